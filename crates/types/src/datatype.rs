@@ -1,0 +1,147 @@
+//! `ColumnType`: the declared type of a column, a parameter or an expression result.
+//!
+//! One struct serves the catalog, the planner and the wire. `length` and `decimals`
+//! follow MySQL's result metadata:
+//!
+//! | kind                     | `length`                              | `decimals`            |
+//! |--------------------------|---------------------------------------|-----------------------|
+//! | integers                 | display width                         | 0                     |
+//! | DECIMAL(p,s)             | p (digits)                            | s                     |
+//! | FLOAT/DOUBLE(m,d)        | m, or the default width               | d, or 31 = not fixed  |
+//! | CHAR/VARCHAR/TEXT family | characters (TEXT family: bytes)       | 0                     |
+//! | BINARY/VARBINARY/BLOB    | bytes                                 | 0                     |
+//! | BIT(n)                   | n bits                                | 0                     |
+//! | TIME/DATETIME/TIMESTAMP  | unused                                | fractional digits 0–6 |
+
+use std::sync::Arc;
+
+use crate::charset::CollationId;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum TypeKind {
+    /// The type of a bare NULL.
+    Null = 0,
+    TinyInt = 1,
+    SmallInt = 2,
+    MediumInt = 3,
+    Int = 4,
+    BigInt = 5,
+    Decimal = 6,
+    Float = 7,
+    Double = 8,
+    Bit = 9,
+    Year = 10,
+    Date = 11,
+    Time = 12,
+    DateTime = 13,
+    Timestamp = 14,
+    Char = 15,
+    VarChar = 16,
+    TinyText = 17,
+    Text = 18,
+    MediumText = 19,
+    LongText = 20,
+    Binary = 21,
+    VarBinary = 22,
+    TinyBlob = 23,
+    Blob = 24,
+    MediumBlob = 25,
+    LongBlob = 26,
+    Enum = 27,
+    Set = 28,
+    Json = 29,
+    Geometry = 30,
+}
+
+/// `decimals` of a FLOAT or DOUBLE without a declared scale (MySQL's NOT_FIXED_DEC).
+pub const DECIMALS_NOT_FIXED: u8 = 31;
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct ColumnType {
+    pub kind: TypeKind,
+    pub unsigned: bool,
+    pub zerofill: bool,
+    pub decimals: u8,
+    pub length: u32,
+    /// Collation of character types, ENUM and SET; `CollationId::BINARY` for all others.
+    pub collation: CollationId,
+    /// The labels of ENUM and SET, in the charset of `collation`.
+    pub members: Option<Arc<[Box<[u8]>]>>,
+}
+
+impl ColumnType {
+    pub fn new(kind: TypeKind) -> ColumnType {
+        ColumnType { kind, unsigned: false, zerofill: false, decimals: 0, length: 0, collation: CollationId::BINARY, members: None }
+    }
+
+    pub fn null() -> ColumnType {
+        ColumnType::new(TypeKind::Null)
+    }
+
+    /// BIGINT, the type of integer expressions.
+    pub fn bigint() -> ColumnType {
+        ColumnType { length: 21, ..ColumnType::new(TypeKind::BigInt) }
+    }
+
+    pub fn bigint_unsigned() -> ColumnType {
+        ColumnType { length: 21, unsigned: true, ..ColumnType::new(TypeKind::BigInt) }
+    }
+
+    /// The type of predicates: MySQL reports INT(1).
+    pub fn boolean() -> ColumnType {
+        ColumnType { length: 1, ..ColumnType::new(TypeKind::BigInt) }
+    }
+
+    pub fn double() -> ColumnType {
+        ColumnType { length: 23, decimals: DECIMALS_NOT_FIXED, ..ColumnType::new(TypeKind::Double) }
+    }
+
+    pub fn decimal(precision: u32, scale: u8) -> ColumnType {
+        ColumnType { length: precision, decimals: scale, ..ColumnType::new(TypeKind::Decimal) }
+    }
+
+    pub fn varchar(chars_max: u32, collation: CollationId) -> ColumnType {
+        ColumnType { length: chars_max, collation, ..ColumnType::new(TypeKind::VarChar) }
+    }
+
+    pub fn varbinary(bytes_max: u32) -> ColumnType {
+        ColumnType { length: bytes_max, ..ColumnType::new(TypeKind::VarBinary) }
+    }
+
+    pub fn temporal(kind: TypeKind, fsp: u8) -> ColumnType {
+        ColumnType { decimals: fsp, ..ColumnType::new(kind) }
+    }
+
+    pub fn is_integer(&self) -> bool {
+        matches!(self.kind, TypeKind::TinyInt | TypeKind::SmallInt | TypeKind::MediumInt | TypeKind::Int | TypeKind::BigInt)
+    }
+
+    /// Integers, YEAR, BIT, DECIMAL, FLOAT and DOUBLE.
+    pub fn is_numeric(&self) -> bool {
+        self.is_integer() || matches!(self.kind, TypeKind::Decimal | TypeKind::Float | TypeKind::Double | TypeKind::Bit | TypeKind::Year)
+    }
+
+    pub fn is_temporal(&self) -> bool {
+        matches!(self.kind, TypeKind::Date | TypeKind::Time | TypeKind::DateTime | TypeKind::Timestamp)
+    }
+
+    /// Values of this type are `Value::Bytes` (character or binary strings).
+    pub fn is_bytes(&self) -> bool {
+        (TypeKind::Char as u8..=TypeKind::LongBlob as u8).contains(&(self.kind as u8))
+    }
+
+    /// TEXT and BLOB families and JSON: they have no default and need a prefix in an index.
+    pub fn is_blob(&self) -> bool {
+        matches!(
+            self.kind,
+            TypeKind::TinyText | TypeKind::Text | TypeKind::MediumText | TypeKind::LongText | TypeKind::TinyBlob
+                | TypeKind::Blob | TypeKind::MediumBlob | TypeKind::LongBlob | TypeKind::Json | TypeKind::Geometry
+        )
+    }
+
+    /// Character types with a charset other than binary (CHAR … LONGTEXT).
+    pub fn is_text(&self) -> bool {
+        self.is_bytes() && (self.kind as u8) < TypeKind::Binary as u8 && self.collation != CollationId::BINARY
+    }
+}

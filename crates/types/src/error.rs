@@ -1,0 +1,142 @@
+//! The one error type of the server: MySQL's number, SQLSTATE and text, plus what
+//! the caller should do next and, for internal causes, the source.
+//!
+//! `Error::new(&ER_BAD_FIELD_ERROR, &[&"c", &"field list"])` fills the `%s`
+//! places of MySQL's message in order. Texts and numbers live in `errno`.
+
+use std::fmt;
+
+use crate::errno::{self, ErrorDef};
+
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// What the receiver of an error should do, decided where the error is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// The statement is wrong or its data is: report it to the client.
+    User,
+    /// The transaction was rolled back; the client may run it again (1213, 1205).
+    Retry,
+    /// Stored bytes do not read back: report the table, stop using it.
+    Corrupt,
+    /// The machine failed us: disk, memory, descriptors.
+    Io,
+    /// A defect of ours; the statement failed and nothing else did.
+    Internal,
+}
+
+#[derive(Clone)]
+pub struct Error(Box<Inner>);
+
+#[derive(Clone)]
+struct Inner {
+    code: u16,
+    sqlstate: [u8; 5],
+    message: String,
+    next: Next,
+}
+
+impl Error {
+    /// An error from MySQL's table, its `%` places filled with `args` in order.
+    pub fn new(def: &ErrorDef, args: &[&dyn fmt::Display]) -> Error {
+        Error::with_message(def, fill(def.format, args))
+    }
+
+    /// An error from the table with a text that does not follow the table's format.
+    pub fn with_message(def: &ErrorDef, message: impl Into<String>) -> Error {
+        let next = match def.code {
+            1205 | 1213 => Next::Retry,
+            1021 | 1026 | 1030 | 1037 => Next::Io,
+            _ => Next::User,
+        };
+        Error(Box::new(Inner { code: def.code, sqlstate: *def.sqlstate, message: message.into(), next }))
+    }
+
+    /// Error 1235 for a feature that MySQL has and this server does not.
+    pub fn unsupported(what: impl fmt::Display) -> Error {
+        Error::new(&errno::ER_NOT_SUPPORTED_YET, &[&what])
+    }
+
+    /// A defect of ours (error 1815 with SQLSTATE HY000).
+    pub fn internal(what: impl fmt::Display) -> Error {
+        let mut e = Error::new(&errno::ER_INTERNAL_ERROR, &[&what]);
+        e.0.next = Next::Internal;
+        e
+    }
+
+    /// Stored bytes that do not decode (error 1712, "Index %s is corrupted").
+    pub fn corrupt(what: impl fmt::Display) -> Error {
+        let mut e = Error::new(&errno::ER_INDEX_CORRUPT, &[&what]);
+        e.0.next = Next::Corrupt;
+        e
+    }
+
+    pub fn code(&self) -> u16 {
+        self.0.code
+    }
+
+    pub fn sqlstate(&self) -> &str {
+        std::str::from_utf8(&self.0.sqlstate).unwrap_or("HY000")
+    }
+
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+
+    pub fn next(&self) -> Next {
+        self.0.next
+    }
+
+    pub fn is(&self, def: &ErrorDef) -> bool {
+        self.0.code == def.code
+    }
+}
+
+/// Replaces each printf place (`%s`, `%d`, `%-.192s`, `%lld`, `%llu` …) by the next argument.
+fn fill(format: &str, args: &[&dyn fmt::Display]) -> String {
+    use fmt::Write;
+    let mut out = String::with_capacity(format.len() + 32);
+    let mut args = args.iter();
+    let mut rest = format;
+    while let Some(at) = rest.find('%') {
+        out.push_str(&rest[..at]);
+        let spec = &rest[at + 1..];
+        if let Some(tail) = spec.strip_prefix('%') {
+            out.push('%');
+            rest = tail;
+            continue;
+        }
+        let end = spec.find(|c: char| c.is_ascii_alphabetic() && !matches!(c, 'l' | 'h' | 'z')).map_or(spec.len(), |i| i + 1);
+        if let Some(arg) = args.next() {
+            let _ = write!(out, "{arg}");
+        }
+        rest = &spec[end..];
+    }
+    out.push_str(rest);
+    out
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ERROR {} ({}): {}", self.code(), self.sqlstate(), self.message())
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl std::error::Error for Error {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fills_printf_places_in_order() {
+        assert_eq!(fill("Unknown column '%-.192s' in '%-.192s'", &[&"a", &"where clause"]), "Unknown column 'a' in 'where clause'");
+        assert_eq!(fill("%lld of %llu at 100%%", &[&1, &2]), "1 of 2 at 100%");
+    }
+}

@@ -1,0 +1,182 @@
+//! What the catalog knows of databases, tables, columns and indexes.
+//!
+//! A table's columns have an id that is never reused within the table, so that rows
+//! written under an older `Layout` stay readable: ADD, DROP, RENAME and reorder of
+//! columns only add a layout. Descriptors are immutable and shared by `Arc`; DDL
+//! makes a new one with a higher `schema_version`.
+
+use std::sync::Arc;
+
+use crate::charset::CollationId;
+use crate::datatype::ColumnType;
+use crate::value::Value;
+
+macro_rules! id {
+    ($(#[$doc:meta])* $name:ident($inner:ty)) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+        pub struct $name(pub $inner);
+    };
+}
+
+id!(/** Names a database for its whole life; RENAME keeps it. */ DatabaseId(u32));
+id!(/** Names a table for its whole life; TRUNCATE gives a new one. */ TableId(u32));
+id!(/** Prefix of every key of one index; unique in the server, never reused. */ IndexId(u32));
+id!(/** Names a column within its table; never reused. */ ColumnId(u16));
+id!(/** Counts the layouts of one table, from 1; stored in every row. */ LayoutVersion(u16));
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct DatabaseDef {
+    pub id: DatabaseId,
+    pub name: String,
+    pub collation: CollationId,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct TableDef {
+    pub id: TableId,
+    pub database: String,
+    pub name: String,
+    /// Changes with every DDL on the table; cached plans compare it.
+    pub schema_version: u64,
+    /// In the order of SHOW CREATE TABLE and `SELECT *`.
+    pub columns: Vec<ColumnDef>,
+    /// The clustered index is first: the PRIMARY KEY, or the hidden row id (see `hidden_rowid`).
+    pub indexes: Vec<IndexDef>,
+    /// No PRIMARY KEY: rows are keyed by a hidden 8-byte counter and `indexes[0]` has no parts.
+    pub hidden_rowid: bool,
+    /// Every layout that stored rows may have; the last one is written.
+    pub layouts: Vec<Layout>,
+    pub collation: CollationId,
+    pub options: TableOptions,
+    /// The next column id to give out.
+    pub next_column_id: ColumnId,
+    /// Microseconds since 1970, UTC.
+    pub created_us: u64,
+}
+
+/// Options that SHOW CREATE TABLE prints back; they change nothing in storage.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TableOptions {
+    /// As SHOW CREATE TABLE prints it: `InnoDB`, `ROCKSDB`, `MyISAM`, `MEMORY` …
+    pub engine: String,
+    pub comment: String,
+    pub row_format: Option<String>,
+    /// `KEY=value` pairs kept as text, in MySQL's print order (`STATS_PERSISTENT=0` …).
+    pub others: Vec<(String, String)>,
+    /// The collation was given explicitly, so SHOW CREATE TABLE prints it even if default.
+    pub temporary: bool,
+}
+
+/// Column ids and types in the physical order of a row.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Layout {
+    pub version: LayoutVersion,
+    pub columns: Vec<LayoutColumn>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct LayoutColumn {
+    pub id: ColumnId,
+    pub ty: ColumnType,
+    pub nullable: bool,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct ColumnDef {
+    pub id: ColumnId,
+    pub name: String,
+    pub ty: ColumnType,
+    pub nullable: bool,
+    pub default: ColumnDefault,
+    /// `ON UPDATE CURRENT_TIMESTAMP`.
+    pub on_update_now: bool,
+    pub auto_increment: bool,
+    pub comment: String,
+    pub invisible: bool,
+    /// What rows of layouts without this column hold: the default when it was added.
+    pub added_default: Value,
+    /// `GENERATED ALWAYS AS (expr)`: SQL text, and whether it is stored.
+    pub generated: Option<Generated>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Generated {
+    pub expr: String,
+    pub stored: bool,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum ColumnDefault {
+    /// No DEFAULT clause and NOT NULL: inserting without a value is error 1364.
+    None,
+    /// A literal, already converted to the column's type (`Value::Null` for DEFAULT NULL).
+    Value(Value),
+    /// `CURRENT_TIMESTAMP[(fsp)]`.
+    Now,
+    /// `DEFAULT (expr)`: SQL text as MySQL prints it.
+    Expr(String),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum IndexKind {
+    Primary = 0,
+    Unique = 1,
+    Secondary = 2,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct IndexDef {
+    pub id: IndexId,
+    /// `PRIMARY` for the primary key.
+    pub name: String,
+    pub kind: IndexKind,
+    pub parts: Vec<IndexPart>,
+    pub comment: String,
+    pub invisible: bool,
+    /// `USING BTREE` or `USING HASH` as written, for SHOW CREATE TABLE.
+    pub using: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct IndexPart {
+    pub column: ColumnId,
+    /// Characters (bytes for binary types) of a prefix index.
+    pub prefix: Option<u32>,
+    pub descending: bool,
+}
+
+impl TableDef {
+    /// The position of a column in `columns`; names compare without case, as MySQL's do.
+    pub fn column_position(&self, name: &str) -> Option<usize> {
+        self.columns.iter().position(|c| c.name.eq_ignore_ascii_case(name) || c.name.to_lowercase() == name.to_lowercase())
+    }
+
+    pub fn position_of(&self, id: ColumnId) -> Option<usize> {
+        self.columns.iter().position(|c| c.id == id)
+    }
+
+    /// The clustered index.
+    pub fn clustered(&self) -> &IndexDef {
+        &self.indexes[0]
+    }
+
+    pub fn primary_key(&self) -> Option<&IndexDef> {
+        (!self.hidden_rowid).then(|| &self.indexes[0])
+    }
+
+    pub fn index_named(&self, name: &str) -> Option<&IndexDef> {
+        self.indexes.iter().find(|i| i.name.eq_ignore_ascii_case(name))
+    }
+
+    pub fn current_layout(&self) -> &Layout {
+        &self.layouts[self.layouts.len() - 1]
+    }
+
+    pub fn auto_increment_column(&self) -> Option<usize> {
+        self.columns.iter().position(|c| c.auto_increment)
+    }
+}
+
+pub type TableRef = Arc<TableDef>;
