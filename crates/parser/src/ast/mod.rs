@@ -1,0 +1,160 @@
+//! The abstract syntax tree: what a statement says, before any name is looked up.
+//!
+//! Nodes are owned and hold no reference to the statement text. Identifiers are `String`s with
+//! the quotes removed; string literals are bytes, because a literal may hold any bytes.
+//! Example: `SELECT a+1 FROM t` is `Statement::Query(Query { body: QueryBody::Select(..), .. })`
+//! whose only item has `source_text` `a+1`, the name MySQL gives to that column.
+//!
+//! The tree knows no catalog: a column is a name with up to two qualifiers, a function is a
+//! lower-case name with arguments. It does not say whether any of them exists.
+
+mod account;
+mod admin;
+mod ddl;
+mod dml;
+mod expr;
+mod query;
+mod show;
+
+pub use account::*;
+pub use admin::*;
+pub use ddl::*;
+pub use dml::*;
+pub use expr::*;
+pub use query::*;
+pub use show::*;
+
+/// The name of a table, view or other schema object: `name` or `db.name`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Name {
+    pub db: Option<String>,
+    pub name: String,
+}
+
+/// One SQL statement.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Statement {
+    /// SELECT, UNION and other set operations, VALUES, TABLE.
+    Query(Box<Query>),
+    Insert(Box<Insert>),
+    Update(Box<Update>),
+    Delete(Box<Delete>),
+    LoadData(Box<LoadData>),
+    Do(Vec<Expr>),
+    Call {
+        name: Name,
+        args: Vec<Expr>,
+    },
+    Handler(Handler),
+
+    CreateDatabase {
+        if_not_exists: bool,
+        name: String,
+        options: Vec<DatabaseOption>,
+    },
+    /// `name` is `None` for `ALTER DATABASE CHARACTER SET ..`: the current database.
+    AlterDatabase {
+        name: Option<String>,
+        options: Vec<DatabaseOption>,
+    },
+    DropDatabase {
+        if_exists: bool,
+        name: String,
+    },
+    CreateTable(Box<CreateTable>),
+    AlterTable(Box<AlterTable>),
+    DropTable {
+        temporary: bool,
+        if_exists: bool,
+        names: Vec<Name>,
+    },
+    RenameTable(Vec<(Name, Name)>),
+    Truncate(Name),
+    CreateIndex(Box<CreateIndex>),
+    DropIndex {
+        name: String,
+        table: Name,
+        algorithm: Option<String>,
+        lock: Option<String>,
+    },
+    CreateView(Box<CreateView>),
+    DropView {
+        if_exists: bool,
+        names: Vec<Name>,
+    },
+
+    StartTransaction {
+        /// `WITH CONSISTENT SNAPSHOT`.
+        consistent_snapshot: bool,
+        access_mode: Option<AccessMode>,
+    },
+    Commit(Completion),
+    Rollback(Completion),
+    Savepoint(String),
+    RollbackTo(String),
+    ReleaseSavepoint(String),
+    LockTables(Vec<TableLock>),
+    UnlockTables,
+    LockInstance,
+    UnlockInstance,
+    Xa(Xa),
+
+    Set(Vec<SetItem>),
+    Use(String),
+    Show(Show),
+    Describe {
+        table: Name,
+        /// The column name or LIKE pattern of `DESC t 'pattern'`.
+        column: Option<String>,
+    },
+    Explain(Box<Explain>),
+    Help(Vec<u8>),
+    Kill {
+        /// `KILL QUERY`: end the statement, keep the connection.
+        query_only: bool,
+        id: Expr,
+    },
+    Prepare {
+        name: String,
+        source: PrepareSource,
+    },
+    Execute {
+        name: String,
+        /// User variables, without the `@`.
+        using: Vec<String>,
+    },
+    Deallocate(String),
+    TableMaintenance(TableMaintenance),
+    Flush(Flush),
+    Reset(Vec<String>),
+
+    CreateUser(Box<CreateUser>),
+    AlterUser(Box<AlterUser>),
+    DropUser {
+        if_exists: bool,
+        users: Vec<UserName>,
+    },
+    RenameUser(Vec<(UserName, UserName)>),
+    CreateRole {
+        if_not_exists: bool,
+        roles: Vec<UserName>,
+    },
+    DropRole {
+        if_exists: bool,
+        roles: Vec<UserName>,
+    },
+    Grant(Box<Grant>),
+    Revoke(Box<Revoke>),
+    SetRole(RoleSet),
+    SetDefaultRole {
+        roles: RoleSet,
+        users: Vec<UserName>,
+    },
+
+    Shutdown,
+    Restart,
+    /// Valid MySQL that this server does not carry out; `what` names it for error 1235.
+    Unsupported {
+        what: String,
+    },
+}
