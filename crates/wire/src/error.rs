@@ -1,0 +1,81 @@
+//! What can be wrong with bytes from a peer, as the MySQL error that answers it.
+//!
+//! A `ProtocolError` carries no text of the peer's and allocates nothing, so that building one
+//! for a flood of garbage costs nothing. `closes_connection` says the caller's next move: answer with the
+//! error and go on, or answer and close, because the stream's framing is lost.
+
+use std::fmt;
+
+/// A malformed, oversized or unsupported message from the peer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProtocolError {
+    /// A packet arrived with another sequence number than the next one.
+    PacketsOutOfOrder,
+    /// A packet reaches `max_allowed_packet`, or the bound that holds before authentication.
+    PacketTooLarge,
+    /// The compressed frame could not be inflated or has the wrong length.
+    Uncompress,
+    /// A command's payload ends early or contains a length that leaves it.
+    MalformedPacket,
+    /// The arguments of COM_STMT_EXECUTE do not match the statement.
+    WrongArguments(&'static str),
+    /// The first packet of the client is no handshake response.
+    Handshake,
+    /// The client speaks the protocol of MySQL 3.23/4.0.
+    OldClient,
+    /// The command byte is not known.
+    UnknownCommand,
+}
+
+impl ProtocolError {
+    pub fn errno(self) -> u16 {
+        match self {
+            Self::PacketsOutOfOrder => 1156,
+            Self::PacketTooLarge => 1153,
+            Self::Uncompress => 1157,
+            Self::MalformedPacket => 1835,
+            Self::WrongArguments(_) => 1210,
+            Self::Handshake => 1043,
+            Self::OldClient => 1251,
+            Self::UnknownCommand => 1047,
+        }
+    }
+
+    pub fn sqlstate(self) -> &'static str {
+        match self {
+            Self::MalformedPacket | Self::WrongArguments(_) => "HY000",
+            Self::OldClient => "08004",
+            _ => "08S01",
+        }
+    }
+
+    /// The stream cannot be read any further: answer with the error, then close.
+    pub fn closes_connection(self) -> bool {
+        !matches!(
+            self,
+            Self::MalformedPacket | Self::WrongArguments(_) | Self::UnknownCommand
+        )
+    }
+}
+
+impl fmt::Display for ProtocolError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::PacketsOutOfOrder => f.write_str("Got packets out of order"),
+            Self::PacketTooLarge => {
+                f.write_str("Got a packet bigger than 'max_allowed_packet' bytes")
+            }
+            Self::Uncompress => f.write_str("Couldn't uncompress communication packet"),
+            Self::MalformedPacket => f.write_str("Malformed communication packet."),
+            Self::WrongArguments(whose) => write!(f, "Incorrect arguments to {whose}"),
+            Self::Handshake => f.write_str("Bad handshake"),
+            Self::OldClient => f.write_str(
+                "Client does not support authentication protocol requested by server; \
+                 consider upgrading MySQL client",
+            ),
+            Self::UnknownCommand => f.write_str("Unknown command"),
+        }
+    }
+}
+
+impl std::error::Error for ProtocolError {}
