@@ -11,9 +11,11 @@ pub mod datatype;
 pub mod decimal;
 pub mod errno;
 pub mod error;
+pub mod format;
 pub mod json;
 pub mod limits;
 pub mod schema;
+pub mod sql_mode;
 pub mod temporal;
 pub mod value;
 

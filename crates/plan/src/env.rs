@@ -1,0 +1,63 @@
+//! What a running expression may ask of the world around it.
+//!
+//! `EvalCx` is the row at hand plus an `Env`; the executor implements `Env` for a
+//! statement of a session. All methods take `&self`: implementations use cells.
+
+use vaquita_types::temporal::TimeZone;
+use vaquita_types::{Error, Result, Value};
+
+use crate::expr::Subquery;
+
+/// Severity in SHOW WARNINGS.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    Note,
+    Warning,
+    Error,
+}
+
+/// The scope of a system variable reference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VarScope {
+    /// `@@x`: the session's value if it has one, else the global one.
+    Any,
+    Session,
+    Global,
+}
+
+pub trait Env {
+    /// Microseconds since 1970 UTC at the statement's start: NOW() never changes within one.
+    fn statement_time_us(&self) -> i64;
+    /// The clock itself, for SYSDATE().
+    fn clock_us(&self) -> i64;
+    fn time_zone(&self) -> &TimeZone;
+    /// Bits of `vaquita_types::sql_mode`.
+    fn sql_mode(&self) -> u64;
+    fn warn(&self, level: Level, error: Error);
+    fn user_var(&self, name: &str) -> Value;
+    fn set_user_var(&self, name: &str, value: Value);
+    fn sys_var(&self, scope: VarScope, name: &str) -> Result<Value>;
+    /// A uniform number in [0, 1) for RAND().
+    fn random(&self) -> f64;
+    fn random_bytes(&self, out: &mut [u8]);
+    /// Runs a subquery for the outer row in `cx`. Uncorrelated results are cached by the implementation.
+    fn subquery(&self, subquery: &Subquery, cx: &EvalCx<'_>) -> Result<SubqueryRows>;
+    /// Functions that ask the session or server (DATABASE, USER, CONNECTION_ID, LAST_INSERT_ID,
+    /// ROW_COUNT, FOUND_ROWS, GET_LOCK, SLEEP, BENCHMARK …): by MySQL's upper-case name.
+    fn session_function(&self, name: &str, args: &[Value]) -> Result<Value>;
+}
+
+/// The rows of a subquery, one `Value` per output column.
+pub type SubqueryRows = std::sync::Arc<Vec<Vec<Value>>>;
+
+/// The row at hand, the parameters and the world.
+#[derive(Clone, Copy)]
+pub struct EvalCx<'a> {
+    /// The slots of the query block that is running.
+    pub frame: &'a [Value],
+    /// The context of the enclosing query block, for correlated subqueries.
+    pub outer: Option<&'a EvalCx<'a>>,
+    /// Values of `?`.
+    pub params: &'a [Value],
+    pub env: &'a dyn Env,
+}

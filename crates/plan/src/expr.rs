@@ -1,0 +1,128 @@
+//! `Expr`: a bound, typed expression over the slots of a query block's frame.
+//!
+//! A frame is one flat array of values per query block. Every column of every table
+//! that the block uses has a slot in it; scans fill their own slots, joins therefore
+//! copy nothing, and an aggregation writes its results to further slots. A column of an
+//! enclosing block is `Outer`. Worked example: in
+//! `SELECT a.x + b.y FROM a JOIN b ON a.id = b.id` the planner gives a.x, a.id, b.y, b.id
+//! the slots 0 to 3, and the output is `Call(+, [Slot(0), Slot(2)])`.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use vaquita_types::charset::CollationId;
+use vaquita_types::{ColumnType, Result, Value};
+
+use crate::env::{EvalCx, VarScope};
+use crate::func::FuncDef;
+use crate::node::QueryPlan;
+
+/// An index into the frame of a query block.
+pub type Slot = usize;
+
+#[derive(Clone, Debug)]
+pub struct Expr {
+    pub kind: ExprKind,
+    pub ty: ColumnType,
+    pub nullable: bool,
+    /// MySQL's coercibility (0 explicit COLLATE … 2 column … 4 literal … 6 NULL): decides
+    /// which collation wins when two strings meet.
+    pub coercibility: u8,
+}
+
+#[derive(Clone, Debug)]
+pub enum ExprKind {
+    Literal(Value),
+    /// The n-th `?`, from 0.
+    Param(usize),
+    Slot(Slot),
+    /// A slot of the block `depth` levels out (1 = the directly enclosing one).
+    Outer { depth: usize, slot: Slot },
+    UserVar(String),
+    /// `@name := value`.
+    AssignVar(String, Box<Expr>),
+    SysVar(VarScope, String),
+    And(Vec<Expr>),
+    Or(Vec<Expr>),
+    Not(Box<Expr>),
+    IsNull(Box<Expr>),
+    Compare(CompareOp, Box<Expr>, Box<Expr>, CompareAs),
+    /// Left value, candidates; NULL semantics of IN.
+    InList(Box<Expr>, Vec<Expr>, CompareAs),
+    Case { operand: Option<Box<(Expr, CompareAs)>>, whens: Vec<(Expr, Expr)>, otherwise: Option<Box<Expr>> },
+    Cast(Box<Expr>),
+    Call(&'static FuncDef, Vec<Expr>),
+    /// A row constructor; only as an operand of comparisons and IN.
+    Row(Vec<Expr>),
+    Subquery(Box<Subquery>),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CompareOp {
+    Eq,
+    Ne,
+    Lt,
+    Le,
+    Gt,
+    Ge,
+    /// `<=>`
+    NullSafeEq,
+}
+
+/// How MySQL compares two operands of given types, decided when the plan is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CompareAs {
+    Int,
+    Decimal,
+    Double,
+    /// Strings under a collation.
+    Text(CollationId),
+    /// DATE, DATETIME, TIMESTAMP: both sides as DateTime.
+    DateTime,
+    Time,
+    Json,
+    /// Element by element; the row's elements carry their own rule.
+    Row,
+}
+
+#[derive(Clone, Debug)]
+pub struct Subquery {
+    pub kind: SubqueryKind,
+    pub plan: Arc<QueryPlan>,
+    /// It refers to no slot of an enclosing block: run once per statement.
+    pub correlated: bool,
+    /// Identifies it within the statement, for the cache of uncorrelated results.
+    pub id: usize,
+}
+
+#[derive(Clone, Debug)]
+pub enum SubqueryKind {
+    /// One row at most (error 1242), one column or a row.
+    Scalar,
+    Exists { negated: bool },
+    /// `left [NOT] IN (subquery)`; for a row the left is `ExprKind::Row`.
+    In { left: Expr, compare: Vec<CompareAs>, negated: bool },
+    /// `left op ANY|ALL (subquery)`.
+    Quantified { left: Expr, op: CompareOp, all: bool, compare: Vec<CompareAs> },
+}
+
+impl Expr {
+    pub fn literal(value: Value, ty: ColumnType) -> Expr {
+        let nullable = value.is_null();
+        Expr { kind: ExprKind::Literal(value), ty, nullable, coercibility: if nullable { 6 } else { 4 } }
+    }
+
+    pub fn slot(slot: Slot, ty: ColumnType, nullable: bool) -> Expr {
+        Expr { kind: ExprKind::Slot(slot), ty, nullable, coercibility: 2 }
+    }
+
+    /// The value for the row in `cx`; slots, literals and parameters are borrowed.
+    pub fn eval<'a>(&'a self, cx: &EvalCx<'a>) -> Result<Cow<'a, Value>> {
+        crate::eval::eval(self, cx)
+    }
+
+    /// MySQL's truth of the value: NULL is `None`.
+    pub fn eval_bool(&self, cx: &EvalCx<'_>) -> Result<Option<bool>> {
+        crate::eval::eval_bool(self, cx)
+    }
+}

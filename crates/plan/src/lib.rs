@@ -1,0 +1,17 @@
+//! From a parsed statement to a plan: binding, typing, optimizing. Pure: no storage,
+//! no clock, no session; what it needs of them comes through the traits `Catalog`
+//! (tables and statistics) and `Env` (everything a running expression may ask).
+//!
+//! A statement's life here:
+//! 1. `bind` resolves names against the `Catalog`, gives every expression a type and
+//!    turns the AST into `expr::Expr` over numbered *slots*.
+//! 2. `optimize` pushes predicates down, chooses access paths and the join order.
+//! 3. The result is a `node::Plan` that the executor runs and that a prepared
+//!    statement keeps. `Expr::eval` computes expressions over a frame of slots.
+
+pub mod catalog;
+pub mod env;
+pub mod expr;
+pub mod func;
+pub mod node;
+pub mod eval;

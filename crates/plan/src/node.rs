@@ -1,0 +1,304 @@
+//! The physical plan: what the executor runs and what a prepared statement keeps.
+//!
+//! Every node works on the frame of its query block (see `expr`): `next()` of a node means
+//! "the frame now holds the next row". Materializing nodes (sort, hash build, aggregation)
+//! save the listed slots and put them back. Filters sit where their slots are first filled.
+
+use std::sync::Arc;
+
+use vaquita_types::schema::TableRef;
+use vaquita_types::{ColumnType, Value};
+
+use crate::expr::{CompareAs, Expr, Slot};
+
+/// A query block with its output, or a UNION of such.
+#[derive(Clone, Debug)]
+pub struct QueryPlan {
+    pub root: Node,
+    /// What goes to the client, evaluated over the frame of `root`.
+    pub output: Vec<OutputColumn>,
+    /// Slots of the frame.
+    pub frame_width: usize,
+    /// Every table that the plan reads: its `schema_version` decides whether the plan is still good.
+    pub tables: Vec<TableRef>,
+    /// FOR UPDATE/SHARE or SERIALIZABLE may apply to a node's rows.
+    pub locking: bool,
+}
+
+#[derive(Clone, Debug)]
+pub struct OutputColumn {
+    pub expr: Expr,
+    pub name: String,
+    /// For column definitions on the wire; empty for expressions.
+    pub origin: Option<ColumnOrigin>,
+}
+
+#[derive(Clone, Debug)]
+pub struct ColumnOrigin {
+    pub database: String,
+    /// The alias in the query.
+    pub table: String,
+    pub org_table: String,
+    pub org_name: String,
+    pub primary_key: bool,
+    pub unique_key: bool,
+    pub multiple_key: bool,
+    pub auto_increment: bool,
+    pub no_default: bool,
+    pub on_update_now: bool,
+}
+
+#[derive(Clone, Debug)]
+pub enum Node {
+    /// One row without columns: `SELECT 1`.
+    One,
+    /// No row: an impossible WHERE.
+    Empty,
+    Scan(Box<Scan>),
+    /// The rows of a derived table, a CTE or a UNION, run once and kept.
+    Derived { plan: Arc<QueryPlan>, slots: Vec<Slot>, filter: Vec<Expr>, correlated: bool },
+    Filter { input: Box<Node>, predicate: Vec<Expr> },
+    /// For each row of `outer`, opens `inner` anew (its bounds may use outer slots).
+    NestedLoop { kind: JoinKind, outer: Box<Node>, inner: Box<Node>, on: Vec<Expr>, inner_slots: Vec<Slot> },
+    /// Builds a hash table of `build` on its keys, probes it with each row of `probe`.
+    HashJoin { kind: JoinKind, probe: Box<Node>, build: Box<Node>, probe_keys: Vec<Expr>, build_keys: Vec<Expr>, compare: Vec<CompareAs>, on: Vec<Expr>, build_slots: Vec<Slot> },
+    /// `saved` are the slots that anything above still reads.
+    Sort { input: Box<Node>, keys: Vec<SortKey>, limit: Option<Limit>, saved: Vec<Slot> },
+    Limit { input: Box<Node>, limit: Limit },
+    /// Groups by the keys; results go to slots. `sorted_input` streams without a hash table.
+    Aggregate { input: Box<Node>, keys: Vec<(Expr, Slot)>, aggregates: Vec<Aggregate>, saved: Vec<Slot>, sorted_input: bool, rollup: bool },
+    /// Rows whose `keys` were not seen before.
+    Distinct { input: Box<Node>, keys: Vec<Expr> },
+    /// UNION/INTERSECT/EXCEPT: rows are evaluated to `slots`.
+    SetOp { op: SetOpKind, all: bool, inputs: Vec<Arc<QueryPlan>>, slots: Vec<Slot>, types: Vec<ColumnType> },
+    /// A row list: VALUES ROW(…), ….
+    Values { rows: Vec<Vec<Expr>>, slots: Vec<Slot> },
+    /// Window functions, evaluated over sorted partitions into slots.
+    Window { input: Box<Node>, windows: Vec<WindowFunction>, saved: Vec<Slot> },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JoinKind {
+    Inner,
+    /// Rows of the first side without a match get NULL in the other side's slots.
+    Left,
+    /// First side rows with at least one match / with none.
+    Semi,
+    Anti,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SetOpKind {
+    Union,
+    Intersect,
+    Except,
+}
+
+/// One table's rows by one access path.
+#[derive(Clone, Debug)]
+pub struct Scan {
+    pub table: TableRef,
+    /// The name in the query, for EXPLAIN and messages.
+    pub alias: String,
+    pub path: AccessPath,
+    /// Column positions (in `table.columns`) to decode, and the slots they go to.
+    pub columns: Vec<(usize, Slot)>,
+    /// Conjuncts over slots known here.
+    pub filter: Vec<Expr>,
+    pub lock: Option<RowLock>,
+    /// For UPDATE and DELETE: where the executor keeps this row's clustered key.
+    pub key_slot: Option<Slot>,
+    /// Estimate for EXPLAIN.
+    pub rows_estimate: u64,
+}
+
+#[derive(Clone, Debug)]
+pub enum AccessPath {
+    /// All rows in clustered order.
+    Full { reverse: bool },
+    /// At most one row: every part of a PRIMARY or UNIQUE index (position in `table.indexes`), no NULL.
+    Point { index: usize, key: Vec<Expr> },
+    /// Ranges of one index in index order; `covering`: all columns come from the index entry.
+    Range { index: usize, ranges: Vec<Range>, reverse: bool, covering: bool },
+    /// A system table produced by the executor.
+    System,
+}
+
+/// Bounds over an index's parts: `equal` on the first ones, then at most one low and high.
+/// The expressions are constants, parameters or slots of tables read before.
+#[derive(Clone, Debug)]
+pub struct Range {
+    pub equal: Vec<KeyExpr>,
+    pub low: Option<(Expr, Inclusive)>,
+    pub high: Option<(Expr, Inclusive)>,
+}
+
+#[derive(Clone, Debug)]
+pub struct KeyExpr {
+    pub expr: Expr,
+    /// `<=>` or IS NULL: NULL is a value to look for, not an empty range.
+    pub null_safe: bool,
+}
+
+pub type Inclusive = bool;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RowLock {
+    pub exclusive: bool,
+    pub wait: LockWait,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LockWait {
+    Wait,
+    NoWait,
+    SkipLocked,
+}
+
+#[derive(Clone, Debug)]
+pub struct SortKey {
+    pub expr: Expr,
+    pub descending: bool,
+}
+
+#[derive(Clone, Debug)]
+pub struct Limit {
+    pub offset: Option<Expr>,
+    pub count: Option<Expr>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Aggregate {
+    pub kind: AggregateKind,
+    pub args: Vec<Expr>,
+    pub distinct: bool,
+    /// GROUP_CONCAT.
+    pub order_by: Vec<SortKey>,
+    pub separator: Option<Value>,
+    pub ty: ColumnType,
+    pub slot: Slot,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AggregateKind {
+    CountStar,
+    Count,
+    Sum,
+    Avg,
+    Min,
+    Max,
+    GroupConcat,
+    BitAnd,
+    BitOr,
+    BitXor,
+    StdDevPop,
+    StdDevSamp,
+    VarPop,
+    VarSamp,
+    JsonArrayAgg,
+    JsonObjectAgg,
+    AnyValue,
+}
+
+#[derive(Clone, Debug)]
+pub struct WindowFunction {
+    /// An aggregate's or window function's name in upper case.
+    pub name: String,
+    pub args: Vec<Expr>,
+    pub partition_by: Vec<Expr>,
+    pub order_by: Vec<SortKey>,
+    pub frame: Option<WindowFrame>,
+    pub ty: ColumnType,
+    pub slot: Slot,
+}
+
+#[derive(Clone, Debug)]
+pub struct WindowFrame {
+    pub rows: bool,
+    pub start: FrameBound,
+    pub end: FrameBound,
+}
+
+#[derive(Clone, Debug)]
+pub enum FrameBound {
+    UnboundedPreceding,
+    Preceding(Expr),
+    CurrentRow,
+    Following(Expr),
+    UnboundedFollowing,
+}
+
+/// A data-changing or reading statement, ready to run.
+#[derive(Clone, Debug)]
+pub enum Plan {
+    Query(Arc<QueryPlan>),
+    Insert(Box<InsertPlan>),
+    Update(Box<UpdatePlan>),
+    Delete(Box<DeletePlan>),
+}
+
+#[derive(Clone, Debug)]
+pub struct InsertPlan {
+    pub table: TableRef,
+    /// Positions of the columns that the source gives values for.
+    pub columns: Vec<usize>,
+    pub source: InsertSource,
+    /// Slots of the new row (all columns in order) for expressions such as generated columns,
+    /// defaults and ON DUPLICATE KEY UPDATE: existing row first, then the new row.
+    pub frame_width: usize,
+    /// DEFAULT (expr) of columns without a value, over the new row's slots.
+    pub default_exprs: Vec<(usize, Expr)>,
+    pub on_duplicate: Vec<Assignment>,
+    pub ignore: bool,
+    pub replace: bool,
+}
+
+#[derive(Clone, Debug)]
+pub enum InsertSource {
+    /// `None` is DEFAULT.
+    Values(Vec<Vec<Option<Expr>>>),
+    Query(Arc<QueryPlan>),
+}
+
+#[derive(Clone, Debug)]
+pub struct Assignment {
+    /// Column position in its table.
+    pub column: usize,
+    /// `None` is DEFAULT.
+    pub value: Option<Expr>,
+}
+
+#[derive(Clone, Debug)]
+pub struct UpdatePlan {
+    /// Yields the rows to change; each target's `key_slot` and all its columns are in the frame.
+    pub source: Node,
+    pub frame_width: usize,
+    pub targets: Vec<UpdateTarget>,
+    pub ignore: bool,
+    pub tables: Vec<TableRef>,
+}
+
+#[derive(Clone, Debug)]
+pub struct UpdateTarget {
+    pub table: TableRef,
+    pub key_slot: Slot,
+    /// Slot of each column of the table.
+    pub column_slots: Vec<Slot>,
+    pub assignments: Vec<Assignment>,
+}
+
+#[derive(Clone, Debug)]
+pub struct DeletePlan {
+    pub source: Node,
+    pub frame_width: usize,
+    pub targets: Vec<DeleteTarget>,
+    pub ignore: bool,
+    pub tables: Vec<TableRef>,
+}
+
+#[derive(Clone, Debug)]
+pub struct DeleteTarget {
+    pub table: TableRef,
+    pub key_slot: Slot,
+    pub column_slots: Vec<Slot>,
+}
