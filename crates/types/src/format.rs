@@ -3,7 +3,7 @@
 //! Everything appends to a `Vec<u8>`. Integers go two digits at a time through a table. A DOUBLE is
 //! the shortest text that reads back as the same value, a FLOAT has at most six significant digits, and
 //! both switch to an exponent where MySQL's `my_gcvt` does: when the decimal point would lie more
-//! than 15 digits right or 14 digits left of the first digit.
+//! than 15 digits right or 14 digits left of the first digit, and beyond the last one.
 //! ```text
 //! 0.1 -> 0.1    1e15 -> 1e15    999999999999999 -> 999999999999999    1e-15 -> 0.000000000000001
 //! 123456789 as FLOAT -> 123457000    1e-16 -> 1e-16
@@ -148,7 +148,8 @@ fn write_scientific(out: &mut Vec<u8>, text: &[u8]) {
     // The number is 0.DIGITS × 10^point.
     let exponent: i32 = std::str::from_utf8(exponent).ok().and_then(|t| t.parse().ok()).unwrap_or(0);
     let point = exponent + 1;
-    if (1 - POINT_DIGITS_MAX..=POINT_DIGITS_MAX).contains(&point) {
+    // With digits after the point there is no exponent: 1234567890123456.5.
+    if (1 - POINT_DIGITS_MAX..=POINT_DIGITS_MAX).contains(&point) || (point > 0 && digits.len() > point as usize) {
         write_with_point(out, digits, point);
     } else {
         out.push(digits[0]);
