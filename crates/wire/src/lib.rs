@@ -15,6 +15,7 @@ pub mod codec;
 pub mod error;
 pub mod packet;
 pub mod result;
+pub mod row;
 
 pub use error::ProtocolError;
 pub use packet::{PacketReader, PacketWriter, Payload};
