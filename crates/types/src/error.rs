@@ -17,6 +17,9 @@ pub enum Next {
     User,
     /// The transaction was rolled back; the client may run it again (1213, 1205).
     Retry,
+    /// The first statement of a transaction met a row that changed after its snapshot:
+    /// run the statement again on a fresh snapshot; a client never sees this.
+    Restart,
     /// Stored bytes do not read back: report the table, stop using it.
     Corrupt,
     /// The machine failed us: disk, memory, descriptors.
@@ -55,6 +58,17 @@ impl Error {
     /// Error 1235 for a feature that MySQL has and this server does not.
     pub fn unsupported(what: impl fmt::Display) -> Error {
         Error::new(&errno::ER_NOT_SUPPORTED_YET, &[&what])
+    }
+
+    /// First committer wins: the transaction lost and was rolled back (error 1213). With
+    /// `restart` the statement may run again instead (`Next::Restart`).
+    pub fn snapshot_conflict(restart: bool) -> Error {
+        let text = format!("{}; snapshot conflict", errno::ER_LOCK_DEADLOCK.format);
+        let mut e = Error::with_message(&errno::ER_LOCK_DEADLOCK, text);
+        if restart {
+            e.0.next = Next::Restart;
+        }
+        e
     }
 
     /// A defect of ours (error 1815 with SQLSTATE HY000).
