@@ -2,7 +2,7 @@
 //!
 //! Bytes in, bytes out: nothing here opens a socket, starts a thread, reads a clock or makes a random number.
 //! A connection's life, by module:
-//! 1. `handshake`: the server's greeting and the client's answer; `auth` decides who the client is.
+//! 1. `handshake`: the server's greeting and the client's answer; `auth` decides who the client is, with `password`.
 //! 2. `packet` frames everything; `compress` wraps the frames when both sides agreed to.
 //! 3. `commands` decodes what the client asks.
 //! 4. `result` and `row` encode what the server answers.
@@ -10,10 +10,13 @@
 //! `caps` holds the protocol's numbers, `codec` its primitive encodings, `error` what a malformed message is answered with.
 //! Nothing received is trusted: every length is checked, and no allocation exceeds what has arrived or a stated bound.
 
+pub mod auth;
 pub mod caps;
 pub mod codec;
 pub mod error;
+pub mod handshake;
 pub mod packet;
+pub mod password;
 pub mod result;
 pub mod row;
 

@@ -1,0 +1,338 @@
+//! Server-side authentication as a state machine: it is given the account's stored password and the client's
+//! packets, and says what to send, what to compute, and in the end whether the client is who it says.
+//!
+//! ```text
+//! begin ──plugin differs──> Send(AuthSwitchRequest) ─┐
+//!   └──────────same──────────────────────────────────┴> proof
+//! proof: caching_sha2 ─ digest cached and proof right ──────────────> Accept (prelude 01 03)
+//!                     ├ empty: account without a password ──────────> Accept, else Reject
+//!                     └ otherwise Send(01 04) ─> password
+//!        native ──────────────────────────────────────────────────── > Accept or Reject
+//! password: TLS or Unix socket ───────────────────> Check (5,000 rounds) ─> Accept or Reject
+//!           plain ─ 02 ─> Send(01 PEM) ─> Decrypt ─> Check
+//! ```
+//! Whoever runs it: `Send` a payload and give the next packet to `receive`; run `Check` where milliseconds of CPU do not
+//! hurt and give the result to `checked`; decrypt with the server's RSA key (OAEP with SHA-1) and give the result to `decrypted`.
+//!
+//! * AUTH-1: an unknown user (`Account::unknown`) takes exactly the way of a known one with a wrong password.
+//! * AUTH-2: only `verify_*` functions, all constant-time, lead to `Accept`; the one exception is an account without password and an empty proof.
+//! * AUTH-3: a password in clear is accepted only when `secure_transport`.
+
+use crate::error::ProtocolError;
+use crate::handshake::{NONCE_BYTES, put_auth_more_data, put_auth_switch_request};
+use crate::password::{
+    CachingSha2, FastDigest, PASSWORD_BYTES_MAX, SALT_BYTES, fast_digest, parse_native,
+    unmask_password, verify_caching_sha2_proof, verify_native_proof,
+};
+
+const FAST_AUTH_SUCCESS: u8 = 3;
+const PERFORM_FULL_AUTHENTICATION: u8 = 4;
+const REQUEST_PUBLIC_KEY: u8 = 2;
+/// RSA keys up to 16,384 bits.
+const CIPHERTEXT_BYTES_MAX: usize = 2048;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Plugin {
+    CachingSha2Password,
+    MysqlNativePassword,
+}
+
+impl Plugin {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::CachingSha2Password => "caching_sha2_password",
+            Self::MysqlNativePassword => "mysql_native_password",
+        }
+    }
+
+    pub fn from_name(name: &[u8]) -> Option<Self> {
+        [Self::CachingSha2Password, Self::MysqlNativePassword]
+            .into_iter()
+            .find(|plugin| name.eq_ignore_ascii_case(plugin.name().as_bytes()))
+    }
+}
+
+/// What the server has stored about who wants to log in.
+#[derive(Clone, Debug)]
+pub struct Account {
+    plugin: Plugin,
+    stored: Stored,
+    cached: Option<FastDigest>,
+}
+
+#[derive(Clone, Debug)]
+enum Stored {
+    NoPassword,
+    CachingSha2(CachingSha2),
+    Native([u8; 20]),
+    /// Nothing matches: an unknown user, or a string that does not parse.
+    Nothing,
+}
+
+impl Account {
+    /// A known account with its `authentication_string`, and the digest cached for it, if any.
+    pub fn new(plugin: Plugin, authentication_string: &[u8], cached: Option<FastDigest>) -> Self {
+        let stored = if authentication_string.is_empty() {
+            Stored::NoPassword
+        } else {
+            let parsed = match plugin {
+                Plugin::CachingSha2Password => {
+                    CachingSha2::parse(authentication_string).map(Stored::CachingSha2)
+                }
+                Plugin::MysqlNativePassword => parse_native(authentication_string).map(Stored::Native),
+            };
+            parsed.unwrap_or(Stored::Nothing)
+        };
+        Self {
+            plugin,
+            stored,
+            cached,
+        }
+    }
+
+    /// Stands in for a user that does not exist; `plugin` is the server's default one.
+    pub fn unknown(plugin: Plugin) -> Self {
+        Self {
+            plugin,
+            stored: Stored::Nothing,
+            cached: None,
+        }
+    }
+}
+
+/// What is to be done next.
+#[derive(Debug)]
+pub enum Step {
+    /// Send this payload, then give the client's next packet to `receive`.
+    Send(Vec<u8>),
+    /// Decrypt with the RSA key and give the result to `decrypted`.
+    Decrypt(Vec<u8>),
+    /// Call `run`, which takes milliseconds, and give the result to `checked`.
+    Check(PasswordCheck),
+    Accept(Accepted),
+    /// Error 1045.
+    Reject,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub struct Accepted {
+    /// A payload to send before the OK.
+    pub prelude: Option<[u8; 2]>,
+    /// To be cached for this account, so that the next login takes the fast path.
+    pub cache: Option<FastDigest>,
+    /// Whether a password was used, for "(using password: YES)".
+    pub used_password: bool,
+}
+
+/// The expensive comparison, ready to be moved to another thread.
+#[derive(Debug)]
+pub struct PasswordCheck {
+    stored: CachingSha2,
+    password: Vec<u8>,
+}
+
+/// Result of a `PasswordCheck`: the digest to cache if the password was right.
+#[derive(Debug)]
+pub struct Checked(Option<FastDigest>);
+
+impl PasswordCheck {
+    pub fn run(mut self) -> Checked {
+        let right = self.stored.verify(&self.password);
+        let digest = fast_digest(&self.password);
+        self.password.fill(0);
+        Checked(right.then_some(digest))
+    }
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum State {
+    Proof,
+    Password,
+    Ciphertext,
+    Computing,
+    Done,
+}
+
+/// One authentication, from the handshake response or COM_CHANGE_USER to `Accept` or `Reject`.
+#[derive(Debug)]
+pub struct Authentication {
+    account: Account,
+    nonce: [u8; NONCE_BYTES],
+    /// Over TLS or a Unix socket.
+    secure_transport: bool,
+    /// The server's key for clients without TLS.
+    public_key_pem: Option<String>,
+    state: State,
+    used_password: bool,
+}
+
+impl Authentication {
+    pub fn new(
+        account: Account,
+        nonce: [u8; NONCE_BYTES],
+        secure_transport: bool,
+        public_key_pem: Option<String>,
+    ) -> Self {
+        Self {
+            account,
+            nonce,
+            secure_transport,
+            public_key_pem,
+            state: State::Proof,
+            used_password: false,
+        }
+    }
+
+    /// Whether the client sent a password: the last words of error 1045.
+    pub fn used_password(&self) -> bool {
+        self.used_password
+    }
+
+    /// Begins with the proof in the handshake response. Clients without PLUGIN_AUTH name no plugin and mean mysql_native_password.
+    pub fn begin(&mut self, client_plugin: Option<&[u8]>, proof: &[u8]) -> Step {
+        let client_plugin = match client_plugin {
+            Some(name) => Plugin::from_name(name),
+            None => Some(Plugin::MysqlNativePassword),
+        };
+        if client_plugin == Some(self.account.plugin) {
+            self.proof(proof)
+        } else {
+            self.switch()
+        }
+    }
+
+    /// Begins with an AuthSwitchRequest, so that the client proves itself for this nonce: COM_CHANGE_USER.
+    pub fn switch(&mut self) -> Step {
+        self.state = State::Proof;
+        let mut payload = Vec::with_capacity(48);
+        put_auth_switch_request(&mut payload, self.account.plugin.name(), &self.nonce);
+        Step::Send(payload)
+    }
+
+    /// The client's next packet.
+    pub fn receive(&mut self, payload: &[u8]) -> Result<Step, ProtocolError> {
+        match self.state {
+            State::Proof => Ok(self.proof(payload)),
+            State::Password if self.secure_transport => Ok(self.password(payload.to_vec())),
+            State::Password if payload == [REQUEST_PUBLIC_KEY] => Ok(self.send_public_key()),
+            State::Password | State::Ciphertext => Ok(self.ciphertext(payload)),
+            State::Computing | State::Done => Err(ProtocolError::Handshake),
+        }
+    }
+
+    fn proof(&mut self, proof: &[u8]) -> Step {
+        // A single NUL is how some clients write the empty password.
+        let empty = proof.is_empty() || proof == [0];
+        self.used_password = !empty;
+        if empty {
+            return match self.account.stored {
+                Stored::NoPassword => self.accept(None, None),
+                _ => self.reject(),
+            };
+        }
+        match self.account.plugin {
+            Plugin::MysqlNativePassword => self.native_proof(proof),
+            Plugin::CachingSha2Password => self.caching_sha2_proof(proof),
+        }
+    }
+
+    fn native_proof(&mut self, proof: &[u8]) -> Step {
+        let (stored, known) = match self.account.stored {
+            Stored::Native(digest) => (digest, true),
+            _ => ([0; 20], false),
+        };
+        if verify_native_proof(proof, &self.nonce, &stored) && known {
+            self.accept(None, None)
+        } else {
+            self.reject()
+        }
+    }
+
+    fn caching_sha2_proof(&mut self, proof: &[u8]) -> Step {
+        // Computed for everybody, so that its time tells nothing.
+        let cached = self.account.cached.unwrap_or([0; 32]);
+        let right = verify_caching_sha2_proof(proof, &self.nonce, &cached);
+        let known = matches!(self.account.stored, Stored::CachingSha2(_));
+        if right && known && self.account.cached.is_some() {
+            return self.accept(Some([1, FAST_AUTH_SUCCESS]), self.account.cached);
+        }
+        self.state = State::Password;
+        Self::send_more_data(&[PERFORM_FULL_AUTHENTICATION])
+    }
+
+    fn send_public_key(&mut self) -> Step {
+        let Some(pem) = &self.public_key_pem else {
+            return self.reject();
+        };
+        self.state = State::Ciphertext;
+        Self::send_more_data(pem.as_bytes())
+    }
+
+    fn ciphertext(&mut self, payload: &[u8]) -> Step {
+        if self.public_key_pem.is_none()
+            || payload.is_empty()
+            || payload.len() > CIPHERTEXT_BYTES_MAX
+        {
+            return self.reject();
+        }
+        self.state = State::Computing;
+        Step::Decrypt(payload.to_vec())
+    }
+
+    /// The result of `Step::Decrypt`; `None` if the ciphertext was not for our key.
+    pub fn decrypted(&mut self, plaintext: Option<Vec<u8>>) -> Step {
+        match plaintext {
+            Some(mut masked) if self.state == State::Computing => {
+                unmask_password(&mut masked, &self.nonce);
+                self.password(masked)
+            }
+            _ => self.reject(),
+        }
+    }
+
+    fn password(&mut self, mut password: Vec<u8>) -> Step {
+        if password.last() == Some(&0) {
+            password.pop();
+        }
+        if password.len() > PASSWORD_BYTES_MAX {
+            return self.reject();
+        }
+        self.state = State::Computing;
+        let stored = match &self.account.stored {
+            Stored::CachingSha2(stored) => stored.clone(),
+            _ => CachingSha2::decoy([b'.'; SALT_BYTES]),
+        };
+        Step::Check(PasswordCheck { stored, password })
+    }
+
+    /// The result of `Step::Check`.
+    pub fn checked(&mut self, checked: Checked) -> Step {
+        let known = matches!(self.account.stored, Stored::CachingSha2(_));
+        match checked.0 {
+            Some(digest) if known && self.state == State::Computing => {
+                self.accept(None, Some(digest))
+            }
+            _ => self.reject(),
+        }
+    }
+
+    fn send_more_data(data: &[u8]) -> Step {
+        let mut payload = Vec::with_capacity(data.len() + 1);
+        put_auth_more_data(&mut payload, data);
+        Step::Send(payload)
+    }
+
+    fn accept(&mut self, prelude: Option<[u8; 2]>, cache: Option<FastDigest>) -> Step {
+        self.state = State::Done;
+        Step::Accept(Accepted {
+            prelude,
+            cache,
+            used_password: self.used_password,
+        })
+    }
+
+    fn reject(&mut self) -> Step {
+        self.state = State::Done;
+        Step::Reject
+    }
+}
