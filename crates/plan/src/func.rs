@@ -3,11 +3,24 @@
 //! A family file (`func/string.rs`, `func/date.rs` …) holds `FuncDef`s: the name, the
 //! number of arguments, how the result is typed, and how it is computed. Operators
 //! such as `+` are functions named by their token. What needs the session goes through `Env`.
+//!
+//! Names and arguments where SQL has syntax of its own (a unit is a literal string such as `'DAY_HOUR'`):
+//! `+ - * / DIV % & | ^ << >> ~`, `NEG(x)`, `XOR(a,b)`, `IS TRUE(x)`, `IS FALSE(x)`,
+//! `LIKE(x, pattern[, escape])`, `REGEXP(x, pattern)`, `SOUNDS LIKE` is a comparison of SOUNDEX,
+//! `DATE_ADD(date, value, unit)`, `DATE_SUB(…)`, `EXTRACT(unit, x)`, `TIMESTAMPADD(unit, n, date)`,
+//! `TIMESTAMPDIFF(unit, a, b)`, `GET_FORMAT('DATE', 'ISO')`, `TRIM(x[, remove])`, `LTRIM(…)`, `RTRIM(…)`,
+//! `CHAR(n, …)` gives a binary string, `MEMBER OF(value, array)`, `WEIGHT_STRING(x[, 'CHAR'|'BINARY', n])`.
+//! CASE, COLLATE, CONVERT USING and CAST are built by `typing`.
 
-use vaquita_types::{ColumnType, Result, Value};
+mod arith;
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use vaquita_types::{ColumnType, Error, Result, Value, errno};
 
 use crate::env::EvalCx;
-use crate::expr::Expr;
+use crate::expr::{Expr, ExprKind};
 
 pub struct FuncDef {
     /// MySQL's name in upper case; an operator's token.
@@ -37,4 +50,29 @@ impl std::fmt::Debug for FuncDef {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.name)
     }
+}
+
+/// The functions of all families, by name.
+static TABLE: LazyLock<HashMap<&'static str, &'static FuncDef>> = LazyLock::new(|| {
+    let families: &[&'static [FuncDef]] = &[arith::FUNCTIONS];
+    families.iter().flat_map(|family| family.iter()).map(|def| (def.name, def)).collect()
+});
+
+/// A built-in function by name in any case, or an operator by its token.
+pub fn lookup(name: &str) -> Option<&'static FuncDef> {
+    TABLE.get(name).copied().or_else(|| TABLE.get(name.to_ascii_uppercase().as_str()).copied())
+}
+
+/// A typed call: checks the number of arguments, types the call and builds it.
+pub fn call(def: &'static FuncDef, mut args: Vec<Expr>) -> Result<Expr> {
+    if args.len() < def.args.0 || args.len() > def.args.1 {
+        return Err(Error::new(&errno::ER_WRONG_PARAMCOUNT_TO_NATIVE_FCT, &[&def.name]));
+    }
+    for arg in &args {
+        if let ExprKind::Row(_) = arg.kind {
+            return Err(Error::new(&errno::ER_OPERAND_COLUMNS, &[&1]));
+        }
+    }
+    let FuncType { ty, nullable, coercibility } = (def.resolve)(&mut args)?;
+    Ok(Expr { kind: ExprKind::Call(def, args), ty, nullable, coercibility })
 }

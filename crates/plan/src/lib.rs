@@ -15,3 +15,5 @@ pub mod expr;
 pub mod func;
 pub mod node;
 pub mod eval;
+pub mod text;
+pub mod typing;

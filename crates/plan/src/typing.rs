@@ -1,0 +1,199 @@
+//! How MySQL types expressions: which type a comparison, a CASE, a UNION or an addition has.
+//!
+//! `compare` builds typed comparisons, `merge` finds the common type of alternatives,
+//! `collate` decides which collation wins. This file has what they share: in which class
+//! of numbers a type calculates, how many digits and characters it may have, and `cast_to`.
+//! Nothing here evaluates anything but the constants that MySQL too converts while planning.
+
+mod build;
+mod cast;
+mod collate;
+mod compare;
+mod merge;
+
+use vaquita_types::charset::CollationId;
+use vaquita_types::datatype::DECIMALS_NOT_FIXED;
+use vaquita_types::{ColumnType, TypeKind, Value};
+
+pub use build::{as_string, case, convert_using, with_collation};
+pub use cast::explicit_cast;
+pub use collate::{Collated, aggregate_collations, convert_charset, mix_error, string_collation};
+pub use compare::{between, case_compare, compare, compare_as, compare_list, make_row_compare};
+pub use merge::{Merged, aggregate_types, merge_two, unify};
+
+use crate::expr::{Expr, ExprKind};
+
+/// What numbers without a collation of their own become when they are used as strings.
+pub const NUMBER_COLLATION: CollationId = CollationId::UTF8MB4_0900_AI_CI;
+/// Coercibility of numbers and temporal values.
+pub const COERCIBILITY_NUMERIC: u8 = 5;
+/// The width of an unbounded DOUBLE.
+const DOUBLE_WIDTH: u32 = 23;
+
+/// In which kind of number a value takes part in arithmetic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum NumberClass {
+    Int,
+    Decimal,
+    Double,
+}
+
+/// The class of numbers in which `ty` calculates: temporal values are integers, or
+/// decimals if they have a fraction; strings are doubles, except hexadecimal literals.
+pub fn number_class(ty: &ColumnType) -> NumberClass {
+    match ty.kind {
+        TypeKind::Decimal => NumberClass::Decimal,
+        TypeKind::Float | TypeKind::Double | TypeKind::Json => NumberClass::Double,
+        TypeKind::Date | TypeKind::Time | TypeKind::DateTime | TypeKind::Timestamp => {
+            if ty.decimals > 0 { NumberClass::Decimal } else { NumberClass::Int }
+        }
+        _ if is_hex_literal(ty) => NumberClass::Int,
+        _ if ty.is_bytes() || matches!(ty.kind, TypeKind::Enum | TypeKind::Set | TypeKind::Geometry) => NumberClass::Double,
+        _ => NumberClass::Int,
+    }
+}
+
+/// `x'41'` and `b'1'`: VARBINARY marked unsigned, an integer in numeric context.
+pub fn is_hex_literal(ty: &ColumnType) -> bool {
+    ty.kind == TypeKind::VarBinary && ty.unsigned
+}
+
+/// Values of the type are read as text: character and binary strings, ENUM and SET.
+pub fn is_string(ty: &ColumnType) -> bool {
+    ty.is_bytes() || matches!(ty.kind, TypeKind::Enum | TypeKind::Set)
+}
+
+/// Digits before and after the point that a value of the type may have.
+pub fn precision(ty: &ColumnType) -> u32 {
+    let digits = match ty.kind {
+        TypeKind::Decimal => ty.length,
+        TypeKind::Date => 8,
+        TypeKind::Time => 7 + u32::from(ty.decimals),
+        TypeKind::DateTime | TypeKind::Timestamp => 14 + u32::from(ty.decimals),
+        TypeKind::Year => 4,
+        TypeKind::Bit => ty.length.div_ceil(3).min(20),
+        TypeKind::VarBinary if is_hex_literal(ty) => (ty.length * 8).div_ceil(3).min(20),
+        _ if ty.is_integer() => ty.length.saturating_sub(u32::from(!ty.unsigned)),
+        _ => 65,
+    };
+    digits.clamp(1, 81)
+}
+
+/// Digits after the point; 0 for types without a fixed number of them.
+pub fn scale(ty: &ColumnType) -> u8 {
+    match ty.kind {
+        TypeKind::Decimal => ty.decimals,
+        TypeKind::Time | TypeKind::DateTime | TypeKind::Timestamp => ty.decimals,
+        _ => 0,
+    }
+}
+
+/// `decimals` as the metadata of arithmetic counts them: 31 for strings and floating point.
+pub fn decimals_meta(ty: &ColumnType) -> u8 {
+    match ty.kind {
+        TypeKind::Float | TypeKind::Double => ty.decimals,
+        _ if number_class(ty) == NumberClass::Double => DECIMALS_NOT_FIXED,
+        _ => scale(ty),
+    }
+}
+
+/// Most characters of a value of this type as text.
+pub fn char_length(ty: &ColumnType) -> u32 {
+    let fraction = if ty.decimals > 0 { u32::from(ty.decimals) + 1 } else { 0 };
+    match ty.kind {
+        TypeKind::Null => 0,
+        TypeKind::Decimal => ty.length + u32::from(ty.decimals > 0) + u32::from(!ty.unsigned),
+        TypeKind::Date => 10,
+        TypeKind::Time => 10 + fraction,
+        TypeKind::DateTime | TypeKind::Timestamp => 19 + fraction,
+        TypeKind::Year => 4,
+        TypeKind::Bit => ty.length.div_ceil(8),
+        TypeKind::Float | TypeKind::Double if ty.length == 0 => DOUBLE_WIDTH,
+        TypeKind::Enum => member_chars(ty).max().unwrap_or(0),
+        TypeKind::Set => member_chars(ty).sum::<u32>() + (member_chars(ty).count() as u32).saturating_sub(1),
+        TypeKind::Json => u32::MAX / 4,
+        TypeKind::TinyText => 255,
+        TypeKind::Text => 65_535,
+        TypeKind::MediumText => 16_777_215,
+        TypeKind::LongText => u32::MAX / 4,
+        TypeKind::TinyBlob => 255,
+        TypeKind::Blob if ty.length == 0 => 65_535,
+        TypeKind::MediumBlob => 16_777_215,
+        TypeKind::LongBlob => u32::MAX,
+        _ => ty.length,
+    }
+}
+
+fn member_chars(ty: &ColumnType) -> impl Iterator<Item = u32> {
+    ty.members.iter().flat_map(|m| m.iter()).map(|m| String::from_utf8_lossy(m).chars().count() as u32)
+}
+
+/// BIGINT with room for `digits`.
+pub fn int_type(digits: u32, unsigned: bool) -> ColumnType {
+    let length = (digits + u32::from(!unsigned)).min(if unsigned { 20 } else { 21 });
+    ColumnType { length, unsigned, ..ColumnType::new(TypeKind::BigInt) }
+}
+
+/// A plain BIGINT result of the given metadata length.
+pub fn int_of_length(length: u32) -> ColumnType {
+    ColumnType { length, ..ColumnType::new(TypeKind::BigInt) }
+}
+
+/// DECIMAL of at most 65 digits; digits before the point give way last.
+pub fn decimal_type(precision: u32, scale: u8, unsigned: bool) -> ColumnType {
+    let scale = scale.min(30);
+    ColumnType { unsigned, ..ColumnType::decimal(precision.clamp(1, 65).max(u32::from(scale)), scale) }
+}
+
+/// DOUBLE with `decimals` digits after the point, 31 for as many as needed.
+pub fn double_type(decimals: u8) -> ColumnType {
+    let length = if decimals >= DECIMALS_NOT_FIXED { DOUBLE_WIDTH } else { 17 + u32::from(decimals) };
+    ColumnType { length, decimals: decimals.min(DECIMALS_NOT_FIXED), ..ColumnType::new(TypeKind::Double) }
+}
+
+/// A string of at most `chars` characters as MySQL's expressions have them: VARCHAR, or
+/// LONGTEXT if it is longer than a VARCHAR can be; VARBINARY and LONGBLOB if binary.
+pub fn string_type(chars: u64, collation: CollationId) -> ColumnType {
+    let binary = collation == CollationId::BINARY;
+    let limit = if binary { 65_535 } else { 16_383 };
+    let chars = u32::try_from(chars).unwrap_or(u32::MAX);
+    match (chars <= limit, binary) {
+        (true, false) => ColumnType::varchar(chars, collation),
+        (true, true) => ColumnType::varbinary(chars),
+        (false, false) => ColumnType { length: chars, collation, ..ColumnType::new(TypeKind::LongText) },
+        (false, true) => ColumnType { length: chars, ..ColumnType::new(TypeKind::LongBlob) },
+    }
+}
+
+/// `expr` converted to `ty`; the expression itself if it already has that type.
+pub fn cast_to(expr: Expr, ty: ColumnType) -> Expr {
+    if same_representation(&expr.ty, &ty) {
+        return expr;
+    }
+    if let ExprKind::Literal(Value::Null) = expr.kind {
+        return Expr { ty, ..expr };
+    }
+    // A conversion may fail and then gives NULL: dates from strings, JSON.
+    let fails = ty.is_temporal() && !expr.ty.is_temporal();
+    let nullable = expr.nullable || fails;
+    let coercibility = if is_string(&ty) && is_string(&expr.ty) {
+        expr.coercibility
+    } else if is_string(&ty) {
+        4
+    } else {
+        COERCIBILITY_NUMERIC
+    };
+    Expr { kind: ExprKind::Cast(Box::new(expr)), ty, nullable, coercibility }
+}
+
+/// A value of `from` can be read as a value of `to` without any work.
+fn same_representation(from: &ColumnType, to: &ColumnType) -> bool {
+    if from == to {
+        return true;
+    }
+    match to.kind {
+        TypeKind::BigInt => from.is_integer() && from.unsigned == to.unsigned,
+        TypeKind::Double => from.kind == TypeKind::Double && to.decimals >= DECIMALS_NOT_FIXED,
+        _ => false,
+    }
+}

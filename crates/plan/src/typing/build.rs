@@ -1,0 +1,55 @@
+//! Typed CASE, COLLATE and CONVERT USING, for a binder.
+
+use vaquita_types::charset::CollationId;
+use vaquita_types::{ColumnType, Error, Result, errno};
+
+use super::{case_compare, char_length, is_string, string_type, unify};
+use crate::expr::{Expr, ExprKind};
+use crate::text;
+
+/// `CASE [operand] WHEN … THEN … ELSE … END`; results get their common type.
+pub fn case(operand: Option<Expr>, whens: Vec<(Expr, Expr)>, otherwise: Option<Expr>) -> Result<Expr> {
+    let (mut tests, mut results): (Vec<Expr>, Vec<Expr>) = whens.into_iter().unzip();
+    let has_else = otherwise.is_some();
+    results.extend(otherwise);
+    let merged = unify(&mut results, "case")?;
+    let otherwise = if has_else { results.pop().map(Box::new) } else { None };
+    let operand = match operand {
+        Some(mut operand) => {
+            let rule = case_compare(&mut operand, &mut tests.iter_mut().collect::<Vec<_>>())?;
+            Some(Box::new((operand, rule)))
+        }
+        None => None,
+    };
+    let nullable = merged.nullable || !has_else;
+    let whens = tests.into_iter().zip(results).collect();
+    Ok(Expr { kind: ExprKind::Case { operand, whens, otherwise }, ty: merged.ty, nullable, coercibility: merged.coercibility })
+}
+
+/// `expr COLLATE collation`: the same bytes under another collation; error 1253 if it is of another charset.
+pub fn with_collation(expr: Expr, collation: CollationId) -> Result<Expr> {
+    let mut expr = if is_string(&expr.ty) { expr } else { as_string(expr, collation) };
+    if !text::same_charset(expr.ty.collation, collation) {
+        let (name, charset) = (text::collation_name(collation), text::charset_name(expr.ty.collation));
+        return Err(Error::new(&errno::ER_COLLATION_CHARSET_MISMATCH, &[&name, &charset]));
+    }
+    expr.ty.collation = collation;
+    expr.coercibility = 0;
+    Ok(expr)
+}
+
+/// `CONVERT(expr USING charset)`, given the charset's default collation.
+pub fn convert_using(expr: Expr, collation: CollationId) -> Expr {
+    let chars = u64::from(char_length(&expr.ty));
+    let ty: ColumnType = string_type(chars, collation);
+    Expr { kind: ExprKind::Cast(Box::new(expr)), ty, nullable: true, coercibility: 2 }
+}
+
+/// Any value as text under `collation`.
+pub fn as_string(expr: Expr, collation: CollationId) -> Expr {
+    if is_string(&expr.ty) {
+        return super::convert_charset(expr, collation);
+    }
+    let ty = string_type(u64::from(char_length(&expr.ty)), collation);
+    super::cast_to(expr, ty)
+}

@@ -1,0 +1,66 @@
+//! The types of CAST and CONVERT.
+
+use vaquita_parser::CastType;
+use vaquita_types::charset::CollationId;
+use vaquita_types::{ColumnType, Error, Result, TypeKind, errno};
+
+use super::{char_length, decimal_type, string_type};
+use crate::expr::{Expr, ExprKind};
+use crate::text;
+
+/// `CAST(expr AS target)`; `connection` is the session's collation, that of CAST AS CHAR.
+pub fn explicit_cast(expr: Expr, target: &CastType, connection: CollationId) -> Result<Expr> {
+    let ty = cast_type(&expr, target, connection)?;
+    let coercibility = if super::is_string(&ty) { 2 } else { super::COERCIBILITY_NUMERIC };
+    let nullable = expr.nullable || !matches!(target, CastType::Signed | CastType::Unsigned | CastType::Double | CastType::Real | CastType::Float(_) | CastType::Decimal { .. });
+    Ok(Expr { kind: ExprKind::Cast(Box::new(expr)), ty, nullable, coercibility })
+}
+
+fn cast_type(expr: &Expr, target: &CastType, connection: CollationId) -> Result<ColumnType> {
+    Ok(match target {
+        CastType::Signed => ColumnType::bigint(),
+        CastType::Unsigned => ColumnType::bigint_unsigned(),
+        CastType::Char { length, charset } => {
+            let collation = match charset {
+                Some(name) => text::default_collation(name).ok_or_else(|| Error::new(&errno::ER_UNKNOWN_CHARACTER_SET, &[name]))?,
+                None => connection,
+            };
+            string_type(length.unwrap_or(u64::from(char_length(&expr.ty))), collation)
+        }
+        CastType::Binary(length) => {
+            let bytes = u64::from(char_length(&expr.ty)) * u64::from(text::bytes_per_char_max(expr.ty.collation));
+            string_type(length.unwrap_or(bytes), CollationId::BINARY)
+        }
+        CastType::Decimal { precision, scale } => {
+            let (p, s) = (precision.unwrap_or(10), scale.unwrap_or(0));
+            let p = if p == 0 { 10 } else { p };
+            if p > 65 {
+                return Err(Error::new(&errno::ER_TOO_BIG_PRECISION, &[&p, &"CAST", &65]));
+            }
+            if s > 30 {
+                return Err(Error::new(&errno::ER_TOO_BIG_SCALE, &[&s, &"CAST", &30]));
+            }
+            if s > p {
+                return Err(Error::new(&errno::ER_M_BIGGER_THAN_D, &[&"CAST"]));
+            }
+            decimal_type(p as u32, s as u8, false)
+        }
+        CastType::Float(Some(p)) if *p > 53 => return Err(Error::new(&errno::ER_TOO_BIG_PRECISION, &[p, &"CAST", &53])),
+        CastType::Float(p) if p.unwrap_or(0) <= 24 => ColumnType { length: 12, decimals: 31, ..ColumnType::new(TypeKind::Float) },
+        CastType::Float(_) | CastType::Double | CastType::Real => ColumnType::double(),
+        CastType::Date => ColumnType::new(TypeKind::Date),
+        CastType::Time(fsp) => temporal(TypeKind::Time, *fsp)?,
+        CastType::DateTime(fsp) => temporal(TypeKind::DateTime, *fsp)?,
+        CastType::Year => ColumnType { length: 4, unsigned: true, ..ColumnType::new(TypeKind::Year) },
+        CastType::Json => ColumnType { collation: CollationId::BINARY, ..ColumnType::new(TypeKind::Json) },
+        CastType::Spatial(name) => return Err(Error::unsupported(format_args!("CAST AS {name}"))),
+    })
+}
+
+fn temporal(kind: TypeKind, fsp: Option<u64>) -> Result<ColumnType> {
+    let fsp = fsp.unwrap_or(0);
+    if fsp > 6 {
+        return Err(Error::new(&errno::ER_TOO_BIG_PRECISION, &[&fsp, &"CAST", &6]));
+    }
+    Ok(ColumnType::temporal(kind, fsp as u8))
+}

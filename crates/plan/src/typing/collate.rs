@@ -1,0 +1,160 @@
+//! Which collation wins when strings meet.
+//!
+//! Every string has a collation and a coercibility from 0 (COLLATE was written) over 2
+//! (column) and 4 (literal) to 6 (NULL); the lower one wins. In one charset two different collations of
+//! the same coercibility have no common one (error 1267 where one is needed), unless one is
+//! a `_bin`. Between charsets, a Unicode one wins over others and ASCII-only
+//! strings can be converted to anything. Example: a latin1 column and a utf8mb4 literal `'a'`
+//! compare in latin1; a literal `'я'` makes it utf8mb4.
+
+use vaquita_types::charset::CollationId;
+use vaquita_types::errno;
+use vaquita_types::{Error, Result, TypeKind, Value};
+
+use super::{COERCIBILITY_NUMERIC, NUMBER_COLLATION, is_string};
+use crate::expr::{Expr, ExprKind};
+use crate::text;
+
+/// Coercibility "no collation": two columns of different collations were mixed.
+const NONE: u8 = 1;
+const EXPLICIT: u8 = 0;
+
+/// A collation with its strength.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Collated {
+    pub collation: CollationId,
+    pub coercibility: u8,
+    /// All characters are known to be ASCII.
+    pub ascii: bool,
+}
+
+/// The collation that `expr` has when it is used as a string.
+pub fn string_collation(expr: &Expr) -> Collated {
+    if is_string(&expr.ty) {
+        let ascii = match &expr.kind {
+            ExprKind::Literal(Value::Bytes(b)) => b.is_ascii(),
+            _ => false,
+        };
+        return Collated { collation: expr.ty.collation, coercibility: expr.coercibility, ascii };
+    }
+    match expr.ty.kind {
+        TypeKind::Json => Collated { collation: CollationId::UTF8MB4_BIN, coercibility: 2, ascii: false },
+        TypeKind::Null => Collated { collation: CollationId::BINARY, coercibility: 6, ascii: true },
+        TypeKind::Bit | TypeKind::Geometry => Collated { collation: CollationId::BINARY, coercibility: 2, ascii: false },
+        _ => Collated { collation: NUMBER_COLLATION, coercibility: COERCIBILITY_NUMERIC, ascii: true },
+    }
+}
+
+/// The collation of a string made of `exprs`. `strict`: it will be compared by, so there must be one.
+pub fn aggregate_collations(exprs: &[&Expr], operation: &str, strict: bool) -> Result<Collated> {
+    let mut exprs_left = exprs.iter();
+    let Some(first) = exprs_left.next() else {
+        return Ok(Collated { collation: NUMBER_COLLATION, coercibility: 4, ascii: true });
+    };
+    let mut result = string_collation(first);
+    let mut unknown_none = false;
+    for expr in exprs_left {
+        let other = string_collation(expr);
+        result = match combine(result, other) {
+            Some(c) => c,
+            None => return Err(mix_error(exprs, operation)),
+        };
+        unknown_none |= result.coercibility == NONE;
+    }
+    if strict && unknown_none && result.coercibility >= NONE && result.coercibility == NONE {
+        return Err(mix_error(exprs, operation));
+    }
+    Ok(result)
+}
+
+/// MySQL's rule for two; `None` if there is no common charset or two COLLATE clauses differ.
+fn combine(a: Collated, b: Collated) -> Option<Collated> {
+    let ascii = a.ascii && b.ascii;
+    let keep = |c: Collated| Some(Collated { ascii, ..c });
+    if !text::same_charset(a.collation, b.collation) {
+        if a.collation == CollationId::BINARY {
+            return keep(if a.coercibility <= b.coercibility { a } else { b });
+        }
+        if b.collation == CollationId::BINARY {
+            return keep(if b.coercibility <= a.coercibility { b } else { a });
+        }
+        if is_superset(a, b) {
+            return keep(a);
+        }
+        if is_superset(b, a) {
+            return keep(b);
+        }
+        return match (a.coercibility, b.coercibility) {
+            (x, y) if x < y && y >= 3 => keep(a),
+            (x, y) if y < x && x >= 3 => keep(b),
+            _ => None,
+        };
+    }
+    if a.coercibility != b.coercibility {
+        return keep(if a.coercibility < b.coercibility { a } else { b });
+    }
+    if a.collation == b.collation {
+        return keep(a);
+    }
+    if a.coercibility == EXPLICIT {
+        return None;
+    }
+    if text::is_binary_sort(a.collation) {
+        return keep(a);
+    }
+    if text::is_binary_sort(b.collation) {
+        return keep(b);
+    }
+    Some(Collated { collation: text::binary_collation_of(a.collation), coercibility: NONE, ascii })
+}
+
+fn is_superset(left: Collated, right: Collated) -> bool {
+    let (lu, ru) = (text::is_unicode(left.collation), text::is_unicode(right.collation));
+    let wider = !ru || (text::has_supplementary(left.collation) && !text::has_supplementary(right.collation));
+    let stronger = left.coercibility < right.coercibility;
+    let equal = left.coercibility == right.coercibility;
+    (lu && (stronger || (equal && wider))) || (right.ascii && (stronger || (equal && !left.ascii)))
+}
+
+/// Error 1267, 1270 or 1271 for two, three or more strings.
+pub fn mix_error(exprs: &[&Expr], operation: &str) -> Error {
+    let show = |e: &Expr| {
+        let c = string_collation(e);
+        (text::collation_name(c.collation).to_string(), coercibility_name(c.coercibility))
+    };
+    let op = operation.to_ascii_lowercase();
+    match exprs {
+        [a, b] => {
+            let ((a, ad), (b, bd)) = (show(a), show(b));
+            Error::new(&errno::ER_CANT_AGGREGATE_2COLLATIONS, &[&a, &ad, &b, &bd, &op])
+        }
+        [a, b, c] => {
+            let ((a, ad), (b, bd), (c, cd)) = (show(a), show(b), show(c));
+            Error::new(&errno::ER_CANT_AGGREGATE_3COLLATIONS, &[&a, &ad, &b, &bd, &c, &cd, &op])
+        }
+        _ => Error::new(&errno::ER_CANT_AGGREGATE_NCOLLATIONS, &[&op]),
+    }
+}
+
+fn coercibility_name(coercibility: u8) -> &'static str {
+    match coercibility {
+        0 => "EXPLICIT",
+        1 => "NONE",
+        2 => "IMPLICIT",
+        3 => "SYSCONST",
+        4 => "COERCIBLE",
+        5 => "NUMERIC",
+        _ => "IGNORABLE",
+    }
+}
+
+/// `expr` as a string in the charset of `collation`, if it is a string in another one.
+pub fn convert_charset(expr: Expr, collation: CollationId) -> Expr {
+    let ty = &expr.ty;
+    if !is_string(ty) || collation == CollationId::BINARY || ty.collation == CollationId::BINARY || text::same_charset(ty.collation, collation) {
+        return expr;
+    }
+    let coercibility = expr.coercibility;
+    let target = super::string_type(u64::from(super::char_length(ty)), collation);
+    Expr { coercibility, ..super::cast_to(expr, target) }
+}

@@ -1,0 +1,210 @@
+//! The common type of alternatives: CASE, IF, COALESCE, GREATEST, the columns of a UNION.
+//!
+//! Types are merged pairwise by kind (`merge_two`), then widths are taken over all: INT with
+//! DECIMAL(4,2) is DECIMAL(12,2), a number with a string is a VARCHAR, DATE with TIME a DATETIME.
+//! Signed with unsigned moves to the next wider signed type, BIGINT to DECIMAL.
+
+use vaquita_types::charset::CollationId;
+use vaquita_types::datatype::DECIMALS_NOT_FIXED;
+use vaquita_types::{ColumnType, Result, TypeKind};
+
+use super::{aggregate_collations, cast_to, char_length, convert_charset, decimal_type, is_hex_literal, is_string, precision, scale, string_type};
+use crate::expr::Expr;
+
+/// The type that all alternatives get.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Merged {
+    pub ty: ColumnType,
+    /// Some alternative may be NULL.
+    pub nullable: bool,
+    pub coercibility: u8,
+}
+
+/// The kind that values of both kinds fit in.
+pub fn merge_two(a: TypeKind, b: TypeKind) -> TypeKind {
+    use TypeKind::*;
+    if a == b {
+        return match a {
+            Enum | Set => VarChar,
+            _ => a,
+        };
+    }
+    if a == Null || b == Null {
+        return match if a == Null { b } else { a } {
+            k @ (Enum | Set) => k,
+            k => k,
+        };
+    }
+    match (numeric_rank(a), numeric_rank(b)) {
+        (Some(x), Some(y)) => merge_numbers(a, x, b, y),
+        _ => match (is_temporal(a), is_temporal(b)) {
+            (true, true) => DateTime,
+            _ => merge_strings(a, b),
+        },
+    }
+}
+
+/// The place in TINYINT < SMALLINT < MEDIUMINT < INT < BIGINT < DECIMAL < FLOAT < DOUBLE.
+fn numeric_rank(kind: TypeKind) -> Option<u8> {
+    use TypeKind::*;
+    Some(match kind {
+        Year => 0,
+        TinyInt => 1,
+        SmallInt => 2,
+        MediumInt => 3,
+        Int => 4,
+        BigInt | Bit => 5,
+        Decimal => 6,
+        Float => 7,
+        Double => 8,
+        _ => return None,
+    })
+}
+
+fn merge_numbers(a: TypeKind, x: u8, b: TypeKind, y: u8) -> TypeKind {
+    let (low, high) = if x <= y { (a, b) } else { (b, a) };
+    match high {
+        // A FLOAT holds small integers exactly.
+        TypeKind::Float if !matches!(low, TypeKind::TinyInt | TypeKind::SmallInt | TypeKind::MediumInt | TypeKind::Year) => TypeKind::Double,
+        TypeKind::Bit => TypeKind::BigInt,
+        _ => high,
+    }
+}
+
+fn is_temporal(kind: TypeKind) -> bool {
+    ColumnType::new(kind).is_temporal()
+}
+
+fn merge_strings(a: TypeKind, b: TypeKind) -> TypeKind {
+    use TypeKind::*;
+    let blob = |k: TypeKind| match k {
+        TinyText | TinyBlob => 1,
+        Text | Blob => 2,
+        MediumText | MediumBlob => 3,
+        LongText | LongBlob | Json | Geometry => 4,
+        _ => 0,
+    };
+    match blob(a).max(blob(b)) {
+        0 => VarChar,
+        1 => TinyText,
+        2 => Text,
+        3 => MediumText,
+        _ => LongText,
+    }
+}
+
+/// The common type of `exprs`; error 1267 if their collations cannot be brought together.
+pub fn aggregate_types(exprs: &[&Expr], operation: &str) -> Result<Merged> {
+    let nullable = exprs.iter().any(|e| e.nullable);
+    let typed: Vec<&&Expr> = exprs.iter().filter(|e| e.ty.kind != TypeKind::Null).collect();
+    let Some(first) = typed.first() else {
+        return Ok(Merged { ty: ColumnType::null(), nullable: true, coercibility: 6 });
+    };
+    let mut kind = typed.iter().skip(1).fold(first.ty.kind, |k, e| merge_two(k, e.ty.kind));
+    if typed.len() == 1 && matches!(kind, TypeKind::Enum | TypeKind::Set) {
+        kind = TypeKind::VarChar;
+    }
+    if is_string(&ColumnType::new(kind)) {
+        return merge_to_string(exprs, kind, nullable, operation);
+    }
+    let mut ty = ColumnType::new(kind);
+    let types = || typed.iter().map(|e| &e.ty);
+    match kind {
+        TypeKind::Decimal => ty = merge_decimal(types()),
+        TypeKind::Float | TypeKind::Double => {
+            let decimals = types().map(|t| if matches!(t.kind, TypeKind::Float | TypeKind::Double) { t.decimals } else { scale(t) }).max();
+            ty.decimals = decimals.unwrap_or(DECIMALS_NOT_FIXED);
+            ty.length = if ty.decimals >= DECIMALS_NOT_FIXED && kind == TypeKind::Double { 23 } else { types().map(char_length).max().unwrap_or(23) };
+        }
+        TypeKind::Json | TypeKind::Geometry | TypeKind::Date | TypeKind::Null => {}
+        TypeKind::Time | TypeKind::DateTime | TypeKind::Timestamp => ty.decimals = types().map(|t| if t.is_temporal() { t.decimals } else { 0 }).max().unwrap_or(0),
+        _ => ty = merge_integers(kind, &typed),
+    }
+    let coercibility = if kind == TypeKind::Json { 2 } else { super::COERCIBILITY_NUMERIC };
+    Ok(Merged { ty, nullable, coercibility })
+}
+
+fn merge_decimal<'a>(types: impl Iterator<Item = &'a ColumnType> + Clone) -> ColumnType {
+    let whole = types.clone().map(|t| precision(t).saturating_sub(u32::from(scale(t)))).max().unwrap_or(1);
+    let fraction = types.clone().map(scale).max().unwrap_or(0);
+    let unsigned = types.clone().all(|t| t.unsigned);
+    decimal_type(whole + u32::from(fraction), fraction, unsigned)
+}
+
+fn merge_integers(kind: TypeKind, typed: &[&&Expr]) -> ColumnType {
+    use TypeKind::*;
+    let unsigned = typed.iter().all(|e| e.ty.unsigned || matches!(e.ty.kind, Year | Bit));
+    let mixed = !unsigned && typed.iter().any(|e| e.ty.unsigned);
+    let digits = typed.iter().map(|e| precision(&e.ty)).max().unwrap_or(1);
+    let widest_unsigned = mixed && typed.iter().any(|e| e.ty.unsigned && (e.ty.kind == kind || e.ty.kind == Bit));
+    let kind = match (widest_unsigned, kind) {
+        (false, k) => k,
+        (_, TinyInt) => SmallInt,
+        (_, SmallInt) => MediumInt,
+        (_, MediumInt) => Int,
+        (_, Int) => BigInt,
+        (_, BigInt) => return decimal_type(digits.max(20), 0, false),
+        (_, k) => k,
+    };
+    let length = if matches!(kind, Bit | Year) { typed.iter().map(|e| e.ty.length).max().unwrap_or(4) } else { digits + u32::from(!unsigned) };
+    ColumnType { length, unsigned, ..ColumnType::new(kind) }
+}
+
+fn merge_to_string(exprs: &[&Expr], kind: TypeKind, nullable: bool, operation: &str) -> Result<Merged> {
+    let collated = aggregate_collations(exprs, operation, false)?;
+    let chars = exprs.iter().map(|e| char_length(&e.ty)).max().unwrap_or(0);
+    let binary = collated.collation == CollationId::BINARY;
+    let ty = match kind {
+        TypeKind::Char | TypeKind::VarChar | TypeKind::Binary | TypeKind::VarBinary | TypeKind::Enum | TypeKind::Set => {
+            let mut ty = string_type(u64::from(chars), collated.collation);
+            ty.unsigned = exprs.iter().all(|e| is_hex_literal(&e.ty));
+            if matches!(kind, TypeKind::Char | TypeKind::Binary) && exprs.iter().all(|e| e.ty.kind == kind || e.ty.kind == TypeKind::Null) {
+                ty.kind = kind;
+            }
+            ty
+        }
+        _ => ColumnType { length: chars, collation: collated.collation, ..ColumnType::new(if binary { blob_of(kind) } else { text_of(kind) }) },
+    };
+    Ok(Merged { ty, nullable, coercibility: collated.coercibility })
+}
+
+fn blob_of(kind: TypeKind) -> TypeKind {
+    match kind {
+        TypeKind::TinyText => TypeKind::TinyBlob,
+        TypeKind::Text => TypeKind::Blob,
+        TypeKind::MediumText => TypeKind::MediumBlob,
+        TypeKind::LongText => TypeKind::LongBlob,
+        k => k,
+    }
+}
+
+fn text_of(kind: TypeKind) -> TypeKind {
+    match kind {
+        TypeKind::TinyBlob => TypeKind::TinyText,
+        TypeKind::Blob => TypeKind::Text,
+        TypeKind::MediumBlob => TypeKind::MediumText,
+        TypeKind::LongBlob => TypeKind::LongText,
+        k => k,
+    }
+}
+
+/// Casts each of `exprs` to their common type.
+pub fn unify(exprs: &mut [Expr], operation: &str) -> Result<Merged> {
+    let merged = aggregate_types(&exprs.iter().collect::<Vec<_>>(), operation)?;
+    for expr in exprs {
+        let taken = std::mem::replace(expr, Expr::literal(vaquita_types::Value::Null, ColumnType::null()));
+        *expr = to_merged(taken, &merged.ty);
+    }
+    Ok(merged)
+}
+
+/// `expr` as a value of the merged type `ty`. Strings only change their charset.
+pub fn to_merged(expr: Expr, ty: &ColumnType) -> Expr {
+    if expr.ty.kind == TypeKind::Null {
+        return expr;
+    }
+    if expr.ty.is_bytes() && is_string(ty) {
+        return convert_charset(expr, ty.collation);
+    }
+    cast_to(expr, ty.clone())
+}
