@@ -6,12 +6,25 @@
 //! Numbers keep their kind (signed, unsigned, double, decimal).
 //! `parse` reads text, `print` writes it, `path` is the path language, `compare`
 //! the order, `ops` what the JSON functions do, `binary` the stored form.
+//! Nothing here knows arguments of functions or raises errors with their names:
+//! `JsonError` carries what MySQL's messages say, the caller adds where.
+
+mod binary;
+mod compare;
+mod ops;
+mod parse;
+mod path;
+mod print;
 
 use std::sync::Arc;
 
 use crate::datatype::TypeKind;
 use crate::decimal::Decimal;
 use crate::temporal::{Date, DateTime, Time};
+
+pub use ops::Edit;
+pub use path::{JsonPath, PathError};
+pub use print::{quote, unquote};
 
 #[derive(Clone, Debug)]
 pub enum Json {
@@ -34,15 +47,145 @@ pub enum Json {
 
 const _: () = assert!(std::mem::size_of::<Json>() <= 16);
 
+/// Deepest nesting of arrays and objects (MySQL's JSON_DOCUMENT_MAX_DEPTH).
+pub const JSON_DEPTH_MAX: usize = 100;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum JsonError {
+    /// Errors 3140 and 3141: the parser's words and the byte position.
+    Syntax { message: &'static str, position: usize },
+    /// Error 3157.
+    TooDeep,
+}
+
 /// Members sorted by key length, then key bytes; keys are unique.
 #[derive(Clone, Debug, Default)]
 pub struct JsonObject {
     members: Vec<(Box<str>, Json)>,
 }
-/// Deepest nesting of arrays and objects (MySQL's JSON_DOCUMENT_MAX_DEPTH).
-pub const JSON_DEPTH_MAX: usize = 100;
-impl PartialEq for Json {
-    fn eq(&self, _: &Json) -> bool {
-        todo!()
+
+impl JsonObject {
+    pub fn new() -> JsonObject {
+        JsonObject::default()
+    }
+
+    /// Members in any order; of equal keys the last one stays.
+    pub fn from_members(mut members: Vec<(Box<str>, Json)>) -> JsonObject {
+        // The sort is stable, so reversing first leaves the last of equal keys in front.
+        members.reverse();
+        members.sort_by(|a, b| key_order(&a.0, &b.0));
+        members.dedup_by(|later, first| later.0 == first.0);
+        JsonObject { members }
+    }
+
+    pub fn len(&self) -> usize {
+        self.members.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.members.is_empty()
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Json)> {
+        self.members.iter().map(|(k, v)| (&**k, v))
+    }
+
+    fn find(&self, key: &str) -> Result<usize, usize> {
+        self.members.binary_search_by(|(k, _)| key_order(k, key))
+    }
+
+    pub fn get(&self, key: &str) -> Option<&Json> {
+        self.find(key).ok().and_then(|i| self.members.get(i)).map(|(_, v)| v)
+    }
+
+    pub fn get_mut(&mut self, key: &str) -> Option<&mut Json> {
+        self.find(key).ok().and_then(|i| self.members.get_mut(i)).map(|(_, v)| v)
+    }
+
+    pub fn insert(&mut self, key: &str, value: Json) {
+        match self.find(key) {
+            Ok(i) => self.members[i].1 = value,
+            Err(i) => self.members.insert(i, (key.into(), value)),
+        }
+    }
+
+    pub fn remove(&mut self, key: &str) -> Option<Json> {
+        self.find(key).ok().map(|i| self.members.remove(i).1)
     }
 }
+
+fn key_order(a: &str, b: &str) -> std::cmp::Ordering {
+    a.len().cmp(&b.len()).then_with(|| a.as_bytes().cmp(b.as_bytes()))
+}
+
+impl Json {
+    pub fn string(s: impl Into<String>) -> Json {
+        Json::String(Arc::new(s.into()))
+    }
+
+    pub fn array(items: Vec<Json>) -> Json {
+        Json::Array(Arc::new(items))
+    }
+
+    pub fn object(object: JsonObject) -> Json {
+        Json::Object(Arc::new(object))
+    }
+
+    pub fn decimal(d: Decimal) -> Json {
+        Json::Decimal(Arc::new(d))
+    }
+
+    pub fn opaque(kind: TypeKind, bytes: Vec<u8>) -> Json {
+        Json::Opaque(Arc::new((kind, bytes)))
+    }
+
+    pub fn is_scalar(&self) -> bool {
+        !matches!(self, Json::Array(_) | Json::Object(_))
+    }
+
+    /// JSON_TYPE.
+    pub fn type_name(&self) -> &'static str {
+        match self {
+            Json::Null => "NULL",
+            Json::Bool(_) => "BOOLEAN",
+            Json::Int(_) => "INTEGER",
+            Json::UInt(_) => "UNSIGNED INTEGER",
+            Json::Double(_) => "DOUBLE",
+            Json::Decimal(_) => "DECIMAL",
+            Json::String(_) => "STRING",
+            Json::Array(_) => "ARRAY",
+            Json::Object(_) => "OBJECT",
+            Json::Date(_) => "DATE",
+            Json::DateTime(..) => "DATETIME",
+            Json::Time(_) => "TIME",
+            Json::Opaque(o) => match o.0 {
+                TypeKind::Bit => "BIT",
+                TypeKind::Geometry => "GEOMETRY",
+                TypeKind::Year => "OPAQUE",
+                _ => "BLOB",
+            },
+        }
+    }
+
+    /// JSON_LENGTH: elements, members, or 1 for a scalar.
+    pub fn length(&self) -> usize {
+        match self {
+            Json::Array(a) => a.len(),
+            Json::Object(o) => o.len(),
+            _ => 1,
+        }
+    }
+
+    /// JSON_DEPTH: 1 for scalars and empty containers.
+    pub fn depth(&self) -> usize {
+        let inner = match self {
+            Json::Array(a) => a.iter().map(Json::depth).max(),
+            Json::Object(o) => o.iter().map(|(_, v)| v.depth()).max(),
+            _ => None,
+        };
+        1 + inner.unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests;

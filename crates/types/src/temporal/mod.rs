@@ -14,6 +14,18 @@
 //! days and weeks, `interval` adds and subtracts, `zone` knows time zones, `encode`
 //! the stored forms. A value knows neither its declared precision nor a time zone.
 
+mod calendar;
+mod encode;
+mod interval;
+mod parse;
+mod zone;
+
+pub use calendar::{DAY_NUMBER_MAX, days_in_month, is_leap_year};
+pub use encode::fraction_len;
+pub use interval::{Interval, IntervalUnit};
+pub use parse::{DateFlags, ParsedDateTime, ParsedTime, Problem, datetime_from_number, parse_datetime, parse_offset, parse_time, time_from_number};
+pub use zone::{TIMESTAMP_MICROS_MAX, TimeZone, ToUtc, UNIX_MICROS_MAX};
+
 /// A calendar date, 0000-00-00 to 9999-12-31.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Date(u32);

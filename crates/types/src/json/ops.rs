@@ -1,0 +1,235 @@
+//! What the JSON functions do to values.
+//!
+//! Paths given to `edit`, `remove`, `array_append` and `array_insert` must not have
+//! wildcards; the caller raises error 3149 first (`JsonPath::can_match_many`).
+
+use std::sync::Arc;
+
+use super::path::{JsonPath, Leg, push_member};
+use super::{Json, JsonObject};
+
+/// Which of JSON_SET, JSON_INSERT and JSON_REPLACE.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Edit {
+    Set,
+    Insert,
+    Replace,
+}
+
+impl Json {
+    /// JSON_EXTRACT: the value of a single path without wildcards, else an array of all values
+    /// found; `None` (SQL NULL) if nothing is found.
+    pub fn extract(&self, paths: &[JsonPath]) -> Option<Json> {
+        let many = paths.len() > 1 || paths.iter().any(JsonPath::can_match_many);
+        let mut found = paths.iter().flat_map(|p| self.seek(p)).cloned();
+        if !many {
+            return found.next();
+        }
+        let all: Vec<Json> = found.collect();
+        (!all.is_empty()).then(|| Json::array(all))
+    }
+
+    /// JSON_SET, JSON_INSERT or JSON_REPLACE of one path.
+    pub fn edit(&mut self, path: &JsonPath, value: Json, edit: Edit) {
+        if let Some(target) = self.target(&path.legs) {
+            if edit != Edit::Insert {
+                *target = value;
+            }
+            return;
+        }
+        if edit == Edit::Replace {
+            return;
+        }
+        let Some((leg, parents)) = path.legs.split_last() else { return };
+        let Some(parent) = self.target(parents) else { return };
+        match (leg, parent) {
+            (Leg::Member(name), Json::Object(o)) => Arc::make_mut(o).insert(name, value),
+            (Leg::Cell(index), Json::Array(a)) => {
+                let items = Arc::make_mut(a);
+                if index.resolve(items.len()) < 0 && !items.is_empty() {
+                    items.insert(0, value);
+                } else {
+                    items.push(value);
+                }
+            }
+            (Leg::Cell(index), scalar) => {
+                let old = std::mem::replace(scalar, Json::Null);
+                *scalar = Json::array(if index.resolve(1) < 0 { vec![value, old] } else { vec![old, value] });
+            }
+            _ => {}
+        }
+    }
+
+    /// JSON_REMOVE of one path, which is not `$` (error 3153).
+    pub fn remove(&mut self, path: &JsonPath) {
+        let Some((leg, parents)) = path.legs.split_last() else { return };
+        match (leg, self.target(parents)) {
+            (Leg::Member(name), Some(Json::Object(o))) if o.get(name).is_some() => {
+                Arc::make_mut(o).remove(name);
+            }
+            (Leg::Cell(index), Some(Json::Array(a))) => {
+                if let Some(i) = index.within(a.len()) {
+                    Arc::make_mut(a).remove(i);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// JSON_ARRAY_APPEND of one path.
+    pub fn array_append(&mut self, path: &JsonPath, value: Json) {
+        match self.target(&path.legs) {
+            Some(Json::Array(a)) => Arc::make_mut(a).push(value),
+            Some(other) => {
+                let old = std::mem::replace(other, Json::Null);
+                *other = Json::array(vec![old, value]);
+            }
+            None => {}
+        }
+    }
+
+    /// JSON_ARRAY_INSERT of one path, which ends in a cell (error 3165).
+    pub fn array_insert(&mut self, path: &JsonPath, value: Json) {
+        let Some((Leg::Cell(index), parents)) = path.legs.split_last() else { return };
+        if let Some(Json::Array(a)) = self.target(parents) {
+            let at = index.resolve(a.len()).clamp(0, a.len() as i64) as usize;
+            Arc::make_mut(a).insert(at, value);
+        }
+    }
+
+    /// The one value that legs without wildcards name.
+    fn target(&mut self, legs: &[Leg]) -> Option<&mut Json> {
+        let Some((leg, rest)) = legs.split_first() else { return Some(self) };
+        match (leg, &mut *self) {
+            (Leg::Member(name), Json::Object(o)) => {
+                o.get(name)?;
+                Arc::make_mut(o).get_mut(name)?.target(rest)
+            }
+            (Leg::Cell(index), Json::Array(a)) => {
+                let i = index.within(a.len())?;
+                Arc::make_mut(a).get_mut(i)?.target(rest)
+            }
+            (Leg::Cell(_), other) if leg.wraps() => other.target(rest),
+            _ => None,
+        }
+    }
+
+    /// JSON_MERGE_PRESERVE of two values.
+    pub fn merge_preserve(self, other: Json) -> Json {
+        match (self, other) {
+            (Json::Object(mut a), Json::Object(b)) => {
+                let merged = Arc::make_mut(&mut a);
+                for (key, value) in b.iter() {
+                    let value = match merged.remove(key) {
+                        Some(old) => old.merge_preserve(value.clone()),
+                        None => value.clone(),
+                    };
+                    merged.insert(key, value);
+                }
+                Json::Object(a)
+            }
+            (a, b) => {
+                let mut items = a.into_items();
+                items.extend(b.into_items());
+                Json::array(items)
+            }
+        }
+    }
+
+    fn into_items(self) -> Vec<Json> {
+        match self {
+            Json::Array(a) => Arc::unwrap_or_clone(a),
+            other => vec![other],
+        }
+    }
+
+    /// JSON_MERGE_PATCH of two values (RFC 7396).
+    pub fn merge_patch(self, patch: &Json) -> Json {
+        let Json::Object(changes) = patch else { return patch.clone() };
+        let mut target = match self {
+            Json::Object(o) => Arc::unwrap_or_clone(o),
+            _ => JsonObject::new(),
+        };
+        for (key, change) in changes.iter() {
+            let old = target.remove(key);
+            if !matches!(change, Json::Null) {
+                target.insert(key, old.unwrap_or(Json::Null).merge_patch(change));
+            }
+        }
+        Json::object(target)
+    }
+
+    /// JSON_CONTAINS without a path.
+    pub fn contains(&self, candidate: &Json) -> bool {
+        match (self, candidate) {
+            (Json::Array(a), Json::Array(wanted)) => wanted.iter().all(|w| a.iter().any(|v| v.contains(w))),
+            (Json::Array(a), wanted) => a.iter().any(|v| v.contains(wanted)),
+            (Json::Object(o), Json::Object(wanted)) => wanted.iter().all(|(key, w)| o.get(key).is_some_and(|v| v.contains(w))),
+            (a, b) => a.is_scalar() && b.is_scalar() && a == b,
+        }
+    }
+
+    /// JSON_OVERLAPS.
+    pub fn overlaps(&self, other: &Json) -> bool {
+        match (self, other) {
+            (Json::Object(a), Json::Object(b)) => a.iter().any(|(key, v)| b.get(key).is_some_and(|w| v == w)),
+            (Json::Array(a), Json::Array(b)) => a.iter().any(|v| b.contains(v)),
+            (Json::Array(a), v) | (v, Json::Array(a)) => a.contains(v),
+            (a, b) => a == b,
+        }
+    }
+
+    /// `self MEMBER OF (array)`.
+    pub fn member_of(&self, array: &Json) -> bool {
+        match array {
+            Json::Array(a) => a.contains(self),
+            other => self == other,
+        }
+    }
+
+    /// JSON_KEYS; `None` (SQL NULL) if this is no object.
+    pub fn keys(&self) -> Option<Json> {
+        match self {
+            Json::Object(o) => Some(Json::array(o.iter().map(|(k, _)| Json::string(k)).collect())),
+            _ => None,
+        }
+    }
+
+    /// JSON_SEARCH: the paths of the strings that `matches`, as a string if there is one, as an
+    /// array if there are more; only the first if `one`. `within` are paths to search in, none for `$`.
+    pub fn search(&self, matches: &dyn Fn(&str) -> bool, one: bool, within: &[JsonPath]) -> Option<Json> {
+        let mut all: Vec<(String, &Json)> = Vec::new();
+        self.strings("$".to_string(), &mut all);
+        let mut allowed: Option<std::collections::HashSet<*const Json>> = None;
+        if !within.is_empty() {
+            let mut inside = Vec::new();
+            within.iter().flat_map(|p| self.seek(p)).for_each(|j| j.strings(String::new(), &mut inside));
+            allowed = Some(inside.iter().map(|(_, j)| *j as *const Json).collect());
+        }
+        let mut found: Vec<Json> = Vec::new();
+        for (path, value) in all {
+            let Json::String(s) = value else { continue };
+            if allowed.as_ref().is_none_or(|a| a.contains(&(value as *const Json))) && matches(s) {
+                found.push(Json::string(path));
+                if one {
+                    break;
+                }
+            }
+        }
+        if found.len() > 1 { Some(Json::array(found)) } else { found.pop() }
+    }
+
+    /// Every string in the value with its path.
+    fn strings<'a>(&'a self, path: String, all: &mut Vec<(String, &'a Json)>) {
+        match self {
+            Json::String(_) => all.push((path, self)),
+            Json::Array(a) => a.iter().enumerate().for_each(|(i, v)| v.strings(format!("{path}[{i}]"), all)),
+            Json::Object(o) => o.iter().for_each(|(key, v)| {
+                let mut member = path.clone();
+                push_member(&mut member, key);
+                v.strings(member, all);
+            }),
+            _ => {}
+        }
+    }
+}
