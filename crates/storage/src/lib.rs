@@ -3,13 +3,63 @@
 //! `engine` opens the directory; `txn` is what everybody reads and writes through; `lock` and
 //! `commit` are how transactions meet each other; `counters` keeps exact row counts and
 //! AUTO_INCREMENT; `rocks` is the one file with unsafe code.
+//!
+//! On top of that, tables: `form` says how each column type is stored, `key` and `row` encode
+//! and decode, `layout` keeps old rows readable, `table` changes a row with its index entries,
+//! `catalog` keeps definitions and runs DDL.
+//!
+//! A point read by primary key, as the executor does it:
+//!
+//! ```text
+//! let table = catalog.table("db", "t")?.ok_or_else(..)?;       // Arc<Table>, cached
+//! txn.lock_table(table.def.id, LockMode::IS, policy)?;
+//! table.codec.clustered().encode_value(&Value::Int(7), &mut key)?;
+//! if txn.get(&key, Version::Snapshot, &mut value)? {
+//!     let row = table.codec.view(&key, &value)?;                // RowView
+//!     let name: ValueRef<'_> = row.column(1)?;                  // nothing else is decoded
+//! }
+//! ```
+//!
+//! Scanning an index, and going from its entries to rows:
+//!
+//! ```text
+//! let index = &table.codec.indexes()[2];
+//! let range = index.range(&[Value::Int(3)], Bound::Excluded(&Value::Int(5)), Bound::Unbounded)?;
+//! let mut cursor = txn.scan(range, Direction::Forward, ScanOptions::default())?;
+//! while let Some((key, value)) = cursor.next(&txn)? {
+//!     index.clustered_key(Entry { key, value }, &mut clustered)?;   // then txn.get
+//!     index.part_value(0, Entry { key, value })?;                   // or a covering read
+//! }
+//! ```
+//!
+//! Writing: `table.insert(&mut txn, &row, policy, &mut buffers)? -> Written`, `table.update(&mut
+//! txn, clustered_key, &old, &new, policy, &mut buffers)?`, `table.delete(&mut txn, clustered_key,
+//! &old, policy, &mut buffers)?`; the row of an update or delete was locked before with
+//! `txn.lock_row(clustered_key, LockMode::X, policy)`. `Written::Duplicate` names the index and the
+//! row that is there; `table.duplicate_error(&duplicate, &row)` is error 1062.
+//!
+//! Rows are `&[Value]` in the order of `TableDef::columns`. TIMESTAMP values are UTC here.
 
+pub mod catalog;
+mod collate;
 pub mod commit;
 pub mod engine;
+pub mod form;
+mod json_form;
+pub mod key;
+pub mod layout;
 pub mod lock;
+pub mod row;
+pub mod table;
 pub mod txn;
+pub mod value_ref;
 
+pub use catalog::{Catalog, RowChange};
 pub use commit::{CommitStart, CommitWaiter};
 pub use engine::{Engine, EngineHooks, EngineOptions, FlushMode, LogLevel, NoHooks};
+pub use key::{Entry, IndexCodec};
 pub use lock::{Interrupt, InterruptReason, LockInfo, LockManager, LockMode, LockPolicy};
+pub use row::{RowCodec, RowView};
+pub use table::{Buffers, Duplicate, Table, Written};
 pub use txn::{Cursor, Direction, Isolation, KeyRange, Locked, Mark, Reads, ScanOptions, Transaction, TxnInfo, TxnOptions, Version};
+pub use value_ref::ValueRef;

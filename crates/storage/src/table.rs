@@ -1,0 +1,229 @@
+//! `Table`: a table's rows and index entries as one thing that a transaction changes.
+//!
+//! A row is one clustered entry and one entry per secondary index (`key`, `row`). What each
+//! operation locks and writes, in this order:
+//!
+//! | operation | locks                                                    | writes                                   |
+//! |-----------|----------------------------------------------------------|------------------------------------------|
+//! | insert    | X on the clustered key; X on each unique entry's key     | row, entries, +1 row                     |
+//! | update    | X on unique keys that change, old and new (clustered: by the caller; if it moves, the new one as well) | row if its bytes differ, entries that differ |
+//! | delete    | X on each unique entry's key (clustered: by the caller)  | tombstones of the row and its entries, −1 row |
+//!
+//! The old unique key is locked too, so that another transaction that wants to insert it waits
+//! for this one to end instead of reporting a duplicate that may never have been.
+//! Nothing is written before all duplicates are ruled out, except that a statement may be rolled
+//! back by its caller (`Transaction::rollback_statement`).
+//!
+//! The caller has checked the values, holds at least IX on the table (`Transaction::lock_table`),
+//! and keeps one `Buffers` per session, so that a row costs no allocation here.
+
+use vaquita_types::schema::TableRef;
+use vaquita_types::{Result, Value};
+
+use crate::key::{Entry, IndexCodec};
+use crate::lock::{LockMode, LockPolicy};
+use crate::row::{RowCodec, RowView};
+use crate::txn::{Transaction, Version};
+
+/// A table definition with what is precomputed from it. DDL makes a new one.
+#[derive(Debug)]
+pub struct Table {
+    pub def: TableRef,
+    pub codec: RowCodec,
+}
+
+/// Scratch space of row operations, reused between rows.
+#[derive(Default)]
+pub struct Buffers {
+    clustered: Vec<u8>,
+    row: Vec<u8>,
+    key: Vec<u8>,
+    value: Vec<u8>,
+    old_key: Vec<u8>,
+    old_value: Vec<u8>,
+}
+
+impl Buffers {
+    /// After an insert or an update that was written: the row's clustered key.
+    pub fn clustered_key(&self) -> &[u8] {
+        &self.clustered
+    }
+}
+
+/// How an insert or an update ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Written {
+    Done,
+    /// Nothing was written: another row has the key.
+    Duplicate(Duplicate),
+    /// A lock was not free and the policy is SKIP LOCKED.
+    Skipped,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Duplicate {
+    /// Position in `TableDef::indexes`.
+    pub index: usize,
+    /// The clustered key of the row that is there, which is not locked unless `index` is 0.
+    pub clustered_key: Vec<u8>,
+}
+
+impl Table {
+    pub fn new(def: TableRef) -> Result<Table> {
+        Ok(Table { codec: RowCodec::new(&def)?, def })
+    }
+
+    /// Reads the row of a clustered key into `value`; `None` if there is none.
+    pub fn get<'a>(&'a self, txn: &Transaction, key: &'a [u8], version: Version, value: &'a mut Vec<u8>) -> Result<Option<RowView<'a>>> {
+        if txn.get(key, version, value)? { self.codec.view(key, value).map(Some) } else { Ok(None) }
+    }
+
+    /// Adds a row, unless one of its unique keys is taken.
+    pub fn insert(&self, txn: &mut Transaction, row: &[Value], policy: LockPolicy, b: &mut Buffers) -> Result<Written> {
+        let row_id = if self.def.hidden_rowid { txn.next_row_id(self.def.id)? } else { 0 };
+        self.codec.encode_row(row, &mut b.row)?;
+        self.codec.clustered().encode_clustered(row, row_id, &mut b.clustered)?;
+        if !txn.lock_key(&b.clustered, LockMode::X, policy)? {
+            return Ok(Written::Skipped);
+        }
+        if txn.exists(&b.clustered, Version::Latest)? {
+            return Ok(Written::Duplicate(Duplicate { index: 0, clustered_key: b.clustered.clone() }));
+        }
+        for (n, index) in self.secondary() {
+            if index.is_unique() && index.encode_entry(row, row_id, &mut b.key, &mut b.value)? {
+                match claim(txn, index, n, policy, b)? {
+                    Written::Done => {}
+                    refused => return Ok(refused),
+                }
+            }
+        }
+        txn.put(&b.clustered, &b.row)?;
+        for (_, index) in self.secondary() {
+            index.encode_entry(row, row_id, &mut b.key, &mut b.value)?;
+            txn.put(&b.key, &b.value)?;
+        }
+        txn.add_rows(self.def.id, 1);
+        Ok(Written::Done)
+    }
+
+    /// Changes a row that the caller has locked and read (`old`), unless a new unique key is taken.
+    pub fn update(
+        &self,
+        txn: &mut Transaction,
+        clustered_key: &[u8],
+        old: &[Value],
+        new: &[Value],
+        policy: LockPolicy,
+        b: &mut Buffers,
+    ) -> Result<Written> {
+        let row_id = self.row_id(clustered_key)?;
+        self.codec.encode_row(new, &mut b.row)?;
+        self.codec.clustered().encode_clustered(new, row_id, &mut b.clustered)?;
+        let moved = b.clustered != clustered_key;
+        if moved {
+            if !txn.lock_key(&b.clustered, LockMode::X, policy)? {
+                return Ok(Written::Skipped);
+            }
+            if txn.exists(&b.clustered, Version::Latest)? {
+                return Ok(Written::Duplicate(Duplicate { index: 0, clustered_key: b.clustered.clone() }));
+            }
+        }
+        for (n, index) in self.secondary() {
+            if index.is_unique() && (moved || !index.same_entry(old, new)) {
+                match self.claim_changed(txn, n, index, (old, new), row_id, policy, b)? {
+                    Written::Done => {}
+                    refused => return Ok(refused),
+                }
+            }
+        }
+        if moved {
+            txn.delete(clustered_key)?;
+        }
+        txn.put(&b.clustered, &b.row)?;
+        for (_, index) in self.secondary() {
+            if moved || !index.same_entry(old, new) {
+                replace_entry(txn, index, (old, new), row_id, b)?;
+            }
+        }
+        Ok(Written::Done)
+    }
+
+    /// Removes a row that the caller has locked and read (`old`). False: skipped.
+    pub fn delete(&self, txn: &mut Transaction, clustered_key: &[u8], old: &[Value], policy: LockPolicy, b: &mut Buffers) -> Result<bool> {
+        let row_id = self.row_id(clustered_key)?;
+        for (_, index) in self.secondary() {
+            if index.is_unique()
+                && index.encode_entry(old, row_id, &mut b.key, &mut b.value)?
+                && !txn.lock_key(&b.key, LockMode::X, policy)?
+            {
+                return Ok(false);
+            }
+        }
+        txn.delete(clustered_key)?;
+        for (_, index) in self.secondary() {
+            index.encode_entry(old, row_id, &mut b.key, &mut b.value)?;
+            txn.delete(&b.key)?;
+        }
+        txn.add_rows(self.def.id, -1);
+        Ok(true)
+    }
+
+    /// Secondary indexes with their position in `TableDef::indexes`.
+    fn secondary(&self) -> impl Iterator<Item = (usize, &IndexCodec)> {
+        self.codec.indexes().iter().enumerate().skip(1)
+    }
+
+    fn row_id(&self, clustered_key: &[u8]) -> Result<u64> {
+        if !self.def.hidden_rowid {
+            return Ok(0);
+        }
+        let clustered = self.codec.clustered();
+        clustered.row_id(Entry { key: clustered_key, value: &[] }).ok_or_else(|| clustered.damaged(clustered_key))
+    }
+
+    /// Locks the old and the new key of a unique entry that changes and checks that the new one is free.
+    #[allow(clippy::too_many_arguments)]
+    fn claim_changed(
+        &self,
+        txn: &mut Transaction,
+        n: usize,
+        index: &IndexCodec,
+        (old, new): (&[Value], &[Value]),
+        row_id: u64,
+        policy: LockPolicy,
+        b: &mut Buffers,
+    ) -> Result<Written> {
+        let was_unique = index.encode_entry(old, row_id, &mut b.old_key, &mut b.old_value)?;
+        let is_unique = index.encode_entry(new, row_id, &mut b.key, &mut b.value)?;
+        if was_unique && !txn.lock_key(&b.old_key, LockMode::X, policy)? {
+            return Ok(Written::Skipped);
+        }
+        // 'a' to 'A' may be the same key, and it is ours.
+        if is_unique && b.key != b.old_key { claim(txn, index, n, policy, b) } else { Ok(Written::Done) }
+    }
+}
+
+/// Locks the unique key in `b.key` and checks that no row has it.
+fn claim(txn: &mut Transaction, index: &IndexCodec, n: usize, policy: LockPolicy, b: &mut Buffers) -> Result<Written> {
+    if !txn.lock_key(&b.key, LockMode::X, policy)? {
+        return Ok(Written::Skipped);
+    }
+    if !txn.get(&b.key, Version::Latest, &mut b.old_value)? {
+        return Ok(Written::Done);
+    }
+    let mut clustered_key = Vec::new();
+    index.clustered_key(Entry { key: &b.key, value: &b.old_value }, &mut clustered_key)?;
+    Ok(Written::Duplicate(Duplicate { index: n, clustered_key }))
+}
+
+fn replace_entry(txn: &mut Transaction, index: &IndexCodec, (old, new): (&[Value], &[Value]), row_id: u64, b: &mut Buffers) -> Result<()> {
+    index.encode_entry(old, row_id, &mut b.old_key, &mut b.old_value)?;
+    index.encode_entry(new, row_id, &mut b.key, &mut b.value)?;
+    if b.old_key != b.key {
+        txn.delete(&b.old_key)?;
+    } else if b.old_value == b.value {
+        return Ok(());
+    }
+    txn.put(&b.key, &b.value)
+}
