@@ -4,7 +4,7 @@
 //! A connection's life, by module:
 //! 1. `handshake`: the server's greeting and the client's answer; `auth` decides who the client is, with `password`.
 //! 2. `packet` frames everything; `compress` wraps the frames when both sides agreed to.
-//! 3. `commands` decodes what the client asks.
+//! 3. `commands` decodes what the client asks, `params` the values it binds.
 //! 4. `result` and `row` encode what the server answers.
 //!
 //! `caps` holds the protocol's numbers, `codec` its primitive encodings, `error` what a malformed message is answered with.
@@ -13,9 +13,11 @@
 pub mod auth;
 pub mod caps;
 pub mod codec;
+pub mod commands;
 pub mod error;
 pub mod handshake;
 pub mod packet;
+pub mod params;
 pub mod password;
 pub mod result;
 pub mod row;

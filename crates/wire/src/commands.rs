@@ -1,0 +1,158 @@
+//! The command phase, server side: what a client's packet asks for.
+//!
+//! `Command::decode` takes a whole payload and returns slices of it; nothing is copied. The parameters of
+//! COM_STMT_EXECUTE need what the statement remembers, so they are read in a second step, `params::StatementParams::read`.
+//! ```text
+//! 03 "select 1"                          Query   (with CLIENT_QUERY_ATTRIBUTES: 03 00 01 "select 1")
+//! 17 01000000 00 01000000 …              Execute { statement_id: 1, cursor: 0, … }
+//! ```
+//! Commands of the binlog protocol and those that MySQL has removed have a name in `caps`, and are answered as
+//! MySQL answers what it does not know: error 1047. A payload that ends too early is error 1835.
+
+use crate::caps::{client, command};
+use crate::codec::{Bytes, Decoded};
+use crate::error::ProtocolError;
+use crate::handshake::{ChangeUser, decode_change_user};
+use crate::params::{QueryAttribute, read_query_attributes};
+
+/// A decoded command.
+#[derive(Debug, PartialEq)]
+pub enum Command<'a> {
+    Quit,
+    InitDb {
+        database: &'a [u8],
+    },
+    Query(Query<'a>),
+    FieldList {
+        table: &'a [u8],
+        wildcard: &'a [u8],
+    },
+    Statistics,
+    ProcessKill {
+        connection_id: u32,
+    },
+    Ping,
+    ChangeUser(ChangeUser<'a>),
+    Prepare {
+        sql: &'a [u8],
+    },
+    Execute(Execute<'a>),
+    SendLongData {
+        statement_id: u32,
+        parameter: u16,
+        data: &'a [u8],
+    },
+    CloseStatement {
+        statement_id: u32,
+    },
+    ResetStatement {
+        statement_id: u32,
+    },
+    Fetch {
+        statement_id: u32,
+        rows_max: u32,
+    },
+    SetMultiStatements(bool),
+    ResetConnection,
+}
+
+/// COM_QUERY.
+#[derive(Debug, PartialEq)]
+pub struct Query<'a> {
+    pub sql: &'a [u8],
+    pub attributes: Vec<QueryAttribute>,
+}
+
+/// COM_STMT_EXECUTE up to its parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Execute<'a> {
+    pub statement_id: u32,
+    /// `caps::cursor` flags without PARAMETER_COUNT_AVAILABLE.
+    pub cursor: u8,
+    pub(crate) has_parameter_count: bool,
+    /// Null bitmap, types and values.
+    pub(crate) parameters: &'a [u8],
+}
+
+/// COM_STMT_SEND_LONG_DATA, COM_STMT_CLOSE and COM_QUIT are never answered, not even with an error.
+pub fn has_no_reply(command_byte: u8) -> bool {
+    matches!(
+        command_byte,
+        command::STMT_SEND_LONG_DATA | command::STMT_CLOSE | command::QUIT
+    )
+}
+
+impl<'a> Command<'a> {
+    /// Decodes one payload; `caps` are the negotiated flags.
+    pub fn decode(payload: &'a [u8], caps: u32) -> Decoded<Command<'a>> {
+        let Some((&byte, body)) = payload.split_first() else {
+            return Err(ProtocolError::UnknownCommand);
+        };
+        let mut bytes = Bytes::new(body);
+        Ok(match byte {
+            command::QUERY => Command::Query(decode_query(bytes, caps)?),
+            command::STMT_EXECUTE => Command::Execute(decode_execute(bytes)?),
+            command::STMT_PREPARE => Command::Prepare { sql: body },
+            command::PING => Command::Ping,
+            command::QUIT => Command::Quit,
+            command::INIT_DB => Command::InitDb { database: body },
+            command::FIELD_LIST => Command::FieldList {
+                table: bytes.nul_bytes()?,
+                wildcard: bytes.nul_bytes_or_rest(),
+            },
+            command::STATISTICS => Command::Statistics,
+            command::PROCESS_KILL => Command::ProcessKill {
+                connection_id: bytes.u32()?,
+            },
+            command::CHANGE_USER => Command::ChangeUser(decode_change_user(body, caps)?),
+            command::STMT_SEND_LONG_DATA => Command::SendLongData {
+                statement_id: bytes.u32()?,
+                parameter: bytes.u16()?,
+                data: bytes.rest(),
+            },
+            command::STMT_CLOSE => Command::CloseStatement {
+                statement_id: bytes.u32()?,
+            },
+            command::STMT_RESET => Command::ResetStatement {
+                statement_id: bytes.u32()?,
+            },
+            command::STMT_FETCH => Command::Fetch {
+                statement_id: bytes.u32()?,
+                rows_max: bytes.u32()?,
+            },
+            command::SET_OPTION => Command::SetMultiStatements(match bytes.u16()? {
+                0 => true,
+                1 => false,
+                _ => return Err(ProtocolError::UnknownCommand),
+            }),
+            command::RESET_CONNECTION => Command::ResetConnection,
+            _ => return Err(ProtocolError::UnknownCommand),
+        })
+    }
+}
+
+#[inline]
+fn decode_query<'a>(mut bytes: Bytes<'a>, caps: u32) -> Decoded<Query<'a>> {
+    let mut attributes = Vec::new();
+    if caps & client::QUERY_ATTRIBUTES != 0 {
+        attributes = read_query_attributes(&mut bytes)?;
+    }
+    Ok(Query {
+        sql: bytes.rest(),
+        attributes,
+    })
+}
+
+#[inline]
+fn decode_execute(mut bytes: Bytes<'_>) -> Decoded<Execute<'_>> {
+    let statement_id = bytes.u32()?;
+    let flags = bytes.u8()?;
+    // The iteration count is always 1, and MySQL does not read it.
+    bytes.skip(4)?;
+    Ok(Execute {
+        statement_id,
+        cursor: flags & !crate::caps::cursor::PARAMETER_COUNT_AVAILABLE,
+        has_parameter_count: flags & crate::caps::cursor::PARAMETER_COUNT_AVAILABLE != 0,
+        parameters: bytes.rest(),
+    })
+}

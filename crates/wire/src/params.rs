@@ -1,0 +1,404 @@
+//! Values that a client sends in binary form: parameters of COM_STMT_EXECUTE and query attributes
+//! ("COM_STMT_EXECUTE", "Binary Protocol Value").
+//!
+//! A statement's `StatementParams` lives as long as the statement, because a client sends the types only when they
+//! change, and long data in packets of its own before. `read` fills the caller's vector of values, which it may reuse.
+//! ```text
+//! [count]  null bitmap  01  (type flag [name])*  value*        types bound anew
+//! [count]  null bitmap  00  value*                             types as in the last execution
+//! ```
+//! The count and the names are there if QUERY_ATTRIBUTES was negotiated; what exceeds the statement's own
+//! parameters are query attributes. Strings come in `character_set_client` and are not converted here.
+
+use vaquita_types::decimal::Decimal;
+use vaquita_types::temporal::{Date, DateTime, MICROS_PER_DAY, MICROS_PER_SECOND, Time};
+use vaquita_types::{ColumnType, TypeKind, Value};
+
+use crate::caps::{client, mysql_type};
+use crate::codec::{Bytes, Decoded};
+use crate::commands::Execute;
+use crate::error::ProtocolError;
+
+/// `?` in one statement, and attributes of one query: the protocol counts both in 16 bits.
+pub const PARAMETERS_MAX: usize = 65_535;
+
+const WRONG_COUNT: ProtocolError = ProtocolError::WrongArguments("COM_STMT_EXECUTE");
+const WRONG_TYPE: ProtocolError = ProtocolError::WrongArguments("mysqld_stmt_execute");
+
+/// A parameter's type as the client names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ParamType {
+    /// A `caps::mysql_type`.
+    pub code: u8,
+    pub unsigned: bool,
+}
+
+impl ParamType {
+    fn read(bytes: &mut Bytes<'_>) -> Decoded<Self> {
+        let code = bytes.u8()?;
+        let flags = bytes.u8()?;
+        if !is_parameter_type(code) {
+            return Err(WRONG_TYPE);
+        }
+        Ok(Self {
+            code,
+            unsigned: flags & 0x80 != 0,
+        })
+    }
+
+    /// The SQL type that the binder works with. Lengths and scales are those of the widest value.
+    pub fn column_type(self) -> ColumnType {
+        let kind = match self.code {
+            mysql_type::TINY | mysql_type::BOOL => TypeKind::TinyInt,
+            mysql_type::SHORT => TypeKind::SmallInt,
+            mysql_type::YEAR => TypeKind::Year,
+            mysql_type::INT24 => TypeKind::MediumInt,
+            mysql_type::LONG => TypeKind::Int,
+            mysql_type::LONGLONG => TypeKind::BigInt,
+            mysql_type::FLOAT => return ColumnType { length: 12, ..float_of(TypeKind::Float) },
+            mysql_type::DOUBLE => return ColumnType { length: 22, ..float_of(TypeKind::Double) },
+            mysql_type::DECIMAL | mysql_type::NEWDECIMAL => return ColumnType::decimal(65, 30),
+            mysql_type::DATE => TypeKind::Date,
+            mysql_type::TIME => return ColumnType::temporal(TypeKind::Time, 6),
+            mysql_type::DATETIME | mysql_type::TIMESTAMP => {
+                return ColumnType::temporal(TypeKind::DateTime, 6);
+            }
+            mysql_type::NULL => TypeKind::Null,
+            mysql_type::JSON => TypeKind::LongText,
+            mysql_type::TINY_BLOB
+            | mysql_type::MEDIUM_BLOB
+            | mysql_type::LONG_BLOB
+            | mysql_type::BLOB
+            | mysql_type::VECTOR
+            | mysql_type::GEOMETRY => TypeKind::LongBlob,
+            mysql_type::BIT => TypeKind::VarBinary,
+            _ => TypeKind::VarChar,
+        };
+        ColumnType {
+            unsigned: self.unsigned,
+            ..ColumnType::new(kind)
+        }
+    }
+}
+
+fn float_of(kind: TypeKind) -> ColumnType {
+    ColumnType {
+        decimals: crate::caps::NOT_FIXED_DECIMALS,
+        ..ColumnType::new(kind)
+    }
+}
+
+/// The types that MySQL accepts for a parameter; others are internal to the server.
+fn is_parameter_type(code: u8) -> bool {
+    matches!(code, mysql_type::DECIMAL..=mysql_type::YEAR | mysql_type::VARCHAR | mysql_type::BIT)
+        || matches!(code, mysql_type::VECTOR | mysql_type::BOOL | mysql_type::JSON..=mysql_type::GEOMETRY)
+}
+
+/// A query attribute: metadata that a client attaches to a statement.
+#[derive(Clone, Debug, PartialEq)]
+pub struct QueryAttribute {
+    pub name: Box<[u8]>,
+    pub value: Value,
+}
+
+/// What a prepared statement remembers of its parameters between executions.
+#[derive(Clone, Debug, Default)]
+pub struct StatementParams {
+    count: usize,
+    /// Empty until a client has bound types.
+    types: Vec<ParamType>,
+    /// Parts sent by COM_STMT_SEND_LONG_DATA, by parameter. Empty if there are none.
+    long_data: Vec<Option<Vec<u8>>>,
+}
+
+impl StatementParams {
+    pub fn new(count: usize) -> Self {
+        Self {
+            count,
+            ..Self::default()
+        }
+    }
+
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Types of the last execution; empty before the first.
+    pub fn types(&self) -> &[ParamType] {
+        &self.types
+    }
+
+    /// Appends to a long parameter. `bytes_max` (max_allowed_packet) bounds what one parameter may become.
+    pub fn append_long_data(
+        &mut self,
+        parameter: u16,
+        data: &[u8],
+        bytes_max: usize,
+    ) -> Decoded<()> {
+        let parameter = usize::from(parameter);
+        if parameter >= self.count {
+            return Err(ProtocolError::WrongArguments("mysqld_stmt_send_long_data"));
+        }
+        if self.long_data.is_empty() {
+            self.long_data.resize(self.count, None);
+        }
+        let part = self.long_data[parameter].get_or_insert_default();
+        if part.len() + data.len() > bytes_max {
+            return Err(ProtocolError::PacketTooLarge);
+        }
+        part.extend_from_slice(data);
+        Ok(())
+    }
+
+    /// COM_STMT_RESET, and the end of every execution.
+    pub fn clear_long_data(&mut self) {
+        self.long_data.clear();
+    }
+
+    /// Reads the parameters of an execution into `values`, which is cleared before, and returns the query
+    /// attributes. Returns in `rebound` whether the types may differ from the last execution. Long data is used up.
+    pub fn read(
+        &mut self,
+        execute: &Execute<'_>,
+        caps: u32,
+        values: &mut Vec<Value>,
+        rebound: &mut bool,
+    ) -> Decoded<Vec<QueryAttribute>> {
+        values.clear();
+        *rebound = false;
+        let named = caps & client::QUERY_ATTRIBUTES != 0;
+        if self.count == 0 && !(named && execute.has_parameter_count) {
+            return Ok(Vec::new());
+        }
+        let mut bytes = Bytes::new(execute.parameters);
+        let mut count = self.count;
+        if named {
+            count = read_count(&mut bytes).map_err(|_| WRONG_COUNT)?;
+            if count < self.count {
+                return Err(WRONG_COUNT);
+            }
+        }
+        if count == 0 {
+            return Ok(Vec::new());
+        }
+        let nulls = bytes.take(count.div_ceil(8))?;
+        let mut attributes = Vec::new();
+        let mut attribute_types = Vec::new();
+        match bytes.u8()? {
+            0 if self.types.len() == self.count && count == self.count => {}
+            0 => return Err(ProtocolError::MalformedPacket),
+            _ => {
+                *rebound = true;
+                self.read_types(&mut bytes, count, named, &mut attributes, &mut attribute_types)?;
+            }
+        }
+        self.read_values(&mut bytes, nulls, values)?;
+        for (index, (attribute, param_type)) in
+            attributes.iter_mut().zip(attribute_types).enumerate()
+        {
+            if !is_null(nulls, self.count + index) {
+                attribute.value = read_value(&mut bytes, param_type)?;
+            }
+        }
+        Ok(attributes)
+    }
+
+    fn read_types(
+        &mut self,
+        bytes: &mut Bytes<'_>,
+        count: usize,
+        named: bool,
+        attributes: &mut Vec<QueryAttribute>,
+        attribute_types: &mut Vec<ParamType>,
+    ) -> Decoded<()> {
+        self.types.clear();
+        for index in 0..count {
+            let param_type = ParamType::read(bytes)?;
+            let name = if named {
+                bytes.lenenc_bytes()?
+            } else {
+                &[]
+            };
+            if index < self.count {
+                self.types.push(param_type);
+            } else {
+                attribute_types.push(param_type);
+                attributes.push(QueryAttribute {
+                    name: name.into(),
+                    value: Value::Null,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn read_values(
+        &mut self,
+        bytes: &mut Bytes<'_>,
+        nulls: &[u8],
+        values: &mut Vec<Value>,
+    ) -> Decoded<()> {
+        let mut long_data = std::mem::take(&mut self.long_data);
+        for (index, &param_type) in self.types.iter().enumerate() {
+            if let Some(data) = long_data.get_mut(index).and_then(Option::take) {
+                if !(mysql_type::TINY_BLOB..=mysql_type::STRING).contains(&param_type.code) {
+                    return Err(WRONG_TYPE);
+                }
+                values.push(Value::Bytes(data.into_boxed_slice()));
+            } else if is_null(nulls, index) {
+                values.push(Value::Null);
+            } else {
+                values.push(read_value(bytes, param_type)?);
+            }
+        }
+        Ok(())
+    }
+}
+
+#[inline]
+fn is_null(bitmap: &[u8], index: usize) -> bool {
+    bitmap
+        .get(index / 8)
+        .is_some_and(|byte| byte >> (index % 8) & 1 == 1)
+}
+
+fn read_count(bytes: &mut Bytes<'_>) -> Decoded<usize> {
+    usize::try_from(bytes.lenenc_int()?)
+        .ok()
+        .filter(|&count| count <= PARAMETERS_MAX)
+        .ok_or(ProtocolError::MalformedPacket)
+}
+
+/// The attributes in front of the text of COM_QUERY.
+pub fn read_query_attributes(bytes: &mut Bytes<'_>) -> Decoded<Vec<QueryAttribute>> {
+    let count = read_count(bytes)?;
+    // Number of parameter sets, always 1.
+    if bytes.lenenc_int()? != 1 {
+        return Err(ProtocolError::MalformedPacket);
+    }
+    if count == 0 {
+        return Ok(Vec::new());
+    }
+    let nulls = bytes.take(count.div_ceil(8))?;
+    if bytes.u8()? != 1 {
+        return Err(ProtocolError::MalformedPacket);
+    }
+    let mut attributes = Vec::new();
+    let mut types = Vec::new();
+    for _ in 0..count {
+        types.push(ParamType::read(bytes)?);
+        attributes.push(QueryAttribute {
+            name: bytes.lenenc_bytes()?.into(),
+            value: Value::Null,
+        });
+    }
+    for (index, (attribute, param_type)) in attributes.iter_mut().zip(types).enumerate() {
+        if !is_null(nulls, index) {
+            attribute.value = read_value(bytes, param_type)?;
+        }
+    }
+    Ok(attributes)
+}
+
+/// One value in binary form.
+fn read_value(bytes: &mut Bytes<'_>, param_type: ParamType) -> Decoded<Value> {
+    let unsigned = param_type.unsigned;
+    Ok(match param_type.code {
+        mysql_type::NULL => Value::Null,
+        mysql_type::TINY | mysql_type::BOOL => {
+            let n = bytes.u8()?;
+            integer(u64::from(n), i64::from(n as i8), unsigned)
+        }
+        mysql_type::SHORT | mysql_type::YEAR => {
+            let n = bytes.u16()?;
+            integer(u64::from(n), i64::from(n as i16), unsigned)
+        }
+        mysql_type::LONG | mysql_type::INT24 => {
+            let n = bytes.u32()?;
+            integer(u64::from(n), i64::from(n as i32), unsigned)
+        }
+        mysql_type::LONGLONG => {
+            let n = bytes.u64()?;
+            integer(n, n as i64, unsigned)
+        }
+        mysql_type::FLOAT => Value::Float(f64::from(finite_f32(bytes.array()?))),
+        mysql_type::DOUBLE => {
+            let x = f64::from_le_bytes(bytes.array()?);
+            Value::Float(if x.is_finite() { x } else { 0.0 })
+        }
+        mysql_type::DECIMAL | mysql_type::NEWDECIMAL => {
+            Value::Decimal(Decimal::parse(bytes.lenenc_bytes()?).value)
+        }
+        mysql_type::DATE => Value::Date(read_datetime(bytes)?.date()),
+        mysql_type::DATETIME | mysql_type::TIMESTAMP => Value::DateTime(read_datetime(bytes)?),
+        mysql_type::TIME => Value::Time(read_time(bytes)?),
+        _ => Value::bytes(bytes.lenenc_bytes()?),
+    })
+}
+
+#[inline]
+fn integer(unsigned_value: u64, signed_value: i64, unsigned: bool) -> Value {
+    if unsigned {
+        Value::UInt(unsigned_value)
+    } else {
+        Value::Int(signed_value)
+    }
+}
+
+/// NaN and infinities are no SQL values; MySQL takes them as 0.
+fn finite_f32(bytes: [u8; 4]) -> f32 {
+    let x = f32::from_le_bytes(bytes);
+    if x.is_finite() { x } else { 0.0 }
+}
+
+/// DATE, DATETIME, TIMESTAMP: 0, 4, 7 or 11 bytes. Fields out of range give the zero date, as in MySQL.
+fn read_datetime(bytes: &mut Bytes<'_>) -> Decoded<DateTime> {
+    let mut body = length_prefixed(bytes)?;
+    if body.len() < 4 {
+        return Ok(DateTime::ZERO);
+    }
+    let (year, month, day) = (body.u16()?, body.u8()?, body.u8()?);
+    let mut time_of_day = (0, 0, 0);
+    let mut micros = 0;
+    if body.len() >= 3 {
+        time_of_day = (body.u8()?, body.u8()?, body.u8()?);
+    }
+    if body.len() >= 4 {
+        micros = body.u32()?;
+    }
+    let (hour, minute, second) = time_of_day;
+    let datetime = Date::new(u32::from(year), u32::from(month), u32::from(day)).and_then(|date| {
+        DateTime::new(
+            date,
+            u32::from(hour),
+            u32::from(minute),
+            u32::from(second),
+            micros,
+        )
+    });
+    Ok(datetime.unwrap_or(DateTime::ZERO))
+}
+
+/// TIME: 0, 8 or 12 bytes. Beyond 838:59:59 it is clamped, with fields out of range zero.
+fn read_time(bytes: &mut Bytes<'_>) -> Decoded<Time> {
+    let mut body = length_prefixed(bytes)?;
+    if body.len() < 8 {
+        return Ok(Time::ZERO);
+    }
+    let negative = body.u8()? != 0;
+    let days = i64::from(body.u32()?);
+    let (hour, minute, second) = (body.u8()?, body.u8()?, body.u8()?);
+    let micros = if body.len() >= 4 { body.u32()? } else { 0 };
+    if minute > 59 || second > 59 || micros > 999_999 {
+        return Ok(Time::ZERO);
+    }
+    let seconds = i64::from(hour) * 3600 + i64::from(minute) * 60 + i64::from(second);
+    let total = days * MICROS_PER_DAY + seconds * MICROS_PER_SECOND + i64::from(micros);
+    let limit = if negative { Time::MIN } else { Time::MAX };
+    Ok(Time::from_micros(if negative { -total } else { total }).unwrap_or(limit))
+}
+
+fn length_prefixed<'a>(bytes: &mut Bytes<'a>) -> Decoded<Bytes<'a>> {
+    let len = bytes.u8()?;
+    Ok(Bytes::new(bytes.take(usize::from(len))?))
+}
