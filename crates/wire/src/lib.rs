@@ -14,6 +14,7 @@ pub mod auth;
 pub mod caps;
 pub mod codec;
 pub mod commands;
+pub mod compress;
 pub mod error;
 pub mod handshake;
 pub mod packet;
