@@ -1,5 +1,7 @@
 //! What keys ask of collations: a sort key, and how many bytes a prefix of characters takes.
 
+use std::borrow::Cow;
+
 use vaquita_types::charset::CollationId;
 use vaquita_types::{Error, Result};
 
@@ -24,4 +26,9 @@ pub(crate) fn sort_key(_collation: CollationId, _bytes: &[u8], _out: &mut Vec<u8
 /// The first `chars` characters.
 pub(crate) fn char_prefix(_collation: CollationId, bytes: &[u8], chars: usize) -> &[u8] {
     bytes.get(..chars).unwrap_or(bytes)
+}
+
+/// A string for a message.
+pub(crate) fn to_utf8(_collation: CollationId, bytes: &[u8]) -> Cow<'_, [u8]> {
+    Cow::Borrowed(bytes)
 }

@@ -43,9 +43,9 @@
 pub mod catalog;
 mod collate;
 pub mod commit;
+mod duplicate;
 pub mod engine;
 pub mod form;
-mod json_form;
 pub mod key;
 pub mod layout;
 pub mod lock;

@@ -28,7 +28,6 @@ use vaquita_types::schema::{Layout, LayoutVersion, TableDef};
 use vaquita_types::{Error, Result, Value};
 
 use crate::form::{Form, mismatch};
-use crate::json_form;
 use crate::key::{Entry, INDEX_ID_BYTES, IndexCodec};
 use crate::value_ref::ValueRef;
 
@@ -83,7 +82,7 @@ impl RowCodec {
         let indexes = (0..def.indexes.len()).map(|i| IndexCodec::new(def, i)).collect::<Result<Vec<_>>>()?;
         let name: Arc<str> = format!("{}.{}", def.database, def.name).into();
         let clustered = indexes.first().ok_or_else(|| Error::internal(format_args!("table {name} has no clustered index")))?;
-        let mut layouts = def.layouts.iter().map(|l| LayoutCodec::new(def, l, clustered)).collect::<Result<Vec<_>>>()?;
+        let mut layouts: Vec<_> = def.layouts.iter().map(|l| LayoutCodec::new(def, l, clustered)).collect();
         layouts.sort_by_key(|l| l.version);
         if layouts.is_empty() {
             return Err(Error::internal(format_args!("table {name} has no layout")));
@@ -161,8 +160,8 @@ fn offset_bytes(wide: bool) -> usize {
 }
 
 impl LayoutCodec {
-    fn new(def: &TableDef, layout: &Layout, clustered: &IndexCodec) -> Result<LayoutCodec> {
-        let mut slots = def.columns.iter().map(|c| Missing::new(&c.added_default).map(Slot::Missing)).collect::<Result<Vec<_>>>()?;
+    fn new(def: &TableDef, layout: &Layout, clustered: &IndexCodec) -> LayoutCodec {
+        let mut slots: Vec<Slot> = def.columns.iter().map(|c| Slot::Missing(Missing::new(&c.added_default))).collect();
         for (position, slot) in slots.iter_mut().enumerate() {
             if let Some(part) = clustered.restorable_part(position) {
                 *slot = Slot::Key { part, fixed: fixed_place(clustered, part) };
@@ -199,7 +198,7 @@ impl LayoutCodec {
                 slots[position] = slot;
             }
         }
-        Ok(LayoutCodec { version: layout.version, slots, fixed_end, variable_count: variables.len(), variables })
+        LayoutCodec { version: layout.version, slots, fixed_end, variable_count: variables.len(), variables }
     }
 
     /// Writes the row; false if its variable bytes need wide offsets.
@@ -221,7 +220,7 @@ impl LayoutCodec {
                 match &row[position] {
                     Value::Null => {}
                     Value::Bytes(b) if !json => out.extend_from_slice(b),
-                    Value::Json(j) if json => json_form::encode(j, out)?,
+                    Value::Json(j) if json => j.encode(out),
                     other => return Err(mismatch(if json { Form::Json } else { Form::Bytes }, other)),
                 }
             }
@@ -237,15 +236,15 @@ impl LayoutCodec {
 }
 
 impl Missing {
-    fn new(default: &Value) -> Result<Missing> {
-        Ok(match default {
+    fn new(default: &Value) -> Missing {
+        match default {
             Value::Json(j) => {
                 let mut bytes = Vec::new();
-                json_form::encode(j, &mut bytes)?;
+                j.encode(&mut bytes);
                 Missing::Json(bytes)
             }
             other => Missing::Value(other.clone()),
-        })
+        }
     }
 
     fn value_ref(&self) -> ValueRef<'_> {

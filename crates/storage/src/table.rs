@@ -18,7 +18,7 @@
 //! and keeps one `Buffers` per session, so that a row costs no allocation here.
 
 use vaquita_types::schema::TableRef;
-use vaquita_types::{Result, Value};
+use vaquita_types::{Error, Result, Value};
 
 use crate::key::{Entry, IndexCodec};
 use crate::lock::{LockMode, LockPolicy};
@@ -167,6 +167,14 @@ impl Table {
         }
         txn.add_rows(self.def.id, -1);
         Ok(true)
+    }
+
+    /// Error 1062 for a row that `insert` or `update` refused. TIMESTAMP values are printed as they are.
+    pub fn duplicate_error(&self, duplicate: &Duplicate, row: &[Value]) -> Error {
+        match self.codec.indexes().get(duplicate.index) {
+            Some(codec) => crate::duplicate::duplicate_error(&self.def, duplicate.index, codec, row),
+            None => Error::internal("duplicate in an unknown index"),
+        }
     }
 
     /// Secondary indexes with their position in `TableDef::indexes`.

@@ -6,8 +6,9 @@
 use std::borrow::Cow;
 
 use vaquita_types::decimal::Decimal;
+use vaquita_types::json::Json;
 use vaquita_types::temporal::{Date, DateTime, Time};
-use vaquita_types::{Result, Value};
+use vaquita_types::{Error, Result, Value};
 
 /// A column's value, borrowed from the row. Variants follow `Value`'s table.
 #[derive(Clone, Debug)]
@@ -60,7 +61,7 @@ impl<'a> ValueRef<'a> {
             ValueRef::Date(d) => Value::Date(d),
             ValueRef::DateTime(d) => Value::DateTime(d),
             ValueRef::Time(t) => Value::Time(t),
-            ValueRef::Json(b) => Value::Json(crate::json_form::decode(b)?),
+            ValueRef::Json(b) => Value::Json(Json::decode(b).ok_or_else(|| Error::corrupt("JSON value"))?),
         })
     }
 }

@@ -139,6 +139,14 @@ impl Part {
         Ok(())
     }
 
+    /// The value as far as the part knows it, if it is a prefix.
+    pub(crate) fn cut(&self, value: &Value) -> Option<Value> {
+        match value {
+            Value::Bytes(_) if self.prefix.is_some() => self.prefix_of(value).ok().map(Value::bytes),
+            _ => None,
+        }
+    }
+
     fn prefix_of<'v>(&self, value: &'v Value) -> Result<&'v [u8]> {
         let Value::Bytes(bytes) = value else { return Err(form::mismatch(Form::Bytes, value)) };
         Ok(match self.prefix {
