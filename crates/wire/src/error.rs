@@ -19,6 +19,8 @@ pub enum ProtocolError {
     MalformedPacket,
     /// The arguments of COM_STMT_EXECUTE do not match the statement.
     WrongArguments(&'static str),
+    /// A temporal or floating-point parameter has a value that its type, named here, does not hold.
+    ParameterOutOfRange(&'static str),
     /// The first packet of the client is no handshake response.
     Handshake,
     /// The client speaks the protocol of MySQL 3.23/4.0.
@@ -35,6 +37,7 @@ impl ProtocolError {
             Self::Uncompress => 1157,
             Self::MalformedPacket => 1835,
             Self::WrongArguments(_) => 1210,
+            Self::ParameterOutOfRange(_) => 1690,
             Self::Handshake => 1043,
             Self::OldClient => 1251,
             Self::UnknownCommand => 1047,
@@ -44,6 +47,7 @@ impl ProtocolError {
     pub fn sqlstate(self) -> &'static str {
         match self {
             Self::MalformedPacket | Self::WrongArguments(_) => "HY000",
+            Self::ParameterOutOfRange(_) => "22003",
             Self::OldClient => "08004",
             _ => "08S01",
         }
@@ -53,7 +57,10 @@ impl ProtocolError {
     pub fn closes_connection(self) -> bool {
         !matches!(
             self,
-            Self::MalformedPacket | Self::WrongArguments(_) | Self::UnknownCommand
+            Self::MalformedPacket
+                | Self::WrongArguments(_)
+                | Self::ParameterOutOfRange(_)
+                | Self::UnknownCommand
         )
     }
 }
@@ -68,6 +75,9 @@ impl fmt::Display for ProtocolError {
             Self::Uncompress => f.write_str("Couldn't uncompress communication packet"),
             Self::MalformedPacket => f.write_str("Malformed communication packet."),
             Self::WrongArguments(whose) => write!(f, "Incorrect arguments to {whose}"),
+            Self::ParameterOutOfRange(name) => {
+                write!(f, "{name} value is out of range in 'set_parameter_value'")
+            }
             Self::Handshake => f.write_str("Bad handshake"),
             Self::OldClient => f.write_str(
                 "Client does not support authentication protocol requested by server; \

@@ -5,7 +5,7 @@
 //! 1. `handshake`: the server's greeting and the client's answer; `auth` decides who the client is, with `password`.
 //! 2. `packet` frames everything; `compress` wraps the frames when both sides agreed to.
 //! 3. `commands` decodes what the client asks, `params` the values it binds.
-//! 4. `result` and `row` encode what the server answers.
+//! 4. `result`, `metadata` and `row` encode what the server answers.
 //!
 //! `caps` holds the protocol's numbers, `codec` its primitive encodings, `error` what a malformed message is answered with.
 //! Nothing received is trusted: every length is checked, and no allocation exceeds what has arrived or a stated bound.
@@ -17,6 +17,7 @@ pub mod commands;
 pub mod compress;
 pub mod error;
 pub mod handshake;
+pub mod metadata;
 pub mod packet;
 pub mod params;
 pub mod password;

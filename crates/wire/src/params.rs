@@ -10,8 +10,9 @@
 //! The count and the names are there if QUERY_ATTRIBUTES was negotiated; what exceeds the statement's own
 //! parameters are query attributes. Strings come in `character_set_client` and are not converted here.
 
+use vaquita_types::charset::CollationId;
 use vaquita_types::decimal::Decimal;
-use vaquita_types::temporal::{Date, DateTime, MICROS_PER_DAY, MICROS_PER_SECOND, Time};
+use vaquita_types::temporal::{Date, DateTime, Time};
 use vaquita_types::{ColumnType, TypeKind, Value};
 
 use crate::caps::{client, mysql_type};
@@ -21,6 +22,9 @@ use crate::error::ProtocolError;
 
 /// `?` in one statement, and attributes of one query: the protocol counts both in 16 bits.
 pub const PARAMETERS_MAX: usize = 65_535;
+
+/// Length of the VARCHAR that stands for a string parameter.
+const STRING_CHARS_MAX: u32 = 16_383;
 
 const WRONG_COUNT: ProtocolError = ProtocolError::WrongArguments("COM_STMT_EXECUTE");
 const WRONG_TYPE: ProtocolError = ProtocolError::WrongArguments("mysqld_stmt_execute");
@@ -46,52 +50,43 @@ impl ParamType {
         })
     }
 
-    /// The SQL type that the binder works with. Lengths and scales are those of the widest value.
+    /// The SQL type that MySQL gives such a parameter: the widest of its family. The caller sets the collation
+    /// of a VARCHAR to the connection's.
     pub fn column_type(self) -> ColumnType {
-        let kind = match self.code {
-            mysql_type::TINY | mysql_type::BOOL => TypeKind::TinyInt,
-            mysql_type::SHORT => TypeKind::SmallInt,
-            mysql_type::YEAR => TypeKind::Year,
-            mysql_type::INT24 => TypeKind::MediumInt,
-            mysql_type::LONG => TypeKind::Int,
-            mysql_type::LONGLONG => TypeKind::BigInt,
-            mysql_type::FLOAT => return ColumnType { length: 12, ..float_of(TypeKind::Float) },
-            mysql_type::DOUBLE => return ColumnType { length: 22, ..float_of(TypeKind::Double) },
-            mysql_type::DECIMAL | mysql_type::NEWDECIMAL => return ColumnType::decimal(65, 30),
-            mysql_type::DATE => TypeKind::Date,
-            mysql_type::TIME => return ColumnType::temporal(TypeKind::Time, 6),
-            mysql_type::DATETIME | mysql_type::TIMESTAMP => {
-                return ColumnType::temporal(TypeKind::DateTime, 6);
+        match self.code {
+            mysql_type::TINY | mysql_type::SHORT | mysql_type::LONG | mysql_type::LONGLONG => {
+                if self.unsigned {
+                    ColumnType::bigint_unsigned()
+                } else {
+                    ColumnType::bigint()
+                }
             }
-            mysql_type::NULL => TypeKind::Null,
-            mysql_type::JSON => TypeKind::LongText,
-            mysql_type::TINY_BLOB
-            | mysql_type::MEDIUM_BLOB
-            | mysql_type::LONG_BLOB
-            | mysql_type::BLOB
-            | mysql_type::VECTOR
-            | mysql_type::GEOMETRY => TypeKind::LongBlob,
-            mysql_type::BIT => TypeKind::VarBinary,
-            _ => TypeKind::VarChar,
-        };
-        ColumnType {
-            unsigned: self.unsigned,
-            ..ColumnType::new(kind)
+            mysql_type::FLOAT | mysql_type::DOUBLE => ColumnType::double(),
+            mysql_type::DECIMAL | mysql_type::NEWDECIMAL => ColumnType::decimal(65, 30),
+            mysql_type::DATE => ColumnType::temporal(TypeKind::Date, 0),
+            mysql_type::TIME => ColumnType::temporal(TypeKind::Time, 6),
+            mysql_type::DATETIME | mysql_type::TIMESTAMP => {
+                ColumnType::temporal(TypeKind::DateTime, 6)
+            }
+            mysql_type::NULL => ColumnType::null(),
+            mysql_type::TINY_BLOB..=mysql_type::BLOB => ColumnType::new(TypeKind::LongBlob),
+            _ => ColumnType::varchar(STRING_CHARS_MAX, CollationId::default()),
         }
     }
 }
 
-fn float_of(kind: TypeKind) -> ColumnType {
-    ColumnType {
-        decimals: crate::caps::NOT_FIXED_DECIMALS,
-        ..ColumnType::new(kind)
-    }
-}
-
-/// The types that MySQL accepts for a parameter; others are internal to the server.
+/// The types that MySQL accepts for a parameter. The others exist only in columns.
 fn is_parameter_type(code: u8) -> bool {
-    matches!(code, mysql_type::DECIMAL..=mysql_type::YEAR | mysql_type::VARCHAR | mysql_type::BIT)
-        || matches!(code, mysql_type::VECTOR | mysql_type::BOOL | mysql_type::JSON..=mysql_type::GEOMETRY)
+    matches!(
+        code,
+        mysql_type::DECIMAL..=mysql_type::LONGLONG
+            | mysql_type::DATE..=mysql_type::DATETIME
+            | mysql_type::VARCHAR
+            | mysql_type::VECTOR
+            | mysql_type::JSON
+            | mysql_type::NEWDECIMAL
+            | mysql_type::TINY_BLOB..=mysql_type::STRING
+    )
 }
 
 /// A query attribute: metadata that a client attaches to a statement.
@@ -304,16 +299,15 @@ pub fn read_query_attributes(bytes: &mut Bytes<'_>) -> Decoded<Vec<QueryAttribut
 fn read_value(bytes: &mut Bytes<'_>, param_type: ParamType) -> Decoded<Value> {
     let unsigned = param_type.unsigned;
     Ok(match param_type.code {
-        mysql_type::NULL => Value::Null,
-        mysql_type::TINY | mysql_type::BOOL => {
+        mysql_type::TINY => {
             let n = bytes.u8()?;
             integer(u64::from(n), i64::from(n as i8), unsigned)
         }
-        mysql_type::SHORT | mysql_type::YEAR => {
+        mysql_type::SHORT => {
             let n = bytes.u16()?;
             integer(u64::from(n), i64::from(n as i16), unsigned)
         }
-        mysql_type::LONG | mysql_type::INT24 => {
+        mysql_type::LONG => {
             let n = bytes.u32()?;
             integer(u64::from(n), i64::from(n as i32), unsigned)
         }
@@ -321,17 +315,16 @@ fn read_value(bytes: &mut Bytes<'_>, param_type: ParamType) -> Decoded<Value> {
             let n = bytes.u64()?;
             integer(n, n as i64, unsigned)
         }
-        mysql_type::FLOAT => Value::Float(f64::from(finite_f32(bytes.array()?))),
-        mysql_type::DOUBLE => {
-            let x = f64::from_le_bytes(bytes.array()?);
-            Value::Float(if x.is_finite() { x } else { 0.0 })
-        }
+        mysql_type::FLOAT => finite(f64::from(f32::from_le_bytes(bytes.array()?)))?,
+        mysql_type::DOUBLE => finite(f64::from_le_bytes(bytes.array()?))?,
         mysql_type::DECIMAL | mysql_type::NEWDECIMAL => {
             Value::Decimal(Decimal::parse(bytes.lenenc_bytes()?).value)
         }
-        mysql_type::DATE => Value::Date(read_datetime(bytes)?.date()),
+        mysql_type::DATE => Value::Date(read_date(bytes)?),
         mysql_type::DATETIME | mysql_type::TIMESTAMP => Value::DateTime(read_datetime(bytes)?),
         mysql_type::TIME => Value::Time(read_time(bytes)?),
+        // A NULL is told by the bitmap; the type has no values.
+        mysql_type::NULL => return Err(ProtocolError::MalformedPacket),
         _ => Value::bytes(bytes.lenenc_bytes()?),
     })
 }
@@ -345,60 +338,64 @@ fn integer(unsigned_value: u64, signed_value: i64, unsigned: bool) -> Value {
     }
 }
 
-/// NaN and infinities are no SQL values; MySQL takes them as 0.
-fn finite_f32(bytes: [u8; 4]) -> f32 {
-    let x = f32::from_le_bytes(bytes);
-    if x.is_finite() { x } else { 0.0 }
+/// NaN and infinities are no SQL values. MySQL lets them in, and they then break every order; here they are refused.
+fn finite(x: f64) -> Decoded<Value> {
+    if x.is_finite() {
+        Ok(Value::Float(x))
+    } else {
+        Err(ProtocolError::ParameterOutOfRange("DOUBLE"))
+    }
 }
 
-/// DATE, DATETIME, TIMESTAMP: 0, 4, 7 or 11 bytes. Fields out of range give the zero date, as in MySQL.
+/// DATE: 0 or 4 bytes.
+fn read_date(bytes: &mut Bytes<'_>) -> Decoded<Date> {
+    match bytes.u8()? {
+        0 => Ok(Date::ZERO),
+        4 => read_calendar_fields(bytes)?.ok_or(ProtocolError::ParameterOutOfRange("DATE")),
+        _ => Err(ProtocolError::MalformedPacket),
+    }
+}
+
+fn read_calendar_fields(bytes: &mut Bytes<'_>) -> Decoded<Option<Date>> {
+    let (year, month, day) = (bytes.u16()?, bytes.u8()?, bytes.u8()?);
+    Ok(Date::new(u32::from(year), u32::from(month), u32::from(day)))
+}
+
+/// DATETIME and TIMESTAMP: 0, 4, 7 or 11 bytes.
 fn read_datetime(bytes: &mut Bytes<'_>) -> Decoded<DateTime> {
-    let mut body = length_prefixed(bytes)?;
-    if body.len() < 4 {
+    let len = bytes.u8()?;
+    if len == 0 {
         return Ok(DateTime::ZERO);
     }
-    let (year, month, day) = (body.u16()?, body.u8()?, body.u8()?);
-    let mut time_of_day = (0, 0, 0);
-    let mut micros = 0;
-    if body.len() >= 3 {
-        time_of_day = (body.u8()?, body.u8()?, body.u8()?);
+    if !matches!(len, 4 | 7 | 11) {
+        return Err(ProtocolError::MalformedPacket);
     }
-    if body.len() >= 4 {
-        micros = body.u32()?;
+    let date = read_calendar_fields(bytes)?;
+    let mut hms = [0; 3];
+    if len >= 7 {
+        hms = bytes.array()?;
     }
-    let (hour, minute, second) = time_of_day;
-    let datetime = Date::new(u32::from(year), u32::from(month), u32::from(day)).and_then(|date| {
-        DateTime::new(
-            date,
-            u32::from(hour),
-            u32::from(minute),
-            u32::from(second),
-            micros,
-        )
-    });
-    Ok(datetime.unwrap_or(DateTime::ZERO))
+    let micros = if len == 11 { bytes.u32()? } else { 0 };
+    let [hour, minute, second] = hms.map(u32::from);
+    date.and_then(|date| DateTime::new(date, hour, minute, second, micros))
+        .ok_or(ProtocolError::ParameterOutOfRange("DATETIME"))
 }
 
-/// TIME: 0, 8 or 12 bytes. Beyond 838:59:59 it is clamped, with fields out of range zero.
+/// TIME: 0, 8 or 12 bytes. Hours may exceed 23.
 fn read_time(bytes: &mut Bytes<'_>) -> Decoded<Time> {
-    let mut body = length_prefixed(bytes)?;
-    if body.len() < 8 {
-        return Ok(Time::ZERO);
-    }
-    let negative = body.u8()? != 0;
-    let days = i64::from(body.u32()?);
-    let (hour, minute, second) = (body.u8()?, body.u8()?, body.u8()?);
-    let micros = if body.len() >= 4 { body.u32()? } else { 0 };
-    if minute > 59 || second > 59 || micros > 999_999 {
-        return Ok(Time::ZERO);
-    }
-    let seconds = i64::from(hour) * 3600 + i64::from(minute) * 60 + i64::from(second);
-    let total = days * MICROS_PER_DAY + seconds * MICROS_PER_SECOND + i64::from(micros);
-    let limit = if negative { Time::MIN } else { Time::MAX };
-    Ok(Time::from_micros(if negative { -total } else { total }).unwrap_or(limit))
-}
-
-fn length_prefixed<'a>(bytes: &mut Bytes<'a>) -> Decoded<Bytes<'a>> {
     let len = bytes.u8()?;
-    Ok(Bytes::new(bytes.take(usize::from(len))?))
+    if len == 0 {
+        return Ok(Time::ZERO);
+    }
+    if !matches!(len, 8 | 12) {
+        return Err(ProtocolError::MalformedPacket);
+    }
+    let negative = bytes.u8()? != 0;
+    let days = bytes.u32()?;
+    let [hour, minute, second] = bytes.array::<3>()?.map(u32::from);
+    let micros = if len == 12 { bytes.u32()? } else { 0 };
+    days.checked_mul(24)
+        .and_then(|hours| hours.checked_add(hour))
+        .and_then(|hours| Time::new(negative, hours, minute, second, micros))
+        .ok_or(ProtocolError::ParameterOutOfRange("TIME"))
 }

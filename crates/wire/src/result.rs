@@ -6,7 +6,7 @@
 //! A result set is: `put_result_set_header`, the definitions, `put_eof` unless DEPRECATE_EOF, the rows, and
 //! `put_result_set_end`. MySQL before protocol 4.1 is not spoken.
 
-use crate::caps::{client, mysql_type, session_track, status};
+use crate::caps::{NOT_FIXED_DECIMALS, client, mysql_type, session_track, status};
 use crate::codec::{
     Bytes, Decoded, NULL_BYTE, put_lenenc_bytes, put_lenenc_int, put_u16, put_u32,
 };
@@ -193,13 +193,14 @@ pub fn put_prepare_ok(
     }
 }
 
-/// The definition that MySQL sends for every `?` of a prepared statement.
-pub fn parameter_definition() -> ColumnDefinition<'static> {
+/// The definition that MySQL sends for a `?` of which it knows no more; `charset` is the connection's collation.
+pub fn parameter_definition(charset: u16) -> ColumnDefinition<'static> {
     ColumnDefinition {
         name: b"?",
-        charset: crate::caps::charset_id::BINARY,
+        charset,
+        length: 65_532,
         column_type: mysql_type::VAR_STRING,
-        flags: crate::caps::column_flag::BINARY,
+        decimals: NOT_FIXED_DECIMALS,
         ..ColumnDefinition::default()
     }
 }

@@ -113,7 +113,7 @@ pub fn write_value_text(out: &mut Vec<u8>, value: &Value, column_type: &ColumnTy
         Value::Date(date) => date.write_text(out),
         Value::DateTime(datetime) => datetime.write_text(out, fsp(column_type, datetime.micros())),
         Value::Time(time) => time.write_text(out, fsp(column_type, time.micros())),
-        Value::Json(_) => out.extend_from_slice(b"null"), // FIXME until Json prints itself
+        Value::Json(json) => json.write_text(out),
     }
     if column_type.zerofill {
         format::pad_zeros(out, start, zerofill_width(column_type));
