@@ -1,7 +1,32 @@
-//! The lock manager.
+//! The lock manager: who may touch which row, key range or table until the end of a transaction.
+//!
+//! Locks have no rows of their own: a lock on a key that does not exist is a lock like any other.
+//! `manager` holds the hash table of locks and their FIFO queues, `graph` finds deadlocks,
+//! `range` keeps the key ranges that SERIALIZABLE transactions read, `interrupt` is how KILL ends
+//! a wait. Waiting blocks the thread, inside `EngineHooks::blocking`.
+//!
+//! | held \ wanted | IS | IX | S | X |
+//! |---------------|----|----|---|---|
+//! | IS            | ✓  | ✓  | ✓ |   |
+//! | IX            | ✓  | ✓  |   |   |
+//! | S             | ✓  |    | ✓ |   |
+//! | X             |    |    |   |   |
+//!
+//! Mutexes are taken in the order: ranges, shard, graph, the wait state of an owner.
 
-use std::sync::atomic::{AtomicU8, Ordering};
+mod graph;
+mod interrupt;
+mod manager;
+mod range;
+#[cfg(test)]
+mod tests;
+
 use std::time::Duration;
+
+use vaquita_types::schema::TableId;
+
+pub use interrupt::{Interrupt, InterruptReason};
+pub use manager::{Acquired, HeldLocks, LockManager, Owner};
 
 /// Row locks are S or X; tables also know the intention modes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,6 +36,28 @@ pub enum LockMode {
     IX,
     S,
     X,
+}
+
+impl LockMode {
+    pub fn compatible(self, other: LockMode) -> bool {
+        use LockMode::*;
+        matches!((self, other), (IS, IS | IX | S) | (IX, IS | IX) | (S, IS | S))
+    }
+
+    /// A holder of `self` needs nothing more to do what `other` allows.
+    pub fn covers(self, other: LockMode) -> bool {
+        use LockMode::*;
+        self == other || self == X || (other == IS)
+    }
+
+    /// The weakest mode that covers both; S and IX together make X, as there is no SIX.
+    pub fn join(self, other: LockMode) -> LockMode {
+        match (self.covers(other), other.covers(self)) {
+            (true, _) => self,
+            (_, true) => other,
+            _ => LockMode::X,
+        }
+    }
 }
 
 /// What to do when a lock is not free.
@@ -24,76 +71,34 @@ pub enum LockPolicy {
     SkipLocked,
 }
 
-/// How a session is told to stop; shared by the session and whoever kills it.
-pub struct Interrupt {
-    pub session_id: u64,
-    reason: AtomicU8,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum InterruptReason {
-    None = 0,
-    /// KILL QUERY: error 1317.
-    KillQuery = 1,
-    /// KILL CONNECTION: error 1317, and the session ends.
-    KillConnection = 2,
-    /// `max_execution_time`: error 3024.
-    Timeout = 3,
-}
-
-impl Interrupt {
-    pub fn new(session_id: u64) -> Interrupt {
-        Interrupt { session_id, reason: AtomicU8::new(0) }
-    }
-
-    /// Wakes the session out of a lock wait; running statements see `reason()`.
-    pub fn raise(&self, reason: InterruptReason) {
-        self.reason.store(reason as u8, Ordering::SeqCst);
-    }
-
-    /// At the start of the next statement.
-    pub fn clear(&self) {
-        self.reason.store(0, Ordering::SeqCst);
-    }
-
-    pub fn reason(&self) -> InterruptReason {
-        match self.reason.load(Ordering::Relaxed) {
-            1 => InterruptReason::KillQuery,
-            2 => InterruptReason::KillConnection,
-            3 => InterruptReason::Timeout,
-            _ => InterruptReason::None,
-        }
-    }
-
-    /// Ok, or the error of the reason: for loops that may run long.
-    pub fn check(&self) -> vaquita_types::Result<()> {
-        Ok(())
-    }
+/// What a lock is on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LockTarget {
+    /// A row or an index entry, by its key bytes.
+    Key(Vec<u8>),
+    Table(TableId),
+    /// All keys in `[lower, upper)`; an empty `upper` is no bound.
+    Range(Vec<u8>, Vec<u8>),
 }
 
 /// A line of performance_schema.data_locks.
 #[derive(Clone, Debug)]
 pub struct LockInfo {
     pub txn: u64,
-    /// Key bytes of a row, or empty for a table.
-    pub key: Vec<u8>,
-    pub table: Option<vaquita_types::schema::TableId>,
+    pub target: LockTarget,
     pub mode: LockMode,
     pub granted: bool,
     /// The transactions a waiter waits for.
     pub blocked_by: Vec<u64>,
 }
 
-pub struct LockManager {}
-
-impl LockManager {
-    pub fn dump(&self) -> Vec<LockInfo> {
-        todo!()
-    }
-
-    /// The text of the last deadlock, for SHOW ENGINE INNODB STATUS.
-    pub fn latest_deadlock(&self) -> Option<String> {
-        todo!()
-    }
+/// Counts since start, for SHOW STATUS.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LockStats {
+    pub waits: u64,
+    pub waiting_now: u64,
+    pub wait_us_total: u64,
+    pub wait_us_max: u64,
+    pub deadlocks: u64,
+    pub timeouts: u64,
 }

@@ -1,0 +1,126 @@
+//! The waits-for graph: who waits for whom now, and which waits can never end.
+//!
+//! From each waiting owner every owner that must go first is reached: holders of a conflicting
+//! lock and conflicting requests ahead in the queue. Whoever changes a queue puts the edges of
+//! its remaining waiters right, so that a cycle found is a deadlock, not a memory of one.
+//! Detection runs when a wait begins, from the new waiter: a cycle must go through it.
+//! Example: 1 → 2 exists and 2 starts to wait for 1. The cycle is {2, 1}; the one that wrote
+//! less is the victim, and between equals the one that closed the cycle.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use super::manager::Owner;
+
+#[derive(Default)]
+pub struct WaitGraph {
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    waits: HashMap<u64, Wait>,
+    latest_deadlock: Option<String>,
+    deadlocks: u64,
+}
+
+struct Wait {
+    owner: Arc<Owner>,
+    blockers: Vec<u64>,
+}
+
+/// What the beginning of a wait found.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Detected {
+    Nothing,
+    /// The new waiter is the victim; it is not in the graph.
+    Victim,
+}
+
+impl WaitGraph {
+    /// Adds a wait and breaks every deadlock it closes.
+    pub fn begin(&self, owner: &Arc<Owner>, blockers: Vec<u64>) -> Detected {
+        let mut state = self.state.lock();
+        state.waits.insert(owner.id, Wait { owner: Arc::clone(owner), blockers });
+        while let Some(cycle) = state.find_cycle(owner.id) {
+            let victim = state.choose_victim(&cycle);
+            state.report(&cycle, victim.id);
+            state.waits.remove(&victim.id);
+            if victim.id == owner.id {
+                return Detected::Victim;
+            }
+            victim.abort_wait();
+        }
+        Detected::Nothing
+    }
+
+    /// The queue of these waiters changed. Waiters that are gone are ignored.
+    pub fn update(&self, edges: impl Iterator<Item = (u64, Vec<u64>)>) {
+        let mut edges = edges.peekable();
+        if edges.peek().is_none() {
+            return;
+        }
+        let mut state = self.state.lock();
+        for (waiter, blockers) in edges {
+            if let Some(wait) = state.waits.get_mut(&waiter) {
+                wait.blockers = blockers;
+            }
+        }
+    }
+
+    pub fn end(&self, waiter: u64) {
+        self.state.lock().waits.remove(&waiter);
+    }
+
+    pub fn waiting_now(&self) -> usize {
+        self.state.lock().waits.len()
+    }
+
+    pub fn deadlocks(&self) -> u64 {
+        self.state.lock().deadlocks
+    }
+
+    pub fn latest_deadlock(&self) -> Option<String> {
+        self.state.lock().latest_deadlock.clone()
+    }
+}
+
+impl State {
+    /// The owners on a cycle through `start`, `start` first.
+    fn find_cycle(&self, start: u64) -> Option<Vec<u64>> {
+        let mut path = vec![(start, 0)];
+        let mut seen = std::collections::HashSet::from([start]);
+        while let Some((node, next)) = path.last_mut() {
+            let edge = self.waits.get(node).and_then(|w| w.blockers.get(*next)).copied();
+            *next += 1;
+            match edge {
+                None => {
+                    path.pop();
+                }
+                Some(to) if to == start => return Some(path.into_iter().map(|(node, _)| node).collect()),
+                Some(to) => {
+                    if seen.insert(to) {
+                        path.push((to, 0));
+                    }
+                }
+            }
+        }
+        None
+    }
+
+    /// The one of the cycle (whose first member closed it) with the fewest writes.
+    fn choose_victim(&self, cycle: &[u64]) -> Arc<Owner> {
+        let owners = cycle.iter().filter_map(|id| self.waits.get(id)).map(|w| &w.owner);
+        let victim = owners.min_by_key(|owner| owner.rows_modified());
+        Arc::clone(victim.expect("the members of a cycle wait"))
+    }
+
+    fn report(&mut self, cycle: &[u64], victim: u64) {
+        let chain: Vec<String> = cycle.iter().map(u64::to_string).collect();
+        let text = format!("transactions {} -> {} wait for each other; transaction {victim} rolled back", chain.join(" -> "), cycle[0]);
+        self.latest_deadlock = Some(text);
+        self.deadlocks += 1;
+    }
+}

@@ -1,0 +1,355 @@
+//! What the lock manager promises, each promise with real threads.
+
+use std::sync::Arc;
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use vaquita_types::Result;
+use vaquita_types::schema::TableId;
+
+use super::*;
+use crate::engine::NoHooks;
+
+const LONG: LockPolicy = LockPolicy::Wait(Duration::from_secs(20));
+
+struct Session {
+    owner: Arc<Owner>,
+    held: HeldLocks,
+    locks: Arc<LockManager>,
+}
+
+impl Session {
+    fn lock(&mut self, key: &str, mode: LockMode, policy: LockPolicy) -> Result<Acquired> {
+        self.locks.lock_key(&self.owner, &mut self.held, key.as_bytes(), mode, policy)
+    }
+
+    fn range(&mut self, lower: &str, upper: &str) -> Result<()> {
+        self.locks.lock_range(&self.owner, &mut self.held, lower.as_bytes(), upper.as_bytes(), LONG)
+    }
+
+    fn end(&mut self) {
+        self.locks.release_all(self.owner.id, &mut self.held);
+    }
+}
+
+fn manager() -> Arc<LockManager> {
+    Arc::new(LockManager::new(Arc::new(NoHooks)))
+}
+
+fn session(locks: &Arc<LockManager>, id: u64) -> Session {
+    let owner = Owner::new(id, Arc::new(Interrupt::new(id)));
+    Session { owner, held: HeldLocks::default(), locks: Arc::clone(locks) }
+}
+
+/// Runs `work` on a thread once the session waits for a lock, or at once if it does not.
+fn waiting<T: Send + 'static>(mut s: Session, work: impl FnOnce(&mut Session) -> T + Send + 'static) -> thread::JoinHandle<(Session, T)> {
+    let owner = Arc::clone(&s.owner);
+    let handle = thread::spawn(move || {
+        let out = work(&mut s);
+        (s, out)
+    });
+    let began = Instant::now();
+    while owner.waiting_since().is_none() && !handle.is_finished() && began.elapsed() < Duration::from_secs(10) {
+        thread::yield_now();
+    }
+    handle
+}
+
+fn code<T>(result: Result<T>) -> u16 {
+    result.err().map_or(0, |e| e.code())
+}
+
+fn assert_empty(locks: &LockManager) {
+    assert!(locks.dump().is_empty(), "{:?}", locks.dump());
+    assert_eq!(locks.stats().waiting_now, 0);
+}
+
+#[test]
+fn shared_locks_share_and_exclusive_ones_do_not() {
+    let locks = manager();
+    let (mut a, mut b) = (session(&locks, 1), session(&locks, 2));
+    assert_eq!(a.lock("k", LockMode::S, LONG).unwrap(), Acquired::New);
+    assert_eq!(b.lock("k", LockMode::S, LockPolicy::NoWait).unwrap(), Acquired::New);
+    assert_eq!(a.lock("k", LockMode::S, LONG).unwrap(), Acquired::Held);
+    assert_eq!(code(b.lock("k", LockMode::X, LockPolicy::NoWait)), 3572);
+    assert_eq!(b.lock("k", LockMode::X, LockPolicy::SkipLocked).unwrap(), Acquired::Skipped);
+    a.end();
+    assert_eq!(b.lock("k", LockMode::X, LockPolicy::NoWait).unwrap(), Acquired::Held);
+    assert_eq!(code(a.lock("k", LockMode::S, LockPolicy::NoWait)), 3572);
+    b.end();
+    assert_empty(&locks);
+}
+
+#[test]
+fn waiters_are_served_in_order() {
+    let locks = manager();
+    let mut holder = session(&locks, 1);
+    holder.lock("k", LockMode::X, LONG).unwrap();
+    let (send, order) = mpsc::channel();
+    let waiters: Vec<_> = (2..10)
+        .map(|id| {
+            let send = send.clone();
+            let mode = if id % 3 == 0 { LockMode::S } else { LockMode::X };
+            waiting(session(&locks, id), move |s| {
+                s.lock("k", mode, LONG).unwrap();
+                send.send(id).unwrap();
+                thread::sleep(Duration::from_millis(2));
+                s.end();
+            })
+        })
+        .collect();
+    // Nobody overtakes the queue, not even a compatible request.
+    assert_eq!(session(&locks, 99).lock("k", LockMode::S, LockPolicy::SkipLocked).unwrap(), Acquired::Skipped);
+    holder.end();
+    waiters.into_iter().for_each(|w| drop(w.join().unwrap()));
+    assert_eq!(order.try_iter().collect::<Vec<_>>(), (2..10).collect::<Vec<_>>());
+    assert_empty(&locks);
+}
+
+#[test]
+fn an_upgrade_goes_ahead_of_the_queue() {
+    let locks = manager();
+    let (mut a, mut b) = (session(&locks, 1), session(&locks, 2));
+    a.lock("k", LockMode::S, LONG).unwrap();
+    b.lock("k", LockMode::S, LONG).unwrap();
+    let c = waiting(session(&locks, 3), |s| s.lock("k", LockMode::X, LONG).map(|_| s.end()));
+    let a = waiting(a, |s| {
+        let got = s.lock("k", LockMode::X, LONG);
+        assert!(s.locks.dump().iter().any(|l| l.txn == 3 && !l.granted));
+        s.end();
+        got
+    });
+    b.end();
+    assert_eq!(a.join().unwrap().1.unwrap(), Acquired::Held);
+    c.join().unwrap().1.unwrap();
+    assert_empty(&locks);
+}
+
+#[test]
+fn two_upgrades_are_a_deadlock() {
+    let locks = manager();
+    let (mut a, mut b) = (session(&locks, 1), session(&locks, 2));
+    a.lock("k", LockMode::S, LONG).unwrap();
+    b.lock("k", LockMode::S, LONG).unwrap();
+    let a = waiting(a, |s| s.lock("k", LockMode::X, LONG));
+    assert_eq!(code(b.lock("k", LockMode::X, LONG)), 1213);
+    b.end();
+    let (mut a, got) = a.join().unwrap();
+    assert_eq!(got.unwrap(), Acquired::Held);
+    a.end();
+    assert_empty(&locks);
+}
+
+#[test]
+fn the_victim_of_a_deadlock_wrote_least() {
+    for (first_wrote, second_wrote, victim) in [(5, 1, 2), (1, 5, 1), (3, 3, 2)] {
+        let locks = manager();
+        let (mut a, mut b) = (session(&locks, 1), session(&locks, 2));
+        a.owner.set_rows_modified(first_wrote);
+        b.owner.set_rows_modified(second_wrote);
+        a.lock("x", LockMode::X, LONG).unwrap();
+        b.lock("y", LockMode::X, LONG).unwrap();
+        let a = waiting(a, |s| {
+            let got = s.lock("y", LockMode::X, LONG);
+            s.end();
+            code(got)
+        });
+        let b_code = code(b.lock("x", LockMode::X, LONG));
+        b.end();
+        let a_code = a.join().unwrap().1;
+        assert_eq!((a_code, b_code), if victim == 1 { (1213, 0) } else { (0, 1213) });
+        assert!(locks.latest_deadlock().unwrap().contains(&format!("transaction {victim} rolled back")));
+        assert_eq!(locks.stats().deadlocks, 1);
+        assert_empty(&locks);
+    }
+}
+
+#[test]
+fn a_cycle_of_many_is_found() {
+    const N: u64 = 20;
+    let locks = manager();
+    let mut sessions: Vec<Session> = (0..N).map(|id| session(&locks, id)).collect();
+    for (i, s) in sessions.iter_mut().enumerate() {
+        s.owner.set_rows_modified(if i == 7 { 0 } else { 10 });
+        s.lock(&i.to_string(), LockMode::X, LONG).unwrap();
+    }
+    let handles: Vec<_> = sessions
+        .into_iter()
+        .enumerate()
+        .map(|(i, s)| {
+            let next = ((i as u64 + 1) % N).to_string();
+            waiting(s, move |s| {
+                let got = code(s.lock(&next, LockMode::X, LONG));
+                s.end();
+                got
+            })
+        })
+        .collect();
+    let codes: Vec<u16> = handles.into_iter().map(|h| h.join().unwrap().1).collect();
+    let expected: Vec<u16> = (0..N).map(|i| if i == 7 { 1213 } else { 0 }).collect();
+    assert_eq!(codes, expected);
+    assert_empty(&locks);
+}
+
+#[test]
+fn a_wait_times_out_and_the_queue_moves_on() {
+    let locks = manager();
+    let mut a = session(&locks, 1);
+    a.lock("k", LockMode::S, LONG).unwrap();
+    let began = Instant::now();
+    let b = waiting(session(&locks, 2), |s| code(s.lock("k", LockMode::X, LockPolicy::Wait(Duration::from_millis(80)))));
+    // Compatible with the holder, but behind the X of session 2.
+    let c = waiting(session(&locks, 3), |s| {
+        let got = s.lock("k", LockMode::S, LONG);
+        s.end();
+        got
+    });
+    assert_eq!(b.join().unwrap().1, 1205);
+    assert!(began.elapsed() >= Duration::from_millis(80));
+    assert_eq!(c.join().unwrap().1.unwrap(), Acquired::New);
+    assert_eq!(locks.stats().timeouts, 1);
+    a.end();
+    assert_empty(&locks);
+}
+
+#[test]
+fn an_interrupt_ends_a_wait() {
+    for (reason, expected) in [(InterruptReason::KillQuery, 1317), (InterruptReason::KillConnection, 1317), (InterruptReason::Timeout, 3024)] {
+        let locks = manager();
+        let mut a = session(&locks, 1);
+        a.lock("k", LockMode::X, LONG).unwrap();
+        let b = session(&locks, 2);
+        let interrupt = Arc::clone(&b.owner.interrupt);
+        let b = waiting(b, |s| code(s.lock("k", LockMode::X, LONG)));
+        interrupt.raise(reason);
+        assert_eq!(b.join().unwrap().1, expected);
+        // Raised before the wait begins, it works too.
+        let mut c = session(&locks, 3);
+        c.owner.interrupt.raise(reason);
+        assert_eq!(code(c.lock("k", LockMode::X, LONG)), expected);
+        c.owner.interrupt.clear();
+        assert_eq!(c.owner.interrupt.check().is_err(), reason == InterruptReason::KillConnection);
+        a.end();
+        assert_empty(&locks);
+    }
+}
+
+#[test]
+fn one_row_can_be_unlocked_early() {
+    let locks = manager();
+    let (mut a, mut b) = (session(&locks, 1), session(&locks, 2));
+    a.lock("k", LockMode::X, LONG).unwrap();
+    a.lock("l", LockMode::X, LONG).unwrap();
+    locks.unlock_key(1, &mut a.held, b"k");
+    assert_eq!(b.lock("k", LockMode::X, LockPolicy::NoWait).unwrap(), Acquired::New);
+    assert_eq!(code(b.lock("l", LockMode::X, LockPolicy::NoWait)), 3572);
+    a.end();
+    b.end();
+    assert_empty(&locks);
+}
+
+#[test]
+fn tables_know_intention_modes() {
+    let locks = manager();
+    let t = TableId(9);
+    let (mut a, mut b) = (session(&locks, 1), session(&locks, 2));
+    let lock = |s: &mut Session, mode, policy| locks.lock_table(&s.owner, &mut s.held, t, mode, policy);
+    lock(&mut a, LockMode::IX, LONG).unwrap();
+    lock(&mut b, LockMode::IX, LockPolicy::NoWait).unwrap();
+    assert_eq!(code(lock(&mut b, LockMode::S, LockPolicy::NoWait)), 3572);
+    a.end();
+    lock(&mut b, LockMode::S, LockPolicy::NoWait).unwrap();
+    // IX and S are X together.
+    assert_eq!(code(lock(&mut a, LockMode::IS, LockPolicy::NoWait)), 3572);
+    assert!(locks.dump().iter().all(|l| l.target == LockTarget::Table(t) && l.mode == LockMode::X));
+    b.end();
+    assert_empty(&locks);
+}
+
+#[test]
+fn a_range_keeps_writers_out_and_waits_for_those_inside() {
+    let locks = manager();
+    let (mut reader, mut writer) = (session(&locks, 1), session(&locks, 2));
+    reader.range("b", "d").unwrap();
+    assert_eq!(code(writer.lock("c", LockMode::X, LockPolicy::NoWait)), 3572);
+    writer.end();
+    writer.lock("d", LockMode::X, LockPolicy::NoWait).unwrap();
+    writer.lock("a", LockMode::X, LockPolicy::NoWait).unwrap();
+    // The reader may write in its own range.
+    reader.lock("c", LockMode::X, LockPolicy::NoWait).unwrap();
+    let blocked = waiting(session(&locks, 3), |s| {
+        let got = s.lock("bb", LockMode::X, LONG);
+        s.end();
+        got
+    });
+    // A range over the writer's row waits for the writer.
+    let second = waiting(session(&locks, 4), |s| {
+        let got = s.range("cc", "e");
+        s.end();
+        got
+    });
+    reader.end();
+    assert_eq!(blocked.join().unwrap().1.unwrap(), Acquired::New);
+    writer.end();
+    second.join().unwrap().1.unwrap();
+    assert_empty(&locks);
+    assert!(!locks.stats().waiting_now > 0);
+}
+
+#[test]
+fn two_readers_that_write_into_each_others_range_deadlock() {
+    let locks = manager();
+    let (mut a, mut b) = (session(&locks, 1), session(&locks, 2));
+    a.range("a", "c").unwrap();
+    b.range("a", "c").unwrap();
+    let a = waiting(a, |s| code(s.lock("a1", LockMode::X, LONG)));
+    assert_eq!(code(b.lock("a2", LockMode::X, LONG)), 1213);
+    b.end();
+    let (mut a, got) = a.join().unwrap();
+    assert_eq!(got, 0);
+    a.end();
+    assert_empty(&locks);
+}
+
+/// Many threads, few keys, random modes: nobody hangs, exclusion holds, nothing is left behind.
+#[test]
+fn random_locking_excludes_and_ends() {
+    use std::sync::atomic::{AtomicI64, Ordering};
+    const KEYS: usize = 6;
+    let locks = manager();
+    // Readers inside, or -1 for a writer.
+    let inside: Arc<Vec<AtomicI64>> = Arc::new((0..KEYS).map(|_| AtomicI64::new(0)).collect());
+    let threads: Vec<_> = (0..8u64)
+        .map(|t| {
+            let (locks, inside) = (Arc::clone(&locks), Arc::clone(&inside));
+            thread::spawn(move || {
+                let mut seed = t + 1;
+                let mut random = move || {
+                    seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+                    (seed >> 33) as usize
+                };
+                for round in 0..400u64 {
+                    let mut s = session(&locks, t * 1_000_000 + round + 1);
+                    let mut mine: Vec<(usize, LockMode)> = Vec::new();
+                    for _ in 0..3 {
+                        let key = random() % KEYS;
+                        let mode = if random() % 2 == 0 { LockMode::S } else { LockMode::X };
+                        if mine.iter().any(|m| m.0 == key) || s.lock(&key.to_string(), mode, LONG).is_err() {
+                            break;
+                        }
+                        mine.push((key, mode));
+                        let before = inside[key].fetch_add(if mode == LockMode::X { -1000 } else { 1 }, Ordering::SeqCst);
+                        assert!(if mode == LockMode::X { before == 0 } else { before >= 0 }, "key {key} {mode:?} with {before}");
+                    }
+                    for (key, mode) in mine {
+                        inside[key].fetch_sub(if mode == LockMode::X { -1000 } else { 1 }, Ordering::SeqCst);
+                    }
+                    s.end();
+                }
+            })
+        })
+        .collect();
+    threads.into_iter().for_each(|t| t.join().unwrap());
+    assert_empty(&locks);
+}
