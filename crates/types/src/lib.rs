@@ -7,6 +7,7 @@
 //! every bound with its source. Nothing here does I/O, reads a clock or knows SQL text.
 
 pub mod charset;
+pub mod convert;
 pub mod datatype;
 pub mod decimal;
 pub mod errno;

@@ -56,6 +56,8 @@ pub struct ParsedTime {
     pub truncated: bool,
     /// Clamped to ±838:59:59.
     pub out_of_range: bool,
+    /// The text was a DATETIME, whose date is dropped.
+    pub from_datetime: bool,
 }
 
 const YEAR: usize = 0;
@@ -255,6 +257,7 @@ pub fn parse_time(text: &[u8]) -> Result<ParsedTime, Problem> {
                     fraction_digits: p.fraction_digits,
                     truncated: p.truncated,
                     out_of_range: false,
+                    from_datetime: true,
                 });
             }
             _ => {}
@@ -344,7 +347,7 @@ fn parse_time_fields(text: &[u8], negative: bool) -> Result<ParsedTime, Problem>
     }
     let us = us.min(TIME_MICROS_MAX as u64) as i64;
     let value = Time(if negative { -us } else { us });
-    Ok(ParsedTime { value, nanos, fraction_digits: fraction_digits.min(6) as u8, truncated, out_of_range })
+    Ok(ParsedTime { value, nanos, fraction_digits: fraction_digits.min(6) as u8, truncated, out_of_range, from_datetime: false })
 }
 
 /// A DATE or DATETIME written as a number: 20240102, 240102, 20240102030405. The flag tells
@@ -361,12 +364,13 @@ pub fn datetime_from_number(n: i64, flags: DateFlags) -> Result<(DateTime, bool)
         991_232..=99_991_231 => (n * 1_000_000, true),
         101_000_000..=691_231_235_959 => (n + CENTURY_20, false),
         700_101_000_000..=991_231_235_959 => (n + CENTURY_19, false),
+        ..0 => return Err(Problem::OutOfRange),
         _ => return Err(Problem::Malformed),
     };
     let (date, time) = ((full / 1_000_000) as u32, (full % 1_000_000) as u32);
-    let date = Date::new(date / 10_000, date / 100 % 100, date % 100).ok_or(Problem::OutOfRange)?;
+    let date = Date::new(date / 10_000, date / 100 % 100, date % 100).ok_or(Problem::Malformed)?;
+    let value = DateTime::new(date, time / 10_000, time / 100 % 100, time % 100, 0).ok_or(Problem::Malformed)?;
     date.check(flags)?;
-    let value = DateTime::new(date, time / 10_000, time / 100 % 100, time % 100, 0).ok_or(Problem::OutOfRange)?;
     Ok((value, date_only))
 }
 

@@ -1,0 +1,169 @@
+//! Storing into character, binary, ENUM, SET and JSON columns.
+
+use super::store::{ProblemKind, StoreProblem, Stored};
+use super::strings;
+use super::text::{message_text, to_text};
+use crate::charset::CollationId;
+use crate::datatype::{ColumnType, TypeKind};
+use crate::json::{Json, JsonError};
+use crate::value::Value;
+
+/// The bytes of a value and the collation they are in.
+fn text_of(value: Value, from: &ColumnType) -> (Box<[u8]>, CollationId) {
+    match value {
+        Value::Bytes(bytes) => (bytes, from.collation),
+        Value::UInt(_) if matches!(from.kind, TypeKind::Enum | TypeKind::Set) => (to_text(&value, from).into(), from.collation),
+        // BIT prints as raw bytes, all other values as ASCII or, JSON, UTF-8.
+        Value::UInt(_) if from.kind == TypeKind::Bit => (to_text(&value, from).into(), CollationId::BINARY),
+        other => (to_text(&other, from).into(), CollationId::UTF8MB4_BIN),
+    }
+}
+
+pub(super) fn store_string(value: Value, from: &ColumnType, to: &ColumnType) -> Stored {
+    let is_number = !matches!(value, Value::Bytes(_) | Value::Json(_));
+    let (bytes, source) = text_of(value, from);
+    let is_text = to.collation != CollationId::BINARY;
+    let (bytes, incorrect) = if is_text && !(is_number && bytes.is_ascii()) {
+        match strings::convert(bytes, source, to.collation) {
+            Ok(bytes) => (bytes, None),
+            Err((best, shown)) => (best, Some(shown)),
+        }
+    } else {
+        (bytes, None)
+    };
+    let limit = match to.kind {
+        TypeKind::Char | TypeKind::VarChar if is_text => strings::prefix_len(&bytes, to.collation, to.length as usize),
+        _ if is_text => (bytes.len() > to.length as usize).then(|| strings::boundary(&bytes, to.collation, to.length as usize)),
+        _ => (bytes.len() > to.length as usize).then_some(to.length as usize),
+    };
+    let (stored, rest) = bytes.split_at(limit.unwrap_or(bytes.len()));
+    // Spaces at the end may go: from CHAR in silence, else with a note; from binary strings never.
+    let spaces_only = is_text && rest.iter().all(|b| *b == b' ');
+    let stored = match to.kind {
+        TypeKind::Char => stored.trim_end_spaces(is_text),
+        _ => stored,
+    };
+    let mut stored: Box<[u8]> = if stored.len() == bytes.len() { bytes.clone() } else { stored.into() };
+    if to.kind == TypeKind::Binary && stored.len() < to.length as usize {
+        let mut padded = stored.into_vec();
+        padded.resize(to.length as usize, 0);
+        stored = padded.into_boxed_slice();
+    }
+    let stored = Value::Bytes(stored);
+    if let Some(value) = incorrect {
+        return StoreProblem::of(ProblemKind::Incorrect { type_name: "string", value }, stored);
+    }
+    match limit {
+        None => Ok(stored),
+        Some(_) if spaces_only && to.kind == TypeKind::Char => Ok(stored),
+        Some(_) if spaces_only => StoreProblem::of(ProblemKind::Cut, stored),
+        Some(_) => StoreProblem::of(ProblemKind::TooLong, stored),
+    }
+}
+
+trait TrimEndSpaces {
+    fn trim_end_spaces(&self, trim: bool) -> &Self;
+}
+
+impl TrimEndSpaces for [u8] {
+    fn trim_end_spaces(&self, trim: bool) -> &[u8] {
+        let spaces = if trim { self.iter().rev().take_while(|b| **b == b' ').count() } else { 0 };
+        &self[..self.len() - spaces]
+    }
+}
+
+/// The number that all of `text` is.
+fn whole_number(text: &[u8]) -> Option<u64> {
+    std::str::from_utf8(text).ok()?.trim().parse().ok()
+}
+
+pub(super) fn store_enum(value: Value, from: &ColumnType, to: &ColumnType) -> Stored {
+    let labels = to.members.as_deref().unwrap_or(&[]);
+    let by_number = |n: i128| {
+        if (1..=labels.len() as i128).contains(&n) {
+            Ok(Value::UInt(n as u64))
+        } else {
+            StoreProblem::of(ProblemKind::Truncated, Value::UInt(0))
+        }
+    };
+    let is_label = matches!(from.kind, TypeKind::Enum | TypeKind::Set);
+    match &value {
+        Value::Int(i) => return by_number(*i as i128),
+        Value::UInt(u) if !is_label => return by_number(*u as i128),
+        Value::Float(f) => return by_number(*f as i128),
+        Value::Decimal(d) => return by_number(d.truncate(0).to_i64().0 as i128),
+        _ => {}
+    }
+    let (bytes, source) = text_of(value, from);
+    let text = strings::convert(bytes, source, to.collation).unwrap_or_else(|(best, _)| best);
+    let trimmed = text.trim_end_spaces(true);
+    if let Some(index) = labels.iter().position(|label| strings::equal(to.collation, label, trimmed)) {
+        return Ok(Value::UInt(index as u64 + 1));
+    }
+    match whole_number(&text) {
+        // MySQL takes '0' for the error value without complaint.
+        Some(n) if n <= labels.len() as u64 => Ok(Value::UInt(n)),
+        _ => StoreProblem::of(ProblemKind::Truncated, Value::UInt(0)),
+    }
+}
+
+pub(super) fn store_set(value: Value, from: &ColumnType, to: &ColumnType) -> Stored {
+    let labels = to.members.as_deref().unwrap_or(&[]);
+    let all = if labels.len() >= 64 { u64::MAX } else { (1 << labels.len()) - 1 };
+    let by_bits = |n: u64| {
+        if n & !all == 0 { Ok(Value::UInt(n)) } else { StoreProblem::of(ProblemKind::Truncated, Value::UInt(n & all)) }
+    };
+    let is_label = matches!(from.kind, TypeKind::Enum | TypeKind::Set);
+    match &value {
+        Value::Int(i) => return by_bits(*i as u64),
+        Value::UInt(u) if !is_label => return by_bits(*u),
+        Value::Float(f) => return by_bits(*f as i64 as u64),
+        Value::Decimal(d) => return by_bits(d.truncate(0).to_i64().0 as u64),
+        _ => {}
+    }
+    let (bytes, source) = text_of(value, from);
+    let text = strings::convert(bytes, source, to.collation).unwrap_or_else(|(best, _)| best);
+    let trimmed = text.trim_end_spaces(true);
+    if trimmed.is_empty() {
+        return Ok(Value::UInt(0));
+    }
+    let mut bits = 0u64;
+    let mut unknown = false;
+    for part in trimmed.split(|b| *b == b',') {
+        match labels.iter().position(|label| strings::equal(to.collation, label, part)) {
+            Some(i) => bits |= 1 << i,
+            None => unknown = true,
+        }
+    }
+    match whole_number(&text) {
+        _ if !unknown => Ok(Value::UInt(bits)),
+        Some(n) if n & !all == 0 => Ok(Value::UInt(n)),
+        _ => StoreProblem::of(ProblemKind::Truncated, Value::UInt(bits)),
+    }
+}
+
+/// What MySQL says of a value that is no JSON text.
+const NOT_JSON_TEXT: &str = "not a JSON text, may need CAST";
+
+pub(super) fn store_json(value: Value, from: &ColumnType) -> Stored {
+    let (bytes, collation) = match value {
+        Value::Json(_) => return Ok(value),
+        Value::Bytes(bytes) => (bytes, from.collation),
+        Value::UInt(_) if matches!(from.kind, TypeKind::Enum | TypeKind::Set) => text_of(value, from),
+        _ => return StoreProblem::of(ProblemKind::JsonSyntax { message: NOT_JSON_TEXT, position: 0 }, Value::Null),
+    };
+    if collation == CollationId::BINARY {
+        return StoreProblem::of(ProblemKind::JsonCharset("binary"), Value::Null);
+    }
+    let utf8 = match strings::convert(bytes, collation, CollationId::UTF8MB4_BIN) {
+        Ok(utf8) => utf8,
+        Err((_, shown)) => {
+            return StoreProblem::of(ProblemKind::Incorrect { type_name: "string", value: message_text(shown.as_bytes()) }, Value::Null);
+        }
+    };
+    match Json::parse(&utf8) {
+        Ok(json) => Ok(Value::Json(json)),
+        Err(JsonError::Syntax { message, position }) => StoreProblem::of(ProblemKind::JsonSyntax { message, position }, Value::Null),
+        Err(JsonError::TooDeep) => StoreProblem::of(ProblemKind::JsonTooDeep, Value::Null),
+    }
+}
