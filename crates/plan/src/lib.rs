@@ -9,6 +9,7 @@
 //! 3. The result is a `node::Plan` that the executor runs and that a prepared
 //!    statement keeps. `Expr::eval` computes expressions over a frame of slots.
 
+pub mod bounds;
 pub mod catalog;
 pub mod env;
 pub mod expr;

@@ -3,6 +3,10 @@
 //! Every node works on the frame of its query block (see `expr`): `next()` of a node means
 //! "the frame now holds the next row". Materializing nodes (sort, hash build, aggregation)
 //! save the listed slots and put them back. Filters sit where their slots are first filled.
+//!
+//! Every `QueryPlan` inside a node or an expression has a frame of its own and runs with the frame
+//! of the plan that contains it as `outer`: that is depth 1 of its `ExprKind::Outer`, for derived
+//! tables and the inputs of set operations as for subqueries.
 
 use std::sync::Arc;
 
@@ -75,6 +79,14 @@ pub enum Node {
     Values { rows: Vec<Vec<Expr>>, slots: Vec<Slot> },
     /// Window functions, evaluated over sorted partitions into slots.
     Window { input: Box<Node>, windows: Vec<WindowFunction>, saved: Vec<Slot> },
+    /// One row: the exact number of rows of the table that this transaction sees.
+    RowCount { table: TableRef, slot: Slot },
+    /// `seed`'s rows, then `recursive` run over the rows that the round before gave (as
+    /// `CteRows` with the same id) until a round gives none; all rounds' rows in the end. With
+    /// `distinct` (UNION DISTINCT) a row seen in any round is dropped.
+    RecursiveCte { id: usize, seed: Arc<QueryPlan>, recursive: Vec<Arc<QueryPlan>>, distinct: bool, slots: Vec<Slot>, types: Vec<ColumnType>, filter: Vec<Expr> },
+    /// The rows of the last round of the recursive CTE `id`.
+    CteRows { id: usize, slots: Vec<Slot>, filter: Vec<Expr> },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,17 +130,23 @@ pub enum AccessPath {
     Full { reverse: bool },
     /// At most one row: every part of a PRIMARY or UNIQUE index (position in `table.indexes`), no NULL.
     Point { index: usize, key: Vec<Expr> },
-    /// Ranges of one index in index order; `covering`: all columns come from the index entry.
+    /// Ranges of one index in index order; `covering`: all columns come from the index entry. The
+    /// ranges may overlap and come in any order (`IN (2, 1, 2)`): the reader sorts and merges them.
     Range { index: usize, ranges: Vec<Range>, reverse: bool, covering: bool },
-    /// A system table produced by the executor.
+    /// A system table produced by the executor: one whose `TableDef` has no index.
     System,
 }
 
 /// Bounds over an index's parts: `equal` on the first ones, then at most one low and high.
-/// The expressions are constants, parameters or slots of tables read before.
+/// The expressions are constants, parameters or slots of tables read before. `low` and `high` are in
+/// the order of values, also if the index part is descending. A bound that is NULL makes the
+/// range empty, and a range with `high` alone, or with `not_null`, leaves out entries whose next part is NULL.
+/// Values go into the key's domain through `bounds::to_key_value`.
 #[derive(Clone, Debug)]
 pub struct Range {
     pub equal: Vec<KeyExpr>,
+    /// The part after `equal` is not NULL.
+    pub not_null: bool,
     pub low: Option<(Expr, Inclusive)>,
     pub high: Option<(Expr, Inclusive)>,
 }
@@ -244,7 +262,8 @@ pub struct InsertPlan {
     pub columns: Vec<usize>,
     pub source: InsertSource,
     /// Slots of the new row (all columns in order) for expressions such as generated columns,
-    /// defaults and ON DUPLICATE KEY UPDATE: existing row first, then the new row.
+    /// defaults and ON DUPLICATE KEY UPDATE: existing row first, then the new row, then (for a
+    /// query) the query's output. Output beyond `columns` is only for ON DUPLICATE KEY UPDATE.
     pub frame_width: usize,
     /// DEFAULT (expr) of columns without a value, over the new row's slots.
     pub default_exprs: Vec<(usize, Expr)>,
