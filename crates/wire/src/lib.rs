@@ -26,3 +26,6 @@ pub mod row;
 
 pub use error::ProtocolError;
 pub use packet::{PacketReader, PacketWriter, Payload};
+
+#[cfg(test)]
+mod golden;

@@ -260,3 +260,63 @@ fn crypt_base64(digest: &[u8; 32]) -> [u8; CRYPT_CHARS] {
     put(40, 3, u32::from(digest[31]) << 8 | u32::from(digest[30]));
     out
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hex(text: &str) -> Vec<u8> {
+        let digit = |b: &u8| (*b as char).to_digit(16).unwrap() as u8;
+        text.as_bytes().chunks(2).map(|p| digit(&p[0]) << 4 | digit(&p[1])).collect()
+    }
+
+    /// Accounts made by MySQL 9.7 with CREATE USER … IDENTIFIED BY. It uses 10,000 rounds, `$A$00A$`.
+    #[test]
+    fn verifies_what_mysql_stored() {
+        for line in include_str!("golden/passwords.txt").lines().filter(|l| !l.starts_with('#')) {
+            let (password, stored) = line.split_once('\t').unwrap();
+            let stored = CachingSha2::parse(&hex(stored)).unwrap();
+            assert!(stored.verify(password.as_bytes()), "{password}");
+            assert!(!stored.verify(&password.as_bytes()[1..]), "{password}");
+        }
+    }
+
+    /// The well-known hash of "password", as MySQL 5.7's PASSWORD() gives it.
+    #[test]
+    fn native_strings() {
+        let stored = make_native(b"password");
+        assert_eq!(stored, b"*2470C0C06DEE42FD1618BB99005ADCA2EC9D1E19");
+        let digest = parse_native(&stored).unwrap();
+        assert_eq!(digest.to_vec(), hex("2470C0C06DEE42FD1618BB99005ADCA2EC9D1E19"));
+        for bad in ["", "*", "2470C0C06DEE42FD1618BB99005ADCA2EC9D1E19", "*2470C0C06DEE42FD1618BB99005ADCA2EC9D1EXY", "*+470C0C06DEE42FD1618BB99005ADCA2EC9D1E19"] {
+            assert_eq!(parse_native(bad.as_bytes()), None);
+        }
+        let nonce = [7; NONCE_BYTES];
+        assert!(verify_native_proof(&native_proof(b"password", &nonce), &nonce, &digest));
+        assert!(!verify_native_proof(&native_proof(b"Password", &nonce), &nonce, &digest));
+        assert!(!verify_native_proof(&[], &nonce, &digest));
+    }
+
+    #[test]
+    fn caching_sha2_proofs() {
+        let nonce = [9; NONCE_BYTES];
+        let cached = fast_digest(b"secret");
+        let proof = caching_sha2_proof(b"secret", &nonce);
+        assert!(verify_caching_sha2_proof(&proof, &nonce, &cached));
+        assert!(!verify_caching_sha2_proof(&proof, &[8; NONCE_BYTES], &cached));
+        assert!(!verify_caching_sha2_proof(&proof[..31], &nonce, &cached));
+    }
+
+    #[test]
+    fn made_strings_verify() {
+        let stored = make_caching_sha2(b"secret", &[b's'; SALT_BYTES]);
+        let parsed = CachingSha2::parse(&stored).unwrap();
+        assert!(parsed.verify(b"secret"));
+        assert!(!parsed.verify(b"secrets"));
+        assert!(!CachingSha2::decoy([b's'; SALT_BYTES]).verify(b""));
+        assert!(make_caching_sha2(b"", &[1; SALT_BYTES]).is_empty());
+        for len in 0..stored.len() {
+            assert_eq!(CachingSha2::parse(&stored[..len]), None);
+        }
+    }
+}

@@ -227,7 +227,8 @@ pub fn put_session_schema(out: &mut Vec<u8>, schema: &[u8]) {
 
 /// SESSION_TRACK_STATE_CHANGE: something in the session changed (`session_track_state_change=ON`).
 pub fn put_session_state_change(out: &mut Vec<u8>) {
-    put_session_text(out, session_track::STATE_CHANGE, b"1");
+    out.push(session_track::STATE_CHANGE);
+    put_lenenc_bytes(out, b"1");
 }
 
 /// SESSION_TRACK_TRANSACTION_CHARACTERISTICS: the statements that would restart the transaction alike.
