@@ -1,25 +1,198 @@
 //! Evaluates `Expr` over a frame.
+//!
+//! `eval` borrows what is already there (slots, literals, parameters) and computes the rest; the
+//! hot cases (comparison and arithmetic of integers) touch no other module. `coerce` reads a value
+//! as a number, text or time with MySQL's warnings, `compare` orders two values by a `CompareAs`,
+//! `cast` converts to a declared type, `fold` replaces constant expressions by their values.
+
+pub mod cast;
+pub mod coerce;
+pub mod compare;
+mod fold;
+pub mod print;
+mod subquery;
 
 use std::borrow::Cow;
 
-use vaquita_types::{Error, Result, Value};
+use vaquita_types::{Error, Result, TypeKind, Value};
 
 use crate::env::EvalCx;
-use crate::expr::{Expr, ExprKind};
+use crate::expr::{CompareAs, CompareOp, Expr, ExprKind};
+use crate::func::FuncCall;
+
+pub use fold::constant_fold;
 
 pub fn eval<'a>(expr: &'a Expr, cx: &EvalCx<'a>) -> Result<Cow<'a, Value>> {
     match &expr.kind {
-        ExprKind::Slot(slot) => Ok(Cow::Borrowed(&cx.frame[*slot])),
+        ExprKind::Slot(slot) => match cx.frame.get(*slot) {
+            Some(value) => Ok(Cow::Borrowed(value)),
+            None => Err(Error::internal(format_args!("slot {slot} of {}", cx.frame.len()))),
+        },
         ExprKind::Literal(value) => Ok(Cow::Borrowed(value)),
-        ExprKind::Param(n) => Ok(Cow::Borrowed(&cx.params[*n])),
-        other => Err(Error::internal(format_args!("no evaluation of {other:?}"))),
+        ExprKind::Param(n) => match cx.params.get(*n) {
+            Some(value) => Ok(Cow::Borrowed(value)),
+            None => Err(Error::internal(format_args!("parameter {n} of {}", cx.params.len()))),
+        },
+        ExprKind::Outer { depth, slot } => outer_slot(cx, *depth, *slot).map(|v| Cow::Owned(v.clone())),
+        ExprKind::Call(def, args) => (def.eval)(&FuncCall { args, ty: &expr.ty }, cx).map(Cow::Owned),
+        ExprKind::And(_) | ExprKind::Or(_) | ExprKind::Not(_) | ExprKind::IsNull(_) | ExprKind::Compare(..) | ExprKind::InList(..) => {
+            Ok(Cow::Owned(truth(predicate(expr, cx)?)))
+        }
+        ExprKind::Case { operand, whens, otherwise } => case(operand.as_deref(), whens, otherwise.as_deref(), cx),
+        ExprKind::Cast(inner) => {
+            let value = eval(inner, cx)?;
+            cast::cast(&value, &inner.ty, &expr.ty, cx.env).map(Cow::Owned)
+        }
+        ExprKind::UserVar(name) => Ok(Cow::Owned(cx.env.user_var(name))),
+        ExprKind::AssignVar(name, inner) => {
+            let value = eval(inner, cx)?.into_owned();
+            cx.env.set_user_var(name, value.clone());
+            Ok(Cow::Owned(value))
+        }
+        ExprKind::SysVar(scope, name) => cx.env.sys_var(*scope, name).map(Cow::Owned),
+        ExprKind::Subquery(sub) => subquery::eval(sub, cx).map(Cow::Owned),
+        ExprKind::Row(_) => Err(Error::new(&vaquita_types::errno::ER_OPERAND_COLUMNS, &[&1])),
     }
 }
 
+/// MySQL's truth of the value: not zero. NULL is `None`.
 pub fn eval_bool(expr: &Expr, cx: &EvalCx<'_>) -> Result<Option<bool>> {
-    match &*eval(expr, cx)? {
-        Value::Null => Ok(None),
-        Value::Int(i) => Ok(Some(*i != 0)),
-        other => Err(Error::internal(format_args!("no truth of {other:?}"))),
+    match &expr.kind {
+        ExprKind::And(_) | ExprKind::Or(_) | ExprKind::Not(_) | ExprKind::IsNull(_) | ExprKind::Compare(..) | ExprKind::InList(..) => predicate(expr, cx),
+        _ => truth_of(&*eval(expr, cx)?, expr, cx),
+    }
+}
+
+fn truth_of(value: &Value, expr: &Expr, cx: &EvalCx<'_>) -> Result<Option<bool>> {
+    Ok(match value {
+        Value::Null => None,
+        Value::Int(i) => Some(*i != 0),
+        Value::UInt(u) => Some(*u != 0),
+        Value::Float(f) => Some(*f != 0.0),
+        Value::Decimal(d) => Some(!d.is_zero()),
+        other => Some(coerce::to_f64(other, &expr.ty, cx.env)? != 0.0),
+    })
+}
+
+/// A predicate's result as a value: 1, 0 or NULL.
+pub fn truth(b: Option<bool>) -> Value {
+    match b {
+        Some(b) => Value::Int(i64::from(b)),
+        None => Value::Null,
+    }
+}
+
+fn outer_slot<'a>(cx: &EvalCx<'a>, depth: usize, slot: usize) -> Result<&'a Value> {
+    let mut outer = cx.outer;
+    for _ in 1..depth {
+        outer = outer.and_then(|cx| cx.outer);
+    }
+    outer.and_then(|cx| cx.frame.get(slot)).ok_or_else(|| Error::internal(format_args!("outer slot {slot} at depth {depth}")))
+}
+
+fn predicate(expr: &Expr, cx: &EvalCx<'_>) -> Result<Option<bool>> {
+    match &expr.kind {
+        ExprKind::Compare(op, left, right, rule) => compare_values(*op, left, right, *rule, cx),
+        ExprKind::And(parts) => connective(parts, false, cx),
+        ExprKind::Or(parts) => connective(parts, true, cx),
+        ExprKind::Not(inner) => Ok(eval_bool(inner, cx)?.map(|b| !b)),
+        ExprKind::IsNull(inner) => Ok(Some(is_null(inner, cx)?)),
+        ExprKind::InList(value, list, rule) => in_list(value, list, *rule, cx),
+        _ => eval_bool(expr, cx),
+    }
+}
+
+fn is_null(inner: &Expr, cx: &EvalCx<'_>) -> Result<bool> {
+    match &*eval(inner, cx)? {
+        Value::Null => Ok(true),
+        // ODBC programs find '0000-00-00' in a NOT NULL column with IS NULL.
+        Value::Date(d) => Ok(d.is_zero() && !inner.nullable && matches!(inner.kind, ExprKind::Slot(_))),
+        Value::DateTime(d) => Ok(d.is_zero() && !inner.nullable && matches!(inner.kind, ExprKind::Slot(_))),
+        _ => Ok(false),
+    }
+}
+
+/// AND (`decisive` is false) and OR (true): stops at the first decisive part; NULL is remembered.
+fn connective(parts: &[Expr], decisive: bool, cx: &EvalCx<'_>) -> Result<Option<bool>> {
+    let mut unknown = false;
+    for part in parts {
+        match eval_bool(part, cx)? {
+            Some(b) if b == decisive => return Ok(Some(decisive)),
+            Some(_) => {}
+            None => unknown = true,
+        }
+    }
+    Ok(if unknown { None } else { Some(!decisive) })
+}
+
+fn compare_values(op: CompareOp, left: &Expr, right: &Expr, rule: CompareAs, cx: &EvalCx<'_>) -> Result<Option<bool>> {
+    let a = eval(left, cx)?;
+    if let (Value::Null, true) = (&*a, op != CompareOp::NullSafeEq) {
+        return Ok(None);
+    }
+    let b = eval(right, cx)?;
+    if let (Value::Int(a), Value::Int(b)) = (&*a, &*b)
+        && rule == CompareAs::Int
+    {
+        return Ok(Some(compare::holds(op, a.cmp(b))));
+    }
+    if a.is_null() || b.is_null() {
+        return Ok((op == CompareOp::NullSafeEq).then_some(a.is_null() && b.is_null()));
+    }
+    let order = compare::compare(&a, &left.ty, &b, &right.ty, rule, cx.env)?;
+    match order {
+        Some(order) => Ok(Some(compare::holds(op, order))),
+        None => Ok((op == CompareOp::NullSafeEq).then_some(false)),
+    }
+}
+
+fn in_list(value: &Expr, list: &[Expr], rule: CompareAs, cx: &EvalCx<'_>) -> Result<Option<bool>> {
+    let needle = eval(value, cx)?;
+    if needle.is_null() {
+        return Ok(None);
+    }
+    let mut unknown = false;
+    for item in list {
+        let candidate = eval(item, cx)?;
+        let equal = match (&*needle, &*candidate) {
+            (_, Value::Null) => None,
+            (Value::Int(a), Value::Int(b)) if rule == CompareAs::Int => Some(a == b),
+            (a, b) => compare::compare(a, &value.ty, b, &item.ty, rule, cx.env)?.map(|o| o.is_eq()),
+        };
+        match equal {
+            Some(true) => return Ok(Some(true)),
+            Some(false) => {}
+            None => unknown = true,
+        }
+    }
+    Ok(if unknown { None } else { Some(false) })
+}
+
+fn case<'a>(
+    operand: Option<&'a (Expr, CompareAs)>,
+    whens: &'a [(Expr, Expr)],
+    otherwise: Option<&'a Expr>,
+    cx: &EvalCx<'a>,
+) -> Result<Cow<'a, Value>> {
+    let value = match operand {
+        Some((operand, rule)) => Some((eval(operand, cx)?, &operand.ty, *rule)),
+        None => None,
+    };
+    for (when, then) in whens {
+        let hit = match &value {
+            None => eval_bool(when, cx)?.unwrap_or(false),
+            Some((value, ty, rule)) => {
+                let test = eval(when, cx)?;
+                !value.is_null() && !test.is_null() && when.ty.kind != TypeKind::Null
+                    && compare::compare(value, ty, &test, &when.ty, *rule, cx.env)?.is_some_and(|o| o.is_eq())
+            }
+        };
+        if hit {
+            return eval(then, cx);
+        }
+    }
+    match otherwise {
+        Some(expr) => eval(expr, cx),
+        None => Ok(Cow::Owned(Value::Null)),
     }
 }

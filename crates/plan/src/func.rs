@@ -12,7 +12,10 @@
 //! `CHAR(n, …)` gives a binary string, `MEMBER OF(value, array)`, `WEIGHT_STRING(x[, 'CHAR'|'BINARY', n])`.
 //! CASE, COLLATE, CONVERT USING and CAST are built by `typing`.
 
+mod args;
 mod arith;
+pub mod json;
+mod logic;
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -54,7 +57,7 @@ impl std::fmt::Debug for FuncDef {
 
 /// The functions of all families, by name.
 static TABLE: LazyLock<HashMap<&'static str, &'static FuncDef>> = LazyLock::new(|| {
-    let families: &[&'static [FuncDef]] = &[arith::FUNCTIONS];
+    let families: &[&'static [FuncDef]] = &[arith::FUNCTIONS, logic::FUNCTIONS, json::FUNCTIONS];
     families.iter().flat_map(|family| family.iter()).map(|def| (def.name, def)).collect()
 });
 

@@ -1,5 +1,8 @@
 //! What expressions need to know of character sets, in one place.
 
+use std::borrow::Cow;
+use std::cmp::Ordering;
+
 use vaquita_types::charset::CollationId;
 
 /// The charset's name; unknown ids count as binary.
@@ -72,4 +75,151 @@ pub fn bytes_per_char_max(collation: CollationId) -> u8 {
         "utf8mb4" => 4,
         _ => 1,
     }
+}
+
+/// The order of two strings.
+pub fn compare(a: &[u8], b: &[u8], collation: CollationId) -> Ordering {
+    a.cmp(b)
+}
+
+/// `bytes` in another charset; `Err` has the rest from the first character that cannot be converted.
+pub fn convert(bytes: Cow<'_, [u8]>, from: CollationId, to: CollationId) -> Result<Cow<'_, [u8]>, Vec<u8>> {
+    Ok(bytes)
+}
+
+/// Bytes of the character at the start of `bytes`, at least 1.
+pub fn char_len(bytes: &[u8], collation: CollationId) -> usize {
+    if !is_utf8(collation) {
+        return 1;
+    }
+    let len = match bytes.first() {
+        Some(0xC2..=0xDF) => 2,
+        Some(0xE0..=0xEF) => 3,
+        Some(0xF0..=0xF7) => 4,
+        _ => 1,
+    };
+    len.min(bytes.len().max(1))
+}
+
+fn is_utf8(collation: CollationId) -> bool {
+    bytes_per_char_max(collation) >= 3
+}
+
+/// The characters, each with its bytes.
+pub fn chars(bytes: &[u8], collation: CollationId) -> impl Iterator<Item = &[u8]> {
+    let mut rest = bytes;
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let (head, tail) = rest.split_at(char_len(rest, collation));
+        rest = tail;
+        Some(head)
+    })
+}
+
+/// Characters in `bytes`.
+pub fn char_count(bytes: &[u8], collation: CollationId) -> usize {
+    if bytes_per_char_max(collation) == 1 || bytes.is_ascii() {
+        return bytes.len();
+    }
+    chars(bytes, collation).count()
+}
+
+/// The byte position of the `n`-th character; the length if there are fewer.
+pub fn byte_offset(bytes: &[u8], n: usize, collation: CollationId) -> usize {
+    if bytes_per_char_max(collation) == 1 {
+        return n.min(bytes.len());
+    }
+    let mut at = 0;
+    for _ in 0..n {
+        if at >= bytes.len() {
+            break;
+        }
+        at += char_len(&bytes[at..], collation);
+    }
+    at
+}
+
+/// `text LIKE pattern`: `%` any characters, `_` one; `escape` makes the next one literal.
+pub fn like(text: &[u8], pattern: &[u8], escape: Option<u32>, collation: CollationId) -> bool {
+    let text: Vec<&[u8]> = chars(text, collation).collect();
+    let pattern = like_pattern(pattern, escape, collation);
+    let (mut t, mut p) = (0, 0);
+    // Where to go on after the last `%`: the pattern behind it, the text it has not yet eaten.
+    let mut retry: Option<(usize, usize)> = None;
+    while t < text.len() {
+        match pattern.get(p) {
+            Some(Wild::Any) => {
+                retry = Some((p + 1, t));
+                p += 1;
+                continue;
+            }
+            Some(Wild::One) => {
+                t += 1;
+                p += 1;
+                continue;
+            }
+            Some(Wild::Char(c)) if char_equal(c, text[t], collation) => {
+                t += 1;
+                p += 1;
+                continue;
+            }
+            _ => {}
+        }
+        match retry {
+            Some((after, eaten)) => {
+                retry = Some((after, eaten + 1));
+                t = eaten + 1;
+                p = after;
+            }
+            None => return false,
+        }
+    }
+    pattern[p..].iter().all(|w| matches!(w, Wild::Any))
+}
+
+enum Wild<'a> {
+    Any,
+    One,
+    Char(&'a [u8]),
+}
+
+fn like_pattern(pattern: &[u8], escape: Option<u32>, collation: CollationId) -> Vec<Wild<'_>> {
+    let mut out = Vec::new();
+    let mut escaped = false;
+    let mut last: Option<&[u8]> = None;
+    for c in chars(pattern, collation) {
+        if escaped {
+            out.push(Wild::Char(c));
+            escaped = false;
+            continue;
+        }
+        if escape.is_some() && code_point(c, collation) == escape {
+            escaped = true;
+            last = Some(c);
+            continue;
+        }
+        out.push(match c {
+            b"%" => Wild::Any,
+            b"_" => Wild::One,
+            _ => Wild::Char(c),
+        });
+    }
+    if let (true, Some(c)) = (escaped, last) {
+        out.push(Wild::Char(c));
+    }
+    out
+}
+
+fn char_equal(a: &[u8], b: &[u8], collation: CollationId) -> bool {
+    a == b || compare(a, b, collation).is_eq()
+}
+
+/// The Unicode code point, or the byte of a single-byte charset.
+pub fn code_point(c: &[u8], collation: CollationId) -> Option<u32> {
+    if is_utf8(collation) {
+        return std::str::from_utf8(c).ok().and_then(|s| s.chars().next()).map(u32::from);
+    }
+    c.first().map(|b| u32::from(*b))
 }

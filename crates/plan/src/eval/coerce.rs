@@ -1,0 +1,478 @@
+//! Reads a value as a number, a text or a time, wherever an operation wants one.
+//!
+//! A text that is no number counts as far as it is one, with warning 1292; a text that is no
+//! date is NULL with warning 1292. Numbers become integers by rounding. Nothing here fails because of
+//! the data: errors come from `cast` and from the operations.
+
+use std::borrow::Cow;
+
+use vaquita_types::decimal::Decimal;
+use vaquita_types::json::Json;
+use vaquita_types::temporal::{
+    DateFlags, DateTime, MICROS_PER_SECOND, Problem, Time, datetime_from_number, parse_datetime, parse_time, time_from_number,
+};
+use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno, format, sql_mode};
+
+use crate::env::{Env, Level};
+use crate::typing::is_hex_literal;
+
+/// Warning 1292: `Truncated incorrect DOUBLE value: 'abc'`.
+pub fn warn_truncated(env: &dyn Env, what: &str, text: &[u8]) {
+    let shown = printable(text);
+    env.warn(Level::Warning, Error::new(&errno::ER_TRUNCATED_WRONG_VALUE, &[&what, &shown]));
+}
+
+/// Warning 1292: `Incorrect datetime value: 'abc'`.
+pub fn warn_incorrect(env: &dyn Env, what: &str, text: &[u8]) {
+    let shown = printable(text);
+    env.warn(Level::Warning, Error::with_message(&errno::ER_TRUNCATED_WRONG_VALUE, format!("Incorrect {what} value: '{shown}'")));
+}
+
+/// Bytes as messages show them: invalid UTF-8 as `\xNN`, at most 128 bytes.
+pub fn printable(text: &[u8]) -> String {
+    let text = &text[..text.len().min(128)];
+    let mut out = String::with_capacity(text.len());
+    for chunk in text.utf8_chunks() {
+        out.push_str(chunk.valid());
+        for b in chunk.invalid() {
+            out.push_str(&format!("\\x{b:02X}"));
+        }
+    }
+    out
+}
+
+/// The value as text in the charset of its type; ASCII for everything that is no string.
+pub fn text_of<'v>(value: &'v Value, ty: &ColumnType) -> Cow<'v, [u8]> {
+    let mut out = Vec::new();
+    match value {
+        Value::Null => {}
+        Value::Bytes(b) => return Cow::Borrowed(b),
+        Value::Int(i) if ty.zerofill => format::write_zerofill(&mut out, *i as u64, ty.length as usize),
+        Value::Int(i) => format::write_i64(&mut out, *i),
+        Value::UInt(u) => write_uint(&mut out, *u, ty),
+        Value::Float(f) if ty.decimals < 31 && matches!(ty.kind, TypeKind::Float | TypeKind::Double) => format::write_fixed(&mut out, *f, ty.decimals),
+        Value::Float(f) if ty.kind == TypeKind::Float => format::write_float(&mut out, *f as f32),
+        Value::Float(f) => format::write_double(&mut out, *f),
+        Value::Decimal(d) => d.write_text(&mut out, if ty.kind == TypeKind::Decimal { ty.decimals } else { d.scale() }),
+        Value::Date(d) => d.write_text(&mut out),
+        Value::DateTime(d) => d.write_text(&mut out, fsp_of(ty, d.micros())),
+        Value::Time(t) => t.write_text(&mut out, fsp_of(ty, t.micros())),
+        Value::Json(j) => j.write_text(&mut out),
+    }
+    Cow::Owned(out)
+}
+
+/// The digits to print: the type's, or those of a value whose type says nothing.
+fn fsp_of(ty: &ColumnType, micros: u32) -> u8 {
+    match ty.kind {
+        TypeKind::Time | TypeKind::DateTime | TypeKind::Timestamp => ty.decimals,
+        _ if micros == 0 => 0,
+        _ => 6,
+    }
+}
+
+fn write_uint(out: &mut Vec<u8>, n: u64, ty: &ColumnType) {
+    match ty.kind {
+        TypeKind::Enum => out.extend_from_slice(enum_label(n, ty)),
+        TypeKind::Set => write_set(out, n, ty),
+        TypeKind::Year => format::write_year(out, n),
+        TypeKind::Bit => {
+            let bytes = (ty.length as usize).div_ceil(8).clamp(1, 8);
+            out.extend_from_slice(&n.to_be_bytes()[8 - bytes..]);
+        }
+        _ if ty.zerofill => format::write_zerofill(out, n, ty.length as usize),
+        _ => format::write_u64(out, n),
+    }
+}
+
+/// The label of an ENUM's index; '' for 0.
+pub fn enum_label(n: u64, ty: &ColumnType) -> &[u8] {
+    let at = usize::try_from(n).ok().and_then(|n| n.checked_sub(1));
+    match (at, &ty.members) {
+        (Some(at), Some(members)) => members.get(at).map_or(&[][..], |m| m),
+        _ => &[],
+    }
+}
+
+fn write_set(out: &mut Vec<u8>, bits: u64, ty: &ColumnType) {
+    let mut first = true;
+    for (i, label) in ty.members.iter().flat_map(|m| m.iter()).enumerate().take(64) {
+        if bits >> i & 1 == 1 {
+            if !first {
+                out.push(b',');
+            }
+            out.extend_from_slice(label);
+            first = false;
+        }
+    }
+}
+
+/// The number at the start of a text, and how many bytes it and spaces around it take.
+pub fn parse_f64(text: &[u8]) -> (f64, usize) {
+    let start = text.iter().take_while(|b| b.is_ascii_whitespace()).count();
+    let mut at = start;
+    let digits = |from: usize| text[from..].iter().take_while(|b| b.is_ascii_digit()).count();
+    if matches!(text.get(at), Some(b'-' | b'+')) {
+        at += 1;
+    }
+    let whole = digits(at);
+    at += whole;
+    let mut fraction = 0;
+    if text.get(at) == Some(&b'.') {
+        fraction = digits(at + 1);
+        if whole + fraction > 0 {
+            at += 1 + fraction;
+        }
+    }
+    if whole + fraction == 0 {
+        return (0.0, 0);
+    }
+    if matches!(text.get(at), Some(b'e' | b'E')) {
+        let sign = usize::from(matches!(text.get(at + 1), Some(b'-' | b'+')));
+        let exponent = digits((at + 1 + sign).min(text.len()));
+        if exponent > 0 {
+            at += 1 + sign + exponent;
+        }
+    }
+    let number = std::str::from_utf8(&text[start..at]).ok().and_then(|t| t.parse::<f64>().ok()).unwrap_or(0.0);
+    let trailing = text[at..].iter().take_while(|b| b.is_ascii_whitespace()).count();
+    let number = if number.is_infinite() { f64::MAX.copysign(number) } else { number };
+    (number, at + trailing)
+}
+
+/// The value as DOUBLE; NULL is 0.
+pub fn to_f64(value: &Value, ty: &ColumnType, env: &dyn Env) -> Result<f64> {
+    Ok(match value {
+        Value::Null => 0.0,
+        Value::Int(i) => *i as f64,
+        Value::UInt(u) => *u as f64,
+        Value::Float(f) => *f,
+        Value::Decimal(d) => d.to_f64(),
+        Value::Bytes(b) if is_hex_literal(ty) => hex_number(b) as f64,
+        Value::Bytes(b) => {
+            let (number, used) = parse_f64(b);
+            if used < b.len() || b.is_empty() {
+                warn_truncated(env, "DOUBLE", b);
+            }
+            number
+        }
+        Value::Json(j) => json_f64(j, env),
+        other => temporal_number(other).to_f64(),
+    })
+}
+
+fn json_f64(json: &Json, env: &dyn Env) -> f64 {
+    match json {
+        Json::Bool(b) => f64::from(u8::from(*b)),
+        Json::Int(i) => *i as f64,
+        Json::UInt(u) => *u as f64,
+        Json::Double(f) => *f,
+        Json::Decimal(d) => d.to_f64(),
+        Json::String(s) => {
+            let (number, used) = parse_f64(s.as_bytes());
+            if used < s.len() || s.is_empty() {
+                warn_json(env, "DOUBLE");
+            }
+            number
+        }
+        Json::Date(d) => f64::from(d.to_number()),
+        Json::DateTime(d, _) => temporal_number(&Value::DateTime(*d)).to_f64(),
+        Json::Time(t) => temporal_number(&Value::Time(*t)).to_f64(),
+        _ => {
+            warn_json(env, "DOUBLE");
+            0.0
+        }
+    }
+}
+
+/// Warning 3156: a JSON value that is no number.
+fn warn_json(env: &dyn Env, target: &str) {
+    let text = format!("Invalid JSON value for CAST to {target} from column json at row 1");
+    env.warn(Level::Warning, Error::with_message(&errno::ER_INVALID_JSON_VALUE_FOR_CAST, text));
+}
+
+/// The big-endian number that `x'…'` stands for: its last eight bytes.
+pub fn hex_number(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0u64, |n, b| n << 8 | u64::from(*b))
+}
+
+/// A date or time as a number: 20240131, 20240131235959.5, -8385959.
+pub fn temporal_number(value: &Value) -> Decimal {
+    let with_micros = |whole: i64, micros: u32| {
+        let base = Decimal::from(whole);
+        if micros == 0 {
+            return base;
+        }
+        let micros = if whole < 0 { -i64::from(micros) } else { i64::from(micros) };
+        base.add(&Decimal::new(micros, 6)).unwrap_or(base)
+    };
+    match value {
+        Value::Date(d) => Decimal::from(i64::from(d.to_number())),
+        Value::DateTime(d) => with_micros(d.to_number() as i64, d.micros()),
+        Value::Time(t) if t.is_negative() && t.to_number() == 0 => Decimal::new(-i64::from(t.micros()), 6),
+        Value::Time(t) => with_micros(t.to_number(), t.micros()),
+        _ => Decimal::ZERO,
+    }
+}
+
+/// The value as an integer within the ranges of BIGINT and BIGINT UNSIGNED; NULL is 0.
+pub fn to_int(value: &Value, ty: &ColumnType, env: &dyn Env) -> Result<i128> {
+    Ok(match value {
+        Value::Null => 0,
+        Value::Int(i) => i128::from(*i),
+        Value::UInt(u) => i128::from(*u),
+        Value::Float(f) => float_to_int(*f),
+        Value::Decimal(d) => decimal_to_int(d),
+        Value::Bytes(b) if is_hex_literal(ty) => i128::from(hex_number(b)),
+        Value::Bytes(b) => parse_int(b, env),
+        Value::Json(j) => json_int(j, env),
+        other => decimal_to_int(&temporal_number(other)),
+    })
+}
+
+/// Rounded to even as the processor does, clamped to BIGINT.
+pub fn float_to_int(f: f64) -> i128 {
+    i128::from(f.round_ties_even() as i64)
+}
+
+pub fn decimal_to_int(d: &Decimal) -> i128 {
+    let (signed, clamped) = d.to_i64();
+    if clamped && !d.is_negative() { i128::from(d.to_u64().0) } else { i128::from(signed) }
+}
+
+/// The integer at the start of a text; a fraction is cut, not rounded.
+pub fn parse_int(text: &[u8], env: &dyn Env) -> i128 {
+    let start = text.iter().take_while(|b| b.is_ascii_whitespace()).count();
+    let negative = text.get(start) == Some(&b'-');
+    let sign = usize::from(matches!(text.get(start), Some(b'-' | b'+')));
+    let digits = text[start + sign..].iter().take_while(|b| b.is_ascii_digit()).count();
+    let end = start + sign + digits;
+    let rest = &text[end..];
+    let mut n: i128 = 0;
+    let mut overflow = false;
+    for d in &text[start + sign..end] {
+        n = n * 10 + i128::from(d - b'0');
+        if n > i128::from(u64::MAX) {
+            overflow = true;
+            n = i128::from(u64::MAX);
+        }
+    }
+    if negative {
+        overflow |= -n < i128::from(i64::MIN);
+        n = (-n).max(i128::from(i64::MIN));
+    }
+    if digits == 0 || overflow || rest.iter().any(|b| !b.is_ascii_whitespace()) {
+        warn_truncated(env, "INTEGER", text);
+    }
+    n
+}
+
+fn json_int(json: &Json, env: &dyn Env) -> i128 {
+    match json {
+        Json::Bool(b) => i128::from(*b),
+        Json::Int(i) => i128::from(*i),
+        Json::UInt(u) => i128::from(*u),
+        Json::Double(f) => float_to_int(*f),
+        Json::Decimal(d) => decimal_to_int(d),
+        Json::String(s) => {
+            let whole = s.trim();
+            whole.parse::<i128>().ok().filter(|n| (i128::from(i64::MIN)..=i128::from(u64::MAX)).contains(n)).unwrap_or_else(|| {
+                warn_json(env, "INTEGER");
+                parse_f64(s.as_bytes()).0 as i64 as i128
+            })
+        }
+        Json::Date(d) => i128::from(d.to_number()),
+        Json::DateTime(d, _) => decimal_to_int(&temporal_number(&Value::DateTime(*d))),
+        Json::Time(t) => decimal_to_int(&temporal_number(&Value::Time(*t))),
+        _ => {
+            warn_json(env, "INTEGER");
+            0
+        }
+    }
+}
+
+/// As a signed integer for counts and positions: large unsigned values are clamped.
+pub fn to_i64(value: &Value, ty: &ColumnType, env: &dyn Env) -> Result<i64> {
+    if let Value::Int(i) = value {
+        return Ok(*i);
+    }
+    let n = to_int(value, ty, env)?;
+    Ok(i64::try_from(n).unwrap_or(i64::MAX))
+}
+
+/// The 64 bits of the value, as bit operations use them.
+pub fn to_bits(value: &Value, ty: &ColumnType, env: &dyn Env) -> Result<u64> {
+    Ok(to_int(value, ty, env)? as u64)
+}
+
+/// The value as DECIMAL; NULL is 0.
+pub fn to_decimal(value: &Value, ty: &ColumnType, env: &dyn Env) -> Result<Decimal> {
+    Ok(match value {
+        Value::Null => Decimal::ZERO,
+        Value::Int(i) => Decimal::from(*i),
+        Value::UInt(u) => Decimal::from(*u),
+        Value::Float(f) => Decimal::from_f64(*f).0,
+        Value::Decimal(d) => d.clone(),
+        Value::Bytes(b) if is_hex_literal(ty) => Decimal::from(hex_number(b)),
+        Value::Bytes(b) => {
+            let parsed = Decimal::parse(b);
+            if parsed.used < b.len() || parsed.overflow || b.is_empty() {
+                warn_truncated(env, "DECIMAL", b);
+            }
+            parsed.value
+        }
+        Value::Json(j) => match j {
+            Json::Decimal(d) => (**d).clone(),
+            Json::Int(i) => Decimal::from(*i),
+            Json::UInt(u) => Decimal::from(*u),
+            Json::Bool(b) => Decimal::from(i64::from(*b)),
+            other => Decimal::from_f64(json_f64(other, env)).0,
+        },
+        other => temporal_number(other),
+    })
+}
+
+/// How strict a date is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DateNeed {
+    /// Parts of it are extracted: '2024-00-00' is fine.
+    Fuzzy,
+    /// Calculation: month and day are needed.
+    Whole,
+    /// As sql_mode says, for CAST.
+    Mode,
+}
+
+pub fn date_flags(need: DateNeed, env: &dyn Env) -> DateFlags {
+    let mode = env.sql_mode();
+    let invalid_dates = mode & sql_mode::ALLOW_INVALID_DATES != 0;
+    match need {
+        DateNeed::Fuzzy => DateFlags { invalid_dates, ..DateFlags::default() },
+        DateNeed::Whole => DateFlags { no_zero_date: true, no_zero_in_date: true, invalid_dates },
+        DateNeed::Mode => DateFlags {
+            no_zero_date: mode & sql_mode::NO_ZERO_DATE != 0,
+            no_zero_in_date: mode & sql_mode::NO_ZERO_IN_DATE != 0,
+            invalid_dates,
+        },
+    }
+}
+
+/// The statement's time in the session's zone.
+pub fn now(env: &dyn Env) -> DateTime {
+    local_time(env.statement_time_us(), env)
+}
+
+pub fn local_time(us: i64, env: &dyn Env) -> DateTime {
+    DateTime::from_unix_micros(us).and_then(|utc| env.time_zone().from_utc(utc)).unwrap_or(DateTime::ZERO)
+}
+
+/// The value as a DATETIME; NULL with warning 1292 if it is none.
+pub fn to_datetime(value: &Value, ty: &ColumnType, need: DateNeed, env: &dyn Env) -> Result<Option<DateTime>> {
+    let flags = date_flags(need, env);
+    let checked = |d: DateTime| match d.date().check(flags) {
+        Ok(()) => Some(d),
+        Err(_) if d.is_zero() && need == DateNeed::Mode => Some(d),
+        Err(_) => {
+            warn_incorrect(env, "datetime", &text_of(value, ty));
+            None
+        }
+    };
+    Ok(match value {
+        Value::Null => None,
+        Value::Date(d) => checked(d.to_datetime()),
+        Value::DateTime(d) => checked(*d),
+        Value::Time(t) => t.on(now(env).date()),
+        Value::Bytes(b) => datetime_from_text(b, flags, env),
+        Value::Json(Json::Date(d)) => checked(d.to_datetime()),
+        Value::Json(Json::DateTime(d, _)) => checked(*d),
+        Value::Json(Json::Time(t)) => t.on(now(env).date()),
+        Value::Json(Json::String(s)) => datetime_from_text(s.as_bytes(), flags, env),
+        number => datetime_from_numeric(number, ty, flags, env)?,
+    })
+}
+
+/// A text as a DATETIME in the session's zone, rounded to microseconds.
+pub fn datetime_from_text(text: &[u8], flags: DateFlags, env: &dyn Env) -> Option<DateTime> {
+    let Ok(parsed) = parse_datetime(text, flags) else {
+        warn_incorrect(env, "datetime", text);
+        return None;
+    };
+    if parsed.truncated {
+        warn_truncated(env, "datetime", text);
+    }
+    let truncate = env.sql_mode() & sql_mode::TIME_TRUNCATE_FRACTIONAL != 0;
+    let value = parsed.to_fsp(6, truncate)?;
+    match parsed.offset_seconds {
+        None => Some(value),
+        Some(offset) => {
+            let utc = value.add_micros(-i64::from(offset) * MICROS_PER_SECOND)?;
+            env.time_zone().from_utc(utc)
+        }
+    }
+}
+
+fn datetime_from_numeric(value: &Value, ty: &ColumnType, flags: DateFlags, env: &dyn Env) -> Result<Option<DateTime>> {
+    let number = to_decimal(value, ty, env)?;
+    let (whole, clamped) = number.truncate(0).to_i64();
+    let parsed = if clamped { Err(Problem::OutOfRange) } else { datetime_from_number(whole, flags) };
+    let Ok((dt, _)) = parsed else {
+        warn_incorrect(env, "datetime", &text_of(value, ty));
+        return Ok(None);
+    };
+    let micros = fraction_micros(&number);
+    Ok(if micros == 0 { Some(dt) } else { dt.add_micros(micros) })
+}
+
+/// The fraction of a number in microseconds, rounded, with its sign.
+fn fraction_micros(number: &Decimal) -> i64 {
+    let fraction = number.sub(&number.truncate(0)).unwrap_or(Decimal::ZERO);
+    fraction.mul(&Decimal::from(MICROS_PER_SECOND)).map_or(0, |d| d.to_i64().0)
+}
+
+/// The value as a TIME; NULL with warning 1292 if it is none.
+pub fn to_time(value: &Value, ty: &ColumnType, env: &dyn Env) -> Result<Option<Time>> {
+    Ok(match value {
+        Value::Null => None,
+        Value::Time(t) => Some(*t),
+        Value::DateTime(d) => Some(d.time()),
+        Value::Date(_) => Some(Time::ZERO),
+        Value::Bytes(b) => time_from_text(b, env),
+        Value::Json(Json::Time(t)) => Some(*t),
+        Value::Json(Json::DateTime(d, _)) => Some(d.time()),
+        Value::Json(Json::String(s)) => time_from_text(s.as_bytes(), env),
+        number => {
+            let decimal = to_decimal(number, ty, env)?;
+            let (whole, _) = decimal.truncate(0).to_i64();
+            match time_from_number(whole) {
+                Ok((t, clamped)) => {
+                    if clamped {
+                        warn_truncated(env, "time", &text_of(number, ty));
+                        return Ok(Some(t));
+                    }
+                    let micros = fraction_micros(&decimal);
+                    Some(Time::clamped(t.micros_total() + micros))
+                }
+                Err(_) => {
+                    warn_truncated(env, "time", &text_of(number, ty));
+                    None
+                }
+            }
+        }
+    })
+}
+
+pub fn time_from_text(text: &[u8], env: &dyn Env) -> Option<Time> {
+    match parse_time(text) {
+        Ok(parsed) => {
+            if parsed.truncated || parsed.out_of_range {
+                warn_truncated(env, "time", text);
+            }
+            let truncate = env.sql_mode() & sql_mode::TIME_TRUNCATE_FRACTIONAL != 0;
+            Some(parsed.to_fsp(6, truncate))
+        }
+        Err(_) => {
+            warn_truncated(env, "time", text);
+            None
+        }
+    }
+}

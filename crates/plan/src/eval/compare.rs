@@ -1,0 +1,109 @@
+//! The order of two values under a `CompareAs`.
+
+use std::borrow::Cow;
+use std::cmp::Ordering;
+
+use vaquita_types::charset::CollationId;
+use vaquita_types::json::Json;
+use vaquita_types::temporal::DateTime;
+use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno};
+
+use super::coerce::{self, DateNeed};
+use crate::env::Env;
+use crate::expr::{CompareAs, CompareOp};
+use crate::func::json::sql_to_json;
+use crate::text;
+
+/// Whether `order` satisfies `op`.
+pub fn holds(op: CompareOp, order: Ordering) -> bool {
+    match op {
+        CompareOp::Eq | CompareOp::NullSafeEq => order.is_eq(),
+        CompareOp::Ne => order.is_ne(),
+        CompareOp::Lt => order.is_lt(),
+        CompareOp::Le => order.is_le(),
+        CompareOp::Gt => order.is_gt(),
+        CompareOp::Ge => order.is_ge(),
+    }
+}
+
+/// The order of two values that are not NULL; `None` if one turns out to be none of the kind.
+pub fn compare(a: &Value, a_ty: &ColumnType, b: &Value, b_ty: &ColumnType, rule: CompareAs, env: &dyn Env) -> Result<Option<Ordering>> {
+    Ok(Some(match rule {
+        CompareAs::Int => match (a, b) {
+            (Value::Int(a), Value::Int(b)) => a.cmp(b),
+            _ => coerce::to_int(a, a_ty, env)?.cmp(&coerce::to_int(b, b_ty, env)?),
+        },
+        CompareAs::Decimal => match (a, b) {
+            (Value::Decimal(a), Value::Decimal(b)) => a.cmp(b),
+            _ => coerce::to_decimal(a, a_ty, env)?.cmp(&coerce::to_decimal(b, b_ty, env)?),
+        },
+        CompareAs::Double => {
+            let (a, b) = (coerce::to_f64(a, a_ty, env)?, coerce::to_f64(b, b_ty, env)?);
+            a.partial_cmp(&b).unwrap_or(Ordering::Equal)
+        }
+        CompareAs::Text(collation) => compare_text(a, a_ty, b, b_ty, collation),
+        CompareAs::DateTime => {
+            let (Some(a), Some(b)) = (as_datetime(a, a_ty, env)?, as_datetime(b, b_ty, env)?) else { return Ok(None) };
+            a.cmp(&b)
+        }
+        CompareAs::Time => {
+            let (Some(a), Some(b)) = (coerce::to_time(a, a_ty, env)?, coerce::to_time(b, b_ty, env)?) else { return Ok(None) };
+            a.cmp(&b)
+        }
+        CompareAs::Json => return json_order(a, a_ty, b, b_ty, env),
+        CompareAs::Row => return Err(Error::internal("a row as a scalar")),
+    }))
+}
+
+fn compare_text(a: &Value, a_ty: &ColumnType, b: &Value, b_ty: &ColumnType, collation: CollationId) -> Ordering {
+    let (a, b): (Cow<'_, [u8]>, Cow<'_, [u8]>) = (coerce::text_of(a, a_ty), coerce::text_of(b, b_ty));
+    text::compare(&a, &b, collation)
+}
+
+/// A date as a DATETIME. A text that is none is error 1525, as comparing with it makes no sense.
+fn as_datetime(value: &Value, ty: &ColumnType, env: &dyn Env) -> Result<Option<DateTime>> {
+    match value {
+        Value::DateTime(d) => Ok(Some(*d)),
+        Value::Date(d) => Ok(Some(d.to_datetime())),
+        Value::Bytes(b) => {
+            let flags = coerce::date_flags(DateNeed::Mode, env);
+            if vaquita_types::temporal::parse_datetime(b, flags).is_err() {
+                return Err(Error::new(&errno::ER_WRONG_VALUE, &[&"DATETIME", &coerce::printable(b)]));
+            }
+            Ok(coerce::datetime_from_text(b, flags, env))
+        }
+        other => coerce::to_datetime(other, ty, DateNeed::Fuzzy, env),
+    }
+}
+
+fn json_order(a: &Value, a_ty: &ColumnType, b: &Value, b_ty: &ColumnType, env: &dyn Env) -> Result<Option<Ordering>> {
+    // A SQL string next to a JSON value is a JSON string, not a document.
+    let as_json = |value: &Value, ty: &ColumnType| -> Result<Json> {
+        match value {
+            Value::Json(j) => Ok(j.clone()),
+            other => sql_to_json(other, ty, env),
+        }
+    };
+    Ok(Some(as_json(a, a_ty)?.cmp(&as_json(b, b_ty)?)))
+}
+
+/// Orders two values of one type, NULL first: ORDER BY, MIN, MAX, GROUP BY.
+pub fn order_of(a: &Value, b: &Value, ty: &ColumnType) -> Ordering {
+    match (a, b) {
+        (Value::Null, Value::Null) => Ordering::Equal,
+        (Value::Null, _) => Ordering::Less,
+        (_, Value::Null) => Ordering::Greater,
+        (Value::Int(a), Value::Int(b)) => a.cmp(b),
+        (Value::UInt(a), Value::UInt(b)) => a.cmp(b),
+        (Value::Int(a), Value::UInt(b)) => i128::from(*a).cmp(&i128::from(*b)),
+        (Value::UInt(a), Value::Int(b)) => i128::from(*a).cmp(&i128::from(*b)),
+        (Value::Float(a), Value::Float(b)) => a.partial_cmp(b).unwrap_or(Ordering::Equal),
+        (Value::Decimal(a), Value::Decimal(b)) => a.cmp(b),
+        (Value::Bytes(a), Value::Bytes(b)) if ty.kind != TypeKind::Json => text::compare(a, b, ty.collation),
+        (Value::Date(a), Value::Date(b)) => a.cmp(b),
+        (Value::DateTime(a), Value::DateTime(b)) => a.cmp(b),
+        (Value::Time(a), Value::Time(b)) => a.cmp(b),
+        (Value::Json(a), Value::Json(b)) => a.cmp(b),
+        (a, b) => text::compare(&coerce::text_of(a, ty), &coerce::text_of(b, ty), ty.collation),
+    }
+}

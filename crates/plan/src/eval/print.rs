@@ -1,0 +1,75 @@
+//! Expressions as the text that MySQL puts into error 1690: `(9223372036854775807 + 1)`.
+
+use vaquita_types::Value;
+
+use super::coerce::{printable, text_of};
+use crate::env::EvalCx;
+use crate::expr::{Expr, ExprKind};
+
+/// `expr` as SQL. A column is shown by its value, as expressions do not keep names.
+pub fn print(expr: &Expr, cx: &EvalCx<'_>) -> String {
+    let mut out = String::new();
+    write(expr, cx, &mut out);
+    out
+}
+
+/// `(a op b)` or `name(a,b)` for a call that is being evaluated.
+pub fn print_call(name: &str, args: &[Expr], cx: &EvalCx<'_>) -> String {
+    let mut out = String::new();
+    write_call(name, args, cx, &mut out);
+    out
+}
+
+fn write(expr: &Expr, cx: &EvalCx<'_>, out: &mut String) {
+    match &expr.kind {
+        ExprKind::Call(def, args) => write_call(def.name, args, cx, out),
+        ExprKind::Cast(inner) => write(inner, cx, out),
+        ExprKind::UserVar(name) => out.push_str(&format!("(@`{name}`)")),
+        ExprKind::Literal(_) | ExprKind::Param(_) | ExprKind::Slot(_) => match super::eval(expr, cx) {
+            Ok(value) => write_value(&value, expr, out),
+            Err(_) => out.push('?'),
+        },
+        _ => out.push_str("..."),
+    }
+}
+
+fn write_value(value: &Value, expr: &Expr, out: &mut String) {
+    let text = printable(&text_of(value, &expr.ty));
+    match value {
+        Value::Null => out.push_str("NULL"),
+        Value::Bytes(_) => {
+            out.push('\'');
+            out.push_str(&text);
+            out.push('\'');
+        }
+        _ => out.push_str(&text),
+    }
+}
+
+fn write_call(name: &str, args: &[Expr], cx: &EvalCx<'_>, out: &mut String) {
+    match args {
+        [a, b] if !name.starts_with(|c: char| c.is_ascii_alphabetic()) || name == "DIV" => {
+            out.push('(');
+            write(a, cx, out);
+            out.push_str(&format!(" {name} "));
+            write(b, cx, out);
+            out.push(')');
+        }
+        [a] if name == "NEG" => {
+            out.push_str("-(");
+            write(a, cx, out);
+            out.push(')');
+        }
+        _ => {
+            out.push_str(&name.to_ascii_lowercase());
+            out.push('(');
+            for (i, arg) in args.iter().enumerate() {
+                if i > 0 {
+                    out.push(',');
+                }
+                write(arg, cx, out);
+            }
+            out.push(')');
+        }
+    }
+}

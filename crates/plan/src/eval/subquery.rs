@@ -1,0 +1,79 @@
+//! Subqueries as values and predicates, over the rows that `Env::subquery` gives.
+
+use std::borrow::Cow;
+
+use vaquita_types::{ColumnType, Error, Result, Value, errno};
+
+use super::{compare, eval as eval_expr, truth};
+use crate::env::EvalCx;
+use crate::expr::{CompareAs, CompareOp, Expr, ExprKind, Subquery, SubqueryKind};
+
+pub(super) fn eval(sub: &Subquery, cx: &EvalCx<'_>) -> Result<Value> {
+    let rows = cx.env.subquery(sub, cx)?;
+    match &sub.kind {
+        SubqueryKind::Scalar => match rows.as_slice() {
+            [] => Ok(Value::Null),
+            [row] => Ok(row.first().cloned().unwrap_or_default()),
+            _ => Err(Error::new(&errno::ER_SUBQUERY_NO_1_ROW, &[])),
+        },
+        SubqueryKind::Exists { negated } => Ok(Value::bool(rows.is_empty() == *negated)),
+        SubqueryKind::In { left, compare, negated } => {
+            let found = any_match(left, CompareOp::Eq, compare, sub, &rows, cx)?;
+            Ok(truth(found.map(|b| b != *negated)))
+        }
+        SubqueryKind::Quantified { left, op, all, compare } => {
+            if !*all {
+                return Ok(truth(any_match(left, *op, compare, sub, &rows, cx)?));
+            }
+            // ALL holds unless some row fails it.
+            let failing = match op {
+                CompareOp::Eq => CompareOp::Ne,
+                CompareOp::Ne => CompareOp::Eq,
+                CompareOp::Lt => CompareOp::Ge,
+                CompareOp::Le => CompareOp::Gt,
+                CompareOp::Gt => CompareOp::Le,
+                CompareOp::Ge => CompareOp::Lt,
+                CompareOp::NullSafeEq => return Err(Error::unsupported("<=> ALL")),
+            };
+            Ok(truth(any_match(left, failing, compare, sub, &rows, cx)?.map(|b| !b)))
+        }
+    }
+}
+
+/// Whether `left op row` holds for some row: NULL if none does and one is unknown.
+fn any_match(left: &Expr, op: CompareOp, rules: &[CompareAs], sub: &Subquery, rows: &[Vec<Value>], cx: &EvalCx<'_>) -> Result<Option<bool>> {
+    if rows.is_empty() {
+        return Ok(Some(false));
+    }
+    let elements: &[Expr] = match &left.kind {
+        ExprKind::Row(items) => items,
+        _ => std::slice::from_ref(left),
+    };
+    let values = elements.iter().map(|e| eval_expr(e, cx)).collect::<Result<Vec<Cow<'_, Value>>>>()?;
+    let types: Vec<&ColumnType> = sub.plan.output.iter().map(|c| &c.expr.ty).collect();
+    let mut unknown = false;
+    for row in rows {
+        let mut result = Some(true);
+        for (i, (value, element)) in values.iter().zip(elements).enumerate() {
+            let (Some(other), Some(ty), Some(rule)) = (row.get(i), types.get(i), rules.get(i)) else {
+                return Err(Error::new(&errno::ER_OPERAND_COLUMNS, &[&elements.len()]));
+            };
+            let order = if value.is_null() || other.is_null() { None } else { compare::compare(value, &element.ty, other, ty, *rule, cx.env)? };
+            match order.map(|o| compare::holds(op, o)) {
+                // Rows meet only `=` here: a row with any other quantified operator is refused when bound.
+                Some(true) => {}
+                Some(false) => {
+                    result = Some(false);
+                    break;
+                }
+                None => result = None,
+            }
+        }
+        match result {
+            Some(true) => return Ok(Some(true)),
+            Some(false) => {}
+            None => unknown = true,
+        }
+    }
+    Ok(if unknown { None } else { Some(false) })
+}

@@ -1,0 +1,442 @@
+//! The JSON functions: arguments, errors and typing; `vaquita_types::json` does the work.
+//!
+//! A document argument is a JSON value or a text that is parsed (error 3141 with the function's
+//! name); a value argument is any SQL value, and a text there is a JSON string.
+
+use std::borrow::Cow;
+
+use vaquita_types::charset::CollationId;
+use vaquita_types::json::{Edit, Json, JsonError, JsonObject, JsonPath, quote, unquote};
+use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno};
+
+use super::args::{MANY, any_nullable, arg, def};
+use super::{FuncCall, FuncDef, FuncType};
+use crate::env::{Env, EvalCx};
+use crate::eval::coerce;
+use crate::expr::Expr;
+use crate::text;
+use crate::typing::{int_of_length, is_string};
+
+pub(super) static FUNCTIONS: &[FuncDef] = &[
+    def("JSON_ARRAY", 0, MANY, json_not_null, array),
+    def("JSON_OBJECT", 0, MANY, resolve_object, object),
+    def("JSON_EXTRACT", 2, MANY, json_null, extract),
+    def("JSON_UNQUOTE", 1, 1, long_text, unquote_value),
+    def("JSON_QUOTE", 1, 1, resolve_quote, quote_value),
+    def("JSON_VALUE", 2, 2, resolve_value, value),
+    def("JSON_CONTAINS", 2, 3, boolean, contains),
+    def("JSON_CONTAINS_PATH", 3, MANY, boolean, contains_path),
+    def("JSON_OVERLAPS", 2, 2, boolean, overlaps),
+    def("MEMBER OF", 2, 2, boolean, member_of),
+    def("JSON_KEYS", 1, 2, json_null, keys),
+    def("JSON_LENGTH", 1, 2, |_| FuncType::number(int_of_length(21), true), length),
+    def("JSON_DEPTH", 1, 1, |_| FuncType::number(int_of_length(21), true), depth),
+    def("JSON_TYPE", 1, 1, |_| utf8(17), type_name),
+    def("JSON_VALID", 1, 1, |a| FuncType::number(ColumnType::boolean(), any_nullable(a)), valid),
+    def("JSON_SEARCH", 3, MANY, json_null, search),
+    def("JSON_SET", 3, MANY, json_null, |c, cx| edit(c, cx, "json_set", Edit::Set)),
+    def("JSON_INSERT", 3, MANY, json_null, |c, cx| edit(c, cx, "json_insert", Edit::Insert)),
+    def("JSON_REPLACE", 3, MANY, json_null, |c, cx| edit(c, cx, "json_replace", Edit::Replace)),
+    def("JSON_REMOVE", 2, MANY, json_null, remove),
+    def("JSON_ARRAY_APPEND", 3, MANY, json_null, |c, cx| array_edit(c, cx, "json_array_append")),
+    def("JSON_APPEND", 3, MANY, json_null, |c, cx| array_edit(c, cx, "json_array_append")),
+    def("JSON_ARRAY_INSERT", 3, MANY, json_null, |c, cx| array_edit(c, cx, "json_array_insert")),
+    def("JSON_MERGE", 2, MANY, json_null, merge_preserve),
+    def("JSON_MERGE_PRESERVE", 2, MANY, json_null, merge_preserve),
+    def("JSON_MERGE_PATCH", 2, MANY, json_null, merge_patch),
+    def("JSON_PRETTY", 1, 1, long_text, pretty),
+    def("JSON_STORAGE_SIZE", 1, 1, |_| FuncType::number(int_of_length(21), true), storage_size),
+    def("JSON_STORAGE_FREE", 1, 1, |_| FuncType::number(int_of_length(21), true), |c, cx| Ok(arg!(doc(c, 0, cx, "json_storage_free").map(|j| j.map(|_| Value::Int(0)))))),
+];
+
+fn json_type() -> ColumnType {
+    ColumnType::new(TypeKind::Json)
+}
+
+fn json_null(_: &mut Vec<Expr>) -> Result<FuncType> {
+    Ok(FuncType { ty: json_type(), nullable: true, coercibility: 2 })
+}
+
+fn json_not_null(_: &mut Vec<Expr>) -> Result<FuncType> {
+    Ok(FuncType { ty: json_type(), nullable: false, coercibility: 2 })
+}
+
+fn boolean(_: &mut Vec<Expr>) -> Result<FuncType> {
+    FuncType::number(ColumnType::boolean(), true)
+}
+
+fn utf8(chars: u32) -> Result<FuncType> {
+    Ok(FuncType { ty: ColumnType::varchar(chars, CollationId::UTF8MB4_0900_AI_CI), nullable: true, coercibility: 4 })
+}
+
+fn long_text(_: &mut Vec<Expr>) -> Result<FuncType> {
+    let ty = ColumnType { length: u32::MAX / 4, collation: CollationId::UTF8MB4_BIN, ..ColumnType::new(TypeKind::LongText) };
+    Ok(FuncType { ty, nullable: true, coercibility: 4 })
+}
+
+fn resolve_quote(args: &mut Vec<Expr>) -> Result<FuncType> {
+    let chars = args.first().map_or(0, |a| u64::from(crate::typing::char_length(&a.ty)));
+    Ok(FuncType { ty: crate::typing::string_type(chars * 6 + 2, CollationId::UTF8MB4_0900_AI_CI), nullable: true, coercibility: 4 })
+}
+
+fn resolve_value(_: &mut Vec<Expr>) -> Result<FuncType> {
+    utf8(512)
+}
+
+fn resolve_object(args: &mut Vec<Expr>) -> Result<FuncType> {
+    if args.len() % 2 != 0 {
+        return Err(Error::new(&errno::ER_WRONG_PARAMCOUNT_TO_NATIVE_FCT, &[&"json_object"]));
+    }
+    json_not_null(args)
+}
+
+/// A SQL value as a JSON value; a text is a JSON string, NULL is JSON null.
+pub fn sql_to_json(value: &Value, ty: &ColumnType, env: &dyn Env) -> Result<Json> {
+    let _ = env;
+    Ok(match value {
+        Value::Null => Json::Null,
+        Value::Json(j) => j.clone(),
+        Value::Int(i) if ty.kind == TypeKind::BigInt && ty.length == 1 => Json::Bool(*i != 0),
+        Value::Int(i) => Json::Int(*i),
+        Value::UInt(u) => match ty.kind {
+            TypeKind::Enum | TypeKind::Set => Json::string(String::from_utf8_lossy(&coerce::text_of(value, ty)).into_owned()),
+            TypeKind::Bit => Json::opaque(TypeKind::Bit, coerce::text_of(value, ty).into_owned()),
+            _ => Json::UInt(*u),
+        },
+        Value::Float(f) => Json::Double(*f),
+        Value::Decimal(d) => Json::decimal(d.rescale(ty.decimals).filter(|_| ty.kind == TypeKind::Decimal).unwrap_or_else(|| d.clone())),
+        Value::Date(d) => Json::Date(*d),
+        Value::DateTime(d) => Json::DateTime(*d, ty.kind == TypeKind::Timestamp),
+        Value::Time(t) => Json::Time(*t),
+        Value::Bytes(b) if ty.collation == CollationId::BINARY => {
+            let kind = if ty.is_bytes() { ty.kind } else { TypeKind::VarBinary };
+            Json::opaque(kind, b.to_vec())
+        }
+        Value::Bytes(b) => {
+            let utf8 = text::convert(Cow::Borrowed(b), ty.collation, CollationId::UTF8MB4_BIN).unwrap_or(Cow::Borrowed(b));
+            Json::string(String::from_utf8_lossy(&utf8).into_owned())
+        }
+    })
+}
+
+/// `CAST(value AS JSON)`: a text is parsed.
+pub fn cast_to_json(value: &Value, ty: &ColumnType, env: &dyn Env) -> Result<Json> {
+    match value {
+        Value::Bytes(b) if ty.collation != CollationId::BINARY => parse(b, ty, 1, "cast_as_json"),
+        Value::UInt(_) if matches!(ty.kind, TypeKind::Enum | TypeKind::Set) => parse(&coerce::text_of(value, ty), ty, 1, "cast_as_json"),
+        other => sql_to_json(other, ty, env),
+    }
+}
+
+fn parse(bytes: &[u8], ty: &ColumnType, argument: usize, function: &str) -> Result<Json> {
+    let utf8 = text::convert(Cow::Borrowed(bytes), ty.collation, CollationId::UTF8MB4_BIN).unwrap_or(Cow::Borrowed(bytes));
+    Json::parse(&utf8).map_err(|e| match e {
+        JsonError::Syntax { message, position } => Error::new(&errno::ER_INVALID_JSON_TEXT_IN_PARAM, &[&argument, &function, &message, &position]),
+        JsonError::TooDeep => Error::new(&errno::ER_JSON_DOCUMENT_TOO_DEEP, &[]),
+    })
+}
+
+/// Argument `i` as a document.
+fn doc(call: &FuncCall<'_>, i: usize, cx: &EvalCx<'_>, function: &str) -> Result<Option<Json>> {
+    let value = call.value(i, cx)?;
+    let ty = call.arg_type(i);
+    match &*value {
+        Value::Null => Ok(None),
+        Value::Json(j) => Ok(Some(j.clone())),
+        Value::Bytes(_) if ty.collation == CollationId::BINARY => Err(Error::new(&errno::ER_INVALID_JSON_CHARSET, &[&"binary"])),
+        Value::Bytes(b) => parse(b, ty, i + 1, function).map(Some),
+        v if is_string(ty) => parse(&coerce::text_of(v, ty), ty, i + 1, function).map(Some),
+        _ => Err(Error::new(&errno::ER_INVALID_TYPE_FOR_JSON, &[&(i + 1), &function])),
+    }
+}
+
+/// Argument `i` as a value.
+fn scalar(call: &FuncCall<'_>, i: usize, cx: &EvalCx<'_>) -> Result<Json> {
+    sql_to_json(&*call.value(i, cx)?, call.arg_type(i), cx.env)
+}
+
+fn path(call: &FuncCall<'_>, i: usize, cx: &EvalCx<'_>, wildcards: bool) -> Result<Option<JsonPath>> {
+    let Some(text) = call.text(i, cx)? else { return Ok(None) };
+    let parsed = JsonPath::parse(&String::from_utf8_lossy(&text)).map_err(|e| Error::new(&errno::ER_INVALID_JSON_PATH, &[&e.position]))?;
+    if !wildcards && parsed.can_match_many() {
+        return Err(Error::new(&errno::ER_INVALID_JSON_PATH_WILDCARD, &[]));
+    }
+    Ok(Some(parsed))
+}
+
+/// The paths from argument `first` on; `None` if one is NULL.
+fn paths(call: &FuncCall<'_>, first: usize, cx: &EvalCx<'_>, wildcards: bool) -> Result<Option<Vec<JsonPath>>> {
+    (first..call.len()).map(|i| path(call, i, cx, wildcards)).collect()
+}
+
+fn or_null(json: Option<Json>) -> Value {
+    json.map_or(Value::Null, Value::Json)
+}
+
+fn array(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
+    let items = (0..call.len()).map(|i| scalar(call, i, cx)).collect::<Result<Vec<_>>>()?;
+    Ok(Value::Json(Json::array(items)))
+}
+
+fn object(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
+    let mut members = Vec::with_capacity(call.len() / 2);
+    for i in (0..call.len()).step_by(2) {
+        let Some(key) = call.text(i, cx)? else { return Err(Error::new(&errno::ER_JSON_DOCUMENT_NULL_KEY, &[])) };
+        if call.arg_type(i).is_bytes() && call.arg_type(i).collation == CollationId::BINARY {
+            return Err(Error::new(&errno::ER_INVALID_JSON_CHARSET, &[&"binary"]));
+        }
+        members.push((String::from_utf8_lossy(&key).into_owned().into_boxed_str(), scalar(call, i + 1, cx)?));
+    }
+    Ok(Value::Json(Json::object(JsonObject::from_members(members))))
+}
+
+fn extract(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
+    let json = arg!(doc(call, 0, cx, "json_extract"));
+    let paths = arg!(paths(call, 1, cx, true));
+    Ok(or_null(json.extract(&paths)))
+}
+
+fn unquote_value(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
+    let value = call.value(0, cx)?;
+    match &*value {
+        Value::Null => Ok(Value::Null),
+        Value::Json(j) => {
+            let mut out = Vec::new();
+            j.write_unquoted(&mut out);
+            Ok(Value::from(out))
+        }
+        Value::Bytes(b) => {
+            let quoted = b.len() >= 2 && b.first() == Some(&b'"') && b.last() == Some(&b'"');
+            if !quoted {
+                return Ok(Value::bytes(b));
+            }
+            match unquote(b) {
+                Ok(text) => Ok(Value::from(text)),
+                Err(JsonError::Syntax { message, position }) => {
+                    Err(Error::new(&errno::ER_INVALID_JSON_TEXT_IN_PARAM, &[&1, &"json_unquote", &message, &position]))
+                }
+                Err(JsonError::TooDeep) => Err(Error::new(&errno::ER_JSON_DOCUMENT_TOO_DEEP, &[])),
+            }
+        }
+        _ => Err(Error::new(&errno::ER_INCORRECT_TYPE, &[&1, &"json_unquote"])),
+    }
+}
+
+fn quote_value(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
+    match &*call.value(0, cx)? {
+        Value::Null => Ok(Value::Null),
+        Value::Bytes(b) => Ok(Value::from(quote(b))),
+        _ => Err(Error::new(&errno::ER_INCORRECT_TYPE, &[&1, &"json_quote"])),
+    }
+}
+
+/// JSON_VALUE without clauses: a scalar as text, NULL for anything else.
+fn value(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
+    let json = match doc(call, 0, cx, "json_value") {
+        Ok(Some(json)) => json,
+        Ok(None) => return Ok(Value::Null),
+        Err(e) if e.is(&errno::ER_INVALID_JSON_TEXT_IN_PARAM) => return Ok(Value::Null),
+        Err(e) => return Err(e),
+    };
+    let path = arg!(path(call, 1, cx, true));
+    match json.seek(&path)[..] {
+        [Json::Null] => Ok(Value::Null),
+        [found] if found.is_scalar() => {
+            let mut out = Vec::new();
+            found.write_unquoted(&mut out);
+            Ok(Value::from(out))
+        }
+        _ => Ok(Value::Null),
+    }
+}
+
+fn contains(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
+    let json = arg!(doc(call, 0, cx, "json_contains"));
+    let candidate = arg!(doc(call, 1, cx, "json_contains"));
+    if call.len() < 3 {
+        return Ok(Value::bool(json.contains(&candidate)));
+    }
+    let path = arg!(path(call, 2, cx, false));
+    Ok(json.seek(&path).first().map_or(Value::Null, |found| Value::bool(found.contains(&candidate))))
+}
+
+/// Whether `'one'` or `'all'` was given (error 3154 otherwise).
+fn one_or_all(call: &FuncCall<'_>, i: usize, cx: &EvalCx<'_>, function: &str) -> Result<Option<bool>> {
+    let Some(word) = call.text(i, cx)? else { return Ok(None) };
+    if word.eq_ignore_ascii_case(b"one") {
+        Ok(Some(true))
+    } else if word.eq_ignore_ascii_case(b"all") {
+        Ok(Some(false))
+    } else {
+        Err(Error::new(&errno::ER_JSON_BAD_ONE_OR_ALL_ARG, &[&function]))
+    }
+}
+
+fn contains_path(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
+    let json = arg!(doc(call, 0, cx, "json_contains_path"));
+    let one = arg!(one_or_all(call, 1, cx, "json_contains_path"));
+    for i in 2..call.len() {
+        let path = arg!(path(call, i, cx, true));
+        let found = !json.seek(&path).is_empty();
+        if found == one {
+            return Ok(Value::bool(one));
+        }
+    }
+    Ok(Value::bool(!one))
+}
+
+fn overlaps(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
+    let a = arg!(doc(call, 0, cx, "json_overlaps"));
+    let b = arg!(doc(call, 1, cx, "json_overlaps"));
+    Ok(Value::bool(a.overlaps(&b)))
+}
+
+fn member_of(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
+    if call.value(0, cx)?.is_null() {
+        return Ok(Value::Null);
+    }
+    let array = arg!(doc(call, 1, cx, "member of"));
+    Ok(Value::bool(scalar(call, 0, cx)?.member_of(&array)))
+}
+
+fn keys(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
+    let json = arg!(doc(call, 0, cx, "json_keys"));
+    if call.len() < 2 {
+        return Ok(or_null(json.keys()));
+    }
+    let path = arg!(path(call, 1, cx, false));
+    Ok(or_null(json.seek(&path).first().and_then(|found| found.keys())))
+}
+
+fn length(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
+    let json = arg!(doc(call, 0, cx, "json_length"));
+    if call.len() < 2 {
+        return Ok(Value::Int(json.length() as i64));
+    }
+    let path = arg!(path(call, 1, cx, false));
+    Ok(json.seek(&path).first().map_or(Value::Null, |found| Value::Int(found.length() as i64)))
+}
+
+fn depth(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
+    Ok(Value::Int(arg!(doc(call, 0, cx, "json_depth")).depth() as i64))
+}
+
+fn type_name(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
+    Ok(Value::from(arg!(doc(call, 0, cx, "json_type")).type_name()))
+}
+
+fn valid(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
+    let value = call.value(0, cx)?;
+    Ok(match &*value {
+        Value::Null => Value::Null,
+        Value::Json(_) => Value::Int(1),
+        Value::Bytes(b) if call.arg_type(0).collation != CollationId::BINARY => Value::bool(Json::parse(b).is_ok()),
+        _ => Value::Int(0),
+    })
+}
+
+fn search(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
+    let json = arg!(doc(call, 0, cx, "json_search"));
+    let one = arg!(one_or_all(call, 1, cx, "json_search"));
+    let pattern = arg!(call.text(2, cx));
+    let mut escape = Some(b'\\');
+    if call.len() > 3
+        && let Some(given) = call.text(3, cx)?
+    {
+        if given.len() > 1 {
+            return Err(Error::new(&errno::ER_WRONG_ARGUMENTS, &[&"ESCAPE"]));
+        }
+        escape = given.first().copied().or(Some(b'\\'));
+    }
+    let within = if call.len() > 4 { arg!(paths(call, 4, cx, true)) } else { Vec::new() };
+    let matches = |s: &str| text::like(s.as_bytes(), &pattern, escape.map(u32::from), CollationId::UTF8MB4_BIN);
+    Ok(or_null(json.search(&matches, one, &within)))
+}
+
+fn edit(call: &FuncCall<'_>, cx: &EvalCx<'_>, function: &str, how: Edit) -> Result<Value> {
+    if call.len() % 2 == 0 {
+        return Err(Error::new(&errno::ER_WRONG_PARAMCOUNT_TO_NATIVE_FCT, &[&function]));
+    }
+    let mut json = arg!(doc(call, 0, cx, function));
+    for i in (1..call.len()).step_by(2) {
+        let path = arg!(path(call, i, cx, false));
+        json.edit(&path, scalar(call, i + 1, cx)?, how);
+    }
+    Ok(Value::Json(json))
+}
+
+fn array_edit(call: &FuncCall<'_>, cx: &EvalCx<'_>, function: &str) -> Result<Value> {
+    if call.len() % 2 == 0 {
+        return Err(Error::new(&errno::ER_WRONG_PARAMCOUNT_TO_NATIVE_FCT, &[&function]));
+    }
+    let mut json = arg!(doc(call, 0, cx, function));
+    for i in (1..call.len()).step_by(2) {
+        let path = arg!(path(call, i, cx, false));
+        let value = scalar(call, i + 1, cx)?;
+        if function == "json_array_append" {
+            json.array_append(&path, value);
+        } else if path.ends_in_cell() {
+            json.array_insert(&path, value);
+        } else {
+            return Err(Error::new(&errno::ER_INVALID_JSON_PATH_ARRAY_CELL, &[]));
+        }
+    }
+    Ok(Value::Json(json))
+}
+
+fn remove(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
+    let mut json = arg!(doc(call, 0, cx, "json_remove"));
+    for path in arg!(paths(call, 1, cx, false)) {
+        if path.is_root() {
+            return Err(Error::new(&errno::ER_JSON_VACUOUS_PATH, &[]));
+        }
+        json.remove(&path);
+    }
+    Ok(Value::Json(json))
+}
+
+fn merge_preserve(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
+    let mut merged: Option<Json> = None;
+    let mut null = false;
+    for i in 0..call.len() {
+        match doc(call, i, cx, "json_merge_preserve")? {
+            Some(next) => merged = Some(match merged {
+                Some(m) => m.merge_preserve(next),
+                None => next,
+            }),
+            None => null = true,
+        }
+    }
+    Ok(if null { Value::Null } else { or_null(merged) })
+}
+
+/// A NULL makes the result unknown until a later argument that is no object replaces everything.
+fn merge_patch(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
+    let mut merged = doc(call, 0, cx, "json_merge_patch")?;
+    for i in 1..call.len() {
+        merged = match (merged, doc(call, i, cx, "json_merge_patch")?) {
+            (_, None) => None,
+            (Some(m), Some(patch)) => Some(m.merge_patch(&patch)),
+            (None, Some(patch @ Json::Object(_))) => {
+                let _ = patch;
+                None
+            }
+            (None, Some(patch)) => Some(patch),
+        };
+    }
+    Ok(or_null(merged))
+}
+
+fn pretty(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
+    let json = arg!(doc(call, 0, cx, "json_pretty"));
+    let mut out = Vec::new();
+    json.write_pretty(&mut out);
+    Ok(Value::from(out))
+}
+
+fn storage_size(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
+    let json = arg!(doc(call, 0, cx, "json_storage_size"));
+    let mut out = Vec::new();
+    json.encode(&mut out);
+    Ok(Value::Int(out.len() as i64))
+}
