@@ -379,7 +379,6 @@ pub enum AggregateFunc {
     /// VARIANCE, VAR_POP.
     VarPop,
     VarSamp,
-    AnyValue,
     StCollect,
 }
 
@@ -482,8 +481,6 @@ pub enum MatchMode {
     NaturalLanguage,
     NaturalLanguageWithExpansion,
     Boolean,
-    /// `WITH QUERY EXPANSION`
-    Expansion,
 }
 
 /// `JSON_VALUE(doc, path [RETURNING type] [.. ON EMPTY] [.. ON ERROR])`.

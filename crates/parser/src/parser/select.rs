@@ -1,0 +1,226 @@
+//! SELECT up to WINDOW, and optimizer hints.
+
+use super::literal::unescape;
+use super::{Parser, Result};
+use crate::ast::*;
+use crate::keyword::Kw;
+use crate::lexer::{Op, Tok};
+
+impl Parser<'_> {
+    pub(super) fn select(&mut self) -> Result<Select> {
+        self.expect(Kw::SELECT)?;
+        let mut select = Select { hints: self.hints(), ..Select::default() };
+        self.select_options(&mut select.options)?;
+        if self.eat_op(Op::Star) {
+            select.items.push(SelectItem::Wildcard);
+        } else {
+            select.items.push(self.select_item()?);
+        }
+        while self.eat_op(Op::Comma) {
+            select.items.push(self.select_item()?);
+        }
+        self.opt_into()?;
+        if self.eat(Kw::FROM) {
+            select.has_from = true;
+            if !self.eat(Kw::DUAL) {
+                select.from = self.table_refs()?;
+            }
+        }
+        if self.eat(Kw::WHERE) {
+            select.filter = Some(self.expr()?);
+        }
+        if self.eat(Kw::GROUP) {
+            self.expect(Kw::BY)?;
+            self.group_by(&mut select)?;
+        }
+        if self.eat(Kw::HAVING) {
+            select.having = Some(self.expr()?);
+        }
+        if self.eat(Kw::WINDOW) {
+            select.windows = self.comma_list(|p| {
+                let name = p.ident()?;
+                p.expect(Kw::AS)?;
+                Ok((name, p.window_spec()?))
+            })?;
+        }
+        Ok(select)
+    }
+
+    fn group_by(&mut self, select: &mut Select) -> Result<()> {
+        if self.is(Kw::ROLLUP) && self.peek() == Tok::Op(Op::LParen) {
+            self.bump();
+            select.rollup = true;
+            select.group_by = self.paren_list(Self::expr)?;
+            return Ok(());
+        }
+        select.group_by = self.expr_list()?;
+        // WITH may also begin a view's WITH CHECK OPTION.
+        if self.eat2(Kw::WITH, Kw::ROLLUP) {
+            select.rollup = true;
+        }
+        Ok(())
+    }
+
+    fn select_options(&mut self, options: &mut SelectOptions) -> Result<()> {
+        let (mut all, mut distinct) = (false, false);
+        while let Tok::Kw(kw) = self.tok.tok {
+            let option = match kw {
+                Kw::ALL => &mut all,
+                Kw::DISTINCT | Kw::DISTINCTROW => &mut distinct,
+                Kw::HIGH_PRIORITY => &mut options.high_priority,
+                Kw::STRAIGHT_JOIN => &mut options.straight_join,
+                Kw::SQL_SMALL_RESULT => &mut options.small_result,
+                Kw::SQL_BIG_RESULT => &mut options.big_result,
+                Kw::SQL_BUFFER_RESULT => &mut options.buffer_result,
+                Kw::SQL_CALC_FOUND_ROWS => &mut options.calc_found_rows,
+                Kw::SQL_NO_CACHE => &mut options.no_cache,
+                _ => break,
+            };
+            *option = true;
+            self.bump();
+        }
+        options.distinct = distinct;
+        if all && distinct {
+            let def = &vaquita_types::errno::ER_WRONG_USAGE;
+            let message = "Incorrect usage of ALL and DISTINCT".to_string();
+            return Err(crate::error::ParseError::other(def, message));
+        }
+        Ok(())
+    }
+
+    fn select_item(&mut self) -> Result<SelectItem> {
+        if let Some(wild) = self.table_wildcard()? {
+            return Ok(wild);
+        }
+        let first = self.tok;
+        let start = self.start();
+        let expr = self.expr()?;
+        let end = self.prev_end;
+        let alias = self.opt_select_alias()?;
+        let source_text = if alias.is_some() {
+            String::new()
+        } else {
+            match &expr {
+                Expr::Column(column) => column.name.clone(),
+                Expr::Literal(Literal::Null) => "NULL".to_string(),
+                Expr::Literal(Literal::True) => "TRUE".to_string(),
+                Expr::Literal(Literal::False) => "FALSE".to_string(),
+                Expr::Literal(Literal::String(_)) => self.string_name(first),
+                _ => String::from_utf8_lossy(self.slice(start, end)).into_owned(),
+            }
+        };
+        Ok(SelectItem::Expr { expr, alias, source_text })
+    }
+
+    /// The name of a column that is a string literal: the text of its first piece.
+    fn string_name(&self, first: crate::lexer::Token) -> String {
+        let slice = self.slice(first.start as usize, first.end as usize);
+        // Behind an introducer, N or parentheses stands the string itself.
+        let from = slice.iter().position(|b| *b == b'\'' || *b == b'"');
+        let bytes = match from {
+            Some(at) => unescape(slice.get(at..).unwrap_or(&[])),
+            None => {
+                let rest = self.slice(first.end as usize, self.prev_end);
+                let quote = rest.iter().position(|b| *b == b'\'' || *b == b'"').unwrap_or(0);
+                unescape(rest.get(quote..).unwrap_or(&[]))
+            }
+        };
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+
+    /// `t.*` and `db.t.*`
+    fn table_wildcard(&mut self) -> Result<Option<SelectItem>> {
+        if !self.at_ident() || self.peek() != Tok::Op(Op::Dot) {
+            return Ok(None);
+        }
+        let mut tokens = self.peek_all().skip(1);
+        let wild = match tokens.next() {
+            Some(Tok::Op(Op::Star)) => true,
+            Some(_) => {
+                tokens.next() == Some(Tok::Op(Op::Dot)) && tokens.next() == Some(Tok::Op(Op::Star))
+            }
+            None => false,
+        };
+        if !wild {
+            return Ok(None);
+        }
+        let first = self.ident()?;
+        self.expect_op(Op::Dot)?;
+        let name = if self.eat_op(Op::Star) {
+            Name { db: None, name: first }
+        } else {
+            let name = self.ident()?;
+            self.expect_op(Op::Dot)?;
+            self.expect_op(Op::Star)?;
+            Name { db: Some(first), name }
+        };
+        Ok(Some(SelectItem::TableWildcard(name)))
+    }
+
+    /// `[AS] name`, where the name may be a string.
+    pub(super) fn opt_select_alias(&mut self) -> Result<Option<String>> {
+        if self.eat(Kw::AS) {
+            return self.ident_or_text().map(Some);
+        }
+        if self.at_ident() || self.tok.tok == Tok::Str {
+            return self.ident_or_text().map(Some);
+        }
+        Ok(None)
+    }
+
+    /// The hints behind SELECT, INSERT, .. that have an effect; others, and errors, are ignored.
+    pub(super) fn hints(&mut self) -> Vec<Hint> {
+        if self.tok.tok != Tok::Hint {
+            return Vec::new();
+        }
+        let text = self.text();
+        self.bump();
+        let mut p = Parser::new(text, self.opts);
+        let mut hints = Vec::new();
+        while p.tok.tok != Tok::Eof {
+            let Ok(word) = p.upper_word() else {
+                p.bump();
+                continue;
+            };
+            if p.eat_op(Op::LParen) {
+                if let Ok(Some(hint)) = p.hint(&word) {
+                    hints.push(hint);
+                }
+                p.skip_parens();
+            }
+        }
+        hints
+    }
+
+    fn hint(&mut self, word: &str) -> Result<Option<Hint>> {
+        Ok(match word {
+            "MAX_EXECUTION_TIME" => Some(Hint::MaxExecutionTimeMs(self.number()?)),
+            "SET_VAR" => {
+                let name = self.ident()?;
+                self.expect_op(Op::Eq)?;
+                let value = match self.kind() {
+                    Tok::Ident | Tok::Kw(_) => Expr::Literal(Literal::String(StringLiteral {
+                        bytes: self.upper_word()?.into_bytes(),
+                        charset: None,
+                    })),
+                    _ => self.bit_expr(0)?,
+                };
+                Some(Hint::SetVar { name, value })
+            }
+            _ => None,
+        })
+    }
+
+    /// From inside parentheses to behind them.
+    fn skip_parens(&mut self) {
+        let mut depth = 1;
+        while depth > 0 && self.tok.tok != Tok::Eof {
+            match self.kind() {
+                Tok::Op(Op::LParen) => depth += 1,
+                Tok::Op(Op::RParen) => depth -= 1,
+                _ => {}
+            }
+            self.bump();
+        }
+    }
+}

@@ -1,0 +1,355 @@
+//! The first word decides: which family a statement belongs to.
+//!
+//! Statements that MySQL has and this server does not carry out are read to their end and come
+//! back as `Statement::Unsupported`. A stored program's body may hold semicolons, so CREATE
+//! PROCEDURE and its kin take the whole text.
+
+use super::{Parser, Result};
+use crate::ast::*;
+use crate::keyword::Kw;
+use crate::lexer::{Op, Tok};
+
+impl Parser<'_> {
+    pub(super) fn statement(&mut self) -> Result<Statement> {
+        let kw = match self.kind() {
+            Tok::Kw(kw) => kw,
+            Tok::Op(Op::LParen) => return self.query_statement(None),
+            _ => return self.fail(),
+        };
+        match kw {
+            Kw::SELECT | Kw::VALUES | Kw::TABLE => self.query_statement(None),
+            Kw::WITH => self.with_statement(),
+            Kw::INSERT | Kw::REPLACE => self.insert(),
+            Kw::UPDATE => self.update(None),
+            Kw::DELETE => self.delete(None),
+            Kw::SET => self.set(),
+            Kw::SHOW => self.show(),
+            Kw::BEGIN | Kw::START | Kw::COMMIT | Kw::ROLLBACK | Kw::SAVEPOINT | Kw::RELEASE => {
+                self.transaction(kw)
+            }
+            Kw::CREATE | Kw::ALTER | Kw::DROP | Kw::RENAME | Kw::TRUNCATE => self.definition(kw),
+            Kw::GRANT | Kw::REVOKE => self.grant_or_revoke(kw),
+            _ => self.other_statement(kw),
+        }
+    }
+
+    fn query_statement(&mut self, with: Option<With>) -> Result<Statement> {
+        Ok(Statement::Query(Box::new(self.query_after_with(with)?)))
+    }
+
+    fn with_statement(&mut self) -> Result<Statement> {
+        let with = Some(self.with()?);
+        match self.kind() {
+            Tok::Kw(Kw::UPDATE) => self.update(with),
+            Tok::Kw(Kw::DELETE) => self.delete(with),
+            _ => self.query_statement(with),
+        }
+    }
+
+    fn other_statement(&mut self, kw: Kw) -> Result<Statement> {
+        match kw {
+            Kw::USE => {
+                self.bump();
+                Ok(Statement::Use(self.ident()?))
+            }
+            Kw::DO => {
+                self.bump();
+                Ok(Statement::Do(self.comma_list(|p| {
+                    let expr = p.expr()?;
+                    p.opt_select_alias()?;
+                    Ok(expr)
+                })?))
+            }
+            Kw::CALL => self.call_procedure(),
+            Kw::LOAD => self.load(),
+            Kw::HANDLER => self.handler(),
+            Kw::EXPLAIN | Kw::DESCRIBE | Kw::DESC => self.explain(),
+            Kw::KILL => self.kill(),
+            Kw::PREPARE | Kw::EXECUTE | Kw::DEALLOCATE => self.prepared(kw),
+            Kw::ANALYZE | Kw::CHECK | Kw::CHECKSUM | Kw::OPTIMIZE | Kw::REPAIR => {
+                self.maintenance(kw)
+            }
+            Kw::FLUSH => self.flush(),
+            Kw::LOCK | Kw::UNLOCK => self.lock_or_unlock(kw),
+            Kw::RESET => self.reset(),
+            Kw::XA => self.xa(),
+            Kw::HELP => {
+                self.bump();
+                Ok(Statement::Help(self.ident_or_text()?.into_bytes()))
+            }
+            Kw::SHUTDOWN => {
+                self.bump();
+                Ok(Statement::Shutdown)
+            }
+            Kw::RESTART => {
+                self.bump();
+                Ok(Statement::Restart)
+            }
+            _ => self.unsupported_statement(kw),
+        }
+    }
+
+    fn unsupported_statement(&mut self, kw: Kw) -> Result<Statement> {
+        let second = self.peek();
+        let known = match kw {
+            Kw::BINLOG
+            | Kw::CACHE
+            | Kw::CHANGE
+            | Kw::CLONE
+            | Kw::GET
+            | Kw::IMPORT
+            | Kw::INSTALL
+            | Kw::PURGE
+            | Kw::RESIGNAL
+            | Kw::SIGNAL
+            | Kw::STOP
+            | Kw::UNINSTALL => second != Tok::Eof || kw == Kw::RESIGNAL,
+            _ => false,
+        };
+        if !known {
+            return self.fail();
+        }
+        let what = match second {
+            Tok::Kw(next) if !matches!(kw, Kw::PURGE | Kw::SIGNAL | Kw::BINLOG) => {
+                format!("{} {}", kw.as_str(), next.as_str())
+            }
+            _ => kw.as_str().to_string(),
+        };
+        self.unsupported(&what)
+    }
+
+    /// Skips to the end of the statement.
+    pub(super) fn unsupported(&mut self, what: &str) -> Result<Statement> {
+        loop {
+            match self.kind() {
+                Tok::Eof | Tok::Op(Op::Semicolon) => {
+                    return Ok(Statement::Unsupported { what: what.to_string() });
+                }
+                Tok::Bad => return self.fail(),
+                _ => self.bump(),
+            }
+        }
+    }
+
+    /// Skips to the end of the text: a stored program.
+    pub(super) fn unsupported_program(&mut self, what: &str) -> Result<Statement> {
+        while self.tok.tok != Tok::Eof {
+            if self.tok.tok == Tok::Bad {
+                return self.fail();
+            }
+            self.bump();
+        }
+        Ok(Statement::Unsupported { what: what.to_string() })
+    }
+
+    fn call_procedure(&mut self) -> Result<Statement> {
+        self.bump();
+        let name = self.name()?;
+        let mut args = Vec::new();
+        if self.eat_op(Op::LParen) && !self.eat_op(Op::RParen) {
+            args = self.expr_list()?;
+            self.expect_op(Op::RParen)?;
+        }
+        Ok(Statement::Call { name, args })
+    }
+
+    /// CREATE, ALTER, DROP, RENAME, TRUNCATE.
+    fn definition(&mut self, kw: Kw) -> Result<Statement> {
+        self.bump();
+        match kw {
+            Kw::CREATE => self.create(),
+            Kw::ALTER => self.alter(),
+            Kw::DROP => self.drop(),
+            Kw::RENAME => {
+                if self.eat(Kw::USER) {
+                    return self.rename_user();
+                }
+                self.expect_any(&[Kw::TABLE, Kw::TABLES])?;
+                Ok(Statement::RenameTable(self.comma_list(|p| {
+                    let old = p.name()?;
+                    p.expect(Kw::TO)?;
+                    Ok((old, p.name()?))
+                })?))
+            }
+            _ => {
+                self.eat(Kw::TABLE);
+                Ok(Statement::Truncate(self.name()?))
+            }
+        }
+    }
+
+    fn create(&mut self) -> Result<Statement> {
+        let Tok::Kw(kw) = self.tok.tok else { return self.fail() };
+        match kw {
+            Kw::TABLE => self.create_table(false),
+            Kw::TEMPORARY => {
+                self.bump();
+                if !self.is(Kw::TABLE) {
+                    return self.fail();
+                }
+                self.create_table(true)
+            }
+            Kw::DATABASE | Kw::SCHEMA => self.create_database(),
+            Kw::INDEX | Kw::UNIQUE | Kw::FULLTEXT | Kw::SPATIAL => self.create_index(),
+            Kw::USER => self.create_user(),
+            Kw::ROLE => self.create_role(),
+            Kw::VIEW | Kw::OR | Kw::ALGORITHM | Kw::DEFINER | Kw::SQL => self.create_view_or_program(),
+            Kw::PROCEDURE => self.unsupported_program("CREATE PROCEDURE"),
+            Kw::FUNCTION | Kw::AGGREGATE => self.unsupported_program("CREATE FUNCTION"),
+            Kw::TRIGGER => self.unsupported_program("CREATE TRIGGER"),
+            Kw::EVENT => self.unsupported_program("CREATE EVENT"),
+            Kw::SERVER => self.unsupported("CREATE SERVER"),
+            Kw::TABLESPACE | Kw::UNDO => self.unsupported("CREATE TABLESPACE"),
+            Kw::LOGFILE => self.unsupported("CREATE LOGFILE GROUP"),
+            Kw::RESOURCE => self.unsupported("CREATE RESOURCE GROUP"),
+            _ => self.fail(),
+        }
+    }
+
+    fn alter(&mut self) -> Result<Statement> {
+        let Tok::Kw(kw) = self.tok.tok else { return self.fail() };
+        match kw {
+            Kw::TABLE => self.alter_table(),
+            Kw::DATABASE | Kw::SCHEMA => self.alter_database(),
+            Kw::USER => self.alter_user(),
+            Kw::VIEW | Kw::ALGORITHM | Kw::DEFINER | Kw::SQL => self.alter_view_or_event(),
+            Kw::PROCEDURE => self.unsupported("ALTER PROCEDURE"),
+            Kw::FUNCTION => self.unsupported("ALTER FUNCTION"),
+            Kw::EVENT => self.unsupported_program("ALTER EVENT"),
+            Kw::SERVER => self.unsupported("ALTER SERVER"),
+            Kw::TABLESPACE | Kw::UNDO => self.unsupported("ALTER TABLESPACE"),
+            Kw::LOGFILE => self.unsupported("ALTER LOGFILE GROUP"),
+            Kw::RESOURCE => self.unsupported("ALTER RESOURCE GROUP"),
+            Kw::INSTANCE => self.unsupported("ALTER INSTANCE"),
+            _ => self.fail(),
+        }
+    }
+
+    fn drop(&mut self) -> Result<Statement> {
+        let Tok::Kw(kw) = self.tok.tok else { return self.fail() };
+        self.bump();
+        match kw {
+            Kw::TABLE | Kw::TABLES => self.drop_table(false),
+            Kw::TEMPORARY => {
+                self.expect_any(&[Kw::TABLE, Kw::TABLES])?;
+                self.drop_table(true)
+            }
+            Kw::DATABASE | Kw::SCHEMA => {
+                let if_exists = self.if_exists()?;
+                Ok(Statement::DropDatabase { if_exists, name: self.ident()? })
+            }
+            Kw::INDEX => self.drop_index(),
+            Kw::VIEW => {
+                let if_exists = self.if_exists()?;
+                let names = self.name_list()?;
+                self.eat_any(&[Kw::RESTRICT, Kw::CASCADE]);
+                Ok(Statement::DropView { if_exists, names })
+            }
+            Kw::USER => {
+                let if_exists = self.if_exists()?;
+                Ok(Statement::DropUser { if_exists, users: self.user_list()? })
+            }
+            Kw::ROLE => {
+                let if_exists = self.if_exists()?;
+                Ok(Statement::DropRole { if_exists, roles: self.role_list()? })
+            }
+            Kw::PREPARE => Ok(Statement::Deallocate(self.ident()?)),
+            Kw::PROCEDURE => self.unsupported("DROP PROCEDURE"),
+            Kw::FUNCTION => self.unsupported("DROP FUNCTION"),
+            Kw::TRIGGER => self.unsupported("DROP TRIGGER"),
+            Kw::EVENT => self.unsupported("DROP EVENT"),
+            Kw::SERVER => self.unsupported("DROP SERVER"),
+            Kw::TABLESPACE | Kw::UNDO => self.unsupported("DROP TABLESPACE"),
+            Kw::LOGFILE => self.unsupported("DROP LOGFILE GROUP"),
+            Kw::RESOURCE => self.unsupported("DROP RESOURCE GROUP"),
+            Kw::SPATIAL => self.unsupported("DROP SPATIAL REFERENCE SYSTEM"),
+            _ => Err(crate::error::ParseError::syntax(
+                self.src,
+                self.prev_end.saturating_sub(kw.as_str().len()),
+            )),
+        }
+    }
+
+    fn drop_table(&mut self, temporary: bool) -> Result<Statement> {
+        let if_exists = self.if_exists()?;
+        let names = self.name_list()?;
+        self.eat_any(&[Kw::RESTRICT, Kw::CASCADE]);
+        Ok(Statement::DropTable { temporary, if_exists, names })
+    }
+
+    /// BEGIN, START TRANSACTION, COMMIT, ROLLBACK, SAVEPOINT, RELEASE SAVEPOINT.
+    fn transaction(&mut self, kw: Kw) -> Result<Statement> {
+        self.bump();
+        match kw {
+            Kw::BEGIN => {
+                self.eat(Kw::WORK);
+                Ok(Statement::StartTransaction { consistent_snapshot: false, access_mode: None })
+            }
+            Kw::START => self.start_transaction(),
+            Kw::COMMIT => {
+                self.eat(Kw::WORK);
+                Ok(Statement::Commit(self.completion()?))
+            }
+            Kw::ROLLBACK => {
+                self.eat(Kw::WORK);
+                if self.eat(Kw::TO) {
+                    self.eat(Kw::SAVEPOINT);
+                    return Ok(Statement::RollbackTo(self.ident()?));
+                }
+                Ok(Statement::Rollback(self.completion()?))
+            }
+            Kw::SAVEPOINT => Ok(Statement::Savepoint(self.ident()?)),
+            _ => {
+                self.expect(Kw::SAVEPOINT)?;
+                Ok(Statement::ReleaseSavepoint(self.ident()?))
+            }
+        }
+    }
+
+    fn start_transaction(&mut self) -> Result<Statement> {
+        if self.is_any(&[Kw::REPLICA, Kw::SLAVE]) {
+            return self.unsupported("START REPLICA");
+        }
+        if self.is(Kw::GROUP_REPLICATION) {
+            return self.unsupported("START GROUP_REPLICATION");
+        }
+        self.expect(Kw::TRANSACTION)?;
+        let (mut consistent_snapshot, mut access_mode) = (false, None);
+        if self.is_any(&[Kw::WITH, Kw::READ]) {
+            self.comma_list(|p| {
+                if p.eat(Kw::WITH) {
+                    p.expect_all(&[Kw::CONSISTENT, Kw::SNAPSHOT])?;
+                    consistent_snapshot = true;
+                } else {
+                    p.expect(Kw::READ)?;
+                    access_mode = Some(p.access_mode()?);
+                }
+                Ok(())
+            })?;
+        }
+        Ok(Statement::StartTransaction { consistent_snapshot, access_mode })
+    }
+
+    /// ONLY or WRITE behind READ.
+    pub(super) fn access_mode(&mut self) -> Result<AccessMode> {
+        Ok(match self.expect_any(&[Kw::ONLY, Kw::WRITE])? {
+            Kw::ONLY => AccessMode::ReadOnly,
+            _ => AccessMode::ReadWrite,
+        })
+    }
+
+    fn completion(&mut self) -> Result<Completion> {
+        let mut completion = Completion::default();
+        if self.eat(Kw::AND) {
+            completion.chain = Some(!self.eat(Kw::NO));
+            self.expect(Kw::CHAIN)?;
+        }
+        if self.eat(Kw::NO) {
+            self.expect(Kw::RELEASE)?;
+            completion.release = Some(false);
+        } else if self.eat(Kw::RELEASE) {
+            completion.release = Some(true);
+        }
+        Ok(completion)
+    }
+}
