@@ -336,3 +336,132 @@ impl Authentication {
         Step::Reject
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::password::{caching_sha2_proof, make_caching_sha2, make_native, native_proof};
+
+    const NONCE: [u8; NONCE_BYTES] = *b"abcdefghijklmnopqrst";
+    const SHA2: Plugin = Plugin::CachingSha2Password;
+    const NATIVE: Plugin = Plugin::MysqlNativePassword;
+
+    /// The whole exchange as a line per step; the client knows `password`.
+    fn talk(account: Account, client_plugin: Option<Plugin>, password: &[u8], tls: bool) -> String {
+        let mut auth = Authentication::new(account, NONCE, tls, Some("PEM".to_string()));
+        let proof = |plugin| match (plugin, password) {
+            (_, b"") => Vec::new(),
+            (Some(SHA2), _) => caching_sha2_proof(password, &NONCE).to_vec(),
+            _ => native_proof(password, &NONCE).to_vec(),
+        };
+        let name = client_plugin.map(|plugin| plugin.name().as_bytes());
+        let mut step = auth.begin(name, &proof(client_plugin));
+        let mut log = Vec::new();
+        loop {
+            step = match step {
+                Step::Send(payload) => {
+                    let (line, answer) = match payload[0] {
+                        0xfe => {
+                            let end = payload.iter().position(|&b| b == 0).unwrap();
+                            assert_eq!(payload[end + 1..], *b"abcdefghijklmnopqrst\0");
+                            let plugin = Plugin::from_name(&payload[1..end]);
+                            ("switch", proof(plugin))
+                        }
+                        _ if payload == [1, PERFORM_FULL_AUTHENTICATION] => {
+                            let clear = [password, b"\0"].concat();
+                            ("full", if tls { clear } else { vec![REQUEST_PUBLIC_KEY] })
+                        }
+                        _ => {
+                            assert_eq!(payload, b"\x01PEM");
+                            let mut masked = [password, b"\0"].concat();
+                            unmask_password(&mut masked, &NONCE);
+                            ("key", masked)
+                        }
+                    };
+                    log.push(line);
+                    auth.receive(&answer).unwrap()
+                }
+                Step::Decrypt(ciphertext) => {
+                    log.push("decrypt");
+                    // The test's cipher is the identity.
+                    auth.decrypted(Some(ciphertext))
+                }
+                Step::Check(check) => {
+                    log.push("check");
+                    auth.checked(check.run())
+                }
+                Step::Accept(accepted) => {
+                    log.push(if accepted.prelude.is_some() { "accept fast" } else { "accept" });
+                    assert!(auth.receive(b"").is_err());
+                    return log.join(", ");
+                }
+                Step::Reject => {
+                    log.push("reject");
+                    assert!(auth.receive(b"").is_err());
+                    return log.join(", ");
+                }
+            };
+        }
+    }
+
+    fn sha2(password: &[u8], cached: bool) -> Account {
+        let stored = make_caching_sha2(password, b"salt-salt-salt-salt-");
+        Account::new(SHA2, &stored, cached.then(|| fast_digest(password)))
+    }
+
+    fn native(password: &[u8]) -> Account {
+        Account::new(NATIVE, &make_native(password), None)
+    }
+
+    #[test]
+    fn right_passwords() {
+        assert_eq!(talk(sha2(b"pw", true), Some(SHA2), b"pw", false), "accept fast");
+        assert_eq!(talk(sha2(b"pw", false), Some(SHA2), b"pw", true), "full, check, accept");
+        assert_eq!(
+            talk(sha2(b"pw", false), Some(SHA2), b"pw", false),
+            "full, key, decrypt, check, accept"
+        );
+        assert_eq!(talk(sha2(b"pw", true), Some(NATIVE), b"pw", false), "switch, accept fast");
+        assert_eq!(talk(sha2(b"pw", true), None, b"pw", false), "switch, accept fast");
+        assert_eq!(talk(native(b"pw"), Some(NATIVE), b"pw", false), "accept");
+        assert_eq!(talk(native(b"pw"), None, b"pw", false), "accept");
+        assert_eq!(talk(native(b"pw"), Some(SHA2), b"pw", false), "switch, accept");
+        assert_eq!(talk(sha2(b"", false), Some(SHA2), b"", false), "accept");
+        assert_eq!(talk(native(b""), Some(NATIVE), b"", false), "accept");
+    }
+
+    /// AUTH-1: wrong password, unknown user and an account without a password look the same.
+    #[test]
+    fn everybody_else_looks_alike() {
+        for tls in [true, false] {
+            let way = if tls { "full, check, reject" } else { "full, key, decrypt, check, reject" };
+            for account in [
+                sha2(b"pw", true),
+                sha2(b"pw", false),
+                sha2(b"", false),
+                Account::unknown(SHA2),
+                Account::new(SHA2, b"$A$broken", None),
+            ] {
+                assert_eq!(talk(account.clone(), Some(SHA2), b"guess", tls), way);
+                if !matches!(account.stored, Stored::NoPassword) {
+                    assert_eq!(talk(account, Some(SHA2), b"", tls), "reject");
+                }
+            }
+        }
+        for account in [native(b"pw"), native(b""), Account::unknown(NATIVE)] {
+            assert_eq!(talk(account, Some(NATIVE), b"guess", false), "reject");
+        }
+    }
+
+    #[test]
+    fn nothing_is_accepted_out_of_turn() {
+        let mut auth = Authentication::new(sha2(b"pw", false), NONCE, false, None);
+        assert!(matches!(auth.begin(Some(b"caching_sha2_password"), b"x"), Step::Send(_)));
+        // Without a key neither a request for it nor a ciphertext is answered, and a password in clear is none.
+        assert!(matches!(auth.receive(b"pw\0"), Ok(Step::Reject)));
+        let stored = CachingSha2::decoy([1; SALT_BYTES]);
+        let check = PasswordCheck { stored, password: Vec::new() };
+        assert!(matches!(auth.checked(check.run()), Step::Reject));
+        assert!(matches!(auth.checked(Checked(Some([0; 32]))), Step::Reject));
+    }
+}

@@ -7,7 +7,8 @@
 //! 3. `commands` decodes what the client asks, `params` the values it binds.
 //! 4. `result`, `metadata` and `row` encode what the server answers.
 //!
-//! `caps` holds the protocol's numbers, `codec` its primitive encodings, `error` what a malformed message is answered with.
+//! `caps` holds the protocol's numbers, `codec` its primitive encodings, `error` what a malformed message is answered with,
+//! `fuzzing` the entry points of fuzzers.
 //! Nothing received is trusted: every length is checked, and no allocation exceeds what has arrived or a stated bound.
 
 pub mod auth;
@@ -16,6 +17,7 @@ pub mod codec;
 pub mod commands;
 pub mod compress;
 pub mod error;
+pub mod fuzzing;
 pub mod handshake;
 pub mod metadata;
 pub mod packet;

@@ -106,6 +106,11 @@ impl PacketReader {
         self.in_frame || self.header_len > 0 || self.continues
     }
 
+    /// Bytes of an incomplete packet that the reader owns.
+    pub fn held_bytes(&self) -> usize {
+        self.joined.len()
+    }
+
     /// Takes the next packet off the front of `input`. `None` means that all of `input` was taken in
     /// and more is needed.
     #[inline]

@@ -1,9 +1,11 @@
 //! Packets recorded from MySQL 9.7, compared byte by byte with what this crate encodes.
 //!
 //! `columns.txt`: one column of each type: its definition, its text row and its binary row. `packets.txt`: OK, ERR, EOF,
-//! prepare-OK and result-set headers under different capabilities. `handshakes.txt`: greeting and clients' answers. A test reads the file and rebuilds each packet.
+//! prepare-OK and result-set headers under different capabilities. `handshakes.txt`: greeting and clients' answers.
+//! `commands.txt`: commands that MySQL accepted. A test reads the file and rebuilds each packet.
 
 mod columns;
+mod commands;
 mod handshakes;
 mod packets;
 
