@@ -11,8 +11,7 @@
 //! A point read by primary key, as the executor does it:
 //!
 //! ```text
-//! let table = catalog.table("db", "t")?.ok_or_else(..)?;       // Arc<Table>, cached
-//! txn.lock_table(table.def.id, LockMode::IS, policy)?;
+//! let table = catalog.open_table(&mut txn, "db", "t", LockMode::IS, policy)?;   // Option<Arc<Table>>
 //! table.codec.clustered().encode_value(&Value::Int(7), &mut key)?;
 //! if txn.get(&key, Version::Snapshot, &mut value)? {
 //!     let row = table.codec.view(&key, &value)?;                // RowView
@@ -41,25 +40,32 @@
 //! Rows are `&[Value]` in the order of `TableDef::columns`. TIMESTAMP values are UTC here.
 
 pub mod catalog;
+pub mod check;
 mod collate;
 pub mod commit;
+mod counters;
 mod duplicate;
 pub mod engine;
 pub mod form;
 pub mod key;
 pub mod layout;
 pub mod lock;
+mod options;
+mod rocks;
 pub mod row;
+pub mod statistics;
 pub mod table;
 pub mod txn;
 pub mod value_ref;
 
-pub use catalog::{Catalog, RowChange};
+pub use catalog::{Catalog, DdlContext, RowChange, TableName};
+pub use check::{CheckReport, check_table};
 pub use commit::{CommitStart, CommitWaiter};
 pub use engine::{Engine, EngineHooks, EngineOptions, FlushMode, LogLevel, NoHooks};
 pub use key::{Entry, IndexCodec};
-pub use lock::{Interrupt, InterruptReason, LockInfo, LockManager, LockMode, LockPolicy};
+pub use lock::{Interrupt, InterruptReason, LockInfo, LockManager, LockMode, LockPolicy, LockTarget};
 pub use row::{RowCodec, RowView};
+pub use statistics::{IndexStatistics, TableStatistics};
 pub use table::{Buffers, Duplicate, Table, Written};
 pub use txn::{Cursor, Direction, Isolation, KeyRange, Locked, Mark, Reads, ScanOptions, Transaction, TxnInfo, TxnOptions, Version};
 pub use value_ref::ValueRef;

@@ -17,12 +17,17 @@
 //! The caller has checked the values, holds at least IX on the table (`Transaction::lock_table`),
 //! and keeps one `Buffers` per session, so that a row costs no allocation here.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use parking_lot::RwLock;
 use vaquita_types::schema::TableRef;
 use vaquita_types::{Error, Result, Value};
 
 use crate::key::{Entry, IndexCodec};
 use crate::lock::{LockMode, LockPolicy};
 use crate::row::{RowCodec, RowView};
+use crate::statistics::TableStatistics;
 use crate::txn::{Transaction, Version};
 
 /// A table definition with what is precomputed from it. DDL makes a new one.
@@ -30,6 +35,8 @@ use crate::txn::{Transaction, Version};
 pub struct Table {
     pub def: TableRef,
     pub codec: RowCodec,
+    statistics: RwLock<Option<Arc<TableStatistics>>>,
+    stale: AtomicBool,
 }
 
 /// Scratch space of row operations, reused between rows.
@@ -71,7 +78,29 @@ pub struct Duplicate {
 
 impl Table {
     pub fn new(def: TableRef) -> Result<Table> {
-        Ok(Table { codec: RowCodec::new(&def)?, def })
+        Table::with_statistics(def, None)
+    }
+
+    pub(crate) fn with_statistics(def: TableRef, statistics: Option<Arc<TableStatistics>>) -> Result<Table> {
+        Ok(Table { codec: RowCodec::new(&def)?, def, statistics: RwLock::new(statistics), stale: AtomicBool::new(false) })
+    }
+
+    /// What the last ANALYZE found.
+    pub fn statistics(&self) -> Option<Arc<TableStatistics>> {
+        self.statistics.read().clone()
+    }
+
+    pub(crate) fn set_statistics(&self, statistics: Arc<TableStatistics>) {
+        *self.statistics.write() = Some(statistics);
+    }
+
+    /// DDL replaced this handle. Under a lock of the table this cannot become true.
+    pub fn is_stale(&self) -> bool {
+        self.stale.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn set_stale(&self, stale: bool) {
+        self.stale.store(stale, Ordering::Release);
     }
 
     /// Reads the row of a clustered key into `value`; `None` if there is none.
@@ -104,6 +133,41 @@ impl Table {
             txn.put(&b.key, &b.value)?;
         }
         txn.add_rows(self.def.id, 1);
+        Ok(Written::Done)
+    }
+
+    /// Adds a row to a table, or entries to new indexes, that nobody else can use yet: takes no locks
+    /// and does not count. `row_id` keeps that of a copied row; `indexes` says which of the secondary
+    /// indexes to fill, and the row itself is written if it includes 0.
+    pub(crate) fn load(
+        &self,
+        txn: &mut Transaction,
+        row: &[Value],
+        row_id: Option<u64>,
+        indexes: &[usize],
+        b: &mut Buffers,
+    ) -> Result<Written> {
+        let row_id = match row_id {
+            Some(id) => id,
+            None if self.def.hidden_rowid => txn.next_row_id(self.def.id)?,
+            None => 0,
+        };
+        for n in indexes {
+            let Some(index) = self.codec.indexes().get(*n) else { continue };
+            let unique = if index.is_clustered() {
+                self.codec.encode_row(row, &mut b.value)?;
+                index.encode_clustered(row, row_id, &mut b.key)?;
+                !self.def.hidden_rowid
+            } else {
+                index.encode_entry(row, row_id, &mut b.key, &mut b.value)?
+            };
+            if unique && txn.get(&b.key, Version::Latest, &mut b.old_value)? {
+                let mut clustered_key = Vec::new();
+                index.clustered_key(Entry { key: &b.key, value: &b.old_value }, &mut clustered_key)?;
+                return Ok(Written::Duplicate(Duplicate { index: *n, clustered_key }));
+            }
+            txn.put(&b.key, &b.value)?;
+        }
         Ok(Written::Done)
     }
 

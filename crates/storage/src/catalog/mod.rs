@@ -1,132 +1,300 @@
-//! The catalog: databases, tables, and the DDL that changes them.
+//! The catalog: databases, tables, what is known of them, and the DDL that changes them.
+//!
+//! Records live in the `catalog` column family (`keys`, `record`) and are read and written through
+//! transactions, so that each DDL statement is one atomic, durable commit. `mod` finds tables,
+//! `ddl` creates, drops and renames, `alter` changes definitions and rows, `reclaim` frees the
+//! space of dropped indexes.
+//!
+//! Invariants:
+//!
+//! * CAT-1: ids (database, table, index, schema version) are never given out twice. An index id that
+//!   data may be written under is in a committed record first: a definition, or the drop list.
+//! * CAT-2: an index id is in a table's definition or in the drop list, never in both; whatever is in
+//!   the drop list and is not being built now may be deleted at any time.
+//! * CAT-3: a definition changes only under an X lock of the table, so whoever holds IS or IX and then
+//!   finds the handle not stale (`open_table` does) can use it until the transaction ends.
+//! * CAT-4: records change only while `ddl` is held; the cache changes before `ddl` is given back.
+//!
+//! Names of databases and tables compare byte by byte (lower_case_table_names = 0).
 
+mod alter;
+mod ddl;
+mod keys;
+mod reclaim;
+mod record;
+pub(crate) mod wire;
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
+use std::thread::JoinHandle;
 use std::time::Duration;
 
-use vaquita_types::charset::CollationId;
-use vaquita_types::schema::{DatabaseDef, TableDef};
-use vaquita_types::{Result, Value};
+use parking_lot::{Mutex, RwLock};
+use vaquita_types::schema::{DatabaseDef, DatabaseId, IndexId, TableId};
+use vaquita_types::{Error, Result};
 
 use crate::engine::Engine;
+use crate::lock::{Interrupt, LockMode, LockPolicy};
+use crate::statistics::TableStatistics;
 use crate::table::Table;
+use crate::txn::{Isolation, Transaction, TxnOptions};
+pub use alter::RowChange;
+pub use ddl::TableName;
+use wire::{Reader, Writer};
 
-pub struct Catalog {}
+/// How long a DDL statement waits for other users of its tables, and who may interrupt it.
+#[derive(Clone)]
+pub struct DdlContext {
+    /// `lock_wait_timeout`; then error 1205.
+    pub wait: Duration,
+    /// The session's.
+    pub interrupt: Arc<Interrupt>,
+}
 
-/// What an ALTER does to the rows.
-pub enum RowChange<'a> {
-    /// Columns keep their values; added ones take `added_default`. Instant if the layout allows, else a copy.
-    Keep,
-    /// Every row (in the order of the old columns) becomes the returned one (new columns).
-    Map(&'a mut dyn FnMut(Vec<Value>) -> Result<Vec<Value>>),
+pub struct Catalog {
+    engine: Arc<Engine>,
+    /// Grows with every DDL statement.
+    version: AtomicU64,
+    cache: RwLock<BTreeMap<String, Database>>,
+    ddl: Mutex<Ddl>,
+    reclaim: Arc<reclaim::Signal>,
+    reclaimer: Mutex<Option<JoinHandle<()>>>,
+}
+
+/// A database and the tables of it that were used since start.
+struct Database {
+    def: Arc<DatabaseDef>,
+    tables: HashMap<String, Arc<Table>>,
+}
+
+/// What DDL statements share.
+struct Ddl {
+    ids: Ids,
+    /// Indexes on the drop list that an ALTER is filling now.
+    building: HashSet<IndexId>,
+}
+
+/// The ids given out last.
+#[derive(Clone, Debug, Default)]
+struct Ids {
+    database: u32,
+    table: u32,
+    index: u32,
+    schema_version: u64,
+}
+
+impl Ids {
+    fn encode(&self) -> Vec<u8> {
+        let mut w = Writer::default();
+        for n in [self.database as u64, self.table as u64, self.index as u64, self.schema_version] {
+            w.int(n);
+        }
+        w.bytes
+    }
+
+    fn decode(bytes: &[u8]) -> Option<Ids> {
+        let mut r = Reader { rest: bytes };
+        let ids = Ids { database: r.narrow()?, table: r.narrow()?, index: r.narrow()?, schema_version: r.int()? };
+        r.rest.is_empty().then_some(ids)
+    }
+
+    fn next_database(&mut self) -> Result<DatabaseId> {
+        next(&mut self.database).map(DatabaseId)
+    }
+
+    fn next_table(&mut self) -> Result<TableId> {
+        next(&mut self.table).map(TableId)
+    }
+
+    fn next_index(&mut self) -> Result<IndexId> {
+        next(&mut self.index).map(IndexId)
+    }
+
+    fn next_schema_version(&mut self) -> u64 {
+        self.schema_version += 1;
+        self.schema_version
+    }
+}
+
+/// Ids end before the highest value, so that every index has a key above all of its own.
+fn next(id: &mut u32) -> Result<u32> {
+    if *id >= u32::MAX - 1 {
+        return Err(Error::internal("all ids are used up"));
+    }
+    *id += 1;
+    Ok(*id)
+}
+
+#[cold]
+fn damaged(what: std::fmt::Arguments<'_>) -> Error {
+    Error::corrupt(format_args!("catalog record of {what}"))
 }
 
 impl Catalog {
-    /// Reads what must be known at start; table definitions are loaded when first used.
+    /// Reads what must be known at start; table definitions are loaded when first used. Starts the
+    /// thread that frees dropped indexes, which ends with the catalog.
     pub fn open(engine: &Arc<Engine>) -> Result<Arc<Catalog>> {
-        let _ = engine;
-        todo!()
+        let txn = internal_transaction(engine, Arc::new(Interrupt::new(0)));
+        let ids = match txn.meta_get(keys::IDS)? {
+            Some(bytes) => Ids::decode(&bytes).ok_or_else(|| damaged(format_args!("ids")))?,
+            None => Ids::default(),
+        };
+        let mut databases = BTreeMap::new();
+        for (key, value) in txn.meta_scan(keys::starting_with(&[keys::DATABASES]))? {
+            let shown = || String::from_utf8_lossy(key.get(1..).unwrap_or(&[])).into_owned();
+            let def = record::decode_database(&value).ok_or_else(|| damaged(format_args!("database {}", shown())))?;
+            databases.insert(def.name.clone(), Database { def: Arc::new(def), tables: HashMap::new() });
+        }
+        let catalog = Arc::new(Catalog {
+            engine: engine.clone(),
+            version: AtomicU64::new(1),
+            cache: RwLock::new(databases),
+            ddl: Mutex::new(Ddl { ids, building: HashSet::new() }),
+            reclaim: Arc::default(),
+            reclaimer: Mutex::new(None),
+        });
+        *catalog.reclaimer.lock() = Some(reclaim::start(&catalog)?);
+        Ok(catalog)
+    }
+
+    pub fn engine(&self) -> &Arc<Engine> {
+        &self.engine
     }
 
     /// Grows with every DDL: cached plans made at an older version look their tables up again.
     pub fn version(&self) -> u64 {
-        todo!()
+        self.version.load(Ordering::Acquire)
     }
 
-    pub fn database(&self, name: &str) -> Result<Option<Arc<DatabaseDef>>> {
-        let _ = name;
-        todo!()
+    pub fn database(&self, name: &str) -> Option<Arc<DatabaseDef>> {
+        self.cache.read().get(name).map(|d| d.def.clone())
     }
 
     /// By name.
-    pub fn databases(&self) -> Result<Vec<Arc<DatabaseDef>>> {
-        todo!()
+    pub fn databases(&self) -> Vec<Arc<DatabaseDef>> {
+        self.cache.read().values().map(|d| d.def.clone()).collect()
     }
 
-    /// The table as of now. `None` also if the database does not exist.
+    /// The table as of now, not locked. `None` also if the database does not exist.
     pub fn table(&self, database: &str, name: &str) -> Result<Option<Arc<Table>>> {
-        let _ = (database, name);
-        todo!()
+        match self.cache.read().get(database) {
+            None => return Ok(None),
+            Some(d) => {
+                if let Some(table) = d.tables.get(name) {
+                    return Ok(Some(table.clone()));
+                }
+            }
+        }
+        self.load(database, name)
+    }
+
+    /// Finds the table and locks it (IS to read, IX to write), so that no DDL changes it before the
+    /// transaction ends.
+    pub fn open_table(
+        &self,
+        txn: &mut Transaction,
+        database: &str,
+        name: &str,
+        mode: LockMode,
+        policy: LockPolicy,
+    ) -> Result<Option<Arc<Table>>> {
+        loop {
+            let Some(table) = self.table(database, name)? else { return Ok(None) };
+            txn.lock_table(table.def.id, mode, policy)?;
+            if !table.is_stale() {
+                return Ok(Some(table));
+            }
+            // The statement that replaced it may not have changed the cache yet.
+            drop(self.ddl.lock());
+        }
     }
 
     /// Names of a database's tables, sorted.
     pub fn tables(&self, database: &str) -> Result<Vec<String>> {
-        let _ = database;
-        todo!()
+        let prefix = keys::tables_of(database);
+        let txn = self.transaction();
+        let records = txn.meta_scan(keys::starting_with(&prefix))?;
+        records
+            .into_iter()
+            .map(|(key, _)| {
+                let name = key.get(prefix.len()..).and_then(|name| String::from_utf8(name.to_vec()).ok());
+                name.ok_or_else(|| damaged(format_args!("a table of database {database}")))
+            })
+            .collect()
     }
 
-    // DDL. Each call is one atomic, durable commit; it waits for transactions that use the table
-    // up to `wait` (lock_wait_timeout), then fails with 1205. Errors are MySQL's: 1007, 1008, 1049,
-    // 1050, 1051, 1146, 1813 …
-
-    pub fn create_database(&self, name: &str, collation: CollationId) -> Result<()> {
-        let _ = (name, collation);
-        todo!()
+    #[cold]
+    fn load(&self, database: &str, name: &str) -> Result<Option<Arc<Table>>> {
+        // Under `ddl` the record cannot change between reading it and caching it.
+        let _ddl = self.ddl.lock();
+        let txn = self.transaction();
+        let Some(bytes) = txn.meta_get(&keys::table(database, name))? else { return Ok(None) };
+        let def = record::decode_table(&bytes).ok_or_else(|| damaged(format_args!("table {database}.{name}")))?;
+        // Statistics only guide the planner: damaged ones are as good as none.
+        let statistics = txn.meta_get(&keys::statistics(def.id))?.and_then(|bytes| TableStatistics::decode(&bytes)).map(Arc::new);
+        let table = Arc::new(Table::with_statistics(Arc::new(def), statistics)?);
+        let mut cache = self.cache.write();
+        let Some(d) = cache.get_mut(database) else { return Ok(None) };
+        Ok(Some(d.tables.entry(name.to_string()).or_insert(table).clone()))
     }
 
-    pub fn alter_database(&self, name: &str, collation: CollationId) -> Result<()> {
-        let _ = (name, collation);
-        todo!()
-    }
-
-    /// Drops the database and its tables; returns how many tables there were.
-    pub fn drop_database(&self, name: &str, wait: Duration) -> Result<usize> {
-        let _ = (name, wait);
-        todo!()
-    }
-
-    /// Stores a new table. Ids (table, indexes), `schema_version`, `layouts` and `created_us` are given
-    /// here, as are column ids where they are 0 for all columns. If `def` has no PRIMARY KEY index first,
-    /// a clustered index of hidden row ids is put in front.
-    pub fn create_table(&self, def: TableDef) -> Result<Arc<Table>> {
-        let _ = def;
-        todo!()
-    }
-
-    /// Drops all of them or none. Missing tables are error 1051 that lists them.
-    pub fn drop_tables(&self, names: &[(&str, &str)], wait: Duration) -> Result<()> {
-        let _ = (names, wait);
-        todo!()
-    }
-
-    /// `RENAME TABLE a TO b, c TO d`, left to right, all or none. Each name is (database, table).
-    pub fn rename_tables(&self, renames: &[((&str, &str), (&str, &str))], wait: Duration) -> Result<()> {
-        let _ = (renames, wait);
-        todo!()
-    }
-
-    /// Empties the table: new table and index ids, AUTO_INCREMENT from 1.
-    pub fn truncate_table(&self, database: &str, name: &str, wait: Duration) -> Result<()> {
-        let _ = (database, name, wait);
-        todo!()
-    }
-
-    /// Replaces the definition of `old`. In `new`, columns and indexes that stay keep their ids; new
-    /// columns have id 0 or take them from `next_column_id`; new indexes have id 0. Rows are copied or
-    /// index entries built as needed. Returns the new table and the number of rows copied (0: instant).
-    pub fn alter_table(&self, old: &Arc<Table>, new: TableDef, rows: RowChange<'_>, wait: Duration) -> Result<(Arc<Table>, u64)> {
-        let _ = (old, new, rows, wait);
-        todo!()
+    fn transaction(&self) -> Transaction {
+        internal_transaction(&self.engine, Arc::new(Interrupt::new(0)))
     }
 
     // What other crates keep here: accounts, persisted variables … Keys are theirs.
 
     pub fn meta_get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
-        let _ = key;
-        todo!()
+        self.transaction().meta_get(&keys::meta(key))
+    }
+
+    /// Writes all or none, durably; `None` deletes.
+    pub fn meta_write(&self, changes: &[(&[u8], Option<&[u8]>)]) -> Result<()> {
+        let mut txn = self.transaction();
+        for (key, value) in changes {
+            match value {
+                Some(value) => txn.meta_put(&keys::meta(key), value)?,
+                None => txn.meta_delete(&keys::meta(key))?,
+            }
+        }
+        txn.commit_wait()
     }
 
     pub fn meta_put(&self, key: &[u8], value: &[u8]) -> Result<()> {
-        let _ = (key, value);
-        todo!()
+        self.meta_write(&[(key, Some(value))])
     }
 
     pub fn meta_delete(&self, key: &[u8]) -> Result<()> {
-        let _ = key;
-        todo!()
+        self.meta_write(&[(key, None)])
     }
 
+    /// Keys (whole) and values of all keys that start with `prefix`, in order.
     pub fn meta_scan(&self, prefix: &[u8]) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
-        let _ = prefix;
-        todo!()
+        let mut records = self.transaction().meta_scan(keys::starting_with(&keys::meta(prefix)))?;
+        for (key, _) in &mut records {
+            key.remove(0);
+        }
+        Ok(records)
     }
+}
+
+impl Drop for Catalog {
+    fn drop(&mut self) {
+        self.reclaim.stop();
+        // The thread itself may hold the last reference.
+        if let Some(thread) = self.reclaimer.lock().take().filter(|t| t.thread().id() != std::thread::current().id()) {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn internal_transaction(engine: &Arc<Engine>, interrupt: Arc<Interrupt>) -> Transaction {
+    engine.begin(TxnOptions {
+        isolation: Isolation::ReadCommitted,
+        autocommit: false,
+        read_only: false,
+        snapshot_isolation: false,
+        interrupt,
+    })
 }

@@ -287,6 +287,16 @@ impl IndexCodec {
         None
     }
 
+    /// Where each of the declared parts ends in an entry's key.
+    pub(crate) fn part_ends(&self, entry: Entry<'_>, ends: &mut [usize]) -> Result<()> {
+        let mut at = INDEX_ID_BYTES;
+        for (part, end) in self.parts().iter().zip(ends) {
+            at += entry.key.get(at..).and_then(|rest| part.len_at(rest)).ok_or_else(|| self.damaged(entry.key))?;
+            *end = at;
+        }
+        Ok(())
+    }
+
     /// The value of part `n` of an entry; `None` inside if the part is not restorable.
     pub fn part_value<'k>(&self, n: usize, entry: Entry<'k>) -> Result<Option<ValueRef<'k>>> {
         let Some(part) = self.parts.get(n).filter(|p| p.restorable) else { return Ok(None) };

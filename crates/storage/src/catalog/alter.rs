@@ -1,0 +1,193 @@
+//! ALTER TABLE: a new definition, and the rows and entries that it needs.
+//!
+//! | change                                              | what happens                                 |
+//! |-----------------------------------------------------|----------------------------------------------|
+//! | names, defaults, comments, order; columns added, dropped or widened as `layout::instant_change` allows | one commit; rows are read through their old layout |
+//! | indexes added                                       | their entries are built from a scan          |
+//! | anything else                                       | all rows are copied into new index ids       |
+//!
+//! Building and copying go in batches of their own transactions, into index ids that are on the drop
+//! list (CAT-2), while this statement holds the X lock; the commit that installs the definition takes
+//! them off the list and puts the replaced ones on it. So after a crash or an error at any point the
+//! old table is whole and the half-built data is reclaimed.
+
+use std::sync::Arc;
+
+use vaquita_types::schema::{IndexId, TableDef};
+use vaquita_types::{Error, Result, Value, errno};
+
+use super::ddl::{Statement, check_column_ids, order_indexes};
+use super::{Catalog, DdlContext, keys};
+use crate::key::Entry;
+use crate::layout::{add_layout, fresh_layout, instant_change};
+use crate::table::{Buffers, Table, Written};
+use crate::txn::{Direction, Reads, ScanOptions, Transaction, Version};
+
+/// What an ALTER does to the rows.
+pub enum RowChange<'a> {
+    /// Columns keep their values; added ones have `added_default`.
+    Keep,
+    /// Each row (in the order of the old columns) becomes the returned one (new columns); always a copy.
+    Map(&'a mut dyn FnMut(Vec<Value>) -> Result<Vec<Value>>),
+}
+
+/// Rows of one batch of a build: bounds the write set and the loss of work by a crash.
+const BATCH_ROWS: usize = 4096;
+/// Bytes of rows of one batch, where rows are long.
+const BATCH_BYTES: usize = 8 << 20;
+
+impl Catalog {
+    /// Replaces the definition of `old` by `new`, which may also have another name. Columns and indexes
+    /// that stay keep their ids; new columns take theirs from `next_column_id`, new indexes have id 0.
+    /// Returns the new table and the number of rows copied (0 if none had to be). Error 1412 if `old`
+    /// is not the current handle; 1062 if a new unique key has duplicates.
+    pub fn alter_table(&self, old: &Arc<Table>, mut new: TableDef, rows: RowChange<'_>, context: &DdlContext) -> Result<(Arc<Table>, u64)> {
+        let mut statement = Statement::new(self, context);
+        if !statement.lock(std::slice::from_ref(old), context)? {
+            return Err(Error::new(&errno::ER_TABLE_DEF_CHANGED, &[]));
+        }
+        (new.id, new.created_us) = (old.def.id, old.def.created_us);
+        order_indexes(&mut new);
+        check_column_ids(&mut new)?;
+        new.layouts = old.def.layouts.clone();
+        let instant = matches!(rows, RowChange::Keep) && instant_change(&old.def, &new)?;
+        let mut keep = keep_columns(&old.def, &new);
+        if instant {
+            add_layout(&mut new);
+        } else {
+            fresh_layout(&mut new);
+            new.indexes.iter_mut().for_each(|i| i.id = IndexId(0));
+        }
+        let built = self.start_build(&mut new)?;
+        let map: &mut dyn FnMut(Vec<Value>) -> Result<Vec<Value>> = match rows {
+            RowChange::Keep => &mut keep,
+            RowChange::Map(map) => map,
+        };
+        let result = self.build(old, &new, &built, instant, map, context).and_then(|copied| {
+            let table = install(statement, old, new, &built)?;
+            Ok((table, copied))
+        });
+        self.ddl.lock().building.retain(|id| !built.contains(id));
+        // Either the replaced indexes or the half-built ones are to be deleted.
+        self.reclaim.notify();
+        result
+    }
+
+    /// Gives ids to the new indexes and makes it durable that they are not a table's yet.
+    fn start_build(&self, new: &mut TableDef) -> Result<Vec<IndexId>> {
+        let mut built = Vec::new();
+        let mut ddl = self.ddl.lock();
+        let mut txn = self.transaction();
+        for index in new.indexes.iter_mut().filter(|i| i.id == IndexId(0)) {
+            index.id = ddl.ids.next_index()?;
+            built.push(index.id);
+            txn.meta_put(&keys::dropped(index.id), &[])?;
+        }
+        if !built.is_empty() {
+            txn.meta_put(keys::IDS, &ddl.ids.encode())?;
+            txn.commit_wait()?;
+            ddl.building.extend(&built);
+        }
+        Ok(built)
+    }
+
+    /// Fills the new indexes from the old rows.
+    fn build(
+        &self,
+        old: &Arc<Table>,
+        new: &TableDef,
+        built: &[IndexId],
+        instant: bool,
+        map: &mut dyn FnMut(Vec<Value>) -> Result<Vec<Value>>,
+        context: &DdlContext,
+    ) -> Result<u64> {
+        if built.is_empty() {
+            return Ok(0);
+        }
+        let target = Table::new(Arc::new(new.clone()))?;
+        let fill: Vec<usize> = (0..new.indexes.len()).filter(|n| built.contains(&new.indexes[*n].id)).collect();
+        let mut read = self.transaction();
+        read.begin_statement(Reads::Many);
+        let options = ScanOptions { fill_cache: false, version: Version::Snapshot, ..ScanOptions::default() };
+        let mut cursor = read.scan(old.codec.clustered().all(), Direction::Forward, options)?;
+        let mut write = Batch::new(self, context);
+        let mut copied = 0;
+        while let Some((key, value)) = cursor.next(&read)? {
+            let kept_id = if new.hidden_rowid { old.codec.clustered().row_id(Entry { key, value }) } else { Some(0) };
+            let row = map(old.codec.decode_row(key, value)?)?;
+            match target.load(&mut write.txn, &row, kept_id, &fill, &mut write.buffers)? {
+                Written::Done | Written::Skipped => {}
+                Written::Duplicate(duplicate) => return Err(target.duplicate_error(&duplicate, &row)),
+            }
+            write.wrote(value.len())?;
+            copied += 1;
+        }
+        write.txn.commit_wait()?;
+        Ok(if instant { 0 } else { copied })
+    }
+}
+
+/// The write side of a build.
+struct Batch<'c> {
+    txn: Transaction,
+    buffers: Buffers,
+    context: &'c DdlContext,
+    rows: usize,
+    bytes: usize,
+}
+
+impl<'c> Batch<'c> {
+    fn new(catalog: &Catalog, context: &'c DdlContext) -> Batch<'c> {
+        Batch { txn: catalog.transaction(), buffers: Buffers::default(), context, rows: 0, bytes: 0 }
+    }
+
+    /// Commits when the batch is large enough; fails if the statement was killed.
+    fn wrote(&mut self, bytes: usize) -> Result<()> {
+        self.rows += 1;
+        self.bytes += bytes;
+        if self.rows >= BATCH_ROWS || self.bytes >= BATCH_BYTES {
+            self.context.interrupt.check()?;
+            self.txn.commit_wait()?;
+            (self.rows, self.bytes) = (0, 0);
+        }
+        Ok(())
+    }
+}
+
+/// The row of the new columns from that of the old ones.
+fn keep_columns(old: &TableDef, new: &TableDef) -> impl FnMut(Vec<Value>) -> Result<Vec<Value>> + use<> {
+    let sources: Vec<_> = new.columns.iter().map(|c| (old.position_of(c.id), c.added_default.clone())).collect();
+    move |mut row| {
+        let take = |(position, default): &(Option<usize>, Value)| match position {
+            Some(p) => row.get_mut(*p).map(std::mem::take).ok_or_else(|| Error::internal("short row")),
+            None => Ok(default.clone()),
+        };
+        sources.iter().map(take).collect()
+    }
+}
+
+/// The commit that replaces the definition.
+fn install(statement: Statement<'_>, old: &Arc<Table>, new: TableDef, built: &[IndexId]) -> Result<Arc<Table>> {
+    let mut change = statement.change();
+    let renamed = (&new.database, &new.name) != (&old.def.database, &old.def.name);
+    if renamed {
+        change.check_database(&new.database)?;
+        if change.exists((&new.database, &new.name))? {
+            return Err(Error::new(&errno::ER_TABLE_EXISTS_ERROR, &[&new.name]));
+        }
+        change.remove(old)?;
+    } else {
+        change.retire(old);
+    }
+    for id in built {
+        change.txn.meta_delete(&keys::dropped(*id))?;
+    }
+    for index in &old.def.indexes {
+        if !new.indexes.iter().any(|i| i.id == index.id) {
+            change.drop_index(index.id)?;
+        }
+    }
+    let table = change.put(new, old.statistics())?;
+    change.commit()?;
+    Ok(table)
+}

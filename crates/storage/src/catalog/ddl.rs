@@ -1,0 +1,399 @@
+//! CREATE, DROP, RENAME and TRUNCATE.
+//!
+//! All follow one course: lock the tables (X, in the order of their ids, so that two statements
+//! cannot wait for each other), take `ddl`, check that the handles are still the current ones, write
+//! all records in the transaction that holds the locks, commit, change the cache, mark the old
+//! handles stale. The locks go when the transaction ends, after that.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use parking_lot::MutexGuard;
+use vaquita_types::charset::CollationId;
+use vaquita_types::schema::{ColumnId, DatabaseDef, IndexDef, IndexId, IndexKind, TableDef};
+use vaquita_types::{Error, Result, errno};
+
+use super::{Catalog, Database, Ddl, DdlContext, Ids, internal_transaction, keys, record};
+use crate::layout;
+use crate::lock::{LockMode, LockPolicy};
+use crate::statistics::TableStatistics;
+use crate::table::Table;
+use crate::txn::Transaction;
+
+/// Database and name of a table.
+pub type TableName<'a> = (&'a str, &'a str);
+
+/// A DDL statement between its first lock and its commit.
+pub(super) struct Statement<'c> {
+    pub catalog: &'c Catalog,
+    pub txn: Transaction,
+}
+
+/// A statement that holds `ddl` and writes records.
+pub(super) struct Change<'c> {
+    catalog: &'c Catalog,
+    pub txn: Transaction,
+    pub ddl: MutexGuard<'c, Ddl>,
+    /// What the cache shall hold after the commit: (database, table) and the new handle, if any.
+    tables: BTreeMap<(String, String), Option<Arc<Table>>>,
+    stale: Vec<Arc<Table>>,
+    dropped: bool,
+}
+
+impl<'c> Statement<'c> {
+    pub fn new(catalog: &'c Catalog, context: &DdlContext) -> Statement<'c> {
+        Statement { catalog, txn: internal_transaction(&catalog.engine, context.interrupt.clone()) }
+    }
+
+    /// Locks tables against all other use. False: one changed meanwhile, look it up again.
+    pub fn lock(&mut self, tables: &[Arc<Table>], context: &DdlContext) -> Result<bool> {
+        let mut ids: Vec<_> = tables.iter().map(|t| t.def.id).collect();
+        ids.sort();
+        ids.dedup();
+        for id in ids {
+            self.txn.lock_table(id, LockMode::X, LockPolicy::Wait(context.wait))?;
+        }
+        Ok(!tables.iter().any(|t| t.is_stale()))
+    }
+
+    pub fn change(self) -> Change<'c> {
+        let ddl = self.catalog.ddl.lock();
+        Change { catalog: self.catalog, txn: self.txn, ddl, tables: BTreeMap::new(), stale: Vec::new(), dropped: false }
+    }
+}
+
+impl Change<'_> {
+    fn ids(&mut self) -> &mut Ids {
+        &mut self.ddl.ids
+    }
+
+    /// True if a table of that name will exist.
+    pub fn exists(&self, (database, name): TableName<'_>) -> Result<bool> {
+        match self.tables.get(&(database.to_string(), name.to_string())) {
+            Some(table) => Ok(table.is_some()),
+            None => Ok(self.txn.meta_get(&keys::table(database, name))?.is_some()),
+        }
+    }
+
+    pub fn check_database(&self, name: &str) -> Result<()> {
+        match self.catalog.database(name) {
+            Some(_) => Ok(()),
+            None => Err(Error::new(&errno::ER_BAD_DB_ERROR, &[&name])),
+        }
+    }
+
+    /// Writes a definition under its name.
+    pub fn put(&mut self, mut def: TableDef, statistics: Option<Arc<TableStatistics>>) -> Result<Arc<Table>> {
+        def.schema_version = self.ids().next_schema_version();
+        let table = Arc::new(Table::with_statistics(Arc::new(def), statistics)?);
+        self.txn.meta_put(&keys::table(&table.def.database, &table.def.name), &record::encode_table(&table.def))?;
+        self.tables.insert((table.def.database.clone(), table.def.name.clone()), Some(table.clone()));
+        Ok(table)
+    }
+
+    /// Removes a definition; its data stays.
+    pub fn remove(&mut self, table: &Arc<Table>) -> Result<()> {
+        self.txn.meta_delete(&keys::table(&table.def.database, &table.def.name))?;
+        self.tables.insert((table.def.database.clone(), table.def.name.clone()), None);
+        self.retire(table);
+        Ok(())
+    }
+
+    /// The handle is replaced by this statement.
+    pub fn retire(&mut self, table: &Arc<Table>) {
+        self.stale.push(table.clone());
+    }
+
+    /// Puts an index on the drop list.
+    pub fn drop_index(&mut self, id: IndexId) -> Result<()> {
+        self.dropped = true;
+        self.txn.meta_put(&keys::dropped(id), &[])
+    }
+
+    /// Removes a table and all that belongs to it.
+    pub fn drop_table(&mut self, table: &Arc<Table>) -> Result<()> {
+        self.remove(table)?;
+        self.txn.meta_delete(&keys::statistics(table.def.id))?;
+        table.def.indexes.iter().try_for_each(|index| self.drop_index(index.id))
+    }
+
+    /// Makes everything durable, then visible.
+    pub fn commit(&mut self) -> Result<()> {
+        self.commit_with(|_| {})
+    }
+
+    /// As `commit`; `databases` changes the cached list of databases.
+    fn commit_with(&mut self, databases: impl FnOnce(&mut BTreeMap<String, Database>)) -> Result<()> {
+        self.txn.meta_put(keys::IDS, &self.ddl.ids.encode())?;
+        // The locks must outlive the change of the cache, and go with the commit: nobody can find
+        // the old handles once they are stale, and a stale handle is looked up again under `ddl`.
+        for table in &self.stale {
+            table.set_stale(true);
+        }
+        if let Err(e) = self.txn.commit_wait() {
+            for table in &self.stale {
+                table.set_stale(false);
+            }
+            return Err(e);
+        }
+        let mut cache = self.catalog.cache.write();
+        databases(&mut cache);
+        for ((database, name), table) in std::mem::take(&mut self.tables) {
+            let Some(database) = cache.get_mut(&database) else { continue };
+            match table {
+                Some(table) => database.tables.insert(name, table),
+                None => database.tables.remove(&name),
+            };
+        }
+        drop(cache);
+        self.catalog.version.fetch_add(1, Ordering::AcqRel);
+        if self.dropped {
+            self.catalog.reclaim.notify();
+        }
+        Ok(())
+    }
+}
+
+/// The name under which MySQL lists the clustered index of a table without PRIMARY KEY.
+const HIDDEN_INDEX: &str = "GEN_CLUST_INDEX";
+
+/// Puts the clustered index first: the PRIMARY KEY, or the hidden one, which is made if missing.
+pub(super) fn order_indexes(def: &mut TableDef) {
+    let is_hidden = |i: &IndexDef| i.kind == IndexKind::Primary && i.parts.is_empty();
+    let hidden = def.indexes.iter().position(is_hidden).map(|at| def.indexes.remove(at));
+    if let Some(primary) = def.indexes.iter().position(|i| i.kind == IndexKind::Primary) {
+        def.indexes[..=primary].rotate_right(1);
+        def.hidden_rowid = false;
+    } else {
+        let new = || IndexDef {
+            id: IndexId(0),
+            name: HIDDEN_INDEX.to_string(),
+            kind: IndexKind::Primary,
+            parts: Vec::new(),
+            comment: String::new(),
+            invisible: false,
+            using: None,
+        };
+        def.indexes.insert(0, hidden.unwrap_or_else(new));
+        def.hidden_rowid = true;
+    }
+}
+
+/// Column ids are the caller's, because indexes refer to them; they must be unique and not 0.
+pub(super) fn check_column_ids(def: &mut TableDef) -> Result<()> {
+    let mut ids: Vec<ColumnId> = def.columns.iter().map(|c| c.id).collect();
+    ids.sort();
+    if ids.is_empty() || ids.first() == Some(&ColumnId(0)) || ids.windows(2).any(|w| w[0] == w[1]) {
+        return Err(Error::internal(format_args!("column ids of table {}.{} are not unique", def.database, def.name)));
+    }
+    let last = ids.last().map_or(0, |id| id.0);
+    def.next_column_id = def.next_column_id.max(ColumnId(last.saturating_add(1)));
+    Ok(())
+}
+
+fn now_us() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_micros() as u64)
+}
+
+fn table_exists((_, name): TableName<'_>) -> Error {
+    Error::new(&errno::ER_TABLE_EXISTS_ERROR, &[&name])
+}
+
+fn no_such_table((database, name): TableName<'_>) -> Error {
+    Error::new(&errno::ER_NO_SUCH_TABLE, &[&database, &name])
+}
+
+/// Error 1146 for the first of the tables that are missing.
+fn first_missing(missing: &[TableName<'_>]) -> Error {
+    no_such_table(missing.first().copied().unwrap_or_default())
+}
+
+impl Catalog {
+    /// Error 1007 if it exists.
+    pub fn create_database(&self, name: &str, collation: CollationId, context: &DdlContext) -> Result<()> {
+        let mut change = Statement::new(self, context).change();
+        if self.database(name).is_some() {
+            return Err(Error::new(&errno::ER_DB_CREATE_EXISTS, &[&name]));
+        }
+        let def = DatabaseDef { id: change.ids().next_database()?, name: name.to_string(), collation };
+        change.txn.meta_put(&keys::database(name), &record::encode_database(&def))?;
+        change.commit_with(|databases| {
+            databases.insert(def.name.clone(), Database { def: Arc::new(def), tables: Default::default() });
+        })
+    }
+
+    /// Changes the default collation. Error 1049 if there is no such database.
+    pub fn alter_database(&self, name: &str, collation: CollationId, context: &DdlContext) -> Result<()> {
+        let mut change = Statement::new(self, context).change();
+        let old = self.database(name).ok_or_else(|| Error::new(&errno::ER_BAD_DB_ERROR, &[&name]))?;
+        let def = Arc::new(DatabaseDef { collation, ..(*old).clone() });
+        change.txn.meta_put(&keys::database(name), &record::encode_database(&def))?;
+        change.commit_with(|databases| {
+            if let Some(database) = databases.get_mut(name) {
+                database.def = def;
+            }
+        })
+    }
+
+    /// Drops the database and its tables; returns how many tables there were. Error 1008 if there is none.
+    pub fn drop_database(&self, name: &str, context: &DdlContext) -> Result<usize> {
+        loop {
+            if self.database(name).is_none() {
+                return Err(Error::new(&errno::ER_DB_DROP_EXISTS, &[&name]));
+            }
+            let names = self.tables(name)?;
+            let mut tables = Vec::with_capacity(names.len());
+            for table in &names {
+                tables.extend(self.table(name, table)?);
+            }
+            let mut statement = Statement::new(self, context);
+            if !statement.lock(&tables, context)? {
+                continue;
+            }
+            let mut change = statement.change();
+            // A table may have come while we waited for the others.
+            if self.tables(name)? != names || tables.iter().any(|t| t.is_stale()) {
+                continue;
+            }
+            for table in &tables {
+                change.drop_table(table)?;
+            }
+            change.txn.meta_delete(&keys::database(name))?;
+            change.commit_with(|databases| {
+                databases.remove(name);
+            })?;
+            return Ok(tables.len());
+        }
+    }
+
+    /// Stores a new table. Given here: the ids of the table and its indexes, `schema_version`, `layouts`,
+    /// `created_us`. Column ids are the caller's (1, 2 …). Without a PRIMARY KEY among its indexes, a
+    /// clustered index of hidden row ids is put first. Errors 1049 and 1050.
+    pub fn create_table(&self, mut def: TableDef, context: &DdlContext) -> Result<Arc<Table>> {
+        order_indexes(&mut def);
+        check_column_ids(&mut def)?;
+        layout::fresh_layout(&mut def);
+        let mut change = Statement::new(self, context).change();
+        change.check_database(&def.database)?;
+        let name = (def.database.as_str(), def.name.as_str());
+        if change.exists(name)? {
+            return Err(table_exists(name));
+        }
+        def.id = change.ids().next_table()?;
+        def.created_us = now_us();
+        for index in &mut def.indexes {
+            index.id = change.ids().next_index()?;
+        }
+        let table = change.put(def, None)?;
+        change.commit()?;
+        Ok(table)
+    }
+
+    /// Drops all of them or none. Missing tables are error 1051, which lists them.
+    pub fn drop_tables(&self, names: &[TableName<'_>], context: &DdlContext) -> Result<()> {
+        let (mut change, tables) = self.lock_tables(names, context, |missing| {
+            let list: Vec<String> = missing.iter().map(|(database, name)| format!("{database}.{name}")).collect();
+            Error::new(&errno::ER_BAD_TABLE_ERROR, &[&list.join(",")])
+        })?;
+        tables.iter().try_for_each(|table| change.drop_table(table))?;
+        change.commit()
+    }
+
+    /// `RENAME TABLE a TO b, c TO d`: left to right, all or none. Errors 1146, 1049, 1050.
+    pub fn rename_tables(&self, renames: &[(TableName<'_>, TableName<'_>)], context: &DdlContext) -> Result<()> {
+        // Names that appear only because of an earlier rename of the statement have no table yet.
+        let mut made: Vec<TableName<'_>> = Vec::new();
+        let mut first = Vec::new();
+        for (from, to) in renames {
+            if !made.contains(from) {
+                first.push(*from);
+            }
+            made.push(*to);
+        }
+        let (mut change, tables) = self.lock_tables(&first, context, first_missing)?;
+        let mut defs: BTreeMap<TableName<'_>, (TableDef, &Arc<Table>)> = BTreeMap::new();
+        for (name, table) in first.iter().zip(&tables) {
+            defs.insert(*name, ((*table.def).clone(), table));
+            change.remove(table)?;
+            // Until it is renamed it is still there.
+            change.tables.insert((name.0.to_string(), name.1.to_string()), Some(table.clone()));
+        }
+        for (from, to) in renames {
+            let (mut def, old) = defs.remove(from).ok_or_else(|| no_such_table(*from))?;
+            change.tables.insert((from.0.to_string(), from.1.to_string()), None);
+            change.check_database(to.0)?;
+            if change.exists(*to)? {
+                return Err(table_exists(*to));
+            }
+            (def.database, def.name) = (to.0.to_string(), to.1.to_string());
+            change.tables.insert((to.0.to_string(), to.1.to_string()), Some(old.clone()));
+            defs.insert(*to, (def, old));
+        }
+        for (def, old) in defs.into_values() {
+            change.put(def, old.statistics())?;
+        }
+        change.commit()
+    }
+
+    /// Empties the table: new table and index ids, AUTO_INCREMENT from 1. Error 1146.
+    pub fn truncate_table(&self, name: TableName<'_>, context: &DdlContext) -> Result<Arc<Table>> {
+        let (mut change, tables) = self.lock_tables(&[name], context, first_missing)?;
+        let old = tables.first().ok_or_else(|| no_such_table(name))?;
+        change.drop_table(old)?;
+        let mut def = (*old.def).clone();
+        layout::fresh_layout(&mut def);
+        def.id = change.ids().next_table()?;
+        for index in &mut def.indexes {
+            index.id = change.ids().next_index()?;
+        }
+        let table = change.put(def, None)?;
+        change.commit()?;
+        Ok(table)
+    }
+
+    /// ANALYZE: reads the indexes and keeps what it found with the table.
+    pub fn analyze_table(&self, table: &Arc<Table>, context: &DdlContext) -> Result<Arc<TableStatistics>> {
+        let mut read = internal_transaction(&self.engine, context.interrupt.clone());
+        read.lock_table(table.def.id, LockMode::IS, LockPolicy::Wait(context.wait))?;
+        if table.is_stale() {
+            return Err(Error::new(&errno::ER_TABLE_DEF_CHANGED, &[]));
+        }
+        let statistics = Arc::new(TableStatistics::collect(table, &read, &context.interrupt)?);
+        let mut change = Statement::new(self, context).change();
+        change.txn.meta_put(&keys::statistics(table.def.id), &statistics.encode())?;
+        change.txn.commit_wait()?;
+        table.set_statistics(statistics.clone());
+        // Plans made without them may be worse now.
+        self.version.fetch_add(1, Ordering::AcqRel);
+        Ok(statistics)
+    }
+
+    /// Finds and locks tables, in the order of `names`, ready to be changed.
+    pub(super) fn lock_tables<'c>(
+        &'c self,
+        names: &[TableName<'_>],
+        context: &DdlContext,
+        missing: impl Fn(&[TableName<'_>]) -> Error,
+    ) -> Result<(Change<'c>, Vec<Arc<Table>>)> {
+        loop {
+            let mut tables = Vec::with_capacity(names.len());
+            let mut unknown = Vec::new();
+            for name in names {
+                match self.table(name.0, name.1)? {
+                    Some(table) => tables.push(table),
+                    None => unknown.push(*name),
+                }
+            }
+            if !unknown.is_empty() {
+                return Err(missing(&unknown));
+            }
+            let mut statement = Statement::new(self, context);
+            if statement.lock(&tables, context)? {
+                return Ok((statement.change(), tables));
+            }
+            drop(self.ddl.lock());
+        }
+    }
+}

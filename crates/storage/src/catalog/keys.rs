@@ -1,0 +1,62 @@
+//! Keys of the `catalog` column family. The first byte says what a record is:
+//!
+//! | first | rest                               | record                                           |
+//! |-------|------------------------------------|--------------------------------------------------|
+//! | 00    |                                    | belongs to `counters`                            |
+//! | 01    | database name                      | `DatabaseDef`                                    |
+//! | 02    | database name, 00, table name      | `TableDef`                                       |
+//! | 03    |                                    | the next ids: database, table, index, schema version |
+//! | 04    | index id (u32, big-endian)         | empty: the index is dropped or being built       |
+//! | 05    | table id (u32, big-endian)         | what ANALYZE found                               |
+//! | 06    | a key of another crate             | its value (accounts, persisted variables …)      |
+//!
+//! Names cannot contain a zero byte.
+
+use vaquita_types::schema::{IndexId, TableId};
+
+use crate::key::successor;
+use crate::txn::KeyRange;
+
+pub(super) const DATABASES: u8 = 1;
+pub(super) const TABLES: u8 = 2;
+pub(super) const IDS: &[u8] = &[3];
+pub(super) const DROPPED: u8 = 4;
+const STATISTICS: u8 = 5;
+pub(super) const META: u8 = 6;
+
+pub(super) fn database(name: &str) -> Vec<u8> {
+    [&[DATABASES], name.as_bytes()].concat()
+}
+
+pub(super) fn table(database: &str, name: &str) -> Vec<u8> {
+    [&[TABLES], database.as_bytes(), &[0], name.as_bytes()].concat()
+}
+
+/// The part of a table's key before its name.
+pub(super) fn tables_of(database: &str) -> Vec<u8> {
+    table(database, "")
+}
+
+pub(super) fn dropped(id: IndexId) -> Vec<u8> {
+    [&[DROPPED], &id.0.to_be_bytes()[..]].concat()
+}
+
+pub(super) fn dropped_id(key: &[u8]) -> Option<IndexId> {
+    let bytes = key.strip_prefix(&[DROPPED])?;
+    Some(IndexId(u32::from_be_bytes(bytes.try_into().ok()?)))
+}
+
+pub(super) fn statistics(id: TableId) -> Vec<u8> {
+    [&[STATISTICS], &id.0.to_be_bytes()[..]].concat()
+}
+
+pub(super) fn meta(key: &[u8]) -> Vec<u8> {
+    [&[META], key].concat()
+}
+
+/// All keys that start with `prefix`.
+pub(super) fn starting_with(prefix: &[u8]) -> KeyRange {
+    let mut upper = prefix.to_vec();
+    successor(&mut upper);
+    KeyRange { lower: prefix.to_vec(), upper }
+}
