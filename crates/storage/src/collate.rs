@@ -1,34 +1,41 @@
-//! What keys ask of collations: a sort key, and how many bytes a prefix of characters takes.
+//! What keys ask of collations.
 
 use std::borrow::Cow;
 
-use vaquita_types::charset::CollationId;
+use vaquita_types::charset::{Charset, CollationId, charset, collation};
 use vaquita_types::{Error, Result};
 
-/// The collation orders strings by their bytes, trailing spaces included.
-pub(crate) fn is_raw(collation: CollationId) -> bool {
-    matches!(collation, CollationId::BINARY | CollationId::UTF8MB4_0900_BIN)
+/// Strings compare by their bytes, trailing spaces included.
+pub(crate) fn is_raw(id: CollationId) -> bool {
+    collation(id).sort_key_is_bytes()
 }
 
-/// The collation orders strings by their bytes, as if they were followed by endless spaces.
-pub(crate) fn is_raw_pad_space(collation: CollationId) -> bool {
-    matches!(
-        collation,
-        CollationId::UTF8MB4_BIN | CollationId::UTF8MB3_BIN | CollationId::LATIN1_BIN | CollationId::ASCII_BIN
-    )
+/// Strings compare by their bytes, as if they were followed by endless spaces.
+pub(crate) fn is_raw_pad_space(id: CollationId) -> bool {
+    let collation = collation(id);
+    collation.is_bin() && collation.pad_space && collation.charset.is_ascii_compatible()
 }
 
 /// Appends the sort key.
-pub(crate) fn sort_key(_collation: CollationId, _bytes: &[u8], _out: &mut Vec<u8>) -> Result<()> {
-    Err(Error::unsupported("an index on this collation"))
+#[inline]
+pub(crate) fn sort_key(id: CollationId, bytes: &[u8], out: &mut Vec<u8>) -> Result<()> {
+    let collation = collation(id);
+    if !collation.is_supported() {
+        return Err(Error::unsupported(format_args!("an index with collation {}", collation.name)));
+    }
+    collation.sort_key(bytes, out);
+    Ok(())
 }
 
 /// The first `chars` characters.
-pub(crate) fn char_prefix(_collation: CollationId, bytes: &[u8], chars: usize) -> &[u8] {
-    bytes.get(..chars).unwrap_or(bytes)
+pub(crate) fn char_prefix(id: CollationId, bytes: &[u8], chars: usize) -> &[u8] {
+    charset(id).prefix(bytes, chars)
 }
 
 /// A string for a message.
-pub(crate) fn to_utf8(_collation: CollationId, bytes: &[u8]) -> Cow<'_, [u8]> {
-    Cow::Borrowed(bytes)
+pub(crate) fn to_utf8(id: CollationId, bytes: &[u8]) -> Cow<'_, [u8]> {
+    match Charset::by_name("utf8mb4") {
+        Some(utf8) => charset(id).convert(utf8, bytes).bytes,
+        None => Cow::Borrowed(bytes),
+    }
 }

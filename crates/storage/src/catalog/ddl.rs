@@ -78,7 +78,7 @@ impl Change<'_> {
     }
 
     pub fn check_database(&self, name: &str) -> Result<()> {
-        match self.catalog.database(name) {
+        match self.catalog.cached_database(name) {
             Some(_) => Ok(()),
             None => Err(Error::new(&errno::ER_BAD_DB_ERROR, &[&name])),
         }
@@ -214,7 +214,7 @@ impl Catalog {
     /// Error 1007 if it exists.
     pub fn create_database(&self, name: &str, collation: CollationId, context: &DdlContext) -> Result<()> {
         let mut change = Statement::new(self, context).change();
-        if self.database(name).is_some() {
+        if self.cached_database(name).is_some() {
             return Err(Error::new(&errno::ER_DB_CREATE_EXISTS, &[&name]));
         }
         let def = DatabaseDef { id: change.ids().next_database()?, name: name.to_string(), collation };
@@ -227,7 +227,7 @@ impl Catalog {
     /// Changes the default collation. Error 1049 if there is no such database.
     pub fn alter_database(&self, name: &str, collation: CollationId, context: &DdlContext) -> Result<()> {
         let mut change = Statement::new(self, context).change();
-        let old = self.database(name).ok_or_else(|| Error::new(&errno::ER_BAD_DB_ERROR, &[&name]))?;
+        let old = self.cached_database(name).ok_or_else(|| Error::new(&errno::ER_BAD_DB_ERROR, &[&name]))?;
         let def = Arc::new(DatabaseDef { collation, ..(*old).clone() });
         change.txn.meta_put(&keys::database(name), &record::encode_database(&def))?;
         change.commit_with(|databases| {
@@ -240,7 +240,7 @@ impl Catalog {
     /// Drops the database and its tables; returns how many tables there were. Error 1008 if there is none.
     pub fn drop_database(&self, name: &str, context: &DdlContext) -> Result<usize> {
         loop {
-            if self.database(name).is_none() {
+            if self.cached_database(name).is_none() {
                 return Err(Error::new(&errno::ER_DB_DROP_EXISTS, &[&name]));
             }
             let names = self.tables(name)?;

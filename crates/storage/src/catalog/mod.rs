@@ -167,13 +167,17 @@ impl Catalog {
         self.version.load(Ordering::Acquire)
     }
 
-    pub fn database(&self, name: &str) -> Option<Arc<DatabaseDef>> {
+    pub fn database(&self, name: &str) -> Result<Option<Arc<DatabaseDef>>> {
+        Ok(self.cached_database(name))
+    }
+
+    fn cached_database(&self, name: &str) -> Option<Arc<DatabaseDef>> {
         self.cache.read().get(name).map(|d| d.def.clone())
     }
 
     /// By name.
-    pub fn databases(&self) -> Vec<Arc<DatabaseDef>> {
-        self.cache.read().values().map(|d| d.def.clone()).collect()
+    pub fn databases(&self) -> Result<Vec<Arc<DatabaseDef>>> {
+        Ok(self.cache.read().values().map(|d| d.def.clone()).collect())
     }
 
     /// The table as of now, not locked. `None` also if the database does not exist.

@@ -69,14 +69,18 @@ pub(super) fn terminated(bytes: &[u8], mark: u8, end: u8) -> Option<usize> {
 /// Writes a string so that the end compares as endless spaces do.
 pub(super) fn pad_space(bytes: &[u8], out: &mut Vec<u8>) {
     let len = bytes.iter().rposition(|b| *b != SPACE).map_or(0, |i| i + 1);
-    let bytes = &bytes[..len];
-    for (i, b) in bytes.iter().enumerate() {
-        out.push(*b);
-        if *b == SPACE {
-            let after = bytes[i..].iter().find(|b| **b != SPACE).copied().unwrap_or(SPACE);
-            out.push(if after < SPACE { SPACES_THEN_LESS } else { SPACES_THEN_MORE });
+    let mut rest = &bytes[..len];
+    while let Some(at) = rest.iter().position(|b| *b == SPACE) {
+        out.extend_from_slice(&rest[..at]);
+        let run = rest[at..].iter().take_while(|b| **b == SPACE).count();
+        rest = &rest[at + run..];
+        let after = rest.first().copied().unwrap_or(SPACE);
+        let mark = if after < SPACE { SPACES_THEN_LESS } else { SPACES_THEN_MORE };
+        for _ in 0..run {
+            out.extend_from_slice(&[SPACE, mark]);
         }
     }
+    out.extend_from_slice(rest);
     out.extend_from_slice(&[SPACE, SPACES_THEN_END]);
 }
 
