@@ -6,7 +6,7 @@
 //! A result set is: `put_result_set_header`, the definitions, `put_eof` unless DEPRECATE_EOF, the rows, and
 //! `put_result_set_end`. MySQL before protocol 4.1 is not spoken.
 
-use crate::caps::{NOT_FIXED_DECIMALS, client, mysql_type, session_track, status};
+use crate::caps::{NOT_FIXED_DECIMALS, charset_id, client, mysql_type, session_track, status};
 use crate::codec::{
     Bytes, Decoded, NULL_BYTE, put_lenenc_bytes, put_lenenc_int, put_u16, put_u32,
 };
@@ -193,11 +193,12 @@ pub fn put_prepare_ok(
     }
 }
 
-/// The definition that MySQL sends for a `?` of which it knows no more; `charset` is the connection's collation.
-pub fn parameter_definition(charset: u16) -> ColumnDefinition<'static> {
+/// The definition that MySQL sends for a `?` of which it knows no more. It announces the connection's collation:
+/// a caller whose connection has another one than utf8mb4's default sets `charset`.
+pub fn parameter_definition() -> ColumnDefinition<'static> {
     ColumnDefinition {
         name: b"?",
-        charset,
+        charset: charset_id::UTF8MB4_0900_AI_CI,
         length: 65_532,
         column_type: mysql_type::VAR_STRING,
         decimals: NOT_FIXED_DECIMALS,

@@ -328,7 +328,7 @@ where
 fn put_binary_datetime(out: &mut Vec<u8>, value: DateTime) {
     let len = if value.micros() != 0 {
         11
-    } else if value.to_number() % 1_000_000 != 0 {
+    } else if !value.to_number().is_multiple_of(1_000_000) {
         7
     } else if !value.is_zero() {
         4

@@ -3,7 +3,7 @@
 use super::{hex, lines};
 use crate::caps::charset_id;
 use crate::result::{
-    OkPacket, Response, decode_ok, decode_response, parameter_definition, put_column_definition,
+    ColumnDefinition, OkPacket, Response, decode_ok, decode_response, parameter_definition, put_column_definition,
     put_eof, put_err, put_ok, put_prepare_ok, put_result_set_end, put_result_set_header,
     put_session_schema, put_session_state_change, put_session_transaction_characteristics,
     put_session_transaction_state, put_session_variable,
@@ -21,7 +21,10 @@ fn packets_are_byte_exact() {
         match name {
             "end_eof" => put_eof(&mut out, u16::from_le_bytes([payload[3], payload[4]]), 0),
             "parameter" => {
-                let definition = parameter_definition(charset_id::UTF8MB4_GENERAL_CI);
+                let definition = ColumnDefinition {
+                    charset: charset_id::UTF8MB4_GENERAL_CI,
+                    ..parameter_definition()
+                };
                 put_column_definition(&mut out, &definition);
             }
             "prepare" if statement.starts_with("select") => {
