@@ -1,6 +1,37 @@
 //! The commit pipeline: prepare → certify → log → apply → publish, in groups.
+//!
+//! 1. *prepare*: a transaction turns its write set into batch records on its own thread.
+//! 2. *certify*: first committer wins was settled when rows were locked (`txn`); the place for a
+//!    cluster's certification.
+//! 3. *log* and *apply*: a leader joins the queued requests and their counters into one RocksDB
+//!    batch and writes it with one sync.
+//! 4. *publish*: the leader notes the sequence number of each key (`Recent`), releases the
+//!    group's locks and completes its waiters.
+//!
+//! Leading: whoever finds nobody leading leads inline, so that one client commits without a
+//! thread switch. If requests were queued meanwhile, the leader hands over to the committer
+//! thread, which leads until the queue is empty; nobody's client waits for strangers' commits.
+//!
+//! Invariants:
+//! * COMMIT-1: at most one leader (`Queue::led`), so batches reach the log one by one.
+//! * COMMIT-2: a waiter is completed, and locks are released, only after the sync.
+//! * COMMIT-3: `Recent` is updated before locks are released: who gets a lock next sees it.
+//! * COMMIT-4: the first failed write ends the process. What was not acknowledged may or may not
+//!   be in the log; retrying a sync would lie.
 
-use vaquita_types::Result;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::thread::JoinHandle;
+
+use parking_lot::{Condvar, Mutex};
+use vaquita_types::errno::ER_SERVER_SHUTDOWN;
+use vaquita_types::schema::TableId;
+use vaquita_types::{Error, Result};
+
+use crate::counters::{CounterChange, Counters};
+use crate::engine::{ActiveTransactions, EngineHooks, FlushMode, LogLevel};
+use crate::lock::{HeldLocks, LockManager, Owner};
+use crate::rocks::{CATALOG_FAMILY_ID, Db, Family};
 
 /// Called once, on the thread that completed the group.
 pub type CommitWaiter = Box<dyn FnOnce(Result<()>) + Send>;
@@ -11,4 +42,343 @@ pub enum CommitStart {
     Done(Result<()>),
     /// The waiter will be called; the thread is free.
     Parked,
+}
+
+/// Bytes of requests that one group takes; more wait for the next sync.
+const GROUP_BYTES_MAX: usize = 8 << 20;
+/// Slots of `Recent`: 2 MiB. Two keys that share a slot cost a comparison of values.
+const RECENT_SLOTS: usize = 1 << 18;
+
+/// Writes in the form of a RocksDB batch:
+///
+/// | OFFSET | SIZE | DESCRIPTION                                          |
+/// |--------|------|------------------------------------------------------|
+/// | 0      | 8    | sequence number, filled in by RocksDB                |
+/// | 8      | 4    | number of records, u32 LE                            |
+/// | 12     |      | records: tag, \[family id\], key, \[value\]          |
+///
+/// Tags: 0 delete, 1 put in the default family; 4 and 5 the same with a family id. Ids and
+/// lengths are varint32. (RocksDB, db/write_batch.cc.)
+pub struct Records {
+    bytes: Vec<u8>,
+    count: u32,
+}
+
+const HEADER_BYTES: usize = 12;
+const TAG_DELETE: u8 = 0;
+const TAG_PUT: u8 = 1;
+const TAG_FAMILY_DELETE: u8 = 4;
+const TAG_FAMILY_PUT: u8 = 5;
+
+impl Records {
+    pub fn with_capacity(bytes: usize) -> Records {
+        let mut buffer = Vec::with_capacity(HEADER_BYTES + bytes);
+        buffer.resize(HEADER_BYTES, 0);
+        Records { bytes: buffer, count: 0 }
+    }
+
+    pub fn put(&mut self, family: Family, key: &[u8], value: &[u8]) {
+        self.tag(family, TAG_PUT, TAG_FAMILY_PUT);
+        self.slice(key);
+        self.slice(value);
+    }
+
+    pub fn delete(&mut self, family: Family, key: &[u8]) {
+        self.tag(family, TAG_DELETE, TAG_FAMILY_DELETE);
+        self.slice(key);
+    }
+
+    fn tag(&mut self, family: Family, default: u8, other: u8) {
+        self.count += 1;
+        match family {
+            Family::Data => self.bytes.push(default),
+            Family::Catalog => {
+                self.bytes.push(other);
+                self.varint(CATALOG_FAMILY_ID);
+            }
+        }
+    }
+
+    fn slice(&mut self, bytes: &[u8]) {
+        // Keys and values are bounded far below 4 GiB by max_allowed_packet.
+        self.varint(bytes.len() as u32);
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    fn varint(&mut self, mut n: u32) {
+        while n >= 0x80 {
+            self.bytes.push(n as u8 | 0x80);
+            n >>= 7;
+        }
+        self.bytes.push(n as u8);
+    }
+
+    pub fn append(&mut self, other: &Records) {
+        self.bytes.extend_from_slice(&other.bytes[HEADER_BYTES..]);
+        self.count += other.count;
+    }
+
+    pub fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// The batch, with its count in place.
+    fn as_batch(&mut self) -> &[u8] {
+        self.bytes[8..HEADER_BYTES].copy_from_slice(&self.count.to_le_bytes());
+        &self.bytes
+    }
+}
+
+/// The sequence number of the last commit of each key, by hash: what first committer wins is
+/// decided by. A slot may be newer than a key that shares it with others, never older.
+pub struct Recent {
+    slots: Box<[AtomicU64]>,
+}
+
+impl Recent {
+    fn new() -> Recent {
+        Recent { slots: (0..RECENT_SLOTS).map(|_| AtomicU64::new(0)).collect() }
+    }
+
+    /// False: certainly not committed after `sequence`.
+    pub fn may_be_after(&self, key: &[u8], sequence: u64) -> bool {
+        self.slot(crate::lock::hash(key)).load(Ordering::Acquire) > sequence
+    }
+
+    fn slot(&self, hash: u64) -> &AtomicU64 {
+        &self.slots[(hash >> 24) as usize & (RECENT_SLOTS - 1)]
+    }
+}
+
+/// What a transaction leaves with the pipeline.
+pub struct CommitRequest {
+    pub records: Records,
+    /// Hashes of the data keys written.
+    pub touched: Vec<u64>,
+    pub counters: Vec<(TableId, CounterChange)>,
+    pub owner: Option<Arc<Owner>>,
+    pub held: HeldLocks,
+}
+
+struct Queued {
+    request: CommitRequest,
+    waiter: CommitWaiter,
+}
+
+#[derive(Default)]
+struct Queue {
+    requests: Vec<Queued>,
+    /// Somebody leads: a committing thread, or the committer.
+    led: bool,
+    /// The leader left the rest to the committer.
+    handed_over: bool,
+    shut_down: bool,
+}
+
+pub struct Pipeline {
+    db: Arc<Db>,
+    locks: Arc<LockManager>,
+    counters: Arc<Counters>,
+    active: Arc<ActiveTransactions>,
+    hooks: Arc<dyn EngineHooks>,
+    recent: Recent,
+    flush_mode: AtomicU8,
+    queue: Mutex<Queue>,
+    committer_wake: Condvar,
+    /// A leader gave up leading.
+    idle: Condvar,
+    groups: AtomicU64,
+    commits: AtomicU64,
+}
+
+impl Pipeline {
+    pub fn new(
+        db: Arc<Db>,
+        locks: Arc<LockManager>,
+        counters: Arc<Counters>,
+        active: Arc<ActiveTransactions>,
+        hooks: Arc<dyn EngineHooks>,
+        flush_mode: FlushMode,
+    ) -> Pipeline {
+        Pipeline {
+            db,
+            locks,
+            counters,
+            active,
+            hooks,
+            recent: Recent::new(),
+            flush_mode: AtomicU8::new(flush_mode as u8),
+            queue: Mutex::default(),
+            committer_wake: Condvar::new(),
+            idle: Condvar::new(),
+            groups: AtomicU64::new(0),
+            commits: AtomicU64::new(0),
+        }
+    }
+
+    pub fn start_committer(self: &Arc<Pipeline>) -> std::io::Result<JoinHandle<()>> {
+        let pipeline = Arc::clone(self);
+        std::thread::Builder::new().name("committer".into()).spawn(move || pipeline.run_committer())
+    }
+
+    pub fn recent(&self) -> &Recent {
+        &self.recent
+    }
+
+    pub fn flush_mode(&self) -> FlushMode {
+        match self.flush_mode.load(Ordering::Relaxed) {
+            0 => FlushMode::EachSecond,
+            2 => FlushMode::WriteEachCommit,
+            _ => FlushMode::SyncEachCommit,
+        }
+    }
+
+    pub fn set_flush_mode(&self, mode: FlushMode) {
+        self.flush_mode.store(mode as u8, Ordering::Relaxed);
+    }
+
+    /// Groups and commits so far.
+    pub fn counts(&self) -> (u64, u64) {
+        (self.groups.load(Ordering::Relaxed), self.commits.load(Ordering::Relaxed))
+    }
+
+    /// Commits inline, or queues the request for the leader.
+    pub fn submit(&self, request: CommitRequest, waiter: impl FnOnce() -> CommitWaiter) -> CommitStart {
+        let mut queue = self.queue.lock();
+        if queue.shut_down {
+            drop(queue);
+            self.finish(request);
+            return CommitStart::Done(Err(Error::new(&ER_SERVER_SHUTDOWN, &[])));
+        }
+        if queue.led {
+            queue.requests.push(Queued { request, waiter: waiter() });
+            return CommitStart::Parked;
+        }
+        queue.led = true;
+        drop(queue);
+        let mut request = Some(request);
+        let mut commit = || {
+            if let Some(request) = request.take() {
+                self.commit_one(request);
+            }
+        };
+        if self.flush_mode() == FlushMode::SyncEachCommit {
+            self.hooks.blocking(&mut commit);
+        } else {
+            commit();
+        }
+        let mut queue = self.queue.lock();
+        if queue.requests.is_empty() {
+            queue.led = false;
+            self.idle.notify_all();
+        } else {
+            queue.handed_over = true;
+            self.committer_wake.notify_one();
+        }
+        CommitStart::Done(Ok(()))
+    }
+
+    fn commit_one(&self, mut request: CommitRequest) {
+        let mut records = std::mem::replace(&mut request.records, Records { bytes: Vec::new(), count: 0 });
+        self.log_and_apply(&mut records, request.counters.iter());
+        let sequence = self.db.latest_sequence();
+        self.note(&request, sequence);
+        self.finish(request);
+        self.count(1);
+    }
+
+    fn commit_group(&self, group: Vec<Queued>) {
+        let bytes = group.iter().map(|q| q.request.records.len()).sum();
+        let mut records = Records::with_capacity(bytes);
+        group.iter().for_each(|q| records.append(&q.request.records));
+        self.log_and_apply(&mut records, group.iter().flat_map(|q| q.request.counters.iter()));
+        let sequence = self.db.latest_sequence();
+        group.iter().for_each(|q| self.note(&q.request, sequence));
+        self.count(group.len() as u64);
+        for queued in group {
+            self.finish(queued.request);
+            (queued.waiter)(Ok(()));
+        }
+    }
+
+    fn log_and_apply<'a>(&self, records: &mut Records, counters: impl Iterator<Item = &'a (TableId, CounterChange)>) {
+        if let Err(e) = self.counters.log(counters, records) {
+            self.die(&format!("cannot read a counter: {}", e.message()));
+        }
+        let sync = self.flush_mode() == FlushMode::SyncEachCommit;
+        if let Err(e) = self.db.write(records.as_batch(), sync) {
+            self.die(&format!("cannot write the log: {}", e.0));
+        }
+    }
+
+    /// COMMIT-4.
+    fn die(&self, what: &str) -> ! {
+        self.hooks.log(LogLevel::Error, &format!("{what}. The server stops now so that nothing is acknowledged that may not be stored"));
+        std::process::abort()
+    }
+
+    fn note(&self, request: &CommitRequest, sequence: u64) {
+        for &hash in &request.touched {
+            self.recent.slot(hash).store(sequence, Ordering::Release);
+        }
+    }
+
+    fn finish(&self, mut request: CommitRequest) {
+        if let Some(owner) = &request.owner {
+            self.locks.release_all(owner.id, &mut request.held);
+            self.active.remove(owner.id);
+        }
+    }
+
+    fn count(&self, commits: u64) {
+        self.groups.fetch_add(1, Ordering::Relaxed);
+        self.commits.fetch_add(commits, Ordering::Relaxed);
+    }
+
+    fn run_committer(&self) {
+        let mut queue = self.queue.lock();
+        loop {
+            while !queue.handed_over {
+                if queue.shut_down && !queue.led {
+                    return;
+                }
+                self.committer_wake.wait(&mut queue);
+            }
+            while !queue.requests.is_empty() {
+                let group = take_group(&mut queue.requests);
+                drop(queue);
+                self.commit_group(group);
+                queue = self.queue.lock();
+            }
+            queue.handed_over = false;
+            queue.led = false;
+            self.idle.notify_all();
+        }
+    }
+
+    /// Lets the queue run empty; later commits fail.
+    pub fn shut_down(&self) {
+        let mut queue = self.queue.lock();
+        queue.shut_down = true;
+        while queue.led {
+            self.idle.wait(&mut queue);
+        }
+        self.committer_wake.notify_one();
+    }
+}
+
+/// The first requests of the queue, up to `GROUP_BYTES_MAX` bytes but at least one.
+fn take_group(requests: &mut Vec<Queued>) -> Vec<Queued> {
+    let mut bytes = 0;
+    let fits = requests.iter().take_while(|q| {
+        let first = bytes == 0;
+        bytes += q.request.records.len();
+        first || bytes <= GROUP_BYTES_MAX
+    });
+    let count = fits.count();
+    if count == requests.len() {
+        return std::mem::take(requests);
+    }
+    let rest = requests.split_off(count);
+    std::mem::replace(requests, rest)
 }

@@ -1,20 +1,29 @@
 //! The engine: one RocksDB directory, its lock manager, counters and commit pipeline.
 //!
 //! `Engine::open` takes the directory for this process alone (RocksDB's LOCK file), recovers
-//! the log and starts the two helper threads: the committer (see `commit`) and the housekeeper,
-//! which syncs the log each second for `innodb_flush_log_at_trx_commit` 0 and 2 and watches the
-//! free disk space. Everything that reads or writes rows goes through `Transaction`.
+//! the log and starts two threads, the committer (see `commit`) and the housekeeper. Everything
+//! that reads or writes rows goes through `Transaction`.
 //!
 //! It knows nothing of tables, rows or SQL.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+use std::thread::JoinHandle;
+use std::time::Instant;
 
-use vaquita_types::Result;
+use parking_lot::Mutex;
+use vaquita_types::errno::{ER_CANT_CREATE_FILE, ER_CANT_LOCK, ER_GET_ERRNO, ErrorDef};
+use vaquita_types::{Error, Result};
 
-use crate::lock::LockManager;
-use crate::txn::{Transaction, TxnInfo, TxnOptions};
+use crate::commit::Pipeline;
+use crate::counters::Counters;
+use crate::housekeeper::Housekeeper;
+use crate::lock::{LockManager, Owner};
+use crate::options;
+use crate::rocks::{Db, RocksError, Snapshot};
+use crate::txn::{Isolation, Transaction, TxnInfo, TxnOptions};
 
 /// What the engine is opened with. `EngineOptions::default()` fits this machine.
 #[derive(Clone, Debug)]
@@ -27,9 +36,12 @@ pub struct EngineOptions {
     pub background_jobs: Option<usize>,
     /// Bytes that the write set of one transaction may take before error 1206.
     pub write_set_bytes_max: usize,
-    /// Bytes of disk to keep free: below that, commits that add data fail with error 1021.
+    /// Bytes of disk to keep free: below that, commits fail with error 1021.
     pub disk_reserve_bytes: u64,
     pub flush_mode: FlushMode,
+    /// Fill log files before they are used, so that commits overwrite blocks instead of
+    /// appending; costs `write_buffer_bytes` twice of writing in the background after a start.
+    pub warm_log: bool,
 }
 
 impl Default for EngineOptions {
@@ -39,8 +51,9 @@ impl Default for EngineOptions {
             write_buffer_bytes: 64 << 20,
             background_jobs: None,
             write_set_bytes_max: 1 << 30,
-            disk_reserve_bytes: 64 << 20,
+            disk_reserve_bytes: 256 << 20,
             flush_mode: FlushMode::SyncEachCommit,
+            warm_log: true,
         }
     }
 }
@@ -49,7 +62,7 @@ impl Default for EngineOptions {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum FlushMode {
-    /// 0: written to the log's file buffer, synced each second.
+    /// 0: as 2 here; RocksDB hands each commit to the operating system at no cost worth saving.
     EachSecond = 0,
     /// 1: synced before a commit is acknowledged.
     SyncEachCommit = 1,
@@ -82,73 +95,276 @@ pub struct NoHooks;
 
 impl EngineHooks for NoHooks {}
 
+/// The error of a read that RocksDB failed.
+pub(crate) fn read_error(e: RocksError) -> Error {
+    if e.is_corruption() { Error::corrupt(e.0) } else { Error::new(&ER_GET_ERRNO, &[&5, &e.0]) }
+}
+
+/// Not in MySQL 9's table any more, but what a full disk has always been called.
+const ER_DISK_FULL: ErrorDef = ErrorDef {
+    code: 1021,
+    sqlstate: b"HY000",
+    name: "ER_DISK_FULL",
+    format: "Disk full (%s); waiting for someone to free some space... (errno: %d - %s)",
+};
+/// The errno of a full disk, for the text of error 1021.
+const ENOSPC: i32 = 28;
 pub struct Engine {
     dir: PathBuf,
+    options: EngineOptions,
+    hooks: Arc<dyn EngineHooks>,
+    db: Arc<Db>,
+    locks: Arc<LockManager>,
+    counters: Arc<Counters>,
+    active: Arc<ActiveTransactions>,
+    pipeline: Arc<Pipeline>,
+    next_txn_id: AtomicU64,
+    /// The snapshot taken last: shared as long as nothing was committed after it.
+    latest_snapshot: Mutex<Weak<Snapshot>>,
+    housekeeper: Arc<Housekeeper>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
 impl Engine {
     /// Opens or creates the database in `dir`. A directory that another process has open is refused.
     pub fn open(dir: &Path, options: EngineOptions, hooks: Arc<dyn EngineHooks>) -> Result<Arc<Engine>> {
-        let _ = (options, hooks);
-        Ok(Arc::new(Engine { dir: dir.to_path_buf() }))
+        std::fs::create_dir_all(dir).map_err(|e| {
+            Error::new(&ER_CANT_CREATE_FILE, &[&dir.display(), &e.raw_os_error().unwrap_or(0), &e])
+        })?;
+        let (data, catalog) = options::for_families(&options);
+        let db = Db::open(dir, data, catalog).map_err(|e| open_error(dir, e))?;
+        let locks = Arc::new(LockManager::new(Arc::clone(&hooks)));
+        let counters = Arc::new(Counters::new(Arc::clone(&db)));
+        let active = Arc::new(ActiveTransactions::default());
+        let pipeline = Arc::new(Pipeline::new(
+            Arc::clone(&db),
+            Arc::clone(&locks),
+            Arc::clone(&counters),
+            Arc::clone(&active),
+            Arc::clone(&hooks),
+            options.flush_mode,
+        ));
+        let housekeeper = Arc::new(Housekeeper::new(dir, &options, Arc::clone(&db), Arc::clone(&pipeline), Arc::clone(&hooks)));
+        let engine = Arc::new(Engine {
+            dir: dir.to_path_buf(),
+            options,
+            hooks,
+            db,
+            locks,
+            counters,
+            active,
+            pipeline,
+            next_txn_id: AtomicU64::new(1),
+            latest_snapshot: Mutex::new(Weak::new()),
+            housekeeper,
+            threads: Mutex::default(),
+        });
+        engine.start_threads()?;
+        Ok(engine)
+    }
+
+    fn start_threads(&self) -> Result<()> {
+        let failed = |e: std::io::Error| Error::internal(format_args!("cannot start a thread: {e}"));
+        let committer = self.pipeline.start_committer().map_err(failed)?;
+        let housekeeper = self.housekeeper.start().map_err(failed)?;
+        self.threads.lock().extend([committer, housekeeper]);
+        Ok(())
     }
 
     /// A new transaction; costs nothing until it reads a second time, locks or writes.
     pub fn begin(self: &Arc<Engine>, options: TxnOptions) -> Transaction {
-        let _ = options;
-        todo!()
+        Transaction::new(Arc::clone(self), options)
     }
 
     pub fn dir(&self) -> &Path {
         &self.dir
     }
 
+    pub fn options(&self) -> &EngineOptions {
+        &self.options
+    }
+
+    pub fn hooks(&self) -> &Arc<dyn EngineHooks> {
+        &self.hooks
+    }
+
     pub fn locks(&self) -> &LockManager {
-        todo!()
+        &self.locks
+    }
+
+    pub(crate) fn db(&self) -> &Arc<Db> {
+        &self.db
+    }
+
+    pub(crate) fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    pub(crate) fn pipeline(&self) -> &Pipeline {
+        &self.pipeline
+    }
+
+    pub fn flush_mode(&self) -> FlushMode {
+        self.pipeline.flush_mode()
     }
 
     pub fn set_flush_mode(&self, mode: FlushMode) {
-        let _ = mode;
+        self.pipeline.set_flush_mode(mode);
+    }
+
+    /// Groups and transactions committed since start.
+    pub fn commit_counts(&self) -> (u64, u64) {
+        self.pipeline.counts()
     }
 
     /// For SHOW ENGINE INNODB STATUS and information_schema.INNODB_TRX, oldest first.
     pub fn active_transactions(&self) -> Vec<TxnInfo> {
-        todo!()
+        self.active.list()
+    }
+
+    /// An owner of locks with a new transaction id, listed as active.
+    pub(crate) fn register(&self, options: &TxnOptions) -> Arc<Owner> {
+        let id = self.next_txn_id.fetch_add(1, Ordering::Relaxed);
+        let owner = Owner::new(id, Arc::clone(&options.interrupt));
+        self.active.add(&owner, options.isolation);
+        owner
+    }
+
+    pub(crate) fn unregister(&self, id: u64) {
+        self.active.remove(id);
+    }
+
+    /// A snapshot of what is committed now. Readers between two commits share one.
+    pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
+        let mut latest = self.latest_snapshot.lock();
+        if let Some(snapshot) = latest.upgrade()
+            && snapshot.sequence() == self.db.latest_sequence()
+        {
+            return snapshot;
+        }
+        let snapshot = Arc::new(Snapshot::new(&self.db));
+        *latest = Arc::downgrade(&snapshot);
+        snapshot
+    }
+
+    pub(crate) fn housekeeper(&self) -> &Housekeeper {
+        &self.housekeeper
+    }
+
+    pub(crate) fn check_disk_space(&self) -> Result<()> {
+        if self.housekeeper.disk_full() {
+            return Err(Error::new(&ER_DISK_FULL, &[&self.dir.display(), &ENOSPC, &"No space left on device"]));
+        }
+        Ok(())
     }
 
     /// Removes every data key in `[lower, upper)`: whole files at once, the rest by a range
     /// tombstone and a hint to compact. For dropped indexes that nobody reads any more.
     pub fn delete_data_range(&self, lower: &[u8], upper: &[u8]) -> Result<()> {
-        let _ = (lower, upper);
-        todo!()
+        self.db.delete_range(lower, upper).map_err(read_error)
     }
 
     /// Compacts `[lower, upper)` of the data (OPTIMIZE TABLE).
     pub fn compact_data_range(&self, lower: &[u8], upper: &[u8]) -> Result<()> {
-        let _ = (lower, upper);
-        todo!()
+        self.db.flush_memtables().map_err(read_error)?;
+        self.db.compact_range(lower, upper);
+        Ok(())
     }
 
     /// Bytes that `[lower, upper)` takes on disk, estimated.
     pub fn data_range_bytes(&self, lower: &[u8], upper: &[u8]) -> u64 {
-        let _ = (lower, upper);
-        todo!()
+        self.db.range_bytes(lower, upper).unwrap_or(0)
     }
 
     /// Checks the checksums of all files (CHECK TABLE ... EXTENDED).
     pub fn verify_checksums(&self) -> Result<()> {
-        todo!()
+        self.db.verify_checksums().map_err(read_error)
     }
 
     /// The text of a RocksDB property such as `rocksdb.stats`.
     pub fn property(&self, name: &str) -> Option<String> {
-        let _ = name;
-        todo!()
+        self.db.property(name)
     }
 
-    /// Stops background work and syncs the log; later commits fail with error 1053.
-    pub fn shutdown(&self, timeout: Duration) -> Result<()> {
-        let _ = timeout;
-        todo!()
+    /// FLUSH TABLES, and before a copy of the directory.
+    pub fn flush_memtables(&self) -> Result<()> {
+        self.db.flush_memtables().map_err(read_error)
+    }
+
+    /// Lets the queue of commits run empty, stops background work and syncs the log; later
+    /// commits fail with error 1053. Bounded by one flush or compaction step.
+    pub fn shutdown(&self) -> Result<()> {
+        self.pipeline.shut_down();
+        self.housekeeper.stop();
+        for thread in std::mem::take(&mut *self.threads.lock()) {
+            // A panic of the thread was reported when it happened.
+            let _ = thread.join();
+        }
+        self.db.cancel_background_work();
+        self.db.flush_log(true).map_err(read_error)
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        if let Err(e) = self.shutdown() {
+            self.hooks.log(LogLevel::Error, &format!("closing: {}", e.message()));
+        }
+    }
+}
+
+fn open_error(dir: &Path, e: RocksError) -> Error {
+    if e.is_lock_held() {
+        let text = format!("The data directory {} is in use by another server", dir.display());
+        return Error::with_message(&ER_CANT_LOCK, text);
+    }
+    if e.is_corruption() {
+        return Error::corrupt(format_args!("{}: {}", dir.display(), e.0));
+    }
+    Error::new(&ER_GET_ERRNO, &[&5, &format_args!("{}: {}", dir.display(), e.0)])
+}
+
+/// The transactions that hold something, by id.
+#[derive(Default)]
+pub struct ActiveTransactions {
+    /// Sharded, because every writing transaction comes by.
+    shards: [Mutex<HashMap<u64, Active>>; 16],
+}
+
+struct Active {
+    owner: Arc<Owner>,
+    isolation: Isolation,
+    started: Instant,
+}
+
+impl ActiveTransactions {
+    fn add(&self, owner: &Arc<Owner>, isolation: Isolation) {
+        let active = Active { owner: Arc::clone(owner), isolation, started: Instant::now() };
+        self.shard(owner.id).lock().insert(owner.id, active);
+    }
+
+    pub(crate) fn remove(&self, id: u64) {
+        self.shard(id).lock().remove(&id);
+    }
+
+    fn shard(&self, id: u64) -> &Mutex<HashMap<u64, Active>> {
+        &self.shards[(id % 16) as usize]
+    }
+
+    fn list(&self) -> Vec<TxnInfo> {
+        let mut out = Vec::new();
+        for shard in &self.shards {
+            out.extend(shard.lock().values().map(|a| TxnInfo {
+                id: a.owner.id,
+                started: a.started,
+                waiting: a.owner.waiting_since().map(|since| since.elapsed()),
+                rows_locked: a.owner.rows_locked(),
+                rows_modified: a.owner.rows_modified(),
+                isolation: a.isolation,
+                session_id: a.owner.interrupt.session_id,
+            }));
+        }
+        out.sort_by_key(|t| t.id);
+        out
     }
 }

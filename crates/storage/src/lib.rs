@@ -47,6 +47,7 @@ mod counters;
 mod duplicate;
 pub mod engine;
 pub mod form;
+mod housekeeper;
 pub mod key;
 pub mod layout;
 pub mod lock;

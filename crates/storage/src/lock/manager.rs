@@ -39,6 +39,7 @@ pub struct Owner {
     pub interrupt: Arc<Interrupt>,
     /// Rows written, by which deadlock victims are chosen.
     rows_modified: AtomicU64,
+    rows_locked: AtomicU64,
     wait: Mutex<WaitState>,
     wake: Condvar,
 }
@@ -55,7 +56,14 @@ pub(super) enum WaitState {
 
 impl Owner {
     pub fn new(id: u64, interrupt: Arc<Interrupt>) -> Arc<Owner> {
-        Arc::new(Owner { id, interrupt, rows_modified: AtomicU64::new(0), wait: Mutex::new(WaitState::Idle), wake: Condvar::new() })
+        Arc::new(Owner {
+            id,
+            interrupt,
+            rows_modified: AtomicU64::new(0),
+            rows_locked: AtomicU64::new(0),
+            wait: Mutex::new(WaitState::Idle),
+            wake: Condvar::new(),
+        })
     }
 
     pub fn rows_modified(&self) -> u64 {
@@ -64,6 +72,14 @@ impl Owner {
 
     pub fn set_rows_modified(&self, rows: u64) {
         self.rows_modified.store(rows, Ordering::Relaxed);
+    }
+
+    pub fn rows_locked(&self) -> u64 {
+        self.rows_locked.load(Ordering::Relaxed)
+    }
+
+    pub fn set_rows_locked(&self, locks: u64) {
+        self.rows_locked.store(locks, Ordering::Relaxed);
     }
 
     /// Since when it waits.

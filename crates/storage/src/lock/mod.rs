@@ -26,6 +26,7 @@ use std::time::Duration;
 use vaquita_types::schema::TableId;
 
 pub use interrupt::{Interrupt, InterruptReason};
+pub(crate) use manager::hash;
 pub use manager::{Acquired, HeldLocks, LockManager, Owner};
 
 /// Row locks are S or X; tables also know the intention modes.

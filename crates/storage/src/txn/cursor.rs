@@ -1,14 +1,49 @@
 //! A scan over a key range: RocksDB's iterator merged with the transaction's own writes.
+//!
+//! The cursor borrows nothing: each step is given the transaction, so a statement can write
+//! between steps. Writes that land ahead of the cursor are seen, so a statement that moves rows
+//! along the index it scans must collect its keys first. Example: committed a=1, c=3, and own
+//! writes b=2, c deleted; the cursor gives a=1, b=2.
+
+use std::cmp::Ordering;
+use std::ops::Bound;
 
 use vaquita_types::Result;
 
 use super::{Transaction, Version};
+use crate::engine::read_error;
+use crate::rocks::{Family, Iter};
 
 /// `[lower, upper)` in key bytes. An empty `upper` has no bound.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KeyRange {
     pub lower: Vec<u8>,
     pub upper: Vec<u8>,
+}
+
+impl KeyRange {
+    /// All keys that start with `prefix`.
+    pub fn prefix(prefix: &[u8]) -> KeyRange {
+        KeyRange { lower: prefix.to_vec(), upper: successor(prefix) }
+    }
+
+    pub fn contains(&self, key: &[u8]) -> bool {
+        self.lower.as_slice() <= key && (self.upper.is_empty() || key < self.upper.as_slice())
+    }
+
+    pub fn is_empty(&self) -> bool {
+        !self.upper.is_empty() && self.lower >= self.upper
+    }
+}
+
+/// The smallest key above all keys that start with `prefix`; empty if there is none.
+pub fn successor(prefix: &[u8]) -> Vec<u8> {
+    let end = prefix.iter().rposition(|&b| b != 0xFF).map_or(0, |at| at + 1);
+    let mut key = prefix[..end].to_vec();
+    if let Some(last) = key.last_mut() {
+        *last += 1;
+    }
+    key
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,18 +67,150 @@ impl Default for ScanOptions {
     }
 }
 
-pub struct Cursor {}
+pub struct Cursor {
+    base: Iter,
+    family: Family,
+    range: KeyRange,
+    direction: Direction,
+    position: Position,
+    /// The last key passed, as far as own writes are concerned.
+    passed: Option<Vec<u8>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Position {
+    /// Before the first seek.
+    Start,
+    /// The base stands on the entry given last.
+    OnBase,
+    /// The base stands on the entry to look at next.
+    BeforeBase,
+    End,
+}
+
+/// Where the next entry comes from.
+enum Source<'a> {
+    Base,
+    Own(&'a [u8], &'a [u8]),
+    End,
+}
 
 impl Cursor {
-    /// The next key and value, valid until the next call. The transaction is the one that made
-    /// the cursor; writes ahead of the cursor are seen.
-    pub fn next<'a>(&'a mut self, txn: &'a Transaction) -> Result<Option<(&'a [u8], &'a [u8])>> {
-        let _ = txn;
-        todo!()
+    pub(super) fn new(base: Iter, family: Family, range: KeyRange, direction: Direction) -> Cursor {
+        let mut cursor = Cursor { base, family, range: KeyRange::default(), direction, position: Position::End, passed: None };
+        cursor.reseek(range, direction);
+        cursor
     }
 
-    /// Starts again on another range, keeping the iterator.
+    /// Starts again on another range, keeping the iterator and its version of the data.
     pub fn reseek(&mut self, range: KeyRange, direction: Direction) {
-        let _ = (range, direction);
+        self.position = if range.is_empty() { Position::End } else { Position::Start };
+        self.base.set_bounds(&range.lower, &range.upper);
+        self.range = range;
+        self.direction = direction;
+        self.passed = None;
+    }
+
+    pub(super) fn into_iter(self) -> Iter {
+        self.base
+    }
+
+    /// The next key and value, valid until the next call. The transaction is the one that made
+    /// the cursor.
+    pub fn next<'a>(&'a mut self, txn: &'a Transaction) -> Result<Option<(&'a [u8], &'a [u8])>> {
+        let merge = !txn.writes.map(self.family).is_empty();
+        match self.position {
+            Position::End => return Ok(None),
+            Position::Start => self.seek_first(),
+            Position::OnBase => {
+                if merge {
+                    self.passed = Some(self.base.key().to_vec());
+                }
+                self.advance_base();
+            }
+            Position::BeforeBase => {}
+        }
+        match if merge { self.merge(txn)? } else { self.base_only()? } {
+            Source::End => {
+                self.position = Position::End;
+                Ok(None)
+            }
+            Source::Own(key, value) => {
+                self.position = Position::BeforeBase;
+                Ok(Some((key, value)))
+            }
+            Source::Base => {
+                self.position = Position::OnBase;
+                Ok(Some((self.base.key(), self.base.value())))
+            }
+        }
+    }
+
+    fn base_only<'a>(&self) -> Result<Source<'a>> {
+        Ok(if self.base_in_range()? { Source::Base } else { Source::End })
+    }
+
+    fn merge<'a>(&mut self, txn: &'a Transaction) -> Result<Source<'a>> {
+        loop {
+            let base = self.base_in_range()?;
+            let Some((key, write)) = self.following_own(txn) else {
+                return Ok(if base { Source::Base } else { Source::End });
+            };
+            let order = if base { self.in_scan_order(key, self.base.key()) } else { Ordering::Less };
+            if order == Ordering::Greater {
+                return Ok(Source::Base);
+            }
+            if order == Ordering::Equal {
+                self.advance_base();
+            }
+            self.position = Position::BeforeBase;
+            self.passed = Some(key.to_vec());
+            if let Some(value) = write {
+                return Ok(Source::Own(key, value));
+            }
+        }
+    }
+
+    fn following_own<'a>(&self, txn: &'a Transaction) -> Option<(&'a [u8], &'a super::write_set::Write)> {
+        let range = &self.range;
+        let mut lower = Bound::Included(range.lower.as_slice());
+        let mut upper = if range.upper.is_empty() { Bound::Unbounded } else { Bound::Excluded(range.upper.as_slice()) };
+        let backward = self.direction == Direction::Backward;
+        if let Some(passed) = &self.passed {
+            *(if backward { &mut upper } else { &mut lower }) = Bound::Excluded(passed);
+        }
+        txn.writes.following(self.family, lower, upper, backward)
+    }
+
+    fn in_scan_order(&self, a: &[u8], b: &[u8]) -> Ordering {
+        match self.direction {
+            Direction::Forward => a.cmp(b),
+            Direction::Backward => b.cmp(a),
+        }
+    }
+
+    /// False at the end of the range. The iterator's own bound check may be stale after
+    /// `reseek` within one block, so the key is compared here too.
+    fn base_in_range(&self) -> Result<bool> {
+        if !self.base.valid() {
+            self.base.status().map_err(read_error)?;
+            return Ok(false);
+        }
+        Ok(self.range.contains(self.base.key()))
+    }
+
+    fn seek_first(&mut self) {
+        match self.direction {
+            Direction::Forward => self.base.seek(&self.range.lower),
+            Direction::Backward => self.base.seek_to_last(),
+        }
+        self.position = Position::BeforeBase;
+    }
+
+    fn advance_base(&mut self) {
+        match self.direction {
+            Direction::Forward => self.base.next(),
+            Direction::Backward => self.base.prev(),
+        }
     }
 }

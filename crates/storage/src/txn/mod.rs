@@ -14,21 +14,30 @@
 //! family (catalog keys starting with 0x00 belong to `counters`).
 
 mod cursor;
+#[cfg(test)]
+mod tests;
 mod write_set;
 
+use std::cell::RefCell;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use vaquita_types::Result;
+use vaquita_types::errno::{ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, ER_LOCK_TABLE_FULL};
 use vaquita_types::schema::TableId;
+use vaquita_types::{Error, Result};
 
-pub use cursor::{Cursor, Direction, KeyRange, ScanOptions};
+pub use cursor::{Cursor, Direction, KeyRange, ScanOptions, successor};
 pub use write_set::Mark;
+use write_set::WriteSet;
 
-use crate::commit::{CommitStart, CommitWaiter};
-use crate::lock::{Interrupt, LockMode, LockPolicy};
-use std::sync::Arc;
+use crate::commit::{CommitRequest, CommitStart, CommitWaiter, Records};
+use crate::counters::CounterChange;
+use crate::engine::{Engine, read_error};
+use crate::lock::{Acquired, HeldLocks, Interrupt, LockMode, LockPolicy, Owner};
+use crate::rocks::{Family, Iter, IterOptions, Snapshot};
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Isolation {
     ReadUncommitted,
     ReadCommitted,
@@ -84,6 +93,7 @@ pub enum Locked {
 pub struct TxnInfo {
     pub id: u64,
     pub started: Instant,
+    /// How long it has waited for a lock, if it does.
     pub waiting: Option<Duration>,
     pub rows_locked: u64,
     pub rows_modified: u64,
@@ -92,82 +102,247 @@ pub struct TxnInfo {
     pub session_id: u64,
 }
 
-pub struct Transaction {}
+pub struct Transaction {
+    engine: Arc<Engine>,
+    options: TxnOptions,
+    /// Made when the transaction first locks or takes a snapshot that lasts.
+    owner: Option<Arc<Owner>>,
+    held: HeldLocks,
+    /// Table locks held, so that the next statement need not ask.
+    tables: Vec<(TableId, LockMode)>,
+    writes: WriteSet,
+    counters: Vec<(TableId, CounterChange)>,
+    statement: Statement,
+    view: RefCell<View>,
+}
+
+/// The snapshot, and an iterator at it that a finished scan left.
+#[derive(Default)]
+struct View {
+    snapshot: Option<Arc<Snapshot>>,
+    idle: Option<Iter>,
+}
+
+/// The running statement.
+#[derive(Clone, Copy)]
+struct Statement {
+    began: Mark,
+    reads: Reads,
+    /// It may run again on a fresh snapshot: the transaction had none when it began.
+    may_restart: bool,
+}
 
 impl Transaction {
+    pub(crate) fn new(engine: Arc<Engine>, options: TxnOptions) -> Transaction {
+        let writes = WriteSet::default();
+        let statement = Statement { began: writes.mark(), reads: Reads::Many, may_restart: true };
+        Transaction {
+            engine,
+            options,
+            owner: None,
+            held: HeldLocks::default(),
+            tables: Vec::new(),
+            writes,
+            counters: Vec::new(),
+            statement,
+            view: RefCell::default(),
+        }
+    }
+
+    /// The id that other sessions see, or 0 while nothing is locked.
     pub fn id(&self) -> u64 {
-        todo!()
+        self.owner.as_ref().map_or(0, |o| o.id)
+    }
+
+    pub fn engine(&self) -> &Arc<Engine> {
+        &self.engine
+    }
+
+    pub fn options(&self) -> &TxnOptions {
+        &self.options
     }
 
     pub fn isolation(&self) -> Isolation {
-        todo!()
+        self.options.isolation
     }
+
+    /// Changes what the next transaction of this session is; only between transactions.
+    pub fn set_options(&mut self, options: TxnOptions) {
+        debug_assert!(self.is_idle());
+        self.options = options;
+    }
+
+    /// Holds nothing: no snapshot, no lock, no write.
+    pub fn is_idle(&self) -> bool {
+        self.owner.is_none() && self.writes.is_empty() && self.view.borrow().snapshot.is_none()
+    }
+
+    // Statements.
 
     /// Starts a statement: a savepoint to undo it and, under READ COMMITTED, a new snapshot.
     pub fn begin_statement(&mut self, reads: Reads) {
-        let _ = reads;
+        if self.options.isolation <= Isolation::ReadCommitted {
+            self.view.get_mut().take();
+        }
+        let may_restart = self.view.get_mut().snapshot.is_none();
+        self.statement = Statement { began: self.writes.mark(), reads, may_restart };
     }
 
     /// The statement succeeded.
-    pub fn end_statement(&mut self) {}
+    pub fn end_statement(&mut self) {
+        if self.options.isolation <= Isolation::ReadCommitted {
+            self.view.get_mut().take();
+        }
+    }
 
     /// Undoes what the statement wrote; its locks stay.
-    pub fn rollback_statement(&mut self) {}
+    pub fn rollback_statement(&mut self) {
+        self.rollback_to(&self.statement.began.clone());
+    }
 
     /// After an error with `Next::Restart`: undoes the statement and drops the snapshot, so that
-    /// it can run again. `begin_statement` follows.
-    pub fn restart_statement(&mut self) {}
+    /// it can run again. `begin_statement` follows. Locks stay, so it gets further each time.
+    pub fn restart_statement(&mut self) {
+        self.rollback_statement();
+        self.view.get_mut().take();
+    }
 
     /// A named savepoint of the session is a mark.
     pub fn mark(&self) -> Mark {
-        todo!()
+        self.writes.mark()
     }
 
     pub fn rollback_to(&mut self, mark: &Mark) {
-        let _ = mark;
+        self.writes.rollback_to(*mark);
+        if let Some(owner) = &self.owner {
+            owner.set_rows_modified(self.writes.len() as u64);
+        }
     }
 
-    /// START TRANSACTION WITH CONSISTENT SNAPSHOT.
-    pub fn take_snapshot(&mut self) {}
+    /// START TRANSACTION WITH CONSISTENT SNAPSHOT: nothing under READ COMMITTED, as in MySQL.
+    pub fn take_snapshot(&mut self) {
+        if self.options.isolation == Isolation::RepeatableRead {
+            self.owner();
+            self.view.get_mut().snapshot.get_or_insert_with(|| self.engine.snapshot());
+        }
+    }
 
     /// Nothing was written.
     pub fn is_read_only(&self) -> bool {
-        todo!()
+        self.writes.is_empty()
+    }
+
+    pub fn rows_modified(&self) -> u64 {
+        self.writes.len() as u64
+    }
+
+    pub fn interrupt(&self) -> &Arc<Interrupt> {
+        &self.options.interrupt
     }
 
     // Reads. `buf` is replaced by the value; false: no such key.
 
     /// The value of a data key.
     pub fn get(&self, key: &[u8], version: Version, buf: &mut Vec<u8>) -> Result<bool> {
-        let _ = (key, version, buf);
-        todo!()
+        match self.writes.get(Family::Data, key) {
+            Some(Some(value)) => {
+                buf.clear();
+                buf.extend_from_slice(value);
+                Ok(true)
+            }
+            Some(None) => Ok(false),
+            None => self.engine.db().get(Family::Data, key, self.snapshot_for(version).as_deref(), buf).map_err(read_error),
+        }
     }
 
     pub fn exists(&self, key: &[u8], version: Version) -> Result<bool> {
-        let _ = (key, version);
-        todo!()
+        self.get(key, version, &mut Vec::new())
     }
 
     /// Values in the order of `keys`.
     pub fn multi_get(&self, keys: &[&[u8]], version: Version, out: &mut Vec<Option<Vec<u8>>>) -> Result<()> {
-        let _ = (keys, version, out);
-        todo!()
+        let at = self.snapshot_for(version);
+        out.clear();
+        if self.writes.map(Family::Data).is_empty() {
+            *out = self.engine.db().multi_get(keys, at.as_deref()).map_err(read_error)?;
+            return Ok(());
+        }
+        let own = |key: &[u8]| self.writes.get(Family::Data, key);
+        let others: Vec<&[u8]> = keys.iter().copied().filter(|key| own(key).is_none()).collect();
+        let mut committed = self.engine.db().multi_get(&others, at.as_deref()).map_err(read_error)?.into_iter();
+        out.extend(keys.iter().map(|key| match own(key) {
+            Some(write) => write.map(<[u8]>::to_vec),
+            None => committed.next().flatten(),
+        }));
+        Ok(())
     }
 
     /// A cursor over data keys. It borrows nothing, so the transaction can write between steps.
     pub fn scan(&self, range: KeyRange, direction: Direction, options: ScanOptions) -> Result<Cursor> {
-        let _ = (range, direction, options);
-        todo!()
+        let at = self.snapshot_for(options.version);
+        let iter_options = IterOptions { fill_cache: options.fill_cache, readahead_bytes: options.readahead_bytes };
+        let idle = match &at {
+            _ if iter_options != IterOptions::default() => None,
+            Some(_) if options.version == Version::Snapshot => self.view.borrow_mut().idle.take(),
+            Some(_) => None,
+            None => self.engine.housekeeper().take_idle_iter(),
+        };
+        let base = idle.unwrap_or_else(|| Iter::new(self.engine.db(), Family::Data, at.as_ref(), iter_options));
+        Ok(Cursor::new(base, Family::Data, range, direction))
     }
 
+    /// Gives a cursor's iterator to the next scan. Dropping the cursor is as right, and slower.
+    pub fn finish_scan(&self, cursor: Cursor) {
+        let iter = cursor.into_iter();
+        if iter.options() != IterOptions::default() {
+            return;
+        }
+        let mut view = self.view.borrow_mut();
+        match (iter.snapshot(), &view.snapshot) {
+            (None, _) => self.engine.housekeeper().keep_idle_iter(iter),
+            (Some(at), Some(now)) if Arc::ptr_eq(at, now) => view.idle = Some(iter),
+            _ => {}
+        }
+    }
+
+    /// A key of the catalog family, always the latest committed version or our own.
     pub fn meta_get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
-        let _ = key;
-        todo!()
+        if let Some(write) = self.writes.get(Family::Catalog, key) {
+            return Ok(write.map(<[u8]>::to_vec));
+        }
+        let mut buf = Vec::new();
+        let found = self.engine.db().get(Family::Catalog, key, None, &mut buf).map_err(read_error)?;
+        Ok(found.then_some(buf))
     }
 
     pub fn meta_scan(&self, range: KeyRange) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
-        let _ = range;
-        todo!()
+        let base = Iter::new(self.engine.db(), Family::Catalog, None, IterOptions::default());
+        let mut cursor = Cursor::new(base, Family::Catalog, range, Direction::Forward);
+        let mut out = Vec::new();
+        while let Some((key, value)) = cursor.next(self)? {
+            out.push((key.to_vec(), value.to_vec()));
+        }
+        Ok(out)
+    }
+
+    /// The version that a read sees: `None` is what is committed now.
+    fn snapshot_for(&self, version: Version) -> Option<Arc<Snapshot>> {
+        if version == Version::Latest {
+            return None;
+        }
+        let mut view = self.view.borrow_mut();
+        if let Some(snapshot) = &view.snapshot {
+            return Some(Arc::clone(snapshot));
+        }
+        let statement_view = self.options.autocommit || self.options.isolation <= Isolation::ReadCommitted;
+        // A serializable transaction has locked what it reads: it cannot change any more.
+        let locked = self.options.isolation == Isolation::Serializable && !self.options.autocommit;
+        if locked || (statement_view && self.statement.reads == Reads::One) {
+            return None;
+        }
+        let snapshot = self.engine.snapshot();
+        view.snapshot = Some(Arc::clone(&snapshot));
+        Some(snapshot)
     }
 
     // Locks.
@@ -175,118 +350,276 @@ impl Transaction {
     /// Locks a row or an index entry and checks it against the snapshot. Fails with 1205, 1213,
     /// 3572, 1317, or `Next::Restart` when the statement may run again on a fresh snapshot.
     pub fn lock_row(&mut self, key: &[u8], mode: LockMode, policy: LockPolicy) -> Result<Locked> {
-        let _ = (key, mode, policy);
-        todo!()
+        match self.acquire(key, mode, policy)? {
+            Acquired::Skipped => Ok(Locked::Skipped),
+            // Whoever locked it first looked at it then, and it has not changed since.
+            Acquired::Held => Ok(Locked::Unchanged),
+            Acquired::New => Ok(if self.check_conflict(key)? { Locked::Changed } else { Locked::Unchanged }),
+        }
     }
 
     /// Locks without a check against the snapshot: for an INSERT, whose duplicate check reads the
     /// latest version. False: skipped.
     pub fn lock_key(&mut self, key: &[u8], mode: LockMode, policy: LockPolicy) -> Result<bool> {
-        let _ = (key, mode, policy);
-        todo!()
+        Ok(self.acquire(key, mode, policy)? != Acquired::Skipped)
+    }
+
+    fn acquire(&mut self, key: &[u8], mode: LockMode, policy: LockPolicy) -> Result<Acquired> {
+        self.owner();
+        let Some(owner) = &self.owner else { return Ok(Acquired::Skipped) };
+        let acquired = self.engine.locks().lock_key(owner, &mut self.held, key, mode, policy)?;
+        owner.set_rows_locked(self.held.len() as u64);
+        Ok(acquired)
     }
 
     /// The check of `lock_row` for a key locked before: true if it changed since the snapshot.
     pub fn check_conflict(&mut self, key: &[u8]) -> Result<bool> {
-        let _ = key;
-        todo!()
+        let Some(snapshot) = self.view.get_mut().snapshot.clone() else { return Ok(false) };
+        let recent = self.engine.pipeline().recent();
+        if !recent.may_be_after(key, snapshot.sequence()) || !self.value_changed(key, &snapshot)? {
+            return Ok(false);
+        }
+        if self.options.isolation == Isolation::RepeatableRead && self.options.snapshot_isolation {
+            return Err(Error::snapshot_conflict(self.statement.may_restart));
+        }
+        Ok(true)
+    }
+
+    fn value_changed(&self, key: &[u8], snapshot: &Snapshot) -> Result<bool> {
+        let (mut then, mut now) = (Vec::new(), Vec::new());
+        let db = self.engine.db();
+        let existed = db.get(Family::Data, key, Some(snapshot), &mut then).map_err(read_error)?;
+        let exists = db.get(Family::Data, key, None, &mut now).map_err(read_error)?;
+        Ok(existed != exists || (exists && then != now))
     }
 
     /// Gives back a row lock that this statement took on a row its condition does not match
-    /// (READ COMMITTED).
+    /// (READ COMMITTED). Not for rows that were written.
     pub fn unlock_row(&mut self, key: &[u8]) {
-        let _ = key;
+        if let Some(owner) = &self.owner
+            && self.writes.get(Family::Data, key).is_none()
+        {
+            self.engine.locks().unlock_key(owner.id, &mut self.held, key);
+        }
     }
 
     /// SERIALIZABLE: nobody else writes in the range until this transaction ends.
     pub fn lock_range(&mut self, range: &KeyRange, policy: LockPolicy) -> Result<()> {
-        let _ = (range, policy);
-        todo!()
+        self.owner();
+        let Some(owner) = &self.owner else { return Ok(()) };
+        self.engine.locks().lock_range(owner, &mut self.held, &range.lower, &range.upper, policy)
     }
 
     /// IS or IX for statements, S or X for LOCK TABLES and DDL. Held to the end of the transaction.
     pub fn lock_table(&mut self, table: TableId, mode: LockMode, policy: LockPolicy) -> Result<()> {
-        let _ = (table, mode, policy);
-        todo!()
+        let held = self.tables.iter().position(|(t, _)| *t == table);
+        if held.is_some_and(|at| self.tables[at].1.covers(mode)) {
+            return Ok(());
+        }
+        self.owner();
+        let Some(owner) = &self.owner else { return Ok(()) };
+        if self.engine.locks().lock_table(owner, &mut self.held, table, mode, policy)? == Acquired::Skipped {
+            return Err(Error::new(&vaquita_types::errno::ER_LOCK_NOWAIT, &[]));
+        }
+        match held {
+            Some(at) => self.tables[at].1 = self.tables[at].1.join(mode),
+            None => self.tables.push((table, mode)),
+        }
+        Ok(())
+    }
+
+    /// Makes this transaction somebody that can hold locks and is listed.
+    fn owner(&mut self) {
+        if self.owner.is_none() {
+            self.owner = Some(self.engine.register(&self.options));
+        }
     }
 
     // Writes. The row must be locked.
 
     pub fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        let _ = (key, value);
-        todo!()
+        self.write(Family::Data, key, Some(value))
     }
 
     pub fn delete(&mut self, key: &[u8]) -> Result<()> {
-        let _ = key;
-        todo!()
+        self.write(Family::Data, key, None)
     }
 
     pub fn meta_put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        let _ = (key, value);
-        todo!()
+        self.write(Family::Catalog, key, Some(value))
     }
 
     pub fn meta_delete(&mut self, key: &[u8]) -> Result<()> {
-        let _ = key;
-        todo!()
+        self.write(Family::Catalog, key, None)
+    }
+
+    fn write(&mut self, family: Family, key: &[u8], value: Option<&[u8]>) -> Result<()> {
+        if self.options.read_only {
+            return Err(Error::new(&ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, &[]));
+        }
+        if self.writes.bytes() > self.engine.options().write_set_bytes_max {
+            return Err(Error::new(&ER_LOCK_TABLE_FULL, &[]));
+        }
+        self.writes.write(family, key, value);
+        if let Some(owner) = &self.owner {
+            owner.set_rows_modified(self.writes.len() as u64);
+        }
+        Ok(())
     }
 
     // Counters.
 
     /// Adds to the table's exact row count when this transaction commits.
     pub fn add_rows(&mut self, table: TableId, delta: i64) {
-        let _ = (table, delta);
+        self.writes.add_rows(table, delta);
     }
 
     /// The exact number of rows that this transaction sees.
     pub fn row_count(&self, table: TableId) -> Result<u64> {
-        let _ = table;
-        todo!()
+        let at = self.snapshot_for(Version::Snapshot);
+        let committed = self.engine.counters().rows(table, at.as_deref())?;
+        Ok((committed + self.writes.rows_delta(table)).max(0) as u64)
     }
 
     /// Hands out `count` AUTO_INCREMENT values: the first of them, ≡ offset modulo increment.
     pub fn next_auto_increment(&mut self, table: TableId, count: u64, increment: u64, offset: u64) -> Result<u64> {
-        let _ = (table, count, increment, offset);
-        todo!()
+        let first = self.engine.counters().next_auto_increment(table, count, increment, offset)?;
+        let last = first.saturating_add(count.saturating_sub(1).saturating_mul(increment.max(1)));
+        self.note_used(table, CounterChange::AutoIncrementUsed(last));
+        Ok(first)
     }
 
     /// A row was written with an explicit AUTO_INCREMENT value: later ones are higher.
     pub fn note_auto_increment(&mut self, table: TableId, value: u64) -> Result<()> {
-        let _ = (table, value);
-        todo!()
+        self.engine.counters().note_auto_increment(table, value)?;
+        self.note_used(table, CounterChange::AutoIncrementUsed(value));
+        Ok(())
     }
 
     /// The next value that would be handed out, for SHOW CREATE TABLE.
     pub fn peek_auto_increment(&self, table: TableId) -> Result<u64> {
-        let _ = table;
-        todo!()
+        Ok(self.engine.counters().last_auto_increment(table)?.saturating_add(1))
     }
 
-    /// `ALTER TABLE … AUTO_INCREMENT = next`, also downwards.
+    /// `ALTER TABLE … AUTO_INCREMENT = next`, also downwards; takes effect at commit.
     pub fn set_auto_increment(&mut self, table: TableId, next: u64) -> Result<()> {
-        let _ = (table, next);
-        todo!()
+        self.counters.push((table, CounterChange::AutoIncrementSet(next.saturating_sub(1))));
+        Ok(())
     }
 
     /// The next hidden row id of a table without PRIMARY KEY.
     pub fn next_row_id(&mut self, table: TableId) -> Result<u64> {
-        let _ = table;
-        todo!()
+        let id = self.engine.counters().next_row_id(table)?;
+        self.note_used(table, CounterChange::RowIdUsed(id));
+        Ok(id)
+    }
+
+    /// DROP and TRUNCATE: the counters of the table go with the commit.
+    pub fn drop_counters(&mut self, table: TableId) {
+        self.counters.push((table, CounterChange::Dropped));
+    }
+
+    /// Keeps the highest value used per table and kind.
+    fn note_used(&mut self, table: TableId, change: CounterChange) {
+        use CounterChange::{AutoIncrementUsed, RowIdUsed};
+        for (t, known) in self.counters.iter_mut().rev().filter(|(t, _)| *t == table) {
+            debug_assert_eq!(*t, table);
+            match (known, change) {
+                (AutoIncrementUsed(high), AutoIncrementUsed(used)) | (RowIdUsed(high), RowIdUsed(used)) => {
+                    *high = (*high).max(used);
+                    return;
+                }
+                _ => {}
+            }
+        }
+        self.counters.push((table, change));
     }
 
     // The end. The transaction can be used again after any of these; it then begins anew.
 
     /// Starts the commit. `waiter` is asked for only when this thread does not finish it.
     pub fn commit(&mut self, waiter: impl FnOnce() -> CommitWaiter) -> CommitStart {
-        let _ = waiter;
-        todo!()
+        if self.writes.is_empty() && self.counters.is_empty() {
+            self.rollback();
+            return CommitStart::Done(Ok(()));
+        }
+        if let Err(e) = self.engine.check_disk_space() {
+            self.rollback();
+            return CommitStart::Done(Err(e));
+        }
+        let request = self.prepare();
+        self.engine.pipeline().submit(request, waiter)
     }
 
     /// Commits and blocks until it is durable.
     pub fn commit_wait(&mut self) -> Result<()> {
-        todo!()
+        let (send, receive) = std::sync::mpsc::sync_channel(1);
+        let waiter = || -> CommitWaiter {
+            Box::new(move |result| {
+                // The receiver waits below.
+                let _ = send.send(result);
+            })
+        };
+        match self.commit(waiter) {
+            CommitStart::Done(result) => result,
+            CommitStart::Parked => {
+                let mut result = Ok(());
+                let mut wait = || result = receive.recv().unwrap_or_else(|_| Err(Error::internal("the committer is gone")));
+                self.engine.hooks().blocking(&mut wait);
+                result
+            }
+        }
     }
 
-    pub fn rollback(&mut self) {}
+    /// Stage *prepare*: everything the pipeline needs, leaving this transaction new.
+    fn prepare(&mut self) -> CommitRequest {
+        let mut records = Records::with_capacity(self.writes.bytes());
+        let mut touched = Vec::with_capacity(self.writes.map(Family::Data).len());
+        for family in [Family::Data, Family::Catalog] {
+            for (key, write) in self.writes.map(family) {
+                match write {
+                    Some(value) => records.put(family, key, value),
+                    None => records.delete(family, key),
+                }
+                if family == Family::Data {
+                    touched.push(crate::lock::hash(key));
+                }
+            }
+        }
+        let mut counters = std::mem::take(&mut self.counters);
+        counters.extend(self.writes.take_rows().into_iter().map(|(table, delta)| (table, CounterChange::Rows(delta))));
+        let request = CommitRequest { records, touched, counters, owner: self.owner.take(), held: std::mem::take(&mut self.held) };
+        self.reset();
+        request
+    }
+
+    pub fn rollback(&mut self) {
+        if let Some(owner) = self.owner.take() {
+            self.engine.locks().release_all(owner.id, &mut self.held);
+            self.engine.unregister(owner.id);
+        }
+        self.reset();
+    }
+
+    fn reset(&mut self) {
+        self.writes.clear();
+        self.counters.clear();
+        self.tables.clear();
+        self.view.get_mut().take();
+        self.statement = Statement { began: self.writes.mark(), reads: Reads::Many, may_restart: true };
+    }
+}
+
+impl Drop for Transaction {
+    fn drop(&mut self) {
+        self.rollback();
+    }
+}
+
+impl View {
+    /// Forgets the snapshot and what was read at it.
+    fn take(&mut self) {
+        self.idle = None;
+        self.snapshot = None;
+    }
 }

@@ -1,0 +1,143 @@
+//! What the engine does once a second and nobody waits for.
+//!
+//! It syncs the log for `innodb_flush_log_at_trx_commit` 0 and 2, watches the free disk space,
+//! and drops iterators that no scan took for a second, because each keeps a version of the files
+//! and memtables alive. Before its first round it warms the log (`warm_log`).
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use parking_lot::{Condvar, Mutex};
+
+use crate::commit::Pipeline;
+use crate::engine::{EngineHooks, EngineOptions, FlushMode, LogLevel};
+use crate::options::RECYCLED_LOGS;
+use crate::rocks::{Db, Iter, RocksError};
+
+const ROUND: Duration = Duration::from_secs(1);
+/// Iterators kept for the next scan.
+const IDLE_ITERS_MAX: usize = 64;
+/// Bytes of padding written to the log at a time.
+const LOG_WARM_STEP_BYTES: usize = 1 << 20;
+
+pub struct Housekeeper {
+    dir: PathBuf,
+    db: Arc<Db>,
+    pipeline: Arc<Pipeline>,
+    hooks: Arc<dyn EngineHooks>,
+    disk_reserve_bytes: u64,
+    log_bytes: usize,
+    disk_full: AtomicBool,
+    idle_iters: Mutex<Vec<Iter>>,
+    stopped: Mutex<bool>,
+    wake: Condvar,
+}
+
+impl Housekeeper {
+    pub fn new(dir: &Path, options: &EngineOptions, db: Arc<Db>, pipeline: Arc<Pipeline>, hooks: Arc<dyn EngineHooks>) -> Housekeeper {
+        Housekeeper {
+            dir: dir.to_path_buf(),
+            db,
+            pipeline,
+            hooks,
+            disk_reserve_bytes: options.disk_reserve_bytes,
+            log_bytes: if options.warm_log { options.write_buffer_bytes } else { 0 },
+            disk_full: AtomicBool::new(false),
+            idle_iters: Mutex::default(),
+            stopped: Mutex::new(false),
+            wake: Condvar::new(),
+        }
+    }
+
+    pub fn start(self: &Arc<Housekeeper>) -> std::io::Result<JoinHandle<()>> {
+        let house = Arc::clone(self);
+        std::thread::Builder::new().name("housekeeper".into()).spawn(move || house.run())
+    }
+
+    /// The thread ends soon after.
+    pub fn stop(&self) {
+        *self.stopped.lock() = true;
+        self.wake.notify_all();
+        self.idle_iters.lock().clear();
+    }
+
+    /// Less space is free than is to be kept.
+    pub fn disk_full(&self) -> bool {
+        self.disk_full.load(Ordering::Relaxed)
+    }
+
+    /// An iterator that an earlier scan left, moved to now.
+    pub fn take_idle_iter(&self) -> Option<Iter> {
+        let mut iter = self.idle_iters.lock().pop()?;
+        iter.refresh().ok()?;
+        Some(iter)
+    }
+
+    pub fn keep_idle_iter(&self, iter: Iter) {
+        let mut idle = self.idle_iters.lock();
+        if idle.len() < IDLE_ITERS_MAX {
+            idle.push(iter);
+        }
+    }
+
+    fn run(&self) {
+        self.watch_disk();
+        if let Err(e) = self.warm_log() {
+            self.hooks.log(LogLevel::Warning, &format!("warming the log: {}", e.0));
+        }
+        loop {
+            let mut stopped = self.stopped.lock();
+            if !*stopped {
+                self.wake.wait_for(&mut stopped, ROUND);
+            }
+            if *stopped {
+                return;
+            }
+            drop(stopped);
+            self.sync_log();
+            self.watch_disk();
+            // Destroyed outside the mutex.
+            let idle = std::mem::take(&mut *self.idle_iters.lock());
+            drop(idle);
+        }
+    }
+
+    fn sync_log(&self) {
+        if self.pipeline.flush_mode() == FlushMode::SyncEachCommit {
+            return;
+        }
+        if let Err(e) = self.db.flush_log(true) {
+            self.hooks.log(LogLevel::Error, &format!("cannot sync the log: {}. The server stops now", e.0));
+            std::process::abort();
+        }
+    }
+
+    fn watch_disk(&self) {
+        let Ok(stat) = rustix::fs::statvfs(&self.dir) else { return };
+        let full = stat.f_bavail.saturating_mul(stat.f_frsize) < self.disk_reserve_bytes;
+        if self.disk_full.swap(full, Ordering::Relaxed) != full {
+            let text = if full { "disk full: commits fail until space is freed" } else { "there is disk space again: commits go on" };
+            self.hooks.log(LogLevel::Warning, text);
+        }
+    }
+
+    /// Gives the log files their blocks before commits need them. A file that grows makes each
+    /// fdatasync commit the file system's journal; one that is overwritten does not. RocksDB
+    /// reuses old logs, but a new process has none that it may reuse: so fill one with padding,
+    /// which recovery skips, and switch away from it, as often as files are kept.
+    fn warm_log(&self) -> Result<(), RocksError> {
+        for _ in 0..RECYCLED_LOGS {
+            for _ in 0..self.log_bytes / LOG_WARM_STEP_BYTES {
+                if *self.stopped.lock() {
+                    return Ok(());
+                }
+                self.db.pad_log(LOG_WARM_STEP_BYTES)?;
+            }
+            self.db.switch_log()?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,550 @@
+//! RocksDB's C API behind safe types: the one file of this server with unsafe code.
+//!
+//! The safe crate ties snapshots and iterators to a borrow of the database and allocates for
+//! every read; here they hold an `Arc<Db>`, gets fill a caller's buffer, and an iterator's
+//! bounds can be moved, so that it serves many ranges. Options are set through the safe crate
+//! (`options`), opened here.
+//!
+//! Invariants:
+//! * ROCKS-1: a `Snapshot` or `Iter` keeps its `Arc<Db>`, so the database closes last.
+//! * ROCKS-2: the bound bytes of an `Iter` live in the `Iter` and change only together with the
+//!   read options that point at them; a seek follows before the iterator is used again.
+//! * ROCKS-3: batches given to `write` are well formed; they are made by `commit::Records` only.
+
+use std::ffi::{CStr, CString, c_char, c_int, c_uchar};
+use std::path::Path;
+use std::ptr;
+use std::sync::Arc;
+
+use librocksdb_sys as ffi;
+use rocksdb::AsRawPtr;
+
+/// The text of a RocksDB status.
+#[derive(Clone, Debug)]
+pub struct RocksError(pub String);
+
+impl RocksError {
+    pub fn is_no_space(&self) -> bool {
+        self.0.contains("No space left on device") || self.0.contains("NoSpace") || self.0.contains("Disk quota exceeded")
+    }
+
+    pub fn is_corruption(&self) -> bool {
+        self.0.starts_with("Corruption")
+    }
+
+    pub fn is_lock_held(&self) -> bool {
+        self.0.contains("lock hold by current process") || self.0.contains("/LOCK: Resource temporarily unavailable")
+    }
+}
+
+type Result<T> = std::result::Result<T, RocksError>;
+
+/// Runs a C call that reports by `char** errptr`.
+fn checked<T>(call: impl FnOnce(*mut *mut c_char) -> T) -> Result<T> {
+    let mut err: *mut c_char = ptr::null_mut();
+    let out = call(&mut err);
+    if err.is_null() {
+        return Ok(out);
+    }
+    // SAFETY: RocksDB returns a NUL-terminated string from malloc that is now ours.
+    let text = unsafe {
+        let text = CStr::from_ptr(err).to_string_lossy().into_owned();
+        ffi::rocksdb_free(err.cast());
+        text
+    };
+    Err(RocksError(text))
+}
+
+/// The two column families.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Family {
+    Data,
+    Catalog,
+}
+
+/// The id that `Family::Catalog` has in batches: it is the first one made after `default`.
+pub const CATALOG_FAMILY_ID: u32 = 1;
+
+pub struct Db {
+    db: *mut ffi::rocksdb_t,
+    data: *mut ffi::rocksdb_column_family_handle_t,
+    catalog: *mut ffi::rocksdb_column_family_handle_t,
+    read_latest: *mut ffi::rocksdb_readoptions_t,
+    write_sync: *mut ffi::rocksdb_writeoptions_t,
+    write_async: *mut ffi::rocksdb_writeoptions_t,
+    /// RocksDB keeps pointers into the caches and factories of these.
+    _options: (rocksdb::Options, rocksdb::Options),
+}
+
+// SAFETY: rocksdb_t and column family handles may be used from any thread; the read and write
+// options are never changed after `open`.
+unsafe impl Send for Db {}
+// SAFETY: as above.
+unsafe impl Sync for Db {}
+
+impl Db {
+    /// Opens or creates the database with its two families.
+    pub fn open(dir: &Path, data: rocksdb::Options, catalog: rocksdb::Options) -> Result<Arc<Db>> {
+        let path = CString::new(dir.as_os_str().as_encoded_bytes()).map_err(|_| RocksError("path with a NUL byte".into()))?;
+        let names = [c"default".as_ptr(), c"catalog".as_ptr()];
+        // SAFETY: the pointers are valid for the call; RocksDB copies options and names.
+        unsafe {
+            let options = [data.as_raw_ptr().cast_const(), catalog.as_raw_ptr().cast_const()];
+            let mut handles: [*mut ffi::rocksdb_column_family_handle_t; 2] = [ptr::null_mut(); 2];
+            let db = checked(|err| {
+                ffi::rocksdb_open_column_families(options[0], path.as_ptr(), 2, names.as_ptr(), options.as_ptr(), handles.as_mut_ptr(), err)
+            })?;
+            let write_sync = ffi::rocksdb_writeoptions_create();
+            ffi::rocksdb_writeoptions_set_sync(write_sync, 1);
+            let db = Db {
+                db,
+                data: handles[0],
+                catalog: handles[1],
+                read_latest: ffi::rocksdb_readoptions_create(),
+                write_sync,
+                write_async: ffi::rocksdb_writeoptions_create(),
+                _options: (data, catalog),
+            };
+            let id = ffi::rocksdb_column_family_handle_get_id(db.catalog);
+            if id != CATALOG_FAMILY_ID {
+                return Err(RocksError(format!("Corruption: column family 'catalog' has id {id}")));
+            }
+            Ok(Arc::new(db))
+        }
+    }
+
+    fn handle(&self, family: Family) -> *mut ffi::rocksdb_column_family_handle_t {
+        match family {
+            Family::Data => self.data,
+            Family::Catalog => self.catalog,
+        }
+    }
+
+    /// The value of `key` at the snapshot, or the latest one, into `buf`.
+    pub fn get(&self, family: Family, key: &[u8], at: Option<&Snapshot>, buf: &mut Vec<u8>) -> Result<bool> {
+        const FIRST_TRY_BYTES: usize = 512;
+        let options = at.map_or(self.read_latest, |s| s.read_options);
+        buf.clear();
+        buf.reserve(FIRST_TRY_BYTES);
+        loop {
+            let (mut len, mut found): (usize, c_uchar) = (0, 0);
+            // SAFETY: the buffer has `capacity` writable bytes, and RocksDB writes at most that
+            // many; `len` of them are initialized when it returns 1.
+            unsafe {
+                let copied = checked(|err| {
+                    ffi::rocksdb_get_into_buffer_cf(
+                        self.db,
+                        options,
+                        self.handle(family),
+                        key.as_ptr().cast(),
+                        key.len(),
+                        buf.as_mut_ptr().cast(),
+                        buf.capacity(),
+                        &mut len,
+                        &mut found,
+                        err,
+                    )
+                })?;
+                if found == 0 {
+                    return Ok(false);
+                }
+                if copied != 0 {
+                    buf.set_len(len);
+                    return Ok(true);
+                }
+            }
+            buf.reserve(len);
+        }
+    }
+
+    /// The values of many data keys, read together.
+    pub fn multi_get(&self, keys: &[&[u8]], at: Option<&Snapshot>) -> Result<Vec<Option<Vec<u8>>>> {
+        let options = at.map_or(self.read_latest, |s| s.read_options);
+        let pointers: Vec<*const c_char> = keys.iter().map(|k| k.as_ptr().cast()).collect();
+        let lengths: Vec<usize> = keys.iter().map(|k| k.len()).collect();
+        let mut values: Vec<*mut ffi::rocksdb_pinnableslice_t> = vec![ptr::null_mut(); keys.len()];
+        let mut errors: Vec<*mut c_char> = vec![ptr::null_mut(); keys.len()];
+        // SAFETY: all four arrays have `keys.len()` entries; RocksDB fills values and errors.
+        unsafe {
+            ffi::rocksdb_batched_multi_get_cf(
+                self.db,
+                options,
+                self.data,
+                keys.len(),
+                pointers.as_ptr(),
+                lengths.as_ptr(),
+                values.as_mut_ptr(),
+                errors.as_mut_ptr(),
+                keys.is_sorted(),
+            );
+        }
+        let mut failure = None;
+        let mut out = Vec::with_capacity(keys.len());
+        for (value, error) in values.into_iter().zip(errors) {
+            if let Err(e) = checked(|err| {
+                // SAFETY: `err` is the out parameter of `checked`, which frees what we store.
+                unsafe { *err = error }
+            }) {
+                failure.get_or_insert(e);
+            }
+            if value.is_null() {
+                out.push(None);
+                continue;
+            }
+            // SAFETY: a value that is not null is valid until it is destroyed here.
+            unsafe {
+                let mut len = 0;
+                let data = ffi::rocksdb_pinnableslice_value(value, &mut len);
+                out.push(Some(std::slice::from_raw_parts(data.cast::<u8>(), len).to_vec()));
+                ffi::rocksdb_pinnableslice_destroy(value);
+            }
+        }
+        failure.map_or(Ok(out), Err)
+    }
+
+    /// The sequence number of the last write.
+    pub fn latest_sequence(&self) -> u64 {
+        // SAFETY: `db` is open.
+        unsafe { ffi::rocksdb_get_latest_sequence_number(self.db) }
+    }
+
+    /// Applies a batch in RocksDB's own form (see `commit::Records`), atomically.
+    pub fn write(&self, batch: &[u8], sync: bool) -> Result<()> {
+        let options = if sync { self.write_sync } else { self.write_async };
+        // SAFETY: RocksDB copies the bytes of the batch, which is destroyed in any case.
+        unsafe {
+            let raw = ffi::rocksdb_writebatch_create_from(batch.as_ptr().cast(), batch.len());
+            let done = checked(|err| ffi::rocksdb_write(self.db, options, raw, err));
+            ffi::rocksdb_writebatch_destroy(raw);
+            done
+        }
+    }
+
+    /// Appends bytes to the log that mean nothing: they only give the file its blocks.
+    pub fn pad_log(&self, bytes: usize) -> Result<()> {
+        let pad = vec![0u8; bytes];
+        // SAFETY: RocksDB copies the blob; the batch is destroyed in any case.
+        unsafe {
+            let raw = ffi::rocksdb_writebatch_create();
+            ffi::rocksdb_writebatch_put_log_data(raw, pad.as_ptr().cast(), pad.len());
+            let done = checked(|err| ffi::rocksdb_write(self.db, self.write_async, raw, err));
+            ffi::rocksdb_writebatch_destroy(raw);
+            done
+        }
+    }
+
+    /// Hands the log to the operating system and, with `sync`, to the disk.
+    pub fn flush_log(&self, sync: bool) -> Result<()> {
+        // SAFETY: `db` is open.
+        checked(|err| unsafe { ffi::rocksdb_flush_wal(self.db, c_uchar::from(sync), err) })
+    }
+
+    /// Writes the memtables of both families to files and starts a new log.
+    pub fn flush_memtables(&self) -> Result<()> {
+        // SAFETY: options live for the call; the array holds two live handles.
+        unsafe {
+            let options = ffi::rocksdb_flushoptions_create();
+            ffi::rocksdb_flushoptions_set_wait(options, 1);
+            ffi::rocksdb_flushoptions_set_allow_write_stall(options, 1);
+            let mut handles = [self.data, self.catalog];
+            let done = checked(|err| ffi::rocksdb_flush_cfs(self.db, options, handles.as_mut_ptr(), handles.len() as c_int, err));
+            ffi::rocksdb_flushoptions_destroy(options);
+            done
+        }
+    }
+
+    /// Starts a new log by flushing a memtable that is made not to be empty.
+    pub fn switch_log(&self) -> Result<()> {
+        // SAFETY: the key is valid for the call. A delete of a key that never exists, in the
+        // catalog's reserved range.
+        let key = b"\0";
+        checked(|err| unsafe { ffi::rocksdb_delete_cf(self.db, self.write_async, self.catalog, key.as_ptr().cast(), key.len(), err) })?;
+        self.flush_memtables()
+    }
+
+    /// Drops the files that lie within `[lower, upper)` of the data and hides the rest.
+    pub fn delete_range(&self, lower: &[u8], upper: &[u8]) -> Result<()> {
+        let (from, from_len, to, to_len) = (lower.as_ptr().cast(), lower.len(), upper.as_ptr().cast(), upper.len());
+        // SAFETY: the pointers are valid for the calls.
+        unsafe {
+            checked(|err| ffi::rocksdb_delete_range_cf(self.db, self.write_sync, self.data, from, from_len, to, to_len, err))?;
+            checked(|err| ffi::rocksdb_delete_file_in_range_cf(self.db, self.data, from, from_len, to, to_len, err))?;
+            checked(|err| ffi::rocksdb_suggest_compact_range_cf(self.db, self.data, from, from_len, to, to_len, err))
+        }
+    }
+
+    pub fn compact_range(&self, lower: &[u8], upper: &[u8]) {
+        // SAFETY: the pointers are valid for the call.
+        unsafe {
+            ffi::rocksdb_compact_range_cf(self.db, self.data, lower.as_ptr().cast(), lower.len(), upper.as_ptr().cast(), upper.len())
+        }
+    }
+
+    pub fn range_bytes(&self, lower: &[u8], upper: &[u8]) -> Result<u64> {
+        let mut bytes = 0;
+        let (from, to) = ([lower.as_ptr().cast::<c_char>()], [upper.as_ptr().cast::<c_char>()]);
+        // SAFETY: one range; all arrays have one entry.
+        checked(|err| unsafe {
+            ffi::rocksdb_approximate_sizes_cf(self.db, self.data, 1, from.as_ptr(), &lower.len(), to.as_ptr(), &upper.len(), &mut bytes, err)
+        })?;
+        Ok(bytes)
+    }
+
+    pub fn verify_checksums(&self) -> Result<()> {
+        // SAFETY: `db` is open.
+        checked(|err| unsafe { ffi::rocksdb_verify_checksum(self.db, err) })
+    }
+
+    pub fn property(&self, name: &str) -> Option<String> {
+        let name = CString::new(name).ok()?;
+        // SAFETY: the result is NULL or a string from malloc that is ours.
+        unsafe {
+            let text = ffi::rocksdb_property_value_cf(self.db, self.data, name.as_ptr());
+            if text.is_null() {
+                return None;
+            }
+            let out = CStr::from_ptr(text).to_string_lossy().into_owned();
+            ffi::rocksdb_free(text.cast());
+            Some(out)
+        }
+    }
+
+    /// Tells flushes and compactions to stop, without waiting for them.
+    pub fn cancel_background_work(&self) {
+        // SAFETY: `db` is open.
+        unsafe { ffi::rocksdb_cancel_all_background_work(self.db, 0) }
+    }
+}
+
+impl Drop for Db {
+    fn drop(&mut self) {
+        // SAFETY: nobody else has these pointers (ROCKS-1).
+        unsafe {
+            ffi::rocksdb_readoptions_destroy(self.read_latest);
+            ffi::rocksdb_writeoptions_destroy(self.write_sync);
+            ffi::rocksdb_writeoptions_destroy(self.write_async);
+            ffi::rocksdb_column_family_handle_destroy(self.data);
+            ffi::rocksdb_column_family_handle_destroy(self.catalog);
+            ffi::rocksdb_close(self.db);
+        }
+    }
+}
+
+/// A version of the whole database.
+pub struct Snapshot {
+    db: Arc<Db>,
+    snapshot: *const ffi::rocksdb_snapshot_t,
+    read_options: *mut ffi::rocksdb_readoptions_t,
+    sequence: u64,
+}
+
+// SAFETY: a snapshot is immutable and its options are only read after `new`.
+unsafe impl Send for Snapshot {}
+// SAFETY: as above.
+unsafe impl Sync for Snapshot {}
+
+impl Snapshot {
+    pub fn new(db: &Arc<Db>) -> Snapshot {
+        // SAFETY: the snapshot and the options are released in `drop`.
+        unsafe {
+            let snapshot = ffi::rocksdb_create_snapshot(db.db);
+            let read_options = ffi::rocksdb_readoptions_create();
+            ffi::rocksdb_readoptions_set_snapshot(read_options, snapshot);
+            let sequence = ffi::rocksdb_snapshot_get_sequence_number(snapshot);
+            Snapshot { db: Arc::clone(db), snapshot, read_options, sequence }
+        }
+    }
+
+    /// Everything up to this sequence number is visible.
+    pub fn sequence(&self) -> u64 {
+        self.sequence
+    }
+}
+
+impl Drop for Snapshot {
+    fn drop(&mut self) {
+        // SAFETY: made in `new`, released once.
+        unsafe {
+            ffi::rocksdb_readoptions_destroy(self.read_options);
+            ffi::rocksdb_release_snapshot(self.db.db, self.snapshot);
+        }
+    }
+}
+
+/// How an iterator reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IterOptions {
+    pub fill_cache: bool,
+    pub readahead_bytes: usize,
+}
+
+impl Default for IterOptions {
+    fn default() -> IterOptions {
+        IterOptions { fill_cache: true, readahead_bytes: 0 }
+    }
+}
+
+/// An iterator with movable bounds, over one family at one version.
+pub struct Iter {
+    /// Keeps the version alive as long as the iterator.
+    at: Option<Arc<Snapshot>>,
+    options: IterOptions,
+    _db: Arc<Db>,
+    iter: *mut ffi::rocksdb_iterator_t,
+    read_options: *mut ffi::rocksdb_readoptions_t,
+    lower: Vec<u8>,
+    upper: Vec<u8>,
+}
+
+// SAFETY: the iterator is used by one thread at a time (`&mut self` moves it), and RocksDB
+// iterators may change threads between calls.
+unsafe impl Send for Iter {}
+
+impl Iter {
+    pub fn new(db: &Arc<Db>, family: Family, at: Option<&Arc<Snapshot>>, options: IterOptions) -> Iter {
+        // SAFETY: bounds are given before the first use and point into this struct's vectors,
+        // whose heap buffers do not move with the struct.
+        unsafe {
+            let read_options = ffi::rocksdb_readoptions_create();
+            if let Some(snapshot) = at {
+                ffi::rocksdb_readoptions_set_snapshot(read_options, snapshot.snapshot);
+            }
+            ffi::rocksdb_readoptions_set_fill_cache(read_options, c_uchar::from(options.fill_cache));
+            ffi::rocksdb_readoptions_set_readahead_size(read_options, options.readahead_bytes);
+            let mut iter = Iter {
+                at: at.cloned(),
+                options,
+                _db: Arc::clone(db),
+                iter: ptr::null_mut(),
+                read_options,
+                lower: Vec::new(),
+                upper: Vec::new(),
+            };
+            iter.point_bounds();
+            iter.iter = ffi::rocksdb_create_iterator_cf(db.db, read_options, db.handle(family));
+            iter
+        }
+    }
+
+    pub fn snapshot(&self) -> Option<&Arc<Snapshot>> {
+        self.at.as_ref()
+    }
+
+    pub fn options(&self) -> IterOptions {
+        self.options
+    }
+
+    /// Moves an iterator without a snapshot to what is committed now.
+    pub fn refresh(&mut self) -> Result<()> {
+        // SAFETY: `iter` is live.
+        checked(|err| unsafe { ffi::rocksdb_iter_refresh(self.iter, err) })
+    }
+
+    /// Limits the iterator to `[lower, upper)`; a seek must follow. RocksDB reads the bounds
+    /// through the pointers in the read options whenever it seeks.
+    pub fn set_bounds(&mut self, lower: &[u8], upper: &[u8]) {
+        self.lower.clear();
+        self.lower.extend_from_slice(lower);
+        self.upper.clear();
+        match upper {
+            [] => self.upper.extend_from_slice(&[0xFF; 16]),
+            upper => self.upper.extend_from_slice(upper),
+        }
+        self.point_bounds();
+    }
+
+    fn point_bounds(&mut self) {
+        if self.upper.is_empty() {
+            self.upper.extend_from_slice(&[0xFF; 16]);
+        }
+        // SAFETY: the vectors live as long as the options (ROCKS-2). An empty vector's pointer
+        // is dangling but not null, and is never read.
+        unsafe {
+            ffi::rocksdb_readoptions_set_iterate_lower_bound(self.read_options, self.lower.as_ptr().cast(), self.lower.len());
+            ffi::rocksdb_readoptions_set_iterate_upper_bound(self.read_options, self.upper.as_ptr().cast(), self.upper.len());
+        }
+    }
+
+    pub fn seek(&mut self, key: &[u8]) {
+        // SAFETY: the key is valid for the call.
+        unsafe { ffi::rocksdb_iter_seek(self.iter, key.as_ptr().cast(), key.len()) }
+    }
+
+    /// To the last key of the bounds.
+    pub fn seek_to_last(&mut self) {
+        // SAFETY: `iter` is live.
+        unsafe { ffi::rocksdb_iter_seek_to_last(self.iter) }
+    }
+
+    pub fn next(&mut self) {
+        debug_assert!(self.valid());
+        // SAFETY: `iter` is live and valid.
+        unsafe { ffi::rocksdb_iter_next(self.iter) }
+    }
+
+    pub fn prev(&mut self) {
+        debug_assert!(self.valid());
+        // SAFETY: `iter` is live and valid.
+        unsafe { ffi::rocksdb_iter_prev(self.iter) }
+    }
+
+    pub fn valid(&self) -> bool {
+        // SAFETY: `iter` is live.
+        unsafe { ffi::rocksdb_iter_valid(self.iter) != 0 }
+    }
+
+    /// What ended the iteration, if it was not the end of the range.
+    pub fn status(&self) -> Result<()> {
+        // SAFETY: `iter` is live.
+        checked(|err| unsafe { ffi::rocksdb_iter_get_error(self.iter, err) })
+    }
+
+    /// Only of a valid iterator; lives until it moves.
+    pub fn key(&self) -> &[u8] {
+        debug_assert!(self.valid());
+        // SAFETY: the slice stays until the iterator moves, which needs `&mut self`.
+        unsafe {
+            let slice = ffi::rocksdb_iter_key_slice(self.iter);
+            std::slice::from_raw_parts(slice.data.cast(), slice.size)
+        }
+    }
+
+    /// Only of a valid iterator; lives until it moves.
+    pub fn value(&self) -> &[u8] {
+        debug_assert!(self.valid());
+        // SAFETY: as `key`.
+        unsafe {
+            let slice = ffi::rocksdb_iter_value_slice(self.iter);
+            std::slice::from_raw_parts(slice.data.cast(), slice.size)
+        }
+    }
+}
+
+impl Drop for Iter {
+    fn drop(&mut self) {
+        // SAFETY: destroyed once, the iterator before its options and bounds.
+        unsafe {
+            ffi::rocksdb_iter_destroy(self.iter);
+            ffi::rocksdb_readoptions_destroy(self.read_options);
+        }
+    }
+}
+
+/// Sets what the safe crate does not wrap.
+pub fn set_raw_options(options: &mut rocksdb::Options) {
+    // SAFETY: `options` is live; the factory is copied into it and then ours to destroy.
+    unsafe {
+        let raw = options.as_raw_ptr();
+        let factory = ffi::rocksdb_file_checksum_gen_crc32c_factory_create();
+        ffi::rocksdb_options_set_file_checksum_gen_factory(raw, factory);
+        ffi::rocksdb_file_checksum_gen_factory_destroy(factory);
+        // A byte per entry: a flipped bit in a memtable is found with 255 of 256 chances.
+        ffi::rocksdb_options_set_memtable_protection_bytes_per_key(raw, 1);
+        // The log holds what the memtables hold: neither stopping nor starting waits for a flush.
+        ffi::rocksdb_options_set_avoid_flush_during_shutdown(raw, 1);
+        ffi::rocksdb_options_set_avoid_flush_during_recovery(raw, 1);
+        // A scan that steps over this many deleted entries of the memtable has it flushed, so
+        // that compaction can drop them: queue tables stay fast.
+        ffi::rocksdb_options_set_memtable_op_scan_flush_trigger(raw, 10_000);
+    }
+}
