@@ -11,6 +11,10 @@
 //! `CompressedWriter::write` wraps a finished response. What is per connection is a few words; the working memory of the
 //! algorithms is a `Workspace`, of which a thread needs one.
 //!
+//! Numbers, as MySQL 9.7 has them: of received packets only those of the frames are checked
+//! (`PacketReader::ignore_inner_seq`); an answer's first frame and its first packet both carry the reader's `next_seq`. When an answer
+//! is sent in several parts, the packets of the next part go on from the writer's `seq`.
+//!
 //! * CMP-1: an uncompressed length is at most 2^24−1 by its width, and the content must have exactly that length.
 //! * CMP-2: memory for compressed bytes grows with what arrives, never with what is announced.
 

@@ -89,3 +89,39 @@ impl fmt::Display for ProtocolError {
 }
 
 impl std::error::Error for ProtocolError {}
+
+/// For servers that handle it like the errors of a statement.
+impl From<ProtocolError> for vaquita_types::Error {
+    fn from(error: ProtocolError) -> Self {
+        match vaquita_types::errno::by_code(error.errno()) {
+            Some(def) => vaquita_types::Error::with_message(def, error.to_string()),
+            None => vaquita_types::Error::internal(error),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Numbers, states and texts agree with MySQL's own table.
+    #[test]
+    fn errors_are_mysqls() {
+        for (error, args) in [
+            (ProtocolError::PacketsOutOfOrder, None),
+            (ProtocolError::PacketTooLarge, None),
+            (ProtocolError::Uncompress, None),
+            (ProtocolError::MalformedPacket, None),
+            (ProtocolError::WrongArguments("x"), Some("x")),
+            (ProtocolError::Handshake, None),
+            (ProtocolError::OldClient, None),
+            (ProtocolError::UnknownCommand, None),
+        ] {
+            let def = vaquita_types::errno::by_code(error.errno()).unwrap();
+            let args: Vec<&dyn fmt::Display> = args.iter().map(|a| a as &dyn fmt::Display).collect();
+            assert_eq!(error.to_string(), vaquita_types::Error::new(def, &args).message());
+            assert_eq!(error.sqlstate().as_bytes(), def.sqlstate);
+        }
+        assert_eq!(vaquita_types::Error::from(ProtocolError::ParameterOutOfRange("TIME")).sqlstate(), "22003");
+    }
+}

@@ -172,3 +172,20 @@ fn malformed_commands_get_mysqls_errors() {
         assert_eq!(Command::decode(payload, 0), Err(expected), "{payload:x?}");
     }
 }
+
+/// Decimals arrive as text of any length and content.
+#[test]
+fn decimals_of_any_text_are_harmless() {
+    let digits = "9".repeat(100_000);
+    for text in ["", "-", ".", "1e999999999", "1e-999999999", "-1e99999999999999999999", "0x1", "1.2.3", &digits] {
+        let mut payload = vec![0x17, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0xf6, 0];
+        crate::codec::put_lenenc_bytes(&mut payload, text.as_bytes());
+        let Ok(Command::Execute(execute)) = Command::decode(&payload, 0) else {
+            panic!("{text}");
+        };
+        let mut values = Vec::new();
+        StatementParams::new(1).read(&execute, 0, &mut values, &mut false).unwrap();
+        assert!(matches!(values[..], [Value::Decimal(_)]));
+        show(&values[0]);
+    }
+}
