@@ -129,8 +129,10 @@ impl Collation {
             Order::CodePoints | Order::Unsupported => match self.charset.encoding {
                 Encoding::Single(_) | Encoding::Ascii(_) | Encoding::Binary | Encoding::Unsupported => out.extend_from_slice(bytes),
                 _ => {
+                    // Three bytes per character, two in the charsets of the basic plane.
+                    let skipped = if matches!(self.charset.encoding, Encoding::Utf8(3) | Encoding::Ucs2) { 2 } else { 1 };
                     for c in self.charset.chars(bytes) {
-                        out.extend_from_slice(&c.code_point.unwrap_or(0).to_be_bytes()[1..]);
+                        out.extend_from_slice(&c.code_point.unwrap_or(0).to_be_bytes()[skipped..]);
                     }
                 }
             },
@@ -330,10 +332,5 @@ impl Scanner<'_> {
         while let Some(w) = self.next() {
             f(w);
         }
-    }
-
-    /// No weight is left but of characters not yet begun.
-    pub(super) fn at_boundary(&self) -> bool {
-        self.at == self.count
     }
 }

@@ -26,3 +26,39 @@ fn weights_are_mysqls() {
     }
     assert!(wrong.is_empty(), "{} blocks differ from MySQL: {:?}", wrong.len(), &wrong[..wrong.len().min(20)]);
 }
+
+fn unhex(s: &str) -> Vec<u8> {
+    (0..s.len() / 2).filter_map(|i| u8::from_str_radix(&s[i * 2..i * 2 + 2], 16).ok()).collect()
+}
+
+#[test]
+fn strings_compare_match_and_map_as_in_mysql() {
+    let mut wrong = Vec::new();
+    for line in include_str!("data/strings.txt").lines().filter(|l| !l.starts_with('#')) {
+        let fields: Vec<&str> = line.split(' ').collect();
+        let c = Collation::by_name(fields[0]).unwrap();
+        let (a, b) = (unhex(fields[1]), unhex(fields[2]));
+        let mut check = |what: &str, ours: String, mysqls: &str| {
+            if ours != mysqls {
+                wrong.push(format!("{what} {line}: {ours}"));
+            }
+        };
+        let order = c.compare(&a, &b);
+        check("compare", (order as i8).to_string(), fields[3]);
+        let (mut key_a, mut key_b) = (Vec::new(), Vec::new());
+        c.sort_key(&a, &mut key_a);
+        c.sort_key(&b, &mut key_b);
+        check("sort key", (key_a.cmp(&key_b) as i8).to_string(), fields[3]);
+        check("equal", c.equal(&a, &b).to_string(), if order == Ordering::Equal { "true" } else { "false" });
+        check("hash", (c.hash(&a) == c.hash(&b)).to_string(), if order == Ordering::Equal { "true" } else { "false" });
+        check("like", u8::from(c.like(&a, &b, Some(LIKE_ESCAPE))).to_string(), fields[4]);
+        check("locate", c.find(&a, &b, 0).map_or(0, |at| at + 1).to_string(), fields[5]);
+        let hex = |s: Vec<u8>| if s.is_empty() { "-".to_string() } else { s.iter().map(|b| format!("{b:02X}")).collect() };
+        check("weights", hex(c.weight_string(&a)), fields[6]);
+        let mut padded = a.clone();
+        (0..4).for_each(|_| assert!(c.charset.encode(0x20, &mut padded)));
+        check("upper", hex(c.upper(&padded)), fields[7]);
+        check("lower", hex(c.lower(&padded)), fields[8]);
+    }
+    assert!(wrong.is_empty(), "{} answers differ from MySQL:\n{}", wrong.len(), wrong[..wrong.len().min(30)].join("\n"));
+}

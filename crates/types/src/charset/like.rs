@@ -3,7 +3,7 @@
 //! LIKE compares character by character, each pair by its weights: under
 //! `utf8mb4_0900_ai_ci` 'é' LIKE 'E', but not 'ß' LIKE 'ss', although the two are
 //! equal. Trailing spaces count. LOCATE and INSTR compare weights from each
-//! character on, so that 'ss' is found in 'straße'.
+//! character on, so that 'ss' is found in 'straße', and 's' too.
 
 use super::Collation;
 use super::codec::{Char, Chars};
@@ -75,7 +75,7 @@ impl Collation {
     pub fn find(&self, haystack: &[u8], needle: &[u8], from: usize) -> Option<usize> {
         let skipped = self.charset.prefix_len(haystack, from);
         let mut rest = &haystack[skipped..];
-        if self.charset.char_count(&haystack[..skipped]) < from {
+        if self.charset.char_count(&haystack[..skipped]) < from || rest.is_empty() && !needle.is_empty() {
             return None;
         }
         let mut at = from;
@@ -100,7 +100,7 @@ impl Collation {
                     return false;
                 }
             }
-            text.at_boundary()
+            true
         })
     }
 
