@@ -19,6 +19,3 @@ pub use number::{Converted, bytes_to_decimal, bytes_to_f64, bytes_to_i64, to_boo
 pub use store::{ProblemKind, StoreContext, StoreProblem, store};
 pub use temporal::{to_date, to_datetime, to_time};
 pub use text::{message_text, to_text, truncated_warning, write_text};
-
-#[cfg(test)]
-mod tests;

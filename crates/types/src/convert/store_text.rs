@@ -3,7 +3,7 @@
 use super::store::{ProblemKind, StoreProblem, Stored};
 use super::strings;
 use super::text::{message_text, to_text};
-use crate::charset::CollationId;
+use crate::charset::{CollationId, charset, collation};
 use crate::datatype::{ColumnType, TypeKind};
 use crate::json::{Json, JsonError};
 use crate::value::Value;
@@ -31,19 +31,20 @@ pub(super) fn store_string(value: Value, from: &ColumnType, to: &ColumnType) -> 
     } else {
         (bytes, None)
     };
-    let limit = match to.kind {
-        TypeKind::Char | TypeKind::VarChar if is_text => strings::prefix_len(&bytes, to.collation, to.length as usize),
-        _ if is_text => (bytes.len() > to.length as usize).then(|| strings::boundary(&bytes, to.collation, to.length as usize)),
-        _ => (bytes.len() > to.length as usize).then_some(to.length as usize),
+    let length = to.length as usize;
+    let kept = match to.kind {
+        _ if bytes.len() <= length => bytes.len(),
+        TypeKind::Char | TypeKind::VarChar => charset(to.collation).prefix_len(&bytes, length),
+        _ => charset(to.collation).prefix_in_bytes(&bytes, length).len(),
     };
-    let (stored, rest) = bytes.split_at(limit.unwrap_or(bytes.len()));
+    let (stored, rest) = bytes.split_at(kept);
     // Spaces at the end may go: from CHAR in silence, else with a note; from binary strings never.
     let spaces_only = is_text && rest.iter().all(|b| *b == b' ');
     let stored = match to.kind {
         TypeKind::Char => stored.trim_end_spaces(is_text),
         _ => stored,
     };
-    let mut stored: Box<[u8]> = if stored.len() == bytes.len() { bytes.clone() } else { stored.into() };
+    let mut stored: Box<[u8]> = stored.into();
     if to.kind == TypeKind::Binary && stored.len() < to.length as usize {
         let mut padded = stored.into_vec();
         padded.resize(to.length as usize, 0);
@@ -53,11 +54,11 @@ pub(super) fn store_string(value: Value, from: &ColumnType, to: &ColumnType) -> 
     if let Some(value) = incorrect {
         return StoreProblem::of(ProblemKind::Incorrect { type_name: "string", value }, stored);
     }
-    match limit {
-        None => Ok(stored),
-        Some(_) if spaces_only && to.kind == TypeKind::Char => Ok(stored),
-        Some(_) if spaces_only => StoreProblem::of(ProblemKind::Cut, stored),
-        Some(_) => StoreProblem::of(ProblemKind::TooLong, stored),
+    match kept {
+        _ if kept == bytes.len() => Ok(stored),
+        _ if spaces_only && to.kind == TypeKind::Char => Ok(stored),
+        _ if spaces_only => StoreProblem::of(ProblemKind::Cut, stored),
+        _ => StoreProblem::of(ProblemKind::TooLong, stored),
     }
 }
 
@@ -97,7 +98,7 @@ pub(super) fn store_enum(value: Value, from: &ColumnType, to: &ColumnType) -> St
     let (bytes, source) = text_of(value, from);
     let text = strings::convert(bytes, source, to.collation).unwrap_or_else(|(best, _)| best);
     let trimmed = text.trim_end_spaces(true);
-    if let Some(index) = labels.iter().position(|label| strings::equal(to.collation, label, trimmed)) {
+    if let Some(index) = labels.iter().position(|label| collation(to.collation).equal(label, trimmed)) {
         return Ok(Value::UInt(index as u64 + 1));
     }
     match whole_number(&text) {
@@ -130,7 +131,7 @@ pub(super) fn store_set(value: Value, from: &ColumnType, to: &ColumnType) -> Sto
     let mut bits = 0u64;
     let mut unknown = false;
     for part in trimmed.split(|b| *b == b',') {
-        match labels.iter().position(|label| strings::equal(to.collation, label, part)) {
+        match labels.iter().position(|label| collation(to.collation).equal(label, part)) {
             Some(i) => bits |= 1 << i,
             None => unknown = true,
         }

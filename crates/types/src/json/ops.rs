@@ -62,7 +62,11 @@ impl Json {
 
     /// JSON_REMOVE of one path, which is not `$` (error 3153).
     pub fn remove(&mut self, path: &JsonPath) {
-        let Some((leg, parents)) = path.legs.split_last() else { return };
+        self.remove_legs(&path.legs);
+    }
+
+    fn remove_legs(&mut self, legs: &[Leg]) {
+        let Some((leg, parents)) = legs.split_last() else { return };
         match (leg, self.target(parents)) {
             (Leg::Member(name), Some(Json::Object(o))) if o.get(name).is_some() => {
                 Arc::make_mut(o).remove(name);
@@ -72,6 +76,7 @@ impl Json {
                     Arc::make_mut(a).remove(i);
                 }
             }
+            (Leg::Cell(_), Some(_)) if leg.wraps() => self.remove_legs(parents),
             _ => {}
         }
     }

@@ -197,11 +197,9 @@ impl PathParser<'_> {
             let from = self.index()?;
             let after = self.at;
             self.skip_space();
-            if self.at > after && self.rest().starts_with("to") {
+            let is_range = self.rest().strip_prefix("to").is_some_and(|r| r.starts_with(|c: char| c.is_ascii_whitespace()));
+            if self.at > after && is_range {
                 self.at += 2;
-                if !self.peek().is_some_and(|c| c.is_ascii_whitespace()) {
-                    return Err(self.error());
-                }
                 self.skip_space();
                 let to = self.index()?;
                 let backwards = if from.from_end { from.n < to.n } else { from.n > to.n };
@@ -214,10 +212,10 @@ impl PathParser<'_> {
             }
         };
         self.skip_space();
-        if self.peek() != Some(']') {
+        // MySQL's position is behind what it found instead.
+        if self.next() != Some(']') {
             return Err(self.error());
         }
-        self.at += 1;
         Ok(leg)
     }
 

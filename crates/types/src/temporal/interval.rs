@@ -114,8 +114,10 @@ impl Interval {
     pub fn parse(text: &[u8], unit: IntervalUnit) -> Option<Interval> {
         let fields = composite_fields(unit);
         if fields == 1 {
-            let parsed = Decimal::parse(text);
-            return Interval::from_decimal(&parsed.value, unit);
+            let number = Decimal::parse(text).value;
+            // A text is read as an integer, so that its fraction is cut, except for seconds.
+            let number = if unit == IntervalUnit::Second { number } else { number.truncate(0) };
+            return Interval::from_decimal(&number, unit);
         }
         let spaces = text.iter().take_while(|b| b.is_ascii_whitespace()).count();
         let mut rest = &text[spaces..];

@@ -311,3 +311,6 @@ impl std::fmt::Debug for Time {
         std::fmt::Display::fmt(self, f)
     }
 }
+
+#[cfg(test)]
+mod tests;
