@@ -15,7 +15,12 @@
 mod args;
 mod arith;
 pub mod json;
+mod control;
+mod encode;
 mod logic;
+mod numeric;
+mod search;
+mod string;
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -57,7 +62,7 @@ impl std::fmt::Debug for FuncDef {
 
 /// The functions of all families, by name.
 static TABLE: LazyLock<HashMap<&'static str, &'static FuncDef>> = LazyLock::new(|| {
-    let families: &[&'static [FuncDef]] = &[arith::FUNCTIONS, logic::FUNCTIONS, json::FUNCTIONS];
+    let families: &[&'static [FuncDef]] = &[arith::FUNCTIONS, logic::FUNCTIONS, json::FUNCTIONS, control::FUNCTIONS, numeric::FUNCTIONS, string::FUNCTIONS, search::FUNCTIONS, encode::FUNCTIONS];
     families.iter().flat_map(|family| family.iter()).map(|def| (def.name, def)).collect()
 });
 

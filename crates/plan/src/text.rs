@@ -1,225 +1,110 @@
-//! What expressions need to know of character sets, in one place.
+//! What expressions need to know of character sets, over `vaquita_types::charset`.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
-use vaquita_types::charset::CollationId;
+use vaquita_types::charset::{Charset, CollationId, charset, collation};
 
-/// The charset's name; unknown ids count as binary.
-pub fn charset_name(collation: CollationId) -> &'static str {
-    match collation.0 {
-        8 | 47 | 48 | 5 | 15 | 31 | 49 | 94 => "latin1",
-        11 | 65 => "ascii",
-        33 | 83 | 76 | 192..=215 | 223 => "utf8mb3",
-        45 | 46 | 224..=247 | 255..=323 => "utf8mb4",
-        _ => "binary",
-    }
+pub fn charset_name(id: CollationId) -> &'static str {
+    charset(id).name
 }
 
 /// The collation's name, as SHOW COLLATION has it.
-pub fn collation_name(collation: CollationId) -> &'static str {
-    match collation.0 {
-        8 => "latin1_swedish_ci",
-        45 => "utf8mb4_general_ci",
-        46 => "utf8mb4_bin",
-        255 => "utf8mb4_0900_ai_ci",
-        _ => "binary",
-    }
+pub fn collation_name(id: CollationId) -> &'static str {
+    collation(id).name
 }
 
 pub fn same_charset(a: CollationId, b: CollationId) -> bool {
-    a == b || charset_name(a) == charset_name(b)
+    a == b || std::ptr::eq(charset(a), charset(b))
 }
 
-pub fn is_unicode(collation: CollationId) -> bool {
-    matches!(charset_name(collation), "utf8mb3" | "utf8mb4" | "ucs2" | "utf16" | "utf16le" | "utf32")
+pub fn is_unicode(id: CollationId) -> bool {
+    charset(id).is_unicode()
 }
 
 /// The charset holds characters beyond the basic plane.
-pub fn has_supplementary(collation: CollationId) -> bool {
-    matches!(charset_name(collation), "utf8mb4" | "utf16" | "utf16le" | "utf32")
+pub fn has_supplementary(id: CollationId) -> bool {
+    matches!(charset_name(id), "utf8mb4" | "utf16" | "utf16le" | "utf32" | "gb18030")
 }
 
 /// A `_bin` collation.
-pub fn is_binary_sort(collation: CollationId) -> bool {
-    collation == CollationId::BINARY || collation_name(collation).ends_with("_bin")
+pub fn is_binary_sort(id: CollationId) -> bool {
+    collation(id).is_bin()
 }
 
 /// The `_bin` collation of the same charset.
-pub fn binary_collation_of(collation: CollationId) -> CollationId {
-    match charset_name(collation) {
-        "latin1" => CollationId::LATIN1_BIN,
-        "ascii" => CollationId::ASCII_BIN,
-        "utf8mb3" => CollationId::UTF8MB3_BIN,
-        "utf8mb4" => CollationId::UTF8MB4_BIN,
-        _ => CollationId::BINARY,
-    }
+pub fn binary_collation_of(id: CollationId) -> CollationId {
+    charset(id).bin_collation()
 }
 
 /// The default collation of a charset by name.
-pub fn default_collation(charset: &str) -> Option<CollationId> {
-    match charset.to_ascii_lowercase().as_str() {
-        "utf8mb4" => Some(CollationId::UTF8MB4_0900_AI_CI),
-        "utf8mb3" | "utf8" => Some(CollationId::UTF8MB3_GENERAL_CI),
-        "latin1" => Some(CollationId::LATIN1_SWEDISH_CI),
-        "ascii" => Some(CollationId::ASCII_GENERAL_CI),
-        "binary" => Some(CollationId::BINARY),
-        _ => None,
-    }
+pub fn default_collation(name: &str) -> Option<CollationId> {
+    Charset::by_name(name).map(|c| c.default_collation)
 }
 
 /// Bytes of the longest character.
-pub fn bytes_per_char_max(collation: CollationId) -> u8 {
-    match charset_name(collation) {
-        "utf8mb3" => 3,
-        "utf8mb4" => 4,
-        _ => 1,
-    }
+pub fn bytes_per_char_max(id: CollationId) -> u8 {
+    charset(id).mbmaxlen
 }
 
 /// The order of two strings.
-pub fn compare(a: &[u8], b: &[u8], collation: CollationId) -> Ordering {
-    a.cmp(b)
+pub fn compare(a: &[u8], b: &[u8], id: CollationId) -> Ordering {
+    collation(id).compare(a, b)
 }
 
-/// `bytes` in another charset; `Err` has the rest from the first character that cannot be converted.
+/// `bytes` in another charset, `?` for characters that it lacks. Bytes that are no text of `to` when they
+/// come from `binary` are `Err`, from the first bad one on.
 pub fn convert(bytes: Cow<'_, [u8]>, from: CollationId, to: CollationId) -> Result<Cow<'_, [u8]>, Vec<u8>> {
-    Ok(bytes)
-}
-
-/// Bytes of the character at the start of `bytes`, at least 1.
-pub fn char_len(bytes: &[u8], collation: CollationId) -> usize {
-    if !is_utf8(collation) {
-        return 1;
+    let (from, to) = (charset(from), charset(to));
+    if from.is_binary() && !to.is_binary() {
+        return match to.validate(&bytes) {
+            Ok(()) => Ok(bytes),
+            Err(at) => Err(bytes.get(at..).unwrap_or_default().to_vec()),
+        };
     }
-    let len = match bytes.first() {
-        Some(0xC2..=0xDF) => 2,
-        Some(0xE0..=0xEF) => 3,
-        Some(0xF0..=0xF7) => 4,
-        _ => 1,
-    };
-    len.min(bytes.len().max(1))
-}
-
-fn is_utf8(collation: CollationId) -> bool {
-    bytes_per_char_max(collation) >= 3
-}
-
-/// The characters, each with its bytes.
-pub fn chars(bytes: &[u8], collation: CollationId) -> impl Iterator<Item = &[u8]> {
-    let mut rest = bytes;
-    std::iter::from_fn(move || {
-        if rest.is_empty() {
-            return None;
-        }
-        let (head, tail) = rest.split_at(char_len(rest, collation));
-        rest = tail;
-        Some(head)
+    Ok(match bytes {
+        Cow::Borrowed(b) => from.convert(to, b).bytes,
+        Cow::Owned(b) => match from.convert(to, &b).bytes {
+            Cow::Owned(converted) => Cow::Owned(converted),
+            Cow::Borrowed(_) => Cow::Owned(b),
+        },
     })
 }
 
+/// The characters, each with its bytes.
+pub fn chars(bytes: &[u8], id: CollationId) -> impl Iterator<Item = &[u8]> {
+    charset(id).chars(bytes).map(|c| c.bytes)
+}
+
 /// Characters in `bytes`.
-pub fn char_count(bytes: &[u8], collation: CollationId) -> usize {
-    if bytes_per_char_max(collation) == 1 || bytes.is_ascii() {
-        return bytes.len();
-    }
-    chars(bytes, collation).count()
+pub fn char_count(bytes: &[u8], id: CollationId) -> usize {
+    charset(id).char_count(bytes)
 }
 
 /// The byte position of the `n`-th character; the length if there are fewer.
-pub fn byte_offset(bytes: &[u8], n: usize, collation: CollationId) -> usize {
-    if bytes_per_char_max(collation) == 1 {
-        return n.min(bytes.len());
-    }
-    let mut at = 0;
-    for _ in 0..n {
-        if at >= bytes.len() {
-            break;
-        }
-        at += char_len(&bytes[at..], collation);
-    }
-    at
+pub fn byte_offset(bytes: &[u8], n: usize, id: CollationId) -> usize {
+    charset(id).prefix_len(bytes, n)
 }
 
 /// `text LIKE pattern`: `%` any characters, `_` one; `escape` makes the next one literal.
-pub fn like(text: &[u8], pattern: &[u8], escape: Option<u32>, collation: CollationId) -> bool {
-    let text: Vec<&[u8]> = chars(text, collation).collect();
-    let pattern = like_pattern(pattern, escape, collation);
-    let (mut t, mut p) = (0, 0);
-    // Where to go on after the last `%`: the pattern behind it, the text it has not yet eaten.
-    let mut retry: Option<(usize, usize)> = None;
-    while t < text.len() {
-        match pattern.get(p) {
-            Some(Wild::Any) => {
-                retry = Some((p + 1, t));
-                p += 1;
-                continue;
-            }
-            Some(Wild::One) => {
-                t += 1;
-                p += 1;
-                continue;
-            }
-            Some(Wild::Char(c)) if char_equal(c, text[t], collation) => {
-                t += 1;
-                p += 1;
-                continue;
-            }
-            _ => {}
-        }
-        match retry {
-            Some((after, eaten)) => {
-                retry = Some((after, eaten + 1));
-                t = eaten + 1;
-                p = after;
-            }
-            None => return false,
-        }
-    }
-    pattern[p..].iter().all(|w| matches!(w, Wild::Any))
+pub fn like(text: &[u8], pattern: &[u8], escape: Option<u32>, id: CollationId) -> bool {
+    collation(id).like(text, pattern, escape)
 }
 
-enum Wild<'a> {
-    Any,
-    One,
-    Char(&'a [u8]),
+/// The code point of the first character.
+pub fn code_point(bytes: &[u8], id: CollationId) -> Option<u32> {
+    charset(id).chars(bytes).next().and_then(|c| c.code_point)
 }
 
-fn like_pattern(pattern: &[u8], escape: Option<u32>, collation: CollationId) -> Vec<Wild<'_>> {
-    let mut out = Vec::new();
-    let mut escaped = false;
-    let mut last: Option<&[u8]> = None;
-    for c in chars(pattern, collation) {
-        if escaped {
-            out.push(Wild::Char(c));
-            escaped = false;
-            continue;
-        }
-        if escape.is_some() && code_point(c, collation) == escape {
-            escaped = true;
-            last = Some(c);
-            continue;
-        }
-        out.push(match c {
-            b"%" => Wild::Any,
-            b"_" => Wild::One,
-            _ => Wild::Char(c),
-        });
-    }
-    if let (true, Some(c)) = (escaped, last) {
-        out.push(Wild::Char(c));
-    }
-    out
+/// `text` in the charset of `id`.
+pub fn from_utf8(text: &str, id: CollationId) -> Vec<u8> {
+    charset(CollationId::UTF8MB4_BIN).convert(charset(id), text.as_bytes()).bytes.into_owned()
 }
 
-fn char_equal(a: &[u8], b: &[u8], collation: CollationId) -> bool {
-    a == b || compare(a, b, collation).is_eq()
-}
-
-/// The Unicode code point, or the byte of a single-byte charset.
-pub fn code_point(c: &[u8], collation: CollationId) -> Option<u32> {
-    if is_utf8(collation) {
-        return std::str::from_utf8(c).ok().and_then(|s| s.chars().next()).map(u32::from);
+/// `bytes` as Unicode, with U+FFFD for what is no character.
+pub fn to_utf8(bytes: &[u8], id: CollationId) -> String {
+    match bytes.is_ascii() && charset(id).is_ascii_compatible() {
+        true => String::from_utf8_lossy(bytes).into_owned(),
+        false => charset(id).chars(bytes).map(|c| c.code_point.and_then(char::from_u32).unwrap_or('\u{FFFD}')).collect(),
     }
-    c.first().map(|b| u32::from(*b))
 }

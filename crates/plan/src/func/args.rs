@@ -68,15 +68,18 @@ pub(super) fn common_text(args: &mut [Expr], which: impl Fn(usize) -> bool, name
     for (i, arg) in args.iter_mut().enumerate() {
         if which(i) && arg.ty.kind != vaquita_types::TypeKind::Null {
             let taken = std::mem::replace(arg, Expr::literal(Value::Null, ColumnType::null()));
-            *arg = if crate::typing::is_string(&taken.ty) { convert_charset(taken, collated.collation) } else { as_string(taken, collated.collation) };
+            let mut text = if crate::typing::is_string(&taken.ty) { convert_charset(taken, collated.collation) } else { as_string(taken, collated.collation) };
+            // The call reads the collation from its arguments.
+            if crate::text::same_charset(text.ty.collation, collated.collation) {
+                text.ty.collation = collated.collation;
+            }
+            *arg = text;
         }
     }
-    // Text made of numbers alone is a literal of the connection's charset.
-    let coercibility = if collated.coercibility == COERCIBILITY_NUMERIC { COERCIBILITY_NUMERIC } else { collated.coercibility };
-    Ok(Collated { coercibility, ..collated })
+    Ok(collated)
 }
 
-impl<'c> FuncCall<'c> {
+impl FuncCall<'_> {
     pub(super) fn len(&self) -> usize {
         self.args.len()
     }

@@ -1,0 +1,156 @@
+//! IF, IFNULL, NULLIF, COALESCE, ISNULL, GREATEST, LEAST, INTERVAL. CASE is an `ExprKind`.
+
+use std::cmp::Ordering;
+
+use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno};
+
+use super::args::{MANY, any_nullable, def};
+use super::{FuncCall, FuncDef, FuncType};
+use crate::env::EvalCx;
+use crate::eval::{coerce, compare};
+use crate::expr::{CompareOp, Expr};
+use crate::typing::{Merged, NumberClass, char_length, int_of_length, is_string, number_class, string_type, unify};
+
+pub(super) static FUNCTIONS: &[FuncDef] = &[
+    def("IF", 3, 3, resolve_if, if_),
+    def("IFNULL", 2, 2, |a| resolve_coalesce(a, "ifnull"), coalesce),
+    def("COALESCE", 1, MANY, |a| resolve_coalesce(a, "coalesce"), coalesce),
+    def("NULLIF", 2, 2, resolve_nullif, nullif),
+    def("ISNULL", 1, 1, |_| FuncType::number(ColumnType::boolean(), false), |c, cx| Ok(Value::bool(c.value(0, cx)?.is_null()))),
+    def("GREATEST", 2, MANY, |a| resolve_extreme(a, "greatest"), |c, cx| extreme(c, cx, Ordering::Greater)),
+    def("LEAST", 2, MANY, |a| resolve_extreme(a, "least"), |c, cx| extreme(c, cx, Ordering::Less)),
+    def("INTERVAL", 2, MANY, |_| FuncType::number(int_of_length(2), false), interval),
+    def("ANY_VALUE", 1, 1, resolve_same, |c, cx| Ok(c.value(0, cx)?.into_owned())),
+    def("NAME_CONST", 2, 2, resolve_name_const, |c, cx| Ok(c.value(1, cx)?.into_owned())),
+];
+
+fn typed(merged: Merged, nullable: bool) -> Result<FuncType> {
+    Ok(FuncType { ty: merged.ty, nullable, coercibility: merged.coercibility })
+}
+
+fn resolve_if(args: &mut Vec<Expr>) -> Result<FuncType> {
+    let merged = unify(args.get_mut(1..).unwrap_or_default(), "if")?;
+    let nullable = merged.nullable;
+    typed(merged, nullable)
+}
+
+fn if_(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
+    let condition = match call.args.first() {
+        Some(condition) => condition.eval_bool(cx)?,
+        None => None,
+    };
+    Ok(call.value(if condition == Some(true) { 1 } else { 2 }, cx)?.into_owned())
+}
+
+fn resolve_coalesce(args: &mut Vec<Expr>, name: &str) -> Result<FuncType> {
+    let nullable = args.iter().all(|a| a.nullable);
+    typed(unify(args, name)?, nullable)
+}
+
+fn coalesce(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
+    for i in 0..call.len() {
+        let value = call.value(i, cx)?;
+        if !value.is_null() {
+            return Ok(value.into_owned());
+        }
+    }
+    Ok(Value::Null)
+}
+
+/// The second argument becomes the comparison of both.
+fn resolve_nullif(args: &mut Vec<Expr>) -> Result<FuncType> {
+    let (Some(b), Some(a)) = (args.pop(), args.first().cloned()) else { return Err(Error::internal("NULLIF without arguments")) };
+    let ty = match a.ty.kind {
+        TypeKind::Enum | TypeKind::Set => string_type(u64::from(char_length(&a.ty)), a.ty.collation),
+        _ => a.ty.clone(),
+    };
+    let coercibility = a.coercibility;
+    args.push(crate::typing::compare(CompareOp::Eq, a, b)?);
+    if let Some(first) = args.first_mut()
+        && first.ty != ty
+    {
+        let taken = std::mem::replace(first, Expr::literal(Value::Null, ColumnType::null()));
+        *first = crate::typing::cast_to(taken, ty.clone());
+    }
+    Ok(FuncType { ty, nullable: true, coercibility })
+}
+
+fn nullif(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
+    match call.args.get(1) {
+        Some(equal) if equal.eval_bool(cx)? == Some(true) => Ok(Value::Null),
+        _ => Ok(call.value(0, cx)?.into_owned()),
+    }
+}
+
+fn resolve_extreme(args: &mut Vec<Expr>, name: &str) -> Result<FuncType> {
+    let nullable = any_nullable(args);
+    let strings = args.iter().any(|a| is_string(&a.ty));
+    if strings {
+        // The winner is picked by a collation, so there must be one.
+        crate::typing::aggregate_collations(&args.iter().collect::<Vec<_>>(), name, true)?;
+    }
+    let mut merged = unify(args, name)?;
+    if merged.ty.is_integer() {
+        merged.ty.kind = TypeKind::BigInt;
+    }
+    typed(merged, nullable)
+}
+
+fn extreme(call: &FuncCall<'_>, cx: &EvalCx<'_>, wanted: Ordering) -> Result<Value> {
+    let mut best: Option<Value> = None;
+    for i in 0..call.len() {
+        let value = call.value(i, cx)?;
+        if value.is_null() {
+            return Ok(Value::Null);
+        }
+        let better = match &best {
+            None => true,
+            Some(best) => compare::order_of(&value, best, call.ty) == wanted,
+        };
+        if better {
+            best = Some(value.into_owned());
+        }
+    }
+    Ok(match (best, call.ty.is_integer()) {
+        (Some(Value::Int(i)), true) if call.ty.unsigned => Value::UInt(i as u64),
+        (Some(Value::UInt(u)), true) if !call.ty.unsigned => Value::Int(u as i64),
+        (Some(value), _) => value,
+        (None, _) => Value::Null,
+    })
+}
+
+/// INTERVAL(n, n1, n2, …): how many of the ascending numbers are at most n; -1 for NULL.
+fn interval(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
+    let exact = call.args.iter().all(|a| number_class(&a.ty) != NumberClass::Double);
+    let Some(n) = call.value(0, cx).map(|v| (!v.is_null()).then(|| v.into_owned()))? else { return Ok(Value::Int(-1)) };
+    let ty = call.arg_type(0);
+    for i in 1..call.len() {
+        let bound = call.value(i, cx)?;
+        if bound.is_null() {
+            continue;
+        }
+        let above = if exact {
+            coerce::to_decimal(&bound, call.arg_type(i), cx.env)? > coerce::to_decimal(&n, ty, cx.env)?
+        } else {
+            coerce::to_f64(&bound, call.arg_type(i), cx.env)? > coerce::to_f64(&n, ty, cx.env)?
+        };
+        if above {
+            return Ok(Value::Int(i as i64 - 1));
+        }
+    }
+    Ok(Value::Int(call.len() as i64 - 1))
+}
+
+fn resolve_same(args: &mut Vec<Expr>) -> Result<FuncType> {
+    match args.first() {
+        Some(a) => Ok(FuncType { ty: a.ty.clone(), nullable: a.nullable, coercibility: a.coercibility }),
+        None => Err(Error::internal("ANY_VALUE without argument")),
+    }
+}
+
+fn resolve_name_const(args: &mut Vec<Expr>) -> Result<FuncType> {
+    match args.as_slice() {
+        [name, value] if is_string(&name.ty) => Ok(FuncType { ty: value.ty.clone(), nullable: value.nullable, coercibility: value.coercibility }),
+        _ => Err(Error::new(&errno::ER_WRONG_ARGUMENTS, &[&"NAME_CONST"])),
+    }
+}

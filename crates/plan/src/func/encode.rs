@@ -1,0 +1,351 @@
+//! Strings and numbers in other notations: HEX, BIN, CONV, CHAR, ORD, BASE64, QUOTE, FORMAT, SOUNDEX,
+//! WEIGHT_STRING, and what CHARSET, COLLATION and COERCIBILITY say of an expression.
+
+use vaquita_types::charset::{CollationId, collation};
+use vaquita_types::{Error, Result, TypeKind, Value, errno};
+
+use super::args::{MANY, any_nullable, arg, common_text, def};
+use super::{FuncCall, FuncDef, FuncType};
+use crate::env::{EvalCx, Level};
+use crate::eval::coerce;
+use crate::expr::Expr;
+use crate::text;
+use crate::typing::{char_length, int_of_length, is_string, string_collation};
+
+pub(super) static FUNCTIONS: &[FuncDef] = &[
+    def("ASCII", 1, 1, |a| FuncType::number(int_of_length(3), any_nullable(a)), ascii),
+    def("ORD", 1, 1, |a| FuncType::number(int_of_length(21), any_nullable(a)), ord),
+    def("BIN", 1, 1, |_| FuncType::ascii(64, true), |c, cx| radix(c, cx, 2)),
+    def("OCT", 1, 1, |_| FuncType::ascii(64, true), |c, cx| radix(c, cx, 8)),
+    def("HEX", 1, 1, resolve_hex, hex),
+    def("UNHEX", 1, 1, |a| FuncType::binary(chars(a, 0).div_ceil(2), true), unhex),
+    def("CONV", 3, 3, |_| FuncType::ascii(65, true), conv),
+    def("CHAR", 1, MANY, |a| FuncType::binary(a.len() as u64 * 4, false), char_),
+    def("TO_BASE64", 1, 1, resolve_base64, to_base64),
+    def("FROM_BASE64", 1, 1, |a| FuncType::binary(chars(a, 0) / 4 * 3 + 3, true), from_base64),
+    def("QUOTE", 1, 1, resolve_quote, quote),
+    def("FORMAT", 2, 3, resolve_format, format),
+    def("SOUNDEX", 1, 1, resolve_soundex, soundex),
+    def("WEIGHT_STRING", 1, 3, |a| FuncType::binary(chars(a, 0) * 8, true), weight_string),
+    def("CHARSET", 1, 1, |_| FuncType::ascii(64, false), |c, _| Ok(Value::from(text::charset_name(collation_of(c))))),
+    def("COLLATION", 1, 1, |_| FuncType::ascii(64, false), |c, _| Ok(Value::from(text::collation_name(collation_of(c))))),
+    def("COERCIBILITY", 1, 1, |_| FuncType::number(int_of_length(10), false), coercibility),
+];
+
+fn chars(args: &[Expr], i: usize) -> u64 {
+    args.get(i).map_or(0, |a| u64::from(char_length(&a.ty)))
+}
+
+/// Numbers say `binary` here, although they become connection text elsewhere.
+fn collation_of(call: &FuncCall<'_>) -> CollationId {
+    match call.args.first() {
+        Some(a) if is_string(&a.ty) || a.ty.kind == TypeKind::Json => string_collation(a).collation,
+        _ => CollationId::BINARY,
+    }
+}
+
+fn coercibility(call: &FuncCall<'_>, _: &EvalCx<'_>) -> Result<Value> {
+    Ok(Value::Int(call.args.first().map_or(6, |a| i64::from(string_collation(a).coercibility))))
+}
+
+fn ascii(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
+    Ok(Value::Int(arg!(call.text(0, cx)).first().map_or(0, |b| i64::from(*b))))
+}
+
+fn ord(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
+    let text = arg!(call.text(0, cx));
+    let id = call.args.first().map_or(CollationId::BINARY, |a| string_collation(a).collation);
+    let first = text::chars(&text, id).next().unwrap_or_default();
+    Ok(Value::Int(first.iter().fold(0i64, |n, b| n << 8 | i64::from(*b))))
+}
+
+fn to_radix(mut n: u64, base: u64) -> String {
+    let mut digits = Vec::new();
+    loop {
+        digits.push(char::from_digit((n % base) as u32, base as u32).unwrap_or('0').to_ascii_uppercase());
+        n /= base;
+        if n == 0 {
+            break;
+        }
+    }
+    digits.iter().rev().collect()
+}
+
+/// The number at the start of a text in `base`, with its sign; clamped to 64 bits.
+fn parse_radix(text: &[u8], base: u32) -> (u64, bool) {
+    let text = text.trim_ascii_start();
+    let negative = text.first() == Some(&b'-');
+    let digits = if matches!(text.first(), Some(b'-' | b'+')) { &text[1..] } else { text };
+    let mut n: u64 = 0;
+    for d in digits.iter().map_while(|b| char::from(*b).to_digit(base)) {
+        n = match n.checked_mul(u64::from(base)).and_then(|n| n.checked_add(u64::from(d))) {
+            Some(n) => n,
+            None => return (u64::MAX, false),
+        };
+    }
+    (n, negative)
+}
+
+/// BIN and OCT are CONV(n, 10, base).
+fn radix(call: &FuncCall<'_>, cx: &EvalCx<'_>, base: u64) -> Result<Value> {
+    let text = arg!(call.text(0, cx));
+    let (n, negative) = parse_radix(&text, 10);
+    Ok(Value::from(to_radix(if negative { n.wrapping_neg() } else { n }, base)))
+}
+
+fn conv(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
+    let (text, from, to) = (arg!(call.text(0, cx)), arg!(call.int(1, cx)), arg!(call.int(2, cx)));
+    if !(2..=36).contains(&from.abs()) || !(2..=36).contains(&to.abs()) || text.is_empty() {
+        return Ok(Value::Null);
+    }
+    let (n, negative) = parse_radix(&text, from.unsigned_abs() as u32);
+    let n = if from < 0 && !negative { n.min(i64::MAX as u64) } else { n };
+    let n = if negative { if from < 0 { n.min(1 << 63) } else { n }.wrapping_neg() } else { n };
+    let base = to.unsigned_abs() as u64;
+    Ok(Value::from(if to < 0 && (n as i64) < 0 { format!("-{}", to_radix((n as i64).unsigned_abs(), base)) } else { to_radix(n, base) }))
+}
+
+fn resolve_hex(args: &mut Vec<Expr>) -> Result<FuncType> {
+    let width = match args.first() {
+        Some(a) if is_string(&a.ty) => chars(args, 0) * 2 * u64::from(text::bytes_per_char_max(a.ty.collation)),
+        _ => 16,
+    };
+    FuncType::ascii(width, any_nullable(args))
+}
+
+pub(super) fn hex_of(bytes: &[u8]) -> String {
+    bytes.iter().map(|b| format!("{b:02X}")).collect()
+}
+
+fn hex(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
+    let value = call.value(0, cx)?;
+    let ty = call.arg_type(0);
+    Ok(match &*value {
+        Value::Null => Value::Null,
+        Value::Float(f) if *f >= 9.3e18 => Value::from(format!("{:X}", *f as u64)),
+        Value::Int(_) | Value::Float(_) | Value::Decimal(_) => Value::from(format!("{:X}", coerce::to_int(&value, ty, cx.env)? as u64)),
+        Value::UInt(u) if !matches!(ty.kind, TypeKind::Enum | TypeKind::Set | TypeKind::Bit) => Value::from(format!("{u:X}")),
+        Value::UInt(u) if ty.kind == TypeKind::Bit => Value::from(format!("{u:X}")),
+        other => Value::from(hex_of(&coerce::text_of(other, ty))),
+    })
+}
+
+/// The bytes of hexadecimal digits; an odd first digit stands alone.
+pub(super) fn from_hex(text: &[u8]) -> Option<Vec<u8>> {
+    let digits: Vec<u8> = text.iter().map(|b| char::from(*b).to_digit(16).map(|d| d as u8)).collect::<Option<_>>()?;
+    let (head, pairs) = digits.split_at(digits.len() % 2);
+    Some(head.iter().copied().chain(pairs.chunks(2).map(|p| p[0] << 4 | p[1])).collect())
+}
+
+fn unhex(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
+    let text = arg!(call.text(0, cx));
+    match from_hex(&text) {
+        Some(bytes) => Ok(Value::from(bytes)),
+        None => {
+            let error = Error::new(&errno::ER_WRONG_VALUE_FOR_TYPE, &[&"string", &coerce::printable(&text), &"unhex"]);
+            cx.env.warn(Level::Warning, error);
+            Ok(Value::Null)
+        }
+    }
+}
+
+fn char_(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
+    let mut out = Vec::new();
+    for i in 0..call.len() {
+        let Some(n) = call.int(i, cx)? else { continue };
+        let bytes = (n as u32).to_be_bytes();
+        let skip = bytes.iter().take(3).take_while(|b| **b == 0).count();
+        out.extend_from_slice(&bytes[skip..]);
+    }
+    Ok(Value::from(out))
+}
+
+const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+/// MySQL breaks lines after as many characters.
+const BASE64_LINE: usize = 76;
+
+fn resolve_base64(args: &mut Vec<Expr>) -> Result<FuncType> {
+    let bytes = args.first().map_or(0, |a| chars(args, 0) * u64::from(text::bytes_per_char_max(string_collation(a).collation)));
+    let plain = bytes.div_ceil(3) * 4;
+    FuncType::ascii(plain + plain.saturating_sub(1) / BASE64_LINE as u64, true)
+}
+
+fn to_base64(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
+    let bytes = arg!(call.text(0, cx));
+    let mut out = Vec::with_capacity(bytes.len() / 3 * 4 + 4);
+    let mut line = 0;
+    for chunk in bytes.chunks(3) {
+        if line == BASE64_LINE {
+            out.push(b'\n');
+            line = 0;
+        }
+        let n = chunk.iter().fold(0u32, |n, b| n << 8 | u32::from(*b)) << (8 * (3 - chunk.len()));
+        for i in 0..4 {
+            out.push(if i <= chunk.len() { BASE64[(n >> (18 - 6 * i) & 63) as usize] } else { b'=' });
+        }
+        line += 4;
+    }
+    Ok(Value::from(out))
+}
+
+fn from_base64(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
+    let text = arg!(call.text(0, cx));
+    let symbols: Vec<u8> = text.iter().copied().filter(|b| !b.is_ascii_whitespace()).collect();
+    let padding = symbols.iter().rev().take_while(|b| **b == b'=').count();
+    let decode = || -> Option<Vec<u8>> {
+        if symbols.len() % 4 != 0 || padding > 2 {
+            return None;
+        }
+        let mut out = Vec::with_capacity(symbols.len() / 4 * 3);
+        for chunk in symbols.chunks(4) {
+            let mut n = 0u32;
+            for b in chunk {
+                let value = if *b == b'=' { 0 } else { BASE64.iter().position(|s| s == b)? as u32 };
+                n = n << 6 | value;
+            }
+            out.extend_from_slice(&n.to_be_bytes()[1..]);
+        }
+        out.truncate(out.len() - padding);
+        Some(out)
+    };
+    Ok(decode().map_or(Value::Null, Value::from))
+}
+
+fn resolve_quote(args: &mut Vec<Expr>) -> Result<FuncType> {
+    let width = chars(args, 0) * 2 + 2;
+    let nullable = any_nullable(args);
+    let collated = common_text(args, |_| true, "quote", false)?;
+    FuncType::string(width, collated, nullable)
+}
+
+fn quote(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
+    let Some(text) = call.text(0, cx)? else { return Ok(Value::from("NULL")) };
+    let mut out = vec![b'\''];
+    for c in text::chars(&text, call.ty.collation) {
+        match c {
+            b"'" => out.extend_from_slice(b"\\'"),
+            b"\\" => out.extend_from_slice(b"\\\\"),
+            b"\0" => out.extend_from_slice(b"\\0"),
+            b"\x1a" => out.extend_from_slice(b"\\Z"),
+            _ => out.extend_from_slice(c),
+        }
+    }
+    out.push(b'\'');
+    Ok(Value::from(out))
+}
+
+/// Locales with their decimal point, thousands separator and size of groups after the first (0 for no groups).
+const LOCALES: &[(&str, char, char, bool)] = &[
+    ("en_US", '.', ',', true), ("en_GB", '.', ',', true), ("en_CA", '.', ',', true), ("en_AU", '.', ',', true), ("en_NZ", '.', ',', true),
+    ("ja_JP", '.', ',', true), ("zh_CN", '.', ',', true), ("zh_TW", '.', ',', true), ("ko_KR", '.', ',', true), ("he_IL", '.', ',', true),
+    ("th_TH", '.', ',', true), ("es_MX", '.', ',', true), ("de_DE", ',', '.', true), ("nl_NL", ',', ' ', false), ("da_DK", ',', '.', true),
+    ("id_ID", ',', '.', true), ("tr_TR", ',', '.', true), ("pt_BR", ',', '.', true), ("el_GR", ',', '.', true), ("vi_VN", ',', '.', true),
+    ("ro_RO", ',', '.', true), ("is_IS", ',', '.', true), ("nb_NO", ',', '.', true), ("no_NO", ',', '.', true), ("es_AR", ',', '.', true),
+    ("fr_FR", ',', ' ', false), ("it_IT", ',', ' ', false), ("es_ES", ',', ' ', false), ("pt_PT", ',', ' ', false), ("de_AT", ',', ' ', false),
+    ("pl_PL", ',', ' ', false), ("sl_SI", ',', ' ', false), ("hr_HR", ',', ' ', false), ("fr_BE", ',', '.', false),
+    ("ru_RU", ',', '.', true), ("uk_UA", ',', '.', true), ("cs_CZ", ',', ' ', true), ("sk_SK", ',', ' ', true), ("sv_SE", ',', ' ', true),
+    ("fi_FI", ',', ' ', true), ("bg_BG", ',', ' ', false), ("de_CH", '.', '\'', true),
+];
+
+fn resolve_format(args: &mut Vec<Expr>) -> Result<FuncType> {
+    let width = chars(args, 0);
+    FuncType::ascii(width + width / 3 + 35, true)
+}
+
+fn format(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
+    let places = arg!(call.int(1, cx)).clamp(0, 30) as u8;
+    let mut locale = LOCALES[0];
+    if call.len() > 2
+        && let Some(name) = call.text(2, cx)?
+    {
+        let name = String::from_utf8_lossy(&name).into_owned();
+        match LOCALES.iter().find(|l| l.0.eq_ignore_ascii_case(&name)) {
+            Some(found) => locale = *found,
+            None => cx.env.warn(Level::Warning, Error::new(&errno::ER_UNKNOWN_LOCALE, &[&name])),
+        }
+    }
+    let ty = call.arg_type(0);
+    let mut digits = Vec::new();
+    if crate::typing::number_class(ty) == crate::typing::NumberClass::Double {
+        let rounded = super::numeric::round_f64(arg!(call.f64(0, cx)), i32::from(places), false);
+        vaquita_types::format::write_fixed(&mut digits, rounded, places);
+    } else {
+        arg!(call.decimal(0, cx)).round(i32::from(places)).write_text(&mut digits, places);
+    }
+    let (_, point, separator, grouped) = locale;
+    let text = String::from_utf8_lossy(&digits).into_owned();
+    let (sign, text) = match text.strip_prefix('-') {
+        Some(rest) => ("-", rest),
+        None => ("", &text[..]),
+    };
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let mut out = String::from(sign);
+    for (i, digit) in whole.chars().enumerate() {
+        if grouped && i > 0 && (whole.len() - i) % 3 == 0 {
+            out.push(separator);
+        }
+        out.push(digit);
+    }
+    if places > 0 {
+        out.push(point);
+        out.push_str(fraction);
+    }
+    Ok(Value::from(out))
+}
+
+fn resolve_soundex(args: &mut Vec<Expr>) -> Result<FuncType> {
+    let (width, nullable) = (chars(args, 0).max(4), any_nullable(args));
+    let collated = common_text(args, |_| true, "soundex", false)?;
+    FuncType::string(width, collated, nullable)
+}
+
+/// MySQL's SOUNDEX: all letters are coded, not only four; letters beyond ASCII count as vowels.
+fn soundex(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
+    let text = arg!(call.text(0, cx));
+    let text = text::to_utf8(&text, call.ty.collation);
+    const CODES: &[u8; 26] = b"01230120022455012623010202";
+    let code = |c: char| if c.is_ascii_alphabetic() { CODES[(c.to_ascii_uppercase() as u8 - b'A') as usize] } else { b'0' };
+    let mut letters = text.chars().filter(|c| c.is_ascii_alphabetic() || *c as u32 >= 0xC0);
+    let Some(first) = letters.next() else { return Ok(Value::from("")) };
+    let mut out: String = first.to_uppercase().collect();
+    let mut last = code(first);
+    let mut count = 1;
+    for c in letters {
+        // H and W do not separate letters of the same code.
+        let digit = code(c);
+        if matches!(c.to_ascii_uppercase(), 'H' | 'W') {
+            continue;
+        }
+        if digit != b'0' && digit != last {
+            out.push(digit as char);
+            count += 1;
+        }
+        last = digit;
+    }
+    for _ in count..4 {
+        out.push('0');
+    }
+    Ok(Value::from(text::from_utf8(&out, call.ty.collation)))
+}
+
+fn weight_string(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
+    let Some(first) = call.args.first() else { return Ok(Value::Null) };
+    if !is_string(&first.ty) {
+        return Ok(Value::Null);
+    }
+    let mut bytes = arg!(call.text(0, cx)).into_owned();
+    let id = first.ty.collation;
+    if call.len() > 2 {
+        let (kind, n) = (arg!(call.text(1, cx)), arg!(call.int(2, cx)).clamp(0, 1 << 24) as usize);
+        if kind.eq_ignore_ascii_case(b"BINARY") {
+            bytes.resize(n, 0);
+            return Ok(Value::from(bytes));
+        }
+        bytes.truncate(text::byte_offset(&bytes, n, id));
+        let missing = n - text::char_count(&bytes, id).min(n);
+        if collation(id).pad_space {
+            bytes.extend(std::iter::repeat_n(b' ', missing));
+        }
+    }
+    Ok(Value::from(collation(id).weight_string(&bytes)))
+}

@@ -1,0 +1,128 @@
+//! LIKE, LOCATE, INSTR, FIELD, FIND_IN_SET, STRCMP: all compare under the arguments' collation.
+
+use vaquita_types::charset::collation;
+use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno, sql_mode};
+
+use super::args::{MANY, any_nullable, arg, common_text, def};
+use super::{FuncCall, FuncDef, FuncType};
+use crate::env::EvalCx;
+use crate::eval::compare;
+use crate::expr::{CompareAs, Expr};
+use crate::text;
+use crate::typing::{NumberClass, int_of_length, is_string, number_class};
+
+pub(super) static FUNCTIONS: &[FuncDef] = &[
+    def("LIKE", 2, 3, resolve_like, like),
+    def("LOCATE", 2, 3, |a| resolve_find(a, "locate"), |c, cx| find(c, cx, 1, 0)),
+    def("POSITION", 2, 2, |a| resolve_find(a, "locate"), |c, cx| find(c, cx, 1, 0)),
+    def("INSTR", 2, 2, |a| resolve_find(a, "instr"), |c, cx| find(c, cx, 0, 1)),
+    def("FIND_IN_SET", 2, 2, resolve_find_in_set, find_in_set),
+    def("FIELD", 2, MANY, resolve_field, field),
+    def("STRCMP", 2, 2, resolve_strcmp, strcmp),
+];
+
+fn resolve_like(args: &mut Vec<Expr>) -> Result<FuncType> {
+    let nullable = any_nullable(args);
+    common_text(args, |i| i < 2, "like", true)?;
+    FuncType::number(ColumnType::boolean(), nullable)
+}
+
+fn like(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
+    let (text, pattern) = (arg!(call.text(0, cx)), arg!(call.text(1, cx)));
+    let id = call.arg_type(1).collation;
+    let no_backslash = cx.env.sql_mode() & sql_mode::NO_BACKSLASH_ESCAPES != 0;
+    let escape = if call.len() > 2 {
+        let given = arg!(call.text(2, cx));
+        let given_id = call.arg_type(2).collation;
+        if text::char_count(&given, given_id) > 1 {
+            return Err(Error::new(&errno::ER_WRONG_ARGUMENTS, &[&"ESCAPE"]));
+        }
+        text::code_point(&given, given_id)
+    } else if no_backslash {
+        None
+    } else {
+        Some(u32::from(b'\\'))
+    };
+    Ok(Value::bool(text::like(&text, &pattern, escape, id)))
+}
+
+fn resolve_find(args: &mut Vec<Expr>, name: &str) -> Result<FuncType> {
+    let nullable = any_nullable(args);
+    common_text(args, |i| i < 2, name, true)?;
+    FuncType::number(int_of_length(11), nullable)
+}
+
+/// The position from 1, or 0.
+fn find(call: &FuncCall<'_>, cx: &EvalCx<'_>, haystack: usize, needle: usize) -> Result<Value> {
+    let id = call.arg_type(0).collation;
+    let (haystack, needle) = (arg!(call.text(haystack, cx)), arg!(call.text(needle, cx)));
+    let from = if call.len() > 2 { arg!(call.int(2, cx)) } else { 1 };
+    if from < 1 || from > haystack.len() as i128 + 1 {
+        return Ok(Value::Int(0));
+    }
+    let found = collation(id).find(&haystack, &needle, from as usize - 1);
+    Ok(Value::Int(found.map_or(0, |at| at as i64 + 1)))
+}
+
+fn resolve_find_in_set(args: &mut Vec<Expr>) -> Result<FuncType> {
+    let nullable = any_nullable(args);
+    common_text(args, |_| true, "find_in_set", true)?;
+    FuncType::number(int_of_length(3), nullable)
+}
+
+fn find_in_set(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
+    let (needle, list) = (arg!(call.text(0, cx)), arg!(call.text(1, cx)));
+    if list.is_empty() || needle.contains(&b',') {
+        return Ok(Value::Int(0));
+    }
+    let c = collation(call.arg_type(0).collation);
+    let at = list.split(|b| *b == b',').position(|item| c.equal(item, &needle));
+    Ok(Value::Int(at.map_or(0, |at| at as i64 + 1)))
+}
+
+fn resolve_field(args: &mut Vec<Expr>) -> Result<FuncType> {
+    if args.iter().all(|a| is_string(&a.ty) || a.ty.kind == TypeKind::Null) {
+        common_text(args, |_| true, "field", true)?;
+    }
+    FuncType::number(int_of_length(3), false)
+}
+
+fn field(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
+    let needle = call.value(0, cx)?;
+    if needle.is_null() {
+        return Ok(Value::Int(0));
+    }
+    let types = || call.args.iter().map(|a| &a.ty).filter(|t| t.kind != TypeKind::Null);
+    let rule = if types().all(is_string) {
+        CompareAs::Text(call.arg_type(0).collation)
+    } else {
+        match types().map(number_class).max() {
+            Some(NumberClass::Int) => CompareAs::Int,
+            Some(NumberClass::Decimal) => CompareAs::Decimal,
+            _ => CompareAs::Double,
+        }
+    };
+    for i in 1..call.len() {
+        let candidate = call.value(i, cx)?;
+        if candidate.is_null() {
+            continue;
+        }
+        let order = compare::compare(&needle, call.arg_type(0), &candidate, call.arg_type(i), rule, cx.env)?;
+        if order.is_some_and(|o| o.is_eq()) {
+            return Ok(Value::Int(i as i64));
+        }
+    }
+    Ok(Value::Int(0))
+}
+
+fn resolve_strcmp(args: &mut Vec<Expr>) -> Result<FuncType> {
+    let nullable = any_nullable(args);
+    common_text(args, |_| true, "strcmp", true)?;
+    FuncType::number(int_of_length(2), nullable)
+}
+
+fn strcmp(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
+    let (a, b) = (arg!(call.text(0, cx)), arg!(call.text(1, cx)));
+    Ok(Value::Int(text::compare(&a, &b, call.arg_type(0).collation) as i64))
+}
+

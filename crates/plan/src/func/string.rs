@@ -1,0 +1,406 @@
+//! Functions that build, cut, pad and change strings.
+//!
+//! Positions and lengths count characters of the argument's charset, from 1; negative positions count
+//! from the end. The result has the collation of the arguments together.
+
+use std::borrow::Cow;
+
+use vaquita_types::charset::{CollationId, collation};
+use vaquita_types::{ColumnType, Error, Result, Value, errno};
+
+use super::args::{MANY, any_nullable, arg, common_text, def};
+use super::{FuncCall, FuncDef, FuncType};
+use crate::env::{EvalCx, Level, VarScope};
+use crate::expr::{Expr, ExprKind};
+use crate::text;
+use crate::typing::{char_length, int_of_length, string_collation};
+
+pub(super) static FUNCTIONS: &[FuncDef] = &[
+    def("LENGTH", 1, 1, int_11, length),
+    def("OCTET_LENGTH", 1, 1, int_11, length),
+    def("BIT_LENGTH", 1, 1, int_11, |c, cx| Ok(Value::Int(arg!(c.text(0, cx)).len() as i64 * 8))),
+    def("CHAR_LENGTH", 1, 1, int_11, chars),
+    def("CHARACTER_LENGTH", 1, 1, int_11, chars),
+    def("CONCAT", 1, MANY, resolve_concat, concat),
+    def("CONCAT_WS", 2, MANY, resolve_concat_ws, concat_ws),
+    def("LEFT", 2, 2, resolve_cut, left),
+    def("RIGHT", 2, 2, resolve_cut, right),
+    def("SUBSTRING", 2, 3, resolve_substring, substring),
+    def("SUBSTR", 2, 3, resolve_substring, substring),
+    def("MID", 3, 3, resolve_substring, substring),
+    def("SUBSTRING_INDEX", 3, 3, |a| resolve_pair(a, "substring_index"), substring_index),
+    def("LOWER", 1, 1, |a| resolve_same(a, 1, "lower"), |c, cx| map_case(c, cx, false)),
+    def("LCASE", 1, 1, |a| resolve_same(a, 1, "lcase"), |c, cx| map_case(c, cx, false)),
+    def("UPPER", 1, 1, |a| resolve_same(a, 1, "upper"), |c, cx| map_case(c, cx, true)),
+    def("UCASE", 1, 1, |a| resolve_same(a, 1, "ucase"), |c, cx| map_case(c, cx, true)),
+    def("REVERSE", 1, 1, |a| resolve_same(a, 1, "reverse"), reverse),
+    def("TRIM", 1, 2, |a| resolve_pair(a, "trim"), |c, cx| trim(c, cx, true, true)),
+    def("LTRIM", 1, 2, |a| resolve_pair(a, "ltrim"), |c, cx| trim(c, cx, true, false)),
+    def("RTRIM", 1, 2, |a| resolve_pair(a, "rtrim"), |c, cx| trim(c, cx, false, true)),
+    def("LPAD", 2, 3, |a| resolve_pad(a, "lpad"), |c, cx| pad(c, cx, true)),
+    def("RPAD", 2, 3, |a| resolve_pad(a, "rpad"), |c, cx| pad(c, cx, false)),
+    def("REPEAT", 2, 2, resolve_repeat, repeat),
+    def("SPACE", 1, 1, resolve_space, space),
+    def("REPLACE", 3, 3, resolve_replace, replace),
+    def("INSERT", 4, 4, resolve_insert, insert),
+    def("ELT", 2, MANY, resolve_elt, elt),
+    def("MAKE_SET", 2, MANY, resolve_elt, make_set),
+    def("EXPORT_SET", 3, 5, resolve_export_set, export_set),
+];
+
+fn int_11(args: &mut Vec<Expr>) -> Result<FuncType> {
+    FuncType::number(int_of_length(11), any_nullable(args))
+}
+
+fn length(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
+    Ok(Value::Int(arg!(call.text(0, cx)).len() as i64))
+}
+
+fn chars(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
+    let text = arg!(call.text(0, cx));
+    let collation = call.args.first().map_or(CollationId::BINARY, |a| string_collation(a).collation);
+    Ok(Value::Int(text::char_count(&text, collation) as i64))
+}
+
+/// The value of a literal count, for the length of the result.
+fn literal_count(arg: Option<&Expr>) -> Option<u64> {
+    match arg.map(|a| &a.kind) {
+        Some(ExprKind::Literal(Value::Int(n))) => Some((*n).max(0) as u64),
+        Some(ExprKind::Literal(Value::UInt(n))) => Some(*n),
+        _ => None,
+    }
+}
+
+fn char_sum(args: &[Expr]) -> u64 {
+    args.iter().map(|a| u64::from(char_length(&a.ty))).sum()
+}
+
+fn chars_of(args: &[Expr], i: usize) -> u64 {
+    args.get(i).map_or(0, |a| u64::from(char_length(&a.ty)))
+}
+
+fn resolve_concat(args: &mut Vec<Expr>) -> Result<FuncType> {
+    let (chars, nullable) = (char_sum(args), any_nullable(args));
+    let collated = common_text(args, |_| true, "concat", false)?;
+    FuncType::string(chars, collated, nullable)
+}
+
+fn resolve_concat_ws(args: &mut Vec<Expr>) -> Result<FuncType> {
+    let separators = chars_of(args, 0) * (args.len() as u64).saturating_sub(2);
+    let chars = char_sum(args.get(1..).unwrap_or_default()) + separators;
+    let nullable = args.first().is_some_and(|a| a.nullable);
+    let collated = common_text(args, |_| true, "concat_ws", false)?;
+    FuncType::string(chars, collated, nullable)
+}
+
+fn resolve_same(args: &mut Vec<Expr>, factor: u64, name: &str) -> Result<FuncType> {
+    let (chars, nullable) = (chars_of(args, 0) * factor, any_nullable(args));
+    let collated = common_text(args, |i| i == 0, name, false)?;
+    FuncType::string(chars, collated, nullable)
+}
+
+fn resolve_cut(args: &mut Vec<Expr>) -> Result<FuncType> {
+    let limit = literal_count(args.get(1)).unwrap_or(u64::MAX);
+    let (chars, nullable) = (chars_of(args, 0).min(limit), any_nullable(args));
+    let collated = common_text(args, |i| i == 0, "left", false)?;
+    FuncType::string(chars, collated, nullable)
+}
+
+fn resolve_substring(args: &mut Vec<Expr>) -> Result<FuncType> {
+    let mut chars = chars_of(args, 0);
+    if let Some(start) = literal_count(args.get(1)) {
+        chars = if start == 0 { 0 } else { chars.saturating_sub(start - 1) };
+    }
+    if let Some(limit) = literal_count(args.get(2)) {
+        chars = chars.min(limit);
+    }
+    let nullable = any_nullable(args);
+    let collated = common_text(args, |i| i == 0, "substr", false)?;
+    FuncType::string(chars, collated, nullable)
+}
+
+fn resolve_pair(args: &mut Vec<Expr>, name: &str) -> Result<FuncType> {
+    let (chars, nullable) = (chars_of(args, 0), any_nullable(args));
+    let collated = common_text(args, |i| i < 2, name, true)?;
+    FuncType::string(chars, collated, nullable)
+}
+
+fn resolve_pad(args: &mut Vec<Expr>, name: &str) -> Result<FuncType> {
+    let chars = literal_count(args.get(1)).unwrap_or(u64::from(u32::MAX));
+    if args.len() == 2 {
+        let (collation, coercibility) = args.first().map_or((CollationId::BINARY, 4), |a| (string_collation(a).collation, 4));
+        args.push(Expr { coercibility, ..Expr::literal(Value::from(" "), ColumnType::varchar(1, collation)) });
+    }
+    let collated = common_text(args, |i| i != 1, name, false)?;
+    FuncType::string(chars, collated, true)
+}
+
+fn resolve_repeat(args: &mut Vec<Expr>) -> Result<FuncType> {
+    let count = literal_count(args.get(1));
+    let chars = count.map_or(u64::from(u32::MAX), |n| chars_of(args, 0).saturating_mul(n));
+    let collated = common_text(args, |i| i == 0, "repeat", false)?;
+    FuncType::string(chars, collated, true)
+}
+
+fn resolve_space(args: &mut Vec<Expr>) -> Result<FuncType> {
+    FuncType::ascii(literal_count(args.first()).unwrap_or(u64::from(u32::MAX)), true)
+}
+
+fn resolve_replace(args: &mut Vec<Expr>) -> Result<FuncType> {
+    let (base, to) = (chars_of(args, 0), chars_of(args, 2));
+    let from = chars_of(args, 1).max(1);
+    let chars = if to > from { base.saturating_add((base / from).saturating_mul(to - from)) } else { base };
+    let nullable = any_nullable(args);
+    let collated = common_text(args, |_| true, "replace", true)?;
+    FuncType::string(chars, collated, nullable)
+}
+
+fn resolve_insert(args: &mut Vec<Expr>) -> Result<FuncType> {
+    let (chars, nullable) = (chars_of(args, 0) + chars_of(args, 3), any_nullable(args));
+    let collated = common_text(args, |i| i == 0 || i == 3, "insert", false)?;
+    FuncType::string(chars, collated, nullable)
+}
+
+fn resolve_elt(args: &mut Vec<Expr>) -> Result<FuncType> {
+    let strings = args.get(1..).unwrap_or_default();
+    let chars = char_sum(strings) + strings.len() as u64;
+    let collated = common_text(args, |i| i > 0, "elt", false)?;
+    FuncType::string(chars, collated, true)
+}
+
+fn resolve_export_set(args: &mut Vec<Expr>) -> Result<FuncType> {
+    let widest = chars_of(args, 1).max(chars_of(args, 2));
+    let separator = if args.len() > 3 { chars_of(args, 3) } else { 1 };
+    let nullable = any_nullable(args);
+    let collated = common_text(args, |i| (1..=3).contains(&i), "export_set", false)?;
+    FuncType::string(widest * 64 + separator * 63, collated, nullable)
+}
+
+fn concat(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
+    let mut out = arg!(call.text(0, cx)).into_owned();
+    for i in 1..call.len() {
+        out.extend_from_slice(&arg!(call.text(i, cx)));
+    }
+    Ok(Value::from(out))
+}
+
+fn concat_ws(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
+    let separator = arg!(call.text(0, cx));
+    let mut out = Vec::new();
+    let mut first = true;
+    for i in 1..call.len() {
+        let Some(part) = call.text(i, cx)? else { continue };
+        if !first {
+            out.extend_from_slice(&separator);
+        }
+        out.extend_from_slice(&part);
+        first = false;
+    }
+    Ok(Value::from(out))
+}
+
+/// A count of characters: negative is 0, huge is clamped.
+fn count(n: i128) -> usize {
+    usize::try_from(n.max(0)).unwrap_or(usize::MAX)
+}
+
+fn left(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
+    let (text, n) = (arg!(call.text(0, cx)), count(arg!(call.int(1, cx))));
+    let end = text::byte_offset(&text, n, call.ty.collation);
+    Ok(Value::bytes(&text[..end]))
+}
+
+fn right(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
+    let (text, n) = (arg!(call.text(0, cx)), count(arg!(call.int(1, cx))));
+    let total = text::char_count(&text, call.ty.collation);
+    let start = text::byte_offset(&text, total.saturating_sub(n), call.ty.collation);
+    Ok(Value::bytes(&text[start..]))
+}
+
+fn substring(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
+    let (text, position) = (arg!(call.text(0, cx)), arg!(call.int(1, cx)));
+    let length = if call.len() > 2 { count(arg!(call.int(2, cx))) } else { usize::MAX };
+    let total = text::char_count(&text, call.ty.collation);
+    let start = match position {
+        0 => return Ok(Value::from("")),
+        p if p > 0 => count(p - 1),
+        p if -p > total as i128 => return Ok(Value::from("")),
+        p => total - count(-p),
+    };
+    if start >= total || length == 0 {
+        return Ok(Value::from(""));
+    }
+    let from = text::byte_offset(&text, start, call.ty.collation);
+    let rest = &text[from..];
+    Ok(Value::bytes(&rest[..text::byte_offset(rest, length, call.ty.collation)]))
+}
+
+/// Byte positions where `needle` begins, compared as bytes at character borders, without overlap.
+fn occurrences(text: &[u8], needle: &[u8], id: CollationId) -> Vec<usize> {
+    let mut found = Vec::new();
+    let mut at = 0;
+    while at < text.len() && !needle.is_empty() {
+        if text[at..].starts_with(needle) {
+            found.push(at);
+            at += needle.len();
+        } else {
+            at += text::byte_offset(&text[at..], 1, id).max(1);
+        }
+    }
+    found
+}
+
+fn substring_index(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
+    let (text, delimiter, n) = (arg!(call.text(0, cx)), arg!(call.text(1, cx)), arg!(call.i64(2, cx)));
+    if n == 0 || delimiter.is_empty() || text.is_empty() {
+        return Ok(Value::from(""));
+    }
+    let found = occurrences(&text, &delimiter, call.ty.collation);
+    if n > 0 {
+        let end = found.get(n as usize - 1).copied().unwrap_or(text.len());
+        return Ok(Value::bytes(&text[..end]));
+    }
+    let back = n.unsigned_abs() as usize;
+    let start = found.len().checked_sub(back).and_then(|i| found.get(i)).map_or(0, |at| at + delimiter.len());
+    Ok(Value::bytes(&text[start..]))
+}
+
+fn map_case(call: &FuncCall<'_>, cx: &EvalCx<'_>, upper: bool) -> Result<Value> {
+    let text = arg!(call.text(0, cx));
+    let c = collation(call.ty.collation);
+    Ok(Value::from(if upper { c.upper(&text) } else { c.lower(&text) }))
+}
+
+fn reverse(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
+    let text = arg!(call.text(0, cx));
+    let parts: Vec<&[u8]> = text::chars(&text, call.ty.collation).collect();
+    Ok(Value::from(parts.into_iter().rev().flatten().copied().collect::<Vec<u8>>()))
+}
+
+fn trim(call: &FuncCall<'_>, cx: &EvalCx<'_>, leading: bool, trailing: bool) -> Result<Value> {
+    let text = arg!(call.text(0, cx));
+    let remove = if call.len() > 1 { arg!(call.text(1, cx)) } else { Cow::Owned(text::from_utf8(" ", call.ty.collation)) };
+    if remove.is_empty() {
+        return Ok(Value::bytes(text));
+    }
+    let mut rest = &text[..];
+    while leading && let Some(tail) = rest.strip_prefix(&remove[..]) {
+        rest = tail;
+    }
+    while trailing && let Some(head) = rest.strip_suffix(&remove[..]) {
+        rest = head;
+    }
+    Ok(Value::bytes(rest))
+}
+
+/// NULL with warning 1301 if the result would not fit a packet.
+fn too_long(bytes: usize, name: &str, cx: &EvalCx<'_>) -> bool {
+    // Asked only for results that are long: short ones fit any limit.
+    if bytes < 1 << 20 {
+        return false;
+    }
+    let limit = match cx.env.sys_var(VarScope::Any, "max_allowed_packet") {
+        Ok(Value::Int(n)) => n as usize,
+        Ok(Value::UInt(n)) => n as usize,
+        _ => 64 << 20,
+    };
+    if bytes > limit {
+        cx.env.warn(Level::Warning, Error::new(&errno::ER_WARN_ALLOWED_PACKET_OVERFLOWED, &[&name, &limit]));
+    }
+    bytes > limit
+}
+
+fn pad(call: &FuncCall<'_>, cx: &EvalCx<'_>, left: bool) -> Result<Value> {
+    let (text, wanted, fill) = (arg!(call.text(0, cx)), arg!(call.int(1, cx)), arg!(call.text(2, cx)));
+    if wanted < 0 {
+        return Ok(Value::Null);
+    }
+    let wanted = count(wanted);
+    let id = call.ty.collation;
+    let have = text::char_count(&text, id);
+    if have >= wanted {
+        return Ok(Value::bytes(&text[..text::byte_offset(&text, wanted, id)]));
+    }
+    let fill_chars = text::char_count(&fill, id);
+    if fill_chars == 0 {
+        return Ok(Value::from(""));
+    }
+    let missing = wanted - have;
+    let bytes = missing.saturating_mul(usize::from(text::bytes_per_char_max(id)));
+    if too_long(bytes.max(missing), if left { "lpad" } else { "rpad" }, cx) {
+        return Ok(Value::Null);
+    }
+    let mut padding = fill.repeat(missing / fill_chars);
+    padding.extend_from_slice(&fill[..text::byte_offset(&fill, missing % fill_chars, id)]);
+    Ok(Value::from(if left { [&padding[..], &text[..]].concat() } else { [&text[..], &padding[..]].concat() }))
+}
+
+fn repeat(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
+    let (text, n) = (arg!(call.text(0, cx)), count(arg!(call.int(1, cx))));
+    if too_long(text.len().saturating_mul(n), "repeat", cx) {
+        return Ok(Value::Null);
+    }
+    Ok(Value::from(text.repeat(if text.is_empty() { 0 } else { n })))
+}
+
+fn space(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
+    let n = count(arg!(call.int(0, cx)));
+    Ok(if too_long(n, "space", cx) { Value::Null } else { Value::from(vec![b' '; n]) })
+}
+
+fn replace(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
+    let (text, from, to) = (arg!(call.text(0, cx)), arg!(call.text(1, cx)), arg!(call.text(2, cx)));
+    let found = occurrences(&text, &from, call.ty.collation);
+    let mut out = Vec::with_capacity(text.len());
+    let mut at = 0;
+    for position in found {
+        out.extend_from_slice(&text[at..position]);
+        out.extend_from_slice(&to);
+        at = position + from.len();
+    }
+    out.extend_from_slice(&text[at..]);
+    Ok(if too_long(out.len(), "replace", cx) { Value::Null } else { Value::from(out) })
+}
+
+fn insert(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
+    let (text, position, length, new) = (arg!(call.text(0, cx)), arg!(call.int(1, cx)), arg!(call.int(2, cx)), arg!(call.text(3, cx)));
+    let total = text::char_count(&text, call.ty.collation) as i128;
+    if position < 1 || position > total {
+        return Ok(Value::bytes(text));
+    }
+    let length = if length < 0 || length > total - position + 1 { total - position + 1 } else { length };
+    let start = text::byte_offset(&text, count(position - 1), call.ty.collation);
+    let end = text::byte_offset(&text, count(position - 1 + length), call.ty.collation);
+    Ok(Value::from([&text[..start], &new[..], &text[end..]].concat()))
+}
+
+fn elt(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
+    let n = arg!(call.int(0, cx));
+    if n < 1 || n >= call.len() as i128 {
+        return Ok(Value::Null);
+    }
+    Ok(call.value(n as usize, cx)?.into_owned())
+}
+
+fn make_set(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
+    let bits = arg!(call.int(0, cx)) as u64;
+    let mut parts: Vec<Vec<u8>> = Vec::new();
+    for i in (1..call.len()).take(64) {
+        if bits >> (i - 1) & 1 == 1
+            && let Some(text) = call.text(i, cx)?
+        {
+            parts.push(text.into_owned());
+        }
+    }
+    Ok(Value::from(parts.join(&b","[..])))
+}
+
+fn export_set(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
+    let bits = arg!(call.int(0, cx)) as u64;
+    let (on, off) = (arg!(call.text(1, cx)), arg!(call.text(2, cx)));
+    let separator = if call.len() > 3 { arg!(call.text(3, cx)) } else { Cow::Borrowed(&b","[..]) };
+    let n = if call.len() > 4 { arg!(call.int(4, cx)) } else { 64 };
+    let n = if (0..=64).contains(&n) { n as u32 } else { 64 };
+    let parts: Vec<&[u8]> = (0..n).map(|i| if bits >> i & 1 == 1 { &on[..] } else { &off[..] }).collect();
+    Ok(Value::from(parts.join(&separator[..])))
+}
