@@ -89,10 +89,8 @@ pub fn write_double(out: &mut Vec<u8>, x: f64) {
     if x.abs() < 1e15 && x as i64 as f64 == x && (x != 0.0 || x.is_sign_positive()) {
         return write_i64(out, x as i64);
     }
-    let mut buf = Stack::new();
-    // Rust's `{:e}` is the shortest representation that round-trips.
-    let _ = write!(buf, "{x:e}");
-    write_scientific(out, buf.bytes());
+    // Ryu gives the shortest representation that round-trips, several times faster than Rust's `{:e}`.
+    write_scientific(out, ryu::Buffer::new().format(x).as_bytes());
 }
 
 /// A FLOAT without a declared scale.
@@ -121,13 +119,12 @@ pub fn write_fixed(out: &mut Vec<u8>, x: f64, decimals: u8) {
     }
 }
 
-/// Rewrites `-d.ddde-x` in the form that `my_gcvt` chooses.
+/// Rewrites `-ddd.ddd[e-x]` in the form that `my_gcvt` chooses.
 fn write_scientific(out: &mut Vec<u8>, text: &[u8]) {
-    let Some(e) = text.iter().position(|&b| b == b'e') else {
-        // NaN and infinities have no MySQL form; no SQL value is one.
-        return out.extend_from_slice(text);
+    let (mantissa, exponent) = match text.iter().position(|&b| b == b'e') {
+        Some(e) => (&text[..e], &text[e + 1..]),
+        None => (text, &b"0"[..]),
     };
-    let (mantissa, exponent) = (&text[..e], &text[e + 1..]);
     let mantissa = match mantissa.strip_prefix(b"-") {
         Some(rest) => {
             out.push(b'-');
@@ -135,11 +132,21 @@ fn write_scientific(out: &mut Vec<u8>, text: &[u8]) {
         }
         None => mantissa,
     };
+    let whole = mantissa.iter().position(|&b| b == b'.').unwrap_or(mantissa.len());
     let mut digits = [0u8; 24];
     let mut len = 0;
+    let mut leading_zeros = 0;
     for &b in mantissa.iter().filter(|b| b.is_ascii_digit()) {
-        digits[len] = b;
-        len += 1;
+        if b == b'0' && len == 0 {
+            leading_zeros += 1;
+        } else if len < digits.len() {
+            digits[len] = b;
+            len += 1;
+        }
+    }
+    if len == 0 {
+        // Zero; NaN and infinities have no MySQL form, and no SQL value is one.
+        return out.push(b'0');
     }
     while len > 1 && digits[len - 1] == b'0' {
         len -= 1;
@@ -147,8 +154,8 @@ fn write_scientific(out: &mut Vec<u8>, text: &[u8]) {
     let digits = &digits[..len];
     // The number is 0.DIGITS × 10^point.
     let exponent: i32 = std::str::from_utf8(exponent).ok().and_then(|t| t.parse().ok()).unwrap_or(0);
-    let point = exponent + 1;
-    // With digits after the point there is no exponent: 1234567890123456.5.
+    let point = exponent + whole as i32 - leading_zeros;
+    let exponent = point - 1;
     if (1 - POINT_DIGITS_MAX..=POINT_DIGITS_MAX).contains(&point) || (point > 0 && digits.len() > point as usize) {
         write_with_point(out, digits, point);
     } else {

@@ -142,13 +142,12 @@ pub fn put_column_definition(out: &mut Vec<u8>, column: &ColumnDefinition<'_>) {
     put_lenenc_bytes(out, column.org_table);
     put_lenenc_bytes(out, column.name);
     put_lenenc_bytes(out, column.org_name);
-    out.push(0x0c);
-    put_u16(out, column.charset);
-    put_u32(out, column.length);
-    out.push(column.column_type);
-    put_u16(out, column.flags);
-    out.push(column.decimals);
-    out.extend_from_slice(&[0, 0]);
+    // The fixed part in one piece: its length 0x0c, then charset, length, type, flags, decimals, filler.
+    let [c0, c1] = column.charset.to_le_bytes();
+    let [l0, l1, l2, l3] = column.length.to_le_bytes();
+    let [f0, f1] = column.flags.to_le_bytes();
+    let (kind, decimals) = (column.column_type, column.decimals);
+    out.extend_from_slice(&[0x0c, c0, c1, l0, l1, l2, l3, kind, f0, f1, decimals, 0, 0]);
 }
 
 /// The definition in an answer to COM_FIELD_LIST: followed by the column's default, `None` for NULL.
