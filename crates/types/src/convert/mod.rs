@@ -7,6 +7,7 @@
 //! does not fit: in strict mode the statement fails with it, else the adjusted value is
 //! stored and it becomes a warning. Comparing strings and sorting are not here.
 
+mod json;
 mod number;
 mod store;
 mod store_temporal;
@@ -15,6 +16,7 @@ mod strings;
 mod temporal;
 mod text;
 
+pub use json::to_json;
 pub use number::{Converted, bytes_to_decimal, bytes_to_f64, bytes_to_i64, to_bool, to_decimal, to_f64, to_i64, to_u64};
 pub use store::{ProblemKind, StoreContext, StoreProblem, store};
 pub use temporal::{to_date, to_datetime, to_time};

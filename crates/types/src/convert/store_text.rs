@@ -2,7 +2,7 @@
 
 use super::store::{ProblemKind, StoreProblem, Stored};
 use super::strings;
-use super::text::{message_text, to_text};
+use super::text::to_text;
 use crate::charset::{CollationId, charset, collation};
 use crate::datatype::{ColumnType, TypeKind};
 use crate::json::{Json, JsonError};
@@ -26,7 +26,7 @@ pub(super) fn store_string(value: Value, from: &ColumnType, to: &ColumnType) -> 
     let (bytes, incorrect) = if is_text && !(is_number && bytes.is_ascii()) {
         match strings::convert(bytes, source, to.collation) {
             Ok(bytes) => (bytes, None),
-            Err((best, shown)) => (best, Some(shown)),
+            Err(incorrect) => (incorrect.best, Some(incorrect.shown)),
         }
     } else {
         (bytes, None)
@@ -96,7 +96,7 @@ pub(super) fn store_enum(value: Value, from: &ColumnType, to: &ColumnType) -> St
         _ => {}
     }
     let (bytes, source) = text_of(value, from);
-    let text = strings::convert(bytes, source, to.collation).unwrap_or_else(|(best, _)| best);
+    let text = strings::convert(bytes, source, to.collation).unwrap_or_else(|incorrect| incorrect.best);
     let trimmed = text.trim_end_spaces(true);
     if let Some(index) = labels.iter().position(|label| collation(to.collation).equal(label, trimmed)) {
         return Ok(Value::UInt(index as u64 + 1));
@@ -123,7 +123,7 @@ pub(super) fn store_set(value: Value, from: &ColumnType, to: &ColumnType) -> Sto
         _ => {}
     }
     let (bytes, source) = text_of(value, from);
-    let text = strings::convert(bytes, source, to.collation).unwrap_or_else(|(best, _)| best);
+    let text = strings::convert(bytes, source, to.collation).unwrap_or_else(|incorrect| incorrect.best);
     let trimmed = text.trim_end_spaces(true);
     if trimmed.is_empty() {
         return Ok(Value::UInt(0));
@@ -158,9 +158,7 @@ pub(super) fn store_json(value: Value, from: &ColumnType) -> Stored {
     }
     let utf8 = match strings::convert(bytes, collation, CollationId::UTF8MB4_BIN) {
         Ok(utf8) => utf8,
-        Err((_, shown)) => {
-            return StoreProblem::of(ProblemKind::Incorrect { type_name: "string", value: message_text(shown.as_bytes()) }, Value::Null);
-        }
+        Err(incorrect) => return StoreProblem::of(ProblemKind::Incorrect { type_name: "string", value: incorrect.shown }, Value::Null),
     };
     match Json::parse(&utf8) {
         Ok(json) => Ok(Value::Json(json)),

@@ -21,8 +21,16 @@ fn shown_from(bytes: &[u8], at: usize) -> String {
     out
 }
 
-/// `bytes` in the charset of `to`, valid in it; the error has what can be kept and what to show.
-pub(super) fn convert(bytes: Box<[u8]>, from: CollationId, to: CollationId) -> Result<Box<[u8]>, (Box<[u8]>, String)> {
+/// A string that a charset cannot hold.
+pub(super) struct Incorrect {
+    /// What can be kept of it.
+    pub best: Box<[u8]>,
+    /// What the error shows.
+    pub shown: String,
+}
+
+/// `bytes` in the charset of `to`, valid in it.
+pub(super) fn convert(bytes: Box<[u8]>, from: CollationId, to: CollationId) -> Result<Box<[u8]>, Incorrect> {
     let (source, target) = (charset(from), charset(to));
     if target.is_binary() || (bytes.is_ascii() && source.is_ascii_compatible() && target.is_ascii_compatible()) {
         return Ok(bytes);
@@ -30,12 +38,12 @@ pub(super) fn convert(bytes: Box<[u8]>, from: CollationId, to: CollationId) -> R
     if source.is_binary() || std::ptr::eq(source, target) {
         return match target.validate(&bytes) {
             Ok(()) => Ok(bytes),
-            Err(at) => Err((bytes[..at].into(), shown_from(&bytes, at))),
+            Err(at) => Err(Incorrect { best: bytes[..at].into(), shown: shown_from(&bytes, at) }),
         };
     }
     let converted = source.convert(target, &bytes);
     match converted.first_replaced {
         None => Ok(converted.bytes.into()),
-        Some(at) => Err((converted.bytes.as_ref().into(), shown_from(&bytes, at))),
+        Some(at) => Err(Incorrect { best: converted.bytes.as_ref().into(), shown: shown_from(&bytes, at) }),
     }
 }

@@ -156,7 +156,8 @@ impl Json {
             Json::Array(_) => "ARRAY",
             Json::Object(_) => "OBJECT",
             Json::Date(_) => "DATE",
-            Json::DateTime(..) => "DATETIME",
+            Json::DateTime(_, false) => "DATETIME",
+            Json::DateTime(_, true) => "TIMESTAMP",
             Json::Time(_) => "TIME",
             Json::Opaque(o) => match o.0 {
                 TypeKind::Bit => "BIT",

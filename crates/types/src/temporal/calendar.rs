@@ -9,7 +9,7 @@ use super::{Date, DateTime, MICROS_PER_DAY, Time};
 pub const DAY_NUMBER_MAX: i64 = 3_652_424;
 
 pub fn is_leap_year(year: u32) -> bool {
-    year % 4 == 0 && (year % 100 != 0 || (year % 400 == 0 && year != 0))
+    year.is_multiple_of(4) && (!year.is_multiple_of(100) || (year.is_multiple_of(400) && year != 0))
 }
 
 /// 0 for a month that is not 1–12.

@@ -189,18 +189,22 @@ impl Interval {
             SecondMicrosecond => time(0, 0, 0, at(0)?, at(1)?)?,
         };
         if negative {
-            interval = interval.neg();
+            interval = -interval;
         }
         Some(interval)
-    }
-
-    pub fn neg(self) -> Interval {
-        Interval { months: -self.months, days: -self.days, micros: -self.micros }
     }
 
     /// The part in days and microseconds; months are not in it.
     pub fn micros_total(self) -> Option<i64> {
         self.days.checked_mul(MICROS_PER_DAY)?.checked_add(self.micros)
+    }
+}
+
+impl std::ops::Neg for Interval {
+    type Output = Interval;
+
+    fn neg(self) -> Interval {
+        Interval { months: -self.months, days: -self.days, micros: -self.micros }
     }
 }
 
