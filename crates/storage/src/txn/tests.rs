@@ -1,0 +1,444 @@
+//! Transactions against a real directory: the merged cursor against a model, isolation,
+//! group commit, and what is left after a kill.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+
+use proptest::prelude::*;
+use tempfile::TempDir;
+use vaquita_types::error::Next;
+
+use super::*;
+use crate::engine::{EngineOptions, NoHooks};
+
+const WAIT: LockPolicy = LockPolicy::Wait(Duration::from_secs(20));
+const TABLE: TableId = TableId(7);
+
+fn open(dir: &TempDir) -> Arc<Engine> {
+    let options = EngineOptions { block_cache_bytes: Some(8 << 20), write_buffer_bytes: 4 << 20, warm_log: false, ..EngineOptions::default() };
+    Engine::open(dir.path(), options, Arc::new(NoHooks)).unwrap()
+}
+
+fn engine() -> (TempDir, Arc<Engine>) {
+    let dir = TempDir::new().unwrap();
+    let engine = open(&dir);
+    (dir, engine)
+}
+
+fn options(isolation: Isolation) -> TxnOptions {
+    TxnOptions {
+        isolation,
+        autocommit: false,
+        read_only: false,
+        snapshot_isolation: true,
+        interrupt: Arc::new(Interrupt::new(1)),
+    }
+}
+
+fn begin(engine: &Arc<Engine>, isolation: Isolation) -> Transaction {
+    let mut txn = engine.begin(options(isolation));
+    txn.begin_statement(Reads::Many);
+    txn
+}
+
+fn put_now(engine: &Arc<Engine>, key: &[u8], value: &[u8]) {
+    let mut txn = begin(engine, Isolation::RepeatableRead);
+    txn.lock_row(key, LockMode::X, WAIT).unwrap();
+    txn.put(key, value).unwrap();
+    txn.commit_wait().unwrap();
+}
+
+fn get(txn: &Transaction, key: &[u8], version: Version) -> Option<Vec<u8>> {
+    let mut buf = Vec::new();
+    txn.get(key, version, &mut buf).unwrap().then_some(buf)
+}
+
+fn scan(txn: &Transaction, range: KeyRange, direction: Direction) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let mut cursor = txn.scan(range, direction, ScanOptions::default()).unwrap();
+    let mut out = Vec::new();
+    while let Some((key, value)) = cursor.next(txn).unwrap() {
+        out.push((key.to_vec(), value.to_vec()));
+    }
+    txn.finish_scan(cursor);
+    out
+}
+
+#[derive(Clone, Debug)]
+enum Op {
+    Put(u8, u8),
+    Delete(u8),
+    Scan(u8, u8, bool),
+    Commit,
+}
+
+fn ops() -> impl Strategy<Value = Vec<Op>> {
+    let op = prop_oneof![
+        6 => (0u8..30, any::<u8>()).prop_map(|(k, v)| Op::Put(k, v)),
+        3 => (0u8..30).prop_map(Op::Delete),
+        4 => (0u8..31, 0u8..31, any::<bool>()).prop_map(|(l, u, b)| Op::Scan(l, u, b)),
+        1 => Just(Op::Commit),
+    ];
+    proptest::collection::vec(op, 1..120)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
+    #[test]
+    fn a_cursor_merges_own_writes(ops in ops()) {
+        let (_dir, engine) = engine();
+        let mut txn = begin(&engine, Isolation::ReadCommitted);
+        let mut model: BTreeMap<u8, u8> = BTreeMap::new();
+        for op in ops {
+            match op {
+                Op::Put(k, v) => {
+                    txn.put(&[k], &[v]).unwrap();
+                    model.insert(k, v);
+                }
+                Op::Delete(k) => {
+                    txn.delete(&[k]).unwrap();
+                    model.remove(&k);
+                }
+                Op::Commit => {
+                    txn.commit_wait().unwrap();
+                    txn.begin_statement(Reads::Many);
+                }
+                Op::Scan(lower, upper, backward) => {
+                    let range = KeyRange { lower: vec![lower], upper: if upper == 30 { Vec::new() } else { vec![upper] } };
+                    let direction = if backward { Direction::Backward } else { Direction::Forward };
+                    let found: Vec<(u8, u8)> = scan(&txn, range.clone(), direction).iter().map(|(k, v)| (k[0], v[0])).collect();
+                    let mut expected: Vec<(u8, u8)> = model.iter().filter(|(k, _)| range.contains(&[**k])).map(|(k, v)| (*k, *v)).collect();
+                    if backward {
+                        expected.reverse();
+                    }
+                    prop_assert_eq!(found, expected);
+                }
+            }
+            let keys: Vec<[u8; 1]> = (0..30).map(|k| [k]).collect();
+            let refs: Vec<&[u8]> = keys.iter().map(|k| k.as_slice()).collect();
+            let mut values = Vec::new();
+            txn.multi_get(&refs, Version::Snapshot, &mut values).unwrap();
+            let expected: Vec<Option<Vec<u8>>> = (0..30u8).map(|k| model.get(&k).map(|v| vec![*v])).collect();
+            prop_assert_eq!(values, expected);
+        }
+    }
+}
+
+#[test]
+fn a_cursor_sees_writes_made_between_its_steps_and_moves_to_other_ranges() {
+    let (_dir, engine) = engine();
+    for k in [10u8, 20, 30, 40] {
+        put_now(&engine, &[k], &[k]);
+    }
+    let mut txn = begin(&engine, Isolation::RepeatableRead);
+    let mut cursor = txn.scan(KeyRange::default(), Direction::Forward, ScanOptions::default()).unwrap();
+    let mut seen = Vec::new();
+    while let Some((key, _)) = cursor.next(&txn).unwrap() {
+        let k = key[0];
+        seen.push(k);
+        if k == 20 {
+            txn.put(&[15], b"behind").unwrap();
+            txn.put(&[25], b"ahead").unwrap();
+            txn.delete(&[30]).unwrap();
+        }
+    }
+    assert_eq!(seen, [10, 20, 25, 40]);
+    for (lower, upper, direction, expected) in [
+        (10, 16, Direction::Forward, vec![10, 15]),
+        (15, 41, Direction::Backward, vec![40, 25, 20, 15]),
+        (26, 31, Direction::Forward, vec![]),
+        (9, 8, Direction::Forward, vec![]),
+        (20, 21, Direction::Backward, vec![20]),
+    ] {
+        cursor.reseek(KeyRange { lower: vec![lower], upper: vec![upper] }, direction);
+        let mut seen = Vec::new();
+        while let Some((key, _)) = cursor.next(&txn).unwrap() {
+            seen.push(key[0]);
+        }
+        assert_eq!(seen, expected);
+    }
+}
+
+#[test]
+fn a_repeatable_read_repeats_and_a_committed_one_does_not() {
+    let (_dir, engine) = engine();
+    put_now(&engine, b"k", b"1");
+    for (isolation, expected) in [(Isolation::RepeatableRead, b"1"), (Isolation::ReadCommitted, b"2")] {
+        put_now(&engine, b"k", b"1");
+        let mut txn = begin(&engine, isolation);
+        assert_eq!(get(&txn, b"k", Version::Snapshot).unwrap(), b"1");
+        txn.end_statement();
+        put_now(&engine, b"k", b"2");
+        txn.begin_statement(Reads::Many);
+        assert_eq!(get(&txn, b"k", Version::Snapshot).unwrap(), expected);
+        assert_eq!(get(&txn, b"k", Version::Latest).unwrap(), b"2");
+        assert_eq!(scan(&txn, KeyRange::default(), Direction::Forward)[0].1, expected);
+    }
+}
+
+#[test]
+fn the_first_committer_wins() {
+    let (_dir, engine) = engine();
+    put_now(&engine, b"k", b"1");
+    // A snapshot of an earlier statement: error 1213, not to be restarted.
+    let mut txn = begin(&engine, Isolation::RepeatableRead);
+    get(&txn, b"k", Version::Snapshot);
+    txn.end_statement();
+    put_now(&engine, b"k", b"2");
+    txn.begin_statement(Reads::Many);
+    let e = txn.lock_row(b"k", LockMode::X, WAIT).unwrap_err();
+    assert_eq!((e.code(), e.sqlstate(), e.next()), (1213, "40001", Next::Retry));
+    assert!(e.message().ends_with("snapshot conflict"), "{}", e.message());
+    txn.rollback();
+    // A snapshot of the same statement: it runs again, and wins.
+    txn.begin_statement(Reads::Many);
+    get(&txn, b"k", Version::Snapshot);
+    put_now(&engine, b"k", b"3");
+    assert_eq!(txn.lock_row(b"k", LockMode::X, WAIT).unwrap_err().next(), Next::Restart);
+    txn.restart_statement();
+    txn.begin_statement(Reads::Many);
+    assert_eq!(txn.lock_row(b"k", LockMode::X, WAIT).unwrap(), Locked::Unchanged);
+    assert_eq!(get(&txn, b"k", Version::Snapshot).unwrap(), b"3");
+    txn.rollback();
+    // Written back as it was: nobody's update is lost.
+    get(&txn, b"k", Version::Snapshot);
+    put_now(&engine, b"k", b"4");
+    put_now(&engine, b"k", b"3");
+    txn.begin_statement(Reads::Many);
+    assert_eq!(txn.lock_row(b"k", LockMode::X, WAIT).unwrap(), Locked::Unchanged);
+}
+
+#[test]
+fn without_snapshot_isolation_the_latest_version_is_changed() {
+    let (_dir, engine) = engine();
+    for isolation in [Isolation::ReadCommitted, Isolation::RepeatableRead] {
+        put_now(&engine, b"k", b"1");
+        let mut txn = engine.begin(TxnOptions { snapshot_isolation: false, ..options(isolation) });
+        txn.begin_statement(Reads::Many);
+        get(&txn, b"k", Version::Snapshot);
+        put_now(&engine, b"k", b"2");
+        assert_eq!(txn.lock_row(b"k", LockMode::X, WAIT).unwrap(), Locked::Changed);
+        assert_eq!(get(&txn, b"k", Version::Latest).unwrap(), b"2");
+    }
+}
+
+#[test]
+fn a_point_update_takes_no_snapshot_before_its_lock() {
+    let (_dir, engine) = engine();
+    put_now(&engine, b"n", &0u64.to_le_bytes());
+    let threads: Vec<_> = (0..4)
+        .map(|_| {
+            let engine = Arc::clone(&engine);
+            thread::spawn(move || {
+                for _ in 0..50 {
+                    let mut txn = engine.begin(TxnOptions { autocommit: true, ..options(Isolation::RepeatableRead) });
+                    txn.begin_statement(Reads::One);
+                    assert_eq!(txn.lock_row(b"n", LockMode::X, WAIT).unwrap(), Locked::Unchanged);
+                    let n = u64::from_le_bytes(get(&txn, b"n", Version::Snapshot).unwrap().try_into().unwrap());
+                    txn.put(b"n", &(n + 1).to_le_bytes()).unwrap();
+                    txn.commit_wait().unwrap();
+                }
+            })
+        })
+        .collect();
+    threads.into_iter().for_each(|t| t.join().unwrap());
+    let txn = begin(&engine, Isolation::RepeatableRead);
+    assert_eq!(get(&txn, b"n", Version::Snapshot).unwrap(), 200u64.to_le_bytes());
+    assert!(engine.active_transactions().is_empty());
+    assert!(engine.locks().dump().is_empty());
+}
+
+#[test]
+fn a_statement_that_fails_undoes_only_itself() {
+    let (_dir, engine) = engine();
+    let mut txn = begin(&engine, Isolation::RepeatableRead);
+    txn.put(b"a", b"1").unwrap();
+    txn.add_rows(TABLE, 1);
+    txn.end_statement();
+    txn.begin_statement(Reads::Many);
+    txn.put(b"a", b"2").unwrap();
+    txn.put(b"b", b"2").unwrap();
+    txn.add_rows(TABLE, 1);
+    assert_eq!(txn.row_count(TABLE).unwrap(), 2);
+    txn.rollback_statement();
+    assert_eq!(txn.row_count(TABLE).unwrap(), 1);
+    txn.commit_wait().unwrap();
+    assert_eq!(scan(&txn, KeyRange::default(), Direction::Forward), [(b"a".to_vec(), b"1".to_vec())]);
+    assert_eq!(txn.row_count(TABLE).unwrap(), 1);
+}
+
+#[test]
+fn row_counts_belong_to_a_snapshot_and_ids_survive_a_restart() {
+    let dir = TempDir::new().unwrap();
+    {
+        let engine = open(&dir);
+        let mut txn = begin(&engine, Isolation::RepeatableRead);
+        let old = begin(&engine, Isolation::RepeatableRead);
+        assert_eq!(old.row_count(TABLE).unwrap(), 0);
+        assert_eq!(txn.next_auto_increment(TABLE, 3, 1, 1).unwrap(), 1);
+        txn.note_auto_increment(TABLE, 10).unwrap();
+        assert_eq!(txn.peek_auto_increment(TABLE).unwrap(), 11);
+        assert_eq!(txn.next_row_id(TABLE).unwrap(), 1);
+        txn.add_rows(TABLE, 4);
+        txn.commit_wait().unwrap();
+        assert_eq!(old.row_count(TABLE).unwrap(), 0);
+        assert_eq!(begin(&engine, Isolation::RepeatableRead).row_count(TABLE).unwrap(), 4);
+    }
+    let engine = open(&dir);
+    let mut txn = begin(&engine, Isolation::RepeatableRead);
+    assert_eq!(txn.row_count(TABLE).unwrap(), 4);
+    assert_eq!(txn.next_auto_increment(TABLE, 1, 1, 1).unwrap(), 11);
+    assert_eq!(txn.next_row_id(TABLE).unwrap(), 2);
+    txn.set_auto_increment(TABLE, 100).unwrap();
+    txn.commit_wait().unwrap();
+    assert_eq!(txn.next_auto_increment(TABLE, 1, 1, 1).unwrap(), 100);
+    txn.drop_counters(TABLE);
+    txn.commit_wait().unwrap();
+    assert_eq!(txn.row_count(TABLE).unwrap(), 0);
+    assert_eq!(txn.peek_auto_increment(TABLE).unwrap(), 1);
+}
+
+#[test]
+fn a_serializable_reader_is_not_overtaken_by_a_phantom() {
+    let (_dir, engine) = engine();
+    let mut reader = begin(&engine, Isolation::Serializable);
+    let range = KeyRange::prefix(b"k");
+    reader.lock_range(&range, WAIT).unwrap();
+    assert!(scan(&reader, range.clone(), Direction::Forward).is_empty());
+    let mut writer = begin(&engine, Isolation::RepeatableRead);
+    let e = writer.lock_row(b"k1", LockMode::X, LockPolicy::Wait(Duration::from_millis(50))).unwrap_err();
+    assert_eq!(e.code(), 1205);
+    reader.rollback();
+    writer.rollback();
+    put_now(&engine, b"k1", b"v");
+}
+
+#[test]
+fn a_read_only_transaction_writes_nothing() {
+    let (_dir, engine) = engine();
+    let mut txn = engine.begin(TxnOptions { read_only: true, ..options(Isolation::RepeatableRead) });
+    assert_eq!(txn.put(b"k", b"v").unwrap_err().code(), 1792);
+}
+
+#[test]
+fn a_directory_belongs_to_one_engine() {
+    let (dir, _engine) = engine();
+    let e = Engine::open(dir.path(), EngineOptions::default(), Arc::new(NoHooks)).err().unwrap();
+    assert!(e.message().contains("in use by another server") && e.message().contains(dir.path().to_str().unwrap()), "{}", e.message());
+}
+
+/// Writers move money between two keys; every snapshot shows the same sum.
+#[test]
+fn groups_commit_atomically() {
+    const ACCOUNTS: u64 = 10;
+    const EACH: u64 = 1000;
+    let (_dir, engine) = engine();
+    for account in 0..ACCOUNTS {
+        put_now(&engine, &[account as u8], &EACH.to_le_bytes());
+    }
+    let committed = Arc::new(AtomicU64::new(0));
+    let writers: Vec<_> = (0..8u64)
+        .map(|t| {
+            let (engine, committed) = (Arc::clone(&engine), Arc::clone(&committed));
+            thread::spawn(move || {
+                let number = |v: Vec<u8>| u64::from_le_bytes(v.try_into().unwrap());
+                for i in 0..100u64 {
+                    let (from, to) = ([((t + i) % ACCOUNTS) as u8], [((t * 3 + i * 7 + 1) % ACCOUNTS) as u8]);
+                    let mut txn = begin(&engine, Isolation::RepeatableRead);
+                    let moved = txn.lock_row(&from, LockMode::X, WAIT).and_then(|_| txn.lock_row(&to, LockMode::X, WAIT));
+                    if moved.is_err() || from == to {
+                        continue;
+                    }
+                    let (a, b) = (number(get(&txn, &from, Version::Latest).unwrap()), number(get(&txn, &to, Version::Latest).unwrap()));
+                    txn.put(&from, &a.wrapping_sub(1).to_le_bytes()).unwrap();
+                    txn.put(&to, &b.wrapping_add(1).to_le_bytes()).unwrap();
+                    txn.commit_wait().unwrap();
+                    committed.fetch_add(1, Ordering::Relaxed);
+                }
+            })
+        })
+        .collect();
+    while !writers.iter().all(|w| w.is_finished()) {
+        let txn = begin(&engine, Isolation::RepeatableRead);
+        let sum = scan(&txn, KeyRange::default(), Direction::Forward)
+            .into_iter()
+            .fold(0u64, |sum, (_, v)| sum.wrapping_add(u64::from_le_bytes(v.try_into().unwrap())));
+        assert_eq!(sum, ACCOUNTS * EACH);
+    }
+    writers.into_iter().for_each(|w| w.join().unwrap());
+    let (groups, commits) = engine.commit_counts();
+    assert_eq!(commits, committed.load(Ordering::Relaxed) + ACCOUNTS);
+    assert!(groups <= commits);
+}
+
+const CRASH_DIR: &str = "VAQUITA_TEST_CRASH_DIR";
+
+/// Run as a child process by `a_killed_process_loses_no_acknowledged_commit`.
+#[test]
+fn crash_child() {
+    let Ok(dir) = std::env::var(CRASH_DIR) else { return };
+    let engine_options = EngineOptions { block_cache_bytes: Some(8 << 20), write_buffer_bytes: 1 << 20, ..EngineOptions::default() };
+    let engine = Engine::open(std::path::Path::new(&dir), engine_options, Arc::new(NoHooks)).unwrap();
+    let writers: Vec<_> = (0..4u8)
+        .map(|t| {
+            let engine = Arc::clone(&engine);
+            thread::spawn(move || {
+                for i in 0u32.. {
+                    let mut txn = begin(&engine, Isolation::RepeatableRead);
+                    let number = i.to_be_bytes();
+                    for part in 0..3u8 {
+                        let key = [&[t, part], number.as_slice()].concat();
+                        txn.lock_row(&key, LockMode::X, WAIT).unwrap();
+                        txn.put(&key, &[t; 300]).unwrap();
+                    }
+                    txn.add_rows(TABLE, 3);
+                    txn.commit_wait().unwrap();
+                    println!("ack {t} {i}");
+                }
+            })
+        })
+        .collect();
+    writers.into_iter().for_each(|w| w.join().unwrap());
+}
+
+#[test]
+fn a_killed_process_loses_no_acknowledged_commit() {
+    let dir = TempDir::new().unwrap();
+    let mut acknowledged: BTreeMap<u8, u32> = BTreeMap::new();
+    for round in 1..5 {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["txn::tests::crash_child", "--exact", "--nocapture"])
+            .env(CRASH_DIR, dir.path())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        acknowledged.clear();
+        for (at, line) in lines.map_while(|l| l.ok()).enumerate() {
+            if at == round * 400 {
+                child.kill().unwrap();
+            }
+            // What the child wrote before the kill is still in the pipe.
+            let words: Vec<&str> = line.split(' ').collect();
+            if let ["ack", t, i] = words[..] {
+                acknowledged.insert(t.parse().unwrap(), i.parse().unwrap());
+            }
+        }
+        child.wait().unwrap();
+        let engine = open(&dir);
+        let txn = begin(&engine, Isolation::RepeatableRead);
+        let rows = scan(&txn, KeyRange::default(), Direction::Forward);
+        assert_eq!(txn.row_count(TABLE).unwrap() as usize % 3, 0);
+        for (&t, &last) in &acknowledged {
+            for i in 0..=last {
+                for part in 0..3u8 {
+                    let key = [&[t, part], i.to_be_bytes().as_slice()].concat();
+                    assert!(rows.binary_search_by(|(k, _)| k.cmp(&key)).is_ok(), "round {round}: {key:?} was acknowledged and is gone");
+                }
+            }
+        }
+        assert_eq!(rows.len() % 3, 0, "half a transaction");
+    }
+}
