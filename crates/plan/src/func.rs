@@ -16,9 +16,16 @@ mod args;
 mod arith;
 pub mod json;
 mod control;
+mod crypto;
+mod date;
+mod date_arith;
+mod date_format;
 mod encode;
+mod info;
 mod logic;
+mod net;
 mod numeric;
+mod regexp;
 mod search;
 mod string;
 
@@ -62,7 +69,7 @@ impl std::fmt::Debug for FuncDef {
 
 /// The functions of all families, by name.
 static TABLE: LazyLock<HashMap<&'static str, &'static FuncDef>> = LazyLock::new(|| {
-    let families: &[&'static [FuncDef]] = &[arith::FUNCTIONS, logic::FUNCTIONS, json::FUNCTIONS, control::FUNCTIONS, numeric::FUNCTIONS, string::FUNCTIONS, search::FUNCTIONS, encode::FUNCTIONS];
+    let families: &[&'static [FuncDef]] = &[arith::FUNCTIONS, logic::FUNCTIONS, json::FUNCTIONS, control::FUNCTIONS, numeric::FUNCTIONS, string::FUNCTIONS, search::FUNCTIONS, encode::FUNCTIONS, date::FUNCTIONS, date_arith::FUNCTIONS, date_format::FUNCTIONS, regexp::FUNCTIONS, crypto::FUNCTIONS, net::FUNCTIONS, info::FUNCTIONS];
     families.iter().flat_map(|family| family.iter()).map(|def| (def.name, def)).collect()
 });
 

@@ -145,11 +145,6 @@ impl FuncCall<'_> {
     }
 }
 
-/// NULL for `None`.
-pub(super) fn or_null<T: Into<Value>>(value: Option<T>) -> Value {
-    value.map_or(Value::Null, Into::into)
-}
-
 /// Leaves the surrounding function with SQL NULL if the argument is NULL.
 macro_rules! arg {
     ($e:expr) => {

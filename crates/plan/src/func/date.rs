@@ -1,0 +1,411 @@
+//! Parts of dates and times, the clock, and dates made of numbers.
+//!
+//! Functions that extract a part take dates with zero parts ('2024-00-00'); those that count days need
+//! whole ones. Text and numbers are read as dates, NULL with warning 1292 if they are none.
+
+use vaquita_types::decimal::Decimal;
+use vaquita_types::temporal::{DAY_NUMBER_MAX, Date, DateTime, IntervalUnit, MICROS_PER_SECOND, Time, TimeZone, UNIX_MICROS_MAX};
+use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno};
+
+use super::args::{any_nullable, arg, def, volatile};
+use super::{FuncCall, FuncDef, FuncType};
+use crate::env::{EvalCx, VarScope};
+use crate::eval::coerce::{self, DateNeed};
+use crate::expr::{Expr, ExprKind};
+use crate::typing::{NumberClass, decimal_type, int_of_length, is_string, number_class, scale};
+
+pub(super) static FUNCTIONS: &[FuncDef] = &[
+    volatile("NOW", 0, 1, |a| now_type(a, TypeKind::DateTime), |c, cx| Ok(Value::DateTime(cut(coerce::now(cx.env), c.ty.decimals)))),
+    volatile("CURRENT_TIMESTAMP", 0, 1, |a| now_type(a, TypeKind::DateTime), |c, cx| Ok(Value::DateTime(cut(coerce::now(cx.env), c.ty.decimals)))),
+    volatile("LOCALTIME", 0, 1, |a| now_type(a, TypeKind::DateTime), |c, cx| Ok(Value::DateTime(cut(coerce::now(cx.env), c.ty.decimals)))),
+    volatile("LOCALTIMESTAMP", 0, 1, |a| now_type(a, TypeKind::DateTime), |c, cx| Ok(Value::DateTime(cut(coerce::now(cx.env), c.ty.decimals)))),
+    volatile("SYSDATE", 0, 1, |a| now_type(a, TypeKind::DateTime), |c, cx| Ok(Value::DateTime(cut(coerce::local_time(cx.env.clock_us(), cx.env), c.ty.decimals)))),
+    volatile("UTC_TIMESTAMP", 0, 1, |a| now_type(a, TypeKind::DateTime), |c, cx| Ok(Value::DateTime(cut(utc_now(cx), c.ty.decimals)))),
+    volatile("CURTIME", 0, 1, |a| now_type(a, TypeKind::Time), |c, cx| Ok(Value::Time(cut(coerce::now(cx.env), c.ty.decimals).time()))),
+    volatile("CURRENT_TIME", 0, 1, |a| now_type(a, TypeKind::Time), |c, cx| Ok(Value::Time(cut(coerce::now(cx.env), c.ty.decimals).time()))),
+    volatile("UTC_TIME", 0, 1, |a| now_type(a, TypeKind::Time), |c, cx| Ok(Value::Time(cut(utc_now(cx), c.ty.decimals).time()))),
+    volatile("CURDATE", 0, 0, |_| FuncType::number(ColumnType::new(TypeKind::Date), false), |_, cx| Ok(Value::Date(coerce::now(cx.env).date()))),
+    volatile("CURRENT_DATE", 0, 0, |_| FuncType::number(ColumnType::new(TypeKind::Date), false), |_, cx| Ok(Value::Date(coerce::now(cx.env).date()))),
+    volatile("UTC_DATE", 0, 0, |_| FuncType::number(ColumnType::new(TypeKind::Date), false), |_, cx| Ok(Value::Date(utc_now(cx).date()))),
+    def("YEAR", 1, 1, |_| FuncType::number(year_type(), true), |c, cx| Ok(Value::UInt(u64::from(arg!(fuzzy(c, cx)).year())))),
+    def("MONTH", 1, 1, |_| FuncType::number(int_of_length(3), true), |c, cx| part(c, cx, |d| d.month())),
+    def("DAY", 1, 1, |_| FuncType::number(int_of_length(3), true), |c, cx| part(c, cx, |d| d.day())),
+    def("DAYOFMONTH", 1, 1, |_| FuncType::number(int_of_length(3), true), |c, cx| part(c, cx, |d| d.day())),
+    def("QUARTER", 1, 1, |_| FuncType::number(int_of_length(2), true), |c, cx| part(c, cx, |d| d.month().div_ceil(3))),
+    def("DAYOFWEEK", 1, 1, |_| FuncType::number(int_of_length(2), true), |c, cx| Ok(Value::Int((i64::from(arg!(whole(c, cx)).weekday()) + 1) % 7 + 1))),
+    def("WEEKDAY", 1, 1, |_| FuncType::number(int_of_length(2), true), |c, cx| Ok(Value::Int(i64::from(arg!(whole(c, cx)).weekday())))),
+    def("DAYOFYEAR", 1, 1, |_| FuncType::number(int_of_length(4), true), |c, cx| Ok(Value::Int(arg!(whole(c, cx)).day_of_year()))),
+    def("WEEK", 1, 2, |_| FuncType::number(int_of_length(3), true), week),
+    def("WEEKOFYEAR", 1, 1, |_| FuncType::number(int_of_length(3), true), |c, cx| Ok(Value::Int(i64::from(arg!(whole(c, cx)).week(3))))),
+    def("YEARWEEK", 1, 2, |_| FuncType::number(int_of_length(7), true), year_week),
+    def("DAYNAME", 1, 1, |_| FuncType::ascii(9, true), |c, cx| Ok(Value::from(DAYS[arg!(whole(c, cx)).weekday() as usize % 7]))),
+    def("MONTHNAME", 1, 1, |_| FuncType::ascii(9, true), month_name),
+    def("HOUR", 1, 1, |_| FuncType::number(int_of_length(4), true), |c, cx| Ok(Value::Int(i64::from(arg!(c.time(0, cx)).hour())))),
+    def("MINUTE", 1, 1, |_| FuncType::number(int_of_length(3), true), |c, cx| Ok(Value::Int(i64::from(arg!(c.time(0, cx)).minute())))),
+    def("SECOND", 1, 1, |_| FuncType::number(int_of_length(3), true), |c, cx| Ok(Value::Int(i64::from(arg!(c.time(0, cx)).second())))),
+    def("MICROSECOND", 1, 1, |_| FuncType::number(int_of_length(21), true), |c, cx| Ok(Value::Int(i64::from(arg!(c.time(0, cx)).micros())))),
+    def("EXTRACT", 2, 2, resolve_extract, extract),
+    def("DATE", 1, 1, |_| FuncType::number(ColumnType::new(TypeKind::Date), true), |c, cx| Ok(Value::Date(arg!(c.datetime(0, DateNeed::Mode, cx)).date()))),
+    def("TIME", 1, 1, |a| temporal(a, TypeKind::Time), time),
+    def("TO_DAYS", 1, 1, |_| FuncType::number(int_of_length(8), true), |c, cx| Ok(Value::Int(arg!(whole(c, cx)).day_number()))),
+    def("TO_SECONDS", 1, 1, |_| FuncType::number(int_of_length(21), true), |c, cx| {
+        Ok(Value::Int(arg!(c.datetime(0, DateNeed::Whole, cx)).micros_linear().div_euclid(MICROS_PER_SECOND)))
+    }),
+    def("FROM_DAYS", 1, 1, |_| FuncType::number(ColumnType::new(TypeKind::Date), true), from_days),
+    def("TIME_TO_SEC", 1, 1, |_| FuncType::number(int_of_length(10), true), |c, cx| Ok(Value::Int(arg!(c.time(0, cx)).micros_total() / MICROS_PER_SECOND))),
+    def("SEC_TO_TIME", 1, 1, |a| Ok(fraction_of(a, 0, TypeKind::Time)), sec_to_time),
+    def("MAKEDATE", 2, 2, |_| FuncType::number(ColumnType::new(TypeKind::Date), true), make_date),
+    def("MAKETIME", 3, 3, |a| Ok(fraction_of(a, 2, TypeKind::Time)), make_time),
+    def("LAST_DAY", 1, 1, |_| FuncType::number(ColumnType::new(TypeKind::Date), true), last_day),
+    def("PERIOD_ADD", 2, 2, |a| FuncType::number(int_of_length(21), any_nullable(a)), period_add),
+    def("PERIOD_DIFF", 2, 2, |a| FuncType::number(int_of_length(21), any_nullable(a)), period_diff),
+    volatile("UNIX_TIMESTAMP", 0, 1, resolve_unix_timestamp, unix_timestamp),
+    volatile("FROM_UNIXTIME", 1, 2, resolve_from_unixtime, from_unixtime),
+    volatile("CONVERT_TZ", 3, 3, |a| temporal(a, TypeKind::DateTime), convert_tz),
+];
+
+pub(super) const DAYS: [&str; 7] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
+pub(super) const MONTHS: [&str; 12] =
+    ["January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December"];
+
+fn year_type() -> ColumnType {
+    ColumnType { length: 4, unsigned: true, ..ColumnType::new(TypeKind::Year) }
+}
+
+/// The type of NOW(n): n must be a literal from 0 to 6.
+fn now_type(args: &mut Vec<Expr>, kind: TypeKind) -> Result<FuncType> {
+    let fsp = match args.first().map(|a| &a.kind) {
+        None => 0,
+        Some(ExprKind::Literal(Value::Int(n))) => *n,
+        Some(ExprKind::Literal(Value::UInt(n))) => *n as i64,
+        Some(_) => return Err(Error::new(&errno::ER_WRONG_ARGUMENTS, &[&"now"])),
+    };
+    if !(0..=6).contains(&fsp) {
+        return Err(Error::new(&errno::ER_TOO_BIG_PRECISION, &[&fsp, &"now", &6]));
+    }
+    FuncType::number(ColumnType::temporal(kind, fsp as u8), false)
+}
+
+fn utc_now(cx: &EvalCx<'_>) -> DateTime {
+    DateTime::from_unix_micros(cx.env.statement_time_us()).unwrap_or(DateTime::ZERO)
+}
+
+fn cut(d: DateTime, fsp: u8) -> DateTime {
+    d.to_fsp(fsp, true, 0).unwrap_or(d)
+}
+
+/// The fraction digits that a value of this type may have as a time.
+pub(super) fn fsp_of(ty: &ColumnType) -> u8 {
+    match ty.kind {
+        TypeKind::Time | TypeKind::DateTime | TypeKind::Timestamp => ty.decimals,
+        TypeKind::Decimal => ty.decimals.min(6),
+        TypeKind::Float | TypeKind::Double => ty.decimals.min(6),
+        _ => 0,
+    }
+}
+
+/// For text the digits of a literal are known, else six are possible.
+pub(super) fn fsp_of_expr(expr: &Expr) -> u8 {
+    match &expr.kind {
+        ExprKind::Literal(Value::Bytes(b)) if is_string(&expr.ty) => {
+            let tail = b.iter().rposition(|c| *c == b'.').map_or(&[][..], |dot| &b[dot + 1..]);
+            if tail.iter().all(u8::is_ascii_digit) { tail.len().min(6) as u8 } else { 0 }
+        }
+        _ if is_string(&expr.ty) => 6,
+        _ => fsp_of(&expr.ty),
+    }
+}
+
+pub(super) fn temporal(args: &mut Vec<Expr>, kind: TypeKind) -> Result<FuncType> {
+    let fsp = args.first().map_or(0, fsp_of_expr);
+    FuncType::number(ColumnType::temporal(kind, fsp), true)
+}
+
+/// A type with the fraction digits that argument `i` has as a number of seconds; six for text.
+fn fraction_of(args: &[Expr], i: usize, kind: TypeKind) -> FuncType {
+    let fsp = args.get(i).map_or(0, |a| if number_class(&a.ty) == NumberClass::Double { 6 } else { scale(&a.ty).min(6) });
+    FuncType { ty: ColumnType::temporal(kind, fsp), nullable: true, coercibility: 5 }
+}
+
+fn fuzzy(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Option<Date>> {
+    Ok(call.datetime(0, DateNeed::Fuzzy, cx)?.map(DateTime::date))
+}
+
+fn whole(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Option<Date>> {
+    Ok(call.datetime(0, DateNeed::Whole, cx)?.map(DateTime::date))
+}
+
+fn part(call: &FuncCall<'_>, cx: &EvalCx<'_>, f: fn(Date) -> u32) -> Result<Value> {
+    Ok(Value::Int(i64::from(f(arg!(fuzzy(call, cx))))))
+}
+
+fn week_mode(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Option<u32>> {
+    if call.len() > 1 {
+        return Ok(call.int(1, cx)?.map(|n| (n & 7) as u32));
+    }
+    Ok(Some(match cx.env.sys_var(VarScope::Any, "default_week_format") {
+        Ok(Value::Int(n)) => (n & 7) as u32,
+        Ok(Value::UInt(n)) => (n & 7) as u32,
+        _ => 0,
+    }))
+}
+
+fn week(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
+    let date = arg!(whole(call, cx));
+    Ok(Value::Int(i64::from(date.week(arg!(week_mode(call, cx))))))
+}
+
+fn year_week(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
+    let date = arg!(whole(call, cx));
+    let mode = if call.len() > 1 { arg!(call.int(1, cx)) as u32 & 7 } else { 0 };
+    Ok(Value::Int(i64::from(date.year_week(mode))))
+}
+
+fn month_name(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
+    let month = arg!(fuzzy(call, cx)).month() as usize;
+    Ok(month.checked_sub(1).and_then(|m| MONTHS.get(m)).map_or(Value::Null, |name| Value::from(*name)))
+}
+
+/// The unit that a literal argument names.
+pub(super) fn unit_of(args: &[Expr], i: usize) -> Result<IntervalUnit> {
+    if let Some(Expr { kind: ExprKind::Literal(Value::Bytes(word)), .. }) = args.get(i)
+        && let Some(unit) = std::str::from_utf8(word).ok().and_then(IntervalUnit::from_keyword)
+    {
+        return Ok(unit);
+    }
+    Err(Error::internal("not an interval unit"))
+}
+
+fn resolve_extract(args: &mut Vec<Expr>) -> Result<FuncType> {
+    use IntervalUnit::*;
+    let digits = match unit_of(args, 0)? {
+        Year => 4,
+        YearMonth => 6,
+        Quarter => 1,
+        Month | Week | Day | Minute | Second => 2,
+        Hour => 3,
+        DayHour => 5,
+        DayMinute => 7,
+        DaySecond => 9,
+        HourMinute => 5,
+        HourSecond => 7,
+        MinuteSecond => 4,
+        Microsecond => 6,
+        DayMicrosecond => 20,
+        HourMicrosecond => 13,
+        MinuteMicrosecond => 11,
+        SecondMicrosecond => 8,
+    };
+    FuncType::number(int_of_length(digits + 1), true)
+}
+
+fn extract(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
+    use IntervalUnit::*;
+    let unit = unit_of(call.args, 0)?;
+    let value = call.value(1, cx)?;
+    let ty = call.arg_type(1);
+    let dated = matches!(unit, Year | YearMonth | Quarter | Month | Week | Day);
+    let day_unit = matches!(unit, DayHour | DayMinute | DaySecond | DayMicrosecond);
+    let text_date = matches!(&*value, Value::Bytes(_)) && day_unit;
+    if dated || (day_unit && matches!(&*value, Value::DateTime(_) | Value::Date(_))) || text_date {
+        let need = if unit == Week { DateNeed::Whole } else { DateNeed::Fuzzy };
+        let d = if text_date {
+            // A text may be a time with days ('1 10:00') or a whole date.
+            let time = arg!(coerce::to_time(&value, ty, cx.env));
+            match vaquita_types::temporal::parse_datetime(&coerce::text_of(&value, ty), coerce::date_flags(DateNeed::Fuzzy, cx.env)) {
+                Ok(p) if !p.truncated => p.value,
+                _ => return Ok(Value::Int(extract_time(unit, time, 0))),
+            }
+        } else {
+            arg!(coerce::to_datetime(&value, ty, need, cx.env))
+        };
+        let date = d.date();
+        return Ok(Value::Int(match unit {
+            Year => i64::from(d.year()),
+            YearMonth => i64::from(d.year() * 100 + d.month()),
+            Quarter => i64::from(d.month().div_ceil(3)),
+            Month => i64::from(d.month()),
+            Week => i64::from(date.week(arg!(week_mode(&FuncCall { args: &[], ty: call.ty }, cx)))),
+            Day => i64::from(d.day()),
+            _ => extract_time(unit, d.time(), i64::from(d.day())),
+        }));
+    }
+    let time = arg!(coerce::to_time(&value, ty, cx.env));
+    Ok(Value::Int(extract_time(unit, time, 0)))
+}
+
+/// The time's fields as one number: DAY_MINUTE of 2 days 10:30 is 21030.
+fn extract_time(unit: IntervalUnit, t: Time, days: i64) -> i64 {
+    use IntervalUnit::*;
+    let sign = if t.is_negative() { -1 } else { 1 };
+    let (h, m, s, us) = (i64::from(t.hour()), i64::from(t.minute()), i64::from(t.second()), i64::from(t.micros()));
+    let hms = h * 10_000 + m * 100 + s;
+    sign * match unit {
+        Hour => h,
+        Minute => m,
+        Second => s,
+        Microsecond => us,
+        DayHour => days * 100 + h,
+        DayMinute => days * 10_000 + h * 100 + m,
+        DaySecond => days * 1_000_000 + hms,
+        DayMicrosecond => (days * 1_000_000 + hms) * 1_000_000 + us,
+        HourMinute => h * 100 + m,
+        HourSecond => hms,
+        HourMicrosecond => hms * 1_000_000 + us,
+        MinuteSecond => m * 100 + s,
+        MinuteMicrosecond => (m * 100 + s) * 1_000_000 + us,
+        SecondMicrosecond => s * 1_000_000 + us,
+        _ => 0,
+    }
+}
+
+fn time(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
+    Ok(Value::Time(arg!(call.time(0, cx)).to_fsp(call.ty.decimals, false, 0)))
+}
+
+fn from_days(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
+    let n = arg!(call.i64(0, cx));
+    Ok(if n > DAY_NUMBER_MAX { Value::Null } else if n < 366 { Value::Date(Date::ZERO) } else { Value::Date(Date::from_day_number(n)) })
+}
+
+/// Seconds, with a fraction, in microseconds; `None` if they do not fit.
+fn micros_of(seconds: &Decimal) -> Option<i64> {
+    let (us, clamped) = seconds.mul(&Decimal::from(MICROS_PER_SECOND))?.to_i64();
+    (!clamped).then_some(us)
+}
+
+fn sec_to_time(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
+    let seconds = arg!(call.decimal(0, cx));
+    let clamped = if seconds.is_negative() { Time::MIN } else { Time::MAX };
+    match micros_of(&seconds).and_then(Time::from_micros) {
+        Some(t) if t <= Time::MAX && t >= Time::MIN => Ok(Value::Time(t.to_fsp(call.ty.decimals, false, 0))),
+        _ => {
+            let text = call.text(0, cx)?.unwrap_or_default().into_owned();
+            coerce::warn_truncated(cx.env, "time", &text);
+            Ok(Value::Time(clamped))
+        }
+    }
+}
+
+fn make_date(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
+    let (year, day) = (arg!(call.int(0, cx)), arg!(call.int(1, cx)));
+    if !(0..=9999).contains(&year) || !(1..=4_000_000).contains(&day) {
+        return Ok(Value::Null);
+    }
+    let year = match year {
+        0..=69 => year + 2000,
+        70..=99 => year + 1900,
+        _ => year,
+    };
+    let Some(first) = Date::new(year as u32, 1, 1) else { return Ok(Value::Null) };
+    let n = first.day_number() + day as i64 - 1;
+    Ok(if n <= DAY_NUMBER_MAX { Value::Date(Date::from_day_number(n)) } else { Value::Null })
+}
+
+fn make_time(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
+    let (hour, minute, second) = (arg!(call.int(0, cx)), arg!(call.int(1, cx)), arg!(call.decimal(2, cx)));
+    if !(0..60).contains(&minute) || second.is_negative() || second >= Decimal::from(60i64) {
+        return Ok(Value::Null);
+    }
+    let us = micros_of(&second).unwrap_or(0) + minute as i64 * 60 * MICROS_PER_SECOND;
+    let hours = hour.unsigned_abs().min(10_000) as i64;
+    let total = hours * 3600 * MICROS_PER_SECOND + us;
+    let total = if hour < 0 { -total } else { total };
+    if total.unsigned_abs() > Time::MAX.micros_total().unsigned_abs() {
+        let mut shown = Vec::new();
+        vaquita_types::format::write_i64(&mut shown, hour.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64);
+        let text = format!("{}:{minute:02}:{:02}", String::from_utf8_lossy(&shown), second.truncate(0));
+        coerce::warn_truncated(cx.env, "time", text.as_bytes());
+    }
+    Ok(Value::Time(Time::clamped(total).to_fsp(call.ty.decimals, false, 0)))
+}
+
+fn last_day(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
+    let date = arg!(call.datetime(0, DateNeed::Fuzzy, cx)).date();
+    Ok(date.last_day().map_or(Value::Null, Value::Date))
+}
+
+/// YYMM or YYYYMM in months.
+fn period_months(period: i64) -> Result<i64> {
+    let (year, month) = (period / 100, period % 100);
+    if period <= 0 || !(1..=12).contains(&month) {
+        return Err(Error::new(&errno::ER_WRONG_ARGUMENTS, &[&"period_add"]));
+    }
+    let year = match year {
+        0..=69 => year + 2000,
+        70..=99 => year + 1900,
+        _ => year,
+    };
+    Ok(year * 12 + month - 1)
+}
+
+fn period_add(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
+    let (period, n) = (arg!(call.i64(0, cx)), arg!(call.i64(1, cx)));
+    let months = period_months(period)?.saturating_add(n);
+    Ok(Value::Int(months / 12 * 100 + months % 12 + 1))
+}
+
+fn period_diff(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
+    let (a, b) = (arg!(call.i64(0, cx)), arg!(call.i64(1, cx)));
+    let wrong = |_| Error::new(&errno::ER_WRONG_ARGUMENTS, &[&"period_diff"]);
+    Ok(Value::Int(period_months(a).map_err(wrong)? - period_months(b).map_err(wrong)?))
+}
+
+fn resolve_unix_timestamp(args: &mut Vec<Expr>) -> Result<FuncType> {
+    let fsp = args.first().map_or(0, fsp_of_expr);
+    if fsp == 0 {
+        return FuncType::number(int_of_length(21), any_nullable(args));
+    }
+    FuncType::number(decimal_type(11 + u32::from(fsp), fsp, false), any_nullable(args))
+}
+
+fn unix_timestamp(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
+    if call.len() == 0 {
+        return Ok(Value::Int(cx.env.statement_time_us().div_euclid(MICROS_PER_SECOND)));
+    }
+    if call.value(0, cx)?.is_null() {
+        return Ok(Value::Null);
+    }
+    let us = match call.datetime(0, DateNeed::Whole, cx)? {
+        Some(local) => cx.env.time_zone().to_utc(local).map_or(0, |utc| utc.value.unix_micros()),
+        None => 0,
+    };
+    let us = if (0..=UNIX_MICROS_MAX).contains(&us) { us } else { 0 };
+    if call.ty.kind == TypeKind::Decimal {
+        let exact = Decimal::new(us, 6).truncate(i32::from(call.ty.decimals));
+        return Ok(Value::Decimal(exact.rescale(call.ty.decimals).unwrap_or(exact)));
+    }
+    Ok(Value::Int(us / MICROS_PER_SECOND))
+}
+
+fn resolve_from_unixtime(args: &mut Vec<Expr>) -> Result<FuncType> {
+    if args.len() > 1 {
+        let chars = super::date_format::format_width(args.get(1));
+        return FuncType::ascii(chars, true);
+    }
+    Ok(fraction_of(args, 0, TypeKind::DateTime))
+}
+
+fn from_unixtime(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
+    let seconds = arg!(call.decimal(0, cx));
+    let Some(us) = micros_of(&seconds).filter(|us| (0..=UNIX_MICROS_MAX).contains(us)) else { return Ok(Value::Null) };
+    let Some(local) = DateTime::from_unix_micros(us).and_then(|utc| cx.env.time_zone().from_utc(utc)) else { return Ok(Value::Null) };
+    if call.len() > 1 {
+        let format = arg!(call.text(1, cx));
+        return Ok(super::date_format::format_datetime(local, &format).map_or(Value::Null, Value::from));
+    }
+    Ok(local.to_fsp(call.ty.decimals, false, 0).map_or(Value::Null, Value::DateTime))
+}
+
+fn convert_tz(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
+    let Some(d) = call.datetime(0, DateNeed::Whole, cx)? else { return Ok(Value::Null) };
+    let (from, to) = (arg!(call.text(1, cx)), arg!(call.text(2, cx)));
+    let zone = |name: &[u8]| TimeZone::parse(&String::from_utf8_lossy(name), cx.env.time_zone());
+    let (Some(from), Some(to)) = (zone(&from), zone(&to)) else { return Ok(Value::Null) };
+    let Some(utc) = from.to_utc(d) else { return Ok(Value::DateTime(d)) };
+    // Beyond what a timestamp can be, the value is returned as it came.
+    if !(0..=UNIX_MICROS_MAX).contains(&utc.value.unix_micros()) {
+        return Ok(Value::DateTime(d));
+    }
+    Ok(to.from_utc(utc.value).map_or(Value::Null, Value::DateTime))
+}

@@ -1,0 +1,248 @@
+//! Adding and subtracting intervals, times and dates.
+//!
+//! DATE_ADD keeps the type of its first argument where it can: a DATE becomes a DATETIME with a unit of
+//! hours or less, a text stays a text. A result outside the calendar is NULL with warning 1441.
+
+use vaquita_types::temporal::{DateTime, Interval, IntervalUnit, MICROS_PER_DAY, Time, parse_datetime};
+use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno};
+
+use super::args::{arg, def};
+use super::date::{fsp_of_expr, temporal, unit_of};
+use super::{FuncCall, FuncDef, FuncType};
+use crate::env::{EvalCx, Level};
+use crate::eval::coerce::{self, DateNeed};
+use crate::expr::Expr;
+use crate::typing::{int_of_length, number_class, NumberClass};
+
+pub(super) static FUNCTIONS: &[FuncDef] = &[
+    def("DATE_ADD", 3, 3, |a| resolve_add(a, 0, 1, 2), |c, cx| date_add(c, cx, 0, 1, 2, false)),
+    def("DATE_SUB", 3, 3, |a| resolve_add(a, 0, 1, 2), |c, cx| date_add(c, cx, 0, 1, 2, true)),
+    def("TIMESTAMPADD", 3, 3, |a| resolve_add(a, 2, 1, 0), |c, cx| date_add(c, cx, 2, 1, 0, false)),
+    def("ADDDATE", 2, 2, resolve_days, |c, cx| date_add(c, cx, 0, 1, 2, false)),
+    def("SUBDATE", 2, 2, resolve_days, |c, cx| date_add(c, cx, 0, 1, 2, true)),
+    def("TIMESTAMPDIFF", 3, 3, |_| FuncType::number(int_of_length(21), true), timestamp_diff),
+    def("DATEDIFF", 2, 2, |_| FuncType::number(int_of_length(9), true), date_diff),
+    def("ADDTIME", 2, 2, resolve_add_time, |c, cx| add_time(c, cx, false)),
+    def("SUBTIME", 2, 2, resolve_add_time, |c, cx| add_time(c, cx, true)),
+    def("TIMEDIFF", 2, 2, resolve_time_diff, time_diff),
+    def("TIMESTAMP", 1, 2, resolve_timestamp, timestamp),
+];
+
+fn resolve_days(args: &mut Vec<Expr>) -> Result<FuncType> {
+    args.push(Expr::literal(Value::from("DAY"), ColumnType::varchar(3, crate::typing::NUMBER_COLLATION)));
+    resolve_add(args, 0, 1, 2)
+}
+
+fn resolve_add(args: &mut Vec<Expr>, date: usize, amount: usize, unit: usize) -> Result<FuncType> {
+    let unit = unit_of(args, unit)?;
+    let (Some(date), Some(amount)) = (args.get(date), args.get(amount)) else { return Err(Error::internal("DATE_ADD without arguments")) };
+    let unit_fsp = match unit {
+        u if u.has_micros() => 6,
+        IntervalUnit::Second if number_class(&amount.ty) == NumberClass::Double => 6,
+        IntervalUnit::Second => crate::typing::scale(&amount.ty).min(6),
+        _ => 0,
+    };
+    let ty = match date.ty.kind {
+        TypeKind::Date if !unit.has_time() => ColumnType::new(TypeKind::Date),
+        TypeKind::Date => ColumnType::temporal(TypeKind::DateTime, unit_fsp),
+        TypeKind::DateTime | TypeKind::Timestamp => ColumnType::temporal(TypeKind::DateTime, date.ty.decimals.max(unit_fsp)),
+        TypeKind::Time if unit.has_time() => ColumnType::temporal(TypeKind::Time, date.ty.decimals.max(unit_fsp)),
+        TypeKind::Time => ColumnType::temporal(TypeKind::DateTime, date.ty.decimals.max(unit_fsp)),
+        _ => return Ok(FuncType { ty: ColumnType { length: 29, collation: crate::typing::NUMBER_COLLATION, ..ColumnType::new(TypeKind::Char) }, nullable: true, coercibility: 4 }),
+    };
+    FuncType::number(ty, true)
+}
+
+/// Warning 1441: `Datetime function: datetime field overflow`.
+fn overflow(cx: &EvalCx<'_>) -> Value {
+    cx.env.warn(Level::Warning, Error::new(&errno::ER_DATETIME_FUNCTION_OVERFLOW, &[&"datetime"]));
+    Value::Null
+}
+
+/// The amount in argument `i`; outer `None` is NULL, inner `None` an overflow.
+fn interval(call: &FuncCall<'_>, i: usize, unit: IntervalUnit, cx: &EvalCx<'_>) -> Result<Option<Option<Interval>>> {
+    let value = call.value(i, cx)?;
+    let ty = call.arg_type(i);
+    Ok(Some(match &*value {
+        Value::Null => return Ok(None),
+        Value::Int(n) if !unit.is_composite() => Interval::from_int(*n, unit),
+        Value::UInt(n) if !unit.is_composite() && !crate::typing::is_string(ty) => i64::try_from(*n).ok().and_then(|n| Interval::from_int(n, unit)),
+        Value::Bytes(b) if !unit.is_composite() && unit != IntervalUnit::Second => {
+            i64::try_from(coerce::parse_int(b, cx.env)).ok().and_then(|n| Interval::from_int(n, unit))
+        }
+        v if !unit.is_composite() => Interval::from_decimal(&coerce::to_decimal(v, ty, cx.env)?, unit),
+        v => Interval::parse(&coerce::text_of(v, ty), unit),
+    }))
+}
+
+fn date_add(call: &FuncCall<'_>, cx: &EvalCx<'_>, date: usize, amount: usize, unit: usize, subtract: bool) -> Result<Value> {
+    let unit = unit_of(call.args, unit)?;
+    let base = call.value(date, cx)?;
+    if base.is_null() {
+        return Ok(Value::Null);
+    }
+    let interval = match arg!(interval(call, amount, unit, cx)) {
+        Some(i) if subtract => -i,
+        Some(i) => i,
+        None => return Ok(overflow(cx)),
+    };
+    let ty = call.arg_type(date);
+    if call.ty.kind == TypeKind::Time {
+        let time = arg!(coerce::to_time(&base, ty, cx.env));
+        let sum = interval.micros_total().and_then(|us| time.micros_total().checked_add(us)).and_then(Time::from_micros);
+        return Ok(match sum {
+            Some(t) if t <= Time::MAX && t >= Time::MIN => Value::Time(t),
+            _ => {
+                cx.env.warn(Level::Warning, Error::new(&errno::ER_DATETIME_FUNCTION_OVERFLOW, &[&"time"]));
+                Value::Null
+            }
+        });
+    }
+    let d = arg!(coerce::to_datetime(&base, ty, DateNeed::Whole, cx.env));
+    let Some(sum) = d.add_interval(interval) else { return Ok(overflow(cx)) };
+    Ok(match call.ty.kind {
+        TypeKind::Date => Value::Date(sum.date()),
+        TypeKind::DateTime => Value::DateTime(sum),
+        _ => {
+            let date_only = !unit.has_time() && is_date_text(&base, ty);
+            let mut out = Vec::new();
+            if date_only {
+                sum.date().write_text(&mut out);
+            } else {
+                sum.write_text(&mut out, if sum.micros() == 0 { 0 } else { 6 });
+            }
+            Value::from(out)
+        }
+    })
+}
+
+/// The text or number names a day without a time.
+fn is_date_text(value: &Value, ty: &ColumnType) -> bool {
+    match value {
+        Value::Bytes(b) => parse_datetime(b, Default::default()).is_ok_and(|p| p.date_only),
+        other => coerce::text_of(other, ty).len() <= 8,
+    }
+}
+
+fn timestamp_diff(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
+    let unit = unit_of(call.args, 0)?;
+    let (from, to) = (arg!(call.datetime(1, DateNeed::Whole, cx)), arg!(call.datetime(2, DateNeed::Whole, cx)));
+    Ok(Value::Int(from.units_until(to, unit)))
+}
+
+fn date_diff(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
+    let (a, b) = (arg!(call.datetime(0, DateNeed::Whole, cx)), arg!(call.datetime(1, DateNeed::Whole, cx)));
+    Ok(Value::Int(a.date().day_number() - b.date().day_number()))
+}
+
+fn resolve_add_time(args: &mut Vec<Expr>) -> Result<FuncType> {
+    let fsp = args.iter().map(fsp_of_expr).max().unwrap_or(0);
+    let ty = match args.first().map(|a| a.ty.kind) {
+        Some(TypeKind::Time) => ColumnType::temporal(TypeKind::Time, fsp),
+        Some(TypeKind::DateTime | TypeKind::Timestamp | TypeKind::Date) => ColumnType::temporal(TypeKind::DateTime, fsp),
+        _ => ColumnType { length: 29, collation: crate::typing::NUMBER_COLLATION, ..ColumnType::new(TypeKind::Char) },
+    };
+    Ok(FuncType { ty, nullable: true, coercibility: 4 })
+}
+
+/// A value as either a date with time or a time: texts with a date part are dates.
+enum DateOrTime {
+    DateTime(DateTime),
+    Time(Time),
+}
+
+fn date_or_time(call: &FuncCall<'_>, i: usize, cx: &EvalCx<'_>) -> Result<Option<DateOrTime>> {
+    let value = call.value(i, cx)?;
+    let ty = call.arg_type(i);
+    let dated = match &*value {
+        Value::Date(_) | Value::DateTime(_) => true,
+        Value::Bytes(b) => {
+            let delimited = b.iter().filter(|c| **c == b'-').count() >= 2 || b.iter().take_while(|c| c.is_ascii_digit()).count() >= 12;
+            delimited && parse_datetime(b, Default::default()).is_ok()
+        }
+        _ => false,
+    };
+    Ok(if dated {
+        coerce::to_datetime(&value, ty, DateNeed::Fuzzy, cx.env)?.map(DateOrTime::DateTime)
+    } else {
+        coerce::to_time(&value, ty, cx.env)?.map(DateOrTime::Time)
+    })
+}
+
+fn add_time(call: &FuncCall<'_>, cx: &EvalCx<'_>, subtract: bool) -> Result<Value> {
+    let base = match call.ty.kind {
+        TypeKind::DateTime => DateOrTime::DateTime(arg!(call.datetime(0, DateNeed::Fuzzy, cx))),
+        _ => arg!(date_or_time(call, 0, cx)),
+    };
+    let DateOrTime::Time(by) = arg!(date_or_time(call, 1, cx)) else { return Ok(Value::Null) };
+    let by = if subtract { -by.micros_total() } else { by.micros_total() };
+    let mut out = Vec::new();
+    Ok(match (base, call.ty.kind) {
+        (DateOrTime::DateTime(d), TypeKind::DateTime) => match d.add_micros(by) {
+            Some(d) => Value::DateTime(d),
+            None => overflow(cx),
+        },
+        (DateOrTime::Time(t), TypeKind::Time) => Value::Time(clamp(t.micros_total() + by, cx)),
+        (DateOrTime::DateTime(d), _) => match d.add_micros(by) {
+            Some(d) => {
+                d.write_text(&mut out, if d.micros() == 0 { 0 } else { 6 });
+                Value::from(out)
+            }
+            None => overflow(cx),
+        },
+        (DateOrTime::Time(t), _) => {
+            let t = clamp(t.micros_total() + by, cx);
+            t.write_text(&mut out, if t.micros() == 0 { 0 } else { 6 });
+            Value::from(out)
+        }
+    })
+}
+
+/// The time, or ±838:59:59 with warning 1292.
+fn clamp(us: i64, cx: &EvalCx<'_>) -> Time {
+    if us.unsigned_abs() > Time::MAX.micros_total().unsigned_abs() {
+        let seconds = us.unsigned_abs() / 1_000_000;
+        let sign = if us < 0 { "-" } else { "" };
+        let shown = format!("{sign}{}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60);
+        coerce::warn_truncated(cx.env, "time", shown.as_bytes());
+        return if us < 0 { Time::MIN } else { Time::MAX };
+    }
+    Time::clamped(us)
+}
+
+fn resolve_time_diff(args: &mut Vec<Expr>) -> Result<FuncType> {
+    let fsp = args.iter().map(fsp_of_expr).max().unwrap_or(0);
+    FuncType::number(ColumnType::temporal(TypeKind::Time, fsp), true)
+}
+
+fn time_diff(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
+    let (a, b) = (arg!(date_or_time(call, 0, cx)), arg!(date_or_time(call, 1, cx)));
+    let us = match (a, b) {
+        (DateOrTime::DateTime(a), DateOrTime::DateTime(b)) => a.micros_linear() - b.micros_linear(),
+        (DateOrTime::Time(a), DateOrTime::Time(b)) => a.micros_total() - b.micros_total(),
+        // A date and a time have no difference.
+        _ => return Ok(Value::Null),
+    };
+    Ok(Value::Time(clamp(us, cx)))
+}
+
+fn resolve_timestamp(args: &mut Vec<Expr>) -> Result<FuncType> {
+    let fsp = args.iter().map(fsp_of_expr).max().unwrap_or(0);
+    let mut ty = temporal(args, TypeKind::DateTime)?;
+    ty.ty.decimals = fsp;
+    Ok(ty)
+}
+
+fn timestamp(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
+    let d = arg!(call.datetime(0, DateNeed::Mode, cx));
+    let d = if call.len() > 1 {
+        let t = arg!(call.time(1, cx));
+        match d.add_micros(t.micros_total().clamp(-400 * MICROS_PER_DAY, 400 * MICROS_PER_DAY)) {
+            Some(d) => d,
+            None => return Ok(overflow(cx)),
+        }
+    } else {
+        d
+    };
+    Ok(d.to_fsp(call.ty.decimals, false, 0).map_or(Value::Null, Value::DateTime))
+}
