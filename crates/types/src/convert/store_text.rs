@@ -5,7 +5,7 @@ use super::strings;
 use super::text::to_text;
 use crate::charset::{CollationId, charset, collation};
 use crate::datatype::{ColumnType, TypeKind};
-use crate::json::{Json, JsonError};
+use crate::json::{JSON_DEPTH_MAX, Json, JsonError};
 use crate::value::Value;
 
 /// The bytes of a value and the collation they are in.
@@ -148,6 +148,8 @@ const NOT_JSON_TEXT: &str = "not a JSON text, may need CAST";
 
 pub(super) fn store_json(value: Value, from: &ColumnType) -> Stored {
     let (bytes, collation) = match value {
+        // Functions can nest deeper than a text may.
+        Value::Json(ref json) if json.depth() > JSON_DEPTH_MAX => return StoreProblem::of(ProblemKind::JsonTooDeep, Value::Null),
         Value::Json(_) => return Ok(value),
         Value::Bytes(bytes) => (bytes, from.collation),
         Value::UInt(_) if matches!(from.kind, TypeKind::Enum | TypeKind::Set) => text_of(value, from),

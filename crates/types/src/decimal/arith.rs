@@ -60,6 +60,11 @@ impl Decimal {
         if other.is_zero() {
             return None;
         }
+        if self.scale() > super::SCALE_MAX || other.scale() > super::SCALE_MAX {
+            // Wider fractions exist only between conversions; the shift below must fit 512 bits.
+            let places = super::SCALE_MAX as i32;
+            return self.round(places).div(&other.round(places), increment);
+        }
         let scale = (self.scale() as u32 + increment).min(super::SCALE_MAX as u32);
         // a/10^s ÷ b/10^t at one more digit than `scale` is a·10^(scale+1+t-s) ÷ b.
         let shift = scale as i32 + 1 + other.scale() as i32 - self.scale() as i32;
@@ -148,13 +153,13 @@ impl Decimal {
     }
 
     fn reduce(&self, places: i32, rounding: Rounding) -> Decimal {
-        let drop = self.scale() as i32 - places;
+        let drop = (self.scale() as i32).saturating_sub(places);
         if drop <= 0 {
             return self.clone();
         }
         let (drop, scale) = (drop as usize, places.max(0) as u8);
         // Digits before the point that were rounded away come back as zeros.
-        let back = (-places).max(0) as usize;
+        let back = places.saturating_neg().max(0) as usize;
         if let Repr::Small(m, _) = &self.0
             && drop <= 18
             && back == 0

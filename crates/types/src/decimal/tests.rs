@@ -56,9 +56,14 @@ proptest! {
     }
 
     #[test]
-    fn parsing_never_panics(text in "[-+0-9.eE ]{0,90}") {
-        let parsed = Decimal::parse(text.as_bytes());
-        let _ = (parsed.value.to_string(), parsed.value.to_f64(), parsed.value.round(3));
+    fn any_text_and_any_operation_are_safe(text in "[-+0-9.eE ]{0,90}", other in "[1-9]{1,40}[.][0-9]{0,80}(e-?[0-9]{1,4})?", places in any::<i32>()) {
+        let (a, b) = (Decimal::parse(text.as_bytes()).value, Decimal::parse(other.as_bytes()).value);
+        prop_assert!(a.scale() <= SCALE_INTERNAL_MAX && b.scale() <= SCALE_INTERNAL_MAX);
+        let results = [a.add(&b), a.sub(&b), a.mul(&b), a.div(&b, 4), b.div(&a, 30), a.rem(&b), a.int_div(&b), Some(b.round(places))];
+        for d in results.into_iter().flatten() {
+            prop_assert!(d.scale() <= SCALE_INTERNAL_MAX);
+            let _ = (d.to_string(), d.to_f64(), d.to_i64(), d.to_u64(), d.fit(65, 30), d.cmp(&a));
+        }
     }
 
     #[test]

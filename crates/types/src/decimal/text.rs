@@ -5,7 +5,7 @@ use std::fmt;
 use bnum::cast::As;
 use bnum::types::{I256, I512};
 
-use super::{DIGITS_MAX, Decimal, PRECISION_MAX, Repr, SCALE_INTERNAL_MAX, pow10_wide};
+use super::{DIGITS_MAX, Decimal, PRECISION_MAX, Repr, SCALE_INTERNAL_MAX, SCALE_MAX, pow10_wide};
 
 /// A number read from the start of a text.
 #[derive(Clone, Debug)]
@@ -147,6 +147,11 @@ fn assemble(integer: &[u8], fraction: &[u8], exponent: i32) -> Parsed {
     let mut keep = total.min(leading + DIGITS_MAX) as i32;
     keep = keep.min(total as i32 - (scale_wanted - SCALE_INTERNAL_MAX as i32)).max(0);
     let truncated = digits.clone().skip(keep as usize).any(|b| *b != b'0');
+    if keep == 0 && scale_wanted > 0 {
+        // All digits lie beyond what is kept.
+        let value = Decimal::new(0, scale_wanted.min(SCALE_MAX as i32) as u8);
+        return Parsed { value, used: 0, overflow: false, truncated };
+    }
     let scale = scale_wanted - (total as i32 - keep);
     let mut value = Decimal::ZERO;
     let mut small = 0i64;

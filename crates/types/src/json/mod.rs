@@ -50,6 +50,10 @@ const _: () = assert!(std::mem::size_of::<Json>() <= 16);
 /// Deepest nesting of arrays and objects (MySQL's JSON_DOCUMENT_MAX_DEPTH).
 pub const JSON_DEPTH_MAX: usize = 100;
 
+/// Most legs of a path. MySQL has no such limit, but documents end at `JSON_DEPTH_MAX` and
+/// evaluating a path costs its legs times the document.
+pub const JSON_PATH_LEGS_MAX: usize = 1000;
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum JsonError {
     /// Errors 3140 and 3141: the parser's words and the byte position.

@@ -62,22 +62,25 @@ impl Json {
 
     /// JSON_REMOVE of one path, which is not `$` (error 3153).
     pub fn remove(&mut self, path: &JsonPath) {
-        self.remove_legs(&path.legs);
-    }
-
-    fn remove_legs(&mut self, legs: &[Leg]) {
-        let Some((leg, parents)) = legs.split_last() else { return };
-        match (leg, self.target(parents)) {
-            (Leg::Member(name), Some(Json::Object(o))) if o.get(name).is_some() => {
-                Arc::make_mut(o).remove(name);
-            }
-            (Leg::Cell(index), Some(Json::Array(a))) => {
-                if let Some(i) = index.within(a.len()) {
-                    Arc::make_mut(a).remove(i);
+        let mut legs = &path.legs[..];
+        while let Some((leg, parents)) = legs.split_last() {
+            match (leg, self.target(parents)) {
+                (Leg::Member(name), Some(Json::Object(o))) if o.get(name).is_some() => {
+                    Arc::make_mut(o).remove(name);
                 }
+                (Leg::Cell(index), Some(Json::Array(a))) => {
+                    if let Some(i) = index.within(a.len()) {
+                        Arc::make_mut(a).remove(i);
+                    }
+                }
+                // `[0]` of what is no array is the value itself.
+                (Leg::Cell(_), Some(_)) if leg.wraps() => {
+                    legs = parents;
+                    continue;
+                }
+                _ => {}
             }
-            (Leg::Cell(_), Some(_)) if leg.wraps() => self.remove_legs(parents),
-            _ => {}
+            return;
         }
     }
 
@@ -104,19 +107,23 @@ impl Json {
 
     /// The one value that legs without wildcards name.
     fn target(&mut self, legs: &[Leg]) -> Option<&mut Json> {
-        let Some((leg, rest)) = legs.split_first() else { return Some(self) };
-        match (leg, &mut *self) {
-            (Leg::Member(name), Json::Object(o)) => {
-                o.get(name)?;
-                Arc::make_mut(o).get_mut(name)?.target(rest)
-            }
-            (Leg::Cell(index), Json::Array(a)) => {
-                let i = index.within(a.len())?;
-                Arc::make_mut(a).get_mut(i)?.target(rest)
-            }
-            (Leg::Cell(_), other) if leg.wraps() => other.target(rest),
-            _ => None,
+        let mut value = self;
+        for leg in legs {
+            value = match (leg, value) {
+                (Leg::Member(name), Json::Object(o)) => {
+                    // Look before `make_mut` copies the object.
+                    o.get(name)?;
+                    Arc::make_mut(o).get_mut(name)?
+                }
+                (Leg::Cell(index), Json::Array(a)) => {
+                    let i = index.within(a.len())?;
+                    Arc::make_mut(a).get_mut(i)?
+                }
+                (Leg::Cell(_), other) if leg.wraps() => other,
+                _ => return None,
+            };
         }
+        Some(value)
     }
 
     /// JSON_MERGE_PRESERVE of two values.

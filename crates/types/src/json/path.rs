@@ -5,7 +5,7 @@
 //! for `[0]`, `[last]` and ranges that hold them.
 
 use super::parse::parse_string_literal;
-use super::{Json, print::quote};
+use super::{JSON_PATH_LEGS_MAX, Json, print::quote};
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct JsonPath {
@@ -80,6 +80,9 @@ impl JsonPath {
         p.skip_space();
         while p.at < text.len() {
             legs.push(p.leg()?);
+            if legs.len() > JSON_PATH_LEGS_MAX {
+                return Err(p.error());
+            }
             p.skip_space();
         }
         if legs.last() == Some(&Leg::Ellipsis) {
@@ -263,47 +266,41 @@ pub(super) fn push_member(path: &mut String, name: &str) {
 impl Json {
     /// The values that `path` names, in document order, each once.
     pub fn seek<'a>(&'a self, path: &JsonPath) -> Vec<&'a Json> {
-        let mut found: Vec<&Json> = Vec::new();
-        self.seek_legs(&path.legs, &mut found);
+        let mut found = vec![self];
+        for leg in &path.legs {
+            let mut next = Vec::new();
+            found.into_iter().for_each(|j| j.step(leg, &mut next));
+            if *leg == Leg::Ellipsis {
+                // A value can be inside several of the values found so far.
+                let mut seen = std::collections::HashSet::new();
+                next.retain(|j| seen.insert(*j as *const Json));
+            }
+            found = next;
+        }
+        let mut seen = std::collections::HashSet::new();
         if path.legs.contains(&Leg::Ellipsis) {
-            // `**` can reach a value by several ways.
-            let mut seen = std::collections::HashSet::new();
             found.retain(|j| seen.insert(*j as *const Json));
         }
         found
     }
 
-    fn seek_legs<'a>(&'a self, legs: &[Leg], found: &mut Vec<&'a Json>) {
-        let Some((leg, rest)) = legs.split_first() else {
-            found.push(self);
-            return;
-        };
+    /// The values that one leg names.
+    fn step<'a>(&'a self, leg: &Leg, found: &mut Vec<&'a Json>) {
         match (leg, self) {
-            (Leg::Member(name), Json::Object(o)) => {
-                if let Some(value) = o.get(name) {
-                    value.seek_legs(rest, found);
-                }
-            }
-            (Leg::AnyMember, Json::Object(o)) => o.iter().for_each(|(_, v)| v.seek_legs(rest, found)),
-            (Leg::Cell(index), Json::Array(a)) => {
-                if let Some(value) = index.within(a.len()).and_then(|i| a.get(i)) {
-                    value.seek_legs(rest, found);
-                }
-            }
-            (Leg::AnyCell, Json::Array(a)) => a.iter().for_each(|v| v.seek_legs(rest, found)),
-            (Leg::Range(..), Json::Array(a)) => {
-                let cells = leg.range(a.len()).and_then(|r| a.get(r)).unwrap_or(&[]);
-                cells.iter().for_each(|v| v.seek_legs(rest, found));
-            }
+            (Leg::Member(name), Json::Object(o)) => found.extend(o.get(name)),
+            (Leg::AnyMember, Json::Object(o)) => found.extend(o.iter().map(|(_, v)| v)),
+            (Leg::Cell(index), Json::Array(a)) => found.extend(index.within(a.len()).and_then(|i| a.get(i))),
+            (Leg::AnyCell, Json::Array(a)) => found.extend(a.iter()),
+            (Leg::Range(..), Json::Array(a)) => found.extend(leg.range(a.len()).and_then(|r| a.get(r)).unwrap_or(&[])),
             (Leg::Ellipsis, _) => {
-                self.seek_legs(rest, found);
+                found.push(self);
                 match self {
-                    Json::Array(a) => a.iter().for_each(|v| v.seek_legs(legs, found)),
-                    Json::Object(o) => o.iter().for_each(|(_, v)| v.seek_legs(legs, found)),
+                    Json::Array(a) => a.iter().for_each(|v| v.step(leg, found)),
+                    Json::Object(o) => o.iter().for_each(|(_, v)| v.step(leg, found)),
                     _ => {}
                 }
             }
-            _ if leg.wraps() => self.seek_legs(rest, found),
+            _ if leg.wraps() => found.push(self),
             _ => {}
         }
     }

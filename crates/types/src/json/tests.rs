@@ -69,3 +69,13 @@ fn search_gives_paths() {
     assert_eq!(found(false, &["$.b"]).unwrap(), r#""$.b[1]""#);
     assert_eq!(found(false, &["$.c"]), None);
 }
+
+#[test]
+fn long_paths_are_bounded() {
+    let doc = Json::parse(b"[[[1]]]").unwrap();
+    let path = |n| JsonPath::parse(&format!("${}", "[0]".repeat(n)));
+    assert_eq!(doc.extract(&[path(JSON_PATH_LEGS_MAX).unwrap()]).unwrap().to_string(), "1");
+    assert!(path(JSON_PATH_LEGS_MAX + 1).is_err());
+    let many = JsonPath::parse(&format!("$**{}", "**[0]".repeat(50)).replace("$****", "$**"));
+    assert_eq!(doc.seek(&many.unwrap()).len(), 1);
+}

@@ -230,7 +230,7 @@ impl DateTime {
             let day = date.day().min(days_in_month(year, month));
             return Some(DateTime::from_parts(Date::new(year, month, day)?, self.micros_of_day()));
         }
-        let us = self.micros_of_day() + interval.micros;
+        let us = self.micros_of_day().checked_add(interval.micros)?;
         let days = date.day_number().checked_add(interval.days)?.checked_add(us.div_euclid(MICROS_PER_DAY))?;
         if !(1..=DAY_NUMBER_MAX).contains(&days) {
             return None;
