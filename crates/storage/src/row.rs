@@ -13,7 +13,7 @@
 //! `RowCodec` knows beforehand, without reading the others.
 //!
 //! Example: (id INT PRIMARY KEY, k INT NOT NULL, c VARCHAR(9), n INT) = (1, 5, 'ab', NULL) in
-//! layout 1 is the value `0100 02 05000000 00000000 0200 6162`.
+//! layout 1 is the value `0100 01 05000000 00000000 0200 6162`.
 //!
 //! A row is read by the layout that its version names: columns added since have
 //! `ColumnDef::added_default`, dropped ones are skipped. A column whose type only became wider

@@ -1,0 +1,463 @@
+//! Tables on a real engine: rows with their index entries, DDL, ALTER, CHECK and ANALYZE, and what a
+//! restart finds.
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+use std::sync::Arc;
+use std::time::Duration;
+
+use common::{Server, column_def, index_def, interrupt, open, server, table_def};
+use proptest::prelude::*;
+use vaquita_storage::{
+    Buffers, CheckReport, DdlContext, Direction, Entry, Isolation, LockMode, LockPolicy, Reads, RowChange, ScanOptions, Table,
+    Transaction, TxnOptions, Version, Written, check_table,
+};
+use vaquita_types::charset::CollationId;
+use vaquita_types::schema::{ColumnId, IndexId, TableDef};
+use vaquita_types::{Error, Result, Value};
+
+const POLICY: LockPolicy = LockPolicy::Wait(Duration::from_secs(5));
+
+fn context() -> DdlContext {
+    DdlContext { wait: Duration::from_secs(5), interrupt: interrupt() }
+}
+
+impl Server {
+    fn begin(&self) -> Transaction {
+        self.engine.begin(TxnOptions {
+            isolation: Isolation::RepeatableRead,
+            autocommit: false,
+            read_only: false,
+            snapshot_isolation: true,
+            interrupt: interrupt(),
+        })
+    }
+
+    fn table(&self, name: &str) -> Arc<Table> {
+        self.catalog.table("db", name).expect("catalog").expect("table")
+    }
+
+    /// A database `db` with table `t`.
+    fn with_table(columns: &str, indexes: &[&str]) -> Server {
+        let server = server();
+        server.catalog.create_database("db", CollationId::default(), &context()).expect("database");
+        server.catalog.create_table(table_def("t", columns, indexes), &context()).expect("table");
+        server
+    }
+
+    fn insert(&self, name: &str, rows: &[&[Value]]) -> Result<()> {
+        let table = self.table(name);
+        let mut txn = self.begin();
+        txn.begin_statement(Reads::One);
+        for row in rows {
+            match table.insert(&mut txn, row, POLICY, &mut Buffers::default())? {
+                Written::Done => {}
+                Written::Duplicate(d) => return Err(table.duplicate_error(&d, row)),
+                Written::Skipped => panic!("skipped"),
+            }
+        }
+        txn.end_statement();
+        txn.commit_wait()
+    }
+
+    /// All rows, in key order.
+    fn rows(&self, name: &str) -> Vec<Vec<Value>> {
+        let table = self.table(name);
+        let txn = self.begin();
+        let mut cursor = txn.scan(table.codec.clustered().all(), Direction::Forward, ScanOptions::default()).expect("scan");
+        let mut rows = Vec::new();
+        while let Some((key, value)) = cursor.next(&txn).expect("row") {
+            rows.push(table.codec.decode_row(key, value).expect("row"));
+        }
+        rows
+    }
+
+    fn check(&self, name: &str) -> CheckReport {
+        check_table(&self.engine, &self.table(name), &mut self.begin(), true, &interrupt()).expect("check")
+    }
+
+    fn assert_sound(&self, name: &str, rows: u64) {
+        assert_eq!(self.check(name), CheckReport { rows, findings: vec![] });
+    }
+
+    fn restart(self) -> Server {
+        let Server { catalog, engine, dir } = self;
+        drop(catalog);
+        engine.shutdown(Duration::from_secs(5)).expect("shutdown");
+        drop(engine);
+        open(dir)
+    }
+}
+
+fn int(n: i64) -> Value {
+    Value::Int(n)
+}
+
+fn text(s: &str) -> Value {
+    Value::from(s)
+}
+
+fn code(result: Result<impl Sized>) -> (u16, String) {
+    match result {
+        Ok(_) => (0, String::new()),
+        Err(e) => (e.code(), e.message().to_string()),
+    }
+}
+
+#[test]
+fn rows_and_entries() {
+    let s = Server::with_table("id int, u varchar(10) null, k int null", &["primary id", "unique u: u", "key k: k"]);
+    s.insert("t", &[&[int(1), text("a"), int(10)], &[int(2), Value::Null, int(10)], &[int(3), Value::Null, Value::Null]]).unwrap();
+    let taken = s.insert("t", &[&[int(4), text("b"), int(1)], &[int(2), text("c"), int(1)]]);
+    assert_eq!(code(taken), (1062, "Duplicate entry '2' for key 't.PRIMARY'".into()));
+    let taken = s.insert("t", &[&[int(4), text("A"), int(1)]]);
+    assert_eq!(code(taken), (1062, "Duplicate entry 'A' for key 't.u'".into()));
+    s.assert_sound("t", 3);
+
+    let t = s.table("t");
+    let mut b = Buffers::default();
+    let mut txn = s.begin();
+    txn.begin_statement(Reads::One);
+    let mut key = Vec::new();
+    t.codec.clustered().encode_value(&int(1), &mut key).unwrap();
+    let old = [int(1), text("a"), int(10)];
+    // The unique value is another row's, then the same in other letters, then the row moves.
+    txn.lock_row(&key, LockMode::X, POLICY).unwrap();
+    let new = [int(1), text("A"), int(11)];
+    assert_eq!(t.update(&mut txn, &key, &old, &new, POLICY, &mut b).unwrap(), Written::Done);
+    let moved = [int(2), text("A"), int(11)];
+    let Written::Duplicate(duplicate) = t.update(&mut txn, &key, &new, &moved, POLICY, &mut b).unwrap() else { panic!("no duplicate") };
+    assert_eq!(duplicate.index, 0);
+    let moved = [int(9), text("A"), int(11)];
+    assert_eq!(t.update(&mut txn, &key, &new, &moved, POLICY, &mut b).unwrap(), Written::Done);
+    txn.end_statement();
+    txn.commit_wait().unwrap();
+    s.assert_sound("t", 3);
+    assert_eq!(s.rows("t"), [vec![int(2), Value::Null, int(10)], vec![int(3), Value::Null, Value::Null], moved.to_vec()]);
+
+    // By the unique key to the row.
+    let index = &t.codec.indexes()[1];
+    let (mut entry, mut value, mut clustered) = (Vec::new(), Vec::new(), Vec::new());
+    index.encode_value(&text("a"), &mut entry).unwrap();
+    let txn = s.begin();
+    assert!(txn.get(&entry, Version::Latest, &mut value).unwrap());
+    index.clustered_key(Entry { key: &entry, value: &value }, &mut clustered).unwrap();
+    let mut row = Vec::new();
+    let view = t.get(&txn, &clustered, Version::Latest, &mut row).unwrap().expect("row");
+    assert_eq!(view.value(0).unwrap(), int(9));
+
+    let mut txn = s.begin();
+    txn.begin_statement(Reads::One);
+    txn.lock_row(&clustered, LockMode::X, POLICY).unwrap();
+    assert!(t.delete(&mut txn, &clustered, &moved, POLICY, &mut b).unwrap());
+    txn.end_statement();
+    txn.commit_wait().unwrap();
+    s.assert_sound("t", 2);
+    s.insert("t", &[&[int(1), text("a"), int(10)]]).unwrap();
+    let s = s.restart();
+    s.assert_sound("t", 3);
+    assert_eq!(s.rows("t").len(), 3);
+}
+
+#[test]
+fn rows_without_primary_key() {
+    let s = Server::with_table("a int null, b varchar(10) null", &["unique a: a", "key b: b"]);
+    s.insert("t", &[&[Value::Null, text("x")], &[Value::Null, text("x")], &[int(1), text("x")]]).unwrap();
+    assert_eq!(code(s.insert("t", &[&[int(1), text("y")]])), (1062, "Duplicate entry '1' for key 't.a'".into()));
+    s.assert_sound("t", 3);
+    let s = s.restart();
+    s.insert("t", &[&[int(2), text("y")]]).unwrap();
+    s.assert_sound("t", 4);
+    assert_eq!(s.rows("t")[3], [int(2), text("y")]);
+}
+
+#[test]
+fn databases_and_tables() {
+    let s = Server::with_table("id int", &["primary id"]);
+    let (c, ctx) = (&s.catalog, context());
+    assert_eq!(code(c.create_database("db", CollationId::default(), &ctx)).0, 1007);
+    assert_eq!(code(c.create_table(table_def("t", "id int", &[]), &ctx)), (1050, "Table 't' already exists".into()));
+    let elsewhere = TableDef { database: "none".into(), ..table_def("t", "id int", &[]) };
+    assert_eq!(code(c.create_table(elsewhere, &ctx)), (1049, "Unknown database 'none'".into()));
+    assert_eq!(code(c.drop_tables(&[("db", "t"), ("db", "x"), ("db", "y")], &ctx)), (1051, "Unknown table 'db.x,db.y'".into()));
+    assert_eq!(code(c.drop_database("none", &ctx)).0, 1008);
+
+    c.create_table(table_def("u", "id int", &[]), &ctx).unwrap();
+    s.insert("t", &[&[int(1)]]).unwrap();
+    s.insert("u", &[&[int(2)], &[int(3)]]).unwrap();
+    c.create_database("other", CollationId::UTF8MB4_BIN, &ctx).unwrap();
+    // Swap over a third name, and move to another database.
+    c.rename_tables(&[(("db", "t"), ("db", "x")), (("db", "u"), ("db", "t")), (("db", "x"), ("other", "u"))], &ctx).unwrap();
+    assert_eq!(c.tables("db").unwrap(), ["t"]);
+    assert_eq!(c.tables("other").unwrap(), ["u"]);
+    assert_eq!(s.rows("t"), [[int(2)], [int(3)]]);
+    assert_eq!(code(c.rename_tables(&[(("db", "t"), ("db", "v")), (("db", "none"), ("db", "w"))], &ctx)).0, 1146);
+    assert_eq!(code(c.rename_tables(&[(("db", "t"), ("other", "u"))], &ctx)).0, 1050);
+    assert_eq!(c.tables("db").unwrap(), ["t"]);
+
+    let s = s.restart();
+    assert_eq!(s.rows("t"), [[int(2)], [int(3)]]);
+    let moved = s.catalog.table("other", "u").unwrap().expect("table");
+    assert_eq!((moved.def.database.as_str(), moved.def.name.as_str()), ("other", "u"));
+    let before = s.table("t");
+    s.catalog.truncate_table(("db", "t"), &context()).unwrap();
+    assert!(before.is_stale());
+    assert_eq!(s.rows("t").len(), 0);
+    s.assert_sound("t", 0);
+    assert_eq!(s.catalog.drop_database("db", &context()).unwrap(), 1);
+    assert!(s.catalog.table("db", "t").unwrap().is_none());
+    let s = s.restart();
+    assert_eq!(s.catalog.databases().unwrap().iter().map(|d| d.name.clone()).collect::<Vec<_>>(), ["other"]);
+    assert_eq!(s.catalog.database("other").unwrap().expect("other").collation, CollationId::UTF8MB4_BIN);
+}
+
+#[test]
+fn dropped_data_is_reclaimed() {
+    let s = Server::with_table("id int", &["primary id"]);
+    s.insert("t", &[&[int(1)], &[int(2)]]).unwrap();
+    let old = s.table("t");
+    s.catalog.drop_tables(&[("db", "t")], &context()).unwrap();
+    s.catalog.reclaim().unwrap();
+    let txn = s.begin();
+    let mut cursor = txn.scan(old.codec.clustered().all(), Direction::Forward, ScanOptions::default()).unwrap();
+    assert!(cursor.next(&txn).unwrap().is_none());
+    s.catalog.create_table(table_def("t", "id int", &["primary id"]), &context()).unwrap();
+    assert!(s.table("t").def.indexes[0].id > old.def.indexes[0].id);
+    s.assert_sound("t", 0);
+}
+
+#[test]
+fn alter_in_an_instant() {
+    let s = Server::with_table("id int, a varchar(5) null", &["primary id"]);
+    s.insert("t", &[&[int(1), text("x")]]).unwrap();
+    let old = s.table("t");
+    let mut new = (*old.def).clone();
+    let mut added = column_def(50, "b int");
+    added.added_default = int(7);
+    new.columns.insert(1, added);
+    new.columns[2].ty.length = 50;
+    new.columns[2].name = "renamed".into();
+    let (table, copied) = s.catalog.alter_table(&old, new, RowChange::Keep, &context()).unwrap();
+    assert_eq!((copied, table.def.layouts.len(), table.def.indexes[0].id), (0, 2, old.def.indexes[0].id));
+    s.insert("t", &[&[int(2), int(8), text("longer than five")]]).unwrap();
+    let expected = [[int(1), int(7), text("x")], [int(2), int(8), text("longer than five")]];
+    assert_eq!(s.rows("t"), expected);
+    s.assert_sound("t", 2);
+    let s = s.restart();
+    assert_eq!(s.rows("t"), expected);
+    // The handle of before is not the table any more.
+    assert_eq!(code(s.catalog.alter_table(&old, (*old.def).clone(), RowChange::Keep, &context()).map(|_| ())).0, 0);
+}
+
+#[test]
+fn alter_builds_indexes_and_copies() {
+    let s = Server::with_table("id int, a int null, b varchar(10)", &["primary id", "key a: a"]);
+    let rows: Vec<Vec<Value>> = (0..5000).map(|i| vec![int(i), int(i % 7), text(&format!("v{i}"))]).collect();
+    s.insert("t", &rows.iter().map(Vec::as_slice).collect::<Vec<_>>()).unwrap();
+
+    // A unique index over duplicates fails and leaves everything as it was.
+    let old = s.table("t");
+    let mut new = (*old.def).clone();
+    new.indexes.push(index_def(&new, 0, "unique ua: a"));
+    let failed = s.catalog.alter_table(&old, new, RowChange::Keep, &context());
+    assert_eq!(code(failed), (1062, "Duplicate entry '0' for key 't.ua'".into()));
+    s.assert_sound("t", 5000);
+    s.catalog.reclaim().unwrap();
+
+    // Two new indexes, one dropped.
+    let old = s.table("t");
+    let mut new = (*old.def).clone();
+    new.indexes.pop();
+    new.indexes.push(index_def(&new, 0, "unique ub: b"));
+    new.indexes.push(index_def(&new, 0, "key ab: a desc, b(2)"));
+    let (table, copied) = s.catalog.alter_table(&old, new, RowChange::Keep, &context()).unwrap();
+    assert_eq!((copied, table.def.indexes[0].id), (0, old.def.indexes[0].id));
+    s.assert_sound("t", 5000);
+
+    // Another primary key, rows changed on the way.
+    let old = s.table("t");
+    let mut new = (*old.def).clone();
+    new.indexes[0] = index_def(&new, 0, "primary b, id");
+    new.columns[0].ty = common::column_type("bigint unsigned").0;
+    let mut change = |mut row: Vec<Value>| {
+        let Value::Int(i) = row[0] else { return Err(Error::internal("id")) };
+        row[0] = Value::UInt(i as u64 + 1);
+        Ok(row)
+    };
+    let (table, copied) = s.catalog.alter_table(&old, new, RowChange::Map(&mut change), &context()).unwrap();
+    assert_eq!((copied, table.def.layouts.len(), table.def.id), (5000, 1, old.def.id));
+    s.assert_sound("t", 5000);
+    assert_eq!(s.rows("t")[0], [Value::UInt(1), int(0), text("v0")]);
+    let s = s.restart();
+    s.assert_sound("t", 5000);
+    s.catalog.reclaim().unwrap();
+    s.assert_sound("t", 5000);
+
+    let statistics = s.catalog.analyze_table(&s.table("t"), &context()).unwrap();
+    let of = |name: &str| {
+        let index = s.table("t").def.index_named(name).expect("index").id;
+        statistics.index(index).expect("statistics").distinct.clone()
+    };
+    assert_eq!((statistics.rows, of("PRIMARY"), of("ub"), of("ab")), (5000, vec![5000, 5000], vec![5000], vec![7, 7 * 9]));
+    let s = s.restart();
+    assert_eq!(*s.table("t").statistics().expect("kept"), *statistics);
+}
+
+#[test]
+fn check_finds_damage() {
+    let s = Server::with_table("id int, k int, v varchar(9)", &["primary id", "key k: k", "unique v: v"]);
+    s.insert("t", &[&[int(1), int(1), text("a")], &[int(2), int(2), text("b")], &[int(3), int(3), text("c")]]).unwrap();
+    let t = s.table("t");
+    let damage = |change: &dyn Fn(&mut Transaction)| {
+        let mut txn = s.begin();
+        txn.begin_statement(Reads::One);
+        change(&mut txn);
+        txn.end_statement();
+        txn.commit_wait().unwrap();
+        s.check("t").findings
+    };
+    let entry = |index: usize, row: &[Value]| {
+        let (mut key, mut value) = (Vec::new(), Vec::new());
+        t.codec.indexes()[index].encode_entry(row, 0, &mut key, &mut value).unwrap();
+        (key, value)
+    };
+    let (key, value) = entry(1, &[int(1), int(1), text("a")]);
+    let findings = damage(&|txn| txn.delete(&key).unwrap());
+    assert!(findings.iter().any(|f| f.contains("db.t: k") && f.contains("no entry for the row")), "{findings:?}");
+    let (extra, _) = entry(1, &[int(9), int(1), text("a")]);
+    let findings = damage(&|txn| {
+        txn.put(&key, &value).unwrap();
+        txn.put(&extra, &[]).unwrap();
+    });
+    assert!(findings.iter().any(|f| f.contains("an entry without a row")), "{findings:?}");
+    let (wrong, wrong_value) = entry(2, &[int(2), int(2), text("zz")]);
+    let findings = damage(&|txn| {
+        txn.delete(&extra).unwrap();
+        txn.put(&wrong, &wrong_value).unwrap();
+    });
+    assert!(findings.iter().any(|f| f.contains("db.t: v") && f.contains("other values than its row")), "{findings:?}");
+    let mut row_key = Vec::new();
+    t.codec.clustered().encode_value(&int(3), &mut row_key).unwrap();
+    let findings = damage(&|txn| {
+        txn.delete(&wrong).unwrap();
+        txn.put(&row_key, &[1, 0, 9]).unwrap();
+    });
+    assert!(findings.iter().any(|f| f.contains("db.t (short row")), "{findings:?}");
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Insert(i64, Option<i64>, i64),
+    Update(i64, i64, Option<i64>, i64),
+    Delete(i64),
+    Rollback,
+    Commit,
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let id = || 0..12i64;
+    let unique = || prop::option::of(0..8i64);
+    let step = prop_oneof![
+        4 => (id(), unique(), 0..3i64).prop_map(|(id, u, k)| Step::Insert(id, u, k)),
+        4 => (id(), id(), unique(), 0..3i64).prop_map(|(id, to, u, k)| Step::Update(id, to, u, k)),
+        2 => id().prop_map(Step::Delete),
+        1 => Just(Step::Rollback),
+        2 => Just(Step::Commit),
+    ];
+    prop::collection::vec(step, 1..60)
+}
+
+type Model = BTreeMap<i64, (Option<i64>, i64)>;
+
+fn row(id: i64, u: Option<i64>, k: i64) -> Vec<Value> {
+    vec![int(id), u.map_or(Value::Null, int), int(k)]
+}
+
+/// What the table would answer: the id of the row in the way, if any.
+fn in_the_way(model: &Model, from: Option<i64>, id: i64, u: Option<i64>) -> bool {
+    let same_id = from != Some(id) && model.contains_key(&id);
+    same_id || u.is_some() && model.iter().any(|(other, (v, _))| *v == u && Some(*other) != from)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
+
+    /// A table does what a map does, and stays sound.
+    #[test]
+    fn tables_are_maps(steps in steps()) {
+        let s = Server::with_table("id int, u int null, k int", &["primary id", "unique u: u", "key k: k, id desc"]);
+        let t = s.table("t");
+        let (mut committed, mut model) = (Model::new(), Model::new());
+        let mut txn = s.begin();
+        let mut b = Buffers::default();
+        for step in steps {
+            txn.begin_statement(Reads::One);
+            let mut key = Vec::new();
+            match step {
+                Step::Insert(id, u, k) => {
+                    let written = t.insert(&mut txn, &row(id, u, k), POLICY, &mut b).unwrap();
+                    prop_assert_eq!(written == Written::Done, !in_the_way(&model, None, id, u));
+                    if written == Written::Done {
+                        model.insert(id, (u, k));
+                    }
+                }
+                Step::Update(id, to, u, k) => {
+                    let Some((old_u, old_k)) = model.get(&id).copied() else { continue };
+                    t.codec.clustered().encode_value(&int(id), &mut key).unwrap();
+                    txn.lock_row(&key, LockMode::X, POLICY).unwrap();
+                    let written = t.update(&mut txn, &key, &row(id, old_u, old_k), &row(to, u, k), POLICY, &mut b).unwrap();
+                    prop_assert_eq!(written == Written::Done, !in_the_way(&model, Some(id), to, u));
+                    if written == Written::Done {
+                        model.remove(&id);
+                        model.insert(to, (u, k));
+                    }
+                }
+                Step::Delete(id) => {
+                    let Some((u, k)) = model.remove(&id) else { continue };
+                    t.codec.clustered().encode_value(&int(id), &mut key).unwrap();
+                    txn.lock_row(&key, LockMode::X, POLICY).unwrap();
+                    prop_assert!(t.delete(&mut txn, &key, &row(id, u, k), POLICY, &mut b).unwrap());
+                }
+                Step::Rollback => {
+                    txn.rollback();
+                    model = committed.clone();
+                    continue;
+                }
+                Step::Commit => {
+                    txn.end_statement();
+                    txn.commit_wait().unwrap();
+                    committed = model.clone();
+                    continue;
+                }
+            }
+            txn.end_statement();
+        }
+        prop_assert_eq!(txn.row_count(t.def.id).unwrap(), model.len() as u64);
+        // Within the transaction, by the secondary index.
+        let range = t.codec.indexes()[2].range(&[int(1)], Bound::Unbounded, Bound::Unbounded).unwrap();
+        let mut cursor = txn.scan(range, Direction::Forward, ScanOptions::default()).unwrap();
+        let mut found = Vec::new();
+        while let Some((key, value)) = cursor.next(&txn).unwrap() {
+            let id = t.codec.indexes()[2].part_value(1, Entry { key, value }).unwrap().unwrap().to_value().unwrap();
+            found.push(id);
+        }
+        let expected: Vec<Value> = model.iter().rev().filter(|(_, (_, k))| *k == 1).map(|(id, _)| int(*id)).collect();
+        prop_assert_eq!(found, expected);
+        txn.commit_wait().unwrap();
+        let expected: Vec<Vec<Value>> = model.iter().map(|(id, (u, k))| row(*id, *u, *k)).collect();
+        prop_assert_eq!(s.rows("t"), expected);
+        prop_assert_eq!(s.check("t"), CheckReport { rows: model.len() as u64, findings: vec![] });
+    }
+}
+
+#[test]
+fn ids_are_not_the_callers() {
+    let s = Server::with_table("id int", &["primary id"]);
+    let t = s.table("t");
+    assert!(t.def.indexes[0].id != IndexId(0) && t.def.id.0 != 0);
+    let mut def = table_def("bad", "a int, b int", &[]);
+    def.columns[1].id = ColumnId(1);
+    assert_eq!(code(s.catalog.create_table(def, &context())).0, 1815);
+}
