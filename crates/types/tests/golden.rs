@@ -75,6 +75,11 @@ fn store_into_columns() {
     check_store("store.txt");
 }
 
+#[test]
+fn store_under_sql_modes() {
+    check_store("store_modes.txt");
+}
+
 fn check_store(file: &str) {
     let mut wrong = Vec::new();
     let all = cases(file);
@@ -82,7 +87,11 @@ fn check_store(file: &str) {
         let to = eval::column_type(&case[0]);
         let operand = Reader::new(&case[1]).whole().expect("literal");
         let strict = sql_mode::STRICT_TRANS_TABLES | sql_mode::NO_ZERO_IN_DATE | sql_mode::NO_ZERO_DATE;
-        for (mode, expected) in [(strict, &expected[0]), (0, &expected[1])] {
+        let modes = match case.get(2) {
+            Some(names) => vec![names.split(',').map(mode_named).sum()],
+            None => vec![strict, 0],
+        };
+        for (mode, expected) in modes.into_iter().zip(expected) {
             let mut seen = BTreeSet::new();
             let wanted: Vec<String> = expected
                 .split(" | ")
@@ -91,11 +100,15 @@ fn check_store(file: &str) {
                 .collect();
             let got = store_answer(&operand, &to, mode);
             if got != wanted {
-                wrong.push(format!("{} <- {}\n  MySQL: {}\n  here:  {}", case[0], case[1], wanted.join(" | "), got.join(" | ")));
+                wrong.push(format!("{} <- {} ({mode:x})\n  MySQL: {}\n  here:  {}", case[0], case[1], wanted.join(" | "), got.join(" | ")));
             }
         }
     }
     assert!(wrong.is_empty(), "{} of {} cases of {file} differ:\n{}", wrong.len(), 2 * all.len(), wrong.join("\n"));
+}
+
+fn mode_named(name: &str) -> u64 {
+    sql_mode::NAMES.iter().find(|(n, _)| *n == name).expect("sql_mode").1
 }
 
 fn store_answer(operand: &Operand, to: &ColumnType, mode: u64) -> Vec<String> {

@@ -370,7 +370,8 @@ pub fn datetime_from_number(n: i64, flags: DateFlags) -> Result<(DateTime, bool)
     let (date, time) = ((full / 1_000_000) as u32, (full % 1_000_000) as u32);
     let date = Date::new(date / 10_000, date / 100 % 100, date % 100).ok_or(Problem::Malformed)?;
     let value = DateTime::new(date, time / 10_000, time / 100 % 100, time % 100, 0).ok_or(Problem::Malformed)?;
-    date.check(flags)?;
+    // Of a number MySQL says "truncated" where it says "out of range" of a text.
+    date.check(flags).map_err(|p| if p == Problem::OutOfRange { Problem::Malformed } else { p })?;
     Ok((value, date_only))
 }
 

@@ -6,6 +6,7 @@
 
 use jiff::civil;
 
+use super::calendar::days_in_month;
 use super::parse::parse_offset;
 use super::{DateTime, MICROS_PER_DAY, MICROS_PER_SECOND};
 
@@ -126,7 +127,8 @@ impl TimeZone {
         if local.is_zero() {
             return Some(ToUtc { value: local, in_gap: false });
         }
-        if local.date().has_zero_part() {
+        let date = local.date();
+        if date.has_zero_part() || date.day() > days_in_month(date.year(), date.month()) {
             return None;
         }
         let utc = self.to_utc(local)?;

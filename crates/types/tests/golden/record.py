@@ -34,14 +34,16 @@ def expression(fields):
 
 
 def store(fields):
-    """`column type`, `SQL expression` => stored value and warnings, strict then not."""
-    kind, expr = fields
+    """`column type`, `SQL expression`[, `sql_mode`] => warnings and stored value.
+
+    Without a sql_mode there are two answers, strict and with no mode."""
+    kind, expr = fields[:2]
     binary = any(w in kind for w in ("binary", "blob", "bit"))
     show = "hex(c)" if binary else "c"
 
     def script(n):
         out = ""
-        for suffix, mode in (("S", STRICT), ("L", "")):
+        for suffix, mode in zip("SL", fields[2:] or [STRICT, ""]):
             out += f"set sql_mode='{mode}'; drop temporary table if exists t; create temporary table t (c {kind});\n"
             out += f"select 'CASE {n}{suffix}'; insert into t values ({expr}); show warnings; select concat('=', {show}) from t;\n"
         return out
@@ -50,7 +52,7 @@ def store(fields):
 
 def answer(kind, cases, n):
     if kind is store:
-        return "\t".join(" | ".join(cases[f"CASE {n}{s}"]) for s in "SL")
+        return "\t".join(" | ".join(cases[f"CASE {n}{s}"]) for s in "SL" if f"CASE {n}{s}" in cases)
     return " | ".join(cases[f"CASE {n}"])
 
 
