@@ -21,6 +21,7 @@ use crate::commit::Pipeline;
 use crate::counters::Counters;
 use crate::housekeeper::Housekeeper;
 use crate::lock::{LockManager, Owner};
+use crate::log_check;
 use crate::options;
 use crate::rocks::{Db, RocksError, Snapshot};
 use crate::txn::{Isolation, Transaction, TxnInfo, TxnOptions};
@@ -36,12 +37,14 @@ pub struct EngineOptions {
     pub background_jobs: Option<usize>,
     /// Bytes that the write set of one transaction may take before error 1206.
     pub write_set_bytes_max: usize,
-    /// Bytes of disk to keep free: below that, commits fail with error 1021.
+    /// Bytes of disk to keep free: below that, commits that add rows fail with error 1021.
     pub disk_reserve_bytes: u64,
     pub flush_mode: FlushMode,
     /// Fill log files before they are used, so that commits overwrite blocks instead of
     /// appending; costs `write_buffer_bytes` twice of writing in the background after a start.
     pub warm_log: bool,
+    /// Open although a log is damaged in the middle, losing the commits after the damage.
+    pub accept_damaged_log: bool,
 }
 
 impl Default for EngineOptions {
@@ -54,6 +57,7 @@ impl Default for EngineOptions {
             disk_reserve_bytes: 256 << 20,
             flush_mode: FlushMode::SyncEachCommit,
             warm_log: true,
+            accept_damaged_log: false,
         }
     }
 }
@@ -128,9 +132,8 @@ pub struct Engine {
 impl Engine {
     /// Opens or creates the database in `dir`. A directory that another process has open is refused.
     pub fn open(dir: &Path, options: EngineOptions, hooks: Arc<dyn EngineHooks>) -> Result<Arc<Engine>> {
-        std::fs::create_dir_all(dir).map_err(|e| {
-            Error::new(&ER_CANT_CREATE_FILE, &[&dir.display(), &e.raw_os_error().unwrap_or(0), &e])
-        })?;
+        std::fs::create_dir_all(dir).map_err(|e| io_error(dir, e))?;
+        check_logs(dir, &options, &*hooks)?;
         let (data, catalog) = options::for_families(&options);
         let db = Db::open(dir, data, catalog).map_err(|e| open_error(dir, e))?;
         let locks = Arc::new(LockManager::new(Arc::clone(&hooks)));
@@ -159,6 +162,7 @@ impl Engine {
             housekeeper,
             threads: Mutex::default(),
         });
+        engine.set_flush_mode(engine.options.flush_mode)?;
         engine.start_threads()?;
         Ok(engine)
     }
@@ -208,8 +212,13 @@ impl Engine {
         self.pipeline.flush_mode()
     }
 
-    pub fn set_flush_mode(&self, mode: FlushMode) {
+    /// `SET GLOBAL innodb_flush_log_at_trx_commit`.
+    pub fn set_flush_mode(&self, mode: FlushMode) -> Result<()> {
+        if mode != FlushMode::SyncEachCommit {
+            log_check::mark_not_synced(&self.dir).map_err(|e| io_error(&self.dir, e))?;
+        }
         self.pipeline.set_flush_mode(mode);
+        Ok(())
     }
 
     /// Groups and transactions committed since start.
@@ -251,11 +260,8 @@ impl Engine {
         &self.housekeeper
     }
 
-    pub(crate) fn check_disk_space(&self) -> Result<()> {
-        if self.housekeeper.disk_full() {
-            return Err(Error::new(&ER_DISK_FULL, &[&self.dir.display(), &ENOSPC, &"No space left on device"]));
-        }
-        Ok(())
+    pub(crate) fn disk_full_error(&self) -> Error {
+        Error::new(&ER_DISK_FULL, &[&self.dir.display(), &ENOSPC, &"No space left on device"])
     }
 
     /// Removes every data key in `[lower, upper)`: whole files at once, the rest by a range
@@ -311,6 +317,22 @@ impl Drop for Engine {
             self.hooks.log(LogLevel::Error, &format!("closing: {}", e.message()));
         }
     }
+}
+
+fn io_error(path: &Path, e: std::io::Error) -> Error {
+    Error::new(&ER_CANT_CREATE_FILE, &[&path.display(), &e.raw_os_error().unwrap_or(0), &e])
+}
+
+/// Refuses a log that was damaged where it had been synced; see `log_check`.
+fn check_logs(dir: &Path, options: &EngineOptions, hooks: &dyn EngineHooks) -> Result<()> {
+    let Some(damage) = log_check::find_damage(dir).map_err(|e| io_error(dir, e))? else { return Ok(()) };
+    let text = format!("The log file {} is damaged at offset {}: commits follow it that cannot be read", damage.file.display(), damage.offset);
+    if options.accept_damaged_log || log_check::is_marked_not_synced(dir) {
+        hooks.log(LogLevel::Warning, &format!("{text} and are lost"));
+        return Ok(());
+    }
+    let text = format!("{text}. Restore a backup, or start once with --accept-damaged-log to lose them");
+    Err(Error::with_message(&ER_GET_ERRNO, text))
 }
 
 fn open_error(dir: &Path, e: RocksError) -> Error {

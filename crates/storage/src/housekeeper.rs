@@ -14,6 +14,7 @@ use parking_lot::{Condvar, Mutex};
 
 use crate::commit::Pipeline;
 use crate::engine::{EngineHooks, EngineOptions, FlushMode, LogLevel};
+use crate::log_check;
 use crate::options::RECYCLED_LOGS;
 use crate::rocks::{Db, Iter, RocksError};
 
@@ -85,7 +86,7 @@ impl Housekeeper {
 
     fn run(&self) {
         self.watch_disk();
-        if let Err(e) = self.warm_log() {
+        if let Err(e) = self.renew_logs() {
             self.hooks.log(LogLevel::Warning, &format!("warming the log: {}", e.0));
         }
         loop {
@@ -103,6 +104,17 @@ impl Housekeeper {
             let idle = std::mem::take(&mut *self.idle_iters.lock());
             drop(idle);
         }
+    }
+
+    /// Leaves the logs of the last run behind: what they hold is in files afterwards.
+    fn renew_logs(&self) -> Result<(), RocksError> {
+        let unsynced_before = log_check::is_marked_not_synced(&self.dir);
+        self.warm_log()?;
+        if unsynced_before && self.pipeline.flush_mode() == FlushMode::SyncEachCommit {
+            self.db.switch_log()?;
+            log_check::clear_mark(&self.dir);
+        }
+        Ok(())
     }
 
     fn sync_log(&self) {
@@ -129,6 +141,9 @@ impl Housekeeper {
     /// reuses old logs, but a new process has none that it may reuse: so fill one with padding,
     /// which recovery skips, and switch away from it, as often as files are kept.
     fn warm_log(&self) -> Result<(), RocksError> {
+        if self.log_bytes == 0 {
+            return Ok(());
+        }
         for _ in 0..RECYCLED_LOGS {
             for _ in 0..self.log_bytes / LOG_WARM_STEP_BYTES {
                 if *self.stopped.lock() {

@@ -51,6 +51,7 @@ mod housekeeper;
 pub mod key;
 pub mod layout;
 pub mod lock;
+mod log_check;
 mod options;
 mod rocks;
 pub mod row;

@@ -220,14 +220,15 @@ impl Db {
         }
     }
 
-    /// Appends bytes to the log that mean nothing: they only give the file its blocks.
+    /// Appends bytes to the log that mean nothing: they only give the file its blocks. Synced,
+    /// because `log_check` relies on nothing unsynced being followed by anything.
     pub fn pad_log(&self, bytes: usize) -> Result<()> {
         let pad = vec![0u8; bytes];
         // SAFETY: RocksDB copies the blob; the batch is destroyed in any case.
         unsafe {
             let raw = ffi::rocksdb_writebatch_create();
             ffi::rocksdb_writebatch_put_log_data(raw, pad.as_ptr().cast(), pad.len());
-            let done = checked(|err| ffi::rocksdb_write(self.db, self.write_async, raw, err));
+            let done = checked(|err| ffi::rocksdb_write(self.db, self.write_sync, raw, err));
             ffi::rocksdb_writebatch_destroy(raw);
             done
         }
@@ -258,7 +259,7 @@ impl Db {
         // SAFETY: the key is valid for the call. A delete of a key that never exists, in the
         // catalog's reserved range.
         let key = b"\0";
-        checked(|err| unsafe { ffi::rocksdb_delete_cf(self.db, self.write_async, self.catalog, key.as_ptr().cast(), key.len(), err) })?;
+        checked(|err| unsafe { ffi::rocksdb_delete_cf(self.db, self.write_sync, self.catalog, key.as_ptr().cast(), key.len(), err) })?;
         self.flush_memtables()
     }
 

@@ -145,6 +145,11 @@ impl HeldLocks {
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
+
+    /// Row and table locks so far, to tell later ones from earlier ones.
+    pub fn mark(&self) -> usize {
+        self.slots.len()
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -248,14 +253,14 @@ impl LockManager {
         }
     }
 
-    /// Gives back one row lock before its time.
-    pub fn unlock_key(&self, owner: u64, held: &mut HeldLocks, key: &[u8]) {
+    /// Gives back one row lock before its time, if it was taken after the mark.
+    pub fn unlock_key(&self, owner: u64, held: &mut HeldLocks, mark: usize, key: &[u8]) {
         let hash = hash(key);
         let number = shard_number(hash);
         let mut shard = self.shards[number].lock();
         let Some(slot) = shard.find(hash, key) else { return };
         let name = slot_name(number, slot);
-        let Some(position) = held.slots.iter().rposition(|&s| s == name) else { return };
+        let Some(position) = held.slots.iter().rposition(|&s| s == name).filter(|&at| at >= mark) else { return };
         held.slots.swap_remove(position);
         self.release_slot(&mut shard, slot, owner);
     }

@@ -241,7 +241,9 @@ fn one_row_can_be_unlocked_early() {
     let (mut a, mut b) = (session(&locks, 1), session(&locks, 2));
     a.lock("k", LockMode::X, LONG).unwrap();
     a.lock("l", LockMode::X, LONG).unwrap();
-    locks.unlock_key(1, &mut a.held, b"k");
+    locks.unlock_key(1, &mut a.held, 1, b"k");
+    assert_eq!(code(b.lock("k", LockMode::X, LockPolicy::NoWait)), 3572, "taken before the mark");
+    locks.unlock_key(1, &mut a.held, 0, b"k");
     assert_eq!(b.lock("k", LockMode::X, LockPolicy::NoWait).unwrap(), Acquired::New);
     assert_eq!(code(b.lock("l", LockMode::X, LockPolicy::NoWait)), 3572);
     a.end();

@@ -128,14 +128,23 @@ struct View {
 struct Statement {
     began: Mark,
     reads: Reads,
+    /// Locks that earlier statements took.
+    locks_before: usize,
     /// It may run again on a fresh snapshot: the transaction had none when it began.
     may_restart: bool,
+}
+
+impl Statement {
+    /// Of a transaction that holds nothing.
+    fn new(writes: &WriteSet) -> Statement {
+        Statement { began: writes.mark(), reads: Reads::Many, locks_before: 0, may_restart: true }
+    }
 }
 
 impl Transaction {
     pub(crate) fn new(engine: Arc<Engine>, options: TxnOptions) -> Transaction {
         let writes = WriteSet::default();
-        let statement = Statement { began: writes.mark(), reads: Reads::Many, may_restart: true };
+        let statement = Statement::new(&writes);
         Transaction {
             engine,
             options,
@@ -185,7 +194,7 @@ impl Transaction {
             self.view.get_mut().take();
         }
         let may_restart = self.view.get_mut().snapshot.is_none();
-        self.statement = Statement { began: self.writes.mark(), reads, may_restart };
+        self.statement = Statement { began: self.writes.mark(), reads, locks_before: self.held.mark(), may_restart };
     }
 
     /// The statement succeeded.
@@ -197,7 +206,8 @@ impl Transaction {
 
     /// Undoes what the statement wrote; its locks stay.
     pub fn rollback_statement(&mut self) {
-        self.rollback_to(&self.statement.began.clone());
+        let began = self.statement.began;
+        self.rollback_to(&began);
     }
 
     /// After an error with `Next::Restart`: undoes the statement and drops the snapshot, so that
@@ -352,9 +362,8 @@ impl Transaction {
     pub fn lock_row(&mut self, key: &[u8], mode: LockMode, policy: LockPolicy) -> Result<Locked> {
         match self.acquire(key, mode, policy)? {
             Acquired::Skipped => Ok(Locked::Skipped),
-            // Whoever locked it first looked at it then, and it has not changed since.
-            Acquired::Held => Ok(Locked::Unchanged),
-            Acquired::New => Ok(if self.check_conflict(key)? { Locked::Changed } else { Locked::Unchanged }),
+            // Held before, perhaps by `lock_key`, which does not check.
+            Acquired::Held | Acquired::New => Ok(if self.check_conflict(key)? { Locked::Changed } else { Locked::Unchanged }),
         }
     }
 
@@ -375,6 +384,10 @@ impl Transaction {
     /// The check of `lock_row` for a key locked before: true if it changed since the snapshot.
     pub fn check_conflict(&mut self, key: &[u8]) -> Result<bool> {
         let Some(snapshot) = self.view.get_mut().snapshot.clone() else { return Ok(false) };
+        // What we wrote is what we read, whatever was there before.
+        if self.writes.get(Family::Data, key).is_some() {
+            return Ok(false);
+        }
         let recent = self.engine.pipeline().recent();
         if !recent.may_be_after(key, snapshot.sequence()) || !self.value_changed(key, &snapshot)? {
             return Ok(false);
@@ -393,13 +406,13 @@ impl Transaction {
         Ok(existed != exists || (exists && then != now))
     }
 
-    /// Gives back a row lock that this statement took on a row its condition does not match
-    /// (READ COMMITTED). Not for rows that were written.
+    /// Gives back the lock on a row that the condition does not match (READ COMMITTED), if this
+    /// statement took it and did not write the row.
     pub fn unlock_row(&mut self, key: &[u8]) {
         if let Some(owner) = &self.owner
             && self.writes.get(Family::Data, key).is_none()
         {
-            self.engine.locks().unlock_key(owner.id, &mut self.held, key);
+            self.engine.locks().unlock_key(owner.id, &mut self.held, self.statement.locks_before, key);
         }
     }
 
@@ -522,8 +535,7 @@ impl Transaction {
     /// Keeps the highest value used per table and kind.
     fn note_used(&mut self, table: TableId, change: CounterChange) {
         use CounterChange::{AutoIncrementUsed, RowIdUsed};
-        for (t, known) in self.counters.iter_mut().rev().filter(|(t, _)| *t == table) {
-            debug_assert_eq!(*t, table);
+        for (_, known) in self.counters.iter_mut().rev().filter(|(t, _)| *t == table) {
             match (known, change) {
                 (AutoIncrementUsed(high), AutoIncrementUsed(used)) | (RowIdUsed(high), RowIdUsed(used)) => {
                     *high = (*high).max(used);
@@ -543,12 +555,21 @@ impl Transaction {
             self.rollback();
             return CommitStart::Done(Ok(()));
         }
-        if let Err(e) = self.engine.check_disk_space() {
+        if let Err(e) = self.check_disk_space() {
             self.rollback();
             return CommitStart::Done(Err(e));
         }
         let request = self.prepare();
         self.engine.pipeline().submit(request, waiter)
+    }
+
+    /// A full disk fails what would add rows; DDL and deletes, which free space, may use the reserve.
+    fn check_disk_space(&self) -> Result<()> {
+        if !self.engine.housekeeper().disk_full() {
+            return Ok(());
+        }
+        let frees = !self.writes.map(Family::Catalog).is_empty() || self.writes.map(Family::Data).values().all(Option::is_none);
+        if frees { Ok(()) } else { Err(self.engine.disk_full_error()) }
     }
 
     /// Commits and blocks until it is durable.
@@ -606,7 +627,7 @@ impl Transaction {
         self.counters.clear();
         self.tables.clear();
         self.view.get_mut().take();
-        self.statement = Statement { began: self.writes.mark(), reads: Reads::Many, may_restart: true };
+        self.statement = Statement::new(&self.writes);
     }
 }
 

@@ -211,6 +211,20 @@ fn the_first_committer_wins() {
 }
 
 #[test]
+fn a_lock_taken_without_a_check_does_not_hide_a_conflict() {
+    let (_dir, engine) = engine();
+    put_now(&engine, b"k", b"1");
+    let mut txn = begin(&engine, Isolation::RepeatableRead);
+    get(&txn, b"k", Version::Snapshot);
+    put_now(&engine, b"k", b"2");
+    txn.begin_statement(Reads::Many);
+    assert!(txn.lock_key(b"k", LockMode::X, WAIT).unwrap());
+    txn.rollback_statement();
+    txn.begin_statement(Reads::Many);
+    assert_eq!(txn.lock_row(b"k", LockMode::X, WAIT).unwrap_err().code(), 1213);
+}
+
+#[test]
 fn without_snapshot_isolation_the_latest_version_is_changed() {
     let (_dir, engine) = engine();
     for isolation in [Isolation::ReadCommitted, Isolation::RepeatableRead] {
@@ -327,6 +341,31 @@ fn a_directory_belongs_to_one_engine() {
     let (dir, _engine) = engine();
     let e = Engine::open(dir.path(), EngineOptions::default(), Arc::new(NoHooks)).err().unwrap();
     assert!(e.message().contains("in use by another server") && e.message().contains(dir.path().to_str().unwrap()), "{}", e.message());
+}
+
+#[test]
+fn a_log_damaged_in_the_middle_is_refused() {
+    let dir = TempDir::new().unwrap();
+    {
+        let engine = open(&dir);
+        for k in 0..200u8 {
+            put_now(&engine, &[k], &[k; 400]);
+        }
+    }
+    let is_log = |p: &std::path::PathBuf| p.extension().is_some_and(|e| e == "log");
+    let log = std::fs::read_dir(dir.path()).unwrap().map(|e| e.unwrap().path()).find(is_log).unwrap();
+    let intact = std::fs::read(&log).unwrap();
+    drop(open(&dir));
+    std::fs::write(&log, &intact).unwrap();
+    let mut bad = intact;
+    bad[9000] ^= 4;
+    std::fs::write(&log, bad).unwrap();
+    let options = || EngineOptions { block_cache_bytes: Some(8 << 20), warm_log: false, ..EngineOptions::default() };
+    let e = Engine::open(dir.path(), options(), Arc::new(NoHooks)).err().unwrap();
+    assert!(e.message().contains("is damaged at offset") && e.message().contains(log.to_str().unwrap()), "{}", e.message());
+    let engine = Engine::open(dir.path(), EngineOptions { accept_damaged_log: true, ..options() }, Arc::new(NoHooks)).unwrap();
+    let rows = scan(&begin(&engine, Isolation::RepeatableRead), KeyRange::default(), Direction::Forward);
+    assert!(!rows.is_empty() && rows.len() < 200, "{}", rows.len());
 }
 
 /// Writers move money between two keys; every snapshot shows the same sum.
