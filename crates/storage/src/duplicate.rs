@@ -29,7 +29,9 @@ pub(crate) fn duplicate_error(def: &TableDef, index: usize, codec: &IndexCodec, 
     let mut text = String::from_utf8_lossy(&entry).into_owned();
     text.truncate(text.floor_char_boundary(ENTRY_BYTES_MAX));
     let name = def.indexes.get(index).map_or("", |i| i.name.as_str());
-    Error::new(&errno::ER_DUP_ENTRY_WITH_KEY_NAME, &[&text, &format_args!("{}.{}", def.name, name)])
+    // MySQL's text of 1586 under the number that clients know.
+    let named = Error::new(&errno::ER_DUP_ENTRY_WITH_KEY_NAME, &[&text, &format_args!("{}.{}", def.name, name)]);
+    Error::with_message(&errno::ER_DUP_ENTRY, named.message())
 }
 
 fn write_value(ty: &ColumnType, value: &Value, out: &mut Vec<u8>) {

@@ -285,6 +285,13 @@ impl Catalog {
 
 impl Drop for Catalog {
     fn drop(&mut self) {
+        self.close();
+    }
+}
+
+impl Catalog {
+    /// Ends the thread that frees dropped indexes. At shutdown, before `Engine::shutdown`.
+    pub fn close(&self) {
         self.reclaim.stop();
         // The thread itself may hold the last reference.
         if let Some(thread) = self.reclaimer.lock().take().filter(|t| t.thread().id() != std::thread::current().id()) {

@@ -45,6 +45,10 @@ impl Signal {
         self.wake.notify_all();
     }
 
+    fn stopping(&self) -> bool {
+        self.state.lock().stop
+    }
+
     /// Blocks until there is work (or `timeout` is over); false: stop.
     fn wait(&self, timeout: Option<Duration>) -> bool {
         let mut state = self.state.lock();
@@ -90,6 +94,9 @@ impl Catalog {
     /// Deletes the data of all indexes on the drop list.
     pub fn reclaim(&self) -> Result<()> {
         for id in self.reclaimable()? {
+            if self.reclaim.stopping() {
+                break;
+            }
             let range = index_range(id);
             self.engine.delete_data_range(&range.lower, &range.upper)?;
             let mut txn = self.transaction();
