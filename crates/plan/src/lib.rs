@@ -9,12 +9,14 @@
 //! 3. The result is a `node::Plan` that the executor runs and that a prepared
 //!    statement keeps. `Expr::eval` computes expressions over a frame of slots.
 
+pub mod bind;
 pub mod bounds;
 pub mod catalog;
 pub mod env;
 pub mod expr;
 pub mod func;
 pub mod node;
+pub mod optimize;
 pub mod eval;
 pub mod text;
 pub mod typing;

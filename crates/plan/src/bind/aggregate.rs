@@ -1,0 +1,167 @@
+//! Aggregate functions: each becomes an `Aggregate` of the block with a slot for its result.
+//!
+//! Types follow MySQL: SUM and AVG of integers and decimals are DECIMAL (22 digits more, 4 more places), of
+//! others DOUBLE; COUNT is BIGINT and never NULL; MIN and MAX keep the type of their argument.
+
+use vaquita_parser as ast;
+use vaquita_types::charset::CollationId;
+use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno};
+
+use super::Binder;
+use crate::expr::Expr;
+use crate::node::{Aggregate, AggregateKind, SortKey};
+use crate::optimize::visit;
+use crate::typing::{self, NumberClass, number_class};
+
+/// Bytes of GROUP_CONCAT's result in its metadata: `group_concat_max_len`'s default.
+const GROUP_CONCAT_LENGTH: u32 = 1024;
+
+impl Binder<'_> {
+    pub(super) fn aggregate_call(&mut self, call: &ast::AggregateCall) -> Result<Expr> {
+        if !self.frame().aggregates_allowed || self.frame().inside_aggregate {
+            return Err(Error::new(&errno::ER_INVALID_GROUP_FUNC_USE, &[]));
+        }
+        let aggregate = self.aggregate(call)?;
+        Ok(self.add_aggregate(aggregate))
+    }
+
+    /// ANY_VALUE: in a grouped block one row's value, else the value itself.
+    pub(super) fn any_value(&mut self, call: &ast::FuncCall) -> Result<Expr> {
+        let [arg] = call.args.as_slice() else {
+            return Err(Error::new(&errno::ER_WRONG_PARAMCOUNT_TO_NATIVE_FCT, &[&"ANY_VALUE"]));
+        };
+        let frame = self.frame();
+        if !frame.grouped || !frame.aggregates_allowed || frame.inside_aggregate {
+            return self.scalar(arg);
+        }
+        let arg = self.aggregate_arg(arg)?;
+        let aggregate = self.new_aggregate(AggregateKind::AnyValue, arg.ty.clone(), vec![arg]);
+        Ok(self.add_aggregate(aggregate))
+    }
+
+    /// The bound aggregate with a new slot, not yet part of the block.
+    pub(super) fn aggregate(&mut self, call: &ast::AggregateCall) -> Result<Aggregate> {
+        use ast::AggregateFunc as F;
+        let args = call.args.iter().map(|a| self.aggregate_arg(a)).collect::<Result<Vec<_>>>()?;
+        let Some(first) = args.first() else {
+            return Ok(self.new_aggregate(AggregateKind::CountStar, ColumnType::bigint(), Vec::new()));
+        };
+        let ty = first.ty.clone();
+        let (kind, ty) = match call.func {
+            F::Count => (AggregateKind::Count, ColumnType::bigint()),
+            F::Sum => (AggregateKind::Sum, sum_type(&ty)),
+            F::Avg => (AggregateKind::Avg, average_type(&ty)),
+            F::Min => (AggregateKind::Min, extreme_type(ty)),
+            F::Max => (AggregateKind::Max, extreme_type(ty)),
+            F::BitAnd => (AggregateKind::BitAnd, ColumnType::bigint_unsigned()),
+            F::BitOr => (AggregateKind::BitOr, ColumnType::bigint_unsigned()),
+            F::BitXor => (AggregateKind::BitXor, ColumnType::bigint_unsigned()),
+            F::StdPop => (AggregateKind::StdDevPop, ColumnType::double()),
+            F::StdSamp => (AggregateKind::StdDevSamp, ColumnType::double()),
+            F::VarPop => (AggregateKind::VarPop, ColumnType::double()),
+            F::VarSamp => (AggregateKind::VarSamp, ColumnType::double()),
+            F::GroupConcat => return self.group_concat(call, args),
+            F::JsonArrayAgg => (AggregateKind::JsonArrayAgg, ColumnType::new(TypeKind::Json)),
+            F::JsonObjectAgg => (AggregateKind::JsonObjectAgg, ColumnType::new(TypeKind::Json)),
+            F::StCollect => return Err(Error::unsupported("ST_COLLECT")),
+        };
+        let mut aggregate = self.new_aggregate(kind, ty, args);
+        aggregate.distinct = call.distinct;
+        Ok(aggregate)
+    }
+
+    fn aggregate_arg(&mut self, arg: &ast::Expr) -> Result<Expr> {
+        let outer = std::mem::replace(&mut self.frame().inside_aggregate, true);
+        let windows = std::mem::replace(&mut self.frame().windows_allowed, false);
+        let bound = self.scalar(arg);
+        self.frame().inside_aggregate = outer;
+        self.frame().windows_allowed = windows;
+        bound
+    }
+
+    fn group_concat(&mut self, call: &ast::AggregateCall, args: Vec<Expr>) -> Result<Aggregate> {
+        let refs: Vec<&Expr> = args.iter().collect();
+        let collation = typing::aggregate_collations(&refs, "group_concat", false)?.collation;
+        let mut order_by = Vec::with_capacity(call.order_by.len());
+        for item in &call.order_by {
+            let expr = match &item.expr {
+                ast::Expr::Literal(ast::Literal::Int(n)) => match usize::try_from(*n).ok().and_then(|n| args.get(n.checked_sub(1)?)) {
+                    Some(arg) => arg.clone(),
+                    None => return Err(Error::new(&errno::ER_BAD_FIELD_ERROR, &[n, &"order clause"])),
+                },
+                other => self.aggregate_arg(other)?,
+            };
+            order_by.push(SortKey { expr, descending: item.desc });
+        }
+        let args = args.into_iter().map(|a| typing::as_string(a, collation)).collect();
+        let ty = if collation == CollationId::BINARY {
+            ColumnType { length: GROUP_CONCAT_LENGTH, ..ColumnType::new(TypeKind::Blob) }
+        } else {
+            ColumnType { length: GROUP_CONCAT_LENGTH, collation, ..ColumnType::new(TypeKind::Text) }
+        };
+        let mut aggregate = self.new_aggregate(AggregateKind::GroupConcat, ty, args);
+        aggregate.distinct = call.distinct;
+        aggregate.order_by = order_by;
+        aggregate.separator = Some(Value::bytes(call.separator.as_deref().unwrap_or(b",")));
+        Ok(aggregate)
+    }
+
+    fn new_aggregate(&mut self, kind: AggregateKind, ty: ColumnType, args: Vec<Expr>) -> Aggregate {
+        let slot = self.new_slot();
+        Aggregate { kind, args, distinct: false, order_by: Vec::new(), separator: None, ty, slot }
+    }
+
+    /// Makes it part of the block; an equal one is computed once.
+    fn add_aggregate(&mut self, aggregate: Aggregate) -> Expr {
+        let coercibility = if typing::is_string(&aggregate.ty) { aggregate.args.first().map_or(2, |a| a.coercibility) } else { typing::COERCIBILITY_NUMERIC };
+        let nullable = !matches!(
+            aggregate.kind,
+            AggregateKind::CountStar | AggregateKind::Count | AggregateKind::BitAnd | AggregateKind::BitOr | AggregateKind::BitXor
+        );
+        let frame = self.frame();
+        frame.grouped = true;
+        let equal = frame.aggregates.iter().find(|a| {
+            a.kind == aggregate.kind
+                && a.distinct == aggregate.distinct
+                && a.order_by.is_empty()
+                && aggregate.order_by.is_empty()
+                && a.separator == aggregate.separator
+                && a.args.len() == aggregate.args.len()
+                && a.args.iter().zip(&aggregate.args).all(|(x, y)| visit::same(x, y))
+        });
+        let (slot, ty) = match equal {
+            Some(a) => (a.slot, a.ty.clone()),
+            None => {
+                let made = (aggregate.slot, aggregate.ty.clone());
+                frame.aggregates.push(aggregate);
+                made
+            }
+        };
+        Expr { coercibility, ..Expr::slot(slot, ty, nullable) }
+    }
+}
+
+fn sum_type(ty: &ColumnType) -> ColumnType {
+    match number_class(ty) {
+        NumberClass::Double => ColumnType::double(),
+        _ => typing::decimal_type((typing::precision(ty) + 22).min(65), typing::scale(ty), false),
+    }
+}
+
+fn average_type(ty: &ColumnType) -> ColumnType {
+    match number_class(ty) {
+        NumberClass::Double => ColumnType::double(),
+        _ => {
+            let scale = (typing::scale(ty) + 4).min(30);
+            typing::decimal_type((typing::precision(ty) + 4).min(65), scale, false)
+        }
+    }
+}
+
+/// MIN and MAX: ENUM and SET become strings.
+fn extreme_type(ty: ColumnType) -> ColumnType {
+    match ty.kind {
+        TypeKind::Enum | TypeKind::Set => typing::string_type(u64::from(typing::char_length(&ty)), ty.collation),
+        _ => ty,
+    }
+}

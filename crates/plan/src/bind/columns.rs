@@ -1,0 +1,102 @@
+//! The select list: `*`, names of output columns, and where they come from.
+
+use vaquita_parser as ast;
+use vaquita_types::schema::{ColumnDefault, IndexKind, TableDef};
+use vaquita_types::{Error, Result, errno};
+
+use super::scope::VisibleColumn;
+use super::{Binder, Clause, Source};
+use crate::expr::{Expr, ExprKind};
+use crate::node::{ColumnOrigin, OutputColumn};
+
+impl Binder<'_> {
+    pub fn select_items(&mut self, items: &[ast::SelectItem]) -> Result<Vec<OutputColumn>> {
+        let mut output = Vec::with_capacity(items.len());
+        for item in items {
+            match item {
+                ast::SelectItem::Wildcard => self.star(&mut output)?,
+                ast::SelectItem::TableWildcard(name) => self.table_star(name, &mut output)?,
+                ast::SelectItem::Expr { expr, alias, source_text } => {
+                    let mut bound = self.in_clause(Clause::FieldList, |b| b.scalar(expr))?;
+                    self.fold(&mut bound);
+                    let name = alias.clone().unwrap_or_else(|| source_text.clone());
+                    let origin = self.origin(&bound);
+                    output.push(OutputColumn { expr: bound, name, origin });
+                }
+            }
+        }
+        Ok(output)
+    }
+
+    fn star(&mut self, output: &mut Vec<OutputColumn>) -> Result<()> {
+        let columns = match self.scopes.last() {
+            Some(scope) if scope.frame + 1 == self.frames.len() && !scope.relations.is_empty() => scope.columns.clone(),
+            _ => return Err(Error::new(&errno::ER_NO_TABLES_USED, &[])),
+        };
+        for column in columns {
+            self.star_column(column, output);
+        }
+        Ok(())
+    }
+
+    fn table_star(&mut self, name: &ast::Name, output: &mut Vec<OutputColumn>) -> Result<()> {
+        let frame = self.frames.len() - 1;
+        let relations = self.scopes.last().filter(|s| s.frame == frame).map(|s| s.relations.clone()).unwrap_or_default();
+        let found = relations.into_iter().find(|r| self.frames[frame].relations[*r].is_called(name.db.as_deref(), &name.name));
+        let Some(relation) = found else {
+            return Err(Error::new(&errno::ER_BAD_TABLE_ERROR, &[&name.name]));
+        };
+        for column in 0..self.frames[frame].relations[relation].columns.len() {
+            self.star_column(VisibleColumn { relation, column }, output);
+        }
+        Ok(())
+    }
+
+    fn star_column(&mut self, visible: VisibleColumn, output: &mut Vec<OutputColumn>) {
+        let frame = self.frames.len() - 1;
+        let column = &self.frames[frame].relations[visible.relation].columns[visible.column];
+        if column.invisible {
+            return;
+        }
+        let name = column.name.clone();
+        let expr = self.column_of(frame, visible.relation, visible.column);
+        let origin = self.origin(&expr);
+        output.push(OutputColumn { expr, name, origin });
+    }
+
+    /// For a plain column: its table and flags.
+    pub fn origin(&self, expr: &Expr) -> Option<ColumnOrigin> {
+        let ExprKind::Slot(slot) = expr.kind else { return None };
+        let frame = self.frames.last()?;
+        let relation = &frame.relations[frame.slot_owner.get(slot).copied().flatten()?];
+        let position = (0..relation.columns.len()).find(|n| relation.slot(*n) == Some(slot))?;
+        match &relation.source {
+            Source::Base(table) => Some(base_origin(table, &relation.alias, position)),
+            _ => relation.columns[position].origin.clone(),
+        }
+    }
+
+}
+
+fn base_origin(table: &TableDef, alias: &str, position: usize) -> ColumnOrigin {
+    let column = &table.columns[position];
+    let in_index = |kind: IndexKind, first_only: bool| {
+        table.indexes.iter().any(|i| {
+            i.kind == kind && i.parts.iter().enumerate().any(|(n, p)| p.column == column.id && (!first_only || n == 0))
+        })
+    };
+    let primary_key = !table.hidden_rowid && in_index(IndexKind::Primary, false);
+    let unique_key = table.indexes.iter().any(|i| i.kind == IndexKind::Unique && i.parts.len() == 1 && i.parts[0].column == column.id);
+    ColumnOrigin {
+        database: table.database.clone(),
+        table: alias.to_string(),
+        org_table: table.name.clone(),
+        org_name: column.name.clone(),
+        primary_key,
+        unique_key,
+        multiple_key: !primary_key && !unique_key && (in_index(IndexKind::Secondary, true) || in_index(IndexKind::Unique, true)),
+        auto_increment: column.auto_increment,
+        no_default: column.default == ColumnDefault::None && !column.nullable && !column.auto_increment,
+        on_update_now: column.on_update_now,
+    }
+}

@@ -1,0 +1,68 @@
+//! DELETE of one or several tables.
+
+use vaquita_parser as ast;
+use vaquita_types::{Error, Result, errno};
+
+use super::{Binder, Clause, Source};
+use crate::node::{DeletePlan, DeleteTarget, Plan};
+
+impl Binder<'_> {
+    pub(super) fn delete(&mut self, delete: &ast::Delete) -> Result<Plan> {
+        self.push_frame();
+        if let Some(with) = &delete.with {
+            self.push_with(with)?;
+        }
+        let mut tree = self.dml_from(&delete.from)?;
+        let targets = self.delete_targets(delete)?;
+        self.mark_targets(&targets);
+        let filter = match &delete.filter {
+            Some(filter) => self.in_clause(Clause::Where, |b| b.where_clause(filter, &mut tree))?,
+            None => Vec::new(),
+        };
+        let source = self.dml_source(tree, filter, &delete.order_by, delete.limit.as_ref(), &targets)?;
+        let mut plan_targets = Vec::with_capacity(targets.len());
+        for relation in targets {
+            let (table, key_slot, column_slots) = self.target_slots(relation)?;
+            plan_targets.push(DeleteTarget { table, key_slot, column_slots });
+        }
+        Ok(Plan::Delete(Box::new(DeletePlan {
+            source,
+            frame_width: self.frame().width,
+            targets: plan_targets,
+            ignore: delete.ignore,
+            tables: std::mem::take(&mut self.tables),
+        })))
+    }
+
+    /// The relations of the names before (or after) FROM; the only one if none is named.
+    fn delete_targets(&mut self, delete: &ast::Delete) -> Result<Vec<usize>> {
+        let relations: Vec<usize> = self.scopes.last().map(|s| s.relations.clone()).unwrap_or_default();
+        let mut targets = Vec::new();
+        if delete.targets.is_empty() {
+            targets = relations;
+        } else {
+            for name in &delete.targets {
+                let current = self.cx.current_database;
+                let frame = self.frame();
+                let found = relations.iter().copied().find(|r| {
+                    let rel = &frame.relations[*r];
+                    rel.alias == name.name && name.db.as_deref().is_none_or(|db| rel.database.as_deref().or(current) == Some(db))
+                });
+                let Some(relation) = found else {
+                    return Err(Error::new(&errno::ER_UNKNOWN_TABLE, &[&name.name, &"MULTI DELETE"]));
+                };
+                if targets.contains(&relation) {
+                    return Err(Error::new(&errno::ER_NONUNIQ_TABLE, &[&name.name]));
+                }
+                targets.push(relation);
+            }
+        }
+        for &relation in &targets {
+            let rel = &self.frame().relations[relation];
+            if !matches!(&rel.source, Source::Base(table) if !table.indexes.is_empty()) {
+                return Err(Error::new(&errno::ER_NON_UPDATABLE_TABLE, &[&rel.alias, &"DELETE"]));
+            }
+        }
+        Ok(targets)
+    }
+}

@@ -1,0 +1,319 @@
+//! Expressions: from syntax to typed `Expr`.
+//!
+//! Operators become comparisons, connectives and calls of `func`; names are resolved by `scope`. What
+//! MySQL decides while resolving (types, collations, number of operands) is decided here by `typing`.
+
+use vaquita_parser as ast;
+use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno};
+
+use super::Binder;
+use super::literal::{collation, word};
+use crate::env::VarScope;
+use crate::expr::{CompareOp, Expr, ExprKind};
+use crate::{func, text, typing};
+
+impl Binder<'_> {
+    /// A scalar or row expression.
+    pub fn expr(&mut self, expr: &ast::Expr) -> Result<Expr> {
+        self.nested(|b| b.expr_inner(expr))
+    }
+
+    /// An expression of one column: error 1241 for rows.
+    pub fn scalar(&mut self, expr: &ast::Expr) -> Result<Expr> {
+        let bound = self.expr(expr)?;
+        one_column(bound)
+    }
+
+    pub fn scalars(&mut self, exprs: &[ast::Expr]) -> Result<Vec<Expr>> {
+        exprs.iter().map(|e| self.scalar(e)).collect()
+    }
+
+    fn expr_inner(&mut self, expr: &ast::Expr) -> Result<Expr> {
+        use ast::Expr as E;
+        match expr {
+            E::Literal(literal) => self.literal(literal),
+            E::Param(n) => Ok(self.param(*n)),
+            E::Column(column) => self.column(column),
+            E::UserVar(name) => Ok(self.user_var(name)),
+            E::SysVar(var) => self.sys_var(var),
+            E::Assign { var, value } => self.assign_var(var, value),
+            E::Unary { op, expr } => self.unary(*op, expr),
+            E::Binary { op, left, right } => self.binary(*op, left, right),
+            E::IsNull { expr, negated } => {
+                let inner = self.scalar(expr)?;
+                Ok(negate_if(*negated, is_null(inner)))
+            }
+            E::IsTruth { expr, value, negated } => self.is_truth(expr, *value, *negated),
+            E::Between { expr, low, high, negated } => {
+                let (value, low, high) = (self.scalar(expr)?, self.scalar(low)?, self.scalar(high)?);
+                typing::between(value, low, high, *negated)
+            }
+            E::InList { expr, list, negated } => {
+                let value = self.expr(expr)?;
+                let list = list.iter().map(|e| self.expr(e)).collect::<Result<Vec<_>>>()?;
+                for item in &list {
+                    if width(item) != width(&value) {
+                        return Err(Error::new(&errno::ER_OPERAND_COLUMNS, &[&width(&value)]));
+                    }
+                }
+                Ok(negate_if(*negated, typing::compare_list(value, list)?))
+            }
+            E::Like { expr, pattern, escape, negated } => {
+                let mut args = vec![self.scalar(expr)?, self.scalar(pattern)?];
+                if let Some(escape) = escape {
+                    args.push(self.scalar(escape)?);
+                }
+                Ok(negate_if(*negated, self.call("LIKE", args)?))
+            }
+            E::Regexp { expr, pattern, negated } => {
+                let args = vec![self.scalar(expr)?, self.scalar(pattern)?];
+                Ok(negate_if(*negated, self.call("REGEXP", args)?))
+            }
+            E::Row(items) if items.len() == 1 => self.expr(&items[0]),
+            E::Row(items) => {
+                let items = items.iter().map(|e| self.expr(e)).collect::<Result<Vec<_>>>()?;
+                let nullable = items.iter().any(|e| e.nullable);
+                Ok(Expr { kind: ExprKind::Row(items), ty: ColumnType::null(), nullable, coercibility: 4 })
+            }
+            E::Case { operand, whens, otherwise } => self.case(operand.as_deref(), whens, otherwise.as_deref()),
+            E::Cast { array: true, .. } => Err(Error::unsupported("CAST-ing data to array of char/binary BLOBs")),
+            E::Cast { expr, ty, .. } => typing::explicit_cast(self.scalar(expr)?, ty, self.cx.connection_collation),
+            E::ConvertUsing { expr, charset } => {
+                let target = text::default_collation(charset).ok_or_else(|| Error::new(&errno::ER_UNKNOWN_CHARACTER_SET, &[charset]))?;
+                Ok(typing::convert_using(self.scalar(expr)?, target))
+            }
+            E::Collate { expr, collation: name } => typing::with_collation(self.scalar(expr)?, collation(name)?),
+            E::InSubquery { expr, query, negated } => self.in_subquery(expr, query, *negated),
+            E::Quantified { op, left, quantifier, query } => self.quantified(*op, left, *quantifier, query),
+            E::Exists(query) => self.exists(query, false),
+            E::Subquery(query) => self.scalar_subquery(query),
+            E::Aggregate(call) => self.aggregate_call(call),
+            E::Window(call) => self.window_call(call),
+            E::Values(column) => self.values_of(column),
+            E::DefaultOf(column) => self.default_of(column),
+            E::Default => Err(Error::new(&errno::ER_PARSE_ERROR, &[&"syntax error", &"DEFAULT", &1])),
+            other => self.special_call(other),
+        }
+    }
+
+    pub fn param(&self, n: usize) -> Expr {
+        let ty = self.cx.param_types.get(n).cloned().unwrap_or_else(ColumnType::null);
+        Expr { kind: ExprKind::Param(n), ty, nullable: true, coercibility: 4 }
+    }
+
+    /// A name: in HAVING, GROUP BY and ORDER BY output columns may come first.
+    fn column(&mut self, column: &ast::ColumnRef) -> Result<Expr> {
+        if let Some(expr) = self.alias(column)? {
+            return Ok(expr);
+        }
+        self.resolve(column)
+    }
+
+    fn user_var(&self, name: &str) -> Expr {
+        let known = self.cx.user_var_type.and_then(|f| f(name));
+        let ty = known.unwrap_or_else(|| ColumnType::varchar(16_383, self.cx.connection_collation));
+        Expr { kind: ExprKind::UserVar(name.to_string()), ty, nullable: true, coercibility: 2 }
+    }
+
+    fn assign_var(&mut self, name: &str, value: &ast::Expr) -> Result<Expr> {
+        let value = self.scalar(value)?;
+        let (ty, nullable, coercibility) = (value.ty.clone(), value.nullable, value.coercibility);
+        Ok(Expr { kind: ExprKind::AssignVar(name.to_string(), Box::new(value)), ty, nullable, coercibility })
+    }
+
+    fn sys_var(&self, var: &ast::SysVar) -> Result<Expr> {
+        let scope = match var.scope {
+            ast::VarScope::Default => VarScope::Any,
+            ast::VarScope::Session => VarScope::Session,
+            _ => VarScope::Global,
+        };
+        let name = match &var.component {
+            Some(component) => format!("{component}.{}", var.name),
+            None => var.name.clone(),
+        };
+        let ty = match (self.cx.sys_var_type.and_then(|f| f(&name)), self.cx.env) {
+            (Some(ty), _) => ty,
+            // Without a table of types the present value tells.
+            (None, Some(env)) => match env.sys_var(scope, &name)? {
+                Value::Int(_) => ColumnType::bigint(),
+                Value::UInt(_) => ColumnType::bigint_unsigned(),
+                Value::Float(_) => ColumnType::double(),
+                Value::Decimal(d) => ColumnType::decimal(d.precision(), d.scale()),
+                _ => ColumnType::varchar(16_383, self.cx.connection_collation),
+            },
+            (None, None) => ColumnType::varchar(16_383, self.cx.connection_collation),
+        };
+        Ok(Expr { kind: ExprKind::SysVar(scope, name), ty, nullable: true, coercibility: 3 })
+    }
+
+    fn unary(&mut self, op: ast::UnaryOp, expr: &ast::Expr) -> Result<Expr> {
+        match op {
+            ast::UnaryOp::Neg => {
+                if let ast::Expr::Literal(literal) = expr
+                    && let Some(negative) = self.negative_literal(literal)?
+                {
+                    return Ok(negative);
+                }
+                let inner = self.scalar(expr)?;
+                self.call("NEG", vec![inner])
+            }
+            ast::UnaryOp::Plus => self.scalar(expr),
+            ast::UnaryOp::Not => Ok(not(self.scalar(expr)?)),
+            ast::UnaryOp::BitNot => {
+                let inner = self.scalar(expr)?;
+                self.call("~", vec![inner])
+            }
+        }
+    }
+
+    fn binary(&mut self, op: ast::BinaryOp, left: &ast::Expr, right: &ast::Expr) -> Result<Expr> {
+        use ast::BinaryOp as B;
+        if let Some(op) = compare_op(op) {
+            return self.comparison(op, left, right);
+        }
+        let name = match op {
+            B::And | B::Or => return self.connective(op, left, right),
+            B::SoundsLike => {
+                let (left, right) = (self.scalar(left)?, self.scalar(right)?);
+                let (left, right) = (self.call("SOUNDEX", vec![left])?, self.call("SOUNDEX", vec![right])?);
+                return typing::compare(CompareOp::Eq, left, right);
+            }
+            B::Xor => "XOR",
+            B::BitOr => "|",
+            B::BitAnd => "&",
+            B::ShiftLeft => "<<",
+            B::ShiftRight => ">>",
+            B::Add => "+",
+            B::Sub => "-",
+            B::Mul => "*",
+            B::Div => "/",
+            B::IntDiv => "DIV",
+            B::Mod => "%",
+            _ => "^",
+        };
+        let args = vec![self.scalar(left)?, self.scalar(right)?];
+        self.call(name, args)
+    }
+
+    fn comparison(&mut self, op: CompareOp, left: &ast::Expr, right: &ast::Expr) -> Result<Expr> {
+        let (left, right) = (self.expr(left)?, self.expr(right)?);
+        if width(&left) != width(&right) {
+            return Err(Error::new(&errno::ER_OPERAND_COLUMNS, &[&width(&left)]));
+        }
+        if let Some(expr) = self.row_subquery_comparison(op, &left, &right)? {
+            return Ok(expr);
+        }
+        typing::compare(op, left, right)
+    }
+
+    /// AND and OR, flattened: a chain of a thousand conditions is one list.
+    fn connective(&mut self, op: ast::BinaryOp, left: &ast::Expr, right: &ast::Expr) -> Result<Expr> {
+        let mut terms = vec![right];
+        let mut rest = left;
+        while let ast::Expr::Binary { op: inner, left, right } = rest {
+            if *inner != op {
+                break;
+            }
+            terms.push(right);
+            rest = left;
+        }
+        terms.push(rest);
+        let parts = terms.into_iter().rev().map(|t| self.scalar(t)).collect::<Result<Vec<_>>>()?;
+        Ok(if op == ast::BinaryOp::And { and(parts) } else { or(parts) })
+    }
+
+    fn is_truth(&mut self, expr: &ast::Expr, value: ast::Truth, negated: bool) -> Result<Expr> {
+        let inner = self.scalar(expr)?;
+        let test = match value {
+            ast::Truth::Unknown => is_null(inner),
+            ast::Truth::True => self.call("IS TRUE", vec![inner])?,
+            ast::Truth::False => self.call("IS FALSE", vec![inner])?,
+        };
+        Ok(negate_if(negated, test))
+    }
+
+    fn case(&mut self, operand: Option<&ast::Expr>, whens: &[(ast::Expr, ast::Expr)], otherwise: Option<&ast::Expr>) -> Result<Expr> {
+        let operand = operand.map(|e| self.scalar(e)).transpose()?;
+        let whens = whens.iter().map(|(w, t)| Ok((self.scalar(w)?, self.scalar(t)?))).collect::<Result<Vec<_>>>()?;
+        let otherwise = otherwise.map(|e| self.scalar(e)).transpose()?;
+        typing::case(operand, whens, otherwise)
+    }
+
+    /// A built-in function or operator; error 1305 for an unknown one.
+    pub fn call(&mut self, name: &str, args: Vec<Expr>) -> Result<Expr> {
+        let Some(def) = func::lookup(name) else {
+            let database = self.cx.current_database.unwrap_or_default();
+            if database.is_empty() {
+                return Err(Error::new(&errno::ER_NO_DB_ERROR, &[]));
+            }
+            return Err(Error::new(&errno::ER_SP_DOES_NOT_EXIST, &[&"FUNCTION", &format!("{database}.{}", name)]));
+        };
+        func::call(def, args)
+    }
+
+    pub(super) fn unit(unit: ast::IntervalUnit) -> Expr {
+        word(&unit.as_str().to_ascii_uppercase())
+    }
+}
+
+/// Columns of an operand: those of a row, else one.
+pub fn width(expr: &Expr) -> usize {
+    match &expr.kind {
+        ExprKind::Row(items) => items.len(),
+        ExprKind::Subquery(sub) if matches!(sub.kind, crate::expr::SubqueryKind::Scalar) => sub.plan.output.len(),
+        _ => 1,
+    }
+}
+
+/// Error 1241 for a row where one value must stand.
+pub fn one_column(expr: Expr) -> Result<Expr> {
+    if width(&expr) != 1 {
+        return Err(Error::new(&errno::ER_OPERAND_COLUMNS, &[&1]));
+    }
+    Ok(expr)
+}
+
+pub fn predicate(kind: ExprKind, nullable: bool) -> Expr {
+    Expr { kind, ty: ColumnType::boolean(), nullable, coercibility: typing::COERCIBILITY_NUMERIC }
+}
+
+pub fn is_null(inner: Expr) -> Expr {
+    predicate(ExprKind::IsNull(Box::new(inner)), false)
+}
+
+pub fn not(inner: Expr) -> Expr {
+    let nullable = inner.nullable;
+    predicate(ExprKind::Not(Box::new(inner)), nullable)
+}
+
+pub fn negate_if(negated: bool, inner: Expr) -> Expr {
+    if negated { not(inner) } else { inner }
+}
+
+pub fn and(parts: Vec<Expr>) -> Expr {
+    let nullable = parts.iter().any(|p| p.nullable);
+    predicate(ExprKind::And(parts), nullable)
+}
+
+pub fn or(parts: Vec<Expr>) -> Expr {
+    let nullable = parts.iter().any(|p| p.nullable);
+    predicate(ExprKind::Or(parts), nullable)
+}
+
+pub fn compare_op(op: ast::BinaryOp) -> Option<CompareOp> {
+    Some(match op {
+        ast::BinaryOp::Eq => CompareOp::Eq,
+        ast::BinaryOp::NullSafeEq => CompareOp::NullSafeEq,
+        ast::BinaryOp::Ne => CompareOp::Ne,
+        ast::BinaryOp::Lt => CompareOp::Lt,
+        ast::BinaryOp::Le => CompareOp::Le,
+        ast::BinaryOp::Gt => CompareOp::Gt,
+        ast::BinaryOp::Ge => CompareOp::Ge,
+        _ => return None,
+    })
+}
+
+/// The bare NULL.
+pub fn null() -> Expr {
+    Expr::literal(Value::Null, ColumnType::new(TypeKind::Null))
+}

@@ -1,0 +1,383 @@
+//! FROM: tables, joins and derived tables become relations of the frame and a `Tree`.
+//!
+//! RIGHT JOIN is turned into LEFT JOIN with its sides exchanged. USING and NATURAL become equalities, and
+//! the joined columns are visible once. Example: `a LEFT JOIN b USING (id)` is `Join { Left, a, b, [a.id = b.id] }`
+//! and `*` gives `a.id`, the other columns of a, the other columns of b.
+
+use vaquita_parser as ast;
+use vaquita_types::schema::TableRef;
+use vaquita_types::{Error, Result, errno};
+
+use super::scope::{ColumnValue, RelationColumn, Scope, VisibleColumn, same_name};
+use super::{Binder, Clause, Relation, Source};
+use crate::expr::{CompareOp, Expr, ExprKind};
+use crate::node::{JoinKind, QueryPlan};
+use crate::optimize::{Tree, visit};
+use crate::typing;
+
+/// What a table reference brings into scope.
+pub struct FromPart {
+    pub tree: Tree,
+    pub relations: Vec<usize>,
+    pub columns: Vec<VisibleColumn>,
+}
+
+impl Binder<'_> {
+    /// The comma list of FROM. `None` without a table.
+    pub fn from(&mut self, refs: &[ast::TableRef]) -> Result<Option<FromPart>> {
+        let mut all: Option<FromPart> = None;
+        for table_ref in refs {
+            let left = all.take();
+            let part = self.table_ref(table_ref, left.as_ref())?;
+            all = Some(match left {
+                None => part,
+                Some(left) => self.join_parts(JoinKind::Inner, false, left, part, &ast::JoinOn::None)?,
+            });
+        }
+        Ok(all)
+    }
+
+    /// One reference; `left` is what LATERAL and later references may see.
+    fn table_ref(&mut self, table_ref: &ast::TableRef, left: Option<&FromPart>) -> Result<FromPart> {
+        self.nested(|b| match table_ref {
+            ast::TableRef::Table(factor) => b.table_factor(factor),
+            ast::TableRef::Derived { query, lateral, alias, columns } => {
+                let Some(alias) = alias else { return Err(Error::new(&errno::ER_DERIVED_MUST_HAVE_ALIAS, &[])) };
+                b.derived(query, *lateral, alias, columns, left)
+            }
+            ast::TableRef::JsonTable(_) => Err(Error::unsupported("JSON_TABLE")),
+            ast::TableRef::List(items) => match b.from(items)? {
+                Some(part) => Ok(part),
+                None => Err(Error::internal("empty table list")),
+            },
+            ast::TableRef::Join(join) => b.join(join, left),
+        })
+    }
+
+    fn join(&mut self, join: &ast::Join, outer: Option<&FromPart>) -> Result<FromPart> {
+        let left = self.table_ref(&join.left, outer)?;
+        let right = self.table_ref(&join.right, Some(&left))?;
+        match join.kind {
+            ast::JoinKind::Inner => self.join_parts(JoinKind::Inner, false, left, right, &join.on),
+            ast::JoinKind::Straight => self.join_parts(JoinKind::Inner, true, left, right, &join.on),
+            ast::JoinKind::Left => self.join_parts(JoinKind::Left, false, left, right, &join.on),
+            ast::JoinKind::Right => self.right_join(left, right, &join.on),
+        }
+    }
+
+    fn right_join(&mut self, left: FromPart, right: FromPart, on: &ast::JoinOn) -> Result<FromPart> {
+        let (left_columns, right_columns) = (left.columns.clone(), right.columns.clone());
+        let relations: Vec<usize> = left.relations.iter().chain(&right.relations).copied().collect();
+        let mut joined = self.join_parts(JoinKind::Left, false, right, left, on)?;
+        // `*` keeps the order written; columns of USING come first, from the right side.
+        if matches!(on, ast::JoinOn::None | ast::JoinOn::On(_)) {
+            joined.columns = left_columns.into_iter().chain(right_columns).collect();
+        } else {
+            let shared = left_columns.len() + right_columns.len() - joined.columns.len();
+            let shared_columns: Vec<VisibleColumn> = joined.columns[..shared].to_vec();
+            let rest = |columns: &[VisibleColumn], b: &Self| {
+                columns
+                    .iter()
+                    .copied()
+                    .filter(|c| !shared_columns.iter().any(|s| same_name(b.visible_name(*s), b.visible_name(*c))))
+                    .collect::<Vec<_>>()
+            };
+            let (left_rest, right_rest) = (rest(&left_columns, self), rest(&right_columns, self));
+            joined.columns = shared_columns.into_iter().chain(left_rest).chain(right_rest).collect();
+        }
+        joined.relations = relations;
+        Ok(joined)
+    }
+
+    pub fn visible_name(&self, column: VisibleColumn) -> &str {
+        let frame = &self.frames[self.frames.len() - 1];
+        &frame.relations[column.relation].columns[column.column].name
+    }
+
+    fn join_parts(&mut self, kind: JoinKind, straight: bool, left: FromPart, right: FromPart, on: &ast::JoinOn) -> Result<FromPart> {
+        self.check_aliases(&left, &right)?;
+        if kind == JoinKind::Left {
+            for &relation in &right.relations {
+                self.frame().relations[relation].optional = true;
+            }
+        }
+        let mut relations = left.relations.clone();
+        relations.extend(&right.relations);
+        let mut columns: Vec<VisibleColumn> = left.columns.iter().chain(&right.columns).copied().collect();
+        let condition = match on {
+            ast::JoinOn::None => Vec::new(),
+            ast::JoinOn::On(expr) => {
+                let frame = self.frames.len() - 1;
+                self.scopes.push(Scope { frame, relations: relations.clone(), columns: columns.clone(), ..Scope::default() });
+                let bound = self.in_clause(Clause::On, |b| b.scalar(expr));
+                self.scopes.pop();
+                let mut bound = bound?;
+                self.fold(&mut bound);
+                visit::conjuncts(bound)
+            }
+            ast::JoinOn::Using(names) => {
+                let (condition, merged) = self.using(&left, &right, names)?;
+                columns = merged;
+                condition
+            }
+            ast::JoinOn::Natural => {
+                let names = self.common_names(&left, &right)?;
+                let (condition, merged) = self.using(&left, &right, &names)?;
+                columns = merged;
+                condition
+            }
+        };
+        let tree = Tree::Join { kind, straight, left: Box::new(left.tree), right: Box::new(right.tree), on: condition };
+        Ok(FromPart { tree, relations, columns })
+    }
+
+    /// Error 1066 if both sides have a table of one name.
+    fn check_aliases(&mut self, left: &FromPart, right: &FromPart) -> Result<()> {
+        let frame = self.frame();
+        for &r in &right.relations {
+            let (alias, database) = (&frame.relations[r].alias, &frame.relations[r].database);
+            if left.relations.iter().any(|&l| frame.relations[l].alias == *alias && frame.relations[l].database == *database) {
+                return Err(Error::new(&errno::ER_NONUNIQ_TABLE, &[alias]));
+            }
+        }
+        Ok(())
+    }
+
+    /// The equalities of USING, and the visible columns: the shared ones first.
+    fn using(&mut self, left: &FromPart, right: &FromPart, names: &[String]) -> Result<(Vec<Expr>, Vec<VisibleColumn>)> {
+        let frame = self.frames.len() - 1;
+        let mut condition = Vec::new();
+        let mut shared = Vec::new();
+        let mut hidden = Vec::new();
+        for name in names {
+            let (l, r) = (self.one_visible(&left.columns, name)?, self.one_visible(&right.columns, name)?);
+            let (a, b) = (self.column_of(frame, l.relation, l.column), self.column_of(frame, r.relation, r.column));
+            condition.push(typing::compare(CompareOp::Eq, a, b)?);
+            shared.push(l);
+            hidden.extend([(l.relation, l.column), (r.relation, r.column)]);
+        }
+        let rest = left.columns.iter().chain(&right.columns).copied().filter(|c| !hidden.contains(&(c.relation, c.column)));
+        let columns = shared.iter().copied().chain(rest).collect();
+        Ok((condition, columns))
+    }
+
+    fn one_visible(&self, columns: &[VisibleColumn], name: &str) -> Result<VisibleColumn> {
+        let mut found = columns.iter().copied().filter(|c| same_name(self.visible_name(*c), name));
+        let Some(first) = found.next() else {
+            return Err(Error::new(&errno::ER_BAD_FIELD_ERROR, &[&name, &"from clause"]));
+        };
+        if found.next().is_some() {
+            return Err(Error::new(&errno::ER_NON_UNIQ_ERROR, &[&name, &"from clause"]));
+        }
+        Ok(first)
+    }
+
+    fn common_names(&self, left: &FromPart, right: &FromPart) -> Result<Vec<String>> {
+        let mut names = Vec::new();
+        for column in &left.columns {
+            let name = self.visible_name(*column);
+            if right.columns.iter().any(|c| same_name(self.visible_name(*c), name)) && !names.iter().any(|n: &String| same_name(n, name)) {
+                names.push(name.to_string());
+            }
+        }
+        Ok(names)
+    }
+
+    fn table_factor(&mut self, factor: &ast::TableFactor) -> Result<FromPart> {
+        let alias = factor.alias.as_deref().unwrap_or(&factor.name.name);
+        if factor.name.db.is_none()
+            && let Some(part) = self.cte_reference(&factor.name.name, alias)?
+        {
+            return Ok(part);
+        }
+        let table = self.base_table(&factor.name)?;
+        if self.in_subquery_of_target(&table, factor) {
+            return Err(Error::new(&errno::ER_UPDATE_TABLE_USED, &[&factor.name.name]));
+        }
+        for hint in &factor.index_hints {
+            for name in &hint.indexes {
+                if table.index_named(name).is_none_or(|i| i.name == "PRIMARY" && table.hidden_rowid) {
+                    return Err(Error::new(&errno::ER_KEY_DOES_NOT_EXITS, &[name, &alias]));
+                }
+            }
+        }
+        let relation = self.base_relation(&table, alias);
+        self.frame().relations[relation].index_hints = factor.index_hints.clone();
+        Ok(self.leaf(relation))
+    }
+
+    /// Adds a base table to the frame.
+    pub fn base_relation(&mut self, table: &TableRef, alias: &str) -> usize {
+        let columns = table
+            .columns
+            .iter()
+            .map(|c| RelationColumn {
+                name: c.name.clone(),
+                invisible: c.invisible,
+                value: ColumnValue::Lazy { ty: c.ty.clone(), nullable: c.nullable },
+                origin: None,
+            })
+            .collect();
+        self.add_relation(Relation::new(alias, Some(table.database.clone()), Source::Base(table.clone()), columns))
+    }
+
+    pub fn add_relation(&mut self, relation: Relation) -> usize {
+        let frame = self.frame();
+        frame.relations.push(relation);
+        frame.relations.len() - 1
+    }
+
+    pub fn leaf(&mut self, relation: usize) -> FromPart {
+        let columns = (0..self.frame().relations[relation].columns.len()).map(|column| VisibleColumn { relation, column }).collect();
+        FromPart { tree: Tree::Leaf(relation), relations: vec![relation], columns }
+    }
+
+    /// `(query) AS alias`: merged into this frame if it is simple, else run on its own.
+    fn derived(&mut self, query: &ast::Query, lateral: bool, alias: &str, names: &[String], left: Option<&FromPart>) -> Result<FromPart> {
+        if lateral && let Some(left) = left {
+            let frame = self.frames.len() - 1;
+            self.scopes.push(Scope { frame, relations: left.relations.clone(), columns: left.columns.clone(), ..Scope::default() });
+            let part = self.derived_inner(query, true, alias, names);
+            self.scopes.pop();
+            return part;
+        }
+        self.derived_inner(query, false, alias, names)
+    }
+
+    fn derived_inner(&mut self, query: &ast::Query, lateral: bool, alias: &str, names: &[String]) -> Result<FromPart> {
+        if !lateral && let Some(part) = self.merge_derived(query, alias, names)? {
+            return Ok(part);
+        }
+        let level = self.frames.len();
+        let (plan, outermost) = self.nested_query(query)?;
+        let correlated = outermost < level;
+        self.materialized(plan, correlated, lateral, alias, names)
+    }
+
+    /// A relation whose rows come from a plan of its own.
+    pub fn materialized(&mut self, plan: QueryPlan, correlated: bool, lateral: bool, alias: &str, names: &[String]) -> Result<FromPart> {
+        let columns = self.output_relation(&plan, alias, names)?;
+        let source = Source::Derived { plan: std::sync::Arc::new(plan), correlated, lateral };
+        let relation = self.add_relation(Relation::new(alias, None, source, columns));
+        self.own_slots(relation);
+        Ok(self.leaf(relation))
+    }
+
+    /// Marks the slots of the relation's columns as filled by it.
+    pub fn own_slots(&mut self, relation: usize) {
+        let frame = self.frame();
+        for column in 0..frame.relations[relation].columns.len() {
+            if let Some(slot) = frame.relations[relation].slot(column) {
+                frame.slot_owner[slot] = Some(relation);
+            }
+        }
+    }
+
+    /// A plan's output as columns with slots of this frame; error 1060 for equal names, 1353 for a wrong list.
+    pub fn output_relation(&mut self, plan: &QueryPlan, alias: &str, names: &[String]) -> Result<Vec<RelationColumn>> {
+        if !names.is_empty() && names.len() != plan.output.len() {
+            return Err(Error::new(&errno::ER_VIEW_WRONG_LIST, &[]));
+        }
+        let mut columns: Vec<RelationColumn> = Vec::with_capacity(plan.output.len());
+        for (n, output) in plan.output.iter().enumerate() {
+            let name = names.get(n).unwrap_or(&output.name).clone();
+            if columns.iter().any(|c| same_name(&c.name, &name)) {
+                return Err(Error::new(&errno::ER_DUP_FIELDNAME, &[&name]));
+            }
+            let slot = self.new_slot();
+            let value = ColumnValue::Slot { slot, ty: output.expr.ty.clone(), nullable: output.expr.nullable };
+            let origin = output.origin.clone().map(|mut o| {
+                o.table = alias.to_string();
+                o
+            });
+            columns.push(RelationColumn { name, invisible: false, value, origin });
+        }
+        Ok(columns)
+    }
+
+    /// Tries to make the derived table's own tables part of this frame.
+    fn merge_derived(&mut self, query: &ast::Query, alias: &str, names: &[String]) -> Result<Option<FromPart>> {
+        let Some(select) = mergeable(query) else { return Ok(None) };
+        let saved_clause = self.frame().clause;
+        let Some(inner) = self.from(&select.from)? else { return Ok(None) };
+        let frame = self.frames.len() - 1;
+        self.scopes.push(Scope { frame, relations: inner.relations.clone(), columns: inner.columns.clone(), ..Scope::default() });
+        let bound = self.merged_parts(select);
+        self.scopes.pop();
+        self.frame().clause = saved_clause;
+        let (outputs, filter) = bound?;
+        if !names.is_empty() && names.len() != outputs.len() {
+            return Err(Error::new(&errno::ER_VIEW_WRONG_LIST, &[]));
+        }
+        let mut columns: Vec<RelationColumn> = Vec::with_capacity(outputs.len());
+        for (n, output) in outputs.into_iter().enumerate() {
+            let name = names.get(n).cloned().unwrap_or(output.name);
+            if columns.iter().any(|c| same_name(&c.name, &name)) {
+                return Err(Error::new(&errno::ER_DUP_FIELDNAME, &[&name]));
+            }
+            let origin = output.origin.map(|mut o| {
+                o.table = alias.to_string();
+                o
+            });
+            columns.push(RelationColumn { name, invisible: false, value: ColumnValue::Expr(output.expr), origin });
+        }
+        let relation = self.add_relation(Relation::new(alias, None, Source::Merged, columns));
+        let mut part = self.leaf(relation);
+        part.relations.extend(&inner.relations);
+        part.tree = Tree::Merged { relation, tree: Box::new(inner.tree), filter };
+        // Only the derived table itself can be named from outside.
+        part.relations.truncate(1);
+        Ok(Some(part))
+    }
+
+    fn merged_parts(&mut self, select: &ast::Select) -> Result<(Vec<crate::node::OutputColumn>, Vec<Expr>)> {
+        let outputs = self.in_clause(Clause::FieldList, |b| b.select_items(&select.items))?;
+        let filter = match &select.filter {
+            Some(filter) => self.in_clause(Clause::Where, |b| b.condition(filter))?,
+            None => Vec::new(),
+        };
+        Ok((outputs, filter))
+    }
+}
+
+/// The derived query is nothing but columns of joined tables under a condition: merging it changes no result.
+fn mergeable(query: &ast::Query) -> Option<&ast::Select> {
+    let ast::QueryBody::Select(select) = &query.body else { return None };
+    let plain = query.with.is_none()
+        && query.order_by.is_empty()
+        && query.limit.is_none()
+        && query.into.is_none()
+        && query.locks.is_empty()
+        && !select.options.distinct
+        && !select.options.straight_join
+        && select.group_by.is_empty()
+        && select.having.is_none()
+        && select.windows.is_empty()
+        && !select.from.is_empty()
+        && select.from.iter().all(inner_tables)
+        && select.items.iter().all(|item| match item {
+            ast::SelectItem::Expr { expr, .. } => matches!(expr, ast::Expr::Column(_)),
+            _ => true,
+        });
+    plain.then_some(select)
+}
+
+fn inner_tables(table_ref: &ast::TableRef) -> bool {
+    match table_ref {
+        ast::TableRef::Table(_) => true,
+        ast::TableRef::Derived { query, lateral: false, .. } => mergeable(query).is_some(),
+        ast::TableRef::Join(join) => {
+            matches!(join.kind, ast::JoinKind::Inner) && inner_tables(&join.left) && inner_tables(&join.right)
+        }
+        ast::TableRef::List(items) => items.iter().all(inner_tables),
+        _ => false,
+    }
+}
+
+/// The slot behind a column expression.
+pub fn slot_of(expr: &Expr) -> Option<usize> {
+    match expr.kind {
+        ExprKind::Slot(slot) => Some(slot),
+        _ => None,
+    }
+}

@@ -1,0 +1,163 @@
+//! Functions whose syntax is their own, and what only a plan can answer: DEFAULT(), VALUES(), ANY_VALUE().
+
+use vaquita_parser as ast;
+use vaquita_types::schema::ColumnDefault;
+use vaquita_types::{Error, Result, errno};
+
+use super::expr::negate_if;
+use super::literal::word;
+use super::scope::{Source, written};
+use super::Binder;
+use crate::expr::{Expr, ExprKind};
+use crate::{text, typing};
+
+impl Binder<'_> {
+    pub(super) fn special_call(&mut self, expr: &ast::Expr) -> Result<Expr> {
+        use ast::Expr as E;
+        match expr {
+            E::Func(call) => self.function(call),
+            E::DateArith { date, value, unit, subtract } => {
+                let args = vec![self.scalar(date)?, self.scalar(value)?, Self::unit(*unit)];
+                self.call(if *subtract { "DATE_SUB" } else { "DATE_ADD" }, args)
+            }
+            E::Extract { unit, expr } => {
+                let args = vec![Self::unit(*unit), self.scalar(expr)?];
+                self.call("EXTRACT", args)
+            }
+            E::Trim { side, remove, expr } => {
+                let mut args = vec![self.scalar(expr)?];
+                if let Some(remove) = remove {
+                    args.push(self.scalar(remove)?);
+                }
+                let name = match side {
+                    ast::TrimSide::Both => "TRIM",
+                    ast::TrimSide::Leading => "LTRIM",
+                    ast::TrimSide::Trailing => "RTRIM",
+                };
+                self.call(name, args)
+            }
+            E::TimestampAdd { unit, amount, date } => {
+                let args = vec![Self::unit(*unit), self.scalar(amount)?, self.scalar(date)?];
+                self.call("TIMESTAMPADD", args)
+            }
+            E::TimestampDiff { unit, from, to } => {
+                let args = vec![Self::unit(*unit), self.scalar(from)?, self.scalar(to)?];
+                self.call("TIMESTAMPDIFF", args)
+            }
+            E::GetFormat { kind, format } => {
+                let args = vec![word(kind), self.scalar(format)?];
+                self.call("GET_FORMAT", args)
+            }
+            E::Char { args, charset } => {
+                let args = self.scalars(args)?;
+                let bytes = self.call("CHAR", args)?;
+                match charset {
+                    None => Ok(bytes),
+                    Some(name) => {
+                        let target = text::default_collation(name).ok_or_else(|| Error::new(&errno::ER_UNKNOWN_CHARACTER_SET, &[name]))?;
+                        Ok(typing::convert_using(bytes, target))
+                    }
+                }
+            }
+            E::WeightString { expr, pad } => {
+                let mut args = vec![self.scalar(expr)?];
+                if let Some((binary, length)) = pad {
+                    args.push(word(if *binary { "BINARY" } else { "CHAR" }));
+                    args.push(self.literal(&ast::Literal::Int(*length))?);
+                }
+                self.call("WEIGHT_STRING", args)
+            }
+            E::MemberOf { value, array } => {
+                let args = vec![self.scalar(value)?, self.scalar(array)?];
+                self.call("MEMBER OF", args)
+            }
+            E::MatchAgainst { .. } => Err(Error::new(&errno::ER_FT_MATCHING_KEY_NOT_FOUND, &[])),
+            E::JsonValue(call) => self.json_value(call),
+            _ => Err(Error::unsupported("this expression")),
+        }
+    }
+
+    fn function(&mut self, call: &ast::FuncCall) -> Result<Expr> {
+        if let Some(db) = &call.db {
+            return Err(Error::new(&errno::ER_SP_DOES_NOT_EXIST, &[&"FUNCTION", &format!("{db}.{}", call.name)]));
+        }
+        match call.name.as_str() {
+            "any_value" => return self.any_value(call),
+            "grouping" => return self.grouping(call),
+            "isnull" if call.args.len() == 1 => {
+                let inner = self.scalar(&call.args[0])?;
+                return Ok(negate_if(false, super::expr::is_null(inner)));
+            }
+            _ => {}
+        }
+        let args = self.scalars(&call.args)?;
+        if crate::func::lookup(&call.name).is_some() {
+            return self.call(&call.name, args);
+        }
+        match (call.name.as_str(), self.cx.current_database) {
+            (_, Some(db)) => Err(Error::new(&errno::ER_SP_DOES_NOT_EXIST, &[&"FUNCTION", &format!("{db}.{}", call.name)])),
+            _ => Err(Error::new(&errno::ER_NO_DB_ERROR, &[])),
+        }
+    }
+
+    /// JSON_VALUE: the default type is VARCHAR(512).
+    fn json_value(&mut self, call: &ast::JsonValue) -> Result<Expr> {
+        if call.on_empty.is_some() || call.on_error.is_some() {
+            return Err(Error::unsupported("JSON_VALUE with ON EMPTY or ON ERROR"));
+        }
+        let doc = self.scalar(&call.doc)?;
+        let path = self.literal(&ast::Literal::String(ast::StringLiteral { bytes: call.path.clone(), charset: Some("utf8mb4".to_string()) }))?;
+        let extracted = self.call("JSON_EXTRACT", vec![doc, path])?;
+        let target = call.returning.clone().unwrap_or(ast::CastType::Char { length: Some(512), charset: Some("utf8mb4".to_string()) });
+        let value = if matches!(target, ast::CastType::Json) { extracted } else { self.call("JSON_UNQUOTE", vec![extracted])? };
+        typing::explicit_cast(value, &target, self.cx.connection_collation)
+    }
+
+    /// `VALUES(col)` in ON DUPLICATE KEY UPDATE: the new row's column; elsewhere NULL, as in MySQL.
+    pub(super) fn values_of(&mut self, column: &ast::ColumnRef) -> Result<Expr> {
+        let Some((frame, old, new)) = self.values_row() else {
+            self.resolve(column)?;
+            return Ok(super::expr::null());
+        };
+        let position = self.frames[frame].relations[old].position(&column.name);
+        let Some(position) = position else {
+            return Err(Error::new(&errno::ER_BAD_FIELD_ERROR, &[&written(column), &self.clause_name()]));
+        };
+        let expr = self.column_of(frame, new, position);
+        Ok(self.from_frame(frame, expr))
+    }
+
+    /// `DEFAULT(col)`.
+    pub(super) fn default_of(&mut self, column: &ast::ColumnRef) -> Result<Expr> {
+        let expr = self.resolve(column)?;
+        let def = match expr.kind {
+            ExprKind::Slot(slot) => self.column_def(slot),
+            _ => None,
+        };
+        let Some(def) = def else {
+            return Err(Error::unsupported("DEFAULT of a column of another query block"));
+        };
+        match &def.default {
+            ColumnDefault::Value(value) => Ok(Expr { kind: ExprKind::Literal(value.clone()), ty: def.ty.clone(), nullable: value.is_null(), coercibility: 4 }),
+            ColumnDefault::None if def.nullable || def.auto_increment => Ok(super::expr::null()),
+            ColumnDefault::None => Err(Error::new(&errno::ER_NO_DEFAULT_FOR_FIELD, &[&def.name])),
+            ColumnDefault::Now => {
+                let fsp = self.literal(&ast::Literal::Int(u64::from(def.ty.decimals)))?;
+                let now = self.call("NOW", vec![fsp])?;
+                Ok(typing::cast_to(now, def.ty))
+            }
+            ColumnDefault::Expr(_) => Err(Error::new(&errno::ER_DEFAULT_AS_VAL_GENERATED, &[])),
+        }
+    }
+
+    fn column_def(&self, slot: usize) -> Option<vaquita_types::schema::ColumnDef> {
+        let frame = self.frames.last()?;
+        for relation in &frame.relations {
+            let (Source::Base(table) | Source::Row(table)) = &relation.source else { continue };
+            if let Some(at) = (0..relation.columns.len()).find(|n| relation.slot(*n) == Some(slot)) {
+                return table.columns.get(at).cloned();
+            }
+        }
+        None
+    }
+}

@@ -1,0 +1,192 @@
+//! GROUP BY: its keys, and the rule ONLY_FULL_GROUP_BY.
+//!
+//! A column outside of aggregates must be determined by the keys: it is one, or it belongs to a table whose
+//! PRIMARY or UNIQUE NOT NULL key is among what is determined (also by equalities in WHERE and joins). Example:
+//! `SELECT name, SUM(x) FROM t GROUP BY id` is right if id is the primary key, else error 1055.
+
+use std::collections::BTreeSet;
+
+use vaquita_parser as ast;
+use vaquita_types::schema::IndexKind;
+use vaquita_types::{Error, Result, errno, sql_mode};
+
+use super::select::Block;
+use super::{Binder, Clause, Source};
+use crate::expr::{CompareOp, Expr, ExprKind, Slot};
+use crate::func;
+use crate::node::{OutputColumn, WindowFunction};
+use crate::optimize::visit;
+
+impl Binder<'_> {
+    pub(super) fn group_by(&mut self, items: &[ast::Expr], output: &[OutputColumn]) -> Result<Vec<Expr>> {
+        let mut keys: Vec<Expr> = Vec::with_capacity(items.len());
+        for item in items {
+            let key = self.order_expr(item, output, Clause::Group)?;
+            self.check_group_key(&key, output)?;
+            keys.push(key);
+        }
+        self.frame().group_keys = keys.clone();
+        Ok(keys)
+    }
+
+    /// Error 1056 for a key that is an aggregate or window function by alias or position.
+    fn check_group_key(&mut self, key: &Expr, output: &[OutputColumn]) -> Result<()> {
+        let frame = self.frame();
+        let made: Vec<Slot> = frame.aggregates.iter().map(|a| a.slot).chain(frame.windows.iter().map(|w| w.slot)).collect();
+        if visit::slots(key).iter().any(|s| made.contains(s)) {
+            let name = output.iter().find(|o| visit::same(&o.expr, key)).map_or("", |o| o.name.as_str());
+            return Err(Error::new(&errno::ER_WRONG_GROUP_FIELD, &[&name]));
+        }
+        Ok(())
+    }
+
+    /// `GROUPING(x, …)`: 1 where ROLLUP made the key NULL. Each key has a marker slot, filled by the aggregation.
+    pub(super) fn grouping(&mut self, call: &ast::FuncCall) -> Result<Expr> {
+        Err(Error::unsupported(format_args!("GROUPING of {} arguments", call.args.len())))
+    }
+
+    /// Replaces the keys in all that comes after the aggregation by the slots that it fills.
+    pub(super) fn replace_keys(&mut self, block: &mut Block, windows: &mut [WindowFunction]) -> Vec<(Expr, Slot)> {
+        let mut keys: Vec<(Expr, Slot)> = Vec::with_capacity(block.group_by.len());
+        for key in std::mem::take(&mut block.group_by) {
+            let slot = self.new_slot();
+            keys.push((key, slot));
+        }
+        let rollup = block.rollup;
+        let mut change = |e: &mut Expr| replace(e, &keys, rollup);
+        block.output.iter_mut().for_each(|o| change(&mut o.expr));
+        block.having.iter_mut().for_each(&mut change);
+        block.order_by.iter_mut().for_each(|k| change(&mut k.expr));
+        for window in windows {
+            window.args.iter_mut().for_each(&mut change);
+            window.partition_by.iter_mut().for_each(&mut change);
+            window.order_by.iter_mut().for_each(|k| change(&mut k.expr));
+        }
+        keys
+    }
+
+    pub(super) fn check_group_by(&mut self, block: &Block, grouped: bool) -> Result<()> {
+        if !grouped || !self.mode(sql_mode::ONLY_FULL_GROUP_BY) {
+            return Ok(());
+        }
+        let frame = self.frame();
+        let mut known: BTreeSet<Slot> = frame.aggregates.iter().map(|a| a.slot).collect();
+        known.extend(frame.windows.iter().map(|w| w.slot));
+        known.extend(block.group_by.iter().filter_map(super::from::slot_of));
+        self.close(&mut known, block);
+        for (n, column) in block.output.iter().enumerate() {
+            if let Some(slot) = undetermined(&column.expr, &block.group_by, &known) {
+                return Err(self.group_error(n + 1, "SELECT list", slot, block.group_by.is_empty()));
+            }
+        }
+        for (n, key) in block.order_by.iter().enumerate() {
+            if let Some(slot) = undetermined(&key.expr, &block.group_by, &known) {
+                return Err(self.group_error(n + 1, "ORDER BY", slot, block.group_by.is_empty()));
+            }
+        }
+        for having in &block.having {
+            if let Some(slot) = undetermined(having, &block.group_by, &known) {
+                let name = self.column_name(slot, false);
+                return Err(Error::new(&errno::ER_BAD_FIELD_ERROR, &[&name, &"having clause"]));
+            }
+        }
+        Ok(())
+    }
+
+    fn group_error(&self, number: usize, clause: &str, slot: Slot, no_group_by: bool) -> Error {
+        let name = self.column_name(slot, true);
+        let def = if no_group_by { &errno::ER_MIX_OF_GROUP_FUNC_AND_FIELDS_V2 } else { &errno::ER_WRONG_FIELD_WITH_GROUP_V2 };
+        if no_group_by && clause == "ORDER BY" {
+            return Error::new(&errno::ER_MIX_OF_GROUP_FUNC_AND_FIELDS_V2, &[&number, &clause, &name]);
+        }
+        Error::new(def, &[&number, &clause, &name])
+    }
+
+    /// `db.table.column` of a slot.
+    pub(super) fn column_name(&self, slot: Slot, qualified: bool) -> String {
+        let Some(frame) = self.frames.last() else { return String::new() };
+        let Some(relation) = frame.slot_owner.get(slot).copied().flatten().map(|r| &frame.relations[r]) else { return String::new() };
+        let column = (0..relation.columns.len()).find(|n| relation.slot(*n) == Some(slot)).map_or("", |n| relation.columns[n].name.as_str());
+        match (&relation.database, qualified) {
+            (_, false) => column.to_string(),
+            (Some(db), true) => format!("{db}.{}.{column}", relation.alias),
+            (None, true) => format!("{}.{column}", relation.alias),
+        }
+    }
+
+    /// Adds what keys and equalities determine, until nothing is new.
+    fn close(&mut self, known: &mut BTreeSet<Slot>, block: &Block) {
+        let mut equalities: Vec<&Expr> = block.filter.iter().collect();
+        if let Some(tree) = &block.tree {
+            tree.inner_conditions(&mut equalities);
+        }
+        loop {
+            let before = known.len();
+            for condition in &equalities {
+                if let ExprKind::Compare(CompareOp::Eq, a, b, _) = &condition.kind {
+                    for (x, y) in [(a, b), (b, a)] {
+                        if let ExprKind::Slot(slot) = x.kind
+                            && visit::slots(y).iter().all(|s| known.contains(s))
+                        {
+                            known.insert(slot);
+                        }
+                    }
+                }
+            }
+            for relation in &self.frame().relations {
+                let Source::Base(table) = &relation.source else { continue };
+                let determined = table.indexes.iter().any(|index| {
+                    index.kind != IndexKind::Secondary
+                        && !index.parts.is_empty()
+                        && index.parts.iter().all(|part| {
+                            table.position_of(part.column).is_some_and(|c| {
+                                !table.columns[c].nullable && part.prefix.is_none() && relation.slot(c).is_some_and(|s| known.contains(&s))
+                            })
+                        })
+                });
+                if determined {
+                    known.extend((0..relation.columns.len()).filter_map(|c| relation.slot(c)));
+                }
+            }
+            if known.len() == before {
+                return;
+            }
+        }
+    }
+}
+
+/// A column in `expr` that the keys do not determine.
+fn undetermined(expr: &Expr, keys: &[Expr], known: &BTreeSet<Slot>) -> Option<Slot> {
+    if keys.iter().any(|k| visit::same(k, expr)) {
+        return None;
+    }
+    if let ExprKind::Slot(slot) = expr.kind {
+        return (!known.contains(&slot)).then_some(slot);
+    }
+    if let ExprKind::Call(def, _) = &expr.kind
+        && func::lookup("ANY_VALUE").is_some_and(|any| std::ptr::eq(*def, any))
+    {
+        return None;
+    }
+    let mut found = None;
+    visit::children(expr, &mut |child| {
+        if found.is_none() {
+            found = undetermined(child, keys, known);
+        }
+    });
+    if found.is_none()
+        && let ExprKind::Subquery(_) = expr.kind
+    {
+        found = visit::slots(expr).into_iter().find(|s| !known.contains(s));
+    }
+    found
+}
+
+fn replace(expr: &mut Expr, keys: &[(Expr, Slot)], rollup: bool) {
+    if let Some((key, slot)) = keys.iter().find(|(k, _)| visit::same(k, expr)) {
+        let nullable = key.nullable || rollup;
+        *expr = Expr { kind: ExprKind::Slot(*slot), nullable, ..key.clone() };
+        return;
+    }
+    visit::children_mut(expr, &mut |child| replace(child, keys, rollup));
+}

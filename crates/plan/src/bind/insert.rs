@@ -1,0 +1,262 @@
+//! INSERT and REPLACE.
+//!
+//! The frame of an INSERT holds the row that is there already (for ON DUPLICATE KEY UPDATE), the new row,
+//! and a query's output: slots `0..n`, `n..2n` and `2n..` for a table of n columns. VALUES may name earlier columns
+//! of the new row; `VALUES(col)` and the row alias mean the new row; plain names in the update the old one.
+
+use std::sync::Arc;
+
+use vaquita_parser as ast;
+use vaquita_types::schema::{ColumnDefault, TableRef};
+use vaquita_types::{Error, Result, errno};
+
+use super::scope::{ColumnValue, Relation, RelationColumn, Scope, Source, VisibleColumn, written};
+use super::{Binder, Clause};
+use crate::expr::Expr;
+use crate::node::{Assignment, InsertPlan, InsertSource, OutputColumn, Plan};
+
+/// The relations of the old and the new row, for VALUES(): frame, old, new.
+pub(super) type ValuesRow = Option<(usize, usize, usize)>;
+
+impl Binder<'_> {
+    pub(super) fn insert(&mut self, insert: &ast::Insert) -> Result<Plan> {
+        if !insert.partitions.is_empty() {
+            return Err(Error::new(&errno::ER_PARTITION_CLAUSE_ON_NONPARTITIONED, &[]));
+        }
+        let table = self.base_table(&insert.table)?;
+        if table.indexes.is_empty() {
+            return Err(Error::new(&errno::ER_DBACCESS_DENIED_ERROR, &[&"", &"", &table.database]));
+        }
+        let columns = self.insert_columns(&table, insert.columns.as_deref())?;
+        self.push_frame();
+        let width = table.columns.len();
+        self.frame().width = 2 * width;
+        self.frame().slot_owner.resize(2 * width, None);
+        let (source, on_duplicate) = match &insert.source {
+            ast::InsertSource::Values(rows) => {
+                let rows = self.insert_rows(rows, &table, &columns, width)?;
+                (InsertSource::Values(rows), self.on_duplicate(insert, &table, &columns, None)?)
+            }
+            ast::InsertSource::Query(query) => self.insert_query(insert, query, &table, &columns)?,
+        };
+        let default_exprs = self.default_exprs(&table, &columns, &source)?;
+        Ok(Plan::Insert(Box::new(InsertPlan {
+            columns: columns.clone(),
+            source,
+            frame_width: self.frame().width,
+            default_exprs,
+            on_duplicate,
+            ignore: insert.ignore,
+            replace: insert.replace,
+            table,
+        })))
+    }
+
+    /// Positions of the columns that get values; error 1054, 1110.
+    fn insert_columns(&mut self, table: &TableRef, names: Option<&[ast::ColumnRef]>) -> Result<Vec<usize>> {
+        let Some(names) = names else {
+            return Ok((0..table.columns.len()).filter(|n| !table.columns[*n].invisible).collect());
+        };
+        let mut columns = Vec::with_capacity(names.len());
+        for name in names {
+            let ours = name.table.as_deref().is_none_or(|t| t == table.name);
+            let Some(position) = table.column_position(&name.name).filter(|_| ours) else {
+                return Err(Error::new(&errno::ER_BAD_FIELD_ERROR, &[&written(name), &"field list"]));
+            };
+            if columns.contains(&position) {
+                return Err(Error::new(&errno::ER_FIELD_SPECIFIED_TWICE, &[&name.name]));
+            }
+            columns.push(position);
+        }
+        Ok(columns)
+    }
+
+    fn insert_rows(&mut self, rows: &[Vec<ast::Expr>], table: &TableRef, columns: &[usize], first_slot: usize) -> Result<Vec<Vec<Option<Expr>>>> {
+        self.push_row_scope(table, &table.name, first_slot);
+        let mut bound = Vec::with_capacity(rows.len());
+        for (n, row) in rows.iter().enumerate() {
+            if row.len() != columns.len() && !row.is_empty() {
+                return Err(Error::new(&errno::ER_WRONG_VALUE_COUNT_ON_ROW, &[&(n + 1)]));
+            }
+            if row.is_empty() {
+                bound.push(columns.iter().map(|_| None).collect());
+                continue;
+            }
+            let values = row.iter().zip(columns).map(|(e, c)| self.assigned(e, table, *c)).collect::<Result<Vec<_>>>()?;
+            bound.push(values);
+        }
+        self.scopes.pop();
+        Ok(bound)
+    }
+
+    /// The value for a column; `None` is DEFAULT. A parameter takes the column's type.
+    pub(super) fn assigned(&mut self, expr: &ast::Expr, table: &TableRef, column: usize) -> Result<Option<Expr>> {
+        match expr {
+            ast::Expr::Default => Ok(None),
+            ast::Expr::Param(n) => {
+                let mut param = self.param(*n);
+                if param.ty.kind == vaquita_types::TypeKind::Null
+                    && let Some(column) = table.columns.get(column)
+                {
+                    param.ty = column.ty.clone();
+                }
+                Ok(Some(param))
+            }
+            _ => {
+                let mut bound = self.in_clause(Clause::FieldList, |b| b.scalar(expr))?;
+                self.fold(&mut bound);
+                Ok(Some(bound))
+            }
+        }
+    }
+
+    fn insert_query(&mut self, insert: &ast::Insert, query: &ast::Query, table: &TableRef, columns: &[usize]) -> Result<(InsertSource, Vec<Assignment>)> {
+        let plan = self.query(query)?;
+        if plan.output.len() != columns.len() {
+            return Err(Error::new(&errno::ER_WRONG_VALUE_COUNT_ON_ROW, &[&1]));
+        }
+        let on_duplicate = self.on_duplicate(insert, table, columns, Some(&plan.output))?;
+        let mut plan = plan;
+        plan.tables = self.tables.clone();
+        plan.locking = self.locking;
+        Ok((InsertSource::Query(Arc::new(plan)), on_duplicate))
+    }
+
+    fn on_duplicate(&mut self, insert: &ast::Insert, table: &TableRef, columns: &[usize], output: Option<&[OutputColumn]>) -> Result<Vec<Assignment>> {
+        let width = table.columns.len();
+        let frame = self.frames.len() - 1;
+        if let Some(output) = output {
+            let frame = self.frame();
+            frame.width = 2 * width + output.len();
+            frame.slot_owner.resize(frame.width, None);
+        }
+        if insert.on_duplicate.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.push_row_scope(table, &table.name, 0);
+        let old = self.frame().relations.len() - 1;
+        let new = self.new_row_relation(insert, table, columns)?;
+        if let Some(output) = output {
+            self.source_scope(output, 2 * width);
+        }
+        let before = self.set_values_row(Some((frame, old, new)));
+        let mut assignments = Vec::with_capacity(insert.on_duplicate.len());
+        for assignment in &insert.on_duplicate {
+            let name = &assignment.column;
+            let ours = name.table.as_deref().is_none_or(|t| t == table.name);
+            let Some(column) = table.column_position(&name.name).filter(|_| ours) else {
+                return Err(Error::new(&errno::ER_BAD_FIELD_ERROR, &[&written(name), &"field list"]));
+            };
+            let value = self.assigned(&assignment.value, table, column)?;
+            assignments.push(Assignment { column, value });
+        }
+        self.set_values_row(before);
+        self.scopes.pop();
+        Ok(assignments)
+    }
+
+    /// The new row as a relation; with `AS new(a, b)` it can be named.
+    fn new_row_relation(&mut self, insert: &ast::Insert, table: &TableRef, columns: &[usize]) -> Result<usize> {
+        let width = table.columns.len();
+        let mut row: Vec<RelationColumn> = table
+            .columns
+            .iter()
+            .enumerate()
+            .map(|(n, c)| RelationColumn {
+                name: c.name.clone(),
+                invisible: false,
+                value: ColumnValue::Slot { slot: width + n, ty: c.ty.clone(), nullable: true },
+                origin: None,
+            })
+            .collect();
+        let alias = insert.row_alias.as_ref();
+        if let Some(alias) = alias
+            && !alias.columns.is_empty()
+        {
+            if alias.columns.len() != columns.len() {
+                return Err(Error::new(&errno::ER_VIEW_WRONG_LIST, &[]));
+            }
+            for (name, column) in alias.columns.iter().zip(columns) {
+                row[*column].name = name.clone();
+            }
+        }
+        let name = alias.map_or("", |a| a.name.as_str());
+        let relation = self.add_relation(Relation::new(name, None, Source::Row(table.clone()), row));
+        if alias.is_some_and(|a| a.columns.is_empty()) {
+            // `new.c` only: a bare name stays the old row's.
+            if let Some(scope) = self.scopes.last_mut() {
+                scope.relations.push(relation);
+            }
+        } else if alias.is_some()
+            && let Some(scope) = self.scopes.last_mut()
+        {
+            scope.relations.push(relation);
+            scope.columns.extend(columns.iter().map(|column| VisibleColumn { relation, column: *column }));
+        }
+        Ok(relation)
+    }
+
+    /// The query's columns, nameable in the update after the table's own.
+    fn source_scope(&mut self, output: &[OutputColumn], first_slot: usize) {
+        let columns: Vec<RelationColumn> = output
+            .iter()
+            .enumerate()
+            .map(|(n, o)| RelationColumn {
+                name: o.origin.as_ref().map_or(&o.name, |origin| &origin.org_name).clone(),
+                invisible: false,
+                value: ColumnValue::Slot { slot: first_slot + n, ty: o.expr.ty.clone(), nullable: o.expr.nullable },
+                origin: None,
+            })
+            .collect();
+        // A column can be named by the table that it comes from.
+        let mut by_table: Vec<(String, Vec<RelationColumn>)> = Vec::new();
+        for (column, o) in columns.into_iter().zip(output) {
+            let table = o.origin.as_ref().map_or(String::new(), |origin| origin.table.clone());
+            match by_table.iter_mut().find(|(t, _)| *t == table) {
+                Some((_, list)) => list.push(column),
+                None => by_table.push((table, vec![column])),
+            }
+        }
+        let frame = self.frames.len() - 1;
+        let mut scope = Scope { frame, ..Scope::default() };
+        for (table, list) in by_table {
+            let count = list.len();
+            let relation = self.add_relation(Relation::new(&table, None, Source::Merged, list));
+            scope.relations.push(relation);
+            scope.columns.extend((0..count).map(|column| VisibleColumn { relation, column }));
+        }
+        // Below the table's own scope: its columns win.
+        let at = self.scopes.len() - 1;
+        self.scopes.insert(at, scope);
+    }
+
+    /// DEFAULT (expr) of the columns that may get no value.
+    fn default_exprs(&mut self, table: &TableRef, columns: &[usize], source: &InsertSource) -> Result<Vec<(usize, Expr)>> {
+        let width = table.columns.len();
+        let mut exprs = Vec::new();
+        for (n, column) in table.columns.iter().enumerate() {
+            let ColumnDefault::Expr(text) = &column.default else { continue };
+            let given = columns.iter().position(|c| *c == n);
+            let needed = match (given, source) {
+                (None, _) => true,
+                (Some(at), InsertSource::Values(rows)) => rows.iter().any(|row| row[at].is_none()),
+                (Some(_), InsertSource::Query(_)) => false,
+            };
+            if !needed {
+                continue;
+            }
+            let parsed = parse_default(text)?;
+            self.push_row_scope(table, &table.name, width);
+            let bound = self.in_clause(Clause::FieldList, |b| b.scalar(&parsed));
+            self.scopes.pop();
+            exprs.push((n, bound?));
+        }
+        Ok(exprs)
+    }
+}
+
+/// The stored text of DEFAULT (expr).
+fn parse_default(text: &str) -> Result<ast::Expr> {
+    vaquita_parser::parse_expr(text.as_bytes(), &vaquita_parser::ParserOptions::default())
+        .map_err(|e| Error::internal(format_args!("stored default {text}: {e:?}")))
+}

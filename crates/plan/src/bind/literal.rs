@@ -1,0 +1,122 @@
+//! Literals with the types that MySQL gives them.
+//!
+//! `42` is BIGINT of two digits, `1.50` DECIMAL(3,2), `1e3` DOUBLE, `'abc'` VARCHAR(3) in the collation of the
+//! connection or of its introducer, `x'41'` VARBINARY that may count as a number, `DATE '2024-01-31'` a DATE.
+
+use vaquita_parser as ast;
+use vaquita_types::charset::CollationId;
+use vaquita_types::decimal::Decimal;
+use vaquita_types::temporal::{DateFlags, parse_datetime, parse_time};
+use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno, sql_mode};
+
+use super::Binder;
+use crate::expr::{Expr, ExprKind};
+use crate::{text, typing};
+
+impl Binder<'_> {
+    pub fn literal(&self, literal: &ast::Literal) -> Result<Expr> {
+        Ok(match literal {
+            ast::Literal::Null => Expr::literal(Value::Null, ColumnType::null()),
+            ast::Literal::True => Expr::literal(Value::Int(1), ColumnType { length: 1, ..ColumnType::bigint() }),
+            ast::Literal::False => Expr::literal(Value::Int(0), ColumnType { length: 1, ..ColumnType::bigint() }),
+            ast::Literal::Int(n) => integer(*n, false),
+            ast::Literal::Decimal(text) => decimal(text, false),
+            ast::Literal::Float(text) => float(text, false)?,
+            ast::Literal::String(s) => self.string(&s.bytes, s.charset.as_deref())?,
+            ast::Literal::Hex { bytes, charset } | ast::Literal::Bit { bytes, charset } => match charset {
+                Some(_) => self.string(bytes, charset.as_deref())?,
+                None => {
+                    let ty = ColumnType { unsigned: true, ..ColumnType::varbinary(bytes.len() as u32) };
+                    Expr::literal(Value::bytes(bytes), ty)
+                }
+            },
+            ast::Literal::Date(text) | ast::Literal::Time(text) | ast::Literal::Timestamp(text) => self.temporal(literal, text)?,
+        })
+    }
+
+    /// `-literal` as one literal, so that `-1` has the type and the value of a number.
+    pub fn negative_literal(&self, literal: &ast::Literal) -> Result<Option<Expr>> {
+        Ok(match literal {
+            ast::Literal::Int(n) => Some(integer(*n, true)),
+            ast::Literal::Decimal(text) => Some(decimal(text, true)),
+            ast::Literal::Float(text) => Some(float(text, true)?),
+            _ => None,
+        })
+    }
+
+    fn string(&self, bytes: &[u8], charset: Option<&str>) -> Result<Expr> {
+        let collation = match charset {
+            None => self.cx.connection_collation,
+            Some(name) => text::default_collation(name).ok_or_else(|| Error::new(&errno::ER_UNKNOWN_CHARACTER_SET, &[&name]))?,
+        };
+        let chars = text::char_count(bytes, collation) as u32;
+        let ty = if collation == CollationId::BINARY { ColumnType::varbinary(bytes.len() as u32) } else { ColumnType::varchar(chars, collation) };
+        Ok(Expr::literal(Value::bytes(bytes), ty))
+    }
+
+    fn temporal(&self, literal: &ast::Literal, written: &[u8]) -> Result<Expr> {
+        let flags = DateFlags {
+            no_zero_date: self.mode(sql_mode::NO_ZERO_DATE),
+            no_zero_in_date: self.mode(sql_mode::NO_ZERO_IN_DATE),
+            invalid_dates: self.mode(sql_mode::ALLOW_INVALID_DATES),
+        };
+        let wrong = |kind: &str| Error::new(&errno::ER_WRONG_VALUE, &[&kind, &String::from_utf8_lossy(written)]);
+        match literal {
+            ast::Literal::Date(_) => match parse_datetime(written, flags) {
+                Ok(p) if !p.truncated && p.date_only => Ok(Expr::literal(Value::Date(p.value.date()), ColumnType::new(TypeKind::Date))),
+                _ => Err(wrong("DATE")),
+            },
+            ast::Literal::Time(_) => match parse_time(written) {
+                Ok(p) if !p.truncated && !p.out_of_range => Ok(Expr::literal(Value::Time(p.value), ColumnType::temporal(TypeKind::Time, p.fraction_digits.min(6)))),
+                _ => Err(wrong("TIME")),
+            },
+            _ => match parse_datetime(written, flags) {
+                Ok(p) if !p.truncated && !p.date_only => {
+                    Ok(Expr::literal(Value::DateTime(p.value), ColumnType::temporal(TypeKind::DateTime, p.fraction_digits.min(6))))
+                }
+                _ => Err(wrong("DATETIME")),
+            },
+        }
+    }
+}
+
+fn integer(n: u64, negative: bool) -> Expr {
+    let digits = n.checked_ilog10().unwrap_or(0) + 1;
+    if negative {
+        return match i64::try_from(n).map(|n| -n).or(if n == 1 << 63 { Ok(i64::MIN) } else { Err(()) }) {
+            Ok(n) => Expr::literal(Value::Int(n), ColumnType { length: digits + 1, ..ColumnType::bigint() }),
+            Err(()) => decimal(&n.to_string(), true),
+        };
+    }
+    match i64::try_from(n) {
+        Ok(n) => Expr::literal(Value::Int(n), ColumnType { length: digits, ..ColumnType::bigint() }),
+        Err(_) => Expr::literal(Value::UInt(n), ColumnType { length: digits, ..ColumnType::bigint_unsigned() }),
+    }
+}
+
+fn decimal(written: &str, negative: bool) -> Expr {
+    let d = Decimal::parse(written.as_bytes()).value;
+    let d = if negative { d.neg() } else { d };
+    let ty = typing::decimal_type(d.precision().max(u32::from(d.scale())), d.scale(), false);
+    Expr::literal(Value::Decimal(d), ty)
+}
+
+fn float(written: &str, negative: bool) -> Result<Expr> {
+    let f: f64 = written.parse().unwrap_or(f64::INFINITY);
+    if !f.is_finite() {
+        return Err(Error::new(&errno::ER_ILLEGAL_VALUE_FOR_TYPE, &[&"double", &written]));
+    }
+    Ok(Expr::literal(Value::Float(if negative { -f } else { f }), ColumnType { length: written.len() as u32, ..ColumnType::double() }))
+}
+
+/// A word of SQL syntax (a unit, a kind) as an argument.
+pub fn word(text: &str) -> Expr {
+    let ty = ColumnType::varchar(text.len() as u32, CollationId::UTF8MB3_GENERAL_CI);
+    Expr { kind: ExprKind::Literal(Value::from(text)), ty, nullable: false, coercibility: 4 }
+}
+
+/// A collation by name; error 1273.
+pub fn collation(name: &str) -> Result<CollationId> {
+    let lower = name.to_ascii_lowercase();
+    (1..=1024u16).map(CollationId).find(|id| text::collation_name(*id) == lower).ok_or_else(|| Error::new(&errno::ER_UNKNOWN_COLLATION, &[&name]))
+}

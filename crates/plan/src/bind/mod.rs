@@ -1,0 +1,263 @@
+//! From the syntax tree to a plan: names, types, and the shape of each query block.
+//!
+//! `Binder` walks a statement with a stack of frames (one per query block, see `expr`) and a stack of
+//! scopes (what names mean at this place). A column resolves in the innermost scope that has it: in the
+//! current frame it is a `Slot`, in an enclosing one an `Outer`. The block's tables, conditions and output go to
+//! `optimize`, which returns the nodes. Example: `SELECT b FROM t WHERE a = ?` makes one frame with one
+//! relation, gives `b` and `a` the slots 1 and 0, and hands `[a = ?]` to the optimizer.
+//!
+//! Nothing here evaluates anything except constants (through `PlanContext::env`).
+
+mod aggregate;
+mod columns;
+mod cte;
+mod delete;
+mod expr;
+mod from;
+mod function;
+mod group;
+mod insert;
+mod literal;
+mod order;
+mod query;
+mod scope;
+mod select;
+mod subquery;
+mod update;
+mod window;
+
+use std::sync::Arc;
+
+use vaquita_parser as ast;
+use vaquita_types::charset::CollationId;
+use vaquita_types::schema::TableRef;
+use vaquita_types::{ColumnType, Error, Result, errno, sql_mode};
+
+use crate::catalog::Catalog;
+use crate::env::Env;
+use crate::expr::{Expr, Slot};
+use crate::node::{OutputColumn, Plan, QueryPlan};
+
+pub(crate) use scope::{Clause, Frame, Relation, Source};
+use scope::Scope;
+
+/// What planning may know of the session and the server.
+pub struct PlanContext<'a> {
+    pub catalog: &'a dyn Catalog,
+    pub current_database: Option<&'a str>,
+    /// Bits of `vaquita_types::sql_mode`.
+    pub sql_mode: u64,
+    /// The types of `?` by position; missing ones are taken from where they stand.
+    pub param_types: &'a [ColumnType],
+    /// `collation_connection`: that of string literals and of numbers made strings.
+    pub connection_collation: CollationId,
+    /// Types of user variables that are set.
+    pub user_var_type: Option<&'a dyn Fn(&str) -> Option<ColumnType>>,
+    pub sys_var_type: Option<&'a dyn Fn(&str) -> Option<ColumnType>>,
+    /// SERIALIZABLE: reads lock shared.
+    pub lock_reads: bool,
+    /// For folding constants; without it they stay expressions.
+    pub env: Option<&'a dyn Env>,
+}
+
+impl<'a> PlanContext<'a> {
+    pub fn new(catalog: &'a dyn Catalog) -> PlanContext<'a> {
+        PlanContext {
+            catalog,
+            current_database: None,
+            sql_mode: sql_mode::DEFAULT,
+            param_types: &[],
+            connection_collation: CollationId::default(),
+            user_var_type: None,
+            sys_var_type: None,
+            lock_reads: false,
+            env: None,
+        }
+    }
+}
+
+/// The plan of a query, INSERT, REPLACE, UPDATE or DELETE; error 1235 for any other statement.
+pub fn plan_statement(statement: &ast::Statement, cx: &PlanContext<'_>) -> Result<Plan> {
+    let mut binder = Binder::new(cx);
+    match statement {
+        ast::Statement::Query(query) => Ok(Plan::Query(binder.top_query(query)?)),
+        ast::Statement::Insert(insert) => binder.insert(insert),
+        ast::Statement::Update(update) => binder.update(update),
+        ast::Statement::Delete(delete) => binder.delete(delete),
+        _ => Err(Error::unsupported("planning of this statement")),
+    }
+}
+
+/// A stand-alone expression: SET, DO, LIMIT, KILL. It sees no table.
+pub fn bind_scalar(expr: &ast::Expr, cx: &PlanContext<'_>) -> Result<Expr> {
+    let mut binder = Binder::new(cx);
+    binder.push_frame();
+    let mut bound = binder.in_clause(Clause::FieldList, |b| b.expr(expr))?;
+    binder.fold(&mut bound);
+    Ok(bound)
+}
+
+/// An expression over one row of `table`, whose column at position n is slot `first_slot + n`:
+/// DEFAULT (expr), CHECK, generated columns.
+pub fn bind_over_row(expr: &ast::Expr, table: &TableRef, first_slot: Slot, cx: &PlanContext<'_>) -> Result<Expr> {
+    let mut binder = Binder::new(cx);
+    binder.push_frame();
+    binder.push_row_scope(table, &table.name, first_slot);
+    let mut bound = binder.in_clause(Clause::FieldList, |b| b.expr(expr))?;
+    binder.fold(&mut bound);
+    Ok(bound)
+}
+
+impl Plan {
+    /// The columns of the result set; none for statements that change data.
+    pub fn columns(&self) -> &[OutputColumn] {
+        match self {
+            Plan::Query(query) => &query.output,
+            _ => &[],
+        }
+    }
+
+    /// Every table that the plan depends on.
+    pub fn tables(&self) -> Vec<TableRef> {
+        match self {
+            Plan::Query(query) => query.tables.clone(),
+            Plan::Insert(insert) => {
+                let mut tables = vec![insert.table.clone()];
+                if let crate::node::InsertSource::Query(query) = &insert.source {
+                    tables.extend(query.tables.iter().cloned());
+                }
+                tables
+            }
+            Plan::Update(update) => update.tables.clone(),
+            Plan::Delete(delete) => delete.tables.clone(),
+        }
+    }
+}
+
+pub(crate) struct Binder<'a> {
+    pub cx: &'a PlanContext<'a>,
+    /// One per query block from the outermost to the one being bound.
+    pub frames: Vec<Frame>,
+    pub(crate) scopes: Vec<Scope>,
+    /// Every table read so far, each once.
+    pub tables: Vec<TableRef>,
+    next_id: usize,
+    /// Tables that the statement changes: reading them in a subquery is error 1093.
+    targets: Vec<String>,
+    /// Expressions and queries inside one another, against stack overflow.
+    depth: usize,
+    pub(crate) locking: bool,
+    values_row: insert::ValuesRow,
+    /// Binding a derived table that is kept: it may read a table that the statement changes.
+    reading_derived: bool,
+}
+
+/// Nesting of expressions and queries; beyond it is error 1436.
+const DEPTH_MAX: usize = 1_000;
+
+impl<'a> Binder<'a> {
+    fn new(cx: &'a PlanContext<'a>) -> Binder<'a> {
+        Binder { cx, frames: Vec::new(), scopes: Vec::new(), tables: Vec::new(), next_id: 0, targets: Vec::new(), depth: 0, locking: false, values_row: None, reading_derived: false }
+    }
+
+    pub fn push_frame(&mut self) -> usize {
+        self.frames.push(Frame::default());
+        self.frames.len() - 1
+    }
+
+    /// Ends the innermost frame; what it refers to outside counts for the one around it too.
+    pub fn pop_frame(&mut self) -> Result<Frame> {
+        let frame = self.frames.pop().ok_or_else(|| Error::internal("no frame to leave"))?;
+        if let Some(parent) = self.frames.last_mut() {
+            parent.outermost = parent.outermost.min(frame.outermost);
+        }
+        Ok(frame)
+    }
+
+    /// The frame of the query block that is being bound.
+    pub fn frame(&mut self) -> &mut Frame {
+        if self.frames.is_empty() {
+            self.frames.push(Frame::default());
+        }
+        let last = self.frames.len() - 1;
+        &mut self.frames[last]
+    }
+
+    pub fn new_slot(&mut self) -> Slot {
+        self.frame().new_slot()
+    }
+
+    /// An id for a subquery or a recursive CTE.
+    pub fn new_id(&mut self) -> usize {
+        self.next_id += 1;
+        self.next_id
+    }
+
+    pub fn mode(&self, bit: u64) -> bool {
+        self.cx.sql_mode & bit != 0
+    }
+
+    pub fn fold(&self, expr: &mut Expr) {
+        if let Some(env) = self.cx.env {
+            crate::eval::constant_fold(expr, env);
+        }
+    }
+
+    /// Runs `f` with names resolved (and errors named) as in `clause`.
+    pub fn in_clause<T>(&mut self, clause: Clause, f: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        let before = std::mem::replace(&mut self.frame().clause, clause);
+        let result = f(self);
+        self.frame().clause = before;
+        result
+    }
+
+    /// Runs `f` one level deeper.
+    pub fn nested<T>(&mut self, f: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        if self.depth >= DEPTH_MAX {
+            return Err(Error::new(&errno::ER_STACK_OVERRUN_NEED_MORE, &[&self.depth, &DEPTH_MAX, &1]));
+        }
+        self.depth += 1;
+        let result = f(self);
+        self.depth -= 1;
+        result
+    }
+
+    fn values_row(&self) -> insert::ValuesRow {
+        self.values_row
+    }
+
+    fn set_values_row(&mut self, row: insert::ValuesRow) -> insert::ValuesRow {
+        std::mem::replace(&mut self.values_row, row)
+    }
+
+    fn top_query(&mut self, query: &ast::Query) -> Result<Arc<QueryPlan>> {
+        let mut plan = self.query(query)?;
+        plan.tables = std::mem::take(&mut self.tables);
+        plan.locking = self.locking;
+        Ok(Arc::new(plan))
+    }
+
+    /// The base table of a name; error 1046 without a database, 1049, 1146.
+    pub fn base_table(&mut self, name: &ast::Name) -> Result<TableRef> {
+        let database = match (&name.db, self.cx.current_database) {
+            (Some(db), _) => db.as_str(),
+            (None, Some(db)) => db,
+            (None, None) => return Err(Error::new(&errno::ER_NO_DB_ERROR, &[])),
+        };
+        let Some(table) = self.cx.catalog.table(database, &name.name)? else {
+            if !self.cx.catalog.database_exists(database)? {
+                return Err(Error::new(&errno::ER_BAD_DB_ERROR, &[&database]));
+            }
+            return Err(Error::new(&errno::ER_NO_SUCH_TABLE, &[&database, &name.name]));
+        };
+        if !self.tables.iter().any(|t| t.id == table.id && t.database == table.database && t.name == table.name) {
+            self.tables.push(table.clone());
+        }
+        Ok(table)
+    }
+}
+
+/// NOT of an expression.
+pub(crate) fn negated(expr: Expr) -> Expr {
+    expr::not(expr)
+}

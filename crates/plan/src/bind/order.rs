@@ -1,0 +1,76 @@
+//! ORDER BY, GROUP BY and HAVING: where output columns can be named.
+//!
+//! In ORDER BY an unqualified name is first an output column (alias), then a table's column; a number
+//! is a position. In GROUP BY and HAVING tables' columns come first (HAVING: after those of GROUP BY), then aliases.
+
+use vaquita_parser as ast;
+use vaquita_types::{Error, Result, errno};
+
+use super::scope::same_name;
+use super::{Binder, Clause};
+use crate::expr::{Expr, ExprKind};
+use crate::node::{OutputColumn, SortKey};
+
+impl Binder<'_> {
+    /// What an unqualified name means as an output column, in the clauses that allow it.
+    pub(super) fn alias(&mut self, column: &ast::ColumnRef) -> Result<Option<Expr>> {
+        let clause = self.frame().clause;
+        if column.table.is_some() || !matches!(clause, Clause::Having | Clause::Order | Clause::Group) {
+            return Ok(None);
+        }
+        let Some(scope) = self.scopes.last() else { return Ok(None) };
+        if scope.frame + 1 != self.frames.len() {
+            return Ok(None);
+        }
+        let found: Vec<Expr> = scope.aliases.iter().filter(|(name, _)| same_name(name, &column.name)).map(|(_, e)| e.clone()).collect();
+        let Some(first) = found.first() else { return Ok(None) };
+        // A real column of that name wins except in a bare ORDER BY item.
+        if clause != Clause::Order || self.inside_order_expression() {
+            match self.resolve_here(column) {
+                Ok(Some(expr)) => return Ok(Some(expr)),
+                Ok(None) => {}
+                Err(e) if found.len() == 1 && e.is(&errno::ER_NON_UNIQ_ERROR) => {}
+                Err(e) => return Err(e),
+            }
+        }
+        if found.iter().any(|e| !crate::optimize::visit::same(e, first)) {
+            return Err(Error::new(&errno::ER_NON_UNIQ_ERROR, &[&column.name, &self.clause_name()]));
+        }
+        Ok(Some(first.clone()))
+    }
+
+    fn inside_order_expression(&self) -> bool {
+        self.frames.last().is_some_and(|f| f.inside_order)
+    }
+
+    pub fn order_keys(&mut self, order_by: &[ast::OrderItem], output: &[OutputColumn]) -> Result<Vec<SortKey>> {
+        let mut keys = Vec::with_capacity(order_by.len());
+        for item in order_by {
+            let expr = self.order_expr(&item.expr, output, Clause::Order)?;
+            if !matches!(expr.kind, ExprKind::Literal(_)) {
+                keys.push(SortKey { expr, descending: item.desc });
+            }
+        }
+        Ok(keys)
+    }
+
+    /// An item of ORDER BY or GROUP BY: position, alias or expression.
+    pub fn order_expr(&mut self, expr: &ast::Expr, output: &[OutputColumn], clause: Clause) -> Result<Expr> {
+        if let ast::Expr::Literal(ast::Literal::Int(n)) = expr {
+            let position = usize::try_from(*n).unwrap_or(usize::MAX);
+            return match position.checked_sub(1).and_then(|p| output.get(p)) {
+                Some(column) => Ok(column.expr.clone()),
+                None => Err(Error::new(&errno::ER_BAD_FIELD_ERROR, &[n, &clause.name()])),
+            };
+        }
+        let bare = matches!(expr, ast::Expr::Column(_));
+        let mut bound = self.in_clause(clause, |b| {
+            b.frame().inside_order = !bare;
+            let bound = b.scalar(expr);
+            b.frame().inside_order = false;
+            bound
+        })?;
+        self.fold(&mut bound);
+        Ok(bound)
+    }
+}

@@ -1,0 +1,240 @@
+//! Queries: WITH, set operations, VALUES, TABLE, and the ORDER BY and LIMIT around them.
+
+use std::sync::Arc;
+
+use vaquita_parser as ast;
+use vaquita_types::{ColumnType, Error, Result, errno};
+
+use super::scope::{RelationColumn, Scope, VisibleColumn};
+use super::{Binder, Clause, Relation, Source};
+use crate::expr::{Expr, Slot};
+use crate::node::{Limit, Node, OutputColumn, QueryPlan, SetOpKind, SortKey};
+use crate::optimize::visit;
+use crate::typing;
+
+impl Binder<'_> {
+    /// A query in a frame of its own.
+    pub fn query(&mut self, query: &ast::Query) -> Result<QueryPlan> {
+        self.nested_query(query).map(|(plan, _)| plan)
+    }
+
+    /// As `query`, with the index of the outermost frame it refers to.
+    pub fn nested_query(&mut self, query: &ast::Query) -> Result<(QueryPlan, usize)> {
+        self.nested(|b| {
+            let scopes = b.scopes.len();
+            b.push_frame();
+            let plan = b.query_in_frame(query);
+            b.scopes.truncate(scopes);
+            let frame = b.pop_frame()?;
+            Ok((plan?, frame.outermost))
+        })
+    }
+
+    fn query_in_frame(&mut self, query: &ast::Query) -> Result<QueryPlan> {
+        if let Some(with) = &query.with {
+            self.push_with(with)?;
+        }
+        match &query.body {
+            ast::QueryBody::Select(select) => self.select(select, query),
+            ast::QueryBody::Nested(inner) => {
+                let plan = self.query(inner)?;
+                self.order_and_limit(plan, query)
+            }
+            ast::QueryBody::SetOp { .. } => {
+                let plan = self.set_operation(&query.body)?;
+                self.order_and_limit(plan, query)
+            }
+            ast::QueryBody::Values(rows) => {
+                let plan = self.values(rows)?;
+                self.order_and_limit(plan, query)
+            }
+            ast::QueryBody::Table(name) => {
+                let select = ast::Select {
+                    items: vec![ast::SelectItem::Wildcard],
+                    from: vec![ast::TableRef::Table(ast::TableFactor { name: name.clone(), partitions: Vec::new(), alias: None, index_hints: Vec::new() })],
+                    has_from: true,
+                    ..ast::Select::default()
+                };
+                self.select(&select, query)
+            }
+        }
+    }
+
+    /// One operand of a set operation, in a frame of its own.
+    fn operand(&mut self, body: &ast::QueryBody) -> Result<QueryPlan> {
+        match body {
+            ast::QueryBody::Nested(query) => self.query(query),
+            _ => self.nested(|b| {
+                let scopes = b.scopes.len();
+                b.push_frame();
+                let plan = b.bare_body(body);
+                b.scopes.truncate(scopes);
+                b.pop_frame()?;
+                plan
+            }),
+        }
+    }
+
+    fn bare_body(&mut self, body: &ast::QueryBody) -> Result<QueryPlan> {
+        let bare = ast::Query { with: None, body: body.clone(), order_by: Vec::new(), limit: None, into: None, locks: Vec::new() };
+        self.query_in_frame(&bare)
+    }
+
+    fn set_operation(&mut self, body: &ast::QueryBody) -> Result<QueryPlan> {
+        let ast::QueryBody::SetOp { op, all, left, right } = body else { return Err(Error::internal("not a set operation")) };
+        // `a UNION b UNION c` with one kind is one operation over three inputs.
+        let mut bodies = vec![right.as_ref()];
+        let mut rest = left.as_ref();
+        while let ast::QueryBody::SetOp { op: inner_op, all: inner_all, left, right } = rest {
+            if inner_op != op || inner_all != all || *op != ast::SetOp::Union {
+                break;
+            }
+            bodies.push(right);
+            rest = left;
+        }
+        bodies.push(rest);
+        bodies.reverse();
+        let inputs = bodies.into_iter().map(|b| self.operand(b)).collect::<Result<Vec<_>>>()?;
+        let kind = match op {
+            ast::SetOp::Union => SetOpKind::Union,
+            ast::SetOp::Intersect => SetOpKind::Intersect,
+            ast::SetOp::Except => SetOpKind::Except,
+        };
+        self.combine(kind, *all, inputs)
+    }
+
+    /// A set operation over bound inputs: their columns get common types (error 1222 if the numbers differ).
+    pub fn combine(&mut self, op: SetOpKind, all: bool, mut inputs: Vec<QueryPlan>) -> Result<QueryPlan> {
+        let name = match op {
+            SetOpKind::Union => "UNION",
+            SetOpKind::Intersect => "INTERSECT",
+            SetOpKind::Except => "EXCEPT",
+        };
+        let columns = inputs.first().map_or(0, |p| p.output.len());
+        if inputs.iter().any(|p| p.output.len() != columns) {
+            return Err(Error::new(&errno::ER_WRONG_NUMBER_OF_COLUMNS_IN_SELECT, &[]));
+        }
+        let mut output = Vec::with_capacity(columns);
+        let mut slots = Vec::with_capacity(columns);
+        let mut types = Vec::with_capacity(columns);
+        for n in 0..columns {
+            let mut alternatives: Vec<Expr> = inputs.iter().map(|p| p.output[n].expr.clone()).collect();
+            let merged = typing::unify(&mut alternatives, name)?;
+            for (input, expr) in inputs.iter_mut().zip(alternatives) {
+                input.output[n].expr = expr;
+            }
+            let slot = self.new_slot();
+            slots.push(slot);
+            types.push(merged.ty.clone());
+            let expr = Expr { coercibility: merged.coercibility, ..Expr::slot(slot, merged.ty, merged.nullable) };
+            output.push(OutputColumn { expr, name: inputs[0].output[n].name.clone(), origin: None });
+        }
+        let root = Node::SetOp { op, all, inputs: inputs.into_iter().map(Arc::new).collect(), slots, types };
+        Ok(self.finish_plan(root, output))
+    }
+
+    pub fn finish_plan(&mut self, root: Node, output: Vec<OutputColumn>) -> QueryPlan {
+        QueryPlan { root, output, frame_width: self.frame().width, tables: Vec::new(), locking: self.locking }
+    }
+
+    fn values(&mut self, rows: &[Vec<ast::Expr>]) -> Result<QueryPlan> {
+        let width = rows.first().map_or(0, Vec::len);
+        let mut bound = Vec::with_capacity(rows.len());
+        for (n, row) in rows.iter().enumerate() {
+            if row.len() != width {
+                return Err(Error::new(&errno::ER_WRONG_VALUE_COUNT_ON_ROW, &[&(n + 1)]));
+            }
+            bound.push(self.in_clause(Clause::FieldList, |b| b.scalars(row))?);
+        }
+        let mut slots = Vec::with_capacity(width);
+        let mut output = Vec::with_capacity(width);
+        for n in 0..width {
+            let mut column: Vec<Expr> = bound.iter().map(|row| row[n].clone()).collect();
+            let merged = typing::unify(&mut column, "VALUES")?;
+            for (row, expr) in bound.iter_mut().zip(column) {
+                row[n] = expr;
+            }
+            let slot = self.new_slot();
+            slots.push(slot);
+            let expr = Expr { coercibility: merged.coercibility, ..Expr::slot(slot, merged.ty, merged.nullable) };
+            output.push(OutputColumn { expr, name: format!("column_{n}"), origin: None });
+        }
+        Ok(self.finish_plan(Node::Values { rows: bound, slots }, output))
+    }
+
+    /// ORDER BY and LIMIT around a query that is not a plain SELECT: its columns become a relation.
+    fn order_and_limit(&mut self, mut plan: QueryPlan, query: &ast::Query) -> Result<QueryPlan> {
+        if query.order_by.is_empty() && query.limit.is_none() {
+            // A query in parentheses has its own frame already; without more it is the plan.
+            if plan.frame_width != self.frame().width {
+                return self.wrap(plan, Vec::new(), None);
+            }
+            return Ok(plan);
+        }
+        if !matches!(query.body, ast::QueryBody::Nested(_)) {
+            let keys = self.order_over_output(&plan.output, &query.order_by)?;
+            let limit = self.limit(query.limit.as_ref())?;
+            plan.root = sorted(plan.root, keys, limit, plan.output.iter().flat_map(|o| visit::slots(&o.expr)).collect());
+            plan.frame_width = self.frame().width;
+            return Ok(plan);
+        }
+        let limit = self.limit(query.limit.as_ref())?;
+        self.wrap(plan, query.order_by.clone(), limit)
+    }
+
+    /// `SELECT * FROM (plan) ORDER BY … LIMIT …`.
+    fn wrap(&mut self, plan: QueryPlan, order_by: Vec<ast::OrderItem>, limit: Option<Limit>) -> Result<QueryPlan> {
+        let mut slots = Vec::new();
+        let mut output = Vec::new();
+        for column in &plan.output {
+            let slot = self.new_slot();
+            slots.push(slot);
+            output.push(OutputColumn { expr: Expr::slot(slot, column.expr.ty.clone(), column.expr.nullable), name: column.name.clone(), origin: column.origin.clone() });
+        }
+        let keys = self.order_over_output(&output, &order_by)?;
+        let correlated = self.frame().outermost != usize::MAX;
+        let node = Node::Derived { plan: Arc::new(plan), slots: slots.clone(), filter: Vec::new(), correlated };
+        let root = sorted(node, keys, limit, slots);
+        Ok(self.finish_plan(root, output))
+    }
+
+    /// ORDER BY over columns that have names but no tables.
+    fn order_over_output(&mut self, output: &[OutputColumn], order_by: &[ast::OrderItem]) -> Result<Vec<SortKey>> {
+        if order_by.is_empty() {
+            return Ok(Vec::new());
+        }
+        let columns = output
+            .iter()
+            .map(|o| RelationColumn { name: o.name.clone(), invisible: false, value: super::scope::ColumnValue::Expr(o.expr.clone()), origin: None })
+            .collect();
+        let relation = self.add_relation(Relation::new("", None, Source::Merged, columns));
+        let frame = self.frames.len() - 1;
+        let columns = (0..output.len()).map(|column| VisibleColumn { relation, column }).collect();
+        self.scopes.push(Scope { frame, relations: Vec::new(), columns, ..Scope::default() });
+        let keys = self.order_keys(order_by, output);
+        self.scopes.pop();
+        keys
+    }
+
+    pub fn limit(&mut self, limit: Option<&ast::Limit>) -> Result<Option<Limit>> {
+        let Some(limit) = limit else { return Ok(None) };
+        let typed = |mut e: Expr| {
+            if e.ty.kind == vaquita_types::TypeKind::Null {
+                e.ty = ColumnType::bigint_unsigned();
+            }
+            e
+        };
+        let offset = limit.offset.as_ref().map(|e| self.scalar(e).map(typed)).transpose()?;
+        let count = typed(self.scalar(&limit.count)?);
+        Ok(Some(Limit { offset, count: Some(count) }))
+    }
+}
+
+/// Sort and limit on top of a node.
+pub fn sorted(node: Node, keys: Vec<SortKey>, limit: Option<Limit>, saved: Vec<Slot>) -> Node {
+    match (keys.is_empty(), limit) {
+        (true, None) => node,
+        (true, Some(limit)) => Node::Limit { input: Box::new(node), limit },
+        (false, limit) => Node::Sort { input: Box::new(node), keys, limit, saved: visit::unique(saved) },
+    }
+}

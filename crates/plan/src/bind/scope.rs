@@ -1,0 +1,344 @@
+//! What names mean: frames, relations and scopes.
+//!
+//! A `Frame` belongs to a query block and owns its relations (tables, derived tables) and its slots. A `Scope`
+//! lists which relations, columns and CTEs are visible at a place; several scopes may belong to one frame (the
+//! operands of a join's ON see less than WHERE does; a merged subquery shares the frame of the block around it).
+
+use std::sync::Arc;
+
+use vaquita_parser as ast;
+use vaquita_types::schema::TableRef;
+use vaquita_types::{ColumnType, Error, Result, errno};
+
+use super::Binder;
+use crate::expr::{Expr, ExprKind, Slot};
+use crate::node::{Aggregate, ColumnOrigin, QueryPlan, RowLock, WindowFunction};
+use crate::optimize::visit;
+
+/// The part of a statement whose names are being resolved, as errors 1052 and 1054 call it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Clause {
+    #[default]
+    FieldList,
+    Where,
+    On,
+    From,
+    Group,
+    Having,
+    Order,
+    Window,
+}
+
+impl Clause {
+    pub fn name(self) -> &'static str {
+        match self {
+            Clause::FieldList => "field list",
+            Clause::Where => "where clause",
+            Clause::On => "on clause",
+            Clause::From => "from clause",
+            Clause::Group => "group statement",
+            Clause::Having => "having clause",
+            Clause::Order => "order clause",
+            Clause::Window => "window partition by",
+        }
+    }
+}
+
+/// The slots of a query block and what fills them.
+#[derive(Debug)]
+pub struct Frame {
+    pub width: usize,
+    pub relations: Vec<Relation>,
+    /// Which relation fills a slot; none for results of aggregation and windows.
+    pub slot_owner: Vec<Option<usize>>,
+    pub aggregates: Vec<Aggregate>,
+    pub windows: Vec<WindowFunction>,
+    pub clause: Clause,
+    pub aggregates_allowed: bool,
+    pub windows_allowed: bool,
+    /// The index of the outermost frame that this one or one inside it refers to.
+    pub outermost: usize,
+    /// Named windows of the block.
+    pub named_windows: Vec<(String, ast::WindowSpec)>,
+    /// Bound GROUP BY expressions, for GROUPING().
+    pub group_keys: Vec<Expr>,
+    pub grouping_used: bool,
+    /// The block has GROUP BY or aggregates.
+    pub grouped: bool,
+    /// In ORDER BY, below the top of an expression: table columns come before aliases.
+    pub inside_order: bool,
+    /// In the argument of an aggregate.
+    pub inside_aggregate: bool,
+}
+
+impl Default for Frame {
+    fn default() -> Frame {
+        Frame {
+            width: 0,
+            relations: Vec::new(),
+            slot_owner: Vec::new(),
+            aggregates: Vec::new(),
+            windows: Vec::new(),
+            clause: Clause::FieldList,
+            aggregates_allowed: false,
+            windows_allowed: false,
+            outermost: usize::MAX,
+            named_windows: Vec::new(),
+            group_keys: Vec::new(),
+            grouping_used: false,
+            grouped: false,
+            inside_order: false,
+            inside_aggregate: false,
+        }
+    }
+}
+
+impl Frame {
+    pub fn new_slot(&mut self) -> Slot {
+        self.new_slot_of(None)
+    }
+
+    pub fn new_slot_of(&mut self, owner: Option<usize>) -> Slot {
+        self.slot_owner.push(owner);
+        self.width += 1;
+        self.width - 1
+    }
+}
+
+/// A table of a FROM clause.
+#[derive(Debug)]
+pub struct Relation {
+    pub alias: String,
+    /// The database it can be qualified with; none for derived tables and CTEs.
+    pub database: Option<String>,
+    pub source: Source,
+    pub columns: Vec<RelationColumn>,
+    /// It may be missing in a row: inner side of an outer join.
+    pub optional: bool,
+    pub index_hints: Vec<ast::IndexHint>,
+    pub lock: Option<RowLock>,
+    /// For UPDATE and DELETE.
+    pub key_slot: Option<Slot>,
+}
+
+#[derive(Debug)]
+pub enum Source {
+    Base(TableRef),
+    Derived { plan: Arc<QueryPlan>, correlated: bool, lateral: bool },
+    Recursive { id: usize, seed: Arc<QueryPlan>, recursive: Vec<Arc<QueryPlan>>, distinct: bool, types: Vec<ColumnType> },
+    /// The working rows of the recursive CTE `id`.
+    CteRows { id: usize },
+    /// A derived table whose tables are in this frame: its columns are expressions.
+    Merged,
+    /// The row of a statement (INSERT's new row): its slots are filled from outside.
+    Row(TableRef),
+}
+
+#[derive(Debug)]
+pub struct RelationColumn {
+    pub name: String,
+    pub invisible: bool,
+    pub value: ColumnValue,
+    pub origin: Option<ColumnOrigin>,
+}
+
+#[derive(Debug)]
+pub enum ColumnValue {
+    /// Gets a slot when it is first referred to.
+    Lazy { ty: ColumnType, nullable: bool },
+    Slot { slot: Slot, ty: ColumnType, nullable: bool },
+    Expr(Expr),
+}
+
+/// One column that can be named without a qualifier; columns merged by USING stand for each other.
+#[derive(Clone, Copy, Debug)]
+pub struct VisibleColumn {
+    pub relation: usize,
+    pub column: usize,
+}
+
+#[derive(Debug, Default)]
+pub struct Scope {
+    pub frame: usize,
+    pub relations: Vec<usize>,
+    /// In the order of `*`; without the second occurrence of columns joined by USING.
+    pub columns: Vec<VisibleColumn>,
+    pub ctes: Vec<Arc<super::cte::CteDef>>,
+    /// While a CTE is bound where it is used, the scopes in between are not seen.
+    pub hidden: bool,
+    /// Output columns that HAVING, GROUP BY and ORDER BY may name.
+    pub aliases: Vec<(String, Expr)>,
+    /// The scope of WITH alone: not a level of its own for column names.
+    pub only_ctes: bool,
+}
+
+impl Binder<'_> {
+    /// The column that a name means here.
+    pub fn resolve(&mut self, column: &ast::ColumnRef) -> Result<Expr> {
+        for at in (0..self.scopes.len()).rev() {
+            if self.scopes[at].hidden {
+                continue;
+            }
+            if let Some(found) = self.find_in_scope(at, column)? {
+                return self.use_column(at, found);
+            }
+        }
+        Err(Error::new(&errno::ER_BAD_FIELD_ERROR, &[&written(column), &self.clause_name()]))
+    }
+
+    /// As `resolve`, but only in the innermost scope and without an error if there is none.
+    pub fn resolve_here(&mut self, column: &ast::ColumnRef) -> Result<Option<Expr>> {
+        let Some(at) = self.scopes.len().checked_sub(1) else { return Ok(None) };
+        match self.find_in_scope(at, column)? {
+            Some(found) => self.use_column(at, found).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    pub fn clause_name(&self) -> &'static str {
+        self.frames.last().map_or("field list", |f| f.clause.name())
+    }
+
+    fn find_in_scope(&self, at: usize, column: &ast::ColumnRef) -> Result<Option<VisibleColumn>> {
+        let scope = &self.scopes[at];
+        let Some(frame) = self.frames.get(scope.frame) else { return Ok(None) };
+        let mut found: Option<VisibleColumn> = None;
+        let mut ambiguous = false;
+        if let Some(table) = &column.table {
+            for &relation in &scope.relations {
+                let rel = &frame.relations[relation];
+                if !rel.is_called(column.db.as_deref(), table) {
+                    continue;
+                }
+                if let Some(position) = rel.position(&column.name) {
+                    ambiguous |= found.is_some();
+                    found = Some(VisibleColumn { relation, column: position });
+                }
+            }
+        } else {
+            for &visible in &scope.columns {
+                let name = &frame.relations[visible.relation].columns[visible.column].name;
+                if same_name(name, &column.name) {
+                    ambiguous |= found.is_some();
+                    found = Some(visible);
+                }
+            }
+        }
+        if ambiguous {
+            return Err(Error::new(&errno::ER_NON_UNIQ_ERROR, &[&written(column), &self.clause_name()]));
+        }
+        Ok(found)
+    }
+
+    fn use_column(&mut self, at: usize, found: VisibleColumn) -> Result<Expr> {
+        let frame = self.scopes[at].frame;
+        let expr = self.column_of(frame, found.relation, found.column);
+        Ok(self.from_frame(frame, expr))
+    }
+
+    /// `expr` of an enclosing frame, seen from the current one.
+    pub fn from_frame(&mut self, frame: usize, expr: Expr) -> Expr {
+        let depth = self.frames.len() - 1 - frame;
+        if depth == 0 {
+            return expr;
+        }
+        let this = self.frame();
+        this.outermost = this.outermost.min(frame);
+        visit::shifted(expr, depth)
+    }
+
+    /// A relation's column as an expression over its own frame; the column gets its slot here.
+    pub fn column_of(&mut self, frame: usize, relation: usize, column: usize) -> Expr {
+        let frame = &mut self.frames[frame];
+        let optional = frame.relations[relation].optional;
+        let (slot, ty, nullable) = match &frame.relations[relation].columns[column].value {
+            ColumnValue::Expr(expr) => {
+                let mut expr = expr.clone();
+                expr.nullable |= optional;
+                return expr;
+            }
+            ColumnValue::Slot { slot, ty, nullable } => (*slot, ty.clone(), *nullable),
+            ColumnValue::Lazy { ty, nullable } => {
+                let (ty, nullable) = (ty.clone(), *nullable);
+                let slot = frame.new_slot_of(Some(relation));
+                frame.relations[relation].columns[column].value = ColumnValue::Slot { slot, ty: ty.clone(), nullable };
+                (slot, ty, nullable)
+            }
+        };
+        Expr::slot(slot, ty, nullable || optional)
+    }
+
+    /// Makes the row of `table` nameable: column n is slot `first_slot + n`.
+    pub fn push_row_scope(&mut self, table: &TableRef, alias: &str, first_slot: Slot) {
+        let frame_at = self.frames.len().saturating_sub(1);
+        let frame = self.frame();
+        let width = frame.width.max(first_slot + table.columns.len());
+        frame.width = width;
+        frame.slot_owner.resize(width, None);
+        let columns = table
+            .columns
+            .iter()
+            .enumerate()
+            .map(|(n, c)| RelationColumn {
+                name: c.name.clone(),
+                invisible: c.invisible,
+                value: ColumnValue::Slot { slot: first_slot + n, ty: c.ty.clone(), nullable: c.nullable },
+                origin: None,
+            })
+            .collect();
+        let relation = frame.relations.len();
+        frame.relations.push(Relation::new(alias, Some(table.database.clone()), Source::Row(table.clone()), columns));
+        let visible = (0..table.columns.len()).map(|column| VisibleColumn { relation, column }).collect();
+        self.scopes.push(Scope { frame: frame_at, relations: vec![relation], columns: visible, ..Scope::default() });
+    }
+
+    /// The slot's relation, for a slot of the current frame.
+    pub fn owner(&self, slot: Slot) -> Option<usize> {
+        self.frames.last().and_then(|f| f.slot_owner.get(slot).copied().flatten())
+    }
+}
+
+impl Relation {
+    pub fn new(alias: &str, database: Option<String>, source: Source, columns: Vec<RelationColumn>) -> Relation {
+        Relation { alias: alias.to_string(), database, source, columns, optional: false, index_hints: Vec::new(), lock: None, key_slot: None }
+    }
+
+    pub fn position(&self, name: &str) -> Option<usize> {
+        self.columns.iter().position(|c| same_name(&c.name, name))
+    }
+
+    /// The qualifier `[db.]table` means this relation.
+    pub fn is_called(&self, db: Option<&str>, table: &str) -> bool {
+        self.alias == table && db.is_none_or(|db| self.database.as_deref() == Some(db))
+    }
+
+    /// The slot of a column, if anything refers to it.
+    pub fn slot(&self, column: usize) -> Option<Slot> {
+        match self.columns.get(column)?.value {
+            ColumnValue::Slot { slot, .. } => Some(slot),
+            _ => None,
+        }
+    }
+}
+
+/// Column names compare without case.
+pub fn same_name(a: &str, b: &str) -> bool {
+    a.eq_ignore_ascii_case(b) || (!a.is_ascii() && a.to_lowercase() == b.to_lowercase())
+}
+
+/// The name as errors print it: with its qualifiers.
+pub fn written(column: &ast::ColumnRef) -> String {
+    match (&column.db, &column.table) {
+        (Some(db), Some(table)) => format!("{db}.{table}.{}", column.name),
+        (None, Some(table)) => format!("{table}.{}", column.name),
+        _ => column.name.clone(),
+    }
+}
+
+/// The column is nothing but a slot of this frame.
+pub fn plain_slot(expr: &Expr) -> Option<Slot> {
+    match expr.kind {
+        ExprKind::Slot(slot) => Some(slot),
+        _ => None,
+    }
+}

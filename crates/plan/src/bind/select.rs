@@ -1,0 +1,271 @@
+//! SELECT: binds the clauses in MySQL's order and stacks the nodes of the block.
+//!
+//! 1. FROM gives relations and a join tree, the select list output columns, WHERE conjuncts (IN and EXISTS
+//!    subqueries among them may become semijoins).
+//! 2. GROUP BY, HAVING, windows and ORDER BY are bound; grouped expressions are replaced by the slots of the keys.
+//! 3. `optimize` plans the joins; above them come Aggregate, HAVING's Filter, Window, Distinct, Sort, Limit.
+
+use vaquita_parser as ast;
+use vaquita_types::{Error, Result, Value, errno};
+
+use super::query::sorted;
+use super::scope::Scope;
+use super::{Binder, Clause, Source};
+use crate::expr::{Expr, ExprKind, Slot};
+use crate::node::{Limit, LockWait, Node, OutputColumn, QueryPlan, RowLock, SortKey, WindowFunction};
+use crate::optimize::{self, Tree, Want, visit};
+
+/// The bound clauses of a block.
+pub(super) struct Block {
+    pub tree: Option<Tree>,
+    pub filter: Vec<Expr>,
+    pub output: Vec<OutputColumn>,
+    pub group_by: Vec<Expr>,
+    pub rollup: bool,
+    pub having: Vec<Expr>,
+    pub order_by: Vec<SortKey>,
+    pub limit: Option<Limit>,
+    pub distinct: bool,
+    pub straight: bool,
+}
+
+impl Binder<'_> {
+    pub(super) fn select(&mut self, select: &ast::Select, query: &ast::Query) -> Result<QueryPlan> {
+        let block = self.bind_block(select, query)?;
+        self.plan_block(block)
+    }
+
+    fn bind_block(&mut self, select: &ast::Select, query: &ast::Query) -> Result<Block> {
+        let frame = self.frames.len() - 1;
+        let part = self.from(&select.from)?;
+        let (mut tree, relations, columns) = match part {
+            Some(part) => (Some(part.tree), part.relations, part.columns),
+            None => (None, Vec::new(), Vec::new()),
+        };
+        self.scopes.push(Scope { frame, relations, columns, ..Scope::default() });
+        self.apply_locks(&query.locks)?;
+        let f = self.frame();
+        f.named_windows = select.windows.clone();
+        f.aggregates_allowed = true;
+        f.windows_allowed = true;
+        f.grouped = !select.group_by.is_empty();
+        let output = self.select_items(&select.items)?;
+        self.frame().aggregates_allowed = false;
+        self.frame().windows_allowed = false;
+        let filter = match &select.filter {
+            Some(filter) => self.in_clause(Clause::Where, |b| b.where_clause(filter, &mut tree))?,
+            None => Vec::new(),
+        };
+        self.set_aliases(select, &output);
+        let group_by = self.group_by(&select.group_by, &output)?;
+        self.frame().aggregates_allowed = true;
+        let having = match &select.having {
+            Some(having) => self.in_clause(Clause::Having, |b| b.condition(having))?,
+            None => Vec::new(),
+        };
+        self.frame().windows_allowed = true;
+        let order_by = self.order_keys(&query.order_by, &output)?;
+        self.frame().aggregates_allowed = false;
+        self.frame().windows_allowed = false;
+        let limit = self.limit(query.limit.as_ref())?;
+        Ok(Block {
+            tree,
+            filter,
+            output,
+            group_by,
+            rollup: select.rollup,
+            having,
+            order_by,
+            limit,
+            distinct: select.options.distinct,
+            straight: select.options.straight_join,
+        })
+    }
+
+    /// The names that later clauses may use for output columns: aliases and plain columns' names.
+    fn set_aliases(&mut self, select: &ast::Select, output: &[OutputColumn]) {
+        let named: Vec<bool> = if select.items.len() == output.len() {
+            select.items.iter().map(|i| matches!(i, ast::SelectItem::Expr { alias: Some(_), .. })).collect()
+        } else {
+            vec![true; output.len()]
+        };
+        let aliases = output
+            .iter()
+            .zip(named)
+            .filter(|(o, named)| *named || matches!(o.expr.kind, ExprKind::Slot(_) | ExprKind::Outer { .. }))
+            .map(|(o, _)| (o.name.clone(), o.expr.clone()))
+            .collect();
+        if let Some(scope) = self.scopes.last_mut() {
+            scope.aliases = aliases;
+        }
+    }
+
+    /// A condition as conjuncts, constants folded, those that are always true left out.
+    pub fn condition(&mut self, expr: &ast::Expr) -> Result<Vec<Expr>> {
+        let mut bound = self.scalar(expr)?;
+        self.fold(&mut bound);
+        Ok(visit::conjuncts(bound).into_iter().filter(|e| !is_true(e)).collect())
+    }
+
+    /// FOR UPDATE and FOR SHARE (or SERIALIZABLE) mark the scans.
+    fn apply_locks(&mut self, locks: &[ast::LockClause]) -> Result<()> {
+        let shared = RowLock { exclusive: false, wait: LockWait::Wait };
+        let all: Vec<usize> = (0..self.frame().relations.len()).collect();
+        if locks.is_empty() && self.cx.lock_reads {
+            self.locking = true;
+            all.iter().for_each(|r| self.frame().relations[*r].lock = Some(shared));
+        }
+        for clause in locks {
+            self.locking = true;
+            let lock = RowLock {
+                exclusive: clause.strength == ast::LockStrength::Update,
+                wait: match clause.wait {
+                    ast::LockWait::Wait => LockWait::Wait,
+                    ast::LockWait::NoWait => LockWait::NoWait,
+                    ast::LockWait::SkipLocked => LockWait::SkipLocked,
+                },
+            };
+            let frame = self.frame();
+            if clause.of.is_empty() {
+                all.iter().for_each(|r| frame.relations[*r].lock = Some(lock));
+            }
+            for name in &clause.of {
+                let Some(relation) = frame.relations.iter_mut().find(|r| r.is_called(name.db.as_deref(), &name.name)) else {
+                    return Err(Error::new(&errno::ER_UNRESOLVED_TABLE_LOCK, &[&name.name]));
+                };
+                if relation.lock.is_some() {
+                    return Err(Error::new(&errno::ER_DUPLICATE_TABLE_LOCK, &[&name.name]));
+                }
+                relation.lock = Some(lock);
+            }
+        }
+        Ok(())
+    }
+
+    fn plan_block(&mut self, mut block: Block) -> Result<QueryPlan> {
+        let grouped = !block.group_by.is_empty() || !self.frame().aggregates.is_empty();
+        self.check_group_by(&block, grouped)?;
+        if let Some(plan) = self.row_count(&block) {
+            return Ok(plan);
+        }
+        let mut windows = std::mem::take(&mut self.frame().windows);
+        let mut aggregates = std::mem::take(&mut self.frame().aggregates);
+        let want = self.want(&block, grouped, &windows, &aggregates);
+        let planned = optimize::plan_joins(self, block.tree.take(), std::mem::take(&mut block.filter), want, block.straight)?;
+        let (mut node, mut ordered) = (planned.node, planned.ordered);
+        let limit_one = planned.first_row_is_extreme;
+        if limit_one {
+            node = Node::Limit { input: Box::new(node), limit: Limit { offset: None, count: Some(optimize::int_literal(1)) } };
+        }
+        if grouped {
+            let keys = self.replace_keys(&mut block, &mut windows);
+            let saved = block_slots(&block, &windows);
+            let mut made: Vec<Slot> = aggregates.iter().map(|a| a.slot).collect();
+            made.extend(keys.iter().map(|(_, slot)| *slot));
+            let saved = saved.into_iter().filter(|s| !made.contains(s)).collect();
+            let sorted_input = ordered && !keys.is_empty() && !block.rollup;
+            aggregates.iter_mut().for_each(|a| a.args.iter_mut().for_each(|e| self.fold(e)));
+            ordered = sorted_input && optimize::keys_follow(&block.order_by, &keys);
+            node = Node::Aggregate { input: Box::new(node), keys, aggregates, saved, sorted_input, rollup: block.rollup };
+        }
+        if !block.having.is_empty() {
+            node = Node::Filter { input: Box::new(node), predicate: std::mem::take(&mut block.having) };
+        }
+        if !windows.is_empty() {
+            let saved = block_slots(&block, &windows);
+            node = Node::Window { input: Box::new(node), windows, saved };
+            ordered = false;
+        }
+        if block.distinct && !self.distinct_is_implied(&block, grouped) {
+            node = Node::Distinct { input: Box::new(node), keys: block.output.iter().map(|o| o.expr.clone()).collect() };
+        }
+        let saved = block.output.iter().flat_map(|o| visit::slots(&o.expr)).collect();
+        let keys = if ordered { Vec::new() } else { block.order_by };
+        let root = sorted(node, keys, block.limit, saved);
+        Ok(self.finish_plan(root, block.output))
+    }
+
+    /// The order of rows that would save a sort, and how many rows are needed of it.
+    fn want(&self, block: &Block, grouped: bool, windows: &[WindowFunction], aggregates: &[crate::node::Aggregate]) -> Want {
+        let mut want = Want::default();
+        if grouped && block.group_by.is_empty() {
+            want.extreme = optimize::extreme_of(aggregates);
+            return want;
+        }
+        if !windows.is_empty() {
+            return want;
+        }
+        if grouped {
+            if !block.rollup && aggregates.iter().all(|a| a.order_by.is_empty()) {
+                want.order = optimize::group_order(&block.group_by, &block.order_by);
+                want.grouping = true;
+            }
+            return want;
+        }
+        want.order = block.order_by.iter().map(|k| (k.expr.clone(), k.descending)).collect();
+        if !block.distinct {
+            want.limit = block.limit.as_ref().and_then(literal_rows);
+        }
+        want
+    }
+
+    /// `SELECT COUNT(*) FROM t`: storage knows the number.
+    fn row_count(&mut self, block: &Block) -> Option<QueryPlan> {
+        let Some(Tree::Leaf(relation)) = block.tree else { return None };
+        let frame = self.frame();
+        let [aggregate] = frame.aggregates.as_slice() else { return None };
+        let countable = aggregate.kind == crate::node::AggregateKind::CountStar
+            && block.filter.is_empty()
+            && block.group_by.is_empty()
+            && block.having.is_empty()
+            && block.order_by.is_empty()
+            && block.limit.is_none()
+            && frame.windows.is_empty()
+            && frame.relations[relation].lock.is_none();
+        let slot = aggregate.slot;
+        let Source::Base(table) = &frame.relations[relation].source else { return None };
+        if !countable || table.indexes.is_empty() || frame.slot_owner.iter().any(Option::is_some) {
+            return None;
+        }
+        let root = Node::RowCount { table: table.clone(), slot };
+        let output = block.output.clone();
+        Some(self.finish_plan(root, output))
+    }
+
+    /// Every output row is a different group already.
+    fn distinct_is_implied(&self, block: &Block, grouped: bool) -> bool {
+        grouped && block.group_by.is_empty()
+    }
+}
+
+/// Slots that the output, ORDER BY, HAVING and windows read.
+fn block_slots(block: &Block, windows: &[WindowFunction]) -> Vec<Slot> {
+    let mut slots = Vec::new();
+    let mut add = |e: &Expr| slots.extend(visit::slots(e));
+    block.output.iter().for_each(|o| add(&o.expr));
+    block.having.iter().for_each(&mut add);
+    block.order_by.iter().for_each(|k| add(&k.expr));
+    for window in windows {
+        window.args.iter().chain(&window.partition_by).for_each(&mut add);
+        window.order_by.iter().for_each(|k| add(&k.expr));
+    }
+    let made: Vec<Slot> = windows.iter().map(|w| w.slot).collect();
+    slots.retain(|s| !made.contains(s));
+    visit::unique(slots)
+}
+
+pub fn is_true(expr: &Expr) -> bool {
+    matches!(&expr.kind, ExprKind::Literal(Value::Int(n)) if *n != 0)
+}
+
+/// LIMIT as a number, offset included, if it is written as literals.
+fn literal_rows(limit: &Limit) -> Option<u64> {
+    let number = |e: &Option<Expr>| match e.as_ref().map(|e| &e.kind) {
+        None => Some(0),
+        Some(ExprKind::Literal(Value::Int(n))) => u64::try_from(*n).ok(),
+        Some(ExprKind::Literal(Value::UInt(n))) => Some(*n),
+        // A parameter: most often a page.
+        Some(_) => Some(100),
+    };
+    Some(number(&limit.count)?.saturating_add(number(&limit.offset)?))
+}

@@ -1,0 +1,225 @@
+//! Subqueries in expressions, and which of them become semijoins.
+//!
+//! A subquery is planned in a frame of its own and becomes `ExprKind::Subquery`. `EXISTS (SELECT …)` and
+//! `x IN (SELECT y …)` that stand as a conjunct of WHERE and whose query is a plain join without grouping
+//! join this block instead (`Tree::Join` of kind Semi or Anti): their tables live in this frame and the
+//! optimizer is free to use indexes and hash joins.
+
+use std::sync::Arc;
+
+use vaquita_parser as ast;
+use vaquita_types::schema::TableRef;
+use vaquita_types::{ColumnType, Error, Result, errno};
+
+use super::expr::{compare_op, negate_if, width};
+use super::update::table_key;
+use super::{Binder, Clause};
+use super::scope::Scope;
+use crate::expr::{CompareOp, Expr, ExprKind, Subquery, SubqueryKind};
+use crate::node::{JoinKind, QueryPlan};
+use crate::optimize::{Tree, visit};
+use crate::typing;
+
+impl Binder<'_> {
+    /// The conjuncts of WHERE; those that become joins go to `tree`.
+    pub(super) fn where_clause(&mut self, filter: &ast::Expr, tree: &mut Option<Tree>) -> Result<Vec<Expr>> {
+        let mut conditions = Vec::new();
+        for conjunct in and_terms(filter) {
+            if let Some(left) = tree.take() {
+                match self.semijoin(conjunct)? {
+                    Some((kind, right, on)) => {
+                        *tree = Some(Tree::Join { kind, straight: false, left: Box::new(left), right: Box::new(right), on });
+                        continue;
+                    }
+                    None => *tree = Some(left),
+                }
+            }
+            conditions.extend(self.condition(conjunct)?);
+        }
+        Ok(conditions)
+    }
+
+    /// The join that a conjunct stands for, if its subquery is a plain join.
+    fn semijoin(&mut self, conjunct: &ast::Expr) -> Result<Option<(JoinKind, Tree, Vec<Expr>)>> {
+        let (query, left, negated) = match conjunct {
+            ast::Expr::Exists(query) => (query, None, false),
+            ast::Expr::Unary { op: ast::UnaryOp::Not, expr } => match expr.as_ref() {
+                ast::Expr::Exists(query) => (query, None, true),
+                _ => return Ok(None),
+            },
+            ast::Expr::InSubquery { expr, query, negated: false } => (query, Some(expr.as_ref()), false),
+            _ => return Ok(None),
+        };
+        let Some(select) = plain_join(query) else { return Ok(None) };
+        let mut on = Vec::new();
+        let left = left.map(|l| self.expr(l)).transpose()?;
+        let frame = self.frames.len() - 1;
+        let clause = self.frame().clause;
+        let Some(part) = self.from(&select.from)? else { return Ok(None) };
+        self.scopes.push(Scope { frame, relations: part.relations, columns: part.columns, ..Scope::default() });
+        let mut tree = Some(part.tree);
+        let bound = self.semijoin_condition(select, left, &mut tree, &mut on);
+        self.scopes.pop();
+        self.frame().clause = clause;
+        bound?;
+        let Some(tree) = tree else { return Err(Error::internal("semijoin lost its tables")) };
+        Ok(Some((if negated { JoinKind::Anti } else { JoinKind::Semi }, tree, on)))
+    }
+
+    fn semijoin_condition(&mut self, select: &ast::Select, left: Option<Expr>, tree: &mut Option<Tree>, on: &mut Vec<Expr>) -> Result<()> {
+        if let Some(left) = left {
+            let output = self.select_items(&select.items)?;
+            if output.len() != width(&left) {
+                return Err(Error::new(&errno::ER_OPERAND_COLUMNS, &[&width(&left)]));
+            }
+            let lefts = match left.kind {
+                ExprKind::Row(items) => items,
+                _ => vec![left],
+            };
+            for (l, o) in lefts.into_iter().zip(output) {
+                on.extend(visit::conjuncts(typing::compare(CompareOp::Eq, l, o.expr)?));
+            }
+        }
+        if let Some(filter) = &select.filter {
+            let inner = self.in_clause(Clause::Where, |b| b.where_clause(filter, tree))?;
+            on.extend(inner);
+        }
+        Ok(())
+    }
+
+    fn subplan(&mut self, query: &ast::Query) -> Result<(QueryPlan, bool)> {
+        let level = self.frames.len();
+        let allowed = (self.frame().aggregates_allowed, self.frame().windows_allowed);
+        let bound = self.nested_query(query);
+        (self.frame().aggregates_allowed, self.frame().windows_allowed) = allowed;
+        let (plan, outermost) = bound?;
+        Ok((plan, outermost < level))
+    }
+
+    fn subquery_expr(&mut self, kind: SubqueryKind, plan: QueryPlan, correlated: bool, ty: ColumnType, nullable: bool, coercibility: u8) -> Expr {
+        let id = self.new_id();
+        let subquery = Subquery { kind, plan: Arc::new(plan), correlated, id };
+        Expr { kind: ExprKind::Subquery(Box::new(subquery)), ty, nullable, coercibility }
+    }
+
+    pub(super) fn scalar_subquery(&mut self, query: &ast::Query) -> Result<Expr> {
+        let (plan, correlated) = self.subplan(query)?;
+        let (ty, coercibility) = match plan.output.as_slice() {
+            [one] => (one.expr.ty.clone(), one.expr.coercibility),
+            _ => (ColumnType::null(), 4),
+        };
+        Ok(self.subquery_expr(SubqueryKind::Scalar, plan, correlated, ty, true, coercibility))
+    }
+
+    pub(super) fn exists(&mut self, query: &ast::Query, negated: bool) -> Result<Expr> {
+        let (plan, correlated) = self.subplan(query)?;
+        Ok(self.subquery_expr(SubqueryKind::Exists { negated }, plan, correlated, ColumnType::boolean(), false, typing::COERCIBILITY_NUMERIC))
+    }
+
+    pub(super) fn in_subquery(&mut self, expr: &ast::Expr, query: &ast::Query, negated: bool) -> Result<Expr> {
+        let left = self.expr(expr)?;
+        let (mut plan, correlated) = self.subplan(query)?;
+        let (left, compare) = self.match_columns(left, &mut plan, "in")?;
+        let nullable = left.nullable || plan.output.iter().any(|o| o.expr.nullable);
+        let kind = SubqueryKind::In { left, compare, negated };
+        Ok(self.subquery_expr(kind, plan, correlated, ColumnType::boolean(), nullable, typing::COERCIBILITY_NUMERIC))
+    }
+
+    pub(super) fn quantified(&mut self, op: ast::BinaryOp, left: &ast::Expr, quantifier: ast::Quantifier, query: &ast::Query) -> Result<Expr> {
+        let Some(op) = compare_op(op) else { return Err(Error::internal("quantifier without comparison")) };
+        let all = quantifier == ast::Quantifier::All;
+        match (op, all) {
+            (CompareOp::Eq, false) => return self.in_subquery(left, query, false),
+            (CompareOp::Ne, true) => return self.in_subquery(left, query, true),
+            _ => {}
+        }
+        let left = self.scalar(left)?;
+        let (mut plan, correlated) = self.subplan(query)?;
+        let (left, compare) = self.match_columns(left, &mut plan, op.token())?;
+        let kind = SubqueryKind::Quantified { left, op, all, compare };
+        Ok(self.subquery_expr(kind, plan, correlated, ColumnType::boolean(), true, typing::COERCIBILITY_NUMERIC))
+    }
+
+    /// The rules by which the left operand's columns compare with the subquery's; error 1241.
+    fn match_columns(&mut self, left: Expr, plan: &mut QueryPlan, operation: &str) -> Result<(Expr, Vec<crate::expr::CompareAs>)> {
+        if plan.output.len() != width(&left) {
+            return Err(Error::new(&errno::ER_OPERAND_COLUMNS, &[&width(&left)]));
+        }
+        let row = matches!(left.kind, ExprKind::Row(_));
+        let whole = left.clone();
+        let lefts = match left.kind {
+            ExprKind::Row(items) => items,
+            _ => vec![left],
+        };
+        let mut compare = Vec::with_capacity(lefts.len());
+        for (l, o) in lefts.iter().zip(&plan.output) {
+            compare.push(typing::compare_as(l, &o.expr, operation)?);
+        }
+        Ok((if row { whole } else { lefts.into_iter().next().unwrap_or(whole) }, compare))
+    }
+
+    /// `(a, b) = (SELECT x, y …)`: compared as a whole.
+    pub(super) fn row_subquery_comparison(&mut self, op: CompareOp, left: &Expr, right: &Expr) -> Result<Option<Expr>> {
+        let (row, sub) = match (&left.kind, &right.kind) {
+            (ExprKind::Row(_), ExprKind::Subquery(sub)) => (left, sub),
+            (ExprKind::Subquery(sub), ExprKind::Row(_)) => (right, sub),
+            _ => return Ok(None),
+        };
+        if !matches!(op, CompareOp::Eq | CompareOp::Ne) {
+            return Err(Error::unsupported("ordering of a row and a subquery"));
+        }
+        let mut plan = (*sub.plan).clone();
+        let (row, compare) = self.match_columns(row.clone(), &mut plan, op.token())?;
+        // One row at most: IN says the same, except that two rows are no error here.
+        let kind = SubqueryKind::In { left: row, compare, negated: false };
+        let found = self.subquery_expr(kind, plan, sub.correlated, ColumnType::boolean(), true, typing::COERCIBILITY_NUMERIC);
+        Ok(Some(negate_if(op == CompareOp::Ne, found)))
+    }
+
+    /// The table is what the statement changes, and this is a subquery of it (error 1093).
+    pub(super) fn in_subquery_of_target(&self, table: &TableRef, _: &ast::TableFactor) -> bool {
+        self.targets.contains(&table_key(&table.database, &table.name)) && !self.reading_derived
+    }
+}
+
+/// The terms of an AND, in their order.
+fn and_terms(expr: &ast::Expr) -> Vec<&ast::Expr> {
+    let mut terms = Vec::new();
+    let mut rest = expr;
+    while let ast::Expr::Binary { op: ast::BinaryOp::And, left, right } = rest {
+        terms.push(right.as_ref());
+        rest = left;
+    }
+    terms.push(rest);
+    terms.reverse();
+    terms.into_iter().flat_map(|t| if matches!(t, ast::Expr::Binary { op: ast::BinaryOp::And, .. }) { and_terms(t) } else { vec![t] }).collect()
+}
+
+/// The query is a join under a condition: no grouping, limit or set operation.
+fn plain_join(query: &ast::Query) -> Option<&ast::Select> {
+    let ast::QueryBody::Select(select) = &query.body else { return None };
+    let plain = query.with.is_none()
+        && query.limit.is_none()
+        && query.locks.is_empty()
+        && select.group_by.is_empty()
+        && select.having.is_none()
+        && select.windows.is_empty()
+        && !select.from.is_empty()
+        && select.from.iter().all(base_tables)
+        && !select.items.iter().any(|i| matches!(i, ast::SelectItem::Expr { expr, .. } if !plain_value(expr)));
+    plain.then_some(select)
+}
+
+fn base_tables(table_ref: &ast::TableRef) -> bool {
+    match table_ref {
+        ast::TableRef::Table(_) => true,
+        ast::TableRef::Join(join) => base_tables(&join.left) && base_tables(&join.right),
+        ast::TableRef::List(items) => items.iter().all(base_tables),
+        _ => false,
+    }
+}
+
+/// No aggregate, window function or subquery inside.
+fn plain_value(expr: &ast::Expr) -> bool {
+    matches!(expr, ast::Expr::Column(_) | ast::Expr::Literal(_) | ast::Expr::Param(_))
+}

@@ -1,0 +1,160 @@
+//! UPDATE of one or several tables.
+//!
+//! All columns of every changed table get slots, so that the executor can build the new row in the frame;
+//! assignments are in their written order and each sees what those before it set, as in MySQL.
+
+use vaquita_parser as ast;
+use vaquita_types::{Error, Result, errno};
+
+use super::query::sorted;
+use super::scope::{Scope, written};
+use super::{Binder, Clause, Source};
+use crate::expr::Slot;
+use crate::node::{Assignment, LockWait, Node, Plan, RowLock, UpdatePlan, UpdateTarget};
+use crate::optimize::{self, Tree, Want};
+
+/// The lock of rows that a statement changes.
+pub(super) const EXCLUSIVE: RowLock = RowLock { exclusive: true, wait: LockWait::Wait };
+
+impl Binder<'_> {
+    pub(super) fn update(&mut self, update: &ast::Update) -> Result<Plan> {
+        self.push_frame();
+        if let Some(with) = &update.with {
+            self.push_with(with)?;
+        }
+        let mut tree = self.dml_from(&update.tables)?;
+        let targets = self.update_targets(update)?;
+        self.mark_targets(&targets);
+        let mut assignments: Vec<(usize, Assignment)> = Vec::with_capacity(update.assignments.len());
+        for assignment in &update.assignments {
+            let (relation, column) = self.assigned_column(&assignment.column)?;
+            let Source::Base(table) = &self.frame().relations[relation].source else {
+                return Err(Error::internal("assignment to no table"));
+            };
+            let table = table.clone();
+            let value = self.assigned(&assignment.value, &table, column)?;
+            assignments.push((relation, Assignment { column, value }));
+        }
+        let filter = match &update.filter {
+            Some(filter) => self.in_clause(Clause::Where, |b| b.where_clause(filter, &mut tree))?,
+            None => Vec::new(),
+        };
+        let source = self.dml_source(tree, filter, &update.order_by, update.limit.as_ref(), &targets)?;
+        let mut plan_targets = Vec::with_capacity(targets.len());
+        for relation in targets {
+            let (table, key_slot, column_slots) = self.target_slots(relation)?;
+            let own = assignments.iter().filter(|(r, _)| *r == relation).map(|(_, a)| a.clone()).collect();
+            plan_targets.push(UpdateTarget { table, key_slot, column_slots, assignments: own });
+        }
+        Ok(Plan::Update(Box::new(UpdatePlan {
+            source,
+            frame_width: self.frame().width,
+            targets: plan_targets,
+            ignore: update.ignore,
+            tables: std::mem::take(&mut self.tables),
+        })))
+    }
+
+    /// FROM of a statement that changes rows; its scope stays.
+    pub(super) fn dml_from(&mut self, refs: &[ast::TableRef]) -> Result<Option<Tree>> {
+        let frame = self.frames.len() - 1;
+        let Some(part) = self.from(refs)? else { return Err(Error::internal("no table to change")) };
+        self.scopes.push(Scope { frame, relations: part.relations, columns: part.columns, ..Scope::default() });
+        Ok(Some(part.tree))
+    }
+
+    /// The relations that SET names, in the order of FROM.
+    fn update_targets(&mut self, update: &ast::Update) -> Result<Vec<usize>> {
+        let mut targets = Vec::new();
+        for assignment in &update.assignments {
+            let (relation, _) = self.assigned_column(&assignment.column)?;
+            if !targets.contains(&relation) {
+                targets.push(relation);
+            }
+        }
+        targets.sort_unstable();
+        Ok(targets)
+    }
+
+    fn assigned_column(&mut self, column: &ast::ColumnRef) -> Result<(usize, usize)> {
+        let bound = self.in_clause(Clause::FieldList, |b| b.resolve_here(column))?;
+        let slot = bound.as_ref().and_then(super::scope::plain_slot);
+        let relation = slot.and_then(|s| self.owner(s));
+        let (Some(slot), Some(relation)) = (slot, relation) else {
+            return Err(Error::new(&errno::ER_BAD_FIELD_ERROR, &[&written(column), &"field list"]));
+        };
+        let rel = &self.frame().relations[relation];
+        let position = (0..rel.columns.len()).find(|n| rel.slot(*n) == Some(slot));
+        match (&rel.source, position) {
+            (Source::Base(table), Some(position)) if !table.indexes.is_empty() => Ok((relation, position)),
+            _ => Err(Error::new(&errno::ER_NON_UPDATABLE_TABLE, &[&rel.alias, &"UPDATE"])),
+        }
+    }
+
+    /// Gives the changed tables their key slot, slots for all columns, and exclusive locks.
+    pub(super) fn mark_targets(&mut self, targets: &[usize]) {
+        let frame = self.frames.len() - 1;
+        for &relation in targets {
+            let slot = self.frame().new_slot_of(Some(relation));
+            let columns = self.frame().relations[relation].columns.len();
+            (0..columns).for_each(|c| drop(self.column_of(frame, relation, c)));
+            let rel = &mut self.frame().relations[relation];
+            rel.key_slot = Some(slot);
+            rel.lock = Some(EXCLUSIVE);
+            if let Source::Base(table) = &rel.source {
+                let name = table_key(&table.database, &table.name);
+                self.targets.push(name);
+            }
+        }
+        self.locking = true;
+    }
+
+    pub(super) fn target_slots(&mut self, relation: usize) -> Result<(vaquita_types::schema::TableRef, Slot, Vec<Slot>)> {
+        let rel = &self.frame().relations[relation];
+        let (Source::Base(table), Some(key_slot)) = (&rel.source, rel.key_slot) else {
+            return Err(Error::internal("target without a key"));
+        };
+        let slots = (0..rel.columns.len()).filter_map(|c| rel.slot(c)).collect();
+        Ok((table.clone(), key_slot, slots))
+    }
+
+    /// The rows to change: joins, ORDER BY and LIMIT.
+    pub(super) fn dml_source(
+        &mut self,
+        tree: Option<Tree>,
+        filter: Vec<crate::expr::Expr>,
+        order_by: &[ast::OrderItem],
+        limit: Option<&ast::Limit>,
+        targets: &[usize],
+    ) -> Result<Node> {
+        let several = !matches!(tree, Some(Tree::Leaf(_)));
+        if several && !order_by.is_empty() && targets.len() > 1 {
+            return Err(Error::new(&errno::ER_WRONG_USAGE, &[&"UPDATE", &"ORDER BY"]));
+        }
+        if several && limit.is_some() && targets.len() > 1 {
+            return Err(Error::new(&errno::ER_WRONG_USAGE, &[&"UPDATE", &"LIMIT"]));
+        }
+        let keys = self.order_keys(order_by, &[])?;
+        let limit = self.limit(limit)?;
+        let want = Want { order: keys.iter().map(|k| (k.expr.clone(), k.descending)).collect(), ..Want::default() };
+        let planned = optimize::plan_joins(self, tree, filter, want, false)?;
+        let keys = if planned.ordered { Vec::new() } else { keys };
+        let mut saved = Vec::new();
+        for &relation in targets {
+            let rel = &self.frame().relations[relation];
+            saved.extend(rel.key_slot);
+            saved.extend((0..rel.columns.len()).filter_map(|c| rel.slot(c)));
+        }
+        // Assignments may read the other tables too.
+        if several {
+            let frame = self.frame();
+            saved.extend((0..frame.width).filter(|s| frame.slot_owner[*s].is_some()));
+        }
+        Ok(sorted(planned.node, keys, limit, saved))
+    }
+}
+
+/// How `Binder::targets` names a table.
+pub(super) fn table_key(database: &str, name: &str) -> String {
+    format!("{database}.{name}")
+}

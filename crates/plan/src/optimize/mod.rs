@@ -1,0 +1,177 @@
+//! From a block's join tree and conditions to nodes.
+//!
+//! 1. `flatten` takes the tree apart into items to be joined (tables, right sides of outer joins, semijoins) and one pool
+//!    of conjuncts; outer joins whose missing rows WHERE would drop anyway become inner.
+//! 2. `order` finds a left-deep order of the items, estimating rows with `cost`.
+//! 3. `path` chooses how each table is read (`sarg` finds the conditions that an index can use), and the nodes are stacked:
+//!    nested loops over index lookups, hash joins on equalities otherwise.
+//!
+//! Example: `a JOIN b ON a.id = b.a_id WHERE a.x = 1` gives a scan of a by the index on x, and for each row a lookup of b.
+
+mod cost;
+mod flatten;
+mod order;
+mod path;
+mod sarg;
+pub mod visit;
+
+use std::sync::Arc;
+
+use vaquita_types::{ColumnType, Error, Result, Value};
+
+use crate::bind::{Binder, Source};
+use crate::expr::{Expr, ExprKind, Slot};
+use crate::node::{Aggregate, AggregateKind, JoinKind, Node, SortKey};
+
+/// FROM as written: which relations are joined, how, on what.
+#[derive(Debug)]
+pub enum Tree {
+    Leaf(usize),
+    Join { kind: JoinKind, straight: bool, left: Box<Tree>, right: Box<Tree>, on: Vec<Expr> },
+    /// A derived table whose tables are in this frame, with its WHERE.
+    Merged { relation: usize, tree: Box<Tree>, filter: Vec<Expr> },
+}
+
+/// What would make later work unnecessary.
+#[derive(Debug, Default)]
+pub struct Want {
+    /// Rows in this order (expression, descending).
+    pub order: Vec<(Expr, bool)>,
+    /// The order is for grouping: direction does not matter.
+    pub grouping: bool,
+    /// Only so many rows of that order are needed.
+    pub limit: Option<u64>,
+    /// The block is only MIN (false) or MAX (true) of this column.
+    pub extreme: Option<(Expr, bool)>,
+}
+
+#[derive(Debug)]
+pub struct Planned {
+    pub node: Node,
+    /// Rows come in the wanted order.
+    pub ordered: bool,
+    /// The first row has the wanted extreme.
+    pub first_row_is_extreme: bool,
+}
+
+impl Tree {
+    /// The conditions that every row of the result satisfies.
+    pub fn inner_conditions<'t>(&'t self, out: &mut Vec<&'t Expr>) {
+        match self {
+            Tree::Leaf(_) => {}
+            Tree::Merged { tree, filter, .. } => {
+                out.extend(filter);
+                tree.inner_conditions(out);
+            }
+            Tree::Join { kind, left, right, on, .. } => {
+                left.inner_conditions(out);
+                if *kind == JoinKind::Inner {
+                    out.extend(on);
+                    right.inner_conditions(out);
+                }
+            }
+        }
+    }
+
+    pub fn relations(&self, out: &mut Vec<usize>) {
+        match self {
+            Tree::Leaf(relation) => out.push(*relation),
+            Tree::Merged { tree, .. } => tree.relations(out),
+            Tree::Join { left, right, .. } => {
+                left.relations(out);
+                right.relations(out);
+            }
+        }
+    }
+}
+
+/// Plans the joins of the frame that is being bound.
+pub fn plan_joins(binder: &mut Binder<'_>, tree: Option<Tree>, filter: Vec<Expr>, want: Want, straight: bool) -> Result<Planned> {
+    let Some(tree) = tree else {
+        return Ok(Planned { node: filtered(Node::One, filter), ordered: true, first_row_is_extreme: false });
+    };
+    if filter.iter().any(is_never) {
+        return Ok(Planned { node: Node::Empty, ordered: true, first_row_is_extreme: false });
+    }
+    let mut pool = filter;
+    let items = flatten::flatten(binder, tree, &mut pool, straight);
+    flatten::propagate(&mut pool)?;
+    if pool.iter().any(is_never) {
+        return Ok(Planned { node: Node::Empty, ordered: true, first_row_is_extreme: false });
+    }
+    order::join(binder, items, pool, &want)
+}
+
+pub fn filtered(node: Node, predicate: Vec<Expr>) -> Node {
+    if predicate.is_empty() { node } else { Node::Filter { input: Box::new(node), predicate } }
+}
+
+/// The condition is false or NULL whatever the row is.
+pub fn is_never(expr: &Expr) -> bool {
+    match &expr.kind {
+        ExprKind::Literal(Value::Null) => true,
+        ExprKind::Literal(Value::Int(n)) => *n == 0,
+        _ => false,
+    }
+}
+
+pub fn int_literal(n: i64) -> Expr {
+    Expr::literal(Value::Int(n), ColumnType::bigint())
+}
+
+/// The only aggregate is MIN or MAX of a column.
+pub fn extreme_of(aggregates: &[Aggregate]) -> Option<(Expr, bool)> {
+    let [only] = aggregates else { return None };
+    let descending = match only.kind {
+        AggregateKind::Min => false,
+        AggregateKind::Max => true,
+        _ => return None,
+    };
+    match only.args.as_slice() {
+        [arg] if matches!(arg.kind, ExprKind::Slot(_)) => Some((arg.clone(), descending)),
+        _ => None,
+    }
+}
+
+/// The keys of GROUP BY as an order, those of ORDER BY first and in its directions if they are the same.
+pub fn group_order(keys: &[Expr], order_by: &[SortKey]) -> Vec<(Expr, bool)> {
+    let mut order: Vec<(Expr, bool)> = Vec::new();
+    for key in order_by {
+        if !keys.iter().any(|k| visit::same(k, &key.expr)) {
+            break;
+        }
+        order.push((key.expr.clone(), key.descending));
+    }
+    for key in keys {
+        if !order.iter().any(|(e, _)| visit::same(e, key)) {
+            order.push((key.clone(), false));
+        }
+    }
+    order
+}
+
+/// Groups that come in the order of `keys` (as `group_order` made it) are in the order wanted.
+pub fn keys_follow(order_by: &[SortKey], keys: &[(Expr, Slot)]) -> bool {
+    order_by.iter().all(|k| !k.descending && matches!(k.expr.kind, ExprKind::Slot(slot) if keys.iter().any(|(_, s)| *s == slot)))
+}
+
+/// The node that gives a relation's rows when it is no base table.
+fn other_source(binder: &mut Binder<'_>, relation: usize, filter: Vec<Expr>) -> Result<Node> {
+    let frame = binder.frame();
+    let rel = &frame.relations[relation];
+    let slots: Vec<Slot> = (0..rel.columns.len()).filter_map(|c| rel.slot(c)).collect();
+    match &rel.source {
+        Source::Derived { plan, correlated, .. } => Ok(Node::Derived { plan: Arc::clone(plan), slots, filter, correlated: *correlated }),
+        Source::Recursive { id, seed, recursive, distinct, types } => Ok(Node::RecursiveCte {
+            id: *id,
+            seed: Arc::clone(seed),
+            recursive: recursive.clone(),
+            distinct: *distinct,
+            slots,
+            types: types.clone(),
+            filter,
+        }),
+        Source::CteRows { id } => Ok(Node::CteRows { id: *id, slots, filter }),
+        Source::Base(_) | Source::Merged | Source::Row(_) => Err(Error::internal("relation has no rows of its own")),
+    }
+}

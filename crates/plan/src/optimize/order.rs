@@ -1,0 +1,347 @@
+//! The order of joins, and the nodes for it.
+//!
+//! Every item that may come first is tried; from there the cheapest next item is taken (greedy). The cheapest whole
+//! order is built: a table with a usable index is looked up for each row (nested loop), one without is hashed on its equalities.
+
+use vaquita_types::{Error, Result, errno};
+
+use super::flatten::{Item, Set, Shape, bit, set_of};
+use super::path::{self, Candidate, TableInput};
+use super::{Planned, Want, cost, filtered, other_source, visit};
+use crate::bind::{Binder, Source};
+use crate::catalog::TableStatistics;
+use crate::expr::{CompareAs, CompareOp, Expr, ExprKind, Slot};
+use crate::node::{JoinKind, Node, Scan};
+
+/// Tables of a frame at most, merged derived tables included. MySQL's limit for one join is 61.
+const RELATIONS_MAX: usize = 120;
+/// Every item is tried as the first one up to so many items.
+const STARTS_MAX: usize = 12;
+
+/// A condition and the relations it reads.
+struct Condition {
+    expr: Expr,
+    set: Set,
+    /// It holds a subquery: checked after cheaper ones.
+    slow: bool,
+}
+
+pub fn join(binder: &mut Binder<'_>, items: Vec<Item>, pool: Vec<Expr>, want: &Want) -> Result<Planned> {
+    if binder.frame().relations.len() > RELATIONS_MAX {
+        return Err(Error::new(&errno::ER_TOO_MANY_TABLES, &[&61]));
+    }
+    let statistics = statistics(binder);
+    let mut planner = Planner { binder, statistics };
+    let step = planner.nest(items, pool, 0, want)?;
+    Ok(Planned { node: step.node, ordered: step.ordered, first_row_is_extreme: step.extreme })
+}
+
+fn statistics(binder: &mut Binder<'_>) -> Vec<TableStatistics> {
+    let catalog = binder.cx.catalog;
+    binder
+        .frame()
+        .relations
+        .iter()
+        .map(|r| match &r.source {
+            Source::Base(table) if !table.indexes.is_empty() => catalog.statistics(table),
+            _ => TableStatistics::default(),
+        })
+        .collect()
+}
+
+struct Planner<'b, 'a> {
+    binder: &'b mut Binder<'a>,
+    statistics: Vec<TableStatistics>,
+}
+
+struct Step {
+    node: Node,
+    rows: f64,
+    cost: f64,
+    ordered: bool,
+    extreme: bool,
+}
+
+/// How the next item is joined.
+#[derive(Clone)]
+struct Choice {
+    item: usize,
+    cost: f64,
+    rows: f64,
+    hash: bool,
+}
+
+impl Planner<'_, '_> {
+    /// Joins `items` under `pool`; `outside` are relations of this frame that are read before.
+    fn nest(&mut self, items: Vec<Item>, pool: Vec<Expr>, outside: Set, want: &Want) -> Result<Step> {
+        let pool: Vec<Condition> = pool
+            .into_iter()
+            .map(|expr| {
+                let set = set_of(self.binder, &expr);
+                let slow = visit::any(&expr, &|e| matches!(e.kind, ExprKind::Subquery(_)));
+                Condition { expr, set, slow }
+            })
+            .collect();
+        let order = self.best_order(&items, &pool, outside, want)?;
+        self.build(items, pool, outside, want, &order)
+    }
+
+    fn best_order(&mut self, items: &[Item], pool: &[Condition], outside: Set, want: &Want) -> Result<Vec<Choice>> {
+        let mut best: Option<(f64, Vec<Choice>)> = None;
+        let starts: Vec<usize> = (0..items.len()).filter(|n| items[*n].kind == JoinKind::Inner && items[*n].after & !outside == 0).collect();
+        for &start in starts.iter().take(STARTS_MAX.max(1)) {
+            let (total, order) = self.greedy(items, pool, outside, want, start)?;
+            if order.len() == items.len() && best.as_ref().is_none_or(|(c, _)| total < *c) {
+                best = Some((total, order));
+            }
+        }
+        best.map(|(_, order)| order).ok_or_else(|| Error::internal("no join order"))
+    }
+
+    fn greedy(&mut self, items: &[Item], pool: &[Condition], outside: Set, want: &Want, start: usize) -> Result<(f64, Vec<Choice>)> {
+        let mut placed = outside;
+        let mut order: Vec<Choice> = Vec::with_capacity(items.len());
+        let mut rows = 1.0;
+        let mut total = 0.0;
+        while order.len() < items.len() {
+            let mut next: Option<Choice> = None;
+            for n in 0..items.len() {
+                let first = order.is_empty();
+                if first && n != start || order.iter().any(|c| c.item == n) || items[n].after & !placed != 0 {
+                    continue;
+                }
+                let choice = self.choice(n, &items[n], pool, placed, rows, if first { want } else { &NO_WANT }, first)?;
+                // Fewer rows make everything after cheaper.
+                let weight = |c: &Choice| c.cost + c.rows;
+                if next.as_ref().is_none_or(|best| weight(&choice) < weight(best)) {
+                    next = Some(choice);
+                }
+            }
+            let Some(next) = next else { break };
+            placed |= items[next.item].relations;
+            rows = next.rows;
+            total += next.cost;
+            order.push(next);
+        }
+        // An order that does not come from the first table costs a sort of the whole.
+        if items.len() > 1 && !want.order.is_empty() {
+            total += rows * 0.01;
+        }
+        Ok((total, order))
+    }
+
+    fn choice(&mut self, n: usize, item: &Item, pool: &[Condition], placed: Set, rows: f64, want: &Want, first: bool) -> Result<Choice> {
+        let known = placed | item.relations;
+        let (inner_rows, inner_cost) = self.inner(item, pool, placed, known, want)?;
+        let nested = rows.max(1.0) * inner_cost;
+        let joined = match item.kind {
+            JoinKind::Inner => rows * inner_rows,
+            JoinKind::Left => (rows * inner_rows).max(rows),
+            JoinKind::Semi => rows * inner_rows.min(1.0),
+            JoinKind::Anti => rows * 0.5,
+        };
+        let mut choice = Choice { item: n, cost: nested, rows: joined.max(0.001), hash: false };
+        if !first && self.has_hash_keys(item, pool, placed) {
+            let (build_rows, build_cost) = self.inner(item, pool, 0, item.relations, &NO_WANT)?;
+            let hashed = build_cost + build_rows * cost::HASH_BUILD + rows * cost::HASH_PROBE;
+            if hashed < nested {
+                choice.cost = hashed;
+                choice.hash = true;
+            }
+        }
+        Ok(choice)
+    }
+
+    /// Rows and cost of one opening of the item when `placed` is known.
+    fn inner(&mut self, item: &Item, pool: &[Condition], placed: Set, known: Set, want: &Want) -> Result<(f64, f64)> {
+        match &item.shape {
+            Shape::Table(relation) => {
+                let conditions = usable(item, pool, known, self.binder);
+                let candidate = self.candidate(*relation, &conditions, want);
+                Ok((candidate.rows_out, candidate.cost))
+            }
+            Shape::Nest(items) => {
+                let inner: Vec<Condition> = item
+                    .on
+                    .iter()
+                    .map(|e| Condition { expr: e.clone(), set: set_of(self.binder, e), slow: false })
+                    .filter(|c| c.set & !known == 0)
+                    .collect();
+                let order = self.best_order(items, &inner, placed, &NO_WANT)?;
+                Ok((order.last().map_or(1.0, |c| c.rows), order.iter().map(|c| c.cost).sum()))
+            }
+        }
+    }
+
+    fn candidate(&mut self, relation: usize, conditions: &[&Expr], want: &Want) -> Candidate {
+        let statistics = &self.statistics[relation];
+        let frame = self.binder.frame();
+        let rel = &frame.relations[relation];
+        let Source::Base(table) = &rel.source else {
+            let rows = cost::DERIVED_ROWS;
+            let out = rows * conditions.iter().map(|c| cost::selectivity(c)).product::<f64>();
+            return Candidate { path: crate::node::AccessPath::System, rows_read: rows, rows_out: out, cost: rows, consumed: Vec::new(), ordered: false, extreme: false };
+        };
+        let slots: Vec<Option<Slot>> = (0..rel.columns.len()).map(|c| rel.slot(c)).collect();
+        path::best(&TableInput { table, statistics, slots: &slots, conditions, hints: &rel.index_hints, want, locks: rel.lock.is_some() || rel.key_slot.is_some() })
+    }
+
+    fn has_hash_keys(&self, item: &Item, pool: &[Condition], placed: Set) -> bool {
+        let conditions = item.on.iter().map(|e| (e, set_of(self.binder, e)));
+        let pooled = pool.iter().filter(|_| item.kind == JoinKind::Inner).map(|c| (&c.expr, c.set));
+        conditions.chain(pooled).any(|(e, set)| set & !(placed | item.relations) == 0 && self.hash_key(e, item.relations).is_some())
+    }
+
+    /// `outer expression = inner expression`, if the condition is that: probe, build, rule.
+    fn hash_key(&self, condition: &Expr, inner: Set) -> Option<(Expr, Expr, CompareAs)> {
+        let ExprKind::Compare(CompareOp::Eq, a, b, rule) = &condition.kind else { return None };
+        if matches!(rule, CompareAs::Json | CompareAs::Row) || visit::any(condition, &|e| matches!(e.kind, ExprKind::Subquery(_))) {
+            return None;
+        }
+        let (a_set, b_set) = (set_of(self.binder, a), set_of(self.binder, b));
+        let outer = |s: Set| s & inner == 0 && s != 0;
+        let own = |s: Set| s & !inner == 0 && s != 0;
+        if outer(a_set) && own(b_set) {
+            return Some(((**a).clone(), (**b).clone(), *rule));
+        }
+        (outer(b_set) && own(a_set)).then(|| ((**b).clone(), (**a).clone(), *rule))
+    }
+
+    fn build(&mut self, items: Vec<Item>, mut pool: Vec<Condition>, outside: Set, want: &Want, order: &[Choice]) -> Result<Step> {
+        let mut items: Vec<Option<Item>> = items.into_iter().map(Some).collect();
+        let mut placed = outside;
+        let mut step: Option<Step> = None;
+        for choice in order {
+            let Some(item) = items[choice.item].take() else { return Err(Error::internal("item joined twice")) };
+            let known = placed | item.relations;
+            step = Some(match step {
+                None => self.first(item, &mut pool, known, outside, want, choice)?,
+                Some(left) if choice.hash => self.hash(left, item, &mut pool, known, choice)?,
+                Some(left) => self.nested(left, item, &mut pool, placed, known, choice)?,
+            });
+            placed = known;
+        }
+        let mut step = step.ok_or_else(|| Error::internal("join of nothing"))?;
+        let rest: Vec<Expr> = pool.into_iter().map(|c| c.expr).collect();
+        step.node = filtered(step.node, rest);
+        Ok(step)
+    }
+
+    fn first(&mut self, item: Item, pool: &mut Vec<Condition>, known: Set, outside: Set, want: &Want, choice: &Choice) -> Result<Step> {
+        match item.shape {
+            Shape::Table(relation) => {
+                let conditions = take(pool, known);
+                let (node, candidate) = self.table(relation, conditions, want)?;
+                Ok(Step { node, rows: choice.rows, cost: choice.cost, ordered: candidate.ordered, extreme: candidate.extreme })
+            }
+            Shape::Nest(items) => {
+                let conditions = take(pool, known).into_iter().chain(item.on).collect();
+                self.nest(items, conditions, outside, &NO_WANT)
+            }
+        }
+    }
+
+    /// For each row on the left the item is opened anew, its conditions bound to that row.
+    fn nested(&mut self, left: Step, item: Item, pool: &mut Vec<Condition>, placed: Set, known: Set, choice: &Choice) -> Result<Step> {
+        let inner_slots = self.slots_of(item.relations);
+        let mut above = Vec::new();
+        let mut conditions = item.on;
+        match item.kind {
+            JoinKind::Inner => conditions.extend(take(pool, known)),
+            // WHERE sees the row after the join.
+            _ => above = take(pool, known),
+        }
+        let inner = match item.shape {
+            Shape::Table(relation) => self.table(relation, conditions, &NO_WANT)?.0,
+            Shape::Nest(items) => self.nest(items, conditions, placed, &NO_WANT)?.node,
+        };
+        let node = Node::NestedLoop { kind: item.kind, outer: Box::new(left.node), inner: Box::new(inner), on: Vec::new(), inner_slots };
+        let node = filtered(node, above);
+        Ok(Step { node, rows: choice.rows, cost: left.cost + choice.cost, ordered: left.ordered, extreme: false })
+    }
+
+    fn hash(&mut self, left: Step, item: Item, pool: &mut Vec<Condition>, known: Set, choice: &Choice) -> Result<Step> {
+        let build_slots = self.slots_of(item.relations);
+        let (mut conditions, mut above) = (item.on, Vec::new());
+        match item.kind {
+            JoinKind::Inner => conditions.extend(take(pool, known)),
+            _ => above = take(pool, known),
+        }
+        let (mut own, mut on) = (Vec::new(), Vec::new());
+        let (mut probe_keys, mut build_keys, mut compare) = (Vec::new(), Vec::new(), Vec::new());
+        for condition in conditions {
+            if set_of(self.binder, &condition) & !item.relations == 0 {
+                own.push(condition);
+            } else if let Some((probe, build, rule)) = self.hash_key(&condition, item.relations) {
+                probe_keys.push(probe);
+                build_keys.push(build);
+                compare.push(rule);
+            } else {
+                on.push(condition);
+            }
+        }
+        let build = match item.shape {
+            Shape::Table(relation) => self.table(relation, own, &NO_WANT)?.0,
+            Shape::Nest(items) => self.nest(items, own, 0, &NO_WANT)?.node,
+        };
+        let node = Node::HashJoin {
+            kind: item.kind,
+            probe: Box::new(left.node),
+            build: Box::new(build),
+            probe_keys,
+            build_keys,
+            compare,
+            on,
+            build_slots,
+        };
+        Ok(Step { node: filtered(node, above), rows: choice.rows, cost: left.cost + choice.cost, ordered: false, extreme: false })
+    }
+
+    /// The scan of a base table, or the node that makes the relation's rows.
+    fn table(&mut self, relation: usize, conditions: Vec<Expr>, want: &Want) -> Result<(Node, Candidate)> {
+        let refs: Vec<&Expr> = conditions.iter().collect();
+        let candidate = self.candidate(relation, &refs, want);
+        let mut filter: Vec<Expr> = conditions.into_iter().enumerate().filter(|(n, _)| !candidate.consumed.contains(n)).map(|(_, c)| c).collect();
+        filter.sort_by_key(|e| visit::any(e, &|e| matches!(e.kind, ExprKind::Subquery(_))));
+        let rel = &self.binder.frame().relations[relation];
+        let Source::Base(table) = &rel.source else {
+            return Ok((other_source(self.binder, relation, filter)?, candidate));
+        };
+        let columns = (0..rel.columns.len()).filter_map(|c| rel.slot(c).map(|s| (c, s))).collect();
+        let scan = Scan {
+            table: table.clone(),
+            alias: rel.alias.clone(),
+            path: candidate.path.clone(),
+            columns,
+            filter,
+            lock: rel.lock,
+            key_slot: rel.key_slot,
+            rows_estimate: candidate.rows_read.max(1.0) as u64,
+        };
+        Ok((Node::Scan(Box::new(scan)), candidate))
+    }
+
+    fn slots_of(&self, relations: Set) -> Vec<Slot> {
+        let Some(frame) = self.binder.frames.last() else { return Vec::new() };
+        (0..frame.width).filter(|s| frame.slot_owner.get(*s).copied().flatten().is_some_and(|r| bit(r) & relations != 0)).collect()
+    }
+}
+
+static NO_WANT: Want = Want { order: Vec::new(), grouping: false, limit: None, extreme: None };
+
+/// The conditions that can be checked once `known` has been read, cheap ones first.
+fn take(pool: &mut Vec<Condition>, known: Set) -> Vec<Expr> {
+    let (mut ready, later): (Vec<Condition>, Vec<Condition>) = std::mem::take(pool).into_iter().partition(|c| c.set & !known == 0);
+    *pool = later;
+    ready.sort_by_key(|c| c.slow);
+    ready.into_iter().map(|c| c.expr).collect()
+}
+
+/// The conditions that an index of the item's table could use.
+fn usable<'c>(item: &'c Item, pool: &'c [Condition], known: Set, binder: &Binder<'_>) -> Vec<&'c Expr> {
+    let mut conditions: Vec<&Expr> = item.on.iter().filter(|e| set_of(binder, e) & !known == 0).collect();
+    if item.kind == JoinKind::Inner {
+        conditions.extend(pool.iter().filter(|c| c.set & !known == 0 && c.set & item.relations != 0).map(|c| &c.expr));
+    }
+    conditions
+}

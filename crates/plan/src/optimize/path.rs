@@ -1,0 +1,453 @@
+//! How one table is read: by which index, from where to where, in which direction.
+//!
+//! Every index is tried with the conditions that are usable at this place; the cheapest candidate wins. A candidate
+//! that gives rows in the wanted order saves the sort, and with LIMIT stops early. Example: for
+//! `WHERE a = ? ORDER BY b LIMIT 10` an index on (a, b) reads ten rows.
+
+use vaquita_parser::{IndexHint, IndexHintKind};
+use vaquita_types::schema::{IndexDef, IndexKind, TableDef};
+use vaquita_types::TypeKind;
+
+use super::sarg::{Bound, Columns, Term};
+use super::{Want, cost, visit};
+use crate::catalog::TableStatistics;
+use crate::expr::{Expr, ExprKind, Slot};
+use crate::node::{AccessPath, Inclusive, KeyExpr, Range};
+use crate::text;
+
+/// Ranges of one scan at most; more alternatives of IN lists stay conditions.
+const RANGES_MAX: usize = 10_000;
+
+pub struct TableInput<'a> {
+    pub table: &'a TableDef,
+    pub statistics: &'a TableStatistics,
+    /// The slot of each column that anything reads.
+    pub slots: &'a [Option<Slot>],
+    /// Conditions on this table and what was read before it.
+    pub conditions: &'a [&'a Expr],
+    pub hints: &'a [IndexHint],
+    pub want: &'a Want,
+    /// Locking reads and changes need the row itself.
+    pub locks: bool,
+}
+
+#[derive(Clone, Debug)]
+pub struct Candidate {
+    pub path: AccessPath,
+    /// Rows read from the table or index per opening.
+    pub rows_read: f64,
+    /// Rows left after all conditions.
+    pub rows_out: f64,
+    pub cost: f64,
+    /// Conditions (positions) that the path already guarantees.
+    pub consumed: Vec<usize>,
+    pub ordered: bool,
+    pub extreme: bool,
+}
+
+/// The cheapest way.
+pub fn best(input: &TableInput<'_>) -> Candidate {
+    if input.table.indexes.is_empty() {
+        return finish(input, AccessPath::System, cost::DERIVED_ROWS, cost::DERIVED_ROWS, Vec::new(), false);
+    }
+    let columns = Columns { table: input.table, slots: input.slots };
+    let terms: Vec<Vec<Term>> = input.conditions.iter().map(|c| columns.terms(c)).collect();
+    let mut best = full_scan(input, false);
+    let mut consider = |candidate: Candidate| {
+        let better = candidate.extreme && !best.extreme || candidate.extreme == best.extreme && candidate.cost < best.cost;
+        if better {
+            best = candidate;
+        }
+    };
+    consider(full_scan(input, true));
+    for (at, index) in input.table.indexes.iter().enumerate() {
+        if index.parts.is_empty() || index.invisible || !allowed(index, input.hints) {
+            continue;
+        }
+        for candidate in index_candidates(input, at, index, &terms, &columns) {
+            consider(candidate);
+        }
+    }
+    best
+}
+
+/// USE and FORCE name the only indexes to consider, IGNORE those not to.
+fn allowed(index: &IndexDef, hints: &[IndexHint]) -> bool {
+    let named = |hint: &IndexHint| hint.indexes.iter().any(|n| n.eq_ignore_ascii_case(&index.name));
+    let mut restricted = false;
+    let mut chosen = false;
+    for hint in hints {
+        match hint.kind {
+            IndexHintKind::Ignore if named(hint) => return false,
+            IndexHintKind::Ignore => {}
+            IndexHintKind::Use | IndexHintKind::Force => {
+                restricted = true;
+                chosen |= named(hint);
+            }
+        }
+    }
+    !restricted || chosen
+}
+
+fn is_forced(hints: &[IndexHint]) -> bool {
+    hints.iter().any(|h| h.kind == IndexHintKind::Force)
+}
+
+fn full_scan(input: &TableInput<'_>, reverse: bool) -> Candidate {
+    let rows = cost::table_rows(input.statistics);
+    let clustered = &input.table.indexes[0];
+    let satisfied = order_of(input, clustered, &[], true).is_some_and(|r| r == reverse);
+    let penalty = if is_forced(input.hints) { 1e9 } else { 0.0 };
+    // Without an order to gain, backwards is only slower.
+    let slower = if reverse && !satisfied { 1.0 } else { 0.0 };
+    let mut candidate = finish(input, AccessPath::Full { reverse }, rows, cost::SEEK + rows * cost::NEXT + penalty + slower, Vec::new(), satisfied);
+    candidate.extreme = extreme_of(input, clustered, &[], 0).is_some_and(|(r, needs_not_null)| r == reverse && !needs_not_null) && input.conditions.is_empty();
+    if candidate.extreme {
+        candidate.cost = cost::SEEK + cost::NEXT;
+    }
+    candidate
+}
+
+/// Adds what all candidates share: rows after conditions, the sort that is still needed, LIMIT.
+fn finish(input: &TableInput<'_>, path: AccessPath, rows_read: f64, read_cost: f64, consumed: Vec<usize>, ordered: bool) -> Candidate {
+    let rest: f64 = input.conditions.iter().enumerate().filter(|(n, _)| !consumed.contains(n)).map(|(_, c)| cost::selectivity(c)).product();
+    let rows_out = (rows_read * rest).max(0.001);
+    let mut total = read_cost;
+    if !input.want.order.is_empty() {
+        match (ordered, input.want.limit) {
+            (true, Some(limit)) => total *= (limit as f64 / rows_out).min(1.0),
+            (true, None) => {}
+            (false, _) => total += cost::sort_cost(rows_out),
+        }
+    }
+    let ordered = ordered && !input.want.order.is_empty();
+    Candidate { path, rows_read, rows_out, cost: total, consumed, ordered, extreme: false }
+}
+
+/// The parts of an index that conditions fix, and the range on the part after them.
+#[derive(Default)]
+struct Prefix {
+    /// For each part the one value or the alternatives.
+    equal: Vec<Vec<KeyExpr>>,
+    low: Option<(Expr, Inclusive)>,
+    high: Option<(Expr, Inclusive)>,
+    not_null: bool,
+    consumed: Vec<usize>,
+}
+
+impl Prefix {
+    fn single(&self) -> usize {
+        self.equal.iter().take_while(|e| e.len() == 1).count()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.equal.is_empty() && self.low.is_none() && self.high.is_none() && !self.not_null
+    }
+}
+
+fn prefix_of(table: &TableDef, index: &IndexDef, terms: &[Vec<Term>]) -> Prefix {
+    let mut prefix = Prefix::default();
+    let mut alternatives = 1usize;
+    for part in &index.parts {
+        let Some(column) = table.position_of(part.column) else { break };
+        let on_column = |t: &&Term| t.column == column;
+        let equal = terms.iter().enumerate().flat_map(|(n, ts)| ts.iter().filter(on_column).map(move |t| (n, t))).filter_map(|(n, t)| match &t.bound {
+            Bound::Equal(keys) => Some((n, t, keys)),
+            _ => None,
+        });
+        let equal = equal.min_by_key(|(_, _, keys)| keys.len());
+        if let Some((n, term, keys)) = equal
+            && alternatives * keys.len() <= RANGES_MAX
+            && !keys.is_empty()
+        {
+            alternatives *= keys.len();
+            prefix.equal.push(keys.clone());
+            if term.exact && part.prefix.is_none() {
+                prefix.consumed.push(n);
+            }
+            continue;
+        }
+        range_of(&mut prefix, column, part.prefix.is_some(), terms);
+        break;
+    }
+    prefix
+}
+
+/// The range on the part after the fixed ones.
+fn range_of(prefix: &mut Prefix, column: usize, cut: bool, terms: &[Vec<Term>]) {
+    for (n, list) in terms.iter().enumerate() {
+        let mut taken = 0;
+        for term in list.iter().filter(|t| t.column == column) {
+            // A key that holds only the beginning of the value bounds it loosely.
+            match &term.bound {
+                Bound::Low(value, inclusive) if prefix.low.is_none() => prefix.low = Some((value.clone(), *inclusive || cut)),
+                Bound::High(value, inclusive) if prefix.high.is_none() => prefix.high = Some((value.clone(), *inclusive || cut)),
+                Bound::NotNull => prefix.not_null = true,
+                _ => continue,
+            }
+            taken += 1;
+        }
+        if taken > 0 && taken == list.len() && !cut && list.iter().all(|t| t.exact) {
+            prefix.consumed.push(n);
+        }
+    }
+}
+
+/// The product of the alternatives.
+fn ranges_of(prefix: &Prefix) -> Vec<Range> {
+    let mut equals: Vec<Vec<KeyExpr>> = vec![Vec::new()];
+    for alternatives in &prefix.equal {
+        equals = equals
+            .into_iter()
+            .flat_map(|e| {
+                alternatives.iter().map(move |k| {
+                    let mut e = e.clone();
+                    e.push(k.clone());
+                    e
+                })
+            })
+            .collect();
+    }
+    equals.into_iter().map(|equal| Range { equal, not_null: prefix.not_null, low: prefix.low.clone(), high: prefix.high.clone() }).collect()
+}
+
+fn index_candidates(input: &TableInput<'_>, at: usize, index: &IndexDef, terms: &[Vec<Term>], columns: &Columns<'_>) -> Vec<Candidate> {
+    let mut candidates = Vec::new();
+    let prefix = prefix_of(input.table, index, terms);
+    if let Some(point) = point(input, at, index, &prefix) {
+        return vec![point];
+    }
+    candidates.extend(range_candidate(input, at, index, &prefix));
+    candidates.extend(disjunction(input, at, index, terms, columns));
+    candidates
+}
+
+/// Every part of a unique index has one value that is not NULL.
+fn point(input: &TableInput<'_>, at: usize, index: &IndexDef, prefix: &Prefix) -> Option<Candidate> {
+    let whole = index.kind != IndexKind::Secondary
+        && prefix.equal.len() == index.parts.len()
+        && index.parts.iter().all(|p| p.prefix.is_none())
+        && prefix.equal.iter().all(|e| e.len() == 1 && !e[0].null_safe);
+    if !whole {
+        return None;
+    }
+    let key = prefix.equal.iter().filter_map(|e| e.first().map(|k| k.expr.clone())).collect();
+    let price = if at == 0 { cost::SEEK } else { cost::SEEK + cost::FETCH };
+    let mut candidate = finish(input, AccessPath::Point { index: at, key }, 1.0, price, prefix.consumed.clone(), true);
+    candidate.extreme = input.want.extreme.is_some();
+    Some(candidate)
+}
+
+fn range_candidate(input: &TableInput<'_>, at: usize, index: &IndexDef, prefix: &Prefix) -> Option<Candidate> {
+    let covering = at == 0 || is_covering(input, index);
+    let single = prefix.single();
+    let order = order_of(input, index, &prefix.equal, prefix.equal.iter().all(|e| e.len() == 1));
+    let extreme = extreme_of(input, index, &prefix.equal, single);
+    // A whole index is only of use for its order or as a smaller copy of the table.
+    if prefix.is_empty() && order.is_none() && extreme.is_none() && (at == 0 || !covering) && !is_forced(input.hints) {
+        return None;
+    }
+    if prefix.is_empty() && at == 0 {
+        return None;
+    }
+    let rows = estimate(input, index, prefix);
+    let mut ranges = ranges_of(prefix);
+    let reverse = match (extreme, order) {
+        (Some((reverse, _)), _) => reverse,
+        (None, order) => order.unwrap_or(false),
+    };
+    if let Some((_, true)) = extreme {
+        ranges.iter_mut().for_each(|r| r.not_null |= r.low.is_none());
+    }
+    let per_row = if covering { cost::NEXT * if at == 0 { 1.0 } else { 0.7 } } else { cost::NEXT + cost::FETCH };
+    let price = cost::SEEK * ranges.len() as f64 + rows * per_row;
+    let path = AccessPath::Range { index: at, ranges, reverse, covering: covering && at != 0 };
+    let mut candidate = finish(input, path, rows, price, prefix.consumed.clone(), order.is_some());
+    if extreme.is_some() && candidate.consumed.len() == input.conditions.len() {
+        candidate.extreme = true;
+        candidate.cost = cost::SEEK + cost::FETCH;
+    }
+    Some(candidate)
+}
+
+/// A disjunction whose every branch bounds this index: the union of the branches' ranges.
+fn disjunction(input: &TableInput<'_>, at: usize, index: &IndexDef, terms: &[Vec<Term>], columns: &Columns<'_>) -> Option<Candidate> {
+    let mut best: Option<Candidate> = None;
+    for condition in input.conditions {
+        let ExprKind::Or(branches) = &condition.kind else { continue };
+        let mut ranges = Vec::new();
+        let mut rows = 0.0;
+        let mut usable = true;
+        for branch in branches {
+            let own: Vec<Vec<Term>> = visit::conjuncts(branch.clone()).iter().map(|c| columns.terms(c)).collect();
+            let mut all = own.clone();
+            all.extend(terms.iter().cloned());
+            let prefix = prefix_of(input.table, index, &all);
+            let own_prefix = prefix_of(input.table, index, &own);
+            usable &= !prefix.is_empty() && (!own_prefix.is_empty() || prefix.consumed.iter().any(|c| *c < own.len()));
+            rows += estimate(input, index, &prefix);
+            ranges.extend(ranges_of(&prefix));
+        }
+        if !usable || ranges.len() > RANGES_MAX {
+            continue;
+        }
+        let covering = at == 0 || is_covering(input, index);
+        let per_row = if covering { cost::NEXT } else { cost::NEXT + cost::FETCH };
+        let price = cost::SEEK * ranges.len() as f64 + rows * per_row;
+        let order = order_of(input, index, &[], false);
+        let path = AccessPath::Range { index: at, ranges, reverse: order.unwrap_or(false), covering: covering && at != 0 };
+        let candidate = finish(input, path, rows, price, Vec::new(), order.is_some());
+        if best.as_ref().is_none_or(|b| candidate.cost < b.cost) {
+            best = Some(candidate);
+        }
+    }
+    best
+}
+
+fn estimate(input: &TableInput<'_>, index: &IndexDef, prefix: &Prefix) -> f64 {
+    let alternatives: f64 = prefix.equal.iter().map(|e| e.len() as f64).product();
+    let mut rows = cost::rows_per_prefix(input.statistics, index, prefix.equal.len()) * alternatives;
+    rows *= match (&prefix.low, &prefix.high) {
+        (Some(_), Some(_)) => 0.05,
+        (Some(_), None) | (None, Some(_)) => 0.3,
+        (None, None) if prefix.not_null => 0.9,
+        (None, None) => 1.0,
+    };
+    rows.clamp(1.0, cost::table_rows(input.statistics))
+}
+
+/// Every column that anything reads can be had from the index entry.
+fn is_covering(input: &TableInput<'_>, index: &IndexDef) -> bool {
+    if input.locks {
+        return false;
+    }
+    let clustered: &[_] = if input.table.hidden_rowid { &[] } else { &input.table.indexes[0].parts };
+    input.slots.iter().enumerate().filter(|(_, slot)| slot.is_some()).all(|(column, _)| {
+        let def = &input.table.columns[column];
+        let in_parts = index.parts.iter().any(|p| p.column == def.id && p.prefix.is_none());
+        let in_key = clustered.iter().any(|p| p.column == def.id && p.prefix.is_none());
+        (in_parts || in_key) && is_reversible(&def.ty)
+    })
+}
+
+/// The value can be read back from its key.
+fn is_reversible(ty: &vaquita_types::ColumnType) -> bool {
+    match ty.kind {
+        TypeKind::Json | TypeKind::Geometry => false,
+        _ if ty.is_bytes() => ty.collation == vaquita_types::charset::CollationId::BINARY || text::collation_name(ty.collation) == "utf8mb4_0900_bin",
+        _ => true,
+    }
+}
+
+/// Whether the index gives the wanted order, and if so whether backwards.
+fn order_of(input: &TableInput<'_>, index: &IndexDef, equal: &[Vec<KeyExpr>], single: bool) -> Option<bool> {
+    if input.want.order.is_empty() || index.parts.is_empty() {
+        return None;
+    }
+    let fixed = equal_columns(input);
+    let skip = if single { equal.len() } else { equal.iter().take_while(|e| e.len() == 1).count() };
+    let sequence = entry_order(input.table, index);
+    let mut sequence = sequence.iter().skip(skip).copied().peekable();
+    if input.want.grouping {
+        return grouped_by(input, &fixed, sequence.map(|(c, _)| c).collect()).then_some(false);
+    }
+    let mut direction: Option<bool> = None;
+    for (expr, descending) in &input.want.order {
+        let column = column_of(input, expr)?;
+        if fixed.contains(&column) {
+            continue;
+        }
+        while let Some((next, _)) = sequence.peek()
+            && *next != column
+            && fixed.contains(next)
+        {
+            sequence.next();
+        }
+        let (next, part_descending) = match sequence.next() {
+            Some(part) => part,
+            // Past the primary key every row is alone.
+            None => break,
+        };
+        if next != column {
+            return None;
+        }
+        let reverse = part_descending != *descending;
+        if direction.is_some_and(|d| d != reverse) {
+            return None;
+        }
+        direction = Some(reverse);
+    }
+    Some(direction.unwrap_or(false))
+}
+
+/// Columns and directions in which entries of the index are sorted: its parts, then the primary key.
+fn entry_order(table: &TableDef, index: &IndexDef) -> Vec<(usize, bool)> {
+    let mut order = Vec::new();
+    let clustered: &[_] = if table.hidden_rowid || index.kind == IndexKind::Primary { &[] } else { &table.indexes[0].parts };
+    for part in index.parts.iter().chain(clustered) {
+        match table.position_of(part.column) {
+            // A prefix does not order the whole values.
+            Some(column) if part.prefix.is_none() => {
+                if !order.iter().any(|(c, _)| *c == column) {
+                    order.push((column, part.descending));
+                }
+            }
+            _ => {
+                order.push((usize::MAX, false));
+                break;
+            }
+        }
+    }
+    if table.hidden_rowid {
+        order.push((usize::MAX, false));
+    }
+    order
+}
+
+fn grouped_by(input: &TableInput<'_>, fixed: &[usize], sequence: Vec<usize>) -> bool {
+    let mut keys = Vec::new();
+    for (expr, _) in &input.want.order {
+        match column_of(input, expr) {
+            Some(column) if !fixed.contains(&column) => keys.push(column),
+            Some(_) => {}
+            None => return false,
+        }
+    }
+    let sequence: Vec<usize> = sequence.into_iter().filter(|c| !fixed.contains(c)).collect();
+    sequence.len() >= keys.len() && sequence[..keys.len()].iter().all(|c| keys.contains(c))
+}
+
+fn column_of(input: &TableInput<'_>, expr: &Expr) -> Option<usize> {
+    match expr.kind {
+        ExprKind::Slot(slot) => input.slots.iter().position(|s| *s == Some(slot)),
+        _ => None,
+    }
+}
+
+/// Columns that an equality fixes to one value.
+fn equal_columns(input: &TableInput<'_>) -> Vec<usize> {
+    let columns = Columns { table: input.table, slots: input.slots };
+    input
+        .conditions
+        .iter()
+        .flat_map(|c| columns.terms(c))
+        .filter(|t| t.exact && matches!(&t.bound, Bound::Equal(keys) if keys.len() == 1))
+        .map(|t| t.column)
+        .collect()
+}
+
+/// The index's first entry after the fixed parts has the wanted MIN or MAX: whether to read backwards, and whether NULLs are in the way.
+fn extreme_of(input: &TableInput<'_>, index: &IndexDef, equal: &[Vec<KeyExpr>], single: usize) -> Option<(bool, bool)> {
+    let (expr, max) = input.want.extreme.as_ref()?;
+    let column = column_of(input, expr)?;
+    if single != equal.len() {
+        return None;
+    }
+    let part = index.parts.get(equal.len())?;
+    if part.prefix.is_some() || input.table.position_of(part.column) != Some(column) {
+        return None;
+    }
+    let reverse = part.descending != *max;
+    Some((reverse, !max && input.table.columns[column].nullable))
+}
+

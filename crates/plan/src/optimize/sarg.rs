@@ -1,0 +1,217 @@
+//! Conditions that an index can use: `column op value` where the value is known before the table is read.
+//!
+//! A condition is usable only if the order of the key is the order of the comparison: `varchar_col = 5` compares
+//! as numbers and is not, `int_col = '5'` is (the value is brought into the key's domain, see `bounds`). `exact` says that
+//! the key range means the same as the condition, so that the condition need not be checked again.
+
+use vaquita_types::charset::CollationId;
+use vaquita_types::schema::TableDef;
+use vaquita_types::{ColumnType, TypeKind, Value};
+
+use super::visit;
+use crate::expr::{CompareAs, CompareOp, Expr, ExprKind, Slot};
+use crate::node::{Inclusive, KeyExpr};
+use crate::{text, typing};
+
+#[derive(Clone, Debug)]
+pub enum Bound {
+    /// One value, or the candidates of IN.
+    Equal(Vec<KeyExpr>),
+    Low(Expr, Inclusive),
+    High(Expr, Inclusive),
+    NotNull,
+}
+
+/// A usable condition on a column (its position in the table).
+#[derive(Clone, Debug)]
+pub struct Term {
+    pub column: usize,
+    pub bound: Bound,
+    pub exact: bool,
+}
+
+/// What finding terms needs to know of the table.
+pub struct Columns<'a> {
+    pub table: &'a TableDef,
+    /// The slot of each column, if it has one.
+    pub slots: &'a [Option<Slot>],
+}
+
+impl Columns<'_> {
+    fn position(&self, expr: &Expr) -> Option<usize> {
+        match expr.kind {
+            ExprKind::Slot(slot) => self.slots.iter().position(|s| *s == Some(slot)),
+            _ => None,
+        }
+    }
+
+    /// Nothing in `expr` comes from this table's row, and it may be computed once per lookup.
+    fn is_outside(&self, expr: &Expr) -> bool {
+        let own = visit::slots(expr).iter().any(|s| self.slots.contains(&Some(*s)));
+        !own && !visit::any(expr, &|e| match &e.kind {
+            ExprKind::Call(def, _) => matches!(def.name, "RAND" | "UUID" | "UUID_SHORT" | "SLEEP"),
+            ExprKind::AssignVar(..) | ExprKind::UserVar(_) => true,
+            _ => false,
+        })
+    }
+
+    /// The terms that `condition` gives: none if no index can use it, two for LIKE.
+    pub fn terms(&self, condition: &Expr) -> Vec<Term> {
+        match &condition.kind {
+            ExprKind::Compare(op, left, right, rule) => {
+                let term = self.comparison(*op, left, right, *rule).or_else(|| self.comparison(op.mirrored(), right, left, *rule));
+                term.into_iter().collect()
+            }
+            ExprKind::InList(value, list, rule) => self.in_list(value, list, *rule).into_iter().collect(),
+            ExprKind::IsNull(inner) => match self.position(inner) {
+                // Zero dates in NOT NULL columns count as NULL.
+                Some(column) if self.table.columns[column].nullable || !inner.ty.is_temporal() => {
+                    let null = Expr { nullable: true, ..Expr::literal(Value::Null, ColumnType::null()) };
+                    vec![Term { column, bound: Bound::Equal(vec![KeyExpr { expr: null, null_safe: true }]), exact: true }]
+                }
+                _ => Vec::new(),
+            },
+            ExprKind::Not(inner) => match &inner.kind {
+                ExprKind::IsNull(inner) => match self.position(inner) {
+                    Some(column) => vec![Term { column, bound: Bound::NotNull, exact: self.table.columns[column].nullable }],
+                    None => Vec::new(),
+                },
+                _ => Vec::new(),
+            },
+            ExprKind::Call(def, args) if def.name == "LIKE" => self.like(args),
+            _ => Vec::new(),
+        }
+    }
+
+    fn comparison(&self, op: CompareOp, left: &Expr, right: &Expr, rule: CompareAs) -> Option<Term> {
+        let column = self.position(left)?;
+        if !self.is_outside(right) {
+            return None;
+        }
+        let exact = key_order(&self.table.columns[column].ty, rule, right, op)?;
+        let value = right.clone();
+        let bound = match op {
+            CompareOp::Eq => Bound::Equal(vec![KeyExpr { expr: value, null_safe: false }]),
+            CompareOp::NullSafeEq => Bound::Equal(vec![KeyExpr { expr: value, null_safe: true }]),
+            CompareOp::Lt => Bound::High(value, false),
+            CompareOp::Le => Bound::High(value, true),
+            CompareOp::Gt => Bound::Low(value, false),
+            CompareOp::Ge => Bound::Low(value, true),
+            CompareOp::Ne => return None,
+        };
+        Some(Term { column, bound, exact })
+    }
+
+    fn in_list(&self, value: &Expr, list: &[Expr], rule: CompareAs) -> Option<Term> {
+        let column = self.position(value)?;
+        let mut exact = true;
+        let mut keys = Vec::with_capacity(list.len());
+        for item in list {
+            if !self.is_outside(item) {
+                return None;
+            }
+            exact &= key_order(&self.table.columns[column].ty, rule, item, CompareOp::Eq)?;
+            keys.push(KeyExpr { expr: item.clone(), null_safe: false });
+        }
+        Some(Term { column, bound: Bound::Equal(keys), exact })
+    }
+
+    /// `column LIKE 'abc%'`: from the fixed beginning to the greatest text that begins so.
+    fn like(&self, args: &[Expr]) -> Vec<Term> {
+        let [value, pattern] = args else { return Vec::new() };
+        let (Some(column), ExprKind::Literal(Value::Bytes(pattern))) = (self.position(value), &pattern.kind) else { return Vec::new() };
+        let ty = &self.table.columns[column].ty;
+        if !ty.is_bytes() {
+            return Vec::new();
+        }
+        let prefix = fixed_prefix(pattern);
+        if prefix.is_empty() {
+            return Vec::new();
+        }
+        let Some((low, high)) = prefix_range(&prefix, ty.collation) else { return Vec::new() };
+        let literal = |bytes: Vec<u8>| Expr::literal(Value::Bytes(bytes.into_boxed_slice()), ty.clone());
+        let mut terms = vec![Term { column, bound: Bound::Low(literal(low), true), exact: false }];
+        if let Some(high) = high {
+            terms.push(Term { column, bound: Bound::High(literal(high), true), exact: false });
+        }
+        terms
+    }
+}
+
+/// Whether values compared by `rule` with `other` are in the order of the column's key: `None` if
+/// not, else whether a key range says exactly the same as the comparison.
+fn key_order(ty: &ColumnType, rule: CompareAs, other: &Expr, op: CompareOp) -> Option<bool> {
+    let equality = matches!(op, CompareOp::Eq | CompareOp::NullSafeEq);
+    match ty.kind {
+        TypeKind::TinyInt | TypeKind::SmallInt | TypeKind::MediumInt | TypeKind::Int | TypeKind::BigInt | TypeKind::Bit => match rule {
+            CompareAs::Int => Some(true),
+            CompareAs::Decimal | CompareAs::Double => Some(other.ty.is_integer()),
+            _ => None,
+        },
+        TypeKind::Year => (rule == CompareAs::Int && other.ty.is_integer()).then_some(false),
+        TypeKind::Decimal => match rule {
+            CompareAs::Int | CompareAs::Decimal => Some(true),
+            CompareAs::Double => Some(false),
+            _ => None,
+        },
+        TypeKind::Float | TypeKind::Double => matches!(rule, CompareAs::Int | CompareAs::Decimal | CompareAs::Double).then_some(false),
+        TypeKind::Date | TypeKind::DateTime | TypeKind::Timestamp => match rule {
+            CompareAs::DateTime => Some(other.ty.is_temporal() && other.ty.kind != TypeKind::Time && ty.kind != TypeKind::Timestamp),
+            _ => None,
+        },
+        TypeKind::Time => match rule {
+            CompareAs::Time => Some(other.ty.kind == TypeKind::Time),
+            _ => None,
+        },
+        TypeKind::Enum | TypeKind::Set => (rule == CompareAs::Int && (equality || other.ty.is_integer())).then_some(true),
+        _ if ty.is_bytes() => match rule {
+            CompareAs::Text(collation) if collation == ty.collation && (typing::is_string(&other.ty) || other.ty.kind == TypeKind::Null) => Some(true),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// What a LIKE pattern begins with before its first wildcard.
+fn fixed_prefix(pattern: &[u8]) -> Vec<u8> {
+    let mut prefix = Vec::new();
+    let mut bytes = pattern.iter();
+    while let Some(b) = bytes.next() {
+        match b {
+            b'%' | b'_' => break,
+            b'\\' => prefix.extend(bytes.next()),
+            b => prefix.push(*b),
+        }
+    }
+    prefix
+}
+
+/// Characters appended to a prefix to bound what begins with it.
+const FILL_CHARS: usize = 8;
+
+/// Bounds of the texts that begin with `prefix`; no upper one where the greatest character is unknown.
+fn prefix_range(prefix: &[u8], collation: CollationId) -> Option<(Vec<u8>, Option<Vec<u8>>)> {
+    if collation == CollationId::BINARY {
+        let mut high = prefix.to_vec();
+        high.extend([0xff; FILL_CHARS * 4]);
+        return Some((prefix.to_vec(), Some(high)));
+    }
+    let name = text::collation_name(collation);
+    let fill = |c: char| {
+        let mut high = prefix.to_vec();
+        (0..FILL_CHARS).for_each(|_| high.extend(c.encode_utf8(&mut [0; 4]).as_bytes()));
+        high
+    };
+    // Collations that pad with spaces sort control characters before the bare prefix.
+    let pads = !name.contains("_0900_");
+    let mut low = prefix.to_vec();
+    if pads {
+        low.extend([0; FILL_CHARS]);
+    }
+    let high = match text::charset_name(collation) {
+        "utf8mb4" if name.contains("_0900_") || name.ends_with("_bin") => Some(fill('\u{10ffff}')),
+        "utf8mb4" | "utf8mb3" if name.ends_with("_general_ci") || name.ends_with("_bin") => Some(fill('\u{ffff}')),
+        _ => None,
+    };
+    Some((low, high))
+}

@@ -1,0 +1,268 @@
+//! Walking over expressions and nodes: which slots they read, structural equality, moving them between frames.
+
+use std::collections::BTreeSet;
+
+use crate::expr::{Expr, ExprKind, Slot, Subquery, SubqueryKind};
+use crate::node::{AccessPath, Aggregate, Limit, Node, QueryPlan, Range, SortKey, WindowFunction};
+
+/// Calls `f` on each direct operand (not into a subquery's plan).
+pub fn children<'e>(expr: &'e Expr, f: &mut dyn FnMut(&'e Expr)) {
+    match &expr.kind {
+        ExprKind::And(parts) | ExprKind::Or(parts) | ExprKind::Row(parts) | ExprKind::Call(_, parts) => parts.iter().for_each(f),
+        ExprKind::Not(e) | ExprKind::IsNull(e) | ExprKind::Cast(e) | ExprKind::AssignVar(_, e) => f(e),
+        ExprKind::Compare(_, a, b, _) => {
+            f(a);
+            f(b);
+        }
+        ExprKind::InList(value, list, _) => {
+            f(value);
+            list.iter().for_each(f);
+        }
+        ExprKind::Case { operand, whens, otherwise } => {
+            if let Some(operand) = operand {
+                f(&operand.0);
+            }
+            for (when, then) in whens {
+                f(when);
+                f(then);
+            }
+            if let Some(otherwise) = otherwise {
+                f(otherwise);
+            }
+        }
+        ExprKind::Subquery(sub) => match &sub.kind {
+            SubqueryKind::In { left, .. } | SubqueryKind::Quantified { left, .. } => f(left),
+            SubqueryKind::Scalar | SubqueryKind::Exists { .. } => {}
+        },
+        ExprKind::Literal(_) | ExprKind::Param(_) | ExprKind::Slot(_) | ExprKind::Outer { .. } | ExprKind::UserVar(_) | ExprKind::SysVar(..) => {}
+    }
+}
+
+/// As `children`, to change them.
+pub fn children_mut(expr: &mut Expr, f: &mut dyn FnMut(&mut Expr)) {
+    match &mut expr.kind {
+        ExprKind::And(parts) | ExprKind::Or(parts) | ExprKind::Row(parts) | ExprKind::Call(_, parts) => parts.iter_mut().for_each(f),
+        ExprKind::Not(e) | ExprKind::IsNull(e) | ExprKind::Cast(e) | ExprKind::AssignVar(_, e) => f(e),
+        ExprKind::Compare(_, a, b, _) => {
+            f(a);
+            f(b);
+        }
+        ExprKind::InList(value, list, _) => {
+            f(value);
+            list.iter_mut().for_each(f);
+        }
+        ExprKind::Case { operand, whens, otherwise } => {
+            if let Some(operand) = operand {
+                f(&mut operand.0);
+            }
+            for (when, then) in whens {
+                f(when);
+                f(then);
+            }
+            if let Some(otherwise) = otherwise {
+                f(otherwise);
+            }
+        }
+        ExprKind::Subquery(sub) => match &mut sub.kind {
+            SubqueryKind::In { left, .. } | SubqueryKind::Quantified { left, .. } => f(left),
+            SubqueryKind::Scalar | SubqueryKind::Exists { .. } => {}
+        },
+        ExprKind::Literal(_) | ExprKind::Param(_) | ExprKind::Slot(_) | ExprKind::Outer { .. } | ExprKind::UserVar(_) | ExprKind::SysVar(..) => {}
+    }
+}
+
+/// The slots of the expression's own frame that it reads, also from inside of subqueries.
+pub fn slots(expr: &Expr) -> Vec<Slot> {
+    let mut out = Vec::new();
+    expr_slots(expr, 0, &mut out);
+    out
+}
+
+/// Slots of the frame `level` plans further out than the expression.
+fn expr_slots(expr: &Expr, level: usize, out: &mut Vec<Slot>) {
+    match &expr.kind {
+        ExprKind::Slot(slot) if level == 0 => out.push(*slot),
+        ExprKind::Outer { depth, slot } if *depth == level && level > 0 => out.push(*slot),
+        ExprKind::Subquery(sub) if sub.correlated => plan_slots(&sub.plan, level + 1, out),
+        _ => {}
+    }
+    children(expr, &mut |child| expr_slots(child, level, out));
+}
+
+/// Slots of the frame `level` plans further out that `plan` reads.
+pub fn plan_slots(plan: &QueryPlan, level: usize, out: &mut Vec<Slot>) {
+    plan.output.iter().for_each(|o| expr_slots(&o.expr, level, out));
+    node_slots(&plan.root, level, out);
+}
+
+fn node_slots(node: &Node, level: usize, out: &mut Vec<Slot>) {
+    for_each_expr(node, &mut |e| expr_slots(e, level, out));
+    for_each_plan(node, &mut |plan| plan_slots(plan, level + 1, out));
+    inputs(node, &mut |input| node_slots(input, level, out));
+}
+
+/// The plans directly inside of a node.
+pub fn for_each_plan<'n>(node: &'n Node, f: &mut dyn FnMut(&'n QueryPlan)) {
+    match node {
+        Node::Derived { plan, .. } => f(plan),
+        Node::SetOp { inputs, .. } => inputs.iter().for_each(|p| f(p)),
+        Node::RecursiveCte { seed, recursive, .. } => {
+            f(seed);
+            recursive.iter().for_each(|p| f(p));
+        }
+        _ => {}
+    }
+}
+
+/// The nodes directly below a node.
+pub fn inputs<'n>(node: &'n Node, f: &mut dyn FnMut(&'n Node)) {
+    match node {
+        Node::Filter { input, .. }
+        | Node::Sort { input, .. }
+        | Node::Limit { input, .. }
+        | Node::Aggregate { input, .. }
+        | Node::Distinct { input, .. }
+        | Node::Window { input, .. } => f(input),
+        Node::NestedLoop { outer, inner, .. } => {
+            f(outer);
+            f(inner);
+        }
+        Node::HashJoin { probe, build, .. } => {
+            f(probe);
+            f(build);
+        }
+        _ => {}
+    }
+}
+
+/// The expressions of the node itself.
+pub fn for_each_expr<'n>(node: &'n Node, f: &mut dyn FnMut(&'n Expr)) {
+    match node {
+        Node::One | Node::Empty | Node::RowCount { .. } | Node::SetOp { .. } => {}
+        Node::Scan(scan) => {
+            match &scan.path {
+                AccessPath::Full { .. } | AccessPath::System => {}
+                AccessPath::Point { key, .. } => key.iter().for_each(&mut *f),
+                AccessPath::Range { ranges, .. } => ranges.iter().for_each(|r| range_exprs(r, f)),
+            }
+            scan.filter.iter().for_each(f);
+        }
+        Node::Derived { filter, .. } | Node::RecursiveCte { filter, .. } | Node::CteRows { filter, .. } => filter.iter().for_each(f),
+        Node::Filter { predicate, .. } => predicate.iter().for_each(f),
+        Node::NestedLoop { on, .. } => on.iter().for_each(f),
+        Node::HashJoin { probe_keys, build_keys, on, .. } => probe_keys.iter().chain(build_keys).chain(on).for_each(f),
+        Node::Sort { keys, limit, .. } => {
+            key_exprs(keys, f);
+            if let Some(limit) = limit {
+                limit_exprs(limit, f);
+            }
+        }
+        Node::Limit { limit, .. } => limit_exprs(limit, f),
+        Node::Aggregate { keys, aggregates, .. } => {
+            keys.iter().for_each(|(e, _)| f(e));
+            aggregates.iter().for_each(|a: &Aggregate| {
+                a.args.iter().for_each(&mut *f);
+                key_exprs(&a.order_by, f);
+            });
+        }
+        Node::Distinct { keys, .. } => keys.iter().for_each(f),
+        Node::Values { rows, .. } => rows.iter().flatten().for_each(f),
+        Node::Window { windows, .. } => windows.iter().for_each(|w: &WindowFunction| {
+            w.args.iter().chain(&w.partition_by).for_each(&mut *f);
+            key_exprs(&w.order_by, f);
+        }),
+    }
+}
+
+fn range_exprs<'n>(range: &'n Range, f: &mut dyn FnMut(&'n Expr)) {
+    range.equal.iter().for_each(|k| f(&k.expr));
+    range.low.iter().for_each(|(e, _)| f(e));
+    range.high.iter().for_each(|(e, _)| f(e));
+}
+
+fn key_exprs<'n>(keys: &'n [SortKey], f: &mut dyn FnMut(&'n Expr)) {
+    keys.iter().for_each(|k| f(&k.expr));
+}
+
+fn limit_exprs<'n>(limit: &'n Limit, f: &mut dyn FnMut(&'n Expr)) {
+    limit.offset.iter().chain(&limit.count).for_each(f);
+}
+
+/// `expr` seen from a frame `depth` levels further in: its slots become `Outer`. It holds no subquery.
+pub fn shifted(mut expr: Expr, depth: usize) -> Expr {
+    shift(&mut expr, depth);
+    expr
+}
+
+fn shift(expr: &mut Expr, by: usize) {
+    match &mut expr.kind {
+        ExprKind::Slot(slot) => expr.kind = ExprKind::Outer { depth: by, slot: *slot },
+        ExprKind::Outer { depth, .. } => *depth += by,
+        _ => children_mut(expr, &mut |child| shift(child, by)),
+    }
+}
+
+/// The terms of a conjunction; NOT over OR and double NOT are resolved.
+pub fn conjuncts(expr: Expr) -> Vec<Expr> {
+    match expr.kind {
+        ExprKind::And(parts) => parts.into_iter().flat_map(conjuncts).collect(),
+        ExprKind::Not(inner) => match inner.kind {
+            ExprKind::Or(parts) => parts.into_iter().flat_map(|p| conjuncts(crate::bind::negated(p))).collect(),
+            _ => vec![Expr { kind: ExprKind::Not(inner), ..expr }],
+        },
+        _ => vec![expr],
+    }
+}
+
+pub fn unique(slots: Vec<Slot>) -> Vec<Slot> {
+    slots.into_iter().collect::<BTreeSet<_>>().into_iter().collect()
+}
+
+/// The two compute the same from the same row. Subqueries and user variables count as different.
+pub fn same(a: &Expr, b: &Expr) -> bool {
+    let all = |x: &[Expr], y: &[Expr]| x.len() == y.len() && x.iter().zip(y).all(|(x, y)| same(x, y));
+    match (&a.kind, &b.kind) {
+        (ExprKind::Literal(x), ExprKind::Literal(y)) => x == y && a.ty.kind == b.ty.kind && a.ty.collation == b.ty.collation,
+        (ExprKind::Param(x), ExprKind::Param(y)) => x == y,
+        (ExprKind::Slot(x), ExprKind::Slot(y)) => x == y && a.ty.collation == b.ty.collation,
+        (ExprKind::Outer { depth: d, slot: s }, ExprKind::Outer { depth: e, slot: t }) => d == e && s == t,
+        (ExprKind::And(x), ExprKind::And(y)) | (ExprKind::Or(x), ExprKind::Or(y)) | (ExprKind::Row(x), ExprKind::Row(y)) => all(x, y),
+        (ExprKind::Not(x), ExprKind::Not(y)) | (ExprKind::IsNull(x), ExprKind::IsNull(y)) => same(x, y),
+        (ExprKind::Cast(x), ExprKind::Cast(y)) => a.ty == b.ty && same(x, y),
+        (ExprKind::Compare(o, x, y, r), ExprKind::Compare(p, u, v, s)) => o == p && r == s && same(x, u) && same(y, v),
+        (ExprKind::InList(x, l, r), ExprKind::InList(y, m, s)) => r == s && same(x, y) && all(l, m),
+        (ExprKind::Call(f, x), ExprKind::Call(g, y)) => std::ptr::eq(*f, *g) && f.foldable && a.ty == b.ty && all(x, y),
+        (ExprKind::Case { operand: o, whens: w, otherwise: e }, ExprKind::Case { operand: p, whens: v, otherwise: f }) => {
+            let operands = match (o, p) {
+                (None, None) => true,
+                (Some(o), Some(p)) => o.1 == p.1 && same(&o.0, &p.0),
+                _ => false,
+            };
+            let elses = match (e, f) {
+                (None, None) => true,
+                (Some(e), Some(f)) => same(e, f),
+                _ => false,
+            };
+            operands && elses && w.len() == v.len() && w.iter().zip(v).all(|((a, b), (c, d))| same(a, c) && same(b, d))
+        }
+        _ => false,
+    }
+}
+
+/// Some part of `expr` satisfies `test`; subqueries' plans are not entered.
+pub fn any(expr: &Expr, test: &dyn Fn(&Expr) -> bool) -> bool {
+    if test(expr) {
+        return true;
+    }
+    let mut found = false;
+    children(expr, &mut |child| found = found || any(child, test));
+    found
+}
+
+/// The subqueries of an expression, those of operands included.
+pub fn subqueries<'e>(expr: &'e Expr, f: &mut dyn FnMut(&'e Subquery)) {
+    if let ExprKind::Subquery(sub) = &expr.kind {
+        f(sub);
+    }
+    children(expr, &mut |child| subqueries(child, f));
+}
