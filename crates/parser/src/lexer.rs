@@ -101,6 +101,8 @@ pub(crate) struct Lexer<'a> {
     in_version_comment: bool,
     /// The last token was `.`: a word that starts right here is a name.
     after_dot: bool,
+    /// The last token was a word with `.` and a name right behind it: `t.1a` holds no number.
+    before_dot: bool,
     /// The last token was `@@`: a word is a keyword even without regard to `.`.
     after_at_at: bool,
     /// The last keyword allows an optimizer hint.
@@ -165,6 +167,7 @@ impl<'a> Lexer<'a> {
             pos: 0,
             in_version_comment: false,
             after_dot: false,
+            before_dot: false,
             after_at_at: false,
             hint_ok: false,
         }
@@ -178,6 +181,7 @@ impl<'a> Lexer<'a> {
     pub fn next_token(&mut self) -> Token {
         let hint_ok = std::mem::replace(&mut self.hint_ok, false);
         let after_dot = std::mem::replace(&mut self.after_dot, false);
+        let before_dot = std::mem::replace(&mut self.before_dot, false);
         let after_at_at = std::mem::replace(&mut self.after_at_at, false);
         if after_dot && is_ident_byte(self.byte(self.pos)) {
             return self.name_after_dot();
@@ -199,7 +203,7 @@ impl<'a> Lexer<'a> {
             b'"' => self.string(start),
             b'`' => self.quoted_ident(start, b'`'),
             b'0'..=b'9' => self.number_or_ident(start),
-            b'.' if is_digit(self.byte(start + 1)) => {
+            b'.' if !before_dot && is_digit(self.byte(start + 1)) => {
                 self.pos += 1;
                 self.fraction(start)
             }
@@ -456,7 +460,7 @@ impl<'a> Lexer<'a> {
 
     fn word(&mut self, start: usize) -> Token {
         self.skip_ident();
-        if self.byte(self.pos) == b'.' && is_ident_byte(self.byte(self.pos + 1)) {
+        if self.at_dot_name() {
             return self.token(Tok::Ident, start);
         }
         let text = self.text(start);
@@ -475,6 +479,12 @@ impl<'a> Lexer<'a> {
         self.token(Tok::Ident, start)
     }
 
+    /// Whether the word that ends here has `.` and a name right behind it.
+    fn at_dot_name(&mut self) -> bool {
+        self.before_dot = self.byte(self.pos) == b'.' && is_ident_byte(self.byte(self.pos + 1));
+        self.before_dot
+    }
+
     /// Whether `(` follows the word that ends here.
     fn before_paren(&self) -> bool {
         let mut at = self.pos;
@@ -489,6 +499,7 @@ impl<'a> Lexer<'a> {
     fn name_after_dot(&mut self) -> Token {
         let start = self.pos;
         self.skip_ident();
+        self.at_dot_name();
         self.token(Tok::Ident, start)
     }
 
@@ -543,21 +554,11 @@ impl<'a> Lexer<'a> {
             (b'%', _, _) => (Op::Percent, 1),
             (b'^', _, _) => (Op::Caret, 1),
             (b'~', _, _) => (Op::Tilde, 1),
-            (b'!', b'=', _) => (Op::Ne, 2),
-            (b'!', _, _) => (Op::Bang, 1),
             (b'|', b'|', _) => (Op::PipePipe, 2),
             (b'|', _, _) => (Op::Pipe, 1),
             (b'&', b'&', _) => (Op::AmpAmp, 2),
             (b'&', _, _) => (Op::Amp, 1),
-            (b'<', b'=', b'>') => (Op::NullSafeEq, 3),
-            (b'<', b'=', _) => (Op::Le, 2),
-            (b'<', b'>', _) => (Op::Ne, 2),
-            (b'<', b'<', _) => (Op::ShiftLeft, 2),
-            (b'<', _, _) => (Op::Lt, 1),
-            (b'>', b'=', _) => (Op::Ge, 2),
-            (b'>', b'>', _) => (Op::ShiftRight, 2),
-            (b'>', _, _) => (Op::Gt, 1),
-            (b'=', _, _) => (Op::Eq, 1),
+            (b'<' | b'>' | b'=' | b'!', _, _) => return self.comparison(start),
             (b':', b'=', _) => (Op::Assign, 2),
             (b':', _, _) => (Op::Colon, 1),
             _ => {
@@ -568,5 +569,32 @@ impl<'a> Lexer<'a> {
         self.pos += len;
         self.after_dot = op == Op::Dot;
         self.token(Tok::Op(op), start)
+    }
+
+    /// MySQL takes as many comparison characters as there are, and `=!` is none of its operators.
+    fn comparison(&mut self, start: usize) -> Token {
+        let more = |at: usize| matches!(self.byte(at), b'=' | b'!' | b'>');
+        let mut len = 1;
+        if more(start + 1) || self.byte(start + 1) == b'<' {
+            len = 2;
+            if self.byte(start) == b'<' && more(start + 2) {
+                len = 3;
+            }
+        }
+        self.pos += len;
+        let tok = match self.text(start) {
+            b"<=>" => Tok::Op(Op::NullSafeEq),
+            b"<=" => Tok::Op(Op::Le),
+            b"<>" | b"!=" => Tok::Op(Op::Ne),
+            b"<<" => Tok::Op(Op::ShiftLeft),
+            b"<" => Tok::Op(Op::Lt),
+            b">=" => Tok::Op(Op::Ge),
+            b">>" => Tok::Op(Op::ShiftRight),
+            b">" => Tok::Op(Op::Gt),
+            b"=" => Tok::Op(Op::Eq),
+            b"!" => Tok::Op(Op::Bang),
+            _ => Tok::Bad,
+        };
+        self.token(tok, start)
     }
 }

@@ -20,7 +20,7 @@ mod parser;
 
 pub use ast::*;
 pub use error::ParseError;
-pub use parser::{is_blank, parse_expr, parse_one};
+pub use parser::{is_blank, parse_expr, parse_one, parse_prepared};
 
 /// What the session says about the grammar: the bits of `sql_mode` and the version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

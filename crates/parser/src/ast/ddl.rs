@@ -89,6 +89,7 @@ pub struct CreateTable {
     pub name: Name,
     /// `LIKE other`: everything below is empty.
     pub like: Option<Name>,
+    /// Empty with neither `like` nor `select` is error 1113, which is the executor's.
     pub elements: Vec<TableElement>,
     pub options: Vec<TableOption>,
     pub partitioning: Option<Partitioning>,

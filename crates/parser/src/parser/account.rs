@@ -5,6 +5,7 @@
 
 use super::{Parser, Result};
 use crate::ast::*;
+use crate::error::ParseError;
 use crate::keyword::Kw;
 use crate::lexer::{Op, Tok};
 
@@ -14,6 +15,8 @@ struct Granted {
     text: String,
     host: Option<String>,
     columns: Vec<String>,
+    /// Where it stands, if its words are reserved for privileges.
+    privilege_at: Option<usize>,
 }
 
 /// Privileges of more than one word, by their first: the second words, and the third if any.
@@ -60,7 +63,7 @@ impl Parser<'_> {
         self.expect(Kw::TO)?;
         let users = self.user_list()?;
         let admin_option = self.with_option(Kw::ADMIN)?;
-        let roles = list.into_iter().map(role).collect();
+        let roles = self.roles(list)?;
         Ok(Statement::Grant(Box::new(Grant::Roles { roles, users, admin_option })))
     }
 
@@ -113,7 +116,19 @@ impl Parser<'_> {
         if all {
             return Ok(RevokeWhat::All);
         }
-        Ok(RevokeWhat::Roles(list.into_iter().map(role).collect()))
+        Ok(RevokeWhat::Roles(self.roles(list)?))
+    }
+
+    /// The list as roles; a privilege's word is no name of a role.
+    fn roles(&self, list: Vec<Granted>) -> Result<Vec<UserName>> {
+        let privilege = list.iter().find_map(|granted| granted.privilege_at);
+        if let Some(at) = privilege {
+            let mut error = ParseError::syntax(self.src, at);
+            let syntax = vaquita_types::errno::ER_SYNTAX_ERROR.format;
+            error.message = error.message.replace(syntax, "Illegal authorization identifier");
+            return Err(error);
+        }
+        Ok(list.into_iter().map(role).collect())
     }
 
     fn granted_list(&mut self) -> Result<Vec<Granted>> {
@@ -121,10 +136,12 @@ impl Parser<'_> {
     }
 
     fn granted(&mut self) -> Result<Granted> {
+        let start = self.start();
         if self.eat(Kw::ALL) {
             self.eat(Kw::PRIVILEGES);
             let text = "ALL PRIVILEGES".to_string();
-            return Ok(Granted { text, host: None, columns: Vec::new() });
+            let privilege_at = Some(start);
+            return Ok(Granted { text, host: None, columns: Vec::new(), privilege_at });
         }
         let mut text = match self.kind() {
             Tok::Kw(kw) if privilege_word(kw) => {
@@ -144,12 +161,13 @@ impl Parser<'_> {
             }
             _ => String::new(),
         };
+        let privilege_at = if text.is_empty() { None } else { Some(start) };
         if text.is_empty() {
             text = self.ident_or_text()?;
         }
         let host = if self.tok.tok == Tok::At { Some(self.at_name()?) } else { None };
         let columns = self.opt_ident_list()?;
-        Ok(Granted { text, host, columns })
+        Ok(Granted { text, host, columns, privilege_at })
     }
 
     /// `[TABLE|FUNCTION|PROCEDURE] *|*.*|db.*|db.t|t`

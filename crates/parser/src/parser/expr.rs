@@ -15,6 +15,8 @@ use crate::lexer::{Op, Tok};
 /// A unary operator in front of an operand.
 #[derive(Clone, Copy)]
 enum Prefix {
+    /// MySQL drops it while parsing.
+    Plus,
     Op(UnaryOp),
     Binary,
 }
@@ -303,6 +305,7 @@ impl Parser<'_> {
         let mut expr = self.collated()?;
         for prefix in prefixes.into_iter().rev() {
             expr = match prefix {
+                Prefix::Plus => expr,
                 Prefix::Op(op) => Expr::Unary { op, expr: Box::new(expr) },
                 Prefix::Binary => {
                     Expr::Cast { expr: Box::new(expr), ty: CastType::Binary(None), array: false }
@@ -315,7 +318,7 @@ impl Parser<'_> {
     fn prefix(&self) -> Option<Prefix> {
         Some(match self.kind() {
             Tok::Op(Op::Minus) => Prefix::Op(UnaryOp::Neg),
-            Tok::Op(Op::Plus) => Prefix::Op(UnaryOp::Plus),
+            Tok::Op(Op::Plus) => Prefix::Plus,
             Tok::Op(Op::Tilde) => Prefix::Op(UnaryOp::BitNot),
             Tok::Op(Op::Bang) => Prefix::Op(UnaryOp::Not),
             Tok::Kw(Kw::NOT) if self.opts.high_not_precedence => Prefix::Op(UnaryOp::Not),
@@ -354,13 +357,6 @@ impl Parser<'_> {
             Tok::At => self.user_variable(),
             Tok::AtAt => self.system_variable().map(Expr::SysVar),
             Tok::Op(Op::LBrace) => self.odbc_escape(),
-            Tok::Op(Op::Dot) => {
-                self.bump();
-                let table = self.ident()?;
-                self.expect_op(Op::Dot)?;
-                let name = self.ident()?;
-                self.json_path(ColumnRef { db: None, table: Some(table), name })
-            }
             _ => self.fail(),
         }
     }
@@ -391,7 +387,12 @@ impl Parser<'_> {
             _ => match self.keyword_call(kw)? {
                 Some(expr) => Ok(expr),
                 None if self.at_ident() => self.column_or_call(),
-                None => self.fail(),
+                None => {
+                    if super::func::needs_paren(kw) {
+                        self.bump();
+                    }
+                    self.fail()
+                }
             },
         }
     }
@@ -559,11 +560,6 @@ impl Parser<'_> {
 
     /// `[db.][table.]name`
     pub(super) fn column_ref(&mut self) -> Result<ColumnRef> {
-        if self.eat_op(Op::Dot) {
-            let table = self.ident()?;
-            self.expect_op(Op::Dot)?;
-            return Ok(ColumnRef { db: None, table: Some(table), name: self.ident()? });
-        }
         let first = self.ident()?;
         if !self.eat_op(Op::Dot) {
             return Ok(ColumnRef { db: None, table: None, name: first });

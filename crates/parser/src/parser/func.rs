@@ -55,6 +55,30 @@ fn plain_function(kw: Kw) -> Option<(&'static str, usize, usize)> {
     })
 }
 
+/// Reserved words that can only begin a call: without `(` the error is behind them.
+pub(super) fn needs_paren(kw: Kw) -> bool {
+    plain_function(kw).is_some() || matches!(
+        kw,
+        Kw::ROW_NUMBER
+            | Kw::RANK
+            | Kw::DENSE_RANK
+            | Kw::PERCENT_RANK
+            | Kw::CUME_DIST
+            | Kw::NTILE
+            | Kw::LEAD
+            | Kw::LAG
+            | Kw::FIRST_VALUE
+            | Kw::LAST_VALUE
+            | Kw::NTH_VALUE
+            | Kw::CONVERT
+            | Kw::MOD
+            | Kw::CHAR
+            | Kw::VALUES
+            | Kw::DEFAULT
+            | Kw::ROW
+    )
+}
+
 fn aggregate(kw: Kw) -> Option<AggregateFunc> {
     Some(match kw {
         Kw::SUM => AggregateFunc::Sum,

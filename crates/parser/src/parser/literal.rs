@@ -1,6 +1,6 @@
 //! Literals: strings with their escapes, numbers, hex and bit strings.
 
-use super::{Parser, Result, utf8};
+use super::{Parser, Result};
 use crate::ast::{Literal, StringLiteral};
 use crate::keyword::Kw;
 use crate::lexer::{Op, Tok};

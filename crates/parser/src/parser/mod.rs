@@ -61,6 +61,22 @@ pub fn parse_one(sql: &[u8], opts: &ParserOptions) -> Result<(Statement, usize)>
     }
 }
 
+/// Parses text to be prepared: one statement. Returns it and how many `?` it has.
+pub fn parse_prepared(sql: &[u8], opts: &ParserOptions) -> Result<(Statement, usize)> {
+    let mut p = Parser::new(sql, opts);
+    if p.tok.tok == Tok::Eof || p.is_op(Op::Semicolon) {
+        let def = &errno::ER_EMPTY_QUERY;
+        return Err(ParseError::other(def, def.format.to_string()));
+    }
+    let statement = p.statement()?;
+    let at = match p.tok.tok {
+        Tok::Eof => return Ok((statement, p.params)),
+        Tok::Op(Op::Semicolon) => p.tok.end as usize,
+        _ => return p.fail(),
+    };
+    if is_blank(&sql[at..], opts) { Ok((statement, p.params)) } else { Err(ParseError::syntax(sql, at)) }
+}
+
 /// Parses `sql` as one expression, as stored for a default or a generated column.
 pub fn parse_expr(sql: &[u8], opts: &ParserOptions) -> Result<Expr> {
     let mut p = Parser::new(sql, opts);
@@ -288,11 +304,7 @@ impl<'a> Parser<'a> {
     fn ident_text(&self) -> Result<String> {
         let text = self.text();
         if self.tok.tok == Tok::QuotedIdent {
-            let name = literal::undouble(text);
-            if name.is_empty() {
-                return self.fail();
-            }
-            return utf8(name);
+            return utf8(literal::undouble(text));
         }
         utf8(text.to_vec())
     }

@@ -151,7 +151,7 @@ impl Parser<'_> {
     fn query_primary(&mut self) -> Result<QueryBody> {
         match self.kind() {
             Tok::Kw(Kw::SELECT) => Ok(QueryBody::Select(Box::new(self.select()?))),
-            Tok::Kw(Kw::VALUES) if self.peek() == Tok::Kw(Kw::ROW) => {
+            Tok::Kw(Kw::VALUES) => {
                 self.bump();
                 Ok(QueryBody::Values(self.comma_list(|p| {
                     p.expect(Kw::ROW)?;
@@ -260,7 +260,8 @@ impl Parser<'_> {
             return Ok(());
         }
         if !self.into_allowed {
-            return self.fail();
+            let def = &errno::ER_MISPLACED_INTO;
+            return Err(ParseError::other(def, def.format.to_string()));
         }
         if self.into.is_some() {
             let def = &errno::ER_MULTIPLE_INTO_CLAUSES;

@@ -1,6 +1,5 @@
 //! SELECT up to WINDOW, and optimizer hints.
 
-use super::literal::unescape;
 use super::{Parser, Result};
 use crate::ast::*;
 use crate::keyword::Kw;
@@ -92,7 +91,6 @@ impl Parser<'_> {
         if let Some(wild) = self.table_wildcard()? {
             return Ok(wild);
         }
-        let first = self.tok;
         let start = self.start();
         let expr = self.expr()?;
         let end = self.prev_end;
@@ -103,9 +101,11 @@ impl Parser<'_> {
             match &expr {
                 Expr::Column(column) => column.name.clone(),
                 Expr::Literal(Literal::Null) => "NULL".to_string(),
-                Expr::Literal(Literal::True) => "TRUE".to_string(),
-                Expr::Literal(Literal::False) => "FALSE".to_string(),
-                Expr::Literal(Literal::String(_)) => self.string_name(first),
+                Expr::Literal(Literal::String(_)) => self.string_name(start),
+                Expr::Literal(Literal::Int(_) | Literal::Decimal(_) | Literal::Float(_)) => {
+                    let text = String::from_utf8_lossy(self.slice(start, end));
+                    text.trim_matches(|c: char| "+() \t\r\n".contains(c)).to_string()
+                }
                 _ => String::from_utf8_lossy(self.slice(start, end)).into_owned(),
             }
         };
@@ -113,19 +113,14 @@ impl Parser<'_> {
     }
 
     /// The name of a column that is a string literal: the text of its first piece.
-    fn string_name(&self, first: crate::lexer::Token) -> String {
-        let slice = self.slice(first.start as usize, first.end as usize);
-        // Behind an introducer, N or parentheses stands the string itself.
-        let from = slice.iter().position(|b| *b == b'\'' || *b == b'"');
-        let bytes = match from {
-            Some(at) => unescape(slice.get(at..).unwrap_or(&[])),
-            None => {
-                let rest = self.slice(first.end as usize, self.prev_end);
-                let quote = rest.iter().position(|b| *b == b'\'' || *b == b'"').unwrap_or(0);
-                unescape(rest.get(quote..).unwrap_or(&[]))
-            }
-        };
-        String::from_utf8_lossy(&bytes).into_owned()
+    fn string_name(&self, start: usize) -> String {
+        let mut p = Parser::new(self.slice(start, self.prev_end), self.opts);
+        while !matches!(p.tok.tok, Tok::Str | Tok::NatStr | Tok::Eof) {
+            p.bump();
+        }
+        let bytes = p.string_piece();
+        let name = String::from_utf8_lossy(&bytes);
+        name.trim_start_matches(|c: char| c == ' ' || c.is_ascii_control()).to_string()
     }
 
     /// `t.*` and `db.t.*`

@@ -58,8 +58,6 @@ impl Parser<'_> {
             let into_allowed = std::mem::replace(&mut self.into_allowed, false);
             table.select = Some(Box::new(self.query()?));
             self.into_allowed = into_allowed;
-        } else if table.elements.is_empty() {
-            return self.fail();
         }
         Ok(())
     }

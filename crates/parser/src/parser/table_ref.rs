@@ -158,6 +158,9 @@ impl Parser<'_> {
             self.expect_op(Op::RParen)?;
             return self.derived(query, false);
         }
+        if matches!(first, TableRef::Derived { .. } | TableRef::JsonTable(_)) && self.is_op(Op::RParen) {
+            return self.fail();
+        }
         if self.eat_op(Op::Comma) {
             let mut list = vec![first];
             list.extend(self.table_refs()?);
@@ -226,8 +229,8 @@ impl Parser<'_> {
         self.expect_op(Op::RParen)?;
         let alias = self.opt_alias()?;
         if alias.is_none() {
-            let def = &vaquita_types::errno::ER_DERIVED_MUST_HAVE_ALIAS;
-            return Err(ParseError::other(def, "Every table function must have an alias".into()));
+            let def = &vaquita_types::errno::ER_TF_MUST_HAVE_ALIAS;
+            return Err(ParseError::other(def, def.format.to_string()));
         }
         Ok(TableRef::JsonTable(Box::new(JsonTable { doc, path, columns, alias })))
     }

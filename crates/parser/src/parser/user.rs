@@ -14,21 +14,13 @@ impl Parser<'_> {
             }
             return Ok(UserName::CurrentUser);
         }
-        let user = self.ident_or_text_or_empty()?;
+        let user = self.ident_or_text()?;
         let host = if self.tok.tok == Tok::At {
             self.at_name()?.to_ascii_lowercase()
         } else {
             "%".to_string()
         };
         Ok(UserName::Named { user, host })
-    }
-
-    fn ident_or_text_or_empty(&mut self) -> Result<String> {
-        if self.tok.tok == Tok::QuotedIdent && self.text().len() == 2 {
-            self.bump();
-            return Ok(String::new());
-        }
-        self.ident_or_text()
     }
 
     pub(super) fn user_list(&mut self) -> Result<Vec<UserName>> {
