@@ -558,7 +558,9 @@ impl<'a> Lexer<'a> {
             (b'|', _, _) => (Op::Pipe, 1),
             (b'&', b'&', _) => (Op::AmpAmp, 2),
             (b'&', _, _) => (Op::Amp, 1),
-            (b'<' | b'>' | b'=' | b'!', _, _) => return self.comparison(start),
+            (b'!', b'=', _) => (Op::Ne, 2),
+            (b'!', _, _) => (Op::Bang, 1),
+            (b'<' | b'>' | b'=', _, _) => return self.comparison(start),
             (b':', b'=', _) => (Op::Assign, 2),
             (b':', _, _) => (Op::Colon, 1),
             _ => {
@@ -585,14 +587,13 @@ impl<'a> Lexer<'a> {
         let tok = match self.text(start) {
             b"<=>" => Tok::Op(Op::NullSafeEq),
             b"<=" => Tok::Op(Op::Le),
-            b"<>" | b"!=" => Tok::Op(Op::Ne),
+            b"<>" => Tok::Op(Op::Ne),
             b"<<" => Tok::Op(Op::ShiftLeft),
             b"<" => Tok::Op(Op::Lt),
             b">=" => Tok::Op(Op::Ge),
             b">>" => Tok::Op(Op::ShiftRight),
             b">" => Tok::Op(Op::Gt),
             b"=" => Tok::Op(Op::Eq),
-            b"!" => Tok::Op(Op::Bang),
             _ => Tok::Bad,
         };
         self.token(tok, start)

@@ -11,7 +11,7 @@
 //! and 17, the bytes it took with its semicolon. The crate knows no catalog and does no I/O.
 
 pub mod ast;
-
+pub mod digest;
 mod error;
 pub mod keyword;
 mod lexer;

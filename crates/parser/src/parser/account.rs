@@ -9,6 +9,8 @@ use crate::error::ParseError;
 use crate::keyword::Kw;
 use crate::lexer::{Op, Tok};
 
+const ALL: &str = "ALL PRIVILEGES";
+
 /// A privilege or a role.
 struct Granted {
     /// The words as written.
@@ -59,6 +61,9 @@ impl Parser<'_> {
             let privileges = list.into_iter().map(privilege).collect();
             let grant = Grant::Privileges { privileges, level, users, grant_option, as_user };
             return Ok(Statement::Grant(Box::new(grant)));
+        }
+        if list.iter().any(|granted| granted.text == ALL) {
+            return self.fail();
         }
         self.expect(Kw::TO)?;
         let users = self.user_list()?;
@@ -139,7 +144,7 @@ impl Parser<'_> {
         let start = self.start();
         if self.eat(Kw::ALL) {
             self.eat(Kw::PRIVILEGES);
-            let text = "ALL PRIVILEGES".to_string();
+            let text = ALL.to_string();
             let privilege_at = Some(start);
             return Ok(Granted { text, host: None, columns: Vec::new(), privilege_at });
         }

@@ -33,7 +33,7 @@ impl Parser<'_> {
             explain.schema = Some(self.ident()?);
         }
         let plain = !explain.analyze && explain.format.is_none() && explain.into.is_none();
-        if plain && explain.schema.is_none() && (self.at_ident() || self.is_op(Op::Dot)) {
+        if plain && explain.schema.is_none() && self.at_ident() {
             return self.describe();
         }
         let explainable = self.at_query()

@@ -326,11 +326,8 @@ impl<'a> Parser<'a> {
         if self.is_op(Op::LParen) { self.paren_list(Self::ident) } else { Ok(Vec::new()) }
     }
 
-    /// `name`, `db.name` or `.name`.
+    /// `name` or `db.name`.
     fn name(&mut self) -> Result<Name> {
-        if self.eat_op(Op::Dot) {
-            return Ok(Name { db: None, name: self.ident()? });
-        }
         let first = self.ident()?;
         if self.eat_op(Op::Dot) {
             return Ok(Name { db: Some(first), name: self.ident()? });

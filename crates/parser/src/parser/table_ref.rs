@@ -92,21 +92,13 @@ impl Parser<'_> {
     }
 
     fn join_condition(&mut self) -> Result<JoinOn> {
-        if self.is(Kw::ON) && !self.at_on_duplicate() {
-            self.bump();
+        if self.eat(Kw::ON) {
             return Ok(JoinOn::On(self.expr()?));
         }
         if self.eat(Kw::USING) {
             return Ok(JoinOn::Using(self.paren_list(Self::ident)?));
         }
         Ok(JoinOn::None)
-    }
-
-    /// `ON DUPLICATE KEY`, which belongs to INSERT.
-    pub(super) fn at_on_duplicate(&mut self) -> bool {
-        self.is(Kw::ON)
-            && self.peek() == Tok::Kw(Kw::DUPLICATE)
-            && self.peek_all().nth(1) == Some(Tok::Kw(Kw::KEY))
     }
 
     fn table_factor(&mut self) -> Result<TableRef> {
