@@ -107,9 +107,8 @@ impl Binder<'_> {
         }
         let doc = self.scalar(&call.doc)?;
         let path = self.literal(&ast::Literal::String(ast::StringLiteral { bytes: call.path.clone(), charset: Some("utf8mb4".to_string()) }))?;
-        let extracted = self.call("JSON_EXTRACT", vec![doc, path])?;
         let target = call.returning.clone().unwrap_or(ast::CastType::Char { length: Some(512), charset: Some("utf8mb4".to_string()) });
-        let value = if matches!(target, ast::CastType::Json) { extracted } else { self.call("JSON_UNQUOTE", vec![extracted])? };
+        let value = self.call(if matches!(target, ast::CastType::Json) { "JSON_EXTRACT" } else { "JSON_VALUE" }, vec![doc, path])?;
         typing::explicit_cast(value, &target, self.cx.connection_collation)
     }
 

@@ -89,7 +89,7 @@ fn integer(n: u64, negative: bool) -> Expr {
         };
     }
     match i64::try_from(n) {
-        Ok(n) => Expr::literal(Value::Int(n), ColumnType { length: digits, ..ColumnType::bigint() }),
+        Ok(n) => Expr::literal(Value::Int(n), ColumnType { length: digits + 1, ..ColumnType::bigint() }),
         Err(_) => Expr::literal(Value::UInt(n), ColumnType { length: digits, ..ColumnType::bigint_unsigned() }),
     }
 }

@@ -24,7 +24,14 @@ pub fn cast(value: &Value, from: &ColumnType, to: &ColumnType, env: &dyn Env) ->
         Bit => Value::UInt(coerce::to_bits(value, from, env)?),
         Decimal => to_decimal(value, from, to, env)?,
         Double => Value::Float(coerce::to_f64(value, from, env)?),
-        Float => Value::Float(f64::from(coerce::to_f64(value, from, env)? as f32)),
+        Float => {
+            let f = coerce::to_f64(value, from, env)?;
+            if (f as f32).is_infinite() {
+                let shown = format!("cast({} as float)", coerce::printable(&coerce::text_of(value, from)));
+                return Err(Error::new(&errno::ER_DATA_OUT_OF_RANGE, &[&"DOUBLE", &shown]));
+            }
+            Value::Float(f64::from(f as f32))
+        }
         Year => to_year(value, from, env)?,
         Date => match value {
             Value::Date(d) => Value::Date(*d),

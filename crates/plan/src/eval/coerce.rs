@@ -151,7 +151,7 @@ pub fn to_f64(value: &Value, ty: &ColumnType, env: &dyn Env) -> Result<f64> {
         Value::Bytes(b) if is_hex_literal(ty) => hex_number(b) as f64,
         Value::Bytes(b) => {
             let (number, used) = parse_f64(b);
-            if used < b.len() || b.is_empty() {
+            if used < b.len() {
                 warn_truncated(env, "DOUBLE", b);
             }
             number
@@ -447,7 +447,7 @@ pub fn to_time(value: &Value, ty: &ColumnType, env: &dyn Env) -> Result<Option<T
                 Ok((t, clamped)) => {
                     if clamped {
                         warn_truncated(env, "time", &text_of(number, ty));
-                        return Ok(Some(t));
+                        return Ok(None);
                     }
                     let micros = fraction_micros(&decimal);
                     Some(Time::clamped(t.micros_total() + micros))

@@ -43,12 +43,13 @@ pub fn compare(a: &Value, a_ty: &ColumnType, b: &Value, b_ty: &ColumnType, rule:
         }
         CompareAs::Text(collation) => compare_text(a, a_ty, b, b_ty, collation),
         CompareAs::DateTime => {
-            let (Some(a), Some(b)) = (as_datetime(a, a_ty, env)?, as_datetime(b, b_ty, env)?) else { return Ok(None) };
+            let (Some(a), Some(b)) = (as_datetime(a, a_ty, b_ty, env)?, as_datetime(b, b_ty, a_ty, env)?) else { return Ok(None) };
             a.cmp(&b)
         }
         CompareAs::Time => {
-            let (Some(a), Some(b)) = (coerce::to_time(a, a_ty, env)?, coerce::to_time(b, b_ty, env)?) else { return Ok(None) };
-            a.cmp(&b)
+            // A text that is no time counts as midnight.
+            let (a, b) = (coerce::to_time(a, a_ty, env)?, coerce::to_time(b, b_ty, env)?);
+            a.unwrap_or_default().cmp(&b.unwrap_or_default())
         }
         CompareAs::Json => return json_order(a, a_ty, b, b_ty, env),
         CompareAs::Row => return Err(Error::internal("a row as a scalar")),
@@ -61,14 +62,15 @@ fn compare_text(a: &Value, a_ty: &ColumnType, b: &Value, b_ty: &ColumnType, coll
 }
 
 /// A date as a DATETIME. A text that is none is error 1525, as comparing with it makes no sense.
-fn as_datetime(value: &Value, ty: &ColumnType, env: &dyn Env) -> Result<Option<DateTime>> {
+pub fn as_datetime(value: &Value, ty: &ColumnType, other: &ColumnType, env: &dyn Env) -> Result<Option<DateTime>> {
     match value {
         Value::DateTime(d) => Ok(Some(*d)),
         Value::Date(d) => Ok(Some(d.to_datetime())),
         Value::Bytes(b) => {
             let flags = coerce::date_flags(DateNeed::Mode, env);
             if vaquita_types::temporal::parse_datetime(b, flags).is_err() {
-                return Err(Error::new(&errno::ER_WRONG_VALUE, &[&"DATETIME", &coerce::printable(b)]));
+                let kind = if other.kind == TypeKind::Date { "DATE" } else { "DATETIME" };
+                return Err(Error::new(&errno::ER_WRONG_VALUE, &[&kind, &coerce::printable(b)]));
             }
             Ok(coerce::datetime_from_text(b, flags, env))
         }

@@ -4,6 +4,7 @@ use vaquita_types::Value;
 
 use super::coerce::{printable, text_of};
 use crate::env::EvalCx;
+use crate::typing::is_hex_literal;
 use crate::expr::{Expr, ExprKind};
 
 /// `expr` as SQL. A column is shown by its value, as expressions do not keep names.
@@ -35,15 +36,21 @@ fn write(expr: &Expr, cx: &EvalCx<'_>, out: &mut String) {
 
 fn write_value(value: &Value, expr: &Expr, out: &mut String) {
     let text = printable(&text_of(value, &expr.ty));
-    match value {
-        Value::Null => out.push_str("NULL"),
-        Value::Bytes(_) => {
-            out.push('\'');
-            out.push_str(&text);
-            out.push('\'');
-        }
-        _ => out.push_str(&text),
-    }
+    let shown = match value {
+        Value::Null => "NULL".to_string(),
+        Value::Bytes(b) if is_hex_literal(&expr.ty) => format!("0x{}", b.iter().map(|b| format!("{b:02x}")).collect::<String>()),
+        Value::Bytes(_) => format!("'{text}'"),
+        Value::Date(_) => format!("DATE'{text}'"),
+        Value::DateTime(_) => format!("TIMESTAMP'{text}'"),
+        Value::Time(_) => format!("TIME'{text}'"),
+        // A negative literal is a minus before a positive one.
+        Value::Int(_) | Value::Decimal(_) | Value::Float(_) => match text.strip_prefix('-') {
+            Some(positive) => format!("-({positive})"),
+            None => text,
+        },
+        _ => text,
+    };
+    out.push_str(&shown);
 }
 
 fn write_call(name: &str, args: &[Expr], cx: &EvalCx<'_>, out: &mut String) {

@@ -106,6 +106,7 @@ fn resolve_neg(args: &mut Vec<Expr>) -> Result<FuncType> {
     let ty = match number_class(&arg.ty) {
         // The literal 9223372036854775808 is only in range with its sign.
         NumberClass::Int => match &arg.kind {
+            ExprKind::Literal(Value::Int(i64::MIN)) => decimal_type(19, 0, false),
             ExprKind::Literal(Value::UInt(u)) if *u > 1 << 63 => decimal_type(precision(&arg.ty), 0, false),
             _ => int_type(precision(&arg.ty), false),
         },
@@ -132,6 +133,12 @@ pub(super) fn int_in_range(n: i128, ty: &ColumnType) -> Option<Value> {
     fits.then(|| integer(n, ty.unsigned))
 }
 
+/// Both operands: MySQL reads the second one (and warns of it) even if the first is NULL.
+#[inline]
+fn both<T>(a: Result<Option<T>>, b: Result<Option<T>>) -> Result<Option<(T, T)>> {
+    Ok(a?.zip(b?))
+}
+
 #[inline]
 fn binary(
     call: &FuncCall<'_>,
@@ -144,16 +151,17 @@ fn binary(
     let range_error = || out_of_range(call.ty, name, call.args, cx);
     match call.ty.kind {
         TypeKind::Decimal => {
-            let (a, b) = (arg!(call.decimal(0, cx)), arg!(call.decimal(1, cx)));
-            let result = decimal(&a, &b).filter(|d| d.integer_digits() <= 65).ok_or_else(range_error)?;
+            let (a, b) = arg!(both(call.decimal(0, cx), call.decimal(1, cx)));
+            let result = decimal(&a, &b).ok_or_else(range_error)?;
             Ok(Value::Decimal(result))
         }
         TypeKind::Double | TypeKind::Float => {
-            let result = double(arg!(call.f64(0, cx)), arg!(call.f64(1, cx)));
+            let (a, b) = arg!(both(call.f64(0, cx), call.f64(1, cx)));
+            let result = double(a, b);
             if result.is_finite() { Ok(Value::Float(result)) } else { Err(range_error()) }
         }
         _ => {
-            let (a, b) = (arg!(call.int(0, cx)), arg!(call.int(1, cx)));
+            let (a, b) = arg!(both(call.int(0, cx), call.int(1, cx)));
             let n = int(a, b).ok_or_else(range_error)?;
             if name == "-" && n < 0 && call.ty.unsigned && cx.env.sql_mode() & sql_mode::NO_UNSIGNED_SUBTRACTION != 0 {
                 return i64::try_from(n).map(Value::Int).map_err(|_| range_error());
@@ -173,32 +181,32 @@ pub(super) fn division_by_zero(env: &dyn Env) -> Value {
 
 fn div(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     if call.ty.kind == TypeKind::Double {
-        let (a, b) = (arg!(call.f64(0, cx)), arg!(call.f64(1, cx)));
+        let (a, b) = arg!(both(call.f64(0, cx), call.f64(1, cx)));
         if b == 0.0 {
             return Ok(division_by_zero(cx.env));
         }
         let result = a / b;
         return if result.is_finite() { Ok(Value::Float(result)) } else { Err(out_of_range(call.ty, "/", call.args, cx)) };
     }
-    let (a, b) = (arg!(call.decimal(0, cx)), arg!(call.decimal(1, cx)));
+    let (a, b) = arg!(both(call.decimal(0, cx), call.decimal(1, cx)));
     if b.is_zero() {
         return Ok(division_by_zero(cx.env));
     }
     let increment = u32::from(call.ty.decimals).saturating_sub(u32::from(a.scale()));
-    let quotient = a.div(&b, increment).filter(|d| d.integer_digits() <= 65);
+    let quotient = a.div(&b, increment);
     quotient.map(Value::Decimal).ok_or_else(|| out_of_range(call.ty, "/", call.args, cx))
 }
 
 fn int_div(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     let range_error = || out_of_range(call.ty, "DIV", call.args, cx);
     if class_of(call.args) == NumberClass::Int {
-        let (a, b) = (arg!(call.int(0, cx)), arg!(call.int(1, cx)));
+        let (a, b) = arg!(both(call.int(0, cx), call.int(1, cx)));
         if b == 0 {
             return Ok(division_by_zero(cx.env));
         }
         return int_in_range(a / b, call.ty).ok_or_else(range_error);
     }
-    let (a, b) = (arg!(call.decimal(0, cx)), arg!(call.decimal(1, cx)));
+    let (a, b) = arg!(both(call.decimal(0, cx), call.decimal(1, cx)));
     let Some(quotient) = a.int_div(&b) else { return Ok(division_by_zero(cx.env)) };
     let (n, clamped) = if call.ty.unsigned {
         let (n, clamped) = quotient.to_u64();
@@ -213,15 +221,15 @@ fn int_div(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
 fn modulo(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     match call.ty.kind {
         TypeKind::Decimal => {
-            let (a, b) = (arg!(call.decimal(0, cx)), arg!(call.decimal(1, cx)));
+            let (a, b) = arg!(both(call.decimal(0, cx), call.decimal(1, cx)));
             Ok(a.rem(&b).map_or_else(|| division_by_zero(cx.env), Value::Decimal))
         }
         TypeKind::Double => {
-            let (a, b) = (arg!(call.f64(0, cx)), arg!(call.f64(1, cx)));
+            let (a, b) = arg!(both(call.f64(0, cx), call.f64(1, cx)));
             Ok(if b == 0.0 { division_by_zero(cx.env) } else { Value::Float(a % b) })
         }
         _ => {
-            let (a, b) = (arg!(call.int(0, cx)), arg!(call.int(1, cx)));
+            let (a, b) = arg!(both(call.int(0, cx), call.int(1, cx)));
             if b == 0 {
                 return Ok(division_by_zero(cx.env));
             }

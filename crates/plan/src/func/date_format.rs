@@ -94,7 +94,7 @@ fn write_field(spec: u8, dated: bool, d: Date, t: Time, out: &mut String) -> Opt
     let hour = t.hour();
     let hour_12 = (hour % 24 + 11) % 12 + 1;
     let half = if hour % 24 < 12 { "AM" } else { "PM" };
-    let weekday = || (dated && !d.has_zero_part()).then(|| d.weekday() as usize % 7);
+    let weekday = || (dated && (d.month() != 0 || d.year() != 0)).then(|| d.weekday() as usize % 7);
     let month_name = || (d.month() as usize).checked_sub(1).and_then(|m| MONTHS.get(m));
     let week = |mode| dated.then(|| d.week_of_year(mode));
     let written = match spec {
@@ -110,7 +110,7 @@ fn write_field(spec: u8, dated: bool, d: Date, t: Time, out: &mut String) -> Opt
         b'a' => write!(out, "{}", DAYS[weekday()?].get(..3)?),
         b'w' => write!(out, "{}", (weekday()? + 1) % 7),
         b'D' => write!(out, "{}{}", d.day(), ordinal(d.day())),
-        b'j' if dated => write!(out, "{:03}", d.day_of_year()),
+        b'j' => write!(out, "{:03}", dated.then(|| d.day_of_year())?),
         b'U' => write!(out, "{:02}", week(0)?.1),
         b'u' => write!(out, "{:02}", week(1)?.1),
         b'V' => write!(out, "{:02}", week(2)?.1),

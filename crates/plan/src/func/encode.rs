@@ -307,7 +307,7 @@ fn soundex(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     let code = |c: char| if c.is_ascii_alphabetic() { CODES[(c.to_ascii_uppercase() as u8 - b'A') as usize] } else { b'0' };
     let mut letters = text.chars().filter(|c| c.is_ascii_alphabetic() || *c as u32 >= 0xC0);
     let Some(first) = letters.next() else { return Ok(Value::from("")) };
-    let mut out: String = first.to_uppercase().collect();
+    let mut out = String::from(first.to_ascii_uppercase());
     let mut last = code(first);
     let mut count = 1;
     for c in letters {

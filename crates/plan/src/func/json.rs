@@ -85,7 +85,7 @@ fn resolve_value(_: &mut Vec<Expr>) -> Result<FuncType> {
 
 fn resolve_object(args: &mut Vec<Expr>) -> Result<FuncType> {
     if args.len() % 2 != 0 {
-        return Err(Error::new(&errno::ER_WRONG_PARAMCOUNT_TO_NATIVE_FCT, &[&"json_object"]));
+        return Err(Error::new(&errno::ER_WRONG_PARAMCOUNT_TO_NATIVE_FCT, &[&"JSON_OBJECT"]));
     }
     json_not_null(args)
 }
@@ -230,18 +230,18 @@ fn quote_value(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     }
 }
 
-/// JSON_VALUE without clauses: a scalar as text, NULL for anything else.
+/// JSON_VALUE without clauses: the one value found as text; NULL if there is none, more, or no JSON.
 fn value(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
+    let path = arg!(path(call, 1, cx, true));
     let json = match doc(call, 0, cx, "json_value") {
         Ok(Some(json)) => json,
         Ok(None) => return Ok(Value::Null),
         Err(e) if e.is(&errno::ER_INVALID_JSON_TEXT_IN_PARAM) => return Ok(Value::Null),
         Err(e) => return Err(e),
     };
-    let path = arg!(path(call, 1, cx, true));
     match json.seek(&path)[..] {
         [Json::Null] => Ok(Value::Null),
-        [found] if found.is_scalar() => {
+        [found] => {
             let mut out = Vec::new();
             found.write_unquoted(&mut out);
             Ok(Value::from(out))
@@ -308,13 +308,14 @@ fn keys(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     Ok(or_null(json.seek(&path).first().and_then(|found| found.keys())))
 }
 
+/// With a path, the length of what JSON_EXTRACT gives (MySQL 9 rewrites it so).
 fn length(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
-    let json = arg!(doc(call, 0, cx, "json_length"));
     if call.len() < 2 {
-        return Ok(Value::Int(json.length() as i64));
+        return Ok(Value::Int(arg!(doc(call, 0, cx, "json_length")).length() as i64));
     }
-    let path = arg!(path(call, 1, cx, false));
-    Ok(json.seek(&path).first().map_or(Value::Null, |found| Value::Int(found.length() as i64)))
+    let json = arg!(doc(call, 0, cx, "json_extract"));
+    let paths = arg!(paths(call, 1, cx, true));
+    Ok(json.extract(&paths).map_or(Value::Null, |found| Value::Int(found.length() as i64)))
 }
 
 fn depth(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {

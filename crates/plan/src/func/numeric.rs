@@ -93,7 +93,7 @@ fn resolve_whole(args: &mut Vec<Expr>) -> Result<FuncType> {
             let digits = precision(&a.ty).saturating_sub(u32::from(scale(&a.ty)));
             if digits > 18 { decimal_type(digits + 1, 0, a.ty.unsigned) } else { ColumnType { unsigned: a.ty.unsigned, ..ColumnType::bigint() } }
         }
-        NumberClass::Double => ColumnType { length: 17, decimals: 0, ..ColumnType::double() },
+        NumberClass::Double => double_type(DECIMALS_NOT_FIXED),
     };
     FuncType::number(ty, a.nullable)
 }
@@ -131,8 +131,7 @@ fn resolve_round(args: &mut Vec<Expr>, truncate: bool) -> Result<FuncType> {
     let ty = match (class, places) {
         (NumberClass::Int, Some(p)) if precision(&a.ty) < 18 || p >= 0 => int_type(precision(&a.ty) + u32::from(!truncate && p < 0), unsigned(&a.ty)),
         (NumberClass::Int, _) => int_type(precision(&a.ty), unsigned(&a.ty)),
-        (NumberClass::Double, None) => double_type(DECIMALS_NOT_FIXED),
-        (NumberClass::Double, Some(p)) => double_type(p.clamp(0, 31) as u8),
+        (NumberClass::Double, _) => double_type(DECIMALS_NOT_FIXED),
         (NumberClass::Decimal, None) => decimal_type(precision(&a.ty), scale(&a.ty), a.ty.unsigned),
         (NumberClass::Decimal, Some(p)) => {
             let keep = p.clamp(0, 30) as u8;

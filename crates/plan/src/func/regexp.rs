@@ -144,7 +144,7 @@ struct Match<'s> {
 }
 
 fn prepare<'s>(call: &'s FuncCall<'_>, cx: &EvalCx<'s>, match_type: usize) -> Result<Option<Match<'s>>> {
-    let (Some(subject), Some(pattern)) = (call.text(0, cx)?, call.text(1, cx)?) else { return Ok(None) };
+    let Some(pattern) = call.text(1, cx)? else { return Ok(None) };
     let id = call.arg_type(0).collation;
     let flags = if call.len() > match_type {
         let Some(flags) = call.text(match_type, cx)? else { return Ok(None) };
@@ -153,6 +153,8 @@ fn prepare<'s>(call: &'s FuncCall<'_>, cx: &EvalCx<'s>, match_type: usize) -> Re
         String::new()
     };
     let regex = compile(&text::to_utf8(&pattern, call.arg_type(1).collation), &flags, id)?;
+    // A wrong pattern is an error even if there is nothing to match it with.
+    let Some(subject) = call.text(0, cx)? else { return Ok(None) };
     let subject = match subject {
         Cow::Borrowed(b) if text::is_unicode(id) => match std::str::from_utf8(b) {
             Ok(s) => Cow::Borrowed(s),
@@ -255,6 +257,9 @@ fn replace(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     let position = if call.len() > 3 { arg!(call.i64(3, cx)) } else { 1 };
     let only = if call.len() > 4 { arg!(call.i64(4, cx)) } else { 0 };
     let mut at = offset_of(&m.subject, position)?;
+    if m.subject.is_empty() {
+        return Ok(Value::from(""));
+    }
     let mut out = m.subject[..at].to_string();
     let mut nth = 0;
     while at <= m.subject.len() {

@@ -108,7 +108,7 @@ fn temporal_rule(left: &Expr, right: &Expr) -> Option<CompareAs> {
     }
     let (temporal, other) = if a.is_temporal() { (left, right) } else { (right, left) };
     let column = matches!(temporal.kind, ExprKind::Slot(_) | ExprKind::Outer { .. });
-    let comparable = is_string(&other.ty) && !is_hex_literal(&other.ty) || column && is_constant(other) && other.ty.is_integer();
+    let comparable = is_string(&other.ty) || column && is_constant(other) && other.ty.is_integer();
     comparable.then_some(if is_date(&temporal.ty) { CompareAs::DateTime } else { CompareAs::Time })
 }
 
@@ -236,7 +236,16 @@ fn disjunction(mut tests: Vec<Expr>) -> Expr {
 
 /// The operand of a simple CASE with one rule for all WHEN values; values are adapted in place.
 pub fn case_compare(operand: &mut Expr, whens: &mut [&mut Expr]) -> Result<CompareAs> {
-    let rules = whens.iter().map(|w| compare_as(operand, w, "case")).collect::<Result<Vec<_>>>()?;
+    let mut rules = Vec::with_capacity(whens.len());
+    for when in whens.iter() {
+        let rule = compare_as(operand, when, "case")?;
+        let text = is_string(&operand.ty) || is_string(&when.ty);
+        rules.push(match rule {
+            // Unlike `=`, CASE compares a date with a text as texts.
+            CompareAs::DateTime | CompareAs::Time if text => CompareAs::Text(aggregate_collations(&[operand, when], "case", true)?.collation),
+            rule => rule,
+        });
+    }
     let first = rules.first().copied().unwrap_or(CompareAs::Int);
     if rules.iter().all(|r| *r == first) {
         if let CompareAs::Text(collation) = first {

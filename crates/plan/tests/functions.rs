@@ -1,0 +1,210 @@
+//! Every expression of `functions/*.tsv` gives the value, the type, the error and the warnings that
+//! MySQL gave when `examples/record_functions.rs` recorded them, except the lines of `known_differences.tsv`.
+
+use std::cell::RefCell;
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use vaquita_parser::{ParserOptions, parse_expr};
+use vaquita_plan::bind::{PlanContext, bind_scalar};
+use vaquita_plan::catalog::{Catalog, TableStatistics};
+use vaquita_plan::env::{Env, EvalCx, Level, SubqueryRows, VarScope};
+use vaquita_plan::eval::coerce::text_of;
+use vaquita_plan::expr::{Expr, Subquery};
+use vaquita_plan::typing::char_length;
+use vaquita_types::charset::{CollationId, charset};
+use vaquita_types::schema::{TableDef, TableRef};
+use vaquita_types::temporal::TimeZone;
+use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, sql_mode};
+
+/// The session of the recorder: UTC, a fixed clock, the default sql_mode.
+#[derive(Default)]
+struct Session {
+    warnings: RefCell<Vec<Error>>,
+}
+
+const NOW_US: i64 = 1_700_000_000_123_456;
+
+impl Env for Session {
+    fn statement_time_us(&self) -> i64 {
+        NOW_US
+    }
+    fn clock_us(&self) -> i64 {
+        NOW_US
+    }
+    fn time_zone(&self) -> &TimeZone {
+        &TimeZone::Utc
+    }
+    fn sql_mode(&self) -> u64 {
+        sql_mode::DEFAULT
+    }
+    fn warn(&self, _: Level, error: Error) {
+        self.warnings.borrow_mut().push(error);
+    }
+    fn user_var(&self, _: &str) -> Value {
+        Value::Null
+    }
+    fn set_user_var(&self, _: &str, _: Value) {}
+    fn sys_var(&self, _: VarScope, name: &str) -> Result<Value> {
+        Err(Error::new(&vaquita_types::errno::ER_UNKNOWN_SYSTEM_VARIABLE, &[&name]))
+    }
+    fn random(&self) -> f64 {
+        0.5
+    }
+    fn random_bytes(&self, out: &mut [u8]) {
+        out.fill(7);
+    }
+    fn subquery(&self, _: &Subquery, _: &EvalCx<'_>) -> Result<SubqueryRows> {
+        Err(Error::unsupported("subqueries here"))
+    }
+    fn session_function(&self, name: &str, _: &[Value]) -> Result<Value> {
+        Ok(Value::from(name))
+    }
+}
+
+struct NoTables;
+
+impl Catalog for NoTables {
+    fn table(&self, _: &str, _: &str) -> Result<Option<TableRef>> {
+        Ok(None)
+    }
+    fn database_exists(&self, _: &str) -> Result<bool> {
+        Ok(false)
+    }
+    fn statistics(&self, _: &TableDef) -> TableStatistics {
+        TableStatistics::default()
+    }
+}
+
+fn files() -> Vec<PathBuf> {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/functions");
+    let mut files: Vec<PathBuf> = std::fs::read_dir(dir).unwrap().map(|e| e.unwrap().path()).filter(|p| p.extension().is_some_and(|e| e == "tsv")).collect();
+    files.sort();
+    files
+}
+
+/// As the command line client prints in batch mode.
+fn escape(bytes: &[u8]) -> String {
+    let mut out = String::new();
+    for chunk in bytes.utf8_chunks() {
+        for c in chunk.valid().chars() {
+            match c {
+                '\n' => out.push_str("\\n"),
+                '\t' => out.push_str("\\t"),
+                '\0' => out.push_str("\\0"),
+                '\\' => out.push_str("\\\\"),
+                other => out.push(other),
+            }
+        }
+        chunk.invalid().iter().for_each(|b| out.push_str(&format!("\\x{b:02X}")));
+    }
+    out
+}
+
+fn error_text(error: &Error) -> String {
+    format!("ERROR {} ({}): {}", error.code(), error.sqlstate(), error.message())
+}
+
+/// The type as the recorder writes it.
+fn type_text(expr: &Expr) -> String {
+    let ty = &expr.ty;
+    let wire = match ty.kind {
+        TypeKind::Null => "NULL",
+        TypeKind::TinyInt => "TINY",
+        TypeKind::SmallInt => "SHORT",
+        TypeKind::MediumInt => "INT24",
+        TypeKind::Int => "LONG",
+        TypeKind::BigInt => "LONGLONG",
+        TypeKind::Decimal => "NEWDECIMAL",
+        TypeKind::Float => "FLOAT",
+        TypeKind::Double => "DOUBLE",
+        TypeKind::Year => "YEAR",
+        TypeKind::Date => "DATE",
+        TypeKind::Time => "TIME",
+        TypeKind::DateTime => "DATETIME",
+        TypeKind::Timestamp => "TIMESTAMP",
+        TypeKind::Char | TypeKind::Binary => "STRING",
+        TypeKind::VarChar | TypeKind::VarBinary => "VAR_STRING",
+        TypeKind::Json => "?-unknown-?",
+        _ if ty.is_blob() => "BLOB",
+        _ => "?",
+    };
+    let flags = [(!expr.nullable, "NOT_NULL"), (ty.unsigned, "UNSIGNED")];
+    let flags: Vec<&str> = flags.iter().filter(|f| f.0).map(|f| f.1).collect();
+    format!("{wire} {} {} {}", wire_length(ty), decimals(ty), flags.join("+"))
+}
+
+fn wire_length(ty: &ColumnType) -> u64 {
+    let chars = u64::from(char_length(ty));
+    match ty.is_bytes() {
+        true => (chars * u64::from(charset(ty.collation).mbmaxlen)).min(u64::from(u32::MAX)),
+        false => chars,
+    }
+}
+
+fn decimals(ty: &ColumnType) -> u8 {
+    if ty.is_bytes() { 31 } else { ty.decimals }
+}
+
+/// Value or error, type, warnings.
+fn answer(text: &str) -> (String, String, String) {
+    let session = Session::default();
+    let catalog = NoTables;
+    let mut cx = PlanContext::new(&catalog);
+    cx.env = Some(&session);
+    let ast = match parse_expr(text.as_bytes(), &ParserOptions::default()) {
+        Ok(ast) => ast,
+        // MySQL's text has the rest of the whole statement.
+        Err(e) => return (format!("ERROR {} (42000): You have an error in your SQL syntax", e.code()), String::new(), String::new()),
+    };
+    let expr = match bind_scalar(&ast, &cx) {
+        Ok(expr) => expr,
+        Err(e) => return (error_text(&e), String::new(), String::new()),
+    };
+    let row = EvalCx { frame: &[], outer: None, params: &[], env: &session };
+    let value = match expr.eval(&row) {
+        Ok(value) if value.is_null() => "NULL".to_string(),
+        Ok(value) => {
+            let text = text_of(&value, &expr.ty);
+            let from = if expr.ty.is_bytes() { charset(expr.ty.collation) } else { charset(CollationId::UTF8MB4_BIN) };
+            escape(&from.convert(charset(CollationId::UTF8MB4_BIN), &text).bytes)
+        }
+        Err(e) => return (error_text(&e), String::new(), String::new()),
+    };
+    let warnings = session.warnings.borrow().iter().map(|e| format!("{} {}", e.code(), escape(e.message().as_bytes()))).collect::<Vec<_>>().join("; ");
+    (value, type_text(&expr), warnings)
+}
+
+#[test]
+fn answers_as_mysql_did() {
+    let known_path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/functions_known_differences.txt");
+    let known_text = std::fs::read_to_string(&known_path).unwrap_or_default();
+    let known: HashSet<&str> = known_text.lines().filter(|l| !l.starts_with("# ")).collect();
+    let mut differing = Vec::new();
+    let mut total = 0;
+    for file in files() {
+        let text = std::fs::read_to_string(&file).unwrap();
+        for line in text.lines() {
+            let fields: Vec<&str> = line.split('\t').collect();
+            let [expr, value, ty, warnings] = fields[..] else { panic!("{}: {line}", file.display()) };
+            total += 1;
+            let (got, got_ty, got_warnings) = answer(expr);
+            let ty = ty.rsplit_once(' ').map_or(ty, |t| t.0);
+            let mut wrong = String::new();
+            let value = if value.starts_with("ERROR 1064") { value.split_once(';').map_or(value, |v| v.0) } else { value };
+            if got != value {
+                wrong.push_str(&format!("\n    value    {got}\n    expected {value}"));
+            } else if got_warnings != warnings {
+                wrong.push_str(&format!("\n    warnings {got_warnings}\n    expected {warnings}"));
+            } else if std::env::var("TYPES").is_ok() && !value.starts_with("ERROR") && got_ty != ty {
+                wrong.push_str(&format!("\n    type     {got_ty}\n    expected {ty}"));
+            }
+            if wrong.is_empty() == known.contains(expr) {
+                differing.push(format!("{expr}{wrong}"));
+            }
+        }
+    }
+    if !differing.is_empty() {
+        panic!("{} of {total} differ:\n{}", differing.len(), differing.join("\n"));
+    }
+}

@@ -1,0 +1,94 @@
+//! Golden scripts of plans: `golden/*.test` holds CREATE TABLE statements and queries, each followed by
+//! the plan (EXPLAIN FORMAT=TREE), its output columns, or the error.
+//!
+//! `UPDATE_GOLDEN=1 cargo test -p vaquita-plan --test plans` writes what the planner says now. Error texts
+//! were compared with MySQL's when they were written.
+
+mod mock;
+
+use std::fmt::Write;
+use std::path::Path;
+
+use vaquita_parser::{ParserOptions, Statement, parse_one};
+use vaquita_plan::bind::{PlanContext, plan_statement};
+use vaquita_plan::explain;
+
+#[test]
+fn golden_scripts() {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+    let update = std::env::var_os("UPDATE_GOLDEN").is_some();
+    let mut failed = Vec::new();
+    let mut files: Vec<_> = std::fs::read_dir(&dir).expect("golden directory").map(|e| e.expect("entry").path()).collect();
+    files.sort();
+    for path in files.iter().filter(|p| p.extension().is_some_and(|e| e == "test")) {
+        let script = std::fs::read_to_string(path).expect("script");
+        let now = run(&script);
+        if update {
+            std::fs::write(path, &now).expect("write script");
+        } else if now != script {
+            failed.push(format!("{}:\n{}", path.display(), first_difference(&script, &now)));
+        }
+    }
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
+}
+
+fn first_difference(old: &str, new: &str) -> String {
+    let at = old.lines().zip(new.lines()).position(|(a, b)| a != b).unwrap_or(0);
+    let around = |text: &str| text.lines().skip(at.saturating_sub(4)).take(10).collect::<Vec<_>>().join("\n");
+    format!("line {}\n--- expected\n{}\n--- now\n{}", at + 1, around(old), around(new))
+}
+
+/// Lines beginning with `> ` are queries (continued by `. `), `# ` comments; all else is output and is made anew.
+fn run(script: &str) -> String {
+    let mut catalog = mock::Catalog::default();
+    let mut out = String::new();
+    let mut lines = script.lines().peekable();
+    while let Some(line) = lines.next() {
+        let Some(first) = line.strip_prefix("> ") else {
+            if line.starts_with('#') || line.is_empty() && !out.ends_with("\n\n") {
+                let _ = writeln!(out, "{line}");
+            }
+            continue;
+        };
+        let mut sql = first.to_string();
+        let _ = writeln!(out, "{line}");
+        while let Some(more) = lines.peek().and_then(|l| l.strip_prefix(". ")) {
+            sql.push('\n');
+            sql.push_str(more);
+            let _ = writeln!(out, ". {more}");
+            lines.next();
+        }
+        out.push_str(&answer(&mut catalog, &sql));
+        out.push('\n');
+    }
+    while out.ends_with("\n\n") {
+        out.pop();
+    }
+    out
+}
+
+fn answer(catalog: &mut mock::Catalog, sql: &str) -> String {
+    let options = ParserOptions::default();
+    let (columns, sql) = match sql.strip_prefix("columns ") {
+        Some(rest) => (true, rest),
+        None => (false, sql),
+    };
+    let (statement, _) = match parse_one(sql.as_bytes(), &options) {
+        Ok(parsed) => parsed,
+        Err(e) => return format!("parse error: {e:?}\n"),
+    };
+    if let Statement::CreateTable(create) = &statement {
+        catalog.create(create);
+        return String::new();
+    }
+    let cx = PlanContext { current_database: Some("test"), ..PlanContext::new(catalog) };
+    match plan_statement(&statement, &cx) {
+        Err(e) => format!("{e}\n"),
+        Ok(plan) if columns => plan.columns().iter().fold(String::new(), |mut s, c| {
+            let origin = c.origin.as_ref().map_or(String::new(), |o| format!(" from {}.{}.{}", o.database, o.table, o.org_name));
+            let _ = writeln!(s, "{}: {:?}({},{}){}{}", c.name, c.expr.ty.kind, c.expr.ty.length, c.expr.ty.decimals, if c.expr.nullable { "" } else { " not null" }, origin);
+            s
+        }),
+        Ok(plan) => explain::tree(&plan),
+    }
+}
