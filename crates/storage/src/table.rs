@@ -3,14 +3,16 @@
 //! A row is one clustered entry and one entry per secondary index (`key`, `row`). What each
 //! operation locks and writes, in this order:
 //!
-//! | operation | locks                                                    | writes                                   |
+//! | operation | locks (all X)                                            | writes                                   |
 //! |-----------|----------------------------------------------------------|------------------------------------------|
-//! | insert    | X on the clustered key; X on each unique entry's key     | row, entries, +1 row                     |
-//! | update    | X on unique keys that change, old and new (clustered: by the caller; if it moves, the new one as well) | row if its bytes differ, entries that differ |
-//! | delete    | X on each unique entry's key (clustered: by the caller)  | tombstones of the row and its entries, −1 row |
+//! | insert    | the clustered key, each entry's key                      | row, entries, +1 row                     |
+//! | update    | keys of entries that change, old and new (the clustered key: by the caller; if it moves, the new one as well) | row, entries that differ |
+//! | delete    | each entry's key (the clustered key: by the caller)      | tombstones of the row and its entries, −1 row |
 //!
-//! The old unique key is locked too, so that another transaction that wants to insert it waits
-//! for this one to end instead of reporting a duplicate that may never have been.
+//! An old unique key is locked too, so that another transaction that wants to insert it waits for
+//! this one to end instead of reporting a duplicate that may never have been. Keys of entries that are
+//! not unique are locked although nobody competes for them: SERIALIZABLE transactions find writers in
+//! the ranges that they have read by these locks.
 //! Nothing is written before all duplicates are ruled out, except that a statement may be rolled
 //! back by its caller (`Transaction::rollback_statement`).
 //!
@@ -120,11 +122,10 @@ impl Table {
             return Ok(Written::Duplicate(Duplicate { index: 0, clustered_key: b.clustered.clone() }));
         }
         for (n, index) in self.secondary() {
-            if index.is_unique() && index.encode_entry(row, row_id, &mut b.key, &mut b.value)? {
-                match claim(txn, index, n, policy, b)? {
-                    Written::Done => {}
-                    refused => return Ok(refused),
-                }
+            let unique = index.encode_entry(row, row_id, &mut b.key, &mut b.value)?;
+            match claim(txn, index, n, unique, policy, b)? {
+                Written::Done => {}
+                refused => return Ok(refused),
             }
         }
         txn.put(&b.clustered, &b.row)?;
@@ -194,7 +195,7 @@ impl Table {
             }
         }
         for (n, index) in self.secondary() {
-            if index.is_unique() && (moved || !index.same_entry(old, new)) {
+            if moved || !index.same_entry(old, new) {
                 match self.claim_changed(txn, n, index, (old, new), row_id, policy, b)? {
                     Written::Done => {}
                     refused => return Ok(refused),
@@ -217,10 +218,8 @@ impl Table {
     pub fn delete(&self, txn: &mut Transaction, clustered_key: &[u8], old: &[Value], policy: LockPolicy, b: &mut Buffers) -> Result<bool> {
         let row_id = self.row_id(clustered_key)?;
         for (_, index) in self.secondary() {
-            if index.is_unique()
-                && index.encode_entry(old, row_id, &mut b.key, &mut b.value)?
-                && !txn.lock_key(&b.key, LockMode::X, policy)?
-            {
+            index.encode_entry(old, row_id, &mut b.key, &mut b.value)?;
+            if !txn.lock_key(&b.key, LockMode::X, policy)? {
                 return Ok(false);
             }
         }
@@ -254,7 +253,7 @@ impl Table {
         clustered.row_id(Entry { key: clustered_key, value: &[] }).ok_or_else(|| clustered.damaged(clustered_key))
     }
 
-    /// Locks the old and the new key of a unique entry that changes and checks that the new one is free.
+    /// Locks the old and the new key of an entry that changes and checks that a unique one is free.
     #[allow(clippy::too_many_arguments)]
     fn claim_changed(
         &self,
@@ -266,22 +265,22 @@ impl Table {
         policy: LockPolicy,
         b: &mut Buffers,
     ) -> Result<Written> {
-        let was_unique = index.encode_entry(old, row_id, &mut b.old_key, &mut b.old_value)?;
-        let is_unique = index.encode_entry(new, row_id, &mut b.key, &mut b.value)?;
-        if was_unique && !txn.lock_key(&b.old_key, LockMode::X, policy)? {
+        index.encode_entry(old, row_id, &mut b.old_key, &mut b.old_value)?;
+        let unique = index.encode_entry(new, row_id, &mut b.key, &mut b.value)?;
+        if !txn.lock_key(&b.old_key, LockMode::X, policy)? {
             return Ok(Written::Skipped);
         }
         // 'a' to 'A' may be the same key, and it is ours.
-        if is_unique && b.key != b.old_key { claim(txn, index, n, policy, b) } else { Ok(Written::Done) }
+        if b.key != b.old_key { claim(txn, index, n, unique, policy, b) } else { Ok(Written::Done) }
     }
 }
 
-/// Locks the unique key in `b.key` and checks that no row has it.
-fn claim(txn: &mut Transaction, index: &IndexCodec, n: usize, policy: LockPolicy, b: &mut Buffers) -> Result<Written> {
+/// Locks the key in `b.key` and, if it is unique, checks that no row has it.
+fn claim(txn: &mut Transaction, index: &IndexCodec, n: usize, unique: bool, policy: LockPolicy, b: &mut Buffers) -> Result<Written> {
     if !txn.lock_key(&b.key, LockMode::X, policy)? {
         return Ok(Written::Skipped);
     }
-    if !txn.get(&b.key, Version::Latest, &mut b.old_value)? {
+    if !unique || !txn.get(&b.key, Version::Latest, &mut b.old_value)? {
         return Ok(Written::Done);
     }
     let mut clustered_key = Vec::new();

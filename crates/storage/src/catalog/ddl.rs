@@ -115,6 +115,7 @@ impl Change<'_> {
     /// Removes a table and all that belongs to it.
     pub fn drop_table(&mut self, table: &Arc<Table>) -> Result<()> {
         self.remove(table)?;
+        self.txn.drop_counters(table.def.id);
         self.txn.meta_delete(&keys::statistics(table.def.id))?;
         table.def.indexes.iter().try_for_each(|index| self.drop_index(index.id))
     }
