@@ -118,7 +118,7 @@ impl Records {
         self.count += other.count;
     }
 
-    pub fn len(&self) -> usize {
+    pub fn bytes(&self) -> usize {
         self.bytes.len()
     }
 
@@ -288,7 +288,7 @@ impl Pipeline {
     }
 
     fn commit_group(&self, group: Vec<Queued>) {
-        let bytes = group.iter().map(|q| q.request.records.len()).sum();
+        let bytes = group.iter().map(|q| q.request.records.bytes()).sum();
         let mut records = Records::with_capacity(bytes);
         group.iter().for_each(|q| records.append(&q.request.records));
         self.log_and_apply(&mut records, group.iter().flat_map(|q| q.request.counters.iter()));
@@ -372,7 +372,7 @@ fn take_group(requests: &mut Vec<Queued>) -> Vec<Queued> {
     let mut bytes = 0;
     let fits = requests.iter().take_while(|q| {
         let first = bytes == 0;
-        bytes += q.request.records.len();
+        bytes += q.request.records.bytes();
         first || bytes <= GROUP_BYTES_MAX
     });
     let count = fits.count();

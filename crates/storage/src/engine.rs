@@ -214,10 +214,15 @@ impl Engine {
 
     /// `SET GLOBAL innodb_flush_log_at_trx_commit`.
     pub fn set_flush_mode(&self, mode: FlushMode) -> Result<()> {
-        if mode != FlushMode::SyncEachCommit {
-            log_check::mark_not_synced(&self.dir).map_err(|e| io_error(&self.dir, e))?;
-        }
+        let before = self.flush_mode();
+        // The mode first: the housekeeper, which may be clearing the mark, looks at it afterwards.
         self.pipeline.set_flush_mode(mode);
+        if mode != FlushMode::SyncEachCommit
+            && let Err(e) = log_check::mark_not_synced(&self.dir)
+        {
+            self.pipeline.set_flush_mode(before);
+            return Err(io_error(&self.dir, e));
+        }
         Ok(())
     }
 

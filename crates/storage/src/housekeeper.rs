@@ -113,6 +113,11 @@ impl Housekeeper {
         if unsynced_before && self.pipeline.flush_mode() == FlushMode::SyncEachCommit {
             self.db.switch_log()?;
             log_check::clear_mark(&self.dir);
+            if self.pipeline.flush_mode() != FlushMode::SyncEachCommit
+                && let Err(e) = log_check::mark_not_synced(&self.dir)
+            {
+                self.hooks.log(LogLevel::Warning, &format!("marking the log as not synced: {e}"));
+            }
         }
         Ok(())
     }

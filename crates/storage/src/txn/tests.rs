@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use vaquita_types::error::Next;
 
 use super::*;
-use crate::engine::{EngineOptions, NoHooks};
+use crate::engine::{EngineOptions, FlushMode, NoHooks};
 
 const WAIT: LockPolicy = LockPolicy::Wait(Duration::from_secs(20));
 const TABLE: TableId = TableId(7);
@@ -158,6 +158,85 @@ fn a_cursor_sees_writes_made_between_its_steps_and_moves_to_other_ranges() {
             seen.push(key[0]);
         }
         assert_eq!(seen, expected);
+    }
+}
+
+/// Bounds move while the iterator stays, over files, with many ranges in one block.
+#[test]
+fn a_kept_iterator_is_right_on_every_range() {
+    let (_dir, engine) = engine();
+    let mut txn = begin(&engine, Isolation::RepeatableRead);
+    let key = |n: u32| n.to_be_bytes();
+    for n in (0..6000u32).step_by(3) {
+        txn.put(&key(n), &[n as u8; 100]).unwrap();
+    }
+    txn.commit_wait().unwrap();
+    engine.flush_memtables().unwrap();
+    for n in (1..6000u32).step_by(90) {
+        put_now(&engine, &key(n), b"memtable");
+    }
+    let exists = |n: &u32| n % 3 == 0 || n % 90 == 1;
+    let mut txn = begin(&engine, Isolation::RepeatableRead);
+    for own in [false, true] {
+        if own {
+            txn.put(&key(5), b"own").unwrap();
+        }
+        let mut cursor = txn.scan(KeyRange::default(), Direction::Forward, ScanOptions::default()).unwrap();
+        let mut seed = 1u64;
+        let mut random = |below: u64| {
+            seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            ((seed >> 33) % below) as u32
+        };
+        for _ in 0..3000 {
+            let lower = if random(2) == 0 { random(6100) } else { 3000 + random(40) };
+            let upper = lower + random(60);
+            let direction = if random(2) == 0 { Direction::Forward } else { Direction::Backward };
+            cursor.reseek(KeyRange { lower: key(lower).to_vec(), upper: key(upper).to_vec() }, direction);
+            let mut found = Vec::new();
+            // Not always to the end.
+            for _ in 0..=random(40) {
+                let Some((key, _)) = cursor.next(&txn).unwrap() else { break };
+                found.push(u32::from_be_bytes(key.try_into().unwrap()));
+            }
+            let mut expected: Vec<u32> = (lower..upper.min(6000)).filter(|n| exists(n) || (own && *n == 5)).collect();
+            if direction == Direction::Backward {
+                expected.reverse();
+            }
+            assert!(expected.starts_with(&found), "{lower}..{upper} {direction:?}: {found:?}, not {expected:?}");
+            assert!(found.len() == expected.len() || !found.is_empty() || expected.is_empty());
+        }
+    }
+}
+
+#[test]
+fn a_scan_on_its_own_sees_the_latest_commit_with_a_reused_iterator() {
+    let (_dir, engine) = engine();
+    let count = || {
+        let mut txn = engine.begin(TxnOptions { autocommit: true, ..options(Isolation::RepeatableRead) });
+        txn.begin_statement(Reads::One);
+        scan(&txn, KeyRange::prefix(b"k"), Direction::Forward).len()
+    };
+    for n in 0..50u8 {
+        assert_eq!(count(), usize::from(n));
+        put_now(&engine, &[b'k', n], b"v");
+        if n % 10 == 0 {
+            engine.flush_memtables().unwrap();
+        }
+    }
+}
+
+#[test]
+fn commits_go_on_in_every_flush_mode() {
+    let dir = TempDir::new().unwrap();
+    for (n, mode) in [FlushMode::EachSecond, FlushMode::WriteEachCommit, FlushMode::SyncEachCommit].into_iter().enumerate() {
+        let engine = open(&dir);
+        engine.set_flush_mode(mode).unwrap();
+        put_now(&engine, &[n as u8], b"v");
+        assert_eq!(engine.flush_mode(), mode);
+        drop(engine);
+        let engine = open(&dir);
+        let txn = begin(&engine, Isolation::RepeatableRead);
+        assert_eq!(scan(&txn, KeyRange::default(), Direction::Forward).len(), n + 1);
     }
 }
 
