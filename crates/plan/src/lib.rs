@@ -13,10 +13,13 @@ pub mod bind;
 pub mod bounds;
 pub mod catalog;
 pub mod env;
+pub mod explain;
 pub mod expr;
 pub mod func;
 pub mod node;
-pub mod optimize;
+pub(crate) mod optimize;
 pub mod eval;
 pub mod text;
 pub mod typing;
+
+pub use optimize::visit;

@@ -1,0 +1,171 @@
+//! Expressions as EXPLAIN prints them: `(t1.a = 5)`, with columns named by their tables.
+
+use std::collections::HashMap;
+use std::fmt::Write;
+
+use vaquita_types::Value;
+
+use crate::eval::coerce::text_of;
+use crate::expr::{Expr, ExprKind, Slot, SubqueryKind};
+use crate::node::{Node, QueryPlan};
+use crate::optimize::visit;
+
+/// Names of the slots of a frame and of the frames around it, innermost last.
+#[derive(Default)]
+pub struct Names {
+    frames: Vec<HashMap<Slot, String>>,
+}
+
+impl Names {
+    /// Enters the frame that `root` fills.
+    pub fn enter(&mut self, root: &Node) {
+        let mut names = HashMap::new();
+        collect(root, &mut names);
+        self.frames.push(names);
+    }
+
+    pub fn leave(&mut self) {
+        self.frames.pop();
+    }
+
+    fn name(&self, depth: usize, slot: Slot) -> String {
+        let frame = self.frames.len().checked_sub(depth + 1).and_then(|at| self.frames.get(at));
+        frame.and_then(|f| f.get(&slot)).cloned().unwrap_or_else(|| format!("#{slot}"))
+    }
+
+    pub fn list(&self, exprs: &[Expr]) -> String {
+        exprs.iter().map(|e| self.print(e)).collect::<Vec<_>>().join(", ")
+    }
+
+    /// Conditions joined by `and`.
+    pub fn conjunction(&self, exprs: &[Expr]) -> String {
+        match exprs {
+            [one] => self.print(one),
+            _ => format!("({})", exprs.iter().map(|e| self.print(e)).collect::<Vec<_>>().join(" and ")),
+        }
+    }
+
+    pub fn print(&self, expr: &Expr) -> String {
+        let joined = |parts: &[Expr], word: &str| format!("({})", parts.iter().map(|p| self.print(p)).collect::<Vec<_>>().join(word));
+        match &expr.kind {
+            ExprKind::Literal(value) => literal(value, expr),
+            ExprKind::Param(_) => "?".to_string(),
+            ExprKind::Slot(slot) => self.name(0, *slot),
+            ExprKind::Outer { depth, slot } => self.name(*depth, *slot),
+            ExprKind::UserVar(name) => format!("@{name}"),
+            ExprKind::AssignVar(name, value) => format!("(@{name}:={})", self.print(value)),
+            ExprKind::SysVar(_, name) => format!("@@{name}"),
+            ExprKind::And(parts) => joined(parts, " and "),
+            ExprKind::Or(parts) => joined(parts, " or "),
+            ExprKind::Not(inner) => match &inner.kind {
+                ExprKind::IsNull(inner) => format!("({} is not null)", self.print(inner)),
+                _ => format!("(not({}))", self.print(inner)),
+            },
+            ExprKind::IsNull(inner) => format!("({} is null)", self.print(inner)),
+            ExprKind::Compare(op, a, b, _) => format!("({} {} {})", self.print(a), op.token(), self.print(b)),
+            ExprKind::InList(value, list, _) => format!("({} in ({}))", self.print(value), list.iter().map(|e| self.print(e)).collect::<Vec<_>>().join(",")),
+            ExprKind::Case { operand, whens, otherwise } => {
+                let mut out = "(case".to_string();
+                if let Some(operand) = operand {
+                    let _ = write!(out, " {}", self.print(&operand.0));
+                }
+                for (when, then) in whens {
+                    let _ = write!(out, " when {} then {}", self.print(when), self.print(then));
+                }
+                if let Some(otherwise) = otherwise {
+                    let _ = write!(out, " else {}", self.print(otherwise));
+                }
+                out + " end)"
+            }
+            ExprKind::Cast(inner) => format!("cast({} as {:?})", self.print(inner), expr.ty.kind).to_lowercase(),
+            ExprKind::Call(def, args) => self.call(def.name, args),
+            ExprKind::Row(parts) => joined(parts, ","),
+            ExprKind::Subquery(sub) => match &sub.kind {
+                SubqueryKind::Scalar => format!("(select #{})", sub.id),
+                SubqueryKind::Exists { negated } => format!("{}exists(select #{})", if *negated { "not " } else { "" }, sub.id),
+                SubqueryKind::In { left, negated, .. } => format!("({} {}in (select #{}))", self.print(left), if *negated { "not " } else { "" }, sub.id),
+                SubqueryKind::Quantified { left, op, all, .. } => {
+                    format!("({} {} {} (select #{}))", self.print(left), op.token(), if *all { "all" } else { "any" }, sub.id)
+                }
+            },
+        }
+    }
+
+    fn call(&self, name: &str, args: &[Expr]) -> String {
+        let operator = !name.starts_with(|c: char| c.is_ascii_alphabetic()) || matches!(name, "DIV" | "XOR" | "LIKE" | "REGEXP");
+        match args {
+            [a, b] if operator => format!("({} {} {})", self.print(a), name.to_lowercase(), self.print(b)),
+            [a] if name == "NEG" => format!("-({})", self.print(a)),
+            _ => format!("{}({})", name.to_lowercase(), args.iter().map(|e| self.print(e)).collect::<Vec<_>>().join(",")),
+        }
+    }
+}
+
+fn literal(value: &Value, expr: &Expr) -> String {
+    match value {
+        Value::Null => "NULL".to_string(),
+        Value::Bytes(b) if std::str::from_utf8(b).is_err() || expr.ty.collation == vaquita_types::charset::CollationId::BINARY => {
+            b.iter().fold("0x".to_string(), |mut s, b| {
+                let _ = write!(s, "{b:02x}");
+                s
+            })
+        }
+        Value::Bytes(_) => format!("'{}'", String::from_utf8_lossy(&text_of(value, &expr.ty))),
+        Value::Date(_) => format!("DATE'{}'", String::from_utf8_lossy(&text_of(value, &expr.ty))),
+        Value::DateTime(_) => format!("TIMESTAMP'{}'", String::from_utf8_lossy(&text_of(value, &expr.ty))),
+        Value::Time(_) => format!("TIME'{}'", String::from_utf8_lossy(&text_of(value, &expr.ty))),
+        _ => String::from_utf8_lossy(&text_of(value, &expr.ty)).into_owned(),
+    }
+}
+
+fn collect(node: &Node, names: &mut HashMap<Slot, String>) {
+    match node {
+        Node::Scan(scan) => {
+            for (column, slot) in &scan.columns {
+                if let Some(def) = scan.table.columns.get(*column) {
+                    names.insert(*slot, format!("{}.{}", scan.alias, def.name));
+                }
+            }
+        }
+        Node::Derived { plan, slots, .. } => outputs(plan, slots, names),
+        Node::RecursiveCte { seed, slots, .. } => outputs(seed, slots, names),
+        Node::SetOp { inputs, slots, .. } => {
+            if let Some(first) = inputs.first() {
+                outputs(first, slots, names);
+            }
+        }
+        Node::Aggregate { input, keys, aggregates, .. } => {
+            collect(input, names);
+            let inner = Names { frames: vec![names.clone()] };
+            for (key, slot) in keys {
+                names.insert(*slot, inner.print(key));
+            }
+            for a in aggregates {
+                let name = format!("{:?}", a.kind).to_lowercase();
+                let args = if a.args.is_empty() { "*".to_string() } else { inner.list(&a.args) };
+                let name = name.strip_suffix("star").unwrap_or(&name);
+                names.insert(a.slot, format!("{name}({}{args})", if a.distinct { "distinct " } else { "" }));
+            }
+            return;
+        }
+        Node::RowCount { slot, .. } => {
+            names.insert(*slot, "count(*)".to_string());
+        }
+        Node::Window { windows, input, .. } => {
+            collect(input, names);
+            let inner = Names { frames: vec![names.clone()] };
+            for w in windows {
+                names.insert(w.slot, format!("{}({}) OVER ()", w.name.to_lowercase(), inner.list(&w.args)));
+            }
+            return;
+        }
+        _ => {}
+    }
+    visit::inputs(node, &mut |input| collect(input, names));
+}
+
+fn outputs(plan: &QueryPlan, slots: &[Slot], names: &mut HashMap<Slot, String>) {
+    for (output, slot) in plan.output.iter().zip(slots) {
+        names.insert(*slot, output.name.clone());
+    }
+}
