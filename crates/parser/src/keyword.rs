@@ -91,6 +91,11 @@ impl Kw {
         WORDS.get(self as usize).copied().unwrap_or("")
     }
 
+    /// Every word that the lexer takes for a keyword wherever it stands, ascending.
+    pub fn words() -> impl Iterator<Item = Kw> {
+        ALL.iter().copied().filter(|kw| !kw.is_function_only())
+    }
+
     pub fn is_reserved(self) -> bool {
         self.kind() == Kind::R
     }

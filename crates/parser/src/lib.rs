@@ -16,7 +16,7 @@ mod error;
 pub mod keyword;
 mod lexer;
 mod parser;
-
+pub mod printer;
 
 pub use ast::*;
 pub use error::ParseError;

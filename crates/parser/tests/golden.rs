@@ -97,3 +97,14 @@ fn names() {
         names.join("\t")
     });
 }
+
+#[test]
+fn expressions() {
+    let style = vaquita_parser::printer::Style { charset: Some("utf8mb4"), unqualified: true };
+    check(include_str!("golden/expressions.txt"), |case| {
+        match vaquita_parser::parse_expr(case.statement.as_bytes(), &case.opts) {
+            Ok(expr) => vaquita_parser::printer::print_expr(&expr, style),
+            Err(e) => e.message,
+        }
+    });
+}

@@ -74,7 +74,7 @@ pub fn parse_prepared(sql: &[u8], opts: &ParserOptions) -> Result<(Statement, us
         Tok::Op(Op::Semicolon) => p.tok.end as usize,
         _ => return p.fail(),
     };
-    if is_blank(&sql[at..], opts) { Ok((statement, p.params)) } else { Err(ParseError::syntax(sql, at)) }
+    if is_blank(sql.get(at..).unwrap_or(&[]), opts) { Ok((statement, p.params)) } else { Err(ParseError::syntax(sql, at)) }
 }
 
 /// Parses `sql` as one expression, as stored for a default or a generated column.

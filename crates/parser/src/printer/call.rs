@@ -1,0 +1,403 @@
+//! Printing functions, casts, CASE, aggregates and windows.
+
+use std::fmt::Write as _;
+
+use super::Printer;
+use crate::ast::*;
+
+/// Functions that MySQL prints under another name.
+fn printed_name(name: &str) -> &str {
+    match name {
+        "ucase" => "upper",
+        "lcase" => "lower",
+        "ceil" => "ceiling",
+        "power" => "pow",
+        "character_length" => "char_length",
+        "octet_length" => "length",
+        "sha1" => "sha",
+        "substring" | "mid" => "substr",
+        "day" => "dayofmonth",
+        "session_user" | "system_user" => "user",
+        name => name,
+    }
+}
+
+impl Printer<'_> {
+    pub(super) fn call(&mut self, expr: &Expr) {
+        match expr {
+            Expr::Func(call) => self.func(call),
+            Expr::Aggregate(call) => self.aggregate(call),
+            Expr::Window(call) => self.window_call(call),
+            Expr::Case { operand, whens, otherwise } => {
+                self.case(operand.as_deref(), whens, otherwise.as_deref());
+            }
+            Expr::Cast { expr, ty, array } => {
+                self.put("cast(");
+                self.expr(expr);
+                self.put(" as ");
+                self.cast_type(ty);
+                self.put(if *array { " array)" } else { ")" });
+            }
+            Expr::ConvertUsing { expr, charset } => {
+                self.put("convert(");
+                self.expr(expr);
+                let _ = write!(self.out, " using {charset})");
+            }
+            Expr::Collate { expr, collation } => {
+                self.put("(");
+                self.expr(expr);
+                let _ = write!(self.out, " collate {collation})");
+            }
+            Expr::DateArith { date, value, unit, subtract } => {
+                self.date_arith(date, value, *unit, *subtract);
+            }
+            Expr::TimestampAdd { unit, amount, date } => {
+                self.date_arith(date, amount, *unit, false);
+            }
+            _ => self.special(expr),
+        }
+    }
+
+    fn date_arith(&mut self, date: &Expr, value: &Expr, unit: IntervalUnit, subtract: bool) {
+        self.put("(");
+        self.expr(date);
+        self.put(if subtract { " - interval " } else { " + interval " });
+        self.expr(value);
+        self.put(" ");
+        self.put(unit.as_str());
+        self.put(")");
+    }
+
+    fn special(&mut self, expr: &Expr) {
+        match expr {
+            Expr::Extract { unit, expr } => {
+                let _ = write!(self.out, "extract({} from ", unit.as_str());
+                self.expr(expr);
+                self.put(")");
+            }
+            Expr::Trim { side, remove, expr } => {
+                self.put("trim(");
+                if let Some(remove) = remove {
+                    self.put(match side {
+                        TrimSide::Both => "both ",
+                        TrimSide::Leading => "leading ",
+                        TrimSide::Trailing => "trailing ",
+                    });
+                    self.expr(remove);
+                    self.put(" from ");
+                }
+                self.expr(expr);
+                self.put(")");
+            }
+            Expr::TimestampDiff { unit, from, to } => {
+                let _ = write!(self.out, "timestampdiff({},", unit.as_str().to_ascii_uppercase());
+                self.expr(from);
+                self.put(",");
+                self.expr(to);
+                self.put(")");
+            }
+            Expr::GetFormat { kind, format } => {
+                let _ = write!(self.out, "get_format({kind}, ");
+                self.expr(format);
+                self.put(")");
+            }
+            Expr::Char { args, charset } => {
+                self.put("char(");
+                self.list(args);
+                if let Some(charset) = charset {
+                    let _ = write!(self.out, " using {charset}");
+                }
+                self.put(")");
+            }
+            Expr::WeightString { expr, pad } => {
+                self.put("weight_string(");
+                self.expr(expr);
+                if let Some((binary, n)) = pad {
+                    let word = if *binary { "binary" } else { "char" };
+                    let _ = write!(self.out, " as {word}({n})");
+                }
+                self.put(")");
+            }
+            Expr::MatchAgainst { columns, against, mode } => self.full_text(columns, against, *mode),
+            Expr::Values(column) | Expr::DefaultOf(column) => {
+                let values = matches!(expr, Expr::Values(_));
+                self.put(if values { "values(" } else { "default(" });
+                self.column(column);
+                self.put(")");
+            }
+            Expr::JsonValue(call) => self.json_value(call),
+            _ => {}
+        }
+    }
+
+    fn full_text(&mut self, columns: &[ColumnRef], against: &Expr, mode: MatchMode) {
+        self.put("(match ");
+        for (i, column) in columns.iter().enumerate() {
+            if i > 0 {
+                self.put(",");
+            }
+            self.column(column);
+        }
+        self.put(" against (");
+        self.expr(against);
+        self.put(match mode {
+            MatchMode::NaturalLanguage => "",
+            MatchMode::NaturalLanguageWithExpansion => " with query expansion",
+            MatchMode::Boolean => " in boolean mode",
+        });
+        self.put("))");
+    }
+
+    fn func(&mut self, call: &FuncCall) {
+        let args = call.args.as_slice();
+        if call.db.is_none() && self.rewritten(&call.name, args) {
+            return;
+        }
+        if let Some(db) = &call.db {
+            self.ident(db);
+            self.put(".");
+            self.ident(&call.name);
+        } else {
+            self.put(printed_name(&call.name));
+        }
+        self.put("(");
+        self.list(args);
+        // Arguments that MySQL adds.
+        if matches!((call.name.as_str(), args.len()), ("round" | "week", 1)) {
+            self.put(",0");
+        }
+        self.put(")");
+    }
+
+    /// Functions that are printed as something else.
+    fn rewritten(&mut self, name: &str, args: &[Expr]) -> bool {
+        let [arg] = args else { return false };
+        let (before, after) = match name {
+            "isnull" => ("(", " is null)"),
+            "date" => ("cast(", " as date)"),
+            "time" => ("cast(", " as time)"),
+            "timestamp" => ("cast(", " as datetime)"),
+            "bin" => ("conv(", ",10,2)"),
+            "oct" => ("conv(", ",10,8)"),
+            _ => return false,
+        };
+        self.put(before);
+        self.expr(arg);
+        self.put(after);
+        true
+    }
+
+    fn case(&mut self, operand: Option<&Expr>, whens: &[(Expr, Expr)], otherwise: Option<&Expr>) {
+        self.put("(case");
+        if let Some(operand) = operand {
+            self.put(" ");
+            self.expr(operand);
+        }
+        for (when, then) in whens {
+            self.put(" when ");
+            self.expr(when);
+            self.put(" then ");
+            self.expr(then);
+        }
+        if let Some(otherwise) = otherwise {
+            self.put(" else ");
+            self.expr(otherwise);
+        }
+        self.put(" end)");
+    }
+
+    fn cast_type(&mut self, ty: &CastType) {
+        let length = |n: &Option<u64>| n.map_or(String::new(), |n| format!("({n})"));
+        let text = match ty {
+            CastType::Signed => "signed".to_string(),
+            CastType::Unsigned => "unsigned".to_string(),
+            CastType::Char { length: n, charset } => {
+                let charset = charset.as_deref().or(self.style.charset);
+                let charset = charset.map_or(String::new(), |c| format!(" charset {c}"));
+                format!("char{}{charset}", length(n))
+            }
+            CastType::Binary(n) => format!("char{} charset binary", length(n)),
+            CastType::Decimal { precision, scale } => {
+                format!("decimal({},{})", precision.unwrap_or(10), scale.unwrap_or(0))
+            }
+            CastType::Float(Some(25..)) | CastType::Double | CastType::Real => "double".to_string(),
+            CastType::Float(_) => "float".to_string(),
+            CastType::Date => "date".to_string(),
+            CastType::Time(n) => format!("time{}", length(n)),
+            CastType::DateTime(n) => format!("datetime{}", length(n)),
+            CastType::Year => "year".to_string(),
+            CastType::Json => "json".to_string(),
+            CastType::Spatial(name) => name.clone(),
+        };
+        self.put(&text);
+    }
+
+    fn json_value(&mut self, call: &JsonValue) {
+        self.put("json_value(");
+        self.expr(&call.doc);
+        self.put(", ");
+        self.string(&call.path, self.style.charset);
+        self.put(" returning ");
+        match &call.returning {
+            Some(CastType::Char { length, charset: None }) => {
+                let _ = write!(self.out, "char({})", length.unwrap_or(512));
+            }
+            Some(ty) => self.cast_type(ty),
+            None => self.put("char(512)"),
+        }
+        for (on, when) in [(&call.on_empty, "empty"), (&call.on_error, "error")] {
+            match on {
+                None => continue,
+                Some(JsonOn::Error) => self.put(" error"),
+                Some(JsonOn::Null) => self.put(" null"),
+                Some(JsonOn::Default(value)) => {
+                    self.put(" default ");
+                    self.expr(value);
+                }
+            }
+            let _ = write!(self.out, " on {when}");
+        }
+        self.put(")");
+    }
+
+    fn aggregate(&mut self, call: &AggregateCall) {
+        self.put(match call.func {
+            AggregateFunc::Count => "count(",
+            AggregateFunc::Sum => "sum(",
+            AggregateFunc::Avg => "avg(",
+            AggregateFunc::Min => "min(",
+            AggregateFunc::Max => "max(",
+            AggregateFunc::BitAnd => "bit_and(",
+            AggregateFunc::BitOr => "bit_or(",
+            AggregateFunc::BitXor => "bit_xor(",
+            AggregateFunc::GroupConcat => "group_concat(",
+            AggregateFunc::JsonArrayAgg => "json_arrayagg(",
+            AggregateFunc::JsonObjectAgg => "json_objectagg(",
+            AggregateFunc::StdPop => "std(",
+            AggregateFunc::StdSamp => "stddev_samp(",
+            AggregateFunc::VarPop => "variance(",
+            AggregateFunc::VarSamp => "var_samp(",
+            AggregateFunc::StCollect => "st_collect(",
+        });
+        if call.distinct {
+            self.put("distinct ");
+        }
+        if call.args.is_empty() {
+            self.put("0");
+        }
+        self.list(&call.args);
+        if call.func == AggregateFunc::GroupConcat {
+            if !call.order_by.is_empty() {
+                self.put(" order by ");
+                self.order_items(&call.order_by, true);
+            }
+            self.put(" separator ");
+            self.string(call.separator.as_deref().unwrap_or(b","), None);
+        }
+        self.put(")");
+    }
+
+    fn window_call(&mut self, call: &WindowCall) {
+        self.window_function(&call.func);
+        self.put(" OVER ");
+        match &call.over {
+            WindowOver::Named(name) => self.ident(name),
+            WindowOver::Spec(spec) => self.window_spec(spec),
+        }
+    }
+
+    fn window_function(&mut self, func: &WindowFunc) {
+        match func {
+            WindowFunc::Aggregate(call) => self.aggregate(call),
+            WindowFunc::RowNumber => self.put("row_number()"),
+            WindowFunc::Rank => self.put("rank()"),
+            WindowFunc::DenseRank => self.put("dense_rank()"),
+            WindowFunc::PercentRank => self.put("percent_rank()"),
+            WindowFunc::CumeDist => self.put("cume_dist()"),
+            WindowFunc::Ntile(n) => self.named_call("ntile", &[Some(n)]),
+            WindowFunc::Lead(args) => {
+                self.named_call("lead", &[Some(&args.expr), args.offset.as_ref(), args.default.as_ref()]);
+            }
+            WindowFunc::Lag(args) => {
+                self.named_call("lag", &[Some(&args.expr), args.offset.as_ref(), args.default.as_ref()]);
+            }
+            WindowFunc::FirstValue { expr, .. } => self.named_call("first_value", &[Some(expr)]),
+            WindowFunc::LastValue { expr, .. } => self.named_call("last_value", &[Some(expr)]),
+            WindowFunc::NthValue { expr, n, .. } => {
+                self.named_call("nth_value", &[Some(expr), Some(n)]);
+            }
+        }
+    }
+
+    fn named_call(&mut self, name: &str, args: &[Option<&Expr>]) {
+        self.put(name);
+        self.put("(");
+        for (i, arg) in args.iter().flatten().enumerate() {
+            if i > 0 {
+                self.put(",");
+            }
+            self.expr(arg);
+        }
+        self.put(")");
+    }
+
+    pub(super) fn window_spec(&mut self, spec: &WindowSpec) {
+        self.put("(");
+        if let Some(base) = &spec.base {
+            self.ident(base);
+            self.put(" ");
+        }
+        if !spec.partition_by.is_empty() {
+            self.put("PARTITION BY ");
+            self.list(&spec.partition_by);
+            self.put(" ");
+        }
+        if !spec.order_by.is_empty() {
+            self.put("ORDER BY ");
+            self.order_items(&spec.order_by, false);
+            self.put(" ");
+        }
+        if let Some(frame) = &spec.frame {
+            self.frame(frame);
+        }
+        self.put(")");
+    }
+
+    fn frame(&mut self, frame: &WindowFrame) {
+        self.put(match frame.unit {
+            FrameUnit::Rows => "ROWS ",
+            FrameUnit::Range => "RANGE ",
+            FrameUnit::Groups => "GROUPS ",
+        });
+        self.put("BETWEEN ");
+        self.frame_bound(&frame.start);
+        self.put(" AND ");
+        self.frame_bound(frame.end.as_ref().unwrap_or(&FrameBound::CurrentRow));
+    }
+
+    fn frame_bound(&mut self, bound: &FrameBound) {
+        match bound {
+            FrameBound::UnboundedPreceding => self.put("UNBOUNDED PRECEDING"),
+            FrameBound::UnboundedFollowing => self.put("UNBOUNDED FOLLOWING"),
+            FrameBound::CurrentRow => self.put("CURRENT ROW"),
+            FrameBound::Preceding(n) => {
+                self.expr(n);
+                self.put(" PRECEDING");
+            }
+            FrameBound::Following(n) => {
+                self.expr(n);
+                self.put(" FOLLOWING");
+            }
+            FrameBound::PrecedingInterval(n, unit) => {
+                self.put("INTERVAL ");
+                self.expr(n);
+                let _ = write!(self.out, " {} PRECEDING", unit.as_str());
+            }
+            FrameBound::FollowingInterval(n, unit) => {
+                self.put("INTERVAL ");
+                self.expr(n);
+                let _ = write!(self.out, " {} FOLLOWING", unit.as_str());
+            }
+        }
+    }
+}

@@ -1,0 +1,300 @@
+//! From the tree back to text, as MySQL prints expressions in SHOW CREATE TABLE and views.
+//!
+//! `a+1 > 2 AND b` becomes ``((((`a` + 1) > 2) and (0 <> `b`))``: every operator in parentheses,
+//! names in backquotes, keywords and functions in lower case. Where MySQL prints what it rewrote
+//! the expression to, so does this: AND, OR, XOR and NOT compare operands that are no truth
+//! values with 0, NOT is pushed into comparisons, `x IN (1)` is `x = 1`.
+//!
+//! It does not know types: what MySQL rewrites by type (casts between charsets, say) is not seen.
+
+mod call;
+mod logic;
+mod query;
+
+use std::fmt::Write as _;
+
+use crate::ast::*;
+
+/// How to print.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Style<'a> {
+    /// The introducer of strings that have none, and the charset of CAST AS CHAR without one.
+    pub charset: Option<&'a str>,
+    /// Leave out table names in front of columns, as in SHOW CREATE TABLE.
+    pub unqualified: bool,
+}
+
+/// The text of `expr`.
+pub fn print_expr(expr: &Expr, style: Style<'_>) -> String {
+    let mut p = Printer { out: String::new(), style };
+    p.expr(expr);
+    p.out
+}
+
+/// The text of `query`. Names are printed as they were written, not completed.
+pub fn print_query(query: &Query, style: Style<'_>) -> String {
+    let mut p = Printer { out: String::new(), style };
+    p.query(query);
+    p.out
+}
+
+/// `name` in backquotes.
+pub fn quote_ident(name: &str) -> String {
+    format!("`{}`", name.replace('`', "``"))
+}
+
+/// `bytes` in quotes with MySQL's escapes. Bytes that are no text are replaced.
+pub fn quote_string(bytes: &[u8]) -> String {
+    let mut out = String::with_capacity(bytes.len() + 2);
+    out.push('\'');
+    for c in String::from_utf8_lossy(bytes).chars() {
+        match c {
+            '\\' => out.push_str("\\\\"),
+            '\0' => out.push_str("\\0"),
+            '\'' => out.push_str("\\'"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            c => out.push(c),
+        }
+    }
+    out.push('\'');
+    out
+}
+
+pub(crate) struct Printer<'a> {
+    out: String,
+    style: Style<'a>,
+}
+
+impl Printer<'_> {
+    fn put(&mut self, text: &str) {
+        self.out.push_str(text);
+    }
+
+    fn ident(&mut self, name: &str) {
+        self.out.push('`');
+        for c in name.chars() {
+            if c == '`' {
+                self.out.push('`');
+            }
+            self.out.push(c);
+        }
+        self.out.push('`');
+    }
+
+    fn name(&mut self, name: &Name) {
+        if let Some(db) = &name.db {
+            self.ident(db);
+            self.put(".");
+        }
+        self.ident(&name.name);
+    }
+
+    fn list(&mut self, exprs: &[Expr]) {
+        for (i, expr) in exprs.iter().enumerate() {
+            if i > 0 {
+                self.put(",");
+            }
+            self.expr(expr);
+        }
+    }
+
+    pub(crate) fn expr(&mut self, expr: &Expr) {
+        match expr {
+            Expr::Literal(literal) => self.literal(literal),
+            Expr::Param(_) => self.put("?"),
+            Expr::Column(column) => self.column(column),
+            Expr::UserVar(name) => {
+                self.put("@");
+                self.ident(name);
+            }
+            Expr::SysVar(var) => self.system_variable(var),
+            Expr::Assign { var, value } => {
+                self.put("(@");
+                self.ident(var);
+                self.put(":=");
+                self.expr(value);
+                self.put(")");
+            }
+            Expr::Unary { op, expr } => self.unary(*op, expr),
+            Expr::Binary { op, left, right } => self.binary(*op, left, right),
+            Expr::Subquery(query) => {
+                self.put("(");
+                self.query(query);
+                self.put(")");
+            }
+            Expr::Row(items) => {
+                self.put("(");
+                self.list(items);
+                self.put(")");
+            }
+            Expr::Default => self.put("default"),
+            Expr::IsNull { .. }
+            | Expr::IsTruth { .. }
+            | Expr::Between { .. }
+            | Expr::InList { .. }
+            | Expr::InSubquery { .. }
+            | Expr::Like { .. }
+            | Expr::Regexp { .. }
+            | Expr::MemberOf { .. }
+            | Expr::Quantified { .. }
+            | Expr::Exists(_) => self.predicate(expr),
+            _ => self.call(expr),
+        }
+    }
+
+    fn column(&mut self, column: &ColumnRef) {
+        if !self.style.unqualified {
+            for qualifier in [&column.db, &column.table].into_iter().flatten() {
+                self.ident(qualifier);
+                self.put(".");
+            }
+        }
+        self.ident(&column.name);
+    }
+
+    fn system_variable(&mut self, var: &SysVar) {
+        self.put("@@");
+        self.put(match var.scope {
+            VarScope::Default => "",
+            VarScope::Global => "global.",
+            VarScope::Session => "session.",
+            VarScope::Persist => "persist.",
+            VarScope::PersistOnly => "persist_only.",
+        });
+        if let Some(component) = &var.component {
+            self.ident(component);
+            self.put(".");
+        }
+        self.ident(&var.name);
+    }
+
+    fn unary(&mut self, op: UnaryOp, expr: &Expr) {
+        match op {
+            UnaryOp::Not => self.negated(expr),
+            UnaryOp::Plus => self.expr(expr),
+            UnaryOp::Neg | UnaryOp::BitNot => {
+                self.put(if op == UnaryOp::Neg { "-(" } else { "~(" });
+                self.expr(expr);
+                self.put(")");
+            }
+        }
+    }
+
+    fn binary(&mut self, op: BinaryOp, left: &Expr, right: &Expr) {
+        match (op, left, right) {
+            (BinaryOp::And | BinaryOp::Or | BinaryOp::Xor, _, _) => {
+                self.connective(op, left, right);
+            }
+            (BinaryOp::SoundsLike, _, _) => {
+                self.put("(soundex(");
+                self.expr(left);
+                self.put(") = soundex(");
+                self.expr(right);
+                self.put("))");
+            }
+            (BinaryOp::Eq, Expr::Row(a), Expr::Row(b)) if a.len() == b.len() => {
+                self.put("(");
+                for (i, (l, r)) in a.iter().zip(b).enumerate() {
+                    if i > 0 {
+                        self.put(" and ");
+                    }
+                    self.binary(BinaryOp::Eq, l, r);
+                }
+                self.put(")");
+            }
+            _ => {
+                self.put("(");
+                self.expr(left);
+                self.put(" ");
+                self.put(operator(op));
+                self.put(" ");
+                self.expr(right);
+                self.put(")");
+            }
+        }
+    }
+
+    fn literal(&mut self, literal: &Literal) {
+        match literal {
+            Literal::Null => self.put("NULL"),
+            Literal::True => self.put("true"),
+            Literal::False => self.put("false"),
+            Literal::Int(n) => {
+                let _ = write!(self.out, "{n}");
+            }
+            Literal::Decimal(text) => self.decimal(text),
+            Literal::Float(text) => self.put(text),
+            Literal::String(s) => {
+                let charset = s.charset.as_deref().or(self.style.charset);
+                self.string(&s.bytes, charset);
+            }
+            Literal::Hex { bytes, charset } | Literal::Bit { bytes, charset } => {
+                if let Some(charset) = charset {
+                    self.put("_");
+                    self.put(charset);
+                }
+                self.put("0x");
+                for b in bytes {
+                    let _ = write!(self.out, "{b:02X}");
+                }
+            }
+            Literal::Date(text) => self.prefixed("DATE", text),
+            Literal::Time(text) => self.prefixed("TIME", text),
+            Literal::Timestamp(text) => self.prefixed("TIMESTAMP", text),
+        }
+    }
+
+    /// `.5` is 0.5 and `1.` is 1.
+    fn decimal(&mut self, text: &str) {
+        let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+        let whole = whole.trim_start_matches('0');
+        self.put(if whole.is_empty() { "0" } else { whole });
+        if !fraction.is_empty() {
+            self.put(".");
+            self.put(fraction);
+        }
+    }
+
+    fn prefixed(&mut self, word: &str, text: &[u8]) {
+        self.put(word);
+        let quoted = quote_string(text);
+        self.put(&quoted);
+    }
+
+    fn string(&mut self, bytes: &[u8], charset: Option<&str>) {
+        if let Some(charset) = charset {
+            self.put("_");
+            self.put(charset);
+        }
+        let quoted = quote_string(bytes);
+        self.put(&quoted);
+    }
+}
+
+fn operator(op: BinaryOp) -> &'static str {
+    match op {
+        BinaryOp::Or => "or",
+        BinaryOp::Xor => "xor",
+        BinaryOp::And => "and",
+        BinaryOp::Eq => "=",
+        BinaryOp::NullSafeEq => "<=>",
+        BinaryOp::Ne => "<>",
+        BinaryOp::Lt => "<",
+        BinaryOp::Le => "<=",
+        BinaryOp::Gt => ">",
+        BinaryOp::Ge => ">=",
+        BinaryOp::BitOr => "|",
+        BinaryOp::BitAnd => "&",
+        BinaryOp::ShiftLeft => "<<",
+        BinaryOp::ShiftRight => ">>",
+        BinaryOp::Add => "+",
+        BinaryOp::Sub => "-",
+        BinaryOp::Mul => "*",
+        BinaryOp::Div => "/",
+        BinaryOp::IntDiv => "DIV",
+        BinaryOp::Mod => "%",
+        BinaryOp::BitXor => "^",
+        BinaryOp::SoundsLike => "sounds like",
+    }
+}
