@@ -1,0 +1,123 @@
+//! information_schema.COLUMNS.
+
+use vaquita_types::charset;
+use vaquita_types::schema::{ColumnDef, TableDef};
+use vaquita_types::datatype::DECIMALS_NOT_FIXED;
+use vaquita_types::{ColumnType, Result, TypeKind};
+
+use super::row::{NULL, row, yes_no};
+use super::{Row, SystemContext, SystemTable, text};
+
+pub fn columns(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    for table in cx.system_tables() {
+        push_system_columns(table, &mut rows);
+    }
+    cx.for_each_table(|table| {
+        for (n, column) in table.def.columns.iter().enumerate() {
+            rows.push(column_row(&table.def, column, n));
+        }
+        Ok(())
+    })?;
+    Ok(rows)
+}
+
+/// One row per column of a definition that is in no catalog: a temporary table.
+pub fn column_rows(def: &TableDef) -> Vec<Row> {
+    def.columns.iter().enumerate().map(|(n, column)| column_row(def, column, n)).collect()
+}
+
+const PRIVILEGES: &str = "select,insert,update,references";
+
+fn column_row(def: &TableDef, column: &ColumnDef, position: usize) -> Row {
+    let generation = column.generated.as_ref().map_or("", |g| g.expr.as_str());
+    let mut row = described(def, column, position);
+    row.extend(row![
+        text::type_text(&column.ty),
+        text::key_text(def, column),
+        text::extra_text(column),
+        PRIVILEGES,
+        column.comment.as_str(),
+        generation,
+        NULL,
+    ]);
+    row[DEFAULT] = super::row::cell(text::default_text(column));
+    row
+}
+
+const DEFAULT: usize = 5;
+
+/// The row up to COLLATION_NAME, without a default.
+fn described(def: &TableDef, column: &ColumnDef, position: usize) -> Row {
+    let ty = &column.ty;
+    let (chars, bytes) = string_lengths(ty);
+    let (precision, scale) = number_precision(ty);
+    let fsp = matches!(ty.kind, TypeKind::Time | TypeKind::DateTime | TypeKind::Timestamp).then_some(u64::from(ty.decimals));
+    let has_charset = ty.is_text() || matches!(ty.kind, TypeKind::Enum | TypeKind::Set);
+    let collation = has_charset.then(|| charset::collation(ty.collation));
+    row![
+        "def",
+        def.database.as_str(),
+        def.name.as_str(),
+        column.name.as_str(),
+        position as u64 + 1,
+        NULL,
+        yes_no(column.nullable),
+        text::type_name(ty.kind),
+        chars,
+        bytes,
+        precision,
+        scale,
+        fsp,
+        collation.map(|c| c.charset.name),
+        collation.map(|c| c.name),
+    ]
+}
+
+/// CHARACTER_MAXIMUM_LENGTH and CHARACTER_OCTET_LENGTH.
+fn string_lengths(ty: &ColumnType) -> (Option<u64>, Option<u64>) {
+    let bytes_per_char = u64::from(charset::charset(ty.collation).mbmaxlen);
+    let chars_of = |label: &[u8]| charset::charset(ty.collation).char_count(label) as u64;
+    let members = ty.members.as_deref().unwrap_or_default();
+    let chars = match ty.kind {
+        TypeKind::Char | TypeKind::VarChar => u64::from(ty.length),
+        TypeKind::Enum => members.iter().map(|m| chars_of(m)).max().unwrap_or(0),
+        TypeKind::Set => members.iter().map(|m| chars_of(m)).sum::<u64>() + (members.len() as u64).saturating_sub(1),
+        TypeKind::Binary | TypeKind::VarBinary => return (Some(u64::from(ty.length)), Some(u64::from(ty.length))),
+        TypeKind::TinyText | TypeKind::TinyBlob => return (Some(255), Some(255)),
+        TypeKind::Text | TypeKind::Blob => return (Some(65_535), Some(65_535)),
+        TypeKind::MediumText | TypeKind::MediumBlob => return (Some(16_777_215), Some(16_777_215)),
+        TypeKind::LongText | TypeKind::LongBlob => return (Some(4_294_967_295), Some(4_294_967_295)),
+        _ => return (None, None),
+    };
+    (Some(chars), Some(chars * bytes_per_char))
+}
+
+/// NUMERIC_PRECISION and NUMERIC_SCALE.
+fn number_precision(ty: &ColumnType) -> (Option<u64>, Option<u64>) {
+    let scale = (ty.decimals != DECIMALS_NOT_FIXED).then_some(u64::from(ty.decimals));
+    match ty.kind {
+        TypeKind::TinyInt => (Some(3), Some(0)),
+        TypeKind::SmallInt => (Some(5), Some(0)),
+        TypeKind::MediumInt => (Some(7), Some(0)),
+        TypeKind::Int => (Some(10), Some(0)),
+        TypeKind::BigInt => (Some(if ty.unsigned { 20 } else { 19 }), Some(0)),
+        TypeKind::Decimal => (Some(u64::from(ty.length)), scale),
+        TypeKind::Float | TypeKind::Double => {
+            let width = if ty.kind == TypeKind::Float { 12 } else { 22 };
+            (Some(if scale.is_some() { u64::from(ty.length) } else { width }), scale)
+        }
+        TypeKind::Bit => (Some(u64::from(ty.length)), None),
+        _ => (None, None),
+    }
+}
+
+/// System tables say what MySQL's own say.
+fn push_system_columns(table: &SystemTable, rows: &mut Vec<Row>) {
+    for (n, (column, recorded)) in table.def.columns.iter().zip(&table.columns).enumerate() {
+        let mut row = described(&table.def, column, n);
+        row.extend(row![recorded.type_text, recorded.key, recorded.extra, PRIVILEGES, "", "", NULL]);
+        row[DEFAULT] = super::row::cell(recorded.default);
+        rows.push(row);
+    }
+}

@@ -1,0 +1,99 @@
+//! System tables about the running server: connections, variables, status counters.
+
+use vaquita_types::Result;
+
+use super::row::{NULL, row};
+use super::server::{ProcessInfo, VariableScope};
+use super::{Row, SystemContext};
+
+pub fn processlist(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
+    Ok(cx.statement.server.processes().into_iter().map(process_row).collect())
+}
+
+/// id, user, host, db, command, time, state, info
+pub fn process_row(p: ProcessInfo) -> Row {
+    row![p.id, p.user, p.host, p.database, p.command, p.time_s, p.state.unwrap_or_default(), p.info]
+}
+
+pub fn performance_processlist(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
+    let with_engine = |p| {
+        let mut row = process_row(p);
+        row.push("PRIMARY".into());
+        row
+    };
+    Ok(cx.statement.server.processes().into_iter().map(with_engine).collect())
+}
+
+pub fn threads(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
+    let row = |p: ProcessInfo| {
+        // Without the port.
+        let host = p.host.rsplit_once(':').map_or(p.host.as_str(), |(host, _)| host).to_string();
+        row![
+            p.thread_id(),
+            "thread/sql/one_connection",
+            "FOREGROUND",
+            p.id,
+            p.user.as_str(),
+            host,
+            p.database.clone(),
+            p.command,
+            p.time_s,
+            p.state.clone(),
+            p.info.clone(),
+            NULL,
+            NULL,
+            "YES",
+            "YES",
+            p.connection_type,
+            NULL,
+            "USR_default",
+            "PRIMARY",
+            0u64,
+            0u64,
+            0u64,
+            0u64,
+            "NO",
+        ]
+    };
+    Ok(cx.statement.server.processes().into_iter().map(row).collect())
+}
+
+fn attributes(processes: impl Iterator<Item = ProcessInfo>) -> Vec<Row> {
+    let rows_of = |p: ProcessInfo| {
+        let id = p.id;
+        p.attributes.into_iter().enumerate().map(move |(n, (name, value))| row![id, name, value, n as u64])
+    };
+    processes.flat_map(rows_of).collect()
+}
+
+pub fn connect_attributes(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
+    Ok(attributes(cx.statement.server.processes().into_iter()))
+}
+
+/// Of the connections of the current user.
+pub fn own_connect_attributes(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
+    let processes = cx.statement.server.processes();
+    let own = cx.statement.server.connection_id();
+    let user = processes.iter().find(|p| p.id == own).map(|p| p.user.clone());
+    Ok(attributes(processes.into_iter().filter(|p| Some(&p.user) == user.as_ref())))
+}
+
+fn pairs(pairs: Vec<(String, String)>) -> Vec<Row> {
+    pairs.into_iter().map(|(name, value)| row![name, value]).collect()
+}
+
+pub fn global_variables(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
+    Ok(pairs(cx.statement.server.variables(VariableScope::Global)))
+}
+
+pub fn session_variables(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
+    Ok(pairs(cx.statement.server.variables(VariableScope::Session)))
+}
+
+pub fn global_status(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
+    Ok(pairs(cx.statement.server.status(VariableScope::Global)))
+}
+
+pub fn session_status(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
+    Ok(pairs(cx.statement.server.status(VariableScope::Session)))
+}

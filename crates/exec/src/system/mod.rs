@@ -1,0 +1,119 @@
+//! The system databases and their tables.
+//!
+//! `tables.txt` holds the columns of MySQL's own tables, as recorded from one; `registry` makes a
+//! `SystemTable` of each and gives it the function that makes its rows, if it has any here. A SELECT finds the
+//! table through `table` (a `TableDef` without indexes, which the planner reads with `AccessPath::System`) and
+//! its rows through `rows`. SHOW statements (`crate::show`) are made of the same rows.
+//!
+//! What only the server knows (variables, connections, accounts) comes through `ServerInfo`. Tables of what
+//! this server does not have (triggers, events, InnoDB's internals) are there and empty, because clients read
+//! them and take an error for a broken server.
+
+mod accounts;
+mod columns;
+mod fixed;
+mod instance;
+mod registry;
+mod row;
+mod schema;
+mod server;
+pub mod text;
+mod transactions;
+
+use std::sync::Arc;
+
+use vaquita_storage::Table;
+use vaquita_types::schema::{DatabaseDef, TableRef};
+use vaquita_types::temporal::DateTime;
+use vaquita_types::{Error, Result, Value};
+
+pub use registry::{SystemTable, parse_columns, table};
+pub use server::{AccountInfo, NoServer, ProcessInfo, ServerInfo, VariableScope, WarningInfo};
+
+use crate::context::Statement;
+
+/// Databases that exist on every server and hold no user tables.
+pub const SYSTEM_DATABASES: &[&str] = &["information_schema", "mysql", "performance_schema", "sys"];
+
+pub fn is_system_database(name: &str) -> bool {
+    SYSTEM_DATABASES.iter().any(|d| d.eq_ignore_ascii_case(name))
+}
+
+pub type Row = Vec<Value>;
+
+/// What the functions that make rows have at hand. `database` and `table` narrow the rows to those of one
+/// database or table when the caller wants no others; a function may ignore them.
+pub struct SystemContext<'a> {
+    pub statement: &'a Statement<'a>,
+    pub database: Option<String>,
+    pub table: Option<String>,
+}
+
+impl<'a> SystemContext<'a> {
+    pub fn new(statement: &'a Statement<'a>) -> SystemContext<'a> {
+        SystemContext { statement, database: None, table: None }
+    }
+
+    fn wants_database(&self, name: &str) -> bool {
+        self.database.as_deref().is_none_or(|wanted| wanted == name || is_system_database(name) && wanted.eq_ignore_ascii_case(name))
+    }
+
+    fn wants_table(&self, name: &str) -> bool {
+        self.table.as_deref().is_none_or(|wanted| wanted == name || wanted.eq_ignore_ascii_case(name))
+    }
+
+    /// User databases that are wanted, by name.
+    fn databases(&self) -> Result<Vec<Arc<DatabaseDef>>> {
+        let mut databases = self.statement.catalog.databases()?;
+        databases.retain(|d| self.wants_database(&d.name) && !is_system_database(&d.name));
+        Ok(databases)
+    }
+
+    /// Runs `f` for the user tables that are wanted, in the order of their names.
+    fn for_each_table(&self, mut f: impl FnMut(&Table) -> Result<()>) -> Result<()> {
+        for database in self.databases()? {
+            for name in self.statement.catalog.tables(&database.name)? {
+                if self.table.as_ref().is_some_and(|wanted| *wanted != name) {
+                    continue;
+                }
+                self.statement.interrupt.check()?;
+                // It may have been dropped since.
+                if let Some(table) = self.statement.catalog.table(&database.name, &name)? {
+                    f(&table)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// System tables that are wanted.
+    fn system_tables(&self) -> impl Iterator<Item = &'static SystemTable> + '_ {
+        registry::tables().iter().filter(|t| self.wants_database(&t.def.database) && self.wants_table(&t.def.name))
+    }
+
+    /// A time of the server, in microseconds since 1970, in the session's time zone to the second.
+    fn time(&self, us_since_1970: u64) -> Value {
+        let seconds = i64::try_from(us_since_1970 / 1_000_000 * 1_000_000);
+        let utc = seconds.ok().and_then(DateTime::from_unix_micros);
+        utc.map_or(Value::Null, |utc| Value::DateTime(self.statement.session.time_zone().timestamp_from_utc(utc)))
+    }
+}
+
+/// The rows of a system table; none for a table of what this server does not have.
+pub fn rows(table: &TableRef, statement: &Statement<'_>) -> Result<Vec<Row>> {
+    narrowed_rows(table, &SystemContext::new(statement))
+}
+
+/// The rows of a system table that concern one database or table, and perhaps others.
+pub fn narrowed_rows(table: &TableRef, cx: &SystemContext<'_>) -> Result<Vec<Row>> {
+    let found = registry::find(&table.database, &table.name);
+    let system = found.ok_or_else(|| Error::internal(format_args!("no system table {}.{}", table.database, table.name)))?;
+    let mut rows = match system.rows {
+        Some(make) => make(cx)?,
+        None => Vec::new(),
+    };
+    for row in &mut rows {
+        row::fit(row, &system.def)?;
+    }
+    Ok(rows)
+}

@@ -1,0 +1,247 @@
+//! information_schema's tables about databases, tables, indexes and constraints.
+
+use vaquita_storage::{IndexCodec, Table};
+use vaquita_types::charset;
+use vaquita_types::schema::{IndexDef, IndexKind, TableDef};
+use vaquita_types::{Result, Value};
+
+use super::row::{NULL, row, yes_no};
+use super::{Row, SYSTEM_DATABASES, SystemContext, SystemTable};
+
+pub fn schemata(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    for name in SYSTEM_DATABASES.iter().filter(|name| cx.wants_database(name)) {
+        let (charset, collation) = match *name {
+            "information_schema" => ("utf8mb3", "utf8mb3_general_ci"),
+            _ => ("utf8mb4", "utf8mb4_0900_ai_ci"),
+        };
+        rows.push(row!["def", *name, charset, collation, NULL, "NO"]);
+    }
+    for database in cx.databases()? {
+        let collation = charset::collation(database.collation);
+        rows.push(row!["def", database.name.as_str(), collation.charset.name, collation.name, NULL, "NO"]);
+    }
+    Ok(rows)
+}
+
+pub fn tables(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
+    let mut rows: Vec<Row> = cx.system_tables().map(|table| system_table_row(table, cx)).collect();
+    cx.for_each_table(|table| {
+        rows.push(table_row(table, cx)?);
+        Ok(())
+    })?;
+    Ok(rows)
+}
+
+/// What VERSION is since MySQL 5.0.
+const TABLE_VERSION: u64 = 10;
+
+fn system_table_row(table: &SystemTable, cx: &SystemContext<'_>) -> Row {
+    let is_view = table.table_type == "SYSTEM VIEW";
+    row![
+        "def",
+        table.def.database.as_str(),
+        table.def.name.as_str(),
+        table.table_type,
+        (!is_view).then_some(if table.def.database == "mysql" { "InnoDB" } else { "PERFORMANCE_SCHEMA" }),
+        TABLE_VERSION,
+        (!is_view).then_some("Dynamic"),
+        0u64,
+        0u64,
+        0u64,
+        0u64,
+        0u64,
+        0u64,
+        NULL,
+        cx.time(cx.statement.session.statement_time_us().max(0) as u64),
+        NULL,
+        NULL,
+        (!is_view).then_some("utf8mb4_0900_ai_ci"),
+        NULL,
+        "",
+        "",
+    ]
+}
+
+fn table_row(table: &Table, cx: &SystemContext<'_>) -> Result<Row> {
+    let def = &table.def;
+    let txn = cx.statement.txn.borrow();
+    let row_count = txn.row_count(def.id)?;
+    let next = if def.auto_increment_column().is_some() { Some(txn.peek_auto_increment(def.id)?.max(1)) } else { None };
+    let bytes = |index: &IndexCodec| {
+        let range = index.all();
+        cx.statement.engine.data_range_bytes(&range.lower, &range.upper)
+    };
+    let data_bytes = bytes(table.codec.clustered());
+    let index_bytes: u64 = table.codec.indexes().iter().skip(1).map(bytes).sum();
+    Ok(row![
+        "def",
+        def.database.as_str(),
+        def.name.as_str(),
+        "BASE TABLE",
+        engine_name(def),
+        TABLE_VERSION,
+        row_format(def),
+        row_count,
+        data_bytes.checked_div(row_count).unwrap_or(0),
+        data_bytes,
+        0u64,
+        index_bytes,
+        0u64,
+        next,
+        cx.time(def.created_us),
+        NULL,
+        NULL,
+        charset::collation(def.collation).name,
+        NULL,
+        create_options(def),
+        def.options.comment.as_str(),
+    ])
+}
+
+fn engine_name(def: &TableDef) -> &str {
+    if def.options.engine.is_empty() { "InnoDB" } else { &def.options.engine }
+}
+
+/// The label of the column's ENUM.
+fn row_format(def: &TableDef) -> String {
+    let format = def.options.row_format.as_deref().unwrap_or("DYNAMIC").to_ascii_lowercase();
+    let mut chars = format.chars();
+    chars.next().map_or(String::new(), |first| first.to_ascii_uppercase().to_string() + chars.as_str())
+}
+
+/// `row_format=DYNAMIC stats_persistent=0`
+fn create_options(def: &TableDef) -> String {
+    let mut words: Vec<String> = def.options.others.iter().map(|(key, value)| format!("{}={value}", key.to_ascii_lowercase())).collect();
+    if let Some(format) = &def.options.row_format {
+        words.push(format!("row_format={format}"));
+    }
+    words.join(" ")
+}
+
+/// The indexes that were declared: not the one of a hidden row id.
+fn declared(def: &TableDef) -> impl Iterator<Item = (usize, &IndexDef)> {
+    def.indexes.iter().enumerate().filter(|(_, index)| !index.parts.is_empty())
+}
+
+pub fn statistics(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    for table in cx.system_tables() {
+        let keys = table.def.columns.iter().zip(&table.columns).filter(|(_, recorded)| recorded.key == "PRI");
+        for (n, (column, _)) in keys.enumerate() {
+            let (database, name) = (table.def.database.as_str(), table.def.name.as_str());
+            let key = IndexPartRow { database, table: name, index: "PRIMARY", unique: true, number: n as u64 + 1, column: &column.name };
+            rows.push(key.row("A", NULL, NULL, column.nullable, "BTREE", "", true));
+        }
+    }
+    cx.for_each_table(|table| {
+        let row_count = cx.statement.txn.borrow().row_count(table.def.id)?;
+        for (_, index) in declared(&table.def) {
+            push_index(table, index, row_count, &mut rows);
+        }
+        Ok(())
+    })?;
+    Ok(rows)
+}
+
+/// The part of a row of STATISTICS that names it.
+struct IndexPartRow<'a> {
+    database: &'a str,
+    table: &'a str,
+    index: &'a str,
+    unique: bool,
+    number: u64,
+    column: &'a str,
+}
+
+impl IndexPartRow<'_> {
+    #[allow(clippy::too_many_arguments)]
+    fn row(&self, order: &str, cardinality: Value, prefix: Value, nullable: bool, using: &str, comment: &str, visible: bool) -> Row {
+        row![
+            "def",
+            self.database,
+            self.table,
+            u64::from(!self.unique),
+            self.database,
+            self.index,
+            self.number,
+            self.column,
+            order,
+            cardinality,
+            prefix,
+            NULL,
+            if nullable { "YES" } else { "" },
+            using,
+            "",
+            comment,
+            yes_no(visible),
+            NULL,
+        ]
+    }
+}
+
+fn push_index(table: &Table, index: &IndexDef, row_count: u64, rows: &mut Vec<Row>) {
+    let def = &table.def;
+    let statistics = table.statistics();
+    let distinct = statistics.as_ref().and_then(|s| s.index(index.id)).map(|s| s.distinct.as_slice()).unwrap_or_default();
+    for (n, part) in index.parts.iter().enumerate() {
+        let Some(column) = def.position_of(part.column).and_then(|at| def.columns.get(at)) else { continue };
+        // Counted by ANALYZE; before that every row is taken to be different.
+        let cardinality = distinct.get(n).copied().unwrap_or(row_count).min(row_count);
+        let named = IndexPartRow {
+            database: &def.database,
+            table: &def.name,
+            index: &index.name,
+            unique: index.kind != IndexKind::Secondary,
+            number: n as u64 + 1,
+            column: &column.name,
+        };
+        let prefix = part.prefix.map_or(NULL, |chars| Value::Int(i64::from(chars)));
+        let order = if part.descending { "D" } else { "A" };
+        rows.push(named.row(order, Value::UInt(cardinality), prefix, column.nullable, "BTREE", &index.comment, !index.invisible));
+    }
+}
+
+pub fn table_constraints(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    for table in cx.system_tables().filter(|t| t.columns.iter().any(|c| c.key == "PRI")) {
+        let (database, name) = (table.def.database.as_str(), table.def.name.as_str());
+        rows.push(row!["def", database, "PRIMARY", database, name, "PRIMARY KEY", "YES"]);
+    }
+    cx.for_each_table(|table| {
+        let def = &table.def;
+        for (_, index) in declared(def).filter(|(_, i)| i.kind != IndexKind::Secondary) {
+            let kind = if index.kind == IndexKind::Primary { "PRIMARY KEY" } else { "UNIQUE" };
+            rows.push(row!["def", def.database.as_str(), index.name.as_str(), def.database.as_str(), def.name.as_str(), kind, "YES"]);
+        }
+        Ok(())
+    })?;
+    Ok(rows)
+}
+
+pub fn key_column_usage(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    for table in cx.system_tables() {
+        let keys = table.def.columns.iter().zip(&table.columns).filter(|(_, recorded)| recorded.key == "PRI");
+        for (n, (column, _)) in keys.enumerate() {
+            rows.push(key_column(&table.def, "PRIMARY", &column.name, n));
+        }
+    }
+    cx.for_each_table(|table| {
+        let def = &table.def;
+        for (_, index) in declared(def).filter(|(_, i)| i.kind != IndexKind::Secondary) {
+            for (n, part) in index.parts.iter().enumerate() {
+                if let Some(column) = def.position_of(part.column).and_then(|at| def.columns.get(at)) {
+                    rows.push(key_column(def, &index.name, &column.name, n));
+                }
+            }
+        }
+        Ok(())
+    })?;
+    Ok(rows)
+}
+
+fn key_column(def: &TableDef, constraint: &str, column: &str, position: usize) -> Row {
+    let (database, name) = (def.database.as_str(), def.name.as_str());
+    row!["def", database, constraint, "def", database, name, column, position as u64 + 1, NULL, NULL, NULL, NULL]
+}

@@ -1,0 +1,136 @@
+//! `ServerInfo`: what system tables and SHOW ask of the server around the executor.
+
+use std::time::Duration;
+
+use vaquita_parser::ast::UserName;
+use vaquita_plan::env::Level;
+use vaquita_types::{Error, Result};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VariableScope {
+    Global,
+    Session,
+}
+
+/// A line of SHOW PROCESSLIST.
+#[derive(Clone, Debug)]
+pub struct ProcessInfo {
+    pub id: u64,
+    pub user: String,
+    /// With the port, as SHOW PROCESSLIST shows it: `10.0.0.1:51234`.
+    pub host: String,
+    pub database: Option<String>,
+    /// `Query`, `Sleep` …
+    pub command: &'static str,
+    pub time_s: u64,
+    pub state: Option<String>,
+    /// The running statement.
+    pub info: Option<String>,
+    /// What the client told of itself when it connected.
+    pub attributes: Vec<(String, String)>,
+    /// `TCP/IP`, `SSL/TLS` or `Socket`.
+    pub connection_type: &'static str,
+}
+
+#[derive(Clone, Debug)]
+pub struct AccountInfo {
+    pub user: String,
+    pub host: String,
+    pub plugin: String,
+    pub authentication_string: Vec<u8>,
+    pub locked: bool,
+    pub requires_tls: bool,
+    /// Static and dynamic privileges on `*.*`, in upper case.
+    pub privileges: Vec<String>,
+    pub grant_option: bool,
+}
+
+#[derive(Clone, Debug)]
+pub struct WarningInfo {
+    pub level: Level,
+    pub code: u16,
+    pub message: String,
+}
+
+pub trait ServerInfo {
+    /// Names in lower case with their values as SHOW VARIABLES prints them, sorted.
+    fn variables(&self, scope: VariableScope) -> Vec<(String, String)>;
+    /// Names as MySQL writes them with their values, sorted.
+    fn status(&self, scope: VariableScope) -> Vec<(String, String)>;
+    /// Every connection.
+    fn processes(&self) -> Vec<ProcessInfo>;
+    /// The connection that runs the statement.
+    fn connection_id(&self) -> u64;
+    /// The current database.
+    fn database(&self) -> Option<String>;
+    /// `user@host` of the account that the connection uses.
+    fn current_account(&self) -> String;
+    fn accounts(&self) -> Vec<AccountInfo>;
+    /// The lines of SHOW GRANTS and the account they are for; `None`: the current one.
+    fn grants(&self, account: Option<&UserName>, using: &[UserName]) -> Result<(String, Vec<String>)>;
+    /// Of the statement before this one.
+    fn warnings(&self) -> Vec<WarningInfo>;
+    /// The version that VERSION() returns.
+    fn version(&self) -> &str;
+}
+
+/// For statements that run without a server around them, as in tests and when accounts are loaded.
+pub struct NoServer;
+
+impl ServerInfo for NoServer {
+    fn variables(&self, _: VariableScope) -> Vec<(String, String)> {
+        Vec::new()
+    }
+
+    fn status(&self, _: VariableScope) -> Vec<(String, String)> {
+        Vec::new()
+    }
+
+    fn processes(&self) -> Vec<ProcessInfo> {
+        Vec::new()
+    }
+
+    fn connection_id(&self) -> u64 {
+        0
+    }
+
+    fn database(&self) -> Option<String> {
+        None
+    }
+
+    fn current_account(&self) -> String {
+        String::new()
+    }
+
+    fn accounts(&self) -> Vec<AccountInfo> {
+        Vec::new()
+    }
+
+    fn grants(&self, _: Option<&UserName>, _: &[UserName]) -> Result<(String, Vec<String>)> {
+        Err(Error::unsupported("SHOW GRANTS without a server"))
+    }
+
+    fn warnings(&self) -> Vec<WarningInfo> {
+        Vec::new()
+    }
+
+    fn version(&self) -> &str {
+        ""
+    }
+}
+
+impl ProcessInfo {
+    /// The number that performance_schema gives the thread of a connection.
+    pub fn thread_id(&self) -> u64 {
+        thread_id(self.id)
+    }
+
+    pub fn time(&self) -> Duration {
+        Duration::from_secs(self.time_s)
+    }
+}
+
+/// Threads that MySQL starts before the first connection have the numbers below.
+pub fn thread_id(connection_id: u64) -> u64 {
+    connection_id + 40
+}
