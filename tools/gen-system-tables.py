@@ -3,7 +3,7 @@
 
 usage: tools/gen-system-tables.py 'mysql -h127.0.0.1 -uroot'
 
-Writes crates/exec/src/system/tables.txt and crates/exec/src/show/columns.txt. Fields are separated by tabs:
+Writes crates/exec/src/system/tables.txt, and crates/exec/src/show/columns.txt and privileges.txt. Fields are separated by tabs:
 
     = database.table <TAB> type of the table
     name, type, nullable, collation, key, default or \\N, extra
@@ -19,6 +19,7 @@ import sys
 CLIENT = shlex.split(sys.argv[1])
 TABLES = "crates/exec/src/system/tables.txt"
 SHOWS = "crates/exec/src/show/columns.txt"
+PRIVILEGES = "crates/exec/src/show/privileges.txt"
 
 # Tables of what Vaquita does not have: later versions' objects and single plugins.
 LEFT_OUT = re.compile(
@@ -129,7 +130,8 @@ def record_shows():
             field = dict(re.match(r"(\w+)[ \d]*: *(.*)", line).groups() for line in block.splitlines())
             field = {key: value.strip() for key, value in field.items()}
             nullable = "NO" if "NOT_NULL" in field["Flags"] else "YES"
-            collation = "" if field["Collation"].startswith("binary") else "utf8mb3_general_ci"
+            text = "utf8mb3_bin" if "BINARY" in field["Flags"] else "utf8mb3_general_ci"
+            collation = "" if field["Collation"].startswith("binary") else text
             lines.append("\t".join([field["Field"].strip("`"), type_of(field), nullable, collation]))
     with open(SHOWS, "w") as out:
         out.write("\n".join(lines) + "\n")
@@ -137,3 +139,5 @@ def record_shows():
 
 record_tables()
 record_shows()
+with open(PRIVILEGES, "w") as out:
+    out.write(run("SHOW PRIVILEGES", "-N", "-r", "-B"))

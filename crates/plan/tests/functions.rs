@@ -126,6 +126,7 @@ fn type_text(expr: &Expr) -> String {
         TypeKind::Char | TypeKind::Binary => "STRING",
         TypeKind::VarChar | TypeKind::VarBinary => "VAR_STRING",
         TypeKind::Json => "?-unknown-?",
+        TypeKind::LongText | TypeKind::LongBlob => "LONG_BLOB",
         _ if ty.is_blob() => "BLOB",
         _ => "?",
     };
@@ -136,6 +137,15 @@ fn type_text(expr: &Expr) -> String {
 
 fn wire_length(ty: &ColumnType) -> u64 {
     let chars = u64::from(char_length(ty));
+    if ty.kind == TypeKind::Json {
+        return 4_294_967_292;
+    }
+    if matches!(ty.kind, TypeKind::Float | TypeKind::Double) {
+        return u64::from(ty.length);
+    }
+    if ty.is_blob() && ty.is_bytes() && ty.length > 0 {
+        return u64::from(ty.length);
+    }
     match ty.is_bytes() {
         true => (chars * u64::from(charset(ty.collation).mbmaxlen)).min(u64::from(u32::MAX)),
         false => chars,
@@ -143,7 +153,7 @@ fn wire_length(ty: &ColumnType) -> u64 {
 }
 
 fn decimals(ty: &ColumnType) -> u8 {
-    if ty.is_bytes() { 31 } else { ty.decimals }
+    if ty.is_bytes() || ty.kind == TypeKind::Json { 31 } else { ty.decimals }
 }
 
 /// Value or error, type, warnings.

@@ -1,0 +1,216 @@
+//! What a running statement has at hand.
+//!
+//! `Statement` implements `plan::env::Env`, so that expressions reach the session, and runs
+//! their subqueries. The transaction is in a cell: a scan reads through it while the
+//! statement that drives the scan writes through it.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use vaquita_plan::env::{Env, EvalCx, Level, SubqueryRows, VarScope};
+use vaquita_plan::expr::{Subquery, SubqueryKind};
+use vaquita_storage::{Catalog, Engine, Interrupt, LockMode, LockPolicy, Table, Transaction};
+use vaquita_types::errno::{ER_NO_SUCH_TABLE, ER_TABLE_DEF_CHANGED};
+use vaquita_types::schema::TableRef;
+use vaquita_types::temporal::TimeZone;
+use vaquita_types::{Error, Result, Value};
+
+use crate::op::Rows;
+
+/// The session, as statements see it. The methods are those of `plan::env::Env` without subqueries.
+pub trait SessionEnv {
+    fn statement_time_us(&self) -> i64;
+    fn clock_us(&self) -> i64;
+    fn time_zone(&self) -> &TimeZone;
+    fn sql_mode(&self) -> u64;
+    fn warn(&self, level: Level, error: Error);
+    fn user_var(&self, name: &str) -> Value;
+    fn set_user_var(&self, name: &str, value: Value);
+    fn sys_var(&self, scope: VarScope, name: &str) -> Result<Value>;
+    fn random(&self) -> f64;
+    fn random_bytes(&self, out: &mut [u8]);
+    fn session_function(&self, name: &str, args: &[Value]) -> Result<Value>;
+    /// Warnings of the running statement so far, for "Warnings: n".
+    fn warning_count(&self) -> u64;
+    /// `auto_increment_increment` and `auto_increment_offset`.
+    fn auto_increment(&self) -> (u64, u64);
+}
+
+/// One execution of one statement.
+pub struct Statement<'a> {
+    pub engine: &'a Arc<Engine>,
+    pub catalog: &'a Arc<Catalog>,
+    pub txn: &'a RefCell<Transaction>,
+    pub params: &'a [Value],
+    pub session: &'a dyn SessionEnv,
+    pub interrupt: &'a Interrupt,
+    /// For system tables; `NoServer` unless set.
+    pub server: &'a dyn crate::system::ServerInfo,
+    /// Bytes that sorts, hash tables and kept results of this statement may take.
+    pub memory_bytes_max: usize,
+    pub lock_wait_ms_max: u64,
+    /// BEGIN was given or autocommit is off: SERIALIZABLE locks what plain SELECTs read.
+    pub in_transaction: bool,
+    pub(crate) memory_bytes: Cell<usize>,
+    /// Results of uncorrelated subqueries by `Subquery::id`.
+    pub(crate) subqueries: RefCell<HashMap<usize, SubqueryRows>>,
+    /// The last round's rows of the recursive common table expressions that are running, by id.
+    pub(crate) cte_rows: RefCell<HashMap<usize, Arc<Rows>>>,
+}
+
+impl<'a> Statement<'a> {
+    pub fn new(
+        engine: &'a Arc<Engine>,
+        catalog: &'a Arc<Catalog>,
+        txn: &'a RefCell<Transaction>,
+        params: &'a [Value],
+        session: &'a dyn SessionEnv,
+        interrupt: &'a Interrupt,
+    ) -> Statement<'a> {
+        Statement {
+            engine,
+            catalog,
+            txn,
+            params,
+            session,
+            interrupt,
+            server: &crate::system::NoServer,
+            memory_bytes_max: 256 << 20,
+            lock_wait_ms_max: 50_000,
+            in_transaction: false,
+            memory_bytes: Cell::new(0),
+            subqueries: RefCell::new(HashMap::new()),
+            cte_rows: RefCell::new(HashMap::new()),
+        }
+    }
+
+    /// The context of a query block's expressions.
+    pub fn cx<'b>(&'b self, frame: &'b [Value], outer: Option<&'b EvalCx<'b>>) -> EvalCx<'b> {
+        EvalCx { frame, outer, params: self.params, env: self }
+    }
+
+    /// Locks a plan's table and gives the storage's handle of it; an error if DDL has changed it since
+    /// the plan was made.
+    pub fn open_table(&self, def: &TableRef, mode: LockMode) -> Result<Arc<Table>> {
+        let table = self.catalog.open_table(&mut self.txn.borrow_mut(), &def.database, &def.name, mode, self.lock_wait())?;
+        match table {
+            Some(table) if table.def.schema_version == def.schema_version && table.def.id == def.id => Ok(table),
+            Some(_) => Err(Error::new(&ER_TABLE_DEF_CHANGED, &[])),
+            None => Err(Error::new(&ER_NO_SUCH_TABLE, &[&def.database, &def.name])),
+        }
+    }
+
+    pub fn lock_wait(&self) -> LockPolicy {
+        LockPolicy::Wait(Duration::from_millis(self.lock_wait_ms_max))
+    }
+
+    /// Accounts for memory that an operator keeps; error 1041 when the statement has too much.
+    pub fn keep_bytes(&self, bytes: usize) -> Result<()> {
+        let total = self.memory_bytes.get() + bytes;
+        self.memory_bytes.set(total);
+        if total <= self.memory_bytes_max {
+            return Ok(());
+        }
+        Err(Error::new(&vaquita_types::errno::ER_OUT_OF_RESOURCES, &[]))
+    }
+}
+
+/// What both environments pass on to the session.
+macro_rules! forward_to_session {
+    () => {
+        fn statement_time_us(&self) -> i64 {
+            self.session.statement_time_us()
+        }
+
+        fn clock_us(&self) -> i64 {
+            self.session.clock_us()
+        }
+
+        fn time_zone(&self) -> &TimeZone {
+            self.session.time_zone()
+        }
+
+        fn sql_mode(&self) -> u64 {
+            self.session.sql_mode()
+        }
+
+        fn warn(&self, level: Level, error: Error) {
+            self.session.warn(level, error);
+        }
+
+        fn user_var(&self, name: &str) -> Value {
+            self.session.user_var(name)
+        }
+
+        fn set_user_var(&self, name: &str, value: Value) {
+            self.session.set_user_var(name, value);
+        }
+
+        fn sys_var(&self, scope: VarScope, name: &str) -> Result<Value> {
+            self.session.sys_var(scope, name)
+        }
+
+        fn random(&self) -> f64 {
+            self.session.random()
+        }
+
+        fn random_bytes(&self, out: &mut [u8]) {
+            self.session.random_bytes(out);
+        }
+
+        fn session_function(&self, name: &str, args: &[Value]) -> Result<Value> {
+            self.session.session_function(name, args)
+        }
+    };
+}
+
+impl Statement<'_> {
+    /// What `keep_bytes` counted is free again.
+    pub fn release_bytes(&self, bytes: usize) {
+        self.memory_bytes.set(self.memory_bytes.get().saturating_sub(bytes));
+    }
+}
+
+impl Env for Statement<'_> {
+    forward_to_session!();
+
+    fn subquery(&self, subquery: &Subquery, cx: &EvalCx<'_>) -> Result<SubqueryRows> {
+        if !subquery.correlated
+            && let Some(rows) = self.subqueries.borrow().get(&subquery.id)
+        {
+            return Ok(rows.clone());
+        }
+        let rows_max = match subquery.kind {
+            SubqueryKind::Exists { .. } => 1,
+            // A second row is error 1242.
+            SubqueryKind::Scalar => 2,
+            SubqueryKind::In { .. } | SubqueryKind::Quantified { .. } => usize::MAX,
+        };
+        let rows = Arc::new(crate::query::collect_some(&subquery.plan, self, Some(cx), rows_max)?);
+        if !subquery.correlated {
+            self.subqueries.borrow_mut().insert(subquery.id, rows.clone());
+        }
+        Ok(rows)
+    }
+}
+
+/// The environment of expressions without rows or subqueries: defaults, SET, LIMIT of SHOW ….
+pub struct Constants<'a> {
+    pub session: &'a dyn SessionEnv,
+}
+
+impl Constants<'_> {
+    pub fn cx(&self) -> EvalCx<'_> {
+        EvalCx { frame: &[], outer: None, params: &[], env: self }
+    }
+}
+
+impl Env for Constants<'_> {
+    forward_to_session!();
+
+    fn subquery(&self, _: &Subquery, _: &EvalCx<'_>) -> Result<SubqueryRows> {
+        Err(Error::unsupported("subqueries here"))
+    }
+}

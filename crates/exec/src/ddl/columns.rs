@@ -1,0 +1,175 @@
+//! Column definitions: attributes, defaults, and the indexes that attributes ask for.
+
+use vaquita_parser::ast::{self, ColumnAttribute, DefaultValue};
+use vaquita_plan::bind::{PlanContext, bind_scalar};
+use vaquita_types::charset::CollationId;
+use vaquita_types::errno::{
+    ER_BLOB_CANT_HAVE_DEFAULT, ER_INVALID_DEFAULT, ER_INVALID_ON_UPDATE, ER_TOO_LONG_FIELD_COMMENT, ER_WRONG_COLUMN_NAME, ER_WRONG_FIELD_SPEC,
+};
+use vaquita_types::limits::COLUMN_COMMENT_CHARS_MAX;
+use vaquita_types::schema::{ColumnDef, ColumnDefault, ColumnId};
+use vaquita_types::{Error, Result, TypeKind, Value};
+
+use super::data_type::column_type;
+use super::{Ddl, check_identifier};
+use crate::context::Constants;
+use crate::dml::implicit_default;
+
+/// A column and what its attributes say about indexes.
+pub struct NewColumn {
+    pub def: ColumnDef,
+    pub primary: bool,
+    pub unique: bool,
+    /// NULL or NOT NULL was written.
+    pub null_given: bool,
+}
+
+impl Ddl<'_> {
+    pub fn column(&self, column: &ast::ColumnDef, table_collation: CollationId) -> Result<NewColumn> {
+        check_identifier(&column.name).map_err(|_| Error::new(&ER_WRONG_COLUMN_NAME, &[&column.name]))?;
+        let collate = column.attributes.iter().rev().find_map(|a| match a {
+            ColumnAttribute::Collate(name) => Some(name.as_str()),
+            _ => None,
+        });
+        let ty = column_type(&column.name, &column.ty, collate, table_collation)?;
+        let mut new = NewColumn {
+            def: ColumnDef {
+                id: ColumnId(0),
+                name: column.name.clone(),
+                ty,
+                nullable: true,
+                default: ColumnDefault::None,
+                on_update_now: false,
+                auto_increment: false,
+                comment: String::new(),
+                invisible: false,
+                added_default: Value::Null,
+                generated: None,
+            },
+            primary: false,
+            unique: false,
+            null_given: false,
+        };
+        for attribute in &column.attributes {
+            self.attribute(attribute, &mut new)?;
+        }
+        self.check(&mut new)?;
+        Ok(new)
+    }
+
+    fn attribute(&self, attribute: &ColumnAttribute, new: &mut NewColumn) -> Result<()> {
+        let def = &mut new.def;
+        match attribute {
+            ColumnAttribute::NotNull => (def.nullable, new.null_given) = (false, true),
+            ColumnAttribute::Null => (def.nullable, new.null_given) = (true, true),
+            ColumnAttribute::Default(default) => self.default(default, def)?,
+            ColumnAttribute::OnUpdateNow(fsp) => {
+                if !has_now(def.ty.kind) || fsp.unwrap_or(0) != u64::from(def.ty.decimals) {
+                    return Err(Error::new(&ER_INVALID_ON_UPDATE, &[&def.name]));
+                }
+                def.on_update_now = true;
+            }
+            ColumnAttribute::AutoIncrement => {
+                let fits = def.ty.is_integer() || matches!(def.ty.kind, TypeKind::Float | TypeKind::Double);
+                if !fits {
+                    return Err(Error::new(&ER_WRONG_FIELD_SPEC, &[&def.name]));
+                }
+                def.auto_increment = true;
+                def.nullable = false;
+            }
+            ColumnAttribute::SerialDefaultValue => {
+                (def.auto_increment, def.nullable, new.unique) = (true, false, true);
+            }
+            ColumnAttribute::PrimaryKey => new.primary = true,
+            ColumnAttribute::UniqueKey => new.unique = true,
+            ColumnAttribute::Comment(text) => {
+                def.comment = String::from_utf8_lossy(text).into_owned();
+                if def.comment.chars().count() > COLUMN_COMMENT_CHARS_MAX {
+                    return Err(Error::new(&ER_TOO_LONG_FIELD_COMMENT, &[&def.name, &COLUMN_COMMENT_CHARS_MAX]));
+                }
+            }
+            ColumnAttribute::Visible => def.invisible = false,
+            ColumnAttribute::Invisible => def.invisible = true,
+            ColumnAttribute::Generated { .. } => return Err(Error::unsupported("generated columns")),
+            ColumnAttribute::Check(_) => return Err(Error::unsupported("CHECK constraints")),
+            ColumnAttribute::Srid(_) => return Err(Error::unsupported("SRID")),
+            // Hints for other engines, and REFERENCES on a column, which MySQL 8.4 ignores as well.
+            ColumnAttribute::Collate(_)
+            | ColumnAttribute::ColumnFormat(_)
+            | ColumnAttribute::Storage(_)
+            | ColumnAttribute::EngineAttribute(_)
+            | ColumnAttribute::SecondaryEngineAttribute(_)
+            | ColumnAttribute::NotSecondary
+            | ColumnAttribute::References(_) => {}
+        }
+        Ok(())
+    }
+
+    /// The DEFAULT clause, converted to the column's type.
+    pub fn default(&self, default: &DefaultValue, def: &mut ColumnDef) -> Result<()> {
+        let invalid = |name: &str| Error::new(&ER_INVALID_DEFAULT, &[&name]);
+        let expr = match default {
+            DefaultValue::Now(fsp) => {
+                if !has_now(def.ty.kind) || fsp.unwrap_or(0) != u64::from(def.ty.decimals) {
+                    return Err(invalid(&def.name));
+                }
+                def.default = ColumnDefault::Now;
+                return Ok(());
+            }
+            DefaultValue::Expr(_) => return Err(Error::unsupported("DEFAULT (expression)")),
+            DefaultValue::Literal(literal) => ast::Expr::Literal(literal.clone()),
+            DefaultValue::Negative(literal) => ast::Expr::Unary { op: ast::UnaryOp::Neg, expr: Box::new(ast::Expr::Literal(literal.clone())) },
+        };
+        let constants = Constants { session: self.session };
+        let catalog = crate::catalog::PlanCatalog::new(self.catalog);
+        let mut context = PlanContext::new(&catalog);
+        context.sql_mode = self.session.sql_mode();
+        let bound = bind_scalar(&expr, &context)?;
+        let value = bound.eval(&constants.cx())?.into_owned();
+        if value.is_null() {
+            def.default = ColumnDefault::Value(Value::Null);
+            return Ok(());
+        }
+        if def.ty.is_blob() {
+            return Err(Error::new(&ER_BLOB_CANT_HAVE_DEFAULT, &[&def.name]));
+        }
+        let zone = self.session.time_zone();
+        let store = vaquita_types::convert::StoreContext {
+            sql_mode: self.session.sql_mode(),
+            time_zone: zone,
+            today: vaquita_types::temporal::Date::ZERO,
+        };
+        match vaquita_types::convert::store(value, &bound.ty, &def.ty, &store) {
+            Ok(value) => def.default = ColumnDefault::Value(value),
+            Err(problem) if problem.is_note(false) => def.default = ColumnDefault::Value(problem.adjusted),
+            Err(_) => return Err(invalid(&def.name)),
+        }
+        Ok(())
+    }
+
+    fn check(&self, new: &mut NewColumn) -> Result<()> {
+        let def = &mut new.def;
+        let null_default = matches!(&def.default, ColumnDefault::Value(Value::Null));
+        if def.auto_increment && !matches!(def.default, ColumnDefault::None) {
+            return Err(Error::new(&ER_INVALID_DEFAULT, &[&def.name]));
+        }
+        if null_default && (!def.nullable || new.primary) {
+            return Err(Error::new(&ER_INVALID_DEFAULT, &[&def.name]));
+        }
+        if new.primary {
+            def.nullable = false;
+        }
+        if def.nullable && matches!(def.default, ColumnDefault::None) {
+            def.default = ColumnDefault::Value(Value::Null);
+        }
+        def.added_default = match &def.default {
+            ColumnDefault::Value(value) => value.clone(),
+            _ => implicit_default(def),
+        };
+        Ok(())
+    }
+}
+
+fn has_now(kind: TypeKind) -> bool {
+    matches!(kind, TypeKind::DateTime | TypeKind::Timestamp)
+}

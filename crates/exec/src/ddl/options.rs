@@ -1,0 +1,84 @@
+//! Table options: what they mean here, and what is kept as text for SHOW CREATE TABLE.
+
+use vaquita_parser::ast::TableOption;
+use vaquita_types::charset::CollationId;
+use vaquita_types::errno::{ER_TOO_LONG_TABLE_COMMENT, ER_UNKNOWN_STORAGE_ENGINE};
+use vaquita_types::limits::TABLE_COMMENT_CHARS_MAX;
+use vaquita_types::schema::TableOptions;
+use vaquita_types::{Error, Result};
+
+use super::choose_collation;
+
+/// Engines that CREATE TABLE accepts, as SHOW CREATE TABLE prints them; all are stored alike.
+pub const ENGINES: &[&str] = &["InnoDB", "ROCKSDB", "MyISAM", "MEMORY", "CSV", "ARCHIVE", "BLACKHOLE", "MRG_MYISAM", "FEDERATED", "Aria", "NDBCLUSTER"];
+
+/// What the options of a CREATE or ALTER TABLE say.
+#[derive(Default)]
+pub struct GivenOptions {
+    pub auto_increment: Option<u64>,
+    pub charset: Option<String>,
+    pub collate: Option<String>,
+}
+
+impl GivenOptions {
+    pub fn collation(&self, default: CollationId) -> Result<CollationId> {
+        choose_collation(self.charset.as_deref(), self.collate.as_deref(), default)
+    }
+}
+
+pub fn apply(options: &[TableOption], table: &mut TableOptions, name: &str) -> Result<GivenOptions> {
+    let mut given = GivenOptions::default();
+    for option in options {
+        match option {
+            TableOption::Engine(engine) => table.engine = known_engine(engine)?,
+            TableOption::AutoIncrement(next) => given.auto_increment = Some(*next),
+            TableOption::Charset(charset) => given.charset = Some(charset.clone()),
+            TableOption::Collate(collate) => given.collate = Some(collate.clone()),
+            TableOption::Comment(text) => {
+                table.comment = String::from_utf8_lossy(text).into_owned();
+                if table.comment.chars().count() > TABLE_COMMENT_CHARS_MAX {
+                    return Err(Error::new(&ER_TOO_LONG_TABLE_COMMENT, &[&name, &TABLE_COMMENT_CHARS_MAX]));
+                }
+            }
+            TableOption::RowFormat(format) => {
+                table.row_format = (!format.eq_ignore_ascii_case("DEFAULT")).then(|| format.to_uppercase());
+            }
+            TableOption::Encryption(value) if !value.eq_ignore_ascii_case(b"N") => return Err(Error::unsupported("ENCRYPTION")),
+            TableOption::DataDirectory(_) | TableOption::IndexDirectory(_) => return Err(Error::unsupported("DATA DIRECTORY")),
+            TableOption::Union(_) => return Err(Error::unsupported("UNION tables")),
+            other => keep(other, table),
+        }
+    }
+    Ok(given)
+}
+
+fn known_engine(name: &str) -> Result<String> {
+    let found = ENGINES.iter().find(|e| e.eq_ignore_ascii_case(name));
+    found.map(|e| e.to_string()).ok_or_else(|| Error::new(&ER_UNKNOWN_STORAGE_ENGINE, &[&name]))
+}
+
+/// Options without a meaning here, printed back as they were given.
+fn keep(option: &TableOption, table: &mut TableOptions) {
+    let flag = |value: &Option<u64>| value.map(|v| v.to_string());
+    let quoted = |text: &[u8]| Some(format!("'{}'", String::from_utf8_lossy(text).replace('\'', "''")));
+    let nonzero = |value: u64| (value != 0).then(|| value.to_string());
+    let (key, value) = match option {
+        TableOption::MinRows(n) => ("MIN_ROWS", nonzero(*n)),
+        TableOption::MaxRows(n) => ("MAX_ROWS", nonzero(*n)),
+        TableOption::AvgRowLength(n) => ("AVG_ROW_LENGTH", nonzero(*n)),
+        TableOption::PackKeys(value) => ("PACK_KEYS", flag(value)),
+        TableOption::StatsPersistent(value) => ("STATS_PERSISTENT", flag(value)),
+        TableOption::StatsAutoRecalc(value) => ("STATS_AUTO_RECALC", flag(value)),
+        TableOption::StatsSamplePages(value) => ("STATS_SAMPLE_PAGES", flag(value)),
+        TableOption::Checksum(n) => ("CHECKSUM", nonzero(*n)),
+        TableOption::DelayKeyWrite(n) => ("DELAY_KEY_WRITE", nonzero(*n)),
+        TableOption::KeyBlockSize(n) => ("KEY_BLOCK_SIZE", nonzero(*n)),
+        TableOption::Compression(text) => ("COMPRESSION", quoted(text)),
+        TableOption::Connection(text) => ("CONNECTION", quoted(text)),
+        _ => return,
+    };
+    table.others.retain(|(k, _)| k != key);
+    if let Some(value) = value {
+        table.others.push((key.to_string(), value));
+    }
+}

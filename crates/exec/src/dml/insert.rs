@@ -1,0 +1,285 @@
+//! INSERT and REPLACE.
+//!
+//! The frame holds the existing row (ON DUPLICATE KEY UPDATE), the new row, and the output of a source query, in
+//! this order. For each source row: defaults, then the given values left to right, then AUTO_INCREMENT, then the row is
+//! written. A duplicate is an error, a skipped row (IGNORE), a deleted row (REPLACE) or an update.
+
+use vaquita_plan::env::Level;
+use vaquita_plan::expr::Expr;
+use vaquita_plan::node::{InsertPlan, InsertSource, QueryPlan};
+use vaquita_storage::{Buffers, Duplicate, LockMode, Table, Version, Written};
+use vaquita_types::errno::ER_AUTOINC_READ_FAILED;
+use vaquita_types::schema::TableDef;
+use vaquita_types::{ColumnType, Error, Result, Value, sql_mode};
+
+use super::Changed;
+use super::row::RowBuilder;
+use crate::context::Statement;
+use crate::op::Frame;
+
+struct Insert<'a> {
+    plan: &'a InsertPlan,
+    statement: &'a Statement<'a>,
+    table: &'a Table,
+    builder: RowBuilder<'a>,
+    frame: Frame<'a>,
+    buffers: Buffers,
+    several_rows: bool,
+    records: u64,
+    duplicates: u64,
+    changed: Changed,
+}
+
+pub fn run(plan: &InsertPlan, statement: &Statement<'_>) -> Result<Changed> {
+    let table = statement.open_table(&plan.table, LockMode::IX)?;
+    let several_rows = match &plan.source {
+        InsertSource::Values(rows) => rows.len() > 1,
+        InsertSource::Query(_) => true,
+    };
+    let width = plan.frame_width.max(2 * table.def.columns.len());
+    let mut insert = Insert {
+        plan,
+        statement,
+        table: &table,
+        builder: RowBuilder::new(statement, &table.def, plan.ignore),
+        frame: Frame::new(statement, None, width),
+        buffers: Buffers::default(),
+        several_rows,
+        records: 0,
+        duplicates: 0,
+        changed: Changed::default(),
+    };
+    match &plan.source {
+        InsertSource::Values(rows) => {
+            for row in rows {
+                insert.values(row)?;
+            }
+        }
+        InsertSource::Query(query) => insert.query(query)?,
+    }
+    let mut changed = insert.changed;
+    changed.found = changed.found.max(changed.affected);
+    if several_rows {
+        let warnings = statement.session.warning_count();
+        changed.info = format!("Records: {}  Duplicates: {}  Warnings: {}", insert.records, insert.duplicates, warnings);
+    }
+    Ok(changed)
+}
+
+impl<'a> Insert<'a> {
+    fn columns(&self) -> usize {
+        self.table.def.columns.len()
+    }
+
+    fn values(&mut self, row: &[Option<Expr>]) -> Result<()> {
+        self.start_row()?;
+        for (expr, &position) in row.iter().zip(&self.plan.columns) {
+            match expr {
+                Some(expr) => {
+                    let value = expr.eval(&self.frame.cx())?.into_owned();
+                    self.set(position, value, &expr.ty)?;
+                }
+                None => self.set_default(position)?,
+            }
+        }
+        self.write_row()
+    }
+
+    /// The rows are collected first: the query may read the table that is written.
+    fn query(&mut self, query: &QueryPlan) -> Result<()> {
+        let rows = crate::query::collect(query, self.statement, None)?;
+        let extra = 2 * self.columns();
+        for row in rows {
+            self.start_row()?;
+            let types = query.output.iter().map(|column| &column.expr.ty);
+            for (n, (value, ty)) in row.into_iter().zip(types).enumerate() {
+                if let Some(slot) = self.frame.slots.get_mut(extra + n) {
+                    *slot = value.clone();
+                }
+                if let Some(&position) = self.plan.columns.get(n) {
+                    self.set(position, value, ty)?;
+                }
+            }
+            self.write_row()?;
+        }
+        Ok(())
+    }
+
+    /// Fills the new row with what columns get that are not given.
+    fn start_row(&mut self) -> Result<()> {
+        self.records += 1;
+        self.builder.row = self.records;
+        for position in 0..self.columns() {
+            let given = self.plan.columns.contains(&position);
+            let value = if given { Value::Null } else { self.builder.default(position, false)?.unwrap_or(Value::Null) };
+            let at = self.columns() + position;
+            self.frame.slots[at] = value;
+        }
+        Ok(())
+    }
+
+    fn set(&mut self, position: usize, value: Value, ty: &ColumnType) -> Result<()> {
+        let value = self.builder.convert(value, ty, position)?;
+        let automatic = self.table.def.columns[position].auto_increment;
+        let value = if automatic { value } else { self.builder.check_null(value, position, self.several_rows)? };
+        let at = self.columns() + position;
+        self.frame.slots[at] = value;
+        Ok(())
+    }
+
+    fn set_default(&mut self, position: usize) -> Result<()> {
+        let value = self.builder.default(position, true)?.unwrap_or(Value::Null);
+        let at = self.columns() + position;
+        self.frame.slots[at] = value;
+        Ok(())
+    }
+
+    fn write_row(&mut self) -> Result<()> {
+        for (position, expr) in &self.plan.default_exprs {
+            let value = expr.eval(&self.frame.cx())?.into_owned();
+            self.set(*position, value, &expr.ty)?;
+        }
+        let generated = self.auto_increment()?;
+        let columns = self.columns();
+        let mut row: Vec<Value> = self.frame.slots[columns..2 * columns].to_vec();
+        self.builder.to_utc(&mut row)?;
+        loop {
+            let written = {
+                let mut txn = self.statement.txn.borrow_mut();
+                self.table.insert(&mut txn, &row, self.statement.lock_wait(), &mut self.buffers)?
+            };
+            let duplicate = match written {
+                Written::Done => {
+                    self.changed.affected += 1;
+                    if let Some(id) = generated
+                        && self.changed.last_insert_id == 0
+                    {
+                        self.changed.last_insert_id = id;
+                    }
+                    return Ok(());
+                }
+                Written::Skipped => return Ok(()),
+                Written::Duplicate(duplicate) => duplicate,
+            };
+            self.duplicates += 1;
+            if self.plan.replace {
+                self.delete_existing(&duplicate)?;
+                continue;
+            }
+            if !self.plan.on_duplicate.is_empty() {
+                return self.update_existing(&duplicate, &row);
+            }
+            let error = self.table.duplicate_error(&duplicate, &row);
+            if !self.plan.ignore {
+                return Err(error);
+            }
+            self.statement.session.warn(Level::Warning, error);
+            return Ok(());
+        }
+    }
+
+    /// Gives the next value to a column that got NULL or 0; returns it if it was generated.
+    fn auto_increment(&mut self) -> Result<Option<u64>> {
+        let Some(position) = self.table.def.auto_increment_column() else { return Ok(None) };
+        let at = self.columns() + position;
+        let zero_is_a_value = self.statement.session.sql_mode() & sql_mode::NO_AUTO_VALUE_ON_ZERO != 0;
+        let (given, zero) = match &self.frame.slots[at] {
+            Value::Null => (None, false),
+            Value::Int(i) => (u64::try_from(*i).ok(), *i == 0),
+            Value::UInt(u) => (Some(*u), *u == 0),
+            Value::Float(f) => (Some(*f as u64), *f == 0.0),
+            _ => (None, false),
+        };
+        let mut txn = self.statement.txn.borrow_mut();
+        let null = self.frame.slots[at].is_null();
+        if !null && (!zero || zero_is_a_value) {
+            if let Some(value) = given {
+                txn.note_auto_increment(self.table.def.id, value)?;
+            }
+            return Ok(None);
+        }
+        let (increment, offset) = self.statement.session.auto_increment();
+        let next = txn.next_auto_increment(self.table.def.id, 1, increment, offset)?;
+        drop(txn);
+        self.frame.slots[at] = self.generated_value(next, position)?;
+        Ok(Some(next))
+    }
+
+    fn generated_value(&self, next: u64, position: usize) -> Result<Value> {
+        let ty = &self.table.def.columns[position].ty;
+        let from = ColumnType::bigint_unsigned();
+        let context = vaquita_types::convert::StoreContext {
+            sql_mode: sql_mode::STRICT_ALL_TABLES,
+            time_zone: self.statement.session.time_zone(),
+            today: vaquita_types::temporal::Date::ZERO,
+        };
+        vaquita_types::convert::store(Value::UInt(next), &from, ty, &context).map_err(|_| Error::new(&ER_AUTOINC_READ_FAILED, &[]))
+    }
+
+    /// Locks the row that is in the way and reads it; `None` if it has gone meanwhile.
+    fn lock_existing(&mut self, duplicate: &Duplicate) -> Result<Option<Vec<Value>>> {
+        let mut txn = self.statement.txn.borrow_mut();
+        let _ = txn.lock_key(&duplicate.clustered_key, LockMode::X, self.statement.lock_wait())?;
+        let mut value = Vec::new();
+        if !txn.get(&duplicate.clustered_key, Version::Latest, &mut value)? {
+            return Ok(None);
+        }
+        self.table.codec.decode_row(&duplicate.clustered_key, &value).map(Some)
+    }
+
+    fn delete_existing(&mut self, duplicate: &Duplicate) -> Result<()> {
+        if let Some(old) = self.lock_existing(duplicate)? {
+            let mut txn = self.statement.txn.borrow_mut();
+            self.table.delete(&mut txn, &duplicate.clustered_key, &old, self.statement.lock_wait(), &mut self.buffers)?;
+            self.changed.affected += 1;
+        }
+        Ok(())
+    }
+
+    fn update_existing(&mut self, duplicate: &Duplicate, _new_row: &[Value]) -> Result<()> {
+        let Some(old) = self.lock_existing(duplicate)? else { return self.write_row() };
+        let mut local = old.clone();
+        self.builder.to_local(&mut local);
+        let columns = self.columns();
+        self.frame.slots[..columns].clone_from_slice(&local);
+        let slots: Vec<usize> = (0..columns).collect();
+        super::update::assign(&self.plan.on_duplicate, &slots, &self.builder, &mut self.frame)?;
+        let mut new: Vec<Value> = self.frame.slots[..columns].to_vec();
+        if new == local {
+            self.changed.found += 1;
+            return Ok(());
+        }
+        super::update::touch_on_update(&self.table.def, &self.plan.on_duplicate, &self.builder, &mut new);
+        self.builder.to_utc(&mut new)?;
+        self.note_updated_id(&new, &self.table.def)?;
+        let written = {
+            let mut txn = self.statement.txn.borrow_mut();
+            self.table.update(&mut txn, &duplicate.clustered_key, &old, &new, self.statement.lock_wait(), &mut self.buffers)?
+        };
+        match written {
+            Written::Duplicate(other) if !self.plan.ignore => Err(self.table.duplicate_error(&other, &new)),
+            Written::Duplicate(other) => {
+                self.statement.session.warn(Level::Warning, self.table.duplicate_error(&other, &new));
+                Ok(())
+            }
+            _ => {
+                self.changed.affected += 2;
+                Ok(())
+            }
+        }
+    }
+
+    /// LAST_INSERT_ID() after an update by ON DUPLICATE KEY is the updated row's.
+    fn note_updated_id(&mut self, new: &[Value], def: &TableDef) -> Result<()> {
+        if let Some(position) = def.auto_increment_column() {
+            let id = match &new[position] {
+                Value::Int(i) => *i as u64,
+                Value::UInt(u) => *u,
+                _ => 0,
+            };
+            self.statement.txn.borrow_mut().note_auto_increment(def.id, id)?;
+            self.changed.last_insert_id = id;
+        }
+        Ok(())
+    }
+}

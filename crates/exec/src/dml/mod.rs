@@ -1,0 +1,38 @@
+//! INSERT, REPLACE, UPDATE and DELETE.
+//!
+//! All three evaluate first and then change rows through `storage::Table`, which keeps the indexes. A
+//! value becomes a column's through `RowBuilder`, which raises MySQL's errors in strict mode and its warnings
+//! otherwise. A failed statement is undone by the session (`Transaction::rollback_statement`).
+
+mod delete;
+mod insert;
+mod row;
+mod update;
+
+pub use row::implicit_default;
+use vaquita_plan::node::Plan;
+use vaquita_types::{Error, Result};
+
+use crate::context::Statement;
+
+/// What a data-changing statement did.
+#[derive(Clone, Debug, Default)]
+pub struct Changed {
+    /// Rows changed, as OK packets count them.
+    pub affected: u64,
+    /// Rows found, for clients with FOUND_ROWS.
+    pub found: u64,
+    /// The first generated AUTO_INCREMENT value.
+    pub last_insert_id: u64,
+    /// "Rows matched: …"
+    pub info: String,
+}
+
+pub fn run(plan: &Plan, statement: &Statement<'_>) -> Result<Changed> {
+    match plan {
+        Plan::Insert(insert) => insert::run(insert, statement),
+        Plan::Update(update) => update::run(update, statement),
+        Plan::Delete(delete) => delete::run(delete, statement),
+        Plan::Query(_) => Err(Error::internal("a query is not a change")),
+    }
+}

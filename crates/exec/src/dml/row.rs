@@ -1,0 +1,179 @@
+//! From evaluated values to the values that a row stores.
+
+use vaquita_plan::env::Level;
+use vaquita_types::convert::{self, StoreContext};
+use vaquita_types::errno::{ER_BAD_NULL_ERROR, ER_NO_DEFAULT_FOR_FIELD};
+use vaquita_types::schema::{ColumnDef, ColumnDefault, TableDef};
+use vaquita_types::temporal::{DateTime, TimeZone};
+use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, sql_mode};
+
+use crate::context::Statement;
+
+/// Converts values for one table, raising errors or warnings as `sql_mode` asks.
+pub struct RowBuilder<'a> {
+    statement: &'a Statement<'a>,
+    table: &'a TableDef,
+    store: StoreContext<'a>,
+    now: DateTime,
+    strict: bool,
+    /// IGNORE: errors become warnings.
+    ignore: bool,
+    /// Counts from 1, for messages.
+    pub row: u64,
+}
+
+impl<'a> RowBuilder<'a> {
+    pub fn new(statement: &'a Statement<'a>, table: &'a TableDef, ignore: bool) -> RowBuilder<'a> {
+        let mode = statement.session.sql_mode();
+        let zone = statement.session.time_zone();
+        let now = local_now(zone, statement.session.statement_time_us());
+        RowBuilder {
+            statement,
+            table,
+            store: StoreContext { sql_mode: mode, time_zone: zone, today: now.date() },
+            now,
+            strict: sql_mode::is_strict(mode) && !ignore,
+            ignore,
+            row: 1,
+        }
+    }
+
+    pub fn is_lenient(&self) -> bool {
+        !self.strict
+    }
+
+    /// `value` as the column holds it, in the session's time zone.
+    pub fn convert(&self, value: Value, from: &ColumnType, position: usize) -> Result<Value> {
+        let column = &self.table.columns[position];
+        if let Some(same) = already_stored(&value, &column.ty) {
+            return Ok(if same { value } else { Value::Null });
+        }
+        let problem = match convert::store(value, from, &column.ty, &self.store) {
+            Ok(stored) => return Ok(stored),
+            Err(problem) => problem,
+        };
+        let report = problem.report(&self.table.name, &column.name, self.row, self.strict);
+        if problem.is_note(self.strict) {
+            self.statement.session.warn(Level::Note, report);
+        } else if self.strict || problem.always_fails() {
+            return Err(report);
+        } else {
+            self.statement.session.warn(Level::Warning, report);
+        }
+        Ok(problem.adjusted)
+    }
+
+    /// NULL for a NOT NULL column: an error, or the type's zero with a warning.
+    pub fn check_null(&self, value: Value, position: usize, several_rows: bool) -> Result<Value> {
+        let column = &self.table.columns[position];
+        if column.nullable || !value.is_null() {
+            return Ok(value);
+        }
+        let error = Error::new(&ER_BAD_NULL_ERROR, &[&column.name]);
+        if !self.ignore && (self.strict || !several_rows) {
+            return Err(error);
+        }
+        self.statement.session.warn(Level::Warning, error);
+        Ok(implicit_default(column))
+    }
+
+    /// What a column gets that the statement gives no value for; `None` if an expression computes it.
+    pub fn default(&self, position: usize, explicit: bool) -> Result<Option<Value>> {
+        let column = &self.table.columns[position];
+        Ok(Some(match &column.default {
+            ColumnDefault::Value(value) => value.clone(),
+            ColumnDefault::Now => self.now(column),
+            ColumnDefault::Expr(_) => return Ok(None),
+            ColumnDefault::None if column.auto_increment => Value::Null,
+            ColumnDefault::None if column.nullable => Value::Null,
+            ColumnDefault::None => {
+                let error = Error::new(&ER_NO_DEFAULT_FOR_FIELD, &[&column.name]);
+                if column.ty.kind == TypeKind::Enum && !explicit {
+                    return Ok(Some(Value::UInt(1)));
+                }
+                if self.strict {
+                    return Err(error);
+                }
+                self.statement.session.warn(Level::Warning, error);
+                implicit_default(column)
+            }
+        }))
+    }
+
+    /// The statement's time as this column holds it.
+    pub fn now(&self, column: &ColumnDef) -> Value {
+        let now = self.now.to_fsp(column.ty.decimals, true, 0).unwrap_or(self.now);
+        match column.ty.kind {
+            TypeKind::Date => Value::Date(now.date()),
+            TypeKind::Time => Value::Time(now.time()),
+            _ => Value::DateTime(now),
+        }
+    }
+
+    /// Rows are stored with TIMESTAMPs in UTC.
+    pub fn to_utc(&self, row: &mut [Value]) -> Result<()> {
+        let zone = self.store.time_zone;
+        if matches!(zone, TimeZone::Utc) {
+            return Ok(());
+        }
+        for (value, column) in row.iter_mut().zip(&self.table.columns) {
+            if column.ty.kind == TypeKind::Timestamp
+                && let Value::DateTime(local) = value
+            {
+                // `store` has refused what is out of range.
+                let utc = zone.timestamp_to_utc(*local).map_or(DateTime::ZERO, |utc| utc.value);
+                *value = Value::DateTime(utc);
+            }
+        }
+        Ok(())
+    }
+
+    /// The opposite, for rows read to be evaluated.
+    pub fn to_local(&self, row: &mut [Value]) {
+        let zone = self.store.time_zone;
+        if matches!(zone, TimeZone::Utc) {
+            return;
+        }
+        for (value, column) in row.iter_mut().zip(&self.table.columns) {
+            if column.ty.kind == TypeKind::Timestamp
+                && let Value::DateTime(utc) = value
+            {
+                *value = Value::DateTime(zone.timestamp_from_utc(*utc));
+            }
+        }
+    }
+}
+
+fn local_now(zone: &TimeZone, unix_us: i64) -> DateTime {
+    DateTime::from_unix_micros(unix_us).and_then(|utc| zone.from_utc(utc)).unwrap_or(DateTime::ZERO)
+}
+
+/// Values that most columns hold need no conversion: `Some(true)` as is. NULL stays NULL.
+fn already_stored(value: &Value, ty: &ColumnType) -> Option<bool> {
+    match (value, ty.kind) {
+        (Value::Null, _) => Some(true),
+        (Value::Int(i), TypeKind::Int) if !ty.unsigned && i32::try_from(*i).is_ok() => Some(true),
+        (Value::Int(_), TypeKind::BigInt) if !ty.unsigned => Some(true),
+        _ => None,
+    }
+}
+
+/// MySQL's implicit default: zero, the empty string, the first label.
+pub fn implicit_default(column: &ColumnDef) -> Value {
+    use vaquita_types::decimal::Decimal;
+    use vaquita_types::temporal::{Date, Time};
+    let ty = &column.ty;
+    match ty.kind {
+        _ if ty.is_integer() => if ty.unsigned { Value::UInt(0) } else { Value::Int(0) },
+        TypeKind::Year | TypeKind::Bit | TypeKind::Set => Value::UInt(0),
+        TypeKind::Enum => Value::UInt(1),
+        TypeKind::Float | TypeKind::Double => Value::Float(0.0),
+        TypeKind::Decimal => Value::Decimal(Decimal::from(0i64)),
+        TypeKind::Date => Value::Date(Date::ZERO),
+        TypeKind::DateTime | TypeKind::Timestamp => Value::DateTime(DateTime::ZERO),
+        TypeKind::Time => Value::Time(Time::ZERO),
+        TypeKind::Binary => Value::Bytes(vec![0; ty.length as usize].into()),
+        TypeKind::Json => Value::Json(vaquita_types::json::Json::Null),
+        _ => Value::Bytes(Box::default()),
+    }
+}

@@ -1,0 +1,20 @@
+//! Runs plans against storage: queries, data changes, DDL and system tables.
+//!
+//! A statement's life here:
+//! 1. The session makes a `context::Statement`: the transaction, the parameters, the environment.
+//! 2. `query::run` builds an operator (`op`) for every `plan::node::Node`, pulls rows through it and
+//!    hands them to a `sink::RowSink`; `fast` runs the shapes that most short statements have
+//!    without operators, from stored bytes to the sink.
+//! 3. `dml` changes rows; `ddl` changes the catalog; `system` holds the information_schema tables.
+//!
+//! It knows nothing of packets, sockets or sessions: what it needs of a session comes through
+//! `context::SessionEnv`.
+
+pub mod catalog;
+pub mod context;
+pub mod ddl;
+pub mod dml;
+pub mod op;
+pub mod query;
+pub mod sink;
+pub mod system;

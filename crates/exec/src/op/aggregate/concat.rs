@@ -1,0 +1,100 @@
+//! GROUP_CONCAT.
+//!
+//! Without ORDER BY the text grows row by row; with it the rows wait with their keys until the group ends. What is
+//! beyond `group_concat_max_len` is cut at a character, with warning 1260.
+
+use std::borrow::Cow;
+
+use vaquita_plan::env::{Env, EvalCx, Level, VarScope};
+use vaquita_plan::eval::coerce;
+use vaquita_plan::node::Aggregate;
+use vaquita_plan::text;
+use vaquita_types::errno::ER_CUT_VALUE_GROUP_CONCAT;
+use vaquita_types::{Error, Result, Value};
+
+use crate::op::key;
+
+/// `group_concat_max_len`'s default.
+const LENGTH_MAX_DEFAULT: usize = 1024;
+
+#[derive(Default)]
+pub struct Concat {
+    text: Vec<u8>,
+    rows: u64,
+    cut: bool,
+    /// Rows of an ordered one: sort key, text.
+    waiting: Vec<(Vec<u8>, Box<[u8]>)>,
+}
+
+pub fn length_max(env: &dyn Env) -> usize {
+    match env.sys_var(VarScope::Session, "group_concat_max_len") {
+        Ok(Value::UInt(n)) => usize::try_from(n).unwrap_or(usize::MAX),
+        Ok(Value::Int(n)) => usize::try_from(n).unwrap_or(LENGTH_MAX_DEFAULT),
+        _ => LENGTH_MAX_DEFAULT,
+    }
+}
+
+impl Concat {
+    /// Takes in a row with these arguments; returns the bytes that are kept of it.
+    pub fn add(&mut self, of: &Aggregate, args: &[Cow<'_, Value>], cx: &EvalCx<'_>, length_max: usize) -> Result<usize> {
+        if self.cut || args.iter().any(|a| a.is_null()) {
+            return Ok(0);
+        }
+        let before = self.text.len();
+        if of.order_by.is_empty() {
+            self.append(of, length_max, cx.env, |text| {
+                for (value, arg) in args.iter().zip(&of.args) {
+                    text.extend_from_slice(&coerce::text_of(value, &arg.ty));
+                }
+            });
+            return Ok(self.text.len() - before);
+        }
+        let mut text = Vec::new();
+        for (value, arg) in args.iter().zip(&of.args) {
+            text.extend_from_slice(&coerce::text_of(value, &arg.ty));
+        }
+        let mut sort_key = Vec::new();
+        key::encode_sort(&of.order_by, cx, &mut sort_key)?;
+        let bytes = text.len() + sort_key.len() + size_of::<(Vec<u8>, Box<[u8]>)>();
+        self.waiting.push((sort_key, text.into_boxed_slice()));
+        Ok(bytes)
+    }
+
+    fn append(&mut self, of: &Aggregate, length_max: usize, env: &dyn Env, write: impl FnOnce(&mut Vec<u8>)) {
+        if self.rows > 0
+            && let Some(Value::Bytes(separator)) = &of.separator
+        {
+            self.text.extend_from_slice(separator);
+        }
+        self.rows += 1;
+        write(&mut self.text);
+        if self.text.len() <= length_max {
+            return;
+        }
+        let mut kept = 0;
+        for char in text::chars(&self.text, of.ty.collation) {
+            if kept + char.len() > length_max {
+                break;
+            }
+            kept += char.len();
+        }
+        self.text.truncate(kept);
+        self.cut = true;
+        env.warn(Level::Warning, Error::new(&ER_CUT_VALUE_GROUP_CONCAT, &[&self.rows]));
+    }
+
+    /// Puts the waiting rows in order; before `finish`.
+    pub fn settle(&mut self, of: &Aggregate, length_max: usize, env: &dyn Env) {
+        let mut waiting = std::mem::take(&mut self.waiting);
+        waiting.sort_by(|a, b| a.0.cmp(&b.0));
+        for (_, row) in &waiting {
+            if !self.cut {
+                self.append(of, length_max, env, |text| text.extend_from_slice(row));
+            }
+        }
+    }
+
+    pub fn finish(&self) -> Value {
+        if self.rows == 0 { Value::Null } else { Value::bytes(&self.text) }
+    }
+}

@@ -1,0 +1,171 @@
+//! The groups of an aggregation: the states of their functions, their keys' values and their saved slots.
+
+use std::borrow::Cow;
+
+use vaquita_plan::expr::{Expr, Slot};
+use vaquita_plan::node::{Aggregate, AggregateKind};
+use vaquita_types::{Result, Value};
+
+use super::concat;
+use super::state::State;
+use crate::context::Statement;
+use crate::op::key;
+use crate::op::key_table::KeyTable;
+use crate::op::{Frame, rows::Rows};
+
+/// The clauses of the node.
+#[derive(Clone, Copy)]
+pub struct Spec<'p> {
+    pub keys: &'p [(Expr, Slot)],
+    pub aggregates: &'p [Aggregate],
+    pub saved: &'p [Slot],
+}
+
+pub struct Groups<'p> {
+    pub spec: Spec<'p>,
+    /// `spec.aggregates.len()` states for each group.
+    states: Vec<State>,
+    /// The keys' values of each group.
+    keys: Rows,
+    /// The saved slots of each group's first row.
+    first_rows: Rows,
+    /// For each DISTINCT function: group numbers with the arguments seen.
+    seen: Vec<Option<KeyTable>>,
+    key: Vec<u8>,
+    row: Vec<Value>,
+    concat_max: usize,
+    kept_bytes: usize,
+}
+
+impl<'p> Groups<'p> {
+    pub fn new(spec: Spec<'p>) -> Groups<'p> {
+        Groups {
+            spec,
+            states: Vec::new(),
+            keys: Rows::new(spec.keys.len()),
+            first_rows: Rows::new(spec.saved.len()),
+            seen: spec.aggregates.iter().map(|a| a.distinct.then(KeyTable::new)).collect(),
+            key: Vec::new(),
+            row: Vec::new(),
+            concat_max: 0,
+            kept_bytes: 0,
+        }
+    }
+
+    pub fn len(&self) -> usize {
+        self.keys.len()
+    }
+
+    pub fn open(&mut self, statement: &Statement<'_>) {
+        self.clear(statement);
+        if self.spec.aggregates.iter().any(|a| a.kind == AggregateKind::GroupConcat) {
+            self.concat_max = concat::length_max(statement);
+        }
+    }
+
+    pub fn clear(&mut self, statement: &Statement<'_>) {
+        self.states.clear();
+        self.keys.clear(statement);
+        self.first_rows.clear(statement);
+        self.seen.iter_mut().flatten().for_each(|seen| seen.clear(statement));
+        statement.release_bytes(std::mem::take(&mut self.kept_bytes));
+    }
+
+    /// A new group with the row in the slots, which has yet to be added. Keys from `levels` on are NULL (ROLLUP).
+    pub fn push(&mut self, frame: &mut Frame<'_>, levels: usize) -> Result<()> {
+        self.states.extend(self.spec.aggregates.iter().map(|a| State::new(a.kind, &a.ty)));
+        let bytes = self.spec.aggregates.len() * size_of::<State>();
+        self.kept_bytes += bytes;
+        frame.statement.keep_bytes(bytes)?;
+        let cx = frame.cx();
+        for (level, (expr, _)) in self.spec.keys.iter().enumerate() {
+            self.row.push(if level < levels { expr.eval(&cx)?.into_owned() } else { Value::Null });
+        }
+        self.keys.push(&mut self.row, frame.statement)?;
+        self.first_rows.push_slots(frame, self.spec.saved, false)
+    }
+
+    /// The group of all rows when there are none.
+    pub fn push_empty(&mut self, frame: &mut Frame<'_>) -> Result<()> {
+        self.spec.saved.iter().for_each(|slot| frame.slots[*slot] = Value::Null);
+        self.push(frame, 0)
+    }
+
+    /// Adds the row in the slots to a group.
+    pub fn add(&mut self, group: usize, frame: &Frame<'_>) -> Result<()> {
+        let spec = self.spec;
+        let cx = frame.cx();
+        let mut bytes = 0;
+        let first = group * spec.aggregates.len();
+        for (n, of) in spec.aggregates.iter().enumerate() {
+            let Some(state) = self.states.get_mut(first + n) else { continue };
+            if of.kind == AggregateKind::CountStar {
+                if let State::Count(count) = state {
+                    *count += 1;
+                }
+                continue;
+            }
+            if let ([arg], false) = (of.args.as_slice(), of.distinct || of.kind == AggregateKind::GroupConcat) {
+                bytes += state.add(of.kind, &*arg.eval(&cx)?, &arg.ty, &of.ty, cx.env)?;
+                continue;
+            }
+            let args = of.args.iter().map(|a| a.eval(&cx)).collect::<Result<Vec<Cow<'_, Value>>>>()?;
+            if of.kind != AggregateKind::JsonObjectAgg && args.iter().any(|a| a.is_null()) {
+                continue;
+            }
+            if let Some(Some(seen)) = self.seen.get_mut(n) {
+                self.key.clear();
+                self.key.extend_from_slice(&(group as u64).to_be_bytes());
+                for (value, arg) in args.iter().zip(&of.args) {
+                    key::encode(value, &arg.ty, cx.env, &mut self.key)?;
+                }
+                if !seen.insert(&self.key, frame.statement)?.1 {
+                    continue;
+                }
+            }
+            bytes += match (of.kind, args.as_slice(), of.args.as_slice()) {
+                (AggregateKind::JsonObjectAgg, [name, value], [name_arg, value_arg]) => {
+                    state.add_member(name, &name_arg.ty, value, &value_arg.ty, cx.env)?
+                }
+                (AggregateKind::GroupConcat, args, _) => match state {
+                    State::Concat(concat) => concat.add(of, args, &cx, self.concat_max)?,
+                    _ => 0,
+                },
+                (kind, [first, ..], [arg, ..]) => state.add(kind, first, &arg.ty, &of.ty, cx.env)?,
+                _ => 0,
+            };
+        }
+        if bytes > 0 {
+            self.kept_bytes += bytes;
+            frame.statement.keep_bytes(bytes)?;
+        }
+        Ok(())
+    }
+
+    /// Puts a group's results and keys into their slots.
+    pub fn give_results(&mut self, group: usize, frame: &mut Frame<'_>) {
+        for (value, (_, slot)) in self.keys.row_mut(group).iter_mut().zip(self.spec.keys) {
+            frame.slots[*slot] = std::mem::take(value);
+        }
+        let first = group * self.spec.aggregates.len();
+        for (n, of) in self.spec.aggregates.iter().enumerate() {
+            let Some(state) = self.states.get_mut(first + n) else { continue };
+            if let State::Concat(concat) = state {
+                concat.settle(of, self.concat_max, frame.statement);
+            }
+            frame.slots[of.slot] = state.finish(of.kind, &of.ty);
+        }
+    }
+
+    /// Puts the saved slots of the group's first row back.
+    pub fn give_saved(&mut self, group: usize, frame: &mut Frame<'_>) {
+        self.first_rows.restore_taking(group, frame, self.spec.saved);
+    }
+
+    /// Exchanges the saved slots of a group with what is in the slots now.
+    pub fn swap_saved(&mut self, group: usize, frame: &mut Frame<'_>) {
+        for (value, slot) in self.first_rows.row_mut(group).iter_mut().zip(self.spec.saved) {
+            std::mem::swap(value, &mut frame.slots[*slot]);
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! GROUP BY and aggregate functions.
+//!
+//! `HashAggregate` reads all rows first; its groups come in the order of their first rows. With ROLLUP each row also
+//! counts for the groups of every shorter list of keys, and the groups come sorted, each total after its
+//! parts: its key has a byte above all markers where the parts' keys go on. `StreamAggregate` has input in the
+//! order of the keys and keeps one group. Without GROUP BY there is one group, also of no rows.
+
+pub mod concat;
+mod groups;
+pub mod state;
+
+use vaquita_plan::expr::{Expr, Slot};
+use vaquita_plan::node::{Aggregate, Node};
+use vaquita_types::Result;
+
+pub use groups::Spec;
+use groups::Groups;
+
+use super::key::{self, AFTER_ALL};
+use super::key_table::KeyTable;
+use super::{Frame, Operator, Pulse, build, build_again};
+
+pub struct HashAggregate<'p> {
+    input: Box<dyn Operator + 'p>,
+    groups: Groups<'p>,
+    table: KeyTable,
+    rollup: bool,
+    /// ROLLUP: the groups in the order of their keys.
+    order: Vec<usize>,
+    at: usize,
+    key: Vec<u8>,
+    pulse: Pulse,
+}
+
+pub fn build_aggregate<'p>(
+    input: &'p Node,
+    keys: &'p [(Expr, Slot)],
+    aggregates: &'p [Aggregate],
+    saved: &'p [Slot],
+    sorted_rollup: (bool, bool),
+    again: bool,
+) -> Box<dyn Operator + 'p> {
+    let (sorted, rollup) = sorted_rollup;
+    let spec = Spec { keys, aggregates, saved };
+    let input = if again { build_again(input) } else { build(input) };
+    if sorted && !keys.is_empty() && !rollup {
+        return Box::new(StreamAggregate {
+            input,
+            groups: Groups::new(spec),
+            key: Vec::new(),
+            group_key: Vec::new(),
+            waiting: false,
+            given: false,
+            ended: false,
+            pulse: Pulse::default(),
+        });
+    }
+    Box::new(HashAggregate {
+        input,
+        groups: Groups::new(spec),
+        table: KeyTable::new(),
+        rollup,
+        order: Vec::new(),
+        at: 0,
+        key: Vec::new(),
+        pulse: Pulse::default(),
+    })
+}
+
+impl HashAggregate<'_> {
+    /// One group of all rows.
+    fn fill_one(&mut self, frame: &mut Frame<'_>) -> Result<()> {
+        while self.input.next(frame)? {
+            self.pulse.beat(frame)?;
+            if self.groups.len() == 0 {
+                self.groups.push(frame, 0)?;
+            }
+            self.groups.add(0, frame)?;
+        }
+        if self.groups.len() == 0 {
+            self.groups.push_empty(frame)?;
+        }
+        Ok(())
+    }
+
+    fn fill_groups(&mut self, frame: &mut Frame<'_>) -> Result<()> {
+        let keys = self.groups.spec.keys;
+        while self.input.next(frame)? {
+            self.pulse.beat(frame)?;
+            self.key.clear();
+            key::encode_all(keys.iter().map(|(e, _)| e), &frame.cx(), &mut self.key)?;
+            self.add_to(keys.len(), frame)?;
+        }
+        Ok(())
+    }
+
+    /// Adds the row to the group of `self.key`.
+    fn add_to(&mut self, levels: usize, frame: &mut Frame<'_>) -> Result<()> {
+        let (group, new) = self.table.insert(&self.key, frame.statement)?;
+        if new {
+            self.groups.push(frame, levels)?;
+        }
+        self.groups.add(group, frame)
+    }
+
+    fn fill_rollup(&mut self, frame: &mut Frame<'_>) -> Result<()> {
+        let keys = self.groups.spec.keys;
+        let mut ends = Vec::with_capacity(keys.len());
+        let mut whole = Vec::new();
+        while self.input.next(frame)? {
+            self.pulse.beat(frame)?;
+            ends.clear();
+            whole.clear();
+            for (expr, _) in keys {
+                ends.push(whole.len());
+                key::encode_all([expr], &frame.cx(), &mut whole)?;
+            }
+            for (level, &end) in ends.iter().enumerate() {
+                self.key.clear();
+                self.key.extend_from_slice(&whole[..end]);
+                self.key.push(AFTER_ALL);
+                self.add_to(level, frame)?;
+            }
+            self.key.clone_from(&whole);
+            self.add_to(keys.len(), frame)?;
+        }
+        self.order = (0..self.groups.len()).collect();
+        self.order.sort_unstable_by(|a, b| self.table.key(*a).cmp(self.table.key(*b)));
+        Ok(())
+    }
+}
+
+impl Operator for HashAggregate<'_> {
+    fn open(&mut self, frame: &mut Frame<'_>) -> Result<()> {
+        self.groups.open(frame.statement);
+        self.table.clear(frame.statement);
+        self.order.clear();
+        self.at = 0;
+        self.input.open(frame)?;
+        if self.groups.spec.keys.is_empty() {
+            self.fill_one(frame)
+        } else if self.rollup {
+            self.fill_rollup(frame)
+        } else {
+            self.fill_groups(frame)
+        }
+    }
+
+    fn next(&mut self, frame: &mut Frame<'_>) -> Result<bool> {
+        if self.at >= self.groups.len() {
+            return Ok(false);
+        }
+        let group = self.order.get(self.at).copied().unwrap_or(self.at);
+        self.at += 1;
+        self.groups.give_saved(group, frame);
+        self.groups.give_results(group, frame);
+        Ok(true)
+    }
+}
+
+struct StreamAggregate<'p> {
+    input: Box<dyn Operator + 'p>,
+    /// The group that grows and, while `waiting`, none else.
+    groups: Groups<'p>,
+    key: Vec<u8>,
+    group_key: Vec<u8>,
+    /// The input's row is the first of the next group and not yet in one.
+    waiting: bool,
+    /// The slots hold a group's saved slots; the input's own are in the group.
+    given: bool,
+    ended: bool,
+    pulse: Pulse,
+}
+
+impl Operator for StreamAggregate<'_> {
+    fn open(&mut self, frame: &mut Frame<'_>) -> Result<()> {
+        self.groups.open(frame.statement);
+        self.waiting = false;
+        self.given = false;
+        self.ended = false;
+        self.input.open(frame)
+    }
+
+    fn next(&mut self, frame: &mut Frame<'_>) -> Result<bool> {
+        if self.ended {
+            return Ok(false);
+        }
+        if std::mem::take(&mut self.given) {
+            // The input may read its slots again (a join's outer row): they are as it left them.
+            self.groups.swap_saved(0, frame);
+        }
+        self.groups.clear(frame.statement);
+        if std::mem::take(&mut self.waiting) {
+            std::mem::swap(&mut self.key, &mut self.group_key);
+            self.start(frame)?;
+        }
+        while self.input.next(frame)? {
+            self.pulse.beat(frame)?;
+            self.key.clear();
+            key::encode_all(self.groups.spec.keys.iter().map(|(e, _)| e), &frame.cx(), &mut self.key)?;
+            if self.groups.len() == 0 {
+                std::mem::swap(&mut self.key, &mut self.group_key);
+                self.start(frame)?;
+            } else if self.key == self.group_key {
+                self.groups.add(0, frame)?;
+            } else {
+                self.waiting = true;
+                self.given = true;
+                self.groups.give_results(0, frame);
+                self.groups.swap_saved(0, frame);
+                return Ok(true);
+            }
+        }
+        self.ended = true;
+        if self.groups.len() == 0 {
+            return Ok(false);
+        }
+        self.groups.give_results(0, frame);
+        self.groups.give_saved(0, frame);
+        Ok(true)
+    }
+}
+
+impl StreamAggregate<'_> {
+    /// A new group with the row in the slots.
+    fn start(&mut self, frame: &mut Frame<'_>) -> Result<()> {
+        let levels = self.groups.spec.keys.len();
+        self.groups.push(frame, levels)?;
+        self.groups.add(0, frame)
+    }
+}

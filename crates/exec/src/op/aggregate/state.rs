@@ -1,0 +1,225 @@
+//! What an aggregate function knows of a group's rows so far.
+//!
+//! Exact sums are kept in 128 bits at the scale of the values and become decimals only when they overflow or
+//! end. `finish` does not consume, so that a window can look at a growing frame.
+
+use std::cmp::Ordering;
+
+use vaquita_plan::env::Env;
+use vaquita_plan::eval::coerce;
+use vaquita_plan::eval::compare::order_of;
+use vaquita_plan::func::json::sql_to_json;
+use vaquita_plan::node::AggregateKind;
+use vaquita_plan::text;
+use vaquita_plan::typing::{NumberClass, number_class};
+use vaquita_types::decimal::Decimal;
+use vaquita_types::errno::ER_JSON_DOCUMENT_NULL_KEY;
+use vaquita_types::json::{Json, JsonObject};
+use vaquita_types::{ColumnType, Error, Result, TypeKind, Value};
+
+use super::concat::Concat;
+use crate::op::rows::heap_bytes;
+
+pub enum State {
+    Count(u64),
+    /// SUM and AVG of exact numbers: `sum` / 10^scale.
+    Exact { sum: i128, scale: u8, count: u64 },
+    Wide { sum: Decimal, count: u64 },
+    Double { sum: f64, count: u64 },
+    /// MIN, MAX, ANY_VALUE; `None` before the first row that counts.
+    One(Option<Value>),
+    Bits(u64),
+    /// Welford's method.
+    Variance { count: u64, mean: f64, squares: f64 },
+    Concat(Box<Concat>),
+    Array(Vec<Json>),
+    Object(Vec<(Box<str>, Json)>),
+}
+
+/// Bytes that a JSON value in a growing result is counted with, beside its text.
+const JSON_BYTES: usize = 64;
+
+impl State {
+    pub fn new(kind: AggregateKind, ty: &ColumnType) -> State {
+        use AggregateKind as K;
+        match kind {
+            K::CountStar | K::Count => State::Count(0),
+            K::Sum | K::Avg if ty.kind == TypeKind::Double => State::Double { sum: 0.0, count: 0 },
+            K::Sum | K::Avg => State::Exact { sum: 0, scale: 0, count: 0 },
+            K::Min | K::Max | K::AnyValue => State::One(None),
+            K::BitAnd => State::Bits(u64::MAX),
+            K::BitOr | K::BitXor => State::Bits(0),
+            K::StdDevPop | K::StdDevSamp | K::VarPop | K::VarSamp => State::Variance { count: 0, mean: 0.0, squares: 0.0 },
+            K::GroupConcat => State::Concat(Box::default()),
+            K::JsonArrayAgg => State::Array(Vec::new()),
+            K::JsonObjectAgg => State::Object(Vec::new()),
+        }
+    }
+
+    /// Takes in a row's argument; returns the bytes that are kept of it.
+    pub fn add(&mut self, kind: AggregateKind, value: &Value, from: &ColumnType, ty: &ColumnType, env: &dyn Env) -> Result<usize> {
+        if value.is_null() && !matches!(kind, AggregateKind::JsonArrayAgg | AggregateKind::CountStar | AggregateKind::AnyValue) {
+            return Ok(0);
+        }
+        match self {
+            State::Count(n) => *n += 1,
+            State::Exact { .. } | State::Wide { .. } => self.add_exact(value, from, env)?,
+            State::Double { sum, count } => {
+                *sum += coerce::to_f64(value, from, env)?;
+                *count += 1;
+            }
+            State::One(best) => return Ok(keep_best(kind, best, value, from, ty)),
+            State::Bits(bits) => {
+                let value = coerce::to_bits(value, from, env)?;
+                match kind {
+                    AggregateKind::BitAnd => *bits &= value,
+                    AggregateKind::BitOr => *bits |= value,
+                    _ => *bits ^= value,
+                }
+            }
+            State::Variance { count, mean, squares } => {
+                let value = coerce::to_f64(value, from, env)?;
+                *count += 1;
+                let from_mean = value - *mean;
+                *mean += from_mean / *count as f64;
+                *squares += from_mean * (value - *mean);
+            }
+            State::Array(items) => {
+                items.push(sql_to_json(value, from, env)?);
+                return Ok(JSON_BYTES + heap_bytes(value));
+            }
+            State::Concat(_) | State::Object(_) => return Err(Error::internal("an aggregate of several arguments")),
+        }
+        Ok(0)
+    }
+
+    /// A member of JSON_OBJECTAGG.
+    pub fn add_member(&mut self, name: &Value, name_ty: &ColumnType, value: &Value, ty: &ColumnType, env: &dyn Env) -> Result<usize> {
+        let State::Object(members) = self else { return Err(Error::internal("a member outside of an object")) };
+        if name.is_null() {
+            return Err(Error::new(&ER_JSON_DOCUMENT_NULL_KEY, &[]));
+        }
+        let name = text::to_utf8(&coerce::text_of(name, name_ty), name_ty.collation);
+        let bytes = JSON_BYTES + name.len() + heap_bytes(value);
+        members.push((name.into(), sql_to_json(value, ty, env)?));
+        Ok(bytes)
+    }
+
+    fn add_exact(&mut self, value: &Value, from: &ColumnType, env: &dyn Env) -> Result<()> {
+        let small = match value {
+            Value::Int(i) if number_class(from) == NumberClass::Int => Some((*i, 0)),
+            Value::Decimal(d) => d.small(),
+            _ => None,
+        };
+        if let (State::Exact { sum, scale, count }, Some((mantissa, places))) = (&mut *self, small)
+            && let Some((total, kept)) = add_small(*sum, *scale, mantissa, places)
+        {
+            (*sum, *scale) = (total, kept);
+            *count += 1;
+            return Ok(());
+        }
+        let (sum, count) = match self {
+            State::Exact { sum, scale, count } => (exact_decimal(*sum, *scale), *count),
+            State::Wide { sum, count } => (sum.clone(), *count),
+            _ => (Decimal::ZERO, 0),
+        };
+        let value = match value {
+            Value::Decimal(d) => d.clone(),
+            other => coerce::to_decimal(other, from, env)?,
+        };
+        let sum = sum.add(&value).unwrap_or_else(|| Decimal::max_of(65, 0));
+        *self = State::Wide { sum, count: count + 1 };
+        Ok(())
+    }
+
+    pub fn finish(&self, kind: AggregateKind, ty: &ColumnType) -> Value {
+        match self {
+            State::Count(n) => Value::Int(*n as i64),
+            State::Exact { count: 0, .. } | State::Wide { count: 0, .. } | State::Double { count: 0, .. } => Value::Null,
+            State::Exact { sum, scale, count } => decimal_result(exact_decimal(*sum, *scale), *count, kind, ty),
+            State::Wide { sum, count } => decimal_result(sum.clone(), *count, kind, ty),
+            State::Double { sum, count } => Value::Float(if kind == AggregateKind::Avg { *sum / *count as f64 } else { *sum }),
+            State::One(value) => value.clone().unwrap_or_default(),
+            State::Bits(bits) => Value::UInt(*bits),
+            State::Variance { count, squares, .. } => variance(kind, *count, *squares),
+            State::Concat(concat) => concat.finish(),
+            State::Array(items) if items.is_empty() => Value::Null,
+            State::Array(items) => Value::Json(Json::array(items.clone())),
+            State::Object(members) if members.is_empty() => Value::Null,
+            State::Object(members) => Value::Json(Json::object(JsonObject::from_members(members.clone()))),
+        }
+    }
+}
+
+/// `value` becomes the group's if it is better; returns the bytes that it takes.
+fn keep_best(kind: AggregateKind, best: &mut Option<Value>, value: &Value, from: &ColumnType, ty: &ColumnType) -> usize {
+    let text;
+    // MIN and MAX of ENUM and SET go by their labels.
+    let value = if matches!(from.kind, TypeKind::Enum | TypeKind::Set) && from.kind != ty.kind && !value.is_null() {
+        text = Value::bytes(coerce::text_of(value, from));
+        &text
+    } else {
+        value
+    };
+    let better = match best {
+        None => true,
+        Some(old) => match kind {
+            AggregateKind::Min => order_of(value, old, ty) == Ordering::Less,
+            AggregateKind::Max => order_of(value, old, ty) == Ordering::Greater,
+            _ => false,
+        },
+    };
+    if !better {
+        return 0;
+    }
+    let before = best.as_ref().map_or(0, heap_bytes);
+    *best = Some(value.clone());
+    heap_bytes(value).saturating_sub(before)
+}
+
+/// The sum and its scale; `None` beyond 128 bits.
+fn add_small(sum: i128, scale: u8, mantissa: i64, places: u8) -> Option<(i128, u8)> {
+    if scale == places {
+        return Some((sum.checked_add(i128::from(mantissa))?, scale));
+    }
+    let raise = |n: i128, by: u8| n.checked_mul(10i128.checked_pow(u32::from(by))?);
+    if places < scale {
+        return Some((sum.checked_add(raise(i128::from(mantissa), scale - places)?)?, scale));
+    }
+    Some((raise(sum, places - scale)?.checked_add(i128::from(mantissa))?, places))
+}
+
+fn exact_decimal(sum: i128, scale: u8) -> Decimal {
+    if let Ok(small) = i64::try_from(sum) {
+        return Decimal::new(small, scale);
+    }
+    let mut digits = sum.unsigned_abs().to_string();
+    while digits.len() <= usize::from(scale) {
+        digits.insert(0, '0');
+    }
+    digits.insert(digits.len() - usize::from(scale), '.');
+    if sum < 0 {
+        digits.insert(0, '-');
+    }
+    Decimal::parse(digits.as_bytes()).value
+}
+
+fn decimal_result(sum: Decimal, count: u64, kind: AggregateKind, ty: &ColumnType) -> Value {
+    let exact = if kind == AggregateKind::Avg {
+        let more = u32::from(ty.decimals.saturating_sub(sum.scale()));
+        sum.div(&Decimal::from_u64(count), more).unwrap_or(Decimal::ZERO)
+    } else {
+        sum
+    };
+    Value::Decimal(exact.rescale(ty.decimals).unwrap_or(exact))
+}
+
+fn variance(kind: AggregateKind, count: u64, squares: f64) -> Value {
+    use AggregateKind as K;
+    let sample = matches!(kind, K::StdDevSamp | K::VarSamp);
+    if count <= u64::from(sample) {
+        return Value::Null;
+    }
+    let variance = squares / (count - u64::from(sample)) as f64;
+    Value::Float(if matches!(kind, K::StdDevPop | K::StdDevSamp) { variance.sqrt() } else { variance })
+}

@@ -1,0 +1,201 @@
+//! Recursive common table expressions.
+//!
+//! Rounds: the seed's rows are the first; each next one is what the recursive members make of the rows of the round
+//! before, which they read through `CteRows`. It ends with a round without rows. A value becomes that of the seed's
+//! column type; a text too long for it is error 1406 in strict mode.
+
+use std::sync::Arc;
+
+use vaquita_plan::env::{Env, Level, VarScope};
+use vaquita_plan::eval::cast::cast;
+use vaquita_plan::expr::{Expr, Slot};
+use vaquita_plan::node::{OutputColumn, QueryPlan};
+use vaquita_plan::text;
+use vaquita_types::errno::{ER_CTE_MAX_RECURSION_DEPTH, ER_DATA_TOO_LONG};
+use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, sql_mode};
+
+use super::key_table::KeyTable;
+use super::rows::Rows;
+use super::set_op::encode_row;
+use super::sub_plan::SubPlan;
+use super::{Frame, Operator, Pulse};
+
+/// `cte_max_recursion_depth`'s default.
+const RECURSION_DEPTH_MAX_DEFAULT: u64 = 1000;
+
+pub struct RecursiveCte<'p> {
+    id: usize,
+    seed: &'p Arc<QueryPlan>,
+    recursive: &'p [Arc<QueryPlan>],
+    distinct: bool,
+    slots: &'p [Slot],
+    types: &'p [ColumnType],
+    filter: &'p [Expr],
+    /// All rounds' rows, once they have been made.
+    rounds: Option<Vec<Arc<Rows>>>,
+    round: usize,
+    at: usize,
+    pulse: Pulse,
+}
+
+pub struct Members<'p> {
+    pub seed: &'p Arc<QueryPlan>,
+    pub recursive: &'p [Arc<QueryPlan>],
+    pub distinct: bool,
+}
+
+impl<'p> RecursiveCte<'p> {
+    pub fn new(id: usize, members: Members<'p>, slots: &'p [Slot], types: &'p [ColumnType], filter: &'p [Expr]) -> RecursiveCte<'p> {
+        let Members { seed, recursive, distinct } = members;
+        RecursiveCte { id, seed, recursive, distinct, slots, types, filter, rounds: None, round: 0, at: 0, pulse: Pulse::default() }
+    }
+
+    fn run(&mut self, frame: &Frame<'_>) -> Result<Vec<Arc<Rows>>> {
+        let statement = frame.statement;
+        let depth_max = depth_max(statement);
+        let mut seen = KeyTable::new();
+        let mut first = Rows::new(self.types.len());
+        self.read(self.seed, &mut first, &mut seen, frame)?;
+        let mut rounds = vec![Arc::new(first)];
+        let mut depth = 0u64;
+        while let Some(last) = rounds.last()
+            && !last.is_empty()
+        {
+            depth += 1;
+            if depth > depth_max {
+                return Err(Error::new(&ER_CTE_MAX_RECURSION_DEPTH, &[&depth]));
+            }
+            statement.cte_rows.borrow_mut().insert(self.id, Arc::clone(last));
+            let mut next = Rows::new(self.types.len());
+            for member in self.recursive {
+                self.read(member, &mut next, &mut seen, frame)?;
+            }
+            rounds.push(Arc::new(next));
+        }
+        seen.clear(statement);
+        Ok(rounds)
+    }
+
+    fn read(&mut self, plan: &'p QueryPlan, into: &mut Rows, seen: &mut KeyTable, frame: &Frame<'_>) -> Result<()> {
+        let statement = frame.statement;
+        let cx = frame.cx();
+        let mut source = SubPlan::new(plan);
+        let (mut row, mut key) = (Vec::new(), Vec::new());
+        source.open(statement, Some(&cx))?;
+        while source.next(statement, Some(&cx), &mut row)? {
+            self.pulse.beat(frame)?;
+            for ((value, ty), column) in row.iter_mut().zip(self.types).zip(&plan.output) {
+                convert(value, ty, column, into.len() + 1, statement)?;
+            }
+            if self.distinct {
+                encode_row(&row, self.types, statement, &mut key)?;
+                if !seen.insert(&key, statement)?.1 {
+                    row.clear();
+                    continue;
+                }
+            }
+            into.push(&mut row, statement)?;
+        }
+        Ok(())
+    }
+}
+
+fn depth_max(env: &dyn Env) -> u64 {
+    match env.sys_var(VarScope::Session, "cte_max_recursion_depth") {
+        Ok(Value::UInt(n)) => n,
+        Ok(Value::Int(n)) => u64::try_from(n).unwrap_or(RECURSION_DEPTH_MAX_DEFAULT),
+        _ => RECURSION_DEPTH_MAX_DEFAULT,
+    }
+}
+
+/// Makes `value` one of the column's type.
+fn convert(value: &mut Value, ty: &ColumnType, column: &OutputColumn, row: usize, env: &dyn Env) -> Result<()> {
+    let from = &column.expr.ty;
+    if value.is_null() || ty.kind == TypeKind::Null {
+        return Ok(());
+    }
+    let both_bytes = ty.is_bytes() && from.is_bytes();
+    if !both_bytes && (from.kind != ty.kind || from.unsigned != ty.unsigned || from.decimals != ty.decimals) {
+        *value = cast(value, from, ty, env)?;
+    }
+    let bounded = matches!(ty.kind, TypeKind::Char | TypeKind::VarChar | TypeKind::Binary | TypeKind::VarBinary);
+    if let (Value::Bytes(bytes), true) = (&*value, bounded)
+        && bytes.len() > ty.length as usize
+        && text::char_count(bytes, ty.collation) > ty.length as usize
+    {
+        let error = Error::new(&ER_DATA_TOO_LONG, &[&column.name, &row]);
+        if sql_mode::is_strict(env.sql_mode()) {
+            return Err(error);
+        }
+        env.warn(Level::Warning, error);
+        let kept = text::byte_offset(bytes, ty.length as usize, ty.collation);
+        *value = Value::bytes(&bytes[..kept.min(bytes.len())]);
+    }
+    Ok(())
+}
+
+impl Operator for RecursiveCte<'_> {
+    fn open(&mut self, frame: &mut Frame<'_>) -> Result<()> {
+        self.round = 0;
+        self.at = 0;
+        if self.rounds.is_none() {
+            let made = self.run(frame);
+            frame.statement.cte_rows.borrow_mut().remove(&self.id);
+            self.rounds = Some(made?);
+        }
+        Ok(())
+    }
+
+    fn next(&mut self, frame: &mut Frame<'_>) -> Result<bool> {
+        let Some(rounds) = &self.rounds else { return Ok(false) };
+        while let Some(rows) = rounds.get(self.round) {
+            if self.at >= rows.len() {
+                self.round += 1;
+                self.at = 0;
+                continue;
+            }
+            rows.restore(self.at, frame, self.slots);
+            self.at += 1;
+            self.pulse.beat(frame)?;
+            if frame.all_true(self.filter)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+/// The rows of the round before.
+pub struct CteRows<'p> {
+    id: usize,
+    slots: &'p [Slot],
+    filter: &'p [Expr],
+    rows: Option<Arc<Rows>>,
+    at: usize,
+}
+
+impl<'p> CteRows<'p> {
+    pub fn new(id: usize, slots: &'p [Slot], filter: &'p [Expr]) -> CteRows<'p> {
+        CteRows { id, slots, filter, rows: None, at: 0 }
+    }
+}
+
+impl Operator for CteRows<'_> {
+    fn open(&mut self, frame: &mut Frame<'_>) -> Result<()> {
+        self.rows = frame.statement.cte_rows.borrow().get(&self.id).cloned();
+        self.at = 0;
+        Ok(())
+    }
+
+    fn next(&mut self, frame: &mut Frame<'_>) -> Result<bool> {
+        let Some(rows) = &self.rows else { return Err(Error::internal("rows of a common table expression that is not running")) };
+        while self.at < rows.len() {
+            rows.restore(self.at, frame, self.slots);
+            self.at += 1;
+            if frame.all_true(self.filter)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}

@@ -1,0 +1,191 @@
+//! Hash joins: the build side is read once into a table by its keys, each row of the probe side looks it up.
+//!
+//! Rows with equal keys are chained in the order in which they came. A key that is NULL equals nothing: such build
+//! rows are not kept, such probe rows have no match.
+
+use vaquita_plan::expr::{CompareAs, Expr, Slot};
+use vaquita_plan::node::{JoinKind, Node};
+use vaquita_types::{Result, Value};
+
+use super::key;
+use super::key_table::KeyTable;
+use super::rows::Rows;
+use super::slots::{is_independent, key_slots, refills};
+use super::{Frame, Operator, Pulse, build, build_again};
+
+/// The end of a chain.
+const NO_ROW: u32 = u32::MAX;
+
+pub struct HashJoin<'p> {
+    kind: JoinKind,
+    probe: Box<dyn Operator + 'p>,
+    build: Box<dyn Operator + 'p>,
+    probe_keys: &'p [Expr],
+    build_keys: &'p [Expr],
+    compare: &'p [CompareAs],
+    on: &'p [Expr],
+    build_slots: Vec<Slot>,
+    /// The table stays good when the join is opened again.
+    keeps_table: bool,
+    built: bool,
+    takes_slots: bool,
+    table: KeyTable,
+    /// First and last row of each key, and the row after each row.
+    first: Vec<u32>,
+    last: Vec<u32>,
+    after: Vec<u32>,
+    rows: Rows,
+    /// The next row to try for the probe row in the frame.
+    candidate: u32,
+    probing: bool,
+    matched: bool,
+    key: Vec<u8>,
+    pulse: Pulse,
+}
+
+pub struct Sides<'p> {
+    pub probe: &'p Node,
+    pub build: &'p Node,
+    pub probe_keys: &'p [Expr],
+    pub build_keys: &'p [Expr],
+    pub build_slots: &'p [Slot],
+}
+
+impl<'p> HashJoin<'p> {
+    pub fn new(kind: JoinKind, sides: Sides<'p>, compare: &'p [CompareAs], on: &'p [Expr], again: bool) -> HashJoin<'p> {
+        let mut build_slots = sides.build_slots.to_vec();
+        key_slots(sides.build, &mut build_slots);
+        // Nothing above reads the build side of a semijoin.
+        if on.is_empty() && matches!(kind, JoinKind::Semi | JoinKind::Anti) {
+            build_slots.clear();
+        }
+        let keeps_table = is_independent(sides.build);
+        HashJoin {
+            kind,
+            probe: if again { build_again(sides.probe) } else { build(sides.probe) },
+            build: if again && !keeps_table { build_again(sides.build) } else { build(sides.build) },
+            probe_keys: sides.probe_keys,
+            build_keys: sides.build_keys,
+            compare,
+            on,
+            keeps_table,
+            built: false,
+            takes_slots: refills(sides.build),
+            table: KeyTable::new(),
+            first: Vec::new(),
+            last: Vec::new(),
+            after: Vec::new(),
+            rows: Rows::new(build_slots.len()),
+            build_slots,
+            candidate: NO_ROW,
+            probing: false,
+            matched: false,
+            key: Vec::new(),
+            pulse: Pulse::default(),
+        }
+    }
+
+    fn fill_table(&mut self, frame: &mut Frame<'_>) -> Result<()> {
+        self.table.clear(frame.statement);
+        self.rows.clear(frame.statement);
+        self.first.clear();
+        self.last.clear();
+        self.after.clear();
+        self.build.open(frame)?;
+        while self.build.next(frame)? {
+            self.pulse.beat(frame)?;
+            self.key.clear();
+            if !key::encode_join(self.build_keys, self.probe_keys, self.compare, &frame.cx(), &mut self.key)? {
+                continue;
+            }
+            let (n, new) = self.table.insert(&self.key, frame.statement)?;
+            let row = self.rows.len() as u32;
+            if new {
+                self.first.push(row);
+                self.last.push(row);
+            } else if self.on.is_empty() && matches!(self.kind, JoinKind::Semi | JoinKind::Anti) {
+                // Only whether there is a match matters.
+                continue;
+            } else {
+                self.after[self.last[n] as usize] = row;
+                self.last[n] = row;
+            }
+            self.after.push(NO_ROW);
+            self.rows.push_slots(frame, &self.build_slots, self.takes_slots)?;
+        }
+        Ok(())
+    }
+
+    /// Moves to the next match of the probe row.
+    fn next_match(&mut self, frame: &mut Frame<'_>) -> Result<bool> {
+        while self.candidate != NO_ROW {
+            let row = self.candidate as usize;
+            self.candidate = self.after[row];
+            self.rows.restore(row, frame, &self.build_slots);
+            self.pulse.beat(frame)?;
+            if frame.all_true(self.on)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// The first row that may match the probe row in the frame.
+    fn look_up(&mut self, frame: &Frame<'_>) -> Result<u32> {
+        self.key.clear();
+        if !key::encode_join(self.probe_keys, self.build_keys, self.compare, &frame.cx(), &mut self.key)? {
+            return Ok(NO_ROW);
+        }
+        Ok(self.table.find(&self.key).map_or(NO_ROW, |n| self.first[n]))
+    }
+}
+
+impl Operator for HashJoin<'_> {
+    fn open(&mut self, frame: &mut Frame<'_>) -> Result<()> {
+        if !self.built || !self.keeps_table {
+            self.fill_table(frame)?;
+            self.built = true;
+        }
+        self.probing = false;
+        // With nothing to match, an inner join or semijoin need not read the other side.
+        if self.rows.is_empty() && matches!(self.kind, JoinKind::Inner | JoinKind::Semi) {
+            return Ok(());
+        }
+        self.probe.open(frame)
+    }
+
+    fn next(&mut self, frame: &mut Frame<'_>) -> Result<bool> {
+        if self.rows.is_empty() && matches!(self.kind, JoinKind::Inner | JoinKind::Semi) {
+            return Ok(false);
+        }
+        loop {
+            if self.probing {
+                if self.next_match(frame)? {
+                    self.matched = true;
+                    return Ok(true);
+                }
+                self.probing = false;
+                if self.kind == JoinKind::Left && !self.matched {
+                    self.build_slots.iter().for_each(|slot| frame.slots[*slot] = Value::Null);
+                    return Ok(true);
+                }
+            }
+            if !self.probe.next(frame)? {
+                return Ok(false);
+            }
+            self.pulse.beat(frame)?;
+            self.candidate = self.look_up(frame)?;
+            match self.kind {
+                JoinKind::Inner | JoinKind::Left => {
+                    self.probing = true;
+                    self.matched = false;
+                }
+                JoinKind::Semi | JoinKind::Anti => {
+                    if self.next_match(frame)? == (self.kind == JoinKind::Semi) {
+                        return Ok(true);
+                    }
+                }
+            }
+        }
+    }
+}

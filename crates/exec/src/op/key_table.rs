@@ -1,0 +1,128 @@
+//! `KeyTable`: numbers different byte keys 0, 1, 2, … in the order in which they come.
+//!
+//! Open addressing over 32-bit entry numbers; keys lie one after the other in one buffer, so a new
+//! key allocates nothing of its own.
+
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::sync::LazyLock;
+
+use vaquita_types::Result;
+
+use crate::context::Statement;
+
+/// Unknown to clients, who could otherwise choose keys that collide.
+static SEED: LazyLock<u64> = LazyLock::new(|| RandomState::new().build_hasher().finish());
+
+const EMPTY: u32 = u32::MAX;
+const PLACES_MIN: usize = 64;
+/// What an entry takes beside its key: itself and two places.
+const ENTRY_BYTES: usize = size_of::<Entry>() + 2 * size_of::<u32>();
+
+struct Entry {
+    hash: u64,
+    /// Where its key ends; it begins where the one before ends.
+    end: usize,
+}
+
+pub struct KeyTable {
+    seed: u64,
+    bytes: Vec<u8>,
+    entries: Vec<Entry>,
+    places: Vec<u32>,
+    kept_bytes: usize,
+}
+
+impl KeyTable {
+    pub fn new() -> KeyTable {
+        KeyTable { seed: *SEED, bytes: Vec::new(), entries: Vec::new(), places: Vec::new(), kept_bytes: 0 }
+    }
+
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    pub fn key(&self, n: usize) -> &[u8] {
+        let start = n.checked_sub(1).and_then(|n| self.entries.get(n)).map_or(0, |e| e.end);
+        self.entries.get(n).and_then(|e| self.bytes.get(start..e.end)).unwrap_or(&[])
+    }
+
+    pub fn clear(&mut self, statement: &Statement<'_>) {
+        self.bytes.clear();
+        self.entries.clear();
+        self.places.clear();
+        statement.release_bytes(std::mem::take(&mut self.kept_bytes));
+    }
+
+    pub fn find(&self, key: &[u8]) -> Option<usize> {
+        if self.places.is_empty() {
+            return None;
+        }
+        self.look(self.hash(key), key).ok()
+    }
+
+    /// The key's number, and whether it is new.
+    pub fn insert(&mut self, key: &[u8], statement: &Statement<'_>) -> Result<(usize, bool)> {
+        if self.entries.len() * 2 >= self.places.len() {
+            self.grow();
+        }
+        let hash = self.hash(key);
+        match self.look(hash, key) {
+            Ok(n) => Ok((n, false)),
+            Err(place) => {
+                let n = self.entries.len();
+                self.places[place] = n as u32;
+                self.bytes.extend_from_slice(key);
+                self.entries.push(Entry { hash, end: self.bytes.len() });
+                let bytes = key.len() + ENTRY_BYTES;
+                self.kept_bytes += bytes;
+                statement.keep_bytes(bytes)?;
+                Ok((n, true))
+            }
+        }
+    }
+
+    /// The entry with this key, or the place where it would be.
+    fn look(&self, hash: u64, key: &[u8]) -> std::result::Result<usize, usize> {
+        let mask = self.places.len() - 1;
+        let mut place = hash as usize & mask;
+        loop {
+            let n = self.places[place];
+            if n == EMPTY {
+                return Err(place);
+            }
+            if self.entries[n as usize].hash == hash && self.key(n as usize) == key {
+                return Ok(n as usize);
+            }
+            place = (place + 1) & mask;
+        }
+    }
+
+    fn grow(&mut self) {
+        let size = (self.places.len() * 2).max(PLACES_MIN);
+        self.places.clear();
+        self.places.resize(size, EMPTY);
+        for (n, entry) in self.entries.iter().enumerate() {
+            let mut place = entry.hash as usize & (size - 1);
+            while self.places[place] != EMPTY {
+                place = (place + 1) & (size - 1);
+            }
+            self.places[place] = n as u32;
+        }
+    }
+
+    fn hash(&self, key: &[u8]) -> u64 {
+        let mut state = self.seed ^ key.len() as u64;
+        let (words, tail) = key.as_chunks::<8>();
+        for word in words {
+            state = mix(state ^ u64::from_le_bytes(*word));
+        }
+        let mut last = [0; 8];
+        last[..tail.len()].copy_from_slice(tail);
+        mix(mix(state ^ u64::from_le_bytes(last)) ^ self.seed)
+    }
+}
+
+fn mix(word: u64) -> u64 {
+    let wide = u128::from(word ^ 0x2D35_8DCC_AA6C_78A5) * 0x9E37_79B9_7F4A_7C15;
+    wide as u64 ^ (wide >> 64) as u64
+}

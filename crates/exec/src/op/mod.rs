@@ -1,0 +1,195 @@
+//! Operators: one per `plan::node::Node`, pulling rows through a shared frame.
+//!
+//! `open` (re)starts an operator for the values that are in the frame now, so the inner side of a
+//! nested loop is opened once per outer row; `next` fills the operator's slots with the next
+//! row and says whether there was one. An operator that keeps rows saves the slots that its
+//! node lists and puts them back.
+//!
+//! | node | file | keeps |
+//! |---|---|---|
+//! | Scan | `scan`, `values` (system tables) | nothing |
+//! | NestedLoop, HashJoin | `join`, `hash_join` | nothing; the build side |
+//! | Sort, Limit, Distinct | `sort`, `limit`, `distinct` | rows and keys, or the first few; nothing; keys |
+//! | Aggregate, Window | `aggregate`, `window` | groups; all rows |
+//! | Derived, SetOp, Values | `derived`, `set_op`, `values` | rows if opened again and again; keys; nothing |
+//! | RecursiveCte, CteRows | `cte` | all rows |
+//!
+//! Kept rows are `rows::Rows`, compared as the bytes that `key` makes of them, found in a `key_table`.
+
+mod aggregate;
+mod cte;
+mod derived;
+mod distinct;
+mod hash_join;
+mod join;
+mod key;
+mod key_table;
+mod limit;
+mod rows;
+mod scan;
+mod set_op;
+mod slots;
+mod sort;
+mod sub_plan;
+mod values;
+mod window;
+
+use vaquita_plan::env::EvalCx;
+use vaquita_plan::expr::{Expr, Slot};
+use vaquita_plan::node::{AccessPath, Node};
+use vaquita_types::{Result, Value};
+
+pub use rows::{Rows, heap_bytes};
+pub use sub_plan::SubPlan;
+
+use crate::context::Statement;
+
+/// The slots of a running query block, with what its expressions may ask.
+pub struct Frame<'a> {
+    pub statement: &'a Statement<'a>,
+    pub outer: Option<&'a EvalCx<'a>>,
+    pub slots: Vec<Value>,
+}
+
+impl<'a> Frame<'a> {
+    pub fn new(statement: &'a Statement<'a>, outer: Option<&'a EvalCx<'a>>, width: usize) -> Frame<'a> {
+        Frame { statement, outer, slots: vec![Value::Null; width] }
+    }
+
+    pub fn cx(&self) -> EvalCx<'_> {
+        self.statement.cx(&self.slots, self.outer)
+    }
+
+    /// All predicates are true for the row in the slots.
+    pub fn all_true(&self, predicates: &[Expr]) -> Result<bool> {
+        if predicates.is_empty() {
+            return Ok(true);
+        }
+        let cx = self.cx();
+        for predicate in predicates {
+            if predicate.eval_bool(&cx)? != Some(true) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
+pub trait Operator {
+    fn open(&mut self, frame: &mut Frame<'_>) -> Result<()>;
+    fn next(&mut self, frame: &mut Frame<'_>) -> Result<bool>;
+}
+
+/// The operator of a node that is opened once.
+pub fn build(node: &Node) -> Box<dyn Operator + '_> {
+    build_node(node, false)
+}
+
+/// The operator of a node that is opened for each row of another.
+fn build_again(node: &Node) -> Box<dyn Operator + '_> {
+    build_node(node, true)
+}
+
+fn build_node(node: &Node, again: bool) -> Box<dyn Operator + '_> {
+    match node {
+        Node::One => Box::new(One { given: false }),
+        Node::Empty => Box::new(Empty),
+        Node::Scan(scan) if matches!(scan.path, AccessPath::System) => Box::new(values::SystemScan::new(scan)),
+        Node::Scan(scan) => Box::new(scan::TableScan::new(scan)),
+        Node::Derived { plan, slots, filter, correlated } => Box::new(derived::Derived::new(plan, slots, filter, again && !*correlated)),
+        Node::Filter { input, predicate } => Box::new(Filter { input: build_node(input, again), predicate, pulse: Pulse::default() }),
+        Node::NestedLoop { kind, outer, inner, on, inner_slots } => Box::new(join::NestedLoop::new(*kind, outer, inner, on, inner_slots, again)),
+        Node::HashJoin { kind, probe, build, probe_keys, build_keys, compare, on, build_slots } => {
+            let sides = hash_join::Sides { probe, build, probe_keys, build_keys, build_slots };
+            Box::new(hash_join::HashJoin::new(*kind, sides, compare, on, again))
+        }
+        Node::Sort { input, keys, limit, saved } => Box::new(sort::Sort::new(input, keys, limit.as_ref(), saved, again)),
+        Node::Limit { input, limit } => Box::new(limit::Limit::new(input, limit, again)),
+        Node::Aggregate { input, keys, aggregates, saved, sorted_input, rollup } => {
+            aggregate::build_aggregate(input, keys, aggregates, saved, (*sorted_input, *rollup), again)
+        }
+        Node::Distinct { input, keys } => Box::new(distinct::Distinct::new(input, keys, again)),
+        Node::SetOp { op, all, inputs, slots, types } => Box::new(set_op::SetOp::new(*op, *all, inputs, slots, types)),
+        Node::Values { rows, slots } => Box::new(values::Values::new(rows, slots)),
+        Node::Window { input, windows, saved } => Box::new(window::Window::new(input, windows, saved, again)),
+        Node::RowCount { table, slot } => Box::new(values::RowCount::new(table, *slot)),
+        Node::RecursiveCte { id, seed, recursive, distinct, slots, types, filter } => {
+            let members = cte::Members { seed, recursive, distinct: *distinct };
+            Box::new(cte::RecursiveCte::new(*id, members, slots, types, filter))
+        }
+        Node::CteRows { id, slots, filter } => Box::new(cte::CteRows::new(*id, slots, filter)),
+    }
+}
+
+/// Looks at the statement's interrupt now and then.
+#[derive(Default)]
+struct Pulse(u32);
+
+impl Pulse {
+    const ROWS: u32 = 1 << 10;
+
+    fn beat(&mut self, frame: &Frame<'_>) -> Result<()> {
+        self.0 += 1;
+        if self.0 < Self::ROWS {
+            return Ok(());
+        }
+        self.0 = 0;
+        frame.statement.interrupt.check()
+    }
+}
+
+/// Moves a row's values into slots.
+fn give(row: &mut Vec<Value>, slots: &[Slot], frame: &mut Frame<'_>) {
+    for (value, &slot) in row.drain(..).zip(slots) {
+        frame.slots[slot] = value;
+    }
+}
+
+struct One {
+    given: bool,
+}
+
+impl Operator for One {
+    fn open(&mut self, _: &mut Frame<'_>) -> Result<()> {
+        self.given = false;
+        Ok(())
+    }
+
+    fn next(&mut self, _: &mut Frame<'_>) -> Result<bool> {
+        Ok(!std::mem::replace(&mut self.given, true))
+    }
+}
+
+struct Empty;
+
+impl Operator for Empty {
+    fn open(&mut self, _: &mut Frame<'_>) -> Result<()> {
+        Ok(())
+    }
+
+    fn next(&mut self, _: &mut Frame<'_>) -> Result<bool> {
+        Ok(false)
+    }
+}
+
+struct Filter<'p> {
+    input: Box<dyn Operator + 'p>,
+    predicate: &'p [Expr],
+    pulse: Pulse,
+}
+
+impl Operator for Filter<'_> {
+    fn open(&mut self, frame: &mut Frame<'_>) -> Result<()> {
+        self.input.open(frame)
+    }
+
+    fn next(&mut self, frame: &mut Frame<'_>) -> Result<bool> {
+        while self.input.next(frame)? {
+            if frame.all_true(self.predicate)? {
+                return Ok(true);
+            }
+            self.pulse.beat(frame)?;
+        }
+        Ok(false)
+    }
+}

@@ -1,0 +1,96 @@
+//! `Rows`: rows that an operator keeps, as one flat array of values.
+//!
+//! Row n is the values from n * width on; a row may have no values at all and still counts. What the rows
+//! take is counted against the statement's memory and given back by `clear`.
+
+use vaquita_plan::expr::Slot;
+use vaquita_types::{Result, Value};
+
+use super::Frame;
+use crate::context::Statement;
+
+#[derive(Default)]
+pub struct Rows {
+    width: usize,
+    count: usize,
+    values: Vec<Value>,
+    /// Bytes counted against the statement's memory.
+    kept_bytes: usize,
+}
+
+/// Bytes of a value outside of its `Value`; documents and wide decimals are guessed.
+pub fn heap_bytes(value: &Value) -> usize {
+    match value {
+        Value::Bytes(b) => b.len() + 16,
+        Value::Json(_) => 128,
+        _ => 0,
+    }
+}
+
+impl Rows {
+    pub fn new(width: usize) -> Rows {
+        Rows { width, ..Rows::default() }
+    }
+
+    pub fn len(&self) -> usize {
+        self.count
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    pub fn row(&self, n: usize) -> &[Value] {
+        self.values.get(n * self.width..(n + 1) * self.width).unwrap_or(&[])
+    }
+
+    pub fn row_mut(&mut self, n: usize) -> &mut [Value] {
+        self.values.get_mut(n * self.width..(n + 1) * self.width).unwrap_or(&mut [])
+    }
+
+    /// Gives the memory back, to be filled again.
+    pub fn clear(&mut self, statement: &Statement<'_>) {
+        self.values.clear();
+        self.count = 0;
+        statement.release_bytes(std::mem::take(&mut self.kept_bytes));
+    }
+
+    fn count_row(&mut self, heap: usize, statement: &Statement<'_>) -> Result<()> {
+        self.count += 1;
+        let bytes = heap + self.width * size_of::<Value>();
+        self.kept_bytes += bytes;
+        statement.keep_bytes(bytes)
+    }
+
+    /// Adds the row in the slots. `take`: the input fills these slots anew for each row, so they can be emptied.
+    pub fn push_slots(&mut self, frame: &mut Frame<'_>, slots: &[Slot], take: bool) -> Result<()> {
+        let mut heap = 0;
+        for &slot in slots {
+            let value = &mut frame.slots[slot];
+            heap += heap_bytes(value);
+            self.values.push(if take { std::mem::take(value) } else { value.clone() });
+        }
+        self.count_row(heap, frame.statement)
+    }
+
+    /// Adds a row of values, which are moved out of `row`.
+    pub fn push(&mut self, row: &mut Vec<Value>, statement: &Statement<'_>) -> Result<()> {
+        let heap = row.iter().map(heap_bytes).sum();
+        self.values.append(row);
+        self.count_row(heap, statement)
+    }
+
+    /// Puts row `n` back into the slots it came from.
+    pub fn restore(&self, n: usize, frame: &mut Frame<'_>, slots: &[Slot]) {
+        for (value, &slot) in self.row(n).iter().zip(slots) {
+            frame.slots[slot] = value.clone();
+        }
+    }
+
+    /// As `restore`, for rows that are given once.
+    pub fn restore_taking(&mut self, n: usize, frame: &mut Frame<'_>, slots: &[Slot]) {
+        for (value, &slot) in self.row_mut(n).iter_mut().zip(slots) {
+            frame.slots[slot] = std::mem::take(value);
+        }
+    }
+}

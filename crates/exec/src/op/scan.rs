@@ -1,0 +1,347 @@
+//! Reads one table by one access path.
+//!
+//! Bounds are evaluated when the scan opens, over the slots that outer tables have filled. Each row found
+//! decodes only the columns the plan lists; a row under a lock is locked first and then read in
+//! its latest version, and its condition is checked on that.
+
+use std::ops::Bound;
+use std::sync::Arc;
+
+use vaquita_plan::bounds::{KeyValue, to_key_value};
+use vaquita_plan::expr::Expr;
+use vaquita_plan::node::{AccessPath, KeyExpr, LockWait, Range, Scan};
+use vaquita_storage::{
+    Cursor, Direction, Entry, IndexCodec, Isolation, KeyRange, LockMode, LockPolicy, Locked, ScanOptions, Table, Version,
+};
+use vaquita_types::temporal::TimeZone;
+use vaquita_types::{ColumnType, Error, Result, TypeKind, Value};
+
+use super::{Frame, Operator};
+use crate::context::Statement;
+
+pub struct TableScan<'p> {
+    scan: &'p Scan,
+    table: Option<Arc<Table>>,
+    /// The ranges still to be read, last first.
+    ranges: Vec<KeyRange>,
+    cursor: Option<Cursor>,
+    cursor_open: bool,
+    /// A point read has its key here and is done after one row.
+    point: bool,
+    key: Vec<u8>,
+    value: Vec<u8>,
+    entry_key: Vec<u8>,
+    lock: Option<(LockMode, LockPolicy)>,
+    rows_seen: u64,
+}
+
+/// Rows between two looks at the interrupt.
+const INTERRUPT_ROWS: u64 = 1 << 10;
+
+impl<'p> TableScan<'p> {
+    pub fn new(scan: &'p Scan) -> TableScan<'p> {
+        TableScan {
+            scan,
+            table: None,
+            ranges: Vec::new(),
+            cursor: None,
+            cursor_open: false,
+            point: false,
+            key: Vec::new(),
+            value: Vec::new(),
+            entry_key: Vec::new(),
+            lock: None,
+            rows_seen: 0,
+        }
+    }
+}
+
+/// How the scan's row lock is taken; SERIALIZABLE locks what it reads.
+fn lock_of(scan: &Scan, statement: &Statement<'_>) -> Option<(LockMode, LockPolicy)> {
+    let wait = statement.lock_wait();
+    match scan.lock {
+        Some(lock) => {
+            let mode = if lock.exclusive { LockMode::X } else { LockMode::S };
+            let policy = match lock.wait {
+                LockWait::Wait => wait,
+                LockWait::NoWait => LockPolicy::NoWait,
+                LockWait::SkipLocked => LockPolicy::SkipLocked,
+            };
+            Some((mode, policy))
+        }
+        None if statement.txn.borrow().isolation() == Isolation::Serializable && statement.in_transaction => {
+            Some((LockMode::S, wait))
+        }
+        None => None,
+    }
+}
+
+impl Operator for TableScan<'_> {
+    fn open(&mut self, frame: &mut Frame<'_>) -> Result<()> {
+        let statement = frame.statement;
+        if self.table.is_none() {
+            self.lock = lock_of(self.scan, statement);
+            let intention = match self.lock {
+                Some((LockMode::X, _)) => LockMode::IX,
+                _ => LockMode::IS,
+            };
+            self.table = Some(statement.open_table(&self.scan.table, intention)?);
+        }
+        let Some(table) = self.table.clone() else { return Ok(()) };
+        self.cursor_open = false;
+        self.ranges.clear();
+        self.point = false;
+        match &self.scan.path {
+            AccessPath::Full { .. } => self.ranges.push(table.codec.clustered().all()),
+            AccessPath::Point { index, key } => self.open_point(&table, *index, key, frame)?,
+            AccessPath::Range { index, ranges, reverse, .. } => {
+                let codec = index_codec(&table, *index)?;
+                for range in ranges {
+                    if let Some(range) = key_range(codec, &table, range, frame)? {
+                        self.ranges.push(range);
+                    }
+                }
+                sort_ranges(&mut self.ranges, *reverse);
+            }
+            AccessPath::System => return Err(Error::internal("system table in a table scan")),
+        }
+        self.lock_ranges(frame)
+    }
+
+    fn next(&mut self, frame: &mut Frame<'_>) -> Result<bool> {
+        let Some(table) = self.table.clone() else { return Ok(false) };
+        while self.advance(&table, frame)? {
+            self.rows_seen += 1;
+            if self.rows_seen.is_multiple_of(INTERRUPT_ROWS) {
+                frame.statement.interrupt.check()?;
+            }
+            if self.fill(&table, frame)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+impl TableScan<'_> {
+    fn open_point(&mut self, table: &Table, index: usize, key: &[Expr], frame: &Frame<'_>) -> Result<()> {
+        let codec = index_codec(table, index)?;
+        let mut values = Vec::with_capacity(key.len());
+        for (expr, part) in key.iter().zip(codec.parts()) {
+            let ty = &table.def.columns[part.position].ty;
+            match to_key_value(&*expr.eval(&frame.cx())?, ty) {
+                KeyValue::Exact(value) => values.push(value),
+                _ => return Ok(()),
+            }
+        }
+        if codec.is_clustered() {
+            codec.encode_values(&values, &mut self.key)?;
+            self.point = true;
+        } else {
+            self.ranges.push(codec.range(&values, Bound::Unbounded, Bound::Unbounded)?);
+        }
+        Ok(())
+    }
+
+    /// SERIALIZABLE: what a scan did not find must not appear either.
+    fn lock_ranges(&mut self, frame: &Frame<'_>) -> Result<()> {
+        let Some((_, policy)) = self.lock else { return Ok(()) };
+        let mut txn = frame.statement.txn.borrow_mut();
+        if txn.isolation() == Isolation::Serializable {
+            for range in &self.ranges {
+                txn.lock_range(range, policy)?;
+            }
+            if self.point {
+                let mut upper = self.key.clone();
+                upper.push(0);
+                txn.lock_range(&KeyRange { lower: self.key.clone(), upper }, policy)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Moves to the next candidate: `key` is its clustered key, and `value` its row unless the index covers.
+    fn advance(&mut self, table: &Table, frame: &Frame<'_>) -> Result<bool> {
+        if self.point {
+            self.point = false;
+            return self.read_row(frame);
+        }
+        let (index, reverse, covering) = match &self.scan.path {
+            AccessPath::Range { index, reverse, covering, .. } => (*index, *reverse, *covering),
+            AccessPath::Full { reverse } => (0, *reverse, false),
+            AccessPath::Point { index, .. } => (*index, false, false),
+            AccessPath::System => return Ok(false),
+        };
+        let codec = index_codec(table, index)?;
+        let direction = if reverse { Direction::Backward } else { Direction::Forward };
+        loop {
+            if !self.cursor_open && !self.open_next_range(frame, direction)? {
+                return Ok(false);
+            }
+            let Some(cursor) = &mut self.cursor else { return Ok(false) };
+            let txn = frame.statement.txn.borrow();
+            let Some((key, value)) = cursor.next(&txn)? else {
+                self.cursor_open = false;
+                continue;
+            };
+            if codec.is_clustered() && self.lock.is_none() {
+                self.key.clear();
+                self.key.extend_from_slice(key);
+                self.value.clear();
+                self.value.extend_from_slice(value);
+                return Ok(true);
+            }
+            codec.clustered_key(Entry { key, value }, &mut self.key)?;
+            if covering && self.lock.is_none() {
+                self.entry_key.clear();
+                self.entry_key.extend_from_slice(key);
+                self.value.clear();
+                self.value.extend_from_slice(value);
+                return Ok(true);
+            }
+            drop(txn);
+            if self.read_row(frame)? {
+                return Ok(true);
+            }
+        }
+    }
+
+    fn open_next_range(&mut self, frame: &Frame<'_>, direction: Direction) -> Result<bool> {
+        let Some(range) = self.ranges.pop() else { return Ok(false) };
+        match &mut self.cursor {
+            Some(cursor) => cursor.reseek(range, direction),
+            None => {
+                // A locking scan looks at entries that exist now; the rows are locked and read after that.
+                let version = if self.lock.is_some() { Version::Latest } else { Version::Snapshot };
+                let full = matches!(self.scan.path, AccessPath::Full { .. });
+                let options = ScanOptions { version, fill_cache: !full, ..ScanOptions::default() };
+                self.cursor = Some(frame.statement.txn.borrow().scan(range, direction, options)?);
+            }
+        }
+        self.cursor_open = true;
+        Ok(true)
+    }
+
+    /// Reads (after locking, if asked) the row of `key`.
+    fn read_row(&mut self, frame: &Frame<'_>) -> Result<bool> {
+        let Some((mode, policy)) = self.lock else {
+            return frame.statement.txn.borrow().get(&self.key, Version::Snapshot, &mut self.value);
+        };
+        let mut txn = frame.statement.txn.borrow_mut();
+        if txn.lock_row(&self.key, mode, policy)? == Locked::Skipped {
+            return Ok(false);
+        }
+        txn.get(&self.key, Version::Latest, &mut self.value)
+    }
+
+    /// Decodes the needed columns and checks the filter.
+    fn fill(&mut self, table: &Table, frame: &mut Frame<'_>) -> Result<bool> {
+        let covering = matches!(self.scan.path, AccessPath::Range { covering: true, .. }) && self.lock.is_none();
+        if covering {
+            self.fill_from_entry(table, frame)?;
+        } else {
+            let view = table.codec.view(&self.key, &self.value)?;
+            for &(position, slot) in &self.scan.columns {
+                frame.slots[slot] = view.value(position)?;
+            }
+        }
+        self.localize(table, frame);
+        if let Some(slot) = self.scan.key_slot {
+            frame.slots[slot] = Value::Bytes(self.key.as_slice().into());
+        }
+        frame.all_true(&self.scan.filter)
+    }
+
+    fn fill_from_entry(&mut self, table: &Table, frame: &mut Frame<'_>) -> Result<()> {
+        let AccessPath::Range { index, .. } = &self.scan.path else { return Ok(()) };
+        let codec = index_codec(table, *index)?;
+        let entry = Entry { key: &self.entry_key, value: &self.value };
+        for &(position, slot) in &self.scan.columns {
+            let part = codec.restorable_part(position).ok_or_else(|| Error::internal("the index does not cover the column"))?;
+            let value = codec.part_value(part, entry)?.ok_or_else(|| Error::internal("the index does not cover the column"))?;
+            frame.slots[slot] = value.to_value()?;
+        }
+        Ok(())
+    }
+
+    /// TIMESTAMPs are stored as UTC and evaluated in the session's time zone.
+    fn localize(&self, table: &Table, frame: &mut Frame<'_>) {
+        let zone = frame.statement.session.time_zone();
+        if matches!(zone, TimeZone::Utc) {
+            return;
+        }
+        for &(position, slot) in &self.scan.columns {
+            if table.def.columns[position].ty.kind == TypeKind::Timestamp
+                && let Value::DateTime(utc) = &frame.slots[slot]
+            {
+                frame.slots[slot] = Value::DateTime(zone.timestamp_from_utc(*utc));
+            }
+        }
+    }
+}
+
+fn index_codec(table: &Table, index: usize) -> Result<&IndexCodec> {
+    table.codec.indexes().get(index).ok_or_else(|| Error::internal("index out of range"))
+}
+
+/// The key bytes of a plan's range; `None` if nothing can be in it.
+fn key_range(codec: &IndexCodec, table: &Table, range: &Range, frame: &Frame<'_>) -> Result<Option<KeyRange>> {
+    let mut equal = Vec::with_capacity(range.equal.len());
+    for (KeyExpr { expr, null_safe }, part) in range.equal.iter().zip(codec.parts()) {
+        let ty = &table.def.columns[part.position].ty;
+        let value = expr.eval(&frame.cx())?;
+        if value.is_null() && *null_safe {
+            equal.push(Value::Null);
+            continue;
+        }
+        match to_key_value(&value, ty) {
+            KeyValue::Exact(value) => equal.push(value),
+            _ => return Ok(None),
+        }
+    }
+    let bounded = codec.parts().get(range.equal.len());
+    let ty = bounded.map(|part| &table.def.columns[part.position].ty);
+    let low = bound(&range.low, ty, true, frame)?;
+    let high = bound(&range.high, ty, false, frame)?;
+    let (Some(low), Some(high)) = (low, high) else { return Ok(None) };
+    // `col < x` is never true for NULL, which sorts first.
+    let skips_null = range.not_null || !matches!(high, Bound::Unbounded);
+    let low = if skips_null && matches!(low, Bound::Unbounded) { Bound::Excluded(Value::Null) } else { low };
+    codec.range(&equal, low.as_ref(), high.as_ref()).map(Some)
+}
+
+/// A bound in the column's own type; `None` if nothing can be beyond it.
+fn bound(given: &Option<(Expr, bool)>, ty: Option<&ColumnType>, low: bool, frame: &Frame<'_>) -> Result<Option<Bound<Value>>> {
+    let (Some((expr, inclusive)), Some(ty)) = (given, ty) else { return Ok(Some(Bound::Unbounded)) };
+    let cx = frame.cx();
+    let value = expr.eval(&cx)?;
+    Ok(match to_key_value(&value, ty) {
+        KeyValue::Exact(value) if *inclusive => Some(Bound::Included(value)),
+        KeyValue::Exact(value) => Some(Bound::Excluded(value)),
+        KeyValue::Gap { below, above } => (if low { above } else { below }).map(Bound::Included),
+        KeyValue::Null | KeyValue::Never => None,
+    })
+}
+
+/// Orders the ranges for `pop` and drops repeated ones, so that no row is seen twice.
+fn sort_ranges(ranges: &mut Vec<KeyRange>, reverse: bool) {
+    if ranges.len() < 2 {
+        return;
+    }
+    ranges.sort_by(|a, b| a.lower.cmp(&b.lower).then_with(|| a.upper.cmp(&b.upper)));
+    let mut merged: Vec<KeyRange> = Vec::with_capacity(ranges.len());
+    for range in ranges.drain(..) {
+        match merged.last_mut() {
+            Some(last) if last.upper.is_empty() || range.lower < last.upper => {
+                if !last.upper.is_empty() && (range.upper.is_empty() || range.upper > last.upper) {
+                    last.upper = range.upper;
+                }
+            }
+            _ => merged.push(range),
+        }
+    }
+    if !reverse {
+        merged.reverse();
+    }
+    *ranges = merged;
+}

@@ -1,0 +1,154 @@
+//! UNION, INTERSECT and EXCEPT.
+//!
+//! UNION streams its inputs one after the other, with a table of the rows seen unless ALL. INTERSECT and EXCEPT
+//! first count the rows of the second input: ALL gives a row as often as the smaller of the two counts or their
+//! difference, without ALL each row is given once. The planner has cast the inputs to the common types.
+
+use std::sync::Arc;
+
+use vaquita_plan::env::Env;
+use vaquita_plan::expr::Slot;
+use vaquita_plan::node::{QueryPlan, SetOpKind};
+use vaquita_types::{ColumnType, Error, Result, Value};
+
+use super::key;
+use super::key_table::KeyTable;
+use super::sub_plan::SubPlan;
+use super::{Frame, Operator, Pulse, give};
+
+pub struct SetOp<'p> {
+    op: SetOpKind,
+    all: bool,
+    inputs: Vec<SubPlan<'p>>,
+    slots: &'p [Slot],
+    types: &'p [ColumnType],
+    /// The input that is being read; not open yet unless `reading`.
+    at: usize,
+    reading: bool,
+    table: KeyTable,
+    /// INTERSECT and EXCEPT: how often each row of the second input can still be met.
+    counts: Vec<u64>,
+    row: Vec<Value>,
+    key: Vec<u8>,
+    pulse: Pulse,
+}
+
+pub fn encode_row(row: &[Value], types: &[ColumnType], env: &dyn Env, out: &mut Vec<u8>) -> Result<()> {
+    out.clear();
+    for (value, ty) in row.iter().zip(types) {
+        key::encode(value, ty, env, out)?;
+    }
+    Ok(())
+}
+
+impl<'p> SetOp<'p> {
+    pub fn new(op: SetOpKind, all: bool, inputs: &'p [Arc<QueryPlan>], slots: &'p [Slot], types: &'p [ColumnType]) -> SetOp<'p> {
+        SetOp {
+            op,
+            all,
+            inputs: inputs.iter().map(|plan| SubPlan::new(plan)).collect(),
+            slots,
+            types,
+            at: 0,
+            reading: false,
+            table: KeyTable::new(),
+            counts: Vec::new(),
+            row: Vec::new(),
+            key: Vec::new(),
+            pulse: Pulse::default(),
+        }
+    }
+
+    fn count_second(&mut self, frame: &Frame<'_>) -> Result<()> {
+        let [_, second] = self.inputs.as_mut_slice() else { return Err(Error::internal("a set operation of two inputs has others")) };
+        let cx = frame.cx();
+        second.open(frame.statement, Some(&cx))?;
+        self.row.clear();
+        while second.next(frame.statement, Some(&cx), &mut self.row)? {
+            self.pulse.beat(frame)?;
+            encode_row(&self.row, self.types, frame.statement, &mut self.key)?;
+            let (n, new) = self.table.insert(&self.key, frame.statement)?;
+            if new {
+                self.counts.push(0);
+            }
+            self.counts[n] += 1;
+            self.row.clear();
+        }
+        Ok(())
+    }
+
+    /// Reads the next row of the inputs in turn into `row`.
+    fn read(&mut self, frame: &Frame<'_>) -> Result<bool> {
+        let cx = frame.cx();
+        let last = if self.op == SetOpKind::Union { self.inputs.len() } else { 1 };
+        while self.at < last {
+            let Some(input) = self.inputs.get_mut(self.at) else { break };
+            if !self.reading {
+                input.open(frame.statement, Some(&cx))?;
+                self.reading = true;
+            }
+            self.row.clear();
+            if input.next(frame.statement, Some(&cx), &mut self.row)? {
+                return Ok(true);
+            }
+            self.reading = false;
+            self.at += 1;
+        }
+        Ok(false)
+    }
+
+    /// Whether the row in `row` is part of the result.
+    fn counts_in(&mut self, frame: &Frame<'_>) -> Result<bool> {
+        if self.op == SetOpKind::Union && self.all {
+            return Ok(true);
+        }
+        encode_row(&self.row, self.types, frame.statement, &mut self.key)?;
+        if self.op == SetOpKind::Union {
+            return Ok(self.table.insert(&self.key, frame.statement)?.1);
+        }
+        let found = self.table.find(&self.key);
+        let left = found.and_then(|n| self.counts.get_mut(n));
+        Ok(match (self.op, left, self.all) {
+            (SetOpKind::Intersect, None, _) => false,
+            (SetOpKind::Intersect, Some(left), all) => {
+                let met = *left > 0;
+                *left = if all { left.saturating_sub(1) } else { 0 };
+                met
+            }
+            (_, Some(left), true) => {
+                let spent = *left == 0;
+                *left = left.saturating_sub(1);
+                spent
+            }
+            (_, Some(_), false) => false,
+            (_, None, true) => true,
+            (_, None, false) => {
+                // Seen from now on, so that it is given once.
+                self.table.insert(&self.key, frame.statement)?;
+                self.counts.push(0);
+                true
+            }
+        })
+    }
+}
+
+impl Operator for SetOp<'_> {
+    fn open(&mut self, frame: &mut Frame<'_>) -> Result<()> {
+        self.table.clear(frame.statement);
+        self.counts.clear();
+        self.at = 0;
+        self.reading = false;
+        if self.op == SetOpKind::Union { Ok(()) } else { self.count_second(frame) }
+    }
+
+    fn next(&mut self, frame: &mut Frame<'_>) -> Result<bool> {
+        while self.read(frame)? {
+            self.pulse.beat(frame)?;
+            if self.counts_in(frame)? {
+                give(&mut self.row, self.slots, frame);
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}

@@ -1,0 +1,191 @@
+//! ORDER BY: sorts rows by memcmp of their encoded keys, or keeps the first few of them.
+//!
+//! Rows with equal keys stay in the order in which they came. Keys lie in one buffer; the sort works on a row number
+//! with eight bytes of the key, taken after what all keys have in common, so that most comparisons touch no
+//! other memory. With a LIMIT a heap holds the best rows so far, and a row that is not among them costs one comparison.
+
+use std::collections::BinaryHeap;
+
+use vaquita_plan::expr::Slot;
+use vaquita_plan::node::{self, Node, SortKey};
+use vaquita_types::Result;
+
+use super::rows::Rows;
+use super::slots::refills;
+use super::{Frame, Operator, Pulse, build, build_again, key, limit};
+use crate::context::Statement;
+
+/// Rows up to which a LIMIT is kept in a heap; above, everything is sorted.
+const TOP_ROWS_MAX: u64 = 1 << 16;
+
+pub struct Sort<'p> {
+    input: Box<dyn Operator + 'p>,
+    keys: &'p [SortKey],
+    limit: Option<&'p node::Limit>,
+    saved: &'p [Slot],
+    takes_slots: bool,
+    rows: Rows,
+    /// Numbers of rows, in order.
+    order: Vec<u32>,
+    at: usize,
+    key: Vec<u8>,
+    kept_bytes: usize,
+    pulse: Pulse,
+}
+
+impl<'p> Sort<'p> {
+    pub fn new(input: &'p Node, keys: &'p [SortKey], limit: Option<&'p node::Limit>, saved: &'p [Slot], again: bool) -> Sort<'p> {
+        Sort {
+            input: if again { build_again(input) } else { build(input) },
+            keys,
+            limit,
+            saved,
+            takes_slots: refills(input),
+            rows: Rows::new(saved.len()),
+            order: Vec::new(),
+            at: 0,
+            key: Vec::new(),
+            kept_bytes: 0,
+            pulse: Pulse::default(),
+        }
+    }
+
+    fn sort_all(&mut self, frame: &mut Frame<'_>) -> Result<()> {
+        let mut keys = Keys::default();
+        while self.input.next(frame)? {
+            self.pulse.beat(frame)?;
+            key::encode_sort(self.keys, &frame.cx(), &mut keys.bytes)?;
+            let bytes = keys.end_key();
+            self.kept_bytes += bytes;
+            frame.statement.keep_bytes(bytes)?;
+            self.rows.push_slots(frame, self.saved, self.takes_slots)?;
+        }
+        self.order = keys.sorted();
+        self.release(frame.statement);
+        Ok(())
+    }
+
+    /// Keeps the `count` first rows.
+    fn sort_top(&mut self, count: usize, frame: &mut Frame<'_>) -> Result<()> {
+        let mut heap: BinaryHeap<Top> = BinaryHeap::with_capacity(count.min(1024));
+        let mut number = 0u64;
+        while self.input.next(frame)? {
+            self.pulse.beat(frame)?;
+            self.key.clear();
+            key::encode_sort(self.keys, &frame.cx(), &mut self.key)?;
+            number += 1;
+            if heap.len() < count {
+                let row = self.rows.len() as u32;
+                self.rows.push_slots(frame, self.saved, self.takes_slots)?;
+                heap.push(Top { key: self.key.clone(), number, row });
+                continue;
+            }
+            let Some(mut worst) = heap.peek_mut() else { break };
+            if self.key >= worst.key {
+                continue;
+            }
+            std::mem::swap(&mut worst.key, &mut self.key);
+            worst.number = number;
+            for (value, &slot) in self.rows.row_mut(worst.row as usize).iter_mut().zip(self.saved) {
+                if self.takes_slots {
+                    std::mem::swap(value, &mut frame.slots[slot]);
+                } else {
+                    value.clone_from(&frame.slots[slot]);
+                }
+            }
+        }
+        self.order = heap.into_sorted_vec().into_iter().map(|top| top.row).collect();
+        Ok(())
+    }
+
+    fn release(&mut self, statement: &Statement<'_>) {
+        statement.release_bytes(std::mem::take(&mut self.kept_bytes));
+    }
+}
+
+impl Operator for Sort<'_> {
+    fn open(&mut self, frame: &mut Frame<'_>) -> Result<()> {
+        self.rows.clear(frame.statement);
+        self.release(frame.statement);
+        self.order.clear();
+        self.at = 0;
+        let (skip, count) = match self.limit {
+            Some(limit) => limit::bounds(limit, frame)?,
+            None => (0, u64::MAX),
+        };
+        if count == 0 {
+            return Ok(());
+        }
+        self.input.open(frame)?;
+        let wanted = skip.saturating_add(count);
+        if wanted <= TOP_ROWS_MAX {
+            self.sort_top(wanted as usize, frame)?;
+        } else {
+            self.sort_all(frame)?;
+        }
+        self.order.truncate(usize::try_from(wanted).unwrap_or(usize::MAX));
+        self.at = usize::try_from(skip).unwrap_or(usize::MAX);
+        Ok(())
+    }
+
+    fn next(&mut self, frame: &mut Frame<'_>) -> Result<bool> {
+        let Some(&row) = self.order.get(self.at) else { return Ok(false) };
+        self.at += 1;
+        self.rows.restore_taking(row as usize, frame, self.saved);
+        Ok(true)
+    }
+}
+
+/// A row among the best; the greatest is the first to go.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Top {
+    key: Vec<u8>,
+    number: u64,
+    row: u32,
+}
+
+/// The keys of all rows.
+#[derive(Default)]
+pub struct Keys {
+    pub bytes: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl Keys {
+    /// What was appended to `bytes` since the last call is the next row's key; returns what it takes.
+    pub fn end_key(&mut self) -> usize {
+        let bytes = self.bytes.len() - self.ends.last().copied().unwrap_or(0);
+        self.ends.push(self.bytes.len());
+        bytes + size_of::<usize>() + size_of::<(u64, u32)>()
+    }
+
+    pub fn key(&self, row: u32) -> &[u8] {
+        let row = row as usize;
+        let start = if row == 0 { 0 } else { self.ends[row - 1] };
+        &self.bytes[start..self.ends[row]]
+    }
+
+    fn common_len(&self) -> usize {
+        let first = if self.ends.is_empty() { &[][..] } else { self.key(0) };
+        (1..self.ends.len() as u32).fold(first.len(), |common, row| {
+            let key = self.key(row);
+            if common <= key.len() && key[..common] == first[..common] { common } else { first.iter().zip(key).take_while(|(a, b)| a == b).count() }
+        })
+    }
+
+    /// The rows in the order of their keys.
+    pub fn sorted(&self) -> Vec<u32> {
+        let common = self.common_len();
+        let mut items: Vec<(u64, u32)> = (0..self.ends.len() as u32)
+            .map(|row| {
+                let mut head = [0; 8];
+                let rest = &self.key(row)[common..];
+                let len = rest.len().min(8);
+                head[..len].copy_from_slice(&rest[..len]);
+                (u64::from_be_bytes(head), row)
+            })
+            .collect();
+        items.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| self.key(a.1).cmp(self.key(b.1))).then_with(|| a.1.cmp(&b.1)));
+        items.into_iter().map(|(_, row)| row).collect()
+    }
+}

@@ -1,0 +1,177 @@
+//! Window functions.
+//!
+//! All rows of the input are kept. While a row is in the frame the arguments of every function are evaluated and
+//! its place in every window is encoded as a key: PARTITION BY, then ORDER BY. Functions over the same window share one
+//! sort. Then each partition's results are computed (`function`) over frames (`frame`), and the rows are given
+//! in the order of the last window that has one.
+
+mod frame;
+mod function;
+
+use vaquita_plan::expr::Slot;
+use vaquita_plan::node::{Node, WindowFunction};
+use vaquita_plan::visit;
+use vaquita_types::{Result, Value};
+
+use self::frame::FrameOf;
+use self::function::{Kind, Partition};
+use super::rows::Rows;
+use super::slots::refills;
+use super::sort::Keys;
+use super::{Frame, Operator, Pulse, build, build_again, key};
+
+/// PARTITION BY and ORDER BY that some functions share.
+struct Spec {
+    /// A function that has them.
+    of: usize,
+    keys: Keys,
+    /// How much of each row's key is PARTITION BY.
+    partition_lens: Vec<usize>,
+}
+
+pub struct Window<'p> {
+    input: Box<dyn Operator + 'p>,
+    windows: &'p [WindowFunction],
+    saved: &'p [Slot],
+    takes_slots: bool,
+    rows: Rows,
+    /// All functions' arguments, one after the other.
+    args: Rows,
+    specs: Vec<Spec>,
+    /// Each function's place in `specs`.
+    spec_of: Vec<usize>,
+    /// Each function's results by row.
+    results: Vec<Vec<Value>>,
+    order: Vec<u32>,
+    at: usize,
+    kept_bytes: usize,
+    pulse: Pulse,
+}
+
+impl<'p> Window<'p> {
+    pub fn new(input: &'p Node, windows: &'p [WindowFunction], saved: &'p [Slot], again: bool) -> Window<'p> {
+        let mut specs: Vec<Spec> = Vec::new();
+        let mut spec_of = Vec::with_capacity(windows.len());
+        for (n, window) in windows.iter().enumerate() {
+            let found = specs.iter().position(|s| windows.get(s.of).is_some_and(|w| same_window(w, window)));
+            spec_of.push(found.unwrap_or(specs.len()));
+            if found.is_none() {
+                specs.push(Spec { of: n, keys: Keys::default(), partition_lens: Vec::new() });
+            }
+        }
+        Window {
+            input: if again { build_again(input) } else { build(input) },
+            windows,
+            saved,
+            takes_slots: refills(input),
+            rows: Rows::new(saved.len()),
+            args: Rows::new(windows.iter().map(|w| w.args.len()).sum()),
+            specs,
+            spec_of,
+            results: Vec::new(),
+            order: Vec::new(),
+            at: 0,
+            kept_bytes: 0,
+            pulse: Pulse::default(),
+        }
+    }
+
+    fn read(&mut self, frames: &mut [FrameOf], frame: &mut Frame<'_>) -> Result<()> {
+        let mut args = Vec::new();
+        self.input.open(frame)?;
+        while self.input.next(frame)? {
+            self.pulse.beat(frame)?;
+            let cx = frame.cx();
+            let mut bytes = 0;
+            for spec in &mut self.specs {
+                let window = &self.windows[spec.of];
+                let start = spec.keys.bytes.len();
+                key::encode_all(&window.partition_by, &cx, &mut spec.keys.bytes)?;
+                spec.partition_lens.push(spec.keys.bytes.len() - start);
+                key::encode_sort(&window.order_by, &cx, &mut spec.keys.bytes)?;
+                bytes += spec.keys.end_key();
+            }
+            for (window, frame_of) in self.windows.iter().zip(frames.iter_mut()) {
+                for arg in &window.args {
+                    args.push(arg.eval(&cx)?.into_owned());
+                }
+                bytes += frame_of.note_row(window, &cx)? + size_of::<Value>();
+            }
+            self.kept_bytes += bytes;
+            frame.statement.keep_bytes(bytes)?;
+            self.args.push(&mut args, frame.statement)?;
+            self.rows.push_slots(frame, self.saved, self.takes_slots)?;
+        }
+        Ok(())
+    }
+
+    fn compute(&mut self, kinds: &[Kind], frames: &[FrameOf], frame: &Frame<'_>) -> Result<()> {
+        let rows = self.rows.len();
+        self.results = self.windows.iter().map(|_| vec![Value::Null; rows]).collect();
+        self.order = (0..rows as u32).collect();
+        for (n, spec) in self.specs.iter().enumerate() {
+            let order = spec.keys.sorted();
+            let mut start = 0;
+            while start < order.len() {
+                let end = start + partition_len(spec, &order[start..]);
+                let partition = Partition::new(&order[start..end], &spec.keys);
+                let mut first_arg = 0;
+                for (f, window) in self.windows.iter().enumerate() {
+                    if self.spec_of[f] == n {
+                        let call = function::Call { window, kind: kinds[f], frame: &frames[f], args: &self.args, first_arg };
+                        call.run(&partition, &mut self.results[f], frame.statement, &mut || self.pulse.beat(frame))?;
+                    }
+                    first_arg += window.args.len();
+                }
+                start = end;
+            }
+            let window = &self.windows[spec.of];
+            if !window.partition_by.is_empty() || !window.order_by.is_empty() {
+                self.order = order;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Rows at the start of `order` that are in the same partition.
+fn partition_len(spec: &Spec, order: &[u32]) -> usize {
+    let partition = |row: u32| &spec.keys.key(row)[..spec.partition_lens[row as usize]];
+    let Some(&first) = order.first() else { return 0 };
+    let first = partition(first);
+    order.iter().take_while(|row| partition(**row) == first).count()
+}
+
+fn same_window(a: &WindowFunction, b: &WindowFunction) -> bool {
+    a.partition_by.len() == b.partition_by.len()
+        && a.order_by.len() == b.order_by.len()
+        && a.partition_by.iter().zip(&b.partition_by).all(|(x, y)| visit::same(x, y))
+        && a.order_by.iter().zip(&b.order_by).all(|(x, y)| x.descending == y.descending && visit::same(&x.expr, &y.expr))
+}
+
+impl Operator for Window<'_> {
+    fn open(&mut self, frame: &mut Frame<'_>) -> Result<()> {
+        self.rows.clear(frame.statement);
+        self.args.clear(frame.statement);
+        frame.statement.release_bytes(std::mem::take(&mut self.kept_bytes));
+        for spec in &mut self.specs {
+            spec.keys = Keys::default();
+            spec.partition_lens.clear();
+        }
+        self.at = 0;
+        let kinds = self.windows.iter().map(Kind::of).collect::<Result<Vec<Kind>>>()?;
+        let mut frames = self.windows.iter().map(|w| FrameOf::new(w, frame)).collect::<Result<Vec<FrameOf>>>()?;
+        self.read(&mut frames, frame)?;
+        self.compute(&kinds, &frames, frame)
+    }
+
+    fn next(&mut self, frame: &mut Frame<'_>) -> Result<bool> {
+        let Some(&row) = self.order.get(self.at) else { return Ok(false) };
+        self.at += 1;
+        self.rows.restore_taking(row as usize, frame, self.saved);
+        for (window, results) in self.windows.iter().zip(&mut self.results) {
+            frame.slots[window.slot] = results.get_mut(row as usize).map(std::mem::take).unwrap_or_default();
+        }
+        Ok(true)
+    }
+}

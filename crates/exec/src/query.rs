@@ -1,0 +1,93 @@
+//! Runs a `QueryPlan`: builds its operators, pulls rows, evaluates the output columns.
+
+use std::cell::Cell;
+
+use vaquita_plan::env::EvalCx;
+use vaquita_plan::expr::ExprKind;
+use vaquita_plan::node::{AccessPath, Node, Plan, QueryPlan};
+use vaquita_storage::Reads;
+use vaquita_types::{Result, Value};
+
+use crate::context::Statement;
+use crate::op::{self, Frame, SubPlan};
+use crate::sink::RowSink;
+
+/// Rows between two looks at the interrupt.
+const INTERRUPT_ROWS: u64 = 1 << 10;
+
+/// Sends all rows to `sink`; returns how many.
+pub fn run(plan: &QueryPlan, statement: &Statement<'_>, outer: Option<&EvalCx<'_>>, sink: &mut dyn RowSink) -> Result<u64> {
+    let _memory = Memory::of(statement);
+    sink.columns(&plan.output)?;
+    let mut frame = Frame::new(statement, outer, plan.frame_width);
+    let mut root = op::build(&plan.root);
+    root.open(&mut frame)?;
+    let mut rows = 0u64;
+    while root.next(&mut frame)? {
+        sink.begin_row();
+        let cx = frame.cx();
+        for column in &plan.output {
+            match &column.expr.kind {
+                ExprKind::Slot(slot) if *slot < frame.slots.len() => sink.value(&frame.slots[*slot], &column.expr.ty),
+                _ => sink.value(&*column.expr.eval(&cx)?, &column.expr.ty),
+            }
+        }
+        sink.end_row()?;
+        rows += 1;
+        if rows.is_multiple_of(INTERRUPT_ROWS) {
+            statement.interrupt.check()?;
+        }
+    }
+    Ok(rows)
+}
+
+/// All rows, for subqueries and INSERT … SELECT.
+pub fn collect(plan: &QueryPlan, statement: &Statement<'_>, outer: Option<&EvalCx<'_>>) -> Result<Vec<Vec<Value>>> {
+    collect_some(plan, statement, outer, usize::MAX)
+}
+
+/// The first `rows_max` rows.
+pub fn collect_some(plan: &QueryPlan, statement: &Statement<'_>, outer: Option<&EvalCx<'_>>, rows_max: usize) -> Result<Vec<Vec<Value>>> {
+    let _memory = Memory::of(statement);
+    let mut source = SubPlan::new(plan);
+    source.open(statement, outer)?;
+    let mut rows = Vec::new();
+    let mut row = Vec::with_capacity(plan.output.len());
+    while rows.len() < rows_max && source.next(statement, outer, &mut row)? {
+        statement.keep_bytes(row.len() * size_of::<Value>() + size_of::<Vec<Value>>() + row.iter().map(op::heap_bytes).sum::<usize>())?;
+        rows.push(std::mem::replace(&mut row, Vec::with_capacity(plan.output.len())));
+        if (rows.len() as u64).is_multiple_of(INTERRUPT_ROWS) {
+            statement.interrupt.check()?;
+        }
+    }
+    Ok(rows)
+}
+
+/// When a plan has run, what its operators kept is gone: the count is as before.
+struct Memory<'a> {
+    of: &'a Cell<usize>,
+    bytes: usize,
+}
+
+impl<'a> Memory<'a> {
+    fn of(statement: &'a Statement<'_>) -> Memory<'a> {
+        Memory { of: &statement.memory_bytes, bytes: statement.memory_bytes.get() }
+    }
+}
+
+impl Drop for Memory<'_> {
+    fn drop(&mut self) {
+        self.of.set(self.bytes);
+    }
+}
+
+/// Whether a statement can do with one read, so that it needs no snapshot.
+pub fn reads(plan: &Plan) -> Reads {
+    match plan {
+        Plan::Query(query) => match &query.root {
+            Node::Scan(scan) if matches!(scan.path, AccessPath::Point { index: 0, .. }) => Reads::One,
+            _ => Reads::Many,
+        },
+        _ => Reads::Many,
+    }
+}

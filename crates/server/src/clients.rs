@@ -1,0 +1,173 @@
+//! The list of connections, as SHOW PROCESSLIST, KILL and the time-outs see it.
+//!
+//! A session writes what it does into its `Client` at the start and end of each command; others read it
+//! and raise its interrupt. Nothing here is on the session's critical path but a few stores.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use vaquita_storage::{Interrupt, InterruptReason};
+
+use crate::connection::Connection;
+
+pub struct Client {
+    pub id: u64,
+    pub host: String,
+    pub port: Option<u16>,
+    pub interrupt: Arc<Interrupt>,
+    pub connection: OnceLock<Weak<Connection>>,
+    started: Instant,
+    state: Mutex<ClientState>,
+    /// Milliseconds after `started` of the last sign of life.
+    touched_ms: AtomicU64,
+    /// A command is running.
+    busy: AtomicBool,
+    authenticated: AtomicBool,
+    closing: AtomicBool,
+    wait_timeout_s: AtomicU64,
+}
+
+#[derive(Clone, Default)]
+pub struct ClientState {
+    pub user: String,
+    pub database: Option<String>,
+    pub command: &'static str,
+    pub info: Option<Arc<str>>,
+    pub state: &'static str,
+    pub since: Option<Instant>,
+}
+
+impl Client {
+    pub fn new(id: u64, host: String, port: Option<u16>) -> Client {
+        Client {
+            id,
+            host,
+            port,
+            interrupt: Arc::new(Interrupt::new(id)),
+            connection: OnceLock::new(),
+            started: Instant::now(),
+            state: Mutex::new(ClientState { user: "unauthenticated user".into(), command: "Connect", ..ClientState::default() }),
+            touched_ms: AtomicU64::new(0),
+            busy: AtomicBool::new(false),
+            authenticated: AtomicBool::new(false),
+            closing: AtomicBool::new(false),
+            wait_timeout_s: AtomicU64::new(28_800),
+        }
+    }
+
+    pub fn touch(&self, now: Instant) {
+        self.touched_ms.store(now.duration_since(self.started).as_millis() as u64, Ordering::Relaxed);
+    }
+
+    pub fn authenticated(&self, user: &str, host: &str) {
+        let mut state = self.state.lock();
+        state.user = user.to_string();
+        state.command = "Sleep";
+        state.since = Some(Instant::now());
+        let _ = host;
+        self.authenticated.store(true, Ordering::Relaxed);
+    }
+
+    pub fn begin_command(&self, command: &'static str, info: Option<Arc<str>>) {
+        let mut state = self.state.lock();
+        state.command = command;
+        state.info = info;
+        state.since = Some(Instant::now());
+        self.busy.store(true, Ordering::Relaxed);
+    }
+
+    pub fn end_command(&self) {
+        let mut state = self.state.lock();
+        state.command = "Sleep";
+        state.info = None;
+        state.state = "";
+        self.busy.store(false, Ordering::Relaxed);
+    }
+
+    pub fn set_state(&self, text: &'static str) {
+        self.state.lock().state = text;
+    }
+
+    pub fn set_database(&self, database: Option<&str>) {
+        self.state.lock().database = database.map(str::to_string);
+    }
+
+    pub fn set_wait_timeout(&self, seconds: u64) {
+        self.wait_timeout_s.store(seconds, Ordering::Relaxed);
+    }
+
+    pub fn snapshot(&self) -> ClientState {
+        self.state.lock().clone()
+    }
+
+    pub fn must_close(&self) -> bool {
+        self.closing.load(Ordering::Relaxed)
+    }
+
+    /// KILL QUERY and KILL CONNECTION.
+    pub fn kill(&self, connection: bool) {
+        if connection {
+            self.closing.store(true, Ordering::SeqCst);
+        }
+        self.interrupt.raise(if connection { InterruptReason::KillConnection } else { InterruptReason::KillQuery });
+        if connection {
+            self.poke();
+        }
+    }
+
+    /// Makes the connection look at its state even if no bytes arrive.
+    fn poke(&self) {
+        if let Some(connection) = self.connection.get().and_then(Weak::upgrade) {
+            connection.poke();
+        }
+    }
+
+    fn expired(&self, now: Instant, connect_timeout: Duration) -> bool {
+        let idle = now.duration_since(self.started).saturating_sub(Duration::from_millis(self.touched_ms.load(Ordering::Relaxed)));
+        if !self.authenticated.load(Ordering::Relaxed) {
+            return now.duration_since(self.started) > connect_timeout;
+        }
+        !self.busy.load(Ordering::Relaxed) && idle.as_secs() >= self.wait_timeout_s.load(Ordering::Relaxed)
+    }
+}
+
+#[derive(Default)]
+pub struct Clients {
+    by_id: Mutex<BTreeMap<u64, Arc<Client>>>,
+}
+
+impl Clients {
+    pub fn add(&self, client: Arc<Client>) {
+        self.by_id.lock().insert(client.id, client);
+    }
+
+    pub fn remove(&self, id: u64) {
+        self.by_id.lock().remove(&id);
+    }
+
+    pub fn len(&self) -> usize {
+        self.by_id.lock().len()
+    }
+
+    pub fn get(&self, id: u64) -> Option<Arc<Client>> {
+        self.by_id.lock().get(&id).cloned()
+    }
+
+    pub fn list(&self) -> Vec<Arc<Client>> {
+        self.by_id.lock().values().cloned().collect()
+    }
+
+    /// Closes connections that waited too long; called each second.
+    pub fn expire(&self, connect_timeout: Duration) {
+        let now = Instant::now();
+        for client in self.list() {
+            if client.expired(now, connect_timeout) {
+                client.closing.store(true, Ordering::SeqCst);
+                client.poke();
+            }
+        }
+    }
+}

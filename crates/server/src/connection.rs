@@ -1,0 +1,322 @@
+//! One client connection: its bytes, its phase, its session.
+//!
+//! `run` is called by the pool whenever bytes may have arrived (or a parked session was resumed) and works
+//! until nothing is left:
+//! 1. `Transport::receive` fills the worker's buffer.
+//! 2. `PacketReader` cuts packets out of it.
+//! 3. In the connection phase `Login` consumes them, afterwards `Session::command` does.
+//! 4. Everything a command answers is collected in the worker's write buffer and sent at once.
+//!
+//! A command that waits for its commit group parks the connection: the rest of the input is kept in
+//! `Body::pending`, the answer is written when the group is durable.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use parking_lot::Mutex;
+use vaquita_types::{Error, Result};
+use vaquita_wire::error::ProtocolError;
+use vaquita_wire::packet::{PacketReader, PacketWriter, Payload, UNAUTHENTICATED_PAYLOAD_BYTES_MAX};
+use vaquita_wire::result::{put_err, put_protocol_error};
+
+use crate::login::{Login, LoginStep};
+use crate::pool::{Gate, Ran, Task, Worker};
+use crate::server::Server;
+use crate::session::{Flow, Session};
+use crate::transport::{Received, Transport};
+
+pub struct Connection {
+    gate: Gate,
+    pub id: u64,
+    server: Arc<Server>,
+    body: Mutex<Body>,
+    /// The outcome of the commit that this connection is parked for.
+    commit_result: Mutex<Option<Result<()>>>,
+    /// What other threads may see and do: processlist, KILL, time-outs.
+    pub client: Arc<crate::clients::Client>,
+}
+
+struct Body {
+    transport: Transport,
+    reader: PacketReader,
+    /// Input received behind a command that parked.
+    pending: Vec<u8>,
+    phase: Phase,
+}
+
+enum Phase {
+    Login(Box<Login>),
+    Command(Box<Session>),
+    Closed,
+}
+
+/// Where a command's answer goes: packets collect and are sent when the buffer is full or the command is over.
+pub struct Output<'a> {
+    pub writer: PacketWriter,
+    transport: &'a mut Transport,
+    server: &'a Arc<Server>,
+    pub caps: u32,
+    /// Sending failed: the client is gone.
+    pub broken: bool,
+    /// Errors answered so far: a multi-statement packet ends at the first.
+    pub errors: usize,
+}
+
+/// Rows of a result collect up to this many bytes before they are sent.
+pub const FLUSH_BYTES: usize = 64 << 10;
+
+impl Output<'_> {
+    /// Sends what has collected if it is much.
+    #[inline]
+    pub fn flush_if_full(&mut self) -> Result<()> {
+        if self.writer.len() < FLUSH_BYTES { Ok(()) } else { self.flush() }
+    }
+
+    pub fn flush(&mut self) -> Result<()> {
+        let server = self.server;
+        let sent = self.transport.send(self.writer.bytes(), &|wait| server.pool().blocking(wait));
+        self.writer.clear();
+        sent.map_err(|_| {
+            self.broken = true;
+            Error::with_message(&vaquita_types::errno::ER_NET_ERROR_ON_WRITE, "Got an error writing communication packets")
+        })
+    }
+
+    pub fn error(&mut self, error: &Error) {
+        self.errors += 1;
+        self.writer.packet(|out| put_err(out, error.code(), error.sqlstate(), error.message()));
+    }
+
+    pub fn transport(&mut self) -> &mut Transport {
+        self.transport
+    }
+}
+
+impl Connection {
+    pub fn new(server: Arc<Server>, transport: Transport, login: Login, seq: u8, client: Arc<crate::clients::Client>) -> Connection {
+        let mut reader = PacketReader::new(UNAUTHENTICATED_PAYLOAD_BYTES_MAX);
+        reader.expect_seq(seq);
+        Connection {
+            gate: Gate::new(),
+            id: client.id,
+            server,
+            body: Mutex::new(Body {
+                transport,
+                reader,
+                pending: Vec::new(),
+                phase: Phase::Login(Box::new(login)),
+            }),
+            commit_result: Mutex::new(None),
+            client,
+        }
+    }
+
+    /// Hands the connection to the pool.
+    pub fn register(self: &Arc<Self>) -> std::io::Result<()> {
+        let body = self.body.lock();
+        self.server.pool().add(self, body.transport.socket())
+    }
+
+    /// Makes a pool thread look at this connection now.
+    pub fn poke(self: Arc<Self>) {
+        let pool = self.server.pool().clone();
+        pool.poke(self);
+    }
+
+    /// The commit that this connection waits for is over; called by the thread that completed the group.
+    pub fn commit_done(self: Arc<Self>, result: Result<()>) {
+        *self.commit_result.lock() = Some(result);
+        let pool = self.server.pool().clone();
+        pool.resume(self);
+    }
+
+    fn process(self: &Arc<Self>, body: &mut Body, input: &[u8], write_buffer: &mut Vec<u8>) -> Step {
+        let mut rest = input;
+        loop {
+            let payload = match body.reader.next(&mut rest) {
+                Ok(Some(payload)) => payload,
+                Ok(None) => return Step::NeedInput,
+                Err(error) => return self.protocol_error(body, error, write_buffer),
+            };
+            let step = match &mut body.phase {
+                Phase::Login(_) => self.login(body, &payload, &mut rest, write_buffer),
+                Phase::Command(_) => self.command(body, payload, write_buffer),
+                Phase::Closed => Step::Close,
+            };
+            match step {
+                Step::NeedInput => {}
+                Step::Parked => {
+                    body.pending.extend_from_slice(rest);
+                    return Step::Parked;
+                }
+                Step::Close => return Step::Close,
+            }
+        }
+    }
+
+    fn protocol_error(&self, body: &mut Body, error: ProtocolError, write_buffer: &mut Vec<u8>) -> Step {
+        let mut writer = PacketWriter::with_buffer(std::mem::take(write_buffer), body.reader.next_seq());
+        writer.packet(|out| put_protocol_error(out, error));
+        let _ = body.transport.send(writer.bytes(), &|wait| wait());
+        Step::Close
+    }
+
+    fn login(self: &Arc<Self>, body: &mut Body, payload: &[u8], rest: &mut &[u8], write_buffer: &mut Vec<u8>) -> Step {
+        let Phase::Login(login) = &mut body.phase else { return Step::Close };
+        let mut writer = PacketWriter::with_buffer(std::mem::take(write_buffer), body.reader.next_seq());
+        let step = login.packet(&self.server, &self.client, &body.transport, payload, &mut writer);
+        let sent = body.transport.send(writer.bytes(), &|wait| self.server.pool().blocking(wait));
+        body.reader.expect_seq(writer.seq());
+        *write_buffer = writer.into_buffer();
+        write_buffer.clear();
+        if sent.is_err() {
+            return Step::Close;
+        }
+        match step {
+            LoginStep::More => Step::NeedInput,
+            LoginStep::StartTls => {
+                let early = std::mem::take(rest);
+                match self.server.tls_config().map(|config| body.transport.start_tls(&config, early)) {
+                    Some(Ok(())) => Step::NeedInput,
+                    _ => Step::Close,
+                }
+            }
+            LoginStep::Done(session) => {
+                body.reader.set_payload_bytes_max(session.max_allowed_packet());
+                body.reader.expect_seq(0);
+                body.phase = Phase::Command(session);
+                Step::NeedInput
+            }
+            LoginStep::Refused => Step::Close,
+        }
+    }
+
+    fn command(self: &Arc<Self>, body: &mut Body, payload: Payload<'_>, write_buffer: &mut Vec<u8>) -> Step {
+        let Phase::Command(session) = &mut body.phase else { return Step::Close };
+        let mut output = Output {
+            writer: PacketWriter::with_buffer(std::mem::take(write_buffer), body.reader.next_seq()),
+            transport: &mut body.transport,
+            server: &self.server,
+            caps: session.caps(),
+            broken: false,
+            errors: 0,
+        };
+        let connection = self.clone();
+        let flow = session.command(&payload, &mut output, &mut || {
+            crate::pool::park(&connection.gate);
+            let connection = connection.clone();
+            Box::new(move |result| connection.commit_done(result))
+        });
+        finish(flow, &mut body.reader, output, write_buffer)
+    }
+
+    /// Writes the answer of a command whose commit is over.
+    fn resume(self: &Arc<Self>, body: &mut Body, result: Result<()>, write_buffer: &mut Vec<u8>) -> Step {
+        let Phase::Command(session) = &mut body.phase else { return Step::Close };
+        let mut output = Output {
+            writer: PacketWriter::with_buffer(std::mem::take(write_buffer), body.reader.next_seq()),
+            transport: &mut body.transport,
+            server: &self.server,
+            caps: session.caps(),
+            broken: false,
+            errors: 0,
+        };
+        let connection = self.clone();
+        let flow = session.resume(result, &mut output, &mut || {
+            crate::pool::park(&connection.gate);
+            let connection = connection.clone();
+            Box::new(move |result| connection.commit_done(result))
+        });
+        finish(flow, &mut body.reader, output, write_buffer)
+    }
+
+    fn work(self: &Arc<Self>, body: &mut Body, worker: &mut Worker) -> Step {
+        if let Some(result) = self.commit_result.lock().take() {
+            match self.resume(body, result, &mut worker.write_buffer) {
+                Step::NeedInput => {}
+                other => return other,
+            }
+            if !body.pending.is_empty() {
+                let pending = std::mem::take(&mut body.pending);
+                match self.process(body, &pending, &mut worker.write_buffer) {
+                    Step::NeedInput => {}
+                    other => return other,
+                }
+            }
+        }
+        loop {
+            if self.client.must_close() {
+                return Step::Close;
+            }
+            match body.transport.receive(&mut worker.read_buffer) {
+                Ok(Received::Bytes(n)) => {
+                    let full = n == worker.read_buffer.len();
+                    let buffer = std::mem::take(&mut worker.read_buffer);
+                    let step = self.process(body, &buffer[..n], &mut worker.write_buffer);
+                    worker.read_buffer = buffer;
+                    match step {
+                        // The socket is edge-triggered: a short read has emptied it, later bytes make a new event.
+                        Step::NeedInput if !full && body.transport.tls().is_none() => return Step::NeedInput,
+                        Step::NeedInput => {}
+                        other => return other,
+                    }
+                }
+                Ok(Received::Later) => return Step::NeedInput,
+                Ok(Received::Closed) | Err(_) => return Step::Close,
+            }
+        }
+    }
+}
+
+fn finish(flow: Flow, reader: &mut PacketReader, mut output: Output<'_>, write_buffer: &mut Vec<u8>) -> Step {
+    let step = match flow {
+        Flow::Parked => {
+            // The commit's owner may be running this connection's next step already: touch nothing but the buffer.
+            *write_buffer = output.writer.into_buffer();
+            return Step::Parked;
+        }
+        Flow::Next => Step::NeedInput,
+        Flow::Close => Step::Close,
+    };
+    if !output.writer.is_empty() && output.flush().is_err() {
+        return Step::Close;
+    }
+    let broken = output.broken;
+    *write_buffer = output.writer.into_buffer();
+    write_buffer.clear();
+    reader.expect_seq(0);
+    if broken { Step::Close } else { step }
+}
+
+enum Step {
+    NeedInput,
+    Parked,
+    Close,
+}
+
+impl Task for Connection {
+    fn run(self: &Arc<Self>, worker: &mut Worker) -> Ran {
+        let mut body = self.body.lock();
+        self.client.touch(Instant::now());
+        match self.work(&mut body, worker) {
+            Step::NeedInput => Ran::Idle,
+            Step::Parked => Ran::Parked,
+            Step::Close => {
+                if let Phase::Command(session) = &mut body.phase {
+                    session.close();
+                }
+                body.phase = Phase::Closed;
+                body.transport.shutdown();
+                Ran::Closed
+            }
+        }
+    }
+
+    fn gate(&self) -> &Gate {
+        &self.gate
+    }
+
+    fn closed(&self) {
+        self.server.clients().remove(self.id);
+    }
+}

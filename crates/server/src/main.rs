@@ -1,0 +1,50 @@
+//! The `vaquita` binary: reads the command line, opens the data directory, serves.
+//!
+//! `vaquita serve --data-dir D` needs no configuration. The first start creates the directory, keys and
+//! certificates, and `root`@`localhost` with a random password in `D/client.cnf`. SIGTERM ends
+//! open statements, syncs and exits.
+
+mod accounts;
+mod clients;
+mod connection;
+mod login;
+mod pool;
+mod serve;
+mod server;
+mod session;
+mod tls;
+mod transport;
+
+use clap::{Parser, Subcommand};
+
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
+/// A MySQL-compatible database server.
+#[derive(Parser)]
+#[command(name = "vaquita", version, about)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Serve a data directory.
+    Serve(serve::ServeArguments),
+}
+
+fn main() -> std::process::ExitCode {
+    let arguments = Arguments::parse();
+    tracing_subscriber::fmt().with_writer(std::io::stderr).init();
+    let outcome = match arguments.command {
+        Command::Serve(serve) => serve::run(serve),
+    };
+    match outcome {
+        Ok(()) => std::process::ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("vaquita: {error}");
+            std::process::ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,358 @@
+//! The thread pool that serves all connections: sessions park, threads don't.
+//!
+//! Every pool thread waits in the same epoll set. Sockets are registered edge-triggered and stay
+//! registered, so a query costs one `epoll_wait`, one `recv` and one `send`, and no re-arming.
+//! The thread that receives an event runs the session to completion, or until it parks (it waits
+//! for its commit group); whoever resumes it pushes it onto the run queue.
+//!
+//! ```text
+//!   IDLE    -> RUNNING          [event]           the thread that got the event owns the session
+//!   RUNNING -> RUNNING_EVENT    [event]           more bytes came: the owner looks again
+//!   RUNNING -> IDLE             [owner: nothing left to do]
+//!   RUNNING -> PARKED           [owner: waits for a commit]
+//!   PARKED  -> RUNNING          [resume, by the run queue]
+//!   any     -> CLOSED           [owner only]
+//! ```
+//! * POOL-1: at most one thread runs a session at any time: it moved the state to RUNNING.
+//! * POOL-2: an event is never lost: an edge that arrives while the session runs sets RUNNING_EVENT, and
+//!   while it is parked PARKED_EVENT; the owner reads the socket again before it becomes IDLE.
+//! * POOL-3: as many threads as `threads_active` are not blocked, while there is work.
+//!   A thread that must block says so (`blocking`), and another one takes its place.
+//!
+//! It knows nothing of the protocol or of SQL: see `Task`.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use crossbeam_queue::SegQueue;
+use parking_lot::Mutex;
+use rustix::event::epoll;
+
+const IDLE: u8 = 0;
+const RUNNING: u8 = 1;
+const RUNNING_EVENT: u8 = 2;
+const PARKED: u8 = 3;
+const PARKED_EVENT: u8 = 4;
+const CLOSED: u8 = 5;
+
+/// How long a thread that ran out of work keeps asking for events before it sleeps.
+/// A sleeping thread on an idle core takes 20 to 50 µs to wake in a virtual machine, longer than
+/// a point select takes; one thread at most spins, and only while no other has work.
+const SPIN_US_MAX: u64 = 50;
+/// Threads beyond `threads_active` that may exist because others are blocked.
+const THREADS_MAX: usize = 4096;
+/// Threads that stay after the blocking is over, to avoid creating them again.
+const THREADS_SPARE: usize = 8;
+/// `data` of the wake-up descriptor's event; connection tokens count from 0.
+const WAKE_TOKEN: u64 = u64::MAX;
+
+/// What a run of a task ended with.
+pub enum Ran {
+    /// Everything that was received is answered.
+    Idle,
+    /// The task waits for something else than its socket; `Pool::resume` continues it.
+    Parked,
+    Closed,
+}
+
+/// A connection as the pool sees it.
+pub trait Task: Send + Sync + 'static {
+    /// Reads, executes, answers, until there is nothing left to read or it must wait.
+    fn run(self: &Arc<Self>, worker: &mut Worker) -> Ran;
+    fn gate(&self) -> &Gate;
+    /// Called once, after the last run.
+    fn closed(&self);
+}
+
+/// The state of a task in the pool.
+pub struct Gate {
+    state: AtomicU8,
+    /// The pool's name for the task.
+    token: AtomicU64,
+}
+
+impl Gate {
+    pub fn new() -> Gate {
+        Gate { state: AtomicU8::new(IDLE), token: AtomicU64::new(0) }
+    }
+
+    /// True if the caller now owns the task.
+    fn on_event(&self) -> bool {
+        let mut seen = self.state.load(Ordering::Acquire);
+        loop {
+            let (next, owner) = match seen {
+                IDLE => (RUNNING, true),
+                RUNNING => (RUNNING_EVENT, false),
+                PARKED => (PARKED_EVENT, false),
+                _ => return false,
+            };
+            match self.state.compare_exchange_weak(seen, next, Ordering::AcqRel, Ordering::Acquire) {
+                Ok(_) => return owner,
+                Err(now) => seen = now,
+            }
+        }
+    }
+
+    /// The run queue's thread takes the task over; an edge seen while it was parked stays marked.
+    fn on_resume(&self) {
+        if self.state.compare_exchange(PARKED, RUNNING, Ordering::AcqRel, Ordering::Acquire).is_err() {
+            let _ = self.state.compare_exchange(PARKED_EVENT, RUNNING_EVENT, Ordering::AcqRel, Ordering::Acquire);
+        }
+    }
+
+    /// The owner gives the task back; false if an event arrived meanwhile and it must look again.
+    fn release(&self, to: u8) -> bool {
+        if self.state.compare_exchange(RUNNING, to, Ordering::AcqRel, Ordering::Acquire).is_ok() {
+            return true;
+        }
+        self.state.store(if to == IDLE { RUNNING } else { PARKED_EVENT }, Ordering::Release);
+        to != IDLE
+    }
+}
+
+/// What a pool thread lends to the task that it runs.
+pub struct Worker {
+    pub read_buffer: Box<[u8]>,
+    /// Bytes to send; reused, so that an idle connection owns no buffer.
+    pub write_buffer: Vec<u8>,
+}
+
+/// Reads are done in pieces of this size; a longer command is joined in the session.
+const READ_BUFFER_BYTES: usize = 64 << 10;
+/// A write buffer that grew beyond this is given back after the statement.
+const WRITE_BUFFER_BYTES_KEPT: usize = 256 << 10;
+
+pub struct Pool<T: Task> {
+    epoll: OwnedFd,
+    wake: OwnedFd,
+    run_queue: SegQueue<Arc<T>>,
+    slots: Mutex<Slots<T>>,
+    threads_active: usize,
+    threads: AtomicUsize,
+    blocked: AtomicUsize,
+    /// Threads inside `epoll_wait`.
+    sleeping: AtomicUsize,
+    spinning: AtomicBool,
+    stopping: AtomicBool,
+}
+
+/// Connections by token. A token's upper half counts the slot's uses, so that a late event of a closed
+/// connection does not reach its successor.
+struct Slots<T> {
+    entries: Vec<(u32, Option<Arc<T>>)>,
+    free: Vec<u32>,
+}
+
+impl<T: Task> Pool<T> {
+    pub fn start(threads_active: usize) -> std::io::Result<Arc<Pool<T>>> {
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        let wake = rustix::event::eventfd(0, rustix::event::EventfdFlags::CLOEXEC | rustix::event::EventfdFlags::NONBLOCK)?;
+        let flags = epoll::EventFlags::IN | epoll::EventFlags::ET;
+        epoll::add(&epoll, &wake, epoll::EventData::new_u64(WAKE_TOKEN), flags)?;
+        let pool = Arc::new(Pool {
+            epoll,
+            wake,
+            run_queue: SegQueue::new(),
+            slots: Mutex::new(Slots { entries: Vec::new(), free: Vec::new() }),
+            threads_active,
+            threads: AtomicUsize::new(0),
+            blocked: AtomicUsize::new(0),
+            sleeping: AtomicUsize::new(0),
+            spinning: AtomicBool::new(false),
+            stopping: AtomicBool::new(false),
+        });
+        for _ in 0..threads_active {
+            pool.spawn()?;
+        }
+        Ok(pool)
+    }
+
+    fn spawn(self: &Arc<Self>) -> std::io::Result<()> {
+        self.threads.fetch_add(1, Ordering::Relaxed);
+        let pool = self.clone();
+        let thread = std::thread::Builder::new().name("worker".into()).stack_size(2 << 20);
+        thread.spawn(move || pool.work()).map(drop).inspect_err(|_| {
+            self.threads.fetch_sub(1, Ordering::Relaxed);
+        })
+    }
+
+    /// Registers `task` with its socket; events run it from now on.
+    pub fn add(&self, task: &Arc<T>, socket: impl AsFd) -> std::io::Result<()> {
+        let token = {
+            let mut slots = self.slots.lock();
+            let index = slots.free.pop().unwrap_or(slots.entries.len() as u32);
+            if index as usize == slots.entries.len() {
+                slots.entries.push((0, None));
+            }
+            let entry = &mut slots.entries[index as usize];
+            entry.0 += 1;
+            entry.1 = Some(task.clone());
+            u64::from(entry.0 & 0x7fff_ffff) << 32 | u64::from(index)
+        };
+        task.gate().token.store(token, Ordering::Release);
+        let flags = epoll::EventFlags::IN | epoll::EventFlags::RDHUP | epoll::EventFlags::ET;
+        epoll::add(&self.epoll, socket, epoll::EventData::new_u64(token), flags).inspect_err(|_| {
+            self.forget(token);
+        })?;
+        Ok(())
+    }
+
+    /// Drops the pool's reference; the kernel forgets a socket when it is closed.
+    fn forget(&self, token: u64) {
+        let mut slots = self.slots.lock();
+        let index = token as u32;
+        if let Some(entry) = slots.entries.get_mut(index as usize)
+            && u64::from(entry.0 & 0x7fff_ffff) == token >> 32
+            && entry.1.take().is_some()
+        {
+            slots.free.push(index);
+        }
+    }
+
+    fn task(&self, token: u64) -> Option<Arc<T>> {
+        let slots = self.slots.lock();
+        let entry = slots.entries.get(token as u32 as usize)?;
+        if u64::from(entry.0 & 0x7fff_ffff) != token >> 32 {
+            return None;
+        }
+        entry.1.clone()
+    }
+
+    /// Continues a parked task on some pool thread.
+    pub fn resume(&self, task: Arc<T>) {
+        self.run_queue.push(task);
+        if self.sleeping.load(Ordering::SeqCst) > 0 {
+            self.wake_one();
+        }
+    }
+
+    /// Runs an event's worth of work on `task` as if its socket had become readable: for KILL and time-outs.
+    pub fn poke(&self, task: Arc<T>) {
+        if task.gate().on_event() {
+            self.resume(task);
+        }
+    }
+
+    fn wake_one(&self) {
+        let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
+    }
+
+    pub fn stop(&self) {
+        self.stopping.store(true, Ordering::SeqCst);
+        self.wake_one();
+    }
+
+    /// Runs `wait`, which blocks this thread, while another thread takes its place.
+    pub fn blocking(self: &Arc<Self>, wait: &mut dyn FnMut()) {
+        let blocked = self.blocked.fetch_add(1, Ordering::SeqCst) + 1;
+        let threads = self.threads.load(Ordering::SeqCst);
+        if threads < self.threads_active + blocked && threads < THREADS_MAX {
+            if let Err(error) = self.spawn() {
+                tracing::warn!(%error, threads, "cannot start another pool thread");
+            }
+        }
+        wait();
+        self.blocked.fetch_sub(1, Ordering::SeqCst);
+    }
+
+    fn surplus(&self) -> bool {
+        let wanted = self.threads_active + self.blocked.load(Ordering::Relaxed) + THREADS_SPARE;
+        self.threads.load(Ordering::Relaxed) > wanted
+    }
+
+    fn work(self: Arc<Self>) {
+        let mut worker = Worker { read_buffer: vec![0; READ_BUFFER_BYTES].into_boxed_slice(), write_buffer: Vec::new() };
+        let mut events = Vec::with_capacity(EVENTS_MAX);
+        while !self.stopping.load(Ordering::Relaxed) {
+            if let Some(task) = self.run_queue.pop() {
+                task.gate().on_resume();
+                self.run(&task, &mut worker);
+                continue;
+            }
+            if self.surplus() {
+                break;
+            }
+            self.wait(&mut events);
+            for event in events.drain(..) {
+                let epoll::Event { data, .. } = event;
+                if data.u64() == WAKE_TOKEN {
+                    self.on_wake();
+                } else if let Some(task) = self.task(data.u64())
+                    && task.gate().on_event()
+                {
+                    self.run(&task, &mut worker);
+                }
+            }
+        }
+        self.threads.fetch_sub(1, Ordering::SeqCst);
+        if self.stopping.load(Ordering::Relaxed) {
+            self.wake_one();
+        }
+    }
+
+    fn on_wake(&self) {
+        let mut count = [0u8; 8];
+        let _ = rustix::io::read(&self.wake, &mut count);
+        // One wake-up may stand for several pushes: pass it on while work is left.
+        if self.run_queue.len() > 1 && self.sleeping.load(Ordering::SeqCst) > 0 {
+            self.wake_one();
+        }
+    }
+
+    fn run(self: &Arc<Self>, task: &Arc<T>, worker: &mut Worker) {
+        loop {
+            let ran = task.run(worker);
+            worker.write_buffer.clear();
+            if worker.write_buffer.capacity() > WRITE_BUFFER_BYTES_KEPT {
+                worker.write_buffer = Vec::new();
+            }
+            match ran {
+                Ran::Idle if !task.gate().release(IDLE) => continue,
+                Ran::Idle | Ran::Parked => return,
+                Ran::Closed => {
+                    task.gate().state.store(CLOSED, Ordering::Release);
+                    self.forget(task.gate().token.load(Ordering::Acquire));
+                    task.closed();
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Waits for events: spins a little if nobody else does, then sleeps.
+    fn wait(&self, events: &mut Vec<epoll::Event>) {
+        let zero = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
+        if !self.spinning.swap(true, Ordering::Acquire) {
+            let start = Instant::now();
+            while start.elapsed() < Duration::from_micros(SPIN_US_MAX) {
+                let _ = epoll::wait(&self.epoll, rustix::buffer::spare_capacity(events), Some(&zero));
+                if !events.is_empty() || !self.run_queue.is_empty() {
+                    break;
+                }
+                std::hint::spin_loop();
+            }
+            self.spinning.store(false, Ordering::Release);
+            if !events.is_empty() {
+                return;
+            }
+        }
+        self.sleeping.fetch_add(1, Ordering::SeqCst);
+        // A push that saw no sleeper happened before this check, or sees this one.
+        if self.run_queue.is_empty() {
+            let _ = epoll::wait(&self.epoll, rustix::buffer::spare_capacity(events), None);
+        }
+        self.sleeping.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// Events taken per `epoll_wait`. A thread runs them one after the other, so more than a few would let
+/// short statements wait behind a long one while other threads sleep.
+const EVENTS_MAX: usize = 4;
+
+/// Moves a task that is being run to PARKED; an owner calls it before it hands the task's continuation
+/// to whoever resumes it, and then touches the task no more.
+pub fn park(gate: &Gate) {
+    gate.release(PARKED);
+}

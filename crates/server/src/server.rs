@@ -1,0 +1,181 @@
+//! The running server: what all connections share, and the thread that accepts them.
+
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use rustix::net::sockopt;
+use vaquita_storage::{Catalog, Engine, EngineHooks, LogLevel};
+use vaquita_types::Error;
+use vaquita_types::errno::ER_CON_COUNT_ERROR;
+use vaquita_wire::caps::{SERVER_CAPABILITIES, client, status};
+use vaquita_wire::handshake::{Greeting, NONCE_BYTES, nonce_from_random, put_greeting};
+use vaquita_wire::packet::PacketWriter;
+use vaquita_wire::result::put_err_without_sqlstate;
+
+use crate::accounts::Accounts;
+use crate::clients::{Client, Clients};
+use crate::connection::Connection;
+use crate::login::Login;
+use crate::pool::Pool;
+use crate::tls::Keys;
+use crate::transport::Transport;
+
+/// Frameworks refuse less than 8.4, and some tools misread 9.0.
+pub const VERSION: &str = concat!("8.4.", env!("CARGO_PKG_VERSION_MINOR"), "-vaquita");
+
+pub struct Server {
+    pub engine: Arc<Engine>,
+    pub catalog: Arc<Catalog>,
+    pub data_dir: PathBuf,
+    pub settings: Settings,
+    pool: Arc<Pool<Connection>>,
+    clients: Clients,
+    accounts: Accounts,
+    keys: Option<Keys>,
+    next_connection_id: AtomicU64,
+    pub started: std::time::Instant,
+    pub stopping: AtomicBool,
+}
+
+/// Settings that are fixed when the server starts.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    pub max_connections: usize,
+    pub connect_timeout: Duration,
+    pub local_infile: bool,
+}
+
+/// Tells the pool when the engine blocks a thread; set once the pool exists.
+#[derive(Default)]
+pub struct Hooks {
+    pub pool: OnceLock<Arc<Pool<Connection>>>,
+}
+
+impl EngineHooks for Hooks {
+    fn blocking(&self, wait: &mut dyn FnMut()) {
+        match self.pool.get() {
+            Some(pool) => pool.blocking(wait),
+            None => wait(),
+        }
+    }
+
+    fn log(&self, level: LogLevel, text: &str) {
+        match level {
+            LogLevel::Note => tracing::info!("{text}"),
+            LogLevel::Warning => tracing::warn!("{text}"),
+            LogLevel::Error => tracing::error!("{text}"),
+        }
+    }
+}
+
+impl Server {
+    pub fn new(engine: Arc<Engine>, catalog: Arc<Catalog>, data_dir: PathBuf, settings: Settings, pool: Arc<Pool<Connection>>, accounts: Accounts, keys: Option<Keys>) -> Arc<Server> {
+        Arc::new(Server {
+            engine,
+            catalog,
+            data_dir,
+            settings,
+            pool,
+            clients: Clients::default(),
+            accounts,
+            keys,
+            next_connection_id: AtomicU64::new(8),
+            started: std::time::Instant::now(),
+            stopping: AtomicBool::new(false),
+        })
+    }
+
+    pub fn pool(&self) -> &Arc<Pool<Connection>> {
+        &self.pool
+    }
+
+    pub fn clients(&self) -> &Clients {
+        &self.clients
+    }
+
+    pub fn accounts(&self) -> &Accounts {
+        &self.accounts
+    }
+
+    pub fn requires_secure_transport(&self) -> bool {
+        false
+    }
+
+    pub fn public_key_pem(&self) -> Option<String> {
+        self.keys.as_ref().map(|keys| keys.public_key_pem.clone())
+    }
+
+    pub fn decrypt(&self, ciphertext: &[u8]) -> Option<Vec<u8>> {
+        self.keys.as_ref()?.decrypt(ciphertext)
+    }
+
+    pub fn tls_config(&self) -> Option<Arc<rustls::ServerConfig>> {
+        self.keys.as_ref().map(|keys| keys.tls.clone())
+    }
+
+    fn offered(&self) -> u32 {
+        let mut caps = SERVER_CAPABILITIES;
+        if self.keys.is_some() {
+            caps |= client::SSL;
+        }
+        if self.settings.local_infile {
+            caps |= client::LOCAL_FILES;
+        }
+        caps
+    }
+
+    /// Greets a new client and gives it to the pool. `peer_uid`: it came over the Unix socket.
+    pub fn accept(self: &Arc<Server>, socket: OwnedFd, peer: Option<SocketAddr>, peer_uid: Option<u32>) {
+        let mut transport = Transport::new(socket);
+        let mut out = PacketWriter::new();
+        if self.clients.len() >= self.settings.max_connections {
+            let error = Error::new(&ER_CON_COUNT_ERROR, &[]);
+            out.packet(|buffer| put_err_without_sqlstate(buffer, error.code(), error.message()));
+            let _ = transport.send(out.bytes(), &|wait| wait());
+            transport.shutdown();
+            return;
+        }
+        if peer.is_some() {
+            let _ = sockopt::set_tcp_nodelay(transport.socket(), true);
+            let _ = sockopt::set_socket_keepalive(transport.socket(), true);
+        }
+        let id = self.next_connection_id.fetch_add(1, Ordering::Relaxed);
+        let host = match peer {
+            Some(address) if address.ip().is_loopback() => "localhost".to_string(),
+            Some(address) => address.ip().to_string(),
+            None => "localhost".to_string(),
+        };
+        let mut random = [0u8; NONCE_BYTES];
+        rand::fill(&mut random);
+        let nonce = nonce_from_random(random);
+        let offered = self.offered();
+        out.packet(|buffer| {
+            let greeting = Greeting {
+                server_version: VERSION,
+                connection_id: id as u32,
+                nonce: &nonce,
+                capabilities: offered,
+                charset: 255,
+                status: status::AUTOCOMMIT,
+                auth_plugin: "caching_sha2_password",
+            };
+            put_greeting(buffer, &greeting);
+        });
+        if transport.send(out.bytes(), &|wait| wait()).is_err() {
+            return;
+        }
+        let client = Arc::new(Client::new(id, host.clone(), peer.map(|address| address.port())));
+        let login = Login::new(nonce, offered, host, peer_uid);
+        let connection = Arc::new(Connection::new(self.clone(), transport, login, out.seq(), client.clone()));
+        let _ = client.connection.set(Arc::downgrade(&connection));
+        self.clients.add(client);
+        if let Err(error) = connection.register() {
+            tracing::warn!(%error, "cannot watch a new connection");
+            self.clients.remove(id);
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! A session: what one connection's commands mean.
+//!
+//! 1. `command` decodes a packet and dispatches it; text goes to `query`, prepared statements to `prepared`.
+//! 2. `run` executes one statement: plans through the executor, everything else through `admin`.
+//! 3. A statement whose commit must wait parks the session: `Pending` remembers what to answer, and
+//!    `resume` answers when the commit group is durable.
+//!
+//! The session's variables, warnings and other state that expressions see live in `state`.
+
+mod admin;
+mod prepared;
+mod query;
+mod reply;
+mod run;
+pub mod state;
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use vaquita_plan::env::Level;
+use vaquita_storage::{CommitWaiter, Transaction};
+use vaquita_types::errno::{ER_BAD_DB_ERROR, ER_UNKNOWN_COM_ERROR};
+use vaquita_types::{Error, Result};
+use vaquita_wire::caps::{client, command_name, status};
+use vaquita_wire::commands::Command;
+use vaquita_wire::packet::PacketWriter;
+use vaquita_wire::result::{OkPacket, put_ok, put_protocol_error};
+
+use crate::accounts::AccountRecord;
+use crate::clients::Client;
+use crate::connection::Output;
+use crate::server::Server;
+use prepared::Prepared;
+use state::SessionState;
+
+pub struct Session {
+    pub server: Arc<Server>,
+    pub client: Arc<Client>,
+    pub account: Arc<AccountRecord>,
+    caps: u32,
+    pub state: SessionState,
+    txn: RefCell<Transaction>,
+    /// BEGIN was given, or autocommit is off and something ran.
+    in_transaction: bool,
+    savepoints: Vec<(String, vaquita_storage::Mark)>,
+    statements: HashMap<u32, Prepared>,
+    next_statement_id: u32,
+    pending: Option<Pending>,
+}
+
+/// What follows a command.
+pub enum Flow {
+    Next,
+    Parked,
+    Close,
+}
+
+/// Makes the waiter of a commit, after the connection has been parked.
+pub type MakeWaiter<'a> = &'a mut dyn FnMut() -> CommitWaiter;
+
+/// What the answer to a parked statement is, and which statements of the same packet follow it.
+pub(crate) struct Pending {
+    pub done: run::Done,
+    pub rest: Vec<u8>,
+}
+
+impl Session {
+    pub fn new(server: Arc<Server>, client: Arc<Client>, account: Arc<AccountRecord>, caps: u32, charset: u16) -> Session {
+        let state = SessionState::new(&server, &client, &account, charset);
+        let txn = server.engine.begin(state.txn_options(&client));
+        Session {
+            server,
+            client,
+            account,
+            caps,
+            state,
+            txn: RefCell::new(txn),
+            in_transaction: false,
+            savepoints: Vec::new(),
+            statements: HashMap::new(),
+            next_statement_id: 1,
+            pending: None,
+        }
+    }
+
+    pub fn caps(&self) -> u32 {
+        self.caps
+    }
+
+    pub fn max_allowed_packet(&self) -> usize {
+        64 << 20
+    }
+
+    pub fn set_attributes(&mut self, _attributes: Vec<(String, String)>) {}
+
+    pub fn set_tls(&mut self, tls: &rustls::ServerConnection) {
+        self.state.set_tls(tls);
+    }
+
+    pub fn use_database(&mut self, name: &str) -> Result<()> {
+        let database = self.server.catalog.database(name)?;
+        if database.is_none() && !vaquita_exec::system::is_system_database(name) {
+            return Err(Error::new(&ER_BAD_DB_ERROR, &[&name]));
+        }
+        self.client.set_database(Some(name));
+        self.state.set_database(Some(name), database.map(|d| d.collation));
+        Ok(())
+    }
+
+    pub fn put_login_ok(&self, out: &mut PacketWriter) {
+        let ok = OkPacket { status: self.status(), ..OkPacket::default() };
+        out.packet(|buffer| put_ok(buffer, self.caps, &ok));
+    }
+
+    /// The status flags of answers.
+    pub(crate) fn status(&self) -> u16 {
+        let mut flags = 0;
+        if self.state.autocommit() {
+            flags |= status::AUTOCOMMIT;
+        }
+        if self.in_transaction {
+            flags |= status::IN_TRANS;
+        }
+        flags
+    }
+
+    /// Runs one command and writes its answer to `out`.
+    pub fn command(&mut self, payload: &[u8], out: &mut Output<'_>, park: MakeWaiter<'_>) -> Flow {
+        let name = payload.first().map_or("Error", |byte| command_name(*byte));
+        let decoded = match Command::decode(payload, self.caps) {
+            Ok(decoded) => decoded,
+            Err(error) => {
+                out.writer.packet(|buffer| put_protocol_error(buffer, error));
+                return if error.closes_connection() { Flow::Close } else { Flow::Next };
+            }
+        };
+        self.client.interrupt.clear();
+        let flow = self.dispatch(name, decoded, out, park);
+        if !matches!(flow, Flow::Parked) {
+            self.client.end_command();
+        }
+        if self.client.must_close() { Flow::Close } else { flow }
+    }
+
+    fn dispatch(&mut self, name: &'static str, decoded: Command<'_>, out: &mut Output<'_>, park: MakeWaiter<'_>) -> Flow {
+        match decoded {
+            Command::Query(query) => {
+                return self.query(query.sql, out, park);
+            }
+            Command::Execute(execute) => return self.execute_prepared(&execute, out, park),
+            Command::Prepare { sql } => {
+                self.client.begin_command(name, Some(String::from_utf8_lossy(sql).into()));
+                self.prepare(sql, out);
+            }
+            Command::SendLongData { statement_id, parameter, data } => self.long_data(statement_id, parameter, data),
+            Command::CloseStatement { statement_id } => {
+                self.statements.remove(&statement_id);
+            }
+            Command::ResetStatement { statement_id } => self.reset_statement(statement_id, out),
+            Command::Fetch { statement_id, rows_max } => self.fetch(statement_id, rows_max, out),
+            Command::Quit => return Flow::Close,
+            Command::Ping => self.ok(out),
+            Command::InitDb { database } => {
+                let name = String::from_utf8_lossy(database).into_owned();
+                let used = self.use_database(&name);
+                self.answer(used, out);
+            }
+            Command::FieldList { table, wildcard } => self.field_list(table, wildcard, out),
+            Command::Statistics => {
+                let text = self.statistics();
+                out.writer.packet(|buffer| buffer.extend_from_slice(text.as_bytes()));
+            }
+            Command::ProcessKill { connection_id } => {
+                let killed = self.kill(u64::from(connection_id), false);
+                self.answer(killed, out);
+            }
+            Command::SetMultiStatements(on) => {
+                self.caps = if on { self.caps | client::MULTI_STATEMENTS } else { self.caps & !client::MULTI_STATEMENTS };
+                let flags = self.status();
+                out.writer.packet(|buffer| vaquita_wire::result::put_eof(buffer, flags, 0));
+            }
+            Command::ResetConnection => {
+                self.reset();
+                self.ok(out);
+            }
+            Command::ChangeUser(_) => out.error(&Error::new(&ER_UNKNOWN_COM_ERROR, &[])),
+        }
+        Flow::Next
+    }
+
+    /// The commit that the session waited for is over.
+    pub fn resume(&mut self, result: Result<()>, out: &mut Output<'_>, park: MakeWaiter<'_>) -> Flow {
+        let Some(pending) = self.pending.take() else { return Flow::Next };
+        let flow = self.after_commit(pending, result, out, park);
+        if !matches!(flow, Flow::Parked) {
+            self.client.end_command();
+        }
+        if self.client.must_close() { Flow::Close } else { flow }
+    }
+
+    fn answer(&mut self, result: Result<()>, out: &mut Output<'_>) {
+        match result {
+            Ok(()) => self.ok(out),
+            Err(error) => self.error(&error, out),
+        }
+    }
+
+    pub(crate) fn ok(&mut self, out: &mut Output<'_>) {
+        let ok = OkPacket { status: self.status(), warnings: self.state.warnings_u16(), ..OkPacket::default() };
+        out.writer.packet(|buffer| put_ok(buffer, self.caps, &ok));
+    }
+
+    pub(crate) fn error(&mut self, error: &Error, out: &mut Output<'_>) {
+        self.state.push_warning(Level::Error, error.clone());
+        out.error(error);
+    }
+
+    /// COM_RESET_CONNECTION: as after a login.
+    fn reset(&mut self) {
+        self.txn.get_mut().rollback();
+        self.in_transaction = false;
+        self.savepoints.clear();
+        self.statements.clear();
+        let database = self.state.database();
+        self.state = SessionState::new(&self.server, &self.client, &self.account, self.state.charset_of_login());
+        if let Some(name) = database {
+            let _ = self.use_database(&name);
+        }
+    }
+
+    pub fn close(&mut self) {
+        self.txn.get_mut().rollback();
+        self.statements.clear();
+    }
+
+    fn statistics(&self) -> String {
+        format!("Uptime: {}  Threads: {}  Questions: 0  Slow queries: 0  Opens: 0  Flush tables: 1  Open tables: 0  Queries per second avg: 0.0", self.server.started.elapsed().as_secs(), self.server.clients().len())
+    }
+
+    pub(crate) const QUERY_COMMAND: &'static str = "Query";
+}

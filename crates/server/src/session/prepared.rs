@@ -1,0 +1,159 @@
+//! Prepared statements of the binary protocol: prepare, long data, execute, cursors.
+//!
+//! A statement keeps its syntax tree and its plan; the plan is made again when the catalog's version or a
+//! setting that planning depends on has changed.
+
+use std::sync::Arc;
+
+use vaquita_parser::{Statement as Ast, parse_prepared};
+use vaquita_plan::node::Plan;
+use vaquita_types::errno::{ER_UNKNOWN_STMT_HANDLER, ER_UNSUPPORTED_PS};
+use vaquita_types::{Error, Result, Value};
+use vaquita_wire::commands::Execute;
+use vaquita_wire::params::StatementParams;
+use vaquita_wire::result::{parameter_definition, put_column_definition, put_eof, put_prepare_ok, put_protocol_error};
+
+use super::query::{is_planned, parser_options};
+use super::{Flow, MakeWaiter, Session, reply};
+use crate::connection::Output;
+
+pub struct Prepared {
+    pub text: Arc<str>,
+    pub ast: Arc<Ast>,
+    pub params: StatementParams,
+    pub values: Vec<Value>,
+    pub plan: Option<Arc<CachedPlan>>,
+}
+
+pub struct CachedPlan {
+    pub plan: Plan,
+    pub catalog_version: u64,
+    pub settings_version: u64,
+}
+
+impl Session {
+    pub(super) fn prepare(&mut self, sql: &[u8], out: &mut Output<'_>) {
+        self.state.begin_statement();
+        if let Err(error) = self.try_prepare(sql, out) {
+            self.error(&error, out);
+        }
+    }
+
+    fn try_prepare(&mut self, sql: &[u8], out: &mut Output<'_>) -> Result<()> {
+        let options = parser_options(self.state.sql_mode_bits());
+        let (ast, parameters) = parse_prepared(sql, &options)?;
+        if matches!(ast, Ast::Prepare { .. } | Ast::Execute { .. } | Ast::Deallocate(_) | Ast::LoadData(_) | Ast::LockTables(_) | Ast::UnlockTables) {
+            return Err(Error::new(&ER_UNSUPPORTED_PS, &[]));
+        }
+        let id = self.next_statement_id;
+        self.next_statement_id = self.next_statement_id.wrapping_add(1).max(1);
+        let mut prepared = Prepared {
+            text: String::from_utf8_lossy(sql).into(),
+            ast: Arc::new(ast),
+            params: StatementParams::new(parameters),
+            values: Vec::new(),
+            plan: None,
+        };
+        if is_planned(&prepared.ast) {
+            prepared.plan = Some(Arc::new(self.fresh_plan(&prepared.ast)?));
+        }
+        self.answer_prepare(id, &prepared, out);
+        self.statements.insert(id, prepared);
+        Ok(())
+    }
+
+    pub(super) fn fresh_plan(&self, ast: &Ast) -> Result<CachedPlan> {
+        let catalog_version = self.server.catalog.version();
+        Ok(CachedPlan { plan: self.plan(ast)?, catalog_version, settings_version: self.state.settings_version() })
+    }
+
+    fn answer_prepare(&mut self, id: u32, prepared: &Prepared, out: &mut Output<'_>) {
+        let caps = self.caps;
+        let flags = self.status();
+        let charset = self.state.result_charset();
+        let columns = match prepared.plan.as_deref() {
+            Some(CachedPlan { plan: Plan::Query(query), .. }) => &query.output[..],
+            _ => &[],
+        };
+        let parameters = prepared.params.count();
+        let warnings = self.state.warnings_u16();
+        out.writer.packet(|buffer| put_prepare_ok(buffer, caps, id, columns.len() as u16, parameters as u16, warnings));
+        if parameters > 0 {
+            for _ in 0..parameters {
+                out.writer.packet(|buffer| put_column_definition(buffer, &parameter_definition()));
+            }
+            if caps & vaquita_wire::caps::client::DEPRECATE_EOF == 0 {
+                out.writer.packet(|buffer| put_eof(buffer, flags, 0));
+            }
+        }
+        if !columns.is_empty() {
+            reply::put_definitions(out, columns, flags, charset);
+        }
+    }
+
+    pub(super) fn execute_prepared(&mut self, execute: &Execute<'_>, out: &mut Output<'_>, park: MakeWaiter<'_>) -> Flow {
+        self.state.begin_statement();
+        let Some(mut prepared) = self.statements.remove(&execute.statement_id) else {
+            self.error(&unknown(execute.statement_id, "mysqld_stmt_execute"), out);
+            return Flow::Next;
+        };
+        self.client.begin_command("Execute", Some(prepared.text.clone()));
+        let flow = self.execute_one(&mut prepared, execute, out, park);
+        self.statements.insert(execute.statement_id, prepared);
+        flow
+    }
+
+    fn execute_one(&mut self, prepared: &mut Prepared, execute: &Execute<'_>, out: &mut Output<'_>, park: MakeWaiter<'_>) -> Flow {
+        let mut rebound = false;
+        if let Err(error) = prepared.params.read(execute, self.caps, &mut prepared.values, &mut rebound) {
+            out.writer.packet(|buffer| put_protocol_error(buffer, error));
+            return Flow::Next;
+        }
+        if !is_planned(&prepared.ast) {
+            let ast = prepared.ast.clone();
+            return self.admin(&ast, &[], out, park);
+        }
+        let cached = match &prepared.plan {
+            Some(cached) if self.is_current(cached) => cached.clone(),
+            _ => match self.fresh_plan(&prepared.ast) {
+                Ok(plan) => prepared.plan.insert(Arc::new(plan)).clone(),
+                Err(error) => {
+                    self.error(&error, out);
+                    return Flow::Next;
+                }
+            },
+        };
+        self.run_plan(&cached.plan, &prepared.values, true, &[], out, park)
+    }
+
+    fn is_current(&self, cached: &CachedPlan) -> bool {
+        cached.catalog_version == self.server.catalog.version() && cached.settings_version == self.state.settings_version()
+    }
+
+    pub(super) fn long_data(&mut self, id: u32, parameter: u16, data: &[u8]) {
+        let bytes_max = self.max_allowed_packet();
+        if let Some(prepared) = self.statements.get_mut(&id) {
+            // COM_STMT_SEND_LONG_DATA has no answer; the next execution reports what is missing.
+            let _ = prepared.params.append_long_data(parameter, data, bytes_max);
+        }
+    }
+
+    pub(super) fn reset_statement(&mut self, id: u32, out: &mut Output<'_>) {
+        let result = match self.statements.get_mut(&id) {
+            Some(prepared) => {
+                prepared.params.clear_long_data();
+                Ok(())
+            }
+            None => Err(unknown(id, "mysqld_stmt_reset")),
+        };
+        self.answer(result, out);
+    }
+
+    pub(super) fn fetch(&mut self, id: u32, _rows_max: u32, out: &mut Output<'_>) {
+        self.error(&unknown(id, "mysqld_stmt_fetch"), out);
+    }
+}
+
+fn unknown(id: u32, whose: &str) -> Error {
+    Error::new(&ER_UNKNOWN_STMT_HANDLER, &[&id, &whose])
+}

@@ -1,0 +1,87 @@
+//! COM_QUERY: text to statements, one after the other.
+//!
+//! A packet may hold several statements if the client has MULTI_STATEMENTS; each is parsed only when the one
+//! before succeeded. SELECT, INSERT, UPDATE, DELETE become plans; the rest is `admin`.
+
+use vaquita_parser::{ParserOptions, Statement as Ast, parse_one};
+use vaquita_plan::node::Plan;
+use vaquita_types::{Error, Result, sql_mode};
+use vaquita_wire::caps::client;
+
+use super::{Flow, MakeWaiter, Session};
+use crate::connection::Output;
+
+impl Session {
+    pub(super) fn query(&mut self, sql: &[u8], out: &mut Output<'_>, park: MakeWaiter<'_>) -> Flow {
+        let mut rest = sql;
+        loop {
+            let statement_text = rest;
+            self.client.begin_command(Session::QUERY_COMMAND, Some(String::from_utf8_lossy(statement_text).into()));
+            self.state.begin_statement();
+            let options = parser_options(self.state.sql_mode_bits());
+            let (ast, consumed) = match parse_one(statement_text, &options) {
+                Ok(parsed) => parsed,
+                Err(error) => {
+                    self.error(&error.into(), out);
+                    return Flow::Next;
+                }
+            };
+            rest = &statement_text[consumed.min(statement_text.len())..];
+            let more = !vaquita_parser::is_blank(rest, &options);
+            if more && self.caps & client::MULTI_STATEMENTS == 0 {
+                let error = vaquita_parser::parse_prepared(statement_text, &options).err();
+                let error = error.map_or_else(|| Error::internal("a second statement"), Error::from);
+                self.error(&error, out);
+                return Flow::Next;
+            }
+            if !more {
+                rest = &[];
+            }
+            let failures = out.errors;
+            match self.statement(&ast, statement_text, rest, out, park) {
+                Flow::Next if !rest.is_empty() && out.errors == failures => {}
+                flow => return flow,
+            }
+        }
+    }
+
+    fn statement(&mut self, ast: &Ast, _text: &[u8], rest: &[u8], out: &mut Output<'_>, park: MakeWaiter<'_>) -> Flow {
+        if is_planned(ast) {
+            return match self.plan(ast) {
+                Ok(plan) => self.run_plan(&plan, &[], false, rest, out, park),
+                Err(error) => {
+                    self.error(&error, out);
+                    Flow::Next
+                }
+            };
+        }
+        self.admin(ast, rest, out, park)
+    }
+
+    pub(super) fn plan(&self, ast: &Ast) -> Result<Plan> {
+        let catalog = vaquita_exec::catalog::PlanCatalog::new(&self.server.catalog);
+        let database = self.state.database();
+        let mut context = vaquita_plan::bind::PlanContext::new(&catalog);
+        context.current_database = database.as_deref();
+        context.sql_mode = self.state.sql_mode_bits();
+        context.connection_collation = self.state.connection_collation();
+        vaquita_plan::bind::plan_statement(ast, &context)
+    }
+}
+
+/// Statements that the planner turns into a plan.
+pub(super) fn is_planned(ast: &Ast) -> bool {
+    matches!(ast, Ast::Query(_) | Ast::Insert(_) | Ast::Update(_) | Ast::Delete(_))
+}
+
+pub(super) fn parser_options(mode: u64) -> ParserOptions {
+    ParserOptions {
+        ansi_quotes: mode & sql_mode::ANSI_QUOTES != 0,
+        pipes_as_concat: mode & sql_mode::PIPES_AS_CONCAT != 0,
+        no_backslash_escapes: mode & sql_mode::NO_BACKSLASH_ESCAPES != 0,
+        ignore_space: mode & sql_mode::IGNORE_SPACE != 0,
+        high_not_precedence: mode & sql_mode::HIGH_NOT_PRECEDENCE != 0,
+        real_as_float: mode & sql_mode::REAL_AS_FLOAT != 0,
+        ..ParserOptions::default()
+    }
+}

@@ -1,0 +1,218 @@
+//! Runs one statement in the session's transaction and answers it.
+//!
+//! 1. Outside a transaction with autocommit on, the transaction is the statement's own.
+//! 2. A conflict with a commit after the snapshot, in the first statement of a transaction, restarts the
+//!    statement on a fresh snapshot (`Next::Restart`); what was written to the client is taken back.
+//! 3. A failed statement undoes only itself; deadlock and conflict undo the transaction.
+//! 4. The commit of an autocommit statement may park the session; the answer then waits in `Pending`.
+
+use std::cell::RefCell;
+
+use vaquita_exec::context::Statement;
+use vaquita_plan::node::Plan;
+use vaquita_storage::{CommitStart, Reads};
+use vaquita_types::error::Next;
+use vaquita_types::errno::{ER_LOCK_DEADLOCK, ER_QUERY_INTERRUPTED};
+use vaquita_types::{Error, Result, Value};
+use vaquita_wire::caps::status;
+use vaquita_wire::result::{OkPacket, put_ok, put_result_set_end};
+
+use super::reply::Rows;
+use super::{Flow, MakeWaiter, Pending, Session};
+use crate::connection::Output;
+
+/// How a statement ended well.
+#[derive(Debug)]
+pub enum Done {
+    /// Its rows are written; the end of the result set is not.
+    Rows,
+    Ok { affected: u64, last_insert_id: u64, info: String },
+}
+
+impl Done {
+    pub fn nothing() -> Done {
+        Done::Ok { affected: 0, last_insert_id: 0, info: String::new() }
+    }
+
+    pub fn affected(affected: u64) -> Done {
+        Done::Ok { affected, last_insert_id: 0, info: String::new() }
+    }
+}
+
+/// Fresh snapshots that one statement may take before its conflict is shown after all.
+const RESTARTS_MAX: usize = 1000;
+
+impl Session {
+    /// Runs a plan and, if the statement is a transaction of its own, commits. `rest` is the unread
+    /// part of a multi-statement packet.
+    pub(super) fn run_plan(&mut self, plan: &Plan, params: &[Value], binary: bool, rest: &[u8], out: &mut Output<'_>, park: MakeWaiter<'_>) -> Flow {
+        self.begin_if_needed();
+        match self.run_with_restarts(plan, params, binary, rest, out) {
+            Ok(done) => self.finish_statement(done, rest, out, park),
+            Err(error) => {
+                self.fail_statement(&error);
+                self.error(&error, out);
+                Flow::Next
+            }
+        }
+    }
+
+    /// A new transaction takes the session's isolation level and mode.
+    pub(super) fn begin_if_needed(&mut self) {
+        if self.in_transaction {
+            return;
+        }
+        if self.state.txn_options_changed() {
+            self.txn = RefCell::new(self.server.engine.begin(self.state.txn_options(&self.client)));
+        }
+        if !self.state.autocommit() {
+            self.in_transaction = true;
+        }
+    }
+
+    fn run_with_restarts(&mut self, plan: &Plan, params: &[Value], binary: bool, rest: &[u8], out: &mut Output<'_>) -> Result<Done> {
+        let mut restarts = 0;
+        loop {
+            self.txn.get_mut().begin_statement(vaquita_exec::query::reads(plan));
+            let mark = out.writer.mark();
+            let (result, sent) = self.run_once(plan, params, binary, rest, out);
+            match result {
+                Ok(done) => {
+                    self.txn.get_mut().end_statement();
+                    return Ok(done);
+                }
+                Err(error) if error.next() == Next::Restart && !sent && restarts < RESTARTS_MAX => {
+                    restarts += 1;
+                    out.writer.rewind(mark);
+                    self.txn.get_mut().restart_statement();
+                }
+                Err(error) => {
+                    if !sent {
+                        out.writer.rewind(mark);
+                    }
+                    return Err(error);
+                }
+            }
+        }
+    }
+
+    /// One try; also tells whether rows have left already.
+    fn run_once(&mut self, plan: &Plan, params: &[Value], binary: bool, rest: &[u8], out: &mut Output<'_>) -> (Result<Done>, bool) {
+        let flags = self.status() | if rest.is_empty() { 0 } else { status::MORE_RESULTS_EXISTS };
+        let charset = self.state.result_charset();
+        let mut statement =
+            Statement::new(&self.server.engine, &self.server.catalog, &self.txn, params, &self.state, &self.client.interrupt);
+        statement.lock_wait_ms_max = self.state.lock_wait_ms();
+        match plan {
+            Plan::Query(query) => {
+                let mut rows = Rows::new(out, binary, flags, charset);
+                let result = vaquita_exec::query::run(query, &statement, None, &mut rows);
+                let sent = !rows.rewindable();
+                (result.map(|found| {
+                    self.state.set_found_rows(found);
+                    Done::Rows
+                }), sent)
+            }
+            other => {
+                let changed = vaquita_exec::dml::run(other, &statement);
+                (changed.map(|c| {
+                    if c.last_insert_id != 0 {
+                        self.state.set_last_insert_id(c.last_insert_id);
+                    }
+                    let affected = if self.caps & vaquita_wire::caps::client::FOUND_ROWS != 0 { c.found } else { c.affected };
+                    Done::Ok { affected, last_insert_id: c.last_insert_id, info: c.info }
+                }), false)
+            }
+        }
+    }
+
+    fn fail_statement(&mut self, error: &Error) {
+        self.txn.get_mut().rollback_statement();
+        let whole = error.next() == Next::Retry && error.is(&ER_LOCK_DEADLOCK);
+        if whole || !self.in_transaction {
+            self.rollback_transaction();
+        }
+        if error.is(&ER_QUERY_INTERRUPTED) {
+            self.client.interrupt.clear();
+        }
+    }
+
+    /// Commits an autocommit statement, then answers.
+    pub(super) fn finish_statement(&mut self, done: Done, rest: &[u8], out: &mut Output<'_>, park: MakeWaiter<'_>) -> Flow {
+        if self.in_transaction {
+            self.answer_done(&done, !rest.is_empty(), out);
+            return Flow::Next;
+        }
+        self.commit_then(done, rest, out, park)
+    }
+
+    /// Commits the transaction and answers `done` when it is durable.
+    pub(super) fn commit_then(&mut self, done: Done, rest: &[u8], out: &mut Output<'_>, park: MakeWaiter<'_>) -> Flow {
+        self.in_transaction = false;
+        self.savepoints.clear();
+        // Whoever completes the group may run this session before `commit` returns here, but not
+        // before this thread has released the connection's lock.
+        self.pending = Some(Pending { done, rest: rest.to_vec() });
+        match self.txn.get_mut().commit(park) {
+            CommitStart::Parked => Flow::Parked,
+            CommitStart::Done(result) => {
+                let Some(pending) = self.pending.take() else { return Flow::Next };
+                match result {
+                    Ok(()) => self.answer_done(&pending.done, !rest.is_empty(), out),
+                    Err(error) => self.error(&error, out),
+                }
+                Flow::Next
+            }
+        }
+    }
+
+    pub(super) fn after_commit(&mut self, pending: Pending, result: Result<()>, out: &mut Output<'_>, park: MakeWaiter<'_>) -> Flow {
+        if let Err(error) = result {
+            self.error(&error, out);
+            return Flow::Next;
+        }
+        self.answer_done(&pending.done, !pending.rest.is_empty(), out);
+        if pending.rest.is_empty() { Flow::Next } else { self.query(&pending.rest, out, park) }
+    }
+
+    pub(super) fn rollback_transaction(&mut self) {
+        self.txn.get_mut().rollback();
+        self.in_transaction = false;
+        self.savepoints.clear();
+    }
+
+    pub(super) fn answer_done(&mut self, done: &Done, more: bool, out: &mut Output<'_>) {
+        let mut flags = self.status();
+        if more {
+            flags |= status::MORE_RESULTS_EXISTS;
+        }
+        let warnings = self.state.warnings_u16();
+        let caps = self.caps;
+        match done {
+            Done::Rows => {
+                self.state.set_row_count(-1);
+                let ok = OkPacket { status: flags, warnings, ..OkPacket::default() };
+                out.writer.packet(|buffer| put_result_set_end(buffer, caps, &ok));
+            }
+            Done::Ok { affected, last_insert_id, info } => {
+                self.state.set_row_count(*affected as i64);
+                let tracked = self.state.take_tracked(caps);
+                let ok = OkPacket {
+                    affected_rows: *affected,
+                    last_insert_id: *last_insert_id,
+                    status: flags,
+                    warnings,
+                    info: info.as_bytes(),
+                    session_state: &tracked,
+                };
+                out.writer.packet(|buffer| put_ok(buffer, caps, &ok));
+            }
+        }
+    }
+
+    /// For statements that are no plans: `Reads::Many` covers all.
+    pub(super) fn begin_utility(&mut self) {
+        self.begin_if_needed();
+        self.txn.get_mut().begin_statement(Reads::Many);
+    }
+}

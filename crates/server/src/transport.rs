@@ -1,0 +1,193 @@
+//! A client's byte stream: a socket, TLS in it if the client asked, compression in that.
+//!
+//! rustls and the compressed framing are sans-IO; this file moves their bytes. Sockets are
+//! non-blocking: `receive` returns what is there, `send` waits for a slow client with `poll`
+//! (the pool replaces the waiting thread) at most `net_write_timeout`.
+
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::net::{RecvFlags, SendFlags};
+use rustls::ServerConnection;
+
+/// Runs a wait while another pool thread takes this one's place.
+pub type Blocking<'a> = &'a dyn Fn(&mut dyn FnMut());
+
+pub enum Received {
+    Bytes(usize),
+    /// Nothing is there now.
+    Later,
+    Closed,
+}
+
+pub struct Transport {
+    socket: OwnedFd,
+    tls: Option<Box<ServerConnection>>,
+    pub write_timeout: Duration,
+    pub bytes_received: u64,
+    pub bytes_sent: u64,
+}
+
+impl Transport {
+    pub fn new(socket: OwnedFd) -> Transport {
+        Transport { socket, tls: None, write_timeout: Duration::from_secs(60), bytes_received: 0, bytes_sent: 0 }
+    }
+
+    pub fn socket(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+
+    /// Everything from here on is TLS; `early` was received already.
+    pub fn start_tls(&mut self, config: &Arc<rustls::ServerConfig>, early: &[u8]) -> io::Result<()> {
+        let mut tls = ServerConnection::new(config.clone()).map_err(io::Error::other)?;
+        absorb(&mut tls, early)?;
+        self.tls = Some(Box::new(tls));
+        self.send_tls(&|wait| wait())
+    }
+
+    pub fn tls(&self) -> Option<&ServerConnection> {
+        self.tls.as_deref()
+    }
+
+    pub fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Received> {
+        if self.tls.is_some() {
+            return self.receive_tls(buffer);
+        }
+        let received = receive_raw(&self.socket, buffer)?;
+        if let Received::Bytes(n) = received {
+            self.bytes_received += n as u64;
+        }
+        Ok(received)
+    }
+
+    fn receive_tls(&mut self, buffer: &mut [u8]) -> io::Result<Received> {
+        let Some(tls) = &mut self.tls else { return Ok(Received::Closed) };
+        loop {
+            match tls.reader().read(buffer) {
+                Ok(0) => return Ok(Received::Closed),
+                Ok(n) => {
+                    self.bytes_received += n as u64;
+                    return Ok(Received::Bytes(n));
+                }
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => {}
+                Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => return Ok(Received::Closed),
+                Err(e) => return Err(e),
+            }
+            let mut sealed = [0u8; 16 << 10];
+            match receive_raw(&self.socket, &mut sealed)? {
+                Received::Bytes(n) => {
+                    let outcome = absorb(tls, &sealed[..n]);
+                    if tls.wants_write() {
+                        let mut out = Vec::new();
+                        tls.write_tls(&mut out)?;
+                        send_raw(&self.socket, &out, self.write_timeout, &|wait| wait())?;
+                    }
+                    outcome?;
+                }
+                other => return Ok(other),
+            }
+        }
+    }
+
+    /// Sends all of `bytes`, waiting for the client if it does not read.
+    pub fn send(&mut self, bytes: &[u8], blocking: Blocking<'_>) -> io::Result<()> {
+        self.bytes_sent += bytes.len() as u64;
+        let Some(tls) = &mut self.tls else {
+            return send_raw(&self.socket, bytes, self.write_timeout, blocking);
+        };
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let n = tls.writer().write(rest)?;
+            rest = &rest[n..];
+            let mut out = Vec::with_capacity(n + 256);
+            while tls.wants_write() {
+                tls.write_tls(&mut out)?;
+            }
+            send_raw(&self.socket, &out, self.write_timeout, blocking)?;
+        }
+        Ok(())
+    }
+
+    fn send_tls(&mut self, blocking: Blocking<'_>) -> io::Result<()> {
+        let Some(tls) = &mut self.tls else { return Ok(()) };
+        let mut out = Vec::new();
+        while tls.wants_write() {
+            tls.write_tls(&mut out)?;
+        }
+        send_raw(&self.socket, &out, self.write_timeout, blocking)
+    }
+
+    /// Waits until bytes can be received; false after `timeout`.
+    pub fn wait_readable(&self, timeout: Duration, blocking: Blocking<'_>) -> bool {
+        wait_for(&self.socket, PollFlags::IN, timeout, blocking)
+    }
+
+    pub fn shutdown(&mut self) {
+        if let Some(tls) = &mut self.tls {
+            tls.send_close_notify();
+            let mut out = Vec::new();
+            let _ = tls.write_tls(&mut out);
+            let _ = rustix::net::send(&self.socket, &out, SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
+        }
+        let _ = rustix::net::shutdown(&self.socket, rustix::net::Shutdown::Both);
+    }
+}
+
+fn absorb(tls: &mut ServerConnection, mut sealed: &[u8]) -> io::Result<()> {
+    while !sealed.is_empty() {
+        tls.read_tls(&mut sealed)?;
+        tls.process_new_packets().map_err(io::Error::other)?;
+    }
+    Ok(())
+}
+
+fn receive_raw(socket: &OwnedFd, buffer: &mut [u8]) -> io::Result<Received> {
+    loop {
+        match rustix::net::recv(socket, &mut *buffer, RecvFlags::DONTWAIT) {
+            Ok((0, _)) => return Ok(Received::Closed),
+            Ok((n, _)) => return Ok(Received::Bytes(n)),
+            Err(rustix::io::Errno::AGAIN) => return Ok(Received::Later),
+            Err(rustix::io::Errno::INTR) => {}
+            Err(e) => return Err(e.into()),
+        }
+    }
+}
+
+fn send_raw(socket: &OwnedFd, mut bytes: &[u8], timeout: Duration, blocking: Blocking<'_>) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match rustix::net::send(socket, bytes, SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
+            Ok(n) => bytes = &bytes[n..],
+            Err(rustix::io::Errno::AGAIN) => {
+                if !wait_for(socket, PollFlags::OUT, timeout, blocking) {
+                    return Err(io::ErrorKind::TimedOut.into());
+                }
+            }
+            Err(rustix::io::Errno::INTR) => {}
+            Err(e) => return Err(e.into()),
+        }
+    }
+    Ok(())
+}
+
+fn wait_for(socket: &OwnedFd, events: PollFlags, timeout: Duration, blocking: Blocking<'_>) -> bool {
+    let deadline = Instant::now() + timeout;
+    let mut ready = false;
+    blocking(&mut || {
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let left = rustix::event::Timespec { tv_sec: left.as_secs() as i64, tv_nsec: i64::from(left.subsec_nanos()) };
+            match poll(&mut [PollFd::new(socket, events)], Some(&left)) {
+                Err(rustix::io::Errno::INTR) => {}
+                Ok(0) | Err(_) => return,
+                Ok(_) => {
+                    ready = true;
+                    return;
+                }
+            }
+        }
+    });
+    ready
+}
