@@ -151,6 +151,11 @@ fn in_list(value: &Expr, list: &[Expr], rule: CompareAs, cx: &EvalCx<'_>) -> Res
     if needle.is_null() {
         return Ok(None);
     }
+    // A text among numbers is read once, with one warning.
+    let needle = match (&*needle, rule) {
+        (Value::Bytes(_), CompareAs::Double) => Cow::Owned(Value::Float(coerce::to_f64(&needle, &value.ty, cx.env)?)),
+        _ => needle,
+    };
     let mut unknown = false;
     for item in list {
         let candidate = eval(item, cx)?;

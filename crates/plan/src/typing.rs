@@ -27,6 +27,8 @@ use crate::expr::{Expr, ExprKind};
 pub const NUMBER_COLLATION: CollationId = CollationId::UTF8MB4_0900_AI_CI;
 /// Coercibility of numbers and temporal values.
 pub const COERCIBILITY_NUMERIC: u8 = 5;
+/// Characters of the longest DOUBLE as text.
+const DOUBLE_CHARS: u32 = 22;
 /// The width of an unbounded DOUBLE.
 const DOUBLE_WIDTH: u32 = 23;
 
@@ -43,7 +45,7 @@ pub enum NumberClass {
 pub fn number_class(ty: &ColumnType) -> NumberClass {
     match ty.kind {
         TypeKind::Decimal => NumberClass::Decimal,
-        TypeKind::Float | TypeKind::Double | TypeKind::Json => NumberClass::Double,
+        TypeKind::Float | TypeKind::Double | TypeKind::Json | TypeKind::Null => NumberClass::Double,
         TypeKind::Date | TypeKind::Time | TypeKind::DateTime | TypeKind::Timestamp => {
             if ty.decimals > 0 { NumberClass::Decimal } else { NumberClass::Int }
         }
@@ -51,6 +53,11 @@ pub fn number_class(ty: &ColumnType) -> NumberClass {
         _ if ty.is_bytes() || matches!(ty.kind, TypeKind::Enum | TypeKind::Set | TypeKind::Geometry) => NumberClass::Double,
         _ => NumberClass::Int,
     }
+}
+
+/// The class in which functions such as ROUND calculate: only numbers keep theirs.
+pub fn function_class(ty: &ColumnType) -> NumberClass {
+    if ty.is_temporal() || is_hex_literal(ty) { NumberClass::Double } else { number_class(ty) }
 }
 
 /// `x'41'` and `b'1'`: VARBINARY marked unsigned, an integer in numeric context.
@@ -108,20 +115,23 @@ pub fn char_length(ty: &ColumnType) -> u32 {
         TypeKind::DateTime | TypeKind::Timestamp => 19 + fraction,
         TypeKind::Year => 4,
         TypeKind::Bit => ty.length.div_ceil(8),
-        TypeKind::Float | TypeKind::Double if ty.length == 0 => DOUBLE_WIDTH,
+        TypeKind::Float => 12,
+        TypeKind::Double => DOUBLE_CHARS,
         TypeKind::Enum => member_chars(ty).max().unwrap_or(0),
         TypeKind::Set => member_chars(ty).sum::<u32>() + (member_chars(ty).count() as u32).saturating_sub(1),
         TypeKind::Json => u32::MAX / 4,
-        TypeKind::TinyText => 255,
-        TypeKind::Text => 65_535,
-        TypeKind::MediumText => 16_777_215,
-        TypeKind::LongText => u32::MAX / 4,
-        TypeKind::TinyBlob => 255,
-        TypeKind::Blob if ty.length == 0 => 65_535,
-        TypeKind::MediumBlob => 16_777_215,
-        TypeKind::LongBlob => u32::MAX,
+        TypeKind::TinyText | TypeKind::TinyBlob => blob_chars(ty, 255),
+        TypeKind::Text | TypeKind::Blob => blob_chars(ty, 65_535),
+        TypeKind::MediumText | TypeKind::MediumBlob => blob_chars(ty, 16_777_215),
+        TypeKind::LongText | TypeKind::LongBlob => blob_chars(ty, u32::MAX),
         _ => ty.length,
     }
+}
+
+/// The TEXT and BLOB families count bytes.
+fn blob_chars(ty: &ColumnType, bytes_max: u32) -> u32 {
+    let bytes = if ty.length == 0 { bytes_max } else { ty.length };
+    bytes / u32::from(crate::text::bytes_per_char_max(ty.collation)).max(1)
 }
 
 fn member_chars(ty: &ColumnType) -> impl Iterator<Item = u32> {
@@ -130,7 +140,7 @@ fn member_chars(ty: &ColumnType) -> impl Iterator<Item = u32> {
 
 /// BIGINT with room for `digits`.
 pub fn int_type(digits: u32, unsigned: bool) -> ColumnType {
-    let length = (digits + u32::from(!unsigned)).min(if unsigned { 20 } else { 21 });
+    let length = (digits + u32::from(!unsigned)).min(21);
     ColumnType { length, unsigned, ..ColumnType::new(TypeKind::BigInt) }
 }
 
@@ -157,10 +167,11 @@ pub fn string_type(chars: u64, collation: CollationId) -> ColumnType {
     let binary = collation == CollationId::BINARY;
     let limit = if binary { 65_535 } else { 16_383 };
     let chars = u32::try_from(chars).unwrap_or(u32::MAX);
+    let bytes = chars.saturating_mul(u32::from(crate::text::bytes_per_char_max(collation)));
     match (chars <= limit, binary) {
         (true, false) => ColumnType::varchar(chars, collation),
         (true, true) => ColumnType::varbinary(chars),
-        (false, false) => ColumnType { length: chars, collation, ..ColumnType::new(TypeKind::LongText) },
+        (false, false) => ColumnType { length: bytes, collation, ..ColumnType::new(TypeKind::LongText) },
         (false, true) => ColumnType { length: chars, ..ColumnType::new(TypeKind::LongBlob) },
     }
 }

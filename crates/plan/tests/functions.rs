@@ -206,7 +206,7 @@ fn answers_as_mysql_did() {
                 wrong.push_str(&format!("\n    value    {got}\n    expected {value}"));
             } else if got_warnings != warnings {
                 wrong.push_str(&format!("\n    warnings {got_warnings}\n    expected {warnings}"));
-            } else if std::env::var("TYPES").is_ok() && !value.starts_with("ERROR") && got_ty != ty {
+            } else if !value.starts_with("ERROR") && got_ty != ty {
                 wrong.push_str(&format!("\n    type     {got_ty}\n    expected {ty}"));
             }
             if wrong.is_empty() == known.contains(expr) {

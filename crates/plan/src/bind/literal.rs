@@ -97,7 +97,7 @@ fn integer(n: u64, negative: bool) -> Expr {
 fn decimal(written: &str, negative: bool) -> Expr {
     let d = Decimal::parse(written.as_bytes()).value;
     let d = if negative { d.neg() } else { d };
-    let ty = typing::decimal_type(d.precision().max(u32::from(d.scale())), d.scale(), false);
+    let ty = typing::decimal_type(d.precision().max(u32::from(d.scale()) + u32::from(written.starts_with(|c: char| c.is_ascii_digit()))), d.scale(), false);
     Expr::literal(Value::Decimal(d), ty)
 }
 

@@ -35,6 +35,7 @@ pub fn cast(value: &Value, from: &ColumnType, to: &ColumnType, env: &dyn Env) ->
         Year => to_year(value, from, env)?,
         Date => match value {
             Value::Date(d) => Value::Date(*d),
+            Value::Bytes(_) | Value::Decimal(_) => to_date(value, from, env)?,
             _ => coerce::to_datetime(value, from, DateNeed::Mode, env)?.map_or(Value::Null, |d| Value::Date(d.date())),
         },
         DateTime | Timestamp => match coerce::to_datetime(value, from, DateNeed::Mode, env)? {
@@ -51,6 +52,25 @@ pub fn cast(value: &Value, from: &ColumnType, to: &ColumnType, env: &dyn Env) ->
     })
 }
 
+/// A text or DECIMAL as a DATE; the warning says `date` where other conversions say `datetime`.
+fn to_date(value: &Value, from: &ColumnType, env: &dyn Env) -> Result<Value> {
+    let text = coerce::text_of(value, from);
+    let flags = coerce::date_flags(DateNeed::Mode, env);
+    match vaquita_types::temporal::parse_datetime(&text, flags) {
+        Ok(parsed) => {
+            if parsed.truncated {
+                coerce::warn_truncated(env, "date", &text);
+            }
+            let local = if parsed.offset_seconds.is_some() { coerce::datetime_from_text(&text, flags, env) } else { parsed.to_fsp(6, false) };
+            Ok(local.map_or(Value::Null, |d| Value::Date(d.date())))
+        }
+        Err(_) => {
+            coerce::warn_truncated(env, "date", &text);
+            Ok(Value::Null)
+        }
+    }
+}
+
 fn round_datetime(d: DateTime, fsp: u8, truncate: bool) -> Value {
     d.to_fsp(fsp, truncate, 0).map_or(Value::Null, Value::DateTime)
 }
@@ -65,13 +85,12 @@ fn to_integer(value: &Value, from: &ColumnType, unsigned: bool, env: &dyn Env) -
         Value::Int(i) => return Ok(integer(i128::from(*i), unsigned)),
         Value::UInt(u) => return Ok(integer(i128::from(*u), unsigned)),
         Value::Decimal(d) => {
-            let (n, clamped) = if unsigned { let (n, c) = d.to_u64(); (i128::from(n), c) } else { let (n, c) = d.to_i64(); (i128::from(n), c) };
+            let (n, clamped) = if unsigned && !d.is_negative() { let (n, c) = d.to_u64(); (i128::from(n), c) } else { let (n, c) = d.to_i64(); (i128::from(n), c) };
             if clamped {
                 coerce::warn_truncated(env, "DECIMAL", &coerce::text_of(value, from));
             }
             n
         }
-        Value::Float(f) if unsigned && *f >= 9.2e18 => i128::from(*f as u64),
         _ => {
             let n = coerce::to_int(value, from, env)?;
             if let Value::Bytes(_) = value {
@@ -107,7 +126,21 @@ fn to_decimal(value: &Value, from: &ColumnType, to: &ColumnType, env: &dyn Env) 
 }
 
 fn to_year(value: &Value, from: &ColumnType, env: &dyn Env) -> Result<Value> {
+    if let (Value::Bytes(b), false) = (value, crate::typing::is_hex_literal(from)) {
+        // Text must begin with the digits of a year.
+        let digits = b.iter().take_while(|c| c.is_ascii_digit()).count();
+        if digits < b.len() {
+            coerce::warn_truncated(env, "YEAR", b);
+        }
+        if digits == 0 || !matches!(digits, 1 | 2 | 4) {
+            if digits == b.len() {
+                coerce::warn_truncated(env, "YEAR", b);
+            }
+            return Ok(Value::Null);
+        }
+    }
     let n = match value {
+        Value::Bytes(b) if !crate::typing::is_hex_literal(from) => b.iter().take_while(|c| c.is_ascii_digit()).fold(0i128, |n, c| n * 10 + i128::from(c - b'0')),
         Value::Date(d) => i128::from(d.year()),
         Value::DateTime(d) => i128::from(d.year()),
         Value::Time(_) => i128::from(coerce::now(env).year()),

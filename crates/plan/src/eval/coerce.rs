@@ -235,9 +235,9 @@ pub fn float_to_int(f: f64) -> i128 {
     i128::from(f.round_ties_even() as i64)
 }
 
+/// Rounded and clamped to BIGINT, also where BIGINT UNSIGNED could hold more.
 pub fn decimal_to_int(d: &Decimal) -> i128 {
-    let (signed, clamped) = d.to_i64();
-    if clamped && !d.is_negative() { i128::from(d.to_u64().0) } else { i128::from(signed) }
+    i128::from(d.to_i64().0)
 }
 
 /// The integer at the start of a text; a fraction is cut, not rounded.
@@ -347,7 +347,7 @@ pub fn date_flags(need: DateNeed, env: &dyn Env) -> DateFlags {
     let mode = env.sql_mode();
     let invalid_dates = mode & sql_mode::ALLOW_INVALID_DATES != 0;
     match need {
-        DateNeed::Fuzzy => DateFlags { invalid_dates, ..DateFlags::default() },
+        DateNeed::Fuzzy => DateFlags { no_zero_date: mode & sql_mode::NO_ZERO_DATE != 0, no_zero_in_date: false, invalid_dates },
         DateNeed::Whole => DateFlags { no_zero_date: true, no_zero_in_date: true, invalid_dates },
         DateNeed::Mode => DateFlags {
             no_zero_date: mode & sql_mode::NO_ZERO_DATE != 0,
@@ -371,7 +371,8 @@ pub fn to_datetime(value: &Value, ty: &ColumnType, need: DateNeed, env: &dyn Env
     let flags = date_flags(need, env);
     let checked = |d: DateTime| match d.date().check(flags) {
         Ok(()) => Some(d),
-        Err(_) if d.is_zero() && need == DateNeed::Mode => Some(d),
+        // A zero date that is stored is as good as any other.
+        Err(_) if d.is_zero() && need != DateNeed::Whole => Some(d),
         Err(_) => {
             warn_incorrect(env, "datetime", &text_of(value, ty));
             None
@@ -383,6 +384,10 @@ pub fn to_datetime(value: &Value, ty: &ColumnType, need: DateNeed, env: &dyn Env
         Value::DateTime(d) => checked(*d),
         Value::Time(t) => t.on(now(env).date()),
         Value::Bytes(b) => datetime_from_text(b, flags, env),
+        Value::UInt(u) if !matches!(ty.kind, TypeKind::Year) && i64::try_from(*u).is_err() => {
+            warn_incorrect(env, "datetime", (*u as i64).to_string().as_bytes());
+            None
+        }
         Value::Json(Json::Date(d)) => checked(d.to_datetime()),
         Value::Json(Json::DateTime(d, _)) => checked(*d),
         Value::Json(Json::Time(t)) => t.on(now(env).date()),
@@ -437,6 +442,7 @@ pub fn to_time(value: &Value, ty: &ColumnType, env: &dyn Env) -> Result<Option<T
         Value::DateTime(d) => Some(d.time()),
         Value::Date(_) => Some(Time::ZERO),
         Value::Bytes(b) => time_from_text(b, env),
+        Value::UInt(u) if i64::try_from(*u).is_err() => return to_time(&Value::Int(*u as i64), ty, env),
         Value::Json(Json::Time(t)) => Some(*t),
         Value::Json(Json::DateTime(d, _)) => Some(d.time()),
         Value::Json(Json::String(s)) => time_from_text(s.as_bytes(), env),

@@ -46,7 +46,7 @@ pub fn constant_fold(expr: &mut Expr, env: &dyn Env) {
     if let Ok(value) = eval(expr, &cx).map(|v| v.into_owned())
         && !quiet.warned.get()
     {
-        expr.nullable = value.is_null();
+        expr.nullable |= value.is_null();
         expr.kind = ExprKind::Literal(value);
     }
 }

@@ -38,6 +38,8 @@ fn write_value(value: &Value, expr: &Expr, out: &mut String) {
     let text = printable(&text_of(value, &expr.ty));
     let shown = match value {
         Value::Null => "NULL".to_string(),
+        Value::Int(0) if expr.ty.length == 1 => "false".to_string(),
+        Value::Int(1) if expr.ty.length == 1 => "true".to_string(),
         Value::Bytes(b) if is_hex_literal(&expr.ty) => format!("0x{}", b.iter().map(|b| format!("{b:02x}")).collect::<String>()),
         Value::Bytes(_) => format!("'{text}'"),
         Value::Date(_) => format!("DATE'{text}'"),

@@ -43,17 +43,18 @@ impl FuncType {
         Ok(FuncType { ty, nullable, coercibility: COERCIBILITY_NUMERIC })
     }
 
-    pub(super) fn string(chars: u64, collated: Collated, nullable: bool) -> Result<FuncType> {
-        Ok(FuncType { ty: string_type(chars, collated.collation), nullable, coercibility: collated.coercibility })
+    /// Strings made by functions are nullable in MySQL: they may exceed max_allowed_packet.
+    pub(super) fn string(chars: u64, collated: Collated) -> Result<FuncType> {
+        Ok(FuncType { ty: string_type(chars, collated.collation), nullable: true, coercibility: collated.coercibility })
     }
 
     /// A string of ASCII characters that no argument gave a collation.
-    pub(super) fn ascii(chars: u64, nullable: bool) -> Result<FuncType> {
-        Ok(FuncType { ty: string_type(chars, crate::typing::NUMBER_COLLATION), nullable, coercibility: 4 })
+    pub(super) fn ascii(chars: u64) -> Result<FuncType> {
+        Ok(FuncType { ty: string_type(chars, crate::typing::NUMBER_COLLATION), nullable: true, coercibility: 4 })
     }
 
-    pub(super) fn binary(bytes: u64, nullable: bool) -> Result<FuncType> {
-        Ok(FuncType { ty: string_type(bytes, CollationId::BINARY), nullable, coercibility: 4 })
+    pub(super) fn binary(bytes: u64) -> Result<FuncType> {
+        Ok(FuncType { ty: string_type(bytes, CollationId::BINARY), nullable: true, coercibility: 4 })
     }
 }
 

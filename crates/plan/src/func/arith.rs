@@ -12,9 +12,10 @@ use super::args::{any_nullable, arg, def};
 use super::{FuncCall, FuncDef, FuncType};
 use crate::env::{Env, EvalCx, Level};
 use crate::eval::cast::integer;
+use crate::eval::coerce::to_int;
 use crate::eval::print;
 use crate::expr::{Expr, ExprKind};
-use crate::typing::{NumberClass, decimal_type, decimals_meta, double_type, int_type, number_class, precision, scale};
+use crate::typing::{NumberClass, decimal_type, decimals_meta, double_type, function_class, int_type, number_class, precision, scale};
 
 /// Digits that `/` adds to the scale of its dividend (div_precision_increment).
 pub const DIV_PRECISION_INCREMENT: u8 = 4;
@@ -103,7 +104,7 @@ fn resolve_mod(args: &mut Vec<Expr>) -> Result<FuncType> {
 
 fn resolve_neg(args: &mut Vec<Expr>) -> Result<FuncType> {
     let Some(arg) = args.first() else { return Err(Error::internal("- without operand")) };
-    let ty = match number_class(&arg.ty) {
+    let ty = match function_class(&arg.ty) {
         // The literal 9223372036854775808 is only in range with its sign.
         NumberClass::Int => match &arg.kind {
             ExprKind::Literal(Value::Int(i64::MIN)) => decimal_type(19, 0, false),
@@ -111,7 +112,7 @@ fn resolve_neg(args: &mut Vec<Expr>) -> Result<FuncType> {
             _ => int_type(precision(&arg.ty), false),
         },
         NumberClass::Decimal => decimal_type(precision(&arg.ty), scale(&arg.ty), false),
-        NumberClass::Double => double_type(decimals_meta(&arg.ty)),
+        NumberClass::Double => double_type(DECIMALS_NOT_FIXED),
     };
     FuncType::number(ty, arg.nullable)
 }
@@ -139,6 +140,10 @@ fn both<T>(a: Result<Option<T>>, b: Result<Option<T>>) -> Result<Option<(T, T)>>
     Ok(a?.zip(b?))
 }
 
+fn operand(value: &Value, call: &FuncCall<'_>, i: usize, cx: &EvalCx<'_>) -> Result<Option<i128>> {
+    if value.is_null() { Ok(None) } else { to_int(value, call.arg_type(i), cx.env).map(Some) }
+}
+
 #[inline]
 fn binary(
     call: &FuncCall<'_>,
@@ -161,7 +166,11 @@ fn binary(
             if result.is_finite() { Ok(Value::Float(result)) } else { Err(range_error()) }
         }
         _ => {
-            let (a, b) = arg!(both(call.int(0, cx), call.int(1, cx)));
+            let (a, b) = (call.value(0, cx)?, call.value(1, cx)?);
+            let (a, b) = match (&*a, &*b) {
+                (Value::Int(a), Value::Int(b)) => (i128::from(*a), i128::from(*b)),
+                (a, b) => arg!(both(operand(a, call, 0, cx), operand(b, call, 1, cx))),
+            };
             let n = int(a, b).ok_or_else(range_error)?;
             if name == "-" && n < 0 && call.ty.unsigned && cx.env.sql_mode() & sql_mode::NO_UNSIGNED_SUBTRACTION != 0 {
                 return i64::try_from(n).map(Value::Int).map_err(|_| range_error());

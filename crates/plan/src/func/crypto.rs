@@ -10,20 +10,21 @@ use sha1::Sha1;
 use sha2::{Digest, Sha224, Sha256, Sha384, Sha512};
 use vaquita_types::{Error, Result, Value, errno};
 
-use super::args::{any_nullable, arg, def, volatile};
+use super::args::{arg, def, volatile};
 use super::{FuncCall, FuncDef, FuncType};
 use crate::env::{EvalCx, Level};
+use crate::expr::{Expr, ExprKind};
 use crate::typing::{char_length, int_of_length};
 
 pub(super) static FUNCTIONS: &[FuncDef] = &[
-    def("MD5", 1, 1, |a| FuncType::ascii(32, any_nullable(a)), |c, cx| Ok(digest::<Md5>(&arg!(c.text(0, cx))))),
-    def("SHA", 1, 1, |a| FuncType::ascii(40, any_nullable(a)), |c, cx| Ok(digest::<Sha1>(&arg!(c.text(0, cx))))),
-    def("SHA1", 1, 1, |a| FuncType::ascii(40, any_nullable(a)), |c, cx| Ok(digest::<Sha1>(&arg!(c.text(0, cx))))),
-    def("SHA2", 2, 2, |_| FuncType::ascii(128, true), sha2),
-    def("COMPRESS", 1, 1, |a| FuncType::binary(a.first().map_or(0, |a| u64::from(char_length(&a.ty)) * 4 + 120), true), compress),
-    def("UNCOMPRESS", 1, 1, |_| FuncType::binary(1 << 26, true), uncompress),
+    def("MD5", 1, 1, |_| FuncType::ascii(32), |c, cx| Ok(digest::<Md5>(&arg!(c.text(0, cx))))),
+    def("SHA", 1, 1, |_| FuncType::ascii(40), |c, cx| Ok(digest::<Sha1>(&arg!(c.text(0, cx))))),
+    def("SHA1", 1, 1, |_| FuncType::ascii(40), |c, cx| Ok(digest::<Sha1>(&arg!(c.text(0, cx))))),
+    def("SHA2", 2, 2, resolve_sha2, sha2),
+    def("COMPRESS", 1, 1, |a| FuncType::binary(a.first().map_or(0, |a| u64::from(char_length(&a.ty)) * 4 + 120)), compress),
+    def("UNCOMPRESS", 1, 1, |_| FuncType::binary(1 << 26), uncompress),
     def("UNCOMPRESSED_LENGTH", 1, 1, |_| FuncType::number(int_of_length(10), true), uncompressed_length),
-    volatile("RANDOM_BYTES", 1, 1, |_| FuncType::binary(1024, true), random_bytes),
+    volatile("RANDOM_BYTES", 1, 1, |_| FuncType::binary(1024), random_bytes),
 ];
 
 /// Most bytes that UNCOMPRESS gives (max_allowed_packet's default).
@@ -33,6 +34,16 @@ const RANDOM_BYTES_MAX: i128 = 1024;
 
 fn digest<D: Digest>(bytes: &[u8]) -> Value {
     Value::from(D::digest(bytes).iter().map(|b| format!("{b:02x}")).collect::<String>())
+}
+
+/// Two digits for each byte that a literal second argument asks for.
+fn resolve_sha2(args: &mut Vec<Expr>) -> Result<FuncType> {
+    let bits = match args.get(1).map(|a| &a.kind) {
+        Some(ExprKind::Literal(Value::Int(0))) => 256,
+        Some(ExprKind::Literal(Value::Int(n @ (224 | 256 | 384 | 512)))) => *n as u64,
+        _ => 512,
+    };
+    FuncType::ascii(bits / 4)
 }
 
 fn sha2(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {

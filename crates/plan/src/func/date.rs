@@ -4,7 +4,7 @@
 //! whole ones. Text and numbers are read as dates, NULL with warning 1292 if they are none.
 
 use vaquita_types::decimal::Decimal;
-use vaquita_types::temporal::{DAY_NUMBER_MAX, Date, DateTime, IntervalUnit, MICROS_PER_SECOND, Time, TimeZone, UNIX_MICROS_MAX};
+use vaquita_types::temporal::{DAY_NUMBER_MAX, Date, DateTime, IntervalUnit, MICROS_PER_SECOND, Time, TimeZone, UNIX_MICROS_MAX, parse_datetime, parse_time};
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno};
 
 use super::args::{any_nullable, arg, def, volatile};
@@ -38,8 +38,8 @@ pub(super) static FUNCTIONS: &[FuncDef] = &[
     def("WEEK", 1, 2, |_| FuncType::number(int_of_length(3), true), week),
     def("WEEKOFYEAR", 1, 1, |_| FuncType::number(int_of_length(3), true), |c, cx| Ok(Value::Int(i64::from(arg!(whole(c, cx)).week(3))))),
     def("YEARWEEK", 1, 2, |_| FuncType::number(int_of_length(7), true), year_week),
-    def("DAYNAME", 1, 1, |_| FuncType::ascii(9, true), |c, cx| Ok(Value::from(DAYS[arg!(whole(c, cx)).weekday() as usize % 7]))),
-    def("MONTHNAME", 1, 1, |_| FuncType::ascii(9, true), month_name),
+    def("DAYNAME", 1, 1, |_| FuncType::ascii(9), |c, cx| Ok(Value::from(DAYS[arg!(whole(c, cx)).weekday() as usize % 7]))),
+    def("MONTHNAME", 1, 1, |_| FuncType::ascii(9), month_name),
     def("HOUR", 1, 1, |_| FuncType::number(int_of_length(4), true), |c, cx| Ok(Value::Int(i64::from(arg!(c.time(0, cx)).hour())))),
     def("MINUTE", 1, 1, |_| FuncType::number(int_of_length(3), true), |c, cx| Ok(Value::Int(i64::from(arg!(c.time(0, cx)).minute())))),
     def("SECOND", 1, 1, |_| FuncType::number(int_of_length(3), true), |c, cx| Ok(Value::Int(i64::from(arg!(c.time(0, cx)).second())))),
@@ -109,7 +109,8 @@ pub(super) fn fsp_of_expr(expr: &Expr) -> u8 {
     match &expr.kind {
         ExprKind::Literal(Value::Bytes(b)) if is_string(&expr.ty) => {
             let tail = b.iter().rposition(|c| *c == b'.').map_or(&[][..], |dot| &b[dot + 1..]);
-            if tail.iter().all(u8::is_ascii_digit) { tail.len().min(6) as u8 } else { 0 }
+            let temporal = parse_datetime(b, Default::default()).is_ok() || parse_time(b).is_ok_and(|t| !t.truncated);
+            if !temporal { 6 } else if tail.iter().all(u8::is_ascii_digit) { tail.len().min(6) as u8 } else { 0 }
         }
         _ if is_string(&expr.ty) => 6,
         _ => fsp_of(&expr.ty),
@@ -193,7 +194,7 @@ fn resolve_extract(args: &mut Vec<Expr>) -> Result<FuncType> {
         Microsecond => 6,
         DayMicrosecond => 20,
         HourMicrosecond => 13,
-        MinuteMicrosecond => 11,
+        MinuteMicrosecond => 10,
         SecondMicrosecond => 8,
     };
     FuncType::number(int_of_length(digits + 1), true)
@@ -230,6 +231,13 @@ fn extract(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
             _ => extract_time(unit, d.time(), i64::from(d.day())),
         }));
     }
+    // A text with a date has the time of that day.
+    if let Value::Bytes(b) = &*value
+        && b.iter().filter(|c| **c == b'-').count() >= 2
+        && let Ok(parsed) = parse_datetime(b, coerce::date_flags(DateNeed::Fuzzy, cx.env))
+    {
+        return Ok(Value::Int(extract_time(unit, parsed.value.time(), 0)));
+    }
     let time = arg!(coerce::to_time(&value, ty, cx.env));
     Ok(Value::Int(extract_time(unit, time, 0)))
 }
@@ -265,7 +273,7 @@ fn time(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
 
 fn from_days(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     let n = arg!(call.i64(0, cx));
-    Ok(if n > DAY_NUMBER_MAX { Value::Null } else if n < 366 { Value::Date(Date::ZERO) } else { Value::Date(Date::from_day_number(n)) })
+    Ok(if (366..=DAY_NUMBER_MAX).contains(&n) { Value::Date(Date::from_day_number(n)) } else { Value::Null })
 }
 
 /// Seconds, with a fraction, in microseconds; `None` if they do not fit.
@@ -381,7 +389,7 @@ fn unix_timestamp(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
 fn resolve_from_unixtime(args: &mut Vec<Expr>) -> Result<FuncType> {
     if args.len() > 1 {
         let chars = super::date_format::format_width(args.get(1));
-        return FuncType::ascii(chars, true);
+        return FuncType::ascii(chars);
     }
     Ok(fraction_of(args, 0, TypeKind::DateTime))
 }

@@ -46,7 +46,7 @@ fn resolve_add(args: &mut Vec<Expr>, date: usize, amount: usize, unit: usize) ->
         TypeKind::Date if !unit.has_time() => ColumnType::new(TypeKind::Date),
         TypeKind::Date => ColumnType::temporal(TypeKind::DateTime, unit_fsp),
         TypeKind::DateTime | TypeKind::Timestamp => ColumnType::temporal(TypeKind::DateTime, date.ty.decimals.max(unit_fsp)),
-        TypeKind::Time if unit.has_time() => ColumnType::temporal(TypeKind::Time, date.ty.decimals.max(unit_fsp)),
+        TypeKind::Time if unit.has_time() && !unit.keyword().starts_with("DAY_") => ColumnType::temporal(TypeKind::Time, date.ty.decimals.max(unit_fsp)),
         TypeKind::Time => ColumnType::temporal(TypeKind::DateTime, date.ty.decimals.max(unit_fsp)),
         _ => return Ok(FuncType { ty: ColumnType { length: 29, collation: crate::typing::NUMBER_COLLATION, ..ColumnType::new(TypeKind::Char) }, nullable: true, coercibility: 4 }),
     };

@@ -11,10 +11,10 @@ use crate::eval::coerce::{self, DateNeed};
 use crate::expr::{Expr, ExprKind};
 
 pub(super) static FUNCTIONS: &[FuncDef] = &[
-    def("DATE_FORMAT", 2, 2, |a| FuncType::ascii(format_width(a.get(1)), true), date_format),
-    def("TIME_FORMAT", 2, 2, |a| FuncType::ascii(format_width(a.get(1)), true), time_format),
+    def("DATE_FORMAT", 2, 2, |a| FuncType::ascii(format_width(a.get(1))), date_format),
+    def("TIME_FORMAT", 2, 2, |a| FuncType::ascii(format_width(a.get(1))), time_format),
     def("STR_TO_DATE", 2, 2, resolve_str_to_date, str_to_date),
-    def("GET_FORMAT", 2, 2, |_| FuncType::ascii(17, true), get_format),
+    def("GET_FORMAT", 2, 2, |_| FuncType::ascii(17), get_format),
 ];
 
 /// Characters that a format may produce.
@@ -109,14 +109,14 @@ fn write_field(spec: u8, dated: bool, d: Date, t: Time, out: &mut String) -> Opt
         b'W' => write!(out, "{}", DAYS[weekday()?]),
         b'a' => write!(out, "{}", DAYS[weekday()?].get(..3)?),
         b'w' => write!(out, "{}", (weekday()? + 1) % 7),
-        b'D' => write!(out, "{}{}", d.day(), ordinal(d.day())),
+        b'D' => write!(out, "{}{}", dated.then(|| d.day())?, ordinal(d.day())),
         b'j' => write!(out, "{:03}", dated.then(|| d.day_of_year())?),
-        b'U' => write!(out, "{:02}", week(0)?.1),
-        b'u' => write!(out, "{:02}", week(1)?.1),
-        b'V' => write!(out, "{:02}", week(2)?.1),
-        b'v' => write!(out, "{:02}", week(3)?.1),
-        b'X' => write!(out, "{:04}", week(2)?.0),
-        b'x' => write!(out, "{:04}", week(3)?.0),
+        b'U' => write!(out, "{:02}", week(0)?.0),
+        b'u' => write!(out, "{:02}", week(1)?.0),
+        b'V' => write!(out, "{:02}", week(2)?.0),
+        b'v' => write!(out, "{:02}", week(3)?.0),
+        b'X' => write!(out, "{:04}", week(2)?.1),
+        b'x' => write!(out, "{:04}", week(3)?.1),
         b'H' => write!(out, "{hour:02}"),
         b'k' => write!(out, "{hour}"),
         b'h' | b'I' => write!(out, "{hour_12:02}"),

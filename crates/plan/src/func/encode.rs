@@ -13,27 +13,31 @@ use crate::text;
 use crate::typing::{char_length, int_of_length, is_string, string_collation};
 
 pub(super) static FUNCTIONS: &[FuncDef] = &[
-    def("ASCII", 1, 1, |a| FuncType::number(int_of_length(3), any_nullable(a)), ascii),
+    def("ASCII", 1, 1, |a| FuncType::number(int_of_length(4), any_nullable(a)), ascii),
     def("ORD", 1, 1, |a| FuncType::number(int_of_length(21), any_nullable(a)), ord),
-    def("BIN", 1, 1, |_| FuncType::ascii(64, true), |c, cx| radix(c, cx, 2)),
-    def("OCT", 1, 1, |_| FuncType::ascii(64, true), |c, cx| radix(c, cx, 8)),
+    def("BIN", 1, 1, |_| FuncType::ascii(65), |c, cx| radix(c, cx, 2)),
+    def("OCT", 1, 1, |_| FuncType::ascii(65), |c, cx| radix(c, cx, 8)),
     def("HEX", 1, 1, resolve_hex, hex),
-    def("UNHEX", 1, 1, |a| FuncType::binary(chars(a, 0).div_ceil(2), true), unhex),
-    def("CONV", 3, 3, |_| FuncType::ascii(65, true), conv),
-    def("CHAR", 1, MANY, |a| FuncType::binary(a.len() as u64 * 4, false), char_),
+    def("UNHEX", 1, 1, |a| FuncType::binary(bytes(a, 0).div_ceil(2)), unhex),
+    def("CONV", 3, 3, |_| FuncType::ascii(65), conv),
+    def("CHAR", 1, MANY, |a| FuncType::binary(a.len() as u64 * 4), char_),
     def("TO_BASE64", 1, 1, resolve_base64, to_base64),
-    def("FROM_BASE64", 1, 1, |a| FuncType::binary(chars(a, 0) / 4 * 3 + 3, true), from_base64),
+    def("FROM_BASE64", 1, 1, |a| FuncType::binary(bytes(a, 0) / 4 * 3), from_base64),
     def("QUOTE", 1, 1, resolve_quote, quote),
     def("FORMAT", 2, 3, resolve_format, format),
     def("SOUNDEX", 1, 1, resolve_soundex, soundex),
-    def("WEIGHT_STRING", 1, 3, |a| FuncType::binary(chars(a, 0) * 8, true), weight_string),
-    def("CHARSET", 1, 1, |_| FuncType::ascii(64, false), |c, _| Ok(Value::from(text::charset_name(collation_of(c))))),
-    def("COLLATION", 1, 1, |_| FuncType::ascii(64, false), |c, _| Ok(Value::from(text::collation_name(collation_of(c))))),
+    def("WEIGHT_STRING", 1, 3, |a| FuncType::binary(chars(a, 0) * 8), weight_string),
+    def("CHARSET", 1, 1, |_| FuncType::ascii(64), |c, _| Ok(Value::from(text::charset_name(collation_of(c))))),
+    def("COLLATION", 1, 1, |_| FuncType::ascii(64), |c, _| Ok(Value::from(text::collation_name(collation_of(c))))),
     def("COERCIBILITY", 1, 1, |_| FuncType::number(int_of_length(10), false), coercibility),
 ];
 
 fn chars(args: &[Expr], i: usize) -> u64 {
     args.get(i).map_or(0, |a| u64::from(char_length(&a.ty)))
+}
+
+fn bytes(args: &[Expr], i: usize) -> u64 {
+    args.get(i).map_or(0, |a| chars(args, i) * u64::from(text::bytes_per_char_max(string_collation(a).collation)))
 }
 
 /// Numbers say `binary` here, although they become connection text elsewhere.
@@ -89,6 +93,9 @@ fn parse_radix(text: &[u8], base: u32) -> (u64, bool) {
 /// BIN and OCT are CONV(n, 10, base).
 fn radix(call: &FuncCall<'_>, cx: &EvalCx<'_>, base: u64) -> Result<Value> {
     let text = arg!(call.text(0, cx));
+    if text.is_empty() {
+        return Ok(Value::Null);
+    }
     let (n, negative) = parse_radix(&text, 10);
     Ok(Value::from(to_radix(if negative { n.wrapping_neg() } else { n }, base)))
 }
@@ -110,7 +117,7 @@ fn resolve_hex(args: &mut Vec<Expr>) -> Result<FuncType> {
         Some(a) if is_string(&a.ty) => chars(args, 0) * 2 * u64::from(text::bytes_per_char_max(a.ty.collation)),
         _ => 16,
     };
-    FuncType::ascii(width, any_nullable(args))
+    FuncType::ascii(width)
 }
 
 pub(super) fn hex_of(bytes: &[u8]) -> String {
@@ -167,7 +174,7 @@ const BASE64_LINE: usize = 76;
 fn resolve_base64(args: &mut Vec<Expr>) -> Result<FuncType> {
     let bytes = args.first().map_or(0, |a| chars(args, 0) * u64::from(text::bytes_per_char_max(string_collation(a).collation)));
     let plain = bytes.div_ceil(3) * 4;
-    FuncType::ascii(plain + plain.saturating_sub(1) / BASE64_LINE as u64, true)
+    FuncType::ascii(plain + plain.saturating_sub(1) / BASE64_LINE as u64)
 }
 
 fn to_base64(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
@@ -213,9 +220,8 @@ fn from_base64(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
 
 fn resolve_quote(args: &mut Vec<Expr>) -> Result<FuncType> {
     let width = chars(args, 0) * 2 + 2;
-    let nullable = any_nullable(args);
     let collated = common_text(args, |_| true, "quote", false)?;
-    FuncType::string(width, collated, nullable)
+    FuncType::string(width, collated)
 }
 
 fn quote(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
@@ -249,7 +255,7 @@ const LOCALES: &[(&str, char, char, bool)] = &[
 
 fn resolve_format(args: &mut Vec<Expr>) -> Result<FuncType> {
     let width = chars(args, 0);
-    FuncType::ascii(width + width / 3 + 35, true)
+    FuncType::ascii(width + width / 3 + 32)
 }
 
 fn format(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
@@ -294,9 +300,9 @@ fn format(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
 }
 
 fn resolve_soundex(args: &mut Vec<Expr>) -> Result<FuncType> {
-    let (width, nullable) = (chars(args, 0).max(4), any_nullable(args));
+    let width = chars(args, 0).max(4);
     let collated = common_text(args, |_| true, "soundex", false)?;
-    FuncType::string(width, collated, nullable)
+    FuncType::string(width, collated)
 }
 
 /// MySQL's SOUNDEX: all letters are coded, not only four; letters beyond ASCII count as vowels.

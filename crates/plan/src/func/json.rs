@@ -18,21 +18,21 @@ use crate::text;
 use crate::typing::{int_of_length, is_string};
 
 pub(super) static FUNCTIONS: &[FuncDef] = &[
-    def("JSON_ARRAY", 0, MANY, json_not_null, array),
+    def("JSON_ARRAY", 0, MANY, json_null, array),
     def("JSON_OBJECT", 0, MANY, resolve_object, object),
     def("JSON_EXTRACT", 2, MANY, json_null, extract),
-    def("JSON_UNQUOTE", 1, 1, long_text, unquote_value),
+    def("JSON_UNQUOTE", 1, 1, resolve_unquote, unquote_value),
     def("JSON_QUOTE", 1, 1, resolve_quote, quote_value),
     def("JSON_VALUE", 2, 2, resolve_value, value),
     def("JSON_CONTAINS", 2, 3, boolean, contains),
     def("JSON_CONTAINS_PATH", 3, MANY, boolean, contains_path),
-    def("JSON_OVERLAPS", 2, 2, boolean, overlaps),
-    def("MEMBER OF", 2, 2, boolean, member_of),
+    def("JSON_OVERLAPS", 2, 2, |a| FuncType::number(ColumnType::boolean(), any_nullable(a)), overlaps),
+    def("MEMBER OF", 2, 2, |a| FuncType::number(ColumnType::boolean(), any_nullable(a)), member_of),
     def("JSON_KEYS", 1, 2, json_null, keys),
     def("JSON_LENGTH", 1, 2, |_| FuncType::number(int_of_length(21), true), length),
     def("JSON_DEPTH", 1, 1, |_| FuncType::number(int_of_length(21), true), depth),
     def("JSON_TYPE", 1, 1, |_| utf8(17), type_name),
-    def("JSON_VALID", 1, 1, |a| FuncType::number(ColumnType::boolean(), any_nullable(a)), valid),
+    def("JSON_VALID", 1, 1, boolean, valid),
     def("JSON_SEARCH", 3, MANY, json_null, search),
     def("JSON_SET", 3, MANY, json_null, |c, cx| edit(c, cx, "json_set", Edit::Set)),
     def("JSON_INSERT", 3, MANY, json_null, |c, cx| edit(c, cx, "json_insert", Edit::Insert)),
@@ -57,12 +57,8 @@ fn json_null(_: &mut Vec<Expr>) -> Result<FuncType> {
     Ok(FuncType { ty: json_type(), nullable: true, coercibility: 2 })
 }
 
-fn json_not_null(_: &mut Vec<Expr>) -> Result<FuncType> {
-    Ok(FuncType { ty: json_type(), nullable: false, coercibility: 2 })
-}
-
 fn boolean(_: &mut Vec<Expr>) -> Result<FuncType> {
-    FuncType::number(ColumnType::boolean(), true)
+    FuncType::number(int_of_length(21), true)
 }
 
 fn utf8(chars: u32) -> Result<FuncType> {
@@ -70,8 +66,19 @@ fn utf8(chars: u32) -> Result<FuncType> {
 }
 
 fn long_text(_: &mut Vec<Expr>) -> Result<FuncType> {
-    let ty = ColumnType { length: u32::MAX / 4, collation: CollationId::UTF8MB4_BIN, ..ColumnType::new(TypeKind::LongText) };
+    let ty = ColumnType { length: u32::MAX, collation: CollationId::UTF8MB4_BIN, ..ColumnType::new(TypeKind::LongText) };
     Ok(FuncType { ty, nullable: true, coercibility: 4 })
+}
+
+/// A document may hold any text; a text does not become longer.
+fn resolve_unquote(args: &mut Vec<Expr>) -> Result<FuncType> {
+    match args.first() {
+        Some(a) if a.ty.is_bytes() => {
+            let chars = u64::from(crate::typing::char_length(&a.ty));
+            Ok(FuncType { ty: crate::typing::string_type(chars, CollationId::UTF8MB4_BIN), nullable: true, coercibility: 4 })
+        }
+        _ => long_text(args),
+    }
 }
 
 fn resolve_quote(args: &mut Vec<Expr>) -> Result<FuncType> {
@@ -87,7 +94,7 @@ fn resolve_object(args: &mut Vec<Expr>) -> Result<FuncType> {
     if args.len() % 2 != 0 {
         return Err(Error::new(&errno::ER_WRONG_PARAMCOUNT_TO_NATIVE_FCT, &[&"JSON_OBJECT"]));
     }
-    json_not_null(args)
+    json_null(args)
 }
 
 /// A SQL value as a JSON value; a text is a JSON string, NULL is JSON null.

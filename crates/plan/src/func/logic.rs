@@ -20,7 +20,7 @@ pub(super) static FUNCTIONS: &[FuncDef] = &[
     def("~", 1, 1, resolve_shift, not),
     def("<<", 2, 2, resolve_shift, |c, cx| shift(c, cx, true)),
     def(">>", 2, 2, resolve_shift, |c, cx| shift(c, cx, false)),
-    def("BIT_COUNT", 1, 1, |a| FuncType::number(crate::typing::int_of_length(2), any_nullable(a)), bit_count),
+    def("BIT_COUNT", 1, 1, |a| FuncType::number(crate::typing::int_of_length(21), any_nullable(a)), bit_count),
     def("XOR", 2, 2, |a| FuncType::number(ColumnType::boolean(), any_nullable(a)), xor),
     def("IS TRUE", 1, 1, |_| FuncType::number(ColumnType::boolean(), false), |c, cx| is_truth(c, cx, true)),
     def("IS FALSE", 1, 1, |_| FuncType::number(ColumnType::boolean(), false), |c, cx| is_truth(c, cx, false)),

@@ -13,22 +13,26 @@ use crate::typing::char_length;
 
 pub(super) static FUNCTIONS: &[FuncDef] = &[
     def("INET_ATON", 1, 1, |_| FuncType::number(ColumnType { length: 21, unsigned: true, ..ColumnType::bigint() }, true), inet_aton),
-    def("INET_NTOA", 1, 1, |_| FuncType::ascii(15, true), inet_ntoa),
-    def("INET6_ATON", 1, 1, |_| FuncType::binary(16, true), inet6_aton),
-    def("INET6_NTOA", 1, 1, |_| FuncType::ascii(39, true), inet6_ntoa),
-    def("IS_IPV4", 1, 1, boolean, |c, cx| test(c, cx, |b| parse_v4(b).is_some())),
-    def("IS_IPV6", 1, 1, boolean, |c, cx| test(c, cx, |b| parse_v6(b).is_some())),
+    def("INET_NTOA", 1, 1, |_| FuncType::ascii(15), inet_ntoa),
+    def("INET6_ATON", 1, 1, |_| FuncType::binary(16), inet6_aton),
+    def("INET6_NTOA", 1, 1, |_| FuncType::ascii(39), inet6_ntoa),
+    def("IS_IPV4", 1, 1, is_address, |c, cx| test(c, cx, |b| parse_v4(b).is_some())),
+    def("IS_IPV6", 1, 1, is_address, |c, cx| test(c, cx, |b| parse_v6(b).is_some())),
     def("IS_IPV4_COMPAT", 1, 1, boolean, |c, cx| test(c, cx, |b| b.len() == 16 && b[..12] == [0; 12] && b[12..] > [0, 0, 0, 1][..])),
     def("IS_IPV4_MAPPED", 1, 1, boolean, |c, cx| test(c, cx, |b| b.len() == 16 && b[..10] == [0; 10] && b[10..12] == [255, 255])),
-    volatile("UUID", 0, 0, |_| FuncType::ascii(36, false), uuid),
+    volatile("UUID", 0, 0, |_| FuncType::ascii(36), uuid),
     def("IS_UUID", 1, 1, |_| FuncType::number(ColumnType::boolean(), true), |c, cx| Ok(Value::bool(parse_uuid(&arg!(c.text(0, cx))).is_some()))),
-    def("UUID_TO_BIN", 1, 2, |_| FuncType::binary(16, true), uuid_to_bin),
-    def("BIN_TO_UUID", 1, 2, |_| FuncType::ascii(36, true), bin_to_uuid),
-    def("FORMAT_BYTES", 1, 1, |_| FuncType::ascii(11, true), format_bytes),
-    def("FORMAT_PICO_TIME", 1, 1, |_| FuncType::ascii(11, true), format_pico_time),
-    def("GTID_SUBSET", 2, 2, |a| FuncType::number(ColumnType::boolean(), any_nullable(a)), gtid_subset),
-    def("GTID_SUBTRACT", 2, 2, |a| FuncType::ascii(a.first().map_or(0, |a| u64::from(char_length(&a.ty))), true), gtid_subtract),
+    def("UUID_TO_BIN", 1, 2, |_| FuncType::binary(16), uuid_to_bin),
+    def("BIN_TO_UUID", 1, 2, |_| FuncType::ascii(36), bin_to_uuid),
+    def("FORMAT_BYTES", 1, 1, |_| FuncType::ascii(11), format_bytes),
+    def("FORMAT_PICO_TIME", 1, 1, |_| FuncType::ascii(11), format_pico_time),
+    def("GTID_SUBSET", 2, 2, |a| FuncType::number(crate::typing::int_of_length(21), any_nullable(a)), gtid_subset),
+    def("GTID_SUBTRACT", 2, 2, |a| FuncType::ascii(a.first().map_or(0, |a| u64::from(char_length(&a.ty)))), gtid_subtract),
 ];
+
+fn is_address(args: &mut Vec<Expr>) -> Result<FuncType> {
+    FuncType::number(ColumnType::boolean(), any_nullable(args))
+}
 
 fn boolean(_: &mut Vec<Expr>) -> Result<FuncType> {
     FuncType::number(ColumnType::boolean(), true)

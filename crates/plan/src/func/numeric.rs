@@ -13,7 +13,7 @@ use super::arith::{int_in_range, out_of_range};
 use super::{FuncCall, FuncDef, FuncType};
 use crate::env::{EvalCx, Level};
 use crate::expr::{Expr, ExprKind};
-use crate::typing::{NumberClass, decimal_type, decimals_meta, double_type, int_of_length, int_type, number_class, precision, scale};
+use crate::typing::{NumberClass, decimal_type, decimals_meta, double_type, int_of_length, int_type, function_class, precision, scale};
 
 pub(super) static FUNCTIONS: &[FuncDef] = &[
     def("ABS", 1, 1, resolve_abs, abs),
@@ -22,39 +22,39 @@ pub(super) static FUNCTIONS: &[FuncDef] = &[
     def("FLOOR", 1, 1, resolve_whole, |c, cx| whole(c, cx, Decimal::floor, f64::floor)),
     def("ROUND", 1, 2, |a| resolve_round(a, false), |c, cx| round(c, cx, false)),
     def("TRUNCATE", 2, 2, |a| resolve_round(a, true), |c, cx| round(c, cx, true)),
-    def("SIGN", 1, 1, |a| FuncType::number(int_of_length(2), any_nullable(a)), sign),
+    def("SIGN", 1, 1, |a| FuncType::number(int_of_length(21), any_nullable(a)), sign),
     def("POW", 2, 2, double, |c, cx| finite(c, cx, "pow", arg!(c.f64(0, cx)).powf(arg!(c.f64(1, cx))))),
     def("POWER", 2, 2, double, |c, cx| finite(c, cx, "pow", arg!(c.f64(0, cx)).powf(arg!(c.f64(1, cx))))),
-    def("SQRT", 1, 1, double_null, |c, cx| domain(c, cx, |x| x >= 0.0, f64::sqrt)),
+    def("SQRT", 1, 1, double, |c, cx| domain(c, cx, |x| x >= 0.0, f64::sqrt)),
     def("EXP", 1, 1, double, |c, cx| finite(c, cx, "exp", arg!(c.f64(0, cx)).exp())),
-    def("LN", 1, 1, double_null, |c, cx| log(c, cx, f64::ln)),
-    def("LOG", 1, 2, double_null, log_base),
-    def("LOG2", 1, 1, double_null, |c, cx| log(c, cx, f64::log2)),
-    def("LOG10", 1, 1, double_null, |c, cx| log(c, cx, f64::log10)),
+    def("LN", 1, 1, double, |c, cx| log(c, cx, f64::ln)),
+    def("LOG", 1, 2, double, log_base),
+    def("LOG2", 1, 1, double, |c, cx| log(c, cx, f64::log2)),
+    def("LOG10", 1, 1, double, |c, cx| log(c, cx, f64::log10)),
     def("SIN", 1, 1, double, |c, cx| domain(c, cx, |_| true, f64::sin)),
     def("COS", 1, 1, double, |c, cx| domain(c, cx, |_| true, f64::cos)),
     def("TAN", 1, 1, double, |c, cx| domain(c, cx, |_| true, f64::tan)),
-    def("ASIN", 1, 1, double_null, |c, cx| domain(c, cx, |x| (-1.0..=1.0).contains(&x), f64::asin)),
-    def("ACOS", 1, 1, double_null, |c, cx| domain(c, cx, |x| (-1.0..=1.0).contains(&x), f64::acos)),
+    def("ASIN", 1, 1, double, |c, cx| domain(c, cx, |x| (-1.0..=1.0).contains(&x), f64::asin)),
+    def("ACOS", 1, 1, double, |c, cx| domain(c, cx, |x| (-1.0..=1.0).contains(&x), f64::acos)),
     def("ATAN", 1, 2, double, atan),
     def("ATAN2", 1, 2, double, atan),
     def("COT", 1, 1, double, |c, cx| finite(c, cx, "cot", 1.0 / arg!(c.f64(0, cx)).tan())),
-    def("DEGREES", 1, 1, double, |c, cx| finite(c, cx, "degrees", arg!(c.f64(0, cx)) * (180.0 / std::f64::consts::PI))),
-    def("RADIANS", 1, 1, double, |c, cx| domain(c, cx, |_| true, |x| x * (std::f64::consts::PI / 180.0))),
+    def("DEGREES", 1, 1, angle, |c, cx| finite(c, cx, "degrees", arg!(c.f64(0, cx)) * (180.0 / std::f64::consts::PI))),
+    def("RADIANS", 1, 1, angle, |c, cx| domain(c, cx, |_| true, |x| x * (std::f64::consts::PI / 180.0))),
     def("PI", 0, 0, |_| FuncType::number(ColumnType { length: 8, decimals: 6, ..ColumnType::double() }, false), |_, _| Ok(Value::Float(std::f64::consts::PI))),
     volatile("RAND", 0, 1, |_| FuncType::number(double_type(DECIMALS_NOT_FIXED), false), rand),
     def("CRC32", 1, 1, |a| FuncType::number(ColumnType { length: 10, unsigned: true, ..ColumnType::bigint() }, any_nullable(a)), crc32),
 ];
 
 fn class(args: &[Expr]) -> NumberClass {
-    args.first().map_or(NumberClass::Int, |a| number_class(&a.ty))
+    args.first().map_or(NumberClass::Int, |a| function_class(&a.ty))
 }
 
-fn double(args: &mut Vec<Expr>) -> Result<FuncType> {
+fn angle(args: &mut Vec<Expr>) -> Result<FuncType> {
     FuncType::number(double_type(DECIMALS_NOT_FIXED), any_nullable(args))
 }
 
-fn double_null(_: &mut Vec<Expr>) -> Result<FuncType> {
+fn double(_: &mut Vec<Expr>) -> Result<FuncType> {
     FuncType::number(double_type(DECIMALS_NOT_FIXED), true)
 }
 
@@ -68,7 +68,7 @@ fn unsigned(ty: &ColumnType) -> bool {
 
 fn resolve_abs(args: &mut Vec<Expr>) -> Result<FuncType> {
     let a = first(args)?;
-    let ty = match number_class(&a.ty) {
+    let ty = match function_class(&a.ty) {
         NumberClass::Int => int_type(precision(&a.ty), unsigned(&a.ty)),
         NumberClass::Decimal => decimal_type(precision(&a.ty), scale(&a.ty), a.ty.unsigned),
         NumberClass::Double => double_type(decimals_meta(&a.ty)),
@@ -87,8 +87,8 @@ fn abs(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
 /// CEILING and FLOOR of a DECIMAL are BIGINT if their digits fit.
 fn resolve_whole(args: &mut Vec<Expr>) -> Result<FuncType> {
     let a = first(args)?;
-    let ty = match number_class(&a.ty) {
-        NumberClass::Int => int_type(precision(&a.ty), unsigned(&a.ty)),
+    let ty = match function_class(&a.ty) {
+        NumberClass::Int => ColumnType { unsigned: unsigned(&a.ty), ..ColumnType::bigint() },
         NumberClass::Decimal => {
             let digits = precision(&a.ty).saturating_sub(u32::from(scale(&a.ty)));
             if digits > 18 { decimal_type(digits + 1, 0, a.ty.unsigned) } else { ColumnType { unsigned: a.ty.unsigned, ..ColumnType::bigint() } }
@@ -127,10 +127,9 @@ fn constant_places(args: &[Expr]) -> Option<i64> {
 fn resolve_round(args: &mut Vec<Expr>, truncate: bool) -> Result<FuncType> {
     let a = first(args)?;
     let places = constant_places(args);
-    let class = number_class(&a.ty);
+    let class = function_class(&a.ty);
     let ty = match (class, places) {
-        (NumberClass::Int, Some(p)) if precision(&a.ty) < 18 || p >= 0 => int_type(precision(&a.ty) + u32::from(!truncate && p < 0), unsigned(&a.ty)),
-        (NumberClass::Int, _) => int_type(precision(&a.ty), unsigned(&a.ty)),
+        (NumberClass::Int, _) => ColumnType { unsigned: unsigned(&a.ty), ..ColumnType::bigint() },
         (NumberClass::Double, _) => double_type(DECIMALS_NOT_FIXED),
         (NumberClass::Decimal, None) => decimal_type(precision(&a.ty), scale(&a.ty), a.ty.unsigned),
         (NumberClass::Decimal, Some(p)) => {

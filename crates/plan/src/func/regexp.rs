@@ -66,15 +66,14 @@ fn resolve_substr(args: &mut Vec<Expr>) -> Result<FuncType> {
     refuse_binary(args, "regexp_substr", 2)?;
     let chars = args.first().map_or(0, |a| u64::from(char_length(&a.ty)));
     let collated = common_text(args, |i| i < 2, "regexp_substr", true)?;
-    FuncType::string(chars, collated, true)
+    FuncType::string(chars, collated)
 }
 
 fn resolve_replace(args: &mut Vec<Expr>) -> Result<FuncType> {
     refuse_binary(args, "regexp_replace", 3)?;
-    let nullable = any_nullable(args);
     let collated = common_text(args, |i| i < 3, "regexp_replace", true)?;
-    let ty = ColumnType { length: u32::MAX / 4, collation: collated.collation, ..ColumnType::new(vaquita_types::TypeKind::LongText) };
-    Ok(FuncType { ty, nullable, coercibility: collated.coercibility })
+    let ty = ColumnType { length: 67_108_864, collation: collated.collation, ..ColumnType::new(vaquita_types::TypeKind::LongText) };
+    Ok(FuncType { ty, nullable: true, coercibility: collated.coercibility })
 }
 
 /// The expression for a pattern and match type; error 3685 for the empty pattern.

@@ -67,7 +67,7 @@ fn find(call: &FuncCall<'_>, cx: &EvalCx<'_>, haystack: usize, needle: usize) ->
 fn resolve_find_in_set(args: &mut Vec<Expr>) -> Result<FuncType> {
     let nullable = any_nullable(args);
     common_text(args, |_| true, "find_in_set", true)?;
-    FuncType::number(int_of_length(3), nullable)
+    FuncType::number(int_of_length(11), nullable)
 }
 
 fn find_in_set(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
@@ -84,7 +84,7 @@ fn resolve_field(args: &mut Vec<Expr>) -> Result<FuncType> {
     if args.iter().all(|a| is_string(&a.ty) || a.ty.kind == TypeKind::Null) {
         common_text(args, |_| true, "field", true)?;
     }
-    FuncType::number(int_of_length(3), false)
+    FuncType::number(int_of_length(11), false)
 }
 
 fn field(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {

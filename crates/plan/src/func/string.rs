@@ -44,7 +44,7 @@ pub(super) static FUNCTIONS: &[FuncDef] = &[
     def("REPLACE", 3, 3, resolve_replace, replace),
     def("INSERT", 4, 4, resolve_insert, insert),
     def("ELT", 2, MANY, resolve_elt, elt),
-    def("MAKE_SET", 2, MANY, resolve_elt, make_set),
+    def("MAKE_SET", 2, MANY, resolve_make_set, make_set),
     def("EXPORT_SET", 3, 5, resolve_export_set, export_set),
 ];
 
@@ -67,7 +67,20 @@ fn literal_count(arg: Option<&Expr>) -> Option<u64> {
     match arg.map(|a| &a.kind) {
         Some(ExprKind::Literal(Value::Int(n))) => Some((*n).max(0) as u64),
         Some(ExprKind::Literal(Value::UInt(n))) => Some(*n),
+        Some(ExprKind::Literal(Value::Decimal(d))) => Some(d.to_u64().0),
+        Some(ExprKind::Literal(Value::Bytes(b))) => Some(crate::eval::coerce::parse_f64(b).0.max(0.0) as u64),
         _ => None,
+    }
+}
+
+/// Characters of a result whose length no literal tells: max_allowed_packet's default in utf8mb4.
+const UNKNOWN_CHARS: u64 = 16_777_216;
+
+/// As `literal_count`; a negative count tells nothing.
+fn positive_count(arg: Option<&Expr>) -> Option<u64> {
+    match arg.map(|a| &a.kind) {
+        Some(ExprKind::Literal(Value::Int(n))) if *n < 0 => None,
+        _ => literal_count(arg),
     }
 }
 
@@ -80,100 +93,107 @@ fn chars_of(args: &[Expr], i: usize) -> u64 {
 }
 
 fn resolve_concat(args: &mut Vec<Expr>) -> Result<FuncType> {
-    let (chars, nullable) = (char_sum(args), any_nullable(args));
+    let chars = char_sum(args);
     let collated = common_text(args, |_| true, "concat", false)?;
-    FuncType::string(chars, collated, nullable)
+    FuncType::string(chars, collated)
 }
 
 fn resolve_concat_ws(args: &mut Vec<Expr>) -> Result<FuncType> {
     let separators = chars_of(args, 0) * (args.len() as u64).saturating_sub(2);
     let chars = char_sum(args.get(1..).unwrap_or_default()) + separators;
-    let nullable = args.first().is_some_and(|a| a.nullable);
     let collated = common_text(args, |_| true, "concat_ws", false)?;
-    FuncType::string(chars, collated, nullable)
+    FuncType::string(chars, collated)
 }
 
 fn resolve_same(args: &mut Vec<Expr>, factor: u64, name: &str) -> Result<FuncType> {
-    let (chars, nullable) = (chars_of(args, 0) * factor, any_nullable(args));
+    let chars = chars_of(args, 0) * factor;
     let collated = common_text(args, |i| i == 0, name, false)?;
-    FuncType::string(chars, collated, nullable)
+    FuncType::string(chars, collated)
 }
 
 fn resolve_cut(args: &mut Vec<Expr>) -> Result<FuncType> {
     let limit = literal_count(args.get(1)).unwrap_or(u64::MAX);
-    let (chars, nullable) = (chars_of(args, 0).min(limit), any_nullable(args));
+    let chars = chars_of(args, 0).min(limit);
     let collated = common_text(args, |i| i == 0, "left", false)?;
-    FuncType::string(chars, collated, nullable)
+    FuncType::string(chars, collated)
 }
 
 fn resolve_substring(args: &mut Vec<Expr>) -> Result<FuncType> {
     let mut chars = chars_of(args, 0);
-    if let Some(start) = literal_count(args.get(1)) {
+    if let Some(ExprKind::Literal(Value::Int(n))) = args.get(1).map(|a| &a.kind)
+        && *n < 0
+    {
+        chars = chars.min(n.unsigned_abs());
+    } else if let Some(start) = literal_count(args.get(1)) {
         chars = if start == 0 { 0 } else { chars.saturating_sub(start - 1) };
     }
     if let Some(limit) = literal_count(args.get(2)) {
         chars = chars.min(limit);
     }
-    let nullable = any_nullable(args);
     let collated = common_text(args, |i| i == 0, "substr", false)?;
-    FuncType::string(chars, collated, nullable)
+    FuncType::string(chars, collated)
 }
 
 fn resolve_pair(args: &mut Vec<Expr>, name: &str) -> Result<FuncType> {
-    let (chars, nullable) = (chars_of(args, 0), any_nullable(args));
+    let chars = chars_of(args, 0);
     let collated = common_text(args, |i| i < 2, name, true)?;
-    FuncType::string(chars, collated, nullable)
+    FuncType::string(chars, collated)
 }
 
 fn resolve_pad(args: &mut Vec<Expr>, name: &str) -> Result<FuncType> {
-    let chars = literal_count(args.get(1)).unwrap_or(u64::from(u32::MAX));
+    let chars = positive_count(args.get(1)).unwrap_or(UNKNOWN_CHARS);
     if args.len() == 2 {
         let (collation, coercibility) = args.first().map_or((CollationId::BINARY, 4), |a| (string_collation(a).collation, 4));
         args.push(Expr { coercibility, ..Expr::literal(Value::from(" "), ColumnType::varchar(1, collation)) });
     }
     let collated = common_text(args, |i| i != 1, name, false)?;
-    FuncType::string(chars, collated, true)
+    FuncType::string(chars, collated)
 }
 
 fn resolve_repeat(args: &mut Vec<Expr>) -> Result<FuncType> {
-    let count = literal_count(args.get(1));
-    let chars = count.map_or(u64::from(u32::MAX), |n| chars_of(args, 0).saturating_mul(n));
+    let count = positive_count(args.get(1));
+    let chars = count.map_or(UNKNOWN_CHARS, |n| chars_of(args, 0).saturating_mul(n));
     let collated = common_text(args, |i| i == 0, "repeat", false)?;
-    FuncType::string(chars, collated, true)
+    FuncType::string(chars, collated)
 }
 
 fn resolve_space(args: &mut Vec<Expr>) -> Result<FuncType> {
-    FuncType::ascii(literal_count(args.first()).unwrap_or(u64::from(u32::MAX)), true)
+    FuncType::ascii(positive_count(args.first()).unwrap_or(UNKNOWN_CHARS))
 }
 
 fn resolve_replace(args: &mut Vec<Expr>) -> Result<FuncType> {
     let (base, to) = (chars_of(args, 0), chars_of(args, 2));
     let from = chars_of(args, 1).max(1);
     let chars = if to > from { base.saturating_add((base / from).saturating_mul(to - from)) } else { base };
-    let nullable = any_nullable(args);
     let collated = common_text(args, |_| true, "replace", true)?;
-    FuncType::string(chars, collated, nullable)
+    FuncType::string(chars, collated)
 }
 
 fn resolve_insert(args: &mut Vec<Expr>) -> Result<FuncType> {
-    let (chars, nullable) = (chars_of(args, 0) + chars_of(args, 3), any_nullable(args));
+    let chars = chars_of(args, 0) + chars_of(args, 3);
     let collated = common_text(args, |i| i == 0 || i == 3, "insert", false)?;
-    FuncType::string(chars, collated, nullable)
+    FuncType::string(chars, collated)
 }
 
 fn resolve_elt(args: &mut Vec<Expr>) -> Result<FuncType> {
-    let strings = args.get(1..).unwrap_or_default();
-    let chars = char_sum(strings) + strings.len() as u64;
+    let chars = (1..args.len()).map(|i| chars_of(args, i)).max().unwrap_or(0);
     let collated = common_text(args, |i| i > 0, "elt", false)?;
-    FuncType::string(chars, collated, true)
+    FuncType::string(chars, collated)
+}
+
+fn resolve_make_set(args: &mut Vec<Expr>) -> Result<FuncType> {
+    let strings = args.get(1..).unwrap_or_default();
+    let chars = char_sum(strings) + (strings.len() as u64).saturating_sub(1);
+    let nullable = args.first().is_some_and(|a| a.nullable);
+    let collated = common_text(args, |i| i > 0, "make_set", false)?;
+    Ok(FuncType { nullable, ..FuncType::string(chars, collated)? })
 }
 
 fn resolve_export_set(args: &mut Vec<Expr>) -> Result<FuncType> {
     let widest = chars_of(args, 1).max(chars_of(args, 2));
     let separator = if args.len() > 3 { chars_of(args, 3) } else { 1 };
-    let nullable = any_nullable(args);
     let collated = common_text(args, |i| (1..=3).contains(&i), "export_set", false)?;
-    FuncType::string(widest * 64 + separator * 63, collated, nullable)
+    FuncType::string(widest * 64 + separator * 63, collated)
 }
 
 fn concat(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {

@@ -29,7 +29,11 @@ fn cast_type(expr: &Expr, target: &CastType, connection: CollationId) -> Result<
         }
         CastType::Binary(length) => {
             let bytes = u64::from(char_length(&expr.ty)) * u64::from(text::bytes_per_char_max(expr.ty.collation));
-            string_type(length.unwrap_or(bytes), CollationId::BINARY)
+            match length {
+                // Shorter values are filled up with zero bytes, as in a BINARY(n) column.
+                Some(n) if *n <= 65_535 => ColumnType { length: *n as u32, ..ColumnType::new(TypeKind::Binary) },
+                _ => string_type(length.unwrap_or(bytes), CollationId::BINARY),
+            }
         }
         CastType::Decimal { precision, scale } => {
             let (p, s) = (precision.unwrap_or(10), scale.unwrap_or(0));
@@ -46,7 +50,7 @@ fn cast_type(expr: &Expr, target: &CastType, connection: CollationId) -> Result<
             decimal_type(p as u32, s as u8, false)
         }
         CastType::Float(Some(p)) if *p > 53 => return Err(Error::new(&errno::ER_TOO_BIG_PRECISION, &[p, &"CAST", &53])),
-        CastType::Float(p) if p.unwrap_or(0) <= 24 => ColumnType { length: 12, decimals: 31, ..ColumnType::new(TypeKind::Float) },
+        CastType::Float(p) if p.unwrap_or(0) <= 24 => ColumnType { length: 23, decimals: 31, ..ColumnType::new(TypeKind::Float) },
         CastType::Float(_) | CastType::Double | CastType::Real => ColumnType::double(),
         CastType::Date => ColumnType::new(TypeKind::Date),
         CastType::Time(fsp) => temporal(TypeKind::Time, *fsp)?,

@@ -58,7 +58,8 @@ pub fn compare_as(left: &Expr, right: &Expr, operation: &str) -> Result<CompareA
     if let Some(rule) = temporal_rule(left, right) {
         return Ok(rule);
     }
-    if is_string(a) && is_string(b) {
+    let as_text = |t: &ColumnType| is_string(t) || t.kind == TypeKind::Time;
+    if as_text(a) && as_text(b) {
         let collated = aggregate_collations(&[left, right], operation, true)?;
         return Ok(CompareAs::Text(collated.collation));
     }
@@ -96,8 +97,8 @@ fn is_constant(expr: &Expr) -> bool {
     }
 }
 
-/// A date with a date or a string compares as dates, TIME with TIME or a string as TIME; a
-/// temporal column with a constant number too. Other mixes compare as numbers.
+/// A date with a date or a string compares as dates, TIME with TIME or a TIME column with a string as
+/// TIME; a temporal column with a constant number too. Other mixes compare as numbers.
 fn temporal_rule(left: &Expr, right: &Expr) -> Option<CompareAs> {
     let (a, b) = (&left.ty, &right.ty);
     if !a.is_temporal() && !b.is_temporal() {
@@ -108,7 +109,7 @@ fn temporal_rule(left: &Expr, right: &Expr) -> Option<CompareAs> {
     }
     let (temporal, other) = if a.is_temporal() { (left, right) } else { (right, left) };
     let column = matches!(temporal.kind, ExprKind::Slot(_) | ExprKind::Outer { .. });
-    let comparable = is_string(&other.ty) || column && is_constant(other) && other.ty.is_integer();
+    let comparable = is_string(&other.ty) && (is_date(&temporal.ty) || column) || column && is_constant(other) && other.ty.is_integer();
     comparable.then_some(if is_date(&temporal.ty) { CompareAs::DateTime } else { CompareAs::Time })
 }
 
@@ -276,11 +277,11 @@ fn prepare_operands(left: Expr, right: Expr, rule: CompareAs) -> (Expr, Expr) {
 /// Converts a literal to the type of the column it is compared with, if that loses nothing.
 fn adapt_constants(left: Expr, right: Expr) -> (Expr, Expr) {
     let is_column = |e: &Expr| matches!(e.kind, ExprKind::Slot(_) | ExprKind::Outer { .. });
-    if is_column(&left) || left.ty.is_temporal() {
+    if is_column(&left) || is_date(&left.ty) {
         let adapted = adapt_literal(&left, &right);
         return (left, adapted.unwrap_or(right));
     }
-    if is_column(&right) || right.ty.is_temporal() {
+    if is_column(&right) || is_date(&right.ty) {
         let adapted = adapt_literal(&right, &left);
         return (adapted.unwrap_or(left), right);
     }

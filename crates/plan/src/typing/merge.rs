@@ -163,7 +163,8 @@ fn merge_to_string(exprs: &[&Expr], kind: TypeKind, nullable: bool, operation: &
             }
             ty
         }
-        _ => ColumnType { length: chars, collation: collated.collation, ..ColumnType::new(if binary { blob_of(kind) } else { text_of(kind) }) },
+        _ if kind == TypeKind::LongText => ColumnType { length: u32::MAX, collation: collated.collation, ..ColumnType::new(if binary { blob_of(kind) } else { kind }) },
+        _ => ColumnType { length: chars.saturating_mul(u32::from(crate::text::bytes_per_char_max(collated.collation))), collation: collated.collation, ..ColumnType::new(if binary { blob_of(kind) } else { text_of(kind) }) },
     };
     Ok(Merged { ty, nullable, coercibility: collated.coercibility })
 }
