@@ -37,10 +37,6 @@ impl KeyTable {
         KeyTable { seed: *SEED, bytes: Vec::new(), entries: Vec::new(), places: Vec::new(), kept_bytes: 0 }
     }
 
-    pub fn len(&self) -> usize {
-        self.entries.len()
-    }
-
     pub fn key(&self, n: usize) -> &[u8] {
         let start = n.checked_sub(1).and_then(|n| self.entries.get(n)).map_or(0, |e| e.end);
         self.entries.get(n).and_then(|e| self.bytes.get(start..e.end)).unwrap_or(&[])
