@@ -35,8 +35,7 @@ pub fn cast(value: &Value, from: &ColumnType, to: &ColumnType, env: &dyn Env) ->
         Year => to_year(value, from, env)?,
         Date => match value {
             Value::Date(d) => Value::Date(*d),
-            Value::Bytes(_) | Value::Decimal(_) => to_date(value, from, env)?,
-            _ => coerce::to_datetime(value, from, DateNeed::Mode, env)?.map_or(Value::Null, |d| Value::Date(d.date())),
+            _ => coerce::to_date(value, from, DateNeed::Mode, env)?.map_or(Value::Null, Value::Date),
         },
         DateTime | Timestamp => match coerce::to_datetime(value, from, DateNeed::Mode, env)? {
             Some(d) => round_datetime(d, to.decimals, truncate),
@@ -50,25 +49,6 @@ pub fn cast(value: &Value, from: &ColumnType, to: &ColumnType, env: &dyn Env) ->
         Enum | Set | Geometry => return Err(Error::unsupported("conversion to ENUM, SET or GEOMETRY in an expression")),
         _ => to_text(value, from, to, env)?,
     })
-}
-
-/// A text or DECIMAL as a DATE; the warning says `date` where other conversions say `datetime`.
-fn to_date(value: &Value, from: &ColumnType, env: &dyn Env) -> Result<Value> {
-    let text = coerce::text_of(value, from);
-    let flags = coerce::date_flags(DateNeed::Mode, env);
-    match vaquita_types::temporal::parse_datetime(&text, flags) {
-        Ok(parsed) => {
-            if parsed.truncated {
-                coerce::warn_truncated(env, "date", &text);
-            }
-            let local = if parsed.offset_seconds.is_some() { coerce::datetime_from_text(&text, flags, env) } else { parsed.to_fsp(6, false) };
-            Ok(local.map_or(Value::Null, |d| Value::Date(d.date())))
-        }
-        Err(_) => {
-            coerce::warn_truncated(env, "date", &text);
-            Ok(Value::Null)
-        }
-    }
 }
 
 fn round_datetime(d: DateTime, fsp: u8, truncate: bool) -> Value {

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use vaquita_types::decimal::Decimal;
 use vaquita_types::json::Json;
 use vaquita_types::temporal::{
-    DateFlags, DateTime, MICROS_PER_SECOND, Problem, Time, datetime_from_number, parse_datetime, parse_time, time_from_number,
+    Date, DateFlags, DateTime, MICROS_PER_SECOND, Problem, Time, datetime_from_number, parse_datetime, parse_time, time_from_number,
 };
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno, format, sql_mode};
 
@@ -368,13 +368,38 @@ pub fn local_time(us: i64, env: &dyn Env) -> DateTime {
 
 /// The value as a DATETIME; NULL with warning 1292 if it is none.
 pub fn to_datetime(value: &Value, ty: &ColumnType, need: DateNeed, env: &dyn Env) -> Result<Option<DateTime>> {
+    read_datetime(value, ty, need, Wanted::DateTime, env)
+}
+
+/// The value's day, for functions that look at no time; only the warning is another.
+pub fn to_date(value: &Value, ty: &ColumnType, need: DateNeed, env: &dyn Env) -> Result<Option<Date>> {
+    Ok(read_datetime(value, ty, need, Wanted::Date, env)?.map(DateTime::date))
+}
+
+/// What a warning calls the value that is missing.
+#[derive(Clone, Copy, PartialEq)]
+enum Wanted {
+    Date,
+    DateTime,
+}
+
+impl Wanted {
+    fn warn(self, env: &dyn Env, text: &[u8]) {
+        match self {
+            Wanted::Date => warn_truncated(env, "date", text),
+            Wanted::DateTime => warn_incorrect(env, "datetime", text),
+        }
+    }
+}
+
+fn read_datetime(value: &Value, ty: &ColumnType, need: DateNeed, wanted: Wanted, env: &dyn Env) -> Result<Option<DateTime>> {
     let flags = date_flags(need, env);
     let checked = |d: DateTime| match d.date().check(flags) {
         Ok(()) => Some(d),
         // A zero date that is stored is as good as any other.
         Err(_) if d.is_zero() && need != DateNeed::Whole => Some(d),
         Err(_) => {
-            warn_incorrect(env, "datetime", &text_of(value, ty));
+            wanted.warn(env, &text_of(value, ty));
             None
         }
     };
@@ -383,7 +408,7 @@ pub fn to_datetime(value: &Value, ty: &ColumnType, need: DateNeed, env: &dyn Env
         Value::Date(d) => checked(d.to_datetime()),
         Value::DateTime(d) => checked(*d),
         Value::Time(t) => t.on(now(env).date()),
-        Value::Bytes(b) => datetime_from_text(b, flags, env),
+        Value::Bytes(b) => read_text(b, flags, wanted, env),
         Value::UInt(u) if !matches!(ty.kind, TypeKind::Year) && i64::try_from(*u).is_err() => {
             warn_incorrect(env, "datetime", (*u as i64).to_string().as_bytes());
             None
@@ -391,19 +416,23 @@ pub fn to_datetime(value: &Value, ty: &ColumnType, need: DateNeed, env: &dyn Env
         Value::Json(Json::Date(d)) => checked(d.to_datetime()),
         Value::Json(Json::DateTime(d, _)) => checked(*d),
         Value::Json(Json::Time(t)) => t.on(now(env).date()),
-        Value::Json(Json::String(s)) => datetime_from_text(s.as_bytes(), flags, env),
-        number => datetime_from_numeric(number, ty, flags, env)?,
+        Value::Json(Json::String(s)) => read_text(s.as_bytes(), flags, wanted, env),
+        number => datetime_from_numeric(number, ty, flags, wanted, env)?,
     })
 }
 
 /// A text as a DATETIME in the session's zone, rounded to microseconds.
 pub fn datetime_from_text(text: &[u8], flags: DateFlags, env: &dyn Env) -> Option<DateTime> {
+    read_text(text, flags, Wanted::DateTime, env)
+}
+
+fn read_text(text: &[u8], flags: DateFlags, wanted: Wanted, env: &dyn Env) -> Option<DateTime> {
     let Ok(parsed) = parse_datetime(text, flags) else {
-        warn_incorrect(env, "datetime", text);
+        wanted.warn(env, text);
         return None;
     };
     if parsed.truncated {
-        warn_truncated(env, "datetime", text);
+        warn_truncated(env, if wanted == Wanted::Date { "date" } else { "datetime" }, text);
     }
     let truncate = env.sql_mode() & sql_mode::TIME_TRUNCATE_FRACTIONAL != 0;
     let value = parsed.to_fsp(6, truncate)?;
@@ -416,12 +445,14 @@ pub fn datetime_from_text(text: &[u8], flags: DateFlags, env: &dyn Env) -> Optio
     }
 }
 
-fn datetime_from_numeric(value: &Value, ty: &ColumnType, flags: DateFlags, env: &dyn Env) -> Result<Option<DateTime>> {
+fn datetime_from_numeric(value: &Value, ty: &ColumnType, flags: DateFlags, wanted: Wanted, env: &dyn Env) -> Result<Option<DateTime>> {
     let number = to_decimal(value, ty, env)?;
     let (whole, clamped) = number.truncate(0).to_i64();
     let parsed = if clamped { Err(Problem::OutOfRange) } else { datetime_from_number(whole, flags) };
     let Ok((dt, _)) = parsed else {
-        warn_incorrect(env, "datetime", &text_of(value, ty));
+        let text = text_of(value, ty);
+        // Integers are always called datetimes.
+        if matches!(value, Value::Decimal(_)) || clamped { wanted.warn(env, &text) } else { warn_incorrect(env, "datetime", &text) }
         return Ok(None);
     };
     let micros = fraction_micros(&number);

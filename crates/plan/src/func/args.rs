@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use vaquita_types::charset::CollationId;
 use vaquita_types::decimal::Decimal;
-use vaquita_types::temporal::{DateTime, Time};
+use vaquita_types::temporal::{Date, DateTime, Time};
 use vaquita_types::{ColumnType, Result, Value};
 
 use super::{FuncCall, FuncDef, FuncType};
@@ -138,6 +138,11 @@ impl FuncCall<'_> {
     pub(super) fn datetime(&self, i: usize, need: DateNeed, cx: &EvalCx<'_>) -> Result<Option<DateTime>> {
         let value = self.value(i, cx)?;
         coerce::to_datetime(&value, self.arg_type(i), need, cx.env)
+    }
+
+    pub(super) fn date(&self, i: usize, need: DateNeed, cx: &EvalCx<'_>) -> Result<Option<Date>> {
+        let value = self.value(i, cx)?;
+        coerce::to_date(&value, self.arg_type(i), need, cx.env)
     }
 
     pub(super) fn time(&self, i: usize, cx: &EvalCx<'_>) -> Result<Option<Time>> {

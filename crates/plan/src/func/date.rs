@@ -45,7 +45,7 @@ pub(super) static FUNCTIONS: &[FuncDef] = &[
     def("SECOND", 1, 1, |_| FuncType::number(int_of_length(3), true), |c, cx| Ok(Value::Int(i64::from(arg!(c.time(0, cx)).second())))),
     def("MICROSECOND", 1, 1, |_| FuncType::number(int_of_length(21), true), |c, cx| Ok(Value::Int(i64::from(arg!(c.time(0, cx)).micros())))),
     def("EXTRACT", 2, 2, resolve_extract, extract),
-    def("DATE", 1, 1, |_| FuncType::number(ColumnType::new(TypeKind::Date), true), |c, cx| Ok(Value::Date(arg!(c.datetime(0, DateNeed::Mode, cx)).date()))),
+    def("DATE", 1, 1, |_| FuncType::number(ColumnType::new(TypeKind::Date), true), |c, cx| Ok(Value::Date(arg!(c.date(0, DateNeed::Mode, cx))))),
     def("TIME", 1, 1, |a| temporal(a, TypeKind::Time), time),
     def("TO_DAYS", 1, 1, |_| FuncType::number(int_of_length(8), true), |c, cx| Ok(Value::Int(arg!(whole(c, cx)).day_number()))),
     def("TO_SECONDS", 1, 1, |_| FuncType::number(int_of_length(21), true), |c, cx| {
@@ -129,11 +129,11 @@ fn fraction_of(args: &[Expr], i: usize, kind: TypeKind) -> FuncType {
 }
 
 fn fuzzy(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Option<Date>> {
-    Ok(call.datetime(0, DateNeed::Fuzzy, cx)?.map(DateTime::date))
+    call.date(0, DateNeed::Fuzzy, cx)
 }
 
 fn whole(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Option<Date>> {
-    Ok(call.datetime(0, DateNeed::Whole, cx)?.map(DateTime::date))
+    call.date(0, DateNeed::Whole, cx)
 }
 
 fn part(call: &FuncCall<'_>, cx: &EvalCx<'_>, f: fn(Date) -> u32) -> Result<Value> {
@@ -329,7 +329,7 @@ fn make_time(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
 }
 
 fn last_day(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
-    let date = arg!(call.datetime(0, DateNeed::Fuzzy, cx)).date();
+    let date = arg!(call.date(0, DateNeed::Fuzzy, cx));
     Ok(date.last_day().map_or(Value::Null, Value::Date))
 }
 

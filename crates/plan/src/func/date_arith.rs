@@ -131,8 +131,8 @@ fn timestamp_diff(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
 }
 
 fn date_diff(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
-    let (a, b) = (arg!(call.datetime(0, DateNeed::Whole, cx)), arg!(call.datetime(1, DateNeed::Whole, cx)));
-    Ok(Value::Int(a.date().day_number() - b.date().day_number()))
+    let (a, b) = (arg!(call.date(0, DateNeed::Whole, cx)), arg!(call.date(1, DateNeed::Whole, cx)));
+    Ok(Value::Int(a.day_number() - b.day_number()))
 }
 
 fn resolve_add_time(args: &mut Vec<Expr>) -> Result<FuncType> {

@@ -11,7 +11,7 @@ use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno};
 
 use super::args::{MANY, any_nullable, arg, def};
 use super::{FuncCall, FuncDef, FuncType};
-use crate::env::{Env, EvalCx};
+use crate::env::{Env, EvalCx, Level};
 use crate::eval::coerce;
 use crate::expr::Expr;
 use crate::text;
@@ -243,7 +243,10 @@ fn value(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     let json = match doc(call, 0, cx, "json_value") {
         Ok(Some(json)) => json,
         Ok(None) => return Ok(Value::Null),
-        Err(e) if e.is(&errno::ER_INVALID_JSON_TEXT_IN_PARAM) => return Ok(Value::Null),
+        Err(e) if e.is(&errno::ER_INVALID_JSON_TEXT_IN_PARAM) => {
+            cx.env.warn(Level::Warning, e);
+            return Ok(Value::Null);
+        }
         Err(e) => return Err(e),
     };
     match json.seek(&path)[..] {

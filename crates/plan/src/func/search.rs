@@ -1,12 +1,14 @@
 //! LIKE, LOCATE, INSTR, FIELD, FIND_IN_SET, STRCMP: all compare under the arguments' collation.
 
+use std::borrow::Cow;
+
 use vaquita_types::charset::collation;
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno, sql_mode};
 
 use super::args::{MANY, any_nullable, arg, common_text, def};
 use super::{FuncCall, FuncDef, FuncType};
 use crate::env::EvalCx;
-use crate::eval::compare;
+use crate::eval::{coerce, compare};
 use crate::expr::{CompareAs, Expr};
 use crate::text;
 use crate::typing::{NumberClass, int_of_length, is_string, number_class};
@@ -101,6 +103,11 @@ fn field(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
             Some(NumberClass::Decimal) => CompareAs::Decimal,
             _ => CompareAs::Double,
         }
+    };
+    // A text among numbers is read once, with one warning.
+    let needle = match rule {
+        CompareAs::Double => Cow::Owned(Value::Float(coerce::to_f64(&needle, call.arg_type(0), cx.env)?)),
+        _ => needle,
     };
     for i in 1..call.len() {
         let candidate = call.value(i, cx)?;
