@@ -43,6 +43,14 @@ pub fn to_key_value(value: &Value, ty: &ColumnType) -> KeyValue {
         TypeKind::Time => time(value, ty.decimals),
         _ if ty.is_bytes() => match value {
             Value::Bytes(_) => KeyValue::Exact(value.clone()),
+            // A parameter bound as a number for a text column.
+            Value::Int(n) => KeyValue::Exact(Value::from(n.to_string())),
+            Value::UInt(n) => KeyValue::Exact(Value::from(n.to_string())),
+            Value::Decimal(d) => {
+                let mut text = Vec::new();
+                d.write_text(&mut text, d.scale());
+                KeyValue::Exact(Value::from(text))
+            }
             _ => KeyValue::Never,
         },
         _ => KeyValue::Never,

@@ -27,6 +27,8 @@ pub struct QueryPlan {
     pub tables: Vec<TableRef>,
     /// FOR UPDATE/SHARE or SERIALIZABLE may apply to a node's rows.
     pub locking: bool,
+    /// SQL_CALC_FOUND_ROWS: FOUND_ROWS() counts the rows that a LIMIT at the root of the plan leaves out.
+    pub calc_found_rows: bool,
 }
 
 #[derive(Clone, Debug)]

@@ -9,7 +9,7 @@ mod mock;
 use std::fmt::Write;
 use std::path::Path;
 
-use vaquita_parser::{ParserOptions, Statement, parse_one};
+use vaquita_parser::{ParserOptions, Statement, parse_one, parse_prepared};
 use vaquita_plan::bind::{PlanContext, plan_statement};
 use vaquita_plan::explain;
 
@@ -73,9 +73,10 @@ fn answer(catalog: &mut mock::Catalog, sql: &str) -> String {
         Some(rest) => (true, rest),
         None => (false, sql),
     };
-    let (statement, _) = match parse_one(sql.as_bytes(), &options) {
+    let parsed = if sql.contains('?') { parse_prepared(sql.as_bytes(), &options) } else { parse_one(sql.as_bytes(), &options) };
+    let (statement, _) = match parsed {
         Ok(parsed) => parsed,
-        Err(e) => return format!("parse error: {e:?}\n"),
+        Err(e) => return format!("parse error: {}\n", e.message),
     };
     if let Statement::CreateTable(create) = &statement {
         catalog.create(create);

@@ -8,7 +8,7 @@ use vaquita_types::charset::CollationId;
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno};
 
 use super::Binder;
-use crate::expr::Expr;
+use crate::expr::{Expr, ExprKind};
 use crate::node::{Aggregate, AggregateKind, SortKey};
 use crate::optimize::visit;
 use crate::typing::{self, NumberClass, number_class};
@@ -41,13 +41,21 @@ impl Binder<'_> {
 
     /// The bound aggregate with a new slot, not yet part of the block.
     pub(super) fn aggregate(&mut self, call: &ast::AggregateCall) -> Result<Aggregate> {
-        use ast::AggregateFunc as F;
         let args = call.args.iter().map(|a| self.aggregate_arg(a)).collect::<Result<Vec<_>>>()?;
+        self.typed_aggregate(call, args)
+    }
+
+    pub(super) fn typed_aggregate(&mut self, call: &ast::AggregateCall, args: Vec<Expr>) -> Result<Aggregate> {
+        use ast::AggregateFunc as F;
         let Some(first) = args.first() else {
             return Ok(self.new_aggregate(AggregateKind::CountStar, ColumnType::bigint(), Vec::new()));
         };
         let ty = first.ty.clone();
         let (kind, ty) = match call.func {
+            // What is never NULL need not be looked at.
+            F::Count if !call.distinct && args.len() == 1 && !first.nullable && matches!(first.kind, ExprKind::Literal(_)) => {
+                return Ok(self.new_aggregate(AggregateKind::CountStar, ColumnType::bigint(), Vec::new()));
+            }
             F::Count => (AggregateKind::Count, ColumnType::bigint()),
             F::Sum => (AggregateKind::Sum, sum_type(&ty)),
             F::Avg => (AggregateKind::Avg, average_type(&ty)),

@@ -2,7 +2,7 @@
 
 use vaquita_parser as ast;
 use vaquita_types::schema::{ColumnDefault, IndexKind, TableDef};
-use vaquita_types::{Error, Result, errno};
+use vaquita_types::{ColumnType, Error, Result, TypeKind, errno};
 
 use super::scope::VisibleColumn;
 use super::{Binder, Clause, Source};
@@ -19,6 +19,9 @@ impl Binder<'_> {
                 ast::SelectItem::Expr { expr, alias, source_text } => {
                     let mut bound = self.in_clause(Clause::FieldList, |b| b.scalar(expr))?;
                     self.fold(&mut bound);
+                    if let (ExprKind::Param(_), TypeKind::Null) = (&bound.kind, bound.ty.kind) {
+                        bound.ty = ColumnType::varchar(16_383, self.cx.connection_collation);
+                    }
                     let name = alias.clone().unwrap_or_else(|| source_text.clone());
                     let origin = self.origin(&bound);
                     output.push(OutputColumn { expr: bound, name, origin });

@@ -1,10 +1,215 @@
+//! WITH: common table expressions, also recursive ones.
+//!
+//! A CTE is bound anew wherever it is named, with the scopes between its WITH and that place hidden. One that
+//! names itself is split into its first (non-recursive) and its further query blocks: a `RecursiveCte` node runs
+//! the latter over the rows of the round before.
+
+use std::sync::Arc;
+
 use vaquita_parser as ast;
-use vaquita_types::{Error, Result};
-use super::Binder;
+use vaquita_types::{ColumnType, Error, Result, errno};
+
 use super::from::FromPart;
+use super::scope::{ColumnValue, RelationColumn, Scope};
+use super::{Binder, Relation, Source};
+use crate::expr::Expr;
+use crate::node::QueryPlan;
+use crate::typing;
+
 #[derive(Debug)]
-pub struct CteDef { pub name: String }
+pub struct CteDef {
+    name: String,
+    columns: Vec<String>,
+    query: ast::Query,
+    recursive: bool,
+    /// Index of the scope that WITH made; names inside resolve from here outwards.
+    scope: usize,
+}
+
+/// The columns of a recursive CTE while its recursive blocks are bound.
+#[derive(Debug, Clone)]
+pub struct WorkingTable {
+    name: String,
+    id: usize,
+    columns: Vec<(String, ColumnType)>,
+}
+
 impl Binder<'_> {
-    pub(super) fn push_with(&mut self, _: &ast::With) -> Result<()> { Err(Error::unsupported("WITH")) }
-    pub(super) fn cte_reference(&mut self, _: &str, _: &str) -> Result<Option<FromPart>> { Ok(None) }
+    pub(super) fn push_with(&mut self, with: &ast::With) -> Result<()> {
+        let frame = self.frames.len() - 1;
+        for (n, cte) in with.ctes.iter().enumerate() {
+            if with.ctes[..n].iter().any(|other| other.name == cte.name) {
+                return Err(Error::new(&errno::ER_NONUNIQ_TABLE, &[&cte.name]));
+            }
+            let recursive = with.recursive && names_table_in_query(&cte.query, &cte.name);
+            // Each CTE has a scope of its own, so that it sees those before it only.
+            let scope = self.scopes.len();
+            let def = CteDef { name: cte.name.clone(), columns: cte.columns.clone(), query: (*cte.query).clone(), recursive, scope };
+            self.scopes.push(Scope { frame, cte: Some(Arc::new(def)), ..Scope::default() });
+        }
+        Ok(())
+    }
+
+    /// The CTE or working table of that name, if one is visible.
+    pub(super) fn cte_reference(&mut self, name: &str, alias: &str) -> Result<Option<FromPart>> {
+        for at in (0..self.scopes.len()).rev() {
+            let scope = &self.scopes[at];
+            if scope.hidden {
+                continue;
+            }
+            if let Some(working) = scope.working.clone().filter(|w| w.name == name) {
+                return self.working_table(&working, alias).map(Some);
+            }
+            if let Some(def) = scope.cte.clone().filter(|c| c.name == name) {
+                return self.bind_cte(&def, alias).map(Some);
+            }
+        }
+        Ok(None)
+    }
+
+    fn bind_cte(&mut self, def: &CteDef, alias: &str) -> Result<FromPart> {
+        let hidden: Vec<bool> = self.scopes.iter().map(|s| s.hidden).collect();
+        self.scopes.iter_mut().skip(def.scope).for_each(|s| s.hidden = true);
+        let reading = std::mem::replace(&mut self.reading_derived, true);
+        let level = self.frames.len();
+        let bound = if def.recursive { self.recursive(def, alias) } else { self.plain(def, alias, level) };
+        self.reading_derived = reading;
+        for (scope, was) in self.scopes.iter_mut().zip(hidden) {
+            scope.hidden = was;
+        }
+        bound
+    }
+
+    fn plain(&mut self, def: &CteDef, alias: &str, level: usize) -> Result<FromPart> {
+        if self.targets.is_empty()
+            && let Some(part) = self.merge_derived(&def.query, alias, &def.columns)?
+        {
+            return Ok(part);
+        }
+        let (plan, outermost) = self.nested_query(&def.query)?;
+        self.materialized(plan, outermost < level, false, alias, &def.columns)
+    }
+
+    fn working_table(&mut self, working: &WorkingTable, alias: &str) -> Result<FromPart> {
+        let mut columns = Vec::with_capacity(working.columns.len());
+        for (name, ty) in &working.columns {
+            let slot = self.new_slot();
+            columns.push(RelationColumn { name: name.clone(), invisible: false, value: ColumnValue::Slot { slot, ty: ty.clone(), nullable: true }, origin: None });
+        }
+        let relation = self.add_relation(Relation::new(alias, None, Source::CteRows { id: working.id }, columns));
+        self.own_slots(relation);
+        Ok(self.leaf(relation))
+    }
+
+    fn recursive(&mut self, def: &CteDef, alias: &str) -> Result<FromPart> {
+        let mut blocks = Vec::new();
+        let mut distinct = false;
+        union_blocks(&def.query.body, &mut blocks, &mut distinct, &def.name)?;
+        if blocks.len() < 2 {
+            return Err(Error::new(&errno::ER_CTE_RECURSIVE_REQUIRES_UNION, &[&def.name]));
+        }
+        if !def.query.order_by.is_empty() || def.query.limit.is_some() {
+            return Err(Error::unsupported("ORDER BY or LIMIT over a recursive common table expression"));
+        }
+        let first = blocks.iter().position(|b| names_table(b, &def.name)).unwrap_or(blocks.len());
+        if first == 0 || blocks[first..].iter().any(|b| !names_table(b, &def.name)) {
+            return Err(Error::new(&errno::ER_CTE_RECURSIVE_REQUIRES_NONRECURSIVE_FIRST, &[&def.name]));
+        }
+        let seed_query = bare(union_of(&blocks[..first], !distinct));
+        let (mut seed, _) = self.nested_query(&seed_query)?;
+        if !def.columns.is_empty() && def.columns.len() != seed.output.len() {
+            return Err(Error::new(&errno::ER_VIEW_WRONG_LIST, &[]));
+        }
+        let id = self.new_id();
+        // The seed decides names and types; every column may be NULL.
+        for output in &mut seed.output {
+            output.expr.nullable = true;
+        }
+        let columns: Vec<(String, ColumnType)> =
+            seed.output.iter().enumerate().map(|(n, o)| (def.columns.get(n).unwrap_or(&o.name).clone(), o.expr.ty.clone())).collect();
+        let frame = self.frames.len() - 1;
+        let working = WorkingTable { name: def.name.clone(), id, columns };
+        self.scopes.push(Scope { frame, working: Some(working), ..Scope::default() });
+        let recursive = self.recursive_blocks(&blocks[first..], &seed, &def.name);
+        self.scopes.pop();
+        let types = seed.output.iter().map(|o| o.expr.ty.clone()).collect();
+        let columns = self.output_relation(&seed, alias, &def.columns)?;
+        let source = Source::Recursive { id, seed: Arc::new(seed), recursive: recursive?, distinct, types };
+        let relation = self.add_relation(Relation::new(alias, None, source, columns));
+        self.own_slots(relation);
+        Ok(self.leaf(relation))
+    }
+
+    fn recursive_blocks(&mut self, blocks: &[&ast::QueryBody], seed: &QueryPlan, name: &str) -> Result<Vec<Arc<QueryPlan>>> {
+        let mut plans = Vec::with_capacity(blocks.len());
+        for block in blocks {
+            if let ast::QueryBody::Select(select) = block
+                && (!select.group_by.is_empty() || select.options.distinct)
+            {
+                return Err(Error::new(&errno::ER_CTE_RECURSIVE_FORBIDS_AGGREGATION, &[&name]));
+            }
+            let (mut plan, _) = self.nested_query(&bare((*block).clone()))?;
+            if plan.output.len() != seed.output.len() {
+                return Err(Error::new(&errno::ER_WRONG_NUMBER_OF_COLUMNS_IN_SELECT, &[]));
+            }
+            for (output, target) in plan.output.iter_mut().zip(&seed.output) {
+                let expr: Expr = output.expr.clone();
+                output.expr = typing::cast_to(expr, target.expr.ty.clone());
+            }
+            plans.push(Arc::new(plan));
+        }
+        Ok(plans)
+    }
+}
+
+fn bare(body: ast::QueryBody) -> ast::Query {
+    ast::Query { with: None, body, order_by: Vec::new(), limit: None, into: None, locks: Vec::new() }
+}
+
+/// The blocks of a chain of UNIONs from left to right.
+fn union_blocks<'q>(body: &'q ast::QueryBody, out: &mut Vec<&'q ast::QueryBody>, distinct: &mut bool, name: &str) -> Result<()> {
+    match body {
+        ast::QueryBody::SetOp { op: ast::SetOp::Union, all, left, right } => {
+            *distinct |= !all;
+            union_blocks(left, out, distinct, name)?;
+            union_blocks(right, out, distinct, name)
+        }
+        ast::QueryBody::SetOp { .. } => Err(Error::new(&errno::ER_CTE_RECURSIVE_NOT_UNION, &[])),
+        ast::QueryBody::Nested(query) if query.order_by.is_empty() && query.limit.is_none() && query.with.is_none() => union_blocks(&query.body, out, distinct, name),
+        other => {
+            out.push(other);
+            Ok(())
+        }
+    }
+}
+
+fn union_of(blocks: &[&ast::QueryBody], all: bool) -> ast::QueryBody {
+    let mut blocks = blocks.iter().map(|b| (*b).clone());
+    let first = blocks.next().unwrap_or(ast::QueryBody::Values(Vec::new()));
+    blocks.fold(first, |left, right| ast::QueryBody::SetOp { op: ast::SetOp::Union, all, left: Box::new(left), right: Box::new(right) })
+}
+
+fn names_table_in_query(query: &ast::Query, name: &str) -> bool {
+    names_table(&query.body, name)
+}
+
+/// FROM anywhere in the body names the table.
+fn names_table(body: &ast::QueryBody, name: &str) -> bool {
+    match body {
+        ast::QueryBody::Select(select) => select.from.iter().any(|t| in_table_ref(t, name)),
+        ast::QueryBody::SetOp { left, right, .. } => names_table(left, name) || names_table(right, name),
+        ast::QueryBody::Nested(query) => names_table(&query.body, name),
+        ast::QueryBody::Table(table) => table.db.is_none() && table.name == name,
+        ast::QueryBody::Values(_) => false,
+    }
+}
+
+fn in_table_ref(table_ref: &ast::TableRef, name: &str) -> bool {
+    match table_ref {
+        ast::TableRef::Table(factor) => factor.name.db.is_none() && factor.name.name == name,
+        ast::TableRef::Derived { query, .. } => names_table(&query.body, name),
+        ast::TableRef::Join(join) => in_table_ref(&join.left, name) || in_table_ref(&join.right, name),
+        ast::TableRef::List(items) => items.iter().any(|t| in_table_ref(t, name)),
+        ast::TableRef::JsonTable(_) => false,
+    }
 }

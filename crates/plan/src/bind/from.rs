@@ -10,7 +10,7 @@ use vaquita_types::{Error, Result, errno};
 
 use super::scope::{ColumnValue, RelationColumn, Scope, VisibleColumn, same_name};
 use super::{Binder, Clause, Relation, Source};
-use crate::expr::{CompareOp, Expr, ExprKind};
+use crate::expr::{CompareOp, Expr};
 use crate::node::{JoinKind, QueryPlan};
 use crate::optimize::{Tree, visit};
 use crate::typing;
@@ -245,11 +245,18 @@ impl Binder<'_> {
     }
 
     fn derived_inner(&mut self, query: &ast::Query, lateral: bool, alias: &str, names: &[String]) -> Result<FromPart> {
-        if !lateral && let Some(part) = self.merge_derived(query, alias, names)? {
+        // A table that the statement changes may be read through a derived table only if that is kept.
+        if !lateral
+            && self.targets.is_empty()
+            && let Some(part) = self.merge_derived(query, alias, names)?
+        {
             return Ok(part);
         }
         let level = self.frames.len();
-        let (plan, outermost) = self.nested_query(query)?;
+        let reading = std::mem::replace(&mut self.reading_derived, true);
+        let bound = self.nested_query(query);
+        self.reading_derived = reading;
+        let (plan, outermost) = bound?;
         let correlated = outermost < level;
         self.materialized(plan, correlated, lateral, alias, names)
     }
@@ -296,7 +303,7 @@ impl Binder<'_> {
     }
 
     /// Tries to make the derived table's own tables part of this frame.
-    fn merge_derived(&mut self, query: &ast::Query, alias: &str, names: &[String]) -> Result<Option<FromPart>> {
+    pub(super) fn merge_derived(&mut self, query: &ast::Query, alias: &str, names: &[String]) -> Result<Option<FromPart>> {
         let Some(select) = mergeable(query) else { return Ok(None) };
         let saved_clause = self.frame().clause;
         let Some(inner) = self.from(&select.from)? else { return Ok(None) };
@@ -324,7 +331,7 @@ impl Binder<'_> {
         let relation = self.add_relation(Relation::new(alias, None, Source::Merged, columns));
         let mut part = self.leaf(relation);
         part.relations.extend(&inner.relations);
-        part.tree = Tree::Merged { relation, tree: Box::new(inner.tree), filter };
+        part.tree = Tree::Merged { tree: Box::new(inner.tree), filter };
         // Only the derived table itself can be named from outside.
         part.relations.truncate(1);
         Ok(Some(part))
@@ -371,13 +378,5 @@ fn inner_tables(table_ref: &ast::TableRef) -> bool {
         }
         ast::TableRef::List(items) => items.iter().all(inner_tables),
         _ => false,
-    }
-}
-
-/// The slot behind a column expression.
-pub fn slot_of(expr: &Expr) -> Option<usize> {
-    match expr.kind {
-        ExprKind::Slot(slot) => Some(slot),
-        _ => None,
     }
 }

@@ -72,7 +72,7 @@ impl Binder<'_> {
         let frame = self.frame();
         let mut known: BTreeSet<Slot> = frame.aggregates.iter().map(|a| a.slot).collect();
         known.extend(frame.windows.iter().map(|w| w.slot));
-        known.extend(block.group_by.iter().filter_map(super::from::slot_of));
+        known.extend(block.group_by.iter().filter_map(super::scope::plain_slot));
         self.close(&mut known, block);
         for (n, column) in block.output.iter().enumerate() {
             if let Some(slot) = undetermined(&column.expr, &block.group_by, &known) {
@@ -95,11 +95,13 @@ impl Binder<'_> {
 
     fn group_error(&self, number: usize, clause: &str, slot: Slot, no_group_by: bool) -> Error {
         let name = self.column_name(slot, true);
-        let def = if no_group_by { &errno::ER_MIX_OF_GROUP_FUNC_AND_FIELDS_V2 } else { &errno::ER_WRONG_FIELD_WITH_GROUP_V2 };
-        if no_group_by && clause == "ORDER BY" {
-            return Error::new(&errno::ER_MIX_OF_GROUP_FUNC_AND_FIELDS_V2, &[&number, &clause, &name]);
-        }
-        Error::new(def, &[&number, &clause, &name])
+        // MySQL sends the texts of 3087 and 3088 under the older numbers.
+        let (def, text) = if no_group_by {
+            (&errno::ER_MIX_OF_GROUP_FUNC_AND_FIELDS, &errno::ER_MIX_OF_GROUP_FUNC_AND_FIELDS_V2)
+        } else {
+            (&errno::ER_WRONG_FIELD_WITH_GROUP, &errno::ER_WRONG_FIELD_WITH_GROUP_V2)
+        };
+        Error::with_message(def, Error::new(text, &[&number, &clause, &name]).message())
     }
 
     /// `db.table.column` of a slot.

@@ -108,6 +108,16 @@ pub fn bind_over_row(expr: &ast::Expr, table: &TableRef, first_slot: Slot, cx: &
     Ok(bound)
 }
 
+/// As `bind_over_row`, for WHERE of SHOW.
+pub fn bind_where_over_row(expr: &ast::Expr, table: &TableRef, first_slot: Slot, cx: &PlanContext<'_>) -> Result<Expr> {
+    let mut binder = Binder::new(cx);
+    binder.push_frame();
+    binder.push_row_scope(table, &table.name, first_slot);
+    let mut bound = binder.in_clause(Clause::Where, |b| b.expr(expr))?;
+    binder.fold(&mut bound);
+    Ok(bound)
+}
+
 impl Plan {
     /// The columns of the result set; none for statements that change data.
     pub fn columns(&self) -> &[OutputColumn] {

@@ -22,7 +22,6 @@ pub enum Clause {
     FieldList,
     Where,
     On,
-    From,
     Group,
     Having,
     Order,
@@ -35,7 +34,6 @@ impl Clause {
             Clause::FieldList => "field list",
             Clause::Where => "where clause",
             Clause::On => "on clause",
-            Clause::From => "from clause",
             Clause::Group => "group statement",
             Clause::Having => "having clause",
             Clause::Order => "order clause",
@@ -62,7 +60,6 @@ pub struct Frame {
     pub named_windows: Vec<(String, ast::WindowSpec)>,
     /// Bound GROUP BY expressions, for GROUPING().
     pub group_keys: Vec<Expr>,
-    pub grouping_used: bool,
     /// The block has GROUP BY or aggregates.
     pub grouped: bool,
     /// In ORDER BY, below the top of an expression: table columns come before aliases.
@@ -85,7 +82,6 @@ impl Default for Frame {
             outermost: usize::MAX,
             named_windows: Vec::new(),
             group_keys: Vec::new(),
-            grouping_used: false,
             grouped: false,
             inside_order: false,
             inside_aggregate: false,
@@ -163,13 +159,14 @@ pub struct Scope {
     pub relations: Vec<usize>,
     /// In the order of `*`; without the second occurrence of columns joined by USING.
     pub columns: Vec<VisibleColumn>,
-    pub ctes: Vec<Arc<super::cte::CteDef>>,
+    /// A CTE that can be named from here inwards.
+    pub cte: Option<Arc<super::cte::CteDef>>,
+    /// The working rows of a recursive CTE.
+    pub working: Option<super::cte::WorkingTable>,
     /// While a CTE is bound where it is used, the scopes in between are not seen.
     pub hidden: bool,
     /// Output columns that HAVING, GROUP BY and ORDER BY may name.
     pub aliases: Vec<(String, Expr)>,
-    /// The scope of WITH alone: not a level of its own for column names.
-    pub only_ctes: bool,
 }
 
 impl Binder<'_> {

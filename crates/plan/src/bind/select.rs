@@ -32,7 +32,9 @@ pub(super) struct Block {
 impl Binder<'_> {
     pub(super) fn select(&mut self, select: &ast::Select, query: &ast::Query) -> Result<QueryPlan> {
         let block = self.bind_block(select, query)?;
-        self.plan_block(block)
+        let mut plan = self.plan_block(block)?;
+        plan.calc_found_rows = select.options.calc_found_rows;
+        Ok(plan)
     }
 
     fn bind_block(&mut self, select: &ast::Select, query: &ast::Query) -> Result<Block> {
@@ -198,7 +200,8 @@ impl Binder<'_> {
         if grouped {
             if !block.rollup && aggregates.iter().all(|a| a.order_by.is_empty()) {
                 want.order = optimize::group_order(&block.group_by, &block.order_by);
-                want.grouping = true;
+                // With ORDER BY the directions count too.
+                want.grouping = block.order_by.is_empty();
             }
             return want;
         }

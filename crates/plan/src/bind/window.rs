@@ -1,7 +1,210 @@
+//! Window functions: `f(…) OVER (…)` becomes a `WindowFunction` of the block with a slot for its result.
+//!
+//! A named window is resolved here: `OVER (w ORDER BY x)` takes w's partitioning and adds an order. Types are MySQL's:
+//! ranks and counts are BIGINT, PERCENT_RANK and CUME_DIST DOUBLE, the rest has the type of its argument.
+
 use vaquita_parser as ast;
-use vaquita_types::{Error, Result};
-use super::Binder;
+use vaquita_types::{ColumnType, Error, Result, errno};
+
+use super::{Binder, Clause};
 use crate::expr::Expr;
+use crate::node::{AggregateKind, FrameBound, SortKey, WindowFrame, WindowFunction};
+use crate::typing;
+
 impl Binder<'_> {
-    pub(super) fn window_call(&mut self, _: &ast::WindowCall) -> Result<Expr> { Err(Error::unsupported("window functions")) }
+    pub(super) fn window_call(&mut self, call: &ast::WindowCall) -> Result<Expr> {
+        if !self.frame().windows_allowed {
+            return Err(Error::new(&errno::ER_WINDOW_INVALID_WINDOW_FUNC_USE, &[&name_of(&call.func)]));
+        }
+        self.frame().windows_allowed = false;
+        let made = self.window(call);
+        self.frame().windows_allowed = true;
+        let (window, nullable) = made?;
+        let coercibility = if typing::is_string(&window.ty) { 2 } else { typing::COERCIBILITY_NUMERIC };
+        let expr = Expr { coercibility, ..Expr::slot(window.slot, window.ty.clone(), nullable) };
+        self.frame().windows.push(window);
+        Ok(expr)
+    }
+
+    fn window(&mut self, call: &ast::WindowCall) -> Result<(WindowFunction, bool)> {
+        let (args, ty, nullable) = self.window_args(&call.func)?;
+        let (spec, name) = match &call.over {
+            ast::WindowOver::Named(name) => (self.named_window(name, 0)?, name.clone()),
+            ast::WindowOver::Spec(spec) => (self.merged_spec(spec, 0)?, "<unnamed window>".to_string()),
+        };
+        let partition_by = spec.partition_by.iter().map(|e| self.window_key(e, &name)).collect::<Result<Vec<_>>>()?;
+        let mut order_by = Vec::with_capacity(spec.order_by.len());
+        for item in &spec.order_by {
+            order_by.push(SortKey { expr: self.window_key(&item.expr, &name)?, descending: item.desc });
+        }
+        let frame = spec.frame.as_ref().map(|f| self.window_frame(f, &name)).transpose()?;
+        let slot = self.new_slot();
+        Ok((WindowFunction { name: name_of(&call.func).to_uppercase(), args, partition_by, order_by, frame, ty, slot }, nullable))
+    }
+
+    fn window_key(&mut self, expr: &ast::Expr, window: &str) -> Result<Expr> {
+        if let ast::Expr::Literal(ast::Literal::Int(_)) = expr {
+            return Err(Error::new(&errno::ER_WINDOW_ILLEGAL_ORDER_BY, &[&window]));
+        }
+        self.in_clause(Clause::Window, |b| b.scalar(expr))
+    }
+
+    fn window_args(&mut self, func: &ast::WindowFunc) -> Result<(Vec<Expr>, ColumnType, bool)> {
+        use ast::WindowFunc as W;
+        let rank = || ColumnType::bigint_unsigned();
+        Ok(match func {
+            W::RowNumber | W::Rank | W::DenseRank => (Vec::new(), rank(), false),
+            W::PercentRank | W::CumeDist => (Vec::new(), ColumnType::double(), false),
+            W::Ntile(buckets) => (vec![self.scalar(buckets)?], rank(), true),
+            W::Lead(call) | W::Lag(call) => return self.lead_lag(call),
+            W::FirstValue { expr, ignore_nulls } | W::LastValue { expr, ignore_nulls } => {
+                refuse(*ignore_nulls, "IGNORE NULLS")?;
+                let arg = self.scalar(expr)?;
+                let ty = arg.ty.clone();
+                (vec![arg], ty, true)
+            }
+            W::NthValue { expr, n, from_last, ignore_nulls } => {
+                refuse(*ignore_nulls, "IGNORE NULLS")?;
+                refuse(*from_last, "FROM LAST")?;
+                let (arg, n) = (self.scalar(expr)?, self.scalar(n)?);
+                let ty = arg.ty.clone();
+                (vec![arg, n], ty, true)
+            }
+            W::Aggregate(call) => return self.window_aggregate(call),
+        })
+    }
+
+    fn lead_lag(&mut self, call: &ast::LeadLag) -> Result<(Vec<Expr>, ColumnType, bool)> {
+        refuse(call.ignore_nulls, "IGNORE NULLS")?;
+        let mut args = vec![self.scalar(&call.expr)?];
+        let one = ast::Expr::Literal(ast::Literal::Int(1));
+        args.push(self.scalar(call.offset.as_ref().unwrap_or(&one))?);
+        let Some(default) = &call.default else {
+            let ty = args[0].ty.clone();
+            return Ok((args, ty, true));
+        };
+        let mut pair = [args.remove(0), self.scalar(default)?];
+        let merged = typing::unify(&mut pair, "lead")?;
+        let [value, default] = pair;
+        args.insert(0, value);
+        args.push(default);
+        Ok((args, merged.ty, merged.nullable))
+    }
+
+    fn window_aggregate(&mut self, call: &ast::AggregateCall) -> Result<(Vec<Expr>, ColumnType, bool)> {
+        refuse(call.distinct, "<window function>(DISTINCT ..)")?;
+        if matches!(call.func, ast::AggregateFunc::GroupConcat) {
+            return Err(Error::unsupported("group_concat as window function"));
+        }
+        // The arguments may hold aggregates of the block: `SUM(SUM(x)) OVER ()`.
+        let args = call.args.iter().map(|a| self.scalar(a)).collect::<Result<Vec<_>>>()?;
+        let aggregate = self.typed_aggregate(call, args)?;
+        let nullable = !matches!(aggregate.kind, AggregateKind::CountStar | AggregateKind::Count);
+        Ok((aggregate.args, aggregate.ty, nullable))
+    }
+
+    fn named_window(&mut self, name: &str, depth: usize) -> Result<ast::WindowSpec> {
+        let found = self.frame().named_windows.iter().find(|(n, _)| n.eq_ignore_ascii_case(name)).map(|(_, s)| s.clone());
+        match found {
+            Some(spec) => self.merged_spec(&spec, depth),
+            None => Err(Error::new(&errno::ER_WINDOW_NO_SUCH_WINDOW, &[&name])),
+        }
+    }
+
+    /// The window with what it takes from the one it extends.
+    fn merged_spec(&mut self, spec: &ast::WindowSpec, depth: usize) -> Result<ast::WindowSpec> {
+        let Some(base_name) = &spec.base else { return Ok(spec.clone()) };
+        if depth > self.frame().named_windows.len() {
+            return Err(Error::new(&errno::ER_WINDOW_CIRCULARITY_IN_WINDOW_GRAPH, &[]));
+        }
+        let base = self.named_window(base_name, depth + 1)?;
+        if !spec.partition_by.is_empty() {
+            return Err(Error::new(&errno::ER_WINDOW_NO_CHILD_PARTITIONING, &[]));
+        }
+        if base.frame.is_some() {
+            return Err(Error::new(&errno::ER_WINDOW_NO_INHERIT_FRAME, &[base_name]));
+        }
+        if !base.order_by.is_empty() && !spec.order_by.is_empty() {
+            return Err(Error::new(&errno::ER_WINDOW_NO_REDEFINE_ORDER_BY, &[&"<unnamed window>", base_name]));
+        }
+        let order_by = if spec.order_by.is_empty() { base.order_by } else { spec.order_by.clone() };
+        Ok(ast::WindowSpec { base: None, partition_by: base.partition_by, order_by, frame: spec.frame.clone() })
+    }
+
+    fn window_frame(&mut self, frame: &ast::WindowFrame, name: &str) -> Result<WindowFrame> {
+        if frame.exclude.is_some() {
+            return Err(Error::unsupported("EXCLUDE"));
+        }
+        let rows = match frame.unit {
+            ast::FrameUnit::Rows => true,
+            ast::FrameUnit::Range => false,
+            ast::FrameUnit::Groups => return Err(Error::unsupported("GROUPS")),
+        };
+        let start = self.frame_bound(&frame.start)?;
+        let end = match &frame.end {
+            Some(end) => self.frame_bound(end)?,
+            None => FrameBound::CurrentRow,
+        };
+        if matches!(start, FrameBound::UnboundedFollowing) {
+            return Err(Error::new(&errno::ER_WINDOW_FRAME_START_ILLEGAL, &[&name]));
+        }
+        if matches!(end, FrameBound::UnboundedPreceding) {
+            return Err(Error::new(&errno::ER_WINDOW_FRAME_END_ILLEGAL, &[&name]));
+        }
+        Ok(WindowFrame { rows, start, end })
+    }
+
+    fn frame_bound(&mut self, bound: &ast::FrameBound) -> Result<FrameBound> {
+        Ok(match bound {
+            ast::FrameBound::UnboundedPreceding => FrameBound::UnboundedPreceding,
+            ast::FrameBound::UnboundedFollowing => FrameBound::UnboundedFollowing,
+            ast::FrameBound::CurrentRow => FrameBound::CurrentRow,
+            ast::FrameBound::Preceding(e) => FrameBound::Preceding(self.scalar(e)?),
+            ast::FrameBound::Following(e) => FrameBound::Following(self.scalar(e)?),
+            ast::FrameBound::PrecedingInterval(..) | ast::FrameBound::FollowingInterval(..) => {
+                return Err(Error::unsupported("window frames with INTERVAL"));
+            }
+        })
+    }
+}
+
+fn refuse(present: bool, what: &str) -> Result<()> {
+    if present { Err(Error::unsupported(what)) } else { Ok(()) }
+}
+
+/// The name as errors print it.
+fn name_of(func: &ast::WindowFunc) -> &'static str {
+    use ast::AggregateFunc as F;
+    use ast::WindowFunc as W;
+    match func {
+        W::RowNumber => "row_number",
+        W::Rank => "rank",
+        W::DenseRank => "dense_rank",
+        W::PercentRank => "percent_rank",
+        W::CumeDist => "cume_dist",
+        W::Ntile(_) => "ntile",
+        W::Lead(_) => "lead",
+        W::Lag(_) => "lag",
+        W::FirstValue { .. } => "first_value",
+        W::LastValue { .. } => "last_value",
+        W::NthValue { .. } => "nth_value",
+        W::Aggregate(call) => match call.func {
+            F::Count => "count",
+            F::Sum => "sum",
+            F::Avg => "avg",
+            F::Min => "min",
+            F::Max => "max",
+            F::BitAnd => "bit_and",
+            F::BitOr => "bit_or",
+            F::BitXor => "bit_xor",
+            F::GroupConcat => "group_concat",
+            F::JsonArrayAgg => "json_arrayagg",
+            F::JsonObjectAgg => "json_objectagg",
+            F::StdPop => "std",
+            F::StdSamp => "stddev_samp",
+            F::VarPop => "variance",
+            F::VarSamp => "var_samp",
+            F::StCollect => "st_collect",
+        },
+    }
 }

@@ -21,8 +21,12 @@ pub const HASH_BUILD: f64 = 1.5;
 pub const HASH_PROBE: f64 = 0.5;
 /// A row of a sort, times the logarithm of the rows.
 pub const SORT: f64 = 0.15;
+/// Rows per key of an index without statistics.
+pub const ROWS_PER_KEY: f64 = 10.0;
+/// Rows of a round of a recursive CTE.
+pub const ROUND_ROWS: f64 = 10.0;
 /// Rows that a derived table is taken to have.
-pub const DERIVED_ROWS: f64 = 1_000.0;
+pub const DERIVED_ROWS: f64 = 200.0;
 
 pub fn table_rows(statistics: &TableStatistics) -> f64 {
     (statistics.rows as f64).max(ROWS_MIN)
@@ -40,8 +44,8 @@ pub fn rows_per_prefix(statistics: &TableStatistics, index: &IndexDef, parts: us
     let known = statistics.distinct.iter().find(|(id, _)| *id == index.id).and_then(|(_, d)| d.get(parts - 1));
     match known {
         Some(distinct) if *distinct > 0 => (rows / *distinct as f64).max(1.0),
-        // Unknown: each further part divides by ten, the first one by a hundred.
-        _ => (rows / (10.0 * 10f64.powi(parts as i32))).max(1.0),
+        // Unknown: whoever made the index made it to find a few rows.
+        _ => (ROWS_PER_KEY * 10f64.powi((index.parts.len() - parts.min(index.parts.len())) as i32)).min(rows / 10.0).max(1.0),
     }
 }
 

@@ -29,7 +29,7 @@ pub enum Tree {
     Leaf(usize),
     Join { kind: JoinKind, straight: bool, left: Box<Tree>, right: Box<Tree>, on: Vec<Expr> },
     /// A derived table whose tables are in this frame, with its WHERE.
-    Merged { relation: usize, tree: Box<Tree>, filter: Vec<Expr> },
+    Merged { tree: Box<Tree>, filter: Vec<Expr> },
 }
 
 /// What would make later work unnecessary.
@@ -86,7 +86,7 @@ impl Tree {
 }
 
 /// Plans the joins of the frame that is being bound.
-pub fn plan_joins(binder: &mut Binder<'_>, tree: Option<Tree>, filter: Vec<Expr>, want: Want, straight: bool) -> Result<Planned> {
+pub(crate) fn plan_joins(binder: &mut Binder<'_>, tree: Option<Tree>, filter: Vec<Expr>, want: Want, straight: bool) -> Result<Planned> {
     let Some(tree) = tree else {
         return Ok(Planned { node: filtered(Node::One, filter), ordered: true, first_row_is_extreme: false });
     };
@@ -152,7 +152,7 @@ pub fn group_order(keys: &[Expr], order_by: &[SortKey]) -> Vec<(Expr, bool)> {
 
 /// Groups that come in the order of `keys` (as `group_order` made it) are in the order wanted.
 pub fn keys_follow(order_by: &[SortKey], keys: &[(Expr, Slot)]) -> bool {
-    order_by.iter().all(|k| !k.descending && matches!(k.expr.kind, ExprKind::Slot(slot) if keys.iter().any(|(_, s)| *s == slot)))
+    order_by.iter().all(|k| matches!(k.expr.kind, ExprKind::Slot(slot) if keys.iter().any(|(_, s)| *s == slot)))
 }
 
 /// The node that gives a relation's rows when it is no base table.

@@ -56,8 +56,6 @@ struct Planner<'b, 'a> {
 
 struct Step {
     node: Node,
-    rows: f64,
-    cost: f64,
     ordered: bool,
     extreme: bool,
 }
@@ -178,7 +176,7 @@ impl Planner<'_, '_> {
         let frame = self.binder.frame();
         let rel = &frame.relations[relation];
         let Source::Base(table) = &rel.source else {
-            let rows = cost::DERIVED_ROWS;
+            let rows = if matches!(rel.source, Source::CteRows { .. }) { cost::ROUND_ROWS } else { cost::DERIVED_ROWS };
             let out = rows * conditions.iter().map(|c| cost::selectivity(c)).product::<f64>();
             return Candidate { path: crate::node::AccessPath::System, rows_read: rows, rows_out: out, cost: rows, consumed: Vec::new(), ordered: false, extreme: false };
         };
@@ -215,9 +213,9 @@ impl Planner<'_, '_> {
             let Some(item) = items[choice.item].take() else { return Err(Error::internal("item joined twice")) };
             let known = placed | item.relations;
             step = Some(match step {
-                None => self.first(item, &mut pool, known, outside, want, choice)?,
-                Some(left) if choice.hash => self.hash(left, item, &mut pool, known, choice)?,
-                Some(left) => self.nested(left, item, &mut pool, placed, known, choice)?,
+                None => self.first(item, &mut pool, known, outside, want)?,
+                Some(left) if choice.hash => self.hash(left, item, &mut pool, known)?,
+                Some(left) => self.nested(left, item, &mut pool, placed, known)?,
             });
             placed = known;
         }
@@ -227,12 +225,12 @@ impl Planner<'_, '_> {
         Ok(step)
     }
 
-    fn first(&mut self, item: Item, pool: &mut Vec<Condition>, known: Set, outside: Set, want: &Want, choice: &Choice) -> Result<Step> {
+    fn first(&mut self, item: Item, pool: &mut Vec<Condition>, known: Set, outside: Set, want: &Want) -> Result<Step> {
         match item.shape {
             Shape::Table(relation) => {
                 let conditions = take(pool, known);
                 let (node, candidate) = self.table(relation, conditions, want)?;
-                Ok(Step { node, rows: choice.rows, cost: choice.cost, ordered: candidate.ordered, extreme: candidate.extreme })
+                Ok(Step { node, ordered: candidate.ordered, extreme: candidate.extreme })
             }
             Shape::Nest(items) => {
                 let conditions = take(pool, known).into_iter().chain(item.on).collect();
@@ -242,7 +240,7 @@ impl Planner<'_, '_> {
     }
 
     /// For each row on the left the item is opened anew, its conditions bound to that row.
-    fn nested(&mut self, left: Step, item: Item, pool: &mut Vec<Condition>, placed: Set, known: Set, choice: &Choice) -> Result<Step> {
+    fn nested(&mut self, left: Step, item: Item, pool: &mut Vec<Condition>, placed: Set, known: Set) -> Result<Step> {
         let inner_slots = self.slots_of(item.relations);
         let mut above = Vec::new();
         let mut conditions = item.on;
@@ -257,10 +255,10 @@ impl Planner<'_, '_> {
         };
         let node = Node::NestedLoop { kind: item.kind, outer: Box::new(left.node), inner: Box::new(inner), on: Vec::new(), inner_slots };
         let node = filtered(node, above);
-        Ok(Step { node, rows: choice.rows, cost: left.cost + choice.cost, ordered: left.ordered, extreme: false })
+        Ok(Step { node, ordered: left.ordered, extreme: false })
     }
 
-    fn hash(&mut self, left: Step, item: Item, pool: &mut Vec<Condition>, known: Set, choice: &Choice) -> Result<Step> {
+    fn hash(&mut self, left: Step, item: Item, pool: &mut Vec<Condition>, known: Set) -> Result<Step> {
         let build_slots = self.slots_of(item.relations);
         let (mut conditions, mut above) = (item.on, Vec::new());
         match item.kind {
@@ -294,7 +292,7 @@ impl Planner<'_, '_> {
             on,
             build_slots,
         };
-        Ok(Step { node: filtered(node, above), rows: choice.rows, cost: left.cost + choice.cost, ordered: false, extreme: false })
+        Ok(Step { node: filtered(node, above), ordered: false, extreme: false })
     }
 
     /// The scan of a base table, or the node that makes the relation's rows.

@@ -7,13 +7,13 @@
 use vaquita_parser::{IndexHint, IndexHintKind};
 use vaquita_types::schema::{IndexDef, IndexKind, TableDef};
 use vaquita_types::TypeKind;
+use vaquita_types::charset::collation;
 
 use super::sarg::{Bound, Columns, Term};
 use super::{Want, cost, visit};
 use crate::catalog::TableStatistics;
 use crate::expr::{Expr, ExprKind, Slot};
 use crate::node::{AccessPath, Inclusive, KeyExpr, Range};
-use crate::text;
 
 /// Ranges of one scan at most; more alternatives of IN lists stay conditions.
 const RANGES_MAX: usize = 10_000;
@@ -333,8 +333,12 @@ fn is_covering(input: &TableInput<'_>, index: &IndexDef) -> bool {
 /// The value can be read back from its key.
 fn is_reversible(ty: &vaquita_types::ColumnType) -> bool {
     match ty.kind {
-        TypeKind::Json | TypeKind::Geometry => false,
-        _ if ty.is_bytes() => ty.collation == vaquita_types::charset::CollationId::BINARY || text::collation_name(ty.collation) == "utf8mb4_0900_bin",
+        TypeKind::Json | TypeKind::Geometry | TypeKind::Float | TypeKind::Double => false,
+        _ if ty.is_bytes() && !ty.is_text() => true,
+        _ if ty.is_bytes() => {
+            let rules = collation(ty.collation);
+            rules.sort_key_is_bytes() || ty.kind == TypeKind::Char && rules.is_bin() && rules.charset.is_ascii_compatible()
+        }
         _ => true,
     }
 }

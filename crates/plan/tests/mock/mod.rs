@@ -132,12 +132,12 @@ fn index_def(def: &ast::IndexDef, columns: &mut [ColumnDef]) -> IndexDef {
     };
     let mut parts = Vec::new();
     for part in &def.parts {
-        let ast::IndexPartKey::Column { name, prefix } = &part.key else { continue };
+        let ast::KeyPart::Column { name, length, desc } = part else { continue };
         let column = columns.iter_mut().find(|c| c.name == *name).expect("column of an index");
         if kind == IndexKind::Primary {
             column.nullable = false;
         }
-        parts.push((column.id, prefix.map(|p| p as u32), part.desc));
+        parts.push((column.id, length.map(|p| p as u32), *desc));
     }
     let name = def.name.clone().unwrap_or_else(|| columns.iter().find(|c| c.id == parts[0].0).map_or(String::new(), |c| c.name.clone()));
     index(if kind == IndexKind::Primary { "PRIMARY" } else { &name }, kind, parts)
