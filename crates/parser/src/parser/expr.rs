@@ -56,6 +56,7 @@ impl Parser<'_> {
     }
 
     /// `first op operand op operand ..` as a balanced tree.
+    #[inline(never)]
     fn chain(
         &mut self,
         first: Expr,
@@ -137,6 +138,7 @@ impl Parser<'_> {
         }
     }
 
+    #[inline(never)]
     fn compare(&mut self, op: BinaryOp, left: Expr) -> Result<Expr> {
         if self.is_any(&[Kw::ALL, Kw::ANY, Kw::SOME]) && self.peek() == Tok::Op(Op::LParen) {
             let quantifier = if self.is(Kw::ALL) { Quantifier::All } else { Quantifier::Any };
@@ -164,7 +166,14 @@ impl Parser<'_> {
     /// IN, BETWEEN, LIKE, REGEXP, SOUNDS LIKE, MEMBER OF: at most one.
     fn predicate(&mut self) -> Result<Expr> {
         let left = self.bit_expr(0)?;
-        let Tok::Kw(kw) = self.tok.tok else { return Ok(left) };
+        match self.tok.tok {
+            Tok::Kw(kw) => self.predicate_tail(left, kw),
+            _ => Ok(left),
+        }
+    }
+
+    #[inline(never)]
+    fn predicate_tail(&mut self, left: Expr, kw: Kw) -> Result<Expr> {
         let negated = kw == Kw::NOT;
         if negated {
             let Tok::Kw(Kw::IN | Kw::BETWEEN | Kw::LIKE | Kw::REGEXP | Kw::RLIKE) = self.peek()
@@ -219,6 +228,7 @@ impl Parser<'_> {
         Ok(result)
     }
 
+    #[inline(never)]
     fn in_list(&mut self, left: Expr, negated: bool) -> Result<Expr> {
         self.bump();
         let expr = Box::new(left);
@@ -293,7 +303,14 @@ impl Parser<'_> {
     }
 
     fn unary(&mut self) -> Result<Expr> {
-        let Some(first) = self.prefix() else { return self.collated() };
+        match self.prefix() {
+            Some(first) => self.prefixed(first),
+            None => self.collated(),
+        }
+    }
+
+    #[inline(never)]
+    fn prefixed(&mut self, first: Prefix) -> Result<Expr> {
         let mut prefixes = vec![first];
         self.bump();
         while let Some(next) = self.prefix() {
@@ -349,11 +366,7 @@ impl Parser<'_> {
             Tok::Ident | Tok::QuotedIdent => self.column_or_call(),
             Tok::Kw(kw) => self.keyword_operand(kw),
             Tok::Op(Op::LParen) => self.parenthesized(),
-            Tok::Op(Op::Param) => {
-                self.bump();
-                self.params += 1;
-                Ok(Expr::Param(self.params - 1))
-            }
+            Tok::Op(Op::Param) => self.param(),
             Tok::At => self.user_variable(),
             Tok::AtAt => self.system_variable().map(Expr::SysVar),
             Tok::Op(Op::LBrace) => self.odbc_escape(),
@@ -365,6 +378,7 @@ impl Parser<'_> {
         matches!(self.peek(), Tok::Str | Tok::Hex | Tok::Bit)
     }
 
+    #[inline(never)]
     fn keyword_operand(&mut self, kw: Kw) -> Result<Expr> {
         if let Some(literal) = self.opt_literal()? {
             return Ok(Expr::Literal(literal));
@@ -412,6 +426,11 @@ impl Parser<'_> {
         if self.eat_op(Op::RParen) {
             return Ok(first);
         }
+        self.row_tail(first)
+    }
+
+    #[inline(never)]
+    fn row_tail(&mut self, first: Expr) -> Result<Expr> {
         let mut row = vec![first];
         while self.eat_op(Op::Comma) {
             row.push(self.expr()?);
@@ -431,6 +450,7 @@ impl Parser<'_> {
         }
     }
 
+    #[inline(never)]
     fn user_variable(&mut self) -> Result<Expr> {
         let var = self.at_name()?;
         if self.eat_op(Op::Assign) {
@@ -456,6 +476,7 @@ impl Parser<'_> {
     }
 
     /// `@@[scope.][component.]name`
+    #[inline(never)]
     pub(super) fn system_variable(&mut self) -> Result<SysVar> {
         self.bump();
         let scope = match self.kind() {
@@ -477,6 +498,7 @@ impl Parser<'_> {
     }
 
     /// `{d '2024-01-01'}`, `{t ..}`, `{ts ..}`; any other word is ignored.
+    #[inline(never)]
     fn odbc_escape(&mut self) -> Result<Expr> {
         self.bump();
         let word = self.ident()?;
@@ -492,6 +514,7 @@ impl Parser<'_> {
         })
     }
 
+    #[inline(never)]
     fn case(&mut self) -> Result<Expr> {
         self.bump();
         let operand = if self.is(Kw::WHEN) { None } else { Some(self.boxed_expr()?) };
@@ -510,6 +533,7 @@ impl Parser<'_> {
     }
 
     /// A column, or a call of a function that has no keyword.
+    #[inline(never)]
     fn column_or_call(&mut self) -> Result<Expr> {
         let keyword = matches!(self.tok.tok, Tok::Kw(_));
         let first = self.ident()?;
@@ -611,6 +635,7 @@ impl Parser<'_> {
     }
 
     /// INTERVAL at the start of an operand: the function, or `INTERVAL n DAY + date`.
+    #[inline(never)]
     fn interval_operand(&mut self) -> Result<Expr> {
         if self.at_interval_function() {
             self.bump();

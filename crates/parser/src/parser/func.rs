@@ -119,6 +119,7 @@ impl Parser<'_> {
         self.special_call(kw)
     }
 
+    #[inline(never)]
     fn special_call(&mut self, kw: Kw) -> Result<Option<Expr>> {
         Ok(Some(match kw {
             Kw::COUNT => self.count()?,
@@ -171,6 +172,7 @@ impl Parser<'_> {
     }
 
     /// Functions of the present moment and user, most of which need no parentheses.
+    #[inline(never)]
     fn now_function(&mut self, kw: Kw) -> Result<Option<Expr>> {
         let (name, digits) = match kw {
             Kw::CURRENT_TIMESTAMP | Kw::LOCALTIME | Kw::LOCALTIMESTAMP | Kw::NOW => ("now", true),
@@ -214,6 +216,7 @@ impl Parser<'_> {
         Ok(args)
     }
 
+    #[inline(never)]
     fn aggregate_call(&mut self, func: AggregateFunc) -> Result<Expr> {
         use AggregateFunc::{Avg, JsonArrayAgg, JsonObjectAgg, Max, Min, StCollect, Sum};
         self.bump();
@@ -232,6 +235,7 @@ impl Parser<'_> {
         self.opt_over(AggregateCall { func, distinct, args, order_by: Vec::new(), separator: None })
     }
 
+    #[inline(never)]
     fn count(&mut self) -> Result<Expr> {
         self.bump();
         self.bump();
@@ -255,6 +259,7 @@ impl Parser<'_> {
         self.opt_over(call)
     }
 
+    #[inline(never)]
     fn group_concat(&mut self) -> Result<Expr> {
         self.bump();
         self.bump();
@@ -268,6 +273,7 @@ impl Parser<'_> {
         self.opt_over(AggregateCall { func, distinct, args, order_by, separator })
     }
 
+    #[inline(never)]
     fn cast(&mut self) -> Result<Expr> {
         self.bump();
         self.bump();
@@ -279,6 +285,7 @@ impl Parser<'_> {
         Ok(Expr::Cast { expr, ty, array })
     }
 
+    #[inline(never)]
     fn convert(&mut self) -> Result<Expr> {
         self.bump();
         self.bump();
@@ -294,6 +301,7 @@ impl Parser<'_> {
         Ok(Expr::Cast { expr, ty, array: false })
     }
 
+    #[inline(never)]
     fn char_function(&mut self) -> Result<Expr> {
         self.bump();
         self.bump();
@@ -303,6 +311,7 @@ impl Parser<'_> {
         Ok(Expr::Char { args, charset })
     }
 
+    #[inline(never)]
     fn extract(&mut self) -> Result<Expr> {
         self.bump();
         self.bump();
@@ -313,6 +322,7 @@ impl Parser<'_> {
         Ok(Expr::Extract { unit, expr })
     }
 
+    #[inline(never)]
     fn position(&mut self) -> Result<Expr> {
         self.bump();
         self.bump();
@@ -323,6 +333,7 @@ impl Parser<'_> {
         Ok(Expr::func("locate", vec![needle, text]))
     }
 
+    #[inline(never)]
     fn substring(&mut self) -> Result<Expr> {
         self.bump();
         self.bump();
@@ -342,6 +353,7 @@ impl Parser<'_> {
         Ok(Expr::func("substr", args))
     }
 
+    #[inline(never)]
     fn trim(&mut self) -> Result<Expr> {
         self.bump();
         self.bump();
@@ -367,6 +379,7 @@ impl Parser<'_> {
         Ok(Expr::Trim { side: side.unwrap_or(TrimSide::Both), remove, expr })
     }
 
+    #[inline(never)]
     fn date_add(&mut self, kw: Kw) -> Result<Expr> {
         self.bump();
         self.bump();
@@ -402,6 +415,7 @@ impl Parser<'_> {
         false
     }
 
+    #[inline(never)]
     fn timestamp_add(&mut self, kw: Kw) -> Result<Expr> {
         self.bump();
         self.bump();
@@ -418,6 +432,7 @@ impl Parser<'_> {
         })
     }
 
+    #[inline(never)]
     fn get_format(&mut self) -> Result<Expr> {
         self.bump();
         self.bump();
@@ -431,6 +446,7 @@ impl Parser<'_> {
         Ok(Expr::GetFormat { kind: kind.as_str().to_string(), format })
     }
 
+    #[inline(never)]
     fn weight_string(&mut self) -> Result<Expr> {
         self.bump();
         self.bump();
@@ -447,6 +463,7 @@ impl Parser<'_> {
         Ok(Expr::WeightString { expr, pad })
     }
 
+    #[inline(never)]
     fn match_against(&mut self) -> Result<Expr> {
         self.bump();
         let columns = if self.is_op(Op::LParen) {
@@ -476,6 +493,7 @@ impl Parser<'_> {
         Ok(Expr::MatchAgainst { columns, against, mode })
     }
 
+    #[inline(never)]
     fn json_value(&mut self) -> Result<Expr> {
         self.bump();
         self.bump();

@@ -41,40 +41,30 @@ use crate::error::{ParseError, Result};
 use crate::keyword::Kw;
 use crate::lexer::{Lexer, Op, Tok, Token};
 
-/// Levels of parentheses, subqueries and function calls.
-const NESTING_MAX: u32 = 400;
-/// Levels of the tree.
-const HEIGHT_MAX: u32 = 2000;
+/// Levels of parentheses, subqueries and function calls. The worst of them (subqueries) takes
+/// about 5 KB of stack a level, so parsing stays under 1 MB.
+const NESTING_MAX: u32 = 200;
+/// Levels of the tree: who walks it needs that many frames.
+const HEIGHT_MAX: u32 = 1000;
 
-/// Parses the first statement of `sql`. Returns it and the number of bytes it took, its `;` included.
+/// Parses the first statement of `sql`, which may have no `?`. Returns it and the number of bytes
+/// it took, its `;` included.
 pub fn parse_one(sql: &[u8], opts: &ParserOptions) -> Result<(Statement, usize)> {
     let mut p = Parser::new(sql, opts);
-    if p.tok.tok == Tok::Eof || p.is_op(Op::Semicolon) {
-        let def = &errno::ER_EMPTY_QUERY;
-        return Err(ParseError::other(def, def.format.to_string()));
-    }
-    let statement = p.statement()?;
-    match p.tok.tok {
-        Tok::Eof => Ok((statement, sql.len())),
-        Tok::Op(Op::Semicolon) => Ok((statement, p.tok.end as usize)),
-        _ => p.fail(),
-    }
+    p.params_allowed = false;
+    let statement = p.first_statement()?;
+    let end = if p.tok.tok == Tok::Eof { sql.len() } else { p.tok.end as usize };
+    Ok((statement, end))
 }
 
 /// Parses text to be prepared: one statement. Returns it and how many `?` it has.
 pub fn parse_prepared(sql: &[u8], opts: &ParserOptions) -> Result<(Statement, usize)> {
     let mut p = Parser::new(sql, opts);
-    if p.tok.tok == Tok::Eof || p.is_op(Op::Semicolon) {
-        let def = &errno::ER_EMPTY_QUERY;
-        return Err(ParseError::other(def, def.format.to_string()));
+    let statement = p.first_statement()?;
+    while p.is_op(Op::Semicolon) {
+        p.bump();
     }
-    let statement = p.statement()?;
-    let at = match p.tok.tok {
-        Tok::Eof => return Ok((statement, p.params)),
-        Tok::Op(Op::Semicolon) => p.tok.end as usize,
-        _ => return p.fail(),
-    };
-    if is_blank(sql.get(at..).unwrap_or(&[]), opts) { Ok((statement, p.params)) } else { Err(ParseError::syntax(sql, at)) }
+    if p.tok.tok == Tok::Eof { Ok((statement, p.params)) } else { p.fail() }
 }
 
 /// Parses `sql` as one expression, as stored for a default or a generated column.
@@ -108,6 +98,8 @@ pub(crate) struct Parser<'a> {
     /// Where the token before `tok` ended.
     prev_end: usize,
     params: usize,
+    /// `?` may stand here: the text is being prepared.
+    params_allowed: bool,
     nesting: u32,
     /// At least the height of what was parsed so far at this level of nesting.
     height: u32,
@@ -131,12 +123,36 @@ impl<'a> Parser<'a> {
             ahead: None,
             prev_end: 0,
             params: 0,
+            params_allowed: true,
             nesting: 0,
             height: 0,
             into_allowed: true,
             into: None,
             table_parens: false,
         }
+    }
+
+    /// A statement up to its `;` or the end of the text.
+    fn first_statement(&mut self) -> Result<Statement> {
+        if self.tok.tok == Tok::Eof || self.is_op(Op::Semicolon) {
+            let def = &errno::ER_EMPTY_QUERY;
+            return Err(ParseError::other(def, def.format.to_string()));
+        }
+        let statement = self.statement()?;
+        if self.tok.tok == Tok::Eof || self.is_op(Op::Semicolon) {
+            return Ok(statement);
+        }
+        self.fail()
+    }
+
+    /// The `?` at the present token.
+    fn param(&mut self) -> Result<Expr> {
+        if !self.params_allowed {
+            return self.fail();
+        }
+        self.bump();
+        self.params += 1;
+        Ok(Expr::Param(self.params - 1))
     }
 
     fn bump(&mut self) {

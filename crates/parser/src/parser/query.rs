@@ -216,11 +216,7 @@ impl Parser<'_> {
                 Some(literal @ Literal::Int(_)) => Ok(Expr::Literal(literal)),
                 _ => self.fail(),
             },
-            Tok::Op(Op::Param) => {
-                self.bump();
-                self.params += 1;
-                Ok(Expr::Param(self.params - 1))
-            }
+            Tok::Op(Op::Param) => self.param(),
             _ => Ok(Expr::column(self.ident()?)),
         }
     }
