@@ -16,5 +16,6 @@ pub mod ddl;
 pub mod dml;
 pub mod op;
 pub mod query;
+pub mod show;
 pub mod sink;
 pub mod system;

@@ -22,11 +22,6 @@ pub fn columns(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// One row per column of a definition that is in no catalog: a temporary table.
-pub fn column_rows(def: &TableDef) -> Vec<Row> {
-    def.columns.iter().enumerate().map(|(n, column)| column_row(def, column, n)).collect()
-}
-
 const PRIVILEGES: &str = "select,insert,update,references";
 
 fn column_row(def: &TableDef, column: &ColumnDef, position: usize) -> Row {

@@ -23,11 +23,13 @@ mod transactions;
 use std::sync::Arc;
 
 use vaquita_storage::Table;
+use vaquita_types::charset::{Charset, CollationId};
 use vaquita_types::schema::{DatabaseDef, TableRef};
 use vaquita_types::temporal::DateTime;
 use vaquita_types::{Error, Result, Value};
 
-pub use registry::{SystemTable, parse_columns, table};
+pub use registry::{SystemTable, empty_table, parse_columns, table};
+pub use transactions::isolation_text;
 pub use server::{AccountInfo, NoServer, ProcessInfo, ServerInfo, VariableScope, WarningInfo};
 
 use crate::context::Statement;
@@ -37,6 +39,12 @@ pub const SYSTEM_DATABASES: &[&str] = &["information_schema", "mysql", "performa
 
 pub fn is_system_database(name: &str) -> bool {
     SYSTEM_DATABASES.iter().any(|d| d.eq_ignore_ascii_case(name))
+}
+
+/// The default collation of a system database.
+pub fn database_collation(name: &str) -> CollationId {
+    let charset = if name.eq_ignore_ascii_case("information_schema") { "utf8mb3" } else { "utf8mb4" };
+    Charset::by_name(charset).map_or(CollationId::default(), |c| c.default_collation)
 }
 
 pub type Row = Vec<Value>;
@@ -101,13 +109,19 @@ impl<'a> SystemContext<'a> {
 
 /// The rows of a system table; none for a table of what this server does not have.
 pub fn rows(table: &TableRef, statement: &Statement<'_>) -> Result<Vec<Row>> {
-    narrowed_rows(table, &SystemContext::new(statement))
+    rows_of(&table.database, &table.name, &SystemContext::new(statement))
+}
+
+/// The names and types of a system database's tables.
+pub fn names_in(database: &str) -> Vec<(String, &'static str)> {
+    let within = registry::tables().iter().filter(|t| t.def.database.eq_ignore_ascii_case(database));
+    within.map(|t| (t.def.name.clone(), t.table_type)).collect()
 }
 
 /// The rows of a system table that concern one database or table, and perhaps others.
-pub fn narrowed_rows(table: &TableRef, cx: &SystemContext<'_>) -> Result<Vec<Row>> {
-    let found = registry::find(&table.database, &table.name);
-    let system = found.ok_or_else(|| Error::internal(format_args!("no system table {}.{}", table.database, table.name)))?;
+pub fn rows_of(database: &str, name: &str, cx: &SystemContext<'_>) -> Result<Vec<Row>> {
+    let found = registry::find(database, name);
+    let system = found.ok_or_else(|| Error::internal(format_args!("no system table {database}.{name}")))?;
     let mut rows = match system.rows {
         Some(make) => make(cx)?,
         None => Vec::new(),

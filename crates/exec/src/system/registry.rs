@@ -101,7 +101,8 @@ impl Registry {
             let Some((full_name, table_type)) = lines.next().and_then(|head| head.split_once('\t')) else { continue };
             let Some((database, name)) = full_name.split_once('.') else { continue };
             let key = full_name.to_ascii_lowercase();
-            let mut def = empty_table(database, name, registry.tables.len());
+            let mut def = empty_table(database, name);
+            def.id = TableId(u32::MAX - registry.tables.len() as u32);
             let mut columns = Vec::new();
             for line in lines {
                 let fields: Vec<&'static str> = line.split('\t').collect();
@@ -116,10 +117,11 @@ impl Registry {
     }
 }
 
-/// A table without index and layout; its id is one that the catalog never gives out.
-fn empty_table(database: &str, name: &str, number: usize) -> TableDef {
+/// A table without columns, index and layout.
+pub fn empty_table(database: &str, name: &str) -> TableDef {
     TableDef {
-        id: TableId(u32::MAX - number as u32),
+        // Of all of them another: the catalog never gives out the highest ids.
+        id: TableId(u32::MAX),
         database: database.to_string(),
         name: name.to_string(),
         schema_version: 0,

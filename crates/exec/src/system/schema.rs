@@ -11,11 +11,8 @@ use super::{Row, SYSTEM_DATABASES, SystemContext, SystemTable};
 pub fn schemata(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
     for name in SYSTEM_DATABASES.iter().filter(|name| cx.wants_database(name)) {
-        let (charset, collation) = match *name {
-            "information_schema" => ("utf8mb3", "utf8mb3_general_ci"),
-            _ => ("utf8mb4", "utf8mb4_0900_ai_ci"),
-        };
-        rows.push(row!["def", *name, charset, collation, NULL, "NO"]);
+        let collation = charset::collation(super::database_collation(name));
+        rows.push(row!["def", *name, collation.charset.name, collation.name, NULL, "NO"]);
     }
     for database in cx.databases()? {
         let collation = charset::collation(database.collation);

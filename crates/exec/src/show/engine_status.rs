@@ -1,0 +1,128 @@
+//! SHOW ENGINE … STATUS: transactions, locks and the storage's own figures as one text.
+
+use std::fmt::Write;
+
+use vaquita_types::errno::ER_UNKNOWN_STORAGE_ENGINE;
+use vaquita_types::{Error, Result, Value};
+
+use super::{Listing, ShowContext};
+use crate::system::isolation_text;
+
+/// Engines whose status is that of the one storage behind them.
+const STORAGE_NAMES: [&str; 3] = ["InnoDB", "ROCKSDB", "ALL"];
+/// Engines that have nothing to tell.
+const SILENT_NAMES: [&str; 7] = ["PERFORMANCE_SCHEMA", "MyISAM", "MEMORY", "CSV", "ARCHIVE", "BLACKHOLE", "MRG_MYISAM"];
+
+pub(super) fn engine(name: &str, what: &str, cx: &ShowContext<'_>) -> Result<Listing> {
+    let is = |known: &&&str| known.eq_ignore_ascii_case(name);
+    let Some(known) = STORAGE_NAMES.iter().find(is) else {
+        return match SILENT_NAMES.iter().find(is) {
+            Some(_) => Ok(Listing::new("ENGINE")),
+            None => Err(Error::new(&ER_UNKNOWN_STORAGE_ENGINE, &[&name])),
+        };
+    };
+    let shown = if *known == "ALL" { "InnoDB" } else { known };
+    let rows = match what {
+        "STATUS" => vec![vec![Value::from(shown), Value::from(""), Value::from(status_text(cx))]],
+        _ => Vec::new(),
+    };
+    Ok(Listing::with_rows("ENGINE", rows))
+}
+
+fn status_text(cx: &ShowContext<'_>) -> String {
+    let mut text = String::from("\n=====================================\n");
+    let _ = writeln!(text, "{} ENGINE MONITOR OUTPUT", now(cx));
+    text.push_str("=====================================\n");
+    deadlock(&mut text, cx);
+    transactions(&mut text, cx);
+    locks(&mut text, cx);
+    commits(&mut text, cx);
+    storage(&mut text, cx);
+    text.push_str("----------------------------\nEND OF ENGINE MONITOR OUTPUT\n============================\n");
+    text
+}
+
+fn now(cx: &ShowContext<'_>) -> String {
+    let us = cx.statement.session.clock_us();
+    let utc = vaquita_types::temporal::DateTime::from_unix_micros(us - us.rem_euclid(1_000_000));
+    let local = utc.map(|utc| cx.statement.session.time_zone().timestamp_from_utc(utc));
+    let mut out = Vec::new();
+    if let Some(local) = local {
+        local.write_text(&mut out, 0);
+    }
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+fn heading(text: &mut String, name: &str) {
+    let line = "-".repeat(name.len());
+    let _ = write!(text, "{line}\n{name}\n{line}\n");
+}
+
+fn deadlock(text: &mut String, cx: &ShowContext<'_>) {
+    if let Some(deadlock) = cx.statement.engine.locks().latest_deadlock() {
+        heading(text, "LATEST DETECTED DEADLOCK");
+        text.push_str(deadlock.trim_end());
+        text.push('\n');
+    }
+}
+
+fn transactions(text: &mut String, cx: &ShowContext<'_>) {
+    heading(text, "TRANSACTIONS");
+    let processes = cx.statement.server.processes();
+    for txn in cx.statement.engine.active_transactions() {
+        let _ = writeln!(text, "---TRANSACTION {}, ACTIVE {} sec, {}", txn.id, txn.started.elapsed().as_secs(), isolation_text(txn.isolation));
+        let _ = writeln!(text, "{} row lock(s), {} row(s) modified", txn.rows_locked, txn.rows_modified);
+        if let Some(waiting) = txn.waiting {
+            let _ = writeln!(text, "LOCK WAIT {} sec", waiting.as_secs());
+        }
+        let process = processes.iter().find(|p| p.id == txn.session_id);
+        if let Some(p) = process {
+            let _ = writeln!(text, "MySQL thread id {}, {} {} {}", p.id, p.host, p.user, p.state.as_deref().unwrap_or(""));
+            if let Some(info) = &p.info {
+                let _ = writeln!(text, "{info}");
+            }
+        }
+    }
+}
+
+fn locks(text: &mut String, cx: &ShowContext<'_>) {
+    heading(text, "LOCKS");
+    let stats = cx.statement.engine.locks().stats();
+    let _ = writeln!(text, "{} waits, {} waiting now, {} us waited, longest {} us", stats.waits, stats.waiting_now, stats.wait_us_total, stats.wait_us_max);
+    let _ = writeln!(text, "{} deadlocks, {} timeouts", stats.deadlocks, stats.timeouts);
+}
+
+fn commits(text: &mut String, cx: &ShowContext<'_>) {
+    heading(text, "COMMITS");
+    let (groups, transactions) = cx.statement.engine.commit_counts();
+    let _ = writeln!(text, "{transactions} transactions in {groups} groups");
+}
+
+/// Properties of RocksDB with what they mean.
+const PROPERTIES: &[(&str, &str)] = &[
+    ("rocksdb.estimate-num-keys", "keys, estimated"),
+    ("rocksdb.total-sst-files-size", "bytes in files"),
+    ("rocksdb.live-sst-files-size", "bytes in files of the current version"),
+    ("rocksdb.cur-size-all-mem-tables", "bytes in memtables"),
+    ("rocksdb.block-cache-capacity", "bytes of block cache"),
+    ("rocksdb.block-cache-usage", "bytes in block cache"),
+    ("rocksdb.estimate-pending-compaction-bytes", "bytes to compact"),
+    ("rocksdb.num-running-compactions", "running compactions"),
+    ("rocksdb.num-running-flushes", "running flushes"),
+    ("rocksdb.actual-delayed-write-rate", "bytes/s writes are slowed to, 0 if they are not"),
+    ("rocksdb.num-snapshots", "snapshots"),
+];
+
+fn storage(text: &mut String, cx: &ShowContext<'_>) {
+    heading(text, "STORAGE");
+    let engine = cx.statement.engine;
+    for (property, meaning) in PROPERTIES {
+        if let Some(value) = engine.property(property) {
+            let _ = writeln!(text, "{value} {meaning}");
+        }
+    }
+    if let Some(stats) = engine.property("rocksdb.stats") {
+        text.push_str(stats.trim_end());
+        text.push('\n');
+    }
+}

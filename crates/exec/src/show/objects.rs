@@ -1,0 +1,88 @@
+//! SHOW CREATE of what is no table, and SHOW about logs, replicas and profiles.
+
+use vaquita_parser::ast::{Name, Show};
+use vaquita_types::charset;
+use vaquita_types::errno::{
+    ER_BAD_DB_ERROR, ER_EVENT_DOES_NOT_EXIST, ER_NO_BINARY_LOGGING, ER_NO_SUCH_TABLE, ER_SP_DOES_NOT_EXIST, ER_TRG_DOES_NOT_EXIST,
+    ER_WRONG_OBJECT,
+};
+use vaquita_types::{Error, Result, Value};
+
+use super::{Listing, ShowContext, ShowResult};
+use crate::system;
+
+pub(super) fn run(show: &Show, cx: &ShowContext<'_>) -> Result<ShowResult> {
+    let listing = match show {
+        Show::CreateDatabase { if_not_exists, name } => create_database(*if_not_exists, name, cx)?,
+        Show::CreateView(name) => return Err(not_a_view(name, cx)?),
+        Show::CreateTrigger(name) => {
+            cx.database(name.db.as_deref())?;
+            return Err(Error::new(&ER_TRG_DOES_NOT_EXIST, &[]));
+        }
+        Show::CreateEvent(name) => {
+            cx.database_unchecked(name.db.as_deref())?;
+            return Err(Error::new(&ER_EVENT_DOES_NOT_EXIST, &[&name.name]));
+        }
+        Show::CreateProcedure(name) | Show::ProcedureCode(name) => return Err(no_routine("PROCEDURE", name, cx)?),
+        Show::CreateFunction(name) | Show::FunctionCode(name) => return Err(no_routine("FUNCTION", name, cx)?),
+        Show::Profile { .. } => Listing::new("PROFILE"),
+        Show::Profiles => Listing::new("PROFILES"),
+        Show::BinaryLogs => return Err(Error::new(&ER_NO_BINARY_LOGGING, &[])),
+        Show::BinaryLogStatus => Listing::new("BINARY LOG STATUS"),
+        Show::BinlogEvents { .. } => Listing::new("BINLOG EVENTS"),
+        Show::Replicas { old_names } => worded(Listing::new("REPLICAS"), *old_names),
+        Show::ReplicaStatus { old_names, .. } => worded(Listing::new("REPLICA STATUS"), *old_names),
+        Show::LibraryStatus(_) => return Err(Error::unsupported("SHOW LIBRARY STATUS")),
+        Show::ParseTree(_) => return Err(Error::unsupported("SHOW PARSE_TREE")),
+        other => return Err(Error::unsupported(format_args!("SHOW {other:?}"))),
+    };
+    Ok(listing.unfiltered())
+}
+
+fn create_database(if_not_exists: bool, name: &str, cx: &ShowContext<'_>) -> Result<Listing> {
+    let (name, collation) = match cx.statement.catalog.database(name)? {
+        Some(database) => (database.name.clone(), database.collation),
+        None if system::is_system_database(name) => (name.to_ascii_lowercase(), system::database_collation(name)),
+        None => return Err(Error::new(&ER_BAD_DB_ERROR, &[&name])),
+    };
+    let collation = charset::collation(collation);
+    let clause = if if_not_exists { "/*!32312 IF NOT EXISTS*/ " } else { "" };
+    let charset = collation.charset.name;
+    let collate = match collation.is_default && collation.name != "utf8mb4_0900_ai_ci" {
+        true => String::new(),
+        false => format!(" COLLATE {}", collation.name),
+    };
+    let quoted = format!("`{}`", name.replace('`', "``"));
+    let text = format!("CREATE DATABASE {clause}{quoted} /*!40100 DEFAULT CHARACTER SET {charset}{collate} */ /*!80016 DEFAULT ENCRYPTION='N' */");
+    Ok(Listing::with_rows("CREATE DATABASE", vec![vec![Value::from(name), Value::from(text)]]))
+}
+
+fn not_a_view(name: &Name, cx: &ShowContext<'_>) -> Result<Error> {
+    let database = cx.database(name.db.as_deref())?;
+    let exists = system::table(&database, &name.name).is_some() || cx.statement.catalog.table(&database, &name.name)?.is_some();
+    Ok(match exists {
+        true => Error::new(&ER_WRONG_OBJECT, &[&database, &name.name, &"VIEW"]),
+        false => Error::new(&ER_NO_SUCH_TABLE, &[&database, &name.name]),
+    })
+}
+
+fn no_routine(kind: &str, name: &Name, cx: &ShowContext<'_>) -> Result<Error> {
+    cx.database_unchecked(name.db.as_deref())?;
+    Ok(Error::new(&ER_SP_DOES_NOT_EXIST, &[&kind, &name.name]))
+}
+
+/// SHOW SLAVE STATUS and SHOW SLAVE HOSTS have the columns by their old names.
+fn worded(mut listing: Listing, old_names: bool) -> Listing {
+    if old_names {
+        for column in &mut listing.columns {
+            column.name = match column.name.as_str() {
+                "Get_Source_public_key" => "Get_master_public_key".to_string(),
+                "Source_public_key_path" => "Master_public_key_path".to_string(),
+                "Server_Id" => "Server_id".to_string(),
+                "Source_Id" => "Master_id".to_string(),
+                name => name.replace("Source", "Master").replace("Replica_", "Slave_"),
+            };
+        }
+    }
+    listing
+}

@@ -1,0 +1,103 @@
+//! SHOW about databases, tables, columns and indexes.
+
+use vaquita_parser::ast::Name;
+use vaquita_storage::LockTarget;
+use vaquita_types::errno::ER_NO_SUCH_TABLE;
+use vaquita_types::{Error, Result, Value};
+
+use super::{Listing, ShowContext, pick};
+use crate::system::{self, Row, SystemContext};
+
+/// The rows of an information_schema table about one database, or one table of it, labels as text.
+fn rows_about(system_table: &str, database: &str, table: Option<&str>, cx: &ShowContext<'_>) -> Result<Vec<Row>> {
+    let mut narrowed = SystemContext::new(cx.statement);
+    narrowed.database = Some(database.to_string());
+    narrowed.table = table.map(str::to_string);
+    let mut rows = system::rows_of("information_schema", system_table, &narrowed)?;
+    if let Some(def) = system::table("information_schema", system_table) {
+        super::labels(&mut rows, &def);
+    }
+    Ok(rows)
+}
+
+pub(super) fn databases(cx: &ShowContext<'_>) -> Result<Listing> {
+    let mut names: Vec<String> = cx.statement.catalog.databases()?.iter().map(|d| d.name.clone()).collect();
+    names.extend(system::SYSTEM_DATABASES.iter().map(|name| name.to_string()));
+    names.sort();
+    names.dedup();
+    let rows = names.into_iter().map(|name| vec![Value::from(name)]).collect();
+    Ok(Listing { names_pattern: true, ..Listing::with_rows("DATABASES", rows) })
+}
+
+/// Names and types of a database's tables, by name.
+fn table_names(database: &str, cx: &ShowContext<'_>) -> Result<Vec<(String, &'static str)>> {
+    if system::is_system_database(database) {
+        let mut names = system::names_in(database);
+        names.sort();
+        return Ok(names);
+    }
+    Ok(cx.statement.catalog.tables(database)?.into_iter().map(|name| (name, "BASE TABLE")).collect())
+}
+
+pub(super) fn tables(full: bool, database: Option<&str>, cx: &ShowContext<'_>) -> Result<Listing> {
+    let database = cx.database(database)?;
+    let row = |(name, kind): (String, &str)| {
+        let mut row = vec![Value::from(name)];
+        if full {
+            row.push(kind.into());
+        }
+        row
+    };
+    let rows = table_names(&database, cx)?.into_iter().map(row).collect();
+    let mut listing = Listing::with_rows(if full { "FULL TABLES" } else { "TABLES" }, rows);
+    listing.names_pattern = true;
+    listing.rename(0, format!("Tables_in_{database}"));
+    Ok(listing)
+}
+
+pub(super) fn table_status(database: Option<&str>, cx: &ShowContext<'_>) -> Result<Listing> {
+    const PICKED: [usize; 18] = [2, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20];
+    let database = cx.database(database)?;
+    let rows = rows_about("tables", &database, None, cx)?;
+    Ok(Listing::with_rows("TABLE STATUS", rows.into_iter().map(|row| pick(row, &PICKED)).collect()))
+}
+
+/// Tables of the database with the number of statements and transactions that use them now.
+pub(super) fn open_tables(database: Option<&str>, cx: &ShowContext<'_>) -> Result<Listing> {
+    let Some(database) = database.or(cx.database) else { return Ok(Listing::new("OPEN TABLES")) };
+    let locks = cx.statement.engine.locks().dump();
+    let mut rows = Vec::new();
+    for name in cx.statement.catalog.tables(database)? {
+        let Some(table) = cx.statement.catalog.table(database, &name)? else { continue };
+        let users = locks.iter().filter(|lock| lock.granted && lock.target == LockTarget::Table(table.def.id)).count();
+        rows.push(vec![Value::from(database), Value::from(name), Value::Int(users as i64), Value::Int(0)]);
+    }
+    Ok(Listing::with_rows("OPEN TABLES", rows))
+}
+
+/// Database and name of a table that exists, as it is spelled in the catalog.
+fn existing_table(name: &Name, cx: &ShowContext<'_>) -> Result<(String, String)> {
+    let database = cx.database(name.db.as_deref())?;
+    if let Some(table) = system::table(&database, &name.name) {
+        return Ok((table.database.clone(), table.name.clone()));
+    }
+    match cx.statement.catalog.table(&database, &name.name)? {
+        Some(_) => Ok((database, name.name.clone())),
+        None => Err(Error::new(&ER_NO_SUCH_TABLE, &[&database, &name.name])),
+    }
+}
+
+pub(super) fn columns(full: bool, table: &Name, cx: &ShowContext<'_>) -> Result<Listing> {
+    let (database, name) = existing_table(table, cx)?;
+    let rows = rows_about("columns", &database, Some(&name), cx)?;
+    let (form, picked): (_, &[usize]) =
+        if full { ("FULL COLUMNS", &[3, 15, 14, 6, 16, 5, 17, 18, 19]) } else { ("COLUMNS", &[3, 15, 6, 16, 5, 17]) };
+    Ok(Listing::with_rows(form, rows.into_iter().map(|row| pick(row, picked)).collect()))
+}
+
+pub(super) fn indexes(table: &Name, cx: &ShowContext<'_>) -> Result<Listing> {
+    const PICKED: [usize; 15] = [2, 3, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17];
+    let (database, name) = existing_table(table, cx)?;
+    let rows = rows_about("statistics", &database, Some(&name), cx)?;
+    Ok(Listing::with_rows("INDEX", rows.into_iter().map(|row| pick(row, &PICKED)).collect()))
+}
