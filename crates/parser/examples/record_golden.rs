@@ -85,9 +85,14 @@ fn hex(s: &str) -> String {
 
 fn syntax(client: &[String], statements: &[String], mode: &str) -> Vec<String> {
     // One line, so that statement n stands in line n + 2.
-    let mut script = format!("CREATE DATABASE IF NOT EXISTS golden_parser; USE golden_parser; SET sql_mode='{mode}';\n");
+    let mut script = format!(
+        "CREATE DATABASE IF NOT EXISTS golden_parser; USE golden_parser; SET sql_mode='{mode}';\n"
+    );
     for s in statements {
-        script.push_str(&format!("SET @s = CONVERT(0x{} USING utf8mb4); PREPARE s FROM @s;\n", hex(s)));
+        script.push_str(&format!(
+            "SET @s = CONVERT(0x{} USING utf8mb4); PREPARE s FROM @s;\n",
+            hex(s)
+        ));
     }
     let (_, errors) = run(client, &["--force"], &script);
     let mut answers = vec!["ok".to_string(); statements.len()];

@@ -69,7 +69,11 @@ pub fn digest_into(sql: &[u8], opts: &ParserOptions, digest: &mut Digest) -> boo
             tok => match literal_kind(tok) {
                 Some(kind) => {
                     hash.add(0x300 | (kind as u64) << 16);
-                    digest.literals.push(DigestLiteral { kind, start: token.start, end: token.end });
+                    digest.literals.push(DigestLiteral {
+                        kind,
+                        start: token.start,
+                        end: token.end,
+                    });
                 }
                 None => hash.add_text(tag(tok), text),
             },

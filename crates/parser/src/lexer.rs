@@ -318,12 +318,7 @@ impl<'a> Lexer<'a> {
         if !self.skip_comment(false) {
             return self.bad_to_end(start);
         }
-        Token {
-            tok: Tok::Hint,
-            start: from as u32,
-            end: (self.pos - 2) as u32,
-            at: start as u32,
-        }
+        Token { tok: Tok::Hint, start: from as u32, end: (self.pos - 2) as u32, at: start as u32 }
     }
 
     fn bad_to_end(&mut self, start: usize) -> Token {

@@ -104,3 +104,24 @@ fn expressions() {
         }
     });
 }
+
+/// What the printer makes of a query must be the same query.
+#[test]
+fn printed_queries_parse_to_the_same_query() {
+    let style = vaquita_parser::printer::Style { charset: None, unqualified: false };
+    let print = |text: &[u8], opts: &ParserOptions| match parse_prepared(text, opts) {
+        Ok((Statement::Query(query), _)) => {
+            Some(vaquita_parser::printer::print_query(&query, style))
+        }
+        _ => None,
+    };
+    let mut wrong = String::new();
+    for case in cases(include_str!("golden/syntax.txt")) {
+        let Some(once) = print(case.statement.as_bytes(), &case.opts) else { continue };
+        let again = print(once.as_bytes(), &ParserOptions::default());
+        if again.as_ref() != Some(&once) {
+            wrong.push_str(&format!("{}\n  once:  {once}\n  again: {again:?}\n", case.statement));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}

@@ -400,20 +400,9 @@ pub enum WindowFunc {
     Ntile(Expr),
     Lead(LeadLag),
     Lag(LeadLag),
-    FirstValue {
-        expr: Expr,
-        ignore_nulls: bool,
-    },
-    LastValue {
-        expr: Expr,
-        ignore_nulls: bool,
-    },
-    NthValue {
-        expr: Expr,
-        n: Expr,
-        from_last: bool,
-        ignore_nulls: bool,
-    },
+    FirstValue { expr: Expr, ignore_nulls: bool },
+    LastValue { expr: Expr, ignore_nulls: bool },
+    NthValue { expr: Expr, n: Expr, from_last: bool, ignore_nulls: bool },
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -504,20 +493,12 @@ pub enum JsonOn {
 impl Expr {
     /// The column `name` without qualifiers.
     pub fn column(name: impl Into<String>) -> Expr {
-        Expr::Column(ColumnRef {
-            db: None,
-            table: None,
-            name: name.into(),
-        })
+        Expr::Column(ColumnRef { db: None, table: None, name: name.into() })
     }
 
     /// The function `name`, which must be in lower case.
     pub fn func(name: impl Into<String>, args: Vec<Expr>) -> Expr {
-        Expr::Func(FuncCall {
-            db: None,
-            name: name.into(),
-            args,
-        })
+        Expr::Func(FuncCall { db: None, name: name.into(), args })
     }
 }
 

@@ -117,7 +117,10 @@ pub struct Limit {
 pub enum Hint {
     MaxExecutionTimeMs(u64),
     /// `SET_VAR(name = value)`
-    SetVar { name: String, value: Expr },
+    SetVar {
+        name: String,
+        value: Expr,
+    },
 }
 
 #[derive(Clone, Debug, PartialEq)]

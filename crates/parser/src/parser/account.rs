@@ -25,9 +25,7 @@ struct Granted {
 fn more_words(first: Kw) -> &'static [Kw] {
     match first {
         Kw::ALTER => &[Kw::ROUTINE],
-        Kw::CREATE => {
-            &[Kw::TEMPORARY, Kw::VIEW, Kw::ROUTINE, Kw::USER, Kw::TABLESPACE, Kw::ROLE]
-        }
+        Kw::CREATE => &[Kw::TEMPORARY, Kw::VIEW, Kw::ROUTINE, Kw::USER, Kw::TABLESPACE, Kw::ROLE],
         Kw::DROP => &[Kw::ROLE],
         Kw::GRANT => &[Kw::OPTION],
         Kw::SHOW => &[Kw::DATABASES, Kw::VIEW],

@@ -128,15 +128,8 @@ impl Parser<'_> {
     }
 
     pub(super) fn xa(&mut self) -> Result<Statement> {
-        const VERBS: [Kw; 7] = [
-            Kw::START,
-            Kw::BEGIN,
-            Kw::END,
-            Kw::PREPARE,
-            Kw::COMMIT,
-            Kw::ROLLBACK,
-            Kw::RECOVER,
-        ];
+        const VERBS: [Kw; 7] =
+            [Kw::START, Kw::BEGIN, Kw::END, Kw::PREPARE, Kw::COMMIT, Kw::ROLLBACK, Kw::RECOVER];
         self.bump();
         let verb = self.expect_any(&VERBS)?;
         if verb == Kw::RECOVER {

@@ -9,13 +9,8 @@ impl Parser<'_> {
     pub(super) fn alter_table(&mut self) -> Result<Statement> {
         self.bump();
         let name = self.name()?;
-        let mut alter = AlterTable {
-            name,
-            actions: Vec::new(),
-            algorithm: None,
-            lock: None,
-            validation: None,
-        };
+        let mut alter =
+            AlterTable { name, actions: Vec::new(), algorithm: None, lock: None, validation: None };
         if matches!(self.tok.tok, Tok::Eof | Tok::Op(Op::Semicolon)) {
             return Ok(Statement::AlterTable(Box::new(alter)));
         }

@@ -53,8 +53,7 @@ impl Parser<'_> {
         if self.is_op(Op::LParen) && !self.paren_starts_query() {
             insert.columns = Some(self.insert_columns()?);
         }
-        let rows = self.is(Kw::VALUE)
-            || (self.is(Kw::VALUES) && self.peek() != Tok::Kw(Kw::ROW));
+        let rows = self.is(Kw::VALUE) || (self.is(Kw::VALUES) && self.peek() != Tok::Kw(Kw::ROW));
         if rows {
             self.bump();
             insert.source = InsertSource::Values(self.comma_list(Self::insert_row)?);

@@ -116,7 +116,8 @@ impl Parser<'_> {
         let mut left = self.predicate()?;
         loop {
             if self.eat(Kw::IS) {
-                let negated = self.eat(Kw::NOT) || (self.opts.high_not_precedence && self.eat(Kw::NOT));
+                let negated =
+                    self.eat(Kw::NOT) || (self.opts.high_not_precedence && self.eat(Kw::NOT));
                 let value = match self.eat_any(&[Kw::NULL, Kw::TRUE, Kw::FALSE, Kw::UNKNOWN]) {
                     Some(Kw::NULL) => {
                         left = Expr::IsNull { expr: Box::new(left), negated };
@@ -195,11 +196,8 @@ impl Parser<'_> {
             Tok::Kw(Kw::LIKE) => {
                 self.bump();
                 let pattern = Box::new(self.simple_expr()?);
-                let escape = if self.eat(Kw::ESCAPE) {
-                    Some(Box::new(self.simple_expr()?))
-                } else {
-                    None
-                };
+                let escape =
+                    if self.eat(Kw::ESCAPE) { Some(Box::new(self.simple_expr()?)) } else { None };
                 Expr::Like { expr: Box::new(left), pattern, escape, negated }
             }
             Tok::Kw(Kw::REGEXP | Kw::RLIKE) => {
@@ -212,9 +210,7 @@ impl Parser<'_> {
                 self.bump();
                 binary(BinaryOp::SoundsLike, left, self.bit_expr(0)?)
             }
-            Tok::Kw(Kw::MEMBER)
-                if matches!(self.peek(), Tok::Kw(Kw::OF) | Tok::Op(Op::LParen)) =>
-            {
+            Tok::Kw(Kw::MEMBER) if matches!(self.peek(), Tok::Kw(Kw::OF) | Tok::Op(Op::LParen)) => {
                 self.bump();
                 self.eat(Kw::OF);
                 self.expect_op(Op::LParen)?;
@@ -358,8 +354,14 @@ impl Parser<'_> {
     fn primary(&mut self) -> Result<Expr> {
         match self.kind() {
             Tok::Charset if !self.charset_introduces() => self.column_or_call(),
-            Tok::Int | Tok::Decimal | Tok::Float | Tok::Str | Tok::NatStr | Tok::Charset
-            | Tok::Hex | Tok::Bit => match self.opt_literal()? {
+            Tok::Int
+            | Tok::Decimal
+            | Tok::Float
+            | Tok::Str
+            | Tok::NatStr
+            | Tok::Charset
+            | Tok::Hex
+            | Tok::Bit => match self.opt_literal()? {
                 Some(literal) => Ok(Expr::Literal(literal)),
                 None => self.fail(),
             },
@@ -577,8 +579,7 @@ impl Parser<'_> {
         }
         self.bump();
         let path = Literal::String(StringLiteral { bytes: self.string()?, charset: None });
-        let extract =
-            Expr::func("json_extract", vec![Expr::Column(column), Expr::Literal(path)]);
+        let extract = Expr::func("json_extract", vec![Expr::Column(column), Expr::Literal(path)]);
         Ok(if text { Expr::func("json_unquote", vec![extract]) } else { extract })
     }
 

@@ -57,26 +57,27 @@ fn plain_function(kw: Kw) -> Option<(&'static str, usize, usize)> {
 
 /// Reserved words that can only begin a call: without `(` the error is behind them.
 pub(super) fn needs_paren(kw: Kw) -> bool {
-    plain_function(kw).is_some() || matches!(
-        kw,
-        Kw::ROW_NUMBER
-            | Kw::RANK
-            | Kw::DENSE_RANK
-            | Kw::PERCENT_RANK
-            | Kw::CUME_DIST
-            | Kw::NTILE
-            | Kw::LEAD
-            | Kw::LAG
-            | Kw::FIRST_VALUE
-            | Kw::LAST_VALUE
-            | Kw::NTH_VALUE
-            | Kw::CONVERT
-            | Kw::MOD
-            | Kw::CHAR
-            | Kw::VALUES
-            | Kw::DEFAULT
-            | Kw::ROW
-    )
+    plain_function(kw).is_some()
+        || matches!(
+            kw,
+            Kw::ROW_NUMBER
+                | Kw::RANK
+                | Kw::DENSE_RANK
+                | Kw::PERCENT_RANK
+                | Kw::CUME_DIST
+                | Kw::NTILE
+                | Kw::LEAD
+                | Kw::LAG
+                | Kw::FIRST_VALUE
+                | Kw::LAST_VALUE
+                | Kw::NTH_VALUE
+                | Kw::CONVERT
+                | Kw::MOD
+                | Kw::CHAR
+                | Kw::VALUES
+                | Kw::DEFAULT
+                | Kw::ROW
+        )
 }
 
 fn aggregate(kw: Kw) -> Option<AggregateFunc> {
@@ -221,8 +222,7 @@ impl Parser<'_> {
         use AggregateFunc::{Avg, JsonArrayAgg, JsonObjectAgg, Max, Min, StCollect, Sum};
         self.bump();
         self.bump();
-        let distinct =
-            matches!(func, Min | Max | Sum | Avg | StCollect) && self.eat(Kw::DISTINCT);
+        let distinct = matches!(func, Min | Max | Sum | Avg | StCollect) && self.eat(Kw::DISTINCT);
         if !distinct && !matches!(func, JsonArrayAgg | JsonObjectAgg) {
             self.eat(Kw::ALL);
         }
@@ -266,8 +266,7 @@ impl Parser<'_> {
         let distinct = self.eat(Kw::DISTINCT);
         let args = self.expr_list()?;
         let order_by = if self.is(Kw::ORDER) { self.order_by()? } else { Vec::new() };
-        let separator =
-            if self.eat(Kw::SEPARATOR) { Some(self.text_or_hex()?) } else { None };
+        let separator = if self.eat(Kw::SEPARATOR) { Some(self.text_or_hex()?) } else { None };
         self.expect_op(Op::RParen)?;
         let func = AggregateFunc::GroupConcat;
         self.opt_over(AggregateCall { func, distinct, args, order_by, separator })

@@ -76,11 +76,7 @@ pub(crate) fn hex_bytes(digits: &[u8]) -> Vec<u8> {
 
 /// The bytes of binary digits, padded in front.
 pub(crate) fn bit_bytes(digits: &[u8]) -> Vec<u8> {
-    digits
-        .rchunks(8)
-        .rev()
-        .map(|chunk| chunk.iter().fold(0u8, |v, b| v << 1 | (b & 1)))
-        .collect()
+    digits.rchunks(8).rev().map(|chunk| chunk.iter().fold(0u8, |v, b| v << 1 | (b & 1))).collect()
 }
 
 /// The digits of `0x..` and `x'..'` and their bit forms.
@@ -91,9 +87,9 @@ fn digits_of(text: &[u8]) -> &[u8] {
 
 /// An integer literal: 64 bits unsigned, or a decimal if it does not fit.
 pub(crate) fn integer(text: &[u8]) -> Literal {
-    let value = text.iter().try_fold(0u64, |v, b| {
-        v.checked_mul(10)?.checked_add(u64::from(b.wrapping_sub(b'0')))
-    });
+    let value = text
+        .iter()
+        .try_fold(0u64, |v, b| v.checked_mul(10)?.checked_add(u64::from(b.wrapping_sub(b'0'))));
     match value {
         Some(v) => Literal::Int(v),
         None => Literal::Decimal(String::from_utf8_lossy(text).into_owned()),
@@ -105,8 +101,7 @@ impl Parser<'_> {
     pub(super) fn string_piece(&mut self) -> Vec<u8> {
         let text = self.text();
         let text = if self.tok.tok == Tok::NatStr { text.get(1..).unwrap_or(&[]) } else { text };
-        let value =
-            if self.opts.no_backslash_escapes { undouble(text) } else { unescape(text) };
+        let value = if self.opts.no_backslash_escapes { undouble(text) } else { unescape(text) };
         self.bump();
         value
     }

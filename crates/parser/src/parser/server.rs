@@ -185,5 +185,4 @@ impl Parser<'_> {
             Ok(TableLock { table, alias, kind })
         })?))
     }
-
 }

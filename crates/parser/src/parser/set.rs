@@ -82,11 +82,8 @@ impl Parser<'_> {
         } else {
             self.ident()?
         };
-        let (component, name) = if self.eat_op(Op::Dot) {
-            (Some(first), self.ident()?)
-        } else {
-            (None, first)
-        };
+        let (component, name) =
+            if self.eat_op(Op::Dot) { (Some(first), self.ident()?) } else { (None, first) };
         self.expect_equal()?;
         Ok(SetItem::SysVar { scope, component, name, value: self.set_value()? })
     }
@@ -104,8 +101,7 @@ impl Parser<'_> {
     /// The value of a variable: some reserved words stand for themselves.
     fn set_value(&mut self) -> Result<SetValue> {
         let Tok::Kw(kw) = self.tok.tok else { return Ok(SetValue::Expr(self.expr()?)) };
-        let alone =
-            matches!(self.peek(), Tok::Eof | Tok::Op(Op::Comma) | Tok::Op(Op::Semicolon));
+        let alone = matches!(self.peek(), Tok::Eof | Tok::Op(Op::Comma) | Tok::Op(Op::Semicolon));
         if alone && kw == Kw::DEFAULT {
             self.bump();
             return Ok(SetValue::Default);

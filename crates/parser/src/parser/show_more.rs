@@ -171,12 +171,7 @@ impl Parser<'_> {
                 self.bump();
                 Ok(Show::CreateUser(self.user()?))
             }
-            Kw::TABLE
-            | Kw::VIEW
-            | Kw::TRIGGER
-            | Kw::PROCEDURE
-            | Kw::FUNCTION
-            | Kw::EVENT => {
+            Kw::TABLE | Kw::VIEW | Kw::TRIGGER | Kw::PROCEDURE | Kw::FUNCTION | Kw::EVENT => {
                 self.bump();
                 let name = self.name()?;
                 Ok(match kw {

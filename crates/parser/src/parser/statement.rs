@@ -193,7 +193,9 @@ impl Parser<'_> {
             Kw::INDEX | Kw::UNIQUE | Kw::FULLTEXT | Kw::SPATIAL => self.create_index(),
             Kw::USER => self.create_user(),
             Kw::ROLE => self.create_role(),
-            Kw::VIEW | Kw::OR | Kw::ALGORITHM | Kw::DEFINER | Kw::SQL => self.create_view_or_program(),
+            Kw::VIEW | Kw::OR | Kw::ALGORITHM | Kw::DEFINER | Kw::SQL => {
+                self.create_view_or_program()
+            }
             Kw::PROCEDURE => self.unsupported_program("CREATE PROCEDURE"),
             Kw::FUNCTION | Kw::AGGREGATE => self.unsupported_program("CREATE FUNCTION"),
             Kw::TRIGGER => self.unsupported_program("CREATE TRIGGER"),

@@ -150,7 +150,9 @@ impl Parser<'_> {
             self.expect_op(Op::RParen)?;
             return self.derived(query, false);
         }
-        if matches!(first, TableRef::Derived { .. } | TableRef::JsonTable(_)) && self.is_op(Op::RParen) {
+        if matches!(first, TableRef::Derived { .. } | TableRef::JsonTable(_))
+            && self.is_op(Op::RParen)
+        {
             return self.fail();
         }
         if self.eat_op(Op::Comma) {

@@ -56,7 +56,11 @@ impl Parser<'_> {
             }
             Kw::JSON => CastType::Json,
             Kw::REAL => {
-                if self.opts.real_as_float { CastType::Float(None) } else { CastType::Real }
+                if self.opts.real_as_float {
+                    CastType::Float(None)
+                } else {
+                    CastType::Real
+                }
             }
             Kw::DOUBLE | Kw::FLOAT8 => {
                 self.eat(Kw::PRECISION);
@@ -214,8 +218,13 @@ impl Parser<'_> {
 
     fn string_type(&mut self, kw: Kw, ty: &mut DataType) -> Result<bool> {
         match kw {
-            Kw::CHAR | Kw::CHARACTER | Kw::NCHAR | Kw::NATIONAL | Kw::VARCHAR
-            | Kw::VARCHARACTER | Kw::NVARCHAR => self.char_type(kw, ty)?,
+            Kw::CHAR
+            | Kw::CHARACTER
+            | Kw::NCHAR
+            | Kw::NATIONAL
+            | Kw::VARCHAR
+            | Kw::VARCHARACTER
+            | Kw::NVARCHAR => self.char_type(kw, ty)?,
             Kw::BINARY => {
                 self.bump();
                 ty.name = TypeName::Binary;
@@ -280,7 +289,8 @@ impl Parser<'_> {
         let mut varying = matches!(kw, Kw::VARCHAR | Kw::VARCHARACTER | Kw::NVARCHAR);
         if kw == Kw::NATIONAL {
             national = true;
-            let word = self.expect_any(&[Kw::CHAR, Kw::CHARACTER, Kw::VARCHAR, Kw::VARCHARACTER])?;
+            let word =
+                self.expect_any(&[Kw::CHAR, Kw::CHARACTER, Kw::VARCHAR, Kw::VARCHARACTER])?;
             varying = matches!(word, Kw::VARCHAR | Kw::VARCHARACTER);
         }
         if !varying && self.eat_any(&[Kw::VARYING, Kw::VARCHAR, Kw::VARCHARACTER]).is_some() {

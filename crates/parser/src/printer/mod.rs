@@ -1,6 +1,6 @@
 //! From the tree back to text, as MySQL prints expressions in SHOW CREATE TABLE and views.
 //!
-//! `a+1 > 2 AND b` becomes ``((((`a` + 1) > 2) and (0 <> `b`))``: every operator in parentheses,
+//! `a+1 > 2 AND b` becomes ``(((`a` + 1) > 2) and (0 <> `b`))``: every operator in parentheses,
 //! names in backquotes, keywords and functions in lower case. Where MySQL prints what it rewrote
 //! the expression to, so does this: AND, OR, XOR and NOT compare operands that are no truth
 //! values with 0, NOT is pushed into comparisons, `x IN (1)` is `x = 1`.
@@ -233,6 +233,7 @@ impl Printer<'_> {
                 if let Some(charset) = charset {
                     self.put("_");
                     self.put(charset);
+                    self.put(" ");
                 }
                 self.put("0x");
                 for b in bytes {

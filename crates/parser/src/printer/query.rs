@@ -184,14 +184,18 @@ impl Printer<'_> {
 
     /// A comma list, which MySQL prints as joins.
     fn table_list(&mut self, list: &[TableRef]) {
-        self.put("(");
+        for _ in 1..list.len() {
+            self.put("(");
+        }
         for (i, table) in list.iter().enumerate() {
             if i > 0 {
                 self.put(" join ");
             }
             self.table(table);
+            if i > 0 {
+                self.put(")");
+            }
         }
-        self.put(")");
     }
 
     fn item(&mut self, item: &SelectItem) {
