@@ -11,7 +11,7 @@ use vaquita_types::{Error, Result, errno};
 use super::scope::{ColumnValue, RelationColumn, Scope, VisibleColumn, same_name};
 use super::{Binder, Clause, Relation, Source};
 use crate::expr::{CompareOp, Expr};
-use crate::node::{JoinKind, QueryPlan};
+use crate::node::{JoinKind, LockWait, QueryPlan, RowLock};
 use crate::optimize::{Tree, visit};
 use crate::typing;
 
@@ -218,7 +218,12 @@ impl Binder<'_> {
                 origin: None,
             })
             .collect();
-        self.add_relation(Relation::new(alias, Some(table.database.clone()), Source::Base(table.clone()), columns))
+        let mut relation = Relation::new(alias, Some(table.database.clone()), Source::Base(table.clone()), columns);
+        if self.cx.lock_reads {
+            self.locking = true;
+            relation.lock = Some(RowLock { exclusive: false, wait: LockWait::Wait });
+        }
+        self.add_relation(relation)
     }
 
     pub fn add_relation(&mut self, relation: Relation) -> usize {

@@ -21,7 +21,11 @@ impl Binder<'_> {
     pub(super) fn group_by(&mut self, items: &[ast::Expr], output: &[OutputColumn]) -> Result<Vec<Expr>> {
         let mut keys: Vec<Expr> = Vec::with_capacity(items.len());
         for item in items {
-            let key = self.order_expr(item, output, Clause::Group)?;
+            // Aggregates are bound only to be refused by their name.
+            let allowed = std::mem::replace(&mut self.frame().aggregates_allowed, true);
+            let key = self.order_expr(item, output, Clause::Group);
+            self.frame().aggregates_allowed = allowed;
+            let key = key?;
             self.check_group_key(&key, output)?;
             keys.push(key);
         }
@@ -81,13 +85,29 @@ impl Binder<'_> {
         }
         for (n, key) in block.order_by.iter().enumerate() {
             if let Some(slot) = undetermined(&key.expr, &block.group_by, &known) {
-                return Err(self.group_error(n + 1, "ORDER BY", slot, block.group_by.is_empty()));
+                return Err(self.group_error(n + 1, "ORDER BY clause", slot, block.group_by.is_empty()));
             }
         }
         for having in &block.having {
             if let Some(slot) = undetermined(having, &block.group_by, &known) {
                 let name = self.column_name(slot, false);
                 return Err(Error::new(&errno::ER_BAD_FIELD_ERROR, &[&name, &"having clause"]));
+            }
+        }
+        Ok(())
+    }
+
+    /// Error 3065: ORDER BY of a DISTINCT query by what is not selected.
+    pub(super) fn check_distinct_order(&mut self, block: &Block, grouped: bool) -> Result<()> {
+        if !block.distinct || grouped || !self.mode(sql_mode::ONLY_FULL_GROUP_BY) {
+            return Ok(());
+        }
+        let selected: Vec<Expr> = block.output.iter().map(|o| o.expr.clone()).collect();
+        let known: BTreeSet<Slot> = selected.iter().filter_map(super::scope::plain_slot).chain(self.frame().windows.iter().map(|w| w.slot)).collect();
+        for (n, key) in block.order_by.iter().enumerate() {
+            if let Some(slot) = undetermined(&key.expr, &selected, &known) {
+                let name = self.column_name(slot, true);
+                return Err(Error::new(&errno::ER_FIELD_IN_ORDER_NOT_SELECT, &[&(n + 1), &name, &"DISTINCT"]));
             }
         }
         Ok(())

@@ -163,7 +163,7 @@ pub(crate) struct Binder<'a> {
 }
 
 /// Nesting of expressions and queries; beyond it is error 1436.
-const DEPTH_MAX: usize = 1_000;
+const DEPTH_MAX: usize = 400;
 
 impl<'a> Binder<'a> {
     fn new(cx: &'a PlanContext<'a>) -> Binder<'a> {

@@ -111,11 +111,10 @@ impl Binder<'_> {
 
     /// FOR UPDATE and FOR SHARE (or SERIALIZABLE) mark the scans.
     fn apply_locks(&mut self, locks: &[ast::LockClause]) -> Result<()> {
-        let shared = RowLock { exclusive: false, wait: LockWait::Wait };
         let all: Vec<usize> = (0..self.frame().relations.len()).collect();
-        if locks.is_empty() && self.cx.lock_reads {
-            self.locking = true;
-            all.iter().for_each(|r| self.frame().relations[*r].lock = Some(shared));
+        if !locks.is_empty() {
+            // What the clauses say replaces the shared locks of SERIALIZABLE.
+            all.iter().for_each(|r| self.frame().relations[*r].lock = None);
         }
         for clause in locks {
             self.locking = true;
@@ -133,10 +132,10 @@ impl Binder<'_> {
             }
             for name in &clause.of {
                 let Some(relation) = frame.relations.iter_mut().find(|r| r.is_called(name.db.as_deref(), &name.name)) else {
-                    return Err(Error::new(&errno::ER_UNRESOLVED_TABLE_LOCK, &[&name.name]));
+                    return Err(Error::new(&errno::ER_UNRESOLVED_TABLE_LOCK, &[&format_args!("`{}`", name.name)]));
                 };
                 if relation.lock.is_some() {
-                    return Err(Error::new(&errno::ER_DUPLICATE_TABLE_LOCK, &[&name.name]));
+                    return Err(Error::new(&errno::ER_DUPLICATE_TABLE_LOCK, &[&format_args!("`{}`", name.name)]));
                 }
                 relation.lock = Some(lock);
             }
@@ -147,6 +146,7 @@ impl Binder<'_> {
     fn plan_block(&mut self, mut block: Block) -> Result<QueryPlan> {
         let grouped = !block.group_by.is_empty() || !self.frame().aggregates.is_empty();
         self.check_group_by(&block, grouped)?;
+        self.check_distinct_order(&block, grouped)?;
         if let Some(plan) = self.row_count(&block) {
             return Ok(plan);
         }

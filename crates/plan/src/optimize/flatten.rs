@@ -111,7 +111,7 @@ fn walk(binder: &mut Binder<'_>, tree: Tree, pool: &mut Vec<Expr>, items: &mut V
 }
 
 /// What a LATERAL derived table reads of this frame.
-fn lateral(binder: &Binder<'_>, relation: usize) -> Set {
+pub fn lateral(binder: &Binder<'_>, relation: usize) -> Set {
     let Some(frame) = binder.frames.last() else { return 0 };
     match &frame.relations[relation].source {
         Source::Derived { plan, lateral: true, .. } => {

@@ -5,7 +5,7 @@
 
 use vaquita_types::{Error, Result, errno};
 
-use super::flatten::{Item, Set, Shape, bit, set_of};
+use super::flatten::{Item, Set, Shape, bit, lateral, set_of};
 use super::path::{self, Candidate, TableInput};
 use super::{Planned, Want, cost, filtered, other_source, visit};
 use crate::bind::{Binder, Source};
@@ -185,6 +185,14 @@ impl Planner<'_, '_> {
     }
 
     fn has_hash_keys(&self, item: &Item, pool: &[Condition], placed: Set) -> bool {
+        // A LATERAL table must be run anew for each row.
+        let lateral = match &item.shape {
+            Shape::Table(relation) => lateral(self.binder, *relation) != 0,
+            Shape::Nest(items) => items.iter().any(|i| i.after & !item.relations != 0),
+        };
+        if lateral {
+            return false;
+        }
         let conditions = item.on.iter().map(|e| (e, set_of(self.binder, e)));
         let pooled = pool.iter().filter(|_| item.kind == JoinKind::Inner).map(|c| (&c.expr, c.set));
         conditions.chain(pooled).any(|(e, set)| set & !(placed | item.relations) == 0 && self.hash_key(e, item.relations).is_some())
