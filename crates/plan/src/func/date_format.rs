@@ -203,7 +203,7 @@ fn str_to_date(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     Ok(value)
 }
 
-fn number<'t>(text: &'t [u8], digits_max: usize) -> Option<(u32, &'t [u8], usize)> {
+fn number(text: &[u8], digits_max: usize) -> Option<(u32, &[u8], usize)> {
     let len = text.iter().take(digits_max).take_while(|b| b.is_ascii_digit()).count();
     let n = std::str::from_utf8(text.get(..len)?).ok()?.parse().ok()?;
     Some((n, text.get(len..)?, len))

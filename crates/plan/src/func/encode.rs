@@ -200,7 +200,7 @@ fn from_base64(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     let symbols: Vec<u8> = text.iter().copied().filter(|b| !b.is_ascii_whitespace()).collect();
     let padding = symbols.iter().rev().take_while(|b| **b == b'=').count();
     let decode = || -> Option<Vec<u8>> {
-        if symbols.len() % 4 != 0 || padding > 2 {
+        if !symbols.len().is_multiple_of(4) || padding > 2 {
             return None;
         }
         let mut out = Vec::with_capacity(symbols.len() / 4 * 3);
@@ -287,7 +287,7 @@ fn format(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let mut out = String::from(sign);
     for (i, digit) in whole.chars().enumerate() {
-        if grouped && i > 0 && (whole.len() - i) % 3 == 0 {
+        if grouped && i > 0 && (whole.len() - i).is_multiple_of(3) {
             out.push(separator);
         }
         out.push(digit);

@@ -37,6 +37,8 @@ pub(super) static FUNCTIONS: &[FuncDef] = &[
     volatile("RELEASE_ALL_LOCKS", 0, 0, |_| unsigned(21, false), ask!("RELEASE_ALL_LOCKS")),
     volatile("IS_FREE_LOCK", 1, 1, |_| FuncType::number(int_of_length(1), true), ask!("IS_FREE_LOCK")),
     volatile("IS_USED_LOCK", 1, 1, |_| unsigned(21, true), ask!("IS_USED_LOCK")),
+    // Files of the server are out of reach, as with `secure_file_priv=NULL`.
+    volatile("LOAD_FILE", 1, 1, |_| FuncType::binary(1 << 24), |_, _| Ok(Value::Null)),
     volatile("PS_CURRENT_THREAD_ID", 0, 0, |_| unsigned(21, true), ask!("PS_CURRENT_THREAD_ID")),
     volatile("PS_THREAD_ID", 1, 1, |_| unsigned(21, true), ask!("PS_THREAD_ID")),
 ];

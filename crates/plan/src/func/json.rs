@@ -91,7 +91,7 @@ fn resolve_value(_: &mut Vec<Expr>) -> Result<FuncType> {
 }
 
 fn resolve_object(args: &mut Vec<Expr>) -> Result<FuncType> {
-    if args.len() % 2 != 0 {
+    if !args.len().is_multiple_of(2) {
         return Err(Error::new(&errno::ER_WRONG_PARAMCOUNT_TO_NATIVE_FCT, &[&"JSON_OBJECT"]));
     }
     json_null(args)
@@ -365,7 +365,7 @@ fn search(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
 }
 
 fn edit(call: &FuncCall<'_>, cx: &EvalCx<'_>, function: &str, how: Edit) -> Result<Value> {
-    if call.len() % 2 == 0 {
+    if call.len().is_multiple_of(2) {
         return Err(Error::new(&errno::ER_WRONG_PARAMCOUNT_TO_NATIVE_FCT, &[&function]));
     }
     let mut json = arg!(doc(call, 0, cx, function));
@@ -377,7 +377,7 @@ fn edit(call: &FuncCall<'_>, cx: &EvalCx<'_>, function: &str, how: Edit) -> Resu
 }
 
 fn array_edit(call: &FuncCall<'_>, cx: &EvalCx<'_>, function: &str) -> Result<Value> {
-    if call.len() % 2 == 0 {
+    if call.len().is_multiple_of(2) {
         return Err(Error::new(&errno::ER_WRONG_PARAMCOUNT_TO_NATIVE_FCT, &[&function]));
     }
     let mut json = arg!(doc(call, 0, cx, function));
