@@ -347,9 +347,9 @@ impl<T: Task> Pool<T> {
     }
 }
 
-/// Events taken per `epoll_wait`. A thread runs them one after the other, so more than a few would let
-/// short statements wait behind a long one while other threads sleep.
-const EVENTS_MAX: usize = 4;
+/// Events taken per `epoll_wait`. One: a thread that took two and blocked in the first, waiting for a lock that
+/// the second's session holds, would wait for itself.
+const EVENTS_MAX: usize = 1;
 
 /// Moves a task that is being run to PARKED; an owner calls it before it hands the task's continuation
 /// to whoever resumes it, and then touches the task no more.
