@@ -189,8 +189,6 @@ pub fn cast_to(expr: Expr, ty: ColumnType) -> Expr {
     let nullable = expr.nullable || fails;
     let coercibility = if is_string(&ty) && is_string(&expr.ty) {
         expr.coercibility
-    } else if is_string(&ty) {
-        4
     } else {
         COERCIBILITY_NUMERIC
     };

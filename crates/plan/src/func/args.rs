@@ -48,9 +48,10 @@ impl FuncType {
         Ok(FuncType { ty: string_type(chars, collated.collation), nullable: true, coercibility: collated.coercibility })
     }
 
-    /// A string of ASCII characters that no argument gave a collation.
+    /// A string of ASCII characters that no argument gave a collation. In MySQL it has the connection's;
+    /// here it is weak like a number's text, so that it takes on that of a literal.
     pub(super) fn ascii(chars: u64) -> Result<FuncType> {
-        Ok(FuncType { ty: string_type(chars, crate::typing::NUMBER_COLLATION), nullable: true, coercibility: 4 })
+        Ok(FuncType { ty: string_type(chars, crate::typing::NUMBER_COLLATION), nullable: true, coercibility: COERCIBILITY_NUMERIC })
     }
 
     pub(super) fn binary(bytes: u64) -> Result<FuncType> {

@@ -48,7 +48,7 @@ fn resolve_add(args: &mut Vec<Expr>, date: usize, amount: usize, unit: usize) ->
         TypeKind::DateTime | TypeKind::Timestamp => ColumnType::temporal(TypeKind::DateTime, date.ty.decimals.max(unit_fsp)),
         TypeKind::Time if unit.has_time() && !unit.keyword().starts_with("DAY_") => ColumnType::temporal(TypeKind::Time, date.ty.decimals.max(unit_fsp)),
         TypeKind::Time => ColumnType::temporal(TypeKind::DateTime, date.ty.decimals.max(unit_fsp)),
-        _ => return Ok(FuncType { ty: ColumnType { length: 29, collation: crate::typing::NUMBER_COLLATION, ..ColumnType::new(TypeKind::Char) }, nullable: true, coercibility: 4 }),
+        _ => return Ok(FuncType { ty: ColumnType { length: 29, collation: crate::typing::NUMBER_COLLATION, ..ColumnType::new(TypeKind::Char) }, nullable: true, coercibility: 5 }),
     };
     FuncType::number(ty, true)
 }
@@ -142,7 +142,7 @@ fn resolve_add_time(args: &mut Vec<Expr>) -> Result<FuncType> {
         Some(TypeKind::DateTime | TypeKind::Timestamp | TypeKind::Date) => ColumnType::temporal(TypeKind::DateTime, fsp),
         _ => ColumnType { length: 29, collation: crate::typing::NUMBER_COLLATION, ..ColumnType::new(TypeKind::Char) },
     };
-    Ok(FuncType { ty, nullable: true, coercibility: 4 })
+    Ok(FuncType { ty, nullable: true, coercibility: 5 })
 }
 
 /// A value as either a date with time or a time: texts with a date part are dates.

@@ -62,7 +62,7 @@ fn boolean(_: &mut Vec<Expr>) -> Result<FuncType> {
 }
 
 fn utf8(chars: u32) -> Result<FuncType> {
-    Ok(FuncType { ty: ColumnType::varchar(chars, CollationId::UTF8MB4_0900_AI_CI), nullable: true, coercibility: 4 })
+    Ok(FuncType { ty: ColumnType::varchar(chars, CollationId::UTF8MB4_0900_AI_CI), nullable: true, coercibility: 5 })
 }
 
 fn long_text(_: &mut Vec<Expr>) -> Result<FuncType> {
@@ -83,7 +83,7 @@ fn resolve_unquote(args: &mut Vec<Expr>) -> Result<FuncType> {
 
 fn resolve_quote(args: &mut Vec<Expr>) -> Result<FuncType> {
     let chars = args.first().map_or(0, |a| u64::from(crate::typing::char_length(&a.ty)));
-    Ok(FuncType { ty: crate::typing::string_type(chars * 6 + 2, CollationId::UTF8MB4_0900_AI_CI), nullable: true, coercibility: 4 })
+    Ok(FuncType { ty: crate::typing::string_type(chars * 6 + 2, CollationId::UTF8MB4_0900_AI_CI), nullable: true, coercibility: 5 })
 }
 
 fn resolve_value(_: &mut Vec<Expr>) -> Result<FuncType> {
