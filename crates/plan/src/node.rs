@@ -239,6 +239,8 @@ pub struct WindowFrame {
     pub end: FrameBound,
 }
 
+/// ROWS: a number of rows. RANGE over a number: what is added to or taken from the ORDER BY value. RANGE over
+/// a date or time: the bound itself, `key - INTERVAL …` (for PRECEDING in descending order: plus).
 #[derive(Clone, Debug)]
 pub enum FrameBound {
     UnboundedPreceding,
@@ -272,6 +274,8 @@ pub struct InsertPlan {
     pub on_duplicate: Vec<Assignment>,
     pub ignore: bool,
     pub replace: bool,
+    /// Every table that the statement reads or changes.
+    pub tables: Vec<TableRef>,
 }
 
 #[derive(Clone, Debug)]

@@ -67,6 +67,11 @@ impl Binder<'_> {
         Ok(None)
     }
 
+    /// The name is that of a visible CTE.
+    pub(super) fn is_cte(&self, name: &str) -> bool {
+        self.scopes.iter().any(|s| !s.hidden && (s.cte.as_ref().is_some_and(|c| c.name == name) || s.working.as_ref().is_some_and(|w| w.name == name)))
+    }
+
     fn bind_cte(&mut self, def: &CteDef, alias: &str) -> Result<FromPart> {
         let hidden: Vec<bool> = self.scopes.iter().map(|s| s.hidden).collect();
         self.scopes.iter_mut().skip(def.scope).for_each(|s| s.hidden = true);

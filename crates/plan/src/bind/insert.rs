@@ -48,6 +48,7 @@ impl Binder<'_> {
             on_duplicate,
             ignore: insert.ignore,
             replace: insert.replace,
+            tables: std::mem::take(&mut self.tables),
             table,
         })))
     }

@@ -131,13 +131,7 @@ impl Plan {
     pub fn tables(&self) -> Vec<TableRef> {
         match self {
             Plan::Query(query) => query.tables.clone(),
-            Plan::Insert(insert) => {
-                let mut tables = vec![insert.table.clone()];
-                if let crate::node::InsertSource::Query(query) = &insert.source {
-                    tables.extend(query.tables.iter().cloned());
-                }
-                tables
-            }
+            Plan::Insert(insert) => insert.tables.clone(),
             Plan::Update(update) => update.tables.clone(),
             Plan::Delete(delete) => delete.tables.clone(),
         }

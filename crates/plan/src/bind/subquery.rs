@@ -47,12 +47,19 @@ impl Binder<'_> {
                 ast::Expr::Exists(query) => (query, None, true),
                 _ => return Ok(None),
             },
-            ast::Expr::InSubquery { expr, query, negated: false } => (query, Some(expr.as_ref()), false),
+            ast::Expr::InSubquery { expr, query, negated } => (query, Some(expr.as_ref()), *negated),
             _ => return Ok(None),
         };
         let Some(select) = plain_join(query) else { return Ok(None) };
         let mut on = Vec::new();
         let left = left.map(|l| self.expr(l)).transpose()?;
+        // NOT IN is an antijoin only where no NULL can come in: a column of one NOT NULL table that is not optional.
+        if negated
+            && let Some(left) = &left
+            && (left.nullable || !self.selects_not_null(select)?)
+        {
+            return Ok(None);
+        }
         let frame = self.frames.len() - 1;
         let clause = self.frame().clause;
         let Some(part) = self.from(&select.from)? else { return Ok(None) };
@@ -64,6 +71,22 @@ impl Binder<'_> {
         bound?;
         let Some(tree) = tree else { return Err(Error::internal("semijoin lost its tables")) };
         Ok(Some((if negated { JoinKind::Anti } else { JoinKind::Semi }, tree, on)))
+    }
+
+    /// The only table's only selected column is NOT NULL.
+    fn selects_not_null(&mut self, select: &ast::Select) -> Result<bool> {
+        let ([ast::TableRef::Table(factor)], [ast::SelectItem::Expr { expr: ast::Expr::Column(column), .. }]) = (select.from.as_slice(), select.items.as_slice()) else {
+            return Ok(false);
+        };
+        if factor.name.db.is_none() && self.is_cte(&factor.name.name) {
+            return Ok(false);
+        }
+        let alias = factor.alias.as_ref().unwrap_or(&factor.name.name);
+        if column.table.as_ref().is_some_and(|t| t != alias) {
+            return Ok(false);
+        }
+        let table = self.base_table(&factor.name)?;
+        Ok(table.column_position(&column.name).is_some_and(|c| !table.columns[c].nullable))
     }
 
     fn semijoin_condition(&mut self, select: &ast::Select, left: Option<Expr>, tree: &mut Option<Tree>, on: &mut Vec<Expr>) -> Result<()> {

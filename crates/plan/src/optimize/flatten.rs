@@ -4,18 +4,18 @@
 //! that follows the tables its ON names; if some condition above drops rows without a match, it becomes inner.
 //! `a LEFT JOIN b ON a.x = b.x WHERE b.y > 1` is therefore two inner items and two conjuncts.
 
-use vaquita_types::Result;
+use vaquita_types::{Result, TypeKind};
 
 use super::{Tree, visit};
 use crate::bind::{Binder, Source};
-use crate::expr::{CompareOp, Expr, ExprKind};
+use crate::expr::{CompareAs, CompareOp, Expr, ExprKind};
 use crate::node::JoinKind;
 use crate::typing;
 
 /// A set of relations of one frame, by index.
 pub type Set = u128;
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Item {
     pub kind: JoinKind,
     pub shape: Shape,
@@ -26,11 +26,13 @@ pub struct Item {
     pub relations: Set,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub enum Shape {
     Table(usize),
     /// Several tables joined on their own: the right side of an outer join.
     Nest(Vec<Item>),
+    /// A semijoin's tables, joined on their own and rid of rows with equal keys: then an inner join does the same.
+    Distinct { items: Vec<Item>, keys: Vec<Expr> },
 }
 
 pub fn bit(relation: usize) -> Set {
@@ -198,4 +200,60 @@ pub fn propagate(pool: &mut Vec<Expr>) -> Result<()> {
 /// Known before any row is read.
 fn is_given(expr: &Expr) -> bool {
     matches!(expr.kind, ExprKind::Literal(_) | ExprKind::Param(_) | ExprKind::Outer { .. })
+}
+
+/// Semijoins as inner joins with a distinct side, where the conditions allow it: `None` if there is none. The
+/// equalities with other tables go to the pool, which lets those tables be looked up by them.
+pub fn distinct_sides(binder: &Binder<'_>, items: &[Item], pool: &mut Vec<Expr>) -> Option<Vec<Item>> {
+    let mut changed = false;
+    let mut result = Vec::with_capacity(items.len());
+    for item in items {
+        let split = if item.kind == JoinKind::Semi { split_equalities(binder, item) } else { None };
+        let Some((own, equalities, keys)) = split else {
+            result.push(item.clone());
+            continue;
+        };
+        let inner = match &item.shape {
+            Shape::Nest(items) => items.clone(),
+            Shape::Table(_) => vec![Item { kind: JoinKind::Inner, shape: item.shape.clone(), on: Vec::new(), after: 0, relations: item.relations }],
+            Shape::Distinct { .. } => continue,
+        };
+        changed = true;
+        pool.extend(equalities);
+        result.push(Item { kind: JoinKind::Inner, shape: Shape::Distinct { items: inner, keys }, on: own, after: 0, relations: item.relations });
+    }
+    changed.then_some(result)
+}
+
+type Split = (Vec<Expr>, Vec<Expr>, Vec<Expr>);
+
+/// The item's own conditions, its equalities with others, and its side of those.
+fn split_equalities(binder: &Binder<'_>, item: &Item) -> Option<Split> {
+    let (mut own, mut equalities, mut keys) = (Vec::new(), Vec::new(), Vec::new());
+    for condition in &item.on {
+        if set_of(binder, condition) & !item.relations == 0 {
+            own.push(condition.clone());
+            continue;
+        }
+        let ExprKind::Compare(CompareOp::Eq, a, b, rule) = &condition.kind else { return None };
+        let (outer, inner) = if set_of(binder, a) & item.relations == 0 { (a, b) } else { (b, a) };
+        let apart = set_of(binder, outer) & item.relations == 0 && set_of(binder, inner) & !item.relations == 0;
+        if !apart || !one_to_one(*rule, outer, inner) {
+            return None;
+        }
+        equalities.push(condition.clone());
+        keys.push((**inner).clone());
+    }
+    (!keys.is_empty()).then_some((own, equalities, keys))
+}
+
+/// Different values of `inner` never equal the same value of `outer`.
+fn one_to_one(rule: CompareAs, outer: &Expr, inner: &Expr) -> bool {
+    match rule {
+        CompareAs::Int => outer.ty.is_integer() && inner.ty.is_integer(),
+        CompareAs::Decimal => matches!(inner.ty.kind, TypeKind::Decimal) || inner.ty.is_integer(),
+        CompareAs::Text(collation) => inner.ty.is_bytes() && inner.ty.collation == collation,
+        CompareAs::DateTime => inner.ty.kind == outer.ty.kind,
+        _ => false,
+    }
 }

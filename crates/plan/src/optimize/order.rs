@@ -5,7 +5,7 @@
 
 use vaquita_types::{Error, Result, errno};
 
-use super::flatten::{Item, Set, Shape, bit, lateral, set_of};
+use super::flatten::{Item, Set, Shape, bit, distinct_sides, lateral, set_of};
 use super::path::{self, Candidate, TableInput};
 use super::{Planned, Want, cost, filtered, other_source, visit};
 use crate::bind::{Binder, Source};
@@ -72,16 +72,28 @@ struct Choice {
 impl Planner<'_, '_> {
     /// Joins `items` under `pool`; `outside` are relations of this frame that are read before.
     fn nest(&mut self, items: Vec<Item>, pool: Vec<Expr>, outside: Set, want: &Want) -> Result<Step> {
-        let pool: Vec<Condition> = pool
-            .into_iter()
+        let mut other_pool = pool.clone();
+        let pool = self.conditions(pool);
+        let order = self.best_order(&items, &pool, outside, want)?;
+        if let Some(other_items) = distinct_sides(self.binder, &items, &mut other_pool) {
+            let other_pool = self.conditions(other_pool);
+            let other = self.best_order(&other_items, &other_pool, outside, want)?;
+            let total = |order: &[Choice]| order.iter().map(|c| c.cost).sum::<f64>();
+            if total(&other) < total(&order) {
+                return self.build(other_items, other_pool, outside, want, &other);
+            }
+        }
+        self.build(items, pool, outside, want, &order)
+    }
+
+    fn conditions(&self, pool: Vec<Expr>) -> Vec<Condition> {
+        pool.into_iter()
             .map(|expr| {
                 let set = set_of(self.binder, &expr);
                 let slow = visit::any(&expr, &|e| matches!(e.kind, ExprKind::Subquery(_)));
                 Condition { expr, set, slow }
             })
-            .collect();
-        let order = self.best_order(&items, &pool, outside, want)?;
-        self.build(items, pool, outside, want, &order)
+            .collect()
     }
 
     fn best_order(&mut self, items: &[Item], pool: &[Condition], outside: Set, want: &Want) -> Result<Vec<Choice>> {
@@ -168,6 +180,12 @@ impl Planner<'_, '_> {
                 let order = self.best_order(items, &inner, placed, &NO_WANT)?;
                 Ok((order.last().map_or(1.0, |c| c.rows), order.iter().map(|c| c.cost).sum()))
             }
+            Shape::Distinct { items, .. } => {
+                let inner = self.conditions(item.on.clone());
+                let order = self.best_order(items, &inner, 0, &NO_WANT)?;
+                let rows = order.last().map_or(1.0, |c| c.rows);
+                Ok((rows, order.iter().map(|c| c.cost).sum::<f64>() + rows * cost::HASH_BUILD))
+            }
         }
     }
 
@@ -188,7 +206,7 @@ impl Planner<'_, '_> {
         // A LATERAL table must be run anew for each row.
         let lateral = match &item.shape {
             Shape::Table(relation) => lateral(self.binder, *relation) != 0,
-            Shape::Nest(items) => items.iter().any(|i| i.after & !item.relations != 0),
+            Shape::Nest(items) | Shape::Distinct { items, .. } => items.iter().any(|i| i.after & !item.relations != 0),
         };
         if lateral {
             return false;
@@ -244,6 +262,10 @@ impl Planner<'_, '_> {
                 let conditions = take(pool, known).into_iter().chain(item.on).collect();
                 self.nest(items, conditions, outside, &NO_WANT)
             }
+            Shape::Distinct { items, keys } => {
+                let node = filtered(self.distinct(items, keys, item.on)?, take(pool, known));
+                Ok(Step { node, ordered: false, extreme: false })
+            }
         }
     }
 
@@ -260,6 +282,10 @@ impl Planner<'_, '_> {
         let inner = match item.shape {
             Shape::Table(relation) => self.table(relation, conditions, &NO_WANT)?.0,
             Shape::Nest(items) => self.nest(items, conditions, placed, &NO_WANT)?.node,
+            Shape::Distinct { items, keys } => {
+                let (own, across): (Vec<Expr>, Vec<Expr>) = conditions.into_iter().partition(|c| set_of(self.binder, c) & !item.relations == 0);
+                filtered(self.distinct(items, keys, own)?, across)
+            }
         };
         let node = Node::NestedLoop { kind: item.kind, outer: Box::new(left.node), inner: Box::new(inner), on: Vec::new(), inner_slots };
         let node = filtered(node, above);
@@ -289,6 +315,7 @@ impl Planner<'_, '_> {
         let build = match item.shape {
             Shape::Table(relation) => self.table(relation, own, &NO_WANT)?.0,
             Shape::Nest(items) => self.nest(items, own, 0, &NO_WANT)?.node,
+            Shape::Distinct { items, keys } => self.distinct(items, keys, own)?,
         };
         let node = Node::HashJoin {
             kind: item.kind,
@@ -301,6 +328,11 @@ impl Planner<'_, '_> {
             build_slots,
         };
         Ok(Step { node: filtered(node, above), ordered: false, extreme: false })
+    }
+
+    fn distinct(&mut self, items: Vec<Item>, keys: Vec<Expr>, conditions: Vec<Expr>) -> Result<Node> {
+        let input = self.nest(items, conditions, 0, &NO_WANT)?.node;
+        Ok(Node::Distinct { input: Box::new(input), keys })
     }
 
     /// The scan of a base table, or the node that makes the relation's rows.
