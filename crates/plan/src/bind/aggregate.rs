@@ -31,6 +31,7 @@ impl Binder<'_> {
             return Err(Error::new(&errno::ER_WRONG_PARAMCOUNT_TO_NATIVE_FCT, &[&"ANY_VALUE"]));
         };
         let frame = self.frame();
+        frame.any_value_seen |= !frame.grouped;
         if !frame.grouped || !frame.aggregates_allowed || frame.inside_aggregate {
             return self.scalar(arg);
         }

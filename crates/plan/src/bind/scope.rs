@@ -64,6 +64,8 @@ pub struct Frame {
     pub grouped: bool,
     /// In ORDER BY, below the top of an expression: table columns come before aliases.
     pub inside_order: bool,
+    /// ANY_VALUE was bound as its argument, before an aggregate was met.
+    pub any_value_seen: bool,
     /// In the argument of an aggregate.
     pub inside_aggregate: bool,
 }
@@ -84,6 +86,7 @@ impl Default for Frame {
             group_keys: Vec::new(),
             grouped: false,
             inside_order: false,
+            any_value_seen: false,
             inside_aggregate: false,
         }
     }

@@ -51,7 +51,14 @@ impl Binder<'_> {
         f.aggregates_allowed = true;
         f.windows_allowed = true;
         f.grouped = !select.group_by.is_empty();
-        let output = self.select_items(&select.items)?;
+        let mut output = self.select_items(&select.items)?;
+        let f = self.frame();
+        if f.any_value_seen && f.grouped && !f.aggregates.is_empty() {
+            // Now it is known that ANY_VALUE picks a row of a group.
+            f.aggregates.clear();
+            f.windows.clear();
+            output = self.select_items(&select.items)?;
+        }
         self.frame().aggregates_allowed = false;
         self.frame().windows_allowed = false;
         let filter = match &select.filter {
