@@ -135,6 +135,7 @@ pub struct Explain {
     pub target: ExplainTarget,
 }
 
+#[allow(clippy::large_enum_variant)] // rare, and never kept in numbers
 #[derive(Clone, Debug, PartialEq)]
 pub enum ExplainTarget {
     Statement {

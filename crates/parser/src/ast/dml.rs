@@ -118,6 +118,7 @@ pub enum LoadTarget {
 }
 
 /// HANDLER statements.
+#[allow(clippy::large_enum_variant)] // rare, and never kept in numbers
 #[derive(Clone, Debug, PartialEq)]
 pub enum Handler {
     Open {

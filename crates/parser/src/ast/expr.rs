@@ -413,6 +413,7 @@ pub struct LeadLag {
     pub ignore_nulls: bool,
 }
 
+#[allow(clippy::large_enum_variant)] // rare, and never kept in numbers
 #[derive(Clone, Debug, PartialEq)]
 pub enum WindowOver {
     /// `OVER w`

@@ -121,13 +121,10 @@ impl Parser<'_> {
             return Ok(SetItem::Names { charset: None, collate: None });
         }
         let charset = Some(self.charset_name()?);
-        let collate = if !self.eat(Kw::COLLATE) {
-            None
-        } else if self.eat(Kw::DEFAULT) {
-            None
-        } else {
-            Some(self.collation_name()?)
-        };
+        let mut collate = None;
+        if self.eat(Kw::COLLATE) && !self.eat(Kw::DEFAULT) {
+            collate = Some(self.collation_name()?);
+        }
         Ok(SetItem::Names { charset, collate })
     }
 

@@ -25,12 +25,12 @@ impl Parser<'_> {
             Kw::INDEX | Kw::INDEXES | Kw::KEYS => self.show_index(extended)?,
             Kw::TABLES => {
                 self.bump();
-                let db = self.from_db()?;
+                let db = self.opt_from_db()?;
                 Show::Tables { extended, full, db, filter: self.show_filter()? }
             }
             Kw::TRIGGERS => {
                 self.bump();
-                let db = self.from_db()?;
+                let db = self.opt_from_db()?;
                 Show::Triggers { full, db, filter: self.show_filter()? }
             }
             Kw::PROCESSLIST => {
@@ -51,15 +51,15 @@ impl Parser<'_> {
     }
 
     /// `FROM db` or `IN db`
-    fn from_db(&mut self) -> Result<Option<String>> {
+    fn opt_from_db(&mut self) -> Result<Option<String>> {
         if self.eat_any(&[Kw::FROM, Kw::IN]).is_some() { self.ident().map(Some) } else { Ok(None) }
     }
 
     /// `FROM table [FROM db]`
-    fn from_table(&mut self) -> Result<Name> {
+    fn expect_from_table(&mut self) -> Result<Name> {
         self.expect_any(&[Kw::FROM, Kw::IN])?;
         let mut table = self.name()?;
-        if let Some(db) = self.from_db()? {
+        if let Some(db) = self.opt_from_db()? {
             table.db = Some(db);
         }
         Ok(table)
@@ -67,13 +67,13 @@ impl Parser<'_> {
 
     fn show_columns(&mut self, extended: bool, full: bool) -> Result<Show> {
         self.bump();
-        let table = self.from_table()?;
+        let table = self.expect_from_table()?;
         Ok(Show::Columns { extended, full, table, filter: self.show_filter()? })
     }
 
     fn show_index(&mut self, extended: bool) -> Result<Show> {
         self.bump();
-        let table = self.from_table()?;
+        let table = self.expect_from_table()?;
         Ok(Show::Index { extended, table, filter: self.opt_where()? })
     }
 
@@ -87,13 +87,13 @@ impl Parser<'_> {
             Kw::TABLE => {
                 self.bump();
                 self.expect(Kw::STATUS)?;
-                let db = self.from_db()?;
+                let db = self.opt_from_db()?;
                 Show::TableStatus { db, filter: self.show_filter()? }
             }
             Kw::OPEN => {
                 self.bump();
                 self.expect(Kw::TABLES)?;
-                let db = self.from_db()?;
+                let db = self.opt_from_db()?;
                 Show::OpenTables { db, filter: self.show_filter()? }
             }
             Kw::GLOBAL | Kw::SESSION | Kw::LOCAL => {
@@ -119,7 +119,7 @@ impl Parser<'_> {
             }
             Kw::EVENTS => {
                 self.bump();
-                let db = self.from_db()?;
+                let db = self.opt_from_db()?;
                 Show::Events { db, filter: self.show_filter()? }
             }
             Kw::FUNCTION | Kw::PROCEDURE => self.show_routine(kw)?,
