@@ -304,8 +304,9 @@ fn key_range(codec: &IndexCodec, table: &Table, range: &Range, frame: &Frame<'_>
     let low = bound(&range.low, ty, true, frame)?;
     let high = bound(&range.high, ty, false, frame)?;
     let (Some(low), Some(high)) = (low, high) else { return Ok(None) };
-    // `col < x` is never true for NULL, which sorts first.
-    let skips_null = range.not_null || !matches!(high, Bound::Unbounded);
+    // `col < x` is never true for NULL, which sorts first where it can be.
+    let nullable = bounded.is_some_and(|part| table.def.columns[part.position].nullable);
+    let skips_null = nullable && (range.not_null || !matches!(high, Bound::Unbounded));
     let low = if skips_null && matches!(low, Bound::Unbounded) { Bound::Excluded(Value::Null) } else { low };
     codec.range(&equal, low.as_ref(), high.as_ref()).map(Some)
 }

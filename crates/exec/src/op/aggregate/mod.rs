@@ -2,7 +2,7 @@
 //!
 //! `HashAggregate` reads all rows first; its groups come in the order of their first rows. With ROLLUP each row also
 //! counts for the groups of every shorter list of keys, and the groups come sorted, each total after its
-//! parts: its key has a byte above all markers where the parts' keys go on. `StreamAggregate` has input in the
+//! parts: its key has a byte above all markers where the parts' keys go on; the grand total is also there for no rows. `StreamAggregate` has input in the
 //! order of the keys and keeps one group. Without GROUP BY there is one group, also of no rows.
 
 pub mod concat;
@@ -123,6 +123,9 @@ impl HashAggregate<'_> {
             }
             self.key.clone_from(&whole);
             self.add_to(keys.len(), frame)?;
+        }
+        if self.groups.len() == 0 {
+            self.groups.push_empty(frame)?;
         }
         self.order = (0..self.groups.len()).collect();
         self.order.sort_unstable_by(|a, b| self.table.key(*a).cmp(self.table.key(*b)));
