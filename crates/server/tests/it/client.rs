@@ -1,0 +1,249 @@
+//! A small blocking client on `vaquita_wire`, enough for tests: text queries, prepared statements, raw packets.
+
+use std::io::{Error, ErrorKind, Read, Result, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use vaquita_wire::caps::client as cap;
+use vaquita_wire::codec::Bytes;
+use vaquita_wire::handshake::{ConnectAttributes, HandshakeResponse, NONCE_BYTES, decode_greeting, put_handshake_response};
+use vaquita_wire::packet::{PacketReader, PacketWriter};
+use vaquita_wire::password::{caching_sha2_proof, native_proof};
+
+const CAPS: u32 = cap::LONG_PASSWORD
+    | cap::PROTOCOL_41
+    | cap::SECURE_CONNECTION
+    | cap::PLUGIN_AUTH
+    | cap::PLUGIN_AUTH_LENENC_CLIENT_DATA
+    | cap::TRANSACTIONS
+    | cap::MULTI_RESULTS
+    | cap::MULTI_STATEMENTS
+    | cap::DEPRECATE_EOF;
+
+pub struct Client {
+    stream: TcpStream,
+    reader: PacketReader,
+    input: Vec<u8>,
+    seq: u8,
+}
+
+/// The answer to one statement.
+#[derive(Debug, PartialEq)]
+pub enum Answer {
+    Ok { affected: u64, info: String, warnings: u16 },
+    Rows { columns: Vec<String>, rows: Vec<Vec<Option<Vec<u8>>>> },
+    Err { code: u16, state: String, text: String },
+}
+
+impl Answer {
+    pub fn rows(self) -> Vec<Vec<String>> {
+        match self {
+            Answer::Rows { rows, .. } => {
+                rows.into_iter().map(|row| row.into_iter().map(|v| v.map_or("NULL".into(), |b| String::from_utf8_lossy(&b).into_owned())).collect()).collect()
+            }
+            other => panic!("rows expected: {other:?}"),
+        }
+    }
+}
+
+fn broken(text: &str) -> Error {
+    Error::new(ErrorKind::InvalidData, text)
+}
+
+impl Client {
+    pub fn connect(port: u16, user: &str, password: &str) -> Result<Client> {
+        let stream = TcpStream::connect(("127.0.0.1", port))?;
+        stream.set_read_timeout(Some(Duration::from_secs(60)))?;
+        stream.set_nodelay(true)?;
+        let mut client = Client { stream, reader: PacketReader::new(1 << 30), input: Vec::new(), seq: 0 };
+        client.log_in(user, password)?;
+        Ok(client)
+    }
+
+    fn log_in(&mut self, user: &str, password: &str) -> Result<()> {
+        let hello = self.receive()?;
+        let hello = decode_greeting(&hello).map_err(|e| broken(&e.to_string()))?;
+        let plugin = hello.auth_plugin.clone();
+        let proof = proof(&plugin, password, &hello.nonce);
+        let response = HandshakeResponse {
+            capabilities: CAPS,
+            packet_bytes_max: 1 << 24,
+            charset: 255,
+            user: user.as_bytes(),
+            auth_response: &proof,
+            database: None,
+            auth_plugin: Some(&plugin),
+            attributes: ConnectAttributes::default(),
+            zstd_level: 0,
+        };
+        let mut payload = Vec::new();
+        put_handshake_response(&mut payload, &response, &[]);
+        self.send(&payload)?;
+        let mut nonce = hello.nonce;
+        loop {
+            let packet = self.receive()?;
+            match packet.split_first() {
+                Some((0, _)) => return Ok(()),
+                Some((0xff, _)) => return Err(broken(&format!("{:?}", error_of(&packet)))),
+                Some((0xfe, rest)) => {
+                    let mut bytes = Bytes::new(rest);
+                    let plugin = bytes.nul_bytes().map_err(|_| broken("auth switch"))?.to_vec();
+                    nonce = bytes.array::<NONCE_BYTES>().map_err(|_| broken("auth switch"))?;
+                    self.send(&proof_of(&plugin, password, &nonce))?;
+                }
+                Some((1, [3])) => {}
+                Some((1, [4])) => self.send(&[2])?,
+                Some((1, pem)) => {
+                    let sealed = seal(pem, password, &nonce)?;
+                    self.send(&sealed)?;
+                }
+                _ => return Err(broken("login")),
+            }
+        }
+    }
+
+    /// Sends a payload that answers the packet received last.
+    pub fn send(&mut self, payload: &[u8]) -> Result<()> {
+        let mut writer = PacketWriter::new();
+        writer.set_seq(self.seq);
+        writer.packet(|out| out.extend_from_slice(payload));
+        self.stream.write_all(writer.bytes())
+    }
+
+    pub fn send_raw(&mut self, bytes: &[u8]) -> Result<()> {
+        self.stream.write_all(bytes)
+    }
+
+    /// Starts a command.
+    pub fn command(&mut self, payload: &[u8]) -> Result<()> {
+        self.seq = 0;
+        self.send(payload)?;
+        self.reader.expect_seq(1);
+        Ok(())
+    }
+
+    pub fn receive(&mut self) -> Result<Vec<u8>> {
+        loop {
+            let mut input = &self.input[..];
+            if !input.is_empty() {
+                let packet = self.reader.next(&mut input).map_err(|e| broken(&e.to_string()))?.map(|p| p.to_vec());
+                let used = self.input.len() - input.len();
+                self.input.drain(..used);
+                if let Some(packet) = packet {
+                    self.seq = self.reader.next_seq();
+                    return Ok(packet);
+                }
+            }
+            let mut buffer = [0; 1 << 16];
+            let n = self.stream.read(&mut buffer)?;
+            if n == 0 {
+                return Err(ErrorKind::UnexpectedEof.into());
+            }
+            self.input.extend_from_slice(&buffer[..n]);
+        }
+    }
+
+    /// Runs a statement that has one result.
+    pub fn query(&mut self, sql: &str) -> Answer {
+        self.try_query(sql).unwrap_or_else(|e| panic!("{sql}: {e}"))
+    }
+
+    pub fn try_query(&mut self, sql: &str) -> Result<Answer> {
+        let mut payload = vec![3];
+        payload.extend_from_slice(sql.as_bytes());
+        self.command(&payload)?;
+        self.answer()
+    }
+
+    pub fn answer(&mut self) -> Result<Answer> {
+        let first = self.receive()?;
+        match first.first() {
+            Some(0) => ok_of(&first).ok_or_else(|| broken("ok")),
+            Some(0xff) => error_of(&first).ok_or_else(|| broken("error")),
+            _ => self.result_set(&first),
+        }
+    }
+
+    fn result_set(&mut self, first: &[u8]) -> Result<Answer> {
+        let count = Bytes::new(first).lenenc_int().map_err(|_| broken("column count"))?;
+        let mut columns = Vec::new();
+        for _ in 0..count {
+            columns.push(column_name(&self.receive()?).ok_or_else(|| broken("column"))?);
+        }
+        let mut rows = Vec::new();
+        loop {
+            let packet = self.receive()?;
+            match packet.first() {
+                Some(0xfe) if packet.len() < 0xff_ffff => return Ok(Answer::Rows { columns, rows }),
+                Some(0xff) => return error_of(&packet).ok_or_else(|| broken("error")),
+                _ => rows.push(text_row(&packet, columns.len()).ok_or_else(|| broken("row"))?),
+            }
+        }
+    }
+}
+
+fn proof(plugin: &[u8], password: &str, nonce: &[u8; NONCE_BYTES]) -> Vec<u8> {
+    proof_of(plugin, password, nonce)
+}
+
+fn proof_of(plugin: &[u8], password: &str, nonce: &[u8; NONCE_BYTES]) -> Vec<u8> {
+    match plugin {
+        _ if password.is_empty() => Vec::new(),
+        b"mysql_native_password" => native_proof(password.as_bytes(), nonce).to_vec(),
+        _ => caching_sha2_proof(password.as_bytes(), nonce).to_vec(),
+    }
+}
+
+/// The password masked by the nonce, encrypted for the server's key.
+fn seal(pem: &[u8], password: &str, nonce: &[u8; NONCE_BYTES]) -> Result<Vec<u8>> {
+    use rsa::pkcs8::DecodePublicKey;
+    let key = rsa::RsaPublicKey::from_public_key_pem(&String::from_utf8_lossy(pem)).map_err(Error::other)?;
+    let mut masked: Vec<u8> = password.bytes().chain([0]).collect();
+    for (byte, mask) in masked.iter_mut().zip(nonce.iter().cycle()) {
+        *byte ^= mask;
+    }
+    key.encrypt(&mut rsa::rand_core::OsRng, rsa::Oaep::new::<sha1::Sha1>(), &masked).map_err(Error::other)
+}
+
+fn ok_of(packet: &[u8]) -> Option<Answer> {
+    let mut bytes = Bytes::new(packet.get(1..)?);
+    let affected = bytes.lenenc_int().ok()?;
+    bytes.lenenc_int().ok()?;
+    bytes.u16().ok()?;
+    let warnings = bytes.u16().ok()?;
+    let info = if bytes.is_empty() { &[][..] } else { bytes.lenenc_bytes().ok()? };
+    Some(Answer::Ok { affected, info: String::from_utf8_lossy(info).into_owned(), warnings })
+}
+
+fn error_of(packet: &[u8]) -> Option<Answer> {
+    let mut bytes = Bytes::new(packet.get(1..)?);
+    let code = bytes.u16().ok()?;
+    let rest = bytes.rest();
+    let (state, text) = match rest.split_first() {
+        Some((b'#', rest)) if rest.len() >= 5 => rest.split_at(5),
+        _ => (&b"HY000"[..], rest),
+    };
+    Some(Answer::Err { code, state: String::from_utf8_lossy(state).into_owned(), text: String::from_utf8_lossy(text).into_owned() })
+}
+
+fn column_name(packet: &[u8]) -> Option<String> {
+    let mut bytes = Bytes::new(packet);
+    for _ in 0..4 {
+        bytes.lenenc_bytes().ok()?;
+    }
+    Some(String::from_utf8_lossy(bytes.lenenc_bytes().ok()?).into_owned())
+}
+
+fn text_row(packet: &[u8], columns: usize) -> Option<Vec<Option<Vec<u8>>>> {
+    let mut bytes = Bytes::new(packet);
+    let mut row = Vec::with_capacity(columns);
+    for _ in 0..columns {
+        if bytes.rest().first() == Some(&0xfb) {
+            bytes.skip(1).ok()?;
+            row.push(None);
+        } else {
+            row.push(Some(bytes.lenenc_bytes().ok()?.to_vec()));
+        }
+    }
+    Some(row)
+}

@@ -1,0 +1,10 @@
+//! The integration tests: one binary that starts `vaquita` and talks to it over sockets.
+//!
+//! `server` starts and kills servers, `client` is a small protocol client, `golden` replays SQL whose
+//! answers were recorded from MySQL.
+
+mod client;
+mod golden;
+mod protocol;
+mod restart;
+mod server;

@@ -1,0 +1,84 @@
+//! What survives: SIGTERM, `kill -9`, and a second server on the same directory.
+
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::client::Answer;
+use crate::server::Server;
+
+#[test]
+fn sigterm_ends_within_five_seconds_and_keeps_everything() {
+    let server = Server::start("sigterm");
+    let mut client = server.connect();
+    client.query("CREATE DATABASE d");
+    client.query("CREATE TABLE d.t (id INT PRIMARY KEY, v VARCHAR(20))");
+    client.query("INSERT INTO d.t VALUES (1, 'one'), (2, 'two')");
+    let (took, well, dir) = server.terminate();
+    assert!(took < Duration::from_secs(5), "took {took:?}");
+    assert!(well);
+    let server = Server::start_in(dir);
+    let rows = server.connect().query("SELECT id, v FROM d.t ORDER BY id").rows();
+    assert_eq!(rows, [["1", "one"], ["2", "two"]]);
+}
+
+#[test]
+fn a_second_server_on_the_directory_is_refused() {
+    let server = Server::start("second");
+    let second = Command::new(env!("CARGO_BIN_EXE_vaquita"))
+        .args(["serve", "--port", "0", "--data-dir"])
+        .arg(&server.dir)
+        .args(["--socket"])
+        .arg(server.dir.with_extension("second.sock"))
+        .output()
+        .expect("run");
+    assert!(!second.status.success());
+    let text = String::from_utf8_lossy(&second.stderr).into_owned();
+    assert!(text.contains(&*server.dir.to_string_lossy()), "{text}");
+}
+
+/// Acknowledged inserts survive `kill -9`, and the next start is quick.
+#[test]
+fn kill_9_loses_no_acknowledged_commit() {
+    let mut server = Server::start("kill9");
+    let mut client = server.connect();
+    client.query("CREATE DATABASE d");
+    client.query("CREATE TABLE d.t (id INT PRIMARY KEY, k INT, KEY (k))");
+    let mut acknowledged = 0;
+    for _ in 0..cycles() {
+        let stop = Arc::new(AtomicBool::new(false));
+        let writer = {
+            let mut client = server.connect();
+            let stop = stop.clone();
+            std::thread::spawn(move || {
+                let mut last = acknowledged;
+                while !stop.load(Ordering::Relaxed) {
+                    match client.try_query(&format!("INSERT INTO d.t VALUES ({}, {})", last + 1, last % 7)) {
+                        Ok(Answer::Ok { .. }) => last += 1,
+                        Ok(other) => panic!("{other:?}"),
+                        Err(_) => break,
+                    }
+                }
+                last
+            })
+        };
+        std::thread::sleep(Duration::from_millis(200));
+        let dir = server.kill();
+        stop.store(true, Ordering::Relaxed);
+        acknowledged = writer.join().expect("writer");
+        let start = Instant::now();
+        server = Server::start_in(dir);
+        assert!(start.elapsed() < Duration::from_secs(10), "start took {:?}", start.elapsed());
+        let rows = server.connect().query("SELECT COUNT(*), MAX(id) FROM d.t").rows();
+        let (count, max): (i64, i64) = (rows[0][0].parse().expect("count"), rows[0][1].parse().expect("max"));
+        assert_eq!(count, max, "a hole");
+        assert!(count == acknowledged || count == acknowledged + 1, "acknowledged {acknowledged}, found {count}");
+        acknowledged = count;
+    }
+}
+
+/// Few in the ordinary run; `VAQUITA_KILL_CYCLES=1000` for the long one.
+fn cycles() -> usize {
+    std::env::var("VAQUITA_KILL_CYCLES").ok().and_then(|n| n.parse().ok()).unwrap_or(5)
+}
