@@ -64,8 +64,19 @@ pub struct TableOptions {
     pub row_format: Option<String>,
     /// `KEY=value` pairs kept as text, in MySQL's print order (`STATS_PERSISTENT=0` …).
     pub others: Vec<(String, String)>,
-    /// The collation was given explicitly, so SHOW CREATE TABLE prints it even if default.
     pub temporary: bool,
+    /// Columns declared with CHARACTER SET or COLLATE, which SHOW CREATE TABLE prints even if they are the table's.
+    pub collations_given: Vec<ColumnId>,
+    pub checks: Vec<CheckDef>,
+}
+
+/// `CONSTRAINT name CHECK (expr)`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CheckDef {
+    pub name: String,
+    /// SQL text as MySQL prints it, with its outer parentheses.
+    pub expr: String,
+    pub enforced: bool,
 }
 
 /// Column ids and types in the physical order of a row.

@@ -91,10 +91,11 @@ impl Ddl<'_> {
             ColumnAttribute::Visible => def.invisible = false,
             ColumnAttribute::Invisible => def.invisible = true,
             ColumnAttribute::Generated { .. } => return Err(Error::unsupported("generated columns")),
-            ColumnAttribute::Check(_) => return Err(Error::unsupported("CHECK constraints")),
             ColumnAttribute::Srid(_) => return Err(Error::unsupported("SRID")),
             // Hints for other engines, and REFERENCES on a column, which MySQL 8.4 ignores as well.
+            // CHECK is the table's.
             ColumnAttribute::Collate(_)
+            | ColumnAttribute::Check(_)
             | ColumnAttribute::ColumnFormat(_)
             | ColumnAttribute::Storage(_)
             | ColumnAttribute::EngineAttribute(_)
@@ -116,7 +117,10 @@ impl Ddl<'_> {
                 def.default = ColumnDefault::Now;
                 return Ok(());
             }
-            DefaultValue::Expr(_) => return Err(Error::unsupported("DEFAULT (expression)")),
+            DefaultValue::Expr(expr) => {
+                def.default = ColumnDefault::Expr(self.expression_text(expr));
+                return Ok(());
+            }
             DefaultValue::Literal(literal) => ast::Expr::Literal(literal.clone()),
             DefaultValue::Negative(literal) => ast::Expr::Unary { op: ast::UnaryOp::Neg, expr: Box::new(ast::Expr::Literal(literal.clone())) },
         };

@@ -1,21 +1,37 @@
-//! CREATE TABLE.
+//! CREATE TABLE, also LIKE another and from a query (`from_query` derives its columns and fills the table).
 
-use vaquita_parser::ast::{self, TableElement};
+use vaquita_parser::ast::{self, ColumnAttribute, TableElement};
 use vaquita_plan::env::Level;
-use vaquita_storage::{Isolation, TxnOptions};
 use vaquita_types::charset::CollationId;
 use vaquita_types::errno::{
-    ER_BAD_DB_ERROR, ER_DUP_FIELDNAME, ER_NO_SUCH_TABLE, ER_TABLE_EXISTS_ERROR, ER_TABLE_MUST_HAVE_COLUMNS, ER_TOO_MANY_FIELDS, ER_WRONG_AUTO_KEY,
+    ER_BAD_DB_ERROR, ER_DUP_FIELDNAME, ER_TABLE_EXISTS_ERROR, ER_TABLE_MUST_HAVE_COLUMNS, ER_TOO_MANY_FIELDS, ER_WRONG_AUTO_KEY,
 };
 use vaquita_types::limits::TABLE_COLUMNS_MAX;
 use vaquita_types::schema::{ColumnDef, ColumnId, IndexDef, IndexId, TableDef, TableId, TableOptions};
 use vaquita_types::{Error, Result};
 
-use super::indexes::add_index;
-use super::{Ddl, check_identifier, options};
+use super::indexes::{add_index, require_not_null, sort_indexes};
+use super::{Ddl, Outcome, check_identifier, options};
+
+/// What CREATE TABLE asks for besides the definition.
+struct Wanted {
+    def: TableDef,
+    auto_increment: Option<u64>,
+}
+
+/// The columns and indexes of a definition.
+#[derive(Default)]
+struct Elements {
+    columns: Vec<ColumnDef>,
+    indexes: Vec<ast::IndexDef>,
+    checks: Vec<ast::CheckConstraint>,
+    /// Names of columns that are declared NULL, and of those with a charset or collation of their own.
+    null_given: Vec<String>,
+    collations_given: Vec<String>,
+}
 
 impl Ddl<'_> {
-    pub fn create_table(&self, create: &ast::CreateTable) -> Result<u64> {
+    pub fn create_table(&self, create: &ast::CreateTable) -> Result<Outcome> {
         let database = self.database_of(&create.name)?;
         check_identifier(&create.name.name)?;
         if create.temporary {
@@ -28,31 +44,32 @@ impl Ddl<'_> {
                 return Err(error);
             }
             self.session.warn(Level::Note, error);
-            return Ok(0);
+            return Ok(Outcome::affected(0));
         }
-        let (def, auto_increment) = match &create.like {
-            Some(like) => (self.like(database, &create.name.name, like)?, None),
-            None => self.definition(database, create, parent.collation)?,
+        let selected = match &create.select {
+            Some(query) => self.selected_columns(query)?,
+            None => Vec::new(),
         };
-        let table = self.catalog.create_table(def, &self.context)?;
-        if let Some(next) = auto_increment {
-            let mut txn = self.catalog.engine().begin(TxnOptions {
-                isolation: Isolation::ReadCommitted,
-                autocommit: true,
-                read_only: false,
-                snapshot_isolation: true,
-                interrupt: self.context.interrupt.clone(),
-            });
+        let names: Vec<String> = selected.iter().map(|c| c.name.clone()).collect();
+        let wanted = match &create.like {
+            Some(like) => Wanted { def: self.like(database, &create.name.name, like)?, auto_increment: None },
+            None => self.definition(database, create, parent.collation, selected)?,
+        };
+        let table = self.catalog.create_table(wanted.def, &self.context)?;
+        if let Some(next) = wanted.auto_increment {
+            let mut txn = self.transaction();
             txn.set_auto_increment(table.def.id, next)?;
             txn.commit_wait()?;
         }
-        Ok(0)
+        let Some(query) = &create.select else { return Ok(Outcome::affected(0)) };
+        self.fill(database, create, query, names).inspect_err(|_| {
+            // The statement's error is what the client has to know.
+            let _ = self.catalog.drop_tables(&[(database, &create.name.name)], &self.context);
+        })
     }
 
     fn like(&self, database: &str, name: &str, like: &ast::Name) -> Result<TableDef> {
-        let source_database = self.database_of(like)?;
-        let source = self.catalog.table(source_database, &like.name)?;
-        let source = source.ok_or_else(|| Error::new(&ER_NO_SUCH_TABLE, &[&source_database, &like.name]))?;
+        let source = self.table(like)?;
         let mut def = (*source.def).clone();
         def.database = database.to_string();
         def.name = name.to_string();
@@ -63,21 +80,26 @@ impl Ddl<'_> {
             def.indexes.remove(0);
             def.hidden_rowid = false;
         }
+        for (n, check) in def.options.checks.iter_mut().enumerate() {
+            check.name = format!("{name}_chk_{}", n + 1);
+        }
         Ok(def)
     }
 
-    fn definition(&self, database: &str, create: &ast::CreateTable, parent: CollationId) -> Result<(TableDef, Option<u64>)> {
+    fn definition(&self, database: &str, create: &ast::CreateTable, parent: CollationId, selected: Vec<ColumnDef>) -> Result<Wanted> {
         if create.partitioning.is_some() {
             return Err(Error::unsupported("PARTITION BY"));
-        }
-        if create.select.is_some() {
-            return Err(Error::unsupported("CREATE TABLE ... SELECT"));
         }
         let mut table_options = TableOptions { engine: "InnoDB".to_string(), ..TableOptions::default() };
         let given = options::apply(&create.options, &mut table_options, &create.name.name)?;
         let collation = given.collation(parent)?;
-        let (columns, indexes) = self.elements(&create.elements, collation)?;
-        let def = TableDef {
+        let mut elements = self.elements(&create.elements, collation)?;
+        merge_selected(&mut elements.columns, selected)?;
+        let indexes = self.put_together(&mut elements)?;
+        let columns = elements.columns;
+        let id_of = |name: &String| columns.iter().find(|c| c.name == *name).map(|c| c.id);
+        table_options.collations_given = elements.collations_given.iter().filter_map(id_of).collect();
+        let mut def = TableDef {
             id: TableId(0),
             database: database.to_string(),
             name: create.name.name.clone(),
@@ -91,27 +113,47 @@ impl Ddl<'_> {
             options: table_options,
             created_us: self.session.statement_time_us() as u64,
         };
-        Ok((def, given.auto_increment))
+        for check in &elements.checks {
+            self.add_check(check, &mut def)?;
+        }
+        self.check_expressions(&def)?;
+        Ok(Wanted { def, auto_increment: given.auto_increment })
     }
 
-    fn elements(&self, elements: &[TableElement], collation: CollationId) -> Result<(Vec<ColumnDef>, Vec<IndexDef>)> {
-        let mut columns: Vec<ColumnDef> = Vec::new();
-        let mut wanted: Vec<ast::IndexDef> = Vec::new();
+    fn elements(&self, elements: &[TableElement], collation: CollationId) -> Result<Elements> {
+        let mut found = Elements::default();
         for element in elements {
             match element {
                 TableElement::Column(column) => {
                     let new = self.column(column, collation)?;
-                    if columns.iter().any(|c| c.name.to_lowercase() == new.def.name.to_lowercase()) {
+                    let name = new.def.name.to_lowercase();
+                    if found.columns.iter().any(|c| c.name.to_lowercase() == name) {
                         return Err(Error::new(&ER_DUP_FIELDNAME, &[&new.def.name]));
                     }
-                    wanted.extend(attribute_indexes(&new));
-                    columns.push(new.def);
+                    found.indexes.extend(attribute_indexes(&new));
+                    if new.null_given && new.def.nullable {
+                        found.null_given.push(new.def.name.clone());
+                    }
+                    if collation_given(column) {
+                        found.collations_given.push(new.def.name.clone());
+                    }
+                    found.checks.extend(column.attributes.iter().filter_map(|a| match a {
+                        ColumnAttribute::Check(check) => Some(check.clone()),
+                        _ => None,
+                    }));
+                    found.columns.push(new.def);
                 }
-                TableElement::Index(index) => wanted.push(index.clone()),
+                TableElement::Index(index) => found.indexes.push(index.clone()),
                 TableElement::ForeignKey(_) => return Err(Error::unsupported("FOREIGN KEY constraints")),
-                TableElement::Check(_) => return Err(Error::unsupported("CHECK constraints")),
+                TableElement::Check(check) => found.checks.push(check.clone()),
             }
         }
+        Ok(found)
+    }
+
+    /// Makes the indexes and gives ids to the columns.
+    fn put_together(&self, elements: &mut Elements) -> Result<Vec<IndexDef>> {
+        let columns = &mut elements.columns;
         if columns.is_empty() {
             return Err(Error::new(&ER_TABLE_MUST_HAVE_COLUMNS, &[]));
         }
@@ -119,10 +161,13 @@ impl Ddl<'_> {
             return Err(Error::new(&ER_TOO_MANY_FIELDS, &[]));
         }
         let mut indexes = Vec::new();
-        for index in &wanted {
-            add_index(index, &mut columns, &mut indexes)?;
+        for index in &elements.indexes {
+            add_index(index, columns, &mut indexes, self.session)?;
         }
-        check_auto_increment(&columns, &indexes)?;
+        let null_given: Vec<usize> = elements.null_given.iter().filter_map(|name| columns.iter().position(|c| c.name == *name)).collect();
+        require_not_null(&indexes, columns, &null_given)?;
+        sort_indexes(&mut indexes, columns);
+        check_auto_increment(columns, &indexes)?;
         // Parts name columns by position until here.
         for (position, column) in columns.iter_mut().enumerate() {
             column.id = ColumnId(position as u16 + 1);
@@ -130,8 +175,30 @@ impl Ddl<'_> {
         for part in indexes.iter_mut().flat_map(|i: &mut IndexDef| i.parts.iter_mut()) {
             part.column = ColumnId(part.column.0 + 1);
         }
-        Ok((columns, indexes))
+        Ok(indexes)
     }
+}
+
+/// Columns of CREATE TABLE … SELECT: declared ones first, then those of the query, which keep the declaration
+/// of a column with their name.
+fn merge_selected(columns: &mut Vec<ColumnDef>, selected: Vec<ColumnDef>) -> Result<()> {
+    let mut last: Vec<ColumnDef> = Vec::with_capacity(selected.len());
+    for column in selected {
+        let name = column.name.to_lowercase();
+        if last.iter().any(|c| c.name.to_lowercase() == name) {
+            return Err(Error::new(&ER_DUP_FIELDNAME, &[&column.name]));
+        }
+        let declared = columns.iter().position(|c| c.name.to_lowercase() == name);
+        last.push(declared.map_or(column, |at| columns.remove(at)));
+    }
+    columns.append(&mut last);
+    Ok(())
+}
+
+/// CHARACTER SET or COLLATE was written at the column.
+pub fn collation_given(column: &ast::ColumnDef) -> bool {
+    let collate = column.attributes.iter().any(|a| matches!(a, ColumnAttribute::Collate(_)));
+    collate || column.ty.charset.is_some() || column.ty.binary
 }
 
 /// `id INT PRIMARY KEY` and `x INT UNIQUE` as index definitions.

@@ -1,8 +1,10 @@
 //! Index definitions: names, parts, prefixes, and MySQL's checks of them.
 
 use vaquita_parser::ast::{self, KeyPart};
+use vaquita_plan::env::Level;
 use vaquita_types::errno::{
-    ER_BLOB_KEY_WITHOUT_LENGTH, ER_DUP_FIELDNAME, ER_DUP_KEYNAME, ER_KEY_COLUMN_DOES_NOT_EXITS, ER_MULTIPLE_PRI_KEY, ER_PK_INDEX_CANT_BE_INVISIBLE,
+    ER_BLOB_KEY_WITHOUT_LENGTH, ER_DUP_FIELDNAME, ER_DUP_KEYNAME, ER_JSON_USED_AS_KEY, ER_KEY_COLUMN_DOES_NOT_EXITS, ER_MULTIPLE_PRI_KEY, ER_PK_INDEX_CANT_BE_INVISIBLE,
+    ER_PRIMARY_CANT_HAVE_NULL, ER_UNSUPPORTED_INDEX_ALGORITHM,
     ER_TOO_LONG_INDEX_COMMENT, ER_TOO_LONG_KEY, ER_TOO_MANY_KEY_PARTS, ER_TOO_MANY_KEYS, ER_WRONG_NAME_FOR_INDEX,
     ER_WRONG_SUB_KEY,
 };
@@ -11,8 +13,10 @@ use vaquita_types::limits::{INDEX_COMMENT_CHARS_MAX, INDEX_KEY_BYTES_MAX, INDEX_
 use vaquita_types::schema::{ColumnDef, ColumnDefault, IndexDef, IndexId, IndexKind, IndexPart};
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value};
 
-/// Adds the index to `indexes`, whose first entry is the PRIMARY KEY if there is one.
-pub fn add_index(index: &ast::IndexDef, columns: &mut [ColumnDef], indexes: &mut Vec<IndexDef>) -> Result<()> {
+use crate::context::SessionEnv;
+
+/// Adds the index to `indexes`; `sort_indexes` puts them in order when all are there.
+pub fn add_index(index: &ast::IndexDef, columns: &[ColumnDef], indexes: &mut Vec<IndexDef>, session: &dyn SessionEnv) -> Result<()> {
     let kind = match index.kind {
         ast::IndexKind::Plain => IndexKind::Secondary,
         ast::IndexKind::Unique => IndexKind::Unique,
@@ -26,7 +30,7 @@ pub fn add_index(index: &ast::IndexDef, columns: &mut [ColumnDef], indexes: &mut
     if indexes.len() >= TABLE_INDEXES_MAX {
         return Err(Error::new(&ER_TOO_MANY_KEYS, &[&TABLE_INDEXES_MAX]));
     }
-    let parts = parts(index, kind, columns)?;
+    let parts = parts(index, columns)?;
     let constraint = index.constraint.clone().flatten();
     let name = match index.name.clone().or(constraint) {
         _ if kind == IndexKind::Primary => "PRIMARY".to_string(),
@@ -45,26 +49,72 @@ pub fn add_index(index: &ast::IndexDef, columns: &mut [ColumnDef], indexes: &mut
     if invisible && kind == IndexKind::Primary {
         return Err(Error::new(&ER_PK_INDEX_CANT_BE_INVISIBLE, &[]));
     }
-    let using = index.options.using.as_ref().map(|u| u.to_uppercase());
-    let def = IndexDef { id: IndexId(0), name, kind, parts, comment, invisible, using };
-    let at = position(&def, indexes, columns);
-    indexes.insert(at, def);
+    let mut using = index.options.using.as_ref().map(|u| u.to_uppercase());
+    if using.as_deref() == Some("HASH") {
+        session.warn(Level::Note, Error::new(&ER_UNSUPPORTED_INDEX_ALGORITHM, &[&"HASH"]));
+        using = None;
+    }
+    indexes.push(IndexDef { id: IndexId(0), name, kind, parts, comment, invisible, using });
     Ok(())
 }
 
-/// MySQL lists the PRIMARY KEY first, then unique keys without NULL, then unique keys, then the others.
-fn position(def: &IndexDef, indexes: &[IndexDef], columns: &[ColumnDef]) -> usize {
+/// MySQL lists the PRIMARY KEY first, then unique keys without NULL, then unique keys, then the others; among
+/// unique keys those without prefixes first. Index parts are positions here.
+pub fn sort_indexes(indexes: &mut [IndexDef], columns: &[ColumnDef]) {
     let rank = |i: &IndexDef| match i.kind {
-        IndexKind::Primary => 0,
-        IndexKind::Unique if i.parts.iter().all(|p| columns.get(usize::from(p.column.0)).is_none_or(|c| !c.nullable)) => 1,
-        IndexKind::Unique => 2,
-        IndexKind::Secondary => 3,
+        IndexKind::Primary => (0, false, false),
+        IndexKind::Unique => {
+            let nullable = i.parts.iter().any(|p| columns.get(usize::from(p.column.0)).is_some_and(|c| c.nullable));
+            (1, nullable, i.parts.iter().any(|p| p.prefix.is_some()))
+        }
+        IndexKind::Secondary => (2, false, false),
     };
-    indexes.iter().position(|other| rank(other) > rank(def)).unwrap_or(indexes.len())
+    indexes.sort_by_key(rank);
+}
+
+/// Columns of the PRIMARY KEY are NOT NULL, also if they did not say so; error 1171 if they said NULL. Index
+/// parts and `null_given` are positions.
+pub fn require_not_null(indexes: &[IndexDef], columns: &mut [ColumnDef], null_given: &[usize]) -> Result<()> {
+    for part in indexes.iter().filter(|i| i.kind == IndexKind::Primary).flat_map(|i| &i.parts) {
+        let at = usize::from(part.column.0);
+        if null_given.contains(&at) {
+            return Err(Error::new(&ER_PRIMARY_CANT_HAVE_NULL, &[]));
+        }
+        if let Some(column) = columns.get_mut(at) {
+            column.nullable = false;
+            if matches!(column.default, ColumnDefault::Value(Value::Null)) {
+                column.default = ColumnDefault::None;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A kept index over columns that may have changed their types: prefixes that are no prefixes any more go.
+pub fn check_parts(index: &mut IndexDef, columns: &[ColumnDef]) -> Result<()> {
+    let mut bytes = 0;
+    for part in &mut index.parts {
+        let Some(column) = columns.get(usize::from(part.column.0)) else { return Err(Error::internal("an index part without its column")) };
+        if column.ty.kind == TypeKind::Json {
+            return Err(Error::new(&ER_JSON_USED_AS_KEY, &[&column.name]));
+        }
+        if column.ty.is_blob() && part.prefix.is_none() {
+            return Err(Error::new(&ER_BLOB_KEY_WITHOUT_LENGTH, &[&column.name]));
+        }
+        let whole = |n: u32| !column.ty.is_bytes() || !column.ty.is_blob() && n >= column.ty.length;
+        if part.prefix.is_some_and(whole) {
+            part.prefix = None;
+        }
+        bytes += key_bytes(&column.ty, part.prefix);
+    }
+    if bytes > INDEX_KEY_BYTES_MAX {
+        return Err(Error::new(&ER_TOO_LONG_KEY, &[&INDEX_KEY_BYTES_MAX]));
+    }
+    Ok(())
 }
 
 /// Index parts name columns by position here; the caller replaces positions by ids.
-fn parts(index: &ast::IndexDef, kind: IndexKind, columns: &mut [ColumnDef]) -> Result<Vec<IndexPart>> {
+fn parts(index: &ast::IndexDef, columns: &[ColumnDef]) -> Result<Vec<IndexPart>> {
     if index.parts.len() > INDEX_PARTS_MAX {
         return Err(Error::new(&ER_TOO_MANY_KEY_PARTS, &[&INDEX_PARTS_MAX]));
     }
@@ -75,15 +125,9 @@ fn parts(index: &ast::IndexDef, kind: IndexKind, columns: &mut [ColumnDef]) -> R
         let Some(at) = columns.iter().position(|c| c.name.eq_ignore_ascii_case(name)) else {
             return Err(Error::new(&ER_KEY_COLUMN_DOES_NOT_EXITS, &[name]));
         };
-        let column = &mut columns[at];
+        let column = &columns[at];
         if parts.iter().any(|p| usize::from(p.column.0) == at) {
             return Err(Error::new(&ER_DUP_FIELDNAME, &[name]));
-        }
-        if kind == IndexKind::Primary {
-            column.nullable = false;
-            if matches!(column.default, ColumnDefault::Value(Value::Null)) {
-                column.default = ColumnDefault::None;
-            }
         }
         let prefix = prefix(column, *length)?;
         bytes += key_bytes(&column.ty, prefix);
@@ -97,6 +141,9 @@ fn parts(index: &ast::IndexDef, kind: IndexKind, columns: &mut [ColumnDef]) -> R
 
 /// The prefix length to store; a prefix of the whole column is none.
 fn prefix(column: &ColumnDef, length: Option<u64>) -> Result<Option<u32>> {
+    if column.ty.kind == TypeKind::Json {
+        return Err(Error::new(&ER_JSON_USED_AS_KEY, &[&column.name]));
+    }
     let Some(length) = length else {
         if column.ty.is_blob() {
             return Err(Error::new(&ER_BLOB_KEY_WITHOUT_LENGTH, &[&column.name]));

@@ -2,23 +2,33 @@
 //!
 //! `data_type` turns a declared type into a `ColumnType`; `columns` and `indexes` build the parts of a
 //! `TableDef` with MySQL's checks; `create` and `alter` put them together; the catalog then makes
-//! each statement one atomic commit. `show_create` prints a definition back as MySQL does.
+//! each statement one atomic commit. `checks` holds CHECK constraints, `from_query` CREATE TABLE … SELECT,
+//! `show_create` prints a definition back as MySQL does, `maintenance` is ANALYZE, CHECK, OPTIMIZE ….
 
+mod actions;
+mod alter;
+mod checks;
 pub mod columns;
+mod convert;
 pub mod create;
 pub mod data_type;
+mod from_query;
 pub mod indexes;
+mod maintenance;
 pub mod options;
+pub mod show_create;
 
 use std::sync::Arc;
 
 use vaquita_parser::ast::{self, Name, Statement as Ast};
-use vaquita_storage::{Catalog, DdlContext};
+use vaquita_storage::{Catalog, DdlContext, Isolation, Table, Transaction, TxnOptions};
 use vaquita_types::charset::{Charset, Collation, CollationId};
-use vaquita_types::errno::{ER_BAD_DB_ERROR, ER_BAD_TABLE_ERROR, ER_COLLATION_CHARSET_MISMATCH, ER_DB_CREATE_EXISTS, ER_DB_DROP_EXISTS, ER_NO_DB_ERROR, ER_UNKNOWN_CHARACTER_SET, ER_UNKNOWN_COLLATION};
-use vaquita_types::{Error, Result};
+use vaquita_types::errno::{ER_BAD_DB_ERROR, ER_BAD_TABLE_ERROR, ER_COLLATION_CHARSET_MISMATCH, ER_DB_CREATE_EXISTS, ER_DB_DROP_EXISTS, ER_NO_DB_ERROR, ER_NO_SUCH_TABLE, ER_UNKNOWN_CHARACTER_SET, ER_UNKNOWN_COLLATION};
+use vaquita_types::{ColumnType, Error, Result, Value};
 
-use vaquita_plan::env::Level;
+use vaquita_plan::env::{Level, VarScope};
+use vaquita_plan::expr::Expr;
+use vaquita_plan::node::OutputColumn;
 
 use crate::context::SessionEnv;
 
@@ -33,7 +43,36 @@ pub fn is_ddl(ast: &Ast) -> bool {
             | Ast::DropTable { .. }
             | Ast::Truncate(_)
             | Ast::RenameTable(_)
+            | Ast::AlterTable(_)
+            | Ast::CreateIndex(_)
+            | Ast::DropIndex { .. }
+            | Ast::TableMaintenance(_)
     )
+}
+
+/// How a statement ended well.
+#[derive(Debug)]
+pub enum Outcome {
+    Ok { affected: u64, info: String },
+    Rows(ResultRows),
+}
+
+/// A small result set.
+#[derive(Debug)]
+pub struct ResultRows {
+    pub columns: Vec<OutputColumn>,
+    pub rows: Vec<Vec<Value>>,
+}
+
+impl Outcome {
+    fn affected(affected: u64) -> Outcome {
+        Outcome::Ok { affected, info: String::new() }
+    }
+
+    /// With the text "Records: n  Duplicates: 0  Warnings: n".
+    fn records(records: u64, warnings: u64) -> Outcome {
+        Outcome::Ok { affected: records, info: format!("Records: {records}  Duplicates: 0  Warnings: {warnings}") }
+    }
 }
 
 /// What a DDL statement needs of its session.
@@ -45,18 +84,69 @@ pub struct Ddl<'a> {
 }
 
 impl<'a> Ddl<'a> {
-    /// Runs the statement; the affected rows for the OK packet. `None`: it is not DDL.
-    pub fn run(&self, ast: &Ast) -> Option<Result<u64>> {
-        Some(match ast {
+    /// Runs the statement. `None`: it is not DDL.
+    pub fn run(&self, ast: &Ast) -> Option<Result<Outcome>> {
+        let affected = match ast {
+            Ast::AlterTable(alter) => return Some(self.alter_table(alter)),
+            Ast::CreateIndex(create) => return Some(self.create_index(create)),
+            Ast::DropIndex { name, table, algorithm, lock } => return Some(self.drop_index(name, table, algorithm, lock)),
+            Ast::CreateTable(create) => return Some(self.create_table(create)),
+            Ast::TableMaintenance(maintenance) => return Some(self.maintain(maintenance)),
             Ast::CreateDatabase { if_not_exists, name, options } => self.create_database(*if_not_exists, name, options),
             Ast::AlterDatabase { name, options } => self.alter_database(name.as_deref(), options),
             Ast::DropDatabase { if_exists, name } => self.drop_database(*if_exists, name),
-            Ast::CreateTable(create) => self.create_table(create),
             Ast::DropTable { if_exists, names, .. } => self.drop_tables(*if_exists, names),
             Ast::Truncate(name) => self.truncate(name),
             Ast::RenameTable(pairs) => self.rename_tables(pairs),
             _ => return None,
+        };
+        Some(affected.map(Outcome::affected))
+    }
+
+    /// SHOW CREATE TABLE.
+    pub fn show_create_table(&self, name: &Name) -> Result<ResultRows> {
+        let database = self.database_of(name)?;
+        if self.catalog.database(database)?.is_none() && !crate::system::is_system_database(database) {
+            return Err(Error::new(&ER_BAD_DB_ERROR, &[&database]));
+        }
+        let (def, next) = match crate::system::table(database, &name.name) {
+            Some(def) => (def, None),
+            None => {
+                let table = self.table(name)?;
+                (table.def.clone(), Some(self.transaction().peek_auto_increment(table.def.id)?))
+            }
+        };
+        let always = !matches!(self.session.sys_var(VarScope::Session, "sql_quote_show_create"), Ok(Value::Int(0) | Value::UInt(0)));
+        let quoting = show_create::Quoting::new(self.session.sql_mode(), always);
+        let text = show_create::show_create_table(&def, next, quoting);
+        let columns = vec![text_column("Table", 64, false), text_column("Create Table", 1024, false)];
+        Ok(ResultRows { columns, rows: vec![vec![Value::from(def.name.as_str()), Value::from(text)]] })
+    }
+
+    /// The table of a name; errors 1046 and 1146.
+    fn table(&self, name: &Name) -> Result<Arc<Table>> {
+        let database = self.database_of(name)?;
+        let table = self.catalog.table(database, &name.name)?;
+        table.ok_or_else(|| Error::new(&ER_NO_SUCH_TABLE, &[&database, &name.name]))
+    }
+
+    /// A transaction of its own, for what goes with a statement.
+    fn transaction(&self) -> Transaction {
+        self.catalog.engine().begin(TxnOptions {
+            isolation: Isolation::ReadCommitted,
+            autocommit: false,
+            read_only: false,
+            snapshot_isolation: false,
+            interrupt: self.context.interrupt.clone(),
         })
+    }
+
+    /// The charset of the client's literals, which expressions kept as text name.
+    fn connection_charset(&self) -> String {
+        match self.session.sys_var(VarScope::Session, "character_set_connection") {
+            Ok(Value::Bytes(name)) => String::from_utf8_lossy(&name).into_owned(),
+            _ => "utf8mb4".to_string(),
+        }
     }
 
     /// The database of a name: its own or the current one.
@@ -147,6 +237,12 @@ impl<'a> Ddl<'a> {
         self.catalog.rename_tables(&renames, &self.context)?;
         Ok(0)
     }
+}
+
+/// A string column of a result set.
+fn text_column(name: &str, chars_max: u32, nullable: bool) -> OutputColumn {
+    let ty = ColumnType::varchar(chars_max, CollationId::default());
+    OutputColumn { expr: Expr::slot(0, ty, nullable), name: name.to_string(), origin: None }
 }
 
 /// CHARACTER SET and COLLATE clauses to a collation; `default` without any.

@@ -12,7 +12,7 @@ use vaquita_types::datatype::{ColumnType, TypeKind};
 use vaquita_types::decimal::Decimal;
 use vaquita_types::json::Json;
 use vaquita_types::schema::{
-    ColumnDef, ColumnDefault, ColumnId, DatabaseDef, DatabaseId, Generated, IndexDef, IndexId, IndexKind, IndexPart, Layout,
+    CheckDef, ColumnDef, ColumnDefault, ColumnId, DatabaseDef, DatabaseId, Generated, IndexDef, IndexId, IndexKind, IndexPart, Layout,
     LayoutColumn, LayoutVersion, TableDef, TableId, TableOptions,
 };
 use vaquita_types::temporal::{Date, DateTime, Time};
@@ -87,6 +87,12 @@ fn write_options(w: &mut Writer, o: &TableOptions) {
         w.string(value);
     });
     w.flag(o.temporary);
+    w.list(&o.collations_given, |w, id| w.int(id.0 as u64));
+    w.list(&o.checks, |w, check| {
+        w.string(&check.name);
+        w.string(&check.expr);
+        w.flag(check.enforced);
+    });
 }
 
 fn read_options(r: &mut Reader<'_>) -> Option<TableOptions> {
@@ -96,6 +102,8 @@ fn read_options(r: &mut Reader<'_>) -> Option<TableOptions> {
         row_format: r.option(Reader::string)?,
         others: r.list(|r| Some((r.string()?, r.string()?)))?,
         temporary: r.flag()?,
+        collations_given: r.list(|r| Some(ColumnId(r.narrow()?)))?,
+        checks: r.list(|r| Some(CheckDef { name: r.string()?, expr: r.string()?, enforced: r.flag()? }))?,
     })
 }
 

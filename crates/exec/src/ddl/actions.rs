@@ -1,0 +1,399 @@
+//! The actions of an ALTER TABLE, applied to a copy of the definition.
+//!
+//! What is dropped goes first, then the other actions in their order; MODIFY, CHANGE and RENAME COLUMN name
+//! columns as they were before the statement, so two columns can swap their names. Indexes come last, because
+//! they name columns as they are after it: `finish` turns the parts of the kept ones into positions, checks
+//! them against the new columns, adds the new ones and turns positions into ids again.
+
+use vaquita_parser::ast::{self, AlterAction, AlterColumn, ColumnAttribute, ColumnPosition};
+use vaquita_types::charset::{CollationId, charset, collation};
+use vaquita_types::errno::{
+    ER_BAD_DB_ERROR, ER_BAD_FIELD_ERROR, ER_CANT_DROP_FIELD_OR_KEY, ER_CANT_REMOVE_ALL_FIELDS, ER_CHECK_CONSTRAINT_NOT_FOUND,
+    ER_CONSTRAINT_NOT_FOUND, ER_DEPENDENT_BY_CHECK_CONSTRAINT, ER_DUP_FIELDNAME, ER_DUP_KEYNAME, ER_KEY_DOES_NOT_EXITS,
+    ER_PK_INDEX_CANT_BE_INVISIBLE, ER_TOO_BIG_FIELDLENGTH, ER_TOO_MANY_FIELDS, ER_WRONG_NAME_FOR_INDEX,
+};
+use vaquita_types::limits::{ROW_BYTES_MAX, TABLE_COLUMNS_MAX};
+use vaquita_types::schema::{ColumnDef, ColumnDefault, ColumnId, IndexDef, IndexId, IndexKind, TableDef};
+use vaquita_types::{Error, Result, TypeKind, Value};
+
+use super::create::{attribute_indexes, check_auto_increment, collation_given};
+use super::indexes::{add_index, check_parts, require_not_null, sort_indexes};
+use super::{Ddl, check_identifier, choose_collation, options};
+
+pub(super) struct Edit<'a> {
+    ddl: &'a Ddl<'a>,
+    old: &'a TableDef,
+    pub def: TableDef,
+    new_indexes: Vec<ast::IndexDef>,
+    /// Columns declared NULL by this statement.
+    null_given: Vec<ColumnId>,
+    /// The AUTO_INCREMENT option.
+    pub auto_increment: Option<u64>,
+}
+
+impl<'a> Edit<'a> {
+    pub fn new(ddl: &'a Ddl<'a>, old: &'a TableDef) -> Edit<'a> {
+        Edit { ddl, old, def: old.clone(), new_indexes: Vec::new(), null_given: Vec::new(), auto_increment: None }
+    }
+
+    pub fn apply(&mut self, actions: &[AlterAction]) -> Result<()> {
+        for action in actions {
+            self.drop(action)?;
+        }
+        for action in actions {
+            if let AlterAction::Options(list) = action {
+                self.options(list)?;
+            }
+        }
+        for action in actions {
+            self.change(action)?;
+        }
+        self.finish()
+    }
+
+    fn drop(&mut self, action: &AlterAction) -> Result<()> {
+        let cannot = |name: &str| Error::new(&ER_CANT_DROP_FIELD_OR_KEY, &[&name]);
+        match action {
+            AlterAction::DropColumn(name) => self.drop_column(name),
+            AlterAction::DropIndex(name) => self.drop_index(name),
+            AlterAction::DropPrimaryKey => self.drop_index("PRIMARY"),
+            AlterAction::DropForeignKey(name) => Err(cannot(name)),
+            AlterAction::DropCheck(name) => match self.drop_check(name) {
+                true => Ok(()),
+                false => Err(Error::new(&ER_CHECK_CONSTRAINT_NOT_FOUND, &[name])),
+            },
+            AlterAction::DropConstraint(name) => {
+                let is_key = self.def.indexes.iter().any(|i| i.kind != IndexKind::Secondary && !i.parts.is_empty() && i.name.eq_ignore_ascii_case(name));
+                if self.drop_check(name) {
+                    return Ok(());
+                }
+                if is_key { self.drop_index(name) } else { Err(Error::new(&ER_CONSTRAINT_NOT_FOUND, &[name])) }
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn drop_column(&mut self, name: &str) -> Result<()> {
+        let Some(at) = self.def.column_position(name) else {
+            return Err(Error::new(&ER_CANT_DROP_FIELD_OR_KEY, &[&name]));
+        };
+        let id = self.def.columns.remove(at).id;
+        for index in &mut self.def.indexes {
+            if index.parts.iter().any(|p| p.column == id) {
+                index.parts.retain(|p| p.column != id);
+                index.id = IndexId(0);
+            }
+        }
+        let hidden = self.old.hidden_rowid;
+        let mut first = true;
+        self.def.indexes.retain(|i| !i.parts.is_empty() || std::mem::take(&mut first) && hidden && i.kind == IndexKind::Primary);
+        self.def.options.collations_given.retain(|c| *c != id);
+        self.leave_checks(name)
+    }
+
+    /// A constraint on this column alone goes with it; one that has other columns too is in the way.
+    fn leave_checks(&mut self, column: &str) -> Result<()> {
+        let uses = |text: &str, name: &str| text.contains(&format!("`{}`", name.replace('`', "``")));
+        let columns = &self.def.columns;
+        let shared = self.def.options.checks.iter().find(|c| uses(&c.expr, column) && columns.iter().any(|other| uses(&c.expr, &other.name)));
+        if let Some(check) = shared {
+            return Err(Error::new(&ER_DEPENDENT_BY_CHECK_CONSTRAINT, &[&check.name, &column]));
+        }
+        self.def.options.checks.retain(|c| !uses(&c.expr, column));
+        Ok(())
+    }
+
+    fn drop_index(&mut self, name: &str) -> Result<()> {
+        let found = self.def.indexes.iter().position(|i| !i.parts.is_empty() && i.name.eq_ignore_ascii_case(name));
+        let at = found.ok_or_else(|| Error::new(&ER_CANT_DROP_FIELD_OR_KEY, &[&name]))?;
+        self.def.indexes.remove(at);
+        Ok(())
+    }
+
+    fn drop_check(&mut self, name: &str) -> bool {
+        let before = self.def.options.checks.len();
+        self.def.options.checks.retain(|c| !c.name.eq_ignore_ascii_case(name));
+        self.def.options.checks.len() < before
+    }
+
+    fn options(&mut self, list: &[ast::TableOption]) -> Result<()> {
+        let given = options::apply(list, &mut self.def.options, &self.def.name)?;
+        self.def.collation = given.collation(self.def.collation)?;
+        self.auto_increment = given.auto_increment.or(self.auto_increment);
+        Ok(())
+    }
+
+    fn change(&mut self, action: &AlterAction) -> Result<()> {
+        match action {
+            AlterAction::AddColumn { column, position } => self.add_column(column, position),
+            AlterAction::ModifyColumn { column, position } => self.redefine(&column.name, column, position),
+            AlterAction::ChangeColumn { old, column, position } => self.redefine(old, column, position),
+            AlterAction::AlterColumn { name, change } => self.alter_column(name, change),
+            AlterAction::RenameColumn { old, new } => self.rename_column(old, new),
+            AlterAction::AddIndex(index) => {
+                self.new_indexes.push(index.clone());
+                Ok(())
+            }
+            AlterAction::AlterIndexVisible { name, visible } => self.index_visible(name, *visible),
+            AlterAction::RenameIndex { old, new } => self.rename_index(old, new),
+            AlterAction::RenameTo(to) => {
+                check_identifier(&to.name)?;
+                self.def.database = self.ddl.database_of(to)?.to_string();
+                self.def.name = to.name.clone();
+                Ok(())
+            }
+            AlterAction::ConvertCharset { charset, collate } => self.convert_charset(charset.as_deref(), collate.as_deref()),
+            AlterAction::AddCheck(check) => self.ddl.add_check(check, &mut self.def),
+            AlterAction::AlterCheck { name, enforced } | AlterAction::AlterConstraint { name, enforced } => {
+                let check = self.def.options.checks.iter_mut().find(|c| c.name.eq_ignore_ascii_case(name));
+                check.ok_or_else(|| Error::new(&ER_CHECK_CONSTRAINT_NOT_FOUND, &[name]))?.enforced = *enforced;
+                Ok(())
+            }
+            AlterAction::AddForeignKey(_) => Err(Error::unsupported("FOREIGN KEY constraints")),
+            AlterAction::PartitionBy(_) | AlterAction::PartitionAction(_) => Err(Error::unsupported("partitioning")),
+            AlterAction::DiscardTablespace | AlterAction::ImportTablespace => Err(Error::unsupported("tablespaces")),
+            AlterAction::SecondaryLoad | AlterAction::SecondaryUnload => Err(Error::unsupported("secondary engines")),
+            // Rows stand in the order of the clustered key, and keys are always enabled.
+            AlterAction::OrderBy(_) | AlterAction::EnableKeys | AlterAction::DisableKeys | AlterAction::Force => Ok(()),
+            AlterAction::Options(_)
+            | AlterAction::DropColumn(_)
+            | AlterAction::DropIndex(_)
+            | AlterAction::DropPrimaryKey
+            | AlterAction::DropForeignKey(_)
+            | AlterAction::DropCheck(_)
+            | AlterAction::DropConstraint(_) => Ok(()),
+        }
+    }
+
+    fn unknown_column(&self, name: &str) -> Error {
+        Error::new(&ER_BAD_FIELD_ERROR, &[&name, &self.old.name])
+    }
+
+    /// The place of a column that is named as before the statement.
+    fn place_of(&self, name: &str) -> Result<usize> {
+        let id = self.old.column_position(name).and_then(|at| self.old.columns.get(at)).map(|c| c.id);
+        id.and_then(|id| self.def.position_of(id)).ok_or_else(|| self.unknown_column(name))
+    }
+
+    fn insert(&mut self, column: ColumnDef, position: &ColumnPosition, otherwise: usize) -> Result<()> {
+        let at = match position {
+            ColumnPosition::Last => otherwise,
+            ColumnPosition::First => 0,
+            ColumnPosition::After(name) => self.def.column_position(name).ok_or_else(|| self.unknown_column(name))? + 1,
+        };
+        self.def.columns.insert(at.min(self.def.columns.len()), column);
+        Ok(())
+    }
+
+    fn add_column(&mut self, column: &ast::ColumnDef, position: &ColumnPosition) -> Result<()> {
+        let id = self.def.next_column_id;
+        self.def.next_column_id = ColumnId(id.0.checked_add(1).ok_or_else(|| Error::new(&ER_TOO_MANY_FIELDS, &[]))?);
+        let mut new = self.ddl.column(column, self.def.collation)?;
+        new.def.id = id;
+        new.def.added_default = self.ddl.added_default(&new.def)?;
+        self.note_attributes(column, &new, id);
+        let last = self.def.columns.len();
+        self.insert(new.def, position, last)?;
+        self.add_checks(column)
+    }
+
+    /// MODIFY and CHANGE.
+    fn redefine(&mut self, old: &str, column: &ast::ColumnDef, position: &ColumnPosition) -> Result<()> {
+        let at = self.place_of(old)?;
+        let mut new = self.ddl.column(column, self.def.collation)?;
+        let before = self.def.columns.remove(at);
+        new.def.id = before.id;
+        // Rows of layouts that do not have the column hold this still.
+        new.def.added_default = before.added_default;
+        self.def.options.collations_given.retain(|c| *c != before.id);
+        self.note_attributes(column, &new, before.id);
+        self.insert(new.def, position, at)?;
+        self.add_checks(column)
+    }
+
+    fn note_attributes(&mut self, column: &ast::ColumnDef, new: &super::columns::NewColumn, id: ColumnId) {
+        if collation_given(column) {
+            self.def.options.collations_given.push(id);
+        }
+        if new.null_given && new.def.nullable {
+            self.null_given.push(id);
+        }
+        self.new_indexes.extend(attribute_indexes(new));
+    }
+
+    fn add_checks(&mut self, column: &ast::ColumnDef) -> Result<()> {
+        for attribute in &column.attributes {
+            if let ColumnAttribute::Check(check) = attribute {
+                self.ddl.add_check(check, &mut self.def)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn alter_column(&mut self, name: &str, change: &AlterColumn) -> Result<()> {
+        let at = self.place_of(name)?;
+        let Some(column) = self.def.columns.get_mut(at) else { return Err(self.unknown_column(name)) };
+        match change {
+            AlterColumn::SetDefault(default) => {
+                self.ddl.default(default, column)?;
+                if !column.nullable && matches!(column.default, ColumnDefault::Value(Value::Null)) {
+                    return Err(Error::new(&vaquita_types::errno::ER_INVALID_DEFAULT, &[&column.name]));
+                }
+            }
+            AlterColumn::DropDefault => column.default = ColumnDefault::None,
+            AlterColumn::SetVisible(visible) => column.invisible = !visible,
+        }
+        Ok(())
+    }
+
+    fn rename_column(&mut self, old: &str, new: &str) -> Result<()> {
+        let at = self.place_of(old)?;
+        check_identifier(new).map_err(|_| Error::new(&vaquita_types::errno::ER_WRONG_COLUMN_NAME, &[&new]))?;
+        let quoted = format!("`{}`", old.replace('`', "``"));
+        if let Some(check) = self.def.options.checks.iter().find(|c| c.expr.contains(&quoted)) {
+            return Err(Error::new(&ER_DEPENDENT_BY_CHECK_CONSTRAINT, &[&check.name, &old]));
+        }
+        if let Some(column) = self.def.columns.get_mut(at) {
+            column.name = new.to_string();
+        }
+        Ok(())
+    }
+
+    fn index_mut(&mut self, name: &str) -> Result<&mut IndexDef> {
+        let table = &self.old.name;
+        let found = self.def.indexes.iter_mut().find(|i| !i.parts.is_empty() && i.name.eq_ignore_ascii_case(name));
+        found.ok_or_else(|| Error::new(&ER_KEY_DOES_NOT_EXITS, &[&name, table]))
+    }
+
+    fn index_visible(&mut self, name: &str, visible: bool) -> Result<()> {
+        let index = self.index_mut(name)?;
+        if index.kind == IndexKind::Primary && !visible {
+            return Err(Error::new(&ER_PK_INDEX_CANT_BE_INVISIBLE, &[]));
+        }
+        index.invisible = !visible;
+        Ok(())
+    }
+
+    fn rename_index(&mut self, old: &str, new: &str) -> Result<()> {
+        if let Some(name) = [old, new].into_iter().find(|n| n.eq_ignore_ascii_case("PRIMARY")) {
+            return Err(Error::new(&ER_WRONG_NAME_FOR_INDEX, &[&name]));
+        }
+        let taken = self.def.indexes.iter().any(|i| i.name.eq_ignore_ascii_case(new) && !i.name.eq_ignore_ascii_case(old));
+        let index = self.index_mut(old)?;
+        if taken {
+            return Err(Error::new(&ER_DUP_KEYNAME, &[&new]));
+        }
+        index.name = new.to_string();
+        Ok(())
+    }
+
+    fn convert_charset(&mut self, charset: Option<&str>, collate: Option<&str>) -> Result<()> {
+        let database = &self.def.database;
+        let parent = self.ddl.catalog.database(database)?.ok_or_else(|| Error::new(&ER_BAD_DB_ERROR, &[database]))?;
+        let to = choose_collation(charset, collate, parent.collation)?;
+        if to == CollationId::BINARY {
+            return Err(Error::unsupported("CONVERT TO CHARACTER SET binary"));
+        }
+        self.def.collation = to;
+        self.def.options.collations_given.clear();
+        // Columns of this statement have what it says already.
+        let old: Vec<ColumnId> = self.old.columns.iter().map(|c| c.id).collect();
+        for column in self.def.columns.iter_mut().filter(|c| old.contains(&c.id)) {
+            convert_column(column, to)?;
+        }
+        Ok(())
+    }
+
+    /// Checks what depends on all columns and puts the indexes together.
+    fn finish(&mut self) -> Result<()> {
+        self.check_columns()?;
+        let hidden = match self.def.indexes.first() {
+            Some(first) if first.parts.is_empty() => Some(self.def.indexes.remove(0)),
+            _ => None,
+        };
+        let mut indexes = std::mem::take(&mut self.def.indexes);
+        for index in &mut indexes {
+            for part in &mut index.parts {
+                part.column = ColumnId(self.def.position_of(part.column).unwrap_or(usize::from(u16::MAX)) as u16);
+            }
+            check_parts(index, &self.def.columns)?;
+        }
+        for index in &self.new_indexes {
+            add_index(index, &self.def.columns, &mut indexes, self.ddl.session)?;
+        }
+        let null_given: Vec<usize> = self.null_given.iter().filter_map(|id| self.def.position_of(*id)).collect();
+        require_not_null(&indexes, &mut self.def.columns, &null_given)?;
+        sort_indexes(&mut indexes, &self.def.columns);
+        check_auto_increment(&self.def.columns, &indexes)?;
+        for part in indexes.iter_mut().flat_map(|i| i.parts.iter_mut()) {
+            part.column = self.def.columns.get(usize::from(part.column.0)).map_or(ColumnId(0), |c| c.id);
+        }
+        self.def.hidden_rowid = indexes.iter().all(|i| i.kind != IndexKind::Primary);
+        if self.def.hidden_rowid {
+            indexes.insert(0, hidden.unwrap_or_else(hidden_index));
+        }
+        self.def.indexes = indexes;
+        self.ddl.check_expressions(&self.def)
+    }
+
+    fn check_columns(&self) -> Result<()> {
+        if self.def.columns.is_empty() {
+            return Err(Error::new(&ER_CANT_REMOVE_ALL_FIELDS, &[]));
+        }
+        if self.def.columns.len() > TABLE_COLUMNS_MAX {
+            return Err(Error::new(&ER_TOO_MANY_FIELDS, &[]));
+        }
+        for (n, column) in self.def.columns.iter().enumerate() {
+            let name = column.name.to_lowercase();
+            if self.def.columns.iter().take(n).any(|c| c.name.to_lowercase() == name) {
+                return Err(Error::new(&ER_DUP_FIELDNAME, &[&column.name]));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The clustered index of a table that loses its PRIMARY KEY.
+fn hidden_index() -> IndexDef {
+    IndexDef {
+        id: IndexId(0),
+        name: "GEN_CLUST_INDEX".to_string(),
+        kind: IndexKind::Primary,
+        parts: Vec::new(),
+        comment: String::new(),
+        invisible: false,
+        using: None,
+    }
+}
+
+/// CONVERT TO CHARACTER SET for one column. TEXT types grow if the same characters need more bytes.
+fn convert_column(column: &mut ColumnDef, to: CollationId) -> Result<()> {
+    let from = column.ty.collation;
+    let is_labelled = matches!(column.ty.kind, TypeKind::Enum | TypeKind::Set);
+    if !(column.ty.is_text() || is_labelled && from != CollationId::BINARY) {
+        return Ok(());
+    }
+    let (before, after) = (charset(from), charset(to));
+    let convert = |bytes: &[u8]| -> Box<[u8]> { before.convert(after, bytes).bytes.into_owned().into() };
+    let chars_max = ROW_BYTES_MAX as u64 / u64::from(after.mbmaxlen);
+    if column.ty.kind == TypeKind::VarChar && u64::from(column.ty.length) > chars_max {
+        return Err(Error::new(&ER_TOO_BIG_FIELDLENGTH, &[&column.name, &chars_max]));
+    }
+    if after.mbmaxlen > before.mbmaxlen {
+        (column.ty.kind, column.ty.length) = match column.ty.kind {
+            TypeKind::TinyText => (TypeKind::Text, 65_535),
+            TypeKind::Text => (TypeKind::MediumText, 16_777_215),
+            TypeKind::MediumText => (TypeKind::LongText, u32::MAX),
+            kind => (kind, column.ty.length),
+        };
+    }
+    if let Some(members) = &column.ty.members {
+        let converted: Vec<Box<[u8]>> = members.iter().map(|label| convert(label)).collect();
+        column.ty.members = Some(converted.into());
+    }
+    if let ColumnDefault::Value(Value::Bytes(bytes)) = &mut column.default {
+        *bytes = convert(bytes);
+    }
+    column.ty.collation = collation(to).id;
+    Ok(())
+}

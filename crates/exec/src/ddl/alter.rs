@@ -1,0 +1,147 @@
+//! ALTER TABLE, CREATE INDEX, DROP INDEX.
+//!
+//! 1. `actions::Edit` applies the actions to a copy of the definition, with MySQL's checks.
+//! 2. If storage can keep the rows (`layout::instant_change`), they stay as they are and only new indexes are
+//!    built; otherwise they are copied, through `convert::RowMap` if a column's values change.
+//! 3. The catalog builds and installs it in one commit; if another statement changed the table meanwhile, all
+//!    begins again.
+//! 4. The AUTO_INCREMENT counter follows.
+
+use std::sync::Arc;
+
+use vaquita_parser::ast::{self, AlterAction, AlterTable};
+use vaquita_plan::env::Level;
+use vaquita_storage::layout::instant_change;
+use vaquita_storage::{Direction, Entry, RowChange, ScanOptions, Table, Version};
+use vaquita_types::errno::{
+    ER_ALTER_OPERATION_NOT_SUPPORTED, ER_ALTER_OPERATION_NOT_SUPPORTED_REASON, ER_ALTER_OPERATION_NOT_SUPPORTED_REASON_COLUMN_TYPE_INSTANT,
+    ER_ILLEGAL_HA, ER_TABLE_DEF_CHANGED, ER_UNKNOWN_ALTER_ALGORITHM, ER_UNKNOWN_ALTER_LOCK,
+};
+use vaquita_types::schema::{IndexId, TableDef};
+use vaquita_types::{Error, Result, Value};
+
+use super::actions::Edit;
+use super::convert::RowMap;
+use super::{Ddl, Outcome};
+
+/// Times that an ALTER starts again because another one was faster.
+const RETRIES_MAX: usize = 20;
+
+const ALGORITHMS: &[&str] = &["DEFAULT", "INSTANT", "INPLACE", "COPY"];
+const LOCKS: &[&str] = &["DEFAULT", "NONE", "SHARED", "EXCLUSIVE"];
+
+impl Ddl<'_> {
+    pub fn create_index(&self, create: &ast::CreateIndex) -> Result<Outcome> {
+        self.alter_table(&AlterTable {
+            name: create.table.clone(),
+            actions: vec![AlterAction::AddIndex(create.index.clone())],
+            algorithm: create.algorithm.clone(),
+            lock: create.lock.clone(),
+            validation: None,
+        })
+    }
+
+    pub fn drop_index(&self, name: &str, table: &ast::Name, algorithm: &Option<String>, lock: &Option<String>) -> Result<Outcome> {
+        self.alter_table(&AlterTable {
+            name: table.clone(),
+            actions: vec![AlterAction::DropIndex(name.to_string())],
+            algorithm: algorithm.clone(),
+            lock: lock.clone(),
+            validation: None,
+        })
+    }
+
+    pub fn alter_table(&self, alter: &AlterTable) -> Result<Outcome> {
+        let algorithm = known(alter.algorithm.as_deref(), ALGORITHMS).map_err(|word| Error::new(&ER_UNKNOWN_ALTER_ALGORITHM, &[&word]))?;
+        known(alter.lock.as_deref(), LOCKS).map_err(|word| Error::new(&ER_UNKNOWN_ALTER_LOCK, &[&word]))?;
+        let mut tries = 0;
+        loop {
+            let old = self.table(&alter.name)?;
+            match self.alter_once(alter, algorithm, &old) {
+                Err(error) if error.is(&ER_TABLE_DEF_CHANGED) && tries < RETRIES_MAX => tries += 1,
+                done => return done,
+            }
+        }
+    }
+
+    fn alter_once(&self, alter: &AlterTable, algorithm: &str, old: &Arc<Table>) -> Result<Outcome> {
+        let mut edit = Edit::new(self, &old.def);
+        edit.apply(&alter.actions)?;
+        let auto_increment = edit.auto_increment;
+        let new = edit.def;
+        if alter.actions.is_empty() {
+            return Ok(Outcome::affected(0));
+        }
+        let instant = instant_change(&old.def, &new)?;
+        let rows = self.transaction().row_count(old.def.id)?;
+        let mut map = RowMap::new(self, &old.def, &new, auto_increment, rows > 0)?;
+        let keep = !map.makes_values() && (instant || !map.converts());
+        if algorithm == "INSTANT" {
+            check_instant(&old.def, &new, instant && keep)?;
+        }
+        let new_auto = new.auto_increment_column().and_then(|at| new.columns.get(at)).cloned();
+        let old_auto = old.def.auto_increment_column().and_then(|at| old.def.columns.get(at));
+        let mut convert = |row: Vec<Value>| map.map(row);
+        let change = if keep { RowChange::Keep } else { RowChange::Map(&mut convert) };
+        let (table, copied) = self.catalog.alter_table(old, new, change, &self.context)?;
+        if let Some(column) = new_auto
+            && (auto_increment.is_some() || old_auto.is_none_or(|before| before.id != column.id || before.ty != column.ty))
+        {
+            let next = auto_increment.unwrap_or(1).max(self.auto_increment_used(&table)?.saturating_add(1));
+            let mut txn = self.transaction();
+            txn.set_auto_increment(table.def.id, next)?;
+            txn.commit_wait()?;
+        }
+        if alter.actions.iter().all(is_simple) {
+            if alter.actions.iter().any(|a| matches!(a, AlterAction::EnableKeys | AlterAction::DisableKeys)) {
+                self.session.warn(Level::Note, Error::new(&ER_ILLEGAL_HA, &[&table.def.name]));
+            }
+            return Ok(Outcome::affected(0));
+        }
+        Ok(Outcome::records(copied, self.session.warning_count()))
+    }
+
+    /// The highest value of the AUTO_INCREMENT column in the table.
+    fn auto_increment_used(&self, table: &Table) -> Result<u64> {
+        let Some(column) = table.def.auto_increment_column().and_then(|at| table.def.columns.get(at)) else { return Ok(0) };
+        let leads = |(_, index): &(usize, &vaquita_types::schema::IndexDef)| index.parts.first().is_some_and(|p| p.column == column.id);
+        let Some((at, index)) = table.def.indexes.iter().enumerate().find(leads) else { return Ok(0) };
+        let Some(codec) = table.codec.indexes().get(at) else { return Ok(0) };
+        let descending = index.parts.first().is_some_and(|p| p.descending);
+        let direction = if descending { Direction::Forward } else { Direction::Backward };
+        let txn = self.transaction();
+        let mut cursor = txn.scan(codec.all(), direction, ScanOptions { version: Version::Latest, ..ScanOptions::default() })?;
+        let Some((key, value)) = cursor.next(&txn)? else { return Ok(0) };
+        let last = codec.part_value(0, Entry { key, value })?.map(|v| v.to_value()).transpose()?;
+        Ok(match last {
+            Some(Value::Int(i)) => u64::try_from(i).unwrap_or(0),
+            Some(Value::UInt(u)) => u,
+            Some(Value::Float(f)) => f as u64,
+            _ => 0,
+        })
+    }
+}
+
+/// Actions after which MySQL does not say how many records there were.
+fn is_simple(action: &AlterAction) -> bool {
+    matches!(action, AlterAction::RenameTo(_) | AlterAction::EnableKeys | AlterAction::DisableKeys)
+}
+
+fn known<'w>(word: Option<&'w str>, words: &[&'static str]) -> std::result::Result<&'static str, &'w str> {
+    let Some(word) = word else { return Ok("DEFAULT") };
+    words.iter().find(|w| w.eq_ignore_ascii_case(word)).copied().ok_or(word)
+}
+
+fn check_instant(old: &TableDef, new: &TableDef, rows_stay: bool) -> Result<()> {
+    let algorithm = "ALGORITHM=INSTANT";
+    let others = "ALGORITHM=COPY/INPLACE";
+    let retyped = new.columns.iter().any(|c| old.columns.iter().any(|before| before.id == c.id && before.ty != c.ty));
+    if !rows_stay && retyped {
+        let reason = ER_ALTER_OPERATION_NOT_SUPPORTED_REASON_COLUMN_TYPE_INSTANT.format;
+        return Err(Error::new(&ER_ALTER_OPERATION_NOT_SUPPORTED_REASON, &[&algorithm, &reason, &others]));
+    }
+    if !rows_stay || new.indexes.iter().any(|i| i.id == IndexId(0)) {
+        return Err(Error::new(&ER_ALTER_OPERATION_NOT_SUPPORTED, &[&algorithm, &others]));
+    }
+    Ok(())
+}

@@ -1,0 +1,73 @@
+//! CHECK constraints and DEFAULT (expr): kept as text that MySQL would print, checked when they are made.
+
+use std::sync::Arc;
+
+use vaquita_parser::printer::{Style, print_expr};
+use vaquita_parser::{ParserOptions, ast, parse_expr};
+use vaquita_plan::bind::{PlanContext, bind_over_row};
+use vaquita_types::errno::{ER_BAD_FIELD_ERROR, ER_CHECK_CONSTRAINT_DUP_NAME, ER_CHECK_CONSTRAINT_REFERS_UNKNOWN_COLUMN};
+use vaquita_types::schema::{CheckDef, ColumnDefault, TableDef};
+use vaquita_types::{Error, Result};
+
+use super::{Ddl, check_identifier};
+
+/// An expression of the catalog as a tree again.
+pub fn parse_stored(text: &str) -> Result<ast::Expr> {
+    parse_expr(text.as_bytes(), &ParserOptions::default()).map_err(|e| Error::internal(format_args!("stored expression {text}: {e:?}")))
+}
+
+impl Ddl<'_> {
+    /// The text of an expression that is kept with a table.
+    pub(super) fn expression_text(&self, expr: &ast::Expr) -> String {
+        let charset = self.connection_charset();
+        print_expr(expr, Style { charset: Some(&charset), unqualified: true })
+    }
+
+    /// Adds a constraint; without a name it is `table_chk_1`, `table_chk_2` ….
+    pub(super) fn add_check(&self, check: &ast::CheckConstraint, def: &mut TableDef) -> Result<()> {
+        let taken = |name: &str| def.options.checks.iter().any(|c| c.name.eq_ignore_ascii_case(name));
+        let name = match &check.name {
+            Some(name) if taken(name) => return Err(Error::new(&ER_CHECK_CONSTRAINT_DUP_NAME, &[name])),
+            Some(name) => name.clone(),
+            None => (1..).map(|n| format!("{}_chk_{n}", def.name)).find(|name| !taken(name)).unwrap_or_default(),
+        };
+        check_identifier(&name)?;
+        let expr = self.expression_text(&check.expr);
+        def.options.checks.push(CheckDef { name, expr, enforced: check.enforced });
+        Ok(())
+    }
+
+    /// Binds all expressions of a definition, which finds unknown columns and functions.
+    pub(super) fn check_expressions(&self, def: &TableDef) -> Result<()> {
+        let has_exprs = def.columns.iter().any(|c| matches!(c.default, ColumnDefault::Expr(_)));
+        if def.options.checks.is_empty() && !has_exprs {
+            return Ok(());
+        }
+        let catalog = crate::catalog::PlanCatalog::new(self.catalog);
+        let context = PlanContext::new(&catalog);
+        let table = Arc::new(def.clone());
+        for check in &def.options.checks {
+            let bound = bind_over_row(&parse_stored(&check.expr)?, &table, 0, &context);
+            bound.map_err(|error| match unknown_column(&error) {
+                Some(column) => Error::new(&ER_CHECK_CONSTRAINT_REFERS_UNKNOWN_COLUMN, &[&check.name, &column]),
+                None => error,
+            })?;
+        }
+        for column in &def.columns {
+            if let ColumnDefault::Expr(text) = &column.default {
+                let bound = bind_over_row(&parse_stored(text)?, &table, 0, &context);
+                bound.map_err(|error| match unknown_column(&error) {
+                    Some(column) => Error::new(&ER_BAD_FIELD_ERROR, &[&column, &"default value expression"]),
+                    None => error,
+                })?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The name in error 1054.
+fn unknown_column(error: &Error) -> Option<String> {
+    let name = error.message().strip_prefix("Unknown column '")?.split('\'').next()?;
+    error.is(&ER_BAD_FIELD_ERROR).then(|| name.to_string())
+}

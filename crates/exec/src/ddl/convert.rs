@@ -1,0 +1,213 @@
+//! Rows from the columns before an ALTER TABLE to those after it.
+//!
+//! Values go through `types::convert::store`, as an INSERT's do: what does not fit is an error in strict
+//! mode and a warning otherwise. Stored TIMESTAMPs are UTC and are local time while they are converted.
+
+use std::sync::Arc;
+
+use vaquita_plan::bind::{PlanContext, bind_over_row};
+use vaquita_plan::env::{EvalCx, Level};
+use vaquita_plan::expr::Expr;
+use vaquita_types::convert::{StoreContext, store};
+use vaquita_types::errno::{ER_INVALID_USE_OF_NULL, ER_TRUNCATED_WRONG_VALUE, WARN_DATA_TRUNCATED};
+use vaquita_types::schema::{ColumnDef, ColumnDefault, TableDef};
+use vaquita_types::temporal::DateTime;
+use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, sql_mode};
+
+use super::Ddl;
+use crate::context::Constants;
+use crate::dml::implicit_default;
+
+/// Where a value of the new row comes from.
+enum Source {
+    Keep(usize),
+    Convert(usize),
+    Constant(Value),
+    AutoIncrement,
+    /// DEFAULT (expr), over the new row.
+    Expr(Expr),
+}
+
+pub(super) struct RowMap<'a> {
+    ddl: &'a Ddl<'a>,
+    old: &'a TableDef,
+    new: TableDef,
+    sources: Vec<Source>,
+    strict: bool,
+    row: u64,
+    next: u64,
+}
+
+impl<'a> RowMap<'a> {
+    pub fn new(ddl: &'a Ddl<'a>, old: &'a TableDef, new: &TableDef, auto_increment: Option<u64>, has_rows: bool) -> Result<RowMap<'a>> {
+        let strict = sql_mode::is_strict(ddl.session.sql_mode());
+        let mut sources = Vec::with_capacity(new.columns.len());
+        for (position, column) in new.columns.iter().enumerate() {
+            sources.push(match old.position_of(column.id) {
+                Some(at) if old.columns.get(at).is_some_and(|c| same(c, column)) => Source::Keep(at),
+                Some(at) => Source::Convert(at),
+                None => added(ddl, new, position, has_rows && strict)?,
+            });
+        }
+        Ok(RowMap { ddl, old, new: new.clone(), sources, strict, row: 0, next: auto_increment.unwrap_or(1) })
+    }
+
+    /// Each row gets a value of its own in some column, so that all have to be written.
+    pub fn makes_values(&self) -> bool {
+        self.sources.iter().any(|s| matches!(s, Source::AutoIncrement | Source::Expr(_)))
+    }
+
+    /// Stored values may change.
+    pub fn converts(&self) -> bool {
+        self.sources.iter().any(|s| matches!(s, Source::Convert(_)))
+    }
+
+    pub fn map(&mut self, row: Vec<Value>) -> Result<Vec<Value>> {
+        self.row += 1;
+        let mut new = Vec::with_capacity(self.sources.len());
+        for (source, column) in self.sources.iter().zip(&self.new.columns) {
+            new.push(match source {
+                Source::Keep(at) => row.get(*at).cloned().unwrap_or_default(),
+                Source::Convert(at) => {
+                    let before = self.old.columns.get(*at).ok_or_else(|| Error::internal("a column without a place"))?;
+                    self.convert(row.get(*at).cloned().unwrap_or_default(), before, column)?
+                }
+                Source::Constant(value) => value.clone(),
+                Source::AutoIncrement => {
+                    let value = self.stored(Value::UInt(self.next), &ColumnType::bigint_unsigned(), column)?;
+                    self.next = self.next.saturating_add(1);
+                    value
+                }
+                Source::Expr(_) => Value::Null,
+            });
+        }
+        for (position, source) in self.sources.iter().enumerate() {
+            let (Source::Expr(expr), Some(column)) = (source, self.new.columns.get(position)) else { continue };
+            let constants = Constants { session: self.ddl.session };
+            let cx = EvalCx { frame: &new, outer: None, params: &[], env: &constants };
+            let value = self.stored(expr.eval(&cx)?.into_owned(), &expr.ty, column)?;
+            if let Some(place) = new.get_mut(position) {
+                *place = value;
+            }
+        }
+        Ok(new)
+    }
+
+    fn convert(&self, value: Value, before: &ColumnDef, after: &ColumnDef) -> Result<Value> {
+        if value.is_null() {
+            return self.null(before, after);
+        }
+        if before.ty == after.ty {
+            return Ok(value);
+        }
+        let value = match value {
+            Value::DateTime(utc) if before.ty.kind == TypeKind::Timestamp => Value::DateTime(self.ddl.session.time_zone().timestamp_from_utc(utc)),
+            value => value,
+        };
+        self.stored(value, &before.ty, after)
+    }
+
+    fn null(&self, before: &ColumnDef, after: &ColumnDef) -> Result<Value> {
+        if after.nullable {
+            return Ok(Value::Null);
+        }
+        let retyped = before.ty != after.ty;
+        let error = if retyped { Error::new(&WARN_DATA_TRUNCATED, &[&after.name, &self.row]) } else { Error::new(&ER_INVALID_USE_OF_NULL, &[]) };
+        if self.strict {
+            return Err(error);
+        }
+        self.ddl.session.warn(Level::Warning, Error::new(&WARN_DATA_TRUNCATED, &[&after.name, &self.row]));
+        Ok(implicit_default(after))
+    }
+
+    /// The value as the column stores it.
+    fn stored(&self, value: Value, from: &ColumnType, column: &ColumnDef) -> Result<Value> {
+        if value.is_null() {
+            return self.null(column, column);
+        }
+        let session = self.ddl.session;
+        let context = StoreContext { sql_mode: session.sql_mode(), time_zone: session.time_zone(), today: self.ddl.now().date() };
+        let value = match store(value, from, &column.ty, &context) {
+            Ok(value) => value,
+            Err(problem) => {
+                let report = problem.report(&self.new.name, &column.name, self.row, self.strict);
+                if problem.is_note(self.strict) {
+                    session.warn(Level::Note, report);
+                } else if self.strict || problem.always_fails() {
+                    return Err(report);
+                } else {
+                    session.warn(Level::Warning, report);
+                }
+                problem.adjusted
+            }
+        };
+        Ok(self.ddl.to_utc(value, column))
+    }
+}
+
+/// Nothing about the stored values of the column changes.
+fn same(before: &ColumnDef, after: &ColumnDef) -> bool {
+    before.ty == after.ty && (after.nullable || !before.nullable)
+}
+
+/// A column that the rows do not have yet.
+fn added(ddl: &Ddl<'_>, new: &TableDef, position: usize, strict_with_rows: bool) -> Result<Source> {
+    let column = new.columns.get(position).ok_or_else(|| Error::internal("a column without a place"))?;
+    if column.auto_increment {
+        return Ok(Source::AutoIncrement);
+    }
+    if let ColumnDefault::Expr(text) = &column.default {
+        let parsed = super::checks::parse_stored(text)?;
+        let catalog = crate::catalog::PlanCatalog::new(ddl.catalog);
+        return Ok(Source::Expr(bind_over_row(&parsed, &Arc::new(new.clone()), 0, &PlanContext::new(&catalog))?));
+    }
+    let zero = match column.ty.kind {
+        TypeKind::Date => Some(("date", "0000-00-00")),
+        TypeKind::DateTime | TypeKind::Timestamp => Some(("datetime", "0000-00-00 00:00:00")),
+        _ => None,
+    };
+    if let Some((kind, text)) = zero
+        && strict_with_rows
+        && matches!(column.default, ColumnDefault::None)
+        && !column.nullable
+        && ddl.session.sql_mode() & sql_mode::NO_ZERO_DATE != 0
+    {
+        let message = format!("Incorrect {kind} value: '{text}' for column '{}' at row 1", column.name);
+        return Err(Error::with_message(&ER_TRUNCATED_WRONG_VALUE, message));
+    }
+    Ok(Source::Constant(column.added_default.clone()))
+}
+
+impl Ddl<'_> {
+    /// The statement's time in the session's zone.
+    pub(super) fn now(&self) -> DateTime {
+        let utc = DateTime::from_unix_micros(self.session.statement_time_us());
+        utc.and_then(|utc| self.session.time_zone().from_utc(utc)).unwrap_or(DateTime::ZERO)
+    }
+
+    fn to_utc(&self, value: Value, column: &ColumnDef) -> Value {
+        match value {
+            Value::DateTime(local) if column.ty.kind == TypeKind::Timestamp => {
+                let utc = self.session.time_zone().timestamp_to_utc(local);
+                Value::DateTime(utc.map_or(DateTime::ZERO, |utc| utc.value))
+            }
+            value => value,
+        }
+    }
+
+    /// What the rows that are there get in an added column.
+    pub(super) fn added_default(&self, column: &ColumnDef) -> Result<Value> {
+        let value = match &column.default {
+            ColumnDefault::Value(value) => value.clone(),
+            ColumnDefault::Now => {
+                let now = self.now();
+                Value::DateTime(now.to_fsp(column.ty.decimals, true, 0).unwrap_or(now))
+            }
+            ColumnDefault::Expr(_) => Value::Null,
+            ColumnDefault::None if column.nullable => Value::Null,
+            ColumnDefault::None => implicit_default(column),
+        };
+        Ok(self.to_utc(value, column))
+    }
+}
+

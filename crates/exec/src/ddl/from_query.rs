@@ -1,0 +1,131 @@
+//! CREATE TABLE … SELECT: columns from the output of a query, then its rows.
+//!
+//! A column of a table keeps its type and default (not AUTO_INCREMENT); an expression gets the column type
+//! that MySQL makes of it: INT or BIGINT by its digits, a string type by its length, `binary(0)` for NULL.
+//! The rows come by an INSERT … SELECT of the same query. If that fails, the table goes again.
+
+use std::cell::RefCell;
+
+use vaquita_parser::ast;
+use vaquita_plan::bind::{PlanContext, plan_statement};
+use vaquita_plan::node::{OutputColumn, Plan};
+use vaquita_storage::Reads;
+use vaquita_types::charset::collation;
+use vaquita_types::limits::ROW_BYTES_MAX;
+use vaquita_types::schema::{ColumnDef, ColumnDefault, ColumnId};
+use vaquita_types::{ColumnType, Error, Result, TypeKind, Value};
+
+use super::{Ddl, Outcome};
+use crate::catalog::PlanCatalog;
+use crate::context::Statement;
+use crate::dml::{self, implicit_default};
+
+/// Digits up to which an integer expression becomes INT.
+const INT_DIGITS_MAX: u32 = 10;
+
+impl Ddl<'_> {
+    fn plan(&self, statement: &ast::Statement) -> Result<Plan> {
+        let catalog = PlanCatalog::new(self.catalog);
+        let mut context = PlanContext::new(&catalog);
+        context.current_database = self.database;
+        context.sql_mode = self.session.sql_mode();
+        plan_statement(statement, &context)
+    }
+
+    /// The columns that the query's output makes.
+    pub(super) fn selected_columns(&self, query: &ast::Query) -> Result<Vec<ColumnDef>> {
+        let Plan::Query(plan) = self.plan(&ast::Statement::Query(Box::new(query.clone())))? else {
+            return Err(Error::internal("a query without a plan of its own"));
+        };
+        plan.output.iter().map(|output| self.selected_column(output)).collect()
+    }
+
+    fn selected_column(&self, output: &OutputColumn) -> Result<ColumnDef> {
+        let nullable = output.expr.nullable;
+        let mut column = ColumnDef {
+            id: ColumnId(0),
+            name: output.name.clone(),
+            ty: expression_type(&output.expr.ty),
+            nullable,
+            default: ColumnDefault::Value(Value::Null),
+            on_update_now: false,
+            auto_increment: false,
+            comment: String::new(),
+            invisible: false,
+            added_default: Value::Null,
+            generated: None,
+        };
+        if !nullable {
+            let has_none = column.ty.is_blob() || column.ty.is_temporal();
+            column.default = if has_none { ColumnDefault::None } else { ColumnDefault::Value(implicit_default(&column)) };
+        }
+        let Some(origin) = &output.origin else { return Ok(column) };
+        let Some(table) = self.catalog.table(&origin.database, &origin.org_table)? else { return Ok(column) };
+        let Some(source) = table.def.column_position(&origin.org_name).and_then(|at| table.def.columns.get(at)) else { return Ok(column) };
+        column.ty = source.ty.clone();
+        column.comment = source.comment.clone();
+        if source.auto_increment {
+            column.default = ColumnDefault::Value(implicit_default(&column));
+        } else if nullable == source.nullable {
+            column.default = source.default.clone();
+        }
+        Ok(column)
+    }
+
+    /// Inserts the rows of the query.
+    pub(super) fn fill(&self, database: &str, create: &ast::CreateTable, query: &ast::Query, names: Vec<String>) -> Result<Outcome> {
+        let insert = ast::Insert {
+            replace: create.duplicates == Some(ast::OnDuplicateRows::Replace),
+            hints: Vec::new(),
+            priority: None,
+            ignore: create.duplicates == Some(ast::OnDuplicateRows::Ignore),
+            table: ast::Name { db: Some(database.to_string()), name: create.name.name.clone() },
+            partitions: Vec::new(),
+            columns: Some(names.into_iter().map(|name| ast::ColumnRef { db: None, table: None, name }).collect()),
+            source: ast::InsertSource::Query(Box::new(query.clone())),
+            row_alias: None,
+            on_duplicate: Vec::new(),
+        };
+        let plan = self.plan(&ast::Statement::Insert(Box::new(insert)))?;
+        let txn = RefCell::new(self.transaction());
+        txn.borrow_mut().begin_statement(Reads::Many);
+        let statement = Statement::new(self.catalog.engine(), self.catalog, &txn, &[], self.session, &self.context.interrupt);
+        let changed = dml::run(&plan, &statement)?;
+        drop(statement);
+        let mut txn = txn.into_inner();
+        txn.end_statement();
+        txn.commit_wait()?;
+        Ok(Outcome::Ok { affected: changed.affected, info: changed.info })
+    }
+}
+
+/// The column type for an expression's.
+fn expression_type(ty: &ColumnType) -> ColumnType {
+    let mut column = ty.clone();
+    match ty.kind {
+        TypeKind::Null => return ColumnType { length: 0, ..ColumnType::new(TypeKind::Binary) },
+        _ if ty.is_integer() => {
+            let small = ty.length <= INT_DIGITS_MAX;
+            (column.kind, column.length) = match (small, ty.unsigned) {
+                (true, true) => (TypeKind::Int, 10),
+                (true, false) => (TypeKind::Int, 11),
+                (false, _) => (TypeKind::BigInt, 20),
+            };
+        }
+        TypeKind::Double => column.length = 22,
+        TypeKind::Char | TypeKind::VarChar => {
+            let bytes = u64::from(ty.length) * u64::from(collation(ty.collation).charset.mbmaxlen);
+            (column.kind, column.length) = match bytes {
+                0..=65_535 => (TypeKind::VarChar, ty.length),
+                65_536..=16_777_215 => (TypeKind::MediumText, 16_777_215),
+                _ => (TypeKind::LongText, u32::MAX),
+            };
+        }
+        TypeKind::Binary | TypeKind::VarBinary if ty.length as usize > ROW_BYTES_MAX => {
+            (column.kind, column.length) = (TypeKind::LongBlob, u32::MAX);
+        }
+        TypeKind::Binary => column.kind = TypeKind::VarBinary,
+        _ => {}
+    }
+    column
+}

@@ -1,0 +1,143 @@
+//! ANALYZE, CHECK, OPTIMIZE, REPAIR and CHECKSUM TABLE.
+//!
+//! Each gives a result set with a row or two per table, as InnoDB's tables do; a table that is missing is a row
+//! and no error. OPTIMIZE compacts the table's key ranges. The number of CHECKSUM TABLE is our own: equal
+//! tables have equal ones, but it is not MySQL's.
+
+use vaquita_parser::ast::{MaintenanceKind, Name, TableMaintenance};
+use vaquita_plan::env::Level;
+use vaquita_plan::expr::Expr;
+use vaquita_plan::node::OutputColumn;
+use vaquita_storage::{Direction, LockMode, LockPolicy, Reads, ScanOptions, Table, Version, check_table};
+use vaquita_types::convert::write_text;
+use vaquita_types::errno::ER_NO_SUCH_TABLE;
+use vaquita_types::{ColumnType, Error, Result, Value};
+
+use super::{Ddl, Outcome, ResultRows, text_column};
+
+/// How often a scan looks whether it was killed.
+const INTERRUPT_EVERY: u64 = 4096;
+
+/// Msg_type and Msg_text.
+type Message = (&'static str, String);
+
+impl Ddl<'_> {
+    pub fn maintain(&self, statement: &TableMaintenance) -> Result<Outcome> {
+        if statement.histogram.is_some() {
+            return Err(Error::unsupported("histograms"));
+        }
+        if statement.kind == MaintenanceKind::Checksum {
+            return self.checksums(&statement.tables);
+        }
+        let op = match statement.kind {
+            MaintenanceKind::Analyze => "analyze",
+            MaintenanceKind::Check => "check",
+            MaintenanceKind::Optimize => "optimize",
+            MaintenanceKind::Repair | MaintenanceKind::Checksum => "repair",
+        };
+        let extended = statement.options.iter().any(|o| o == "EXTENDED");
+        let mut rows = Vec::new();
+        for name in &statement.tables {
+            let database = self.database_of(name)?;
+            let full = format!("{database}.{}", name.name);
+            let messages = match self.catalog.table(database, &name.name)? {
+                Some(table) => self.messages(statement.kind, &table, extended)?,
+                None => missing(database, name),
+            };
+            for (kind, text) in messages {
+                rows.push(vec![Value::from(full.as_str()), Value::from(op), Value::from(kind), Value::from(text)]);
+            }
+        }
+        let columns = vec![
+            text_column("Table", 128, true),
+            text_column("Op", 10, true),
+            text_column("Msg_type", 10, true),
+            text_column("Msg_text", 131_072, true),
+        ];
+        Ok(Outcome::Rows(ResultRows { columns, rows }))
+    }
+
+    fn messages(&self, kind: MaintenanceKind, table: &std::sync::Arc<Table>, extended: bool) -> Result<Vec<Message>> {
+        let ok = || ("status", "OK".to_string());
+        Ok(match kind {
+            MaintenanceKind::Analyze => {
+                self.catalog.analyze_table(table, &self.context)?;
+                vec![ok()]
+            }
+            MaintenanceKind::Check => {
+                let mut txn = self.transaction();
+                txn.lock_table(table.def.id, LockMode::IS, LockPolicy::Wait(self.context.wait))?;
+                let report = check_table(self.catalog.engine(), table, &mut txn, extended, &self.context.interrupt)?;
+                match report.findings.is_empty() {
+                    true => vec![ok()],
+                    false => {
+                        let mut lines: Vec<Message> = report.findings.into_iter().map(|finding| ("Warning", finding)).collect();
+                        lines.push(("error", "Corrupt".to_string()));
+                        lines
+                    }
+                }
+            }
+            MaintenanceKind::Optimize => {
+                for index in table.codec.indexes() {
+                    let range = vaquita_storage::key::index_range(index.id);
+                    self.catalog.engine().compact_data_range(&range.lower, &range.upper)?;
+                }
+                self.catalog.analyze_table(table, &self.context)?;
+                vec![("note", "Table does not support optimize, doing recreate + analyze instead".to_string()), ok()]
+            }
+            MaintenanceKind::Repair | MaintenanceKind::Checksum => {
+                vec![("note", "The storage engine for the table doesn't support repair".to_string())]
+            }
+        })
+    }
+
+    fn checksums(&self, tables: &[Name]) -> Result<Outcome> {
+        let mut rows = Vec::new();
+        for name in tables {
+            let database = self.database_of(name)?;
+            let sum = match self.catalog.table(database, &name.name)? {
+                Some(table) => Value::Int(self.checksum(&table)? as i64),
+                None => {
+                    self.session.warn(Level::Error, Error::new(&ER_NO_SUCH_TABLE, &[&database, &name.name]));
+                    Value::Null
+                }
+            };
+            rows.push(vec![Value::from(format!("{database}.{}", name.name)), sum]);
+        }
+        let number = OutputColumn { expr: Expr::slot(1, ColumnType::bigint(), true), name: "Checksum".to_string(), origin: None };
+        Ok(Outcome::Rows(ResultRows { columns: vec![text_column("Table", 128, true), number], rows }))
+    }
+
+    /// The sum of the rows' sums, so that their order does not matter.
+    fn checksum(&self, table: &Table) -> Result<u32> {
+        let mut txn = self.transaction();
+        txn.lock_table(table.def.id, LockMode::IS, LockPolicy::Wait(self.context.wait))?;
+        txn.begin_statement(Reads::Many);
+        let options = ScanOptions { fill_cache: false, version: Version::Snapshot, ..ScanOptions::default() };
+        let mut cursor = txn.scan(table.codec.clustered().all(), Direction::Forward, options)?;
+        let (mut total, mut read, mut text) = (0u32, 0u64, Vec::new());
+        while let Some((key, value)) = cursor.next(&txn)? {
+            read += 1;
+            if read.is_multiple_of(INTERRUPT_EVERY) {
+                self.context.interrupt.check()?;
+            }
+            text.clear();
+            for (value, column) in table.codec.decode_row(key, value)?.iter().zip(&table.def.columns) {
+                text.push(u8::from(value.is_null()));
+                write_text(value, &column.ty, &mut text);
+            }
+            total = total.wrapping_add(fnv1a(&text));
+        }
+        Ok(total)
+    }
+}
+
+/// FNV-1a, 32 bits (Fowler, Noll, Vo).
+fn fnv1a(bytes: &[u8]) -> u32 {
+    bytes.iter().fold(0x811C_9DC5, |hash, byte| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193))
+}
+
+fn missing(database: &str, name: &Name) -> Vec<Message> {
+    let error = Error::new(&ER_NO_SUCH_TABLE, &[&database, &name.name]);
+    vec![("Error", error.message().to_string()), ("status", "Operation failed".to_string())]
+}

@@ -1,0 +1,242 @@
+//! SHOW CREATE TABLE: a definition as the statement that makes it, byte for byte as MySQL prints it.
+//!
+//! ```text
+//! CREATE TABLE `t` (
+//!   `id` int NOT NULL AUTO_INCREMENT,
+//!   `name` varchar(20) CHARACTER SET latin1 COLLATE latin1_bin DEFAULT 'x',
+//!   PRIMARY KEY (`id`),
+//!   KEY `name` (`name`(5) DESC)
+//! ) ENGINE=InnoDB AUTO_INCREMENT=7 DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_0900_ai_ci
+//! ```
+//!
+//! A column's CHARACTER SET is printed if it is not the table's or was written; its COLLATE if it is not
+//! the default of the charset or was written, or is utf8mb4's. It knows nothing of views.
+
+use std::fmt::Write;
+
+use vaquita_parser::keyword::is_reserved_word;
+use vaquita_types::charset::{Collation, CollationId, charset, collation};
+use vaquita_types::convert;
+use vaquita_types::schema::{ColumnDef, ColumnDefault, IndexDef, IndexKind, TableDef};
+use vaquita_types::{ColumnType, TypeKind, Value, sql_mode};
+
+use crate::system::text::{type_text, utf8_of};
+
+/// How SHOW CREATE writes names.
+#[derive(Clone, Copy, Debug)]
+pub struct Quoting {
+    /// `"` instead of backquotes: ANSI_QUOTES.
+    ansi: bool,
+    /// Off: only where a name needs it (`sql_quote_show_create`).
+    always: bool,
+}
+
+impl Quoting {
+    pub fn new(mode: u64, sql_quote_show_create: bool) -> Quoting {
+        Quoting { ansi: mode & sql_mode::ANSI_QUOTES != 0, always: sql_quote_show_create }
+    }
+
+    fn name(self, name: &str) -> String {
+        if !self.always && !needs_quotes(name) {
+            return name.to_string();
+        }
+        let quote = if self.ansi { '"' } else { '`' };
+        let doubled: String = [quote, quote].iter().collect();
+        format!("{quote}{}{quote}", name.replace(quote, &doubled))
+    }
+}
+
+fn needs_quotes(name: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '$' || !c.is_ascii();
+    !name.chars().all(plain) || name.chars().all(|c| c.is_ascii_digit()) || is_reserved_word(name.as_bytes())
+}
+
+/// `auto_increment` is the next value of the counter.
+pub fn show_create_table(def: &TableDef, auto_increment: Option<u64>, quoting: Quoting) -> String {
+    let mut out = format!("CREATE TABLE {} (\n", quoting.name(&def.name));
+    let columns = def.columns.iter().map(|c| column_text(def, c, quoting));
+    let indexes = def.indexes.iter().filter(|i| !i.parts.is_empty()).map(|i| index_text(def, i, quoting));
+    let checks = def.options.checks.iter().map(|check| {
+        let enforced = if check.enforced { "" } else { " /*!80016 NOT ENFORCED */" };
+        format!("CONSTRAINT {} CHECK ({}){enforced}", quoting.name(&check.name), check.expr)
+    });
+    let lines: Vec<String> = columns.chain(indexes).chain(checks).map(|line| format!("  {line}")).collect();
+    out.push_str(&lines.join(",\n"));
+    out.push_str("\n)");
+    options_text(def, auto_increment, &mut out);
+    out
+}
+
+fn column_text(def: &TableDef, column: &ColumnDef, quoting: Quoting) -> String {
+    let ty = &column.ty;
+    let mut out = format!("{} {}", quoting.name(&column.name), type_text(ty));
+    if ty.is_text() || matches!(ty.kind, TypeKind::Enum | TypeKind::Set) {
+        collation_text(def, column, &mut out);
+    }
+    if let Some(generated) = &column.generated {
+        let kind = if generated.stored { "STORED" } else { "VIRTUAL" };
+        let _ = write!(out, " GENERATED ALWAYS AS ({}) {kind}", generated.expr);
+    }
+    if !column.nullable {
+        out.push_str(" NOT NULL");
+    } else if ty.kind == TypeKind::Timestamp {
+        out.push_str(" NULL");
+    }
+    if column.invisible {
+        out.push_str(" /*!80023 INVISIBLE */");
+    }
+    default_text(column, &mut out);
+    if column.on_update_now {
+        let _ = write!(out, " ON UPDATE {}", now_text(ty));
+    }
+    if column.auto_increment {
+        out.push_str(" AUTO_INCREMENT");
+    }
+    if !column.comment.is_empty() {
+        let _ = write!(out, " COMMENT {}", quoted(&column.comment));
+    }
+    out
+}
+
+fn is_utf8mb4_default(rule: &Collation) -> bool {
+    rule.id == CollationId::default()
+}
+
+fn collation_text(def: &TableDef, column: &ColumnDef, out: &mut String) {
+    let rule = collation(column.ty.collation);
+    let given = def.options.collations_given.contains(&column.id);
+    let differs = column.ty.collation != def.collation;
+    if differs || given {
+        let _ = write!(out, " CHARACTER SET {}", rule.charset.name);
+    }
+    if !rule.is_default || given || (differs && is_utf8mb4_default(rule)) {
+        let _ = write!(out, " COLLATE {}", rule.name);
+    }
+}
+
+fn default_text(column: &ColumnDef, out: &mut String) {
+    let ty = &column.ty;
+    // TEXT and BLOB have no NULL default to speak of; JSON and spatial types do.
+    let is_silent = ty.is_blob() && ty.is_bytes();
+    match &column.default {
+        _ if column.generated.is_some() || column.auto_increment => {}
+        ColumnDefault::None => {}
+        ColumnDefault::Value(Value::Null) if is_silent => {}
+        ColumnDefault::Value(Value::Null) => out.push_str(" DEFAULT NULL"),
+        ColumnDefault::Now => {
+            let _ = write!(out, " DEFAULT {}", now_text(ty));
+        }
+        ColumnDefault::Expr(text) => {
+            let _ = write!(out, " DEFAULT ({text})");
+        }
+        ColumnDefault::Value(value) => {
+            let _ = write!(out, " DEFAULT {}", value_text(value, ty));
+        }
+    }
+}
+
+fn value_text(value: &Value, ty: &ColumnType) -> String {
+    if let (Value::UInt(bits), TypeKind::Bit) = (value, ty.kind) {
+        return format!("b'{bits:b}'");
+    }
+    let text = convert::to_text(value, ty);
+    if ty.is_text() || matches!(ty.kind, TypeKind::Enum | TypeKind::Set) {
+        return quoted(&utf8_of(&text, charset(ty.collation)));
+    }
+    match std::str::from_utf8(&text) {
+        Ok(text) => quoted(text),
+        Err(_) => text.iter().fold(String::from("0x"), |hex, byte| format!("{hex}{byte:02X}")),
+    }
+}
+
+/// `CURRENT_TIMESTAMP(3)`
+fn now_text(ty: &ColumnType) -> String {
+    if ty.decimals > 0 { format!("CURRENT_TIMESTAMP({})", ty.decimals) } else { "CURRENT_TIMESTAMP".to_string() }
+}
+
+/// A string with the escapes that MySQL uses here.
+fn quoted(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 2);
+    out.push('\'');
+    for c in text.chars() {
+        match c {
+            '\\' => out.push_str("\\\\"),
+            '\0' => out.push_str("\\0"),
+            '\'' => out.push_str("''"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            c => out.push(c),
+        }
+    }
+    out.push('\'');
+    out
+}
+
+fn index_text(def: &TableDef, index: &IndexDef, quoting: Quoting) -> String {
+    let mut out = match index.kind {
+        IndexKind::Primary => "PRIMARY KEY (".to_string(),
+        IndexKind::Unique => format!("UNIQUE KEY {} (", quoting.name(&index.name)),
+        IndexKind::Secondary => format!("KEY {} (", quoting.name(&index.name)),
+    };
+    for (n, part) in index.parts.iter().enumerate() {
+        if n > 0 {
+            out.push(',');
+        }
+        let name = def.position_of(part.column).and_then(|at| def.columns.get(at)).map_or("", |c| c.name.as_str());
+        out.push_str(&quoting.name(name));
+        if let Some(prefix) = part.prefix {
+            let _ = write!(out, "({prefix})");
+        }
+        if part.descending {
+            out.push_str(" DESC");
+        }
+    }
+    out.push(')');
+    if let Some(using) = &index.using {
+        let _ = write!(out, " USING {using}");
+    }
+    if !index.comment.is_empty() {
+        let _ = write!(out, " COMMENT {}", quoted(&index.comment));
+    }
+    if index.invisible {
+        out.push_str(" /*!80000 INVISIBLE */");
+    }
+    out
+}
+
+/// Options in the order in which MySQL prints them; ROW_FORMAT stands between the two halves.
+const BEFORE_ROW_FORMAT: &[&str] = &[
+    "MIN_ROWS", "MAX_ROWS", "AVG_ROW_LENGTH", "PACK_KEYS", "STATS_PERSISTENT", "STATS_AUTO_RECALC", "STATS_SAMPLE_PAGES", "CHECKSUM",
+    "DELAY_KEY_WRITE",
+];
+const AFTER_ROW_FORMAT: &[&str] = &["KEY_BLOCK_SIZE", "COMPRESSION"];
+
+fn options_text(def: &TableDef, auto_increment: Option<u64>, out: &mut String) {
+    let options = &def.options;
+    let engine = if options.engine.is_empty() { "InnoDB" } else { &options.engine };
+    let _ = write!(out, " ENGINE={engine}");
+    if let Some(next) = auto_increment.filter(|n| *n > 1 && def.auto_increment_column().is_some()) {
+        let _ = write!(out, " AUTO_INCREMENT={next}");
+    }
+    let rule = collation(def.collation);
+    let _ = write!(out, " DEFAULT CHARSET={}", rule.charset.name);
+    if !rule.is_default || is_utf8mb4_default(rule) {
+        let _ = write!(out, " COLLATE={}", rule.name);
+    }
+    let others = |names: &[&str], out: &mut String| {
+        for name in names {
+            for (key, value) in options.others.iter().filter(|(key, _)| key == name) {
+                let _ = write!(out, " {key}={value}");
+            }
+        }
+    };
+    others(BEFORE_ROW_FORMAT, out);
+    if let Some(format) = &options.row_format {
+        let _ = write!(out, " ROW_FORMAT={format}");
+    }
+    others(AFTER_ROW_FORMAT, out);
+    if !options.comment.is_empty() {
+        let _ = write!(out, " COMMENT={}", quoted(&options.comment));
+    }
+    others(&["CONNECTION"], out);
+}
