@@ -19,6 +19,8 @@ pub struct Client {
     pub port: Option<u16>,
     pub interrupt: Arc<Interrupt>,
     pub connection: OnceLock<Weak<Connection>>,
+    /// What the client told of itself at login.
+    pub attributes: OnceLock<Vec<(String, String)>>,
     started: Instant,
     state: Mutex<ClientState>,
     /// Milliseconds after `started` of the last sign of life.
@@ -48,6 +50,7 @@ impl Client {
             port,
             interrupt: Arc::new(Interrupt::new(id)),
             connection: OnceLock::new(),
+            attributes: OnceLock::new(),
             started: Instant::now(),
             state: Mutex::new(ClientState { user: "unauthenticated user".into(), command: "Connect", ..ClientState::default() }),
             touched_ms: AtomicU64::new(0),
@@ -103,6 +106,11 @@ impl Client {
         self.state.lock().clone()
     }
 
+    /// A command is running.
+    pub fn is_busy(&self) -> bool {
+        self.busy.load(Ordering::Relaxed)
+    }
+
     pub fn must_close(&self) -> bool {
         self.closing.load(Ordering::Relaxed)
     }
@@ -137,15 +145,24 @@ impl Client {
 #[derive(Default)]
 pub struct Clients {
     by_id: Mutex<BTreeMap<u64, Arc<Client>>>,
+    /// The most there were at once.
+    most: AtomicU64,
 }
 
 impl Clients {
     pub fn add(&self, client: Arc<Client>) {
-        self.by_id.lock().insert(client.id, client);
+        let mut by_id = self.by_id.lock();
+        by_id.insert(client.id, client);
+        self.most.fetch_max(by_id.len() as u64, Ordering::Relaxed);
     }
 
     pub fn remove(&self, id: u64) {
         self.by_id.lock().remove(&id);
+    }
+
+    /// The most connections there were at once.
+    pub fn most(&self) -> u64 {
+        self.most.load(Ordering::Relaxed)
     }
 
     pub fn len(&self) -> usize {

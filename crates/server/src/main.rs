@@ -7,11 +7,13 @@
 mod accounts;
 mod clients;
 mod connection;
+mod info;
 mod login;
 mod pool;
 mod serve;
 mod server;
 mod session;
+mod status;
 mod tls;
 mod transport;
 

@@ -27,6 +27,9 @@ use crate::transport::Transport;
 /// Frameworks refuse less than 8.4, and some tools misread 9.0.
 pub const VERSION: &str = concat!("8.4.", env!("CARGO_PKG_VERSION_MINOR"), "-vaquita");
 
+/// MySQL gives the ids below to its own threads.
+const FIRST_CONNECTION_ID: u64 = 8;
+
 pub struct Server {
     pub engine: Arc<Engine>,
     pub catalog: Arc<Catalog>,
@@ -83,7 +86,7 @@ impl Server {
             clients: Clients::default(),
             accounts,
             keys,
-            next_connection_id: AtomicU64::new(8),
+            next_connection_id: AtomicU64::new(FIRST_CONNECTION_ID),
             started: std::time::Instant::now(),
             stopping: AtomicBool::new(false),
         })
@@ -99,6 +102,11 @@ impl Server {
 
     pub fn accounts(&self) -> &Accounts {
         &self.accounts
+    }
+
+    /// Connections accepted since start.
+    pub fn connections_total(&self) -> u64 {
+        self.next_connection_id.load(Ordering::Relaxed) - FIRST_CONNECTION_ID
     }
 
     pub fn requires_secure_transport(&self) -> bool {

@@ -6,38 +6,83 @@ use super::row::{NULL, cell, row, yes_no};
 use super::server::AccountInfo;
 use super::{Row, SystemContext, registry};
 
-/// The privilege of each `…_priv` column of mysql.user, in the columns' order.
-const COLUMN_PRIVILEGES: &[(&str, &str)] = &[
-    ("Select_priv", "SELECT"),
-    ("Insert_priv", "INSERT"),
-    ("Update_priv", "UPDATE"),
-    ("Delete_priv", "DELETE"),
-    ("Create_priv", "CREATE"),
-    ("Drop_priv", "DROP"),
-    ("Reload_priv", "RELOAD"),
-    ("Shutdown_priv", "SHUTDOWN"),
-    ("Process_priv", "PROCESS"),
-    ("File_priv", "FILE"),
-    ("References_priv", "REFERENCES"),
-    ("Index_priv", "INDEX"),
-    ("Alter_priv", "ALTER"),
-    ("Show_db_priv", "SHOW DATABASES"),
-    ("Super_priv", "SUPER"),
-    ("Create_tmp_table_priv", "CREATE TEMPORARY TABLES"),
-    ("Lock_tables_priv", "LOCK TABLES"),
-    ("Execute_priv", "EXECUTE"),
-    ("Repl_slave_priv", "REPLICATION SLAVE"),
-    ("Repl_client_priv", "REPLICATION CLIENT"),
-    ("Create_view_priv", "CREATE VIEW"),
-    ("Show_view_priv", "SHOW VIEW"),
-    ("Create_routine_priv", "CREATE ROUTINE"),
-    ("Alter_routine_priv", "ALTER ROUTINE"),
-    ("Create_user_priv", "CREATE USER"),
-    ("Event_priv", "EVENT"),
-    ("Trigger_priv", "TRIGGER"),
-    ("Create_tablespace_priv", "CREATE TABLESPACE"),
-    ("Create_role_priv", "CREATE ROLE"),
-    ("Drop_role_priv", "DROP ROLE"),
+/// Static privileges on `*.*` in the order of SHOW GRANTS, each with its column of mysql.user.
+const COLUMN_PRIVILEGES: [(&str, &str); STATIC_PRIVILEGES.len()] = {
+    let mut pairs = [("", ""); STATIC_PRIVILEGES.len()];
+    let mut at = 0;
+    while at < pairs.len() {
+        pairs[at] = (PRIVILEGE_COLUMNS[at], STATIC_PRIVILEGES[at]);
+        at += 1;
+    }
+    pairs
+};
+
+/// Static privileges that are granted on `*.*`, in the order of SHOW GRANTS.
+pub const STATIC_PRIVILEGES: [&str; 30] = [
+    "SELECT",
+    "INSERT",
+    "UPDATE",
+    "DELETE",
+    "CREATE",
+    "DROP",
+    "RELOAD",
+    "SHUTDOWN",
+    "PROCESS",
+    "FILE",
+    "REFERENCES",
+    "INDEX",
+    "ALTER",
+    "SHOW DATABASES",
+    "SUPER",
+    "CREATE TEMPORARY TABLES",
+    "LOCK TABLES",
+    "EXECUTE",
+    "REPLICATION SLAVE",
+    "REPLICATION CLIENT",
+    "CREATE VIEW",
+    "SHOW VIEW",
+    "CREATE ROUTINE",
+    "ALTER ROUTINE",
+    "CREATE USER",
+    "EVENT",
+    "TRIGGER",
+    "CREATE TABLESPACE",
+    "CREATE ROLE",
+    "DROP ROLE",
+];
+
+/// The columns of mysql.user for them.
+const PRIVILEGE_COLUMNS: [&str; STATIC_PRIVILEGES.len()] = [
+    "Select_priv",
+    "Insert_priv",
+    "Update_priv",
+    "Delete_priv",
+    "Create_priv",
+    "Drop_priv",
+    "Reload_priv",
+    "Shutdown_priv",
+    "Process_priv",
+    "File_priv",
+    "References_priv",
+    "Index_priv",
+    "Alter_priv",
+    "Show_db_priv",
+    "Super_priv",
+    "Create_tmp_table_priv",
+    "Lock_tables_priv",
+    "Execute_priv",
+    "Repl_slave_priv",
+    "Repl_client_priv",
+    "Create_view_priv",
+    "Show_view_priv",
+    "Create_routine_priv",
+    "Alter_routine_priv",
+    "Create_user_priv",
+    "Event_priv",
+    "Trigger_priv",
+    "Create_tablespace_priv",
+    "Create_role_priv",
+    "Drop_role_priv",
 ];
 
 pub fn user(cx: &SystemContext<'_>) -> Result<Vec<Row>> {

@@ -28,6 +28,7 @@ use vaquita_types::schema::{DatabaseDef, TableRef};
 use vaquita_types::temporal::DateTime;
 use vaquita_types::{Error, Result, Value};
 
+pub use accounts::STATIC_PRIVILEGES;
 pub use registry::{SystemTable, empty_table, parse_columns, table};
 pub use transactions::isolation_text;
 pub use server::{AccountInfo, NoServer, ProcessInfo, ServerInfo, VariableScope, WarningInfo};

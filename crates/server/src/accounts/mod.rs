@@ -34,6 +34,10 @@ impl Accounts {
         records.push(Arc::new(record));
     }
 
+    pub fn list(&self) -> Vec<Arc<AccountRecord>> {
+        self.records.read().clone()
+    }
+
     pub fn find(&self, user: &str, host: &str) -> Option<Arc<AccountRecord>> {
         let records = self.records.read();
         records.iter().filter(|r| r.user == user && host_matches(&r.host, host)).min_by_key(|r| r.host == "%").cloned()

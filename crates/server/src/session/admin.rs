@@ -24,6 +24,7 @@ impl Session {
             Ast::RollbackTo(name) => self.rollback_to(name),
             Ast::ReleaseSavepoint(name) => self.release_savepoint(name),
             Ast::Use(name) => self.use_database(name).map(|()| Done::nothing()),
+            Ast::Show(_) | Ast::Describe { .. } => self.show(ast, false, !rest.is_empty(), out),
             other => self.ddl(other).unwrap_or_else(|| Err(Error::unsupported(format_args!("{other:?}")))),
         };
         match done {

@@ -12,6 +12,7 @@ mod prepared;
 mod query;
 mod reply;
 mod run;
+mod show;
 pub mod state;
 
 use std::cell::RefCell;
@@ -92,7 +93,9 @@ impl Session {
         64 << 20
     }
 
-    pub fn set_attributes(&mut self, _attributes: Vec<(String, String)>) {}
+    pub fn set_attributes(&mut self, attributes: Vec<(String, String)>) {
+        let _ = self.client.attributes.set(attributes);
+    }
 
     pub fn set_tls(&mut self, tls: &rustls::ServerConnection) {
         self.state.set_tls(tls);

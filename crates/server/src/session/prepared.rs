@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use vaquita_parser::{Statement as Ast, parse_prepared};
-use vaquita_plan::node::Plan;
+use vaquita_plan::node::{OutputColumn, Plan};
 use vaquita_types::errno::{ER_UNKNOWN_STMT_HANDLER, ER_UNSUPPORTED_PS};
 use vaquita_types::{Error, Result, Value};
 use vaquita_wire::commands::Execute;
@@ -57,7 +57,8 @@ impl Session {
         if is_planned(&prepared.ast) {
             prepared.plan = Some(Arc::new(self.fresh_plan(&prepared.ast)?));
         }
-        self.answer_prepare(id, &prepared, out);
+        let shown = self.show_columns(&prepared.ast)?;
+        self.answer_prepare(id, &prepared, &shown, out);
         self.statements.insert(id, prepared);
         Ok(())
     }
@@ -67,13 +68,13 @@ impl Session {
         Ok(CachedPlan { plan: self.plan(ast)?, catalog_version, settings_version: self.state.settings_version() })
     }
 
-    fn answer_prepare(&mut self, id: u32, prepared: &Prepared, out: &mut Output<'_>) {
+    fn answer_prepare(&mut self, id: u32, prepared: &Prepared, shown: &[OutputColumn], out: &mut Output<'_>) {
         let caps = self.caps;
         let flags = self.status();
         let charset = self.state.result_charset();
         let columns = match prepared.plan.as_deref() {
             Some(CachedPlan { plan: Plan::Query(query), .. }) => &query.output[..],
-            _ => &[],
+            _ => shown,
         };
         let parameters = prepared.params.count();
         let warnings = self.state.warnings_u16();
@@ -111,6 +112,13 @@ impl Session {
         }
         if !is_planned(&prepared.ast) {
             let ast = prepared.ast.clone();
+            if matches!(*ast, Ast::Show(_) | Ast::Describe { .. }) {
+                match self.show(&ast, true, false, out) {
+                    Ok(done) => self.answer_done(&done, false, out),
+                    Err(error) => self.error(&error, out),
+                }
+                return Flow::Next;
+            }
             return self.admin(&ast, &[], out, park);
         }
         let cached = match &prepared.plan {

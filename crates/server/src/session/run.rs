@@ -102,6 +102,8 @@ impl Session {
         let charset = self.state.result_charset();
         let mut statement =
             Statement::new(&self.server.engine, &self.server.catalog, &self.txn, params, &self.state, &self.client.interrupt);
+        let info = self.info();
+        statement.server = &info;
         statement.lock_wait_ms_max = self.state.lock_wait_ms();
         match plan {
             Plan::Query(query) => {

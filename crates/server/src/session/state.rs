@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use vaquita_exec::context::SessionEnv;
+use vaquita_exec::system::WarningInfo;
 use vaquita_plan::env::{Level, VarScope};
 use vaquita_storage::{Isolation, TxnOptions};
 use vaquita_types::charset::CollationId;
@@ -33,11 +34,14 @@ pub struct SessionState {
     options_changed: Cell<bool>,
     time_zone: TimeZone,
     warnings: RefCell<Vec<(Level, Error)>>,
+    /// Of the statement before, for SHOW WARNINGS.
+    previous_warnings: RefCell<Vec<(Level, Error)>>,
     user_vars: RefCell<HashMap<String, Value>>,
     found_rows: Cell<u64>,
     row_count: Cell<i64>,
     last_insert_id: Cell<u64>,
     tls_version: RefCell<String>,
+    tls_cipher: RefCell<String>,
     settings_version: Cell<u64>,
 }
 
@@ -60,11 +64,13 @@ impl SessionState {
             options_changed: Cell::new(false),
             time_zone: TimeZone::Utc,
             warnings: RefCell::new(Vec::new()),
+            previous_warnings: RefCell::new(Vec::new()),
             user_vars: RefCell::new(HashMap::new()),
             found_rows: Cell::new(0),
             row_count: Cell::new(0),
             last_insert_id: Cell::new(0),
             tls_version: RefCell::new(String::new()),
+            tls_cipher: RefCell::new(String::new()),
             settings_version: Cell::new(0),
         }
     }
@@ -92,9 +98,41 @@ impl SessionState {
     pub fn begin_statement(&self) {
         self.statement_time_us.set(now_us());
         let mut warnings = self.warnings.borrow_mut();
-        if !warnings.is_empty() {
+        let mut previous = self.previous_warnings.borrow_mut();
+        if !warnings.is_empty() || !previous.is_empty() {
+            std::mem::swap(&mut *warnings, &mut *previous);
             warnings.clear();
         }
+    }
+
+    /// The statement is one that asks for warnings: those of the statement before stay.
+    pub fn keep_warnings(&self) {
+        self.warnings.swap(&self.previous_warnings);
+    }
+
+    pub fn warnings(&self) -> Vec<WarningInfo> {
+        let info = |(level, error): &(Level, Error)| WarningInfo { level: *level, code: error.code(), message: error.message().to_string() };
+        self.warnings.borrow().iter().map(info).collect()
+    }
+
+    /// Names and values for SHOW VARIABLES, by name.
+    pub fn variables(&self, global: bool) -> Vec<(String, String)> {
+        let scope = if global { VarScope::Global } else { VarScope::Session };
+        let names = ["max_allowed_packet", "version_comment"];
+        let text = |name: &str| match self.sys_var(scope, name) {
+            Ok(Value::Bytes(bytes)) => Some(String::from_utf8_lossy(&bytes).into_owned()),
+            Ok(Value::Int(n)) => Some(n.to_string()),
+            _ => None,
+        };
+        names.into_iter().filter_map(|name| Some((name.to_string(), text(name)?))).collect()
+    }
+
+    pub fn tls_cipher(&self) -> String {
+        self.tls_cipher.borrow().clone()
+    }
+
+    pub fn tls_version(&self) -> String {
+        self.tls_version.borrow().clone()
     }
 
     pub fn set_tls(&self, tls: &rustls::ServerConnection) {
@@ -102,6 +140,8 @@ impl SessionState {
             Some(rustls::ProtocolVersion::TLSv1_3) => "TLSv1.3".into(),
             _ => "TLSv1.2".into(),
         };
+        let suite = tls.negotiated_cipher_suite().and_then(|suite| suite.suite().as_str());
+        *self.tls_cipher.borrow_mut() = suite.unwrap_or_default().replace("TLS13_", "TLS_");
     }
 
     pub fn database(&self) -> Option<String> {
