@@ -1,0 +1,2 @@
+//! stub
+pub fn main(_: &[String]) -> Result<(), String> { Err("x".into()) }

@@ -1,0 +1,44 @@
+//! Chores of the repository, run as `cargo xtask COMMAND`: style checks, the side-by-side benchmark, the crash test.
+//!
+//! `xtask` never links RocksDB: it builds in seconds and drives servers from outside, as processes.
+//! Each command is one module; `flags` reads their options.
+
+mod bench;
+#[allow(dead_code)] // shared with the server's tests, which use all of it
+#[path = "../../crates/server/tests/it/client.rs"]
+mod client;
+mod flags;
+mod kill_test;
+mod paths;
+mod tidy;
+
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+usage: cargo xtask COMMAND
+  tidy [--update]      checks the source against the rules of the repository; --update lowers xtask/ratchet.txt
+  bench [--quick] [--only SCRIPT,..] [--threads 1,8,64,512] [--seconds N] [--runs N]
+        [--servers mysql,mariadb,myrocks,vaquita] [--tables N] [--rows N] [--out DIR]
+                       runs sysbench on Vaquita and its peers, one after the other
+  kill-test --cycles N [--seed S] [--writers N]
+                       kill -9 during writes; verifies what was acknowledged after each restart
+VAQUITA=path names the server to measure or to kill; without it the one in the target directory is taken.";
+
+fn main() -> ExitCode {
+    let mut args = std::env::args().skip(1);
+    let command = args.next().unwrap_or_default();
+    let flags: Vec<String> = args.collect();
+    let done = match command.as_str() {
+        "tidy" => tidy::main(&flags),
+        "bench" => bench::main(&flags),
+        "kill-test" => kill_test::main(&flags),
+        _ => Err(USAGE.to_string()),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(text) => {
+            eprintln!("{text}");
+            ExitCode::FAILURE
+        }
+    }
+}
