@@ -1,0 +1,295 @@
+//! SET: user variables, system variables, NAMES, CHARACTER SET, TRANSACTION.
+//!
+//! 1. Every right side is evaluated and checked, in order, against the state before the statement.
+//! 2. Only if all of them are good, all are applied: a SET that fails changes nothing.
+
+use vaquita_exec::context::Statement;
+use vaquita_parser::ast::{self, AccessMode, SetItem, SetValue, VarScope};
+use vaquita_plan::env::Level;
+use vaquita_storage::{Isolation, Reads};
+use vaquita_types::charset::{Charset, Collation, CollationId};
+use vaquita_types::errno::{
+    ER_CANT_CHANGE_TX_CHARACTERISTICS, ER_COLLATION_CHARSET_MISMATCH, ER_GLOBAL_VARIABLE, ER_INCORRECT_GLOBAL_LOCAL_VAR, ER_LOCAL_VARIABLE,
+    ER_UNKNOWN_CHARACTER_SET, ER_UNKNOWN_COLLATION, ER_UNKNOWN_SYSTEM_VARIABLE, ER_VARIABLE_IS_READONLY, ER_WRONG_VALUE_FOR_VAR,
+};
+use vaquita_types::{ColumnType, Error, Result, TypeKind, Value};
+
+use super::Session;
+use super::run::Done;
+use super::settings::isolation_of;
+use super::state::type_of_value;
+use crate::variables::{Change, Def, Scope, Var, check, registry};
+
+/// A checked assignment.
+enum Assignment {
+    User { name: String, value: Value, ty: ColumnType },
+    Session { def: &'static Def, value: Value },
+    Global { def: &'static Def, value: Value, keep: Keep, default: bool },
+    Names(&'static Collation),
+    Charset(&'static Charset),
+    NextTransaction { isolation: Option<Isolation>, read_only: Option<bool> },
+}
+
+/// Where a global value goes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Keep {
+    Running,
+    /// SET PERSIST: in the running server and the next.
+    Both,
+    /// SET PERSIST_ONLY: in the next server.
+    Next,
+}
+
+impl Session {
+    pub(super) fn set(&mut self, items: &[SetItem]) -> Result<Done> {
+        let mut assignments = Vec::with_capacity(items.len());
+        for item in items {
+            self.check_item(item, &mut assignments)?;
+        }
+        for assignment in assignments {
+            self.assign(assignment)?;
+        }
+        Ok(Done::nothing())
+    }
+
+    fn check_item(&mut self, item: &SetItem, out: &mut Vec<Assignment>) -> Result<()> {
+        match item {
+            SetItem::UserVar { name, value } => {
+                let (value, ty) = self.evaluate(value)?;
+                out.push(Assignment::User { name: name.clone(), value, ty });
+            }
+            SetItem::SysVar { scope, component, name, value } => out.push(self.check_variable(*scope, component.as_deref(), name, value)?),
+            SetItem::Names { charset, collate } => out.push(Assignment::Names(names(charset.as_deref(), collate.as_deref())?)),
+            SetItem::Charset(name) => out.push(Assignment::Charset(client_charset(name.as_deref())?)),
+            SetItem::Transaction { scope, isolation, access_mode } => self.check_transaction(*scope, *isolation, *access_mode, out)?,
+            SetItem::Password(_) => return Err(Error::unsupported("SET PASSWORD together with other assignments")),
+        }
+        Ok(())
+    }
+
+    fn check_variable(&mut self, scope: VarScope, component: Option<&str>, name: &str, value: &SetValue) -> Result<Assignment> {
+        let unknown = |name: &str| Error::new(&ER_UNKNOWN_SYSTEM_VARIABLE, &[&name]);
+        if let Some(component) = component {
+            return Err(unknown(&format!("{component}.{name}")));
+        }
+        let def = registry().find(name).ok_or_else(|| unknown(name))?;
+        let global = !matches!(scope, VarScope::Default | VarScope::Session);
+        check_scope(def, scope, global)?;
+        let default = matches!(value, SetValue::Default);
+        let now = if global || def.scope == Scope::Global { self.server.globals.get(def) } else { self.state.settings.get(def) };
+        let value = match value {
+            SetValue::Default if global => def.default.clone(),
+            SetValue::Default if def.scope == Scope::Session => def.default.clone(),
+            SetValue::Default => self.server.globals.get(def),
+            SetValue::Expr(expr) => {
+                let given = match bare_word(expr) {
+                    Some(word) => word,
+                    None => self.evaluate(expr)?.0,
+                };
+                let checked = check(def, &given, &now, self.state.sql_mode_bits())?;
+                if let Some(warning) = checked.warning {
+                    self.state.push_warning(Level::Warning, warning);
+                }
+                checked.value
+            }
+        };
+        if global {
+            let keep = match scope {
+                VarScope::Persist => Keep::Both,
+                VarScope::PersistOnly => Keep::Next,
+                _ => Keep::Running,
+            };
+            return Ok(Assignment::Global { def, value, keep, default });
+        }
+        match def.var.map(Var::canonical) {
+            // Without SESSION these are for the next transaction alone.
+            Some(Var::TransactionIsolation) if scope == VarScope::Default => self.next_transaction(Some(isolation(&value)), None),
+            Some(Var::TransactionReadOnly) if scope == VarScope::Default => self.next_transaction(None, Some(value != Value::Int(0))),
+            _ => Ok(Assignment::Session { def, value }),
+        }
+    }
+
+    fn next_transaction(&self, isolation: Option<Isolation>, read_only: Option<bool>) -> Result<Assignment> {
+        if self.in_transaction {
+            return Err(Error::new(&ER_CANT_CHANGE_TX_CHARACTERISTICS, &[]));
+        }
+        Ok(Assignment::NextTransaction { isolation, read_only })
+    }
+
+    fn check_transaction(&self, scope: VarScope, isolation: Option<ast::Isolation>, access_mode: Option<AccessMode>, out: &mut Vec<Assignment>) -> Result<()> {
+        let read_only = access_mode.map(|mode| mode == AccessMode::ReadOnly);
+        if scope == VarScope::Default {
+            let isolation = isolation.map(|level| isolation_of(isolation_name(level)));
+            out.push(self.next_transaction(isolation, read_only)?);
+            return Ok(());
+        }
+        let mut push = |var: Var, value: Value| {
+            let def = registry().of(var);
+            out.push(match scope {
+                VarScope::Session => Assignment::Session { def, value },
+                _ => Assignment::Global { def, value, keep: Keep::Running, default: false },
+            });
+        };
+        if let Some(level) = isolation {
+            push(Var::TransactionIsolation, isolation_name(level).into());
+        }
+        if let Some(read_only) = read_only {
+            push(Var::TransactionReadOnly, Value::bool(read_only));
+        }
+        Ok(())
+    }
+
+    fn assign(&mut self, assignment: Assignment) -> Result<()> {
+        match assignment {
+            Assignment::User { name, value, ty } => {
+                self.state.keep_user_var(&name, value, &ty);
+                self.state.tracker.state_changed(&self.state.settings.track);
+            }
+            Assignment::Session { def, value } => self.assign_session(def, value)?,
+            Assignment::Global { def, value, keep, default } => {
+                if keep != Keep::Running {
+                    self.server.globals.persist(def, if default { None } else { Some(&value) }, &self.server.catalog)?;
+                }
+                if keep != Keep::Next {
+                    self.server.globals.set(def, value, &self.server.engine)?;
+                }
+            }
+            Assignment::Names(collation) => {
+                self.state.settings.set_names(collation);
+                self.charsets_changed();
+            }
+            Assignment::Charset(charset) => {
+                self.state.settings.set_charset(charset);
+                self.charsets_changed();
+            }
+            Assignment::NextTransaction { isolation, read_only } => {
+                let next = &mut self.state.next_transaction;
+                next.isolation = isolation.or(next.isolation);
+                next.read_only = read_only.or(next.read_only);
+                self.state.note_txn_options_changed();
+            }
+        }
+        Ok(())
+    }
+
+    fn charsets_changed(&mut self) {
+        self.state.note_plans_changed();
+        for var in [Var::CharacterSetClient, Var::CharacterSetConnection, Var::CharacterSetResults] {
+            self.track(registry().of(var));
+        }
+    }
+
+    fn track(&self, def: &Def) {
+        let value = self.state.settings.get(def);
+        self.state.tracker.variable_changed(&self.state.settings.track, def.name, &def.show(&value));
+    }
+
+    fn assign_session(&mut self, def: &'static Def, value: Value) -> Result<()> {
+        match def.var {
+            Some(Var::Autocommit) if value != Value::Int(0) && !self.state.autocommit() && self.in_transaction => self.commit_implicitly()?,
+            Some(Var::LastInsertId | Var::Identity) => {
+                if let Value::UInt(id) = value {
+                    self.state.set_last_insert_id(id);
+                }
+                return Ok(());
+            }
+            Some(Var::WaitTimeout) => {
+                if let Value::UInt(seconds) = value {
+                    self.client.set_wait_timeout(seconds);
+                }
+            }
+            _ => {}
+        }
+        self.state.settings.set(def, value);
+        if def.var.is_some_and(Var::changes_plans) {
+            self.state.note_plans_changed();
+        }
+        if def.var.is_some_and(Var::changes_transactions) {
+            self.state.note_txn_options_changed();
+        }
+        self.track(def);
+        Ok(())
+    }
+
+    /// The value of an expression that sees no table, and its type; subqueries run in the session's transaction.
+    pub(super) fn evaluate(&mut self, expr: &ast::Expr) -> Result<(Value, ColumnType)> {
+        let bound = self.with_plan_context(|context| vaquita_plan::bind::bind_scalar(expr, context))?;
+        self.txn.get_mut().begin_statement(Reads::Many);
+        let evaluated = {
+            let mut statement = Statement::new(&self.server.engine, &self.server.catalog, &self.txn, &self.params, &self.state, &self.client.interrupt);
+            let info = self.info();
+            statement.server = &info;
+            statement.lock_wait_ms_max = self.state.lock_wait_ms();
+            let cx = statement.cx(&[], None);
+            bound.eval(&cx).map(|value| value.into_owned())
+        };
+        self.txn.get_mut().end_statement();
+        if !self.in_transaction {
+            self.txn.get_mut().rollback();
+        }
+        let value = evaluated?;
+        let ty = match bound.ty.kind {
+            // The type of a `?` is that of its value.
+            TypeKind::Null => type_of_value(&value, self.state.connection_collation()),
+            _ => bound.ty,
+        };
+        Ok((value, ty))
+    }
+}
+
+fn check_scope(def: &Def, scope: VarScope, global: bool) -> Result<()> {
+    if def.change == Change::ReadOnly && scope != VarScope::PersistOnly {
+        return Err(Error::new(&ER_INCORRECT_GLOBAL_LOCAL_VAR, &[&def.name, &"read only"]));
+    }
+    match def.scope {
+        Scope::Global if !global => Err(Error::new(&ER_GLOBAL_VARIABLE, &[&def.name])),
+        Scope::Session if global => Err(Error::new(&ER_LOCAL_VARIABLE, &[&def.name])),
+        _ if def.change == Change::GlobalOnly && !global => Err(Error::new(&ER_VARIABLE_IS_READONLY, &[&"SESSION", &def.name, &"GLOBAL"])),
+        _ => Ok(()),
+    }
+}
+
+/// `SET x = word`: the word is the value.
+fn bare_word(expr: &ast::Expr) -> Option<Value> {
+    match expr {
+        ast::Expr::Column(column) if column.db.is_none() && column.table.is_none() => Some(Value::from(column.name.as_str())),
+        _ => None,
+    }
+}
+
+fn isolation(value: &Value) -> Isolation {
+    match value {
+        Value::Bytes(name) => isolation_of(&String::from_utf8_lossy(name)),
+        _ => Isolation::default(),
+    }
+}
+
+fn isolation_name(level: ast::Isolation) -> &'static str {
+    match level {
+        ast::Isolation::ReadUncommitted => "READ-UNCOMMITTED",
+        ast::Isolation::ReadCommitted => "READ-COMMITTED",
+        ast::Isolation::RepeatableRead => "REPEATABLE-READ",
+        ast::Isolation::Serializable => "SERIALIZABLE",
+    }
+}
+
+/// The collation of SET NAMES.
+fn names(charset: Option<&str>, collate: Option<&str>) -> Result<&'static Collation> {
+    let charset = client_charset(charset)?;
+    let Some(name) = collate else { return Ok(vaquita_types::charset::collation(charset.default_collation)) };
+    let collation = Collation::by_name(name).filter(|c| c.is_supported()).ok_or_else(|| Error::new(&ER_UNKNOWN_COLLATION, &[&name]))?;
+    if collation.charset.name != charset.name {
+        return Err(Error::new(&ER_COLLATION_CHARSET_MISMATCH, &[&collation.name, &charset.name]));
+    }
+    Ok(collation)
+}
+
+/// A charset that statements can be sent in; `None` is DEFAULT.
+fn client_charset(name: Option<&str>) -> Result<&'static Charset> {
+    let Some(name) = name else { return Ok(vaquita_types::charset::charset(CollationId::default())) };
+    let charset = Charset::by_name(name).filter(|c| c.is_supported()).ok_or_else(|| Error::new(&ER_UNKNOWN_CHARACTER_SET, &[&name]))?;
+    if !charset.is_ascii_compatible() {
+        return Err(Error::new(&ER_WRONG_VALUE_FOR_VAR, &[&"character_set_client", &charset.name]));
+    }
+    Ok(charset)
+}

@@ -1,0 +1,301 @@
+//! The variables of one session.
+//!
+//! Values are those that were global at login, shared by reference, and over them what the session has set. What a
+//! statement reads each time stands beside them as a plain field, changed by `set` only.
+//!
+//! SET-1: a plain field always agrees with the value of its variable.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use vaquita_storage::Isolation;
+use vaquita_types::charset::{Charset, Collation, CollationId};
+use vaquita_types::temporal::TimeZone;
+use vaquita_types::{Value, sql_mode};
+
+use crate::variables::{Def, Var, registry, sql_mode_bits};
+
+pub struct Settings {
+    at_login: Arc<Vec<Value>>,
+    own: HashMap<usize, Value>,
+    pub autocommit: bool,
+    pub sql_mode: u64,
+    pub isolation: Isolation,
+    pub read_only: bool,
+    pub snapshot_isolation: bool,
+    pub time_zone: TimeZone,
+    /// `character_set_client`; `None` if its bytes can be read as they are.
+    pub client_charset: Option<&'static Charset>,
+    /// A collation of `character_set_results`; 0 if results are sent as stored.
+    pub results_collation: u16,
+    pub connection_collation: CollationId,
+    pub lock_wait: Duration,
+    pub metadata_lock_wait: Duration,
+    pub auto_increment: (u64, u64),
+    pub warnings_max: usize,
+    pub notes: bool,
+    pub select_limit: u64,
+    pub execution_ms_max: u64,
+    pub packet_bytes_max: usize,
+    /// `timestamp`, in microseconds, if it was set.
+    pub timestamp_us: Option<i64>,
+    pub track: Track,
+    pub completion: Completion,
+}
+
+/// What the client wants to be told of its session.
+#[derive(Clone, Debug, Default)]
+pub struct Track {
+    pub schema: bool,
+    pub state_change: bool,
+    pub all_variables: bool,
+    pub variables: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Completion {
+    NoChain,
+    Chain,
+    Release,
+}
+
+/// Variables with a plain field here.
+const FIELDS: &[Var] = &[
+    Var::Autocommit,
+    Var::SqlMode,
+    Var::TransactionIsolation,
+    Var::TransactionReadOnly,
+    Var::InnodbSnapshotIsolation,
+    Var::TimeZone,
+    Var::CharacterSetClient,
+    Var::CharacterSetResults,
+    Var::CollationConnection,
+    Var::InnodbLockWaitTimeout,
+    Var::LockWaitTimeout,
+    Var::AutoIncrementIncrement,
+    Var::AutoIncrementOffset,
+    Var::MaxErrorCount,
+    Var::SqlNotes,
+    Var::SqlSelectLimit,
+    Var::MaxExecutionTime,
+    Var::MaxAllowedPacket,
+    Var::SessionTrackSchema,
+    Var::SessionTrackStateChange,
+    Var::SessionTrackSystemVariables,
+    Var::CompletionType,
+];
+
+impl Settings {
+    /// Of a session that logs in; `charset` is the collation of its handshake.
+    pub fn new(globals: Arc<Vec<Value>>, charset: u16) -> Settings {
+        let mut settings = Settings {
+            at_login: globals,
+            own: HashMap::new(),
+            autocommit: true,
+            sql_mode: sql_mode::DEFAULT,
+            isolation: Isolation::RepeatableRead,
+            read_only: false,
+            snapshot_isolation: true,
+            time_zone: TimeZone::Utc,
+            client_charset: None,
+            results_collation: 0,
+            connection_collation: CollationId::default(),
+            lock_wait: Duration::ZERO,
+            metadata_lock_wait: Duration::ZERO,
+            auto_increment: (1, 1),
+            warnings_max: 0,
+            notes: true,
+            select_limit: u64::MAX,
+            execution_ms_max: 0,
+            packet_bytes_max: 0,
+            timestamp_us: None,
+            track: Track::default(),
+            completion: Completion::NoChain,
+        };
+        for var in FIELDS {
+            let value = settings.get(registry().of(*var));
+            settings.note(*var, &value);
+        }
+        let handshake = Collation::by_id(CollationId(charset)).filter(|c| c.is_supported() && c.charset.is_ascii_compatible());
+        let collation = handshake.unwrap_or_else(|| vaquita_types::charset::collation(CollationId::default()));
+        settings.set_names(collation);
+        // Until SET NAMES, definitions carry the collation of the handshake itself.
+        if settings.results_collation != 0 {
+            settings.results_collation = collation.id.0;
+        }
+        settings
+    }
+
+    pub fn get(&self, def: &Def) -> Value {
+        match self.own.get(&def.id) {
+            Some(value) => value.clone(),
+            None => self.at_login.get(def.id).cloned().unwrap_or_default(),
+        }
+    }
+
+    pub fn of(&self, var: Var) -> Value {
+        self.get(registry().of(var))
+    }
+
+    pub fn number(&self, var: Var) -> u64 {
+        number(&self.of(var))
+    }
+
+    /// Keeps a checked value, and what follows from it.
+    pub fn set(&mut self, def: &Def, value: Value) {
+        let Some(var) = def.var else {
+            self.own.insert(def.id, value);
+            return;
+        };
+        match var {
+            Var::CharacterSetConnection => {
+                let charset = text(&value).and_then(Charset::by_name);
+                self.keep(Var::CollationConnection, charset.map_or(Value::Null, |c| vaquita_types::charset::collation(c.default_collation).name.into()));
+            }
+            Var::CollationConnection => {
+                let collation = text(&value).and_then(Collation::by_name);
+                self.keep(Var::CharacterSetConnection, collation.map_or(Value::Null, |c| c.charset.name.into()));
+            }
+            Var::CharacterSetServer => {
+                let charset = text(&value).and_then(Charset::by_name);
+                self.keep(Var::CollationServer, charset.map_or(Value::Null, |c| vaquita_types::charset::collation(c.default_collation).name.into()));
+            }
+            Var::CollationServer => {
+                let collation = text(&value).and_then(Collation::by_name);
+                self.keep(Var::CharacterSetServer, collation.map_or(Value::Null, |c| c.charset.name.into()));
+            }
+            Var::TransactionIsolation | Var::TxIsolation => {
+                self.keep(Var::TxIsolation, value.clone());
+                self.keep(Var::TransactionIsolation, value);
+                return;
+            }
+            Var::TransactionReadOnly | Var::TxReadOnly => {
+                self.keep(Var::TxReadOnly, value.clone());
+                self.keep(Var::TransactionReadOnly, value);
+                return;
+            }
+            _ => {}
+        }
+        self.keep(var, value);
+    }
+
+    fn keep(&mut self, var: Var, value: Value) {
+        self.note(var, &value);
+        self.own.insert(registry().of(var).id, value);
+    }
+
+    /// SET NAMES.
+    pub fn set_names(&mut self, collation: &'static Collation) {
+        let charset = Value::from(collation.charset.name);
+        self.keep(Var::CharacterSetClient, charset.clone());
+        self.keep(Var::CharacterSetResults, charset.clone());
+        self.keep(Var::CharacterSetConnection, charset);
+        self.keep(Var::CollationConnection, collation.name.into());
+    }
+
+    /// SET CHARACTER SET: the connection's charset becomes that of the current database.
+    pub fn set_charset(&mut self, charset: &'static Charset) {
+        self.keep(Var::CharacterSetClient, charset.name.into());
+        self.keep(Var::CharacterSetResults, charset.name.into());
+        let (database_charset, database_collation) = (self.of(Var::CharacterSetDatabase), self.of(Var::CollationDatabase));
+        self.keep(Var::CharacterSetConnection, database_charset);
+        self.keep(Var::CollationConnection, database_collation);
+    }
+
+    /// The current database's.
+    pub fn set_database_collation(&mut self, collation: CollationId) {
+        let collation = vaquita_types::charset::collation(collation);
+        self.keep(Var::CharacterSetDatabase, collation.charset.name.into());
+        self.keep(Var::CollationDatabase, collation.name.into());
+    }
+
+    fn note(&mut self, var: Var, value: &Value) {
+        let seconds = || Duration::from_secs(number(value));
+        match var {
+            Var::Autocommit => self.autocommit = number(value) != 0,
+            Var::SqlMode => self.sql_mode = sql_mode_bits(text(value).unwrap_or_default()),
+            Var::TransactionIsolation => self.isolation = isolation_of(text(value).unwrap_or_default()),
+            Var::TransactionReadOnly => self.read_only = number(value) != 0,
+            Var::InnodbSnapshotIsolation => self.snapshot_isolation = number(value) != 0,
+            Var::TimeZone => self.time_zone = zone(text(value).unwrap_or_default()),
+            Var::CharacterSetClient => self.client_charset = text(value).and_then(Charset::by_name).filter(|c| needs_reading(c)),
+            Var::CharacterSetResults => self.results_collation = text(value).and_then(Charset::by_name).map_or(0, results_collation),
+            Var::CollationConnection => {
+                if let Some(collation) = text(value).and_then(Collation::by_name) {
+                    self.connection_collation = collation.id;
+                }
+            }
+            Var::InnodbLockWaitTimeout => self.lock_wait = seconds(),
+            Var::LockWaitTimeout => self.metadata_lock_wait = seconds(),
+            Var::AutoIncrementIncrement => self.auto_increment.0 = number(value).max(1),
+            Var::AutoIncrementOffset => self.auto_increment.1 = number(value).max(1),
+            Var::MaxErrorCount => self.warnings_max = usize::try_from(number(value)).unwrap_or(usize::MAX),
+            Var::SqlNotes => self.notes = number(value) != 0,
+            Var::SqlSelectLimit => self.select_limit = number(value),
+            Var::MaxExecutionTime => self.execution_ms_max = number(value),
+            Var::MaxAllowedPacket => self.packet_bytes_max = usize::try_from(number(value)).unwrap_or(usize::MAX),
+            Var::Timestamp => self.timestamp_us = timestamp_us(value),
+            Var::SessionTrackSchema => self.track.schema = number(value) != 0,
+            Var::SessionTrackStateChange => self.track.state_change = number(value) != 0,
+            Var::SessionTrackSystemVariables => {
+                self.track.variables = text(value).unwrap_or_default().split(',').map(|n| n.trim().to_ascii_lowercase()).collect();
+                self.track.all_variables = self.track.variables.iter().any(|n| n == "*");
+            }
+            Var::CompletionType => {
+                self.completion = match text(value) {
+                    Some("CHAIN") => Completion::Chain,
+                    Some("RELEASE") => Completion::Release,
+                    _ => Completion::NoChain,
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+fn number(value: &Value) -> u64 {
+    match value {
+        Value::Int(i) => *i as u64,
+        Value::UInt(u) => *u,
+        _ => 0,
+    }
+}
+
+fn text(value: &Value) -> Option<&str> {
+    match value {
+        Value::Bytes(bytes) => std::str::from_utf8(bytes).ok(),
+        _ => None,
+    }
+}
+
+/// 0 is the clock.
+fn timestamp_us(value: &Value) -> Option<i64> {
+    match value {
+        Value::Float(seconds) if *seconds > 0.0 => Some((seconds * 1e6).round() as i64),
+        _ => None,
+    }
+}
+
+/// Statements in it must be brought to utf8mb4 to be read.
+fn needs_reading(charset: &Charset) -> bool {
+    !matches!(charset.name, "utf8mb4" | "utf8mb3" | "binary")
+}
+
+fn results_collation(charset: &Charset) -> u16 {
+    if charset.is_binary() { 0 } else { charset.default_collation.0 }
+}
+
+pub fn isolation_of(name: &str) -> Isolation {
+    match name {
+        "READ-UNCOMMITTED" => Isolation::ReadUncommitted,
+        "READ-COMMITTED" => Isolation::ReadCommitted,
+        "SERIALIZABLE" => Isolation::Serializable,
+        _ => Isolation::RepeatableRead,
+    }
+}
+
+fn zone(name: &str) -> TimeZone {
+    static SYSTEM: std::sync::LazyLock<TimeZone> = std::sync::LazyLock::new(|| TimeZone::system(&crate::variables::system_time_zone()));
+    TimeZone::parse(name, &SYSTEM).unwrap_or(TimeZone::Utc)
+}

@@ -1,0 +1,116 @@
+//! PREPARE, EXECUTE and DEALLOCATE PREPARE as statements of SQL text.
+//!
+//! Statements have names, which belong to the session. `EXECUTE s USING @a` takes the values of user variables for the
+//! `?` of the text. Statements of the binary protocol are in `prepared`; both count towards `max_prepared_stmt_count`.
+
+use std::sync::Arc;
+
+use vaquita_parser::ast::PrepareSource;
+use vaquita_parser::{Statement as Ast, parse_prepared};
+use vaquita_types::errno::{ER_UNKNOWN_STMT_HANDLER, ER_UNSUPPORTED_PS, ER_WRONG_ARGUMENTS};
+use vaquita_types::{Error, Result, Value};
+use vaquita_exec::context::SessionEnv;
+
+use super::prepared::CachedPlan;
+use super::query::{is_planned, parser_options};
+use super::run::Done;
+use super::{Flow, MakeWaiter, Session};
+use crate::connection::Output;
+
+/// A statement with a name.
+pub struct Named {
+    text: Arc<[u8]>,
+    ast: Arc<Ast>,
+    params: usize,
+    plan: Option<Arc<CachedPlan>>,
+}
+
+impl Session {
+    pub(super) fn prepare_text(&mut self, name: &str, source: &PrepareSource) -> Result<Done> {
+        let key = name.to_lowercase();
+        // A PREPARE that fails leaves no statement of that name.
+        if self.named.remove(&key).is_some() {
+            self.server.statements.closed(1);
+        }
+        let text: Arc<[u8]> = match source {
+            PrepareSource::Text(text) => text.as_slice().into(),
+            PrepareSource::UserVar(variable) => user_var_text(&self.state.user_var(variable)).into(),
+        };
+        let (ast, params) = parse_prepared(&text, &parser_options(self.state.sql_mode_bits()))?;
+        if matches!(ast, Ast::Prepare { .. } | Ast::Execute { .. } | Ast::Deallocate(_)) {
+            return Err(Error::new(&ER_UNSUPPORTED_PS, &[]));
+        }
+        self.authorize(&ast)?;
+        let plan = if is_planned(&ast) { Some(Arc::new(self.fresh_plan(&ast)?)) } else { None };
+        self.server.statements.opened()?;
+        self.named.insert(key, Named { text, ast: Arc::new(ast), params, plan });
+        Ok(Done::Ok { affected: 0, last_insert_id: 0, info: "Statement prepared".into() })
+    }
+
+    pub(super) fn deallocate(&mut self, name: &str) -> Result<Done> {
+        match self.named.remove(&name.to_lowercase()) {
+            Some(_) => {
+                self.server.statements.closed(1);
+                Ok(Done::nothing())
+            }
+            None => Err(unknown(name, "DEALLOCATE PREPARE")),
+        }
+    }
+
+    pub(super) fn execute_text(&mut self, name: &str, using: &[String], rest: &[u8], out: &mut Output<'_>, park: MakeWaiter<'_>) -> Flow {
+        match self.ready_to_execute(name, using) {
+            Err(error) => {
+                self.error(&error, out);
+                Flow::Next
+            }
+            Ok((_, ast, values, Some(plan))) => match self.authorize(&ast) {
+                Ok(()) => self.run_plan(&plan.plan, &values, false, rest, out, park),
+                Err(error) => {
+                    self.error(&error, out);
+                    Flow::Next
+                }
+            },
+            Ok((text, ast, values, None)) => {
+                self.params = values;
+                let flow = self.statement(&ast, &text, rest, out, park);
+                self.params.clear();
+                flow
+            }
+        }
+    }
+
+    fn ready_to_execute(&mut self, name: &str, using: &[String]) -> Result<(Arc<[u8]>, Arc<Ast>, Vec<Value>, Option<Arc<CachedPlan>>)> {
+        let key = name.to_lowercase();
+        let Some(named) = self.named.get(&key) else { return Err(unknown(name, "EXECUTE")) };
+        if named.params != using.len() {
+            return Err(Error::new(&ER_WRONG_ARGUMENTS, &[&"EXECUTE"]));
+        }
+        let values = using.iter().map(|variable| self.state.user_var(variable)).collect();
+        let (text, ast) = (named.text.clone(), named.ast.clone());
+        let plan = match &named.plan {
+            None => None,
+            Some(plan) if self.is_current(plan) => Some(plan.clone()),
+            Some(_) => {
+                let plan = Arc::new(self.fresh_plan(&ast)?);
+                if let Some(named) = self.named.get_mut(&key) {
+                    named.plan = Some(plan.clone());
+                }
+                Some(plan)
+            }
+        };
+        Ok((text, ast, values, plan))
+    }
+}
+
+fn unknown(name: &str, whose: &str) -> Error {
+    Error::new(&ER_UNKNOWN_STMT_HANDLER, &[&name, &whose])
+}
+
+/// The text of a statement in a user variable; NULL is the text `NULL`, which is no statement.
+fn user_var_text(value: &Value) -> Vec<u8> {
+    match value {
+        Value::Bytes(bytes) => bytes.to_vec(),
+        Value::Null => b"NULL".to_vec(),
+        other => vaquita_types::convert::to_text(other, &vaquita_types::ColumnType::null()),
+    }
+}

@@ -1,0 +1,305 @@
+//! What SET was given, as a value of the variable.
+//!
+//! MySQL's rules: a wrong type is error 1232, a value that is none of the variable's is 1231, an integer beyond the range is
+//! clamped with warning 1292 (under STRICT_ALL_TABLES: error 1231). NULL is a value of few variables.
+
+use vaquita_types::charset::{Charset, Collation, CollationId};
+use vaquita_types::errno::{
+    ER_SQL_MODE_MERGED, ER_TRUNCATED_WRONG_VALUE, ER_UNKNOWN_CHARACTER_SET, ER_UNKNOWN_COLLATION, ER_UNKNOWN_TIME_ZONE, ER_WARN_DEPRECATED_SQLMODE,
+    ER_WRONG_TYPE_FOR_VAR, ER_WRONG_VALUE_FOR_VAR,
+};
+use vaquita_types::temporal::TimeZone;
+use vaquita_types::{Error, Result, Value, sql_mode};
+
+use super::{Def, Kind, Var, sql_mode_bits};
+
+/// A value of the variable, and the warning that it differs from what was given.
+#[derive(Debug)]
+pub struct Checked {
+    pub value: Value,
+    pub warning: Option<Error>,
+}
+
+impl From<Value> for Checked {
+    fn from(value: Value) -> Checked {
+        Checked { value, warning: None }
+    }
+}
+
+/// `given` as a value of `def`. `now`: the present value, of which SET changes some flags only. `mode`: the session's sql_mode.
+pub fn check(def: &Def, given: &Value, now: &Value, mode: u64) -> Result<Checked> {
+    match (&def.kind, def.var) {
+        (_, Some(var)) if is_charset(var) => check_charset(def, var, given),
+        (_, Some(Var::CollationConnection | Var::CollationDatabase | Var::CollationServer)) => Ok(Value::from(collation_of(given, def)?.name).into()),
+        (_, Some(Var::TimeZone)) => check_time_zone(def, given),
+        (Kind::Bool, _) => check_bool(def, given),
+        (Kind::Int { min, max, block }, _) => check_int(def, given, (*min, *max, *block), mode),
+        (Kind::Number { min, max }, _) => check_number(def, given, (*min, *max), mode),
+        (Kind::Enum(members), _) => check_enum(def, members, given),
+        (Kind::Set(members), _) => check_set(def, members, given),
+        (Kind::Flags(members), _) => check_flags(def, members, given, now),
+        (Kind::SqlMode, _) => check_sql_mode(def, given, now),
+        (Kind::Text, _) => match given {
+            Value::Bytes(_) => Ok(given.clone().into()),
+            Value::Null if def.default.is_null() => Ok(Value::Null.into()),
+            Value::Null => Err(wrong_value(def, given)),
+            _ => Err(wrong_type(def)),
+        },
+    }
+}
+
+fn wrong_value(def: &Def, given: &Value) -> Error {
+    Error::new(&ER_WRONG_VALUE_FOR_VAR, &[&def.name, &shown(given)])
+}
+
+fn wrong_type(def: &Def) -> Error {
+    Error::new(&ER_WRONG_TYPE_FOR_VAR, &[&def.name])
+}
+
+fn shown(value: &Value) -> String {
+    match value {
+        Value::Null => "NULL".to_string(),
+        Value::Int(i) => i.to_string(),
+        Value::UInt(u) => u.to_string(),
+        Value::Float(f) => f.to_string(),
+        Value::Bytes(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+        other => String::from_utf8_lossy(&vaquita_types::convert::to_text(other, &vaquita_types::ColumnType::null())).into_owned(),
+    }
+}
+
+fn integer(value: &Value) -> Option<i128> {
+    match value {
+        Value::Int(i) => Some(i128::from(*i)),
+        Value::UInt(u) => Some(i128::from(*u)),
+        _ => None,
+    }
+}
+
+fn text(value: &Value) -> Option<&str> {
+    match value {
+        Value::Bytes(bytes) => std::str::from_utf8(bytes).ok(),
+        _ => None,
+    }
+}
+
+/// The place of a member given by name or by number.
+fn member(def: &Def, members: &[&str], given: &Value) -> Result<usize> {
+    let found = match (given, integer(given)) {
+        (_, Some(number)) => usize::try_from(number).ok().filter(|n| *n < members.len()),
+        (Value::Bytes(_), _) => text(given).and_then(|t| members.iter().position(|m| m.eq_ignore_ascii_case(t))),
+        (Value::Null, _) => None,
+        _ => return Err(wrong_type(def)),
+    };
+    found.ok_or_else(|| wrong_value(def, given))
+}
+
+fn check_bool(def: &Def, given: &Value) -> Result<Checked> {
+    let at = member(def, &["OFF", "ON"], given).or_else(|error| match text(given) {
+        Some(word) if word.eq_ignore_ascii_case("TRUE") => Ok(1),
+        Some(word) if word.eq_ignore_ascii_case("FALSE") => Ok(0),
+        _ => Err(error),
+    })?;
+    Ok(Value::bool(at == 1).into())
+}
+
+fn check_enum(def: &Def, members: &[&'static str], given: &Value) -> Result<Checked> {
+    let at = member(def, members, given)?;
+    Ok(Value::from(members[at]).into())
+}
+
+fn check_int(def: &Def, given: &Value, (min, max, block): (i64, u64, u64), mode: u64) -> Result<Checked> {
+    let Some(number) = integer(given) else {
+        return Err(wrong_type(def));
+    };
+    // The recorded maximum of a few variables is 0: they have none.
+    let max = if max == 0 { u64::MAX } else { max };
+    let clamped = number.clamp(i128::from(min), i128::from(max));
+    let fitted = if clamped < 0 { clamped } else { clamped / i128::from(block.max(1)) * i128::from(block.max(1)) };
+    let value = match min < 0 {
+        true => Value::Int(i64::try_from(fitted).unwrap_or(i64::MAX)),
+        false => Value::UInt(u64::try_from(fitted).unwrap_or(0)),
+    };
+    let warning = out_of_range(def, given, fitted != number, mode)?;
+    Ok(Checked { value, warning })
+}
+
+fn check_number(def: &Def, given: &Value, (min, max): (f64, f64), mode: u64) -> Result<Checked> {
+    let number = match given {
+        Value::Int(i) => *i as f64,
+        Value::UInt(u) => *u as f64,
+        Value::Float(f) => *f,
+        Value::Decimal(d) => d.to_f64(),
+        Value::Null => return Err(wrong_value(def, given)),
+        _ => return Err(wrong_type(def)),
+    };
+    let max = if max == 0.0 { f64::MAX } else { max };
+    let clamped = number.clamp(min, max);
+    let warning = out_of_range(def, given, clamped != number, mode)?;
+    Ok(Checked { value: Value::Float(clamped), warning })
+}
+
+fn out_of_range(def: &Def, given: &Value, is: bool, mode: u64) -> Result<Option<Error>> {
+    if !is {
+        return Ok(None);
+    }
+    if mode & sql_mode::STRICT_ALL_TABLES != 0 {
+        return Err(wrong_value(def, given));
+    }
+    Ok(Some(Error::new(&ER_TRUNCATED_WRONG_VALUE, &[&def.name, &shown(given)])))
+}
+
+fn check_set(def: &Def, members: &[&'static str], given: &Value) -> Result<Checked> {
+    let mut bits = 0u64;
+    match (text(given), integer(given)) {
+        (Some(names), _) => {
+            for name in names.split(',').map(str::trim).filter(|n| !n.is_empty()) {
+                let at = members.iter().position(|m| m.eq_ignore_ascii_case(name));
+                bits |= 1 << at.ok_or_else(|| wrong_value(def, &name.into()))?;
+            }
+        }
+        (None, Some(number)) => bits = u64::try_from(number).ok().filter(|n| n >> members.len() == 0).ok_or_else(|| wrong_value(def, given))?,
+        (None, None) if given.is_null() => return Err(wrong_value(def, given)),
+        _ => return Err(wrong_type(def)),
+    }
+    let names: Vec<&str> = members.iter().enumerate().filter(|(i, _)| bits >> i & 1 == 1).map(|(_, m)| *m).collect();
+    Ok(Value::from(names.join(",")).into())
+}
+
+/// `default` or `name=on|off|default` pairs; those that are not named stay.
+fn check_flags(def: &Def, members: &[&'static str], given: &Value, now: &Value) -> Result<Checked> {
+    let Some(pairs) = text(given) else {
+        return Err(if given.is_null() { wrong_value(def, given) } else { wrong_type(def) });
+    };
+    let on = |of: &Value, name: &str| text(of).is_some_and(|t| t.split(',').any(|pair| pair.strip_prefix(name) == Some("=on")));
+    let mut flags: Vec<bool> = members.iter().map(|m| on(now, m)).collect();
+    for pair in pairs.split(',').map(str::trim).filter(|p| !p.is_empty()) {
+        let wrong = || wrong_value(def, &pair.into());
+        if pair.eq_ignore_ascii_case("default") {
+            flags = members.iter().map(|m| on(&def.default, m)).collect();
+            continue;
+        }
+        let (name, state) = pair.split_once('=').ok_or_else(wrong)?;
+        let at = members.iter().position(|m| m.eq_ignore_ascii_case(name)).ok_or_else(wrong)?;
+        flags[at] = match state.to_ascii_lowercase().as_str() {
+            "on" => true,
+            "off" => false,
+            "default" => on(&def.default, members[at]),
+            _ => return Err(wrong()),
+        };
+    }
+    let pairs: Vec<String> = members.iter().zip(flags).map(|(m, on)| format!("{m}={}", if on { "on" } else { "off" })).collect();
+    Ok(Value::from(pairs.join(",")).into())
+}
+
+/// A mode of older servers and of MariaDB, which dumps of theirs still set: it means nothing any more.
+const NO_AUTO_CREATE_USER: &str = "NO_AUTO_CREATE_USER";
+
+fn check_sql_mode(def: &Def, given: &Value, now: &Value) -> Result<Checked> {
+    let mut warning = None;
+    let mut bits = 0;
+    match (text(given), integer(given)) {
+        (Some(names), _) => {
+            for name in names.split(',').map(str::trim_end).filter(|n| !n.is_empty()) {
+                if name.eq_ignore_ascii_case(NO_AUTO_CREATE_USER) {
+                    warning = Some(Error::new(&ER_WARN_DEPRECATED_SQLMODE, &[&NO_AUTO_CREATE_USER]));
+                    continue;
+                }
+                let found = sql_mode::NAMES.iter().find(|(n, _)| n.eq_ignore_ascii_case(name));
+                bits |= found.ok_or_else(|| wrong_value(def, &name.into()))?.1;
+            }
+        }
+        (None, Some(number)) => {
+            let known = sql_mode::NAMES.iter().fold(0, |all, (_, bit)| all | bit);
+            bits = u64::try_from(number).ok().filter(|n| n & !known == 0).ok_or_else(|| wrong_value(def, given))?;
+        }
+        (None, None) if given.is_null() => return Err(wrong_value(def, given)),
+        _ => return Err(wrong_type(def)),
+    }
+    let bits = expand(bits);
+    let parts = sql_mode::NO_ZERO_DATE | sql_mode::NO_ZERO_IN_DATE | sql_mode::ERROR_FOR_DIVISION_BY_ZERO;
+    let before = text(now).map_or(0, sql_mode_bits);
+    let together = |mode: u64| mode & parts == 0 || mode & parts == parts && sql_mode::is_strict(mode);
+    if warning.is_none() && (bits ^ before) & parts != 0 && !together(bits) {
+        warning = Some(Error::new(&ER_SQL_MODE_MERGED, &[]));
+    }
+    Ok(Checked { value: sql_mode_text(bits).into(), warning })
+}
+
+/// ANSI and TRADITIONAL stand for other modes too.
+fn expand(mut bits: u64) -> u64 {
+    use sql_mode::*;
+    if bits & ANSI != 0 {
+        bits |= REAL_AS_FLOAT | PIPES_AS_CONCAT | ANSI_QUOTES | IGNORE_SPACE | ONLY_FULL_GROUP_BY;
+    }
+    if bits & TRADITIONAL != 0 {
+        bits |= STRICT_TRANS_TABLES | STRICT_ALL_TABLES | NO_ZERO_IN_DATE | NO_ZERO_DATE | ERROR_FOR_DIVISION_BY_ZERO | NO_ENGINE_SUBSTITUTION;
+    }
+    bits
+}
+
+fn sql_mode_text(bits: u64) -> String {
+    let names: Vec<&str> = sql_mode::NAMES.iter().filter(|(_, bit)| bits & bit != 0).map(|(name, _)| *name).collect();
+    names.join(",")
+}
+
+fn check_time_zone(def: &Def, given: &Value) -> Result<Checked> {
+    let name = match given {
+        Value::Bytes(_) => text(given).unwrap_or_default(),
+        Value::Null => return Err(Error::new(&ER_UNKNOWN_TIME_ZONE, &[&"NULL"])),
+        _ => return Err(wrong_type(def)),
+    };
+    match TimeZone::parse(name, &TimeZone::Utc) {
+        // An offset is shown with two digits of hours, SYSTEM in capitals.
+        Some(zone @ TimeZone::Fixed(_)) => Ok(Value::from(zone.name()).into()),
+        Some(_) if name.eq_ignore_ascii_case("SYSTEM") => Ok(Value::from("SYSTEM").into()),
+        Some(zone) => Ok(Value::from(zone.name()).into()),
+        None => Err(Error::new(&ER_UNKNOWN_TIME_ZONE, &[&name])),
+    }
+}
+
+fn is_charset(var: Var) -> bool {
+    matches!(
+        var,
+        Var::CharacterSetClient | Var::CharacterSetConnection | Var::CharacterSetResults | Var::CharacterSetServer | Var::CharacterSetDatabase
+    )
+}
+
+fn check_charset(def: &Def, var: Var, given: &Value) -> Result<Checked> {
+    if given.is_null() && var == Var::CharacterSetResults {
+        return Ok(Value::Null.into());
+    }
+    let charset = charset_of(given, def)?;
+    if var == Var::CharacterSetClient && !charset.is_ascii_compatible() {
+        return Err(wrong_value(def, &charset.name.into()));
+    }
+    Ok(Value::from(charset.name).into())
+}
+
+/// A charset by its name or the number of a collation.
+fn charset_of(given: &Value, def: &Def) -> Result<&'static Charset> {
+    match (given, integer(given)) {
+        (Value::Bytes(_), _) => {
+            let name = text(given).unwrap_or_default();
+            Charset::by_name(name).filter(|c| c.is_supported()).ok_or_else(|| Error::new(&ER_UNKNOWN_CHARACTER_SET, &[&name]))
+        }
+        (_, Some(_)) => Ok(collation_of(given, def)?.charset),
+        (Value::Null, _) => Err(wrong_value(def, given)),
+        _ => Err(wrong_type(def)),
+    }
+}
+
+/// A collation by its name or number.
+fn collation_of(given: &Value, def: &Def) -> Result<&'static Collation> {
+    match (given, integer(given)) {
+        (Value::Bytes(_), _) => {
+            let name = text(given).unwrap_or_default();
+            Collation::by_name(name).ok_or_else(|| Error::new(&ER_UNKNOWN_COLLATION, &[&name]))
+        }
+        (_, Some(number)) => {
+            let found = u16::try_from(number).ok().and_then(|id| Collation::by_id(CollationId(id)));
+            found.ok_or_else(|| Error::new(&ER_UNKNOWN_COLLATION, &[&number]))
+        }
+        (Value::Null, _) => Err(wrong_value(def, given)),
+        _ => Err(wrong_type(def)),
+    }
+}

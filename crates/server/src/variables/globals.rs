@@ -1,0 +1,165 @@
+//! The global values of all variables.
+//!
+//! GLB-1: a list of values is never changed once shared: SET GLOBAL makes another. A session keeps the list of its login.
+//! GLB-2: `numbers` holds the integer values of variables that act, for reads without a lock.
+//! GLB-3: SET PERSIST writes `variable/NAME` to the engine's metadata in the same statement; `load` reads them all at start.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::{Mutex, RwLock};
+use vaquita_storage::{Catalog, Engine, FlushMode};
+use vaquita_types::{Result, Value};
+
+use super::live::LIVE;
+use super::{Change, Def, Fixed, Var, check, registry};
+
+pub struct Globals {
+    values: RwLock<Arc<Vec<Value>>>,
+    /// One change at a time.
+    changing: Mutex<()>,
+    numbers: [AtomicU64; Var::COUNT],
+}
+
+const PERSISTED: &str = "variable/";
+const UUID: &[u8] = b"server_uuid";
+
+impl Globals {
+    pub fn new(fixed: &Fixed) -> Globals {
+        let mut values: Vec<Value> = registry().defs.iter().map(|def| def.default.clone()).collect();
+        for (name, value) in fixed.values() {
+            if let Some(def) = registry().find(name) {
+                values[def.id] = value;
+            }
+        }
+        let globals = Globals { values: RwLock::new(Arc::new(values)), changing: Mutex::new(()), numbers: std::array::from_fn(|_| AtomicU64::new(0)) };
+        for (var, ..) in LIVE {
+            globals.note_number(*var, &globals.get(registry().of(*var)));
+        }
+        globals
+    }
+
+    /// Reads what SET PERSIST stored; what is no value any more is left out.
+    pub fn load(&self, catalog: &Catalog, engine: &Arc<Engine>) -> Result<()> {
+        for (key, text) in catalog.meta_scan(PERSISTED.as_bytes())? {
+            let name = String::from_utf8_lossy(key.strip_prefix(PERSISTED.as_bytes()).unwrap_or_default()).into_owned();
+            let Some(def) = registry().find(&name).filter(|def| def.change != Change::ReadOnly) else { continue };
+            let given = stored_value(&String::from_utf8_lossy(&text));
+            match check(def, &given, &def.default, 0) {
+                Ok(checked) => self.set(def, checked.value, engine)?,
+                Err(error) => tracing::warn!("the persisted value of {name} is left out: {}", error.message()),
+            }
+        }
+        Ok(())
+    }
+
+    /// The values that a new session takes.
+    pub fn all(&self) -> Arc<Vec<Value>> {
+        self.values.read().clone()
+    }
+
+    pub fn get(&self, def: &Def) -> Value {
+        self.values.read().get(def.id).cloned().unwrap_or_default()
+    }
+
+    /// The integer value of a variable that acts; ON is 1.
+    #[inline]
+    pub fn number(&self, var: Var) -> u64 {
+        self.numbers[var as usize].load(Ordering::Relaxed)
+    }
+
+    #[inline]
+    pub fn is_on(&self, var: Var) -> bool {
+        self.number(var) != 0
+    }
+
+    /// Changes a global value and what depends on it. `value` is checked.
+    pub fn set(&self, def: &Def, value: Value, engine: &Arc<Engine>) -> Result<()> {
+        let _changing = self.changing.lock();
+        if def.var == Some(Var::InnodbFlushLogAtTrxCommit) {
+            engine.set_flush_mode(match value {
+                Value::UInt(0) => FlushMode::EachSecond,
+                Value::UInt(2) => FlushMode::WriteEachCommit,
+                _ => FlushMode::SyncEachCommit,
+            })?;
+        }
+        let mut values = Vec::clone(&self.values.read());
+        if let Some(var) = def.var {
+            self.note_number(var, &value);
+            for other in follows(var, &value) {
+                values[registry().of(*other).id] = value.clone();
+                self.note_number(*other, &value);
+            }
+        }
+        values[def.id] = value;
+        *self.values.write() = Arc::new(values);
+        Ok(())
+    }
+
+    fn note_number(&self, var: Var, value: &Value) {
+        let number = match value {
+            Value::Int(i) => *i as u64,
+            Value::UInt(u) => *u,
+            _ => return,
+        };
+        self.numbers[var as usize].store(number, Ordering::Relaxed);
+    }
+
+    /// SET PERSIST: the value of the next start; `None` is the default.
+    pub fn persist(&self, def: &Def, value: Option<&Value>, catalog: &Catalog) -> Result<()> {
+        let key = format!("{PERSISTED}{}", def.name);
+        match value {
+            Some(value) => catalog.meta_put(key.as_bytes(), stored_text(value).as_bytes()),
+            None => catalog.meta_delete(key.as_bytes()),
+        }
+    }
+}
+
+/// The server's UUID, made on the first start.
+pub fn server_uuid(catalog: &Catalog) -> Result<String> {
+    if let Some(text) = catalog.meta_get(UUID)? {
+        return Ok(String::from_utf8_lossy(&text).into_owned());
+    }
+    // RFC 9562, version 4: random but for the version and the variant.
+    let mut bytes: [u8; 16] = rand::random();
+    bytes[6] = bytes[6] & 0x0F | 0x40;
+    bytes[8] = bytes[8] & 0x3F | 0x80;
+    let hex: String = bytes.iter().map(|b| format!("{b:02x}")).collect();
+    let uuid = [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]].join("-");
+    catalog.meta_put(UUID, uuid.as_bytes())?;
+    Ok(uuid)
+}
+
+/// Variables that take the same value: old names, and `read_only` when `super_read_only` is turned on.
+fn follows(var: Var, value: &Value) -> &'static [Var] {
+    match (var, value) {
+        (Var::TransactionIsolation, _) => &[Var::TxIsolation],
+        (Var::TransactionReadOnly, _) => &[Var::TxReadOnly],
+        (Var::TxIsolation, _) => &[Var::TransactionIsolation],
+        (Var::TxReadOnly, _) => &[Var::TransactionReadOnly],
+        (Var::SuperReadOnly, Value::Int(1)) => &[Var::ReadOnly],
+        (Var::ReadOnly, Value::Int(0)) => &[Var::SuperReadOnly],
+        _ => &[],
+    }
+}
+
+/// `i:` and an integer, `f:` and a number, `s:` and text, or `n`: NULL.
+fn stored_text(value: &Value) -> String {
+    match value {
+        Value::Int(i) => format!("i:{i}"),
+        Value::UInt(u) => format!("i:{u}"),
+        Value::Float(f) => format!("f:{f}"),
+        Value::Bytes(bytes) => format!("s:{}", String::from_utf8_lossy(bytes)),
+        _ => "n".to_string(),
+    }
+}
+
+fn stored_value(text: &str) -> Value {
+    match text.split_once(':') {
+        Some(("i", n)) => n.parse().map(Value::Int).or_else(|_| n.parse().map(Value::UInt)).unwrap_or_default(),
+        Some(("f", n)) => n.parse().map_or(Value::Null, Value::Float),
+        Some(("s", s)) => s.into(),
+        _ => Value::Null,
+    }
+}
+
