@@ -29,6 +29,8 @@ pub struct Client {
     busy: AtomicBool,
     authenticated: AtomicBool,
     closing: AtomicBool,
+    /// Closing because it was silent for `wait_timeout`.
+    timed_out: AtomicBool,
     wait_timeout_s: AtomicU64,
 }
 
@@ -57,6 +59,7 @@ impl Client {
             busy: AtomicBool::new(false),
             authenticated: AtomicBool::new(false),
             closing: AtomicBool::new(false),
+            timed_out: AtomicBool::new(false),
             wait_timeout_s: AtomicU64::new(28_800),
         }
     }
@@ -109,6 +112,11 @@ impl Client {
     /// A command is running.
     pub fn is_busy(&self) -> bool {
         self.busy.load(Ordering::Relaxed)
+    }
+
+    /// The connection closes because nothing came for `wait_timeout`: error 4031.
+    pub fn timed_out(&self) -> bool {
+        self.timed_out.load(Ordering::Relaxed)
     }
 
     pub fn must_close(&self) -> bool {
@@ -182,6 +190,7 @@ impl Clients {
         let now = Instant::now();
         for client in self.list() {
             if client.expired(now, connect_timeout) {
+                client.timed_out.store(client.authenticated.load(Ordering::Relaxed), Ordering::Relaxed);
                 client.closing.store(true, Ordering::SeqCst);
                 client.poke();
             }

@@ -10,19 +10,23 @@
 //! A command that waits for its commit group parks the connection: the rest of the input is kept in
 //! `Body::pending`, the answer is written when the group is durable.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Instant;
 
 use parking_lot::Mutex;
+use vaquita_storage::CommitWaiter;
+use vaquita_types::errno::ER_CLIENT_INTERACTION_TIMEOUT;
 use vaquita_types::{Error, Result};
 use vaquita_wire::error::ProtocolError;
+use vaquita_wire::handshake::decode_change_user;
 use vaquita_wire::packet::{PacketReader, PacketWriter, Payload, UNAUTHENTICATED_PAYLOAD_BYTES_MAX};
 use vaquita_wire::result::{put_err, put_protocol_error};
 
-use crate::login::{Login, LoginStep};
+use crate::login::{Login, LoginStep, Origin};
 use crate::pool::{Gate, Ran, Task, Worker};
 use crate::server::Server;
-use crate::session::{Flow, Session};
+use crate::session::{Flow, MakeWaiter, Session};
 use crate::transport::{Received, Transport};
 
 pub struct Connection {
@@ -32,6 +36,7 @@ pub struct Connection {
     body: Mutex<Body>,
     /// The outcome of the commit that this connection is parked for.
     commit_result: Mutex<Option<Result<()>>>,
+    origin: Origin,
     /// What other threads may see and do: processlist, KILL, time-outs.
     pub client: Arc<crate::clients::Client>,
 }
@@ -43,6 +48,27 @@ struct Body {
     pending: Vec<u8>,
     phase: Phase,
 }
+
+impl Body {
+    /// The number of the first packet of an answer.
+    fn answer_seq(&mut self) -> u8 {
+        match self.transport.compression() {
+            Some(compression) => compression.begin_answer(),
+            None => self.reader.next_seq(),
+        }
+    }
+
+    /// The next packet must carry this number.
+    fn expect_seq(&mut self, seq: u8) {
+        self.reader.expect_seq(seq);
+        if let Some(compression) = self.transport.compression() {
+            compression.expect_seq(seq);
+        }
+    }
+}
+
+/// What writes an answer: a command, or the continuation of a parked one.
+type Answer<'a> = &'a mut dyn FnMut(&mut Session, &mut Output<'_>, MakeWaiter<'_>) -> Flow;
 
 enum Phase {
     Login(Box<Login>),
@@ -76,6 +102,9 @@ impl Output<'_> {
         let server = self.server;
         let sent = self.transport.send(self.writer.bytes(), &|wait| server.pool().blocking(wait));
         self.writer.clear();
+        if let Some(compression) = self.transport.compression() {
+            self.writer.set_seq(compression.seq());
+        }
         sent.map_err(|_| {
             self.broken = true;
             Error::with_message(&vaquita_types::errno::ER_NET_ERROR_ON_WRITE, "Got an error writing communication packets")
@@ -94,6 +123,7 @@ impl Output<'_> {
 
 impl Connection {
     pub fn new(server: Arc<Server>, transport: Transport, login: Login, seq: u8, client: Arc<crate::clients::Client>) -> Connection {
+        let origin = login.origin().clone();
         let mut reader = PacketReader::new(UNAUTHENTICATED_PAYLOAD_BYTES_MAX);
         reader.expect_seq(seq);
         Connection {
@@ -107,6 +137,7 @@ impl Connection {
                 phase: Phase::Login(Box::new(login)),
             }),
             commit_result: Mutex::new(None),
+            origin,
             client,
         }
     }
@@ -155,18 +186,23 @@ impl Connection {
     }
 
     fn protocol_error(&self, body: &mut Body, error: ProtocolError, write_buffer: &mut Vec<u8>) -> Step {
-        let mut writer = PacketWriter::with_buffer(std::mem::take(write_buffer), body.reader.next_seq());
+        let mut writer = PacketWriter::with_buffer(std::mem::take(write_buffer), body.answer_seq());
         writer.packet(|out| put_protocol_error(out, error));
         let _ = body.transport.send(writer.bytes(), &|wait| wait());
         Step::Close
     }
 
     fn login(self: &Arc<Self>, body: &mut Body, payload: &[u8], rest: &mut &[u8], write_buffer: &mut Vec<u8>) -> Step {
+        let mut writer = PacketWriter::with_buffer(std::mem::take(write_buffer), body.answer_seq());
         let Phase::Login(login) = &mut body.phase else { return Step::Close };
-        let mut writer = PacketWriter::with_buffer(std::mem::take(write_buffer), body.reader.next_seq());
         let step = login.packet(&self.server, &self.client, &body.transport, payload, &mut writer);
+        self.login_step(body, step, writer, rest, write_buffer)
+    }
+
+    /// Sends what the login answered and goes on as it says.
+    fn login_step(&self, body: &mut Body, step: LoginStep, writer: PacketWriter, rest: &mut &[u8], write_buffer: &mut Vec<u8>) -> Step {
         let sent = body.transport.send(writer.bytes(), &|wait| self.server.pool().blocking(wait));
-        body.reader.expect_seq(writer.seq());
+        body.expect_seq(writer.seq());
         *write_buffer = writer.into_buffer();
         write_buffer.clear();
         if sent.is_err() {
@@ -181,9 +217,13 @@ impl Connection {
                     _ => Step::Close,
                 }
             }
-            LoginStep::Done(session) => {
+            LoginStep::Done(session, algorithm) => {
                 body.reader.set_payload_bytes_max(session.max_allowed_packet());
-                body.reader.expect_seq(0);
+                if let Some(algorithm) = algorithm.filter(|_| body.transport.compression().is_none()) {
+                    body.transport.start_compression(algorithm);
+                    body.reader.ignore_inner_seq();
+                }
+                body.expect_seq(0);
                 body.phase = Phase::Command(session);
                 Step::NeedInput
             }
@@ -192,9 +232,15 @@ impl Connection {
     }
 
     fn command(self: &Arc<Self>, body: &mut Body, payload: Payload<'_>, write_buffer: &mut Vec<u8>) -> Step {
+        self.answer(body, write_buffer, &mut |session, output, park| session.command(&payload, output, park), Some(&payload))
+    }
+
+    /// Lets the session answer and sends what it wrote. A panic ends this session and nothing else.
+    fn answer(self: &Arc<Self>, body: &mut Body, write_buffer: &mut Vec<u8>, run: Answer<'_>, payload: Option<&[u8]>) -> Step {
+        let seq = body.answer_seq();
         let Phase::Command(session) = &mut body.phase else { return Step::Close };
         let mut output = Output {
-            writer: PacketWriter::with_buffer(std::mem::take(write_buffer), body.reader.next_seq()),
+            writer: PacketWriter::with_buffer(std::mem::take(write_buffer), seq),
             transport: &mut body.transport,
             server: &self.server,
             caps: session.caps(),
@@ -202,32 +248,64 @@ impl Connection {
             errors: 0,
         };
         let connection = self.clone();
-        let flow = session.command(&payload, &mut output, &mut || {
+        let mut parked = false;
+        let mut park = || -> CommitWaiter {
+            parked = true;
             crate::pool::park(&connection.gate);
             let connection = connection.clone();
             Box::new(move |result| connection.commit_done(result))
-        });
+        };
+        let ran = catch_unwind(AssertUnwindSafe(|| run(session, &mut output, &mut park)));
+        let flow = match ran {
+            Ok(flow) => flow,
+            Err(_) if parked => {
+                // The commit's owner has the connection now; it will find the session broken.
+                tracing::error!(connection = self.id, "a statement panicked while its commit waited");
+                self.client.kill(true);
+                Flow::Parked
+            }
+            Err(_) => {
+                tracing::error!(connection = self.id, "a statement panicked; its session is closed");
+                output.writer.cancel_packet();
+                output.error(&Error::internal("the statement failed in an unforeseen way; the server's log has more"));
+                Flow::Close
+            }
+        };
+        if let Flow::ChangeUser = flow {
+            *write_buffer = output.writer.into_buffer();
+            return self.change_user(body, payload.unwrap_or_default(), seq, write_buffer);
+        }
         finish(flow, &mut body.reader, output, write_buffer)
+    }
+
+    /// COM_CHANGE_USER: the session ends, and a login begins with a fresh nonce.
+    fn change_user(self: &Arc<Self>, body: &mut Body, payload: &[u8], seq: u8, write_buffer: &mut Vec<u8>) -> Step {
+        let Phase::Command(session) = &mut body.phase else { return Step::Close };
+        let caps = session.caps();
+        let change = match decode_change_user(payload.get(1..).unwrap_or_default(), caps) {
+            Ok(change) => change,
+            Err(error) => return self.protocol_error(body, error, write_buffer),
+        };
+        session.close();
+        self.client.set_database(None);
+        let mut writer = PacketWriter::with_buffer(std::mem::take(write_buffer), seq);
+        let (login, step) = Login::change_user(&self.origin, &self.server, &self.client, &body.transport, caps, &change, &mut writer);
+        body.phase = Phase::Login(Box::new(login));
+        self.login_step(body, step, writer, &mut &[][..], write_buffer)
     }
 
     /// Writes the answer of a command whose commit is over.
     fn resume(self: &Arc<Self>, body: &mut Body, result: Result<()>, write_buffer: &mut Vec<u8>) -> Step {
-        let Phase::Command(session) = &mut body.phase else { return Step::Close };
-        let mut output = Output {
-            writer: PacketWriter::with_buffer(std::mem::take(write_buffer), body.reader.next_seq()),
-            transport: &mut body.transport,
-            server: &self.server,
-            caps: session.caps(),
-            broken: false,
-            errors: 0,
-        };
-        let connection = self.clone();
-        let flow = session.resume(result, &mut output, &mut || {
-            crate::pool::park(&connection.gate);
-            let connection = connection.clone();
-            Box::new(move |result| connection.commit_done(result))
-        });
-        finish(flow, &mut body.reader, output, write_buffer)
+        self.answer(body, write_buffer, &mut |session, output, park| session.resume(result.clone(), output, park), None)
+    }
+
+    /// Error 4031, numbered as the answer to a command that was not sent.
+    fn say_timed_out(&self, body: &mut Body) {
+        body.expect_seq(0);
+        let mut writer = PacketWriter::with_buffer(Vec::new(), body.answer_seq());
+        let error = Error::new(&ER_CLIENT_INTERACTION_TIMEOUT, &[]);
+        writer.packet(|out| put_err(out, error.code(), error.sqlstate(), error.message()));
+        let _ = body.transport.send(writer.bytes(), &|wait| self.server.pool().blocking(wait));
     }
 
     fn work(self: &Arc<Self>, body: &mut Body, worker: &mut Worker) -> Step {
@@ -246,6 +324,9 @@ impl Connection {
         }
         loop {
             if self.client.must_close() {
+                if self.client.timed_out() {
+                    self.say_timed_out(body);
+                }
                 return Step::Close;
             }
             match body.transport.receive(&mut worker.read_buffer) {
@@ -256,7 +337,7 @@ impl Connection {
                     worker.read_buffer = buffer;
                     match step {
                         // The socket is edge-triggered: a short read has emptied it, later bytes make a new event.
-                        Step::NeedInput if !full && body.transport.tls().is_none() => return Step::NeedInput,
+                        Step::NeedInput if !full && !body.transport.is_layered() => return Step::NeedInput,
                         Step::NeedInput => {}
                         other => return other,
                     }
@@ -276,15 +357,19 @@ fn finish(flow: Flow, reader: &mut PacketReader, mut output: Output<'_>, write_b
             return Step::Parked;
         }
         Flow::Next => Step::NeedInput,
-        Flow::Close => Step::Close,
+        Flow::Close | Flow::ChangeUser => Step::Close,
     };
     if !output.writer.is_empty() && output.flush().is_err() {
         return Step::Close;
     }
     let broken = output.broken;
+    let output_transport = output.transport;
     *write_buffer = output.writer.into_buffer();
     write_buffer.clear();
     reader.expect_seq(0);
+    if let Some(compression) = output_transport.compression() {
+        compression.expect_seq(0);
+    }
     if broken { Step::Close } else { step }
 }
 
@@ -303,7 +388,8 @@ impl Task for Connection {
             Step::Parked => Ran::Parked,
             Step::Close => {
                 if let Phase::Command(session) = &mut body.phase {
-                    session.close();
+                    // After a panic its transaction may be in any state.
+                    let _ = catch_unwind(AssertUnwindSafe(|| session.close()));
                 }
                 body.phase = Phase::Closed;
                 body.transport.shutdown();

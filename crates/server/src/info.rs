@@ -1,9 +1,8 @@
 //! What the executor's system tables and SHOW read from the server: `system::ServerInfo` for a session.
 
-use vaquita_exec::system::{AccountInfo, ProcessInfo, STATIC_PRIVILEGES, ServerInfo, VariableScope, WarningInfo};
+use vaquita_exec::system::{AccountInfo, ProcessInfo, ServerInfo, VariableScope, WarningInfo};
 use vaquita_parser::ast::UserName;
-use vaquita_types::errno::ER_NONEXISTING_GRANT;
-use vaquita_types::{Error, Result};
+use vaquita_types::Result;
 
 use crate::accounts::AccountRecord;
 use crate::clients::Client;
@@ -44,19 +43,14 @@ impl ServerInfo for Info<'_> {
     }
 
     fn accounts(&self) -> Vec<AccountInfo> {
-        self.server.accounts().list().iter().map(|account| account_info(account)).collect()
+        self.server.accounts().infos()
     }
 
-    fn grants(&self, account: Option<&UserName>, _using: &[UserName]) -> Result<(String, Vec<String>)> {
-        let (user, host) = match account {
-            Some(UserName::Named { user, host }) => (user.as_str(), host.as_str()),
-            None | Some(UserName::CurrentUser) => (self.account.user.as_str(), self.account.host.as_str()),
-        };
-        let accounts = self.server.accounts().list();
-        let Some(record) = accounts.iter().find(|a| a.user == user && a.host == host) else {
-            return Err(Error::new(&ER_NONEXISTING_GRANT, &[&user, &host]));
-        };
-        Ok((format!("{user}@{host}"), grant_lines(record)))
+    fn grants(&self, account: Option<&UserName>, using: &[UserName]) -> Result<(String, Vec<String>)> {
+        let resolve = |name: &UserName| crate::accounts::resolve(name, self.account);
+        let (user, host) = resolve(account.unwrap_or(&UserName::CurrentUser));
+        let using: Vec<_> = using.iter().map(resolve).collect();
+        self.server.accounts().show_grants(&user, &host, &using)
     }
 
     fn warnings(&self) -> Vec<WarningInfo> {
@@ -66,26 +60,6 @@ impl ServerInfo for Info<'_> {
     fn version(&self) -> &str {
         VERSION
     }
-}
-
-/// Every account has every privilege: GRANT and REVOKE are not there yet.
-fn account_info(account: &AccountRecord) -> AccountInfo {
-    AccountInfo {
-        user: account.user.clone(),
-        host: account.host.clone(),
-        plugin: account.plugin.name().to_string(),
-        authentication_string: account.authentication_string.clone(),
-        locked: account.locked,
-        requires_tls: account.requires_tls,
-        privileges: STATIC_PRIVILEGES.iter().map(|name| name.to_string()).collect(),
-        grant_option: true,
-    }
-}
-
-fn grant_lines(account: &AccountRecord) -> Vec<String> {
-    let quoted = |name: &str| format!("`{}`", name.replace('`', "``"));
-    let to = format!("{}@{}", quoted(&account.user), quoted(&account.host));
-    vec![format!("GRANT {} ON *.* TO {to} WITH GRANT OPTION", STATIC_PRIVILEGES.join(", "))]
 }
 
 fn process(client: &Client) -> ProcessInfo {

@@ -4,13 +4,15 @@
 //! `vaquita_wire::handshake`'s; the checks of proofs are `vaquita_wire::auth`'s. This file finds the
 //! account, runs what the state machine asks for and in the end makes the `Session`.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use vaquita_types::Error;
-use vaquita_types::errno::{ER_ACCESS_DENIED_ERROR, ER_BAD_DB_ERROR, ER_HANDSHAKE_ERROR, ER_SECURE_TRANSPORT_REQUIRED};
+use vaquita_types::errno::{ER_ACCESS_DENIED_ERROR, ER_BAD_DB_ERROR, ER_HANDSHAKE_ERROR, ER_MUST_CHANGE_PASSWORD_LOGIN, ER_SECURE_TRANSPORT_REQUIRED, ER_USER_ACCESS_DENIED_FOR_USER_ACCOUNT_BLOCKED_BY_PASSWORD_LOCK};
 use vaquita_wire::auth::{Account, Authentication, Plugin, Step};
 use vaquita_wire::caps::client;
-use vaquita_wire::handshake::{ClientHello, HandshakeResponse, NONCE_BYTES, decode_handshake_response};
+use vaquita_wire::compress::Algorithm;
+use vaquita_wire::handshake::{ChangeUser, ClientHello, HandshakeResponse, NONCE_BYTES, decode_handshake_response, nonce_from_random};
 use vaquita_wire::packet::PacketWriter;
 use vaquita_wire::result::put_err;
 
@@ -22,11 +24,19 @@ use crate::transport::Transport;
 
 pub struct Login {
     nonce: [u8; NONCE_BYTES],
+    origin: Origin,
+    state: State,
+}
+
+/// Where a client came from and what it was offered.
+#[derive(Clone)]
+pub struct Origin {
     offered: u32,
     /// The Unix user at the other end of a Unix socket.
     peer_uid: Option<u32>,
     host: String,
-    state: State,
+    /// The client's address; none for a Unix socket.
+    address: Option<IpAddr>,
 }
 
 enum State {
@@ -41,25 +51,76 @@ struct Attempt {
     database: Option<String>,
     caps: u32,
     charset: u8,
+    zstd_level: u8,
     attributes: Vec<(String, String)>,
 }
 
 pub enum LoginStep {
     More,
     StartTls,
-    Done(Box<Session>),
+    /// Logged in; from here on compressed, if that was agreed.
+    Done(Box<Session>, Option<Algorithm>),
     Refused,
 }
 
 impl Login {
-    pub fn new(nonce: [u8; NONCE_BYTES], offered: u32, host: String, peer_uid: Option<u32>) -> Login {
-        Login { nonce, offered, peer_uid, host, state: State::Hello }
+    pub fn new(nonce: [u8; NONCE_BYTES], offered: u32, host: String, address: Option<IpAddr>, peer_uid: Option<u32>) -> Login {
+        Login { nonce, origin: Origin { offered, peer_uid, host, address }, state: State::Hello }
+    }
+
+    pub fn origin(&self) -> &Origin {
+        &self.origin
+    }
+
+    /// COM_CHANGE_USER: asks for a proof with a fresh nonce, whatever the client sent along.
+    pub fn change_user(
+        origin: &Origin,
+        server: &Arc<Server>,
+        client: &Arc<Client>,
+        transport: &Transport,
+        caps: u32,
+        change: &ChangeUser<'_>,
+        out: &mut PacketWriter,
+    ) -> (Login, LoginStep) {
+        let mut random = [0u8; NONCE_BYTES];
+        rand::fill(&mut random);
+        let secure = transport.tls().is_some() || origin.peer_uid.is_some();
+        let mut login = Login { nonce: nonce_from_random(random), origin: origin.clone(), state: State::Hello };
+        let mut attempt = login.attempt(server, change.user, secure);
+        attempt.database = Some(text(change.database));
+        attempt.caps = caps;
+        attempt.charset = change.charset.map_or(0, |charset| charset.to_le_bytes()[0]);
+        attempt.attributes = change.attributes.iter().map(|(name, value)| (text(name), text(value))).collect();
+        let step = attempt.authentication.switch();
+        login.state = State::Authenticating(attempt);
+        let step = login.drive(server, client, transport, step, out);
+        (login, step)
+    }
+
+    /// The account that the client names, and the check of its password.
+    fn attempt(&self, server: &Arc<Server>, user: &[u8], secure: bool) -> Box<Attempt> {
+        let user = text(user);
+        let account = server.accounts().find(&user, &self.origin.host, self.origin.address);
+        let record = match &account {
+            Some(found) => Account::new(found.plugin, &found.authentication_string, server.accounts().cached_digest(found)),
+            None => Account::unknown(Plugin::CachingSha2Password),
+        };
+        Box::new(Attempt {
+            authentication: Authentication::new(record, self.nonce, secure, server.public_key_pem()),
+            account,
+            user,
+            database: None,
+            caps: 0,
+            charset: 0,
+            zstd_level: 0,
+            attributes: Vec::new(),
+        })
     }
 
     pub fn packet(&mut self, server: &Arc<Server>, client: &Arc<Client>, transport: &Transport, payload: &[u8], out: &mut PacketWriter) -> LoginStep {
-        let secure = transport.tls().is_some() || self.peer_uid.is_some();
+        let secure = transport.tls().is_some() || self.origin.peer_uid.is_some();
         let step = match &mut self.state {
-            State::Hello => match decode_handshake_response(payload, self.offered) {
+            State::Hello => match decode_handshake_response(payload, self.origin.offered) {
                 Ok(ClientHello::TlsRequest { .. }) if transport.tls().is_none() => return LoginStep::StartTls,
                 Ok(ClientHello::Response(response)) => match self.respond(server, &response, secure) {
                     Ok(step) => step,
@@ -79,24 +140,14 @@ impl Login {
         if !secure && server.requires_secure_transport() {
             return Err(Error::new(&ER_SECURE_TRANSPORT_REQUIRED, &[]));
         }
-        let user = String::from_utf8_lossy(response.user).into_owned();
-        let account = server.accounts().find(&user, &self.host);
-        let record = match &account {
-            Some(found) => Account::new(found.plugin, &found.authentication_string, server.accounts().cached_digest(found)),
-            None => Account::unknown(Plugin::CachingSha2Password),
-        };
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        let mut attempt = Box::new(Attempt {
-            authentication: Authentication::new(record, self.nonce, secure, server.public_key_pem()),
-            account,
-            user,
-            database: response.database.map(text),
-            caps: response.capabilities & self.offered,
-            charset: response.charset,
-            attributes: response.attributes.iter().map(|(name, value)| (text(name), text(value))).collect(),
-        });
+        let mut attempt = self.attempt(server, response.user, secure);
+        attempt.database = response.database.map(text);
+        attempt.caps = response.capabilities & self.origin.offered;
+        attempt.charset = response.charset;
+        attempt.zstd_level = response.zstd_level;
+        attempt.attributes = response.attributes.iter().map(|(name, value)| (text(name), text(value))).collect();
         // The owner of the server's process needs no password on its own machine.
-        let owner = self.peer_uid.is_some_and(|uid| uid == rustix::process::geteuid().as_raw());
+        let owner = self.origin.peer_uid.is_some_and(|uid| uid == rustix::process::geteuid().as_raw());
         let step = if owner && attempt.account.is_some() {
             Step::Accept(vaquita_wire::auth::Accepted { prelude: None, cache: None, used_password: false })
         } else {
@@ -125,8 +176,11 @@ impl Login {
                     }
                 }
                 Step::Reject => {
+                    if let Some(account) = &attempt.account {
+                        server.accounts().failed_login(account);
+                    }
                     let using = if attempt.authentication.used_password() { "YES" } else { "NO" };
-                    return refuse(out, &Error::new(&ER_ACCESS_DENIED_ERROR, &[&attempt.user, &self.host, &using]));
+                    return refuse(out, &Error::new(&ER_ACCESS_DENIED_ERROR, &[&attempt.user, &self.origin.host, &using]));
                 }
                 Step::Accept(accepted) => {
                     let Some(account) = attempt.account.take() else { return LoginStep::Refused };
@@ -144,18 +198,25 @@ impl Login {
 
     fn accept(&mut self, server: &Arc<Server>, client: &Arc<Client>, transport: &Transport, account: Arc<AccountRecord>, out: &mut PacketWriter) -> LoginStep {
         let State::Authenticating(attempt) = &mut self.state else { return LoginStep::Refused };
+        if let Err(days_left) = server.accounts().clear_failures(&account) {
+            return refuse(out, &blocked(&account, &attempt.user, &self.origin.host, days_left));
+        }
         if account.locked {
             let error = Error::with_message(
                 &vaquita_types::errno::ER_ACCOUNT_HAS_BEEN_LOCKED,
-                format!("Access denied for user '{}'@'{}'. Account is locked.", attempt.user, self.host),
+                format!("Access denied for user '{}'@'{}'. Account is locked.", attempt.user, self.origin.host),
             );
             return refuse(out, &error);
         }
+        let sandbox = attempt.caps & client::CAN_HANDLE_EXPIRED_PASSWORDS != 0;
+        if account.password_is_due() && !sandbox {
+            return refuse(out, &Error::new(&ER_MUST_CHANGE_PASSWORD_LOGIN, &[]));
+        }
         if account.requires_tls && transport.tls().is_none() {
             let using = if attempt.authentication.used_password() { "YES" } else { "NO" };
-            return refuse(out, &Error::new(&ER_ACCESS_DENIED_ERROR, &[&attempt.user, &self.host, &using]));
+            return refuse(out, &Error::new(&ER_ACCESS_DENIED_ERROR, &[&attempt.user, &self.origin.host, &using]));
         }
-        client.authenticated(&attempt.user, &self.host);
+        client.authenticated(&attempt.user, &self.origin.host);
         let mut session = Session::new(server.clone(), client.clone(), account, attempt.caps, u16::from(attempt.charset));
         session.set_attributes(std::mem::take(&mut attempt.attributes));
         if let Some(tls) = transport.tls() {
@@ -168,10 +229,26 @@ impl Login {
             return refuse(out, &error);
         }
         session.put_login_ok(out);
-        let compressing = attempt.caps & (client::COMPRESS | client::ZSTD_COMPRESSION_ALGORITHM) != 0;
-        debug_assert!(!compressing || self.offered & (client::COMPRESS | client::ZSTD_COMPRESSION_ALGORITHM) != 0);
-        LoginStep::Done(Box::new(session))
+        let algorithm = match attempt.caps {
+            caps if caps & client::COMPRESS != 0 => Some(Algorithm::Zlib),
+            caps if caps & client::ZSTD_COMPRESSION_ALGORITHM != 0 => Some(Algorithm::Zstd { level: attempt.zstd_level.clamp(1, 22) }),
+            _ => None,
+        };
+        LoginStep::Done(Box::new(session), algorithm)
     }
+}
+
+/// Error 3955: too many wrong passwords.
+fn blocked(account: &AccountRecord, user: &str, host: &str, days_left: Option<u64>) -> Error {
+    let days = |days: Option<u64>| days.map_or("unlimited".to_string(), |days| days.to_string());
+    Error::new(
+        &ER_USER_ACCESS_DENIED_FOR_USER_ACCOUNT_BLOCKED_BY_PASSWORD_LOCK,
+        &[&user, &host, &days(account.password_lock_days), &days(days_left), &account.failed_login_attempts],
+    )
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
 }
 
 fn refuse(out: &mut PacketWriter, error: &Error) -> LoginStep {

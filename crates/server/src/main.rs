@@ -6,16 +6,20 @@
 
 mod accounts;
 mod clients;
+mod compression;
 mod connection;
 mod info;
 mod login;
+mod options;
 mod pool;
 mod serve;
 mod server;
 mod session;
+mod statements;
 mod status;
 mod tls;
 mod transport;
+mod variables;
 
 use clap::{Parser, Subcommand};
 
@@ -33,14 +37,14 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     /// Serve a data directory.
-    Serve(serve::ServeArguments),
+    Serve(Box<options::ServeArguments>),
 }
 
 fn main() -> std::process::ExitCode {
     let arguments = Arguments::parse();
     tracing_subscriber::fmt().with_writer(std::io::stderr).init();
     let outcome = match arguments.command {
-        Command::Serve(serve) => serve::run(serve),
+        Command::Serve(serve) => serve::run(*serve),
     };
     match outcome {
         Ok(()) => std::process::ExitCode::SUCCESS,

@@ -1,5 +1,13 @@
 //! `vaquita serve`: opens everything in order, listens, and closes in the reverse order.
+//!
+//! 1. `prepare_dir` makes the directory (0700) and locks it: a second server on it is refused.
+//! 2. Engine, catalog, accounts, keys are opened; the first start makes `root`@`localhost` and writes `client.cnf`.
+//! 3. The sockets are bound; threads accept, `Server::accept` greets.
+//! 4. SIGTERM or SIGINT: no new connections, running statements are ended, the catalog's work stops, the log is synced.
+//!    After `SHUTDOWN_MS_MAX` the process ends even if a statement still runs: what was acknowledged is durable.
 
+use std::fs::File;
+use std::io::Write;
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
@@ -11,101 +19,129 @@ use std::time::Duration;
 
 use rustix::net::sockopt;
 use vaquita_storage::{Catalog, Engine, EngineOptions};
-use vaquita_wire::auth::Plugin;
-use vaquita_wire::password::{SALT_BYTES, make_caching_sha2};
+use vaquita_types::Value;
 
-use crate::accounts::{AccountRecord, Accounts};
+use crate::accounts::{Accounts, root_account};
+use crate::options::{ServeArguments, ServeOptions};
 use crate::pool::Pool;
-use crate::server::{Hooks, Server, Settings};
+use crate::server::{Hooks, Server, VERSION};
 use crate::tls::Keys;
+use crate::variables::{Fixed, Globals, Var};
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-#[derive(clap::Args)]
-pub struct ServeArguments {
-    /// Where the data lives; created if it does not exist.
-    #[arg(long, env = "VAQUITA_DATA_DIR")]
-    pub data_dir: PathBuf,
-    /// TCP port.
-    #[arg(long, env = "VAQUITA_PORT", default_value_t = 3306)]
-    pub port: u16,
-    /// Address to listen on.
-    #[arg(long, env = "VAQUITA_BIND", default_value = "127.0.0.1")]
-    pub bind: String,
-    /// Unix socket; `vaquita.sock` in the data directory if not given.
-    #[arg(long, env = "VAQUITA_SOCKET")]
-    pub socket: Option<PathBuf>,
-    /// Password of root@localhost on the first start; random if not given.
-    #[arg(long, env = "VAQUITA_INITIAL_ROOT_PASSWORD")]
-    pub initial_root_password: Option<String>,
-    /// Threads that run statements; the number of cores plus one if not given.
-    #[arg(long, env = "VAQUITA_THREADS")]
-    pub threads: Option<usize>,
-}
+/// Running statements get this long to end.
+const STATEMENTS_END_MS_MAX: u64 = 2_000;
+/// The whole of a shutdown.
+const SHUTDOWN_MS_MAX: u64 = 4_500;
+const RANDOM_PASSWORD_CHARS: usize = 20;
+/// Without those that look alike.
+const PASSWORD_ALPHABET: &[u8] = b"abcdefghijkmnpqrstuvwxyzACDEFGHJKLMNPQRSTUVWXYZ2345679";
 
 pub fn run(arguments: ServeArguments) -> Result<(), Failure> {
-    let dir = prepare_dir(&arguments.data_dir)?;
+    let options = arguments.resolve()?;
+    let (dir, _lock) = prepare_dir(&options.data_dir)?;
+    let tcp = TcpListener::bind((options.bind.as_str(), options.port))
+        .map_err(|e| format!("cannot listen on {}:{}: {e}", options.bind, options.port))?;
     let hooks = Arc::new(Hooks::default());
-    let engine = Engine::open(&dir.join("rocksdb"), EngineOptions::default(), hooks.clone())?;
+    let engine = Engine::open(&dir.join("rocksdb"), EngineOptions::default(), hooks.clone())
+        .map_err(|e| format!("cannot open the data in {}: {e}", dir.display()))?;
     let catalog = Catalog::open(&engine)?;
-    let keys = Keys::load_or_create(&dir)?;
-    let accounts = Accounts::default();
-    let password = root_password(&dir, &arguments)?;
-    accounts.insert(root_account(&password));
+    let keys = Keys::load_or_create(&dir).map_err(|e| format!("cannot read or make the keys in {}: {e}", dir.display()))?;
+    let path = options.socket.clone().unwrap_or_else(|| dir.join("vaquita.sock"));
+    let accounts = Accounts::open(catalog.clone())?;
+    if accounts.is_empty() {
+        first_start(&dir, &path, &options, &accounts)?;
+    }
     let cores = std::thread::available_parallelism().map_or(2, usize::from);
-    let pool = Pool::start(arguments.threads.unwrap_or(cores + 1))?;
+    let pool = Pool::start(options.threads.unwrap_or(cores + 1))?;
     let _ = hooks.pool.set(pool.clone());
-    let settings = Settings { max_connections: 12_000, connect_timeout: Duration::from_secs(10), local_infile: false };
-    let server = Server::new(engine, catalog, dir.clone(), settings, pool, accounts, Some(keys));
-    let tcp = TcpListener::bind((arguments.bind.as_str(), arguments.port))
-        .map_err(|e| format!("cannot listen on {}:{}: {e}", arguments.bind, arguments.port))?;
-    let path = arguments.socket.clone().unwrap_or_else(|| dir.join("vaquita.sock"));
-    let _ = std::fs::remove_file(&path);
-    let unix = UnixListener::bind(&path).map_err(|e| format!("cannot listen on {}: {e}", path.display()))?;
+    let globals = Arc::new(Globals::new(&variables(&dir, &path, &options, &catalog)?));
+    globals.load(&catalog, &engine)?;
+    let server = Server::new(engine, catalog, dir, globals, pool, accounts, Some(keys));
+    let unix = bind_unix(&path)?;
     listen(&server, tcp, unix)?;
-    tracing::info!("ready for connections on {}:{} and {}", arguments.bind, arguments.port, path.display());
-    wait_for_signal(&server)?;
-    let _ = std::fs::remove_file(&path);
-    server.engine.shutdown()?;
+    tracing::info!("ready for connections on {}:{} and {}", options.bind, options.port, path.display());
+    wait_for_signal()?;
+    shut_down(&server, &path)
+}
+
+/// What the command line and the machine say of system variables.
+fn variables(dir: &Path, socket: &Path, options: &ServeOptions, catalog: &Catalog) -> Result<Fixed, Failure> {
+    Ok(Fixed {
+        version: VERSION,
+        data_dir: dir.to_path_buf(),
+        port: options.port,
+        bind: options.bind.clone(),
+        socket: socket.to_path_buf(),
+        server_uuid: crate::variables::server_uuid(catalog)?,
+        options: vec![
+            ("max_connections", Value::UInt(options.max_connections as u64)),
+            ("connect_timeout", Value::UInt(options.connect_timeout_s)),
+            ("local_infile", Value::bool(options.local_infile)),
+            ("require_secure_transport", Value::bool(options.require_secure_transport)),
+        ],
+    })
+}
+
+/// Makes the directory, and locks it for as long as the file is open.
+fn prepare_dir(dir: &Path) -> Result<(PathBuf, File), Failure> {
+    let shown = dir.display();
+    if !dir.exists() {
+        let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir);
+        made.map_err(|e| format!("cannot create the data directory {shown}: {e}"))?;
+    }
+    let dir = dir.canonicalize().map_err(|e| format!("cannot enter the data directory {shown}: {e}"))?;
+    let opened = std::fs::OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(dir.join("vaquita.lock"));
+    let lock = opened.map_err(|e| format!("cannot write to the data directory {shown}: {e}"))?;
+    if rustix::fs::flock(&lock, rustix::fs::FlockOperation::NonBlockingLockExclusive).is_err() {
+        return Err(format!("the data directory {shown} is in use by another server").into());
+    }
+    std::fs::set_permissions(&dir, std::fs::Permissions::from_mode(0o700))
+        .map_err(|e| format!("cannot set the mode of the data directory {shown}: {e}"))?;
+    Ok((dir, lock))
+}
+
+/// `root`@`localhost`, and `client.cnf` with its password for `mysql --defaults-file=`; later starts do not read it.
+fn first_start(dir: &Path, socket: &Path, options: &ServeOptions, accounts: &Accounts) -> Result<(), Failure> {
+    let letter = |_| char::from(PASSWORD_ALPHABET[rand::random_range(0..PASSWORD_ALPHABET.len())]);
+    let random = || (0..RANDOM_PASSWORD_CHARS).map(letter).collect();
+    let password = options.initial_root_password.clone().unwrap_or_else(random);
+    let host = match options.bind.as_str() {
+        "0.0.0.0" | "::" => "127.0.0.1",
+        bind => bind,
+    };
+    let text = format!(
+        "[client]\nuser=root\npassword=\"{}\"\nhost={host}\nport={}\nsocket={}\n",
+        password.replace('\\', "\\\\"),
+        options.port,
+        socket.display()
+    );
+    let path = dir.join("client.cnf");
+    let write = || {
+        let mut file = std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&path)?;
+        file.write_all(text.as_bytes())?;
+        file.sync_all()
+    };
+    write().map_err(|e| format!("cannot write {}: {e}", path.display()))?;
+    accounts.change(|records| {
+        records.push(Arc::new(root_account(&password)));
+        Ok(())
+    })?;
+    tracing::info!("made root@localhost; {} has its password", path.display());
     Ok(())
 }
 
-fn prepare_dir(dir: &Path) -> Result<PathBuf, Failure> {
-    if !dir.exists() {
-        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+/// The directory is locked, so a socket file in it is left from before; elsewhere it may be another server's.
+fn bind_unix(path: &Path) -> Result<UnixListener, Failure> {
+    if std::os::unix::net::UnixStream::connect(path).is_ok() {
+        return Err(format!("the socket {} is in use by another server", path.display()).into());
     }
-    std::fs::set_permissions(dir, std::fs::Permissions::from_mode(0o700))?;
-    Ok(dir.canonicalize()?)
-}
-
-/// The password in `client.cnf`, which the first start writes.
-fn root_password(dir: &Path, arguments: &ServeArguments) -> Result<String, Failure> {
-    let path = dir.join("client.cnf");
-    if let Ok(text) = std::fs::read_to_string(&path)
-        && let Some(line) = text.lines().find_map(|l| l.strip_prefix("password="))
-    {
-        return Ok(line.trim_matches('"').to_string());
-    }
-    let random = || (0..20).map(|_| char::from(b"abcdefghijkmnpqrstuvwxyzACDEFGHJKLMNPQRSTUVWXYZ2345679"[rand::random_range(0..55)])).collect();
-    let password: String = arguments.initial_root_password.clone().unwrap_or_else(random);
-    let socket = arguments.socket.clone().unwrap_or_else(|| dir.join("vaquita.sock"));
-    let text = format!("[client]\nuser=root\npassword=\"{password}\"\nhost=127.0.0.1\nport={}\nsocket={}\n", arguments.port, socket.display());
-    let mut file = std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&path)?;
-    std::io::Write::write_all(&mut file, text.as_bytes())?;
-    file.sync_all()?;
-    Ok(password)
-}
-
-fn root_account(password: &str) -> AccountRecord {
-    let salt: [u8; SALT_BYTES] = std::array::from_fn(|_| rand::random_range(b'a'..=b'z'));
-    AccountRecord {
-        user: "root".into(),
-        host: "localhost".into(),
-        plugin: Plugin::CachingSha2Password,
-        authentication_string: if password.is_empty() { Vec::new() } else { make_caching_sha2(password.as_bytes(), &salt) },
-        locked: false,
-        requires_tls: false,
-    }
+    let _ = std::fs::remove_file(path);
+    let unix = UnixListener::bind(path).map_err(|e| format!("cannot listen on {}: {e}", path.display()))?;
+    // Who may connect is for accounts to say, as with MySQL's socket; the data directory itself is 0700.
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o777))?;
+    Ok(unix)
 }
 
 fn listen(server: &Arc<Server>, tcp: TcpListener, unix: UnixListener) -> Result<(), Failure> {
@@ -134,14 +170,16 @@ fn listen(server: &Arc<Server>, tcp: TcpListener, unix: UnixListener) -> Result<
     std::thread::Builder::new().name("time-outs".into()).spawn(move || {
         while !expiring.stopping.load(Ordering::Relaxed) {
             std::thread::sleep(Duration::from_secs(1));
-            expiring.clients().expire(expiring.settings.connect_timeout);
+            expiring.clients().expire(Duration::from_secs(expiring.globals.number(Var::ConnectTimeout)));
         }
     })?;
     Ok(())
 }
 
 fn accept(server: &Arc<Server>, socket: OwnedFd, peer: Option<SocketAddr>, uid: Option<u32>) {
-    server.accept(socket, peer, uid);
+    if !server.stopping.load(Ordering::Relaxed) {
+        server.accept(socket, peer, uid);
+    }
 }
 
 /// Out of descriptors, mostly: wait a little instead of spinning.
@@ -150,14 +188,31 @@ fn refused(error: &std::io::Error) {
     std::thread::sleep(Duration::from_millis(50));
 }
 
-fn wait_for_signal(server: &Arc<Server>) -> Result<(), Failure> {
+fn wait_for_signal() -> Result<(), Failure> {
     let mut signals = signal_hook::iterator::Signals::new([signal_hook::consts::SIGTERM, signal_hook::consts::SIGINT])?;
     let signal = signals.forever().next();
     tracing::info!(?signal, "shutting down");
+    Ok(())
+}
+
+fn shut_down(server: &Arc<Server>, socket: &Path) -> Result<(), Failure> {
+    std::thread::Builder::new().name("shutdown-limit".into()).spawn(|| {
+        std::thread::sleep(Duration::from_millis(SHUTDOWN_MS_MAX));
+        tracing::warn!("a statement did not end in time");
+        std::process::exit(0);
+    })?;
     server.stopping.store(true, Ordering::SeqCst);
     for client in server.clients().list() {
         client.kill(true);
     }
+    let deadline = std::time::Instant::now() + Duration::from_millis(STATEMENTS_END_MS_MAX);
+    while server.clients().len() > 0 && std::time::Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(5));
+    }
     server.pool().stop();
+    let _ = std::fs::remove_file(socket);
+    server.catalog.close();
+    server.engine.shutdown()?;
+    tracing::info!("shut down");
     Ok(())
 }

@@ -5,7 +5,6 @@ use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
 
 use rustix::net::sockopt;
 use vaquita_storage::{Catalog, Engine, EngineHooks, LogLevel};
@@ -21,8 +20,10 @@ use crate::clients::{Client, Clients};
 use crate::connection::Connection;
 use crate::login::Login;
 use crate::pool::Pool;
+use crate::statements::StatementCount;
 use crate::tls::Keys;
 use crate::transport::Transport;
+use crate::variables::{Globals, Var};
 
 /// Frameworks refuse less than 8.4, and some tools misread 9.0.
 pub const VERSION: &str = concat!("8.4.", env!("CARGO_PKG_VERSION_MINOR"), "-vaquita");
@@ -34,7 +35,9 @@ pub struct Server {
     pub engine: Arc<Engine>,
     pub catalog: Arc<Catalog>,
     pub data_dir: PathBuf,
-    pub settings: Settings,
+    /// Global values of the system variables.
+    pub globals: Arc<Globals>,
+    pub statements: StatementCount,
     pool: Arc<Pool<Connection>>,
     clients: Clients,
     accounts: Accounts,
@@ -42,14 +45,6 @@ pub struct Server {
     next_connection_id: AtomicU64,
     pub started: std::time::Instant,
     pub stopping: AtomicBool,
-}
-
-/// Settings that are fixed when the server starts.
-#[derive(Clone, Debug)]
-pub struct Settings {
-    pub max_connections: usize,
-    pub connect_timeout: Duration,
-    pub local_infile: bool,
 }
 
 /// Tells the pool when the engine blocks a thread; set once the pool exists.
@@ -76,12 +71,13 @@ impl EngineHooks for Hooks {
 }
 
 impl Server {
-    pub fn new(engine: Arc<Engine>, catalog: Arc<Catalog>, data_dir: PathBuf, settings: Settings, pool: Arc<Pool<Connection>>, accounts: Accounts, keys: Option<Keys>) -> Arc<Server> {
+    pub fn new(engine: Arc<Engine>, catalog: Arc<Catalog>, data_dir: PathBuf, globals: Arc<Globals>, pool: Arc<Pool<Connection>>, accounts: Accounts, keys: Option<Keys>) -> Arc<Server> {
         Arc::new(Server {
             engine,
             catalog,
             data_dir,
-            settings,
+            statements: StatementCount::new(globals.clone()),
+            globals,
             pool,
             clients: Clients::default(),
             accounts,
@@ -110,7 +106,7 @@ impl Server {
     }
 
     pub fn requires_secure_transport(&self) -> bool {
-        false
+        self.globals.is_on(Var::RequireSecureTransport)
     }
 
     pub fn public_key_pem(&self) -> Option<String> {
@@ -126,11 +122,11 @@ impl Server {
     }
 
     fn offered(&self) -> u32 {
-        let mut caps = SERVER_CAPABILITIES;
+        let mut caps = SERVER_CAPABILITIES | client::CAN_HANDLE_EXPIRED_PASSWORDS | client::COMPRESS | client::ZSTD_COMPRESSION_ALGORITHM;
         if self.keys.is_some() {
             caps |= client::SSL;
         }
-        if self.settings.local_infile {
+        if self.globals.is_on(Var::LocalInfile) {
             caps |= client::LOCAL_FILES;
         }
         caps
@@ -140,7 +136,7 @@ impl Server {
     pub fn accept(self: &Arc<Server>, socket: OwnedFd, peer: Option<SocketAddr>, peer_uid: Option<u32>) {
         let mut transport = Transport::new(socket);
         let mut out = PacketWriter::new();
-        if self.clients.len() >= self.settings.max_connections {
+        if self.clients.len() as u64 >= self.globals.number(Var::MaxConnections) {
             let error = Error::new(&ER_CON_COUNT_ERROR, &[]);
             out.packet(|buffer| put_err_without_sqlstate(buffer, error.code(), error.message()));
             let _ = transport.send(out.bytes(), &|wait| wait());
@@ -177,7 +173,7 @@ impl Server {
             return;
         }
         let client = Arc::new(Client::new(id, host.clone(), peer.map(|address| address.port())));
-        let login = Login::new(nonce, offered, host, peer_uid);
+        let login = Login::new(nonce, offered, host, peer.map(|address| address.ip()), peer_uid);
         let connection = Arc::new(Connection::new(self.clone(), transport, login, out.seq(), client.clone()));
         let _ = client.connection.set(Arc::downgrade(&connection));
         self.clients.add(client);

@@ -12,6 +12,9 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::net::{RecvFlags, SendFlags};
 use rustls::ServerConnection;
+use vaquita_wire::compress::Algorithm;
+
+use crate::compression::Compression;
 
 /// Runs a wait while another pool thread takes this one's place.
 pub type Blocking<'a> = &'a dyn Fn(&mut dyn FnMut());
@@ -26,6 +29,7 @@ pub enum Received {
 pub struct Transport {
     socket: OwnedFd,
     tls: Option<Box<ServerConnection>>,
+    compression: Option<Box<Compression>>,
     pub write_timeout: Duration,
     pub bytes_received: u64,
     pub bytes_sent: u64,
@@ -33,7 +37,7 @@ pub struct Transport {
 
 impl Transport {
     pub fn new(socket: OwnedFd) -> Transport {
-        Transport { socket, tls: None, write_timeout: Duration::from_secs(60), bytes_received: 0, bytes_sent: 0 }
+        Transport { socket, tls: None, compression: None, write_timeout: Duration::from_secs(60), bytes_received: 0, bytes_sent: 0 }
     }
 
     pub fn socket(&self) -> BorrowedFd<'_> {
@@ -52,7 +56,42 @@ impl Transport {
         self.tls.as_deref()
     }
 
+    /// Everything from here on is in compressed frames.
+    pub fn start_compression(&mut self, algorithm: Algorithm) {
+        self.compression = Some(Box::new(Compression::new(algorithm)));
+    }
+
+    pub fn compression(&mut self) -> Option<&mut Compression> {
+        self.compression.as_deref_mut()
+    }
+
+    /// Bytes may be waiting here that the socket does not announce.
+    pub fn is_layered(&self) -> bool {
+        self.tls.is_some() || self.compression.is_some()
+    }
+
     pub fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Received> {
+        let Some(mut compression) = self.compression.take() else { return self.receive_packets(buffer) };
+        let received = self.receive_compressed(&mut compression, buffer);
+        self.compression = Some(compression);
+        received
+    }
+
+    fn receive_compressed(&mut self, compression: &mut Compression, buffer: &mut [u8]) -> io::Result<Received> {
+        let mut packed = [0u8; 16 << 10];
+        loop {
+            match compression.take(buffer) {
+                0 => {}
+                n => return Ok(Received::Bytes(n)),
+            }
+            match self.receive_packets(&mut packed)? {
+                Received::Bytes(n) => compression.unpack(&packed[..n]).map_err(|error| io::Error::other(format!("{error:?}")))?,
+                other => return Ok(other),
+            }
+        }
+    }
+
+    fn receive_packets(&mut self, buffer: &mut [u8]) -> io::Result<Received> {
         if self.tls.is_some() {
             return self.receive_tls(buffer);
         }
@@ -94,6 +133,8 @@ impl Transport {
 
     /// Sends all of `bytes`, waiting for the client if it does not read.
     pub fn send(&mut self, bytes: &[u8], blocking: Blocking<'_>) -> io::Result<()> {
+        let packed = self.compression.as_mut().map(|compression| compression.wrap(bytes));
+        let bytes = packed.as_deref().unwrap_or(bytes);
         self.bytes_sent += bytes.len() as u64;
         let Some(tls) = &mut self.tls else {
             return send_raw(&self.socket, bytes, self.write_timeout, blocking);

@@ -1,17 +1,50 @@
-//! Accounts: who may log in, from where, and with which password.
+//! Accounts: who may log in, from where, with which password, and what they may do then.
 //!
-//! Records live in the engine's metadata under `account/` and are cached here. A login takes the record
-//! with the most specific host that matches, as MySQL sorts them. Digests of passwords that were right once
-//! are cached so that the next login of that account needs no 5,000 rounds of hashing.
+//! Records live in the engine's metadata under `account/` (`record`) and are all held here. A login takes the record
+//! with the most specific host that matches (`host`). Sessions keep the record they logged in with and the sum of
+//! its and its roles' privileges (`Access`); `version` tells them cheaply that something has changed.
+//! `users` and `grant` carry out the statements, `check` finds what a statement needs.
+//!
+//! * ACC-1: a change is durable before it is visible: `change` writes the records, then replaces the cached ones.
+//! * ACC-2: digests that make the next login fast belong to one `authentication_string`; changing it drops them.
+
+mod check;
+mod grant;
+pub mod grants;
+pub mod host;
+pub mod privilege;
+mod record;
+mod tables;
+mod users;
 
 use std::collections::HashMap;
+use std::net::IpAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
+use vaquita_exec::system::AccountInfo;
+use vaquita_parser::ast::UserName;
+use vaquita_storage::Catalog;
+use vaquita_types::errno::{ER_NONEXISTING_GRANT, ER_ROLE_NOT_GRANTED};
+use vaquita_types::{Error, Result};
 use vaquita_wire::auth::Plugin;
 use vaquita_wire::password::FastDigest;
 
-#[derive(Clone, Debug)]
+pub use check::Subject;
+use grants::{Grants, RoleGrant, quote};
+pub use grant::change_grants;
+pub use users::{change_users, hash_password};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Expire {
+    Default,
+    Never,
+    Days(u64),
+}
+
+#[derive(Clone, Debug, PartialEq)]
 pub struct AccountRecord {
     pub user: String,
     pub host: String,
@@ -19,28 +52,193 @@ pub struct AccountRecord {
     pub authentication_string: Vec<u8>,
     pub locked: bool,
     pub requires_tls: bool,
+    pub expire: Expire,
+    /// PASSWORD EXPIRE was said: nothing is allowed before a new password.
+    pub expired: bool,
+    /// Seconds since 1970.
+    pub password_changed_s: u64,
+    pub password_history: Option<u64>,
+    pub reuse_days: Option<u64>,
+    pub require_current: Option<bool>,
+    /// Wrong passwords in a row that block the account; 0 for never.
+    pub failed_login_attempts: u64,
+    /// For how long; `None`: until it is unlocked.
+    pub password_lock_days: Option<u64>,
+    /// A JSON object: ATTRIBUTE, or `{"comment": …}`.
+    pub attribute: Option<String>,
+    /// MAX_QUERIES_PER_HOUR, MAX_UPDATES_PER_HOUR, MAX_CONNECTIONS_PER_HOUR, MAX_USER_CONNECTIONS: kept, not enforced.
+    pub resources: [u64; 4],
+    pub grants: Grants,
+    pub roles: Vec<RoleGrant>,
+    pub default_roles: Vec<(String, String)>,
 }
 
-#[derive(Default)]
+impl AccountRecord {
+    pub fn new(user: &str, host: &str) -> AccountRecord {
+        AccountRecord {
+            user: user.to_string(),
+            host: host.to_string(),
+            plugin: Plugin::CachingSha2Password,
+            authentication_string: Vec::new(),
+            locked: false,
+            requires_tls: false,
+            expire: Expire::Default,
+            expired: false,
+            password_changed_s: now_s(),
+            password_history: None,
+            reuse_days: None,
+            require_current: None,
+            failed_login_attempts: 0,
+            password_lock_days: Some(0),
+            attribute: None,
+            resources: [0; 4],
+            grants: Grants::default(),
+            roles: Vec::new(),
+            default_roles: Vec::new(),
+        }
+    }
+
+    fn is(&self, user: &str, host: &str) -> bool {
+        self.user == user && self.host.eq_ignore_ascii_case(host)
+    }
+
+    /// `` `u`@`%` ``
+    pub fn quoted(&self) -> String {
+        format!("{}@{}", quote(&self.user), quote(&self.host))
+    }
+
+    /// Whether a new password is due.
+    pub fn password_is_due(&self) -> bool {
+        match self.expire {
+            _ if self.expired => true,
+            Expire::Days(days) => now_s().saturating_sub(self.password_changed_s) >= days.saturating_mul(SECONDS_PER_DAY),
+            Expire::Default | Expire::Never => false,
+        }
+    }
+}
+
+const SECONDS_PER_DAY: u64 = 86_400;
+
+fn now_s() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs())
+}
+
+/// What a session may do: the privileges of its account and of its active roles.
+#[derive(Clone, Debug, Default)]
+pub struct Access {
+    pub grants: Grants,
+    /// Active roles.
+    pub roles: Vec<(String, String)>,
+    pub expired: bool,
+    /// `Accounts::version` when this was put together.
+    pub version: u64,
+}
+
+impl Access {
+    /// Everything everywhere: nothing else has to be looked at.
+    #[inline]
+    pub fn is_unlimited(&self) -> bool {
+        self.grants.global & privilege::ALL_GLOBAL == privilege::ALL_GLOBAL && !self.expired
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Failures {
+    count: u64,
+    blocked_since: Option<Instant>,
+}
+
 pub struct Accounts {
+    catalog: Arc<Catalog>,
     records: RwLock<Vec<Arc<AccountRecord>>>,
     digests: RwLock<HashMap<(String, String), FastDigest>>,
+    failures: Mutex<HashMap<(String, String), Failures>>,
+    /// Held while a statement changes accounts.
+    changing: Mutex<()>,
+    version: AtomicU64,
 }
 
 impl Accounts {
-    pub fn insert(&self, record: AccountRecord) {
-        let mut records = self.records.write();
-        records.retain(|r| r.user != record.user || r.host != record.host);
-        records.push(Arc::new(record));
+    pub fn open(catalog: Arc<Catalog>) -> Result<Accounts> {
+        let mut records = Vec::new();
+        for (key, value) in catalog.meta_scan(record::PREFIX)? {
+            let account = record::decode_key(&key).and_then(|(user, host)| record::decode(user, host, &value));
+            let damaged = || Error::internal(format_args!("the record of account {} is damaged", String::from_utf8_lossy(&key)));
+            records.push(Arc::new(account.ok_or_else(damaged)?));
+        }
+        Ok(Accounts {
+            catalog,
+            records: RwLock::new(records),
+            digests: RwLock::default(),
+            failures: Mutex::default(),
+            changing: Mutex::default(),
+            version: AtomicU64::new(1),
+        })
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.records.read().is_empty()
+    }
+
+    #[inline]
+    pub fn version(&self) -> u64 {
+        self.version.load(Ordering::Acquire)
+    }
+
+    /// Replaces, adds and removes records, all or none. `change` works on a copy of the list.
+    pub fn change<T>(&self, change: impl FnOnce(&mut Vec<Arc<AccountRecord>>) -> Result<T>) -> Result<T> {
+        let _changing = self.changing.lock();
+        let before = self.records.read().clone();
+        let mut after = before.clone();
+        let result = change(&mut after)?;
+        self.write(&before, &after)?;
+        for old in &before {
+            let new = after.iter().find(|r| r.is(&old.user, &old.host));
+            if new.is_none_or(|new| new.authentication_string != old.authentication_string) {
+                self.digests.write().remove(&(old.user.clone(), old.host.clone()));
+            }
+            if new.is_none_or(|new| !Arc::ptr_eq(new, old)) {
+                self.failures.lock().remove(&(old.user.clone(), old.host.clone()));
+            }
+        }
+        *self.records.write() = after;
+        self.version.fetch_add(1, Ordering::Release);
+        Ok(result)
+    }
+
+    fn write(&self, before: &[Arc<AccountRecord>], after: &[Arc<AccountRecord>]) -> Result<()> {
+        let mut changes: Vec<(Vec<u8>, Option<Vec<u8>>)> = Vec::new();
+        for old in before.iter().filter(|old| !after.iter().any(|new| new.is(&old.user, &old.host))) {
+            changes.push((record::key(&old.user, &old.host), None));
+        }
+        for new in after.iter().filter(|new| !before.iter().any(|old| Arc::ptr_eq(old, new))) {
+            changes.push((record::key(&new.user, &new.host), Some(record::encode(new))));
+        }
+        if changes.is_empty() {
+            return Ok(());
+        }
+        let changes: Vec<(&[u8], Option<&[u8]>)> = changes.iter().map(|(key, value)| (key.as_slice(), value.as_deref())).collect();
+        self.catalog.meta_write(&changes)
+    }
+
+    /// Who a client is: the account with the most specific host; the anonymous user's after the named ones.
+    pub fn find(&self, user: &str, host: &str, address: Option<IpAddr>) -> Option<Arc<AccountRecord>> {
+        let records = self.records.read();
+        let fits = |r: &&Arc<AccountRecord>| (r.user == user || r.user.is_empty()) && host::matches(&r.host, host, address);
+        records.iter().filter(fits).min_by_key(|r| (host::rank(&r.host), r.user.is_empty())).cloned()
+    }
+
+    /// Whether any account may come from there: error 1130 if not.
+    pub fn admits(&self, host: &str, address: Option<IpAddr>) -> bool {
+        self.records.read().iter().any(|r| host::matches(&r.host, host, address))
+    }
+
+    pub fn get(&self, user: &str, host: &str) -> Option<Arc<AccountRecord>> {
+        self.records.read().iter().find(|r| r.is(user, host)).cloned()
     }
 
     pub fn list(&self) -> Vec<Arc<AccountRecord>> {
         self.records.read().clone()
-    }
-
-    pub fn find(&self, user: &str, host: &str) -> Option<Arc<AccountRecord>> {
-        let records = self.records.read();
-        records.iter().filter(|r| r.user == user && host_matches(&r.host, host)).min_by_key(|r| r.host == "%").cloned()
     }
 
     pub fn cached_digest(&self, account: &AccountRecord) -> Option<FastDigest> {
@@ -48,10 +246,148 @@ impl Accounts {
     }
 
     pub fn cache_digest(&self, account: &AccountRecord, digest: FastDigest) {
-        self.digests.write().insert((account.user.clone(), account.host.clone()), digest);
+        // Only for the password that is stored now.
+        let current = self.get(&account.user, &account.host);
+        if current.is_some_and(|now| now.authentication_string == account.authentication_string) {
+            self.digests.write().insert((account.user.clone(), account.host.clone()), digest);
+        }
+    }
+
+    /// FLUSH PRIVILEGES.
+    pub fn forget_digests(&self) {
+        self.digests.write().clear();
+    }
+
+    /// Counts a wrong password.
+    pub fn failed_login(&self, account: &AccountRecord) {
+        if account.failed_login_attempts == 0 || account.password_lock_days == Some(0) {
+            return;
+        }
+        let mut failures = self.failures.lock();
+        let entry = failures.entry((account.user.clone(), account.host.clone())).or_insert(Failures { count: 0, blocked_since: None });
+        entry.count += 1;
+        if entry.count >= account.failed_login_attempts && entry.blocked_since.is_none() {
+            entry.blocked_since = Some(Instant::now());
+        }
+    }
+
+    /// A right password: forgets the wrong ones, or tells for how many days the account is still blocked
+    /// (`None` in `Err`: until it is unlocked).
+    pub fn clear_failures(&self, account: &AccountRecord) -> std::result::Result<(), Option<u64>> {
+        if account.failed_login_attempts == 0 {
+            return Ok(());
+        }
+        let key = (account.user.clone(), account.host.clone());
+        let mut failures = self.failures.lock();
+        let since = failures.get(&key).and_then(|f| f.blocked_since);
+        if let Some(since) = since {
+            let Some(days) = account.password_lock_days else { return Err(None) };
+            let left_s = days.saturating_mul(SECONDS_PER_DAY).saturating_sub(since.elapsed().as_secs());
+            if left_s > 0 {
+                return Err(Some(left_s.div_ceil(SECONDS_PER_DAY)));
+            }
+        }
+        failures.remove(&key);
+        Ok(())
+    }
+
+    /// The privileges of an account with these roles active.
+    pub fn access(&self, account: &AccountRecord, active: &[(String, String)]) -> Access {
+        let version = self.version();
+        let current = self.get(&account.user, &account.host);
+        let account = current.as_deref().unwrap_or(account);
+        let mut access = Access { grants: account.grants.clone(), roles: Vec::new(), expired: account.password_is_due(), version };
+        for (user, host) in active {
+            if account.roles.iter().any(|r| r.user == *user && r.host == *host) {
+                access.roles.push((user.clone(), host.clone()));
+            }
+        }
+        for role in self.closure(&access.roles) {
+            access.grants.add(&role.grants);
+        }
+        access
+    }
+
+    /// Roles and the roles granted to them.
+    fn closure(&self, roles: &[(String, String)]) -> Vec<Arc<AccountRecord>> {
+        let mut found: Vec<Arc<AccountRecord>> = Vec::new();
+        let mut open = roles.to_vec();
+        while let Some((user, host)) = open.pop() {
+            if found.iter().any(|r| r.is(&user, &host)) {
+                continue;
+            }
+            if let Some(role) = self.get(&user, &host) {
+                open.extend(role.roles.iter().map(|r| (r.user.clone(), r.host.clone())));
+                found.push(role);
+            }
+        }
+        found
+    }
+
+    /// The account's name and the lines of SHOW GRANTS.
+    pub fn show_grants(&self, user: &str, host: &str, using: &[(String, String)]) -> Result<(String, Vec<String>)> {
+        let account = self.get(user, host).ok_or_else(|| Error::new(&ER_NONEXISTING_GRANT, &[&user, &host]))?;
+        for (role, role_host) in using {
+            if !account.roles.iter().any(|r| r.user == *role && r.host == *role_host) {
+                return Err(Error::new(&ER_ROLE_NOT_GRANTED, &[role, role_host, &user, &host]));
+            }
+        }
+        let mut grants = account.grants.clone();
+        for role in self.closure(using) {
+            grants.add(&role.grants);
+        }
+        let to = account.quoted();
+        let mut lines = grants.show(&to);
+        if account.user == "root" && account.host == "localhost" {
+            lines.push(format!("GRANT PROXY ON ``@`` TO {to} WITH GRANT OPTION"));
+        }
+        for admin in [false, true] {
+            let mut roles: Vec<String> =
+                account.roles.iter().filter(|r| r.admin == admin).map(|r| format!("{}@{}", quote(&r.user), quote(&r.host))).collect();
+            roles.sort();
+            if !roles.is_empty() {
+                lines.push(format!("GRANT {} TO {to}{}", roles.join(","), if admin { " WITH ADMIN OPTION" } else { "" }));
+            }
+        }
+        Ok((format!("{}@{}", account.user, account.host), lines))
+    }
+
+    /// The rows of mysql.user, sorted as its primary key.
+    pub fn infos(&self) -> Vec<AccountInfo> {
+        let mut infos: Vec<AccountInfo> = self.records.read().iter().map(|r| info(r)).collect();
+        infos.sort_by(|a, b| (&a.host, &a.user).cmp(&(&b.host, &b.user)));
+        infos
     }
 }
 
-fn host_matches(pattern: &str, host: &str) -> bool {
-    pattern == "%" || pattern.eq_ignore_ascii_case(host)
+fn info(account: &AccountRecord) -> AccountInfo {
+    let mut privileges: Vec<String> = privilege::names(account.grants.global).into_iter().map(str::to_string).collect();
+    privileges.extend(account.grants.dynamic.keys().cloned());
+    AccountInfo {
+        user: account.user.clone(),
+        host: account.host.clone(),
+        plugin: account.plugin.name().to_string(),
+        authentication_string: account.authentication_string.clone(),
+        locked: account.locked,
+        requires_tls: account.requires_tls,
+        privileges,
+        grant_option: account.grants.global & privilege::GRANT_OPTION != 0,
+    }
+}
+
+/// User and host of a name in a statement.
+pub fn resolve(name: &UserName, current: &AccountRecord) -> (String, String) {
+    match name {
+        UserName::CurrentUser => (current.user.clone(), current.host.clone()),
+        UserName::Named { user, host } => (user.clone(), host.to_ascii_lowercase()),
+    }
+}
+
+/// `root`@`localhost` of a new data directory.
+pub fn root_account(password: &str) -> AccountRecord {
+    let mut root = AccountRecord::new("root", "localhost");
+    root.authentication_string = hash_password(Plugin::CachingSha2Password, password.as_bytes());
+    root.grants.global = privilege::ALL_GLOBAL | privilege::GRANT_OPTION;
+    root.grants.dynamic = privilege::DYNAMIC.iter().map(|name| ((*name).to_string(), true)).collect();
+    root
 }

@@ -2,30 +2,51 @@
 
 use std::cell::RefCell;
 
+use vaquita_exec::ddl::{Ddl, Outcome};
 use vaquita_parser::Statement as Ast;
-use vaquita_storage::DdlContext;
-use vaquita_types::errno::{ER_NO_SUCH_THREAD, ER_SP_DOES_NOT_EXIST};
+use vaquita_parser::ast::{self, AccessMode, SetItem};
+use vaquita_storage::{DdlContext, TxnOptions};
+use vaquita_types::errno::{ER_KILL_DENIED_ERROR, ER_NO_SUCH_THREAD, ER_QUERY_INTERRUPTED, ER_SP_DOES_NOT_EXIST};
 use vaquita_types::{Error, Result};
 
 use super::run::Done;
+use super::settings::Completion;
 use super::{Flow, MakeWaiter, Session};
 use crate::connection::Output;
 
 impl Session {
     pub(super) fn admin(&mut self, ast: &Ast, rest: &[u8], out: &mut Output<'_>, park: MakeWaiter<'_>) -> Flow {
         let done = match ast {
-            Ast::Commit(_) => return self.commit_then(Done::nothing(), rest, out, park),
-            Ast::Rollback(_) => {
-                self.rollback_transaction();
-                Ok(Done::nothing())
+            Ast::Commit(completion) => match self.completion(completion) {
+                Completion::NoChain => return self.commit_then(Done::nothing(), rest, out, park),
+                after => {
+                    let committed = self.end_and(true, after);
+                    return self.answer_end(committed, after, rest, out);
+                }
+            },
+            Ast::Rollback(completion) => {
+                let after = self.completion(completion);
+                let ended = self.end_and(false, after);
+                return self.answer_end(ended, after, rest, out);
             }
-            Ast::StartTransaction { consistent_snapshot, .. } => self.start_transaction(*consistent_snapshot),
+            Ast::StartTransaction { consistent_snapshot, access_mode } => {
+                self.start_transaction(*consistent_snapshot, access_mode.map(|mode| mode == AccessMode::ReadOnly))
+            }
             Ast::Savepoint(name) => self.savepoint(name),
             Ast::RollbackTo(name) => self.rollback_to(name),
             Ast::ReleaseSavepoint(name) => self.release_savepoint(name),
             Ast::Use(name) => self.use_database(name).map(|()| Done::nothing()),
+            Ast::Set(items) if matches!(items[..], [SetItem::Password(_)]) => {
+                self.set_password(items).unwrap_or_else(|| Err(Error::internal("no SET PASSWORD")))
+            }
+            Ast::Set(items) => self.set(items),
+            Ast::Do(exprs) => self.evaluate_all(exprs),
+            Ast::Kill { query_only, id } => self.kill_statement(id, *query_only),
+            Ast::Prepare { name, source } => self.prepare_text(name, source),
+            Ast::Execute { name, using } => return self.execute_text(name, using, rest, out, park),
+            Ast::Deallocate(name) => self.deallocate(name),
             Ast::Show(_) | Ast::Describe { .. } => self.show(ast, false, !rest.is_empty(), out),
-            other => self.ddl(other).unwrap_or_else(|| Err(Error::unsupported(format_args!("{other:?}")))),
+            other => self.account_statement(other).or_else(|| self.ddl(other, false, !rest.is_empty(), out)).unwrap_or_else(|| Err(Error::unsupported(format_args!("{other:?}")))),
         };
         match done {
             Ok(done) => self.answer_done(&done, !rest.is_empty(), out),
@@ -35,7 +56,7 @@ impl Session {
     }
 
     /// DDL commits what is open, then runs by itself. `None`: the statement is no DDL.
-    fn ddl(&mut self, ast: &Ast) -> Option<Result<Done>> {
+    pub(super) fn ddl(&mut self, ast: &Ast, binary: bool, more: bool, out: &mut Output<'_>) -> Option<Result<Done>> {
         if !vaquita_exec::ddl::is_ddl(ast) {
             return None;
         }
@@ -43,13 +64,11 @@ impl Session {
             return Some(Err(error));
         }
         let database = self.state.database();
-        let ddl = vaquita_exec::ddl::Ddl {
-            catalog: &self.server.catalog,
-            session: &self.state,
-            database: database.as_deref(),
-            context: DdlContext { wait: self.state.metadata_lock_wait(), interrupt: self.client.interrupt.clone() },
-        };
-        let done = ddl.run(ast)?.map(Done::affected);
+        let outcome = self.with_ddl(|ddl| ddl.run(ast))?;
+        let done = outcome.and_then(|outcome| match outcome {
+            Outcome::Ok { affected, info } => Ok(Done::Ok { affected, last_insert_id: 0, info }),
+            Outcome::Rows(result) => self.put_rows(&result.columns, &result.rows, binary, more, out),
+        });
         if let Ast::DropDatabase { name, .. } = ast
             && database.as_deref() == Some(name)
             && done.is_ok()
@@ -59,17 +78,84 @@ impl Session {
         Some(done)
     }
 
+    /// Runs `f` with what DDL needs of this session.
+    pub(super) fn with_ddl<T>(&self, f: impl FnOnce(&Ddl<'_>) -> T) -> T {
+        let database = self.state.database();
+        f(&Ddl {
+            catalog: &self.server.catalog,
+            session: &self.state,
+            database: database.as_deref(),
+            context: DdlContext { wait: self.state.metadata_lock_wait(), interrupt: self.client.interrupt.clone() },
+        })
+    }
+
     pub(super) fn commit_implicitly(&mut self) -> Result<()> {
         self.in_transaction = false;
         self.savepoints.clear();
+        self.state.end_transaction();
         self.txn.get_mut().commit_wait()
     }
 
-    fn start_transaction(&mut self, consistent_snapshot: bool) -> Result<Done> {
+    /// What follows the end of a transaction; `completion_type` says what is not written.
+    fn completion(&self, written: &ast::Completion) -> Completion {
+        let default = self.state.settings.completion;
+        match (written.chain, written.release) {
+            (Some(true), _) => Completion::Chain,
+            (_, Some(true)) => Completion::Release,
+            (None, None) => default,
+            (None, Some(false)) if default == Completion::Chain => Completion::Chain,
+            (Some(false), None) if default == Completion::Release => Completion::Release,
+            _ => Completion::NoChain,
+        }
+    }
+
+    /// Ends the transaction; CHAIN begins another like it.
+    fn end_and(&mut self, commit: bool, after: Completion) -> Result<()> {
+        let options = self.txn.get_mut().options().clone();
+        if commit {
+            self.commit_implicitly()?;
+        } else {
+            self.rollback_transaction();
+        }
+        if after == Completion::Chain {
+            self.txn = RefCell::new(self.server.engine.begin(TxnOptions { autocommit: false, ..options }));
+            self.in_transaction = true;
+            self.state.note_txn_options_used();
+        }
+        Ok(())
+    }
+
+    fn answer_end(&mut self, ended: Result<()>, after: Completion, rest: &[u8], out: &mut Output<'_>) -> Flow {
+        match ended {
+            Ok(()) => self.answer_done(&Done::nothing(), !rest.is_empty(), out),
+            Err(error) => self.error(&error, out),
+        }
+        if after == Completion::Release { Flow::Close } else { Flow::Next }
+    }
+
+    fn evaluate_all(&mut self, exprs: &[ast::Expr]) -> Result<Done> {
+        for expr in exprs {
+            self.evaluate(expr)?;
+        }
+        Ok(Done::nothing())
+    }
+
+    fn kill_statement(&mut self, id: &ast::Expr, query_only: bool) -> Result<Done> {
+        let (value, ty) = self.evaluate(id)?;
+        let id = vaquita_types::convert::to_u64(&value, &ty).value;
+        self.kill(id, query_only)?;
+        if !query_only && id == self.client.id {
+            return Err(Error::new(&ER_QUERY_INTERRUPTED, &[]));
+        }
+        Ok(Done::nothing())
+    }
+
+    fn start_transaction(&mut self, consistent_snapshot: bool, read_only: Option<bool>) -> Result<Done> {
         if self.in_transaction {
             self.commit_implicitly()?;
         }
-        let options = vaquita_storage::TxnOptions { autocommit: false, ..self.state.txn_options(&self.client) };
+        let mut options = TxnOptions { autocommit: false, ..self.state.txn_options(&self.client) };
+        options.read_only = read_only.unwrap_or(options.read_only);
         self.txn = RefCell::new(self.server.engine.begin(options));
         if consistent_snapshot {
             self.txn.get_mut().take_snapshot();
@@ -109,12 +195,16 @@ impl Session {
 
     pub(super) fn kill(&mut self, id: u64, query_only: bool) -> Result<()> {
         let target = self.server.clients().get(id).ok_or_else(|| Error::new(&ER_NO_SUCH_THREAD, &[&id]))?;
+        if !self.may_kill(&target) {
+            return Err(Error::new(&ER_KILL_DENIED_ERROR, &[&id]));
+        }
         target.kill(!query_only);
         Ok(())
     }
 
-    pub(super) fn field_list(&mut self, table: &[u8], _wildcard: &[u8], out: &mut Output<'_>) {
-        let name = String::from_utf8_lossy(table);
-        self.error(&Error::unsupported(format_args!("COM_FIELD_LIST of {name}")), out);
+    pub(super) fn field_list(&mut self, table: &[u8], wildcard: &[u8], out: &mut Output<'_>) {
+        if let Err(error) = self.list_fields(table, wildcard, out) {
+            self.error(&error, out);
+        }
     }
 }

@@ -9,11 +9,16 @@
 
 mod admin;
 mod prepared;
+mod privileges;
 mod query;
 mod reply;
 mod run;
+mod set;
+mod settings;
 mod show;
 pub mod state;
+mod text_prepared;
+mod track;
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -21,24 +26,26 @@ use std::sync::Arc;
 
 use vaquita_plan::env::Level;
 use vaquita_storage::{CommitWaiter, Transaction};
-use vaquita_types::errno::{ER_BAD_DB_ERROR, ER_UNKNOWN_COM_ERROR};
-use vaquita_types::{Error, Result};
+use vaquita_types::errno::{ER_BAD_DB_ERROR};
+use vaquita_types::{Error, Result, Value};
 use vaquita_wire::caps::{client, command_name, status};
 use vaquita_wire::commands::Command;
 use vaquita_wire::packet::PacketWriter;
 use vaquita_wire::result::{OkPacket, put_ok, put_protocol_error};
 
-use crate::accounts::AccountRecord;
+use crate::accounts::{Access, AccountRecord};
 use crate::clients::Client;
 use crate::connection::Output;
 use crate::server::Server;
 use prepared::Prepared;
 use state::SessionState;
+use text_prepared::Named;
 
 pub struct Session {
     pub server: Arc<Server>,
     pub client: Arc<Client>,
     pub account: Arc<AccountRecord>,
+    access: Access,
     caps: u32,
     pub state: SessionState,
     txn: RefCell<Transaction>,
@@ -46,6 +53,9 @@ pub struct Session {
     in_transaction: bool,
     savepoints: Vec<(String, vaquita_storage::Mark)>,
     statements: HashMap<u32, Prepared>,
+    named: HashMap<String, Named>,
+    /// Values of `?` of the prepared statement that runs, if it is no plan.
+    params: Vec<Value>,
     next_statement_id: u32,
     pending: Option<Pending>,
 }
@@ -55,6 +65,8 @@ pub enum Flow {
     Next,
     Parked,
     Close,
+    /// COM_CHANGE_USER: the connection makes a new login.
+    ChangeUser,
 }
 
 /// Makes the waiter of a commit, after the connection has been parked.
@@ -70,7 +82,9 @@ impl Session {
     pub fn new(server: Arc<Server>, client: Arc<Client>, account: Arc<AccountRecord>, caps: u32, charset: u16) -> Session {
         let state = SessionState::new(&server, &client, &account, charset);
         let txn = server.engine.begin(state.txn_options(&client));
+        let access = Session::initial_access(&server, &account);
         Session {
+            access,
             server,
             client,
             account,
@@ -80,6 +94,8 @@ impl Session {
             in_transaction: false,
             savepoints: Vec::new(),
             statements: HashMap::new(),
+            named: HashMap::new(),
+            params: Vec::new(),
             next_statement_id: 1,
             pending: None,
         }
@@ -90,7 +106,7 @@ impl Session {
     }
 
     pub fn max_allowed_packet(&self) -> usize {
-        64 << 20
+        self.state.settings.packet_bytes_max
     }
 
     pub fn set_attributes(&mut self, attributes: Vec<(String, String)>) {
@@ -102,6 +118,7 @@ impl Session {
     }
 
     pub fn use_database(&mut self, name: &str) -> Result<()> {
+        self.may_use(name)?;
         let database = self.server.catalog.database(name)?;
         if database.is_none() && !vaquita_exec::system::is_system_database(name) {
             return Err(Error::new(&ER_BAD_DB_ERROR, &[&name]));
@@ -158,7 +175,9 @@ impl Session {
             }
             Command::SendLongData { statement_id, parameter, data } => self.long_data(statement_id, parameter, data),
             Command::CloseStatement { statement_id } => {
-                self.statements.remove(&statement_id);
+                if self.statements.remove(&statement_id).is_some() {
+                    self.server.statements.closed(1);
+                }
             }
             Command::ResetStatement { statement_id } => self.reset_statement(statement_id, out),
             Command::Fetch { statement_id, rows_max } => self.fetch(statement_id, rows_max, out),
@@ -187,7 +206,7 @@ impl Session {
                 self.reset();
                 self.ok(out);
             }
-            Command::ChangeUser(_) => out.error(&Error::new(&ER_UNKNOWN_COM_ERROR, &[])),
+            Command::ChangeUser(_) => return Flow::ChangeUser,
         }
         Flow::Next
     }
@@ -210,7 +229,8 @@ impl Session {
     }
 
     pub(crate) fn ok(&mut self, out: &mut Output<'_>) {
-        let ok = OkPacket { status: self.status(), warnings: self.state.warnings_u16(), ..OkPacket::default() };
+        let tracked = self.state.take_tracked();
+        let ok = OkPacket { status: self.status(), warnings: self.state.warnings_u16(), session_state: &tracked, ..OkPacket::default() };
         out.writer.packet(|buffer| put_ok(buffer, self.caps, &ok));
     }
 
@@ -224,7 +244,7 @@ impl Session {
         self.txn.get_mut().rollback();
         self.in_transaction = false;
         self.savepoints.clear();
-        self.statements.clear();
+        self.close_statements();
         let database = self.state.database();
         self.state = SessionState::new(&self.server, &self.client, &self.account, self.state.charset_of_login());
         if let Some(name) = database {
@@ -234,7 +254,13 @@ impl Session {
 
     pub fn close(&mut self) {
         self.txn.get_mut().rollback();
+        self.close_statements();
+    }
+
+    fn close_statements(&mut self) {
+        self.server.statements.closed(self.statements.len() + self.named.len());
         self.statements.clear();
+        self.named.clear();
     }
 
     fn statistics(&self) -> String {

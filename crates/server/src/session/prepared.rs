@@ -54,10 +54,12 @@ impl Session {
             values: Vec::new(),
             plan: None,
         };
+        self.authorize(&prepared.ast)?;
         if is_planned(&prepared.ast) {
             prepared.plan = Some(Arc::new(self.fresh_plan(&prepared.ast)?));
         }
         let shown = self.show_columns(&prepared.ast)?;
+        self.server.statements.opened()?;
         self.answer_prepare(id, &prepared, &shown, out);
         self.statements.insert(id, prepared);
         Ok(())
@@ -110,6 +112,10 @@ impl Session {
             out.writer.packet(|buffer| put_protocol_error(buffer, error));
             return Flow::Next;
         }
+        if let Err(error) = self.authorize(&prepared.ast) {
+            self.error(&error, out);
+            return Flow::Next;
+        }
         if !is_planned(&prepared.ast) {
             let ast = prepared.ast.clone();
             if matches!(*ast, Ast::Show(_) | Ast::Describe { .. }) {
@@ -119,7 +125,18 @@ impl Session {
                 }
                 return Flow::Next;
             }
-            return self.admin(&ast, &[], out, park);
+            if matches!(*ast, Ast::TableMaintenance(_)) {
+                match self.ddl(&ast, true, false, out) {
+                    Some(Ok(done)) => self.answer_done(&done, false, out),
+                    Some(Err(error)) => self.error(&error, out),
+                    None => {}
+                }
+                return Flow::Next;
+            }
+            self.params = prepared.values.clone();
+            let flow = self.admin(&ast, &[], out, park);
+            self.params.clear();
+            return flow;
         }
         let cached = match &prepared.plan {
             Some(cached) if self.is_current(cached) => cached.clone(),
@@ -134,7 +151,7 @@ impl Session {
         self.run_plan(&cached.plan, &prepared.values, true, &[], out, park)
     }
 
-    fn is_current(&self, cached: &CachedPlan) -> bool {
+    pub(super) fn is_current(&self, cached: &CachedPlan) -> bool {
         cached.catalog_version == self.server.catalog.version() && cached.settings_version == self.state.settings_version()
     }
 

@@ -5,6 +5,7 @@
 
 use vaquita_parser::{ParserOptions, Statement as Ast, parse_one};
 use vaquita_plan::node::Plan;
+use vaquita_types::charset::CollationId;
 use vaquita_types::{Error, Result, sql_mode};
 use vaquita_wire::caps::client;
 
@@ -13,6 +14,17 @@ use crate::connection::Output;
 
 impl Session {
     pub(super) fn query(&mut self, sql: &[u8], out: &mut Output<'_>, park: MakeWaiter<'_>) -> Flow {
+        match self.state.settings.client_charset {
+            None => self.statements_of(sql, out, park),
+            Some(charset) => {
+                let text = charset.convert(vaquita_types::charset::charset(CollationId::UTF8MB4_BIN), sql).bytes;
+                self.statements_of(&text, out, park)
+            }
+        }
+    }
+
+    /// Runs the statements of a text in utf8mb4.
+    pub(super) fn statements_of(&mut self, sql: &[u8], out: &mut Output<'_>, park: MakeWaiter<'_>) -> Flow {
         let mut rest = sql;
         loop {
             let statement_text = rest;
@@ -45,7 +57,11 @@ impl Session {
         }
     }
 
-    fn statement(&mut self, ast: &Ast, _text: &[u8], rest: &[u8], out: &mut Output<'_>, park: MakeWaiter<'_>) -> Flow {
+    pub(super) fn statement(&mut self, ast: &Ast, _text: &[u8], rest: &[u8], out: &mut Output<'_>, park: MakeWaiter<'_>) -> Flow {
+        if let Err(error) = self.authorize(ast) {
+            self.error(&error, out);
+            return Flow::Next;
+        }
         if is_planned(ast) {
             return match self.plan(ast) {
                 Ok(plan) => self.run_plan(&plan, &[], false, rest, out, park),
@@ -59,13 +75,22 @@ impl Session {
     }
 
     pub(super) fn plan(&self, ast: &Ast) -> Result<Plan> {
+        self.with_plan_context(|context| vaquita_plan::bind::plan_statement(ast, context))
+    }
+
+    /// Runs `bind` with what planning may know of this session.
+    pub(super) fn with_plan_context<R>(&self, bind: impl FnOnce(&vaquita_plan::bind::PlanContext<'_>) -> R) -> R {
         let catalog = vaquita_exec::catalog::PlanCatalog::new(&self.server.catalog);
         let database = self.state.database();
         let mut context = vaquita_plan::bind::PlanContext::new(&catalog);
         context.current_database = database.as_deref();
         context.sql_mode = self.state.sql_mode_bits();
         context.connection_collation = self.state.connection_collation();
-        vaquita_plan::bind::plan_statement(ast, &context)
+        let user_var_type = |name: &str| self.state.user_var_type(name);
+        let sys_var_type = |name: &str| self.state.sys_var_type(name);
+        context.user_var_type = Some(&user_var_type);
+        context.sys_var_type = Some(&sys_var_type);
+        bind(&context)
     }
 }
 

@@ -1,0 +1,184 @@
+//! What an account may do: privileges on everything, on databases, tables and columns, and the text of SHOW GRANTS.
+//!
+//! Databases are patterns (`my\_db`, `shop%`); of those that match a name only the most specific one
+//! counts, as in MySQL. `Grants` of an account and of its active roles add up (`add`).
+
+use std::collections::BTreeMap;
+
+use super::host::{first_wildcard, like_exactly};
+use super::privilege::{ALL_DATABASE, ALL_GLOBAL, ALL_TABLE, Bits, GRANT_OPTION, names};
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Grants {
+    pub global: Bits,
+    /// Dynamic privileges and whether they may be passed on.
+    pub dynamic: BTreeMap<String, bool>,
+    pub databases: Vec<DatabaseGrant>,
+    pub tables: Vec<TableGrant>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct DatabaseGrant {
+    pub pattern: String,
+    pub bits: Bits,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct TableGrant {
+    pub database: String,
+    pub table: String,
+    pub bits: Bits,
+    pub columns: Vec<(String, Bits)>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct RoleGrant {
+    pub user: String,
+    pub host: String,
+    pub admin: bool,
+}
+
+impl Grants {
+    /// Privileges on every table of a database, those on `*.*` included.
+    pub fn on_database(&self, database: &str) -> Bits {
+        let matching = self.databases.iter().filter(|g| like_exactly(g.pattern.as_bytes(), database.as_bytes()));
+        let best = matching.min_by_key(|g| first_wildcard(&g.pattern).map_or(0, |at| usize::MAX - at));
+        self.global | best.map_or(0, |g| g.bits)
+    }
+
+    pub fn on_table(&self, database: &str, table: &str) -> Bits {
+        self.on_database(database) | self.table(database, table).map_or(0, |g| g.bits)
+    }
+
+    /// Like `on_table`, and what is granted on at least one column.
+    pub fn on_table_or_columns(&self, database: &str, table: &str) -> Bits {
+        let columns = self.table(database, table).map_or(0, |g| g.columns.iter().fold(0, |bits, (_, b)| bits | b));
+        self.on_table(database, table) | columns
+    }
+
+    pub fn table(&self, database: &str, table: &str) -> Option<&TableGrant> {
+        self.tables.iter().find(|g| g.database == database && g.table == table)
+    }
+
+    /// Whether a database may be entered and shown: anything is granted in it.
+    pub fn sees_database(&self, database: &str) -> bool {
+        self.on_database(database) & (ALL_DATABASE | GRANT_OPTION) != 0 || self.tables.iter().any(|g| g.database == database)
+    }
+
+    pub fn database_mut(&mut self, pattern: &str) -> &mut DatabaseGrant {
+        let at = self.databases.iter().position(|g| g.pattern == pattern).unwrap_or_else(|| {
+            self.databases.push(DatabaseGrant { pattern: pattern.to_string(), bits: 0 });
+            self.databases.len() - 1
+        });
+        &mut self.databases[at]
+    }
+
+    pub fn table_mut(&mut self, database: &str, table: &str) -> &mut TableGrant {
+        let found = self.tables.iter().position(|g| g.database == database && g.table == table);
+        let at = found.unwrap_or_else(|| {
+            self.tables.push(TableGrant { database: database.to_string(), table: table.to_string(), bits: 0, columns: Vec::new() });
+            self.tables.len() - 1
+        });
+        &mut self.tables[at]
+    }
+
+    /// Removes entries that grant nothing and sorts the rest.
+    pub fn tidy(&mut self) {
+        self.databases.retain(|g| g.bits != 0);
+        for grant in &mut self.tables {
+            grant.columns.retain(|(_, bits)| *bits != 0);
+            grant.columns.sort();
+        }
+        self.tables.retain(|g| g.bits != 0 || !g.columns.is_empty());
+        self.databases.sort_by(|a, b| rank(&a.pattern).cmp(&rank(&b.pattern)));
+        self.tables.sort_by(|a, b| (&a.database, &a.table).cmp(&(&b.database, &b.table)));
+    }
+
+    /// Everything that `other` grants too.
+    pub fn add(&mut self, other: &Grants) {
+        self.global |= other.global;
+        for (name, grantable) in &other.dynamic {
+            *self.dynamic.entry(name.clone()).or_default() |= *grantable;
+        }
+        for grant in &other.databases {
+            self.database_mut(&grant.pattern).bits |= grant.bits;
+        }
+        for grant in &other.tables {
+            let mine = self.table_mut(&grant.database, &grant.table);
+            mine.bits |= grant.bits;
+            for (column, bits) in &grant.columns {
+                *column_mut(&mut mine.columns, column) |= bits;
+            }
+        }
+        self.tidy();
+    }
+
+    /// The lines of SHOW GRANTS before those of roles; `to` is the account as `` `u`@`%` ``.
+    pub fn show(&self, to: &str) -> Vec<String> {
+        let mut lines = vec![format!("GRANT {} ON *.* TO {to}{}", list(self.global, None), option(self.global))];
+        for grantable in [false, true] {
+            let granted: Vec<&str> = self.dynamic.iter().filter(|(_, g)| **g == grantable).map(|(name, _)| name.as_str()).collect();
+            if !granted.is_empty() {
+                let option = if grantable { " WITH GRANT OPTION" } else { "" };
+                lines.push(format!("GRANT {} ON *.* TO {to}{option}", granted.join(",")));
+            }
+        }
+        for grant in &self.databases {
+            let privileges = list(grant.bits, Some(ALL_DATABASE));
+            lines.push(format!("GRANT {privileges} ON {}.* TO {to}{}", quote(&grant.pattern), option(grant.bits)));
+        }
+        for grant in &self.tables {
+            let on = format!("{}.{}", quote(&grant.database), quote(&grant.table));
+            lines.push(format!("GRANT {} ON {on} TO {to}{}", table_list(grant), option(grant.bits)));
+        }
+        lines
+    }
+}
+
+fn rank(pattern: &str) -> (usize, &str) {
+    (first_wildcard(pattern).map_or(0, |at| usize::MAX - at), pattern)
+}
+
+pub fn column_mut<'a>(columns: &'a mut Vec<(String, Bits)>, name: &str) -> &'a mut Bits {
+    let at = columns.iter().position(|(column, _)| column.eq_ignore_ascii_case(name)).unwrap_or_else(|| {
+        columns.push((name.to_string(), 0));
+        columns.len() - 1
+    });
+    &mut columns[at].1
+}
+
+/// With `all`, a set that contains it is ALL PRIVILEGES; on `*.*` MySQL lists the names.
+fn list(bits: Bits, all: Option<Bits>) -> String {
+    match names(bits & ALL_GLOBAL) {
+        names if names.is_empty() => "USAGE".to_string(),
+        _ if all.is_some_and(|all| bits & all == all) => "ALL PRIVILEGES".to_string(),
+        names => names.join(", "),
+    }
+}
+
+/// ``SELECT, SELECT (`a`), UPDATE (`b`)``
+fn table_list(grant: &TableGrant) -> String {
+    if grant.bits & ALL_TABLE == ALL_TABLE {
+        return "ALL PRIVILEGES".to_string();
+    }
+    let mut parts = Vec::new();
+    for (at, name) in super::privilege::NAMES.iter().enumerate() {
+        let bit = 1 << at;
+        if grant.bits & bit != 0 {
+            parts.push((*name).to_string());
+        }
+        let columns: Vec<String> = grant.columns.iter().filter(|(_, bits)| bits & bit != 0).map(|(column, _)| quote(column)).collect();
+        if !columns.is_empty() {
+            parts.push(format!("{name} ({})", columns.join(", ")));
+        }
+    }
+    if parts.is_empty() { "USAGE".to_string() } else { parts.join(", ") }
+}
+
+fn option(bits: Bits) -> &'static str {
+    if bits & GRANT_OPTION != 0 { " WITH GRANT OPTION" } else { "" }
+}
+
+pub fn quote(name: &str) -> String {
+    format!("`{}`", name.replace('`', "``"))
+}

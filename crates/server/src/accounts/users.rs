@@ -1,0 +1,373 @@
+//! CREATE USER, ALTER USER, DROP USER, RENAME USER, SET PASSWORD, CREATE and DROP ROLE, SET DEFAULT ROLE, SHOW CREATE USER.
+
+use std::sync::Arc;
+
+use vaquita_parser::ast::{AuthOption, AuthSecret, PasswordExpire, Require, RoleSet, SetPassword, Statement as Ast, UserName, UserOptions, UserSpec};
+use vaquita_plan::env::Level;
+use vaquita_types::errno::{
+    ER_CANNOT_USER, ER_PASSWORD_FORMAT, ER_PASSWORD_NO_MATCH, ER_PLUGIN_IS_NOT_LOADED, ER_ROLE_NOT_GRANTED, ER_UNKNOWN_AUTHID,
+    ER_USER_ALREADY_EXISTS, ER_USER_DOES_NOT_EXIST,
+};
+use vaquita_types::{Error, Result};
+use vaquita_wire::auth::Plugin;
+use vaquita_wire::password::{CachingSha2, SALT_BYTES, make_caching_sha2, make_native, parse_native};
+
+use super::{AccountRecord, Accounts, Expire, now_s, resolve};
+
+type Records = Vec<Arc<AccountRecord>>;
+/// Notes that a statement gives besides its success.
+pub type Notes = Vec<(Level, Error)>;
+
+/// Carries out a statement about accounts; `None` if it is none of those above.
+pub fn change_users(accounts: &Accounts, ast: &Ast, current: &AccountRecord) -> Option<Result<Notes>> {
+    let mut notes = Notes::new();
+    let result = match ast {
+        Ast::CreateUser(create) => accounts.change(|records| {
+            let mut failed = Vec::new();
+            for spec in &create.users {
+                let (user, host) = resolve(&spec.name, current);
+                if find(records, &user, &host).is_some() {
+                    exists(create.if_not_exists, &user, &host, &mut failed, &mut notes);
+                    continue;
+                }
+                let mut account = AccountRecord::new(&user, &host);
+                authenticate(&mut account, spec)?;
+                apply(&mut account, &create.options)?;
+                set_default_roles(records, &mut account, &RoleSet::List(create.default_roles.clone()), current, true)?;
+                records.push(Arc::new(account));
+            }
+            none_failed("CREATE USER", &failed)
+        }),
+        Ast::CreateRole { if_not_exists, roles } => accounts.change(|records| {
+            let mut failed = Vec::new();
+            for role in roles {
+                let (user, host) = resolve(role, current);
+                if find(records, &user, &host).is_some() {
+                    exists(*if_not_exists, &user, &host, &mut failed, &mut notes);
+                    continue;
+                }
+                let mut account = AccountRecord::new(&user, &host);
+                (account.locked, account.expired) = (true, true);
+                records.push(Arc::new(account));
+            }
+            none_failed("CREATE ROLE", &failed)
+        }),
+        Ast::AlterUser(alter) => accounts.change(|records| {
+            let mut failed = Vec::new();
+            for spec in &alter.users {
+                let (user, host) = resolve(&spec.name, current);
+                let Some(found) = find(records, &user, &host) else {
+                    missing(alter.if_exists, &user, &host, &mut failed, &mut notes);
+                    continue;
+                };
+                let mut account = AccountRecord::clone(&found);
+                authenticate(&mut account, spec)?;
+                apply(&mut account, &alter.options)?;
+                if let Some(roles) = &alter.default_role {
+                    set_default_roles(records, &mut account, roles, current, false)?;
+                }
+                replace(records, account);
+            }
+            none_failed("ALTER USER", &failed)
+        }),
+        Ast::DropUser { if_exists, users } => drop_all(accounts, "DROP USER", *if_exists, users, current, &mut notes),
+        Ast::DropRole { if_exists, roles } => drop_all(accounts, "DROP ROLE", *if_exists, roles, current, &mut notes),
+        Ast::RenameUser(pairs) => rename(accounts, pairs, current),
+        Ast::SetDefaultRole { roles, users } => accounts.change(|records| {
+            for name in users {
+                let (user, host) = resolve(name, current);
+                let found = find(records, &user, &host).ok_or_else(|| Error::new(&ER_UNKNOWN_AUTHID, &[&user, &host]))?;
+                let mut account = AccountRecord::clone(&found);
+                set_default_roles(records, &mut account, roles, current, false)?;
+                replace(records, account);
+            }
+            Ok(())
+        }),
+        _ => return None,
+    };
+    Some(result.map(|()| notes))
+}
+
+impl Accounts {
+    pub fn set_password(&self, set: &SetPassword, current: &AccountRecord) -> Result<()> {
+        let Some(password) = &set.password else { return Err(Error::unsupported("SET PASSWORD TO RANDOM")) };
+        if set.retain_current {
+            return Err(Error::unsupported("RETAIN CURRENT PASSWORD"));
+        }
+        let (user, host) = resolve(set.user.as_ref().unwrap_or(&UserName::CurrentUser), current);
+        self.change(|records| {
+            let found = find(records, &user, &host).ok_or_else(|| Error::new(&ER_PASSWORD_NO_MATCH, &[]))?;
+            let mut account = AccountRecord::clone(&found);
+            new_password(&mut account, password);
+            replace(records, account);
+            Ok(())
+        })
+    }
+
+    /// The statement of SHOW CREATE USER.
+    pub fn show_create(&self, user: &str, host: &str) -> Result<String> {
+        let account = self.get(user, host).ok_or_else(|| cannot("SHOW CREATE USER", &[name_of(user, host)], ""))?;
+        Ok(create_text(&account))
+    }
+}
+
+/// The string to store for a password. Takes milliseconds.
+pub fn hash_password(plugin: Plugin, password: &[u8]) -> Vec<u8> {
+    match plugin {
+        Plugin::CachingSha2Password => {
+            // No NUL and no `$`, which separates the parts.
+            let salt: [u8; SALT_BYTES] = std::array::from_fn(|_| rand::random_range(b'%'..=b'~'));
+            make_caching_sha2(password, &salt)
+        }
+        Plugin::MysqlNativePassword => make_native(password),
+    }
+}
+
+fn find(records: &Records, user: &str, host: &str) -> Option<Arc<AccountRecord>> {
+    records.iter().find(|r| r.is(user, host)).cloned()
+}
+
+pub(super) fn replace(records: &mut Records, account: AccountRecord) {
+    match records.iter_mut().find(|r| r.is(&account.user, &account.host)) {
+        Some(slot) => *slot = Arc::new(account),
+        None => records.push(Arc::new(account)),
+    }
+}
+
+fn name_of(user: &str, host: &str) -> String {
+    format!("'{user}'@'{host}'")
+}
+
+fn cannot(operation: &str, names: &[String], why: &str) -> Error {
+    let list = format!("{}{why}", names.join(","));
+    Error::new(&ER_CANNOT_USER, &[&operation, &list])
+}
+
+fn none_failed(operation: &str, failed: &[String]) -> Result<()> {
+    let why = if operation.starts_with("CREATE") { " (User account already exists)" } else { " (User account does not exist)" };
+    if failed.is_empty() { Ok(()) } else { Err(cannot(operation, failed, why)) }
+}
+
+fn exists(allowed: bool, user: &str, host: &str, failed: &mut Vec<String>, notes: &mut Notes) {
+    if allowed {
+        notes.push((Level::Note, Error::new(&ER_USER_ALREADY_EXISTS, &[&name_of(user, host)])));
+    } else {
+        failed.push(name_of(user, host));
+    }
+}
+
+fn missing(allowed: bool, user: &str, host: &str, failed: &mut Vec<String>, notes: &mut Notes) {
+    if allowed {
+        notes.push((Level::Note, Error::new(&ER_USER_DOES_NOT_EXIST, &[&name_of(user, host)])));
+    } else {
+        failed.push(name_of(user, host));
+    }
+}
+
+fn new_password(account: &mut AccountRecord, password: &[u8]) {
+    account.authentication_string = hash_password(account.plugin, password);
+    account.expired = false;
+    account.password_changed_s = now_s();
+}
+
+fn authenticate(account: &mut AccountRecord, spec: &UserSpec) -> Result<()> {
+    if spec.more_factors {
+        return Err(Error::unsupported("more than one authentication factor"));
+    }
+    if spec.retain_current || spec.discard_old {
+        return Err(Error::unsupported("a second password of an account"));
+    }
+    let Some(AuthOption { plugin, secret }) = &spec.auth else { return Ok(()) };
+    if let Some(name) = plugin {
+        account.plugin = Plugin::from_name(name.as_bytes()).ok_or_else(|| Error::new(&ER_PLUGIN_IS_NOT_LOADED, &[name]))?;
+    }
+    match secret {
+        AuthSecret::None => {
+            // A change of plugin makes the old string useless; MySQL expires the password too.
+            account.authentication_string.clear();
+            account.password_changed_s = now_s();
+        }
+        AuthSecret::Password(password) => new_password(account, password),
+        AuthSecret::Random => return Err(Error::unsupported("RANDOM PASSWORD")),
+        AuthSecret::Hash(hash) => {
+            let well_formed = hash.is_empty()
+                || match account.plugin {
+                    Plugin::CachingSha2Password => CachingSha2::parse(hash).is_some(),
+                    Plugin::MysqlNativePassword => parse_native(hash).is_some(),
+                };
+            if !well_formed {
+                return Err(Error::new(&ER_PASSWORD_FORMAT, &[]));
+            }
+            account.authentication_string = hash.clone();
+            account.expired = false;
+            account.password_changed_s = now_s();
+        }
+    }
+    Ok(())
+}
+
+fn apply(account: &mut AccountRecord, options: &UserOptions) -> Result<()> {
+    match &options.require {
+        None => {}
+        Some(Require::None) => account.requires_tls = false,
+        Some(Require::Ssl) => account.requires_tls = true,
+        Some(_) => return Err(Error::unsupported("client certificates (REQUIRE X509, SUBJECT, ISSUER, CIPHER)")),
+    }
+    for (name, limit) in &options.resources {
+        if let Some(at) = RESOURCES.iter().position(|resource| resource == name) {
+            account.resources[at] = *limit;
+        }
+    }
+    match options.password_expire {
+        None => {}
+        Some(PasswordExpire::Now) => account.expired = true,
+        Some(PasswordExpire::Default) => account.expire = Expire::Default,
+        Some(PasswordExpire::Never) => account.expire = Expire::Never,
+        Some(PasswordExpire::IntervalDays(days)) => account.expire = Expire::Days(days),
+    }
+    account.locked = options.account_lock.unwrap_or(account.locked);
+    account.password_history = options.password_history.unwrap_or(account.password_history);
+    account.reuse_days = options.password_reuse_days.unwrap_or(account.reuse_days);
+    match options.password_require_current.as_deref() {
+        None => {}
+        Some("DEFAULT") => account.require_current = None,
+        Some("OPTIONAL") => account.require_current = Some(false),
+        Some(_) => account.require_current = Some(true),
+    }
+    account.failed_login_attempts = options.failed_login_attempts.unwrap_or(account.failed_login_attempts);
+    account.password_lock_days = options.password_lock_days.unwrap_or(account.password_lock_days);
+    if let Some(comment) = &options.comment {
+        account.attribute = Some(format!("{{\"comment\": {}}}", json_string(&String::from_utf8_lossy(comment))));
+    }
+    if let Some(attribute) = &options.attribute {
+        account.attribute = Some(String::from_utf8_lossy(attribute).into_owned());
+    }
+    Ok(())
+}
+
+const RESOURCES: [&str; 4] = ["MAX_QUERIES_PER_HOUR", "MAX_UPDATES_PER_HOUR", "MAX_CONNECTIONS_PER_HOUR", "MAX_USER_CONNECTIONS"];
+
+fn json_string(text: &str) -> String {
+    let mut out = String::from('"');
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => out.extend(['\\', c]),
+            c if u32::from(c) < 0x20 => out.push_str(&format!("\\u{:04x}", u32::from(c))),
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}
+
+/// `grant`: CREATE USER .. DEFAULT ROLE grants the roles too.
+fn set_default_roles(records: &Records, account: &mut AccountRecord, roles: &RoleSet, current: &AccountRecord, grant: bool) -> Result<()> {
+    let named = |names: &[UserName]| names.iter().map(|name| resolve(name, current)).collect::<Vec<_>>();
+    account.default_roles = match roles {
+        RoleSet::None | RoleSet::Default => Vec::new(),
+        RoleSet::All { except } => {
+            let except = named(except);
+            let granted = account.roles.iter().map(|r| (r.user.clone(), r.host.clone()));
+            granted.filter(|role| !except.contains(role)).collect()
+        }
+        RoleSet::List(list) => {
+            let list = named(list);
+            for (user, host) in &list {
+                if find(records, user, host).is_none() {
+                    return Err(Error::new(&ER_UNKNOWN_AUTHID, &[user, host]));
+                }
+                if account.roles.iter().any(|r| r.user == *user && r.host == *host) {
+                    continue;
+                }
+                if !grant {
+                    return Err(Error::new(&ER_ROLE_NOT_GRANTED, &[user, host, &account.user, &account.host]));
+                }
+                account.roles.push(super::RoleGrant { user: user.clone(), host: host.clone(), admin: false });
+            }
+            list
+        }
+    };
+    Ok(())
+}
+
+fn drop_all(accounts: &Accounts, operation: &str, if_exists: bool, names: &[UserName], current: &AccountRecord, notes: &mut Notes) -> Result<()> {
+    accounts.change(|records| {
+        let mut failed = Vec::new();
+        for name in names {
+            let (user, host) = resolve(name, current);
+            if find(records, &user, &host).is_none() {
+                missing(if_exists, &user, &host, &mut failed, notes);
+                continue;
+            }
+            records.retain(|r| !r.is(&user, &host));
+            // As a role it is taken from everybody.
+            for slot in records.iter_mut().filter(|r| r.roles.iter().any(|g| g.user == user && g.host == host)) {
+                let account = Arc::make_mut(slot);
+                account.roles.retain(|g| g.user != user || g.host != host);
+                account.default_roles.retain(|(u, h)| *u != user || *h != host);
+            }
+        }
+        none_failed(operation, &failed)
+    })
+}
+
+fn rename(accounts: &Accounts, pairs: &[(UserName, UserName)], current: &AccountRecord) -> Result<()> {
+    accounts.change(|records| {
+        let mut failed = Vec::new();
+        for (from, to) in pairs {
+            let (from, to) = (resolve(from, current), resolve(to, current));
+            match (find(records, &from.0, &from.1), find(records, &to.0, &to.1)) {
+                (Some(found), None) => {
+                    let renamed = AccountRecord { user: to.0.clone(), host: to.1.clone(), ..AccountRecord::clone(&found) };
+                    records.retain(|r| !r.is(&from.0, &from.1));
+                    records.push(Arc::new(renamed));
+                }
+                _ => failed.push(name_of(&from.0, &from.1)),
+            }
+        }
+        if failed.is_empty() { Ok(()) } else { Err(cannot("RENAME USER", &failed, "")) }
+    })
+}
+
+/// The text of SHOW CREATE USER.
+fn create_text(account: &AccountRecord) -> String {
+    let mut text = format!("CREATE USER {} IDENTIFIED WITH '{}'", account.quoted(), account.plugin.name());
+    if !account.authentication_string.is_empty() {
+        let secret = String::from_utf8_lossy(&account.authentication_string).replace('\\', "\\\\").replace('\'', "\\'");
+        text.push_str(&format!(" AS '{secret}'"));
+    }
+    if !account.default_roles.is_empty() {
+        let roles: Vec<String> = account.default_roles.iter().map(|(u, h)| format!("{}@{}", super::quote(u), super::quote(h))).collect();
+        text.push_str(&format!(" DEFAULT ROLE {}", roles.join(",")));
+    }
+    text.push_str(if account.requires_tls { " REQUIRE SSL" } else { " REQUIRE NONE" });
+    let limited: Vec<String> =
+        RESOURCES.iter().zip(account.resources).filter(|(_, limit)| *limit != 0).map(|(name, limit)| format!("{name} {limit}")).collect();
+    if !limited.is_empty() {
+        text.push_str(&format!(" WITH {}", limited.join(" ")));
+    }
+    text.push_str(&match account.expire {
+        _ if account.expired => " PASSWORD EXPIRE".to_string(),
+        Expire::Default => " PASSWORD EXPIRE DEFAULT".to_string(),
+        Expire::Never => " PASSWORD EXPIRE NEVER".to_string(),
+        Expire::Days(days) => format!(" PASSWORD EXPIRE INTERVAL {days} DAY"),
+    });
+    text.push_str(if account.locked { " ACCOUNT LOCK" } else { " ACCOUNT UNLOCK" });
+    text.push_str(&account.password_history.map_or(" PASSWORD HISTORY DEFAULT".to_string(), |n| format!(" PASSWORD HISTORY {n}")));
+    text.push_str(
+        &account.reuse_days.map_or(" PASSWORD REUSE INTERVAL DEFAULT".to_string(), |n| format!(" PASSWORD REUSE INTERVAL {n} DAY")),
+    );
+    text.push_str(match account.require_current {
+        None => " PASSWORD REQUIRE CURRENT DEFAULT",
+        Some(true) => " PASSWORD REQUIRE CURRENT",
+        Some(false) => " PASSWORD REQUIRE CURRENT OPTIONAL",
+    });
+    if account.failed_login_attempts != 0 || account.password_lock_days != Some(0) {
+        let days = account.password_lock_days.map_or("UNBOUNDED".to_string(), |n| n.to_string());
+        text.push_str(&format!(" FAILED_LOGIN_ATTEMPTS {} PASSWORD_LOCK_TIME {days}", account.failed_login_attempts));
+    }
+    if let Some(attribute) = &account.attribute {
+        text.push_str(&format!(" ATTRIBUTE '{}'", attribute.replace('\\', "\\\\").replace('\'', "\\'")));
+    }
+    text
+}

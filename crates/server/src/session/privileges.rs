@@ -1,0 +1,108 @@
+//! What the session may do, and the statements about accounts: CREATE USER, GRANT, SET ROLE ….
+//!
+//! `authorize` is asked before each statement is planned. Changes of privileges count from the next statement on:
+//! `access` is put together again when `Accounts::version` has moved.
+
+use std::sync::Arc;
+
+use vaquita_parser::Statement as Ast;
+use vaquita_parser::ast::{SetItem, Show};
+use vaquita_types::Result;
+
+use super::Session;
+use super::run::Done;
+use crate::accounts::{Access, AccountRecord, Subject, change_grants, change_users};
+
+impl Session {
+    /// Error 1142 and its kin if the session may not run the statement.
+    pub(super) fn authorize(&mut self, ast: &Ast) -> Result<()> {
+        self.refresh_access();
+        if self.access.is_unlimited() {
+            return Ok(());
+        }
+        let database = self.state.database();
+        self.subject(database.as_deref()).check(ast)
+    }
+
+    #[inline]
+    fn refresh_access(&mut self) {
+        let accounts = self.server.accounts();
+        if self.access.version == accounts.version() {
+            return;
+        }
+        if let Some(current) = accounts.get(&self.account.user, &self.account.host) {
+            self.account = current;
+        }
+        self.access = accounts.access(&self.account, &self.access.roles);
+    }
+
+    fn subject<'a>(&'a self, database: Option<&'a str>) -> Subject<'a> {
+        Subject { account: &self.account, access: &self.access, client_host: &self.client.host, database }
+    }
+
+    /// Whether the session may enter a database.
+    pub(super) fn may_use(&self, name: &str) -> Result<()> {
+        self.subject(None).may_use(name)
+    }
+
+    /// Whether the session may end another connection.
+    pub(super) fn may_kill(&self, other: &crate::clients::Client) -> bool {
+        self.access.is_unlimited() || self.subject(None).may_kill_others() || other.snapshot().user == self.client.snapshot().user
+    }
+
+    /// Statements about accounts; they commit what is open. `None`: it is none.
+    pub(super) fn account_statement(&mut self, ast: &Ast) -> Option<Result<Done>> {
+        match ast {
+            Ast::SetRole(set) => {
+                let roles = self.subject(None).roles_of(set);
+                return Some(roles.map(|roles| {
+                    self.access = self.server.accounts().access(&self.account, &roles);
+                    Done::nothing()
+                }));
+            }
+            Ast::CreateUser(_)
+            | Ast::AlterUser(_)
+            | Ast::DropUser { .. }
+            | Ast::RenameUser(_)
+            | Ast::CreateRole { .. }
+            | Ast::DropRole { .. }
+            | Ast::SetDefaultRole { .. }
+            | Ast::Grant(_)
+            | Ast::Revoke(_) => {}
+            _ => return None,
+        }
+        Some(self.change_accounts(ast))
+    }
+
+    fn change_accounts(&mut self, ast: &Ast) -> Result<Done> {
+        self.commit_implicitly()?;
+        let database = self.state.database();
+        let accounts = self.server.accounts();
+        let changed = change_users(accounts, ast, &self.account)
+            .or_else(|| change_grants(accounts, &self.server.catalog, ast, &self.account, database.as_deref()));
+        for (level, note) in changed.unwrap_or_else(|| Ok(Vec::new()))? {
+            self.state.push_warning(level, note);
+        }
+        Ok(Done::nothing())
+    }
+
+    /// SET PASSWORD, which stands alone in its SET.
+    pub(super) fn set_password(&mut self, items: &[SetItem]) -> Option<Result<Done>> {
+        let [SetItem::Password(set)] = items else { return None };
+        let done = self.commit_implicitly().and_then(|()| self.server.accounts().set_password(set, &self.account));
+        Some(done.map(|()| Done::nothing()))
+    }
+
+    /// SHOW CREATE USER: the name of its column and the statement.
+    pub(super) fn show_create_user(&self, show: &Show) -> Option<Result<(String, String)>> {
+        let Show::CreateUser(name) = show else { return None };
+        let (user, host) = crate::accounts::resolve(name, &self.account);
+        let text = self.server.accounts().show_create(&user, &host);
+        Some(text.map(|text| (format!("CREATE USER for {user}@{host}"), text)))
+    }
+
+    /// What a new session of an account may do: its default roles are active.
+    pub(super) fn initial_access(server: &crate::server::Server, account: &Arc<AccountRecord>) -> Access {
+        server.accounts().access(account, &account.default_roles)
+    }
+}
