@@ -64,7 +64,7 @@ impl Client {
         let hello = self.receive()?;
         let hello = decode_greeting(&hello).map_err(|e| broken(&e.to_string()))?;
         let plugin = hello.auth_plugin.clone();
-        let proof = proof(&plugin, password, &hello.nonce);
+        let proof = proof_of(&plugin, password, &hello.nonce);
         let response = HandshakeResponse {
             capabilities: CAPS,
             packet_bytes_max: 1 << 24,
@@ -107,6 +107,7 @@ impl Client {
         let mut writer = PacketWriter::new();
         writer.set_seq(self.seq);
         writer.packet(|out| out.extend_from_slice(payload));
+        self.reader.expect_seq(writer.seq());
         self.stream.write_all(writer.bytes())
     }
 
@@ -117,9 +118,7 @@ impl Client {
     /// Starts a command.
     pub fn command(&mut self, payload: &[u8]) -> Result<()> {
         self.seq = 0;
-        self.send(payload)?;
-        self.reader.expect_seq(1);
-        Ok(())
+        self.send(payload)
     }
 
     pub fn receive(&mut self) -> Result<Vec<u8>> {
@@ -180,10 +179,6 @@ impl Client {
             }
         }
     }
-}
-
-fn proof(plugin: &[u8], password: &str, nonce: &[u8; NONCE_BYTES]) -> Vec<u8> {
-    proof_of(plugin, password, nonce)
 }
 
 fn proof_of(plugin: &[u8], password: &str, nonce: &[u8; NONCE_BYTES]) -> Vec<u8> {

@@ -64,10 +64,6 @@ impl Server {
         Client::connect(self.port, "root", PASSWORD).expect("root connects")
     }
 
-    pub fn pid(&self) -> u32 {
-        self.child.id()
-    }
-
     /// `kill -9`; the directory stays.
     pub fn kill(mut self) -> PathBuf {
         self.keep = true;
