@@ -11,6 +11,7 @@ mod flags;
 mod kill_test;
 mod paths;
 mod tidy;
+mod vaquita;
 
 use std::process::ExitCode;
 

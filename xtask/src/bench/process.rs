@@ -1,0 +1,58 @@
+//! What Linux says of a process and of a directory: CPU time, memory, bytes on disk, and of the machine.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+/// Linux counts CPU time in ticks of this length for user space, whatever the kernel's own.
+const TICK_US: u64 = 10_000;
+
+/// CPU time that all threads of the process used so far, user and system, in µs.
+pub fn cpu_us(pid: u32) -> Result<u64, String> {
+    let path = format!("/proc/{pid}/stat");
+    let text = fs::read_to_string(&path).map_err(|e| format!("{path}: {e}"))?;
+    // The second field is the command in parentheses, which may contain spaces; utime and stime are the 14th and 15th.
+    let fields: Vec<&str> = text.rsplit(')').next().unwrap_or("").split_whitespace().collect();
+    let ticks = |i: usize| fields.get(i).and_then(|field| field.parse::<u64>().ok());
+    match (ticks(11), ticks(12)) {
+        (Some(user), Some(system)) => Ok((user + system) * TICK_US),
+        _ => Err(format!("cannot read {path}")),
+    }
+}
+
+/// A line of /proc/PID/status in bytes: `VmRSS`, memory in use, or `VmHWM`, its highest so far.
+pub fn memory_bytes(pid: u32, line: &str) -> u64 {
+    let text = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    kib_of(&text, line) * 1024
+}
+
+fn kib_of(text: &str, name: &str) -> u64 {
+    text.lines()
+        .filter_map(|line| line.strip_prefix(name)?.strip_prefix(':'))
+        .find_map(|rest| rest.split_whitespace().next()?.parse().ok())
+        .unwrap_or(0)
+}
+
+/// Allocated bytes of the files under `dir` that `wanted` picks by name.
+pub fn disk_bytes(dir: &Path, wanted: &dyn Fn(&str) -> bool) -> u64 {
+    let Ok(entries) = fs::read_dir(dir) else { return 0 };
+    let mut bytes = 0;
+    for entry in entries.flatten() {
+        match entry.metadata() {
+            Ok(meta) if meta.is_dir() => bytes += disk_bytes(&entry.path(), wanted),
+            Ok(meta) if wanted(&entry.file_name().to_string_lossy()) => bytes += meta.blocks() * 512,
+            _ => {}
+        }
+    }
+    bytes
+}
+
+/// One line on the machine: processor, cores, memory, kernel.
+pub fn machine() -> String {
+    let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = cpuinfo.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':')).map_or("unknown processor", |(_, name)| name.trim());
+    let cores = std::thread::available_parallelism().map_or(0, |n| n.get());
+    let memory_gib = kib_of(&fs::read_to_string("/proc/meminfo").unwrap_or_default(), "MemTotal") as f64 / (1 << 20) as f64;
+    let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    format!("{model}, {cores} cores, {memory_gib:.0} GiB of memory, Linux {}", kernel.trim())
+}

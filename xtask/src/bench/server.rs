@@ -1,0 +1,236 @@
+//! The four servers: how each is started, reached, sized and stopped.
+//!
+//! Peers run through tools/peers.sh. MariaDB with MyRocks is the same server and the same data directory as MariaDB
+//! with InnoDB, started with another default engine, in another database. Never do two servers run at once.
+
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use super::process;
+use super::sysbench::Login;
+use crate::client::{Answer, Client};
+use crate::paths;
+use crate::vaquita::{self, Vaquita, first_answer};
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    MySql,
+    MariaDb,
+    MyRocks,
+    Vaquita,
+}
+
+pub const KINDS: [Kind; 4] = [Kind::MySql, Kind::MariaDb, Kind::MyRocks, Kind::Vaquita];
+
+impl Kind {
+    /// As in `--servers`.
+    pub fn flag(self) -> &'static str {
+        match self {
+            Kind::MySql => "mysql",
+            Kind::MariaDb => "mariadb",
+            Kind::MyRocks => "myrocks",
+            Kind::Vaquita => "vaquita",
+        }
+    }
+
+    /// As in the report.
+    pub fn title(self) -> &'static str {
+        match self {
+            Kind::MySql => "MySQL InnoDB",
+            Kind::MariaDb => "MariaDB InnoDB",
+            Kind::MyRocks => "MariaDB MyRocks",
+            Kind::Vaquita => "Vaquita",
+        }
+    }
+
+    fn database(self) -> &'static str {
+        if self == Kind::MyRocks { "sbrocks" } else { "sbtest" }
+    }
+
+    /// What tools/peers.sh calls it.
+    fn peer(self) -> Option<&'static str> {
+        match self {
+            Kind::MySql => Some("mysql"),
+            Kind::MariaDb | Kind::MyRocks => Some("mariadb"),
+            Kind::Vaquita => None,
+        }
+    }
+
+    fn user(self) -> (&'static str, &'static str) {
+        if self == Kind::Vaquita { ("root", vaquita::PASSWORD) } else { ("sb", "sb") }
+    }
+}
+
+enum Process {
+    Vaquita(Vaquita),
+    Peer { name: &'static str, pid: u32 },
+}
+
+/// A running server.
+pub struct Server {
+    kind: Kind,
+    process: Option<Process>,
+    port: u16,
+    data_dir: PathBuf,
+    /// From the spawn to the first answered query.
+    pub start_time: Duration,
+}
+
+impl Server {
+    /// Starts the server on the data it has; a peer's first start also creates its data directory.
+    pub fn start(kind: Kind) -> Result<Server, String> {
+        match kind.peer() {
+            Some(name) => start_peer(kind, name),
+            None => start_vaquita(),
+        }
+    }
+
+    pub fn pid(&self) -> u32 {
+        match &self.process {
+            Some(Process::Vaquita(vaquita)) => vaquita.pid(),
+            Some(Process::Peer { pid, .. }) => *pid,
+            None => 0,
+        }
+    }
+
+    pub fn login(&self) -> Login<'static> {
+        let (user, password) = self.kind.user();
+        let engine = (self.kind == Kind::MyRocks).then_some("rocksdb");
+        Login { port: self.port, user, password, database: self.kind.database(), engine }
+    }
+
+    /// The database of bulk_insert, whose tables are called like those of the other scripts.
+    pub fn bulk_login(&self) -> Login<'static> {
+        Login { database: "sbbulk", ..self.login() }
+    }
+
+    /// Leaves the server with empty databases.
+    pub fn create_databases(&self) -> Result<(), String> {
+        for database in [self.kind.database(), "sbbulk"] {
+            self.query(&format!("DROP DATABASE IF EXISTS {database}"))?;
+            self.query(&format!("CREATE DATABASE {database}"))?;
+        }
+        Ok(())
+    }
+
+    pub fn version(&self) -> Result<String, String> {
+        let rows = self.query("SELECT VERSION()")?.rows();
+        Ok(rows.into_iter().flatten().next().unwrap_or_default())
+    }
+
+    fn query(&self, sql: &str) -> Result<Answer, String> {
+        let (user, password) = self.kind.user();
+        let mut client = Client::connect(self.port, user, password).map_err(|e| format!("cannot connect to {}: {e}", self.kind.title()))?;
+        match client.try_query(sql).map_err(|e| format!("{sql}: {e}"))? {
+            Answer::Err { code, text, .. } => Err(format!("{sql}: {code} {text}")),
+            answer => Ok(answer),
+        }
+    }
+
+    /// Bytes of the tables' own files: InnoDB's tablespaces; RocksDB's tables and its log, which holds what no table
+    /// holds yet. InnoDB's redo log has a fixed size and is left out, as is MySQL's binary log.
+    pub fn table_bytes(&self) -> u64 {
+        match self.kind {
+            Kind::MySql | Kind::MariaDb => process::disk_bytes(&self.data_dir.join(self.kind.database()), &|_| true),
+            Kind::MyRocks => process::disk_bytes(&self.data_dir.join("#rocksdb"), &is_rocksdb_data),
+            Kind::Vaquita => process::disk_bytes(&self.data_dir, &is_rocksdb_data),
+        }
+    }
+
+    pub fn stop(mut self) -> Result<(), String> {
+        match self.process.take() {
+            Some(Process::Vaquita(vaquita)) => vaquita.stop(),
+            Some(Process::Peer { name, .. }) => stop_peer(name),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Drop for Server {
+    /// An error on the way: no server stays behind.
+    fn drop(&mut self) {
+        if let Some(Process::Peer { name, .. }) = self.process.take() {
+            let _ = stop_peer(name);
+        }
+    }
+}
+
+fn is_rocksdb_data(name: &str) -> bool {
+    [".sst", ".log", ".blob"].iter().any(|end| name.ends_with(end))
+}
+
+/// Removes Vaquita's data of an earlier run, so that it starts empty as the databases of the peers do.
+pub fn remove_vaquita_data() -> Result<(), String> {
+    match std::fs::remove_dir_all(vaquita_dir()) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(format!("{}: {error}", vaquita_dir().display())),
+        _ => Ok(()),
+    }
+}
+
+fn vaquita_dir() -> PathBuf {
+    paths::target_dir().join("bench/vaquita-data")
+}
+
+fn start_vaquita() -> Result<Server, String> {
+    let data_dir = vaquita_dir();
+    std::fs::create_dir_all(&data_dir).map_err(|e| format!("{}: {e}", data_dir.display()))?;
+    let started = Vaquita::start(&paths::vaquita()?, &data_dir, vaquita::free_port()?, &data_dir.with_extension("log"))?;
+    let (port, start_time) = (started.port, started.start_time);
+    Ok(Server { kind: Kind::Vaquita, process: Some(Process::Vaquita(started)), port, data_dir, start_time })
+}
+
+fn start_peer(kind: Kind, name: &'static str) -> Result<Server, String> {
+    let port = peer_port(name)?;
+    if TcpStream::connect(("127.0.0.1", port)).is_ok() {
+        return Err(format!("port {port} is taken: stop what runs there, or set {}_PORT", name.to_uppercase()));
+    }
+    let mut script = peers_sh();
+    script.args(["start", name]);
+    if kind == Kind::MyRocks {
+        script.arg("--default-storage-engine=rocksdb");
+    }
+    let spawned = Instant::now();
+    let mut script = script.stdin(Stdio::null()).spawn().map_err(|e| format!("tools/peers.sh: {e}"))?;
+    let (user, password) = kind.user();
+    // The script ends by itself, with the server running, before or after the first answer; or with an error.
+    let answered = first_answer(port, user, password, spawned, || !matches!(script.try_wait(), Ok(Some(status)) if !status.success()));
+    let status = script.wait().map_err(|e| e.to_string())?;
+    let start_time = match answered {
+        Ok(time) if status.success() => time,
+        other => {
+            let _ = stop_peer(name);
+            return Err(format!("{} did not start: {}", kind.title(), other.err().unwrap_or_else(|| status.to_string())));
+        }
+    };
+    let (data_dir, pid) = locate_peer(name)?;
+    Ok(Server { kind, process: Some(Process::Peer { name, pid }), port, data_dir, start_time })
+}
+
+fn peers_sh() -> Command {
+    Command::new(paths::repository().join("tools/peers.sh"))
+}
+
+/// The port that tools/peers.sh uses.
+fn peer_port(name: &str) -> Result<u16, String> {
+    let variable = format!("{}_PORT", name.to_uppercase());
+    match std::env::var(&variable) {
+        Ok(text) => text.parse().map_err(|_| format!("{variable}: not a port: {text}")),
+        Err(_) => Ok(if name == "mysql" { 13306 } else { 13307 }),
+    }
+}
+
+fn locate_peer(name: &str) -> Result<(PathBuf, u32), String> {
+    let output = peers_sh().args(["where", name]).output().map_err(|e| format!("tools/peers.sh: {e}"))?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let mut lines = text.lines();
+    let (Some(data_dir), Some(pid_file)) = (lines.next(), lines.next()) else { return Err("tools/peers.sh where: no answer".into()) };
+    let pid = std::fs::read_to_string(pid_file).ok().and_then(|text| text.trim().parse().ok());
+    Ok((Path::new(data_dir).to_path_buf(), pid.ok_or_else(|| format!("no process id in {pid_file}"))?))
+}
+
+fn stop_peer(name: &str) -> Result<(), String> {
+    let status = peers_sh().args(["stop", name]).status().map_err(|e| format!("tools/peers.sh: {e}"))?;
+    if status.success() { Ok(()) } else { Err(format!("tools/peers.sh stop {name}: {status}")) }
+}
