@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use vaquita_plan::catalog::{Catalog as PlannerCatalog, TableStatistics};
-use vaquita_storage::Catalog;
+use vaquita_storage::{Catalog, Interrupt, Isolation, TxnOptions};
 use vaquita_types::Result;
 use vaquita_types::schema::{TableDef, TableRef};
 
@@ -29,7 +29,24 @@ impl PlannerCatalog for PlanCatalog<'_> {
         Ok(self.catalog.database(database)?.is_some() || crate::system::is_system_database(database))
     }
 
-    fn statistics(&self, _table: &TableDef) -> TableStatistics {
-        TableStatistics::default()
+    /// The exact row count, and what the last ANALYZE found, scaled to it.
+    fn statistics(&self, def: &TableDef) -> TableStatistics {
+        let Ok(Some(table)) = self.catalog.table(&def.database, &def.name) else { return TableStatistics::default() };
+        let txn = self.catalog.engine().begin(TxnOptions {
+            isolation: Isolation::ReadCommitted,
+            autocommit: true,
+            read_only: true,
+            snapshot_isolation: false,
+            interrupt: Arc::new(Interrupt::new(0)),
+        });
+        let rows = txn.row_count(table.def.id).unwrap_or(0);
+        let Some(found) = table.statistics() else { return TableStatistics { rows, ..TableStatistics::default() } };
+        let scale = |distinct: &u64| match (*distinct, found.rows) {
+            // Nearly unique prefixes grow with the table; the others are taken as they were.
+            (n, before) if n > before / 2 && before > 0 => (u128::from(n) * u128::from(rows) / u128::from(before)) as u64,
+            (n, _) => n,
+        };
+        let distinct = found.indexes.iter().map(|index| (index.id, index.distinct.iter().map(scale).collect())).collect();
+        TableStatistics { rows, distinct }
     }
 }

@@ -1,10 +1,13 @@
-//! CHECK constraints and DEFAULT (expr): kept as text that MySQL would print, checked when they are made.
+//! CHECK constraints and DEFAULT (expr): kept as text that MySQL would print, bound when they are made and
+//! when rows are written (`dml::row`).
 
 use std::sync::Arc;
 
 use vaquita_parser::printer::{Style, print_expr};
 use vaquita_parser::{ParserOptions, ast, parse_expr};
 use vaquita_plan::bind::{PlanContext, bind_over_row};
+use vaquita_plan::expr::Expr;
+use vaquita_storage::Catalog;
 use vaquita_types::errno::{ER_BAD_FIELD_ERROR, ER_CHECK_CONSTRAINT_DUP_NAME, ER_CHECK_CONSTRAINT_REFERS_UNKNOWN_COLUMN};
 use vaquita_types::schema::{CheckDef, ColumnDefault, TableDef};
 use vaquita_types::{Error, Result};
@@ -14,6 +17,19 @@ use super::{Ddl, check_identifier};
 /// An expression of the catalog as a tree again.
 pub fn parse_stored(text: &str) -> Result<ast::Expr> {
     parse_expr(text.as_bytes(), &ParserOptions::default()).map_err(|e| Error::internal(format_args!("stored expression {text}: {e:?}")))
+}
+
+/// The enforced constraints of a table with their names, over the slots 0, 1 … of a row.
+pub fn bind_checks(def: &TableDef, catalog: &Arc<Catalog>) -> Result<Vec<(String, Expr)>> {
+    let enforced: Vec<&CheckDef> = def.options.checks.iter().filter(|c| c.enforced).collect();
+    if enforced.is_empty() {
+        return Ok(Vec::new());
+    }
+    let planner = crate::catalog::PlanCatalog::new(catalog);
+    let context = PlanContext::new(&planner);
+    let table = Arc::new(def.clone());
+    let bind = |check: &CheckDef| Ok((check.name.clone(), bind_over_row(&parse_stored(&check.expr)?, &table, 0, &context)?));
+    enforced.into_iter().map(bind).collect()
 }
 
 impl Ddl<'_> {

@@ -2,9 +2,12 @@
 
 use vaquita_parser::ast::{self, ColumnAttribute, DefaultValue};
 use vaquita_plan::bind::{PlanContext, bind_scalar};
+use vaquita_plan::env::Level;
 use vaquita_types::charset::CollationId;
 use vaquita_types::errno::{
-    ER_BLOB_CANT_HAVE_DEFAULT, ER_INVALID_DEFAULT, ER_INVALID_ON_UPDATE, ER_TOO_LONG_FIELD_COMMENT, ER_WRONG_COLUMN_NAME, ER_WRONG_FIELD_SPEC,
+    ER_BLOB_CANT_HAVE_DEFAULT, ER_DEPRECATED_UTF8_ALIAS, ER_INVALID_DEFAULT, ER_INVALID_ON_UPDATE, ER_TOO_LONG_FIELD_COMMENT,
+    ER_WARN_DEPRECATED_SYNTAX, ER_WARN_DEPRECATED_SYNTAX_NO_REPLACEMENT, ER_WARN_DEPRECATED_UTF8MB3_COLLATION, ER_WRONG_COLUMN_NAME,
+    ER_WRONG_FIELD_SPEC,
 };
 use vaquita_types::limits::COLUMN_COMMENT_CHARS_MAX;
 use vaquita_types::schema::{ColumnDef, ColumnDefault, ColumnId};
@@ -32,6 +35,7 @@ impl Ddl<'_> {
             _ => None,
         });
         let ty = column_type(&column.name, &column.ty, collate, table_collation)?;
+        self.warn_of_type(&column.ty, collate);
         let mut new = NewColumn {
             def: ColumnDef {
                 id: ColumnId(0),
@@ -70,8 +74,7 @@ impl Ddl<'_> {
                 def.on_update_now = true;
             }
             ColumnAttribute::AutoIncrement => {
-                let fits = def.ty.is_integer() || matches!(def.ty.kind, TypeKind::Float | TypeKind::Double);
-                if !fits {
+                if !def.ty.is_integer() {
                     return Err(Error::new(&ER_WRONG_FIELD_SPEC, &[&def.name]));
                 }
                 def.auto_increment = true;
@@ -173,6 +176,51 @@ impl Ddl<'_> {
         Ok(())
     }
 }
+
+impl Ddl<'_> {
+    /// What MySQL calls deprecated in a type. `tinyint(1)` is not told from BOOL, which is fine.
+    fn warn_of_type(&self, ty: &ast::DataType, collate: Option<&str>) {
+        use ast::TypeName::{BigInt, Decimal, Double, Float, Int, MediumInt, SmallInt, TinyInt};
+        let warn = |text: &str| self.session.warn(Level::Warning, Error::with_message(&ER_WARN_DEPRECATED_SYNTAX_NO_REPLACEMENT, text));
+        let instead = |what: &str, other: &str| self.session.warn(Level::Warning, Error::new(&ER_WARN_DEPRECATED_SYNTAX, &[&what, &other]));
+        if ty.zerofill {
+            warn(ZEROFILL_TEXT);
+        }
+        match ty.name {
+            TinyInt if ty.length == Some(1) && !ty.unsigned => {}
+            TinyInt | SmallInt | MediumInt | Int | BigInt if ty.length.is_some() => warn(WIDTH_TEXT),
+            Float | Double if ty.scale.is_some() => warn(DIGITS_TEXT),
+            ast::TypeName::Year if ty.length.is_some() => instead("YEAR(4)", "YEAR"),
+            _ => {}
+        }
+        if ty.unsigned && matches!(ty.name, Float | Double | Decimal) {
+            warn(UNSIGNED_TEXT);
+        }
+        if ty.binary {
+            instead("BINARY as attribute of a type", "a CHARACTER SET clause with _bin collation");
+        }
+        self.warn_of_charset(ty.charset.as_deref(), collate);
+    }
+
+    /// utf8mb3 and its collations.
+    pub(super) fn warn_of_charset(&self, charset: Option<&str>, collate: Option<&str>) {
+        let warn = |error| self.session.warn(Level::Warning, error);
+        if charset.is_some_and(|c| c.eq_ignore_ascii_case("utf8mb3")) {
+            warn(Error::new(&ER_WARN_DEPRECATED_SYNTAX, &[&"utf8mb3", &"utf8mb4"]));
+        } else if charset.is_some_and(|c| c.eq_ignore_ascii_case("utf8")) {
+            warn(Error::new(&ER_DEPRECATED_UTF8_ALIAS, &[]));
+        }
+        if let Some(name) = collate.filter(|name| name.to_ascii_lowercase().starts_with("utf8mb3_")) {
+            warn(Error::new(&ER_WARN_DEPRECATED_UTF8MB3_COLLATION, &[&name]));
+        }
+    }
+}
+
+const ZEROFILL_TEXT: &str = "The ZEROFILL attribute is deprecated and will be removed in a future release. \
+    Use the LPAD function to zero-pad numbers, or store the formatted numbers in a CHAR column.";
+const WIDTH_TEXT: &str = "Integer display width is deprecated and will be removed in a future release.";
+const DIGITS_TEXT: &str = "Specifying number of digits for floating point data types is deprecated and will be removed in a future release.";
+const UNSIGNED_TEXT: &str = "UNSIGNED for decimal and floating point data types is deprecated and support for it will be removed in a future release.";
 
 fn has_now(kind: TypeKind) -> bool {
     matches!(kind, TypeKind::DateTime | TypeKind::Timestamp)

@@ -93,6 +93,7 @@ impl Ddl<'_> {
         let mut table_options = TableOptions { engine: "InnoDB".to_string(), ..TableOptions::default() };
         let given = options::apply(&create.options, &mut table_options, &create.name.name)?;
         let collation = given.collation(parent)?;
+        self.warn_of_charset(given.charset.as_deref(), given.collate.as_deref());
         let mut elements = self.elements(&create.elements, collation)?;
         merge_selected(&mut elements.columns, selected)?;
         let indexes = self.put_together(&mut elements)?;

@@ -7,7 +7,7 @@
 
 mod actions;
 mod alter;
-mod checks;
+pub(crate) mod checks;
 pub mod columns;
 mod convert;
 pub mod create;
@@ -187,6 +187,7 @@ impl<'a> Ddl<'a> {
                 ast::DatabaseOption::ReadOnly(Some(true)) => return Err(Error::unsupported("READ ONLY databases")),
             }
         }
+        self.warn_of_charset(charset, collate);
         choose_collation(charset, collate, default)
     }
 
