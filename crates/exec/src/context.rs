@@ -11,8 +11,12 @@ use std::time::Duration;
 
 use vaquita_plan::env::{Env, EvalCx, Level, SubqueryRows, VarScope};
 use vaquita_plan::expr::{Subquery, SubqueryKind};
+use vaquita_plan::func::SeededRandom;
 use vaquita_storage::{Catalog, Engine, Interrupt, LockMode, LockPolicy, Table, Transaction};
-use vaquita_types::errno::{ER_NO_SUCH_TABLE, ER_TABLE_DEF_CHANGED};
+use vaquita_types::errno::{
+    ER_CUT_VALUE_GROUP_CONCAT, ER_DATETIME_FUNCTION_OVERFLOW, ER_DIVISION_BY_ZERO, ER_INVALID_CHARACTER_STRING, ER_NO_SUCH_TABLE, ER_TABLE_DEF_CHANGED,
+    ER_TRUNCATED_WRONG_VALUE, ER_WARN_DATA_OUT_OF_RANGE, ER_WRONG_VALUE_FOR_TYPE, WARN_DATA_TRUNCATED,
+};
 use vaquita_types::schema::TableRef;
 use vaquita_types::temporal::TimeZone;
 use vaquita_types::{Error, Result, Value};
@@ -58,6 +62,19 @@ pub struct Statement<'a> {
     pub(crate) subqueries: RefCell<HashMap<usize, SubqueryRows>>,
     /// The last round's rows of the recursive common table expressions that are running, by id.
     pub(crate) cte_rows: RefCell<HashMap<usize, Arc<Rows>>>,
+    /// The statement changes data in strict mode: what expressions warn of is an error.
+    strict: Cell<bool>,
+    /// The first such error.
+    raised: RefCell<Option<Error>>,
+    /// The sequences of RAND(n), by the place of the call.
+    generators: RefCell<HashMap<usize, SeededRandom>>,
+}
+
+/// Warnings of expressions that fail a change of data in strict mode.
+fn fails_strict(code: u16) -> bool {
+    [&ER_DIVISION_BY_ZERO, &ER_TRUNCATED_WRONG_VALUE, &ER_WRONG_VALUE_FOR_TYPE, &ER_DATETIME_FUNCTION_OVERFLOW, &ER_WARN_DATA_OUT_OF_RANGE, &ER_CUT_VALUE_GROUP_CONCAT, &WARN_DATA_TRUNCATED, &ER_INVALID_CHARACTER_STRING]
+        .iter()
+        .any(|def| def.code == code)
 }
 
 impl<'a> Statement<'a> {
@@ -83,7 +100,19 @@ impl<'a> Statement<'a> {
             memory_bytes: Cell::new(0),
             subqueries: RefCell::new(HashMap::new()),
             cte_rows: RefCell::new(HashMap::new()),
+            strict: Cell::new(false),
+            raised: RefCell::new(None),
+            generators: RefCell::new(HashMap::new()),
         }
+    }
+
+    /// From here on, warnings of expressions are errors: `take_raised` gives the first one.
+    pub fn raise_warnings(&self) {
+        self.strict.set(true);
+    }
+
+    pub fn take_raised(&self) -> Option<Error> {
+        self.raised.borrow_mut().take()
     }
 
     /// The context of a query block's expressions.
@@ -136,10 +165,6 @@ macro_rules! forward_to_session {
             self.session.sql_mode()
         }
 
-        fn warn(&self, level: Level, error: Error) {
-            self.session.warn(level, error);
-        }
-
         fn user_var(&self, name: &str) -> Value {
             self.session.user_var(name)
         }
@@ -176,6 +201,18 @@ impl Statement<'_> {
 impl Env for Statement<'_> {
     forward_to_session!();
 
+    fn warn(&self, level: Level, error: Error) {
+        if self.strict.get() && level == Level::Warning && fails_strict(error.code()) {
+            self.raised.borrow_mut().get_or_insert(error);
+        } else {
+            self.session.warn(level, error);
+        }
+    }
+
+    fn seeded_random(&self, site: usize, seed: u32) -> f64 {
+        self.generators.borrow_mut().entry(site).or_insert_with(|| SeededRandom::new(seed)).number()
+    }
+
     fn subquery(&self, subquery: &Subquery, cx: &EvalCx<'_>) -> Result<SubqueryRows> {
         if !subquery.correlated
             && let Some(rows) = self.subqueries.borrow().get(&subquery.id)
@@ -185,7 +222,7 @@ impl Env for Statement<'_> {
         let rows_max = match subquery.kind {
             SubqueryKind::Exists { .. } => 1,
             // A second row is error 1242.
-            SubqueryKind::Scalar => 2,
+            SubqueryKind::Scalar | SubqueryKind::Row { .. } => 2,
             SubqueryKind::In { .. } | SubqueryKind::Quantified { .. } => usize::MAX,
         };
         let rows = Arc::new(crate::query::collect_some(&subquery.plan, self, Some(cx), rows_max)?);
@@ -209,6 +246,10 @@ impl Constants<'_> {
 
 impl Env for Constants<'_> {
     forward_to_session!();
+
+    fn warn(&self, level: Level, error: Error) {
+        self.session.warn(level, error);
+    }
 
     fn subquery(&self, _: &Subquery, _: &EvalCx<'_>) -> Result<SubqueryRows> {
         Err(Error::unsupported("subqueries here"))

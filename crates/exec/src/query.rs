@@ -1,12 +1,14 @@
 //! Runs a `QueryPlan`: builds its operators, pulls rows, evaluates the output columns.
 
+use std::borrow::Cow;
 use std::cell::Cell;
 
-use vaquita_plan::env::EvalCx;
+use vaquita_plan::env::{EvalCx, Level};
 use vaquita_plan::expr::ExprKind;
-use vaquita_plan::node::{AccessPath, Node, Plan, QueryPlan};
+use vaquita_plan::node::{AccessPath, Limit, Node, Plan, QueryPlan};
 use vaquita_storage::Reads;
-use vaquita_types::{Result, Value};
+use vaquita_types::errno::{ER_SP_FETCH_NO_DATA, ER_TOO_MANY_ROWS};
+use vaquita_types::{Error, Result, Value};
 
 use crate::context::Statement;
 use crate::op::{self, Frame, SubPlan};
@@ -15,15 +17,23 @@ use crate::sink::RowSink;
 /// Rows between two looks at the interrupt.
 const INTERRUPT_ROWS: u64 = 1 << 10;
 
-/// Sends all rows to `sink`; returns how many.
+/// Sends all rows to `sink`; returns what FOUND_ROWS() tells: how many, with SQL_CALC_FOUND_ROWS also those that LIMIT leaves out.
 pub fn run(plan: &QueryPlan, statement: &Statement<'_>, outer: Option<&EvalCx<'_>>, sink: &mut dyn RowSink) -> Result<u64> {
     let _memory = Memory::of(statement);
     sink.columns(&plan.output)?;
     let mut frame = Frame::new(statement, outer, plan.frame_width);
-    let mut root = op::build(&plan.root);
+    let unlimited = if plan.calc_found_rows { without_limit(&plan.root) } else { None };
+    let (mut root, (skip, most)) = match &unlimited {
+        Some((node, limit)) => (op::build(node), op::limit_bounds(limit, &frame)?),
+        None => (op::build(&plan.root), (0, u64::MAX)),
+    };
     root.open(&mut frame)?;
     let mut rows = 0u64;
     while root.next(&mut frame)? {
+        if rows < skip || rows - skip >= most {
+            rows += 1;
+            continue;
+        }
         sink.begin_row();
         let cx = frame.cx();
         for column in &plan.output {
@@ -39,6 +49,35 @@ pub fn run(plan: &QueryPlan, statement: &Statement<'_>, outer: Option<&EvalCx<'_
         }
     }
     Ok(rows)
+}
+
+/// The plan's root without its LIMIT, and the LIMIT.
+fn without_limit(root: &Node) -> Option<(Cow<'_, Node>, &Limit)> {
+    match root {
+        Node::Limit { input, limit } => Some((Cow::Borrowed(input.as_ref()), limit)),
+        Node::Sort { input, keys, limit: Some(limit), saved } => {
+            let all = Node::Sort { input: input.clone(), keys: keys.clone(), limit: None, saved: saved.clone() };
+            Some((Cow::Owned(all), limit))
+        }
+        _ => None,
+    }
+}
+
+/// SELECT … INTO @a, @b: sets the variables from the only row; returns how many rows there were. Error 1172 for a second one.
+pub fn run_into(plan: &QueryPlan, statement: &Statement<'_>) -> Result<u64> {
+    let rows = collect_some(plan, statement, None, 2)?;
+    let row = match rows.as_slice() {
+        [] => {
+            statement.session.warn(Level::Warning, Error::new(&ER_SP_FETCH_NO_DATA, &[]));
+            return Ok(0);
+        }
+        [row] => row,
+        _ => return Err(Error::new(&ER_TOO_MANY_ROWS, &[])),
+    };
+    for (name, value) in plan.into.iter().zip(row) {
+        statement.session.set_user_var(name, value.clone());
+    }
+    Ok(1)
 }
 
 /// All rows, for subqueries and INSERT … SELECT.

@@ -7,6 +7,7 @@ use vaquita_types::temporal::TimeZone;
 use vaquita_types::{Error, Result, Value};
 
 use crate::expr::Subquery;
+use crate::func::SeededRandom;
 
 /// Severity in SHOW WARNINGS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +40,10 @@ pub trait Env {
     fn sys_var(&self, scope: VarScope, name: &str) -> Result<Value>;
     /// A uniform number in [0, 1) for RAND().
     fn random(&self) -> f64;
+    /// The next number of RAND(seed) at a place of the statement; `site` tells places apart.
+    fn seeded_random(&self, _site: usize, seed: u32) -> f64 {
+        SeededRandom::new(seed).number()
+    }
     fn random_bytes(&self, out: &mut [u8]);
     /// Runs a subquery for the outer row in `cx`. Uncorrelated results are cached by the implementation.
     fn subquery(&self, subquery: &Subquery, cx: &EvalCx<'_>) -> Result<SubqueryRows>;

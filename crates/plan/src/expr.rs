@@ -102,6 +102,8 @@ pub enum SubqueryKind {
     Exists { negated: bool },
     /// `left [NOT] IN (subquery)`; for a row the left is `ExprKind::Row`.
     In { left: Expr, compare: Vec<CompareAs>, negated: bool },
+    /// `(a, b) op (subquery)`: one row at most (error 1242), compared from the left.
+    Row { left: Expr, op: CompareOp, compare: Vec<CompareAs> },
     /// `left op ANY|ALL (subquery)`.
     Quantified { left: Expr, op: CompareOp, all: bool, compare: Vec<CompareAs> },
 }

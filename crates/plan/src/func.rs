@@ -33,6 +33,8 @@ mod regexp;
 mod search;
 mod string;
 
+pub use numeric::SeededRandom;
+
 use std::collections::HashMap;
 use std::sync::LazyLock;
 

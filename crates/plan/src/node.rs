@@ -29,6 +29,8 @@ pub struct QueryPlan {
     pub locking: bool,
     /// SQL_CALC_FOUND_ROWS: FOUND_ROWS() counts the rows that a LIMIT at the root of the plan leaves out.
     pub calc_found_rows: bool,
+    /// INTO @a, @b: the names of the variables that take the only row.
+    pub into: Vec<String>,
 }
 
 #[derive(Clone, Debug)]
@@ -218,6 +220,8 @@ pub enum AggregateKind {
     JsonArrayAgg,
     JsonObjectAgg,
     AnyValue,
+    /// GROUPING(key): the argument is the key's position.
+    Grouping,
 }
 
 #[derive(Clone, Debug)]

@@ -17,10 +17,11 @@ pub fn run(plan: &DeletePlan, statement: &Statement<'_>) -> Result<Changed> {
         let mut frame = Frame::new(statement, None, plan.frame_width);
         let mut source = op::build(&plan.source);
         source.open(&mut frame)?;
+        let joined = super::is_join(&plan.source);
         while source.next(&mut frame)? {
             for (n, target) in plan.targets.iter().enumerate() {
                 let Value::Bytes(key) = &frame.slots[target.key_slot] else { continue };
-                if plan.targets.len() > 1 && !seen[n].insert(key.clone()) {
+                if joined && !seen[n].insert(key.clone()) {
                     continue;
                 }
                 statement.keep_bytes(key.len() + 16)?;

@@ -10,8 +10,8 @@ mod row;
 mod update;
 
 pub use row::implicit_default;
-use vaquita_plan::node::Plan;
-use vaquita_types::{Error, Result};
+use vaquita_plan::node::{Node, Plan};
+use vaquita_types::{Error, Result, sql_mode};
 
 use crate::context::Statement;
 
@@ -29,10 +29,33 @@ pub struct Changed {
 }
 
 pub fn run(plan: &Plan, statement: &Statement<'_>) -> Result<Changed> {
-    match plan {
+    let ignore = match plan {
+        Plan::Insert(insert) => insert.ignore,
+        Plan::Update(update) => update.ignore,
+        Plan::Delete(delete) => delete.ignore,
+        Plan::Query(_) => false,
+    };
+    if sql_mode::is_strict(statement.session.sql_mode()) && !ignore {
+        statement.raise_warnings();
+    }
+    let changed = match plan {
         Plan::Insert(insert) => insert::run(insert, statement),
         Plan::Update(update) => update::run(update, statement),
         Plan::Delete(delete) => delete::run(delete, statement),
         Plan::Query(_) => Err(Error::internal("a query is not a change")),
+    };
+    // What an expression met came before whatever the rows met when they were written.
+    match statement.take_raised() {
+        Some(raised) => Err(raised),
+        None => changed,
+    }
+}
+
+/// The rows of `source` may hold one row of a table several times: it is a join.
+fn is_join(source: &Node) -> bool {
+    match source {
+        Node::Scan(_) | Node::Empty => false,
+        Node::Filter { input, .. } | Node::Sort { input, .. } | Node::Limit { input, .. } => is_join(input),
+        _ => true,
     }
 }

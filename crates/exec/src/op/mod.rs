@@ -39,6 +39,7 @@ use vaquita_plan::expr::{Expr, Slot};
 use vaquita_plan::node::{AccessPath, Node};
 use vaquita_types::{Result, Value};
 
+pub use limit::bounds as limit_bounds;
 pub use rows::{Rows, heap_bytes};
 pub use sub_plan::SubPlan;
 

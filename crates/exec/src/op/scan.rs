@@ -137,6 +137,14 @@ impl TableScan<'_> {
         if codec.is_clustered() {
             codec.encode_values(&values, &mut self.key)?;
             self.point = true;
+        } else if self.lock.is_none() {
+            // The entry of a unique index without NULL is its own parts; its value leads to the row.
+            codec.encode_values(&values, &mut self.entry_key)?;
+            let txn = frame.statement.txn.borrow();
+            if txn.get(&self.entry_key, Version::Snapshot, &mut self.value)? {
+                codec.clustered_key(Entry { key: &self.entry_key, value: &self.value }, &mut self.key)?;
+                self.point = true;
+            }
         } else {
             self.ranges.push(codec.range(&values, Bound::Unbounded, Bound::Unbounded)?);
         }

@@ -40,6 +40,13 @@ impl Binder<'_> {
         Ok(self.add_aggregate(aggregate))
     }
 
+    /// One argument of GROUPING(): `place_groupings` finds its key later, when GROUP BY is bound.
+    pub(super) fn grouping_bit(&mut self, arg: &ast::Expr) -> Result<Expr> {
+        let arg = self.aggregate_arg(arg)?;
+        let aggregate = self.new_aggregate(AggregateKind::Grouping, ColumnType::bigint(), vec![arg]);
+        Ok(Expr { nullable: false, ..self.add_aggregate(aggregate) })
+    }
+
     /// The bound aggregate with a new slot, not yet part of the block.
     pub(super) fn aggregate(&mut self, call: &ast::AggregateCall) -> Result<Aggregate> {
         let args = call.args.iter().map(|a| self.aggregate_arg(a)).collect::<Result<Vec<_>>>()?;

@@ -13,7 +13,7 @@ use super::from::FromPart;
 use super::scope::{ColumnValue, RelationColumn, Scope};
 use super::{Binder, Relation, Source};
 use crate::expr::Expr;
-use crate::node::QueryPlan;
+use crate::node::{Node, QueryPlan};
 use crate::typing;
 
 #[derive(Debug)]
@@ -154,16 +154,31 @@ impl Binder<'_> {
                 return Err(Error::new(&errno::ER_CTE_RECURSIVE_FORBIDS_AGGREGATION, &[&name]));
             }
             let (mut plan, _) = self.nested_query(&bare((*block).clone()))?;
+            if aggregates(&plan.root) {
+                return Err(Error::new(&errno::ER_CTE_RECURSIVE_FORBIDS_AGGREGATION, &[&name]));
+            }
             if plan.output.len() != seed.output.len() {
                 return Err(Error::new(&errno::ER_WRONG_NUMBER_OF_COLUMNS_IN_SELECT, &[]));
             }
             for (output, target) in plan.output.iter_mut().zip(&seed.output) {
-                let expr: Expr = output.expr.clone();
-                output.expr = typing::cast_to(expr, target.expr.ty.clone());
+                // A string that is too long for the seed's column is an error when it is stored; a cast would cut it.
+                if !(typing::is_string(&target.expr.ty) && typing::is_string(&output.expr.ty)) {
+                    let expr: Expr = output.expr.clone();
+                    output.expr = typing::cast_to(expr, target.expr.ty.clone());
+                }
             }
             plans.push(Arc::new(plan));
         }
         Ok(plans)
+    }
+}
+
+/// The block of this root has aggregates or window functions.
+fn aggregates(root: &Node) -> bool {
+    match root {
+        Node::Aggregate { .. } | Node::Window { .. } => true,
+        Node::Filter { input, .. } | Node::Sort { input, .. } | Node::Limit { input, .. } | Node::Distinct { input, .. } => aggregates(input),
+        _ => false,
     }
 }
 

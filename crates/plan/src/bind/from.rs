@@ -69,21 +69,9 @@ impl Binder<'_> {
         let (left_columns, right_columns) = (left.columns.clone(), right.columns.clone());
         let relations: Vec<usize> = left.relations.iter().chain(&right.relations).copied().collect();
         let mut joined = self.join_parts(JoinKind::Left, false, right, left, on)?;
-        // `*` keeps the order written; columns of USING come first, from the right side.
+        // `*` keeps the order written; after the columns of USING come those of the right side, then those of the left.
         if matches!(on, ast::JoinOn::None | ast::JoinOn::On(_)) {
             joined.columns = left_columns.into_iter().chain(right_columns).collect();
-        } else {
-            let shared = left_columns.len() + right_columns.len() - joined.columns.len();
-            let shared_columns: Vec<VisibleColumn> = joined.columns[..shared].to_vec();
-            let rest = |columns: &[VisibleColumn], b: &Self| {
-                columns
-                    .iter()
-                    .copied()
-                    .filter(|c| !shared_columns.iter().any(|s| same_name(b.visible_name(*s), b.visible_name(*c))))
-                    .collect::<Vec<_>>()
-            };
-            let (left_rest, right_rest) = (rest(&left_columns, self), rest(&right_columns, self));
-            joined.columns = shared_columns.into_iter().chain(left_rest).chain(right_rest).collect();
         }
         joined.relations = relations;
         Ok(joined)
@@ -191,6 +179,9 @@ impl Binder<'_> {
             return Ok(part);
         }
         let table = self.base_table(&factor.name)?;
+        if !factor.partitions.is_empty() {
+            return Err(Error::new(&errno::ER_PARTITION_CLAUSE_ON_NONPARTITIONED, &[]));
+        }
         if self.in_subquery_of_target(&table, factor) {
             return Err(Error::new(&errno::ER_UPDATE_TABLE_USED, &[&factor.name.name]));
         }

@@ -14,7 +14,7 @@ use super::select::Block;
 use super::{Binder, Clause, Source};
 use crate::expr::{CompareOp, Expr, ExprKind, Slot};
 use crate::func;
-use crate::node::{OutputColumn, WindowFunction};
+use crate::node::{AggregateKind, OutputColumn, WindowFunction};
 use crate::optimize::visit;
 
 impl Binder<'_> {
@@ -44,9 +44,36 @@ impl Binder<'_> {
         Ok(())
     }
 
-    /// `GROUPING(x, …)`: 1 where ROLLUP made the key NULL. Each key has a marker slot, filled by the aggregation.
+    /// `GROUPING(x, …)`: a bit for each argument, 1 where ROLLUP made the key NULL. The aggregation fills a slot for each.
     pub(super) fn grouping(&mut self, call: &ast::FuncCall) -> Result<Expr> {
-        Err(Error::unsupported(format_args!("GROUPING of {} arguments", call.args.len())))
+        let frame = self.frame();
+        if !frame.grouped || !frame.aggregates_allowed || frame.inside_aggregate || call.args.is_empty() {
+            return Err(Error::new(&errno::ER_INVALID_GROUP_FUNC_USE, &[]));
+        }
+        let mut bits: Option<Expr> = None;
+        for arg in &call.args {
+            let bit = self.grouping_bit(arg)?;
+            bits = Some(match bits {
+                None => bit,
+                Some(before) => {
+                    let two = crate::optimize::int_literal(2);
+                    let shifted = self.call("*", vec![before, two])?;
+                    self.call("+", vec![shifted, bit])?
+                }
+            });
+        }
+        bits.ok_or_else(|| Error::internal("GROUPING of nothing"))
+    }
+
+    /// The aggregates' GROUPING arguments become the positions of their keys; error 3602.
+    pub(super) fn place_groupings(&mut self, keys: &[Expr]) -> Result<()> {
+        for aggregate in self.frame().aggregates.iter_mut().filter(|a| a.kind == AggregateKind::Grouping) {
+            let Some(position) = aggregate.args.first().and_then(|arg| keys.iter().position(|k| visit::same(k, arg))) else {
+                return Err(Error::new(&errno::ER_FIELD_IN_GROUPING_NOT_GROUP_BY, &[&1]));
+            };
+            aggregate.args = vec![crate::optimize::int_literal(position as i64)];
+        }
+        Ok(())
     }
 
     /// Replaces the keys in all that comes after the aggregation by the slots that it fills.
@@ -83,9 +110,10 @@ impl Binder<'_> {
                 return Err(self.group_error(n + 1, "SELECT list", slot, block.group_by.is_empty()));
             }
         }
-        for (n, key) in block.order_by.iter().enumerate() {
+        // Without GROUP BY there is one row: its order means nothing.
+        for (n, key) in block.order_by.iter().enumerate().filter(|_| !block.group_by.is_empty()) {
             if let Some(slot) = undetermined(&key.expr, &block.group_by, &known) {
-                return Err(self.group_error(n + 1, "ORDER BY clause", slot, block.group_by.is_empty()));
+                return Err(self.group_error(n + 1, "ORDER BY clause", slot, false));
             }
         }
         for having in &block.having {

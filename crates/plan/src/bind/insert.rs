@@ -34,7 +34,10 @@ impl Binder<'_> {
         self.frame().slot_owner.resize(2 * width, None);
         let (source, on_duplicate) = match &insert.source {
             ast::InsertSource::Values(rows) => {
+                // A subquery among the values may not read the table.
+                self.targets.push(super::update::table_key(&table.database, &table.name));
                 let rows = self.insert_rows(rows, &table, &columns, width)?;
+                self.targets.pop();
                 (InsertSource::Values(rows), self.on_duplicate(insert, &table, &columns, None)?)
             }
             ast::InsertSource::Query(query) => self.insert_query(insert, query, &table, &columns)?,

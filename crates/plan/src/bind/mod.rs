@@ -238,6 +238,12 @@ impl<'a> Binder<'a> {
         let mut plan = self.query(query)?;
         plan.tables = std::mem::take(&mut self.tables);
         plan.locking = self.locking;
+        match &query.into {
+            None => {}
+            Some(ast::SelectInto::Vars(names)) if names.len() == plan.output.len() => plan.into.clone_from(names),
+            Some(ast::SelectInto::Vars(_)) => return Err(Error::new(&errno::ER_WRONG_NUMBER_OF_COLUMNS_IN_SELECT, &[])),
+            Some(_) => return Err(Error::unsupported("SELECT INTO a file")),
+        }
         Ok(Arc::new(plan))
     }
 

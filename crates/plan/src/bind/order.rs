@@ -1,21 +1,26 @@
 //! ORDER BY, GROUP BY and HAVING: where output columns can be named.
 //!
 //! In ORDER BY an unqualified name is first an output column (alias), then a table's column; a number
-//! is a position. In GROUP BY and HAVING tables' columns come first (HAVING: after those of GROUP BY), then aliases.
+//! is a position. In GROUP BY tables' columns come first, then aliases. HAVING sees the columns of GROUP BY, then aliases, then
+//! selected columns by their own name; no other column of a table outside of aggregates.
 
 use vaquita_parser as ast;
 use vaquita_types::{Error, Result, errno};
 
-use super::scope::same_name;
+use super::scope::{same_name, written};
 use super::{Binder, Clause};
 use crate::expr::{Expr, ExprKind};
 use crate::node::{OutputColumn, SortKey};
+use crate::optimize::visit;
 
 impl Binder<'_> {
     /// What an unqualified name means as an output column, in the clauses that allow it.
     pub(super) fn alias(&mut self, column: &ast::ColumnRef) -> Result<Option<Expr>> {
         let clause = self.frame().clause;
-        if column.table.is_some() || !matches!(clause, Clause::Having | Clause::Order | Clause::Group) {
+        if clause == Clause::Having {
+            return self.having_column(column);
+        }
+        if column.table.is_some() || !matches!(clause, Clause::Order | Clause::Group) {
             return Ok(None);
         }
         let Some(scope) = self.scopes.last() else { return Ok(None) };
@@ -33,10 +38,41 @@ impl Binder<'_> {
                 Err(e) => return Err(e),
             }
         }
-        if found.iter().any(|e| !crate::optimize::visit::same(e, first)) {
+        if found.iter().skip(1).any(|e| !visit::same(e, first)) {
             return Err(Error::new(&errno::ER_NON_UNIQ_ERROR, &[&column.name, &self.clause_name()]));
         }
         Ok(Some(first.clone()))
+    }
+
+    /// A name in HAVING. `None`: it is no column of this block.
+    fn having_column(&mut self, column: &ast::ColumnRef) -> Result<Option<Expr>> {
+        let own = self.scopes.last().is_some_and(|s| s.frame + 1 == self.frames.len());
+        if !own || self.frame().inside_aggregate {
+            return Ok(None);
+        }
+        let selected = self.scopes.last().map(|s| s.aliases.clone()).unwrap_or_default();
+        let keys = self.frame().group_keys.clone();
+        let resolved = self.resolve_here(column);
+        if let Ok(Some(expr)) = &resolved
+            && keys.iter().any(|k| visit::same(k, expr))
+        {
+            return resolved;
+        }
+        if column.table.is_none() {
+            let mut found = selected.iter().filter(|(name, _)| same_name(name, &column.name)).map(|(_, e)| e);
+            if let Some(first) = found.next() {
+                return if found.any(|e| !visit::same(e, first)) {
+                    Err(Error::new(&errno::ER_NON_UNIQ_ERROR, &[&column.name, &self.clause_name()]))
+                } else {
+                    Ok(Some(first.clone()))
+                };
+            }
+        }
+        match resolved? {
+            None => Ok(None),
+            Some(expr) if selected.iter().any(|(_, e)| visit::same(e, &expr)) => Ok(Some(expr)),
+            Some(_) => Err(Error::new(&errno::ER_BAD_FIELD_ERROR, &[&written(column), &self.clause_name()])),
+        }
     }
 
     fn inside_order_expression(&self) -> bool {

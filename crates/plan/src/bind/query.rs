@@ -134,7 +134,7 @@ impl Binder<'_> {
     }
 
     pub fn finish_plan(&mut self, root: Node, output: Vec<OutputColumn>) -> QueryPlan {
-        QueryPlan { root, output, frame_width: self.frame().width, tables: Vec::new(), locking: self.locking, calc_found_rows: false }
+        QueryPlan { root, output, frame_width: self.frame().width, tables: Vec::new(), locking: self.locking, calc_found_rows: false, into: Vec::new() }
     }
 
     fn values(&mut self, rows: &[Vec<ast::Expr>]) -> Result<QueryPlan> {

@@ -157,6 +157,10 @@ impl Binder<'_> {
         if let Some(plan) = self.row_count(&block) {
             return Ok(plan);
         }
+        self.place_groupings(&block.group_by)?;
+        if grouped && block.group_by.is_empty() {
+            block.order_by.clear();
+        }
         let mut windows = std::mem::take(&mut self.frame().windows);
         let mut aggregates = std::mem::take(&mut self.frame().aggregates);
         let want = self.want(&block, grouped, &windows, &aggregates);

@@ -11,7 +11,7 @@ use vaquita_parser as ast;
 use vaquita_types::schema::TableRef;
 use vaquita_types::{ColumnType, Error, Result, errno};
 
-use super::expr::{compare_op, negate_if, width};
+use super::expr::{compare_op, width};
 use super::update::table_key;
 use super::{Binder, Clause};
 use super::scope::Scope;
@@ -90,6 +90,11 @@ impl Binder<'_> {
     }
 
     fn semijoin_condition(&mut self, select: &ast::Select, left: Option<Expr>, tree: &mut Option<Tree>, on: &mut Vec<Expr>) -> Result<()> {
+        if left.is_none() {
+            // What EXISTS selects is of no use, but its names must be right.
+            let named: Vec<ast::SelectItem> = select.items.iter().filter(|i| matches!(i, ast::SelectItem::Expr { .. })).cloned().collect();
+            self.select_items(&named)?;
+        }
         if let Some(left) = left {
             let output = self.select_items(&select.items)?;
             if output.len() != width(&left) {
@@ -141,6 +146,7 @@ impl Binder<'_> {
 
     pub(super) fn in_subquery(&mut self, expr: &ast::Expr, query: &ast::Query, negated: bool) -> Result<Expr> {
         let left = self.expr(expr)?;
+        refuse_limit(query)?;
         let (mut plan, correlated) = self.subplan(query)?;
         let (left, compare) = self.match_columns(left, &mut plan, "in")?;
         let nullable = left.nullable || plan.output.iter().any(|o| o.expr.nullable);
@@ -157,6 +163,7 @@ impl Binder<'_> {
             _ => {}
         }
         let left = self.scalar(left)?;
+        refuse_limit(query)?;
         let (mut plan, correlated) = self.subplan(query)?;
         let (left, compare) = self.match_columns(left, &mut plan, op.token())?;
         let kind = SubqueryKind::Quantified { left, op, all, compare };
@@ -183,25 +190,38 @@ impl Binder<'_> {
 
     /// `(a, b) = (SELECT x, y …)`: compared as a whole.
     pub(super) fn row_subquery_comparison(&mut self, op: CompareOp, left: &Expr, right: &Expr) -> Result<Option<Expr>> {
-        let (row, sub) = match (&left.kind, &right.kind) {
-            (ExprKind::Row(_), ExprKind::Subquery(sub)) => (left, sub),
-            (ExprKind::Subquery(sub), ExprKind::Row(_)) => (right, sub),
+        let (row, sub, op) = match (&left.kind, &right.kind) {
+            (ExprKind::Row(_), ExprKind::Subquery(sub)) => (left, sub, op),
+            (ExprKind::Subquery(sub), ExprKind::Row(_)) => (right, sub, exchanged(op)),
             _ => return Ok(None),
         };
-        if !matches!(op, CompareOp::Eq | CompareOp::Ne) {
-            return Err(Error::unsupported("ordering of a row and a subquery"));
-        }
         let mut plan = (*sub.plan).clone();
         let (row, compare) = self.match_columns(row.clone(), &mut plan, op.token())?;
-        // One row at most: IN says the same, except that two rows are no error here.
-        let kind = SubqueryKind::In { left: row, compare, negated: false };
-        let found = self.subquery_expr(kind, plan, sub.correlated, ColumnType::boolean(), true, typing::COERCIBILITY_NUMERIC);
-        Ok(Some(negate_if(op == CompareOp::Ne, found)))
+        let kind = SubqueryKind::Row { left: row, op, compare };
+        Ok(Some(self.subquery_expr(kind, plan, sub.correlated, ColumnType::boolean(), true, typing::COERCIBILITY_NUMERIC)))
     }
 
     /// The table is what the statement changes, and this is a subquery of it (error 1093).
     pub(super) fn in_subquery_of_target(&self, table: &TableRef, _: &ast::TableFactor) -> bool {
         self.targets.contains(&table_key(&table.database, &table.name)) && !self.reading_derived
+    }
+}
+
+/// `a op b` as `b op a`.
+fn exchanged(op: CompareOp) -> CompareOp {
+    match op {
+        CompareOp::Lt => CompareOp::Gt,
+        CompareOp::Le => CompareOp::Ge,
+        CompareOp::Gt => CompareOp::Lt,
+        CompareOp::Ge => CompareOp::Le,
+        same => same,
+    }
+}
+
+fn refuse_limit(query: &ast::Query) -> Result<()> {
+    match query.limit {
+        Some(_) => Err(Error::unsupported("LIMIT & IN/ALL/ANY/SOME subquery")),
+        None => Ok(()),
     }
 }
 

@@ -128,10 +128,10 @@ impl Binder<'_> {
         targets: &[usize],
     ) -> Result<Node> {
         let several = !matches!(tree, Some(Tree::Leaf(_)));
-        if several && !order_by.is_empty() && targets.len() > 1 {
+        if several && !order_by.is_empty() {
             return Err(Error::new(&errno::ER_WRONG_USAGE, &[&"UPDATE", &"ORDER BY"]));
         }
-        if several && limit.is_some() && targets.len() > 1 {
+        if several && limit.is_some() {
             return Err(Error::new(&errno::ER_WRONG_USAGE, &[&"UPDATE", &"LIMIT"]));
         }
         let keys = self.order_keys(order_by, &[])?;

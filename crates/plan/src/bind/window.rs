@@ -37,7 +37,7 @@ impl Binder<'_> {
         for item in &spec.order_by {
             order_by.push(SortKey { expr: self.window_key(&item.expr, &name)?, descending: item.desc });
         }
-        let frame = spec.frame.as_ref().map(|f| self.window_frame(f, &name)).transpose()?;
+        let frame = spec.frame.as_ref().map(|f| self.window_frame(f, &name, &order_by)).transpose()?;
         let slot = self.new_slot();
         Ok((WindowFunction { name: name_of(&call.func).to_uppercase(), args, partition_by, order_by, frame, ty, slot }, nullable))
     }
@@ -131,7 +131,7 @@ impl Binder<'_> {
         Ok(ast::WindowSpec { base: None, partition_by: base.partition_by, order_by, frame: spec.frame.clone() })
     }
 
-    fn window_frame(&mut self, frame: &ast::WindowFrame, name: &str) -> Result<WindowFrame> {
+    fn window_frame(&mut self, frame: &ast::WindowFrame, name: &str, order_by: &[SortKey]) -> Result<WindowFrame> {
         if frame.exclude.is_some() {
             return Err(Error::unsupported("EXCLUDE"));
         }
@@ -140,9 +140,9 @@ impl Binder<'_> {
             ast::FrameUnit::Range => false,
             ast::FrameUnit::Groups => return Err(Error::unsupported("GROUPS")),
         };
-        let start = self.frame_bound(&frame.start)?;
+        let start = self.frame_bound(&frame.start, order_by, name)?;
         let end = match &frame.end {
-            Some(end) => self.frame_bound(end)?,
+            Some(end) => self.frame_bound(end, order_by, name)?,
             None => FrameBound::CurrentRow,
         };
         if matches!(start, FrameBound::UnboundedFollowing) {
@@ -151,20 +151,36 @@ impl Binder<'_> {
         if matches!(end, FrameBound::UnboundedPreceding) {
             return Err(Error::new(&errno::ER_WINDOW_FRAME_END_ILLEGAL, &[&name]));
         }
+        let backwards = matches!(
+            (&start, &end),
+            (FrameBound::Following(_), FrameBound::Preceding(_) | FrameBound::CurrentRow) | (FrameBound::CurrentRow, FrameBound::Preceding(_))
+        );
+        if backwards {
+            return Err(Error::new(&errno::ER_WINDOW_FRAME_ILLEGAL, &[&name]));
+        }
         Ok(WindowFrame { rows, start, end })
     }
 
-    fn frame_bound(&mut self, bound: &ast::FrameBound) -> Result<FrameBound> {
+    fn frame_bound(&mut self, bound: &ast::FrameBound, order_by: &[SortKey], name: &str) -> Result<FrameBound> {
         Ok(match bound {
             ast::FrameBound::UnboundedPreceding => FrameBound::UnboundedPreceding,
             ast::FrameBound::UnboundedFollowing => FrameBound::UnboundedFollowing,
             ast::FrameBound::CurrentRow => FrameBound::CurrentRow,
             ast::FrameBound::Preceding(e) => FrameBound::Preceding(self.scalar(e)?),
             ast::FrameBound::Following(e) => FrameBound::Following(self.scalar(e)?),
-            ast::FrameBound::PrecedingInterval(..) | ast::FrameBound::FollowingInterval(..) => {
-                return Err(Error::unsupported("window frames with INTERVAL"));
-            }
+            ast::FrameBound::PrecedingInterval(by, unit) => FrameBound::Preceding(self.interval_bound(by, *unit, order_by, name, true)?),
+            ast::FrameBound::FollowingInterval(by, unit) => FrameBound::Following(self.interval_bound(by, *unit, order_by, name, false)?),
         })
+    }
+
+    /// The date or time that lies an interval before (in descending order: after) the row's own.
+    fn interval_bound(&mut self, by: &ast::Expr, unit: ast::IntervalUnit, order_by: &[SortKey], name: &str, preceding: bool) -> Result<Expr> {
+        let [key] = order_by else { return Err(Error::new(&errno::ER_WINDOW_RANGE_FRAME_ORDER_TYPE, &[&name])) };
+        if !key.expr.ty.is_temporal() {
+            return Err(Error::new(&errno::ER_WINDOW_RANGE_FRAME_NUMERIC_TYPE, &[&name]));
+        }
+        let args = vec![key.expr.clone(), self.scalar(by)?, Self::unit(unit)];
+        self.call(if preceding != key.descending { "DATE_SUB" } else { "DATE_ADD" }, args)
     }
 }
 

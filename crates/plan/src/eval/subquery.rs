@@ -21,6 +21,11 @@ pub(super) fn eval(sub: &Subquery, cx: &EvalCx<'_>) -> Result<Value> {
             let found = any_match(left, CompareOp::Eq, compare, sub, &rows, cx)?;
             Ok(truth(found.map(|b| b != *negated)))
         }
+        SubqueryKind::Row { left, op, compare } => match rows.as_slice() {
+            [] => Ok(Value::Null),
+            [row] => Ok(truth(compare_row(left, *op, compare, sub, row, cx)?)),
+            _ => Err(Error::new(&errno::ER_SUBQUERY_NO_1_ROW, &[])),
+        },
         SubqueryKind::Quantified { left, op, all, compare } => {
             if !*all {
                 return Ok(truth(any_match(left, *op, compare, sub, &rows, cx)?));
@@ -38,6 +43,34 @@ pub(super) fn eval(sub: &Subquery, cx: &EvalCx<'_>) -> Result<Value> {
             Ok(truth(any_match(left, failing, compare, sub, &rows, cx)?.map(|b| !b)))
         }
     }
+}
+
+/// `left op row`, element by element: the first pair that differs decides an order.
+fn compare_row(left: &Expr, op: CompareOp, rules: &[CompareAs], sub: &Subquery, row: &[Value], cx: &EvalCx<'_>) -> Result<Option<bool>> {
+    let elements: &[Expr] = match &left.kind {
+        ExprKind::Row(items) => items,
+        _ => std::slice::from_ref(left),
+    };
+    let mut unknown = false;
+    for (((element, other), column), rule) in elements.iter().zip(row).zip(&sub.plan.output).zip(rules) {
+        let value = eval_expr(element, cx)?;
+        let order = match (value.is_null(), other.is_null()) {
+            (true, true) if op == CompareOp::NullSafeEq => Some(std::cmp::Ordering::Equal),
+            (true, _) | (_, true) if op == CompareOp::NullSafeEq => return Ok(Some(false)),
+            (true, _) | (_, true) => None,
+            _ => compare::compare(&value, &element.ty, other, &column.expr.ty, *rule, cx.env)?,
+        };
+        match (order, op) {
+            (Some(std::cmp::Ordering::Equal), _) => {}
+            (Some(_), CompareOp::Eq | CompareOp::NullSafeEq) => return Ok(Some(false)),
+            (Some(_), CompareOp::Ne) => return Ok(Some(true)),
+            (Some(order), _) => return Ok(Some(compare::holds(op, order))),
+            // An equality goes on: a later pair may differ.
+            (None, CompareOp::Eq | CompareOp::Ne) => unknown = true,
+            (None, _) => return Ok(None),
+        }
+    }
+    Ok((!unknown).then(|| matches!(op, CompareOp::Eq | CompareOp::NullSafeEq | CompareOp::Le | CompareOp::Ge)))
 }
 
 /// Whether `left op row` holds for some row: NULL if none does and one is unknown.

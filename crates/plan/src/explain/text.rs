@@ -84,6 +84,7 @@ impl Names {
                 SubqueryKind::Scalar => format!("(select #{})", sub.id),
                 SubqueryKind::Exists { negated } => format!("{}exists(select #{})", if *negated { "not " } else { "" }, sub.id),
                 SubqueryKind::In { left, negated, .. } => format!("({} {}in (select #{}))", self.print(left), if *negated { "not " } else { "" }, sub.id),
+                SubqueryKind::Row { left, op, .. } => format!("({} {} (select #{}))", self.print(left), op.token(), sub.id),
                 SubqueryKind::Quantified { left, op, all, .. } => {
                     format!("({} {} {} (select #{}))", self.print(left), op.token(), if *all { "all" } else { "any" }, sub.id)
                 }

@@ -221,18 +221,40 @@ fn atan(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     Ok(Value::Float(y.atan2(arg!(call.f64(1, cx)))))
 }
 
-/// RAND(): the session's generator. RAND(n): the first number of the sequence with seed n.
+/// RAND(): the session's generator. RAND(n): the sequence with seed n.
 fn rand(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     if call.len() == 0 {
         return Ok(Value::Float(cx.env.random()));
     }
-    // MySQL's two coupled linear generators (my_rnd).
+    let seed = call.int(0, cx)?.unwrap_or(0) as u32;
+    let constant = matches!(call.args.first().map(|a| &a.kind), Some(ExprKind::Literal(_) | ExprKind::Param(_)));
+    // The same seed for each row: one sequence. Another seed for each: the first number of its sequence.
+    Ok(Value::Float(if constant { cx.env.seeded_random(call.args.as_ptr() as usize, seed) } else { SeededRandom::new(seed).number() }))
+}
+
+/// MySQL's two coupled linear generators (my_rnd).
+#[derive(Clone, Debug)]
+pub struct SeededRandom {
+    seed1: u64,
+    seed2: u64,
+}
+
+impl SeededRandom {
     const MAX: u64 = 0x3FFF_FFFF;
-    let n = call.int(0, cx)?.unwrap_or(0) as u32;
-    let seed1 = u64::from(n.wrapping_mul(0x10001).wrapping_add(55_555_555)) % MAX;
-    let seed2 = u64::from(n.wrapping_mul(0x1000_0001)) % MAX;
-    let seed1 = (seed1 * 3 + seed2) % MAX;
-    Ok(Value::Float(seed1 as f64 / MAX as f64))
+
+    pub fn new(n: u32) -> SeededRandom {
+        SeededRandom {
+            seed1: u64::from(n.wrapping_mul(0x10001).wrapping_add(55_555_555)) % SeededRandom::MAX,
+            seed2: u64::from(n.wrapping_mul(0x1000_0001)) % SeededRandom::MAX,
+        }
+    }
+
+    /// A number in [0, 1).
+    pub fn number(&mut self) -> f64 {
+        self.seed1 = (self.seed1 * 3 + self.seed2) % SeededRandom::MAX;
+        self.seed2 = (self.seed1 + self.seed2 + 33) % SeededRandom::MAX;
+        self.seed1 as f64 / SeededRandom::MAX as f64
+    }
 }
 
 fn crc32(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {

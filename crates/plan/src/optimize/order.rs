@@ -232,6 +232,7 @@ impl Planner<'_, '_> {
     }
 
     fn build(&mut self, items: Vec<Item>, mut pool: Vec<Condition>, outside: Set, want: &Want, order: &[Choice]) -> Result<Step> {
+        let first_relations: Vec<Set> = items.iter().map(|i| i.relations).collect();
         let mut items: Vec<Option<Item>> = items.into_iter().map(Some).collect();
         let mut placed = outside;
         let mut step: Option<Step> = None;
@@ -246,6 +247,11 @@ impl Planner<'_, '_> {
             placed = known;
         }
         let mut step = step.ok_or_else(|| Error::internal("join of nothing"))?;
+        // The first table can give an order by its own columns only.
+        if let Some(first) = order.first().filter(|_| order.len() > 1) {
+            let own = first_relations[first.item] | outside;
+            step.ordered &= want.order.iter().all(|(e, _)| set_of(self.binder, e) & !own == 0);
+        }
         let rest: Vec<Expr> = pool.into_iter().map(|c| c.expr).collect();
         step.node = filtered(step.node, rest);
         Ok(step)

@@ -31,7 +31,7 @@ pub fn children<'e>(expr: &'e Expr, f: &mut dyn FnMut(&'e Expr)) {
             }
         }
         ExprKind::Subquery(sub) => match &sub.kind {
-            SubqueryKind::In { left, .. } | SubqueryKind::Quantified { left, .. } => f(left),
+            SubqueryKind::In { left, .. } | SubqueryKind::Row { left, .. } | SubqueryKind::Quantified { left, .. } => f(left),
             SubqueryKind::Scalar | SubqueryKind::Exists { .. } => {}
         },
         ExprKind::Literal(_) | ExprKind::Param(_) | ExprKind::Slot(_) | ExprKind::Outer { .. } | ExprKind::UserVar(_) | ExprKind::SysVar(..) => {}
@@ -64,7 +64,7 @@ pub fn children_mut(expr: &mut Expr, f: &mut dyn FnMut(&mut Expr)) {
             }
         }
         ExprKind::Subquery(sub) => match &mut sub.kind {
-            SubqueryKind::In { left, .. } | SubqueryKind::Quantified { left, .. } => f(left),
+            SubqueryKind::In { left, .. } | SubqueryKind::Row { left, .. } | SubqueryKind::Quantified { left, .. } => f(left),
             SubqueryKind::Scalar | SubqueryKind::Exists { .. } => {}
         },
         ExprKind::Literal(_) | ExprKind::Param(_) | ExprKind::Slot(_) | ExprKind::Outer { .. } | ExprKind::UserVar(_) | ExprKind::SysVar(..) => {}

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use vaquita_plan::expr::{Expr, Slot};
+use vaquita_plan::expr::{Expr, ExprKind, Slot};
 use vaquita_plan::node::{Aggregate, AggregateKind};
 use vaquita_types::{Result, Value};
 
@@ -74,6 +74,16 @@ impl<'p> Groups<'p> {
     /// A new group with the row in the slots, which has yet to be added. Keys from `levels` on are NULL (ROLLUP).
     pub fn push(&mut self, frame: &mut Frame<'_>, levels: usize) -> Result<()> {
         self.states.extend(self.spec.aggregates.iter().map(|a| State::new(a.kind, &a.ty)));
+        let first = self.keys.len() * self.spec.aggregates.len();
+        for (n, of) in self.spec.aggregates.iter().enumerate().filter(|(_, a)| a.kind == AggregateKind::Grouping) {
+            let key = of.args.first().and_then(|position| match position.kind {
+                ExprKind::Literal(Value::Int(n)) => usize::try_from(n).ok(),
+                _ => None,
+            });
+            if let (Some(key), Some(state)) = (key, self.states.get_mut(first + n)) {
+                *state = State::Count(u64::from(key >= levels));
+            }
+        }
         let bytes = self.spec.aggregates.len() * size_of::<State>();
         self.kept_bytes += bytes;
         frame.statement.keep_bytes(bytes)?;
@@ -99,6 +109,9 @@ impl<'p> Groups<'p> {
         let first = group * spec.aggregates.len();
         for (n, of) in spec.aggregates.iter().enumerate() {
             let Some(state) = self.states.get_mut(first + n) else { continue };
+            if of.kind == AggregateKind::Grouping {
+                continue;
+            }
             if of.kind == AggregateKind::CountStar {
                 if let State::Count(count) = state {
                     *count += 1;

@@ -43,7 +43,7 @@ impl State {
     pub fn new(kind: AggregateKind, ty: &ColumnType) -> State {
         use AggregateKind as K;
         match kind {
-            K::CountStar | K::Count => State::Count(0),
+            K::CountStar | K::Count | K::Grouping => State::Count(0),
             K::Sum | K::Avg if ty.kind == TypeKind::Double => State::Double { sum: 0.0, count: 0 },
             K::Sum | K::Avg => State::Exact { sum: 0, scale: 0, count: 0 },
             K::Min | K::Max | K::AnyValue => State::One(None),
