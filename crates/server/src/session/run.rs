@@ -106,6 +106,13 @@ impl Session {
         statement.server = &info;
         statement.lock_wait_ms_max = self.state.lock_wait_ms();
         match plan {
+            Plan::Query(query) if !query.into.is_empty() => {
+                let taken = vaquita_exec::query::run_into(query, &statement);
+                (taken.map(|rows| {
+                    self.state.set_found_rows(rows);
+                    Done::affected(rows)
+                }), false)
+            }
             Plan::Query(query) => {
                 let mut rows = Rows::new(out, binary, flags, charset);
                 let result = vaquita_exec::query::run(query, &statement, None, &mut rows);
@@ -152,6 +159,7 @@ impl Session {
     pub(super) fn commit_then(&mut self, done: Done, rest: &[u8], out: &mut Output<'_>, park: MakeWaiter<'_>) -> Flow {
         self.in_transaction = false;
         self.savepoints.clear();
+        self.state.end_transaction();
         // Whoever completes the group may run this session before `commit` returns here, but not
         // before this thread has released the connection's lock.
         self.pending = Some(Pending { done, rest: rest.to_vec() });
@@ -174,13 +182,14 @@ impl Session {
             return Flow::Next;
         }
         self.answer_done(&pending.done, !pending.rest.is_empty(), out);
-        if pending.rest.is_empty() { Flow::Next } else { self.query(&pending.rest, out, park) }
+        if pending.rest.is_empty() { Flow::Next } else { self.statements_of(&pending.rest, out, park) }
     }
 
     pub(super) fn rollback_transaction(&mut self) {
         self.txn.get_mut().rollback();
         self.in_transaction = false;
         self.savepoints.clear();
+        self.state.end_transaction();
     }
 
     pub(super) fn answer_done(&mut self, done: &Done, more: bool, out: &mut Output<'_>) {
@@ -198,7 +207,7 @@ impl Session {
             }
             Done::Ok { affected, last_insert_id, info } => {
                 self.state.set_row_count(*affected as i64);
-                let tracked = self.state.take_tracked(caps);
+                let tracked = self.state.take_tracked();
                 let ok = OkPacket {
                     affected_rows: *affected,
                     last_insert_id: *last_insert_id,

@@ -10,15 +10,19 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use vaquita_exec::context::SessionEnv;
 use vaquita_exec::system::WarningInfo;
 use vaquita_plan::env::{Level, VarScope};
-use vaquita_storage::{Isolation, TxnOptions};
+use vaquita_storage::TxnOptions;
 use vaquita_types::charset::CollationId;
-use vaquita_types::errno::{ER_SP_DOES_NOT_EXIST, ER_UNKNOWN_SYSTEM_VARIABLE};
+use vaquita_types::errno::{ER_INCORRECT_GLOBAL_LOCAL_VAR, ER_SP_DOES_NOT_EXIST, ER_UNKNOWN_SYSTEM_VARIABLE};
 use vaquita_types::temporal::TimeZone;
-use vaquita_types::{Error, Result, Value, sql_mode};
+use vaquita_types::{ColumnType, Error, Result, Value};
 
 use crate::accounts::AccountRecord;
 use crate::clients::Client;
 use crate::server::Server;
+use crate::variables::{Def, Scope, Var, registry};
+
+use super::settings::Settings;
+use super::track::Tracker;
 
 pub struct SessionState {
     server: Arc<Server>,
@@ -28,15 +32,15 @@ pub struct SessionState {
     login_charset: u16,
     database: RefCell<Option<String>>,
     statement_time_us: Cell<i64>,
-    sql_mode: Cell<u64>,
-    autocommit: Cell<bool>,
-    isolation: Cell<Isolation>,
+    pub settings: Settings,
+    /// SET TRANSACTION: what the next transaction is and the session's others are not.
+    pub next_transaction: NextTransaction,
+    pub tracker: Tracker,
     options_changed: Cell<bool>,
-    time_zone: TimeZone,
     warnings: RefCell<Vec<(Level, Error)>>,
     /// Of the statement before, for SHOW WARNINGS.
     previous_warnings: RefCell<Vec<(Level, Error)>>,
-    user_vars: RefCell<HashMap<String, Value>>,
+    user_vars: RefCell<HashMap<String, UserVar>>,
     found_rows: Cell<u64>,
     row_count: Cell<i64>,
     last_insert_id: Cell<u64>,
@@ -45,8 +49,19 @@ pub struct SessionState {
     settings_version: Cell<u64>,
 }
 
-/// `max_error_count`.
-const WARNINGS_MAX: usize = 1024;
+/// A user variable.
+#[derive(Clone)]
+struct UserVar {
+    value: Value,
+    ty: ColumnType,
+}
+
+/// What SET TRANSACTION without a scope said.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NextTransaction {
+    pub isolation: Option<vaquita_storage::Isolation>,
+    pub read_only: Option<bool>,
+}
 
 impl SessionState {
     pub fn new(server: &Arc<Server>, client: &Client, account: &AccountRecord, charset: u16) -> SessionState {
@@ -58,11 +73,10 @@ impl SessionState {
             login_charset: charset,
             database: RefCell::new(None),
             statement_time_us: Cell::new(now_us()),
-            sql_mode: Cell::new(sql_mode::DEFAULT),
-            autocommit: Cell::new(true),
-            isolation: Cell::new(Isolation::RepeatableRead),
+            settings: Settings::new(server.globals.all(), charset),
+            next_transaction: NextTransaction::default(),
+            tracker: Tracker::default(),
             options_changed: Cell::new(false),
-            time_zone: TimeZone::Utc,
             warnings: RefCell::new(Vec::new()),
             previous_warnings: RefCell::new(Vec::new()),
             user_vars: RefCell::new(HashMap::new()),
@@ -75,14 +89,23 @@ impl SessionState {
         }
     }
 
+    /// What the next transaction is.
     pub fn txn_options(&self, client: &Client) -> TxnOptions {
         self.options_changed.set(false);
         TxnOptions {
-            isolation: self.isolation.get(),
-            autocommit: self.autocommit.get(),
-            read_only: false,
-            snapshot_isolation: true,
+            isolation: self.next_transaction.isolation.unwrap_or(self.settings.isolation),
+            autocommit: self.settings.autocommit,
+            read_only: self.next_transaction.read_only.unwrap_or(self.settings.read_only),
+            snapshot_isolation: self.settings.snapshot_isolation,
             interrupt: client.interrupt.clone(),
+        }
+    }
+
+    /// A transaction ended: SET TRANSACTION was for it alone.
+    pub fn end_transaction(&mut self) {
+        if self.next_transaction.isolation.is_some() || self.next_transaction.read_only.is_some() {
+            self.next_transaction = NextTransaction::default();
+            self.options_changed.set(true);
         }
     }
 
@@ -96,7 +119,7 @@ impl SessionState {
     }
 
     pub fn begin_statement(&self) {
-        self.statement_time_us.set(now_us());
+        self.statement_time_us.set(self.settings.timestamp_us.unwrap_or_else(now_us));
         let mut warnings = self.warnings.borrow_mut();
         let mut previous = self.previous_warnings.borrow_mut();
         if !warnings.is_empty() || !previous.is_empty() {
@@ -117,14 +140,9 @@ impl SessionState {
 
     /// Names and values for SHOW VARIABLES, by name.
     pub fn variables(&self, global: bool) -> Vec<(String, String)> {
-        let scope = if global { VarScope::Global } else { VarScope::Session };
-        let names = ["max_allowed_packet", "version_comment"];
-        let text = |name: &str| match self.sys_var(scope, name) {
-            Ok(Value::Bytes(bytes)) => Some(String::from_utf8_lossy(&bytes).into_owned()),
-            Ok(Value::Int(n)) => Some(n.to_string()),
-            _ => None,
-        };
-        names.into_iter().filter_map(|name| Some((name.to_string(), text(name)?))).collect()
+        let scope = if global { VarScope::Global } else { VarScope::Any };
+        let shown = registry().defs.iter().filter(|def| !global || def.scope != Scope::Session);
+        shown.filter_map(|def| Some((def.name.to_string(), def.show(&self.variable(def, scope).ok()?)))).collect()
     }
 
     pub fn tls_cipher(&self) -> String {
@@ -148,8 +166,15 @@ impl SessionState {
         self.database.borrow().clone()
     }
 
-    pub fn set_database(&self, name: Option<&str>, _collation: Option<CollationId>) {
+    pub fn set_database(&mut self, name: Option<&str>, collation: Option<CollationId>) {
         *self.database.borrow_mut() = name.map(str::to_string);
+        self.settings.set_database_collation(collation.unwrap_or_default());
+        self.note_plans_changed();
+        self.tracker.database_changed(&self.settings.track, name.unwrap_or_default());
+    }
+
+    /// Plans that were made before are made again.
+    pub fn note_plans_changed(&self) {
         self.settings_version.set(self.settings_version.get() + 1);
     }
 
@@ -158,11 +183,11 @@ impl SessionState {
     }
 
     pub fn result_charset(&self) -> u16 {
-        self.login_charset
+        self.settings.results_collation
     }
 
     pub fn connection_collation(&self) -> CollationId {
-        CollationId(self.login_charset)
+        self.settings.connection_collation
     }
 
     pub fn settings_version(&self) -> u64 {
@@ -170,30 +195,75 @@ impl SessionState {
     }
 
     pub fn sql_mode_bits(&self) -> u64 {
-        self.sql_mode.get()
+        self.settings.sql_mode
     }
 
     pub fn autocommit(&self) -> bool {
-        self.autocommit.get()
+        self.settings.autocommit
     }
 
-    pub fn set_autocommit(&self, on: bool) {
-        self.autocommit.set(on);
+    /// The next transaction takes its options anew.
+    pub fn note_txn_options_changed(&self) {
         self.options_changed.set(true);
     }
 
     /// `lock_wait_timeout`.
     pub fn metadata_lock_wait(&self) -> Duration {
-        Duration::from_secs(31_536_000)
+        self.settings.metadata_lock_wait
     }
 
     pub fn lock_wait_ms(&self) -> u64 {
-        50_000
+        self.settings.lock_wait.as_millis() as u64
+    }
+
+    /// The value of a variable: of the session, or the global one.
+    pub fn variable(&self, def: &Def, scope: VarScope) -> Result<Value> {
+        let wrong = |what: &str| Err(Error::new(&ER_INCORRECT_GLOBAL_LOCAL_VAR, &[&def.name, &what]));
+        match (scope, def.scope) {
+            (VarScope::Session, Scope::Global) => return wrong("GLOBAL"),
+            (VarScope::Global, Scope::Session) => return wrong("SESSION"),
+            (VarScope::Global, _) | (VarScope::Any, Scope::Global) => return Ok(self.server.globals.get(def)),
+            _ => {}
+        }
+        Ok(match def.var {
+            Some(Var::LastInsertId | Var::Identity) => Value::UInt(self.last_insert_id.get()),
+            Some(Var::Timestamp) => Value::Float(self.statement_time_us.get() as f64 / 1e6),
+            Some(Var::PseudoThreadId) => Value::UInt(self.connection_id),
+            Some(Var::WarningCount) => Value::UInt(self.previous_warnings.borrow().len() as u64),
+            Some(Var::ErrorCount) => Value::UInt(self.previous_warnings.borrow().iter().filter(|(level, _)| *level == Level::Error).count() as u64),
+            _ => self.settings.get(def),
+        })
+    }
+
+    /// The type of `@@name`, for plans.
+    pub fn sys_var_type(&self, name: &str) -> Option<ColumnType> {
+        let def = registry().find(name)?;
+        let value = self.variable(def, VarScope::Any).ok()?;
+        Some(def.column_type(&value))
+    }
+
+    /// The type of a user variable that is set, for plans.
+    pub fn user_var_type(&self, name: &str) -> Option<ColumnType> {
+        self.user_vars.borrow().get(&user_var_key(name)).map(|var| var.ty.clone())
+    }
+
+    /// `@name = value`, where `ty` tells the type and collation of the value.
+    pub fn keep_user_var(&self, name: &str, value: Value, ty: &ColumnType) {
+        let (value, ty) = user_var_value(value, ty);
+        let mut vars = self.user_vars.borrow_mut();
+        let replaced = vars.insert(user_var_key(name), UserVar { value, ty: ty.clone() });
+        // Plans hold the types of user variables.
+        if replaced.is_none_or(|old| old.ty != ty) {
+            self.note_plans_changed();
+        }
     }
 
     pub fn push_warning(&self, level: Level, error: Error) {
         let mut warnings = self.warnings.borrow_mut();
-        if warnings.len() < WARNINGS_MAX {
+        if level == Level::Note && !self.settings.notes {
+            return;
+        }
+        if warnings.len() < self.settings.warnings_max {
             warnings.push((level, error));
         }
     }
@@ -214,8 +284,58 @@ impl SessionState {
         self.last_insert_id.set(id);
     }
 
-    pub fn take_tracked(&self, _caps: u32) -> Vec<u8> {
-        Vec::new()
+    /// What the client is to be told of its session.
+    pub fn take_tracked(&self) -> Vec<u8> {
+        self.tracker.take()
+    }
+}
+
+/// Names of user variables have no case.
+fn user_var_key(name: &str) -> String {
+    name.to_lowercase()
+}
+
+/// A user variable is an integer, a decimal, a double or a string: dates and JSON become strings.
+fn user_var_value(value: Value, ty: &ColumnType) -> (Value, ColumnType) {
+    let collation = if ty.is_temporal() || ty.is_numeric() || ty.kind == vaquita_types::TypeKind::Json { CollationId::default() } else { ty.collation };
+    match value {
+        Value::Int(_) => (value, ColumnType::bigint()),
+        Value::UInt(_) if ty.is_integer() || ty.kind == vaquita_types::TypeKind::Year => (value, ColumnType::bigint_unsigned()),
+        Value::Float(_) => (value, ColumnType::double()),
+        Value::Decimal(ref d) => {
+            let ty = ColumnType::decimal(d.precision(), d.scale());
+            (value, ty)
+        }
+        Value::Null => (Value::Null, kept_type(ty, collation)),
+        Value::Bytes(_) => (value, text_type(collation)),
+        other => (vaquita_types::convert::to_text(&other, ty).into(), text_type(collation)),
+    }
+}
+
+fn kept_type(ty: &ColumnType, collation: CollationId) -> ColumnType {
+    match ty.is_integer() {
+        true if ty.unsigned => ColumnType::bigint_unsigned(),
+        true => ColumnType::bigint(),
+        false => text_type(collation),
+    }
+}
+
+fn text_type(collation: CollationId) -> ColumnType {
+    ColumnType { length: 16_777_215, collation, ..ColumnType::new(vaquita_types::TypeKind::MediumText) }
+}
+
+/// Of a value whose expression is not at hand.
+pub fn type_of_value(value: &Value, collation: CollationId) -> ColumnType {
+    match value {
+        Value::Int(_) => ColumnType::bigint(),
+        Value::UInt(_) => ColumnType::bigint_unsigned(),
+        Value::Float(_) => ColumnType::double(),
+        Value::Decimal(d) => ColumnType::decimal(d.precision(), d.scale()),
+        Value::Date(_) => ColumnType::temporal(vaquita_types::TypeKind::Date, 0),
+        Value::DateTime(_) => ColumnType::temporal(vaquita_types::TypeKind::DateTime, 6),
+        Value::Time(_) => ColumnType::temporal(vaquita_types::TypeKind::Time, 6),
+        Value::Json(_) => ColumnType::new(vaquita_types::TypeKind::Json),
+        Value::Null | Value::Bytes(_) => text_type(collation),
     }
 }
 
@@ -233,11 +353,11 @@ impl SessionEnv for SessionState {
     }
 
     fn time_zone(&self) -> &TimeZone {
-        &self.time_zone
+        &self.settings.time_zone
     }
 
     fn sql_mode(&self) -> u64 {
-        self.sql_mode.get()
+        self.settings.sql_mode
     }
 
     fn warn(&self, level: Level, error: Error) {
@@ -245,19 +365,18 @@ impl SessionEnv for SessionState {
     }
 
     fn user_var(&self, name: &str) -> Value {
-        self.user_vars.borrow().get(name).cloned().unwrap_or_default()
+        self.user_vars.borrow().get(&user_var_key(name)).map_or(Value::Null, |var| var.value.clone())
     }
 
     fn set_user_var(&self, name: &str, value: Value) {
-        self.user_vars.borrow_mut().insert(name.to_string(), value);
+        let ty = type_of_value(&value, self.settings.connection_collation);
+        self.keep_user_var(name, value, &ty);
     }
 
-    fn sys_var(&self, _scope: VarScope, name: &str) -> Result<Value> {
-        match name {
-            "version_comment" => Ok("Vaquita, MySQL Source compatible".into()),
-            "max_allowed_packet" => Ok(Value::Int(64 << 20)),
-            _ => Err(Error::new(&ER_UNKNOWN_SYSTEM_VARIABLE, &[&name])),
-        }
+    fn sys_var(&self, scope: VarScope, name: &str) -> Result<Value> {
+        let def = registry().find(name).ok_or_else(|| Error::new(&ER_UNKNOWN_SYSTEM_VARIABLE, &[&name]))?;
+        // Other parts of the server ask for the session's value of what may be a global variable.
+        self.variable(def, scope)
     }
 
     fn warning_count(&self) -> u64 {
@@ -265,7 +384,7 @@ impl SessionEnv for SessionState {
     }
 
     fn auto_increment(&self) -> (u64, u64) {
-        (1, 1)
+        self.settings.auto_increment
     }
 
     fn random(&self) -> f64 {
