@@ -83,7 +83,7 @@ impl<'p> SystemScan<'p> {
 
 impl Operator for SystemScan<'_> {
     fn open(&mut self, frame: &mut Frame<'_>) -> Result<()> {
-        self.rows = crate::system::rows(&self.scan.table, frame.statement)?.into_iter();
+        self.rows = crate::system::rows(self.scan, frame.statement, &frame.cx())?.into_iter();
         Ok(())
     }
 

@@ -138,7 +138,10 @@ impl Listing {
 
     /// Picks columns of an information_schema table.
     fn of_system(form: &str, table: &str, picked: &[usize], cx: &ShowContext<'_>) -> Result<Listing> {
-        let rows = system::rows_of("information_schema", table, &system::SystemContext::new(cx.statement))?;
+        let mut rows = system::rows_of("information_schema", table, &system::SystemContext::new(cx.statement))?;
+        if let Some(def) = system::table("information_schema", table) {
+            labels(&mut rows, &def);
+        }
         Ok(Listing::with_rows(form, rows.into_iter().map(|row| pick(row, picked)).collect()))
     }
 

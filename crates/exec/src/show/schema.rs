@@ -25,6 +25,7 @@ pub(super) fn databases(cx: &ShowContext<'_>) -> Result<Listing> {
     names.extend(system::SYSTEM_DATABASES.iter().map(|name| name.to_string()));
     names.sort();
     names.dedup();
+    names.retain(|name| cx.statement.server.sees(name, None));
     let rows = names.into_iter().map(|name| vec![Value::from(name)]).collect();
     Ok(Listing { names_pattern: true, ..Listing::with_rows("DATABASES", rows) })
 }
@@ -36,7 +37,7 @@ fn table_names(database: &str, cx: &ShowContext<'_>) -> Result<Vec<(String, &'st
         names.sort();
         return Ok(names);
     }
-    Ok(cx.statement.catalog.tables(database)?.into_iter().map(|name| (name, "BASE TABLE")).collect())
+    Ok(cx.statement.catalog.tables(database)?.into_iter().filter(|name| cx.statement.server.sees(database, Some(name))).map(|name| (name, "BASE TABLE")).collect())
 }
 
 pub(super) fn tables(full: bool, database: Option<&str>, cx: &ShowContext<'_>) -> Result<Listing> {

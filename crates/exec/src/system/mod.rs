@@ -13,6 +13,7 @@ mod accounts;
 mod columns;
 mod fixed;
 mod instance;
+mod narrow;
 mod registry;
 mod row;
 mod schema;
@@ -22,9 +23,11 @@ mod transactions;
 
 use std::sync::Arc;
 
+use vaquita_plan::env::EvalCx;
+use vaquita_plan::node::Scan;
 use vaquita_storage::Table;
 use vaquita_types::charset::{Charset, CollationId};
-use vaquita_types::schema::{DatabaseDef, TableRef};
+use vaquita_types::schema::DatabaseDef;
 use vaquita_types::temporal::DateTime;
 use vaquita_types::{Error, Result, Value};
 
@@ -74,7 +77,7 @@ impl<'a> SystemContext<'a> {
     /// User databases that are wanted, by name.
     fn databases(&self) -> Result<Vec<Arc<DatabaseDef>>> {
         let mut databases = self.statement.catalog.databases()?;
-        databases.retain(|d| self.wants_database(&d.name) && !is_system_database(&d.name));
+        databases.retain(|d| self.wants_database(&d.name) && self.statement.server.sees(&d.name, None) && !is_system_database(&d.name));
         Ok(databases)
     }
 
@@ -83,6 +86,9 @@ impl<'a> SystemContext<'a> {
         for database in self.databases()? {
             for name in self.statement.catalog.tables(&database.name)? {
                 if self.table.as_ref().is_some_and(|wanted| *wanted != name) {
+                    continue;
+                }
+                if !self.statement.server.sees(&database.name, Some(&name)) {
                     continue;
                 }
                 self.statement.interrupt.check()?;
@@ -108,9 +114,11 @@ impl<'a> SystemContext<'a> {
     }
 }
 
-/// The rows of a system table; none for a table of what this server does not have.
-pub fn rows(table: &TableRef, statement: &Statement<'_>) -> Result<Vec<Row>> {
-    rows_of(&table.database, &table.name, &SystemContext::new(statement))
+/// The rows that a scan of a system table looks at, and perhaps others; `eval` is what its filter sees.
+pub fn rows(scan: &Scan, statement: &Statement<'_>, eval: &EvalCx<'_>) -> Result<Vec<Row>> {
+    let mut cx = SystemContext::new(statement);
+    narrow::narrow(&mut cx, scan, eval);
+    rows_of(&scan.table.database, &scan.table.name, &cx)
 }
 
 /// The names and types of a system database's tables.

@@ -39,6 +39,7 @@ const TABLES_TEXT: &str = include_str!("tables.txt");
 /// Functions of tables, by their name in lower case.
 const MAKERS: &[(&str, MakeRows)] = &[
     ("information_schema.character_sets", fixed::character_sets),
+    ("information_schema.check_constraints", schema::check_constraints),
     ("information_schema.collations", fixed::collations),
     ("information_schema.collation_character_set_applicability", fixed::collation_applicability),
     ("information_schema.columns", columns::columns),
@@ -163,6 +164,10 @@ impl TypeCache {
 }
 
 fn parse_type(text: &str, collation: &str) -> ColumnType {
+    // What MySQL calls the type of a column that is always NULL.
+    if text == "varbinary(0)" {
+        return ColumnType::null();
+    }
     let collation = match Collation::by_name(collation) {
         Some(known) if known.is_supported() => known.id,
         Some(known) => known.charset.default_collation,

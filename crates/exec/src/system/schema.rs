@@ -211,6 +211,20 @@ pub fn table_constraints(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
             let kind = if index.kind == IndexKind::Primary { "PRIMARY KEY" } else { "UNIQUE" };
             rows.push(row!["def", def.database.as_str(), index.name.as_str(), def.database.as_str(), def.name.as_str(), kind, "YES"]);
         }
+        for check in &def.options.checks {
+            let (database, enforced) = (def.database.as_str(), yes_no(check.enforced));
+            rows.push(row!["def", database, check.name.as_str(), database, def.name.as_str(), "CHECK", enforced]);
+        }
+        Ok(())
+    })?;
+    Ok(rows)
+}
+
+pub fn check_constraints(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    cx.for_each_table(|table| {
+        let database = table.def.database.as_str();
+        rows.extend(table.def.options.checks.iter().map(|check| row!["def", database, check.name.as_str(), check.expr.as_str()]));
         Ok(())
     })?;
     Ok(rows)

@@ -70,6 +70,10 @@ pub trait ServerInfo {
     fn grants(&self, account: Option<&UserName>, using: &[UserName]) -> Result<(String, Vec<String>)>;
     /// Of the statement before this one.
     fn warnings(&self) -> Vec<WarningInfo>;
+    /// Whether the session's privileges show it a database, or a table of it.
+    fn sees(&self, _database: &str, _table: Option<&str>) -> bool {
+        true
+    }
     /// The version that VERSION() returns.
     fn version(&self) -> &str;
 }

@@ -60,10 +60,10 @@ pub fn type_text(ty: &ColumnType) -> String {
         }
         _ => Ok(()),
     };
-    if ty.unsigned {
+    if ty.unsigned && ty.kind != TypeKind::Year {
         text.push_str(" unsigned");
     }
-    if ty.zerofill {
+    if ty.zerofill && ty.kind != TypeKind::Year {
         text.push_str(" zerofill");
     }
     text

@@ -29,7 +29,8 @@ pub fn write_text(value: &Value, ty: &ColumnType, out: &mut Vec<u8>) {
         Value::Json(j) => j.write_text(out),
     }
     if ty.zerofill && ty.is_numeric() {
-        pad_zeros(out, start, ty.length as usize);
+        let point = ty.kind == TypeKind::Decimal && ty.decimals > 0;
+        pad_zeros(out, start, ty.length as usize + usize::from(point));
     }
 }
 
