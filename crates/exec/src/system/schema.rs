@@ -64,7 +64,9 @@ fn table_row(table: &Table, cx: &SystemContext<'_>) -> Result<Row> {
     let def = &table.def;
     let txn = cx.statement.txn.borrow();
     let row_count = txn.row_count(def.id)?;
-    let next = if def.auto_increment_column().is_some() { Some(txn.peek_auto_increment(def.id)?.max(1)) } else { None };
+    let next = if def.auto_increment_column().is_some() { Some(txn.peek_auto_increment(def.id)?) } else { None };
+    // MySQL tells nothing before the first value is used.
+    let next = next.filter(|n| *n > 1);
     let bytes = |index: &IndexCodec| {
         let range = index.all();
         cx.statement.engine.data_range_bytes(&range.lower, &range.upper)

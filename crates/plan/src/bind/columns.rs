@@ -22,8 +22,13 @@ impl Binder<'_> {
                     if let (ExprKind::Param(_), TypeKind::Null) = (&bound.kind, bound.ty.kind) {
                         bound.ty = ColumnType::varchar(16_383, self.cx.connection_collation);
                     }
-                    let name = alias.clone().unwrap_or_else(|| source_text.clone());
                     let origin = self.origin(&bound);
+                    let name = match (alias, &origin) {
+                        (Some(alias), _) => alias.clone(),
+                        // These are views in MySQL, whose columns keep the view's spelling.
+                        (None, Some(origin)) if origin.database == "information_schema" => origin.org_name.clone(),
+                        (None, _) => source_text.clone(),
+                    };
                     output.push(OutputColumn { expr: bound, name, origin });
                 }
             }
