@@ -4,24 +4,30 @@ use vaquita_exec::catalog::PlanCatalog;
 use vaquita_exec::context::Statement;
 use vaquita_exec::show::{self, ShowContext, ShowResult};
 use vaquita_exec::sink::RowSink;
-use vaquita_parser::Statement as Ast;
+use vaquita_parser::{ParserOptions, Statement as Ast, parse_one};
 use vaquita_parser::ast::Show;
 use vaquita_plan::bind::PlanContext;
+use vaquita_plan::expr::Expr;
 use vaquita_plan::node::OutputColumn;
 use vaquita_storage::Reads;
-use vaquita_types::{Error, Result};
+use vaquita_types::charset::{CollationId, LIKE_ESCAPE, collation};
+use vaquita_types::{ColumnType, Error, Result, Value};
 use vaquita_wire::caps::status;
+use vaquita_wire::result::{OkPacket, put_field_list_definition, put_result_set_end};
 
+use super::reply::{self, Rows};
 use super::Session;
-use super::reply::Rows;
 use super::run::Done;
 use crate::connection::Output;
 use crate::info::Info;
 
+/// Width of SHOW CREATE USER's column.
+const CREATE_USER_CHARS_MAX: u32 = 1024;
+
 impl Session {
     /// What system tables may ask of this session and its server.
     pub(super) fn info(&self) -> Info<'_> {
-        Info { server: &self.server, state: &self.state, client: &self.client, account: &self.account }
+        Info { server: &self.server, state: &self.state, client: &self.client, account: &self.account, access: &self.access }
     }
 
     /// Runs SHOW or DESCRIBE and writes the rows. `more`: another statement of the packet follows.
@@ -30,17 +36,22 @@ impl Session {
             self.state.keep_warnings();
         }
         let result = self.show_result(ast)?;
+        self.put_rows(&result.columns, &result.rows, binary, more, out)
+    }
+
+    /// Writes a result set that is in memory.
+    pub(super) fn put_rows(&mut self, columns: &[OutputColumn], result: &[Vec<Value>], binary: bool, more: bool, out: &mut Output<'_>) -> Result<Done> {
         let flags = self.status() | if more { status::MORE_RESULTS_EXISTS } else { 0 };
         let mut rows = Rows::new(out, binary, flags, self.state.result_charset());
-        rows.columns(&result.columns)?;
-        for row in &result.rows {
+        rows.columns(columns)?;
+        for row in result {
             rows.begin_row();
-            for (value, column) in row.iter().zip(&result.columns) {
+            for (value, column) in row.iter().zip(columns) {
                 rows.value(value, &column.expr.ty);
             }
             rows.end_row()?;
         }
-        self.state.set_found_rows(result.rows.len() as u64);
+        self.state.set_found_rows(result.len() as u64);
         Ok(Done::Rows)
     }
 
@@ -50,6 +61,30 @@ impl Session {
             Ast::Show(_) | Ast::Describe { .. } => Ok(self.show_result(ast)?.columns),
             _ => Ok(Vec::new()),
         }
+    }
+
+    /// COM_FIELD_LIST: the definitions and defaults of the table's columns whose names are LIKE `wildcard`.
+    pub(super) fn list_fields(&mut self, table: &[u8], wildcard: &[u8], out: &mut Output<'_>) -> Result<()> {
+        let name = String::from_utf8_lossy(table).into_owned();
+        let quoted = format!("SELECT * FROM `{}`", name.replace('`', "``"));
+        let (ast, _) = parse_one(quoted.as_bytes(), &ParserOptions::default())?;
+        self.authorize(&ast)?;
+        let plan = self.plan(&ast)?;
+        let (charset, flags) = (self.state.result_charset(), self.status());
+        let (caps, warnings) = (self.caps(), self.state.warnings_u16());
+        let tables = plan.tables();
+        for column in plan.columns() {
+            if !wildcard.is_empty() && !collation(CollationId::default()).like(column.name.as_bytes(), wildcard, Some(LIKE_ESCAPE)) {
+                continue;
+            }
+            let stored = tables.first().and_then(|t| t.columns.get(t.column_position(&column.name)?));
+            let default = stored.and_then(vaquita_exec::system::text::default_text);
+            let definition = reply::definition(column, charset);
+            out.writer.packet(|buffer| put_field_list_definition(buffer, &definition, default.as_deref().map(str::as_bytes)));
+        }
+        let end = OkPacket { status: flags, warnings, ..OkPacket::default() };
+        out.writer.packet(|buffer| put_result_set_end(buffer, caps, &end));
+        Ok(())
     }
 
     fn show_result(&mut self, ast: &Ast) -> Result<ShowResult> {
@@ -75,6 +110,16 @@ impl Session {
         plan.connection_collation = self.state.connection_collation();
         let context = ShowContext { statement: &statement, plan: &plan, database: database.as_deref() };
         match ast {
+            Ast::Show(Show::CreateTable(name)) => {
+                let result = self.with_ddl(|ddl| ddl.show_create_table(name))?;
+                Ok(ShowResult { columns: result.columns, rows: result.rows })
+            }
+            Ast::Show(form @ Show::CreateUser(_)) => {
+                let (name, text) = self.show_create_user(form).unwrap_or_else(|| Err(Error::internal("no SHOW CREATE USER")))?;
+                let ty = ColumnType::varchar(CREATE_USER_CHARS_MAX, CollationId::default());
+                let columns = vec![OutputColumn { expr: Expr::slot(0, ty, false), name, origin: None }];
+                Ok(ShowResult { columns, rows: vec![vec![text.into()]] })
+            }
             Ast::Show(form) => show::run(form, &context).unwrap_or_else(|| Err(Error::unsupported(format_args!("SHOW {form:?}")))),
             Ast::Describe { table, column } => show::describe(table, column.as_deref(), &context),
             _ => Err(Error::internal("no SHOW statement")),
