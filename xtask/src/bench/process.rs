@@ -1,7 +1,6 @@
 //! What Linux says of a process and of a directory: CPU time, memory, bytes on disk, and of the machine.
 
 use std::fs;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// Linux counts CPU time in ticks of this length for user space, whatever the kernel's own.
@@ -33,14 +32,14 @@ fn kib_of(text: &str, name: &str) -> u64 {
         .unwrap_or(0)
 }
 
-/// Allocated bytes of the files under `dir` that `wanted` picks by name.
+/// Bytes of the files under `dir` that `wanted` picks by name.
 pub fn disk_bytes(dir: &Path, wanted: &dyn Fn(&str) -> bool) -> u64 {
     let Ok(entries) = fs::read_dir(dir) else { return 0 };
     let mut bytes = 0;
     for entry in entries.flatten() {
         match entry.metadata() {
             Ok(meta) if meta.is_dir() => bytes += disk_bytes(&entry.path(), wanted),
-            Ok(meta) if wanted(&entry.file_name().to_string_lossy()) => bytes += meta.blocks() * 512,
+            Ok(meta) if wanted(&entry.file_name().to_string_lossy()) => bytes += meta.len(),
             _ => {}
         }
     }

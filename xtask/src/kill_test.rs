@@ -1,2 +1,0 @@
-//! stub
-pub fn main(_: &[String]) -> Result<(), String> { Err("x".into()) }
