@@ -10,14 +10,14 @@ use vaquita_types::charset::{CollationId, charset, collation};
 use vaquita_types::errno::{
     ER_BAD_DB_ERROR, ER_BAD_FIELD_ERROR, ER_CANT_DROP_FIELD_OR_KEY, ER_CANT_REMOVE_ALL_FIELDS, ER_CHECK_CONSTRAINT_NOT_FOUND,
     ER_CONSTRAINT_NOT_FOUND, ER_DEPENDENT_BY_CHECK_CONSTRAINT, ER_DUP_FIELDNAME, ER_DUP_KEYNAME, ER_KEY_DOES_NOT_EXITS,
-    ER_PK_INDEX_CANT_BE_INVISIBLE, ER_TOO_BIG_FIELDLENGTH, ER_TOO_MANY_FIELDS, ER_WRONG_NAME_FOR_INDEX,
+    ER_PK_INDEX_CANT_BE_INVISIBLE, ER_TABLE_MUST_HAVE_A_VISIBLE_COLUMN, ER_TOO_BIG_FIELDLENGTH, ER_TOO_MANY_FIELDS, ER_WRONG_NAME_FOR_INDEX,
 };
 use vaquita_types::limits::{ROW_BYTES_MAX, TABLE_COLUMNS_MAX};
 use vaquita_types::schema::{ColumnDef, ColumnDefault, ColumnId, IndexDef, IndexId, IndexKind, TableDef};
 use vaquita_types::{Error, Result, TypeKind, Value};
 
-use super::create::{attribute_indexes, check_auto_increment, collation_given};
-use super::indexes::{add_index, check_parts, require_not_null, sort_indexes};
+use super::create::{attribute_indexes, check_auto_increment, check_row_size, collation_given};
+use super::indexes::{add_index, check_parts, require_not_null, sort_indexes, warn_of_duplicates};
 use super::{Ddl, check_identifier, choose_collation, options};
 
 pub(super) struct Edit<'a> {
@@ -322,6 +322,8 @@ impl<'a> Edit<'a> {
         for index in &self.new_indexes {
             add_index(index, &self.def.columns, &mut indexes, self.ddl.session)?;
         }
+        let kept = indexes.len() - self.new_indexes.len();
+        warn_of_duplicates(&indexes, kept, (&self.def.database, &self.def.name), self.ddl.session);
         let null_given: Vec<usize> = self.null_given.iter().filter_map(|id| self.def.position_of(*id)).collect();
         require_not_null(&indexes, &mut self.def.columns, &null_given)?;
         sort_indexes(&mut indexes, &self.def.columns);
@@ -344,6 +346,10 @@ impl<'a> Edit<'a> {
         if self.def.columns.len() > TABLE_COLUMNS_MAX {
             return Err(Error::new(&ER_TOO_MANY_FIELDS, &[]));
         }
+        if self.def.columns.iter().all(|c| c.invisible) {
+            return Err(Error::new(&ER_TABLE_MUST_HAVE_A_VISIBLE_COLUMN, &[]));
+        }
+        check_row_size(&self.def.columns)?;
         for (n, column) in self.def.columns.iter().enumerate() {
             let name = column.name.to_lowercase();
             if self.def.columns.iter().take(n).any(|c| c.name.to_lowercase() == name) {

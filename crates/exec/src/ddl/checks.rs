@@ -8,7 +8,7 @@ use vaquita_parser::{ParserOptions, ast, parse_expr};
 use vaquita_plan::bind::{PlanContext, bind_over_row};
 use vaquita_plan::expr::Expr;
 use vaquita_storage::Catalog;
-use vaquita_types::errno::{ER_BAD_FIELD_ERROR, ER_CHECK_CONSTRAINT_DUP_NAME, ER_CHECK_CONSTRAINT_REFERS_UNKNOWN_COLUMN};
+use vaquita_types::errno::{ER_BAD_FIELD_ERROR, ER_CHECK_CONSTRAINT_DUP_NAME};
 use vaquita_types::schema::{CheckDef, ColumnDefault, TableDef};
 use vaquita_types::{Error, Result};
 
@@ -65,7 +65,7 @@ impl Ddl<'_> {
         for check in &def.options.checks {
             let bound = bind_over_row(&parse_stored(&check.expr)?, &table, 0, &context);
             bound.map_err(|error| match unknown_column(&error) {
-                Some(column) => Error::new(&ER_CHECK_CONSTRAINT_REFERS_UNKNOWN_COLUMN, &[&check.name, &column]),
+                Some(column) => Error::new(&ER_BAD_FIELD_ERROR, &[&column, &format_args!("check constraint {} expression", check.name)]),
                 None => error,
             })?;
         }

@@ -5,7 +5,7 @@ use vaquita_plan::bind::{PlanContext, bind_scalar};
 use vaquita_plan::env::Level;
 use vaquita_types::charset::CollationId;
 use vaquita_types::errno::{
-    ER_BLOB_CANT_HAVE_DEFAULT, ER_DEPRECATED_UTF8_ALIAS, ER_INVALID_DEFAULT, ER_INVALID_ON_UPDATE, ER_TOO_LONG_FIELD_COMMENT,
+    ER_BLOB_CANT_HAVE_DEFAULT, ER_DEPRECATED_UTF8_ALIAS, ER_INVALID_DEFAULT, ER_INVALID_ON_UPDATE, ER_PRIMARY_CANT_HAVE_NULL, ER_TOO_LONG_FIELD_COMMENT,
     ER_WARN_DEPRECATED_SYNTAX, ER_WARN_DEPRECATED_SYNTAX_NO_REPLACEMENT, ER_WARN_DEPRECATED_UTF8MB3_COLLATION, ER_WRONG_COLUMN_NAME,
     ER_WRONG_FIELD_SPEC,
 };
@@ -162,6 +162,9 @@ impl Ddl<'_> {
         }
         if null_default && (!def.nullable || new.primary) {
             return Err(Error::new(&ER_INVALID_DEFAULT, &[&def.name]));
+        }
+        if new.primary && new.null_given && def.nullable {
+            return Err(Error::new(&ER_PRIMARY_CANT_HAVE_NULL, &[]));
         }
         if new.primary {
             def.nullable = false;

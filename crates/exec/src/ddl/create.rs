@@ -2,15 +2,16 @@
 
 use vaquita_parser::ast::{self, ColumnAttribute, TableElement};
 use vaquita_plan::env::Level;
-use vaquita_types::charset::CollationId;
+use vaquita_types::charset::{CollationId, charset};
 use vaquita_types::errno::{
-    ER_BAD_DB_ERROR, ER_DUP_FIELDNAME, ER_TABLE_EXISTS_ERROR, ER_TABLE_MUST_HAVE_COLUMNS, ER_TOO_MANY_FIELDS, ER_WRONG_AUTO_KEY,
+    ER_BAD_DB_ERROR, ER_DUP_FIELDNAME, ER_TABLE_EXISTS_ERROR, ER_TOO_BIG_ROWSIZE, ER_TABLE_MUST_HAVE_A_VISIBLE_COLUMN, ER_TOO_MANY_FIELDS, ER_WRONG_AUTO_KEY,
 };
-use vaquita_types::limits::TABLE_COLUMNS_MAX;
+use vaquita_types::limits::{ROW_BYTES_MAX, TABLE_COLUMNS_MAX};
 use vaquita_types::schema::{ColumnDef, ColumnId, IndexDef, IndexId, TableDef, TableId, TableOptions};
-use vaquita_types::{Error, Result};
+use vaquita_types::{ColumnType, Error, Result, TypeKind};
 
-use super::indexes::{add_index, require_not_null, sort_indexes};
+use super::indexes::{add_index, require_not_null, sort_indexes, warn_of_duplicates};
+use super::from_query::Selected;
 use super::{Ddl, Outcome, check_identifier, options};
 
 /// What CREATE TABLE asks for besides the definition.
@@ -48,9 +49,9 @@ impl Ddl<'_> {
         }
         let selected = match &create.select {
             Some(query) => self.selected_columns(query)?,
-            None => Vec::new(),
+            None => Selected::default(),
         };
-        let names: Vec<String> = selected.iter().map(|c| c.name.clone()).collect();
+        let names: Vec<String> = selected.columns.iter().map(|c| c.name.clone()).collect();
         let wanted = match &create.like {
             Some(like) => Wanted { def: self.like(database, &create.name.name, like)?, auto_increment: None },
             None => self.definition(database, create, parent.collation, selected)?,
@@ -86,7 +87,7 @@ impl Ddl<'_> {
         Ok(def)
     }
 
-    fn definition(&self, database: &str, create: &ast::CreateTable, parent: CollationId, selected: Vec<ColumnDef>) -> Result<Wanted> {
+    fn definition(&self, database: &str, create: &ast::CreateTable, parent: CollationId, selected: Selected) -> Result<Wanted> {
         if create.partitioning.is_some() {
             return Err(Error::unsupported("PARTITION BY"));
         }
@@ -95,8 +96,9 @@ impl Ddl<'_> {
         let collation = given.collation(parent)?;
         self.warn_of_charset(given.charset.as_deref(), given.collate.as_deref());
         let mut elements = self.elements(&create.elements, collation)?;
-        merge_selected(&mut elements.columns, selected)?;
-        let indexes = self.put_together(&mut elements)?;
+        merge_selected(&mut elements.columns, selected.columns)?;
+        elements.collations_given.extend(selected.collations_given);
+        let indexes = self.put_together(&mut elements, (database, &create.name.name))?;
         let columns = elements.columns;
         let id_of = |name: &String| columns.iter().find(|c| c.name == *name).map(|c| c.id);
         table_options.collations_given = elements.collations_given.iter().filter_map(id_of).collect();
@@ -153,18 +155,20 @@ impl Ddl<'_> {
     }
 
     /// Makes the indexes and gives ids to the columns.
-    fn put_together(&self, elements: &mut Elements) -> Result<Vec<IndexDef>> {
+    fn put_together(&self, elements: &mut Elements, name: (&str, &str)) -> Result<Vec<IndexDef>> {
         let columns = &mut elements.columns;
-        if columns.is_empty() {
-            return Err(Error::new(&ER_TABLE_MUST_HAVE_COLUMNS, &[]));
+        if columns.iter().all(|c| c.invisible) {
+            return Err(Error::new(&ER_TABLE_MUST_HAVE_A_VISIBLE_COLUMN, &[]));
         }
         if columns.len() > TABLE_COLUMNS_MAX {
             return Err(Error::new(&ER_TOO_MANY_FIELDS, &[]));
         }
+        check_row_size(columns)?;
         let mut indexes = Vec::new();
         for index in &elements.indexes {
             add_index(index, columns, &mut indexes, self.session)?;
         }
+        warn_of_duplicates(&indexes, 0, name, self.session);
         let null_given: Vec<usize> = elements.null_given.iter().filter_map(|name| columns.iter().position(|c| c.name == *name)).collect();
         require_not_null(&indexes, columns, &null_given)?;
         sort_indexes(&mut indexes, columns);
@@ -194,6 +198,40 @@ fn merge_selected(columns: &mut Vec<ColumnDef>, selected: Vec<ColumnDef>) -> Res
     }
     columns.append(&mut last);
     Ok(())
+}
+
+/// Error 1118 if a row, without the contents of TEXT and BLOB columns, may be longer than MySQL's limit.
+pub fn check_row_size(columns: &[ColumnDef]) -> Result<()> {
+    let nulls = columns.iter().filter(|c| c.nullable).count().div_ceil(8);
+    let bytes: usize = columns.iter().map(|c| column_bytes(&c.ty)).sum();
+    if nulls + bytes > ROW_BYTES_MAX {
+        return Err(Error::new(&ER_TOO_BIG_ROWSIZE, &[&ROW_BYTES_MAX]));
+    }
+    Ok(())
+}
+
+/// Bytes that a column takes in MySQL's row format (manual, "Data Type Storage Requirements").
+fn column_bytes(ty: &ColumnType) -> usize {
+    let char_bytes = if ty.is_text() { usize::from(charset(ty.collation).mbmaxlen) } else { 1 };
+    let length = ty.length as usize;
+    match ty.kind {
+        TypeKind::Char | TypeKind::Binary => length * char_bytes,
+        TypeKind::VarChar | TypeKind::VarBinary => {
+            let bytes = length * char_bytes;
+            bytes + if bytes > 255 { 2 } else { 1 }
+        }
+        TypeKind::TinyText | TypeKind::TinyBlob => 9,
+        TypeKind::Text | TypeKind::Blob => 10,
+        TypeKind::MediumText | TypeKind::MediumBlob => 11,
+        TypeKind::LongText | TypeKind::LongBlob | TypeKind::Json | TypeKind::Geometry => 12,
+        TypeKind::TinyInt | TypeKind::Year | TypeKind::Null => 1,
+        TypeKind::SmallInt | TypeKind::Enum => 2,
+        TypeKind::MediumInt | TypeKind::Date | TypeKind::Time => 3,
+        TypeKind::Int | TypeKind::Float | TypeKind::Timestamp => 4,
+        TypeKind::Decimal => length.div_ceil(2),
+        TypeKind::Bit => length.div_ceil(8),
+        _ => 8,
+    }
 }
 
 /// CHARACTER SET or COLLATE was written at the column.

@@ -4,7 +4,7 @@ use vaquita_parser::ast::{DataType, TypeName};
 use vaquita_types::charset::{Charset, CollationId, charset, collation};
 use vaquita_types::datatype::DECIMALS_NOT_FIXED;
 use vaquita_types::errno::{
-    ER_DUPLICATED_VALUE_IN_TYPE, ER_INVALID_YEAR_COLUMN_LENGTH, ER_M_BIGGER_THAN_D, ER_TOO_BIG_DISPLAYWIDTH, ER_TOO_BIG_FIELDLENGTH,
+    ER_DUPLICATED_VALUE_IN_TYPE, ER_ILLEGAL_VALUE_FOR_TYPE, ER_INVALID_FIELD_SIZE, ER_INVALID_YEAR_COLUMN_LENGTH, ER_M_BIGGER_THAN_D, ER_TOO_BIG_DISPLAYWIDTH, ER_TOO_BIG_FIELDLENGTH,
     ER_TOO_BIG_PRECISION, ER_TOO_BIG_SCALE, ER_TOO_BIG_SET, ER_WRONG_FIELD_SPEC,
 };
 use vaquita_types::limits::{DECIMAL_DIGITS_MAX, DECIMAL_SCALE_MAX, ENUM_MEMBERS_MAX, FSP_MAX, ROW_BYTES_MAX, SET_MEMBERS_MAX};
@@ -27,6 +27,9 @@ pub fn column_type(name: &str, ty: &DataType, collate: Option<&str>, default: Co
         TypeKind::Decimal => decimal(name, ty, &mut column)?,
         TypeKind::Bit => {
             column.length = ty.length.unwrap_or(1) as u32;
+            if column.length == 0 {
+                return Err(Error::new(&ER_INVALID_FIELD_SIZE, &[&name]));
+            }
             if !(1..=64).contains(&column.length) {
                 return Err(Error::new(&ER_TOO_BIG_DISPLAYWIDTH, &[&name, &64]));
             }
@@ -238,6 +241,9 @@ fn members(name: &str, ty: &DataType, collate: Option<&str>, default: CollationI
         let converted = utf8.convert(to, value).bytes.into_owned();
         let end = converted.iter().rposition(|b| *b != b' ').map_or(0, |at| at + 1);
         let label = &converted[..if to.is_binary() { converted.len() } else { end }];
+        if column.kind == TypeKind::Set && label.contains(&b',') {
+            return Err(Error::new(&ER_ILLEGAL_VALUE_FOR_TYPE, &[&"set", &String::from_utf8_lossy(label)]));
+        }
         if labels.iter().any(|other| rule.equal(other, label)) {
             let kind = if column.kind == TypeKind::Enum { "ENUM" } else { "SET" };
             return Err(Error::new(&ER_DUPLICATED_VALUE_IN_TYPE, &[&name, &String::from_utf8_lossy(label), &kind]));

@@ -1,7 +1,7 @@
 //! CREATE TABLE … SELECT: columns from the output of a query, then its rows.
 //!
 //! A column of a table keeps its type and default (not AUTO_INCREMENT); an expression gets the column type
-//! that MySQL makes of it: INT or BIGINT by its digits, a string type by its length, `binary(0)` for NULL.
+//! that MySQL makes of it: INT or BIGINT by its digits, a string type by its length, `varbinary(0)` for NULL.
 //! The rows come by an INSERT … SELECT of the same query. If that fails, the table goes again.
 
 use std::cell::RefCell;
@@ -23,6 +23,14 @@ use crate::dml::{self, implicit_default};
 /// Digits up to which an integer expression becomes INT.
 const INT_DIGITS_MAX: u32 = 10;
 
+/// The columns that a query's output makes.
+#[derive(Default)]
+pub struct Selected {
+    pub columns: Vec<ColumnDef>,
+    /// Names of those whose collation was written where they come from.
+    pub collations_given: Vec<String>,
+}
+
 impl Ddl<'_> {
     fn plan(&self, statement: &ast::Statement) -> Result<Plan> {
         let catalog = PlanCatalog::new(self.catalog);
@@ -33,14 +41,18 @@ impl Ddl<'_> {
     }
 
     /// The columns that the query's output makes.
-    pub(super) fn selected_columns(&self, query: &ast::Query) -> Result<Vec<ColumnDef>> {
+    pub(super) fn selected_columns(&self, query: &ast::Query) -> Result<Selected> {
         let Plan::Query(plan) = self.plan(&ast::Statement::Query(Box::new(query.clone())))? else {
             return Err(Error::internal("a query without a plan of its own"));
         };
-        plan.output.iter().map(|output| self.selected_column(output)).collect()
+        let mut selected = Selected::default();
+        for output in &plan.output {
+            self.selected_column(output, &mut selected)?;
+        }
+        Ok(selected)
     }
 
-    fn selected_column(&self, output: &OutputColumn) -> Result<ColumnDef> {
+    fn selected_column(&self, output: &OutputColumn, selected: &mut Selected) -> Result<()> {
         let nullable = output.expr.nullable;
         let mut column = ColumnDef {
             id: ColumnId(0),
@@ -59,9 +71,20 @@ impl Ddl<'_> {
             let has_none = column.ty.is_blob() || column.ty.is_temporal();
             column.default = if has_none { ColumnDefault::None } else { ColumnDefault::Value(implicit_default(&column)) };
         }
-        let Some(origin) = &output.origin else { return Ok(column) };
-        let Some(table) = self.catalog.table(&origin.database, &origin.org_table)? else { return Ok(column) };
-        let Some(source) = table.def.column_position(&origin.org_name).and_then(|at| table.def.columns.get(at)) else { return Ok(column) };
+        let table = match &output.origin {
+            Some(origin) => self.catalog.table(&origin.database, &origin.org_table)?,
+            None => None,
+        };
+        let name = output.origin.as_ref().map_or("", |o| o.org_name.as_str());
+        let source = table.as_ref().and_then(|t| t.def.columns.get(t.def.column_position(name)?));
+        let (Some(table), Some(source)) = (&table, source) else {
+            selected.columns.push(column);
+            return Ok(());
+        };
+        if table.def.options.collations_given.contains(&source.id) {
+            selected.collations_given.push(column.name.clone());
+        }
+        column.on_update_now = source.on_update_now;
         column.ty = source.ty.clone();
         column.comment = source.comment.clone();
         if source.auto_increment {
@@ -69,7 +92,8 @@ impl Ddl<'_> {
         } else if nullable == source.nullable {
             column.default = source.default.clone();
         }
-        Ok(column)
+        selected.columns.push(column);
+        Ok(())
     }
 
     /// Inserts the rows of the query.
@@ -103,7 +127,7 @@ impl Ddl<'_> {
 fn expression_type(ty: &ColumnType) -> ColumnType {
     let mut column = ty.clone();
     match ty.kind {
-        TypeKind::Null => return ColumnType { length: 0, ..ColumnType::new(TypeKind::Binary) },
+        TypeKind::Null => return ColumnType { length: 0, ..ColumnType::new(TypeKind::VarBinary) },
         _ if ty.is_integer() => {
             let small = ty.length <= INT_DIGITS_MAX;
             (column.kind, column.length) = match (small, ty.unsigned) {

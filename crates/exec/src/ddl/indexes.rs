@@ -3,7 +3,7 @@
 use vaquita_parser::ast::{self, KeyPart};
 use vaquita_plan::env::Level;
 use vaquita_types::errno::{
-    ER_BLOB_KEY_WITHOUT_LENGTH, ER_DUP_FIELDNAME, ER_DUP_KEYNAME, ER_JSON_USED_AS_KEY, ER_KEY_COLUMN_DOES_NOT_EXITS, ER_MULTIPLE_PRI_KEY, ER_PK_INDEX_CANT_BE_INVISIBLE,
+    ER_BLOB_KEY_WITHOUT_LENGTH, ER_DUP_FIELDNAME, ER_DUP_INDEX, ER_DUP_KEYNAME, ER_JSON_USED_AS_KEY, ER_KEY_PART_0, ER_KEY_COLUMN_DOES_NOT_EXITS, ER_MULTIPLE_PRI_KEY, ER_PK_INDEX_CANT_BE_INVISIBLE,
     ER_PRIMARY_CANT_HAVE_NULL, ER_UNSUPPORTED_INDEX_ALGORITHM,
     ER_TOO_LONG_INDEX_COMMENT, ER_TOO_LONG_KEY, ER_TOO_MANY_KEY_PARTS, ER_TOO_MANY_KEYS, ER_WRONG_NAME_FOR_INDEX,
     ER_WRONG_SUB_KEY,
@@ -70,6 +70,15 @@ pub fn sort_indexes(indexes: &mut [IndexDef], columns: &[ColumnDef]) {
         IndexKind::Secondary => (2, false, false),
     };
     indexes.sort_by_key(rank);
+}
+
+/// Warning 1831 for each index, from the `first` on, that another one makes useless.
+pub fn warn_of_duplicates(indexes: &[IndexDef], first: usize, (database, table): (&str, &str), session: &dyn SessionEnv) {
+    for (n, index) in indexes.iter().enumerate().skip(first) {
+        if indexes.iter().take(n).any(|other| other.kind == index.kind && other.parts == index.parts) {
+            session.warn(Level::Warning, Error::new(&ER_DUP_INDEX, &[&index.name, &database, &table]));
+        }
+    }
 }
 
 /// Columns of the PRIMARY KEY are NOT NULL, also if they did not say so; error 1171 if they said NULL. Index
@@ -150,7 +159,10 @@ fn prefix(column: &ColumnDef, length: Option<u64>) -> Result<Option<u32>> {
         }
         return Ok(None);
     };
-    if !column.ty.is_bytes() || length == 0 {
+    if length == 0 {
+        return Err(Error::new(&ER_KEY_PART_0, &[&column.name]));
+    }
+    if !column.ty.is_bytes() {
         return Err(Error::new(&ER_WRONG_SUB_KEY, &[]));
     }
     let fixed = !column.ty.is_blob();

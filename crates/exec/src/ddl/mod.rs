@@ -23,7 +23,7 @@ use std::sync::Arc;
 use vaquita_parser::ast::{self, Name, Statement as Ast};
 use vaquita_storage::{Catalog, DdlContext, Isolation, Table, Transaction, TxnOptions};
 use vaquita_types::charset::{Charset, Collation, CollationId};
-use vaquita_types::errno::{ER_BAD_DB_ERROR, ER_BAD_TABLE_ERROR, ER_COLLATION_CHARSET_MISMATCH, ER_DB_CREATE_EXISTS, ER_DB_DROP_EXISTS, ER_NO_DB_ERROR, ER_NO_SUCH_TABLE, ER_UNKNOWN_CHARACTER_SET, ER_UNKNOWN_COLLATION};
+use vaquita_types::errno::{ER_BAD_DB_ERROR, ER_BAD_TABLE_ERROR, ER_COLLATION_CHARSET_MISMATCH, ER_DB_CREATE_EXISTS, ER_DB_DROP_EXISTS, ER_NO_DB_ERROR, ER_NO_SUCH_DB, ER_NO_SUCH_TABLE, ER_TABLE_EXISTS_ERROR, ER_UNKNOWN_CHARACTER_SET, ER_UNKNOWN_COLLATION, ER_WRONG_DB_NAME, ER_WRONG_TABLE_NAME};
 use vaquita_types::{ColumnType, Error, Result, Value};
 
 use vaquita_plan::env::{Level, VarScope};
@@ -156,7 +156,7 @@ impl<'a> Ddl<'a> {
 
     fn create_database(&self, if_not_exists: bool, name: &str, options: &[ast::DatabaseOption]) -> Result<u64> {
         let collation = self.database_collation(options, CollationId::default())?;
-        check_identifier(name)?;
+        check_identifier(name).map_err(|error| if error.is(&ER_WRONG_TABLE_NAME) { Error::new(&ER_WRONG_DB_NAME, &[&name]) } else { error })?;
         match self.catalog.create_database(name, collation, &self.context) {
             Err(error) if error.is(&ER_DB_CREATE_EXISTS) && if_not_exists => {
                 self.session.warn(Level::Note, error);
@@ -169,7 +169,7 @@ impl<'a> Ddl<'a> {
 
     fn alter_database(&self, name: Option<&str>, options: &[ast::DatabaseOption]) -> Result<u64> {
         let name = name.or(self.database).ok_or_else(|| Error::new(&ER_NO_DB_ERROR, &[]))?;
-        let old = self.catalog.database(name)?.ok_or_else(|| Error::new(&ER_BAD_DB_ERROR, &[&name]))?;
+        let old = self.catalog.database(name)?.ok_or_else(|| Error::new(&ER_NO_SUCH_DB, &[&name]))?;
         let collation = self.database_collation(options, old.collation)?;
         self.catalog.alter_database(name, collation, &self.context)?;
         Ok(1)
@@ -233,6 +233,10 @@ impl<'a> Ddl<'a> {
         let mut renames = Vec::with_capacity(pairs.len());
         for (from, to) in pairs {
             check_identifier(&to.name)?;
+            if self.database_of(from)? == self.database_of(to)? && from.name == to.name {
+                self.table(from)?;
+                return Err(Error::new(&ER_TABLE_EXISTS_ERROR, &[&to.name]));
+            }
             renames.push(((self.database_of(from)?, from.name.as_str()), (self.database_of(to)?, to.name.as_str())));
         }
         self.catalog.rename_tables(&renames, &self.context)?;
@@ -270,7 +274,7 @@ pub fn choose_collation(charset: Option<&str>, collate: Option<&str>, default: C
 
 /// Names of objects: not empty, at most 64 characters, no space at the end.
 pub fn check_identifier(name: &str) -> Result<()> {
-    use vaquita_types::errno::{ER_TOO_LONG_IDENT, ER_WRONG_TABLE_NAME};
+    use vaquita_types::errno::ER_TOO_LONG_IDENT;
     if name.chars().count() > vaquita_types::limits::IDENTIFIER_CHARS_MAX {
         return Err(Error::new(&ER_TOO_LONG_IDENT, &[&name]));
     }

@@ -69,7 +69,11 @@ pub fn show_create_table(def: &TableDef, auto_increment: Option<u64>, quoting: Q
 
 fn column_text(def: &TableDef, column: &ColumnDef, quoting: Quoting) -> String {
     let ty = &column.ty;
-    let mut out = format!("{} {}", quoting.name(&column.name), type_text(ty));
+    let declared = match &ty.members {
+        Some(members) => labelled_text(ty, members),
+        None => type_text(ty),
+    };
+    let mut out = format!("{} {declared}", quoting.name(&column.name));
     if ty.is_text() || matches!(ty.kind, TypeKind::Enum | TypeKind::Set) {
         collation_text(def, column, &mut out);
     }
@@ -82,9 +86,6 @@ fn column_text(def: &TableDef, column: &ColumnDef, quoting: Quoting) -> String {
     } else if ty.kind == TypeKind::Timestamp {
         out.push_str(" NULL");
     }
-    if column.invisible {
-        out.push_str(" /*!80023 INVISIBLE */");
-    }
     default_text(column, &mut out);
     if column.on_update_now {
         let _ = write!(out, " ON UPDATE {}", now_text(ty));
@@ -92,10 +93,20 @@ fn column_text(def: &TableDef, column: &ColumnDef, quoting: Quoting) -> String {
     if column.auto_increment {
         out.push_str(" AUTO_INCREMENT");
     }
+    if column.invisible {
+        out.push_str(" /*!80023 INVISIBLE */");
+    }
     if !column.comment.is_empty() {
         let _ = write!(out, " COMMENT {}", quoted(&column.comment));
     }
     out
+}
+
+/// ENUM and SET with their labels escaped, which `type_text` does not do.
+fn labelled_text(ty: &ColumnType, members: &[Box<[u8]>]) -> String {
+    let labels: Vec<String> = members.iter().map(|label| quoted(&utf8_of(label, charset(ty.collation)))).collect();
+    let name = if ty.kind == TypeKind::Enum { "enum" } else { "set" };
+    format!("{name}({})", labels.join(","))
 }
 
 fn is_utf8mb4_default(rule: &Collation) -> bool {
