@@ -139,8 +139,12 @@ impl<'a> Insert<'a> {
             let value = expr.eval(&self.frame.cx())?.into_owned();
             self.set(*position, value, &expr.ty)?;
         }
-        let generated = self.auto_increment()?;
         let columns = self.columns();
+        // They cannot refer to the AUTO_INCREMENT column, and a refused row uses no number.
+        if !self.builder.check_constraints(&self.frame.slots[columns..2 * columns])? {
+            return Ok(());
+        }
+        let generated = self.auto_increment()?;
         let mut row: Vec<Value> = self.frame.slots[columns..2 * columns].to_vec();
         self.builder.to_utc(&mut row)?;
         loop {
@@ -250,6 +254,9 @@ impl<'a> Insert<'a> {
             return Ok(());
         }
         super::update::touch_on_update(&self.table.def, &self.plan.on_duplicate, &self.builder, &mut new);
+        if !self.builder.check_constraints(&new)? {
+            return Ok(());
+        }
         self.builder.to_utc(&mut new)?;
         self.note_updated_id(&new, &self.table.def)?;
         let written = {

@@ -1,13 +1,17 @@
 //! From evaluated values to the values that a row stores.
 
+use std::cell::OnceCell;
+
 use vaquita_plan::env::Level;
+use vaquita_plan::expr::Expr;
 use vaquita_types::convert::{self, StoreContext};
-use vaquita_types::errno::{ER_BAD_NULL_ERROR, ER_NO_DEFAULT_FOR_FIELD};
+use vaquita_types::errno::{ER_BAD_NULL_ERROR, ER_CHECK_CONSTRAINT_VIOLATED, ER_NO_DEFAULT_FOR_FIELD};
 use vaquita_types::schema::{ColumnDef, ColumnDefault, TableDef};
 use vaquita_types::temporal::{DateTime, TimeZone};
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, sql_mode};
 
 use crate::context::Statement;
+use crate::ddl::checks::bind_checks;
 
 /// Converts values for one table, raising errors or warnings as `sql_mode` asks.
 pub struct RowBuilder<'a> {
@@ -18,6 +22,8 @@ pub struct RowBuilder<'a> {
     strict: bool,
     /// IGNORE: errors become warnings.
     ignore: bool,
+    /// CHECK constraints by name, bound when the first row is written.
+    checks: OnceCell<Vec<(String, Expr)>>,
     /// Counts from 1, for messages.
     pub row: u64,
 }
@@ -34,6 +40,7 @@ impl<'a> RowBuilder<'a> {
             now,
             strict: sql_mode::is_strict(mode) && !ignore,
             ignore,
+            checks: OnceCell::new(),
             row: 1,
         }
     }
@@ -98,6 +105,32 @@ impl<'a> RowBuilder<'a> {
                 implicit_default(column)
             }
         }))
+    }
+
+    /// Error 3819 if a row, in the session's time zone, violates a CHECK constraint; false: it is left out (IGNORE).
+    pub fn check_constraints(&self, row: &[Value]) -> Result<bool> {
+        if self.table.options.checks.is_empty() {
+            return Ok(true);
+        }
+        let checks = match self.checks.get() {
+            Some(checks) => checks,
+            None => {
+                let bound = bind_checks(self.table, self.statement.catalog)?;
+                self.checks.get_or_init(|| bound)
+            }
+        };
+        for (name, check) in checks {
+            if check.eval_bool(&self.statement.cx(row, None))? != Some(false) {
+                continue;
+            }
+            let error = Error::new(&ER_CHECK_CONSTRAINT_VIOLATED, &[name]);
+            if !self.ignore {
+                return Err(error);
+            }
+            self.statement.session.warn(Level::Warning, error);
+            return Ok(false);
+        }
+        Ok(true)
     }
 
     /// The statement's time as this column holds it.

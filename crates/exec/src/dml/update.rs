@@ -36,11 +36,12 @@ pub fn run(plan: &UpdatePlan, statement: &Statement<'_>) -> Result<Changed> {
         let mut source = op::build(&plan.source);
         source.open(&mut frame)?;
         let mut row = 0;
+        let joined = super::is_join(&plan.source);
         while source.next(&mut frame)? {
             row += 1;
             for (n, target) in plan.targets.iter().enumerate() {
                 let Value::Bytes(key) = frame.slots[target.key_slot].clone() else { continue };
-                if plan.targets.len() > 1 && !seen[n].insert(key.clone()) {
+                if joined && !seen[n].insert(key.clone()) {
                     continue;
                 }
                 changed.found += 1;
@@ -83,6 +84,9 @@ fn evaluate(
         return Ok(None);
     }
     touch_on_update(&table.def, &target.assignments, &builder, &mut new);
+    if !builder.check_constraints(&new)? {
+        return Ok(None);
+    }
     builder.to_utc(&mut new)?;
     let mut old = before;
     builder.to_utc(&mut old)?;
