@@ -32,6 +32,8 @@ pub struct Client {
     /// Closing because it was silent for `wait_timeout`.
     timed_out: AtomicBool,
     wait_timeout_s: AtomicU64,
+    /// Milliseconds after `started` when the running SELECT has taken `max_execution_time`; 0: it may run on.
+    deadline_ms: AtomicU64,
 }
 
 #[derive(Clone, Default)]
@@ -61,6 +63,7 @@ impl Client {
             closing: AtomicBool::new(false),
             timed_out: AtomicBool::new(false),
             wait_timeout_s: AtomicU64::new(28_800),
+            deadline_ms: AtomicU64::new(0),
         }
     }
 
@@ -103,6 +106,20 @@ impl Client {
 
     pub fn set_wait_timeout(&self, seconds: u64) {
         self.wait_timeout_s.store(seconds, Ordering::Relaxed);
+    }
+
+    /// The statement that starts may take `ms`; 0 is without limit.
+    pub fn set_deadline(&self, ms: u64) {
+        let at = if ms == 0 { 0 } else { (self.started.elapsed().as_millis() as u64).saturating_add(ms).max(1) };
+        self.deadline_ms.store(at, Ordering::Relaxed);
+    }
+
+    fn interrupt_if_overdue(&self, now: Instant) {
+        let deadline = self.deadline_ms.load(Ordering::Relaxed);
+        if deadline != 0 && now.duration_since(self.started).as_millis() as u64 >= deadline {
+            self.deadline_ms.store(0, Ordering::Relaxed);
+            self.interrupt.raise(InterruptReason::Timeout);
+        }
     }
 
     pub fn snapshot(&self) -> ClientState {
@@ -155,6 +172,8 @@ pub struct Clients {
     by_id: Mutex<BTreeMap<u64, Arc<Client>>>,
     /// The most there were at once.
     most: AtomicU64,
+    /// Statements with a deadline that run.
+    deadlines: AtomicU64,
 }
 
 impl Clients {
@@ -183,6 +202,26 @@ impl Clients {
 
     pub fn list(&self) -> Vec<Arc<Client>> {
         self.by_id.lock().values().cloned().collect()
+    }
+
+    /// A statement with a deadline starts (`true`) or has ended.
+    pub fn note_deadline(&self, starts: bool) {
+        if starts {
+            self.deadlines.fetch_add(1, Ordering::Relaxed);
+        } else {
+            self.deadlines.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Interrupts statements that ran longer than `max_execution_time`; called often, and cheap while there is none.
+    pub fn interrupt_overdue(&self) {
+        if self.deadlines.load(Ordering::Relaxed) == 0 {
+            return;
+        }
+        let now = Instant::now();
+        for client in self.list() {
+            client.interrupt_if_overdue(now);
+        }
     }
 
     /// Closes connections that waited too long; called each second.

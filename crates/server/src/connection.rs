@@ -23,6 +23,7 @@ use vaquita_wire::handshake::decode_change_user;
 use vaquita_wire::packet::{PacketReader, PacketWriter, Payload, UNAUTHENTICATED_PAYLOAD_BYTES_MAX};
 use vaquita_wire::result::{put_err, put_protocol_error};
 
+use crate::counters::Counter;
 use crate::login::{Login, LoginStep, Origin};
 use crate::pool::{Gate, Ran, Task, Worker};
 use crate::server::Server;
@@ -82,6 +83,7 @@ pub struct Output<'a> {
     transport: &'a mut Transport,
     server: &'a Arc<Server>,
     pub caps: u32,
+    connection_id: u64,
     /// Sending failed: the client is gone.
     pub broken: bool,
     /// Errors answered so far: a multi-statement packet ends at the first.
@@ -100,6 +102,7 @@ impl Output<'_> {
 
     pub fn flush(&mut self) -> Result<()> {
         let server = self.server;
+        server.counters.add(self.connection_id, Counter::BytesSent, self.writer.len() as u64);
         let sent = self.transport.send(self.writer.bytes(), &|wait| server.pool().blocking(wait));
         self.writer.clear();
         if let Some(compression) = self.transport.compression() {
@@ -244,6 +247,7 @@ impl Connection {
             transport: &mut body.transport,
             server: &self.server,
             caps: session.caps(),
+            connection_id: self.id,
             broken: false,
             errors: 0,
         };
@@ -331,6 +335,7 @@ impl Connection {
             }
             match body.transport.receive(&mut worker.read_buffer) {
                 Ok(Received::Bytes(n)) => {
+                    self.server.counters.add(self.id, Counter::BytesReceived, n as u64);
                     let full = n == worker.read_buffer.len();
                     let buffer = std::mem::take(&mut worker.read_buffer);
                     let step = self.process(body, &buffer[..n], &mut worker.write_buffer);

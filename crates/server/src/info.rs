@@ -4,7 +4,7 @@ use vaquita_exec::system::{AccountInfo, ProcessInfo, ServerInfo, VariableScope, 
 use vaquita_parser::ast::UserName;
 use vaquita_types::Result;
 
-use crate::accounts::AccountRecord;
+use crate::accounts::{Access, AccountRecord, Subject};
 use crate::clients::Client;
 use crate::server::{Server, VERSION};
 use crate::session::state::SessionState;
@@ -15,6 +15,7 @@ pub struct Info<'a> {
     pub state: &'a SessionState,
     pub client: &'a Client,
     pub account: &'a AccountRecord,
+    pub access: &'a Access,
 }
 
 impl ServerInfo for Info<'_> {
@@ -26,8 +27,12 @@ impl ServerInfo for Info<'_> {
         crate::status::values(self, scope)
     }
 
+    /// Without PROCESS only those of the session's own user.
     fn processes(&self) -> Vec<ProcessInfo> {
-        self.server.clients().list().iter().map(|client| process(client)).collect()
+        let all = self.subject().sees_other_processes();
+        let own = self.client.snapshot().user;
+        let clients = self.server.clients().list();
+        clients.iter().filter(|client| all || client.snapshot().user == own).map(|client| process(client)).collect()
     }
 
     fn connection_id(&self) -> u64 {
@@ -53,12 +58,22 @@ impl ServerInfo for Info<'_> {
         self.server.accounts().show_grants(&user, &host, &using)
     }
 
+    fn sees(&self, database: &str, table: Option<&str>) -> bool {
+        self.subject().sees(database, table)
+    }
+
     fn warnings(&self) -> Vec<WarningInfo> {
         self.state.warnings()
     }
 
     fn version(&self) -> &str {
         VERSION
+    }
+}
+
+impl Info<'_> {
+    fn subject(&self) -> Subject<'_> {
+        Subject { account: self.account, access: self.access, client_host: &self.client.host, database: None }
     }
 }
 

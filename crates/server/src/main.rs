@@ -8,6 +8,7 @@ mod accounts;
 mod clients;
 mod compression;
 mod connection;
+mod counters;
 mod info;
 mod login;
 mod options;

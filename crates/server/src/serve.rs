@@ -30,6 +30,8 @@ use crate::variables::{Fixed, Globals, Var};
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
+/// How exactly `max_execution_time` is kept.
+const DEADLINE_LOOKS_PER_SECOND: u64 = 50;
 /// Running statements get this long to end.
 const STATEMENTS_END_MS_MAX: u64 = 2_000;
 /// The whole of a shutdown.
@@ -169,7 +171,10 @@ fn listen(server: &Arc<Server>, tcp: TcpListener, unix: UnixListener) -> Result<
     let expiring = server.clone();
     std::thread::Builder::new().name("time-outs".into()).spawn(move || {
         while !expiring.stopping.load(Ordering::Relaxed) {
-            std::thread::sleep(Duration::from_secs(1));
+            for _ in 0..DEADLINE_LOOKS_PER_SECOND {
+                std::thread::sleep(Duration::from_millis(1000 / DEADLINE_LOOKS_PER_SECOND));
+                expiring.clients().interrupt_overdue();
+            }
             expiring.clients().expire(Duration::from_secs(expiring.globals.number(Var::ConnectTimeout)));
         }
     })?;

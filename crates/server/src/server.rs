@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 use rustix::net::sockopt;
 use vaquita_storage::{Catalog, Engine, EngineHooks, LogLevel};
 use vaquita_types::Error;
-use vaquita_types::errno::ER_CON_COUNT_ERROR;
+use vaquita_types::errno::{ER_CON_COUNT_ERROR, ER_HOST_NOT_PRIVILEGED};
 use vaquita_wire::caps::{SERVER_CAPABILITIES, client, status};
 use vaquita_wire::handshake::{Greeting, NONCE_BYTES, nonce_from_random, put_greeting};
 use vaquita_wire::packet::PacketWriter;
@@ -18,6 +18,7 @@ use vaquita_wire::result::put_err_without_sqlstate;
 use crate::accounts::Accounts;
 use crate::clients::{Client, Clients};
 use crate::connection::Connection;
+use crate::counters::Counters;
 use crate::login::Login;
 use crate::pool::Pool;
 use crate::statements::StatementCount;
@@ -38,6 +39,7 @@ pub struct Server {
     /// Global values of the system variables.
     pub globals: Arc<Globals>,
     pub statements: StatementCount,
+    pub counters: Counters,
     pool: Arc<Pool<Connection>>,
     clients: Clients,
     accounts: Accounts,
@@ -77,6 +79,7 @@ impl Server {
             catalog,
             data_dir,
             statements: StatementCount::new(globals.clone()),
+            counters: Counters::default(),
             globals,
             pool,
             clients: Clients::default(),
@@ -153,6 +156,13 @@ impl Server {
             Some(address) => address.ip().to_string(),
             None => "localhost".to_string(),
         };
+        if !self.accounts.admits(&host, peer.map(|address| address.ip())) {
+            let error = Error::new(&ER_HOST_NOT_PRIVILEGED, &[&host]);
+            out.packet(|buffer| put_err_without_sqlstate(buffer, error.code(), error.message()));
+            let _ = transport.send(out.bytes(), &|wait| wait());
+            transport.shutdown();
+            return;
+        }
         let mut random = [0u8; NONCE_BYTES];
         rand::fill(&mut random);
         let nonce = nonce_from_random(random);

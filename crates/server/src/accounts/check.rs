@@ -214,14 +214,26 @@ impl Subject<'_> {
 
     /// USE, and the database of a login.
     pub fn may_use(&self, database: &str) -> Result<()> {
-        if self.sees_database(database) { Ok(()) } else { Err(self.database_denied(database)) }
+        let free = ACCESSIBLE.iter().any(|free| database.eq_ignore_ascii_case(free));
+        if self.access.is_unlimited() || free || self.access.grants.sees_database(database) { Ok(()) } else { Err(self.database_denied(database)) }
     }
 
     /// Whether SHOW DATABASES lists it.
     pub fn sees_database(&self, database: &str) -> bool {
         self.access.is_unlimited()
-            || ["information_schema", "performance_schema"].iter().any(|free| database.eq_ignore_ascii_case(free))
+            || ACCESSIBLE.iter().any(|free| database.eq_ignore_ascii_case(free))
+            || self.access.grants.global & p::SHOW_DATABASES != 0
             || self.access.grants.sees_database(database)
+    }
+
+    /// The same for a table of it: anything granted on it or its columns.
+    pub fn sees(&self, database: &str, table: Option<&str>) -> bool {
+        let grants = &self.access.grants;
+        match table {
+            None => self.sees_database(database),
+            Some(_) if self.access.is_unlimited() => true,
+            Some(table) => grants.on_table_or_columns(database, table) & p::ALL_TABLE != 0 || reads_freely(database, table),
+        }
     }
 
     /// One of some static privileges on `*.*`, or one of some dynamic ones.
@@ -411,6 +423,8 @@ impl Subject<'_> {
         }
     }
 }
+
+const ACCESSIBLE: [&str; 2] = ["information_schema", "performance_schema"];
 
 /// Tables that everybody may read: their rows are filtered or public.
 fn reads_freely(database: &str, table: &str) -> bool {

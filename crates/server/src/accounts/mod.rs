@@ -237,10 +237,6 @@ impl Accounts {
         self.records.read().iter().find(|r| r.is(user, host)).cloned()
     }
 
-    pub fn list(&self) -> Vec<Arc<AccountRecord>> {
-        self.records.read().clone()
-    }
-
     pub fn cached_digest(&self, account: &AccountRecord) -> Option<FastDigest> {
         self.digests.read().get(&(account.user.clone(), account.host.clone())).copied()
     }

@@ -46,7 +46,8 @@ impl Session {
             Ast::Execute { name, using } => return self.execute_text(name, using, rest, out, park),
             Ast::Deallocate(name) => self.deallocate(name),
             Ast::Show(_) | Ast::Describe { .. } => self.show(ast, false, !rest.is_empty(), out),
-            other => self.account_statement(other).or_else(|| self.ddl(other, false, !rest.is_empty(), out)).unwrap_or_else(|| Err(Error::unsupported(format_args!("{other:?}")))),
+            Ast::Explain(explain) => self.explain(explain, false, !rest.is_empty(), out),
+            other => self.account_statement(other).or_else(|| self.maintain(other)).or_else(|| self.ddl(other, false, !rest.is_empty(), out)).unwrap_or_else(|| Err(Error::unsupported(format_args!("{other:?}")))),
         };
         match done {
             Ok(done) => self.answer_done(&done, !rest.is_empty(), out),

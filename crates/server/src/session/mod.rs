@@ -8,6 +8,8 @@
 //! The session's variables, warnings and other state that expressions see live in `state`.
 
 mod admin;
+mod explain;
+mod maintain;
 mod prepared;
 mod privileges;
 mod query;
@@ -36,6 +38,7 @@ use vaquita_wire::result::{OkPacket, put_ok, put_protocol_error};
 use crate::accounts::{Access, AccountRecord};
 use crate::clients::Client;
 use crate::connection::Output;
+use crate::counters::Counter;
 use crate::server::Server;
 use prepared::Prepared;
 use state::SessionState;
@@ -176,6 +179,7 @@ impl Session {
             Command::SendLongData { statement_id, parameter, data } => self.long_data(statement_id, parameter, data),
             Command::CloseStatement { statement_id } => {
                 if self.statements.remove(&statement_id).is_some() {
+                    self.server.counters.add(self.client.id, Counter::StmtClose, 1);
                     self.server.statements.closed(1);
                 }
             }
@@ -246,7 +250,11 @@ impl Session {
         self.savepoints.clear();
         self.close_statements();
         let database = self.state.database();
-        self.state = SessionState::new(&self.server, &self.client, &self.account, self.state.charset_of_login());
+        let fresh = SessionState::new(&self.server, &self.client, &self.account, self.state.charset_of_login());
+        fresh.keep_tls(&self.state);
+        self.state = fresh;
+        self.txn = RefCell::new(self.server.engine.begin(self.state.txn_options(&self.client)));
+        self.access = Session::initial_access(&self.server, &self.account);
         if let Some(name) = database {
             let _ = self.use_database(&name);
         }

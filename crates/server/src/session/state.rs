@@ -145,6 +145,12 @@ impl SessionState {
         shown.filter_map(|def| Some((def.name.to_string(), def.show(&self.variable(def, scope).ok()?)))).collect()
     }
 
+    /// The connection stays encrypted when its session is reset.
+    pub fn keep_tls(&self, before: &SessionState) {
+        self.tls_version.swap(&before.tls_version);
+        self.tls_cipher.swap(&before.tls_cipher);
+    }
+
     pub fn tls_cipher(&self) -> String {
         self.tls_cipher.borrow().clone()
     }

@@ -3,6 +3,7 @@
 //! `server` starts and kills servers, `client` is a small protocol client, `golden` replays SQL whose
 //! answers were recorded from MySQL.
 
+mod accounts;
 mod client;
 mod golden;
 mod protocol;

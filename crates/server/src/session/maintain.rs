@@ -1,0 +1,54 @@
+//! FLUSH and SHUTDOWN; why LOAD DATA is refused.
+//!
+//! Little is cached that FLUSH could empty: accounts and tables are always current. FLUSH TABLES WITH READ LOCK is refused,
+//! for nothing would hold writers back.
+
+use vaquita_parser::ast::{Flush, FlushWhat, Statement as Ast};
+use vaquita_types::errno::{ER_CLIENT_LOCAL_FILES_DISABLED, ER_OPTION_PREVENTS_STATEMENT};
+use vaquita_types::{Error, Result};
+
+use super::Session;
+use super::run::Done;
+use crate::variables::Var;
+
+impl Session {
+    /// `None`: the statement is none of these.
+    pub(super) fn maintain(&mut self, ast: &Ast) -> Option<Result<Done>> {
+        match ast {
+            Ast::Flush(flush) => Some(self.flush(flush)),
+            Ast::Shutdown => Some(shutdown()),
+            Ast::LoadData(load) => Some(Err(self.load_refused(load.local))),
+            _ => None,
+        }
+    }
+
+    /// As MySQL refuses it with `local_infile` OFF and without `secure_file_priv`.
+    fn load_refused(&self, local: bool) -> Error {
+        match local {
+            true if self.server.globals.is_on(Var::LocalInfile) => Error::unsupported("LOAD DATA LOCAL INFILE"),
+            true => Error::new(&ER_CLIENT_LOCAL_FILES_DISABLED, &[]),
+            false => Error::new(&ER_OPTION_PREVENTS_STATEMENT, &[&"--secure-file-priv"]),
+        }
+    }
+
+    fn flush(&mut self, flush: &Flush) -> Result<Done> {
+        self.commit_implicitly()?;
+        match &flush.what {
+            FlushWhat::Tables { with_read_lock: true, .. } => Err(Error::unsupported("FLUSH TABLES WITH READ LOCK")),
+            FlushWhat::Tables { for_export: true, .. } => Err(Error::unsupported("FLUSH TABLES FOR EXPORT")),
+            FlushWhat::Tables { .. } => Ok(Done::nothing()),
+            FlushWhat::Options(options) => {
+                if options.iter().any(|option| option == "PRIVILEGES") {
+                    self.server.accounts().forget_digests();
+                }
+                Ok(Done::nothing())
+            }
+        }
+    }
+}
+
+/// The signal's way is the only one by which the server ends.
+fn shutdown() -> Result<Done> {
+    let signalled = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::TERM);
+    signalled.map(|()| Done::nothing()).map_err(|error| Error::internal(format_args!("cannot end the server: {error}")))
+}
