@@ -1,12 +1,21 @@
 #!/bin/bash
-# Everything that CI runs: formatting, lints, unit, golden and integration tests, client tests, fuzzing.
-# A client whose runtime the machine lacks is skipped by name in the summary; with CI=true all are installed.
+# Everything that CI runs: tests, lints, repository rules, a minute of each fuzzer, the clients.
+# A client whose runtime the machine lacks is skipped by name in the summary; with CI=true all must be there.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-echo "== tests"
+step() { echo; echo "== $* ($(date -u +%H:%M:%S))"; }
+
+step tests
 cargo test --locked --workspace --no-fail-fast
-echo "== lints"
+step lints
 cargo clippy --locked --workspace --all-targets -- -D warnings
-echo "== clients"
+step formatting
+cargo fmt --check
+step fuzzers
+cargo run --locked -q -p vaquita-wire --example fuzz -- packet "${FUZZ_SECONDS:-60}"
+cargo run --locked -q -p vaquita-wire --example fuzz -- handshake "${FUZZ_SECONDS:-60}"
+cargo run --locked -q -p vaquita-parser --example fuzz -- "${FUZZ_SECONDS:-60}"
+step clients
+cargo build --locked -q -p vaquita-server
 tools/clients/run.sh

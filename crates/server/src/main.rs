@@ -18,8 +18,10 @@ mod server;
 mod session;
 mod statements;
 mod status;
+mod table_locks;
 mod tls;
 mod transport;
+mod user_locks;
 mod variables;
 
 use clap::{Parser, Subcommand};

@@ -24,6 +24,7 @@ use crate::pool::Pool;
 use crate::statements::StatementCount;
 use crate::tls::Keys;
 use crate::transport::Transport;
+use crate::user_locks::UserLocks;
 use crate::variables::{Globals, Var};
 
 /// Frameworks refuse less than 8.4, and some tools misread 9.0.
@@ -40,8 +41,10 @@ pub struct Server {
     pub globals: Arc<Globals>,
     pub statements: StatementCount,
     pub counters: Counters,
+    pub user_locks: UserLocks,
     pool: Arc<Pool<Connection>>,
     clients: Clients,
+    table_locks: crate::table_locks::TableLocks,
     accounts: Accounts,
     keys: Option<Keys>,
     next_connection_id: AtomicU64,
@@ -80,9 +83,11 @@ impl Server {
             data_dir,
             statements: StatementCount::new(globals.clone()),
             counters: Counters::default(),
+            user_locks: UserLocks::default(),
             globals,
             pool,
             clients: Clients::default(),
+            table_locks: crate::table_locks::TableLocks::default(),
             accounts,
             keys,
             next_connection_id: AtomicU64::new(FIRST_CONNECTION_ID),
@@ -93,6 +98,10 @@ impl Server {
 
     pub fn pool(&self) -> &Arc<Pool<Connection>> {
         &self.pool
+    }
+
+    pub fn table_locks(&self) -> &crate::table_locks::TableLocks {
+        &self.table_locks
     }
 
     pub fn clients(&self) -> &Clients {

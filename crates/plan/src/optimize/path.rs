@@ -308,7 +308,7 @@ fn estimate(input: &TableInput<'_>, index: &IndexDef, prefix: &Prefix) -> f64 {
     let alternatives: f64 = prefix.equal.iter().map(|e| e.len() as f64).product();
     let mut rows = cost::rows_per_prefix(input.statistics, index, prefix.equal.len()) * alternatives;
     rows *= match (&prefix.low, &prefix.high) {
-        (Some(_), Some(_)) => 0.05,
+        (Some(_), Some(_)) => 0.005,
         (Some(_), None) | (None, Some(_)) => 0.3,
         (None, None) if prefix.not_null => 0.9,
         (None, None) => 1.0,

@@ -35,6 +35,8 @@ impl Session {
             Ast::Savepoint(name) => self.savepoint(name),
             Ast::RollbackTo(name) => self.rollback_to(name),
             Ast::ReleaseSavepoint(name) => self.release_savepoint(name),
+            Ast::LockTables(locks) => self.lock_tables(locks),
+            Ast::UnlockTables => self.unlock_tables(),
             Ast::Use(name) => self.use_database(name).map(|()| Done::nothing()),
             Ast::Set(items) if matches!(items[..], [SetItem::Password(_)]) => {
                 self.set_password(items).unwrap_or_else(|| Err(Error::internal("no SET PASSWORD")))
@@ -61,7 +63,7 @@ impl Session {
         if !vaquita_exec::ddl::is_ddl(ast) {
             return None;
         }
-        if let Err(error) = self.commit_implicitly() {
+        if let Err(error) = self.commit_implicitly().and_then(|()| self.admit_ddl(ast)) {
             return Some(Err(error));
         }
         let database = self.state.database();
@@ -152,6 +154,9 @@ impl Session {
     }
 
     fn start_transaction(&mut self, consistent_snapshot: bool, read_only: Option<bool>) -> Result<Done> {
+        if self.is_under_lock_tables() {
+            self.unlock_tables()?;
+        }
         if self.in_transaction {
             self.commit_implicitly()?;
         }

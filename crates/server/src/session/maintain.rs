@@ -1,7 +1,7 @@
 //! FLUSH and SHUTDOWN; why LOAD DATA is refused.
 //!
-//! Little is cached that FLUSH could empty: accounts and tables are always current. FLUSH TABLES WITH READ LOCK is refused,
-//! for nothing would hold writers back.
+//! Little is cached that FLUSH could empty: accounts and tables are always current.
+//! FLUSH TABLES WITH READ LOCK is `lock_tables`'.
 
 use vaquita_parser::ast::{Flush, FlushWhat, Statement as Ast};
 use vaquita_types::errno::{ER_CLIENT_LOCAL_FILES_DISABLED, ER_OPTION_PREVENTS_STATEMENT};
@@ -34,7 +34,7 @@ impl Session {
     fn flush(&mut self, flush: &Flush) -> Result<Done> {
         self.commit_implicitly()?;
         match &flush.what {
-            FlushWhat::Tables { with_read_lock: true, .. } => Err(Error::unsupported("FLUSH TABLES WITH READ LOCK")),
+            FlushWhat::Tables { with_read_lock: true, .. } => self.flush_with_read_lock(),
             FlushWhat::Tables { for_export: true, .. } => Err(Error::unsupported("FLUSH TABLES FOR EXPORT")),
             FlushWhat::Tables { .. } => Ok(Done::nothing()),
             FlushWhat::Options(options) => {

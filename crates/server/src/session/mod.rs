@@ -9,7 +9,9 @@
 
 mod admin;
 mod explain;
+mod functions;
 mod maintain;
+mod lock_tables;
 mod prepared;
 mod privileges;
 mod query;
@@ -55,6 +57,7 @@ pub struct Session {
     /// BEGIN was given, or autocommit is off and something ran.
     in_transaction: bool,
     savepoints: Vec<(String, vaquita_storage::Mark)>,
+    locked: lock_tables::LockedTables,
     statements: HashMap<u32, Prepared>,
     named: HashMap<String, Named>,
     /// Values of `?` of the prepared statement that runs, if it is no plan.
@@ -96,6 +99,7 @@ impl Session {
             txn: RefCell::new(txn),
             in_transaction: false,
             savepoints: Vec::new(),
+            locked: lock_tables::LockedTables::default(),
             statements: HashMap::new(),
             named: HashMap::new(),
             params: Vec::new(),
@@ -266,6 +270,8 @@ impl Session {
     }
 
     fn close_statements(&mut self) {
+        self.release_table_locks();
+        self.server.user_locks.release_all(self.client.id);
         self.server.statements.closed(self.statements.len() + self.named.len());
         self.statements.clear();
         self.named.clear();

@@ -12,7 +12,7 @@ use vaquita_exec::context::Statement;
 use vaquita_plan::node::Plan;
 use vaquita_storage::{CommitStart, Reads};
 use vaquita_types::error::Next;
-use vaquita_types::errno::{ER_LOCK_DEADLOCK, ER_QUERY_INTERRUPTED};
+use vaquita_types::errno::{ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, ER_LOCK_DEADLOCK, ER_QUERY_INTERRUPTED};
 use vaquita_types::{Error, Result, Value};
 use vaquita_wire::caps::status;
 use vaquita_wire::result::{OkPacket, put_ok, put_result_set_end};
@@ -46,8 +46,22 @@ impl Session {
     /// Runs a plan and, if the statement is a transaction of its own, commits. `rest` is the unread
     /// part of a multi-statement packet.
     pub(super) fn run_plan(&mut self, plan: &Plan, params: &[Value], binary: bool, rest: &[u8], out: &mut Output<'_>, park: MakeWaiter<'_>) -> Flow {
+        if let Err(error) = self.admit_plan(plan) {
+            self.error(&error, out);
+            return Flow::Next;
+        }
         self.begin_if_needed();
-        match self.run_with_restarts(plan, params, binary, rest, out) {
+        let limited = self.state.settings.execution_ms_max != 0 && matches!(plan, Plan::Query(_));
+        if limited {
+            self.client.set_deadline(self.state.settings.execution_ms_max);
+            self.server.clients().note_deadline(true);
+        }
+        let ran = self.run_with_restarts(plan, params, binary, rest, out);
+        if limited {
+            self.client.set_deadline(0);
+            self.server.clients().note_deadline(false);
+        }
+        match ran {
             Ok(done) => self.finish_statement(done, rest, out, park),
             Err(error) => {
                 self.fail_statement(&error);
@@ -138,7 +152,10 @@ impl Session {
     fn fail_statement(&mut self, error: &Error) {
         self.txn.get_mut().rollback_statement();
         let whole = error.next() == Next::Retry && error.is(&ER_LOCK_DEADLOCK);
-        if whole || !self.in_transaction {
+        if error.is(&ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION) && !self.in_transaction {
+            // The transaction did not begin: what SET TRANSACTION said is still to come.
+            self.txn.get_mut().rollback();
+        } else if whole || !self.in_transaction {
             self.rollback_transaction();
         }
         if error.is(&ER_QUERY_INTERRUPTED) {

@@ -1,0 +1,98 @@
+//! A fuzzer of the SQL parser for stable Rust: splices and mutates the golden statements.
+//!
+//! `cargo run -p vaquita-parser --example fuzz -- <seconds> [seed]`. A finding is a panic, a statement that claims to
+//! have read more than there was, or a digest that fails; the seed and the input are printed and repeat it.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::{Duration, Instant};
+
+use vaquita_parser::{ParserOptions, digest, is_blank, parse_one, parse_prepared};
+
+const INPUT_BYTES_MAX: usize = 4096;
+
+/// splitmix64 (G. Steele et al., "Fast Splittable Pseudorandom Number Generators").
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((z ^ (z >> 31)) % bound.max(1) as u64) as usize
+    }
+}
+
+/// The statements of the golden files.
+fn corpus() -> Vec<Vec<u8>> {
+    let files = [include_str!("../tests/golden/syntax.txt"), include_str!("../tests/golden/expressions.txt")];
+    let lines = files.iter().flat_map(|text| text.lines());
+    lines.filter(|l| !l.starts_with(['#', '=', '!']) && !l.is_empty()).map(|l| l.as_bytes().to_vec()).collect()
+}
+
+fn mutate(random: &mut Random, corpus: &[Vec<u8>]) -> Vec<u8> {
+    const EDGES: &[u8] = b"'\"`()@;?*/-#\\\0\xff\xc3,.0xe+ ";
+    let mut data = corpus[random.below(corpus.len())].clone();
+    for _ in 0..random.below(8) {
+        let at = random.below(data.len() + 1);
+        match random.below(6) {
+            0 => data.truncate(at),
+            1 => data.insert(at, EDGES[random.below(EDGES.len())]),
+            2 if at < data.len() => data[at] = random.below(256) as u8,
+            3 if at < data.len() => {
+                let end = (at + random.below(12)).min(data.len());
+                data.drain(at..end);
+            }
+            4 => {
+                let again = data[..at].to_vec();
+                data.splice(at..at, again);
+            }
+            _ => {
+                let other = &corpus[random.below(corpus.len())];
+                let from = random.below(other.len());
+                let piece = other[from..].to_vec();
+                data.splice(at..at, piece);
+            }
+        }
+        data.truncate(INPUT_BYTES_MAX);
+    }
+    data
+}
+
+fn run(sql: &[u8], options: &ParserOptions) {
+    if let Ok((_, used)) = parse_one(sql, options) {
+        assert!(used <= sql.len(), "read {used} of {} bytes", sql.len());
+        is_blank(&sql[used..], options);
+    }
+    let _ = parse_prepared(sql, options);
+    let _ = digest::digest(sql, options);
+}
+
+fn main() {
+    let args: Vec<String> = std::env::args().collect();
+    let seconds = args.get(1).and_then(|s| s.parse().ok()).unwrap_or(60);
+    let seed = args.get(2).and_then(|s| s.parse().ok()).unwrap_or(u64::from(std::process::id()));
+    println!("fuzz parser: {seconds} s, seed {seed}");
+    let corpus = corpus();
+    let mut random = Random(seed);
+    let end = Instant::now() + Duration::from_secs(seconds);
+    let mut inputs = 0u64;
+    while Instant::now() < end {
+        for _ in 0..1000 {
+            let sql = mutate(&mut random, &corpus);
+            let options = ParserOptions {
+                ansi_quotes: random.below(4) == 0,
+                pipes_as_concat: random.below(4) == 0,
+                no_backslash_escapes: random.below(4) == 0,
+                ignore_space: random.below(4) == 0,
+                ..ParserOptions::default()
+            };
+            if catch_unwind(AssertUnwindSafe(|| run(&sql, &options))).is_err() {
+                eprintln!("finding: seed {seed}, input {:?}", String::from_utf8_lossy(&sql));
+                std::process::exit(1);
+            }
+            inputs += 1;
+        }
+    }
+    println!("{inputs} inputs, no finding");
+}

@@ -1,0 +1,167 @@
+//! LOCK TABLES, UNLOCK TABLES and FLUSH TABLES WITH READ LOCK of a session.
+//!
+//! Under LOCK TABLES a session may use only what it locked (errors 1100 and 1099). What others wait for is in
+//! `crate::table_locks`.
+
+use std::time::Duration;
+
+use vaquita_parser::Statement as Ast;
+use vaquita_parser::ast::{Name, TableLock, TableLockKind};
+use vaquita_plan::node::Plan;
+use vaquita_storage::{LockMode, LockPolicy};
+use vaquita_types::errno::{ER_NO_DB_ERROR, ER_NO_SUCH_TABLE, ER_TABLE_NOT_LOCKED, ER_TABLE_NOT_LOCKED_FOR_WRITE};
+use vaquita_types::{Error, Result};
+
+use super::Session;
+use super::run::Done;
+use crate::table_locks::{Patience, TableName, Wanted};
+
+/// What LOCK TABLES of this session holds.
+#[derive(Default)]
+pub struct LockedTables {
+    /// Empty: not under LOCK TABLES.
+    tables: Vec<Wanted>,
+    /// Successful calls that `TableLocks::unlock` gives back.
+    holds: usize,
+}
+
+impl Session {
+    pub(super) fn lock_tables(&mut self, locks: &[TableLock]) -> Result<Done> {
+        self.unlock_tables()?;
+        self.commit_implicitly()?;
+        let mut wanted: Vec<Wanted> = Vec::with_capacity(locks.len());
+        for lock in locks {
+            let table = self.qualified(&lock.table)?;
+            let system = vaquita_exec::system::is_system_database(&table.0);
+            if !system && self.server.catalog.table(&table.0, &table.1)?.is_none() {
+                return Err(Error::new(&ER_NO_SUCH_TABLE, &[&table.0, &table.1]));
+            }
+            let write = lock.kind == TableLockKind::Write;
+            match wanted.iter_mut().find(|w| w.table == table) {
+                Some(other) => other.write |= write,
+                None => wanted.push(Wanted { table, write }),
+            }
+        }
+        self.wait_for_locks(|session, patience| session.server.table_locks().lock(session.client.id, &wanted, patience))?;
+        self.locked.holds += 1;
+        self.locked.tables = wanted;
+        let drained = self.drain();
+        if drained.is_err() {
+            self.unlock_tables()?;
+        }
+        drained.map(|()| Done::nothing())
+    }
+
+    /// Waits for the transactions that were using the tables before they were locked.
+    fn drain(&mut self) -> Result<()> {
+        let policy = LockPolicy::Wait(self.state.metadata_lock_wait());
+        let txn = self.txn.get_mut();
+        for Wanted { table, write } in &self.locked.tables {
+            let mode = if *write { LockMode::X } else { LockMode::S };
+            self.server.catalog.open_table(txn, &table.0, &table.1, mode, policy)?;
+        }
+        txn.rollback();
+        Ok(())
+    }
+
+    /// UNLOCK TABLES commits only what ran under LOCK TABLES.
+    pub(super) fn unlock_tables(&mut self) -> Result<Done> {
+        if !self.locked.tables.is_empty() {
+            self.commit_implicitly()?;
+        }
+        self.release_table_locks();
+        Ok(Done::nothing())
+    }
+
+    /// Also at the end of the session, and when a transaction starts under LOCK TABLES.
+    pub(super) fn release_table_locks(&mut self) {
+        if self.locked.holds > 0 {
+            self.server.table_locks().unlock(self.client.id, self.locked.holds);
+            self.locked = LockedTables::default();
+        }
+    }
+
+    pub(super) fn is_under_lock_tables(&self) -> bool {
+        !self.locked.tables.is_empty()
+    }
+
+    pub(super) fn flush_with_read_lock(&mut self) -> Result<Done> {
+        self.unlock_tables()?;
+        self.wait_for_locks(|session, patience| session.server.table_locks().lock_all_for_reading(session.client.id, patience))?;
+        self.locked.holds += 1;
+        Ok(Done::nothing())
+    }
+
+    /// Before a plan runs: its tables must be free, and under LOCK TABLES ours.
+    pub(super) fn admit_plan(&self, plan: &Plan) -> Result<()> {
+        if self.server.table_locks().is_idle() {
+            return Ok(());
+        }
+        let targets: Vec<TableName> = match plan {
+            Plan::Query(_) => Vec::new(),
+            Plan::Insert(insert) => vec![name_of(&insert.table)],
+            Plan::Update(update) => update.targets.iter().map(|t| name_of(&t.table)).collect(),
+            Plan::Delete(delete) => delete.targets.iter().map(|t| name_of(&t.table)).collect(),
+        };
+        let tables = plan.tables();
+        let wanted = tables.iter().filter(|t| !t.indexes.is_empty()).map(name_of);
+        let wanted: Vec<Wanted> = wanted.map(|table| Wanted { write: targets.contains(&table), table }).collect();
+        self.admit(&wanted)
+    }
+
+    /// Before DDL runs on tables that exist.
+    pub(super) fn admit_ddl(&self, ast: &Ast) -> Result<()> {
+        if self.server.table_locks().is_idle() {
+            return Ok(());
+        }
+        let names: Vec<&Name> = match ast {
+            Ast::AlterTable(alter) => vec![&alter.name],
+            Ast::CreateIndex(create) => vec![&create.table],
+            Ast::DropIndex { table, .. } | Ast::Truncate(table) => vec![table],
+            Ast::DropTable { names, .. } => names.iter().collect(),
+            Ast::RenameTable(pairs) => pairs.iter().map(|(from, _)| from).collect(),
+            _ => Vec::new(),
+        };
+        let mut wanted = Vec::with_capacity(names.len());
+        for name in names {
+            wanted.push(Wanted { table: self.qualified(name)?, write: true });
+        }
+        self.admit(&wanted)
+    }
+
+    fn admit(&self, wanted: &[Wanted]) -> Result<()> {
+        if !self.locked.tables.is_empty() {
+            for w in wanted {
+                match self.locked.tables.iter().find(|l| l.table == w.table) {
+                    None => return Err(Error::new(&ER_TABLE_NOT_LOCKED, &[&w.table.1])),
+                    Some(lock) if w.write && !lock.write => return Err(Error::new(&ER_TABLE_NOT_LOCKED_FOR_WRITE, &[&w.table.1])),
+                    Some(_) => {}
+                }
+            }
+        }
+        self.wait_for_locks(|session, patience| session.server.table_locks().admit(session.client.id, wanted, patience))
+    }
+
+    /// Tries at once; if that is not enough, waits while another pool thread takes this one's place.
+    fn wait_for_locks(&self, mut lock: impl FnMut(&Session, &Patience<'_>) -> Result<()>) -> Result<()> {
+        let interrupt = &self.client.interrupt;
+        let now = Patience { wait: Duration::ZERO, interrupt };
+        let mut result = lock(self, &now);
+        if result.is_err() {
+            let patience = Patience { wait: self.state.metadata_lock_wait(), interrupt };
+            self.client.set_state("Waiting for table metadata lock");
+            self.server.pool().blocking(&mut || result = lock(self, &patience));
+            self.client.set_state("");
+        }
+        result
+    }
+
+    fn qualified(&self, name: &Name) -> Result<TableName> {
+        let database = name.db.clone().or_else(|| self.state.database()).ok_or_else(|| Error::new(&ER_NO_DB_ERROR, &[]))?;
+        Ok((database, name.name.clone()))
+    }
+}
+
+fn name_of(table: &vaquita_types::schema::TableRef) -> TableName {
+    (table.database.clone(), table.name.clone())
+}
