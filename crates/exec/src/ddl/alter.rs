@@ -18,7 +18,7 @@ use vaquita_types::errno::{
     ER_ILLEGAL_HA, ER_TABLE_DEF_CHANGED, ER_UNKNOWN_ALTER_ALGORITHM, ER_UNKNOWN_ALTER_LOCK,
 };
 use vaquita_types::charset::charset;
-use vaquita_types::schema::{ColumnDef, IndexId, TableDef};
+use vaquita_types::schema::{ColumnDef, ColumnDefault, IndexId, TableDef};
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value};
 
 use super::actions::Edit;
@@ -139,7 +139,8 @@ fn says_copied(old: &TableDef, new: &TableDef, alter: &AlterTable) -> bool {
         AlterAction::OrderBy(_) => true,
         _ => false,
     };
-    new.columns.iter().any(retyped) || !old.hidden_rowid && new.hidden_rowid || alter.actions.iter().any(validates)
+    let computed = |c: &ColumnDef| matches!(c.default, ColumnDefault::Expr(_)) && !old.columns.iter().any(|before| before.id == c.id);
+    new.columns.iter().any(|c| retyped(c) || computed(c)) || !old.hidden_rowid && new.hidden_rowid || alter.actions.iter().any(validates)
 }
 
 /// InnoDB changes the type without a copy: longer VARCHARs with as many length bytes, more labels.

@@ -7,7 +7,7 @@ use vaquita_types::charset::CollationId;
 use vaquita_types::errno::{
     ER_BLOB_CANT_HAVE_DEFAULT, ER_DEPRECATED_UTF8_ALIAS, ER_INVALID_DEFAULT, ER_INVALID_ON_UPDATE, ER_PRIMARY_CANT_HAVE_NULL, ER_TOO_LONG_FIELD_COMMENT,
     ER_WARN_DEPRECATED_SYNTAX, ER_WARN_DEPRECATED_SYNTAX_NO_REPLACEMENT, ER_WARN_DEPRECATED_UTF8MB3_COLLATION, ER_WRONG_COLUMN_NAME,
-    ER_WRONG_FIELD_SPEC,
+    ER_WRONG_FIELD_SPEC, ER_WRONG_TABLE_NAME,
 };
 use vaquita_types::limits::COLUMN_COMMENT_CHARS_MAX;
 use vaquita_types::schema::{ColumnDef, ColumnDefault, ColumnId};
@@ -29,7 +29,7 @@ pub struct NewColumn {
 
 impl Ddl<'_> {
     pub fn column(&self, column: &ast::ColumnDef, table_collation: CollationId) -> Result<NewColumn> {
-        check_identifier(&column.name).map_err(|_| Error::new(&ER_WRONG_COLUMN_NAME, &[&column.name]))?;
+        check_identifier(&column.name).map_err(|e| if e.is(&ER_WRONG_TABLE_NAME) { Error::new(&ER_WRONG_COLUMN_NAME, &[&column.name]) } else { e })?;
         let collate = column.attributes.iter().rev().find_map(|a| match a {
             ColumnAttribute::Collate(name) => Some(name.as_str()),
             _ => None,

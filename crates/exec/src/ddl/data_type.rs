@@ -244,9 +244,9 @@ fn members(name: &str, ty: &DataType, collate: Option<&str>, default: CollationI
         if column.kind == TypeKind::Set && label.contains(&b',') {
             return Err(Error::new(&ER_ILLEGAL_VALUE_FOR_TYPE, &[&"set", &String::from_utf8_lossy(label)]));
         }
-        if labels.iter().any(|other| rule.equal(other, label)) {
+        if let Some(first) = labels.iter().find(|other| rule.equal(other, label)) {
             let kind = if column.kind == TypeKind::Enum { "ENUM" } else { "SET" };
-            return Err(Error::new(&ER_DUPLICATED_VALUE_IN_TYPE, &[&name, &String::from_utf8_lossy(label), &kind]));
+            return Err(Error::new(&ER_DUPLICATED_VALUE_IN_TYPE, &[&name, &String::from_utf8_lossy(first), &kind]));
         }
         labels.push(label.into());
     }

@@ -5,11 +5,11 @@ use vaquita_plan::env::Level;
 use vaquita_types::errno::{
     ER_BLOB_KEY_WITHOUT_LENGTH, ER_DUP_FIELDNAME, ER_DUP_INDEX, ER_DUP_KEYNAME, ER_JSON_USED_AS_KEY, ER_KEY_PART_0, ER_KEY_COLUMN_DOES_NOT_EXITS, ER_MULTIPLE_PRI_KEY, ER_PK_INDEX_CANT_BE_INVISIBLE,
     ER_PRIMARY_CANT_HAVE_NULL, ER_UNSUPPORTED_INDEX_ALGORITHM,
-    ER_TOO_LONG_INDEX_COMMENT, ER_TOO_LONG_KEY, ER_TOO_MANY_KEY_PARTS, ER_TOO_MANY_KEYS, ER_WRONG_NAME_FOR_INDEX,
+    ER_TOO_LONG_IDENT, ER_TOO_LONG_INDEX_COMMENT, ER_TOO_LONG_KEY, ER_TOO_MANY_KEY_PARTS, ER_TOO_MANY_KEYS, ER_WRONG_NAME_FOR_INDEX,
     ER_WRONG_SUB_KEY,
 };
 use vaquita_types::charset::collation;
-use vaquita_types::limits::{INDEX_COMMENT_CHARS_MAX, INDEX_KEY_BYTES_MAX, INDEX_PARTS_MAX, TABLE_INDEXES_MAX};
+use vaquita_types::limits::{IDENTIFIER_CHARS_MAX, INDEX_COMMENT_CHARS_MAX, INDEX_KEY_BYTES_MAX, INDEX_PARTS_MAX, TABLE_INDEXES_MAX};
 use vaquita_types::schema::{ColumnDef, ColumnDefault, IndexDef, IndexId, IndexKind, IndexPart};
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value};
 
@@ -35,6 +35,7 @@ pub fn add_index(index: &ast::IndexDef, columns: &[ColumnDef], indexes: &mut Vec
     let name = match index.name.clone().or(constraint) {
         _ if kind == IndexKind::Primary => "PRIMARY".to_string(),
         Some(name) if name.eq_ignore_ascii_case("PRIMARY") => return Err(Error::new(&ER_WRONG_NAME_FOR_INDEX, &[&name])),
+        Some(name) if name.chars().count() > IDENTIFIER_CHARS_MAX => return Err(Error::new(&ER_TOO_LONG_IDENT, &[&name])),
         Some(name) => name,
         None => generated_name(index, indexes)?,
     };
