@@ -10,7 +10,6 @@ case $kind$DB_TLS in
   mysql1) tls=(--ssl-mode=REQUIRED) ;;
 esac
 export MYSQL_PWD=$DB_PASSWORD
-sql() { "$@" 2>&1; }
 client=("$@" --no-defaults --protocol=tcp -h "$DB_HOST" -P "$DB_PORT" -u "$DB_USER" "${tls[@]}" --default-character-set=utf8mb4 --batch)
 expect() {   # what, expected, got
   [ "$2" = "$3" ] || { printf '%s\nexpected: %s\ngot:      %s\n' "$1" "$2" "$3" >&2; echo "$1: wrong output: $(echo "$3" | tail -1)" >&2; exit 1; }
@@ -32,10 +31,10 @@ client+=(-D "$DB_NAME")
 
 expect "the row" \
   $'1\t18446744073709551615\t1234567890123456.7891\t0.1\tGrüße 🐄\t00FF275C0A1A\t2024-02-29\t2024-02-29 23:59:59.123456\t12:34:56\t{"a": [1, 2.5, null], "k": "🐄"}\tNULL' \
-  "$(sql "${client[@]}" -N -e 'SELECT id, n, m, f, s, HEX(b), d, ts, tm, j, z FROM t')"
-expect "names of columns" $'s\tchars' "$(sql "${client[@]}" -e 'SELECT s, CHAR_LENGTH(s) AS chars FROM t' | head -1)"
+  "$("${client[@]}" -N -e 'SELECT id, n, m, f, s, HEX(b), d, ts, tm, j, z FROM t')"
+expect "names of columns" $'s\tchars' "$("${client[@]}" -e 'SELECT s, CHAR_LENGTH(s) AS chars FROM t' | head -1)"
 
-expect "prepared statements" $'Grüße 🐄\t18446744073709551615\nsecond\t7' "$(sql "${client[@]}" -N <<'SQL'
+expect "prepared statements" $'Grüße 🐄\t18446744073709551615\nsecond\t7' "$("${client[@]}" -N <<'SQL'
 PREPARE ins FROM 'INSERT INTO t (s, n) VALUES (?, ?)';
 SET @s = 'second', @n = 7;
 EXECUTE ins USING @s, @n;
@@ -46,9 +45,9 @@ SQL
 )"
 
 expect "a duplicate key" "ERROR 1062 (23000) at line 1: Duplicate entry 'second' for key 't.s_unique'" \
-  "$(sql "${client[@]}" -e "INSERT INTO t (s) VALUES ('second')" | grep ERROR)"
+  "$("${client[@]}" -e "INSERT INTO t (s) VALUES ('second')" 2>&1 | grep ERROR)"
 
-expect "a transaction rolled back" $'3\n2' "$(sql "${client[@]}" -N <<'SQL'
+expect "a transaction rolled back" $'3\n2' "$("${client[@]}" -N <<'SQL'
 START TRANSACTION; INSERT INTO t (s) VALUES ('rolled back'); SELECT COUNT(*) FROM t; ROLLBACK; SELECT COUNT(*) FROM t;
 SQL
 )"
@@ -59,5 +58,5 @@ SQL
     seq $((thousand * 1000)) $((thousand * 1000 + 999)) | sed "s/.*/(&, 'row &')/" | paste -sd, | sed 's/^/INSERT INTO many VALUES /; s/$/;/'
   done
 } | "${client[@]}"
-expect "10,000 rows" "$(seq 0 9999 | sed $'s/.*/&\trow &/' | md5sum)" "$(sql "${client[@]}" -N -e 'SELECT id, s FROM many ORDER BY id' | md5sum)"
+expect "10,000 rows" "$(seq 0 9999 | sed $'s/.*/&\trow &/' | md5sum)" "$("${client[@]}" -N -e 'SELECT id, s FROM many ORDER BY id' | md5sum)"
 "${client[@]}" -e "DROP DATABASE $DB_NAME"

@@ -16,7 +16,7 @@ set -uo pipefail
 . "$(dirname "$0")/lib.sh"
 cd "$CLIENTS_DIR"
 pattern=${1:-}
-rows_time_max=60   # seconds per client; the slowest needs about five
+client_seconds_max=60   # seconds per client; the slowest needs about five
 passed=0 failed=0 skipped=0 names=()
 
 # ---- the server
@@ -39,7 +39,7 @@ start_server() {
   "$binary" serve --data-dir "$work/data" --port "$DB_PORT" --socket "$work/socket" --initial-root-password "$ADMIN_PASSWORD" >"$work/log" 2>&1 &
   server_pid=$!
   for _ in $(seq 300); do
-    answers && return
+    [ -f "$work/data/client.cnf" ] && answers && return
     kill -0 "$server_pid" 2>/dev/null || break
     sleep 0.1
   done
@@ -128,7 +128,7 @@ run_client() {   # key, name, 0 or 1
   [ "$own_accounts" = 0 ] || DB_USER=client_${key}_$3 DB_PASSWORD="pw of client_${key}_$3"
   [ "$DB_TLS" = 0 ] || name="$name (TLS)"
   (set -m; "${key}_run" & pid=$!
-   (sleep "$rows_time_max"; echo "no end after $rows_time_max s"; kill -- -"$pid") & watchdog=$!
+   (sleep "$client_seconds_max"; echo "no end after $client_seconds_max s"; kill -- -"$pid") & watchdog=$!
    wait "$pid"; status=$?
    kill -- -"$watchdog" 2>/dev/null; exit "$status") >"$work/out" 2>&1
   if [ $? = 0 ]; then passed=$((passed + 1)); echo "ok $name"; else report_failure "$name" "$work/out"; fi

@@ -22,9 +22,15 @@ public class Client {
     }
 
     public static void main(String[] args) throws Exception {
-        for (boolean prepared : new boolean[] {false, true}) {
-            System.out.println(prepared ? "prepared by the server" : "prepared by the driver");
-            scenario(prepared);
+        try {
+            for (boolean prepared : new boolean[] {false, true}) {
+                System.out.println(prepared ? "prepared by the server" : "prepared by the driver");
+                scenario(prepared);
+            }
+        } catch (Throwable e) {
+            e.printStackTrace();
+            System.err.println(e);   // the last line is what run.sh shows
+            System.exit(1);
         }
     }
 
@@ -33,14 +39,21 @@ public class Client {
         boolean tls = System.getenv("DB_TLS").equals("1");
         String url = "jdbc:mysql://" + System.getenv("DB_HOST") + ":" + System.getenv("DB_PORT") + "/?sslMode=" + (tls ? "REQUIRED" : "DISABLED")
             + "&allowPublicKeyRetrieval=true&connectionTimeZone=UTC&useServerPrepStmts=" + prepared;
-        try (Connection c = DriverManager.getConnection(url, System.getenv("DB_USER"), System.getenv("DB_PASSWORD")); Statement s = c.createStatement()) {
-            try (ResultSet r = s.executeQuery("SHOW SESSION STATUS LIKE 'Ssl_cipher'")) {
+        try (Connection c = DriverManager.getConnection(url, System.getenv("DB_USER"), System.getenv("DB_PASSWORD"))) {
+            try (Statement s = c.createStatement()) {
+                ResultSet r = s.executeQuery("SHOW SESSION STATUS LIKE 'Ssl_cipher'");
                 r.next();
                 check(tls, !r.getString(2).isEmpty());
+                s.execute("DROP DATABASE IF EXISTS " + name);
+                s.execute("CREATE DATABASE " + name);
             }
-            s.execute("DROP DATABASE IF EXISTS " + name);
-            s.execute("CREATE DATABASE " + name);
-            c.setCatalog(name);
+            c.setCatalog(name);   // holds for statements made after it
+            inDatabase(c, name);
+        }
+    }
+
+    static void inDatabase(Connection c, String name) throws SQLException {
+        try (Statement s = c.createStatement()) {
             s.execute("CREATE TABLE t (id INT NOT NULL AUTO_INCREMENT PRIMARY KEY, n BIGINT UNSIGNED, m DECIMAL(20,4), f DOUBLE, s VARCHAR(50), b BLOB, "
                 + "d DATE, ts DATETIME(6), tm TIME, j JSON, z INT, UNIQUE KEY s_unique (s))");
             typedValues(c);
