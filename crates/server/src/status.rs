@@ -10,6 +10,7 @@ use crate::info::Info;
 pub fn values(info: &Info<'_>, scope: VariableScope) -> Vec<(String, String)> {
     let mut values: Vec<(&str, String)> = Vec::new();
     connections(info, &mut values);
+    values.extend(info.server.counters.list().map(|(name, count)| (name, count.to_string())));
     storage(info, &mut values);
     if scope == VariableScope::Session {
         let version = info.state.tls_version();
@@ -31,6 +32,7 @@ fn connections(info: &Info<'_>, values: &mut Vec<(&'static str, String)>) {
     values.extend([
         ("Connections", server.connections_total().to_string()),
         ("Max_used_connections", server.clients().most().to_string()),
+        ("Prepared_stmt_count", server.statements.open().to_string()),
         ("Threads_cached", "0".to_string()),
         ("Threads_connected", clients.len().to_string()),
         ("Threads_created", server.connections_total().to_string()),

@@ -34,7 +34,7 @@ use vaquita_types::{Error, Result, Value};
 pub use accounts::STATIC_PRIVILEGES;
 pub use registry::{SystemTable, empty_table, parse_columns, table};
 pub use transactions::isolation_text;
-pub use server::{AccountInfo, NoServer, ProcessInfo, ServerInfo, VariableScope, WarningInfo};
+pub use server::{AccountInfo, NoServer, ProcessInfo, ServerInfo, VariableScope, WarningInfo, thread_id};
 
 use crate::context::Statement;
 

@@ -16,6 +16,7 @@ use vaquita_wire::result::{parameter_definition, put_column_definition, put_eof,
 use super::query::{is_planned, parser_options};
 use super::{Flow, MakeWaiter, Session, reply};
 use crate::connection::Output;
+use crate::counters::Counter;
 
 pub struct Prepared {
     pub text: Arc<str>,
@@ -59,6 +60,7 @@ impl Session {
             prepared.plan = Some(Arc::new(self.fresh_plan(&prepared.ast)?));
         }
         let shown = self.show_columns(&prepared.ast)?;
+        self.server.counters.add(self.client.id, Counter::StmtPrepare, 1);
         self.server.statements.opened()?;
         self.answer_prepare(id, &prepared, &shown, out);
         self.statements.insert(id, prepared);
@@ -112,6 +114,8 @@ impl Session {
             out.writer.packet(|buffer| put_protocol_error(buffer, error));
             return Flow::Next;
         }
+        self.server.counters.add(self.client.id, Counter::StmtExecute, 1);
+        self.server.counters.statement(self.client.id, &prepared.ast);
         if let Err(error) = self.authorize(&prepared.ast) {
             self.error(&error, out);
             return Flow::Next;
@@ -120,6 +124,13 @@ impl Session {
             let ast = prepared.ast.clone();
             if matches!(*ast, Ast::Show(_) | Ast::Describe { .. }) {
                 match self.show(&ast, true, false, out) {
+                    Ok(done) => self.answer_done(&done, false, out),
+                    Err(error) => self.error(&error, out),
+                }
+                return Flow::Next;
+            }
+            if let Ast::Explain(explain) = &*ast {
+                match self.explain(explain, true, false, out) {
                     Ok(done) => self.answer_done(&done, false, out),
                     Err(error) => self.error(&error, out),
                 }

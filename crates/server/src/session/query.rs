@@ -4,6 +4,7 @@
 //! before succeeded. SELECT, INSERT, UPDATE, DELETE become plans; the rest is `admin`.
 
 use vaquita_parser::{ParserOptions, Statement as Ast, parse_one};
+use vaquita_parser::ast::{Expr, Limit, Literal, Query};
 use vaquita_plan::node::Plan;
 use vaquita_types::charset::CollationId;
 use vaquita_types::{Error, Result, sql_mode};
@@ -58,6 +59,7 @@ impl Session {
     }
 
     pub(super) fn statement(&mut self, ast: &Ast, _text: &[u8], rest: &[u8], out: &mut Output<'_>, park: MakeWaiter<'_>) -> Flow {
+        self.server.counters.statement(self.client.id, ast);
         if let Err(error) = self.authorize(ast) {
             self.error(&error, out);
             return Flow::Next;
@@ -75,7 +77,19 @@ impl Session {
     }
 
     pub(super) fn plan(&self, ast: &Ast) -> Result<Plan> {
-        self.with_plan_context(|context| vaquita_plan::bind::plan_statement(ast, context))
+        let limited = self.with_select_limit(ast);
+        self.with_plan_context(|context| vaquita_plan::bind::plan_statement(limited.as_ref().unwrap_or(ast), context))
+    }
+
+    /// `sql_select_limit` is the LIMIT of a query that has none.
+    fn with_select_limit(&self, ast: &Ast) -> Option<Ast> {
+        let rows_max = self.state.settings.select_limit;
+        let Ast::Query(query) = ast else { return None };
+        if rows_max == u64::MAX || query.limit.is_some() {
+            return None;
+        }
+        let count = Expr::Literal(Literal::Int(rows_max));
+        Some(Ast::Query(Box::new(Query { limit: Some(Limit { offset: None, count }), ..Query::clone(query) })))
     }
 
     /// Runs `bind` with what planning may know of this session.
@@ -90,6 +104,8 @@ impl Session {
         let sys_var_type = |name: &str| self.state.sys_var_type(name);
         context.user_var_type = Some(&user_var_type);
         context.sys_var_type = Some(&sys_var_type);
+        let constants = vaquita_exec::context::Constants { session: &self.state };
+        context.env = Some(&constants);
         bind(&context)
     }
 }

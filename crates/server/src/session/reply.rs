@@ -3,7 +3,8 @@
 use vaquita_exec::sink::RowSink;
 use vaquita_plan::node::{ColumnOrigin, OutputColumn};
 use vaquita_storage::ValueRef;
-use vaquita_types::{ColumnType, Result, Value};
+use vaquita_types::charset::{self, Charset, CollationId};
+use vaquita_types::{ColumnType, Result, TypeKind, Value};
 use vaquita_wire::caps::column_flag as flag;
 use vaquita_wire::metadata::{ResultCharset, column_definition};
 use vaquita_wire::result::{ColumnDefinition, put_column_definition, put_eof, put_result_set_header};
@@ -20,11 +21,51 @@ pub struct Rows<'o, 'c> {
     status: u16,
     charset: u16,
     flushed: bool,
+    /// Some column is in another charset than the client reads.
+    converts: bool,
 }
 
 impl<'o, 'c> Rows<'o, 'c> {
     pub fn new(out: &'o mut Output<'c>, binary: bool, status: u16, charset: u16) -> Rows<'o, 'c> {
-        Rows { out, binary, row: None, columns: 0, status, charset, flushed: false }
+        Rows { out, binary, row: None, columns: 0, status, charset, flushed: false, converts: false }
+    }
+
+    #[inline]
+    fn put(&mut self, value: &Value, ty: &ColumnType) {
+        let buffer = self.out.writer.payload();
+        match &mut self.row {
+            Some(row) => row.put_value(buffer, value, ty),
+            None => row::put_text_value(buffer, value, ty),
+        }
+    }
+
+    #[inline]
+    fn put_stored(&mut self, value: ValueRef<'_>, ty: &ColumnType) -> Result<()> {
+        let buffer = self.out.writer.payload();
+        match (&mut self.row, value) {
+            (Some(row), ValueRef::Null) => row.put_null(buffer),
+            (Some(row), ValueRef::Int(i)) if ty.is_integer() => row.put_int(buffer, i, ty.kind),
+            (Some(row), ValueRef::Bytes(bytes)) => row.put_bytes(buffer, &bytes),
+            (None, ValueRef::Null) => row::put_null_text(buffer),
+            (None, ValueRef::Int(i)) if ty.is_integer() && !ty.zerofill => row::put_int_text(buffer, i),
+            (None, ValueRef::Bytes(bytes)) => row::put_lenenc_bytes(buffer, &bytes),
+            (_, other) => {
+                let value = other.to_value()?;
+                self.put(&value, ty);
+            }
+        }
+        Ok(())
+    }
+
+    /// The value in the client's charset, if it is text of another.
+    fn converted(&self, value: &Value, ty: &ColumnType) -> Option<Value> {
+        let (from, to) = conversion(ty, self.charset)?;
+        let text = match value {
+            Value::Bytes(bytes) => std::borrow::Cow::Borrowed(&bytes[..]),
+            Value::UInt(_) | Value::Json(_) => std::borrow::Cow::Owned(vaquita_types::convert::to_text(value, ty)),
+            _ => return None,
+        };
+        Some(Value::bytes(&from.convert(to, &text).bytes))
     }
 
     /// Nothing was sent yet: the rows can be taken back.
@@ -36,6 +77,7 @@ impl<'o, 'c> Rows<'o, 'c> {
 impl RowSink for Rows<'_, '_> {
     fn columns(&mut self, columns: &[OutputColumn]) -> Result<()> {
         self.columns = columns.len();
+        self.converts = columns.iter().any(|column| conversion(&column.expr.ty, self.charset).is_some());
         put_columns(self.out, columns, self.status, self.charset);
         Ok(())
     }
@@ -50,29 +92,21 @@ impl RowSink for Rows<'_, '_> {
 
     #[inline]
     fn value(&mut self, value: &Value, ty: &ColumnType) {
-        let buffer = self.out.writer.payload();
-        match &mut self.row {
-            Some(row) => row.put_value(buffer, value, ty),
-            None => row::put_text_value(buffer, value, ty),
+        if self.converts
+            && let Some(converted) = self.converted(value, ty)
+        {
+            return self.put(&converted, ty);
         }
+        self.put(value, ty);
     }
 
     #[inline]
     fn stored(&mut self, value: ValueRef<'_>, ty: &ColumnType) -> Result<()> {
-        let buffer = self.out.writer.payload();
-        match (&mut self.row, value) {
-            (Some(row), ValueRef::Null) => row.put_null(buffer),
-            (Some(row), ValueRef::Int(i)) if ty.is_integer() => row.put_int(buffer, i, ty.kind),
-            (Some(row), ValueRef::Bytes(bytes)) => row.put_bytes(buffer, &bytes),
-            (None, ValueRef::Null) => row::put_null_text(buffer),
-            (None, ValueRef::Int(i)) if ty.is_integer() && !ty.zerofill => row::put_int_text(buffer, i),
-            (None, ValueRef::Bytes(bytes)) => row::put_lenenc_bytes(buffer, &bytes),
-            (_, other) => {
-                let value = other.to_value()?;
-                self.value(&value, ty);
-            }
+        if self.converts && conversion(ty, self.charset).is_some() {
+            self.value(&value.to_value()?, ty);
+            return Ok(());
         }
-        Ok(())
+        self.put_stored(value, ty)
     }
 
     #[inline]
@@ -102,10 +136,11 @@ pub fn put_definitions(out: &mut Output<'_>, columns: &[OutputColumn], status: u
     }
 }
 
-/// The definition of a column for a client that reads `charset` (a collation id of utf8mb4).
+/// The definition of a column for a client that reads `charset`, a collation id, or 0 if it takes text as stored.
 pub fn definition(column: &OutputColumn, charset: u16) -> ColumnDefinition<'_> {
-    let results = ResultCharset { collation: charset, char_bytes_max: UTF8MB4_BYTES_MAX };
-    let mut definition = column_definition(&column.expr.ty, Some(results), UTF8MB4_BYTES_MAX);
+    let own = u32::from(charset::charset(column.expr.ty.collation).mbmaxlen);
+    let results = (charset != 0).then(|| ResultCharset { collation: charset, char_bytes_max: u32::from(charset::charset(CollationId(charset)).mbmaxlen) });
+    let mut definition = column_definition(&column.expr.ty, results, own);
     definition.name = column.name.as_bytes();
     if !column.expr.nullable {
         definition.flags |= flag::NOT_NULL;
@@ -119,7 +154,19 @@ pub fn definition(column: &OutputColumn, charset: u16) -> ColumnDefinition<'_> {
     definition
 }
 
-const UTF8MB4_BYTES_MAX: u32 = 4;
+/// The charset of a column's text and the one that the client reads, if they differ. `results` is a collation of the
+/// client's charset, or 0 for a client that takes text as it is.
+fn conversion(ty: &ColumnType, results: u16) -> Option<(&'static Charset, &'static Charset)> {
+    let is_text = ty.is_text() || matches!(ty.kind, TypeKind::Enum | TypeKind::Set | TypeKind::Json);
+    if results == 0 || !is_text {
+        return None;
+    }
+    let of_json = CollationId::UTF8MB4_BIN;
+    let from = charset::charset(if ty.kind == TypeKind::Json { of_json } else { ty.collation });
+    let to = charset::charset(CollationId(results));
+    let same = from.name == to.name || from.is_binary() || from.name == "utf8mb3" && to.name == "utf8mb4";
+    if same { None } else { Some((from, to)) }
+}
 
 fn key_flags(origin: &ColumnOrigin) -> u16 {
     let bits = [

@@ -10,9 +10,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use vaquita_exec::context::SessionEnv;
 use vaquita_exec::system::WarningInfo;
 use vaquita_plan::env::{Level, VarScope};
-use vaquita_storage::TxnOptions;
+use vaquita_storage::{Interrupt, TxnOptions};
 use vaquita_types::charset::CollationId;
-use vaquita_types::errno::{ER_INCORRECT_GLOBAL_LOCAL_VAR, ER_SP_DOES_NOT_EXIST, ER_UNKNOWN_SYSTEM_VARIABLE};
+use vaquita_types::errno::{ER_INCORRECT_GLOBAL_LOCAL_VAR, ER_UNKNOWN_SYSTEM_VARIABLE};
 use vaquita_types::temporal::TimeZone;
 use vaquita_types::{ColumnType, Error, Result, Value};
 
@@ -26,6 +26,7 @@ use super::track::Tracker;
 
 pub struct SessionState {
     server: Arc<Server>,
+    interrupt: Arc<Interrupt>,
     connection_id: u64,
     user: String,
     account: String,
@@ -67,6 +68,7 @@ impl SessionState {
     pub fn new(server: &Arc<Server>, client: &Client, account: &AccountRecord, charset: u16) -> SessionState {
         SessionState {
             server: server.clone(),
+            interrupt: client.interrupt.clone(),
             connection_id: client.id,
             user: format!("{}@{}", client.snapshot().user, client.host),
             account: format!("{}@{}", account.user, account.host),
@@ -278,6 +280,38 @@ impl SessionState {
         self.warnings.borrow().len().min(usize::from(u16::MAX)) as u16
     }
 
+    pub(super) fn server(&self) -> &Arc<Server> {
+        &self.server
+    }
+
+    pub(super) fn interrupt(&self) -> &Interrupt {
+        &self.interrupt
+    }
+
+    pub(super) fn connection_id(&self) -> u64 {
+        self.connection_id
+    }
+
+    pub(super) fn user(&self) -> &str {
+        &self.user
+    }
+
+    pub(super) fn account(&self) -> &str {
+        &self.account
+    }
+
+    pub(super) fn found_rows(&self) -> u64 {
+        self.found_rows.get()
+    }
+
+    pub(super) fn row_count(&self) -> i64 {
+        self.row_count.get()
+    }
+
+    pub(super) fn last_insert_id(&self) -> u64 {
+        self.last_insert_id.get()
+    }
+
     pub fn set_found_rows(&self, rows: u64) {
         self.found_rows.set(rows);
     }
@@ -402,20 +436,6 @@ impl SessionEnv for SessionState {
     }
 
     fn session_function(&self, name: &str, args: &[Value]) -> Result<Value> {
-        Ok(match (name, args) {
-            ("DATABASE", _) => self.database().map_or(Value::Null, Value::from),
-            ("USER", _) => self.user.as_str().into(),
-            ("CURRENT_USER", _) => self.account.as_str().into(),
-            ("CONNECTION_ID", _) => Value::UInt(self.connection_id),
-            ("VERSION", _) => crate::server::VERSION.into(),
-            ("ROW_COUNT", _) => Value::Int(self.row_count.get()),
-            ("FOUND_ROWS", _) => Value::UInt(self.found_rows.get()),
-            ("LAST_INSERT_ID", []) => Value::UInt(self.last_insert_id.get()),
-            ("LAST_INSERT_ID", [Value::UInt(id)]) => {
-                self.last_insert_id.set(*id);
-                Value::UInt(*id)
-            }
-            _ => return Err(Error::new(&ER_SP_DOES_NOT_EXIST, &[&"FUNCTION", &name])),
-        })
+        self.function(name, args)
     }
 }
