@@ -208,17 +208,15 @@ impl Binder<'_> {
 
     /// AND and OR, flattened: a chain of a thousand conditions is one list.
     fn connective(&mut self, op: ast::BinaryOp, left: &ast::Expr, right: &ast::Expr) -> Result<Expr> {
-        let mut terms = vec![right];
-        let mut rest = left;
-        while let ast::Expr::Binary { op: inner, left, right } = rest {
-            if *inner != op {
-                break;
+        // The parser balances chains, so both sides may go on. Last in, first out: left before right.
+        let mut open = vec![right, left];
+        let mut parts = Vec::new();
+        while let Some(term) = open.pop() {
+            match term {
+                ast::Expr::Binary { op: inner, left, right } if *inner == op => open.extend([&**right, &**left]),
+                _ => parts.push(self.scalar(term)?),
             }
-            terms.push(right);
-            rest = left;
         }
-        terms.push(rest);
-        let parts = terms.into_iter().rev().map(|t| self.scalar(t)).collect::<Result<Vec<_>>>()?;
         Ok(if op == ast::BinaryOp::And { and(parts) } else { or(parts) })
     }
 
