@@ -3,6 +3,8 @@
 use std::cell::OnceCell;
 
 use vaquita_plan::env::Level;
+use vaquita_plan::eval::coerce;
+use vaquita_plan::typing;
 use vaquita_plan::expr::Expr;
 use vaquita_types::convert::{self, StoreContext};
 use vaquita_types::errno::{ER_BAD_NULL_ERROR, ER_CHECK_CONSTRAINT_VIOLATED, ER_NO_DEFAULT_FOR_FIELD};
@@ -55,6 +57,12 @@ impl<'a> RowBuilder<'a> {
         if let Some(same) = already_stored(&value, &column.ty) {
             return Ok(if same { value } else { Value::Null });
         }
+        // A hexadecimal literal is a number where a number is stored.
+        let number = ColumnType::bigint_unsigned();
+        let (value, from) = match value {
+            Value::Bytes(bytes) if typing::is_hex_literal(from) && is_number(&column.ty) => (Value::UInt(coerce::hex_number(&bytes)), &number),
+            value => (value, from),
+        };
         let problem = match convert::store(value, from, &column.ty, &self.store) {
             Ok(stored) => return Ok(stored),
             Err(problem) => problem,
@@ -179,6 +187,10 @@ impl<'a> RowBuilder<'a> {
 
 fn local_now(zone: &TimeZone, unix_us: i64) -> DateTime {
     DateTime::from_unix_micros(unix_us).and_then(|utc| zone.from_utc(utc)).unwrap_or(DateTime::ZERO)
+}
+
+fn is_number(ty: &ColumnType) -> bool {
+    ty.is_integer() || matches!(ty.kind, TypeKind::Decimal | TypeKind::Float | TypeKind::Double)
 }
 
 /// Values that most columns hold need no conversion: `Some(true)` as is. NULL stays NULL.

@@ -226,6 +226,8 @@ pub fn to_int(value: &Value, ty: &ColumnType, env: &dyn Env) -> Result<i128> {
         Value::Bytes(b) if is_hex_literal(ty) => i128::from(hex_number(b)),
         Value::Bytes(b) => parse_int(b, env),
         Value::Json(j) => json_int(j, env),
+        // A fraction carries into the minutes, which rounding of the number would not do.
+        Value::DateTime(d) => decimal_to_int(&temporal_number(&Value::DateTime(d.to_fsp(0, true, 0).unwrap_or(*d)))),
         other => decimal_to_int(&temporal_number(other)),
     })
 }
@@ -417,8 +419,19 @@ fn read_datetime(value: &Value, ty: &ColumnType, need: DateNeed, wanted: Wanted,
         Value::Json(Json::DateTime(d, _)) => checked(*d),
         Value::Json(Json::Time(t)) => t.on(now(env).date()),
         Value::Json(Json::String(s)) => read_text(s.as_bytes(), flags, wanted, env),
+        number if ty.kind == TypeKind::Year => first_day(number),
         number => datetime_from_numeric(number, ty, flags, wanted, env)?,
     })
+}
+
+/// A column of type YEAR as a date: its first day.
+fn first_day(year: &Value) -> Option<DateTime> {
+    let year = match year {
+        Value::UInt(n) => u32::try_from(*n).ok()?,
+        Value::Int(n) => u32::try_from(*n).ok()?,
+        _ => return None,
+    };
+    Date::new(year, 1, 1).map(Date::to_datetime)
 }
 
 /// A text as a DATETIME in the session's zone, rounded to microseconds.
@@ -473,6 +486,7 @@ pub fn to_time(value: &Value, ty: &ColumnType, env: &dyn Env) -> Result<Option<T
         Value::DateTime(d) => Some(d.time()),
         Value::Date(_) => Some(Time::ZERO),
         Value::Bytes(b) => time_from_text(b, env),
+        Value::UInt(_) | Value::Int(_) if ty.kind == TypeKind::Year => Some(Time::ZERO),
         Value::UInt(u) if i64::try_from(*u).is_err() => return to_time(&Value::Int(*u as i64), ty, env),
         Value::Json(Json::Time(t)) => Some(*t),
         Value::Json(Json::DateTime(d, _)) => Some(d.time()),
