@@ -1,0 +1,90 @@
+//! EXPLAIN: plans a statement and sends the plan as a result set.
+//!
+//! FORMAT=TRADITIONAL gives MySQL's table of one row per table read, TREE and JSON one text. The format is
+//! `explain_format` unless the statement says it. EXPLAIN ANALYZE, FOR CONNECTION and INTO are refused.
+
+use vaquita_parser::ast::{Explain, ExplainTarget};
+use vaquita_plan::explain::{self, ExplainRow};
+use vaquita_plan::env::VarScope;
+use vaquita_plan::expr::Expr;
+use vaquita_plan::node::OutputColumn;
+use vaquita_exec::context::SessionEnv;
+use vaquita_types::charset::CollationId;
+use vaquita_types::errno::ER_UNKNOWN_EXPLAIN_FORMAT;
+use vaquita_types::{ColumnType, Error, Result, Value};
+
+use super::Session;
+use super::query::is_planned;
+use super::run::Done;
+use crate::connection::Output;
+
+impl Session {
+    pub(super) fn explain(&mut self, statement: &Explain, binary: bool, more: bool, out: &mut Output<'_>) -> Result<Done> {
+        if statement.analyze {
+            return Err(Error::unsupported("EXPLAIN ANALYZE"));
+        }
+        if statement.into.is_some() || statement.schema.is_some() {
+            return Err(Error::unsupported("EXPLAIN INTO and FOR SCHEMA"));
+        }
+        let ExplainTarget::Statement { statement: target, .. } = &statement.target else {
+            return Err(Error::unsupported("EXPLAIN FOR CONNECTION"));
+        };
+        if !is_planned(target) {
+            return Err(Error::unsupported("EXPLAIN of this statement"));
+        }
+        let plan = self.plan(target)?;
+        let (columns, rows) = match self.explain_format(statement)?.as_str() {
+            "TREE" => (vec![text("EXPLAIN")], vec![vec![Value::from(explain::tree(&plan))]]),
+            "JSON" => (vec![text("EXPLAIN")], vec![vec![Value::from(explain::json(&plan))]]),
+            "TRADITIONAL" | "TRADITIONAL_STRICT" => (table_columns(), explain::rows(&plan).into_iter().map(table_row).collect()),
+            other => return Err(Error::new(&ER_UNKNOWN_EXPLAIN_FORMAT, &[&other])),
+        };
+        self.put_rows(&columns, &rows, binary, more, out)
+    }
+
+    fn explain_format(&self, statement: &Explain) -> Result<String> {
+        if let Some(format) = &statement.format {
+            return Ok(format.to_ascii_uppercase());
+        }
+        Ok(match self.state.sys_var(VarScope::Session, "explain_format")? {
+            Value::Bytes(name) => String::from_utf8_lossy(&name).to_ascii_uppercase(),
+            _ => "TRADITIONAL".to_string(),
+        })
+    }
+}
+
+fn text(name: &str) -> OutputColumn {
+    column(name, ColumnType::varchar(16_383, CollationId::default()))
+}
+
+fn column(name: &str, ty: ColumnType) -> OutputColumn {
+    OutputColumn { expr: Expr::slot(0, ty, true), name: name.to_string(), origin: None }
+}
+
+fn table_columns() -> Vec<OutputColumn> {
+    let of = |name: &&str| match *name {
+        "id" | "rows" => column(name, ColumnType::bigint_unsigned()),
+        "filtered" => column(name, ColumnType { decimals: 2, ..ColumnType::double() }),
+        _ => text(name),
+    };
+    explain::COLUMNS.iter().map(of).collect()
+}
+
+fn table_row(row: ExplainRow) -> Vec<Value> {
+    let text = |value: Option<String>| value.map_or(Value::Null, Value::from);
+    let number = |value: Option<u64>| value.map_or(Value::Null, Value::UInt);
+    vec![
+        number(row.id),
+        Value::from(row.select_type),
+        text(row.table),
+        text(row.partitions),
+        text(row.access),
+        text(row.possible_keys),
+        text(row.key),
+        text(row.key_len),
+        text(row.reference),
+        number(row.rows),
+        row.filtered.map_or(Value::Null, Value::Float),
+        text(row.extra),
+    ]
+}
