@@ -130,7 +130,7 @@ impl Coder {
         // 0xFB40 and 0xFB41 begin the weights of the common ideographs.
         let short = ascii.iter().copied().filter(|w| *w != 0).chain([0xFB40, 0xFB41]).collect();
         let mut coder = Coder::new(short, pad_space.then_some(ascii[32]), 0xFFFF);
-        coder.set_direct(0..128, |b| ascii[b as usize]);
+        coder.set_direct(0..128, |b| ascii[b]);
         coder
     }
 
@@ -194,10 +194,10 @@ impl Coder {
     }
 
     fn code(&self, w: u16, sink: &mut impl Sink) {
-        if self.one_byte {
-            if let Some(code) = self.direct.get(w as usize).filter(|code| **code != 0) {
-                return sink.byte(*code);
-            }
+        if self.one_byte
+            && let Some(code) = self.direct.get(w as usize).filter(|code| **code != 0)
+        {
+            return sink.byte(*code);
         }
         let at = match self.short.binary_search_by_key(&w, |s| s.0) {
             Ok(at) => return sink.byte(self.short[at].1),

@@ -104,7 +104,7 @@ impl UcaTable {
             let at = cp - 0xAC00;
             self.add_weights(0x1100 + at / 588, level, out);
             self.add_weights(0x1161 + at % 588 / 28, level, out);
-            if at % 28 != 0 {
+            if !at.is_multiple_of(28) {
                 self.add_weights(0x11A7 + at % 28, level, out);
             }
         } else if self.basic_plane && cp > 0xFFFF {
