@@ -81,7 +81,7 @@ mysqli_run() { php php/mysqli.php; }
 pdo_has() { command -v php >/dev/null && php -m | grep -qx pdo_mysql; }
 pdo_run() { php php/pdo.php; }
 sqlx() { CARGO_TARGET_DIR=$CLIENTS_CARGO_TARGET cargo "$@" --locked --offline -q --manifest-path rust-sqlx/Cargo.toml; }
-sqlx_has() { command -v cargo >/dev/null && sqlx fetch >/dev/null 2>&1; }
+sqlx_has() { command -v cargo >/dev/null && sqlx fetch --target "$(rustc -vV | sed -n 's/^host: //p')" >/dev/null 2>&1; }
 sqlx_run() { sqlx build && "$CLIENTS_CARGO_TARGET/debug/vaquita-client-sqlx"; }
 
 clients=(

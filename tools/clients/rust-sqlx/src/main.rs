@@ -1,7 +1,7 @@
 //! The scenario of run.sh with Rust's sqlx: `raw_sql` sends text, `query` prepares on the server and reads the binary protocol.
 
 use futures_util::TryStreamExt;
-use sqlx::mysql::{MySqlConnectOptions, MySqlConnection, MySqlSslMode};
+use sqlx::mysql::{MySqlConnectOptions, MySqlConnection, MySqlRow, MySqlSslMode};
 use sqlx::types::chrono::{NaiveDate, NaiveDateTime, NaiveTime};
 use sqlx::types::{Decimal, Json};
 use sqlx::{Connection, FromRow, QueryBuilder, Row};
@@ -10,7 +10,7 @@ type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
 const MANY: u32 = 10_000;
 
-#[derive(Debug, PartialEq, FromRow)]
+#[derive(Debug, PartialEq)]
 struct Typed {
     n: u64,
     m: Decimal,
@@ -22,6 +22,23 @@ struct Typed {
     tm: NaiveTime,
     j: Json<(Vec<Option<f64>>, String)>,
     z: Option<i32>,
+}
+
+impl FromRow<'_, MySqlRow> for Typed {
+    fn from_row(row: &MySqlRow) -> sqlx::Result<Self> {
+        Ok(Typed {
+            n: row.try_get("n")?,
+            m: row.try_get("m")?,
+            f: row.try_get("f")?,
+            s: row.try_get("s")?,
+            b: row.try_get("b")?,
+            d: row.try_get("d")?,
+            ts: row.try_get("ts")?,
+            tm: row.try_get("tm")?,
+            j: row.try_get("j")?,
+            z: row.try_get("z")?,
+        })
+    }
 }
 
 fn variable(name: &str) -> Result<String> {
