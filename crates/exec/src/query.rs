@@ -66,16 +66,15 @@ fn without_limit(root: &Node) -> Option<(Cow<'_, Node>, &Limit)> {
 /// SELECT … INTO @a, @b: sets the variables from the only row; returns how many rows there were. Error 1172 for a second one.
 pub fn run_into(plan: &QueryPlan, statement: &Statement<'_>) -> Result<u64> {
     let rows = collect_some(plan, statement, None, 2)?;
-    let row = match rows.as_slice() {
-        [] => {
-            statement.session.warn(Level::Warning, Error::new(&ER_SP_FETCH_NO_DATA, &[]));
-            return Ok(0);
-        }
-        [row] => row,
-        _ => return Err(Error::new(&ER_TOO_MANY_ROWS, &[])),
+    let Some(row) = rows.first() else {
+        statement.session.warn(Level::Warning, Error::new(&ER_SP_FETCH_NO_DATA, &[]));
+        return Ok(0);
     };
     for (name, value) in plan.into.iter().zip(row) {
         statement.session.set_user_var(name, value.clone());
+    }
+    if rows.len() > 1 {
+        return Err(Error::new(&ER_TOO_MANY_ROWS, &[]));
     }
     Ok(1)
 }

@@ -17,7 +17,7 @@ pub mod visit;
 
 use std::sync::Arc;
 
-use vaquita_types::{ColumnType, Error, Result, Value};
+use vaquita_types::{ColumnType, Error, Result, TypeKind, Value};
 
 use crate::bind::{Binder, Source};
 use crate::expr::{Expr, ExprKind, Slot};
@@ -128,7 +128,8 @@ pub fn extreme_of(aggregates: &[Aggregate]) -> Option<(Expr, bool)> {
         _ => return None,
     };
     match only.args.as_slice() {
-        [arg] if matches!(arg.kind, ExprKind::Slot(_)) => Some((arg.clone(), descending)),
+        // ENUM and SET compare as strings there, and lie in an index as numbers.
+        [arg] if matches!(arg.kind, ExprKind::Slot(_)) && !matches!(arg.ty.kind, TypeKind::Enum | TypeKind::Set) => Some((arg.clone(), descending)),
         _ => None,
     }
 }

@@ -141,6 +141,10 @@ impl Columns<'_> {
 /// Whether values compared by `rule` with `other` are in the order of the column's key: `None` if
 /// not, else whether a key range says exactly the same as the comparison.
 fn key_order(ty: &ColumnType, rule: CompareAs, other: &Expr, op: CompareOp) -> Option<bool> {
+    // The key of a BIT takes integers; a text or a literal of bits reads as another number there.
+    if ty.kind == TypeKind::Bit && !other.ty.is_integer() {
+        return None;
+    }
     let equality = matches!(op, CompareOp::Eq | CompareOp::NullSafeEq);
     match ty.kind {
         TypeKind::TinyInt | TypeKind::SmallInt | TypeKind::MediumInt | TypeKind::Int | TypeKind::BigInt | TypeKind::Bit => match rule {
