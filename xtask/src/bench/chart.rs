@@ -19,6 +19,7 @@ const COLOURS: [&str; 6] = ["#7fb8e6", "#3f8fd2", "#2a6db0", "#7a5cc2", "#b0559a
 const STYLE: &str = "\
 text { font: 12px system-ui, sans-serif; fill: #24292f }
 .title { font-size: 15px; font-weight: 600 }
+.value { font-size: 10px }
 .grid { stroke: #d0d7de }
 .peer { stroke: #24292f; stroke-width: 1.5; stroke-dasharray: 4 3 }
 @media (prefers-color-scheme: dark) {
@@ -93,7 +94,7 @@ fn write_group(out: &mut String, plan: &Plan, results: &Results, script: &str, t
         let Some(ratio) = results.ratio(script, *threads) else { continue };
         let width = scale.x(ratio) - LABELS;
         writeln!(out, "<rect x=\"{LABELS}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{:.1}\" fill=\"{}\"/>", BAR - 1.5, colour(i))?;
-        writeln!(out, "<text x=\"{:.1}\" y=\"{:.1}\" font-size=\"10\">{ratio:.2}</text>", LABELS + width + 5.0, y + BAR - 2.5)?;
+        writeln!(out, "<text x=\"{:.1}\" y=\"{:.1}\" class=\"value\">{ratio:.2}</text>", LABELS + width + 5.0, y + BAR - 2.5)?;
     }
     Ok(())
 }
