@@ -94,12 +94,6 @@ pub struct Output<'a> {
 pub const FLUSH_BYTES: usize = 64 << 10;
 
 impl Output<'_> {
-    /// Sends what has collected if it is much.
-    #[inline]
-    pub fn flush_if_full(&mut self) -> Result<()> {
-        if self.writer.len() < FLUSH_BYTES { Ok(()) } else { self.flush() }
-    }
-
     pub fn flush(&mut self) -> Result<()> {
         let server = self.server;
         server.counters.add(self.connection_id, Counter::BytesSent, self.writer.len() as u64);
@@ -119,9 +113,6 @@ impl Output<'_> {
         self.writer.packet(|out| put_err(out, error.code(), error.sqlstate(), error.message()));
     }
 
-    pub fn transport(&mut self) -> &mut Transport {
-        self.transport
-    }
 }
 
 impl Connection {

@@ -104,10 +104,6 @@ impl Counters {
         self.add(connection_id, kind(ast), 1);
     }
 
-    pub fn get(&self, counter: Counter) -> u64 {
-        self.shards.iter().map(|shard| shard.0[counter as usize].load(Ordering::Relaxed)).sum()
-    }
-
     /// All names and sums.
     pub fn list(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
         let sum = |at: usize| self.shards.iter().map(|shard| shard.0[at].load(Ordering::Relaxed)).sum();

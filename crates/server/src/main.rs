@@ -41,6 +41,8 @@ struct Arguments {
 enum Command {
     /// Serve a data directory.
     Serve(Box<options::ServeArguments>),
+    /// List every system variable: name, scope, default, and what it does.
+    Variables,
 }
 
 fn main() -> std::process::ExitCode {
@@ -48,6 +50,7 @@ fn main() -> std::process::ExitCode {
     tracing_subscriber::fmt().with_writer(std::io::stderr).init();
     let outcome = match arguments.command {
         Command::Serve(serve) => serve::run(*serve),
+        Command::Variables => variables::print_all(),
     };
     match outcome {
         Ok(()) => std::process::ExitCode::SUCCESS,

@@ -248,10 +248,11 @@ impl<T: Task> Pool<T> {
     pub fn blocking(self: &Arc<Self>, wait: &mut dyn FnMut()) {
         let blocked = self.blocked.fetch_add(1, Ordering::SeqCst) + 1;
         let threads = self.threads.load(Ordering::SeqCst);
-        if threads < self.threads_active + blocked && threads < THREADS_MAX {
-            if let Err(error) = self.spawn() {
-                tracing::warn!(%error, threads, "cannot start another pool thread");
-            }
+        if threads < self.threads_active + blocked
+            && threads < THREADS_MAX
+            && let Err(error) = self.spawn()
+        {
+            tracing::warn!(%error, threads, "cannot start another pool thread");
         }
         wait();
         self.blocked.fetch_sub(1, Ordering::SeqCst);

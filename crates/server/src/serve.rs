@@ -60,7 +60,7 @@ pub fn run(arguments: ServeArguments) -> Result<(), Failure> {
     let _ = hooks.pool.set(pool.clone());
     let globals = Arc::new(Globals::new(&variables(&dir, &path, &options, &catalog)?));
     globals.load(&catalog, &engine)?;
-    let server = Server::new(engine, catalog, dir, globals, pool, accounts, Some(keys));
+    let server = Server::new(engine, catalog, globals, pool, accounts, Some(keys));
     let unix = bind_unix(&path)?;
     listen(&server, tcp, unix)?;
     tracing::info!("ready for connections on {}:{} and {}", options.bind, options.port, path.display());

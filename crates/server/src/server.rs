@@ -2,7 +2,6 @@
 
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -36,7 +35,6 @@ const FIRST_CONNECTION_ID: u64 = 8;
 pub struct Server {
     pub engine: Arc<Engine>,
     pub catalog: Arc<Catalog>,
-    pub data_dir: PathBuf,
     /// Global values of the system variables.
     pub globals: Arc<Globals>,
     pub statements: StatementCount,
@@ -76,11 +74,10 @@ impl EngineHooks for Hooks {
 }
 
 impl Server {
-    pub fn new(engine: Arc<Engine>, catalog: Arc<Catalog>, data_dir: PathBuf, globals: Arc<Globals>, pool: Arc<Pool<Connection>>, accounts: Accounts, keys: Option<Keys>) -> Arc<Server> {
+    pub fn new(engine: Arc<Engine>, catalog: Arc<Catalog>, globals: Arc<Globals>, pool: Arc<Pool<Connection>>, accounts: Accounts, keys: Option<Keys>) -> Arc<Server> {
         Arc::new(Server {
             engine,
             catalog,
-            data_dir,
             statements: StatementCount::new(globals.clone()),
             counters: Counters::default(),
             user_locks: UserLocks::default(),

@@ -161,10 +161,6 @@ impl Transport {
         send_raw(&self.socket, &out, self.write_timeout, blocking)
     }
 
-    /// Waits until bytes can be received; false after `timeout`.
-    pub fn wait_readable(&self, timeout: Duration, blocking: Blocking<'_>) -> bool {
-        wait_for(&self.socket, PollFlags::IN, timeout, blocking)
-    }
 
     pub fn shutdown(&mut self) {
         if let Some(tls) = &mut self.tls {

@@ -47,10 +47,6 @@ impl<'a> RowBuilder<'a> {
         }
     }
 
-    pub fn is_lenient(&self) -> bool {
-        !self.strict
-    }
-
     /// `value` as the column holds it, in the session's time zone.
     pub fn convert(&self, value: Value, from: &ColumnType, position: usize) -> Result<Value> {
         let column = &self.table.columns[position];

@@ -70,7 +70,7 @@ fn compare_row(left: &Expr, op: CompareOp, rules: &[CompareAs], sub: &Subquery, 
             (None, _) => return Ok(None),
         }
     }
-    Ok((!unknown).then(|| matches!(op, CompareOp::Eq | CompareOp::NullSafeEq | CompareOp::Le | CompareOp::Ge)))
+    Ok((!unknown).then_some(matches!(op, CompareOp::Eq | CompareOp::NullSafeEq | CompareOp::Le | CompareOp::Ge)))
 }
 
 /// Whether `left op row` holds for some row: NULL if none does and one is unknown.

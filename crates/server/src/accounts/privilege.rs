@@ -8,9 +8,10 @@ pub type Bits = u64;
 
 macro_rules! privileges {
     ($($name:ident $text:literal)*) => {
-        #[allow(non_camel_case_types, clippy::upper_case_acronyms)]
+        #[allow(non_camel_case_types, clippy::upper_case_acronyms, dead_code)]
         enum Position { $($name),* }
-        $(pub const $name: Bits = 1 << Position::$name as u64;)*
+        $(#[allow(dead_code)]
+        pub const $name: Bits = 1 << Position::$name as u64;)*
         /// Names in the order of the bits.
         pub const NAMES: &[&str] = &[$($text),*];
     };

@@ -61,7 +61,7 @@ impl SessionState {
     /// SLEEP(seconds); KILL QUERY ends it with error 1317.
     fn sleep(&self, seconds: &Value) -> Result<Value> {
         let seconds = vaquita_types::convert::to_f64(seconds, &ColumnType::null()).value;
-        if seconds < 0.0 || matches!(seconds.partial_cmp(&0.0), None) {
+        if seconds < 0.0 || seconds.is_nan() {
             return Err(Error::new(&ER_WRONG_ARGUMENTS, &[&"sleep"]));
         }
         let Some(until) = Duration::try_from_secs_f64(seconds).ok().and_then(|d| Instant::now().checked_add(d)) else {

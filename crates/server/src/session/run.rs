@@ -10,7 +10,7 @@ use std::cell::RefCell;
 
 use vaquita_exec::context::Statement;
 use vaquita_plan::node::Plan;
-use vaquita_storage::{CommitStart, Reads};
+use vaquita_storage::{CommitStart};
 use vaquita_types::error::Next;
 use vaquita_types::errno::{ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, ER_LOCK_DEADLOCK, ER_QUERY_INTERRUPTED};
 use vaquita_types::{Error, Result, Value};
@@ -236,11 +236,5 @@ impl Session {
                 out.writer.packet(|buffer| put_ok(buffer, caps, &ok));
             }
         }
-    }
-
-    /// For statements that are no plans: `Reads::Many` covers all.
-    pub(super) fn begin_utility(&mut self) {
-        self.begin_if_needed();
-        self.txn.get_mut().begin_statement(Reads::Many);
     }
 }

@@ -138,10 +138,6 @@ impl Settings {
         self.get(registry().of(var))
     }
 
-    pub fn number(&self, var: Var) -> u64 {
-        number(&self.of(var))
-    }
-
     /// Keeps a checked value, and what follows from it.
     pub fn set(&mut self, def: &Def, value: Value) {
         let Some(var) = def.var else {

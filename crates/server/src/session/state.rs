@@ -39,6 +39,8 @@ pub struct SessionState {
     pub tracker: Tracker,
     options_changed: Cell<bool>,
     warnings: RefCell<Vec<(Level, Error)>>,
+    /// Warnings of the running statement beyond `max_error_count`: counted, not kept.
+    warnings_lost: Cell<usize>,
     /// Of the statement before, for SHOW WARNINGS.
     previous_warnings: RefCell<Vec<(Level, Error)>>,
     user_vars: RefCell<HashMap<String, UserVar>>,
@@ -80,6 +82,7 @@ impl SessionState {
             tracker: Tracker::default(),
             options_changed: Cell::new(false),
             warnings: RefCell::new(Vec::new()),
+            warnings_lost: Cell::new(0),
             previous_warnings: RefCell::new(Vec::new()),
             user_vars: RefCell::new(HashMap::new()),
             found_rows: Cell::new(0),
@@ -122,6 +125,7 @@ impl SessionState {
 
     pub fn begin_statement(&self) {
         self.statement_time_us.set(self.settings.timestamp_us.unwrap_or_else(now_us));
+        self.warnings_lost.set(0);
         let mut warnings = self.warnings.borrow_mut();
         let mut previous = self.previous_warnings.borrow_mut();
         if !warnings.is_empty() || !previous.is_empty() {
@@ -273,11 +277,13 @@ impl SessionState {
         }
         if warnings.len() < self.settings.warnings_max {
             warnings.push((level, error));
+        } else {
+            self.warnings_lost.set(self.warnings_lost.get() + 1);
         }
     }
 
     pub fn warnings_u16(&self) -> u16 {
-        self.warnings.borrow().len().min(usize::from(u16::MAX)) as u16
+        (self.warnings.borrow().len() + self.warnings_lost.get()).min(usize::from(u16::MAX)) as u16
     }
 
     pub(super) fn server(&self) -> &Arc<Server> {
@@ -420,7 +426,7 @@ impl SessionEnv for SessionState {
     }
 
     fn warning_count(&self) -> u64 {
-        self.warnings.borrow().len() as u64
+        (self.warnings.borrow().len() + self.warnings_lost.get()) as u64
     }
 
     fn auto_increment(&self) -> (u64, u64) {

@@ -190,3 +190,25 @@ impl Def {
 pub fn sql_mode_bits(text: &str) -> u64 {
     text.split(',').filter_map(|name| sql_mode::NAMES.iter().find(|(n, _)| *n == name)).fold(0, |bits, (_, bit)| bits | bit)
 }
+
+/// `vaquita variables`.
+pub fn print_all() -> std::result::Result<(), Box<dyn std::error::Error + Send + Sync>> {
+    use std::io::Write;
+    let mut out = std::io::stdout().lock();
+    for def in &registry().defs {
+        let default = match &def.default {
+            Value::Bytes(text) => String::from_utf8_lossy(text).into_owned(),
+            Value::Int(n) => n.to_string(),
+            Value::UInt(n) => n.to_string(),
+            Value::Float(n) => n.to_string(),
+            _ => String::new(),
+        };
+        let scope = match def.scope {
+            Scope::Global => "global",
+            Scope::Both => "global, session",
+            Scope::Session => "session",
+        };
+        writeln!(out, "{} ({scope}) = {default}\n    {}", def.name, def.prose)?;
+    }
+    Ok(())
+}

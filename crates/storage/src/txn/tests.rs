@@ -175,7 +175,7 @@ fn a_kept_iterator_is_right_on_every_range() {
     for n in (1..6000u32).step_by(90) {
         put_now(&engine, &key(n), b"memtable");
     }
-    let exists = |n: &u32| n % 3 == 0 || n % 90 == 1;
+    let exists = |n: &u32| n.is_multiple_of(3) || n % 90 == 1;
     let mut txn = begin(&engine, Isolation::RepeatableRead);
     for own in [false, true] {
         if own {
