@@ -227,7 +227,7 @@ pub fn to_int(value: &Value, ty: &ColumnType, env: &dyn Env) -> Result<i128> {
         Value::Bytes(b) => parse_int(b, env),
         Value::Json(j) => json_int(j, env),
         // A fraction carries into the minutes, which rounding of the number would not do.
-        Value::DateTime(d) => decimal_to_int(&temporal_number(&Value::DateTime(d.to_fsp(0, true, 0).unwrap_or(*d)))),
+        Value::DateTime(d) => decimal_to_int(&temporal_number(&Value::DateTime(d.to_fsp(0, false, 0).unwrap_or(*d)))),
         other => decimal_to_int(&temporal_number(other)),
     })
 }
