@@ -40,7 +40,9 @@ impl Flags {
 
     /// A list separated by commas.
     pub fn list(&mut self, name: &str) -> Result<Option<Vec<String>>, String> {
-        Ok(self.text(name)?.map(|text| text.split(',').map(|part| part.trim().to_string()).filter(|part| !part.is_empty()).collect()))
+        Ok(self
+            .text(name)?
+            .map(|text| text.split(',').map(|part| part.trim().to_string()).filter(|part| !part.is_empty()).collect()))
     }
 
     /// Fails if there is an option that nobody asked for.

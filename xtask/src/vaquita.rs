@@ -39,7 +39,8 @@ impl Vaquita {
 
     /// Starts `binary` on `dir`, and waits for nothing.
     pub fn spawn(binary: &Path, dir: &Path, port: u16, log: &Path) -> Result<Starting, String> {
-        let messages: File = OpenOptions::new().create(true).append(true).open(log).map_err(|e| format!("{}: {e}", log.display()))?;
+        let messages: File =
+            OpenOptions::new().create(true).append(true).open(log).map_err(|e| format!("{}: {e}", log.display()))?;
         let same = messages.try_clone().map_err(|e| e.to_string())?;
         let spawned = Instant::now();
         let child = Command::new(binary)
@@ -90,13 +91,14 @@ impl Drop for Vaquita {
 
 impl Starting {
     pub fn wait(mut self) -> Result<Vaquita, String> {
-        let start_time = match first_answer(self.port, "root", PASSWORD, self.spawned, || matches!(self.child.try_wait(), Ok(None))) {
-            Ok(time) => time,
-            Err(text) => {
-                let _ = self.kill_now();
-                return Err(format!("{text}; the end of {}:\n{}", self.log.display(), last_lines(&self.log, 20)));
-            }
-        };
+        let start_time =
+            match first_answer(self.port, "root", PASSWORD, self.spawned, || matches!(self.child.try_wait(), Ok(None))) {
+                Ok(time) => time,
+                Err(text) => {
+                    let _ = self.kill_now();
+                    return Err(format!("{text}; the end of {}:\n{}", self.log.display(), last_lines(&self.log, 20)));
+                }
+            };
         Ok(Vaquita { child: self.child, port: self.port, start_time })
     }
 
@@ -112,7 +114,13 @@ impl Starting {
 }
 
 /// Asks the server on `port` until it answers `SELECT 1`, while `alive`; returns the time since `spawned`.
-pub fn first_answer(port: u16, user: &str, password: &str, spawned: Instant, mut alive: impl FnMut() -> bool) -> Result<Duration, String> {
+pub fn first_answer(
+    port: u16,
+    user: &str,
+    password: &str,
+    spawned: Instant,
+    mut alive: impl FnMut() -> bool,
+) -> Result<Duration, String> {
     loop {
         let last = match Client::connect(port, user, password).and_then(|mut client| client.try_query("SELECT 1")) {
             Ok(Answer::Rows { .. }) => return Ok(spawned.elapsed()),

@@ -85,14 +85,21 @@ pub fn collect(plan: &QueryPlan, statement: &Statement<'_>, outer: Option<&EvalC
 }
 
 /// The first `rows_max` rows.
-pub fn collect_some(plan: &QueryPlan, statement: &Statement<'_>, outer: Option<&EvalCx<'_>>, rows_max: usize) -> Result<Vec<Vec<Value>>> {
+pub fn collect_some(
+    plan: &QueryPlan,
+    statement: &Statement<'_>,
+    outer: Option<&EvalCx<'_>>,
+    rows_max: usize,
+) -> Result<Vec<Vec<Value>>> {
     let _memory = Memory::of(statement);
     let mut source = SubPlan::new(plan);
     source.open(statement, outer)?;
     let mut rows = Vec::new();
     let mut row = Vec::with_capacity(plan.output.len());
     while rows.len() < rows_max && source.next(statement, outer, &mut row)? {
-        statement.keep_bytes(row.len() * size_of::<Value>() + size_of::<Vec<Value>>() + row.iter().map(op::heap_bytes).sum::<usize>())?;
+        statement.keep_bytes(
+            row.len() * size_of::<Value>() + size_of::<Vec<Value>>() + row.iter().map(op::heap_bytes).sum::<usize>(),
+        )?;
         rows.push(std::mem::replace(&mut row, Vec::with_capacity(plan.output.len())));
         if (rows.len() as u64).is_multiple_of(INTERRUPT_ROWS) {
             statement.interrupt.check()?;

@@ -18,12 +18,8 @@ fn main() {
     let client: Vec<String> = std::env::args().skip(1).collect();
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
     record(&dir.join("syntax.txt"), |statements, mode| syntax(&client, statements, mode));
-    record(&dir.join("names.txt"), |statements, mode| {
-        statements.iter().map(|s| names(&client, s, mode)).collect()
-    });
-    record(&dir.join("expressions.txt"), |statements, mode| {
-        statements.iter().map(|s| expression(&client, s, mode)).collect()
-    });
+    record(&dir.join("names.txt"), |statements, mode| statements.iter().map(|s| names(&client, s, mode)).collect());
+    record(&dir.join("expressions.txt"), |statements, mode| statements.iter().map(|s| expression(&client, s, mode)).collect());
 }
 
 /// Rewrites `path`; `answer` gets all statements of one sql_mode and gives one line for each.
@@ -85,14 +81,9 @@ fn hex(s: &str) -> String {
 
 fn syntax(client: &[String], statements: &[String], mode: &str) -> Vec<String> {
     // One line, so that statement n stands in line n + 2.
-    let mut script = format!(
-        "CREATE DATABASE IF NOT EXISTS golden_parser; USE golden_parser; SET sql_mode='{mode}';\n"
-    );
+    let mut script = format!("CREATE DATABASE IF NOT EXISTS golden_parser; USE golden_parser; SET sql_mode='{mode}';\n");
     for s in statements {
-        script.push_str(&format!(
-            "SET @s = CONVERT(0x{} USING utf8mb4); PREPARE s FROM @s;\n",
-            hex(s)
-        ));
+        script.push_str(&format!("SET @s = CONVERT(0x{} USING utf8mb4); PREPARE s FROM @s;\n", hex(s)));
     }
     let (_, errors) = run(client, &["--force"], &script);
     let mut answers = vec!["ok".to_string(); statements.len()];

@@ -75,6 +75,5 @@ fn main() {
         writeln!(out, "    {word} {kind},").expect("writing to a string");
     }
     out.push_str("}\n");
-    std::fs::write(concat!(env!("CARGO_MANIFEST_DIR"), "/src/keyword_table.rs"), out)
-        .expect("the table is written");
+    std::fs::write(concat!(env!("CARGO_MANIFEST_DIR"), "/src/keyword_table.rs"), out).expect("the table is written");
 }

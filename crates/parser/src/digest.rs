@@ -69,11 +69,7 @@ pub fn digest_into(sql: &[u8], opts: &ParserOptions, digest: &mut Digest) -> boo
             tok => match literal_kind(tok) {
                 Some(kind) => {
                     hash.add(0x300 | (kind as u64) << 16);
-                    digest.literals.push(DigestLiteral {
-                        kind,
-                        start: token.start,
-                        end: token.end,
-                    });
+                    digest.literals.push(DigestLiteral { kind, start: token.start, end: token.end });
                 }
                 None => hash.add_text(tag(tok), text),
             },
@@ -267,11 +263,8 @@ mod tests {
     fn literals_come_with_their_places() {
         let sql = b"SELECT 'a', 1.5 FROM t WHERE x IN (0x41, 7); SELECT 2";
         let digest = digest(sql, &ParserOptions::default()).expect("a statement");
-        let found: Vec<(LiteralKind, &[u8])> = digest
-            .literals
-            .iter()
-            .map(|l| (l.kind, &sql[l.start as usize..l.end as usize]))
-            .collect();
+        let found: Vec<(LiteralKind, &[u8])> =
+            digest.literals.iter().map(|l| (l.kind, &sql[l.start as usize..l.end as usize])).collect();
         assert_eq!(
             found,
             [
@@ -288,10 +281,7 @@ mod tests {
     #[test]
     fn normalized_text_is_mysqls() {
         let cases = [
-            (
-                "SELECT a, b FROM t WHERE x = 5 AND y IN (1,2,3)",
-                "SELECT `a` , `b` FROM `t` WHERE `x` = ? AND `y` IN (...)",
-            ),
+            ("SELECT a, b FROM t WHERE x = 5 AND y IN (1,2,3)", "SELECT `a` , `b` FROM `t` WHERE `x` = ? AND `y` IN (...)"),
             ("insert into t values (1,2),(3,4)", "INSERT INTO `t` VALUES (...) /* , ... */"),
             ("insert into t values (1),(3),(5)", "INSERT INTO `t` VALUES (?) /* , ... */"),
             ("select a from t limit 5, 10", "SELECT `a` FROM `t` LIMIT ?, ..."),
@@ -311,10 +301,7 @@ mod tests {
                  `concat` (?) , ? LIKE ? FROM `db` . `t` WHERE `a` IS NULL AND `b` = ? AND `c` IN \
                  (...) AND `d` IN (...)",
             ),
-            (
-                "select 'a' 'b', _latin1'x', n'd', 0x12, true, date '2020-01-01'",
-                "SELECT ? ? , (_charset) ?, ... , TRUE , DATE ?",
-            ),
+            ("select 'a' 'b', _latin1'x', n'd', 0x12, true, date '2020-01-01'", "SELECT ? ? , (_charset) ?, ... , TRUE , DATE ?"),
         ];
         for (sql, expected) in cases {
             assert_eq!(normalize(sql.as_bytes(), &ParserOptions::default()), expected);

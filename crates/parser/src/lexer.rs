@@ -152,10 +152,9 @@ fn is_digit(b: u8) -> bool {
 
 /// The character sets of `_charset'..'`.
 static CHARSETS: &[&str] = &[
-    "armscii8", "ascii", "big5", "binary", "cp1250", "cp1251", "cp1256", "cp1257", "cp850",
-    "cp852", "cp866", "cp932", "dec8", "eucjpms", "euckr", "gb18030", "gb2312", "gbk", "geostd8",
-    "greek", "hebrew", "hp8", "keybcs2", "koi8r", "koi8u", "latin1", "latin2", "latin5", "latin7",
-    "macce", "macroman", "sjis", "swe7", "tis620", "ucs2", "ujis", "utf16", "utf16le", "utf32",
+    "armscii8", "ascii", "big5", "binary", "cp1250", "cp1251", "cp1256", "cp1257", "cp850", "cp852", "cp866", "cp932", "dec8",
+    "eucjpms", "euckr", "gb18030", "gb2312", "gbk", "geostd8", "greek", "hebrew", "hp8", "keybcs2", "koi8r", "koi8u", "latin1",
+    "latin2", "latin5", "latin7", "macce", "macroman", "sjis", "swe7", "tis620", "ucs2", "ujis", "utf16", "utf16le", "utf32",
     "utf8", "utf8mb3", "utf8mb4",
 ];
 
@@ -213,12 +212,8 @@ impl<'a> Lexer<'a> {
                 let t = self.string(start);
                 Token { tok: if t.tok == Tok::Str { Tok::NatStr } else { t.tok }, ..t }
             }
-            b'x' | b'X' if self.byte(start + 1) == b'\'' => {
-                self.quoted_number(start, Tok::Hex, |b| b.is_ascii_hexdigit())
-            }
-            b'b' | b'B' if self.byte(start + 1) == b'\'' => {
-                self.quoted_number(start, Tok::Bit, |b| b == b'0' || b == b'1')
-            }
+            b'x' | b'X' if self.byte(start + 1) == b'\'' => self.quoted_number(start, Tok::Hex, |b| b.is_ascii_hexdigit()),
+            b'b' | b'B' if self.byte(start + 1) == b'\'' => self.quoted_number(start, Tok::Bit, |b| b == b'0' || b == b'1'),
             _ if is_ident_byte(b) => self.word(start),
             _ => self.operator(start, b),
         }
@@ -301,8 +296,7 @@ impl<'a> Lexer<'a> {
         } else {
             0
         };
-        let version = (0..len)
-            .fold(0u32, |v, i| v * 10 + u32::from(self.byte(start + 3 + i).wrapping_sub(b'0')));
+        let version = (0..len).fold(0u32, |v, i| v * 10 + u32::from(self.byte(start + 3 + i).wrapping_sub(b'0')));
         self.pos = start + 3 + len;
         if version <= self.opts.version {
             self.in_version_comment = true;
@@ -462,8 +456,7 @@ impl<'a> Lexer<'a> {
         if let Some(kw) = Kw::lookup(text)
             && (!kw.is_function_only() || self.before_paren())
         {
-            self.hint_ok =
-                matches!(kw, Kw::SELECT | Kw::INSERT | Kw::REPLACE | Kw::UPDATE | Kw::DELETE);
+            self.hint_ok = matches!(kw, Kw::SELECT | Kw::INSERT | Kw::REPLACE | Kw::UPDATE | Kw::DELETE);
             return self.token(Tok::Kw(kw), start);
         }
         if let Some((b'_', name)) = text.split_first()

@@ -51,10 +51,7 @@ fn check(text: &str, answer: impl Fn(&Case) -> String) {
         let actual = answer(&case);
         if (actual == case.expected) == case.differs {
             count += 1;
-            wrong.push_str(&format!(
-                "{}\n  mysql: {}\n  ours:  {actual}\n",
-                case.statement, case.expected
-            ));
+            wrong.push_str(&format!("{}\n  mysql: {}\n  ours:  {actual}\n", case.statement, case.expected));
         }
     }
     assert!(wrong.is_empty(), "{count} differences:\n{wrong}");
@@ -62,11 +59,9 @@ fn check(text: &str, answer: impl Fn(&Case) -> String) {
 
 #[test]
 fn syntax() {
-    check(include_str!("golden/syntax.txt"), |case| {
-        match parse_prepared(case.statement.as_bytes(), &case.opts) {
-            Ok(_) => "ok".to_string(),
-            Err(e) => format!("{} {}", e.code(), e.message),
-        }
+    check(include_str!("golden/syntax.txt"), |case| match parse_prepared(case.statement.as_bytes(), &case.opts) {
+        Ok(_) => "ok".to_string(),
+        Err(e) => format!("{} {}", e.code(), e.message),
     });
 }
 
@@ -110,9 +105,7 @@ fn expressions() {
 fn printed_queries_parse_to_the_same_query() {
     let style = vaquita_parser::printer::Style { charset: None, unqualified: false };
     let print = |text: &[u8], opts: &ParserOptions| match parse_prepared(text, opts) {
-        Ok((Statement::Query(query), _)) => {
-            Some(vaquita_parser::printer::print_query(&query, style))
-        }
+        Ok((Statement::Query(query), _)) => Some(vaquita_parser::printer::print_query(&query, style)),
         _ => None,
     };
     let mut wrong = String::new();

@@ -7,7 +7,9 @@
 //! Nothing here knows time zones: a TIMESTAMP bound is in the session's zone.
 
 use vaquita_types::decimal::Decimal;
-use vaquita_types::temporal::{Date, DateFlags, DateTime, Time, datetime_from_number, parse_datetime, parse_time, time_from_number};
+use vaquita_types::temporal::{
+    Date, DateFlags, DateTime, Time, datetime_from_number, parse_datetime, parse_time, time_from_number,
+};
 use vaquita_types::{ColumnType, TypeKind, Value};
 
 #[derive(Clone, Debug, PartialEq)]
@@ -28,7 +30,9 @@ pub fn to_key_value(value: &Value, ty: &ColumnType) -> KeyValue {
         return KeyValue::Null;
     }
     match ty.kind {
-        TypeKind::TinyInt | TypeKind::SmallInt | TypeKind::MediumInt | TypeKind::Int | TypeKind::BigInt => integer(value, integer_range(ty), ty.unsigned),
+        TypeKind::TinyInt | TypeKind::SmallInt | TypeKind::MediumInt | TypeKind::Int | TypeKind::BigInt => {
+            integer(value, integer_range(ty), ty.unsigned)
+        }
         TypeKind::Bit => integer(value, (0, if ty.length >= 64 { u64::MAX as i128 } else { (1i128 << ty.length) - 1 }), true),
         TypeKind::Enum | TypeKind::Set => match value {
             Value::Int(_) | Value::UInt(_) => integer(value, (0, u64::MAX as i128), true),
@@ -85,10 +89,9 @@ fn integer(value: &Value, (min, max): (i128, i128), unsigned: bool) -> KeyValue 
         Whole::Exact(n) if n < min => KeyValue::Gap { below: None, above: Some(key(min)) },
         Whole::Exact(n) if n > max => KeyValue::Gap { below: Some(key(max)), above: None },
         Whole::Exact(n) => KeyValue::Exact(key(n)),
-        Whole::Above(n) => KeyValue::Gap {
-            below: (n >= min).then(|| key(n.min(max))),
-            above: (n < max).then(|| key((n + 1).max(min))),
-        },
+        Whole::Above(n) => {
+            KeyValue::Gap { below: (n >= min).then(|| key(n.min(max))), above: (n < max).then(|| key((n + 1).max(min))) }
+        }
     }
 }
 
@@ -122,9 +125,13 @@ fn whole_of_decimal(d: &Decimal) -> Whole {
 fn year(value: &Value) -> KeyValue {
     match integer(value, (0, 65_535), true) {
         // As MySQL compares: two-digit numbers are years of this century or the last.
-        KeyValue::Exact(Value::UInt(n)) if (1..100).contains(&n) => KeyValue::Exact(Value::UInt(if n < 70 { 2000 + n } else { 1900 + n })),
+        KeyValue::Exact(Value::UInt(n)) if (1..100).contains(&n) => {
+            KeyValue::Exact(Value::UInt(if n < 70 { 2000 + n } else { 1900 + n }))
+        }
         KeyValue::Exact(Value::UInt(n)) if n == 0 || (1901..=2155).contains(&n) => KeyValue::Exact(Value::UInt(n)),
-        KeyValue::Exact(Value::UInt(n)) if n < 1901 => KeyValue::Gap { below: Some(Value::UInt(0)), above: Some(Value::UInt(1901)) },
+        KeyValue::Exact(Value::UInt(n)) if n < 1901 => {
+            KeyValue::Gap { below: Some(Value::UInt(0)), above: Some(Value::UInt(1901)) }
+        }
         KeyValue::Exact(_) => KeyValue::Gap { below: Some(Value::UInt(2155)), above: None },
         other => other,
     }
@@ -210,7 +217,10 @@ fn date(value: &Value) -> KeyValue {
     }
     let next = Date::from_packed(day.packed() + 1).map(Value::Date);
     // Packed dates count fields, not days: the next field value bounds the same rows.
-    KeyValue::Gap { below: Some(Value::Date(day)), above: next.or_else(|| Some(Value::Date(Date::from_day_number(day.day_number() + 1)))) }
+    KeyValue::Gap {
+        below: Some(Value::Date(day)),
+        above: next.or_else(|| Some(Value::Date(Date::from_day_number(day.day_number() + 1)))),
+    }
 }
 
 fn datetime(value: &Value, fsp: u8) -> KeyValue {
@@ -266,8 +276,14 @@ mod tests {
     fn decimals_keep_the_scale_of_the_column() {
         let ty = ColumnType::decimal(5, 2);
         let key = |s: &str| Some(Value::Decimal(Decimal::parse(s.as_bytes()).value));
-        assert_eq!(to_key_value(&Value::Decimal(Decimal::parse(b"1.005").value), &ty), KeyValue::Gap { below: key("1.00"), above: key("1.01") });
-        assert_eq!(to_key_value(&Value::Decimal(Decimal::parse(b"-1.005").value), &ty), KeyValue::Gap { below: key("-1.01"), above: key("-1.00") });
+        assert_eq!(
+            to_key_value(&Value::Decimal(Decimal::parse(b"1.005").value), &ty),
+            KeyValue::Gap { below: key("1.00"), above: key("1.01") }
+        );
+        assert_eq!(
+            to_key_value(&Value::Decimal(Decimal::parse(b"-1.005").value), &ty),
+            KeyValue::Gap { below: key("-1.01"), above: key("-1.00") }
+        );
         assert_eq!(to_key_value(&Value::Int(5), &ty), KeyValue::Exact(Value::Decimal(Decimal::parse(b"5.00").value)));
     }
 }

@@ -1,7 +1,7 @@
 //! What the planner asks of the catalog.
 
-use vaquita_types::schema::{IndexId, TableDef, TableRef};
 use vaquita_types::Result;
+use vaquita_types::schema::{IndexId, TableDef, TableRef};
 
 pub trait Catalog {
     /// A base table or a system table (information_schema …); `None` if there is none.

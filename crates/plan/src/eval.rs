@@ -35,9 +35,12 @@ pub fn eval<'a>(expr: &'a Expr, cx: &EvalCx<'a>) -> Result<Cow<'a, Value>> {
         },
         ExprKind::Outer { depth, slot } => outer_slot(cx, *depth, *slot).map(|v| Cow::Owned(v.clone())),
         ExprKind::Call(def, args) => (def.eval)(&FuncCall { args, ty: &expr.ty }, cx).map(Cow::Owned),
-        ExprKind::And(_) | ExprKind::Or(_) | ExprKind::Not(_) | ExprKind::IsNull(_) | ExprKind::Compare(..) | ExprKind::InList(..) => {
-            Ok(Cow::Owned(truth(predicate(expr, cx)?)))
-        }
+        ExprKind::And(_)
+        | ExprKind::Or(_)
+        | ExprKind::Not(_)
+        | ExprKind::IsNull(_)
+        | ExprKind::Compare(..)
+        | ExprKind::InList(..) => Ok(Cow::Owned(truth(predicate(expr, cx)?))),
         ExprKind::Case { operand, whens, otherwise } => case(operand.as_deref(), whens, otherwise.as_deref(), cx),
         ExprKind::Cast(inner) => {
             let value = eval(inner, cx)?;
@@ -58,7 +61,12 @@ pub fn eval<'a>(expr: &'a Expr, cx: &EvalCx<'a>) -> Result<Cow<'a, Value>> {
 /// MySQL's truth of the value: not zero. NULL is `None`.
 pub fn eval_bool(expr: &Expr, cx: &EvalCx<'_>) -> Result<Option<bool>> {
     match &expr.kind {
-        ExprKind::And(_) | ExprKind::Or(_) | ExprKind::Not(_) | ExprKind::IsNull(_) | ExprKind::Compare(..) | ExprKind::InList(..) => predicate(expr, cx),
+        ExprKind::And(_)
+        | ExprKind::Or(_)
+        | ExprKind::Not(_)
+        | ExprKind::IsNull(_)
+        | ExprKind::Compare(..)
+        | ExprKind::InList(..) => predicate(expr, cx),
         _ => truth_of(&*eval(expr, cx)?, expr, cx),
     }
 }
@@ -188,7 +196,9 @@ fn case<'a>(
             None => eval_bool(when, cx)?.unwrap_or(false),
             Some((value, ty, rule)) => {
                 let test = eval(when, cx)?;
-                !value.is_null() && !test.is_null() && when.ty.kind != TypeKind::Null
+                !value.is_null()
+                    && !test.is_null()
+                    && when.ty.kind != TypeKind::Null
                     && compare::compare(value, ty, &test, &when.ty, *rule, cx.env)?.is_some_and(|o| o.is_eq())
             }
         };

@@ -34,7 +34,8 @@ pub struct ExplainRow {
 }
 
 /// The names of the columns of EXPLAIN's table.
-pub const COLUMNS: [&str; 12] = ["id", "select_type", "table", "partitions", "type", "possible_keys", "key", "key_len", "ref", "rows", "filtered", "Extra"];
+pub const COLUMNS: [&str; 12] =
+    ["id", "select_type", "table", "partitions", "type", "possible_keys", "key", "key_len", "ref", "rows", "filtered", "Extra"];
 
 pub fn rows(plan: &Plan) -> Vec<ExplainRow> {
     let mut lister = Lister { rows: Vec::new(), next_id: 1, names: Names::default() };
@@ -157,7 +158,12 @@ impl Lister {
         let mut later: Vec<(&QueryPlan, &str)> = Vec::new();
         self.node(root, id, select_type, &mut above, &mut later);
         if self.rows.len() == first {
-            self.rows.push(ExplainRow { id: Some(id), select_type: select_type.to_string(), extra: Some(without_tables(root).to_string()), ..ExplainRow::default() });
+            self.rows.push(ExplainRow {
+                id: Some(id),
+                select_type: select_type.to_string(),
+                extra: Some(without_tables(root).to_string()),
+                ..ExplainRow::default()
+            });
         } else if let Some(row) = self.rows.get_mut(first) {
             let mut extra: Vec<&str> = Vec::new();
             if above.temporary {
@@ -183,7 +189,14 @@ impl Lister {
         }
     }
 
-    fn node<'n>(&mut self, node: &'n Node, id: u64, select_type: &str, above: &mut Above, later: &mut Vec<(&'n QueryPlan, &'static str)>) {
+    fn node<'n>(
+        &mut self,
+        node: &'n Node,
+        id: u64,
+        select_type: &str,
+        above: &mut Above,
+        later: &mut Vec<(&'n QueryPlan, &'static str)>,
+    ) {
         match node {
             Node::Scan(scan) => {
                 let row = self.scan(scan, id, select_type);
@@ -231,7 +244,13 @@ impl Lister {
         visit::inputs(node, &mut |input| self.node(input, id, select_type, above, later));
     }
 
-    fn kept<'n>(&mut self, id: u64, select_type: &str, add: &mut dyn FnMut(&mut Vec<(&'n QueryPlan, &'static str)>), later: &mut Vec<(&'n QueryPlan, &'static str)>) {
+    fn kept<'n>(
+        &mut self,
+        id: u64,
+        select_type: &str,
+        add: &mut dyn FnMut(&mut Vec<(&'n QueryPlan, &'static str)>),
+        later: &mut Vec<(&'n QueryPlan, &'static str)>,
+    ) {
         let table = format!("<derived{}>", self.next_id + later.len() as u64);
         add(later);
         self.rows.push(ExplainRow {
@@ -267,7 +286,11 @@ impl Lister {
                     [only] => Some(only),
                     _ => None,
                 };
-                let parts = ranges.iter().map(|r| r.equal.len() + usize::from(r.low.is_some() || r.high.is_some() || r.not_null)).max().unwrap_or(0);
+                let parts = ranges
+                    .iter()
+                    .map(|r| r.equal.len() + usize::from(r.low.is_some() || r.high.is_some() || r.not_null))
+                    .max()
+                    .unwrap_or(0);
                 match only {
                     Some(r) if parts == 0 && r.equal.is_empty() => row.access = Some("index".to_string()),
                     Some(r) if parts == r.equal.len() => {
@@ -338,7 +361,13 @@ fn key_bytes(ty: &vaquita_types::ColumnType, prefix: Option<u32>) -> u32 {
         DateTime => 5 + fraction,
         Decimal => vaquita_types::decimal::stored_len(ty.length, ty.decimals) as u32,
         Bit => ty.length.div_ceil(8),
-        Enum => if ty.members.as_ref().is_some_and(|m| m.len() > 255) { 2 } else { 1 },
+        Enum => {
+            if ty.members.as_ref().is_some_and(|m| m.len() > 255) {
+                2
+            } else {
+                1
+            }
+        }
         Set => 8,
         Char | Binary => prefix.unwrap_or(ty.length) * u32::from(crate::text::bytes_per_char_max(ty.collation)),
         _ => prefix.unwrap_or(ty.length) * u32::from(crate::text::bytes_per_char_max(ty.collation)) + 2,
@@ -359,9 +388,12 @@ fn without_tables(node: &Node) -> &'static str {
     match node {
         Node::Empty => "Impossible WHERE",
         Node::RowCount { .. } => "Select tables optimized away",
-        Node::Filter { input, .. } | Node::Sort { input, .. } | Node::Limit { input, .. } | Node::Aggregate { input, .. } | Node::Distinct { input, .. } | Node::Window { input, .. } => {
-            without_tables(input)
-        }
+        Node::Filter { input, .. }
+        | Node::Sort { input, .. }
+        | Node::Limit { input, .. }
+        | Node::Aggregate { input, .. }
+        | Node::Distinct { input, .. }
+        | Node::Window { input, .. } => without_tables(input),
         _ => "No tables used",
     }
 }

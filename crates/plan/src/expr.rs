@@ -37,7 +37,10 @@ pub enum ExprKind {
     Param(usize),
     Slot(Slot),
     /// A slot of the block `depth` levels out (1 = the directly enclosing one).
-    Outer { depth: usize, slot: Slot },
+    Outer {
+        depth: usize,
+        slot: Slot,
+    },
     UserVar(String),
     /// `@name := value`.
     AssignVar(String, Box<Expr>),
@@ -49,7 +52,11 @@ pub enum ExprKind {
     Compare(CompareOp, Box<Expr>, Box<Expr>, CompareAs),
     /// Left value, candidates; NULL semantics of IN.
     InList(Box<Expr>, Vec<Expr>, CompareAs),
-    Case { operand: Option<Box<(Expr, CompareAs)>>, whens: Vec<(Expr, Expr)>, otherwise: Option<Box<Expr>> },
+    Case {
+        operand: Option<Box<(Expr, CompareAs)>>,
+        whens: Vec<(Expr, Expr)>,
+        otherwise: Option<Box<Expr>>,
+    },
     Cast(Box<Expr>),
     Call(&'static FuncDef, Vec<Expr>),
     /// A row constructor; only as an operand of comparisons and IN.
@@ -99,13 +106,28 @@ pub struct Subquery {
 pub enum SubqueryKind {
     /// One row at most (error 1242), one column or a row.
     Scalar,
-    Exists { negated: bool },
+    Exists {
+        negated: bool,
+    },
     /// `left [NOT] IN (subquery)`; for a row the left is `ExprKind::Row`.
-    In { left: Expr, compare: Vec<CompareAs>, negated: bool },
+    In {
+        left: Expr,
+        compare: Vec<CompareAs>,
+        negated: bool,
+    },
     /// `(a, b) op (subquery)`: one row at most (error 1242), compared from the left.
-    Row { left: Expr, op: CompareOp, compare: Vec<CompareAs> },
+    Row {
+        left: Expr,
+        op: CompareOp,
+        compare: Vec<CompareAs>,
+    },
     /// `left op ANY|ALL (subquery)`.
-    Quantified { left: Expr, op: CompareOp, all: bool, compare: Vec<CompareAs> },
+    Quantified {
+        left: Expr,
+        op: CompareOp,
+        all: bool,
+        compare: Vec<CompareAs>,
+    },
 }
 
 impl Expr {

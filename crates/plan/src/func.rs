@@ -18,7 +18,6 @@
 mod aes;
 mod args;
 mod arith;
-pub mod json;
 mod control;
 mod crypto;
 mod date;
@@ -26,6 +25,7 @@ mod date_arith;
 mod date_format;
 mod encode;
 mod info;
+pub mod json;
 mod logic;
 mod net;
 mod numeric;
@@ -75,7 +75,24 @@ impl std::fmt::Debug for FuncDef {
 
 /// The functions of all families, by name.
 static TABLE: LazyLock<HashMap<&'static str, &'static FuncDef>> = LazyLock::new(|| {
-    let families: &[&'static [FuncDef]] = &[arith::FUNCTIONS, logic::FUNCTIONS, json::FUNCTIONS, control::FUNCTIONS, numeric::FUNCTIONS, string::FUNCTIONS, search::FUNCTIONS, encode::FUNCTIONS, date::FUNCTIONS, date_arith::FUNCTIONS, date_format::FUNCTIONS, regexp::FUNCTIONS, crypto::FUNCTIONS, net::FUNCTIONS, info::FUNCTIONS, aes::FUNCTIONS];
+    let families: &[&'static [FuncDef]] = &[
+        arith::FUNCTIONS,
+        logic::FUNCTIONS,
+        json::FUNCTIONS,
+        control::FUNCTIONS,
+        numeric::FUNCTIONS,
+        string::FUNCTIONS,
+        search::FUNCTIONS,
+        encode::FUNCTIONS,
+        date::FUNCTIONS,
+        date_arith::FUNCTIONS,
+        date_format::FUNCTIONS,
+        regexp::FUNCTIONS,
+        crypto::FUNCTIONS,
+        net::FUNCTIONS,
+        info::FUNCTIONS,
+        aes::FUNCTIONS,
+    ];
     families.iter().flat_map(|family| family.iter()).map(|def| (def.name, def)).collect()
 });
 

@@ -13,12 +13,12 @@ pub mod bind;
 pub mod bounds;
 pub mod catalog;
 pub mod env;
+pub mod eval;
 pub mod explain;
 pub mod expr;
 pub mod func;
 pub mod node;
 pub(crate) mod optimize;
-pub mod eval;
 pub mod text;
 pub mod typing;
 

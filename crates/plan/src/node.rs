@@ -64,33 +64,102 @@ pub enum Node {
     Empty,
     Scan(Box<Scan>),
     /// The rows of a derived table, a CTE or a UNION, run once and kept.
-    Derived { plan: Arc<QueryPlan>, slots: Vec<Slot>, filter: Vec<Expr>, correlated: bool },
-    Filter { input: Box<Node>, predicate: Vec<Expr> },
+    Derived {
+        plan: Arc<QueryPlan>,
+        slots: Vec<Slot>,
+        filter: Vec<Expr>,
+        correlated: bool,
+    },
+    Filter {
+        input: Box<Node>,
+        predicate: Vec<Expr>,
+    },
     /// For each row of `outer`, opens `inner` anew (its bounds may use outer slots).
-    NestedLoop { kind: JoinKind, outer: Box<Node>, inner: Box<Node>, on: Vec<Expr>, inner_slots: Vec<Slot> },
+    NestedLoop {
+        kind: JoinKind,
+        outer: Box<Node>,
+        inner: Box<Node>,
+        on: Vec<Expr>,
+        inner_slots: Vec<Slot>,
+    },
     /// Builds a hash table of `build` on its keys, probes it with each row of `probe`.
-    HashJoin { kind: JoinKind, probe: Box<Node>, build: Box<Node>, probe_keys: Vec<Expr>, build_keys: Vec<Expr>, compare: Vec<CompareAs>, on: Vec<Expr>, build_slots: Vec<Slot> },
+    HashJoin {
+        kind: JoinKind,
+        probe: Box<Node>,
+        build: Box<Node>,
+        probe_keys: Vec<Expr>,
+        build_keys: Vec<Expr>,
+        compare: Vec<CompareAs>,
+        on: Vec<Expr>,
+        build_slots: Vec<Slot>,
+    },
     /// `saved` are the slots that anything above still reads.
-    Sort { input: Box<Node>, keys: Vec<SortKey>, limit: Option<Limit>, saved: Vec<Slot> },
-    Limit { input: Box<Node>, limit: Limit },
+    Sort {
+        input: Box<Node>,
+        keys: Vec<SortKey>,
+        limit: Option<Limit>,
+        saved: Vec<Slot>,
+    },
+    Limit {
+        input: Box<Node>,
+        limit: Limit,
+    },
     /// Groups by the keys; results go to slots. `sorted_input` streams without a hash table.
-    Aggregate { input: Box<Node>, keys: Vec<(Expr, Slot)>, aggregates: Vec<Aggregate>, saved: Vec<Slot>, sorted_input: bool, rollup: bool },
+    Aggregate {
+        input: Box<Node>,
+        keys: Vec<(Expr, Slot)>,
+        aggregates: Vec<Aggregate>,
+        saved: Vec<Slot>,
+        sorted_input: bool,
+        rollup: bool,
+    },
     /// Rows whose `keys` were not seen before.
-    Distinct { input: Box<Node>, keys: Vec<Expr> },
+    Distinct {
+        input: Box<Node>,
+        keys: Vec<Expr>,
+    },
     /// UNION/INTERSECT/EXCEPT: rows are evaluated to `slots`.
-    SetOp { op: SetOpKind, all: bool, inputs: Vec<Arc<QueryPlan>>, slots: Vec<Slot>, types: Vec<ColumnType> },
+    SetOp {
+        op: SetOpKind,
+        all: bool,
+        inputs: Vec<Arc<QueryPlan>>,
+        slots: Vec<Slot>,
+        types: Vec<ColumnType>,
+    },
     /// A row list: VALUES ROW(…), ….
-    Values { rows: Vec<Vec<Expr>>, slots: Vec<Slot> },
+    Values {
+        rows: Vec<Vec<Expr>>,
+        slots: Vec<Slot>,
+    },
     /// Window functions, evaluated over sorted partitions into slots.
-    Window { input: Box<Node>, windows: Vec<WindowFunction>, saved: Vec<Slot> },
+    Window {
+        input: Box<Node>,
+        windows: Vec<WindowFunction>,
+        saved: Vec<Slot>,
+    },
     /// One row: the exact number of rows of the table that this transaction sees.
-    RowCount { table: TableRef, slot: Slot },
+    RowCount {
+        table: TableRef,
+        slot: Slot,
+    },
     /// `seed`'s rows, then `recursive` run over the rows that the round before gave (as
     /// `CteRows` with the same id) until a round gives none; all rounds' rows in the end. With
     /// `distinct` (UNION DISTINCT) a row seen in any round is dropped.
-    RecursiveCte { id: usize, seed: Arc<QueryPlan>, recursive: Vec<Arc<QueryPlan>>, distinct: bool, slots: Vec<Slot>, types: Vec<ColumnType>, filter: Vec<Expr> },
+    RecursiveCte {
+        id: usize,
+        seed: Arc<QueryPlan>,
+        recursive: Vec<Arc<QueryPlan>>,
+        distinct: bool,
+        slots: Vec<Slot>,
+        types: Vec<ColumnType>,
+        filter: Vec<Expr>,
+    },
     /// The rows of the last round of the recursive CTE `id`.
-    CteRows { id: usize, slots: Vec<Slot>, filter: Vec<Expr> },
+    CteRows {
+        id: usize,
+        slots: Vec<Slot>,
+        filter: Vec<Expr>,
+    },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -47,7 +47,11 @@ pub fn number_class(ty: &ColumnType) -> NumberClass {
         TypeKind::Decimal => NumberClass::Decimal,
         TypeKind::Float | TypeKind::Double | TypeKind::Json | TypeKind::Null => NumberClass::Double,
         TypeKind::Date | TypeKind::Time | TypeKind::DateTime | TypeKind::Timestamp => {
-            if ty.decimals > 0 { NumberClass::Decimal } else { NumberClass::Int }
+            if ty.decimals > 0 {
+                NumberClass::Decimal
+            } else {
+                NumberClass::Int
+            }
         }
         _ if is_hex_literal(ty) => NumberClass::Int,
         _ if ty.is_bytes() || matches!(ty.kind, TypeKind::Enum | TypeKind::Set | TypeKind::Geometry) => NumberClass::Double,
@@ -187,11 +191,7 @@ pub fn cast_to(expr: Expr, ty: ColumnType) -> Expr {
     // A conversion may fail and then gives NULL: dates from strings, JSON.
     let fails = ty.is_temporal() && !expr.ty.is_temporal();
     let nullable = expr.nullable || fails;
-    let coercibility = if is_string(&ty) && is_string(&expr.ty) {
-        expr.coercibility
-    } else {
-        COERCIBILITY_NUMERIC
-    };
+    let coercibility = if is_string(&ty) && is_string(&expr.ty) { expr.coercibility } else { COERCIBILITY_NUMERIC };
     Expr { kind: ExprKind::Cast(Box::new(expr)), ty, nullable, coercibility }
 }
 

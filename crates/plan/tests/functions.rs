@@ -78,7 +78,11 @@ impl Catalog for NoTables {
 
 fn files() -> Vec<PathBuf> {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/functions");
-    let mut files: Vec<PathBuf> = std::fs::read_dir(dir).unwrap().map(|e| e.unwrap().path()).filter(|p| p.extension().is_some_and(|e| e == "tsv")).collect();
+    let mut files: Vec<PathBuf> = std::fs::read_dir(dir)
+        .unwrap()
+        .map(|e| e.unwrap().path())
+        .filter(|p| p.extension().is_some_and(|e| e == "tsv"))
+        .collect();
     files.sort();
     files
 }
@@ -166,7 +170,9 @@ fn answer(text: &str, connection: CollationId) -> (String, String, String) {
     let ast = match parse_expr(text.as_bytes(), &ParserOptions::default()) {
         Ok(ast) => ast,
         // MySQL's text has the rest of the whole statement.
-        Err(e) => return (format!("ERROR {} (42000): You have an error in your SQL syntax", e.code()), String::new(), String::new()),
+        Err(e) => {
+            return (format!("ERROR {} (42000): You have an error in your SQL syntax", e.code()), String::new(), String::new());
+        }
     };
     let expr = match bind_scalar(&ast, &cx) {
         Ok(expr) => expr,
@@ -182,7 +188,13 @@ fn answer(text: &str, connection: CollationId) -> (String, String, String) {
         }
         Err(e) => return (error_text(&e), String::new(), String::new()),
     };
-    let warnings = session.warnings.borrow().iter().map(|e| format!("{} {}", e.code(), escape(e.message().as_bytes()))).collect::<Vec<_>>().join("; ");
+    let warnings = session
+        .warnings
+        .borrow()
+        .iter()
+        .map(|e| format!("{} {}", e.code(), escape(e.message().as_bytes())))
+        .collect::<Vec<_>>()
+        .join("; ");
     (value, type_text(&expr), warnings)
 }
 

@@ -87,7 +87,16 @@ fn answer(catalog: &mut mock::Catalog, sql: &str) -> String {
         Err(e) => format!("{e}\n"),
         Ok(plan) if columns => plan.columns().iter().fold(String::new(), |mut s, c| {
             let origin = c.origin.as_ref().map_or(String::new(), |o| format!(" from {}.{}.{}", o.database, o.table, o.org_name));
-            let _ = writeln!(s, "{}: {:?}({},{}){}{}", c.name, c.expr.ty.kind, c.expr.ty.length, c.expr.ty.decimals, if c.expr.nullable { "" } else { " not null" }, origin);
+            let _ = writeln!(
+                s,
+                "{}: {:?}({},{}){}{}",
+                c.name,
+                c.expr.ty.kind,
+                c.expr.ty.length,
+                c.expr.ty.decimals,
+                if c.expr.nullable { "" } else { " not null" },
+                origin
+            );
             s
         }),
         Ok(plan) => explain::tree(&plan),

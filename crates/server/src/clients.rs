@@ -159,7 +159,8 @@ impl Client {
     }
 
     fn expired(&self, now: Instant, connect_timeout: Duration) -> bool {
-        let idle = now.duration_since(self.started).saturating_sub(Duration::from_millis(self.touched_ms.load(Ordering::Relaxed)));
+        let idle =
+            now.duration_since(self.started).saturating_sub(Duration::from_millis(self.touched_ms.load(Ordering::Relaxed)));
         if !self.authenticated.load(Ordering::Relaxed) {
             return now.duration_since(self.started) > connect_timeout;
         }

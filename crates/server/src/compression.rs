@@ -26,7 +26,12 @@ pub struct Compression {
 
 impl Compression {
     pub fn new(algorithm: Algorithm) -> Compression {
-        Compression { reader: CompressedReader::new(algorithm), writer: CompressedWriter::new(algorithm), plain: Vec::new(), taken: 0 }
+        Compression {
+            reader: CompressedReader::new(algorithm),
+            writer: CompressedWriter::new(algorithm),
+            plain: Vec::new(),
+            taken: 0,
+        }
     }
 
     /// A command is awaited.

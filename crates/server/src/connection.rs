@@ -112,11 +112,16 @@ impl Output<'_> {
         self.errors += 1;
         self.writer.packet(|out| put_err(out, error.code(), error.sqlstate(), error.message()));
     }
-
 }
 
 impl Connection {
-    pub fn new(server: Arc<Server>, transport: Transport, login: Login, seq: u8, client: Arc<crate::clients::Client>) -> Connection {
+    pub fn new(
+        server: Arc<Server>,
+        transport: Transport,
+        login: Login,
+        seq: u8,
+        client: Arc<crate::clients::Client>,
+    ) -> Connection {
         let origin = login.origin().clone();
         let mut reader = PacketReader::new(UNAUTHENTICATED_PAYLOAD_BYTES_MAX);
         reader.expect_seq(seq);
@@ -124,12 +129,7 @@ impl Connection {
             gate: Gate::new(),
             id: client.id,
             server,
-            body: Mutex::new(Body {
-                transport,
-                reader,
-                pending: Vec::new(),
-                phase: Phase::Login(Box::new(login)),
-            }),
+            body: Mutex::new(Body { transport, reader, pending: Vec::new(), phase: Phase::Login(Box::new(login)) }),
             commit_result: Mutex::new(None),
             origin,
             client,
@@ -194,7 +194,14 @@ impl Connection {
     }
 
     /// Sends what the login answered and goes on as it says.
-    fn login_step(&self, body: &mut Body, step: LoginStep, writer: PacketWriter, rest: &mut &[u8], write_buffer: &mut Vec<u8>) -> Step {
+    fn login_step(
+        &self,
+        body: &mut Body,
+        step: LoginStep,
+        writer: PacketWriter,
+        rest: &mut &[u8],
+        write_buffer: &mut Vec<u8>,
+    ) -> Step {
         let sent = body.transport.send(writer.bytes(), &|wait| self.server.pool().blocking(wait));
         body.expect_seq(writer.seq());
         *write_buffer = writer.into_buffer();
@@ -284,7 +291,8 @@ impl Connection {
         session.close();
         self.client.set_database(None);
         let mut writer = PacketWriter::with_buffer(std::mem::take(write_buffer), seq);
-        let (login, step) = Login::change_user(&self.origin, &self.server, &self.client, &body.transport, caps, &change, &mut writer);
+        let (login, step) =
+            Login::change_user(&self.origin, &self.server, &self.client, &body.transport, caps, &change, &mut writer);
         body.phase = Phase::Login(Box::new(login));
         self.login_step(body, step, writer, &mut &[][..], write_buffer)
     }

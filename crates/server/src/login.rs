@@ -8,11 +8,16 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use vaquita_types::Error;
-use vaquita_types::errno::{ER_ACCESS_DENIED_ERROR, ER_BAD_DB_ERROR, ER_HANDSHAKE_ERROR, ER_MUST_CHANGE_PASSWORD_LOGIN, ER_SECURE_TRANSPORT_REQUIRED, ER_USER_ACCESS_DENIED_FOR_USER_ACCOUNT_BLOCKED_BY_PASSWORD_LOCK};
+use vaquita_types::errno::{
+    ER_ACCESS_DENIED_ERROR, ER_BAD_DB_ERROR, ER_HANDSHAKE_ERROR, ER_MUST_CHANGE_PASSWORD_LOGIN, ER_SECURE_TRANSPORT_REQUIRED,
+    ER_USER_ACCESS_DENIED_FOR_USER_ACCOUNT_BLOCKED_BY_PASSWORD_LOCK,
+};
 use vaquita_wire::auth::{Account, Authentication, Plugin, Step};
 use vaquita_wire::caps::client;
 use vaquita_wire::compress::Algorithm;
-use vaquita_wire::handshake::{ChangeUser, ClientHello, HandshakeResponse, NONCE_BYTES, decode_handshake_response, nonce_from_random};
+use vaquita_wire::handshake::{
+    ChangeUser, ClientHello, HandshakeResponse, NONCE_BYTES, decode_handshake_response, nonce_from_random,
+};
 use vaquita_wire::packet::PacketWriter;
 use vaquita_wire::result::put_err;
 
@@ -117,7 +122,14 @@ impl Login {
         })
     }
 
-    pub fn packet(&mut self, server: &Arc<Server>, client: &Arc<Client>, transport: &Transport, payload: &[u8], out: &mut PacketWriter) -> LoginStep {
+    pub fn packet(
+        &mut self,
+        server: &Arc<Server>,
+        client: &Arc<Client>,
+        transport: &Transport,
+        payload: &[u8],
+        out: &mut PacketWriter,
+    ) -> LoginStep {
         let secure = transport.tls().is_some() || self.origin.peer_uid.is_some();
         let step = match &mut self.state {
             State::Hello => match decode_handshake_response(payload, self.origin.offered) {
@@ -157,7 +169,14 @@ impl Login {
         Ok(step)
     }
 
-    fn drive(&mut self, server: &Arc<Server>, client: &Arc<Client>, transport: &Transport, mut step: Step, out: &mut PacketWriter) -> LoginStep {
+    fn drive(
+        &mut self,
+        server: &Arc<Server>,
+        client: &Arc<Client>,
+        transport: &Transport,
+        mut step: Step,
+        out: &mut PacketWriter,
+    ) -> LoginStep {
         let State::Authenticating(attempt) = &mut self.state else { return LoginStep::Refused };
         loop {
             step = match step {
@@ -196,7 +215,14 @@ impl Login {
         }
     }
 
-    fn accept(&mut self, server: &Arc<Server>, client: &Arc<Client>, transport: &Transport, account: Arc<AccountRecord>, out: &mut PacketWriter) -> LoginStep {
+    fn accept(
+        &mut self,
+        server: &Arc<Server>,
+        client: &Arc<Client>,
+        transport: &Transport,
+        account: Arc<AccountRecord>,
+        out: &mut PacketWriter,
+    ) -> LoginStep {
         let State::Authenticating(attempt) = &mut self.state else { return LoginStep::Refused };
         if let Err(days_left) = server.accounts().clear_failures(&account) {
             return refuse(out, &blocked(&account, &attempt.user, &self.origin.host, days_left));
@@ -231,7 +257,9 @@ impl Login {
         session.put_login_ok(out);
         let algorithm = match attempt.caps {
             caps if caps & client::COMPRESS != 0 => Some(Algorithm::Zlib),
-            caps if caps & client::ZSTD_COMPRESSION_ALGORITHM != 0 => Some(Algorithm::Zstd { level: attempt.zstd_level.clamp(1, 22) }),
+            caps if caps & client::ZSTD_COMPRESSION_ALGORITHM != 0 => {
+                Some(Algorithm::Zstd { level: attempt.zstd_level.clamp(1, 22) })
+            }
             _ => None,
         };
         LoginStep::Done(Box::new(session), algorithm)

@@ -82,7 +82,8 @@ impl ServeArguments {
         let given = self.given;
         let data_dir = given.data_dir.or(file.data_dir);
         Ok(ServeOptions {
-            data_dir: data_dir.ok_or("no data directory: give --data-dir, VAQUITA_DATA_DIR or data-dir in the file of --config")?,
+            data_dir: data_dir
+                .ok_or("no data directory: give --data-dir, VAQUITA_DATA_DIR or data-dir in the file of --config")?,
             port: given.port.or(file.port).unwrap_or(3306),
             bind: given.bind.or(file.bind).unwrap_or_else(|| "127.0.0.1".into()),
             socket: given.socket.or(file.socket),

@@ -74,7 +74,14 @@ impl EngineHooks for Hooks {
 }
 
 impl Server {
-    pub fn new(engine: Arc<Engine>, catalog: Arc<Catalog>, globals: Arc<Globals>, pool: Arc<Pool<Connection>>, accounts: Accounts, keys: Option<Keys>) -> Arc<Server> {
+    pub fn new(
+        engine: Arc<Engine>,
+        catalog: Arc<Catalog>,
+        globals: Arc<Globals>,
+        pool: Arc<Pool<Connection>>,
+        accounts: Accounts,
+        keys: Option<Keys>,
+    ) -> Arc<Server> {
         Arc::new(Server {
             engine,
             catalog,
@@ -131,7 +138,8 @@ impl Server {
     }
 
     fn offered(&self) -> u32 {
-        let mut caps = SERVER_CAPABILITIES | client::CAN_HANDLE_EXPIRED_PASSWORDS | client::COMPRESS | client::ZSTD_COMPRESSION_ALGORITHM;
+        let mut caps =
+            SERVER_CAPABILITIES | client::CAN_HANDLE_EXPIRED_PASSWORDS | client::COMPRESS | client::ZSTD_COMPRESSION_ALGORITHM;
         if self.keys.is_some() {
             caps |= client::SSL;
         }

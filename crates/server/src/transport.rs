@@ -37,7 +37,14 @@ pub struct Transport {
 
 impl Transport {
     pub fn new(socket: OwnedFd) -> Transport {
-        Transport { socket, tls: None, compression: None, write_timeout: Duration::from_secs(60), bytes_received: 0, bytes_sent: 0 }
+        Transport {
+            socket,
+            tls: None,
+            compression: None,
+            write_timeout: Duration::from_secs(60),
+            bytes_received: 0,
+            bytes_sent: 0,
+        }
     }
 
     pub fn socket(&self) -> BorrowedFd<'_> {
@@ -160,7 +167,6 @@ impl Transport {
         }
         send_raw(&self.socket, &out, self.write_timeout, blocking)
     }
-
 
     pub fn shutdown(&mut self) {
         if let Some(tls) = &mut self.tls {

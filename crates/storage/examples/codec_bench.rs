@@ -6,14 +6,14 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::time::Instant;
 
-use vaquita_storage::layout::fresh_layout;
 use vaquita_storage::RowCodec;
+use vaquita_storage::layout::fresh_layout;
+use vaquita_types::Value;
 use vaquita_types::charset::CollationId;
 use vaquita_types::datatype::{ColumnType, TypeKind};
 use vaquita_types::schema::{
     ColumnDef, ColumnDefault, ColumnId, IndexDef, IndexId, IndexKind, IndexPart, TableDef, TableId, TableOptions,
 };
-use vaquita_types::Value;
 
 const ROUNDS: u32 = 5_000_000;
 
@@ -35,7 +35,15 @@ fn column(id: u16, name: &str, kind: TypeKind, length: u32) -> ColumnDef {
 
 fn index(id: u32, name: &str, kind: IndexKind, column: u16) -> IndexDef {
     let part = IndexPart { column: ColumnId(column), prefix: None, descending: false };
-    IndexDef { id: IndexId(id), name: name.into(), kind, parts: vec![part], comment: String::new(), invisible: false, using: None }
+    IndexDef {
+        id: IndexId(id),
+        name: name.into(),
+        kind,
+        parts: vec![part],
+        comment: String::new(),
+        invisible: false,
+        using: None,
+    }
 }
 
 /// sysbench's `sbtest1`.

@@ -72,7 +72,13 @@ impl Digest {
 }
 
 /// Checks a table as a transaction of its own sees it; the caller holds IS on the table.
-pub fn check_table(engine: &Engine, table: &Table, txn: &mut Transaction, extended: bool, interrupt: &Interrupt) -> Result<CheckReport> {
+pub fn check_table(
+    engine: &Engine,
+    table: &Table,
+    txn: &mut Transaction,
+    extended: bool,
+    interrupt: &Interrupt,
+) -> Result<CheckReport> {
     txn.begin_statement(Reads::Many);
     let mut check = Check { table, txn, interrupt, report: CheckReport::default(), steps: 0 };
     let result = check.run();
@@ -107,7 +113,12 @@ impl Check<'_> {
             match self.entries(index) {
                 Ok(found) if found == expected => {}
                 Ok(found) => {
-                    self.report.add(format!("Index '{}' has {} entries for {} rows that do not agree", index.name(), found.count, expected.count));
+                    self.report.add(format!(
+                        "Index '{}' has {} entries for {} rows that do not agree",
+                        index.name(),
+                        found.count,
+                        expected.count
+                    ));
                     if let Err(e) = self.compare(index) {
                         self.report.add_error(e)?;
                     }
@@ -193,7 +204,8 @@ impl Check<'_> {
         while let Some((key, value)) = cursor.next(txn)? {
             self.step()?;
             let entry = Entry { key, value };
-            let row_there = index.clustered_key(entry, &mut entry_key).is_ok() && txn.get(&entry_key, Version::Snapshot, &mut found)?;
+            let row_there =
+                index.clustered_key(entry, &mut entry_key).is_ok() && txn.get(&entry_key, Version::Snapshot, &mut found)?;
             if !row_there {
                 self.report.add(format!("Index '{}' has an entry without a row: {}", index.name(), hex(key)));
                 continue;

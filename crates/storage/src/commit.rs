@@ -313,7 +313,10 @@ impl Pipeline {
 
     /// COMMIT-4.
     fn die(&self, what: &str) -> ! {
-        self.hooks.log(LogLevel::Error, &format!("{what}. The server stops now so that nothing is acknowledged that may not be stored"));
+        self.hooks.log(
+            LogLevel::Error,
+            &format!("{what}. The server stops now so that nothing is acknowledged that may not be stored"),
+        );
         std::process::abort()
     }
 

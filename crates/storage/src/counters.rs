@@ -137,7 +137,8 @@ impl Counters {
         if !self.db.get(Family::Catalog, &key(kind, table), at, &mut buf).map_err(read_error)? {
             return Ok(0);
         }
-        let bytes: [u8; 8] = buf.as_slice().try_into().map_err(|_| Error::corrupt(format_args!("counter of table {}", table.0)))?;
+        let bytes: [u8; 8] =
+            buf.as_slice().try_into().map_err(|_| Error::corrupt(format_args!("counter of table {}", table.0)))?;
         Ok(u64::from_le_bytes(bytes))
     }
 
@@ -167,7 +168,11 @@ impl Counters {
     }
 
     /// Called by the commit leader alone: applies a group's changes and adds their records.
-    pub(crate) fn log<'a>(&self, changes: impl Iterator<Item = &'a (TableId, CounterChange)>, records: &mut Records) -> Result<()> {
+    pub(crate) fn log<'a>(
+        &self,
+        changes: impl Iterator<Item = &'a (TableId, CounterChange)>,
+        records: &mut Records,
+    ) -> Result<()> {
         let mut rows: Vec<(TableId, i64)> = Vec::new();
         for &(table, change) in changes {
             if let CounterChange::Dropped = change {

@@ -54,7 +54,9 @@ fn write_value(ty: &ColumnType, value: &Value, out: &mut Vec<u8>) {
         Value::Float(f) => format::write_double(out, *f),
         Value::Decimal(d) => d.write_text(out, ty.decimals),
         Value::Bytes(b) if ty.is_text() => out.extend_from_slice(&collate::to_utf8(ty.collation, b)),
-        Value::Bytes(b) if ty.kind == TypeKind::Binary => write_binary(&b[..b.iter().rposition(|c| *c != 0).map_or(0, |i| i + 1)], out),
+        Value::Bytes(b) if ty.kind == TypeKind::Binary => {
+            write_binary(&b[..b.iter().rposition(|c| *c != 0).map_or(0, |i| i + 1)], out)
+        }
         Value::Bytes(b) => write_binary(b, out),
         Value::Date(d) => d.write_text(out),
         Value::DateTime(d) => d.write_text(out, ty.decimals),

@@ -331,7 +331,11 @@ fn io_error(path: &Path, e: std::io::Error) -> Error {
 /// Refuses a log that was damaged where it had been synced; see `log_check`.
 fn check_logs(dir: &Path, options: &EngineOptions, hooks: &dyn EngineHooks) -> Result<()> {
     let Some(damage) = log_check::find_damage(dir).map_err(|e| io_error(dir, e))? else { return Ok(()) };
-    let text = format!("The log file {} is damaged at offset {}: commits follow it that cannot be read", damage.file.display(), damage.offset);
+    let text = format!(
+        "The log file {} is damaged at offset {}: commits follow it that cannot be read",
+        damage.file.display(),
+        damage.offset
+    );
     if options.accept_damaged_log || log_check::is_marked_not_synced(dir) {
         hooks.log(LogLevel::Warning, &format!("{text} and are lost"));
         return Ok(());

@@ -104,9 +104,18 @@ impl Form {
             TypeKind::Set => fixed(FixedKind::Unsigned, set_width(members(ty))),
             TypeKind::Binary => Form::FixedBytes(ty.length.min(255) as u16),
             TypeKind::Json => Form::Json,
-            TypeKind::Char | TypeKind::VarChar | TypeKind::TinyText | TypeKind::Text | TypeKind::MediumText
-            | TypeKind::LongText | TypeKind::VarBinary | TypeKind::TinyBlob | TypeKind::Blob | TypeKind::MediumBlob
-            | TypeKind::LongBlob | TypeKind::Geometry => Form::Bytes,
+            TypeKind::Char
+            | TypeKind::VarChar
+            | TypeKind::TinyText
+            | TypeKind::Text
+            | TypeKind::MediumText
+            | TypeKind::LongText
+            | TypeKind::VarBinary
+            | TypeKind::TinyBlob
+            | TypeKind::Blob
+            | TypeKind::MediumBlob
+            | TypeKind::LongBlob
+            | TypeKind::Geometry => Form::Bytes,
         }
     }
 

@@ -38,7 +38,13 @@ pub struct Housekeeper {
 }
 
 impl Housekeeper {
-    pub fn new(dir: &Path, options: &EngineOptions, db: Arc<Db>, pipeline: Arc<Pipeline>, hooks: Arc<dyn EngineHooks>) -> Housekeeper {
+    pub fn new(
+        dir: &Path,
+        options: &EngineOptions,
+        db: Arc<Db>,
+        pipeline: Arc<Pipeline>,
+        hooks: Arc<dyn EngineHooks>,
+    ) -> Housekeeper {
         Housekeeper {
             dir: dir.to_path_buf(),
             db,
@@ -136,7 +142,8 @@ impl Housekeeper {
         let Ok(stat) = rustix::fs::statvfs(&self.dir) else { return };
         let full = stat.f_bavail.saturating_mul(stat.f_frsize) < self.disk_reserve_bytes;
         if self.disk_full.swap(full, Ordering::Relaxed) != full {
-            let text = if full { "disk full: commits fail until space is freed" } else { "there is disk space again: commits go on" };
+            let text =
+                if full { "disk full: commits fail until space is freed" } else { "there is disk space again: commits go on" };
             self.hooks.log(LogLevel::Warning, text);
         }
     }

@@ -56,7 +56,10 @@ pub fn instant_change(old: &TableDef, new: &TableDef) -> Result<bool> {
 
 fn column_stays(before: &ColumnDef, after: &ColumnDef) -> bool {
     let stored = |c: &ColumnDef| c.generated.as_ref().is_none_or(|g| g.stored);
-    (after.nullable || !before.nullable) && stored(before) == stored(after) && before.generated == after.generated && reads_as(&before.ty, &after.ty)
+    (after.nullable || !before.nullable)
+        && stored(before) == stored(after)
+        && before.generated == after.generated
+        && reads_as(&before.ty, &after.ty)
 }
 
 /// Every stored value of type `old` reads as the same value of type `new`.
@@ -65,7 +68,9 @@ fn reads_as(old: &ColumnType, new: &ColumnType) -> bool {
     match (old.kind, new.kind) {
         _ if old == new => true,
         // Display width and ZEROFILL are not stored.
-        _ if old.is_integer() && new.is_integer() => old.unsigned == new.unsigned && Form::of(old).row_width() <= Form::of(new).row_width(),
+        _ if old.is_integer() && new.is_integer() => {
+            old.unsigned == new.unsigned && Form::of(old).row_width() <= Form::of(new).row_width()
+        }
         (Decimal, Decimal) => old.decimals == new.decimals && old.length <= new.length && old.unsigned == new.unsigned,
         (Bit, Bit) => old.length <= new.length,
         (Time, Time) | (DateTime, DateTime) | (Timestamp, Timestamp) => old.decimals <= new.decimals,

@@ -69,5 +69,7 @@ pub use lock::{Interrupt, InterruptReason, LockInfo, LockManager, LockMode, Lock
 pub use row::{RowCodec, RowView};
 pub use statistics::{IndexStatistics, TableStatistics};
 pub use table::{Buffers, Duplicate, Table, Written};
-pub use txn::{Cursor, Direction, Isolation, KeyRange, Locked, Mark, Reads, ScanOptions, Transaction, TxnInfo, TxnOptions, Version};
+pub use txn::{
+    Cursor, Direction, Isolation, KeyRange, Locked, Mark, Reads, ScanOptions, Transaction, TxnInfo, TxnOptions, Version,
+};
 pub use value_ref::ValueRef;

@@ -79,7 +79,8 @@ fn damage_in(log: &[u8], number: u32) -> Option<usize> {
     let block_end = (at / BLOCK_BYTES + 1) * BLOCK_BYTES;
     let begins = |at: usize| record(log, at, number).filter(|(kind, _)| matches!(*kind, WHOLE | FIRST));
     let in_this_block = (at + 1..block_end.min(log.len())).any(|at| begins(at).is_some());
-    (in_this_block || (block_end..log.len()).step_by(BLOCK_BYTES).any(|block| block_has_beginning(log, block, number))).then_some(at)
+    (in_this_block || (block_end..log.len()).step_by(BLOCK_BYTES).any(|block| block_has_beginning(log, block, number)))
+        .then_some(at)
 }
 
 /// Whether a record begins in the block, as far as its records can be followed.
@@ -183,7 +184,9 @@ mod tests {
     #[test]
     fn a_flipped_bit_before_other_records_is_damage() {
         let (log, begins) = log_of(9, &[100, 40_000, 5, 70_000, 300]);
-        for (flipped, found) in [(3, 0), (50, 0), (begins[1] + 4, begins[1]), (begins[2] + 12, begins[2]), (begins[3] + 100, begins[3])] {
+        for (flipped, found) in
+            [(3, 0), (50, 0), (begins[1] + 4, begins[1]), (begins[2] + 12, begins[2]), (begins[3] + 100, begins[3])]
+        {
             let mut bad = log.clone();
             bad[flipped] ^= 0x10;
             assert_eq!(damage_in(&bad, 9), Some(found), "bit {flipped}");

@@ -106,10 +106,6 @@ fn memory_bytes() -> u64 {
         let line = text.lines().find(|l| l.starts_with("MemTotal:"))?;
         Some(line.split_whitespace().nth(1)?.parse::<u64>().ok()? * 1024)
     });
-    let limits = [
-        total,
-        number("/sys/fs/cgroup/memory.max"),
-        number("/sys/fs/cgroup/memory/memory.limit_in_bytes"),
-    ];
+    let limits = [total, number("/sys/fs/cgroup/memory.max"), number("/sys/fs/cgroup/memory/memory.limit_in_bytes")];
     limits.into_iter().flatten().min().unwrap_or(UNKNOWN)
 }

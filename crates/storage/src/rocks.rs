@@ -92,7 +92,15 @@ impl Db {
             let options = [data.as_raw_ptr().cast_const(), catalog.as_raw_ptr().cast_const()];
             let mut handles: [*mut ffi::rocksdb_column_family_handle_t; 2] = [ptr::null_mut(); 2];
             let db = checked(|err| {
-                ffi::rocksdb_open_column_families(options[0], path.as_ptr(), 2, names.as_ptr(), options.as_ptr(), handles.as_mut_ptr(), err)
+                ffi::rocksdb_open_column_families(
+                    options[0],
+                    path.as_ptr(),
+                    2,
+                    names.as_ptr(),
+                    options.as_ptr(),
+                    handles.as_mut_ptr(),
+                    err,
+                )
             })?;
             let write_sync = ffi::rocksdb_writeoptions_create();
             ffi::rocksdb_writeoptions_set_sync(write_sync, 1);
@@ -259,7 +267,9 @@ impl Db {
         // SAFETY: the key is valid for the call. A delete of a key that never exists, in the
         // catalog's reserved range.
         let key = b"\0";
-        checked(|err| unsafe { ffi::rocksdb_delete_cf(self.db, self.write_sync, self.catalog, key.as_ptr().cast(), key.len(), err) })?;
+        checked(|err| unsafe {
+            ffi::rocksdb_delete_cf(self.db, self.write_sync, self.catalog, key.as_ptr().cast(), key.len(), err)
+        })?;
         self.flush_memtables()
     }
 
@@ -277,7 +287,14 @@ impl Db {
     pub fn compact_range(&self, lower: &[u8], upper: &[u8]) {
         // SAFETY: the pointers are valid for the call.
         unsafe {
-            ffi::rocksdb_compact_range_cf(self.db, self.data, lower.as_ptr().cast(), lower.len(), upper.as_ptr().cast(), upper.len())
+            ffi::rocksdb_compact_range_cf(
+                self.db,
+                self.data,
+                lower.as_ptr().cast(),
+                lower.len(),
+                upper.as_ptr().cast(),
+                upper.len(),
+            )
         }
     }
 
@@ -286,7 +303,17 @@ impl Db {
         let (from, to) = ([lower.as_ptr().cast::<c_char>()], [upper.as_ptr().cast::<c_char>()]);
         // SAFETY: one range; all arrays have one entry.
         checked(|err| unsafe {
-            ffi::rocksdb_approximate_sizes_cf(self.db, self.data, 1, from.as_ptr(), &lower.len(), to.as_ptr(), &upper.len(), &mut bytes, err)
+            ffi::rocksdb_approximate_sizes_cf(
+                self.db,
+                self.data,
+                1,
+                from.as_ptr(),
+                &lower.len(),
+                to.as_ptr(),
+                &upper.len(),
+                &mut bytes,
+                err,
+            )
         })?;
         Ok(bytes)
     }

@@ -40,9 +40,21 @@ pub const LAYOUT_VERSION_MAX: u16 = 0x7FFF;
 #[derive(Clone, Debug, PartialEq)]
 enum Slot {
     /// In the key: part number, and offset and width in the key if both are the same in all keys.
-    Key { part: usize, fixed: Option<(usize, usize)> },
-    Fixed { form: Form, offset: usize, width: usize, null_bit: Option<u16> },
-    Variable { n: usize, json: bool, null_bit: Option<u16> },
+    Key {
+        part: usize,
+        fixed: Option<(usize, usize)>,
+    },
+    Fixed {
+        form: Form,
+        offset: usize,
+        width: usize,
+        null_bit: Option<u16>,
+    },
+    Variable {
+        n: usize,
+        json: bool,
+        null_bit: Option<u16>,
+    },
     /// Not in this layout: what it reads as, JSON already in its binary form.
     Missing(Missing),
 }
@@ -108,7 +120,12 @@ impl RowCodec {
     pub fn encode_row(&self, row: &[Value], out: &mut Vec<u8>) -> Result<()> {
         let layout = &self.layouts[self.layouts.len() - 1];
         if row.len() != layout.slots.len() {
-            return Err(Error::internal(format_args!("row of {} columns for table {} of {}", row.len(), self.name, layout.slots.len())));
+            return Err(Error::internal(format_args!(
+                "row of {} columns for table {} of {}",
+                row.len(),
+                self.name,
+                layout.slots.len()
+            )));
         }
         let long = row.iter().any(|v| matches!(v, Value::Bytes(b) if b.len() > u16::MAX as usize));
         if long || !layout.encode(row, false, out)? {

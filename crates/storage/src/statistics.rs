@@ -9,8 +9,8 @@
 
 use std::sync::Arc;
 
-use vaquita_types::schema::IndexId;
 use vaquita_types::Result;
+use vaquita_types::schema::IndexId;
 
 use crate::catalog::wire::{Reader, Writer};
 use crate::key::{Entry, IndexCodec};

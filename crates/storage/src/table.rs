@@ -106,7 +106,13 @@ impl Table {
     }
 
     /// Reads the row of a clustered key into `value`; `None` if there is none.
-    pub fn get<'a>(&'a self, txn: &Transaction, key: &'a [u8], version: Version, value: &'a mut Vec<u8>) -> Result<Option<RowView<'a>>> {
+    pub fn get<'a>(
+        &'a self,
+        txn: &Transaction,
+        key: &'a [u8],
+        version: Version,
+        value: &'a mut Vec<u8>,
+    ) -> Result<Option<RowView<'a>>> {
         if txn.get(key, version, value)? { self.codec.view(key, value).map(Some) } else { Ok(None) }
     }
 
@@ -215,7 +221,14 @@ impl Table {
     }
 
     /// Removes a row that the caller has locked and read (`old`). False: skipped.
-    pub fn delete(&self, txn: &mut Transaction, clustered_key: &[u8], old: &[Value], policy: LockPolicy, b: &mut Buffers) -> Result<bool> {
+    pub fn delete(
+        &self,
+        txn: &mut Transaction,
+        clustered_key: &[u8],
+        old: &[Value],
+        policy: LockPolicy,
+        b: &mut Buffers,
+    ) -> Result<bool> {
         let row_id = self.row_id(clustered_key)?;
         for (_, index) in self.secondary() {
             index.encode_entry(old, row_id, &mut b.key, &mut b.value)?;
@@ -276,7 +289,14 @@ impl Table {
 }
 
 /// Locks the key in `b.key` and, if it is unique, checks that no row has it.
-fn claim(txn: &mut Transaction, index: &IndexCodec, n: usize, unique: bool, policy: LockPolicy, b: &mut Buffers) -> Result<Written> {
+fn claim(
+    txn: &mut Transaction,
+    index: &IndexCodec,
+    n: usize,
+    unique: bool,
+    policy: LockPolicy,
+    b: &mut Buffers,
+) -> Result<Written> {
     if !txn.lock_key(&b.key, LockMode::X, policy)? {
         return Ok(Written::Skipped);
     }
@@ -288,7 +308,13 @@ fn claim(txn: &mut Transaction, index: &IndexCodec, n: usize, unique: bool, poli
     Ok(Written::Duplicate(Duplicate { index: n, clustered_key }))
 }
 
-fn replace_entry(txn: &mut Transaction, index: &IndexCodec, (old, new): (&[Value], &[Value]), row_id: u64, b: &mut Buffers) -> Result<()> {
+fn replace_entry(
+    txn: &mut Transaction,
+    index: &IndexCodec,
+    (old, new): (&[Value], &[Value]),
+    row_id: u64,
+    b: &mut Buffers,
+) -> Result<()> {
     index.encode_entry(old, row_id, &mut b.old_key, &mut b.old_value)?;
     index.encode_entry(new, row_id, &mut b.key, &mut b.value)?;
     if b.old_key != b.key {

@@ -6,9 +6,9 @@ mod common;
 
 use common::{column_type, golden, hex, table_def, value};
 use vaquita_storage::{Entry, IndexCodec, RowCodec};
+use vaquita_types::Value;
 use vaquita_types::convert::to_text;
 use vaquita_types::schema::TableDef;
-use vaquita_types::Value;
 
 fn input(file: &str) -> String {
     let path = format!("{}/tests/golden/{file}", env!("CARGO_MANIFEST_DIR"));
@@ -47,7 +47,8 @@ fn type_line(ty: &str, text: &str) -> String {
         index.encode_entry(&row, 0, &mut key, &mut rest).expect("entry");
         let end = key.len() - 8;
         parts.push(format!("{name} {}", hex(&key[4..end])));
-        let restored = index.part_value(0, Entry { key: &key, value: &rest }).expect("part").map(|v| v.to_value().expect("value"));
+        let restored =
+            index.part_value(0, Entry { key: &key, value: &rest }).expect("part").map(|v| v.to_value().expect("value"));
         if let Some(restored) = restored {
             assert_eq!(restored, value, "{ty} {text} from its key");
         } else if name == "key" {
@@ -111,7 +112,8 @@ fn covered(def: &TableDef, index: &IndexCodec, key: &[u8], rest: &[u8]) -> Strin
             && let Some(value) = index.part_value(part, Entry { key, value: rest }).expect("part")
         {
             let value = value.to_value().expect("value");
-            let text = if value.is_null() { "NULL".into() } else { String::from_utf8_lossy(&to_text(&value, &column.ty)).into_owned() };
+            let text =
+                if value.is_null() { "NULL".into() } else { String::from_utf8_lossy(&to_text(&value, &column.ty)).into_owned() };
             columns.push(format!("{}={text}", column.name));
         }
     }

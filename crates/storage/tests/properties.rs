@@ -9,20 +9,46 @@ use common::{column_def, table_def};
 use proptest::prelude::*;
 use vaquita_storage::layout::{add_layout, instant_change};
 use vaquita_storage::{Entry, IndexCodec, RowCodec};
+use vaquita_types::Value;
 use vaquita_types::charset::{Charset, charset, collation};
 use vaquita_types::datatype::{ColumnType, TypeKind};
 use vaquita_types::decimal::Decimal;
 use vaquita_types::json::Json;
 use vaquita_types::schema::TableDef;
 use vaquita_types::temporal::{Date, DateTime, Time};
-use vaquita_types::Value;
 
 /// Types whose order is tested; the values come from `any_value`.
 const ORDERED: &[&str] = &[
-    "tinyint", "smallint unsigned", "mediumint", "int", "int unsigned", "bigint", "bigint unsigned", "float", "double",
-    "decimal(5,2)", "decimal(18,4)", "decimal(30,10)", "decimal(65,0)", "bit(20)", "year", "date", "time", "time(3)", "datetime",
-    "datetime(4)", "timestamp(6)", "binary(3)", "varbinary(10)", "varchar(10) utf8mb4_bin", "varchar(10) utf8mb4_0900_bin",
-    "varchar(10)", "varchar(10) utf8mb4_general_ci", "varchar(10) latin1_swedish_ci", "char(5) utf8mb4_bin", "blob",
+    "tinyint",
+    "smallint unsigned",
+    "mediumint",
+    "int",
+    "int unsigned",
+    "bigint",
+    "bigint unsigned",
+    "float",
+    "double",
+    "decimal(5,2)",
+    "decimal(18,4)",
+    "decimal(30,10)",
+    "decimal(65,0)",
+    "bit(20)",
+    "year",
+    "date",
+    "time",
+    "time(3)",
+    "datetime",
+    "datetime(4)",
+    "timestamp(6)",
+    "binary(3)",
+    "varbinary(10)",
+    "varchar(10) utf8mb4_bin",
+    "varchar(10) utf8mb4_0900_bin",
+    "varchar(10)",
+    "varchar(10) utf8mb4_general_ci",
+    "varchar(10) latin1_swedish_ci",
+    "char(5) utf8mb4_bin",
+    "blob",
 ];
 
 fn any_value(ty: &ColumnType) -> BoxedStrategy<Value> {
@@ -42,12 +68,16 @@ fn any_value(ty: &ColumnType) -> BoxedStrategy<Value> {
         _ if ty.is_integer() => prop_oneof![signed_bits(bits), (-3i64..3).prop_map(Value::Int)].boxed(),
         TypeKind::Bit => unsigned_bits(ty.length),
         TypeKind::Year => prop_oneof![Just(0u64), 1901..=2155u64].prop_map(Value::UInt).boxed(),
-        TypeKind::Float => prop_oneof![Just(0.0f32), Just(-0.0f32), -10.0..10.0f32, any::<f32>().prop_filter("finite", |f| f.is_finite())]
-            .prop_map(|f| Value::Float(f as f64))
-            .boxed(),
-        TypeKind::Double => prop_oneof![Just(0.0), Just(-0.0), -10.0..10.0, any::<f64>().prop_filter("finite", |f| f.is_finite())]
-            .prop_map(Value::Float)
-            .boxed(),
+        TypeKind::Float => {
+            prop_oneof![Just(0.0f32), Just(-0.0f32), -10.0..10.0f32, any::<f32>().prop_filter("finite", |f| f.is_finite())]
+                .prop_map(|f| Value::Float(f as f64))
+                .boxed()
+        }
+        TypeKind::Double => {
+            prop_oneof![Just(0.0), Just(-0.0), -10.0..10.0, any::<f64>().prop_filter("finite", |f| f.is_finite())]
+                .prop_map(Value::Float)
+                .boxed()
+        }
         TypeKind::Decimal => ("-?[0-9]{1,65}", 0..=precision as usize)
             .prop_map(move |(digits, keep)| {
                 let (sign, digits) = digits.split_at(digits.starts_with('-') as usize);
@@ -58,7 +88,9 @@ fn any_value(ty: &ColumnType) -> BoxedStrategy<Value> {
                 Value::Decimal(parsed.fit(precision, scale).unwrap_or_else(|max| max))
             })
             .boxed(),
-        TypeKind::Date => (0..=9999u32, 0..=12u32, 0..=31u32).prop_map(|(y, m, d)| Value::Date(Date::new(y, m, d).unwrap())).boxed(),
+        TypeKind::Date => {
+            (0..=9999u32, 0..=12u32, 0..=31u32).prop_map(|(y, m, d)| Value::Date(Date::new(y, m, d).unwrap())).boxed()
+        }
         TypeKind::DateTime | TypeKind::Timestamp => (0..=9999u32, 0..=12u32, 0..=31u32, 0..86_400u32, 0..1_000_000i64)
             .prop_map(move |(y, m, d, s, us)| {
                 let micros = (us / fsp_unit * fsp_unit) as u32;
@@ -72,7 +104,9 @@ fn any_value(ty: &ColumnType) -> BoxedStrategy<Value> {
         TypeKind::Json => prop_oneof![any::<i64>().prop_map(Json::Int), any::<bool>().prop_map(Json::Bool), Just(Json::Null)]
             .prop_map(Value::Json)
             .boxed(),
-        TypeKind::Binary => prop::collection::vec(prop_oneof![Just(0u8), any::<u8>()], ty.length as usize).prop_map(Value::from).boxed(),
+        TypeKind::Binary => {
+            prop::collection::vec(prop_oneof![Just(0u8), any::<u8>()], ty.length as usize).prop_map(Value::from).boxed()
+        }
         TypeKind::Char => "[a-c ]{0,4}[a-c]|".prop_map(Value::from).boxed(),
         _ if ty.is_text() => {
             let charset = charset(ty.collation);
@@ -80,7 +114,9 @@ fn any_value(ty: &ColumnType) -> BoxedStrategy<Value> {
             let text = "[aAbBéz \t\u{1}ß]{0,6}".prop_map(move |s| Value::bytes(utf8.convert(charset, s.as_bytes()).bytes));
             text.boxed()
         }
-        _ => prop::collection::vec(prop_oneof![Just(0u8), Just(0xFFu8), Just(0x20), any::<u8>()], 0..8).prop_map(Value::from).boxed(),
+        _ => prop::collection::vec(prop_oneof![Just(0u8), Just(0xFFu8), Just(0x20), any::<u8>()], 0..8)
+            .prop_map(Value::from)
+            .boxed(),
     }
 }
 
@@ -112,7 +148,11 @@ fn pair() -> impl Strategy<Value = (&'static str, ColumnType, Value, Value)> {
 
 fn indexes(ty: &str) -> Vec<IndexCodec> {
     let prefix = if ty == "blob" { "c(20)" } else { "c" };
-    let def = table_def("t", &format!("c {ty} null, id int"), &["primary id", &format!("key a: {prefix}"), &format!("key d: {prefix} desc")]);
+    let def = table_def(
+        "t",
+        &format!("c {ty} null, id int"),
+        &["primary id", &format!("key a: {prefix}"), &format!("key d: {prefix} desc")],
+    );
     (1..3).map(|i| IndexCodec::new(&def, i).expect("index")).collect()
 }
 

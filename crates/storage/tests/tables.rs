@@ -110,7 +110,8 @@ fn code(result: Result<impl Sized>) -> (u16, String) {
 #[test]
 fn rows_and_entries() {
     let s = Server::with_table("id int, u varchar(10) null, k int null", &["primary id", "unique u: u", "key k: k"]);
-    s.insert("t", &[&[int(1), text("a"), int(10)], &[int(2), Value::Null, int(10)], &[int(3), Value::Null, Value::Null]]).unwrap();
+    s.insert("t", &[&[int(1), text("a"), int(10)], &[int(2), Value::Null, int(10)], &[int(3), Value::Null, Value::Null]])
+        .unwrap();
     let taken = s.insert("t", &[&[int(4), text("b"), int(1)], &[int(2), text("c"), int(1)]]);
     assert_eq!(code(taken), (1062, "Duplicate entry '2' for key 't.PRIMARY'".into()));
     let taken = s.insert("t", &[&[int(4), text("A"), int(1)]]);
@@ -129,7 +130,9 @@ fn rows_and_entries() {
     let new = [int(1), text("A"), int(11)];
     assert_eq!(t.update(&mut txn, &key, &old, &new, POLICY, &mut b).unwrap(), Written::Done);
     let moved = [int(2), text("A"), int(11)];
-    let Written::Duplicate(duplicate) = t.update(&mut txn, &key, &new, &moved, POLICY, &mut b).unwrap() else { panic!("no duplicate") };
+    let Written::Duplicate(duplicate) = t.update(&mut txn, &key, &new, &moved, POLICY, &mut b).unwrap() else {
+        panic!("no duplicate")
+    };
     assert_eq!(duplicate.index, 0);
     let moved = [int(9), text("A"), int(11)];
     assert_eq!(t.update(&mut txn, &key, &new, &moved, POLICY, &mut b).unwrap(), Written::Done);

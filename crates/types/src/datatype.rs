@@ -72,7 +72,15 @@ pub struct ColumnType {
 
 impl ColumnType {
     pub fn new(kind: TypeKind) -> ColumnType {
-        ColumnType { kind, unsigned: false, zerofill: false, decimals: 0, length: 0, collation: CollationId::BINARY, members: None }
+        ColumnType {
+            kind,
+            unsigned: false,
+            zerofill: false,
+            decimals: 0,
+            length: 0,
+            collation: CollationId::BINARY,
+            members: None,
+        }
     }
 
     pub fn null() -> ColumnType {
@@ -119,7 +127,8 @@ impl ColumnType {
 
     /// Integers, YEAR, BIT, DECIMAL, FLOAT and DOUBLE.
     pub fn is_numeric(&self) -> bool {
-        self.is_integer() || matches!(self.kind, TypeKind::Decimal | TypeKind::Float | TypeKind::Double | TypeKind::Bit | TypeKind::Year)
+        self.is_integer()
+            || matches!(self.kind, TypeKind::Decimal | TypeKind::Float | TypeKind::Double | TypeKind::Bit | TypeKind::Year)
     }
 
     pub fn is_temporal(&self) -> bool {
@@ -135,8 +144,16 @@ impl ColumnType {
     pub fn is_blob(&self) -> bool {
         matches!(
             self.kind,
-            TypeKind::TinyText | TypeKind::Text | TypeKind::MediumText | TypeKind::LongText | TypeKind::TinyBlob
-                | TypeKind::Blob | TypeKind::MediumBlob | TypeKind::LongBlob | TypeKind::Json | TypeKind::Geometry
+            TypeKind::TinyText
+                | TypeKind::Text
+                | TypeKind::MediumText
+                | TypeKind::LongText
+                | TypeKind::TinyBlob
+                | TypeKind::Blob
+                | TypeKind::MediumBlob
+                | TypeKind::LongBlob
+                | TypeKind::Json
+                | TypeKind::Geometry
         )
     }
 

@@ -150,7 +150,10 @@ mod tests {
 
     #[test]
     fn fills_printf_places_in_order() {
-        assert_eq!(fill("Unknown column '%-.192s' in '%-.192s'", &[&"a", &"where clause"]), "Unknown column 'a' in 'where clause'");
+        assert_eq!(
+            fill("Unknown column '%-.192s' in '%-.192s'", &[&"a", &"where clause"]),
+            "Unknown column 'a' in 'where clause'"
+        );
         assert_eq!(fill("%lld of %llu at 100%%", &[&1, &2]), "1 of 2 at 100%");
     }
 }

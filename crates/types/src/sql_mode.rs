@@ -33,8 +33,12 @@ modes! {
 }
 
 /// What `@@sql_mode` is on a new server.
-pub const DEFAULT: u64 =
-    ONLY_FULL_GROUP_BY | STRICT_TRANS_TABLES | NO_ZERO_IN_DATE | NO_ZERO_DATE | ERROR_FOR_DIVISION_BY_ZERO | NO_ENGINE_SUBSTITUTION;
+pub const DEFAULT: u64 = ONLY_FULL_GROUP_BY
+    | STRICT_TRANS_TABLES
+    | NO_ZERO_IN_DATE
+    | NO_ZERO_DATE
+    | ERROR_FOR_DIVISION_BY_ZERO
+    | NO_ENGINE_SUBSTITUTION;
 
 /// STRICT_TRANS_TABLES and STRICT_ALL_TABLES mean the same here: every table is transactional.
 pub fn is_strict(mode: u64) -> bool {

@@ -33,7 +33,6 @@ fn batch(text: &[u8]) -> String {
     String::from_utf8_lossy(text).replace('\\', "\\\\").replace('\n', "\\n").replace('\t', "\\t").replace('\0', "\\0")
 }
 
-
 fn check_expressions(file: &str) {
     let mut wrong = Vec::new();
     let all = cases(file);
@@ -100,7 +99,13 @@ fn check_store(file: &str) {
                 .collect();
             let got = store_answer(&operand, &to, mode);
             if got != wanted {
-                wrong.push(format!("{} <- {} ({mode:x})\n  MySQL: {}\n  here:  {}", case[0], case[1], wanted.join(" | "), got.join(" | ")));
+                wrong.push(format!(
+                    "{} <- {} ({mode:x})\n  MySQL: {}\n  here:  {}",
+                    case[0],
+                    case[1],
+                    wanted.join(" | "),
+                    got.join(" | ")
+                ));
             }
         }
     }

@@ -21,8 +21,8 @@
 use crate::error::ProtocolError;
 use crate::handshake::{NONCE_BYTES, put_auth_more_data, put_auth_switch_request};
 use crate::password::{
-    CachingSha2, FastDigest, PASSWORD_BYTES_MAX, SALT_BYTES, fast_digest, parse_native,
-    unmask_password, verify_caching_sha2_proof, verify_native_proof,
+    CachingSha2, FastDigest, PASSWORD_BYTES_MAX, SALT_BYTES, fast_digest, parse_native, unmask_password,
+    verify_caching_sha2_proof, verify_native_proof,
 };
 
 const FAST_AUTH_SUCCESS: u8 = 3;
@@ -76,27 +76,17 @@ impl Account {
             Stored::NoPassword
         } else {
             let parsed = match plugin {
-                Plugin::CachingSha2Password => {
-                    CachingSha2::parse(authentication_string).map(Stored::CachingSha2)
-                }
+                Plugin::CachingSha2Password => CachingSha2::parse(authentication_string).map(Stored::CachingSha2),
                 Plugin::MysqlNativePassword => parse_native(authentication_string).map(Stored::Native),
             };
             parsed.unwrap_or(Stored::Nothing)
         };
-        Self {
-            plugin,
-            stored,
-            cached,
-        }
+        Self { plugin, stored, cached }
     }
 
     /// Stands in for a user that does not exist; `plugin` is the server's default one.
     pub fn unknown(plugin: Plugin) -> Self {
-        Self {
-            plugin,
-            stored: Stored::Nothing,
-            cached: None,
-        }
+        Self { plugin, stored: Stored::Nothing, cached: None }
     }
 }
 
@@ -167,20 +157,8 @@ pub struct Authentication {
 }
 
 impl Authentication {
-    pub fn new(
-        account: Account,
-        nonce: [u8; NONCE_BYTES],
-        secure_transport: bool,
-        public_key_pem: Option<String>,
-    ) -> Self {
-        Self {
-            account,
-            nonce,
-            secure_transport,
-            public_key_pem,
-            state: State::Proof,
-            used_password: false,
-        }
+    pub fn new(account: Account, nonce: [u8; NONCE_BYTES], secure_transport: bool, public_key_pem: Option<String>) -> Self {
+        Self { account, nonce, secure_transport, public_key_pem, state: State::Proof, used_password: false }
     }
 
     /// Whether the client sent a password: the last words of error 1045.
@@ -194,11 +172,7 @@ impl Authentication {
             Some(name) => Plugin::from_name(name),
             None => Some(Plugin::MysqlNativePassword),
         };
-        if client_plugin == Some(self.account.plugin) {
-            self.proof(proof)
-        } else {
-            self.switch()
-        }
+        if client_plugin == Some(self.account.plugin) { self.proof(proof) } else { self.switch() }
     }
 
     /// Begins with an AuthSwitchRequest, so that the client proves itself for this nonce: COM_CHANGE_USER.
@@ -241,11 +215,7 @@ impl Authentication {
             Stored::Native(digest) => (digest, true),
             _ => ([0; 20], false),
         };
-        if verify_native_proof(proof, &self.nonce, &stored) && known {
-            self.accept(None, None)
-        } else {
-            self.reject()
-        }
+        if verify_native_proof(proof, &self.nonce, &stored) && known { self.accept(None, None) } else { self.reject() }
     }
 
     fn caching_sha2_proof(&mut self, proof: &[u8]) -> Step {
@@ -269,10 +239,7 @@ impl Authentication {
     }
 
     fn ciphertext(&mut self, payload: &[u8]) -> Step {
-        if self.public_key_pem.is_none()
-            || payload.is_empty()
-            || payload.len() > CIPHERTEXT_BYTES_MAX
-        {
+        if self.public_key_pem.is_none() || payload.is_empty() || payload.len() > CIPHERTEXT_BYTES_MAX {
             return self.reject();
         }
         self.state = State::Computing;
@@ -309,9 +276,7 @@ impl Authentication {
     pub fn checked(&mut self, checked: Checked) -> Step {
         let known = matches!(self.account.stored, Stored::CachingSha2(_));
         match checked.0 {
-            Some(digest) if known && self.state == State::Computing => {
-                self.accept(None, Some(digest))
-            }
+            Some(digest) if known && self.state == State::Computing => self.accept(None, Some(digest)),
             _ => self.reject(),
         }
     }
@@ -324,11 +289,7 @@ impl Authentication {
 
     fn accept(&mut self, prelude: Option<[u8; 2]>, cache: Option<FastDigest>) -> Step {
         self.state = State::Done;
-        Step::Accept(Accepted {
-            prelude,
-            cache,
-            used_password: self.used_password,
-        })
+        Step::Accept(Accepted { prelude, cache, used_password: self.used_password })
     }
 
     fn reject(&mut self) -> Step {
@@ -417,10 +378,7 @@ mod tests {
     fn right_passwords() {
         assert_eq!(talk(sha2(b"pw", true), Some(SHA2), b"pw", false), "accept fast");
         assert_eq!(talk(sha2(b"pw", false), Some(SHA2), b"pw", true), "full, check, accept");
-        assert_eq!(
-            talk(sha2(b"pw", false), Some(SHA2), b"pw", false),
-            "full, key, decrypt, check, accept"
-        );
+        assert_eq!(talk(sha2(b"pw", false), Some(SHA2), b"pw", false), "full, key, decrypt, check, accept");
         assert_eq!(talk(sha2(b"pw", true), Some(NATIVE), b"pw", false), "switch, accept fast");
         assert_eq!(talk(sha2(b"pw", true), None, b"pw", false), "switch, accept fast");
         assert_eq!(talk(native(b"pw"), Some(NATIVE), b"pw", false), "accept");

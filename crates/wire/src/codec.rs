@@ -40,10 +40,7 @@ impl<'a> Bytes<'a> {
     }
 
     pub fn take(&mut self, len: usize) -> Decoded<&'a [u8]> {
-        let (head, tail) = self
-            .rest
-            .split_at_checked(len)
-            .ok_or(ProtocolError::MalformedPacket)?;
+        let (head, tail) = self.rest.split_at_checked(len).ok_or(ProtocolError::MalformedPacket)?;
         self.rest = tail;
         Ok(head)
     }
@@ -53,10 +50,7 @@ impl<'a> Bytes<'a> {
     }
 
     pub fn array<const N: usize>(&mut self) -> Decoded<[u8; N]> {
-        let (head, tail) = self
-            .rest
-            .split_first_chunk::<N>()
-            .ok_or(ProtocolError::MalformedPacket)?;
+        let (head, tail) = self.rest.split_first_chunk::<N>().ok_or(ProtocolError::MalformedPacket)?;
         self.rest = tail;
         Ok(*head)
     }
@@ -70,8 +64,7 @@ impl<'a> Bytes<'a> {
     }
 
     pub fn u24(&mut self) -> Decoded<u32> {
-        self.array::<3>()
-            .map(|[a, b, c]| u32::from_le_bytes([a, b, c, 0]))
+        self.array::<3>().map(|[a, b, c]| u32::from_le_bytes([a, b, c, 0]))
     }
 
     pub fn u32(&mut self) -> Decoded<u32> {
@@ -101,11 +94,7 @@ impl<'a> Bytes<'a> {
 
     /// A string that ends with NUL, without the NUL.
     pub fn nul_bytes(&mut self) -> Decoded<&'a [u8]> {
-        let len = self
-            .rest
-            .iter()
-            .position(|&b| b == 0)
-            .ok_or(ProtocolError::MalformedPacket)?;
+        let len = self.rest.iter().position(|&b| b == 0).ok_or(ProtocolError::MalformedPacket)?;
         let text = self.take(len)?;
         self.skip(1)?;
         Ok(text)
@@ -214,10 +203,7 @@ mod tests {
     #[test]
     fn lengths_beyond_the_payload_are_malformed() {
         for bytes in [&[5u8, 1][..], &[0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff], &[0xfb], &[0xff], &[]] {
-            assert_eq!(
-                Bytes::new(bytes).lenenc_bytes(),
-                Err(ProtocolError::MalformedPacket)
-            );
+            assert_eq!(Bytes::new(bytes).lenenc_bytes(), Err(ProtocolError::MalformedPacket));
         }
     }
 

@@ -19,39 +19,19 @@ use crate::params::{QueryAttribute, read_query_attributes};
 #[derive(Debug, PartialEq)]
 pub enum Command<'a> {
     Quit,
-    InitDb {
-        database: &'a [u8],
-    },
+    InitDb { database: &'a [u8] },
     Query(Query<'a>),
-    FieldList {
-        table: &'a [u8],
-        wildcard: &'a [u8],
-    },
+    FieldList { table: &'a [u8], wildcard: &'a [u8] },
     Statistics,
-    ProcessKill {
-        connection_id: u32,
-    },
+    ProcessKill { connection_id: u32 },
     Ping,
     ChangeUser(ChangeUser<'a>),
-    Prepare {
-        sql: &'a [u8],
-    },
+    Prepare { sql: &'a [u8] },
     Execute(Execute<'a>),
-    SendLongData {
-        statement_id: u32,
-        parameter: u16,
-        data: &'a [u8],
-    },
-    CloseStatement {
-        statement_id: u32,
-    },
-    ResetStatement {
-        statement_id: u32,
-    },
-    Fetch {
-        statement_id: u32,
-        rows_max: u32,
-    },
+    SendLongData { statement_id: u32, parameter: u16, data: &'a [u8] },
+    CloseStatement { statement_id: u32 },
+    ResetStatement { statement_id: u32 },
+    Fetch { statement_id: u32, rows_max: u32 },
     SetMultiStatements(bool),
     ResetConnection,
 }
@@ -76,10 +56,7 @@ pub struct Execute<'a> {
 
 /// COM_STMT_SEND_LONG_DATA, COM_STMT_CLOSE and COM_QUIT are never answered, not even with an error.
 pub fn has_no_reply(command_byte: u8) -> bool {
-    matches!(
-        command_byte,
-        command::STMT_SEND_LONG_DATA | command::STMT_CLOSE | command::QUIT
-    )
+    matches!(command_byte, command::STMT_SEND_LONG_DATA | command::STMT_CLOSE | command::QUIT)
 }
 
 impl<'a> Command<'a> {
@@ -96,30 +73,16 @@ impl<'a> Command<'a> {
             command::PING => Command::Ping,
             command::QUIT => Command::Quit,
             command::INIT_DB => Command::InitDb { database: body },
-            command::FIELD_LIST => Command::FieldList {
-                table: bytes.nul_bytes()?,
-                wildcard: bytes.nul_bytes_or_rest(),
-            },
+            command::FIELD_LIST => Command::FieldList { table: bytes.nul_bytes()?, wildcard: bytes.nul_bytes_or_rest() },
             command::STATISTICS => Command::Statistics,
-            command::PROCESS_KILL => Command::ProcessKill {
-                connection_id: bytes.u32()?,
-            },
+            command::PROCESS_KILL => Command::ProcessKill { connection_id: bytes.u32()? },
             command::CHANGE_USER => Command::ChangeUser(decode_change_user(body, caps)?),
-            command::STMT_SEND_LONG_DATA => Command::SendLongData {
-                statement_id: bytes.u32()?,
-                parameter: bytes.u16()?,
-                data: bytes.rest(),
-            },
-            command::STMT_CLOSE => Command::CloseStatement {
-                statement_id: bytes.u32()?,
-            },
-            command::STMT_RESET => Command::ResetStatement {
-                statement_id: bytes.u32()?,
-            },
-            command::STMT_FETCH => Command::Fetch {
-                statement_id: bytes.u32()?,
-                rows_max: bytes.u32()?,
-            },
+            command::STMT_SEND_LONG_DATA => {
+                Command::SendLongData { statement_id: bytes.u32()?, parameter: bytes.u16()?, data: bytes.rest() }
+            }
+            command::STMT_CLOSE => Command::CloseStatement { statement_id: bytes.u32()? },
+            command::STMT_RESET => Command::ResetStatement { statement_id: bytes.u32()? },
+            command::STMT_FETCH => Command::Fetch { statement_id: bytes.u32()?, rows_max: bytes.u32()? },
             command::SET_OPTION => Command::SetMultiStatements(match bytes.u16()? {
                 0 => true,
                 1 => false,
@@ -137,10 +100,7 @@ fn decode_query<'a>(mut bytes: Bytes<'a>, caps: u32) -> Decoded<Query<'a>> {
     if caps & client::QUERY_ATTRIBUTES != 0 {
         attributes = read_query_attributes(&mut bytes)?;
     }
-    Ok(Query {
-        sql: bytes.rest(),
-        attributes,
-    })
+    Ok(Query { sql: bytes.rest(), attributes })
 }
 
 #[inline]

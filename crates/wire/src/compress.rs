@@ -35,7 +35,9 @@ const DEFLATE_RATIO_MAX: usize = 1032;
 pub enum Algorithm {
     Zlib,
     /// With the level that the client asked for.
-    Zstd { level: u8 },
+    Zstd {
+        level: u8,
+    },
 }
 
 /// Working memory of the algorithms, created when first used.
@@ -58,20 +60,16 @@ impl Workspace {
         };
         let written = match algorithm {
             Algorithm::Zlib => self.deflate(content, space),
-            Algorithm::Zstd { level } => self
-                .zstd_compress
-                .get_or_insert_with(CCtx::create)
-                .compress(space, content, i32::from(level))
-                .ok(),
+            Algorithm::Zstd { level } => {
+                self.zstd_compress.get_or_insert_with(CCtx::create).compress(space, content, i32::from(level)).ok()
+            }
         };
         out.truncate(start + written.unwrap_or(0));
         written.is_some()
     }
 
     fn deflate(&mut self, content: &[u8], space: &mut [u8]) -> Option<usize> {
-        let deflate = self
-            .deflate
-            .get_or_insert_with(|| Compress::new(Compression::default(), true));
+        let deflate = self.deflate.get_or_insert_with(|| Compress::new(Compression::default(), true));
         deflate.reset();
         match deflate.compress(content, space, FlushCompress::Finish) {
             Ok(Status::StreamEnd) => usize::try_from(deflate.total_out()).ok(),
@@ -80,13 +78,7 @@ impl Workspace {
     }
 
     /// Appends exactly `len` bytes unpacked from `content`.
-    fn decompress(
-        &mut self,
-        algorithm: Algorithm,
-        content: &[u8],
-        len: usize,
-        out: &mut Vec<u8>,
-    ) -> Result<(), ProtocolError> {
+    fn decompress(&mut self, algorithm: Algorithm, content: &[u8], len: usize, out: &mut Vec<u8>) -> Result<(), ProtocolError> {
         if algorithm == Algorithm::Zlib && len > content.len().saturating_mul(DEFLATE_RATIO_MAX) {
             return Err(ProtocolError::Uncompress);
         }
@@ -95,11 +87,7 @@ impl Workspace {
         let space = out.get_mut(start..).unwrap_or_default();
         let written = match algorithm {
             Algorithm::Zlib => self.inflate(content, space),
-            Algorithm::Zstd { .. } => self
-                .zstd_decompress
-                .get_or_insert_with(DCtx::create)
-                .decompress(space, content)
-                .ok(),
+            Algorithm::Zstd { .. } => self.zstd_decompress.get_or_insert_with(DCtx::create).decompress(space, content).ok(),
         };
         if written == Some(len) {
             Ok(())
@@ -133,13 +121,7 @@ pub struct CompressedReader {
 
 impl CompressedReader {
     pub fn new(algorithm: Algorithm) -> Self {
-        Self {
-            algorithm,
-            expected_seq: 0,
-            header: [0; HEADER_BYTES],
-            header_len: 0,
-            content: Vec::new(),
-        }
+        Self { algorithm, expected_seq: 0, header: [0; HEADER_BYTES], header_len: 0, content: Vec::new() }
     }
 
     /// The next frame must carry this number: 0 when a command is awaited.
@@ -157,12 +139,7 @@ impl CompressedReader {
 
     /// Takes one frame off the front of `input` and appends what it contains to `out`. False means that all of
     /// `input` was taken in and more is needed.
-    pub fn next(
-        &mut self,
-        input: &mut &[u8],
-        out: &mut Vec<u8>,
-        workspace: &mut Workspace,
-    ) -> Result<bool, ProtocolError> {
+    pub fn next(&mut self, input: &mut &[u8], out: &mut Vec<u8>, workspace: &mut Workspace) -> Result<bool, ProtocolError> {
         if self.header_len < HEADER_BYTES {
             let take = (HEADER_BYTES - self.header_len).min(input.len());
             let (bytes, rest) = input.split_at(take);
@@ -230,8 +207,7 @@ impl CompressedWriter {
         for content in packets.chunks(FRAME_PAYLOAD_BYTES_MAX) {
             let start = out.len();
             out.extend_from_slice(&[0; HEADER_BYTES]);
-            let shrunk = content.len() >= COMPRESS_BYTES_MIN
-                && workspace.compress(self.algorithm, content, out);
+            let shrunk = content.len() >= COMPRESS_BYTES_MIN && workspace.compress(self.algorithm, content, out);
             if !shrunk {
                 out.extend_from_slice(content);
             }
@@ -266,9 +242,9 @@ mod tests {
     #[test]
     fn frames_of_the_manual() {
         let stored = [
-            0x22, 0x00, 0x00, 0x00, 0x32, 0x00, 0x00, 0x78, 0x9c, 0xd3, 0x63, 0x60, 0x60, 0x60,
-            0x2e, 0x4e, 0xcd, 0x49, 0x4d, 0x2e, 0x51, 0x50, 0x32, 0x30, 0x34, 0x32, 0x36, 0x31,
-            0x35, 0x33, 0xb7, 0xb0, 0xc4, 0xcd, 0x52, 0x02, 0x00, 0x0c, 0xd1, 0x0a, 0x6c,
+            0x22, 0x00, 0x00, 0x00, 0x32, 0x00, 0x00, 0x78, 0x9c, 0xd3, 0x63, 0x60, 0x60, 0x60, 0x2e, 0x4e, 0xcd, 0x49, 0x4d,
+            0x2e, 0x51, 0x50, 0x32, 0x30, 0x34, 0x32, 0x36, 0x31, 0x35, 0x33, 0xb7, 0xb0, 0xc4, 0xcd, 0x52, 0x02, 0x00, 0x0c,
+            0xd1, 0x0a, 0x6c,
         ];
         let inflated = read_all(Algorithm::Zlib, &stored, 100).unwrap();
         assert_eq!(inflated[..5], [0x2e, 0, 0, 0, 3]);

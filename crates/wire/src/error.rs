@@ -55,13 +55,7 @@ impl ProtocolError {
 
     /// The stream cannot be read any further: answer with the error, then close.
     pub fn closes_connection(self) -> bool {
-        !matches!(
-            self,
-            Self::MalformedPacket
-                | Self::WrongArguments(_)
-                | Self::ParameterOutOfRange(_)
-                | Self::UnknownCommand
-        )
+        !matches!(self, Self::MalformedPacket | Self::WrongArguments(_) | Self::ParameterOutOfRange(_) | Self::UnknownCommand)
     }
 }
 
@@ -69,9 +63,7 @@ impl fmt::Display for ProtocolError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::PacketsOutOfOrder => f.write_str("Got packets out of order"),
-            Self::PacketTooLarge => {
-                f.write_str("Got a packet bigger than 'max_allowed_packet' bytes")
-            }
+            Self::PacketTooLarge => f.write_str("Got a packet bigger than 'max_allowed_packet' bytes"),
             Self::Uncompress => f.write_str("Couldn't uncompress communication packet"),
             Self::MalformedPacket => f.write_str("Malformed communication packet."),
             Self::WrongArguments(whose) => write!(f, "Incorrect arguments to {whose}"),

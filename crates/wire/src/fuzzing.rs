@@ -11,8 +11,8 @@ use crate::codec::Bytes;
 use crate::commands::Command;
 use crate::compress::{Algorithm, CompressedReader, Workspace};
 use crate::handshake::{
-    CONNECT_ATTRIBUTES_BYTES_MAX, ClientHello, decode_change_user, decode_greeting,
-    decode_handshake_response, put_handshake_response,
+    CONNECT_ATTRIBUTES_BYTES_MAX, ClientHello, decode_change_user, decode_greeting, decode_handshake_response,
+    put_handshake_response,
 };
 use crate::packet::{PacketReader, UNAUTHENTICATED_PAYLOAD_BYTES_MAX};
 use crate::params::StatementParams;

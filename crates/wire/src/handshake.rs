@@ -12,9 +12,7 @@
 //! connection attributes are bounded (`CONNECT_ATTRIBUTES_BYTES_MAX`). Protocol 4.0 clients get a clean error.
 
 use crate::caps::client;
-use crate::codec::{
-    Bytes, Decoded, put_lenenc_bytes, put_nul_bytes, put_u16, put_u32,
-};
+use crate::codec::{Bytes, Decoded, put_lenenc_bytes, put_nul_bytes, put_u16, put_u32};
 use crate::error::ProtocolError;
 
 pub const NONCE_BYTES: usize = 20;
@@ -192,9 +190,7 @@ impl<'a> ConnectAttributes<'a> {
     /// The pairs in the client's order, in the charset of the handshake.
     pub fn iter(&self) -> impl Iterator<Item = (&'a [u8], &'a [u8])> {
         let mut pairs = Bytes::new(self.encoded);
-        std::iter::from_fn(move || {
-            Some((pairs.lenenc_bytes().ok()?, pairs.lenenc_bytes().ok()?))
-        })
+        std::iter::from_fn(move || Some((pairs.lenenc_bytes().ok()?, pairs.lenenc_bytes().ok()?)))
     }
 }
 
@@ -224,11 +220,7 @@ pub fn decode_change_user(body: &[u8], caps: u32) -> Decoded<ChangeUser<'_>> {
         bytes.nul_bytes()?
     };
     let database = bytes.nul_bytes_or_rest();
-    let charset = if bytes.len() >= 2 {
-        Some(bytes.u16()?)
-    } else {
-        None
-    };
+    let charset = if bytes.len() >= 2 { Some(bytes.u16()?) } else { None };
     let mut auth_plugin = None;
     if caps & client::PLUGIN_AUTH != 0 && !bytes.is_empty() {
         auth_plugin = Some(bytes.nul_bytes_or_rest());
@@ -237,14 +229,7 @@ pub fn decode_change_user(body: &[u8], caps: u32) -> Decoded<ChangeUser<'_>> {
     if caps & client::CONNECT_ATTRS != 0 && !bytes.is_empty() {
         attributes = ConnectAttributes::decode(&mut bytes)?;
     }
-    Ok(ChangeUser {
-        user,
-        auth_response,
-        database,
-        charset,
-        auth_plugin,
-        attributes,
-    })
+    Ok(ChangeUser { user, auth_response, database, charset, auth_plugin, attributes })
 }
 
 /// Protocol::AuthSwitchRequest: go on with another plugin and this nonce.
@@ -261,17 +246,8 @@ pub fn put_auth_more_data(out: &mut Vec<u8>, data: &[u8]) {
 }
 
 /// Client side: what a test client answers to the greeting.
-pub fn put_handshake_response(
-    out: &mut Vec<u8>,
-    response: &HandshakeResponse<'_>,
-    attributes: &[(&[u8], &[u8])],
-) {
-    put_ssl_request(
-        out,
-        response.capabilities,
-        response.packet_bytes_max,
-        response.charset,
-    );
+pub fn put_handshake_response(out: &mut Vec<u8>, response: &HandshakeResponse<'_>, attributes: &[(&[u8], &[u8])]) {
+    put_ssl_request(out, response.capabilities, response.packet_bytes_max, response.charset);
     put_nul_bytes(out, response.user);
     if response.capabilities & client::PLUGIN_AUTH_LENENC_CLIENT_DATA != 0 {
         put_lenenc_bytes(out, response.auth_response);
@@ -340,13 +316,5 @@ pub fn decode_greeting(payload: &[u8]) -> Decoded<ServerHello> {
     let mut nonce = [0; NONCE_BYTES];
     nonce[..8].copy_from_slice(&nonce_head);
     nonce[8..].copy_from_slice(&nonce_tail);
-    Ok(ServerHello {
-        server_version,
-        connection_id,
-        nonce,
-        capabilities: low | high << 16,
-        charset,
-        status,
-        auth_plugin,
-    })
+    Ok(ServerHello { server_version, connection_id, nonce, capabilities: low | high << 16, charset, status, auth_plugin })
 }

@@ -114,10 +114,7 @@ impl PacketReader {
     /// Takes the next packet off the front of `input`. `None` means that all of `input` was taken in
     /// and more is needed.
     #[inline]
-    pub fn next<'a>(
-        &mut self,
-        input: &mut &'a [u8],
-    ) -> Result<Option<Payload<'a>>, ProtocolError> {
+    pub fn next<'a>(&mut self, input: &mut &'a [u8]) -> Result<Option<Payload<'a>>, ProtocolError> {
         if self.header_len == 0 && !self.in_frame && !self.continues {
             // The common case: a whole frame lies in the input.
             if let Some((header, rest)) = input.split_first_chunk::<HEADER_BYTES>() {
@@ -144,10 +141,7 @@ impl PacketReader {
         Ok(())
     }
 
-    fn next_joined<'a>(
-        &mut self,
-        input: &mut &'a [u8],
-    ) -> Result<Option<Payload<'a>>, ProtocolError> {
+    fn next_joined<'a>(&mut self, input: &mut &'a [u8]) -> Result<Option<Payload<'a>>, ProtocolError> {
         loop {
             if !self.in_frame && !self.read_header(input)? {
                 return Ok(None);
@@ -277,8 +271,7 @@ impl PacketWriter {
     fn split_packet(&mut self, payload_len: usize) {
         let frames = payload_len / FRAME_PAYLOAD_BYTES_MAX + 1;
         let first = self.start + HEADER_BYTES;
-        self.buf
-            .resize(first + payload_len + (frames - 1) * HEADER_BYTES, 0);
+        self.buf.resize(first + payload_len + (frames - 1) * HEADER_BYTES, 0);
         for frame in (0..frames).rev() {
             let offset = frame * FRAME_PAYLOAD_BYTES_MAX;
             let len = (payload_len - offset).min(FRAME_PAYLOAD_BYTES_MAX);
@@ -293,10 +286,7 @@ impl PacketWriter {
     }
 
     pub fn mark(&self) -> Mark {
-        Mark {
-            len: self.buf.len(),
-            seq: self.seq,
-        }
+        Mark { len: self.buf.len(), seq: self.seq }
     }
 
     /// Takes back every packet since `mark`, which must not have been sent yet.
@@ -388,17 +378,11 @@ mod tests {
     fn out_of_order_and_too_large() {
         let mut reader = PacketReader::new(100);
         let mut input = &[1u8, 0, 0, 1, 1][..];
-        assert_eq!(
-            reader.next(&mut input).unwrap_err(),
-            ProtocolError::PacketsOutOfOrder
-        );
+        assert_eq!(reader.next(&mut input).unwrap_err(), ProtocolError::PacketsOutOfOrder);
         for header in [[100u8, 0, 0, 0], [0xff, 0xff, 0xff, 0]] {
             let mut input = &header[..];
             let mut reader = PacketReader::new(100);
-            assert_eq!(
-                reader.next(&mut input).unwrap_err(),
-                ProtocolError::PacketTooLarge
-            );
+            assert_eq!(reader.next(&mut input).unwrap_err(), ProtocolError::PacketTooLarge);
         }
     }
 

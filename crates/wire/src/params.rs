@@ -44,10 +44,7 @@ impl ParamType {
         if !is_parameter_type(code) {
             return Err(WRONG_TYPE);
         }
-        Ok(Self {
-            code,
-            unsigned: flags & 0x80 != 0,
-        })
+        Ok(Self { code, unsigned: flags & 0x80 != 0 })
     }
 
     /// The SQL type that MySQL gives such a parameter: the widest of its family. The caller sets the collation
@@ -65,9 +62,7 @@ impl ParamType {
             mysql_type::DECIMAL | mysql_type::NEWDECIMAL => ColumnType::decimal(65, 30),
             mysql_type::DATE => ColumnType::temporal(TypeKind::Date, 0),
             mysql_type::TIME => ColumnType::temporal(TypeKind::Time, 6),
-            mysql_type::DATETIME | mysql_type::TIMESTAMP => {
-                ColumnType::temporal(TypeKind::DateTime, 6)
-            }
+            mysql_type::DATETIME | mysql_type::TIMESTAMP => ColumnType::temporal(TypeKind::DateTime, 6),
             mysql_type::NULL => ColumnType::null(),
             mysql_type::TINY_BLOB..=mysql_type::BLOB => ColumnType::new(TypeKind::LongBlob),
             _ => ColumnType::varchar(STRING_CHARS_MAX, CollationId::default()),
@@ -108,10 +103,7 @@ pub struct StatementParams {
 
 impl StatementParams {
     pub fn new(count: usize) -> Self {
-        Self {
-            count,
-            ..Self::default()
-        }
+        Self { count, ..Self::default() }
     }
 
     pub fn count(&self) -> usize {
@@ -124,12 +116,7 @@ impl StatementParams {
     }
 
     /// Appends to a long parameter. `bytes_max` (max_allowed_packet) bounds what one parameter may become.
-    pub fn append_long_data(
-        &mut self,
-        parameter: u16,
-        data: &[u8],
-        bytes_max: usize,
-    ) -> Decoded<()> {
+    pub fn append_long_data(&mut self, parameter: u16, data: &[u8], bytes_max: usize) -> Decoded<()> {
         let parameter = usize::from(parameter);
         if parameter >= self.count {
             return Err(ProtocolError::WrongArguments("mysqld_stmt_send_long_data"));
@@ -188,9 +175,7 @@ impl StatementParams {
             }
         }
         self.read_values(&mut bytes, nulls, values)?;
-        for (index, (attribute, param_type)) in
-            attributes.iter_mut().zip(attribute_types).enumerate()
-        {
+        for (index, (attribute, param_type)) in attributes.iter_mut().zip(attribute_types).enumerate() {
             if !is_null(nulls, self.count + index) {
                 attribute.value = read_value(&mut bytes, param_type)?;
             }
@@ -209,30 +194,18 @@ impl StatementParams {
         self.types.clear();
         for index in 0..count {
             let param_type = ParamType::read(bytes)?;
-            let name = if named {
-                bytes.lenenc_bytes()?
-            } else {
-                &[]
-            };
+            let name = if named { bytes.lenenc_bytes()? } else { &[] };
             if index < self.count {
                 self.types.push(param_type);
             } else {
                 attribute_types.push(param_type);
-                attributes.push(QueryAttribute {
-                    name: name.into(),
-                    value: Value::Null,
-                });
+                attributes.push(QueryAttribute { name: name.into(), value: Value::Null });
             }
         }
         Ok(())
     }
 
-    fn read_values(
-        &mut self,
-        bytes: &mut Bytes<'_>,
-        nulls: &[u8],
-        values: &mut Vec<Value>,
-    ) -> Decoded<()> {
+    fn read_values(&mut self, bytes: &mut Bytes<'_>, nulls: &[u8], values: &mut Vec<Value>) -> Decoded<()> {
         let mut long_data = std::mem::take(&mut self.long_data);
         for (index, &param_type) in self.types.iter().enumerate() {
             if let Some(data) = long_data.get_mut(index).and_then(Option::take) {
@@ -252,16 +225,11 @@ impl StatementParams {
 
 #[inline]
 fn is_null(bitmap: &[u8], index: usize) -> bool {
-    bitmap
-        .get(index / 8)
-        .is_some_and(|byte| byte >> (index % 8) & 1 == 1)
+    bitmap.get(index / 8).is_some_and(|byte| byte >> (index % 8) & 1 == 1)
 }
 
 fn read_count(bytes: &mut Bytes<'_>) -> Decoded<usize> {
-    usize::try_from(bytes.lenenc_int()?)
-        .ok()
-        .filter(|&count| count <= PARAMETERS_MAX)
-        .ok_or(ProtocolError::MalformedPacket)
+    usize::try_from(bytes.lenenc_int()?).ok().filter(|&count| count <= PARAMETERS_MAX).ok_or(ProtocolError::MalformedPacket)
 }
 
 /// The attributes in front of the text of COM_QUERY.
@@ -282,10 +250,7 @@ pub fn read_query_attributes(bytes: &mut Bytes<'_>) -> Decoded<Vec<QueryAttribut
     let mut types = Vec::new();
     for _ in 0..count {
         types.push(ParamType::read(bytes)?);
-        attributes.push(QueryAttribute {
-            name: bytes.lenenc_bytes()?.into(),
-            value: Value::Null,
-        });
+        attributes.push(QueryAttribute { name: bytes.lenenc_bytes()?.into(), value: Value::Null });
     }
     for (index, (attribute, param_type)) in attributes.iter_mut().zip(types).enumerate() {
         if !is_null(nulls, index) {
@@ -317,9 +282,7 @@ fn read_value(bytes: &mut Bytes<'_>, param_type: ParamType) -> Decoded<Value> {
         }
         mysql_type::FLOAT => finite(f64::from(f32::from_le_bytes(bytes.array()?)))?,
         mysql_type::DOUBLE => finite(f64::from_le_bytes(bytes.array()?))?,
-        mysql_type::DECIMAL | mysql_type::NEWDECIMAL => {
-            Value::Decimal(Decimal::parse(bytes.lenenc_bytes()?).value)
-        }
+        mysql_type::DECIMAL | mysql_type::NEWDECIMAL => Value::Decimal(Decimal::parse(bytes.lenenc_bytes()?).value),
         mysql_type::DATE => Value::Date(read_date(bytes)?),
         mysql_type::DATETIME | mysql_type::TIMESTAMP => Value::DateTime(read_datetime(bytes)?),
         mysql_type::TIME => Value::Time(read_time(bytes)?),
@@ -331,20 +294,12 @@ fn read_value(bytes: &mut Bytes<'_>, param_type: ParamType) -> Decoded<Value> {
 
 #[inline]
 fn integer(unsigned_value: u64, signed_value: i64, unsigned: bool) -> Value {
-    if unsigned {
-        Value::UInt(unsigned_value)
-    } else {
-        Value::Int(signed_value)
-    }
+    if unsigned { Value::UInt(unsigned_value) } else { Value::Int(signed_value) }
 }
 
 /// NaN and infinities are no SQL values. MySQL lets them in, and they then break every order; here they are refused.
 fn finite(x: f64) -> Decoded<Value> {
-    if x.is_finite() {
-        Ok(Value::Float(x))
-    } else {
-        Err(ProtocolError::ParameterOutOfRange("DOUBLE"))
-    }
+    if x.is_finite() { Ok(Value::Float(x)) } else { Err(ProtocolError::ParameterOutOfRange("DOUBLE")) }
 }
 
 /// DATE: 0 or 4 bytes.
@@ -377,8 +332,7 @@ fn read_datetime(bytes: &mut Bytes<'_>) -> Decoded<DateTime> {
     }
     let micros = if len == 11 { bytes.u32()? } else { 0 };
     let [hour, minute, second] = hms.map(u32::from);
-    date.and_then(|date| DateTime::new(date, hour, minute, second, micros))
-        .ok_or(ProtocolError::ParameterOutOfRange("DATETIME"))
+    date.and_then(|date| DateTime::new(date, hour, minute, second, micros)).ok_or(ProtocolError::ParameterOutOfRange("DATETIME"))
 }
 
 /// TIME: 0, 8 or 12 bytes. Hours may exceed 23.

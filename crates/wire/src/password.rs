@@ -41,20 +41,12 @@ impl CachingSha2 {
         let rest = rest.strip_prefix(b"$")?;
         let (salt, digest) = rest.split_first_chunk::<SALT_BYTES>()?;
         let thousands = u32::from_str_radix(std::str::from_utf8(thousands).ok()?, 16).ok()?;
-        Some(Self {
-            rounds: thousands.max(1) * 1000,
-            salt: *salt,
-            digest: digest.try_into().ok()?,
-        })
+        Some(Self { rounds: thousands.max(1) * 1000, salt: *salt, digest: digest.try_into().ok()? })
     }
 
     /// What nobody's password matches, at the cost of one that somebody's may.
     pub fn decoy(salt: [u8; SALT_BYTES]) -> Self {
-        Self {
-            rounds: ROUNDS_THOUSANDS * 1000,
-            salt,
-            digest: [b'!'; CRYPT_CHARS],
-        }
+        Self { rounds: ROUNDS_THOUSANDS * 1000, salt, digest: [b'!'; CRYPT_CHARS] }
     }
 
     /// Takes milliseconds.
@@ -86,11 +78,7 @@ pub fn caching_sha2_proof(password: &[u8], nonce: &[u8; NONCE_BYTES]) -> [u8; 32
     proof
 }
 
-pub fn verify_caching_sha2_proof(
-    proof: &[u8],
-    nonce: &[u8; NONCE_BYTES],
-    cached: &FastDigest,
-) -> bool {
+pub fn verify_caching_sha2_proof(proof: &[u8], nonce: &[u8; NONCE_BYTES], cached: &FastDigest) -> bool {
     let Ok(mut candidate) = <[u8; 32]>::try_from(proof) else {
         return false;
     };
@@ -100,11 +88,7 @@ pub fn verify_caching_sha2_proof(
 }
 
 fn fast_mask(digest: &FastDigest, nonce: &[u8; NONCE_BYTES]) -> [u8; 32] {
-    Sha256::new()
-        .chain_update(digest)
-        .chain_update(nonce)
-        .finalize()
-        .into()
+    Sha256::new().chain_update(digest).chain_update(nonce).finalize().into()
 }
 
 /// A password that RSA protected was XORed with the nonce, repeated, before it was encrypted.
@@ -158,11 +142,7 @@ pub fn verify_native_proof(proof: &[u8], nonce: &[u8; NONCE_BYTES], stored: &[u8
 }
 
 fn native_mask(stored: &[u8; 20], nonce: &[u8; NONCE_BYTES]) -> [u8; 20] {
-    Sha1::new()
-        .chain_update(nonce)
-        .chain_update(stored)
-        .finalize()
-        .into()
+    Sha1::new().chain_update(nonce).chain_update(stored).finalize().into()
 }
 
 fn xor(bytes: &mut [u8], mask: &[u8]) {
@@ -174,16 +154,9 @@ fn xor(bytes: &mut [u8], mask: &[u8]) {
 /// The sha256-crypt of Drepper's specification (its step numbers below), with a salt of 20 bytes instead of up to 16.
 fn sha256_crypt(password: &[u8], salt: &[u8; SALT_BYTES], rounds: u32) -> [u8; CRYPT_CHARS] {
     // 4-8: digest B.
-    let b: [u8; 32] = Sha256::new()
-        .chain_update(password)
-        .chain_update(salt)
-        .chain_update(password)
-        .finalize()
-        .into();
+    let b: [u8; 32] = Sha256::new().chain_update(password).chain_update(salt).chain_update(password).finalize().into();
     // 1-3, 9-12: digest A.
-    let mut a = Sha256::new()
-        .chain_update(password)
-        .chain_update(salt);
+    let mut a = Sha256::new().chain_update(password).chain_update(salt);
     update_repeated(&mut a, &b, password.len());
     let mut bits = password.len();
     while bits > 0 {
@@ -288,7 +261,13 @@ mod tests {
         assert_eq!(stored, b"*2470C0C06DEE42FD1618BB99005ADCA2EC9D1E19");
         let digest = parse_native(&stored).unwrap();
         assert_eq!(digest.to_vec(), hex("2470C0C06DEE42FD1618BB99005ADCA2EC9D1E19"));
-        for bad in ["", "*", "2470C0C06DEE42FD1618BB99005ADCA2EC9D1E19", "*2470C0C06DEE42FD1618BB99005ADCA2EC9D1EXY", "*+470C0C06DEE42FD1618BB99005ADCA2EC9D1E19"] {
+        for bad in [
+            "",
+            "*",
+            "2470C0C06DEE42FD1618BB99005ADCA2EC9D1E19",
+            "*2470C0C06DEE42FD1618BB99005ADCA2EC9D1EXY",
+            "*+470C0C06DEE42FD1618BB99005ADCA2EC9D1E19",
+        ] {
             assert_eq!(parse_native(bad.as_bytes()), None);
         }
         let nonce = [7; NONCE_BYTES];

@@ -7,9 +7,7 @@
 //! `put_result_set_end`. MySQL before protocol 4.1 is not spoken.
 
 use crate::caps::{NOT_FIXED_DECIMALS, charset_id, client, mysql_type, session_track, status};
-use crate::codec::{
-    Bytes, Decoded, NULL_BYTE, put_lenenc_bytes, put_lenenc_int, put_u16, put_u32,
-};
+use crate::codec::{Bytes, Decoded, NULL_BYTE, put_lenenc_bytes, put_lenenc_int, put_u16, put_u32};
 use crate::error::ProtocolError;
 
 const OK_HEADER: u8 = 0x00;
@@ -151,11 +149,7 @@ pub fn put_column_definition(out: &mut Vec<u8>, column: &ColumnDefinition<'_>) {
 }
 
 /// The definition in an answer to COM_FIELD_LIST: followed by the column's default, `None` for NULL.
-pub fn put_field_list_definition(
-    out: &mut Vec<u8>,
-    column: &ColumnDefinition<'_>,
-    default: Option<&[u8]>,
-) {
+pub fn put_field_list_definition(out: &mut Vec<u8>, column: &ColumnDefinition<'_>, default: Option<&[u8]>) {
     put_column_definition(out, column);
     match default {
         Some(text) => put_lenenc_bytes(out, text),
@@ -173,14 +167,7 @@ pub fn put_result_set_header(out: &mut Vec<u8>, caps: u32, column_count: usize, 
 }
 
 /// First packet of the answer to COM_STMT_PREPARE ("COM_STMT_PREPARE_OK").
-pub fn put_prepare_ok(
-    out: &mut Vec<u8>,
-    caps: u32,
-    statement_id: u32,
-    column_count: u16,
-    parameter_count: u16,
-    warnings: u16,
-) {
+pub fn put_prepare_ok(out: &mut Vec<u8>, caps: u32, statement_id: u32, column_count: u16, parameter_count: u16, warnings: u16) {
     out.push(OK_HEADER);
     put_u32(out, statement_id);
     put_u16(out, column_count);
@@ -233,11 +220,7 @@ pub fn put_session_state_change(out: &mut Vec<u8>) {
 
 /// SESSION_TRACK_TRANSACTION_CHARACTERISTICS: the statements that would restart the transaction alike.
 pub fn put_session_transaction_characteristics(out: &mut Vec<u8>, statements: &[u8]) {
-    put_session_text(
-        out,
-        session_track::TRANSACTION_CHARACTERISTICS,
-        statements,
-    );
+    put_session_text(out, session_track::TRANSACTION_CHARACTERISTICS, statements);
 }
 
 /// SESSION_TRACK_TRANSACTION_STATE: eight characters such as `T_______`.
@@ -297,17 +280,11 @@ pub fn decode_response<'a>(payload: &'a [u8], caps: u32) -> Decoded<Response<'a>
                 bytes.skip(1)?;
                 sqlstate = bytes.take(5)?;
             }
-            Ok(Response::Err {
-                errno,
-                sqlstate,
-                text: bytes.rest(),
-            })
+            Ok(Response::Err { errno, sqlstate, text: bytes.rest() })
         }
         Some(&LOCAL_INFILE_HEADER) => {
             bytes.skip(1)?;
-            Ok(Response::LocalInfile {
-                file_name: bytes.rest(),
-            })
+            Ok(Response::LocalInfile { file_name: bytes.rest() })
         }
         _ => {
             if caps & client::OPTIONAL_RESULTSET_METADATA != 0 {
@@ -334,12 +311,5 @@ pub fn decode_ok<'a>(payload: &'a [u8], caps: u32) -> Decoded<Response<'a>> {
     if caps & client::SESSION_TRACK != 0 && status & status::SESSION_STATE_CHANGED != 0 {
         session_state = bytes.lenenc_bytes()?;
     }
-    Ok(Response::Ok {
-        affected_rows,
-        last_insert_id,
-        status,
-        warnings,
-        info,
-        session_state,
-    })
+    Ok(Response::Ok { affected_rows, last_insert_id, status, warnings, info, session_state })
 }

@@ -15,8 +15,8 @@ use vaquita_types::format;
 use vaquita_types::temporal::{Date, DateTime, Time};
 use vaquita_types::{ColumnType, TypeKind, Value};
 
-pub use crate::codec::{put_lenenc_bytes, put_lenenc_int};
 use crate::codec::{NULL_BYTE, put_u16, put_u32, put_u64};
+pub use crate::codec::{put_lenenc_bytes, put_lenenc_int};
 
 #[inline]
 pub fn put_null_text(out: &mut Vec<u8>) {
@@ -82,10 +82,7 @@ pub fn put_text_value(out: &mut Vec<u8>, value: &Value, column_type: &ColumnType
     }
 }
 
-pub fn put_text_row<'a>(
-    out: &mut Vec<u8>,
-    columns: impl IntoIterator<Item = (&'a Value, &'a ColumnType)>,
-) {
+pub fn put_text_row<'a>(out: &mut Vec<u8>, columns: impl IntoIterator<Item = (&'a Value, &'a ColumnType)>) {
     for (value, column_type) in columns {
         put_text_value(out, value, column_type);
     }
@@ -141,10 +138,7 @@ fn write_kind_of_uint(out: &mut Vec<u8>, n: u64, column_type: &ColumnType) {
 /// Index 0 is the error value, the empty string.
 fn write_enum(out: &mut Vec<u8>, index: u64, column_type: &ColumnType) {
     let labels = column_type.members.as_deref().unwrap_or_default();
-    let label = usize::try_from(index)
-        .ok()
-        .and_then(|i| i.checked_sub(1))
-        .and_then(|i| labels.get(i));
+    let label = usize::try_from(index).ok().and_then(|i| i.checked_sub(1)).and_then(|i| labels.get(i));
     if let Some(label) = label {
         out.extend_from_slice(label);
     }
@@ -208,10 +202,7 @@ impl BinaryRow {
         out.push(0);
         let bitmap_start = out.len();
         out.resize(bitmap_start + (column_count + 7 + 2) / 8, 0);
-        Self {
-            bitmap_start,
-            bit: 2,
-        }
+        Self { bitmap_start, bit: 2 }
     }
 
     /// The caller has appended the next column's bytes.
@@ -279,12 +270,7 @@ impl BinaryRow {
         match (kind, value) {
             (_, Value::Null) => self.put_null(out),
             (
-                TypeKind::TinyInt
-                | TypeKind::SmallInt
-                | TypeKind::MediumInt
-                | TypeKind::Int
-                | TypeKind::BigInt
-                | TypeKind::Year,
+                TypeKind::TinyInt | TypeKind::SmallInt | TypeKind::MediumInt | TypeKind::Int | TypeKind::BigInt | TypeKind::Year,
                 _,
             ) => self.put_int(out, to_i64(value), kind),
             (TypeKind::Float, _) => self.put_float(out, to_f64(value) as f32),
@@ -361,11 +347,7 @@ fn put_binary_time(out: &mut Vec<u8>, value: Time) {
     if len >= 8 {
         out.push(u8::from(value.is_negative()));
         put_u32(out, value.hour() / 24);
-        out.extend_from_slice(&[
-            (value.hour() % 24) as u8,
-            value.minute() as u8,
-            value.second() as u8,
-        ]);
+        out.extend_from_slice(&[(value.hour() % 24) as u8, value.minute() as u8, value.second() as u8]);
     }
     if len == 12 {
         put_u32(out, value.micros());

@@ -40,7 +40,8 @@ pub fn svg(plan: &Plan, results: &Results) -> String {
         let _ = write_group(&mut out, plan, results, script, TOP + group * i as f64, &scale);
     }
     let at = scale.x(1.0);
-    let _ = writeln!(out, "<line class=\"peer\" x1=\"{at:.1}\" y1=\"{:.1}\" x2=\"{at:.1}\" y2=\"{bottom:.1}\"/>\n</svg>", TOP - 6.0);
+    let _ =
+        writeln!(out, "<line class=\"peer\" x1=\"{at:.1}\" y1=\"{:.1}\" x2=\"{at:.1}\" y2=\"{bottom:.1}\"/>\n</svg>", TOP - 6.0);
     out
 }
 
@@ -52,7 +53,8 @@ struct Scale {
 
 impl Scale {
     fn new(plan: &Plan, results: &Results) -> Scale {
-        let ratios = plan.scripts.iter().flat_map(|script| plan.threads.iter().filter_map(|threads| results.ratio(script, *threads)));
+        let ratios =
+            plan.scripts.iter().flat_map(|script| plan.threads.iter().filter_map(|threads| results.ratio(script, *threads)));
         let highest = ratios.fold(1.5, f64::max);
         let step = [0.5, 1.0, 2.0, 5.0, 10.0].into_iter().find(|step| highest / step <= 8.0).unwrap_or(20.0);
         Scale { ratio_max: (highest / step).ceil() * step, step }
@@ -65,8 +67,14 @@ impl Scale {
 
 fn write_frame(out: &mut String, plan: &Plan, bottom: f64, scale: &Scale) -> std::fmt::Result {
     let height = bottom + 30.0;
-    writeln!(out, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height:.0}\" width=\"{WIDTH}\" height=\"{height:.0}\" role=\"img\">")?;
-    writeln!(out, "<title>Throughput of Vaquita relative to the best of MySQL InnoDB, MariaDB InnoDB and MariaDB MyRocks</title>")?;
+    writeln!(
+        out,
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height:.0}\" width=\"{WIDTH}\" height=\"{height:.0}\" role=\"img\">"
+    )?;
+    writeln!(
+        out,
+        "<title>Throughput of Vaquita relative to the best of MySQL InnoDB, MariaDB InnoDB and MariaDB MyRocks</title>"
+    )?;
     writeln!(out, "<style>\n{STYLE}</style>")?;
     writeln!(out, "<text class=\"title\" x=\"8\" y=\"22\">Throughput of Vaquita, the best peer being 1</text>")?;
     let mut at = 8.0;
@@ -93,7 +101,12 @@ fn write_group(out: &mut String, plan: &Plan, results: &Results, script: &str, t
         let y = top + BAR * i as f64;
         let Some(ratio) = results.ratio(script, *threads) else { continue };
         let width = scale.x(ratio) - LABELS;
-        writeln!(out, "<rect x=\"{LABELS}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{:.1}\" fill=\"{}\"/>", BAR - 1.5, colour(i))?;
+        writeln!(
+            out,
+            "<rect x=\"{LABELS}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{:.1}\" fill=\"{}\"/>",
+            BAR - 1.5,
+            colour(i)
+        )?;
         writeln!(out, "<text x=\"{:.1}\" y=\"{:.1}\" class=\"value\">{ratio:.2}</text>", LABELS + width + 5.0, y + BAR - 2.5)?;
     }
     Ok(())

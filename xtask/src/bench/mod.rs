@@ -119,11 +119,17 @@ fn plan(args: &[String]) -> Result<Plan, String> {
         scripts: pick(only, &SCRIPTS, |script| script, "script")?,
         threads: match threads {
             None => default_threads.to_vec(),
-            Some(list) => list.iter().map(|text| text.parse().map_err(|_| format!("--threads: not a number: {text}"))).collect::<Result<_, _>>()?,
+            Some(list) => list
+                .iter()
+                .map(|text| text.parse().map_err(|_| format!("--threads: not a number: {text}")))
+                .collect::<Result<_, _>>()?,
         },
         seconds: flags.number("--seconds", if quick { 3 } else { 8 })?,
         runs: flags.number("--runs", if quick { 1 } else { 3 })?.max(1),
-        size: Size { tables: flags.number("--tables", if quick { 1 } else { 4 })?, rows: flags.number("--rows", if quick { 100_000 } else { 250_000 })? },
+        size: Size {
+            tables: flags.number("--tables", if quick { 1 } else { 4 })?,
+            rows: flags.number("--rows", if quick { 100_000 } else { 250_000 })?,
+        },
         out: flags.text("--out")?.map_or(default_out, PathBuf::from),
     };
     flags.finish()?;
@@ -172,7 +178,14 @@ fn measure(plan: &Plan, kind: Kind, results: &mut Results) -> Result<(), String>
     Ok(())
 }
 
-fn measure_cell(plan: &Plan, server: &Server, kind: Kind, script: &'static str, threads: u64, failures: &mut Vec<String>) -> Cell {
+fn measure_cell(
+    plan: &Plan,
+    server: &Server,
+    kind: Kind,
+    script: &'static str,
+    threads: u64,
+    failures: &mut Vec<String>,
+) -> Cell {
     let mut cell = Cell { kind, script, threads, per_second: Vec::new(), p95_ms: 0.0, cpu_us: 0.0, ignored_errors: 0 };
     let (mut p95_ms, mut cpu_us) = (Vec::new(), Vec::new());
     for _ in 0..plan.runs {
@@ -197,7 +210,12 @@ fn measure_cell(plan: &Plan, server: &Server, kind: Kind, script: &'static str, 
     cell.p95_ms = median(&p95_ms).unwrap_or(0.0);
     cell.cpu_us = median(&cpu_us).unwrap_or(0.0);
     let per_second = cell.median().unwrap_or(0.0);
-    println!("{:16} {script:22} {threads:4} threads  {per_second:9.0} /s  p95 {:8.2} ms  {:7.1} µs of CPU", kind.title(), cell.p95_ms, cell.cpu_us);
+    println!(
+        "{:16} {script:22} {threads:4} threads  {per_second:9.0} /s  p95 {:8.2} ms  {:7.1} µs of CPU",
+        kind.title(),
+        cell.p95_ms,
+        cell.cpu_us
+    );
     cell
 }
 
@@ -228,9 +246,13 @@ mod tests {
     #[test]
     fn a_part_is_not_published() {
         let plan = |args: &[&str]| plan(&args.iter().map(|s| s.to_string()).collect::<Vec<_>>());
-        assert!(plan(&[]).is_ok_and(|p| p.out.ends_with("docs/benchmarks") && p.scripts.len() == 11 && p.threads == [1, 8, 64, 512]));
+        assert!(
+            plan(&[]).is_ok_and(|p| p.out.ends_with("docs/benchmarks") && p.scripts.len() == 11 && p.threads == [1, 8, 64, 512])
+        );
         assert!(plan(&["--quick"]).is_ok_and(|p| !p.out.ends_with("docs/benchmarks") && p.runs == 1));
-        assert!(plan(&["--only", "oltp_insert,oltp_point_select"]).is_ok_and(|p| p.scripts == ["oltp_point_select", "oltp_insert"]));
+        assert!(
+            plan(&["--only", "oltp_insert,oltp_point_select"]).is_ok_and(|p| p.scripts == ["oltp_point_select", "oltp_insert"])
+        );
         assert!(plan(&["--only", "nothing"]).is_err());
         assert!(plan(&["--what"]).is_err());
     }

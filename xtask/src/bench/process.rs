@@ -49,7 +49,10 @@ pub fn disk_bytes(dir: &Path, wanted: &dyn Fn(&str) -> bool) -> u64 {
 /// One line on the machine: processor, cores, memory, kernel.
 pub fn machine() -> String {
     let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let model = cpuinfo.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':')).map_or("unknown processor", |(_, name)| name.trim());
+    let model = cpuinfo
+        .lines()
+        .find_map(|line| line.strip_prefix("model name")?.split_once(':'))
+        .map_or("unknown processor", |(_, name)| name.trim());
     let cores = std::thread::available_parallelism().map_or(0, |n| n.get());
     let memory_gib = kib_of(&fs::read_to_string("/proc/meminfo").unwrap_or_default(), "MemTotal") as f64 / (1 << 20) as f64;
     let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();

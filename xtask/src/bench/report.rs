@@ -46,7 +46,10 @@ fn write_settings(out: &mut String, plan: &Plan, results: &Results, sysbench: &s
         "- Durable: every server syncs its log before it acknowledges a commit (`innodb_flush_log_at_trx_commit=1`, MySQL's \
          binary log on with `sync_binlog=1`, all defaults). Buffer pool and block cache of the peers 2 GB; Vaquita at its defaults."
     )?;
-    writeln!(out, "- One server at a time, restarted after the load; scripts run in the order of this page, each on what the one before left.\n")
+    writeln!(
+        out,
+        "- One server at a time, restarted after the load; scripts run in the order of this page, each on what the one before left.\n"
+    )
 }
 
 fn write_ratios(out: &mut String, plan: &Plan, results: &Results) -> std::fmt::Result {
@@ -71,11 +74,21 @@ fn write_ratios(out: &mut String, plan: &Plan, results: &Results) -> std::fmt::R
 
 fn write_footprints(out: &mut String, results: &Results) -> std::fmt::Result {
     writeln!(out, "## Footprint\n")?;
-    writeln!(out, "| server | tables on disk, MB | resident after warm-up, MB | resident at most, MB | start, ms |\n|---|---:|---:|---:|---:|")?;
+    writeln!(
+        out,
+        "| server | tables on disk, MB | resident after warm-up, MB | resident at most, MB | start, ms |\n|---|---:|---:|---:|---:|"
+    )?;
     let mb = |bytes: u64| bytes as f64 / 1e6;
     for f in &results.footprints {
         let start_ms = f.start_time.as_secs_f64() * 1e3;
-        writeln!(out, "| {} | {:.0} | {:.0} | {:.0} | {start_ms:.0} |", f.kind.title(), mb(f.table_bytes), mb(f.warm_bytes), mb(f.peak_bytes))?;
+        writeln!(
+            out,
+            "| {} | {:.0} | {:.0} | {:.0} | {start_ms:.0} |",
+            f.kind.title(),
+            mb(f.table_bytes),
+            mb(f.warm_bytes),
+            mb(f.peak_bytes)
+        )?;
     }
     writeln!(
         out,
@@ -88,7 +101,10 @@ fn write_script(out: &mut String, plan: &Plan, results: &Results, script: &str) 
     let unit = if script == BULK_INSERT { "rows" } else { "queries" };
     let one = if script == BULK_INSERT { "row" } else { "query" };
     writeln!(out, "## {script}\n")?;
-    writeln!(out, "| threads | server | {unit}/s | lowest–highest | 95th percentile, ms | server CPU, µs/{one} | retried errors | to the best peer |")?;
+    writeln!(
+        out,
+        "| threads | server | {unit}/s | lowest–highest | 95th percentile, ms | server CPU, µs/{one} | retried errors | to the best peer |"
+    )?;
     writeln!(out, "|---:|---|---:|---:|---:|---:|---:|---:|")?;
     for threads in &plan.threads {
         for kind in &plan.servers {
@@ -99,7 +115,11 @@ fn write_script(out: &mut String, plan: &Plan, results: &Results, script: &str) 
                 continue;
             };
             let (low, high) = (cell.per_second.first().unwrap_or(&median), cell.per_second.last().unwrap_or(&median));
-            write!(out, " {median:.0} | {low:.0}–{high:.0} | {:.2} | {:.1} | {} |", cell.p95_ms, cell.cpu_us, cell.ignored_errors)?;
+            write!(
+                out,
+                " {median:.0} | {low:.0}–{high:.0} | {:.2} | {:.1} | {} |",
+                cell.p95_ms, cell.cpu_us, cell.ignored_errors
+            )?;
             match results.ratio(script, *threads).filter(|_| *kind == Kind::Vaquita) {
                 Some(ratio) => writeln!(out, " **{ratio:.2}** |")?,
                 None => writeln!(out, " |")?,
@@ -141,7 +161,9 @@ fn civil(mut days: u64) -> (u64, usize, u64) {
 mod tests {
     #[test]
     fn days_are_dates() {
-        for (days, date) in [(0, (1970, 1, 1)), (59, (1970, 3, 1)), (789, (1972, 2, 29)), (11_016, (2000, 2, 29)), (20_453, (2025, 12, 31))] {
+        for (days, date) in
+            [(0, (1970, 1, 1)), (59, (1970, 3, 1)), (789, (1972, 2, 29)), (11_016, (2000, 2, 29)), (20_453, (2025, 12, 31))]
+        {
             assert_eq!(super::civil(days), date);
         }
     }

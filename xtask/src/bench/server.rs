@@ -122,7 +122,8 @@ impl Server {
 
     fn query(&self, sql: &str) -> Result<Answer, String> {
         let (user, password) = self.kind.user();
-        let mut client = Client::connect(self.port, user, password).map_err(|e| format!("cannot connect to {}: {e}", self.kind.title()))?;
+        let mut client =
+            Client::connect(self.port, user, password).map_err(|e| format!("cannot connect to {}: {e}", self.kind.title()))?;
         match client.try_query(sql).map_err(|e| format!("{sql}: {e}"))? {
             Answer::Err { code, text, .. } => Err(format!("{sql}: {code} {text}")),
             answer => Ok(answer),
@@ -195,7 +196,8 @@ fn start_peer(kind: Kind, name: &'static str) -> Result<Server, String> {
     let mut script = script.stdin(Stdio::null()).spawn().map_err(|e| format!("tools/peers.sh: {e}"))?;
     let (user, password) = kind.user();
     // The script ends by itself, with the server running, before or after the first answer; or with an error.
-    let answered = first_answer(port, user, password, spawned, || !matches!(script.try_wait(), Ok(Some(status)) if !status.success()));
+    let answered =
+        first_answer(port, user, password, spawned, || !matches!(script.try_wait(), Ok(Some(status)) if !status.success()));
     let status = script.wait().map_err(|e| e.to_string())?;
     let start_time = match answered {
         Ok(time) if status.success() => time,
@@ -225,7 +227,9 @@ fn locate_peer(name: &str) -> Result<(PathBuf, u32), String> {
     let output = peers_sh().args(["where", name]).output().map_err(|e| format!("tools/peers.sh: {e}"))?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let mut lines = text.lines();
-    let (Some(data_dir), Some(pid_file)) = (lines.next(), lines.next()) else { return Err("tools/peers.sh where: no answer".into()) };
+    let (Some(data_dir), Some(pid_file)) = (lines.next(), lines.next()) else {
+        return Err("tools/peers.sh where: no answer".into());
+    };
     let pid = std::fs::read_to_string(pid_file).ok().and_then(|text| text.trim().parse().ok());
     Ok((Path::new(data_dir).to_path_buf(), pid.ok_or_else(|| format!("no process id in {pid_file}"))?))
 }

@@ -71,7 +71,8 @@ pub fn run(login: &Login, script: &str, size: Size, threads: u64, seconds: u64) 
 }
 
 pub fn version() -> Result<String, String> {
-    let output = Command::new("sysbench").arg("--version").output().map_err(|e| format!("sysbench: {e}; tools/peers.sh install"))?;
+    let output =
+        Command::new("sysbench").arg("--version").output().map_err(|e| format!("sysbench: {e}; tools/peers.sh install"))?;
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_string())
 }
 

@@ -193,7 +193,11 @@ fn check_index(client: &mut Client, all: &Values) -> Result<(), String> {
     let mut found = rows(client, "SELECT v, id FROM t FORCE INDEX (v) WHERE v >= 0")?;
     expected.sort();
     found.sort();
-    if found == expected { Ok(()) } else { Err(format!("the index v has {} entries that are not those of the {} rows", found.len(), expected.len())) }
+    if found == expected {
+        Ok(())
+    } else {
+        Err(format!("the index v has {} entries that are not those of the {} rows", found.len(), expected.len()))
+    }
 }
 
 fn rows(client: &mut Client, sql: &str) -> Result<Vec<Vec<String>>, String> {

@@ -144,7 +144,9 @@ impl Writer {
         let pad = pad(key, value);
         match (exists, self.random.below(3)) {
             (true, 0) => format!("REPLACE INTO t VALUES ({key}, {value}, '{pad}')"),
-            (true, 1) => format!("INSERT INTO t VALUES ({key}, {value}, '{pad}') ON DUPLICATE KEY UPDATE v = {value}, pad = '{pad}'"),
+            (true, 1) => {
+                format!("INSERT INTO t VALUES ({key}, {value}, '{pad}') ON DUPLICATE KEY UPDATE v = {value}, pad = '{pad}'")
+            }
             (true, _) => format!("UPDATE t SET v = {value}, pad = '{pad}' WHERE id = {key}"),
             (false, _) => format!("INSERT INTO t VALUES ({key}, {value}, '{pad}')"),
         }
@@ -224,7 +226,11 @@ mod tests {
     fn writer(under_way: Option<(Option<u64>, bool)>) -> Writer {
         let mut writer = Writer::new(0, 1);
         writer.values = Values::from([(1, 10), (2, 20)]);
-        writer.under_way = under_way.map(|(value, may_be_there)| Transaction { changes: BTreeMap::from([(1, value), (3, Some(30))]), counts_in_total: true, may_be_there });
+        writer.under_way = under_way.map(|(value, may_be_there)| Transaction {
+            changes: BTreeMap::from([(1, value), (3, Some(30))]),
+            counts_in_total: true,
+            may_be_there,
+        });
         writer
     }
 

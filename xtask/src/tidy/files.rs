@@ -61,7 +61,8 @@ pub fn check_plain(path: &Path, text: &str, findings: &mut Findings) {
 fn check_length(source: &Source, findings: &mut Findings) {
     let place = source.path.display();
     let lines = source.text.lines().count();
-    let generated = source.text.lines().take(12).any(|line| line.starts_with("//!") && line.to_ascii_lowercase().contains("generated"));
+    let generated =
+        source.text.lines().take(12).any(|line| line.starts_with("//!") && line.to_ascii_lowercase().contains("generated"));
     let exempt = LONG_FILES.iter().any(|(path, _)| Path::new(path) == source.path);
     if lines > FILE_LINES_MAX && !generated && !exempt {
         findings.fail(place, format!("{lines} lines, {FILE_LINES_MAX} at most"));
@@ -86,7 +87,9 @@ fn check_paths(path: &Path, text: &str, findings: &mut Findings) {
     for (i, line) in text.lines().enumerate() {
         for machine in MACHINE_PATHS {
             // `$HOME/root/x` and `a/home/b` are relative: only a path that begins there is the machine's.
-            let begins = line.match_indices(machine).any(|(at, _)| !line[..at].ends_with(|c: char| c.is_alphanumeric() || "._-}$/*".contains(c)));
+            let begins = line
+                .match_indices(machine)
+                .any(|(at, _)| !line[..at].ends_with(|c: char| c.is_alphanumeric() || "._-}$/*".contains(c)));
             if begins {
                 findings.fail(format!("{}:{}", path.display(), i + 1), format!("names a path of one machine, {machine}"));
             }

@@ -110,7 +110,10 @@ fn dependencies(manifest: &str) -> BTreeSet<String> {
             if let Some((_, name)) = section.split_once("dependencies.") {
                 found.insert(name.trim_matches('"').to_string());
             }
-        } else if inside && !line.starts_with('#') && let Some((name, _)) = line.split_once('=') {
+        } else if inside
+            && !line.starts_with('#')
+            && let Some((name, _)) = line.split_once('=')
+        {
             let name = name.trim().split('.').next().unwrap_or("");
             found.insert(name.trim_matches('"').to_string());
         }

@@ -78,14 +78,21 @@ fn check(root: &Path, update: bool) -> Result<Findings, String> {
 /// The Rust files, manifests, scripts and texts of the repository, relative to `root`, sorted.
 fn text_files(root: &Path) -> Result<Vec<PathBuf>, String> {
     let mut found = Vec::new();
-    let mut dirs: Vec<PathBuf> = ["crates", "xtask", "tools", "docs", "fuzz", ".ci"].map(PathBuf::from).into_iter().filter(|dir| root.join(dir).is_dir()).collect();
+    let mut dirs: Vec<PathBuf> = ["crates", "xtask", "tools", "docs", "fuzz", ".ci"]
+        .map(PathBuf::from)
+        .into_iter()
+        .filter(|dir| root.join(dir).is_dir())
+        .collect();
     while let Some(dir) = dirs.pop() {
         for entry in std::fs::read_dir(root.join(&dir)).map_err(|e| format!("{}: {e}", dir.display()))? {
             let entry = entry.map_err(|e| e.to_string())?;
             let path = dir.join(entry.file_name());
             let kind = entry.file_type().map_err(|e| e.to_string())?;
             if kind.is_dir() {
-                let skip = matches!(entry.file_name().to_str(), Some("target" | "corpus" | "artifacts" | "node_modules" | "__pycache__"));
+                let skip = matches!(
+                    entry.file_name().to_str(),
+                    Some("target" | "corpus" | "artifacts" | "node_modules" | "__pycache__")
+                );
                 if !skip {
                     dirs.push(path);
                 }

@@ -55,7 +55,9 @@ fn is_root(repository: &Path, path: &Path) -> bool {
     match parts.as_slice() {
         ["build.rs"] | ["src", "lib.rs" | "main.rs"] => true,
         ["src", "bin", ..] => parts.len() == 3 || parts.last() == Some(&"main.rs"),
-        ["tests" | "examples" | "benches" | "fuzz_targets", ..] => parts.len() == 2 || (parts.len() == 3 && parts[2] == "main.rs"),
+        ["tests" | "examples" | "benches" | "fuzz_targets", ..] => {
+            parts.len() == 2 || (parts.len() == 3 && parts[2] == "main.rs")
+        }
         _ => false,
     }
 }

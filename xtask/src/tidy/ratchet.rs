@@ -37,7 +37,8 @@ pub fn check(root: &Path, sources: &[Source], update: bool, findings: &mut Findi
             if count > limit {
                 findings.fail(name, format!("{count} `{kind}`, {limit} at most; they are at\n    {}", places[k].join("\n    ")));
             } else if count < limit && !update {
-                findings.note(name, format!("{count} `{kind}`, fewer than the {limit} of {FILE}: run `cargo xtask tidy --update`"));
+                findings
+                    .note(name, format!("{count} `{kind}`, fewer than the {limit} of {FILE}: run `cargo xtask tidy --update`"));
             }
         }
         lines += &format!("{name} unwrap {} expect {} panic {}\n", kept[0], kept[1], kept[2]);
@@ -71,7 +72,10 @@ fn unwraps(source: &Source) -> Vec<usize> {
 
 fn expects(source: &Source) -> Vec<usize> {
     let calls = finds(&source.shipped, b".expect(");
-    calls.into_iter().filter(|at| source.text.get(at + b".expect(".len()..).is_some_and(|rest| rest.trim_start().starts_with(['"', '&']))).collect()
+    calls
+        .into_iter()
+        .filter(|at| source.text.get(at + b".expect(".len()..).is_some_and(|rest| rest.trim_start().starts_with(['"', '&'])))
+        .collect()
 }
 
 fn panics(source: &Source) -> Vec<usize> {

@@ -48,7 +48,12 @@ impl Source {
     pub fn functions(&self) -> Vec<Function> {
         let mut found = Vec::new();
         for at in words(&self.code, b"fn") {
-            let name: String = self.code[at + 2..].iter().skip_while(|b| b.is_ascii_whitespace()).take_while(|b| is_word(**b)).map(|b| *b as char).collect();
+            let name: String = self.code[at + 2..]
+                .iter()
+                .skip_while(|b| b.is_ascii_whitespace())
+                .take_while(|b| is_word(**b))
+                .map(|b| *b as char)
+                .collect();
             if name.is_empty() {
                 continue;
             }
@@ -112,7 +117,9 @@ fn blank_test_items(code: &[u8]) -> Vec<u8> {
     let mut out = code.to_vec();
     for at in finds(code, b"#[cfg(test)]") {
         let item = at + b"#[cfg(test)]".len();
-        let end = body_end(code, item).or_else(|| code[item..].iter().position(|b| *b == b';').map(|n| item + n + 1)).unwrap_or(code.len());
+        let end = body_end(code, item)
+            .or_else(|| code[item..].iter().position(|b| *b == b';').map(|n| item + n + 1))
+            .unwrap_or(code.len());
         blank(&mut out, at, end);
     }
     out

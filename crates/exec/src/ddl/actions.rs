@@ -10,7 +10,8 @@ use vaquita_types::charset::{CollationId, charset, collation};
 use vaquita_types::errno::{
     ER_BAD_DB_ERROR, ER_BAD_FIELD_ERROR, ER_CANT_DROP_FIELD_OR_KEY, ER_CANT_REMOVE_ALL_FIELDS, ER_CHECK_CONSTRAINT_NOT_FOUND,
     ER_CONSTRAINT_NOT_FOUND, ER_DEPENDENT_BY_CHECK_CONSTRAINT, ER_DUP_FIELDNAME, ER_DUP_KEYNAME, ER_KEY_DOES_NOT_EXITS,
-    ER_PK_INDEX_CANT_BE_INVISIBLE, ER_TABLE_MUST_HAVE_A_VISIBLE_COLUMN, ER_TOO_BIG_FIELDLENGTH, ER_TOO_MANY_FIELDS, ER_WRONG_NAME_FOR_INDEX,
+    ER_PK_INDEX_CANT_BE_INVISIBLE, ER_TABLE_MUST_HAVE_A_VISIBLE_COLUMN, ER_TOO_BIG_FIELDLENGTH, ER_TOO_MANY_FIELDS,
+    ER_WRONG_NAME_FOR_INDEX,
 };
 use vaquita_types::limits::{ROW_BYTES_MAX, TABLE_COLUMNS_MAX};
 use vaquita_types::schema::{ColumnDef, ColumnDefault, ColumnId, IndexDef, IndexId, IndexKind, TableDef};
@@ -63,7 +64,11 @@ impl<'a> Edit<'a> {
                 false => Err(Error::new(&ER_CHECK_CONSTRAINT_NOT_FOUND, &[name])),
             },
             AlterAction::DropConstraint(name) => {
-                let is_key = self.def.indexes.iter().any(|i| i.kind != IndexKind::Secondary && !i.parts.is_empty() && i.name.eq_ignore_ascii_case(name));
+                let is_key = self
+                    .def
+                    .indexes
+                    .iter()
+                    .any(|i| i.kind != IndexKind::Secondary && !i.parts.is_empty() && i.name.eq_ignore_ascii_case(name));
                 if self.drop_check(name) {
                     return Ok(());
                 }
@@ -95,7 +100,12 @@ impl<'a> Edit<'a> {
     fn leave_checks(&mut self, column: &str) -> Result<()> {
         let uses = |text: &str, name: &str| text.contains(&format!("`{}`", name.replace('`', "``")));
         let columns = &self.def.columns;
-        let shared = self.def.options.checks.iter().find(|c| uses(&c.expr, column) && columns.iter().any(|other| uses(&c.expr, &other.name)));
+        let shared = self
+            .def
+            .options
+            .checks
+            .iter()
+            .find(|c| uses(&c.expr, column) && columns.iter().any(|other| uses(&c.expr, &other.name)));
         if let Some(check) = shared {
             return Err(Error::new(&ER_DEPENDENT_BY_CHECK_CONSTRAINT, &[&check.name, &column]));
         }

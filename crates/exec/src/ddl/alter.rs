@@ -13,11 +13,12 @@ use vaquita_parser::ast::{self, AlterAction, AlterTable};
 use vaquita_plan::env::Level;
 use vaquita_storage::layout::instant_change;
 use vaquita_storage::{Direction, Entry, RowChange, ScanOptions, Table, Version};
-use vaquita_types::errno::{
-    ER_ALTER_OPERATION_NOT_SUPPORTED, ER_ALTER_OPERATION_NOT_SUPPORTED_REASON, ER_ALTER_OPERATION_NOT_SUPPORTED_REASON_COLUMN_TYPE_INSTANT,
-    ER_ILLEGAL_HA, ER_TABLE_DEF_CHANGED, ER_UNKNOWN_ALTER_ALGORITHM, ER_UNKNOWN_ALTER_LOCK,
-};
 use vaquita_types::charset::charset;
+use vaquita_types::errno::{
+    ER_ALTER_OPERATION_NOT_SUPPORTED, ER_ALTER_OPERATION_NOT_SUPPORTED_REASON,
+    ER_ALTER_OPERATION_NOT_SUPPORTED_REASON_COLUMN_TYPE_INSTANT, ER_ILLEGAL_HA, ER_TABLE_DEF_CHANGED, ER_UNKNOWN_ALTER_ALGORITHM,
+    ER_UNKNOWN_ALTER_LOCK,
+};
 use vaquita_types::schema::{ColumnDef, ColumnDefault, IndexId, TableDef};
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value};
 
@@ -42,7 +43,13 @@ impl Ddl<'_> {
         })
     }
 
-    pub fn drop_index(&self, name: &str, table: &ast::Name, algorithm: &Option<String>, lock: &Option<String>) -> Result<Outcome> {
+    pub fn drop_index(
+        &self,
+        name: &str,
+        table: &ast::Name,
+        algorithm: &Option<String>,
+        lock: &Option<String>,
+    ) -> Result<Outcome> {
         self.alter_table(&AlterTable {
             name: table.clone(),
             actions: vec![AlterAction::DropIndex(name.to_string())],
@@ -53,7 +60,8 @@ impl Ddl<'_> {
     }
 
     pub fn alter_table(&self, alter: &AlterTable) -> Result<Outcome> {
-        let algorithm = known(alter.algorithm.as_deref(), ALGORITHMS).map_err(|word| Error::new(&ER_UNKNOWN_ALTER_ALGORITHM, &[&word]))?;
+        let algorithm =
+            known(alter.algorithm.as_deref(), ALGORITHMS).map_err(|word| Error::new(&ER_UNKNOWN_ALTER_ALGORITHM, &[&word]))?;
         known(alter.lock.as_deref(), LOCKS).map_err(|word| Error::new(&ER_UNKNOWN_ALTER_LOCK, &[&word]))?;
         let mut tries = 0;
         loop {
@@ -106,7 +114,8 @@ impl Ddl<'_> {
     /// The highest value of the AUTO_INCREMENT column in the table.
     fn auto_increment_used(&self, table: &Table) -> Result<u64> {
         let Some(column) = table.def.auto_increment_column().and_then(|at| table.def.columns.get(at)) else { return Ok(0) };
-        let leads = |(_, index): &(usize, &vaquita_types::schema::IndexDef)| index.parts.first().is_some_and(|p| p.column == column.id);
+        let leads =
+            |(_, index): &(usize, &vaquita_types::schema::IndexDef)| index.parts.first().is_some_and(|p| p.column == column.id);
         let Some((at, index)) = table.def.indexes.iter().enumerate().find(leads) else { return Ok(0) };
         let Some(codec) = table.codec.indexes().get(at) else { return Ok(0) };
         let descending = index.parts.first().is_some_and(|p| p.descending);
@@ -139,8 +148,11 @@ fn says_copied(old: &TableDef, new: &TableDef, alter: &AlterTable) -> bool {
         AlterAction::OrderBy(_) => true,
         _ => false,
     };
-    let computed = |c: &ColumnDef| matches!(c.default, ColumnDefault::Expr(_)) && !old.columns.iter().any(|before| before.id == c.id);
-    new.columns.iter().any(|c| retyped(c) || computed(c)) || !old.hidden_rowid && new.hidden_rowid || alter.actions.iter().any(validates)
+    let computed =
+        |c: &ColumnDef| matches!(c.default, ColumnDefault::Expr(_)) && !old.columns.iter().any(|before| before.id == c.id);
+    new.columns.iter().any(|c| retyped(c) || computed(c))
+        || !old.hidden_rowid && new.hidden_rowid
+        || alter.actions.iter().any(validates)
 }
 
 /// InnoDB changes the type without a copy: longer VARCHARs with as many length bytes, more labels.

@@ -16,7 +16,8 @@ use super::{Ddl, check_identifier};
 
 /// An expression of the catalog as a tree again.
 pub fn parse_stored(text: &str) -> Result<ast::Expr> {
-    parse_expr(text.as_bytes(), &ParserOptions::default()).map_err(|e| Error::internal(format_args!("stored expression {text}: {e:?}")))
+    parse_expr(text.as_bytes(), &ParserOptions::default())
+        .map_err(|e| Error::internal(format_args!("stored expression {text}: {e:?}")))
 }
 
 /// The enforced constraints of a table with their names, over the slots 0, 1 … of a row.
@@ -65,7 +66,9 @@ impl Ddl<'_> {
         for check in &def.options.checks {
             let bound = bind_over_row(&parse_stored(&check.expr)?, &table, 0, &context);
             bound.map_err(|error| match unknown_column(&error) {
-                Some(column) => Error::new(&ER_BAD_FIELD_ERROR, &[&column, &format_args!("check constraint {} expression", check.name)]),
+                Some(column) => {
+                    Error::new(&ER_BAD_FIELD_ERROR, &[&column, &format_args!("check constraint {} expression", check.name)])
+                }
                 None => error,
             })?;
         }

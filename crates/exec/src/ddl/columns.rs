@@ -5,9 +5,9 @@ use vaquita_plan::bind::{PlanContext, bind_scalar};
 use vaquita_plan::env::Level;
 use vaquita_types::charset::CollationId;
 use vaquita_types::errno::{
-    ER_BLOB_CANT_HAVE_DEFAULT, ER_DEPRECATED_UTF8_ALIAS, ER_INVALID_DEFAULT, ER_INVALID_ON_UPDATE, ER_PRIMARY_CANT_HAVE_NULL, ER_TOO_LONG_FIELD_COMMENT,
-    ER_WARN_DEPRECATED_SYNTAX, ER_WARN_DEPRECATED_SYNTAX_NO_REPLACEMENT, ER_WARN_DEPRECATED_UTF8MB3_COLLATION, ER_WRONG_COLUMN_NAME,
-    ER_WRONG_FIELD_SPEC, ER_WRONG_TABLE_NAME,
+    ER_BLOB_CANT_HAVE_DEFAULT, ER_DEPRECATED_UTF8_ALIAS, ER_INVALID_DEFAULT, ER_INVALID_ON_UPDATE, ER_PRIMARY_CANT_HAVE_NULL,
+    ER_TOO_LONG_FIELD_COMMENT, ER_WARN_DEPRECATED_SYNTAX, ER_WARN_DEPRECATED_SYNTAX_NO_REPLACEMENT,
+    ER_WARN_DEPRECATED_UTF8MB3_COLLATION, ER_WRONG_COLUMN_NAME, ER_WRONG_FIELD_SPEC, ER_WRONG_TABLE_NAME,
 };
 use vaquita_types::limits::COLUMN_COMMENT_CHARS_MAX;
 use vaquita_types::schema::{ColumnDef, ColumnDefault, ColumnId};
@@ -29,7 +29,8 @@ pub struct NewColumn {
 
 impl Ddl<'_> {
     pub fn column(&self, column: &ast::ColumnDef, table_collation: CollationId) -> Result<NewColumn> {
-        check_identifier(&column.name).map_err(|e| if e.is(&ER_WRONG_TABLE_NAME) { Error::new(&ER_WRONG_COLUMN_NAME, &[&column.name]) } else { e })?;
+        check_identifier(&column.name)
+            .map_err(|e| if e.is(&ER_WRONG_TABLE_NAME) { Error::new(&ER_WRONG_COLUMN_NAME, &[&column.name]) } else { e })?;
         let collate = column.attributes.iter().rev().find_map(|a| match a {
             ColumnAttribute::Collate(name) => Some(name.as_str()),
             _ => None,
@@ -125,7 +126,9 @@ impl Ddl<'_> {
                 return Ok(());
             }
             DefaultValue::Literal(literal) => ast::Expr::Literal(literal.clone()),
-            DefaultValue::Negative(literal) => ast::Expr::Unary { op: ast::UnaryOp::Neg, expr: Box::new(ast::Expr::Literal(literal.clone())) },
+            DefaultValue::Negative(literal) => {
+                ast::Expr::Unary { op: ast::UnaryOp::Neg, expr: Box::new(ast::Expr::Literal(literal.clone())) }
+            }
         };
         let constants = Constants { session: self.session };
         let catalog = crate::catalog::PlanCatalog::new(self.catalog);
@@ -184,8 +187,10 @@ impl Ddl<'_> {
     /// What MySQL calls deprecated in a type. `tinyint(1)` is not told from BOOL, which is fine.
     fn warn_of_type(&self, ty: &ast::DataType, collate: Option<&str>) {
         use ast::TypeName::{BigInt, Decimal, Double, Float, Int, MediumInt, SmallInt, TinyInt};
-        let warn = |text: &str| self.session.warn(Level::Warning, Error::with_message(&ER_WARN_DEPRECATED_SYNTAX_NO_REPLACEMENT, text));
-        let instead = |what: &str, other: &str| self.session.warn(Level::Warning, Error::new(&ER_WARN_DEPRECATED_SYNTAX, &[&what, &other]));
+        let warn =
+            |text: &str| self.session.warn(Level::Warning, Error::with_message(&ER_WARN_DEPRECATED_SYNTAX_NO_REPLACEMENT, text));
+        let instead =
+            |what: &str, other: &str| self.session.warn(Level::Warning, Error::new(&ER_WARN_DEPRECATED_SYNTAX, &[&what, &other]));
         if ty.zerofill {
             warn(ZEROFILL_TEXT);
         }
@@ -222,8 +227,10 @@ impl Ddl<'_> {
 const ZEROFILL_TEXT: &str = "The ZEROFILL attribute is deprecated and will be removed in a future release. \
     Use the LPAD function to zero-pad numbers, or store the formatted numbers in a CHAR column.";
 const WIDTH_TEXT: &str = "Integer display width is deprecated and will be removed in a future release.";
-const DIGITS_TEXT: &str = "Specifying number of digits for floating point data types is deprecated and will be removed in a future release.";
-const UNSIGNED_TEXT: &str = "UNSIGNED for decimal and floating point data types is deprecated and support for it will be removed in a future release.";
+const DIGITS_TEXT: &str =
+    "Specifying number of digits for floating point data types is deprecated and will be removed in a future release.";
+const UNSIGNED_TEXT: &str =
+    "UNSIGNED for decimal and floating point data types is deprecated and support for it will be removed in a future release.";
 
 fn has_now(kind: TypeKind) -> bool {
     matches!(kind, TypeKind::DateTime | TypeKind::Timestamp)

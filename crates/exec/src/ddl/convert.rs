@@ -39,7 +39,13 @@ pub(super) struct RowMap<'a> {
 }
 
 impl<'a> RowMap<'a> {
-    pub fn new(ddl: &'a Ddl<'a>, old: &'a TableDef, new: &TableDef, auto_increment: Option<u64>, has_rows: bool) -> Result<RowMap<'a>> {
+    pub fn new(
+        ddl: &'a Ddl<'a>,
+        old: &'a TableDef,
+        new: &TableDef,
+        auto_increment: Option<u64>,
+        has_rows: bool,
+    ) -> Result<RowMap<'a>> {
         let strict = sql_mode::is_strict(ddl.session.sql_mode());
         let mut sources = Vec::with_capacity(new.columns.len());
         for (position, column) in new.columns.iter().enumerate() {
@@ -101,7 +107,9 @@ impl<'a> RowMap<'a> {
             return Ok(value);
         }
         let value = match value {
-            Value::DateTime(utc) if before.ty.kind == TypeKind::Timestamp => Value::DateTime(self.ddl.session.time_zone().timestamp_from_utc(utc)),
+            Value::DateTime(utc) if before.ty.kind == TypeKind::Timestamp => {
+                Value::DateTime(self.ddl.session.time_zone().timestamp_from_utc(utc))
+            }
             value => value,
         };
         self.stored(value, &before.ty, after)
@@ -112,7 +120,11 @@ impl<'a> RowMap<'a> {
             return Ok(Value::Null);
         }
         let retyped = before.ty != after.ty;
-        let error = if retyped { Error::new(&WARN_DATA_TRUNCATED, &[&after.name, &self.row]) } else { Error::new(&ER_INVALID_USE_OF_NULL, &[]) };
+        let error = if retyped {
+            Error::new(&WARN_DATA_TRUNCATED, &[&after.name, &self.row])
+        } else {
+            Error::new(&ER_INVALID_USE_OF_NULL, &[])
+        };
         if self.strict {
             return Err(error);
         }
@@ -210,4 +222,3 @@ impl Ddl<'_> {
         Ok(self.to_utc(value, column))
     }
 }
-

@@ -4,14 +4,15 @@ use vaquita_parser::ast::{self, ColumnAttribute, TableElement};
 use vaquita_plan::env::Level;
 use vaquita_types::charset::{CollationId, charset};
 use vaquita_types::errno::{
-    ER_BAD_DB_ERROR, ER_DUP_FIELDNAME, ER_TABLE_EXISTS_ERROR, ER_TOO_BIG_ROWSIZE, ER_TABLE_MUST_HAVE_A_VISIBLE_COLUMN, ER_TOO_MANY_FIELDS, ER_WRONG_AUTO_KEY,
+    ER_BAD_DB_ERROR, ER_DUP_FIELDNAME, ER_TABLE_EXISTS_ERROR, ER_TABLE_MUST_HAVE_A_VISIBLE_COLUMN, ER_TOO_BIG_ROWSIZE,
+    ER_TOO_MANY_FIELDS, ER_WRONG_AUTO_KEY,
 };
 use vaquita_types::limits::{ROW_BYTES_MAX, TABLE_COLUMNS_MAX};
 use vaquita_types::schema::{ColumnDef, ColumnId, IndexDef, IndexId, TableDef, TableId, TableOptions};
 use vaquita_types::{ColumnType, Error, Result, TypeKind};
 
-use super::indexes::{add_index, require_not_null, sort_indexes, warn_of_duplicates};
 use super::from_query::Selected;
+use super::indexes::{add_index, require_not_null, sort_indexes, warn_of_duplicates};
 use super::{Ddl, Outcome, check_identifier, options};
 
 /// What CREATE TABLE asks for besides the definition.
@@ -169,7 +170,8 @@ impl Ddl<'_> {
             add_index(index, columns, &mut indexes, self.session)?;
         }
         warn_of_duplicates(&indexes, 0, name, self.session);
-        let null_given: Vec<usize> = elements.null_given.iter().filter_map(|name| columns.iter().position(|c| c.name == *name)).collect();
+        let null_given: Vec<usize> =
+            elements.null_given.iter().filter_map(|name| columns.iter().position(|c| c.name == *name)).collect();
         require_not_null(&indexes, columns, &null_given)?;
         sort_indexes(&mut indexes, columns);
         check_auto_increment(columns, &indexes)?;
@@ -269,4 +271,3 @@ pub fn check_auto_increment(columns: &[ColumnDef], indexes: &[IndexDef]) -> Resu
     }
     Ok(())
 }
-

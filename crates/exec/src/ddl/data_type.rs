@@ -4,8 +4,9 @@ use vaquita_parser::ast::{DataType, TypeName};
 use vaquita_types::charset::{Charset, CollationId, charset, collation};
 use vaquita_types::datatype::DECIMALS_NOT_FIXED;
 use vaquita_types::errno::{
-    ER_DUPLICATED_VALUE_IN_TYPE, ER_ILLEGAL_VALUE_FOR_TYPE, ER_INVALID_FIELD_SIZE, ER_INVALID_YEAR_COLUMN_LENGTH, ER_M_BIGGER_THAN_D, ER_TOO_BIG_DISPLAYWIDTH, ER_TOO_BIG_FIELDLENGTH,
-    ER_TOO_BIG_PRECISION, ER_TOO_BIG_SCALE, ER_TOO_BIG_SET, ER_WRONG_FIELD_SPEC,
+    ER_DUPLICATED_VALUE_IN_TYPE, ER_ILLEGAL_VALUE_FOR_TYPE, ER_INVALID_FIELD_SIZE, ER_INVALID_YEAR_COLUMN_LENGTH,
+    ER_M_BIGGER_THAN_D, ER_TOO_BIG_DISPLAYWIDTH, ER_TOO_BIG_FIELDLENGTH, ER_TOO_BIG_PRECISION, ER_TOO_BIG_SCALE, ER_TOO_BIG_SET,
+    ER_WRONG_FIELD_SPEC,
 };
 use vaquita_types::limits::{DECIMAL_DIGITS_MAX, DECIMAL_SCALE_MAX, ENUM_MEMBERS_MAX, FSP_MAX, ROW_BYTES_MAX, SET_MEMBERS_MAX};
 use vaquita_types::{ColumnType, Error, Result, TypeKind};
@@ -22,7 +23,9 @@ pub fn column_type(name: &str, ty: &DataType, collate: Option<&str>, default: Co
     column.unsigned = ty.unsigned || ty.zerofill;
     column.zerofill = ty.zerofill;
     match kind {
-        TypeKind::TinyInt | TypeKind::SmallInt | TypeKind::MediumInt | TypeKind::Int | TypeKind::BigInt => integer(name, ty, &mut column)?,
+        TypeKind::TinyInt | TypeKind::SmallInt | TypeKind::MediumInt | TypeKind::Int | TypeKind::BigInt => {
+            integer(name, ty, &mut column)?
+        }
         TypeKind::Float | TypeKind::Double => float(name, ty, &mut column)?,
         TypeKind::Decimal => decimal(name, ty, &mut column)?,
         TypeKind::Bit => {
@@ -173,7 +176,9 @@ fn decimal(name: &str, ty: &DataType, column: &mut ColumnType) -> Result<()> {
     }
     let precision = match ty.length {
         None | Some(0) => 10,
-        Some(n) if n > u64::from(DECIMAL_DIGITS_MAX) => return Err(Error::new(&ER_TOO_BIG_PRECISION, &[&n, &name, &DECIMAL_DIGITS_MAX])),
+        Some(n) if n > u64::from(DECIMAL_DIGITS_MAX) => {
+            return Err(Error::new(&ER_TOO_BIG_PRECISION, &[&n, &name, &DECIMAL_DIGITS_MAX]));
+        }
         Some(n) => n,
     };
     if scale > precision {

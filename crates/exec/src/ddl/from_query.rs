@@ -97,7 +97,13 @@ impl Ddl<'_> {
     }
 
     /// Inserts the rows of the query.
-    pub(super) fn fill(&self, database: &str, create: &ast::CreateTable, query: &ast::Query, names: Vec<String>) -> Result<Outcome> {
+    pub(super) fn fill(
+        &self,
+        database: &str,
+        create: &ast::CreateTable,
+        query: &ast::Query,
+        names: Vec<String>,
+    ) -> Result<Outcome> {
         let insert = ast::Insert {
             replace: create.duplicates == Some(ast::OnDuplicateRows::Replace),
             hints: Vec::new(),

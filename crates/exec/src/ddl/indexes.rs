@@ -2,21 +2,28 @@
 
 use vaquita_parser::ast::{self, KeyPart};
 use vaquita_plan::env::Level;
-use vaquita_types::errno::{
-    ER_BLOB_KEY_WITHOUT_LENGTH, ER_DUP_FIELDNAME, ER_DUP_INDEX, ER_DUP_KEYNAME, ER_JSON_USED_AS_KEY, ER_KEY_PART_0, ER_KEY_COLUMN_DOES_NOT_EXITS, ER_MULTIPLE_PRI_KEY, ER_PK_INDEX_CANT_BE_INVISIBLE,
-    ER_PRIMARY_CANT_HAVE_NULL, ER_UNSUPPORTED_INDEX_ALGORITHM,
-    ER_TOO_LONG_IDENT, ER_TOO_LONG_INDEX_COMMENT, ER_TOO_LONG_KEY, ER_TOO_MANY_KEY_PARTS, ER_TOO_MANY_KEYS, ER_WRONG_NAME_FOR_INDEX,
-    ER_WRONG_SUB_KEY,
-};
 use vaquita_types::charset::collation;
-use vaquita_types::limits::{IDENTIFIER_CHARS_MAX, INDEX_COMMENT_CHARS_MAX, INDEX_KEY_BYTES_MAX, INDEX_PARTS_MAX, TABLE_INDEXES_MAX};
+use vaquita_types::errno::{
+    ER_BLOB_KEY_WITHOUT_LENGTH, ER_DUP_FIELDNAME, ER_DUP_INDEX, ER_DUP_KEYNAME, ER_JSON_USED_AS_KEY,
+    ER_KEY_COLUMN_DOES_NOT_EXITS, ER_KEY_PART_0, ER_MULTIPLE_PRI_KEY, ER_PK_INDEX_CANT_BE_INVISIBLE, ER_PRIMARY_CANT_HAVE_NULL,
+    ER_TOO_LONG_IDENT, ER_TOO_LONG_INDEX_COMMENT, ER_TOO_LONG_KEY, ER_TOO_MANY_KEY_PARTS, ER_TOO_MANY_KEYS,
+    ER_UNSUPPORTED_INDEX_ALGORITHM, ER_WRONG_NAME_FOR_INDEX, ER_WRONG_SUB_KEY,
+};
+use vaquita_types::limits::{
+    IDENTIFIER_CHARS_MAX, INDEX_COMMENT_CHARS_MAX, INDEX_KEY_BYTES_MAX, INDEX_PARTS_MAX, TABLE_INDEXES_MAX,
+};
 use vaquita_types::schema::{ColumnDef, ColumnDefault, IndexDef, IndexId, IndexKind, IndexPart};
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value};
 
 use crate::context::SessionEnv;
 
 /// Adds the index to `indexes`; `sort_indexes` puts them in order when all are there.
-pub fn add_index(index: &ast::IndexDef, columns: &[ColumnDef], indexes: &mut Vec<IndexDef>, session: &dyn SessionEnv) -> Result<()> {
+pub fn add_index(
+    index: &ast::IndexDef,
+    columns: &[ColumnDef],
+    indexes: &mut Vec<IndexDef>,
+    session: &dyn SessionEnv,
+) -> Result<()> {
     let kind = match index.kind {
         ast::IndexKind::Plain => IndexKind::Secondary,
         ast::IndexKind::Unique => IndexKind::Unique,
@@ -104,7 +111,9 @@ pub fn require_not_null(indexes: &[IndexDef], columns: &mut [ColumnDef], null_gi
 pub fn check_parts(index: &mut IndexDef, columns: &[ColumnDef]) -> Result<()> {
     let mut bytes = 0;
     for part in &mut index.parts {
-        let Some(column) = columns.get(usize::from(part.column.0)) else { return Err(Error::internal("an index part without its column")) };
+        let Some(column) = columns.get(usize::from(part.column.0)) else {
+            return Err(Error::internal("an index part without its column"));
+        };
         if column.ty.kind == TypeKind::Json {
             return Err(Error::new(&ER_JSON_USED_AS_KEY, &[&column.name]));
         }

@@ -23,7 +23,11 @@ use std::sync::Arc;
 use vaquita_parser::ast::{self, Name, Statement as Ast};
 use vaquita_storage::{Catalog, DdlContext, Isolation, Table, Transaction, TxnOptions};
 use vaquita_types::charset::{Charset, Collation, CollationId};
-use vaquita_types::errno::{ER_BAD_DB_ERROR, ER_BAD_TABLE_ERROR, ER_COLLATION_CHARSET_MISMATCH, ER_DB_CREATE_EXISTS, ER_DB_DROP_EXISTS, ER_NO_DB_ERROR, ER_NO_SUCH_DB, ER_NO_SUCH_TABLE, ER_TABLE_EXISTS_ERROR, ER_UNKNOWN_CHARACTER_SET, ER_UNKNOWN_COLLATION, ER_WRONG_DB_NAME, ER_WRONG_TABLE_NAME};
+use vaquita_types::errno::{
+    ER_BAD_DB_ERROR, ER_BAD_TABLE_ERROR, ER_COLLATION_CHARSET_MISMATCH, ER_DB_CREATE_EXISTS, ER_DB_DROP_EXISTS, ER_NO_DB_ERROR,
+    ER_NO_SUCH_DB, ER_NO_SUCH_TABLE, ER_TABLE_EXISTS_ERROR, ER_UNKNOWN_CHARACTER_SET, ER_UNKNOWN_COLLATION, ER_WRONG_DB_NAME,
+    ER_WRONG_TABLE_NAME,
+};
 use vaquita_types::{ColumnType, Error, Result, Value};
 
 use vaquita_plan::env::{Level, VarScope};
@@ -116,7 +120,8 @@ impl<'a> Ddl<'a> {
                 (table.def.clone(), Some(self.transaction().peek_auto_increment(table.def.id)?))
             }
         };
-        let always = !matches!(self.session.sys_var(VarScope::Session, "sql_quote_show_create"), Ok(Value::Int(0) | Value::UInt(0)));
+        let always =
+            !matches!(self.session.sys_var(VarScope::Session, "sql_quote_show_create"), Ok(Value::Int(0) | Value::UInt(0)));
         let quoting = show_create::Quoting::new(self.session.sql_mode(), always);
         let text = show_create::show_create_table(&def, next, quoting);
         let columns = vec![text_column("Table", 64, false), text_column("Create Table", 1024, false)];
@@ -156,7 +161,8 @@ impl<'a> Ddl<'a> {
 
     fn create_database(&self, if_not_exists: bool, name: &str, options: &[ast::DatabaseOption]) -> Result<u64> {
         let collation = self.database_collation(options, CollationId::default())?;
-        check_identifier(name).map_err(|error| if error.is(&ER_WRONG_TABLE_NAME) { Error::new(&ER_WRONG_DB_NAME, &[&name]) } else { error })?;
+        check_identifier(name)
+            .map_err(|error| if error.is(&ER_WRONG_TABLE_NAME) { Error::new(&ER_WRONG_DB_NAME, &[&name]) } else { error })?;
         match self.catalog.create_database(name, collation, &self.context) {
             Err(error) if error.is(&ER_DB_CREATE_EXISTS) && if_not_exists => {
                 self.session.warn(Level::Note, error);

@@ -10,7 +10,8 @@ use vaquita_types::{Error, Result};
 use super::choose_collation;
 
 /// Engines that CREATE TABLE accepts, as SHOW CREATE TABLE prints them; all are stored alike.
-pub const ENGINES: &[&str] = &["InnoDB", "ROCKSDB", "MyISAM", "MEMORY", "CSV", "ARCHIVE", "BLACKHOLE", "MRG_MYISAM", "FEDERATED", "Aria", "NDBCLUSTER"];
+pub const ENGINES: &[&str] =
+    &["InnoDB", "ROCKSDB", "MyISAM", "MEMORY", "CSV", "ARCHIVE", "BLACKHOLE", "MRG_MYISAM", "FEDERATED", "Aria", "NDBCLUSTER"];
 
 /// What the options of a CREATE or ALTER TABLE say.
 #[derive(Default)]

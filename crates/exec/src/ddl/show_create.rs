@@ -217,7 +217,14 @@ fn index_text(def: &TableDef, index: &IndexDef, quoting: Quoting) -> String {
 
 /// Options in the order in which MySQL prints them; ROW_FORMAT stands between the two halves.
 const BEFORE_ROW_FORMAT: &[&str] = &[
-    "MIN_ROWS", "MAX_ROWS", "AVG_ROW_LENGTH", "PACK_KEYS", "STATS_PERSISTENT", "STATS_AUTO_RECALC", "STATS_SAMPLE_PAGES", "CHECKSUM",
+    "MIN_ROWS",
+    "MAX_ROWS",
+    "AVG_ROW_LENGTH",
+    "PACK_KEYS",
+    "STATS_PERSISTENT",
+    "STATS_AUTO_RECALC",
+    "STATS_SAMPLE_PAGES",
+    "CHECKSUM",
     "DELAY_KEY_WRITE",
 ];
 const AFTER_ROW_FORMAT: &[&str] = &["KEY_BLOCK_SIZE", "COMPRESSION"];

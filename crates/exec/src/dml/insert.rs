@@ -217,7 +217,8 @@ impl<'a> Insert<'a> {
             time_zone: self.statement.session.time_zone(),
             today: vaquita_types::temporal::Date::ZERO,
         };
-        vaquita_types::convert::store(Value::UInt(next), &from, ty, &context).map_err(|_| Error::new(&ER_AUTOINC_READ_FAILED, &[]))
+        vaquita_types::convert::store(Value::UInt(next), &from, ty, &context)
+            .map_err(|_| Error::new(&ER_AUTOINC_READ_FAILED, &[]))
     }
 
     /// Locks the row that is in the way and reads it; `None` if it has gone meanwhile.

@@ -4,8 +4,8 @@ use std::cell::OnceCell;
 
 use vaquita_plan::env::Level;
 use vaquita_plan::eval::coerce;
-use vaquita_plan::typing;
 use vaquita_plan::expr::Expr;
+use vaquita_plan::typing;
 use vaquita_types::convert::{self, StoreContext};
 use vaquita_types::errno::{ER_BAD_NULL_ERROR, ER_CHECK_CONSTRAINT_VIOLATED, ER_NO_DEFAULT_FOR_FIELD};
 use vaquita_types::schema::{ColumnDef, ColumnDefault, TableDef};
@@ -56,7 +56,9 @@ impl<'a> RowBuilder<'a> {
         // A hexadecimal literal is a number where a number is stored.
         let number = ColumnType::bigint_unsigned();
         let (value, from) = match value {
-            Value::Bytes(bytes) if typing::is_hex_literal(from) && is_number(&column.ty) => (Value::UInt(coerce::hex_number(&bytes)), &number),
+            Value::Bytes(bytes) if typing::is_hex_literal(from) && is_number(&column.ty) => {
+                (Value::UInt(coerce::hex_number(&bytes)), &number)
+            }
             value => (value, from),
         };
         let problem = match convert::store(value, from, &column.ty, &self.store) {
@@ -205,7 +207,13 @@ pub fn implicit_default(column: &ColumnDef) -> Value {
     use vaquita_types::temporal::{Date, Time};
     let ty = &column.ty;
     match ty.kind {
-        _ if ty.is_integer() => if ty.unsigned { Value::UInt(0) } else { Value::Int(0) },
+        _ if ty.is_integer() => {
+            if ty.unsigned {
+                Value::UInt(0)
+            } else {
+                Value::Int(0)
+            }
+        }
         TypeKind::Year | TypeKind::Bit | TypeKind::Set => Value::UInt(0),
         TypeKind::Enum => Value::UInt(1),
         TypeKind::Float | TypeKind::Double => Value::Float(0.0),

@@ -45,9 +45,27 @@ pub struct Members<'p> {
 }
 
 impl<'p> RecursiveCte<'p> {
-    pub fn new(id: usize, members: Members<'p>, slots: &'p [Slot], types: &'p [ColumnType], filter: &'p [Expr]) -> RecursiveCte<'p> {
+    pub fn new(
+        id: usize,
+        members: Members<'p>,
+        slots: &'p [Slot],
+        types: &'p [ColumnType],
+        filter: &'p [Expr],
+    ) -> RecursiveCte<'p> {
         let Members { seed, recursive, distinct } = members;
-        RecursiveCte { id, seed, recursive, distinct, slots, types, filter, rounds: None, round: 0, at: 0, pulse: Pulse::default() }
+        RecursiveCte {
+            id,
+            seed,
+            recursive,
+            distinct,
+            slots,
+            types,
+            filter,
+            rounds: None,
+            round: 0,
+            at: 0,
+            pulse: Pulse::default(),
+        }
     }
 
     fn run(&mut self, frame: &Frame<'_>) -> Result<Vec<Arc<Rows>>> {

@@ -21,11 +21,27 @@ pub struct NestedLoop<'p> {
 }
 
 impl<'p> NestedLoop<'p> {
-    pub fn new(kind: JoinKind, outer: &'p Node, inner: &'p Node, on: &'p [Expr], inner_slots: &[Slot], again: bool) -> NestedLoop<'p> {
+    pub fn new(
+        kind: JoinKind,
+        outer: &'p Node,
+        inner: &'p Node,
+        on: &'p [Expr],
+        inner_slots: &[Slot],
+        again: bool,
+    ) -> NestedLoop<'p> {
         let outer = if again { build_again(outer) } else { build(outer) };
         let mut inner_slots = inner_slots.to_vec();
         key_slots(inner, &mut inner_slots);
-        NestedLoop { kind, outer, inner: build_again(inner), on, inner_slots, inside: false, matched: false, pulse: Pulse::default() }
+        NestedLoop {
+            kind,
+            outer,
+            inner: build_again(inner),
+            on,
+            inner_slots,
+            inside: false,
+            matched: false,
+            pulse: Pulse::default(),
+        }
     }
 
     /// Moves to the next pair that fulfils ON.

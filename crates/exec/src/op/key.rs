@@ -42,8 +42,12 @@ pub fn encode(value: &Value, ty: &ColumnType, env: &dyn Env, out: &mut Vec<u8>) 
     match (ty.kind, value) {
         (_, Value::Null) => out.push(NULL),
         (TypeKind::Decimal, Value::Int(_) | Value::UInt(_)) => decimal(&coerce::to_decimal(value, ty, env)?, out),
-        (TypeKind::Float | TypeKind::Double, Value::Int(_) | Value::UInt(_) | Value::Decimal(_)) => float(coerce::to_f64(value, ty, env)?, out),
-        (TypeKind::Date | TypeKind::DateTime | TypeKind::Timestamp, Value::Date(d)) => word(PRESENT, d.to_datetime().packed() ^ SIGN, out),
+        (TypeKind::Float | TypeKind::Double, Value::Int(_) | Value::UInt(_) | Value::Decimal(_)) => {
+            float(coerce::to_f64(value, ty, env)?, out)
+        }
+        (TypeKind::Date | TypeKind::DateTime | TypeKind::Timestamp, Value::Date(d)) => {
+            word(PRESENT, d.to_datetime().packed() ^ SIGN, out)
+        }
         (_, Value::Int(i)) => int(i128::from(*i), out),
         (_, Value::UInt(u)) => int(i128::from(*u), out),
         (_, Value::Float(f)) => float(*f, out),
@@ -87,7 +91,14 @@ pub fn encode_join(exprs: &[Expr], others: &[Expr], rules: &[CompareAs], cx: &Ev
     Ok(true)
 }
 
-fn encode_as(value: &Value, ty: &ColumnType, other: &ColumnType, rule: CompareAs, env: &dyn Env, out: &mut Vec<u8>) -> Result<bool> {
+fn encode_as(
+    value: &Value,
+    ty: &ColumnType,
+    other: &ColumnType,
+    rule: CompareAs,
+    env: &dyn Env,
+    out: &mut Vec<u8>,
+) -> Result<bool> {
     if value.is_null() {
         return Ok(false);
     }

@@ -97,9 +97,15 @@ fn build_node(node: &Node, again: bool) -> Box<dyn Operator + '_> {
         Node::Empty => Box::new(Empty),
         Node::Scan(scan) if matches!(scan.path, AccessPath::System) => Box::new(values::SystemScan::new(scan)),
         Node::Scan(scan) => Box::new(scan::TableScan::new(scan)),
-        Node::Derived { plan, slots, filter, correlated } => Box::new(derived::Derived::new(plan, slots, filter, again && !*correlated)),
-        Node::Filter { input, predicate } => Box::new(Filter { input: build_node(input, again), predicate, pulse: Pulse::default() }),
-        Node::NestedLoop { kind, outer, inner, on, inner_slots } => Box::new(join::NestedLoop::new(*kind, outer, inner, on, inner_slots, again)),
+        Node::Derived { plan, slots, filter, correlated } => {
+            Box::new(derived::Derived::new(plan, slots, filter, again && !*correlated))
+        }
+        Node::Filter { input, predicate } => {
+            Box::new(Filter { input: build_node(input, again), predicate, pulse: Pulse::default() })
+        }
+        Node::NestedLoop { kind, outer, inner, on, inner_slots } => {
+            Box::new(join::NestedLoop::new(*kind, outer, inner, on, inner_slots, again))
+        }
         Node::HashJoin { kind, probe, build, probe_keys, build_keys, compare, on, build_slots } => {
             let sides = hash_join::Sides { probe, build, probe_keys, build_keys, build_slots };
             Box::new(hash_join::HashJoin::new(*kind, sides, compare, on, again))

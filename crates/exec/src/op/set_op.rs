@@ -60,7 +60,9 @@ impl<'p> SetOp<'p> {
     }
 
     fn count_second(&mut self, frame: &Frame<'_>) -> Result<()> {
-        let [_, second] = self.inputs.as_mut_slice() else { return Err(Error::internal("a set operation of two inputs has others")) };
+        let [_, second] = self.inputs.as_mut_slice() else {
+            return Err(Error::internal("a set operation of two inputs has others"));
+        };
         let cx = frame.cx();
         second.open(frame.statement, Some(&cx))?;
         self.row.clear();

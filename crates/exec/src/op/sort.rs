@@ -169,7 +169,11 @@ impl Keys {
         let first = if self.ends.is_empty() { &[][..] } else { self.key(0) };
         (1..self.ends.len() as u32).fold(first.len(), |common, row| {
             let key = self.key(row);
-            if common <= key.len() && key[..common] == first[..common] { common } else { first.iter().zip(key).take_while(|(a, b)| a == b).count() }
+            if common <= key.len() && key[..common] == first[..common] {
+                common
+            } else {
+                first.iter().zip(key).take_while(|(a, b)| a == b).count()
+            }
         })
     }
 

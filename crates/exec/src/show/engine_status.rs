@@ -70,7 +70,13 @@ fn transactions(text: &mut String, cx: &ShowContext<'_>) {
     heading(text, "TRANSACTIONS");
     let processes = cx.statement.server.processes();
     for txn in cx.statement.engine.active_transactions() {
-        let _ = writeln!(text, "---TRANSACTION {}, ACTIVE {} sec, {}", txn.id, txn.started.elapsed().as_secs(), isolation_text(txn.isolation));
+        let _ = writeln!(
+            text,
+            "---TRANSACTION {}, ACTIVE {} sec, {}",
+            txn.id,
+            txn.started.elapsed().as_secs(),
+            isolation_text(txn.isolation)
+        );
         let _ = writeln!(text, "{} row lock(s), {} row(s) modified", txn.rows_locked, txn.rows_modified);
         if let Some(waiting) = txn.waiting {
             let _ = writeln!(text, "LOCK WAIT {} sec", waiting.as_secs());
@@ -88,7 +94,11 @@ fn transactions(text: &mut String, cx: &ShowContext<'_>) {
 fn locks(text: &mut String, cx: &ShowContext<'_>) {
     heading(text, "LOCKS");
     let stats = cx.statement.engine.locks().stats();
-    let _ = writeln!(text, "{} waits, {} waiting now, {} us waited, longest {} us", stats.waits, stats.waiting_now, stats.wait_us_total, stats.wait_us_max);
+    let _ = writeln!(
+        text,
+        "{} waits, {} waiting now, {} us waited, longest {} us",
+        stats.waits, stats.waiting_now, stats.wait_us_total, stats.wait_us_max
+    );
     let _ = writeln!(text, "{} deadlocks, {} timeouts", stats.deadlocks, stats.timeouts);
 }
 

@@ -3,8 +3,8 @@
 use vaquita_parser::ast::{Name, Show};
 use vaquita_types::charset;
 use vaquita_types::errno::{
-    ER_BAD_DB_ERROR, ER_EVENT_DOES_NOT_EXIST, ER_NO_BINARY_LOGGING, ER_NO_SUCH_TABLE, ER_SP_DOES_NOT_EXIST, ER_TRG_DOES_NOT_EXIST,
-    ER_WRONG_OBJECT,
+    ER_BAD_DB_ERROR, ER_EVENT_DOES_NOT_EXIST, ER_NO_BINARY_LOGGING, ER_NO_SUCH_TABLE, ER_SP_DOES_NOT_EXIST,
+    ER_TRG_DOES_NOT_EXIST, ER_WRONG_OBJECT,
 };
 use vaquita_types::{Error, Result, Value};
 
@@ -53,7 +53,9 @@ fn create_database(if_not_exists: bool, name: &str, cx: &ShowContext<'_>) -> Res
         false => format!(" COLLATE {}", collation.name),
     };
     let quoted = format!("`{}`", name.replace('`', "``"));
-    let text = format!("CREATE DATABASE {clause}{quoted} /*!40100 DEFAULT CHARACTER SET {charset}{collate} */ /*!80016 DEFAULT ENCRYPTION='N' */");
+    let text = format!(
+        "CREATE DATABASE {clause}{quoted} /*!40100 DEFAULT CHARACTER SET {charset}{collate} */ /*!80016 DEFAULT ENCRYPTION='N' */"
+    );
     Ok(Listing::with_rows("CREATE DATABASE", vec![vec![Value::from(name), Value::from(text)]]))
 }
 

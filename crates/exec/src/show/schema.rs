@@ -37,7 +37,14 @@ fn table_names(database: &str, cx: &ShowContext<'_>) -> Result<Vec<(String, &'st
         names.sort();
         return Ok(names);
     }
-    Ok(cx.statement.catalog.tables(database)?.into_iter().filter(|name| cx.statement.server.sees(database, Some(name))).map(|name| (name, "BASE TABLE")).collect())
+    Ok(cx
+        .statement
+        .catalog
+        .tables(database)?
+        .into_iter()
+        .filter(|name| cx.statement.server.sees(database, Some(name)))
+        .map(|name| (name, "BASE TABLE"))
+        .collect())
 }
 
 pub(super) fn tables(full: bool, database: Option<&str>, cx: &ShowContext<'_>) -> Result<Listing> {

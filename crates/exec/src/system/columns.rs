@@ -1,8 +1,8 @@
 //! information_schema.COLUMNS.
 
 use vaquita_types::charset;
-use vaquita_types::schema::{ColumnDef, TableDef};
 use vaquita_types::datatype::DECIMALS_NOT_FIXED;
+use vaquita_types::schema::{ColumnDef, TableDef};
 use vaquita_types::{ColumnType, Result, TypeKind};
 
 use super::row::{NULL, row, yes_no};

@@ -33,8 +33,8 @@ use vaquita_types::{Error, Result, Value};
 
 pub use accounts::STATIC_PRIVILEGES;
 pub use registry::{SystemTable, empty_table, parse_columns, table};
-pub use transactions::isolation_text;
 pub use server::{AccountInfo, NoServer, ProcessInfo, ServerInfo, VariableScope, WarningInfo, thread_id};
+pub use transactions::isolation_text;
 
 use crate::context::Statement;
 
@@ -67,7 +67,9 @@ impl<'a> SystemContext<'a> {
     }
 
     fn wants_database(&self, name: &str) -> bool {
-        self.database.as_deref().is_none_or(|wanted| wanted == name || is_system_database(name) && wanted.eq_ignore_ascii_case(name))
+        self.database
+            .as_deref()
+            .is_none_or(|wanted| wanted == name || is_system_database(name) && wanted.eq_ignore_ascii_case(name))
     }
 
     fn wants_table(&self, name: &str) -> bool {
@@ -77,7 +79,9 @@ impl<'a> SystemContext<'a> {
     /// User databases that are wanted, by name.
     fn databases(&self) -> Result<Vec<Arc<DatabaseDef>>> {
         let mut databases = self.statement.catalog.databases()?;
-        databases.retain(|d| self.wants_database(&d.name) && self.statement.server.sees(&d.name, None) && !is_system_database(&d.name));
+        databases.retain(|d| {
+            self.wants_database(&d.name) && self.statement.server.sees(&d.name, None) && !is_system_database(&d.name)
+        });
         Ok(databases)
     }
 

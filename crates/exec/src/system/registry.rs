@@ -112,7 +112,12 @@ impl Registry {
                 columns.push(SystemColumn { type_text, key, default: (default != "\\N").then_some(default), extra });
             }
             registry.by_name.insert(key.clone(), registry.tables.len());
-            registry.tables.push(SystemTable { def: Arc::new(def), table_type, columns, rows: makers.get(key.as_str()).copied() });
+            registry.tables.push(SystemTable {
+                def: Arc::new(def),
+                table_type,
+                columns,
+                rows: makers.get(key.as_str()).copied(),
+            });
         }
         registry
     }
@@ -207,7 +212,16 @@ mod tests {
             assert!(!table.def.columns.is_empty(), "{}", table.def.name);
             for (column, recorded) in table.def.columns.iter().zip(&table.columns) {
                 let is_longtext = column.ty.kind == TypeKind::LongText;
-                assert_eq!(is_longtext, recorded.type_text == "longtext", "{}.{}: {}", table.def.name, column.name, recorded.type_text);
+                // Without a table's row limit MySQL takes VARCHAR(65535) of utf8 as LONGTEXT, and so does this list.
+                let text = &recorded.type_text;
+                assert_eq!(
+                    is_longtext,
+                    text == "longtext" || text == "varchar(65535)",
+                    "{}.{}: {}",
+                    table.def.name,
+                    column.name,
+                    recorded.type_text
+                );
             }
         }
     }

@@ -111,7 +111,8 @@ fn row_format(def: &TableDef) -> String {
 
 /// `row_format=DYNAMIC stats_persistent=0`
 fn create_options(def: &TableDef) -> String {
-    let mut words: Vec<String> = def.options.others.iter().map(|(key, value)| format!("{}={value}", key.to_ascii_lowercase())).collect();
+    let mut words: Vec<String> =
+        def.options.others.iter().map(|(key, value)| format!("{}={value}", key.to_ascii_lowercase())).collect();
     if let Some(format) = &def.options.row_format {
         words.push(format!("row_format={format}"));
     }
@@ -129,7 +130,14 @@ pub fn statistics(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
         let keys = table.def.columns.iter().zip(&table.columns).filter(|(_, recorded)| recorded.key == "PRI");
         for (n, (column, _)) in keys.enumerate() {
             let (database, name) = (table.def.database.as_str(), table.def.name.as_str());
-            let key = IndexPartRow { database, table: name, index: "PRIMARY", unique: true, number: n as u64 + 1, column: &column.name };
+            let key = IndexPartRow {
+                database,
+                table: name,
+                index: "PRIMARY",
+                unique: true,
+                number: n as u64 + 1,
+                column: &column.name,
+            };
             rows.push(key.row("A", NULL, NULL, column.nullable, "BTREE", "", true));
         }
     }
@@ -155,7 +163,16 @@ struct IndexPartRow<'a> {
 
 impl IndexPartRow<'_> {
     #[allow(clippy::too_many_arguments)]
-    fn row(&self, order: &str, cardinality: Value, prefix: Value, nullable: bool, using: &str, comment: &str, visible: bool) -> Row {
+    fn row(
+        &self,
+        order: &str,
+        cardinality: Value,
+        prefix: Value,
+        nullable: bool,
+        using: &str,
+        comment: &str,
+        visible: bool,
+    ) -> Row {
         row![
             "def",
             self.database,
@@ -211,7 +228,15 @@ pub fn table_constraints(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
         let def = &table.def;
         for (_, index) in declared(def).filter(|(_, i)| i.kind != IndexKind::Secondary) {
             let kind = if index.kind == IndexKind::Primary { "PRIMARY KEY" } else { "UNIQUE" };
-            rows.push(row!["def", def.database.as_str(), index.name.as_str(), def.database.as_str(), def.name.as_str(), kind, "YES"]);
+            rows.push(row![
+                "def",
+                def.database.as_str(),
+                index.name.as_str(),
+                def.database.as_str(),
+                def.name.as_str(),
+                kind,
+                "YES"
+            ]);
         }
         for check in &def.options.checks {
             let (database, enforced) = (def.database.as_str(), yes_no(check.enforced));

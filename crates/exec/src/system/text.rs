@@ -51,8 +51,12 @@ pub fn type_text(ty: &ColumnType) -> String {
         TypeKind::TinyInt if ty.zerofill || !ty.unsigned && ty.length == 1 => write!(text, "({})", ty.length),
         kind if ty.is_integer() && kind != TypeKind::TinyInt && ty.zerofill => write!(text, "({})", ty.length),
         TypeKind::Decimal => write!(text, "({},{})", ty.length, ty.decimals),
-        TypeKind::Float | TypeKind::Double if ty.decimals != DECIMALS_NOT_FIXED => write!(text, "({},{})", ty.length, ty.decimals),
-        TypeKind::Bit | TypeKind::Char | TypeKind::VarChar | TypeKind::Binary | TypeKind::VarBinary => write!(text, "({})", ty.length),
+        TypeKind::Float | TypeKind::Double if ty.decimals != DECIMALS_NOT_FIXED => {
+            write!(text, "({},{})", ty.length, ty.decimals)
+        }
+        TypeKind::Bit | TypeKind::Char | TypeKind::VarChar | TypeKind::Binary | TypeKind::VarBinary => {
+            write!(text, "({})", ty.length)
+        }
         TypeKind::Time | TypeKind::DateTime | TypeKind::Timestamp if ty.decimals > 0 => write!(text, "({})", ty.decimals),
         TypeKind::Enum | TypeKind::Set => {
             text.push_str(&members_text(ty));
@@ -100,7 +104,11 @@ fn value_text(value: &Value, ty: &ColumnType) -> String {
         (Value::UInt(bits), TypeKind::Bit) => format!("b'{bits:b}'"),
         (Value::Bytes(bytes), TypeKind::Binary | TypeKind::VarBinary) => {
             // BINARY(n) pads with zero bytes, which were not written.
-            let end = if ty.kind == TypeKind::Binary { bytes.iter().rposition(|b| *b != 0).map_or(0, |at| at + 1) } else { bytes.len() };
+            let end = if ty.kind == TypeKind::Binary {
+                bytes.iter().rposition(|b| *b != 0).map_or(0, |at| at + 1)
+            } else {
+                bytes.len()
+            };
             bytes[..end].iter().fold(String::from("0x"), |hex, byte| format!("{hex}{byte:02X}"))
         }
         _ => {

@@ -121,20 +121,9 @@ pub enum LoadTarget {
 #[allow(clippy::large_enum_variant)] // rare, and never kept in numbers
 #[derive(Clone, Debug, PartialEq)]
 pub enum Handler {
-    Open {
-        table: Name,
-        alias: Option<String>,
-    },
-    Close {
-        table: Name,
-    },
-    Read {
-        table: Name,
-        index: Option<String>,
-        how: HandlerRead,
-        filter: Option<Expr>,
-        limit: Option<Limit>,
-    },
+    Open { table: Name, alias: Option<String> },
+    Close { table: Name },
+    Read { table: Name, index: Option<String>, how: HandlerRead, filter: Option<Expr>, limit: Option<Limit> },
 }
 
 #[derive(Clone, Debug, PartialEq)]

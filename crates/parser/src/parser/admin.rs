@@ -36,9 +36,8 @@ impl Parser<'_> {
         if plain && explain.schema.is_none() && self.at_ident() {
             return self.describe();
         }
-        let explainable = self.at_query()
-            || self.is_op(Op::LParen)
-            || self.is_any(&[Kw::INSERT, Kw::REPLACE, Kw::UPDATE, Kw::DELETE]);
+        let explainable =
+            self.at_query() || self.is_op(Op::LParen) || self.is_any(&[Kw::INSERT, Kw::REPLACE, Kw::UPDATE, Kw::DELETE]);
         if !explainable {
             return self.fail();
         }
@@ -51,18 +50,13 @@ impl Parser<'_> {
 
     fn describe(&mut self) -> Result<Statement> {
         let table = self.name()?;
-        let column = if self.at_ident() || self.tok.tok == Tok::Str {
-            Some(self.ident_or_text()?)
-        } else {
-            None
-        };
+        let column = if self.at_ident() || self.tok.tok == Tok::Str { Some(self.ident_or_text()?) } else { None };
         Ok(Statement::Describe { table, column })
     }
 
     pub(super) fn kill(&mut self) -> Result<Statement> {
         self.bump();
-        let option = self.is_any(&[Kw::QUERY, Kw::CONNECTION])
-            && !matches!(self.peek(), Tok::Eof | Tok::Op(_));
+        let option = self.is_any(&[Kw::QUERY, Kw::CONNECTION]) && !matches!(self.peek(), Tok::Eof | Tok::Op(_));
         let query_only = option && self.is(Kw::QUERY);
         if option {
             self.bump();
@@ -86,8 +80,7 @@ impl Parser<'_> {
             }
             Kw::EXECUTE => {
                 let name = self.ident()?;
-                let using =
-                    if self.eat(Kw::USING) { self.comma_list(Self::at_name)? } else { Vec::new() };
+                let using = if self.eat(Kw::USING) { self.comma_list(Self::at_name)? } else { Vec::new() };
                 Ok(Statement::Execute { name, using })
             }
             _ => {
@@ -128,8 +121,7 @@ impl Parser<'_> {
     }
 
     pub(super) fn xa(&mut self) -> Result<Statement> {
-        const VERBS: [Kw; 7] =
-            [Kw::START, Kw::BEGIN, Kw::END, Kw::PREPARE, Kw::COMMIT, Kw::ROLLBACK, Kw::RECOVER];
+        const VERBS: [Kw; 7] = [Kw::START, Kw::BEGIN, Kw::END, Kw::PREPARE, Kw::COMMIT, Kw::ROLLBACK, Kw::RECOVER];
         self.bump();
         let verb = self.expect_any(&VERBS)?;
         if verb == Kw::RECOVER {

@@ -9,8 +9,7 @@ impl Parser<'_> {
     pub(super) fn alter_table(&mut self) -> Result<Statement> {
         self.bump();
         let name = self.name()?;
-        let mut alter =
-            AlterTable { name, actions: Vec::new(), algorithm: None, lock: None, validation: None };
+        let mut alter = AlterTable { name, actions: Vec::new(), algorithm: None, lock: None, validation: None };
         if matches!(self.tok.tok, Tok::Eof | Tok::Op(Op::Semicolon)) {
             return Ok(Statement::AlterTable(Box::new(alter)));
         }
@@ -148,15 +147,14 @@ impl Parser<'_> {
         self.bump();
         let column = self.eat(Kw::COLUMN);
         if self.is_op(Op::LParen) {
-            for element in self.paren_list(|p| {
-                if column { Ok(TableElement::Column(p.column_def()?)) } else { p.added_element() }
-            })? {
+            for element in
+                self.paren_list(|p| if column { Ok(TableElement::Column(p.column_def()?)) } else { p.added_element() })?
+            {
                 alter.actions.push(added(element, ColumnPosition::Last));
             }
             return Ok(());
         }
-        let element =
-            if column { TableElement::Column(self.column_def()?) } else { self.added_element()? };
+        let element = if column { TableElement::Column(self.column_def()?) } else { self.added_element()? };
         let position = match element {
             TableElement::Column(_) => self.column_position()?,
             _ => ColumnPosition::Last,
@@ -166,17 +164,8 @@ impl Parser<'_> {
     }
 
     fn added_element(&mut self) -> Result<TableElement> {
-        const CONSTRAINTS: [Kw; 9] = [
-            Kw::CONSTRAINT,
-            Kw::PRIMARY,
-            Kw::UNIQUE,
-            Kw::INDEX,
-            Kw::KEY,
-            Kw::FULLTEXT,
-            Kw::SPATIAL,
-            Kw::FOREIGN,
-            Kw::CHECK,
-        ];
+        const CONSTRAINTS: [Kw; 9] =
+            [Kw::CONSTRAINT, Kw::PRIMARY, Kw::UNIQUE, Kw::INDEX, Kw::KEY, Kw::FULLTEXT, Kw::SPATIAL, Kw::FOREIGN, Kw::CHECK];
         if self.is_any(&CONSTRAINTS) {
             return self.table_constraint();
         }

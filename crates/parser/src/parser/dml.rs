@@ -70,10 +70,7 @@ impl Parser<'_> {
 
     /// Whether the present `(` opens a query rather than a list of columns.
     fn paren_starts_query(&mut self) -> bool {
-        matches!(
-            self.peek(),
-            Tok::Kw(Kw::SELECT | Kw::WITH | Kw::TABLE | Kw::VALUES) | Tok::Op(Op::LParen)
-        )
+        matches!(self.peek(), Tok::Kw(Kw::SELECT | Kw::WITH | Kw::TABLE | Kw::VALUES) | Tok::Op(Op::LParen))
     }
 
     fn insert_columns(&mut self) -> Result<Vec<ColumnRef>> {

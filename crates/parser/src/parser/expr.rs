@@ -116,8 +116,7 @@ impl Parser<'_> {
         let mut left = self.predicate()?;
         loop {
             if self.eat(Kw::IS) {
-                let negated =
-                    self.eat(Kw::NOT) || (self.opts.high_not_precedence && self.eat(Kw::NOT));
+                let negated = self.eat(Kw::NOT) || (self.opts.high_not_precedence && self.eat(Kw::NOT));
                 let value = match self.eat_any(&[Kw::NULL, Kw::TRUE, Kw::FALSE, Kw::UNKNOWN]) {
                     Some(Kw::NULL) => {
                         left = Expr::IsNull { expr: Box::new(left), negated };
@@ -177,8 +176,7 @@ impl Parser<'_> {
     fn predicate_tail(&mut self, left: Expr, kw: Kw) -> Result<Expr> {
         let negated = kw == Kw::NOT;
         if negated {
-            let Tok::Kw(Kw::IN | Kw::BETWEEN | Kw::LIKE | Kw::REGEXP | Kw::RLIKE) = self.peek()
-            else {
+            let Tok::Kw(Kw::IN | Kw::BETWEEN | Kw::LIKE | Kw::REGEXP | Kw::RLIKE) = self.peek() else {
                 self.bump();
                 return self.fail();
             };
@@ -196,8 +194,7 @@ impl Parser<'_> {
             Tok::Kw(Kw::LIKE) => {
                 self.bump();
                 let pattern = Box::new(self.simple_expr()?);
-                let escape =
-                    if self.eat(Kw::ESCAPE) { Some(Box::new(self.simple_expr()?)) } else { None };
+                let escape = if self.eat(Kw::ESCAPE) { Some(Box::new(self.simple_expr()?)) } else { None };
                 Expr::Like { expr: Box::new(left), pattern, escape, negated }
             }
             Tok::Kw(Kw::REGEXP | Kw::RLIKE) => {
@@ -320,9 +317,7 @@ impl Parser<'_> {
             expr = match prefix {
                 Prefix::Plus => expr,
                 Prefix::Op(op) => Expr::Unary { op, expr: Box::new(expr) },
-                Prefix::Binary => {
-                    Expr::Cast { expr: Box::new(expr), ty: CastType::Binary(None), array: false }
-                }
+                Prefix::Binary => Expr::Cast { expr: Box::new(expr), ty: CastType::Binary(None), array: false },
             };
         }
         Ok(expr)
@@ -354,17 +349,12 @@ impl Parser<'_> {
     fn primary(&mut self) -> Result<Expr> {
         match self.kind() {
             Tok::Charset if !self.charset_introduces() => self.column_or_call(),
-            Tok::Int
-            | Tok::Decimal
-            | Tok::Float
-            | Tok::Str
-            | Tok::NatStr
-            | Tok::Charset
-            | Tok::Hex
-            | Tok::Bit => match self.opt_literal()? {
-                Some(literal) => Ok(Expr::Literal(literal)),
-                None => self.fail(),
-            },
+            Tok::Int | Tok::Decimal | Tok::Float | Tok::Str | Tok::NatStr | Tok::Charset | Tok::Hex | Tok::Bit => {
+                match self.opt_literal()? {
+                    Some(literal) => Ok(Expr::Literal(literal)),
+                    None => self.fail(),
+                }
+            }
             Tok::Ident | Tok::QuotedIdent => self.column_or_call(),
             Tok::Kw(kw) => self.keyword_operand(kw),
             Tok::Op(Op::LParen) => self.parenthesized(),
@@ -445,9 +435,7 @@ impl Parser<'_> {
     /// the `(SELECT 1) UNION SELECT 2` in `((SELECT 1) UNION SELECT 2)`.
     fn expr_or_union(&mut self) -> Result<Expr> {
         match self.expr()? {
-            Expr::Subquery(query) if self.at_query_tail() => {
-                Ok(Expr::Subquery(self.continue_query(query)?))
-            }
+            Expr::Subquery(query) if self.at_query_tail() => Ok(Expr::Subquery(self.continue_query(query)?)),
             expr => Ok(expr),
         }
     }

@@ -142,11 +142,7 @@ impl Parser<'_> {
                 self.bump();
                 let mut args = self.counted_args(2, 2)?.into_iter();
                 match (args.next(), args.next()) {
-                    (Some(left), Some(right)) => Expr::Binary {
-                        op: BinaryOp::Mod,
-                        left: Box::new(left),
-                        right: Box::new(right),
-                    },
+                    (Some(left), Some(right)) => Expr::Binary { op: BinaryOp::Mod, left: Box::new(left), right: Box::new(right) },
                     _ => return self.fail(),
                 }
             }
@@ -465,11 +461,8 @@ impl Parser<'_> {
     #[inline(never)]
     fn match_against(&mut self) -> Result<Expr> {
         self.bump();
-        let columns = if self.is_op(Op::LParen) {
-            self.paren_list(Self::column_ref)?
-        } else {
-            self.comma_list(Self::column_ref)?
-        };
+        let columns =
+            if self.is_op(Op::LParen) { self.paren_list(Self::column_ref)? } else { self.comma_list(Self::column_ref)? };
         self.expect(Kw::AGAINST)?;
         self.expect_op(Op::LParen)?;
         let against = Box::new(self.nested(|p| p.bit_expr(0))?);

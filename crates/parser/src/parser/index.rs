@@ -14,16 +14,7 @@ impl Parser<'_> {
         }
         let allowed: &[Kw] = match constraint {
             Some(_) => &[Kw::PRIMARY, Kw::UNIQUE, Kw::FOREIGN, Kw::CHECK],
-            None => &[
-                Kw::PRIMARY,
-                Kw::UNIQUE,
-                Kw::FOREIGN,
-                Kw::CHECK,
-                Kw::INDEX,
-                Kw::KEY,
-                Kw::FULLTEXT,
-                Kw::SPATIAL,
-            ],
+            None => &[Kw::PRIMARY, Kw::UNIQUE, Kw::FOREIGN, Kw::CHECK, Kw::INDEX, Kw::KEY, Kw::FULLTEXT, Kw::SPATIAL],
         };
         if !self.is_any(allowed) {
             return self.fail();
@@ -58,12 +49,7 @@ impl Parser<'_> {
     }
 
     /// `[USING x] (parts) options`
-    fn index_body(
-        &mut self,
-        kind: IndexKind,
-        name: Option<String>,
-        constraint: Option<Option<String>>,
-    ) -> Result<IndexDef> {
+    fn index_body(&mut self, kind: IndexKind, name: Option<String>, constraint: Option<Option<String>>) -> Result<IndexDef> {
         let mut options = IndexOptions::default();
         if self.is_any(&[Kw::USING, Kw::TYPE]) {
             self.index_type(&mut options)?;
@@ -113,10 +99,7 @@ impl Parser<'_> {
                 options.visible = Some(kw == Kw::VISIBLE);
                 return Ok(true);
             }
-            Kw::COMMENT
-            | Kw::KEY_BLOCK_SIZE
-            | Kw::ENGINE_ATTRIBUTE
-            | Kw::SECONDARY_ENGINE_ATTRIBUTE => self.bump(),
+            Kw::COMMENT | Kw::KEY_BLOCK_SIZE | Kw::ENGINE_ATTRIBUTE | Kw::SECONDARY_ENGINE_ATTRIBUTE => self.bump(),
             _ => return Ok(false),
         }
         if kw != Kw::COMMENT {
@@ -144,8 +127,7 @@ impl Parser<'_> {
         self.expect(Kw::REFERENCES)?;
         let table = self.name()?;
         let columns = self.opt_ident_list()?;
-        let mut reference =
-            Reference { table, columns, match_kind: None, on_delete: None, on_update: None };
+        let mut reference = Reference { table, columns, match_kind: None, on_delete: None, on_update: None };
         if self.eat(Kw::MATCH) {
             let word = self.expect_any(&[Kw::FULL, Kw::PARTIAL, Kw::SIMPLE])?;
             reference.match_kind = Some(word.as_str().to_string());

@@ -87,9 +87,7 @@ fn digits_of(text: &[u8]) -> &[u8] {
 
 /// An integer literal: 64 bits unsigned, or a decimal if it does not fit.
 pub(crate) fn integer(text: &[u8]) -> Literal {
-    let value = text
-        .iter()
-        .try_fold(0u64, |v, b| v.checked_mul(10)?.checked_add(u64::from(b.wrapping_sub(b'0'))));
+    let value = text.iter().try_fold(0u64, |v, b| v.checked_mul(10)?.checked_add(u64::from(b.wrapping_sub(b'0'))));
     match value {
         Some(v) => Literal::Int(v),
         None => Literal::Decimal(String::from_utf8_lossy(text).into_owned()),
@@ -136,9 +134,7 @@ impl Parser<'_> {
                 Literal::Int(v) => v,
                 _ => u64::MAX,
             },
-            Tok::Hex => hex_bytes(digits_of(self.text()))
-                .iter()
-                .fold(0u64, |v, b| v.wrapping_shl(8) | u64::from(*b)),
+            Tok::Hex => hex_bytes(digits_of(self.text())).iter().fold(0u64, |v, b| v.wrapping_shl(8) | u64::from(*b)),
             _ => return self.fail(),
         };
         self.bump();

@@ -437,10 +437,7 @@ fn balanced<T>(mut items: Vec<T>, join: &impl Fn(T, T) -> T) -> Option<T> {
 }
 
 fn too_deep() -> ParseError {
-    ParseError::other(
-        &errno::ER_STACK_OVERRUN_NEED_MORE,
-        "Thread stack overrun: the statement is nested too deeply".to_string(),
-    )
+    ParseError::other(&errno::ER_STACK_OVERRUN_NEED_MORE, "Thread stack overrun: the statement is nested too deeply".to_string())
 }
 
 /// Identifiers are text; other bytes are error 1300.

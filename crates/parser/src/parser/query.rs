@@ -267,8 +267,7 @@ impl Parser<'_> {
         self.into = Some(match self.eat_any(&[Kw::OUTFILE, Kw::DUMPFILE]) {
             Some(Kw::OUTFILE) => {
                 let path = self.string()?;
-                let charset =
-                    if self.eat_character_set() { Some(self.charset_name()?) } else { None };
+                let charset = if self.eat_character_set() { Some(self.charset_name()?) } else { None };
                 SelectInto::Outfile { path, charset, format: self.file_format()? }
             }
             Some(_) => SelectInto::Dumpfile(self.string()?),

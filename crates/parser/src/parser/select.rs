@@ -131,9 +131,7 @@ impl Parser<'_> {
         let mut tokens = self.peek_all().skip(1);
         let wild = match tokens.next() {
             Some(Tok::Op(Op::Star)) => true,
-            Some(_) => {
-                tokens.next() == Some(Tok::Op(Op::Dot)) && tokens.next() == Some(Tok::Op(Op::Star))
-            }
+            Some(_) => tokens.next() == Some(Tok::Op(Op::Dot)) && tokens.next() == Some(Tok::Op(Op::Star)),
             None => false,
         };
         if !wild {
@@ -194,10 +192,9 @@ impl Parser<'_> {
                 let name = self.ident()?;
                 self.expect_op(Op::Eq)?;
                 let value = match self.kind() {
-                    Tok::Ident | Tok::Kw(_) => Expr::Literal(Literal::String(StringLiteral {
-                        bytes: self.upper_word()?.into_bytes(),
-                        charset: None,
-                    })),
+                    Tok::Ident | Tok::Kw(_) => {
+                        Expr::Literal(Literal::String(StringLiteral { bytes: self.upper_word()?.into_bytes(), charset: None }))
+                    }
                     _ => self.bit_expr(0)?,
                 };
                 Some(Hint::SetVar { name, value })

@@ -14,16 +14,13 @@ impl Parser<'_> {
             Kw::OPTIMIZE => MaintenanceKind::Optimize,
             _ => MaintenanceKind::Repair,
         };
-        let no_binlog = matches!(kw, Kw::ANALYZE | Kw::OPTIMIZE | Kw::REPAIR)
-            && self.eat_any(&[Kw::NO_WRITE_TO_BINLOG, Kw::LOCAL]).is_some();
+        let no_binlog =
+            matches!(kw, Kw::ANALYZE | Kw::OPTIMIZE | Kw::REPAIR) && self.eat_any(&[Kw::NO_WRITE_TO_BINLOG, Kw::LOCAL]).is_some();
         self.expect_any(&[Kw::TABLE, Kw::TABLES])?;
         let tables = self.name_list()?;
-        let mut statement =
-            TableMaintenance { kind, no_binlog, tables, options: Vec::new(), histogram: None };
+        let mut statement = TableMaintenance { kind, no_binlog, tables, options: Vec::new(), histogram: None };
         let allowed: &[Kw] = match kind {
-            MaintenanceKind::Check => {
-                &[Kw::FOR, Kw::QUICK, Kw::FAST, Kw::MEDIUM, Kw::EXTENDED, Kw::CHANGED]
-            }
+            MaintenanceKind::Check => &[Kw::FOR, Kw::QUICK, Kw::FAST, Kw::MEDIUM, Kw::EXTENDED, Kw::CHANGED],
             MaintenanceKind::Repair => &[Kw::QUICK, Kw::EXTENDED, Kw::USE_FRM],
             MaintenanceKind::Checksum => &[Kw::QUICK, Kw::EXTENDED],
             MaintenanceKind::Analyze if self.is_any(&[Kw::UPDATE, Kw::DROP]) => {
@@ -49,8 +46,7 @@ impl Parser<'_> {
         self.bump();
         self.expect_all(&[Kw::HISTOGRAM, Kw::ON])?;
         let columns = self.ident_list()?;
-        let mut histogram =
-            Histogram { drop, columns, buckets: None, data: None, auto_update: None };
+        let mut histogram = Histogram { drop, columns, buckets: None, data: None, auto_update: None };
         if drop {
             return Ok(histogram);
         }

@@ -82,8 +82,7 @@ impl Parser<'_> {
         } else {
             self.ident()?
         };
-        let (component, name) =
-            if self.eat_op(Op::Dot) { (Some(first), self.ident()?) } else { (None, first) };
+        let (component, name) = if self.eat_op(Op::Dot) { (Some(first), self.ident()?) } else { (None, first) };
         self.expect_equal()?;
         Ok(SetItem::SysVar { scope, component, name, value: self.set_value()? })
     }

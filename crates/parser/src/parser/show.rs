@@ -129,29 +129,17 @@ impl Parser<'_> {
 
     fn show_variables(&mut self, kw: Kw, scope: VarScope) -> Result<Show> {
         let filter = self.show_filter()?;
-        Ok(if kw == Kw::VARIABLES {
-            Show::Variables { scope, filter }
-        } else {
-            Show::Status { scope, filter }
-        })
+        Ok(if kw == Kw::VARIABLES { Show::Variables { scope, filter } } else { Show::Status { scope, filter } })
     }
 
     fn show_routine(&mut self, kw: Kw) -> Result<Show> {
         self.bump();
         if self.expect_any(&[Kw::STATUS, Kw::CODE])? == Kw::CODE {
             let name = self.name()?;
-            return Ok(if kw == Kw::FUNCTION {
-                Show::FunctionCode(name)
-            } else {
-                Show::ProcedureCode(name)
-            });
+            return Ok(if kw == Kw::FUNCTION { Show::FunctionCode(name) } else { Show::ProcedureCode(name) });
         }
         let filter = self.show_filter()?;
-        Ok(if kw == Kw::FUNCTION {
-            Show::FunctionStatus(filter)
-        } else {
-            Show::ProcedureStatus(filter)
-        })
+        Ok(if kw == Kw::FUNCTION { Show::FunctionStatus(filter) } else { Show::ProcedureStatus(filter) })
     }
 
     /// `( * ) WARNINGS|ERRORS` behind COUNT.

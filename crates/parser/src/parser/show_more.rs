@@ -73,17 +73,7 @@ impl Parser<'_> {
 
     /// `PROFILE [ALL, CPU, BLOCK IO, ..] [FOR QUERY n] [LIMIT ..]`
     fn show_profile(&mut self) -> Result<Show> {
-        const TYPES: [Kw; 9] = [
-            Kw::ALL,
-            Kw::BLOCK,
-            Kw::CONTEXT,
-            Kw::CPU,
-            Kw::IPC,
-            Kw::MEMORY,
-            Kw::PAGE,
-            Kw::SOURCE,
-            Kw::SWAPS,
-        ];
+        const TYPES: [Kw; 9] = [Kw::ALL, Kw::BLOCK, Kw::CONTEXT, Kw::CPU, Kw::IPC, Kw::MEMORY, Kw::PAGE, Kw::SOURCE, Kw::SWAPS];
         self.bump();
         let mut types = Vec::new();
         if self.is_any(&TYPES) {

@@ -24,9 +24,7 @@ impl Parser<'_> {
             Kw::DELETE => self.delete(None),
             Kw::SET => self.set(),
             Kw::SHOW => self.show(),
-            Kw::BEGIN | Kw::START | Kw::COMMIT | Kw::ROLLBACK | Kw::SAVEPOINT | Kw::RELEASE => {
-                self.transaction(kw)
-            }
+            Kw::BEGIN | Kw::START | Kw::COMMIT | Kw::ROLLBACK | Kw::SAVEPOINT | Kw::RELEASE => self.transaction(kw),
             Kw::CREATE | Kw::ALTER | Kw::DROP | Kw::RENAME | Kw::TRUNCATE => self.definition(kw),
             Kw::GRANT | Kw::REVOKE => self.grant_or_revoke(kw),
             _ => self.other_statement(kw),
@@ -66,9 +64,7 @@ impl Parser<'_> {
             Kw::EXPLAIN | Kw::DESCRIBE | Kw::DESC => self.explain(),
             Kw::KILL => self.kill(),
             Kw::PREPARE | Kw::EXECUTE | Kw::DEALLOCATE => self.prepared(kw),
-            Kw::ANALYZE | Kw::CHECK | Kw::CHECKSUM | Kw::OPTIMIZE | Kw::REPAIR => {
-                self.maintenance(kw)
-            }
+            Kw::ANALYZE | Kw::CHECK | Kw::CHECKSUM | Kw::OPTIMIZE | Kw::REPAIR => self.maintenance(kw),
             Kw::FLUSH => self.flush(),
             Kw::LOCK | Kw::UNLOCK => self.lock_or_unlock(kw),
             Kw::RESET => self.reset(),
@@ -193,9 +189,7 @@ impl Parser<'_> {
             Kw::INDEX | Kw::UNIQUE | Kw::FULLTEXT | Kw::SPATIAL => self.create_index(),
             Kw::USER => self.create_user(),
             Kw::ROLE => self.create_role(),
-            Kw::VIEW | Kw::OR | Kw::ALGORITHM | Kw::DEFINER | Kw::SQL => {
-                self.create_view_or_program()
-            }
+            Kw::VIEW | Kw::OR | Kw::ALGORITHM | Kw::DEFINER | Kw::SQL => self.create_view_or_program(),
             Kw::PROCEDURE => self.unsupported_program("CREATE PROCEDURE"),
             Kw::FUNCTION | Kw::AGGREGATE => self.unsupported_program("CREATE FUNCTION"),
             Kw::TRIGGER => self.unsupported_program("CREATE TRIGGER"),
@@ -265,10 +259,7 @@ impl Parser<'_> {
             Kw::LOGFILE => self.unsupported("DROP LOGFILE GROUP"),
             Kw::RESOURCE => self.unsupported("DROP RESOURCE GROUP"),
             Kw::SPATIAL => self.unsupported("DROP SPATIAL REFERENCE SYSTEM"),
-            _ => Err(crate::error::ParseError::syntax(
-                self.src,
-                self.prev_end.saturating_sub(kw.as_str().len()),
-            )),
+            _ => Err(crate::error::ParseError::syntax(self.src, self.prev_end.saturating_sub(kw.as_str().len()))),
         }
     }
 

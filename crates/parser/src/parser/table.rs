@@ -31,10 +31,8 @@ impl Parser<'_> {
             self.expect_op(Op::RParen)?;
             return Ok(Statement::CreateTable(Box::new(table)));
         }
-        let select_in_parens = matches!(
-            self.peek(),
-            Tok::Kw(Kw::SELECT | Kw::WITH | Kw::TABLE | Kw::VALUES) | Tok::Op(Op::LParen)
-        );
+        let select_in_parens =
+            matches!(self.peek(), Tok::Kw(Kw::SELECT | Kw::WITH | Kw::TABLE | Kw::VALUES) | Tok::Op(Op::LParen));
         if self.is_op(Op::LParen) && !select_in_parens {
             table.elements = self.paren_list(Self::table_element)?;
         }

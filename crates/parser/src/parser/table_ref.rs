@@ -150,9 +150,7 @@ impl Parser<'_> {
             self.expect_op(Op::RParen)?;
             return self.derived(query, false);
         }
-        if matches!(first, TableRef::Derived { .. } | TableRef::JsonTable(_))
-            && self.is_op(Op::RParen)
-        {
+        if matches!(first, TableRef::Derived { .. } | TableRef::JsonTable(_)) && self.is_op(Op::RParen) {
             return self.fail();
         }
         if self.eat_op(Op::Comma) {
@@ -190,9 +188,7 @@ impl Parser<'_> {
             self.expect_op(Op::LParen)?;
             let mut indexes = Vec::new();
             if !(kind == IndexHintKind::Use && self.is_op(Op::RParen)) {
-                indexes = self.comma_list(|p| {
-                    if p.eat(Kw::PRIMARY) { Ok("PRIMARY".to_string()) } else { p.ident() }
-                })?;
+                indexes = self.comma_list(|p| if p.eat(Kw::PRIMARY) { Ok("PRIMARY".to_string()) } else { p.ident() })?;
             }
             self.expect_op(Op::RParen)?;
             hints.push(IndexHint { kind, scope, indexes });

@@ -175,10 +175,7 @@ impl Parser<'_> {
                     (ty.length, ty.scale) = self.opt_precision()?;
                     if ty.scale.is_none() {
                         // DOUBLE(p) does not exist.
-                        return Err(crate::error::ParseError::syntax(
-                            self.src,
-                            self.prev_end.saturating_sub(1),
-                        ));
+                        return Err(crate::error::ParseError::syntax(self.src, self.prev_end.saturating_sub(1)));
                     }
                 }
             }
@@ -218,13 +215,9 @@ impl Parser<'_> {
 
     fn string_type(&mut self, kw: Kw, ty: &mut DataType) -> Result<bool> {
         match kw {
-            Kw::CHAR
-            | Kw::CHARACTER
-            | Kw::NCHAR
-            | Kw::NATIONAL
-            | Kw::VARCHAR
-            | Kw::VARCHARACTER
-            | Kw::NVARCHAR => self.char_type(kw, ty)?,
+            Kw::CHAR | Kw::CHARACTER | Kw::NCHAR | Kw::NATIONAL | Kw::VARCHAR | Kw::VARCHARACTER | Kw::NVARCHAR => {
+                self.char_type(kw, ty)?
+            }
             Kw::BINARY => {
                 self.bump();
                 ty.name = TypeName::Binary;
@@ -289,8 +282,7 @@ impl Parser<'_> {
         let mut varying = matches!(kw, Kw::VARCHAR | Kw::VARCHARACTER | Kw::NVARCHAR);
         if kw == Kw::NATIONAL {
             national = true;
-            let word =
-                self.expect_any(&[Kw::CHAR, Kw::CHARACTER, Kw::VARCHAR, Kw::VARCHARACTER])?;
+            let word = self.expect_any(&[Kw::CHAR, Kw::CHARACTER, Kw::VARCHAR, Kw::VARCHARACTER])?;
             varying = matches!(word, Kw::VARCHAR | Kw::VARCHARACTER);
         }
         if !varying && self.eat_any(&[Kw::VARYING, Kw::VARCHAR, Kw::VARCHARACTER]).is_some() {

@@ -15,11 +15,7 @@ impl Parser<'_> {
             return Ok(UserName::CurrentUser);
         }
         let user = self.ident_or_text()?;
-        let host = if self.tok.tok == Tok::At {
-            self.at_name()?.to_ascii_lowercase()
-        } else {
-            "%".to_string()
-        };
+        let host = if self.tok.tok == Tok::At { self.at_name()?.to_ascii_lowercase() } else { "%".to_string() };
         Ok(UserName::Named { user, host })
     }
 
@@ -62,12 +58,7 @@ impl Parser<'_> {
             default_roles = self.role_list()?;
         }
         let options = self.user_options()?;
-        Ok(Statement::CreateUser(Box::new(CreateUser {
-            if_not_exists,
-            users,
-            default_roles,
-            options,
-        })))
+        Ok(Statement::CreateUser(Box::new(CreateUser { if_not_exists, users, default_roles, options })))
     }
 
     pub(super) fn alter_user(&mut self) -> Result<Statement> {
@@ -105,14 +96,8 @@ impl Parser<'_> {
 
     /// The authentication behind a user's name.
     fn user_auth(&mut self, name: UserName) -> Result<UserSpec> {
-        let mut spec = UserSpec {
-            name,
-            auth: None,
-            more_factors: false,
-            replace: None,
-            retain_current: false,
-            discard_old: false,
-        };
+        let mut spec =
+            UserSpec { name, auth: None, more_factors: false, replace: None, retain_current: false, discard_old: false };
         if self.eat(Kw::DISCARD) {
             self.expect_all(&[Kw::OLD, Kw::PASSWORD])?;
             spec.discard_old = true;
@@ -161,12 +146,8 @@ impl Parser<'_> {
             options.require = Some(self.require()?);
         }
         if self.eat(Kw::WITH) {
-            const RESOURCES: [Kw; 4] = [
-                Kw::MAX_QUERIES_PER_HOUR,
-                Kw::MAX_UPDATES_PER_HOUR,
-                Kw::MAX_CONNECTIONS_PER_HOUR,
-                Kw::MAX_USER_CONNECTIONS,
-            ];
+            const RESOURCES: [Kw; 4] =
+                [Kw::MAX_QUERIES_PER_HOUR, Kw::MAX_UPDATES_PER_HOUR, Kw::MAX_CONNECTIONS_PER_HOUR, Kw::MAX_USER_CONNECTIONS];
             let mut kw = Some(self.expect_any(&RESOURCES)?);
             while let Some(resource) = kw {
                 options.resources.push((resource.as_str().to_string(), self.number()?));
@@ -252,8 +233,7 @@ impl Parser<'_> {
             _ => {
                 self.expect(Kw::CURRENT)?;
                 let word = self.eat_any(&[Kw::DEFAULT, Kw::OPTIONAL]);
-                options.password_require_current =
-                    Some(word.map_or(String::new(), |kw| kw.as_str().to_string()));
+                options.password_require_current = Some(word.map_or(String::new(), |kw| kw.as_str().to_string()));
             }
         }
         Ok(())

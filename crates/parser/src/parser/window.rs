@@ -28,11 +28,7 @@ impl Parser<'_> {
         let func = match kw {
             Kw::LEAD | Kw::LAG => {
                 let offset = if self.eat_op(Op::Comma) { Some(self.expr()?) } else { None };
-                let default = if offset.is_some() && self.eat_op(Op::Comma) {
-                    Some(self.expr()?)
-                } else {
-                    None
-                };
+                let default = if offset.is_some() && self.eat_op(Op::Comma) { Some(self.expr()?) } else { None };
                 self.expect_op(Op::RParen)?;
                 let ignore_nulls = self.ignore_nulls()?;
                 let args = LeadLag { expr, offset, default, ignore_nulls };
@@ -42,11 +38,7 @@ impl Parser<'_> {
                 self.expect_op(Op::Comma)?;
                 let n = self.expr()?;
                 self.expect_op(Op::RParen)?;
-                let from_last = if self.eat(Kw::FROM) {
-                    self.expect_any(&[Kw::FIRST, Kw::LAST])? == Kw::LAST
-                } else {
-                    false
-                };
+                let from_last = if self.eat(Kw::FROM) { self.expect_any(&[Kw::FIRST, Kw::LAST])? == Kw::LAST } else { false };
                 WindowFunc::NthValue { expr, n, from_last, ignore_nulls: self.ignore_nulls()? }
             }
             _ => {
@@ -82,11 +74,7 @@ impl Parser<'_> {
 
     fn over(&mut self, func: WindowFunc) -> Result<Expr> {
         self.expect(Kw::OVER)?;
-        let over = if self.is_op(Op::LParen) {
-            WindowOver::Spec(self.window_spec()?)
-        } else {
-            WindowOver::Named(self.ident()?)
-        };
+        let over = if self.is_op(Op::LParen) { WindowOver::Spec(self.window_spec()?) } else { WindowOver::Named(self.ident()?) };
         Ok(Expr::Window(Box::new(WindowCall { func, over })))
     }
 
@@ -160,10 +148,7 @@ impl Parser<'_> {
                 _ => FrameBound::FollowingInterval(value, unit),
             });
         }
-        if !matches!(
-            self.tok.tok,
-            Tok::Int | Tok::Decimal | Tok::Float | Tok::Op(Op::Param) | Tok::At
-        ) {
+        if !matches!(self.tok.tok, Tok::Int | Tok::Decimal | Tok::Float | Tok::Op(Op::Param) | Tok::At) {
             return self.fail();
         }
         let value = self.expr()?;

@@ -118,9 +118,7 @@ impl Printer<'_> {
                 }
                 self.put(")");
             }
-            Expr::MatchAgainst { columns, against, mode } => {
-                self.full_text(columns, against, *mode)
-            }
+            Expr::MatchAgainst { columns, against, mode } => self.full_text(columns, against, *mode),
             Expr::Values(column) | Expr::DefaultOf(column) => {
                 let values = matches!(expr, Expr::Values(_));
                 self.put(if values { "values(" } else { "default(" });
@@ -318,16 +316,10 @@ impl Printer<'_> {
             WindowFunc::CumeDist => self.put("cume_dist()"),
             WindowFunc::Ntile(n) => self.named_call("ntile", &[Some(n)]),
             WindowFunc::Lead(args) => {
-                self.named_call(
-                    "lead",
-                    &[Some(&args.expr), args.offset.as_ref(), args.default.as_ref()],
-                );
+                self.named_call("lead", &[Some(&args.expr), args.offset.as_ref(), args.default.as_ref()]);
             }
             WindowFunc::Lag(args) => {
-                self.named_call(
-                    "lag",
-                    &[Some(&args.expr), args.offset.as_ref(), args.default.as_ref()],
-                );
+                self.named_call("lag", &[Some(&args.expr), args.offset.as_ref(), args.default.as_ref()]);
             }
             WindowFunc::FirstValue { expr, .. } => self.named_call("first_value", &[Some(expr)]),
             WindowFunc::LastValue { expr, .. } => self.named_call("last_value", &[Some(expr)]),

@@ -101,10 +101,12 @@ impl Binder<'_> {
         let mut order_by = Vec::with_capacity(call.order_by.len());
         for item in &call.order_by {
             let expr = match &item.expr {
-                ast::Expr::Literal(ast::Literal::Int(n)) => match usize::try_from(*n).ok().and_then(|n| args.get(n.checked_sub(1)?)) {
-                    Some(arg) => arg.clone(),
-                    None => return Err(Error::new(&errno::ER_BAD_FIELD_ERROR, &[n, &"order clause"])),
-                },
+                ast::Expr::Literal(ast::Literal::Int(n)) => {
+                    match usize::try_from(*n).ok().and_then(|n| args.get(n.checked_sub(1)?)) {
+                        Some(arg) => arg.clone(),
+                        None => return Err(Error::new(&errno::ER_BAD_FIELD_ERROR, &[n, &"order clause"])),
+                    }
+                }
                 other => self.aggregate_arg(other)?,
             };
             order_by.push(SortKey { expr, descending: item.desc });
@@ -129,10 +131,18 @@ impl Binder<'_> {
 
     /// Makes it part of the block; an equal one is computed once.
     fn add_aggregate(&mut self, aggregate: Aggregate) -> Expr {
-        let coercibility = if typing::is_string(&aggregate.ty) { aggregate.args.first().map_or(2, |a| a.coercibility) } else { typing::COERCIBILITY_NUMERIC };
+        let coercibility = if typing::is_string(&aggregate.ty) {
+            aggregate.args.first().map_or(2, |a| a.coercibility)
+        } else {
+            typing::COERCIBILITY_NUMERIC
+        };
         let nullable = !matches!(
             aggregate.kind,
-            AggregateKind::CountStar | AggregateKind::Count | AggregateKind::BitAnd | AggregateKind::BitOr | AggregateKind::BitXor
+            AggregateKind::CountStar
+                | AggregateKind::Count
+                | AggregateKind::BitAnd
+                | AggregateKind::BitOr
+                | AggregateKind::BitXor
         );
         let frame = self.frame();
         frame.grouped = true;

@@ -83,18 +83,19 @@ impl Binder<'_> {
             _ => relation.columns[position].origin.clone(),
         }
     }
-
 }
 
 fn base_origin(table: &TableDef, alias: &str, position: usize) -> ColumnOrigin {
     let column = &table.columns[position];
     let in_index = |kind: IndexKind, first_only: bool| {
-        table.indexes.iter().any(|i| {
-            i.kind == kind && i.parts.iter().enumerate().any(|(n, p)| p.column == column.id && (!first_only || n == 0))
-        })
+        table
+            .indexes
+            .iter()
+            .any(|i| i.kind == kind && i.parts.iter().enumerate().any(|(n, p)| p.column == column.id && (!first_only || n == 0)))
     };
     let primary_key = !table.hidden_rowid && in_index(IndexKind::Primary, false);
-    let unique_key = table.indexes.iter().any(|i| i.kind == IndexKind::Unique && i.parts.len() == 1 && i.parts[0].column == column.id);
+    let unique_key =
+        table.indexes.iter().any(|i| i.kind == IndexKind::Unique && i.parts.len() == 1 && i.parts[0].column == column.id);
     ColumnOrigin {
         database: table.database.clone(),
         table: alias.to_string(),

@@ -44,7 +44,8 @@ impl Binder<'_> {
             let recursive = with.recursive && names_table_in_query(&cte.query, &cte.name);
             // Each CTE has a scope of its own, so that it sees those before it only.
             let scope = self.scopes.len();
-            let def = CteDef { name: cte.name.clone(), columns: cte.columns.clone(), query: (*cte.query).clone(), recursive, scope };
+            let def =
+                CteDef { name: cte.name.clone(), columns: cte.columns.clone(), query: (*cte.query).clone(), recursive, scope };
             self.scopes.push(Scope { frame, cte: Some(Arc::new(def)), ..Scope::default() });
         }
         Ok(())
@@ -69,7 +70,9 @@ impl Binder<'_> {
 
     /// The name is that of a visible CTE.
     pub(super) fn is_cte(&self, name: &str) -> bool {
-        self.scopes.iter().any(|s| !s.hidden && (s.cte.as_ref().is_some_and(|c| c.name == name) || s.working.as_ref().is_some_and(|w| w.name == name)))
+        self.scopes.iter().any(|s| {
+            !s.hidden && (s.cte.as_ref().is_some_and(|c| c.name == name) || s.working.as_ref().is_some_and(|w| w.name == name))
+        })
     }
 
     fn bind_cte(&mut self, def: &CteDef, alias: &str) -> Result<FromPart> {
@@ -99,7 +102,12 @@ impl Binder<'_> {
         let mut columns = Vec::with_capacity(working.columns.len());
         for (name, ty) in &working.columns {
             let slot = self.new_slot();
-            columns.push(RelationColumn { name: name.clone(), invisible: false, value: ColumnValue::Slot { slot, ty: ty.clone(), nullable: true }, origin: None });
+            columns.push(RelationColumn {
+                name: name.clone(),
+                invisible: false,
+                value: ColumnValue::Slot { slot, ty: ty.clone(), nullable: true },
+                origin: None,
+            });
         }
         let relation = self.add_relation(Relation::new(alias, None, Source::CteRows { id: working.id }, columns));
         self.own_slots(relation);
@@ -130,8 +138,12 @@ impl Binder<'_> {
         for output in &mut seed.output {
             output.expr.nullable = true;
         }
-        let columns: Vec<(String, ColumnType)> =
-            seed.output.iter().enumerate().map(|(n, o)| (def.columns.get(n).unwrap_or(&o.name).clone(), o.expr.ty.clone())).collect();
+        let columns: Vec<(String, ColumnType)> = seed
+            .output
+            .iter()
+            .enumerate()
+            .map(|(n, o)| (def.columns.get(n).unwrap_or(&o.name).clone(), o.expr.ty.clone()))
+            .collect();
         let frame = self.frames.len() - 1;
         let working = WorkingTable { name: def.name.clone(), id, columns };
         self.scopes.push(Scope { frame, working: Some(working), ..Scope::default() });
@@ -177,7 +189,9 @@ impl Binder<'_> {
 fn aggregates(root: &Node) -> bool {
     match root {
         Node::Aggregate { .. } | Node::Window { .. } => true,
-        Node::Filter { input, .. } | Node::Sort { input, .. } | Node::Limit { input, .. } | Node::Distinct { input, .. } => aggregates(input),
+        Node::Filter { input, .. } | Node::Sort { input, .. } | Node::Limit { input, .. } | Node::Distinct { input, .. } => {
+            aggregates(input)
+        }
         _ => false,
     }
 }
@@ -195,7 +209,9 @@ fn union_blocks<'q>(body: &'q ast::QueryBody, out: &mut Vec<&'q ast::QueryBody>,
             union_blocks(right, out, distinct, name)
         }
         ast::QueryBody::SetOp { .. } => Err(Error::new(&errno::ER_CTE_RECURSIVE_NOT_UNION, &[])),
-        ast::QueryBody::Nested(query) if query.order_by.is_empty() && query.limit.is_none() && query.with.is_none() => union_blocks(&query.body, out, distinct, name),
+        ast::QueryBody::Nested(query) if query.order_by.is_empty() && query.limit.is_none() && query.with.is_none() => {
+            union_blocks(&query.body, out, distinct, name)
+        }
         other => {
             out.push(other);
             Ok(())
@@ -206,7 +222,12 @@ fn union_blocks<'q>(body: &'q ast::QueryBody, out: &mut Vec<&'q ast::QueryBody>,
 fn union_of(blocks: &[&ast::QueryBody], all: bool) -> ast::QueryBody {
     let mut blocks = blocks.iter().map(|b| (*b).clone());
     let first = blocks.next().unwrap_or(ast::QueryBody::Values(Vec::new()));
-    blocks.fold(first, |left, right| ast::QueryBody::SetOp { op: ast::SetOp::Union, all, left: Box::new(left), right: Box::new(right) })
+    blocks.fold(first, |left, right| ast::QueryBody::SetOp {
+        op: ast::SetOp::Union,
+        all,
+        left: Box::new(left),
+        right: Box::new(right),
+    })
 }
 
 fn names_table_in_query(query: &ast::Query, name: &str) -> bool {

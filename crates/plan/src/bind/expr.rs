@@ -79,7 +79,8 @@ impl Binder<'_> {
             E::Cast { array: true, .. } => Err(Error::unsupported("CAST-ing data to array of char/binary BLOBs")),
             E::Cast { expr, ty, .. } => typing::explicit_cast(self.scalar(expr)?, ty, self.cx.connection_collation),
             E::ConvertUsing { expr, charset } => {
-                let target = text::default_collation(charset).ok_or_else(|| Error::new(&errno::ER_UNKNOWN_CHARACTER_SET, &[charset]))?;
+                let target =
+                    text::default_collation(charset).ok_or_else(|| Error::new(&errno::ER_UNKNOWN_CHARACTER_SET, &[charset]))?;
                 Ok(typing::convert_using(self.scalar(expr)?, target))
             }
             E::Collate { expr, collation: name } => typing::with_collation(self.scalar(expr)?, collation(name)?),
@@ -230,7 +231,12 @@ impl Binder<'_> {
         Ok(negate_if(negated, test))
     }
 
-    fn case(&mut self, operand: Option<&ast::Expr>, whens: &[(ast::Expr, ast::Expr)], otherwise: Option<&ast::Expr>) -> Result<Expr> {
+    fn case(
+        &mut self,
+        operand: Option<&ast::Expr>,
+        whens: &[(ast::Expr, ast::Expr)],
+        otherwise: Option<&ast::Expr>,
+    ) -> Result<Expr> {
         let operand = operand.map(|e| self.scalar(e)).transpose()?;
         let whens = whens.iter().map(|(w, t)| Ok((self.scalar(w)?, self.scalar(t)?))).collect::<Result<Vec<_>>>()?;
         let otherwise = otherwise.map(|e| self.scalar(e)).transpose()?;

@@ -82,7 +82,14 @@ impl Binder<'_> {
         &frame.relations[column.relation].columns[column.column].name
     }
 
-    fn join_parts(&mut self, kind: JoinKind, straight: bool, left: FromPart, right: FromPart, on: &ast::JoinOn) -> Result<FromPart> {
+    fn join_parts(
+        &mut self,
+        kind: JoinKind,
+        straight: bool,
+        left: FromPart,
+        right: FromPart,
+        on: &ast::JoinOn,
+    ) -> Result<FromPart> {
         self.check_aliases(&left, &right)?;
         if kind == JoinKind::Left {
             for &relation in &right.relations {
@@ -164,7 +171,9 @@ impl Binder<'_> {
         let mut names = Vec::new();
         for column in &left.columns {
             let name = self.visible_name(*column);
-            if right.columns.iter().any(|c| same_name(self.visible_name(*c), name)) && !names.iter().any(|n: &String| same_name(n, name)) {
+            if right.columns.iter().any(|c| same_name(self.visible_name(*c), name))
+                && !names.iter().any(|n: &String| same_name(n, name))
+            {
                 names.push(name.to_string());
             }
         }
@@ -224,15 +233,28 @@ impl Binder<'_> {
     }
 
     pub fn leaf(&mut self, relation: usize) -> FromPart {
-        let columns = (0..self.frame().relations[relation].columns.len()).map(|column| VisibleColumn { relation, column }).collect();
+        let columns =
+            (0..self.frame().relations[relation].columns.len()).map(|column| VisibleColumn { relation, column }).collect();
         FromPart { tree: Tree::Leaf(relation), relations: vec![relation], columns }
     }
 
     /// `(query) AS alias`: merged into this frame if it is simple, else run on its own.
-    fn derived(&mut self, query: &ast::Query, lateral: bool, alias: &str, names: &[String], left: Option<&FromPart>) -> Result<FromPart> {
+    fn derived(
+        &mut self,
+        query: &ast::Query,
+        lateral: bool,
+        alias: &str,
+        names: &[String],
+        left: Option<&FromPart>,
+    ) -> Result<FromPart> {
         if lateral && let Some(left) = left {
             let frame = self.frames.len() - 1;
-            self.scopes.push(Scope { frame, relations: left.relations.clone(), columns: left.columns.clone(), ..Scope::default() });
+            self.scopes.push(Scope {
+                frame,
+                relations: left.relations.clone(),
+                columns: left.columns.clone(),
+                ..Scope::default()
+            });
             let part = self.derived_inner(query, true, alias, names);
             self.scopes.pop();
             return part;
@@ -258,7 +280,14 @@ impl Binder<'_> {
     }
 
     /// A relation whose rows come from a plan of its own.
-    pub fn materialized(&mut self, plan: QueryPlan, correlated: bool, lateral: bool, alias: &str, names: &[String]) -> Result<FromPart> {
+    pub fn materialized(
+        &mut self,
+        plan: QueryPlan,
+        correlated: bool,
+        lateral: bool,
+        alias: &str,
+        names: &[String],
+    ) -> Result<FromPart> {
         let columns = self.output_relation(&plan, alias, names)?;
         let source = Source::Derived { plan: std::sync::Arc::new(plan), correlated, lateral };
         let relation = self.add_relation(Relation::new(alias, None, source, columns));

@@ -4,10 +4,10 @@ use vaquita_parser as ast;
 use vaquita_types::schema::ColumnDefault;
 use vaquita_types::{Error, Result, errno};
 
+use super::Binder;
 use super::expr::negate_if;
 use super::literal::word;
 use super::scope::{Source, written};
-use super::Binder;
 use crate::expr::{Expr, ExprKind};
 use crate::{text, typing};
 
@@ -54,7 +54,8 @@ impl Binder<'_> {
                 match charset {
                     None => Ok(bytes),
                     Some(name) => {
-                        let target = text::default_collation(name).ok_or_else(|| Error::new(&errno::ER_UNKNOWN_CHARACTER_SET, &[name]))?;
+                        let target =
+                            text::default_collation(name).ok_or_else(|| Error::new(&errno::ER_UNKNOWN_CHARACTER_SET, &[name]))?;
                         Ok(typing::convert_using(bytes, target))
                     }
                 }
@@ -106,9 +107,14 @@ impl Binder<'_> {
             return Err(Error::unsupported("JSON_VALUE with ON EMPTY or ON ERROR"));
         }
         let doc = self.scalar(&call.doc)?;
-        let path = self.literal(&ast::Literal::String(ast::StringLiteral { bytes: call.path.clone(), charset: Some("utf8mb4".to_string()) }))?;
-        let target = call.returning.clone().unwrap_or(ast::CastType::Char { length: Some(512), charset: Some("utf8mb4".to_string()) });
-        let value = self.call(if matches!(target, ast::CastType::Json) { "JSON_EXTRACT" } else { "JSON_VALUE" }, vec![doc, path])?;
+        let path = self.literal(&ast::Literal::String(ast::StringLiteral {
+            bytes: call.path.clone(),
+            charset: Some("utf8mb4".to_string()),
+        }))?;
+        let target =
+            call.returning.clone().unwrap_or(ast::CastType::Char { length: Some(512), charset: Some("utf8mb4".to_string()) });
+        let value =
+            self.call(if matches!(target, ast::CastType::Json) { "JSON_EXTRACT" } else { "JSON_VALUE" }, vec![doc, path])?;
         typing::explicit_cast(value, &target, self.cx.connection_collation)
     }
 
@@ -137,7 +143,12 @@ impl Binder<'_> {
             return Err(Error::unsupported("DEFAULT of a column of another query block"));
         };
         match &def.default {
-            ColumnDefault::Value(value) => Ok(Expr { kind: ExprKind::Literal(value.clone()), ty: def.ty.clone(), nullable: value.is_null(), coercibility: 4 }),
+            ColumnDefault::Value(value) => Ok(Expr {
+                kind: ExprKind::Literal(value.clone()),
+                ty: def.ty.clone(),
+                nullable: value.is_null(),
+                coercibility: 4,
+            }),
             ColumnDefault::None if def.nullable || def.auto_increment => Ok(super::expr::null()),
             ColumnDefault::None => Err(Error::new(&errno::ER_NO_DEFAULT_FOR_FIELD, &[&def.name])),
             ColumnDefault::Now => {

@@ -131,7 +131,8 @@ impl Binder<'_> {
             return Ok(());
         }
         let selected: Vec<Expr> = block.output.iter().map(|o| o.expr.clone()).collect();
-        let known: BTreeSet<Slot> = selected.iter().filter_map(super::scope::plain_slot).chain(self.frame().windows.iter().map(|w| w.slot)).collect();
+        let known: BTreeSet<Slot> =
+            selected.iter().filter_map(super::scope::plain_slot).chain(self.frame().windows.iter().map(|w| w.slot)).collect();
         for (n, key) in block.order_by.iter().enumerate() {
             if let Some(slot) = undetermined(&key.expr, &selected, &known) {
                 let name = self.column_name(slot, true);
@@ -155,8 +156,12 @@ impl Binder<'_> {
     /// `db.table.column` of a slot.
     pub(super) fn column_name(&self, slot: Slot, qualified: bool) -> String {
         let Some(frame) = self.frames.last() else { return String::new() };
-        let Some(relation) = frame.slot_owner.get(slot).copied().flatten().map(|r| &frame.relations[r]) else { return String::new() };
-        let column = (0..relation.columns.len()).find(|n| relation.slot(*n) == Some(slot)).map_or("", |n| relation.columns[n].name.as_str());
+        let Some(relation) = frame.slot_owner.get(slot).copied().flatten().map(|r| &frame.relations[r]) else {
+            return String::new();
+        };
+        let column = (0..relation.columns.len())
+            .find(|n| relation.slot(*n) == Some(slot))
+            .map_or("", |n| relation.columns[n].name.as_str());
         match (&relation.database, qualified) {
             (_, false) => column.to_string(),
             (Some(db), true) => format!("{db}.{}.{column}", relation.alias),
@@ -190,7 +195,9 @@ impl Binder<'_> {
                         && !index.parts.is_empty()
                         && index.parts.iter().all(|part| {
                             table.position_of(part.column).is_some_and(|c| {
-                                !table.columns[c].nullable && part.prefix.is_none() && relation.slot(c).is_some_and(|s| known.contains(&s))
+                                !table.columns[c].nullable
+                                    && part.prefix.is_none()
+                                    && relation.slot(c).is_some_and(|s| known.contains(&s))
                             })
                         })
                 });

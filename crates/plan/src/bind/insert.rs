@@ -75,7 +75,13 @@ impl Binder<'_> {
         Ok(columns)
     }
 
-    fn insert_rows(&mut self, rows: &[Vec<ast::Expr>], table: &TableRef, columns: &[usize], first_slot: usize) -> Result<Vec<Vec<Option<Expr>>>> {
+    fn insert_rows(
+        &mut self,
+        rows: &[Vec<ast::Expr>],
+        table: &TableRef,
+        columns: &[usize],
+        first_slot: usize,
+    ) -> Result<Vec<Vec<Option<Expr>>>> {
         self.push_row_scope(table, &table.name, first_slot);
         let mut bound = Vec::with_capacity(rows.len());
         for (n, row) in rows.iter().enumerate() {
@@ -114,7 +120,13 @@ impl Binder<'_> {
         }
     }
 
-    fn insert_query(&mut self, insert: &ast::Insert, query: &ast::Query, table: &TableRef, columns: &[usize]) -> Result<(InsertSource, Vec<Assignment>)> {
+    fn insert_query(
+        &mut self,
+        insert: &ast::Insert,
+        query: &ast::Query,
+        table: &TableRef,
+        columns: &[usize],
+    ) -> Result<(InsertSource, Vec<Assignment>)> {
         let plan = self.query(query)?;
         if plan.output.len() != columns.len() {
             return Err(Error::new(&errno::ER_WRONG_VALUE_COUNT_ON_ROW, &[&1]));
@@ -126,7 +138,13 @@ impl Binder<'_> {
         Ok((InsertSource::Query(Arc::new(plan)), on_duplicate))
     }
 
-    fn on_duplicate(&mut self, insert: &ast::Insert, table: &TableRef, columns: &[usize], output: Option<&[OutputColumn]>) -> Result<Vec<Assignment>> {
+    fn on_duplicate(
+        &mut self,
+        insert: &ast::Insert,
+        table: &TableRef,
+        columns: &[usize],
+        output: Option<&[OutputColumn]>,
+    ) -> Result<Vec<Assignment>> {
         let width = table.columns.len();
         let frame = self.frames.len() - 1;
         if let Some(output) = output {

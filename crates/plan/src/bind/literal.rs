@@ -30,7 +30,9 @@ impl Binder<'_> {
                     Expr::literal(Value::bytes(bytes), ty)
                 }
             },
-            ast::Literal::Date(text) | ast::Literal::Time(text) | ast::Literal::Timestamp(text) => self.temporal(literal, text)?,
+            ast::Literal::Date(text) | ast::Literal::Time(text) | ast::Literal::Timestamp(text) => {
+                self.temporal(literal, text)?
+            }
         })
     }
 
@@ -50,7 +52,11 @@ impl Binder<'_> {
             Some(name) => text::default_collation(name).ok_or_else(|| Error::new(&errno::ER_UNKNOWN_CHARACTER_SET, &[&name]))?,
         };
         let chars = text::char_count(bytes, collation) as u32;
-        let ty = if collation == CollationId::BINARY { ColumnType::varbinary(bytes.len() as u32) } else { ColumnType::varchar(chars, collation) };
+        let ty = if collation == CollationId::BINARY {
+            ColumnType::varbinary(bytes.len() as u32)
+        } else {
+            ColumnType::varchar(chars, collation)
+        };
         Ok(Expr::literal(Value::bytes(bytes), ty))
     }
 
@@ -63,17 +69,22 @@ impl Binder<'_> {
         let wrong = |kind: &str| Error::new(&errno::ER_WRONG_VALUE, &[&kind, &String::from_utf8_lossy(written)]);
         match literal {
             ast::Literal::Date(_) => match parse_datetime(written, flags) {
-                Ok(p) if !p.truncated && p.date_only => Ok(Expr::literal(Value::Date(p.value.date()), ColumnType::new(TypeKind::Date))),
+                Ok(p) if !p.truncated && p.date_only => {
+                    Ok(Expr::literal(Value::Date(p.value.date()), ColumnType::new(TypeKind::Date)))
+                }
                 _ => Err(wrong("DATE")),
             },
             ast::Literal::Time(_) => match parse_time(written) {
-                Ok(p) if !p.truncated && !p.out_of_range => Ok(Expr::literal(Value::Time(p.value), ColumnType::temporal(TypeKind::Time, p.fraction_digits.min(6)))),
+                Ok(p) if !p.truncated && !p.out_of_range => {
+                    Ok(Expr::literal(Value::Time(p.value), ColumnType::temporal(TypeKind::Time, p.fraction_digits.min(6))))
+                }
                 _ => Err(wrong("TIME")),
             },
             _ => match parse_datetime(written, flags) {
-                Ok(p) if !p.truncated && !p.date_only => {
-                    Ok(Expr::literal(Value::DateTime(p.value), ColumnType::temporal(TypeKind::DateTime, p.fraction_digits.min(6))))
-                }
+                Ok(p) if !p.truncated && !p.date_only => Ok(Expr::literal(
+                    Value::DateTime(p.value),
+                    ColumnType::temporal(TypeKind::DateTime, p.fraction_digits.min(6)),
+                )),
                 _ => Err(wrong("DATETIME")),
             },
         }
@@ -97,7 +108,11 @@ fn integer(n: u64, negative: bool) -> Expr {
 fn decimal(written: &str, negative: bool) -> Expr {
     let d = Decimal::parse(written.as_bytes()).value;
     let d = if negative { d.neg() } else { d };
-    let ty = typing::decimal_type(d.precision().max(u32::from(d.scale()) + u32::from(written.starts_with(|c: char| c.is_ascii_digit()))), d.scale(), false);
+    let ty = typing::decimal_type(
+        d.precision().max(u32::from(d.scale()) + u32::from(written.starts_with(|c: char| c.is_ascii_digit()))),
+        d.scale(),
+        false,
+    );
     Expr::literal(Value::Decimal(d), ty)
 }
 
@@ -106,7 +121,10 @@ fn float(written: &str, negative: bool) -> Result<Expr> {
     if !f.is_finite() {
         return Err(Error::new(&errno::ER_ILLEGAL_VALUE_FOR_TYPE, &[&"double", &written]));
     }
-    Ok(Expr::literal(Value::Float(if negative { -f } else { f }), ColumnType { length: written.len() as u32, ..ColumnType::double() }))
+    Ok(Expr::literal(
+        Value::Float(if negative { -f } else { f }),
+        ColumnType { length: written.len() as u32, ..ColumnType::double() },
+    ))
 }
 
 /// A word of SQL syntax (a unit, a kind) as an argument.
@@ -118,5 +136,8 @@ pub fn word(text: &str) -> Expr {
 /// A collation by name; error 1273.
 pub fn collation(name: &str) -> Result<CollationId> {
     let lower = name.to_ascii_lowercase();
-    (1..=1024u16).map(CollationId).find(|id| text::collation_name(*id) == lower).ok_or_else(|| Error::new(&errno::ER_UNKNOWN_COLLATION, &[&name]))
+    (1..=1024u16)
+        .map(CollationId)
+        .find(|id| text::collation_name(*id) == lower)
+        .ok_or_else(|| Error::new(&errno::ER_UNKNOWN_COLLATION, &[&name]))
 }

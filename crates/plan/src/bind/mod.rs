@@ -38,8 +38,8 @@ use crate::env::Env;
 use crate::expr::{Expr, Slot};
 use crate::node::{OutputColumn, Plan, QueryPlan};
 
-pub(crate) use scope::{Clause, Frame, Relation, Source};
 use scope::Scope;
+pub(crate) use scope::{Clause, Frame, Relation, Source};
 
 /// What planning may know of the session and the server.
 pub struct PlanContext<'a> {
@@ -161,7 +161,18 @@ const DEPTH_MAX: usize = 400;
 
 impl<'a> Binder<'a> {
     fn new(cx: &'a PlanContext<'a>) -> Binder<'a> {
-        Binder { cx, frames: Vec::new(), scopes: Vec::new(), tables: Vec::new(), next_id: 0, targets: Vec::new(), depth: 0, locking: false, values_row: None, reading_derived: false }
+        Binder {
+            cx,
+            frames: Vec::new(),
+            scopes: Vec::new(),
+            tables: Vec::new(),
+            next_id: 0,
+            targets: Vec::new(),
+            depth: 0,
+            locking: false,
+            values_row: None,
+            reading_derived: false,
+        }
     }
 
     pub fn push_frame(&mut self) -> usize {

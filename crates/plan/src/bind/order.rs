@@ -27,7 +27,8 @@ impl Binder<'_> {
         if scope.frame + 1 != self.frames.len() {
             return Ok(None);
         }
-        let found: Vec<Expr> = scope.aliases.iter().filter(|(name, _)| same_name(name, &column.name)).map(|(_, e)| e.clone()).collect();
+        let found: Vec<Expr> =
+            scope.aliases.iter().filter(|(name, _)| same_name(name, &column.name)).map(|(_, e)| e.clone()).collect();
         let Some(first) = found.first() else { return Ok(None) };
         // A real column of that name wins except in a bare ORDER BY item.
         if clause != Clause::Order || self.inside_order_expression() {

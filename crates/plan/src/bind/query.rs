@@ -51,7 +51,12 @@ impl Binder<'_> {
             ast::QueryBody::Table(name) => {
                 let select = ast::Select {
                     items: vec![ast::SelectItem::Wildcard],
-                    from: vec![ast::TableRef::Table(ast::TableFactor { name: name.clone(), partitions: Vec::new(), alias: None, index_hints: Vec::new() })],
+                    from: vec![ast::TableRef::Table(ast::TableFactor {
+                        name: name.clone(),
+                        partitions: Vec::new(),
+                        alias: None,
+                        index_hints: Vec::new(),
+                    })],
                     has_from: true,
                     ..ast::Select::default()
                 };
@@ -76,7 +81,8 @@ impl Binder<'_> {
     }
 
     fn bare_body(&mut self, body: &ast::QueryBody) -> Result<QueryPlan> {
-        let bare = ast::Query { with: None, body: body.clone(), order_by: Vec::new(), limit: None, into: None, locks: Vec::new() };
+        let bare =
+            ast::Query { with: None, body: body.clone(), order_by: Vec::new(), limit: None, into: None, locks: Vec::new() };
         self.query_in_frame(&bare)
     }
 
@@ -134,7 +140,15 @@ impl Binder<'_> {
     }
 
     pub fn finish_plan(&mut self, root: Node, output: Vec<OutputColumn>) -> QueryPlan {
-        QueryPlan { root, output, frame_width: self.frame().width, tables: Vec::new(), locking: self.locking, calc_found_rows: false, into: Vec::new() }
+        QueryPlan {
+            root,
+            output,
+            frame_width: self.frame().width,
+            tables: Vec::new(),
+            locking: self.locking,
+            calc_found_rows: false,
+            into: Vec::new(),
+        }
     }
 
     fn values(&mut self, rows: &[Vec<ast::Expr>]) -> Result<QueryPlan> {
@@ -189,7 +203,11 @@ impl Binder<'_> {
         for column in &plan.output {
             let slot = self.new_slot();
             slots.push(slot);
-            output.push(OutputColumn { expr: Expr::slot(slot, column.expr.ty.clone(), column.expr.nullable), name: column.name.clone(), origin: column.origin.clone() });
+            output.push(OutputColumn {
+                expr: Expr::slot(slot, column.expr.ty.clone(), column.expr.nullable),
+                name: column.name.clone(),
+                origin: column.origin.clone(),
+            });
         }
         let keys = self.order_over_output(&output, &order_by)?;
         let correlated = self.frame().outermost != usize::MAX;
@@ -205,7 +223,12 @@ impl Binder<'_> {
         }
         let columns = output
             .iter()
-            .map(|o| RelationColumn { name: o.name.clone(), invisible: false, value: super::scope::ColumnValue::Expr(o.expr.clone()), origin: None })
+            .map(|o| RelationColumn {
+                name: o.name.clone(),
+                invisible: false,
+                value: super::scope::ColumnValue::Expr(o.expr.clone()),
+                origin: None,
+            })
             .collect();
         let relation = self.add_relation(Relation::new("", None, Source::Merged, columns));
         let frame = self.frames.len() - 1;

@@ -123,10 +123,22 @@ pub struct Relation {
 #[derive(Debug)]
 pub enum Source {
     Base(TableRef),
-    Derived { plan: Arc<QueryPlan>, correlated: bool, lateral: bool },
-    Recursive { id: usize, seed: Arc<QueryPlan>, recursive: Vec<Arc<QueryPlan>>, distinct: bool, types: Vec<ColumnType> },
+    Derived {
+        plan: Arc<QueryPlan>,
+        correlated: bool,
+        lateral: bool,
+    },
+    Recursive {
+        id: usize,
+        seed: Arc<QueryPlan>,
+        recursive: Vec<Arc<QueryPlan>>,
+        distinct: bool,
+        types: Vec<ColumnType>,
+    },
     /// The working rows of the recursive CTE `id`.
-    CteRows { id: usize },
+    CteRows {
+        id: usize,
+    },
     /// A derived table whose tables are in this frame: its columns are expressions.
     Merged,
     /// The row of a statement (INSERT's new row): its slots are filled from outside.
@@ -144,8 +156,15 @@ pub struct RelationColumn {
 #[derive(Debug)]
 pub enum ColumnValue {
     /// Gets a slot when it is first referred to.
-    Lazy { ty: ColumnType, nullable: bool },
-    Slot { slot: Slot, ty: ColumnType, nullable: bool },
+    Lazy {
+        ty: ColumnType,
+        nullable: bool,
+    },
+    Slot {
+        slot: Slot,
+        ty: ColumnType,
+        nullable: bool,
+    },
     Expr(Expr),
 }
 
@@ -300,7 +319,16 @@ impl Binder<'_> {
 
 impl Relation {
     pub fn new(alias: &str, database: Option<String>, source: Source, columns: Vec<RelationColumn>) -> Relation {
-        Relation { alias: alias.to_string(), database, source, columns, optional: false, index_hints: Vec::new(), lock: None, key_slot: None }
+        Relation {
+            alias: alias.to_string(),
+            database,
+            source,
+            columns,
+            optional: false,
+            index_hints: Vec::new(),
+            lock: None,
+            key_slot: None,
+        }
     }
 
     pub fn position(&self, name: &str) -> Option<usize> {

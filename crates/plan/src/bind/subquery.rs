@@ -12,9 +12,9 @@ use vaquita_types::schema::TableRef;
 use vaquita_types::{ColumnType, Error, Result, errno};
 
 use super::expr::{compare_op, width};
+use super::scope::Scope;
 use super::update::table_key;
 use super::{Binder, Clause};
-use super::scope::Scope;
 use crate::expr::{CompareOp, Expr, ExprKind, Subquery, SubqueryKind};
 use crate::node::{JoinKind, QueryPlan};
 use crate::optimize::{Tree, visit};
@@ -75,7 +75,9 @@ impl Binder<'_> {
 
     /// The only table's only selected column is NOT NULL.
     fn selects_not_null(&mut self, select: &ast::Select) -> Result<bool> {
-        let ([ast::TableRef::Table(factor)], [ast::SelectItem::Expr { expr: ast::Expr::Column(column), .. }]) = (select.from.as_slice(), select.items.as_slice()) else {
+        let ([ast::TableRef::Table(factor)], [ast::SelectItem::Expr { expr: ast::Expr::Column(column), .. }]) =
+            (select.from.as_slice(), select.items.as_slice())
+        else {
             return Ok(false);
         };
         if factor.name.db.is_none() && self.is_cte(&factor.name.name) {
@@ -89,10 +91,17 @@ impl Binder<'_> {
         Ok(table.column_position(&column.name).is_some_and(|c| !table.columns[c].nullable))
     }
 
-    fn semijoin_condition(&mut self, select: &ast::Select, left: Option<Expr>, tree: &mut Option<Tree>, on: &mut Vec<Expr>) -> Result<()> {
+    fn semijoin_condition(
+        &mut self,
+        select: &ast::Select,
+        left: Option<Expr>,
+        tree: &mut Option<Tree>,
+        on: &mut Vec<Expr>,
+    ) -> Result<()> {
         if left.is_none() {
             // What EXISTS selects is of no use, but its names must be right.
-            let named: Vec<ast::SelectItem> = select.items.iter().filter(|i| matches!(i, ast::SelectItem::Expr { .. })).cloned().collect();
+            let named: Vec<ast::SelectItem> =
+                select.items.iter().filter(|i| matches!(i, ast::SelectItem::Expr { .. })).cloned().collect();
             self.select_items(&named)?;
         }
         if let Some(left) = left {
@@ -124,7 +133,15 @@ impl Binder<'_> {
         Ok((plan, outermost < level))
     }
 
-    fn subquery_expr(&mut self, kind: SubqueryKind, plan: QueryPlan, correlated: bool, ty: ColumnType, nullable: bool, coercibility: u8) -> Expr {
+    fn subquery_expr(
+        &mut self,
+        kind: SubqueryKind,
+        plan: QueryPlan,
+        correlated: bool,
+        ty: ColumnType,
+        nullable: bool,
+        coercibility: u8,
+    ) -> Expr {
         let id = self.new_id();
         let subquery = Subquery { kind, plan: Arc::new(plan), correlated, id };
         Expr { kind: ExprKind::Subquery(Box::new(subquery)), ty, nullable, coercibility }
@@ -141,7 +158,14 @@ impl Binder<'_> {
 
     pub(super) fn exists(&mut self, query: &ast::Query, negated: bool) -> Result<Expr> {
         let (plan, correlated) = self.subplan(query)?;
-        Ok(self.subquery_expr(SubqueryKind::Exists { negated }, plan, correlated, ColumnType::boolean(), false, typing::COERCIBILITY_NUMERIC))
+        Ok(self.subquery_expr(
+            SubqueryKind::Exists { negated },
+            plan,
+            correlated,
+            ColumnType::boolean(),
+            false,
+            typing::COERCIBILITY_NUMERIC,
+        ))
     }
 
     pub(super) fn in_subquery(&mut self, expr: &ast::Expr, query: &ast::Query, negated: bool) -> Result<Expr> {
@@ -154,7 +178,13 @@ impl Binder<'_> {
         Ok(self.subquery_expr(kind, plan, correlated, ColumnType::boolean(), nullable, typing::COERCIBILITY_NUMERIC))
     }
 
-    pub(super) fn quantified(&mut self, op: ast::BinaryOp, left: &ast::Expr, quantifier: ast::Quantifier, query: &ast::Query) -> Result<Expr> {
+    pub(super) fn quantified(
+        &mut self,
+        op: ast::BinaryOp,
+        left: &ast::Expr,
+        quantifier: ast::Quantifier,
+        query: &ast::Query,
+    ) -> Result<Expr> {
         let Some(op) = compare_op(op) else { return Err(Error::internal("quantifier without comparison")) };
         let all = quantifier == ast::Quantifier::All;
         match (op, all) {
@@ -171,7 +201,12 @@ impl Binder<'_> {
     }
 
     /// The rules by which the left operand's columns compare with the subquery's; error 1241.
-    fn match_columns(&mut self, left: Expr, plan: &mut QueryPlan, operation: &str) -> Result<(Expr, Vec<crate::expr::CompareAs>)> {
+    fn match_columns(
+        &mut self,
+        left: Expr,
+        plan: &mut QueryPlan,
+        operation: &str,
+    ) -> Result<(Expr, Vec<crate::expr::CompareAs>)> {
         if plan.output.len() != width(&left) {
             return Err(Error::new(&errno::ER_OPERAND_COLUMNS, &[&width(&left)]));
         }
@@ -235,7 +270,10 @@ fn and_terms(expr: &ast::Expr) -> Vec<&ast::Expr> {
     }
     terms.push(rest);
     terms.reverse();
-    terms.into_iter().flat_map(|t| if matches!(t, ast::Expr::Binary { op: ast::BinaryOp::And, .. }) { and_terms(t) } else { vec![t] }).collect()
+    terms
+        .into_iter()
+        .flat_map(|t| if matches!(t, ast::Expr::Binary { op: ast::BinaryOp::And, .. }) { and_terms(t) } else { vec![t] })
+        .collect()
 }
 
 /// The query is a join under a condition: no grouping, limit or set operation.

@@ -153,7 +153,8 @@ impl Binder<'_> {
         }
         let backwards = matches!(
             (&start, &end),
-            (FrameBound::Following(_), FrameBound::Preceding(_) | FrameBound::CurrentRow) | (FrameBound::CurrentRow, FrameBound::Preceding(_))
+            (FrameBound::Following(_), FrameBound::Preceding(_) | FrameBound::CurrentRow)
+                | (FrameBound::CurrentRow, FrameBound::Preceding(_))
         );
         if backwards {
             return Err(Error::new(&errno::ER_WINDOW_FRAME_ILLEGAL, &[&name]));
@@ -168,13 +169,24 @@ impl Binder<'_> {
             ast::FrameBound::CurrentRow => FrameBound::CurrentRow,
             ast::FrameBound::Preceding(e) => FrameBound::Preceding(self.scalar(e)?),
             ast::FrameBound::Following(e) => FrameBound::Following(self.scalar(e)?),
-            ast::FrameBound::PrecedingInterval(by, unit) => FrameBound::Preceding(self.interval_bound(by, *unit, order_by, name, true)?),
-            ast::FrameBound::FollowingInterval(by, unit) => FrameBound::Following(self.interval_bound(by, *unit, order_by, name, false)?),
+            ast::FrameBound::PrecedingInterval(by, unit) => {
+                FrameBound::Preceding(self.interval_bound(by, *unit, order_by, name, true)?)
+            }
+            ast::FrameBound::FollowingInterval(by, unit) => {
+                FrameBound::Following(self.interval_bound(by, *unit, order_by, name, false)?)
+            }
         })
     }
 
     /// The date or time that lies an interval before (in descending order: after) the row's own.
-    fn interval_bound(&mut self, by: &ast::Expr, unit: ast::IntervalUnit, order_by: &[SortKey], name: &str, preceding: bool) -> Result<Expr> {
+    fn interval_bound(
+        &mut self,
+        by: &ast::Expr,
+        unit: ast::IntervalUnit,
+        order_by: &[SortKey],
+        name: &str,
+        preceding: bool,
+    ) -> Result<Expr> {
         let [key] = order_by else { return Err(Error::new(&errno::ER_WINDOW_RANGE_FRAME_ORDER_TYPE, &[&name])) };
         if !key.expr.ty.is_temporal() {
             return Err(Error::new(&errno::ER_WINDOW_RANGE_FRAME_NUMERIC_TYPE, &[&name]));

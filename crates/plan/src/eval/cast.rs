@@ -65,7 +65,13 @@ fn to_integer(value: &Value, from: &ColumnType, unsigned: bool, env: &dyn Env) -
         Value::Int(i) => return Ok(integer(i128::from(*i), unsigned)),
         Value::UInt(u) => return Ok(integer(i128::from(*u), unsigned)),
         Value::Decimal(d) => {
-            let (n, clamped) = if unsigned && !d.is_negative() { let (n, c) = d.to_u64(); (i128::from(n), c) } else { let (n, c) = d.to_i64(); (i128::from(n), c) };
+            let (n, clamped) = if unsigned && !d.is_negative() {
+                let (n, c) = d.to_u64();
+                (i128::from(n), c)
+            } else {
+                let (n, c) = d.to_i64();
+                (i128::from(n), c)
+            };
             if clamped {
                 coerce::warn_truncated(env, "DECIMAL", &coerce::text_of(value, from));
             }
@@ -120,7 +126,9 @@ fn to_year(value: &Value, from: &ColumnType, env: &dyn Env) -> Result<Value> {
         }
     }
     let n = match value {
-        Value::Bytes(b) if !crate::typing::is_hex_literal(from) => b.iter().take_while(|c| c.is_ascii_digit()).fold(0i128, |n, c| n * 10 + i128::from(c - b'0')),
+        Value::Bytes(b) if !crate::typing::is_hex_literal(from) => {
+            b.iter().take_while(|c| c.is_ascii_digit()).fold(0i128, |n, c| n * 10 + i128::from(c - b'0'))
+        }
         Value::Date(d) => i128::from(d.year()),
         Value::DateTime(d) => i128::from(d.year()),
         Value::Time(_) => i128::from(coerce::now(env).year()),

@@ -9,7 +9,8 @@ use std::borrow::Cow;
 use vaquita_types::decimal::Decimal;
 use vaquita_types::json::Json;
 use vaquita_types::temporal::{
-    Date, DateFlags, DateTime, MICROS_PER_SECOND, Problem, Time, datetime_from_number, parse_datetime, parse_time, time_from_number,
+    Date, DateFlags, DateTime, MICROS_PER_SECOND, Problem, Time, datetime_from_number, parse_datetime, parse_time,
+    time_from_number,
 };
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno, format, sql_mode};
 
@@ -50,7 +51,9 @@ pub fn text_of<'v>(value: &'v Value, ty: &ColumnType) -> Cow<'v, [u8]> {
         Value::Int(i) if ty.zerofill => format::write_zerofill(&mut out, *i as u64, ty.length as usize),
         Value::Int(i) => format::write_i64(&mut out, *i),
         Value::UInt(u) => write_uint(&mut out, *u, ty),
-        Value::Float(f) if ty.decimals < 31 && matches!(ty.kind, TypeKind::Float | TypeKind::Double) => format::write_fixed(&mut out, *f, ty.decimals),
+        Value::Float(f) if ty.decimals < 31 && matches!(ty.kind, TypeKind::Float | TypeKind::Double) => {
+            format::write_fixed(&mut out, *f, ty.decimals)
+        }
         Value::Float(f) if ty.kind == TypeKind::Float => format::write_float(&mut out, *f as f32),
         Value::Float(f) => format::write_double(&mut out, *f),
         Value::Decimal(d) => d.write_text(&mut out, if ty.kind == TypeKind::Decimal { ty.decimals } else { d.scale() }),
@@ -278,10 +281,12 @@ fn json_int(json: &Json, env: &dyn Env) -> i128 {
         Json::Decimal(d) => decimal_to_int(d),
         Json::String(s) => {
             let whole = s.trim();
-            whole.parse::<i128>().ok().filter(|n| (i128::from(i64::MIN)..=i128::from(u64::MAX)).contains(n)).unwrap_or_else(|| {
-                warn_json(env, "INTEGER");
-                parse_f64(s.as_bytes()).0 as i64 as i128
-            })
+            whole.parse::<i128>().ok().filter(|n| (i128::from(i64::MIN)..=i128::from(u64::MAX)).contains(n)).unwrap_or_else(
+                || {
+                    warn_json(env, "INTEGER");
+                    parse_f64(s.as_bytes()).0 as i64 as i128
+                },
+            )
         }
         Json::Date(d) => i128::from(d.to_number()),
         Json::DateTime(d, _) => decimal_to_int(&temporal_number(&Value::DateTime(*d))),
@@ -458,14 +463,24 @@ fn read_text(text: &[u8], flags: DateFlags, wanted: Wanted, env: &dyn Env) -> Op
     }
 }
 
-fn datetime_from_numeric(value: &Value, ty: &ColumnType, flags: DateFlags, wanted: Wanted, env: &dyn Env) -> Result<Option<DateTime>> {
+fn datetime_from_numeric(
+    value: &Value,
+    ty: &ColumnType,
+    flags: DateFlags,
+    wanted: Wanted,
+    env: &dyn Env,
+) -> Result<Option<DateTime>> {
     let number = to_decimal(value, ty, env)?;
     let (whole, clamped) = number.truncate(0).to_i64();
     let parsed = if clamped { Err(Problem::OutOfRange) } else { datetime_from_number(whole, flags) };
     let Ok((dt, _)) = parsed else {
         let text = text_of(value, ty);
         // Integers are always called datetimes.
-        if matches!(value, Value::Decimal(_)) || clamped { wanted.warn(env, &text) } else { warn_incorrect(env, "datetime", &text) }
+        if matches!(value, Value::Decimal(_)) || clamped {
+            wanted.warn(env, &text)
+        } else {
+            warn_incorrect(env, "datetime", &text)
+        }
         return Ok(None);
     };
     let micros = fraction_micros(&number);

@@ -27,7 +27,14 @@ pub fn holds(op: CompareOp, order: Ordering) -> bool {
 }
 
 /// The order of two values that are not NULL; `None` if one turns out to be none of the kind.
-pub fn compare(a: &Value, a_ty: &ColumnType, b: &Value, b_ty: &ColumnType, rule: CompareAs, env: &dyn Env) -> Result<Option<Ordering>> {
+pub fn compare(
+    a: &Value,
+    a_ty: &ColumnType,
+    b: &Value,
+    b_ty: &ColumnType,
+    rule: CompareAs,
+    env: &dyn Env,
+) -> Result<Option<Ordering>> {
     Ok(Some(match rule {
         CompareAs::Int => match (a, b) {
             (Value::Int(a), Value::Int(b)) => a.cmp(b),
@@ -43,7 +50,9 @@ pub fn compare(a: &Value, a_ty: &ColumnType, b: &Value, b_ty: &ColumnType, rule:
         }
         CompareAs::Text(collation) => compare_text(a, a_ty, b, b_ty, collation),
         CompareAs::DateTime => {
-            let (Some(a), Some(b)) = (as_datetime(a, a_ty, b_ty, env)?, as_datetime(b, b_ty, a_ty, env)?) else { return Ok(None) };
+            let (Some(a), Some(b)) = (as_datetime(a, a_ty, b_ty, env)?, as_datetime(b, b_ty, a_ty, env)?) else {
+                return Ok(None);
+            };
             a.cmp(&b)
         }
         CompareAs::Time => {

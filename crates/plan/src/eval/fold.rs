@@ -62,7 +62,9 @@ fn is_foldable(expr: &Expr) -> bool {
         ExprKind::Compare(_, a, b, _) => literal(a) && literal(b),
         ExprKind::InList(value, list, _) => literal(value) && list.iter().all(literal),
         ExprKind::Case { operand, whens, otherwise } => {
-            operand.as_ref().is_none_or(|o| literal(&o.0)) && whens.iter().all(|(w, t)| literal(w) && literal(t)) && otherwise.as_ref().is_none_or(|e| literal(e))
+            operand.as_ref().is_none_or(|o| literal(&o.0))
+                && whens.iter().all(|(w, t)| literal(w) && literal(t))
+                && otherwise.as_ref().is_none_or(|e| literal(e))
         }
         _ => false,
     }

@@ -4,8 +4,8 @@ use vaquita_types::Value;
 
 use super::coerce::{printable, text_of};
 use crate::env::EvalCx;
-use crate::typing::is_hex_literal;
 use crate::expr::{Expr, ExprKind};
+use crate::typing::is_hex_literal;
 
 /// `expr` as SQL. A column is shown by its value, as expressions do not keep names.
 pub fn print(expr: &Expr, cx: &EvalCx<'_>) -> String {

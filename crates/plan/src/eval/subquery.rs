@@ -46,7 +46,14 @@ pub(super) fn eval(sub: &Subquery, cx: &EvalCx<'_>) -> Result<Value> {
 }
 
 /// `left op row`, element by element: the first pair that differs decides an order.
-fn compare_row(left: &Expr, op: CompareOp, rules: &[CompareAs], sub: &Subquery, row: &[Value], cx: &EvalCx<'_>) -> Result<Option<bool>> {
+fn compare_row(
+    left: &Expr,
+    op: CompareOp,
+    rules: &[CompareAs],
+    sub: &Subquery,
+    row: &[Value],
+    cx: &EvalCx<'_>,
+) -> Result<Option<bool>> {
     let elements: &[Expr] = match &left.kind {
         ExprKind::Row(items) => items,
         _ => std::slice::from_ref(left),
@@ -74,7 +81,14 @@ fn compare_row(left: &Expr, op: CompareOp, rules: &[CompareAs], sub: &Subquery, 
 }
 
 /// Whether `left op row` holds for some row: NULL if none does and one is unknown.
-fn any_match(left: &Expr, op: CompareOp, rules: &[CompareAs], sub: &Subquery, rows: &[Vec<Value>], cx: &EvalCx<'_>) -> Result<Option<bool>> {
+fn any_match(
+    left: &Expr,
+    op: CompareOp,
+    rules: &[CompareAs],
+    sub: &Subquery,
+    rows: &[Vec<Value>],
+    cx: &EvalCx<'_>,
+) -> Result<Option<bool>> {
     if rows.is_empty() {
         return Ok(Some(false));
     }
@@ -91,7 +105,11 @@ fn any_match(left: &Expr, op: CompareOp, rules: &[CompareAs], sub: &Subquery, ro
             let (Some(other), Some(ty), Some(rule)) = (row.get(i), types.get(i), rules.get(i)) else {
                 return Err(Error::new(&errno::ER_OPERAND_COLUMNS, &[&elements.len()]));
             };
-            let order = if value.is_null() || other.is_null() { None } else { compare::compare(value, &element.ty, other, ty, *rule, cx.env)? };
+            let order = if value.is_null() || other.is_null() {
+                None
+            } else {
+                compare::compare(value, &element.ty, other, ty, *rule, cx.env)?
+            };
             match order.map(|o| compare::holds(op, o)) {
                 // Rows meet only `=` here: a row with any other quantified operator is refused when bound.
                 Some(true) => {}

@@ -46,7 +46,8 @@ impl Names {
     }
 
     pub fn print(&self, expr: &Expr) -> String {
-        let joined = |parts: &[Expr], word: &str| format!("({})", parts.iter().map(|p| self.print(p)).collect::<Vec<_>>().join(word));
+        let joined =
+            |parts: &[Expr], word: &str| format!("({})", parts.iter().map(|p| self.print(p)).collect::<Vec<_>>().join(word));
         match &expr.kind {
             ExprKind::Literal(value) => literal(value, expr),
             ExprKind::Param(_) => "?".to_string(),
@@ -63,7 +64,9 @@ impl Names {
             },
             ExprKind::IsNull(inner) => format!("({} is null)", self.print(inner)),
             ExprKind::Compare(op, a, b, _) => format!("({} {} {})", self.print(a), op.token(), self.print(b)),
-            ExprKind::InList(value, list, _) => format!("({} in ({}))", self.print(value), list.iter().map(|e| self.print(e)).collect::<Vec<_>>().join(",")),
+            ExprKind::InList(value, list, _) => {
+                format!("({} in ({}))", self.print(value), list.iter().map(|e| self.print(e)).collect::<Vec<_>>().join(","))
+            }
             ExprKind::Case { operand, whens, otherwise } => {
                 let mut out = "(case".to_string();
                 if let Some(operand) = operand {
@@ -83,7 +86,9 @@ impl Names {
             ExprKind::Subquery(sub) => match &sub.kind {
                 SubqueryKind::Scalar => format!("(select #{})", sub.id),
                 SubqueryKind::Exists { negated } => format!("{}exists(select #{})", if *negated { "not " } else { "" }, sub.id),
-                SubqueryKind::In { left, negated, .. } => format!("({} {}in (select #{}))", self.print(left), if *negated { "not " } else { "" }, sub.id),
+                SubqueryKind::In { left, negated, .. } => {
+                    format!("({} {}in (select #{}))", self.print(left), if *negated { "not " } else { "" }, sub.id)
+                }
                 SubqueryKind::Row { left, op, .. } => format!("({} {} (select #{}))", self.print(left), op.token(), sub.id),
                 SubqueryKind::Quantified { left, op, all, .. } => {
                     format!("({} {} {} (select #{}))", self.print(left), op.token(), if *all { "all" } else { "any" }, sub.id)
@@ -105,7 +110,9 @@ impl Names {
 fn literal(value: &Value, expr: &Expr) -> String {
     match value {
         Value::Null => "NULL".to_string(),
-        Value::Bytes(b) if std::str::from_utf8(b).is_err() || expr.ty.collation == vaquita_types::charset::CollationId::BINARY => {
+        Value::Bytes(b)
+            if std::str::from_utf8(b).is_err() || expr.ty.collation == vaquita_types::charset::CollationId::BINARY =>
+        {
             b.iter().fold("0x".to_string(), |mut s, b| {
                 let _ = write!(s, "{b:02x}");
                 s

@@ -105,11 +105,14 @@ impl Printer {
             Node::One => "Rows fetched before execution".to_string(),
             Node::Empty => "Zero rows (Impossible WHERE)".to_string(),
             Node::Scan(scan) => self.scan(scan),
-            Node::Derived { correlated, .. } => if *correlated { "Materialize (invalidate on row from outer)" } else { "Materialize" }.to_string(),
+            Node::Derived { correlated, .. } => {
+                if *correlated { "Materialize (invalidate on row from outer)" } else { "Materialize" }.to_string()
+            }
             Node::Filter { predicate, .. } => format!("Filter: {}", n.conjunction(predicate)),
             Node::NestedLoop { kind, on, .. } => format!("Nested loop {}{}", join_name(*kind), self.on(on)),
             Node::HashJoin { kind, probe_keys, build_keys, on, .. } => {
-                let keys: Vec<String> = probe_keys.iter().zip(build_keys).map(|(p, b)| format!("({} = {})", n.print(p), n.print(b))).collect();
+                let keys: Vec<String> =
+                    probe_keys.iter().zip(build_keys).map(|(p, b)| format!("({} = {})", n.print(p), n.print(b))).collect();
                 format!("{} hash join {}{}", capital(join_name(*kind)), keys.join(", "), self.on(on))
             }
             Node::Sort { keys, limit, .. } => match limit {
@@ -137,9 +140,13 @@ impl Printer {
                 format!("{name}{}", if *all { " all" } else { "" })
             }
             Node::Values { rows, .. } => format!("Rows: {}", rows.len()),
-            Node::Window { windows, .. } => format!("Window: {}", windows.iter().map(|w| w.name.to_lowercase()).collect::<Vec<_>>().join(", ")),
+            Node::Window { windows, .. } => {
+                format!("Window: {}", windows.iter().map(|w| w.name.to_lowercase()).collect::<Vec<_>>().join(", "))
+            }
             Node::RowCount { table, .. } => format!("Count rows in {}", table.name),
-            Node::RecursiveCte { distinct, .. } => format!("Materialize recursive CTE{}", if *distinct { " with deduplication" } else { "" }),
+            Node::RecursiveCte { distinct, .. } => {
+                format!("Materialize recursive CTE{}", if *distinct { " with deduplication" } else { "" })
+            }
             Node::CteRows { .. } => "Scan new records of recursive CTE".to_string(),
         }
     }
@@ -172,14 +179,20 @@ impl Printer {
             AccessPath::System => format!("System table {alias}"),
             AccessPath::Point { index, key } => {
                 let index = &scan.table.indexes[*index];
-                let parts: Vec<String> = index.parts.iter().zip(key).map(|(p, k)| format!("{} = {}", column(scan, p.column), self.names.print(k))).collect();
+                let parts: Vec<String> = index
+                    .parts
+                    .iter()
+                    .zip(key)
+                    .map(|(p, k)| format!("{} = {}", column(scan, p.column), self.names.print(k)))
+                    .collect();
                 format!("Single-row index lookup on {alias} using {} ({})", index.name, parts.join(", "))
             }
             AccessPath::Range { index, ranges, reverse, covering } => {
                 let def = &scan.table.indexes[*index];
                 let covering = if *covering { "Covering index" } else { "Index" };
                 let reverse = if *reverse { " (reverse)" } else { "" };
-                let lookup = matches!(ranges.as_slice(), [r] if !r.equal.is_empty() && r.low.is_none() && r.high.is_none() && !r.not_null);
+                let lookup =
+                    matches!(ranges.as_slice(), [r] if !r.equal.is_empty() && r.low.is_none() && r.high.is_none() && !r.not_null);
                 let what = match ranges.as_slice() {
                     [r] if r.equal.is_empty() && r.low.is_none() && r.high.is_none() && !r.not_null => "scan",
                     _ if lookup => "lookup",
@@ -203,17 +216,29 @@ impl Printer {
             .equal
             .iter()
             .zip(parts)
-            .map(|(k, p)| format!("{} {} {}", column(scan, p.column), if k.null_safe { "<=>" } else { "=" }, self.names.print(&k.expr)))
+            .map(|(k, p)| {
+                format!("{} {} {}", column(scan, p.column), if k.null_safe { "<=>" } else { "=" }, self.names.print(&k.expr))
+            })
             .collect();
         if let Some(part) = parts.get(range.equal.len()) {
             let name = column(scan, part.column);
             let bound = |e: &Expr| self.names.print(e);
             match (&range.low, &range.high) {
                 (Some((low, li)), Some((high, hi))) => {
-                    terms.push(format!("{} {} {name} {} {}", bound(low), if *li { "<=" } else { "<" }, if *hi { "<=" } else { "<" }, bound(high)));
+                    terms.push(format!(
+                        "{} {} {name} {} {}",
+                        bound(low),
+                        if *li { "<=" } else { "<" },
+                        if *hi { "<=" } else { "<" },
+                        bound(high)
+                    ));
                 }
-                (Some((low, inclusive)), None) => terms.push(format!("{} {} {name}", bound(low), if *inclusive { "<=" } else { "<" })),
-                (None, Some((high, inclusive))) => terms.push(format!("NULL < {name} {} {}", if *inclusive { "<=" } else { "<" }, bound(high))),
+                (Some((low, inclusive)), None) => {
+                    terms.push(format!("{} {} {name}", bound(low), if *inclusive { "<=" } else { "<" }))
+                }
+                (None, Some((high, inclusive))) => {
+                    terms.push(format!("NULL < {name} {} {}", if *inclusive { "<=" } else { "<" }, bound(high)))
+                }
                 (None, None) if range.not_null => terms.push(format!("NULL < {name}")),
                 (None, None) => {}
             }

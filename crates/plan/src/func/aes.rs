@@ -15,8 +15,20 @@ use crate::env::{EvalCx, VarScope};
 use crate::typing::char_length;
 
 pub(super) static FUNCTIONS: &[FuncDef] = &[
-    volatile("AES_ENCRYPT", 2, 6, |a| FuncType::binary(a.first().map_or(0, |a| u64::from(char_length(&a.ty)) * 4 / 16 * 16 + 16)), |c, cx| run(c, cx, true)),
-    volatile("AES_DECRYPT", 2, 6, |a| FuncType::binary(a.first().map_or(0, |a| u64::from(char_length(&a.ty)))), |c, cx| run(c, cx, false)),
+    volatile(
+        "AES_ENCRYPT",
+        2,
+        6,
+        |a| FuncType::binary(a.first().map_or(0, |a| u64::from(char_length(&a.ty)) * 4 / 16 * 16 + 16)),
+        |c, cx| run(c, cx, true),
+    ),
+    volatile(
+        "AES_DECRYPT",
+        2,
+        6,
+        |a| FuncType::binary(a.first().map_or(0, |a| u64::from(char_length(&a.ty)))),
+        |c, cx| run(c, cx, false),
+    ),
 ];
 
 const BLOCK: usize = 16;
@@ -82,14 +94,22 @@ fn run(call: &FuncCall<'_>, cx: &EvalCx<'_>, encrypt: bool) -> Result<Value> {
     let (text, key) = (arg!(call.text(0, cx)), arg!(call.text(1, cx)));
     let mut previous = [0u8; BLOCK];
     if chained {
-        let vector = if call.len() > 2 { arg!(call.text(2, cx)) } else { return Err(Error::new(&errno::ER_WRONG_PARAMCOUNT_TO_NATIVE_FCT, &[&name])) };
+        let vector = if call.len() > 2 {
+            arg!(call.text(2, cx))
+        } else {
+            return Err(Error::new(&errno::ER_WRONG_PARAMCOUNT_TO_NATIVE_FCT, &[&name]));
+        };
         match vector.first_chunk::<BLOCK>() {
             Some(first) => previous = *first,
             None => return Err(Error::new(&errno::ER_AES_INVALID_IV, &[&name, &BLOCK])),
         }
     }
     let cipher = Cipher::new(&key, bits);
-    Ok(if encrypt { Value::from(encrypt_all(&cipher, &text, previous, chained)) } else { decrypt_all(&cipher, &text, previous, chained).map_or(Value::Null, Value::from) })
+    Ok(if encrypt {
+        Value::from(encrypt_all(&cipher, &text, previous, chained))
+    } else {
+        decrypt_all(&cipher, &text, previous, chained).map_or(Value::Null, Value::from)
+    })
 }
 
 fn xor(block: &mut [u8; BLOCK], with: &[u8; BLOCK]) {

@@ -51,7 +51,11 @@ impl FuncType {
     /// A string of ASCII characters that no argument gave a collation. In MySQL it has the connection's;
     /// here it is weak like a number's text, so that it takes on that of a literal.
     pub(super) fn ascii(chars: u64) -> Result<FuncType> {
-        Ok(FuncType { ty: string_type(chars, crate::typing::NUMBER_COLLATION), nullable: true, coercibility: COERCIBILITY_NUMERIC })
+        Ok(FuncType {
+            ty: string_type(chars, crate::typing::NUMBER_COLLATION),
+            nullable: true,
+            coercibility: COERCIBILITY_NUMERIC,
+        })
     }
 
     pub(super) fn binary(bytes: u64) -> Result<FuncType> {
@@ -70,7 +74,11 @@ pub(super) fn common_text(args: &mut [Expr], which: impl Fn(usize) -> bool, name
     for (i, arg) in args.iter_mut().enumerate() {
         if which(i) && arg.ty.kind != vaquita_types::TypeKind::Null {
             let taken = std::mem::replace(arg, Expr::literal(Value::Null, ColumnType::null()));
-            let mut text = if crate::typing::is_string(&taken.ty) { convert_charset(taken, collated.collation) } else { as_string(taken, collated.collation) };
+            let mut text = if crate::typing::is_string(&taken.ty) {
+                convert_charset(taken, collated.collation)
+            } else {
+                as_string(taken, collated.collation)
+            };
             // The call reads the collation from its arguments.
             if crate::text::same_charset(text.ty.collation, collated.collation) {
                 text.ty.collation = collated.collation;

@@ -15,7 +15,9 @@ use crate::eval::cast::integer;
 use crate::eval::coerce::to_int;
 use crate::eval::print;
 use crate::expr::{Expr, ExprKind};
-use crate::typing::{NumberClass, decimal_type, decimals_meta, double_type, function_class, int_type, number_class, precision, scale};
+use crate::typing::{
+    NumberClass, decimal_type, decimals_meta, double_type, function_class, int_type, number_class, precision, scale,
+};
 
 /// Digits that `/` adds to the scale of its dividend (div_precision_increment).
 pub const DIV_PRECISION_INCREMENT: u8 = 4;
@@ -77,7 +79,9 @@ fn resolve_mul(args: &mut Vec<Expr>) -> Result<FuncType> {
 fn resolve_div(args: &mut Vec<Expr>) -> Result<FuncType> {
     let (a, b) = pair(args)?;
     let ty = match class_of(args) {
-        NumberClass::Double => double_type((decimals_meta(a).max(decimals_meta(b)).saturating_add(DIV_PRECISION_INCREMENT)).min(DECIMALS_NOT_FIXED)),
+        NumberClass::Double => {
+            double_type((decimals_meta(a).max(decimals_meta(b)).saturating_add(DIV_PRECISION_INCREMENT)).min(DECIMALS_NOT_FIXED))
+        }
         _ => {
             let scale_out = (scale(a) + DIV_PRECISION_INCREMENT).min(30);
             let digits = precision(a) + u32::from(scale(b)) + u32::from(DIV_PRECISION_INCREMENT);

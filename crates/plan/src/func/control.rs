@@ -150,7 +150,9 @@ fn resolve_same(args: &mut Vec<Expr>) -> Result<FuncType> {
 
 fn resolve_name_const(args: &mut Vec<Expr>) -> Result<FuncType> {
     match args.as_slice() {
-        [name, value] if is_string(&name.ty) => Ok(FuncType { ty: value.ty.clone(), nullable: value.nullable, coercibility: value.coercibility }),
+        [name, value] if is_string(&name.ty) => {
+            Ok(FuncType { ty: value.ty.clone(), nullable: value.nullable, coercibility: value.coercibility })
+        }
         _ => Err(Error::new(&errno::ER_WRONG_ARGUMENTS, &[&"NAME_CONST"])),
     }
 }

@@ -4,7 +4,9 @@
 //! whole ones. Text and numbers are read as dates, NULL with warning 1292 if they are none.
 
 use vaquita_types::decimal::Decimal;
-use vaquita_types::temporal::{DAY_NUMBER_MAX, Date, DateTime, IntervalUnit, MICROS_PER_SECOND, Time, TimeZone, UNIX_MICROS_MAX, parse_datetime, parse_time};
+use vaquita_types::temporal::{
+    DAY_NUMBER_MAX, Date, DateTime, IntervalUnit, MICROS_PER_SECOND, Time, TimeZone, UNIX_MICROS_MAX, parse_datetime, parse_time,
+};
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno};
 
 use super::args::{any_nullable, arg, def, volatile};
@@ -15,44 +17,174 @@ use crate::expr::{Expr, ExprKind};
 use crate::typing::{NumberClass, decimal_type, int_of_length, is_string, number_class, scale};
 
 pub(super) static FUNCTIONS: &[FuncDef] = &[
-    volatile("NOW", 0, 1, |a| now_type(a, TypeKind::DateTime), |c, cx| Ok(Value::DateTime(cut(coerce::now(cx.env), c.ty.decimals)))),
-    volatile("CURRENT_TIMESTAMP", 0, 1, |a| now_type(a, TypeKind::DateTime), |c, cx| Ok(Value::DateTime(cut(coerce::now(cx.env), c.ty.decimals)))),
-    volatile("LOCALTIME", 0, 1, |a| now_type(a, TypeKind::DateTime), |c, cx| Ok(Value::DateTime(cut(coerce::now(cx.env), c.ty.decimals)))),
-    volatile("LOCALTIMESTAMP", 0, 1, |a| now_type(a, TypeKind::DateTime), |c, cx| Ok(Value::DateTime(cut(coerce::now(cx.env), c.ty.decimals)))),
-    volatile("SYSDATE", 0, 1, |a| now_type(a, TypeKind::DateTime), |c, cx| Ok(Value::DateTime(cut(coerce::local_time(cx.env.clock_us(), cx.env), c.ty.decimals)))),
-    volatile("UTC_TIMESTAMP", 0, 1, |a| now_type(a, TypeKind::DateTime), |c, cx| Ok(Value::DateTime(cut(utc_now(cx), c.ty.decimals)))),
-    volatile("CURTIME", 0, 1, |a| now_type(a, TypeKind::Time), |c, cx| Ok(Value::Time(cut(coerce::now(cx.env), c.ty.decimals).time()))),
-    volatile("CURRENT_TIME", 0, 1, |a| now_type(a, TypeKind::Time), |c, cx| Ok(Value::Time(cut(coerce::now(cx.env), c.ty.decimals).time()))),
+    volatile(
+        "NOW",
+        0,
+        1,
+        |a| now_type(a, TypeKind::DateTime),
+        |c, cx| Ok(Value::DateTime(cut(coerce::now(cx.env), c.ty.decimals))),
+    ),
+    volatile(
+        "CURRENT_TIMESTAMP",
+        0,
+        1,
+        |a| now_type(a, TypeKind::DateTime),
+        |c, cx| Ok(Value::DateTime(cut(coerce::now(cx.env), c.ty.decimals))),
+    ),
+    volatile(
+        "LOCALTIME",
+        0,
+        1,
+        |a| now_type(a, TypeKind::DateTime),
+        |c, cx| Ok(Value::DateTime(cut(coerce::now(cx.env), c.ty.decimals))),
+    ),
+    volatile(
+        "LOCALTIMESTAMP",
+        0,
+        1,
+        |a| now_type(a, TypeKind::DateTime),
+        |c, cx| Ok(Value::DateTime(cut(coerce::now(cx.env), c.ty.decimals))),
+    ),
+    volatile(
+        "SYSDATE",
+        0,
+        1,
+        |a| now_type(a, TypeKind::DateTime),
+        |c, cx| Ok(Value::DateTime(cut(coerce::local_time(cx.env.clock_us(), cx.env), c.ty.decimals))),
+    ),
+    volatile(
+        "UTC_TIMESTAMP",
+        0,
+        1,
+        |a| now_type(a, TypeKind::DateTime),
+        |c, cx| Ok(Value::DateTime(cut(utc_now(cx), c.ty.decimals))),
+    ),
+    volatile(
+        "CURTIME",
+        0,
+        1,
+        |a| now_type(a, TypeKind::Time),
+        |c, cx| Ok(Value::Time(cut(coerce::now(cx.env), c.ty.decimals).time())),
+    ),
+    volatile(
+        "CURRENT_TIME",
+        0,
+        1,
+        |a| now_type(a, TypeKind::Time),
+        |c, cx| Ok(Value::Time(cut(coerce::now(cx.env), c.ty.decimals).time())),
+    ),
     volatile("UTC_TIME", 0, 1, |a| now_type(a, TypeKind::Time), |c, cx| Ok(Value::Time(cut(utc_now(cx), c.ty.decimals).time()))),
-    volatile("CURDATE", 0, 0, |_| FuncType::number(ColumnType::new(TypeKind::Date), false), |_, cx| Ok(Value::Date(coerce::now(cx.env).date()))),
-    volatile("CURRENT_DATE", 0, 0, |_| FuncType::number(ColumnType::new(TypeKind::Date), false), |_, cx| Ok(Value::Date(coerce::now(cx.env).date()))),
-    volatile("UTC_DATE", 0, 0, |_| FuncType::number(ColumnType::new(TypeKind::Date), false), |_, cx| Ok(Value::Date(utc_now(cx).date()))),
+    volatile(
+        "CURDATE",
+        0,
+        0,
+        |_| FuncType::number(ColumnType::new(TypeKind::Date), false),
+        |_, cx| Ok(Value::Date(coerce::now(cx.env).date())),
+    ),
+    volatile(
+        "CURRENT_DATE",
+        0,
+        0,
+        |_| FuncType::number(ColumnType::new(TypeKind::Date), false),
+        |_, cx| Ok(Value::Date(coerce::now(cx.env).date())),
+    ),
+    volatile(
+        "UTC_DATE",
+        0,
+        0,
+        |_| FuncType::number(ColumnType::new(TypeKind::Date), false),
+        |_, cx| Ok(Value::Date(utc_now(cx).date())),
+    ),
     def("YEAR", 1, 1, |_| FuncType::number(year_type(), true), |c, cx| Ok(Value::UInt(u64::from(arg!(fuzzy(c, cx)).year())))),
     def("MONTH", 1, 1, |_| FuncType::number(int_of_length(3), true), |c, cx| part(c, cx, |d| d.month())),
     def("DAY", 1, 1, |_| FuncType::number(int_of_length(3), true), |c, cx| part(c, cx, |d| d.day())),
     def("DAYOFMONTH", 1, 1, |_| FuncType::number(int_of_length(3), true), |c, cx| part(c, cx, |d| d.day())),
     def("QUARTER", 1, 1, |_| FuncType::number(int_of_length(2), true), |c, cx| part(c, cx, |d| d.month().div_ceil(3))),
-    def("DAYOFWEEK", 1, 1, |_| FuncType::number(int_of_length(2), true), |c, cx| Ok(Value::Int((i64::from(arg!(whole(c, cx)).weekday()) + 1) % 7 + 1))),
-    def("WEEKDAY", 1, 1, |_| FuncType::number(int_of_length(2), true), |c, cx| Ok(Value::Int(i64::from(arg!(whole(c, cx)).weekday())))),
-    def("DAYOFYEAR", 1, 1, |_| FuncType::number(int_of_length(4), true), |c, cx| Ok(Value::Int(arg!(whole(c, cx)).day_of_year()))),
+    def(
+        "DAYOFWEEK",
+        1,
+        1,
+        |_| FuncType::number(int_of_length(2), true),
+        |c, cx| Ok(Value::Int((i64::from(arg!(whole(c, cx)).weekday()) + 1) % 7 + 1)),
+    ),
+    def(
+        "WEEKDAY",
+        1,
+        1,
+        |_| FuncType::number(int_of_length(2), true),
+        |c, cx| Ok(Value::Int(i64::from(arg!(whole(c, cx)).weekday()))),
+    ),
+    def(
+        "DAYOFYEAR",
+        1,
+        1,
+        |_| FuncType::number(int_of_length(4), true),
+        |c, cx| Ok(Value::Int(arg!(whole(c, cx)).day_of_year())),
+    ),
     def("WEEK", 1, 2, |_| FuncType::number(int_of_length(3), true), week),
-    def("WEEKOFYEAR", 1, 1, |_| FuncType::number(int_of_length(3), true), |c, cx| Ok(Value::Int(i64::from(arg!(whole(c, cx)).week(3))))),
+    def(
+        "WEEKOFYEAR",
+        1,
+        1,
+        |_| FuncType::number(int_of_length(3), true),
+        |c, cx| Ok(Value::Int(i64::from(arg!(whole(c, cx)).week(3)))),
+    ),
     def("YEARWEEK", 1, 2, |_| FuncType::number(int_of_length(7), true), year_week),
     def("DAYNAME", 1, 1, |_| FuncType::ascii(9), |c, cx| Ok(Value::from(DAYS[arg!(whole(c, cx)).weekday() as usize % 7]))),
     def("MONTHNAME", 1, 1, |_| FuncType::ascii(9), month_name),
-    def("HOUR", 1, 1, |_| FuncType::number(int_of_length(4), true), |c, cx| Ok(Value::Int(i64::from(arg!(c.time(0, cx)).hour())))),
-    def("MINUTE", 1, 1, |_| FuncType::number(int_of_length(3), true), |c, cx| Ok(Value::Int(i64::from(arg!(c.time(0, cx)).minute())))),
-    def("SECOND", 1, 1, |_| FuncType::number(int_of_length(3), true), |c, cx| Ok(Value::Int(i64::from(arg!(c.time(0, cx)).second())))),
-    def("MICROSECOND", 1, 1, |_| FuncType::number(int_of_length(21), true), |c, cx| Ok(Value::Int(i64::from(arg!(c.time(0, cx)).micros())))),
+    def(
+        "HOUR",
+        1,
+        1,
+        |_| FuncType::number(int_of_length(4), true),
+        |c, cx| Ok(Value::Int(i64::from(arg!(c.time(0, cx)).hour()))),
+    ),
+    def(
+        "MINUTE",
+        1,
+        1,
+        |_| FuncType::number(int_of_length(3), true),
+        |c, cx| Ok(Value::Int(i64::from(arg!(c.time(0, cx)).minute()))),
+    ),
+    def(
+        "SECOND",
+        1,
+        1,
+        |_| FuncType::number(int_of_length(3), true),
+        |c, cx| Ok(Value::Int(i64::from(arg!(c.time(0, cx)).second()))),
+    ),
+    def(
+        "MICROSECOND",
+        1,
+        1,
+        |_| FuncType::number(int_of_length(21), true),
+        |c, cx| Ok(Value::Int(i64::from(arg!(c.time(0, cx)).micros()))),
+    ),
     def("EXTRACT", 2, 2, resolve_extract, extract),
-    def("DATE", 1, 1, |_| FuncType::number(ColumnType::new(TypeKind::Date), true), |c, cx| Ok(Value::Date(arg!(c.date(0, DateNeed::Mode, cx))))),
+    def(
+        "DATE",
+        1,
+        1,
+        |_| FuncType::number(ColumnType::new(TypeKind::Date), true),
+        |c, cx| Ok(Value::Date(arg!(c.date(0, DateNeed::Mode, cx)))),
+    ),
     def("TIME", 1, 1, |a| temporal(a, TypeKind::Time), time),
     def("TO_DAYS", 1, 1, |_| FuncType::number(int_of_length(8), true), |c, cx| Ok(Value::Int(arg!(whole(c, cx)).day_number()))),
-    def("TO_SECONDS", 1, 1, |_| FuncType::number(int_of_length(21), true), |c, cx| {
-        Ok(Value::Int(arg!(c.datetime(0, DateNeed::Whole, cx)).micros_linear().div_euclid(MICROS_PER_SECOND)))
-    }),
+    def(
+        "TO_SECONDS",
+        1,
+        1,
+        |_| FuncType::number(int_of_length(21), true),
+        |c, cx| Ok(Value::Int(arg!(c.datetime(0, DateNeed::Whole, cx)).micros_linear().div_euclid(MICROS_PER_SECOND))),
+    ),
     def("FROM_DAYS", 1, 1, |_| FuncType::number(ColumnType::new(TypeKind::Date), true), from_days),
-    def("TIME_TO_SEC", 1, 1, |_| FuncType::number(int_of_length(10), true), |c, cx| Ok(Value::Int(arg!(c.time(0, cx)).micros_total() / MICROS_PER_SECOND))),
+    def(
+        "TIME_TO_SEC",
+        1,
+        1,
+        |_| FuncType::number(int_of_length(10), true),
+        |c, cx| Ok(Value::Int(arg!(c.time(0, cx)).micros_total() / MICROS_PER_SECOND)),
+    ),
     def("SEC_TO_TIME", 1, 1, |a| Ok(fraction_of(a, 0, TypeKind::Time)), sec_to_time),
     def("MAKEDATE", 2, 2, |_| FuncType::number(ColumnType::new(TypeKind::Date), true), make_date),
     def("MAKETIME", 3, 3, |a| Ok(fraction_of(a, 2, TypeKind::Time)), make_time),
@@ -110,7 +242,13 @@ pub(super) fn fsp_of_expr(expr: &Expr) -> u8 {
         ExprKind::Literal(Value::Bytes(b)) if is_string(&expr.ty) => {
             let tail = b.iter().rposition(|c| *c == b'.').map_or(&[][..], |dot| &b[dot + 1..]);
             let temporal = parse_datetime(b, Default::default()).is_ok() || parse_time(b).is_ok_and(|t| !t.truncated);
-            if !temporal { 6 } else if tail.iter().all(u8::is_ascii_digit) { tail.len().min(6) as u8 } else { 0 }
+            if !temporal {
+                6
+            } else if tail.iter().all(u8::is_ascii_digit) {
+                tail.len().min(6) as u8
+            } else {
+                0
+            }
         }
         _ if is_string(&expr.ty) => 6,
         _ => fsp_of(&expr.ty),
@@ -213,7 +351,10 @@ fn extract(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
         let d = if text_date {
             // A text may be a time with days ('1 10:00') or a whole date.
             let time = arg!(coerce::to_time(&value, ty, cx.env));
-            match vaquita_types::temporal::parse_datetime(&coerce::text_of(&value, ty), coerce::date_flags(DateNeed::Fuzzy, cx.env)) {
+            match vaquita_types::temporal::parse_datetime(
+                &coerce::text_of(&value, ty),
+                coerce::date_flags(DateNeed::Fuzzy, cx.env),
+            ) {
                 Ok(p) if !p.truncated => p.value,
                 _ => return Ok(Value::Int(extract_time(unit, time, 0))),
             }
@@ -397,7 +538,9 @@ fn resolve_from_unixtime(args: &mut Vec<Expr>) -> Result<FuncType> {
 fn from_unixtime(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     let seconds = arg!(call.decimal(0, cx));
     let Some(us) = micros_of(&seconds).filter(|us| (0..=UNIX_MICROS_MAX).contains(us)) else { return Ok(Value::Null) };
-    let Some(local) = DateTime::from_unix_micros(us).and_then(|utc| cx.env.time_zone().from_utc(utc)) else { return Ok(Value::Null) };
+    let Some(local) = DateTime::from_unix_micros(us).and_then(|utc| cx.env.time_zone().from_utc(utc)) else {
+        return Ok(Value::Null);
+    };
     if call.len() > 1 {
         let format = arg!(call.text(1, cx));
         return Ok(super::date_format::format_datetime(local, &format).map_or(Value::Null, Value::from));

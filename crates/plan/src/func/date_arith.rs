@@ -12,7 +12,7 @@ use super::{FuncCall, FuncDef, FuncType};
 use crate::env::{EvalCx, Level};
 use crate::eval::coerce::{self, DateNeed};
 use crate::expr::Expr;
-use crate::typing::{int_of_length, number_class, NumberClass};
+use crate::typing::{NumberClass, int_of_length, number_class};
 
 pub(super) static FUNCTIONS: &[FuncDef] = &[
     def("DATE_ADD", 3, 3, |a| resolve_add(a, 0, 1, 2), |c, cx| date_add(c, cx, 0, 1, 2, false)),
@@ -35,7 +35,9 @@ fn resolve_days(args: &mut Vec<Expr>) -> Result<FuncType> {
 
 fn resolve_add(args: &mut Vec<Expr>, date: usize, amount: usize, unit: usize) -> Result<FuncType> {
     let unit = unit_of(args, unit)?;
-    let (Some(date), Some(amount)) = (args.get(date), args.get(amount)) else { return Err(Error::internal("DATE_ADD without arguments")) };
+    let (Some(date), Some(amount)) = (args.get(date), args.get(amount)) else {
+        return Err(Error::internal("DATE_ADD without arguments"));
+    };
     let unit_fsp = match unit {
         u if u.has_micros() => 6,
         IntervalUnit::Second if number_class(&amount.ty) == NumberClass::Double => 6,
@@ -46,9 +48,17 @@ fn resolve_add(args: &mut Vec<Expr>, date: usize, amount: usize, unit: usize) ->
         TypeKind::Date if !unit.has_time() => ColumnType::new(TypeKind::Date),
         TypeKind::Date => ColumnType::temporal(TypeKind::DateTime, unit_fsp),
         TypeKind::DateTime | TypeKind::Timestamp => ColumnType::temporal(TypeKind::DateTime, date.ty.decimals.max(unit_fsp)),
-        TypeKind::Time if unit.has_time() && !unit.keyword().starts_with("DAY_") => ColumnType::temporal(TypeKind::Time, date.ty.decimals.max(unit_fsp)),
+        TypeKind::Time if unit.has_time() && !unit.keyword().starts_with("DAY_") => {
+            ColumnType::temporal(TypeKind::Time, date.ty.decimals.max(unit_fsp))
+        }
         TypeKind::Time => ColumnType::temporal(TypeKind::DateTime, date.ty.decimals.max(unit_fsp)),
-        _ => return Ok(FuncType { ty: ColumnType { length: 29, collation: crate::typing::NUMBER_COLLATION, ..ColumnType::new(TypeKind::Char) }, nullable: true, coercibility: 5 }),
+        _ => {
+            return Ok(FuncType {
+                ty: ColumnType { length: 29, collation: crate::typing::NUMBER_COLLATION, ..ColumnType::new(TypeKind::Char) },
+                nullable: true,
+                coercibility: 5,
+            });
+        }
     };
     FuncType::number(ty, true)
 }
@@ -66,7 +76,9 @@ fn interval(call: &FuncCall<'_>, i: usize, unit: IntervalUnit, cx: &EvalCx<'_>) 
     Ok(Some(match &*value {
         Value::Null => return Ok(None),
         Value::Int(n) if !unit.is_composite() => Interval::from_int(*n, unit),
-        Value::UInt(n) if !unit.is_composite() && !crate::typing::is_string(ty) => i64::try_from(*n).ok().and_then(|n| Interval::from_int(n, unit)),
+        Value::UInt(n) if !unit.is_composite() && !crate::typing::is_string(ty) => {
+            i64::try_from(*n).ok().and_then(|n| Interval::from_int(n, unit))
+        }
         Value::Bytes(b) if !unit.is_composite() && unit != IntervalUnit::Second => {
             i64::try_from(coerce::parse_int(b, cx.env)).ok().and_then(|n| Interval::from_int(n, unit))
         }
@@ -157,7 +169,8 @@ fn date_or_time(call: &FuncCall<'_>, i: usize, cx: &EvalCx<'_>) -> Result<Option
     let dated = match &*value {
         Value::Date(_) | Value::DateTime(_) => true,
         Value::Bytes(b) => {
-            let delimited = b.iter().filter(|c| **c == b'-').count() >= 2 || b.iter().take_while(|c| c.is_ascii_digit()).count() >= 12;
+            let delimited =
+                b.iter().filter(|c| **c == b'-').count() >= 2 || b.iter().take_while(|c| c.is_ascii_digit()).count() >= 12;
             delimited && parse_datetime(b, Default::default()).is_ok()
         }
         _ => false,

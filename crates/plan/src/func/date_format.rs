@@ -30,7 +30,12 @@ pub(super) fn format_width(format: Option<&Expr>) -> u64 {
             (b'%', Some(b'D' | b'Y' | b'x' | b'X')) => 4,
             (b'%', Some(b'a' | b'b')) => 32,
             (b'%', Some(b'j')) => 3,
-            (b'%', Some(b'u' | b'U' | b'v' | b'V' | b'y' | b'm' | b'd' | b'h' | b'i' | b'I' | b'l' | b'p' | b'S' | b's' | b'c' | b'e')) => 2,
+            (
+                b'%',
+                Some(
+                    b'u' | b'U' | b'v' | b'V' | b'y' | b'm' | b'd' | b'h' | b'i' | b'I' | b'l' | b'p' | b'S' | b's' | b'c' | b'e',
+                ),
+            ) => 2,
             (b'%', Some(b'k' | b'H')) => 7,
             (b'%', Some(b'r')) => 11,
             (b'%', Some(b'T')) => 8,
@@ -281,7 +286,13 @@ fn read_field<'t>(spec: u8, text: &'t [u8], read: &mut Read) -> Option<&'t [u8]>
         }
         b'p' => {
             let half = text.get(..2)?;
-            read.afternoon = Some(if half.eq_ignore_ascii_case(b"PM") { true } else if half.eq_ignore_ascii_case(b"AM") { false } else { return None });
+            read.afternoon = Some(if half.eq_ignore_ascii_case(b"PM") {
+                true
+            } else if half.eq_ignore_ascii_case(b"AM") {
+                false
+            } else {
+                return None;
+            });
             read.twelve_hours.then_some(())?;
             text.get(2..)
         }
@@ -356,7 +367,8 @@ fn assemble(read: &Read, kind: TypeKind, cx: &EvalCx<'_>) -> Option<Value> {
     let mode = cx.env.sql_mode();
     let flags = coerce::date_flags(DateNeed::Fuzzy, cx.env);
     if kind != TypeKind::Time {
-        let forbidden = (date.is_zero() && mode & sql_mode::NO_ZERO_DATE != 0) || (date.has_zero_part() && mode & sql_mode::NO_ZERO_IN_DATE != 0);
+        let forbidden = (date.is_zero() && mode & sql_mode::NO_ZERO_DATE != 0)
+            || (date.has_zero_part() && mode & sql_mode::NO_ZERO_IN_DATE != 0);
         if forbidden || date.check(flags).is_err() {
             return None;
         }

@@ -109,7 +109,11 @@ fn conv(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     let n = if from < 0 && !negative { n.min(i64::MAX as u64) } else { n };
     let n = if negative { if from < 0 { n.min(1 << 63) } else { n }.wrapping_neg() } else { n };
     let base = to.unsigned_abs() as u64;
-    Ok(Value::from(if to < 0 && (n as i64) < 0 { format!("-{}", to_radix((n as i64).unsigned_abs(), base)) } else { to_radix(n, base) }))
+    Ok(Value::from(if to < 0 && (n as i64) < 0 {
+        format!("-{}", to_radix((n as i64).unsigned_abs(), base))
+    } else {
+        to_radix(n, base)
+    }))
 }
 
 fn resolve_hex(args: &mut Vec<Expr>) -> Result<FuncType> {
@@ -130,7 +134,9 @@ fn hex(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     Ok(match &*value {
         Value::Null => Value::Null,
         Value::Float(f) if *f >= 9.3e18 => Value::from(format!("{:X}", *f as u64)),
-        Value::Int(_) | Value::Float(_) | Value::Decimal(_) => Value::from(format!("{:X}", coerce::to_int(&value, ty, cx.env)? as u64)),
+        Value::Int(_) | Value::Float(_) | Value::Decimal(_) => {
+            Value::from(format!("{:X}", coerce::to_int(&value, ty, cx.env)? as u64))
+        }
         Value::UInt(u) if !matches!(ty.kind, TypeKind::Enum | TypeKind::Set | TypeKind::Bit) => Value::from(format!("{u:X}")),
         Value::UInt(u) if ty.kind == TypeKind::Bit => Value::from(format!("{u:X}")),
         other => Value::from(hex_of(&coerce::text_of(other, ty))),
@@ -242,15 +248,48 @@ fn quote(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
 
 /// Locales with their decimal point, thousands separator and size of groups after the first (0 for no groups).
 const LOCALES: &[(&str, char, char, bool)] = &[
-    ("en_US", '.', ',', true), ("en_GB", '.', ',', true), ("en_CA", '.', ',', true), ("en_AU", '.', ',', true), ("en_NZ", '.', ',', true),
-    ("ja_JP", '.', ',', true), ("zh_CN", '.', ',', true), ("zh_TW", '.', ',', true), ("ko_KR", '.', ',', true), ("he_IL", '.', ',', true),
-    ("th_TH", '.', ',', true), ("es_MX", '.', ',', true), ("de_DE", ',', '.', true), ("nl_NL", ',', ' ', false), ("da_DK", ',', '.', true),
-    ("id_ID", ',', '.', true), ("tr_TR", ',', '.', true), ("pt_BR", ',', '.', true), ("el_GR", ',', '.', true), ("vi_VN", ',', '.', true),
-    ("ro_RO", ',', '.', true), ("is_IS", ',', '.', true), ("nb_NO", ',', '.', true), ("no_NO", ',', '.', true), ("es_AR", ',', '.', true),
-    ("fr_FR", ',', ' ', false), ("it_IT", ',', ' ', false), ("es_ES", ',', ' ', false), ("pt_PT", ',', ' ', false), ("de_AT", ',', ' ', false),
-    ("pl_PL", ',', ' ', false), ("sl_SI", ',', ' ', false), ("hr_HR", ',', ' ', false), ("fr_BE", ',', '.', false),
-    ("ru_RU", ',', '.', true), ("uk_UA", ',', '.', true), ("cs_CZ", ',', ' ', true), ("sk_SK", ',', ' ', true), ("sv_SE", ',', ' ', true),
-    ("fi_FI", ',', ' ', true), ("bg_BG", ',', ' ', false), ("de_CH", '.', '\'', true),
+    ("en_US", '.', ',', true),
+    ("en_GB", '.', ',', true),
+    ("en_CA", '.', ',', true),
+    ("en_AU", '.', ',', true),
+    ("en_NZ", '.', ',', true),
+    ("ja_JP", '.', ',', true),
+    ("zh_CN", '.', ',', true),
+    ("zh_TW", '.', ',', true),
+    ("ko_KR", '.', ',', true),
+    ("he_IL", '.', ',', true),
+    ("th_TH", '.', ',', true),
+    ("es_MX", '.', ',', true),
+    ("de_DE", ',', '.', true),
+    ("nl_NL", ',', ' ', false),
+    ("da_DK", ',', '.', true),
+    ("id_ID", ',', '.', true),
+    ("tr_TR", ',', '.', true),
+    ("pt_BR", ',', '.', true),
+    ("el_GR", ',', '.', true),
+    ("vi_VN", ',', '.', true),
+    ("ro_RO", ',', '.', true),
+    ("is_IS", ',', '.', true),
+    ("nb_NO", ',', '.', true),
+    ("no_NO", ',', '.', true),
+    ("es_AR", ',', '.', true),
+    ("fr_FR", ',', ' ', false),
+    ("it_IT", ',', ' ', false),
+    ("es_ES", ',', ' ', false),
+    ("pt_PT", ',', ' ', false),
+    ("de_AT", ',', ' ', false),
+    ("pl_PL", ',', ' ', false),
+    ("sl_SI", ',', ' ', false),
+    ("hr_HR", ',', ' ', false),
+    ("fr_BE", ',', '.', false),
+    ("ru_RU", ',', '.', true),
+    ("uk_UA", ',', '.', true),
+    ("cs_CZ", ',', ' ', true),
+    ("sk_SK", ',', ' ', true),
+    ("sv_SE", ',', ' ', true),
+    ("fi_FI", ',', ' ', true),
+    ("bg_BG", ',', ' ', false),
+    ("de_CH", '.', '\'', true),
 ];
 
 fn resolve_format(args: &mut Vec<Expr>) -> Result<FuncType> {

@@ -46,7 +46,13 @@ pub(super) static FUNCTIONS: &[FuncDef] = &[
     def("JSON_MERGE_PATCH", 2, MANY, json_null, merge_patch),
     def("JSON_PRETTY", 1, 1, long_text, pretty),
     def("JSON_STORAGE_SIZE", 1, 1, |_| FuncType::number(int_of_length(21), true), storage_size),
-    def("JSON_STORAGE_FREE", 1, 1, |_| FuncType::number(int_of_length(21), true), |c, cx| Ok(arg!(doc(c, 0, cx, "json_storage_free").map(|j| j.map(|_| Value::Int(0)))))),
+    def(
+        "JSON_STORAGE_FREE",
+        1,
+        1,
+        |_| FuncType::number(int_of_length(21), true),
+        |c, cx| Ok(arg!(doc(c, 0, cx, "json_storage_free").map(|j| j.map(|_| Value::Int(0))))),
+    ),
 ];
 
 fn json_type() -> ColumnType {
@@ -83,7 +89,11 @@ fn resolve_unquote(args: &mut Vec<Expr>) -> Result<FuncType> {
 
 fn resolve_quote(args: &mut Vec<Expr>) -> Result<FuncType> {
     let chars = args.first().map_or(0, |a| u64::from(crate::typing::char_length(&a.ty)));
-    Ok(FuncType { ty: crate::typing::string_type(chars * 6 + 2, CollationId::UTF8MB4_0900_AI_CI), nullable: true, coercibility: 5 })
+    Ok(FuncType {
+        ty: crate::typing::string_type(chars * 6 + 2, CollationId::UTF8MB4_0900_AI_CI),
+        nullable: true,
+        coercibility: 5,
+    })
 }
 
 fn resolve_value(_: &mut Vec<Expr>) -> Result<FuncType> {
@@ -111,7 +121,9 @@ pub fn sql_to_json(value: &Value, ty: &ColumnType, env: &dyn Env) -> Result<Json
             _ => Json::UInt(*u),
         },
         Value::Float(f) => Json::Double(*f),
-        Value::Decimal(d) => Json::decimal(d.rescale(ty.decimals).filter(|_| ty.kind == TypeKind::Decimal).unwrap_or_else(|| d.clone())),
+        Value::Decimal(d) => {
+            Json::decimal(d.rescale(ty.decimals).filter(|_| ty.kind == TypeKind::Decimal).unwrap_or_else(|| d.clone()))
+        }
         Value::Date(d) => Json::Date(*d),
         Value::DateTime(d) => Json::DateTime(*d, ty.kind == TypeKind::Timestamp),
         Value::Time(t) => Json::Time(*t),
@@ -130,7 +142,9 @@ pub fn sql_to_json(value: &Value, ty: &ColumnType, env: &dyn Env) -> Result<Json
 pub fn cast_to_json(value: &Value, ty: &ColumnType, env: &dyn Env) -> Result<Json> {
     match value {
         Value::Bytes(b) if ty.collation != CollationId::BINARY => parse(b, ty, 1, "cast_as_json"),
-        Value::UInt(_) if matches!(ty.kind, TypeKind::Enum | TypeKind::Set) => parse(&coerce::text_of(value, ty), ty, 1, "cast_as_json"),
+        Value::UInt(_) if matches!(ty.kind, TypeKind::Enum | TypeKind::Set) => {
+            parse(&coerce::text_of(value, ty), ty, 1, "cast_as_json")
+        }
         other => sql_to_json(other, ty, env),
     }
 }
@@ -138,7 +152,9 @@ pub fn cast_to_json(value: &Value, ty: &ColumnType, env: &dyn Env) -> Result<Jso
 fn parse(bytes: &[u8], ty: &ColumnType, argument: usize, function: &str) -> Result<Json> {
     let utf8 = text::convert(Cow::Borrowed(bytes), ty.collation, CollationId::UTF8MB4_BIN).unwrap_or(Cow::Borrowed(bytes));
     Json::parse(&utf8).map_err(|e| match e {
-        JsonError::Syntax { message, position } => Error::new(&errno::ER_INVALID_JSON_TEXT_IN_PARAM, &[&argument, &function, &message, &position]),
+        JsonError::Syntax { message, position } => {
+            Error::new(&errno::ER_INVALID_JSON_TEXT_IN_PARAM, &[&argument, &function, &message, &position])
+        }
         JsonError::TooDeep => Error::new(&errno::ER_JSON_DOCUMENT_TOO_DEEP, &[]),
     })
 }
@@ -164,7 +180,8 @@ fn scalar(call: &FuncCall<'_>, i: usize, cx: &EvalCx<'_>) -> Result<Json> {
 
 fn path(call: &FuncCall<'_>, i: usize, cx: &EvalCx<'_>, wildcards: bool) -> Result<Option<JsonPath>> {
     let Some(text) = call.text(i, cx)? else { return Ok(None) };
-    let parsed = JsonPath::parse(&String::from_utf8_lossy(&text)).map_err(|e| Error::new(&errno::ER_INVALID_JSON_PATH, &[&e.position]))?;
+    let parsed =
+        JsonPath::parse(&String::from_utf8_lossy(&text)).map_err(|e| Error::new(&errno::ER_INVALID_JSON_PATH, &[&e.position]))?;
     if !wildcards && parsed.can_match_many() {
         return Err(Error::new(&errno::ER_INVALID_JSON_PATH_WILDCARD, &[]));
     }
@@ -411,10 +428,12 @@ fn merge_preserve(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     let mut null = false;
     for i in 0..call.len() {
         match doc(call, i, cx, "json_merge_preserve")? {
-            Some(next) => merged = Some(match merged {
-                Some(m) => m.merge_preserve(next),
-                None => next,
-            }),
+            Some(next) => {
+                merged = Some(match merged {
+                    Some(m) => m.merge_preserve(next),
+                    None => next,
+                })
+            }
             None => null = true,
         }
     }

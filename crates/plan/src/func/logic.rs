@@ -118,4 +118,3 @@ fn xor(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
 fn is_truth(call: &FuncCall<'_>, cx: &EvalCx<'_>, wanted: bool) -> Result<Value> {
     Ok(Value::bool(truth_at(call, 0, cx)? == Some(wanted)))
 }
-

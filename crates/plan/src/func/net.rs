@@ -12,16 +12,30 @@ use crate::expr::Expr;
 use crate::typing::char_length;
 
 pub(super) static FUNCTIONS: &[FuncDef] = &[
-    def("INET_ATON", 1, 1, |_| FuncType::number(ColumnType { length: 21, unsigned: true, ..ColumnType::bigint() }, true), inet_aton),
+    def(
+        "INET_ATON",
+        1,
+        1,
+        |_| FuncType::number(ColumnType { length: 21, unsigned: true, ..ColumnType::bigint() }, true),
+        inet_aton,
+    ),
     def("INET_NTOA", 1, 1, |_| FuncType::ascii(15), inet_ntoa),
     def("INET6_ATON", 1, 1, |_| FuncType::binary(16), inet6_aton),
     def("INET6_NTOA", 1, 1, |_| FuncType::ascii(39), inet6_ntoa),
     def("IS_IPV4", 1, 1, is_address, |c, cx| test(c, cx, |b| parse_v4(b).is_some())),
     def("IS_IPV6", 1, 1, is_address, |c, cx| test(c, cx, |b| parse_v6(b).is_some())),
-    def("IS_IPV4_COMPAT", 1, 1, boolean, |c, cx| test(c, cx, |b| b.len() == 16 && b[..12] == [0; 12] && b[12..] > [0, 0, 0, 1][..])),
+    def("IS_IPV4_COMPAT", 1, 1, boolean, |c, cx| {
+        test(c, cx, |b| b.len() == 16 && b[..12] == [0; 12] && b[12..] > [0, 0, 0, 1][..])
+    }),
     def("IS_IPV4_MAPPED", 1, 1, boolean, |c, cx| test(c, cx, |b| b.len() == 16 && b[..10] == [0; 10] && b[10..12] == [255, 255])),
     volatile("UUID", 0, 0, |_| FuncType::ascii(36), uuid),
-    def("IS_UUID", 1, 1, |_| FuncType::number(ColumnType::boolean(), true), |c, cx| Ok(Value::bool(parse_uuid(&arg!(c.text(0, cx))).is_some()))),
+    def(
+        "IS_UUID",
+        1,
+        1,
+        |_| FuncType::number(ColumnType::boolean(), true),
+        |c, cx| Ok(Value::bool(parse_uuid(&arg!(c.text(0, cx))).is_some())),
+    ),
     def("UUID_TO_BIN", 1, 2, |_| FuncType::binary(16), uuid_to_bin),
     def("BIN_TO_UUID", 1, 2, |_| FuncType::ascii(36), bin_to_uuid),
     def("FORMAT_BYTES", 1, 1, |_| FuncType::ascii(11), format_bytes),
@@ -45,7 +59,10 @@ fn test(call: &FuncCall<'_>, cx: &EvalCx<'_>, f: fn(&[u8]) -> bool) -> Result<Va
 fn parse_v4(text: &[u8]) -> Option<Ipv4Addr> {
     let text = std::str::from_utf8(text).ok()?;
     // Leading zeros are decimal, as MySQL takes them.
-    let parts: Vec<u8> = text.split('.').map(|p| if (1..=3).contains(&p.len()) && p.bytes().all(|b| b.is_ascii_digit()) { p.parse().ok() } else { None }).collect::<Option<_>>()?;
+    let parts: Vec<u8> = text
+        .split('.')
+        .map(|p| if (1..=3).contains(&p.len()) && p.bytes().all(|b| b.is_ascii_digit()) { p.parse().ok() } else { None })
+        .collect::<Option<_>>()?;
     <[u8; 4]>::try_from(parts).ok().map(Ipv4Addr::from)
 }
 
@@ -66,7 +83,8 @@ fn warn_null(cx: &EvalCx<'_>, name: &str, text: &[u8]) -> Value {
 fn inet_aton(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     let text = arg!(call.text(0, cx));
     let parse = || -> Option<u64> {
-        let parts: Vec<u64> = std::str::from_utf8(&text).ok()?.split('.').map(|p| p.parse::<u8>().ok().map(u64::from)).collect::<Option<_>>()?;
+        let parts: Vec<u64> =
+            std::str::from_utf8(&text).ok()?.split('.').map(|p| p.parse::<u8>().ok().map(u64::from)).collect::<Option<_>>()?;
         let (last, head) = parts.split_last()?;
         if head.len() > 3 {
             return None;
@@ -113,7 +131,8 @@ fn uuid(_: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     const GREGORIAN_TO_UNIX_100NS: u64 = 0x01B2_1DD2_1381_4000;
     let mut random = [0u8; 10];
     cx.env.random_bytes(&mut random);
-    let ticks = (cx.env.clock_us() as u64).wrapping_mul(10).wrapping_add(u64::from(random[0]) % 10).wrapping_add(GREGORIAN_TO_UNIX_100NS);
+    let ticks =
+        (cx.env.clock_us() as u64).wrapping_mul(10).wrapping_add(u64::from(random[0]) % 10).wrapping_add(GREGORIAN_TO_UNIX_100NS);
     let (low, mid, high) = (ticks as u32, (ticks >> 32) as u16, (ticks >> 48) as u16 & 0xFFF | 0x1000);
     let sequence = u16::from_be_bytes([random[1], random[2]]) & 0x3FFF | 0x8000;
     let node: String = random[4..].iter().enumerate().map(|(i, b)| format!("{:02x}", if i == 0 { b | 1 } else { *b })).collect();
@@ -128,7 +147,9 @@ fn parse_uuid(text: &[u8]) -> Option<[u8; 16]> {
     };
     let digits: Vec<u8> = match inner.len() {
         32 => inner.to_vec(),
-        36 if [8, 13, 18, 23].iter().all(|i| inner.get(*i) == Some(&b'-')) => inner.iter().copied().filter(|b| *b != b'-').collect(),
+        36 if [8, 13, 18, 23].iter().all(|i| inner.get(*i) == Some(&b'-')) => {
+            inner.iter().copied().filter(|b| *b != b'-').collect()
+        }
         _ => return None,
     };
     if digits.len() != 32 {
@@ -165,12 +186,21 @@ fn in_units(n: f64, units: &[(f64, &str)]) -> Value {
 
 fn format_bytes(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     const K: f64 = 1024.0;
-    let units = [(1.0, "bytes"), (K, "KiB"), (K * K, "MiB"), (K * K * K, "GiB"), (K.powi(4), "TiB"), (K.powi(5), "PiB"), (K.powi(6), "EiB")];
+    let units = [
+        (1.0, "bytes"),
+        (K, "KiB"),
+        (K * K, "MiB"),
+        (K * K * K, "GiB"),
+        (K.powi(4), "TiB"),
+        (K.powi(5), "PiB"),
+        (K.powi(6), "EiB"),
+    ];
     Ok(in_units(arg!(call.f64(0, cx)), &units))
 }
 
 fn format_pico_time(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
-    let units = [(1.0, "ps"), (1e3, "ns"), (1e6, "us"), (1e9, "ms"), (1e12, "s"), (60e12, "min"), (3600e12, "h"), (86_400e12, "d")];
+    let units =
+        [(1.0, "ps"), (1e3, "ns"), (1e6, "us"), (1e9, "ms"), (1e12, "s"), (60e12, "min"), (3600e12, "h"), (86_400e12, "d")];
     Ok(in_units(arg!(call.f64(0, cx)), &units))
 }
 
@@ -249,7 +279,8 @@ fn gtid_subtract(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     let parts: Vec<String> = subtract(&a, &b)
         .into_iter()
         .map(|(source, ranges)| {
-            let ranges: Vec<String> = ranges.iter().map(|(l, h)| if l == h { l.to_string() } else { format!("{l}-{h}") }).collect();
+            let ranges: Vec<String> =
+                ranges.iter().map(|(l, h)| if l == h { l.to_string() } else { format!("{l}-{h}") }).collect();
             format!("{source}:{}", ranges.join(":"))
         })
         .collect();

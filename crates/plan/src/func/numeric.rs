@@ -13,7 +13,9 @@ use super::arith::{int_in_range, out_of_range};
 use super::{FuncCall, FuncDef, FuncType};
 use crate::env::{EvalCx, Level};
 use crate::expr::{Expr, ExprKind};
-use crate::typing::{NumberClass, decimal_type, decimals_meta, double_type, int_of_length, int_type, function_class, precision, scale};
+use crate::typing::{
+    NumberClass, decimal_type, decimals_meta, double_type, function_class, int_of_length, int_type, precision, scale,
+};
 
 pub(super) static FUNCTIONS: &[FuncDef] = &[
     def("ABS", 1, 1, resolve_abs, abs),
@@ -41,9 +43,21 @@ pub(super) static FUNCTIONS: &[FuncDef] = &[
     def("COT", 1, 1, double, |c, cx| finite(c, cx, "cot", 1.0 / arg!(c.f64(0, cx)).tan())),
     def("DEGREES", 1, 1, angle, |c, cx| finite(c, cx, "degrees", arg!(c.f64(0, cx)) * (180.0 / std::f64::consts::PI))),
     def("RADIANS", 1, 1, angle, |c, cx| domain(c, cx, |_| true, |x| x * (std::f64::consts::PI / 180.0))),
-    def("PI", 0, 0, |_| FuncType::number(ColumnType { length: 8, decimals: 6, ..ColumnType::double() }, false), |_, _| Ok(Value::Float(std::f64::consts::PI))),
+    def(
+        "PI",
+        0,
+        0,
+        |_| FuncType::number(ColumnType { length: 8, decimals: 6, ..ColumnType::double() }, false),
+        |_, _| Ok(Value::Float(std::f64::consts::PI)),
+    ),
     volatile("RAND", 0, 1, |_| FuncType::number(double_type(DECIMALS_NOT_FIXED), false), rand),
-    def("CRC32", 1, 1, |a| FuncType::number(ColumnType { length: 10, unsigned: true, ..ColumnType::bigint() }, any_nullable(a)), crc32),
+    def(
+        "CRC32",
+        1,
+        1,
+        |a| FuncType::number(ColumnType { length: 10, unsigned: true, ..ColumnType::bigint() }, any_nullable(a)),
+        crc32,
+    ),
 ];
 
 fn class(args: &[Expr]) -> NumberClass {
@@ -91,7 +105,11 @@ fn resolve_whole(args: &mut Vec<Expr>) -> Result<FuncType> {
         NumberClass::Int => ColumnType { unsigned: unsigned(&a.ty), ..ColumnType::bigint() },
         NumberClass::Decimal => {
             let digits = precision(&a.ty).saturating_sub(u32::from(scale(&a.ty)));
-            if digits > 18 { decimal_type(digits + 1, 0, a.ty.unsigned) } else { ColumnType { unsigned: a.ty.unsigned, ..ColumnType::bigint() } }
+            if digits > 18 {
+                decimal_type(digits + 1, 0, a.ty.unsigned)
+            } else {
+                ColumnType { unsigned: a.ty.unsigned, ..ColumnType::bigint() }
+            }
         }
         NumberClass::Double => double_type(DECIMALS_NOT_FIXED),
     };
@@ -181,7 +199,13 @@ pub(super) fn round_f64(x: f64, places: i32, truncate: bool) -> f64 {
 
 fn sign(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     let x = arg!(call.f64(0, cx));
-    Ok(Value::Int(if x > 0.0 { 1 } else if x < 0.0 { -1 } else { 0 }))
+    Ok(Value::Int(if x > 0.0 {
+        1
+    } else if x < 0.0 {
+        -1
+    } else {
+        0
+    }))
 }
 
 /// The result, or error 1690 if it is infinite or no number.
@@ -229,7 +253,11 @@ fn rand(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     let seed = call.int(0, cx)?.unwrap_or(0) as u32;
     let constant = matches!(call.args.first().map(|a| &a.kind), Some(ExprKind::Literal(_) | ExprKind::Param(_)));
     // The same seed for each row: one sequence. Another seed for each: the first number of its sequence.
-    Ok(Value::Float(if constant { cx.env.seeded_random(call.args.as_ptr() as usize, seed) } else { SeededRandom::new(seed).number() }))
+    Ok(Value::Float(if constant {
+        cx.env.seeded_random(call.args.as_ptr() as usize, seed)
+    } else {
+        SeededRandom::new(seed).number()
+    }))
 }
 
 /// MySQL's two coupled linear generators (my_rnd).

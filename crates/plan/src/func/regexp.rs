@@ -72,7 +72,8 @@ fn resolve_substr(args: &mut Vec<Expr>) -> Result<FuncType> {
 fn resolve_replace(args: &mut Vec<Expr>) -> Result<FuncType> {
     refuse_binary(args, "regexp_replace", 3)?;
     let collated = common_text(args, |i| i < 3, "regexp_replace", true)?;
-    let ty = ColumnType { length: 67_108_864, collation: collated.collation, ..ColumnType::new(vaquita_types::TypeKind::LongText) };
+    let ty =
+        ColumnType { length: 67_108_864, collation: collated.collation, ..ColumnType::new(vaquita_types::TypeKind::LongText) };
     Ok(FuncType { ty, nullable: true, coercibility: collated.coercibility })
 }
 
@@ -116,11 +117,14 @@ fn compile(pattern: &str, match_type: &str, id: CollationId) -> Result<Rc<Regex>
 fn syntax_error(error: &fancy_regex::Error, pattern: &str) -> Error {
     let count = |c: char| {
         let mut escaped = false;
-        pattern.chars().filter(|x| {
-            let hit = *x == c && !escaped;
-            escaped = *x == '\\' && !escaped;
-            hit
-        }).count()
+        pattern
+            .chars()
+            .filter(|x| {
+                let hit = *x == c && !escaped;
+                escaped = *x == '\\' && !escaped;
+                hit
+            })
+            .count()
     };
     let _ = error;
     if count('(') != count(')') {

@@ -132,4 +132,3 @@ fn strcmp(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     let (a, b) = (arg!(call.text(0, cx)), arg!(call.text(1, cx)));
     Ok(Value::Int(text::compare(&a, &b, call.arg_type(0).collation) as i64))
 }
-

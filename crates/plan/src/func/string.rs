@@ -383,7 +383,8 @@ fn replace(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
 }
 
 fn insert(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
-    let (text, position, length, new) = (arg!(call.text(0, cx)), arg!(call.int(1, cx)), arg!(call.int(2, cx)), arg!(call.text(3, cx)));
+    let (text, position, length, new) =
+        (arg!(call.text(0, cx)), arg!(call.int(1, cx)), arg!(call.int(2, cx)), arg!(call.text(3, cx)));
     let total = text::char_count(&text, call.ty.collation) as i128;
     if position < 1 || position > total {
         return Ok(Value::bytes(text));

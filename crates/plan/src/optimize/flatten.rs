@@ -32,7 +32,10 @@ pub enum Shape {
     /// Several tables joined on their own: the right side of an outer join.
     Nest(Vec<Item>),
     /// A semijoin's tables, joined on their own and rid of rows with equal keys: then an inner join does the same.
-    Distinct { items: Vec<Item>, keys: Vec<Expr> },
+    Distinct {
+        items: Vec<Item>,
+        keys: Vec<Expr>,
+    },
 }
 
 pub fn bit(relation: usize) -> Set {
@@ -65,7 +68,13 @@ fn walk(binder: &mut Binder<'_>, tree: Tree, pool: &mut Vec<Expr>, items: &mut V
     match tree {
         Tree::Leaf(relation) => {
             let after = lateral(binder, relation);
-            items.push(Item { kind: JoinKind::Inner, shape: Shape::Table(relation), on: Vec::new(), after, relations: bit(relation) });
+            items.push(Item {
+                kind: JoinKind::Inner,
+                shape: Shape::Table(relation),
+                on: Vec::new(),
+                after,
+                relations: bit(relation),
+            });
         }
         Tree::Merged { tree, filter, .. } => {
             pool.extend(filter);
@@ -142,7 +151,9 @@ fn never_true(binder: &Binder<'_>, condition: &Expr, set: Set) -> bool {
         ExprKind::InList(value, ..) => is_strict(binder, value, set),
         ExprKind::Not(inner) => match &inner.kind {
             ExprKind::IsNull(e) => is_strict(binder, e, set),
-            ExprKind::Compare(op, a, b, _) if *op != CompareOp::NullSafeEq => is_strict(binder, a, set) || is_strict(binder, b, set),
+            ExprKind::Compare(op, a, b, _) if *op != CompareOp::NullSafeEq => {
+                is_strict(binder, a, set) || is_strict(binder, b, set)
+            }
             ExprKind::InList(value, ..) => is_strict(binder, value, set),
             _ => is_strict(binder, inner, set),
         },
@@ -155,7 +166,9 @@ fn is_strict(binder: &Binder<'_>, expr: &Expr, set: Set) -> bool {
     match &expr.kind {
         ExprKind::Slot(slot) => binder.owner(*slot).is_some_and(|r| bit(r) & set != 0),
         ExprKind::Cast(e) => is_strict(binder, e, set),
-        ExprKind::Call(def, args) if matches!(def.name, "+" | "-" | "*" | "/" | "%" | "DIV" | "NEG" | "LIKE" | "REGEXP") => args.iter().any(|a| is_strict(binder, a, set)),
+        ExprKind::Call(def, args) if matches!(def.name, "+" | "-" | "*" | "/" | "%" | "DIV" | "NEG" | "LIKE" | "REGEXP") => {
+            args.iter().any(|a| is_strict(binder, a, set))
+        }
         _ => false,
     }
 }
@@ -178,7 +191,8 @@ pub fn propagate(pool: &mut Vec<Expr>) -> Result<()> {
         for (x, y) in &pairs {
             for (from, to) in [(x, y), (y, x)] {
                 let (ExprKind::Slot(from_slot), ExprKind::Slot(to_slot)) = (&from.kind, &to.kind) else { continue };
-                let alike = from.ty.kind == to.ty.kind && from.ty.collation == to.ty.collation && from.ty.unsigned == to.ty.unsigned;
+                let alike =
+                    from.ty.kind == to.ty.kind && from.ty.collation == to.ty.collation && from.ty.unsigned == to.ty.unsigned;
                 if !alike || constants.iter().chain(&added).any(|(s, _, _)| s == to_slot) {
                     continue;
                 }
@@ -215,12 +229,24 @@ pub fn distinct_sides(binder: &Binder<'_>, items: &[Item], pool: &mut Vec<Expr>)
         };
         let inner = match &item.shape {
             Shape::Nest(items) => items.clone(),
-            Shape::Table(_) => vec![Item { kind: JoinKind::Inner, shape: item.shape.clone(), on: Vec::new(), after: 0, relations: item.relations }],
+            Shape::Table(_) => vec![Item {
+                kind: JoinKind::Inner,
+                shape: item.shape.clone(),
+                on: Vec::new(),
+                after: 0,
+                relations: item.relations,
+            }],
             Shape::Distinct { .. } => continue,
         };
         changed = true;
         pool.extend(equalities);
-        result.push(Item { kind: JoinKind::Inner, shape: Shape::Distinct { items: inner, keys }, on: own, after: 0, relations: item.relations });
+        result.push(Item {
+            kind: JoinKind::Inner,
+            shape: Shape::Distinct { items: inner, keys },
+            on: own,
+            after: 0,
+            relations: item.relations,
+        });
     }
     changed.then_some(result)
 }

@@ -27,9 +27,18 @@ use crate::node::{Aggregate, AggregateKind, JoinKind, Node, SortKey};
 #[derive(Debug)]
 pub enum Tree {
     Leaf(usize),
-    Join { kind: JoinKind, straight: bool, left: Box<Tree>, right: Box<Tree>, on: Vec<Expr> },
+    Join {
+        kind: JoinKind,
+        straight: bool,
+        left: Box<Tree>,
+        right: Box<Tree>,
+        on: Vec<Expr>,
+    },
     /// A derived table whose tables are in this frame, with its WHERE.
-    Merged { tree: Box<Tree>, filter: Vec<Expr> },
+    Merged {
+        tree: Box<Tree>,
+        filter: Vec<Expr>,
+    },
 }
 
 /// What would make later work unnecessary.
@@ -86,7 +95,13 @@ impl Tree {
 }
 
 /// Plans the joins of the frame that is being bound.
-pub(crate) fn plan_joins(binder: &mut Binder<'_>, tree: Option<Tree>, filter: Vec<Expr>, want: Want, straight: bool) -> Result<Planned> {
+pub(crate) fn plan_joins(
+    binder: &mut Binder<'_>,
+    tree: Option<Tree>,
+    filter: Vec<Expr>,
+    want: Want,
+    straight: bool,
+) -> Result<Planned> {
     let Some(tree) = tree else {
         return Ok(Planned { node: filtered(Node::One, filter), ordered: true, first_row_is_extreme: false });
     };
@@ -129,7 +144,9 @@ pub fn extreme_of(aggregates: &[Aggregate]) -> Option<(Expr, bool)> {
     };
     match only.args.as_slice() {
         // ENUM and SET compare as strings there, and lie in an index as numbers.
-        [arg] if matches!(arg.kind, ExprKind::Slot(_)) && !matches!(arg.ty.kind, TypeKind::Enum | TypeKind::Set) => Some((arg.clone(), descending)),
+        [arg] if matches!(arg.kind, ExprKind::Slot(_)) && !matches!(arg.ty.kind, TypeKind::Enum | TypeKind::Set) => {
+            Some((arg.clone(), descending))
+        }
         _ => None,
     }
 }
@@ -162,7 +179,9 @@ fn other_source(binder: &mut Binder<'_>, relation: usize, filter: Vec<Expr>) -> 
     let rel = &frame.relations[relation];
     let slots: Vec<Slot> = (0..rel.columns.len()).filter_map(|c| rel.slot(c)).collect();
     match &rel.source {
-        Source::Derived { plan, correlated, .. } => Ok(Node::Derived { plan: Arc::clone(plan), slots, filter, correlated: *correlated }),
+        Source::Derived { plan, correlated, .. } => {
+            Ok(Node::Derived { plan: Arc::clone(plan), slots, filter, correlated: *correlated })
+        }
         Source::Recursive { id, seed, recursive, distinct, types } => Ok(Node::RecursiveCte {
             id: *id,
             seed: Arc::clone(seed),

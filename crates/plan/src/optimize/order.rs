@@ -98,7 +98,8 @@ impl Planner<'_, '_> {
 
     fn best_order(&mut self, items: &[Item], pool: &[Condition], outside: Set, want: &Want) -> Result<Vec<Choice>> {
         let mut best: Option<(f64, Vec<Choice>)> = None;
-        let starts: Vec<usize> = (0..items.len()).filter(|n| items[*n].kind == JoinKind::Inner && items[*n].after & !outside == 0).collect();
+        let starts: Vec<usize> =
+            (0..items.len()).filter(|n| items[*n].kind == JoinKind::Inner && items[*n].after & !outside == 0).collect();
         for &start in starts.iter().take(STARTS_MAX.max(1)) {
             let (total, order) = self.greedy(items, pool, outside, want, start)?;
             if order.len() == items.len() && best.as_ref().is_none_or(|(c, _)| total < *c) {
@@ -108,7 +109,14 @@ impl Planner<'_, '_> {
         best.map(|(_, order)| order).ok_or_else(|| Error::internal("no join order"))
     }
 
-    fn greedy(&mut self, items: &[Item], pool: &[Condition], outside: Set, want: &Want, start: usize) -> Result<(f64, Vec<Choice>)> {
+    fn greedy(
+        &mut self,
+        items: &[Item],
+        pool: &[Condition],
+        outside: Set,
+        want: &Want,
+        start: usize,
+    ) -> Result<(f64, Vec<Choice>)> {
         let mut placed = outside;
         let mut order: Vec<Choice> = Vec::with_capacity(items.len());
         let mut rows = 1.0;
@@ -140,7 +148,16 @@ impl Planner<'_, '_> {
         Ok((total, order))
     }
 
-    fn choice(&mut self, n: usize, item: &Item, pool: &[Condition], placed: Set, rows: f64, want: &Want, first: bool) -> Result<Choice> {
+    fn choice(
+        &mut self,
+        n: usize,
+        item: &Item,
+        pool: &[Condition],
+        placed: Set,
+        rows: f64,
+        want: &Want,
+        first: bool,
+    ) -> Result<Choice> {
         let known = placed | item.relations;
         let (inner_rows, inner_cost) = self.inner(item, pool, placed, known, want)?;
         let nested = rows.max(1.0) * inner_cost;
@@ -196,10 +213,26 @@ impl Planner<'_, '_> {
         let Source::Base(table) = &rel.source else {
             let rows = if matches!(rel.source, Source::CteRows { .. }) { cost::ROUND_ROWS } else { cost::DERIVED_ROWS };
             let out = rows * conditions.iter().map(|c| cost::selectivity(c)).product::<f64>();
-            return Candidate { path: crate::node::AccessPath::System, rows_read: rows, rows_out: out, cost: rows, consumed: Vec::new(), ordered: false, extreme: false };
+            return Candidate {
+                path: crate::node::AccessPath::System,
+                rows_read: rows,
+                rows_out: out,
+                cost: rows,
+                consumed: Vec::new(),
+                ordered: false,
+                extreme: false,
+            };
         };
         let slots: Vec<Option<Slot>> = (0..rel.columns.len()).map(|c| rel.slot(c)).collect();
-        path::best(&TableInput { table, statistics, slots: &slots, conditions, hints: &rel.index_hints, want, locks: rel.lock.is_some() || rel.key_slot.is_some() })
+        path::best(&TableInput {
+            table,
+            statistics,
+            slots: &slots,
+            conditions,
+            hints: &rel.index_hints,
+            want,
+            locks: rel.lock.is_some() || rel.key_slot.is_some(),
+        })
     }
 
     fn has_hash_keys(&self, item: &Item, pool: &[Condition], placed: Set) -> bool {
@@ -213,13 +246,16 @@ impl Planner<'_, '_> {
         }
         let conditions = item.on.iter().map(|e| (e, set_of(self.binder, e)));
         let pooled = pool.iter().filter(|_| item.kind == JoinKind::Inner).map(|c| (&c.expr, c.set));
-        conditions.chain(pooled).any(|(e, set)| set & !(placed | item.relations) == 0 && self.hash_key(e, item.relations).is_some())
+        conditions
+            .chain(pooled)
+            .any(|(e, set)| set & !(placed | item.relations) == 0 && self.hash_key(e, item.relations).is_some())
     }
 
     /// `outer expression = inner expression`, if the condition is that: probe, build, rule.
     fn hash_key(&self, condition: &Expr, inner: Set) -> Option<(Expr, Expr, CompareAs)> {
         let ExprKind::Compare(CompareOp::Eq, a, b, rule) = &condition.kind else { return None };
-        if matches!(rule, CompareAs::Json | CompareAs::Row) || visit::any(condition, &|e| matches!(e.kind, ExprKind::Subquery(_))) {
+        if matches!(rule, CompareAs::Json | CompareAs::Row) || visit::any(condition, &|e| matches!(e.kind, ExprKind::Subquery(_)))
+        {
             return None;
         }
         let (a_set, b_set) = (set_of(self.binder, a), set_of(self.binder, b));
@@ -289,11 +325,13 @@ impl Planner<'_, '_> {
             Shape::Table(relation) => self.table(relation, conditions, &NO_WANT)?.0,
             Shape::Nest(items) => self.nest(items, conditions, placed, &NO_WANT)?.node,
             Shape::Distinct { items, keys } => {
-                let (own, across): (Vec<Expr>, Vec<Expr>) = conditions.into_iter().partition(|c| set_of(self.binder, c) & !item.relations == 0);
+                let (own, across): (Vec<Expr>, Vec<Expr>) =
+                    conditions.into_iter().partition(|c| set_of(self.binder, c) & !item.relations == 0);
                 filtered(self.distinct(items, keys, own)?, across)
             }
         };
-        let node = Node::NestedLoop { kind: item.kind, outer: Box::new(left.node), inner: Box::new(inner), on: Vec::new(), inner_slots };
+        let node =
+            Node::NestedLoop { kind: item.kind, outer: Box::new(left.node), inner: Box::new(inner), on: Vec::new(), inner_slots };
         let node = filtered(node, above);
         Ok(Step { node, ordered: left.ordered, extreme: false })
     }
@@ -345,7 +383,8 @@ impl Planner<'_, '_> {
     fn table(&mut self, relation: usize, conditions: Vec<Expr>, want: &Want) -> Result<(Node, Candidate)> {
         let refs: Vec<&Expr> = conditions.iter().collect();
         let candidate = self.candidate(relation, &refs, want);
-        let mut filter: Vec<Expr> = conditions.into_iter().enumerate().filter(|(n, _)| !candidate.consumed.contains(n)).map(|(_, c)| c).collect();
+        let mut filter: Vec<Expr> =
+            conditions.into_iter().enumerate().filter(|(n, _)| !candidate.consumed.contains(n)).map(|(_, c)| c).collect();
         filter.sort_by_key(|e| visit::any(e, &|e| matches!(e.kind, ExprKind::Subquery(_))));
         let rel = &self.binder.frame().relations[relation];
         let Source::Base(table) = &rel.source else {
@@ -367,7 +406,9 @@ impl Planner<'_, '_> {
 
     fn slots_of(&self, relations: Set) -> Vec<Slot> {
         let Some(frame) = self.binder.frames.last() else { return Vec::new() };
-        (0..frame.width).filter(|s| frame.slot_owner.get(*s).copied().flatten().is_some_and(|r| bit(r) & relations != 0)).collect()
+        (0..frame.width)
+            .filter(|s| frame.slot_owner.get(*s).copied().flatten().is_some_and(|r| bit(r) & relations != 0))
+            .collect()
     }
 }
 
@@ -375,7 +416,8 @@ static NO_WANT: Want = Want { order: Vec::new(), grouping: false, limit: None, e
 
 /// The conditions that can be checked once `known` has been read, cheap ones first.
 fn take(pool: &mut Vec<Condition>, known: Set) -> Vec<Expr> {
-    let (mut ready, later): (Vec<Condition>, Vec<Condition>) = std::mem::take(pool).into_iter().partition(|c| c.set & !known == 0);
+    let (mut ready, later): (Vec<Condition>, Vec<Condition>) =
+        std::mem::take(pool).into_iter().partition(|c| c.set & !known == 0);
     *pool = later;
     ready.sort_by_key(|c| c.slow);
     ready.into_iter().map(|c| c.expr).collect()

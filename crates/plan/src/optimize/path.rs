@@ -5,9 +5,9 @@
 //! `WHERE a = ? ORDER BY b LIMIT 10` an index on (a, b) reads ten rows.
 
 use vaquita_parser::{IndexHint, IndexHintKind};
-use vaquita_types::schema::{IndexDef, IndexKind, TableDef};
 use vaquita_types::TypeKind;
 use vaquita_types::charset::collation;
+use vaquita_types::schema::{IndexDef, IndexKind, TableDef};
 
 use super::sarg::{Bound, Columns, Term};
 use super::{Want, cost, visit};
@@ -100,8 +100,16 @@ fn full_scan(input: &TableInput<'_>, reverse: bool) -> Candidate {
     let penalty = if is_forced(input.hints) { 1e9 } else { 0.0 };
     // Without an order to gain, backwards is only slower.
     let slower = if reverse && !satisfied { 1.0 } else { 0.0 };
-    let mut candidate = finish(input, AccessPath::Full { reverse }, rows, cost::SEEK + rows * cost::NEXT + penalty + slower, Vec::new(), satisfied);
-    candidate.extreme = extreme_of(input, clustered, &[], 0).is_some_and(|(r, needs_not_null)| r == reverse && !needs_not_null) && input.conditions.is_empty();
+    let mut candidate = finish(
+        input,
+        AccessPath::Full { reverse },
+        rows,
+        cost::SEEK + rows * cost::NEXT + penalty + slower,
+        Vec::new(),
+        satisfied,
+    );
+    candidate.extreme = extreme_of(input, clustered, &[], 0).is_some_and(|(r, needs_not_null)| r == reverse && !needs_not_null)
+        && input.conditions.is_empty();
     if candidate.extreme {
         candidate.cost = cost::SEEK + cost::NEXT;
     }
@@ -109,8 +117,16 @@ fn full_scan(input: &TableInput<'_>, reverse: bool) -> Candidate {
 }
 
 /// Adds what all candidates share: rows after conditions, the sort that is still needed, LIMIT.
-fn finish(input: &TableInput<'_>, path: AccessPath, rows_read: f64, read_cost: f64, consumed: Vec<usize>, ordered: bool) -> Candidate {
-    let rest: f64 = input.conditions.iter().enumerate().filter(|(n, _)| !consumed.contains(n)).map(|(_, c)| cost::selectivity(c)).product();
+fn finish(
+    input: &TableInput<'_>,
+    path: AccessPath,
+    rows_read: f64,
+    read_cost: f64,
+    consumed: Vec<usize>,
+    ordered: bool,
+) -> Candidate {
+    let rest: f64 =
+        input.conditions.iter().enumerate().filter(|(n, _)| !consumed.contains(n)).map(|(_, c)| cost::selectivity(c)).product();
     let rows_out = (rows_read * rest).max(0.001);
     let mut total = read_cost;
     if !input.want.order.is_empty() {
@@ -151,10 +167,13 @@ fn prefix_of(table: &TableDef, index: &IndexDef, terms: &[Vec<Term>]) -> Prefix 
     for part in &index.parts {
         let Some(column) = table.position_of(part.column) else { break };
         let on_column = |t: &&Term| t.column == column;
-        let equal = terms.iter().enumerate().flat_map(|(n, ts)| ts.iter().filter(on_column).map(move |t| (n, t))).filter_map(|(n, t)| match &t.bound {
-            Bound::Equal(keys) => Some((n, t, keys)),
-            _ => None,
-        });
+        let equal =
+            terms.iter().enumerate().flat_map(|(n, ts)| ts.iter().filter(on_column).map(move |t| (n, t))).filter_map(|(n, t)| {
+                match &t.bound {
+                    Bound::Equal(keys) => Some((n, t, keys)),
+                    _ => None,
+                }
+            });
         let equal = equal.min_by_key(|(_, _, keys)| keys.len());
         if let Some((n, term, keys)) = equal
             && alternatives * keys.len() <= RANGES_MAX
@@ -208,10 +227,19 @@ fn ranges_of(prefix: &Prefix) -> Vec<Range> {
             })
             .collect();
     }
-    equals.into_iter().map(|equal| Range { equal, not_null: prefix.not_null, low: prefix.low.clone(), high: prefix.high.clone() }).collect()
+    equals
+        .into_iter()
+        .map(|equal| Range { equal, not_null: prefix.not_null, low: prefix.low.clone(), high: prefix.high.clone() })
+        .collect()
 }
 
-fn index_candidates(input: &TableInput<'_>, at: usize, index: &IndexDef, terms: &[Vec<Term>], columns: &Columns<'_>) -> Vec<Candidate> {
+fn index_candidates(
+    input: &TableInput<'_>,
+    at: usize,
+    index: &IndexDef,
+    terms: &[Vec<Term>],
+    columns: &Columns<'_>,
+) -> Vec<Candidate> {
     let mut candidates = Vec::new();
     let prefix = prefix_of(input.table, index, terms);
     if let Some(point) = point(input, at, index, &prefix) {
@@ -271,7 +299,13 @@ fn range_candidate(input: &TableInput<'_>, at: usize, index: &IndexDef, prefix: 
 }
 
 /// A disjunction whose every branch bounds this index: the union of the branches' ranges.
-fn disjunction(input: &TableInput<'_>, at: usize, index: &IndexDef, terms: &[Vec<Term>], columns: &Columns<'_>) -> Option<Candidate> {
+fn disjunction(
+    input: &TableInput<'_>,
+    at: usize,
+    index: &IndexDef,
+    terms: &[Vec<Term>],
+    columns: &Columns<'_>,
+) -> Option<Candidate> {
     let mut best: Option<Candidate> = None;
     for condition in input.conditions {
         let ExprKind::Or(branches) = &condition.kind else { continue };
@@ -454,4 +488,3 @@ fn extreme_of(input: &TableInput<'_>, index: &IndexDef, equal: &[Vec<KeyExpr>], 
     let reverse = part.descending != *max;
     Some((reverse, !max && input.table.columns[column].nullable))
 }
-

@@ -59,7 +59,8 @@ impl Columns<'_> {
     pub fn terms(&self, condition: &Expr) -> Vec<Term> {
         match &condition.kind {
             ExprKind::Compare(op, left, right, rule) => {
-                let term = self.comparison(*op, left, right, *rule).or_else(|| self.comparison(op.mirrored(), right, left, *rule));
+                let term =
+                    self.comparison(*op, left, right, *rule).or_else(|| self.comparison(op.mirrored(), right, left, *rule));
                 term.into_iter().collect()
             }
             ExprKind::InList(value, list, rule) => self.in_list(value, list, *rule).into_iter().collect(),
@@ -119,7 +120,9 @@ impl Columns<'_> {
     /// `column LIKE 'abc%'`: from the fixed beginning to the greatest text that begins so.
     fn like(&self, args: &[Expr]) -> Vec<Term> {
         let [value, pattern] = args else { return Vec::new() };
-        let (Some(column), ExprKind::Literal(Value::Bytes(pattern))) = (self.position(value), &pattern.kind) else { return Vec::new() };
+        let (Some(column), ExprKind::Literal(Value::Bytes(pattern))) = (self.position(value), &pattern.kind) else {
+            return Vec::new();
+        };
         let ty = &self.table.columns[column].ty;
         if !ty.is_bytes() {
             return Vec::new();
@@ -147,20 +150,26 @@ fn key_order(ty: &ColumnType, rule: CompareAs, other: &Expr, op: CompareOp) -> O
     }
     let equality = matches!(op, CompareOp::Eq | CompareOp::NullSafeEq);
     match ty.kind {
-        TypeKind::TinyInt | TypeKind::SmallInt | TypeKind::MediumInt | TypeKind::Int | TypeKind::BigInt | TypeKind::Bit => match rule {
-            CompareAs::Int => Some(true),
-            CompareAs::Decimal | CompareAs::Double => Some(other.ty.is_integer()),
-            _ => None,
-        },
+        TypeKind::TinyInt | TypeKind::SmallInt | TypeKind::MediumInt | TypeKind::Int | TypeKind::BigInt | TypeKind::Bit => {
+            match rule {
+                CompareAs::Int => Some(true),
+                CompareAs::Decimal | CompareAs::Double => Some(other.ty.is_integer()),
+                _ => None,
+            }
+        }
         TypeKind::Year => (rule == CompareAs::Int && other.ty.is_integer()).then_some(false),
         TypeKind::Decimal => match rule {
             CompareAs::Int | CompareAs::Decimal => Some(true),
             CompareAs::Double => Some(false),
             _ => None,
         },
-        TypeKind::Float | TypeKind::Double => matches!(rule, CompareAs::Int | CompareAs::Decimal | CompareAs::Double).then_some(false),
+        TypeKind::Float | TypeKind::Double => {
+            matches!(rule, CompareAs::Int | CompareAs::Decimal | CompareAs::Double).then_some(false)
+        }
         TypeKind::Date | TypeKind::DateTime | TypeKind::Timestamp => match rule {
-            CompareAs::DateTime => Some(other.ty.is_temporal() && other.ty.kind != TypeKind::Time && ty.kind != TypeKind::Timestamp),
+            CompareAs::DateTime => {
+                Some(other.ty.is_temporal() && other.ty.kind != TypeKind::Time && ty.kind != TypeKind::Timestamp)
+            }
             _ => None,
         },
         TypeKind::Time => match rule {
@@ -169,7 +178,11 @@ fn key_order(ty: &ColumnType, rule: CompareAs, other: &Expr, op: CompareOp) -> O
         },
         TypeKind::Enum | TypeKind::Set => (rule == CompareAs::Int && (equality || other.ty.is_integer())).then_some(true),
         _ if ty.is_bytes() => match rule {
-            CompareAs::Text(collation) if collation == ty.collation && (typing::is_string(&other.ty) || other.ty.kind == TypeKind::Null) => Some(true),
+            CompareAs::Text(collation)
+                if collation == ty.collation && (typing::is_string(&other.ty) || other.ty.kind == TypeKind::Null) =>
+            {
+                Some(true)
+            }
             _ => None,
         },
         _ => None,

@@ -34,14 +34,21 @@ pub fn children<'e>(expr: &'e Expr, f: &mut dyn FnMut(&'e Expr)) {
             SubqueryKind::In { left, .. } | SubqueryKind::Row { left, .. } | SubqueryKind::Quantified { left, .. } => f(left),
             SubqueryKind::Scalar | SubqueryKind::Exists { .. } => {}
         },
-        ExprKind::Literal(_) | ExprKind::Param(_) | ExprKind::Slot(_) | ExprKind::Outer { .. } | ExprKind::UserVar(_) | ExprKind::SysVar(..) => {}
+        ExprKind::Literal(_)
+        | ExprKind::Param(_)
+        | ExprKind::Slot(_)
+        | ExprKind::Outer { .. }
+        | ExprKind::UserVar(_)
+        | ExprKind::SysVar(..) => {}
     }
 }
 
 /// As `children`, to change them.
 pub fn children_mut(expr: &mut Expr, f: &mut dyn FnMut(&mut Expr)) {
     match &mut expr.kind {
-        ExprKind::And(parts) | ExprKind::Or(parts) | ExprKind::Row(parts) | ExprKind::Call(_, parts) => parts.iter_mut().for_each(f),
+        ExprKind::And(parts) | ExprKind::Or(parts) | ExprKind::Row(parts) | ExprKind::Call(_, parts) => {
+            parts.iter_mut().for_each(f)
+        }
         ExprKind::Not(e) | ExprKind::IsNull(e) | ExprKind::Cast(e) | ExprKind::AssignVar(_, e) => f(e),
         ExprKind::Compare(_, a, b, _) => {
             f(a);
@@ -67,7 +74,12 @@ pub fn children_mut(expr: &mut Expr, f: &mut dyn FnMut(&mut Expr)) {
             SubqueryKind::In { left, .. } | SubqueryKind::Row { left, .. } | SubqueryKind::Quantified { left, .. } => f(left),
             SubqueryKind::Scalar | SubqueryKind::Exists { .. } => {}
         },
-        ExprKind::Literal(_) | ExprKind::Param(_) | ExprKind::Slot(_) | ExprKind::Outer { .. } | ExprKind::UserVar(_) | ExprKind::SysVar(..) => {}
+        ExprKind::Literal(_)
+        | ExprKind::Param(_)
+        | ExprKind::Slot(_)
+        | ExprKind::Outer { .. }
+        | ExprKind::UserVar(_)
+        | ExprKind::SysVar(..) => {}
     }
 }
 
@@ -147,7 +159,9 @@ pub fn for_each_expr<'n>(node: &'n Node, f: &mut dyn FnMut(&'n Expr)) {
             }
             scan.filter.iter().for_each(f);
         }
-        Node::Derived { filter, .. } | Node::RecursiveCte { filter, .. } | Node::CteRows { filter, .. } => filter.iter().for_each(f),
+        Node::Derived { filter, .. } | Node::RecursiveCte { filter, .. } | Node::CteRows { filter, .. } => {
+            filter.iter().for_each(f)
+        }
         Node::Filter { predicate, .. } => predicate.iter().for_each(f),
         Node::NestedLoop { on, .. } => on.iter().for_each(f),
         Node::HashJoin { probe_keys, build_keys, on, .. } => probe_keys.iter().chain(build_keys).chain(on).for_each(f),
@@ -226,7 +240,9 @@ pub fn same(a: &Expr, b: &Expr) -> bool {
         (ExprKind::Param(x), ExprKind::Param(y)) => x == y,
         (ExprKind::Slot(x), ExprKind::Slot(y)) => x == y && a.ty.collation == b.ty.collation,
         (ExprKind::Outer { depth: d, slot: s }, ExprKind::Outer { depth: e, slot: t }) => d == e && s == t,
-        (ExprKind::And(x), ExprKind::And(y)) | (ExprKind::Or(x), ExprKind::Or(y)) | (ExprKind::Row(x), ExprKind::Row(y)) => all(x, y),
+        (ExprKind::And(x), ExprKind::And(y)) | (ExprKind::Or(x), ExprKind::Or(y)) | (ExprKind::Row(x), ExprKind::Row(y)) => {
+            all(x, y)
+        }
         (ExprKind::Not(x), ExprKind::Not(y)) | (ExprKind::IsNull(x), ExprKind::IsNull(y)) => same(x, y),
         (ExprKind::Cast(x), ExprKind::Cast(y)) => a.ty == b.ty && same(x, y),
         (ExprKind::Compare(o, x, y, r), ExprKind::Compare(p, u, v, s)) => o == p && r == s && same(x, u) && same(y, v),

@@ -12,7 +12,16 @@ use crate::text;
 pub fn explicit_cast(expr: Expr, target: &CastType, connection: CollationId) -> Result<Expr> {
     let ty = cast_type(&expr, target, connection)?;
     let coercibility = if super::is_string(&ty) { 2 } else { super::COERCIBILITY_NUMERIC };
-    let nullable = expr.nullable || !matches!(target, CastType::Signed | CastType::Unsigned | CastType::Double | CastType::Real | CastType::Float(_) | CastType::Decimal { .. });
+    let nullable = expr.nullable
+        || !matches!(
+            target,
+            CastType::Signed
+                | CastType::Unsigned
+                | CastType::Double
+                | CastType::Real
+                | CastType::Float(_)
+                | CastType::Decimal { .. }
+        );
     Ok(Expr { kind: ExprKind::Cast(Box::new(expr)), ty, nullable, coercibility })
 }
 
@@ -22,7 +31,9 @@ fn cast_type(expr: &Expr, target: &CastType, connection: CollationId) -> Result<
         CastType::Unsigned => ColumnType::bigint_unsigned(),
         CastType::Char { length, charset } => {
             let collation = match charset {
-                Some(name) => text::default_collation(name).ok_or_else(|| Error::new(&errno::ER_UNKNOWN_CHARACTER_SET, &[name]))?,
+                Some(name) => {
+                    text::default_collation(name).ok_or_else(|| Error::new(&errno::ER_UNKNOWN_CHARACTER_SET, &[name]))?
+                }
                 None => connection,
             };
             string_type(length.unwrap_or(u64::from(char_length(&expr.ty))), collation)

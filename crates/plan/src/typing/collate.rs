@@ -151,7 +151,11 @@ fn coercibility_name(coercibility: u8) -> &'static str {
 /// `expr` as a string in the charset of `collation`, if it is a string in another one.
 pub fn convert_charset(expr: Expr, collation: CollationId) -> Expr {
     let ty = &expr.ty;
-    if !is_string(ty) || collation == CollationId::BINARY || ty.collation == CollationId::BINARY || text::same_charset(ty.collation, collation) {
+    if !is_string(ty)
+        || collation == CollationId::BINARY
+        || ty.collation == CollationId::BINARY
+        || text::same_charset(ty.collation, collation)
+    {
         return expr;
     }
     let coercibility = expr.coercibility;

@@ -9,7 +9,9 @@ use vaquita_types::decimal::Decimal;
 use vaquita_types::temporal::{DateFlags, parse_datetime, parse_time};
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno};
 
-use super::{NumberClass, aggregate_collations, char_length, convert_charset, is_hex_literal, is_string, mix_error, number_class};
+use super::{
+    NumberClass, aggregate_collations, char_length, convert_charset, is_hex_literal, is_string, mix_error, number_class,
+};
 use crate::expr::{CompareAs, CompareOp, Expr, ExprKind};
 
 impl CompareOp {
@@ -109,7 +111,8 @@ fn temporal_rule(left: &Expr, right: &Expr) -> Option<CompareAs> {
     }
     let (temporal, other) = if a.is_temporal() { (left, right) } else { (right, left) };
     let column = matches!(temporal.kind, ExprKind::Slot(_) | ExprKind::Outer { .. });
-    let comparable = is_string(&other.ty) && (is_date(&temporal.ty) || column) || column && is_constant(other) && other.ty.is_integer();
+    let comparable =
+        is_string(&other.ty) && (is_date(&temporal.ty) || column) || column && is_constant(other) && other.ty.is_integer();
     comparable.then_some(if is_date(&temporal.ty) { CompareAs::DateTime } else { CompareAs::Time })
 }
 
@@ -243,7 +246,9 @@ pub fn case_compare(operand: &mut Expr, whens: &mut [&mut Expr]) -> Result<Compa
         let text = is_string(&operand.ty) || is_string(&when.ty);
         rules.push(match rule {
             // Unlike `=`, CASE compares a date with a text as texts.
-            CompareAs::DateTime | CompareAs::Time if text => CompareAs::Text(aggregate_collations(&[operand, when], "case", true)?.collation),
+            CompareAs::DateTime | CompareAs::Time if text => {
+                CompareAs::Text(aggregate_collations(&[operand, when], "case", true)?.collation)
+            }
             rule => rule,
         });
     }
@@ -292,7 +297,8 @@ fn adapt_literal(column: &Expr, literal: &Expr) -> Option<Expr> {
     let ExprKind::Literal(value) = &literal.kind else { return None };
     match (&column.ty, value) {
         (ty, Value::Bytes(text)) if is_date(ty) && is_string(&literal.ty) && !is_hex_literal(&literal.ty) => {
-            let parsed = parse_datetime(text, DateFlags { no_zero_date: true, no_zero_in_date: true, invalid_dates: false }).ok()?;
+            let parsed =
+                parse_datetime(text, DateFlags { no_zero_date: true, no_zero_in_date: true, invalid_dates: false }).ok()?;
             if parsed.truncated || parsed.offset_seconds.is_some() || parsed.nanos != 0 {
                 return None;
             }

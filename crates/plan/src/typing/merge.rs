@@ -8,7 +8,10 @@ use vaquita_types::charset::CollationId;
 use vaquita_types::datatype::DECIMALS_NOT_FIXED;
 use vaquita_types::{ColumnType, Result, TypeKind};
 
-use super::{aggregate_collations, cast_to, char_length, convert_charset, decimal_type, is_hex_literal, is_string, precision, scale, string_type};
+use super::{
+    aggregate_collations, cast_to, char_length, convert_charset, decimal_type, is_hex_literal, is_string, precision, scale,
+    string_type,
+};
 use crate::expr::Expr;
 
 /// The type that all alternatives get.
@@ -65,7 +68,9 @@ fn merge_numbers(a: TypeKind, x: u8, b: TypeKind, y: u8) -> TypeKind {
     let (low, high) = if x <= y { (a, b) } else { (b, a) };
     match high {
         // A FLOAT holds small integers exactly.
-        TypeKind::Float if !matches!(low, TypeKind::TinyInt | TypeKind::SmallInt | TypeKind::MediumInt | TypeKind::Year) => TypeKind::Double,
+        TypeKind::Float if !matches!(low, TypeKind::TinyInt | TypeKind::SmallInt | TypeKind::MediumInt | TypeKind::Year) => {
+            TypeKind::Double
+        }
         TypeKind::Bit => TypeKind::BigInt,
         _ => high,
     }
@@ -112,12 +117,19 @@ pub fn aggregate_types(exprs: &[&Expr], operation: &str) -> Result<Merged> {
     match kind {
         TypeKind::Decimal => ty = merge_decimal(types()),
         TypeKind::Float | TypeKind::Double => {
-            let decimals = types().map(|t| if matches!(t.kind, TypeKind::Float | TypeKind::Double) { t.decimals } else { scale(t) }).max();
+            let decimals =
+                types().map(|t| if matches!(t.kind, TypeKind::Float | TypeKind::Double) { t.decimals } else { scale(t) }).max();
             ty.decimals = decimals.unwrap_or(DECIMALS_NOT_FIXED);
-            ty.length = if ty.decimals >= DECIMALS_NOT_FIXED && kind == TypeKind::Double { 23 } else { types().map(char_length).max().unwrap_or(23) };
+            ty.length = if ty.decimals >= DECIMALS_NOT_FIXED && kind == TypeKind::Double {
+                23
+            } else {
+                types().map(char_length).max().unwrap_or(23)
+            };
         }
         TypeKind::Json | TypeKind::Geometry | TypeKind::Date | TypeKind::Null => {}
-        TypeKind::Time | TypeKind::DateTime | TypeKind::Timestamp => ty.decimals = types().map(|t| if t.is_temporal() { t.decimals } else { 0 }).max().unwrap_or(0),
+        TypeKind::Time | TypeKind::DateTime | TypeKind::Timestamp => {
+            ty.decimals = types().map(|t| if t.is_temporal() { t.decimals } else { 0 }).max().unwrap_or(0)
+        }
         _ => ty = merge_integers(kind, &typed),
     }
     let coercibility = if kind == TypeKind::Json { 2 } else { super::COERCIBILITY_NUMERIC };
@@ -146,7 +158,11 @@ fn merge_integers(kind: TypeKind, typed: &[&&Expr]) -> ColumnType {
         (_, BigInt) => return decimal_type(digits.max(20), 0, false),
         (_, k) => k,
     };
-    let length = if matches!(kind, Bit | Year) { typed.iter().map(|e| e.ty.length).max().unwrap_or(4) } else { digits + u32::from(!unsigned) };
+    let length = if matches!(kind, Bit | Year) {
+        typed.iter().map(|e| e.ty.length).max().unwrap_or(4)
+    } else {
+        digits + u32::from(!unsigned)
+    };
     ColumnType { length, unsigned, ..ColumnType::new(kind) }
 }
 
@@ -158,13 +174,23 @@ fn merge_to_string(exprs: &[&Expr], kind: TypeKind, nullable: bool, operation: &
         TypeKind::Char | TypeKind::VarChar | TypeKind::Binary | TypeKind::VarBinary | TypeKind::Enum | TypeKind::Set => {
             let mut ty = string_type(u64::from(chars), collated.collation);
             ty.unsigned = exprs.iter().all(|e| is_hex_literal(&e.ty));
-            if matches!(kind, TypeKind::Char | TypeKind::Binary) && exprs.iter().all(|e| e.ty.kind == kind || e.ty.kind == TypeKind::Null) {
+            if matches!(kind, TypeKind::Char | TypeKind::Binary)
+                && exprs.iter().all(|e| e.ty.kind == kind || e.ty.kind == TypeKind::Null)
+            {
                 ty.kind = kind;
             }
             ty
         }
-        _ if kind == TypeKind::LongText => ColumnType { length: u32::MAX, collation: collated.collation, ..ColumnType::new(if binary { blob_of(kind) } else { kind }) },
-        _ => ColumnType { length: chars.saturating_mul(u32::from(crate::text::bytes_per_char_max(collated.collation))), collation: collated.collation, ..ColumnType::new(if binary { blob_of(kind) } else { text_of(kind) }) },
+        _ if kind == TypeKind::LongText => ColumnType {
+            length: u32::MAX,
+            collation: collated.collation,
+            ..ColumnType::new(if binary { blob_of(kind) } else { kind })
+        },
+        _ => ColumnType {
+            length: chars.saturating_mul(u32::from(crate::text::bytes_per_char_max(collated.collation))),
+            collation: collated.collation,
+            ..ColumnType::new(if binary { blob_of(kind) } else { text_of(kind) })
+        },
     };
     Ok(Merged { ty, nullable, coercibility: collated.coercibility })
 }

@@ -44,7 +44,9 @@ impl Catalog {
                         def.nullable = false;
                         indexes.insert(0, index("PRIMARY", IndexKind::Primary, vec![(id, None, false)]));
                     }
-                    ast::ColumnAttribute::UniqueKey => indexes.push(index(&column.name, IndexKind::Unique, vec![(id, None, false)])),
+                    ast::ColumnAttribute::UniqueKey => {
+                        indexes.push(index(&column.name, IndexKind::Unique, vec![(id, None, false)]))
+                    }
                     ast::ColumnAttribute::AutoIncrement => def.auto_increment = true,
                     ast::ColumnAttribute::Invisible => def.invisible = true,
                     _ => {}
@@ -102,7 +104,12 @@ fn column_def(id: ColumnId, column: &ast::ColumnDef) -> ColumnDef {
         T::Text => TypeKind::Text,
         _ => TypeKind::Int,
     };
-    let mut ty = ColumnType { length, unsigned: column.ty.unsigned, decimals: column.ty.scale.unwrap_or(0) as u8, ..ColumnType::new(kind) };
+    let mut ty = ColumnType {
+        length,
+        unsigned: column.ty.unsigned,
+        decimals: column.ty.scale.unwrap_or(0) as u8,
+        ..ColumnType::new(kind)
+    };
     if ty.is_bytes() && kind != TypeKind::VarBinary {
         ty.collation = CollationId::default();
     }
@@ -139,7 +146,8 @@ fn index_def(def: &ast::IndexDef, columns: &mut [ColumnDef]) -> IndexDef {
         }
         parts.push((column.id, length.map(|p| p as u32), *desc));
     }
-    let name = def.name.clone().unwrap_or_else(|| columns.iter().find(|c| c.id == parts[0].0).map_or(String::new(), |c| c.name.clone()));
+    let name =
+        def.name.clone().unwrap_or_else(|| columns.iter().find(|c| c.id == parts[0].0).map_or(String::new(), |c| c.name.clone()));
     index(if kind == IndexKind::Primary { "PRIMARY" } else { &name }, kind, parts)
 }
 

@@ -5,8 +5,8 @@
 //! name the account's host for databases (1044) and the client's host for tables (1142), as MySQL does.
 
 use vaquita_parser::ast::{
-    AlterAction, CreateTable, ExplainTarget, Flush, FlushWhat, Grant, GrantLevel, MaintenanceKind, Name, Privilege, RevokeWhat, SetItem, Show, Statement as Ast,
-    TableElement, VarScope,
+    AlterAction, CreateTable, ExplainTarget, Flush, FlushWhat, Grant, GrantLevel, MaintenanceKind, Name, Privilege, RevokeWhat,
+    SetItem, Show, Statement as Ast, TableElement, VarScope,
 };
 use vaquita_types::errno::{
     ER_ACCESS_DENIED_ERROR, ER_COLUMNACCESS_DENIED_ERROR, ER_DBACCESS_DENIED_ERROR, ER_MUST_CHANGE_PASSWORD, ER_NO_DB_ERROR,
@@ -168,7 +168,11 @@ impl Subject<'_> {
         let missing = table.need & !have;
         if missing == 0 {
             let may_lock = have & (p::UPDATE | p::DELETE | p::LOCK_TABLES) != 0;
-            return if table.locking && !may_lock { Err(self.denied("SELECT with locking clause", &table.table)) } else { Ok(()) };
+            return if table.locking && !may_lock {
+                Err(self.denied("SELECT with locking clause", &table.table))
+            } else {
+                Ok(())
+            };
         }
         self.columns(database, table, missing, tables)
     }
@@ -215,7 +219,11 @@ impl Subject<'_> {
     /// USE, and the database of a login.
     pub fn may_use(&self, database: &str) -> Result<()> {
         let free = ACCESSIBLE.iter().any(|free| database.eq_ignore_ascii_case(free));
-        if self.access.is_unlimited() || free || self.access.grants.sees_database(database) { Ok(()) } else { Err(self.database_denied(database)) }
+        if self.access.is_unlimited() || free || self.access.grants.sees_database(database) {
+            Ok(())
+        } else {
+            Err(self.database_denied(database))
+        }
     }
 
     /// Whether SHOW DATABASES lists it.
@@ -265,7 +273,9 @@ impl Subject<'_> {
             Ast::AlterUser(alter) => alter.users.iter().all(|spec| self.is_me(&spec.name)),
             Ast::Set(items) => items.iter().all(|item| match item {
                 SetItem::Password(set) => set.user.as_ref().is_none_or(|name| self.is_me(name)),
-                other => !matches!(other, SetItem::SysVar { scope: VarScope::Global | VarScope::Persist | VarScope::PersistOnly, .. }),
+                other => {
+                    !matches!(other, SetItem::SysVar { scope: VarScope::Global | VarScope::Persist | VarScope::PersistOnly, .. })
+                }
             }),
             _ => false,
         }
@@ -319,10 +329,12 @@ impl Subject<'_> {
     fn show(&self, show: &Show) -> Result<()> {
         const REPLICATION: &str = "SUPER, REPLICATION CLIENT";
         match show {
-            Show::Tables { db, .. } | Show::TableStatus { db, .. } | Show::OpenTables { db, .. } => match db.as_deref().or(self.database) {
-                Some(database) => self.may_use(database),
-                None => Ok(()),
-            },
+            Show::Tables { db, .. } | Show::TableStatus { db, .. } | Show::OpenTables { db, .. } => {
+                match db.as_deref().or(self.database) {
+                    Some(database) => self.may_use(database),
+                    None => Ok(()),
+                }
+            }
             Show::Columns { table, .. } | Show::Index { table, .. } => self.any_on_table(table, "SELECT"),
             Show::CreateTable(table) => {
                 let database = table.db.as_deref().or(self.database).ok_or_else(|| Error::new(&ER_NO_DB_ERROR, &[]))?;

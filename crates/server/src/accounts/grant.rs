@@ -6,8 +6,9 @@ use vaquita_parser::ast::{Grant, GrantLevel, Privilege, Revoke, RevokeWhat, Stat
 use vaquita_plan::env::Level;
 use vaquita_storage::Catalog;
 use vaquita_types::errno::{
-    ER_BAD_FIELD_ERROR, ER_CANT_CREATE_USER_WITH_GRANT, ER_ILLEGAL_GRANT_FOR_TABLE, ER_NONEXISTING_GRANT,
-    ER_NONEXISTING_TABLE_GRANT, ER_NO_DB_ERROR, ER_NO_SUCH_TABLE, ER_REVOKE_GRANTS, ER_SYNTAX_ERROR, ER_UNKNOWN_AUTHID, ER_USER_DOES_NOT_EXIST, ER_WRONG_USAGE,
+    ER_BAD_FIELD_ERROR, ER_CANT_CREATE_USER_WITH_GRANT, ER_ILLEGAL_GRANT_FOR_TABLE, ER_NO_DB_ERROR, ER_NO_SUCH_TABLE,
+    ER_NONEXISTING_GRANT, ER_NONEXISTING_TABLE_GRANT, ER_REVOKE_GRANTS, ER_SYNTAX_ERROR, ER_UNKNOWN_AUTHID,
+    ER_USER_DOES_NOT_EXIST, ER_WRONG_USAGE,
 };
 use vaquita_types::{Error, Result};
 
@@ -33,7 +34,13 @@ struct Wanted {
 }
 
 /// Carries out GRANT and REVOKE; `None` if the statement is neither. The caller has checked its rights (`Subject::may_grant`).
-pub fn change_grants(accounts: &Accounts, catalog: &Catalog, ast: &Ast, current: &AccountRecord, database: Option<&str>) -> Option<Result<Notes>> {
+pub fn change_grants(
+    accounts: &Accounts,
+    catalog: &Catalog,
+    ast: &Ast,
+    current: &AccountRecord,
+    database: Option<&str>,
+) -> Option<Result<Notes>> {
     let context = Context { accounts, catalog, current, database };
     match ast {
         Ast::Grant(grant) => Some(context.grant(grant).map(|()| Notes::new())),
@@ -63,7 +70,8 @@ impl Context<'_> {
                     for name in users {
                         let (user, host) = resolve(name, self.current);
                         let found = records.iter().find(|r| r.is(&user, &host)).cloned();
-                        let mut account = AccountRecord::clone(&*found.ok_or_else(|| Error::new(&ER_CANT_CREATE_USER_WITH_GRANT, &[]))?);
+                        let mut account =
+                            AccountRecord::clone(&*found.ok_or_else(|| Error::new(&ER_CANT_CREATE_USER_WITH_GRANT, &[]))?);
                         add(&mut account.grants, &target, &wanted, *grant_option);
                         account.grants.tidy();
                         replace(records, account);
@@ -95,15 +103,16 @@ impl Context<'_> {
             RevokeWhat::Privileges { privileges, level } => {
                 let target = self.target(level)?;
                 let wanted = wanted(privileges, &target)?;
-                self.each(&revoke.users, revoke.ignore_unknown_user, &mut notes, &|account| {
-                    match remove(account, &target, &wanted) {
-                        Err(_) if revoke.if_exists => Ok(()),
-                        other => other,
-                    }
+                self.each(&revoke.users, revoke.ignore_unknown_user, &mut notes, &|account| match remove(
+                    account, &target, &wanted,
+                ) {
+                    Err(_) if revoke.if_exists => Ok(()),
+                    other => other,
                 })?;
             }
             RevokeWhat::All => {
-                let missing = revoke.users.iter().map(|name| resolve(name, self.current)).any(|(u, h)| self.accounts.get(&u, &h).is_none());
+                let missing =
+                    revoke.users.iter().map(|name| resolve(name, self.current)).any(|(u, h)| self.accounts.get(&u, &h).is_none());
                 if missing && !revoke.ignore_unknown_user {
                     return Err(Error::new(&ER_REVOKE_GRANTS, &[]));
                 }
@@ -131,7 +140,13 @@ impl Context<'_> {
         Ok(notes)
     }
 
-    fn each(&self, users: &[UserName], ignore_unknown: bool, notes: &mut Notes, change: &dyn Fn(&mut AccountRecord) -> Result<()>) -> Result<()> {
+    fn each(
+        &self,
+        users: &[UserName],
+        ignore_unknown: bool,
+        notes: &mut Notes,
+        change: &dyn Fn(&mut AccountRecord) -> Result<()>,
+    ) -> Result<()> {
         self.accounts.change(|records| {
             for name in users {
                 let (user, host) = resolve(name, self.current);

@@ -76,7 +76,12 @@ impl Grants {
     pub fn table_mut(&mut self, database: &str, table: &str) -> &mut TableGrant {
         let found = self.tables.iter().position(|g| g.database == database && g.table == table);
         let at = found.unwrap_or_else(|| {
-            self.tables.push(TableGrant { database: database.to_string(), table: table.to_string(), bits: 0, columns: Vec::new() });
+            self.tables.push(TableGrant {
+                database: database.to_string(),
+                table: table.to_string(),
+                bits: 0,
+                columns: Vec::new(),
+            });
             self.tables.len() - 1
         });
         &mut self.tables[at]
@@ -117,7 +122,8 @@ impl Grants {
     pub fn show(&self, to: &str) -> Vec<String> {
         let mut lines = vec![format!("GRANT {} ON *.* TO {to}{}", list(self.global, None), option(self.global))];
         for grantable in [false, true] {
-            let granted: Vec<&str> = self.dynamic.iter().filter(|(_, g)| **g == grantable).map(|(name, _)| name.as_str()).collect();
+            let granted: Vec<&str> =
+                self.dynamic.iter().filter(|(_, g)| **g == grantable).map(|(name, _)| name.as_str()).collect();
             if !granted.is_empty() {
                 let option = if grantable { " WITH GRANT OPTION" } else { "" };
                 lines.push(format!("GRANT {} ON *.* TO {to}{option}", granted.join(",")));
@@ -167,7 +173,8 @@ fn table_list(grant: &TableGrant) -> String {
         if grant.bits & bit != 0 {
             parts.push((*name).to_string());
         }
-        let columns: Vec<String> = grant.columns.iter().filter(|(_, bits)| bits & bit != 0).map(|(column, _)| quote(column)).collect();
+        let columns: Vec<String> =
+            grant.columns.iter().filter(|(_, bits)| bits & bit != 0).map(|(column, _)| quote(column)).collect();
         if !columns.is_empty() {
             parts.push(format!("{name} ({})", columns.join(", ")));
         }

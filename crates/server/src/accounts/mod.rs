@@ -33,8 +33,8 @@ use vaquita_wire::auth::Plugin;
 use vaquita_wire::password::FastDigest;
 
 pub use check::Subject;
-use grants::{Grants, RoleGrant, quote};
 pub use grant::change_grants;
+use grants::{Grants, RoleGrant, quote};
 pub use users::{change_users, hash_password};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -217,7 +217,8 @@ impl Accounts {
         if changes.is_empty() {
             return Ok(());
         }
-        let changes: Vec<(&[u8], Option<&[u8]>)> = changes.iter().map(|(key, value)| (key.as_slice(), value.as_deref())).collect();
+        let changes: Vec<(&[u8], Option<&[u8]>)> =
+            changes.iter().map(|(key, value)| (key.as_slice(), value.as_deref())).collect();
         self.catalog.meta_write(&changes)
     }
 
@@ -260,7 +261,8 @@ impl Accounts {
             return;
         }
         let mut failures = self.failures.lock();
-        let entry = failures.entry((account.user.clone(), account.host.clone())).or_insert(Failures { count: 0, blocked_since: None });
+        let entry =
+            failures.entry((account.user.clone(), account.host.clone())).or_insert(Failures { count: 0, blocked_since: None });
         entry.count += 1;
         if entry.count >= account.failed_login_attempts && entry.blocked_since.is_none() {
             entry.blocked_since = Some(Instant::now());
@@ -292,7 +294,8 @@ impl Accounts {
         let version = self.version();
         let current = self.get(&account.user, &account.host);
         let account = current.as_deref().unwrap_or(account);
-        let mut access = Access { grants: account.grants.clone(), roles: Vec::new(), expired: account.password_is_due(), version };
+        let mut access =
+            Access { grants: account.grants.clone(), roles: Vec::new(), expired: account.password_is_due(), version };
         for (user, host) in active {
             if account.roles.iter().any(|r| r.user == *user && r.host == *host) {
                 access.roles.push((user.clone(), host.clone()));
@@ -338,8 +341,12 @@ impl Accounts {
             lines.push(format!("GRANT PROXY ON ``@`` TO {to} WITH GRANT OPTION"));
         }
         for admin in [false, true] {
-            let mut roles: Vec<String> =
-                account.roles.iter().filter(|r| r.admin == admin).map(|r| format!("{}@{}", quote(&r.user), quote(&r.host))).collect();
+            let mut roles: Vec<String> = account
+                .roles
+                .iter()
+                .filter(|r| r.admin == admin)
+                .map(|r| format!("{}@{}", quote(&r.user), quote(&r.host)))
+                .collect();
             roles.sort();
             if !roles.is_empty() {
                 lines.push(format!("GRANT {} TO {to}{}", roles.join(","), if admin { " WITH ADMIN OPTION" } else { "" }));

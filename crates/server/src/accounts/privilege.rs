@@ -54,7 +54,8 @@ privileges! {
 pub const GRANT_OPTION: Bits = 1 << 63;
 /// All static privileges of `*.*` without the grant option.
 pub const ALL_GLOBAL: Bits = (1 << NAMES.len()) - 1;
-pub const ALL_TABLE: Bits = SELECT | INSERT | UPDATE | DELETE | CREATE | DROP | REFERENCES | INDEX | ALTER | CREATE_VIEW | SHOW_VIEW | TRIGGER;
+pub const ALL_TABLE: Bits =
+    SELECT | INSERT | UPDATE | DELETE | CREATE | DROP | REFERENCES | INDEX | ALTER | CREATE_VIEW | SHOW_VIEW | TRIGGER;
 pub const ALL_DATABASE: Bits =
     ALL_TABLE | CREATE_TEMPORARY_TABLES | LOCK_TABLES | EXECUTE | CREATE_ROUTINE | ALTER_ROUTINE | EVENT;
 pub const ALL_COLUMN: Bits = SELECT | INSERT | UPDATE | REFERENCES;

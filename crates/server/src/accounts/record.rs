@@ -85,7 +85,10 @@ pub fn encode(account: &AccountRecord) -> Vec<u8> {
         Expire::Never => (1, 0),
         Expire::Days(days) => (2, days),
     };
-    out.field(tag::EXPIRE, &[&number(kind), &number(days), &number(u64::from(account.expired)), &number(account.password_changed_s)]);
+    out.field(
+        tag::EXPIRE,
+        &[&number(kind), &number(days), &number(u64::from(account.expired)), &number(account.password_changed_s)],
+    );
     let require_current = account.require_current.map(u64::from);
     out.field(
         tag::POLICY,
@@ -233,7 +236,12 @@ mod tests {
         account.grants.global = 5;
         account.grants.dynamic.insert("BACKUP_ADMIN".into(), true);
         account.grants.databases.push(DatabaseGrant { pattern: "d%".into(), bits: 3 });
-        account.grants.tables.push(TableGrant { database: "d".into(), table: "t".into(), bits: 1, columns: vec![("c".into(), 2)] });
+        account.grants.tables.push(TableGrant {
+            database: "d".into(),
+            table: "t".into(),
+            bits: 1,
+            columns: vec![("c".into(), 2)],
+        });
         account.roles.push(RoleGrant { user: "r".into(), host: "%".into(), admin: true });
         account.default_roles.push(("r".into(), "%".into()));
         let bytes = encode(&account);

@@ -4,8 +4,9 @@
 //! them was checked when they were made.
 
 use vaquita_parser::ast::{
-    AggregateCall, Assignment, ColumnRef, Cte, Delete, Expr, FrameBound, Insert, InsertSource, JoinOn, JsonOn, LeadLag, LockStrength,
-    Name, OrderItem, Query, QueryBody, SelectItem, TableRef, Update, WindowCall, WindowFunc, WindowOver, WindowSpec, With,
+    AggregateCall, Assignment, ColumnRef, Cte, Delete, Expr, FrameBound, Insert, InsertSource, JoinOn, JsonOn, LeadLag,
+    LockStrength, Name, OrderItem, Query, QueryBody, SelectItem, TableRef, Update, WindowCall, WindowFunc, WindowOver,
+    WindowSpec, With,
 };
 
 use super::privilege::{Bits, DELETE, INSERT, SELECT, UPDATE};
@@ -287,7 +288,8 @@ impl Tables {
     fn window(&mut self, call: &WindowCall) {
         match &call.func {
             WindowFunc::Aggregate(aggregate) => self.aggregate(aggregate),
-            WindowFunc::RowNumber | WindowFunc::Rank | WindowFunc::DenseRank | WindowFunc::PercentRank | WindowFunc::CumeDist => {}
+            WindowFunc::RowNumber | WindowFunc::Rank | WindowFunc::DenseRank | WindowFunc::PercentRank | WindowFunc::CumeDist => {
+            }
             WindowFunc::Ntile(expr) | WindowFunc::FirstValue { expr, .. } | WindowFunc::LastValue { expr, .. } => self.expr(expr),
             WindowFunc::Lead(LeadLag { expr, offset, default, .. }) | WindowFunc::Lag(LeadLag { expr, offset, default, .. }) => {
                 self.exprs([expr].into_iter().chain(offset).chain(default));

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use vaquita_parser::ast::{AuthOption, AuthSecret, PasswordExpire, Require, RoleSet, SetPassword, Statement as Ast, UserName, UserOptions, UserSpec};
+use vaquita_parser::ast::{
+    AuthOption, AuthSecret, PasswordExpire, Require, RoleSet, SetPassword, Statement as Ast, UserName, UserOptions, UserSpec,
+};
 use vaquita_plan::env::Level;
 use vaquita_types::errno::{
     ER_CANNOT_USER, ER_PASSWORD_FORMAT, ER_PASSWORD_NO_MATCH, ER_PLUGIN_IS_NOT_LOADED, ER_ROLE_NOT_GRANTED, ER_UNKNOWN_AUTHID,
@@ -261,7 +263,13 @@ fn json_string(text: &str) -> String {
 }
 
 /// `grant`: CREATE USER .. DEFAULT ROLE grants the roles too.
-fn set_default_roles(records: &Records, account: &mut AccountRecord, roles: &RoleSet, current: &AccountRecord, grant: bool) -> Result<()> {
+fn set_default_roles(
+    records: &Records,
+    account: &mut AccountRecord,
+    roles: &RoleSet,
+    current: &AccountRecord,
+    grant: bool,
+) -> Result<()> {
     let named = |names: &[UserName]| names.iter().map(|name| resolve(name, current)).collect::<Vec<_>>();
     account.default_roles = match roles {
         RoleSet::None | RoleSet::Default => Vec::new(),
@@ -290,7 +298,14 @@ fn set_default_roles(records: &Records, account: &mut AccountRecord, roles: &Rol
     Ok(())
 }
 
-fn drop_all(accounts: &Accounts, operation: &str, if_exists: bool, names: &[UserName], current: &AccountRecord, notes: &mut Notes) -> Result<()> {
+fn drop_all(
+    accounts: &Accounts,
+    operation: &str,
+    if_exists: bool,
+    names: &[UserName],
+    current: &AccountRecord,
+    notes: &mut Notes,
+) -> Result<()> {
     accounts.change(|records| {
         let mut failed = Vec::new();
         for name in names {
@@ -337,12 +352,17 @@ fn create_text(account: &AccountRecord) -> String {
         text.push_str(&format!(" AS '{secret}'"));
     }
     if !account.default_roles.is_empty() {
-        let roles: Vec<String> = account.default_roles.iter().map(|(u, h)| format!("{}@{}", super::quote(u), super::quote(h))).collect();
+        let roles: Vec<String> =
+            account.default_roles.iter().map(|(u, h)| format!("{}@{}", super::quote(u), super::quote(h))).collect();
         text.push_str(&format!(" DEFAULT ROLE {}", roles.join(",")));
     }
     text.push_str(if account.requires_tls { " REQUIRE SSL" } else { " REQUIRE NONE" });
-    let limited: Vec<String> =
-        RESOURCES.iter().zip(account.resources).filter(|(_, limit)| *limit != 0).map(|(name, limit)| format!("{name} {limit}")).collect();
+    let limited: Vec<String> = RESOURCES
+        .iter()
+        .zip(account.resources)
+        .filter(|(_, limit)| *limit != 0)
+        .map(|(name, limit)| format!("{name} {limit}"))
+        .collect();
     if !limited.is_empty() {
         text.push_str(&format!(" WITH {}", limited.join(" ")));
     }
@@ -353,9 +373,13 @@ fn create_text(account: &AccountRecord) -> String {
         Expire::Days(days) => format!(" PASSWORD EXPIRE INTERVAL {days} DAY"),
     });
     text.push_str(if account.locked { " ACCOUNT LOCK" } else { " ACCOUNT UNLOCK" });
-    text.push_str(&account.password_history.map_or(" PASSWORD HISTORY DEFAULT".to_string(), |n| format!(" PASSWORD HISTORY {n}")));
     text.push_str(
-        &account.reuse_days.map_or(" PASSWORD REUSE INTERVAL DEFAULT".to_string(), |n| format!(" PASSWORD REUSE INTERVAL {n} DAY")),
+        &account.password_history.map_or(" PASSWORD HISTORY DEFAULT".to_string(), |n| format!(" PASSWORD HISTORY {n}")),
+    );
+    text.push_str(
+        &account
+            .reuse_days
+            .map_or(" PASSWORD REUSE INTERVAL DEFAULT".to_string(), |n| format!(" PASSWORD REUSE INTERVAL {n} DAY")),
     );
     text.push_str(match account.require_current {
         None => " PASSWORD REQUIRE CURRENT DEFAULT",

@@ -49,7 +49,11 @@ impl Session {
             Ast::Deallocate(name) => self.deallocate(name),
             Ast::Show(_) | Ast::Describe { .. } => self.show(ast, false, !rest.is_empty(), out),
             Ast::Explain(explain) => self.explain(explain, false, !rest.is_empty(), out),
-            other => self.account_statement(other).or_else(|| self.maintain(other)).or_else(|| self.ddl(other, false, !rest.is_empty(), out)).unwrap_or_else(|| Err(Error::unsupported(format_args!("{other:?}")))),
+            other => self
+                .account_statement(other)
+                .or_else(|| self.maintain(other))
+                .or_else(|| self.ddl(other, false, !rest.is_empty(), out))
+                .unwrap_or_else(|| Err(Error::unsupported(format_args!("{other:?}")))),
         };
         match done {
             Ok(done) => self.answer_done(&done, !rest.is_empty(), out),

@@ -3,12 +3,12 @@
 //! FORMAT=TRADITIONAL gives MySQL's table of one row per table read, TREE and JSON one text. The format is
 //! `explain_format` unless the statement says it. EXPLAIN ANALYZE, FOR CONNECTION and INTO are refused.
 
+use vaquita_exec::context::SessionEnv;
 use vaquita_parser::ast::{Explain, ExplainTarget};
-use vaquita_plan::explain::{self, ExplainRow};
 use vaquita_plan::env::VarScope;
+use vaquita_plan::explain::{self, ExplainRow};
 use vaquita_plan::expr::Expr;
 use vaquita_plan::node::OutputColumn;
-use vaquita_exec::context::SessionEnv;
 use vaquita_types::charset::CollationId;
 use vaquita_types::errno::ER_UNKNOWN_EXPLAIN_FORMAT;
 use vaquita_types::{ColumnType, Error, Result, Value};

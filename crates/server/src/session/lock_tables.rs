@@ -134,7 +134,9 @@ impl Session {
             for w in wanted {
                 match self.locked.tables.iter().find(|l| l.table == w.table) {
                     None => return Err(Error::new(&ER_TABLE_NOT_LOCKED, &[&w.table.1])),
-                    Some(lock) if w.write && !lock.write => return Err(Error::new(&ER_TABLE_NOT_LOCKED_FOR_WRITE, &[&w.table.1])),
+                    Some(lock) if w.write && !lock.write => {
+                        return Err(Error::new(&ER_TABLE_NOT_LOCKED_FOR_WRITE, &[&w.table.1]));
+                    }
                     Some(_) => {}
                 }
             }

@@ -10,8 +10,8 @@
 mod admin;
 mod explain;
 mod functions;
-mod maintain;
 mod lock_tables;
+mod maintain;
 mod prepared;
 mod privileges;
 mod query;
@@ -30,7 +30,7 @@ use std::sync::Arc;
 
 use vaquita_plan::env::Level;
 use vaquita_storage::{CommitWaiter, Transaction};
-use vaquita_types::errno::{ER_BAD_DB_ERROR};
+use vaquita_types::errno::ER_BAD_DB_ERROR;
 use vaquita_types::{Error, Result, Value};
 use vaquita_wire::caps::{client, command_name, status};
 use vaquita_wire::commands::Command;
@@ -238,7 +238,12 @@ impl Session {
 
     pub(crate) fn ok(&mut self, out: &mut Output<'_>) {
         let tracked = self.state.take_tracked();
-        let ok = OkPacket { status: self.status(), warnings: self.state.warnings_u16(), session_state: &tracked, ..OkPacket::default() };
+        let ok = OkPacket {
+            status: self.status(),
+            warnings: self.state.warnings_u16(),
+            session_state: &tracked,
+            ..OkPacket::default()
+        };
         out.writer.packet(|buffer| put_ok(buffer, self.caps, &ok));
     }
 
@@ -278,7 +283,11 @@ impl Session {
     }
 
     fn statistics(&self) -> String {
-        format!("Uptime: {}  Threads: {}  Questions: 0  Slow queries: 0  Opens: 0  Flush tables: 1  Open tables: 0  Queries per second avg: 0.0", self.server.started.elapsed().as_secs(), self.server.clients().len())
+        format!(
+            "Uptime: {}  Threads: {}  Questions: 0  Slow queries: 0  Opens: 0  Flush tables: 1  Open tables: 0  Queries per second avg: 0.0",
+            self.server.started.elapsed().as_secs(),
+            self.server.clients().len()
+        )
     }
 
     pub(crate) const QUERY_COMMAND: &'static str = "Query";

@@ -43,7 +43,15 @@ impl Session {
     fn try_prepare(&mut self, sql: &[u8], out: &mut Output<'_>) -> Result<()> {
         let options = parser_options(self.state.sql_mode_bits());
         let (ast, parameters) = parse_prepared(sql, &options)?;
-        if matches!(ast, Ast::Prepare { .. } | Ast::Execute { .. } | Ast::Deallocate(_) | Ast::LoadData(_) | Ast::LockTables(_) | Ast::UnlockTables) {
+        if matches!(
+            ast,
+            Ast::Prepare { .. }
+                | Ast::Execute { .. }
+                | Ast::Deallocate(_)
+                | Ast::LoadData(_)
+                | Ast::LockTables(_)
+                | Ast::UnlockTables
+        ) {
             return Err(Error::new(&ER_UNSUPPORTED_PS, &[]));
         }
         let id = self.next_statement_id;
@@ -108,7 +116,13 @@ impl Session {
         flow
     }
 
-    fn execute_one(&mut self, prepared: &mut Prepared, execute: &Execute<'_>, out: &mut Output<'_>, park: MakeWaiter<'_>) -> Flow {
+    fn execute_one(
+        &mut self,
+        prepared: &mut Prepared,
+        execute: &Execute<'_>,
+        out: &mut Output<'_>,
+        park: MakeWaiter<'_>,
+    ) -> Flow {
         let mut rebound = false;
         if let Err(error) = prepared.params.read(execute, self.caps, &mut prepared.values, &mut rebound) {
             out.writer.packet(|buffer| put_protocol_error(buffer, error));

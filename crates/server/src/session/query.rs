@@ -3,8 +3,8 @@
 //! A packet may hold several statements if the client has MULTI_STATEMENTS; each is parsed only when the one
 //! before succeeded. SELECT, INSERT, UPDATE, DELETE become plans; the rest is `admin`.
 
-use vaquita_parser::{ParserOptions, Statement as Ast, parse_one};
 use vaquita_parser::ast::{Expr, Limit, Literal, Query};
+use vaquita_parser::{ParserOptions, Statement as Ast, parse_one};
 use vaquita_plan::node::Plan;
 use vaquita_types::charset::CollationId;
 use vaquita_types::{Error, Result, sql_mode};

@@ -139,7 +139,10 @@ pub fn put_definitions(out: &mut Output<'_>, columns: &[OutputColumn], status: u
 /// The definition of a column for a client that reads `charset`, a collation id, or 0 if it takes text as stored.
 pub fn definition(column: &OutputColumn, charset: u16) -> ColumnDefinition<'_> {
     let own = u32::from(charset::charset(column.expr.ty.collation).mbmaxlen);
-    let results = (charset != 0).then(|| ResultCharset { collation: charset, char_bytes_max: u32::from(charset::charset(CollationId(charset)).mbmaxlen) });
+    let results = (charset != 0).then(|| ResultCharset {
+        collation: charset,
+        char_bytes_max: u32::from(charset::charset(CollationId(charset)).mbmaxlen),
+    });
     let mut definition = column_definition(&column.expr.ty, results, own);
     definition.name = column.name.as_bytes();
     if !column.expr.nullable {

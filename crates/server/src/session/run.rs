@@ -10,9 +10,9 @@ use std::cell::RefCell;
 
 use vaquita_exec::context::Statement;
 use vaquita_plan::node::Plan;
-use vaquita_storage::{CommitStart};
-use vaquita_types::error::Next;
+use vaquita_storage::CommitStart;
 use vaquita_types::errno::{ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, ER_LOCK_DEADLOCK, ER_QUERY_INTERRUPTED};
+use vaquita_types::error::Next;
 use vaquita_types::{Error, Result, Value};
 use vaquita_wire::caps::status;
 use vaquita_wire::result::{OkPacket, put_ok, put_result_set_end};
@@ -26,7 +26,11 @@ use crate::connection::Output;
 pub enum Done {
     /// Its rows are written; the end of the result set is not.
     Rows,
-    Ok { affected: u64, last_insert_id: u64, info: String },
+    Ok {
+        affected: u64,
+        last_insert_id: u64,
+        info: String,
+    },
 }
 
 impl Done {
@@ -45,7 +49,15 @@ const RESTARTS_MAX: usize = 1000;
 impl Session {
     /// Runs a plan and, if the statement is a transaction of its own, commits. `rest` is the unread
     /// part of a multi-statement packet.
-    pub(super) fn run_plan(&mut self, plan: &Plan, params: &[Value], binary: bool, rest: &[u8], out: &mut Output<'_>, park: MakeWaiter<'_>) -> Flow {
+    pub(super) fn run_plan(
+        &mut self,
+        plan: &Plan,
+        params: &[Value],
+        binary: bool,
+        rest: &[u8],
+        out: &mut Output<'_>,
+        park: MakeWaiter<'_>,
+    ) -> Flow {
         if let Err(error) = self.admit_plan(plan) {
             self.error(&error, out);
             return Flow::Next;
@@ -84,7 +96,14 @@ impl Session {
         }
     }
 
-    fn run_with_restarts(&mut self, plan: &Plan, params: &[Value], binary: bool, rest: &[u8], out: &mut Output<'_>) -> Result<Done> {
+    fn run_with_restarts(
+        &mut self,
+        plan: &Plan,
+        params: &[Value],
+        binary: bool,
+        rest: &[u8],
+        out: &mut Output<'_>,
+    ) -> Result<Done> {
         let mut restarts = 0;
         loop {
             self.txn.get_mut().begin_statement(vaquita_exec::query::reads(plan));
@@ -111,7 +130,14 @@ impl Session {
     }
 
     /// One try; also tells whether rows have left already.
-    fn run_once(&mut self, plan: &Plan, params: &[Value], binary: bool, rest: &[u8], out: &mut Output<'_>) -> (Result<Done>, bool) {
+    fn run_once(
+        &mut self,
+        plan: &Plan,
+        params: &[Value],
+        binary: bool,
+        rest: &[u8],
+        out: &mut Output<'_>,
+    ) -> (Result<Done>, bool) {
         let flags = self.status() | if rest.is_empty() { 0 } else { status::MORE_RESULTS_EXISTS };
         let charset = self.state.result_charset();
         let mut statement =
@@ -122,29 +148,38 @@ impl Session {
         match plan {
             Plan::Query(query) if !query.into.is_empty() => {
                 let taken = vaquita_exec::query::run_into(query, &statement);
-                (taken.map(|rows| {
-                    self.state.set_found_rows(rows);
-                    Done::affected(rows)
-                }), false)
+                (
+                    taken.map(|rows| {
+                        self.state.set_found_rows(rows);
+                        Done::affected(rows)
+                    }),
+                    false,
+                )
             }
             Plan::Query(query) => {
                 let mut rows = Rows::new(out, binary, flags, charset);
                 let result = vaquita_exec::query::run(query, &statement, None, &mut rows);
                 let sent = !rows.rewindable();
-                (result.map(|found| {
-                    self.state.set_found_rows(found);
-                    Done::Rows
-                }), sent)
+                (
+                    result.map(|found| {
+                        self.state.set_found_rows(found);
+                        Done::Rows
+                    }),
+                    sent,
+                )
             }
             other => {
                 let changed = vaquita_exec::dml::run(other, &statement);
-                (changed.map(|c| {
-                    if c.last_insert_id != 0 {
-                        self.state.set_last_insert_id(c.last_insert_id);
-                    }
-                    let affected = if self.caps & vaquita_wire::caps::client::FOUND_ROWS != 0 { c.found } else { c.affected };
-                    Done::Ok { affected, last_insert_id: c.last_insert_id, info: c.info }
-                }), false)
+                (
+                    changed.map(|c| {
+                        if c.last_insert_id != 0 {
+                            self.state.set_last_insert_id(c.last_insert_id);
+                        }
+                        let affected = if self.caps & vaquita_wire::caps::client::FOUND_ROWS != 0 { c.found } else { c.affected };
+                        Done::Ok { affected, last_insert_id: c.last_insert_id, info: c.info }
+                    }),
+                    false,
+                )
             }
         }
     }
@@ -193,7 +228,13 @@ impl Session {
         }
     }
 
-    pub(super) fn after_commit(&mut self, pending: Pending, result: Result<()>, out: &mut Output<'_>, park: MakeWaiter<'_>) -> Flow {
+    pub(super) fn after_commit(
+        &mut self,
+        pending: Pending,
+        result: Result<()>,
+        out: &mut Output<'_>,
+        park: MakeWaiter<'_>,
+    ) -> Flow {
         if let Err(error) = result {
             self.error(&error, out);
             return Flow::Next;

@@ -9,8 +9,9 @@ use vaquita_plan::env::Level;
 use vaquita_storage::{Isolation, Reads};
 use vaquita_types::charset::{Charset, Collation, CollationId};
 use vaquita_types::errno::{
-    ER_CANT_CHANGE_TX_CHARACTERISTICS, ER_COLLATION_CHARSET_MISMATCH, ER_GLOBAL_VARIABLE, ER_INCORRECT_GLOBAL_LOCAL_VAR, ER_LOCAL_VARIABLE,
-    ER_UNKNOWN_CHARACTER_SET, ER_UNKNOWN_COLLATION, ER_UNKNOWN_SYSTEM_VARIABLE, ER_VARIABLE_IS_READONLY, ER_WRONG_VALUE_FOR_VAR,
+    ER_CANT_CHANGE_TX_CHARACTERISTICS, ER_COLLATION_CHARSET_MISMATCH, ER_GLOBAL_VARIABLE, ER_INCORRECT_GLOBAL_LOCAL_VAR,
+    ER_LOCAL_VARIABLE, ER_UNKNOWN_CHARACTER_SET, ER_UNKNOWN_COLLATION, ER_UNKNOWN_SYSTEM_VARIABLE, ER_VARIABLE_IS_READONLY,
+    ER_WRONG_VALUE_FOR_VAR,
 };
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value};
 
@@ -58,10 +59,14 @@ impl Session {
                 let (value, ty) = self.evaluate(value)?;
                 out.push(Assignment::User { name: name.clone(), value, ty });
             }
-            SetItem::SysVar { scope, component, name, value } => out.push(self.check_variable(*scope, component.as_deref(), name, value)?),
+            SetItem::SysVar { scope, component, name, value } => {
+                out.push(self.check_variable(*scope, component.as_deref(), name, value)?)
+            }
             SetItem::Names { charset, collate } => out.push(Assignment::Names(names(charset.as_deref(), collate.as_deref())?)),
             SetItem::Charset(name) => out.push(Assignment::Charset(client_charset(name.as_deref())?)),
-            SetItem::Transaction { scope, isolation, access_mode } => self.check_transaction(*scope, *isolation, *access_mode, out)?,
+            SetItem::Transaction { scope, isolation, access_mode } => {
+                self.check_transaction(*scope, *isolation, *access_mode, out)?
+            }
             SetItem::Password(_) => return Err(Error::unsupported("SET PASSWORD together with other assignments")),
         }
         Ok(())
@@ -104,7 +109,9 @@ impl Session {
         match def.var.map(Var::canonical) {
             // Without SESSION these are for the next transaction alone.
             Some(Var::TransactionIsolation) if scope == VarScope::Default => self.next_transaction(Some(isolation(&value)), None),
-            Some(Var::TransactionReadOnly) if scope == VarScope::Default => self.next_transaction(None, Some(value != Value::Int(0))),
+            Some(Var::TransactionReadOnly) if scope == VarScope::Default => {
+                self.next_transaction(None, Some(value != Value::Int(0)))
+            }
             _ => Ok(Assignment::Session { def, value }),
         }
     }
@@ -116,7 +123,13 @@ impl Session {
         Ok(Assignment::NextTransaction { isolation, read_only })
     }
 
-    fn check_transaction(&self, scope: VarScope, isolation: Option<ast::Isolation>, access_mode: Option<AccessMode>, out: &mut Vec<Assignment>) -> Result<()> {
+    fn check_transaction(
+        &self,
+        scope: VarScope,
+        isolation: Option<ast::Isolation>,
+        access_mode: Option<AccessMode>,
+        out: &mut Vec<Assignment>,
+    ) -> Result<()> {
         let read_only = access_mode.map(|mode| mode == AccessMode::ReadOnly);
         if scope == VarScope::Default {
             let isolation = isolation.map(|level| isolation_of(isolation_name(level)));
@@ -186,7 +199,9 @@ impl Session {
 
     fn assign_session(&mut self, def: &'static Def, value: Value) -> Result<()> {
         match def.var {
-            Some(Var::Autocommit) if value != Value::Int(0) && !self.state.autocommit() && self.in_transaction => self.commit_implicitly()?,
+            Some(Var::Autocommit) if value != Value::Int(0) && !self.state.autocommit() && self.in_transaction => {
+                self.commit_implicitly()?
+            }
             Some(Var::LastInsertId | Var::Identity) => {
                 if let Value::UInt(id) = value {
                     self.state.set_last_insert_id(id);
@@ -216,7 +231,14 @@ impl Session {
         let bound = self.with_plan_context(|context| vaquita_plan::bind::bind_scalar(expr, context))?;
         self.txn.get_mut().begin_statement(Reads::Many);
         let evaluated = {
-            let mut statement = Statement::new(&self.server.engine, &self.server.catalog, &self.txn, &self.params, &self.state, &self.client.interrupt);
+            let mut statement = Statement::new(
+                &self.server.engine,
+                &self.server.catalog,
+                &self.txn,
+                &self.params,
+                &self.state,
+                &self.client.interrupt,
+            );
             let info = self.info();
             statement.server = &info;
             statement.lock_wait_ms_max = self.state.lock_wait_ms();
@@ -244,7 +266,9 @@ fn check_scope(def: &Def, scope: VarScope, global: bool) -> Result<()> {
     match def.scope {
         Scope::Global if !global => Err(Error::new(&ER_GLOBAL_VARIABLE, &[&def.name])),
         Scope::Session if global => Err(Error::new(&ER_LOCAL_VARIABLE, &[&def.name])),
-        _ if def.change == Change::GlobalOnly && !global => Err(Error::new(&ER_VARIABLE_IS_READONLY, &[&"SESSION", &def.name, &"GLOBAL"])),
+        _ if def.change == Change::GlobalOnly && !global => {
+            Err(Error::new(&ER_VARIABLE_IS_READONLY, &[&"SESSION", &def.name, &"GLOBAL"]))
+        }
         _ => Ok(()),
     }
 }
@@ -277,7 +301,8 @@ fn isolation_name(level: ast::Isolation) -> &'static str {
 fn names(charset: Option<&str>, collate: Option<&str>) -> Result<&'static Collation> {
     let charset = client_charset(charset)?;
     let Some(name) = collate else { return Ok(vaquita_types::charset::collation(charset.default_collation)) };
-    let collation = Collation::by_name(name).filter(|c| c.is_supported()).ok_or_else(|| Error::new(&ER_UNKNOWN_COLLATION, &[&name]))?;
+    let collation =
+        Collation::by_name(name).filter(|c| c.is_supported()).ok_or_else(|| Error::new(&ER_UNKNOWN_COLLATION, &[&name]))?;
     if collation.charset.name != charset.name {
         return Err(Error::new(&ER_COLLATION_CHARSET_MISMATCH, &[&collation.name, &charset.name]));
     }
@@ -287,7 +312,8 @@ fn names(charset: Option<&str>, collate: Option<&str>) -> Result<&'static Collat
 /// A charset that statements can be sent in; `None` is DEFAULT.
 fn client_charset(name: Option<&str>) -> Result<&'static Charset> {
     let Some(name) = name else { return Ok(vaquita_types::charset::charset(CollationId::default())) };
-    let charset = Charset::by_name(name).filter(|c| c.is_supported()).ok_or_else(|| Error::new(&ER_UNKNOWN_CHARACTER_SET, &[&name]))?;
+    let charset =
+        Charset::by_name(name).filter(|c| c.is_supported()).ok_or_else(|| Error::new(&ER_UNKNOWN_CHARACTER_SET, &[&name]))?;
     if !charset.is_ascii_compatible() {
         return Err(Error::new(&ER_WRONG_VALUE_FOR_VAR, &[&"character_set_client", &charset.name]));
     }

@@ -147,7 +147,10 @@ impl Settings {
         match var {
             Var::CharacterSetConnection => {
                 let charset = text(&value).and_then(Charset::by_name);
-                self.keep(Var::CollationConnection, charset.map_or(Value::Null, |c| vaquita_types::charset::collation(c.default_collation).name.into()));
+                self.keep(
+                    Var::CollationConnection,
+                    charset.map_or(Value::Null, |c| vaquita_types::charset::collation(c.default_collation).name.into()),
+                );
             }
             Var::CollationConnection => {
                 let collation = text(&value).and_then(Collation::by_name);
@@ -155,7 +158,10 @@ impl Settings {
             }
             Var::CharacterSetServer => {
                 let charset = text(&value).and_then(Charset::by_name);
-                self.keep(Var::CollationServer, charset.map_or(Value::Null, |c| vaquita_types::charset::collation(c.default_collation).name.into()));
+                self.keep(
+                    Var::CollationServer,
+                    charset.map_or(Value::Null, |c| vaquita_types::charset::collation(c.default_collation).name.into()),
+                );
             }
             Var::CollationServer => {
                 let collation = text(&value).and_then(Collation::by_name);
@@ -216,7 +222,9 @@ impl Settings {
             Var::InnodbSnapshotIsolation => self.snapshot_isolation = number(value) != 0,
             Var::TimeZone => self.time_zone = zone(text(value).unwrap_or_default()),
             Var::CharacterSetClient => self.client_charset = text(value).and_then(Charset::by_name).filter(|c| needs_reading(c)),
-            Var::CharacterSetResults => self.results_collation = text(value).and_then(Charset::by_name).map_or(0, results_collation),
+            Var::CharacterSetResults => {
+                self.results_collation = text(value).and_then(Charset::by_name).map_or(0, results_collation)
+            }
             Var::CollationConnection => {
                 if let Some(collation) = text(value).and_then(Collation::by_name) {
                     self.connection_collation = collation.id;
@@ -235,7 +243,8 @@ impl Settings {
             Var::SessionTrackSchema => self.track.schema = number(value) != 0,
             Var::SessionTrackStateChange => self.track.state_change = number(value) != 0,
             Var::SessionTrackSystemVariables => {
-                self.track.variables = text(value).unwrap_or_default().split(',').map(|n| n.trim().to_ascii_lowercase()).collect();
+                self.track.variables =
+                    text(value).unwrap_or_default().split(',').map(|n| n.trim().to_ascii_lowercase()).collect();
                 self.track.all_variables = self.track.variables.iter().any(|n| n == "*");
             }
             Var::CompletionType => {
@@ -292,6 +301,7 @@ pub fn isolation_of(name: &str) -> Isolation {
 }
 
 fn zone(name: &str) -> TimeZone {
-    static SYSTEM: std::sync::LazyLock<TimeZone> = std::sync::LazyLock::new(|| TimeZone::system(&crate::variables::system_time_zone()));
+    static SYSTEM: std::sync::LazyLock<TimeZone> =
+        std::sync::LazyLock::new(|| TimeZone::system(&crate::variables::system_time_zone()));
     TimeZone::parse(name, &SYSTEM).unwrap_or(TimeZone::Utc)
 }

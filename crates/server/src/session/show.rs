@@ -4,8 +4,8 @@ use vaquita_exec::catalog::PlanCatalog;
 use vaquita_exec::context::Statement;
 use vaquita_exec::show::{self, ShowContext, ShowResult};
 use vaquita_exec::sink::RowSink;
-use vaquita_parser::{ParserOptions, Statement as Ast, parse_one};
 use vaquita_parser::ast::Show;
+use vaquita_parser::{ParserOptions, Statement as Ast, parse_one};
 use vaquita_plan::bind::PlanContext;
 use vaquita_plan::expr::Expr;
 use vaquita_plan::node::OutputColumn;
@@ -15,8 +15,8 @@ use vaquita_types::{ColumnType, Error, Result, Value};
 use vaquita_wire::caps::status;
 use vaquita_wire::result::{OkPacket, put_field_list_definition, put_result_set_end};
 
-use super::reply::{self, Rows};
 use super::Session;
+use super::reply::{self, Rows};
 use super::run::Done;
 use crate::connection::Output;
 use crate::info::Info;
@@ -40,7 +40,14 @@ impl Session {
     }
 
     /// Writes a result set that is in memory.
-    pub(super) fn put_rows(&mut self, columns: &[OutputColumn], result: &[Vec<Value>], binary: bool, more: bool, out: &mut Output<'_>) -> Result<Done> {
+    pub(super) fn put_rows(
+        &mut self,
+        columns: &[OutputColumn],
+        result: &[Vec<Value>],
+        binary: bool,
+        more: bool,
+        out: &mut Output<'_>,
+    ) -> Result<Done> {
         let flags = self.status() | if more { status::MORE_RESULTS_EXISTS } else { 0 };
         let mut rows = Rows::new(out, binary, flags, self.state.result_charset());
         rows.columns(columns)?;
@@ -74,7 +81,9 @@ impl Session {
         let (caps, warnings) = (self.caps(), self.state.warnings_u16());
         let tables = plan.tables();
         for column in plan.columns() {
-            if !wildcard.is_empty() && !collation(CollationId::default()).like(column.name.as_bytes(), wildcard, Some(LIKE_ESCAPE)) {
+            if !wildcard.is_empty()
+                && !collation(CollationId::default()).like(column.name.as_bytes(), wildcard, Some(LIKE_ESCAPE))
+            {
                 continue;
             }
             let stored = tables.first().and_then(|t| t.columns.get(t.column_position(&column.name)?));
@@ -120,7 +129,9 @@ impl Session {
                 let columns = vec![OutputColumn { expr: Expr::slot(0, ty, false), name, origin: None }];
                 Ok(ShowResult { columns, rows: vec![vec![text.into()]] })
             }
-            Ast::Show(form) => show::run(form, &context).unwrap_or_else(|| Err(Error::unsupported(format_args!("SHOW {form:?}")))),
+            Ast::Show(form) => {
+                show::run(form, &context).unwrap_or_else(|| Err(Error::unsupported(format_args!("SHOW {form:?}"))))
+            }
             Ast::Describe { table, column } => show::describe(table, column.as_deref(), &context),
             _ => Err(Error::internal("no SHOW statement")),
         }

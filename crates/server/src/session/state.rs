@@ -140,7 +140,11 @@ impl SessionState {
     }
 
     pub fn warnings(&self) -> Vec<WarningInfo> {
-        let info = |(level, error): &(Level, Error)| WarningInfo { level: *level, code: error.code(), message: error.message().to_string() };
+        let info = |(level, error): &(Level, Error)| WarningInfo {
+            level: *level,
+            code: error.code(),
+            message: error.message().to_string(),
+        };
         self.warnings.borrow().iter().map(info).collect()
     }
 
@@ -242,7 +246,9 @@ impl SessionState {
             Some(Var::Timestamp) => Value::Float(self.statement_time_us.get() as f64 / 1e6),
             Some(Var::PseudoThreadId) => Value::UInt(self.connection_id),
             Some(Var::WarningCount) => Value::UInt(self.previous_warnings.borrow().len() as u64),
-            Some(Var::ErrorCount) => Value::UInt(self.previous_warnings.borrow().iter().filter(|(level, _)| *level == Level::Error).count() as u64),
+            Some(Var::ErrorCount) => {
+                Value::UInt(self.previous_warnings.borrow().iter().filter(|(level, _)| *level == Level::Error).count() as u64)
+            }
             _ => self.settings.get(def),
         })
     }
@@ -343,7 +349,11 @@ fn user_var_key(name: &str) -> String {
 
 /// A user variable is an integer, a decimal, a double or a string: dates and JSON become strings.
 fn user_var_value(value: Value, ty: &ColumnType) -> (Value, ColumnType) {
-    let collation = if ty.is_temporal() || ty.is_numeric() || ty.kind == vaquita_types::TypeKind::Json { CollationId::default() } else { ty.collation };
+    let collation = if ty.is_temporal() || ty.is_numeric() || ty.kind == vaquita_types::TypeKind::Json {
+        CollationId::default()
+    } else {
+        ty.collation
+    };
     match value {
         Value::Int(_) => (value, ColumnType::bigint()),
         Value::UInt(_) if ty.is_integer() || ty.kind == vaquita_types::TypeKind::Year => (value, ColumnType::bigint_unsigned()),

@@ -5,11 +5,11 @@
 
 use std::sync::Arc;
 
+use vaquita_exec::context::SessionEnv;
 use vaquita_parser::ast::PrepareSource;
 use vaquita_parser::{Statement as Ast, parse_prepared};
 use vaquita_types::errno::{ER_UNKNOWN_STMT_HANDLER, ER_UNSUPPORTED_PS, ER_WRONG_ARGUMENTS};
 use vaquita_types::{Error, Result, Value};
-use vaquita_exec::context::SessionEnv;
 
 use super::prepared::CachedPlan;
 use super::query::{is_planned, parser_options};
@@ -57,7 +57,14 @@ impl Session {
         }
     }
 
-    pub(super) fn execute_text(&mut self, name: &str, using: &[String], rest: &[u8], out: &mut Output<'_>, park: MakeWaiter<'_>) -> Flow {
+    pub(super) fn execute_text(
+        &mut self,
+        name: &str,
+        using: &[String],
+        rest: &[u8],
+        out: &mut Output<'_>,
+        park: MakeWaiter<'_>,
+    ) -> Flow {
         match self.ready_to_execute(name, using) {
             Err(error) => {
                 self.error(&error, out);
@@ -79,7 +86,11 @@ impl Session {
         }
     }
 
-    fn ready_to_execute(&mut self, name: &str, using: &[String]) -> Result<(Arc<[u8]>, Arc<Ast>, Vec<Value>, Option<Arc<CachedPlan>>)> {
+    fn ready_to_execute(
+        &mut self,
+        name: &str,
+        using: &[String],
+    ) -> Result<(Arc<[u8]>, Arc<Ast>, Vec<Value>, Option<Arc<CachedPlan>>)> {
         let key = name.to_lowercase();
         let Some(named) = self.named.get(&key) else { return Err(unknown(name, "EXECUTE")) };
         if named.params != using.len() {

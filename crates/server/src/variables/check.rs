@@ -5,8 +5,8 @@
 
 use vaquita_types::charset::{Charset, Collation, CollationId};
 use vaquita_types::errno::{
-    ER_SQL_MODE_MERGED, ER_TRUNCATED_WRONG_VALUE, ER_UNKNOWN_CHARACTER_SET, ER_UNKNOWN_COLLATION, ER_UNKNOWN_TIME_ZONE, ER_WARN_DEPRECATED_SQLMODE,
-    ER_WRONG_TYPE_FOR_VAR, ER_WRONG_VALUE_FOR_VAR,
+    ER_SQL_MODE_MERGED, ER_TRUNCATED_WRONG_VALUE, ER_UNKNOWN_CHARACTER_SET, ER_UNKNOWN_COLLATION, ER_UNKNOWN_TIME_ZONE,
+    ER_WARN_DEPRECATED_SQLMODE, ER_WRONG_TYPE_FOR_VAR, ER_WRONG_VALUE_FOR_VAR,
 };
 use vaquita_types::temporal::TimeZone;
 use vaquita_types::{Error, Result, Value, sql_mode};
@@ -30,7 +30,9 @@ impl From<Value> for Checked {
 pub fn check(def: &Def, given: &Value, now: &Value, mode: u64) -> Result<Checked> {
     match (&def.kind, def.var) {
         (_, Some(var)) if is_charset(var) => check_charset(def, var, given),
-        (_, Some(Var::CollationConnection | Var::CollationDatabase | Var::CollationServer)) => Ok(Value::from(collation_of(given, def)?.name).into()),
+        (_, Some(Var::CollationConnection | Var::CollationDatabase | Var::CollationServer)) => {
+            Ok(Value::from(collation_of(given, def)?.name).into())
+        }
         (_, Some(Var::TimeZone)) => check_time_zone(def, given),
         (Kind::Bool, _) => check_bool(def, given),
         (Kind::Int { min, max, block }, _) => check_int(def, given, (*min, *max, *block), mode),
@@ -63,7 +65,9 @@ fn shown(value: &Value) -> String {
         Value::UInt(u) => u.to_string(),
         Value::Float(f) => f.to_string(),
         Value::Bytes(bytes) => String::from_utf8_lossy(bytes).into_owned(),
-        other => String::from_utf8_lossy(&vaquita_types::convert::to_text(other, &vaquita_types::ColumnType::null())).into_owned(),
+        other => {
+            String::from_utf8_lossy(&vaquita_types::convert::to_text(other, &vaquita_types::ColumnType::null())).into_owned()
+        }
     }
 }
 
@@ -157,7 +161,9 @@ fn check_set(def: &Def, members: &[&'static str], given: &Value) -> Result<Check
                 bits |= 1 << at.ok_or_else(|| wrong_value(def, &name.into()))?;
             }
         }
-        (None, Some(number)) => bits = u64::try_from(number).ok().filter(|n| n >> members.len() == 0).ok_or_else(|| wrong_value(def, given))?,
+        (None, Some(number)) => {
+            bits = u64::try_from(number).ok().filter(|n| n >> members.len() == 0).ok_or_else(|| wrong_value(def, given))?
+        }
         (None, None) if given.is_null() => return Err(wrong_value(def, given)),
         _ => return Err(wrong_type(def)),
     }
@@ -232,7 +238,12 @@ fn expand(mut bits: u64) -> u64 {
         bits |= REAL_AS_FLOAT | PIPES_AS_CONCAT | ANSI_QUOTES | IGNORE_SPACE | ONLY_FULL_GROUP_BY;
     }
     if bits & TRADITIONAL != 0 {
-        bits |= STRICT_TRANS_TABLES | STRICT_ALL_TABLES | NO_ZERO_IN_DATE | NO_ZERO_DATE | ERROR_FOR_DIVISION_BY_ZERO | NO_ENGINE_SUBSTITUTION;
+        bits |= STRICT_TRANS_TABLES
+            | STRICT_ALL_TABLES
+            | NO_ZERO_IN_DATE
+            | NO_ZERO_DATE
+            | ERROR_FOR_DIVISION_BY_ZERO
+            | NO_ENGINE_SUBSTITUTION;
     }
     bits
 }
@@ -260,7 +271,11 @@ fn check_time_zone(def: &Def, given: &Value) -> Result<Checked> {
 fn is_charset(var: Var) -> bool {
     matches!(
         var,
-        Var::CharacterSetClient | Var::CharacterSetConnection | Var::CharacterSetResults | Var::CharacterSetServer | Var::CharacterSetDatabase
+        Var::CharacterSetClient
+            | Var::CharacterSetConnection
+            | Var::CharacterSetResults
+            | Var::CharacterSetServer
+            | Var::CharacterSetDatabase
     )
 }
 

@@ -32,7 +32,11 @@ impl Globals {
                 values[def.id] = value;
             }
         }
-        let globals = Globals { values: RwLock::new(Arc::new(values)), changing: Mutex::new(()), numbers: std::array::from_fn(|_| AtomicU64::new(0)) };
+        let globals = Globals {
+            values: RwLock::new(Arc::new(values)),
+            changing: Mutex::new(()),
+            numbers: std::array::from_fn(|_| AtomicU64::new(0)),
+        };
         for (var, ..) in LIVE {
             globals.note_number(*var, &globals.get(registry().of(*var)));
         }
@@ -162,4 +166,3 @@ fn stored_value(text: &str) -> Value {
         _ => Value::Null,
     }
 }
-

@@ -84,7 +84,10 @@ impl Var {
     /// The next transaction takes its options anew.
     pub fn changes_transactions(self) -> bool {
         use Var::*;
-        matches!(self, Autocommit | TransactionIsolation | TransactionReadOnly | TxIsolation | TxReadOnly | InnodbSnapshotIsolation)
+        matches!(
+            self,
+            Autocommit | TransactionIsolation | TransactionReadOnly | TxIsolation | TxReadOnly | InnodbSnapshotIsolation
+        )
     }
 
     /// Says how statements are read or planned: plans that were made before are made again.
@@ -92,7 +95,14 @@ impl Var {
         use Var::*;
         matches!(
             self,
-            SqlMode | CharacterSetConnection | CollationConnection | CharacterSetResults | SqlSelectLimit | TransactionIsolation | TimeZone | GroupConcatMaxLen
+            SqlMode
+                | CharacterSetConnection
+                | CollationConnection
+                | CharacterSetResults
+                | SqlSelectLimit
+                | TransactionIsolation
+                | TimeZone
+                | GroupConcatMaxLen
         )
     }
 }

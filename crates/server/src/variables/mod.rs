@@ -43,9 +43,16 @@ pub enum Change {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Kind {
     Bool,
-    Int { min: i64, max: u64, block: u64 },
+    Int {
+        min: i64,
+        max: u64,
+        block: u64,
+    },
     /// A number with a fraction.
-    Number { min: f64, max: f64 },
+    Number {
+        min: f64,
+        max: f64,
+    },
     Enum(Vec<&'static str>),
     /// Names separated by commas.
     Set(Vec<&'static str>),
@@ -133,7 +140,9 @@ fn def(id: usize, row: &[&'static str]) -> Def {
     let members: Vec<&str> = members.split('|').filter(|m| !m.is_empty()).collect();
     let kind = match *kind {
         "Boolean" => Kind::Bool,
-        "Integer" => Kind::Int { min: min.parse().unwrap_or(0), max: max.parse().unwrap_or(u64::MAX), block: block.parse().unwrap_or(1) },
+        "Integer" => {
+            Kind::Int { min: min.parse().unwrap_or(0), max: max.parse().unwrap_or(u64::MAX), block: block.parse().unwrap_or(1) }
+        }
         "Numeric" => Kind::Number { min: min.parse().unwrap_or(0.0), max: max.parse().unwrap_or(f64::MAX) },
         "Enumeration" => Kind::Enum(members),
         "Set" if *name == "sql_mode" => Kind::SqlMode,

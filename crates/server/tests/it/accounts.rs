@@ -45,7 +45,11 @@ fn privileges_are_checked_as_mysql_does() {
 fn accounts_survive_a_restart_without_client_cnf() {
     let server = Server::start("accounts-restart");
     let mut root = server.connect();
-    for sql in ["CREATE USER sb IDENTIFIED BY 'sb'", "GRANT ALL ON *.* TO sb WITH GRANT OPTION", "CREATE USER n@localhost IDENTIFIED WITH mysql_native_password BY 'n'"] {
+    for sql in [
+        "CREATE USER sb IDENTIFIED BY 'sb'",
+        "GRANT ALL ON *.* TO sb WITH GRANT OPTION",
+        "CREATE USER n@localhost IDENTIFIED WITH mysql_native_password BY 'n'",
+    ] {
         assert!(matches!(root.query(sql), Answer::Ok { .. }), "{sql}");
     }
     assert!(matches!(root.query("CREATE USER locked IDENTIFIED BY 'x' ACCOUNT LOCK"), Answer::Ok { .. }));
@@ -103,6 +107,8 @@ fn silence_ends_a_session_with_4031() {
     let mut client = server.connect();
     client.query("SET wait_timeout = 1");
     std::thread::sleep(Duration::from_millis(3_500));
+    // Nobody asked: the packet's number begins at 0 again.
+    client.expect_seq(0);
     let packet = client.receive().expect("the last words");
     assert_eq!(packet.get(1..3), Some(&4031_u16.to_le_bytes()[..]));
 }

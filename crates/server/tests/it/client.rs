@@ -38,9 +38,12 @@ pub enum Answer {
 impl Answer {
     pub fn rows(self) -> Vec<Vec<String>> {
         match self {
-            Answer::Rows { rows, .. } => {
-                rows.into_iter().map(|row| row.into_iter().map(|v| v.map_or("NULL".into(), |b| String::from_utf8_lossy(&b).into_owned())).collect()).collect()
-            }
+            Answer::Rows { rows, .. } => rows
+                .into_iter()
+                .map(|row| {
+                    row.into_iter().map(|v| v.map_or("NULL".into(), |b| String::from_utf8_lossy(&b).into_owned())).collect()
+                })
+                .collect(),
             other => panic!("rows expected: {other:?}"),
         }
     }
@@ -119,6 +122,10 @@ impl Client {
     pub fn command(&mut self, payload: &[u8]) -> Result<()> {
         self.seq = 0;
         self.send(payload)
+    }
+
+    pub fn expect_seq(&mut self, seq: u8) {
+        self.reader.expect_seq(seq);
     }
 
     pub fn receive(&mut self) -> Result<Vec<u8>> {
@@ -218,7 +225,11 @@ fn error_of(packet: &[u8]) -> Option<Answer> {
         Some((b'#', rest)) if rest.len() >= 5 => rest.split_at(5),
         _ => (&b"HY000"[..], rest),
     };
-    Some(Answer::Err { code, state: String::from_utf8_lossy(state).into_owned(), text: String::from_utf8_lossy(text).into_owned() })
+    Some(Answer::Err {
+        code,
+        state: String::from_utf8_lossy(state).into_owned(),
+        text: String::from_utf8_lossy(text).into_owned(),
+    })
 }
 
 fn column_name(packet: &[u8]) -> Option<String> {

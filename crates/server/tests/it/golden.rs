@@ -105,7 +105,9 @@ fn print_answer(answer: &Answer, out: &mut String) {
 /// One line per value, and bytes that are no text as hex.
 fn escape(bytes: &[u8]) -> String {
     match std::str::from_utf8(bytes) {
-        Ok(text) if !text.chars().any(|c| c.is_control() && c != '\n' && c != '\t') => text.replace('\\', "\\\\").replace('\n', "\\n").replace('\t', "\\t"),
+        Ok(text) if !text.chars().any(|c| c.is_control() && c != '\n' && c != '\t') => {
+            text.replace('\\', "\\\\").replace('\n', "\\n").replace('\t', "\\t")
+        }
         _ => bytes.iter().fold("0x".to_string(), |mut hex, b| {
             let _ = write!(hex, "{b:02X}");
             hex
@@ -121,7 +123,13 @@ fn first_difference(expected: &str, actual: &str) -> Option<String> {
         .iter()
         .zip(&actual)
         .filter(|(e, a)| e != a)
-        .map(|(e, a)| format!("  > {}\n  -- vaquita answers:\n  {}", e.replace('\n', "\n  "), a.lines().skip(1).collect::<Vec<_>>().join("\n  ")))
+        .map(|(e, a)| {
+            format!(
+                "  > {}\n  -- vaquita answers:\n  {}",
+                e.replace('\n', "\n  "),
+                a.lines().skip(1).collect::<Vec<_>>().join("\n  ")
+            )
+        })
         .collect();
     if differing.is_empty() && expected.len() == actual.len() {
         return None;

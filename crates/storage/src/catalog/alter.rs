@@ -41,7 +41,13 @@ impl Catalog {
     /// that stay keep their ids; new columns take theirs from `next_column_id`, new indexes have id 0.
     /// Returns the new table and the number of rows copied (0 if none had to be). Error 1412 if `old`
     /// is not the current handle; 1062 if a new unique key has duplicates.
-    pub fn alter_table(&self, old: &Arc<Table>, mut new: TableDef, rows: RowChange<'_>, context: &DdlContext) -> Result<(Arc<Table>, u64)> {
+    pub fn alter_table(
+        &self,
+        old: &Arc<Table>,
+        mut new: TableDef,
+        rows: RowChange<'_>,
+        context: &DdlContext,
+    ) -> Result<(Arc<Table>, u64)> {
         let mut statement = Statement::new(self, context);
         if !statement.lock(std::slice::from_ref(old), context)? {
             return Err(Error::new(&errno::ER_TABLE_DEF_CHANGED, &[]));

@@ -12,8 +12,8 @@ use vaquita_types::datatype::{ColumnType, TypeKind};
 use vaquita_types::decimal::Decimal;
 use vaquita_types::json::Json;
 use vaquita_types::schema::{
-    CheckDef, ColumnDef, ColumnDefault, ColumnId, DatabaseDef, DatabaseId, Generated, IndexDef, IndexId, IndexKind, IndexPart, Layout,
-    LayoutColumn, LayoutVersion, TableDef, TableId, TableOptions,
+    CheckDef, ColumnDef, ColumnDefault, ColumnId, DatabaseDef, DatabaseId, Generated, IndexDef, IndexId, IndexKind, IndexPart,
+    Layout, LayoutColumn, LayoutVersion, TableDef, TableId, TableOptions,
 };
 use vaquita_types::temporal::{Date, DateTime, Time};
 
@@ -182,9 +182,9 @@ fn read_type(r: &mut Reader<'_>) -> Option<ColumnType> {
 fn type_kind(tag: u8) -> Option<TypeKind> {
     use TypeKind::*;
     const KINDS: [TypeKind; 31] = [
-        Null, TinyInt, SmallInt, MediumInt, Int, BigInt, Decimal, Float, Double, Bit, Year, Date, Time, DateTime, Timestamp, Char,
-        VarChar, TinyText, Text, MediumText, LongText, Binary, VarBinary, TinyBlob, Blob, MediumBlob, LongBlob, Enum, Set, Json,
-        Geometry,
+        Null, TinyInt, SmallInt, MediumInt, Int, BigInt, Decimal, Float, Double, Bit, Year, Date, Time, DateTime, Timestamp,
+        Char, VarChar, TinyText, Text, MediumText, LongText, Binary, VarBinary, TinyBlob, Blob, MediumBlob, LongBlob, Enum, Set,
+        Json, Geometry,
     ];
     // Each kind stands at its tag.
     const _: () = {
@@ -221,7 +221,9 @@ fn read_index(r: &mut Reader<'_>) -> Option<IndexDef> {
             2 => IndexKind::Secondary,
             _ => return None,
         },
-        parts: r.list(|r| Some(IndexPart { column: ColumnId(r.narrow()?), prefix: r.option(Reader::narrow)?, descending: r.flag()? }))?,
+        parts: r.list(|r| {
+            Some(IndexPart { column: ColumnId(r.narrow()?), prefix: r.option(Reader::narrow)?, descending: r.flag()? })
+        })?,
         comment: r.string()?,
         invisible: r.flag()?,
         using: r.option(Reader::string)?,
@@ -367,7 +369,11 @@ mod tests {
             hidden_rowid: false,
             layouts: vec![Layout { version: LayoutVersion(3), columns: layout_columns }],
             collation: CollationId::UTF8MB4_BIN,
-            options: TableOptions { engine: "InnoDB".into(), others: vec![("STATS_PERSISTENT".into(), "0".into())], ..TableOptions::default() },
+            options: TableOptions {
+                engine: "InnoDB".into(),
+                others: vec![("STATS_PERSISTENT".into(), "0".into())],
+                ..TableOptions::default()
+            },
             next_column_id: ColumnId(99),
             created_us: 1 << 50,
             columns,

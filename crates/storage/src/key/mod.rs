@@ -104,7 +104,10 @@ impl IndexCodec {
         if !def.hidden_rowid {
             for primary in IndexCodec::declared_parts(def, 0)? {
                 let same = |p: &Part| {
-                    p.position == primary.position && p.form == primary.form && p.prefix == primary.prefix && p.nullable == primary.nullable
+                    p.position == primary.position
+                        && p.form == primary.form
+                        && p.prefix == primary.prefix
+                        && p.nullable == primary.nullable
                 };
                 let part = match parts.iter().position(same) {
                     Some(part) => part,

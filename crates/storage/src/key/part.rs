@@ -6,9 +6,7 @@ use vaquita_types::charset::CollationId;
 use vaquita_types::datatype::{ColumnType, TypeKind};
 use vaquita_types::{Error, Result, Value};
 
-use super::escape::{
-    ESCAPE, SPACE, SPACES_THEN_END, TERMINATOR, escape, invert, pad_space, terminated, unescape, unpad_space,
-};
+use super::escape::{ESCAPE, SPACE, SPACES_THEN_END, TERMINATOR, escape, invert, pad_space, terminated, unescape, unpad_space};
 use crate::collate;
 use crate::form::{self, Fixed, FixedKind, Form};
 use crate::value_ref::ValueRef;

@@ -3,7 +3,8 @@
 //! From each waiting owner every owner that must go first is reached: holders of a conflicting
 //! lock and conflicting requests ahead in the queue. Whoever changes a queue puts the edges of
 //! its remaining waiters right, so that a cycle found is a deadlock, not a memory of one.
-//! Detection runs when a wait begins, from the new waiter: a cycle must go through it.
+//! Detection runs when a wait begins, from the new waiter, and when edges change, from the waiters whose edges did: a
+//! victim leaves the graph before it leaves its queue, and a wait that began in between saw no cycle.
 //! Example: 1 → 2 exists and 2 starts to wait for 1. The cycle is {2, 1}; the one that wrote
 //! less is the victim, and between equals the one that closed the cycle.
 
@@ -46,12 +47,12 @@ impl WaitGraph {
         state.waits.insert(owner.id, Wait { owner: Arc::clone(owner), blockers });
         while let Some(cycle) = state.find_cycle(owner.id) {
             let victim = state.choose_victim(&cycle);
-            state.report(&cycle, victim.id);
-            state.waits.remove(&victim.id);
             if victim.id == owner.id {
+                state.report(&cycle, victim.id);
+                state.waits.remove(&victim.id);
                 return Detected::Victim;
             }
-            victim.abort_wait();
+            state.break_cycle(&cycle);
         }
         Detected::Nothing
     }
@@ -63,9 +64,18 @@ impl WaitGraph {
             return;
         }
         let mut state = self.state.lock();
+        let mut changed = Vec::new();
         for (waiter, blockers) in edges {
             if let Some(wait) = state.waits.get_mut(&waiter) {
                 wait.blockers = blockers;
+                changed.push(waiter);
+            }
+        }
+        for waiter in changed {
+            while state.waits.contains_key(&waiter)
+                && let Some(cycle) = state.find_cycle(waiter)
+            {
+                state.break_cycle(&cycle);
             }
         }
     }
@@ -117,9 +127,18 @@ impl State {
         Arc::clone(victim.expect("the members of a cycle wait"))
     }
 
+    /// Ends the wait of the victim.
+    fn break_cycle(&mut self, cycle: &[u64]) {
+        let victim = self.choose_victim(cycle);
+        self.report(cycle, victim.id);
+        self.waits.remove(&victim.id);
+        victim.abort_wait();
+    }
+
     fn report(&mut self, cycle: &[u64], victim: u64) {
         let chain: Vec<String> = cycle.iter().map(u64::to_string).collect();
-        let text = format!("transactions {} -> {} wait for each other; transaction {victim} rolled back", chain.join(" -> "), cycle[0]);
+        let text =
+            format!("transactions {} -> {} wait for each other; transaction {victim} rolled back", chain.join(" -> "), cycle[0]);
         self.latest_deadlock = Some(text);
         self.deadlocks += 1;
     }

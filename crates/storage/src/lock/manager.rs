@@ -217,15 +217,33 @@ impl LockManager {
     }
 
     /// Locks a row or index entry; X also waits for the ranges that others read.
-    pub fn lock_key(&self, owner: &Arc<Owner>, held: &mut HeldLocks, key: &[u8], mode: LockMode, policy: LockPolicy) -> Result<Acquired> {
+    pub fn lock_key(
+        &self,
+        owner: &Arc<Owner>,
+        held: &mut HeldLocks,
+        key: &[u8],
+        mode: LockMode,
+        policy: LockPolicy,
+    ) -> Result<Acquired> {
         let acquired = self.lock(owner, held, key, mode, policy)?;
-        if mode == LockMode::X && acquired != Acquired::Skipped && self.ranges.any() && !self.wait_for_ranges(owner, key, policy)? {
+        if mode == LockMode::X
+            && acquired != Acquired::Skipped
+            && self.ranges.any()
+            && !self.wait_for_ranges(owner, key, policy)?
+        {
             return Ok(Acquired::Skipped);
         }
         Ok(acquired)
     }
 
-    pub fn lock_table(&self, owner: &Arc<Owner>, held: &mut HeldLocks, table: TableId, mode: LockMode, policy: LockPolicy) -> Result<Acquired> {
+    pub fn lock_table(
+        &self,
+        owner: &Arc<Owner>,
+        held: &mut HeldLocks,
+        table: TableId,
+        mode: LockMode,
+        policy: LockPolicy,
+    ) -> Result<Acquired> {
         let mut key = [0; 8];
         key[..4].copy_from_slice(&TABLE_KEY_PREFIX);
         key[4..].copy_from_slice(&table.0.to_be_bytes());
@@ -234,7 +252,14 @@ impl LockManager {
 
     /// Keeps others from writing in `[lower, upper)`. Rows there that others have X-locked are
     /// waited for, one after the other.
-    pub fn lock_range(&self, owner: &Arc<Owner>, held: &mut HeldLocks, lower: &[u8], upper: &[u8], policy: LockPolicy) -> Result<()> {
+    pub fn lock_range(
+        &self,
+        owner: &Arc<Owner>,
+        held: &mut HeldLocks,
+        lower: &[u8],
+        upper: &[u8],
+        policy: LockPolicy,
+    ) -> Result<()> {
         if self.ranges.holds(owner.id, lower, upper) {
             return Ok(());
         }
@@ -281,7 +306,9 @@ impl LockManager {
     pub fn holds(&self, owner: u64, key: &[u8], mode: LockMode) -> bool {
         let hash = hash(key);
         let shard = self.shards[shard_number(hash)].lock();
-        shard.find(hash, key).is_some_and(|slot| shard.entries[slot as usize].granted.iter().any(|g| g.owner == owner && g.mode.covers(mode)))
+        shard
+            .find(hash, key)
+            .is_some_and(|slot| shard.entries[slot as usize].granted.iter().any(|g| g.owner == owner && g.mode.covers(mode)))
     }
 
     fn lock(&self, owner: &Arc<Owner>, held: &mut HeldLocks, key: &[u8], mode: LockMode, policy: LockPolicy) -> Result<Acquired> {
@@ -322,7 +349,13 @@ impl LockManager {
     }
 
     /// The request is queued; comes back granted or with the request taken out again.
-    fn wait_in_queue(&self, owner: &Arc<Owner>, at: SlotLock<'_>, mut shard: MutexGuard<'_, Shard>, timeout: Duration) -> Result<()> {
+    fn wait_in_queue(
+        &self,
+        owner: &Arc<Owner>,
+        at: SlotLock<'_>,
+        mut shard: MutexGuard<'_, Shard>,
+        timeout: Duration,
+    ) -> Result<()> {
         owner.begin_wait();
         let blockers = shard.entries[at.slot as usize].edges_of(owner.id);
         if self.graph.begin(owner, blockers) == Detected::Victim {
@@ -396,7 +429,9 @@ impl LockManager {
         self.shards.iter().find_map(|shard| {
             let shard = shard.lock();
             let inside = |e: &&Entry| {
-                e.key.as_slice() >= lower && (upper.is_empty() || e.key.as_slice() < upper) && !e.key.starts_with(&TABLE_KEY_PREFIX)
+                e.key.as_slice() >= lower
+                    && (upper.is_empty() || e.key.as_slice() < upper)
+                    && !e.key.starts_with(&TABLE_KEY_PREFIX)
             };
             let written = |e: &&Entry| e.granted.iter().any(|g| g.owner != owner && g.mode == LockMode::X);
             shard.entries.iter().filter(inside).find(written).map(|e| e.key.clone())
@@ -462,7 +497,13 @@ impl LockManager {
             let shard = shard.lock();
             for entry in &shard.entries {
                 for grant in &entry.granted {
-                    out.push(LockInfo { txn: grant.owner, target: entry.target(), mode: grant.mode, granted: true, blocked_by: Vec::new() });
+                    out.push(LockInfo {
+                        txn: grant.owner,
+                        target: entry.target(),
+                        mode: grant.mode,
+                        granted: true,
+                        blocked_by: Vec::new(),
+                    });
                 }
                 for (position, request) in entry.queue.iter().enumerate() {
                     let id = request.owner.id;

@@ -77,7 +77,13 @@ impl RangeLocks {
     }
 
     /// Grants an announced range unless `find_writer` finds a row in it, which is returned.
-    pub fn try_grant(&self, owner: u64, lower: &[u8], upper: &[u8], find_writer: impl FnOnce() -> Option<Vec<u8>>) -> Option<Vec<u8>> {
+    pub fn try_grant(
+        &self,
+        owner: u64,
+        lower: &[u8],
+        upper: &[u8],
+        find_writer: impl FnOnce() -> Option<Vec<u8>>,
+    ) -> Option<Vec<u8>> {
         let mut state = self.state.lock();
         let written = find_writer();
         if written.is_none() {

@@ -43,7 +43,10 @@ fn session(locks: &Arc<LockManager>, id: u64) -> Session {
 }
 
 /// Runs `work` on a thread once the session waits for a lock, or at once if it does not.
-fn waiting<T: Send + 'static>(mut s: Session, work: impl FnOnce(&mut Session) -> T + Send + 'static) -> thread::JoinHandle<(Session, T)> {
+fn waiting<T: Send + 'static>(
+    mut s: Session,
+    work: impl FnOnce(&mut Session) -> T + Send + 'static,
+) -> thread::JoinHandle<(Session, T)> {
     let owner = Arc::clone(&s.owner);
     let handle = thread::spawn(move || {
         let out = work(&mut s);
@@ -215,7 +218,9 @@ fn a_wait_times_out_and_the_queue_moves_on() {
 
 #[test]
 fn an_interrupt_ends_a_wait() {
-    for (reason, expected) in [(InterruptReason::KillQuery, 1317), (InterruptReason::KillConnection, 1317), (InterruptReason::Timeout, 3024)] {
+    for (reason, expected) in
+        [(InterruptReason::KillQuery, 1317), (InterruptReason::KillConnection, 1317), (InterruptReason::Timeout, 3024)]
+    {
         let locks = manager();
         let mut a = session(&locks, 1);
         a.lock("k", LockMode::X, LONG).unwrap();

@@ -36,7 +36,6 @@ use crate::engine::{Engine, read_error};
 use crate::lock::{Acquired, HeldLocks, Interrupt, LockMode, LockPolicy, Owner};
 use crate::rocks::{Family, Iter, IterOptions, Snapshot};
 
-
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Isolation {
     ReadUncommitted,
@@ -609,7 +608,8 @@ impl Transaction {
         }
         let mut counters = std::mem::take(&mut self.counters);
         counters.extend(self.writes.take_rows().into_iter().map(|(table, delta)| (table, CounterChange::Rows(delta))));
-        let request = CommitRequest { records, touched, counters, owner: self.owner.take(), held: std::mem::take(&mut self.held) };
+        let request =
+            CommitRequest { records, touched, counters, owner: self.owner.take(), held: std::mem::take(&mut self.held) };
         self.reset();
         request
     }

@@ -18,7 +18,12 @@ const WAIT: LockPolicy = LockPolicy::Wait(Duration::from_secs(20));
 const TABLE: TableId = TableId(7);
 
 fn open(dir: &TempDir) -> Arc<Engine> {
-    let options = EngineOptions { block_cache_bytes: Some(8 << 20), write_buffer_bytes: 4 << 20, warm_log: false, ..EngineOptions::default() };
+    let options = EngineOptions {
+        block_cache_bytes: Some(8 << 20),
+        write_buffer_bytes: 4 << 20,
+        warm_log: false,
+        ..EngineOptions::default()
+    };
     Engine::open(dir.path(), options, Arc::new(NoHooks)).unwrap()
 }
 
@@ -419,7 +424,11 @@ fn a_read_only_transaction_writes_nothing() {
 fn a_directory_belongs_to_one_engine() {
     let (dir, _engine) = engine();
     let e = Engine::open(dir.path(), EngineOptions::default(), Arc::new(NoHooks)).err().unwrap();
-    assert!(e.message().contains("in use by another server") && e.message().contains(dir.path().to_str().unwrap()), "{}", e.message());
+    assert!(
+        e.message().contains("in use by another server") && e.message().contains(dir.path().to_str().unwrap()),
+        "{}",
+        e.message()
+    );
 }
 
 #[test]
@@ -469,7 +478,8 @@ fn groups_commit_atomically() {
                     if moved.is_err() || from == to {
                         continue;
                     }
-                    let (a, b) = (number(get(&txn, &from, Version::Latest).unwrap()), number(get(&txn, &to, Version::Latest).unwrap()));
+                    let (a, b) =
+                        (number(get(&txn, &from, Version::Latest).unwrap()), number(get(&txn, &to, Version::Latest).unwrap()));
                     txn.put(&from, &a.wrapping_sub(1).to_le_bytes()).unwrap();
                     txn.put(&to, &b.wrapping_add(1).to_le_bytes()).unwrap();
                     txn.commit_wait().unwrap();
@@ -497,7 +507,8 @@ const CRASH_DIR: &str = "VAQUITA_TEST_CRASH_DIR";
 #[test]
 fn crash_child() {
     let Ok(dir) = std::env::var(CRASH_DIR) else { return };
-    let engine_options = EngineOptions { block_cache_bytes: Some(8 << 20), write_buffer_bytes: 1 << 20, ..EngineOptions::default() };
+    let engine_options =
+        EngineOptions { block_cache_bytes: Some(8 << 20), write_buffer_bytes: 1 << 20, ..EngineOptions::default() };
     let engine = Engine::open(std::path::Path::new(&dir), engine_options, Arc::new(NoHooks)).unwrap();
     let writers: Vec<_> = (0..4u8)
         .map(|t| {
@@ -553,7 +564,10 @@ fn a_killed_process_loses_no_acknowledged_commit() {
             for i in 0..=last {
                 for part in 0..3u8 {
                     let key = [&[t, part], i.to_be_bytes().as_slice()].concat();
-                    assert!(rows.binary_search_by(|(k, _)| k.cmp(&key)).is_ok(), "round {round}: {key:?} was acknowledged and is gone");
+                    assert!(
+                        rows.binary_search_by(|(k, _)| k.cmp(&key)).is_ok(),
+                        "round {round}: {key:?} was acknowledged and is gone"
+                    );
                 }
             }
         }

@@ -37,8 +37,15 @@ pub struct WriteSet {
 
 enum Undo {
     /// What the key had before: nothing of ours, or an earlier write.
-    Write { family: Family, key: Box<[u8]>, before: Option<Write> },
-    Rows { table: TableId, delta: i64 },
+    Write {
+        family: Family,
+        key: Box<[u8]>,
+        before: Option<Write>,
+    },
+    Rows {
+        table: TableId,
+        delta: i64,
+    },
 }
 
 impl WriteSet {

@@ -34,7 +34,10 @@ pub fn column_type(text: &str) -> (ColumnType, bool) {
         TypeKind::Enum | TypeKind::Set => ty.members = Some(arguments.iter().map(|a| Box::from(a.as_bytes())).collect()),
         _ => {}
     }
-    let is_text = matches!(ty.kind, TypeKind::Char | TypeKind::VarChar | TypeKind::Text | TypeKind::LongText | TypeKind::Enum | TypeKind::Set);
+    let is_text = matches!(
+        ty.kind,
+        TypeKind::Char | TypeKind::VarChar | TypeKind::Text | TypeKind::LongText | TypeKind::Enum | TypeKind::Set
+    );
     if is_text {
         ty.collation = CollationId::default();
     }

@@ -60,7 +60,8 @@ impl Collation {
                 let table = &TABLES[self.case_map as usize];
                 let mut out = Vec::with_capacity(bytes.len());
                 for c in self.charset.chars(bytes) {
-                    let mapped = c.code_point.and_then(|cp| table.binary_search_by_key(&cp, |e| e.0).ok()).map(|at| wide(&table[at]));
+                    let mapped =
+                        c.code_point.and_then(|cp| table.binary_search_by_key(&cp, |e| e.0).ok()).map(|at| wide(&table[at]));
                     if !mapped.is_some_and(|cp| encoding.encode(cp, &mut out)) {
                         out.extend_from_slice(c.bytes);
                     }

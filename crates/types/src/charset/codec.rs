@@ -62,7 +62,9 @@ impl Encoding {
                 Err(_) => return false,
             },
             Encoding::Ucs2 | Encoding::Utf16Be | Encoding::Utf16Le => {
-                let Some(c) = char::from_u32(cp).filter(|_| !matches!(self, Encoding::Ucs2) || cp <= 0xFFFF) else { return false };
+                let Some(c) = char::from_u32(cp).filter(|_| !matches!(self, Encoding::Ucs2) || cp <= 0xFFFF) else {
+                    return false;
+                };
                 for unit in c.encode_utf16(&mut [0; 2]) {
                     let little = matches!(self, Encoding::Utf16Le);
                     out.extend_from_slice(&if little { unit.to_le_bytes() } else { unit.to_be_bytes() });

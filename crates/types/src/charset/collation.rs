@@ -130,7 +130,9 @@ impl Collation {
                 }
             }
             Order::CodePoints | Order::Unsupported => match self.charset.encoding {
-                Encoding::Single(_) | Encoding::Ascii(_) | Encoding::Binary | Encoding::Unsupported => out.extend_from_slice(bytes),
+                Encoding::Single(_) | Encoding::Ascii(_) | Encoding::Binary | Encoding::Unsupported => {
+                    out.extend_from_slice(bytes)
+                }
                 _ => {
                     // Three bytes per character, two in the charsets of the basic plane.
                     let skipped = if matches!(self.charset.encoding, Encoding::Utf8(3) | Encoding::Ucs2) { 2 } else { 1 };
@@ -275,7 +277,11 @@ fn skip_ascii(encoding: Encoding, a: &[u8], b: &[u8], weight: impl Fn(u8) -> u16
 }
 
 #[inline]
-fn compare_streams<T: Ord + Copy>(mut a: impl FnMut() -> Option<T>, mut b: impl FnMut() -> Option<T>, pad: Option<T>) -> Ordering {
+fn compare_streams<T: Ord + Copy>(
+    mut a: impl FnMut() -> Option<T>,
+    mut b: impl FnMut() -> Option<T>,
+    pad: Option<T>,
+) -> Ordering {
     loop {
         let order = match (a(), b()) {
             (Some(x), Some(y)) => x.cmp(&y),

@@ -19,7 +19,10 @@ fn weights_are_mysqls() {
         let [name, first, digest] = line.split(' ').collect::<Vec<_>>()[..] else { panic!("bad line {line}") };
         let collation = Collation::by_name(name).unwrap();
         let first = u32::from_str_radix(first, 16).unwrap();
-        let block: Vec<u8> = (first..first + 256).filter_map(char::from_u32).flat_map(|c| collation.weight_string(c.to_string().as_bytes())).collect();
+        let block: Vec<u8> = (first..first + 256)
+            .filter_map(char::from_u32)
+            .flat_map(|c| collation.weight_string(c.to_string().as_bytes()))
+            .collect();
         if fnv1a(&block) != u64::from_str_radix(digest, 16).unwrap() {
             wrong.push(format!("{name} {first:x}"));
         }

@@ -149,12 +149,22 @@ static COLLATIONS: LazyLock<Vec<Collation>> = LazyLock::new(|| {
     let row = |&(id, name, charset, is_default, sort_length, pad_space): &(u16, &'static str, &str, bool, u8, bool)| {
         let charset = CHARSETS.iter().find(|c| c.name == charset)?;
         let order = order(id, name, charset);
-        Some(Collation { id: CollationId(id), name, charset, is_default, sort_length, pad_space, order, case_map: case_map(name) })
+        Some(Collation {
+            id: CollationId(id),
+            name,
+            charset,
+            is_default,
+            sort_length,
+            pad_space,
+            order,
+            case_map: case_map(name),
+        })
     };
     tables::COLLATIONS.iter().filter_map(row).collect()
 });
 
-static BY_NAME: LazyLock<HashMap<&'static str, usize>> = LazyLock::new(|| COLLATIONS.iter().enumerate().map(|(at, c)| (c.name, at)).collect());
+static BY_NAME: LazyLock<HashMap<&'static str, usize>> =
+    LazyLock::new(|| COLLATIONS.iter().enumerate().map(|(at, c)| (c.name, at)).collect());
 
 const NO_COLLATION: u16 = u16::MAX;
 

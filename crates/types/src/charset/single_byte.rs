@@ -62,7 +62,8 @@ fn load() -> Tables {
             upper[b] = r.u8();
             lower[b] = r.u8();
         }
-        let mut bytes: Vec<(u16, u8)> = unicode.iter().zip(0..=255).filter(|(u, _)| **u != NO_CHARACTER).map(|(u, b)| (*u, b)).collect();
+        let mut bytes: Vec<(u16, u8)> =
+            unicode.iter().zip(0..=255).filter(|(u, _)| **u != NO_CHARACTER).map(|(u, b)| (*u, b)).collect();
         bytes.sort_unstable();
         bytes.dedup_by_key(|e| e.0);
         let ascii_compatible = unicode[..128].iter().zip(0..128).all(|(u, b)| *u == b);

@@ -9,12 +9,12 @@ use super::number::{Converted, bytes_to_f64, to_decimal, to_f64};
 use super::text::{message_text, to_text};
 use crate::datatype::{ColumnType, DECIMALS_NOT_FIXED, TypeKind};
 use crate::decimal::Decimal;
+use crate::errno;
 use crate::error::Error;
 use crate::json::Json;
 use crate::sql_mode;
 use crate::temporal::{Date, DateFlags, TimeZone};
 use crate::value::Value;
-use crate::errno;
 
 /// What storing depends on besides the value and the types.
 #[derive(Clone, Debug)]
@@ -105,7 +105,8 @@ impl StoreProblem {
         let out_of_range = || Error::new(&errno::ER_WARN_DATA_OUT_OF_RANGE, &[&column, &row]);
         let truncated = || Error::new(&errno::WARN_DATA_TRUNCATED, &[&column, &row]);
         let too_long = || Error::new(&errno::ER_DATA_TOO_LONG, &[&column, &row]);
-        let incorrect = |what: &str, value: &str| Error::new(&errno::ER_TRUNCATED_WRONG_VALUE_FOR_FIELD, &[&what, &value, &column, &row]);
+        let incorrect =
+            |what: &str, value: &str| Error::new(&errno::ER_TRUNCATED_WRONG_VALUE_FOR_FIELD, &[&what, &value, &column, &row]);
         let temporal = |what: &str, value: &str| {
             let text = format!("Incorrect {what} value: '{value}' for column '{column}' at row {row}");
             Error::with_message(&errno::ER_TRUNCATED_WRONG_VALUE, text)
@@ -141,12 +142,16 @@ pub fn store(value: Value, from: &ColumnType, to: &ColumnType, ctx: &StoreContex
         return Ok(value);
     }
     match to.kind {
-        TypeKind::TinyInt | TypeKind::SmallInt | TypeKind::MediumInt | TypeKind::Int | TypeKind::BigInt => store_integer(value, from, to),
+        TypeKind::TinyInt | TypeKind::SmallInt | TypeKind::MediumInt | TypeKind::Int | TypeKind::BigInt => {
+            store_integer(value, from, to)
+        }
         TypeKind::Decimal => store_decimal(value, from, to),
         TypeKind::Float | TypeKind::Double => store_float(value, from, to),
         TypeKind::Bit => store_bit(value, from, to),
         TypeKind::Year => store_year(value, from, ctx),
-        TypeKind::Date | TypeKind::DateTime | TypeKind::Timestamp | TypeKind::Time => super::store_temporal::store(value, from, to, ctx),
+        TypeKind::Date | TypeKind::DateTime | TypeKind::Timestamp | TypeKind::Time => {
+            super::store_temporal::store(value, from, to, ctx)
+        }
         TypeKind::Enum => super::store_text::store_enum(value, from, to),
         TypeKind::Set => super::store_text::store_set(value, from, to),
         TypeKind::Json => super::store_text::store_json(value, from),
@@ -245,8 +250,12 @@ fn json_number(json: &Json, target: &'static str, kind: TypeKind, store: impl Fn
         _ => Value::bytes(b""),
     };
     store(value, &ty).or_else(|problem| match problem.kind {
-        ProblemKind::Incorrect { .. } | ProblemKind::DecimalJunk { .. } => StoreProblem::of(ProblemKind::JsonCast(target), problem.adjusted),
-        ProblemKind::Truncated if matches!(json, Json::String(_)) => StoreProblem::of(ProblemKind::JsonCast(target), problem.adjusted),
+        ProblemKind::Incorrect { .. } | ProblemKind::DecimalJunk { .. } => {
+            StoreProblem::of(ProblemKind::JsonCast(target), problem.adjusted)
+        }
+        ProblemKind::Truncated if matches!(json, Json::String(_)) => {
+            StoreProblem::of(ProblemKind::JsonCast(target), problem.adjusted)
+        }
         _ => Err(problem),
     })
 }

@@ -129,7 +129,9 @@ fn store_time(value: &Value, from: &ColumnType, to: &ColumnType, ctx: &StoreCont
             return Ok(Value::Time(rounded.time()));
         }
         Value::Bytes(text) if text.is_empty() => return Ok(Value::Time(Time::ZERO)),
-        Value::Bytes(text) => parse_time(text).map(|p| (p.to_fsp(to.decimals, cut), p.truncated, p.out_of_range, p.from_datetime)),
+        Value::Bytes(text) => {
+            parse_time(text).map(|p| (p.to_fsp(to.decimals, cut), p.truncated, p.out_of_range, p.from_datetime))
+        }
         number => {
             let d = to_decimal(number, from).value;
             // Eleven digits and more were read as a DATETIME.

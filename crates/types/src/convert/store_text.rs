@@ -160,11 +160,15 @@ pub(super) fn store_json(value: Value, from: &ColumnType) -> Stored {
     }
     let utf8 = match strings::convert(bytes, collation, CollationId::UTF8MB4_BIN) {
         Ok(utf8) => utf8,
-        Err(incorrect) => return StoreProblem::of(ProblemKind::Incorrect { type_name: "string", value: incorrect.shown }, Value::Null),
+        Err(incorrect) => {
+            return StoreProblem::of(ProblemKind::Incorrect { type_name: "string", value: incorrect.shown }, Value::Null);
+        }
     };
     match Json::parse(&utf8) {
         Ok(json) => Ok(Value::Json(json)),
-        Err(JsonError::Syntax { message, position }) => StoreProblem::of(ProblemKind::JsonSyntax { message, position }, Value::Null),
+        Err(JsonError::Syntax { message, position }) => {
+            StoreProblem::of(ProblemKind::JsonSyntax { message, position }, Value::Null)
+        }
         Err(JsonError::TooDeep) => StoreProblem::of(ProblemKind::JsonTooDeep, Value::Null),
     }
 }

@@ -24,11 +24,13 @@ pub(super) fn datetime_of_decimal(d: &Decimal, flags: DateFlags) -> Result<Conve
     }
     let (value, date_only) = datetime_from_number(n, flags)?;
     // Nine digits: microseconds, and what follows for rounding.
-    let nanos = d.sub(&whole).and_then(|f| f.mul(&Decimal::from(1_000_000_000i64))).map_or(0, |f| f.truncate(0).to_i64().0) as u32;
+    let nanos =
+        d.sub(&whole).and_then(|f| f.mul(&Decimal::from(1_000_000_000i64))).map_or(0, |f| f.truncate(0).to_i64().0) as u32;
     if date_only || nanos == 0 {
         return Ok(Converted { value, truncated: nanos != 0, out_of_range: false });
     }
-    let with_micros = DateTime::new(value.date(), value.hour(), value.minute(), value.second(), nanos / 1000).ok_or(Problem::OutOfRange)?;
+    let with_micros =
+        DateTime::new(value.date(), value.hour(), value.minute(), value.second(), nanos / 1000).ok_or(Problem::OutOfRange)?;
     let value = with_micros.to_fsp(6, false, nanos % 1000).ok_or(Problem::OutOfRange)?;
     Ok(Converted::exact(value))
 }

@@ -1,8 +1,8 @@
 //! The text of a value, and the text of a value inside an error message.
 
 use crate::datatype::{ColumnType, DECIMALS_NOT_FIXED, TypeKind};
-use crate::error::Error;
 use crate::errno;
+use crate::error::Error;
 use crate::format::{pad_zeros, write_double, write_fixed, write_float, write_i64, write_u64, write_year};
 use crate::value::Value;
 

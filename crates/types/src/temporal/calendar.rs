@@ -163,7 +163,9 @@ impl DateTime {
     /// The reverse of `micros_linear`; `None` outside 0000-01-01 … 9999-12-31.
     pub fn from_micros_linear(us: i64) -> Option<DateTime> {
         let day = us.div_euclid(MICROS_PER_DAY);
-        (1..=DAY_NUMBER_MAX).contains(&day).then(|| DateTime::from_parts(Date::from_day_number(day), us.rem_euclid(MICROS_PER_DAY)))
+        (1..=DAY_NUMBER_MAX)
+            .contains(&day)
+            .then(|| DateTime::from_parts(Date::from_day_number(day), us.rem_euclid(MICROS_PER_DAY)))
     }
 
     /// `None` outside 0000-01-01 … 9999-12-31.

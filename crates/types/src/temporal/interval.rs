@@ -33,8 +33,26 @@ impl IntervalUnit {
     pub fn from_keyword(word: &str) -> Option<IntervalUnit> {
         use IntervalUnit::*;
         let all = [
-            Year, Quarter, Month, Week, Day, Hour, Minute, Second, Microsecond, YearMonth, DayHour, DayMinute, DaySecond, HourMinute,
-            HourSecond, MinuteSecond, DayMicrosecond, HourMicrosecond, MinuteMicrosecond, SecondMicrosecond,
+            Year,
+            Quarter,
+            Month,
+            Week,
+            Day,
+            Hour,
+            Minute,
+            Second,
+            Microsecond,
+            YearMonth,
+            DayHour,
+            DayMinute,
+            DaySecond,
+            HourMinute,
+            HourSecond,
+            MinuteSecond,
+            DayMicrosecond,
+            HourMicrosecond,
+            MinuteMicrosecond,
+            SecondMicrosecond,
         ];
         all.into_iter().find(|u| u.keyword().eq_ignore_ascii_case(word))
     }

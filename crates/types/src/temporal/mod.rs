@@ -23,7 +23,10 @@ mod zone;
 pub use calendar::{DAY_NUMBER_MAX, days_in_month, is_leap_year};
 pub use encode::fraction_len;
 pub use interval::{Interval, IntervalUnit};
-pub use parse::{DateFlags, ParsedDateTime, ParsedTime, Problem, datetime_from_number, parse_datetime, parse_offset, parse_time, time_from_number};
+pub use parse::{
+    DateFlags, ParsedDateTime, ParsedTime, Problem, datetime_from_number, parse_datetime, parse_offset, parse_time,
+    time_from_number,
+};
 pub use zone::{TIMESTAMP_MICROS_MAX, TimeZone, ToUtc, UNIX_MICROS_MAX};
 
 /// A calendar date, 0000-00-00 to 9999-12-31.

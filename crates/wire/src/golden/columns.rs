@@ -12,10 +12,7 @@ use crate::metadata::{ResultCharset, column_definition};
 use crate::result::put_column_definition;
 use crate::row::{put_binary_row, put_text_row};
 
-const UTF8MB4: ResultCharset = ResultCharset {
-    collation: charset_id::UTF8MB4_0900_AI_CI,
-    char_bytes_max: 4,
-};
+const UTF8MB4: ResultCharset = ResultCharset { collation: charset_id::UTF8MB4_0900_AI_CI, char_bytes_max: 4 };
 
 #[test]
 fn columns_are_byte_exact() {
@@ -89,12 +86,8 @@ fn parse_type(sql: &str) -> ColumnType {
         "JSON" => (TypeKind::Json, 0),
         other => panic!("type {other}"),
     };
-    let mut column_type = ColumnType {
-        unsigned,
-        zerofill: sql.contains("ZEROFILL"),
-        length: first.unwrap_or(length),
-        ..ColumnType::new(kind)
-    };
+    let mut column_type =
+        ColumnType { unsigned, zerofill: sql.contains("ZEROFILL"), length: first.unwrap_or(length), ..ColumnType::new(kind) };
     if column_type.is_temporal() {
         column_type.decimals = first.unwrap_or(0) as u8;
     } else if kind == TypeKind::Decimal || numbers.len() == 2 {
@@ -102,8 +95,8 @@ fn parse_type(sql: &str) -> ColumnType {
     } else if matches!(kind, TypeKind::Float | TypeKind::Double) {
         column_type.decimals = vaquita_types::datatype::DECIMALS_NOT_FIXED;
     }
-    let is_text = (column_type.is_bytes() && (kind as u8) < TypeKind::Binary as u8)
-        || matches!(kind, TypeKind::Enum | TypeKind::Set);
+    let is_text =
+        (column_type.is_bytes() && (kind as u8) < TypeKind::Binary as u8) || matches!(kind, TypeKind::Enum | TypeKind::Set);
     if is_text {
         column_type.collation = parse_collation(sql);
         let labels = in_parens.split(',').map(|label| label.trim_matches('\'').as_bytes().into());
@@ -160,15 +153,10 @@ fn parse_temporal(text: &str, kind: TypeKind) -> Value {
     let fraction = text.split_once('.').map_or("", |(_, f)| f);
     let micros: u32 = format!("{fraction:0<6}").parse().unwrap();
     let whole = text.split('.').next().unwrap();
-    let n: Vec<u32> = whole
-        .split(['-', ' ', ':'])
-        .filter_map(|n| n.parse().ok())
-        .collect();
+    let n: Vec<u32> = whole.split(['-', ' ', ':']).filter_map(|n| n.parse().ok()).collect();
     match kind {
         TypeKind::Date => Value::Date(Date::new(n[0], n[1], n[2]).unwrap()),
-        TypeKind::Time => {
-            Value::Time(Time::new(text.starts_with('-'), n[0], n[1], n[2], micros).unwrap())
-        }
+        TypeKind::Time => Value::Time(Time::new(text.starts_with('-'), n[0], n[1], n[2], micros).unwrap()),
         _ => {
             let date = Date::new(n[0], n[1], n[2]).unwrap();
             Value::DateTime(DateTime::new(date, n[3], n[4], n[5], micros).unwrap())

@@ -54,13 +54,7 @@ fn check_execute(name: &str, execute: &crate::commands::Execute<'_>, caps: u32, 
         let mut cut = *execute;
         cut.parameters = &execute.parameters[..len];
         let read = StatementParams::new(count).read(&cut, caps, &mut values, &mut rebound);
-        assert!(
-            matches!(
-                read,
-                Err(ProtocolError::MalformedPacket | ProtocolError::WrongArguments(_))
-            ),
-            "{name} cut at {len}"
-        );
+        assert!(matches!(read, Err(ProtocolError::MalformedPacket | ProtocolError::WrongArguments(_))), "{name} cut at {len}");
     }
 }
 

@@ -2,10 +2,7 @@
 
 use super::{hex, lines};
 use crate::caps::{SERVER_CAPABILITIES, client};
-use crate::handshake::{
-    ClientHello, Greeting, decode_greeting, decode_handshake_response, put_greeting,
-    put_handshake_response,
-};
+use crate::handshake::{ClientHello, Greeting, decode_greeting, decode_handshake_response, put_greeting, put_handshake_response};
 use crate::password::{fast_digest, verify_caching_sha2_proof};
 
 fn recorded(name: &str) -> (u32, Vec<u8>) {

@@ -10,16 +10,10 @@ mod handshakes;
 mod packets;
 
 fn hex(text: &str) -> Vec<u8> {
-    text.as_bytes()
-        .chunks(2)
-        .map(|pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap())
-        .collect()
+    text.as_bytes().chunks(2).map(|pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap()).collect()
 }
 
 /// The lines of a recording, split at tabs.
 fn lines(recording: &'static str) -> impl Iterator<Item = Vec<&'static str>> {
-    recording
-        .lines()
-        .filter(|line| !line.starts_with('#'))
-        .map(|line| line.split('\t').collect())
+    recording.lines().filter(|line| !line.starts_with('#')).map(|line| line.split('\t').collect())
 }

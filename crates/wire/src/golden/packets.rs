@@ -3,10 +3,9 @@
 use super::{hex, lines};
 use crate::caps::charset_id;
 use crate::result::{
-    ColumnDefinition, OkPacket, Response, decode_ok, decode_response, parameter_definition, put_column_definition,
-    put_eof, put_err, put_ok, put_prepare_ok, put_result_set_end, put_result_set_header,
-    put_session_schema, put_session_state_change, put_session_transaction_characteristics,
-    put_session_transaction_state, put_session_variable,
+    ColumnDefinition, OkPacket, Response, decode_ok, decode_response, parameter_definition, put_column_definition, put_eof,
+    put_err, put_ok, put_prepare_ok, put_result_set_end, put_result_set_header, put_session_schema, put_session_state_change,
+    put_session_transaction_characteristics, put_session_transaction_state, put_session_variable,
 };
 
 #[test]
@@ -21,10 +20,7 @@ fn packets_are_byte_exact() {
         match name {
             "end_eof" => put_eof(&mut out, u16::from_le_bytes([payload[3], payload[4]]), 0),
             "parameter" => {
-                let definition = ColumnDefinition {
-                    charset: charset_id::UTF8MB4_GENERAL_CI,
-                    ..parameter_definition()
-                };
+                let definition = ColumnDefinition { charset: charset_id::UTF8MB4_GENERAL_CI, ..parameter_definition() };
                 put_column_definition(&mut out, &definition);
             }
             "prepare" if statement.starts_with("select") => {
@@ -44,38 +40,17 @@ fn packets_are_byte_exact() {
 
 fn again(out: &mut Vec<u8>, response: Response<'_>, caps: u32, ends_rows: bool) {
     match response {
-        Response::Ok {
-            affected_rows,
-            last_insert_id,
-            status,
-            warnings,
-            info,
-            session_state,
-        } => {
-            let ok = OkPacket {
-                affected_rows,
-                last_insert_id,
-                status,
-                warnings,
-                info,
-                session_state,
-            };
+        Response::Ok { affected_rows, last_insert_id, status, warnings, info, session_state } => {
+            let ok = OkPacket { affected_rows, last_insert_id, status, warnings, info, session_state };
             if ends_rows {
                 put_result_set_end(out, caps, &ok);
             } else {
                 put_ok(out, caps, &ok);
             }
         }
-        Response::Err {
-            errno,
-            sqlstate,
-            text,
-        } => put_err(
-            out,
-            errno,
-            std::str::from_utf8(sqlstate).unwrap(),
-            std::str::from_utf8(text).unwrap(),
-        ),
+        Response::Err { errno, sqlstate, text } => {
+            put_err(out, errno, std::str::from_utf8(sqlstate).unwrap(), std::str::from_utf8(text).unwrap())
+        }
         other => panic!("{other:?}"),
     }
 }

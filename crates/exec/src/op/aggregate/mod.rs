@@ -13,8 +13,8 @@ use vaquita_plan::expr::{Expr, Slot};
 use vaquita_plan::node::{Aggregate, Node};
 use vaquita_types::Result;
 
-pub use groups::Spec;
 use groups::Groups;
+pub use groups::Spec;
 
 use super::key::{self, AFTER_ALL};
 use super::key_table::KeyTable;

@@ -23,14 +23,28 @@ use crate::op::rows::heap_bytes;
 pub enum State {
     Count(u64),
     /// SUM and AVG of exact numbers: `sum` / 10^scale.
-    Exact { sum: i128, scale: u8, count: u64 },
-    Wide { sum: Decimal, count: u64 },
-    Double { sum: f64, count: u64 },
+    Exact {
+        sum: i128,
+        scale: u8,
+        count: u64,
+    },
+    Wide {
+        sum: Decimal,
+        count: u64,
+    },
+    Double {
+        sum: f64,
+        count: u64,
+    },
     /// MIN, MAX, ANY_VALUE; `None` before the first row that counts.
     One(Option<Value>),
     Bits(u64),
     /// Welford's method.
-    Variance { count: u64, mean: f64, squares: f64 },
+    Variance {
+        count: u64,
+        mean: f64,
+        squares: f64,
+    },
     Concat(Box<Concat>),
     Array(Vec<Json>),
     Object(Vec<(Box<str>, Json)>),
@@ -57,7 +71,14 @@ impl State {
     }
 
     /// Takes in a row's argument; returns the bytes that are kept of it.
-    pub fn add(&mut self, kind: AggregateKind, value: &Value, from: &ColumnType, ty: &ColumnType, env: &dyn Env) -> Result<usize> {
+    pub fn add(
+        &mut self,
+        kind: AggregateKind,
+        value: &Value,
+        from: &ColumnType,
+        ty: &ColumnType,
+        env: &dyn Env,
+    ) -> Result<usize> {
         if value.is_null() && !matches!(kind, AggregateKind::JsonArrayAgg | AggregateKind::CountStar | AggregateKind::AnyValue) {
             return Ok(0);
         }
@@ -94,7 +115,14 @@ impl State {
     }
 
     /// A member of JSON_OBJECTAGG.
-    pub fn add_member(&mut self, name: &Value, name_ty: &ColumnType, value: &Value, ty: &ColumnType, env: &dyn Env) -> Result<usize> {
+    pub fn add_member(
+        &mut self,
+        name: &Value,
+        name_ty: &ColumnType,
+        value: &Value,
+        ty: &ColumnType,
+        env: &dyn Env,
+    ) -> Result<usize> {
         let State::Object(members) = self else { return Err(Error::internal("a member outside of an object")) };
         if name.is_null() {
             return Err(Error::new(&ER_JSON_DOCUMENT_NULL_KEY, &[]));

@@ -55,7 +55,9 @@ impl FrameOf {
 
     /// Encodes the value and the bounds of the row in `cx`; returns the bytes that they take.
     pub fn note_row(&mut self, window: &WindowFunction, cx: &EvalCx<'_>) -> Result<usize> {
-        let (Some(values), Some(of), [order]) = (&mut self.values, &window.frame, window.order_by.as_slice()) else { return Ok(0) };
+        let (Some(values), Some(of), [order]) = (&mut self.values, &window.frame, window.order_by.as_slice()) else {
+            return Ok(0);
+        };
         let value = order.expr.eval(cx)?;
         let of_key = RangeKey { ty: &order.expr.ty, descending: order.descending };
         of_key.encode(&value, None, cx, &mut values.bytes)?;

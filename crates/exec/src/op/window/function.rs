@@ -99,7 +99,13 @@ pub struct Call<'a> {
 
 impl Call<'_> {
     /// Writes the results by row number.
-    pub fn run(&self, partition: &Partition<'_>, results: &mut [Value], env: &dyn Env, pulse: &mut dyn FnMut() -> Result<()>) -> Result<()> {
+    pub fn run(
+        &self,
+        partition: &Partition<'_>,
+        results: &mut [Value],
+        env: &dyn Env,
+        pulse: &mut dyn FnMut() -> Result<()>,
+    ) -> Result<()> {
         if let Kind::Aggregate(kind) = self.kind {
             return self.aggregate(kind, partition, results, env, pulse);
         }
@@ -219,7 +225,9 @@ impl Call<'_> {
         let ty = &self.window.ty;
         match self.window.args.as_slice() {
             [] => state.add(kind, &Value::Null, ty, ty, env)?,
-            [name, value] if kind == AggregateKind::JsonObjectAgg => state.add_member(self.arg(row, 0), &name.ty, self.arg(row, 1), &value.ty, env)?,
+            [name, value] if kind == AggregateKind::JsonObjectAgg => {
+                state.add_member(self.arg(row, 0), &name.ty, self.arg(row, 1), &value.ty, env)?
+            }
             [arg, ..] => state.add(kind, self.arg(row, 0), &arg.ty, ty, env)?,
         };
         Ok(())
