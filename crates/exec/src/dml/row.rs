@@ -6,6 +6,7 @@ use vaquita_plan::env::Level;
 use vaquita_plan::eval::coerce;
 use vaquita_plan::expr::Expr;
 use vaquita_plan::typing;
+use vaquita_types::charset::CollationId;
 use vaquita_types::convert::{self, StoreContext};
 use vaquita_types::errno::{ER_BAD_NULL_ERROR, ER_CHECK_CONSTRAINT_VIOLATED, ER_NO_DEFAULT_FOR_FIELD};
 use vaquita_types::schema::{ColumnDef, ColumnDefault, TableDef};
@@ -53,6 +54,10 @@ impl<'a> RowBuilder<'a> {
         if let Some(same) = already_stored(&value, &column.ty) {
             return Ok(if same { value } else { Value::Null });
         }
+        // A parameter takes its column's type in the plan, whatever the client sends for it: text comes in the
+        // connection's character set, which is utf8mb4 here.
+        let text = ColumnType::varchar(0, CollationId::default());
+        let from = if matches!(value, Value::Bytes(_)) && !from.is_bytes() { &text } else { from };
         // A hexadecimal literal is a number where a number is stored.
         let number = ColumnType::bigint_unsigned();
         let (value, from) = match value {
