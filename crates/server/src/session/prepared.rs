@@ -6,12 +6,16 @@
 use std::sync::Arc;
 
 use vaquita_parser::{Statement as Ast, parse_prepared};
-use vaquita_plan::node::{OutputColumn, Plan};
+use vaquita_plan::expr::{Expr, ExprKind};
+use vaquita_plan::node::{InsertSource, OutputColumn, Plan};
 use vaquita_types::errno::{ER_UNKNOWN_STMT_HANDLER, ER_UNSUPPORTED_PS};
-use vaquita_types::{Error, Result, Value};
+use vaquita_types::{ColumnType, Error, Result, Value};
 use vaquita_wire::commands::Execute;
+use vaquita_wire::metadata::column_definition;
 use vaquita_wire::params::StatementParams;
-use vaquita_wire::result::{parameter_definition, put_column_definition, put_eof, put_prepare_ok, put_protocol_error};
+use vaquita_wire::result::{
+    ColumnDefinition, parameter_definition, put_column_definition, put_eof, put_prepare_ok, put_protocol_error,
+};
 
 use super::query::{is_planned, parser_options};
 use super::{Flow, MakeWaiter, Session, reply};
@@ -92,8 +96,9 @@ impl Session {
         let warnings = self.state.warnings_u16();
         out.writer.packet(|buffer| put_prepare_ok(buffer, caps, id, columns.len() as u16, parameters as u16, warnings));
         if parameters > 0 {
-            for _ in 0..parameters {
-                out.writer.packet(|buffer| put_column_definition(buffer, &parameter_definition()));
+            let types = assigned_types(prepared.plan.as_deref(), parameters);
+            for ty in &types {
+                out.writer.packet(|buffer| put_column_definition(buffer, &definition_of_parameter(ty.as_ref())));
             }
             if caps & vaquita_wire::caps::client::DEPRECATE_EOF == 0 {
                 out.writer.packet(|buffer| put_eof(buffer, flags, 0));
@@ -206,4 +211,35 @@ impl Session {
 
 fn unknown(id: u32, whose: &str) -> Error {
     Error::new(&ER_UNKNOWN_STMT_HANDLER, &[&id, &whose])
+}
+
+/// The types of parameters that are assigned to columns: Connector/J sends a BigInteger by them.
+fn assigned_types(plan: Option<&CachedPlan>, parameters: usize) -> Vec<Option<ColumnType>> {
+    let mut types = vec![None; parameters];
+    let mut note = |expr: &Expr| {
+        if let ExprKind::Param(n) = expr.kind
+            && let Some(ty) = types.get_mut(n)
+        {
+            *ty = Some(expr.ty.clone());
+        }
+    };
+    match plan.map(|cached| &cached.plan) {
+        Some(Plan::Insert(insert)) => {
+            if let InsertSource::Values(rows) = &insert.source {
+                rows.iter().flatten().flatten().for_each(&mut note);
+            }
+        }
+        Some(Plan::Update(update)) => {
+            update.targets.iter().flat_map(|t| &t.assignments).filter_map(|a| a.value.as_ref()).for_each(&mut note);
+        }
+        _ => {}
+    }
+    types
+}
+
+fn definition_of_parameter(ty: Option<&ColumnType>) -> ColumnDefinition<'static> {
+    match ty {
+        Some(ty) if ty.is_integer() => ColumnDefinition { name: b"?", ..column_definition(ty, None, 1) },
+        _ => parameter_definition(),
+    }
 }
