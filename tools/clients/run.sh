@@ -76,9 +76,9 @@ java_has() { command -v javac >/dev/null && compgen -G "$CLIENTS_JARS/mysql-conn
 java_run() { java -XX:TieredStopAtLevel=1 -cp "$CLIENTS_JARS/*" java/Client.java; }
 node_has() { command -v node >/dev/null && [ -d "$CLIENTS_NODE/node_modules/mysql2" ]; }
 node_run() { NODE_PATH=$CLIENTS_NODE/node_modules node node/client.js; }
-mysqli_has() { command -v php >/dev/null && php -m | grep -qx mysqli; }
+mysqli_has() { command -v php >/dev/null && php -m | grep -x mysqli >/dev/null; }
 mysqli_run() { php php/mysqli.php; }
-pdo_has() { command -v php >/dev/null && php -m | grep -qx pdo_mysql; }
+pdo_has() { command -v php >/dev/null && php -m | grep -x >/dev/null pdo_mysql; }
 pdo_run() { php php/pdo.php; }
 sqlx() { CARGO_TARGET_DIR=$CLIENTS_CARGO_TARGET cargo "$@" --locked --offline -q --manifest-path rust-sqlx/Cargo.toml; }
 sqlx_has() { command -v cargo >/dev/null && sqlx fetch --target "$(rustc -vV | sed -n 's/^host: //p')" >/dev/null 2>&1; }

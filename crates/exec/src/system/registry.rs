@@ -213,7 +213,7 @@ mod tests {
             for (column, recorded) in table.def.columns.iter().zip(&table.columns) {
                 let is_longtext = column.ty.kind == TypeKind::LongText;
                 // Without a table's row limit MySQL takes VARCHAR(65535) of utf8 as LONGTEXT, and so does this list.
-                let text = &recorded.type_text;
+                let text = recorded.type_text;
                 assert_eq!(
                     is_longtext,
                     text == "longtext" || text == "varchar(65535)",
