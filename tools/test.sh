@@ -13,9 +13,13 @@ cargo clippy --locked --workspace --all-targets -- -D warnings
 step formatting
 cargo fmt --check
 step fuzzers
-cargo run --locked -q -p vaquita-wire --example fuzz -- packet "${FUZZ_SECONDS:-60}"
-cargo run --locked -q -p vaquita-wire --example fuzz -- handshake "${FUZZ_SECONDS:-60}"
-cargo run --locked -q -p vaquita-parser --example fuzz -- "${FUZZ_SECONDS:-60}"
+seconds=${FUZZ_SECONDS:-60}
+cargo build --locked -q -p vaquita-wire -p vaquita-parser --examples
+# A fuzzer that does not end is a finding too.
+fuzz() { timeout $((seconds + 60)) cargo run --locked -q "$@"; }
+fuzz -p vaquita-wire --example fuzz -- packet "$seconds"
+fuzz -p vaquita-wire --example fuzz -- handshake "$seconds"
+fuzz -p vaquita-parser --example fuzz -- "$seconds"
 step clients
 cargo build --locked -q -p vaquita-server
 tools/clients/run.sh

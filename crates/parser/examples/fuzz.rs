@@ -1,14 +1,18 @@
 //! A fuzzer of the SQL parser for stable Rust: splices and mutates the golden statements.
 //!
 //! `cargo run -p vaquita-parser --example fuzz -- <seconds> [seed]`. A finding is a panic, a statement that claims to
-//! have read more than there was, or a digest that fails; the seed and the input are printed and repeat it.
+//! have read more than there was, or one that takes longer than `INPUT_TIME_MAX`; the seed and the input are printed
+//! and repeat it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use vaquita_parser::{ParserOptions, digest, is_blank, parse_one, parse_prepared};
 
 const INPUT_BYTES_MAX: usize = 4096;
+/// Far above what 4 KiB need, even on a machine that does other work: what takes longer grows exponentially or never ends.
+const INPUT_TIME_MAX: Duration = Duration::from_secs(5);
 
 /// splitmix64 (G. Steele et al., "Fast Splittable Pseudorandom Number Generators").
 struct Random(u64);
@@ -68,6 +72,23 @@ fn run(sql: &[u8], options: &ParserOptions) {
     let _ = digest::digest(sql, options);
 }
 
+/// The input that is being parsed, and since when.
+type Current = Arc<Mutex<(Instant, Vec<u8>)>>;
+
+/// Ends the process with a finding when an input takes too long.
+fn watch(current: Current, seed: u64) {
+    std::thread::spawn(move || {
+        loop {
+            std::thread::sleep(INPUT_TIME_MAX / 5);
+            let current = current.lock().unwrap();
+            if current.0.elapsed() > INPUT_TIME_MAX {
+                eprintln!("finding: seed {seed}, too slow: {:?}", String::from_utf8_lossy(&current.1));
+                std::process::exit(1);
+            }
+        }
+    });
+}
+
 fn main() {
     let args: Vec<String> = std::env::args().collect();
     let seconds = args.get(1).and_then(|s| s.parse().ok()).unwrap_or(60);
@@ -76,6 +97,8 @@ fn main() {
     let corpus = corpus();
     let mut random = Random(seed);
     let end = Instant::now() + Duration::from_secs(seconds);
+    let current = Current::new(Mutex::new((Instant::now(), Vec::new())));
+    watch(current.clone(), seed);
     let mut inputs = 0u64;
     while Instant::now() < end {
         for _ in 0..1000 {
@@ -87,6 +110,7 @@ fn main() {
                 ignore_space: random.below(4) == 0,
                 ..ParserOptions::default()
             };
+            *current.lock().unwrap() = (Instant::now(), sql.clone());
             if catch_unwind(AssertUnwindSafe(|| run(&sql, &options))).is_err() {
                 eprintln!("finding: seed {seed}, input {:?}", String::from_utf8_lossy(&sql));
                 std::process::exit(1);

@@ -193,7 +193,7 @@ impl<'a> Lexer<'a> {
         }
         let start = self.pos;
         let Some(&b) = self.src.get(start) else {
-            let tok = if self.in_version_comment { Tok::Bad } else { Tok::Eof };
+            let tok = if std::mem::take(&mut self.in_version_comment) { Tok::Bad } else { Tok::Eof };
             return self.token(tok, start);
         };
         match b {

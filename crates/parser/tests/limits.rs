@@ -43,6 +43,15 @@ fn deep_nesting_is_an_error() {
     assert_eq!(code(&format!("SELECT * FROM t{}", " JOIN t".repeat(n))), TOO_DEEP);
 }
 
+/// A hint may hold the start of a version comment whose end is outside.
+#[test]
+fn unclosed_comments_end() {
+    for sql in ["SELECT /*+ a /*! b */ 1", "SELECT /*+ /*! */ 1", "SELECT /*! 1", "SELECT 1 /*+", "/*!", "SELECT /*+ f( /*! */ 1"] {
+        code(sql);
+        let _ = digest(sql.as_bytes(), &ParserOptions::default());
+    }
+}
+
 #[test]
 fn long_chains_are_an_error_or_balanced() {
     let n = 100_000;
