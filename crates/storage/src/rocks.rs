@@ -11,10 +11,12 @@
 //!   read options that point at them; a seek follows before the iterator is used again.
 //! * ROCKS-3: batches given to `write` are well formed; they are made by `commit::Records` only.
 
+use std::cell::Cell;
 use std::ffi::{CStr, CString, c_char, c_int, c_uchar};
 use std::path::Path;
 use std::ptr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use librocksdb_sys as ffi;
 use rocksdb::AsRawPtr;
@@ -72,6 +74,8 @@ pub struct Db {
     read_latest: *mut ffi::rocksdb_readoptions_t,
     write_sync: *mut ffi::rocksdb_writeoptions_t,
     write_async: *mut ffi::rocksdb_writeoptions_t,
+    /// Entries of memtables that iterators passed without giving them: old versions and deletions.
+    hidden_entries: AtomicU64,
     /// RocksDB keeps pointers into the caches and factories of these.
     _options: (rocksdb::Options, rocksdb::Options),
 }
@@ -111,6 +115,7 @@ impl Db {
                 read_latest: ffi::rocksdb_readoptions_create(),
                 write_sync,
                 write_async: ffi::rocksdb_writeoptions_create(),
+                hidden_entries: AtomicU64::new(0),
                 _options: (data, catalog),
             };
             let id = ffi::rocksdb_column_family_handle_get_id(db.catalog);
@@ -337,6 +342,11 @@ impl Db {
         }
     }
 
+    /// Entries of memtables that scans passed without giving them, since the last call.
+    pub fn take_hidden_entries(&self) -> u64 {
+        self.hidden_entries.swap(0, Ordering::Relaxed)
+    }
+
     /// Tells flushes and compactions to stop, without waiting for them.
     pub fn cancel_background_work(&self) {
         // SAFETY: `db` is open.
@@ -417,11 +427,13 @@ pub struct Iter {
     /// Keeps the version alive as long as the iterator.
     at: Option<Arc<Snapshot>>,
     options: IterOptions,
-    _db: Arc<Db>,
+    db: Arc<Db>,
     iter: *mut ffi::rocksdb_iterator_t,
     read_options: *mut ffi::rocksdb_readoptions_t,
     lower: Vec<u8>,
     upper: Vec<u8>,
+    /// Seeks and steps since `account`.
+    steps: u64,
 }
 
 // SAFETY: the iterator is used by one thread at a time (`&mut self` moves it), and RocksDB
@@ -442,11 +454,12 @@ impl Iter {
             let mut iter = Iter {
                 at: at.cloned(),
                 options,
-                _db: Arc::clone(db),
+                db: Arc::clone(db),
                 iter: ptr::null_mut(),
                 read_options,
                 lower: Vec::new(),
                 upper: Vec::new(),
+                steps: 0,
             };
             iter.point_bounds();
             iter.iter = ffi::rocksdb_create_iterator_cf(db.db, read_options, db.handle(family));
@@ -493,25 +506,40 @@ impl Iter {
         }
     }
 
+    /// Adds what the scan has passed in memtables to the database's count. To be called at the end
+    /// of a scan by the thread that made it; RocksDB counts per thread.
+    pub fn account(&mut self) {
+        let steps = std::mem::take(&mut self.steps);
+        let hidden = new_memtable_steps().saturating_sub(steps);
+        // Most scans meet nothing hidden, and the counter is everybody's.
+        if hidden > 0 {
+            self.db.hidden_entries.fetch_add(hidden, Ordering::Relaxed);
+        }
+    }
+
     pub fn seek(&mut self, key: &[u8]) {
+        self.steps += 1;
         // SAFETY: the key is valid for the call.
         unsafe { ffi::rocksdb_iter_seek(self.iter, key.as_ptr().cast(), key.len()) }
     }
 
     /// To the last key of the bounds.
     pub fn seek_to_last(&mut self) {
+        self.steps += 1;
         // SAFETY: `iter` is live.
         unsafe { ffi::rocksdb_iter_seek_to_last(self.iter) }
     }
 
     pub fn next(&mut self) {
         debug_assert!(self.valid());
+        self.steps += 1;
         // SAFETY: `iter` is live and valid.
         unsafe { ffi::rocksdb_iter_next(self.iter) }
     }
 
     pub fn prev(&mut self) {
         debug_assert!(self.valid());
+        self.steps += 1;
         // SAFETY: `iter` is live and valid.
         unsafe { ffi::rocksdb_iter_prev(self.iter) }
     }
@@ -550,6 +578,7 @@ impl Iter {
 
 impl Drop for Iter {
     fn drop(&mut self) {
+        self.account();
         // SAFETY: destroyed once, the iterator before its options and bounds.
         unsafe {
             ffi::rocksdb_iter_destroy(self.iter);
@@ -571,8 +600,30 @@ pub fn set_raw_options(options: &mut rocksdb::Options) {
         // The log holds what the memtables hold: neither stopping nor starting waits for a flush.
         ffi::rocksdb_options_set_avoid_flush_during_shutdown(raw, 1);
         ffi::rocksdb_options_set_avoid_flush_during_recovery(raw, 1);
-        // A scan that steps over this many deleted entries of the memtable has it flushed, so
-        // that compaction can drop them: queue tables stay fast.
-        ffi::rocksdb_options_set_memtable_op_scan_flush_trigger(raw, 10_000);
     }
+}
+
+/// RocksDB's performance counters of one thread.
+struct PerfContext(*mut ffi::rocksdb_perfcontext_t);
+
+impl Drop for PerfContext {
+    fn drop(&mut self) {
+        // SAFETY: made in `new_memtable_steps`, destroyed once.
+        unsafe { ffi::rocksdb_perfcontext_destroy(self.0) }
+    }
+}
+
+/// Steps that iterators of this thread made in memtables since the last call on it.
+fn new_memtable_steps() -> u64 {
+    thread_local! {
+        // SAFETY: the context is a handle to counters that live as long as the thread.
+        static CONTEXT: PerfContext = PerfContext(unsafe { ffi::rocksdb_perfcontext_create() });
+        static SEEN: Cell<u64> = const { Cell::new(0) };
+    }
+    // SAFETY: the context is live, and the numbers are those of the header it was built with.
+    let metric = |n: u32| CONTEXT.try_with(|c| unsafe { ffi::rocksdb_perfcontext_metric(c.0, n as c_int) }).unwrap_or(0);
+    let now = metric(ffi::rocksdb_next_on_memtable_count)
+        + metric(ffi::rocksdb_prev_on_memtable_count)
+        + metric(ffi::rocksdb_seek_on_memtable_count);
+    now.saturating_sub(SEEN.replace(now))
 }

@@ -302,7 +302,8 @@ impl Transaction {
 
     /// Gives a cursor's iterator to the next scan. Dropping the cursor is as right, and slower.
     pub fn finish_scan(&self, cursor: Cursor) {
-        let iter = cursor.into_iter();
+        let mut iter = cursor.into_iter();
+        iter.account();
         if iter.options() != IterOptions::default() {
             return;
         }
