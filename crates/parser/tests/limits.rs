@@ -46,7 +46,8 @@ fn deep_nesting_is_an_error() {
 /// A hint may hold the start of a version comment whose end is outside.
 #[test]
 fn unclosed_comments_end() {
-    for sql in ["SELECT /*+ a /*! b */ 1", "SELECT /*+ /*! */ 1", "SELECT /*! 1", "SELECT 1 /*+", "/*!", "SELECT /*+ f( /*! */ 1"] {
+    for sql in ["SELECT /*+ a /*! b */ 1", "SELECT /*+ /*! */ 1", "SELECT /*! 1", "SELECT 1 /*+", "/*!", "SELECT /*+ f( /*! */ 1"]
+    {
         code(sql);
         let _ = digest(sql.as_bytes(), &ParserOptions::default());
     }

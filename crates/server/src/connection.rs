@@ -152,7 +152,7 @@ impl Connection {
     pub fn commit_done(self: Arc<Self>, result: Result<()>) {
         *self.commit_result.lock() = Some(result);
         let pool = self.server.pool().clone();
-        pool.resume(self);
+        pool.push(self);
     }
 
     fn process(self: &Arc<Self>, body: &mut Body, input: &[u8], write_buffer: &mut Vec<u8>) -> Step {

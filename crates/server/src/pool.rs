@@ -23,7 +23,7 @@
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use crossbeam_queue::SegQueue;
@@ -41,6 +41,9 @@ const CLOSED: u8 = 5;
 /// A sleeping thread on an idle core takes 20 to 50 µs to wake in a virtual machine, longer than
 /// a point select takes; one thread at most spins, and only while no other has work.
 const SPIN_US_MAX: u64 = 50;
+/// Spins in a row that may find nothing before they are left out, and after how many waits one is tried.
+const SPIN_MISSES_MAX: u32 = 4;
+const SPIN_RETRY: u32 = 64;
 /// Threads beyond `threads_active` that may exist because others are blocked.
 const THREADS_MAX: usize = 4096;
 /// Threads that stay after the blocking is over, to avoid creating them again.
@@ -134,7 +137,11 @@ pub struct Pool<T: Task> {
     blocked: AtomicUsize,
     /// Threads inside `epoll_wait`.
     sleeping: AtomicUsize,
+    /// The wake-up descriptor is written and nobody has read it yet.
+    waking: AtomicBool,
     spinning: AtomicBool,
+    /// Spins in a row that found nothing, and waits since that did without.
+    misses: AtomicU32,
     stopping: AtomicBool,
 }
 
@@ -160,6 +167,8 @@ impl<T: Task> Pool<T> {
             threads: AtomicUsize::new(0),
             blocked: AtomicUsize::new(0),
             sleeping: AtomicUsize::new(0),
+            waking: AtomicBool::new(false),
+            misses: AtomicU32::new(0),
             spinning: AtomicBool::new(false),
             stopping: AtomicBool::new(false),
         });
@@ -222,16 +231,27 @@ impl<T: Task> Pool<T> {
 
     /// Continues a parked task on some pool thread.
     pub fn resume(&self, task: Arc<T>) {
+        self.push(task);
+        self.wake_sleeper();
+    }
+
+    /// As `resume`, but the caller calls `wake_sleeper` after its last task.
+    pub fn push(&self, task: Arc<T>) {
         self.run_queue.push(task);
-        if self.sleeping.load(Ordering::SeqCst) > 0 {
-            self.wake_one();
-        }
     }
 
     /// Runs an event's worth of work on `task` as if its socket had become readable: for KILL and time-outs.
     pub fn poke(&self, task: Arc<T>) {
         if task.gate().on_event() {
             self.resume(task);
+        }
+    }
+
+    /// Wakes one sleeping thread for the run queue, unless one is being woken: it passes the wake-up on
+    /// while there is more to do, so a group of commits costs its leader one system call.
+    pub fn wake_sleeper(&self) {
+        if self.sleeping.load(Ordering::SeqCst) > 0 && !self.waking.swap(true, Ordering::SeqCst) {
+            self.wake_one();
         }
     }
 
@@ -296,9 +316,10 @@ impl<T: Task> Pool<T> {
     fn on_wake(&self) {
         let mut count = [0u8; 8];
         let _ = rustix::io::read(&self.wake, &mut count);
-        // One wake-up may stand for several pushes: pass it on while work is left.
-        if self.run_queue.len() > 1 && self.sleeping.load(Ordering::SeqCst) > 0 {
-            self.wake_one();
+        // A push that saw the flag set happened before this, so the length counts it.
+        self.waking.store(false, Ordering::SeqCst);
+        if self.run_queue.len() > 1 {
+            self.wake_sleeper();
         }
     }
 
@@ -322,19 +343,35 @@ impl<T: Task> Pool<T> {
         }
     }
 
+    /// False after spins that found nothing, but for a try now and then: where clients wait for the
+    /// disk, spinning only takes their cores.
+    fn spin_pays(&self) -> bool {
+        let misses = self.misses.load(Ordering::Relaxed);
+        if misses < SPIN_MISSES_MAX {
+            return true;
+        }
+        self.misses.fetch_add(1, Ordering::Relaxed) % SPIN_RETRY == 0
+    }
+
     /// Waits for events: spins a little if nobody else does, then sleeps.
     fn wait(&self, events: &mut Vec<epoll::Event>) {
         let zero = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
-        if !self.spinning.swap(true, Ordering::Acquire) {
+        if self.spin_pays() && !self.spinning.swap(true, Ordering::Acquire) {
             let start = Instant::now();
             while start.elapsed() < Duration::from_micros(SPIN_US_MAX) {
                 let _ = epoll::wait(&self.epoll, rustix::buffer::spare_capacity(events), Some(&zero));
                 if !events.is_empty() || !self.run_queue.is_empty() {
                     break;
                 }
-                std::hint::spin_loop();
+                // Whoever else wants this core has it.
+                std::thread::yield_now();
             }
             self.spinning.store(false, Ordering::Release);
+            if events.is_empty() && self.run_queue.is_empty() {
+                self.misses.fetch_add(1, Ordering::Relaxed);
+            } else {
+                self.misses.store(0, Ordering::Relaxed);
+            }
             if !events.is_empty() {
                 return;
             }

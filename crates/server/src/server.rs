@@ -64,6 +64,12 @@ impl EngineHooks for Hooks {
         }
     }
 
+    fn group_completed(&self) {
+        if let Some(pool) = self.pool.get() {
+            pool.wake_sleeper();
+        }
+    }
+
     fn log(&self, level: LogLevel, text: &str) {
         match level {
             LogLevel::Note => tracing::info!("{text}"),

@@ -33,7 +33,7 @@ use crate::engine::{ActiveTransactions, EngineHooks, FlushMode, LogLevel};
 use crate::lock::{HeldLocks, LockManager, Owner};
 use crate::rocks::{CATALOG_FAMILY_ID, Db, Family};
 
-/// Called once, on the thread that completed the group.
+/// Called once, on the thread that completed the group, before `EngineHooks::group_completed`.
 pub type CommitWaiter = Box<dyn FnOnce(Result<()>) + Send>;
 
 /// How a commit went.
@@ -299,6 +299,7 @@ impl Pipeline {
             self.finish(queued.request);
             (queued.waiter)(Ok(()));
         }
+        self.hooks.group_completed();
     }
 
     fn log_and_apply<'a>(&self, records: &mut Records, counters: impl Iterator<Item = &'a (TableId, CounterChange)>) {

@@ -81,6 +81,10 @@ pub trait EngineHooks: Send + Sync {
         wait()
     }
 
+    /// The waiters of a group of commits have been called. Waking whoever continues them is left for
+    /// here: a thread woken between two calls would take the committer's core before the next.
+    fn group_completed(&self) {}
+
     /// Something the operator should read.
     fn log(&self, level: LogLevel, text: &str) {
         eprintln!("[{level:?}] {text}");
