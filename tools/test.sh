@@ -17,9 +17,9 @@ seconds=${FUZZ_SECONDS:-60}
 cargo build --locked -q -p vaquita-wire -p vaquita-parser --examples
 # A fuzzer that does not end is a finding too.
 fuzz() { timeout $((seconds + 60)) cargo run --locked -q "$@"; }
-fuzz -p vaquita-wire --example fuzz -- packet "$seconds"
-fuzz -p vaquita-wire --example fuzz -- handshake "$seconds"
-fuzz -p vaquita-parser --example fuzz -- "$seconds"
+fuzz -p vaquita-wire --example fuzz_wire -- packet "$seconds"
+fuzz -p vaquita-wire --example fuzz_wire -- handshake "$seconds"
+fuzz -p vaquita-parser --example fuzz_sql -- "$seconds"
 step clients
 cargo build --locked -q -p vaquita-server
 tools/clients/run.sh

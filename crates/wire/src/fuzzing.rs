@@ -1,7 +1,7 @@
 //! Entry points for fuzzers: each takes arbitrary bytes as something a peer could send, and panics if a
 //! codec breaks one of its promises (a panic, a wrong round trip, memory beyond the stated bound).
 //!
-//! They are used by proptest here, by `examples/fuzz.rs` on stable Rust, and by cargo-fuzz targets. The first bytes of
+//! They are used by proptest here, by `examples/fuzz_wire.rs` on stable Rust, and by cargo-fuzz targets. The first bytes of
 //! the input choose the parameters (limits, cuts, capabilities), so that a fuzzer can vary those too.
 
 use vaquita_types::Value;

@@ -1,7 +1,7 @@
 //! A fuzzer for stable Rust: mutates recorded packets and random bytes and gives them to the entry points of
 //! `vaquita_wire::fuzzing`.
 //!
-//! `cargo run -p vaquita-wire --example fuzz -- <target> <seconds> [seed]` with target `packet`, `handshake`, `commands`,
+//! `cargo run -p vaquita-wire --example fuzz_wire -- <target> <seconds> [seed]` with target `packet`, `handshake`, `commands`,
 //! `compressed` or `all`. A finding is a panic, after the seed and the input were printed; the seed repeats the run. It
 //! is not guided by coverage: cargo-fuzz with the same entry points is, where nightly Rust is at hand.
 
