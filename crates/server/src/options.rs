@@ -16,6 +16,9 @@ pub struct ServeArguments {
     /// TOML file with these options, the long names as keys.
     #[arg(long, env = "VAQUITA_CONFIG")]
     config: Option<PathBuf>,
+    /// Start although the log is damaged before its end, and lose the commits behind the damage.
+    #[arg(long)]
+    accept_damaged_log: bool,
     #[command(flatten)]
     given: Given,
 }
@@ -68,6 +71,7 @@ pub struct ServeOptions {
     pub connect_timeout_s: u64,
     pub require_secure_transport: bool,
     pub local_infile: bool,
+    pub accept_damaged_log: bool,
 }
 
 impl ServeArguments {
@@ -93,6 +97,7 @@ impl ServeArguments {
             connect_timeout_s: given.connect_timeout.or(file.connect_timeout).unwrap_or(10),
             require_secure_transport: given.require_secure_transport.or(file.require_secure_transport).unwrap_or(false),
             local_infile: given.local_infile.or(file.local_infile).unwrap_or(false),
+            accept_damaged_log: self.accept_damaged_log,
         })
     }
 }

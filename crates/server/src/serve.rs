@@ -46,7 +46,8 @@ pub fn run(arguments: ServeArguments) -> Result<(), Failure> {
     let tcp = TcpListener::bind((options.bind.as_str(), options.port))
         .map_err(|e| format!("cannot listen on {}:{}: {e}", options.bind, options.port))?;
     let hooks = Arc::new(Hooks::default());
-    let engine = Engine::open(&dir.join("rocksdb"), EngineOptions::default(), hooks.clone())
+    let engine_options = EngineOptions { accept_damaged_log: options.accept_damaged_log, ..EngineOptions::default() };
+    let engine = Engine::open(&dir.join("rocksdb"), engine_options, hooks.clone())
         .map_err(|e| format!("cannot open the data in {}: {e}", dir.display()))?;
     let catalog = Catalog::open(&engine)?;
     let keys = Keys::load_or_create(&dir).map_err(|e| format!("cannot read or make the keys in {}: {e}", dir.display()))?;

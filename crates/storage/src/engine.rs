@@ -137,9 +137,13 @@ impl Engine {
     /// Opens or creates the database in `dir`. A directory that another process has open is refused.
     pub fn open(dir: &Path, options: EngineOptions, hooks: Arc<dyn EngineHooks>) -> Result<Arc<Engine>> {
         std::fs::create_dir_all(dir).map_err(|e| io_error(dir, e))?;
-        check_logs(dir, &options, &*hooks)?;
+        let damaged = check_logs(dir, &options, &*hooks)?;
         let (data, catalog) = options::for_families(&options);
         let db = Db::open(dir, data, catalog).map_err(|e| open_error(dir, e))?;
+        if damaged {
+            // What could be read goes to files, so that the next start does not meet the damage again.
+            db.switch_log().map_err(read_error)?;
+        }
         let locks = Arc::new(LockManager::new(Arc::clone(&hooks)));
         let counters = Arc::new(Counters::new(Arc::clone(&db)));
         let active = Arc::new(ActiveTransactions::default());
@@ -332,9 +336,10 @@ fn io_error(path: &Path, e: std::io::Error) -> Error {
     Error::new(&ER_CANT_CREATE_FILE, &[&path.display(), &e.raw_os_error().unwrap_or(0), &e])
 }
 
-/// Refuses a log that was damaged where it had been synced; see `log_check`.
-fn check_logs(dir: &Path, options: &EngineOptions, hooks: &dyn EngineHooks) -> Result<()> {
-    let Some(damage) = log_check::find_damage(dir).map_err(|e| io_error(dir, e))? else { return Ok(()) };
+/// Refuses a log that was damaged where it had been synced; see `log_check`. True if it is damaged and
+/// that is accepted.
+fn check_logs(dir: &Path, options: &EngineOptions, hooks: &dyn EngineHooks) -> Result<bool> {
+    let Some(damage) = log_check::find_damage(dir).map_err(|e| io_error(dir, e))? else { return Ok(false) };
     let text = format!(
         "The log file {} is damaged at offset {}: commits follow it that cannot be read",
         damage.file.display(),
@@ -342,7 +347,7 @@ fn check_logs(dir: &Path, options: &EngineOptions, hooks: &dyn EngineHooks) -> R
     );
     if options.accept_damaged_log || log_check::is_marked_not_synced(dir) {
         hooks.log(LogLevel::Warning, &format!("{text} and are lost"));
-        return Ok(());
+        return Ok(true);
     }
     let text = format!("{text}. Restore a backup, or start once with --accept-damaged-log to lose them");
     Err(Error::with_message(&ER_GET_ERRNO, text))

@@ -38,6 +38,48 @@ fn a_second_server_on_the_directory_is_refused() {
     assert!(text.contains(&*server.dir.to_string_lossy()), "{text}");
 }
 
+/// A bit that flips in the middle of the log is not taken for its end.
+#[test]
+fn a_damaged_log_is_refused_until_its_loss_is_accepted() {
+    let server = Server::start("damaged");
+    let mut client = server.connect();
+    client.query("CREATE DATABASE d");
+    client.query("CREATE TABLE d.t (id INT PRIMARY KEY)");
+    for id in 1..=100 {
+        client.query(&format!("INSERT INTO d.t VALUES ({id})"));
+    }
+    let marker = b"a name to find in the log";
+    client.query(&format!("CREATE TABLE d.m (id INT COMMENT '{}')", String::from_utf8_lossy(marker)));
+    for id in 101..=200 {
+        client.query(&format!("INSERT INTO d.t VALUES ({id})"));
+    }
+    let dir = server.kill();
+    let (log, mut bytes, at) = std::fs::read_dir(dir.join("rocksdb"))
+        .expect("the data")
+        .map(|entry| entry.expect("an entry").path())
+        .filter(|path| path.extension().is_some_and(|e| e == "log"))
+        .find_map(|path| {
+            let bytes = std::fs::read(&path).expect("a log");
+            let at = bytes.windows(marker.len()).position(|w| w == marker)?;
+            Some((path, bytes, at))
+        })
+        .expect("the log with the marker");
+    bytes[at] ^= 1;
+    std::fs::write(&log, bytes).expect("write");
+    let refused =
+        Command::new(env!("CARGO_BIN_EXE_vaquita")).args(["serve", "--port", "0", "--data-dir"]).arg(&dir).output().expect("run");
+    assert!(!refused.status.success());
+    let text = String::from_utf8_lossy(&refused.stderr).into_owned();
+    let name = log.file_name().expect("a name").to_string_lossy().into_owned();
+    assert!(text.contains(&name) && text.contains("--accept-damaged-log"), "{text}");
+    let server = Server::start_with(dir, &["--accept-damaged-log"]);
+    let rows = server.connect().query("SELECT COUNT(*), MAX(id) FROM d.t").rows();
+    assert_eq!(rows, [["100", "100"]]);
+    // Once is enough.
+    let (_, _, dir) = server.terminate();
+    drop(Server::start_in(dir));
+}
+
 /// Acknowledged inserts survive `kill -9`, and the next start is quick.
 #[test]
 fn kill_9_loses_no_acknowledged_commit() {

@@ -26,6 +26,11 @@ impl Server {
     }
 
     pub fn start_in(dir: PathBuf) -> Server {
+        Server::start_with(dir, &[])
+    }
+
+    /// With more options on the command line.
+    pub fn start_with(dir: PathBuf, options: &[&str]) -> Server {
         // The port may be taken between here and the server's bind: then it exits, and we try another.
         for _ in 0..5 {
             let port = free_port();
@@ -33,6 +38,7 @@ impl Server {
                 .args(["serve", "--data-dir"])
                 .arg(&dir)
                 .args(["--port", &port.to_string(), "--initial-root-password", PASSWORD])
+                .args(options)
                 .stdout(Stdio::null())
                 .stderr(std::fs::OpenOptions::new().create(true).append(true).open(dir.with_extension("log")).expect("log file"))
                 .spawn()
