@@ -1,7 +1,9 @@
 //! `cargo xtask bench`: sysbench's stock scripts on Vaquita and its peers, on the same data, one server after the other.
 //!
-//! For each server: start, fill the tables, stop, start again (that start is timed, and begins with cold caches), warm
-//! up, then every script at every number of threads, `runs` times. Data is prepared once per server: scripts that
+//! First each server alone: start, fill the tables, stop, start again (that start is timed, and begins with cold
+//! caches), warm up. Then all are started, and every script at every number of threads runs `runs` times, each time on one
+//! server after the other, so that a noisy minute of the machine meets them all. Whoever is not measured is stopped
+//! (SIGSTOP): nobody's compaction or page cleaning takes another's cores. Data is prepared once per server: scripts that
 //! write leave their changes to the next. A cell is the median of its runs; an error other than those sysbench
 //! retries by itself (deadlock, lock wait timeout) fails the cell and the command, not the rest of the table.
 //!
@@ -55,8 +57,6 @@ pub struct Footprint {
     table_bytes: u64,
     /// Resident after the restart and the warm-up.
     warm_bytes: u64,
-    /// The highest until the last cell.
-    peak_bytes: u64,
 }
 
 #[derive(Default)]
@@ -91,11 +91,12 @@ pub fn main(args: &[String]) -> Result<(), String> {
     let sysbench = sysbench::version()?;
     let mut results = Results::default();
     for kind in &plan.servers {
-        if let Err(text) = measure(&plan, *kind, &mut results) {
+        if let Err(text) = prepare(&plan, *kind, &mut results) {
             eprintln!("{}: {text}", kind.title());
             results.failures.push(format!("{}: {text}", kind.title()));
         }
     }
+    measure(&plan, &mut results)?;
     std::fs::create_dir_all(&plan.out).map_err(|e| format!("{}: {e}", plan.out.display()))?;
     let text = report::markdown(&plan, &results, &sysbench);
     println!("\n{text}");
@@ -148,8 +149,8 @@ fn pick<T: Copy>(wanted: Option<Vec<String>>, all: &[T], name: impl Fn(T) -> &'s
     Ok(all.iter().copied().filter(|item| wanted.iter().any(|text| name(*item) == text)).collect())
 }
 
-/// All cells of one server.
-fn measure(plan: &Plan, kind: Kind, results: &mut Results) -> Result<(), String> {
+/// What is measured once per server, which is left filled and stopped.
+fn prepare(plan: &Plan, kind: Kind, results: &mut Results) -> Result<(), String> {
     println!("{}: preparing {} tables of {} rows", kind.title(), plan.size.tables, plan.size.rows);
     if kind == Kind::Vaquita {
         server::remove_vaquita_data()?;
@@ -161,62 +162,104 @@ fn measure(plan: &Plan, kind: Kind, results: &mut Results) -> Result<(), String>
     server.stop()?;
 
     let server = Server::start(kind)?;
-    let table_bytes = server.table_bytes();
     sysbench::run(&server.login(), "oltp_read_only", plan.size, 8, WARM_UP_SECONDS.min(plan.seconds))?;
+    let table_bytes = server.table_bytes()?;
     let warm_bytes = process::memory_bytes(server.pid(), "VmRSS");
-    for script in &plan.scripts {
-        for threads in &plan.threads {
-            let cell = measure_cell(plan, &server, kind, script, *threads, &mut results.failures);
-            results.cells.push(cell);
-        }
-    }
-    let peak_bytes = process::memory_bytes(server.pid(), "VmHWM");
     let start_time = server.start_time;
-    server.create_databases()?;
     server.stop()?;
-    results.footprints.push(Footprint { kind, version, start_time, table_bytes, warm_bytes, peak_bytes });
+    results.footprints.push(Footprint { kind, version, start_time, table_bytes, warm_bytes });
     Ok(())
 }
 
-fn measure_cell(
-    plan: &Plan,
-    server: &Server,
-    kind: Kind,
-    script: &'static str,
-    threads: u64,
-    failures: &mut Vec<String>,
-) -> Cell {
-    let mut cell = Cell { kind, script, threads, per_second: Vec::new(), p95_ms: 0.0, cpu_us: 0.0, ignored_errors: 0 };
-    let (mut p95_ms, mut cpu_us) = (Vec::new(), Vec::new());
-    for _ in 0..plan.runs {
-        match timed_run(plan, server, script, threads) {
-            Ok((run, cpu)) => {
-                cell.per_second.push(run.per_second);
-                cell.ignored_errors += run.ignored_errors;
-                p95_ms.push(run.p95_ms);
-                cpu_us.push(cpu);
+/// All cells, of the servers that could be prepared.
+fn measure(plan: &Plan, results: &mut Results) -> Result<(), String> {
+    let kinds: Vec<Kind> = results.footprints.iter().map(|footprint| footprint.kind).collect();
+    let servers = Server::start_together(&kinds)?;
+    for server in &servers {
+        sysbench::run(&server.login(), "oltp_read_only", plan.size, 8, WARM_UP_SECONDS.min(plan.seconds))?;
+    }
+    for server in &servers {
+        server.pause()?;
+    }
+    for script in &plan.scripts {
+        for threads in &plan.threads {
+            let mut samples: Vec<Samples> = servers.iter().map(|_| Samples::default()).collect();
+            for _ in 0..plan.runs {
+                for (server, samples) in servers.iter().zip(&mut samples) {
+                    sample(plan, server, script, *threads, samples)?;
+                }
             }
-            Err(text) => {
-                println!("{:16} {script:22} {threads:4} threads  FAILED: {text}", kind.title());
-                failures.push(format!("{}, {threads} threads: {text}", kind.title()));
-                cell.per_second.clear();
-                return cell;
+            for (server, samples) in servers.iter().zip(samples) {
+                results.failures.extend(samples.failure.iter().map(|text| format!("{}: {text}", server.kind().title())));
+                results.cells.push(samples.cell(server.kind(), script, *threads));
             }
         }
     }
-    cell.per_second.sort_by(f64::total_cmp);
-    p95_ms.sort_by(f64::total_cmp);
-    cpu_us.sort_by(f64::total_cmp);
-    cell.p95_ms = median(&p95_ms).unwrap_or(0.0);
-    cell.cpu_us = median(&cpu_us).unwrap_or(0.0);
-    let per_second = cell.median().unwrap_or(0.0);
-    println!(
-        "{:16} {script:22} {threads:4} threads  {per_second:9.0} /s  p95 {:8.2} ms  {:7.1} µs of CPU",
-        kind.title(),
-        cell.p95_ms,
-        cell.cpu_us
-    );
-    cell
+    for server in &servers {
+        server.resume()?;
+        server.create_databases()?;
+    }
+    servers.into_iter().try_for_each(Server::stop)
+}
+
+/// What the runs of a cell gave.
+#[derive(Default)]
+struct Samples {
+    per_second: Vec<f64>,
+    p95_ms: Vec<f64>,
+    cpu_us: Vec<f64>,
+    ignored_errors: u64,
+    /// The first; the cell is not run again after it.
+    failure: Option<String>,
+}
+
+impl Samples {
+    /// The medians; an empty cell after a failure.
+    fn cell(mut self, kind: Kind, script: &'static str, threads: u64) -> Cell {
+        if let Some(text) = &self.failure {
+            println!("{:16} {script:22} {threads:4} threads  FAILED: {text}", kind.title());
+            self.per_second.clear();
+        }
+        for list in [&mut self.per_second, &mut self.p95_ms, &mut self.cpu_us] {
+            list.sort_by(f64::total_cmp);
+        }
+        let cell = Cell {
+            kind,
+            script,
+            threads,
+            p95_ms: median(&self.p95_ms).unwrap_or(0.0),
+            cpu_us: median(&self.cpu_us).unwrap_or(0.0),
+            per_second: self.per_second,
+            ignored_errors: self.ignored_errors,
+        };
+        if let Some(per_second) = cell.median() {
+            println!(
+                "{:16} {script:22} {threads:4} threads  {per_second:9.0} /s  p95 {:8.2} ms  {:7.1} µs of CPU",
+                kind.title(),
+                cell.p95_ms,
+                cell.cpu_us
+            );
+        }
+        cell
+    }
+}
+
+/// One run on a server that is paused before and after.
+fn sample(plan: &Plan, server: &Server, script: &str, threads: u64, samples: &mut Samples) -> Result<(), String> {
+    if samples.failure.is_some() {
+        return Ok(());
+    }
+    server.resume()?;
+    match timed_run(plan, server, script, threads) {
+        Ok((run, cpu_us)) => {
+            samples.per_second.push(run.per_second);
+            samples.ignored_errors += run.ignored_errors;
+            samples.p95_ms.push(run.p95_ms);
+            samples.cpu_us.push(cpu_us);
+        }
+        Err(text) => samples.failure = Some(format!("{threads} threads: {text}")),
+    }
+    server.pause()
 }
 
 /// One run, and the server's CPU time in µs for each query (row, for bulk_insert).

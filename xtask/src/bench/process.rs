@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 /// Linux counts CPU time in ticks of this length for user space, whatever the kernel's own.
 const TICK_US: u64 = 10_000;
@@ -16,6 +17,15 @@ pub fn cpu_us(pid: u32) -> Result<u64, String> {
     match (ticks(11), ticks(12)) {
         (Some(user), Some(system)) => Ok((user + system) * TICK_US),
         _ => Err(format!("cannot read {path}")),
+    }
+}
+
+/// `kill -SIGNAL pid`.
+pub fn signal(pid: u32, signal: &str) -> Result<(), String> {
+    match Command::new("kill").args([format!("-{signal}"), pid.to_string()]).status() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(format!("kill -{signal} {pid}: {status}")),
+        Err(e) => Err(format!("kill: {e}")),
     }
 }
 

@@ -48,7 +48,8 @@ fn write_settings(out: &mut String, plan: &Plan, results: &Results, sysbench: &s
     )?;
     writeln!(
         out,
-        "- One server at a time, restarted after the load; scripts run in the order of this page, each on what the one before left.\n"
+        "- Each run on one server after the other, while the others are stopped (SIGSTOP); scripts run in the order of this page, \
+         each on what the one before left.\n"
     )
 }
 
@@ -74,25 +75,15 @@ fn write_ratios(out: &mut String, plan: &Plan, results: &Results) -> std::fmt::R
 
 fn write_footprints(out: &mut String, results: &Results) -> std::fmt::Result {
     writeln!(out, "## Footprint\n")?;
-    writeln!(
-        out,
-        "| server | tables on disk, MB | resident after warm-up, MB | resident at most, MB | start, ms |\n|---|---:|---:|---:|---:|"
-    )?;
+    writeln!(out, "| server | tables on disk, MB | resident after warm-up, MB | start, ms |\n|---|---:|---:|---:|")?;
     let mb = |bytes: u64| bytes as f64 / 1e6;
     for f in &results.footprints {
         let start_ms = f.start_time.as_secs_f64() * 1e3;
-        writeln!(
-            out,
-            "| {} | {:.0} | {:.0} | {:.0} | {start_ms:.0} |",
-            f.kind.title(),
-            mb(f.table_bytes),
-            mb(f.warm_bytes),
-            mb(f.peak_bytes)
-        )?;
+        writeln!(out, "| {} | {:.0} | {:.0} | {start_ms:.0} |", f.kind.title(), mb(f.table_bytes), mb(f.warm_bytes))?;
     }
     writeln!(
         out,
-        "\nOn disk: InnoDB's tablespaces; RocksDB's files with their log; without InnoDB's redo log and MySQL's binary log. \
+        "\nOn disk: InnoDB's tablespaces; RocksDB's table files after its memtables were flushed; without logs. \
          Start: from the spawn to the first answered query, on the loaded data after a clean shutdown.\n"
     )
 }

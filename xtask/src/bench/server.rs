@@ -1,7 +1,7 @@
 //! The four servers: how each is started, reached, sized and stopped.
 //!
 //! Peers run through tools/peers.sh. MariaDB with MyRocks is the same server and the same data directory as MariaDB
-//! with InnoDB, started with another default engine, in another database. Never do two servers run at once.
+//! with InnoDB, with another default engine, in another database; started together they are one process.
 
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
@@ -13,6 +13,8 @@ use super::sysbench::Login;
 use crate::client::{Answer, Client};
 use crate::paths;
 use crate::vaquita::{self, Vaquita, first_answer};
+
+const LOG_RENEWAL: Duration = Duration::from_secs(5);
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
@@ -65,7 +67,14 @@ impl Kind {
 
 enum Process {
     Vaquita(Vaquita),
-    Peer { name: &'static str, pid: u32 },
+    Peer {
+        name: &'static str,
+        pid: u32,
+    },
+    /// Of another `Server`, which stops it.
+    Shared {
+        pid: u32,
+    },
 }
 
 /// A running server.
@@ -87,10 +96,49 @@ impl Server {
         }
     }
 
+    /// All of them at once, on the data they have.
+    pub fn start_together(kinds: &[Kind]) -> Result<Vec<Server>, String> {
+        let mut servers: Vec<Server> = Vec::new();
+        for &kind in kinds {
+            let same = servers.iter().find(|server| kind.peer().is_some() && server.kind.peer() == kind.peer());
+            let server = match same {
+                Some(other) => Server {
+                    kind,
+                    process: Some(Process::Shared { pid: other.pid() }),
+                    port: other.port,
+                    data_dir: other.data_dir.clone(),
+                    start_time: other.start_time,
+                },
+                None => Server::start(kind)?,
+            };
+            servers.push(server);
+        }
+        Ok(servers)
+    }
+
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// Stops the process where it is, until `resume`.
+    pub fn pause(&self) -> Result<(), String> {
+        process::signal(self.pid(), "STOP")
+    }
+
+    pub fn resume(&self) -> Result<(), String> {
+        process::signal(self.pid(), "CONT")?;
+        match self.kind {
+            // bulk_insert names no engine.
+            Kind::MariaDb => self.query("SET GLOBAL default_storage_engine = InnoDB").map(|_| ()),
+            Kind::MyRocks => self.query("SET GLOBAL default_storage_engine = RocksDB").map(|_| ()),
+            Kind::MySql | Kind::Vaquita => Ok(()),
+        }
+    }
+
     pub fn pid(&self) -> u32 {
         match &self.process {
             Some(Process::Vaquita(vaquita)) => vaquita.pid(),
-            Some(Process::Peer { pid, .. }) => *pid,
+            Some(Process::Peer { pid, .. } | Process::Shared { pid }) => *pid,
             None => 0,
         }
     }
@@ -130,21 +178,27 @@ impl Server {
         }
     }
 
-    /// Bytes of the tables' own files: InnoDB's tablespaces; RocksDB's tables and its log, which holds what no table
-    /// holds yet. InnoDB's redo log has a fixed size and is left out, as is MySQL's binary log.
-    pub fn table_bytes(&self) -> u64 {
+    /// Bytes of the tables' own files, InnoDB's tablespaces or RocksDB's table files, once they hold all rows. Logs, some of
+    /// which have a fixed size, are left out.
+    pub fn table_bytes(&self) -> Result<u64, String> {
         match self.kind {
+            Kind::MyRocks => drop(self.query("SET GLOBAL rocksdb_force_flush_memtable_now = 1")?),
+            // After a start the log is renewed in the background, which leaves its rows in files.
+            Kind::Vaquita => std::thread::sleep(LOG_RENEWAL),
+            Kind::MySql | Kind::MariaDb => {}
+        }
+        Ok(match self.kind {
             Kind::MySql | Kind::MariaDb => process::disk_bytes(&self.data_dir.join(self.kind.database()), &|_| true),
             Kind::MyRocks => process::disk_bytes(&self.data_dir.join("#rocksdb"), &is_rocksdb_data),
             Kind::Vaquita => process::disk_bytes(&self.data_dir, &is_rocksdb_data),
-        }
+        })
     }
 
     pub fn stop(mut self) -> Result<(), String> {
         match self.process.take() {
             Some(Process::Vaquita(vaquita)) => vaquita.stop(),
             Some(Process::Peer { name, .. }) => stop_peer(name),
-            None => Ok(()),
+            Some(Process::Shared { .. }) | None => Ok(()),
         }
     }
 }
@@ -152,14 +206,15 @@ impl Server {
 impl Drop for Server {
     /// An error on the way: no server stays behind.
     fn drop(&mut self) {
-        if let Some(Process::Peer { name, .. }) = self.process.take() {
+        if let Some(Process::Peer { name, pid }) = self.process.take() {
+            let _ = process::signal(pid, "CONT");
             let _ = stop_peer(name);
         }
     }
 }
 
 fn is_rocksdb_data(name: &str) -> bool {
-    [".sst", ".log", ".blob"].iter().any(|end| name.ends_with(end))
+    [".sst", ".blob"].iter().any(|end| name.ends_with(end))
 }
 
 /// Removes Vaquita's data of an earlier run, so that it starts empty as the databases of the peers do.

@@ -19,6 +19,8 @@ pub const SCRIPTS: [&str; 11] = [
 ];
 /// Has tables of its own, one per thread, and counts rows.
 pub const BULK_INSERT: &str = "bulk_insert";
+/// sysbench waits for ever for a server that does not answer.
+const CALL_SECONDS_MAX: u64 = 600;
 /// These two read one table and accept no other number.
 const ONE_TABLE: [&str; 2] = ["select_random_points", "select_random_ranges"];
 
@@ -77,9 +79,10 @@ pub fn version() -> Result<String, String> {
 }
 
 fn call(login: &Login, script: &str, size: Size, options: &[&str], command: &str) -> Result<String, String> {
-    let mut sysbench = Command::new("sysbench");
+    let mut sysbench = Command::new("timeout");
     sysbench
-        .args([script, "--db-driver=mysql", "--mysql-host=127.0.0.1"])
+        .arg(CALL_SECONDS_MAX.to_string())
+        .args(["sysbench", script, "--db-driver=mysql", "--mysql-host=127.0.0.1"])
         .arg(format!("--mysql-port={}", login.port))
         .arg(format!("--mysql-user={}", login.user))
         .arg(format!("--mysql-password={}", login.password))
