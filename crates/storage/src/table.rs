@@ -26,11 +26,11 @@ use parking_lot::RwLock;
 use vaquita_types::schema::TableRef;
 use vaquita_types::{Error, Result, Value};
 
-use crate::key::{Entry, IndexCodec};
+use crate::key::{Entry, INDEX_ID_BYTES, IndexCodec};
 use crate::lock::{LockMode, LockPolicy};
 use crate::row::{RowCodec, RowView};
 use crate::statistics::TableStatistics;
-use crate::txn::{Transaction, Version};
+use crate::txn::{Gap, Transaction, Version};
 
 /// A table definition with what is precomputed from it. DDL makes a new one.
 #[derive(Debug)]
@@ -50,6 +50,8 @@ pub struct Buffers {
     value: Vec<u8>,
     old_key: Vec<u8>,
     old_value: Vec<u8>,
+    /// Of the clustered index of the one table that a statement inserts into.
+    gap: Gap,
 }
 
 impl Buffers {
@@ -124,7 +126,8 @@ impl Table {
         if !txn.lock_key(&b.clustered, LockMode::X, policy)? {
             return Ok(Written::Skipped);
         }
-        if txn.exists(&b.clustered, Version::Latest)? {
+        // A hidden row id is handed out once.
+        if !self.def.hidden_rowid && !txn.is_absent(&b.clustered, INDEX_ID_BYTES, &mut b.gap)? {
             return Ok(Written::Duplicate(Duplicate { index: 0, clustered_key: b.clustered.clone() }));
         }
         for (n, index) in self.secondary() {

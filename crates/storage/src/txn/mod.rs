@@ -14,6 +14,7 @@
 //! family (catalog keys starting with 0x00 belong to `counters`).
 
 mod cursor;
+mod gap;
 #[cfg(test)]
 mod tests;
 mod write_set;
@@ -27,6 +28,7 @@ use vaquita_types::schema::TableId;
 use vaquita_types::{Error, Result};
 
 pub use cursor::{Cursor, Direction, KeyRange, ScanOptions, successor};
+pub use gap::Gap;
 pub use write_set::Mark;
 use write_set::WriteSet;
 

@@ -348,6 +348,44 @@ fn a_point_update_takes_no_snapshot_before_its_lock() {
     assert!(engine.locks().dump().is_empty());
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    /// One gap over a run of checks, while others commit in it, tells what single gets tell.
+    #[test]
+    fn a_gap_knows_which_keys_are_absent(
+        existing in prop::collection::btree_set(0u8..200, 0..20),
+        steps in prop::collection::vec((0u8..200, prop::option::of(0u8..200)), 1..60),
+        ascending in any::<bool>(),
+    ) {
+        let (_dir, engine) = engine();
+        let key = |n: u8| [b"tabl".as_slice(), &[n]].concat();
+        existing.iter().for_each(|&n| put_now(&engine, &key(n), b"v"));
+        // The next index has a key that is not in the way.
+        put_now(&engine, b"tabm\0", b"v");
+        let mut steps = steps;
+        if ascending {
+            steps.sort();
+        }
+        let mut gap = Gap::default();
+        let mut txn = begin(&engine, Isolation::RepeatableRead);
+        for (n, other) in steps {
+            if let Some(other) = other.filter(|other| txn.lock_key(&key(*other), LockMode::X, LockPolicy::NoWait).is_ok()) {
+                // Held by nobody: somebody else commits it.
+                let mut gone = begin(&engine, Isolation::RepeatableRead);
+                std::mem::swap(&mut gone, &mut txn);
+                gone.rollback();
+                put_now(&engine, &key(other), b"w");
+            }
+            prop_assert!(txn.lock_key(&key(n), LockMode::X, WAIT).unwrap());
+            let absent = !txn.exists(&key(n), Version::Latest).unwrap();
+            prop_assert_eq!(txn.is_absent(&key(n), 4, &mut gap).unwrap(), absent);
+            if absent && n % 2 == 0 {
+                txn.put(&key(n), b"mine").unwrap();
+            }
+        }
+    }
+}
+
 #[test]
 fn a_statement_that_fails_undoes_only_itself() {
     let (_dir, engine) = engine();

@@ -1,0 +1,78 @@
+//! Checks of many keys for duplicates with one seek.
+//!
+//! A seek to a key that does not exist also tells that nothing lies between it and the key found:
+//! rows that are inserted in ascending order are all in that gap. The gap was empty at a sequence
+//! number; that nobody has filled it since is told by `commit::Recent`, for a key that the caller
+//! holds locked (COMMIT-3).
+
+use vaquita_types::Result;
+
+use super::{Transaction, successor};
+use crate::engine::read_error;
+use crate::rocks::{Family, Iter, IterOptions};
+
+/// A range of keys that were all absent, learnt from earlier checks. Of one index.
+#[derive(Default)]
+pub struct Gap {
+    /// Not yet known while `upper` is empty.
+    lower: Vec<u8>,
+    upper: Vec<u8>,
+    sequence: u64,
+    checks: u64,
+    seeks: u64,
+    /// Checks that the gap answered.
+    hits: u64,
+}
+
+/// Seeks that may be in vain before gaps are given up: rows come in no order.
+const VAIN_SEEKS_MAX: u64 = 4;
+
+impl Gap {
+    fn contains(&self, key: &[u8]) -> bool {
+        self.lower.as_slice() < key && key < self.upper.as_slice()
+    }
+
+    /// A seek costs more than a get, so it has to pay.
+    fn seek_pays(&self) -> bool {
+        self.checks > 1 && self.seeks <= self.hits + VAIN_SEEKS_MAX
+    }
+}
+
+impl Transaction {
+    /// Whether no row or entry has `key`, which is locked, in its latest version. `prefix_bytes` of the
+    /// key are the index's own.
+    pub fn is_absent(&self, key: &[u8], prefix_bytes: usize, gap: &mut Gap) -> Result<bool> {
+        if let Some(own) = self.writes.get(Family::Data, key) {
+            return Ok(own.is_none());
+        }
+        gap.checks += 1;
+        if gap.contains(key) && !self.engine.pipeline().recent().may_be_after(key, gap.sequence) {
+            gap.hits += 1;
+            return Ok(true);
+        }
+        if !gap.seek_pays() {
+            return Ok(!self.engine.db().get(Family::Data, key, None, &mut Vec::new()).map_err(read_error)?);
+        }
+        gap.seeks += 1;
+        // Before the iterator: what is committed between the two is newer than the sequence number.
+        gap.sequence = self.engine.db().latest_sequence();
+        gap.lower.clear();
+        gap.lower.extend_from_slice(key);
+        gap.upper = successor(key.get(..prefix_bytes).unwrap_or(key));
+        let idle = self.engine.housekeeper().take_idle_iter();
+        let mut iter = idle.unwrap_or_else(|| Iter::new(self.engine.db(), Family::Data, None, IterOptions::default()));
+        iter.set_bounds(&gap.lower, &gap.upper);
+        iter.seek(key);
+        let mut absent = true;
+        if iter.valid() {
+            absent = iter.key() != key;
+            gap.upper.clear();
+            gap.upper.extend_from_slice(iter.key());
+        } else {
+            iter.status().map_err(read_error)?;
+        }
+        iter.account();
+        self.engine.housekeeper().keep_idle_iter(iter);
+        Ok(absent)
+    }
+}
