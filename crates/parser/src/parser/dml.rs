@@ -88,9 +88,21 @@ impl Parser<'_> {
         if self.eat_op(Op::RParen) {
             return Ok(Vec::new());
         }
-        let row = self.comma_list(Self::expr_or_default)?;
+        let row = self.comma_list(Self::row_value)?;
         self.expect_op(Op::RParen)?;
         Ok(row)
+    }
+
+    /// A dump is millions of literals: one that stands alone need not go through every level of operators.
+    fn row_value(&mut self) -> Result<Expr> {
+        let plain = matches!(self.kind(), Tok::Int | Tok::Decimal | Tok::Float | Tok::Str | Tok::Kw(Kw::NULL));
+        if plain
+            && matches!(self.peek(), Tok::Op(Op::Comma | Op::RParen))
+            && let Some(literal) = self.opt_literal()?
+        {
+            return Ok(Expr::Literal(literal));
+        }
+        self.expr_or_default()
     }
 
     /// `AS new [(a, b)]`

@@ -103,6 +103,8 @@ impl Binder<'_> {
     pub(super) fn assigned(&mut self, expr: &ast::Expr, table: &TableRef, column: usize) -> Result<Option<Expr>> {
         match expr {
             ast::Expr::Default => Ok(None),
+            // There is nothing to fold, and no name to be in a clause.
+            ast::Expr::Literal(_) => self.scalar(expr).map(Some),
             ast::Expr::Param(n) => {
                 let mut param = self.param(*n);
                 if param.ty.kind == vaquita_types::TypeKind::Null
