@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 use vaquita_parser::{ParserOptions, digest, is_blank, parse_one, parse_prepared};
 
 const INPUT_BYTES_MAX: usize = 4096;
-/// Far above what 4 KiB need: what takes longer grows exponentially or never ends. Seconds are
-/// counted by a thread of this process, which stands still when the machine has no time for either.
-const INPUT_SECONDS_MAX: u32 = 10;
+/// Far above what 4 KiB need: what takes longer grows exponentially or never ends. In ticks of CPU time, 100 to a
+/// second: wall-clock time passes also while the machine does something else.
+const INPUT_TICKS_MAX: u64 = 500;
 
 /// splitmix64 (G. Steele et al., "Fast Splittable Pseudorandom Number Generators").
 struct Random(u64);
@@ -78,18 +78,26 @@ type Current = Arc<Mutex<(u64, Vec<u8>)>>;
 /// Ends the process with a finding when an input does not end.
 fn watch(current: Current, seed: u64) {
     std::thread::spawn(move || {
-        let (mut number, mut seconds) = (0, 0);
+        let (mut number, mut since) = (0, 0);
         loop {
             std::thread::sleep(Duration::from_secs(1));
+            let ticks = cpu_ticks();
             let current = current.lock().unwrap();
-            seconds = if current.0 == number { seconds + 1 } else { 0 };
-            number = current.0;
-            if seconds > INPUT_SECONDS_MAX {
+            if current.0 != number {
+                (number, since) = (current.0, ticks);
+            } else if ticks - since > INPUT_TICKS_MAX {
                 eprintln!("finding: seed {seed}, too slow: {:?}", String::from_utf8_lossy(&current.1));
                 std::process::exit(1);
             }
         }
     });
+}
+
+/// CPU time of this process, user and system: fields 14 and 15 of its line, counted behind the name in parentheses.
+fn cpu_ticks() -> u64 {
+    let line = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let fields = line.rsplit(')').next().unwrap_or_default().split_whitespace();
+    fields.skip(11).take(2).filter_map(|field| field.parse::<u64>().ok()).sum()
 }
 
 fn main() {
