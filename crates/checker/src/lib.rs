@@ -35,7 +35,7 @@ mod set;
 
 pub use anomaly::{Kind, Level, Order};
 pub use history::{Builder, History, Mop, Outcome};
-pub use report::{Finding, Report};
+pub use report::{Finding, Report, name};
 
 /// What may be taken for granted about a history.
 #[derive(Clone, Copy, Debug)]
