@@ -296,8 +296,15 @@ impl Search<'_> {
             if group == NO_GROUP || group != groups[edge.to as usize] {
                 continue;
             }
+            // With enough of one kind, the other is worth a short search: both are forbidden by the same level.
+            if found.contains(&EXAMPLES_MAX) {
+                self.paths.steps_left = self.paths.steps_left.min(STEPS_MAX / 10);
+            }
             let path = self.paths.find(&view, edge.to, edge.from);
-            if self.cut_off(Kind::G2) {
+            if self.paths.steps_left == 0 {
+                if found == [0, 0] {
+                    self.cut_off(Kind::G2);
+                }
                 return;
             }
             let Some(path) = path else { continue };

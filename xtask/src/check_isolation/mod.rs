@@ -26,7 +26,7 @@ use crate::random::Random;
 use crate::vaquita::{PASSWORD, Vaquita, free_port};
 use session::{Counts, Session, Stop};
 
-const DATABASE: &str = "vaquita_isolation";
+const DATABASE: &str = "checker_isolation";
 /// Where the server to test is.
 struct Address {
     host: String,
