@@ -85,8 +85,7 @@ impl ListAppend {
     fn append(&self, key: u32, value: i64, tx: &mut Tx, random: &mut Random) -> Result<(), Stop> {
         tx.mops.push(Mop::Append(key, value));
         if random.one_in(2) {
-            let changed =
-                tx.run(&format!("UPDATE lists SET v = CONCAT(v, ',{value}') WHERE {}", condition(key, random)))?;
+            let changed = tx.run(&format!("UPDATE lists SET v = CONCAT(v, ',{value}') WHERE {}", condition(key, random)))?;
             if changed > 0 {
                 return Ok(());
             }
@@ -181,7 +180,9 @@ impl Register {
 
 impl Workload for Register {
     fn create(&self, session: &mut Session) -> Result<(), Stop> {
-        session.execute("CREATE TABLE registers (id INT NOT NULL PRIMARY KEY, sk INT NOT NULL, v INT NOT NULL, KEY sk (sk), KEY v (v))")
+        session.execute(
+            "CREATE TABLE registers (id INT NOT NULL PRIMARY KEY, sk INT NOT NULL, v INT NOT NULL, KEY sk (sk), KEY v (v))",
+        )
     }
 
     fn transact(&self, session: &mut Session) -> Result<(), Stop> {
@@ -289,26 +290,24 @@ impl Workload for Predicate {
             return Ok(());
         }
         let other = self.active.lock().map_err(broken)?[session.random.below(GROUPS as u64) as usize].0;
-        session.transaction(|tx, random| {
-            match random.below(4) {
-                0 => {
-                    self.find(group, tx, random)?;
-                    self.find(other, tx, random)?;
-                    self.add(group, at, tx, random)
-                }
-                1 if other != group => {
-                    self.find(other, tx, random)?;
-                    self.add(group, at, tx, random)
-                }
-                2 => {
-                    self.add(group, at, tx, random)?;
-                    self.find(group, tx, random)
-                }
-                _ => {
-                    self.find(group, tx, random)?;
-                    self.add(group, at, tx, random)?;
-                    self.find(group, tx, random)
-                }
+        session.transaction(|tx, random| match random.below(4) {
+            0 => {
+                self.find(group, tx, random)?;
+                self.find(other, tx, random)?;
+                self.add(group, at, tx, random)
+            }
+            1 if other != group => {
+                self.find(other, tx, random)?;
+                self.add(group, at, tx, random)
+            }
+            2 => {
+                self.add(group, at, tx, random)?;
+                self.find(group, tx, random)
+            }
+            _ => {
+                self.find(group, tx, random)?;
+                self.add(group, at, tx, random)?;
+                self.find(group, tx, random)
             }
         })?;
         Ok(())
