@@ -1,5 +1,5 @@
 #!/bin/bash
-# Everything that CI runs: tests, lints, repository rules, a minute of each fuzzer, the clients.
+# Everything that CI runs: tests, lints, repository rules, a minute of each fuzzer, isolation levels, the clients.
 # A client whose runtime the machine lacks is skipped by name in the summary; with CI=true all must be there.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -20,6 +20,8 @@ fuzz() { timeout $((seconds + 60)) cargo run --locked -q "$@"; }
 fuzz -p vaquita-wire --example fuzz_wire -- packet "$seconds"
 fuzz -p vaquita-wire --example fuzz_wire -- handshake "$seconds"
 fuzz -p vaquita-parser --example fuzz_sql -- "$seconds"
-step clients
 cargo build --locked -q -p vaquita-server
+step isolation
+tools/isolation.sh
+step clients
 tools/clients/run.sh

@@ -1,15 +1,18 @@
-//! Chores of the repository, run as `cargo xtask COMMAND`: style checks, the side-by-side benchmark, the crash test.
+//! Chores of the repository, run as `cargo xtask COMMAND`: style checks, the side-by-side benchmark, the crash test,
+//! the checks of isolation levels.
 //!
 //! `xtask` never links RocksDB: it builds in seconds and drives servers from outside, as processes.
 //! Each command is one module; `flags` reads their options.
 
 mod bench;
+mod check_isolation;
 #[allow(dead_code)] // shared with the server's tests, which use all of it
 #[path = "../../crates/server/tests/it/client.rs"]
 mod client;
 mod flags;
 mod kill_test;
 mod paths;
+mod random;
 mod tidy;
 mod vaquita;
 
@@ -23,6 +26,11 @@ usage: cargo xtask COMMAND
                        runs sysbench on Vaquita and its peers, one after the other
   kill-test --cycles N [--seed S] [--writers N]
                        kill -9 during writes; verifies what was acknowledged after each restart
+  check-isolation --workload list-append|register|predicate|bank|mav|nonrepeatable --level RC|RR|SER
+        [--transactions N] [--clients N] [--seed S] [--kill-every SECONDS] [--history FILE]
+        [--plant lost-update|no-transaction|forgotten-commit]
+        [--host H --port P --user U --password P]
+                       runs transactions on its own Vaquita or on the server named, and checks the history
 VAQUITA=path names the server to measure or to kill; without it the one in the target directory is taken.";
 
 fn main() -> ExitCode {
@@ -32,6 +40,7 @@ fn main() -> ExitCode {
     let done = match command.as_str() {
         "tidy" => tidy::main(&flags),
         "bench" => bench::main(&flags),
+        "check-isolation" => check_isolation::main(&flags),
         "kill-test" => kill_test::main(&flags),
         _ => Err(USAGE.to_string()),
     };

@@ -115,6 +115,11 @@ impl<'a> Statement<'a> {
         }
     }
 
+    /// SERIALIZABLE: what is read is locked, so that it stays as it is.
+    pub fn locks_reads(&self) -> bool {
+        self.in_transaction && self.txn.borrow().isolation() == vaquita_storage::Isolation::Serializable
+    }
+
     /// From here on, warnings of expressions are errors: `take_raised` gives the first one.
     pub fn raise_warnings(&self) {
         self.strict.set(true);

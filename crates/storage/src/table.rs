@@ -130,6 +130,8 @@ impl Table {
         if !self.def.hidden_rowid && !txn.is_absent(&b.clustered, INDEX_ID_BYTES, &mut b.gap)? {
             return Ok(Written::Duplicate(Duplicate { index: 0, clustered_key: b.clustered.clone() }));
         }
+        // A row that our snapshot shows, and that somebody has deleted since.
+        txn.check_conflict(&b.clustered)?;
         for (n, index) in self.secondary() {
             let unique = index.encode_entry(row, row_id, &mut b.key, &mut b.value)?;
             match claim(txn, index, n, unique, policy, b)? {
@@ -202,6 +204,7 @@ impl Table {
             if txn.exists(&b.clustered, Version::Latest)? {
                 return Ok(Written::Duplicate(Duplicate { index: 0, clustered_key: b.clustered.clone() }));
             }
+            txn.check_conflict(&b.clustered)?;
         }
         for (n, index) in self.secondary() {
             if moved || !index.same_entry(old, new) {
@@ -303,7 +306,12 @@ fn claim(
     if !txn.lock_key(&b.key, LockMode::X, policy)? {
         return Ok(Written::Skipped);
     }
-    if !unique || !txn.get(&b.key, Version::Latest, &mut b.old_value)? {
+    if !unique {
+        return Ok(Written::Done);
+    }
+    if !txn.get(&b.key, Version::Latest, &mut b.old_value)? {
+        // The snapshot may show a row with it that somebody has deleted since.
+        txn.check_conflict(&b.key)?;
         return Ok(Written::Done);
     }
     let mut clustered_key = Vec::new();

@@ -17,7 +17,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("vaquita-storage", &["vaquita-types"]),
     ("vaquita-exec", &["vaquita-storage", "vaquita-plan", "vaquita-parser", "vaquita-types"]),
     ("vaquita-server", &["vaquita-exec", "vaquita-storage", "vaquita-plan", "vaquita-parser", "vaquita-wire", "vaquita-types"]),
-    ("xtask", &["vaquita-wire", "vaquita-parser", "vaquita-types"]),
+    ("vaquita-checker", &[]),
+    ("xtask", &["vaquita-checker", "vaquita-wire", "vaquita-parser", "vaquita-types"]),
 ];
 
 /// The storage engine's own crates, and the only one that may name them.

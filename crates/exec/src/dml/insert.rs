@@ -221,10 +221,11 @@ impl<'a> Insert<'a> {
             .map_err(|_| Error::new(&ER_AUTOINC_READ_FAILED, &[]))
     }
 
-    /// Locks the row that is in the way and reads it; `None` if it has gone meanwhile.
+    /// Locks the row that is in the way and reads it; `None` if it has gone meanwhile. Whoever changed it after our
+    /// snapshot was the first committer.
     fn lock_existing(&mut self, duplicate: &Duplicate) -> Result<Option<Vec<Value>>> {
         let mut txn = self.statement.txn.borrow_mut();
-        let _ = txn.lock_key(&duplicate.clustered_key, LockMode::X, self.statement.lock_wait())?;
+        let _ = txn.lock_row(&duplicate.clustered_key, LockMode::X, self.statement.lock_wait())?;
         let mut value = Vec::new();
         if !txn.get(&duplicate.clustered_key, Version::Latest, &mut value)? {
             return Ok(None);

@@ -69,9 +69,7 @@ fn lock_of(scan: &Scan, statement: &Statement<'_>) -> Option<(LockMode, LockPoli
             };
             Some((mode, policy))
         }
-        None if statement.txn.borrow().isolation() == Isolation::Serializable && statement.in_transaction => {
-            Some((LockMode::S, wait))
-        }
+        None if statement.locks_reads() => Some((LockMode::S, wait)),
         None => None,
     }
 }
@@ -89,6 +87,10 @@ impl Operator for TableScan<'_> {
         }
         let Some(table) = self.table.clone() else { return Ok(()) };
         self.cursor_open = false;
+        if self.lock.is_some() {
+            // Its iterator is older than the locks that are about to be taken.
+            self.cursor = None;
+        }
         self.ranges.clear();
         self.point = false;
         match &self.scan.path {

@@ -62,6 +62,10 @@ impl Operator for RowCount<'_> {
             return Ok(false);
         }
         let table = frame.statement.open_table(self.table, LockMode::IS)?;
+        if frame.statement.locks_reads() {
+            let all = table.codec.clustered().all();
+            frame.statement.txn.borrow_mut().lock_range(&all, frame.statement.lock_wait())?;
+        }
         let count = frame.statement.txn.borrow().row_count(table.def.id)?;
         frame.slots[self.slot] = Value::Int(count as i64);
         Ok(true)

@@ -145,6 +145,7 @@ impl Session {
         let info = self.info();
         statement.server = &info;
         statement.lock_wait_ms_max = self.state.lock_wait_ms();
+        statement.in_transaction = self.in_transaction;
         match plan {
             Plan::Query(query) if !query.into.is_empty() => {
                 let taken = vaquita_exec::query::run_into(query, &statement);

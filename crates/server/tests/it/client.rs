@@ -55,7 +55,11 @@ fn broken(text: &str) -> Error {
 
 impl Client {
     pub fn connect(port: u16, user: &str, password: &str) -> Result<Client> {
-        let stream = TcpStream::connect(("127.0.0.1", port))?;
+        Client::connect_to("127.0.0.1", port, user, password)
+    }
+
+    pub fn connect_to(host: &str, port: u16, user: &str, password: &str) -> Result<Client> {
+        let stream = TcpStream::connect((host, port))?;
         stream.set_read_timeout(Some(Duration::from_secs(60)))?;
         stream.set_nodelay(true)?;
         let mut client = Client { stream, reader: PacketReader::new(1 << 30), input: Vec::new(), seq: 0 };

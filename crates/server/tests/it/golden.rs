@@ -83,7 +83,7 @@ fn replay(script: &Path, target: &Target) -> String {
     out
 }
 
-fn print_answer(answer: &Answer, out: &mut String) {
+pub fn print_answer(answer: &Answer, out: &mut String) {
     let _ = match answer {
         Answer::Ok { affected, info, warnings } => {
             let info = if info.is_empty() { String::new() } else { format!(" {info}") };
@@ -116,7 +116,7 @@ fn escape(bytes: &[u8]) -> String {
 }
 
 /// The statement whose answer differs, with both answers.
-fn first_difference(expected: &str, actual: &str) -> Option<String> {
+pub fn first_difference(expected: &str, actual: &str) -> Option<String> {
     let blocks = |text: &str| text.split("\n> ").map(str::to_string).collect::<Vec<_>>();
     let (expected, actual) = (blocks(expected.trim_end()), blocks(actual.trim_end()));
     let differing: Vec<String> = expected

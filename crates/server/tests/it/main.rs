@@ -1,11 +1,12 @@
 //! The integration tests: one binary that starts `vaquita` and talks to it over sockets.
 //!
 //! `server` starts and kills servers, `client` is a small protocol client, `golden` replays SQL whose
-//! answers were recorded from MySQL.
+//! answers were recorded from MySQL, `hermitage` what three transactions do to each other at each level.
 
 mod accounts;
 mod client;
 mod golden;
+mod hermitage;
 mod protocol;
 mod restart;
 mod server;
