@@ -10,7 +10,6 @@
 //! It does not cut power: the kernel keeps what the server wrote, synced or not. The seed decides what is written and
 //! when the kill comes, not how threads interleave; a failure keeps the data directory, and prints seed and cycle.
 
-mod random;
 mod writer;
 
 use std::path::PathBuf;
@@ -21,8 +20,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use crate::client::{Answer, Client};
 use crate::flags::Flags;
 use crate::paths;
+use crate::random::Random;
 use crate::vaquita::{Vaquita, free_port};
-use random::Random;
 use writer::{DATABASE, Values, Writer, pad};
 
 const WRITE_MS_MIN: u64 = 20;
