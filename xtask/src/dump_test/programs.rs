@@ -42,7 +42,7 @@ impl Programs {
     pub fn load(&self, server: &Server, database: Option<&str>, file: &Path) -> Result<(), String> {
         let input = File::open(file).map_err(|e| format!("{}: {e}", file.display()))?;
         let mut client = connected(&self.client, server);
-        client.args(database).stdin(input).stdout(Stdio::null()).stderr(Stdio::piped());
+        client.arg("--default-character-set=utf8mb4").args(database).stdin(input).stdout(Stdio::null()).stderr(Stdio::piped());
         finish(&self.client, client.spawn().and_then(|child| child.wait_with_output()))
     }
 
