@@ -1,5 +1,5 @@
 //! Chores of the repository, run as `cargo xtask COMMAND`: style checks, the side-by-side benchmark, the crash test,
-//! the checks of isolation levels.
+//! the checks of isolation levels, the dump test.
 //!
 //! `xtask` never links RocksDB: it builds in seconds and drives servers from outside, as processes.
 //! Each command is one module; `flags` reads their options.
@@ -9,6 +9,7 @@ mod check_isolation;
 #[allow(dead_code)] // shared with the server's tests, which use all of it
 #[path = "../../crates/server/tests/it/client.rs"]
 mod client;
+mod dump_test;
 mod flags;
 mod kill_test;
 mod paths;
@@ -31,7 +32,10 @@ usage: cargo xtask COMMAND
         [--plant lost-update|no-transaction|forgotten-commit]
         [--host H --port P --user U --password P]
                        runs transactions on its own Vaquita or on the server named, and checks the history
-VAQUITA=path names the server to measure or to kill; without it the one in the target directory is taken.";
+  dump-test [--host H] [--port P] [--user U] [--password PW] [--rows N] [--seed S] [--database NAME] [--mysqldump COMMAND]
+        [--client COMMAND] [--mariadb-dump COMMAND] [--only VARIANT,..] [--reuse] [--keep]
+                       fills 20 tables on a MySQL, dumps, loads into Vaquita, dumps again: the dumps must be the same
+VAQUITA=path names the server to measure, to kill or to load; without it the one in the target directory is taken.";
 
 fn main() -> ExitCode {
     let mut args = std::env::args().skip(1);
@@ -41,6 +45,7 @@ fn main() -> ExitCode {
         "tidy" => tidy::main(&flags),
         "bench" => bench::main(&flags),
         "check-isolation" => check_isolation::main(&flags),
+        "dump-test" => dump_test::main(&flags),
         "kill-test" => kill_test::main(&flags),
         _ => Err(USAGE.to_string()),
     };

@@ -124,10 +124,6 @@ fn whole_of_decimal(d: &Decimal) -> Whole {
 
 fn year(value: &Value) -> KeyValue {
     match integer(value, (0, 65_535), true) {
-        // As MySQL compares: two-digit numbers are years of this century or the last.
-        KeyValue::Exact(Value::UInt(n)) if (1..100).contains(&n) => {
-            KeyValue::Exact(Value::UInt(if n < 70 { 2000 + n } else { 1900 + n }))
-        }
         KeyValue::Exact(Value::UInt(n)) if n == 0 || (1901..=2155).contains(&n) => KeyValue::Exact(Value::UInt(n)),
         KeyValue::Exact(Value::UInt(n)) if n < 1901 => {
             KeyValue::Gap { below: Some(Value::UInt(0)), above: Some(Value::UInt(1901)) }

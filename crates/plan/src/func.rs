@@ -7,7 +7,7 @@
 //! Names and arguments where SQL has syntax of its own (a unit is a literal string such as `'DAY_HOUR'`):
 //! `+ - * / DIV % & | ^ << >> ~`, `NEG(x)`, `XOR(a,b)`, `IS TRUE(x)`, `IS FALSE(x)`,
 //! `LIKE(x, pattern[, escape])`, `REGEXP(x, pattern)`, `SOUNDS LIKE` is a comparison of SOUNDEX,
-//! `DATE_ADD(date, value, unit)`, `DATE_SUB(…)`, `EXTRACT(unit, x)`, `TIMESTAMPADD(unit, n, date)`,
+//! `FULL YEAR(x)` (what a YEAR column takes x for), `DATE_ADD(date, value, unit)`, `DATE_SUB(…)`, `EXTRACT(unit, x)`, `TIMESTAMPADD(unit, n, date)`,
 //! `TIMESTAMPDIFF(unit, a, b)`, `GET_FORMAT('DATE', 'ISO')`, `TRIM(x[, remove])`, `LTRIM(…)`, `RTRIM(…)`,
 //! `CHAR(n, …)` gives a binary string, `MEMBER OF(value, array)`, `WEIGHT_STRING(x[, 'CHAR'|'BINARY', n])`.
 //! CASE, COLLATE, CONVERT USING and CAST are built by `typing`.
@@ -33,6 +33,7 @@ mod regexp;
 mod search;
 mod string;
 
+pub use date::full_year;
 pub use numeric::SeededRandom;
 
 use std::collections::HashMap;

@@ -184,7 +184,7 @@ impl Ddl<'_> {
 }
 
 impl Ddl<'_> {
-    /// What MySQL calls deprecated in a type. `tinyint(1)` is not told from BOOL, which is fine.
+    /// What MySQL calls deprecated in a type.
     fn warn_of_type(&self, ty: &ast::DataType, collate: Option<&str>) {
         use ast::TypeName::{BigInt, Decimal, Double, Float, Int, MediumInt, SmallInt, TinyInt};
         let warn =
@@ -195,7 +195,6 @@ impl Ddl<'_> {
             warn(ZEROFILL_TEXT);
         }
         match ty.name {
-            TinyInt if ty.length == Some(1) && !ty.unsigned => {}
             TinyInt | SmallInt | MediumInt | Int | BigInt if ty.length.is_some() => warn(WIDTH_TEXT),
             Float | Double if ty.scale.is_some() => warn(DIGITS_TEXT),
             ast::TypeName::Year if ty.length.is_some() => instead("YEAR(4)", "YEAR"),

@@ -1,6 +1,6 @@
 //! CREATE TABLE, also LIKE another and from a query (`from_query` derives its columns and fills the table).
 
-use vaquita_parser::ast::{self, ColumnAttribute, TableElement};
+use vaquita_parser::ast::{self, ColumnAttribute, TableElement, TableOption};
 use vaquita_plan::env::Level;
 use vaquita_types::charset::{CollationId, charset};
 use vaquita_types::errno::{
@@ -96,7 +96,7 @@ impl Ddl<'_> {
         let given = options::apply(&create.options, &mut table_options, &create.name.name)?;
         let collation = given.collation(parent)?;
         self.warn_of_charset(given.charset.as_deref(), given.collate.as_deref());
-        let mut elements = self.elements(&create.elements, collation)?;
+        let mut elements = self.elements(create, collation)?;
         merge_selected(&mut elements.columns, selected.columns)?;
         elements.collations_given.extend(selected.collations_given);
         let indexes = self.put_together(&mut elements, (database, &create.name.name))?;
@@ -124,9 +124,10 @@ impl Ddl<'_> {
         Ok(Wanted { def, auto_increment: given.auto_increment })
     }
 
-    fn elements(&self, elements: &[TableElement], collation: CollationId) -> Result<Elements> {
+    fn elements(&self, create: &ast::CreateTable, collation: CollationId) -> Result<Elements> {
         let mut found = Elements::default();
-        for element in elements {
+        let as_shown = is_as_shown(create);
+        for element in &create.elements {
             match element {
                 TableElement::Column(column) => {
                     let new = self.column(column, collation)?;
@@ -138,7 +139,8 @@ impl Ddl<'_> {
                     if new.null_given && new.def.nullable {
                         found.null_given.push(new.def.name.clone());
                     }
-                    if collation_given(column) {
+                    let follows_table = as_shown && column.ty.charset.is_none() && new.def.ty.collation == collation;
+                    if collation_given(column) && !follows_table {
                         found.collations_given.push(new.def.name.clone());
                     }
                     found.checks.extend(column.attributes.iter().filter_map(|a| match a {
@@ -238,8 +240,17 @@ fn column_bytes(ty: &ColumnType) -> usize {
 
 /// CHARACTER SET or COLLATE was written at the column.
 pub fn collation_given(column: &ast::ColumnDef) -> bool {
-    let collate = column.attributes.iter().any(|a| matches!(a, ColumnAttribute::Collate(_)));
-    collate || column.ty.charset.is_some() || column.ty.binary
+    column.ty.charset.is_some() || column.attributes.iter().any(|a| matches!(a, ColumnAttribute::Collate(_)))
+}
+
+/// Whether the statement has the form that SHOW CREATE TABLE prints. There, a COLLATE without CHARACTER SET stands at a
+/// column that follows its table. MySQL takes it for the column's own and prints the table otherwise than it was dumped;
+/// here a dump that is loaded and dumped again stays as it was.
+fn is_as_shown(create: &ast::CreateTable) -> bool {
+    let has = |wanted: fn(&TableOption) -> bool| create.options.iter().any(wanted);
+    has(|o| matches!(o, TableOption::Engine(_)))
+        && has(|o| matches!(o, TableOption::Charset(_)))
+        && has(|o| matches!(o, TableOption::Collate(_)))
 }
 
 /// `id INT PRIMARY KEY` and `x INT UNIQUE` as index definitions.

@@ -64,7 +64,7 @@ fn kind_of(ty: &DataType, default: CollationId) -> Result<TypeKind> {
         || (ty.charset.is_none() && default == CollationId::BINARY);
     let text = |text: TypeKind, binary: TypeKind| if binary_charset { binary } else { text };
     Ok(match ty.name {
-        TypeName::TinyInt => TypeKind::TinyInt,
+        TypeName::TinyInt | TypeName::Bool => TypeKind::TinyInt,
         TypeName::SmallInt => TypeKind::SmallInt,
         TypeName::MediumInt => TypeKind::MediumInt,
         TypeName::Int => TypeKind::Int,

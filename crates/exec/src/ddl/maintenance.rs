@@ -1,18 +1,17 @@
 //! ANALYZE, CHECK, OPTIMIZE, REPAIR and CHECKSUM TABLE.
 //!
 //! Each gives a result set with a row or two per table, as InnoDB's tables do; a table that is missing is a row
-//! and no error. OPTIMIZE compacts the table's key ranges. The number of CHECKSUM TABLE is our own: equal
-//! tables have equal ones, but it is not MySQL's.
+//! and no error. OPTIMIZE compacts the table's key ranges.
 
 use vaquita_parser::ast::{MaintenanceKind, Name, TableMaintenance};
 use vaquita_plan::env::Level;
 use vaquita_plan::expr::Expr;
 use vaquita_plan::node::OutputColumn;
 use vaquita_storage::{Direction, LockMode, LockPolicy, Reads, ScanOptions, Table, Version, check_table};
-use vaquita_types::convert::write_text;
 use vaquita_types::errno::ER_NO_SUCH_TABLE;
 use vaquita_types::{ColumnType, Error, Result, Value};
 
+use super::checksum::row_crc;
 use super::{Ddl, Outcome, ResultRows, text_column};
 
 /// How often a scan looks whether it was killed.
@@ -115,26 +114,16 @@ impl Ddl<'_> {
         txn.begin_statement(Reads::Many);
         let options = ScanOptions { fill_cache: false, version: Version::Snapshot, ..ScanOptions::default() };
         let mut cursor = txn.scan(table.codec.clustered().all(), Direction::Forward, options)?;
-        let (mut total, mut read, mut text) = (0u32, 0u64, Vec::new());
+        let (mut total, mut read, mut buffer) = (0u32, 0u64, Vec::new());
         while let Some((key, value)) = cursor.next(&txn)? {
             read += 1;
             if read.is_multiple_of(INTERRUPT_EVERY) {
                 self.context.interrupt.check()?;
             }
-            text.clear();
-            for (value, column) in table.codec.decode_row(key, value)?.iter().zip(&table.def.columns) {
-                text.push(u8::from(value.is_null()));
-                write_text(value, &column.ty, &mut text);
-            }
-            total = total.wrapping_add(fnv1a(&text));
+            total = total.wrapping_add(row_crc(&table.def, &table.codec.decode_row(key, value)?, &mut buffer));
         }
         Ok(total)
     }
-}
-
-/// FNV-1a, 32 bits (Fowler, Noll, Vo).
-fn fnv1a(bytes: &[u8]) -> u32 {
-    bytes.iter().fold(0x811C_9DC5, |hash, byte| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193))
 }
 
 fn missing(database: &str, name: &Name) -> Vec<Message> {

@@ -8,6 +8,7 @@
 mod actions;
 mod alter;
 pub(crate) mod checks;
+mod checksum;
 pub mod columns;
 mod convert;
 pub mod create;

@@ -58,6 +58,18 @@ fn known_engine(name: &str) -> Result<String> {
     found.map(|e| e.to_string()).ok_or_else(|| Error::new(&ER_UNKNOWN_STORAGE_ENGINE, &[&name]))
 }
 
+/// `4M`, `8388608`.
+fn bytes_of_size(size: &str) -> Option<u64> {
+    let digits = size.trim_start_matches('=').trim().trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit = match size.trim().chars().last()?.to_ascii_uppercase() {
+        'K' => 1 << 10,
+        'M' => 1 << 20,
+        'G' => 1 << 30,
+        _ => 1,
+    };
+    digits.parse::<u64>().ok()?.checked_mul(unit)
+}
+
 /// Options without a meaning here, printed back as they were given.
 fn keep(option: &TableOption, table: &mut TableOptions) {
     let flag = |value: &Option<u64>| value.map(|v| v.to_string());
@@ -76,6 +88,7 @@ fn keep(option: &TableOption, table: &mut TableOptions) {
         TableOption::KeyBlockSize(n) => ("KEY_BLOCK_SIZE", nonzero(*n)),
         TableOption::Compression(text) => ("COMPRESSION", quoted(text)),
         TableOption::Connection(text) => ("CONNECTION", quoted(text)),
+        TableOption::AutoextendSize(size) => ("AUTOEXTEND_SIZE", bytes_of_size(size).filter(|bytes| *bytes > 0).map(|bytes| bytes.to_string())),
         _ => return,
     };
     table.others.retain(|(k, _)| k != key);

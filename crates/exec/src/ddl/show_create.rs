@@ -56,7 +56,9 @@ pub fn show_create_table(def: &TableDef, auto_increment: Option<u64>, quoting: Q
     let mut out = format!("CREATE TABLE {} (\n", quoting.name(&def.name));
     let columns = def.columns.iter().map(|c| column_text(def, c, quoting));
     let indexes = def.indexes.iter().filter(|i| !i.parts.is_empty()).map(|i| index_text(def, i, quoting));
-    let checks = def.options.checks.iter().map(|check| {
+    let mut checks: Vec<_> = def.options.checks.iter().collect();
+    checks.sort_by_key(|check| check.name.to_lowercase());
+    let checks = checks.into_iter().map(|check| {
         let enforced = if check.enforced { "" } else { " /*!80016 NOT ENFORCED */" };
         format!("CONSTRAINT {} CHECK ({}){enforced}", quoting.name(&check.name), check.expr)
     });
@@ -151,12 +153,14 @@ fn value_text(value: &Value, ty: &ColumnType) -> String {
         return format!("b'{bits:b}'");
     }
     let text = convert::to_text(value, ty);
-    if ty.is_text() || matches!(ty.kind, TypeKind::Enum | TypeKind::Set) {
+    if matches!(ty.kind, TypeKind::Enum | TypeKind::Set) {
         return quoted(&utf8_of(&text, charset(ty.collation)));
     }
-    match std::str::from_utf8(&text) {
-        Ok(text) => quoted(text),
-        Err(_) => text.iter().fold(String::from("0x"), |hex, byte| format!("{hex}{byte:02X}")),
+    let utf8 = if ty.is_text() { Ok(utf8_of(&text, charset(ty.collation))) } else { String::from_utf8(text.to_vec()) };
+    match utf8 {
+        // MySQL writes in bytes what its own utf8mb3 does not hold.
+        Ok(utf8) if utf8.chars().all(|c| c <= '\u{ffff}') => quoted(&utf8),
+        _ => text.iter().fold(String::from("0x"), |hex, byte| format!("{hex}{byte:02X}")),
     }
 }
 
@@ -231,6 +235,9 @@ const AFTER_ROW_FORMAT: &[&str] = &["KEY_BLOCK_SIZE", "COMPRESSION"];
 
 fn options_text(def: &TableDef, auto_increment: Option<u64>, out: &mut String) {
     let options = &def.options;
+    if let Some((_, size)) = options.others.iter().find(|(key, _)| key == "AUTOEXTEND_SIZE") {
+        let _ = write!(out, " /*!80023 AUTOEXTEND_SIZE={size} */");
+    }
     let engine = if options.engine.is_empty() { "InnoDB" } else { &options.engine };
     let _ = write!(out, " ENGINE={engine}");
     if let Some(next) = auto_increment.filter(|n| *n > 1 && def.auto_increment_column().is_some()) {

@@ -109,14 +109,34 @@ fn row_format(def: &TableDef) -> String {
     chars.next().map_or(String::new(), |first| first.to_ascii_uppercase().to_string() + chars.as_str())
 }
 
+/// Options by the names that CREATE_OPTIONS gives them, in its order.
+const CREATE_OPTIONS: &[&str] = &[
+    "autoextend_size",
+    "max_rows",
+    "min_rows",
+    "avg_row_length",
+    "row_format",
+    "stats_sample_pages",
+    "stats_auto_recalc",
+    "KEY_BLOCK_SIZE",
+    "COMPRESSION",
+    "stats_persistent",
+    "pack_keys",
+    "checksum",
+    "delay_key_write",
+];
+
 /// `row_format=DYNAMIC stats_persistent=0`
 fn create_options(def: &TableDef) -> String {
-    let mut words: Vec<String> =
-        def.options.others.iter().map(|(key, value)| format!("{}={value}", key.to_ascii_lowercase())).collect();
-    if let Some(format) = &def.options.row_format {
-        words.push(format!("row_format={format}"));
-    }
-    words.join(" ")
+    let given = |name: &&str| {
+        let key = name.to_ascii_uppercase();
+        let value = match key.as_str() {
+            "ROW_FORMAT" => def.options.row_format.clone(),
+            _ => def.options.others.iter().find(|(k, _)| *k == key).map(|(_, value)| value.replace('\'', "\"")),
+        };
+        value.map(|value| format!("{name}={value}"))
+    };
+    CREATE_OPTIONS.iter().filter_map(given).collect::<Vec<String>>().join(" ")
 }
 
 /// The indexes that were declared: not the one of a hidden row id.

@@ -38,8 +38,9 @@ pub type StringValue = Vec<u8>;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TypeName {
-    /// Also BOOL and BOOLEAN, with length 1.
     TinyInt,
+    /// BOOL and BOOLEAN: TINYINT(1), without the warning of a display width.
+    Bool,
     SmallInt,
     MediumInt,
     Int,

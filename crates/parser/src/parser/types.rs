@@ -150,7 +150,7 @@ impl Parser<'_> {
             Kw::DECIMAL | Kw::DEC | Kw::NUMERIC | Kw::FIXED => TypeName::Decimal,
             Kw::BOOL | Kw::BOOLEAN => {
                 self.bump();
-                ty.name = TypeName::TinyInt;
+                ty.name = TypeName::Bool;
                 ty.length = Some(1);
                 return Ok(true);
             }

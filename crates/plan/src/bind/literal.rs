@@ -4,7 +4,7 @@
 //! connection or of its introducer, `x'41'` VARBINARY that may count as a number, `DATE '2024-01-31'` a DATE.
 
 use vaquita_parser as ast;
-use vaquita_types::charset::CollationId;
+use vaquita_types::charset::{CollationId, charset as charset_of};
 use vaquita_types::decimal::Decimal;
 use vaquita_types::temporal::{DateFlags, parse_datetime, parse_time};
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno, sql_mode};
@@ -24,7 +24,7 @@ impl Binder<'_> {
             ast::Literal::Float(text) => float(text, false)?,
             ast::Literal::String(s) => self.string(&s.bytes, s.charset.as_deref())?,
             ast::Literal::Hex { bytes, charset } | ast::Literal::Bit { bytes, charset } => match charset {
-                Some(_) => self.string(bytes, charset.as_deref())?,
+                Some(charset) => text_literal(bytes, introduced(charset)?),
                 None => {
                     let ty = ColumnType { unsigned: true, ..ColumnType::varbinary(bytes.len() as u32) };
                     Expr::literal(Value::bytes(bytes), ty)
@@ -46,18 +46,19 @@ impl Binder<'_> {
         })
     }
 
+    /// A text as the statement has it, which is in utf8mb4, in the charset of the connection; after an introducer it is
+    /// the bytes that the client sent.
     fn string(&self, bytes: &[u8], charset: Option<&str>) -> Result<Expr> {
-        let collation = match charset {
-            None => self.cx.connection_collation,
-            Some(name) => text::default_collation(name).ok_or_else(|| Error::new(&errno::ER_UNKNOWN_CHARACTER_SET, &[&name]))?,
-        };
-        let chars = text::char_count(bytes, collation) as u32;
-        let ty = if collation == CollationId::BINARY {
-            ColumnType::varbinary(bytes.len() as u32)
+        let collation = charset.map_or(Ok(self.cx.connection_collation), introduced)?;
+        let target = if charset.is_some() || collation == CollationId::BINARY {
+            self.cx.client_charset
         } else {
-            ColumnType::varchar(chars, collation)
+            (!text::charset_name(collation).starts_with("utf8mb")).then(|| charset_of(collation))
         };
-        Ok(Expr::literal(Value::bytes(bytes), ty))
+        Ok(match target {
+            Some(target) => text_literal(&charset_of(CollationId::UTF8MB4_BIN).convert(target, bytes).bytes, collation),
+            None => text_literal(bytes, collation),
+        })
     }
 
     fn temporal(&self, literal: &ast::Literal, written: &[u8]) -> Result<Expr> {
@@ -89,6 +90,20 @@ impl Binder<'_> {
             },
         }
     }
+}
+
+/// The collation of an introducer; error 1115.
+fn introduced(charset: &str) -> Result<CollationId> {
+    text::default_collation(charset).ok_or_else(|| Error::new(&errno::ER_UNKNOWN_CHARACTER_SET, &[&charset]))
+}
+
+fn text_literal(bytes: &[u8], collation: CollationId) -> Expr {
+    let ty = if collation == CollationId::BINARY {
+        ColumnType::varbinary(bytes.len() as u32)
+    } else {
+        ColumnType::varchar(text::char_count(bytes, collation) as u32, collation)
+    };
+    Expr::literal(Value::bytes(bytes), ty)
 }
 
 fn integer(n: u64, negative: bool) -> Expr {

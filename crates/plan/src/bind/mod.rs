@@ -29,7 +29,7 @@ mod window;
 use std::sync::Arc;
 
 use vaquita_parser as ast;
-use vaquita_types::charset::CollationId;
+use vaquita_types::charset::{Charset, CollationId};
 use vaquita_types::schema::TableRef;
 use vaquita_types::{ColumnType, Error, Result, errno, sql_mode};
 
@@ -51,6 +51,8 @@ pub struct PlanContext<'a> {
     pub param_types: &'a [ColumnType],
     /// `collation_connection`: that of string literals and of numbers made strings.
     pub connection_collation: CollationId,
+    /// `character_set_client`, if statements were brought from it to utf8mb4 to be read.
+    pub client_charset: Option<&'static Charset>,
     /// Types of user variables that are set.
     pub user_var_type: Option<&'a dyn Fn(&str) -> Option<ColumnType>>,
     pub sys_var_type: Option<&'a dyn Fn(&str) -> Option<ColumnType>>,
@@ -68,6 +70,7 @@ impl<'a> PlanContext<'a> {
             sql_mode: sql_mode::DEFAULT,
             param_types: &[],
             connection_collation: CollationId::default(),
+            client_charset: None,
             user_var_type: None,
             sys_var_type: None,
             lock_reads: false,
@@ -258,7 +261,7 @@ impl<'a> Binder<'a> {
         Ok(Arc::new(plan))
     }
 
-    /// The base table of a name; error 1046 without a database, 1049, 1146.
+    /// The base table of a name; error 1046 without a database, 1049, 1146, 1109 in information_schema.
     pub fn base_table(&mut self, name: &ast::Name) -> Result<TableRef> {
         let database = match (&name.db, self.cx.current_database) {
             (Some(db), _) => db.as_str(),
@@ -269,7 +272,11 @@ impl<'a> Binder<'a> {
             if !self.cx.catalog.database_exists(database)? {
                 return Err(Error::new(&errno::ER_BAD_DB_ERROR, &[&database]));
             }
-            return Err(Error::new(&errno::ER_NO_SUCH_TABLE, &[&database, &name.name]));
+            return Err(if database.eq_ignore_ascii_case("information_schema") {
+                Error::new(&errno::ER_UNKNOWN_TABLE, &[&name.name.to_uppercase(), &"information_schema"])
+            } else {
+                Error::new(&errno::ER_NO_SUCH_TABLE, &[&database, &name.name])
+            });
         };
         if !self.tables.iter().any(|t| t.id == table.id && t.database == table.database && t.name == table.name) {
             self.tables.push(table.clone());

@@ -6,13 +6,14 @@
 //! 3. `optimize` plans the joins; above them come Aggregate, HAVING's Filter, Window, Distinct, Sort, Limit.
 
 use vaquita_parser as ast;
-use vaquita_types::{Error, Result, Value, errno};
+use vaquita_types::schema::IndexDef;
+use vaquita_types::{Error, Result, TypeKind, Value, errno};
 
 use super::query::sorted;
 use super::scope::Scope;
 use super::{Binder, Clause, Source};
 use crate::expr::{Expr, ExprKind, Slot};
-use crate::node::{Limit, LockWait, Node, OutputColumn, QueryPlan, RowLock, SortKey, WindowFunction};
+use crate::node::{AggregateKind, Limit, LockWait, Node, OutputColumn, QueryPlan, RowLock, SortKey, WindowFunction};
 use crate::optimize::{self, Tree, Want, visit};
 
 /// The bound clauses of a block.
@@ -163,6 +164,9 @@ impl Binder<'_> {
         }
         let mut windows = std::mem::take(&mut self.frame().windows);
         let mut aggregates = std::mem::take(&mut self.frame().aggregates);
+        if grouped && block.group_by.is_empty() && block.filter.is_empty() {
+            self.extremes_by_member(&block, &mut aggregates);
+        }
         let want = self.want(&block, grouped, &windows, &aggregates);
         let planned = optimize::plan_joins(self, block.tree.take(), std::mem::take(&mut block.filter), want, block.straight)?;
         let (mut node, mut ordered) = (planned.node, planned.ordered);
@@ -196,6 +200,25 @@ impl Binder<'_> {
         let keys = if ordered { Vec::new() } else { block.order_by };
         let root = sorted(node, keys, block.limit, saved);
         Ok(self.finish_plan(root, block.output))
+    }
+
+    /// MIN and MAX of an ENUM or a SET compare labels, but MySQL takes the end of an index where it has one, and that is in
+    /// the order of the members. Its aggregates keep the column's type.
+    fn extremes_by_member(&mut self, block: &Block, aggregates: &mut [crate::node::Aggregate]) {
+        let Some(Tree::Leaf(relation)) = block.tree else { return };
+        let relation = &self.frame().relations[relation];
+        let Source::Base(table) = &relation.source else { return };
+        for aggregate in aggregates {
+            let [Expr { kind: ExprKind::Slot(slot), ty, .. }] = aggregate.args.as_slice() else { continue };
+            let leads = |index: &IndexDef| {
+                let column = index.parts.first().and_then(|part| table.position_of(part.column));
+                !index.invisible && column.is_some_and(|column| relation.slot(column) == Some(*slot))
+            };
+            let is_extreme = matches!(aggregate.kind, AggregateKind::Min | AggregateKind::Max);
+            if is_extreme && matches!(ty.kind, TypeKind::Enum | TypeKind::Set) && table.indexes.iter().any(leads) {
+                aggregate.ty = ty.clone();
+            }
+        }
     }
 
     /// The order of rows that would save a sort, and how many rows are needed of it.

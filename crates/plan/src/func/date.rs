@@ -17,6 +17,7 @@ use crate::expr::{Expr, ExprKind};
 use crate::typing::{NumberClass, decimal_type, int_of_length, is_string, number_class, scale};
 
 pub(super) static FUNCTIONS: &[FuncDef] = &[
+    def("FULL YEAR", 1, 1, resolve_full_year, |c, cx| Ok(full_year(&*c.value(0, cx)?))),
     volatile(
         "NOW",
         0,
@@ -195,6 +196,35 @@ pub(super) static FUNCTIONS: &[FuncDef] = &[
     volatile("FROM_UNIXTIME", 1, 2, resolve_from_unixtime, from_unixtime),
     volatile("CONVERT_TZ", 3, 3, |a| temporal(a, TypeKind::DateTime), convert_tz),
 ];
+
+fn resolve_full_year(args: &mut Vec<Expr>) -> Result<FuncType> {
+    let of = args.first().ok_or_else(|| Error::internal("a year of nothing"))?;
+    Ok(FuncType { ty: of.ty.clone(), nullable: of.nullable, coercibility: of.coercibility })
+}
+
+/// A number or a text of two digits as a YEAR column takes it: 99 is 1999, 1 is 2001, '0' is 2000 (but 0 is year 0).
+/// Other values stay.
+pub fn full_year(value: &Value) -> Value {
+    let full = |n: i64| match n {
+        0..70 => 2000 + n,
+        70..100 => 1900 + n,
+        n => n,
+    };
+    match value {
+        Value::Int(n @ 1..100) => Value::Int(full(*n)),
+        Value::UInt(n @ 1..100) => Value::UInt(full(*n as i64) as u64),
+        Value::Float(f) if f.fract() == 0.0 && (1.0..100.0).contains(f) => Value::Float(full(*f as i64) as f64),
+        Value::Decimal(d) if d.truncate(0) == *d => match d.to_i64() {
+            (n @ 1..100, false) => Value::Decimal(Decimal::from(full(n))),
+            _ => value.clone(),
+        },
+        Value::Bytes(text) => match std::str::from_utf8(text).map(str::parse::<u8>) {
+            Ok(Ok(n)) if text.len() <= 2 => Value::from(full(i64::from(n)).to_string()),
+            _ => value.clone(),
+        },
+        _ => value.clone(),
+    }
+}
 
 pub(super) const DAYS: [&str; 7] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
 pub(super) const MONTHS: [&str; 12] =

@@ -13,6 +13,7 @@ use super::{
     NumberClass, aggregate_collations, char_length, convert_charset, is_hex_literal, is_string, mix_error, number_class,
 };
 use crate::expr::{CompareAs, CompareOp, Expr, ExprKind};
+use crate::func;
 
 impl CompareOp {
     /// The token, as errors name it.
@@ -121,6 +122,12 @@ pub fn compare(op: CompareOp, left: Expr, right: Expr) -> Result<Expr> {
     if matches!(left.kind, ExprKind::Row(_)) || matches!(right.kind, ExprKind::Row(_)) {
         return make_row_compare(op, left, right);
     }
+    let (left, right) = full_years(left, right)?;
+    compare_scalars(op, left, right)
+}
+
+/// As `compare`, but years have four digits: so BETWEEN and IN take them.
+fn compare_scalars(op: CompareOp, left: Expr, right: Expr) -> Result<Expr> {
     let (left, right) = adapt_constants(left, right);
     let rule = compare_as(&left, &right, op.token())?;
     let (left, right) = prepare_operands(left, right, rule);
@@ -173,8 +180,8 @@ pub fn between(value: Expr, low: Expr, high: Expr, negated: bool) -> Result<Expr
         return Err(mix_error(&[&value, &low, &high], "between"));
     }
     let (below, above) = if negated { (CompareOp::Lt, CompareOp::Gt) } else { (CompareOp::Ge, CompareOp::Le) };
-    let first = compare(below, value.clone(), low)?;
-    let second = compare(above, value, high)?;
+    let first = compare_scalars(below, value.clone(), low)?;
+    let second = compare_scalars(above, value, high)?;
     let nullable = first.nullable || second.nullable;
     let parts = vec![first, second];
     Ok(boolean(if negated { ExprKind::Or(parts) } else { ExprKind::And(parts) }, nullable))
@@ -197,7 +204,7 @@ pub fn compare_list(value: Expr, list: Vec<Expr>) -> Result<Expr> {
         adapted.push(item);
     }
     let Some(rule) = common_rule(&rules, &adapted) else {
-        let tests = adapted.into_iter().map(|item| compare(CompareOp::Eq, value.clone(), item)).collect::<Result<Vec<_>>>()?;
+        let tests = adapted.into_iter().map(|item| compare_scalars(CompareOp::Eq, value.clone(), item)).collect::<Result<Vec<_>>>()?;
         return Ok(disjunction(tests));
     };
     let nullable = value.nullable || adapted.iter().any(|e| e.nullable);
@@ -276,6 +283,32 @@ fn prepare_operands(left: Expr, right: Expr, rule: CompareAs) -> (Expr, Expr) {
     match rule {
         CompareAs::Text(collation) => (convert_charset(left, collation), convert_charset(right, collation)),
         _ => (left, right),
+    }
+}
+
+/// A constant that a YEAR column is compared with becomes the year that the column would store: 99 is 1999.
+fn full_years(left: Expr, right: Expr) -> Result<(Expr, Expr)> {
+    let is_year = |e: &Expr| e.ty.kind == TypeKind::Year && matches!(e.kind, ExprKind::Slot(_) | ExprKind::Outer { .. });
+    let full_year = |e: Expr| match (&e.kind, func::lookup("FULL YEAR")) {
+        (ExprKind::Literal(value), _) => Ok(Expr { kind: ExprKind::Literal(func::full_year(value)), ..e }),
+        (_, Some(def)) if is_row_independent(&e) => func::call(def, vec![e]),
+        _ => Ok(e),
+    };
+    Ok(match (is_year(&left), is_year(&right)) {
+        (true, false) => (left, full_year(right)?),
+        (false, true) => (full_year(left)?, right),
+        _ => (left, right),
+    })
+}
+
+/// Numbers and texts that are the same for every row.
+fn is_row_independent(expr: &Expr) -> bool {
+    match &expr.kind {
+        ExprKind::Literal(value) => !value.is_null(),
+        ExprKind::Param(_) | ExprKind::UserVar(_) => true,
+        ExprKind::Cast(e) => is_row_independent(e),
+        ExprKind::Call(def, args) => def.foldable && args.iter().all(is_row_independent),
+        _ => false,
     }
 }
 

@@ -100,6 +100,7 @@ impl Session {
         context.current_database = database.as_deref();
         context.sql_mode = self.state.sql_mode_bits();
         context.connection_collation = self.state.connection_collation();
+        context.client_charset = self.state.settings.client_charset;
         let user_var_type = |name: &str| self.state.user_var_type(name);
         let sys_var_type = |name: &str| self.state.sys_var_type(name);
         context.user_var_type = Some(&user_var_type);

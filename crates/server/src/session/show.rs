@@ -117,6 +117,7 @@ impl Session {
         plan.current_database = database.as_deref();
         plan.sql_mode = self.state.sql_mode_bits();
         plan.connection_collation = self.state.connection_collation();
+        plan.client_charset = self.state.settings.client_charset;
         let context = ShowContext { statement: &statement, plan: &plan, database: database.as_deref() };
         match ast {
             Ast::Show(Show::CreateTable(name)) => {

@@ -158,7 +158,9 @@ pub(super) fn store_json(value: Value, from: &ColumnType) -> Stored {
     if collation == CollationId::BINARY {
         return StoreProblem::of(ProblemKind::JsonCharset("binary"), Value::Null);
     }
-    let utf8 = match strings::convert(bytes, collation, CollationId::UTF8MB4_BIN) {
+    // A utf8mb3 connection may send characters of four bytes; JSON takes them.
+    let from = if charset(collation).name == "utf8mb3" { CollationId::UTF8MB4_BIN } else { collation };
+    let utf8 = match strings::convert(bytes, from, CollationId::UTF8MB4_BIN) {
         Ok(utf8) => utf8,
         Err(incorrect) => {
             return StoreProblem::of(ProblemKind::Incorrect { type_name: "string", value: incorrect.shown }, Value::Null);

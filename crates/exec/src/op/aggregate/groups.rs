@@ -2,9 +2,10 @@
 
 use std::borrow::Cow;
 
+use vaquita_plan::eval::coerce;
 use vaquita_plan::expr::{Expr, ExprKind, Slot};
 use vaquita_plan::node::{Aggregate, AggregateKind};
-use vaquita_types::{Result, Value};
+use vaquita_types::{Result, TypeKind, Value};
 
 use super::concat;
 use super::state::State;
@@ -166,7 +167,14 @@ impl<'p> Groups<'p> {
             if let State::Concat(concat) = state {
                 concat.settle(of, self.concat_max, frame.statement);
             }
-            frame.slots[of.slot] = state.finish(of.kind, &of.ty);
+            let value = state.finish(of.kind, &of.ty);
+            let is_extreme = matches!(of.kind, AggregateKind::Min | AggregateKind::Max);
+            // The extreme member of an ENUM or a SET is given as its label.
+            frame.slots[of.slot] = if is_extreme && matches!(of.ty.kind, TypeKind::Enum | TypeKind::Set) && !value.is_null() {
+                Value::bytes(coerce::text_of(&value, &of.ty))
+            } else {
+                value
+            };
         }
     }
 
