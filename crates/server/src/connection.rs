@@ -12,11 +12,11 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use vaquita_storage::CommitWaiter;
-use vaquita_types::errno::ER_CLIENT_INTERACTION_TIMEOUT;
+use vaquita_storage::{CommitWaiter, Interrupt};
+use vaquita_types::errno::{ER_CLIENT_INTERACTION_TIMEOUT, ER_NET_READ_ERROR, ER_NET_READ_INTERRUPTED};
 use vaquita_types::{Error, Result};
 use vaquita_wire::error::ProtocolError;
 use vaquita_wire::handshake::decode_change_user;
@@ -45,8 +45,10 @@ pub struct Connection {
 struct Body {
     transport: Transport,
     reader: PacketReader,
-    /// Input received behind a command that parked.
+    /// Input received behind a command that parked or that received by itself.
     pending: Vec<u8>,
+    /// A command has received by itself: the socket's event may be used up.
+    received_inside: bool,
     phase: Phase,
 }
 
@@ -81,6 +83,11 @@ enum Phase {
 pub struct Output<'a> {
     pub writer: PacketWriter,
     transport: &'a mut Transport,
+    reader: &'a mut PacketReader,
+    /// Bytes behind the command: those in the thread's buffer come first.
+    rest: &'a [u8],
+    pending: &'a mut Vec<u8>,
+    received_inside: &'a mut bool,
     server: &'a Arc<Server>,
     pub caps: u32,
     connection_id: u64,
@@ -90,6 +97,8 @@ pub struct Output<'a> {
     pub errors: usize,
 }
 
+/// How long a wait for input lasts before the statement looks whether it was killed.
+const INPUT_WAIT: Duration = Duration::from_millis(500);
 /// Rows of a result collect up to this many bytes before they are sent.
 pub const FLUSH_BYTES: usize = 64 << 10;
 
@@ -106,6 +115,84 @@ impl Output<'_> {
             self.broken = true;
             Error::with_message(&vaquita_types::errno::ER_NET_ERROR_ON_WRITE, "Got an error writing communication packets")
         })
+    }
+
+    /// The client is about to send packets, up to an empty one, as the answer to what is written.
+    pub fn ask(&mut self) -> Result<()> {
+        self.flush()?;
+        let seq = match self.transport.compression() {
+            Some(compression) => {
+                let seq = compression.seq();
+                compression.expect_seq(seq);
+                seq
+            }
+            None => self.writer.seq(),
+        };
+        self.reader.expect_seq(seq);
+        Ok(())
+    }
+
+    /// Appends the next packet that the client sends; false for the empty one that ends them. Waits `timeout` for each.
+    pub fn receive(&mut self, out: &mut Vec<u8>, timeout: Duration, interrupt: &Interrupt) -> Result<bool> {
+        let started = Instant::now();
+        loop {
+            if let Some(more) = self.received(out)? {
+                if !more {
+                    let seq = match self.transport.compression() {
+                        Some(compression) => compression.begin_answer(),
+                        None => self.reader.next_seq(),
+                    };
+                    self.writer.set_seq(seq);
+                }
+                return Ok(more);
+            }
+            let mut buffer = vec![0; FLUSH_BYTES];
+            *self.received_inside = true;
+            match self.transport.receive(&mut buffer) {
+                Ok(Received::Bytes(n)) => {
+                    self.server.counters.add(self.connection_id, Counter::BytesReceived, n as u64);
+                    self.pending.extend_from_slice(buffer.get(..n).unwrap_or_default());
+                }
+                Ok(Received::Later) => {
+                    interrupt.check()?;
+                    let server = self.server;
+                    if !self.transport.wait_for_input(INPUT_WAIT, &|wait| server.pool().blocking(wait))
+                        && started.elapsed() >= timeout
+                    {
+                        self.broken = true;
+                        return Err(Error::new(&ER_NET_READ_INTERRUPTED, &[]));
+                    }
+                }
+                Ok(Received::Closed) | Err(_) => {
+                    self.broken = true;
+                    return Err(Error::new(&ER_NET_READ_ERROR, &[]));
+                }
+            }
+        }
+    }
+
+    /// A packet from what has arrived.
+    fn received(&mut self, out: &mut Vec<u8>) -> Result<Option<bool>> {
+        let mut take = |reader: &mut PacketReader, input: &mut &[u8]| match reader.next(input) {
+            Ok(None) => Ok(None),
+            Ok(Some(packet)) => {
+                out.extend_from_slice(&packet);
+                Ok(Some(!packet.is_empty()))
+            }
+            Err(error) => Err(Error::with_message(&ER_NET_READ_ERROR, error.to_string())),
+        };
+        let mut taken = Ok(None);
+        if !self.rest.is_empty() {
+            taken = take(self.reader, &mut self.rest);
+        }
+        if matches!(taken, Ok(None)) && !self.pending.is_empty() {
+            let mut input = &self.pending[..];
+            taken = take(self.reader, &mut input);
+            let used = self.pending.len() - input.len();
+            self.pending.drain(..used);
+        }
+        self.broken |= taken.is_err();
+        taken
     }
 
     pub fn error(&mut self, error: &Error) {
@@ -129,7 +216,13 @@ impl Connection {
             gate: Gate::new(),
             id: client.id,
             server,
-            body: Mutex::new(Body { transport, reader, pending: Vec::new(), phase: Phase::Login(Box::new(login)) }),
+            body: Mutex::new(Body {
+                transport,
+                reader,
+                pending: Vec::new(),
+                received_inside: false,
+                phase: Phase::Login(Box::new(login)),
+            }),
             commit_result: Mutex::new(None),
             origin,
             client,
@@ -156,6 +249,16 @@ impl Connection {
     }
 
     fn process(self: &Arc<Self>, body: &mut Body, input: &[u8], write_buffer: &mut Vec<u8>) -> Step {
+        let mut step = self.consume(body, input, write_buffer);
+        // A command that receives by itself may have received more than was its own.
+        while matches!(step, Step::NeedInput) && !body.pending.is_empty() {
+            let pending = std::mem::take(&mut body.pending);
+            step = self.consume(body, &pending, write_buffer);
+        }
+        step
+    }
+
+    fn consume(self: &Arc<Self>, body: &mut Body, input: &[u8], write_buffer: &mut Vec<u8>) -> Step {
         let mut rest = input;
         loop {
             let payload = match body.reader.next(&mut rest) {
@@ -165,7 +268,7 @@ impl Connection {
             };
             let step = match &mut body.phase {
                 Phase::Login(_) => self.login(body, &payload, &mut rest, write_buffer),
-                Phase::Command(_) => self.command(body, payload, write_buffer),
+                Phase::Command(_) => self.command(body, payload, &mut rest, write_buffer),
                 Phase::Closed => Step::Close,
             };
             match step {
@@ -232,17 +335,30 @@ impl Connection {
         }
     }
 
-    fn command(self: &Arc<Self>, body: &mut Body, payload: Payload<'_>, write_buffer: &mut Vec<u8>) -> Step {
-        self.answer(body, write_buffer, &mut |session, output, park| session.command(&payload, output, park), Some(&payload))
+    fn command(self: &Arc<Self>, body: &mut Body, payload: Payload<'_>, rest: &mut &[u8], write_buffer: &mut Vec<u8>) -> Step {
+        let mut run =
+            |session: &mut Session, output: &mut Output<'_>, park: MakeWaiter<'_>| session.command(&payload, output, park);
+        self.answer(body, rest, write_buffer, &mut run, Some(&payload))
     }
 
     /// Lets the session answer and sends what it wrote. A panic ends this session and nothing else.
-    fn answer(self: &Arc<Self>, body: &mut Body, write_buffer: &mut Vec<u8>, run: Answer<'_>, payload: Option<&[u8]>) -> Step {
+    fn answer(
+        self: &Arc<Self>,
+        body: &mut Body,
+        rest: &mut &[u8],
+        write_buffer: &mut Vec<u8>,
+        run: Answer<'_>,
+        payload: Option<&[u8]>,
+    ) -> Step {
         let seq = body.answer_seq();
         let Phase::Command(session) = &mut body.phase else { return Step::Close };
         let mut output = Output {
             writer: PacketWriter::with_buffer(std::mem::take(write_buffer), seq),
             transport: &mut body.transport,
+            reader: &mut body.reader,
+            rest,
+            pending: &mut body.pending,
+            received_inside: &mut body.received_inside,
             server: &self.server,
             caps: session.caps(),
             connection_id: self.id,
@@ -277,7 +393,8 @@ impl Connection {
             *write_buffer = output.writer.into_buffer();
             return self.change_user(body, payload.unwrap_or_default(), seq, write_buffer);
         }
-        finish(flow, &mut body.reader, output, write_buffer)
+        *rest = rest.get(rest.len() - output.rest.len()..).unwrap_or_default();
+        finish(flow, output, write_buffer)
     }
 
     /// COM_CHANGE_USER: the session ends, and a login begins with a fresh nonce.
@@ -299,7 +416,9 @@ impl Connection {
 
     /// Writes the answer of a command whose commit is over.
     fn resume(self: &Arc<Self>, body: &mut Body, result: Result<()>, write_buffer: &mut Vec<u8>) -> Step {
-        self.answer(body, write_buffer, &mut |session, output, park| session.resume(result.clone(), output, park), None)
+        let mut run =
+            |session: &mut Session, output: &mut Output<'_>, park: MakeWaiter<'_>| session.resume(result.clone(), output, park);
+        self.answer(body, &mut &[][..], write_buffer, &mut run, None)
     }
 
     /// Error 4031, numbered as the answer to a command that was not sent.
@@ -341,6 +460,7 @@ impl Connection {
                     worker.read_buffer = buffer;
                     match step {
                         // The socket is edge-triggered: a short read has emptied it, later bytes make a new event.
+                        Step::NeedInput if std::mem::take(&mut body.received_inside) => {}
                         Step::NeedInput if !full && !body.transport.is_layered() => return Step::NeedInput,
                         Step::NeedInput => {}
                         other => return other,
@@ -353,7 +473,7 @@ impl Connection {
     }
 }
 
-fn finish(flow: Flow, reader: &mut PacketReader, mut output: Output<'_>, write_buffer: &mut Vec<u8>) -> Step {
+fn finish(flow: Flow, mut output: Output<'_>, write_buffer: &mut Vec<u8>) -> Step {
     let step = match flow {
         Flow::Parked => {
             // The commit's owner may be running this connection's next step already: touch nothing but the buffer.
@@ -370,7 +490,7 @@ fn finish(flow: Flow, reader: &mut PacketReader, mut output: Output<'_>, write_b
     let output_transport = output.transport;
     *write_buffer = output.writer.into_buffer();
     write_buffer.clear();
-    reader.expect_seq(0);
+    output.reader.expect_seq(0);
     if let Some(compression) = output_transport.compression() {
         compression.expect_seq(0);
     }

@@ -53,6 +53,9 @@ struct Given {
     /// Allow LOAD DATA LOCAL INFILE [default: false].
     #[arg(long, env = "VAQUITA_LOCAL_INFILE", num_args = 0..=1, default_missing_value = "true")]
     local_infile: Option<bool>,
+    /// Directory of the files that LOAD DATA and SELECT INTO OUTFILE may use, '' for any [default: none].
+    #[arg(long, env = "VAQUITA_SECURE_FILE_PRIV")]
+    secure_file_priv: Option<String>,
 }
 
 /// The options with defaults filled in.
@@ -68,6 +71,7 @@ pub struct ServeOptions {
     pub connect_timeout_s: u64,
     pub require_secure_transport: bool,
     pub local_infile: bool,
+    pub secure_file_priv: Option<String>,
 }
 
 impl ServeArguments {
@@ -93,6 +97,7 @@ impl ServeArguments {
             connect_timeout_s: given.connect_timeout.or(file.connect_timeout).unwrap_or(10),
             require_secure_transport: given.require_secure_transport.or(file.require_secure_transport).unwrap_or(false),
             local_infile: given.local_infile.or(file.local_infile).unwrap_or(false),
+            secure_file_priv: given.secure_file_priv.or(file.secure_file_priv),
         })
     }
 }

@@ -1,11 +1,13 @@
 //! The integration tests: one binary that starts `vaquita` and talks to it over sockets.
 //!
-//! `server` starts and kills servers, `client` is a small protocol client, `golden` replays SQL whose
-//! answers were recorded from MySQL.
+//! `server` starts and kills servers, `client` is a small protocol client, `golden` replays SQL and `packets`
+//! commands whose answers were recorded from MySQL.
 
 mod accounts;
 mod client;
 mod golden;
+mod load;
+mod packets;
 mod protocol;
 mod restart;
 mod server;

@@ -25,7 +25,18 @@ impl Server {
         Server::start_in(dir)
     }
 
+    /// As `start`, with more options.
+    pub fn start_with(name: &str, options: &[&str]) -> Server {
+        let dir = std::env::temp_dir().join(format!("vaquita-it-{}-{name}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&dir);
+        Server::start_in_with(dir, options)
+    }
+
     pub fn start_in(dir: PathBuf) -> Server {
+        Server::start_in_with(dir, &[])
+    }
+
+    fn start_in_with(dir: PathBuf, options: &[&str]) -> Server {
         // The port may be taken between here and the server's bind: then it exits, and we try another.
         for _ in 0..5 {
             let port = free_port();
@@ -33,6 +44,7 @@ impl Server {
                 .args(["serve", "--data-dir"])
                 .arg(&dir)
                 .args(["--port", &port.to_string(), "--initial-root-password", PASSWORD])
+                .args(options)
                 .stdout(Stdio::null())
                 .stderr(std::fs::OpenOptions::new().create(true).append(true).open(dir.with_extension("log")).expect("log file"))
                 .spawn()
