@@ -10,7 +10,7 @@ use vaquita_storage::ValueRef;
 use vaquita_types::charset::{self, Charset};
 use vaquita_types::convert::to_text;
 use vaquita_types::errno::{ER_ERROR_ON_WRITE, ER_TOO_MANY_ROWS};
-use vaquita_types::{ColumnType, Error, Result, Value};
+use vaquita_types::{ColumnType, Error, Result, TypeKind, Value};
 
 use super::FileFormat;
 use super::load::width;
@@ -31,18 +31,20 @@ pub struct FileWriter<W: Write> {
     charset: Option<&'static Charset>,
     buffer: Vec<u8>,
     column: usize,
+    ambiguous: bool,
 }
 
 impl<W: Write> FileWriter<W> {
-    pub fn new(file: W, format: FileFormat, charset: Option<&'static Charset>) -> FileWriter<W> {
-        FileWriter { file, format, charset, buffer: Vec::new(), column: 0 }
+    pub fn new(file: W, mut format: FileFormat, charset: Option<&'static Charset>) -> FileWriter<W> {
+        if format.line_end.is_empty() {
+            format.line_end.clone_from(&format.field_end);
+        }
+        FileWriter { file, format, charset, buffer: Vec::new(), column: 0, ambiguous: false }
     }
 
-    /// A FIELDS TERMINATED BY that begins like an escape sequence, or like a number, cannot be read back without quotes.
+    /// The first byte of FIELDS TERMINATED BY may be one of a value's, and is not escaped there: the file cannot be read back.
     pub fn is_ambiguous(&self) -> bool {
-        let first = self.format.field_end.first();
-        let quoted = self.format.enclosed.is_some() && !self.format.optionally;
-        !quoted && first.is_some_and(|byte| ESCAPE_LETTERS.contains(byte))
+        self.ambiguous
     }
 
     /// Writes what is left.
@@ -62,7 +64,7 @@ impl<W: Write> FileWriter<W> {
             self.buffer.extend_from_slice(&self.format.field_end);
         }
         self.column += 1;
-        let is_string = !ty.is_numeric();
+        let is_string = is_string(ty);
         let quote = self.format.enclosed.filter(|_| !self.format.optionally || is_string);
         if value.is_null() {
             return self.put_null(ty);
@@ -75,8 +77,7 @@ impl<W: Write> FileWriter<W> {
             _ => text,
         };
         self.buffer.extend(quote);
-        let separator = self.format.enclosed.or(self.format.field_end.first().copied());
-        let may_hold_separator = is_string || separator.is_some_and(|byte| NUMBER_BYTES.contains(&byte));
+        let may_hold_separator = is_string || self.separator().is_some_and(|byte| NUMBER_BYTES.contains(&byte));
         match self.format.escape {
             Some(escape) if may_hold_separator => self.put_escaped(&text, escape, quote),
             _ => self.buffer.extend_from_slice(&text),
@@ -98,24 +99,34 @@ impl<W: Write> FileWriter<W> {
 
     fn put_escaped(&mut self, text: &[u8], escape: u8, quote: Option<u8>) {
         let field_end = self.format.field_end.first().copied();
-        let line_end = self.format.line_end.first().or(self.format.line_start.first()).copied();
+        let line_end = self.format.line_end.first().copied();
         let separator = if quote.is_some() { self.format.enclosed } else { field_end };
         for &byte in text {
-            let is_separator = Some(byte) == separator;
-            let special = byte == 0 || byte == escape || is_separator || Some(byte) == line_end;
-            let ambiguous = is_separator && ESCAPE_LETTERS.contains(&byte);
-            match (special, ambiguous, quote) {
-                (false, ..) | (true, true, None) => self.buffer.push(byte),
-                // A quote that is a letter is doubled: escaped it would be another byte.
-                (true, true, Some(_)) => self.buffer.extend([byte, byte]),
-                (true, false, _) => self.buffer.extend([escape, if byte == 0 { b'0' } else { byte }]),
+            let special = byte == 0 || byte == escape || Some(byte) == separator || Some(byte) == line_end;
+            if !special || quote.is_none() && self.ambiguous && Some(byte) == field_end {
+                self.buffer.push(byte);
+                continue;
             }
+            // A separator that is a letter is doubled: escaped it would be another byte.
+            let doubled = Some(byte) == self.separator() && ESCAPE_LETTERS.contains(&byte);
+            self.buffer.extend([if doubled { byte } else { escape }, if byte == 0 { b'0' } else { byte }]);
         }
+    }
+
+    /// The byte that ends a value: its quote, or the first of what ends fields.
+    fn separator(&self) -> Option<u8> {
+        self.format.enclosed.or(self.format.field_end.first().copied())
     }
 }
 
 impl<W: Write> RowSink for FileWriter<W> {
-    fn columns(&mut self, _: &[OutputColumn]) -> Result<()> {
+    fn columns(&mut self, columns: &[OutputColumn]) -> Result<()> {
+        let strings = columns.iter().any(|column| is_string(&column.expr.ty));
+        let numbers = columns.iter().any(|column| !is_string(&column.expr.ty));
+        let begins_with = |bytes: &[u8]| self.format.field_end.first().is_some_and(|byte| bytes.contains(byte));
+        let unquoted = self.format.enclosed.is_none();
+        self.ambiguous = unquoted && begins_with(ESCAPE_LETTERS) && (strings || begins_with(NUMBER_BYTES))
+            || (unquoted || self.format.optionally) && numbers && begins_with(NUMBER_BYTES);
         Ok(())
     }
 
@@ -186,4 +197,9 @@ impl<W: Write> RowSink for DumpWriter<W> {
 fn write_error(error: &std::io::Error) -> Error {
     let number = error.raw_os_error().unwrap_or_default();
     Error::new(&ER_ERROR_ON_WRITE, &[&"the file", &number, error])
+}
+
+/// Numbers are written without quotes if those are optional; a BIT is a string here.
+fn is_string(ty: &ColumnType) -> bool {
+    !ty.is_numeric() || ty.kind == TypeKind::Bit
 }

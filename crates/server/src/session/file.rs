@@ -173,10 +173,10 @@ impl Session {
                 let format = FileFormat::new(format, &self.state)?;
                 let (file, path) = self.create_file(path)?;
                 let mut writer = FileWriter::new(file, format, charset.filter(|charset| !charset.is_binary()));
+                let written = run(&mut writer).and_then(|rows| writer.finish().map(|()| rows));
                 if writer.is_ambiguous() {
                     self.state.push_warning(Level::Warning, Error::new(&ER_AMBIGUOUS_FIELD_TERM, &[]));
                 }
-                let written = run(&mut writer).and_then(|rows| writer.finish().map(|()| rows));
                 kept(written, &path)
             }
         }
