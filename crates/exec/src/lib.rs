@@ -5,7 +5,8 @@
 //! 2. `query::run` builds an operator (`op`) for every `plan::node::Node`, pulls rows through it and
 //!    hands them to a `sink::RowSink`; `fast` runs the shapes that most short statements have
 //!    without operators, from stored bytes to the sink.
-//! 3. `dml` changes rows; `ddl` changes the catalog; `system` holds the information_schema tables.
+//! 3. `dml` changes rows; `file` loads and writes files of rows; `ddl` changes the catalog; `system` holds the
+//!    information_schema tables.
 //!
 //! It knows nothing of packets, sockets or sessions: what it needs of a session comes through
 //! `context::SessionEnv`.
@@ -14,6 +15,7 @@ pub mod catalog;
 pub mod context;
 pub mod ddl;
 pub mod dml;
+pub mod file;
 pub mod op;
 pub mod query;
 pub mod show;

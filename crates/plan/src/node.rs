@@ -10,6 +10,7 @@
 
 use std::sync::Arc;
 
+use vaquita_parser::SelectInto;
 use vaquita_types::schema::TableRef;
 use vaquita_types::{ColumnType, Value};
 
@@ -31,6 +32,8 @@ pub struct QueryPlan {
     pub calc_found_rows: bool,
     /// INTO @a, @b: the names of the variables that take the only row.
     pub into: Vec<String>,
+    /// INTO OUTFILE or DUMPFILE.
+    pub into_file: Option<Arc<SelectInto>>,
 }
 
 #[derive(Clone, Debug)]
@@ -349,6 +352,24 @@ pub struct InsertPlan {
     pub replace: bool,
     /// Every table that the statement reads or changes.
     pub tables: Vec<TableRef>,
+}
+
+/// LOAD DATA: each row of a file is inserted as `insert` says, whose own source is empty.
+#[derive(Clone, Debug)]
+pub struct LoadPlan {
+    pub insert: Box<InsertPlan>,
+    /// What the fields of a row fill, in their order.
+    pub targets: Vec<LoadTarget>,
+    /// SET, over the new row's slots.
+    pub set: Vec<Assignment>,
+    pub ignore_lines: u64,
+}
+
+#[derive(Clone, Debug)]
+pub enum LoadTarget {
+    /// Column position in the table.
+    Column(usize),
+    UserVar(String),
 }
 
 #[derive(Clone, Debug)]

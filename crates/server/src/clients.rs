@@ -88,12 +88,15 @@ impl Client {
         self.busy.store(true, Ordering::Relaxed);
     }
 
-    pub fn end_command(&self) {
+    /// What the command was doing is over; how long it took, in microseconds.
+    pub fn end_command(&self) -> u64 {
         let mut state = self.state.lock();
+        let since = state.since.filter(|_| self.busy.load(Ordering::Relaxed));
         state.command = "Sleep";
         state.info = None;
         state.state = "";
         self.busy.store(false, Ordering::Relaxed);
+        since.map_or(0, |since| since.elapsed().as_micros() as u64)
     }
 
     pub fn set_state(&self, text: &'static str) {

@@ -25,6 +25,7 @@ use vaquita_wire::result::{put_err, put_protocol_error};
 
 use crate::counters::Counter;
 use crate::login::{Login, LoginStep, Origin};
+pub use crate::output::{FLUSH_BYTES, Output};
 use crate::pool::{Gate, Ran, Task, Worker};
 use crate::server::Server;
 use crate::session::{Flow, MakeWaiter, Session};
@@ -45,8 +46,10 @@ pub struct Connection {
 struct Body {
     transport: Transport,
     reader: PacketReader,
-    /// Input received behind a command that parked.
+    /// Input received behind a command that parked or that received by itself.
     pending: Vec<u8>,
+    /// A command has received by itself: the socket's event may be used up.
+    received_inside: bool,
     phase: Phase,
 }
 
@@ -77,43 +80,6 @@ enum Phase {
     Closed,
 }
 
-/// Where a command's answer goes: packets collect and are sent when the buffer is full or the command is over.
-pub struct Output<'a> {
-    pub writer: PacketWriter,
-    transport: &'a mut Transport,
-    server: &'a Arc<Server>,
-    pub caps: u32,
-    connection_id: u64,
-    /// Sending failed: the client is gone.
-    pub broken: bool,
-    /// Errors answered so far: a multi-statement packet ends at the first.
-    pub errors: usize,
-}
-
-/// Rows of a result collect up to this many bytes before they are sent.
-pub const FLUSH_BYTES: usize = 64 << 10;
-
-impl Output<'_> {
-    pub fn flush(&mut self) -> Result<()> {
-        let server = self.server;
-        server.counters.add(self.connection_id, Counter::BytesSent, self.writer.len() as u64);
-        let sent = self.transport.send(self.writer.bytes(), &|wait| server.pool().blocking(wait));
-        self.writer.clear();
-        if let Some(compression) = self.transport.compression() {
-            self.writer.set_seq(compression.seq());
-        }
-        sent.map_err(|_| {
-            self.broken = true;
-            Error::with_message(&vaquita_types::errno::ER_NET_ERROR_ON_WRITE, "Got an error writing communication packets")
-        })
-    }
-
-    pub fn error(&mut self, error: &Error) {
-        self.errors += 1;
-        self.writer.packet(|out| put_err(out, error.code(), error.sqlstate(), error.message()));
-    }
-}
-
 impl Connection {
     pub fn new(
         server: Arc<Server>,
@@ -129,7 +95,13 @@ impl Connection {
             gate: Gate::new(),
             id: client.id,
             server,
-            body: Mutex::new(Body { transport, reader, pending: Vec::new(), phase: Phase::Login(Box::new(login)) }),
+            body: Mutex::new(Body {
+                transport,
+                reader,
+                pending: Vec::new(),
+                received_inside: false,
+                phase: Phase::Login(Box::new(login)),
+            }),
             commit_result: Mutex::new(None),
             origin,
             client,
@@ -156,6 +128,16 @@ impl Connection {
     }
 
     fn process(self: &Arc<Self>, body: &mut Body, input: &[u8], write_buffer: &mut Vec<u8>) -> Step {
+        let mut step = self.consume(body, input, write_buffer);
+        // A command that receives by itself may have received more than was its own.
+        while matches!(step, Step::NeedInput) && !body.pending.is_empty() {
+            let pending = std::mem::take(&mut body.pending);
+            step = self.consume(body, &pending, write_buffer);
+        }
+        step
+    }
+
+    fn consume(self: &Arc<Self>, body: &mut Body, input: &[u8], write_buffer: &mut Vec<u8>) -> Step {
         let mut rest = input;
         loop {
             let payload = match body.reader.next(&mut rest) {
@@ -165,7 +147,7 @@ impl Connection {
             };
             let step = match &mut body.phase {
                 Phase::Login(_) => self.login(body, &payload, &mut rest, write_buffer),
-                Phase::Command(_) => self.command(body, payload, write_buffer),
+                Phase::Command(_) => self.command(body, payload, &mut rest, write_buffer),
                 Phase::Closed => Step::Close,
             };
             match step {
@@ -232,17 +214,30 @@ impl Connection {
         }
     }
 
-    fn command(self: &Arc<Self>, body: &mut Body, payload: Payload<'_>, write_buffer: &mut Vec<u8>) -> Step {
-        self.answer(body, write_buffer, &mut |session, output, park| session.command(&payload, output, park), Some(&payload))
+    fn command(self: &Arc<Self>, body: &mut Body, payload: Payload<'_>, rest: &mut &[u8], write_buffer: &mut Vec<u8>) -> Step {
+        let mut run =
+            |session: &mut Session, output: &mut Output<'_>, park: MakeWaiter<'_>| session.command(&payload, output, park);
+        self.answer(body, rest, write_buffer, &mut run, Some(&payload))
     }
 
     /// Lets the session answer and sends what it wrote. A panic ends this session and nothing else.
-    fn answer(self: &Arc<Self>, body: &mut Body, write_buffer: &mut Vec<u8>, run: Answer<'_>, payload: Option<&[u8]>) -> Step {
+    fn answer(
+        self: &Arc<Self>,
+        body: &mut Body,
+        rest: &mut &[u8],
+        write_buffer: &mut Vec<u8>,
+        run: Answer<'_>,
+        payload: Option<&[u8]>,
+    ) -> Step {
         let seq = body.answer_seq();
         let Phase::Command(session) = &mut body.phase else { return Step::Close };
         let mut output = Output {
             writer: PacketWriter::with_buffer(std::mem::take(write_buffer), seq),
             transport: &mut body.transport,
+            reader: &mut body.reader,
+            rest,
+            pending: &mut body.pending,
+            received_inside: &mut body.received_inside,
             server: &self.server,
             caps: session.caps(),
             connection_id: self.id,
@@ -277,7 +272,8 @@ impl Connection {
             *write_buffer = output.writer.into_buffer();
             return self.change_user(body, payload.unwrap_or_default(), seq, write_buffer);
         }
-        finish(flow, &mut body.reader, output, write_buffer)
+        *rest = rest.get(rest.len() - output.rest.len()..).unwrap_or_default();
+        finish(flow, output, write_buffer)
     }
 
     /// COM_CHANGE_USER: the session ends, and a login begins with a fresh nonce.
@@ -299,7 +295,9 @@ impl Connection {
 
     /// Writes the answer of a command whose commit is over.
     fn resume(self: &Arc<Self>, body: &mut Body, result: Result<()>, write_buffer: &mut Vec<u8>) -> Step {
-        self.answer(body, write_buffer, &mut |session, output, park| session.resume(result.clone(), output, park), None)
+        let mut run =
+            |session: &mut Session, output: &mut Output<'_>, park: MakeWaiter<'_>| session.resume(result.clone(), output, park);
+        self.answer(body, &mut &[][..], write_buffer, &mut run, None)
     }
 
     /// Error 4031, numbered as the answer to a command that was not sent.
@@ -341,6 +339,7 @@ impl Connection {
                     worker.read_buffer = buffer;
                     match step {
                         // The socket is edge-triggered: a short read has emptied it, later bytes make a new event.
+                        Step::NeedInput if std::mem::take(&mut body.received_inside) => {}
                         Step::NeedInput if !full && !body.transport.is_layered() => return Step::NeedInput,
                         Step::NeedInput => {}
                         other => return other,
@@ -353,7 +352,7 @@ impl Connection {
     }
 }
 
-fn finish(flow: Flow, reader: &mut PacketReader, mut output: Output<'_>, write_buffer: &mut Vec<u8>) -> Step {
+fn finish(flow: Flow, mut output: Output<'_>, write_buffer: &mut Vec<u8>) -> Step {
     let step = match flow {
         Flow::Parked => {
             // The commit's owner may be running this connection's next step already: touch nothing but the buffer.
@@ -370,7 +369,7 @@ fn finish(flow: Flow, reader: &mut PacketReader, mut output: Output<'_>, write_b
     let output_transport = output.transport;
     *write_buffer = output.writer.into_buffer();
     write_buffer.clear();
-    reader.expect_seq(0);
+    output.reader.expect_seq(0);
     if let Some(compression) = output_transport.compression() {
         compression.expect_seq(0);
     }

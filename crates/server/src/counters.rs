@@ -9,9 +9,9 @@ use vaquita_parser::ast::Show;
 
 /// Declares the counters: a name in Rust and MySQL's name.
 macro_rules! counters {
-    ($($counter:ident $name:literal,)*) => {
+    ($($(#[$doc:meta])* $counter:ident $name:literal,)*) => {
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum Counter { $($counter),* }
+        pub enum Counter { $($(#[$doc])* $counter),* }
 
         const NAMES: &[&str] = &[$($name),*];
     };
@@ -20,6 +20,7 @@ macro_rules! counters {
 counters! {
     Questions "Questions",
     Queries "Queries",
+    SlowQueries "Slow_queries",
     BytesReceived "Bytes_received",
     BytesSent "Bytes_sent",
     AlterTable "Com_alter_table",
@@ -45,6 +46,8 @@ counters! {
     Execute "Com_execute_sql",
     Explain "Com_explain_other",
     Flush "Com_flush",
+    /// FLUSH TABLES; MySQL counts from 1.
+    FlushTables "Flush_commands",
     Grant "Com_grant",
     Insert "Com_insert",
     Kill "Com_kill",
@@ -65,7 +68,9 @@ counters! {
     ShowFields "Com_show_fields",
     StmtClose "Com_stmt_close",
     StmtExecute "Com_stmt_execute",
+    StmtFetch "Com_stmt_fetch",
     StmtPrepare "Com_stmt_prepare",
+    StmtReset "Com_stmt_reset",
     Truncate "Com_truncate",
     UnlockTables "Com_unlock_tables",
     Update "Com_update",
@@ -104,9 +109,18 @@ impl Counters {
         self.add(connection_id, kind(ast), 1);
     }
 
+    /// The sum of one.
+    pub fn get(&self, counter: Counter) -> u64 {
+        let sum: u64 = self.shards.iter().map(|shard| shard.0[counter as usize].load(Ordering::Relaxed)).sum();
+        if counter == Counter::FlushTables { sum + 1 } else { sum }
+    }
+
     /// All names and sums.
     pub fn list(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
-        let sum = |at: usize| self.shards.iter().map(|shard| shard.0[at].load(Ordering::Relaxed)).sum();
+        let flushes = Counter::FlushTables as usize;
+        let sum = move |at: usize| {
+            u64::from(at == flushes) + self.shards.iter().map(|shard| shard.0[at].load(Ordering::Relaxed)).sum::<u64>()
+        };
         NAMES.iter().enumerate().map(move |(at, name)| (*name, sum(at))).filter(|(name, _)| *name != "Com_other")
     }
 }

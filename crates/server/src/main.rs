@@ -12,6 +12,7 @@ mod counters;
 mod info;
 mod login;
 mod options;
+mod output;
 mod pool;
 mod serve;
 mod server;

@@ -56,6 +56,9 @@ struct Given {
     /// Allow LOAD DATA LOCAL INFILE [default: false].
     #[arg(long, env = "VAQUITA_LOCAL_INFILE", num_args = 0..=1, default_missing_value = "true")]
     local_infile: Option<bool>,
+    /// Directory of the files that LOAD DATA and SELECT INTO OUTFILE may use, '' for any [default: none].
+    #[arg(long, env = "VAQUITA_SECURE_FILE_PRIV")]
+    secure_file_priv: Option<String>,
 }
 
 /// The options with defaults filled in.
@@ -72,6 +75,7 @@ pub struct ServeOptions {
     pub require_secure_transport: bool,
     pub local_infile: bool,
     pub accept_damaged_log: bool,
+    pub secure_file_priv: Option<String>,
 }
 
 impl ServeArguments {
@@ -98,6 +102,7 @@ impl ServeArguments {
             require_secure_transport: given.require_secure_transport.or(file.require_secure_transport).unwrap_or(false),
             local_infile: given.local_infile.or(file.local_infile).unwrap_or(false),
             accept_damaged_log: self.accept_damaged_log,
+            secure_file_priv: given.secure_file_priv.or(file.secure_file_priv),
         })
     }
 }

@@ -82,9 +82,24 @@ fn variables(dir: &Path, socket: &Path, options: &ServeOptions, catalog: &Catalo
             ("max_connections", Value::UInt(options.max_connections as u64)),
             ("connect_timeout", Value::UInt(options.connect_timeout_s)),
             ("local_infile", Value::bool(options.local_infile)),
+            ("secure_file_priv", secure_file_priv(options)?),
             ("require_secure_transport", Value::bool(options.require_secure_transport)),
         ],
     })
+}
+
+/// As MySQL shows it, with a slash at the end.
+fn secure_file_priv(options: &ServeOptions) -> Result<Value, Failure> {
+    let dir = match options.secure_file_priv.as_deref() {
+        None => return Ok(Value::Null),
+        Some("") => return Ok("".into()),
+        Some(dir) => dir,
+    };
+    match Path::new(dir).canonicalize() {
+        Ok(real) if real.is_dir() => Ok(format!("{}/", real.display()).into()),
+        Ok(_) => Err(format!("secure-file-priv is no directory: {dir}").into()),
+        Err(error) => Err(format!("cannot enter the directory of secure-file-priv, {dir}: {error}").into()),
+    }
 }
 
 /// Makes the directory, and locks it for as long as the file is open.

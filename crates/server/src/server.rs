@@ -2,13 +2,14 @@
 
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use rustix::net::sockopt;
 use vaquita_storage::{Catalog, Engine, EngineHooks, LogLevel};
-use vaquita_types::Error;
 use vaquita_types::errno::{ER_CON_COUNT_ERROR, ER_HOST_NOT_PRIVILEGED};
+use vaquita_types::{Error, Value};
 use vaquita_wire::caps::{SERVER_CAPABILITIES, client, status};
 use vaquita_wire::handshake::{Greeting, NONCE_BYTES, nonce_from_random, put_greeting};
 use vaquita_wire::packet::PacketWriter;
@@ -24,7 +25,7 @@ use crate::statements::StatementCount;
 use crate::tls::Keys;
 use crate::transport::Transport;
 use crate::user_locks::UserLocks;
-use crate::variables::{Globals, Var};
+use crate::variables::{Globals, Var, registry};
 
 /// Frameworks refuse less than 8.4, and some tools misread 9.0.
 pub const VERSION: &str = concat!("8.4.", env!("CARGO_PKG_VERSION_MINOR"), "-vaquita");
@@ -139,18 +140,27 @@ impl Server {
         self.keys.as_ref()?.decrypt(ciphertext)
     }
 
+    /// Where the data lives.
+    pub fn data_dir(&self) -> PathBuf {
+        let dir = registry().find("datadir").map(|def| self.globals.get(def));
+        match dir {
+            Some(Value::Bytes(dir)) => PathBuf::from(String::from_utf8_lossy(&dir).into_owned()),
+            _ => PathBuf::new(),
+        }
+    }
+
     pub fn tls_config(&self) -> Option<Arc<rustls::ServerConfig>> {
         self.keys.as_ref().map(|keys| keys.tls.clone())
     }
 
     fn offered(&self) -> u32 {
-        let mut caps =
-            SERVER_CAPABILITIES | client::CAN_HANDLE_EXPIRED_PASSWORDS | client::COMPRESS | client::ZSTD_COMPRESSION_ALGORITHM;
+        let mut caps = SERVER_CAPABILITIES
+            | client::LOCAL_FILES
+            | client::CAN_HANDLE_EXPIRED_PASSWORDS
+            | client::COMPRESS
+            | client::ZSTD_COMPRESSION_ALGORITHM;
         if self.keys.is_some() {
             caps |= client::SSL;
-        }
-        if self.globals.is_on(Var::LocalInfile) {
-            caps |= client::LOCAL_FILES;
         }
         caps
     }

@@ -29,9 +29,12 @@ fn connections(info: &Info<'_>, values: &mut Vec<(&'static str, String)>) {
     let clients = server.clients().list();
     let running = clients.iter().filter(|client| client.is_busy()).count();
     let uptime_s = server.started.elapsed().as_secs();
+    let (tables_open, tables_opened) = server.catalog.open_tables();
     values.extend([
         ("Connections", server.connections_total().to_string()),
         ("Max_used_connections", server.clients().most().to_string()),
+        ("Open_tables", tables_open.to_string()),
+        ("Opened_tables", tables_opened.to_string()),
         ("Prepared_stmt_count", server.statements.open().to_string()),
         ("Threads_cached", "0".to_string()),
         ("Threads_connected", clients.len().to_string()),

@@ -29,6 +29,8 @@ pub enum Received {
 pub struct Transport {
     socket: OwnedFd,
     tls: Option<Box<ServerConnection>>,
+    /// Bytes that came out of TLS while more went in: rustls holds no more than a record's.
+    opened: Vec<u8>,
     compression: Option<Box<Compression>>,
     pub write_timeout: Duration,
     pub bytes_received: u64,
@@ -40,6 +42,7 @@ impl Transport {
         Transport {
             socket,
             tls: None,
+            opened: Vec::new(),
             compression: None,
             write_timeout: Duration::from_secs(60),
             bytes_received: 0,
@@ -54,7 +57,7 @@ impl Transport {
     /// Everything from here on is TLS; `early` was received already.
     pub fn start_tls(&mut self, config: &Arc<rustls::ServerConfig>, early: &[u8]) -> io::Result<()> {
         let mut tls = ServerConnection::new(config.clone()).map_err(io::Error::other)?;
-        absorb(&mut tls, early)?;
+        absorb(&mut tls, early, &mut self.opened)?;
         self.tls = Some(Box::new(tls));
         self.send_tls(&|wait| wait())
     }
@@ -112,6 +115,17 @@ impl Transport {
     fn receive_tls(&mut self, buffer: &mut [u8]) -> io::Result<Received> {
         let Some(tls) = &mut self.tls else { return Ok(Received::Closed) };
         loop {
+            if !self.opened.is_empty() {
+                let n = self.opened.len().min(buffer.len());
+                buffer[..n].copy_from_slice(&self.opened[..n]);
+                self.opened.drain(..n);
+                if self.opened.is_empty() {
+                    // An idle connection owns no buffer.
+                    self.opened = Vec::new();
+                }
+                self.bytes_received += n as u64;
+                return Ok(Received::Bytes(n));
+            }
             match tls.reader().read(buffer) {
                 Ok(0) => return Ok(Received::Closed),
                 Ok(n) => {
@@ -125,7 +139,7 @@ impl Transport {
             let mut sealed = [0u8; 16 << 10];
             match receive_raw(&self.socket, &mut sealed)? {
                 Received::Bytes(n) => {
-                    let outcome = absorb(tls, &sealed[..n]);
+                    let outcome = absorb(tls, &sealed[..n], &mut self.opened);
                     if tls.wants_write() {
                         let mut out = Vec::new();
                         tls.write_tls(&mut out)?;
@@ -136,6 +150,11 @@ impl Transport {
                 other => return Ok(other),
             }
         }
+    }
+
+    /// Waits until bytes may have arrived; false if none came within `timeout`.
+    pub fn wait_for_input(&self, timeout: Duration, blocking: Blocking<'_>) -> bool {
+        wait_for(&self.socket, PollFlags::IN, timeout, blocking)
     }
 
     /// Sends all of `bytes`, waiting for the client if it does not read.
@@ -179,10 +198,15 @@ impl Transport {
     }
 }
 
-fn absorb(tls: &mut ServerConnection, mut sealed: &[u8]) -> io::Result<()> {
+/// Takes in received bytes; what was sealed in them is appended to `opened`.
+fn absorb(tls: &mut ServerConnection, mut sealed: &[u8], opened: &mut Vec<u8>) -> io::Result<()> {
     while !sealed.is_empty() {
         tls.read_tls(&mut sealed)?;
-        tls.process_new_packets().map_err(io::Error::other)?;
+        let state = tls.process_new_packets().map_err(io::Error::other)?;
+        let plain = state.plaintext_bytes_to_read();
+        let before = opened.len();
+        opened.resize(before + plain, 0);
+        tls.reader().read_exact(&mut opened[before..])?;
     }
     Ok(())
 }

@@ -38,7 +38,7 @@ public class Client {
         String name = System.getenv("DB_NAME");
         boolean tls = System.getenv("DB_TLS").equals("1");
         String url = "jdbc:mysql://" + System.getenv("DB_HOST") + ":" + System.getenv("DB_PORT") + "/?sslMode=" + (tls ? "REQUIRED" : "DISABLED")
-            + "&allowPublicKeyRetrieval=true&connectionTimeZone=UTC&useServerPrepStmts=" + prepared;
+            + "&allowPublicKeyRetrieval=true&connectionTimeZone=UTC&useServerPrepStmts=" + prepared + "&useCursorFetch=" + prepared;
         try (Connection c = DriverManager.getConnection(url, System.getenv("DB_USER"), System.getenv("DB_PASSWORD"))) {
             try (Statement s = c.createStatement()) {
                 ResultSet r = s.executeQuery("SHOW SESSION STATUS LIKE 'Ssl_cipher'");
@@ -122,6 +122,18 @@ public class Client {
                 check("row " + next, r.getString(2));
             }
             check(MANY, next);
+        }
+        try (PreparedStatement p = c.prepareStatement("SELECT id, s FROM many WHERE id >= ? ORDER BY id")) {
+            p.setFetchSize(997);   // with useCursorFetch the rows come from a cursor of the server
+            p.setInt(1, 10);
+            try (ResultSet r = p.executeQuery()) {
+                int next = 10;
+                for (; r.next(); next++) {
+                    check(next, r.getInt(1));
+                    check("row " + next, r.getString(2));
+                }
+                check(MANY, next);
+            }
         }
     }
 }

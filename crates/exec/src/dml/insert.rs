@@ -9,7 +9,7 @@ use vaquita_plan::expr::Expr;
 use vaquita_plan::node::{InsertPlan, InsertSource, QueryPlan};
 use vaquita_storage::{Buffers, Duplicate, LockMode, Table, Version, Written};
 use vaquita_types::errno::ER_AUTOINC_READ_FAILED;
-use vaquita_types::schema::TableDef;
+use vaquita_types::schema::{IndexKind, TableDef};
 use vaquita_types::{ColumnType, Error, Result, Value, sql_mode};
 
 use super::Changed;
@@ -17,17 +17,24 @@ use super::row::RowBuilder;
 use crate::context::Statement;
 use crate::op::Frame;
 
-struct Insert<'a> {
+/// A running INSERT; LOAD DATA drives one too.
+pub(crate) struct Insert<'a> {
     plan: &'a InsertPlan,
     statement: &'a Statement<'a>,
     table: &'a Table,
-    builder: RowBuilder<'a>,
-    frame: Frame<'a>,
+    pub(crate) builder: RowBuilder<'a>,
+    pub(crate) frame: Frame<'a>,
     buffers: Buffers,
     several_rows: bool,
-    records: u64,
+    pub(crate) records: u64,
     duplicates: u64,
-    changed: Changed,
+    /// Rows that REPLACE deleted.
+    pub(crate) deleted: u64,
+    /// Rows that a CHECK constraint refused.
+    pub(crate) refused: u64,
+    /// A column that is not given and has no default gets its type's zero, without a word.
+    pub(crate) defaults_quietly: bool,
+    pub(crate) changed: Changed,
 }
 
 pub fn run(plan: &InsertPlan, statement: &Statement<'_>) -> Result<Changed> {
@@ -36,19 +43,7 @@ pub fn run(plan: &InsertPlan, statement: &Statement<'_>) -> Result<Changed> {
         InsertSource::Values(rows) => rows.len() > 1,
         InsertSource::Query(_) => true,
     };
-    let width = plan.frame_width.max(2 * table.def.columns.len());
-    let mut insert = Insert {
-        plan,
-        statement,
-        table: &table,
-        builder: RowBuilder::new(statement, &table.def, plan.ignore),
-        frame: Frame::new(statement, None, width),
-        buffers: Buffers::default(),
-        several_rows,
-        records: 0,
-        duplicates: 0,
-        changed: Changed::default(),
-    };
+    let mut insert = Insert::new(plan, statement, &table, several_rows);
     match &plan.source {
         InsertSource::Values(rows) => {
             for row in rows {
@@ -67,6 +62,25 @@ pub fn run(plan: &InsertPlan, statement: &Statement<'_>) -> Result<Changed> {
 }
 
 impl<'a> Insert<'a> {
+    pub(crate) fn new(plan: &'a InsertPlan, statement: &'a Statement<'a>, table: &'a Table, several_rows: bool) -> Insert<'a> {
+        let width = plan.frame_width.max(2 * table.def.columns.len());
+        Insert {
+            plan,
+            statement,
+            table,
+            builder: RowBuilder::new(statement, &table.def, plan.ignore),
+            frame: Frame::new(statement, None, width),
+            buffers: Buffers::default(),
+            several_rows,
+            records: 0,
+            duplicates: 0,
+            deleted: 0,
+            refused: 0,
+            defaults_quietly: false,
+            changed: Changed::default(),
+        }
+    }
+
     fn columns(&self) -> usize {
         self.table.def.columns.len()
     }
@@ -106,19 +120,23 @@ impl<'a> Insert<'a> {
     }
 
     /// Fills the new row with what columns get that are not given.
-    fn start_row(&mut self) -> Result<()> {
+    pub(crate) fn start_row(&mut self) -> Result<()> {
         self.records += 1;
         self.builder.row = self.records;
         for position in 0..self.columns() {
             let given = self.plan.columns.contains(&position);
-            let value = if given { Value::Null } else { self.builder.default(position, false)?.unwrap_or(Value::Null) };
+            let value = match given {
+                true => Value::Null,
+                false if self.defaults_quietly => self.builder.default_quietly(position)?.unwrap_or(Value::Null),
+                false => self.builder.default(position, false)?.unwrap_or(Value::Null),
+            };
             let at = self.columns() + position;
             self.frame.slots[at] = value;
         }
         Ok(())
     }
 
-    fn set(&mut self, position: usize, value: Value, ty: &ColumnType) -> Result<()> {
+    pub(crate) fn set(&mut self, position: usize, value: Value, ty: &ColumnType) -> Result<()> {
         let value = self.builder.convert(value, ty, position)?;
         let automatic = self.table.def.columns[position].auto_increment;
         let value = if automatic { value } else { self.builder.check_null(value, position, self.several_rows)? };
@@ -127,14 +145,14 @@ impl<'a> Insert<'a> {
         Ok(())
     }
 
-    fn set_default(&mut self, position: usize) -> Result<()> {
+    pub(crate) fn set_default(&mut self, position: usize) -> Result<()> {
         let value = self.builder.default(position, true)?.unwrap_or(Value::Null);
         let at = self.columns() + position;
         self.frame.slots[at] = value;
         Ok(())
     }
 
-    fn write_row(&mut self) -> Result<()> {
+    pub(crate) fn write_row(&mut self) -> Result<()> {
         for (position, expr) in &self.plan.default_exprs {
             let value = expr.eval(&self.frame.cx())?.into_owned();
             self.set(*position, value, &expr.ty)?;
@@ -142,6 +160,7 @@ impl<'a> Insert<'a> {
         let columns = self.columns();
         // They cannot refer to the AUTO_INCREMENT column, and a refused row uses no number.
         if !self.builder.check_constraints(&self.frame.slots[columns..2 * columns])? {
+            self.refused += 1;
             return Ok(());
         }
         let generated = self.auto_increment()?;
@@ -167,8 +186,10 @@ impl<'a> Insert<'a> {
             };
             self.duplicates += 1;
             if self.plan.replace {
-                self.delete_existing(&duplicate)?;
-                continue;
+                if self.delete_existing(&duplicate, &row)? {
+                    continue;
+                }
+                return Ok(());
             }
             if !self.plan.on_duplicate.is_empty() {
                 return self.update_existing(&duplicate, &row);
@@ -233,13 +254,20 @@ impl<'a> Insert<'a> {
         self.table.codec.decode_row(&duplicate.clustered_key, &value).map(Some)
     }
 
-    fn delete_existing(&mut self, duplicate: &Duplicate) -> Result<()> {
-        if let Some(old) = self.lock_existing(duplicate)? {
-            let mut txn = self.statement.txn.borrow_mut();
-            self.table.delete(&mut txn, &duplicate.clustered_key, &old, self.statement.lock_wait(), &mut self.buffers)?;
+    /// REPLACE of the row that is there: deletes it, or leaves it (false) if it is the new row already. As in MySQL only a
+    /// row that is found by the last unique index is compared.
+    fn delete_existing(&mut self, duplicate: &Duplicate, new: &[Value]) -> Result<bool> {
+        let Some(old) = self.lock_existing(duplicate)? else { return Ok(true) };
+        let is_last = self.table.def.indexes.iter().skip(duplicate.index + 1).all(|index| index.kind != IndexKind::Unique);
+        if is_last && old == new {
             self.changed.affected += 1;
+            return Ok(false);
         }
-        Ok(())
+        let mut txn = self.statement.txn.borrow_mut();
+        self.table.delete(&mut txn, &duplicate.clustered_key, &old, self.statement.lock_wait(), &mut self.buffers)?;
+        self.changed.affected += 1;
+        self.deleted += 1;
+        Ok(true)
     }
 
     fn update_existing(&mut self, duplicate: &Duplicate, _new_row: &[Value]) -> Result<()> {

@@ -5,7 +5,7 @@
 //! otherwise. A failed statement is undone by the session (`Transaction::rollback_statement`).
 
 mod delete;
-mod insert;
+pub(crate) mod insert;
 mod row;
 mod update;
 

@@ -144,6 +144,33 @@ impl<'a> RowBuilder<'a> {
         Ok(true)
     }
 
+    /// As `default`, but a column that has none gets its type's zero, without a word.
+    pub fn default_quietly(&self, position: usize) -> Result<Option<Value>> {
+        let column = &self.table.columns[position];
+        match column.default {
+            ColumnDefault::None if !column.nullable && !column.auto_increment => Ok(Some(implicit_default(column))),
+            _ => self.default(position, false),
+        }
+    }
+
+    /// A field of a file that is missing or NULL, in a column that is NOT NULL.
+    pub fn without_value(&self, position: usize) -> Value {
+        let column = &self.table.columns[position];
+        match column.ty.kind {
+            TypeKind::Timestamp => self.now(column),
+            _ => implicit_default(column),
+        }
+    }
+
+    /// Error of strict mode, warning otherwise.
+    pub fn warn_or_fail(&self, error: Error) -> Result<()> {
+        if self.strict {
+            return Err(error);
+        }
+        self.statement.session.warn(Level::Warning, error);
+        Ok(())
+    }
+
     /// The statement's time as this column holds it.
     pub fn now(&self, column: &ColumnDef) -> Value {
         let now = self.now.to_fsp(column.ty.decimals, true, 0).unwrap_or(self.now);

@@ -18,6 +18,7 @@ mod function;
 mod group;
 mod insert;
 mod literal;
+mod load;
 mod order;
 mod query;
 mod scope;
@@ -38,6 +39,7 @@ use crate::env::Env;
 use crate::expr::{Expr, Slot};
 use crate::node::{OutputColumn, Plan, QueryPlan};
 
+pub use load::plan_load;
 use scope::Scope;
 pub(crate) use scope::{Clause, Frame, Relation, Source};
 
@@ -256,7 +258,7 @@ impl<'a> Binder<'a> {
             None => {}
             Some(ast::SelectInto::Vars(names)) if names.len() == plan.output.len() => plan.into.clone_from(names),
             Some(ast::SelectInto::Vars(_)) => return Err(Error::new(&errno::ER_WRONG_NUMBER_OF_COLUMNS_IN_SELECT, &[])),
-            Some(_) => return Err(Error::unsupported("SELECT INTO a file")),
+            Some(file) => plan.into_file = Some(Arc::new(file.clone())),
         }
         Ok(Arc::new(plan))
     }

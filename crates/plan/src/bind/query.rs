@@ -148,6 +148,7 @@ impl Binder<'_> {
             locking: self.locking,
             calc_found_rows: false,
             into: Vec::new(),
+            into_file: None,
         }
     }
 

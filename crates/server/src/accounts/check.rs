@@ -6,7 +6,7 @@
 
 use vaquita_parser::ast::{
     AlterAction, CreateTable, ExplainTarget, Flush, FlushWhat, Grant, GrantLevel, MaintenanceKind, Name, Privilege, RevokeWhat,
-    SetItem, Show, Statement as Ast, TableElement, VarScope,
+    SelectInto, SetItem, Show, Statement as Ast, TableElement, VarScope,
 };
 use vaquita_types::errno::{
     ER_ACCESS_DENIED_ERROR, ER_COLUMNACCESS_DENIED_ERROR, ER_DBACCESS_DENIED_ERROR, ER_MUST_CHANGE_PASSWORD, ER_NO_DB_ERROR,
@@ -39,14 +39,19 @@ impl Subject<'_> {
         }
         let mut tables = Tables::default();
         match ast {
-            Ast::Query(query) => tables.query(query),
+            Ast::Query(query) => {
+                if matches!(query.into, Some(SelectInto::Outfile { .. } | SelectInto::Dumpfile(_))) {
+                    self.global(p::FILE, &[], "FILE")?;
+                }
+                tables.query(query);
+            }
             Ast::Insert(insert) => tables.insert(insert),
             Ast::Update(update) => tables.update(update),
             Ast::Delete(delete) => tables.delete(delete),
             Ast::Do(exprs) => tables.exprs(exprs),
             Ast::LoadData(load) => {
-                if !load.local {
-                    self.global(p::FILE, &[], "FILE")?;
+                if !load.local && self.access.grants.global & p::FILE == 0 {
+                    return Err(Error::new(&ER_ACCESS_DENIED_ERROR, &[&self.account.user, &self.account.host, &"YES"]));
                 }
                 tables.add(&load.table, p::INSERT);
             }

@@ -35,8 +35,14 @@ impl Session {
             Ast::Savepoint(name) => self.savepoint(name),
             Ast::RollbackTo(name) => self.rollback_to(name),
             Ast::ReleaseSavepoint(name) => self.release_savepoint(name),
-            Ast::LockTables(locks) => self.lock_tables(locks),
-            Ast::UnlockTables => self.unlock_tables(),
+            Ast::LockTables(locks) => {
+                self.track_locks();
+                self.lock_tables(locks)
+            }
+            Ast::UnlockTables => {
+                self.track_locks();
+                self.unlock_tables()
+            }
             Ast::Use(name) => self.use_database(name).map(|()| Done::nothing()),
             Ast::Set(items) if matches!(items[..], [SetItem::Password(_)]) => {
                 self.set_password(items).unwrap_or_else(|| Err(Error::internal("no SET PASSWORD")))
@@ -47,6 +53,7 @@ impl Session {
             Ast::Prepare { name, source } => self.prepare_text(name, source),
             Ast::Execute { name, using } => return self.execute_text(name, using, rest, out, park),
             Ast::Deallocate(name) => self.deallocate(name),
+            Ast::LoadData(load) => return self.load_data(load, rest, out, park),
             Ast::Show(_) | Ast::Describe { .. } => self.show(ast, false, !rest.is_empty(), out),
             Ast::Explain(explain) => self.explain(explain, false, !rest.is_empty(), out),
             other => self
@@ -76,6 +83,11 @@ impl Session {
             Outcome::Ok { affected, info } => Ok(Done::Ok { affected, last_insert_id: 0, info }),
             Outcome::Rows(result) => self.put_rows(&result.columns, &result.rows, binary, more, out),
         });
+        let of_session =
+            matches!(ast, Ast::DropTable { temporary: true, .. }) || matches!(ast, Ast::CreateTable(create) if create.temporary);
+        if of_session && done.is_ok() {
+            self.state.tracker.state_changed(&self.state.settings.track);
+        }
         if let Ast::DropDatabase { name, .. } = ast
             && database.as_deref() == Some(name)
             && done.is_ok()
@@ -119,6 +131,7 @@ impl Session {
     /// Ends the transaction; CHAIN begins another like it.
     fn end_and(&mut self, commit: bool, after: Completion) -> Result<()> {
         let options = self.txn.get_mut().options().clone();
+        let characteristics = self.state.tracker.characteristics();
         if commit {
             self.commit_implicitly()?;
         } else {
@@ -128,6 +141,7 @@ impl Session {
             self.txn = RefCell::new(self.server.engine.begin(TxnOptions { autocommit: false, ..options }));
             self.in_transaction = true;
             self.state.note_txn_options_used();
+            self.state.tracker.transaction_chained(&self.state.settings.track, characteristics);
         }
         Ok(())
     }
@@ -172,6 +186,8 @@ impl Session {
         }
         self.in_transaction = true;
         self.state.note_txn_options_used();
+        let (track, next) = (&self.state.settings.track, &self.state.next_transaction);
+        self.state.tracker.transaction_started(track, consistent_snapshot, read_only, next);
         Ok(Done::nothing())
     }
 

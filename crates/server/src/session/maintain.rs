@@ -1,15 +1,14 @@
-//! FLUSH and SHUTDOWN; why LOAD DATA is refused.
+//! FLUSH and SHUTDOWN.
 //!
 //! Little is cached that FLUSH could empty: accounts and tables are always current.
 //! FLUSH TABLES WITH READ LOCK is `lock_tables`'.
 
 use vaquita_parser::ast::{Flush, FlushWhat, Statement as Ast};
-use vaquita_types::errno::{ER_CLIENT_LOCAL_FILES_DISABLED, ER_OPTION_PREVENTS_STATEMENT};
 use vaquita_types::{Error, Result};
 
 use super::Session;
 use super::run::Done;
-use crate::variables::Var;
+use crate::counters::Counter;
 
 impl Session {
     /// `None`: the statement is none of these.
@@ -17,22 +16,15 @@ impl Session {
         match ast {
             Ast::Flush(flush) => Some(self.flush(flush)),
             Ast::Shutdown => Some(shutdown()),
-            Ast::LoadData(load) => Some(Err(self.load_refused(load.local))),
             _ => None,
-        }
-    }
-
-    /// As MySQL refuses it with `local_infile` OFF and without `secure_file_priv`.
-    fn load_refused(&self, local: bool) -> Error {
-        match local {
-            true if self.server.globals.is_on(Var::LocalInfile) => Error::unsupported("LOAD DATA LOCAL INFILE"),
-            true => Error::new(&ER_CLIENT_LOCAL_FILES_DISABLED, &[]),
-            false => Error::new(&ER_OPTION_PREVENTS_STATEMENT, &[&"--secure-file-priv"]),
         }
     }
 
     fn flush(&mut self, flush: &Flush) -> Result<Done> {
         self.commit_implicitly()?;
+        if matches!(flush.what, FlushWhat::Tables { .. }) {
+            self.server.counters.add(self.client.id, Counter::FlushTables, 1);
+        }
         match &flush.what {
             FlushWhat::Tables { with_read_lock: true, .. } => self.flush_with_read_lock(),
             FlushWhat::Tables { for_export: true, .. } => Err(Error::unsupported("FLUSH TABLES FOR EXPORT")),

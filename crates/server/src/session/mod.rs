@@ -8,7 +8,9 @@
 //! The session's variables, warnings and other state that expressions see live in `state`.
 
 mod admin;
+mod cursor;
 mod explain;
+mod file;
 mod functions;
 mod lock_tables;
 mod maintain;
@@ -62,6 +64,8 @@ pub struct Session {
     named: HashMap<String, Named>,
     /// Values of `?` of the prepared statement that runs, if it is no plan.
     params: Vec<Value>,
+    /// The cursor that the running query fills, if it has one.
+    cursor: Option<cursor::Cursor>,
     next_statement_id: u32,
     pending: Option<Pending>,
 }
@@ -103,6 +107,7 @@ impl Session {
             statements: HashMap::new(),
             named: HashMap::new(),
             params: Vec::new(),
+            cursor: None,
             next_statement_id: 1,
             pending: None,
         }
@@ -148,6 +153,9 @@ impl Session {
         }
         if self.in_transaction {
             flags |= status::IN_TRANS;
+            if self.txn.borrow().options().read_only {
+                flags |= status::IN_TRANS_READONLY;
+            }
         }
         flags
     }
@@ -165,7 +173,7 @@ impl Session {
         self.client.interrupt.clear();
         let flow = self.dispatch(name, decoded, out, park);
         if !matches!(flow, Flow::Parked) {
-            self.client.end_command();
+            self.end_command();
         }
         if self.client.must_close() { Flow::Close } else { flow }
     }
@@ -224,9 +232,15 @@ impl Session {
         let Some(pending) = self.pending.take() else { return Flow::Next };
         let flow = self.after_commit(pending, result, out, park);
         if !matches!(flow, Flow::Parked) {
-            self.client.end_command();
+            self.end_command();
         }
         if self.client.must_close() { Flow::Close } else { flow }
+    }
+
+    fn end_command(&self) {
+        if self.client.end_command() >= self.state.settings.slow_us {
+            self.server.counters.add(self.client.id, Counter::SlowQueries, 1);
+        }
     }
 
     fn answer(&mut self, result: Result<()>, out: &mut Output<'_>) {
@@ -237,7 +251,7 @@ impl Session {
     }
 
     pub(crate) fn ok(&mut self, out: &mut Output<'_>) {
-        let tracked = self.state.take_tracked();
+        let tracked = self.take_tracked();
         let ok = OkPacket {
             status: self.status(),
             warnings: self.state.warnings_u16(),
@@ -267,6 +281,8 @@ impl Session {
         if let Some(name) = database {
             let _ = self.use_database(&name);
         }
+        // The client knows what it asked for.
+        let _ = self.take_tracked();
     }
 
     pub fn close(&mut self) {
@@ -282,11 +298,19 @@ impl Session {
         self.named.clear();
     }
 
+    /// COM_STATISTICS: the same numbers as in SHOW STATUS.
     fn statistics(&self) -> String {
+        let server = &self.server;
+        let uptime_s = server.started.elapsed().as_secs();
+        let questions = server.counters.get(Counter::Questions);
+        let (tables_open, tables_opened) = server.catalog.open_tables();
         format!(
-            "Uptime: {}  Threads: {}  Questions: 0  Slow queries: 0  Opens: 0  Flush tables: 1  Open tables: 0  Queries per second avg: 0.0",
-            self.server.started.elapsed().as_secs(),
-            self.server.clients().len()
+            "Uptime: {uptime_s}  Threads: {}  Questions: {questions}  Slow queries: {}  Opens: {tables_opened}  Flush tables: {}  \
+             Open tables: {tables_open}  Queries per second avg: {:.3}",
+            server.clients().len(),
+            server.counters.get(Counter::SlowQueries),
+            server.counters.get(Counter::FlushTables),
+            if uptime_s == 0 { 0.0 } else { questions as f64 / uptime_s as f64 },
         )
     }
 

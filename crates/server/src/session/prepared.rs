@@ -1,4 +1,4 @@
-//! Prepared statements of the binary protocol: prepare, long data, execute, cursors.
+//! Prepared statements of the binary protocol: prepare, long data, execute. Their cursors are `cursor`'s.
 //!
 //! A statement keeps its syntax tree and its plan; the plan is made again when the catalog's version or a
 //! setting that planning depends on has changed.
@@ -8,8 +8,9 @@ use std::sync::Arc;
 use vaquita_parser::{Statement as Ast, parse_prepared};
 use vaquita_plan::expr::{Expr, ExprKind};
 use vaquita_plan::node::{InsertSource, OutputColumn, Plan};
-use vaquita_types::errno::{ER_UNKNOWN_STMT_HANDLER, ER_UNSUPPORTED_PS};
+use vaquita_types::errno::{ER_SP_BAD_CURSOR_SELECT, ER_UNKNOWN_STMT_HANDLER, ER_UNSUPPORTED_PS};
 use vaquita_types::{ColumnType, Error, Result, Value};
+use vaquita_wire::caps::cursor;
 use vaquita_wire::commands::Execute;
 use vaquita_wire::metadata::column_definition;
 use vaquita_wire::params::StatementParams;
@@ -17,6 +18,7 @@ use vaquita_wire::result::{
     ColumnDefinition, parameter_definition, put_column_definition, put_eof, put_prepare_ok, put_protocol_error,
 };
 
+use super::cursor::Cursor;
 use super::query::{is_planned, parser_options};
 use super::{Flow, MakeWaiter, Session, reply};
 use crate::connection::Output;
@@ -28,6 +30,8 @@ pub struct Prepared {
     pub params: StatementParams,
     pub values: Vec<Value>,
     pub plan: Option<Arc<CachedPlan>>,
+    /// What COM_STMT_FETCH takes its rows from.
+    pub cursor: Option<Cursor>,
 }
 
 pub struct CachedPlan {
@@ -66,6 +70,7 @@ impl Session {
             params: StatementParams::new(parameters),
             values: Vec::new(),
             plan: None,
+            cursor: None,
         };
         self.authorize(&prepared.ast)?;
         if is_planned(&prepared.ast) {
@@ -89,6 +94,7 @@ impl Session {
         let flags = self.status();
         let charset = self.state.result_charset();
         let columns = match prepared.plan.as_deref() {
+            Some(CachedPlan { plan: Plan::Query(query), .. }) if !query.into.is_empty() || query.into_file.is_some() => &[],
             Some(CachedPlan { plan: Plan::Query(query), .. }) => &query.output[..],
             _ => shown,
         };
@@ -112,7 +118,7 @@ impl Session {
     pub(super) fn execute_prepared(&mut self, execute: &Execute<'_>, out: &mut Output<'_>, park: MakeWaiter<'_>) -> Flow {
         self.state.begin_statement();
         let Some(mut prepared) = self.statements.remove(&execute.statement_id) else {
-            self.error(&unknown(execute.statement_id, "mysqld_stmt_execute"), out);
+            self.error(&unknown(execute.statement_id), out);
             return Flow::Next;
         };
         self.client.begin_command("Execute", Some(prepared.text.clone()));
@@ -128,6 +134,7 @@ impl Session {
         out: &mut Output<'_>,
         park: MakeWaiter<'_>,
     ) -> Flow {
+        prepared.cursor = None;
         let mut rebound = false;
         if let Err(error) = prepared.params.read(execute, self.caps, &mut prepared.values, &mut rebound) {
             out.writer.packet(|buffer| put_protocol_error(buffer, error));
@@ -178,7 +185,26 @@ impl Session {
                 }
             },
         };
-        self.run_plan(&cached.plan, &prepared.values, true, &[], out, park)
+        if execute.cursor & cursor::READ_ONLY == 0 {
+            return self.run_plan(&cached.plan, &prepared.values, true, &[], out, park);
+        }
+        self.run_with_cursor(prepared, &cached.plan, out, park)
+    }
+
+    /// Runs a query whose rows the client will fetch; a statement without rows runs as ever.
+    fn run_with_cursor(&mut self, prepared: &mut Prepared, plan: &Plan, out: &mut Output<'_>, park: MakeWaiter<'_>) -> Flow {
+        match plan {
+            Plan::Query(query) if !query.into.is_empty() || query.into_file.is_some() => {
+                self.error(&Error::new(&ER_SP_BAD_CURSOR_SELECT, &[]), out);
+                return Flow::Next;
+            }
+            Plan::Query(_) => self.cursor = Some(Cursor::new(self.server.data_dir())),
+            _ => {}
+        }
+        let failures = out.errors;
+        let flow = self.run_plan(plan, &prepared.values, true, &[], out, park);
+        prepared.cursor = self.cursor.take().filter(|_| out.errors == failures);
+        flow
     }
 
     pub(super) fn is_current(&self, cached: &CachedPlan) -> bool {
@@ -194,23 +220,21 @@ impl Session {
     }
 
     pub(super) fn reset_statement(&mut self, id: u32, out: &mut Output<'_>) {
+        self.server.counters.add(self.client.id, Counter::StmtReset, 1);
         let result = match self.statements.get_mut(&id) {
             Some(prepared) => {
                 prepared.params.clear_long_data();
+                prepared.cursor = None;
                 Ok(())
             }
-            None => Err(unknown(id, "mysqld_stmt_reset")),
+            None => Err(unknown(id)),
         };
         self.answer(result, out);
     }
-
-    pub(super) fn fetch(&mut self, id: u32, _rows_max: u32, out: &mut Output<'_>) {
-        self.error(&unknown(id, "mysqld_stmt_fetch"), out);
-    }
 }
 
-fn unknown(id: u32, whose: &str) -> Error {
-    Error::new(&ER_UNKNOWN_STMT_HANDLER, &[&id, &whose])
+pub(super) fn unknown(id: u32) -> Error {
+    Error::new(&ER_UNKNOWN_STMT_HANDLER, &[&id, &"mysql_stmt_precheck"])
 }
 
 /// The types of parameters that are assigned to columns: Connector/J sends a BigInteger by them.

@@ -10,6 +10,7 @@ use vaquita_wire::metadata::{ResultCharset, column_definition};
 use vaquita_wire::result::{ColumnDefinition, put_column_definition, put_eof, put_result_set_header};
 use vaquita_wire::row::{self, BinaryRow};
 
+use super::cursor::Cursor;
 use crate::connection::Output;
 
 /// Writes a result set: text rows for COM_QUERY, binary rows for prepared statements.
@@ -21,13 +22,21 @@ pub struct Rows<'o, 'c> {
     status: u16,
     charset: u16,
     flushed: bool,
+    /// Where rows go instead, if the client will fetch them; and where the open row begins in the buffer.
+    cursor: Option<&'o mut Cursor>,
+    row_start: usize,
     /// Some column is in another charset than the client reads.
     converts: bool,
 }
 
 impl<'o, 'c> Rows<'o, 'c> {
     pub fn new(out: &'o mut Output<'c>, binary: bool, status: u16, charset: u16) -> Rows<'o, 'c> {
-        Rows { out, binary, row: None, columns: 0, status, charset, flushed: false, converts: false }
+        Rows { out, binary, row: None, columns: 0, status, charset, flushed: false, cursor: None, row_start: 0, converts: false }
+    }
+
+    /// Writes the columns only and keeps the rows.
+    pub fn for_cursor(out: &'o mut Output<'c>, cursor: &'o mut Cursor, status: u16, charset: u16) -> Rows<'o, 'c> {
+        Rows { cursor: Some(cursor), ..Rows::new(out, true, status, charset) }
     }
 
     #[inline]
@@ -78,13 +87,18 @@ impl RowSink for Rows<'_, '_> {
     fn columns(&mut self, columns: &[OutputColumn]) -> Result<()> {
         self.columns = columns.len();
         self.converts = columns.iter().any(|column| conversion(&column.expr.ty, self.charset).is_some());
-        put_columns(self.out, columns, self.status, self.charset);
+        if self.cursor.is_some() {
+            put_kept_header(self.out, columns, self.charset);
+        } else {
+            put_columns(self.out, columns, self.status, self.charset);
+        }
         Ok(())
     }
 
     #[inline]
     fn begin_row(&mut self) {
         let buffer = self.out.writer.begin_packet();
+        self.row_start = buffer.len();
         if self.binary {
             self.row = Some(BinaryRow::begin(buffer, self.columns));
         }
@@ -111,6 +125,11 @@ impl RowSink for Rows<'_, '_> {
 
     #[inline]
     fn end_row(&mut self) -> Result<()> {
+        if let Some(cursor) = &mut self.cursor {
+            let kept = cursor.push(self.out.writer.payload().get(self.row_start..).unwrap_or_default());
+            self.out.writer.cancel_packet();
+            return kept;
+        }
         self.out.writer.end_packet();
         if self.out.writer.len() >= crate::connection::FLUSH_BYTES {
             self.flushed = true;
@@ -122,15 +141,43 @@ impl RowSink for Rows<'_, '_> {
 
 /// The column count, the definitions and, for clients that want one, the EOF.
 pub fn put_columns(out: &mut Output<'_>, columns: &[OutputColumn], status: u16, charset: u16) {
+    put_header(out, columns, charset);
+    put_eof_if_wanted(out, status);
+}
+
+/// The column count and the definitions.
+fn put_header(out: &mut Output<'_>, columns: &[OutputColumn], charset: u16) {
     let caps = out.caps;
     out.writer.packet(|buffer| put_result_set_header(buffer, caps, columns.len(), true));
-    put_definitions(out, columns, status, charset);
+    for column in columns {
+        out.writer.packet(|buffer| put_column_definition(buffer, &definition(column, charset)));
+    }
+}
+
+/// As `put_header`, for rows that are kept: their columns are those of a temporary table, without keys.
+fn put_kept_header(out: &mut Output<'_>, columns: &[OutputColumn], charset: u16) {
+    const OF_TABLE: u16 =
+        flag::PRI_KEY | flag::UNIQUE_KEY | flag::MULTIPLE_KEY | flag::PART_KEY | flag::AUTO_INCREMENT | flag::ON_UPDATE_NOW;
+    let caps = out.caps;
+    out.writer.packet(|buffer| put_result_set_header(buffer, caps, columns.len(), true));
+    for column in columns {
+        let mut definition = definition(column, charset);
+        definition.flags &= !OF_TABLE;
+        if column.origin.is_none() {
+            definition.org_name = definition.name;
+        }
+        out.writer.packet(|buffer| put_column_definition(buffer, &definition));
+    }
 }
 
 pub fn put_definitions(out: &mut Output<'_>, columns: &[OutputColumn], status: u16, charset: u16) {
     for column in columns {
         out.writer.packet(|buffer| put_column_definition(buffer, &definition(column, charset)));
     }
+    put_eof_if_wanted(out, status);
+}
+
+fn put_eof_if_wanted(out: &mut Output<'_>, status: u16) {
     if out.caps & vaquita_wire::caps::client::DEPRECATE_EOF == 0 {
         out.writer.packet(|buffer| put_eof(buffer, status, 0));
     }

@@ -17,6 +17,7 @@ use vaquita_types::{Error, Result, Value};
 use vaquita_wire::caps::status;
 use vaquita_wire::result::{OkPacket, put_ok, put_result_set_end};
 
+use super::cursor::Cursor;
 use super::reply::Rows;
 use super::{Flow, MakeWaiter, Pending, Session};
 use crate::connection::Output;
@@ -26,6 +27,8 @@ use crate::connection::Output;
 pub enum Done {
     /// Its rows are written; the end of the result set is not.
     Rows,
+    /// Its columns are written; its rows wait to be fetched.
+    Cursor,
     Ok {
         affected: u64,
         last_insert_id: u64,
@@ -44,7 +47,7 @@ impl Done {
 }
 
 /// Fresh snapshots that one statement may take before its conflict is shown after all.
-const RESTARTS_MAX: usize = 1000;
+pub(super) const RESTARTS_MAX: usize = 1000;
 
 impl Session {
     /// Runs a plan and, if the statement is a transaction of its own, commits. `rest` is the unread
@@ -62,7 +65,11 @@ impl Session {
             self.error(&error, out);
             return Flow::Next;
         }
-        self.begin_if_needed();
+        // Without tables nothing is to be undone: with autocommit off no transaction begins.
+        if self.in_transaction || self.state.autocommit() || !plan.tables().is_empty() {
+            self.begin_if_needed();
+        }
+        self.track_plan(plan);
         let limited = self.state.settings.execution_ms_max != 0 && matches!(plan, Plan::Query(_));
         if limited {
             self.client.set_deadline(self.state.settings.execution_ms_max);
@@ -146,13 +153,38 @@ impl Session {
         statement.server = &info;
         statement.lock_wait_ms_max = self.state.lock_wait_ms();
         statement.in_transaction = self.in_transaction;
-        match plan {
+        let mut filled = None;
+        let ran = match plan {
             Plan::Query(query) if !query.into.is_empty() => {
                 let taken = vaquita_exec::query::run_into(query, &statement);
                 (
                     taken.map(|rows| {
                         self.state.set_found_rows(rows);
                         Done::affected(rows)
+                    }),
+                    false,
+                )
+            }
+            Plan::Query(query) if query.into_file.is_some() => {
+                let written = self.write_file(query, &statement);
+                (
+                    written.map(|rows| {
+                        self.state.set_found_rows(rows);
+                        Done::affected(rows)
+                    }),
+                    false,
+                )
+            }
+            Plan::Query(query) if self.cursor.is_some() => {
+                // A restarted statement begins an empty one.
+                let mut cursor = Cursor::new(self.server.data_dir());
+                let mut rows = Rows::for_cursor(out, &mut cursor, flags, charset);
+                let result = vaquita_exec::query::run(query, &statement, None, &mut rows);
+                (
+                    result.map(|found| {
+                        self.state.set_found_rows(found);
+                        filled = Some(cursor);
+                        Done::Cursor
                     }),
                     false,
                 )
@@ -182,10 +214,14 @@ impl Session {
                     false,
                 )
             }
+        };
+        if filled.is_some() {
+            self.cursor = filled;
         }
+        ran
     }
 
-    fn fail_statement(&mut self, error: &Error) {
+    pub(super) fn fail_statement(&mut self, error: &Error) {
         self.txn.get_mut().rollback_statement();
         let whole = error.next() == Next::Retry && error.is(&ER_LOCK_DEADLOCK);
         if error.is(&ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION) && !self.in_transaction {
@@ -259,14 +295,21 @@ impl Session {
         let warnings = self.state.warnings_u16();
         let caps = self.caps;
         match done {
-            Done::Rows => {
+            Done::Rows | Done::Cursor => {
                 self.state.set_row_count(-1);
-                let ok = OkPacket { status: flags, warnings, ..OkPacket::default() };
+                if matches!(done, Done::Cursor) {
+                    flags |= status::CURSOR_EXISTS;
+                }
+                self.track_rows();
+                // An EOF has no place for what is tracked: it waits for the next OK.
+                let tracked =
+                    if caps & vaquita_wire::caps::client::DEPRECATE_EOF != 0 { self.take_tracked() } else { Vec::new() };
+                let ok = OkPacket { status: flags, warnings, session_state: &tracked, ..OkPacket::default() };
                 out.writer.packet(|buffer| put_result_set_end(buffer, caps, &ok));
             }
             Done::Ok { affected, last_insert_id, info } => {
                 self.state.set_row_count(*affected as i64);
-                let tracked = self.state.take_tracked();
+                let tracked = self.take_tracked();
                 let ok = OkPacket {
                     affected_rows: *affected,
                     last_insert_id: *last_insert_id,

@@ -95,6 +95,9 @@ impl Session {
                 if let Some(warning) = checked.warning {
                     self.state.push_warning(Level::Warning, warning);
                 }
+                if def.var == Some(Var::SessionTrackSystemVariables) {
+                    self.warn_of_unknown_variables(&checked.value);
+                }
                 checked.value
             }
         };
@@ -113,6 +116,18 @@ impl Session {
                 self.next_transaction(None, Some(value != Value::Int(0)))
             }
             _ => Ok(Assignment::Session { def, value }),
+        }
+    }
+
+    /// `session_track_system_variables` may name what is none.
+    fn warn_of_unknown_variables(&self, list: &Value) {
+        let Value::Bytes(list) = list else { return };
+        let list = String::from_utf8_lossy(list);
+        for name in list.split(',').map(str::trim).filter(|name| !name.is_empty() && *name != "*") {
+            if registry().find(name).is_none() {
+                let text = format!("{name} is not a valid system variable and will be ignored.");
+                self.state.push_warning(Level::Warning, Error::with_message(&ER_WRONG_VALUE_FOR_VAR, text));
+            }
         }
     }
 
@@ -180,6 +195,8 @@ impl Session {
                 next.isolation = isolation.or(next.isolation);
                 next.read_only = read_only.or(next.read_only);
                 self.state.note_txn_options_changed();
+                let (track, next) = (&self.state.settings.track, &self.state.next_transaction);
+                self.state.tracker.next_transaction_set(track, next);
             }
         }
         Ok(())
@@ -221,6 +238,9 @@ impl Session {
         }
         if def.var.is_some_and(Var::changes_transactions) {
             self.state.note_txn_options_changed();
+        }
+        if def.var == Some(Var::SessionTrackTransactionInfo) {
+            self.state.tracker.transaction_info_set(&self.state.settings.track, self.in_transaction);
         }
         self.track(def);
         Ok(())

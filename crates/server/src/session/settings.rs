@@ -41,6 +41,8 @@ pub struct Settings {
     /// `timestamp`, in microseconds, if it was set.
     pub timestamp_us: Option<i64>,
     pub track: Track,
+    /// `long_query_time`, in microseconds.
+    pub slow_us: u64,
     pub completion: Completion,
 }
 
@@ -49,8 +51,18 @@ pub struct Settings {
 pub struct Track {
     pub schema: bool,
     pub state_change: bool,
+    pub transaction: TrackTransaction,
     pub all_variables: bool,
     pub variables: Vec<String>,
+}
+
+/// `session_track_transaction_info`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TrackTransaction {
+    #[default]
+    Off,
+    State,
+    Characteristics,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,6 +95,8 @@ const FIELDS: &[Var] = &[
     Var::SessionTrackSchema,
     Var::SessionTrackStateChange,
     Var::SessionTrackSystemVariables,
+    Var::SessionTrackTransactionInfo,
+    Var::LongQueryTime,
     Var::CompletionType,
 ];
 
@@ -111,6 +125,7 @@ impl Settings {
             packet_bytes_max: 0,
             timestamp_us: None,
             track: Track::default(),
+            slow_us: u64::MAX,
             completion: Completion::NoChain,
         };
         for var in FIELDS {
@@ -247,6 +262,14 @@ impl Settings {
                     text(value).unwrap_or_default().split(',').map(|n| n.trim().to_ascii_lowercase()).collect();
                 self.track.all_variables = self.track.variables.iter().any(|n| n == "*");
             }
+            Var::SessionTrackTransactionInfo => {
+                self.track.transaction = match text(value) {
+                    Some("STATE") => TrackTransaction::State,
+                    Some("CHARACTERISTICS") => TrackTransaction::Characteristics,
+                    _ => TrackTransaction::Off,
+                }
+            }
+            Var::LongQueryTime => self.slow_us = microseconds(value),
             Var::CompletionType => {
                 self.completion = match text(value) {
                     Some("CHAIN") => Completion::Chain,
@@ -272,6 +295,15 @@ fn text(value: &Value) -> Option<&str> {
         Value::Bytes(bytes) => std::str::from_utf8(bytes).ok(),
         _ => None,
     }
+}
+
+/// Of a number of seconds.
+fn microseconds(value: &Value) -> u64 {
+    let seconds = match value {
+        Value::Float(seconds) => *seconds,
+        other => vaquita_types::convert::to_f64(other, &vaquita_types::ColumnType::double()).value,
+    };
+    (seconds * 1e6) as u64
 }
 
 /// 0 is the clock.

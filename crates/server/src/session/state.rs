@@ -108,6 +108,7 @@ impl SessionState {
 
     /// A transaction ended: SET TRANSACTION was for it alone.
     pub fn end_transaction(&mut self) {
+        self.tracker.transaction_ended(&self.settings.track);
         if self.next_transaction.isolation.is_some() || self.next_transaction.read_only.is_some() {
             self.next_transaction = NextTransaction::default();
             self.options_changed.set(true);
@@ -334,11 +335,6 @@ impl SessionState {
 
     pub fn set_last_insert_id(&self, id: u64) {
         self.last_insert_id.set(id);
-    }
-
-    /// What the client is to be told of its session.
-    pub fn take_tracked(&self) -> Vec<u8> {
-        self.tracker.take()
     }
 }
 

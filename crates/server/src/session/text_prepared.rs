@@ -37,12 +37,13 @@ impl Session {
             PrepareSource::UserVar(variable) => user_var_text(&self.state.user_var(variable)).into(),
         };
         let (ast, params) = parse_prepared(&text, &parser_options(self.state.sql_mode_bits()))?;
-        if matches!(ast, Ast::Prepare { .. } | Ast::Execute { .. } | Ast::Deallocate(_)) {
+        if matches!(ast, Ast::Prepare { .. } | Ast::Execute { .. } | Ast::Deallocate(_) | Ast::LoadData(_)) {
             return Err(Error::new(&ER_UNSUPPORTED_PS, &[]));
         }
         self.authorize(&ast)?;
         let plan = if is_planned(&ast) { Some(Arc::new(self.fresh_plan(&ast)?)) } else { None };
         self.server.statements.opened()?;
+        self.state.tracker.state_changed(&self.state.settings.track);
         self.named.insert(key, Named { text, ast: Arc::new(ast), params, plan });
         Ok(Done::Ok { affected: 0, last_insert_id: 0, info: "Statement prepared".into() })
     }
@@ -51,6 +52,7 @@ impl Session {
         match self.named.remove(&name.to_lowercase()) {
             Some(_) => {
                 self.server.statements.closed(1);
+                self.state.tracker.state_changed(&self.state.settings.track);
                 Ok(Done::nothing())
             }
             None => Err(unknown(name, "DEALLOCATE PREPARE")),

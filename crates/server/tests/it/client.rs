@@ -18,6 +18,7 @@ const CAPS: u32 = cap::LONG_PASSWORD
     | cap::TRANSACTIONS
     | cap::MULTI_RESULTS
     | cap::MULTI_STATEMENTS
+    | cap::LOCAL_FILES
     | cap::DEPRECATE_EOF;
 
 pub struct Client {
@@ -25,6 +26,9 @@ pub struct Client {
     reader: PacketReader,
     input: Vec<u8>,
     seq: u8,
+    caps: u32,
+    /// What is sent when the server asks for a file.
+    pub local_file: Vec<u8>,
 }
 
 /// The answer to one statement.
@@ -59,10 +63,21 @@ impl Client {
     }
 
     pub fn connect_to(host: &str, port: u16, user: &str, password: &str) -> Result<Client> {
+        Client::connect_with(host, port, user, password, CAPS)
+    }
+
+    /// A client that knows session tracking, and EOF packets if `eof`.
+    pub fn connect_tracking(port: u16, user: &str, password: &str, eof: bool) -> Result<Client> {
+        let caps = if eof { CAPS & !cap::DEPRECATE_EOF } else { CAPS };
+        Client::connect_with("127.0.0.1", port, user, password, caps | cap::SESSION_TRACK)
+    }
+
+    fn connect_with(host: &str, port: u16, user: &str, password: &str, caps: u32) -> Result<Client> {
         let stream = TcpStream::connect((host, port))?;
         stream.set_read_timeout(Some(Duration::from_secs(60)))?;
         stream.set_nodelay(true)?;
-        let mut client = Client { stream, reader: PacketReader::new(1 << 30), input: Vec::new(), seq: 0 };
+        let mut client =
+            Client { stream, reader: PacketReader::new(1 << 30), input: Vec::new(), seq: 0, caps, local_file: Vec::new() };
         client.log_in(user, password)?;
         Ok(client)
     }
@@ -73,7 +88,7 @@ impl Client {
         let plugin = hello.auth_plugin.clone();
         let proof = proof_of(&plugin, password, &hello.nonce);
         let response = HandshakeResponse {
-            capabilities: CAPS,
+            capabilities: self.caps,
             packet_bytes_max: 1 << 24,
             charset: 255,
             user: user.as_bytes(),
@@ -170,8 +185,22 @@ impl Client {
         match first.first() {
             Some(0) => ok_of(&first).ok_or_else(|| broken("ok")),
             Some(0xff) => error_of(&first).ok_or_else(|| broken("error")),
+            Some(0xfb) => {
+                self.send_file()?;
+                self.answer()
+            }
             _ => self.result_set(&first),
         }
+    }
+
+    /// In packets that cut it anywhere.
+    fn send_file(&mut self) -> Result<()> {
+        let file = self.local_file.clone();
+        for piece in file.chunks(1013) {
+            self.send(piece)?;
+            self.seq = self.seq.wrapping_add(1);
+        }
+        self.send(&[])
     }
 
     fn result_set(&mut self, first: &[u8]) -> Result<Answer> {

@@ -3,7 +3,8 @@
 //! `tests/golden/sql/*.test` hold statements, each after `> `, and what MySQL answered. A script runs in a
 //! database of its own. To record again, point at a server:
 //! `VAQUITA_RECORD=127.0.0.1:13306:user:password cargo test -p vaquita-server --test it golden`.
-//! `# …` lines are comments; `> connection N` switches between connections of the script.
+//! `# …` lines are comments; `> connection N` switches between connections of the script, `> file text` says what
+//! the next LOAD DATA LOCAL reads, with `\t`, `\n`, `\r`, `\\` and `\xHH`.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -11,10 +12,10 @@ use std::path::Path;
 use crate::client::{Answer, Client};
 use crate::server::{PASSWORD, Server};
 
-struct Target {
-    port: u16,
-    user: String,
-    password: String,
+pub struct Target {
+    pub port: u16,
+    pub user: String,
+    pub password: String,
 }
 
 #[test]
@@ -32,7 +33,7 @@ fn golden() {
         }
         return;
     }
-    let server = Server::start("golden");
+    let server = Server::start_with("golden", &["--local-infile"]);
     let target = Target { port: server.port, user: "root".into(), password: PASSWORD.into() };
     let mut failures = String::new();
     for script in &scripts {
@@ -45,7 +46,7 @@ fn golden() {
     assert!(failures.is_empty(), "{failures}");
 }
 
-fn parse_target(text: &str) -> Target {
+pub fn parse_target(text: &str) -> Target {
     let parts: Vec<&str> = text.split(':').collect();
     let [_, port, user, password] = parts[..] else { panic!("VAQUITA_RECORD=host:port:user:password") };
     Target { port: port.parse().expect("port"), user: user.into(), password: password.into() }
@@ -77,6 +78,10 @@ fn replay(script: &Path, target: &Target) -> String {
             }
             continue;
         }
+        if let Some(text) = sql.strip_prefix("file ") {
+            connections[current].local_file = unescape(text);
+            continue;
+        }
         print_answer(&connections[current].query(sql), &mut out);
     }
     connections[0].query(&format!("DROP DATABASE IF EXISTS {name}"));
@@ -100,6 +105,29 @@ pub fn print_answer(answer: &Answer, out: &mut String) {
             Ok(())
         }
     };
+}
+
+/// The bytes of a file in a script.
+fn unescape(text: &str) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        if byte != b'\\' {
+            bytes.push(byte);
+            continue;
+        }
+        bytes.push(match rest.next().expect("an escape") {
+            b't' => b'\t',
+            b'n' => b'\n',
+            b'r' => b'\r',
+            b'x' => {
+                let mut digit = || char::from(rest.next().expect("a digit")).to_digit(16).expect("a hexadecimal digit") as u8;
+                digit() * 16 + digit()
+            }
+            other => other,
+        });
+    }
+    bytes
 }
 
 /// One line per value, and bytes that are no text as hex.

@@ -1,12 +1,14 @@
 //! The integration tests: one binary that starts `vaquita` and talks to it over sockets.
 //!
-//! `server` starts and kills servers, `client` is a small protocol client, `golden` replays SQL whose
-//! answers were recorded from MySQL, `hermitage` what three transactions do to each other at each level.
+//! `server` starts and kills servers, `client` is a small protocol client, `golden` replays SQL and `packets`
+//! commands whose answers were recorded from MySQL, `hermitage` what three transactions do to each other at each level.
 
 mod accounts;
 mod client;
 mod golden;
 mod hermitage;
+mod load;
+mod packets;
 mod protocol;
 mod restart;
 mod server;

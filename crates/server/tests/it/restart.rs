@@ -72,7 +72,7 @@ fn a_damaged_log_is_refused_until_its_loss_is_accepted() {
     let text = String::from_utf8_lossy(&refused.stderr).into_owned();
     let name = log.file_name().expect("a name").to_string_lossy().into_owned();
     assert!(text.contains(&name) && text.contains("--accept-damaged-log"), "{text}");
-    let server = Server::start_with(dir, &["--accept-damaged-log"]);
+    let server = Server::start_in_with(dir, &["--accept-damaged-log"]);
     let rows = server.connect().query("SELECT COUNT(*), MAX(id) FROM d.t").rows();
     assert_eq!(rows, [["100", "100"]]);
     // Once is enough.

@@ -25,12 +25,19 @@ impl Server {
         Server::start_in(dir)
     }
 
+    /// As `start`, with more options.
+    pub fn start_with(name: &str, options: &[&str]) -> Server {
+        let dir = std::env::temp_dir().join(format!("vaquita-it-{}-{name}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&dir);
+        Server::start_in_with(dir, options)
+    }
+
     pub fn start_in(dir: PathBuf) -> Server {
-        Server::start_with(dir, &[])
+        Server::start_in_with(dir, &[])
     }
 
     /// With more options on the command line.
-    pub fn start_with(dir: PathBuf, options: &[&str]) -> Server {
+    pub fn start_in_with(dir: PathBuf, options: &[&str]) -> Server {
         // The port may be taken between here and the server's bind: then it exits, and we try another.
         for _ in 0..5 {
             let port = free_port();

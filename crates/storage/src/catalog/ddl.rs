@@ -144,7 +144,10 @@ impl Change<'_> {
         for ((database, name), table) in std::mem::take(&mut self.tables) {
             let Some(database) = cache.get_mut(&database) else { continue };
             match table {
-                Some(table) => database.tables.insert(name, table),
+                Some(table) => {
+                    self.catalog.tables_opened.fetch_add(1, Ordering::Relaxed);
+                    database.tables.insert(name, table)
+                }
                 None => database.tables.remove(&name),
             };
         }

@@ -57,6 +57,8 @@ pub struct Catalog {
     /// Grows with every DDL statement.
     version: AtomicU64,
     cache: RwLock<BTreeMap<String, Database>>,
+    /// Table definitions that were read into the cache.
+    tables_opened: AtomicU64,
     ddl: Mutex<Ddl>,
     reclaim: Arc<reclaim::Signal>,
     reclaimer: Mutex<Option<JoinHandle<()>>>,
@@ -150,6 +152,7 @@ impl Catalog {
             engine: engine.clone(),
             version: AtomicU64::new(1),
             cache: RwLock::new(databases),
+            tables_opened: AtomicU64::new(0),
             ddl: Mutex::new(Ddl { ids, building: HashSet::new() }),
             reclaim: Arc::default(),
             reclaimer: Mutex::new(None),
@@ -178,6 +181,12 @@ impl Catalog {
     /// By name.
     pub fn databases(&self) -> Result<Vec<Arc<DatabaseDef>>> {
         Ok(self.cache.read().values().map(|d| d.def.clone()).collect())
+    }
+
+    /// Table definitions in the cache, and how many were ever read into it.
+    pub fn open_tables(&self) -> (u64, u64) {
+        let open: usize = self.cache.read().values().map(|d| d.tables.len()).sum();
+        (open as u64, self.tables_opened.load(Ordering::Relaxed))
     }
 
     /// The table as of now, not locked. `None` also if the database does not exist.
@@ -240,6 +249,7 @@ impl Catalog {
         let table = Arc::new(Table::with_statistics(Arc::new(def), statistics)?);
         let mut cache = self.cache.write();
         let Some(d) = cache.get_mut(database) else { return Ok(None) };
+        self.tables_opened.fetch_add(1, Ordering::Relaxed);
         Ok(Some(d.tables.entry(name.to_string()).or_insert(table).clone()))
     }
 

@@ -1,0 +1,103 @@
+//! LOAD DATA.
+//!
+//! A row of the file is inserted as a row of VALUES would be: the frame is an INSERT's, and `LoadPlan::insert` says
+//! what becomes of the row. Fields fill columns and user variables first, SET is evaluated over the new row.
+
+use vaquita_parser as ast;
+use vaquita_types::schema::{ColumnDefault, TableRef};
+use vaquita_types::{ColumnType, Error, Result, errno};
+
+use super::scope::written;
+use super::{Binder, PlanContext};
+use crate::node::{Assignment, LoadPlan, LoadTarget, Plan};
+
+/// The plan of LOAD DATA; `fields_have_ends` is false for rows of fixed size.
+pub fn plan_load(load: &ast::LoadData, fields_have_ends: bool, cx: &PlanContext<'_>) -> Result<LoadPlan> {
+    // A variable that a field fills is a string, whatever it was before.
+    let filled = |name: &str| {
+        load.columns.iter().any(|target| matches!(target, ast::LoadTarget::UserVar(var) if var.eq_ignore_ascii_case(name)))
+    };
+    let text = ColumnType { length: 65_535, ..ColumnType::varchar(65_535, cx.connection_collation) };
+    let var_type = |name: &str| match (filled(name), cx.user_var_type) {
+        (true, _) => Some(text.clone()),
+        (false, Some(types)) => types(name),
+        (false, None) => None,
+    };
+    let cx = PlanContext { user_var_type: Some(&var_type), ..*cx };
+    Binder::new(&cx).load(load, fields_have_ends)
+}
+
+impl Binder<'_> {
+    fn load(&mut self, load: &ast::LoadData, fields_have_ends: bool) -> Result<LoadPlan> {
+        let table = self.base_table(&load.table)?;
+        let targets = load_targets(&load.columns, &table)?;
+        if !fields_have_ends && targets.iter().any(|target| matches!(target, LoadTarget::UserVar(_))) {
+            return Err(Error::new(&errno::ER_LOAD_FROM_FIXED_SIZE_ROWS_TO_VAR, &[]));
+        }
+        let assigned = load.set.iter().map(|a| column_of(&a.column, &table)).collect::<Result<Vec<_>>>()?;
+        let is_default = |column: usize, value: &ast::Expr| {
+            let literal = table.columns.get(column).is_some_and(|c| !matches!(c.default, ColumnDefault::Expr(_)));
+            matches!(value, ast::Expr::Default) && !literal
+        };
+        let mut given: Vec<usize> = Vec::new();
+        let fields = targets.iter().filter_map(|target| match target {
+            LoadTarget::Column(column) => Some(*column),
+            LoadTarget::UserVar(_) => None,
+        });
+        // A column that SET gives its DEFAULT (expr) is one that the statement does not give.
+        let set = assigned.iter().zip(&load.set).filter(|(column, a)| !is_default(**column, &a.value)).map(|(column, _)| *column);
+        for column in fields.chain(set) {
+            if !given.contains(&column) {
+                given.push(column);
+            }
+        }
+        let insert = ast::Insert {
+            replace: load.on_duplicate == ast::LoadDuplicate::Replace,
+            hints: Vec::new(),
+            priority: None,
+            // The client has sent the file already: LOCAL goes on where others fail.
+            ignore: load.on_duplicate == ast::LoadDuplicate::Ignore
+                || load.local && load.on_duplicate == ast::LoadDuplicate::Error,
+            table: load.table.clone(),
+            partitions: load.partitions.clone(),
+            columns: Some(given.iter().filter_map(|c| table.columns.get(*c)).map(|c| named(&c.name)).collect()),
+            source: ast::InsertSource::Values(Vec::new()),
+            row_alias: None,
+            on_duplicate: Vec::new(),
+        };
+        let Plan::Insert(mut insert) = self.insert(&insert)? else { return Err(Error::internal("LOAD DATA inserts")) };
+        self.push_row_scope(&table, &table.name, table.columns.len());
+        let mut set = Vec::with_capacity(load.set.len());
+        for (assignment, column) in load.set.iter().zip(assigned) {
+            if !is_default(column, &assignment.value) {
+                set.push(Assignment { column, value: self.assigned(&assignment.value, &table, column)? });
+            }
+        }
+        self.scopes.pop();
+        insert.frame_width = insert.frame_width.max(self.frame().width);
+        insert.tables.append(&mut self.tables);
+        Ok(LoadPlan { insert, targets, set, ignore_lines: load.ignore_lines })
+    }
+}
+
+fn load_targets(written: &[ast::LoadTarget], table: &TableRef) -> Result<Vec<LoadTarget>> {
+    if written.is_empty() {
+        let visible = table.columns.iter().enumerate().filter(|(_, column)| !column.invisible);
+        return Ok(visible.map(|(n, _)| LoadTarget::Column(n)).collect());
+    }
+    let target = |target: &ast::LoadTarget| match target {
+        ast::LoadTarget::Column(name) => column_of(name, table).map(LoadTarget::Column),
+        ast::LoadTarget::UserVar(name) => Ok(LoadTarget::UserVar(name.clone())),
+    };
+    written.iter().map(target).collect()
+}
+
+fn column_of(name: &ast::ColumnRef, table: &TableRef) -> Result<usize> {
+    let ours = name.table.as_deref().is_none_or(|t| t == table.name);
+    let position = table.column_position(&name.name).filter(|_| ours);
+    position.ok_or_else(|| Error::new(&errno::ER_BAD_FIELD_ERROR, &[&written(name), &"field list"]))
+}
+
+fn named(column: &str) -> ast::ColumnRef {
+    ast::ColumnRef { db: None, table: None, name: column.to_string() }
+}

@@ -1,0 +1,140 @@
+//! Where a command's answer goes, and from where a command receives more than itself.
+//!
+//! Packets collect in the thread's buffer and are sent when it is full or the command is over. A command that asks
+//! the client for a file (LOAD DATA LOCAL) calls `ask` and then `receive` until the client has ended: bytes that arrived behind
+//! the command come first, then those of the socket. What was received and not used stays in the connection's `pending`.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use vaquita_storage::Interrupt;
+use vaquita_types::errno::{ER_NET_ERROR_ON_WRITE, ER_NET_READ_ERROR, ER_NET_READ_INTERRUPTED};
+use vaquita_types::{Error, Result};
+use vaquita_wire::packet::{PacketReader, PacketWriter};
+use vaquita_wire::result::put_err;
+
+use crate::counters::Counter;
+use crate::server::Server;
+use crate::transport::{Received, Transport};
+
+/// Where a command's answer goes: packets collect and are sent when the buffer is full or the command is over.
+pub struct Output<'a> {
+    pub writer: PacketWriter,
+    pub(crate) transport: &'a mut Transport,
+    pub(crate) reader: &'a mut PacketReader,
+    /// Bytes behind the command: those in the thread's buffer come first.
+    pub(crate) rest: &'a [u8],
+    pub(crate) pending: &'a mut Vec<u8>,
+    pub(crate) received_inside: &'a mut bool,
+    pub(crate) server: &'a Arc<Server>,
+    pub caps: u32,
+    pub(crate) connection_id: u64,
+    /// Sending failed: the client is gone.
+    pub broken: bool,
+    /// Errors answered so far: a multi-statement packet ends at the first.
+    pub errors: usize,
+}
+
+/// How long a wait for input lasts before the statement looks whether it was killed.
+const INPUT_WAIT: Duration = Duration::from_millis(500);
+/// Rows of a result collect up to this many bytes before they are sent.
+pub const FLUSH_BYTES: usize = 64 << 10;
+
+impl Output<'_> {
+    pub fn flush(&mut self) -> Result<()> {
+        let server = self.server;
+        server.counters.add(self.connection_id, Counter::BytesSent, self.writer.len() as u64);
+        let sent = self.transport.send(self.writer.bytes(), &|wait| server.pool().blocking(wait));
+        self.writer.clear();
+        if let Some(compression) = self.transport.compression() {
+            self.writer.set_seq(compression.seq());
+        }
+        sent.map_err(|_| {
+            self.broken = true;
+            Error::with_message(&ER_NET_ERROR_ON_WRITE, "Got an error writing communication packets")
+        })
+    }
+
+    /// The client is about to send packets, up to an empty one, as the answer to what is written.
+    pub fn ask(&mut self) -> Result<()> {
+        self.flush()?;
+        let seq = match self.transport.compression() {
+            Some(compression) => {
+                let seq = compression.seq();
+                compression.expect_seq(seq);
+                seq
+            }
+            None => self.writer.seq(),
+        };
+        self.reader.expect_seq(seq);
+        Ok(())
+    }
+
+    /// Appends the next packet that the client sends; false for the empty one that ends them. Waits `timeout` for each.
+    pub fn receive(&mut self, out: &mut Vec<u8>, timeout: Duration, interrupt: &Interrupt) -> Result<bool> {
+        let started = Instant::now();
+        loop {
+            if let Some(more) = self.received(out)? {
+                if !more {
+                    let seq = match self.transport.compression() {
+                        Some(compression) => compression.begin_answer(),
+                        None => self.reader.next_seq(),
+                    };
+                    self.writer.set_seq(seq);
+                }
+                return Ok(more);
+            }
+            let mut buffer = vec![0; FLUSH_BYTES];
+            *self.received_inside = true;
+            match self.transport.receive(&mut buffer) {
+                Ok(Received::Bytes(n)) => {
+                    self.server.counters.add(self.connection_id, Counter::BytesReceived, n as u64);
+                    self.pending.extend_from_slice(buffer.get(..n).unwrap_or_default());
+                }
+                Ok(Received::Later) => {
+                    interrupt.check()?;
+                    let server = self.server;
+                    if !self.transport.wait_for_input(INPUT_WAIT, &|wait| server.pool().blocking(wait))
+                        && started.elapsed() >= timeout
+                    {
+                        self.broken = true;
+                        return Err(Error::new(&ER_NET_READ_INTERRUPTED, &[]));
+                    }
+                }
+                Ok(Received::Closed) | Err(_) => {
+                    self.broken = true;
+                    return Err(Error::new(&ER_NET_READ_ERROR, &[]));
+                }
+            }
+        }
+    }
+
+    /// A packet from what has arrived.
+    fn received(&mut self, out: &mut Vec<u8>) -> Result<Option<bool>> {
+        let mut take = |reader: &mut PacketReader, input: &mut &[u8]| match reader.next(input) {
+            Ok(None) => Ok(None),
+            Ok(Some(packet)) => {
+                out.extend_from_slice(&packet);
+                Ok(Some(!packet.is_empty()))
+            }
+            Err(error) => Err(Error::with_message(&ER_NET_READ_ERROR, error.to_string())),
+        };
+        let mut taken = Ok(None);
+        if !self.rest.is_empty() {
+            taken = take(self.reader, &mut self.rest);
+        }
+        if matches!(taken, Ok(None)) && !self.pending.is_empty() {
+            let mut input = &self.pending[..];
+            taken = take(self.reader, &mut input);
+            let used = self.pending.len() - input.len();
+            self.pending.drain(..used);
+        }
+        self.broken |= taken.is_err();
+        taken
+    }
+
+    pub fn error(&mut self, error: &Error) {
+        self.errors += 1;
+        self.writer.packet(|out| put_err(out, error.code(), error.sqlstate(), error.message()));
+    }
+}

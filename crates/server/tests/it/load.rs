@@ -1,0 +1,165 @@
+//! Files of the server and of the client: what may be read and written, and what happens when a client misbehaves.
+
+use std::path::PathBuf;
+
+use crate::client::{Answer, Client};
+use crate::server::Server;
+
+fn code(answer: &Answer) -> u16 {
+    match answer {
+        Answer::Err { code, .. } => *code,
+        other => panic!("an error expected: {other:?}"),
+    }
+}
+
+/// A directory for `secure_file_priv`, gone with the test.
+struct Files(PathBuf);
+
+impl Files {
+    fn new(name: &str) -> Files {
+        let dir = std::env::temp_dir().join(format!("vaquita-it-{}-files-{name}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&dir);
+        std::fs::create_dir_all(&dir).expect("a directory");
+        Files(dir.canonicalize().expect("its real name"))
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.0.join(name).display().to_string()
+    }
+}
+
+impl Drop for Files {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn files_of_the_server_need_a_directory() {
+    let server = Server::start("no-secure-dir");
+    let mut client = server.connect();
+    client.query("CREATE DATABASE d");
+    client.query("CREATE TABLE d.t (a INT)");
+    assert_eq!(code(&client.query("LOAD DATA INFILE '/etc/passwd' INTO TABLE d.t")), 1290);
+    assert_eq!(code(&client.query("SELECT 1 INTO OUTFILE '/tmp/x'")), 1290);
+    assert_eq!(code(&client.query("LOAD DATA LOCAL INFILE 'x' INTO TABLE d.t")), 3948);
+    assert_eq!(client.query("SELECT @@secure_file_priv, @@local_infile").rows(), [["NULL", "0"]]);
+}
+
+#[test]
+fn a_table_goes_out_and_comes_back() {
+    let files = Files::new("round");
+    let server = Server::start_with("round", &["--secure-file-priv", &files.path("")]);
+    let mut client = server.connect();
+    client.query("CREATE DATABASE d");
+    client.query("USE d");
+    client.query("CREATE TABLE t (id INT PRIMARY KEY, s VARCHAR(50), b BLOB, n DECIMAL(8,3), d DATETIME(3))");
+    client.query("INSERT INTO t VALUES (1, 'a\\tb\\nc\\\\d\"e', X'0001FF0A', -1.5, '2024-01-02 03:04:05.678'), (2, NULL, NULL, NULL, NULL), (3, '', '', 0, '1000-01-01'), (4, 'N', 'NULL', 9, NULL)");
+    client.query("CREATE TABLE u LIKE t");
+    for (n, clauses) in [
+        "",
+        "FIELDS TERMINATED BY ',' OPTIONALLY ENCLOSED BY '\"'",
+        "FIELDS TERMINATED BY ',' ENCLOSED BY '\"' LINES STARTING BY '>' TERMINATED BY ';\\n'",
+        "FIELDS TERMINATED BY '--' ESCAPED BY '|'",
+    ]
+    .iter()
+    .enumerate()
+    {
+        let path = files.path(&format!("{n}.txt"));
+        let out = client.query(&format!("SELECT * FROM t INTO OUTFILE '{path}' {clauses}"));
+        assert!(matches!(out, Answer::Ok { affected: 4, .. }), "{clauses}: {out:?}");
+        client.query("TRUNCATE TABLE u");
+        let back = client.query(&format!("LOAD DATA INFILE '{path}' INTO TABLE u CHARACTER SET binary {clauses}"));
+        assert!(matches!(back, Answer::Ok { affected: 4, warnings: 0, .. }), "{clauses}: {back:?}");
+        assert_eq!(client.query("SELECT * FROM u").rows(), client.query("SELECT * FROM t").rows(), "{clauses}");
+    }
+    let path = files.path("0.txt");
+    assert_eq!(code(&client.query(&format!("SELECT 1 INTO OUTFILE '{path}'"))), 1086);
+    assert_eq!(code(&client.query("SELECT 1 INTO OUTFILE '/tmp/elsewhere'")), 1290);
+    assert_eq!(code(&client.query(&format!("LOAD DATA INFILE '{}' INTO TABLE u", files.path("../x")))), 1290);
+    assert_eq!(code(&client.query(&format!("LOAD DATA INFILE '{}' INTO TABLE u", files.path("none")))), 13);
+    assert_eq!(code(&client.query(&format!("LOAD DATA INFILE '{}' INTO TABLE u", files.path("")))), 1085);
+    // Strict mode: the first row that does not fit undoes the statement.
+    std::fs::write(files.path("bad"), "7\n8\tx\ty\t1\t2024-01-01\n").expect("write");
+    assert_eq!(code(&client.query(&format!("LOAD DATA INFILE '{}' INTO TABLE u", files.path("bad")))), 1261);
+    assert_eq!(client.query("SELECT COUNT(*) FROM u").rows(), [["4"]]);
+    client.query(&format!("SELECT b FROM t WHERE id = 1 INTO DUMPFILE '{}'", files.path("dump")));
+    assert_eq!(std::fs::read(files.path("dump")).expect("the dump"), b"\x00\x01\xff\x0a");
+    let two = files.path("two");
+    assert_eq!(code(&client.query(&format!("SELECT id FROM t INTO DUMPFILE '{two}'"))), 1172);
+    assert!(!PathBuf::from(two).exists());
+    // Without FILE.
+    client.query("CREATE USER u IDENTIFIED BY 'u'");
+    client.query("GRANT ALL ON d.* TO u");
+    let mut other = Client::connect(server.port, "u", "u").expect("connect");
+    assert_eq!(code(&other.query(&format!("LOAD DATA INFILE '{path}' INTO TABLE d.u"))), 1045);
+    assert_eq!(code(&other.query(&format!("SELECT 1 INTO OUTFILE '{}'", files.path("new")))), 1227);
+}
+
+/// The statement fails at once, the client sends a long file all the same, and the connection goes on.
+#[test]
+fn a_failed_load_reads_the_client_out() {
+    let server = Server::start_with("load-local", &["--local-infile"]);
+    let mut client = server.connect();
+    client.query("CREATE DATABASE d");
+    client.query("USE d");
+    client.query("CREATE TABLE t (a INT PRIMARY KEY, b TEXT)");
+    client.local_file = (0..200_000).map(|n| format!("{}\trow {n}\n", n % 199_999)).collect::<String>().into_bytes();
+    assert_eq!(code(&client.query("LOAD DATA LOCAL INFILE 'f' REPLACE INTO TABLE t FIELDS TERMINATED BY ','")), 1265);
+    assert_eq!(client.query("SELECT COUNT(*) FROM t").rows(), [["0"]]);
+    let Answer::Ok { affected, info, .. } = client.query("LOAD DATA LOCAL INFILE 'f' INTO TABLE t") else { panic!("loaded") };
+    assert_eq!((affected, &info[..]), (199_999, "Records: 200000  Deleted: 0  Skipped: 1  Warnings: 1"));
+    assert_eq!(client.query("SELECT COUNT(*), MAX(a) FROM t").rows(), [["199999", "199998"]]);
+}
+
+/// A client that leaves in the middle of its file, and one that sends the file and the next commands at once.
+#[test]
+fn clients_that_hurry() {
+    let server = Server::start_with("load-hurry", &["--local-infile"]);
+    let mut client = server.connect();
+    client.query("CREATE DATABASE d");
+    client.query("CREATE TABLE d.t (a INT)");
+    let mut leaver = server.connect();
+    leaver.command(b"\x03LOAD DATA LOCAL INFILE 'f' INTO TABLE d.t").expect("send");
+    leaver.receive().expect("the request");
+    leaver.send_raw(b"\x04\x00\x00\x02").expect("send");
+    drop(leaver);
+    let load = b"\x03LOAD DATA LOCAL INFILE 'f' INTO TABLE d.t";
+    let mut all = Vec::new();
+    for _ in 0..50 {
+        all.extend_from_slice(&[load.len() as u8, 0, 0, 0]);
+        all.extend_from_slice(load);
+        all.extend_from_slice(b"\x04\x00\x00\x021\n2\n\x00\x00\x00\x03");
+    }
+    all.extend_from_slice(b"\x01\x00\x00\x00\x0e");
+    client.send_raw(&all).expect("send");
+    for _ in 0..50 {
+        client.expect_seq(1);
+        assert_eq!(client.receive().expect("the request")[0], 0xfb);
+        client.expect_seq(4);
+        assert_eq!(client.receive().expect("OK")[..2], [0, 2]);
+    }
+    client.expect_seq(1);
+    assert_eq!(client.receive().expect("the ping's answer")[0], 0);
+    assert_eq!(client.query("SELECT COUNT(*) FROM d.t").rows(), [["100"]]);
+}
+
+/// COM_STATISTICS gives the numbers of SHOW STATUS.
+#[test]
+fn statistics() {
+    let server = Server::start("statistics");
+    let mut client = server.connect();
+    client.query("CREATE DATABASE d");
+    client.query("CREATE TABLE d.t (a INT)");
+    client.query("SET long_query_time = 0.01");
+    client.query("SELECT SLEEP(0.02) FROM d.t RIGHT JOIN (SELECT 1) AS x ON TRUE");
+    client.query("FLUSH TABLES");
+    client.command(b"\x09").expect("send");
+    let text = String::from_utf8(client.receive().expect("statistics")).expect("text");
+    for (label, at_least) in [("Threads: ", 1), ("Questions: ", 5), ("Slow queries: ", 1), ("Opens: ", 1), ("Flush tables: ", 2)]
+    {
+        let number = text.split(label).nth(1).and_then(|rest| rest.split(' ').next()).expect(label);
+        assert!(number.parse::<u64>().expect(label) >= at_least, "{label} in {text}");
+    }
+    assert!(text.contains("  Queries per second avg: "), "{text}");
+}

@@ -1,0 +1,133 @@
+//! Commands whose answering packets were recorded from a real MySQL: session tracking, cursors.
+//!
+//! `tests/golden/packets/*.test` hold commands, each after `> `, and the packets of the answer, escaped. Recording is as in
+//! `golden`. A script has a database, `packets_` with its name. Besides SQL text, of whose answer only the last packet is kept:
+//! ```text
+//! > connect eof                    a new connection, of a client without DEPRECATE_EOF
+//! > prepare 0 SELECT 1             0: the answer's id is called 0 from here on
+//! > execute 0 1                    with the flags 1
+//! > fetch 0 10      > reset 0      > close 0
+//! ```
+
+use std::collections::HashMap;
+use std::fmt::Write;
+use std::path::Path;
+
+use crate::client::Client;
+use crate::golden::{Target, first_difference, parse_target};
+use crate::server::{PASSWORD, Server};
+
+#[test]
+fn packets() {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/packets");
+    let mut scripts: Vec<_> = std::fs::read_dir(&dir).expect("scripts").filter_map(|e| e.ok().map(|e| e.path())).collect();
+    scripts.sort();
+    if let Ok(oracle) = std::env::var("VAQUITA_RECORD") {
+        let target = parse_target(&oracle);
+        for script in &scripts {
+            std::fs::write(script, replay(script, &target)).expect("write");
+        }
+        return;
+    }
+    let server = Server::start("packets");
+    let target = Target { port: server.port, user: "root".into(), password: PASSWORD.into() };
+    let mut failures = String::new();
+    for script in &scripts {
+        let expected = std::fs::read_to_string(script).expect("read");
+        if let Some(difference) = first_difference(&expected, &replay(script, &target)) {
+            let _ = writeln!(failures, "{}:\n{difference}", script.display());
+        }
+    }
+    assert!(failures.is_empty(), "{failures}");
+}
+
+fn replay(script: &Path, target: &Target) -> String {
+    let text = std::fs::read_to_string(script).expect("read");
+    let connect = |eof| Client::connect_tracking(target.port, &target.user, &target.password, eof).expect("connect");
+    let name = format!("packets_{}", script.file_stem().and_then(|s| s.to_str()).unwrap_or("x"));
+    let mut client = connect(false);
+    client.query(&format!("DROP DATABASE IF EXISTS {name}"));
+    client.query(&format!("CREATE DATABASE {name}"));
+    let mut eof = false;
+    let mut ids: HashMap<String, [u8; 4]> = HashMap::new();
+    let mut out = String::new();
+    for line in text.lines() {
+        if line.starts_with('#') {
+            let _ = writeln!(out, "{line}");
+        }
+        let Some(command) = line.strip_prefix("> ") else { continue };
+        let _ = writeln!(out, "> {command}");
+        let words: Vec<&str> = command.splitn(3, ' ').collect();
+        let id_of = |name: &str| ids.get(name).copied().unwrap_or([99, 0, 0, 0]);
+        let packets = match words[..] {
+            ["connect", kind] => {
+                eof = kind == "eof";
+                client = connect(eof);
+                continue;
+            }
+            ["prepare", name, sql] => {
+                let answer = run(&mut client, eof, &[b"\x16", sql.as_bytes()]);
+                let id = answer.first().and_then(|ok| ok.get(1..5)).and_then(|id| id.try_into().ok()).expect("an id");
+                ids.insert(name.to_string(), id);
+                continue;
+            }
+            ["execute", name, flags] => {
+                let flags: u8 = flags.parse().expect("flags");
+                run(&mut client, eof, &[b"\x17", &id_of(name), &[flags, 1, 0, 0, 0]])
+            }
+            ["fetch", name, rows] => {
+                let rows: u32 = rows.parse().expect("rows");
+                run(&mut client, eof, &[b"\x1c", &id_of(name), &rows.to_le_bytes()])
+            }
+            ["reset", name] => run(&mut client, eof, &[b"\x1a", &id_of(name)]),
+            ["close", name] => {
+                client.command(&[&b"\x19"[..], &id_of(name)].concat()).expect("send");
+                continue;
+            }
+            ["init_db", name] => run(&mut client, eof, &[b"\x02", name.as_bytes()]),
+            ["reset_connection"] => run(&mut client, eof, &[b"\x1f"]),
+            _ => run(&mut client, eof, &[b"\x03", command.as_bytes()]).pop().into_iter().collect(),
+        };
+        for packet in packets {
+            let _ = writeln!(out, "{}", packet.escape_ascii());
+        }
+    }
+    client.query(&format!("DROP DATABASE {name}"));
+    out
+}
+
+/// Sends a command and receives the packets that answer it.
+fn run(client: &mut Client, eof: bool, parts: &[&[u8]]) -> Vec<Vec<u8>> {
+    client.command(&parts.concat()).expect("send");
+    let mut packets = vec![client.receive().expect("an answer")];
+    let until_end = |client: &mut Client, packets: &mut Vec<Vec<u8>>| {
+        while !packets.last().is_some_and(|packet| matches!(packet.first(), Some(0xfe | 0xff))) {
+            packets.push(client.receive().expect("a packet"));
+        }
+    };
+    match (parts[0], packets[0][0]) {
+        (b"\x1c", _) => until_end(client, &mut packets),
+        (_, 0xff) => {}
+        (b"\x16", _) => {
+            let (columns, parameters) = (packets[0][5], packets[0][7]);
+            for count in [parameters, columns].into_iter().filter(|count| *count > 0) {
+                for _ in 0..count + u8::from(eof) {
+                    packets.push(client.receive().expect("a definition"));
+                }
+            }
+        }
+        (_, 0) => {}
+        (_, columns) => {
+            for _ in 0..columns {
+                packets.push(client.receive().expect("a definition"));
+            }
+            packets.push(client.receive().expect("a packet"));
+            // Behind the definitions' EOF come the rows, if there is no cursor.
+            if eof && packets.last().is_some_and(|end| end[3] & 0x40 == 0) {
+                packets.push(client.receive().expect("a packet"));
+            }
+            until_end(client, &mut packets);
+        }
+    }
+    packets
+}
