@@ -141,7 +141,8 @@ impl Test {
 
     /// Dumps, loads, dumps, compares; tells the times.
     fn round_trip(&self, variant: &Variant, database: &str) -> Result<String, String> {
-        let [first, second] = ["mysql", "vaquita"].map(|server| self.dir.join(format!("{}-{database}-{server}.sql", variant.name)));
+        let [first, second] =
+            ["mysql", "vaquita"].map(|server| self.dir.join(format!("{}-{database}-{server}.sql", variant.name)));
         let dumped = self.dump(variant, &self.mysql, database, &first)?;
         self.programs.execute(&self.vaquita, &format!("DROP DATABASE IF EXISTS `{database}`"))?;
         let mut loading_into = None;
