@@ -30,6 +30,7 @@ use vaquita_wire::result::put_local_infile_request;
 
 use super::run::{Done, RESTARTS_MAX};
 use super::{Flow, MakeWaiter, Session};
+use crate::clients::Client;
 use crate::connection::Output;
 use crate::variables::{Var, registry};
 
@@ -148,7 +149,7 @@ impl Session {
         out.writer.packet(|buffer| put_local_infile_request(buffer, name));
         out.ask()?;
         let timeout = Duration::from_secs(seconds(&self.state.settings.of(Var::NetReadTimeout)));
-        let mut source = ClientFile { out, timeout, interrupt: &self.client.interrupt, ended: false };
+        let mut source = ClientFile { out, timeout, client: &self.client, ended: false };
         let loaded = self.load_from(&ready.plan, &ready.format, ready.charset, &mut source);
         match source.drop_rest() {
             Ok(()) => loaded,
@@ -254,7 +255,7 @@ impl FileSource for ServerFile<'_> {
 struct ClientFile<'a, 'o> {
     out: &'a mut Output<'o>,
     timeout: Duration,
-    interrupt: &'a Interrupt,
+    client: &'a Client,
     ended: bool,
 }
 
@@ -264,6 +265,10 @@ impl ClientFile<'_, '_> {
         let mut dropped = Vec::new();
         let patient = Interrupt::new(0);
         while !self.ended && !self.out.broken {
+            if self.client.must_close() {
+                self.out.broken = true;
+                break;
+            }
             dropped.clear();
             self.ended = !self.out.receive(&mut dropped, self.timeout, &patient)?;
         }
@@ -274,7 +279,7 @@ impl ClientFile<'_, '_> {
 impl FileSource for ClientFile<'_, '_> {
     fn read_more(&mut self, out: &mut Vec<u8>) -> Result<bool> {
         if !self.ended {
-            self.ended = !self.out.receive(out, self.timeout, self.interrupt)?;
+            self.ended = !self.out.receive(out, self.timeout, &self.client.interrupt)?;
         }
         Ok(!self.ended)
     }
