@@ -300,7 +300,8 @@ impl Db {
 
     /// An estimate, of what is in memory and not yet written as well.
     pub fn range_bytes(&self, lower: &[u8], upper: &[u8]) -> Result<u64> {
-        const FILES_AND_MEMTABLES: u8 = (ffi::rocksdb_size_approximation_flags_include_files | ffi::rocksdb_size_approximation_flags_include_memtable) as u8;
+        const FILES_AND_MEMTABLES: u8 =
+            (ffi::rocksdb_size_approximation_flags_include_files | ffi::rocksdb_size_approximation_flags_include_memtable) as u8;
         let mut bytes = 0;
         let (from, to) = ([lower.as_ptr().cast::<c_char>()], [upper.as_ptr().cast::<c_char>()]);
         // SAFETY: one range; all arrays have one entry.

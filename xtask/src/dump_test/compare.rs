@@ -43,7 +43,8 @@ pub fn compare(first: &Path, second: &Path) -> Result<u64, String> {
             return Ok(bytes);
         }
         bytes += a.line.len() as u64;
-        let about_the_server = ABOUT_THE_SERVER.iter().any(|head| [a, b].iter().all(|side| side.line.starts_with(head.as_bytes())));
+        let about_the_server =
+            ABOUT_THE_SERVER.iter().any(|head| [a, b].iter().all(|side| side.line.starts_with(head.as_bytes())));
         if a.line != b.line && !about_the_server {
             return Err(difference(a, b));
         }

@@ -88,7 +88,9 @@ fn keep(option: &TableOption, table: &mut TableOptions) {
         TableOption::KeyBlockSize(n) => ("KEY_BLOCK_SIZE", nonzero(*n)),
         TableOption::Compression(text) => ("COMPRESSION", quoted(text)),
         TableOption::Connection(text) => ("CONNECTION", quoted(text)),
-        TableOption::AutoextendSize(size) => ("AUTOEXTEND_SIZE", bytes_of_size(size).filter(|bytes| *bytes > 0).map(|bytes| bytes.to_string())),
+        TableOption::AutoextendSize(size) => {
+            ("AUTOEXTEND_SIZE", bytes_of_size(size).filter(|bytes| *bytes > 0).map(|bytes| bytes.to_string()))
+        }
         _ => return,
     };
     table.others.retain(|(k, _)| k != key);

@@ -204,7 +204,8 @@ pub fn compare_list(value: Expr, list: Vec<Expr>) -> Result<Expr> {
         adapted.push(item);
     }
     let Some(rule) = common_rule(&rules, &adapted) else {
-        let tests = adapted.into_iter().map(|item| compare_scalars(CompareOp::Eq, value.clone(), item)).collect::<Result<Vec<_>>>()?;
+        let tests =
+            adapted.into_iter().map(|item| compare_scalars(CompareOp::Eq, value.clone(), item)).collect::<Result<Vec<_>>>()?;
         return Ok(disjunction(tests));
     };
     let nullable = value.nullable || adapted.iter().any(|e| e.nullable);
