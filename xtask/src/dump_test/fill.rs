@@ -25,7 +25,7 @@ pub fn fill(programs: &Programs, mysql: &Server, database: &str, rows: u64, seed
     )?;
     let tables = tables(programs, mysql, database)?;
     programs.feed(mysql, |out| {
-        write!(out, "{SESSION}USE `{database}`;\n")?;
+        writeln!(out, "{SESSION}USE `{database}`;")?;
         let count = tables.len() as u64;
         for (table, number) in tables.iter().zip(0..) {
             let rows = rows / count + u64::from(number < rows % count);

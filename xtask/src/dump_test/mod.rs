@@ -3,7 +3,8 @@
 //! 1. `fill` makes two databases of the tables in `tables.sql` on the MySQL that the options name: one with `--rows` rows in
 //!    all, one with a hundredth of them. The seed decides the rows.
 //! 2. For each variant (a dump program and its options): dump from MySQL, load into a Vaquita started here, dump from Vaquita.
-//! 3. `compare` finds the first difference, but for the lines that name server, host and time.
+//! 3. `compare` finds the first difference, but for the lines that name server, host and time; then CHECKSUM TABLE is compared,
+//!    which is only told.
 //!
 //! The large database goes through the default options, the small one through all variants. Programs are run as given, so
 //! `--mysqldump "chroot DIR mysqldump"` works. `--reuse` takes the databases that an earlier `--keep` left. A failure keeps
@@ -155,8 +156,9 @@ impl Test {
         let loaded = loaded.elapsed();
         let dumped_again = self.dump(variant, &self.vaquita, database, &second)?;
         let bytes = compare::compare(&first, &second)?;
+        let sums = self.compare_checksums(database).err().unwrap_or_default();
         let text = format!(
-            "{} MB, dump from MySQL {}, load {}, dump from Vaquita {}",
+            "{} MB, dump from MySQL {}, load {}, dump from Vaquita {} {sums}",
             bytes / 1_000_000,
             seconds(dumped),
             seconds(loaded),
@@ -164,6 +166,22 @@ impl Test {
         );
         let removed = std::fs::remove_file(&first).and_then(|()| std::fs::remove_file(&second));
         removed.map_err(|e| e.to_string()).map(|()| text)
+    }
+
+    /// CHECKSUM TABLE of all tables.
+    fn compare_checksums(&self, database: &str) -> Result<(), String> {
+        let names = format!(
+            "SELECT CONCAT('`{database}`.`', REPLACE(TABLE_NAME, '`', '``'), '`') FROM information_schema.TABLES \
+             WHERE TABLE_SCHEMA = '{database}' ORDER BY TABLE_NAME"
+        );
+        let names: Vec<String> = self.programs.query(&self.mysql, &names)?.lines().map(String::from).collect();
+        let sql = format!("CHECKSUM TABLE {}", names.join(", "));
+        let [a, b] = [&self.mysql, &self.vaquita].map(|server| self.programs.query(server, &sql));
+        let (a, b) = (a?, b?);
+        match a.lines().zip(b.lines()).find(|(a, b)| a != b) {
+            Some((a, b)) => Err(format!("CHECKSUM TABLE:\n  MySQL   {a}\n  Vaquita {b}")),
+            None => Ok(()),
+        }
     }
 
     fn dump(&self, variant: &Variant, server: &Server, database: &str, file: &Path) -> Result<Duration, String> {

@@ -9,7 +9,7 @@
 //! | DATE, YEAR | 3 bytes little-endian, 1 byte from 1900 |
 //! | CHAR, BINARY | padded to the longest value that the column can hold |
 //!
-//! A column that is NULL holds its default, and zeros or spaces where it has none. Worked example: (1, NULL) in
+//! A column that is NULL holds its default, and zeros or spaces where it has none (JSON: `null`). Worked example: (1, NULL) in
 //! `(a INT NOT NULL, b INT)` is `FF 01000000 00000000`: bits 0 (fixed length) and 1 (b), and all above.
 
 use vaquita_types::charset::charset;
@@ -102,6 +102,7 @@ fn put(value: &Value, ty: &ColumnType, out: &mut Vec<u8>) {
         K::Char => put_padded(value, ty.length as usize * usize::from(charset(ty.collation).mbmaxlen), b' ', out),
         K::Binary => put_padded(value, ty.length as usize, 0, out),
         _ => match value {
+            Value::Null if ty.kind == K::Json => out.extend_from_slice(b"null"),
             Value::Null => {}
             Value::Bytes(bytes) => out.extend_from_slice(bytes),
             other => out.extend_from_slice(&to_text(other, ty)),

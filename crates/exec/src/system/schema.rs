@@ -111,7 +111,6 @@ fn row_format(def: &TableDef) -> String {
 
 /// Options by the names that CREATE_OPTIONS gives them, in its order.
 const CREATE_OPTIONS: &[&str] = &[
-    "autoextend_size",
     "max_rows",
     "min_rows",
     "avg_row_length",

@@ -202,8 +202,8 @@ impl Binder<'_> {
         Ok(self.finish_plan(root, block.output))
     }
 
-    /// MIN and MAX of an ENUM or a SET compare labels, but MySQL takes the end of an index where it has one, and that is in
-    /// the order of the members. Its aggregates keep the column's type.
+    /// MIN and MAX of an ENUM or a SET compare labels, but MySQL takes the end of an ascending index where it has one, and that
+    /// is in the order of the members. Its aggregates keep the column's type.
     fn extremes_by_member(&mut self, block: &Block, aggregates: &mut [crate::node::Aggregate]) {
         let Some(Tree::Leaf(relation)) = block.tree else { return };
         let relation = &self.frame().relations[relation];
@@ -211,7 +211,8 @@ impl Binder<'_> {
         for aggregate in aggregates {
             let [Expr { kind: ExprKind::Slot(slot), ty, .. }] = aggregate.args.as_slice() else { continue };
             let leads = |index: &IndexDef| {
-                let column = index.parts.first().and_then(|part| table.position_of(part.column));
+                let part = index.parts.first().filter(|part| !part.descending);
+                let column = part.and_then(|part| table.position_of(part.column));
                 !index.invisible && column.is_some_and(|column| relation.slot(column) == Some(*slot))
             };
             let is_extreme = matches!(aggregate.kind, AggregateKind::Min | AggregateKind::Max);
