@@ -1,4 +1,5 @@
-//! Chores of the repository, run as `cargo xtask COMMAND`: style checks, the side-by-side benchmark, the crash test.
+//! Chores of the repository, run as `cargo xtask COMMAND`: style checks, the side-by-side benchmark, the crash test,
+//! the comparison with MySQL on random statements.
 //!
 //! `xtask` never links RocksDB: it builds in seconds and drives servers from outside, as processes.
 //! Each command is one module; `flags` reads their options.
@@ -7,9 +8,11 @@ mod bench;
 #[allow(dead_code)] // shared with the server's tests, which use all of it
 #[path = "../../crates/server/tests/it/client.rs"]
 mod client;
+mod diff_test;
 mod flags;
 mod kill_test;
 mod paths;
+mod random;
 mod tidy;
 mod vaquita;
 
@@ -23,6 +26,9 @@ usage: cargo xtask COMMAND
                        runs sysbench on Vaquita and its peers, one after the other
   kill-test --cycles N [--seed S] [--writers N]
                        kill -9 during writes; verifies what was acknowledged after each restart
+  diff-test --mysql HOST:PORT:USER:PASSWORD [--vaquita HOST:PORT:USER:PASSWORD] [--seed S] [--statements N]
+            [--show N] [--no-metadata]
+                       random statements on both servers, which must answer alike; --show N prints N failures of each kind
 VAQUITA=path names the server to measure or to kill; without it the one in the target directory is taken.";
 
 fn main() -> ExitCode {
@@ -33,6 +39,7 @@ fn main() -> ExitCode {
         "tidy" => tidy::main(&flags),
         "bench" => bench::main(&flags),
         "kill-test" => kill_test::main(&flags),
+        "diff-test" => diff_test::main(&flags),
         _ => Err(USAGE.to_string()),
     };
     match done {

@@ -10,7 +10,6 @@
 //! It does not cut power: the kernel keeps what the server wrote, synced or not. The seed decides what is written and
 //! when the kill comes, not how threads interleave; a failure keeps the data directory, and prints seed and cycle.
 
-mod random;
 mod writer;
 
 use std::path::PathBuf;
@@ -22,7 +21,7 @@ use crate::client::{Answer, Client};
 use crate::flags::Flags;
 use crate::paths;
 use crate::vaquita::{Vaquita, free_port};
-use random::Random;
+use crate::random::Random;
 use writer::{DATABASE, Values, Writer, pad};
 
 const WRITE_MS_MIN: u64 = 20;

@@ -11,7 +11,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::random::Random;
+use crate::random::Random;
 use crate::client::{Answer, Client};
 use crate::vaquita::PASSWORD;
 

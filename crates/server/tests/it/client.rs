@@ -55,7 +55,11 @@ fn broken(text: &str) -> Error {
 
 impl Client {
     pub fn connect(port: u16, user: &str, password: &str) -> Result<Client> {
-        let stream = TcpStream::connect(("127.0.0.1", port))?;
+        Client::connect_to("127.0.0.1", port, user, password)
+    }
+
+    pub fn connect_to(host: &str, port: u16, user: &str, password: &str) -> Result<Client> {
+        let stream = TcpStream::connect((host, port))?;
         stream.set_read_timeout(Some(Duration::from_secs(60)))?;
         stream.set_nodelay(true)?;
         let mut client = Client { stream, reader: PacketReader::new(1 << 30), input: Vec::new(), seq: 0 };
@@ -162,19 +166,30 @@ impl Client {
     }
 
     pub fn answer(&mut self) -> Result<Answer> {
-        let first = self.receive()?;
-        match first.first() {
-            Some(0) => ok_of(&first).ok_or_else(|| broken("ok")),
-            Some(0xff) => error_of(&first).ok_or_else(|| broken("error")),
-            _ => self.result_set(&first),
-        }
+        self.answer_with(|_| Some(())).map(|(_, answer)| answer)
     }
 
-    fn result_set(&mut self, first: &[u8]) -> Result<Answer> {
+    /// The answer, and what `describe` makes of each column definition.
+    pub fn answer_with<T>(&mut self, describe: impl Fn(&[u8]) -> Option<T>) -> Result<(Vec<T>, Answer)> {
+        let first = self.receive()?;
+        let mut described = Vec::new();
+        let answer = match first.first() {
+            Some(0) => ok_of(&first).ok_or_else(|| broken("ok")),
+            Some(0xff) => error_of(&first).ok_or_else(|| broken("error")),
+            _ => self.result_set(&first, |column| {
+                described.extend(describe(column));
+            }),
+        };
+        answer.map(|answer| (described, answer))
+    }
+
+    fn result_set(&mut self, first: &[u8], mut each_column: impl FnMut(&[u8])) -> Result<Answer> {
         let count = Bytes::new(first).lenenc_int().map_err(|_| broken("column count"))?;
         let mut columns = Vec::new();
         for _ in 0..count {
-            columns.push(column_name(&self.receive()?).ok_or_else(|| broken("column"))?);
+            let column = self.receive()?;
+            each_column(&column);
+            columns.push(column_name(&column).ok_or_else(|| broken("column"))?);
         }
         let mut rows = Vec::new();
         loop {
