@@ -130,7 +130,7 @@ impl Session {
                 Ok(ShowResult { columns, rows: vec![vec![text.into()]] })
             }
             Ast::Show(form) => {
-                show::run(form, &context).unwrap_or_else(|| Err(Error::unsupported(format_args!("SHOW {form:?}"))))
+                show::run(form, &context).unwrap_or_else(|| Err(Error::unsupported("this form of SHOW")))
             }
             Ast::Describe { table, column } => show::describe(table, column.as_deref(), &context),
             _ => Err(Error::internal("no SHOW statement")),
