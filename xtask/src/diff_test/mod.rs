@@ -76,7 +76,11 @@ pub fn main(args: &[String]) -> Result<(), String> {
     for (difference, count) in &test.found {
         println!("{count:6} {difference:?}");
     }
-    if test.found.is_empty() { Ok(()) } else { Err(format!("again: cargo xtask diff-test --seed {seed} --statements {statements}")) }
+    if test.found.is_empty() {
+        Ok(())
+    } else {
+        Err(format!("again: cargo xtask diff-test --seed {seed} --statements {statements}"))
+    }
 }
 
 fn connect(address: &str) -> Result<Client, String> {
@@ -193,7 +197,8 @@ impl Test {
         }
         let (Some(vaquita), Some(mysql)) = (answers.pop(), answers.pop()) else { return Ok(None) };
         let folds = ["GROUP BY", "DISTINCT", "UNION", "MIN(", "MAX("].iter().any(|word| sql.contains(word));
-        Ok(answer::difference(&mysql, &vaquita, statement.ordered && sql.contains("ORDER BY"), folds).map(|d| (d, mysql, vaquita)))
+        Ok(answer::difference(&mysql, &vaquita, statement.ordered && sql.contains("ORDER BY"), folds)
+            .map(|d| (d, mysql, vaquita)))
     }
 
     /// The smallest statement, and the most rows taken away, with which the same part differs.

@@ -130,9 +130,21 @@ impl<'a> Generator<'a> {
     fn aggregate(&mut self) -> Tree {
         let template = *pick(
             self.random,
-            &["COUNT(*)", "COUNT(_)", "COUNT(DISTINCT _)", "SUM(_)", "AVG(_)", "MIN(_)", "MAX(_)", "BIT_OR(_)", "BIT_AND(_)", "STD(_)", "SUM(DISTINCT _)"],
+            &[
+                "COUNT(*)",
+                "COUNT(?)",
+                "COUNT(DISTINCT ?)",
+                "SUM(?)",
+                "AVG(?)",
+                "MIN(?)",
+                "MAX(?)",
+                "BIT_OR(?)",
+                "BIT_AND(?)",
+                "STD(?)",
+                "SUM(DISTINCT ?)",
+            ],
         );
-        match template.split_once('_') {
+        match template.split_once('?') {
             None => tree!(Value; template),
             Some((before, after)) => {
                 let value = self.any(1);
@@ -170,7 +182,9 @@ impl<'a> Generator<'a> {
         let filter = self.boolean(depth);
         self.scope.truncate(before);
         match self.random.below(2) {
-            0 => tree!(Value; "(SELECT MAX(", value, format!(") FROM {name} AS {alias}"), tree!(Optional; " WHERE ", filter), ")"),
+            0 => {
+                tree!(Value; "(SELECT MAX(", value, format!(") FROM {name} AS {alias}"), tree!(Optional; " WHERE ", filter), ")")
+            }
             _ => tree!(Value; "(SELECT ", value, format!(" FROM {name} AS {alias}"), tree!(Optional; " WHERE ", filter),
                 format!(" ORDER BY {alias}.id LIMIT 1)")),
         }
@@ -245,11 +259,7 @@ impl<'a> Generator<'a> {
         let name = self.tables[table].name.clone();
         let columns = &self.tables[table].columns;
         let column = pick(self.random, &columns[1..]);
-        let value = if self.random.one_in(2) {
-            tree!(Value; doubtful(self.random, column.class))
-        } else {
-            self.any(1)
-        };
+        let value = if self.random.one_in(2) { tree!(Value; doubtful(self.random, column.class)) } else { self.any(1) };
         tree!(Fixed; format!("{name}.{} = ", column.name), value)
     }
 

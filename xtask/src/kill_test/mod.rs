@@ -20,8 +20,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use crate::client::{Answer, Client};
 use crate::flags::Flags;
 use crate::paths;
-use crate::vaquita::{Vaquita, free_port};
 use crate::random::Random;
+use crate::vaquita::{Vaquita, free_port};
 use writer::{DATABASE, Values, Writer, pad};
 
 const WRITE_MS_MIN: u64 = 20;

@@ -11,8 +11,8 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::random::Random;
 use crate::client::{Answer, Client};
+use crate::random::Random;
 use crate::vaquita::PASSWORD;
 
 pub const DATABASE: &str = "kill_test";
