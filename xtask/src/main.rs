@@ -1,5 +1,5 @@
 //! Chores of the repository, run as `cargo xtask COMMAND`: style checks, the side-by-side benchmark, the crash test,
-//! the checks of isolation levels, the dump test.
+//! the checks of isolation levels, the dump test, the comparison with MySQL on random statements.
 //!
 //! `xtask` never links RocksDB: it builds in seconds and drives servers from outside, as processes.
 //! Each command is one module; `flags` reads their options.
@@ -9,6 +9,7 @@ mod check_isolation;
 #[allow(dead_code)] // shared with the server's tests, which use all of it
 #[path = "../../crates/server/tests/it/client.rs"]
 mod client;
+mod diff_test;
 mod dump_test;
 mod flags;
 mod kill_test;
@@ -35,6 +36,9 @@ usage: cargo xtask COMMAND
   dump-test [--host H] [--port P] [--user U] [--password PW] [--rows N] [--seed S] [--database NAME] [--mysqldump COMMAND]
         [--client COMMAND] [--mariadb-dump COMMAND] [--only VARIANT,..] [--reuse] [--keep]
                        fills 20 tables on a MySQL, dumps, loads into Vaquita, dumps again: the dumps must be the same
+  diff-test --mysql HOST:PORT:USER:PASSWORD [--vaquita HOST:PORT:USER:PASSWORD] [--seed S] [--statements N]
+            [--show N] [--no-metadata]
+                       random statements on both servers, which must answer alike; --show N prints N failures of each kind
 VAQUITA=path names the server to measure, to kill or to load; without it the one in the target directory is taken.";
 
 fn main() -> ExitCode {
@@ -47,6 +51,7 @@ fn main() -> ExitCode {
         "check-isolation" => check_isolation::main(&flags),
         "dump-test" => dump_test::main(&flags),
         "kill-test" => kill_test::main(&flags),
+        "diff-test" => diff_test::main(&flags),
         _ => Err(USAGE.to_string()),
     };
     match done {

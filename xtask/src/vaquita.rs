@@ -70,7 +70,7 @@ impl Vaquita {
 
     /// SIGTERM, and waits for the end.
     pub fn stop(mut self) -> Result<(), String> {
-        let sent = Command::new("kill").arg(self.child.id().to_string()).status().map_err(|e| e.to_string())?;
+        let sent = Command::new("sh").args(["-c", &format!("kill {}", self.child.id())]).status().map_err(|e| e.to_string())?;
         let start = Instant::now();
         while sent.success() && start.elapsed() < STOP_MAX {
             if let Some(status) = self.child.try_wait().map_err(|e| e.to_string())? {

@@ -22,7 +22,7 @@ pub fn cpu_us(pid: u32) -> Result<u64, String> {
 
 /// `kill -SIGNAL pid`.
 pub fn signal(pid: u32, signal: &str) -> Result<(), String> {
-    match Command::new("kill").args([format!("-{signal}"), pid.to_string()]).status() {
+    match Command::new("sh").args(["-c", &format!("kill -{signal} {pid}")]).status() {
         Ok(status) if status.success() => Ok(()),
         Ok(status) => Err(format!("kill -{signal} {pid}: {status}")),
         Err(e) => Err(format!("kill: {e}")),

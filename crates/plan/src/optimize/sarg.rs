@@ -65,8 +65,8 @@ impl Columns<'_> {
             }
             ExprKind::InList(value, list, rule) => self.in_list(value, list, *rule).into_iter().collect(),
             ExprKind::IsNull(inner) => match self.position(inner) {
-                // Zero dates in NOT NULL columns count as NULL.
-                Some(column) if self.table.columns[column].nullable || !inner.ty.is_temporal() => {
+                // A key of a NOT NULL column cannot hold NULL, and zero dates in such columns count as NULL.
+                Some(column) if self.table.columns[column].nullable => {
                     let null = Expr { nullable: true, ..Expr::literal(Value::Null, ColumnType::null()) };
                     vec![Term { column, bound: Bound::Equal(vec![KeyExpr { expr: null, null_safe: true }]), exact: true }]
                 }

@@ -60,7 +60,7 @@ impl Session {
                 .account_statement(other)
                 .or_else(|| self.maintain(other))
                 .or_else(|| self.ddl(other, false, !rest.is_empty(), out))
-                .unwrap_or_else(|| Err(Error::unsupported(format_args!("{other:?}")))),
+                .unwrap_or_else(|| Err(Error::unsupported(statement_name(other)))),
         };
         match done {
             Ok(done) => self.answer_done(&done, !rest.is_empty(), out),
@@ -232,5 +232,28 @@ impl Session {
         if let Err(error) = self.list_fields(table, wildcard, out) {
             self.error(&error, out);
         }
+    }
+}
+
+/// What error 1235 calls a statement that nothing here carries out.
+pub(super) fn statement_name(ast: &Ast) -> &str {
+    match ast {
+        Ast::Unsupported { what } => what,
+        Ast::CreateView(_) => "CREATE VIEW",
+        Ast::DropView { .. } => "DROP VIEW",
+        Ast::Call { .. } => "CALL",
+        Ast::Handler(_) => "HANDLER",
+        Ast::LoadData(_) => "LOAD DATA",
+        Ast::LockInstance => "LOCK INSTANCE FOR BACKUP",
+        Ast::UnlockInstance => "UNLOCK INSTANCE",
+        Ast::Xa(_) => "XA",
+        Ast::Help(_) => "HELP",
+        Ast::Flush(_) => "FLUSH",
+        Ast::Reset(_) => "RESET",
+        Ast::TableMaintenance(_) => "table maintenance",
+        Ast::CreateRole { .. } | Ast::DropRole { .. } | Ast::SetRole(_) | Ast::SetDefaultRole { .. } => "roles",
+        Ast::Shutdown => "SHUTDOWN",
+        Ast::Restart => "RESTART",
+        _ => "this statement",
     }
 }

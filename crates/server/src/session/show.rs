@@ -130,9 +130,7 @@ impl Session {
                 let columns = vec![OutputColumn { expr: Expr::slot(0, ty, false), name, origin: None }];
                 Ok(ShowResult { columns, rows: vec![vec![text.into()]] })
             }
-            Ast::Show(form) => {
-                show::run(form, &context).unwrap_or_else(|| Err(Error::unsupported(format_args!("SHOW {form:?}"))))
-            }
+            Ast::Show(form) => show::run(form, &context).unwrap_or_else(|| Err(Error::unsupported("this form of SHOW"))),
             Ast::Describe { table, column } => show::describe(table, column.as_deref(), &context),
             _ => Err(Error::internal("no SHOW statement")),
         }

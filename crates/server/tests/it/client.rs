@@ -181,16 +181,25 @@ impl Client {
     }
 
     pub fn answer(&mut self) -> Result<Answer> {
+        self.answer_with(|_| Some(())).map(|(_, answer)| answer)
+    }
+
+    /// The answer, and what `describe` makes of each column definition.
+    pub fn answer_with<T>(&mut self, describe: impl Fn(&[u8]) -> Option<T>) -> Result<(Vec<T>, Answer)> {
         let first = self.receive()?;
-        match first.first() {
+        let mut described = Vec::new();
+        let answer = match first.first() {
             Some(0) => ok_of(&first).ok_or_else(|| broken("ok")),
             Some(0xff) => error_of(&first).ok_or_else(|| broken("error")),
             Some(0xfb) => {
                 self.send_file()?;
-                self.answer()
+                return self.answer_with(describe);
             }
-            _ => self.result_set(&first),
-        }
+            _ => self.result_set(&first, |column| {
+                described.extend(describe(column));
+            }),
+        };
+        answer.map(|answer| (described, answer))
     }
 
     /// In packets that cut it anywhere.
@@ -203,11 +212,13 @@ impl Client {
         self.send(&[])
     }
 
-    fn result_set(&mut self, first: &[u8]) -> Result<Answer> {
+    fn result_set(&mut self, first: &[u8], mut each_column: impl FnMut(&[u8])) -> Result<Answer> {
         let count = Bytes::new(first).lenenc_int().map_err(|_| broken("column count"))?;
         let mut columns = Vec::new();
         for _ in 0..count {
-            columns.push(column_name(&self.receive()?).ok_or_else(|| broken("column"))?);
+            let column = self.receive()?;
+            each_column(&column);
+            columns.push(column_name(&column).ok_or_else(|| broken("column"))?);
         }
         let mut rows = Vec::new();
         loop {

@@ -89,7 +89,7 @@ impl Server {
     pub fn terminate(mut self) -> (Duration, bool, PathBuf) {
         self.keep = true;
         let start = Instant::now();
-        let status = Command::new("kill").arg(self.child.id().to_string()).status().expect("kill");
+        let status = Command::new("sh").args(["-c", &format!("kill {}", self.child.id())]).status().expect("kill");
         assert!(status.success());
         let exit = self.child.wait().expect("wait");
         (start.elapsed(), exit.success(), self.dir.clone())
