@@ -124,7 +124,7 @@ pub fn main(args: &[String]) -> Result<(), String> {
     }
     let dir = paths::target_dir().join(format!("check-isolation/{}", std::process::id()));
     std::fs::create_dir_all(&dir).map_err(|e| format!("{}: {e}", dir.display()))?;
-    let mut server = Server { dir: dir.clone(), port: free_port()?, process: None };
+    let mut server = Server { dir: dir.clone(), port: free_port()?, process: None, start_ms_max: 0 };
     let address = if remote {
         let port = if port == 0 { 3306 } else { u16::try_from(port).map_err(|_| "--port is out of range")? };
         Address { host: host.unwrap_or("127.0.0.1".into()), port, user, password }
@@ -172,11 +172,13 @@ struct Server {
     dir: PathBuf,
     port: u16,
     process: Option<Vaquita>,
+    start_ms_max: u128,
 }
 
 impl Server {
     fn start(&mut self) -> Result<(), String> {
         let process = Vaquita::start(&paths::vaquita()?, &self.dir.join("data"), self.port, &self.dir.join("server.log"))?;
+        self.start_ms_max = self.start_ms_max.max(process.start_time.as_millis());
         self.process = Some(process);
         Ok(())
     }
@@ -203,20 +205,20 @@ impl Run {
             while kill_every != 0 && !threads.iter().all(|thread| thread.is_finished()) {
                 thread::sleep(Duration::from_millis(20));
                 if start.elapsed() >= next_kill {
-                    next_kill += Duration::from_secs(kill_every);
                     kills += 1;
                     if let Err(text) = server.kill_and_start() {
                         results.push(Err(text));
                         self.ended.store(true, Ordering::Release);
                         break;
                     }
+                    next_kill = start.elapsed() + Duration::from_secs(kill_every);
                 }
             }
             results.extend(threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| Err("a client panicked".into()))));
         });
         results.into_iter().collect::<Result<(), String>>()?;
         let seconds = start.elapsed().as_secs_f64();
-        println!("{}; {kills} kills, {seconds:.1} s", self.counts);
+        println!("{}; {kills} kills, {seconds:.1} s, restart at most {} ms", self.counts, server.start_ms_max);
         self.workload.read_all(&mut session).map_err(failed)?;
         session.drop_database(DATABASE).map_err(failed)
     }
