@@ -175,12 +175,12 @@ pub fn literal(random: &mut Random, class: Class) -> &'static str {
         Class::DateTime => DATETIMES,
         Class::Json => JSONS,
     };
-    *pick::<&'static str>(random, literals)
+    pick::<&'static str>(random, literals)
 }
 
 /// A literal that may or may not fit into a column of `class`.
 pub fn doubtful(random: &mut Random, class: Class) -> &'static str {
-    if random.one_in(3) { *pick::<&'static str>(random, BAD) } else { literal(random, class) }
+    if random.one_in(3) { pick::<&'static str>(random, BAD) } else { literal(random, class) }
 }
 
 pub fn table(random: &mut Random, name: String) -> Table {
