@@ -152,13 +152,14 @@ fn replay(server: &Server, name: &str, level: &str, section: &str, write: bool) 
     let mut lines = section.lines().peekable();
     while let Some(line) = lines.next() {
         let expect_block = lines.peek() == Some(&"blocks");
-        let answer = if let Some((session, sql)) = line.split_once("> ").filter(|(name, _)| names.contains(name)) {
-            sessions[session].send(sql);
-            Some(sessions[session].wait(if expect_block || write { BLOCKED_AFTER } else { ANSWER_MAX }))
-        } else if let Some(session) = line.strip_suffix(" continues").filter(|name| names.contains(name)) {
-            Some(sessions[session].wait(if write { 5 * BLOCKED_AFTER } else { ANSWER_MAX }))
-        } else {
-            None
+        let statement = line.split_once("> ").filter(|(name, _)| names.contains(name));
+        let continues = line.strip_suffix(" continues").filter(|name| names.contains(name));
+        let answer = match statement {
+            Some((session, sql)) => {
+                sessions[session].send(sql);
+                Some(sessions[session].wait(if expect_block || write { BLOCKED_AFTER } else { ANSWER_MAX }))
+            }
+            None => continues.map(|session| sessions[session].wait(if write { 5 * BLOCKED_AFTER } else { ANSWER_MAX })),
         };
         if answer.is_some() || line.starts_with("== ") || line.starts_with('#') || line.is_empty() {
             let _ = writeln!(out, "{line}");
