@@ -350,7 +350,7 @@ impl<T: Task> Pool<T> {
         if misses < SPIN_MISSES_MAX {
             return true;
         }
-        self.misses.fetch_add(1, Ordering::Relaxed) % SPIN_RETRY == 0
+        self.misses.fetch_add(1, Ordering::Relaxed).is_multiple_of(SPIN_RETRY)
     }
 
     /// Waits for events: spins a little if nobody else does, then sleeps.
