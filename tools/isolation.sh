@@ -11,11 +11,11 @@ run() { cargo run --locked -q -p xtask -- check-isolation "$@" --seed "$seed"; }
 
 for level in RC RR SER; do
   run --level $level --workload list-append --transactions "$count"
-  run --level $level --workload list-append --transactions $((count / 2)) --kill-every 3
+  run --level $level --workload list-append --transactions $((count / 2)) --kill-every 1
   for workload in register predicate bank mav nonrepeatable; do
     run --level $level --workload $workload --transactions "$few"
   done
-  run --level $level --workload predicate --transactions "$few" --kill-every 3
+  run --level $level --workload predicate --transactions "$few" --kill-every 1
 done
 
 must_fail() {
