@@ -5,13 +5,14 @@ use std::cell::Cell;
 
 use vaquita_plan::env::{EvalCx, Level};
 use vaquita_plan::expr::ExprKind;
-use vaquita_plan::node::{AccessPath, Limit, Node, Plan, QueryPlan};
+use vaquita_plan::node::{AccessPath, Limit, Node, OutputColumn, Plan, QueryPlan, Scan};
 use vaquita_storage::Reads;
 use vaquita_types::errno::{ER_SP_FETCH_NO_DATA, ER_TOO_MANY_ROWS};
-use vaquita_types::{Error, Result, Value};
+use vaquita_types::temporal::TimeZone;
+use vaquita_types::{Error, Result, TypeKind, Value};
 
 use crate::context::Statement;
-use crate::op::{self, Frame, SubPlan};
+use crate::op::{self, Frame, Operator, SubPlan, TableScan};
 use crate::sink::RowSink;
 
 /// Rows between two looks at the interrupt.
@@ -22,6 +23,9 @@ pub fn run(plan: &QueryPlan, statement: &Statement<'_>, outer: Option<&EvalCx<'_
     let _memory = Memory::of(statement);
     sink.columns(&plan.output)?;
     let mut frame = Frame::new(statement, outer, plan.frame_width);
+    if let Some((scan, positions)) = stored_columns(plan, statement) {
+        return run_stored(plan, scan, &positions, &mut frame, sink);
+    }
     let unlimited = if plan.calc_found_rows { without_limit(&plan.root) } else { None };
     let (mut root, (skip, most)) = match &unlimited {
         Some((node, limit)) => (op::build(node), op::limit_bounds(limit, &frame)?),
@@ -46,6 +50,49 @@ pub fn run(plan: &QueryPlan, statement: &Statement<'_>, outer: Option<&EvalCx<'_
         rows += 1;
         if rows.is_multiple_of(INTERRUPT_ROWS) {
             statement.interrupt.check()?;
+        }
+    }
+    Ok(rows)
+}
+
+/// The scan that is all there is to do, and the positions of the columns that it sends as they are stored.
+fn stored_columns<'p>(plan: &'p QueryPlan, statement: &Statement<'_>) -> Option<(&'p Scan, Vec<usize>)> {
+    let Node::Scan(scan) = &plan.root else { return None };
+    let from_row = matches!(scan.path, AccessPath::Full { .. } | AccessPath::Point { .. } | AccessPath::Range { covering: false, .. });
+    if !from_row || !scan.filter.is_empty() {
+        return None;
+    }
+    let utc = matches!(statement.session.time_zone(), TimeZone::Utc);
+    let position = |column: &OutputColumn| {
+        let ExprKind::Slot(slot) = &column.expr.kind else { return None };
+        let (position, _) = scan.columns.iter().find(|(_, at)| at == slot)?;
+        let is_local_time = scan.table.columns.get(*position)?.ty.kind == TypeKind::Timestamp && !utc;
+        (!is_local_time).then_some(*position)
+    };
+    Some((scan, plan.output.iter().map(position).collect::<Option<_>>()?))
+}
+
+/// From stored bytes to the sink, without a `Value` in between.
+fn run_stored(
+    plan: &QueryPlan,
+    scan: &Scan,
+    positions: &[usize],
+    frame: &mut Frame<'_>,
+    sink: &mut dyn RowSink,
+) -> Result<u64> {
+    let mut source = TableScan::new(scan);
+    source.open(frame)?;
+    let mut rows = 0u64;
+    while source.advance_stored(frame)? {
+        let row = source.stored_row()?;
+        sink.begin_row();
+        for (position, column) in positions.iter().zip(&plan.output) {
+            sink.stored(row.column(*position)?, &column.expr.ty)?;
+        }
+        sink.end_row()?;
+        rows += 1;
+        if rows.is_multiple_of(INTERRUPT_ROWS) {
+            frame.statement.interrupt.check()?;
         }
     }
     Ok(rows)

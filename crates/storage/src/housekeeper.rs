@@ -1,7 +1,8 @@
-//! What the engine does once a second and nobody waits for.
+//! What the engine does now and then and nobody waits for.
 //!
-//! It syncs the log for `innodb_flush_log_at_trx_commit` 0 and 2, watches the free disk space,
-//! flushes memtables whose old versions slow scans down (`HiddenEntries`), and drops iterators that no scan took for a second, because each keeps a version of the files
+//! Ten times a second it looks whether old versions in memtables slow scans down, and flushes them
+//! (`HiddenEntries`). Once a second it syncs the log for `innodb_flush_log_at_trx_commit` 0 and 2,
+//! watches the free disk space, and drops iterators that no scan took for a second, because each keeps a version of the files
 //! and memtables alive. Before its first round it warms the log (`warm_log`).
 
 use std::path::{Path, PathBuf};
@@ -18,16 +19,17 @@ use crate::log_check;
 use crate::options::RECYCLED_LOGS;
 use crate::rocks::{Db, Iter, RocksError};
 
-const ROUND: Duration = Duration::from_secs(1);
+const TICK: Duration = Duration::from_millis(100);
+const TICKS_PER_ROUND: u64 = 10;
 /// Iterators kept for the next scan.
 const IDLE_ITERS_MAX: usize = 64;
 /// Bytes of padding written to the log at a time.
 const LOG_WARM_STEP_BYTES: usize = 1 << 20;
 
-/// Hidden entries that scans pass in a round before a flush is worth it: about 5% of a core.
-const HIDDEN_ENTRIES_MAX: u64 = 500_000;
-/// Rounds between two flushes that do not help.
-const FLUSH_PAUSE_MAX: u32 = 64;
+/// Hidden entries that scans pass in a tick before a flush is worth it: about 5% of a core.
+const HIDDEN_ENTRIES_MAX: u64 = 50_000;
+/// Ticks between two flushes that do not help.
+const FLUSH_PAUSE_MAX: u32 = 512;
 
 /// Decides when to flush memtables so that scans meet fewer hidden entries.
 ///
@@ -37,15 +39,15 @@ const FLUSH_PAUSE_MAX: u32 = 64;
 /// each that did not, the next waits twice as long.
 #[derive(Debug, Default)]
 struct HiddenEntries {
-    /// What was passed in the round before the last flush; 0 if its effect is known.
+    /// What was passed in the tick before the last flush; 0 if its effect is known.
     before_flush: u64,
     pause: u32,
-    /// Rounds still to wait.
+    /// Ticks still to wait.
     wait: u32,
 }
 
 impl HiddenEntries {
-    /// True if memtables are to be flushed, given the hidden entries passed in the last round.
+    /// True if memtables are to be flushed, given the hidden entries passed in the last tick.
     fn flush_wanted(&mut self, passed: u64) -> bool {
         if self.before_flush > 0 {
             let helped = passed < self.before_flush / 2;
@@ -137,20 +139,23 @@ impl Housekeeper {
             self.hooks.log(LogLevel::Warning, &format!("warming the log: {}", e.0));
         }
         let mut hidden = HiddenEntries::default();
-        loop {
+        for tick in 1u64.. {
             let mut stopped = self.stopped.lock();
             if !*stopped {
-                self.wake.wait_for(&mut stopped, ROUND);
+                self.wake.wait_for(&mut stopped, TICK);
             }
             if *stopped {
                 return;
             }
             drop(stopped);
-            self.sync_log();
-            self.watch_disk();
             if hidden.flush_wanted(self.db.take_hidden_entries()) {
                 self.flush_memtables();
             }
+            if !tick.is_multiple_of(TICKS_PER_ROUND) {
+                continue;
+            }
+            self.sync_log();
+            self.watch_disk();
             // Destroyed outside the mutex.
             let idle = std::mem::take(&mut *self.idle_iters.lock());
             drop(idle);
@@ -229,7 +234,7 @@ mod tests {
     fn flushes_that_do_not_help_become_rare() {
         let mut hidden = HiddenEntries::default();
         let flushes: Vec<u32> = (0..300).filter(|_| hidden.flush_wanted(HIDDEN_ENTRIES_MAX + 1)).collect();
-        assert_eq!(flushes, [0, 2, 5, 10, 19, 36, 69, 134, 199, 264]);
+        assert_eq!(flushes, [0, 2, 5, 10, 19, 36, 69, 134, 263]);
     }
 
     #[test]

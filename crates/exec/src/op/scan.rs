@@ -11,7 +11,7 @@ use vaquita_plan::bounds::{KeyValue, to_key_value};
 use vaquita_plan::expr::Expr;
 use vaquita_plan::node::{AccessPath, KeyExpr, LockWait, Range, Scan};
 use vaquita_storage::{
-    Cursor, Direction, Entry, IndexCodec, Isolation, KeyRange, LockMode, LockPolicy, Locked, ScanOptions, Table, Version,
+    Cursor, Direction, Entry, IndexCodec, Isolation, KeyRange, LockMode, LockPolicy, Locked, RowView, ScanOptions, Table, Version,
 };
 use vaquita_types::temporal::TimeZone;
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value};
@@ -33,7 +33,17 @@ pub struct TableScan<'p> {
     entry_key: Vec<u8>,
     lock: Option<(LockMode, LockPolicy)>,
     rows_seen: u64,
+    /// Keys and rows that a secondary index led to and that were read together, the next one last.
+    fetched: Vec<(Vec<u8>, Vec<u8>)>,
+    /// How many to read together next.
+    batch_rows: usize,
 }
+
+/// A statement that wants one row must not read many.
+const BATCH_ROWS_MIN: usize = 4;
+const BATCH_ROWS_MAX: usize = 64;
+/// Batches shrink when their rows are larger than this together.
+const BATCH_BYTES_MAX: usize = 1 << 20;
 
 /// Rows between two looks at the interrupt.
 const INTERRUPT_ROWS: u64 = 1 << 10;
@@ -52,6 +62,8 @@ impl<'p> TableScan<'p> {
             entry_key: Vec::new(),
             lock: None,
             rows_seen: 0,
+            fetched: Vec::new(),
+            batch_rows: BATCH_ROWS_MIN,
         }
     }
 }
@@ -126,6 +138,18 @@ impl Operator for TableScan<'_> {
 }
 
 impl TableScan<'_> {
+    /// To the next row, for a scan without filter, without decoding it.
+    pub fn advance_stored(&mut self, frame: &Frame<'_>) -> Result<bool> {
+        let Some(table) = self.table.clone() else { return Ok(false) };
+        self.advance(&table, frame)
+    }
+
+    /// The row that `advance_stored` found.
+    pub fn stored_row(&self) -> Result<RowView<'_>> {
+        let table = self.table.as_ref().ok_or_else(|| Error::internal("a scan that is not open"))?;
+        table.codec.view(&self.key, &self.value)
+    }
+
     fn open_point(&mut self, table: &Table, index: usize, key: &[Expr], frame: &Frame<'_>) -> Result<()> {
         let codec = index_codec(table, index)?;
         let mut values = Vec::with_capacity(key.len());
@@ -184,6 +208,9 @@ impl TableScan<'_> {
         };
         let codec = index_codec(table, index)?;
         let direction = if reverse { Direction::Backward } else { Direction::Forward };
+        if !codec.is_clustered() && !covering && self.lock.is_none() {
+            return self.advance_fetched(codec, direction, frame);
+        }
         loop {
             if !self.cursor_open && !self.open_next_range(frame, direction)? {
                 return Ok(false);
@@ -214,6 +241,45 @@ impl TableScan<'_> {
                 return Ok(true);
             }
         }
+    }
+
+    /// As `advance`, by a secondary index: reads the rows of many entries together.
+    fn advance_fetched(&mut self, codec: &IndexCodec, direction: Direction, frame: &Frame<'_>) -> Result<bool> {
+        while self.fetched.is_empty() {
+            let mut keys: Vec<Vec<u8>> = Vec::with_capacity(self.batch_rows);
+            while keys.len() < self.batch_rows {
+                if !self.cursor_open && !self.open_next_range(frame, direction)? {
+                    break;
+                }
+                let Some(cursor) = &mut self.cursor else { break };
+                let txn = frame.statement.txn.borrow();
+                match cursor.next(&txn)? {
+                    Some((key, value)) => {
+                        let mut row_key = Vec::new();
+                        codec.clustered_key(Entry { key, value }, &mut row_key)?;
+                        keys.push(row_key);
+                    }
+                    None => self.cursor_open = false,
+                }
+            }
+            if keys.is_empty() {
+                return Ok(false);
+            }
+            let refs: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
+            let mut rows = Vec::with_capacity(refs.len());
+            frame.statement.txn.borrow().multi_get(&refs, Version::Snapshot, &mut rows)?;
+            let bytes: usize = rows.iter().flatten().map(Vec::len).sum();
+            self.batch_rows = if bytes > BATCH_BYTES_MAX {
+                (self.batch_rows / 2).max(1)
+            } else {
+                (self.batch_rows * 2).min(BATCH_ROWS_MAX)
+            };
+            self.fetched.extend(keys.into_iter().zip(rows).rev().filter_map(|(key, row)| Some((key, row?))));
+        }
+        if let Some((key, row)) = self.fetched.pop() {
+            (self.key, self.value) = (key, row);
+        }
+        Ok(true)
     }
 
     fn open_next_range(&mut self, frame: &Frame<'_>, direction: Direction) -> Result<bool> {
