@@ -58,7 +58,8 @@ pub fn run(plan: &QueryPlan, statement: &Statement<'_>, outer: Option<&EvalCx<'_
 /// The scan that is all there is to do, and the positions of the columns that it sends as they are stored.
 fn stored_columns<'p>(plan: &'p QueryPlan, statement: &Statement<'_>) -> Option<(&'p Scan, Vec<usize>)> {
     let Node::Scan(scan) = &plan.root else { return None };
-    let from_row = matches!(scan.path, AccessPath::Full { .. } | AccessPath::Point { .. } | AccessPath::Range { covering: false, .. });
+    let from_row =
+        matches!(scan.path, AccessPath::Full { .. } | AccessPath::Point { .. } | AccessPath::Range { covering: false, .. });
     if !from_row || !scan.filter.is_empty() {
         return None;
     }
@@ -73,13 +74,7 @@ fn stored_columns<'p>(plan: &'p QueryPlan, statement: &Statement<'_>) -> Option<
 }
 
 /// From stored bytes to the sink, without a `Value` in between.
-fn run_stored(
-    plan: &QueryPlan,
-    scan: &Scan,
-    positions: &[usize],
-    frame: &mut Frame<'_>,
-    sink: &mut dyn RowSink,
-) -> Result<u64> {
+fn run_stored(plan: &QueryPlan, scan: &Scan, positions: &[usize], frame: &mut Frame<'_>, sink: &mut dyn RowSink) -> Result<u64> {
     let mut source = TableScan::new(scan);
     source.open(frame)?;
     let mut rows = 0u64;

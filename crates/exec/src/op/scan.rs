@@ -269,11 +269,8 @@ impl TableScan<'_> {
             let mut rows = Vec::with_capacity(refs.len());
             frame.statement.txn.borrow().multi_get(&refs, Version::Snapshot, &mut rows)?;
             let bytes: usize = rows.iter().flatten().map(Vec::len).sum();
-            self.batch_rows = if bytes > BATCH_BYTES_MAX {
-                (self.batch_rows / 2).max(1)
-            } else {
-                (self.batch_rows * 2).min(BATCH_ROWS_MAX)
-            };
+            self.batch_rows =
+                if bytes > BATCH_BYTES_MAX { (self.batch_rows / 2).max(1) } else { (self.batch_rows * 2).min(BATCH_ROWS_MAX) };
             self.fetched.extend(keys.into_iter().zip(rows).rev().filter_map(|(key, row)| Some((key, row?))));
         }
         if let Some((key, row)) = self.fetched.pop() {
