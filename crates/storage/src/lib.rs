@@ -70,6 +70,6 @@ pub use row::{RowCodec, RowView};
 pub use statistics::{IndexStatistics, TableStatistics};
 pub use table::{Buffers, Duplicate, Table, Written};
 pub use txn::{
-    Cursor, Direction, Isolation, KeyRange, Locked, Mark, Reads, ScanOptions, Transaction, TxnInfo, TxnOptions, Version,
+    Cursor, Direction, Isolation, KeyRange, Locked, Mark, Reads, ScanOptions, Step, Transaction, TxnInfo, TxnOptions, Version,
 };
 pub use value_ref::ValueRef;

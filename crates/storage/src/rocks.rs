@@ -436,6 +436,8 @@ pub struct Iter {
     read_options: *mut ffi::rocksdb_readoptions_t,
     lower: Vec<u8>,
     upper: Vec<u8>,
+    /// Where the iterator stands: key and value, asked once for each step.
+    entry: Option<(ffi::rocksdb_slice_t, ffi::rocksdb_slice_t)>,
     /// Seeks and steps since `account`.
     steps: u64,
 }
@@ -463,6 +465,7 @@ impl Iter {
                 read_options,
                 lower: Vec::new(),
                 upper: Vec::new(),
+                entry: None,
                 steps: 0,
             };
             iter.point_bounds();
@@ -481,6 +484,7 @@ impl Iter {
 
     /// Moves an iterator without a snapshot to what is committed now.
     pub fn refresh(&mut self) -> Result<()> {
+        self.entry = None;
         // SAFETY: `iter` is live.
         checked(|err| unsafe { ffi::rocksdb_iter_refresh(self.iter, err) })
     }
@@ -522,35 +526,51 @@ impl Iter {
     }
 
     pub fn seek(&mut self, key: &[u8]) {
-        self.steps += 1;
         // SAFETY: the key is valid for the call.
         unsafe { ffi::rocksdb_iter_seek(self.iter, key.as_ptr().cast(), key.len()) }
+        self.arrive();
     }
 
     /// To the last key of the bounds.
     pub fn seek_to_last(&mut self) {
-        self.steps += 1;
         // SAFETY: `iter` is live.
         unsafe { ffi::rocksdb_iter_seek_to_last(self.iter) }
+        self.arrive();
     }
 
+    #[inline]
     pub fn next(&mut self) {
-        debug_assert!(self.valid());
-        self.steps += 1;
+        if !self.valid() {
+            return;
+        }
         // SAFETY: `iter` is live and valid.
         unsafe { ffi::rocksdb_iter_next(self.iter) }
+        self.arrive();
     }
 
+    #[inline]
     pub fn prev(&mut self) {
-        debug_assert!(self.valid());
-        self.steps += 1;
+        if !self.valid() {
+            return;
+        }
         // SAFETY: `iter` is live and valid.
         unsafe { ffi::rocksdb_iter_prev(self.iter) }
+        self.arrive();
     }
 
+    #[inline]
+    fn arrive(&mut self) {
+        self.steps += 1;
+        // SAFETY: `iter` is live; key and value are asked of a valid one.
+        self.entry = unsafe {
+            (ffi::rocksdb_iter_valid(self.iter) != 0)
+                .then(|| (ffi::rocksdb_iter_key_slice(self.iter), ffi::rocksdb_iter_value_slice(self.iter)))
+        };
+    }
+
+    #[inline]
     pub fn valid(&self) -> bool {
-        // SAFETY: `iter` is live.
-        unsafe { ffi::rocksdb_iter_valid(self.iter) != 0 }
+        self.entry.is_some()
     }
 
     /// What ended the iteration, if it was not the end of the range.
@@ -559,25 +579,29 @@ impl Iter {
         checked(|err| unsafe { ffi::rocksdb_iter_get_error(self.iter, err) })
     }
 
-    /// Only of a valid iterator; lives until it moves.
-    pub fn key(&self) -> &[u8] {
-        debug_assert!(self.valid());
-        // SAFETY: the slice stays until the iterator moves, which needs `&mut self`.
-        unsafe {
-            let slice = ffi::rocksdb_iter_key_slice(self.iter);
-            std::slice::from_raw_parts(slice.data.cast(), slice.size)
-        }
+    /// Key and value of a valid iterator, and nothing of others.
+    #[inline]
+    pub fn entry(&self) -> (&[u8], &[u8]) {
+        let Some((key, value)) = &self.entry else { return (&[], &[]) };
+        // SAFETY: the slices stay until the iterator moves, which needs `&mut self`.
+        unsafe { (bytes(key), bytes(value)) }
     }
 
-    /// Only of a valid iterator; lives until it moves.
-    pub fn value(&self) -> &[u8] {
-        debug_assert!(self.valid());
-        // SAFETY: as `key`.
-        unsafe {
-            let slice = ffi::rocksdb_iter_value_slice(self.iter);
-            std::slice::from_raw_parts(slice.data.cast(), slice.size)
-        }
+    #[inline]
+    pub fn key(&self) -> &[u8] {
+        self.entry().0
     }
+}
+
+/// # Safety
+/// The slice's memory must live as long as what is returned.
+#[inline]
+unsafe fn bytes<'a>(slice: &ffi::rocksdb_slice_t) -> &'a [u8] {
+    if slice.size == 0 {
+        return &[];
+    }
+    // SAFETY: the caller's promise.
+    unsafe { std::slice::from_raw_parts(slice.data.cast(), slice.size) }
 }
 
 impl Drop for Iter {

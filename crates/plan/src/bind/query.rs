@@ -9,7 +9,7 @@ use super::scope::{RelationColumn, Scope, VisibleColumn};
 use super::{Binder, Clause, Relation, Source};
 use crate::expr::{Expr, Slot};
 use crate::node::{Limit, Node, OutputColumn, QueryPlan, SetOpKind, SortKey};
-use crate::optimize::visit;
+use crate::optimize::{self, visit};
 use crate::typing;
 
 impl Binder<'_> {
@@ -139,7 +139,8 @@ impl Binder<'_> {
         Ok(self.finish_plan(root, output))
     }
 
-    pub fn finish_plan(&mut self, root: Node, output: Vec<OutputColumn>) -> QueryPlan {
+    pub fn finish_plan(&mut self, mut root: Node, output: Vec<OutputColumn>) -> QueryPlan {
+        optimize::prune_columns(&mut root, &output);
         QueryPlan {
             root,
             output,

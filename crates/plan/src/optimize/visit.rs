@@ -91,7 +91,7 @@ pub fn slots(expr: &Expr) -> Vec<Slot> {
 }
 
 /// Slots of the frame `level` plans further out than the expression.
-fn expr_slots(expr: &Expr, level: usize, out: &mut Vec<Slot>) {
+pub fn expr_slots(expr: &Expr, level: usize, out: &mut Vec<Slot>) {
     match &expr.kind {
         ExprKind::Slot(slot) if level == 0 => out.push(*slot),
         ExprKind::Outer { depth, slot } if *depth == level && level > 0 => out.push(*slot),
@@ -107,7 +107,7 @@ pub fn plan_slots(plan: &QueryPlan, level: usize, out: &mut Vec<Slot>) {
     node_slots(&plan.root, level, out);
 }
 
-fn node_slots(node: &Node, level: usize, out: &mut Vec<Slot>) {
+pub fn node_slots(node: &Node, level: usize, out: &mut Vec<Slot>) {
     for_each_expr(node, &mut |e| expr_slots(e, level, out));
     for_each_plan(node, &mut |plan| plan_slots(plan, level + 1, out));
     inputs(node, &mut |input| node_slots(input, level, out));

@@ -27,7 +27,7 @@ use vaquita_types::errno::{ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, ER_LOCK_TAB
 use vaquita_types::schema::TableId;
 use vaquita_types::{Error, Result};
 
-pub use cursor::{Cursor, Direction, KeyRange, ScanOptions, successor};
+pub use cursor::{Cursor, Direction, KeyRange, ScanOptions, Step, successor};
 pub use gap::Gap;
 pub use write_set::Mark;
 use write_set::WriteSet;
