@@ -185,7 +185,7 @@ impl Cursor {
         }
     }
 
-    fn following_own<'a>(&self, txn: &'a Transaction) -> Option<(&'a [u8], &'a super::write_set::Write)> {
+    fn following_own<'a>(&self, txn: &'a Transaction) -> Option<(&'a [u8], &'a super::write_map::Write)> {
         let range = &self.range;
         let mut lower = Bound::Included(range.lower.as_slice());
         let mut upper = if range.upper.is_empty() { Bound::Unbounded } else { Bound::Excluded(range.upper.as_slice()) };

@@ -17,6 +17,7 @@ mod cursor;
 mod gap;
 #[cfg(test)]
 mod tests;
+mod write_map;
 mod write_set;
 
 use std::cell::RefCell;
@@ -570,7 +571,8 @@ impl Transaction {
         if !self.engine.housekeeper().disk_full() {
             return Ok(());
         }
-        let frees = !self.writes.map(Family::Catalog).is_empty() || self.writes.map(Family::Data).values().all(Option::is_none);
+        let frees = !self.writes.map(Family::Catalog).is_empty()
+            || self.writes.map(Family::Data).iter().all(|(_, write)| write.is_none());
         if frees { Ok(()) } else { Err(self.engine.disk_full_error()) }
     }
 
@@ -599,7 +601,7 @@ impl Transaction {
         let mut records = Records::with_capacity(self.writes.bytes());
         let mut touched = Vec::with_capacity(self.writes.map(Family::Data).len());
         for family in [Family::Data, Family::Catalog] {
-            for (key, write) in self.writes.map(family) {
+            for (key, write) in self.writes.map(family).iter() {
                 match write {
                     Some(value) => records.put(family, key, value),
                     None => records.delete(family, key),
