@@ -23,7 +23,13 @@ impl Binder<'_> {
         if !insert.partitions.is_empty() {
             return Err(Error::new(&errno::ER_PARTITION_CLAUSE_ON_NONPARTITIONED, &[]));
         }
-        let table = self.base_table(&insert.table)?;
+        let table = match self.cx.insert_target {
+            Some(table) => {
+                self.note_table(table);
+                table.clone()
+            }
+            None => self.base_table(&insert.table)?,
+        };
         if table.indexes.is_empty() {
             return Err(Error::new(&errno::ER_DBACCESS_DENIED_ERROR, &[&"", &"", &table.database]));
         }

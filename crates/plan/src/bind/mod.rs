@@ -46,6 +46,8 @@ pub(crate) use scope::{Clause, Frame, Relation, Source};
 /// What planning may know of the session and the server.
 pub struct PlanContext<'a> {
     pub catalog: &'a dyn Catalog,
+    /// The table that an INSERT fills, whatever its name means: CREATE TABLE … SELECT.
+    pub insert_target: Option<&'a TableRef>,
     pub current_database: Option<&'a str>,
     /// Bits of `vaquita_types::sql_mode`.
     pub sql_mode: u64,
@@ -68,6 +70,7 @@ impl<'a> PlanContext<'a> {
     pub fn new(catalog: &'a dyn Catalog) -> PlanContext<'a> {
         PlanContext {
             catalog,
+            insert_target: None,
             current_database: None,
             sql_mode: sql_mode::DEFAULT,
             param_types: &[],
@@ -263,6 +266,12 @@ impl<'a> Binder<'a> {
         Ok(Arc::new(plan))
     }
 
+    fn note_table(&mut self, table: &TableRef) {
+        if !self.tables.iter().any(|t| t.id == table.id && t.database == table.database && t.name == table.name) {
+            self.tables.push(table.clone());
+        }
+    }
+
     /// The base table of a name; error 1046 without a database, 1049, 1146, 1109 in information_schema.
     pub fn base_table(&mut self, name: &ast::Name) -> Result<TableRef> {
         let database = match (&name.db, self.cx.current_database) {
@@ -280,9 +289,7 @@ impl<'a> Binder<'a> {
                 Error::new(&errno::ER_NO_SUCH_TABLE, &[&database, &name.name])
             });
         };
-        if !self.tables.iter().any(|t| t.id == table.id && t.database == table.database && t.name == table.name) {
-            self.tables.push(table.clone());
-        }
+        self.note_table(&table);
         Ok(table)
     }
 }

@@ -19,7 +19,8 @@ use crate::table_locks::{Patience, TableName, Wanted};
 /// What LOCK TABLES of this session holds.
 #[derive(Default)]
 pub struct LockedTables {
-    /// Empty: not under LOCK TABLES.
+    /// LOCK TABLES was given, perhaps of nothing but temporary tables, which need no lock.
+    is_under: bool,
     tables: Vec<Wanted>,
     /// Successful calls that `TableLocks::unlock` gives back.
     holds: usize,
@@ -32,6 +33,9 @@ impl Session {
         let mut wanted: Vec<Wanted> = Vec::with_capacity(locks.len());
         for lock in locks {
             let table = self.qualified(&lock.table)?;
+            if self.catalog.temporary(&table.0, &table.1).is_some() {
+                continue;
+            }
             let system = vaquita_exec::system::is_system_database(&table.0);
             if !system && self.server.catalog.table(&table.0, &table.1)?.is_none() {
                 return Err(Error::new(&ER_NO_SUCH_TABLE, &[&table.0, &table.1]));
@@ -45,6 +49,7 @@ impl Session {
         self.wait_for_locks(|session, patience| session.server.table_locks().lock(session.client.id, &wanted, patience))?;
         self.locked.holds += 1;
         self.locked.tables = wanted;
+        self.locked.is_under = true;
         let drained = self.drain();
         if drained.is_err() {
             self.unlock_tables()?;
@@ -66,7 +71,7 @@ impl Session {
 
     /// UNLOCK TABLES commits only what ran under LOCK TABLES.
     pub(super) fn unlock_tables(&mut self) -> Result<Done> {
-        if !self.locked.tables.is_empty() {
+        if self.is_under_lock_tables() {
             self.commit_implicitly()?;
         }
         self.release_table_locks();
@@ -82,7 +87,7 @@ impl Session {
     }
 
     pub(super) fn is_under_lock_tables(&self) -> bool {
-        !self.locked.tables.is_empty()
+        self.locked.is_under
     }
 
     pub(super) fn flush_with_read_lock(&mut self) -> Result<Done> {
@@ -104,12 +109,12 @@ impl Session {
             Plan::Delete(delete) => delete.targets.iter().map(|t| name_of(&t.table)).collect(),
         };
         let tables = plan.tables();
-        let wanted = tables.iter().filter(|t| !t.indexes.is_empty()).map(name_of);
+        let wanted = tables.iter().filter(|t| !t.indexes.is_empty() && !t.options.temporary).map(name_of);
         let wanted: Vec<Wanted> = wanted.map(|table| Wanted { write: targets.contains(&table), table }).collect();
         self.admit(&wanted)
     }
 
-    /// Before DDL runs on tables that exist.
+    /// Before DDL runs on tables that exist; temporary ones need no lock.
     pub(super) fn admit_ddl(&self, ast: &Ast) -> Result<()> {
         if self.server.table_locks().is_idle() {
             return Ok(());
@@ -118,19 +123,25 @@ impl Session {
             Ast::AlterTable(alter) => vec![&alter.name],
             Ast::CreateIndex(create) => vec![&create.table],
             Ast::DropIndex { table, .. } | Ast::Truncate(table) => vec![table],
-            Ast::DropTable { names, .. } => names.iter().collect(),
+            Ast::DropTable { names, temporary: false, .. } => names.iter().collect(),
             Ast::RenameTable(pairs) => pairs.iter().map(|(from, _)| from).collect(),
+            Ast::CreateTable(create) => create.like.iter().collect(),
             _ => Vec::new(),
         };
+        let hidden = !matches!(ast, Ast::RenameTable(_));
+        let write = !matches!(ast, Ast::CreateTable(_));
         let mut wanted = Vec::with_capacity(names.len());
         for name in names {
-            wanted.push(Wanted { table: self.qualified(name)?, write: true });
+            let table = self.qualified(name)?;
+            if !(hidden && self.catalog.temporary(&table.0, &table.1).is_some()) {
+                wanted.push(Wanted { table, write });
+            }
         }
         self.admit(&wanted)
     }
 
     fn admit(&self, wanted: &[Wanted]) -> Result<()> {
-        if !self.locked.tables.is_empty() {
+        if self.is_under_lock_tables() {
             for w in wanted {
                 match self.locked.tables.iter().find(|l| l.table == w.table) {
                     None => return Err(Error::new(&ER_TABLE_NOT_LOCKED, &[&w.table.1])),

@@ -5,7 +5,8 @@
 //! 3. A statement whose commit must wait parks the session: `Pending` remembers what to answer, and
 //!    `resume` answers when the commit group is durable.
 //!
-//! The session's variables, warnings and other state that expressions see live in `state`.
+//! The session's variables, warnings and other state that expressions see live in `state`; its temporary tables are in
+//! `Session::catalog`.
 
 mod admin;
 mod cursor;
@@ -23,6 +24,7 @@ mod set;
 mod settings;
 mod show;
 pub mod state;
+pub(crate) mod temporary;
 mod text_prepared;
 mod track;
 
@@ -31,7 +33,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use vaquita_plan::env::Level;
-use vaquita_storage::{CommitWaiter, Transaction};
+use vaquita_storage::{CommitWaiter, SessionCatalog, Transaction};
 use vaquita_types::errno::ER_BAD_DB_ERROR;
 use vaquita_types::{Error, Result, Value};
 use vaquita_wire::caps::{client, command_name, status};
@@ -56,6 +58,8 @@ pub struct Session {
     caps: u32,
     pub state: SessionState,
     txn: RefCell<Transaction>,
+    /// With the session's temporary tables; dropped after the transaction that may have written them.
+    catalog: SessionCatalog,
     /// BEGIN was given, or autocommit is off and something ran.
     in_transaction: bool,
     savepoints: Vec<(String, vaquita_storage::Mark)>,
@@ -95,6 +99,7 @@ impl Session {
         let access = Session::initial_access(&server, &account);
         Session {
             access,
+            catalog: SessionCatalog::new(server.catalog.clone()),
             server,
             client,
             account,
@@ -238,6 +243,9 @@ impl Session {
     }
 
     fn end_command(&self) {
+        if !self.in_transaction {
+            self.catalog.release_dropped();
+        }
         if self.client.end_command() >= self.state.settings.slow_us {
             self.server.counters.add(self.client.id, Counter::SlowQueries, 1);
         }
@@ -272,6 +280,7 @@ impl Session {
         self.in_transaction = false;
         self.savepoints.clear();
         self.close_statements();
+        self.catalog.drop_all_temporary();
         let database = self.state.database();
         let fresh = SessionState::new(&self.server, &self.client, &self.account, self.state.charset_of_login());
         fresh.keep_tls(&self.state);
@@ -288,6 +297,8 @@ impl Session {
     pub fn close(&mut self) {
         self.txn.get_mut().rollback();
         self.close_statements();
+        self.catalog.drop_all_temporary();
+        self.catalog.release_dropped();
     }
 
     fn close_statements(&mut self) {

@@ -85,7 +85,7 @@ impl Session {
     }
 
     pub(super) fn fresh_plan(&self, ast: &Ast) -> Result<CachedPlan> {
-        let catalog_version = self.server.catalog.version();
+        let catalog_version = self.catalog.version();
         Ok(CachedPlan { plan: self.plan(ast)?, catalog_version, settings_version: self.state.settings_version() })
     }
 
@@ -208,7 +208,7 @@ impl Session {
     }
 
     pub(super) fn is_current(&self, cached: &CachedPlan) -> bool {
-        cached.catalog_version == self.server.catalog.version() && cached.settings_version == self.state.settings_version()
+        cached.catalog_version == self.catalog.version() && cached.settings_version == self.state.settings_version()
     }
 
     pub(super) fn long_data(&mut self, id: u32, parameter: u16, data: &[u8]) {

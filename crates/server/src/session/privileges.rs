@@ -37,7 +37,13 @@ impl Session {
     }
 
     fn subject<'a>(&'a self, database: Option<&'a str>) -> Subject<'a> {
-        Subject { account: &self.account, access: &self.access, client_host: &self.client.host, database }
+        Subject {
+            account: &self.account,
+            access: &self.access,
+            client_host: &self.client.host,
+            database,
+            catalog: Some(&self.catalog),
+        }
     }
 
     /// Whether the session may enter a database.

@@ -94,7 +94,7 @@ impl Session {
 
     /// Runs `bind` with what planning may know of this session.
     pub(super) fn with_plan_context<R>(&self, bind: impl FnOnce(&vaquita_plan::bind::PlanContext<'_>) -> R) -> R {
-        let catalog = vaquita_exec::catalog::PlanCatalog::new(&self.server.catalog);
+        let catalog = vaquita_exec::catalog::PlanCatalog::within(&self.catalog, &self.txn);
         let database = self.state.database();
         let mut context = vaquita_plan::bind::PlanContext::new(&catalog);
         context.current_database = database.as_deref();

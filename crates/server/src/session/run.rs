@@ -148,7 +148,7 @@ impl Session {
         let flags = self.status() | if rest.is_empty() { 0 } else { status::MORE_RESULTS_EXISTS };
         let charset = self.state.result_charset();
         let mut statement =
-            Statement::new(&self.server.engine, &self.server.catalog, &self.txn, params, &self.state, &self.client.interrupt);
+            Statement::new(&self.server.engine, &self.catalog, &self.txn, params, &self.state, &self.client.interrupt);
         let info = self.info();
         statement.server = &info;
         statement.lock_wait_ms_max = self.state.lock_wait_ms();

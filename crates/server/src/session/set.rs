@@ -253,7 +253,7 @@ impl Session {
         let evaluated = {
             let mut statement = Statement::new(
                 &self.server.engine,
-                &self.server.catalog,
+                &self.catalog,
                 &self.txn,
                 &self.params,
                 &self.state,

@@ -3,7 +3,7 @@
 //! Records live in the `catalog` column family (`keys`, `record`) and are read and written through
 //! transactions, so that each DDL statement is one atomic, durable commit. `mod` finds tables,
 //! `ddl` creates, drops and renames, `alter` changes definitions and rows, `reclaim` frees the
-//! space of dropped indexes.
+//! space of dropped indexes, `temporary` is what a session adds to the catalog for itself.
 //!
 //! Invariants:
 //!
@@ -22,6 +22,7 @@ mod ddl;
 mod keys;
 mod reclaim;
 mod record;
+pub(crate) mod temporary;
 pub(crate) mod wire;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -41,6 +42,7 @@ use crate::table::Table;
 use crate::txn::{Isolation, Transaction, TxnOptions};
 pub use alter::RowChange;
 pub use ddl::TableName;
+pub use temporary::SessionCatalog;
 use wire::{Reader, Writer};
 
 /// How long a DDL statement waits for other users of its tables, and who may interrupt it.
@@ -60,6 +62,7 @@ pub struct Catalog {
     /// Table definitions that were read into the cache.
     tables_opened: AtomicU64,
     ddl: Mutex<Ddl>,
+    temporary: Mutex<temporary::Shared>,
     reclaim: Arc<reclaim::Signal>,
     reclaimer: Mutex<Option<JoinHandle<()>>>,
 }
@@ -119,9 +122,9 @@ impl Ids {
     }
 }
 
-/// Ids end before the highest value, so that every index has a key above all of its own.
+/// Ids end where those of temporary tables begin.
 fn next(id: &mut u32) -> Result<u32> {
-    if *id >= u32::MAX - 1 {
+    if *id >= temporary::TEMPORARY_ID_MIN - 1 {
         return Err(Error::internal("all ids are used up"));
     }
     *id += 1;
@@ -137,6 +140,7 @@ impl Catalog {
     /// Reads what must be known at start; table definitions are loaded when first used. Starts the
     /// thread that frees dropped indexes, which ends with the catalog.
     pub fn open(engine: &Arc<Engine>) -> Result<Arc<Catalog>> {
+        temporary::forget_all(engine)?;
         let txn = internal_transaction(engine, Arc::new(Interrupt::new(0)));
         let ids = match txn.meta_get(keys::IDS)? {
             Some(bytes) => Ids::decode(&bytes).ok_or_else(|| damaged(format_args!("ids")))?,
@@ -154,6 +158,7 @@ impl Catalog {
             cache: RwLock::new(databases),
             tables_opened: AtomicU64::new(0),
             ddl: Mutex::new(Ddl { ids, building: HashSet::new() }),
+            temporary: Mutex::default(),
             reclaim: Arc::default(),
             reclaimer: Mutex::new(None),
         });

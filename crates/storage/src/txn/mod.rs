@@ -33,6 +33,7 @@ pub use gap::Gap;
 pub use write_set::Mark;
 use write_set::WriteSet;
 
+use crate::catalog::temporary::{is_temporary_key, is_temporary_table};
 use crate::commit::{CommitRequest, CommitStart, CommitWaiter, Records};
 use crate::counters::CounterChange;
 use crate::engine::{Engine, read_error};
@@ -470,7 +471,8 @@ impl Transaction {
     }
 
     fn write(&mut self, family: Family, key: &[u8], value: Option<&[u8]>) -> Result<()> {
-        if self.options.read_only {
+        // Temporary tables may be written in a READ ONLY transaction.
+        if self.options.read_only && !(family == Family::Data && is_temporary_key(key)) {
             return Err(Error::new(&ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, &[]));
         }
         if self.writes.bytes() > self.engine.options().write_set_bytes_max {
@@ -495,6 +497,11 @@ impl Transaction {
         let at = self.snapshot_for(Version::Snapshot);
         let committed = self.engine.counters().rows(table, at.as_deref())?;
         Ok((committed + self.writes.rows_delta(table)).max(0) as u64)
+    }
+
+    /// What this transaction adds to the committed number of rows.
+    pub fn rows_added(&self, table: TableId) -> i64 {
+        self.writes.rows_delta(table)
     }
 
     /// Hands out `count` AUTO_INCREMENT values: the first of them, ≡ offset modulo increment.
@@ -613,8 +620,13 @@ impl Transaction {
         }
         let mut counters = std::mem::take(&mut self.counters);
         counters.extend(self.writes.take_rows().into_iter().map(|(table, delta)| (table, CounterChange::Rows(delta))));
-        let request =
-            CommitRequest { records, touched, counters, owner: self.owner.take(), held: std::mem::take(&mut self.held) };
+        // The keys of temporary tables are behind all others.
+        let lasting_data = self.writes.map(Family::Data).keys().next().is_some_and(|key| !is_temporary_key(key));
+        let durable = lasting_data
+            || !self.writes.map(Family::Catalog).is_empty()
+            || counters.iter().any(|(table, _)| !is_temporary_table(*table));
+        let (owner, held) = (self.owner.take(), std::mem::take(&mut self.held));
+        let request = CommitRequest { records, touched, counters, owner, held, durable };
         self.reset();
         request
     }
