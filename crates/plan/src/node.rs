@@ -156,6 +156,8 @@ pub enum Node {
         slots: Vec<Slot>,
         types: Vec<ColumnType>,
         filter: Vec<Expr>,
+        /// Rounds end when there are as many rows.
+        limit: Option<Limit>,
     },
     /// The rows of the last round of the recursive CTE `id`.
     CteRows {

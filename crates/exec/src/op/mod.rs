@@ -127,8 +127,8 @@ fn build_node(node: &Node, again: bool) -> Box<dyn Operator + '_> {
         Node::Values { rows, slots } => Box::new(values::Values::new(rows, slots)),
         Node::Window { input, windows, saved } => Box::new(window::Window::new(input, windows, saved, again)),
         Node::RowCount { table, slot } => Box::new(values::RowCount::new(table, *slot)),
-        Node::RecursiveCte { id, seed, recursive, distinct, slots, types, filter } => {
-            let members = cte::Members { seed, recursive, distinct: *distinct };
+        Node::RecursiveCte { id, seed, recursive, distinct, slots, types, filter, limit } => {
+            let members = cte::Members { seed, recursive, distinct: *distinct, limit: limit.as_ref() };
             Box::new(cte::RecursiveCte::new(*id, members, slots, types, filter))
         }
         Node::CteRows { id, slots, filter } => Box::new(cte::CteRows::new(*id, slots, filter)),

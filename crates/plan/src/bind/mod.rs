@@ -160,6 +160,14 @@ pub(crate) struct Binder<'a> {
     depth: usize,
     pub(crate) locking: bool,
     values_row: insert::ValuesRow,
+    /// Index of the frame of each reference to the working rows of the recursive CTE that is being bound.
+    working_references: Vec<usize>,
+    /// Relation and column that a name was last found to be, in the frame it belongs to.
+    found_column: Option<(usize, scope::VisibleColumn)>,
+    /// The frame of the query of INSERT … SELECT … ON DUPLICATE KEY UPDATE, whose update may name any column of its tables.
+    updating_frame: Option<usize>,
+    /// Database and alias of the table of each column that was added to that query's output for it.
+    updating_columns: Vec<(Option<String>, String)>,
     /// Binding a derived table that is kept: it may read a table that the statement changes.
     reading_derived: bool,
 }
@@ -179,6 +187,10 @@ impl<'a> Binder<'a> {
             depth: 0,
             locking: false,
             values_row: None,
+            working_references: Vec::new(),
+            found_column: None,
+            updating_frame: None,
+            updating_columns: Vec::new(),
             reading_derived: false,
         }
     }

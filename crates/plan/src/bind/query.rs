@@ -232,6 +232,11 @@ impl Binder<'_> {
                 origin: None,
             })
             .collect();
+        for item in order_by {
+            if let ast::Expr::Column(ast::ColumnRef { table: Some(table), .. }) = &item.expr {
+                return Err(Error::new(&errno::ER_TABLENAME_NOT_ALLOWED_HERE, &[table, &"global ORDER clause"]));
+            }
+        }
         let relation = self.add_relation(Relation::new("", None, Source::Merged, columns));
         let frame = self.frames.len() - 1;
         let columns = (0..output.len()).map(|column| VisibleColumn { relation, column }).collect();

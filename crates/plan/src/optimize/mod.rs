@@ -186,7 +186,7 @@ fn other_source(binder: &mut Binder<'_>, relation: usize, filter: Vec<Expr>) -> 
         Source::Derived { plan, correlated, .. } => {
             Ok(Node::Derived { plan: Arc::clone(plan), slots, filter, correlated: *correlated })
         }
-        Source::Recursive { id, seed, recursive, distinct, types } => Ok(Node::RecursiveCte {
+        Source::Recursive { id, seed, recursive, distinct, types, limit } => Ok(Node::RecursiveCte {
             id: *id,
             seed: Arc::clone(seed),
             recursive: recursive.clone(),
@@ -194,6 +194,7 @@ fn other_source(binder: &mut Binder<'_>, relation: usize, filter: Vec<Expr>) -> 
             slots,
             types: types.clone(),
             filter,
+            limit: limit.clone(),
         }),
         Source::CteRows { id } => Ok(Node::CteRows { id: *id, slots, filter }),
         Source::Base(_) | Source::Merged | Source::Row(_) => Err(Error::internal("relation has no rows of its own")),

@@ -270,6 +270,7 @@ impl Session {
     }
 
     pub(crate) fn error(&mut self, error: &Error, out: &mut Output<'_>) {
+        let error = &vaquita_plan::eval::print::unmarked(error.clone());
         self.state.push_warning(Level::Error, error.clone());
         out.error(error);
     }

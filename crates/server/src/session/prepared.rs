@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use vaquita_parser::{Statement as Ast, parse_prepared};
+use vaquita_parser::{Statement as Ast, parse_prepared_noting};
 use vaquita_plan::expr::{Expr, ExprKind};
 use vaquita_plan::node::{InsertSource, OutputColumn, Plan};
 use vaquita_types::errno::{ER_SP_BAD_CURSOR_SELECT, ER_UNKNOWN_STMT_HANDLER, ER_UNSUPPORTED_PS};
@@ -50,7 +50,9 @@ impl Session {
 
     fn try_prepare(&mut self, sql: &[u8], out: &mut Output<'_>) -> Result<()> {
         let options = parser_options(self.state.sql_mode_bits());
-        let (ast, parameters) = parse_prepared(sql, &options)?;
+        let mut deprecated = Vec::new();
+        let (ast, parameters) = parse_prepared_noting(sql, &options, &mut deprecated)?;
+        self.warn_of_syntax(deprecated);
         if matches!(
             ast,
             Ast::Prepare { .. }
