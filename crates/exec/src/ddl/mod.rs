@@ -252,7 +252,7 @@ impl<'a> Ddl<'a> {
 }
 
 /// A string column of a result set.
-fn text_column(name: &str, chars_max: u32, nullable: bool) -> OutputColumn {
+pub fn text_column(name: &str, chars_max: u32, nullable: bool) -> OutputColumn {
     let ty = ColumnType::varchar(chars_max, CollationId::default());
     OutputColumn { expr: Expr::slot(0, ty, nullable), name: name.to_string(), origin: None }
 }
