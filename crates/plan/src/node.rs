@@ -34,6 +34,8 @@ pub struct QueryPlan {
     pub into: Vec<String>,
     /// INTO OUTFILE or DUMPFILE.
     pub into_file: Option<Arc<SelectInto>>,
+    /// The hint MAX_EXECUTION_TIME of the statement's first SELECT; 0 is no hint.
+    pub execution_ms_max: u64,
 }
 
 #[derive(Clone, Debug)]

@@ -25,6 +25,7 @@ use crate::log_check;
 use crate::options;
 use crate::rocks::{Db, Logged, RocksError, Snapshot};
 use crate::txn::{Isolation, Transaction, TxnInfo, TxnOptions};
+use crate::xa::Branches;
 
 /// What the engine is opened with. `EngineOptions::default()` fits this machine.
 #[derive(Clone, Debug)]
@@ -130,6 +131,7 @@ pub struct Engine {
     /// The snapshot taken last: shared as long as nothing was committed after it.
     latest_snapshot: Mutex<Weak<Snapshot>>,
     housekeeper: Arc<Housekeeper>,
+    xa: Branches,
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
@@ -168,10 +170,16 @@ impl Engine {
             next_txn_id: AtomicU64::new(1),
             latest_snapshot: Mutex::new(Weak::new()),
             housekeeper,
+            xa: Branches::default(),
             threads: Mutex::default(),
         });
         engine.set_flush_mode(engine.options.flush_mode)?;
         engine.start_threads()?;
+        let prepared = engine.recover_xa()?;
+        if prepared > 0 {
+            let text = format!("{prepared} prepared XA transaction(s) hold their locks; see XA RECOVER");
+            engine.hooks.log(LogLevel::Warning, &text);
+        }
         Ok(engine)
     }
 
@@ -250,6 +258,15 @@ impl Engine {
         let owner = Owner::new(id, Arc::clone(&options.interrupt));
         self.active.add(&owner, options.isolation);
         owner
+    }
+
+    /// The transaction has no session any more.
+    pub(crate) fn note_prepared(&self, id: u64) {
+        self.active.note_prepared(id);
+    }
+
+    pub(crate) fn xa_branches(&self) -> &Branches {
+        &self.xa
     }
 
     pub(crate) fn unregister(&self, id: u64) {
@@ -380,12 +397,19 @@ struct Active {
     owner: Arc<Owner>,
     isolation: Isolation,
     started: Instant,
+    prepared: bool,
 }
 
 impl ActiveTransactions {
     fn add(&self, owner: &Arc<Owner>, isolation: Isolation) {
-        let active = Active { owner: Arc::clone(owner), isolation, started: Instant::now() };
+        let active = Active { owner: Arc::clone(owner), isolation, started: Instant::now(), prepared: false };
         self.shard(owner.id).lock().insert(owner.id, active);
+    }
+
+    fn note_prepared(&self, id: u64) {
+        if let Some(active) = self.shard(id).lock().get_mut(&id) {
+            active.prepared = true;
+        }
     }
 
     pub(crate) fn remove(&self, id: u64) {
@@ -406,7 +430,8 @@ impl ActiveTransactions {
                 rows_locked: a.owner.rows_locked(),
                 rows_modified: a.owner.rows_modified(),
                 isolation: a.isolation,
-                session_id: a.owner.interrupt.session_id,
+                session_id: if a.prepared { 0 } else { a.owner.interrupt.session_id },
+                prepared: a.prepared,
             }));
         }
         out.sort_by_key(|t| t.id);

@@ -59,6 +59,7 @@ pub mod statistics;
 pub mod table;
 pub mod txn;
 pub mod value_ref;
+pub mod xa;
 
 pub use catalog::{Catalog, DdlContext, RowChange, SessionCatalog, TableName};
 pub use check::{CheckReport, check_table};
@@ -73,3 +74,4 @@ pub use txn::{
     Cursor, Direction, Isolation, KeyRange, Locked, Mark, Reads, ScanOptions, Step, Transaction, TxnInfo, TxnOptions, Version,
 };
 pub use value_ref::ValueRef;
+pub use xa::{XID_PART_BYTES_MAX, XaBranch, Xid};

@@ -35,7 +35,6 @@ pub struct TableScan<'p> {
     /// The row is where the cursor stands, not in `key` and `value`.
     at_cursor: bool,
     lock: Option<(LockMode, LockPolicy)>,
-    rows_seen: u64,
     /// Keys and rows that a secondary index led to and that were read together, the next one last.
     fetched: Vec<(Vec<u8>, Vec<u8>)>,
     /// How many to read together next.
@@ -47,9 +46,6 @@ const BATCH_ROWS_MIN: usize = 4;
 const BATCH_ROWS_MAX: usize = 64;
 /// Batches shrink when their rows are larger than this together.
 const BATCH_BYTES_MAX: usize = 1 << 20;
-
-/// Rows between two looks at the interrupt.
-const INTERRUPT_ROWS: u64 = 1 << 10;
 
 impl<'p> TableScan<'p> {
     pub fn new(scan: &'p Scan) -> TableScan<'p> {
@@ -65,7 +61,6 @@ impl<'p> TableScan<'p> {
             entry_key: Vec::new(),
             at_cursor: false,
             lock: None,
-            rows_seen: 0,
             fetched: Vec::new(),
             batch_rows: BATCH_ROWS_MIN,
         }
@@ -153,10 +148,8 @@ impl TableScan<'_> {
 
     fn next_match(&mut self, table: &Table, frame: &mut Frame<'_>) -> Result<bool> {
         while self.advance(table, frame)? {
-            self.rows_seen += 1;
-            if self.rows_seen.is_multiple_of(INTERRUPT_ROWS) {
-                frame.statement.interrupt.check()?;
-            }
+            // One load: what is evaluated for a row may take long.
+            frame.statement.interrupt.check()?;
             if self.fill(table, frame)? {
                 return Ok(true);
             }

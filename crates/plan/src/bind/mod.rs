@@ -269,6 +269,7 @@ impl<'a> Binder<'a> {
         let mut plan = self.query(query)?;
         plan.tables = std::mem::take(&mut self.tables);
         plan.locking = self.locking;
+        plan.execution_ms_max = execution_ms_max(&query.body);
         match &query.into {
             None => {}
             Some(ast::SelectInto::Vars(names)) if names.len() == plan.output.len() => plan.into.clone_from(names),
@@ -309,4 +310,20 @@ impl<'a> Binder<'a> {
 /// NOT of an expression.
 pub(crate) fn negated(expr: Expr) -> Expr {
     expr::not(expr)
+}
+
+/// The first MAX_EXECUTION_TIME among the hints of the first SELECT.
+fn execution_ms_max(body: &ast::QueryBody) -> u64 {
+    match body {
+        ast::QueryBody::Select(select) => {
+            let limits = select.hints.iter().filter_map(|hint| match hint {
+                ast::Hint::MaxExecutionTimeMs(ms) => Some(*ms),
+                ast::Hint::SetVar { .. } => None,
+            });
+            limits.into_iter().next().unwrap_or(0)
+        }
+        ast::QueryBody::SetOp { left, .. } => execution_ms_max(left),
+        ast::QueryBody::Nested(query) => execution_ms_max(&query.body),
+        ast::QueryBody::Values(_) | ast::QueryBody::Table(_) => 0,
+    }
 }

@@ -150,6 +150,7 @@ impl Binder<'_> {
             calc_found_rows: false,
             into: Vec::new(),
             into_file: None,
+            execution_ms_max: 0,
         }
     }
 

@@ -19,7 +19,12 @@ use crate::connection::Output;
 
 impl Session {
     pub(super) fn admin(&mut self, ast: &Ast, rest: &[u8], out: &mut Output<'_>, park: MakeWaiter<'_>) -> Flow {
+        if let Err(error) = self.refuse_in_branch(ast) {
+            self.error(&error, out);
+            return Flow::Next;
+        }
         let done = match ast {
+            Ast::Xa(xa) => self.xa(xa, false, !rest.is_empty(), out),
             Ast::Commit(completion) => match self.completion(completion) {
                 Completion::NoChain => return self.commit_then(Done::nothing(), rest, out, park),
                 after => {
@@ -46,6 +51,8 @@ impl Session {
                 self.track_locks();
                 self.lock_tables(locks)
             }
+            Ast::LockInstance => self.lock_instance(),
+            Ast::UnlockInstance => self.unlock_instance(),
             Ast::UnlockTables => {
                 self.track_locks();
                 self.unlock_tables()
@@ -87,9 +94,17 @@ impl Session {
         if let Err(error) = self.begin_ddl(ast).and_then(|()| self.admit_ddl(ast)) {
             return Some(Err(error));
         }
+        let shared = changes_shared_schema(ast);
+        if shared && let Err(error) = self.enter_ddl(ast) {
+            return Some(Err(error));
+        }
         let database = self.state.database();
         let changes_before = self.catalog.temporary_changes();
-        let outcome = self.with_ddl(|ddl| ddl.run(ast))?;
+        let outcome = self.with_ddl(|ddl| ddl.run(ast));
+        if shared {
+            self.leave_ddl();
+        }
+        let outcome = outcome?;
         let done = outcome.and_then(|outcome| match outcome {
             Outcome::Ok { affected, info } => Ok(Done::Ok { affected, last_insert_id: 0, info }),
             Outcome::Rows(result) => self.put_rows(&result.columns, &result.rows, binary, more, out),
@@ -128,10 +143,17 @@ impl Session {
     }
 
     pub(super) fn commit_implicitly(&mut self) -> Result<()> {
+        self.refuse_commit_of_branch()?;
+        self.wait_for_commits()?;
+        self.transaction_over();
+        self.txn.get_mut().commit_wait()
+    }
+
+    /// What is left to do when a transaction has ended.
+    pub(super) fn transaction_over(&mut self) {
         self.in_transaction = false;
         self.savepoints.clear();
         self.state.end_transaction();
-        self.txn.get_mut().commit_wait()
     }
 
     /// What follows the end of a transaction; `completion_type` says what is not written.
@@ -185,12 +207,13 @@ impl Session {
         let id = vaquita_types::convert::to_u64(&value, &ty).value;
         self.kill(id, query_only)?;
         if !query_only && id == self.client.id {
+            self.killed_itself = true;
             return Err(Error::new(&ER_QUERY_INTERRUPTED, &[]));
         }
         Ok(Done::nothing())
     }
 
-    fn start_transaction(&mut self, consistent_snapshot: bool, read_only: Option<bool>) -> Result<Done> {
+    pub(super) fn start_transaction(&mut self, consistent_snapshot: bool, read_only: Option<bool>) -> Result<Done> {
         if self.is_under_lock_tables() {
             self.unlock_tables()?;
         }
@@ -255,6 +278,16 @@ impl Session {
     }
 }
 
+/// DDL that backups and the global read lock keep out.
+fn changes_shared_schema(ast: &Ast) -> bool {
+    match ast {
+        Ast::CreateTable(create) => !create.temporary,
+        Ast::DropTable { temporary, .. } => !temporary,
+        Ast::TableMaintenance(_) => false,
+        _ => true,
+    }
+}
+
 /// What error 1235 calls a statement that nothing here carries out.
 pub(super) fn statement_name(ast: &Ast) -> &str {
     match ast {
@@ -264,9 +297,6 @@ pub(super) fn statement_name(ast: &Ast) -> &str {
         Ast::Call { .. } => "CALL",
         Ast::Handler(_) => "HANDLER",
         Ast::LoadData(_) => "LOAD DATA",
-        Ast::LockInstance => "LOCK INSTANCE FOR BACKUP",
-        Ast::UnlockInstance => "UNLOCK INSTANCE",
-        Ast::Xa(_) => "XA",
         Ast::Help(_) => "HELP",
         Ast::Flush(_) => "FLUSH",
         Ast::Reset(_) => "RESET",

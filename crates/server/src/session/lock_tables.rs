@@ -1,4 +1,4 @@
-//! LOCK TABLES, UNLOCK TABLES and FLUSH TABLES WITH READ LOCK of a session.
+//! LOCK TABLES, UNLOCK TABLES, FLUSH TABLES WITH READ LOCK and LOCK INSTANCE FOR BACKUP of a session.
 //!
 //! Under LOCK TABLES a session may use only what it locked (errors 1100 and 1099). What others wait for is in
 //! `crate::table_locks`.
@@ -9,7 +9,10 @@ use vaquita_parser::Statement as Ast;
 use vaquita_parser::ast::{Name, TableLock, TableLockKind};
 use vaquita_plan::node::Plan;
 use vaquita_storage::{LockMode, LockPolicy};
-use vaquita_types::errno::{ER_NO_DB_ERROR, ER_NO_SUCH_TABLE, ER_TABLE_NOT_LOCKED, ER_TABLE_NOT_LOCKED_FOR_WRITE};
+use vaquita_types::errno::{
+    ER_CANT_UPDATE_WITH_READLOCK, ER_LOCK_OR_ACTIVE_TRANSACTION, ER_NO_DB_ERROR, ER_NO_SUCH_TABLE, ER_TABLE_NOT_LOCKED,
+    ER_TABLE_NOT_LOCKED_FOR_WRITE,
+};
 use vaquita_types::{Error, Result};
 
 use super::Session;
@@ -28,7 +31,10 @@ pub struct LockedTables {
 
 impl Session {
     pub(super) fn lock_tables(&mut self, locks: &[TableLock]) -> Result<Done> {
-        self.unlock_tables()?;
+        // The global read lock stays.
+        if self.is_under_lock_tables() {
+            self.unlock_tables()?;
+        }
         self.commit_implicitly()?;
         let mut wanted: Vec<Wanted> = Vec::with_capacity(locks.len());
         for lock in locks {
@@ -45,6 +51,9 @@ impl Session {
                 Some(other) => other.write |= write,
                 None => wanted.push(Wanted { table, write }),
             }
+        }
+        if wanted.iter().any(|w| w.write) && self.server.table_locks().holds_global(self.client.id) {
+            return Err(Error::new(&ER_CANT_UPDATE_WITH_READLOCK, &[]));
         }
         self.wait_for_locks(|session, patience| session.server.table_locks().lock(session.client.id, &wanted, patience))?;
         self.locked.holds += 1;
@@ -91,7 +100,9 @@ impl Session {
     }
 
     pub(super) fn flush_with_read_lock(&mut self) -> Result<Done> {
-        self.unlock_tables()?;
+        if self.is_under_lock_tables() {
+            return Err(Error::new(&ER_LOCK_OR_ACTIVE_TRANSACTION, &[]));
+        }
         self.wait_for_locks(|session, patience| session.server.table_locks().lock_all_for_reading(session.client.id, patience))?;
         self.locked.holds += 1;
         Ok(Done::nothing())
@@ -140,7 +151,49 @@ impl Session {
         self.admit(&wanted)
     }
 
+    /// Before DDL runs: nobody else has the global read lock or a backup lock. `leave_ddl` follows.
+    pub(super) fn enter_ddl(&self, ast: &Ast) -> Result<()> {
+        let locks = self.server.table_locks();
+        if let Ast::CreateTable(create) = ast
+            && self.is_under_lock_tables()
+        {
+            return Err(Error::new(&ER_TABLE_NOT_LOCKED, &[&create.name.name]));
+        }
+        if locks.holds_global(self.client.id) {
+            return Err(Error::new(&ER_CANT_UPDATE_WITH_READLOCK, &[]));
+        }
+        self.wait_for_locks(|session, patience| locks.begin_ddl(session.client.id, patience))
+    }
+
+    pub(super) fn leave_ddl(&self) {
+        self.server.table_locks().end_ddl(self.client.id);
+    }
+
+    /// A transaction that wrote does not commit while another session has the global read lock.
+    #[inline]
+    pub(super) fn wait_for_commits(&self) -> Result<()> {
+        let locks = self.server.table_locks();
+        if locks.is_idle() || self.txn.borrow().is_read_only() {
+            return Ok(());
+        }
+        self.wait_for_locks(|session, patience| locks.admit_commit(session.client.id, patience))
+    }
+
+    pub(super) fn lock_instance(&self) -> Result<Done> {
+        let locks = self.server.table_locks();
+        self.wait_for_locks(|session, patience| locks.lock_for_backup(session.client.id, patience))?;
+        Ok(Done::nothing())
+    }
+
+    pub(super) fn unlock_instance(&self) -> Result<Done> {
+        self.server.table_locks().unlock_for_backup(self.client.id);
+        Ok(Done::nothing())
+    }
+
     fn admit(&self, wanted: &[Wanted]) -> Result<()> {
+        if wanted.iter().any(|w| w.write) && self.server.table_locks().holds_global(self.client.id) {
+            return Err(Error::new(&ER_CANT_UPDATE_WITH_READLOCK, &[]));
+        }
         if self.is_under_lock_tables() {
             for w in wanted {
                 match self.locked.tables.iter().find(|l| l.table == w.table) {

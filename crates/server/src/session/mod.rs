@@ -27,6 +27,7 @@ pub mod state;
 pub(crate) mod temporary;
 mod text_prepared;
 mod track;
+mod xa;
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -63,6 +64,10 @@ pub struct Session {
     /// BEGIN was given, or autocommit is off and something ran.
     in_transaction: bool,
     savepoints: Vec<(String, vaquita_storage::Mark)>,
+    /// KILL CONNECTION_ID(): the statement is answered before the connection closes.
+    killed_itself: bool,
+    /// The XA transaction that this one is.
+    xa_branch: Option<xa::Branch>,
     locked: lock_tables::LockedTables,
     statements: HashMap<u32, Prepared>,
     named: HashMap<String, Named>,
@@ -108,6 +113,8 @@ impl Session {
             txn: RefCell::new(txn),
             in_transaction: false,
             savepoints: Vec::new(),
+            killed_itself: false,
+            xa_branch: None,
             locked: lock_tables::LockedTables::default(),
             statements: HashMap::new(),
             named: HashMap::new(),
@@ -176,11 +183,23 @@ impl Session {
             }
         };
         self.client.interrupt.clear();
+        let mark = out.writer.mark();
         let flow = self.dispatch(name, decoded, out, park);
+        self.after_command(flow, mark, out)
+    }
+
+    /// A connection that was killed closes without an answer.
+    fn after_command(&mut self, flow: Flow, mark: vaquita_wire::packet::Mark, out: &mut Output<'_>) -> Flow {
         if !matches!(flow, Flow::Parked) {
             self.end_command();
         }
-        if self.client.must_close() { Flow::Close } else { flow }
+        if !self.client.must_close() || matches!(flow, Flow::Parked) {
+            return flow;
+        }
+        if !self.killed_itself {
+            out.writer.rewind(mark);
+        }
+        Flow::Close
     }
 
     fn dispatch(&mut self, name: &'static str, decoded: Command<'_>, out: &mut Output<'_>, park: MakeWaiter<'_>) -> Flow {
@@ -235,11 +254,9 @@ impl Session {
     /// The commit that the session waited for is over.
     pub fn resume(&mut self, result: Result<()>, out: &mut Output<'_>, park: MakeWaiter<'_>) -> Flow {
         let Some(pending) = self.pending.take() else { return Flow::Next };
+        let mark = out.writer.mark();
         let flow = self.after_commit(pending, result, out, park);
-        if !matches!(flow, Flow::Parked) {
-            self.end_command();
-        }
-        if self.client.must_close() { Flow::Close } else { flow }
+        self.after_command(flow, mark, out)
     }
 
     fn end_command(&self) {
@@ -278,6 +295,7 @@ impl Session {
     /// COM_RESET_CONNECTION: as after a login.
     fn reset(&mut self) {
         self.txn.get_mut().rollback();
+        self.xa_branch = None;
         self.in_transaction = false;
         self.savepoints.clear();
         self.close_statements();
@@ -297,6 +315,7 @@ impl Session {
 
     pub fn close(&mut self) {
         self.txn.get_mut().rollback();
+        self.xa_branch = None;
         self.close_statements();
         self.catalog.drop_all_temporary();
         self.catalog.release_dropped();
@@ -304,6 +323,7 @@ impl Session {
 
     fn close_statements(&mut self) {
         self.release_table_locks();
+        self.server.table_locks().unlock_for_backup(self.client.id);
         self.server.user_locks.release_all(self.client.id);
         self.server.statements.closed(self.statements.len() + self.named.len());
         self.statements.clear();

@@ -83,9 +83,11 @@ impl Session {
     fn change_accounts(&mut self, ast: &Ast) -> Result<Done> {
         self.commit_implicitly()?;
         let database = self.state.database();
+        self.enter_ddl(ast)?;
         let accounts = self.server.accounts();
         let changed = change_users(accounts, ast, &self.account)
             .or_else(|| change_grants(accounts, &self.server.catalog, ast, &self.account, database.as_deref()));
+        self.leave_ddl();
         for (level, note) in changed.unwrap_or_else(|| Ok(Vec::new()))? {
             self.state.push_warning(level, note);
         }

@@ -30,6 +30,7 @@ impl Session {
         let mut rest = sql;
         loop {
             let statement_text = rest;
+            self.client.interrupt.clear();
             self.client.begin_command(Session::QUERY_COMMAND, Some(String::from_utf8_lossy(statement_text).into()));
             self.state.begin_statement();
             let options = parser_options(self.state.sql_mode_bits());

@@ -35,9 +35,9 @@ impl Session {
         park: MakeWaiter<'_>,
     ) -> Flow {
         let made = match &create.select {
-            Some(query) => self
-                .refuse_in_read_only()
-                .and_then(|()| self.with_ddl(|ddl| ddl.create_temporary_from(create, query))),
+            Some(query) => {
+                self.refuse_in_read_only().and_then(|()| self.with_ddl(|ddl| ddl.create_temporary_from(create, query)))
+            }
             None => Err(Error::internal("no query")),
         };
         let plan = match made {

@@ -9,6 +9,7 @@
 //! | 04    | index id (u32, big-endian)         | empty: the index is dropped or being built       |
 //! | 05    | table id (u32, big-endian)         | what ANALYZE found                               |
 //! | 06    | a key of another crate             | its value (accounts, persisted variables …)      |
+//! | 07    |                                    | belongs to `xa`                                  |
 //!
 //! Names cannot contain a zero byte.
 

@@ -19,6 +19,7 @@ mod gap;
 mod tests;
 mod write_map;
 mod write_set;
+mod xa;
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -61,6 +62,19 @@ pub struct TxnOptions {
     pub interrupt: Arc<Interrupt>,
 }
 
+impl Default for TxnOptions {
+    /// Of the storage's own transactions, which nobody interrupts.
+    fn default() -> TxnOptions {
+        TxnOptions {
+            isolation: Isolation::ReadCommitted,
+            autocommit: false,
+            read_only: false,
+            snapshot_isolation: false,
+            interrupt: Arc::new(Interrupt::new(0)),
+        }
+    }
+}
+
 /// What a statement reads, so that a lone read can do without a snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reads {
@@ -101,8 +115,10 @@ pub struct TxnInfo {
     pub rows_locked: u64,
     pub rows_modified: u64,
     pub isolation: Isolation,
-    /// `TxnOptions::interrupt.session_id`.
+    /// `TxnOptions::interrupt.session_id`; 0 if the transaction is nobody's.
     pub session_id: u64,
+    /// An XA transaction that waits for its XA COMMIT or XA ROLLBACK.
+    pub prepared: bool,
 }
 
 pub struct Transaction {
@@ -561,16 +577,22 @@ impl Transaction {
 
     /// Starts the commit. `waiter` is asked for only when this thread does not finish it.
     pub fn commit(&mut self, waiter: impl FnOnce() -> CommitWaiter) -> CommitStart {
-        if self.writes.is_empty() && self.counters.is_empty() {
-            self.rollback();
-            return CommitStart::Done(Ok(()));
-        }
-        if let Err(e) = self.check_disk_space() {
-            self.rollback();
-            return CommitStart::Done(Err(e));
+        if let Some(result) = self.commit_without_log() {
+            return CommitStart::Done(result);
         }
         let request = self.prepare();
         self.engine.pipeline().submit(request, waiter)
+    }
+
+    /// How the commit ends if there is nothing to log, or no space to log it.
+    fn commit_without_log(&mut self) -> Option<Result<()>> {
+        let nothing = self.writes.is_empty() && self.counters.is_empty();
+        let result = if nothing { Ok(()) } else { self.check_disk_space() };
+        if nothing || result.is_err() {
+            self.rollback();
+            return Some(result);
+        }
+        None
     }
 
     /// A full disk fails what would add rows; DDL and deletes, which free space, may use the reserve.
@@ -585,22 +607,11 @@ impl Transaction {
 
     /// Commits and blocks until it is durable.
     pub fn commit_wait(&mut self) -> Result<()> {
-        let (send, receive) = std::sync::mpsc::sync_channel(1);
-        let waiter = || -> CommitWaiter {
-            Box::new(move |result| {
-                // The receiver waits below.
-                let _ = send.send(result);
-            })
-        };
-        match self.commit(waiter) {
-            CommitStart::Done(result) => result,
-            CommitStart::Parked => {
-                let mut result = Ok(());
-                let mut wait = || result = receive.recv().unwrap_or_else(|_| Err(Error::internal("the committer is gone")));
-                self.engine.hooks().blocking(&mut wait);
-                result
-            }
+        if let Some(result) = self.commit_without_log() {
+            return result;
         }
+        let request = self.prepare();
+        self.engine.submit_and_wait(request)
     }
 
     /// Stage *prepare*: everything the pipeline needs, leaving this transaction new.
@@ -621,7 +632,7 @@ impl Transaction {
         let mut counters = std::mem::take(&mut self.counters);
         counters.extend(self.writes.take_rows().into_iter().map(|(table, delta)| (table, CounterChange::Rows(delta))));
         // The keys of temporary tables are behind all others.
-        let lasting_data = self.writes.map(Family::Data).keys().next().is_some_and(|key| !is_temporary_key(key));
+        let lasting_data = self.writes.map(Family::Data).iter().next().is_some_and(|(key, _)| !is_temporary_key(key));
         let durable = lasting_data
             || !self.writes.map(Family::Catalog).is_empty()
             || counters.iter().any(|(table, _)| !is_temporary_table(*table));
