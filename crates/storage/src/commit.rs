@@ -20,10 +20,7 @@
 //!   be in the log; retrying a sync would lie.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
-use std::thread::JoinHandle;
 
-use parking_lot::{Condvar, Mutex};
 use vaquita_types::errno::ER_SERVER_SHUTDOWN;
 use vaquita_types::schema::TableId;
 use vaquita_types::{Error, Result};
@@ -32,6 +29,9 @@ use crate::counters::{CounterChange, Counters};
 use crate::engine::{ActiveTransactions, EngineHooks, FlushMode, LogLevel};
 use crate::lock::{HeldLocks, LockManager, Owner};
 use crate::rocks::{CATALOG_FAMILY_ID, Db, Family};
+use crate::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use crate::sync::thread::{self, JoinHandle};
+use crate::sync::{Condvar, Mutex, RECENT_SLOTS};
 
 /// Called once, on the thread that completed the group, before `EngineHooks::group_completed`.
 pub type CommitWaiter = Box<dyn FnOnce(Result<()>) + Send>;
@@ -46,8 +46,6 @@ pub enum CommitStart {
 
 /// Bytes of requests that one group takes; more wait for the next sync.
 const GROUP_BYTES_MAX: usize = 8 << 20;
-/// Slots of `Recent`: 2 MiB. Two keys that share a slot cost a comparison of values.
-const RECENT_SLOTS: usize = 1 << 18;
 
 /// Writes in the form of a RocksDB batch:
 ///
@@ -218,7 +216,7 @@ impl Pipeline {
 
     pub fn start_committer(self: &Arc<Pipeline>) -> std::io::Result<JoinHandle<()>> {
         let pipeline = Arc::clone(self);
-        std::thread::Builder::new().name("committer".into()).spawn(move || pipeline.run_committer())
+        thread::Builder::new().name("committer".into()).spawn(move || pipeline.run_committer())
     }
 
     pub fn recent(&self) -> &Recent {

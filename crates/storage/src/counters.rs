@@ -14,9 +14,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
-use parking_lot::RwLock;
 use vaquita_types::errno::ER_AUTOINC_READ_FAILED;
 use vaquita_types::schema::TableId;
 use vaquita_types::{Error, Result};
@@ -24,6 +22,8 @@ use vaquita_types::{Error, Result};
 use crate::commit::Records;
 use crate::engine::read_error;
 use crate::rocks::{Db, Family, Snapshot};
+use crate::sync::RwLock;
+use crate::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 /// Catalog keys that start with this byte are counters.
 pub const COUNTER_KEY_PREFIX: u8 = 0;

@@ -56,6 +56,7 @@ mod options;
 mod rocks;
 pub mod row;
 pub mod statistics;
+mod sync;
 pub mod table;
 pub mod txn;
 pub mod value_ref;
