@@ -22,6 +22,8 @@ mod commit;
 mod counters;
 #[path = "shared/engine.rs"]
 mod engine;
+#[path = "shared/kill_points.rs"]
+mod kill_points;
 #[path = "../../storage/src/lock/mod.rs"]
 #[allow(dead_code)]
 mod lock;

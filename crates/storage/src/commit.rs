@@ -27,6 +27,7 @@ use vaquita_types::{Error, Result};
 
 use crate::counters::{CounterChange, Counters};
 use crate::engine::{ActiveTransactions, EngineHooks, FlushMode, LogLevel};
+use crate::kill_points::kill_point;
 use crate::lock::{HeldLocks, LockManager, Owner};
 use crate::rocks::{CATALOG_FAMILY_ID, Db, Family};
 use crate::sync::atomic::{AtomicU8, AtomicU64, Ordering};
@@ -250,6 +251,7 @@ impl Pipeline {
         }
         if queue.led {
             queue.requests.push(Queued { request, waiter: waiter() });
+            kill_point("commit.queued");
             return CommitStart::Parked;
         }
         queue.led = true;
@@ -272,16 +274,20 @@ impl Pipeline {
         } else {
             queue.handed_over = true;
             self.committer_wake.notify_one();
+            kill_point("commit.handed-over");
         }
         CommitStart::Done(Ok(()))
     }
 
     fn commit_one(&self, mut request: CommitRequest) {
+        kill_point("commit.leading");
         let mut records = std::mem::replace(&mut request.records, Records { bytes: Vec::new(), count: 0 });
         self.log_and_apply(&mut records, request.counters.iter());
         let sequence = self.db.latest_sequence();
         self.note(&request, sequence);
+        kill_point("commit.noted");
         self.finish(request);
+        kill_point("commit.released");
         self.count(1);
     }
 
@@ -289,25 +295,34 @@ impl Pipeline {
         let bytes = group.iter().map(|q| q.request.records.bytes()).sum();
         let mut records = Records::with_capacity(bytes);
         group.iter().for_each(|q| records.append(&q.request.records));
+        kill_point("group.gathered");
         self.log_and_apply(&mut records, group.iter().flat_map(|q| q.request.counters.iter()));
         let sequence = self.db.latest_sequence();
         group.iter().for_each(|q| self.note(&q.request, sequence));
+        kill_point("group.noted");
         self.count(group.len() as u64);
-        for queued in group {
+        for (n, queued) in group.into_iter().enumerate() {
             self.finish(queued.request);
             (queued.waiter)(Ok(()));
+            if n == 0 {
+                kill_point("group.first-acknowledged");
+            }
         }
+        kill_point("group.acknowledged");
         self.hooks.group_completed();
+        kill_point("group.completed");
     }
 
     fn log_and_apply<'a>(&self, records: &mut Records, counters: impl Iterator<Item = &'a (TableId, CounterChange)>) {
         if let Err(e) = self.counters.log(counters, records) {
             self.die(&format!("cannot read a counter: {}", e.message()));
         }
+        kill_point("commit.counted");
         let sync = self.flush_mode() == FlushMode::SyncEachCommit;
         if let Err(e) = self.db.write(records.as_batch(), sync) {
             self.die(&format!("cannot write the log: {}", e.0));
         }
+        kill_point("commit.logged");
     }
 
     /// COMMIT-4.

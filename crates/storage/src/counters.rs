@@ -21,6 +21,7 @@ use vaquita_types::{Error, Result};
 
 use crate::commit::Records;
 use crate::engine::read_error;
+use crate::kill_points::kill_point;
 use crate::rocks::{Db, Family, Snapshot};
 use crate::sync::RwLock;
 use crate::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -81,6 +82,7 @@ impl Ids {
         if used > self.stored.load(Ordering::Relaxed) {
             self.stored.store(used, Ordering::Relaxed);
             records.put(Family::Catalog, key, &used.to_le_bytes());
+            kill_point("commit.auto-increment");
         }
     }
 
@@ -199,6 +201,7 @@ impl Counters {
         for (table, delta) in rows.into_iter().filter(|(_, delta)| *delta != 0) {
             let now = self.table(table)?.rows.fetch_add(delta, Ordering::Relaxed) + delta;
             records.put(Family::Catalog, &key(Kind::Rows, table), &now.to_le_bytes());
+            kill_point("commit.row-count");
         }
         Ok(())
     }

@@ -2,6 +2,7 @@
 
 use vaquita_parser::ast::{self, ColumnAttribute, TableElement, TableOption};
 use vaquita_plan::env::Level;
+use vaquita_storage::kill_point;
 use vaquita_types::charset::{CollationId, charset};
 use vaquita_types::errno::{
     ER_BAD_DB_ERROR, ER_DUP_FIELDNAME, ER_TABLE_EXISTS_ERROR, ER_TABLE_MUST_HAVE_A_VISIBLE_COLUMN, ER_TOO_BIG_ROWSIZE,
@@ -64,6 +65,7 @@ impl Ddl<'_> {
             txn.commit_wait()?;
         }
         let Some(query) = &create.select else { return Ok(Outcome::affected(0)) };
+        kill_point("create-select.created");
         self.fill(database, create, query, names).inspect_err(|_| {
             // The statement's error is what the client has to know.
             let _ = self.catalog.drop_tables(&[(database, &create.name.name)], &self.context);

@@ -9,7 +9,7 @@ use std::cell::RefCell;
 use vaquita_parser::ast;
 use vaquita_plan::bind::{PlanContext, plan_statement};
 use vaquita_plan::node::{OutputColumn, Plan};
-use vaquita_storage::Reads;
+use vaquita_storage::{Reads, kill_point};
 use vaquita_types::charset::collation;
 use vaquita_types::limits::ROW_BYTES_MAX;
 use vaquita_types::schema::{ColumnDef, ColumnDefault, ColumnId};
@@ -124,7 +124,9 @@ impl Ddl<'_> {
         drop(statement);
         let mut txn = txn.into_inner();
         txn.end_statement();
+        kill_point("create-select.filled");
         txn.commit_wait()?;
+        kill_point("create-select.committed");
         Ok(Outcome::Ok { affected: changed.affected, info: changed.info })
     }
 }
