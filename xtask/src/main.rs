@@ -12,7 +12,9 @@ mod client;
 mod diff_test;
 mod dump_test;
 mod flags;
+mod kill_points;
 mod kill_test;
+mod metamorphic;
 mod paths;
 mod random;
 mod tidy;
@@ -28,6 +30,10 @@ usage: cargo xtask COMMAND
                        runs sysbench on Vaquita and its peers, one after the other
   kill-test --cycles N [--seed S] [--writers N]
                        kill -9 during writes; verifies what was acknowledged after each restart
+  kill-points [--rounds N] [--seed S] [--only NAME,..] [--seconds N]
+                       ends the server at each named place under load; verifies what it finds after each restart
+  metamorphic [--seed S] [--histories N] [--length STEPS] [--plant]
+                       runs random histories on ten storage configurations, which must answer alike
   check-isolation --workload list-append|register|predicate|bank|mav|nonrepeatable --level RC|RR|SER
         [--transactions N] [--clients N] [--seed S] [--kill-every SECONDS] [--history FILE]
         [--plant lost-update|no-transaction|forgotten-commit]
@@ -50,7 +56,9 @@ fn main() -> ExitCode {
         "bench" => bench::main(&flags),
         "check-isolation" => check_isolation::main(&flags),
         "dump-test" => dump_test::main(&flags),
+        "kill-points" => kill_points::main(&flags),
         "kill-test" => kill_test::main(&flags),
+        "metamorphic" => metamorphic::main(&flags),
         "diff-test" => diff_test::main(&flags),
         _ => Err(USAGE.to_string()),
     };

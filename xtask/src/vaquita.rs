@@ -39,6 +39,11 @@ impl Vaquita {
 
     /// Starts `binary` on `dir`, and waits for nothing.
     pub fn spawn(binary: &Path, dir: &Path, port: u16, log: &Path) -> Result<Starting, String> {
+        Vaquita::spawn_with(binary, dir, port, log, &[])
+    }
+
+    /// As `spawn`, with more arguments.
+    pub fn spawn_with(binary: &Path, dir: &Path, port: u16, log: &Path, more: &[String]) -> Result<Starting, String> {
         let messages: File =
             OpenOptions::new().create(true).append(true).open(log).map_err(|e| format!("{}: {e}", log.display()))?;
         let same = messages.try_clone().map_err(|e| e.to_string())?;
@@ -47,6 +52,7 @@ impl Vaquita {
             .args(["serve", "--data-dir"])
             .arg(dir)
             .args(["--port", &port.to_string(), "--initial-root-password", PASSWORD])
+            .args(more)
             .stdin(Stdio::null())
             .stdout(same)
             .stderr(messages)
@@ -61,6 +67,11 @@ impl Vaquita {
 
     pub fn connect(&self) -> Result<Client, String> {
         Client::connect(self.port, "root", PASSWORD).map_err(|e| format!("cannot connect to Vaquita: {e}"))
+    }
+
+    /// Whether the process has ended by itself.
+    pub fn ended(&mut self) -> bool {
+        !matches!(self.child.try_wait(), Ok(None))
     }
 
     /// `kill -9`.
@@ -100,6 +111,13 @@ impl Starting {
                 }
             };
         Ok(Vaquita { child: self.child, port: self.port, start_time })
+    }
+
+    /// As `wait`; `None` if the process ended before it answered.
+    pub fn answered(mut self) -> Option<Vaquita> {
+        let alive = || matches!(self.child.try_wait(), Ok(None));
+        let start_time = first_answer(self.port, "root", PASSWORD, self.spawned, alive).ok()?;
+        Some(Vaquita { child: self.child, port: self.port, start_time })
     }
 
     /// `kill -9` before it answered.

@@ -5,6 +5,7 @@
 //! open statements, syncs and exits.
 
 mod accounts;
+mod check;
 mod clients;
 mod compression;
 mod connection;
@@ -42,6 +43,11 @@ struct Arguments {
 enum Command {
     /// Serve a data directory.
     Serve(Box<options::ServeArguments>),
+    /// Check a data directory that no server has open: every table, and that nothing is left over.
+    Check(options::CheckArguments),
+    /// List the kill points of crash tests.
+    #[command(hide = true)]
+    KillPoints,
     /// List every system variable: name, scope, default, and what it does.
     Variables,
 }
@@ -51,6 +57,11 @@ fn main() -> std::process::ExitCode {
     tracing_subscriber::fmt().with_writer(std::io::stderr).init();
     let outcome = match arguments.command {
         Command::Serve(serve) => serve::run(*serve),
+        Command::Check(check) => check::run(check),
+        Command::KillPoints => {
+            vaquita_storage::kill_points::ALL.iter().for_each(|name| println!("{name}"));
+            Ok(())
+        }
         Command::Variables => variables::print_all(),
     };
     match outcome {

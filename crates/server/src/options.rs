@@ -9,6 +9,8 @@
 
 use std::path::PathBuf;
 
+use vaquita_storage::{EngineOptions, kill_points};
+
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 #[derive(clap::Args)]
@@ -19,8 +21,45 @@ pub struct ServeArguments {
     /// Start although the log is damaged before its end, and lose the commits behind the damage.
     #[arg(long)]
     accept_damaged_log: bool,
+    /// For crash tests: NAME[:NTH] ends the process where `vaquita kill-points` names a place, `count` counts them.
+    #[arg(long, env = "VAQUITA_KILL_POINT", hide = true)]
+    kill_point: Option<String>,
+    #[command(flatten)]
+    storage_test: StorageTest,
     #[command(flatten)]
     given: Given,
+}
+
+/// Options of the storage engine that tests change; see `EngineOptions::set`.
+#[derive(clap::Args)]
+struct StorageTest {
+    /// For tests: KEY=VALUE[,KEY=VALUE]… of the storage engine.
+    #[arg(long = "storage-test-option", env = "VAQUITA_STORAGE_TEST_OPTION", hide = true, value_delimiter = ',')]
+    options: Vec<String>,
+}
+
+impl StorageTest {
+    fn apply(&self, engine: &mut EngineOptions) -> Result<(), Failure> {
+        self.options.iter().try_for_each(|option| engine.set(option)).map_err(|e| format!("--storage-test-option: {e}").into())
+    }
+}
+
+#[derive(clap::Args)]
+pub struct CheckArguments {
+    /// Where the data lives.
+    #[arg(long, env = "VAQUITA_DATA_DIR")]
+    data_dir: PathBuf,
+    #[command(flatten)]
+    storage_test: StorageTest,
+}
+
+impl CheckArguments {
+    /// The directory, and the engine's options.
+    pub fn resolve(self) -> Result<(PathBuf, EngineOptions), Failure> {
+        let mut engine = EngineOptions { warm_log: false, ..EngineOptions::default() };
+        self.storage_test.apply(&mut engine)?;
+        Ok((self.data_dir, engine))
+    }
 }
 
 #[derive(clap::Args, serde::Deserialize, Default)]
@@ -74,7 +113,7 @@ pub struct ServeOptions {
     pub connect_timeout_s: u64,
     pub require_secure_transport: bool,
     pub local_infile: bool,
-    pub accept_damaged_log: bool,
+    pub engine: EngineOptions,
     pub secure_file_priv: Option<String>,
 }
 
@@ -87,6 +126,11 @@ impl ServeArguments {
             }
             None => Given::default(),
         };
+        if let Some(plan) = &self.kill_point {
+            kill_points::arm(plan).map_err(|e| format!("--kill-point: {e}"))?;
+        }
+        let mut engine = EngineOptions { accept_damaged_log: self.accept_damaged_log, ..EngineOptions::default() };
+        self.storage_test.apply(&mut engine)?;
         let given = self.given;
         let data_dir = given.data_dir.or(file.data_dir);
         Ok(ServeOptions {
@@ -101,7 +145,7 @@ impl ServeArguments {
             connect_timeout_s: given.connect_timeout.or(file.connect_timeout).unwrap_or(10),
             require_secure_transport: given.require_secure_transport.or(file.require_secure_transport).unwrap_or(false),
             local_infile: given.local_infile.or(file.local_infile).unwrap_or(false),
-            accept_damaged_log: self.accept_damaged_log,
+            engine,
             secure_file_priv: given.secure_file_priv.or(file.secure_file_priv),
         })
     }

@@ -18,7 +18,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use rustix::net::sockopt;
-use vaquita_storage::{Catalog, Engine, EngineOptions};
+use vaquita_storage::{Catalog, Engine, kill_point, kill_points};
 use vaquita_types::Value;
 
 use crate::accounts::{Accounts, root_account};
@@ -46,10 +46,10 @@ pub fn run(arguments: ServeArguments) -> Result<(), Failure> {
     let tcp = TcpListener::bind((options.bind.as_str(), options.port))
         .map_err(|e| format!("cannot listen on {}:{}: {e}", options.bind, options.port))?;
     let hooks = Arc::new(Hooks::default());
-    let engine_options = EngineOptions { accept_damaged_log: options.accept_damaged_log, ..EngineOptions::default() };
-    let engine = Engine::open(&dir.join("rocksdb"), engine_options, hooks.clone())
+    let engine = Engine::open(&dir.join("rocksdb"), options.engine.clone(), hooks.clone())
         .map_err(|e| format!("cannot open the data in {}: {e}", dir.display()))?;
     let catalog = Catalog::open(&engine)?;
+    kill_point("start.catalog");
     let keys = Keys::load_or_create(&dir).map_err(|e| format!("cannot read or make the keys in {}: {e}", dir.display()))?;
     let path = options.socket.clone().unwrap_or_else(|| dir.join("vaquita.sock"));
     let accounts = Accounts::open(catalog.clone())?;
@@ -61,9 +61,11 @@ pub fn run(arguments: ServeArguments) -> Result<(), Failure> {
     let _ = hooks.pool.set(pool.clone());
     let globals = Arc::new(Globals::new(&variables(&dir, &path, &options, &catalog)?));
     globals.load(&catalog, &engine)?;
+    kill_point("start.variables");
     let server = Server::new(engine, catalog, globals, pool, accounts, Some(keys));
     let unix = bind_unix(&path)?;
     listen(&server, tcp, unix)?;
+    kill_point("start.listening");
     tracing::info!("ready for connections on {}:{} and {}", options.bind, options.port, path.display());
     wait_for_signal()?;
     shut_down(&server, &path)
@@ -103,11 +105,12 @@ fn secure_file_priv(options: &ServeOptions) -> Result<Value, Failure> {
 }
 
 /// Makes the directory, and locks it for as long as the file is open.
-fn prepare_dir(dir: &Path) -> Result<(PathBuf, File), Failure> {
+pub fn prepare_dir(dir: &Path) -> Result<(PathBuf, File), Failure> {
     let shown = dir.display();
     if !dir.exists() {
         let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir);
         made.map_err(|e| format!("cannot create the data directory {shown}: {e}"))?;
+        kill_point("init.directory");
     }
     let dir = dir.canonicalize().map_err(|e| format!("cannot enter the data directory {shown}: {e}"))?;
     let opened = std::fs::OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(dir.join("vaquita.lock"));
@@ -142,10 +145,12 @@ fn first_start(dir: &Path, socket: &Path, options: &ServeOptions, accounts: &Acc
         file.sync_all()
     };
     write().map_err(|e| format!("cannot write {}: {e}", path.display()))?;
+    kill_point("init.client-cnf");
     accounts.change(|records| {
         records.push(Arc::new(root_account(&password)));
         Ok(())
     })?;
+    kill_point("init.root");
     tracing::info!("made root@localhost; {} has its password", path.display());
     Ok(())
 }
@@ -230,10 +235,13 @@ fn shut_down(server: &Arc<Server>, socket: &Path) -> Result<(), Failure> {
     while server.clients().len() > 0 && std::time::Instant::now() < deadline {
         std::thread::sleep(Duration::from_millis(5));
     }
+    kill_point("stop.statements-ended");
     server.pool().stop();
     let _ = std::fs::remove_file(socket);
     server.catalog.close();
+    kill_point("stop.catalog-closed");
     server.engine.shutdown()?;
+    kill_points::report().iter().for_each(|(name, count)| eprintln!("kill point {name} passed {count} times"));
     tracing::info!("shut down");
     Ok(())
 }

@@ -12,6 +12,7 @@ use rsa::pkcs1::DecodeRsaPrivateKey;
 use rsa::pkcs8::{DecodePrivateKey, EncodePrivateKey, EncodePublicKey, LineEnding};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use vaquita_storage::kill_point;
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
@@ -81,7 +82,9 @@ fn create_rsa_pair(dir: &Path) -> Result<(), Failure> {
 
 fn write(dir: &Path, name: &str, text: &str, mode: u32) -> Result<(), Failure> {
     let mut file = std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(mode).open(dir.join(name))?;
+    kill_point("init.file-opened");
     file.write_all(text.as_bytes())?;
     file.sync_all()?;
+    kill_point("init.file-written");
     Ok(())
 }

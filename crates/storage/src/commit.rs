@@ -20,18 +20,19 @@
 //!   be in the log; retrying a sync would lie.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
-use std::thread::JoinHandle;
 
-use parking_lot::{Condvar, Mutex};
 use vaquita_types::errno::ER_SERVER_SHUTDOWN;
 use vaquita_types::schema::TableId;
 use vaquita_types::{Error, Result};
 
 use crate::counters::{CounterChange, Counters};
 use crate::engine::{ActiveTransactions, EngineHooks, FlushMode, LogLevel};
+use crate::kill_points::kill_point;
 use crate::lock::{HeldLocks, LockManager, Owner};
 use crate::rocks::{CATALOG_FAMILY_ID, Db, Family, Logged};
+use crate::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use crate::sync::thread::{self, JoinHandle};
+use crate::sync::{Condvar, Mutex, RECENT_SLOTS};
 
 /// Called once, on the thread that completed the group, before `EngineHooks::group_completed`.
 pub type CommitWaiter = Box<dyn FnOnce(Result<()>) + Send>;
@@ -46,8 +47,6 @@ pub enum CommitStart {
 
 /// Bytes of requests that one group takes; more wait for the next sync.
 const GROUP_BYTES_MAX: usize = 8 << 20;
-/// Slots of `Recent`: 2 MiB. Two keys that share a slot cost a comparison of values.
-const RECENT_SLOTS: usize = 1 << 18;
 
 /// Writes in the form of a RocksDB batch:
 ///
@@ -220,7 +219,7 @@ impl Pipeline {
 
     pub fn start_committer(self: &Arc<Pipeline>) -> std::io::Result<JoinHandle<()>> {
         let pipeline = Arc::clone(self);
-        std::thread::Builder::new().name("committer".into()).spawn(move || pipeline.run_committer())
+        thread::Builder::new().name("committer".into()).spawn(move || pipeline.run_committer())
     }
 
     pub fn recent(&self) -> &Recent {
@@ -254,6 +253,7 @@ impl Pipeline {
         }
         if queue.led {
             queue.requests.push(Queued { request, waiter: waiter() });
+            kill_point("commit.queued");
             return CommitStart::Parked;
         }
         queue.led = true;
@@ -277,16 +277,20 @@ impl Pipeline {
         } else {
             queue.handed_over = true;
             self.committer_wake.notify_one();
+            kill_point("commit.handed-over");
         }
         CommitStart::Done(Ok(()))
     }
 
     fn commit_one(&self, mut request: CommitRequest) {
+        kill_point("commit.leading");
         let mut records = std::mem::replace(&mut request.records, Records { bytes: Vec::new(), count: 0 });
         self.log_and_apply(&mut records, request.counters.iter(), request.durable);
         let sequence = self.db.latest_sequence();
         self.note(&request, sequence);
+        kill_point("commit.noted");
         self.finish(request);
+        kill_point("commit.released");
         self.count(1);
     }
 
@@ -294,16 +298,23 @@ impl Pipeline {
         let bytes = group.iter().map(|q| q.request.records.bytes()).sum();
         let mut records = Records::with_capacity(bytes);
         group.iter().for_each(|q| records.append(&q.request.records));
+        kill_point("group.gathered");
         let durable = group.iter().any(|q| q.request.durable);
         self.log_and_apply(&mut records, group.iter().flat_map(|q| q.request.counters.iter()), durable);
         let sequence = self.db.latest_sequence();
         group.iter().for_each(|q| self.note(&q.request, sequence));
+        kill_point("group.noted");
         self.count(group.len() as u64);
-        for queued in group {
+        for (n, queued) in group.into_iter().enumerate() {
             self.finish(queued.request);
             (queued.waiter)(Ok(()));
+            if n == 0 {
+                kill_point("group.first-acknowledged");
+            }
         }
+        kill_point("group.acknowledged");
         self.hooks.group_completed();
+        kill_point("group.completed");
     }
 
     fn log_and_apply<'a>(
@@ -315,6 +326,7 @@ impl Pipeline {
         if let Err(e) = self.counters.log(counters, records) {
             self.die(&format!("cannot read a counter: {}", e.message()));
         }
+        kill_point("commit.counted");
         let logged = match self.flush_mode() {
             _ if !durable => Logged::Not,
             FlushMode::SyncEachCommit => Logged::Synced,
@@ -323,6 +335,7 @@ impl Pipeline {
         if let Err(e) = self.db.write(records.as_batch(), logged) {
             self.die(&format!("cannot write the log: {}", e.0));
         }
+        kill_point("commit.logged");
     }
 
     /// COMMIT-4.

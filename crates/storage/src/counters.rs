@@ -14,9 +14,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
-use parking_lot::RwLock;
 use vaquita_types::errno::ER_AUTOINC_READ_FAILED;
 use vaquita_types::schema::TableId;
 use vaquita_types::{Error, Result};
@@ -24,7 +22,10 @@ use vaquita_types::{Error, Result};
 use crate::catalog::temporary::TEMPORARY_ID_MIN;
 use crate::commit::Records;
 use crate::engine::read_error;
+use crate::kill_points::kill_point;
 use crate::rocks::{Db, Family, Snapshot};
+use crate::sync::RwLock;
+use crate::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use crate::txn::KeyRange;
 
 /// Catalog keys that start with this byte are counters.
@@ -91,6 +92,7 @@ impl Ids {
         if used > self.stored.load(Ordering::Relaxed) {
             self.stored.store(used, Ordering::Relaxed);
             records.put(Family::Catalog, key, &used.to_le_bytes());
+            kill_point("commit.auto-increment");
         }
     }
 
@@ -209,6 +211,7 @@ impl Counters {
         for (table, delta) in rows.into_iter().filter(|(_, delta)| *delta != 0) {
             let now = self.table(table)?.rows.fetch_add(delta, Ordering::Relaxed) + delta;
             records.put(Family::Catalog, &key(Kind::Rows, table), &now.to_le_bytes());
+            kill_point("commit.row-count");
         }
         Ok(())
     }

@@ -20,9 +20,10 @@ use vaquita_types::{Error, Result};
 use crate::commit::Pipeline;
 use crate::counters::Counters;
 use crate::housekeeper::Housekeeper;
+use crate::kill_points::kill_point;
 use crate::lock::{LockManager, Owner};
 use crate::log_check;
-use crate::options;
+use crate::options::{self, Tuning};
 use crate::rocks::{Db, Logged, RocksError, Snapshot};
 use crate::txn::{Isolation, Transaction, TxnInfo, TxnOptions};
 use crate::xa::Branches;
@@ -46,6 +47,7 @@ pub struct EngineOptions {
     pub warm_log: bool,
     /// Open although a log is damaged in the middle, losing the commits after the damage.
     pub accept_damaged_log: bool,
+    pub tuning: Tuning,
 }
 
 impl Default for EngineOptions {
@@ -59,6 +61,7 @@ impl Default for EngineOptions {
             flush_mode: FlushMode::SyncEachCommit,
             warm_log: true,
             accept_damaged_log: false,
+            tuning: Tuning::default(),
         }
     }
 }
@@ -140,12 +143,14 @@ impl Engine {
     pub fn open(dir: &Path, options: EngineOptions, hooks: Arc<dyn EngineHooks>) -> Result<Arc<Engine>> {
         std::fs::create_dir_all(dir).map_err(|e| io_error(dir, e))?;
         let damaged = check_logs(dir, &options, &*hooks)?;
+        kill_point("start.logs-checked");
         let (data, catalog) = options::for_families(&options);
         let db = Db::open(dir, data, catalog).map_err(|e| open_error(dir, e))?;
         if damaged {
             // What could be read goes to files, so that the next start does not meet the damage again.
             db.switch_log().map_err(read_error)?;
         }
+        kill_point("start.opened");
         let locks = Arc::new(LockManager::new(Arc::clone(&hooks)));
         let counters = Arc::new(Counters::new(Arc::clone(&db)));
         let active = Arc::new(ActiveTransactions::default());
@@ -175,6 +180,7 @@ impl Engine {
         });
         engine.set_flush_mode(engine.options.flush_mode)?;
         engine.start_threads()?;
+        kill_point("start.threads");
         let prepared = engine.recover_xa()?;
         if prepared > 0 {
             let text = format!("{prepared} prepared XA transaction(s) hold their locks; see XA RECOVER");
@@ -239,6 +245,7 @@ impl Engine {
             self.pipeline.set_flush_mode(before);
             return Err(io_error(&self.dir, e));
         }
+        kill_point("log.marked");
         Ok(())
     }
 
@@ -307,8 +314,10 @@ impl Engine {
 
     /// Compacts `[lower, upper)` of the data (OPTIMIZE TABLE).
     pub fn compact_data_range(&self, lower: &[u8], upper: &[u8]) -> Result<()> {
-        self.db.flush_memtables().map_err(read_error)?;
+        kill_point("compact.begun");
+        self.flush_memtables()?;
         self.db.compact_range(lower, upper);
+        kill_point("compact.finished");
         Ok(())
     }
 
@@ -329,20 +338,27 @@ impl Engine {
 
     /// FLUSH TABLES, and before a copy of the directory.
     pub fn flush_memtables(&self) -> Result<()> {
-        self.db.flush_memtables().map_err(read_error)
+        kill_point("flush.begun");
+        self.db.flush_memtables().map_err(read_error)?;
+        kill_point("flush.finished");
+        Ok(())
     }
 
     /// Lets the queue of commits run empty, stops background work and syncs the log; later
     /// commits fail with error 1053. Bounded by one flush or compaction step.
     pub fn shutdown(&self) -> Result<()> {
         self.pipeline.shut_down();
+        kill_point("stop.queue-empty");
         self.housekeeper.stop();
         for thread in std::mem::take(&mut *self.threads.lock()) {
             // A panic of the thread was reported when it happened.
             let _ = thread.join();
         }
+        kill_point("stop.threads-ended");
         self.db.cancel_background_work();
-        self.db.flush_log(true).map_err(read_error)
+        self.db.flush_log(true).map_err(read_error)?;
+        kill_point("stop.log-synced");
+        Ok(())
     }
 }
 

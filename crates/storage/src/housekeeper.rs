@@ -15,6 +15,7 @@ use parking_lot::{Condvar, Mutex};
 
 use crate::commit::Pipeline;
 use crate::engine::{EngineHooks, EngineOptions, FlushMode, LogLevel};
+use crate::kill_points::kill_point;
 use crate::log_check;
 use crate::options::RECYCLED_LOGS;
 use crate::rocks::{Db, Iter, RocksError};
@@ -169,6 +170,7 @@ impl Housekeeper {
         if unsynced_before && self.pipeline.flush_mode() == FlushMode::SyncEachCommit {
             self.db.switch_log()?;
             log_check::clear_mark(&self.dir);
+            kill_point("log.unmarked");
             if self.pipeline.flush_mode() != FlushMode::SyncEachCommit
                 && let Err(e) = log_check::mark_not_synced(&self.dir)
             {
@@ -186,6 +188,7 @@ impl Housekeeper {
             self.hooks.log(LogLevel::Error, &format!("cannot sync the log: {}. The server stops now", e.0));
             std::process::abort();
         }
+        kill_point("log.synced");
     }
 
     fn flush_memtables(&self) {
@@ -219,8 +222,10 @@ impl Housekeeper {
                     return Ok(());
                 }
                 self.db.pad_log(LOG_WARM_STEP_BYTES)?;
+                kill_point("log.padded");
             }
             self.db.switch_log()?;
+            kill_point("log.warmed");
         }
         Ok(())
     }

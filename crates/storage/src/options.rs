@@ -6,7 +6,7 @@ use std::fs;
 
 use rocksdb::{BlockBasedOptions, Cache, DBCompressionType, DBRecoveryMode, DataBlockIndexType, Options};
 
-use crate::engine::EngineOptions;
+use crate::engine::{EngineOptions, FlushMode};
 use crate::rocks;
 
 /// Bytes of one data block before compression: small enough that a cold read of one row
@@ -27,13 +27,80 @@ const DELETION_WINDOW: usize = 32 << 10;
 /// The least that is chosen when no size is given.
 const CACHE_BYTES_MIN: usize = 64 << 20;
 
+/// What is fixed in a server and differs in tests: any values give the same answers (`cargo xtask metamorphic`).
+#[derive(Clone, Debug)]
+pub struct Tuning {
+    pub bloom_filters: bool,
+    pub block_cache: bool,
+    pub compression: bool,
+    /// Bytes of one data block before compression.
+    pub block_bytes: usize,
+    /// Bytes of a file of the upper levels.
+    pub file_bytes: u64,
+    /// Files of level 0 that start a compaction.
+    pub level0_files: u32,
+    /// Rows of one batch of ALTER TABLE's builds: bounds the write set and the loss of work by a crash.
+    pub build_batch_rows: usize,
+}
+
+impl Default for Tuning {
+    fn default() -> Tuning {
+        Tuning {
+            bloom_filters: true,
+            block_cache: true,
+            compression: true,
+            block_bytes: BLOCK_BYTES,
+            file_bytes: 64 << 20,
+            level0_files: 4,
+            build_batch_rows: 4096,
+        }
+    }
+}
+
+impl EngineOptions {
+    /// Sets one option by name, for tests: `key=value`, sizes in bytes, switches `on` or `off`.
+    pub fn set(&mut self, assignment: &str) -> Result<(), String> {
+        let (key, value) = assignment.split_once('=').ok_or_else(|| format!("not key=value: {assignment}"))?;
+        let number = || value.parse::<usize>().map_err(|_| format!("{key}: not a number: {value}"));
+        let switch = || match value {
+            "on" => Ok(true),
+            "off" => Ok(false),
+            _ => Err(format!("{key}: not on or off: {value}")),
+        };
+        match key {
+            "block-cache-bytes" => self.block_cache_bytes = Some(number()?),
+            "write-buffer-bytes" => self.write_buffer_bytes = number()?.max(64 << 10),
+            "background-jobs" => self.background_jobs = Some(number()?.max(1)),
+            "write-set-bytes-max" => self.write_set_bytes_max = number()?,
+            "flush-mode" => {
+                self.flush_mode = match value {
+                    "0" => FlushMode::EachSecond,
+                    "1" => FlushMode::SyncEachCommit,
+                    "2" => FlushMode::WriteEachCommit,
+                    _ => return Err(format!("{key}: not 0, 1 or 2: {value}")),
+                }
+            }
+            "warm-log" => self.warm_log = switch()?,
+            "bloom-filters" => self.tuning.bloom_filters = switch()?,
+            "block-cache" => self.tuning.block_cache = switch()?,
+            "compression" => self.tuning.compression = switch()?,
+            "block-bytes" => self.tuning.block_bytes = number()?.max(64),
+            "file-bytes" => self.tuning.file_bytes = number()?.max(16 << 10) as u64,
+            "level0-files" => self.tuning.level0_files = number()?.max(1) as u32,
+            "build-batch-rows" => self.tuning.build_batch_rows = number()?.max(1),
+            _ => return Err(format!("unknown storage option {key}")),
+        }
+        Ok(())
+    }
+}
+
 /// Options of the data family (which also carry the database's) and of the catalog family.
 pub fn for_families(options: &EngineOptions) -> (Options, Options) {
     let cache_bytes = options.block_cache_bytes.unwrap_or_else(default_cache_bytes);
     let cache = Cache::new_hyper_clock_cache(cache_bytes, CACHE_ENTRY_BYTES);
-    let mut data = family(&cache, options.write_buffer_bytes);
+    let mut data = family(&cache, options.write_buffer_bytes, &options.tuning);
     set_database(&mut data, options);
-    let catalog = family(&cache, options.write_buffer_bytes / 4);
+    let catalog = family(&cache, options.write_buffer_bytes / 4, &options.tuning);
     (data, catalog)
 }
 
@@ -60,28 +127,40 @@ fn set_database(o: &mut Options, options: &EngineOptions) {
     o.set_paranoid_checks(true);
     // Deleting files and old memtables is not a query's work.
     o.set_avoid_unnecessary_blocking_io(true);
+    rocks::listen_for_kill_points(o);
 }
 
-fn family(cache: &Cache, write_buffer_bytes: usize) -> Options {
+fn family(cache: &Cache, write_buffer_bytes: usize, tuning: &Tuning) -> Options {
     let mut o = Options::default();
     o.set_write_buffer_size(write_buffer_bytes);
     o.set_max_write_buffer_number(4);
     o.set_level_compaction_dynamic_level_bytes(true);
-    o.set_target_file_size_base(64 << 20);
-    o.set_compression_type(DBCompressionType::Lz4);
-    o.set_bottommost_compression_type(DBCompressionType::Zstd);
+    o.set_target_file_size_base(tuning.file_bytes);
+    o.set_level_zero_file_num_compaction_trigger(tuning.level0_files as i32);
+    let (upper, lowest) = match tuning.compression {
+        true => (DBCompressionType::Lz4, DBCompressionType::Zstd),
+        false => (DBCompressionType::None, DBCompressionType::None),
+    };
+    o.set_compression_type(upper);
+    o.set_bottommost_compression_type(lowest);
     o.add_compact_on_deletion_collector_factory(DELETION_WINDOW, DELETION_TRIGGER, 0.5);
     let mut table = BlockBasedOptions::default();
-    table.set_block_cache(cache);
-    table.set_block_size(BLOCK_BYTES);
+    if tuning.block_cache {
+        table.set_block_cache(cache);
+    } else {
+        table.disable_cache();
+    }
+    table.set_block_size(tuning.block_bytes);
     table.set_format_version(6);
     // Ribbon filters would save 3 bits a key, and took a third of the CPU of a bulk load.
-    table.set_bloom_filter(10.0, false);
+    if tuning.bloom_filters {
+        table.set_bloom_filter(10.0, false);
+    }
     table.set_optimize_filters_for_memory(true);
     // A point get finds its row in a cached block without a binary search.
     table.set_data_block_index_type(DataBlockIndexType::BinaryAndHash);
     table.set_data_block_hash_ratio(0.75);
-    table.set_cache_index_and_filter_blocks(true);
+    table.set_cache_index_and_filter_blocks(tuning.block_cache);
     table.set_cache_index_and_filter_blocks_with_high_priority(true);
     table.set_pin_l0_filter_and_index_blocks_in_cache(true);
     o.set_block_based_table_factory(&table);

@@ -21,6 +21,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use librocksdb_sys as ffi;
 use rocksdb::AsRawPtr;
 
+use crate::kill_points::{self, kill_point};
+
 /// The text of a RocksDB status.
 #[derive(Clone, Debug)]
 pub struct RocksError(pub String);
@@ -298,7 +300,10 @@ impl Db {
         checked(|err| unsafe {
             ffi::rocksdb_delete_cf(self.db, self.write_sync, self.catalog, key.as_ptr().cast(), key.len(), err)
         })?;
-        self.flush_memtables()
+        kill_point("log.switching");
+        self.flush_memtables()?;
+        kill_point("log.switched");
+        Ok(())
     }
 
     /// Drops the files that lie within `[lower, upper)` of the data and hides the rest.
@@ -308,7 +313,9 @@ impl Db {
         // SAFETY: the pointers are valid for the calls.
         unsafe {
             checked(|err| ffi::rocksdb_delete_range_cf(self.db, options, self.data, from, from_len, to, to_len, err))?;
+            kill_point("reclaim.tombstone");
             checked(|err| ffi::rocksdb_delete_file_in_range_cf(self.db, self.data, from, from_len, to, to_len, err))?;
+            kill_point("reclaim.files-deleted");
             checked(|err| ffi::rocksdb_suggest_compact_range_cf(self.db, self.data, from, from_len, to, to_len, err))
         }
     }
@@ -653,6 +660,57 @@ pub fn set_raw_options(options: &mut rocksdb::Options) {
         // The log holds what the memtables hold: neither stopping nor starting waits for a flush.
         ffi::rocksdb_options_set_avoid_flush_during_shutdown(raw, 1);
         ffi::rocksdb_options_set_avoid_flush_during_recovery(raw, 1);
+    }
+}
+
+/// Makes RocksDB's own events kill points; only where one is armed, as each costs a call.
+pub fn listen_for_kill_points(options: &mut rocksdb::Options) {
+    use std::ffi::c_void;
+    if !kill_points::is_armed() {
+        return;
+    }
+    unsafe extern "C" fn nothing(_: *mut c_void) {}
+    unsafe extern "C" fn flush_begins(_: *mut c_void, _: *mut ffi::rocksdb_t, _: *const ffi::rocksdb_flushjobinfo_t) {
+        kill_point("rocks.flush-begins");
+    }
+    unsafe extern "C" fn flush_completed(_: *mut c_void, _: *mut ffi::rocksdb_t, _: *const ffi::rocksdb_flushjobinfo_t) {
+        kill_point("rocks.flush-completed");
+    }
+    unsafe extern "C" fn compaction_begins(_: *mut c_void, _: *mut ffi::rocksdb_t, _: *const ffi::rocksdb_compactionjobinfo_t) {
+        kill_point("rocks.compaction-begins");
+    }
+    unsafe extern "C" fn compaction_done(_: *mut c_void, _: *mut ffi::rocksdb_t, _: *const ffi::rocksdb_compactionjobinfo_t) {
+        kill_point("rocks.compaction-completed");
+    }
+    unsafe extern "C" fn part_begins(_: *mut c_void, _: *const ffi::rocksdb_subcompactionjobinfo_t) {
+        kill_point("rocks.subcompaction-begins");
+    }
+    unsafe extern "C" fn part_done(_: *mut c_void, _: *const ffi::rocksdb_subcompactionjobinfo_t) {
+        kill_point("rocks.subcompaction-completed");
+    }
+    unsafe extern "C" fn ingested(_: *mut c_void, _: *mut ffi::rocksdb_t, _: *const ffi::rocksdb_externalfileingestioninfo_t) {}
+    unsafe extern "C" fn background_error(_: *mut c_void, _: u32, _: *mut ffi::rocksdb_status_ptr_t) {}
+    unsafe extern "C" fn stalled(_: *mut c_void, _: *const ffi::rocksdb_writestallinfo_t) {}
+    unsafe extern "C" fn sealed(_: *mut c_void, _: *const ffi::rocksdb_memtableinfo_t) {
+        kill_point("rocks.memtable-sealed");
+    }
+    // SAFETY: the functions use none of their arguments, and the options take the listener over.
+    unsafe {
+        let listener = ffi::rocksdb_eventlistener_create(
+            ptr::null_mut(),
+            Some(nothing),
+            Some(flush_begins),
+            Some(flush_completed),
+            Some(compaction_begins),
+            Some(compaction_done),
+            Some(part_begins),
+            Some(part_done),
+            Some(ingested),
+            Some(background_error),
+            Some(stalled),
+            Some(sealed),
+        );
+        ffi::rocksdb_options_add_eventlistener(options.as_raw_ptr(), listener);
     }
 }
 

@@ -7,7 +7,7 @@
 
 mod answer;
 mod expr;
-mod schema;
+pub mod schema;
 mod statement;
 mod tree;
 

@@ -10,7 +10,7 @@
 //! It does not cut power: the kernel keeps what the server wrote, synced or not. The seed decides what is written and
 //! when the kill comes, not how threads interleave; a failure keeps the data directory, and prints seed and cycle.
 
-mod writer;
+pub mod writer;
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -98,7 +98,7 @@ impl Test {
         }
         let server = self.start()?;
         self.restarts.push(server.start_time);
-        self.verify(&mut server.connect()?)?;
+        verify(&mut self.writers, &mut server.connect()?)?;
         Ok(server)
     }
 
@@ -112,27 +112,6 @@ impl Test {
         let starting = Vaquita::spawn(&self.binary, &self.dir.join("data"), free_port()?, &self.dir.join("server.log"))?;
         thread::sleep(Duration::from_millis(self.random.below(usual + 1)));
         starting.kill()
-    }
-
-    fn verify(&mut self, client: &mut Client) -> Result<(), String> {
-        execute(client, &format!("USE {DATABASE}"))?;
-        let all = read_values(client)?;
-        for writer in &mut self.writers {
-            writer.verify(&all)?;
-        }
-        let total: u64 = self.writers.iter().map(|writer| writer.total).sum();
-        let found = rows(client, "SELECT n FROM total")?;
-        if found != [[total.to_string()]] {
-            return Err(format!("total is {found:?}, {total} transactions are there"));
-        }
-        check_index(client, &all)?;
-        for table in ["t", "total"] {
-            let answer = rows(client, &format!("CHECK TABLE {table}"))?;
-            if answer.len() != 1 || answer[0].last().is_none_or(|text| text != "OK") {
-                return Err(format!("CHECK TABLE {table}: {answer:?}"));
-            }
-        }
-        Ok(())
     }
 
     fn commits(&self) -> u64 {
@@ -157,7 +136,29 @@ impl Test {
     }
 }
 
-fn create_tables(client: &mut Client) -> Result<(), String> {
+/// What the writers know to be there, is there, and nothing else.
+pub fn verify(writers: &mut [Writer], client: &mut Client) -> Result<(), String> {
+    execute(client, &format!("USE {DATABASE}"))?;
+    let all = read_values(client)?;
+    for writer in writers.iter_mut() {
+        writer.verify(&all)?;
+    }
+    let total: u64 = writers.iter().map(|writer| writer.total).sum();
+    let found = rows(client, "SELECT n FROM total")?;
+    if found != [[total.to_string()]] {
+        return Err(format!("total is {found:?}, {total} transactions are there"));
+    }
+    check_index(client, &all)?;
+    for table in ["t", "total"] {
+        let answer = rows(client, &format!("CHECK TABLE {table}"))?;
+        if answer.len() != 1 || answer[0].last().is_none_or(|text| text != "OK") {
+            return Err(format!("CHECK TABLE {table}: {answer:?}"));
+        }
+    }
+    Ok(())
+}
+
+pub fn create_tables(client: &mut Client) -> Result<(), String> {
     for sql in [
         &format!("CREATE DATABASE {DATABASE}"),
         &format!("USE {DATABASE}"),
@@ -199,14 +200,14 @@ fn check_index(client: &mut Client, all: &Values) -> Result<(), String> {
     }
 }
 
-fn rows(client: &mut Client, sql: &str) -> Result<Vec<Vec<String>>, String> {
+pub fn rows(client: &mut Client, sql: &str) -> Result<Vec<Vec<String>>, String> {
     match client.try_query(sql).map_err(|e| format!("{sql}: {e}"))? {
         answer @ Answer::Rows { .. } => Ok(answer.rows()),
         other => Err(format!("{sql}: {other:?}")),
     }
 }
 
-fn execute(client: &mut Client, sql: &str) -> Result<(), String> {
+pub fn execute(client: &mut Client, sql: &str) -> Result<(), String> {
     match client.try_query(sql).map_err(|e| format!("{sql}: {e}"))? {
         Answer::Ok { .. } => Ok(()),
         other => Err(format!("{sql}: {other:?}")),

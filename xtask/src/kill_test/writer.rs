@@ -20,8 +20,10 @@ pub const DATABASE: &str = "kill_test";
 const KEYS: u64 = 200;
 const STATEMENTS_MAX: u64 = 6;
 
+const ER_SERVER_SHUTDOWN: u16 = 1053;
 const ER_LOCK_WAIT_TIMEOUT: u16 = 1205;
 const ER_LOCK_DEADLOCK: u16 = 1213;
+const ER_QUERY_INTERRUPTED: u16 = 1317;
 
 /// Values by key.
 pub type Values = BTreeMap<u64, u64>;
@@ -211,6 +213,8 @@ fn execute(client: &mut Client, sql: &str) -> Result<u64, Stop> {
     match client.try_query(sql).map_err(Stop::Lost)? {
         Answer::Ok { affected, .. } => Ok(affected),
         Answer::Err { code: ER_LOCK_WAIT_TIMEOUT | ER_LOCK_DEADLOCK, .. } => Err(Stop::Retry),
+        // The server stops: as good as a lost connection, and as wrong if nobody stopped it.
+        Answer::Err { code: ER_SERVER_SHUTDOWN | ER_QUERY_INTERRUPTED, text, .. } => Err(Stop::Lost(std::io::Error::other(text))),
         other => Err(Stop::Wrong(format!("{sql}: {other:?}"))),
     }
 }

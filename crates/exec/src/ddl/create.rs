@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use vaquita_parser::ast::{self, ColumnAttribute, TableElement, TableOption};
 use vaquita_plan::env::Level;
-use vaquita_storage::Table;
+use vaquita_storage::{Table, kill_point};
 use vaquita_types::charset::{CollationId, charset};
 use vaquita_types::errno::{
     ER_BAD_DB_ERROR, ER_DUP_FIELDNAME, ER_NONUNIQ_TABLE, ER_TABLE_EXISTS_ERROR, ER_TABLE_MUST_HAVE_A_VISIBLE_COLUMN,
@@ -40,6 +40,7 @@ impl Ddl<'_> {
     pub fn create_table(&self, create: &ast::CreateTable) -> Result<Outcome> {
         let Some((table, names)) = self.make_table(create)? else { return Ok(Outcome::affected(0)) };
         let Some(query) = &create.select else { return Ok(Outcome::affected(0)) };
+        kill_point("create-select.created");
         self.fill(&table, create, query, names).inspect_err(|_| {
             // The statement's error is what the client has to know.
             let _ = self.catalog.drop_tables(&[(&table.def.database, &table.def.name)], &self.context);

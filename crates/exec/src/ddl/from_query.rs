@@ -8,7 +8,7 @@ use std::cell::RefCell;
 
 use vaquita_parser::ast;
 use vaquita_plan::node::{OutputColumn, Plan};
-use vaquita_storage::{Reads, Table};
+use vaquita_storage::{Reads, Table, kill_point};
 use vaquita_types::charset::collation;
 use vaquita_types::limits::ROW_BYTES_MAX;
 use vaquita_types::schema::{ColumnDef, ColumnDefault, ColumnId};
@@ -103,7 +103,9 @@ impl Ddl<'_> {
         drop(statement);
         let mut txn = txn.into_inner();
         txn.end_statement();
+        kill_point("create-select.filled");
         txn.commit_wait()?;
+        kill_point("create-select.committed");
         Ok(Outcome::Ok { affected: changed.affected, info: changed.info })
     }
 

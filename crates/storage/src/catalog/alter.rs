@@ -19,6 +19,7 @@ use vaquita_types::{Error, Result, Value, errno};
 use super::ddl::{Statement, check_column_ids, order_indexes};
 use super::{Catalog, DdlContext, keys};
 use crate::key::Entry;
+use crate::kill_points::kill_point;
 use crate::layout::{add_layout, fresh_layout, instant_change};
 use crate::table::{Buffers, Table, Written};
 use crate::txn::{Direction, Reads, ScanOptions, Transaction, Version};
@@ -31,9 +32,7 @@ pub enum RowChange<'a> {
     Map(&'a mut dyn FnMut(Vec<Value>) -> Result<Vec<Value>>),
 }
 
-/// Rows of one batch of a build: bounds the write set and the loss of work by a crash.
-const BATCH_ROWS: usize = 4096;
-/// Bytes of rows of one batch, where rows are long.
+/// Bytes of rows of one batch, where rows are long; else `Tuning::build_batch_rows` bounds it.
 const BATCH_BYTES: usize = 8 << 20;
 
 impl Catalog {
@@ -59,6 +58,7 @@ impl Catalog {
             Ok((table, copied))
         });
         self.ddl.lock().building.retain(|id| !built.contains(id));
+        kill_point("alter.finished");
         // Either the replaced indexes or the half-built ones are to be deleted.
         self.reclaim.notify();
         result
@@ -78,6 +78,7 @@ impl Catalog {
             txn.meta_put(keys::IDS, &ddl.ids.encode())?;
             txn.commit_wait()?;
             ddl.building.extend(&built);
+            kill_point("alter.listed");
         }
         Ok(built)
     }
@@ -119,6 +120,7 @@ impl Catalog {
             copied += 1;
         }
         write.txn.commit_wait()?;
+        kill_point("alter.built");
         Ok(if instant { 0 } else { copied })
     }
 }
@@ -130,20 +132,23 @@ struct Batch<'c> {
     context: &'c DdlContext,
     rows: usize,
     bytes: usize,
+    rows_max: usize,
 }
 
 impl<'c> Batch<'c> {
     fn new(catalog: &Catalog, context: &'c DdlContext) -> Batch<'c> {
-        Batch { txn: catalog.transaction(), buffers: Buffers::default(), context, rows: 0, bytes: 0 }
+        let rows_max = catalog.engine.options().tuning.build_batch_rows;
+        Batch { txn: catalog.transaction(), buffers: Buffers::default(), context, rows: 0, bytes: 0, rows_max }
     }
 
     /// Commits when the batch is large enough; fails if the statement was killed.
     fn wrote(&mut self, bytes: usize) -> Result<()> {
         self.rows += 1;
         self.bytes += bytes;
-        if self.rows >= BATCH_ROWS || self.bytes >= BATCH_BYTES {
+        if self.rows >= self.rows_max || self.bytes >= BATCH_BYTES {
             self.context.interrupt.check()?;
             self.txn.commit_wait()?;
+            kill_point("alter.batch");
             (self.rows, self.bytes) = (0, 0);
         }
         Ok(())
@@ -194,6 +199,7 @@ fn install(statement: Statement<'_>, old: &Arc<Table>, new: TableDef, built: &[I
     for id in built {
         change.txn.meta_delete(&keys::dropped(*id))?;
     }
+    kill_point("alter.unlisted");
     for index in &old.def.indexes {
         if !new.indexes.iter().any(|i| i.id == index.id) {
             change.drop_index(index.id)?;
@@ -201,5 +207,6 @@ fn install(statement: Statement<'_>, old: &Arc<Table>, new: TableDef, built: &[I
     }
     let table = change.put(new, old.statistics())?;
     change.commit()?;
+    kill_point("alter.installed");
     Ok(table)
 }

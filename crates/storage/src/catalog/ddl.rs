@@ -16,6 +16,7 @@ use vaquita_types::schema::{ColumnId, DatabaseDef, IndexDef, IndexId, IndexKind,
 use vaquita_types::{Error, Result, errno};
 
 use super::{Catalog, Database, Ddl, DdlContext, Ids, internal_transaction, keys, record};
+use crate::kill_points::kill_point;
 use crate::layout;
 use crate::lock::{LockMode, LockPolicy};
 use crate::statistics::TableStatistics;
@@ -55,11 +56,13 @@ impl<'c> Statement<'c> {
         for id in ids {
             self.txn.lock_table(id, LockMode::X, LockPolicy::Wait(context.wait))?;
         }
+        kill_point("ddl.locked");
         Ok(!tables.iter().any(|t| t.is_stale()))
     }
 
     pub fn change(self) -> Change<'c> {
         let ddl = self.catalog.ddl.lock();
+        kill_point("ddl.begun");
         Change { catalog: self.catalog, txn: self.txn, ddl, tables: BTreeMap::new(), stale: Vec::new(), dropped: false }
     }
 }
@@ -90,6 +93,7 @@ impl Change<'_> {
         let table = Arc::new(Table::with_statistics(Arc::new(def), statistics)?);
         self.txn.meta_put(&keys::table(&table.def.database, &table.def.name), &record::encode_table(&table.def))?;
         self.tables.insert((table.def.database.clone(), table.def.name.clone()), Some(table.clone()));
+        kill_point("ddl.definition-written");
         Ok(table)
     }
 
@@ -98,6 +102,7 @@ impl Change<'_> {
         self.txn.meta_delete(&keys::table(&table.def.database, &table.def.name))?;
         self.tables.insert((table.def.database.clone(), table.def.name.clone()), None);
         self.retire(table);
+        kill_point("ddl.definition-removed");
         Ok(())
     }
 
@@ -109,7 +114,9 @@ impl Change<'_> {
     /// Puts an index on the drop list.
     pub fn drop_index(&mut self, id: IndexId) -> Result<()> {
         self.dropped = true;
-        self.txn.meta_put(&keys::dropped(id), &[])
+        self.txn.meta_put(&keys::dropped(id), &[])?;
+        kill_point("ddl.index-listed");
+        Ok(())
     }
 
     /// Removes a table and all that belongs to it.
@@ -117,7 +124,9 @@ impl Change<'_> {
         self.remove(table)?;
         self.txn.drop_counters(table.def.id);
         self.txn.meta_delete(&keys::statistics(table.def.id))?;
-        table.def.indexes.iter().try_for_each(|index| self.drop_index(index.id))
+        table.def.indexes.iter().try_for_each(|index| self.drop_index(index.id))?;
+        kill_point("ddl.table-dropped");
+        Ok(())
     }
 
     /// Makes everything durable, then visible.
@@ -133,12 +142,14 @@ impl Change<'_> {
         for table in &self.stale {
             table.set_stale(true);
         }
+        kill_point("ddl.ids-written");
         if let Err(e) = self.txn.commit_wait() {
             for table in &self.stale {
                 table.set_stale(false);
             }
             return Err(e);
         }
+        kill_point("ddl.committed");
         let mut cache = self.catalog.cache.write();
         databases(&mut cache);
         for ((database, name), table) in std::mem::take(&mut self.tables) {
@@ -153,6 +164,7 @@ impl Change<'_> {
         }
         drop(cache);
         self.catalog.version.fetch_add(1, Ordering::AcqRel);
+        kill_point("ddl.visible");
         if self.dropped {
             self.catalog.reclaim.notify();
         }
@@ -223,6 +235,7 @@ impl Catalog {
         }
         let def = DatabaseDef { id: change.ids().next_database()?, name: name.to_string(), collation };
         change.txn.meta_put(&keys::database(name), &record::encode_database(&def))?;
+        kill_point("ddl.database-created");
         change.commit_with(|databases| {
             databases.insert(def.name.clone(), Database { def: Arc::new(def), tables: Default::default() });
         })
@@ -234,6 +247,7 @@ impl Catalog {
         let old = self.cached_database(name).ok_or_else(|| Error::new(&errno::ER_BAD_DB_ERROR, &[&name]))?;
         let def = Arc::new(DatabaseDef { collation, ..(*old).clone() });
         change.txn.meta_put(&keys::database(name), &record::encode_database(&def))?;
+        kill_point("ddl.database-altered");
         change.commit_with(|databases| {
             if let Some(database) = databases.get_mut(name) {
                 database.def = def;
@@ -265,6 +279,7 @@ impl Catalog {
                 change.drop_table(table)?;
             }
             change.txn.meta_delete(&keys::database(name))?;
+            kill_point("ddl.database-dropped");
             change.commit_with(|databases| {
                 databases.remove(name);
             })?;
@@ -337,6 +352,7 @@ impl Catalog {
         }
         for (def, old) in defs.into_values() {
             change.put(def, old.statistics())?;
+            kill_point("ddl.renamed-one");
         }
         change.commit()
     }
@@ -346,6 +362,7 @@ impl Catalog {
         let (mut change, tables) = self.lock_tables(&[name], context, first_missing)?;
         let old = tables.first().ok_or_else(|| no_such_table(name))?;
         change.drop_table(old)?;
+        kill_point("ddl.truncated");
         let mut def = (*old.def).clone();
         layout::fresh_layout(&mut def);
         def.id = change.ids().next_table()?;
@@ -365,9 +382,12 @@ impl Catalog {
             return Err(Error::new(&errno::ER_TABLE_DEF_CHANGED, &[]));
         }
         let statistics = Arc::new(TableStatistics::collect(table, &read, &context.interrupt)?);
+        kill_point("analyze.collected");
         let mut change = Statement::new(self, context).change();
         change.txn.meta_put(&keys::statistics(table.def.id), &statistics.encode())?;
+        kill_point("analyze.written");
         change.txn.commit_wait()?;
+        kill_point("analyze.committed");
         table.set_statistics(statistics.clone());
         // Plans made without them may be worse now.
         self.version.fetch_add(1, Ordering::AcqRel);

@@ -22,7 +22,7 @@ pub(super) const DATABASES: u8 = 1;
 pub(super) const TABLES: u8 = 2;
 pub(super) const IDS: &[u8] = &[3];
 pub(super) const DROPPED: u8 = 4;
-const STATISTICS: u8 = 5;
+pub(super) const STATISTICS: u8 = 5;
 pub(super) const META: u8 = 6;
 
 pub(super) fn database(name: &str) -> Vec<u8> {

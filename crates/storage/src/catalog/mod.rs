@@ -20,6 +20,7 @@
 mod alter;
 mod ddl;
 mod keys;
+mod leftovers;
 mod reclaim;
 mod record;
 pub(crate) mod temporary;
@@ -36,12 +37,14 @@ use vaquita_types::schema::{DatabaseDef, DatabaseId, IndexId, TableId};
 use vaquita_types::{Error, Result};
 
 use crate::engine::Engine;
+use crate::kill_points::kill_point;
 use crate::lock::{Interrupt, LockMode, LockPolicy};
 use crate::statistics::TableStatistics;
 use crate::table::Table;
 use crate::txn::{Isolation, Transaction, TxnOptions};
 pub use alter::RowChange;
 pub use ddl::TableName;
+pub use leftovers::Leftovers;
 pub use temporary::SessionCatalog;
 use wire::{Reader, Writer};
 
@@ -277,7 +280,10 @@ impl Catalog {
                 None => txn.meta_delete(&keys::meta(key))?,
             }
         }
-        txn.commit_wait()
+        kill_point("meta.written");
+        txn.commit_wait()?;
+        kill_point("meta.committed");
+        Ok(())
     }
 
     pub fn meta_put(&self, key: &[u8], value: &[u8]) -> Result<()> {

@@ -19,6 +19,7 @@ use vaquita_types::{Error, Result};
 use super::{Catalog, keys};
 use crate::engine::LogLevel;
 use crate::key::index_range;
+use crate::kill_points::kill_point;
 
 /// How long the thread waits before it repeats what failed.
 const RETRY_AFTER: Duration = Duration::from_secs(30);
@@ -137,11 +138,15 @@ impl Catalog {
             if self.reclaim.stopping() {
                 break;
             }
+            kill_point("reclaim.found");
             let range = index_range(id);
             self.engine.delete_data_range(&range.lower, &range.upper)?;
+            kill_point("reclaim.deleted");
             let mut txn = self.transaction();
             txn.meta_delete(&keys::dropped(id))?;
+            kill_point("reclaim.unlisted");
             txn.commit_wait()?;
+            kill_point("reclaim.committed");
         }
         Ok(())
     }

@@ -11,9 +11,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use parking_lot::Mutex;
-
 use super::manager::Owner;
+use crate::sync::Mutex;
 
 #[derive(Default)]
 pub struct WaitGraph {

@@ -5,13 +5,13 @@
 //! UPDATE, waiting for a row, returns error 1317 at once.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
 
-use parking_lot::Mutex;
 use vaquita_types::errno::{ER_QUERY_INTERRUPTED, ER_QUERY_TIMEOUT};
 use vaquita_types::{Error, Result};
 
 use super::manager::Owner;
+use crate::sync::Mutex;
+use crate::sync::atomic::{AtomicU8, Ordering};
 
 /// Shared by a session and whoever may kill it.
 pub struct Interrupt {

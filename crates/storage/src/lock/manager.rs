@@ -1,4 +1,4 @@
-//! The table of locks: 128 shards of key → holders and FIFO queue.
+//! The table of locks: `LOCK_SHARDS` shards of key → holders and FIFO queue.
 //!
 //! Invariants:
 //! * LOCK-1: the modes of two holders of one lock are compatible.
@@ -15,11 +15,9 @@
 use std::collections::VecDeque;
 use std::hash::Hasher;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use hashbrown::HashTable;
-use parking_lot::{Condvar, Mutex, MutexGuard};
 use vaquita_types::errno::{ER_LOCK_DEADLOCK, ER_LOCK_NOWAIT, ER_LOCK_WAIT_TIMEOUT};
 use vaquita_types::schema::TableId;
 use vaquita_types::{Error, Result};
@@ -28,8 +26,9 @@ use super::graph::{Detected, WaitGraph};
 use super::range::RangeLocks;
 use super::{Interrupt, LockInfo, LockMode, LockPolicy, LockStats, LockTarget};
 use crate::engine::EngineHooks;
+use crate::sync::atomic::{AtomicU64, Ordering};
+use crate::sync::{Condvar, LOCK_SHARDS, Mutex, MutexGuard};
 
-const SHARDS: usize = 128;
 /// Locks of tables live under an index id that no index has.
 const TABLE_KEY_PREFIX: [u8; 4] = [0xFF; 4];
 
@@ -205,7 +204,7 @@ struct Request {
 impl LockManager {
     pub fn new(hooks: Arc<dyn EngineHooks>) -> LockManager {
         LockManager {
-            shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
+            shards: (0..LOCK_SHARDS).map(|_| Mutex::default()).collect(),
             graph: WaitGraph::default(),
             ranges: RangeLocks::default(),
             hooks,
@@ -661,7 +660,7 @@ pub(crate) fn hash(key: &[u8]) -> u64 {
 
 /// From bits that the hash tables, which use the lowest and the highest, do not lean on.
 fn shard_number(hash: u64) -> usize {
-    (hash >> 32) as usize % SHARDS
+    (hash >> 32) as usize % LOCK_SHARDS
 }
 
 fn slot_name(shard: usize, slot: u32) -> u64 {

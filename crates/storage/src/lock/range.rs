@@ -7,13 +7,12 @@
 //! one load.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-
-use parking_lot::Mutex;
 
 use super::graph::{Detected, WaitGraph};
 use super::manager::{Owner, WaitState};
 use super::{LockInfo, LockMode, LockTarget};
+use crate::sync::Mutex;
+use crate::sync::atomic::{AtomicUsize, Ordering};
 
 #[derive(Default)]
 pub struct RangeLocks {

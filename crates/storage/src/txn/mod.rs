@@ -38,6 +38,7 @@ use crate::catalog::temporary::{is_temporary_key, is_temporary_table};
 use crate::commit::{CommitRequest, CommitStart, CommitWaiter, Records};
 use crate::counters::CounterChange;
 use crate::engine::{Engine, read_error};
+use crate::kill_points::kill_point;
 use crate::lock::{Acquired, HeldLocks, Interrupt, LockMode, LockPolicy, Owner};
 use crate::rocks::{Family, Iter, IterOptions, Snapshot};
 
@@ -525,6 +526,7 @@ impl Transaction {
         let first = self.engine.counters().next_auto_increment(table, count, increment, offset)?;
         let last = first.saturating_add(count.saturating_sub(1).saturating_mul(increment.max(1)));
         self.note_used(table, CounterChange::AutoIncrementUsed(last));
+        kill_point("txn.auto-increment");
         Ok(first)
     }
 
@@ -550,6 +552,7 @@ impl Transaction {
     pub fn next_row_id(&mut self, table: TableId) -> Result<u64> {
         let id = self.engine.counters().next_row_id(table)?;
         self.note_used(table, CounterChange::RowIdUsed(id));
+        kill_point("txn.row-id");
         Ok(id)
     }
 
@@ -580,7 +583,9 @@ impl Transaction {
         if let Some(result) = self.commit_without_log() {
             return CommitStart::Done(result);
         }
+        kill_point("commit.begun");
         let request = self.prepare();
+        kill_point("commit.prepared");
         self.engine.pipeline().submit(request, waiter)
     }
 
@@ -646,6 +651,7 @@ impl Transaction {
         if let Some(owner) = self.owner.take() {
             self.engine.locks().release_all(owner.id, &mut self.held);
             self.engine.unregister(owner.id);
+            kill_point("txn.rolled-back");
         }
         self.reset();
     }

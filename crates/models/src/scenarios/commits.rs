@@ -1,0 +1,226 @@
+//! The commit pipeline with its committer thread, the counters, and the locks that transactions hold meanwhile.
+
+use std::sync::Arc;
+
+use vaquita_types::Result;
+use vaquita_types::schema::TableId;
+
+use super::locks::LONG;
+use crate::commit::{CommitRequest, CommitStart, CommitWaiter, Pipeline, Records};
+use crate::counters::{CounterChange, Counters};
+use crate::engine::{ActiveTransactions, FlushMode, NoHooks};
+use crate::lock::{HeldLocks, Interrupt, LockManager, LockMode, Owner};
+use crate::rocks::{Db, Family, Snapshot};
+use crate::sync::thread::{self, JoinHandle};
+use crate::sync::{Condvar, Mutex};
+
+const TABLE: TableId = TableId(5);
+
+#[derive(Clone)]
+struct World {
+    db: Arc<Db>,
+    locks: Arc<LockManager>,
+    counters: Arc<Counters>,
+    active: Arc<ActiveTransactions>,
+    pipeline: Arc<Pipeline>,
+}
+
+/// How a parked commit went.
+#[derive(Default)]
+struct Outcome {
+    result: Mutex<Option<Result<()>>>,
+    known: Option<Condvar>,
+}
+
+impl Outcome {
+    fn new() -> Arc<Outcome> {
+        Arc::new(Outcome { result: Mutex::new(None), known: Some(Condvar::new()) })
+    }
+
+    fn set(&self, result: Result<()>) {
+        let before = self.result.lock().replace(result);
+        assert!(before.is_none(), "a waiter is called once");
+        self.known.iter().for_each(Condvar::notify_all);
+    }
+
+    fn wait(&self) -> Result<()> {
+        let mut result = self.result.lock();
+        loop {
+            if let Some(result) = result.take() {
+                return result;
+            }
+            self.known.iter().for_each(|known| known.wait(&mut result));
+        }
+    }
+}
+
+impl World {
+    fn new() -> (World, JoinHandle<()>) {
+        let db = Arc::new(Db::default());
+        let locks = Arc::new(LockManager::new(Arc::new(NoHooks)));
+        let counters = Arc::new(Counters::new(Arc::clone(&db)));
+        let active = Arc::new(ActiveTransactions::default());
+        let pipeline = Arc::new(Pipeline::new(
+            Arc::clone(&db),
+            Arc::clone(&locks),
+            Arc::clone(&counters),
+            Arc::clone(&active),
+            Arc::new(NoHooks),
+            FlushMode::SyncEachCommit,
+        ));
+        let committer = pipeline.start_committer().expect("threads can be started");
+        (World { db, locks, counters, active, pipeline }, committer)
+    }
+
+    fn owner(&self, id: u64) -> Arc<Owner> {
+        self.active.add(id);
+        Owner::new(id, Arc::new(Interrupt::new(id)))
+    }
+
+    fn get(&self, key: &str, at: Option<&Snapshot>) -> u8 {
+        let mut buf = Vec::new();
+        let found = self.db.get(Family::Data, key.as_bytes(), at, &mut buf).expect("memory does not fail");
+        if found { buf[0] } else { 0 }
+    }
+
+    /// Writes `value` under `key`, which the owner has locked, and waits until that is durable.
+    fn commit(
+        &self,
+        owner: Arc<Owner>,
+        held: HeldLocks,
+        key: &str,
+        value: u8,
+        counters: Vec<(TableId, CounterChange)>,
+    ) -> Result<()> {
+        let mut records = Records::with_capacity(16);
+        records.put(Family::Data, key.as_bytes(), &[value]);
+        let touched = vec![crate::lock::hash(key.as_bytes())];
+        let request = CommitRequest { records, touched, counters, owner: Some(owner), held };
+        let outcome = Outcome::new();
+        let waiter = || -> CommitWaiter {
+            let outcome = Arc::clone(&outcome);
+            Box::new(move |result| outcome.set(result))
+        };
+        match self.pipeline.submit(request, waiter) {
+            CommitStart::Done(result) => result,
+            CommitStart::Parked => outcome.wait(),
+        }
+    }
+
+    /// `UPDATE … SET v = v + 1` under snapshot isolation, restarted on a fresh snapshot if the row changed.
+    fn increment(&self, id: u64) {
+        let owner = self.owner(id);
+        let mut held = HeldLocks::default();
+        let mut snapshot = Snapshot::new(&self.db);
+        self.locks.lock_key(&owner, &mut held, b"k", LockMode::X, LONG).expect("one lock makes no cycle");
+        if self.pipeline.recent().may_be_after(b"k", snapshot.sequence()) {
+            snapshot = Snapshot::new(&self.db);
+            assert!(!self.pipeline.recent().may_be_after(b"k", snapshot.sequence()), "it changed although it is locked");
+        }
+        let value = self.get("k", Some(&snapshot)) + 1;
+        self.commit(owner, held, "k", value, Vec::new()).expect("the pipeline is open");
+        assert!(self.get("k", None) >= value, "COMMIT-2: acknowledged and not there");
+    }
+
+    /// An INSERT into a table with AUTO_INCREMENT.
+    fn insert(&self, id: u64) -> u64 {
+        let given = self.counters.next_auto_increment(TABLE, 1, 1, 1).expect("not used up");
+        let key = format!("row{given}");
+        let owner = self.owner(id);
+        let mut held = HeldLocks::default();
+        self.locks.lock_key(&owner, &mut held, key.as_bytes(), LockMode::X, LONG).expect("one lock makes no cycle");
+        let counters = vec![(TABLE, CounterChange::AutoIncrementUsed(given)), (TABLE, CounterChange::Rows(1))];
+        self.commit(owner, held, &key, 1, counters).expect("the pipeline is open");
+        assert_eq!(self.get(&key, None), 1, "COMMIT-2: acknowledged and not there");
+        given
+    }
+
+    /// The counter of kind `r` or `a` as it is in the log.
+    fn logged(&self, kind: u8) -> u64 {
+        let key = [&[0, kind], &TABLE.0.to_be_bytes()[..]].concat();
+        let mut buf = Vec::new();
+        let found = self.db.get(Family::Catalog, &key, None, &mut buf).expect("memory does not fail");
+        if found { u64::from_le_bytes(buf.try_into().expect("eight bytes")) } else { 0 }
+    }
+
+    fn end(&self, committer: JoinHandle<()>, commits: u64) {
+        self.pipeline.shut_down();
+        committer.join().expect("no thread panics");
+        assert!(self.locks.dump().is_empty(), "{:?}", self.locks.dump());
+        assert_eq!(self.active.len(), 0);
+        assert_eq!(self.pipeline.counts().1, commits);
+    }
+}
+
+/// Two clients and the committer: no update is lost (COMMIT-3).
+pub fn first_committer_wins() {
+    let (world, committer) = World::new();
+    let other = world.clone();
+    let thread = thread::spawn(move || other.increment(2));
+    world.increment(1);
+    thread.join().expect("no thread panics");
+    assert_eq!(world.get("k", None), 2, "a lost update");
+    world.end(committer, 2);
+}
+
+/// Two inserts: distinct values, and in the log the exact count of rows and the highest value.
+pub fn counters() {
+    let (world, committer) = World::new();
+    let other = world.clone();
+    let thread = thread::spawn(move || other.insert(2));
+    let given = [world.insert(1), thread.join().expect("no thread panics")];
+    assert!(given == [1, 2] || given == [2, 1], "{given:?}");
+    assert_eq!(world.logged(b'r'), 2);
+    assert_eq!(world.logged(b'a'), 2);
+    world.end(committer, 2);
+}
+
+/// Three clients and the committer: inline, parked, handed over, in groups of any size.
+pub fn groups() {
+    let (world, committer) = World::new();
+    let threads: Vec<_> = (2..=3)
+        .map(|id| {
+            let other = world.clone();
+            thread::spawn(move || other.insert(id))
+        })
+        .collect();
+    world.insert(1);
+    for thread in threads {
+        thread.join().expect("no thread panics");
+    }
+    assert_eq!(world.logged(b'r'), 3);
+    assert!(world.pipeline.counts().0 <= 3);
+    world.end(committer, 3);
+}
+
+/// DROP TABLE beside an insert that came before it or after: its counters are gone, or count one row.
+pub fn drop_table() {
+    let (world, committer) = World::new();
+    let other = world.clone();
+    let thread = thread::spawn(move || {
+        let owner = other.owner(2);
+        other.commit(owner, HeldLocks::default(), "definition", 0, vec![(TABLE, CounterChange::Dropped)])
+    });
+    world.insert(1);
+    thread.join().expect("no thread panics").expect("the pipeline is open");
+    assert!([(0, 0), (1, 1)].contains(&(world.logged(b'r'), world.logged(b'a'))));
+    world.end(committer, 2);
+}
+
+/// A shutdown at any moment: a commit is acknowledged and there, or refused and not there.
+pub fn shutdown() {
+    let (world, committer) = World::new();
+    let other = world.clone();
+    let commit = |world: &World, id: u64, key: &str| {
+        let owner = world.owner(id);
+        let done = world.commit(owner, HeldLocks::default(), key, 1, Vec::new());
+        assert_eq!(world.get(key, None) == 1, done.is_ok(), "acknowledged or there, not both");
+        u64::from(done.is_ok())
+    };
+    let thread = thread::spawn(move || commit(&other, 2, "a"));
+    let closing = world.clone();
+    let closer = thread::spawn(move || closing.pipeline.shut_down());
+    let commits = commit(&world, 1, "b") + thread.join().expect("no thread panics");
+    closer.join().expect("no thread panics");
+    world.end(committer, commits);
+}

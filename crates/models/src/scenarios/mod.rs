@@ -1,0 +1,25 @@
+//! What two or three threads do to each other, and what must hold however they are scheduled.
+//!
+//! A scenario is run once per schedule, in a fresh world. It panics on a broken promise; a thread that waits for ever is
+//! reported by the checker.
+
+mod commits;
+mod locks;
+
+pub const ALL: [(&str, fn()); 15] = [
+    ("locks.exclude", locks::exclude),
+    ("locks.deadlock-of-two", locks::deadlock_of_two),
+    ("locks.deadlock-of-three", locks::deadlock_of_three),
+    ("locks.upgrades", locks::upgrades),
+    ("locks.time-out", locks::time_out),
+    ("locks.kill", locks::kill),
+    ("locks.skip-and-unlock", locks::skip_and_unlock),
+    ("locks.tables", locks::tables),
+    ("locks.range-and-writers", locks::range_and_writers),
+    ("locks.write-skew", locks::write_skew),
+    ("commits.first-committer-wins", commits::first_committer_wins),
+    ("commits.counters", commits::counters),
+    ("commits.groups", commits::groups),
+    ("commits.drop-table", commits::drop_table),
+    ("commits.shutdown", commits::shutdown),
+];

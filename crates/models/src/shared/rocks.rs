@@ -1,0 +1,121 @@
+//! A database in memory in the place of RocksDB: versions by sequence number, and batches applied one by one.
+//!
+//! It checks what the pipeline promises it: never two writes at once (COMMIT-1), each synced.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::sync::Mutex;
+use crate::sync::atomic::{AtomicBool, Ordering};
+
+#[derive(Debug)]
+pub struct RocksError(pub String);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Family {
+    Data,
+    Catalog,
+}
+
+pub const CATALOG_FAMILY_ID: u32 = 1;
+/// Sequence number and count, see `commit::Records`.
+const HEADER_BYTES: usize = 12;
+
+type Versions = Vec<(u64, Option<Vec<u8>>)>;
+
+#[derive(Default)]
+struct State {
+    sequence: u64,
+    versions: BTreeMap<(Family, Vec<u8>), Versions>,
+}
+
+#[derive(Default)]
+pub struct Db {
+    state: Mutex<State>,
+    writing: AtomicBool,
+}
+
+/// A sequence number up to which changes are seen.
+pub struct Snapshot(u64);
+
+impl Snapshot {
+    pub fn new(db: &Arc<Db>) -> Snapshot {
+        Snapshot(db.latest_sequence())
+    }
+
+    pub fn sequence(&self) -> u64 {
+        self.0
+    }
+}
+
+impl Db {
+    pub fn latest_sequence(&self) -> u64 {
+        self.state.lock().sequence
+    }
+
+    pub fn get(&self, family: Family, key: &[u8], at: Option<&Snapshot>, buf: &mut Vec<u8>) -> Result<bool, RocksError> {
+        let state = self.state.lock();
+        let last = at.map_or(state.sequence, |snapshot| snapshot.0);
+        let versions = state.versions.get(&(family, key.to_vec()));
+        let version = versions.and_then(|v| v.iter().rev().find(|(sequence, _)| *sequence <= last));
+        buf.clear();
+        match version {
+            Some((_, Some(value))) => {
+                buf.extend_from_slice(value);
+                Ok(true)
+            }
+            _ => Ok(false),
+        }
+    }
+
+    pub fn write(&self, batch: &[u8], sync: bool) -> Result<(), RocksError> {
+        assert!(sync, "the flush mode is SyncEachCommit");
+        assert!(!self.writing.swap(true, Ordering::SeqCst), "COMMIT-1: two leaders write");
+        let mut rest = Rest(&batch[HEADER_BYTES..]);
+        let mut state = self.state.lock();
+        while let Some(tag) = rest.byte() {
+            let family = if tag >= 4 { Family::Catalog } else { Family::Data };
+            if tag >= 4 {
+                assert_eq!(rest.varint(), CATALOG_FAMILY_ID);
+            }
+            let key = rest.slice();
+            let value = (tag & 1 == 1).then(|| rest.slice());
+            state.sequence += 1;
+            let sequence = state.sequence;
+            state.versions.entry((family, key)).or_default().push((sequence, value));
+        }
+        drop(state);
+        self.writing.store(false, Ordering::SeqCst);
+        Ok(())
+    }
+}
+
+/// What of a batch is not applied yet.
+struct Rest<'a>(&'a [u8]);
+
+impl Rest<'_> {
+    fn byte(&mut self) -> Option<u8> {
+        let (first, rest) = self.0.split_first()?;
+        self.0 = rest;
+        Some(*first)
+    }
+
+    fn varint(&mut self) -> u32 {
+        let (mut n, mut shift) = (0, 0);
+        loop {
+            let byte = self.byte().expect("a whole varint");
+            n |= u32::from(byte & 0x7F) << shift;
+            shift += 7;
+            if byte < 0x80 {
+                return n;
+            }
+        }
+    }
+
+    fn slice(&mut self) -> Vec<u8> {
+        let bytes = self.varint() as usize;
+        let (slice, rest) = self.0.split_at(bytes);
+        self.0 = rest;
+        slice.to_vec()
+    }
+}

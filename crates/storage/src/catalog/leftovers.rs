@@ -1,0 +1,71 @@
+//! Looks for what no definition knows: data of indexes, counters and statistics of tables that do not exist.
+//!
+//! CAT-2 says that an index id is in a definition or on the drop list. So after the drop list has been worked off,
+//! nothing may be left; a test asks for it after each crash, and `vaquita check` on request. The data is not read through:
+//! one seek per index id finds the next id that has any.
+
+use std::collections::BTreeSet;
+
+use vaquita_types::Result;
+use vaquita_types::schema::{IndexId, TableId};
+
+use super::{Catalog, damaged, keys, record};
+use crate::counters::COUNTER_KEY_PREFIX;
+use crate::key::index_range;
+use crate::txn::{Direction, KeyRange, Reads, ScanOptions};
+
+/// What a look at the whole catalog and all ids of the data found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Leftovers {
+    /// Indexes on the drop list, to be freed or being built.
+    pub listed: Vec<IndexId>,
+    /// Indexes with data that neither a definition nor the drop list names.
+    pub indexes: Vec<IndexId>,
+    /// Tables with counters or statistics and no definition.
+    pub tables: Vec<TableId>,
+}
+
+impl Leftovers {
+    pub fn is_empty(&self) -> bool {
+        self.listed.is_empty() && self.indexes.is_empty() && self.tables.is_empty()
+    }
+}
+
+impl Catalog {
+    /// Sees one state of the catalog: no DDL runs meanwhile.
+    pub fn leftovers(&self) -> Result<Leftovers> {
+        let _ddl = self.ddl.lock();
+        let mut txn = self.transaction();
+        txn.begin_statement(Reads::Many);
+        let (mut tables, mut indexes) = (BTreeSet::new(), BTreeSet::new());
+        for (_, value) in txn.meta_scan(keys::starting_with(&[keys::TABLES]))? {
+            let def = record::decode_table(&value).ok_or_else(|| damaged(format_args!("a table")))?;
+            tables.insert(def.id);
+            indexes.extend(def.indexes.iter().map(|i| i.id));
+        }
+        let mut found = Leftovers::default();
+        for (key, _) in txn.meta_scan(keys::starting_with(&[keys::DROPPED]))? {
+            found.listed.extend(keys::dropped_id(&key));
+        }
+        indexes.extend(&found.listed);
+        // Counters are read after definitions, which come first: a table that is new has none yet.
+        let counters = txn.meta_scan(keys::starting_with(&[COUNTER_KEY_PREFIX]))?;
+        let statistics = txn.meta_scan(keys::starting_with(&[keys::STATISTICS]))?;
+        let ids = counters.iter().chain(&statistics).filter_map(|(key, _)| Some(u32::from_be_bytes(*key.last_chunk()?)));
+        let unknown: BTreeSet<TableId> = ids.map(TableId).filter(|id| !tables.contains(id)).collect();
+        found.tables.extend(unknown);
+        let mut from = IndexId(0);
+        loop {
+            let range = KeyRange { lower: index_range(from).lower, upper: Vec::new() };
+            let mut cursor = txn.scan(range, Direction::Forward, ScanOptions::default())?;
+            let Some((key, _)) = cursor.next(&txn)? else { break };
+            let id = IndexId(key.first_chunk().map_or(u32::MAX, |id| u32::from_be_bytes(*id)));
+            if !indexes.contains(&id) {
+                found.indexes.push(id);
+            }
+            let Some(next) = id.0.checked_add(1) else { break };
+            from = IndexId(next);
+        }
+        Ok(found)
+    }
+}
