@@ -140,9 +140,7 @@ impl<'a> Statement<'a> {
         let table = match def.options.temporary {
             // No other session changes it.
             true => self.catalog.temporary(&def.database, &def.name),
-            false => {
-                self.catalog.open_table(&mut self.txn.borrow_mut(), &def.database, &def.name, mode, self.lock_wait())?
-            }
+            false => self.catalog.open_table(&mut self.txn.borrow_mut(), &def.database, &def.name, mode, self.lock_wait())?,
         };
         match table {
             Some(table) if table.def.schema_version == def.schema_version && table.def.id == def.id => Ok(table),

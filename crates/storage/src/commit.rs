@@ -4,7 +4,7 @@
 //! 2. *certify*: first committer wins was settled when rows were locked (`txn`); the place for a
 //!    cluster's certification.
 //! 3. *log* and *apply*: a leader joins the queued requests and their counters into one RocksDB
-//!    batch and writes it with one sync. A group of nothing but temporary tables' writes is not logged.
+//!    batch and writes it with one sync.
 //! 4. *publish*: the leader notes the sequence number of each key (`Recent`), releases the
 //!    group's locks and completes its waiters.
 //!
@@ -31,7 +31,7 @@ use vaquita_types::{Error, Result};
 use crate::counters::{CounterChange, Counters};
 use crate::engine::{ActiveTransactions, EngineHooks, FlushMode, LogLevel};
 use crate::lock::{HeldLocks, LockManager, Owner};
-use crate::rocks::{CATALOG_FAMILY_ID, Db, Family, Logged};
+use crate::rocks::{CATALOG_FAMILY_ID, Db, Family};
 
 /// Called once, on the thread that completed the group, before `EngineHooks::group_completed`.
 pub type CommitWaiter = Box<dyn FnOnce(Result<()>) + Send>;
@@ -158,8 +158,6 @@ pub struct CommitRequest {
     pub counters: Vec<(TableId, CounterChange)>,
     pub owner: Option<Arc<Owner>>,
     pub held: HeldLocks,
-    /// False: it is about temporary tables alone, which a crash ends anyway.
-    pub durable: bool,
 }
 
 struct Queued {
@@ -258,14 +256,13 @@ impl Pipeline {
         }
         queue.led = true;
         drop(queue);
-        let durable = request.durable;
         let mut request = Some(request);
         let mut commit = || {
             if let Some(request) = request.take() {
                 self.commit_one(request);
             }
         };
-        if durable && self.flush_mode() == FlushMode::SyncEachCommit {
+        if self.flush_mode() == FlushMode::SyncEachCommit {
             self.hooks.blocking(&mut commit);
         } else {
             commit();
@@ -283,7 +280,7 @@ impl Pipeline {
 
     fn commit_one(&self, mut request: CommitRequest) {
         let mut records = std::mem::replace(&mut request.records, Records { bytes: Vec::new(), count: 0 });
-        self.log_and_apply(&mut records, request.counters.iter(), request.durable);
+        self.log_and_apply(&mut records, request.counters.iter());
         let sequence = self.db.latest_sequence();
         self.note(&request, sequence);
         self.finish(request);
@@ -294,8 +291,7 @@ impl Pipeline {
         let bytes = group.iter().map(|q| q.request.records.bytes()).sum();
         let mut records = Records::with_capacity(bytes);
         group.iter().for_each(|q| records.append(&q.request.records));
-        let durable = group.iter().any(|q| q.request.durable);
-        self.log_and_apply(&mut records, group.iter().flat_map(|q| q.request.counters.iter()), durable);
+        self.log_and_apply(&mut records, group.iter().flat_map(|q| q.request.counters.iter()));
         let sequence = self.db.latest_sequence();
         group.iter().for_each(|q| self.note(&q.request, sequence));
         self.count(group.len() as u64);
@@ -306,21 +302,12 @@ impl Pipeline {
         self.hooks.group_completed();
     }
 
-    fn log_and_apply<'a>(
-        &self,
-        records: &mut Records,
-        counters: impl Iterator<Item = &'a (TableId, CounterChange)>,
-        durable: bool,
-    ) {
+    fn log_and_apply<'a>(&self, records: &mut Records, counters: impl Iterator<Item = &'a (TableId, CounterChange)>) {
         if let Err(e) = self.counters.log(counters, records) {
             self.die(&format!("cannot read a counter: {}", e.message()));
         }
-        let logged = match self.flush_mode() {
-            _ if !durable => Logged::Not,
-            FlushMode::SyncEachCommit => Logged::Synced,
-            FlushMode::EachSecond | FlushMode::WriteEachCommit => Logged::Written,
-        };
-        if let Err(e) = self.db.write(records.as_batch(), logged) {
+        let sync = self.flush_mode() == FlushMode::SyncEachCommit;
+        if let Err(e) = self.db.write(records.as_batch(), sync) {
             self.die(&format!("cannot write the log: {}", e.0));
         }
     }

@@ -7,8 +7,8 @@ use vaquita_plan::env::Level;
 use vaquita_storage::Table;
 use vaquita_types::charset::{CollationId, charset};
 use vaquita_types::errno::{
-    ER_BAD_DB_ERROR, ER_DUP_FIELDNAME, ER_NONUNIQ_TABLE, ER_TABLE_EXISTS_ERROR, ER_TABLE_MUST_HAVE_A_VISIBLE_COLUMN, ER_TOO_BIG_ROWSIZE,
-    ER_TOO_MANY_FIELDS, ER_WRONG_AUTO_KEY,
+    ER_BAD_DB_ERROR, ER_DUP_FIELDNAME, ER_NONUNIQ_TABLE, ER_TABLE_EXISTS_ERROR, ER_TABLE_MUST_HAVE_A_VISIBLE_COLUMN,
+    ER_TOO_BIG_ROWSIZE, ER_TOO_MANY_FIELDS, ER_WRONG_AUTO_KEY,
 };
 use vaquita_types::limits::{ROW_BYTES_MAX, TABLE_COLUMNS_MAX};
 use vaquita_types::schema::{ColumnDef, ColumnId, IndexDef, IndexId, TableDef, TableId, TableOptions};
@@ -39,6 +39,9 @@ struct Elements {
 impl Ddl<'_> {
     pub fn create_table(&self, create: &ast::CreateTable) -> Result<Outcome> {
         let Some((table, names)) = self.make_table(create)? else { return Ok(Outcome::affected(0)) };
+        if create.temporary {
+            self.catalog.add_temporary(&table);
+        }
         let Some(query) = &create.select else { return Ok(Outcome::affected(0)) };
         self.fill(&table, create, query, names).inspect_err(|_| {
             // The statement's error is what the client has to know.
@@ -46,8 +49,8 @@ impl Ddl<'_> {
         })
     }
 
-    /// Makes the table, without rows, and the names of the columns that a query fills. `None`: it is there, and IF NOT EXISTS
-    /// was said.
+    /// Makes the table, without rows, and the names of the columns that a query fills; the name of a temporary table does not
+    /// mean it yet. `None`: it is there, and IF NOT EXISTS was said.
     pub(super) fn make_table(&self, create: &ast::CreateTable) -> Result<Option<(Arc<Table>, Vec<String>)>> {
         let database = self.database_of(&create.name)?;
         check_identifier(&create.name.name)?;
@@ -82,7 +85,7 @@ impl Ddl<'_> {
             None => self.definition(database, create, parent.collation, selected)?,
         };
         let table = match create.temporary {
-            true => self.catalog.create_temporary(wanted.def)?,
+            true => self.catalog.new_temporary(wanted.def)?,
             false => self.catalog.create_table(wanted.def, &self.context)?,
         };
         if let Some(next) = wanted.auto_increment {

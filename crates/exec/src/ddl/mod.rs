@@ -28,8 +28,8 @@ use vaquita_storage::{DdlContext, Isolation, SessionCatalog, Table, Transaction,
 use vaquita_types::charset::{Charset, Collation, CollationId};
 use vaquita_types::errno::{
     ER_BAD_DB_ERROR, ER_BAD_TABLE_ERROR, ER_COLLATION_CHARSET_MISMATCH, ER_DB_CREATE_EXISTS, ER_DB_DROP_EXISTS, ER_NO_DB_ERROR,
-    ER_NONUNIQ_TABLE, ER_NO_SUCH_DB, ER_NO_SUCH_TABLE, ER_TABLE_EXISTS_ERROR, ER_UNKNOWN_CHARACTER_SET, ER_UNKNOWN_COLLATION, ER_WRONG_DB_NAME,
-    ER_WRONG_TABLE_NAME,
+    ER_NO_SUCH_DB, ER_NO_SUCH_TABLE, ER_NONUNIQ_TABLE, ER_TABLE_EXISTS_ERROR, ER_UNKNOWN_CHARACTER_SET, ER_UNKNOWN_COLLATION,
+    ER_WRONG_DB_NAME, ER_WRONG_TABLE_NAME,
 };
 use vaquita_types::schema::TableRef;
 use vaquita_types::{ColumnType, Error, Result, Value};

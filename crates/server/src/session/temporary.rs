@@ -35,9 +35,9 @@ impl Session {
         park: MakeWaiter<'_>,
     ) -> Flow {
         let made = match &create.select {
-            Some(query) => self
-                .refuse_in_read_only()
-                .and_then(|()| self.with_ddl(|ddl| ddl.create_temporary_from(create, query))),
+            Some(query) => {
+                self.refuse_in_read_only().and_then(|()| self.with_ddl(|ddl| ddl.create_temporary_from(create, query)))
+            }
             None => Err(Error::internal("no query")),
         };
         let plan = match made {
@@ -100,6 +100,10 @@ impl Session {
     pub(super) fn begin_ddl(&mut self, ast: &Ast) -> Result<()> {
         if !keeps_transaction(ast) {
             self.commit_implicitly()?;
+        }
+        // What reads rows does so in a transaction of its own.
+        if !matches!(ast, Ast::DropTable { .. } | Ast::Truncate(_)) && !keeps_transaction(ast) {
+            self.txn.get_mut().store_carried()?;
         }
         if matches!(ast, Ast::TableMaintenance(_)) { Ok(()) } else { self.refuse_in_read_only() }
     }
