@@ -179,6 +179,17 @@ impl Counters {
         self.table(table)?.row_id.next(1, 1, 1).ok_or_else(|| Error::new(&ER_AUTOINC_READ_FAILED, &[]))
     }
 
+    /// `ALTER TABLE … AUTO_INCREMENT` of a temporary table.
+    pub fn set_unlogged(&self, table: TableId, last: u64) -> Result<()> {
+        self.table(table)?.auto_increment.last.store(last, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// A temporary table is gone that was never stored.
+    pub fn forget(&self, table: TableId) {
+        self.tables.write().remove(&table);
+    }
+
     /// Called by the commit leader alone: applies a group's changes and adds their records.
     pub(crate) fn log<'a>(
         &self,

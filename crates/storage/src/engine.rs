@@ -24,7 +24,7 @@ use crate::kill_points::kill_point;
 use crate::lock::{LockManager, Owner};
 use crate::log_check;
 use crate::options::{self, Tuning};
-use crate::rocks::{Db, Logged, RocksError, Snapshot};
+use crate::rocks::{Db, RocksError, Snapshot};
 use crate::txn::{Isolation, Transaction, TxnInfo, TxnOptions};
 use crate::xa::Branches;
 
@@ -304,12 +304,7 @@ impl Engine {
     /// Removes every data key in `[lower, upper)`: whole files at once, the rest by a range
     /// tombstone and a hint to compact. For dropped indexes that nobody reads any more.
     pub fn delete_data_range(&self, lower: &[u8], upper: &[u8]) -> Result<()> {
-        self.db.delete_range(lower, upper, Logged::Synced).map_err(read_error)
-    }
-
-    /// The same for keys of temporary tables, which do not outlive a crash.
-    pub(crate) fn delete_data_range_unlogged(&self, lower: &[u8], upper: &[u8]) -> Result<()> {
-        self.db.delete_range(lower, upper, Logged::Not).map_err(read_error)
+        self.db.delete_range(lower, upper).map_err(read_error)
     }
 
     /// Compacts `[lower, upper)` of the data (OPTIMIZE TABLE).

@@ -66,17 +66,6 @@ pub enum Family {
     Catalog,
 }
 
-/// How a write goes to the log.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Logged {
-    /// On the disk before the write returns.
-    Synced,
-    /// With the operating system.
-    Written,
-    /// Not at all: a crash may lose it.
-    Not,
-}
-
 /// The id that `Family::Catalog` has in batches: it is the first one made after `default`.
 pub const CATALOG_FAMILY_ID: u32 = 1;
 
@@ -87,7 +76,6 @@ pub struct Db {
     read_latest: *mut ffi::rocksdb_readoptions_t,
     write_sync: *mut ffi::rocksdb_writeoptions_t,
     write_async: *mut ffi::rocksdb_writeoptions_t,
-    write_unlogged: *mut ffi::rocksdb_writeoptions_t,
     /// Entries of memtables that iterators passed without giving them: old versions and deletions.
     hidden_entries: AtomicU64,
     /// RocksDB keeps pointers into the caches and factories of these.
@@ -122,8 +110,6 @@ impl Db {
             })?;
             let write_sync = ffi::rocksdb_writeoptions_create();
             ffi::rocksdb_writeoptions_set_sync(write_sync, 1);
-            let write_unlogged = ffi::rocksdb_writeoptions_create();
-            ffi::rocksdb_writeoptions_disable_WAL(write_unlogged, 1);
             let db = Db {
                 db,
                 data: handles[0],
@@ -131,7 +117,6 @@ impl Db {
                 read_latest: ffi::rocksdb_readoptions_create(),
                 write_sync,
                 write_async: ffi::rocksdb_writeoptions_create(),
-                write_unlogged,
                 hidden_entries: AtomicU64::new(0),
                 _options: (data, catalog),
             };
@@ -238,17 +223,9 @@ impl Db {
         unsafe { ffi::rocksdb_get_latest_sequence_number(self.db) }
     }
 
-    fn write_options(&self, logged: Logged) -> *mut ffi::rocksdb_writeoptions_t {
-        match logged {
-            Logged::Synced => self.write_sync,
-            Logged::Written => self.write_async,
-            Logged::Not => self.write_unlogged,
-        }
-    }
-
     /// Applies a batch in RocksDB's own form (see `commit::Records`), atomically.
-    pub fn write(&self, batch: &[u8], logged: Logged) -> Result<()> {
-        let options = self.write_options(logged);
+    pub fn write(&self, batch: &[u8], sync: bool) -> Result<()> {
+        let options = if sync { self.write_sync } else { self.write_async };
         // SAFETY: RocksDB copies the bytes of the batch, which is destroyed in any case.
         unsafe {
             let raw = ffi::rocksdb_writebatch_create_from(batch.as_ptr().cast(), batch.len());
@@ -307,12 +284,11 @@ impl Db {
     }
 
     /// Drops the files that lie within `[lower, upper)` of the data and hides the rest.
-    pub fn delete_range(&self, lower: &[u8], upper: &[u8], logged: Logged) -> Result<()> {
-        let options = self.write_options(logged);
+    pub fn delete_range(&self, lower: &[u8], upper: &[u8]) -> Result<()> {
         let (from, from_len, to, to_len) = (lower.as_ptr().cast(), lower.len(), upper.as_ptr().cast(), upper.len());
         // SAFETY: the pointers are valid for the calls.
         unsafe {
-            checked(|err| ffi::rocksdb_delete_range_cf(self.db, options, self.data, from, from_len, to, to_len, err))?;
+            checked(|err| ffi::rocksdb_delete_range_cf(self.db, self.write_sync, self.data, from, from_len, to, to_len, err))?;
             kill_point("reclaim.tombstone");
             checked(|err| ffi::rocksdb_delete_file_in_range_cf(self.db, self.data, from, from_len, to, to_len, err))?;
             kill_point("reclaim.files-deleted");
@@ -396,7 +372,6 @@ impl Drop for Db {
             ffi::rocksdb_readoptions_destroy(self.read_latest);
             ffi::rocksdb_writeoptions_destroy(self.write_sync);
             ffi::rocksdb_writeoptions_destroy(self.write_async);
-            ffi::rocksdb_writeoptions_destroy(self.write_unlogged);
             ffi::rocksdb_column_family_handle_destroy(self.data);
             ffi::rocksdb_column_family_handle_destroy(self.catalog);
             ffi::rocksdb_close(self.db);

@@ -251,8 +251,7 @@ impl Engine {
             }
         };
         let counters = rows.into_iter().map(|(table, delta)| (table, CounterChange::Rows(delta))).collect();
-        let request =
-            CommitRequest { records, touched, counters, owner: Some(prepared.owner), held: prepared.held, durable: true };
+        let request = CommitRequest { records, touched, counters, owner: Some(prepared.owner), held: prepared.held };
         let ended = self.submit_and_wait(request);
         self.xa_branches().by_id.lock().remove(xid);
         ended
@@ -318,14 +317,7 @@ impl Engine {
         for (n, piece) in bytes.chunks(CHUNK_BYTES).enumerate() {
             records.put(Family::Catalog, &xid.chunk_key(n as u32), piece);
         }
-        self.submit_and_wait(CommitRequest {
-            records,
-            touched: Vec::new(),
-            counters,
-            owner: None,
-            held: HeldLocks::default(),
-            durable: true,
-        })
+        self.submit_and_wait(CommitRequest { records, touched: Vec::new(), counters, owner: None, held: HeldLocks::default() })
     }
 
     /// Commits and blocks until it is durable.

@@ -39,6 +39,9 @@ struct Elements {
 impl Ddl<'_> {
     pub fn create_table(&self, create: &ast::CreateTable) -> Result<Outcome> {
         let Some((table, names)) = self.make_table(create)? else { return Ok(Outcome::affected(0)) };
+        if create.temporary {
+            self.catalog.add_temporary(&table);
+        }
         let Some(query) = &create.select else { return Ok(Outcome::affected(0)) };
         kill_point("create-select.created");
         self.fill(&table, create, query, names).inspect_err(|_| {
@@ -47,8 +50,8 @@ impl Ddl<'_> {
         })
     }
 
-    /// Makes the table, without rows, and the names of the columns that a query fills. `None`: it is there, and IF NOT EXISTS
-    /// was said.
+    /// Makes the table, without rows, and the names of the columns that a query fills; the name of a temporary table does not
+    /// mean it yet. `None`: it is there, and IF NOT EXISTS was said.
     pub(super) fn make_table(&self, create: &ast::CreateTable) -> Result<Option<(Arc<Table>, Vec<String>)>> {
         let database = self.database_of(&create.name)?;
         check_identifier(&create.name.name)?;
@@ -83,7 +86,7 @@ impl Ddl<'_> {
             None => self.definition(database, create, parent.collation, selected)?,
         };
         let table = match create.temporary {
-            true => self.catalog.create_temporary(wanted.def)?,
+            true => self.catalog.new_temporary(wanted.def)?,
             false => self.catalog.create_table(wanted.def, &self.context)?,
         };
         if let Some(next) = wanted.auto_increment {

@@ -21,11 +21,10 @@ impl Ddl<'_> {
     /// already, and IF NOT EXISTS was said.
     pub fn create_temporary_from(&self, create: &ast::CreateTable, query: &ast::Query) -> Result<Option<Plan>> {
         let Some((table, names)) = self.make_table(create)? else { return Ok(None) };
-        let plan = self.plan_fill(&table, create, query, names);
-        if plan.is_err() {
-            self.catalog.drop_temporary((&table.def.database, &table.def.name));
-        }
-        plan.map(Some)
+        // Planned before the table hides a permanent one that the query reads.
+        let plan = self.plan_fill(&table, create, query, names).inspect_err(|_| self.catalog.give_up(&table))?;
+        self.catalog.add_temporary(&table);
+        Ok(Some(plan))
     }
 
     /// The rows that MySQL counts: it copies a temporary table whatever is altered.

@@ -1,7 +1,5 @@
 //! Statements that are no plans: transactions, SET, SHOW, DDL, KILL ….
 
-use std::cell::RefCell;
-
 use vaquita_exec::ddl::{Ddl, Outcome, keeps_transaction};
 use vaquita_parser::Statement as Ast;
 use vaquita_parser::ast::{self, AccessMode, SetItem};
@@ -179,7 +177,7 @@ impl Session {
             self.rollback_transaction();
         }
         if after == Completion::Chain {
-            self.txn = RefCell::new(self.server.engine.begin(TxnOptions { autocommit: false, ..options }));
+            self.txn.get_mut().renew(TxnOptions { autocommit: false, ..options });
             self.in_transaction = true;
             self.state.note_txn_options_used();
             self.state.tracker.transaction_chained(&self.state.settings.track, characteristics);
@@ -222,7 +220,7 @@ impl Session {
         }
         let mut options = TxnOptions { autocommit: false, ..self.state.txn_options(&self.client) };
         options.read_only = read_only.unwrap_or(options.read_only);
-        self.txn = RefCell::new(self.server.engine.begin(options));
+        self.txn.get_mut().renew(options);
         if consistent_snapshot {
             self.txn.get_mut().take_snapshot();
         }

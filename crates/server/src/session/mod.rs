@@ -100,7 +100,8 @@ pub(crate) struct Pending {
 impl Session {
     pub fn new(server: Arc<Server>, client: Arc<Client>, account: Arc<AccountRecord>, caps: u32, charset: u16) -> Session {
         let state = SessionState::new(&server, &client, &account, charset);
-        let txn = server.engine.begin(state.txn_options(&client));
+        let mut txn = server.engine.begin(state.txn_options(&client));
+        txn.carry_temporary();
         let access = Session::initial_access(&server, &account);
         Session {
             access,
@@ -259,9 +260,9 @@ impl Session {
         self.after_command(flow, mark, out)
     }
 
-    fn end_command(&self) {
+    fn end_command(&mut self) {
         if !self.in_transaction {
-            self.catalog.release_dropped();
+            self.catalog.release_dropped(self.txn.get_mut());
         }
         if self.client.end_command() >= self.state.settings.slow_us {
             self.server.counters.add(self.client.id, Counter::SlowQueries, 1);
@@ -304,7 +305,7 @@ impl Session {
         let fresh = SessionState::new(&self.server, &self.client, &self.account, self.state.charset_of_login());
         fresh.keep_tls(&self.state);
         self.state = fresh;
-        self.txn = RefCell::new(self.server.engine.begin(self.state.txn_options(&self.client)));
+        self.txn.get_mut().renew(self.state.txn_options(&self.client));
         self.access = Session::initial_access(&self.server, &self.account);
         if let Some(name) = database {
             let _ = self.use_database(&name);
@@ -318,7 +319,7 @@ impl Session {
         self.xa_branch = None;
         self.close_statements();
         self.catalog.drop_all_temporary();
-        self.catalog.release_dropped();
+        self.catalog.release_dropped(self.txn.get_mut());
     }
 
     fn close_statements(&mut self) {

@@ -6,8 +6,6 @@
 //! 3. A failed statement undoes only itself; deadlock and conflict undo the transaction.
 //! 4. The commit of an autocommit statement may park the session; the answer then waits in `Pending`.
 
-use std::cell::RefCell;
-
 use vaquita_exec::context::Statement;
 use vaquita_plan::node::Plan;
 use vaquita_storage::CommitStart;
@@ -103,7 +101,7 @@ impl Session {
             return;
         }
         if self.state.txn_options_changed() {
-            self.txn = RefCell::new(self.server.engine.begin(self.state.txn_options(&self.client)));
+            self.txn.get_mut().renew(self.state.txn_options(&self.client));
         }
         if !self.state.autocommit() {
             self.in_transaction = true;

@@ -101,6 +101,10 @@ impl Session {
         if !keeps_transaction(ast) {
             self.commit_implicitly()?;
         }
+        // What reads rows does so in a transaction of its own.
+        if !matches!(ast, Ast::DropTable { .. } | Ast::Truncate(_)) && !keeps_transaction(ast) {
+            self.txn.get_mut().store_carried()?;
+        }
         if matches!(ast, Ast::TableMaintenance(_)) { Ok(()) } else { self.refuse_in_read_only() }
     }
 

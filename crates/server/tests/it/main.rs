@@ -12,3 +12,4 @@ mod packets;
 mod protocol;
 mod restart;
 mod server;
+mod temporary;

@@ -2,14 +2,15 @@
 //!
 //! A temporary table is stored as any other, but its definition is only in the `SessionCatalog` of its session,
 //! where names are looked up first, so that it hides a permanent table of its name. Its ids are from
-//! `TEMPORARY_ID_MIN` up, and they say all that the rest of the storage has to know: what is written under them
-//! needs no log (`Transaction::prepare`), may be written in a READ ONLY transaction, and belongs to nobody when
-//! the server starts. So nothing durable says which temporary tables there are.
+//! `TEMPORARY_ID_MIN` up, and they say all that the rest of the storage has to know: what is written under them may
+//! stay in memory (`Transaction::carry_temporary`), may be written in a READ ONLY transaction, and belongs to nobody
+//! when the server starts. So nothing durable says which temporary tables there are.
 //!
 //! ```text
-//! CREATE TEMPORARY TABLE t     ids 80000001 …; the session finds t, others do not
-//! DROP, or the session ends    the ids wait in `dropped` until no transaction of the session can write them;
-//!                              `reclaim` then deletes their keys, neighbours together
+//! CREATE TEMPORARY TABLE t     ids 80000000 …; the session finds t, others do not
+//! INSERT, COMMIT               up to some megabytes stay in the transaction's write set; more is stored as all is
+//! DROP, or the session ends    the ids wait in `dropped` until no transaction of the session can write them; if
+//!                              any was stored, `reclaim` then deletes the keys, neighbours together
 //! a crash                      `forget_all` deletes whatever has such an id
 //! ```
 //!
@@ -38,7 +39,7 @@ use crate::layout;
 use crate::lock::Interrupt;
 use crate::statistics::TableStatistics;
 use crate::table::Table;
-use crate::txn::{Direction, KeyRange, ScanOptions, Version};
+use crate::txn::{Direction, KeyRange, ScanOptions, Transaction, Version};
 
 /// The lowest id of temporary tables and of their indexes.
 pub const TEMPORARY_ID_MIN: u32 = 1 << 31;
@@ -138,28 +139,34 @@ pub(super) struct Shared {
     dropped: Dropped,
 }
 
+impl Shared {
+    /// Nothing is stored under these ids any more.
+    fn free(&mut self, gone: &Dropped) {
+        for id in &gone.tables {
+            self.tables.used.remove(&id.0);
+        }
+        for id in &gone.indexes {
+            self.indexes.used.remove(&id.0);
+        }
+    }
+}
+
 impl Catalog {
     /// Deletes the keys of temporary tables that are gone.
     pub(super) fn reclaim_temporary(&self) -> Result<()> {
         let mut dropped = std::mem::take(&mut self.temporary.lock().dropped);
         let deleted = self.delete_dropped(&mut dropped);
         let mut shared = self.temporary.lock();
-        if deleted.is_err() {
-            shared.dropped.append(dropped);
-            return deleted;
+        match deleted {
+            Ok(()) => shared.free(&dropped),
+            Err(_) => shared.dropped.append(dropped),
         }
-        for id in &dropped.tables {
-            shared.tables.used.remove(&id.0);
-        }
-        for id in &dropped.indexes {
-            shared.indexes.used.remove(&id.0);
-        }
-        Ok(())
+        deleted
     }
 
     fn delete_dropped(&self, dropped: &mut Dropped) -> Result<()> {
         for range in dropped.ranges() {
-            self.engine.delete_data_range_unlogged(&range.lower, &range.upper)?;
+            self.engine.delete_data_range(&range.lower, &range.upper)?;
         }
         let mut txn = self.transaction();
         for id in &dropped.tables {
@@ -181,6 +188,8 @@ pub struct SessionCatalog {
     changes: Cell<u64>,
     /// TEMP-3: until `release_dropped`.
     dropped: RefCell<Dropped>,
+    /// An ALTER has stored rows or entries.
+    stored: Cell<bool>,
 }
 
 impl Deref for SessionCatalog {
@@ -193,14 +202,21 @@ impl Deref for SessionCatalog {
 
 impl Drop for SessionCatalog {
     fn drop(&mut self) {
+        // `release_dropped` was called for what a session leaves; otherwise nobody knows what was stored.
         self.drop_all_temporary();
-        self.release_dropped();
+        self.reclaim(self.dropped.take());
     }
 }
 
 impl SessionCatalog {
     pub fn new(shared: Arc<Catalog>) -> SessionCatalog {
-        SessionCatalog { shared, tables: RefCell::default(), changes: Cell::new(0), dropped: RefCell::default() }
+        SessionCatalog {
+            shared,
+            tables: RefCell::default(),
+            changes: Cell::new(0),
+            dropped: RefCell::default(),
+            stored: Cell::new(false),
+        }
     }
 
     /// Grows with every DDL that this session sees.
@@ -236,8 +252,7 @@ impl SessionCatalog {
     fn put(&self, def: TableDef, statistics: Option<Arc<TableStatistics>>) -> Result<Arc<Table>> {
         let version = self.changed();
         let table = Arc::new(Table::with_statistics(Arc::new(TableDef { schema_version: version, ..def }), statistics)?);
-        let (database, name) = (table.def.database.clone(), table.def.name.clone());
-        self.tables.borrow_mut().entry(database).or_default().insert(name, table.clone());
+        self.add_temporary(&table);
         Ok(table)
     }
 
@@ -271,14 +286,22 @@ impl SessionCatalog {
         Ok(())
     }
 
-    fn give_up(&self, table: &Table) {
+    /// The table's keys are to be deleted.
+    pub fn give_up(&self, table: &Table) {
         let mut dropped = self.dropped.borrow_mut();
         dropped.tables.push(table.def.id);
         dropped.indexes.extend(table.def.indexes.iter().map(|index| index.id));
     }
 
     /// As `Catalog::create_table`. Errors 1049, 1050.
-    pub fn create_temporary(&self, mut def: TableDef) -> Result<Arc<Table>> {
+    pub fn create_temporary(&self, def: TableDef) -> Result<Arc<Table>> {
+        let table = self.new_temporary(def)?;
+        self.add_temporary(&table);
+        Ok(table)
+    }
+
+    /// The same, but its name does not mean it yet: `add_temporary` or `give_up` follows.
+    pub fn new_temporary(&self, mut def: TableDef) -> Result<Arc<Table>> {
         order_indexes(&mut def);
         check_column_ids(&mut def)?;
         layout::fresh_layout(&mut def);
@@ -286,7 +309,14 @@ impl SessionCatalog {
         self.next_ids(&mut def)?;
         def.created_us = now_us();
         def.options.temporary = true;
-        self.put(def, None)
+        def.schema_version = self.changed();
+        Ok(Arc::new(Table::new(Arc::new(def))?))
+    }
+
+    pub fn add_temporary(&self, table: &Arc<Table>) {
+        self.changed();
+        let (database, name) = (table.def.database.clone(), table.def.name.clone());
+        self.tables.borrow_mut().entry(database).or_default().insert(name, table.clone());
     }
 
     fn check_name(&self, (database, name): TableName<'_>) -> Result<()> {
@@ -326,7 +356,7 @@ impl SessionCatalog {
         self.put(def, None)
     }
 
-    /// As `Catalog::alter_table`. The session has no transaction open.
+    /// As `Catalog::alter_table`. The session has no transaction open, and what it carried of the table is stored.
     pub fn alter_temporary(
         &self,
         old: &Arc<Table>,
@@ -340,6 +370,9 @@ impl SessionCatalog {
             self.check_name((&new.database, &new.name))?;
         }
         let instant = prepare(&old.def, &mut new, &rows)?;
+        if self.shared.engine.counters().rows(old.def.id, None)? > 0 {
+            self.stored.set(true);
+        }
         let mut built = Vec::new();
         for index in new.indexes.iter_mut().filter(|i| i.id == IndexId(0)) {
             index.id = IndexId(self.shared.temporary.lock().indexes.take()?);
@@ -369,14 +402,26 @@ impl SessionCatalog {
         Ok(())
     }
 
-    /// The session has no transaction open: the keys of what it dropped may be deleted.
-    pub fn release_dropped(&self) {
-        let mut dropped = self.dropped.borrow_mut();
-        if dropped.is_empty() {
+    /// The session has no transaction open (`txn` is where it would be): the keys of what it dropped may be deleted.
+    pub fn release_dropped(&self, txn: &mut Transaction) {
+        if self.dropped.borrow().is_empty() {
             return;
         }
-        self.shared.temporary.lock().dropped.append(std::mem::take(&mut *dropped));
-        self.shared.reclaim.notify_temporary();
+        let dropped = self.dropped.take();
+        if txn.forget_temporary(&dropped.tables, &dropped.indexes) || self.stored.get() {
+            return self.reclaim(dropped);
+        }
+        for id in &dropped.tables {
+            self.shared.engine.counters().forget(*id);
+        }
+        self.shared.temporary.lock().free(&dropped);
+    }
+
+    fn reclaim(&self, dropped: Dropped) {
+        if !dropped.is_empty() {
+            self.shared.temporary.lock().dropped.append(dropped);
+            self.shared.reclaim.notify_temporary();
+        }
     }
 }
 

@@ -26,7 +26,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use vaquita_types::errno::{ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, ER_LOCK_TABLE_FULL};
-use vaquita_types::schema::TableId;
+use vaquita_types::schema::{IndexId, TableId};
 use vaquita_types::{Error, Result};
 
 pub use cursor::{Cursor, Direction, KeyRange, ScanOptions, Step, successor};
@@ -134,6 +134,10 @@ pub struct Transaction {
     counters: Vec<(TableId, CounterChange)>,
     statement: Statement,
     view: RefCell<View>,
+    /// It is a session's: what it writes into temporary tables need not be stored.
+    carries: bool,
+    /// Keys of temporary tables were stored all the same.
+    stored_temporary: bool,
 }
 
 /// The snapshot, and an iterator at it that a finished scan left.
@@ -142,6 +146,9 @@ struct View {
     snapshot: Option<Arc<Snapshot>>,
     idle: Option<Iter>,
 }
+
+/// Bytes that a session's transaction carries on in memory.
+const CARRIED_BYTES_MAX: usize = 4 << 20;
 
 /// The running statement.
 #[derive(Clone, Copy)]
@@ -175,6 +182,8 @@ impl Transaction {
             counters: Vec::new(),
             statement,
             view: RefCell::default(),
+            carries: false,
+            stored_temporary: false,
         }
     }
 
@@ -195,10 +204,38 @@ impl Transaction {
         self.options.isolation
     }
 
-    /// Changes what the next transaction of this session is; only between transactions.
-    pub fn set_options(&mut self, options: TxnOptions) {
-        debug_assert!(self.is_idle());
+    /// Changes what the next transaction of this session is. What was not committed is rolled back.
+    pub fn renew(&mut self, options: TxnOptions) {
+        self.rollback();
         self.options = options;
+    }
+
+    /// From here on, commits keep what they write into temporary tables in memory as long as it is little: nobody else
+    /// reads it, and a crash ends it.
+    pub fn carry_temporary(&mut self) {
+        self.carries = true;
+    }
+
+    fn carries_on(&self) -> bool {
+        self.carries && self.writes.bytes() <= CARRIED_BYTES_MAX
+    }
+
+    /// Stores what was carried, for readers other than this transaction. No transaction has begun.
+    pub fn store_carried(&mut self) -> Result<()> {
+        if !self.writes.has_temporary() {
+            return Ok(());
+        }
+        let carries = std::mem::replace(&mut self.carries, false);
+        let stored = self.submit_and_wait();
+        self.carries = carries;
+        stored
+    }
+
+    /// Tables are gone: what was carried of them is forgotten. True: some of it may have been stored.
+    pub(crate) fn forget_temporary(&mut self, tables: &[TableId], indexes: &[IndexId]) -> bool {
+        debug_assert!(self.writes.is_empty());
+        self.writes.forget(tables, indexes);
+        self.stored_temporary
     }
 
     /// Holds nothing: no snapshot, no lock, no write.
@@ -544,6 +581,9 @@ impl Transaction {
 
     /// `ALTER TABLE … AUTO_INCREMENT = next`, also downwards; takes effect at commit.
     pub fn set_auto_increment(&mut self, table: TableId, next: u64) -> Result<()> {
+        if is_temporary_table(table) {
+            return self.engine.counters().set_unlogged(table, next.saturating_sub(1));
+        }
         self.counters.push((table, CounterChange::AutoIncrementSet(next.saturating_sub(1))));
         Ok(())
     }
@@ -563,6 +603,10 @@ impl Transaction {
 
     /// Keeps the highest value used per table and kind.
     fn note_used(&mut self, table: TableId, change: CounterChange) {
+        // A temporary table ends with the counters in memory.
+        if is_temporary_table(table) {
+            return;
+        }
         use CounterChange::{AutoIncrementUsed, RowIdUsed};
         for (_, known) in self.counters.iter_mut().rev().filter(|(t, _)| *t == table) {
             match (known, change) {
@@ -592,8 +636,12 @@ impl Transaction {
     /// How the commit ends if there is nothing to log, or no space to log it.
     fn commit_without_log(&mut self) -> Option<Result<()>> {
         let nothing = self.writes.is_empty() && self.counters.is_empty();
-        let result = if nothing { Ok(()) } else { self.check_disk_space() };
-        if nothing || result.is_err() {
+        let carried = !nothing && self.carries_on() && self.writes.is_temporary() && self.counters.is_empty();
+        if carried {
+            self.writes.carry(self.stored_temporary);
+        }
+        let result = if nothing || carried { Ok(()) } else { self.check_disk_space() };
+        if nothing || carried || result.is_err() {
             self.rollback();
             return Some(result);
         }
@@ -605,8 +653,9 @@ impl Transaction {
         if !self.engine.housekeeper().disk_full() {
             return Ok(());
         }
-        let frees = !self.writes.map(Family::Catalog).is_empty()
-            || self.writes.map(Family::Data).iter().all(|(_, write)| write.is_none());
+        let stored = |key: &[u8]| !(self.carries_on() && is_temporary_key(key));
+        let mut data = self.writes.map(Family::Data).iter();
+        let frees = !self.writes.map(Family::Catalog).is_empty() || data.all(|(key, write)| write.is_none() || !stored(key));
         if frees { Ok(()) } else { Err(self.engine.disk_full_error()) }
     }
 
@@ -615,12 +664,23 @@ impl Transaction {
         if let Some(result) = self.commit_without_log() {
             return result;
         }
+        self.submit_and_wait()
+    }
+
+    /// The same for what `commit` would carry on.
+    fn submit_and_wait(&mut self) -> Result<()> {
+        if let Err(error) = self.check_disk_space() {
+            self.rollback();
+            return Err(error);
+        }
         let request = self.prepare();
         self.engine.submit_and_wait(request)
     }
 
     /// Stage *prepare*: everything the pipeline needs, leaving this transaction new.
     fn prepare(&mut self) -> CommitRequest {
+        let carried = if self.carries_on() { self.writes.split_off_temporary() } else { WriteSet::default() };
+        self.stored_temporary |= self.writes.has_temporary();
         let mut records = Records::with_capacity(self.writes.bytes());
         let mut touched = Vec::with_capacity(self.writes.map(Family::Data).len());
         for family in [Family::Data, Family::Catalog] {
@@ -636,13 +696,9 @@ impl Transaction {
         }
         let mut counters = std::mem::take(&mut self.counters);
         counters.extend(self.writes.take_rows().into_iter().map(|(table, delta)| (table, CounterChange::Rows(delta))));
-        // The keys of temporary tables are behind all others.
-        let lasting_data = self.writes.map(Family::Data).iter().next().is_some_and(|(key, _)| !is_temporary_key(key));
-        let durable = lasting_data
-            || !self.writes.map(Family::Catalog).is_empty()
-            || counters.iter().any(|(table, _)| !is_temporary_table(*table));
-        let (owner, held) = (self.owner.take(), std::mem::take(&mut self.held));
-        let request = CommitRequest { records, touched, counters, owner, held, durable };
+        let request =
+            CommitRequest { records, touched, counters, owner: self.owner.take(), held: std::mem::take(&mut self.held) };
+        self.writes = carried;
         self.reset();
         request
     }

@@ -80,6 +80,34 @@ impl WriteMap {
         self.shards.iter().flat_map(Shard::iter)
     }
 
+    pub fn first_key(&self) -> Option<&[u8]> {
+        self.first_within(Bound::Unbounded, Bound::Unbounded, false).map(|(key, _)| key)
+    }
+
+    pub fn last_key(&self) -> Option<&[u8]> {
+        self.first_within(Bound::Unbounded, Bound::Unbounded, true).map(|(key, _)| key)
+    }
+
+    /// Takes out the writes of the index `id` and of those with higher ids.
+    pub fn split_off(&mut self, id: u32) -> WriteMap {
+        let at = self.shards.partition_point(|shard| shard.prefix < id);
+        let shards = self.shards.split_off(at);
+        let len = shards.iter().map(Shard::len).sum();
+        self.len -= len;
+        WriteMap { shards, len }
+    }
+
+    /// Takes out the writes of one index.
+    pub fn take_index(&mut self, id: u32) -> WriteMap {
+        let mut taken = self.split_off(id);
+        if let Some(next) = id.checked_add(1) {
+            let mut rest = taken.split_off(next);
+            self.shards.append(&mut rest.shards);
+            self.len += rest.len;
+        }
+        taken
+    }
+
     /// The first (backward: the last) write between the bounds.
     pub fn first_within(&self, lower: Bound<&[u8]>, upper: Bound<&[u8]>, backward: bool) -> Option<(&[u8], &Write)> {
         let prefix = |bound| match bound {
@@ -98,6 +126,10 @@ impl WriteMap {
 }
 
 impl Shard {
+    fn len(&self) -> usize {
+        self.tree.len() + self.tail.len()
+    }
+
     fn is_empty(&self) -> bool {
         self.tree.is_empty() && self.tail.is_empty()
     }

@@ -4,13 +4,17 @@
 //! each write replaced, so that going back to a `Mark` costs what was written since. Example:
 //! put k=1, mark, put k=2, delete l; rolling back to the mark removes l's tombstone and puts 1
 //! back.
+//!
+//! What a session writes into its temporary tables may stay here when its transaction commits (`carry`): nobody else
+//! reads it, and no crash need find it again. Carried writes have no undo entries, so no rollback takes them away.
 
 use std::cell::Cell;
 use std::ops::Bound;
 
-use vaquita_types::schema::TableId;
+use vaquita_types::schema::{IndexId, TableId};
 
 use super::write_map::{Write, WriteMap};
+use crate::catalog::temporary::{TEMPORARY_ID_MIN, is_temporary_key, is_temporary_table};
 use crate::rocks::Family;
 
 /// A point of a transaction's writes to return to.
@@ -28,6 +32,8 @@ pub struct WriteSet {
     /// Net change of the row count per table; few tables, so a list.
     rows: Vec<(TableId, i64)>,
     bytes: usize,
+    /// Keys of `data` whose writes were carried over from earlier transactions.
+    carried: usize,
     /// Length of the undo log at the latest mark: nothing may flow into entries before it.
     marked: Cell<usize>,
 }
@@ -60,13 +66,20 @@ impl WriteSet {
         }
     }
 
+    /// This transaction has written nothing.
     pub fn is_empty(&self) -> bool {
-        self.data.is_empty() && self.catalog.is_empty()
+        self.undo.is_empty()
     }
 
     /// Keys written.
     pub fn len(&self) -> usize {
-        self.data.len() + self.catalog.len()
+        (self.data.len() + self.catalog.len()).saturating_sub(self.carried)
+    }
+
+    /// All writes are into temporary tables.
+    pub fn is_temporary(&self) -> bool {
+        // Their keys are behind all others.
+        self.catalog.is_empty() && self.data.first_key().is_none_or(is_temporary_key)
     }
 
     /// Bytes of memory taken, undo log included.
@@ -124,7 +137,8 @@ impl WriteSet {
         while self.undo.len() > mark.0 {
             match self.undo.pop() {
                 Some(Undo::Write { family, key, before }) => {
-                    self.bytes = self.bytes.saturating_sub(ENTRY_OVERHEAD_BYTES + 2 * key.len());
+                    let undone_bytes = self.map(family).get(&key).and_then(Option::as_deref).map_or(0, <[u8]>::len);
+                    self.bytes = self.bytes.saturating_sub(ENTRY_OVERHEAD_BYTES + 2 * key.len() + undone_bytes);
                     match before {
                         Some(write) => drop(self.map_mut(family).insert(key, write)),
                         None => self.map_mut(family).remove(&key),
@@ -137,16 +151,70 @@ impl WriteSet {
         self.marked.set(self.undo.len());
     }
 
+    /// Forgets what this transaction wrote.
     pub fn clear(&mut self) {
-        if !self.undo.is_empty() {
+        if self.carried > 0 {
+            self.rollback_to(Mark(0));
+        } else if !self.undo.is_empty() {
             *self = WriteSet::default();
         }
+    }
+
+    /// Keeps all writes over the end of the transaction; they are `is_temporary`. `stored`: RocksDB may have keys of
+    /// temporary tables that a deletion hides.
+    pub fn carry(&mut self, stored: bool) {
+        for undo in std::mem::take(&mut self.undo) {
+            let Undo::Write { key, before, .. } = undo else { continue };
+            let mut over = key.len();
+            if let Some(before) = before {
+                over += entry_bytes(&key, &before);
+            }
+            if !stored && self.data.get(&key).is_some_and(Option::is_none) {
+                self.data.remove(&key);
+                over += entry_bytes(&key, &None);
+            }
+            self.bytes = self.bytes.saturating_sub(over);
+        }
+        self.carried = self.data.len();
+        self.marked.set(0);
+    }
+
+    pub fn has_temporary(&self) -> bool {
+        self.data.last_key().is_some_and(is_temporary_key)
+    }
+
+    /// Takes the writes into temporary tables out, carried.
+    pub fn split_off_temporary(&mut self) -> WriteSet {
+        let data = self.data.split_off(TEMPORARY_ID_MIN);
+        let (rows, others) = std::mem::take(&mut self.rows).into_iter().partition(|(table, _)| is_temporary_table(*table));
+        self.rows = others;
+        let bytes = data.iter().map(|(key, write)| entry_bytes(key, write)).sum();
+        WriteSet { carried: data.len(), data, rows, bytes, ..WriteSet::default() }
+    }
+
+    /// Forgets carried writes of tables that are gone. No transaction has begun.
+    pub fn forget(&mut self, tables: &[TableId], indexes: &[IndexId]) {
+        if self.data.is_empty() {
+            return;
+        }
+        for id in indexes {
+            let gone = self.data.take_index(id.0);
+            let bytes: usize = gone.iter().map(|(key, write)| entry_bytes(key, write)).sum();
+            self.bytes = self.bytes.saturating_sub(bytes);
+        }
+        self.rows.retain(|(table, _)| !tables.contains(table));
+        self.carried = self.data.len();
     }
 
     /// The first write after `from` in the direction of a scan of `[lower, upper)`.
     pub fn following(&self, family: Family, lower: Bound<&[u8]>, upper: Bound<&[u8]>, backward: bool) -> Option<(&[u8], &Write)> {
         self.map(family).first_within(lower, upper, backward)
     }
+}
+
+/// What a write takes that has no undo entry.
+fn entry_bytes(key: &[u8], write: &Write) -> usize {
+    ENTRY_OVERHEAD_BYTES + key.len() + write.as_ref().map_or(0, |value| value.len())
 }
 
 #[cfg(test)]

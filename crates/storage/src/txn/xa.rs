@@ -3,6 +3,7 @@
 use vaquita_types::Result;
 
 use super::Transaction;
+use super::write_set::WriteSet;
 use crate::counters::CounterChange;
 use crate::rocks::Family;
 use crate::xa::{Prepared, Record, XaBranch};
@@ -12,6 +13,8 @@ impl Transaction {
     /// the transaction is rolled back. Either way this transaction begins anew.
     pub fn prepare_xa(&mut self, branch: XaBranch) -> Result<()> {
         self.owner();
+        // Temporary tables are the session's, not the branch's.
+        let temporary = if self.carries_on() { self.writes.split_off_temporary() } else { WriteSet::default() };
         if let Err(error) = self.check_disk_space().and_then(|()| self.write_branch(&branch)) {
             self.rollback();
             return Err(error);
@@ -20,6 +23,7 @@ impl Transaction {
             self.engine.note_prepared(owner.id);
             branch.leave(Prepared { owner, held: std::mem::take(&mut self.held) });
         }
+        self.writes = temporary;
         self.reset();
         Ok(())
     }
