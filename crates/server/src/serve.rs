@@ -62,6 +62,7 @@ pub fn run(arguments: ServeArguments) -> Result<(), Failure> {
     let globals = Arc::new(Globals::new(&variables(&dir, &path, &options, &catalog)?));
     globals.load(&catalog, &engine)?;
     let server = Server::new(engine, catalog, globals, pool, accounts, Some(keys));
+    let _ = hooks.server.set(Arc::downgrade(&server));
     let unix = bind_unix(&path)?;
     listen(&server, tcp, unix)?;
     tracing::info!("ready for connections on {}:{} and {}", options.bind, options.port, path.display());

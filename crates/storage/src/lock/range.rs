@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 
-use super::graph::{Detected, WaitGraph};
+use super::graph::{Detected, WaitGraph, Wanted};
 use super::manager::{Owner, WaitState};
 use super::{LockInfo, LockMode, LockTarget};
 
@@ -122,7 +122,8 @@ impl RangeLocks {
             return None;
         }
         owner.begin_wait();
-        let detected = graph.begin(owner, blockers);
+        let wants = Wanted { target: LockTarget::Key(key.to_vec()), mode: LockMode::X };
+        let detected = graph.begin(owner, wants, blockers);
         match detected {
             Detected::Victim => {
                 owner.take_wait();
