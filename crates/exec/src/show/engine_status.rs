@@ -85,7 +85,8 @@ fn deadlock(text: &mut String, cx: &ShowContext<'_>, names: &mut Names<'_>) {
         let _ = writeln!(text, "*** ({number}) WAITING FOR THIS LOCK TO BE GRANTED:");
         let held_by = (n + 1) % members + 1;
         let what = names.describe(&member.target);
-        let _ = writeln!(text, "{} lock on {what}, which transaction ({held_by}) has or asked for before", mode_text(member.mode));
+        let _ =
+            writeln!(text, "{} lock on {what}, which transaction ({held_by}) has or asked for before", mode_text(member.mode));
     }
     let victim = deadlock.members.iter().position(|member| member.txn == deadlock.victim).map_or(0, |n| n + 1);
     let _ = writeln!(text, "*** WE ROLL BACK TRANSACTION ({victim})");
@@ -138,7 +139,12 @@ fn transactions(text: &mut String, cx: &ShowContext<'_>, names: &mut Names<'_>) 
             for lock in waits.iter().filter(|lock| lock.txn == txn.id && !lock.granted) {
                 let blockers: Vec<String> = lock.blocked_by.iter().map(u64::to_string).collect();
                 let what = names.describe(&lock.target);
-                let _ = writeln!(text, "waits for {} lock on {what}, after transaction {}", mode_text(lock.mode), blockers.join(", "));
+                let _ = writeln!(
+                    text,
+                    "waits for {} lock on {what}, after transaction {}",
+                    mode_text(lock.mode),
+                    blockers.join(", ")
+                );
             }
         }
     }

@@ -4,10 +4,13 @@ use std::cell::RefCell;
 
 use vaquita_exec::ddl::{Ddl, Outcome};
 use vaquita_parser::Statement as Ast;
-use vaquita_parser::ast::{self, AccessMode, SetItem};
+use vaquita_parser::ast::{self, AccessMode, MaintenanceKind, SetItem};
 use vaquita_storage::{DdlContext, TxnOptions};
-use vaquita_types::errno::{ER_KILL_DENIED_ERROR, ER_NO_SUCH_THREAD, ER_QUERY_INTERRUPTED, ER_SP_DOES_NOT_EXIST};
-use vaquita_types::{Error, Result};
+use vaquita_types::errno::{
+    ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, ER_KILL_DENIED_ERROR, ER_NO_SUCH_THREAD, ER_QUERY_INTERRUPTED,
+    ER_SP_DOES_NOT_EXIST, ER_XA_TEMP_TABLE,
+};
+use vaquita_types::{Error, Result, Value};
 
 use super::run::Done;
 use super::settings::Completion;
@@ -81,7 +84,7 @@ impl Session {
         if !vaquita_exec::ddl::is_ddl(ast) {
             return None;
         }
-        if let Err(error) = self.commit_implicitly().and_then(|()| self.admit_ddl(ast)) {
+        if let Err(error) = self.begin_ddl(ast) {
             return Some(Err(error));
         }
         let shared = changes_shared_schema(ast);
@@ -112,6 +115,22 @@ impl Session {
         Some(done)
     }
 
+    /// DDL commits what is open; CHECKSUM TABLE reads only.
+    fn begin_ddl(&mut self, ast: &Ast) -> Result<()> {
+        let temporary = matches!(ast, Ast::CreateTable(create) if create.temporary);
+        if temporary && self.in_branch() {
+            return Err(Error::new(&ER_XA_TEMP_TABLE, &[]));
+        }
+        if matches!(ast, Ast::TableMaintenance(check) if check.kind == MaintenanceKind::Checksum) {
+            return Ok(());
+        }
+        self.commit_implicitly()?;
+        if self.state.settings.read_only && changes_shared_schema(ast) {
+            return Err(Error::new(&ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, &[]));
+        }
+        self.admit_ddl(ast)
+    }
+
     /// Runs `f` with what DDL needs of this session.
     pub(super) fn with_ddl<T>(&self, f: impl FnOnce(&Ddl<'_>) -> T) -> T {
         let database = self.state.database();
@@ -125,7 +144,10 @@ impl Session {
 
     pub(super) fn commit_implicitly(&mut self) -> Result<()> {
         self.refuse_commit_of_branch()?;
-        self.wait_for_commits()?;
+        if let Err(error) = self.wait_for_commits() {
+            self.rollback_transaction();
+            return Err(error);
+        }
         self.transaction_over();
         self.txn.get_mut().commit_wait()
     }
@@ -185,9 +207,13 @@ impl Session {
 
     fn kill_statement(&mut self, id: &ast::Expr, query_only: bool) -> Result<Done> {
         let (value, ty) = self.evaluate(id)?;
-        let id = vaquita_types::convert::to_u64(&value, &ty).value;
+        let id = match value {
+            // As MySQL reads it.
+            Value::Int(id) if id < 0 => u64::from(id as u32),
+            value => vaquita_types::convert::to_u64(&value, &ty).value,
+        };
         self.kill(id, query_only)?;
-        if !query_only && id == self.client.id {
+        if id == self.client.id {
             self.killed_itself = true;
             return Err(Error::new(&ER_QUERY_INTERRUPTED, &[]));
         }
@@ -215,9 +241,13 @@ impl Session {
     }
 
     fn savepoint(&mut self, name: &str) -> Result<Done> {
+        if !self.state.autocommit() {
+            self.begin_if_needed();
+        }
         if self.in_transaction {
             self.savepoints.retain(|(n, _)| !n.eq_ignore_ascii_case(name));
-            let mark = self.txn.get_mut().mark();
+            let txn = self.txn.get_mut();
+            let mark = (!txn.is_idle()).then(|| txn.mark());
             self.savepoints.push((name.to_string(), mark));
         }
         Ok(Done::nothing())
@@ -231,7 +261,11 @@ impl Session {
     fn rollback_to(&mut self, name: &str) -> Result<Done> {
         let at = self.find_savepoint(name)?;
         let mark = self.savepoints[at].1;
-        self.txn.get_mut().rollback_to(&mark);
+        match mark {
+            Some(mark) => self.txn.get_mut().rollback_to(&mark),
+            // As MySQL: what began behind the savepoint ends, with its locks and its snapshot.
+            None => self.txn.get_mut().rollback(),
+        }
         self.savepoints.truncate(at + 1);
         Ok(Done::nothing())
     }

@@ -9,7 +9,10 @@ use vaquita_parser::Statement as Ast;
 use vaquita_parser::ast::{Name, TableLock, TableLockKind};
 use vaquita_plan::node::Plan;
 use vaquita_storage::{LockMode, LockPolicy};
-use vaquita_types::errno::{ER_CANT_UPDATE_WITH_READLOCK, ER_LOCK_OR_ACTIVE_TRANSACTION, ER_NO_DB_ERROR, ER_NO_SUCH_TABLE, ER_TABLE_NOT_LOCKED, ER_TABLE_NOT_LOCKED_FOR_WRITE};
+use vaquita_types::errno::{
+    ER_CANT_UPDATE_WITH_READLOCK, ER_LOCK_OR_ACTIVE_TRANSACTION, ER_NO_DB_ERROR, ER_NO_SUCH_TABLE, ER_TABLE_NOT_LOCKED,
+    ER_TABLE_NOT_LOCKED_FOR_WRITE,
+};
 use vaquita_types::{Error, Result};
 
 use super::Session;
@@ -158,8 +161,12 @@ impl Session {
     /// A transaction that wrote does not commit while another session has the global read lock.
     #[inline]
     pub(super) fn wait_for_commits(&self) -> Result<()> {
+        if self.txn.borrow().is_read_only() { Ok(()) } else { self.admit_commit() }
+    }
+
+    pub(super) fn admit_commit(&self) -> Result<()> {
         let locks = self.server.table_locks();
-        if locks.is_idle() || self.txn.borrow().is_read_only() {
+        if locks.is_idle() {
             return Ok(());
         }
         self.wait_for_locks(|session, patience| locks.admit_commit(session.client.id, patience))

@@ -37,7 +37,7 @@ impl Session {
             PrepareSource::UserVar(variable) => user_var_text(&self.state.user_var(variable)).into(),
         };
         let (ast, params) = parse_prepared(&text, &parser_options(self.state.sql_mode_bits()))?;
-        if matches!(ast, Ast::Prepare { .. } | Ast::Execute { .. } | Ast::Deallocate(_) | Ast::LoadData(_)) {
+        if matches!(ast, Ast::Prepare { .. } | Ast::Execute { .. } | Ast::Deallocate(_) | Ast::LoadData(_) | Ast::Xa(_)) {
             return Err(Error::new(&ER_UNSUPPORTED_PS, &[]));
         }
         self.authorize(&ast)?;

@@ -14,9 +14,7 @@ use vaquita_parser::ast::{self, Xa};
 use vaquita_plan::expr::Expr;
 use vaquita_plan::node::OutputColumn;
 use vaquita_storage::{XID_PART_BYTES_MAX, XaBranch, Xid};
-use vaquita_types::errno::{
-    ER_XA_RBDEADLOCK, ER_XAER_INVAL, ER_XAER_NOTA, ER_XAER_OUTSIDE, ER_XAER_RMFAIL,
-};
+use vaquita_types::errno::{ER_XA_RBDEADLOCK, ER_XAER_INVAL, ER_XAER_NOTA, ER_XAER_OUTSIDE, ER_XAER_RMFAIL};
 use vaquita_types::{ColumnType, Error, Result, Value};
 
 use super::Session;
@@ -193,7 +191,7 @@ impl Session {
         if self.in_transaction || self.is_under_lock_tables() {
             return Err(wrong_state("NON-EXISTING"));
         }
-        self.wait_for_commits()?;
+        self.admit_commit()?;
         self.server.engine.xa_end(xid, commit).map(|()| Done::nothing())
     }
 

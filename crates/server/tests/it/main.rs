@@ -1,7 +1,8 @@
 //! The integration tests: one binary that starts `vaquita` and talks to it over sockets.
 //!
 //! `server` starts and kills servers, `client` is a small protocol client, `golden` replays SQL and `packets`
-//! commands whose answers were recorded from MySQL, `hermitage` what three transactions do to each other at each level.
+//! commands whose answers were recorded from MySQL, `hermitage` what three transactions do to each other at each level. `restart` and `xa` kill
+//! the server, `waits` sessions that wait.
 
 mod accounts;
 mod client;
@@ -12,3 +13,5 @@ mod packets;
 mod protocol;
 mod restart;
 mod server;
+mod waits;
+mod xa;
