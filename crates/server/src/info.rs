@@ -1,6 +1,6 @@
 //! What the executor's system tables and SHOW read from the server: `system::ServerInfo` for a session.
 
-use vaquita_exec::system::{AccountInfo, ProcessInfo, ServerInfo, VariableScope, WarningInfo};
+use vaquita_exec::system::{AccountInfo, ProcessInfo, ServerInfo, SessionLockInfo, VariableScope, WarningInfo};
 use vaquita_parser::ast::UserName;
 use vaquita_types::Result;
 
@@ -8,6 +8,7 @@ use crate::accounts::{Access, AccountRecord, Subject};
 use crate::clients::Client;
 use crate::server::{Server, VERSION};
 use crate::session::state::SessionState;
+use crate::table_locks::SessionLock;
 
 /// The server as one session sees it.
 pub struct Info<'a> {
@@ -33,6 +34,10 @@ impl ServerInfo for Info<'_> {
         let own = self.client.snapshot().user;
         let clients = self.server.clients().list();
         clients.iter().filter(|client| all || client.snapshot().user == own).map(|client| process(client)).collect()
+    }
+
+    fn session_locks(&self) -> Vec<SessionLockInfo> {
+        session_locks(self.server)
     }
 
     fn connection_id(&self) -> u64 {
@@ -98,4 +103,33 @@ fn process(client: &Client) -> ProcessInfo {
         attributes: client.attributes.get().cloned().unwrap_or_default(),
         connection_type: if client.port.is_some() { "TCP/IP" } else { "Socket" },
     }
+}
+
+fn session_locks(server: &Server) -> Vec<SessionLockInfo> {
+    let lock = |session, object_type, lock_type| SessionLockInfo {
+        session,
+        object_type,
+        database: None,
+        name: None,
+        lock_type,
+        duration: "EXPLICIT",
+        granted: true,
+    };
+    let mut out = Vec::new();
+    for (session, held) in server.table_locks().list() {
+        match held {
+            SessionLock::Global => out.extend([lock(session, "GLOBAL", "SHARED"), lock(session, "COMMIT", "SHARED")]),
+            SessionLock::Backup => out.push(lock(session, "BACKUP LOCK", "SHARED")),
+            SessionLock::Table { table: (database, name), write } => out.push(SessionLockInfo {
+                database: Some(database),
+                name: Some(name),
+                duration: "TRANSACTION",
+                ..lock(session, "TABLE", if write { "SHARED_NO_READ_WRITE" } else { "SHARED_READ_ONLY" })
+            }),
+        }
+    }
+    for (session, name, granted) in server.user_locks.list() {
+        out.push(SessionLockInfo { name: Some(name), granted, ..lock(session, "USER LEVEL LOCK", "EXCLUSIVE") });
+    }
+    out
 }

@@ -63,6 +63,7 @@ pub fn run(arguments: ServeArguments) -> Result<(), Failure> {
     globals.load(&catalog, &engine)?;
     kill_point("start.variables");
     let server = Server::new(engine, catalog, globals, pool, accounts, Some(keys));
+    let _ = hooks.server.set(Arc::downgrade(&server));
     let unix = bind_unix(&path)?;
     listen(&server, tcp, unix)?;
     kill_point("start.listening");

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 
 use rustix::net::sockopt;
 use vaquita_storage::{Catalog, Engine, EngineHooks, LogLevel};
@@ -55,6 +55,8 @@ pub struct Server {
 #[derive(Default)]
 pub struct Hooks {
     pub pool: OnceLock<Arc<Pool<Connection>>>,
+    /// Set once the server exists.
+    pub server: OnceLock<Weak<Server>>,
 }
 
 impl EngineHooks for Hooks {
@@ -69,6 +71,11 @@ impl EngineHooks for Hooks {
         if let Some(pool) = self.pool.get() {
             pool.wake_sleeper();
         }
+    }
+
+    fn statement(&self, session_id: u64) -> Option<String> {
+        let server = self.server.get()?.upgrade()?;
+        server.clients().get(session_id)?.snapshot().info.map(|text| text.trim().to_string())
     }
 
     fn log(&self, level: LogLevel, text: &str) {

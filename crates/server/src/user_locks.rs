@@ -93,6 +93,13 @@ impl UserLocks {
         released
     }
 
+    /// Session, name and whether it holds the lock or waits for it.
+    pub fn list(&self) -> Vec<(u64, String, bool)> {
+        let table = self.table.lock();
+        let held = table.held.iter().map(|(name, (owner, _))| (*owner, name.clone(), true));
+        held.chain(table.waits.iter().map(|(session, name)| (*session, name.clone(), false))).collect()
+    }
+
     pub fn owner(&self, name: &str) -> Option<u64> {
         self.table.lock().held.get(name).map(|(owner, _)| *owner)
     }

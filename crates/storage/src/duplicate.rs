@@ -34,7 +34,7 @@ pub(crate) fn duplicate_error(def: &TableDef, index: usize, codec: &IndexCodec, 
     Error::with_message(&errno::ER_DUP_ENTRY, named.message())
 }
 
-fn write_value(ty: &ColumnType, value: &Value, out: &mut Vec<u8>) {
+pub(crate) fn write_value(ty: &ColumnType, value: &Value, out: &mut Vec<u8>) {
     let start = out.len();
     match value {
         Value::Null => out.extend_from_slice(b"NULL"),

@@ -89,6 +89,11 @@ pub trait EngineHooks: Send + Sync {
     /// here: a thread woken between two calls would take the committer's core before the next.
     fn group_completed(&self) {}
 
+    /// The text of the statement that a session runs, for reports.
+    fn statement(&self, _session_id: u64) -> Option<String> {
+        None
+    }
+
     /// Something the operator should read.
     fn log(&self, level: LogLevel, text: &str) {
         eprintln!("[{level:?}] {text}");

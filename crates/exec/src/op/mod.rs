@@ -102,9 +102,7 @@ fn build_node(node: &Node, again: bool) -> Box<dyn Operator + '_> {
         Node::Derived { plan, slots, filter, correlated } => {
             Box::new(derived::Derived::new(plan, slots, filter, again && !*correlated))
         }
-        Node::Filter { input, predicate } => {
-            Box::new(Filter { input: build_node(input, again), predicate, pulse: Pulse::default() })
-        }
+        Node::Filter { input, predicate } => Box::new(Filter { input: build_node(input, again), predicate }),
         Node::NestedLoop { kind, outer, inner, on, inner_slots } => {
             Box::new(join::NestedLoop::new(*kind, outer, inner, on, inner_slots, again))
         }
@@ -189,7 +187,6 @@ impl Operator for Empty {
 struct Filter<'p> {
     input: Box<dyn Operator + 'p>,
     predicate: &'p [Expr],
-    pulse: Pulse,
 }
 
 impl Operator for Filter<'_> {
@@ -202,7 +199,8 @@ impl Operator for Filter<'_> {
             if frame.all_true(self.predicate)? {
                 return Ok(true);
             }
-            self.pulse.beat(frame)?;
+            // One load: what is evaluated for a row may take long.
+            frame.statement.interrupt.check()?;
         }
         Ok(false)
     }

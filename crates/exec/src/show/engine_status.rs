@@ -2,11 +2,12 @@
 
 use std::fmt::Write;
 
+use vaquita_storage::LockTarget;
 use vaquita_types::errno::ER_UNKNOWN_STORAGE_ENGINE;
 use vaquita_types::{Error, Result, Value};
 
 use super::{Listing, ShowContext};
-use crate::system::isolation_text;
+use crate::system::{LockNames, SystemContext, isolation_text, mode_text};
 
 /// Engines whose status is that of the one storage behind them.
 const STORAGE_NAMES: [&str; 3] = ["InnoDB", "ROCKSDB", "ALL"];
@@ -33,8 +34,9 @@ fn status_text(cx: &ShowContext<'_>) -> String {
     let mut text = String::from("\n=====================================\n");
     let _ = writeln!(text, "{} ENGINE MONITOR OUTPUT", now(cx));
     text.push_str("=====================================\n");
-    deadlock(&mut text, cx);
-    transactions(&mut text, cx);
+    let mut names = Names { cx: SystemContext::new(cx.statement), known: None };
+    deadlock(&mut text, cx, &mut names);
+    transactions(&mut text, cx, &mut names);
     locks(&mut text, cx);
     commits(&mut text, cx);
     storage(&mut text, cx);
@@ -43,7 +45,11 @@ fn status_text(cx: &ShowContext<'_>) -> String {
 }
 
 fn now(cx: &ShowContext<'_>) -> String {
-    let us = cx.statement.session.clock_us();
+    local_time(cx, cx.statement.session.clock_us())
+}
+
+/// In the session's time zone, to the second.
+fn local_time(cx: &ShowContext<'_>, us: i64) -> String {
     let utc = vaquita_types::temporal::DateTime::from_unix_micros(us - us.rem_euclid(1_000_000));
     let local = utc.map(|utc| cx.statement.session.time_zone().timestamp_from_utc(utc));
     let mut out = Vec::new();
@@ -58,34 +64,87 @@ fn heading(text: &mut String, name: &str) {
     let _ = write!(text, "{line}\n{name}\n{line}\n");
 }
 
-fn deadlock(text: &mut String, cx: &ShowContext<'_>) {
-    if let Some(deadlock) = cx.statement.engine.locks().latest_deadlock() {
-        heading(text, "LATEST DETECTED DEADLOCK");
-        text.push_str(deadlock.trim_end());
-        text.push('\n');
+fn deadlock(text: &mut String, cx: &ShowContext<'_>, names: &mut Names<'_>) {
+    let Some(deadlock) = cx.statement.engine.locks().latest_deadlock() else { return };
+    heading(text, "LATEST DETECTED DEADLOCK");
+    let at_us = deadlock.at.duration_since(std::time::UNIX_EPOCH).map_or(0, |d| d.as_micros() as i64);
+    let _ = writeln!(text, "{}", local_time(cx, at_us));
+    let members = deadlock.members.len();
+    for (n, member) in deadlock.members.iter().enumerate() {
+        let number = n + 1;
+        let _ = writeln!(text, "*** ({number}) TRANSACTION:");
+        let _ = writeln!(
+            text,
+            "TRANSACTION {}, {} row lock(s), {} row(s) modified",
+            member.txn, member.rows_locked, member.rows_modified
+        );
+        let _ = writeln!(text, "MySQL thread id {}", member.session_id);
+        if let Some(statement) = &member.statement {
+            let _ = writeln!(text, "{statement}");
+        }
+        let _ = writeln!(text, "*** ({number}) WAITING FOR THIS LOCK TO BE GRANTED:");
+        let held_by = (n + 1) % members + 1;
+        let what = names.describe(&member.target);
+        let _ =
+            writeln!(text, "{} lock on {what}, which transaction ({held_by}) has or asked for before", mode_text(member.mode));
+    }
+    let victim = deadlock.members.iter().position(|member| member.txn == deadlock.victim).map_or(0, |n| n + 1);
+    let _ = writeln!(text, "*** WE ROLL BACK TRANSACTION ({victim})");
+}
+
+/// Names of what is locked, found out when the first one is asked for.
+struct Names<'a> {
+    cx: SystemContext<'a>,
+    known: Option<Result<LockNames>>,
+}
+
+impl Names<'_> {
+    fn describe(&mut self, target: &LockTarget) -> String {
+        let known = self.known.get_or_insert_with(|| LockNames::new(&self.cx));
+        let text = match known {
+            Ok(names) => names.describe(&self.cx, target),
+            Err(error) => Err(error.clone()),
+        };
+        text.unwrap_or_else(|error| format!("something unknown ({})", error.message()))
     }
 }
 
-fn transactions(text: &mut String, cx: &ShowContext<'_>) {
+fn transactions(text: &mut String, cx: &ShowContext<'_>, names: &mut Names<'_>) {
     heading(text, "TRANSACTIONS");
     let processes = cx.statement.server.processes();
-    for txn in cx.statement.engine.active_transactions() {
+    let transactions = cx.statement.engine.active_transactions();
+    let waits = if transactions.iter().any(|t| t.waiting.is_some()) { cx.statement.engine.locks().dump() } else { Vec::new() };
+    for txn in transactions {
         let _ = writeln!(
             text,
-            "---TRANSACTION {}, ACTIVE {} sec, {}",
+            "---TRANSACTION {}, ACTIVE {}{} sec, {}",
             txn.id,
+            if txn.prepared { "(PREPARED) " } else { "" },
             txn.started.elapsed().as_secs(),
             isolation_text(txn.isolation)
         );
         let _ = writeln!(text, "{} row lock(s), {} row(s) modified", txn.rows_locked, txn.rows_modified);
-        if let Some(waiting) = txn.waiting {
-            let _ = writeln!(text, "LOCK WAIT {} sec", waiting.as_secs());
+        if txn.prepared {
+            text.push_str("XA RECOVER lists it; XA COMMIT or XA ROLLBACK ends it\n");
         }
         let process = processes.iter().find(|p| p.id == txn.session_id);
         if let Some(p) = process {
             let _ = writeln!(text, "MySQL thread id {}, {} {} {}", p.id, p.host, p.user, p.state.as_deref().unwrap_or(""));
             if let Some(info) = &p.info {
                 let _ = writeln!(text, "{info}");
+            }
+        }
+        if let Some(waiting) = txn.waiting {
+            let _ = writeln!(text, "LOCK WAIT {} sec", waiting.as_secs());
+            for lock in waits.iter().filter(|lock| lock.txn == txn.id && !lock.granted) {
+                let blockers: Vec<String> = lock.blocked_by.iter().map(u64::to_string).collect();
+                let what = names.describe(&lock.target);
+                let _ = writeln!(
+                    text,
+                    "waits for {} lock on {what}, after transaction {}",
+                    mode_text(lock.mode),
+                    blockers.join(", ")
+                );
             }
         }
     }

@@ -33,8 +33,8 @@ use vaquita_types::{Error, Result, Value};
 
 pub use accounts::STATIC_PRIVILEGES;
 pub use registry::{SystemTable, empty_table, parse_columns, table};
-pub use server::{AccountInfo, NoServer, ProcessInfo, ServerInfo, VariableScope, WarningInfo, thread_id};
-pub use transactions::isolation_text;
+pub use server::{AccountInfo, NoServer, ProcessInfo, ServerInfo, SessionLockInfo, VariableScope, WarningInfo, thread_id};
+pub use transactions::{LockNames, isolation_text, mode_text};
 
 use crate::context::Statement;
 

@@ -32,6 +32,21 @@ pub struct ProcessInfo {
     pub connection_type: &'static str,
 }
 
+/// A lock that a session holds, or waits for, outside its transaction: a line of performance_schema.metadata_locks.
+#[derive(Clone, Debug)]
+pub struct SessionLockInfo {
+    pub session: u64,
+    /// `GLOBAL`, `TABLE`, `USER LEVEL LOCK` …
+    pub object_type: &'static str,
+    pub database: Option<String>,
+    pub name: Option<String>,
+    /// `SHARED`, `EXCLUSIVE` …
+    pub lock_type: &'static str,
+    /// `TRANSACTION` or `EXPLICIT`.
+    pub duration: &'static str,
+    pub granted: bool,
+}
+
 #[derive(Clone, Debug)]
 pub struct AccountInfo {
     pub user: String,
@@ -59,6 +74,10 @@ pub trait ServerInfo {
     fn status(&self, scope: VariableScope) -> Vec<(String, String)>;
     /// Every connection.
     fn processes(&self) -> Vec<ProcessInfo>;
+    /// Locks of LOCK TABLES, FLUSH TABLES WITH READ LOCK, LOCK INSTANCE and GET_LOCK().
+    fn session_locks(&self) -> Vec<SessionLockInfo> {
+        Vec::new()
+    }
     /// The connection that runs the statement.
     fn connection_id(&self) -> u64;
     /// The current database.

@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 use std::time::Instant;
 
-use vaquita_storage::{Isolation, LockInfo, LockMode, LockTarget, TxnInfo};
+use vaquita_storage::{Isolation, KeyColumn, LockInfo, LockMode, LockTarget, Transaction, TxnInfo, TxnOptions};
 use vaquita_types::Result;
 use vaquita_types::schema::{IndexId, TableId};
 
 use super::row::{NULL, row};
-use super::server::thread_id;
+use super::server::{SessionLockInfo, thread_id};
 use super::{Row, SystemContext};
 
 /// The isolation level as `@@transaction_isolation` without the hyphen.
@@ -22,23 +22,30 @@ pub fn isolation_text(isolation: Isolation) -> &'static str {
 }
 
 pub fn innodb_trx(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
+    let transactions = cx.statement.engine.active_transactions();
     let processes = cx.statement.server.processes();
     let now_us = cx.statement.session.clock_us().max(0) as u64;
     let ago = |since: Instant| cx.time(now_us.saturating_sub(since.elapsed().as_micros() as u64));
+    let locks = if transactions.iter().any(|t| t.waiting.is_some()) { cx.statement.engine.locks().dump() } else { Vec::new() };
     let row = |txn: TxnInfo| {
         let query = processes.iter().find(|p| p.id == txn.session_id).and_then(|p| p.info.clone());
         let waits = txn.waiting.is_some();
         let wait_started = txn.waiting.map(|time| cx.time(now_us.saturating_sub(time.as_micros() as u64)));
+        let requested = locks.iter().find(|lock| waits && lock.txn == txn.id && !lock.granted);
         row![
             txn.id,
             if waits { "LOCK WAIT" } else { "RUNNING" },
             ago(txn.started),
-            waits.then(|| txn.id.to_string()),
+            requested.map(|lock| lock_id(txn.id, &lock.target)),
             wait_started,
             txn.rows_locked + txn.rows_modified,
             txn.session_id,
             query,
-            if waits { Some("waiting for a lock") } else { None },
+            match (waits, txn.prepared) {
+                (true, _) => Some("waiting for a lock"),
+                (_, true) => Some("prepared, waits for XA COMMIT or XA ROLLBACK"),
+                _ => None,
+            },
             0u64,
             0u64,
             txn.rows_locked,
@@ -57,25 +64,26 @@ pub fn innodb_trx(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
             NULL,
         ]
     };
-    Ok(cx.statement.engine.active_transactions().into_iter().map(row).collect())
+    Ok(transactions.into_iter().map(row).collect())
 }
 
-/// Database and table by their ids, for keys and table locks.
-#[derive(Default)]
-struct Names {
+/// Tables and indexes by their ids, to say what is locked.
+pub struct LockNames {
+    txn: Transaction,
     tables: HashMap<TableId, (String, String)>,
-    /// The table and the index.
-    indexes: HashMap<IndexId, (TableId, String)>,
+    /// The table and the position of the index.
+    indexes: HashMap<IndexId, (TableId, usize, String)>,
 }
 
-impl Names {
-    fn new(cx: &SystemContext<'_>) -> Result<Names> {
-        let mut names = Names::default();
+impl LockNames {
+    pub fn new(cx: &SystemContext<'_>) -> Result<LockNames> {
+        let txn = cx.statement.engine.begin(TxnOptions::default());
+        let mut names = LockNames { txn, tables: HashMap::new(), indexes: HashMap::new() };
         cx.for_each_table(|table| {
             let def = &table.def;
             names.tables.insert(def.id, (def.database.clone(), def.name.clone()));
-            for index in &def.indexes {
-                names.indexes.insert(index.id, (def.id, index.name.clone()));
+            for (n, index) in def.indexes.iter().enumerate() {
+                names.indexes.insert(index.id, (def.id, n, index.name.clone()));
             }
             Ok(())
         })?;
@@ -87,17 +95,65 @@ impl Names {
         let (table, index) = match target {
             LockTarget::Table(id) => (Some(*id), None),
             LockTarget::Key(key) | LockTarget::Range(key, _) => {
-                let id = key.first_chunk().map(|bytes| IndexId(u32::from_be_bytes(*bytes)));
-                let found = id.and_then(|id| self.indexes.get(&id));
-                (found.map(|f| f.0), found.map(|f| f.1.as_str()))
+                let found = self.index_of(key);
+                (found.map(|f| f.0), found.map(|f| f.2.as_str()))
             }
         };
         let table = table.and_then(|id| self.tables.get(&id));
         (table.map(|t| t.0.as_str()), table.map(|t| t.1.as_str()), index)
     }
+
+    fn index_of(&self, key: &[u8]) -> Option<&(TableId, usize, String)> {
+        let id = key.first_chunk().map(|bytes| IndexId(u32::from_be_bytes(*bytes)))?;
+        self.indexes.get(&id)
+    }
+
+    /// The columns and values of a key.
+    fn columns(&self, cx: &SystemContext<'_>, key: &[u8]) -> Result<Vec<KeyColumn>> {
+        let Some((table, n, _)) = self.index_of(key) else { return Ok(Vec::new()) };
+        let Some((database, name)) = self.tables.get(table) else { return Ok(Vec::new()) };
+        match cx.statement.catalog.table(database, name)? {
+            Some(table) => table.key_columns(&self.txn, *n, key),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    /// `LOCK_DATA`: the values of a key.
+    fn data(&self, cx: &SystemContext<'_>, target: &LockTarget) -> Result<Option<String>> {
+        let values = |key: &[u8]| -> Result<String> {
+            let columns = self.columns(cx, key)?;
+            Ok(columns.into_iter().map(|(_, value)| value).collect::<Vec<_>>().join(", "))
+        };
+        Ok(match target {
+            LockTarget::Table(_) => None,
+            LockTarget::Key(key) => Some(values(key)?),
+            LockTarget::Range(lower, upper) => Some(format!("{} .. {}", hex(lower), hex(upper))),
+        })
+    }
+
+    /// For people: ``row id = 7 of table `d`.`t` (index PRIMARY)``.
+    pub fn describe(&self, cx: &SystemContext<'_>, target: &LockTarget) -> Result<String> {
+        let (database, table, index) = self.of(target);
+        let table = match (database, table) {
+            (Some(database), Some(table)) => format!("`{database}`.`{table}`"),
+            _ => "that does not exist any more".to_string(),
+        };
+        let index = index.unwrap_or("unknown");
+        Ok(match target {
+            LockTarget::Table(_) => format!("table {table}"),
+            LockTarget::Key(key) => {
+                let columns = self.columns(cx, key)?;
+                let columns: Vec<String> = columns.into_iter().map(|(name, value)| format!("{name} = {value}")).collect();
+                format!("row {} of table {table} (index {index})", columns.join(", "))
+            }
+            LockTarget::Range(lower, upper) => {
+                format!("range {} .. {} of table {table} (index {index})", hex(lower), hex(upper))
+            }
+        })
+    }
 }
 
-fn mode_text(mode: LockMode) -> &'static str {
+pub fn mode_text(mode: LockMode) -> &'static str {
     match mode {
         LockMode::IS => "IS",
         LockMode::IX => "IX",
@@ -107,13 +163,8 @@ fn mode_text(mode: LockMode) -> &'static str {
 }
 
 /// The key in hexadecimal, without the index id.
-fn lock_data(target: &LockTarget) -> Option<String> {
-    let hex = |key: &[u8]| key.iter().skip(4).map(|byte| format!("{byte:02x}")).collect::<String>();
-    match target {
-        LockTarget::Table(_) => None,
-        LockTarget::Key(key) => Some(hex(key)),
-        LockTarget::Range(lower, upper) => Some(format!("{} .. {}", hex(lower), hex(upper))),
-    }
+fn hex(key: &[u8]) -> String {
+    key.iter().skip(size_of::<u32>()).map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Names a lock: the transaction and what it locks.
@@ -128,15 +179,16 @@ fn lock_id(txn: u64, target: &LockTarget) -> String {
 
 /// The session of each active transaction.
 fn sessions(cx: &SystemContext<'_>) -> HashMap<u64, u64> {
-    cx.statement.engine.active_transactions().into_iter().map(|txn| (txn.id, txn.session_id)).collect()
+    let transactions = cx.statement.engine.active_transactions().into_iter();
+    transactions.filter(|txn| txn.session_id != 0).map(|txn| (txn.id, txn.session_id)).collect()
 }
 
 pub fn data_locks(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
-    let names = Names::new(cx)?;
+    let names = LockNames::new(cx)?;
     let sessions = sessions(cx);
-    let row = |lock: LockInfo| {
+    let row = |lock: LockInfo| -> Result<Row> {
         let (database, table, index) = names.of(&lock.target);
-        row![
+        Ok(row![
             "INNODB",
             lock_id(lock.txn, &lock.target),
             lock.txn,
@@ -149,12 +201,16 @@ pub fn data_locks(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
             index,
             0u64,
             if matches!(lock.target, LockTarget::Table(_)) { "TABLE" } else { "RECORD" },
-            mode_text(lock.mode),
+            match lock.target {
+                // A row alone, without the gap before it.
+                LockTarget::Key(_) => format!("{},REC_NOT_GAP", mode_text(lock.mode)),
+                _ => mode_text(lock.mode).to_string(),
+            },
             if lock.granted { "GRANTED" } else { "WAITING" },
-            lock_data(&lock.target),
-        ]
+            names.data(cx, &lock.target)?,
+        ])
     };
-    Ok(cx.statement.engine.locks().dump().into_iter().map(row).collect())
+    cx.statement.engine.locks().dump().into_iter().map(row).collect()
 }
 
 pub fn data_lock_waits(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
@@ -181,35 +237,50 @@ pub fn data_lock_waits(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// Locks on whole tables are what MySQL calls metadata locks.
+/// Locks on whole tables are what MySQL calls metadata locks; sessions hold others.
 pub fn metadata_locks(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
-    let names = Names::new(cx)?;
+    let names = LockNames::new(cx)?;
     let sessions = sessions(cx);
     let mut rows = Vec::new();
+    let mut push = |lock: SessionLockInfo, session: Option<u64>| {
+        rows.push(row![
+            lock.object_type,
+            lock.database,
+            lock.name,
+            NULL,
+            0u64,
+            lock.lock_type,
+            lock.duration,
+            if lock.granted { "GRANTED" } else { "PENDING" },
+            NULL,
+            session.map(thread_id),
+            NULL,
+        ]);
+    };
     for lock in cx.statement.engine.locks().dump() {
         if !matches!(lock.target, LockTarget::Table(_)) {
             continue;
         }
         let (database, table, _) = names.of(&lock.target);
-        let kind = match lock.mode {
-            LockMode::IS => "SHARED_READ",
-            LockMode::IX => "SHARED_WRITE",
-            LockMode::S => "SHARED_READ_ONLY",
-            LockMode::X => "EXCLUSIVE",
+        let info = SessionLockInfo {
+            session: 0,
+            object_type: "TABLE",
+            database: database.map(str::to_string),
+            name: table.map(str::to_string),
+            lock_type: match lock.mode {
+                LockMode::IS => "SHARED_READ",
+                LockMode::IX => "SHARED_WRITE",
+                LockMode::S => "SHARED_READ_ONLY",
+                LockMode::X => "EXCLUSIVE",
+            },
+            duration: "TRANSACTION",
+            granted: lock.granted,
         };
-        rows.push(row![
-            "TABLE",
-            database,
-            table,
-            NULL,
-            0u64,
-            kind,
-            "TRANSACTION",
-            if lock.granted { "GRANTED" } else { "PENDING" },
-            NULL,
-            sessions.get(&lock.txn).map(|session| thread_id(*session)),
-            NULL,
-        ]);
+        push(info, sessions.get(&lock.txn).copied());
+    }
+    for lock in cx.statement.server.session_locks() {
+        let session = lock.session;
+        push(lock, Some(session));
     }
     Ok(rows)
 }

@@ -5,6 +5,9 @@ use crate::ast::*;
 use crate::keyword::Kw;
 use crate::lexer::{Op, Tok};
 
+/// Bytes of each part of an XA id.
+const XID_PART_BYTES_MAX: usize = 64;
+
 impl Parser<'_> {
     pub(super) fn explain(&mut self) -> Result<Statement> {
         self.bump();
@@ -159,13 +162,18 @@ impl Parser<'_> {
     }
 
     fn xid(&mut self) -> Result<Xid> {
-        let mut xid = Xid { gtrid: self.text_or_hex()?, bqual: Vec::new(), format_id: 1 };
+        let mut xid = Xid { gtrid: self.xid_part()?, bqual: Vec::new(), format_id: 1 };
         if self.eat_op(Op::Comma) {
-            xid.bqual = self.text_or_hex()?;
+            xid.bqual = self.xid_part()?;
             if self.eat_op(Op::Comma) {
                 xid.format_id = self.number()?;
             }
         }
         Ok(xid)
+    }
+
+    fn xid_part(&mut self) -> Result<Vec<u8>> {
+        let part = self.text_or_hex()?;
+        if part.len() > XID_PART_BYTES_MAX { self.fail() } else { Ok(part) }
     }
 }

@@ -315,7 +315,11 @@ impl Parser<'_> {
                     consistent_snapshot = true;
                 } else {
                     p.expect(Kw::READ)?;
-                    access_mode = Some(p.access_mode()?);
+                    let mode = p.access_mode()?;
+                    if access_mode.is_some_and(|given| given != mode) {
+                        return p.fail();
+                    }
+                    access_mode = Some(mode);
                 }
                 Ok(())
             })?;
@@ -340,7 +344,7 @@ impl Parser<'_> {
         if self.eat(Kw::NO) {
             self.expect(Kw::RELEASE)?;
             completion.release = Some(false);
-        } else if self.eat(Kw::RELEASE) {
+        } else if completion.chain != Some(true) && self.eat(Kw::RELEASE) {
             completion.release = Some(true);
         }
         Ok(completion)

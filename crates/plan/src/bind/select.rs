@@ -136,7 +136,8 @@ impl Binder<'_> {
 
     /// FOR UPDATE and FOR SHARE (or SERIALIZABLE) mark the scans.
     fn apply_locks(&mut self, locks: &[ast::LockClause]) -> Result<()> {
-        let all: Vec<usize> = (0..self.frame().relations.len()).collect();
+        // Not the tables of a derived table, even if it was merged into this block.
+        let all = self.scopes.last().map(|scope| scope.relations.clone()).unwrap_or_default();
         if !locks.is_empty() {
             // What the clauses say replaces the shared locks of SERIALIZABLE.
             all.iter().for_each(|r| self.frame().relations[*r].lock = None);

@@ -6,12 +6,12 @@
 
 use vaquita_parser::ast::{
     AlterAction, CreateTable, ExplainTarget, Flush, FlushWhat, Grant, GrantLevel, MaintenanceKind, Name, Privilege, RevokeWhat,
-    SelectInto, SetItem, Show, Statement as Ast, TableElement, VarScope,
+    SelectInto, SetItem, Show, Statement as Ast, TableElement, VarScope, Xa,
 };
 use vaquita_storage::SessionCatalog;
 use vaquita_types::errno::{
     ER_ACCESS_DENIED_ERROR, ER_COLUMNACCESS_DENIED_ERROR, ER_DBACCESS_DENIED_ERROR, ER_MUST_CHANGE_PASSWORD, ER_NO_DB_ERROR,
-    ER_ROLE_NOT_GRANTED, ER_SPECIFIC_ACCESS_DENIED_ERROR, ER_TABLEACCESS_DENIED_ERROR,
+    ER_ROLE_NOT_GRANTED, ER_SPECIFIC_ACCESS_DENIED_ERROR, ER_TABLEACCESS_DENIED_ERROR, ER_XAER_RMERR,
 };
 use vaquita_types::{Error, Result};
 
@@ -130,6 +130,10 @@ impl Subject<'_> {
             Ast::Reset(_) => self.global(p::RELOAD, &[], "RELOAD"),
             Ast::Shutdown | Ast::Restart => self.global(p::SHUTDOWN, &[], "SHUTDOWN"),
             Ast::LockInstance | Ast::UnlockInstance => self.global(0, &["BACKUP_ADMIN"], "BACKUP_ADMIN"),
+            Ast::Xa(Xa::Recover { .. }) => {
+                let may = self.global(0, &["XA_RECOVER_ADMIN"], "XA_RECOVER_ADMIN");
+                may.map_err(|_| Error::new(&ER_XAER_RMERR, &[]))
+            }
             Ast::AlterUser(alter) if alter.users.iter().all(|spec| self.is_me(&spec.name)) => Ok(()),
             Ast::CreateUser(_) | Ast::AlterUser(_) | Ast::DropUser { .. } | Ast::RenameUser(_) => {
                 self.global(p::CREATE_USER, &[], "CREATE USER")

@@ -7,7 +7,7 @@ use vaquita_plan::bind::{PlanContext, plan_statement};
 use vaquita_storage::{DdlContext, TxnOptions};
 use vaquita_types::errno::{ER_KILL_DENIED_ERROR, ER_NO_SUCH_THREAD, ER_QUERY_INTERRUPTED, ER_SP_DOES_NOT_EXIST};
 use vaquita_types::schema::TableRef;
-use vaquita_types::{Error, Result};
+use vaquita_types::{Error, Result, Value};
 
 use super::run::Done;
 use super::settings::Completion;
@@ -89,7 +89,7 @@ impl Session {
         if !vaquita_exec::ddl::is_ddl(ast) {
             return None;
         }
-        if let Err(error) = self.begin_ddl(ast).and_then(|()| self.admit_ddl(ast)) {
+        if let Err(error) = self.begin_ddl(ast) {
             return Some(Err(error));
         }
         let shared = changes_shared_schema(ast);
@@ -142,7 +142,10 @@ impl Session {
 
     pub(super) fn commit_implicitly(&mut self) -> Result<()> {
         self.refuse_commit_of_branch()?;
-        self.wait_for_commits()?;
+        if let Err(error) = self.wait_for_commits() {
+            self.rollback_transaction();
+            return Err(error);
+        }
         self.transaction_over();
         self.txn.get_mut().commit_wait()
     }
@@ -202,9 +205,13 @@ impl Session {
 
     fn kill_statement(&mut self, id: &ast::Expr, query_only: bool) -> Result<Done> {
         let (value, ty) = self.evaluate(id)?;
-        let id = vaquita_types::convert::to_u64(&value, &ty).value;
+        let id = match value {
+            // As MySQL reads it.
+            Value::Int(id) if id < 0 => u64::from(id as u32),
+            value => vaquita_types::convert::to_u64(&value, &ty).value,
+        };
         self.kill(id, query_only)?;
-        if !query_only && id == self.client.id {
+        if id == self.client.id {
             self.killed_itself = true;
             return Err(Error::new(&ER_QUERY_INTERRUPTED, &[]));
         }
@@ -232,9 +239,13 @@ impl Session {
     }
 
     fn savepoint(&mut self, name: &str) -> Result<Done> {
+        if !self.state.autocommit() {
+            self.begin_if_needed();
+        }
         if self.in_transaction {
             self.savepoints.retain(|(n, _)| !n.eq_ignore_ascii_case(name));
-            let mark = self.txn.get_mut().mark();
+            let txn = self.txn.get_mut();
+            let mark = (!txn.is_idle()).then(|| txn.mark());
             self.savepoints.push((name.to_string(), mark));
         }
         Ok(Done::nothing())
@@ -248,7 +259,11 @@ impl Session {
     fn rollback_to(&mut self, name: &str) -> Result<Done> {
         let at = self.find_savepoint(name)?;
         let mark = self.savepoints[at].1;
-        self.txn.get_mut().rollback_to(&mark);
+        match mark {
+            Some(mark) => self.txn.get_mut().rollback_to(&mark),
+            // As MySQL: what began behind the savepoint ends, with its locks and its snapshot.
+            None => self.txn.get_mut().rollback(),
+        }
         self.savepoints.truncate(at + 1);
         self.warn_of_not_rolled_back(self.state.not_rolled_back.get());
         Ok(Done::nothing())

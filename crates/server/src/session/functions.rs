@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use vaquita_exec::system::thread_id;
-use vaquita_types::errno::{ER_SP_DOES_NOT_EXIST, ER_USER_LOCK_WRONG_NAME, ER_WRONG_ARGUMENTS};
+use vaquita_types::errno::{ER_SP_DOES_NOT_EXIST, ER_USER_LOCK_OVERLONG_NAME, ER_USER_LOCK_WRONG_NAME, ER_WRONG_ARGUMENTS};
 use vaquita_types::{ColumnType, Error, Result, Value};
 
 use super::state::SessionState;
@@ -62,10 +62,10 @@ impl SessionState {
     fn sleep(&self, seconds: &Value) -> Result<Value> {
         let seconds = vaquita_types::convert::to_f64(seconds, &ColumnType::null()).value;
         if seconds < 0.0 || seconds.is_nan() {
-            return Err(Error::new(&ER_WRONG_ARGUMENTS, &[&"sleep"]));
+            return Err(Error::new(&ER_WRONG_ARGUMENTS, &[&"sleep."]));
         }
         let Some(until) = Duration::try_from_secs_f64(seconds).ok().and_then(|d| Instant::now().checked_add(d)) else {
-            return Err(Error::new(&ER_WRONG_ARGUMENTS, &[&"sleep"]));
+            return Err(Error::new(&ER_WRONG_ARGUMENTS, &[&"sleep."]));
         };
         let mut undisturbed = true;
         self.server().pool().blocking(&mut || {
@@ -96,7 +96,10 @@ fn lock_name(name: &Value) -> Result<String> {
     let text = vaquita_types::convert::to_text(name, &ColumnType::null());
     let name = if name.is_null() { "NULL".to_string() } else { String::from_utf8_lossy(&text).into_owned() };
     let chars = if name == "NULL" && text.is_empty() { 0 } else { name.chars().count() };
-    if chars == 0 || chars > LOCK_NAME_CHARS_MAX {
+    if chars > LOCK_NAME_CHARS_MAX {
+        return Err(Error::new(&ER_USER_LOCK_OVERLONG_NAME, &[&name, &LOCK_NAME_CHARS_MAX]));
+    }
+    if chars == 0 {
         return Err(Error::new(&ER_USER_LOCK_WRONG_NAME, &[&name]));
     }
     Ok(name.to_lowercase())

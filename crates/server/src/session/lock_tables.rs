@@ -172,8 +172,12 @@ impl Session {
     /// A transaction that wrote does not commit while another session has the global read lock.
     #[inline]
     pub(super) fn wait_for_commits(&self) -> Result<()> {
+        if self.txn.borrow().is_read_only() { Ok(()) } else { self.admit_commit() }
+    }
+
+    pub(super) fn admit_commit(&self) -> Result<()> {
         let locks = self.server.table_locks();
-        if locks.is_idle() || self.txn.borrow().is_read_only() {
+        if locks.is_idle() {
             return Ok(());
         }
         self.wait_for_locks(|session, patience| locks.admit_commit(session.client.id, patience))

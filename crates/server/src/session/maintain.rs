@@ -4,6 +4,8 @@
 //! FLUSH TABLES WITH READ LOCK is `lock_tables`'.
 
 use vaquita_parser::ast::{Flush, FlushWhat, Name, Statement as Ast, TableLock, TableLockKind};
+use vaquita_plan::env::Level;
+use vaquita_types::errno::ER_WARN_DEPRECATED_SYNTAX_NO_REPLACEMENT;
 use vaquita_types::{Error, Result};
 
 use super::Session;
@@ -36,6 +38,8 @@ impl Session {
             FlushWhat::Options(options) => {
                 if options.iter().any(|option| option == "PRIVILEGES") {
                     self.server.accounts().forget_digests();
+                    let deprecated = Error::new(&ER_WARN_DEPRECATED_SYNTAX_NO_REPLACEMENT, &[&"FLUSH PRIVILEGES"]);
+                    self.state.push_warning(Level::Warning, deprecated);
                 }
                 Ok(Done::nothing())
             }

@@ -63,7 +63,8 @@ pub struct Session {
     catalog: SessionCatalog,
     /// BEGIN was given, or autocommit is off and something ran.
     in_transaction: bool,
-    savepoints: Vec<(String, vaquita_storage::Mark)>,
+    /// `None`: the transaction had done nothing yet.
+    savepoints: Vec<(String, Option<vaquita_storage::Mark>)>,
     /// KILL CONNECTION_ID(): the statement is answered before the connection closes.
     killed_itself: bool,
     /// The XA transaction that this one is.

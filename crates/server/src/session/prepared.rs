@@ -59,6 +59,7 @@ impl Session {
                 | Ast::Execute { .. }
                 | Ast::Deallocate(_)
                 | Ast::LoadData(_)
+                | Ast::Xa(_)
                 | Ast::LockTables(_)
                 | Ast::UnlockTables
         ) {

@@ -242,7 +242,8 @@ impl Session {
 
     /// Commits an autocommit statement, then answers.
     pub(super) fn finish_statement(&mut self, done: Done, rest: &[u8], out: &mut Output<'_>, park: MakeWaiter<'_>) -> Flow {
-        if self.in_transaction {
+        // What used no table was no transaction: SET TRANSACTION's is still to come.
+        if self.in_transaction || self.txn.get_mut().is_idle() && !self.state.next_transaction.is_default() {
             self.answer_done(&done, !rest.is_empty(), out);
             return Flow::Next;
         }
@@ -251,11 +252,8 @@ impl Session {
 
     /// Commits the transaction and answers `done` when it is durable.
     pub(super) fn commit_then(&mut self, done: Done, rest: &[u8], out: &mut Output<'_>, park: MakeWaiter<'_>) -> Flow {
-        let waited = self.wait_for_commits();
-        if let Err(error) = waited {
-            if !self.in_transaction {
-                self.rollback_transaction();
-            }
+        if let Err(error) = self.wait_for_commits() {
+            self.rollback_transaction();
             self.error(&error, out);
             return Flow::Next;
         }

@@ -69,6 +69,12 @@ pub struct NextTransaction {
     pub read_only: Option<bool>,
 }
 
+impl NextTransaction {
+    pub fn is_default(&self) -> bool {
+        self.isolation.is_none() && self.read_only.is_none()
+    }
+}
+
 impl SessionState {
     pub fn new(server: &Arc<Server>, client: &Client, account: &AccountRecord, charset: u16) -> SessionState {
         SessionState {
@@ -114,7 +120,7 @@ impl SessionState {
     pub fn end_transaction(&mut self) {
         self.tracker.transaction_ended(&self.settings.track);
         self.not_rolled_back.take();
-        if self.next_transaction.isolation.is_some() || self.next_transaction.read_only.is_some() {
+        if !self.next_transaction.is_default() {
             self.next_transaction = NextTransaction::default();
             self.options_changed.set(true);
         }

@@ -6,11 +6,11 @@
 
 use vaquita_exec::ddl::keeps_transaction;
 use vaquita_parser::Statement as Ast;
-use vaquita_parser::ast::CreateTable;
+use vaquita_parser::ast::{CreateTable, MaintenanceKind};
 use vaquita_plan::env::Level;
 use vaquita_types::errno::{
     ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, ER_WARNING_NOT_COMPLETE_ROLLBACK_WITH_CREATED_TEMP_TABLE,
-    ER_WARNING_NOT_COMPLETE_ROLLBACK_WITH_DROPPED_TEMP_TABLE,
+    ER_WARNING_NOT_COMPLETE_ROLLBACK_WITH_DROPPED_TEMP_TABLE, ER_XA_TEMP_TABLE,
 };
 use vaquita_types::{Error, Result};
 
@@ -98,6 +98,12 @@ impl Session {
     /// What DDL does to the open transaction: most of it commits. Error 1792 in a READ ONLY transaction, also for temporary
     /// tables, whose rows may be changed there.
     pub(super) fn begin_ddl(&mut self, ast: &Ast) -> Result<()> {
+        if matches!(ast, Ast::CreateTable(create) if create.temporary) && self.in_branch() {
+            return Err(Error::new(&ER_XA_TEMP_TABLE, &[]));
+        }
+        if matches!(ast, Ast::TableMaintenance(check) if check.kind == MaintenanceKind::Checksum) && self.in_transaction {
+            return Ok(());
+        }
         if !keeps_transaction(ast) {
             self.commit_implicitly()?;
         }
@@ -105,7 +111,10 @@ impl Session {
         if !matches!(ast, Ast::DropTable { .. } | Ast::Truncate(_)) && !keeps_transaction(ast) {
             self.txn.get_mut().store_carried()?;
         }
-        if matches!(ast, Ast::TableMaintenance(_)) { Ok(()) } else { self.refuse_in_read_only() }
+        if !matches!(ast, Ast::TableMaintenance(_)) {
+            self.refuse_in_read_only()?;
+        }
+        self.admit_ddl(ast)
     }
 
     fn refuse_in_read_only(&self) -> Result<()> {

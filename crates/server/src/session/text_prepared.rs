@@ -40,7 +40,7 @@ impl Session {
         let mut deprecated = Vec::new();
         let (ast, params) = parse_prepared_noting(&text, &options, &mut deprecated)?;
         self.warn_of_syntax(deprecated);
-        if matches!(ast, Ast::Prepare { .. } | Ast::Execute { .. } | Ast::Deallocate(_) | Ast::LoadData(_)) {
+        if matches!(ast, Ast::Prepare { .. } | Ast::Execute { .. } | Ast::Deallocate(_) | Ast::LoadData(_) | Ast::Xa(_)) {
             return Err(Error::new(&ER_UNSUPPORTED_PS, &[]));
         }
         self.authorize(&ast)?;

@@ -191,7 +191,7 @@ impl Session {
         if self.in_transaction || self.is_under_lock_tables() {
             return Err(wrong_state("NON-EXISTING"));
         }
-        self.wait_for_commits()?;
+        self.admit_commit()?;
         self.server.engine.xa_end(xid, commit).map(|()| Done::nothing())
     }
 

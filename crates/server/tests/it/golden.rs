@@ -3,6 +3,7 @@
 //! `tests/golden/sql/*.test` hold statements, each after `> `, and what MySQL answered. A script runs in a
 //! database of its own. To record again, point at a server:
 //! `VAQUITA_RECORD=127.0.0.1:13306:user:password cargo test -p vaquita-server --test it golden`.
+//! `VAQUITA_GOLDEN=xa` takes only the scripts with `xa` in their names.
 //! `# …` lines are comments; `> connection N` switches between connections of the script, `> file text` says what
 //! the next LOAD DATA LOCAL reads, with `\t`, `\n`, `\r`, `\\` and `\xHH`.
 
@@ -23,6 +24,9 @@ fn golden() {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/sql");
     let mut scripts: Vec<_> = std::fs::read_dir(&dir).expect("golden scripts").filter_map(|e| e.ok().map(|e| e.path())).collect();
     scripts.retain(|p| p.extension().is_some_and(|e| e == "test"));
+    if let Ok(part) = std::env::var("VAQUITA_GOLDEN") {
+        scripts.retain(|p| p.file_stem().is_some_and(|name| name.to_string_lossy().contains(&part)));
+    }
     scripts.sort();
     assert!(!scripts.is_empty());
     if let Ok(oracle) = std::env::var("VAQUITA_RECORD") {

@@ -1,7 +1,8 @@
 //! The integration tests: one binary that starts `vaquita` and talks to it over sockets.
 //!
 //! `server` starts and kills servers, `client` is a small protocol client, `golden` replays SQL and `packets`
-//! commands whose answers were recorded from MySQL, `hermitage` what three transactions do to each other at each level.
+//! commands whose answers were recorded from MySQL, `hermitage` what three transactions do to each other at each level. `restart` and `xa` kill
+//! the server, `waits` sessions that wait.
 
 mod accounts;
 mod client;
@@ -13,3 +14,5 @@ mod protocol;
 mod restart;
 mod server;
 mod temporary;
+mod waits;
+mod xa;

@@ -10,25 +10,57 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use super::manager::Owner;
+use super::{LockMode, LockTarget};
+use crate::engine::EngineHooks;
 use crate::sync::Mutex;
 
-#[derive(Default)]
 pub struct WaitGraph {
     state: Mutex<State>,
 }
 
-#[derive(Default)]
 struct State {
+    hooks: Arc<dyn EngineHooks>,
     waits: HashMap<u64, Wait>,
-    latest_deadlock: Option<String>,
+    latest_deadlock: Option<Arc<Deadlock>>,
     deadlocks: u64,
 }
 
 struct Wait {
     owner: Arc<Owner>,
     blockers: Vec<u64>,
+    wants: Wanted,
+}
+
+/// What a waiter asked for.
+pub struct Wanted {
+    pub target: LockTarget,
+    pub mode: LockMode,
+}
+
+/// A deadlock that was broken, as it was when it was found.
+#[derive(Clone, Debug)]
+pub struct Deadlock {
+    pub at: SystemTime,
+    /// Each waits for the next one, the last for the first. The first one's wait closed the cycle.
+    pub members: Vec<DeadlockMember>,
+    /// The transaction whose wait was ended.
+    pub victim: u64,
+}
+
+#[derive(Clone, Debug)]
+pub struct DeadlockMember {
+    pub txn: u64,
+    pub session_id: u64,
+    /// What its session was running.
+    pub statement: Option<String>,
+    pub rows_locked: u64,
+    pub rows_modified: u64,
+    /// What it waited for; the next member holds it, or asked for it before.
+    pub target: LockTarget,
+    pub mode: LockMode,
 }
 
 /// What the beginning of a wait found.
@@ -40,10 +72,15 @@ pub enum Detected {
 }
 
 impl WaitGraph {
+    pub fn new(hooks: Arc<dyn EngineHooks>) -> WaitGraph {
+        let state = State { hooks, waits: HashMap::new(), latest_deadlock: None, deadlocks: 0 };
+        WaitGraph { state: Mutex::new(state) }
+    }
+
     /// Adds a wait and breaks every deadlock it closes.
-    pub fn begin(&self, owner: &Arc<Owner>, blockers: Vec<u64>) -> Detected {
+    pub fn begin(&self, owner: &Arc<Owner>, wants: Wanted, blockers: Vec<u64>) -> Detected {
         let mut state = self.state.lock();
-        state.waits.insert(owner.id, Wait { owner: Arc::clone(owner), blockers });
+        state.waits.insert(owner.id, Wait { owner: Arc::clone(owner), blockers, wants });
         while let Some(cycle) = state.find_cycle(owner.id) {
             let victim = state.choose_victim(&cycle);
             if victim.id == owner.id {
@@ -91,7 +128,7 @@ impl WaitGraph {
         self.state.lock().deadlocks
     }
 
-    pub fn latest_deadlock(&self) -> Option<String> {
+    pub fn latest_deadlock(&self) -> Option<Arc<Deadlock>> {
         self.state.lock().latest_deadlock.clone()
     }
 }
@@ -135,10 +172,17 @@ impl State {
     }
 
     fn report(&mut self, cycle: &[u64], victim: u64) {
-        let chain: Vec<String> = cycle.iter().map(u64::to_string).collect();
-        let text =
-            format!("transactions {} -> {} wait for each other; transaction {victim} rolled back", chain.join(" -> "), cycle[0]);
-        self.latest_deadlock = Some(text);
+        let member = |wait: &Wait| DeadlockMember {
+            txn: wait.owner.id,
+            session_id: wait.owner.interrupt.session_id,
+            statement: self.hooks.statement(wait.owner.interrupt.session_id),
+            rows_locked: wait.owner.rows_locked(),
+            rows_modified: wait.owner.rows_modified(),
+            target: wait.wants.target.clone(),
+            mode: wait.wants.mode,
+        };
+        let members = cycle.iter().filter_map(|id| self.waits.get(id)).map(member).collect();
+        self.latest_deadlock = Some(Arc::new(Deadlock { at: SystemTime::now(), members, victim }));
         self.deadlocks += 1;
     }
 }

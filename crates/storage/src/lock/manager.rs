@@ -22,7 +22,7 @@ use vaquita_types::errno::{ER_LOCK_DEADLOCK, ER_LOCK_NOWAIT, ER_LOCK_WAIT_TIMEOU
 use vaquita_types::schema::TableId;
 use vaquita_types::{Error, Result};
 
-use super::graph::{Detected, WaitGraph};
+use super::graph::{Deadlock, Detected, WaitGraph, Wanted};
 use super::range::RangeLocks;
 use super::{Interrupt, LockInfo, LockMode, LockPolicy, LockStats, LockTarget};
 use crate::engine::EngineHooks;
@@ -205,7 +205,7 @@ impl LockManager {
     pub fn new(hooks: Arc<dyn EngineHooks>) -> LockManager {
         LockManager {
             shards: (0..LOCK_SHARDS).map(|_| Mutex::default()).collect(),
-            graph: WaitGraph::default(),
+            graph: WaitGraph::new(Arc::clone(&hooks)),
             ranges: RangeLocks::default(),
             hooks,
             waits: AtomicU64::new(0),
@@ -385,8 +385,10 @@ impl LockManager {
         timeout: Duration,
     ) -> Result<()> {
         owner.begin_wait();
-        let blockers = shard.entries[at.slot as usize].edges_of(owner.id);
-        if self.graph.begin(owner, blockers) == Detected::Victim {
+        let entry = &shard.entries[at.slot as usize];
+        let mode = entry.queue.iter().find(|r| r.owner.id == owner.id).map_or(LockMode::X, |r| r.mode);
+        let wants = Wanted { target: entry.target(), mode };
+        if self.graph.begin(owner, wants, entry.edges_of(owner.id)) == Detected::Victim {
             owner.take_wait();
             self.leave_queue(&mut shard, at.slot, owner.id);
             return Err(Error::new(&ER_LOCK_DEADLOCK, &[]));
@@ -513,8 +515,8 @@ impl LockManager {
         }
     }
 
-    /// The text of the last deadlock, for SHOW ENGINE INNODB STATUS.
-    pub fn latest_deadlock(&self) -> Option<String> {
+    /// The last deadlock, for SHOW ENGINE INNODB STATUS.
+    pub fn latest_deadlock(&self) -> Option<Arc<Deadlock>> {
         self.graph.latest_deadlock()
     }
 

@@ -25,6 +25,7 @@ use std::time::Duration;
 
 use vaquita_types::schema::TableId;
 
+pub use graph::{Deadlock, DeadlockMember};
 pub use interrupt::{Interrupt, InterruptReason};
 pub(crate) use manager::hash;
 pub use manager::{Acquired, HeldLocks, LockManager, Owner};

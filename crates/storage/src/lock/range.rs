@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use super::graph::{Detected, WaitGraph};
+use super::graph::{Detected, WaitGraph, Wanted};
 use super::manager::{Owner, WaitState};
 use super::{LockInfo, LockMode, LockTarget};
 use crate::sync::Mutex;
@@ -121,7 +121,8 @@ impl RangeLocks {
             return None;
         }
         owner.begin_wait();
-        let detected = graph.begin(owner, blockers);
+        let wants = Wanted { target: LockTarget::Key(key.to_vec()), mode: LockMode::X };
+        let detected = graph.begin(owner, wants, blockers);
         match detected {
             Detected::Victim => {
                 owner.take_wait();

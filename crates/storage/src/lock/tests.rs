@@ -162,7 +162,9 @@ fn the_victim_of_a_deadlock_wrote_least() {
         b.end();
         let a_code = a.join().unwrap().1;
         assert_eq!((a_code, b_code), if victim == 1 { (1213, 0) } else { (0, 1213) });
-        assert!(locks.latest_deadlock().unwrap().contains(&format!("transaction {victim} rolled back")));
+        let deadlock = locks.latest_deadlock().unwrap();
+        assert_eq!((deadlock.victim, deadlock.members.len()), (victim, 2));
+        assert!(deadlock.members.iter().all(|m| matches!(m.target, LockTarget::Key(_)) && m.mode == LockMode::X));
         assert_eq!(locks.stats().deadlocks, 1);
         assert_empty(&locks);
     }
