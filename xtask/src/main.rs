@@ -5,15 +5,20 @@
 //! Each command is one module; `flags` reads their options.
 
 mod bench;
+mod bit_flips;
 mod check_isolation;
 #[allow(dead_code)] // shared with the server's tests, which use all of it
 #[path = "../../crates/server/tests/it/client.rs"]
 mod client;
 mod diff_test;
+mod disk_full;
 mod dump_test;
+mod fault_fs;
 mod flags;
+mod io_errors;
 mod kill_test;
 mod paths;
+mod power_loss;
 mod random;
 mod tidy;
 mod vaquita;
@@ -28,6 +33,15 @@ usage: cargo xtask COMMAND
                        runs sysbench on Vaquita and its peers, one after the other
   kill-test --cycles N [--seed S] [--writers N]
                        kill -9 during writes; verifies what was acknowledged after each restart
+  power-loss [--cycles N] [--seed S] [--writers N] [--plant flush-mode-0|flush-mode-2|lying-fsync]
+                       the same, and what was not synced is lost or torn; needs /dev/fuse, as the next three
+  io-errors [--upto N] [--runs N] [--seed S] [--class fsync|write|open|rename]
+        [--nth N] [--plant silent-fsync]
+                       fails the Nth operation of each class with EIO and ENOSPC, N all or RUNS of them
+  bit-flips [--flips N] [--seed S]
+                       flips a bit of a stopped server's files: found or harmless, never a wrong row
+  disk-full [--cycles N] [--seed S]
+                       fills and frees the disk of a running server
   check-isolation --workload list-append|register|predicate|bank|mav|nonrepeatable --level RC|RR|SER
         [--transactions N] [--clients N] [--seed S] [--kill-every SECONDS] [--history FILE]
         [--plant lost-update|no-transaction|forgotten-commit]
@@ -51,6 +65,10 @@ fn main() -> ExitCode {
         "check-isolation" => check_isolation::main(&flags),
         "dump-test" => dump_test::main(&flags),
         "kill-test" => kill_test::main(&flags),
+        "power-loss" => power_loss::main(&flags),
+        "io-errors" => io_errors::main(&flags),
+        "bit-flips" => bit_flips::main(&flags),
+        "disk-full" => disk_full::main(&flags),
         "diff-test" => diff_test::main(&flags),
         _ => Err(USAGE.to_string()),
     };

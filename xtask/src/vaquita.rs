@@ -39,6 +39,11 @@ impl Vaquita {
 
     /// Starts `binary` on `dir`, and waits for nothing.
     pub fn spawn(binary: &Path, dir: &Path, port: u16, log: &Path) -> Result<Starting, String> {
+        Vaquita::spawn_with(binary, dir, port, log, &[])
+    }
+
+    /// The same with more options.
+    pub fn spawn_with(binary: &Path, dir: &Path, port: u16, log: &Path, more: &[&str]) -> Result<Starting, String> {
         let messages: File =
             OpenOptions::new().create(true).append(true).open(log).map_err(|e| format!("{}: {e}", log.display()))?;
         let same = messages.try_clone().map_err(|e| e.to_string())?;
@@ -47,6 +52,7 @@ impl Vaquita {
             .args(["serve", "--data-dir"])
             .arg(dir)
             .args(["--port", &port.to_string(), "--initial-root-password", PASSWORD])
+            .args(more)
             .stdin(Stdio::null())
             .stdout(same)
             .stderr(messages)
@@ -61,6 +67,10 @@ impl Vaquita {
 
     pub fn connect(&self) -> Result<Client, String> {
         Client::connect(self.port, "root", PASSWORD).map_err(|e| format!("cannot connect to Vaquita: {e}"))
+    }
+
+    pub fn has_ended(&mut self) -> bool {
+        !matches!(self.child.try_wait(), Ok(None))
     }
 
     /// `kill -9`.
@@ -142,7 +152,7 @@ pub fn free_port() -> Result<u16, String> {
     TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).map(|a| a.port()).map_err(|e| e.to_string())
 }
 
-fn last_lines(path: &Path, count: usize) -> String {
+pub fn last_lines(path: &Path, count: usize) -> String {
     let text = fs::read_to_string(path).unwrap_or_default();
     let lines: Vec<&str> = text.lines().collect();
     lines[lines.len().saturating_sub(count)..].join("\n")

@@ -19,6 +19,9 @@ pub struct ServeArguments {
     /// Start although the log is damaged before its end, and lose the commits behind the damage.
     #[arg(long)]
     accept_damaged_log: bool,
+    /// For tests: bytes of a memtable, at least 1 MiB.
+    #[arg(long, hide = true, value_parser = clap::value_parser!(u64).range(1 << 20..1 << 32))]
+    memtable_bytes: Option<u64>,
     #[command(flatten)]
     given: Given,
 }
@@ -75,6 +78,7 @@ pub struct ServeOptions {
     pub require_secure_transport: bool,
     pub local_infile: bool,
     pub accept_damaged_log: bool,
+    pub memtable_bytes: Option<usize>,
     pub secure_file_priv: Option<String>,
 }
 
@@ -102,6 +106,7 @@ impl ServeArguments {
             require_secure_transport: given.require_secure_transport.or(file.require_secure_transport).unwrap_or(false),
             local_infile: given.local_infile.or(file.local_infile).unwrap_or(false),
             accept_damaged_log: self.accept_damaged_log,
+            memtable_bytes: self.memtable_bytes.map(|bytes| bytes as usize),
             secure_file_priv: given.secure_file_priv.or(file.secure_file_priv),
         })
     }

@@ -7,7 +7,6 @@
 //!    After `SHUTDOWN_MS_MAX` the process ends even if a statement still runs: what was acknowledged is durable.
 
 use std::fs::File;
-use std::io::Write;
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
@@ -22,6 +21,7 @@ use vaquita_storage::{Catalog, Engine, EngineOptions};
 use vaquita_types::Value;
 
 use crate::accounts::{Accounts, root_account};
+use crate::durable;
 use crate::options::{ServeArguments, ServeOptions};
 use crate::pool::Pool;
 use crate::server::{Hooks, Server, VERSION};
@@ -46,7 +46,10 @@ pub fn run(arguments: ServeArguments) -> Result<(), Failure> {
     let tcp = TcpListener::bind((options.bind.as_str(), options.port))
         .map_err(|e| format!("cannot listen on {}:{}: {e}", options.bind, options.port))?;
     let hooks = Arc::new(Hooks::default());
-    let engine_options = EngineOptions { accept_damaged_log: options.accept_damaged_log, ..EngineOptions::default() };
+    let mut engine_options = EngineOptions { accept_damaged_log: options.accept_damaged_log, ..EngineOptions::default() };
+    if let Some(bytes) = options.memtable_bytes {
+        engine_options.write_buffer_bytes = bytes;
+    }
     let engine = Engine::open(&dir.join("rocksdb"), engine_options, hooks.clone())
         .map_err(|e| format!("cannot open the data in {}: {e}", dir.display()))?;
     let catalog = Catalog::open(&engine)?;
@@ -108,6 +111,9 @@ fn prepare_dir(dir: &Path) -> Result<(PathBuf, File), Failure> {
     if !dir.exists() {
         let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir);
         made.map_err(|e| format!("cannot create the data directory {shown}: {e}"))?;
+        if let Some(parent) = dir.canonicalize().ok().as_deref().and_then(Path::parent) {
+            durable::sync_dir(parent).map_err(|e| format!("cannot sync {}: {e}", parent.display()))?;
+        }
     }
     let dir = dir.canonicalize().map_err(|e| format!("cannot enter the data directory {shown}: {e}"))?;
     let opened = std::fs::OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(dir.join("vaquita.lock"));
@@ -136,12 +142,7 @@ fn first_start(dir: &Path, socket: &Path, options: &ServeOptions, accounts: &Acc
         socket.display()
     );
     let path = dir.join("client.cnf");
-    let write = || {
-        let mut file = std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&path)?;
-        file.write_all(text.as_bytes())?;
-        file.sync_all()
-    };
-    write().map_err(|e| format!("cannot write {}: {e}", path.display()))?;
+    durable::write(dir, "client.cnf", &text, 0o600).map_err(|e| format!("cannot write {}: {e}", path.display()))?;
     accounts.change(|records| {
         records.push(Arc::new(root_account(&password)));
         Ok(())

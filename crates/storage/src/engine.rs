@@ -117,6 +117,9 @@ const ER_DISK_FULL: ErrorDef = ErrorDef {
 };
 /// The errno of a full disk, for the text of error 1021.
 const ENOSPC: i32 = 28;
+/// Bytes of padding behind the last commit of a log when the server stops.
+const LOG_END_BYTES: usize = 8;
+
 pub struct Engine {
     dir: PathBuf,
     options: EngineOptions,
@@ -136,7 +139,7 @@ pub struct Engine {
 impl Engine {
     /// Opens or creates the database in `dir`. A directory that another process has open is refused.
     pub fn open(dir: &Path, options: EngineOptions, hooks: Arc<dyn EngineHooks>) -> Result<Arc<Engine>> {
-        std::fs::create_dir_all(dir).map_err(|e| io_error(dir, e))?;
+        create_dir(dir).map_err(|e| io_error(dir, e))?;
         let damaged = check_logs(dir, &options, &*hooks)?;
         let (data, catalog) = options::for_families(&options);
         let db = Db::open(dir, data, catalog).map_err(|e| open_error(dir, e))?;
@@ -320,7 +323,11 @@ impl Engine {
             let _ = thread.join();
         }
         self.db.cancel_background_work();
-        self.db.flush_log(true).map_err(read_error)
+        self.db.flush_log(true).map_err(read_error)?;
+        // The last commit is followed by something, so that damage to it is told from a torn end. A disk that is
+        // full only makes the next start less strict.
+        let _ = self.db.pad_log(LOG_END_BYTES);
+        Ok(())
     }
 }
 
@@ -330,6 +337,15 @@ impl Drop for Engine {
             self.hooks.log(LogLevel::Error, &format!("closing: {}", e.message()));
         }
     }
+}
+
+/// Makes the directory durable, too: RocksDB syncs what is in it, not its name.
+fn create_dir(dir: &Path) -> std::io::Result<()> {
+    if dir.is_dir() {
+        return Ok(());
+    }
+    std::fs::create_dir_all(dir)?;
+    dir.parent().filter(|parent| !parent.as_os_str().is_empty()).map_or(Ok(()), log_check::sync_dir)
 }
 
 fn io_error(path: &Path, e: std::io::Error) -> Error {

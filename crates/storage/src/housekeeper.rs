@@ -195,9 +195,15 @@ impl Housekeeper {
         }
     }
 
+    /// Bytes free beyond the reserve; `None` if there are fewer.
+    fn free_bytes(&self) -> std::io::Result<Option<u64>> {
+        let stat = rustix::fs::statvfs(&self.dir)?;
+        Ok(stat.f_bavail.saturating_mul(stat.f_frsize).checked_sub(self.disk_reserve_bytes))
+    }
+
     fn watch_disk(&self) {
-        let Ok(stat) = rustix::fs::statvfs(&self.dir) else { return };
-        let full = stat.f_bavail.saturating_mul(stat.f_frsize) < self.disk_reserve_bytes;
+        let Ok(free) = self.free_bytes() else { return };
+        let full = free.is_none();
         if self.disk_full.swap(full, Ordering::Relaxed) != full {
             let text =
                 if full { "disk full: commits fail until space is freed" } else { "there is disk space again: commits go on" };
@@ -210,7 +216,8 @@ impl Housekeeper {
     /// reuses old logs, but a new process has none that it may reuse: so fill one with padding,
     /// which recovery skips, and switch away from it, as often as files are kept.
     fn warm_log(&self) -> Result<(), RocksError> {
-        if self.log_bytes == 0 {
+        let bytes = (self.log_bytes * RECYCLED_LOGS) as u64;
+        if bytes == 0 || !self.free_bytes().is_ok_and(|free| free > Some(bytes)) {
             return Ok(());
         }
         for _ in 0..RECYCLED_LOGS {

@@ -57,7 +57,13 @@ pub fn find_damage(dir: &Path) -> std::io::Result<Option<Damage>> {
 
 /// Says that the log of this directory may have gaps that no sync promised to fill.
 pub fn mark_not_synced(dir: &Path) -> std::io::Result<()> {
-    fs::File::create(dir.join(MARKER))?.sync_all()
+    fs::File::create(dir.join(MARKER))?.sync_all()?;
+    sync_dir(dir)
+}
+
+/// What was created or removed in `dir` stays so.
+pub fn sync_dir(dir: &Path) -> std::io::Result<()> {
+    fs::File::open(dir)?.sync_all()
 }
 
 pub fn is_marked_not_synced(dir: &Path) -> bool {
