@@ -17,6 +17,7 @@ mod fault_fs;
 mod flags;
 mod io_errors;
 mod kill_test;
+mod out_of_files;
 mod paths;
 mod power_loss;
 mod random;
@@ -38,10 +39,12 @@ usage: cargo xtask COMMAND
   io-errors [--upto N] [--runs N] [--seed S] [--class fsync|write|open|rename]
         [--nth N] [--plant silent-fsync]
                        fails the Nth operation of each class with EIO and ENOSPC, N all or RUNS of them
-  bit-flips [--flips N] [--seed S]
+  bit-flips [--flips N] [--seed S] [--plant wrong-row]
                        flips a bit of a stopped server's files: found or harmless, never a wrong row
-  disk-full [--cycles N] [--seed S]
+  disk-full [--cycles N] [--seed S] [--way filled|taken|started]
                        fills and frees the disk of a running server
+  out-of-files [--cycles N] [--seed S]
+                       more clients than file descriptors
   check-isolation --workload list-append|register|predicate|bank|mav|nonrepeatable --level RC|RR|SER
         [--transactions N] [--clients N] [--seed S] [--kill-every SECONDS] [--history FILE]
         [--plant lost-update|no-transaction|forgotten-commit]
@@ -69,6 +72,7 @@ fn main() -> ExitCode {
         "io-errors" => io_errors::main(&flags),
         "bit-flips" => bit_flips::main(&flags),
         "disk-full" => disk_full::main(&flags),
+        "out-of-files" => out_of_files::main(&flags),
         "diff-test" => diff_test::main(&flags),
         _ => Err(USAGE.to_string()),
     };

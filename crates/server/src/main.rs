@@ -9,6 +9,7 @@ mod clients;
 mod compression;
 mod connection;
 mod counters;
+mod descriptors;
 mod durable;
 mod info;
 mod login;

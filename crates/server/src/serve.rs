@@ -21,7 +21,7 @@ use vaquita_storage::{Catalog, Engine, EngineOptions};
 use vaquita_types::Value;
 
 use crate::accounts::{Accounts, root_account};
-use crate::durable;
+use crate::{descriptors, durable};
 use crate::options::{ServeArguments, ServeOptions};
 use crate::pool::Pool;
 use crate::server::{Hooks, Server, VERSION};
@@ -46,7 +46,12 @@ pub fn run(arguments: ServeArguments) -> Result<(), Failure> {
     let tcp = TcpListener::bind((options.bind.as_str(), options.port))
         .map_err(|e| format!("cannot listen on {}:{}: {e}", options.bind, options.port))?;
     let hooks = Arc::new(Hooks::default());
-    let mut engine_options = EngineOptions { accept_damaged_log: options.accept_damaged_log, ..EngineOptions::default() };
+    let descriptors = descriptors::claim();
+    let mut engine_options = EngineOptions {
+        accept_damaged_log: options.accept_damaged_log,
+        open_files_max: descriptors.engine_files_max,
+        ..EngineOptions::default()
+    };
     if let Some(bytes) = options.memtable_bytes {
         engine_options.write_buffer_bytes = bytes;
     }
@@ -64,7 +69,7 @@ pub fn run(arguments: ServeArguments) -> Result<(), Failure> {
     let _ = hooks.pool.set(pool.clone());
     let globals = Arc::new(Globals::new(&variables(&dir, &path, &options, &catalog)?));
     globals.load(&catalog, &engine)?;
-    let server = Server::new(engine, catalog, globals, pool, accounts, Some(keys));
+    let server = Server::new(engine, catalog, globals, pool, accounts, Some(keys), descriptors.connections_max);
     let unix = bind_unix(&path)?;
     listen(&server, tcp, unix)?;
     tracing::info!("ready for connections on {}:{} and {}", options.bind, options.port, path.display());

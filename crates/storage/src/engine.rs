@@ -24,6 +24,7 @@ use crate::lock::{LockManager, Owner};
 use crate::log_check;
 use crate::options;
 use crate::rocks::{Db, RocksError, Snapshot};
+use crate::space_reserve;
 use crate::txn::{Isolation, Transaction, TxnInfo, TxnOptions};
 
 /// What the engine is opened with. `EngineOptions::default()` fits this machine.
@@ -39,6 +40,8 @@ pub struct EngineOptions {
     pub write_set_bytes_max: usize,
     /// Bytes of disk to keep free: below that, commits that add rows fail with error 1021.
     pub disk_reserve_bytes: u64,
+    /// Files that may be open at once; `None` keeps all open.
+    pub open_files_max: Option<u64>,
     pub flush_mode: FlushMode,
     /// Fill log files before they are used, so that commits overwrite blocks instead of
     /// appending; costs `write_buffer_bytes` twice of writing in the background after a start.
@@ -55,6 +58,7 @@ impl Default for EngineOptions {
             background_jobs: None,
             write_set_bytes_max: 1 << 30,
             disk_reserve_bytes: 256 << 20,
+            open_files_max: None,
             flush_mode: FlushMode::SyncEachCommit,
             warm_log: true,
             accept_damaged_log: false,
@@ -140,6 +144,9 @@ impl Engine {
     /// Opens or creates the database in `dir`. A directory that another process has open is refused.
     pub fn open(dir: &Path, options: EngineOptions, hooks: Arc<dyn EngineHooks>) -> Result<Arc<Engine>> {
         create_dir(dir).map_err(|e| io_error(dir, e))?;
+        if space_reserve::release_if_full(dir, space_reserve::free_bytes(dir).unwrap_or(u64::MAX)) {
+            hooks.log(LogLevel::Warning, "disk full: the reserved space is given back");
+        }
         let damaged = check_logs(dir, &options, &*hooks)?;
         let (data, catalog) = options::for_families(&options);
         let db = Db::open(dir, data, catalog).map_err(|e| open_error(dir, e))?;

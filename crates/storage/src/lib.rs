@@ -55,6 +55,7 @@ mod log_check;
 mod options;
 mod rocks;
 pub mod row;
+mod space_reserve;
 pub mod statistics;
 pub mod table;
 pub mod txn;

@@ -26,6 +26,8 @@ pub struct Content {
     durable: Bytes,
     dirty: BTreeSet<usize>,
     allocated: u64,
+    /// `live` was dropped.
+    unreachable: bool,
 }
 
 /// What a power loss leaves of what was not synced.
@@ -93,10 +95,13 @@ impl Content {
     /// The file has no name and nobody has it open: only what is durable may come back.
     pub fn drop_live(&mut self) {
         self.live = Bytes::default();
+        self.dirty.clear();
         self.allocated = 0;
+        self.unreachable = true;
     }
 
     pub fn lose_power(&mut self, tear: Tear, random: &mut Random) {
+        let tear = if std::mem::take(&mut self.unreachable) { Tear::Forget } else { tear };
         let dirty: Vec<usize> = std::mem::take(&mut self.dirty).into_iter().collect();
         let kept = random.below(dirty.len() as u64 + 1) as usize;
         for (n, page) in dirty.into_iter().enumerate() {
