@@ -35,5 +35,5 @@ must_fail() {
 }
 must_fail power-loss --cycles 40 --plant flush-mode-2
 must_fail power-loss --cycles 40 --plant lying-fsync
-must_fail io-errors --class fsync --upto 200 --runs 12 --plant silent-fsync
+must_fail io-errors --class fsync --upto 40 --runs 16 --plant silent-fsync
 must_fail bit-flips --flips 1 --plant wrong-row

@@ -14,10 +14,10 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use crate::client::{Answer, Client};
+use crate::client::Client;
 use crate::fault_fs::{Class, EIO, ENOSPC, Fault, FaultFs, Image};
 use crate::flags::Flags;
-use crate::kill_test::{Load, execute};
+use crate::kill_test::{DATABASE, Load};
 use crate::paths;
 use crate::power_loss::SMALL_MEMTABLES;
 use crate::random::Random;
@@ -172,7 +172,7 @@ impl Test {
         let mut ended = NOT_REACHED;
         let stirrer = server.connect();
         thread::scope(|scope| {
-            let stirring = scope.spawn(|| stirrer.map_or(Ok(()), stir));
+            let stirring = scope.spawn(|| stirrer.map_or((), stir));
             let written = load.run(port, || {
                 let start = Instant::now();
                 while !fs.fault_was_hit() && start.elapsed() < Duration::from_millis(FAULT_MS_MAX) && !server.has_ended() {
@@ -186,7 +186,7 @@ impl Test {
                 }
                 || server.kill()
             });
-            written.and(stirring.join().unwrap_or_else(|_| Err("the stirrer panicked".into())))
+            written.and(stirring.join().map_err(|_| "the stirrer panicked".into()))
         })?;
         if ended == "ended" && !fs.fault_was_hit() {
             return Err("it ended without a fault".into());
@@ -206,15 +206,15 @@ impl Test {
 }
 
 /// Keeps files coming and going until the connection ends.
-fn stir(mut client: Client) -> Result<(), String> {
-    execute(&mut client, "USE kill_test")?;
+fn stir(mut client: Client) {
     for round in 0u64.. {
-        for sql in ["OPTIMIZE TABLE t", &format!("CREATE TABLE s{round} (a INT PRIMARY KEY)"), &format!("DROP TABLE s{round}")] {
-            match client.try_query(sql) {
-                Err(_) => return Ok(()),
-                Ok(Answer::Err { .. } | Answer::Ok { .. } | Answer::Rows { .. }) => {}
+        let table = format!("{DATABASE}.s{round}");
+        for sql in
+            [&format!("OPTIMIZE TABLE {DATABASE}.t"), &format!("CREATE TABLE {table} (a INT PRIMARY KEY)"), &format!("DROP TABLE {table}")]
+        {
+            if client.try_query(sql).is_err() {
+                return;
             }
         }
     }
-    Ok(())
 }
