@@ -147,6 +147,7 @@ impl Engine {
         if space_reserve::release_if_full(dir, space_reserve::free_bytes(dir).unwrap_or(u64::MAX)) {
             hooks.log(LogLevel::Warning, "disk full: the reserved space is given back");
         }
+        log_check::sync_logs(dir).map_err(|e| io_error(dir, e))?;
         let damaged = check_logs(dir, &options, &*hooks)?;
         let (data, catalog) = options::for_families(&options);
         let db = Db::open(dir, data, catalog).map_err(|e| open_error(dir, e))?;

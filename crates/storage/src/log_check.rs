@@ -38,8 +38,28 @@ pub struct Damage {
     pub offset: usize,
 }
 
+/// Makes durable what recovery is about to read. A server that was killed between writing and syncing a log leaves a tail
+/// in the page cache; if it were recovered, and followed by files and logs that are synced, a power loss would then leave
+/// a hole before them.
+pub fn sync_logs(dir: &Path) -> std::io::Result<()> {
+    for (_, log) in logs(dir)? {
+        fs::File::open(log)?.sync_all()?;
+    }
+    sync_dir(dir)
+}
+
 /// The first damaged log of the directory, in the order of log numbers.
 pub fn find_damage(dir: &Path) -> std::io::Result<Option<Damage>> {
+    for (number, file) in logs(dir)? {
+        if let Some(offset) = damage_in(&fs::read(&file)?, number) {
+            return Ok(Some(Damage { file, offset }));
+        }
+    }
+    Ok(None)
+}
+
+/// In the order of their numbers.
+fn logs(dir: &Path) -> std::io::Result<Vec<(u32, PathBuf)>> {
     let mut logs: Vec<(u32, PathBuf)> = Vec::new();
     for entry in fs::read_dir(dir)? {
         let path = entry?.path();
@@ -47,12 +67,7 @@ pub fn find_damage(dir: &Path) -> std::io::Result<Option<Damage>> {
         logs.extend(number.map(|number| (number, path)));
     }
     logs.sort();
-    for (number, file) in logs {
-        if let Some(offset) = damage_in(&fs::read(&file)?, number) {
-            return Ok(Some(Damage { file, offset }));
-        }
-    }
-    Ok(None)
+    Ok(logs)
 }
 
 /// Says that the log of this directory may have gaps that no sync promised to fill.

@@ -1,8 +1,8 @@
 //! `cargo xtask power-loss`: the power fails during writes, and after each restart nothing acknowledged is lost.
 //!
 //! The server's data directory is on `fault_fs`. A cycle: writers run for a random time; the server is killed and the file
-//! system loses power, which forgets or tears what was not synced; in one cycle of five that happens once more while
-//! the server starts; it starts and is verified as the kill test does it (`kill_test::load`). In one cycle of ten a new
+//! system loses power, which forgets or tears what was not synced; in one cycle of four the server was killed and
+//! restarted with power before; in one of five the power fails once more while the server starts; it starts and is verified as the kill test does it (`kill_test::load`). In one cycle of ten a new
 //! server's first start is hit instead: the next start must succeed, and the account that the first one made, if it got
 //! that far, must be there.
 //!
@@ -131,6 +131,9 @@ impl Test {
             thread::sleep(write_time);
             || server.kill()
         })?;
+        if self.random.one_in(4) {
+            self.restart_with_power()?;
+        }
         self.kept = self.fs.lose_power(&mut self.random)?;
         if self.random.one_in(5) {
             let starting = self.spawn(&self.fs, "server.log")?;
@@ -141,6 +144,17 @@ impl Test {
         let server = self.start()?;
         self.load.verify(&mut server.connect()?)?;
         Ok(server)
+    }
+
+    /// What a killed server had not synced is still there, and its successor builds on it.
+    fn restart_with_power(&mut self) -> Result<(), String> {
+        let server = self.start()?;
+        self.load.verify(&mut server.connect()?)?;
+        let write_time = Duration::from_millis(self.random.below(WRITE_MS_MAX));
+        self.load.run(server.port, || {
+            thread::sleep(write_time);
+            || server.kill()
+        })
     }
 
     /// The power fails while a server starts in an empty directory.
