@@ -32,7 +32,7 @@ const BASE_WRITE_TIME: Duration = Duration::from_millis(300);
 /// A fault that did not come by then does not come.
 const FAULT_MS_MAX: u64 = 3000;
 /// Writing goes on so long after it.
-const AFTER_FAULT: Duration = Duration::from_millis(150);
+const AFTER_FAULT: Duration = Duration::from_millis(400);
 
 struct Test {
     binary: PathBuf,
@@ -178,7 +178,10 @@ impl Test {
                 while !fs.fault_was_hit() && start.elapsed() < Duration::from_millis(FAULT_MS_MAX) && !server.has_ended() {
                     thread::sleep(Duration::from_millis(2));
                 }
-                thread::sleep(AFTER_FAULT);
+                let hit = Instant::now();
+                while hit.elapsed() < AFTER_FAULT && !server.has_ended() {
+                    thread::sleep(Duration::from_millis(5));
+                }
                 if server.has_ended() {
                     ended = "ended";
                 } else if fs.fault_was_hit() {
