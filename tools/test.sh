@@ -1,5 +1,5 @@
 #!/bin/bash
-# Everything that CI runs: tests, lints, repository rules, a minute of each fuzzer, isolation levels, the clients.
+# Everything that CI runs: tests, lints, repository rules, a minute of each fuzzer, isolation levels, faults of the disk, the clients.
 # A client whose runtime the machine lacks is skipped by name in the summary; with CI=true all must be there.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -23,5 +23,7 @@ fuzz -p vaquita-parser --example fuzz_sql -- "$seconds"
 cargo build --locked -q -p vaquita-server
 step isolation
 tools/isolation.sh
+step faults
+tools/faults.sh
 step clients
 tools/clients/run.sh

@@ -5,17 +5,23 @@
 //! Each command is one module; `flags` reads their options.
 
 mod bench;
+mod bit_flips;
 mod check_isolation;
 #[allow(dead_code)] // shared with the server's tests, which use all of it
 #[path = "../../crates/server/tests/it/client.rs"]
 mod client;
 mod diff_test;
+mod disk_full;
 mod dump_test;
+mod fault_fs;
 mod flags;
+mod io_errors;
 mod kill_points;
 mod kill_test;
 mod metamorphic;
+mod out_of_files;
 mod paths;
+mod power_loss;
 mod random;
 mod tidy;
 mod vaquita;
@@ -34,6 +40,17 @@ usage: cargo xtask COMMAND
                        ends the server at each named place under load; verifies what it finds after each restart
   metamorphic [--seed S] [--histories N] [--length STEPS] [--plant]
                        runs random histories on ten storage configurations, which must answer alike
+  power-loss [--cycles N] [--seed S] [--writers N] [--plant flush-mode-0|flush-mode-2|lying-fsync]
+                       the same, and what was not synced is lost or torn; needs /dev/fuse, as the next three
+  io-errors [--upto N] [--runs N] [--seed S] [--class fsync|write|open|rename]
+        [--nth N] [--plant silent-fsync]
+                       fails the Nth operation of each class with EIO and ENOSPC, N all or RUNS of them
+  bit-flips [--flips N] [--seed S] [--plant wrong-row]
+                       flips a bit of a stopped server's files: found or harmless, never a wrong row
+  disk-full [--cycles N] [--seed S] [--way filled|taken|started]
+                       fills and frees the disk of a running server
+  out-of-files [--cycles N] [--seed S]
+                       more clients than file descriptors
   check-isolation --workload list-append|register|predicate|bank|mav|nonrepeatable --level RC|RR|SER
         [--transactions N] [--clients N] [--seed S] [--kill-every SECONDS] [--history FILE]
         [--plant lost-update|no-transaction|forgotten-commit]
@@ -59,6 +76,11 @@ fn main() -> ExitCode {
         "kill-points" => kill_points::main(&flags),
         "kill-test" => kill_test::main(&flags),
         "metamorphic" => metamorphic::main(&flags),
+        "power-loss" => power_loss::main(&flags),
+        "io-errors" => io_errors::main(&flags),
+        "bit-flips" => bit_flips::main(&flags),
+        "disk-full" => disk_full::main(&flags),
+        "out-of-files" => out_of_files::main(&flags),
         "diff-test" => diff_test::main(&flags),
         _ => Err(USAGE.to_string()),
     };

@@ -1,5 +1,6 @@
 //! SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, 2014): small, seeded, repeatable.
 
+#[derive(Clone)]
 pub struct Random(u64);
 
 impl Random {

@@ -42,8 +42,8 @@ impl Vaquita {
         Vaquita::spawn_with(binary, dir, port, log, &[])
     }
 
-    /// As `spawn`, with more arguments.
-    pub fn spawn_with(binary: &Path, dir: &Path, port: u16, log: &Path, more: &[String]) -> Result<Starting, String> {
+    /// As `spawn`, with more options.
+    pub fn spawn_with(binary: &Path, dir: &Path, port: u16, log: &Path, more: &[&str]) -> Result<Starting, String> {
         let messages: File =
             OpenOptions::new().create(true).append(true).open(log).map_err(|e| format!("{}: {e}", log.display()))?;
         let same = messages.try_clone().map_err(|e| e.to_string())?;
@@ -69,8 +69,7 @@ impl Vaquita {
         Client::connect(self.port, "root", PASSWORD).map_err(|e| format!("cannot connect to Vaquita: {e}"))
     }
 
-    /// Whether the process has ended by itself.
-    pub fn ended(&mut self) -> bool {
+    pub fn has_ended(&mut self) -> bool {
         !matches!(self.child.try_wait(), Ok(None))
     }
 
@@ -160,7 +159,7 @@ pub fn free_port() -> Result<u16, String> {
     TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).map(|a| a.port()).map_err(|e| e.to_string())
 }
 
-fn last_lines(path: &Path, count: usize) -> String {
+pub fn last_lines(path: &Path, count: usize) -> String {
     let text = fs::read_to_string(path).unwrap_or_default();
     let lines: Vec<&str> = text.lines().collect();
     lines[lines.len().saturating_sub(count)..].join("\n")

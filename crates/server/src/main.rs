@@ -10,6 +10,8 @@ mod clients;
 mod compression;
 mod connection;
 mod counters;
+mod descriptors;
+mod durable;
 mod info;
 mod login;
 mod options;

@@ -7,7 +7,6 @@
 //!    After `SHUTDOWN_MS_MAX` the process ends even if a statement still runs: what was acknowledged is durable.
 
 use std::fs::File;
-use std::io::Write;
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
@@ -18,7 +17,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use rustix::net::sockopt;
-use vaquita_storage::{Catalog, Engine, kill_point, kill_points};
+use vaquita_storage::{Catalog, Engine, EngineOptions, kill_point, kill_points};
 use vaquita_types::Value;
 
 use crate::accounts::{Accounts, root_account};
@@ -27,6 +26,7 @@ use crate::pool::Pool;
 use crate::server::{Hooks, Server, VERSION};
 use crate::tls::Keys;
 use crate::variables::{Fixed, Globals, Var};
+use crate::{descriptors, durable};
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
@@ -46,7 +46,9 @@ pub fn run(arguments: ServeArguments) -> Result<(), Failure> {
     let tcp = TcpListener::bind((options.bind.as_str(), options.port))
         .map_err(|e| format!("cannot listen on {}:{}: {e}", options.bind, options.port))?;
     let hooks = Arc::new(Hooks::default());
-    let engine = Engine::open(&dir.join("rocksdb"), options.engine.clone(), hooks.clone())
+    let descriptors = descriptors::claim();
+    let engine_options = EngineOptions { open_files_max: descriptors.engine_files_max, ..options.engine.clone() };
+    let engine = Engine::open(&dir.join("rocksdb"), engine_options, hooks.clone())
         .map_err(|e| format!("cannot open the data in {}: {e}", dir.display()))?;
     let catalog = Catalog::open(&engine)?;
     kill_point("start.catalog");
@@ -62,7 +64,7 @@ pub fn run(arguments: ServeArguments) -> Result<(), Failure> {
     let globals = Arc::new(Globals::new(&variables(&dir, &path, &options, &catalog)?));
     globals.load(&catalog, &engine)?;
     kill_point("start.variables");
-    let server = Server::new(engine, catalog, globals, pool, accounts, Some(keys));
+    let server = Server::new(engine, catalog, globals, pool, accounts, Some(keys), descriptors.connections_max);
     let _ = hooks.server.set(Arc::downgrade(&server));
     let unix = bind_unix(&path)?;
     listen(&server, tcp, unix)?;
@@ -112,6 +114,9 @@ pub fn prepare_dir(dir: &Path) -> Result<(PathBuf, File), Failure> {
         let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir);
         made.map_err(|e| format!("cannot create the data directory {shown}: {e}"))?;
         kill_point("init.directory");
+        if let Some(parent) = dir.canonicalize().ok().as_deref().and_then(Path::parent) {
+            durable::sync_dir(parent).map_err(|e| format!("cannot sync {}: {e}", parent.display()))?;
+        }
     }
     let dir = dir.canonicalize().map_err(|e| format!("cannot enter the data directory {shown}: {e}"))?;
     let opened = std::fs::OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(dir.join("vaquita.lock"));
@@ -140,12 +145,7 @@ fn first_start(dir: &Path, socket: &Path, options: &ServeOptions, accounts: &Acc
         socket.display()
     );
     let path = dir.join("client.cnf");
-    let write = || {
-        let mut file = std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&path)?;
-        file.write_all(text.as_bytes())?;
-        file.sync_all()
-    };
-    write().map_err(|e| format!("cannot write {}: {e}", path.display()))?;
+    durable::write(dir, "client.cnf", &text, 0o600).map_err(|e| format!("cannot write {}: {e}", path.display()))?;
     kill_point("init.client-cnf");
     accounts.change(|records| {
         records.push(Arc::new(root_account(&password)));

@@ -46,6 +46,8 @@ pub struct Server {
     table_locks: crate::table_locks::TableLocks,
     accounts: Accounts,
     keys: Option<Keys>,
+    /// Connections that there are file descriptors for.
+    sockets_max: u64,
     next_connection_id: AtomicU64,
     pub started: std::time::Instant,
     pub stopping: AtomicBool,
@@ -95,6 +97,7 @@ impl Server {
         pool: Arc<Pool<Connection>>,
         accounts: Accounts,
         keys: Option<Keys>,
+        sockets_max: u64,
     ) -> Arc<Server> {
         Arc::new(Server {
             engine,
@@ -108,6 +111,7 @@ impl Server {
             table_locks: crate::table_locks::TableLocks::default(),
             accounts,
             keys,
+            sockets_max,
             next_connection_id: AtomicU64::new(FIRST_CONNECTION_ID),
             started: std::time::Instant::now(),
             stopping: AtomicBool::new(false),
@@ -176,7 +180,7 @@ impl Server {
     pub fn accept(self: &Arc<Server>, socket: OwnedFd, peer: Option<SocketAddr>, peer_uid: Option<u32>) {
         let mut transport = Transport::new(socket);
         let mut out = PacketWriter::new();
-        if self.clients.len() as u64 >= self.globals.number(Var::MaxConnections) {
+        if self.clients.len() as u64 >= self.globals.number(Var::MaxConnections).min(self.sockets_max) {
             let error = Error::new(&ER_CON_COUNT_ERROR, &[]);
             out.packet(|buffer| put_err_without_sqlstate(buffer, error.code(), error.message()));
             let _ = transport.send(out.bytes(), &|wait| wait());

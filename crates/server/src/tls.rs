@@ -3,8 +3,6 @@
 //! Like MySQL, the first start writes `ca.pem`, `ca-key.pem`, `server-cert.pem`, `server-key.pem`,
 //! `private_key.pem` and `public_key.pem` into the data directory; later starts read them.
 
-use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -12,7 +10,6 @@ use rsa::pkcs1::DecodeRsaPrivateKey;
 use rsa::pkcs8::{DecodePrivateKey, EncodePrivateKey, EncodePublicKey, LineEnding};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use vaquita_storage::kill_point;
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
@@ -81,10 +78,5 @@ fn create_rsa_pair(dir: &Path) -> Result<(), Failure> {
 }
 
 fn write(dir: &Path, name: &str, text: &str, mode: u32) -> Result<(), Failure> {
-    let mut file = std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(mode).open(dir.join(name))?;
-    kill_point("init.file-opened");
-    file.write_all(text.as_bytes())?;
-    file.sync_all()?;
-    kill_point("init.file-written");
-    Ok(())
+    crate::durable::write(dir, name, text, mode).map_err(|e| format!("{name}: {e}").into())
 }

@@ -25,6 +25,7 @@ use crate::lock::{LockManager, Owner};
 use crate::log_check;
 use crate::options::{self, Tuning};
 use crate::rocks::{Db, RocksError, Snapshot};
+use crate::space_reserve;
 use crate::txn::{Isolation, Transaction, TxnInfo, TxnOptions};
 use crate::xa::Branches;
 
@@ -41,6 +42,8 @@ pub struct EngineOptions {
     pub write_set_bytes_max: usize,
     /// Bytes of disk to keep free: below that, commits that add rows fail with error 1021.
     pub disk_reserve_bytes: u64,
+    /// Files that may be open at once; `None` keeps all open.
+    pub open_files_max: Option<u64>,
     pub flush_mode: FlushMode,
     /// Fill log files before they are used, so that commits overwrite blocks instead of
     /// appending; costs `write_buffer_bytes` twice of writing in the background after a start.
@@ -58,6 +61,7 @@ impl Default for EngineOptions {
             background_jobs: None,
             write_set_bytes_max: 1 << 30,
             disk_reserve_bytes: 256 << 20,
+            open_files_max: None,
             flush_mode: FlushMode::SyncEachCommit,
             warm_log: true,
             accept_damaged_log: false,
@@ -126,6 +130,9 @@ const ER_DISK_FULL: ErrorDef = ErrorDef {
 };
 /// The errno of a full disk, for the text of error 1021.
 const ENOSPC: i32 = 28;
+/// Bytes of padding behind the last commit of a log when the server stops.
+const LOG_END_BYTES: usize = 8;
+
 pub struct Engine {
     dir: PathBuf,
     options: EngineOptions,
@@ -146,7 +153,11 @@ pub struct Engine {
 impl Engine {
     /// Opens or creates the database in `dir`. A directory that another process has open is refused.
     pub fn open(dir: &Path, options: EngineOptions, hooks: Arc<dyn EngineHooks>) -> Result<Arc<Engine>> {
-        std::fs::create_dir_all(dir).map_err(|e| io_error(dir, e))?;
+        create_dir(dir).map_err(|e| io_error(dir, e))?;
+        if space_reserve::release_if_full(dir, space_reserve::free_bytes(dir).unwrap_or(u64::MAX)) {
+            hooks.log(LogLevel::Warning, "disk full: the reserved space is given back");
+        }
+        log_check::sync_logs(dir).map_err(|e| io_error(dir, e))?;
         let damaged = check_logs(dir, &options, &*hooks)?;
         kill_point("start.logs-checked");
         let (data, catalog) = options::for_families(&options);
@@ -357,6 +368,9 @@ impl Engine {
         kill_point("stop.threads-ended");
         self.db.cancel_background_work();
         self.db.flush_log(true).map_err(read_error)?;
+        // The last commit is followed by something, so that damage to it is told from a torn end. A disk that is
+        // full only makes the next start less strict.
+        let _ = self.db.pad_log(LOG_END_BYTES);
         kill_point("stop.log-synced");
         Ok(())
     }
@@ -368,6 +382,15 @@ impl Drop for Engine {
             self.hooks.log(LogLevel::Error, &format!("closing: {}", e.message()));
         }
     }
+}
+
+/// Makes the directory durable, too: RocksDB syncs what is in it, not its name.
+fn create_dir(dir: &Path) -> std::io::Result<()> {
+    if dir.is_dir() {
+        return Ok(());
+    }
+    std::fs::create_dir_all(dir)?;
+    dir.parent().filter(|parent| !parent.as_os_str().is_empty()).map_or(Ok(()), log_check::sync_dir)
 }
 
 fn io_error(path: &Path, e: std::io::Error) -> Error {

@@ -1,8 +1,8 @@
 //! What the engine does now and then and nobody waits for.
 //!
 //! Ten times a second it looks whether old versions in memtables slow scans down, and flushes them
-//! (`HiddenEntries`). Once a second it syncs the log for `innodb_flush_log_at_trx_commit` 0 and 2,
-//! watches the free disk space, and drops iterators that no scan took for a second, because each keeps a version of the files
+//! (`HiddenEntries`), and watches the free disk space. Once a second it syncs the log for `innodb_flush_log_at_trx_commit`
+//! 0 and 2, and drops iterators that no scan took for a second, because each keeps a version of the files
 //! and memtables alive. Before its first round it warms the log (`warm_log`).
 
 use std::path::{Path, PathBuf};
@@ -19,6 +19,7 @@ use crate::kill_points::kill_point;
 use crate::log_check;
 use crate::options::RECYCLED_LOGS;
 use crate::rocks::{Db, Iter, RocksError};
+use crate::space_reserve;
 
 const TICK: Duration = Duration::from_millis(100);
 const TICKS_PER_ROUND: u64 = 10;
@@ -105,6 +106,8 @@ impl Housekeeper {
 
     pub fn start(self: &Arc<Housekeeper>) -> std::io::Result<JoinHandle<()>> {
         let house = Arc::clone(self);
+        // Before the first commit.
+        self.watch_disk();
         std::thread::Builder::new().name("housekeeper".into()).spawn(move || house.run())
     }
 
@@ -135,7 +138,6 @@ impl Housekeeper {
     }
 
     fn run(&self) {
-        self.watch_disk();
         if let Err(e) = self.renew_logs() {
             self.hooks.log(LogLevel::Warning, &format!("warming the log: {}", e.0));
         }
@@ -149,6 +151,7 @@ impl Housekeeper {
                 return;
             }
             drop(stopped);
+            self.watch_disk();
             if hidden.flush_wanted(self.db.take_hidden_entries()) {
                 self.flush_memtables();
             }
@@ -156,7 +159,7 @@ impl Housekeeper {
                 continue;
             }
             self.sync_log();
-            self.watch_disk();
+            self.take_space_reserve();
             // Destroyed outside the mutex.
             let idle = std::mem::take(&mut *self.idle_iters.lock());
             drop(idle);
@@ -198,9 +201,18 @@ impl Housekeeper {
         }
     }
 
+    /// For the next time that the disk is full.
+    fn take_space_reserve(&self) {
+        let Ok(free) = space_reserve::free_bytes(&self.dir) else { return };
+        if let Err(e) = space_reserve::take(&self.dir, free, self.disk_reserve_bytes) {
+            self.hooks.log(LogLevel::Warning, &format!("reserving disk space: {e}"));
+        }
+    }
+
     fn watch_disk(&self) {
-        let Ok(stat) = rustix::fs::statvfs(&self.dir) else { return };
-        let full = stat.f_bavail.saturating_mul(stat.f_frsize) < self.disk_reserve_bytes;
+        let Ok(free) = space_reserve::free_bytes(&self.dir) else { return };
+        space_reserve::release_if_full(&self.dir, free);
+        let full = free < self.disk_reserve_bytes;
         if self.disk_full.swap(full, Ordering::Relaxed) != full {
             let text =
                 if full { "disk full: commits fail until space is freed" } else { "there is disk space again: commits go on" };
@@ -213,7 +225,8 @@ impl Housekeeper {
     /// reuses old logs, but a new process has none that it may reuse: so fill one with padding,
     /// which recovery skips, and switch away from it, as often as files are kept.
     fn warm_log(&self) -> Result<(), RocksError> {
-        if self.log_bytes == 0 {
+        let bytes = (self.log_bytes * RECYCLED_LOGS) as u64;
+        if bytes == 0 || !space_reserve::free_bytes(&self.dir).is_ok_and(|free| free > bytes + self.disk_reserve_bytes) {
             return Ok(());
         }
         for _ in 0..RECYCLED_LOGS {

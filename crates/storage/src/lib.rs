@@ -57,6 +57,7 @@ mod log_check;
 mod options;
 mod rocks;
 pub mod row;
+mod space_reserve;
 pub mod statistics;
 mod sync;
 pub mod table;

@@ -38,16 +38,19 @@ pub struct Damage {
     pub offset: usize,
 }
 
+/// Makes durable what recovery is about to read. A server that was killed between writing and syncing a log leaves a tail
+/// in the page cache; if it were recovered, and followed by files and logs that are synced, a power loss would then leave
+/// a hole before them.
+pub fn sync_logs(dir: &Path) -> std::io::Result<()> {
+    for (_, log) in logs(dir)? {
+        fs::File::open(log)?.sync_all()?;
+    }
+    sync_dir(dir)
+}
+
 /// The first damaged log of the directory, in the order of log numbers.
 pub fn find_damage(dir: &Path) -> std::io::Result<Option<Damage>> {
-    let mut logs: Vec<(u32, PathBuf)> = Vec::new();
-    for entry in fs::read_dir(dir)? {
-        let path = entry?.path();
-        let number = path.file_name().and_then(|n| n.to_str()).and_then(|n| n.strip_suffix(".log")).and_then(|n| n.parse().ok());
-        logs.extend(number.map(|number| (number, path)));
-    }
-    logs.sort();
-    for (number, file) in logs {
+    for (number, file) in logs(dir)? {
         if let Some(offset) = damage_in(&fs::read(&file)?, number) {
             return Ok(Some(Damage { file, offset }));
         }
@@ -55,9 +58,27 @@ pub fn find_damage(dir: &Path) -> std::io::Result<Option<Damage>> {
     Ok(None)
 }
 
+/// In the order of their numbers.
+fn logs(dir: &Path) -> std::io::Result<Vec<(u32, PathBuf)>> {
+    let mut logs: Vec<(u32, PathBuf)> = Vec::new();
+    for entry in fs::read_dir(dir)? {
+        let path = entry?.path();
+        let number = path.file_name().and_then(|n| n.to_str()).and_then(|n| n.strip_suffix(".log")).and_then(|n| n.parse().ok());
+        logs.extend(number.map(|number| (number, path)));
+    }
+    logs.sort();
+    Ok(logs)
+}
+
 /// Says that the log of this directory may have gaps that no sync promised to fill.
 pub fn mark_not_synced(dir: &Path) -> std::io::Result<()> {
-    fs::File::create(dir.join(MARKER))?.sync_all()
+    fs::File::create(dir.join(MARKER))?.sync_all()?;
+    sync_dir(dir)
+}
+
+/// What was created or removed in `dir` stays so.
+pub fn sync_dir(dir: &Path) -> std::io::Result<()> {
+    fs::File::open(dir)?.sync_all()
 }
 
 pub fn is_marked_not_synced(dir: &Path) -> bool {

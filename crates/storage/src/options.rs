@@ -121,7 +121,7 @@ fn set_database(o: &mut Options, options: &EngineOptions) {
     o.set_max_total_wal_size(4 * options.write_buffer_bytes as u64);
     o.set_keep_log_file_num(4);
     o.set_max_log_file_size(16 << 20);
-    o.set_max_open_files(-1);
+    o.set_max_open_files(options.open_files_max.map_or(-1, |max| max.min(i32::MAX as u64) as i32));
     // Statistics of file ages are not worth opening every file at start.
     o.set_skip_stats_update_on_db_open(true);
     o.set_paranoid_checks(true);

@@ -103,7 +103,13 @@ impl Test {
     fn start(&self, dir: &str, point: Option<&str>) -> Result<crate::vaquita::Starting, String> {
         let mut more = vec!["--storage-test-option".to_string(), STORAGE.to_string()];
         more.extend(point.into_iter().flat_map(|point| ["--kill-point".to_string(), point.to_string()]));
-        Vaquita::spawn_with(&self.binary, &self.dir.join(dir), free_port()?, &self.log(), &more)
+        Vaquita::spawn_with(
+            &self.binary,
+            &self.dir.join(dir),
+            free_port()?,
+            &self.log(),
+            &more.iter().map(String::as_str).collect::<Vec<_>>(),
+        )
     }
 
     /// Makes the tables, and learns the script's pictures and how often a load passes each place.
@@ -162,7 +168,7 @@ impl Test {
             } else {
                 self.load(&server)?;
             }
-            if !server.ended() {
+            if !server.has_ended() {
                 // Dies at one of `stop.…`, or was not reached.
                 let _ = server.stop();
             }

@@ -9,7 +9,9 @@
 //! several statements increments last: the lock on it is contended, and its number is known exactly, too.
 
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use crate::client::{Answer, Client};
 use crate::random::Random;
@@ -19,6 +21,8 @@ pub const DATABASE: &str = "kill_test";
 /// Few enough that keys are updated and deleted as often as inserted.
 const KEYS: u64 = 200;
 const STATEMENTS_MAX: u64 = 6;
+/// Before a writer tries again what was refused.
+const REFUSED_PAUSE: Duration = Duration::from_millis(10);
 
 const ER_SERVER_SHUTDOWN: u16 = 1053;
 const ER_LOCK_WAIT_TIMEOUT: u16 = 1205;
@@ -28,6 +32,7 @@ const ER_QUERY_INTERRUPTED: u16 = 1317;
 /// Values by key.
 pub type Values = BTreeMap<u64, u64>;
 
+#[derive(Clone)]
 pub struct Writer {
     number: u64,
     random: Random,
@@ -38,8 +43,13 @@ pub struct Writer {
     pub commits: u64,
     /// Those of them that incremented `total`.
     pub total: u64,
+    /// The server may refuse statements and end: its disk fails.
+    pub tolerant: bool,
+    /// Statements that it refused.
+    pub refused: BTreeMap<String, u64>,
 }
 
+#[derive(Clone)]
 struct Transaction {
     /// What its keys shall be; `None` where it deletes.
     changes: BTreeMap<u64, Option<u64>>,
@@ -54,6 +64,8 @@ enum Stop {
     Lost(std::io::Error),
     /// Deadlock or lock wait timeout: rolled back.
     Retry,
+    /// Another error: the transaction must not be there.
+    Refused(String),
     /// The server answered what it must not.
     Wrong(String),
 }
@@ -61,24 +73,49 @@ enum Stop {
 impl Writer {
     pub fn new(number: u64, seed: u64) -> Writer {
         let random = Random::new(seed ^ (number + 1).wrapping_mul(0xd6e8_feb8_6659_fd93));
-        Writer { number, random, values: Values::new(), last_value: 0, under_way: None, commits: 0, total: 0 }
+        Writer {
+            number,
+            random,
+            values: Values::new(),
+            last_value: 0,
+            under_way: None,
+            commits: 0,
+            total: 0,
+            tolerant: false,
+            refused: BTreeMap::new(),
+        }
     }
 
     /// Writes until the connection ends, which it may only once `killed` is set.
     pub fn run(&mut self, port: u16, killed: &AtomicBool) -> Result<(), String> {
         let mut client = match self.connect(port) {
-            Err(text) if !killed.load(Ordering::Acquire) => return Err(text),
+            Err(text) if !self.tolerant && !killed.load(Ordering::Acquire) => return Err(text),
             Err(_) => return Ok(()),
             Ok(client) => client,
         };
         loop {
             match self.transaction(&mut client) {
                 Ok(()) | Err(Stop::Retry) => {}
-                Err(Stop::Lost(_)) if killed.load(Ordering::Acquire) => return Ok(()),
+                Err(Stop::Lost(error)) if self.tolerant && error.kind() == ErrorKind::WouldBlock => {
+                    return Err(format!("writer {}: no answer", self.number));
+                }
+                Err(Stop::Lost(_)) if self.tolerant || killed.load(Ordering::Acquire) => return Ok(()),
+                Err(Stop::Refused(text)) if self.tolerant => {
+                    *self.refused.entry(text).or_default() += 1;
+                    if killed.load(Ordering::Acquire) {
+                        return Ok(());
+                    }
+                    std::thread::sleep(REFUSED_PAUSE);
+                }
+                Err(Stop::Refused(text)) => return Err(format!("writer {}: {text}", self.number)),
                 Err(Stop::Lost(error)) => return Err(format!("writer {}: connection lost: {error}", self.number)),
                 Err(Stop::Wrong(text)) => return Err(format!("writer {}: {text}", self.number)),
             }
         }
+    }
+
+    pub fn values(&self) -> &Values {
+        &self.values
     }
 
     fn connect(&self, port: u16) -> Result<Client, String> {
@@ -91,10 +128,10 @@ impl Writer {
 
     fn transaction(&mut self, client: &mut Client) -> Result<(), Stop> {
         let done = self.try_transaction(client);
-        if let Err(Stop::Retry) = done {
+        if let Err(Stop::Retry | Stop::Refused(_)) = done {
+            self.under_way = None;
             // Error 1205 rolls back its statement only.
             execute(client, "ROLLBACK")?;
-            self.under_way = None;
         }
         done
     }
@@ -215,6 +252,7 @@ fn execute(client: &mut Client, sql: &str) -> Result<u64, Stop> {
         Answer::Err { code: ER_LOCK_WAIT_TIMEOUT | ER_LOCK_DEADLOCK, .. } => Err(Stop::Retry),
         // The server stops: as good as a lost connection, and as wrong if nobody stopped it.
         Answer::Err { code: ER_SERVER_SHUTDOWN | ER_QUERY_INTERRUPTED, text, .. } => Err(Stop::Lost(std::io::Error::other(text))),
+        Answer::Err { code, text, .. } => Err(Stop::Refused(format!("{code} {text}"))),
         other => Err(Stop::Wrong(format!("{sql}: {other:?}"))),
     }
 }

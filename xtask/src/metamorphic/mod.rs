@@ -135,8 +135,7 @@ impl Run {
     }
 
     fn start(&self, configuration: &Configuration) -> Result<Vaquita, String> {
-        let mut more = vec!["--storage-test-option".to_string(), configuration.storage.to_string()];
-        more.extend(configuration.more.iter().map(|text| text.to_string()));
+        let more: Vec<&str> = ["--storage-test-option", &configuration.storage].into_iter().chain(configuration.more.iter().copied()).collect();
         Vaquita::spawn_with(&self.binary, &self.dir.join("data"), free_port()?, &self.dir.join("server.log"), &more)?.wait()
     }
 

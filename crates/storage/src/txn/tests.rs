@@ -494,6 +494,25 @@ fn a_log_damaged_in_the_middle_is_refused() {
     assert!(!rows.is_empty() && rows.len() < 200, "{}", rows.len());
 }
 
+/// A server that stopped leaves something behind its last commit, so that damage to that is no torn end.
+#[test]
+fn a_log_damaged_in_the_last_commit_is_refused() {
+    let dir = TempDir::new().unwrap();
+    {
+        let engine = open(&dir);
+        put_now(&engine, b"k", &[7; 400]);
+    }
+    let is_log = |p: &std::path::PathBuf| p.extension().is_some_and(|e| e == "log");
+    let log = std::fs::read_dir(dir.path()).unwrap().map(|e| e.unwrap().path()).find(is_log).unwrap();
+    let mut bad = std::fs::read(&log).unwrap();
+    let at = bad.windows(400).position(|bytes| bytes == [7; 400]).unwrap();
+    bad[at + 200] ^= 1;
+    std::fs::write(&log, bad).unwrap();
+    let options = EngineOptions { block_cache_bytes: Some(8 << 20), warm_log: false, ..EngineOptions::default() };
+    let e = Engine::open(dir.path(), options, Arc::new(NoHooks)).err().unwrap();
+    assert!(e.message().contains("is damaged at offset"), "{}", e.message());
+}
+
 /// Writers move money between two keys; every snapshot shows the same sum.
 #[test]
 fn groups_commit_atomically() {
