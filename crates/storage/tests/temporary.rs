@@ -156,7 +156,7 @@ fn a_failed_alter_leaves_the_table_as_it_was() {
     txn.commit_wait().expect("commit");
     let mut unique = (*table.def).clone();
     unique.indexes.push(index_def(&unique, 0, "unique u: b"));
-    let error = session.alter_temporary(&table, unique, RowChange::Keep, &context()).err().expect("a duplicate");
+    let error = session.alter_temporary(&table, unique, RowChange::Keep, &context()).expect_err("a duplicate");
     assert_eq!(error.code(), 1062);
     let now = session.table("db", "t").expect("table").expect("a table");
     assert!(Arc::ptr_eq(&now, &table));

@@ -122,11 +122,11 @@ fn existing_table(name: &Name, cx: &ShowContext<'_>) -> Result<Shown> {
 /// EXTRA in information_schema.COLUMNS.
 const EXTRA: usize = 17;
 
-/// MySQL describes temporary tables without its dictionary, and says NULL for nothing.
+/// MySQL describes temporary tables without its dictionary, and says "NULL", in letters, for nothing.
 fn extra_of_temporary(extra: &mut Value) {
     let Value::Bytes(text) = &*extra else { return };
     let text = String::from_utf8_lossy(text).replace("DEFAULT_GENERATED", "");
-    *extra = if text.trim().is_empty() { Value::Null } else { Value::from(text.trim()) };
+    *extra = Value::from(if text.trim().is_empty() { "NULL" } else { text.trim() });
 }
 
 pub(super) fn columns(full: bool, table: &Name, cx: &ShowContext<'_>) -> Result<Listing> {
