@@ -24,12 +24,7 @@ pub fn run(plan: &QueryPlan, statement: &Statement<'_>, outer: Option<&EvalCx<'_
     send_rows(plan, statement, outer, sink).map_err(|e| print::unmarked(print::name_columns(e, &plan.root)))
 }
 
-fn send_rows(
-    plan: &QueryPlan,
-    statement: &Statement<'_>,
-    outer: Option<&EvalCx<'_>>,
-    sink: &mut dyn RowSink,
-) -> Result<u64> {
+fn send_rows(plan: &QueryPlan, statement: &Statement<'_>, outer: Option<&EvalCx<'_>>, sink: &mut dyn RowSink) -> Result<u64> {
     let _memory = Memory::of(statement);
     sink.columns(&plan.output)?;
     let mut frame = Frame::new(statement, outer, plan.frame_width);

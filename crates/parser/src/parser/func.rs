@@ -167,7 +167,9 @@ impl Parser<'_> {
                 if kw == Kw::VALUES {
                     self.deprecate_values();
                     Expr::Values(column)
-                } else { Expr::DefaultOf(column) }
+                } else {
+                    Expr::DefaultOf(column)
+                }
             }
             Kw::JSON_VALUE => self.json_value()?,
             _ => return Ok(None),

@@ -32,7 +32,11 @@ impl Binder<'_> {
         // The enclosing block computes it: its arguments are seen from there.
         let inner = self.frames.split_off(target + 1);
         let args = args.into_iter().map(|a| visit::moved_out(a, out)).collect();
-        let made = self.typed_aggregate_ordered(call, args, order_by.into_iter().map(|k| SortKey { expr: visit::moved_out(k.expr, out), descending: k.descending }).collect());
+        let made = self.typed_aggregate_ordered(
+            call,
+            args,
+            order_by.into_iter().map(|k| SortKey { expr: visit::moved_out(k.expr, out), descending: k.descending }).collect(),
+        );
         let made = made.map(|aggregate| self.add_aggregate(aggregate));
         self.frames.extend(inner);
         Ok(self.from_frame(target, made?))

@@ -206,7 +206,9 @@ impl Binder<'_> {
             if alias.columns.len() != columns.len() {
                 return Err(Error::new(&errno::ER_VIEW_WRONG_LIST, &[]));
             }
-            if let Some((_, name)) = alias.columns.iter().enumerate().find(|(n, c)| alias.columns[..*n].iter().any(|o| same_name(o, c))) {
+            if let Some((_, name)) =
+                alias.columns.iter().enumerate().find(|(n, c)| alias.columns[..*n].iter().any(|o| same_name(o, c)))
+            {
                 return Err(Error::new(&errno::ER_DUP_FIELDNAME, &[name]));
             }
             for (name, column) in alias.columns.iter().zip(columns) {

@@ -32,7 +32,8 @@ impl Binder<'_> {
             ast::WindowOver::Named(name) => (self.named_window(name, 0)?, name.clone()),
             ast::WindowOver::Spec(spec) => (self.merged_spec(spec, 0)?, "<unnamed window>".to_string()),
         };
-        let partition_by = spec.partition_by.iter().map(|e| self.window_key(e, &name, Clause::Window)).collect::<Result<Vec<_>>>()?;
+        let partition_by =
+            spec.partition_by.iter().map(|e| self.window_key(e, &name, Clause::Window)).collect::<Result<Vec<_>>>()?;
         let mut order_by = Vec::with_capacity(spec.order_by.len());
         for item in &spec.order_by {
             order_by.push(SortKey { expr: self.window_key(&item.expr, &name, Clause::WindowOrder)?, descending: item.desc });
