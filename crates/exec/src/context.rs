@@ -15,7 +15,8 @@ use vaquita_plan::func::SeededRandom;
 use vaquita_storage::{Engine, Interrupt, LockMode, LockPolicy, SessionCatalog, Table, Transaction};
 use vaquita_types::errno::{
     ER_CUT_VALUE_GROUP_CONCAT, ER_DATETIME_FUNCTION_OVERFLOW, ER_DIVISION_BY_ZERO, ER_INVALID_CHARACTER_STRING, ER_NO_SUCH_TABLE,
-    ER_TABLE_DEF_CHANGED, ER_TRUNCATED_WRONG_VALUE, ER_WARN_DATA_OUT_OF_RANGE, ER_WRONG_VALUE_FOR_TYPE, WARN_DATA_TRUNCATED,
+    ER_TABLE_DEF_CHANGED, ER_TRUNCATED_WRONG_VALUE, ER_WARN_ALLOWED_PACKET_OVERFLOWED, ER_WARN_DATA_OUT_OF_RANGE,
+    ER_WRONG_VALUE_FOR_TYPE, WARN_DATA_TRUNCATED,
 };
 use vaquita_types::schema::TableRef;
 use vaquita_types::temporal::TimeZone;
@@ -81,6 +82,7 @@ fn fails_strict(code: u16) -> bool {
         &ER_CUT_VALUE_GROUP_CONCAT,
         &WARN_DATA_TRUNCATED,
         &ER_INVALID_CHARACTER_STRING,
+        &ER_WARN_ALLOWED_PACKET_OVERFLOWED,
     ]
     .iter()
     .any(|def| def.code == code)

@@ -147,10 +147,27 @@ fn compare_values(op: CompareOp, left: &Expr, right: &Expr, rule: CompareAs, cx:
     if a.is_null() || b.is_null() {
         return Ok((op == CompareOp::NullSafeEq).then_some(a.is_null() && b.is_null()));
     }
+    if rule == CompareAs::DateTime {
+        for (operand, value, other) in [(left, &a, right), (right, &b, left)] {
+            if is_constant(operand) {
+                compare::check_constant_date(value, &other.ty, cx.env)?;
+            }
+        }
+    }
     let order = compare::compare(&a, &left.ty, &b, &right.ty, rule, cx.env)?;
     match order {
         Some(order) => Ok(Some(compare::holds(op, order))),
         None => Ok((op == CompareOp::NullSafeEq).then_some(false)),
+    }
+}
+
+/// It has one value throughout the statement.
+fn is_constant(expr: &Expr) -> bool {
+    match &expr.kind {
+        ExprKind::Literal(_) | ExprKind::Param(_) | ExprKind::UserVar(_) => true,
+        ExprKind::Subquery(sub) => !sub.correlated,
+        ExprKind::Cast(inner) => is_constant(inner),
+        _ => false,
     }
 }
 

@@ -46,7 +46,7 @@ pub struct OutputColumn {
     pub origin: Option<ColumnOrigin>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct ColumnOrigin {
     pub database: String,
     /// The alias in the query.

@@ -53,7 +53,7 @@ pub fn run(plan: &InsertPlan, statement: &Statement<'_>) -> Result<Changed> {
         InsertSource::Query(query) => insert.query(query)?,
     }
     let mut changed = insert.changed;
-    changed.found = changed.found.max(changed.affected);
+    changed.found += changed.affected;
     if several_rows {
         let warnings = statement.session.warning_count();
         changed.info = format!("Records: {}  Duplicates: {}  Warnings: {}", insert.records, insert.duplicates, warnings);
@@ -281,6 +281,7 @@ impl<'a> Insert<'a> {
         let mut new: Vec<Value> = self.frame.slots[..columns].to_vec();
         if new == local {
             self.changed.found += 1;
+            self.duplicates -= 1;
             return Ok(());
         }
         super::update::touch_on_update(&self.table.def, &self.plan.on_duplicate, &self.builder, &mut new);

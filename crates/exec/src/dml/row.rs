@@ -70,7 +70,9 @@ impl<'a> RowBuilder<'a> {
             Ok(stored) => return Ok(stored),
             Err(problem) => problem,
         };
-        let report = problem.report(&self.table.name, &column.name, self.row, self.strict);
+        // Of bits MySQL says what the mode says, also under IGNORE.
+        let strict = self.strict || column.ty.kind == TypeKind::Bit && sql_mode::is_strict(self.store.sql_mode);
+        let report = problem.report(&self.table.name, &column.name, self.row, strict);
         if problem.is_note(self.strict) {
             self.statement.session.warn(Level::Note, report);
         } else if self.strict || problem.always_fails() {

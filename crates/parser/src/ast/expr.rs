@@ -339,11 +339,12 @@ pub enum TrimSide {
     Trailing,
 }
 
-/// `[db.]name(args)`; `name` is in lower case.
+/// `[db.]name(args)`; `name` is in lower case, `written` is as the statement has it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FuncCall {
     pub db: Option<String>,
     pub name: String,
+    pub written: String,
     pub args: Vec<Expr>,
 }
 
@@ -499,7 +500,8 @@ impl Expr {
 
     /// The function `name`, which must be in lower case.
     pub fn func(name: impl Into<String>, args: Vec<Expr>) -> Expr {
-        Expr::Func(FuncCall { db: None, name: name.into(), args })
+        let name = name.into();
+        Expr::Func(FuncCall { db: None, written: name.clone(), name, args })
     }
 }
 

@@ -581,7 +581,7 @@ impl Parser<'_> {
         if db.is_none() && name.eq_ignore_ascii_case("found_rows") {
             self.deprecate_with(FOUND_ROWS_TEXT);
         }
-        Ok(Expr::Func(FuncCall { db, name: name.to_ascii_lowercase(), args }))
+        Ok(Expr::Func(FuncCall { db, name: name.to_ascii_lowercase(), written: name, args }))
     }
 
     /// `column -> 'path'`, `column ->> 'path'`

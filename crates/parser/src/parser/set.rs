@@ -119,7 +119,9 @@ impl Parser<'_> {
         if self.eat(Kw::DEFAULT) {
             return Ok(SetItem::Names { charset: None, collate: None });
         }
-        let charset = Some(self.charset_name()?);
+        let name = self.charset_name()?;
+        self.deprecate_charset(&name);
+        let charset = Some(name);
         let mut collate = None;
         if self.eat(Kw::COLLATE) && !self.eat(Kw::DEFAULT) {
             collate = Some(self.collation_name()?);

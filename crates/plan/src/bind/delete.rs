@@ -3,8 +3,10 @@
 use vaquita_parser as ast;
 use vaquita_types::{Error, Result, errno};
 
+use super::update::check_ordered;
 use super::{Binder, Clause, Source};
 use crate::node::{DeletePlan, DeleteTarget, Plan};
+use crate::optimize::Tree;
 
 impl Binder<'_> {
     pub(super) fn delete(&mut self, delete: &ast::Delete) -> Result<Plan> {
@@ -13,6 +15,8 @@ impl Binder<'_> {
             self.push_with(with)?;
         }
         let mut tree = self.dml_from(&delete.from)?;
+        let several = !matches!(tree, Some(Tree::Leaf(_)));
+        check_ordered(several, "DELETE", &delete.order_by, delete.limit.as_ref())?;
         let targets = self.delete_targets(delete)?;
         self.mark_targets(&targets);
         let filter = match &delete.filter {

@@ -11,7 +11,7 @@ use vaquita_types::{Error, Result, errno};
 use super::scope::{ColumnValue, RelationColumn, Scope, VisibleColumn, same_name};
 use super::{Binder, Clause, Relation, Source};
 use crate::expr::{CompareOp, Expr};
-use crate::node::{JoinKind, LockWait, QueryPlan, RowLock};
+use crate::node::{ColumnOrigin, JoinKind, LockWait, QueryPlan, RowLock};
 use crate::optimize::{Tree, visit};
 use crate::typing;
 
@@ -318,10 +318,7 @@ impl Binder<'_> {
             }
             let slot = self.new_slot();
             let value = ColumnValue::Slot { slot, ty: output.expr.ty.clone(), nullable: output.expr.nullable };
-            let origin = output.origin.clone().map(|mut o| {
-                o.table = alias.to_string();
-                o
-            });
+            let origin = derived_origin(output.origin.clone(), alias, &name);
             columns.push(RelationColumn { name, invisible: false, value, origin });
         }
         Ok(columns)
@@ -347,10 +344,7 @@ impl Binder<'_> {
             if columns.iter().any(|c| same_name(&c.name, &name)) {
                 return Err(Error::new(&errno::ER_DUP_FIELDNAME, &[&name]));
             }
-            let origin = output.origin.map(|mut o| {
-                o.table = alias.to_string();
-                o
-            });
+            let origin = derived_origin(output.origin, alias, &name);
             columns.push(RelationColumn { name, invisible: false, value: ColumnValue::Expr(output.expr), origin });
         }
         let relation = self.add_relation(Relation::new(alias, None, Source::Merged, columns));
@@ -370,6 +364,14 @@ impl Binder<'_> {
         };
         Ok((outputs, filter))
     }
+}
+
+/// Where a derived table's column comes from: its table's column by the name of the derived table, or nothing but that.
+fn derived_origin(origin: Option<ColumnOrigin>, alias: &str, name: &str) -> Option<ColumnOrigin> {
+    Some(match origin {
+        Some(origin) => ColumnOrigin { table: alias.to_string(), ..origin },
+        None => ColumnOrigin { table: alias.to_string(), org_name: name.to_string(), ..ColumnOrigin::default() },
+    })
 }
 
 /// The derived query is nothing but columns of joined tables under a condition: merging it changes no result.

@@ -80,7 +80,7 @@ impl Binder<'_> {
 
     fn function(&mut self, call: &ast::FuncCall) -> Result<Expr> {
         if let Some(db) = &call.db {
-            return Err(Error::new(&errno::ER_SP_DOES_NOT_EXIST, &[&"FUNCTION", &format!("{db}.{}", call.name)]));
+            return Err(Error::new(&errno::ER_SP_DOES_NOT_EXIST, &[&"FUNCTION", &format!("{db}.{}", call.written)]));
         }
         match call.name.as_str() {
             "any_value" => return self.any_value(call),
@@ -91,13 +91,13 @@ impl Binder<'_> {
             }
             _ => {}
         }
-        let args = self.scalars(&call.args)?;
         if crate::func::lookup(&call.name).is_some() {
+            let args = self.scalars(&call.args)?;
             return self.call(&call.name, args);
         }
-        match (call.name.as_str(), self.cx.current_database) {
-            (_, Some(db)) => Err(Error::new(&errno::ER_SP_DOES_NOT_EXIST, &[&"FUNCTION", &format!("{db}.{}", call.name)])),
-            _ => Err(Error::new(&errno::ER_NO_DB_ERROR, &[])),
+        match self.cx.current_database {
+            Some(db) => Err(Error::new(&errno::ER_SP_DOES_NOT_EXIST, &[&"FUNCTION", &format!("{db}.{}", call.written)])),
+            None => Err(Error::new(&errno::ER_NO_DB_ERROR, &[])),
         }
     }
 

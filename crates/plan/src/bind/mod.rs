@@ -31,13 +31,14 @@ use std::sync::Arc;
 
 use vaquita_parser as ast;
 use vaquita_types::charset::{Charset, CollationId};
+use vaquita_types::limits::IDENTIFIER_CHARS_MAX;
 use vaquita_types::schema::TableRef;
 use vaquita_types::{ColumnType, Error, Result, errno, sql_mode};
 
 use crate::catalog::Catalog;
 use crate::env::Env;
 use crate::expr::{Expr, Slot};
-use crate::node::{OutputColumn, Plan, QueryPlan};
+use crate::node::{AccessPath, Node, OutputColumn, Plan, QueryPlan};
 
 pub use load::plan_load;
 use scope::Scope;
@@ -135,6 +136,16 @@ impl Plan {
         }
     }
 
+    /// An UPDATE or DELETE without LIMIT that reads all rows of a table that it changes.
+    pub fn changes_without_key(&self) -> bool {
+        let (source, keys): (&Node, Vec<Slot>) = match self {
+            Plan::Update(update) => (&update.source, update.targets.iter().map(|t| t.key_slot).collect()),
+            Plan::Delete(delete) => (&delete.source, delete.targets.iter().map(|t| t.key_slot).collect()),
+            _ => return false,
+        };
+        !matches!(source, Node::Limit { .. } | Node::Sort { limit: Some(_), .. }) && reads_all_of(source, &keys)
+    }
+
     /// Every table that the plan depends on.
     pub fn tables(&self) -> Vec<TableRef> {
         match self {
@@ -144,6 +155,23 @@ impl Plan {
             Plan::Delete(delete) => delete.tables.clone(),
         }
     }
+}
+
+/// A scan under `node` that fills one of `keys` has no bounds.
+fn reads_all_of(node: &Node, keys: &[Slot]) -> bool {
+    if let Node::Scan(scan) = node {
+        let bounded = match &scan.path {
+            AccessPath::Point { .. } => true,
+            AccessPath::Range { ranges, .. } => {
+                ranges.iter().all(|r| !r.equal.is_empty() || r.low.is_some() || r.high.is_some() || r.not_null)
+            }
+            AccessPath::Full { .. } | AccessPath::System => false,
+        };
+        return !bounded && scan.key_slot.is_some_and(|slot| keys.contains(&slot));
+    }
+    let mut found = false;
+    crate::optimize::visit::inputs(node, &mut |input| found |= reads_all_of(input, keys));
+    found
 }
 
 pub(crate) struct Binder<'a> {
@@ -292,6 +320,9 @@ impl<'a> Binder<'a> {
             (None, Some(db)) => db,
             (None, None) => return Err(Error::new(&errno::ER_NO_DB_ERROR, &[])),
         };
+        if let Some(long) = [database, &name.name].into_iter().find(|n| n.chars().count() > IDENTIFIER_CHARS_MAX) {
+            return Err(Error::new(&errno::ER_TOO_LONG_IDENT, &[&long]));
+        }
         let Some(table) = self.cx.catalog.table(database, &name.name)? else {
             if !self.cx.catalog.database_exists(database)? {
                 return Err(Error::new(&errno::ER_BAD_DB_ERROR, &[&database]));

@@ -156,6 +156,9 @@ impl Binder<'_> {
 
     fn values(&mut self, rows: &[Vec<ast::Expr>]) -> Result<QueryPlan> {
         let width = rows.first().map_or(0, Vec::len);
+        if width == 0 {
+            return Err(Error::new(&errno::ER_TABLE_VALUE_CONSTRUCTOR_MUST_HAVE_COLUMNS, &[]));
+        }
         let mut bound = Vec::with_capacity(rows.len());
         for (n, row) in rows.iter().enumerate() {
             if row.len() != width {
@@ -249,6 +252,11 @@ impl Binder<'_> {
 
     pub fn limit(&mut self, limit: Option<&ast::Limit>) -> Result<Option<Limit>> {
         let Some(limit) = limit else { return Ok(None) };
+        for part in limit.offset.iter().chain([&limit.count]) {
+            if let ast::Expr::Column(variable) = part {
+                return Err(Error::new(&errno::ER_SP_UNDECLARED_VAR, &[&variable.name]));
+            }
+        }
         let typed = |mut e: Expr| {
             if e.ty.kind == vaquita_types::TypeKind::Null {
                 e.ty = ColumnType::bigint_unsigned();

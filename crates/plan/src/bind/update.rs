@@ -23,6 +23,8 @@ impl Binder<'_> {
             self.push_with(with)?;
         }
         let mut tree = self.dml_from(&update.tables)?;
+        let several = !matches!(tree, Some(Tree::Leaf(_)));
+        check_ordered(several, "UPDATE", &update.order_by, update.limit.as_ref())?;
         let targets = self.update_targets(update)?;
         self.mark_targets(&targets);
         let mut assignments: Vec<(usize, Assignment)> = Vec::with_capacity(update.assignments.len());
@@ -128,12 +130,6 @@ impl Binder<'_> {
         targets: &[usize],
     ) -> Result<Node> {
         let several = !matches!(tree, Some(Tree::Leaf(_)));
-        if several && !order_by.is_empty() {
-            return Err(Error::new(&errno::ER_WRONG_USAGE, &[&"UPDATE", &"ORDER BY"]));
-        }
-        if several && limit.is_some() {
-            return Err(Error::new(&errno::ER_WRONG_USAGE, &[&"UPDATE", &"LIMIT"]));
-        }
         let keys = self.order_keys(order_by, &[])?;
         let limit = self.limit(limit)?;
         let want = Want { order: keys.iter().map(|k| (k.expr.clone(), k.descending)).collect(), ..Want::default() };
@@ -151,6 +147,15 @@ impl Binder<'_> {
             saved.extend((0..frame.width).filter(|s| frame.slot_owner[*s].is_some()));
         }
         Ok(sorted(planned.node, keys, limit, saved))
+    }
+}
+
+/// Error 1221: only a statement over one table may have ORDER BY and LIMIT.
+pub(super) fn check_ordered(several: bool, word: &str, order_by: &[ast::OrderItem], limit: Option<&ast::Limit>) -> Result<()> {
+    match (several, order_by, limit) {
+        (true, [_, ..], _) => Err(Error::new(&errno::ER_WRONG_USAGE, &[&word, &"ORDER BY"])),
+        (true, [], Some(_)) => Err(Error::new(&errno::ER_WRONG_USAGE, &[&word, &"LIMIT"])),
+        _ => Ok(()),
     }
 }
 

@@ -9,7 +9,7 @@ use vaquita_types::temporal::DateTime;
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno};
 
 use super::coerce::{self, DateNeed};
-use crate::env::Env;
+use crate::env::{Env, Level};
 use crate::expr::{CompareAs, CompareOp};
 use crate::func::json::sql_to_json;
 use crate::text;
@@ -70,7 +70,17 @@ fn compare_text(a: &Value, a_ty: &ColumnType, b: &Value, b_ty: &ColumnType, coll
     text::compare(&a, &b, collation)
 }
 
-/// A date as a DATETIME. A text that is none is error 1525, as comparing with it makes no sense.
+/// Error 1525 for a constant text that is no date, as comparing with it makes no sense.
+pub fn check_constant_date(value: &Value, other: &ColumnType, env: &dyn Env) -> Result<()> {
+    let Value::Bytes(b) = value else { return Ok(()) };
+    if vaquita_types::temporal::parse_datetime(b, coerce::date_flags(DateNeed::Mode, env)).is_ok() {
+        return Ok(());
+    }
+    let kind = if other.kind == TypeKind::Date { "DATE" } else { "DATETIME" };
+    Err(Error::new(&errno::ER_WRONG_VALUE, &[&kind, &coerce::printable(b)]))
+}
+
+/// A date as a DATETIME. A text that is none counts as the zero date, with warning 1292.
 pub fn as_datetime(value: &Value, ty: &ColumnType, other: &ColumnType, env: &dyn Env) -> Result<Option<DateTime>> {
     match value {
         Value::DateTime(d) => Ok(Some(*d)),
@@ -78,8 +88,14 @@ pub fn as_datetime(value: &Value, ty: &ColumnType, other: &ColumnType, env: &dyn
         Value::Bytes(b) => {
             let flags = coerce::date_flags(DateNeed::Mode, env);
             if vaquita_types::temporal::parse_datetime(b, flags).is_err() {
-                let kind = if other.kind == TypeKind::Date { "DATE" } else { "DATETIME" };
-                return Err(Error::new(&errno::ER_WRONG_VALUE, &[&kind, &coerce::printable(b)]));
+                let text = coerce::printable(b);
+                let warning = if other.kind == TypeKind::Date {
+                    Error::new(&errno::ER_TRUNCATED_WRONG_VALUE, &[&"date", &text])
+                } else {
+                    Error::with_message(&errno::ER_TRUNCATED_WRONG_VALUE, format!("Incorrect datetime value: '{text}'"))
+                };
+                env.warn(Level::Warning, warning);
+                return Ok(Some(DateTime::default()));
             }
             Ok(coerce::datetime_from_text(b, flags, env))
         }

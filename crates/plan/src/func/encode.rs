@@ -185,6 +185,10 @@ fn resolve_base64(args: &mut Vec<Expr>) -> Result<FuncType> {
 
 fn to_base64(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     let bytes = arg!(call.text(0, cx));
+    let plain = bytes.len().div_ceil(3) * 4;
+    if super::string::too_long(plain + plain / BASE64_LINE, "to_base64", cx) {
+        return Ok(Value::Null);
+    }
     let mut out = Vec::with_capacity(bytes.len() / 3 * 4 + 4);
     let mut line = 0;
     for chunk in bytes.chunks(3) {

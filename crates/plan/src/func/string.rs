@@ -199,7 +199,11 @@ fn resolve_export_set(args: &mut Vec<Expr>) -> Result<FuncType> {
 fn concat(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     let mut out = arg!(call.text(0, cx)).into_owned();
     for i in 1..call.len() {
-        out.extend_from_slice(&arg!(call.text(i, cx)));
+        let part = arg!(call.text(i, cx));
+        if too_long(out.len() + part.len(), "concat", cx) {
+            return Ok(Value::Null);
+        }
+        out.extend_from_slice(&part);
     }
     Ok(Value::from(out))
 }
@@ -210,6 +214,9 @@ fn concat_ws(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     let mut first = true;
     for i in 1..call.len() {
         let Some(part) = call.text(i, cx)? else { continue };
+        if too_long(out.len() + separator.len() + part.len(), "concat_ws", cx) {
+            return Ok(Value::Null);
+        }
         if !first {
             out.extend_from_slice(&separator);
         }
@@ -314,7 +321,7 @@ fn trim(call: &FuncCall<'_>, cx: &EvalCx<'_>, leading: bool, trailing: bool) -> 
 }
 
 /// NULL with warning 1301 if the result would not fit a packet.
-fn too_long(bytes: usize, name: &str, cx: &EvalCx<'_>) -> bool {
+pub(super) fn too_long(bytes: usize, name: &str, cx: &EvalCx<'_>) -> bool {
     // Asked only for results that are long: short ones fit any limit.
     if bytes < 1 << 20 {
         return false;
@@ -392,6 +399,9 @@ fn insert(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     let length = if length < 0 || length > total - position + 1 { total - position + 1 } else { length };
     let start = text::byte_offset(&text, count(position - 1), call.ty.collation);
     let end = text::byte_offset(&text, count(position - 1 + length), call.ty.collation);
+    if too_long(text.len() - (end - start) + new.len(), "insert", cx) {
+        return Ok(Value::Null);
+    }
     Ok(Value::from([&text[..start], &new[..], &text[end..]].concat()))
 }
 

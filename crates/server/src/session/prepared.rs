@@ -6,13 +6,13 @@
 use std::sync::Arc;
 
 use vaquita_parser::{Statement as Ast, parse_prepared_noting};
-use vaquita_plan::expr::{Expr, ExprKind};
-use vaquita_plan::node::{InsertSource, OutputColumn, Plan};
+use vaquita_plan::node::{OutputColumn, Plan};
+use vaquita_plan::params::parameter_types;
+use vaquita_types::charset::CollationId;
 use vaquita_types::errno::{ER_SP_BAD_CURSOR_SELECT, ER_UNKNOWN_STMT_HANDLER, ER_UNSUPPORTED_PS};
-use vaquita_types::{ColumnType, Error, Result, Value};
-use vaquita_wire::caps::cursor;
+use vaquita_types::{ColumnType, Error, Result, TypeKind, Value};
+use vaquita_wire::caps::{NOT_FIXED_DECIMALS, column_flag as flag, cursor, mysql_type};
 use vaquita_wire::commands::Execute;
-use vaquita_wire::metadata::column_definition;
 use vaquita_wire::params::StatementParams;
 use vaquita_wire::result::{
     ColumnDefinition, parameter_definition, put_column_definition, put_eof, put_prepare_ok, put_protocol_error,
@@ -105,7 +105,8 @@ impl Session {
         let warnings = self.state.warnings_u16();
         out.writer.packet(|buffer| put_prepare_ok(buffer, caps, id, columns.len() as u16, parameters as u16, warnings));
         if parameters > 0 {
-            let types = assigned_types(prepared.plan.as_deref(), parameters);
+            let known = prepared.plan.as_deref().map(|cached| parameter_types(&cached.plan, parameters));
+            let types = known.unwrap_or_else(|| vec![None; parameters]);
             for ty in &types {
                 out.writer.packet(|buffer| put_column_definition(buffer, &definition_of_parameter(ty.as_ref())));
             }
@@ -240,33 +241,36 @@ pub(super) fn unknown(id: u32) -> Error {
     Error::new(&ER_UNKNOWN_STMT_HANDLER, &[&id, &"mysql_stmt_precheck"])
 }
 
-/// The types of parameters that are assigned to columns: Connector/J sends a BigInteger by them.
-fn assigned_types(plan: Option<&CachedPlan>, parameters: usize) -> Vec<Option<ColumnType>> {
-    let mut types = vec![None; parameters];
-    let mut note = |expr: &Expr| {
-        if let ExprKind::Param(n) = expr.kind
-            && let Some(ty) = types.get_mut(n)
-        {
-            *ty = Some(expr.ty.clone());
-        }
-    };
-    match plan.map(|cached| &cached.plan) {
-        Some(Plan::Insert(insert)) => {
-            if let InsertSource::Values(rows) = &insert.source {
-                rows.iter().flatten().flatten().for_each(&mut note);
-            }
-        }
-        Some(Plan::Update(update)) => {
-            update.targets.iter().flat_map(|t| &t.assignments).filter_map(|a| a.value.as_ref()).for_each(&mut note);
-        }
-        _ => {}
-    }
-    types
-}
-
+/// The definition of a parameter, of the type that stands for all of its kind.
 fn definition_of_parameter(ty: Option<&ColumnType>) -> ColumnDefinition<'static> {
-    match ty {
-        Some(ty) if ty.is_integer() => ColumnDefinition { name: b"?", ..column_definition(ty, None, 1) },
-        _ => parameter_definition(),
+    let unknown = parameter_definition();
+    let Some(ty) = ty else { return unknown };
+    let numeric = |column_type, length, decimals| ColumnDefinition {
+        charset: CollationId::BINARY.0,
+        length,
+        column_type,
+        decimals,
+        flags: flag::BINARY | if ty.unsigned { flag::UNSIGNED } else { 0 },
+        ..parameter_definition()
+    };
+    let unsigned =
+        |definition: ColumnDefinition<'static>| ColumnDefinition { flags: definition.flags | flag::UNSIGNED, ..definition };
+    let charset = if ty.collation == CollationId::BINARY { CollationId::BINARY.0 } else { unknown.charset };
+    match ty.kind {
+        _ if ty.is_integer() => numeric(mysql_type::LONGLONG, 21, 0),
+        TypeKind::Decimal => numeric(mysql_type::NEWDECIMAL, 67, 30),
+        TypeKind::Float | TypeKind::Double => numeric(mysql_type::DOUBLE, 23, NOT_FIXED_DECIMALS),
+        TypeKind::Bit => unsigned(numeric(mysql_type::BIT, 64, 0)),
+        TypeKind::Year => unsigned(numeric(mysql_type::YEAR, 4, 0)),
+        TypeKind::Date => numeric(mysql_type::DATE, 10, 0),
+        TypeKind::Time => numeric(mysql_type::TIME, 17, 6),
+        TypeKind::DateTime | TypeKind::Timestamp => numeric(mysql_type::DATETIME, 26, 6),
+        TypeKind::Json => ColumnDefinition { length: u32::MAX - 3, column_type: mysql_type::JSON, ..unknown },
+        TypeKind::Binary | TypeKind::VarBinary => numeric(mysql_type::VAR_STRING, 65_535, NOT_FIXED_DECIMALS),
+        _ if ty.is_blob() => {
+            let flags = if charset == CollationId::BINARY.0 { flag::BINARY } else { 0 };
+            ColumnDefinition { charset, flags, length: u32::MAX, column_type: mysql_type::LONG_BLOB, ..unknown }
+        }
+        _ => unknown,
     }
 }

@@ -8,6 +8,7 @@ use vaquita_parser::{ParserOptions, Statement as Ast, parse_one_noting};
 use vaquita_plan::env::Level;
 use vaquita_plan::node::Plan;
 use vaquita_types::charset::CollationId;
+use vaquita_types::errno::ER_UPDATE_WITHOUT_KEY_IN_SAFE_MODE;
 use vaquita_types::{Error, Result, sql_mode};
 use vaquita_wire::caps::client;
 
@@ -84,7 +85,12 @@ impl Session {
 
     pub(super) fn plan(&self, ast: &Ast) -> Result<Plan> {
         let limited = self.with_select_limit(ast);
-        self.with_plan_context(|context| vaquita_plan::bind::plan_statement(limited.as_ref().unwrap_or(ast), context))
+        let plan =
+            self.with_plan_context(|context| vaquita_plan::bind::plan_statement(limited.as_ref().unwrap_or(ast), context))?;
+        if self.state.settings.safe_updates && plan.changes_without_key() {
+            return Err(Error::new(&ER_UPDATE_WITHOUT_KEY_IN_SAFE_MODE, &[&""]));
+        }
+        Ok(plan)
     }
 
     pub(super) fn warn_of_syntax(&self, deprecated: Vec<Error>) {

@@ -1,11 +1,12 @@
 //! Result sets on the wire: column definitions and the sinks that write rows.
 
 use vaquita_exec::sink::RowSink;
+use vaquita_plan::expr::ExprKind;
 use vaquita_plan::node::{ColumnOrigin, OutputColumn};
 use vaquita_storage::ValueRef;
 use vaquita_types::charset::{self, Charset, CollationId};
 use vaquita_types::{ColumnType, Result, TypeKind, Value};
-use vaquita_wire::caps::column_flag as flag;
+use vaquita_wire::caps::{NOT_FIXED_DECIMALS, column_flag as flag};
 use vaquita_wire::metadata::{ResultCharset, column_definition};
 use vaquita_wire::result::{ColumnDefinition, put_column_definition, put_eof, put_result_set_header};
 use vaquita_wire::row::{self, BinaryRow};
@@ -195,7 +196,13 @@ pub fn definition(column: &OutputColumn, charset: u16) -> ColumnDefinition<'_> {
     if !column.expr.nullable {
         definition.flags |= flag::NOT_NULL;
     }
-    let Some(origin) = &column.origin else { return definition };
+    let Some(origin) = &column.origin else {
+        let is_text = column.expr.ty.is_bytes() && !column.expr.ty.is_blob() || column.expr.ty.kind == TypeKind::Json;
+        if is_text && !matches!(column.expr.kind, ExprKind::Slot(_) | ExprKind::Literal(Value::Null)) {
+            definition.decimals = NOT_FIXED_DECIMALS;
+        }
+        return definition;
+    };
     definition.schema = origin.database.as_bytes();
     definition.table = origin.table.as_bytes();
     definition.org_table = origin.org_table.as_bytes();

@@ -34,6 +34,11 @@ impl Session {
     pub(super) fn show(&mut self, ast: &Ast, binary: bool, more: bool, out: &mut Output<'_>) -> Result<Done> {
         if let Ast::Show(Show::Warnings(_) | Show::Errors(_) | Show::WarningCount | Show::ErrorCount) = ast {
             self.state.keep_warnings();
+            let found = self.state.found_rows();
+            let result = self.show_result(ast)?;
+            let done = self.put_rows(&result.columns, &result.rows, binary, more, out);
+            self.state.set_found_rows(found);
+            return done;
         }
         let result = self.show_result(ast)?;
         self.put_rows(&result.columns, &result.rows, binary, more, out)

@@ -60,6 +60,7 @@ live! {
     SqlMode "sql_mode" "How strictly statements and values are read.";
     SqlNotes "sql_notes" "OFF keeps no notes among the warnings.";
     SqlQuoteShowCreate "sql_quote_show_create" "OFF leaves the quotes out of names in SHOW CREATE where they are not needed.";
+    SqlSafeUpdates "sql_safe_updates" "ON refuses an UPDATE or DELETE that neither uses a key nor has LIMIT (error 1175).";
     SqlSelectLimit "sql_select_limit" "Rows of a SELECT without LIMIT.";
     SuperReadOnly "super_read_only" "ON refuses changes of data by every account, and turns read_only on.";
     TimeZone "time_zone" "The zone of NOW() and of TIMESTAMP columns: SYSTEM, an offset such as +02:00, or a name.";
@@ -103,6 +104,7 @@ impl Var {
                 | CharacterSetConnection
                 | CollationConnection
                 | CharacterSetResults
+                | SqlSafeUpdates
                 | SqlSelectLimit
                 | TransactionIsolation
                 | TimeZone

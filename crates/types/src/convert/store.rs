@@ -342,6 +342,7 @@ fn store_bit(value: Value, from: &ColumnType, to: &ColumnType) -> Stored {
         }
         Value::UInt(u) => *u,
         Value::Int(i) => *i as u64,
+        Value::Decimal(d) if d.is_negative() => return StoreProblem::of(ProblemKind::OutOfRange, Value::UInt(0)),
         other => super::to_i64(other, from).value as u64,
     };
     if bits > mask { too_wide() } else { Ok(Value::UInt(bits)) }
