@@ -28,6 +28,8 @@ use crate::vaquita::{Starting, Vaquita, free_port};
 const WRITERS: u64 = 8;
 const WRITE_TIME: Duration = Duration::from_millis(700);
 const PAGE_BYTES: u64 = 4096;
+const ER_BAD_DB_ERROR: u16 = 1049;
+const ER_NO_SUCH_TABLE: u16 = 1146;
 const PROGRESS: u64 = 100;
 /// Kinds of files, and how many of a hundred flips each gets.
 const KINDS: [(&str, u64); 6] = [(".sst", 40), (".log", 30), ("MANIFEST", 20), ("CURRENT", 3), ("OPTIONS", 5), ("IDENTITY", 2)];
@@ -190,14 +192,13 @@ impl Test {
     fn read_everything(&self, client: &mut Client) -> Result<Judged, String> {
         let select = |client: &mut Client, sql: &str| match client.try_query(sql).map_err(|e| format!("{sql}: {e}"))? {
             answer @ Answer::Rows { .. } => Ok(Ok(answer.rows())),
+            // Nothing was found: it was lost.
+            Answer::Err { code: ER_BAD_DB_ERROR | ER_NO_SUCH_TABLE, text, .. } => Err(format!("{sql}: {text}")),
             Answer::Err { code, text, .. } => Ok(Err(format!("{code} {text}"))),
             other => Err(format!("{sql}: {other:?}")),
         };
-        let rows: Vec<Vec<String>> = self
-            .expected
-            .iter()
-            .map(|(key, value)| vec![key.to_string(), value.to_string(), pad(*key, *value)])
-            .collect();
+        let rows: Vec<Vec<String>> =
+            self.expected.iter().map(|(key, value)| vec![key.to_string(), value.to_string(), pad(*key, *value)]).collect();
         let mut index: Vec<Vec<String>> = rows.iter().map(|row| vec![row[1].clone(), row[0].clone()]).collect();
         index.sort_by_key(|row| row[0].parse::<u64>().unwrap_or(0));
         let total = vec![vec![self.total.clone()]];
@@ -212,7 +213,14 @@ impl Test {
         for (sql, expected) in reads {
             match select(client, &sql)? {
                 Ok(rows) if rows == expected => {}
-                Ok(rows) => return Err(format!("{sql}: {} rows, {} expected; {}", rows.len(), expected.len(), first_difference(&rows, &expected))),
+                Ok(rows) => {
+                    return Err(format!(
+                        "{sql}: {} rows, {} expected; {}",
+                        rows.len(),
+                        expected.len(),
+                        first_difference(&rows, &expected)
+                    ));
+                }
                 Err(text) => found = Some(text),
             }
         }

@@ -82,7 +82,9 @@ pub fn main(args: &[String]) -> Result<(), String> {
     );
     done.map_err(|text| {
         let log = crate::vaquita::last_lines(&test.log, 20);
-        format!("FAILED: {text}\nthe server's last messages:\n{log}\nagain: cargo xtask disk-full --cycles {cycles} --seed {seed}")
+        format!(
+            "FAILED: {text}\nthe server's last messages:\n{log}\nagain: cargo xtask disk-full --cycles {cycles} --seed {seed}"
+        )
     })?;
     drop(test);
     std::fs::remove_dir_all(&dir).map_err(|e| format!("{}: {e}", dir.display()))

@@ -200,8 +200,7 @@ impl Filesystem for Fuse {
 
     fn rename(&self, _: &Request, dir: INodeNo, name: &OsStr, to: INodeNo, new: &OsStr, _: RenameFlags, reply: ReplyEmpty) {
         let mut state = self.state();
-        let done =
-            count(&mut state, Class::Rename).and_then(|()| state.rename((dir.0, name.into()), (to.0, new.into())));
+        let done = count(&mut state, Class::Rename).and_then(|()| state.rename((dir.0, name.into()), (to.0, new.into())));
         empty(done, reply);
     }
 
@@ -225,16 +224,7 @@ impl Filesystem for Fuse {
         }
     }
 
-    fn release(
-        &self,
-        _: &Request,
-        ino: INodeNo,
-        _: FileHandle,
-        _: OpenFlags,
-        _: Option<LockOwner>,
-        _: bool,
-        reply: ReplyEmpty,
-    ) {
+    fn release(&self, _: &Request, ino: INodeNo, _: FileHandle, _: OpenFlags, _: Option<LockOwner>, _: bool, reply: ReplyEmpty) {
         let mut state = self.state();
         if let Ok(inode) = state.inode(ino.0) {
             inode.opens = inode.opens.saturating_sub(1);

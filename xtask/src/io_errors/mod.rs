@@ -212,9 +212,11 @@ impl Test {
 fn stir(mut client: Client) {
     for round in 0u64.. {
         let table = format!("{DATABASE}.s{round}");
-        for sql in
-            [&format!("OPTIMIZE TABLE {DATABASE}.t"), &format!("CREATE TABLE {table} (a INT PRIMARY KEY)"), &format!("DROP TABLE {table}")]
-        {
+        for sql in [
+            &format!("OPTIMIZE TABLE {DATABASE}.t"),
+            &format!("CREATE TABLE {table} (a INT PRIMARY KEY)"),
+            &format!("DROP TABLE {table}"),
+        ] {
             if client.try_query(sql).is_err() {
                 return;
             }
