@@ -36,6 +36,8 @@ const DEADLINE_LOOKS_PER_SECOND: u64 = 50;
 const STATEMENTS_END_MS_MAX: u64 = 2_000;
 /// The whole of a shutdown.
 const SHUTDOWN_MS_MAX: u64 = 4_500;
+/// A file that says that the database had contents once.
+const INITIALIZED: &str = "initialized";
 const RANDOM_PASSWORD_CHARS: usize = 20;
 /// Without those that look alike.
 const PASSWORD_ALPHABET: &[u8] = b"abcdefghijkmnpqrstuvwxyzACDEFGHJKLMNPQRSTUVWXYZ2345679";
@@ -55,8 +57,18 @@ pub fn run(arguments: ServeArguments) -> Result<(), Failure> {
     let keys = Keys::load_or_create(&dir).map_err(|e| format!("cannot read or make the keys in {}: {e}", dir.display()))?;
     let path = options.socket.clone().unwrap_or_else(|| dir.join("vaquita.sock"));
     let accounts = Accounts::open(catalog.clone())?;
+    let initialized = dir.join(INITIALIZED);
     if accounts.is_empty() {
+        // Otherwise damage that hides everything, as to the MANIFEST, would look like a new directory.
+        if initialized.exists() {
+            return Err(
+                format!("the database in {} has lost its contents: its MANIFEST or its log is damaged", dir.display()).into()
+            );
+        }
         first_start(&dir, &path, &options, &accounts)?;
+    }
+    if !initialized.exists() {
+        durable::write(&dir, INITIALIZED, "", 0o600).map_err(|e| format!("cannot write {}: {e}", initialized.display()))?;
     }
     let cores = std::thread::available_parallelism().map_or(2, usize::from);
     let pool = Pool::start(options.threads.unwrap_or(cores + 1))?;

@@ -28,6 +28,8 @@ use crate::vaquita::{Starting, Vaquita, free_port};
 const WRITERS: u64 = 8;
 const WRITE_TIME: Duration = Duration::from_millis(700);
 const PAGE_BYTES: u64 = 4096;
+const ER_BAD_DB_ERROR: u16 = 1049;
+const ER_NO_SUCH_TABLE: u16 = 1146;
 const PROGRESS: u64 = 100;
 /// Kinds of files, and how many of a hundred flips each gets.
 const KINDS: [(&str, u64); 6] = [(".sst", 40), (".log", 30), ("MANIFEST", 20), ("CURRENT", 3), ("OPTIONS", 5), ("IDENTITY", 2)];
@@ -190,6 +192,8 @@ impl Test {
     fn read_everything(&self, client: &mut Client) -> Result<Judged, String> {
         let select = |client: &mut Client, sql: &str| match client.try_query(sql).map_err(|e| format!("{sql}: {e}"))? {
             answer @ Answer::Rows { .. } => Ok(Ok(answer.rows())),
+            // Nothing was found: it was lost.
+            Answer::Err { code: ER_BAD_DB_ERROR | ER_NO_SUCH_TABLE, text, .. } => Err(format!("{sql}: {text}")),
             Answer::Err { code, text, .. } => Ok(Err(format!("{code} {text}"))),
             other => Err(format!("{sql}: {other:?}")),
         };

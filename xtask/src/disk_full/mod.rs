@@ -28,6 +28,8 @@ const ROOM_BYTES: u64 = 24 << 20;
 const ROW_BYTES: usize = 200_000;
 const REFUSED_WITHIN: Duration = Duration::from_secs(5);
 const RESUMED_WITHIN: Duration = Duration::from_secs(10);
+/// Within that the server takes its reserve again.
+const RESERVED_WITHIN: Duration = Duration::from_millis(1500);
 const WRITES_MAX: u64 = 4000;
 const MEMTABLES: [&str; 2] = ["--storage-test-option", "write-buffer-bytes=8388608"];
 
@@ -114,6 +116,7 @@ impl Test {
         self.fs.set_space(None);
         let mut client = server.connect()?;
         self.prepare(&mut client)?;
+        std::thread::sleep(RESERVED_WITHIN);
         let free = if way == Way::Filled { RESERVE_BYTES + ROOM_BYTES } else { RESERVE_BYTES * 4 };
         self.fs.set_space(Some(self.fs.used() + free));
         if way != Way::Filled {
