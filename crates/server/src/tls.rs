@@ -80,11 +80,16 @@ fn create_rsa_pair(dir: &Path) -> Result<(), Failure> {
     write(dir, "private_key.pem", &key.to_pkcs8_pem(LineEnding::LF)?, 0o600)
 }
 
+/// Whole or not at all, whenever the process ends.
 fn write(dir: &Path, name: &str, text: &str, mode: u32) -> Result<(), Failure> {
-    let mut file = std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(mode).open(dir.join(name))?;
+    let unfinished = dir.join(format!("{name}.new"));
+    let mut file = std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(mode).open(&unfinished)?;
     kill_point("init.file-opened");
     file.write_all(text.as_bytes())?;
     file.sync_all()?;
     kill_point("init.file-written");
+    std::fs::rename(&unfinished, dir.join(name))?;
+    std::fs::File::open(dir)?.sync_all()?;
+    kill_point("init.file-renamed");
     Ok(())
 }

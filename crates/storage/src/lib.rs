@@ -62,7 +62,7 @@ pub mod table;
 pub mod txn;
 pub mod value_ref;
 
-pub use catalog::{Catalog, DdlContext, Leftovers, RowChange, TableName};
+pub use catalog::{Catalog, DdlContext, FirstRows, Leftovers, RowChange, TableName};
 pub use check::{CheckReport, check_table};
 pub use commit::{CommitStart, CommitWaiter};
 pub use engine::{Engine, EngineHooks, EngineOptions, FlushMode, LogLevel, NoHooks};

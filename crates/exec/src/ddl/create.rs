@@ -2,7 +2,7 @@
 
 use vaquita_parser::ast::{self, ColumnAttribute, TableElement, TableOption};
 use vaquita_plan::env::Level;
-use vaquita_storage::kill_point;
+use vaquita_storage::{FirstRows, kill_point};
 use vaquita_types::charset::{CollationId, charset};
 use vaquita_types::errno::{
     ER_BAD_DB_ERROR, ER_DUP_FIELDNAME, ER_TABLE_EXISTS_ERROR, ER_TABLE_MUST_HAVE_A_VISIBLE_COLUMN, ER_TOO_BIG_ROWSIZE,
@@ -58,12 +58,8 @@ impl Ddl<'_> {
             Some(like) => Wanted { def: self.like(database, &create.name.name, like)?, auto_increment: None },
             None => self.definition(database, create, parent.collation, selected)?,
         };
-        let table = self.catalog.create_table(wanted.def, &self.context)?;
-        if let Some(next) = wanted.auto_increment {
-            let mut txn = self.transaction();
-            txn.set_auto_increment(table.def.id, next)?;
-            txn.commit_wait()?;
-        }
+        let rows = FirstRows { auto_increment: wanted.auto_increment, follow: create.select.is_some() };
+        self.catalog.create_table_with(wanted.def, rows, &self.context)?;
         let Some(query) = &create.select else { return Ok(Outcome::affected(0)) };
         kill_point("create-select.created");
         self.fill(database, create, query, names).inspect_err(|_| {

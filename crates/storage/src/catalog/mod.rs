@@ -42,7 +42,7 @@ use crate::statistics::TableStatistics;
 use crate::table::Table;
 use crate::txn::{Isolation, Transaction, TxnOptions};
 pub use alter::RowChange;
-pub use ddl::TableName;
+pub use ddl::{FirstRows, TableName};
 pub use leftovers::Leftovers;
 use wire::{Reader, Writer};
 
@@ -160,6 +160,7 @@ impl Catalog {
             reclaim: Arc::default(),
             reclaimer: Mutex::new(None),
         });
+        catalog.drop_unfinished()?;
         *catalog.reclaimer.lock() = Some(reclaim::start(&catalog)?);
         Ok(catalog)
     }
