@@ -1,19 +1,26 @@
-//! The planner's view of the stored catalog.
+//! The planner's view of the stored catalog, with the session's temporary tables.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use vaquita_plan::catalog::{Catalog as PlannerCatalog, TableStatistics};
-use vaquita_storage::{Catalog, Interrupt, Isolation, TxnOptions};
+use vaquita_storage::{Interrupt, Isolation, SessionCatalog, Transaction, TxnOptions};
 use vaquita_types::Result;
 use vaquita_types::schema::{TableDef, TableRef};
 
 pub struct PlanCatalog<'a> {
-    catalog: &'a Arc<Catalog>,
+    catalog: &'a SessionCatalog,
+    /// The session's, whose own rows count too.
+    txn: Option<&'a RefCell<Transaction>>,
 }
 
 impl<'a> PlanCatalog<'a> {
-    pub fn new(catalog: &'a Arc<Catalog>) -> PlanCatalog<'a> {
-        PlanCatalog { catalog }
+    pub fn new(catalog: &'a SessionCatalog) -> PlanCatalog<'a> {
+        PlanCatalog { catalog, txn: None }
+    }
+
+    pub fn within(catalog: &'a SessionCatalog, txn: &'a RefCell<Transaction>) -> PlanCatalog<'a> {
+        PlanCatalog { catalog, txn: Some(txn) }
     }
 }
 
@@ -31,7 +38,7 @@ impl PlannerCatalog for PlanCatalog<'_> {
 
     /// The exact row count, and what the last ANALYZE found, scaled to it.
     fn statistics(&self, def: &TableDef) -> TableStatistics {
-        let Ok(Some(table)) = self.catalog.table(&def.database, &def.name) else { return TableStatistics::default() };
+        let Ok(Some(table)) = self.catalog.table_of(def) else { return TableStatistics::default() };
         let txn = self.catalog.engine().begin(TxnOptions {
             isolation: Isolation::ReadCommitted,
             autocommit: true,
@@ -39,7 +46,8 @@ impl PlannerCatalog for PlanCatalog<'_> {
             snapshot_isolation: false,
             interrupt: Arc::new(Interrupt::new(0)),
         });
-        let rows = txn.row_count(table.def.id).unwrap_or(0);
+        let own = self.txn.map_or(0, |txn| txn.borrow().rows_added(table.def.id));
+        let rows = txn.row_count(table.def.id).unwrap_or(0).saturating_add_signed(own);
         let Some(found) = table.statistics() else { return TableStatistics { rows, ..TableStatistics::default() } };
         let scale = |distinct: &u64| match (*distinct, found.rows) {
             // Nearly unique prefixes grow with the table; the others are taken as they were.

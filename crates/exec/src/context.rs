@@ -12,7 +12,7 @@ use std::time::Duration;
 use vaquita_plan::env::{Env, EvalCx, Level, SubqueryRows, VarScope};
 use vaquita_plan::expr::{Subquery, SubqueryKind};
 use vaquita_plan::func::SeededRandom;
-use vaquita_storage::{Catalog, Engine, Interrupt, LockMode, LockPolicy, Table, Transaction};
+use vaquita_storage::{Engine, Interrupt, LockMode, LockPolicy, SessionCatalog, Table, Transaction};
 use vaquita_types::errno::{
     ER_CUT_VALUE_GROUP_CONCAT, ER_DATETIME_FUNCTION_OVERFLOW, ER_DIVISION_BY_ZERO, ER_INVALID_CHARACTER_STRING, ER_NO_SUCH_TABLE,
     ER_TABLE_DEF_CHANGED, ER_TRUNCATED_WRONG_VALUE, ER_WARN_DATA_OUT_OF_RANGE, ER_WRONG_VALUE_FOR_TYPE, WARN_DATA_TRUNCATED,
@@ -45,7 +45,7 @@ pub trait SessionEnv {
 /// One execution of one statement.
 pub struct Statement<'a> {
     pub engine: &'a Arc<Engine>,
-    pub catalog: &'a Arc<Catalog>,
+    pub catalog: &'a SessionCatalog,
     pub txn: &'a RefCell<Transaction>,
     pub params: &'a [Value],
     pub session: &'a dyn SessionEnv,
@@ -89,7 +89,7 @@ fn fails_strict(code: u16) -> bool {
 impl<'a> Statement<'a> {
     pub fn new(
         engine: &'a Arc<Engine>,
-        catalog: &'a Arc<Catalog>,
+        catalog: &'a SessionCatalog,
         txn: &'a RefCell<Transaction>,
         params: &'a [Value],
         session: &'a dyn SessionEnv,
@@ -137,7 +137,11 @@ impl<'a> Statement<'a> {
     /// Locks a plan's table and gives the storage's handle of it; an error if DDL has changed it since
     /// the plan was made.
     pub fn open_table(&self, def: &TableRef, mode: LockMode) -> Result<Arc<Table>> {
-        let table = self.catalog.open_table(&mut self.txn.borrow_mut(), &def.database, &def.name, mode, self.lock_wait())?;
+        let table = match def.options.temporary {
+            // No other session changes it.
+            true => self.catalog.temporary(&def.database, &def.name),
+            false => self.catalog.open_table(&mut self.txn.borrow_mut(), &def.database, &def.name, mode, self.lock_wait())?,
+        };
         match table {
             Some(table) if table.def.schema_version == def.schema_version && table.def.id == def.id => Ok(table),
             Some(_) => Err(Error::new(&ER_TABLE_DEF_CHANGED, &[])),

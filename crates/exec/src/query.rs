@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::cell::Cell;
 
 use vaquita_plan::env::{EvalCx, Level};
+use vaquita_plan::eval::print;
 use vaquita_plan::expr::ExprKind;
 use vaquita_plan::node::{AccessPath, Limit, Node, OutputColumn, Plan, QueryPlan, Scan};
 use vaquita_storage::Reads;
@@ -20,6 +21,10 @@ const INTERRUPT_ROWS: u64 = 1 << 10;
 
 /// Sends all rows to `sink`; returns what FOUND_ROWS() tells: how many, with SQL_CALC_FOUND_ROWS also those that LIMIT leaves out.
 pub fn run(plan: &QueryPlan, statement: &Statement<'_>, outer: Option<&EvalCx<'_>>, sink: &mut dyn RowSink) -> Result<u64> {
+    send_rows(plan, statement, outer, sink).map_err(|e| print::unmarked(print::name_columns(e, &plan.root)))
+}
+
+fn send_rows(plan: &QueryPlan, statement: &Statement<'_>, outer: Option<&EvalCx<'_>>, sink: &mut dyn RowSink) -> Result<u64> {
     let _memory = Memory::of(statement);
     sink.columns(&plan.output)?;
     let mut frame = Frame::new(statement, outer, plan.frame_width);

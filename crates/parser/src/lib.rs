@@ -20,7 +20,7 @@ pub mod printer;
 
 pub use ast::*;
 pub use error::ParseError;
-pub use parser::{is_blank, parse_expr, parse_one, parse_prepared};
+pub use parser::{is_blank, parse_expr, parse_one, parse_one_noting, parse_prepared, parse_prepared_noting};
 
 /// What the session says about the grammar: the bits of `sql_mode` and the version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

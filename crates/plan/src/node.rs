@@ -34,6 +34,8 @@ pub struct QueryPlan {
     pub into: Vec<String>,
     /// INTO OUTFILE or DUMPFILE.
     pub into_file: Option<Arc<SelectInto>>,
+    /// The hint MAX_EXECUTION_TIME of the statement's first SELECT; 0 is no hint.
+    pub execution_ms_max: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -156,6 +158,8 @@ pub enum Node {
         slots: Vec<Slot>,
         types: Vec<ColumnType>,
         filter: Vec<Expr>,
+        /// Rounds end when there are as many rows.
+        limit: Option<Limit>,
     },
     /// The rows of the last round of the recursive CTE `id`.
     CteRows {

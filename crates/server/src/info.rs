@@ -73,7 +73,7 @@ impl ServerInfo for Info<'_> {
 
 impl Info<'_> {
     fn subject(&self) -> Subject<'_> {
-        Subject { account: self.account, access: self.access, client_host: &self.client.host, database: None }
+        Subject { account: self.account, access: self.access, client_host: &self.client.host, database: None, catalog: None }
     }
 }
 

@@ -1,11 +1,13 @@
-//! LOCK TABLES and FLUSH TABLES WITH READ LOCK: locks that belong to a session, not to a transaction.
+//! LOCK TABLES, FLUSH TABLES WITH READ LOCK and LOCK INSTANCE FOR BACKUP: locks that belong to a session, not to a
+//! transaction.
 //!
 //! Every statement asks `admit` for the tables it reads and writes; while nobody holds such a lock that is one load
 //! of a counter. A session that locks first registers, so that no new statement gets in, and then waits in the
-//! storage's lock manager for the transactions that already use the tables.
+//! storage's lock manager for the transactions that already use the tables. DDL registers while it runs.
 //!
 //! * TLOCK-1: a table has one writer, or any number of readers, and the global read lock excludes every writer.
 //! * TLOCK-2: a session never waits for itself.
+//! * TLOCK-3: under the global read lock nothing is committed that wrote, and no DDL runs; under a backup lock no DDL runs.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -27,6 +29,18 @@ struct State {
     readers: HashMap<TableName, HashSet<u64>>,
     /// Sessions with FLUSH TABLES WITH READ LOCK.
     global: HashSet<u64>,
+    /// Sessions with LOCK INSTANCE FOR BACKUP.
+    backup: HashSet<u64>,
+    /// Sessions that run DDL.
+    ddl: HashSet<u64>,
+}
+
+/// A lock of a session, for performance_schema.metadata_locks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SessionLock {
+    Global,
+    Backup,
+    Table { table: TableName, write: bool },
 }
 
 #[derive(Default)]
@@ -53,9 +67,14 @@ pub struct Patience<'a> {
 impl State {
     fn free(&self, session: u64, wanted: &Wanted) -> bool {
         let other_writer = self.writers.get(&wanted.table).is_some_and(|owner| *owner != session);
-        let others = |sessions: &HashSet<u64>| sessions.iter().any(|owner| *owner != session);
-        !other_writer && (!wanted.write || !(self.readers.get(&wanted.table).is_some_and(others) || others(&self.global)))
+        let read = |readers: &HashSet<u64>| others(readers, session);
+        !other_writer && (!wanted.write || !(self.readers.get(&wanted.table).is_some_and(read) || others(&self.global, session)))
     }
+}
+
+/// Some session other than this one.
+fn others(sessions: &HashSet<u64>, session: u64) -> bool {
+    sessions.iter().any(|owner| *owner != session)
 }
 
 impl TableLocks {
@@ -95,12 +114,69 @@ impl TableLocks {
     pub fn lock_all_for_reading(&self, session: u64, patience: &Patience<'_>) -> Result<()> {
         self.wait_until(
             patience,
-            |state| state.writers.values().all(|owner| *owner == session),
+            |state| state.writers.values().all(|owner| *owner == session) && !others(&state.ddl, session),
             |state| {
                 state.global.insert(session);
                 self.held.fetch_add(1, Ordering::AcqRel);
             },
         )
+    }
+
+    /// Whether the session itself has the global read lock.
+    pub fn holds_global(&self, session: u64) -> bool {
+        !self.is_idle() && self.state.lock().global.contains(&session)
+    }
+
+    /// A transaction that wrote commits only when nobody else has the global read lock.
+    pub fn admit_commit(&self, session: u64, patience: &Patience<'_>) -> Result<()> {
+        self.wait_until(patience, |state| !others(&state.global, session), |_| {})
+    }
+
+    /// DDL starts; `end_ddl` follows.
+    pub fn begin_ddl(&self, session: u64, patience: &Patience<'_>) -> Result<()> {
+        self.wait_until(
+            patience,
+            |state| !others(&state.global, session) && !others(&state.backup, session),
+            |state| {
+                state.ddl.insert(session);
+            },
+        )
+    }
+
+    pub fn end_ddl(&self, session: u64) {
+        self.state.lock().ddl.remove(&session);
+        self.changed.notify_all();
+    }
+
+    /// LOCK INSTANCE FOR BACKUP: no DDL from here on.
+    pub fn lock_for_backup(&self, session: u64, patience: &Patience<'_>) -> Result<()> {
+        self.wait_until(
+            patience,
+            |state| !others(&state.ddl, session),
+            |state| {
+                state.backup.insert(session);
+            },
+        )
+    }
+
+    /// UNLOCK INSTANCE, and the end of a session.
+    pub fn unlock_for_backup(&self, session: u64) {
+        if self.state.lock().backup.remove(&session) {
+            self.changed.notify_all();
+        }
+    }
+
+    /// All locks with their sessions.
+    pub fn list(&self) -> Vec<(u64, SessionLock)> {
+        let state = self.state.lock();
+        let mut out: Vec<(u64, SessionLock)> = state.global.iter().map(|session| (*session, SessionLock::Global)).collect();
+        out.extend(state.backup.iter().map(|session| (*session, SessionLock::Backup)));
+        let table = |table: &TableName, write| SessionLock::Table { table: table.clone(), write };
+        out.extend(state.writers.iter().map(|(name, session)| (*session, table(name, true))));
+        for (name, sessions) in &state.readers {
+            out.extend(sessions.iter().map(|session| (*session, table(name, false))));
+        }
+        out
     }
 
     /// Gives back everything that the session holds; `holds` says how many calls of the lock functions succeeded.
@@ -163,5 +239,26 @@ mod tests {
         assert!(locks.lock(5, &[wanted("t", true)], &now).is_err());
         locks.unlock(4, 1);
         assert!(locks.is_idle());
+    }
+
+    #[test]
+    fn backup_and_ddl_exclude_each_other() {
+        let locks = TableLocks::default();
+        let interrupt = Interrupt::new(1);
+        let now = Patience { wait: Duration::ZERO, interrupt: &interrupt };
+        locks.lock_for_backup(1, &now).unwrap();
+        locks.lock_for_backup(2, &now).unwrap();
+        assert_eq!(locks.begin_ddl(3, &now).unwrap_err().code(), 1205);
+        assert!(locks.begin_ddl(1, &now).is_err(), "the other's");
+        locks.unlock_for_backup(2);
+        locks.begin_ddl(1, &now).unwrap();
+        assert!(locks.lock_for_backup(2, &now).is_err());
+        assert!(locks.lock_all_for_reading(2, &now).is_err());
+        locks.end_ddl(1);
+        locks.lock_all_for_reading(2, &now).unwrap();
+        assert!(locks.begin_ddl(1, &now).is_err());
+        assert!(locks.admit_commit(1, &now).is_err());
+        assert!(locks.admit_commit(2, &now).is_ok());
+        assert_eq!(locks.list().len(), 2);
     }
 }

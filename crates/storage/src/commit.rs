@@ -4,7 +4,7 @@
 //! 2. *certify*: first committer wins was settled when rows were locked (`txn`); the place for a
 //!    cluster's certification.
 //! 3. *log* and *apply*: a leader joins the queued requests and their counters into one RocksDB
-//!    batch and writes it with one sync.
+//!    batch and writes it with one sync. A group of nothing but temporary tables' writes is not logged.
 //! 4. *publish*: the leader notes the sequence number of each key (`Recent`), releases the
 //!    group's locks and completes its waiters.
 //!
@@ -29,7 +29,7 @@ use crate::counters::{CounterChange, Counters};
 use crate::engine::{ActiveTransactions, EngineHooks, FlushMode, LogLevel};
 use crate::kill_points::kill_point;
 use crate::lock::{HeldLocks, LockManager, Owner};
-use crate::rocks::{CATALOG_FAMILY_ID, Db, Family};
+use crate::rocks::{CATALOG_FAMILY_ID, Db, Family, Logged};
 use crate::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use crate::sync::thread::{self, JoinHandle};
 use crate::sync::{Condvar, Mutex, RECENT_SLOTS};
@@ -157,6 +157,8 @@ pub struct CommitRequest {
     pub counters: Vec<(TableId, CounterChange)>,
     pub owner: Option<Arc<Owner>>,
     pub held: HeldLocks,
+    /// False: it is about temporary tables alone, which a crash ends anyway.
+    pub durable: bool,
 }
 
 struct Queued {
@@ -256,13 +258,14 @@ impl Pipeline {
         }
         queue.led = true;
         drop(queue);
+        let durable = request.durable;
         let mut request = Some(request);
         let mut commit = || {
             if let Some(request) = request.take() {
                 self.commit_one(request);
             }
         };
-        if self.flush_mode() == FlushMode::SyncEachCommit {
+        if durable && self.flush_mode() == FlushMode::SyncEachCommit {
             self.hooks.blocking(&mut commit);
         } else {
             commit();
@@ -282,7 +285,7 @@ impl Pipeline {
     fn commit_one(&self, mut request: CommitRequest) {
         kill_point("commit.leading");
         let mut records = std::mem::replace(&mut request.records, Records { bytes: Vec::new(), count: 0 });
-        self.log_and_apply(&mut records, request.counters.iter());
+        self.log_and_apply(&mut records, request.counters.iter(), request.durable);
         let sequence = self.db.latest_sequence();
         self.note(&request, sequence);
         kill_point("commit.noted");
@@ -296,7 +299,8 @@ impl Pipeline {
         let mut records = Records::with_capacity(bytes);
         group.iter().for_each(|q| records.append(&q.request.records));
         kill_point("group.gathered");
-        self.log_and_apply(&mut records, group.iter().flat_map(|q| q.request.counters.iter()));
+        let durable = group.iter().any(|q| q.request.durable);
+        self.log_and_apply(&mut records, group.iter().flat_map(|q| q.request.counters.iter()), durable);
         let sequence = self.db.latest_sequence();
         group.iter().for_each(|q| self.note(&q.request, sequence));
         kill_point("group.noted");
@@ -313,13 +317,22 @@ impl Pipeline {
         kill_point("group.completed");
     }
 
-    fn log_and_apply<'a>(&self, records: &mut Records, counters: impl Iterator<Item = &'a (TableId, CounterChange)>) {
+    fn log_and_apply<'a>(
+        &self,
+        records: &mut Records,
+        counters: impl Iterator<Item = &'a (TableId, CounterChange)>,
+        durable: bool,
+    ) {
         if let Err(e) = self.counters.log(counters, records) {
             self.die(&format!("cannot read a counter: {}", e.message()));
         }
         kill_point("commit.counted");
-        let sync = self.flush_mode() == FlushMode::SyncEachCommit;
-        if let Err(e) = self.db.write(records.as_batch(), sync) {
+        let logged = match self.flush_mode() {
+            _ if !durable => Logged::Not,
+            FlushMode::SyncEachCommit => Logged::Synced,
+            FlushMode::EachSecond | FlushMode::WriteEachCommit => Logged::Written,
+        };
+        if let Err(e) = self.db.write(records.as_batch(), logged) {
             self.die(&format!("cannot write the log: {}", e.0));
         }
         kill_point("commit.logged");

@@ -19,12 +19,14 @@ use vaquita_types::errno::ER_AUTOINC_READ_FAILED;
 use vaquita_types::schema::TableId;
 use vaquita_types::{Error, Result};
 
+use crate::catalog::temporary::TEMPORARY_ID_MIN;
 use crate::commit::Records;
 use crate::engine::read_error;
 use crate::kill_points::kill_point;
 use crate::rocks::{Db, Family, Snapshot};
 use crate::sync::RwLock;
 use crate::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use crate::txn::KeyRange;
 
 /// Catalog keys that start with this byte are counters.
 pub const COUNTER_KEY_PREFIX: u8 = 0;
@@ -40,6 +42,14 @@ enum Kind {
 fn key(kind: Kind, table: TableId) -> [u8; 6] {
     let id = table.0.to_be_bytes();
     [COUNTER_KEY_PREFIX, kind as u8, id[0], id[1], id[2], id[3]]
+}
+
+/// The counters of all temporary tables.
+pub fn temporary_ranges() -> [KeyRange; 3] {
+    [Kind::Rows, Kind::AutoIncrement, Kind::RowId].map(|kind| KeyRange {
+        lower: key(kind, TableId(TEMPORARY_ID_MIN)).to_vec(),
+        upper: vec![COUNTER_KEY_PREFIX, kind as u8 + 1],
+    })
 }
 
 /// The counters of one table.

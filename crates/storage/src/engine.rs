@@ -24,8 +24,9 @@ use crate::kill_points::kill_point;
 use crate::lock::{LockManager, Owner};
 use crate::log_check;
 use crate::options::{self, Tuning};
-use crate::rocks::{Db, RocksError, Snapshot};
+use crate::rocks::{Db, Logged, RocksError, Snapshot};
 use crate::txn::{Isolation, Transaction, TxnInfo, TxnOptions};
+use crate::xa::Branches;
 
 /// What the engine is opened with. `EngineOptions::default()` fits this machine.
 #[derive(Clone, Debug)]
@@ -133,6 +134,7 @@ pub struct Engine {
     /// The snapshot taken last: shared as long as nothing was committed after it.
     latest_snapshot: Mutex<Weak<Snapshot>>,
     housekeeper: Arc<Housekeeper>,
+    xa: Branches,
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
@@ -173,11 +175,17 @@ impl Engine {
             next_txn_id: AtomicU64::new(1),
             latest_snapshot: Mutex::new(Weak::new()),
             housekeeper,
+            xa: Branches::default(),
             threads: Mutex::default(),
         });
         engine.set_flush_mode(engine.options.flush_mode)?;
         engine.start_threads()?;
         kill_point("start.threads");
+        let prepared = engine.recover_xa()?;
+        if prepared > 0 {
+            let text = format!("{prepared} prepared XA transaction(s) hold their locks; see XA RECOVER");
+            engine.hooks.log(LogLevel::Warning, &text);
+        }
         Ok(engine)
     }
 
@@ -259,6 +267,15 @@ impl Engine {
         owner
     }
 
+    /// The transaction has no session any more.
+    pub(crate) fn note_prepared(&self, id: u64) {
+        self.active.note_prepared(id);
+    }
+
+    pub(crate) fn xa_branches(&self) -> &Branches {
+        &self.xa
+    }
+
     pub(crate) fn unregister(&self, id: u64) {
         self.active.remove(id);
     }
@@ -287,7 +304,12 @@ impl Engine {
     /// Removes every data key in `[lower, upper)`: whole files at once, the rest by a range
     /// tombstone and a hint to compact. For dropped indexes that nobody reads any more.
     pub fn delete_data_range(&self, lower: &[u8], upper: &[u8]) -> Result<()> {
-        self.db.delete_range(lower, upper).map_err(read_error)
+        self.db.delete_range(lower, upper, Logged::Synced).map_err(read_error)
+    }
+
+    /// The same for keys of temporary tables, which do not outlive a crash.
+    pub(crate) fn delete_data_range_unlogged(&self, lower: &[u8], upper: &[u8]) -> Result<()> {
+        self.db.delete_range(lower, upper, Logged::Not).map_err(read_error)
     }
 
     /// Compacts `[lower, upper)` of the data (OPTIMIZE TABLE).
@@ -391,12 +413,19 @@ struct Active {
     owner: Arc<Owner>,
     isolation: Isolation,
     started: Instant,
+    prepared: bool,
 }
 
 impl ActiveTransactions {
     fn add(&self, owner: &Arc<Owner>, isolation: Isolation) {
-        let active = Active { owner: Arc::clone(owner), isolation, started: Instant::now() };
+        let active = Active { owner: Arc::clone(owner), isolation, started: Instant::now(), prepared: false };
         self.shard(owner.id).lock().insert(owner.id, active);
+    }
+
+    fn note_prepared(&self, id: u64) {
+        if let Some(active) = self.shard(id).lock().get_mut(&id) {
+            active.prepared = true;
+        }
     }
 
     pub(crate) fn remove(&self, id: u64) {
@@ -417,7 +446,8 @@ impl ActiveTransactions {
                 rows_locked: a.owner.rows_locked(),
                 rows_modified: a.owner.rows_modified(),
                 isolation: a.isolation,
-                session_id: a.owner.interrupt.session_id,
+                session_id: if a.prepared { 0 } else { a.owner.interrupt.session_id },
+                prepared: a.prepared,
             }));
         }
         out.sort_by_key(|t| t.id);

@@ -61,8 +61,9 @@ mod sync;
 pub mod table;
 pub mod txn;
 pub mod value_ref;
+pub mod xa;
 
-pub use catalog::{Catalog, DdlContext, FirstRows, Leftovers, RowChange, TableName};
+pub use catalog::{Catalog, DdlContext, FirstRows, Leftovers, RowChange, SessionCatalog, TableName};
 pub use check::{CheckReport, check_table};
 pub use commit::{CommitStart, CommitWaiter};
 pub use engine::{Engine, EngineHooks, EngineOptions, FlushMode, LogLevel, NoHooks};
@@ -74,6 +75,7 @@ pub use row::{RowCodec, RowView};
 pub use statistics::{IndexStatistics, TableStatistics};
 pub use table::{Buffers, Duplicate, Table, Written};
 pub use txn::{
-    Cursor, Direction, Isolation, KeyRange, Locked, Mark, Reads, ScanOptions, Transaction, TxnInfo, TxnOptions, Version,
+    Cursor, Direction, Isolation, KeyRange, Locked, Mark, Reads, ScanOptions, Step, Transaction, TxnInfo, TxnOptions, Version,
 };
 pub use value_ref::ValueRef;
+pub use xa::{XID_PART_BYTES_MAX, XaBranch, Xid};

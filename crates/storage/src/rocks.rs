@@ -66,6 +66,17 @@ pub enum Family {
     Catalog,
 }
 
+/// How a write goes to the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Logged {
+    /// On the disk before the write returns.
+    Synced,
+    /// With the operating system.
+    Written,
+    /// Not at all: a crash may lose it.
+    Not,
+}
+
 /// The id that `Family::Catalog` has in batches: it is the first one made after `default`.
 pub const CATALOG_FAMILY_ID: u32 = 1;
 
@@ -76,6 +87,7 @@ pub struct Db {
     read_latest: *mut ffi::rocksdb_readoptions_t,
     write_sync: *mut ffi::rocksdb_writeoptions_t,
     write_async: *mut ffi::rocksdb_writeoptions_t,
+    write_unlogged: *mut ffi::rocksdb_writeoptions_t,
     /// Entries of memtables that iterators passed without giving them: old versions and deletions.
     hidden_entries: AtomicU64,
     /// RocksDB keeps pointers into the caches and factories of these.
@@ -110,6 +122,8 @@ impl Db {
             })?;
             let write_sync = ffi::rocksdb_writeoptions_create();
             ffi::rocksdb_writeoptions_set_sync(write_sync, 1);
+            let write_unlogged = ffi::rocksdb_writeoptions_create();
+            ffi::rocksdb_writeoptions_disable_WAL(write_unlogged, 1);
             let db = Db {
                 db,
                 data: handles[0],
@@ -117,6 +131,7 @@ impl Db {
                 read_latest: ffi::rocksdb_readoptions_create(),
                 write_sync,
                 write_async: ffi::rocksdb_writeoptions_create(),
+                write_unlogged,
                 hidden_entries: AtomicU64::new(0),
                 _options: (data, catalog),
             };
@@ -223,9 +238,17 @@ impl Db {
         unsafe { ffi::rocksdb_get_latest_sequence_number(self.db) }
     }
 
+    fn write_options(&self, logged: Logged) -> *mut ffi::rocksdb_writeoptions_t {
+        match logged {
+            Logged::Synced => self.write_sync,
+            Logged::Written => self.write_async,
+            Logged::Not => self.write_unlogged,
+        }
+    }
+
     /// Applies a batch in RocksDB's own form (see `commit::Records`), atomically.
-    pub fn write(&self, batch: &[u8], sync: bool) -> Result<()> {
-        let options = if sync { self.write_sync } else { self.write_async };
+    pub fn write(&self, batch: &[u8], logged: Logged) -> Result<()> {
+        let options = self.write_options(logged);
         // SAFETY: RocksDB copies the bytes of the batch, which is destroyed in any case.
         unsafe {
             let raw = ffi::rocksdb_writebatch_create_from(batch.as_ptr().cast(), batch.len());
@@ -284,11 +307,12 @@ impl Db {
     }
 
     /// Drops the files that lie within `[lower, upper)` of the data and hides the rest.
-    pub fn delete_range(&self, lower: &[u8], upper: &[u8]) -> Result<()> {
+    pub fn delete_range(&self, lower: &[u8], upper: &[u8], logged: Logged) -> Result<()> {
+        let options = self.write_options(logged);
         let (from, from_len, to, to_len) = (lower.as_ptr().cast(), lower.len(), upper.as_ptr().cast(), upper.len());
         // SAFETY: the pointers are valid for the calls.
         unsafe {
-            checked(|err| ffi::rocksdb_delete_range_cf(self.db, self.write_sync, self.data, from, from_len, to, to_len, err))?;
+            checked(|err| ffi::rocksdb_delete_range_cf(self.db, options, self.data, from, from_len, to, to_len, err))?;
             kill_point("reclaim.tombstone");
             checked(|err| ffi::rocksdb_delete_file_in_range_cf(self.db, self.data, from, from_len, to, to_len, err))?;
             kill_point("reclaim.files-deleted");
@@ -372,6 +396,7 @@ impl Drop for Db {
             ffi::rocksdb_readoptions_destroy(self.read_latest);
             ffi::rocksdb_writeoptions_destroy(self.write_sync);
             ffi::rocksdb_writeoptions_destroy(self.write_async);
+            ffi::rocksdb_writeoptions_destroy(self.write_unlogged);
             ffi::rocksdb_column_family_handle_destroy(self.data);
             ffi::rocksdb_column_family_handle_destroy(self.catalog);
             ffi::rocksdb_close(self.db);
@@ -443,6 +468,8 @@ pub struct Iter {
     read_options: *mut ffi::rocksdb_readoptions_t,
     lower: Vec<u8>,
     upper: Vec<u8>,
+    /// Where the iterator stands: key and value, asked once for each step.
+    entry: Option<(ffi::rocksdb_slice_t, ffi::rocksdb_slice_t)>,
     /// Seeks and steps since `account`.
     steps: u64,
 }
@@ -470,6 +497,7 @@ impl Iter {
                 read_options,
                 lower: Vec::new(),
                 upper: Vec::new(),
+                entry: None,
                 steps: 0,
             };
             iter.point_bounds();
@@ -488,6 +516,7 @@ impl Iter {
 
     /// Moves an iterator without a snapshot to what is committed now.
     pub fn refresh(&mut self) -> Result<()> {
+        self.entry = None;
         // SAFETY: `iter` is live.
         checked(|err| unsafe { ffi::rocksdb_iter_refresh(self.iter, err) })
     }
@@ -529,35 +558,51 @@ impl Iter {
     }
 
     pub fn seek(&mut self, key: &[u8]) {
-        self.steps += 1;
         // SAFETY: the key is valid for the call.
         unsafe { ffi::rocksdb_iter_seek(self.iter, key.as_ptr().cast(), key.len()) }
+        self.arrive();
     }
 
     /// To the last key of the bounds.
     pub fn seek_to_last(&mut self) {
-        self.steps += 1;
         // SAFETY: `iter` is live.
         unsafe { ffi::rocksdb_iter_seek_to_last(self.iter) }
+        self.arrive();
     }
 
+    #[inline]
     pub fn next(&mut self) {
-        debug_assert!(self.valid());
-        self.steps += 1;
+        if !self.valid() {
+            return;
+        }
         // SAFETY: `iter` is live and valid.
         unsafe { ffi::rocksdb_iter_next(self.iter) }
+        self.arrive();
     }
 
+    #[inline]
     pub fn prev(&mut self) {
-        debug_assert!(self.valid());
-        self.steps += 1;
+        if !self.valid() {
+            return;
+        }
         // SAFETY: `iter` is live and valid.
         unsafe { ffi::rocksdb_iter_prev(self.iter) }
+        self.arrive();
     }
 
+    #[inline]
+    fn arrive(&mut self) {
+        self.steps += 1;
+        // SAFETY: `iter` is live; key and value are asked of a valid one.
+        self.entry = unsafe {
+            (ffi::rocksdb_iter_valid(self.iter) != 0)
+                .then(|| (ffi::rocksdb_iter_key_slice(self.iter), ffi::rocksdb_iter_value_slice(self.iter)))
+        };
+    }
+
+    #[inline]
     pub fn valid(&self) -> bool {
-        // SAFETY: `iter` is live.
-        unsafe { ffi::rocksdb_iter_valid(self.iter) != 0 }
+        self.entry.is_some()
     }
 
     /// What ended the iteration, if it was not the end of the range.
@@ -566,25 +611,29 @@ impl Iter {
         checked(|err| unsafe { ffi::rocksdb_iter_get_error(self.iter, err) })
     }
 
-    /// Only of a valid iterator; lives until it moves.
-    pub fn key(&self) -> &[u8] {
-        debug_assert!(self.valid());
-        // SAFETY: the slice stays until the iterator moves, which needs `&mut self`.
-        unsafe {
-            let slice = ffi::rocksdb_iter_key_slice(self.iter);
-            std::slice::from_raw_parts(slice.data.cast(), slice.size)
-        }
+    /// Key and value of a valid iterator, and nothing of others.
+    #[inline]
+    pub fn entry(&self) -> (&[u8], &[u8]) {
+        let Some((key, value)) = &self.entry else { return (&[], &[]) };
+        // SAFETY: the slices stay until the iterator moves, which needs `&mut self`.
+        unsafe { (bytes(key), bytes(value)) }
     }
 
-    /// Only of a valid iterator; lives until it moves.
-    pub fn value(&self) -> &[u8] {
-        debug_assert!(self.valid());
-        // SAFETY: as `key`.
-        unsafe {
-            let slice = ffi::rocksdb_iter_value_slice(self.iter);
-            std::slice::from_raw_parts(slice.data.cast(), slice.size)
-        }
+    #[inline]
+    pub fn key(&self) -> &[u8] {
+        self.entry().0
     }
+}
+
+/// # Safety
+/// The slice's memory must live as long as what is returned.
+#[inline]
+unsafe fn bytes<'a>(slice: &ffi::rocksdb_slice_t) -> &'a [u8] {
+    if slice.size == 0 {
+        return &[];
+    }
+    // SAFETY: the caller's promise.
+    unsafe { std::slice::from_raw_parts(slice.data.cast(), slice.size) }
 }
 
 impl Drop for Iter {

@@ -99,7 +99,8 @@ impl Chores {
         }
         let hidden = self.known.get(HIDDEN).and_then(|answer| answer.split(' ').next()?.parse().ok());
         self.rounds = hidden.unwrap_or(self.rounds);
-        let there: Vec<u64> = rows(client, "SELECT id FROM kill_test.ids")?.concat().iter().filter_map(|id| id.parse().ok()).collect();
+        let there: Vec<u64> =
+            rows(client, "SELECT id FROM kill_test.ids")?.concat().iter().filter_map(|id| id.parse().ok()).collect();
         if let Some(lost) = self.ids.iter().find(|id| !there.contains(id)) {
             return Err(format!("kill_test.ids lost the acknowledged id {lost}"));
         }

@@ -32,8 +32,7 @@ use chores::Chores;
 use script::Progress;
 
 /// Small, so that a second of load flushes, rotates the log and compacts.
-const STORAGE: &str =
-    "write-buffer-bytes=1048576,file-bytes=65536,level0-files=2,block-cache-bytes=8388608,build-batch-rows=128";
+const STORAGE: &str = "write-buffer-bytes=1048576,file-bytes=65536,level0-files=2,block-cache-bytes=8388608,build-batch-rows=128";
 const WRITERS: u64 = 4;
 /// Passes of the DDL script before a place counts as not reached.
 const PASSES: usize = 3;
@@ -173,7 +172,11 @@ impl Test {
             return Err(format!("the server died elsewhere:\n{log}"));
         }
         let counts = self.killed.entry(name.to_string()).or_default();
-        if died_there { counts.0 += 1 } else { counts.1 += 1 }
+        if died_there {
+            counts.0 += 1
+        } else {
+            counts.1 += 1
+        }
         let server = self.start(dir, None)?.wait()?;
         if !first_start {
             self.verify(&server)?;
@@ -236,7 +239,10 @@ impl Test {
         let total: u64 = self.killed.values().map(|(kills, _)| kills).sum();
         let fewest = self.killed.values().map(|(kills, _)| kills).min().unwrap_or(&0);
         for (name, (kills, missed)) in &self.killed {
-            println!("{kills:5} kills at {name}{}", if *missed > 0 { format!(", {missed} times not reached") } else { String::new() });
+            println!(
+                "{kills:5} kills at {name}{}",
+                if *missed > 0 { format!(", {missed} times not reached") } else { String::new() }
+            );
         }
         println!("kill-points: seed {seed}, {} places, {total} kills verified, at least {fewest} each", self.killed.len());
     }

@@ -61,9 +61,11 @@ pub fn picture(client: &mut Client) -> Result<String, String> {
         let all = rows(client, &format!("SELECT * FROM kp.{table} ORDER BY id, c"))
             .or_else(|_| rows(client, &format!("SELECT * FROM kp.{table} ORDER BY c")))?;
         let count = rows(client, &format!("SELECT COUNT(*) FROM kp.{table}"))?.concat().concat();
-        let hash = all.iter().flatten().flat_map(|v| v.bytes().chain([0])).fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-        });
+        let hash = all
+            .iter()
+            .flatten()
+            .flat_map(|v| v.bytes().chain([0]))
+            .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
         out += &format!("{table}: {} rows {hash:016x}, COUNT(*) {count}\n", all.len());
     }
     Ok(out)

@@ -14,7 +14,10 @@ const ROWS_MAX: u64 = 30;
 const IDS: u64 = 600;
 
 pub enum Step {
-    Run { session: usize, sql: String },
+    Run {
+        session: usize,
+        sql: String,
+    },
     /// No transaction is open: a server may be restarted.
     Quiet,
 }
@@ -70,14 +73,8 @@ impl Class {
 /// The statements of a history of about `length` steps.
 pub fn history(random: &mut Random, length: usize) -> Vec<Step> {
     let generated = random.one_in(2);
-    let mut history = History {
-        random,
-        tables: Vec::new(),
-        steps: Vec::new(),
-        in_transaction: [false; SESSIONS],
-        savepoint: false,
-        generated,
-    };
+    let mut history =
+        History { random, tables: Vec::new(), steps: Vec::new(), in_transaction: [false; SESSIONS], savepoint: false, generated };
     history.run(WRITER, "DROP DATABASE IF EXISTS meta");
     history.run(WRITER, "CREATE DATABASE meta");
     (0..SESSIONS).for_each(|session| history.run(session, "USE meta"));
@@ -259,8 +256,10 @@ impl History<'_> {
             5 => {
                 let other = self.table();
                 let other = self.tables[other].name.clone();
-                format!("SELECT a.id, b.id FROM {name} a JOIN {other} b ON a.c0 = b.c0 WHERE a.{filter_a} ORDER BY 1, 2{limit}",
-                    filter_a = format_args!("id < {}", self.random.below(IDS)))
+                format!(
+                    "SELECT a.id, b.id FROM {name} a JOIN {other} b ON a.c0 = b.c0 WHERE a.{filter_a} ORDER BY 1, 2{limit}",
+                    filter_a = format_args!("id < {}", self.random.below(IDS))
+                )
             }
             6 => format!("SELECT DISTINCT {column} FROM {name} ORDER BY {column}{direction}{limit}"),
             7 => format!("SELECT id FROM {name} WHERE id = (SELECT MAX(id) FROM {name} WHERE {filter}) ORDER BY id"),

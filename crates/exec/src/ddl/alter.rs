@@ -24,6 +24,7 @@ use vaquita_types::{ColumnType, Error, Result, TypeKind, Value};
 
 use super::actions::Edit;
 use super::convert::RowMap;
+use super::temporary::refuse_in_alter;
 use super::{Ddl, Outcome};
 
 /// Times that an ALTER starts again because another one was faster.
@@ -66,6 +67,7 @@ impl Ddl<'_> {
         let mut tries = 0;
         loop {
             let old = self.table(&alter.name)?;
+            refuse_in_alter(alter, algorithm, &old)?;
             match self.alter_once(alter, algorithm, &old) {
                 Err(error) if error.is(&ER_TABLE_DEF_CHANGED) && tries < RETRIES_MAX => tries += 1,
                 done => return done,
@@ -78,7 +80,8 @@ impl Ddl<'_> {
         edit.apply(&alter.actions)?;
         let auto_increment = edit.auto_increment;
         let new = edit.def;
-        if alter.actions.is_empty() {
+        let temporary_rows = self.rows_of_temporary(old)?;
+        if alter.actions.is_empty() && temporary_rows.is_none() {
             return Ok(Outcome::affected(0));
         }
         let instant = instant_change(&old.def, &new)?;
@@ -99,11 +102,26 @@ impl Ddl<'_> {
             let used = if restarts { self.auto_increment_used(table)? } else { return Ok(None) };
             Ok(Some(auto_increment.unwrap_or(1).max(used.saturating_add(1))))
         };
-        let (table, copied) = self.catalog.alter_table_with(old, new, change, &next, &self.context)?;
-        if alter.actions.iter().all(is_simple) {
-            if alter.actions.iter().any(|a| matches!(a, AlterAction::EnableKeys | AlterAction::DisableKeys)) {
-                self.session.warn(Level::Note, Error::new(&ER_ILLEGAL_HA, &[&table.def.name]));
+        let (table, copied) = match temporary_rows {
+            Some(_) => {
+                let (table, copied) = self.catalog.alter_temporary(old, new, change, &self.context)?;
+                if let Some(next) = next(&table)? {
+                    let mut txn = self.transaction();
+                    txn.set_auto_increment(table.def.id, next)?;
+                    txn.commit_wait()?;
+                }
+                (table, copied)
             }
+            None => self.catalog.alter_table_with(old, new, change, &next, &self.context)?,
+        };
+        let simple = alter.actions.iter().all(is_simple);
+        if simple && alter.actions.iter().any(|a| matches!(a, AlterAction::EnableKeys | AlterAction::DisableKeys)) {
+            self.session.warn(Level::Note, Error::new(&ER_ILLEGAL_HA, &[&table.def.name]));
+        }
+        if let Some(rows) = temporary_rows {
+            return Ok(Outcome::records(rows, self.session.warning_count()));
+        }
+        if simple {
             return Ok(Outcome::affected(0));
         }
         let records = if says_copied(&old.def, &table.def, alter) { rows.max(copied) } else { 0 };

@@ -7,7 +7,7 @@ use vaquita_parser::printer::{Style, print_expr};
 use vaquita_parser::{ParserOptions, ast, parse_expr};
 use vaquita_plan::bind::{PlanContext, bind_over_row};
 use vaquita_plan::expr::Expr;
-use vaquita_storage::Catalog;
+use vaquita_storage::SessionCatalog;
 use vaquita_types::errno::{ER_BAD_FIELD_ERROR, ER_CHECK_CONSTRAINT_DUP_NAME};
 use vaquita_types::schema::{CheckDef, ColumnDefault, TableDef};
 use vaquita_types::{Error, Result};
@@ -21,7 +21,7 @@ pub fn parse_stored(text: &str) -> Result<ast::Expr> {
 }
 
 /// The enforced constraints of a table with their names, over the slots 0, 1 … of a row.
-pub fn bind_checks(def: &TableDef, catalog: &Arc<Catalog>) -> Result<Vec<(String, Expr)>> {
+pub fn bind_checks(def: &TableDef, catalog: &SessionCatalog) -> Result<Vec<(String, Expr)>> {
     let enforced: Vec<&CheckDef> = def.options.checks.iter().filter(|c| c.enforced).collect();
     if enforced.is_empty() {
         return Ok(Vec::new());

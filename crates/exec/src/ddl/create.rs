@@ -1,12 +1,14 @@
 //! CREATE TABLE, also LIKE another and from a query (`from_query` derives its columns and fills the table).
 
+use std::sync::Arc;
+
 use vaquita_parser::ast::{self, ColumnAttribute, TableElement, TableOption};
 use vaquita_plan::env::Level;
-use vaquita_storage::{FirstRows, kill_point};
+use vaquita_storage::{FirstRows, Table, kill_point};
 use vaquita_types::charset::{CollationId, charset};
 use vaquita_types::errno::{
-    ER_BAD_DB_ERROR, ER_DUP_FIELDNAME, ER_TABLE_EXISTS_ERROR, ER_TABLE_MUST_HAVE_A_VISIBLE_COLUMN, ER_TOO_BIG_ROWSIZE,
-    ER_TOO_MANY_FIELDS, ER_WRONG_AUTO_KEY,
+    ER_BAD_DB_ERROR, ER_DUP_FIELDNAME, ER_NONUNIQ_TABLE, ER_TABLE_EXISTS_ERROR, ER_TABLE_MUST_HAVE_A_VISIBLE_COLUMN,
+    ER_TOO_BIG_ROWSIZE, ER_TOO_MANY_FIELDS, ER_WRONG_AUTO_KEY,
 };
 use vaquita_types::limits::{ROW_BYTES_MAX, TABLE_COLUMNS_MAX};
 use vaquita_types::schema::{ColumnDef, ColumnId, IndexDef, IndexId, TableDef, TableId, TableOptions};
@@ -14,6 +16,7 @@ use vaquita_types::{ColumnType, Error, Result, TypeKind};
 
 use super::from_query::Selected;
 use super::indexes::{add_index, require_not_null, sort_indexes, warn_of_duplicates};
+use super::temporary::refuse_in_create;
 use super::{Ddl, Outcome, check_identifier, options};
 
 /// What CREATE TABLE asks for besides the definition.
@@ -35,19 +38,40 @@ struct Elements {
 
 impl Ddl<'_> {
     pub fn create_table(&self, create: &ast::CreateTable) -> Result<Outcome> {
+        let Some((table, names)) = self.make_table(create)? else { return Ok(Outcome::affected(0)) };
+        let Some(query) = &create.select else { return Ok(Outcome::affected(0)) };
+        kill_point("create-select.created");
+        self.fill(&table, create, query, names).inspect_err(|_| {
+            // The statement's error is what the client has to know.
+            let _ = self.catalog.drop_tables(&[(&table.def.database, &table.def.name)], &self.context);
+        })
+    }
+
+    /// Makes the table, without rows, and the names of the columns that a query fills. `None`: it is there, and IF NOT EXISTS
+    /// was said.
+    pub(super) fn make_table(&self, create: &ast::CreateTable) -> Result<Option<(Arc<Table>, Vec<String>)>> {
         let database = self.database_of(&create.name)?;
         check_identifier(&create.name.name)?;
+        if let Some(like) = &create.like
+            && (self.database_of(like)?, &like.name) == (database, &create.name.name)
+        {
+            return Err(Error::new(&ER_NONUNIQ_TABLE, &[&create.name.name]));
+        }
         if create.temporary {
-            return Err(Error::unsupported("CREATE TEMPORARY TABLE"));
+            refuse_in_create(create)?;
         }
         let parent = self.catalog.database(database)?.ok_or_else(|| Error::new(&ER_BAD_DB_ERROR, &[&database]))?;
-        if self.catalog.table(database, &create.name.name)?.is_some() {
+        let existing = match create.temporary {
+            true => self.catalog.temporary(database, &create.name.name),
+            false => self.catalog.permanent(database, &create.name.name)?,
+        };
+        if existing.is_some() {
             let error = Error::new(&ER_TABLE_EXISTS_ERROR, &[&create.name.name]);
             if !create.if_not_exists {
                 return Err(error);
             }
             self.session.warn(Level::Note, error);
-            return Ok(Outcome::affected(0));
+            return Ok(None);
         }
         let selected = match &create.select {
             Some(query) => self.selected_columns(query)?,
@@ -58,14 +82,18 @@ impl Ddl<'_> {
             Some(like) => Wanted { def: self.like(database, &create.name.name, like)?, auto_increment: None },
             None => self.definition(database, create, parent.collation, selected)?,
         };
-        let rows = FirstRows { auto_increment: wanted.auto_increment, follow: create.select.is_some() };
-        self.catalog.create_table_with(wanted.def, rows, &self.context)?;
-        let Some(query) = &create.select else { return Ok(Outcome::affected(0)) };
-        kill_point("create-select.created");
-        self.fill(database, create, query, names).inspect_err(|_| {
-            // The statement's error is what the client has to know.
-            let _ = self.catalog.drop_tables(&[(database, &create.name.name)], &self.context);
-        })
+        if !create.temporary {
+            let rows = FirstRows { auto_increment: wanted.auto_increment, follow: create.select.is_some() };
+            let table = self.catalog.create_table_with(wanted.def, rows, &self.context)?;
+            return Ok(Some((table, names)));
+        }
+        let table = self.catalog.create_temporary(wanted.def)?;
+        if let Some(next) = wanted.auto_increment {
+            let mut txn = self.transaction();
+            txn.set_auto_increment(table.def.id, next)?;
+            txn.commit_wait()?;
+        }
+        Ok(Some((table, names)))
     }
 
     fn like(&self, database: &str, name: &str, like: &ast::Name) -> Result<TableDef> {
@@ -73,6 +101,7 @@ impl Ddl<'_> {
         let mut def = (*source.def).clone();
         def.database = database.to_string();
         def.name = name.to_string();
+        def.options.temporary = false;
         for index in &mut def.indexes {
             index.id = IndexId(0);
         }

@@ -7,16 +7,14 @@
 use std::cell::RefCell;
 
 use vaquita_parser::ast;
-use vaquita_plan::bind::{PlanContext, plan_statement};
 use vaquita_plan::node::{OutputColumn, Plan};
-use vaquita_storage::{Reads, kill_point};
+use vaquita_storage::{Reads, Table, kill_point};
 use vaquita_types::charset::collation;
 use vaquita_types::limits::ROW_BYTES_MAX;
 use vaquita_types::schema::{ColumnDef, ColumnDefault, ColumnId};
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value};
 
 use super::{Ddl, Outcome};
-use crate::catalog::PlanCatalog;
 use crate::context::Statement;
 use crate::dml::{self, implicit_default};
 
@@ -32,17 +30,9 @@ pub struct Selected {
 }
 
 impl Ddl<'_> {
-    fn plan(&self, statement: &ast::Statement) -> Result<Plan> {
-        let catalog = PlanCatalog::new(self.catalog);
-        let mut context = PlanContext::new(&catalog);
-        context.current_database = self.database;
-        context.sql_mode = self.session.sql_mode();
-        plan_statement(statement, &context)
-    }
-
     /// The columns that the query's output makes.
     pub(super) fn selected_columns(&self, query: &ast::Query) -> Result<Selected> {
-        let Plan::Query(plan) = self.plan(&ast::Statement::Query(Box::new(query.clone())))? else {
+        let Plan::Query(plan) = (self.planner)(&ast::Statement::Query(Box::new(query.clone())), None)? else {
             return Err(Error::internal("a query without a plan of its own"));
         };
         let mut selected = Selected::default();
@@ -99,36 +89,48 @@ impl Ddl<'_> {
     /// Inserts the rows of the query.
     pub(super) fn fill(
         &self,
-        database: &str,
+        table: &Table,
         create: &ast::CreateTable,
         query: &ast::Query,
         names: Vec<String>,
     ) -> Result<Outcome> {
+        let plan = self.plan_fill(table, create, query, names)?;
+        let txn = RefCell::new(self.transaction());
+        txn.borrow_mut().begin_statement(Reads::Many);
+        let statement =
+            Statement::new(self.catalog.engine(), self.catalog, &txn, self.params, self.session, &self.context.interrupt);
+        let changed = dml::run(&plan, &statement)?;
+        drop(statement);
+        let mut txn = txn.into_inner();
+        txn.end_statement();
+        self.catalog.finish_table(&mut txn, &table.def.database, &table.def.name)?;
+        kill_point("create-select.filled");
+        txn.commit_wait()?;
+        kill_point("create-select.committed");
+        Ok(Outcome::Ok { affected: changed.affected, info: changed.info })
+    }
+
+    /// The plan of `fill`. The query may name what the new table hides or what hides it, so the table is given.
+    pub(super) fn plan_fill(
+        &self,
+        table: &Table,
+        create: &ast::CreateTable,
+        query: &ast::Query,
+        names: Vec<String>,
+    ) -> Result<Plan> {
         let insert = ast::Insert {
             replace: create.duplicates == Some(ast::OnDuplicateRows::Replace),
             hints: Vec::new(),
             priority: None,
             ignore: create.duplicates == Some(ast::OnDuplicateRows::Ignore),
-            table: ast::Name { db: Some(database.to_string()), name: create.name.name.clone() },
+            table: ast::Name { db: Some(table.def.database.clone()), name: table.def.name.clone() },
             partitions: Vec::new(),
             columns: Some(names.into_iter().map(|name| ast::ColumnRef { db: None, table: None, name }).collect()),
             source: ast::InsertSource::Query(Box::new(query.clone())),
             row_alias: None,
             on_duplicate: Vec::new(),
         };
-        let plan = self.plan(&ast::Statement::Insert(Box::new(insert)))?;
-        let txn = RefCell::new(self.transaction());
-        txn.borrow_mut().begin_statement(Reads::Many);
-        let statement = Statement::new(self.catalog.engine(), self.catalog, &txn, &[], self.session, &self.context.interrupt);
-        let changed = dml::run(&plan, &statement)?;
-        drop(statement);
-        let mut txn = txn.into_inner();
-        txn.end_statement();
-        self.catalog.finish_table(&mut txn, database, &create.name.name)?;
-        kill_point("create-select.filled");
-        txn.commit_wait()?;
-        kill_point("create-select.committed");
-        Ok(Outcome::Ok { affected: changed.affected, info: changed.info })
+        (self.planner)(&ast::Statement::Insert(Box::new(insert)), Some(&table.def))
     }
 }
 

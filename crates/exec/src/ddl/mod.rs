@@ -3,7 +3,8 @@
 //! `data_type` turns a declared type into a `ColumnType`; `columns` and `indexes` build the parts of a
 //! `TableDef` with MySQL's checks; `create` and `alter` put them together; the catalog then makes
 //! each statement one atomic commit. `checks` holds CHECK constraints, `from_query` CREATE TABLE … SELECT,
-//! `show_create` prints a definition back as MySQL does, `maintenance` is ANALYZE, CHECK, OPTIMIZE ….
+//! `show_create` prints a definition back as MySQL does, `temporary` is what temporary tables have of their own,
+//! `maintenance` is ANALYZE, CHECK, OPTIMIZE ….
 
 mod actions;
 mod alter;
@@ -18,26 +19,28 @@ pub mod indexes;
 mod maintenance;
 pub mod options;
 pub mod show_create;
+mod temporary;
 
 use std::sync::Arc;
 
 use vaquita_parser::ast::{self, Name, Statement as Ast};
-use vaquita_storage::{Catalog, DdlContext, Isolation, Table, Transaction, TxnOptions};
+use vaquita_storage::{DdlContext, Isolation, SessionCatalog, Table, Transaction, TxnOptions};
 use vaquita_types::charset::{Charset, Collation, CollationId};
 use vaquita_types::errno::{
     ER_BAD_DB_ERROR, ER_BAD_TABLE_ERROR, ER_COLLATION_CHARSET_MISMATCH, ER_DB_CREATE_EXISTS, ER_DB_DROP_EXISTS, ER_NO_DB_ERROR,
-    ER_NO_SUCH_DB, ER_NO_SUCH_TABLE, ER_TABLE_EXISTS_ERROR, ER_UNKNOWN_CHARACTER_SET, ER_UNKNOWN_COLLATION, ER_WRONG_DB_NAME,
-    ER_WRONG_TABLE_NAME,
+    ER_NO_SUCH_DB, ER_NO_SUCH_TABLE, ER_NONUNIQ_TABLE, ER_TABLE_EXISTS_ERROR, ER_UNKNOWN_CHARACTER_SET, ER_UNKNOWN_COLLATION,
+    ER_WRONG_DB_NAME, ER_WRONG_TABLE_NAME,
 };
+use vaquita_types::schema::TableRef;
 use vaquita_types::{ColumnType, Error, Result, Value};
 
 use vaquita_plan::env::{Level, VarScope};
 use vaquita_plan::expr::Expr;
-use vaquita_plan::node::OutputColumn;
+use vaquita_plan::node::{OutputColumn, Plan};
 
 use crate::context::SessionEnv;
 
-/// Statements that `Ddl::run` runs; all of them commit implicitly.
+/// Statements that `Ddl::run` runs; all commit implicitly but those that `keeps_transaction`.
 pub fn is_ddl(ast: &Ast) -> bool {
     matches!(
         ast,
@@ -53,6 +56,15 @@ pub fn is_ddl(ast: &Ast) -> bool {
             | Ast::DropIndex { .. }
             | Ast::TableMaintenance(_)
     )
+}
+
+/// CREATE and DROP TEMPORARY TABLE leave the transaction open.
+pub fn keeps_transaction(ast: &Ast) -> bool {
+    match ast {
+        Ast::CreateTable(create) => create.temporary,
+        Ast::DropTable { temporary, .. } => *temporary,
+        _ => false,
+    }
 }
 
 /// How a statement ended well.
@@ -82,9 +94,13 @@ impl Outcome {
 
 /// What a DDL statement needs of its session.
 pub struct Ddl<'a> {
-    pub catalog: &'a Arc<Catalog>,
+    pub catalog: &'a SessionCatalog,
     pub session: &'a dyn SessionEnv,
     pub database: Option<&'a str>,
+    /// Plans a query, or an INSERT into the given table.
+    pub planner: &'a dyn Fn(&Ast, Option<&TableRef>) -> Result<Plan>,
+    /// The values of `?`.
+    pub params: &'a [Value],
     pub context: DdlContext,
 }
 
@@ -100,7 +116,7 @@ impl<'a> Ddl<'a> {
             Ast::CreateDatabase { if_not_exists, name, options } => self.create_database(*if_not_exists, name, options),
             Ast::AlterDatabase { name, options } => self.alter_database(name.as_deref(), options),
             Ast::DropDatabase { if_exists, name } => self.drop_database(*if_exists, name),
-            Ast::DropTable { if_exists, names, .. } => self.drop_tables(*if_exists, names),
+            Ast::DropTable { temporary, if_exists, names } => self.drop_tables(*temporary, *if_exists, names),
             Ast::Truncate(name) => self.truncate(name),
             Ast::RenameTable(pairs) => self.rename_tables(pairs),
             _ => return None,
@@ -111,7 +127,8 @@ impl<'a> Ddl<'a> {
     /// SHOW CREATE TABLE.
     pub fn show_create_table(&self, name: &Name) -> Result<ResultRows> {
         let database = self.database_of(name)?;
-        if self.catalog.database(database)?.is_none() && !crate::system::is_system_database(database) {
+        let known = self.catalog.database(database)?.is_some() || crate::system::is_system_database(database);
+        if !known && self.catalog.temporary(database, &name.name).is_none() {
             return Err(Error::new(&ER_BAD_DB_ERROR, &[&database]));
         }
         let (def, next) = match crate::system::table(database, &name.name) {
@@ -208,43 +225,59 @@ impl<'a> Ddl<'a> {
         }
     }
 
-    fn drop_tables(&self, if_exists: bool, names: &[Name]) -> Result<u64> {
-        let mut existing = Vec::with_capacity(names.len());
-        let mut missing = Vec::new();
+    /// All or none. `temporary`: of the session's temporary tables alone.
+    fn drop_tables(&self, temporary: bool, if_exists: bool, names: &[Name]) -> Result<u64> {
+        let (mut of_session, mut permanent, mut missing) = (Vec::new(), Vec::new(), Vec::new());
         for name in names {
-            let database = self.database_of(name)?;
-            match self.catalog.table(database, &name.name)? {
-                Some(_) => existing.push((database, name.name.as_str())),
-                None => missing.push(format!("{database}.{}", name.name)),
+            let full = (self.database_of(name)?, name.name.as_str());
+            if of_session.contains(&full) || permanent.contains(&full) {
+                return Err(Error::new(&ER_NONUNIQ_TABLE, &[&name.name]));
+            }
+            if self.catalog.temporary(full.0, full.1).is_some() {
+                of_session.push(full);
+            } else if !temporary && self.catalog.permanent(full.0, full.1)?.is_some() {
+                permanent.push(full);
+            } else {
+                missing.push(format!("{}.{}", full.0, full.1));
             }
         }
-        if !missing.is_empty() {
-            let error = Error::new(&ER_BAD_TABLE_ERROR, &[&missing.join(",")]);
-            if !if_exists {
-                return Err(error);
-            }
-            self.session.warn(Level::Note, error);
+        if !missing.is_empty() && !if_exists {
+            return Err(Error::new(&ER_BAD_TABLE_ERROR, &[&missing.join(",")]));
         }
-        if !existing.is_empty() {
-            self.catalog.drop_tables(&existing, &self.context)?;
+        for name in missing {
+            self.session.warn(Level::Note, Error::new(&ER_BAD_TABLE_ERROR, &[&name]));
+        }
+        if !permanent.is_empty() {
+            self.catalog.drop_tables(&permanent, &self.context)?;
+        }
+        for name in of_session {
+            self.catalog.drop_temporary(name);
         }
         Ok(0)
     }
 
     fn truncate(&self, name: &Name) -> Result<u64> {
-        self.catalog.truncate_table((self.database_of(name)?, &name.name), &self.context)?;
+        let database = self.database_of(name)?;
+        match self.catalog.temporary(database, &name.name) {
+            Some(table) => self.catalog.truncate_temporary(&table)?,
+            None => self.catalog.truncate_table((database, &name.name), &self.context)?,
+        };
         Ok(0)
     }
 
+    /// Of permanent tables alone, as in MySQL.
     fn rename_tables(&self, pairs: &[(Name, Name)]) -> Result<u64> {
         let mut renames = Vec::with_capacity(pairs.len());
         for (from, to) in pairs {
             check_identifier(&to.name)?;
-            if self.database_of(from)? == self.database_of(to)? && from.name == to.name {
-                self.table(from)?;
+            let database = self.database_of(from)?;
+            if database == self.database_of(to)? && from.name == to.name {
+                if self.catalog.permanent(database, &from.name)?.is_none() {
+                    return Err(Error::new(&ER_NO_SUCH_TABLE, &[&database, &from.name]));
+                }
                 return Err(Error::new(&ER_TABLE_EXISTS_ERROR, &[&to.name]));
             }
-            renames.push(((self.database_of(from)?, from.name.as_str()), (self.database_of(to)?, to.name.as_str())));
+            renames.push(((database, from.name.as_str()), (self.database_of(to)?, to.name.as_str())));
         }
         self.catalog.rename_tables(&renames, &self.context)?;
         Ok(0)
@@ -252,7 +285,7 @@ impl<'a> Ddl<'a> {
 }
 
 /// A string column of a result set.
-fn text_column(name: &str, chars_max: u32, nullable: bool) -> OutputColumn {
+pub fn text_column(name: &str, chars_max: u32, nullable: bool) -> OutputColumn {
     let ty = ColumnType::varchar(chars_max, CollationId::default());
     OutputColumn { expr: Expr::slot(0, ty, nullable), name: name.to_string(), origin: None }
 }

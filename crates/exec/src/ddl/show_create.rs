@@ -53,7 +53,8 @@ fn needs_quotes(name: &str) -> bool {
 
 /// `auto_increment` is the next value of the counter.
 pub fn show_create_table(def: &TableDef, auto_increment: Option<u64>, quoting: Quoting) -> String {
-    let mut out = format!("CREATE TABLE {} (\n", quoting.name(&def.name));
+    let temporary = if def.options.temporary { "TEMPORARY " } else { "" };
+    let mut out = format!("CREATE {temporary}TABLE {} (\n", quoting.name(&def.name));
     let columns = def.columns.iter().map(|c| column_text(def, c, quoting));
     let indexes = def.indexes.iter().filter(|i| !i.parts.is_empty()).map(|i| index_text(def, i, quoting));
     let mut checks: Vec<_> = def.options.checks.iter().collect();

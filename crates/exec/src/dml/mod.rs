@@ -10,7 +10,9 @@ mod row;
 mod update;
 
 pub use row::implicit_default;
+use vaquita_plan::eval::print;
 use vaquita_plan::node::{Node, Plan};
+use vaquita_types::schema::ColumnDef;
 use vaquita_types::{Error, Result, sql_mode};
 
 use crate::context::Statement;
@@ -47,8 +49,25 @@ pub fn run(plan: &Plan, statement: &Statement<'_>) -> Result<Changed> {
     // What an expression met came before whatever the rows met when they were written.
     match statement.take_raised() {
         Some(raised) => Err(raised),
-        None => changed,
+        None => changed.map_err(|e| name_columns(e, plan)),
     }
+}
+
+/// Error 1690 with the names of the columns in the statement's frame.
+fn name_columns(error: Error, plan: &Plan) -> Error {
+    let named = match plan {
+        Plan::Insert(insert) => {
+            let (table, width) = (&insert.table, insert.table.columns.len());
+            let name = |column: &ColumnDef| print::quoted(&[&table.database, &table.name, &column.name]);
+            let old = table.columns.iter().enumerate().map(|(slot, column)| (slot, name(column)));
+            let new = table.columns.iter().enumerate().map(|(n, column)| (width + n, name(column)));
+            print::name_slots(error, &old.chain(new).collect())
+        }
+        Plan::Update(update) => print::name_columns(error, &update.source),
+        Plan::Delete(delete) => print::name_columns(error, &delete.source),
+        Plan::Query(_) => error,
+    };
+    print::unmarked(named)
 }
 
 /// The rows of `source` may hold one row of a table several times: it is a join.

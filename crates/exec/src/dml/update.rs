@@ -32,6 +32,7 @@ pub fn run(plan: &UpdatePlan, statement: &Statement<'_>) -> Result<Changed> {
     let mut seen: Vec<HashSet<Box<[u8]>>> = plan.targets.iter().map(|_| HashSet::new()).collect();
     let mut changed = Changed::default();
     {
+        let mut builders: Vec<_> = tables.iter().map(|table| RowBuilder::new(statement, &table.def, plan.ignore)).collect();
         let mut frame = Frame::new(statement, None, plan.frame_width);
         let mut source = op::build(&plan.source);
         source.open(&mut frame)?;
@@ -45,7 +46,8 @@ pub fn run(plan: &UpdatePlan, statement: &Statement<'_>) -> Result<Changed> {
                     continue;
                 }
                 changed.found += 1;
-                if let Some(change) = evaluate(target, &tables[n], key, statement, plan.ignore, row, &mut frame)? {
+                builders[n].row = row;
+                if let Some(change) = evaluate(target, &tables[n], key, &mut builders[n], &mut frame)? {
                     statement.keep_bytes(change.key.len() + 48 * change.new.len())?;
                     changes[n].push(change);
                 }
@@ -70,20 +72,16 @@ fn evaluate(
     target: &UpdateTarget,
     table: &Table,
     key: Box<[u8]>,
-    statement: &Statement<'_>,
-    ignore: bool,
-    row: u64,
+    builder: &mut RowBuilder<'_>,
     frame: &mut Frame<'_>,
 ) -> Result<Option<Change>> {
-    let mut builder = RowBuilder::new(statement, &table.def, ignore);
-    builder.row = row;
     let before: Vec<Value> = target.column_slots.iter().map(|slot| frame.slots[*slot].clone()).collect();
-    assign(&target.assignments, &target.column_slots, &builder, frame)?;
+    assign(&target.assignments, &target.column_slots, builder, frame)?;
     let mut new: Vec<Value> = target.column_slots.iter().map(|slot| frame.slots[*slot].clone()).collect();
     if new == before {
         return Ok(None);
     }
-    touch_on_update(&table.def, &target.assignments, &builder, &mut new);
+    touch_on_update(&table.def, &target.assignments, builder, &mut new);
     if !builder.check_constraints(&new)? {
         return Ok(None);
     }

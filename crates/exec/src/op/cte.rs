@@ -9,12 +9,13 @@ use std::sync::Arc;
 use vaquita_plan::env::{Env, Level, VarScope};
 use vaquita_plan::eval::cast::cast;
 use vaquita_plan::expr::{Expr, Slot};
-use vaquita_plan::node::{OutputColumn, QueryPlan};
+use vaquita_plan::node::{Limit, OutputColumn, QueryPlan};
 use vaquita_plan::text;
 use vaquita_types::errno::{ER_CTE_MAX_RECURSION_DEPTH, ER_DATA_TOO_LONG};
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, sql_mode};
 
 use super::key_table::KeyTable;
+use super::limit::bounds;
 use super::rows::Rows;
 use super::set_op::encode_row;
 use super::sub_plan::SubPlan;
@@ -28,9 +29,13 @@ pub struct RecursiveCte<'p> {
     seed: &'p Arc<QueryPlan>,
     recursive: &'p [Arc<QueryPlan>],
     distinct: bool,
+    limit: Option<&'p Limit>,
     slots: &'p [Slot],
     types: &'p [ColumnType],
     filter: &'p [Expr],
+    /// Rows that OFFSET leaves out, and after how many rows LIMIT ends the rounds.
+    skip: u64,
+    rows_max: u64,
     /// All rounds' rows, once they have been made.
     rounds: Option<Vec<Arc<Rows>>>,
     round: usize,
@@ -42,6 +47,7 @@ pub struct Members<'p> {
     pub seed: &'p Arc<QueryPlan>,
     pub recursive: &'p [Arc<QueryPlan>],
     pub distinct: bool,
+    pub limit: Option<&'p Limit>,
 }
 
 impl<'p> RecursiveCte<'p> {
@@ -52,15 +58,18 @@ impl<'p> RecursiveCte<'p> {
         types: &'p [ColumnType],
         filter: &'p [Expr],
     ) -> RecursiveCte<'p> {
-        let Members { seed, recursive, distinct } = members;
+        let Members { seed, recursive, distinct, limit } = members;
         RecursiveCte {
             id,
             seed,
             recursive,
             distinct,
+            limit,
             slots,
             types,
             filter,
+            skip: 0,
+            rows_max: u64::MAX,
             rounds: None,
             round: 0,
             at: 0,
@@ -71,13 +80,19 @@ impl<'p> RecursiveCte<'p> {
     fn run(&mut self, frame: &Frame<'_>) -> Result<Vec<Arc<Rows>>> {
         let statement = frame.statement;
         let depth_max = depth_max(statement);
+        if let Some(limit) = self.limit {
+            let (skip, count) = bounds(limit, frame)?;
+            (self.skip, self.rows_max) = (skip, skip.saturating_add(count));
+        }
+        let mut left = self.rows_max;
         let mut seen = KeyTable::new();
         let mut first = Rows::new(self.types.len());
-        self.read(self.seed, &mut first, &mut seen, frame)?;
+        self.read(self.seed, &mut first, (&mut seen, &mut left), frame)?;
         let mut rounds = vec![Arc::new(first)];
         let mut depth = 0u64;
         while let Some(last) = rounds.last()
             && !last.is_empty()
+            && left > 0
         {
             depth += 1;
             if depth > depth_max {
@@ -86,7 +101,7 @@ impl<'p> RecursiveCte<'p> {
             statement.cte_rows.borrow_mut().insert(self.id, Arc::clone(last));
             let mut next = Rows::new(self.types.len());
             for member in self.recursive {
-                self.read(member, &mut next, &mut seen, frame)?;
+                self.read(member, &mut next, (&mut seen, &mut left), frame)?;
             }
             rounds.push(Arc::new(next));
         }
@@ -94,13 +109,20 @@ impl<'p> RecursiveCte<'p> {
         Ok(rounds)
     }
 
-    fn read(&mut self, plan: &'p QueryPlan, into: &mut Rows, seen: &mut KeyTable, frame: &Frame<'_>) -> Result<()> {
+    /// Adds the rows of `plan`, at most as many as are left under the limit.
+    fn read(
+        &mut self,
+        plan: &'p QueryPlan,
+        into: &mut Rows,
+        (seen, left): (&mut KeyTable, &mut u64),
+        frame: &Frame<'_>,
+    ) -> Result<()> {
         let statement = frame.statement;
         let cx = frame.cx();
         let mut source = SubPlan::new(plan);
         let (mut row, mut key) = (Vec::new(), Vec::new());
         source.open(statement, Some(&cx))?;
-        while source.next(statement, Some(&cx), &mut row)? {
+        while *left > 0 && source.next(statement, Some(&cx), &mut row)? {
             self.pulse.beat(frame)?;
             for ((value, ty), column) in row.iter_mut().zip(self.types).zip(&plan.output) {
                 convert(value, ty, column, into.len() + 1, statement)?;
@@ -113,6 +135,7 @@ impl<'p> RecursiveCte<'p> {
                 }
             }
             into.push(&mut row, statement)?;
+            *left -= 1;
         }
         Ok(())
     }
@@ -166,6 +189,7 @@ impl Operator for RecursiveCte<'_> {
 
     fn next(&mut self, frame: &mut Frame<'_>) -> Result<bool> {
         let Some(rounds) = &self.rounds else { return Ok(false) };
+        let (mut skip, skipped) = (self.skip, self.round > 0 || self.at > 0);
         while let Some(rows) = rounds.get(self.round) {
             if self.at >= rows.len() {
                 self.round += 1;
@@ -175,6 +199,10 @@ impl Operator for RecursiveCte<'_> {
             rows.restore(self.at, frame, self.slots);
             self.at += 1;
             self.pulse.beat(frame)?;
+            if !skipped && skip > 0 {
+                skip -= 1;
+                continue;
+            }
             if frame.all_true(self.filter)? {
                 return Ok(true);
             }

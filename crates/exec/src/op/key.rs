@@ -153,7 +153,7 @@ fn text(bytes: &[u8], id: CollationId, out: &mut Vec<u8>) {
 
 /// Makes what is in `out` from `start` on end by itself.
 fn end_bytes(start: usize, out: &mut Vec<u8>) {
-    if out[start..].contains(&0) {
+    if memchr::memchr(0, &out[start..]).is_some() {
         let tail = out.split_off(start);
         for b in tail {
             out.push(b);

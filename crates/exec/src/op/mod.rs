@@ -30,6 +30,7 @@ mod scan;
 mod set_op;
 mod slots;
 mod sort;
+mod sort_distinct;
 mod sub_plan;
 mod values;
 mod window;
@@ -111,7 +112,12 @@ fn build_node(node: &Node, again: bool) -> Box<dyn Operator + '_> {
             let sides = hash_join::Sides { probe, build, probe_keys, build_keys, build_slots };
             Box::new(hash_join::HashJoin::new(*kind, sides, compare, on, again))
         }
-        Node::Sort { input, keys, limit, saved } => Box::new(sort::Sort::new(input, keys, limit.as_ref(), saved, again)),
+        Node::Sort { input, keys, limit, saved } => match &**input {
+            Node::Distinct { input, keys: distinct } if limit.is_none() && sort_distinct::applies(keys, distinct) => {
+                Box::new(sort_distinct::SortDistinct::new(input, distinct, saved, again))
+            }
+            _ => Box::new(sort::Sort::new(input, keys, limit.as_ref(), saved, again)),
+        },
         Node::Limit { input, limit } => Box::new(limit::Limit::new(input, limit, again)),
         Node::Aggregate { input, keys, aggregates, saved, sorted_input, rollup } => {
             aggregate::build_aggregate(input, keys, aggregates, saved, (*sorted_input, *rollup), again)
@@ -121,8 +127,8 @@ fn build_node(node: &Node, again: bool) -> Box<dyn Operator + '_> {
         Node::Values { rows, slots } => Box::new(values::Values::new(rows, slots)),
         Node::Window { input, windows, saved } => Box::new(window::Window::new(input, windows, saved, again)),
         Node::RowCount { table, slot } => Box::new(values::RowCount::new(table, *slot)),
-        Node::RecursiveCte { id, seed, recursive, distinct, slots, types, filter } => {
-            let members = cte::Members { seed, recursive, distinct: *distinct };
+        Node::RecursiveCte { id, seed, recursive, distinct, slots, types, filter, limit } => {
+            let members = cte::Members { seed, recursive, distinct: *distinct, limit: limit.as_ref() };
             Box::new(cte::RecursiveCte::new(*id, members, slots, types, filter))
         }
         Node::CteRows { id, slots, filter } => Box::new(cte::CteRows::new(*id, slots, filter)),

@@ -11,7 +11,8 @@ use vaquita_plan::bounds::{KeyValue, to_key_value};
 use vaquita_plan::expr::Expr;
 use vaquita_plan::node::{AccessPath, KeyExpr, LockWait, Range, Scan};
 use vaquita_storage::{
-    Cursor, Direction, Entry, IndexCodec, Isolation, KeyRange, LockMode, LockPolicy, Locked, RowView, ScanOptions, Table, Version,
+    Cursor, Direction, Entry, IndexCodec, Isolation, KeyRange, LockMode, LockPolicy, Locked, RowView, ScanOptions, Step, Table,
+    Version,
 };
 use vaquita_types::temporal::TimeZone;
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value};
@@ -31,8 +32,9 @@ pub struct TableScan<'p> {
     key: Vec<u8>,
     value: Vec<u8>,
     entry_key: Vec<u8>,
+    /// The row is where the cursor stands, not in `key` and `value`.
+    at_cursor: bool,
     lock: Option<(LockMode, LockPolicy)>,
-    rows_seen: u64,
     /// Keys and rows that a secondary index led to and that were read together, the next one last.
     fetched: Vec<(Vec<u8>, Vec<u8>)>,
     /// How many to read together next.
@@ -44,9 +46,6 @@ const BATCH_ROWS_MIN: usize = 4;
 const BATCH_ROWS_MAX: usize = 64;
 /// Batches shrink when their rows are larger than this together.
 const BATCH_BYTES_MAX: usize = 1 << 20;
-
-/// Rows between two looks at the interrupt.
-const INTERRUPT_ROWS: u64 = 1 << 10;
 
 impl<'p> TableScan<'p> {
     pub fn new(scan: &'p Scan) -> TableScan<'p> {
@@ -60,8 +59,8 @@ impl<'p> TableScan<'p> {
             key: Vec::new(),
             value: Vec::new(),
             entry_key: Vec::new(),
+            at_cursor: false,
             lock: None,
-            rows_seen: 0,
             fetched: Vec::new(),
             batch_rows: BATCH_ROWS_MIN,
         }
@@ -123,31 +122,47 @@ impl Operator for TableScan<'_> {
     }
 
     fn next(&mut self, frame: &mut Frame<'_>) -> Result<bool> {
-        let Some(table) = self.table.clone() else { return Ok(false) };
-        while self.advance(&table, frame)? {
-            self.rows_seen += 1;
-            if self.rows_seen.is_multiple_of(INTERRUPT_ROWS) {
-                frame.statement.interrupt.check()?;
-            }
-            if self.fill(&table, frame)? {
-                return Ok(true);
-            }
-        }
-        Ok(false)
+        // Taken, since counting its users again for every row is what threads would wait for each other at.
+        let Some(table) = self.table.take() else { return Ok(false) };
+        let found = self.next_match(&table, frame);
+        self.table = Some(table);
+        found
     }
 }
 
 impl TableScan<'_> {
     /// To the next row, for a scan without filter, without decoding it.
     pub fn advance_stored(&mut self, frame: &Frame<'_>) -> Result<bool> {
-        let Some(table) = self.table.clone() else { return Ok(false) };
-        self.advance(&table, frame)
+        let Some(table) = self.table.take() else { return Ok(false) };
+        let found = self.advance(&table, frame);
+        self.table = Some(table);
+        found
     }
 
     /// The row that `advance_stored` found.
     pub fn stored_row(&self) -> Result<RowView<'_>> {
         let table = self.table.as_ref().ok_or_else(|| Error::internal("a scan that is not open"))?;
-        table.codec.view(&self.key, &self.value)
+        let (key, value) = self.row();
+        table.codec.view(key, value)
+    }
+
+    fn next_match(&mut self, table: &Table, frame: &mut Frame<'_>) -> Result<bool> {
+        while self.advance(table, frame)? {
+            // One load: what is evaluated for a row may take long.
+            frame.statement.interrupt.check()?;
+            if self.fill(table, frame)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// The clustered key and the row that `advance` found.
+    fn row(&self) -> (&[u8], &[u8]) {
+        match &self.cursor {
+            Some(cursor) if self.at_cursor => cursor.stored(),
+            _ => (&self.key, &self.value),
+        }
     }
 
     fn open_point(&mut self, table: &Table, index: usize, key: &[Expr], frame: &Frame<'_>) -> Result<()> {
@@ -194,8 +209,9 @@ impl TableScan<'_> {
         Ok(())
     }
 
-    /// Moves to the next candidate: `key` is its clustered key, and `value` its row unless the index covers.
+    /// Moves to the next candidate, which `row` gives; where the index covers, `entry_key` and `value` are its entry.
     fn advance(&mut self, table: &Table, frame: &Frame<'_>) -> Result<bool> {
+        self.at_cursor = false;
         if self.point {
             self.point = false;
             return self.read_row(frame);
@@ -217,9 +233,17 @@ impl TableScan<'_> {
             }
             let Some(cursor) = &mut self.cursor else { return Ok(false) };
             let txn = frame.statement.txn.borrow();
-            let Some((key, value)) = cursor.next(&txn)? else {
-                self.cursor_open = false;
-                continue;
+            let (key, value) = match cursor.step(&txn)? {
+                Step::Stored if codec.is_clustered() && self.lock.is_none() => {
+                    self.at_cursor = true;
+                    return Ok(true);
+                }
+                Step::Stored => cursor.stored(),
+                Step::Own(key, value) => (key, value),
+                Step::End => {
+                    self.cursor_open = false;
+                    continue;
+                }
             };
             if codec.is_clustered() && self.lock.is_none() {
                 self.key.clear();
@@ -313,14 +337,15 @@ impl TableScan<'_> {
         if covering {
             self.fill_from_entry(table, frame)?;
         } else {
-            let view = table.codec.view(&self.key, &self.value)?;
+            let (key, value) = self.row();
+            let view = table.codec.view(key, value)?;
             for &(position, slot) in &self.scan.columns {
                 frame.slots[slot] = view.value(position)?;
             }
         }
         self.localize(table, frame);
         if let Some(slot) = self.scan.key_slot {
-            frame.slots[slot] = Value::Bytes(self.key.as_slice().into());
+            frame.slots[slot] = Value::Bytes(self.row().0.into());
         }
         frame.all_true(&self.scan.filter)
     }

@@ -165,31 +165,37 @@ impl Keys {
         &self.bytes[start..self.ends[row]]
     }
 
-    fn common_len(&self) -> usize {
-        let first = if self.ends.is_empty() { &[][..] } else { self.key(0) };
-        (1..self.ends.len() as u32).fold(first.len(), |common, row| {
-            let key = self.key(row);
-            if common <= key.len() && key[..common] == first[..common] {
-                common
-            } else {
-                first.iter().zip(key).take_while(|(a, b)| a == b).count()
-            }
-        })
-    }
-
     /// The rows in the order of their keys.
     pub fn sorted(&self) -> Vec<u32> {
-        let common = self.common_len();
-        let mut items: Vec<(u64, u32)> = (0..self.ends.len() as u32)
-            .map(|row| {
-                let mut head = [0; 8];
-                let rest = &self.key(row)[common..];
-                let len = rest.len().min(8);
-                head[..len].copy_from_slice(&rest[..len]);
-                (u64::from_be_bytes(head), row)
-            })
-            .collect();
-        items.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| self.key(a.1).cmp(self.key(b.1))).then_with(|| a.1.cmp(&b.1)));
-        items.into_iter().map(|(_, row)| row).collect()
+        sorted(self.ends.len(), |row| self.key(row))
     }
+}
+
+/// The numbers of `count` rows in the order of their keys.
+pub fn sorted<'k>(count: usize, key: impl Fn(u32) -> &'k [u8]) -> Vec<u32> {
+    let common = common_len(count, &key);
+    let mut items: Vec<(u64, u32)> = (0..count as u32)
+        .map(|row| {
+            let mut head = [0; 8];
+            let rest = &key(row)[common..];
+            let len = rest.len().min(8);
+            head[..len].copy_from_slice(&rest[..len]);
+            (u64::from_be_bytes(head), row)
+        })
+        .collect();
+    items.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| key(a.1).cmp(key(b.1))).then_with(|| a.1.cmp(&b.1)));
+    items.into_iter().map(|(_, row)| row).collect()
+}
+
+/// How many bytes all keys begin with.
+fn common_len<'k>(count: usize, key: &impl Fn(u32) -> &'k [u8]) -> usize {
+    let first = if count == 0 { &[][..] } else { key(0) };
+    (1..count as u32).fold(first.len(), |common, row| {
+        let key = key(row);
+        if common <= key.len() && key[..common] == first[..common] {
+            common
+        } else {
+            first.iter().zip(key).take_while(|(a, b)| a == b).count()
+        }
+    })
 }

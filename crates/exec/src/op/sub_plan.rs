@@ -4,6 +4,7 @@
 //! `outer` while it runs.
 
 use vaquita_plan::env::EvalCx;
+use vaquita_plan::eval::print::name_columns;
 use vaquita_plan::expr::ExprKind;
 use vaquita_plan::node::QueryPlan;
 use vaquita_types::{Result, Value};
@@ -46,7 +47,7 @@ impl<'p> SubPlan<'p> {
         let mut frame = Frame { statement, outer, slots: std::mem::take(&mut self.slots) };
         let opened = self.root.open(&mut frame);
         self.slots = frame.slots;
-        opened
+        opened.map_err(|e| name_columns(e, &self.plan.root))
     }
 
     /// Appends the next row's output to `row`; false when there is none.
@@ -59,7 +60,7 @@ impl<'p> SubPlan<'p> {
             Ok(found)
         });
         self.slots = frame.slots;
-        found
+        found.map_err(|e| name_columns(e, &self.plan.root))
     }
 }
 

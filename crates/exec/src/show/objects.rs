@@ -61,7 +61,8 @@ fn create_database(if_not_exists: bool, name: &str, cx: &ShowContext<'_>) -> Res
 
 fn not_a_view(name: &Name, cx: &ShowContext<'_>) -> Result<Error> {
     let database = cx.database(name.db.as_deref())?;
-    let exists = system::table(&database, &name.name).is_some() || cx.statement.catalog.table(&database, &name.name)?.is_some();
+    let exists =
+        system::table(&database, &name.name).is_some() || cx.statement.catalog.permanent(&database, &name.name)?.is_some();
     Ok(match exists {
         true => Error::new(&ER_WRONG_OBJECT, &[&database, &name.name, &"VIEW"]),
         false => Error::new(&ER_NO_SUCH_TABLE, &[&database, &name.name]),

@@ -1,19 +1,38 @@
 //! SHOW about databases, tables, columns and indexes.
 
+use std::sync::Arc;
+
 use vaquita_parser::ast::Name;
-use vaquita_storage::LockTarget;
+use vaquita_storage::{LockTarget, Table};
 use vaquita_types::errno::ER_NO_SUCH_TABLE;
 use vaquita_types::{Error, Result, Value};
 
 use super::{Listing, ShowContext, pick};
 use crate::system::{self, Row, SystemContext};
 
-/// The rows of an information_schema table about one database, or one table of it, labels as text.
-fn rows_about(system_table: &str, database: &str, table: Option<&str>, cx: &ShowContext<'_>) -> Result<Vec<Row>> {
+/// What SHOW COLUMNS and SHOW INDEX name.
+struct Shown {
+    database: String,
+    name: String,
+    temporary: Option<Arc<Table>>,
+}
+
+/// The rows of an information_schema table about one table, labels as text.
+fn rows_about_table(system_table: &str, shown: Shown, cx: &ShowContext<'_>) -> Result<Vec<Row>> {
+    let mut narrowed = SystemContext::new(cx.statement);
+    (narrowed.database, narrowed.table, narrowed.temporary) = (Some(shown.database), Some(shown.name), shown.temporary);
+    labelled_rows(system_table, &narrowed)
+}
+
+/// The same about the tables of a database.
+fn rows_about(system_table: &str, database: &str, cx: &ShowContext<'_>) -> Result<Vec<Row>> {
     let mut narrowed = SystemContext::new(cx.statement);
     narrowed.database = Some(database.to_string());
-    narrowed.table = table.map(str::to_string);
-    let mut rows = system::rows_of("information_schema", system_table, &narrowed)?;
+    labelled_rows(system_table, &narrowed)
+}
+
+fn labelled_rows(system_table: &str, narrowed: &SystemContext<'_>) -> Result<Vec<Row>> {
+    let mut rows = system::rows_of("information_schema", system_table, narrowed)?;
     if let Some(def) = system::table("information_schema", system_table) {
         super::labels(&mut rows, &def);
     }
@@ -66,7 +85,7 @@ pub(super) fn tables(full: bool, database: Option<&str>, cx: &ShowContext<'_>) -
 pub(super) fn table_status(database: Option<&str>, cx: &ShowContext<'_>) -> Result<Listing> {
     const PICKED: [usize; 18] = [2, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20];
     let database = cx.database(database)?;
-    let rows = rows_about("tables", &database, None, cx)?;
+    let rows = rows_about("tables", &database, cx)?;
     Ok(Listing::with_rows("TABLE STATUS", rows.into_iter().map(|row| pick(row, &PICKED)).collect()))
 }
 
@@ -76,28 +95,47 @@ pub(super) fn open_tables(database: Option<&str>, cx: &ShowContext<'_>) -> Resul
     let locks = cx.statement.engine.locks().dump();
     let mut rows = Vec::new();
     for name in cx.statement.catalog.tables(database)? {
-        let Some(table) = cx.statement.catalog.table(database, &name)? else { continue };
+        let Some(table) = cx.statement.catalog.permanent(database, &name)? else { continue };
         let users = locks.iter().filter(|lock| lock.granted && lock.target == LockTarget::Table(table.def.id)).count();
         rows.push(vec![Value::from(database), Value::from(name), Value::Int(users as i64), Value::Int(0)]);
     }
     Ok(Listing::with_rows("OPEN TABLES", rows))
 }
 
-/// Database and name of a table that exists, as it is spelled in the catalog.
-fn existing_table(name: &Name, cx: &ShowContext<'_>) -> Result<(String, String)> {
+/// A table that exists, as it is spelled in the catalog.
+fn existing_table(name: &Name, cx: &ShowContext<'_>) -> Result<Shown> {
+    // A temporary table outlives its database.
+    let database = cx.database_unchecked(name.db.as_deref())?;
+    if let Some(table) = cx.statement.catalog.temporary(&database, &name.name) {
+        return Ok(Shown { database, name: name.name.clone(), temporary: Some(table) });
+    }
     let database = cx.database(name.db.as_deref())?;
     if let Some(table) = system::table(&database, &name.name) {
-        return Ok((table.database.clone(), table.name.clone()));
+        return Ok(Shown { database: table.database.clone(), name: table.name.clone(), temporary: None });
     }
     match cx.statement.catalog.table(&database, &name.name)? {
-        Some(_) => Ok((database, name.name.clone())),
+        Some(_) => Ok(Shown { database, name: name.name.clone(), temporary: None }),
         None => Err(Error::new(&ER_NO_SUCH_TABLE, &[&database, &name.name])),
     }
 }
 
+/// EXTRA in information_schema.COLUMNS.
+const EXTRA: usize = 17;
+
+/// MySQL describes temporary tables without its dictionary, and says NULL for nothing.
+fn extra_of_temporary(extra: &mut Value) {
+    let Value::Bytes(text) = &*extra else { return };
+    let text = String::from_utf8_lossy(text).replace("DEFAULT_GENERATED", "");
+    *extra = if text.trim().is_empty() { Value::Null } else { Value::from(text.trim()) };
+}
+
 pub(super) fn columns(full: bool, table: &Name, cx: &ShowContext<'_>) -> Result<Listing> {
-    let (database, name) = existing_table(table, cx)?;
-    let rows = rows_about("columns", &database, Some(&name), cx)?;
+    let shown = existing_table(table, cx)?;
+    let is_temporary = shown.temporary.is_some();
+    let mut rows = rows_about_table("columns", shown, cx)?;
+    if is_temporary {
+        rows.iter_mut().filter_map(|row| row.get_mut(EXTRA)).for_each(extra_of_temporary);
+    }
     let (form, picked): (_, &[usize]) =
         if full { ("FULL COLUMNS", &[3, 15, 14, 6, 16, 5, 17, 18, 19]) } else { ("COLUMNS", &[3, 15, 6, 16, 5, 17]) };
     Ok(Listing::with_rows(form, rows.into_iter().map(|row| pick(row, picked)).collect()))
@@ -105,7 +143,6 @@ pub(super) fn columns(full: bool, table: &Name, cx: &ShowContext<'_>) -> Result<
 
 pub(super) fn indexes(table: &Name, cx: &ShowContext<'_>) -> Result<Listing> {
     const PICKED: [usize; 15] = [2, 3, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17];
-    let (database, name) = existing_table(table, cx)?;
-    let rows = rows_about("statistics", &database, Some(&name), cx)?;
+    let rows = rows_about_table("statistics", existing_table(table, cx)?, cx)?;
     Ok(Listing::with_rows("INDEX", rows.into_iter().map(|row| pick(row, &PICKED)).collect()))
 }

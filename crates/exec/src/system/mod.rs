@@ -59,11 +59,13 @@ pub struct SystemContext<'a> {
     pub statement: &'a Statement<'a>,
     pub database: Option<String>,
     pub table: Option<String>,
+    /// SHOW COLUMNS and SHOW INDEX of a temporary table, which no other rows are about.
+    pub temporary: Option<Arc<Table>>,
 }
 
 impl<'a> SystemContext<'a> {
     pub fn new(statement: &'a Statement<'a>) -> SystemContext<'a> {
-        SystemContext { statement, database: None, table: None }
+        SystemContext { statement, database: None, table: None, temporary: None }
     }
 
     fn wants_database(&self, name: &str) -> bool {
@@ -87,6 +89,9 @@ impl<'a> SystemContext<'a> {
 
     /// Runs `f` for the user tables that are wanted, in the order of their names.
     fn for_each_table(&self, mut f: impl FnMut(&Table) -> Result<()>) -> Result<()> {
+        if let Some(table) = &self.temporary {
+            return f(table);
+        }
         for database in self.databases()? {
             for name in self.statement.catalog.tables(&database.name)? {
                 if self.table.as_ref().is_some_and(|wanted| *wanted != name) {
@@ -97,7 +102,7 @@ impl<'a> SystemContext<'a> {
                 }
                 self.statement.interrupt.check()?;
                 // It may have been dropped since.
-                if let Some(table) = self.statement.catalog.table(&database.name, &name)? {
+                if let Some(table) = self.statement.catalog.permanent(&database.name, &name)? {
                     f(&table)?;
                 }
             }

@@ -34,7 +34,9 @@ impl Parser<'_> {
         self.insert_source(&mut insert)?;
         if !replace && self.is(Kw::ON) {
             self.expect_all(&[Kw::ON, Kw::DUPLICATE, Kw::KEY, Kw::UPDATE])?;
+            self.in_duplicate_update = true;
             insert.on_duplicate = self.assignments()?;
+            self.in_duplicate_update = false;
         }
         Ok(Statement::Insert(Box::new(insert)))
     }

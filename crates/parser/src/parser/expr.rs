@@ -21,6 +21,12 @@ enum Prefix {
     Binary,
 }
 
+const BINARY_TEXT: &str = "'BINARY expr' is deprecated and will be removed in a future release. Please use CAST instead";
+const ASSIGNMENT_TEXT: &str = "Setting user variables within expressions is deprecated and will be removed in a future release. \
+    Consider alternatives: 'SET variable=expression, ...', or 'SELECT expression(s) INTO variables(s)'.";
+const FOUND_ROWS_TEXT: &str =
+    "FOUND_ROWS() is deprecated and will be removed in a future release. Consider using COUNT(*) instead.";
+
 fn binary(op: BinaryOp, left: Expr, right: Expr) -> Expr {
     Expr::Binary { op, left: Box::new(left), right: Box::new(right) }
 }
@@ -67,6 +73,11 @@ impl Parser<'_> {
         let mut operands = vec![first];
         let mut height = self.height;
         while at(self) {
+            if self.is_op(Op::AmpAmp) {
+                self.deprecate("&&", "AND");
+            } else if self.is_op(Op::PipePipe) {
+                self.deprecate("|| as a synonym for OR", "OR");
+            }
             self.bump();
             self.height = 0;
             operands.push(operand(self)?);
@@ -305,8 +316,10 @@ impl Parser<'_> {
     #[inline(never)]
     fn prefixed(&mut self, first: Prefix) -> Result<Expr> {
         let mut prefixes = vec![first];
+        self.deprecate_prefix();
         self.bump();
         while let Some(next) = self.prefix() {
+            self.deprecate_prefix();
             self.bump();
             prefixes.push(next);
             self.grow()?;
@@ -321,6 +334,14 @@ impl Parser<'_> {
             };
         }
         Ok(expr)
+    }
+
+    fn deprecate_prefix(&mut self) {
+        if self.is_op(Op::Bang) {
+            self.deprecate("!", "NOT");
+        } else if self.is(Kw::BINARY) {
+            self.deprecate_with(BINARY_TEXT);
+        }
     }
 
     fn prefix(&self) -> Option<Prefix> {
@@ -444,6 +465,7 @@ impl Parser<'_> {
     fn user_variable(&mut self) -> Result<Expr> {
         let var = self.at_name()?;
         if self.eat_op(Op::Assign) {
+            self.deprecate_with(ASSIGNMENT_TEXT);
             return Ok(Expr::Assign { var, value: self.boxed_expr()? });
         }
         Ok(Expr::UserVar(var))
@@ -556,6 +578,9 @@ impl Parser<'_> {
             })?;
         }
         self.expect_op(Op::RParen)?;
+        if db.is_none() && name.eq_ignore_ascii_case("found_rows") {
+            self.deprecate_with(FOUND_ROWS_TEXT);
+        }
         Ok(Expr::Func(FuncCall { db, name: name.to_ascii_lowercase(), args }))
     }
 

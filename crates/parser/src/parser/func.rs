@@ -9,6 +9,9 @@ use crate::ast::*;
 use crate::keyword::Kw;
 use crate::lexer::{Op, Tok};
 
+const VALUES_INSTEAD: &str = "an alias (INSERT INTO ... VALUES (...) AS alias) and replace VALUES(col) in the ON DUPLICATE KEY UPDATE \
+    clause with alias.col";
+
 /// Keywords that are ordinary functions before `(`: the smallest and largest number of arguments.
 fn plain_function(kw: Kw) -> Option<(&'static str, usize, usize)> {
     const ANY: usize = usize::MAX;
@@ -161,7 +164,12 @@ impl Parser<'_> {
                 self.bump();
                 let column = self.column_ref()?;
                 self.expect_op(Op::RParen)?;
-                if kw == Kw::VALUES { Expr::Values(column) } else { Expr::DefaultOf(column) }
+                if kw == Kw::VALUES {
+                    self.deprecate_values();
+                    Expr::Values(column)
+                } else {
+                    Expr::DefaultOf(column)
+                }
             }
             Kw::JSON_VALUE => self.json_value()?,
             _ => return Ok(None),
@@ -280,6 +288,15 @@ impl Parser<'_> {
         Ok(Expr::Cast { expr, ty, array })
     }
 
+    fn deprecate_values(&mut self) {
+        if self.in_duplicate_update {
+            self.deprecate("VALUES function", VALUES_INSTEAD);
+        } else {
+            let def = &vaquita_types::errno::ER_WARN_DEPRECATED_SYNTAX_NO_REPLACEMENT;
+            self.deprecated.push(vaquita_types::Error::new(def, &[&"VALUES function"]));
+        }
+    }
+
     #[inline(never)]
     fn convert(&mut self) -> Result<Expr> {
         self.bump();
@@ -287,6 +304,7 @@ impl Parser<'_> {
         let expr = self.boxed_expr()?;
         if self.eat(Kw::USING) {
             let charset = self.charset_name()?;
+            self.deprecate_charset(&charset);
             self.expect_op(Op::RParen)?;
             return Ok(Expr::ConvertUsing { expr, charset });
         }

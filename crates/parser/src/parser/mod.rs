@@ -33,7 +33,7 @@ mod user;
 mod view;
 mod window;
 
-use vaquita_types::errno;
+use vaquita_types::{Error, errno};
 
 use crate::ParserOptions;
 use crate::ast::{Expr, Name, SelectInto, Statement};
@@ -50,20 +50,32 @@ const HEIGHT_MAX: u32 = 1000;
 /// Parses the first statement of `sql`, which may have no `?`. Returns it and the number of bytes
 /// it took, its `;` included.
 pub fn parse_one(sql: &[u8], opts: &ParserOptions) -> Result<(Statement, usize)> {
+    parse_one_noting(sql, opts, &mut Vec::new())
+}
+
+/// As `parse_one`; `deprecated` takes the warnings of what MySQL calls deprecated in its grammar.
+pub fn parse_one_noting(sql: &[u8], opts: &ParserOptions, deprecated: &mut Vec<Error>) -> Result<(Statement, usize)> {
     let mut p = Parser::new(sql, opts);
     p.params_allowed = false;
     let statement = p.first_statement()?;
     let end = if p.tok.tok == Tok::Eof { sql.len() } else { p.tok.end as usize };
+    deprecated.append(&mut p.deprecated);
     Ok((statement, end))
 }
 
 /// Parses text to be prepared: one statement. Returns it and how many `?` it has.
 pub fn parse_prepared(sql: &[u8], opts: &ParserOptions) -> Result<(Statement, usize)> {
+    parse_prepared_noting(sql, opts, &mut Vec::new())
+}
+
+/// As `parse_prepared`; `deprecated` takes the warnings of what MySQL calls deprecated in its grammar.
+pub fn parse_prepared_noting(sql: &[u8], opts: &ParserOptions, deprecated: &mut Vec<Error>) -> Result<(Statement, usize)> {
     let mut p = Parser::new(sql, opts);
     let statement = p.first_statement()?;
     while p.is_op(Op::Semicolon) {
         p.bump();
     }
+    deprecated.append(&mut p.deprecated);
     if p.tok.tok == Tok::Eof { Ok((statement, p.params)) } else { p.fail() }
 }
 
@@ -109,6 +121,10 @@ pub(crate) struct Parser<'a> {
     into: Option<SelectInto>,
     /// Inside the parentheses of a table reference.
     table_parens: bool,
+    /// In the assignments of ON DUPLICATE KEY UPDATE.
+    in_duplicate_update: bool,
+    /// Warnings of deprecated syntax that was met.
+    deprecated: Vec<Error>,
 }
 
 impl<'a> Parser<'a> {
@@ -129,6 +145,27 @@ impl<'a> Parser<'a> {
             into_allowed: true,
             into: None,
             table_parens: false,
+            in_duplicate_update: false,
+            deprecated: Vec::new(),
+        }
+    }
+
+    /// Warning 1287: `what` is deprecated, `instead` is to be used.
+    fn deprecate(&mut self, what: &str, instead: &str) {
+        self.deprecated.push(Error::new(&errno::ER_WARN_DEPRECATED_SYNTAX, &[&what, &instead]));
+    }
+
+    /// Warning 1287 with a text of its own.
+    fn deprecate_with(&mut self, text: &str) {
+        self.deprecated.push(Error::with_message(&errno::ER_WARN_DEPRECATED_SYNTAX, text));
+    }
+
+    /// A character set that is on its way out, where it is named.
+    fn deprecate_charset(&mut self, name: &str) {
+        if name.eq_ignore_ascii_case("utf8mb3") {
+            self.deprecate("utf8mb3", "utf8mb4");
+        } else if name.eq_ignore_ascii_case("utf8") {
+            self.deprecated.push(Error::new(&errno::ER_DEPRECATED_UTF8_ALIAS, &[]));
         }
     }
 

@@ -5,6 +5,9 @@ use crate::ast::*;
 use crate::keyword::Kw;
 use crate::lexer::{Op, Tok};
 
+const CALC_FOUND_ROWS_TEXT: &str = "SQL_CALC_FOUND_ROWS is deprecated and will be removed in a future release. \
+    Consider using two separate queries instead.";
+
 impl Parser<'_> {
     pub(super) fn select(&mut self) -> Result<Select> {
         self.expect(Kw::SELECT)?;
@@ -76,6 +79,14 @@ impl Parser<'_> {
                 _ => break,
             };
             *option = true;
+            match kw {
+                Kw::SQL_CALC_FOUND_ROWS => self.deprecate_with(CALC_FOUND_ROWS_TEXT),
+                Kw::SQL_NO_CACHE => {
+                    let def = &vaquita_types::errno::ER_WARN_DEPRECATED_SYNTAX_NO_REPLACEMENT;
+                    self.deprecated.push(vaquita_types::Error::new(def, &[&"SQL_NO_CACHE"]));
+                }
+                _ => {}
+            }
             self.bump();
         }
         options.distinct = distinct;

@@ -88,6 +88,7 @@ impl Parser<'_> {
     fn cast_charset(&mut self) -> Result<Option<String>> {
         if self.eat_character_set() {
             let name = self.charset_name()?;
+            self.deprecate_charset(&name);
             self.eat(Kw::BINARY);
             return Ok(Some(name));
         }

@@ -18,11 +18,43 @@ const GROUP_CONCAT_LENGTH: u32 = 1024;
 
 impl Binder<'_> {
     pub(super) fn aggregate_call(&mut self, call: &ast::AggregateCall) -> Result<Expr> {
-        if !self.frame().aggregates_allowed || self.frame().inside_aggregate {
+        if !self.frames.iter().any(|f| f.aggregates_allowed && !f.inside_aggregate) {
             return Err(Error::new(&errno::ER_INVALID_GROUP_FUNC_USE, &[]));
         }
-        let aggregate = self.aggregate(call)?;
-        Ok(self.add_aggregate(aggregate))
+        let args = call.args.iter().map(|a| self.aggregate_arg(a)).collect::<Result<Vec<_>>>()?;
+        let target = self.aggregating_frame(&args)?;
+        if target + 1 == self.frames.len() {
+            let aggregate = self.typed_aggregate(call, args)?;
+            return Ok(self.add_aggregate(aggregate));
+        }
+        let out = self.frames.len() - 1 - target;
+        let order_by = self.concat_order(call, &args)?;
+        // The enclosing block computes it: its arguments are seen from there.
+        let inner = self.frames.split_off(target + 1);
+        let args = args.into_iter().map(|a| visit::moved_out(a, out)).collect();
+        let made = self.typed_aggregate_ordered(
+            call,
+            args,
+            order_by.into_iter().map(|k| SortKey { expr: visit::moved_out(k.expr, out), descending: k.descending }).collect(),
+        );
+        let made = made.map(|aggregate| self.add_aggregate(aggregate));
+        self.frames.extend(inner);
+        Ok(self.from_frame(target, made?))
+    }
+
+    /// The block that computes an aggregate: the innermost one that its arguments' columns belong to, if it may aggregate at
+    /// this place, else the next one inside of it that may. Without columns it is the block that it stands in.
+    fn aggregating_frame(&mut self, args: &[Expr]) -> Result<usize> {
+        let current = self.frames.len() - 1;
+        let innermost = args.iter().filter_map(visit::innermost_depth).min().unwrap_or(0);
+        let may = |f: &super::Frame| f.aggregates_allowed && !f.inside_aggregate;
+        let columns = current.saturating_sub(innermost);
+        if may(&self.frames[columns]) {
+            return Ok(columns);
+        }
+        let between = (columns..current).rev().find(|at| may(&self.frames[*at]));
+        let own = may(&self.frames[current]).then_some(current);
+        between.or(own).ok_or_else(|| Error::new(&errno::ER_INVALID_GROUP_FUNC_USE, &[]))
     }
 
     /// ANY_VALUE: in a grouped block one row's value, else the value itself.
@@ -48,12 +80,17 @@ impl Binder<'_> {
     }
 
     /// The bound aggregate with a new slot, not yet part of the block.
-    pub(super) fn aggregate(&mut self, call: &ast::AggregateCall) -> Result<Aggregate> {
-        let args = call.args.iter().map(|a| self.aggregate_arg(a)).collect::<Result<Vec<_>>>()?;
-        self.typed_aggregate(call, args)
+    pub(super) fn typed_aggregate(&mut self, call: &ast::AggregateCall, args: Vec<Expr>) -> Result<Aggregate> {
+        let order_by = self.concat_order(call, &args)?;
+        self.typed_aggregate_ordered(call, args, order_by)
     }
 
-    pub(super) fn typed_aggregate(&mut self, call: &ast::AggregateCall, args: Vec<Expr>) -> Result<Aggregate> {
+    fn typed_aggregate_ordered(
+        &mut self,
+        call: &ast::AggregateCall,
+        args: Vec<Expr>,
+        order_by: Vec<SortKey>,
+    ) -> Result<Aggregate> {
         use ast::AggregateFunc as F;
         let Some(first) = args.first() else {
             return Ok(self.new_aggregate(AggregateKind::CountStar, ColumnType::bigint(), Vec::new()));
@@ -76,7 +113,7 @@ impl Binder<'_> {
             F::StdSamp => (AggregateKind::StdDevSamp, ColumnType::double()),
             F::VarPop => (AggregateKind::VarPop, ColumnType::double()),
             F::VarSamp => (AggregateKind::VarSamp, ColumnType::double()),
-            F::GroupConcat => return self.group_concat(call, args),
+            F::GroupConcat => return self.group_concat(call, args, order_by),
             F::JsonArrayAgg => (AggregateKind::JsonArrayAgg, ColumnType::new(TypeKind::Json)),
             F::JsonObjectAgg => (AggregateKind::JsonObjectAgg, ColumnType::new(TypeKind::Json)),
             F::StCollect => return Err(Error::unsupported("ST_COLLECT")),
@@ -95,9 +132,8 @@ impl Binder<'_> {
         bound
     }
 
-    fn group_concat(&mut self, call: &ast::AggregateCall, args: Vec<Expr>) -> Result<Aggregate> {
-        let refs: Vec<&Expr> = args.iter().collect();
-        let collation = typing::aggregate_collations(&refs, "group_concat", false)?.collation;
+    /// ORDER BY inside of GROUP_CONCAT.
+    fn concat_order(&mut self, call: &ast::AggregateCall, args: &[Expr]) -> Result<Vec<SortKey>> {
         let mut order_by = Vec::with_capacity(call.order_by.len());
         for item in &call.order_by {
             let expr = match &item.expr {
@@ -111,6 +147,12 @@ impl Binder<'_> {
             };
             order_by.push(SortKey { expr, descending: item.desc });
         }
+        Ok(order_by)
+    }
+
+    fn group_concat(&mut self, call: &ast::AggregateCall, args: Vec<Expr>, order_by: Vec<SortKey>) -> Result<Aggregate> {
+        let refs: Vec<&Expr> = args.iter().collect();
+        let collation = typing::aggregate_collations(&refs, "group_concat", false)?.collation;
         let args = args.into_iter().map(|a| typing::as_string(a, collation)).collect();
         let ty = if collation == CollationId::BINARY {
             ColumnType { length: GROUP_CONCAT_LENGTH, ..ColumnType::new(TypeKind::Blob) }

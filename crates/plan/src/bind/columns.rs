@@ -17,12 +17,14 @@ impl Binder<'_> {
                 ast::SelectItem::Wildcard => self.star(&mut output)?,
                 ast::SelectItem::TableWildcard(name) => self.table_star(name, &mut output)?,
                 ast::SelectItem::Expr { expr, alias, source_text } => {
+                    self.found_column = None;
                     let mut bound = self.in_clause(Clause::FieldList, |b| b.scalar(expr))?;
+                    let found = self.found_column.take().filter(|_| matches!(expr, ast::Expr::Column(_)));
                     self.fold(&mut bound);
                     if let (ExprKind::Param(_), TypeKind::Null) = (&bound.kind, bound.ty.kind) {
                         bound.ty = ColumnType::varchar(16_383, self.cx.connection_collation);
                     }
-                    let origin = self.origin(&bound);
+                    let origin = self.named_origin(&bound, found);
                     let name = match (alias, &origin) {
                         (Some(alias), _) => alias.clone(),
                         // These are views in MySQL, whose columns keep the view's spelling.
@@ -52,7 +54,8 @@ impl Binder<'_> {
         let relations = self.scopes.last().filter(|s| s.frame == frame).map(|s| s.relations.clone()).unwrap_or_default();
         let found = relations.into_iter().find(|r| self.frames[frame].relations[*r].is_called(name.db.as_deref(), &name.name));
         let Some(relation) = found else {
-            return Err(Error::new(&errno::ER_BAD_TABLE_ERROR, &[&name.name]));
+            let written = name.db.as_ref().map_or(name.name.clone(), |db| format!("{db}.{}", name.name));
+            return Err(Error::new(&errno::ER_BAD_TABLE_ERROR, &[&written]));
         };
         for column in 0..self.frames[frame].relations[relation].columns.len() {
             self.star_column(VisibleColumn { relation, column }, output);
@@ -68,8 +71,37 @@ impl Binder<'_> {
         }
         let name = column.name.clone();
         let expr = self.column_of(frame, visible.relation, visible.column);
-        let origin = self.origin(&expr);
+        let origin = self.named_origin(&expr, Some((frame, visible)));
         output.push(OutputColumn { expr, name, origin });
+    }
+
+    /// Adds all columns of the block's tables to the output; returns database and alias of each one's table.
+    pub(super) fn columns_for_update(&mut self, output: &mut Vec<OutputColumn>) -> Vec<(Option<String>, String)> {
+        let frame = self.frames.len() - 1;
+        let columns = self.scopes.last().filter(|s| s.frame == frame).map(|s| s.columns.clone()).unwrap_or_default();
+        let mut tables = Vec::with_capacity(columns.len());
+        for column in columns {
+            let before = output.len();
+            self.star_column(column, output);
+            if output.len() > before {
+                let relation = &self.frames[frame].relations[column.relation];
+                tables.push((relation.database.clone(), relation.alias.clone()));
+            }
+        }
+        tables
+    }
+
+    /// The origin of a column that was named: one of a merged derived table goes by that table's name.
+    fn named_origin(&self, expr: &Expr, found: Option<(usize, VisibleColumn)>) -> Option<ColumnOrigin> {
+        let current = self.frames.len() - 1;
+        if let Some((frame, column)) = found
+            && frame == current
+            && let relation = &self.frames[frame].relations[column.relation]
+            && matches!(relation.source, Source::Merged)
+        {
+            return relation.columns[column.column].origin.clone();
+        }
+        self.origin(expr)
     }
 
     /// For a plain column: its table and flags.

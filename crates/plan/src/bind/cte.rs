@@ -99,6 +99,7 @@ impl Binder<'_> {
     }
 
     fn working_table(&mut self, working: &WorkingTable, alias: &str) -> Result<FromPart> {
+        self.working_references.push(self.frames.len() - 1);
         let mut columns = Vec::with_capacity(working.columns.len());
         for (name, ty) in &working.columns {
             let slot = self.new_slot();
@@ -121,9 +122,10 @@ impl Binder<'_> {
         if blocks.len() < 2 {
             return Err(Error::new(&errno::ER_CTE_RECURSIVE_REQUIRES_UNION, &[&def.name]));
         }
-        if !def.query.order_by.is_empty() || def.query.limit.is_some() {
-            return Err(Error::unsupported("ORDER BY or LIMIT over a recursive common table expression"));
+        if !def.query.order_by.is_empty() {
+            return Err(Error::unsupported("ORDER BY over UNION in recursive Common Table Expression"));
         }
+        let limit = self.limit(def.query.limit.as_ref())?;
         let first = blocks.iter().position(|b| names_table(b, &def.name)).unwrap_or(blocks.len());
         if first == 0 || blocks[first..].iter().any(|b| !names_table(b, &def.name)) {
             return Err(Error::new(&errno::ER_CTE_RECURSIVE_REQUIRES_NONRECURSIVE_FIRST, &[&def.name]));
@@ -151,7 +153,7 @@ impl Binder<'_> {
         self.scopes.pop();
         let types = seed.output.iter().map(|o| o.expr.ty.clone()).collect();
         let columns = self.output_relation(&seed, alias, &def.columns)?;
-        let source = Source::Recursive { id, seed: Arc::new(seed), recursive: recursive?, distinct, types };
+        let source = Source::Recursive { id, seed: Arc::new(seed), recursive: recursive?, distinct, types, limit };
         let relation = self.add_relation(Relation::new(alias, None, source, columns));
         self.own_slots(relation);
         Ok(self.leaf(relation))
@@ -160,12 +162,15 @@ impl Binder<'_> {
     fn recursive_blocks(&mut self, blocks: &[&ast::QueryBody], seed: &QueryPlan, name: &str) -> Result<Vec<Arc<QueryPlan>>> {
         let mut plans = Vec::with_capacity(blocks.len());
         for block in blocks {
-            if let ast::QueryBody::Select(select) = block
-                && (!select.group_by.is_empty() || select.options.distinct)
-            {
-                return Err(Error::new(&errno::ER_CTE_RECURSIVE_FORBIDS_AGGREGATION, &[&name]));
+            check_recursive_block(block, name)?;
+            let level = self.frames.len();
+            let before = std::mem::take(&mut self.working_references);
+            let bound = self.nested_query(&bare((*block).clone()));
+            let references = std::mem::replace(&mut self.working_references, before);
+            let (mut plan, _) = bound?;
+            if references != [level] {
+                return Err(Error::new(&errno::ER_CTE_RECURSIVE_REQUIRES_SINGLE_REFERENCE, &[&name]));
             }
-            let (mut plan, _) = self.nested_query(&bare((*block).clone()))?;
             if aggregates(&plan.root) {
                 return Err(Error::new(&errno::ER_CTE_RECURSIVE_FORBIDS_AGGREGATION, &[&name]));
             }
@@ -178,10 +183,42 @@ impl Binder<'_> {
                     let expr: Expr = output.expr.clone();
                     output.expr = typing::cast_to(expr, target.expr.ty.clone());
                 }
+                output.name.clone_from(&target.name);
             }
             plans.push(Arc::new(plan));
         }
         Ok(plans)
+    }
+}
+
+/// What no recursive query block may have.
+fn check_recursive_block(block: &ast::QueryBody, name: &str) -> Result<()> {
+    let unsupported =
+        || Error::unsupported("ORDER BY / LIMIT / SELECT DISTINCT in recursive query block of Common Table Expression");
+    match block {
+        ast::QueryBody::Nested(_) => Err(unsupported()),
+        ast::QueryBody::Select(select) if !select.group_by.is_empty() => {
+            Err(Error::new(&errno::ER_CTE_RECURSIVE_FORBIDS_AGGREGATION, &[&name]))
+        }
+        ast::QueryBody::Select(select) if select.options.distinct => Err(unsupported()),
+        ast::QueryBody::Select(select) if select.from.iter().any(|t| optional_in(t, name)) => {
+            Err(Error::new(&errno::ER_CTE_RECURSIVE_FORBIDDEN_JOIN_ORDER, &[&name]))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The table is on the side of an outer join that may be missing.
+fn optional_in(table_ref: &ast::TableRef, name: &str) -> bool {
+    match table_ref {
+        ast::TableRef::Join(join) => {
+            (join.kind == ast::JoinKind::Left && in_table_ref(&join.right, name))
+                || (join.kind == ast::JoinKind::Right && in_table_ref(&join.left, name))
+                || optional_in(&join.left, name)
+                || optional_in(&join.right, name)
+        }
+        ast::TableRef::List(items) => items.iter().any(|t| optional_in(t, name)),
+        _ => false,
     }
 }
 

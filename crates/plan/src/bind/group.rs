@@ -26,18 +26,22 @@ impl Binder<'_> {
             let key = self.order_expr(item, output, Clause::Group);
             self.frame().aggregates_allowed = allowed;
             let key = key?;
-            self.check_group_key(&key, output)?;
+            let named = matches!(item, ast::Expr::Column(_) | ast::Expr::Literal(_));
+            self.check_group_key(&key, output, named)?;
             keys.push(key);
         }
         self.frame().group_keys = keys.clone();
         Ok(keys)
     }
 
-    /// Error 1056 for a key that is an aggregate or window function by alias or position.
-    fn check_group_key(&mut self, key: &Expr, output: &[OutputColumn]) -> Result<()> {
+    /// Error 1056 for a key that is an aggregate or window function by alias or position, 1111 for one that is written.
+    fn check_group_key(&mut self, key: &Expr, output: &[OutputColumn], named: bool) -> Result<()> {
         let frame = self.frame();
         let made: Vec<Slot> = frame.aggregates.iter().map(|a| a.slot).chain(frame.windows.iter().map(|w| w.slot)).collect();
         if visit::slots(key).iter().any(|s| made.contains(s)) {
+            if !named {
+                return Err(Error::new(&errno::ER_INVALID_GROUP_FUNC_USE, &[]));
+            }
             let name = output.iter().find(|o| visit::same(&o.expr, key)).map_or("", |o| o.name.as_str());
             return Err(Error::new(&errno::ER_WRONG_GROUP_FIELD, &[&name]));
         }

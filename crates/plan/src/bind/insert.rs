@@ -10,7 +10,7 @@ use vaquita_parser as ast;
 use vaquita_types::schema::{ColumnDefault, TableRef};
 use vaquita_types::{Error, Result, errno};
 
-use super::scope::{ColumnValue, Relation, RelationColumn, Scope, Source, VisibleColumn, written};
+use super::scope::{ColumnValue, Relation, RelationColumn, Source, VisibleColumn, same_name, written};
 use super::{Binder, Clause};
 use crate::expr::Expr;
 use crate::node::{Assignment, InsertPlan, InsertSource, OutputColumn, Plan};
@@ -23,7 +23,13 @@ impl Binder<'_> {
         if !insert.partitions.is_empty() {
             return Err(Error::new(&errno::ER_PARTITION_CLAUSE_ON_NONPARTITIONED, &[]));
         }
-        let table = self.base_table(&insert.table)?;
+        let table = match self.cx.insert_target {
+            Some(table) => {
+                self.note_table(table);
+                table.clone()
+            }
+            None => self.base_table(&insert.table)?,
+        };
         if table.indexes.is_empty() {
             return Err(Error::new(&errno::ER_DBACCESS_DENIED_ERROR, &[&"", &"", &table.database]));
         }
@@ -37,8 +43,9 @@ impl Binder<'_> {
                 // A subquery among the values may not read the table.
                 self.targets.push(super::update::table_key(&table.database, &table.name));
                 let rows = self.insert_rows(rows, &table, &columns, width)?;
+                let on_duplicate = self.on_duplicate(insert, &table, &columns, None)?;
                 self.targets.pop();
-                (InsertSource::Values(rows), self.on_duplicate(insert, &table, &columns, None)?)
+                (InsertSource::Values(rows), on_duplicate)
             }
             ast::InsertSource::Query(query) => self.insert_query(insert, query, &table, &columns)?,
         };
@@ -129,8 +136,10 @@ impl Binder<'_> {
         table: &TableRef,
         columns: &[usize],
     ) -> Result<(InsertSource, Vec<Assignment>)> {
+        self.updating_frame = (!insert.on_duplicate.is_empty()).then_some(self.frames.len());
         let plan = self.query(query)?;
-        if plan.output.len() != columns.len() {
+        self.updating_frame = None;
+        if plan.output.len() - self.updating_columns.len() != columns.len() {
             return Err(Error::new(&errno::ER_WRONG_VALUE_COUNT_ON_ROW, &[&1]));
         }
         let on_duplicate = self.on_duplicate(insert, table, columns, Some(&plan.output))?;
@@ -161,7 +170,7 @@ impl Binder<'_> {
         let old = self.frame().relations.len() - 1;
         let new = self.new_row_relation(insert, table, columns)?;
         if let Some(output) = output {
-            self.source_scope(output, 2 * width);
+            self.name_source(output, 2 * width);
         }
         let before = self.set_values_row(Some((frame, old, new)));
         let mut assignments = Vec::with_capacity(insert.on_duplicate.len());
@@ -194,11 +203,19 @@ impl Binder<'_> {
             })
             .collect();
         let alias = insert.row_alias.as_ref();
+        if alias.is_some_and(|a| a.name == table.name) {
+            return Err(Error::new(&errno::ER_NONUNIQ_TABLE, &[&table.name]));
+        }
         if let Some(alias) = alias
             && !alias.columns.is_empty()
         {
             if alias.columns.len() != columns.len() {
                 return Err(Error::new(&errno::ER_VIEW_WRONG_LIST, &[]));
+            }
+            if let Some((_, name)) =
+                alias.columns.iter().enumerate().find(|(n, c)| alias.columns[..*n].iter().any(|o| same_name(o, c)))
+            {
+                return Err(Error::new(&errno::ER_DUP_FIELDNAME, &[name]));
             }
             for (name, column) in alias.columns.iter().zip(columns) {
                 row[*column].name = name.clone();
@@ -206,12 +223,7 @@ impl Binder<'_> {
         }
         let name = alias.map_or("", |a| a.name.as_str());
         let relation = self.add_relation(Relation::new(name, None, Source::Row(table.clone()), row));
-        if alias.is_some_and(|a| a.columns.is_empty()) {
-            // `new.c` only: a bare name stays the old row's.
-            if let Some(scope) = self.scopes.last_mut() {
-                scope.relations.push(relation);
-            }
-        } else if alias.is_some()
+        if alias.is_some()
             && let Some(scope) = self.scopes.last_mut()
         {
             scope.relations.push(relation);
@@ -220,38 +232,31 @@ impl Binder<'_> {
         Ok(relation)
     }
 
-    /// The query's columns, nameable in the update after the table's own.
-    fn source_scope(&mut self, output: &[OutputColumn], first_slot: usize) {
-        let columns: Vec<RelationColumn> = output
-            .iter()
-            .enumerate()
-            .map(|(n, o)| RelationColumn {
-                name: o.origin.as_ref().map_or(&o.name, |origin| &origin.org_name).clone(),
+    /// Makes the columns of the query's tables nameable in the update, beside the table's own. They are the last ones of its output.
+    fn name_source(&mut self, output: &[OutputColumn], first_slot: usize) {
+        let tables = std::mem::take(&mut self.updating_columns);
+        let first = output.len().saturating_sub(tables.len());
+        let mut by_table: Vec<((Option<String>, String), Vec<RelationColumn>)> = Vec::new();
+        for ((n, o), table) in output.iter().enumerate().skip(first).zip(tables) {
+            let column = RelationColumn {
+                name: o.name.clone(),
                 invisible: false,
                 value: ColumnValue::Slot { slot: first_slot + n, ty: o.expr.ty.clone(), nullable: o.expr.nullable },
                 origin: None,
-            })
-            .collect();
-        // A column can be named by the table that it comes from.
-        let mut by_table: Vec<(String, Vec<RelationColumn>)> = Vec::new();
-        for (column, o) in columns.into_iter().zip(output) {
-            let table = o.origin.as_ref().map_or(String::new(), |origin| origin.table.clone());
+            };
             match by_table.iter_mut().find(|(t, _)| *t == table) {
                 Some((_, list)) => list.push(column),
                 None => by_table.push((table, vec![column])),
             }
         }
-        let frame = self.frames.len() - 1;
-        let mut scope = Scope { frame, ..Scope::default() };
-        for (table, list) in by_table {
+        for ((database, alias), list) in by_table {
             let count = list.len();
-            let relation = self.add_relation(Relation::new(&table, None, Source::Merged, list));
-            scope.relations.push(relation);
-            scope.columns.extend((0..count).map(|column| VisibleColumn { relation, column }));
+            let relation = self.add_relation(Relation::new(&alias, database, Source::Merged, list));
+            if let Some(scope) = self.scopes.last_mut() {
+                scope.relations.push(relation);
+                scope.columns.extend((0..count).map(|column| VisibleColumn { relation, column }));
+            }
         }
-        // Below the table's own scope: its columns win.
-        let at = self.scopes.len() - 1;
-        self.scopes.insert(at, scope);
     }
 
     /// DEFAULT (expr) of the columns that may get no value.

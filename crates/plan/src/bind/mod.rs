@@ -46,6 +46,8 @@ pub(crate) use scope::{Clause, Frame, Relation, Source};
 /// What planning may know of the session and the server.
 pub struct PlanContext<'a> {
     pub catalog: &'a dyn Catalog,
+    /// The table that an INSERT fills, whatever its name means: CREATE TABLE … SELECT.
+    pub insert_target: Option<&'a TableRef>,
     pub current_database: Option<&'a str>,
     /// Bits of `vaquita_types::sql_mode`.
     pub sql_mode: u64,
@@ -68,6 +70,7 @@ impl<'a> PlanContext<'a> {
     pub fn new(catalog: &'a dyn Catalog) -> PlanContext<'a> {
         PlanContext {
             catalog,
+            insert_target: None,
             current_database: None,
             sql_mode: sql_mode::DEFAULT,
             param_types: &[],
@@ -157,6 +160,14 @@ pub(crate) struct Binder<'a> {
     depth: usize,
     pub(crate) locking: bool,
     values_row: insert::ValuesRow,
+    /// Index of the frame of each reference to the working rows of the recursive CTE that is being bound.
+    working_references: Vec<usize>,
+    /// Relation and column that a name was last found to be, in the frame it belongs to.
+    found_column: Option<(usize, scope::VisibleColumn)>,
+    /// The frame of the query of INSERT … SELECT … ON DUPLICATE KEY UPDATE, whose update may name any column of its tables.
+    updating_frame: Option<usize>,
+    /// Database and alias of the table of each column that was added to that query's output for it.
+    updating_columns: Vec<(Option<String>, String)>,
     /// Binding a derived table that is kept: it may read a table that the statement changes.
     reading_derived: bool,
 }
@@ -176,6 +187,10 @@ impl<'a> Binder<'a> {
             depth: 0,
             locking: false,
             values_row: None,
+            working_references: Vec::new(),
+            found_column: None,
+            updating_frame: None,
+            updating_columns: Vec::new(),
             reading_derived: false,
         }
     }
@@ -254,6 +269,7 @@ impl<'a> Binder<'a> {
         let mut plan = self.query(query)?;
         plan.tables = std::mem::take(&mut self.tables);
         plan.locking = self.locking;
+        plan.execution_ms_max = execution_ms_max(&query.body);
         match &query.into {
             None => {}
             Some(ast::SelectInto::Vars(names)) if names.len() == plan.output.len() => plan.into.clone_from(names),
@@ -261,6 +277,12 @@ impl<'a> Binder<'a> {
             Some(file) => plan.into_file = Some(Arc::new(file.clone())),
         }
         Ok(Arc::new(plan))
+    }
+
+    fn note_table(&mut self, table: &TableRef) {
+        if !self.tables.iter().any(|t| t.id == table.id && t.database == table.database && t.name == table.name) {
+            self.tables.push(table.clone());
+        }
     }
 
     /// The base table of a name; error 1046 without a database, 1049, 1146, 1109 in information_schema.
@@ -280,9 +302,7 @@ impl<'a> Binder<'a> {
                 Error::new(&errno::ER_NO_SUCH_TABLE, &[&database, &name.name])
             });
         };
-        if !self.tables.iter().any(|t| t.id == table.id && t.database == table.database && t.name == table.name) {
-            self.tables.push(table.clone());
-        }
+        self.note_table(&table);
         Ok(table)
     }
 }
@@ -290,4 +310,20 @@ impl<'a> Binder<'a> {
 /// NOT of an expression.
 pub(crate) fn negated(expr: Expr) -> Expr {
     expr::not(expr)
+}
+
+/// The first MAX_EXECUTION_TIME among the hints of the first SELECT.
+fn execution_ms_max(body: &ast::QueryBody) -> u64 {
+    match body {
+        ast::QueryBody::Select(select) => {
+            let limits = select.hints.iter().filter_map(|hint| match hint {
+                ast::Hint::MaxExecutionTimeMs(ms) => Some(*ms),
+                ast::Hint::SetVar { .. } => None,
+            });
+            limits.into_iter().next().unwrap_or(0)
+        }
+        ast::QueryBody::SetOp { left, .. } => execution_ms_max(left),
+        ast::QueryBody::Nested(query) => execution_ms_max(&query.body),
+        ast::QueryBody::Values(_) | ast::QueryBody::Table(_) => 0,
+    }
 }

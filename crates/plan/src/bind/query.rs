@@ -9,7 +9,7 @@ use super::scope::{RelationColumn, Scope, VisibleColumn};
 use super::{Binder, Clause, Relation, Source};
 use crate::expr::{Expr, Slot};
 use crate::node::{Limit, Node, OutputColumn, QueryPlan, SetOpKind, SortKey};
-use crate::optimize::visit;
+use crate::optimize::{self, visit};
 use crate::typing;
 
 impl Binder<'_> {
@@ -139,7 +139,8 @@ impl Binder<'_> {
         Ok(self.finish_plan(root, output))
     }
 
-    pub fn finish_plan(&mut self, root: Node, output: Vec<OutputColumn>) -> QueryPlan {
+    pub fn finish_plan(&mut self, mut root: Node, output: Vec<OutputColumn>) -> QueryPlan {
+        optimize::prune_columns(&mut root, &output);
         QueryPlan {
             root,
             output,
@@ -149,6 +150,7 @@ impl Binder<'_> {
             calc_found_rows: false,
             into: Vec::new(),
             into_file: None,
+            execution_ms_max: 0,
         }
     }
 
@@ -231,6 +233,11 @@ impl Binder<'_> {
                 origin: None,
             })
             .collect();
+        for item in order_by {
+            if let ast::Expr::Column(ast::ColumnRef { table: Some(table), .. }) = &item.expr {
+                return Err(Error::new(&errno::ER_TABLENAME_NOT_ALLOWED_HERE, &[table, &"global ORDER clause"]));
+            }
+        }
         let relation = self.add_relation(Relation::new("", None, Source::Merged, columns));
         let frame = self.frames.len() - 1;
         let columns = (0..output.len()).map(|column| VisibleColumn { relation, column }).collect();

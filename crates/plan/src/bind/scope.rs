@@ -12,7 +12,7 @@ use vaquita_types::{ColumnType, Error, Result, errno};
 
 use super::Binder;
 use crate::expr::{Expr, ExprKind, Slot};
-use crate::node::{Aggregate, ColumnOrigin, QueryPlan, RowLock, WindowFunction};
+use crate::node::{Aggregate, ColumnOrigin, Limit, QueryPlan, RowLock, WindowFunction};
 use crate::optimize::visit;
 
 /// The part of a statement whose names are being resolved, as errors 1052 and 1054 call it.
@@ -26,6 +26,7 @@ pub enum Clause {
     Having,
     Order,
     Window,
+    WindowOrder,
 }
 
 impl Clause {
@@ -38,6 +39,7 @@ impl Clause {
             Clause::Having => "having clause",
             Clause::Order => "order clause",
             Clause::Window => "window partition by",
+            Clause::WindowOrder => "window order by",
         }
     }
 }
@@ -134,6 +136,7 @@ pub enum Source {
         recursive: Vec<Arc<QueryPlan>>,
         distinct: bool,
         types: Vec<ColumnType>,
+        limit: Option<Limit>,
     },
     /// The working rows of the recursive CTE `id`.
     CteRows {
@@ -251,6 +254,7 @@ impl Binder<'_> {
 
     fn use_column(&mut self, at: usize, found: VisibleColumn) -> Result<Expr> {
         let frame = self.scopes[at].frame;
+        self.found_column = Some((frame, found));
         let expr = self.column_of(frame, found.relation, found.column);
         Ok(self.from_frame(frame, expr))
     }

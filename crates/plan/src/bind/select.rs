@@ -74,10 +74,18 @@ impl Binder<'_> {
             None => Vec::new(),
         };
         self.frame().windows_allowed = true;
+        let implicit = group_by.is_empty() && self.frame().aggregates.is_empty();
         let order_by = self.order_keys(&query.order_by, &output)?;
+        if implicit {
+            self.check_order_of_rows(&order_by)?;
+        }
         self.frame().aggregates_allowed = false;
         self.frame().windows_allowed = false;
         let limit = self.limit(query.limit.as_ref())?;
+        let grouped = !group_by.is_empty() || !self.frame().aggregates.is_empty();
+        if self.updating_frame == Some(frame) && !grouped && !select.options.distinct {
+            self.updating_columns = self.columns_for_update(&mut output);
+        }
         Ok(Block {
             tree,
             filter,
@@ -90,6 +98,15 @@ impl Binder<'_> {
             distinct: select.options.distinct,
             straight: select.options.straight_join,
         })
+    }
+
+    /// Error 3029 for ORDER BY an aggregate in a block that has no other.
+    fn check_order_of_rows(&mut self, order_by: &[SortKey]) -> Result<()> {
+        let made: Vec<Slot> = self.frame().aggregates.iter().map(|a| a.slot).collect();
+        match order_by.iter().position(|k| visit::slots(&k.expr).iter().any(|s| made.contains(s))) {
+            Some(at) => Err(Error::new(&errno::ER_AGGREGATE_ORDER_NON_AGG_QUERY, &[&(at + 1)])),
+            None => Ok(()),
+        }
     }
 
     /// The names that later clauses may use for output columns: aliases and plain columns' names.

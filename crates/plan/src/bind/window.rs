@@ -32,21 +32,22 @@ impl Binder<'_> {
             ast::WindowOver::Named(name) => (self.named_window(name, 0)?, name.clone()),
             ast::WindowOver::Spec(spec) => (self.merged_spec(spec, 0)?, "<unnamed window>".to_string()),
         };
-        let partition_by = spec.partition_by.iter().map(|e| self.window_key(e, &name)).collect::<Result<Vec<_>>>()?;
+        let partition_by =
+            spec.partition_by.iter().map(|e| self.window_key(e, &name, Clause::Window)).collect::<Result<Vec<_>>>()?;
         let mut order_by = Vec::with_capacity(spec.order_by.len());
         for item in &spec.order_by {
-            order_by.push(SortKey { expr: self.window_key(&item.expr, &name)?, descending: item.desc });
+            order_by.push(SortKey { expr: self.window_key(&item.expr, &name, Clause::WindowOrder)?, descending: item.desc });
         }
         let frame = spec.frame.as_ref().map(|f| self.window_frame(f, &name, &order_by)).transpose()?;
         let slot = self.new_slot();
         Ok((WindowFunction { name: name_of(&call.func).to_uppercase(), args, partition_by, order_by, frame, ty, slot }, nullable))
     }
 
-    fn window_key(&mut self, expr: &ast::Expr, window: &str) -> Result<Expr> {
+    fn window_key(&mut self, expr: &ast::Expr, window: &str, clause: Clause) -> Result<Expr> {
         if let ast::Expr::Literal(ast::Literal::Int(_)) = expr {
             return Err(Error::new(&errno::ER_WINDOW_ILLEGAL_ORDER_BY, &[&window]));
         }
-        self.in_clause(Clause::Window, |b| b.scalar(expr))
+        self.in_clause(clause, |b| b.scalar(expr))
     }
 
     fn window_args(&mut self, func: &ast::WindowFunc) -> Result<(Vec<Expr>, ColumnType, bool)> {

@@ -5,6 +5,7 @@
 //! 2. `order` finds a left-deep order of the items, estimating rows with `cost`.
 //! 3. `path` chooses how each table is read (`sarg` finds the conditions that an index can use), and the nodes are stacked:
 //!    nested loops over index lookups, hash joins on equalities otherwise.
+//! 4. `prune` takes out the columns that only conditions read which became key ranges.
 //!
 //! Example: `a JOIN b ON a.id = b.a_id WHERE a.x = 1` gives a scan of a by the index on x, and for each row a lookup of b.
 
@@ -12,8 +13,11 @@ mod cost;
 mod flatten;
 mod order;
 mod path;
+mod prune;
 mod sarg;
 pub mod visit;
+
+pub use prune::prune_columns;
 
 use std::sync::Arc;
 
@@ -182,7 +186,7 @@ fn other_source(binder: &mut Binder<'_>, relation: usize, filter: Vec<Expr>) -> 
         Source::Derived { plan, correlated, .. } => {
             Ok(Node::Derived { plan: Arc::clone(plan), slots, filter, correlated: *correlated })
         }
-        Source::Recursive { id, seed, recursive, distinct, types } => Ok(Node::RecursiveCte {
+        Source::Recursive { id, seed, recursive, distinct, types, limit } => Ok(Node::RecursiveCte {
             id: *id,
             seed: Arc::clone(seed),
             recursive: recursive.clone(),
@@ -190,6 +194,7 @@ fn other_source(binder: &mut Binder<'_>, relation: usize, filter: Vec<Expr>) -> 
             slots,
             types: types.clone(),
             filter,
+            limit: limit.clone(),
         }),
         Source::CteRows { id } => Ok(Node::CteRows { id: *id, slots, filter }),
         Source::Base(_) | Source::Merged | Source::Row(_) => Err(Error::internal("relation has no rows of its own")),

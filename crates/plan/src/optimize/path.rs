@@ -352,16 +352,15 @@ fn estimate(input: &TableInput<'_>, index: &IndexDef, prefix: &Prefix) -> f64 {
 
 /// Every column that anything reads can be had from the index entry.
 fn is_covering(input: &TableInput<'_>, index: &IndexDef) -> bool {
-    if input.locks {
-        return false;
-    }
-    let clustered: &[_] = if input.table.hidden_rowid { &[] } else { &input.table.indexes[0].parts };
-    input.slots.iter().enumerate().filter(|(_, slot)| slot.is_some()).all(|(column, _)| {
-        let def = &input.table.columns[column];
-        let in_parts = index.parts.iter().any(|p| p.column == def.id && p.prefix.is_none());
-        let in_key = clustered.iter().any(|p| p.column == def.id && p.prefix.is_none());
-        (in_parts || in_key) && is_reversible(&def.ty)
-    })
+    let mut read = input.slots.iter().enumerate().filter(|(_, slot)| slot.is_some());
+    !input.locks && read.all(|(column, _)| restores(input.table, index, column))
+}
+
+/// An entry of the index gives the column's value back.
+pub fn restores(table: &TableDef, index: &IndexDef, column: usize) -> bool {
+    let clustered: &[_] = if table.hidden_rowid { &[] } else { &table.indexes[0].parts };
+    let def = &table.columns[column];
+    index.parts.iter().chain(clustered).any(|p| p.column == def.id && p.prefix.is_none()) && is_reversible(&def.ty)
 }
 
 /// The value can be read back from its key.

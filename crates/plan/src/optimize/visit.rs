@@ -91,7 +91,7 @@ pub fn slots(expr: &Expr) -> Vec<Slot> {
 }
 
 /// Slots of the frame `level` plans further out than the expression.
-fn expr_slots(expr: &Expr, level: usize, out: &mut Vec<Slot>) {
+pub fn expr_slots(expr: &Expr, level: usize, out: &mut Vec<Slot>) {
     match &expr.kind {
         ExprKind::Slot(slot) if level == 0 => out.push(*slot),
         ExprKind::Outer { depth, slot } if *depth == level && level > 0 => out.push(*slot),
@@ -107,7 +107,7 @@ pub fn plan_slots(plan: &QueryPlan, level: usize, out: &mut Vec<Slot>) {
     node_slots(&plan.root, level, out);
 }
 
-fn node_slots(node: &Node, level: usize, out: &mut Vec<Slot>) {
+pub fn node_slots(node: &Node, level: usize, out: &mut Vec<Slot>) {
     for_each_expr(node, &mut |e| expr_slots(e, level, out));
     for_each_plan(node, &mut |plan| plan_slots(plan, level + 1, out));
     inputs(node, &mut |input| node_slots(input, level, out));
@@ -159,8 +159,12 @@ pub fn for_each_expr<'n>(node: &'n Node, f: &mut dyn FnMut(&'n Expr)) {
             }
             scan.filter.iter().for_each(f);
         }
-        Node::Derived { filter, .. } | Node::RecursiveCte { filter, .. } | Node::CteRows { filter, .. } => {
-            filter.iter().for_each(f)
+        Node::Derived { filter, .. } | Node::CteRows { filter, .. } => filter.iter().for_each(f),
+        Node::RecursiveCte { filter, limit, .. } => {
+            filter.iter().for_each(&mut *f);
+            if let Some(limit) = limit {
+                limit_exprs(limit, f);
+            }
         }
         Node::Filter { predicate, .. } => predicate.iter().for_each(f),
         Node::NestedLoop { on, .. } => on.iter().for_each(f),
@@ -213,6 +217,40 @@ fn shift(expr: &mut Expr, by: usize) {
         ExprKind::Slot(slot) => expr.kind = ExprKind::Outer { depth: by, slot: *slot },
         ExprKind::Outer { depth, .. } => *depth += by,
         _ => children_mut(expr, &mut |child| shift(child, by)),
+    }
+}
+
+/// `expr` seen from the frame `depth` levels further out, to which its innermost columns belong: the opposite of `shifted`.
+pub fn moved_out(mut expr: Expr, depth: usize) -> Expr {
+    unshift(&mut expr, depth);
+    expr
+}
+
+fn unshift(expr: &mut Expr, by: usize) {
+    match &mut expr.kind {
+        ExprKind::Outer { depth, slot } if *depth == by => expr.kind = ExprKind::Slot(*slot),
+        ExprKind::Outer { depth, .. } => *depth = depth.saturating_sub(by),
+        _ => children_mut(expr, &mut |child| unshift(child, by)),
+    }
+}
+
+/// How many levels further out the innermost column of `expr` belongs; none for an expression without columns. One with a
+/// subquery counts as belonging here.
+pub fn innermost_depth(expr: &Expr) -> Option<usize> {
+    match &expr.kind {
+        ExprKind::Slot(_) | ExprKind::Subquery(_) => Some(0),
+        ExprKind::Outer { depth, .. } => Some(*depth),
+        _ => {
+            let mut innermost = None;
+            children(expr, &mut |child| {
+                let depth = innermost_depth(child);
+                innermost = match (innermost, depth) {
+                    (Some(a), Some(b)) => Some(usize::min(a, b)),
+                    (a, b) => a.or(b),
+                };
+            });
+            innermost
+        }
     }
 }
 

@@ -8,6 +8,7 @@ use vaquita_parser::ast::{
     AlterAction, CreateTable, ExplainTarget, Flush, FlushWhat, Grant, GrantLevel, MaintenanceKind, Name, Privilege, RevokeWhat,
     SelectInto, SetItem, Show, Statement as Ast, TableElement, VarScope,
 };
+use vaquita_storage::SessionCatalog;
 use vaquita_types::errno::{
     ER_ACCESS_DENIED_ERROR, ER_COLUMNACCESS_DENIED_ERROR, ER_DBACCESS_DENIED_ERROR, ER_MUST_CHANGE_PASSWORD, ER_NO_DB_ERROR,
     ER_ROLE_NOT_GRANTED, ER_SPECIFIC_ACCESS_DENIED_ERROR, ER_TABLEACCESS_DENIED_ERROR,
@@ -26,6 +27,8 @@ pub struct Subject<'a> {
     /// The host that the client came from.
     pub client_host: &'a str,
     pub database: Option<&'a str>,
+    /// The session's: it may do everything with its temporary tables.
+    pub catalog: Option<&'a SessionCatalog>,
 }
 
 impl Subject<'_> {
@@ -59,8 +62,13 @@ impl Subject<'_> {
             Ast::AlterTable(alter) => {
                 tables.add(&alter.name, p::ALTER);
                 for action in &alter.actions {
-                    if let AlterAction::AddForeignKey(key) = action {
-                        tables.add(&key.reference.table, p::REFERENCES);
+                    match action {
+                        AlterAction::AddForeignKey(key) => tables.add(&key.reference.table, p::REFERENCES),
+                        AlterAction::RenameTo(to) => {
+                            tables.add(&alter.name, p::ALTER | p::DROP);
+                            tables.add_permanent(to, p::CREATE | p::INSERT);
+                        }
+                        _ => {}
                     }
                 }
             }
@@ -69,19 +77,23 @@ impl Subject<'_> {
             }
             Ast::RenameTable(pairs) => {
                 for (from, to) in pairs {
-                    tables.add(from, p::DROP | p::ALTER);
-                    tables.add(to, p::CREATE | p::INSERT);
+                    tables.add_permanent(from, p::DROP | p::ALTER);
+                    tables.add_permanent(to, p::CREATE | p::INSERT);
                 }
             }
             Ast::Truncate(name) => tables.add(name, p::DROP),
             Ast::CreateIndex(create) => tables.add(&create.table, p::INDEX),
             Ast::DropIndex { table, .. } => tables.add(table, p::INDEX),
             Ast::CreateView(view) => {
-                tables.add(&view.name, if view.or_replace || view.alter { p::CREATE_VIEW | p::DROP } else { p::CREATE_VIEW });
+                let need = if view.or_replace || view.alter { p::CREATE_VIEW | p::DROP } else { p::CREATE_VIEW };
+                tables.add_permanent(&view.name, need);
                 tables.query(&view.query);
             }
             Ast::LockTables(locks) => {
                 for lock in locks {
+                    if self.is_temporary(&lock.table) {
+                        continue;
+                    }
                     self.on_database(lock.table.db.as_deref(), p::LOCK_TABLES)?;
                     tables.add(&lock.table, p::SELECT);
                 }
@@ -145,7 +157,7 @@ impl Subject<'_> {
         if create.temporary {
             self.on_database(create.name.db.as_deref(), p::CREATE_TEMPORARY_TABLES)?;
         } else {
-            tables.add(&create.name, if create.select.is_some() { p::CREATE | p::INSERT } else { p::CREATE });
+            tables.add_permanent(&create.name, if create.select.is_some() { p::CREATE | p::INSERT } else { p::CREATE });
         }
         if let Some(like) = &create.like {
             tables.add(like, p::SELECT);
@@ -161,11 +173,19 @@ impl Subject<'_> {
         Ok(())
     }
 
+    fn is_temporary(&self, name: &Name) -> bool {
+        let database = name.db.as_deref().or(self.database);
+        self.catalog.zip(database).is_some_and(|(catalog, database)| catalog.temporary(database, &name.name).is_some())
+    }
+
     fn table(&self, table: &Use, tables: &Tables) -> Result<()> {
         let database = match table.database.as_deref().or(self.database) {
             Some(database) => database,
             None => return Err(Error::new(&ER_NO_DB_ERROR, &[])),
         };
+        if !table.permanent && self.catalog.is_some_and(|c| c.temporary(database, &table.table).is_some()) {
+            return Ok(());
+        }
         if reads_freely(database, &table.table) && table.need & !p::SELECT == 0 {
             return Ok(());
         }
@@ -328,7 +348,8 @@ impl Subject<'_> {
     fn any_on_table(&self, table: &Name, command: &str) -> Result<()> {
         let database = table.db.as_deref().or(self.database).ok_or_else(|| Error::new(&ER_NO_DB_ERROR, &[]))?;
         let have = self.access.grants.on_table_or_columns(database, &table.name) & (p::ALL_TABLE | p::GRANT_OPTION);
-        if have != 0 || reads_freely(database, &table.name) { Ok(()) } else { Err(self.denied(command, &table.name)) }
+        let free = self.is_temporary(table) || reads_freely(database, &table.name);
+        if have != 0 || free { Ok(()) } else { Err(self.denied(command, &table.name)) }
     }
 
     fn show(&self, show: &Show) -> Result<()> {
@@ -344,7 +365,8 @@ impl Subject<'_> {
             Show::CreateTable(table) => {
                 let database = table.db.as_deref().or(self.database).ok_or_else(|| Error::new(&ER_NO_DB_ERROR, &[]))?;
                 let have = self.access.grants.on_table(database, &table.name) & p::ALL_TABLE;
-                if have != 0 || reads_freely(database, &table.name) { Ok(()) } else { Err(self.denied("SHOW", &table.name)) }
+                let free = self.is_temporary(table) || reads_freely(database, &table.name);
+                if have != 0 || free { Ok(()) } else { Err(self.denied("SHOW", &table.name)) }
             }
             Show::CreateDatabase { name, .. } => self.may_use(name),
             Show::Grants { user: Some(user), .. } if !self.is_me(user) => {

@@ -22,6 +22,8 @@ pub struct Use {
     pub written: Vec<String>,
     /// FOR UPDATE.
     pub locking: bool,
+    /// Not a temporary table of that name.
+    pub permanent: bool,
 }
 
 #[derive(Default)]
@@ -39,6 +41,14 @@ impl Tables {
         self.add_as(name, None, need, Vec::new());
     }
 
+    /// A name that stands for a permanent table alone: what is created, and RENAME TABLE.
+    pub fn add_permanent(&mut self, name: &Name, need: Bits) {
+        self.add(name, need);
+        if let Some(added) = self.uses.last_mut() {
+            added.permanent = true;
+        }
+    }
+
     fn add_as(&mut self, name: &Name, alias: Option<&str>, need: Bits, written: Vec<String>) {
         if name.db.is_none() && self.ctes.iter().any(|cte| cte.eq_ignore_ascii_case(&name.name)) {
             return;
@@ -50,6 +60,7 @@ impl Tables {
             need,
             written,
             locking: self.locking,
+            permanent: false,
         });
     }
 

@@ -2,21 +2,29 @@
 
 use std::cell::RefCell;
 
-use vaquita_exec::ddl::{Ddl, Outcome};
+use vaquita_exec::ddl::{Ddl, Outcome, keeps_transaction};
 use vaquita_parser::Statement as Ast;
 use vaquita_parser::ast::{self, AccessMode, SetItem};
+use vaquita_plan::bind::{PlanContext, plan_statement};
 use vaquita_storage::{DdlContext, TxnOptions};
 use vaquita_types::errno::{ER_KILL_DENIED_ERROR, ER_NO_SUCH_THREAD, ER_QUERY_INTERRUPTED, ER_SP_DOES_NOT_EXIST};
+use vaquita_types::schema::TableRef;
 use vaquita_types::{Error, Result};
 
 use super::run::Done;
 use super::settings::Completion;
+use super::state::type_of_value;
 use super::{Flow, MakeWaiter, Session};
 use crate::connection::Output;
 
 impl Session {
     pub(super) fn admin(&mut self, ast: &Ast, rest: &[u8], out: &mut Output<'_>, park: MakeWaiter<'_>) -> Flow {
+        if let Err(error) = self.refuse_in_branch(ast) {
+            self.error(&error, out);
+            return Flow::Next;
+        }
         let done = match ast {
+            Ast::Xa(xa) => self.xa(xa, false, !rest.is_empty(), out),
             Ast::Commit(completion) => match self.completion(completion) {
                 Completion::NoChain => return self.commit_then(Done::nothing(), rest, out, park),
                 after => {
@@ -26,7 +34,11 @@ impl Session {
             },
             Ast::Rollback(completion) => {
                 let after = self.completion(completion);
+                let left = self.state.not_rolled_back.get();
                 let ended = self.end_and(false, after);
+                if ended.is_ok() {
+                    self.warn_of_not_rolled_back(left);
+                }
                 return self.answer_end(ended, after, rest, out);
             }
             Ast::StartTransaction { consistent_snapshot, access_mode } => {
@@ -39,6 +51,8 @@ impl Session {
                 self.track_locks();
                 self.lock_tables(locks)
             }
+            Ast::LockInstance => self.lock_instance(),
+            Ast::UnlockInstance => self.unlock_instance(),
             Ast::UnlockTables => {
                 self.track_locks();
                 self.unlock_tables()
@@ -54,6 +68,9 @@ impl Session {
             Ast::Execute { name, using } => return self.execute_text(name, using, rest, out, park),
             Ast::Deallocate(name) => self.deallocate(name),
             Ast::LoadData(load) => return self.load_data(load, rest, out, park),
+            Ast::CreateTable(create) if create.temporary && create.select.is_some() => {
+                return self.create_temporary_from(create, rest, out, park);
+            }
             Ast::Show(_) | Ast::Describe { .. } => self.show(ast, false, !rest.is_empty(), out),
             Ast::Explain(explain) => self.explain(explain, false, !rest.is_empty(), out),
             other => self
@@ -69,23 +86,31 @@ impl Session {
         Flow::Next
     }
 
-    /// DDL commits what is open, then runs by itself. `None`: the statement is no DDL.
+    /// DDL, which mostly commits what is open and then runs by itself. `None`: the statement is no DDL.
     pub(super) fn ddl(&mut self, ast: &Ast, binary: bool, more: bool, out: &mut Output<'_>) -> Option<Result<Done>> {
         if !vaquita_exec::ddl::is_ddl(ast) {
             return None;
         }
-        if let Err(error) = self.commit_implicitly().and_then(|()| self.admit_ddl(ast)) {
+        if let Err(error) = self.begin_ddl(ast).and_then(|()| self.admit_ddl(ast)) {
+            return Some(Err(error));
+        }
+        let shared = changes_shared_schema(ast);
+        if shared && let Err(error) = self.enter_ddl(ast) {
             return Some(Err(error));
         }
         let database = self.state.database();
-        let outcome = self.with_ddl(|ddl| ddl.run(ast))?;
+        let changes_before = self.catalog.temporary_changes();
+        let outcome = self.with_ddl(|ddl| ddl.run(ast));
+        if shared {
+            self.leave_ddl();
+        }
+        let outcome = outcome?;
         let done = outcome.and_then(|outcome| match outcome {
             Outcome::Ok { affected, info } => Ok(Done::Ok { affected, last_insert_id: 0, info }),
             Outcome::Rows(result) => self.put_rows(&result.columns, &result.rows, binary, more, out),
         });
-        let of_session =
-            matches!(ast, Ast::DropTable { temporary: true, .. }) || matches!(ast, Ast::CreateTable(create) if create.temporary);
-        if of_session && done.is_ok() {
+        if keeps_transaction(ast) && done.is_ok() {
+            self.note_temporary_ddl(ast, changes_before);
             self.state.tracker.state_changed(&self.state.settings.track);
         }
         if let Ast::DropDatabase { name, .. } = ast
@@ -100,19 +125,35 @@ impl Session {
     /// Runs `f` with what DDL needs of this session.
     pub(super) fn with_ddl<T>(&self, f: impl FnOnce(&Ddl<'_>) -> T) -> T {
         let database = self.state.database();
+        let collation = self.state.connection_collation();
+        let param_types: Vec<_> = self.params.iter().map(|value| type_of_value(value, collation)).collect();
+        let planner = |ast: &Ast, target: Option<&TableRef>| {
+            self.with_plan_context(|context| {
+                plan_statement(ast, &PlanContext { insert_target: target, param_types: &param_types, ..*context })
+            })
+        };
         f(&Ddl {
-            catalog: &self.server.catalog,
+            catalog: &self.catalog,
             session: &self.state,
             database: database.as_deref(),
+            planner: &planner,
+            params: &self.params,
             context: DdlContext { wait: self.state.metadata_lock_wait(), interrupt: self.client.interrupt.clone() },
         })
     }
 
     pub(super) fn commit_implicitly(&mut self) -> Result<()> {
+        self.refuse_commit_of_branch()?;
+        self.wait_for_commits()?;
+        self.transaction_over();
+        self.txn.get_mut().commit_wait()
+    }
+
+    /// What is left to do when a transaction has ended.
+    pub(super) fn transaction_over(&mut self) {
         self.in_transaction = false;
         self.savepoints.clear();
         self.state.end_transaction();
-        self.txn.get_mut().commit_wait()
     }
 
     /// What follows the end of a transaction; `completion_type` says what is not written.
@@ -166,12 +207,13 @@ impl Session {
         let id = vaquita_types::convert::to_u64(&value, &ty).value;
         self.kill(id, query_only)?;
         if !query_only && id == self.client.id {
+            self.killed_itself = true;
             return Err(Error::new(&ER_QUERY_INTERRUPTED, &[]));
         }
         Ok(Done::nothing())
     }
 
-    fn start_transaction(&mut self, consistent_snapshot: bool, read_only: Option<bool>) -> Result<Done> {
+    pub(super) fn start_transaction(&mut self, consistent_snapshot: bool, read_only: Option<bool>) -> Result<Done> {
         if self.is_under_lock_tables() {
             self.unlock_tables()?;
         }
@@ -210,6 +252,7 @@ impl Session {
         let mark = self.savepoints[at].1;
         self.txn.get_mut().rollback_to(&mark);
         self.savepoints.truncate(at + 1);
+        self.warn_of_not_rolled_back(self.state.not_rolled_back.get());
         Ok(Done::nothing())
     }
 
@@ -235,6 +278,16 @@ impl Session {
     }
 }
 
+/// DDL that backups and the global read lock keep out.
+fn changes_shared_schema(ast: &Ast) -> bool {
+    match ast {
+        Ast::CreateTable(create) => !create.temporary,
+        Ast::DropTable { temporary, .. } => !temporary,
+        Ast::TableMaintenance(_) => false,
+        _ => true,
+    }
+}
+
 /// What error 1235 calls a statement that nothing here carries out.
 pub(super) fn statement_name(ast: &Ast) -> &str {
     match ast {
@@ -244,9 +297,6 @@ pub(super) fn statement_name(ast: &Ast) -> &str {
         Ast::Call { .. } => "CALL",
         Ast::Handler(_) => "HANDLER",
         Ast::LoadData(_) => "LOAD DATA",
-        Ast::LockInstance => "LOCK INSTANCE FOR BACKUP",
-        Ast::UnlockInstance => "UNLOCK INSTANCE",
-        Ast::Xa(_) => "XA",
         Ast::Help(_) => "HELP",
         Ast::Flush(_) => "FLUSH",
         Ast::Reset(_) => "RESET",

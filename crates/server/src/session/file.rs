@@ -132,7 +132,7 @@ impl Session {
         source: &mut dyn FileSource,
     ) -> Result<Changed> {
         let txn: &RefCell<Transaction> = &self.txn;
-        let (engine, catalog) = (&self.server.engine, &self.server.catalog);
+        let (engine, catalog) = (&self.server.engine, &self.catalog);
         let mut statement = Statement::new(engine, catalog, txn, &self.params, &self.state, &self.client.interrupt);
         let info = self.info();
         statement.server = &info;

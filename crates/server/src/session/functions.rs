@@ -58,7 +58,7 @@ impl SessionState {
         if id.is_null() { Value::Null } else { Value::UInt(number) }
     }
 
-    /// SLEEP(seconds); KILL QUERY ends it with error 1317.
+    /// SLEEP(seconds); 1 if a KILL or `max_execution_time` ends it. The statement fails where it next looks, if it does.
     fn sleep(&self, seconds: &Value) -> Result<Value> {
         let seconds = vaquita_types::convert::to_f64(seconds, &ColumnType::null()).value;
         if seconds < 0.0 || seconds.is_nan() {
@@ -67,14 +67,14 @@ impl SessionState {
         let Some(until) = Duration::try_from_secs_f64(seconds).ok().and_then(|d| Instant::now().checked_add(d)) else {
             return Err(Error::new(&ER_WRONG_ARGUMENTS, &[&"sleep"]));
         };
-        let mut result = Ok(());
+        let mut undisturbed = true;
         self.server().pool().blocking(&mut || {
-            while result.is_ok() && Instant::now() < until {
+            while undisturbed && Instant::now() < until {
                 std::thread::sleep(until.saturating_duration_since(Instant::now()).min(Duration::from_millis(LOOK_MS)));
-                result = self.interrupt().check();
+                undisturbed = self.interrupt().check().is_ok();
             }
         });
-        result.map(|()| Value::Int(0))
+        Ok(Value::bool(!undisturbed))
     }
 
     fn get_lock(&self, name: &Value, timeout: &Value) -> Result<Value> {

@@ -1,4 +1,4 @@
-//! LOCK TABLES, UNLOCK TABLES and FLUSH TABLES WITH READ LOCK of a session.
+//! LOCK TABLES, UNLOCK TABLES, FLUSH TABLES WITH READ LOCK and LOCK INSTANCE FOR BACKUP of a session.
 //!
 //! Under LOCK TABLES a session may use only what it locked (errors 1100 and 1099). What others wait for is in
 //! `crate::table_locks`.
@@ -9,7 +9,10 @@ use vaquita_parser::Statement as Ast;
 use vaquita_parser::ast::{Name, TableLock, TableLockKind};
 use vaquita_plan::node::Plan;
 use vaquita_storage::{LockMode, LockPolicy};
-use vaquita_types::errno::{ER_NO_DB_ERROR, ER_NO_SUCH_TABLE, ER_TABLE_NOT_LOCKED, ER_TABLE_NOT_LOCKED_FOR_WRITE};
+use vaquita_types::errno::{
+    ER_CANT_UPDATE_WITH_READLOCK, ER_LOCK_OR_ACTIVE_TRANSACTION, ER_NO_DB_ERROR, ER_NO_SUCH_TABLE, ER_TABLE_NOT_LOCKED,
+    ER_TABLE_NOT_LOCKED_FOR_WRITE,
+};
 use vaquita_types::{Error, Result};
 
 use super::Session;
@@ -19,7 +22,8 @@ use crate::table_locks::{Patience, TableName, Wanted};
 /// What LOCK TABLES of this session holds.
 #[derive(Default)]
 pub struct LockedTables {
-    /// Empty: not under LOCK TABLES.
+    /// LOCK TABLES was given, perhaps of nothing but temporary tables, which need no lock.
+    is_under: bool,
     tables: Vec<Wanted>,
     /// Successful calls that `TableLocks::unlock` gives back.
     holds: usize,
@@ -27,11 +31,17 @@ pub struct LockedTables {
 
 impl Session {
     pub(super) fn lock_tables(&mut self, locks: &[TableLock]) -> Result<Done> {
-        self.unlock_tables()?;
+        // The global read lock stays.
+        if self.is_under_lock_tables() {
+            self.unlock_tables()?;
+        }
         self.commit_implicitly()?;
         let mut wanted: Vec<Wanted> = Vec::with_capacity(locks.len());
         for lock in locks {
             let table = self.qualified(&lock.table)?;
+            if self.catalog.temporary(&table.0, &table.1).is_some() {
+                continue;
+            }
             let system = vaquita_exec::system::is_system_database(&table.0);
             if !system && self.server.catalog.table(&table.0, &table.1)?.is_none() {
                 return Err(Error::new(&ER_NO_SUCH_TABLE, &[&table.0, &table.1]));
@@ -42,9 +52,13 @@ impl Session {
                 None => wanted.push(Wanted { table, write }),
             }
         }
+        if wanted.iter().any(|w| w.write) && self.server.table_locks().holds_global(self.client.id) {
+            return Err(Error::new(&ER_CANT_UPDATE_WITH_READLOCK, &[]));
+        }
         self.wait_for_locks(|session, patience| session.server.table_locks().lock(session.client.id, &wanted, patience))?;
         self.locked.holds += 1;
         self.locked.tables = wanted;
+        self.locked.is_under = true;
         let drained = self.drain();
         if drained.is_err() {
             self.unlock_tables()?;
@@ -66,7 +80,7 @@ impl Session {
 
     /// UNLOCK TABLES commits only what ran under LOCK TABLES.
     pub(super) fn unlock_tables(&mut self) -> Result<Done> {
-        if !self.locked.tables.is_empty() {
+        if self.is_under_lock_tables() {
             self.commit_implicitly()?;
         }
         self.release_table_locks();
@@ -82,11 +96,13 @@ impl Session {
     }
 
     pub(super) fn is_under_lock_tables(&self) -> bool {
-        !self.locked.tables.is_empty()
+        self.locked.is_under
     }
 
     pub(super) fn flush_with_read_lock(&mut self) -> Result<Done> {
-        self.unlock_tables()?;
+        if self.is_under_lock_tables() {
+            return Err(Error::new(&ER_LOCK_OR_ACTIVE_TRANSACTION, &[]));
+        }
         self.wait_for_locks(|session, patience| session.server.table_locks().lock_all_for_reading(session.client.id, patience))?;
         self.locked.holds += 1;
         Ok(Done::nothing())
@@ -104,12 +120,12 @@ impl Session {
             Plan::Delete(delete) => delete.targets.iter().map(|t| name_of(&t.table)).collect(),
         };
         let tables = plan.tables();
-        let wanted = tables.iter().filter(|t| !t.indexes.is_empty()).map(name_of);
+        let wanted = tables.iter().filter(|t| !t.indexes.is_empty() && !t.options.temporary).map(name_of);
         let wanted: Vec<Wanted> = wanted.map(|table| Wanted { write: targets.contains(&table), table }).collect();
         self.admit(&wanted)
     }
 
-    /// Before DDL runs on tables that exist.
+    /// Before DDL runs on tables that exist; temporary ones need no lock.
     pub(super) fn admit_ddl(&self, ast: &Ast) -> Result<()> {
         if self.server.table_locks().is_idle() {
             return Ok(());
@@ -118,19 +134,67 @@ impl Session {
             Ast::AlterTable(alter) => vec![&alter.name],
             Ast::CreateIndex(create) => vec![&create.table],
             Ast::DropIndex { table, .. } | Ast::Truncate(table) => vec![table],
-            Ast::DropTable { names, .. } => names.iter().collect(),
+            Ast::DropTable { names, temporary: false, .. } => names.iter().collect(),
             Ast::RenameTable(pairs) => pairs.iter().map(|(from, _)| from).collect(),
+            Ast::CreateTable(create) => create.like.iter().collect(),
             _ => Vec::new(),
         };
+        let hidden = !matches!(ast, Ast::RenameTable(_));
+        let write = !matches!(ast, Ast::CreateTable(_));
         let mut wanted = Vec::with_capacity(names.len());
         for name in names {
-            wanted.push(Wanted { table: self.qualified(name)?, write: true });
+            let table = self.qualified(name)?;
+            if !(hidden && self.catalog.temporary(&table.0, &table.1).is_some()) {
+                wanted.push(Wanted { table, write });
+            }
         }
         self.admit(&wanted)
     }
 
+    /// Before DDL runs: nobody else has the global read lock or a backup lock. `leave_ddl` follows.
+    pub(super) fn enter_ddl(&self, ast: &Ast) -> Result<()> {
+        let locks = self.server.table_locks();
+        if let Ast::CreateTable(create) = ast
+            && self.is_under_lock_tables()
+        {
+            return Err(Error::new(&ER_TABLE_NOT_LOCKED, &[&create.name.name]));
+        }
+        if locks.holds_global(self.client.id) {
+            return Err(Error::new(&ER_CANT_UPDATE_WITH_READLOCK, &[]));
+        }
+        self.wait_for_locks(|session, patience| locks.begin_ddl(session.client.id, patience))
+    }
+
+    pub(super) fn leave_ddl(&self) {
+        self.server.table_locks().end_ddl(self.client.id);
+    }
+
+    /// A transaction that wrote does not commit while another session has the global read lock.
+    #[inline]
+    pub(super) fn wait_for_commits(&self) -> Result<()> {
+        let locks = self.server.table_locks();
+        if locks.is_idle() || self.txn.borrow().is_read_only() {
+            return Ok(());
+        }
+        self.wait_for_locks(|session, patience| locks.admit_commit(session.client.id, patience))
+    }
+
+    pub(super) fn lock_instance(&self) -> Result<Done> {
+        let locks = self.server.table_locks();
+        self.wait_for_locks(|session, patience| locks.lock_for_backup(session.client.id, patience))?;
+        Ok(Done::nothing())
+    }
+
+    pub(super) fn unlock_instance(&self) -> Result<Done> {
+        self.server.table_locks().unlock_for_backup(self.client.id);
+        Ok(Done::nothing())
+    }
+
     fn admit(&self, wanted: &[Wanted]) -> Result<()> {
-        if !self.locked.tables.is_empty() {
+        if wanted.iter().any(|w| w.write) && self.server.table_locks().holds_global(self.client.id) {
+            return Err(Error::new(&ER_CANT_UPDATE_WITH_READLOCK, &[]));
+        }
+        if self.is_under_lock_tables() {
             for w in wanted {
                 match self.locked.tables.iter().find(|l| l.table == w.table) {
                     None => return Err(Error::new(&ER_TABLE_NOT_LOCKED, &[&w.table.1])),

@@ -3,7 +3,7 @@
 //! Little is cached that FLUSH could empty: accounts and tables are always current.
 //! FLUSH TABLES WITH READ LOCK is `lock_tables`'.
 
-use vaquita_parser::ast::{Flush, FlushWhat, Statement as Ast};
+use vaquita_parser::ast::{Flush, FlushWhat, Name, Statement as Ast, TableLock, TableLockKind};
 use vaquita_types::{Error, Result};
 
 use super::Session;
@@ -26,7 +26,11 @@ impl Session {
             self.server.counters.add(self.client.id, Counter::FlushTables, 1);
         }
         match &flush.what {
-            FlushWhat::Tables { with_read_lock: true, .. } => self.flush_with_read_lock(),
+            FlushWhat::Tables { with_read_lock: true, tables, .. } if tables.is_empty() => self.flush_with_read_lock(),
+            FlushWhat::Tables { with_read_lock: true, tables, .. } => {
+                let read = |table: &Name| TableLock { table: table.clone(), alias: None, kind: TableLockKind::Read };
+                self.lock_tables(&tables.iter().map(read).collect::<Vec<_>>())
+            }
             FlushWhat::Tables { for_export: true, .. } => Err(Error::unsupported("FLUSH TABLES FOR EXPORT")),
             FlushWhat::Tables { .. } => Ok(Done::nothing()),
             FlushWhat::Options(options) => {

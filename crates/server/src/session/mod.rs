@@ -5,7 +5,8 @@
 //! 3. A statement whose commit must wait parks the session: `Pending` remembers what to answer, and
 //!    `resume` answers when the commit group is durable.
 //!
-//! The session's variables, warnings and other state that expressions see live in `state`.
+//! The session's variables, warnings and other state that expressions see live in `state`; its temporary tables are in
+//! `Session::catalog`.
 
 mod admin;
 mod cursor;
@@ -23,15 +24,17 @@ mod set;
 mod settings;
 mod show;
 pub mod state;
+pub(crate) mod temporary;
 mod text_prepared;
 mod track;
+mod xa;
 
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use vaquita_plan::env::Level;
-use vaquita_storage::{CommitWaiter, Transaction};
+use vaquita_storage::{CommitWaiter, SessionCatalog, Transaction};
 use vaquita_types::errno::ER_BAD_DB_ERROR;
 use vaquita_types::{Error, Result, Value};
 use vaquita_wire::caps::{client, command_name, status};
@@ -56,9 +59,15 @@ pub struct Session {
     caps: u32,
     pub state: SessionState,
     txn: RefCell<Transaction>,
+    /// With the session's temporary tables; dropped after the transaction that may have written them.
+    catalog: SessionCatalog,
     /// BEGIN was given, or autocommit is off and something ran.
     in_transaction: bool,
     savepoints: Vec<(String, vaquita_storage::Mark)>,
+    /// KILL CONNECTION_ID(): the statement is answered before the connection closes.
+    killed_itself: bool,
+    /// The XA transaction that this one is.
+    xa_branch: Option<xa::Branch>,
     locked: lock_tables::LockedTables,
     statements: HashMap<u32, Prepared>,
     named: HashMap<String, Named>,
@@ -95,6 +104,7 @@ impl Session {
         let access = Session::initial_access(&server, &account);
         Session {
             access,
+            catalog: SessionCatalog::new(server.catalog.clone()),
             server,
             client,
             account,
@@ -103,6 +113,8 @@ impl Session {
             txn: RefCell::new(txn),
             in_transaction: false,
             savepoints: Vec::new(),
+            killed_itself: false,
+            xa_branch: None,
             locked: lock_tables::LockedTables::default(),
             statements: HashMap::new(),
             named: HashMap::new(),
@@ -171,11 +183,23 @@ impl Session {
             }
         };
         self.client.interrupt.clear();
+        let mark = out.writer.mark();
         let flow = self.dispatch(name, decoded, out, park);
+        self.after_command(flow, mark, out)
+    }
+
+    /// A connection that was killed closes without an answer.
+    fn after_command(&mut self, flow: Flow, mark: vaquita_wire::packet::Mark, out: &mut Output<'_>) -> Flow {
         if !matches!(flow, Flow::Parked) {
             self.end_command();
         }
-        if self.client.must_close() { Flow::Close } else { flow }
+        if !self.client.must_close() || matches!(flow, Flow::Parked) {
+            return flow;
+        }
+        if !self.killed_itself {
+            out.writer.rewind(mark);
+        }
+        Flow::Close
     }
 
     fn dispatch(&mut self, name: &'static str, decoded: Command<'_>, out: &mut Output<'_>, park: MakeWaiter<'_>) -> Flow {
@@ -230,14 +254,15 @@ impl Session {
     /// The commit that the session waited for is over.
     pub fn resume(&mut self, result: Result<()>, out: &mut Output<'_>, park: MakeWaiter<'_>) -> Flow {
         let Some(pending) = self.pending.take() else { return Flow::Next };
+        let mark = out.writer.mark();
         let flow = self.after_commit(pending, result, out, park);
-        if !matches!(flow, Flow::Parked) {
-            self.end_command();
-        }
-        if self.client.must_close() { Flow::Close } else { flow }
+        self.after_command(flow, mark, out)
     }
 
     fn end_command(&self) {
+        if !self.in_transaction {
+            self.catalog.release_dropped();
+        }
         if self.client.end_command() >= self.state.settings.slow_us {
             self.server.counters.add(self.client.id, Counter::SlowQueries, 1);
         }
@@ -262,6 +287,7 @@ impl Session {
     }
 
     pub(crate) fn error(&mut self, error: &Error, out: &mut Output<'_>) {
+        let error = &vaquita_plan::eval::print::unmarked(error.clone());
         self.state.push_warning(Level::Error, error.clone());
         out.error(error);
     }
@@ -269,9 +295,11 @@ impl Session {
     /// COM_RESET_CONNECTION: as after a login.
     fn reset(&mut self) {
         self.txn.get_mut().rollback();
+        self.xa_branch = None;
         self.in_transaction = false;
         self.savepoints.clear();
         self.close_statements();
+        self.catalog.drop_all_temporary();
         let database = self.state.database();
         let fresh = SessionState::new(&self.server, &self.client, &self.account, self.state.charset_of_login());
         fresh.keep_tls(&self.state);
@@ -287,11 +315,15 @@ impl Session {
 
     pub fn close(&mut self) {
         self.txn.get_mut().rollback();
+        self.xa_branch = None;
         self.close_statements();
+        self.catalog.drop_all_temporary();
+        self.catalog.release_dropped();
     }
 
     fn close_statements(&mut self) {
         self.release_table_locks();
+        self.server.table_locks().unlock_for_backup(self.client.id);
         self.server.user_locks.release_all(self.client.id);
         self.server.statements.closed(self.statements.len() + self.named.len());
         self.statements.clear();

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use vaquita_parser::{Statement as Ast, parse_prepared};
+use vaquita_parser::{Statement as Ast, parse_prepared_noting};
 use vaquita_plan::expr::{Expr, ExprKind};
 use vaquita_plan::node::{InsertSource, OutputColumn, Plan};
 use vaquita_types::errno::{ER_SP_BAD_CURSOR_SELECT, ER_UNKNOWN_STMT_HANDLER, ER_UNSUPPORTED_PS};
@@ -50,7 +50,9 @@ impl Session {
 
     fn try_prepare(&mut self, sql: &[u8], out: &mut Output<'_>) -> Result<()> {
         let options = parser_options(self.state.sql_mode_bits());
-        let (ast, parameters) = parse_prepared(sql, &options)?;
+        let mut deprecated = Vec::new();
+        let (ast, parameters) = parse_prepared_noting(sql, &options, &mut deprecated)?;
+        self.warn_of_syntax(deprecated);
         if matches!(
             ast,
             Ast::Prepare { .. }
@@ -85,7 +87,7 @@ impl Session {
     }
 
     pub(super) fn fresh_plan(&self, ast: &Ast) -> Result<CachedPlan> {
-        let catalog_version = self.server.catalog.version();
+        let catalog_version = self.catalog.version();
         Ok(CachedPlan { plan: self.plan(ast)?, catalog_version, settings_version: self.state.settings_version() })
     }
 
@@ -208,7 +210,7 @@ impl Session {
     }
 
     pub(super) fn is_current(&self, cached: &CachedPlan) -> bool {
-        cached.catalog_version == self.server.catalog.version() && cached.settings_version == self.state.settings_version()
+        cached.catalog_version == self.catalog.version() && cached.settings_version == self.state.settings_version()
     }
 
     pub(super) fn long_data(&mut self, id: u32, parameter: u16, data: &[u8]) {

@@ -37,7 +37,13 @@ impl Session {
     }
 
     fn subject<'a>(&'a self, database: Option<&'a str>) -> Subject<'a> {
-        Subject { account: &self.account, access: &self.access, client_host: &self.client.host, database }
+        Subject {
+            account: &self.account,
+            access: &self.access,
+            client_host: &self.client.host,
+            database,
+            catalog: Some(&self.catalog),
+        }
     }
 
     /// Whether the session may enter a database.
@@ -77,9 +83,11 @@ impl Session {
     fn change_accounts(&mut self, ast: &Ast) -> Result<Done> {
         self.commit_implicitly()?;
         let database = self.state.database();
+        self.enter_ddl(ast)?;
         let accounts = self.server.accounts();
         let changed = change_users(accounts, ast, &self.account)
             .or_else(|| change_grants(accounts, &self.server.catalog, ast, &self.account, database.as_deref()));
+        self.leave_ddl();
         for (level, note) in changed.unwrap_or_else(|| Ok(Vec::new()))? {
             self.state.push_warning(level, note);
         }

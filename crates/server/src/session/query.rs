@@ -4,7 +4,8 @@
 //! before succeeded. SELECT, INSERT, UPDATE, DELETE become plans; the rest is `admin`.
 
 use vaquita_parser::ast::{Expr, Limit, Literal, Query};
-use vaquita_parser::{ParserOptions, Statement as Ast, parse_one};
+use vaquita_parser::{ParserOptions, Statement as Ast, parse_one_noting};
+use vaquita_plan::env::Level;
 use vaquita_plan::node::Plan;
 use vaquita_types::charset::CollationId;
 use vaquita_types::{Error, Result, sql_mode};
@@ -29,11 +30,16 @@ impl Session {
         let mut rest = sql;
         loop {
             let statement_text = rest;
+            self.client.interrupt.clear();
             self.client.begin_command(Session::QUERY_COMMAND, Some(String::from_utf8_lossy(statement_text).into()));
             self.state.begin_statement();
             let options = parser_options(self.state.sql_mode_bits());
-            let (ast, consumed) = match parse_one(statement_text, &options) {
-                Ok(parsed) => parsed,
+            let mut deprecated = Vec::new();
+            let (ast, consumed) = match parse_one_noting(statement_text, &options, &mut deprecated) {
+                Ok(parsed) => {
+                    self.warn_of_syntax(deprecated);
+                    parsed
+                }
                 Err(error) => {
                     self.error(&error.into(), out);
                     return Flow::Next;
@@ -81,6 +87,10 @@ impl Session {
         self.with_plan_context(|context| vaquita_plan::bind::plan_statement(limited.as_ref().unwrap_or(ast), context))
     }
 
+    pub(super) fn warn_of_syntax(&self, deprecated: Vec<Error>) {
+        deprecated.into_iter().for_each(|error| self.state.push_warning(Level::Warning, error));
+    }
+
     /// `sql_select_limit` is the LIMIT of a query that has none.
     fn with_select_limit(&self, ast: &Ast) -> Option<Ast> {
         let rows_max = self.state.settings.select_limit;
@@ -94,7 +104,7 @@ impl Session {
 
     /// Runs `bind` with what planning may know of this session.
     pub(super) fn with_plan_context<R>(&self, bind: impl FnOnce(&vaquita_plan::bind::PlanContext<'_>) -> R) -> R {
-        let catalog = vaquita_exec::catalog::PlanCatalog::new(&self.server.catalog);
+        let catalog = vaquita_exec::catalog::PlanCatalog::within(&self.catalog, &self.txn);
         let database = self.state.database();
         let mut context = vaquita_plan::bind::PlanContext::new(&catalog);
         context.current_database = database.as_deref();

@@ -11,7 +11,7 @@ use std::cell::RefCell;
 use vaquita_exec::context::Statement;
 use vaquita_plan::node::Plan;
 use vaquita_storage::CommitStart;
-use vaquita_types::errno::{ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, ER_LOCK_DEADLOCK, ER_QUERY_INTERRUPTED};
+use vaquita_types::errno::{ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, ER_LOCK_DEADLOCK};
 use vaquita_types::error::Next;
 use vaquita_types::{Error, Result, Value};
 use vaquita_wire::caps::status;
@@ -61,7 +61,9 @@ impl Session {
         out: &mut Output<'_>,
         park: MakeWaiter<'_>,
     ) -> Flow {
-        if let Err(error) = self.admit_plan(plan) {
+        if !plan.tables().is_empty()
+            && let Err(error) = self.refuse_unless_active().and_then(|()| self.admit_plan(plan))
+        {
             self.error(&error, out);
             return Flow::Next;
         }
@@ -70,9 +72,14 @@ impl Session {
             self.begin_if_needed();
         }
         self.track_plan(plan);
-        let limited = self.state.settings.execution_ms_max != 0 && matches!(plan, Plan::Query(_));
+        let execution_ms_max = match plan {
+            Plan::Query(query) if query.execution_ms_max != 0 => query.execution_ms_max,
+            Plan::Query(_) => self.state.settings.execution_ms_max,
+            _ => 0,
+        };
+        let limited = execution_ms_max != 0;
         if limited {
-            self.client.set_deadline(self.state.settings.execution_ms_max);
+            self.client.set_deadline(execution_ms_max);
             self.server.clients().note_deadline(true);
         }
         let ran = self.run_with_restarts(plan, params, binary, rest, out);
@@ -148,7 +155,7 @@ impl Session {
         let flags = self.status() | if rest.is_empty() { 0 } else { status::MORE_RESULTS_EXISTS };
         let charset = self.state.result_charset();
         let mut statement =
-            Statement::new(&self.server.engine, &self.server.catalog, &self.txn, params, &self.state, &self.client.interrupt);
+            Statement::new(&self.server.engine, &self.catalog, &self.txn, params, &self.state, &self.client.interrupt);
         let info = self.info();
         statement.server = &info;
         statement.lock_wait_ms_max = self.state.lock_wait_ms();
@@ -227,12 +234,12 @@ impl Session {
         if error.is(&ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION) && !self.in_transaction {
             // The transaction did not begin: what SET TRANSACTION said is still to come.
             self.txn.get_mut().rollback();
+        } else if whole && self.in_branch() {
+            self.branch_is_lost();
         } else if whole || !self.in_transaction {
             self.rollback_transaction();
         }
-        if error.is(&ER_QUERY_INTERRUPTED) {
-            self.client.interrupt.clear();
-        }
+        self.client.interrupt.clear();
     }
 
     /// Commits an autocommit statement, then answers.
@@ -246,9 +253,15 @@ impl Session {
 
     /// Commits the transaction and answers `done` when it is durable.
     pub(super) fn commit_then(&mut self, done: Done, rest: &[u8], out: &mut Output<'_>, park: MakeWaiter<'_>) -> Flow {
-        self.in_transaction = false;
-        self.savepoints.clear();
-        self.state.end_transaction();
+        let waited = self.wait_for_commits();
+        if let Err(error) = waited {
+            if !self.in_transaction {
+                self.rollback_transaction();
+            }
+            self.error(&error, out);
+            return Flow::Next;
+        }
+        self.transaction_over();
         // Whoever completes the group may run this session before `commit` returns here, but not
         // before this thread has released the connection's lock.
         self.pending = Some(Pending { done, rest: rest.to_vec() });
@@ -282,9 +295,7 @@ impl Session {
 
     pub(super) fn rollback_transaction(&mut self) {
         self.txn.get_mut().rollback();
-        self.in_transaction = false;
-        self.savepoints.clear();
-        self.state.end_transaction();
+        self.transaction_over();
     }
 
     pub(super) fn answer_done(&mut self, done: &Done, more: bool, out: &mut Output<'_>) {

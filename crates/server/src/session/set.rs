@@ -251,14 +251,8 @@ impl Session {
         let bound = self.with_plan_context(|context| vaquita_plan::bind::bind_scalar(expr, context))?;
         self.txn.get_mut().begin_statement(Reads::Many);
         let evaluated = {
-            let mut statement = Statement::new(
-                &self.server.engine,
-                &self.server.catalog,
-                &self.txn,
-                &self.params,
-                &self.state,
-                &self.client.interrupt,
-            );
+            let mut statement =
+                Statement::new(&self.server.engine, &self.catalog, &self.txn, &self.params, &self.state, &self.client.interrupt);
             let info = self.info();
             statement.server = &info;
             statement.lock_wait_ms_max = self.state.lock_wait_ms();

@@ -109,9 +109,9 @@ impl Session {
     fn run_show(&self, ast: &Ast) -> Result<ShowResult> {
         let info = self.info();
         let mut statement =
-            Statement::new(&self.server.engine, &self.server.catalog, &self.txn, &[], &self.state, &self.client.interrupt);
+            Statement::new(&self.server.engine, &self.catalog, &self.txn, &[], &self.state, &self.client.interrupt);
         statement.server = &info;
-        let catalog = PlanCatalog::new(&self.server.catalog);
+        let catalog = PlanCatalog::new(&self.catalog);
         let database = self.state.database();
         let mut plan = PlanContext::new(&catalog);
         plan.current_database = database.as_deref();

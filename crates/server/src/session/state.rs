@@ -22,6 +22,7 @@ use crate::server::Server;
 use crate::variables::{Def, Scope, Var, registry};
 
 use super::settings::Settings;
+use super::temporary::NotRolledBack;
 use super::track::Tracker;
 
 pub struct SessionState {
@@ -37,6 +38,8 @@ pub struct SessionState {
     /// SET TRANSACTION: what the next transaction is and the session's others are not.
     pub next_transaction: NextTransaction,
     pub tracker: Tracker,
+    /// Of the transaction that is open.
+    pub not_rolled_back: Cell<NotRolledBack>,
     options_changed: Cell<bool>,
     warnings: RefCell<Vec<(Level, Error)>>,
     /// Warnings of the running statement beyond `max_error_count`: counted, not kept.
@@ -80,6 +83,7 @@ impl SessionState {
             settings: Settings::new(server.globals.all(), charset),
             next_transaction: NextTransaction::default(),
             tracker: Tracker::default(),
+            not_rolled_back: Cell::default(),
             options_changed: Cell::new(false),
             warnings: RefCell::new(Vec::new()),
             warnings_lost: Cell::new(0),
@@ -109,6 +113,7 @@ impl SessionState {
     /// A transaction ended: SET TRANSACTION was for it alone.
     pub fn end_transaction(&mut self) {
         self.tracker.transaction_ended(&self.settings.track);
+        self.not_rolled_back.take();
         if self.next_transaction.isolation.is_some() || self.next_transaction.read_only.is_some() {
             self.next_transaction = NextTransaction::default();
             self.options_changed.set(true);

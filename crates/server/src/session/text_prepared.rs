@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use vaquita_exec::context::SessionEnv;
 use vaquita_parser::ast::PrepareSource;
-use vaquita_parser::{Statement as Ast, parse_prepared};
+use vaquita_parser::{Statement as Ast, parse_prepared_noting};
 use vaquita_types::errno::{ER_UNKNOWN_STMT_HANDLER, ER_UNSUPPORTED_PS, ER_WRONG_ARGUMENTS};
 use vaquita_types::{Error, Result, Value};
 
@@ -36,7 +36,10 @@ impl Session {
             PrepareSource::Text(text) => text.as_slice().into(),
             PrepareSource::UserVar(variable) => user_var_text(&self.state.user_var(variable)).into(),
         };
-        let (ast, params) = parse_prepared(&text, &parser_options(self.state.sql_mode_bits()))?;
+        let options = parser_options(self.state.sql_mode_bits());
+        let mut deprecated = Vec::new();
+        let (ast, params) = parse_prepared_noting(&text, &options, &mut deprecated)?;
+        self.warn_of_syntax(deprecated);
         if matches!(ast, Ast::Prepare { .. } | Ast::Execute { .. } | Ast::Deallocate(_) | Ast::LoadData(_)) {
             return Err(Error::new(&ER_UNSUPPORTED_PS, &[]));
         }

@@ -64,24 +64,9 @@ impl Catalog {
         if !statement.lock(std::slice::from_ref(old), context)? {
             return Err(Error::new(&errno::ER_TABLE_DEF_CHANGED, &[]));
         }
-        (new.id, new.created_us) = (old.def.id, old.def.created_us);
-        order_indexes(&mut new);
-        check_column_ids(&mut new)?;
-        new.layouts = old.def.layouts.clone();
-        let instant = matches!(rows, RowChange::Keep) && instant_change(&old.def, &new)?;
-        let mut keep = keep_columns(&old.def, &new);
-        if instant {
-            add_layout(&mut new);
-        } else {
-            fresh_layout(&mut new);
-            new.indexes.iter_mut().for_each(|i| i.id = IndexId(0));
-        }
+        let instant = prepare(&old.def, &mut new, &rows)?;
         let built = self.start_build(&mut new)?;
-        let map: &mut dyn FnMut(Vec<Value>) -> Result<Vec<Value>> = match rows {
-            RowChange::Keep => &mut keep,
-            RowChange::Map(map) => map,
-        };
-        let result = self.build(old, &new, &built, instant, map, context).and_then(|copied| {
+        let result = self.build(old, &new, &built, instant, rows, context).and_then(|copied| {
             let table = install(statement, old, new, &built, auto_increment)?;
             Ok((table, copied))
         });
@@ -112,18 +97,23 @@ impl Catalog {
     }
 
     /// Fills the new indexes from the old rows.
-    fn build(
+    pub(super) fn build(
         &self,
         old: &Arc<Table>,
         new: &TableDef,
         built: &[IndexId],
         instant: bool,
-        map: &mut dyn FnMut(Vec<Value>) -> Result<Vec<Value>>,
+        rows: RowChange<'_>,
         context: &DdlContext,
     ) -> Result<u64> {
         if built.is_empty() {
             return Ok(0);
         }
+        let mut keep = keep_columns(&old.def, new);
+        let map: &mut dyn FnMut(Vec<Value>) -> Result<Vec<Value>> = match rows {
+            RowChange::Keep => &mut keep,
+            RowChange::Map(map) => map,
+        };
         let target = Table::new(Arc::new(new.clone()))?;
         let fill: Vec<usize> = (0..new.indexes.len()).filter(|n| built.contains(&new.indexes[*n].id)).collect();
         let mut read = self.transaction();
@@ -176,6 +166,22 @@ impl<'c> Batch<'c> {
         }
         Ok(())
     }
+}
+
+/// Completes the definition that replaces `old`; indexes that are to be built have id 0. True: the rows stay as they are.
+pub(super) fn prepare(old: &TableDef, new: &mut TableDef, rows: &RowChange<'_>) -> Result<bool> {
+    (new.id, new.created_us) = (old.id, old.created_us);
+    order_indexes(new);
+    check_column_ids(new)?;
+    new.layouts = old.layouts.clone();
+    let instant = matches!(rows, RowChange::Keep) && instant_change(old, new)?;
+    if instant {
+        add_layout(new);
+    } else {
+        fresh_layout(new);
+        new.indexes.iter_mut().for_each(|i| i.id = IndexId(0));
+    }
+    Ok(instant)
 }
 
 /// The row of the new columns from that of the old ones.

@@ -223,7 +223,7 @@ pub(super) fn check_column_ids(def: &mut TableDef) -> Result<()> {
     Ok(())
 }
 
-fn now_us() -> u64 {
+pub(super) fn now_us() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_micros() as u64)
 }
 

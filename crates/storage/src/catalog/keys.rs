@@ -9,7 +9,8 @@
 //! | 04    | index id (u32, big-endian)         | empty: the index is dropped or being built       |
 //! | 05    | table id (u32, big-endian)         | what ANALYZE found                               |
 //! | 06    | a key of another crate             | its value (accounts, persisted variables …)      |
-//! | 07    | database name, 00, table name      | empty: the table is being filled by its CREATE   |
+//! | 07    |                                    | belongs to `xa`                                  |
+//! | 08    | database name, 00, table name      | empty: the table is being filled by its CREATE   |
 //!
 //! Names cannot contain a zero byte.
 
@@ -24,7 +25,7 @@ pub(super) const IDS: &[u8] = &[3];
 pub(super) const DROPPED: u8 = 4;
 pub(super) const STATISTICS: u8 = 5;
 pub(super) const META: u8 = 6;
-pub(super) const UNFINISHED: u8 = 7;
+pub(super) const UNFINISHED: u8 = 8;
 
 pub(super) fn database(name: &str) -> Vec<u8> {
     [&[DATABASES], name.as_bytes()].concat()

@@ -3,7 +3,7 @@
 //! Records live in the `catalog` column family (`keys`, `record`) and are read and written through
 //! transactions, so that each DDL statement is one atomic, durable commit. `mod` finds tables,
 //! `ddl` creates, drops and renames, `alter` changes definitions and rows, `reclaim` frees the
-//! space of dropped indexes.
+//! space of dropped indexes, `temporary` is what a session adds to the catalog for itself.
 //!
 //! Invariants:
 //!
@@ -23,6 +23,7 @@ mod keys;
 mod leftovers;
 mod reclaim;
 mod record;
+pub(crate) mod temporary;
 pub(crate) mod wire;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -44,6 +45,7 @@ use crate::txn::{Isolation, Transaction, TxnOptions};
 pub use alter::RowChange;
 pub use ddl::{FirstRows, TableName};
 pub use leftovers::Leftovers;
+pub use temporary::SessionCatalog;
 use wire::{Reader, Writer};
 
 /// How long a DDL statement waits for other users of its tables, and who may interrupt it.
@@ -63,6 +65,7 @@ pub struct Catalog {
     /// Table definitions that were read into the cache.
     tables_opened: AtomicU64,
     ddl: Mutex<Ddl>,
+    temporary: Mutex<temporary::Shared>,
     reclaim: Arc<reclaim::Signal>,
     reclaimer: Mutex<Option<JoinHandle<()>>>,
 }
@@ -122,9 +125,9 @@ impl Ids {
     }
 }
 
-/// Ids end before the highest value, so that every index has a key above all of its own.
+/// Ids end where those of temporary tables begin.
 fn next(id: &mut u32) -> Result<u32> {
-    if *id >= u32::MAX - 1 {
+    if *id >= temporary::TEMPORARY_ID_MIN - 1 {
         return Err(Error::internal("all ids are used up"));
     }
     *id += 1;
@@ -140,6 +143,7 @@ impl Catalog {
     /// Reads what must be known at start; table definitions are loaded when first used. Starts the
     /// thread that frees dropped indexes, which ends with the catalog.
     pub fn open(engine: &Arc<Engine>) -> Result<Arc<Catalog>> {
+        temporary::forget_all(engine)?;
         let txn = internal_transaction(engine, Arc::new(Interrupt::new(0)));
         let ids = match txn.meta_get(keys::IDS)? {
             Some(bytes) => Ids::decode(&bytes).ok_or_else(|| damaged(format_args!("ids")))?,
@@ -157,6 +161,7 @@ impl Catalog {
             cache: RwLock::new(databases),
             tables_opened: AtomicU64::new(0),
             ddl: Mutex::new(Ddl { ids, building: HashSet::new() }),
+            temporary: Mutex::default(),
             reclaim: Arc::default(),
             reclaimer: Mutex::new(None),
         });

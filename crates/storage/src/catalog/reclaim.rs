@@ -5,10 +5,12 @@
 //! thread deletes their key ranges and takes them off the list, in that order, so that a crash in
 //! between only repeats the deletion. Ids that an ALTER is filling are on the list too, for the case
 //! of a crash; `Ddl::building` keeps the thread away from them meanwhile.
+//!
+//! Temporary tables come and go by the thousand, so theirs are collected for a second (`temporary`).
 
 use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 use vaquita_types::schema::IndexId;
@@ -22,6 +24,9 @@ use crate::kill_points::kill_point;
 /// How long the thread waits before it repeats what failed.
 const RETRY_AFTER: Duration = Duration::from_secs(30);
 
+/// Temporary tables that are dropped meanwhile are deleted together.
+const TEMPORARY_EVERY: Duration = Duration::from_secs(1);
+
 #[derive(Default)]
 pub(super) struct Signal {
     state: Mutex<State>,
@@ -31,6 +36,7 @@ pub(super) struct Signal {
 #[derive(Default)]
 struct State {
     work: bool,
+    temporary: bool,
     stop: bool,
 }
 
@@ -39,6 +45,14 @@ impl Signal {
     pub fn notify(&self) {
         self.state.lock().work = true;
         self.wake.notify_all();
+    }
+
+    /// Temporary tables are gone.
+    pub fn notify_temporary(&self) {
+        let mut state = self.state.lock();
+        if !std::mem::replace(&mut state.temporary, true) {
+            self.wake.notify_all();
+        }
     }
 
     pub fn stop(&self) {
@@ -50,22 +64,31 @@ impl Signal {
         self.state.lock().stop
     }
 
-    /// Blocks until there is work (or `timeout` is over); false: stop.
-    fn wait(&self, timeout: Option<Duration>) -> bool {
+    /// Blocks until there is work, or until `retry`; temporary tables wait until `temporary_at`.
+    fn wait(&self, retry: Option<Instant>, temporary_at: Instant) -> Work {
         let mut state = self.state.lock();
-        while !state.work && !state.stop {
-            match timeout {
+        loop {
+            let now = Instant::now();
+            let temporary = state.temporary && now >= temporary_at;
+            let dropped = state.work || retry.is_some_and(|at| now >= at);
+            if temporary || dropped || state.stop {
+                state.work = false;
+                state.temporary &= !temporary;
+                return Work { dropped, temporary, stop: state.stop };
+            }
+            match retry.into_iter().chain(state.temporary.then_some(temporary_at)).min() {
+                Some(at) => drop(self.wake.wait_until(&mut state, at)),
                 None => self.wake.wait(&mut state),
-                Some(timeout) => {
-                    if self.wake.wait_for(&mut state, timeout).timed_out() {
-                        break;
-                    }
-                }
             }
         }
-        state.work = false;
-        !state.stop
     }
+}
+
+/// What the thread has to do.
+struct Work {
+    dropped: bool,
+    temporary: bool,
+    stop: bool,
 }
 
 pub(super) fn start(catalog: &Arc<Catalog>) -> Result<JoinHandle<()>> {
@@ -79,19 +102,36 @@ pub(super) fn start(catalog: &Arc<Catalog>) -> Result<JoinHandle<()>> {
 
 fn run(signal: &Signal, catalog: &Weak<Catalog>) {
     let mut retry = None;
-    while signal.wait(retry) {
+    let mut temporary_at = Instant::now();
+    loop {
+        let work = signal.wait(retry, temporary_at);
+        if work.stop {
+            return;
+        }
         let Some(catalog) = catalog.upgrade() else { return };
-        retry = match catalog.reclaim() {
-            Ok(()) => None,
-            Err(e) => {
-                catalog.engine.hooks().log(LogLevel::Warning, &format!("freeing dropped indexes: {e}"));
-                Some(RETRY_AFTER)
+        if work.dropped {
+            let done = catalog.succeeds(catalog.reclaim(), "freeing dropped indexes");
+            retry = (!done).then(|| Instant::now() + RETRY_AFTER);
+        }
+        if work.temporary {
+            let done = catalog.succeeds(catalog.reclaim_temporary(), "freeing temporary tables");
+            if !done {
+                signal.notify_temporary();
             }
-        };
+            temporary_at = Instant::now() + if done { TEMPORARY_EVERY } else { RETRY_AFTER };
+        }
     }
 }
 
 impl Catalog {
+    /// Reports an error.
+    fn succeeds(&self, done: Result<()>, what: &str) -> bool {
+        if let Err(e) = &done {
+            self.engine.hooks().log(LogLevel::Warning, &format!("{what}: {e}"));
+        }
+        done.is_ok()
+    }
+
     /// Deletes the data of all indexes on the drop list.
     pub fn reclaim(&self) -> Result<()> {
         for id in self.reclaimable()? {

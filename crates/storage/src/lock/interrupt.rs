@@ -48,6 +48,9 @@ impl Interrupt {
 
     /// At the start of the next statement. A KILL CONNECTION stays.
     pub fn clear(&self) {
+        if self.reason() == InterruptReason::None {
+            return;
+        }
         let _ = self.reason.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |r| {
             (r != InterruptReason::KillConnection as u8).then_some(InterruptReason::None as u8)
         });

@@ -301,6 +301,35 @@ impl LockManager {
         }
     }
 
+    /// What `owner` holds.
+    pub(crate) fn held(&self, owner: u64, held: &HeldLocks) -> Vec<(LockTarget, LockMode)> {
+        let mut out = Vec::with_capacity(held.len());
+        for name in &held.slots {
+            let shard = self.shards[(name >> 32) as usize].lock();
+            if let Some(entry) = shard.entries.get(*name as u32 as usize)
+                && let Some(grant) = entry.granted.iter().find(|g| g.owner == owner)
+            {
+                out.push((entry.target(), grant.mode));
+            }
+        }
+        if held.ranges > 0 {
+            out.extend(self.ranges.held(owner));
+        }
+        out
+    }
+
+    /// Takes the locks that a prepared transaction held before a restart; nobody else may hold any that conflict.
+    pub(crate) fn restore(&self, owner: &Arc<Owner>, held: &mut HeldLocks, locks: &[(LockTarget, LockMode)]) -> Result<()> {
+        for (target, mode) in locks {
+            match target {
+                LockTarget::Key(key) => self.lock(owner, held, key, *mode, LockPolicy::NoWait).map(|_| ())?,
+                LockTarget::Table(table) => self.lock_table(owner, held, *table, *mode, LockPolicy::NoWait).map(|_| ())?,
+                LockTarget::Range(lower, upper) => self.lock_range(owner, held, lower, upper, LockPolicy::NoWait)?,
+            }
+        }
+        Ok(())
+    }
+
     /// Whether `owner` holds `key` in a mode that covers `mode`.
     pub fn holds(&self, owner: u64, key: &[u8], mode: LockMode) -> bool {
         let hash = hash(key);

@@ -142,6 +142,12 @@ impl RangeLocks {
         outcome
     }
 
+    pub fn held(&self, owner: u64) -> Vec<(LockTarget, LockMode)> {
+        let state = self.state.lock();
+        let own = state.granted.iter().filter(|r| r.owner == owner);
+        own.map(|r| (LockTarget::Range(r.lower.clone(), r.upper.clone()), LockMode::S)).collect()
+    }
+
     pub fn dump(&self) -> Vec<LockInfo> {
         let state = self.state.lock();
         let ranges = state.granted.iter().map(|r| LockInfo {

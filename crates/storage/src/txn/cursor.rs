@@ -88,9 +88,12 @@ enum Position {
     End,
 }
 
-/// Where the next entry comes from.
-enum Source<'a> {
-    Base,
+/// What a cursor came to.
+#[derive(Clone, Copy)]
+pub enum Step<'a> {
+    /// `Cursor::stored` gives it.
+    Stored,
+    /// Key and value that the transaction wrote.
     Own(&'a [u8], &'a [u8]),
     End,
 }
@@ -118,9 +121,19 @@ impl Cursor {
     /// The next key and value, valid until the next call. The transaction is the one that made
     /// the cursor.
     pub fn next<'a>(&'a mut self, txn: &'a Transaction) -> Result<Option<(&'a [u8], &'a [u8])>> {
+        Ok(match self.step(txn)? {
+            Step::Own(key, value) => Some((key, value)),
+            Step::Stored => Some(self.stored()),
+            Step::End => None,
+        })
+    }
+
+    /// As `next`, for callers that read a stored entry where it lies.
+    #[inline]
+    pub fn step<'a>(&mut self, txn: &'a Transaction) -> Result<Step<'a>> {
         let merge = !txn.writes.map(self.family).is_empty();
         match self.position {
-            Position::End => return Ok(None),
+            Position::End => return Ok(Step::End),
             Position::Start => self.seek_first(),
             Position::OnBase => {
                 if merge {
@@ -130,35 +143,36 @@ impl Cursor {
             }
             Position::BeforeBase => {}
         }
-        match if merge { self.merge(txn)? } else { self.base_only()? } {
-            Source::End => {
-                self.position = Position::End;
-                Ok(None)
-            }
-            Source::Own(key, value) => {
-                self.position = Position::BeforeBase;
-                Ok(Some((key, value)))
-            }
-            Source::Base => {
-                self.position = Position::OnBase;
-                Ok(Some((self.base.key(), self.base.value())))
-            }
-        }
+        let step = if merge {
+            self.merge(txn)?
+        } else if self.base_in_range()? {
+            Step::Stored
+        } else {
+            Step::End
+        };
+        self.position = match step {
+            Step::End => Position::End,
+            Step::Own(..) => Position::BeforeBase,
+            Step::Stored => Position::OnBase,
+        };
+        Ok(step)
     }
 
-    fn base_only<'a>(&self) -> Result<Source<'a>> {
-        Ok(if self.base_in_range()? { Source::Base } else { Source::End })
+    /// The entry that `step` found stored.
+    #[inline]
+    pub fn stored(&self) -> (&[u8], &[u8]) {
+        self.base.entry()
     }
 
-    fn merge<'a>(&mut self, txn: &'a Transaction) -> Result<Source<'a>> {
+    fn merge<'a>(&mut self, txn: &'a Transaction) -> Result<Step<'a>> {
         loop {
             let base = self.base_in_range()?;
             let Some((key, write)) = self.following_own(txn) else {
-                return Ok(if base { Source::Base } else { Source::End });
+                return Ok(if base { Step::Stored } else { Step::End });
             };
             let order = if base { self.in_scan_order(key, self.base.key()) } else { Ordering::Less };
             if order == Ordering::Greater {
-                return Ok(Source::Base);
+                return Ok(Step::Stored);
             }
             if order == Ordering::Equal {
                 self.advance_base();
@@ -166,12 +180,12 @@ impl Cursor {
             self.position = Position::BeforeBase;
             self.passed = Some(key.to_vec());
             if let Some(value) = write {
-                return Ok(Source::Own(key, value));
+                return Ok(Step::Own(key, value));
             }
         }
     }
 
-    fn following_own<'a>(&self, txn: &'a Transaction) -> Option<(&'a [u8], &'a super::write_set::Write)> {
+    fn following_own<'a>(&self, txn: &'a Transaction) -> Option<(&'a [u8], &'a super::write_map::Write)> {
         let range = &self.range;
         let mut lower = Bound::Included(range.lower.as_slice());
         let mut upper = if range.upper.is_empty() { Bound::Unbounded } else { Bound::Excluded(range.upper.as_slice()) };
@@ -189,14 +203,19 @@ impl Cursor {
         }
     }
 
-    /// False at the end of the range. The iterator's own bound check may be stale after
-    /// `reseek` within one block, so the key is compared here too.
+    /// False at the end of the range. The iterator's own check of the bound ahead may be stale
+    /// after `reseek` within one block, so the key is compared here too; the seek keeps the other.
+    #[inline]
     fn base_in_range(&self) -> Result<bool> {
         if !self.base.valid() {
             self.base.status().map_err(read_error)?;
             return Ok(false);
         }
-        Ok(self.range.contains(self.base.key()))
+        let (key, range) = (self.base.key(), &self.range);
+        Ok(match self.direction {
+            Direction::Forward => range.upper.is_empty() || key < range.upper.as_slice(),
+            Direction::Backward => key >= range.lower.as_slice(),
+        })
     }
 
     fn seek_first(&mut self) {

@@ -17,7 +17,9 @@ mod cursor;
 mod gap;
 #[cfg(test)]
 mod tests;
+mod write_map;
 mod write_set;
+mod xa;
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -27,11 +29,12 @@ use vaquita_types::errno::{ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, ER_LOCK_TAB
 use vaquita_types::schema::TableId;
 use vaquita_types::{Error, Result};
 
-pub use cursor::{Cursor, Direction, KeyRange, ScanOptions, successor};
+pub use cursor::{Cursor, Direction, KeyRange, ScanOptions, Step, successor};
 pub use gap::Gap;
 pub use write_set::Mark;
 use write_set::WriteSet;
 
+use crate::catalog::temporary::{is_temporary_key, is_temporary_table};
 use crate::commit::{CommitRequest, CommitStart, CommitWaiter, Records};
 use crate::counters::CounterChange;
 use crate::engine::{Engine, read_error};
@@ -58,6 +61,19 @@ pub struct TxnOptions {
     pub snapshot_isolation: bool,
     /// The session's, so that KILL ends its waits.
     pub interrupt: Arc<Interrupt>,
+}
+
+impl Default for TxnOptions {
+    /// Of the storage's own transactions, which nobody interrupts.
+    fn default() -> TxnOptions {
+        TxnOptions {
+            isolation: Isolation::ReadCommitted,
+            autocommit: false,
+            read_only: false,
+            snapshot_isolation: false,
+            interrupt: Arc::new(Interrupt::new(0)),
+        }
+    }
 }
 
 /// What a statement reads, so that a lone read can do without a snapshot.
@@ -100,8 +116,10 @@ pub struct TxnInfo {
     pub rows_locked: u64,
     pub rows_modified: u64,
     pub isolation: Isolation,
-    /// `TxnOptions::interrupt.session_id`.
+    /// `TxnOptions::interrupt.session_id`; 0 if the transaction is nobody's.
     pub session_id: u64,
+    /// An XA transaction that waits for its XA COMMIT or XA ROLLBACK.
+    pub prepared: bool,
 }
 
 pub struct Transaction {
@@ -470,7 +488,8 @@ impl Transaction {
     }
 
     fn write(&mut self, family: Family, key: &[u8], value: Option<&[u8]>) -> Result<()> {
-        if self.options.read_only {
+        // Temporary tables may be written in a READ ONLY transaction.
+        if self.options.read_only && !(family == Family::Data && is_temporary_key(key)) {
             return Err(Error::new(&ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, &[]));
         }
         if self.writes.bytes() > self.engine.options().write_set_bytes_max {
@@ -495,6 +514,11 @@ impl Transaction {
         let at = self.snapshot_for(Version::Snapshot);
         let committed = self.engine.counters().rows(table, at.as_deref())?;
         Ok((committed + self.writes.rows_delta(table)).max(0) as u64)
+    }
+
+    /// What this transaction adds to the committed number of rows.
+    pub fn rows_added(&self, table: TableId) -> i64 {
+        self.writes.rows_delta(table)
     }
 
     /// Hands out `count` AUTO_INCREMENT values: the first of them, ≡ offset modulo increment.
@@ -556,13 +580,8 @@ impl Transaction {
 
     /// Starts the commit. `waiter` is asked for only when this thread does not finish it.
     pub fn commit(&mut self, waiter: impl FnOnce() -> CommitWaiter) -> CommitStart {
-        if self.writes.is_empty() && self.counters.is_empty() {
-            self.rollback();
-            return CommitStart::Done(Ok(()));
-        }
-        if let Err(e) = self.check_disk_space() {
-            self.rollback();
-            return CommitStart::Done(Err(e));
+        if let Some(result) = self.commit_without_log() {
+            return CommitStart::Done(result);
         }
         kill_point("commit.begun");
         let request = self.prepare();
@@ -570,33 +589,34 @@ impl Transaction {
         self.engine.pipeline().submit(request, waiter)
     }
 
+    /// How the commit ends if there is nothing to log, or no space to log it.
+    fn commit_without_log(&mut self) -> Option<Result<()>> {
+        let nothing = self.writes.is_empty() && self.counters.is_empty();
+        let result = if nothing { Ok(()) } else { self.check_disk_space() };
+        if nothing || result.is_err() {
+            self.rollback();
+            return Some(result);
+        }
+        None
+    }
+
     /// A full disk fails what would add rows; DDL and deletes, which free space, may use the reserve.
     fn check_disk_space(&self) -> Result<()> {
         if !self.engine.housekeeper().disk_full() {
             return Ok(());
         }
-        let frees = !self.writes.map(Family::Catalog).is_empty() || self.writes.map(Family::Data).values().all(Option::is_none);
+        let frees = !self.writes.map(Family::Catalog).is_empty()
+            || self.writes.map(Family::Data).iter().all(|(_, write)| write.is_none());
         if frees { Ok(()) } else { Err(self.engine.disk_full_error()) }
     }
 
     /// Commits and blocks until it is durable.
     pub fn commit_wait(&mut self) -> Result<()> {
-        let (send, receive) = std::sync::mpsc::sync_channel(1);
-        let waiter = || -> CommitWaiter {
-            Box::new(move |result| {
-                // The receiver waits below.
-                let _ = send.send(result);
-            })
-        };
-        match self.commit(waiter) {
-            CommitStart::Done(result) => result,
-            CommitStart::Parked => {
-                let mut result = Ok(());
-                let mut wait = || result = receive.recv().unwrap_or_else(|_| Err(Error::internal("the committer is gone")));
-                self.engine.hooks().blocking(&mut wait);
-                result
-            }
+        if let Some(result) = self.commit_without_log() {
+            return result;
         }
+        let request = self.prepare();
+        self.engine.submit_and_wait(request)
     }
 
     /// Stage *prepare*: everything the pipeline needs, leaving this transaction new.
@@ -604,7 +624,7 @@ impl Transaction {
         let mut records = Records::with_capacity(self.writes.bytes());
         let mut touched = Vec::with_capacity(self.writes.map(Family::Data).len());
         for family in [Family::Data, Family::Catalog] {
-            for (key, write) in self.writes.map(family) {
+            for (key, write) in self.writes.map(family).iter() {
                 match write {
                     Some(value) => records.put(family, key, value),
                     None => records.delete(family, key),
@@ -616,8 +636,13 @@ impl Transaction {
         }
         let mut counters = std::mem::take(&mut self.counters);
         counters.extend(self.writes.take_rows().into_iter().map(|(table, delta)| (table, CounterChange::Rows(delta))));
-        let request =
-            CommitRequest { records, touched, counters, owner: self.owner.take(), held: std::mem::take(&mut self.held) };
+        // The keys of temporary tables are behind all others.
+        let lasting_data = self.writes.map(Family::Data).iter().next().is_some_and(|(key, _)| !is_temporary_key(key));
+        let durable = lasting_data
+            || !self.writes.map(Family::Catalog).is_empty()
+            || counters.iter().any(|(table, _)| !is_temporary_table(*table));
+        let (owner, held) = (self.owner.take(), std::mem::take(&mut self.held));
+        let request = CommitRequest { records, touched, counters, owner, held, durable };
         self.reset();
         request
     }

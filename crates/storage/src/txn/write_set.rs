@@ -6,27 +6,24 @@
 //! back.
 
 use std::cell::Cell;
-use std::collections::BTreeMap;
 use std::ops::Bound;
 
 use vaquita_types::schema::TableId;
 
+use super::write_map::{Write, WriteMap};
 use crate::rocks::Family;
 
 /// A point of a transaction's writes to return to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark(usize);
 
-/// A value, or `None` for a deleted key.
-pub type Write = Option<Box<[u8]>>;
-
 /// Bytes of a map node and of the undo entry, estimated.
 const ENTRY_OVERHEAD_BYTES: usize = 96;
 
 #[derive(Default)]
 pub struct WriteSet {
-    data: BTreeMap<Box<[u8]>, Write>,
-    catalog: BTreeMap<Box<[u8]>, Write>,
+    data: WriteMap,
+    catalog: WriteMap,
     undo: Vec<Undo>,
     /// Net change of the row count per table; few tables, so a list.
     rows: Vec<(TableId, i64)>,
@@ -49,14 +46,14 @@ enum Undo {
 }
 
 impl WriteSet {
-    pub fn map(&self, family: Family) -> &BTreeMap<Box<[u8]>, Write> {
+    pub fn map(&self, family: Family) -> &WriteMap {
         match family {
             Family::Data => &self.data,
             Family::Catalog => &self.catalog,
         }
     }
 
-    fn map_mut(&mut self, family: Family) -> &mut BTreeMap<Box<[u8]>, Write> {
+    fn map_mut(&mut self, family: Family) -> &mut WriteMap {
         match family {
             Family::Data => &mut self.data,
             Family::Catalog => &mut self.catalog,
@@ -129,9 +126,9 @@ impl WriteSet {
                 Some(Undo::Write { family, key, before }) => {
                     self.bytes = self.bytes.saturating_sub(ENTRY_OVERHEAD_BYTES + 2 * key.len());
                     match before {
-                        Some(write) => self.map_mut(family).insert(key, write),
+                        Some(write) => drop(self.map_mut(family).insert(key, write)),
                         None => self.map_mut(family).remove(&key),
-                    };
+                    }
                 }
                 Some(Undo::Rows { table, delta }) => self.change_rows(table, -delta),
                 None => break,
@@ -148,26 +145,14 @@ impl WriteSet {
 
     /// The first write after `from` in the direction of a scan of `[lower, upper)`.
     pub fn following(&self, family: Family, lower: Bound<&[u8]>, upper: Bound<&[u8]>, backward: bool) -> Option<(&[u8], &Write)> {
-        if is_empty_range(lower, upper) {
-            return None;
-        }
-        let mut range = self.map(family).range::<[u8], _>((lower, upper));
-        let found = if backward { range.next_back() } else { range.next() };
-        found.map(|(key, write)| (key.as_ref(), write))
-    }
-}
-
-/// `BTreeMap::range` panics on bounds that cross.
-fn is_empty_range(lower: Bound<&[u8]>, upper: Bound<&[u8]>) -> bool {
-    match (lower, upper) {
-        (Bound::Included(l), Bound::Included(u)) => l > u,
-        (Bound::Included(l) | Bound::Excluded(l), Bound::Included(u) | Bound::Excluded(u)) => l >= u,
-        _ => false,
+        self.map(family).first_within(lower, upper, backward)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use proptest::prelude::*;
 
     use super::*;

@@ -1,0 +1,76 @@
+//! DISTINCT with ORDER BY of the same expressions: one key for both.
+//!
+//! The keys by which rows are told apart are those by which the rest is sorted, so each is made once. Row n of those
+//! kept is key n of the table.
+
+use vaquita_plan::expr::{Expr, Slot};
+use vaquita_plan::node::{Node, SortKey};
+use vaquita_plan::visit;
+use vaquita_types::Result;
+
+use super::key_table::KeyTable;
+use super::rows::Rows;
+use super::slots::refills;
+use super::{Frame, Operator, Pulse, build, build_again, key, sort};
+
+pub struct SortDistinct<'p> {
+    input: Box<dyn Operator + 'p>,
+    keys: &'p [Expr],
+    saved: &'p [Slot],
+    takes_slots: bool,
+    seen: KeyTable,
+    rows: Rows,
+    order: Vec<u32>,
+    at: usize,
+    key: Vec<u8>,
+    pulse: Pulse,
+}
+
+/// Sorting by `order` needs no keys but those of the DISTINCT below it.
+pub fn applies(order: &[SortKey], distinct: &[Expr]) -> bool {
+    order.len() == distinct.len() && order.iter().zip(distinct).all(|(o, d)| !o.descending && visit::same(&o.expr, d))
+}
+
+impl<'p> SortDistinct<'p> {
+    pub fn new(input: &'p Node, keys: &'p [Expr], saved: &'p [Slot], again: bool) -> SortDistinct<'p> {
+        SortDistinct {
+            input: if again { build_again(input) } else { build(input) },
+            keys,
+            saved,
+            takes_slots: refills(input),
+            seen: KeyTable::new(),
+            rows: Rows::new(saved.len()),
+            order: Vec::new(),
+            at: 0,
+            key: Vec::new(),
+            pulse: Pulse::default(),
+        }
+    }
+}
+
+impl Operator for SortDistinct<'_> {
+    fn open(&mut self, frame: &mut Frame<'_>) -> Result<()> {
+        self.rows.clear(frame.statement);
+        self.seen.clear(frame.statement);
+        self.at = 0;
+        self.input.open(frame)?;
+        while self.input.next(frame)? {
+            self.pulse.beat(frame)?;
+            self.key.clear();
+            key::encode_all(self.keys, &frame.cx(), &mut self.key)?;
+            if self.seen.insert(&self.key, frame.statement)?.1 {
+                self.rows.push_slots(frame, self.saved, self.takes_slots)?;
+            }
+        }
+        self.order = sort::sorted(self.rows.len(), |row| self.seen.key(row as usize));
+        self.seen.clear(frame.statement);
+        Ok(())
+    }
+
+    fn next(&mut self, frame: &mut Frame<'_>) -> Result<bool> {
+        let Some(&row) = self.order.get(self.at) else { return Ok(false) };
+        self.at += 1;
+        self.rows.restore_taking(row as usize, frame, self.saved);
+        Ok(true)
+    }
+}

@@ -1,0 +1,45 @@
+//! The prepare of a transaction that is a branch of a distributed one; see `crate::xa`.
+
+use vaquita_types::Result;
+
+use super::Transaction;
+use crate::counters::CounterChange;
+use crate::rocks::Family;
+use crate::xa::{Prepared, Record, XaBranch};
+
+impl Transaction {
+    /// XA PREPARE: all that a commit needs is durable afterwards, and the locks stay with the branch. If it fails,
+    /// the transaction is rolled back. Either way this transaction begins anew.
+    pub fn prepare_xa(&mut self, branch: XaBranch) -> Result<()> {
+        self.owner();
+        if let Err(error) = self.check_disk_space().and_then(|()| self.write_branch(&branch)) {
+            self.rollback();
+            return Err(error);
+        }
+        if let Some(owner) = self.owner.take() {
+            self.engine.note_prepared(owner.id);
+            branch.leave(Prepared { owner, held: std::mem::take(&mut self.held) });
+        }
+        self.reset();
+        Ok(())
+    }
+
+    fn write_branch(&mut self, branch: &XaBranch) -> Result<()> {
+        let id = self.id();
+        let mut writes = Vec::with_capacity(self.writes.len());
+        for family in [Family::Data, Family::Catalog] {
+            writes.extend(
+                self.writes
+                    .map(family)
+                    .iter()
+                    .map(|(key, write)| (family, key.to_vec(), write.as_ref().map(|value| value.to_vec()))),
+            );
+        }
+        let locks = self.engine.locks().held(id, &self.held);
+        let record = Record { isolation: self.options.isolation, locks, rows: self.writes.take_rows(), writes };
+        // Ids that it used count as used from here on, whatever becomes of it.
+        let mut counters = std::mem::take(&mut self.counters);
+        counters.retain(|(_, change)| matches!(change, CounterChange::AutoIncrementUsed(_) | CounterChange::RowIdUsed(_)));
+        branch.engine().write_xa_record(&branch.xid, &record, counters)
+    }
+}
