@@ -1,5 +1,6 @@
 #!/bin/bash
-# Everything that CI runs: tests, lints, repository rules, a minute of each fuzzer, isolation levels, faults of the disk, the clients.
+# Everything that CI runs: tests, lints, repository rules, a minute of each fuzzer, isolation levels, faults of the disk, kill points,
+# histories under many configurations, the clients.
 # A client whose runtime the machine lacks is skipped by name in the summary; with CI=true all must be there.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -25,5 +26,9 @@ step isolation
 tools/isolation.sh
 step faults
 tools/faults.sh
+step kill points
+cargo run --locked -q -p xtask -- kill-points --seconds 30
+step metamorphic
+cargo run --locked -q -p xtask -- metamorphic --histories 2
 step clients
 tools/clients/run.sh

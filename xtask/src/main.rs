@@ -1,5 +1,6 @@
 //! Chores of the repository, run as `cargo xtask COMMAND`: style checks, the side-by-side benchmark, the crash test,
-//! the checks of isolation levels, the dump test, the comparison with MySQL on random statements.
+//! the checks of isolation levels, the dump test, the comparison with MySQL on random statements, kill points, models,
+//! histories under many configurations.
 //!
 //! `xtask` never links RocksDB: it builds in seconds and drives servers from outside, as processes.
 //! Each command is one module; `flags` reads their options.
@@ -19,6 +20,7 @@ mod io_errors;
 mod kill_points;
 mod kill_test;
 mod metamorphic;
+mod models;
 mod out_of_files;
 mod paths;
 mod power_loss;
@@ -38,6 +40,8 @@ usage: cargo xtask COMMAND
                        kill -9 during writes; verifies what was acknowledged after each restart
   kill-points [--rounds N] [--seed S] [--only NAME,..] [--seconds N]
                        ends the server at each named place under load; verifies what it finds after each restart
+  models [--full] [--seed S] [--schedules N] [--preemptions N]
+                       lock manager and commit pipeline under loom and shuttle; --full: all schedules of 3 preemptions, 1,000,000 at random
   metamorphic [--seed S] [--histories N] [--length STEPS] [--plant]
                        runs random histories on ten storage configurations, which must answer alike
   power-loss [--cycles N] [--seed S] [--writers N] [--plant flush-mode-0|flush-mode-2|lying-fsync]
@@ -75,6 +79,7 @@ fn main() -> ExitCode {
         "dump-test" => dump_test::main(&flags),
         "kill-points" => kill_points::main(&flags),
         "kill-test" => kill_test::main(&flags),
+        "models" => models::main(&flags),
         "metamorphic" => metamorphic::main(&flags),
         "power-loss" => power_loss::main(&flags),
         "io-errors" => io_errors::main(&flags),

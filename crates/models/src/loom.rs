@@ -13,6 +13,8 @@ mod backend {
     pub use loom::thread;
 }
 
+#[path = "shared/catalog.rs"]
+mod catalog;
 #[path = "../../storage/src/commit.rs"]
 #[allow(dead_code)] // here and below: models use a part
 mod commit;
@@ -31,6 +33,8 @@ mod rocks;
 mod scenarios;
 #[path = "shared/sync.rs"]
 mod sync;
+#[path = "shared/txn.rs"]
+mod txn;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

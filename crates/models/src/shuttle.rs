@@ -14,6 +14,8 @@ mod backend {
     pub use shuttle::thread;
 }
 
+#[path = "shared/catalog.rs"]
+mod catalog;
 #[path = "../../storage/src/commit.rs"]
 #[allow(dead_code)] // here and below: models use a part
 mod commit;
@@ -32,6 +34,8 @@ mod rocks;
 mod scenarios;
 #[path = "shared/sync.rs"]
 mod sync;
+#[path = "shared/txn.rs"]
+mod txn;
 
 use std::time::Instant;
 

@@ -17,7 +17,9 @@ pub fn write(dir: &Path, name: &str, text: &str, mode: u32) -> Result<()> {
     file.sync_all()?;
     kill_point("init.file-written");
     std::fs::rename(&new, dir.join(name))?;
-    sync_dir(dir)
+    sync_dir(dir)?;
+    kill_point("init.file-renamed");
+    Ok(())
 }
 
 /// What was created, renamed or removed in `dir` stays so.

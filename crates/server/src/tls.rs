@@ -77,6 +77,7 @@ fn create_rsa_pair(dir: &Path) -> Result<(), Failure> {
     write(dir, "private_key.pem", &key.to_pkcs8_pem(LineEnding::LF)?, 0o600)
 }
 
+/// Whole or not at all, whenever the process ends.
 fn write(dir: &Path, name: &str, text: &str, mode: u32) -> Result<(), Failure> {
     crate::durable::write(dir, name, text, mode).map_err(|e| format!("{name}: {e}").into())
 }

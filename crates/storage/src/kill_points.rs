@@ -19,6 +19,7 @@ pub const ALL: &[&str] = &[
     "init.directory",
     "init.file-opened",
     "init.file-written",
+    "init.file-renamed",
     "init.client-cnf",
     "init.root",
     // Each start.
@@ -66,6 +67,7 @@ pub const ALL: &[&str] = &[
     "ddl.definition-removed",
     "ddl.index-listed",
     "ddl.table-dropped",
+    "ddl.auto-increment",
     "ddl.renamed-one",
     "ddl.truncated",
     "ddl.ids-written",
@@ -75,6 +77,7 @@ pub const ALL: &[&str] = &[
     "alter.batch",
     "alter.built",
     "alter.unlisted",
+    "alter.auto-increment",
     "alter.installed",
     "alter.finished",
     "create-select.created",

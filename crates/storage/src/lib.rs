@@ -65,7 +65,7 @@ pub mod txn;
 pub mod value_ref;
 pub mod xa;
 
-pub use catalog::{Catalog, DdlContext, Leftovers, RowChange, SessionCatalog, TableName};
+pub use catalog::{Catalog, DdlContext, FirstRows, Leftovers, RowChange, SessionCatalog, TableName};
 pub use check::{CheckReport, check_table};
 pub use commit::{CommitStart, CommitWaiter};
 pub use engine::{Engine, EngineHooks, EngineOptions, FlushMode, LogLevel, NoHooks};

@@ -162,7 +162,7 @@ fn family(cache: &Cache, write_buffer_bytes: usize, tuning: &Tuning) -> Options 
     table.set_data_block_hash_ratio(0.75);
     table.set_cache_index_and_filter_blocks(tuning.block_cache);
     table.set_cache_index_and_filter_blocks_with_high_priority(true);
-    table.set_pin_l0_filter_and_index_blocks_in_cache(true);
+    table.set_pin_l0_filter_and_index_blocks_in_cache(tuning.block_cache);
     o.set_block_based_table_factory(&table);
     rocks::set_raw_options(&mut o);
     o

@@ -15,7 +15,7 @@ struct Chore {
     shows: Option<(&'static str, String)>,
 }
 
-const ACCOUNT: &str = "SELECT COUNT(*) FROM mysql.user WHERE User = 'kill'";
+const ACCOUNT: &str = "SELECT COUNT(*) FROM mysql.user WHERE User = 'killed'";
 const PERSISTED: &str = "SELECT @@GLOBAL.max_join_size";
 const HIDDEN: &str = "SELECT COUNT(*), COALESCE(SUM(v), 0) FROM kill_test.hidden";
 
@@ -43,7 +43,7 @@ impl Chores {
         let plain = |sql: &str| Chore { sql: sql.to_string(), shows: None };
         let shows = |sql: &str, query, answer: String| Chore { sql: sql.to_string(), shows: Some((query, answer)) };
         vec![
-            shows("CREATE USER IF NOT EXISTS kill IDENTIFIED BY 'x'", ACCOUNT, "1".into()),
+            shows("CREATE USER IF NOT EXISTS killed IDENTIFIED BY 'x'", ACCOUNT, "1".into()),
             shows(&format!("SET PERSIST max_join_size = {}", 1000 + n), PERSISTED, (1000 + n).to_string()),
             plain("SET GLOBAL innodb_flush_log_at_trx_commit = 2"),
             plain("INSERT INTO kill_test.ids (v) VALUES (1), (2), (3)"),
@@ -55,7 +55,7 @@ impl Chores {
             plain("FLUSH TABLES"),
             plain("SET GLOBAL innodb_flush_log_at_trx_commit = 1"),
             plain("INSERT INTO kill_test.ids (v) VALUES (4)"),
-            shows("DROP USER IF EXISTS kill", ACCOUNT, "0".into()),
+            shows("DROP USER IF EXISTS killed", ACCOUNT, "0".into()),
             plain("OPTIMIZE TABLE kill_test.t"),
             plain("ANALYZE TABLE kill_test.t"),
         ]

@@ -18,6 +18,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("vaquita-exec", &["vaquita-storage", "vaquita-plan", "vaquita-parser", "vaquita-types"]),
     ("vaquita-server", &["vaquita-exec", "vaquita-storage", "vaquita-plan", "vaquita-parser", "vaquita-wire", "vaquita-types"]),
     ("vaquita-checker", &[]),
+    ("vaquita-models", &["vaquita-types"]),
     ("xtask", &["vaquita-checker", "vaquita-wire", "vaquita-parser", "vaquita-types"]),
 ];
 

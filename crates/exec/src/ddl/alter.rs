@@ -95,18 +95,25 @@ impl Ddl<'_> {
         let old_auto = old.def.auto_increment_column().and_then(|at| old.def.columns.get(at));
         let mut convert = |row: Vec<Value>| map.map(row);
         let change = if keep { RowChange::Keep } else { RowChange::Map(&mut convert) };
-        let (table, copied) = match temporary_rows {
-            Some(_) => self.catalog.alter_temporary(old, new, change, &self.context)?,
-            None => self.catalog.alter_table(old, new, change, &self.context)?,
+        let restarts = new_auto.is_some_and(|column| {
+            auto_increment.is_some() || old_auto.is_none_or(|before| before.id != column.id || before.ty != column.ty)
+        });
+        let next = |table: &Table| {
+            let used = if restarts { self.auto_increment_used(table)? } else { return Ok(None) };
+            Ok(Some(auto_increment.unwrap_or(1).max(used.saturating_add(1))))
         };
-        if let Some(column) = new_auto
-            && (auto_increment.is_some() || old_auto.is_none_or(|before| before.id != column.id || before.ty != column.ty))
-        {
-            let next = auto_increment.unwrap_or(1).max(self.auto_increment_used(&table)?.saturating_add(1));
-            let mut txn = self.transaction();
-            txn.set_auto_increment(table.def.id, next)?;
-            txn.commit_wait()?;
-        }
+        let (table, copied) = match temporary_rows {
+            Some(_) => {
+                let (table, copied) = self.catalog.alter_temporary(old, new, change, &self.context)?;
+                if let Some(next) = next(&table)? {
+                    let mut txn = self.transaction();
+                    txn.set_auto_increment(table.def.id, next)?;
+                    txn.commit_wait()?;
+                }
+                (table, copied)
+            }
+            None => self.catalog.alter_table_with(old, new, change, &next, &self.context)?,
+        };
         let simple = alter.actions.iter().all(is_simple);
         if simple && alter.actions.iter().any(|a| matches!(a, AlterAction::EnableKeys | AlterAction::DisableKeys)) {
             self.session.warn(Level::Note, Error::new(&ER_ILLEGAL_HA, &[&table.def.name]));

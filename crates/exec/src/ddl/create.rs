@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use vaquita_parser::ast::{self, ColumnAttribute, TableElement, TableOption};
 use vaquita_plan::env::Level;
-use vaquita_storage::{Table, kill_point};
+use vaquita_storage::{FirstRows, Table, kill_point};
 use vaquita_types::charset::{CollationId, charset};
 use vaquita_types::errno::{
     ER_BAD_DB_ERROR, ER_DUP_FIELDNAME, ER_NONUNIQ_TABLE, ER_TABLE_EXISTS_ERROR, ER_TABLE_MUST_HAVE_A_VISIBLE_COLUMN,
@@ -85,10 +85,12 @@ impl Ddl<'_> {
             Some(like) => Wanted { def: self.like(database, &create.name.name, like)?, auto_increment: None },
             None => self.definition(database, create, parent.collation, selected)?,
         };
-        let table = match create.temporary {
-            true => self.catalog.new_temporary(wanted.def)?,
-            false => self.catalog.create_table(wanted.def, &self.context)?,
-        };
+        if !create.temporary {
+            let rows = FirstRows { auto_increment: wanted.auto_increment, follow: create.select.is_some() };
+            let table = self.catalog.create_table_with(wanted.def, rows, &self.context)?;
+            return Ok(Some((table, names)));
+        }
+        let table = self.catalog.new_temporary(wanted.def)?;
         if let Some(next) = wanted.auto_increment {
             let mut txn = self.transaction();
             txn.set_auto_increment(table.def.id, next)?;

@@ -103,6 +103,7 @@ impl Ddl<'_> {
         drop(statement);
         let mut txn = txn.into_inner();
         txn.end_statement();
+        self.catalog.finish_table(&mut txn, &table.def.database, &table.def.name)?;
         kill_point("create-select.filled");
         txn.commit_wait()?;
         kill_point("create-select.committed");

@@ -43,8 +43,21 @@ impl Catalog {
     pub fn alter_table(
         &self,
         old: &Arc<Table>,
+        new: TableDef,
+        rows: RowChange<'_>,
+        context: &DdlContext,
+    ) -> Result<(Arc<Table>, u64)> {
+        self.alter_table_with(old, new, rows, &|_| Ok(None), context)
+    }
+
+    /// As `alter_table`. `auto_increment` says what the next value shall be, if that changes; it gets the new table, with
+    /// its rows committed, before the definition is.
+    pub fn alter_table_with(
+        &self,
+        old: &Arc<Table>,
         mut new: TableDef,
         rows: RowChange<'_>,
+        auto_increment: &dyn Fn(&Table) -> Result<Option<u64>>,
         context: &DdlContext,
     ) -> Result<(Arc<Table>, u64)> {
         let mut statement = Statement::new(self, context);
@@ -54,7 +67,7 @@ impl Catalog {
         let instant = prepare(&old.def, &mut new, &rows)?;
         let built = self.start_build(&mut new)?;
         let result = self.build(old, &new, &built, instant, rows, context).and_then(|copied| {
-            let table = install(statement, old, new, &built)?;
+            let table = install(statement, old, new, &built, auto_increment)?;
             Ok((table, copied))
         });
         self.ddl.lock().building.retain(|id| !built.contains(id));
@@ -184,7 +197,13 @@ fn keep_columns(old: &TableDef, new: &TableDef) -> impl FnMut(Vec<Value>) -> Res
 }
 
 /// The commit that replaces the definition.
-fn install(statement: Statement<'_>, old: &Arc<Table>, new: TableDef, built: &[IndexId]) -> Result<Arc<Table>> {
+fn install(
+    statement: Statement<'_>,
+    old: &Arc<Table>,
+    new: TableDef,
+    built: &[IndexId],
+    auto_increment: &dyn Fn(&Table) -> Result<Option<u64>>,
+) -> Result<Arc<Table>> {
     let mut change = statement.change();
     let renamed = (&new.database, &new.name) != (&old.def.database, &old.def.name);
     if renamed {
@@ -206,6 +225,10 @@ fn install(statement: Statement<'_>, old: &Arc<Table>, new: TableDef, built: &[I
         }
     }
     let table = change.put(new, old.statistics())?;
+    if let Some(next) = auto_increment(&table)? {
+        change.txn.set_auto_increment(table.def.id, next)?;
+        kill_point("alter.auto-increment");
+    }
     change.commit()?;
     kill_point("alter.installed");
     Ok(table)

@@ -8,20 +8,30 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use parking_lot::MutexGuard;
 use vaquita_types::charset::CollationId;
 use vaquita_types::schema::{ColumnId, DatabaseDef, IndexDef, IndexId, IndexKind, TableDef};
 use vaquita_types::{Error, Result, errno};
 
-use super::{Catalog, Database, Ddl, DdlContext, Ids, internal_transaction, keys, record};
+use super::{Catalog, Database, Ddl, DdlContext, Ids, damaged, internal_transaction, keys, record};
 use crate::kill_points::kill_point;
 use crate::layout;
-use crate::lock::{LockMode, LockPolicy};
+use crate::lock::{Interrupt, LockMode, LockPolicy};
 use crate::statistics::TableStatistics;
 use crate::table::Table;
 use crate::txn::Transaction;
+
+/// What CREATE TABLE says of the rows that the table will have.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct FirstRows {
+    /// The first value of AUTO_INCREMENT, if it is not 1.
+    pub auto_increment: Option<u64>,
+    /// Rows follow in a transaction that calls `finish_table`. If the server ends before its commit, the next start drops
+    /// the table.
+    pub follow: bool,
+}
 
 /// Database and name of a table.
 pub type TableName<'a> = (&'a str, &'a str);
@@ -124,6 +134,10 @@ impl Change<'_> {
         self.remove(table)?;
         self.txn.drop_counters(table.def.id);
         self.txn.meta_delete(&keys::statistics(table.def.id))?;
+        let unfinished = keys::unfinished(&table.def.database, &table.def.name);
+        if self.txn.meta_get(&unfinished)?.is_some() {
+            self.txn.meta_delete(&unfinished)?;
+        }
         table.def.indexes.iter().try_for_each(|index| self.drop_index(index.id))?;
         kill_point("ddl.table-dropped");
         Ok(())
@@ -290,7 +304,12 @@ impl Catalog {
     /// Stores a new table. Given here: the ids of the table and its indexes, `schema_version`, `layouts`,
     /// `created_us`. Column ids are the caller's (1, 2 …). Without a PRIMARY KEY among its indexes, a
     /// clustered index of hidden row ids is put first. Errors 1049 and 1050.
-    pub fn create_table(&self, mut def: TableDef, context: &DdlContext) -> Result<Arc<Table>> {
+    pub fn create_table(&self, def: TableDef, context: &DdlContext) -> Result<Arc<Table>> {
+        self.create_table_with(def, FirstRows::default(), context)
+    }
+
+    /// As `create_table`, with what CREATE TABLE says of the rows.
+    pub fn create_table_with(&self, mut def: TableDef, rows: FirstRows, context: &DdlContext) -> Result<Arc<Table>> {
         order_indexes(&mut def);
         check_column_ids(&mut def)?;
         layout::fresh_layout(&mut def);
@@ -305,9 +324,38 @@ impl Catalog {
         for index in &mut def.indexes {
             index.id = change.ids().next_index()?;
         }
+        if let Some(next) = rows.auto_increment {
+            change.txn.set_auto_increment(def.id, next)?;
+            kill_point("ddl.auto-increment");
+        }
+        if rows.follow {
+            change.txn.meta_put(&keys::unfinished(&def.database, &def.name), &[])?;
+        }
         let table = change.put(def, None)?;
         change.commit()?;
         Ok(table)
+    }
+
+    /// To be part of the transaction that fills a table made with `FirstRows::follow`.
+    pub fn finish_table(&self, txn: &mut Transaction, database: &str, name: &str) -> Result<()> {
+        txn.meta_delete(&keys::unfinished(database, name))
+    }
+
+    /// At start: a crash left these tables before they were filled.
+    pub(super) fn drop_unfinished(&self) -> Result<()> {
+        let context = DdlContext { wait: Duration::ZERO, interrupt: Arc::new(Interrupt::new(0)) };
+        for (key, _) in self.transaction().meta_scan(keys::starting_with(&[keys::UNFINISHED]))? {
+            let (database, name) = keys::unfinished_name(&key).ok_or_else(|| damaged(format_args!("an unfinished table")))?;
+            if self.table(database, name)?.is_some() {
+                self.drop_tables(&[(database, name)], &context)?;
+            } else {
+                // It was renamed before its rows came.
+                let mut txn = self.transaction();
+                txn.meta_delete(&key)?;
+                txn.commit_wait()?;
+            }
+        }
+        Ok(())
     }
 
     /// Drops all of them or none. Missing tables are error 1051, which lists them.

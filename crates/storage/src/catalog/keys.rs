@@ -10,6 +10,7 @@
 //! | 05    | table id (u32, big-endian)         | what ANALYZE found                               |
 //! | 06    | a key of another crate             | its value (accounts, persisted variables …)      |
 //! | 07    |                                    | belongs to `xa`                                  |
+//! | 08    | database name, 00, table name      | empty: the table is being filled by its CREATE   |
 //!
 //! Names cannot contain a zero byte.
 
@@ -24,6 +25,7 @@ pub(super) const IDS: &[u8] = &[3];
 pub(super) const DROPPED: u8 = 4;
 pub(super) const STATISTICS: u8 = 5;
 pub(super) const META: u8 = 6;
+pub(super) const UNFINISHED: u8 = 8;
 
 pub(super) fn database(name: &str) -> Vec<u8> {
     [&[DATABASES], name.as_bytes()].concat()
@@ -31,6 +33,16 @@ pub(super) fn database(name: &str) -> Vec<u8> {
 
 pub(super) fn table(database: &str, name: &str) -> Vec<u8> {
     [&[TABLES], database.as_bytes(), &[0], name.as_bytes()].concat()
+}
+
+/// Says that the table goes if the server starts and finds this.
+pub(super) fn unfinished(database: &str, name: &str) -> Vec<u8> {
+    [&[UNFINISHED], database.as_bytes(), &[0], name.as_bytes()].concat()
+}
+
+/// Database and name of an unfinished table.
+pub(super) fn unfinished_name(key: &[u8]) -> Option<(&str, &str)> {
+    std::str::from_utf8(key.strip_prefix(&[UNFINISHED])?).ok()?.split_once('\0')
 }
 
 /// The part of a table's key before its name.

@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use vaquita_types::Result;
 use vaquita_types::schema::{IndexId, TableId};
 
+use super::temporary::TEMPORARY_ID_MIN;
 use super::{Catalog, damaged, keys, record};
 use crate::counters::COUNTER_KEY_PREFIX;
 use crate::key::index_range;
@@ -52,7 +53,7 @@ impl Catalog {
         let counters = txn.meta_scan(keys::starting_with(&[COUNTER_KEY_PREFIX]))?;
         let statistics = txn.meta_scan(keys::starting_with(&[keys::STATISTICS]))?;
         let ids = counters.iter().chain(&statistics).filter_map(|(key, _)| Some(u32::from_be_bytes(*key.last_chunk()?)));
-        let unknown: BTreeSet<TableId> = ids.map(TableId).filter(|id| !tables.contains(id)).collect();
+        let unknown: BTreeSet<TableId> = ids.map(TableId).filter(|id| id.0 < TEMPORARY_ID_MIN && !tables.contains(id)).collect();
         found.tables.extend(unknown);
         let mut from = IndexId(0);
         loop {
@@ -60,6 +61,10 @@ impl Catalog {
             let mut cursor = txn.scan(range, Direction::Forward, ScanOptions::default())?;
             let Some((key, _)) = cursor.next(&txn)? else { break };
             let id = IndexId(key.first_chunk().map_or(u32::MAX, |id| u32::from_be_bytes(*id)));
+            // What follows belongs to sessions, and to nobody after a restart, which frees it.
+            if id.0 >= TEMPORARY_ID_MIN {
+                break;
+            }
             if !indexes.contains(&id) {
                 found.indexes.push(id);
             }

@@ -43,7 +43,7 @@ use crate::statistics::TableStatistics;
 use crate::table::Table;
 use crate::txn::{Isolation, Transaction, TxnOptions};
 pub use alter::RowChange;
-pub use ddl::TableName;
+pub use ddl::{FirstRows, TableName};
 pub use leftovers::Leftovers;
 pub use temporary::SessionCatalog;
 use wire::{Reader, Writer};
@@ -165,6 +165,7 @@ impl Catalog {
             reclaim: Arc::default(),
             reclaimer: Mutex::new(None),
         });
+        catalog.drop_unfinished()?;
         *catalog.reclaimer.lock() = Some(reclaim::start(&catalog)?);
         Ok(catalog)
     }
