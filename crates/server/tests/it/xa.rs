@@ -80,7 +80,10 @@ fn check_held(server: &Server) {
     let mut client = server.connect();
     let listed = column(&mut client, "XA RECOVER");
     assert_eq!(listed, ["1,6,0,undone", "5,7,6,lastingbranch"]);
-    assert_eq!(column(&mut client, "SELECT id, name FROM d.t ORDER BY id"), ["1,one", "2,two", "3,three", "4,four", "200,two hundred"]);
+    assert_eq!(
+        column(&mut client, "SELECT id, name FROM d.t ORDER BY id"),
+        ["1,one", "2,two", "3,three", "4,four", "200,two hundred"]
+    );
     assert_eq!(column(&mut client, "SELECT COUNT(*) FROM d.hidden"), ["1"]);
     ok(&mut client, "SET innodb_lock_wait_timeout = 1, lock_wait_timeout = 1");
     for id in [2, 3, 4, 5, 100] {
@@ -157,8 +160,10 @@ fn no_branch_is_half_done_after_kill_9() {
             let end = if id.is_multiple_of(2) { "ROLLBACK" } else { "COMMIT" };
             ok(&mut client, &format!("XA {end} '{id}'"));
         }
-        let (a, b) =
-            (column(&mut client, "SELECT id FROM d.a ORDER BY id"), column(&mut client, "SELECT id FROM d.b WHERE k >= 0 ORDER BY id"));
+        let (a, b) = (
+            column(&mut client, "SELECT id FROM d.a ORDER BY id"),
+            column(&mut client, "SELECT id FROM d.b WHERE k >= 0 ORDER BY id"),
+        );
         assert_eq!(a, b);
         for id in committed {
             assert!(a.binary_search_by_key(&id, |x| x.parse::<u64>().expect("a number")).is_ok(), "{id} was acknowledged");
