@@ -52,13 +52,14 @@ fn prepare(server: &Server) -> Client {
     client
 }
 
-/// The one that wrote less fails within 10 ms of the last wait's beginning, and the report tells all of it.
+/// The one that wrote less fails within 10 ms of the last wait's beginning, beyond what the machine takes for any answer now,
+/// and the report tells all of it.
 #[test]
 fn a_deadlock_is_broken_at_once() {
     let server = Server::start("deadlock");
     let mut watcher = prepare(&server);
     let (mut a, mut b) = (server.connect(), server.connect());
-    let mut took = Vec::new();
+    let (mut took, mut plain) = (Vec::new(), Vec::new());
     const ROUNDS: usize = 21;
     for round in 0..ROUNDS {
         // The victim waits first in every other round, and closes the cycle in the others.
@@ -83,13 +84,19 @@ fn a_deadlock_is_broken_at_once() {
         let (a_back, a_answer, _) = a_done.join().expect("a");
         let (b_back, b_answer, at) = b_done.join().expect("b");
         took.push(at - began);
+        let began = Instant::now();
+        let (a_back, _, at) = start(a_back, "SELECT 1").join().expect("a");
+        plain.push(at - began);
         (a, b) = (a_back, b_back);
         assert_eq!((a_answer.as_ref().map(code), b_answer.as_ref().map(code)), (Some(0), Some(1213)), "round {round}");
         ok(&mut a, "COMMIT");
         ok(&mut b, "ROLLBACK");
     }
     took.sort();
-    assert!(took[ROUNDS / 2] < Duration::from_millis(10), "{took:?}");
+    plain.sort();
+    // Two sessions answer: the one that closed the cycle and the victim.
+    let limit = Duration::from_millis(10) + 2 * plain[ROUNDS / 2];
+    assert!(took[ROUNDS / 2] < limit, "{took:?}, a plain answer: {plain:?}");
     let status = watcher.query("SHOW ENGINE INNODB STATUS").rows().concat().concat();
     let wanted = [
         "LATEST DETECTED DEADLOCK",
@@ -133,7 +140,7 @@ fn kill_ends_every_wait() {
         "SELECT SUM(x.a) OVER (ORDER BY y.a) FROM d.many x, d.many y, d.many z",
         "CREATE TABLE d.copy AS SELECT x.a FROM d.many x, d.many y, d.many z",
         "INSERT INTO d.many SELECT x.a, y.b FROM d.many x, d.many y, d.many z WHERE x.a < 0 OR y.a < 0",
-        "UPDATE d.many x JOIN d.many y ON x.a > -y.a JOIN d.many z SET x.a = x.a WHERE z.a < 0",
+        "UPDATE d.many x, d.many y, d.many z SET x.a = x.a WHERE x.a + y.a + z.a < 0",
         "SELECT SLEEP(100) FROM d.many",
         "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i FROM n) SELECT COUNT(*) FROM n",
     ];
