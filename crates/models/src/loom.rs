@@ -26,7 +26,7 @@ mod engine;
 #[path = "shared/kill_points.rs"]
 mod kill_points;
 #[path = "../../storage/src/lock/mod.rs"]
-#[allow(dead_code)]
+#[allow(dead_code, unused_imports)]
 mod lock;
 #[path = "shared/rocks.rs"]
 mod rocks;

@@ -10,7 +10,7 @@ use crate::commit::{CommitRequest, CommitStart, CommitWaiter, Pipeline, Records}
 use crate::counters::{CounterChange, Counters};
 use crate::engine::{ActiveTransactions, FlushMode, NoHooks};
 use crate::lock::{HeldLocks, Interrupt, LockManager, LockMode, Owner};
-use crate::rocks::{Db, Family, Snapshot, TEMPORARY};
+use crate::rocks::{Db, Family, Snapshot};
 use crate::sync::thread::{self, JoinHandle};
 use crate::sync::{Condvar, Mutex};
 
@@ -95,8 +95,7 @@ impl World {
         let mut records = Records::with_capacity(16);
         records.put(Family::Data, key.as_bytes(), &[value]);
         let touched = vec![crate::lock::hash(key.as_bytes())];
-        let durable = !key.as_bytes().starts_with(TEMPORARY);
-        let request = CommitRequest { records, touched, counters, owner: Some(owner), held, durable };
+        let request = CommitRequest { records, touched, counters, owner: Some(owner), held };
         let outcome = Outcome::new();
         let waiter = || -> CommitWaiter {
             let outcome = Arc::clone(&outcome);
@@ -191,28 +190,6 @@ pub fn groups() {
     }
     assert_eq!(world.logged(b'r'), 3);
     assert!(world.pipeline.counts().0 <= 3);
-    world.end(committer, 3);
-}
-
-/// Commits that need no log beside one that does: it is synced whatever group it is in.
-pub fn temporary() {
-    let (world, committer) = World::new();
-    const KEYS: [&str; 3] = ["row", "temporary-a", "temporary-b"];
-    let commit = |world: &World, at: usize| {
-        let owner = world.owner(at as u64 + 1);
-        world.commit(owner, HeldLocks::default(), KEYS[at], 1, Vec::new()).expect("the pipeline is open");
-        assert_eq!(world.get(KEYS[at], None), 1);
-    };
-    let threads: Vec<_> = (1..3)
-        .map(|at| {
-            let other = world.clone();
-            thread::spawn(move || commit(&other, at))
-        })
-        .collect();
-    commit(&world, 0);
-    for thread in threads {
-        thread.join().expect("no thread panics");
-    }
     world.end(committer, 3);
 }
 

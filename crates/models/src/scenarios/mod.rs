@@ -6,7 +6,7 @@
 mod commits;
 mod locks;
 
-pub const ALL: [(&str, fn()); 16] = [
+pub const ALL: [(&str, fn()); 15] = [
     ("locks.exclude", locks::exclude),
     ("locks.deadlock-of-two", locks::deadlock_of_two),
     ("locks.deadlock-of-three", locks::deadlock_of_three),
@@ -20,7 +20,6 @@ pub const ALL: [(&str, fn()); 16] = [
     ("commits.first-committer-wins", commits::first_committer_wins),
     ("commits.counters", commits::counters),
     ("commits.groups", commits::groups),
-    ("commits.temporary", commits::temporary),
     ("commits.drop-table", commits::drop_table),
     ("commits.shutdown", commits::shutdown),
 ];

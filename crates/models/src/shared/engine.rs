@@ -28,6 +28,10 @@ pub trait EngineHooks: Send + Sync {
 
     fn group_completed(&self) {}
 
+    fn statement(&self, _session_id: u64) -> Option<String> {
+        None
+    }
+
     fn log(&self, level: LogLevel, text: &str) {
         panic!("{level:?}: {text}");
     }

@@ -1,7 +1,6 @@
 //! A database in memory in the place of RocksDB: versions by sequence number, and batches applied one by one.
 //!
-//! It checks what the pipeline promises it: never two writes at once (COMMIT-1), each synced unless all of it is
-//! about temporary tables.
+//! It checks what the pipeline promises it: never two writes at once (COMMIT-1), each synced.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,17 +16,6 @@ pub enum Family {
     Data,
     Catalog,
 }
-
-/// How a write gets to the log.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Logged {
-    Synced,
-    Written,
-    Not,
-}
-
-/// Keys of temporary tables, which need no log.
-pub const TEMPORARY: &[u8] = b"temporary";
 
 pub const CATALOG_FAMILY_ID: u32 = 1;
 /// Sequence number and count, see `commit::Records`.
@@ -80,7 +68,7 @@ impl Db {
         }
     }
 
-    pub fn write(&self, batch: &[u8], logged: Logged) -> Result<(), RocksError> {
+    pub fn write(&self, batch: &[u8], sync: bool) -> Result<(), RocksError> {
         assert!(!self.writing.swap(true, Ordering::SeqCst), "COMMIT-1: two leaders write");
         let mut rest = Rest(&batch[HEADER_BYTES..]);
         let mut state = self.state.lock();
@@ -90,7 +78,7 @@ impl Db {
                 assert_eq!(rest.varint(), CATALOG_FAMILY_ID);
             }
             let key = rest.slice();
-            assert!(logged == Logged::Synced || key.starts_with(TEMPORARY), "not synced");
+            assert!(sync, "not synced");
             let value = (tag & 1 == 1).then(|| rest.slice());
             state.sequence += 1;
             let sequence = state.sequence;
