@@ -72,7 +72,7 @@ impl Content {
     pub fn truncate(&mut self, size: u64) {
         let kept = size.div_ceil(PAGE_BYTES as u64) as usize;
         self.dirty.extend(kept..self.live.pages.len());
-        if size % PAGE_BYTES as u64 != 0 && size < self.live.size {
+        if !size.is_multiple_of(PAGE_BYTES as u64) && size < self.live.size {
             self.dirty.insert(kept - 1);
         }
         self.live.resize(size);
