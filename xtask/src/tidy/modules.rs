@@ -51,6 +51,11 @@ fn is_root(repository: &Path, path: &Path) -> bool {
         package = dir.parent();
     }
     let Some(inside) = package.and_then(|dir| path.strip_prefix(dir).ok()) else { return true };
+    // A binary whose file the manifest names.
+    let manifest = package.and_then(|dir| std::fs::read_to_string(repository.join(dir).join("Cargo.toml")).ok());
+    if manifest.is_some_and(|text| text.contains(&format!("path = \"{}\"", inside.display()))) {
+        return true;
+    }
     let parts: Vec<&str> = inside.iter().filter_map(|part| part.to_str()).collect();
     match parts.as_slice() {
         ["build.rs"] | ["src", "lib.rs" | "main.rs"] => true,

@@ -75,12 +75,16 @@ impl Binder<'_> {
         output.push(OutputColumn { expr, name, origin });
     }
 
-    /// Adds all columns of the block's tables to the output; returns database and alias of each one's table.
+    /// Adds the columns of the block's tables that the update may name to the output; returns database and alias of each one's table.
     pub(super) fn columns_for_update(&mut self, output: &mut Vec<OutputColumn>) -> Vec<(Option<String>, String)> {
         let frame = self.frames.len() - 1;
         let columns = self.scopes.last().filter(|s| s.frame == frame).map(|s| s.columns.clone()).unwrap_or_default();
         let mut tables = Vec::with_capacity(columns.len());
         for column in columns {
+            let name = &self.frames[frame].relations[column.relation].columns[column.column].name;
+            if !self.updating_text.contains(&format!("`{}`", name.to_lowercase().replace('`', "``"))) {
+                continue;
+            }
             let before = output.len();
             self.star_column(column, output);
             if output.len() > before {

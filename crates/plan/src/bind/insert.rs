@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use vaquita_parser as ast;
+use vaquita_parser::printer::{Style, print_expr};
 use vaquita_types::schema::{ColumnDefault, TableRef};
 use vaquita_types::{Error, Result, errno};
 
@@ -137,6 +138,11 @@ impl Binder<'_> {
         columns: &[usize],
     ) -> Result<(InsertSource, Vec<Assignment>)> {
         self.updating_frame = (!insert.on_duplicate.is_empty()).then_some(self.frames.len());
+        self.updating_text.clear();
+        for assignment in &insert.on_duplicate {
+            let style = Style { charset: None, unqualified: true };
+            self.updating_text += &print_expr(&assignment.value, style).to_lowercase();
+        }
         let plan = self.query(query)?;
         self.updating_frame = None;
         if plan.output.len() - self.updating_columns.len() != columns.len() {

@@ -194,6 +194,8 @@ pub(crate) struct Binder<'a> {
     found_column: Option<(usize, scope::VisibleColumn)>,
     /// The frame of the query of INSERT … SELECT … ON DUPLICATE KEY UPDATE, whose update may name any column of its tables.
     updating_frame: Option<usize>,
+    /// The update's expressions as text, in lower case: it holds every name that they use.
+    updating_text: String,
     /// Database and alias of the table of each column that was added to that query's output for it.
     updating_columns: Vec<(Option<String>, String)>,
     /// Binding a derived table that is kept: it may read a table that the statement changes.
@@ -218,6 +220,7 @@ impl<'a> Binder<'a> {
             working_references: Vec::new(),
             found_column: None,
             updating_frame: None,
+            updating_text: String::new(),
             updating_columns: Vec::new(),
             reading_derived: false,
         }

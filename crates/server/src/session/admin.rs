@@ -92,7 +92,10 @@ impl Session {
         if let Err(error) = self.begin_ddl(ast) {
             return Some(Err(error));
         }
-        let shared = changes_shared_schema(ast);
+        let shared = match self.changes_own_tables_only(ast) {
+            Ok(own) => changes_shared_schema(ast) && !own,
+            Err(error) => return Some(Err(error)),
+        };
         if shared && let Err(error) = self.enter_ddl(ast) {
             return Some(Err(error));
         }

@@ -130,15 +130,7 @@ impl Session {
         if self.server.table_locks().is_idle() {
             return Ok(());
         }
-        let names: Vec<&Name> = match ast {
-            Ast::AlterTable(alter) => vec![&alter.name],
-            Ast::CreateIndex(create) => vec![&create.table],
-            Ast::DropIndex { table, .. } | Ast::Truncate(table) => vec![table],
-            Ast::DropTable { names, temporary: false, .. } => names.iter().collect(),
-            Ast::RenameTable(pairs) => pairs.iter().map(|(from, _)| from).collect(),
-            Ast::CreateTable(create) => create.like.iter().collect(),
-            _ => Vec::new(),
-        };
+        let names = tables_of(ast);
         let hidden = !matches!(ast, Ast::RenameTable(_));
         let write = !matches!(ast, Ast::CreateTable(_));
         let mut wanted = Vec::with_capacity(names.len());
@@ -149,6 +141,21 @@ impl Session {
             }
         }
         self.admit(&wanted)
+    }
+
+    /// The statement changes nothing that other sessions can see.
+    pub(super) fn changes_own_tables_only(&self, ast: &Ast) -> Result<bool> {
+        if matches!(ast, Ast::RenameTable(_) | Ast::CreateTable(_)) {
+            return Ok(false);
+        }
+        let names = tables_of(ast);
+        for name in &names {
+            let table = self.qualified(name)?;
+            if self.catalog.temporary(&table.0, &table.1).is_none() {
+                return Ok(false);
+            }
+        }
+        Ok(!names.is_empty())
     }
 
     /// Before DDL runs: nobody else has the global read lock or a backup lock. `leave_ddl` follows.
@@ -234,4 +241,17 @@ impl Session {
 
 fn name_of(table: &vaquita_types::schema::TableRef) -> TableName {
     (table.database.clone(), table.name.clone())
+}
+
+/// The tables that DDL names and that exist before it.
+fn tables_of(ast: &Ast) -> Vec<&Name> {
+    match ast {
+        Ast::AlterTable(alter) => vec![&alter.name],
+        Ast::CreateIndex(create) => vec![&create.table],
+        Ast::DropIndex { table, .. } | Ast::Truncate(table) => vec![table],
+        Ast::DropTable { names, temporary: false, .. } => names.iter().collect(),
+        Ast::RenameTable(pairs) => pairs.iter().map(|(from, _)| from).collect(),
+        Ast::CreateTable(create) => create.like.iter().collect(),
+        _ => Vec::new(),
+    }
 }
