@@ -220,9 +220,9 @@ impl Test {
                 thread::sleep(Duration::from_millis(5));
             }
             // Writers go on until their connection ends.
-            let _ = Command::new("kill").arg(pid.to_string()).status();
-            let ends = [ddl, other].into_iter().chain(writing);
-            ends.map(|thread| thread.join().unwrap_or_else(|_| Err("a client panicked".into()))).collect()
+            let _ = Command::new("sh").args(["-c", &format!("kill {pid}")]).status();
+            let mut ends = [ddl, other].into_iter().chain(writing);
+            ends.try_for_each(|thread| thread.join().unwrap_or_else(|_| Err("a client panicked".into())))
         })
     }
 

@@ -136,7 +136,7 @@ impl Run {
 
     fn start(&self, configuration: &Configuration) -> Result<Vaquita, String> {
         let more: Vec<&str> =
-            ["--storage-test-option", &configuration.storage].into_iter().chain(configuration.more.iter().copied()).collect();
+            ["--storage-test-option", configuration.storage].into_iter().chain(configuration.more.iter().copied()).collect();
         Vaquita::spawn_with(&self.binary, &self.dir.join("data"), free_port()?, &self.dir.join("server.log"), &more)?.wait()
     }
 

@@ -153,7 +153,8 @@ impl Binder<'_> {
         self.scopes.pop();
         let types = seed.output.iter().map(|o| o.expr.ty.clone()).collect();
         let columns = self.output_relation(&seed, alias, &def.columns)?;
-        let source = Source::Recursive { id, seed: Arc::new(seed), recursive: recursive?, distinct, types, limit };
+        let source =
+            Source::Recursive { id, seed: Arc::new(seed), recursive: recursive?, distinct, types, limit: limit.map(Box::new) };
         let relation = self.add_relation(Relation::new(alias, None, source, columns));
         self.own_slots(relation);
         Ok(self.leaf(relation))

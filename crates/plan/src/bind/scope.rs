@@ -136,7 +136,7 @@ pub enum Source {
         recursive: Vec<Arc<QueryPlan>>,
         distinct: bool,
         types: Vec<ColumnType>,
-        limit: Option<Limit>,
+        limit: Option<Box<Limit>>,
     },
     /// The working rows of the recursive CTE `id`.
     CteRows {

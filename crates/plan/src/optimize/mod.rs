@@ -194,7 +194,7 @@ fn other_source(binder: &mut Binder<'_>, relation: usize, filter: Vec<Expr>) -> 
             slots,
             types: types.clone(),
             filter,
-            limit: limit.clone(),
+            limit: limit.as_deref().cloned(),
         }),
         Source::CteRows { id } => Ok(Node::CteRows { id: *id, slots, filter }),
         Source::Base(_) | Source::Merged | Source::Row(_) => Err(Error::internal("relation has no rows of its own")),
