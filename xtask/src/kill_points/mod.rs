@@ -122,6 +122,10 @@ impl Test {
         self.verify(&server)?;
         self.load(&server)?;
         server.stop()?;
+        // Commits that the stop left without an answer are settled before the next load.
+        let server = self.start("data", None)?.wait()?;
+        self.verify(&server)?;
+        server.stop()?;
         let log = std::fs::read_to_string(self.log()).unwrap_or_default();
         for line in log.lines().filter_map(|line| line.strip_prefix("kill point ")) {
             let mut words = line.split(' ');
