@@ -66,5 +66,8 @@ pub fn machine() -> String {
     let cores = std::thread::available_parallelism().map_or(0, |n| n.get());
     let memory_gib = kib_of(&fs::read_to_string("/proc/meminfo").unwrap_or_default(), "MemTotal") as f64 / (1 << 20) as f64;
     let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-    format!("{model}, {cores} cores, {memory_gib:.0} GiB of memory, Linux {}", kernel.trim().split('-').next().unwrap_or_default())
+    format!(
+        "{model}, {cores} cores, {memory_gib:.0} GiB of memory, Linux {}",
+        kernel.trim().split('-').next().unwrap_or_default()
+    )
 }
