@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
@@ -22,7 +22,6 @@ use crate::rocks::{Db, Iter, RocksError};
 use crate::space_reserve;
 
 const TICK: Duration = Duration::from_millis(100);
-const TICKS_PER_ROUND: u64 = 10;
 /// Iterators kept for the next scan.
 const IDLE_ITERS_MAX: usize = 64;
 /// Bytes of padding written to the log at a time.
@@ -76,6 +75,7 @@ pub struct Housekeeper {
     hooks: Arc<dyn EngineHooks>,
     disk_reserve_bytes: u64,
     log_bytes: usize,
+    round: Duration,
     disk_full: AtomicBool,
     idle_iters: Mutex<Vec<Iter>>,
     stopped: Mutex<bool>,
@@ -97,6 +97,7 @@ impl Housekeeper {
             hooks,
             disk_reserve_bytes: options.disk_reserve_bytes,
             log_bytes: if options.warm_log { options.write_buffer_bytes } else { 0 },
+            round: options.tuning.round,
             disk_full: AtomicBool::new(false),
             idle_iters: Mutex::default(),
             stopped: Mutex::new(false),
@@ -142,10 +143,11 @@ impl Housekeeper {
             self.hooks.log(LogLevel::Warning, &format!("warming the log: {}", e.0));
         }
         let mut hidden = HiddenEntries::default();
-        for tick in 1u64.. {
+        let mut last_round = Instant::now();
+        loop {
             let mut stopped = self.stopped.lock();
             if !*stopped {
-                self.wake.wait_for(&mut stopped, TICK);
+                self.wake.wait_for(&mut stopped, TICK.min(self.round));
             }
             if *stopped {
                 return;
@@ -155,9 +157,10 @@ impl Housekeeper {
             if hidden.flush_wanted(self.db.take_hidden_entries()) {
                 self.flush_memtables();
             }
-            if !tick.is_multiple_of(TICKS_PER_ROUND) {
+            if last_round.elapsed() < self.round {
                 continue;
             }
+            last_round = Instant::now();
             self.sync_log();
             self.take_space_reserve();
             // Destroyed outside the mutex.

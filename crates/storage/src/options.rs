@@ -3,6 +3,7 @@
 //! Sizes follow from the memory and cores of the machine or cgroup; everything else is fixed.
 
 use std::fs;
+use std::time::Duration;
 
 use rocksdb::{BlockBasedOptions, Cache, DBCompressionType, DBRecoveryMode, DataBlockIndexType, Options};
 
@@ -41,6 +42,8 @@ pub struct Tuning {
     pub level0_files: u32,
     /// Rows of one batch of ALTER TABLE's builds: bounds the write set and the loss of work by a crash.
     pub build_batch_rows: usize,
+    /// How often the housekeeper does its rounds.
+    pub round: Duration,
 }
 
 impl Default for Tuning {
@@ -53,6 +56,7 @@ impl Default for Tuning {
             file_bytes: 64 << 20,
             level0_files: 4,
             build_batch_rows: 4096,
+            round: Duration::from_secs(1),
         }
     }
 }
@@ -88,6 +92,7 @@ impl EngineOptions {
             "file-bytes" => self.tuning.file_bytes = number()?.max(16 << 10) as u64,
             "level0-files" => self.tuning.level0_files = number()?.max(1) as u32,
             "build-batch-rows" => self.tuning.build_batch_rows = number()?.max(1),
+            "round-ms" => self.tuning.round = Duration::from_millis(number()?.max(1) as u64),
             _ => return Err(format!("unknown storage option {key}")),
         }
         Ok(())
