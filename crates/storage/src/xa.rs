@@ -32,7 +32,7 @@ use vaquita_types::schema::TableId;
 use vaquita_types::{Error, Result};
 
 use crate::catalog::wire::{Reader, Writer};
-use crate::commit::{CommitRequest, CommitStart, CommitWaiter, Records};
+use crate::commit::{CommitRequest, CommitStart, CommitWaiter, Records, Touched};
 use crate::counters::CounterChange;
 use crate::engine::Engine;
 use crate::lock::{HeldLocks, LockMode, LockTarget, Owner};
@@ -251,7 +251,14 @@ impl Engine {
             }
         };
         let counters = rows.into_iter().map(|(table, delta)| (table, CounterChange::Rows(delta))).collect();
-        let request = CommitRequest { records, touched, counters, owner: Some(prepared.owner), held: prepared.held };
+        let request = CommitRequest {
+            records,
+            touched: Touched::Keys(touched),
+            files: None,
+            counters,
+            owner: Some(prepared.owner),
+            held: prepared.held,
+        };
         let ended = self.submit_and_wait(request);
         self.xa_branches().by_id.lock().remove(xid);
         ended
@@ -317,7 +324,14 @@ impl Engine {
         for (n, piece) in bytes.chunks(CHUNK_BYTES).enumerate() {
             records.put(Family::Catalog, &xid.chunk_key(n as u32), piece);
         }
-        self.submit_and_wait(CommitRequest { records, touched: Vec::new(), counters, owner: None, held: HeldLocks::default() })
+        self.submit_and_wait(CommitRequest {
+            records,
+            touched: Touched::Keys(Vec::new()),
+            files: None,
+            counters,
+            owner: None,
+            held: HeldLocks::default(),
+        })
     }
 
     /// Commits and blocks until it is durable.

@@ -239,7 +239,7 @@ impl TableScan<'_> {
                     return Ok(true);
                 }
                 Step::Stored => cursor.stored(),
-                Step::Own(key, value) => (key, value),
+                Step::Own => cursor.own(),
                 Step::End => {
                     self.cursor_open = false;
                     continue;

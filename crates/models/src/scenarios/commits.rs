@@ -6,7 +6,7 @@ use vaquita_types::Result;
 use vaquita_types::schema::TableId;
 
 use super::locks::LONG;
-use crate::commit::{CommitRequest, CommitStart, CommitWaiter, Pipeline, Records};
+use crate::commit::{CommitRequest, CommitStart, CommitWaiter, Pipeline, Records, Touched};
 use crate::counters::{CounterChange, Counters};
 use crate::engine::{ActiveTransactions, FlushMode, NoHooks};
 use crate::lock::{HeldLocks, Interrupt, LockManager, LockMode, Owner};
@@ -94,8 +94,8 @@ impl World {
     ) -> Result<()> {
         let mut records = Records::with_capacity(16);
         records.put(Family::Data, key.as_bytes(), &[value]);
-        let touched = vec![crate::lock::hash(key.as_bytes())];
-        let request = CommitRequest { records, touched, counters, owner: Some(owner), held };
+        let touched = Touched::Keys(vec![crate::lock::hash(key.as_bytes())]);
+        let request = CommitRequest { records, touched, files: None, counters, owner: Some(owner), held };
         let outcome = Outcome::new();
         let waiter = || -> CommitWaiter {
             let outcome = Arc::clone(&outcome);

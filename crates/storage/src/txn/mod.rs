@@ -10,17 +10,19 @@
 //! match txn.commit(|| waiter) { CommitStart::Done(result) => …, CommitStart::Parked => … }
 //! ```
 //!
-//! `data` holds rows and index entries; the `meta_*` functions work on the `catalog` column
-//! family (catalog keys starting with 0x00 belong to `counters`).
+//! `data` holds rows, index entries and counters; the `meta_*` functions work on the `catalog` column
+//! family.
 
 mod cursor;
 mod gap;
+mod spilled;
 #[cfg(test)]
 mod tests;
 mod write_map;
 mod write_set;
 mod xa;
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -35,7 +37,7 @@ pub use write_set::Mark;
 use write_set::WriteSet;
 
 use crate::catalog::temporary::{is_temporary_key, is_temporary_table};
-use crate::commit::{CommitRequest, CommitStart, CommitWaiter, Records};
+use crate::commit::{CommitRequest, CommitStart, CommitWaiter, Records, Touched};
 use crate::counters::CounterChange;
 use crate::engine::{Engine, read_error};
 use crate::kill_points::kill_point;
@@ -149,6 +151,8 @@ struct View {
 
 /// Bytes that a session's transaction carries on in memory.
 const CARRIED_BYTES_MAX: usize = 4 << 20;
+/// Bytes of a write set that cannot spill, before error 1206.
+const WRITE_SET_BYTES_MAX: usize = 1 << 30;
 
 /// The running statement.
 #[derive(Clone, Copy)]
@@ -163,15 +167,15 @@ struct Statement {
 
 impl Statement {
     /// Of a transaction that holds nothing.
-    fn new(writes: &WriteSet) -> Statement {
-        Statement { began: writes.mark(), reads: Reads::Many, locks_before: 0, may_restart: true }
+    fn new(writes: &mut WriteSet) -> Statement {
+        Statement { began: writes.begin_statement(), reads: Reads::Many, locks_before: 0, may_restart: true }
     }
 }
 
 impl Transaction {
     pub(crate) fn new(engine: Arc<Engine>, options: TxnOptions) -> Transaction {
-        let writes = WriteSet::default();
-        let statement = Statement::new(&writes);
+        let mut writes = WriteSet::default();
+        let statement = Statement::new(&mut writes);
         Transaction {
             engine,
             options,
@@ -217,7 +221,7 @@ impl Transaction {
     }
 
     fn carries_on(&self) -> bool {
-        self.carries && self.writes.bytes() <= CARRIED_BYTES_MAX
+        self.carries && self.writes.bytes() <= CARRIED_BYTES_MAX && self.writes.spilled().is_none()
     }
 
     /// Stores what was carried, for readers other than this transaction. No transaction has begun.
@@ -251,7 +255,8 @@ impl Transaction {
             self.view.get_mut().take();
         }
         let may_restart = self.view.get_mut().snapshot.is_none();
-        self.statement = Statement { began: self.writes.mark(), reads, locks_before: self.held.mark(), may_restart };
+        let began = self.writes.begin_statement();
+        self.statement = Statement { began, reads, locks_before: self.held.mark(), may_restart };
     }
 
     /// The statement succeeded.
@@ -275,14 +280,14 @@ impl Transaction {
     }
 
     /// A named savepoint of the session is a mark.
-    pub fn mark(&self) -> Mark {
-        self.writes.mark()
+    pub fn savepoint(&mut self) -> Mark {
+        self.writes.savepoint()
     }
 
     pub fn rollback_to(&mut self, mark: &Mark) {
         self.writes.rollback_to(*mark);
         if let Some(owner) = &self.owner {
-            owner.set_rows_modified(self.writes.len() as u64);
+            owner.set_rows_modified(self.writes.len());
         }
     }
 
@@ -300,7 +305,7 @@ impl Transaction {
     }
 
     pub fn rows_modified(&self) -> u64 {
-        self.writes.len() as u64
+        self.writes.len()
     }
 
     pub fn interrupt(&self) -> &Arc<Interrupt> {
@@ -311,10 +316,10 @@ impl Transaction {
 
     /// The value of a data key.
     pub fn get(&self, key: &[u8], version: Version, buf: &mut Vec<u8>) -> Result<bool> {
-        match self.writes.get(Family::Data, key) {
+        match self.writes.get(Family::Data, key)? {
             Some(Some(value)) => {
                 buf.clear();
-                buf.extend_from_slice(value);
+                buf.extend_from_slice(&value);
                 Ok(true)
             }
             Some(None) => Ok(false),
@@ -330,15 +335,15 @@ impl Transaction {
     pub fn multi_get(&self, keys: &[&[u8]], version: Version, out: &mut Vec<Option<Vec<u8>>>) -> Result<()> {
         let at = self.snapshot_for(version);
         out.clear();
-        if self.writes.map(Family::Data).is_empty() {
+        if self.writes.has_none(Family::Data) {
             *out = self.engine.db().multi_get(keys, at.as_deref()).map_err(read_error)?;
             return Ok(());
         }
-        let own = |key: &[u8]| self.writes.get(Family::Data, key);
-        let others: Vec<&[u8]> = keys.iter().copied().filter(|key| own(key).is_none()).collect();
+        let own = keys.iter().map(|key| self.writes.get(Family::Data, key)).collect::<Result<Vec<_>>>()?;
+        let others: Vec<&[u8]> = keys.iter().zip(&own).filter(|(_, own)| own.is_none()).map(|(key, _)| *key).collect();
         let mut committed = self.engine.db().multi_get(&others, at.as_deref()).map_err(read_error)?.into_iter();
-        out.extend(keys.iter().map(|key| match own(key) {
-            Some(write) => write.map(<[u8]>::to_vec),
+        out.extend(own.into_iter().map(|own| match own {
+            Some(write) => write.map(Cow::into_owned),
             None => committed.next().flatten(),
         }));
         Ok(())
@@ -375,8 +380,8 @@ impl Transaction {
 
     /// A key of the catalog family, always the latest committed version or our own.
     pub fn meta_get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
-        if let Some(write) = self.writes.get(Family::Catalog, key) {
-            return Ok(write.map(<[u8]>::to_vec));
+        if let Some(write) = self.writes.get(Family::Catalog, key)? {
+            return Ok(write.map(Cow::into_owned));
         }
         let mut buf = Vec::new();
         let found = self.engine.db().get(Family::Catalog, key, None, &mut buf).map_err(read_error)?;
@@ -443,7 +448,7 @@ impl Transaction {
     pub fn check_conflict(&mut self, key: &[u8]) -> Result<bool> {
         let Some(snapshot) = self.view.get_mut().snapshot.clone() else { return Ok(false) };
         // What we wrote is what we read, whatever was there before.
-        if self.writes.get(Family::Data, key).is_some() {
+        if self.writes.get(Family::Data, key)?.is_some() {
             return Ok(false);
         }
         let recent = self.engine.pipeline().recent();
@@ -467,8 +472,9 @@ impl Transaction {
     /// Gives back the lock on a row that the condition does not match (READ COMMITTED), if this
     /// statement took it and did not write the row.
     pub fn unlock_row(&mut self, key: &[u8]) {
+        // If the own writes cannot be read, the lock stays: it is given back at the end.
         if let Some(owner) = &self.owner
-            && self.writes.get(Family::Data, key).is_none()
+            && matches!(self.writes.get(Family::Data, key), Ok(None))
         {
             self.engine.locks().unlock_key(owner.id, &mut self.held, self.statement.locks_before, key);
         }
@@ -529,14 +535,33 @@ impl Transaction {
         if self.options.read_only && !(family == Family::Data && is_temporary_key(key)) {
             return Err(Error::new(&ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, &[]));
         }
-        if self.writes.bytes() > self.engine.options().write_set_bytes_max {
-            return Err(Error::new(&ER_LOCK_TABLE_FULL, &[]));
+        if self.writes.bytes() > self.engine.options().write_set_bytes {
+            self.make_room()?;
         }
         self.writes.write(family, key, value);
         if let Some(owner) = &self.owner {
-            owner.set_rows_modified(self.writes.len() as u64);
+            owner.set_rows_modified(self.writes.len());
         }
         Ok(())
+    }
+
+    fn make_room(&mut self) -> Result<()> {
+        if self.writes.can_spill() {
+            kill_point("spill.begun");
+            self.writes.spill(self.engine.scratches()).map_err(|e| self.space_error(e))?;
+            kill_point("spill.written");
+            return Ok(());
+        }
+        if self.writes.bytes() > WRITE_SET_BYTES_MAX {
+            return Err(Error::new(&ER_LOCK_TABLE_FULL, &[]));
+        }
+        Ok(())
+    }
+
+    /// Error 1021 in the place of `error` if the disk is full.
+    fn space_error(&self, error: Error) -> Error {
+        self.engine.housekeeper().watch_disk();
+        if self.engine.housekeeper().disk_full() { self.engine.disk_full_error() } else { error }
     }
 
     // Counters.
@@ -628,7 +653,10 @@ impl Transaction {
             return CommitStart::Done(result);
         }
         kill_point("commit.begun");
-        let request = self.prepare();
+        let request = match self.prepare() {
+            Ok(request) => request,
+            Err(error) => return CommitStart::Done(Err(error)),
+        };
         kill_point("commit.prepared");
         self.engine.pipeline().submit(request, waiter)
     }
@@ -655,7 +683,8 @@ impl Transaction {
         }
         let stored = |key: &[u8]| !(self.carries_on() && is_temporary_key(key));
         let mut data = self.writes.map(Family::Data).iter();
-        let frees = !self.writes.map(Family::Catalog).is_empty() || data.all(|(key, write)| write.is_none() || !stored(key));
+        let frees = !self.writes.map(Family::Catalog).is_empty()
+            || self.writes.spilled().is_none() && data.all(|(key, write)| write.is_none() || !stored(key));
         if frees { Ok(()) } else { Err(self.engine.disk_full_error()) }
     }
 
@@ -673,34 +702,49 @@ impl Transaction {
             self.rollback();
             return Err(error);
         }
-        let request = self.prepare();
+        let request = self.prepare()?;
         self.engine.submit_and_wait(request)
     }
 
-    /// Stage *prepare*: everything the pipeline needs, leaving this transaction new.
-    fn prepare(&mut self) -> CommitRequest {
+    /// Stage *prepare*: everything the pipeline needs, leaving this transaction new. If it fails, it is rolled back.
+    fn prepare(&mut self) -> Result<CommitRequest> {
+        if self.writes.spilled().is_some() {
+            let prepared = self.prepare_files();
+            match prepared {
+                Ok(_) => self.reset(),
+                Err(_) => self.rollback(),
+            }
+            return prepared;
+        }
         let carried = if self.carries_on() { self.writes.split_off_temporary() } else { WriteSet::default() };
         self.stored_temporary |= self.writes.has_temporary();
         let mut records = Records::with_capacity(self.writes.bytes());
         let mut touched = Vec::with_capacity(self.writes.map(Family::Data).len());
         for family in [Family::Data, Family::Catalog] {
             for (key, write) in self.writes.map(family).iter() {
-                match write {
-                    Some(value) => records.put(family, key, value),
-                    None => records.delete(family, key),
-                }
+                records.write(family, key, write.as_deref());
                 if family == Family::Data {
                     touched.push(crate::lock::hash(key));
                 }
             }
         }
-        let mut counters = std::mem::take(&mut self.counters);
-        counters.extend(self.writes.take_rows().into_iter().map(|(table, delta)| (table, CounterChange::Rows(delta))));
-        let request =
-            CommitRequest { records, touched, counters, owner: self.owner.take(), held: std::mem::take(&mut self.held) };
+        let request = CommitRequest {
+            records,
+            touched: Touched::Keys(touched),
+            files: None,
+            counters: self.take_counters(),
+            owner: self.owner.take(),
+            held: std::mem::take(&mut self.held),
+        };
         self.writes = carried;
         self.reset();
-        request
+        Ok(request)
+    }
+
+    fn take_counters(&mut self) -> Vec<(TableId, CounterChange)> {
+        let mut counters = std::mem::take(&mut self.counters);
+        counters.extend(self.writes.take_rows().into_iter().map(|(table, delta)| (table, CounterChange::Rows(delta))));
+        counters
     }
 
     pub fn rollback(&mut self) {
@@ -717,7 +761,7 @@ impl Transaction {
         self.counters.clear();
         self.tables.clear();
         self.view.get_mut().take();
-        self.statement = Statement::new(&self.writes);
+        self.statement = Statement::new(&mut self.writes);
     }
 }
 
