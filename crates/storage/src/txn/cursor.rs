@@ -71,11 +71,13 @@ pub struct ScanOptions {
     pub fill_cache: bool,
     /// Bytes to read ahead; 0 lets RocksDB find out that the scan is long.
     pub readahead_bytes: usize,
+    /// Show what the transaction has written, also while the scan runs.
+    pub own_writes: bool,
 }
 
 impl Default for ScanOptions {
     fn default() -> ScanOptions {
-        ScanOptions { version: Version::Snapshot, fill_cache: true, readahead_bytes: 0 }
+        ScanOptions { version: Version::Snapshot, fill_cache: true, readahead_bytes: 0, own_writes: true }
     }
 }
 
@@ -89,6 +91,7 @@ pub struct Cursor {
     passed: Option<Vec<u8>>,
     /// The value of the own write that was given last; its key is `passed`.
     own_value: Vec<u8>,
+    own_writes: bool,
     /// Where the scan is in own writes that have spilled.
     spilled: SpillReader,
 }
@@ -115,7 +118,7 @@ pub enum Step {
 }
 
 impl Cursor {
-    pub(super) fn new(base: Iter, family: Family, range: KeyRange, direction: Direction) -> Cursor {
+    pub(super) fn new(base: Iter, family: Family, range: KeyRange, direction: Direction, own_writes: bool) -> Cursor {
         let mut cursor = Cursor {
             base,
             family,
@@ -124,6 +127,7 @@ impl Cursor {
             position: Position::End,
             passed: None,
             own_value: Vec::new(),
+            own_writes,
             spilled: SpillReader::default(),
         };
         cursor.reseek(range, direction);
@@ -156,7 +160,7 @@ impl Cursor {
     /// As `next`, for callers that read a stored entry where it lies.
     #[inline]
     pub fn step(&mut self, txn: &Transaction) -> Result<Step> {
-        let merge = !txn.writes.has_none(self.family);
+        let merge = self.own_writes && !txn.writes.has_none(self.family);
         match self.position {
             Position::End => return Ok(Step::End),
             Position::Start => self.seek_first(),

@@ -304,6 +304,11 @@ impl Transaction {
         self.writes.is_empty()
     }
 
+    /// Scans meet rows that only this transaction sees: it has written, or carries what it wrote into temporary tables.
+    pub fn has_own_rows(&self) -> bool {
+        !self.writes.has_none(Family::Data)
+    }
+
     pub fn rows_modified(&self) -> u64 {
         self.writes.len()
     }
@@ -360,7 +365,7 @@ impl Transaction {
             None => self.engine.housekeeper().take_idle_iter(),
         };
         let base = idle.unwrap_or_else(|| Iter::new(self.engine.db(), Family::Data, at.as_ref(), iter_options));
-        Ok(Cursor::new(base, Family::Data, range, direction))
+        Ok(Cursor::new(base, Family::Data, range, direction, options.own_writes))
     }
 
     /// Gives a cursor's iterator to the next scan. Dropping the cursor is as right, and slower.
@@ -390,7 +395,7 @@ impl Transaction {
 
     pub fn meta_scan(&self, range: KeyRange) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
         let base = Iter::new(self.engine.db(), Family::Catalog, None, IterOptions::default());
-        let mut cursor = Cursor::new(base, Family::Catalog, range, Direction::Forward);
+        let mut cursor = Cursor::new(base, Family::Catalog, range, Direction::Forward, true);
         let mut out = Vec::new();
         while let Some((key, value)) = cursor.next(self)? {
             out.push((key.to_vec(), value.to_vec()));
