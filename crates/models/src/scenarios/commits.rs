@@ -137,9 +137,9 @@ impl World {
 
     /// The counter of kind `r` or `a` as it is in the log.
     fn logged(&self, kind: u8) -> u64 {
-        let key = [&[0, kind], &TABLE.0.to_be_bytes()[..]].concat();
+        let key = [&[0, 0, 0, 0, kind], &TABLE.0.to_be_bytes()[..]].concat();
         let mut buf = Vec::new();
-        let found = self.db.get(Family::Catalog, &key, None, &mut buf).expect("memory does not fail");
+        let found = self.db.get(Family::Data, &key, None, &mut buf).expect("memory does not fail");
         if found { u64::from_le_bytes(buf.try_into().expect("eight bytes")) } else { 0 }
     }
 
