@@ -7,6 +7,7 @@
 //! It knows nothing of tables, rows or SQL.
 
 use std::collections::HashMap;
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
@@ -133,6 +134,10 @@ const ENOSPC: i32 = 28;
 /// Bytes of padding behind the last commit of a log when the server stops.
 const LOG_END_BYTES: usize = 8;
 
+pub(crate) fn disk_full_error(file: &dyn Display) -> Error {
+    Error::new(&ER_DISK_FULL, &[file, &ENOSPC, &"No space left on device"])
+}
+
 pub struct Engine {
     dir: PathBuf,
     options: EngineOptions,
@@ -158,6 +163,7 @@ impl Engine {
             hooks.log(LogLevel::Warning, "disk full: the reserved space is given back");
         }
         log_check::sync_logs(dir).map_err(|e| io_error(dir, e))?;
+        check_manifest(dir)?;
         let damaged = check_logs(dir, &options, &*hooks)?;
         kill_point("start.logs-checked");
         let (data, catalog) = options::for_families(&options);
@@ -314,7 +320,7 @@ impl Engine {
     }
 
     pub(crate) fn disk_full_error(&self) -> Error {
-        Error::new(&ER_DISK_FULL, &[&self.dir.display(), &ENOSPC, &"No space left on device"])
+        disk_full_error(&self.dir.display())
     }
 
     /// Removes every data key in `[lower, upper)`: whole files at once, the rest by a range
@@ -395,6 +401,17 @@ fn create_dir(dir: &Path) -> std::io::Result<()> {
 
 fn io_error(path: &Path, e: std::io::Error) -> Error {
     Error::new(&ER_CANT_CREATE_FILE, &[&path.display(), &e.raw_os_error().unwrap_or(0), &e])
+}
+
+/// Refuses a MANIFEST that was damaged where it had been synced.
+fn check_manifest(dir: &Path) -> Result<()> {
+    let Some(damage) = log_check::find_manifest_damage(dir).map_err(|e| io_error(dir, e))? else { return Ok(()) };
+    let text = format!(
+        "The file {} is damaged at offset {}: what follows says which files hold the data, and cannot be read. Restore a backup",
+        damage.file.display(),
+        damage.offset
+    );
+    Err(Error::with_message(&ER_GET_ERRNO, text))
 }
 
 /// Refuses a log that was damaged where it had been synced; see `log_check`. True if it is damaged and

@@ -34,6 +34,7 @@ pub use gap::Gap;
 pub use write_set::Mark;
 use write_set::WriteSet;
 
+use crate::catalog::owner::data_error;
 use crate::catalog::temporary::{is_temporary_key, is_temporary_table};
 use crate::commit::{CommitRequest, CommitStart, CommitWaiter, Records};
 use crate::counters::CounterChange;
@@ -318,7 +319,10 @@ impl Transaction {
                 Ok(true)
             }
             Some(None) => Ok(false),
-            None => self.engine.db().get(Family::Data, key, self.snapshot_for(version).as_deref(), buf).map_err(read_error),
+            None => {
+                let db = self.engine.db();
+                db.get(Family::Data, key, self.snapshot_for(version).as_deref(), buf).map_err(|e| data_error(db, key, e))
+            }
         }
     }
 
@@ -330,13 +334,15 @@ impl Transaction {
     pub fn multi_get(&self, keys: &[&[u8]], version: Version, out: &mut Vec<Option<Vec<u8>>>) -> Result<()> {
         let at = self.snapshot_for(version);
         out.clear();
+        // All keys are of one index.
+        let failed = |e| data_error(self.engine.db(), keys.first().copied().unwrap_or_default(), e);
         if self.writes.map(Family::Data).is_empty() {
-            *out = self.engine.db().multi_get(keys, at.as_deref()).map_err(read_error)?;
+            *out = self.engine.db().multi_get(keys, at.as_deref()).map_err(failed)?;
             return Ok(());
         }
         let own = |key: &[u8]| self.writes.get(Family::Data, key);
         let others: Vec<&[u8]> = keys.iter().copied().filter(|key| own(key).is_none()).collect();
-        let mut committed = self.engine.db().multi_get(&others, at.as_deref()).map_err(read_error)?.into_iter();
+        let mut committed = self.engine.db().multi_get(&others, at.as_deref()).map_err(failed)?.into_iter();
         out.extend(keys.iter().map(|key| match own(key) {
             Some(write) => write.map(<[u8]>::to_vec),
             None => committed.next().flatten(),
@@ -459,8 +465,9 @@ impl Transaction {
     fn value_changed(&self, key: &[u8], snapshot: &Snapshot) -> Result<bool> {
         let (mut then, mut now) = (Vec::new(), Vec::new());
         let db = self.engine.db();
-        let existed = db.get(Family::Data, key, Some(snapshot), &mut then).map_err(read_error)?;
-        let exists = db.get(Family::Data, key, None, &mut now).map_err(read_error)?;
+        let failed = |e| data_error(db, key, e);
+        let existed = db.get(Family::Data, key, Some(snapshot), &mut then).map_err(failed)?;
+        let exists = db.get(Family::Data, key, None, &mut now).map_err(failed)?;
         Ok(existed != exists || (exists && then != now))
     }
 
