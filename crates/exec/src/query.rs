@@ -118,7 +118,7 @@ pub fn run_into(plan: &QueryPlan, statement: &Statement<'_>) -> Result<u64> {
         return Ok(0);
     };
     for (name, value) in plan.into.iter().zip(row) {
-        statement.session.set_user_var(name, value.clone());
+        statement.session.set_user_var(name, value.clone())?;
     }
     if rows.len() > 1 {
         return Err(Error::new(&ER_TOO_MANY_ROWS, &[]));

@@ -35,7 +35,7 @@ mod string;
 
 pub use date::full_year;
 pub use numeric::SeededRandom;
-
+pub(crate) use string::packet_bytes_max;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 

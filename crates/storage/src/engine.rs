@@ -41,6 +41,8 @@ pub struct EngineOptions {
     pub background_jobs: Option<usize>,
     /// Bytes that the write set of one transaction may take before error 1206.
     pub write_set_bytes_max: usize,
+    /// Bytes that the sorts, hash tables and kept results of one statement may take.
+    pub statement_bytes_max: usize,
     /// Bytes of disk to keep free: below that, commits that add rows fail with error 1021.
     pub disk_reserve_bytes: u64,
     /// Files that may be open at once; `None` keeps all open.
@@ -61,6 +63,7 @@ impl Default for EngineOptions {
             write_buffer_bytes: 64 << 20,
             background_jobs: None,
             write_set_bytes_max: 1 << 30,
+            statement_bytes_max: 256 << 20,
             disk_reserve_bytes: 256 << 20,
             open_files_max: None,
             flush_mode: FlushMode::SyncEachCommit,
