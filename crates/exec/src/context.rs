@@ -32,7 +32,7 @@ pub trait SessionEnv {
     fn sql_mode(&self) -> u64;
     fn warn(&self, level: Level, error: Error);
     fn user_var(&self, name: &str) -> Value;
-    fn set_user_var(&self, name: &str, value: Value);
+    fn set_user_var(&self, name: &str, value: Value) -> Result<()>;
     fn sys_var(&self, scope: VarScope, name: &str) -> Result<Value>;
     fn random(&self) -> f64;
     fn random_bytes(&self, out: &mut [u8]);
@@ -107,7 +107,7 @@ impl<'a> Statement<'a> {
             session,
             interrupt,
             server: &crate::system::NoServer,
-            memory_bytes_max: 256 << 20,
+            memory_bytes_max: engine.options().statement_bytes_max,
             lock_wait_ms_max: 50_000,
             in_transaction: false,
             memory_bytes: Cell::new(0),
@@ -204,8 +204,8 @@ macro_rules! forward_to_session {
             self.session.user_var(name)
         }
 
-        fn set_user_var(&self, name: &str, value: Value) {
-            self.session.set_user_var(name, value);
+        fn set_user_var(&self, name: &str, value: Value) -> Result<()> {
+            self.session.set_user_var(name, value)
         }
 
         fn sys_var(&self, scope: VarScope, name: &str) -> Result<Value> {

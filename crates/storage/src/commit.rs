@@ -19,7 +19,8 @@
 //! * COMMIT-2: a waiter is completed, and locks are released, only after the sync.
 //! * COMMIT-3: `Recent` is updated before locks are released: who gets a lock next sees it.
 //! * COMMIT-4: the first failed write ends the process. What was not acknowledged may or may not
-//!   be in the log; retrying a sync would lie.
+//!   be in the log; retrying a sync would lie. Only where the disk is full and certainly nothing of the group
+//!   is in the log (`RocksError::file_without_space`), the group fails with error 1021 instead.
 
 use std::sync::Arc;
 
@@ -28,11 +29,11 @@ use vaquita_types::schema::TableId;
 use vaquita_types::{Error, Result};
 
 use crate::counters::{CounterChange, Counters};
-use crate::engine::{ActiveTransactions, EngineHooks, FlushMode, LogLevel};
+use crate::engine::{ActiveTransactions, EngineHooks, FlushMode, LogLevel, disk_full_error, write_error};
 use crate::kill_points::kill_point;
 use crate::lock::{HeldLocks, LockManager, Owner};
 use crate::rocks::{CATALOG_FAMILY_ID, Db, Family, SortedFiles};
-use crate::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use crate::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use crate::sync::thread::{self, JoinHandle};
 use crate::sync::{Condvar, Mutex, RECENT_SLOTS};
 
@@ -227,6 +228,8 @@ pub struct Pipeline {
     idle: Condvar,
     groups: AtomicU64,
     commits: AtomicU64,
+    /// The last group was refused, because the log could not grow.
+    refusing: AtomicBool,
 }
 
 impl Pipeline {
@@ -251,6 +254,7 @@ impl Pipeline {
             idle: Condvar::new(),
             groups: AtomicU64::new(0),
             commits: AtomicU64::new(0),
+            refusing: AtomicBool::new(false),
         }
     }
 
@@ -296,9 +300,10 @@ impl Pipeline {
         queue.led = true;
         drop(queue);
         let mut request = Some(request);
+        let mut done = Ok(());
         let mut commit = || {
             if let Some(request) = request.take() {
-                self.commit_one(request);
+                done = self.commit_one(request);
             }
         };
         if self.flush_mode() == FlushMode::SyncEachCommit {
@@ -315,15 +320,19 @@ impl Pipeline {
             self.committer_wake.notify_one();
             kill_point("commit.handed-over");
         }
-        CommitStart::Done(Ok(()))
+        CommitStart::Done(done)
     }
 
-    fn commit_one(&self, mut request: CommitRequest) {
+    fn commit_one(&self, mut request: CommitRequest) -> Result<()> {
         kill_point("commit.leading");
         let mut records = std::mem::replace(&mut request.records, Records { bytes: Vec::new(), count: 0 });
-        match request.files.take() {
+        let logged = match request.files.take() {
             Some(files) => self.ingest(files, &mut records, &request.counters),
             None => self.log_and_apply(&mut records, request.counters.iter()),
+        };
+        if let Err(e) = logged {
+            self.finish(request);
+            return Err(e);
         }
         let sequence = self.db.latest_sequence();
         self.note(&request, sequence);
@@ -331,6 +340,7 @@ impl Pipeline {
         self.finish(request);
         kill_point("commit.released");
         self.count(1);
+        Ok(())
     }
 
     fn commit_group(&self, mut group: Vec<Queued>) {
@@ -338,16 +348,28 @@ impl Pipeline {
             && let Some(files) = alone.request.files.take()
         {
             let mut records = std::mem::replace(&mut alone.request.records, Records { bytes: Vec::new(), count: 0 });
-            self.ingest(files, &mut records, &alone.request.counters);
-            self.publish(group);
+            match self.ingest(files, &mut records, &alone.request.counters) {
+                Ok(()) => self.publish(group),
+                Err(e) => self.refuse(group, &e),
+            }
             return;
         }
         let bytes = group.iter().map(|q| q.request.records.bytes()).sum();
         let mut records = Records::with_capacity(bytes);
         group.iter().for_each(|q| records.append(&q.request.records));
         kill_point("group.gathered");
-        self.log_and_apply(&mut records, group.iter().flat_map(|q| q.request.counters.iter()));
-        self.publish(group);
+        match self.log_and_apply(&mut records, group.iter().flat_map(|q| q.request.counters.iter())) {
+            Ok(()) => self.publish(group),
+            Err(e) => self.refuse(group, &e),
+        }
+    }
+
+    fn refuse(&self, group: Vec<Queued>, error: &Error) {
+        for queued in group {
+            self.finish(queued.request);
+            (queued.waiter)(Err(error.clone()));
+        }
+        self.hooks.group_completed();
     }
 
     fn publish(&self, group: Vec<Queued>) {
@@ -367,27 +389,51 @@ impl Pipeline {
         kill_point("group.completed");
     }
 
-    fn log_and_apply<'a>(&self, records: &mut Records, counters: impl Iterator<Item = &'a (TableId, CounterChange)>) {
-        if let Err(e) = self.counters.log(counters, records) {
+    /// An error: nothing was written.
+    fn log_and_apply<'a>(
+        &self,
+        records: &mut Records,
+        counters: impl Iterator<Item = &'a (TableId, CounterChange)> + Clone,
+    ) -> Result<()> {
+        if let Err(e) = self.counters.log(counters.clone(), records) {
             self.die(&format!("cannot read a counter: {}", e.message()));
         }
         kill_point("commit.counted");
         let sync = self.flush_mode() == FlushMode::SyncEachCommit;
         if let Err(e) = self.db.write(records.as_batch(), sync) {
-            self.die(&format!("cannot write the log: {}", e.0));
+            let Some(file) = e.file_without_space() else { self.die(&format!("cannot write the log: {}", e.0)) };
+            if let Err(e) = self.counters.undo(counters) {
+                self.die(&format!("cannot read a counter: {}", e.message()));
+            }
+            if !self.refusing.swap(true, Ordering::Relaxed) {
+                let text = format!("disk full: commits fail until {file} can be written");
+                self.hooks.log(LogLevel::Warning, &text);
+            }
+            return Err(disk_full_error(&file));
+        }
+        if self.refusing.load(Ordering::Relaxed) {
+            self.refusing.store(false, Ordering::Relaxed);
+            self.hooks.log(LogLevel::Warning, "the log can be written again: commits go on");
         }
         kill_point("commit.logged");
+        Ok(())
     }
 
-    fn ingest(&self, mut files: SortedFiles, records: &mut Records, changes: &[(TableId, CounterChange)]) {
+    fn ingest(&self, mut files: SortedFiles, records: &mut Records, changes: &[(TableId, CounterChange)]) -> Result<()> {
         let mut counters = Records::with_capacity(0);
         if let Err(e) = self.counters.log(changes.iter(), &mut counters) {
             self.die(&format!("cannot read a counter: {}", e.message()));
         }
         kill_point("ingest.counted");
+        if let Err(e) = files.add_first(counters.writes()) {
+            // Nothing refers to the files yet.
+            if let Err(e) = self.counters.undo(changes.iter()) {
+                self.die(&format!("cannot read a counter: {}", e.message()));
+            }
+            return Err(write_error(e));
+        }
         // The files are synced: what they were made from must not be lost before them.
-        let done = self.db.flush_log(true).and_then(|()| files.add_first(counters.writes())).and_then(|()| self.db.ingest(files));
-        if let Err(e) = done {
+        if let Err(e) = self.db.flush_log(true).and_then(|()| self.db.ingest(files)) {
             self.die(&format!("cannot commit files: {}", e.0));
         }
         kill_point("ingest.applied");
@@ -397,6 +443,7 @@ impl Pipeline {
             self.die(&format!("cannot write the log: {}", e.0));
         }
         kill_point("ingest.finished");
+        Ok(())
     }
 
     /// COMMIT-4.

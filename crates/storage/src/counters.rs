@@ -196,6 +196,19 @@ impl Counters {
         self.tables.write().remove(&table);
     }
 
+    /// Called by the commit leader alone, when what `log` added was not written: back to what is stored. Ids that were
+    /// handed out stay so.
+    pub(crate) fn undo<'a>(&self, changes: impl Iterator<Item = &'a (TableId, CounterChange)>) -> Result<()> {
+        for &(table, _) in changes {
+            let Some(counters) = self.tables.read().get(&table).map(Arc::clone) else { continue };
+            counters.rows.store(self.read(Kind::Rows, table, None)? as i64, Ordering::Relaxed);
+            for (kind, ids) in [(Kind::AutoIncrement, &counters.auto_increment), (Kind::RowId, &counters.row_id)] {
+                ids.stored.store(self.read(kind, table, None)?, Ordering::Relaxed);
+            }
+        }
+        Ok(())
+    }
+
     /// Called by the commit leader alone: applies a group's changes and adds their records.
     pub(crate) fn log<'a>(
         &self,

@@ -191,6 +191,10 @@ impl Housekeeper {
             return;
         }
         if let Err(e) = self.db.flush_log(true) {
+            if e.is_earlier_failure() {
+                // Whoever's append failed says so, and ends the process unless the disk is full.
+                return;
+            }
             self.hooks.log(LogLevel::Error, &format!("cannot sync the log: {}. The server stops now", e.0));
             std::process::abort();
         }
@@ -212,7 +216,7 @@ impl Housekeeper {
         }
     }
 
-    pub fn watch_disk(&self) {
+    fn watch_disk(&self) {
         let Ok(free) = space_reserve::free_bytes(&self.dir) else { return };
         space_reserve::release_if_full(&self.dir, free);
         let full = free < self.disk_reserve_bytes;

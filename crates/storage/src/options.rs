@@ -76,6 +76,7 @@ impl EngineOptions {
             "write-buffer-bytes" => self.write_buffer_bytes = number()?.max(64 << 10),
             "background-jobs" => self.background_jobs = Some(number()?.max(1)),
             "write-set-bytes" => self.write_set_bytes = number()?,
+            "statement-bytes-max" => self.statement_bytes_max = number()?,
             "flush-mode" => {
                 self.flush_mode = match value {
                     "0" => FlushMode::EachSecond,

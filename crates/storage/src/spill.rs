@@ -23,9 +23,9 @@ use vaquita_types::schema::TableId;
 use vaquita_types::{Error, Result};
 
 use crate::commit::Records;
-use crate::engine::read_error;
+use crate::engine::{read_error, write_error};
 use crate::options;
-use crate::rocks::{Db, Family, Iter, IterOptions};
+use crate::rocks::{Db, Family, Iter, IterOptions, RocksError};
 
 const SEGMENT_BYTES: usize = 4;
 const DELETED: u8 = 0;
@@ -58,9 +58,9 @@ impl Scratches {
     /// Room for one transaction.
     pub fn new_spill(&self) -> Result<Spill> {
         let dir = self.dir.join(self.next.fetch_add(1, Ordering::Relaxed).to_string());
-        std::fs::create_dir_all(&dir).map_err(|e| Error::internal(format_args!("{}: {e}", dir.display())))?;
+        std::fs::create_dir_all(&dir).map_err(|e| write_error(RocksError(format!("{e}: {}", dir.display()))))?;
         let (data, catalog) = options::for_scratch();
-        let db = Db::open(&dir, data, catalog).map_err(read_error)?;
+        let db = Db::open(&dir, data, catalog).map_err(write_error)?;
         let scratch = Scratch { dir, db: Some(db), closing: Arc::clone(&self.closing) };
         Ok(Spill { scratch, segments: Vec::new(), next_segment: 0, filter: Filter::new(), reader: RefCell::default() })
     }
@@ -163,7 +163,7 @@ impl Spill {
     }
 
     fn write(&self, mut records: Records) -> Result<()> {
-        self.scratch.db()?.write_unlogged(records.as_batch()).map_err(read_error)
+        self.scratch.db()?.write_unlogged(records.as_batch()).map_err(write_error)
     }
 
     /// Drops the segments from `mark` on; returns what they changed row counts by.

@@ -45,7 +45,9 @@ impl Chores {
         execute(client, "CREATE TABLE kill_test.ids (id BIGINT AUTO_INCREMENT PRIMARY KEY, v INT, KEY v (v))")?;
         execute(client, "CREATE TABLE kill_test.hidden (v INT)")?;
         execute(client, "CREATE TABLE kill_test.big (id INT PRIMARY KEY, v INT, filler CHAR(200), KEY v (v))")?;
-        let rows = format!("WITH RECURSIVE n AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM n WHERE i < {BIG_ROWS}) SELECT i, 0, '' FROM n");
+        let rows = format!(
+            "WITH RECURSIVE n AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM n WHERE i < {BIG_ROWS}) SELECT i, 0, '' FROM n"
+        );
         execute(client, &format!("INSERT INTO kill_test.big {rows}"))
     }
 

@@ -7,17 +7,19 @@ use vaquita_storage::{Buffers, LockMode, Table, Version};
 use vaquita_types::{Result, Value};
 
 use super::Changed;
-use super::stream::lone_scan;
+use super::stream::{self, Order};
 use crate::context::Statement;
 use crate::op::{self, Frame};
 
 pub fn run(plan: &DeletePlan, statement: &Statement<'_>) -> Result<Changed> {
     let mut changed = Changed::default();
     let mut buffers = Buffers::default();
+    let order = stream::of_delete(&plan.source, plan.targets.len(), statement);
     match &plan.targets[..] {
-        [target] if lone_scan(&plan.source).is_some() => {
+        [target] if order != Order::Collect => {
             let table = statement.open_table(&target.table, LockMode::IX)?;
             let mut value = Vec::new();
+            let _hidden = (order == Order::StreamBehindOwn).then(|| statement.hide_own_writes());
             for_each(plan, statement, |_, key| {
                 changed.affected += u64::from(delete(&table, key, statement, &mut value, &mut buffers)?);
                 Ok(())

@@ -33,7 +33,7 @@ pub fn run(plan: &UpdatePlan, statement: &Statement<'_>) -> Result<Changed> {
     let mut seen: Vec<HashSet<Box<[u8]>>> = plan.targets.iter().map(|_| HashSet::new()).collect();
     let mut changed = Changed::default();
     let mut buffers = Buffers::default();
-    let order = stream::order(plan, statement);
+    let order = stream::of_update(plan, statement);
     {
         let _hidden = (order == Order::StreamBehindOwn).then(|| statement.hide_own_writes());
         let mut builders: Vec<_> = tables.iter().map(|table| RowBuilder::new(statement, &table.def, plan.ignore)).collect();

@@ -66,7 +66,9 @@ impl Operator for RowCount<'_> {
             let all = table.codec.clustered().all();
             frame.statement.txn.borrow_mut().lock_range(&all, frame.statement.lock_wait())?;
         }
-        let count = frame.statement.txn.borrow().row_count(table.def.id)?;
+        let txn = frame.statement.txn.borrow();
+        let own = if frame.statement.own_writes_hidden.get() { txn.rows_added(table.def.id) } else { 0 };
+        let count = txn.row_count(table.def.id)?.saturating_add_signed(-own);
         frame.slots[self.slot] = Value::Int(count as i64);
         Ok(true)
     }

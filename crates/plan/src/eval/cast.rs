@@ -183,6 +183,11 @@ fn to_text(value: &Value, from: &ColumnType, to: &ColumnType, env: &dyn Env) -> 
         }
     }
     if to.kind == TypeKind::Binary && out.len() < limit {
+        let packet = crate::func::packet_bytes_max(env);
+        if limit > packet {
+            env.warn(Level::Warning, Error::new(&errno::ER_WARN_ALLOWED_PACKET_OVERFLOWED, &[&"cast_as_binary", &packet]));
+            return Ok(Value::Null);
+        }
         out.resize(limit, 0);
     }
     Ok(Value::from(out))

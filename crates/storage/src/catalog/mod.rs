@@ -21,6 +21,7 @@ mod alter;
 mod ddl;
 mod keys;
 mod leftovers;
+pub(crate) mod owner;
 mod reclaim;
 mod record;
 pub(crate) mod temporary;

@@ -12,6 +12,7 @@ use vaquita_types::Result;
 
 use super::write_set::WriteSet;
 use super::{Transaction, Version};
+use crate::catalog::owner::data_error;
 use crate::engine::read_error;
 use crate::rocks::{Family, Iter};
 use crate::spill::SpillReader;
@@ -248,7 +249,10 @@ impl Cursor {
     #[inline]
     fn base_in_range(&self) -> Result<bool> {
         if !self.base.valid() {
-            self.base.status().map_err(read_error)?;
+            self.base.status().map_err(|e| match self.family {
+                Family::Data => data_error(self.base.db(), &self.range.lower, e),
+                Family::Catalog => read_error(e),
+            })?;
             return Ok(false);
         }
         let (key, range) = (self.base.key(), &self.range);

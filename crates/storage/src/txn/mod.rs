@@ -36,6 +36,7 @@ pub use gap::Gap;
 pub use write_set::Mark;
 use write_set::WriteSet;
 
+use crate::catalog::owner::data_error;
 use crate::catalog::temporary::{is_temporary_key, is_temporary_table};
 use crate::commit::{CommitRequest, CommitStart, CommitWaiter, Records, Touched};
 use crate::counters::CounterChange;
@@ -328,25 +329,32 @@ impl Transaction {
                 Ok(true)
             }
             Some(None) => Ok(false),
-            None => self.engine.db().get(Family::Data, key, self.snapshot_for(version).as_deref(), buf).map_err(read_error),
+            None => self.get_stored(key, version, buf),
         }
+    }
+
+    /// As `get`, without what this transaction has written.
+    pub fn get_stored(&self, key: &[u8], version: Version, buf: &mut Vec<u8>) -> Result<bool> {
+        let db = self.engine.db();
+        db.get(Family::Data, key, self.snapshot_for(version).as_deref(), buf).map_err(|e| data_error(db, key, e))
     }
 
     pub fn exists(&self, key: &[u8], version: Version) -> Result<bool> {
         self.get(key, version, &mut Vec::new())
     }
 
-    /// Values in the order of `keys`.
-    pub fn multi_get(&self, keys: &[&[u8]], version: Version, out: &mut Vec<Option<Vec<u8>>>) -> Result<()> {
+    /// Values in the order of `keys`, all of one index.
+    pub fn multi_get(&self, keys: &[&[u8]], version: Version, own_writes: bool, out: &mut Vec<Option<Vec<u8>>>) -> Result<()> {
         let at = self.snapshot_for(version);
         out.clear();
-        if self.writes.has_none(Family::Data) {
-            *out = self.engine.db().multi_get(keys, at.as_deref()).map_err(read_error)?;
+        let failed = |e| data_error(self.engine.db(), keys.first().copied().unwrap_or_default(), e);
+        if !own_writes || self.writes.has_none(Family::Data) {
+            *out = self.engine.db().multi_get(keys, at.as_deref()).map_err(failed)?;
             return Ok(());
         }
         let own = keys.iter().map(|key| self.writes.get(Family::Data, key)).collect::<Result<Vec<_>>>()?;
         let others: Vec<&[u8]> = keys.iter().zip(&own).filter(|(_, own)| own.is_none()).map(|(key, _)| *key).collect();
-        let mut committed = self.engine.db().multi_get(&others, at.as_deref()).map_err(read_error)?.into_iter();
+        let mut committed = self.engine.db().multi_get(&others, at.as_deref()).map_err(failed)?.into_iter();
         out.extend(own.into_iter().map(|own| match own {
             Some(write) => write.map(Cow::into_owned),
             None => committed.next().flatten(),
@@ -469,8 +477,9 @@ impl Transaction {
     fn value_changed(&self, key: &[u8], snapshot: &Snapshot) -> Result<bool> {
         let (mut then, mut now) = (Vec::new(), Vec::new());
         let db = self.engine.db();
-        let existed = db.get(Family::Data, key, Some(snapshot), &mut then).map_err(read_error)?;
-        let exists = db.get(Family::Data, key, None, &mut now).map_err(read_error)?;
+        let failed = |e| data_error(db, key, e);
+        let existed = db.get(Family::Data, key, Some(snapshot), &mut then).map_err(failed)?;
+        let exists = db.get(Family::Data, key, None, &mut now).map_err(failed)?;
         Ok(existed != exists || (exists && then != now))
     }
 
@@ -553,7 +562,7 @@ impl Transaction {
     fn make_room(&mut self) -> Result<()> {
         if self.writes.can_spill() {
             kill_point("spill.begun");
-            self.writes.spill(self.engine.scratches()).map_err(|e| self.space_error(e))?;
+            self.writes.spill(self.engine.scratches())?;
             kill_point("spill.written");
             return Ok(());
         }
@@ -561,12 +570,6 @@ impl Transaction {
             return Err(Error::new(&ER_LOCK_TABLE_FULL, &[]));
         }
         Ok(())
-    }
-
-    /// Error 1021 in the place of `error` if the disk is full.
-    fn space_error(&self, error: Error) -> Error {
-        self.engine.housekeeper().watch_disk();
-        if self.engine.housekeeper().disk_full() { self.engine.disk_full_error() } else { error }
     }
 
     // Counters.

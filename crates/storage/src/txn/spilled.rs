@@ -5,18 +5,18 @@ use vaquita_types::Result;
 
 use super::Transaction;
 use crate::commit::{CommitRequest, Records, Touched};
-use crate::engine::read_error;
+use crate::engine::write_error;
 use crate::kill_points::kill_point;
 use crate::rocks::{Family, SortedFiles};
 
 impl Transaction {
     /// Stage *prepare* of a spilled transaction. If it fails, the transaction is still as it was.
     pub(super) fn prepare_files(&mut self) -> Result<CommitRequest> {
-        self.writes.spill_rest().map_err(|e| self.space_error(e))?;
+        self.writes.spill_rest()?;
         let mut written = Ok(None);
         let hooks = std::sync::Arc::clone(self.engine.hooks());
         hooks.blocking(&mut || written = self.write_files());
-        let files = written.map_err(|e| self.space_error(e))?;
+        let files = written?;
         let mut records = Records::with_capacity(0);
         for (key, write) in self.writes.map(Family::Catalog).iter() {
             records.write(Family::Catalog, key, write.as_deref());
@@ -43,12 +43,12 @@ impl Transaction {
                 bytes = 0;
                 self.options.interrupt.check()?;
             }
-            files.add(key, write).map_err(read_error)
+            files.add(key, write).map_err(write_error)
         })?;
-        files.finish().map_err(read_error)?;
+        files.finish().map_err(write_error)?;
         kill_point("spill.files-written");
         // Keys of the files that are in memtables would have to be flushed while all other commits wait.
-        self.engine.db().flush_memtables().map_err(read_error)?;
+        self.engine.db().flush_memtables().map_err(write_error)?;
         Ok(Some(files))
     }
 }

@@ -130,7 +130,7 @@ proptest! {
             let keys: Vec<[u8; 1]> = (0..30).map(|k| [k]).collect();
             let refs: Vec<&[u8]> = keys.iter().map(|k| k.as_slice()).collect();
             let mut values = Vec::new();
-            txn.multi_get(&refs, Version::Snapshot, &mut values).unwrap();
+            txn.multi_get(&refs, Version::Snapshot, true, &mut values).unwrap();
             let expected: Vec<Option<Vec<u8>>> = (0..30u8).map(|k| model.get(&k).map(|v| vec![*v])).collect();
             prop_assert_eq!(values, expected);
         }
