@@ -48,7 +48,8 @@ pub fn run(plan: &UpdatePlan, statement: &Statement<'_>) -> Result<Changed> {
                 changed.found += 1;
                 builders[n].row = row;
                 if let Some(change) = evaluate(target, &tables[n], key, &mut builders[n], &mut frame)? {
-                    statement.keep_bytes(change.key.len() + 48 * change.new.len())?;
+                    let values: usize = change.new.iter().map(op::heap_bytes).sum();
+                    statement.keep_bytes(change.key.len() + 48 * change.new.len() + values)?;
                     changes[n].push(change);
                 }
             }
