@@ -286,7 +286,14 @@ impl SessionState {
         let (value, ty) = user_var_value(value, ty);
         let mut vars = self.user_vars.borrow_mut();
         let key = user_var_key(name);
-        let bytes = |key: &str, value: &Value| size_of::<UserVar>() + key.len() + match value { Value::Bytes(bytes) => bytes.len(), _ => 0 };
+        let bytes = |key: &str, value: &Value| {
+            size_of::<UserVar>()
+                + key.len()
+                + match value {
+                    Value::Bytes(bytes) => bytes.len(),
+                    _ => 0,
+                }
+        };
         let freed = vars.get(&key).map_or(0, |old| bytes(&key, &old.value));
         let total = self.user_var_bytes.get() - freed + bytes(&key, &value);
         if total > USER_VARIABLES_BYTES_MAX {

@@ -93,7 +93,9 @@ fn wait_in_every_way(server: &Server, jump: impl FnOnce()) {
             thread::sleep(JUMP_AFTER * 3);
             assert_eq!(number(&mut client, "SELECT 1"), 1);
             thread::sleep(Duration::from_secs(3) + SLACK);
-            assert!(client.try_query("SELECT 1").is_ok_and(|answer| code_of(answer) != 0) || client.try_query("SELECT 1").is_err());
+            assert!(
+                client.try_query("SELECT 1").is_ok_and(|answer| code_of(answer) != 0) || client.try_query("SELECT 1").is_err()
+            );
         });
         for writer in 0..4 {
             scope.spawn(move || {
@@ -101,7 +103,9 @@ fn wait_in_every_way(server: &Server, jump: impl FnOnce()) {
                 let begun = Instant::now();
                 let mut last = 0;
                 while begun.elapsed() < 2 * second {
-                    timed("a commit", Duration::ZERO, || ok(&mut client, &format!("INSERT INTO clock.log (writer) VALUES ({writer})")));
+                    timed("a commit", Duration::ZERO, || {
+                        ok(&mut client, &format!("INSERT INTO clock.log (writer) VALUES ({writer})"))
+                    });
                     let id = number(&mut client, "SELECT LAST_INSERT_ID()");
                     assert!(id > last, "ids ascend");
                     last = id;

@@ -54,8 +54,14 @@ fn no_statement_takes_all_memory() {
     ];
     let mut statements: Vec<(String, u16)> = kept.iter().map(|sql| (format!("{ROWS} {sql}"), ER_OUT_OF_RESOURCES)).collect();
     let more: [(&str, u16); 13] = [
-        ("WITH RECURSIVE r AS (SELECT 1 n UNION ALL SELECT n + 1 FROM r WHERE n < 100000000) SELECT COUNT(*) FROM r", ER_OUT_OF_RESOURCES),
-        ("WITH RECURSIVE r AS (SELECT 1 n UNION SELECT n + 1 FROM r WHERE n < 100000000) SELECT COUNT(*) FROM r", ER_OUT_OF_RESOURCES),
+        (
+            "WITH RECURSIVE r AS (SELECT 1 n UNION ALL SELECT n + 1 FROM r WHERE n < 100000000) SELECT COUNT(*) FROM r",
+            ER_OUT_OF_RESOURCES,
+        ),
+        (
+            "WITH RECURSIVE r AS (SELECT 1 n UNION SELECT n + 1 FROM r WHERE n < 100000000) SELECT COUNT(*) FROM r",
+            ER_OUT_OF_RESOURCES,
+        ),
         (
             "WITH RECURSIVE r AS (SELECT 1 n, JSON_ARRAY(1) j UNION ALL SELECT n + 1, JSON_ARRAY(j, j) FROM r WHERE n < 60) \
              SELECT LENGTH(j) FROM r",
@@ -73,10 +79,7 @@ fn no_statement_takes_all_memory() {
             NO_ERROR,
         ),
         ("SELECT LENGTH(HEX(HEX(HEX(REPEAT('a', 40000000)))))", ER_OUT_OF_RESOURCES),
-        (
-            "SELECT @a := REPEAT('a', 60000000), @b := @a, @c := @a, @d := @a, @e := @a, @f := @a",
-            ER_OUT_OF_RESOURCES,
-        ),
+        ("SELECT @a := REPEAT('a', 60000000), @b := @a, @c := @a, @d := @a, @e := @a, @f := @a", ER_OUT_OF_RESOURCES),
     ];
     statements.extend(more.map(|(sql, code)| (sql.to_string(), code)));
     for (sql, expected) in &statements {

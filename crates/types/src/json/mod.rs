@@ -75,9 +75,9 @@ impl Json {
         match self {
             Json::String(text) => NODE_BYTES + text.len(),
             Json::Opaque(opaque) => NODE_BYTES + opaque.1.len(),
-            Json::Array(items) => items.iter().fold(NODE_BYTES, |sum, item| {
-                if sum > max { sum } else { sum + item.bytes_up_to(max - sum) }
-            }),
+            Json::Array(items) => {
+                items.iter().fold(NODE_BYTES, |sum, item| if sum > max { sum } else { sum + item.bytes_up_to(max - sum) })
+            }
             Json::Object(object) => object.iter().fold(NODE_BYTES, |sum, (key, value)| {
                 if sum > max { sum } else { sum + NODE_BYTES + key.len() + value.bytes_up_to(max - sum) }
             }),
