@@ -59,6 +59,8 @@ pub struct Statement<'a> {
     /// BEGIN was given or autocommit is off: SERIALIZABLE locks what plain SELECTs read.
     pub in_transaction: bool,
     pub(crate) memory_bytes: Cell<usize>,
+    /// Scans leave out what the transaction has written.
+    pub(crate) own_writes_hidden: Cell<bool>,
     /// Results of uncorrelated subqueries by `Subquery::id`.
     pub(crate) subqueries: RefCell<HashMap<usize, SubqueryRows>>,
     /// The last round's rows of the recursive common table expressions that are running, by id.
@@ -109,6 +111,7 @@ impl<'a> Statement<'a> {
             lock_wait_ms_max: 50_000,
             in_transaction: false,
             memory_bytes: Cell::new(0),
+            own_writes_hidden: Cell::new(false),
             subqueries: RefCell::new(HashMap::new()),
             cte_rows: RefCell::new(HashMap::new()),
             strict: Cell::new(false),
@@ -120,6 +123,18 @@ impl<'a> Statement<'a> {
     /// SERIALIZABLE: what is read is locked, so that it stays as it is.
     pub fn locks_reads(&self) -> bool {
         self.in_transaction && self.txn.borrow().isolation() == vaquita_storage::Isolation::Serializable
+    }
+
+    /// Scans that begin before what is returned is dropped do not see the transaction's writes.
+    pub(crate) fn hide_own_writes(&self) -> impl Drop + '_ {
+        struct Hidden<'s>(&'s Cell<bool>);
+        impl Drop for Hidden<'_> {
+            fn drop(&mut self) {
+                self.0.set(false);
+            }
+        }
+        self.own_writes_hidden.set(true);
+        Hidden(&self.own_writes_hidden)
     }
 
     /// From here on, warnings of expressions are errors: `take_raised` gives the first one.

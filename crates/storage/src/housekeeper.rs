@@ -216,7 +216,7 @@ impl Housekeeper {
         }
     }
 
-    fn watch_disk(&self) {
+    pub fn watch_disk(&self) {
         let Ok(free) = space_reserve::free_bytes(&self.dir) else { return };
         space_reserve::release_if_full(&self.dir, free);
         let full = free < self.disk_reserve_bytes;

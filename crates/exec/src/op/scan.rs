@@ -239,7 +239,7 @@ impl TableScan<'_> {
                     return Ok(true);
                 }
                 Step::Stored => cursor.stored(),
-                Step::Own(key, value) => (key, value),
+                Step::Own => cursor.own(),
                 Step::End => {
                     self.cursor_open = false;
                     continue;
@@ -311,7 +311,8 @@ impl TableScan<'_> {
                 // A locking scan looks at entries that exist now; the rows are locked and read after that.
                 let version = if self.lock.is_some() { Version::Latest } else { Version::Snapshot };
                 let full = matches!(self.scan.path, AccessPath::Full { .. });
-                let options = ScanOptions { version, fill_cache: !full, ..ScanOptions::default() };
+                let own_writes = !frame.statement.own_writes_hidden.get();
+                let options = ScanOptions { version, fill_cache: !full, own_writes, ..ScanOptions::default() };
                 self.cursor = Some(frame.statement.txn.borrow().scan(range, direction, options)?);
             }
         }

@@ -173,9 +173,8 @@ fn to_text(value: &Value, from: &ColumnType, to: &ColumnType, env: &dyn Env) -> 
             }
         }
     };
-    let is_blob = to.is_blob();
     let limit = to.length as usize;
-    if !is_blob && out.len() > limit {
+    if !to.is_blob() && out.len() > limit && !from.is_integer() {
         let end = text::byte_offset(&out, limit, to.collation);
         if end < out.len() {
             let what = if to.collation == CollationId::BINARY { format!("BINARY({limit})") } else { format!("CHAR({limit})") };

@@ -313,6 +313,10 @@ pub fn any(expr: &Expr, test: &dyn Fn(&Expr) -> bool) -> bool {
     found
 }
 
+pub fn has_subquery(expr: &Expr) -> bool {
+    any(expr, &|e| matches!(e.kind, ExprKind::Subquery(_)))
+}
+
 /// The subqueries of an expression, those of operands included.
 pub fn subqueries<'e>(expr: &'e Expr, f: &mut dyn FnMut(&'e Subquery)) {
     if let ExprKind::Subquery(sub) = &expr.kind {

@@ -42,7 +42,7 @@ impl Transaction {
     /// Whether no row or entry has `key`, which is locked, in its latest version. `prefix_bytes` of the
     /// key are the index's own.
     pub fn is_absent(&self, key: &[u8], prefix_bytes: usize, gap: &mut Gap) -> Result<bool> {
-        if let Some(own) = self.writes.get(Family::Data, key) {
+        if let Some(own) = self.writes.get(Family::Data, key)? {
             return Ok(own.is_none());
         }
         gap.checks += 1;

@@ -1,4 +1,4 @@
-//! RocksDB's C API behind safe types: the one file of this server with unsafe code.
+//! RocksDB's C API behind safe types: with `rocks::ingest` the only unsafe code of this server.
 //!
 //! The safe crate ties snapshots and iterators to a borrow of the database and allocates for
 //! every read; here they hold an `Arc<Db>`, gets fill a caller's buffer, and an iterator's
@@ -10,6 +10,8 @@
 //! * ROCKS-2: the bound bytes of an `Iter` live in the `Iter` and change only together with the
 //!   read options that point at them; a seek follows before the iterator is used again.
 //! * ROCKS-3: batches given to `write` are well formed; they are made by `commit::Records` only.
+
+mod ingest;
 
 use std::cell::Cell;
 use std::ffi::{CStr, CString, c_char, c_int, c_uchar};
@@ -58,6 +60,8 @@ impl RocksError {
         self.0.contains("lock hold by current process") || self.0.contains("/LOCK: Resource temporarily unavailable")
     }
 }
+
+pub use ingest::SortedFiles;
 
 type Result<T> = std::result::Result<T, RocksError>;
 
