@@ -29,7 +29,7 @@ use vaquita_types::schema::TableId;
 use vaquita_types::{Error, Result};
 
 use crate::counters::{CounterChange, Counters};
-use crate::engine::{ActiveTransactions, EngineHooks, FlushMode, LogLevel, disk_full_error, write_error};
+use crate::engine::{ActiveTransactions, EngineHooks, FlushMode, LogLevel, disk_full_error};
 use crate::kill_points::kill_point;
 use crate::lock::{HeldLocks, LockManager, Owner};
 use crate::rocks::{CATALOG_FAMILY_ID, Db, Family, SortedFiles};
@@ -326,11 +326,11 @@ impl Pipeline {
     fn commit_one(&self, mut request: CommitRequest) -> Result<()> {
         kill_point("commit.leading");
         let mut records = std::mem::replace(&mut request.records, Records { bytes: Vec::new(), count: 0 });
-        let logged = match request.files.take() {
+        let done = match request.files.take() {
             Some(files) => self.ingest(files, &mut records, &request.counters),
             None => self.log_and_apply(&mut records, request.counters.iter()),
         };
-        if let Err(e) = logged {
+        if let Err(e) = done {
             self.finish(request);
             return Err(e);
         }
@@ -348,31 +348,25 @@ impl Pipeline {
             && let Some(files) = alone.request.files.take()
         {
             let mut records = std::mem::replace(&mut alone.request.records, Records { bytes: Vec::new(), count: 0 });
-            match self.ingest(files, &mut records, &alone.request.counters) {
-                Ok(()) => self.publish(group),
-                Err(e) => self.refuse(group, &e),
-            }
-            return;
+            let done = self.ingest(files, &mut records, &alone.request.counters);
+            return self.end_group(group, done);
         }
         let bytes = group.iter().map(|q| q.request.records.bytes()).sum();
         let mut records = Records::with_capacity(bytes);
         group.iter().for_each(|q| records.append(&q.request.records));
         kill_point("group.gathered");
-        match self.log_and_apply(&mut records, group.iter().flat_map(|q| q.request.counters.iter())) {
-            Ok(()) => self.publish(group),
-            Err(e) => self.refuse(group, &e),
-        }
+        let done = self.log_and_apply(&mut records, group.iter().flat_map(|q| q.request.counters.iter()));
+        self.end_group(group, done);
     }
 
-    fn refuse(&self, group: Vec<Queued>, error: &Error) {
-        for queued in group {
-            self.finish(queued.request);
-            (queued.waiter)(Err(error.clone()));
+    fn end_group(&self, group: Vec<Queued>, done: Result<()>) {
+        if let Err(e) = done {
+            for queued in group {
+                self.finish(queued.request);
+                (queued.waiter)(Err(e.clone()));
+            }
+            return self.hooks.group_completed();
         }
-        self.hooks.group_completed();
-    }
-
-    fn publish(&self, group: Vec<Queued>) {
         let sequence = self.db.latest_sequence();
         group.iter().for_each(|q| self.note(&q.request, sequence));
         kill_point("group.noted");
@@ -402,14 +396,7 @@ impl Pipeline {
         let sync = self.flush_mode() == FlushMode::SyncEachCommit;
         if let Err(e) = self.db.write(records.as_batch(), sync) {
             let Some(file) = e.file_without_space() else { self.die(&format!("cannot write the log: {}", e.0)) };
-            if let Err(e) = self.counters.undo(counters) {
-                self.die(&format!("cannot read a counter: {}", e.message()));
-            }
-            if !self.refusing.swap(true, Ordering::Relaxed) {
-                let text = format!("disk full: commits fail until {file} can be written");
-                self.hooks.log(LogLevel::Warning, &text);
-            }
-            return Err(disk_full_error(&file));
+            return Err(self.refuse(file, counters));
         }
         if self.refusing.load(Ordering::Relaxed) {
             self.refusing.store(false, Ordering::Relaxed);
@@ -419,22 +406,33 @@ impl Pipeline {
         Ok(())
     }
 
+    /// What the group did to counters is undone; the error for its clients.
+    fn refuse<'a>(&self, file: &str, counters: impl Iterator<Item = &'a (TableId, CounterChange)>) -> Error {
+        if let Err(e) = self.counters.undo(counters) {
+            self.die(&format!("cannot read a counter: {}", e.message()));
+        }
+        if !self.refusing.swap(true, Ordering::Relaxed) {
+            let text = format!("disk full: commits fail until {file} can be written");
+            self.hooks.log(LogLevel::Warning, &text);
+        }
+        disk_full_error(&file)
+    }
+
+    /// An error: nothing was written.
     fn ingest(&self, mut files: SortedFiles, records: &mut Records, changes: &[(TableId, CounterChange)]) -> Result<()> {
         let mut counters = Records::with_capacity(0);
         if let Err(e) = self.counters.log(changes.iter(), &mut counters) {
             self.die(&format!("cannot read a counter: {}", e.message()));
         }
         kill_point("ingest.counted");
-        if let Err(e) = files.add_first(counters.writes()) {
-            // Nothing refers to the files yet.
-            if let Err(e) = self.counters.undo(changes.iter()) {
-                self.die(&format!("cannot read a counter: {}", e.message()));
-            }
-            return Err(write_error(e));
-        }
         // The files are synced: what they were made from must not be lost before them.
-        if let Err(e) = self.db.flush_log(true).and_then(|()| self.db.ingest(files)) {
-            self.die(&format!("cannot commit files: {}", e.0));
+        let done = self.db.flush_log(true).and_then(|()| files.add_first(counters.writes())).and_then(|()| self.db.ingest(files));
+        if let Err(e) = done {
+            let earlier = e.is_earlier_failure().then_some("the log");
+            match e.file_without_space().or(earlier) {
+                Some(file) => return Err(self.refuse(file, changes.iter())),
+                None => self.die(&format!("cannot commit files: {}", e.0)),
+            }
         }
         kill_point("ingest.applied");
         if records.count > 0

@@ -252,17 +252,24 @@ impl Engine {
             }
         };
         let counters = rows.into_iter().map(|(table, delta)| (table, CounterChange::Rows(delta))).collect();
+        // The locks stay with the branch (XA-2): a full disk may refuse the batch.
         let request = CommitRequest {
             records,
             touched: Touched::Keys(touched),
             files: None,
             counters,
-            owner: Some(prepared.owner),
-            held: prepared.held,
+            owner: None,
+            held: HeldLocks::default(),
         };
-        let ended = self.submit_and_wait(request);
+        if let Err(error) = self.submit_and_wait(request) {
+            self.xa_branches().by_id.lock().insert(xid.clone(), Branch::Prepared(prepared));
+            return Err(error);
+        }
+        let Prepared { owner, mut held } = prepared;
+        self.locks().release_all(owner.id, &mut held);
+        self.unregister(owner.id);
         self.xa_branches().by_id.lock().remove(xid);
-        ended
+        Ok(())
     }
 
     /// The batch that ends a branch, the keys that it touches, and what it does to row counts.

@@ -55,7 +55,8 @@ pub fn run(plan: &UpdatePlan, statement: &Statement<'_>) -> Result<Changed> {
                 if order != Order::Collect {
                     changed.affected += u64::from(apply(&tables[n], &change, statement, plan.ignore, &mut buffers)?);
                 } else {
-                    statement.keep_bytes(change.key.len() + 48 * change.new.len())?;
+                    let values: usize = change.new.iter().map(op::heap_bytes).sum();
+                    statement.keep_bytes(change.key.len() + 48 * change.new.len() + values)?;
                     changes[n].push(change);
                 }
             }

@@ -43,8 +43,6 @@ pub struct NoHooks;
 
 impl EngineHooks for NoHooks {}
 
-pub use read_error as write_error;
-
 pub fn read_error(e: RocksError) -> Error {
     Error::internal(e.0)
 }

@@ -16,6 +16,10 @@ impl RocksError {
     pub fn file_without_space(&self) -> Option<&str> {
         None
     }
+
+    pub fn is_earlier_failure(&self) -> bool {
+        false
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

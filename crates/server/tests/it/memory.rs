@@ -33,7 +33,7 @@ fn no_statement_takes_all_memory() {
     let mut client = server.connect();
     ok(&mut client, "CREATE DATABASE memory");
     ok(&mut client, "USE memory");
-    ok(&mut client, "CREATE TABLE t (id INT PRIMARY KEY, pad VARCHAR(1000))");
+    ok(&mut client, "CREATE TABLE t (id INT PRIMARY KEY, pad MEDIUMTEXT)");
     ok(&mut client, &format!("INSERT INTO t {ROWS} SELECT n, REPEAT('x', 900) FROM r"));
     ok(&mut client, "SET cte_max_recursion_depth = 4294967295, group_concat_max_len = 18446744073709551615");
     let kept = [
@@ -53,7 +53,7 @@ fn no_statement_takes_all_memory() {
         "SELECT COUNT(*) FROM (SELECT JSON_ARRAY(REPEAT('x', 2000)) j, a.n FROM r a, r b LIMIT 100000) d WHERE d.n < 0",
     ];
     let mut statements: Vec<(String, u16)> = kept.iter().map(|sql| (format!("{ROWS} {sql}"), ER_OUT_OF_RESOURCES)).collect();
-    let more: [(&str, u16); 13] = [
+    let more: [(&str, u16); 12] = [
         (
             "WITH RECURSIVE r AS (SELECT 1 n UNION ALL SELECT n + 1 FROM r WHERE n < 100000000) SELECT COUNT(*) FROM r",
             ER_OUT_OF_RESOURCES,
@@ -67,7 +67,6 @@ fn no_statement_takes_all_memory() {
              SELECT LENGTH(j) FROM r",
             ER_OUT_OF_RESOURCES,
         ),
-        ("UPDATE t a JOIN t b SET a.pad = REPEAT('y', 1000) WHERE a.id = b.id OR a.id > 0", ER_OUT_OF_RESOURCES),
         ("SELECT COUNT(*) FROM (SELECT a.id, b.pad FROM t a, t b LIMIT 500000) d WHERE d.pad > d.id", ER_OUT_OF_RESOURCES),
         ("SELECT LENGTH(REPLACE(REPEAT('a', 1000000), 'a', REPEAT('b', 1000000)))", NO_ERROR),
         ("SELECT LENGTH(REGEXP_REPLACE(REPEAT('a', 100000), 'a', REPEAT('b', 100000)))", ER_REGEXP_BUFFER_OVERFLOW),
@@ -78,7 +77,7 @@ fn no_statement_takes_all_memory() {
             "SELECT LENGTH(JSON_PRETTY(CAST(CONCAT(REPEAT('[', 90), REPEAT('1,', 1000000), '1', REPEAT(']', 90)) AS JSON)))",
             NO_ERROR,
         ),
-        ("SELECT LENGTH(HEX(HEX(HEX(REPEAT('a', 60000000)))))", ER_OUT_OF_RESOURCES),
+        ("SELECT LENGTH(HEX(HEX(HEX(REPEAT('a', 40000000)))))", ER_OUT_OF_RESOURCES),
         ("SELECT @a := REPEAT('a', 60000000), @b := @a, @c := @a, @d := @a, @e := @a, @f := @a", ER_OUT_OF_RESOURCES),
     ];
     statements.extend(more.map(|(sql, code)| (sql.to_string(), code)));
