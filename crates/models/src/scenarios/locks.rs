@@ -206,6 +206,32 @@ pub fn kill() {
     world.assert_empty();
 }
 
+/// Who waits behind a writer that is killed goes on at once, and not only when the reader before it ends.
+pub fn killed_before_another() {
+    let world = World::new();
+    let (mut reader, mut victim, mut behind) = (world.session(1), world.session(2), world.session(3));
+    let interrupt = Arc::clone(&victim.owner.interrupt);
+    assert_eq!(reader.lock_all(&[("k", S)]), 0);
+    let writer = thread::spawn(move || {
+        let code = victim.lock_all(&[("k", X)]);
+        victim.end();
+        code
+    });
+    let other = thread::spawn(move || {
+        let code = behind.lock_all(&[("k", S)]);
+        behind.end();
+        code
+    });
+    interrupt.raise(InterruptReason::KillQuery);
+    // The reader ends after the other: whoever waits for its end waits for ever.
+    assert_eq!(other.join().expect("no thread panics"), 0);
+    reader.end();
+    // Nobody is in the way of a writer that begins now.
+    let code = writer.join().expect("no thread panics");
+    assert!([0, KILLED].contains(&code), "{code}");
+    world.assert_empty();
+}
+
 /// A row given back early, SKIP LOCKED, and one who waits.
 pub fn skip_and_unlock() {
     let world = World::new();

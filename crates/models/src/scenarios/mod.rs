@@ -6,13 +6,14 @@
 mod commits;
 mod locks;
 
-pub const ALL: [(&str, fn()); 15] = [
+pub const ALL: [(&str, fn()); 16] = [
     ("locks.exclude", locks::exclude),
     ("locks.deadlock-of-two", locks::deadlock_of_two),
     ("locks.deadlock-of-three", locks::deadlock_of_three),
     ("locks.upgrades", locks::upgrades),
     ("locks.time-out", locks::time_out),
     ("locks.kill", locks::kill),
+    ("locks.killed-before-another", locks::killed_before_another),
     ("locks.skip-and-unlock", locks::skip_and_unlock),
     ("locks.tables", locks::tables),
     ("locks.range-and-writers", locks::range_and_writers),

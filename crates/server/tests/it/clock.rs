@@ -4,7 +4,7 @@
 //! time. Waits must take as long as they are asked to, commits must go on in order, and NOW() must jump, which
 //! shows that the server's clock is the shifted one. The real clock is not touched.
 
-use std::fs;
+use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -126,8 +126,8 @@ fn waits_and_commits_do_not_follow_the_wall_clock() {
     let dir = std::env::temp_dir().join(format!("vaquita-it-{}-clock-shim", std::process::id()));
     fs::create_dir_all(&dir).expect("a directory for the shim");
     let (shim, shift) = (compiled_shim(&dir), dir.join("shift"));
-    let file = fs::OpenOptions::new().create(true).write(true).truncate(true).open(&shift).expect("a file for the shift");
-    // In place: the shim has mapped it.
+    let file = File::create(&shift).expect("a file for the shift");
+    // The server has it mapped: it must never be shorter.
     let set = |seconds: i64| file.write_all_at(&seconds.to_ne_bytes(), 0).expect("the shift is written");
     set(0);
     let server = Server::start_with_env("clock", &[("LD_PRELOAD", &shim), ("CLOCK_SHIFT", &shift)]);
