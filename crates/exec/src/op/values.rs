@@ -66,6 +66,7 @@ impl Operator for RowCount<'_> {
             let all = table.codec.clustered().all();
             frame.statement.txn.borrow_mut().lock_range(&all, frame.statement.lock_wait())?;
         }
+        table.check_readable(&frame.statement.txn.borrow(), 0)?;
         let count = frame.statement.txn.borrow().row_count(table.def.id)?;
         frame.slots[self.slot] = Value::Int(count as i64);
         Ok(true)
