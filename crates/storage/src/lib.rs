@@ -67,7 +67,7 @@ pub mod value_ref;
 pub mod xa;
 
 pub use catalog::{
-    Catalog, DdlContext, FirstRows, Leftovers, Progress, RowChange, SessionCatalog, Stage, StageProgress, TableName,
+    AlterContext, Catalog, DdlContext, FirstRows, Leftovers, Progress, RowChange, SessionCatalog, Stage, StageProgress, TableName,
 };
 pub use check::{CheckReport, check_table};
 pub use commit::{CommitStart, CommitWaiter};

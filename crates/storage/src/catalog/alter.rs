@@ -34,11 +34,22 @@ pub enum RowChange<'a> {
     Map(&'a mut dyn FnMut(Vec<Value>) -> Result<Vec<Value>>),
 }
 
+/// What goes with an ALTER.
+pub struct AlterContext<'a> {
+    /// What the next AUTO_INCREMENT value shall be, if that changes; gets the new table, with its rows committed, before the
+    /// definition is.
+    pub auto_increment: &'a dyn Fn(&Table) -> Result<Option<u64>>,
+    /// S or X: keeps writers, or all others, out from the first row to the last, although it need not be.
+    pub lock: Option<LockMode>,
+    pub ddl: &'a DdlContext,
+}
+
 /// What the ways of an ALTER share.
 struct Alter<'a> {
+    /// Rows stay as they are.
+    instant: bool,
     built: &'a [IndexId],
-    auto_increment: &'a dyn Fn(&Table) -> Result<Option<u64>>,
-    context: &'a DdlContext,
+    context: &'a AlterContext<'a>,
 }
 
 /// Bytes of rows of one batch, where rows are long; else `Tuning::build_batch_rows` bounds it.
@@ -56,30 +67,28 @@ impl Catalog {
         rows: RowChange<'_>,
         context: &DdlContext,
     ) -> Result<(Arc<Table>, u64)> {
-        self.alter_table_with(old, new, rows, &|_| Ok(None), context)
+        self.alter_table_with(old, new, rows, &AlterContext { auto_increment: &|_| Ok(None), lock: None, ddl: context })
     }
 
-    /// As `alter_table`. `auto_increment` says what the next value shall be, if that changes; it gets the new table, with
-    /// its rows committed, before the definition is.
+    /// As `alter_table`.
     pub fn alter_table_with(
         &self,
         old: &Arc<Table>,
         mut new: TableDef,
         rows: RowChange<'_>,
-        auto_increment: &dyn Fn(&Table) -> Result<Option<u64>>,
-        context: &DdlContext,
+        context: &AlterContext<'_>,
     ) -> Result<(Arc<Table>, u64)> {
-        let mut statement = Statement::new(self, context);
-        if !statement.begin(std::slice::from_ref(old), context)? {
+        let mut statement = Statement::new(self, context.ddl);
+        if !statement.begin(std::slice::from_ref(old), context.ddl)? {
             return Err(Error::new(&errno::ER_TABLE_DEF_CHANGED, &[]));
         }
         let instant = prepare(&old.def, &mut new, &rows)?;
         let built = self.start_build(&mut new)?;
-        let change = Alter { built: &built, auto_increment, context };
-        let result = match instant {
-            true if !built.is_empty() => self.alter_online(statement, old, new, &change),
-            true => self.alter_instantly(statement, old, new, &change),
-            false => self.alter_by_copy(statement, old, new, rows, &change),
+        let change = Alter { instant, built: &built, context };
+        let result = match (instant, context.lock) {
+            (true, _) if built.is_empty() => self.alter_instantly(statement, old, new, &change),
+            (true, None) => self.alter_online(statement, old, new, &change),
+            _ => self.alter_under_lock(statement, old, new, rows, &change),
         };
         self.ddl.lock().building.retain(|id| !built.contains(id));
         kill_point("alter.finished");
@@ -95,7 +104,7 @@ impl Catalog {
         new: TableDef,
         change: &Alter<'_>,
     ) -> Result<(Arc<Table>, u64)> {
-        statement.lock_table(old.def.id, LockMode::X, change.context)?;
+        statement.lock_table(old.def.id, LockMode::X, change.context.ddl)?;
         kill_point("ddl.locked");
         Ok((install(statement, old, new, change)?, 0))
     }
@@ -107,7 +116,7 @@ impl Catalog {
         new: TableDef,
         change: &Alter<'_>,
     ) -> Result<(Arc<Table>, u64)> {
-        let handle = self.build_online(&mut statement, old, &new, change.built, change.context)?;
+        let handle = self.build_online(&mut statement, old, &new, change.built, change.context.ddl)?;
         kill_point("alter.built");
         match install(statement, &handle, new, change) {
             Ok(table) => Ok((table, 0)),
@@ -118,7 +127,8 @@ impl Catalog {
         }
     }
 
-    fn alter_by_copy(
+    /// Copies rows, or builds indexes while writers are to be kept out.
+    fn alter_under_lock(
         &self,
         mut statement: Statement<'_>,
         old: &Arc<Table>,
@@ -126,11 +136,12 @@ impl Catalog {
         rows: RowChange<'_>,
         change: &Alter<'_>,
     ) -> Result<(Arc<Table>, u64)> {
-        let context = change.context;
-        statement.lock_table(old.def.id, LockMode::S, context)?;
+        let context = change.context.ddl;
+        statement.lock_table(old.def.id, change.context.lock.unwrap_or(LockMode::S), context)?;
         let expected = self.transaction().row_count(old.def.id)?;
-        context.progress.start_rows(Stage::CopyingRows, expected);
-        let copied = self.build(old, &new, change.built, false, rows, context)?;
+        let stage = if change.instant { Stage::ReadingRows } else { Stage::CopyingRows };
+        context.progress.start_rows(stage, expected);
+        let copied = self.build(old, &new, change.built, change.instant, rows, context)?;
         context.progress.enter(Stage::WaitingToCommit);
         statement.lock_table(old.def.id, LockMode::X, context)?;
         Ok((install(statement, old, new, change)?, copied))
@@ -263,7 +274,7 @@ fn install(
     new: TableDef,
     alter: &Alter<'_>,
 ) -> Result<Arc<Table>> {
-    alter.context.progress.enter(Stage::Committing);
+    alter.context.ddl.progress.enter(Stage::Committing);
     let mut change = statement.change();
     let renamed = (&new.database, &new.name) != (&old.def.database, &old.def.name);
     if renamed {
@@ -285,7 +296,7 @@ fn install(
         }
     }
     let table = change.put(new, old.statistics())?;
-    if let Some(next) = (alter.auto_increment)(&table)? {
+    if let Some(next) = (alter.context.auto_increment)(&table)? {
         change.txn.set_auto_increment(table.def.id, next)?;
         kill_point("alter.auto-increment");
     }

@@ -46,7 +46,7 @@ use crate::lock::{Interrupt, LockMode, LockPolicy};
 use crate::statistics::TableStatistics;
 use crate::table::Table;
 use crate::txn::{Isolation, Transaction, TxnOptions};
-pub use alter::RowChange;
+pub use alter::{AlterContext, RowChange};
 pub use ddl::{FirstRows, TableName};
 pub use leftovers::Leftovers;
 pub use progress::{Progress, Stage, StageProgress};
