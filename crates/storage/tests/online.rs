@@ -362,7 +362,7 @@ fn readers_go_on_and_a_long_writer_holds_up_the_alter_alone() {
     let context = context();
     thread::scope(|scope| {
         let alter = scope.spawn(|| add_index(&server, "key v: v", &context));
-        while context.progress.get().is_none_or(|now| now.stage != Stage::Preparing) {
+        while context.progress.get().is_none_or(|now| now.stage != Stage::WaitingForLock) {
             thread::yield_now();
         }
         thread::sleep(Duration::from_millis(1_200));

@@ -2,13 +2,15 @@
 //!
 //! `server` starts and kills servers, `client` is a small protocol client, `golden` replays SQL and `packets`
 //! commands whose answers were recorded from MySQL, `hermitage` what three transactions do to each other at each level. `restart` and `xa` kill
-//! the server, `waits` sessions that wait.
+//! the server, `waits` sessions that wait,
+//! `online_ddl` changes tables under clients.
 
 mod accounts;
 mod client;
 mod golden;
 mod hermitage;
 mod load;
+mod online_ddl;
 mod packets;
 mod protocol;
 mod restart;

@@ -84,6 +84,7 @@ impl<'c> Statement<'c> {
         let mut ids: Vec<_> = tables.iter().map(|t| t.def.id).collect();
         ids.sort();
         ids.into_iter().try_for_each(|id| self.lock_table(id, LockMode::X, context))?;
+        context.progress.finish();
         kill_point("ddl.locked");
         Ok(!tables.iter().any(|t| t.is_stale()))
     }

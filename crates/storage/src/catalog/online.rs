@@ -54,9 +54,9 @@ impl Catalog {
         built: &[IndexId],
         context: &DdlContext,
     ) -> Result<Arc<Table>> {
-        context.progress.enter(Stage::Preparing);
         let building = Building::new(&old.def, new, built)?;
         statement.lock_table(old.def.id, LockMode::S, context)?;
+        context.progress.enter(Stage::Preparing);
         let handle = self.publish(old, Some(building))?;
         statement.txn.rollback();
         kill_point("alter.published");
