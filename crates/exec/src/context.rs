@@ -15,8 +15,8 @@ use vaquita_plan::func::SeededRandom;
 use vaquita_storage::{Engine, Interrupt, LockMode, LockPolicy, SessionCatalog, Table, Transaction};
 use vaquita_types::errno::{
     ER_CUT_VALUE_GROUP_CONCAT, ER_DATETIME_FUNCTION_OVERFLOW, ER_DIVISION_BY_ZERO, ER_INVALID_CHARACTER_STRING, ER_NO_SUCH_TABLE,
-    ER_TRUNCATED_WRONG_VALUE, ER_WARN_ALLOWED_PACKET_OVERFLOWED, ER_WARN_DATA_OUT_OF_RANGE,
-    ER_WRONG_VALUE_FOR_TYPE, WARN_DATA_TRUNCATED,
+    ER_TRUNCATED_WRONG_VALUE, ER_WARN_ALLOWED_PACKET_OVERFLOWED, ER_WARN_DATA_OUT_OF_RANGE, ER_WRONG_VALUE_FOR_TYPE,
+    WARN_DATA_TRUNCATED,
 };
 use vaquita_types::schema::TableRef;
 use vaquita_types::temporal::TimeZone;
@@ -145,7 +145,13 @@ impl<'a> Statement<'a> {
         let table = match def.options.temporary {
             // No other session changes it.
             true => self.catalog.temporary(&def.database, &def.name),
-            false => self.catalog.open_table(&mut self.txn.borrow_mut(), &def.database, &def.name, mode, LockPolicy::Wait(self.table_lock_wait))?,
+            false => self.catalog.open_table(
+                &mut self.txn.borrow_mut(),
+                &def.database,
+                &def.name,
+                mode,
+                LockPolicy::Wait(self.table_lock_wait),
+            )?,
         };
         match table {
             Some(table) if table.def.schema_version == def.schema_version && table.def.id == def.id => Ok(table),

@@ -69,8 +69,7 @@ impl Building {
     /// `new` is what `old` becomes, rows staying as they are; `built` are the indexes without entries.
     pub fn new(old: &TableDef, new: &TableDef, built: &[IndexId]) -> Result<Building> {
         let fill = (0..new.indexes.len()).filter(|n| built.contains(&new.indexes[*n].id)).collect();
-        let mut sources: Vec<Source> =
-            new.columns.iter().map(|c| (old.position_of(c.id), c.added_default.clone())).collect();
+        let mut sources: Vec<Source> = new.columns.iter().map(|c| (old.position_of(c.id), c.added_default.clone())).collect();
         if old.columns.len() == new.columns.len() && sources.iter().enumerate().all(|(n, source)| source.0 == Some(n)) {
             sources.clear();
         }

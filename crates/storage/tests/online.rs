@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use common::{Server, index_def, interrupt, server, table_def};
 use vaquita_storage::{
-    Buffers, DdlContext, Direction, InterruptReason, Isolation, LockMode, LockPolicy, Locked, Reads, RowChange, ScanOptions, Stage,
-    Table, Transaction, TxnOptions, Version, Written, Xid, check_table,
+    Buffers, DdlContext, Direction, InterruptReason, Isolation, LockMode, LockPolicy, Locked, Reads, RowChange, ScanOptions,
+    Stage, Table, Transaction, TxnOptions, Version, Written, Xid, check_table,
 };
 use vaquita_types::charset::CollationId;
 use vaquita_types::{Error, Result, Value};

@@ -81,7 +81,9 @@ impl Chores {
                 self.under_way.clone_from(&chore.shows);
                 match run(client, &chore.sql) {
                     Err(_) => return Ok(()),
-                    Ok(Err(text)) if !chore.or.iter().any(|or| text.contains(or)) => return Err(format!("{}: {text}", chore.sql)),
+                    Ok(Err(text)) if !chore.or.iter().any(|or| text.contains(or)) => {
+                        return Err(format!("{}: {text}", chore.sql));
+                    }
                     Ok(_) => {}
                 }
                 if let Some((query, answer)) = self.under_way.take() {

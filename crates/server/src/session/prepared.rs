@@ -191,8 +191,7 @@ impl Session {
             },
         };
         if execute.cursor & cursor::READ_ONLY == 0 {
-            let planned =
-                Planned { plan: &cached.plan, ast: Some(&prepared.ast), params: &prepared.values, binary: true };
+            let planned = Planned { plan: &cached.plan, ast: Some(&prepared.ast), params: &prepared.values, binary: true };
             return self.run_plan(planned, &[], out, park);
         }
         self.run_with_cursor(prepared, &cached.plan, out, park)

@@ -66,13 +66,7 @@ pub(super) const RESTARTS_MAX: usize = 1000;
 impl Session {
     /// Runs a plan and, if the statement is a transaction of its own, commits. `rest` is the unread
     /// part of a multi-statement packet.
-    pub(super) fn run_plan(
-        &mut self,
-        planned: Planned<'_>,
-        rest: &[u8],
-        out: &mut Output<'_>,
-        park: MakeWaiter<'_>,
-    ) -> Flow {
+    pub(super) fn run_plan(&mut self, planned: Planned<'_>, rest: &[u8], out: &mut Output<'_>, park: MakeWaiter<'_>) -> Flow {
         let plan = planned.plan;
         if !plan.tables().is_empty()
             && let Err(error) = self.refuse_unless_active().and_then(|()| self.admit_plan(plan))

@@ -115,7 +115,8 @@ fn with_writers<T>(server: &Server, rows: u64, work: impl FnOnce(&AtomicU64) -> 
 
 fn check(client: &mut Client, index: &str) {
     assert_eq!(one(client, "CHECK TABLE d.t"), "d.t|check|status|OK");
-    let counts = format!("SELECT (SELECT COUNT(id) FROM d.t FORCE INDEX ({index}) WHERE v >= 0 OR v IS NULL), (SELECT COUNT(*) FROM d.t)");
+    let counts =
+        format!("SELECT (SELECT COUNT(id) FROM d.t FORCE INDEX ({index}) WHERE v >= 0 OR v IS NULL), (SELECT COUNT(*) FROM d.t)");
     let counts = one(client, &counts);
     let (through, all) = counts.split_once('|').unwrap();
     assert_eq!(through, all, "{index}");
@@ -130,7 +131,10 @@ fn an_index_is_built_while_clients_write() {
         let mut within = 0;
         for round in 0..5 {
             let before = done.load(Ordering::Relaxed);
-            ok(&mut client, if round % 2 == 0 { "CREATE INDEX v ON d.t (v)" } else { "ALTER TABLE d.t ADD INDEX v (v, s), ADD KEY s (s)" });
+            ok(
+                &mut client,
+                if round % 2 == 0 { "CREATE INDEX v ON d.t (v)" } else { "ALTER TABLE d.t ADD INDEX v (v, s), ADD KEY s (s)" },
+            );
             within += done.load(Ordering::Relaxed) - before;
             check(&mut client, "v");
             ok(&mut client, if round % 2 == 0 { "DROP INDEX v ON d.t" } else { "ALTER TABLE d.t DROP INDEX v, DROP INDEX s" });
@@ -166,7 +170,13 @@ fn a_waiting_alter_makes_no_reader_wait_and_shows_what_it_does() {
     let id = one(&mut alter, "SELECT CONNECTION_ID()");
     ok(&mut writer, "BEGIN");
     ok(&mut writer, "UPDATE d.t SET v = 0 WHERE id = 500");
-    for sql in ["ALTER TABLE d.t ADD INDEX v (v)", "TRUNCATE d.t", "DROP TABLE d.t", "RENAME TABLE d.t TO d.u", "ALTER TABLE d.t ADD c INT"] {
+    for sql in [
+        "ALTER TABLE d.t ADD INDEX v (v)",
+        "TRUNCATE d.t",
+        "DROP TABLE d.t",
+        "RENAME TABLE d.t TO d.u",
+        "ALTER TABLE d.t ADD c INT",
+    ] {
         let waits = thread::spawn(move || {
             let answer = alter.query(sql);
             (alter, answer)
@@ -218,7 +228,10 @@ fn a_build_shows_its_progress_is_killed_and_ended_by_a_duplicate() {
         let progress = "SELECT work_completed < work_estimated, work_estimated FROM performance_schema.events_stages_current \
                         WHERE event_name = 'stage/innodb/alter table (read PK and internal sort)' AND work_completed > 3000";
         assert_eq!(wait_for(&mut client, progress), ["1".to_string(), ROWS.to_string()]);
-        assert_eq!(one(&mut client, &format!("SELECT state FROM information_schema.processlist WHERE id = {id}")), "altering table");
+        assert_eq!(
+            one(&mut client, &format!("SELECT state FROM information_schema.processlist WHERE id = {id}")),
+            "altering table"
+        );
         ok(&mut client, &end);
         let ended = Instant::now();
         let (back, answer) = waits.join().unwrap();

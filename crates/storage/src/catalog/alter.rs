@@ -268,12 +268,7 @@ fn keep_columns(old: &TableDef, new: &TableDef) -> impl FnMut(Vec<Value>) -> Res
 }
 
 /// The commit that replaces the definition.
-fn install(
-    statement: Statement<'_>,
-    old: &Arc<Table>,
-    new: TableDef,
-    alter: &Alter<'_>,
-) -> Result<Arc<Table>> {
+fn install(statement: Statement<'_>, old: &Arc<Table>, new: TableDef, alter: &Alter<'_>) -> Result<Arc<Table>> {
     alter.context.ddl.progress.enter(Stage::Committing);
     let mut change = statement.change();
     let renamed = (&new.database, &new.name) != (&old.def.database, &old.def.name);

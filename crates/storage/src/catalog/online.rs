@@ -17,8 +17,8 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use vaquita_types::schema::{IndexId, TableDef};
 use vaquita_types::Result;
+use vaquita_types::schema::{IndexId, TableDef};
 
 use super::ddl::Statement;
 use super::progress::Stage;
