@@ -15,8 +15,8 @@ use vaquita_plan::func::SeededRandom;
 use vaquita_storage::{Engine, Interrupt, LockMode, LockPolicy, SessionCatalog, Table, Transaction};
 use vaquita_types::errno::{
     ER_CUT_VALUE_GROUP_CONCAT, ER_DATETIME_FUNCTION_OVERFLOW, ER_DIVISION_BY_ZERO, ER_INVALID_CHARACTER_STRING, ER_NO_SUCH_TABLE,
-    ER_TABLE_DEF_CHANGED, ER_TRUNCATED_WRONG_VALUE, ER_WARN_ALLOWED_PACKET_OVERFLOWED, ER_WARN_DATA_OUT_OF_RANGE,
-    ER_WRONG_VALUE_FOR_TYPE, WARN_DATA_TRUNCATED,
+    ER_TRUNCATED_WRONG_VALUE, ER_WARN_ALLOWED_PACKET_OVERFLOWED, ER_WARN_DATA_OUT_OF_RANGE, ER_WRONG_VALUE_FOR_TYPE,
+    WARN_DATA_TRUNCATED,
 };
 use vaquita_types::schema::TableRef;
 use vaquita_types::temporal::TimeZone;
@@ -56,6 +56,8 @@ pub struct Statement<'a> {
     /// Bytes that sorts, hash tables and kept results of this statement may take.
     pub memory_bytes_max: usize,
     pub lock_wait_ms_max: u64,
+    /// How long it waits for DDL on its tables.
+    pub table_lock_wait: Duration,
     /// BEGIN was given or autocommit is off: SERIALIZABLE locks what plain SELECTs read.
     pub in_transaction: bool,
     pub(crate) memory_bytes: Cell<usize>,
@@ -109,6 +111,7 @@ impl<'a> Statement<'a> {
             server: &crate::system::NoServer,
             memory_bytes_max: engine.options().statement_bytes_max,
             lock_wait_ms_max: 50_000,
+            table_lock_wait: Duration::from_secs(50),
             in_transaction: false,
             memory_bytes: Cell::new(0),
             own_writes_hidden: Cell::new(false),
@@ -157,11 +160,17 @@ impl<'a> Statement<'a> {
         let table = match def.options.temporary {
             // No other session changes it.
             true => self.catalog.temporary(&def.database, &def.name),
-            false => self.catalog.open_table(&mut self.txn.borrow_mut(), &def.database, &def.name, mode, self.lock_wait())?,
+            false => self.catalog.open_table(
+                &mut self.txn.borrow_mut(),
+                &def.database,
+                &def.name,
+                mode,
+                LockPolicy::Wait(self.table_lock_wait),
+            )?,
         };
         match table {
             Some(table) if table.def.schema_version == def.schema_version && table.def.id == def.id => Ok(table),
-            Some(_) => Err(Error::new(&ER_TABLE_DEF_CHANGED, &[])),
+            Some(_) => Err(Error::stale_plan()),
             None => Err(Error::new(&ER_NO_SUCH_TABLE, &[&def.database, &def.name])),
         }
     }

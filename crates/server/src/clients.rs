@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use vaquita_storage::{Interrupt, InterruptReason};
+use vaquita_storage::{Interrupt, InterruptReason, Progress};
 
 use crate::connection::Connection;
 
@@ -18,6 +18,8 @@ pub struct Client {
     pub host: String,
     pub port: Option<u16>,
     pub interrupt: Arc<Interrupt>,
+    /// Of the DDL statement that it runs.
+    pub progress: Arc<Progress>,
     pub connection: OnceLock<Weak<Connection>>,
     /// What the client told of itself at login.
     pub attributes: OnceLock<Vec<(String, String)>>,
@@ -53,6 +55,7 @@ impl Client {
             host,
             port,
             interrupt: Arc::new(Interrupt::new(id)),
+            progress: Arc::default(),
             connection: OnceLock::new(),
             attributes: OnceLock::new(),
             started: Instant::now(),

@@ -85,6 +85,7 @@ impl Info<'_> {
 fn process(client: &Client) -> ProcessInfo {
     let state = client.snapshot();
     let sleeps = state.command == "Sleep";
+    let stage = client.progress.get();
     ProcessInfo {
         id: client.id,
         user: state.user,
@@ -95,13 +96,15 @@ fn process(client: &Client) -> ProcessInfo {
         database: state.database,
         command: state.command,
         time_s: state.since.map_or(0, |since| since.elapsed().as_secs()),
-        state: Some(match (state.state, sleeps) {
-            ("", false) => "executing".to_string(),
-            (text, _) => text.to_string(),
+        state: Some(match (state.state, stage, sleeps) {
+            ("", Some(stage), false) => stage.stage.state().to_string(),
+            ("", None, false) => "executing".to_string(),
+            (text, ..) => text.to_string(),
         }),
         info: state.info.map(|text| text.trim().to_string()),
         attributes: client.attributes.get().cloned().unwrap_or_default(),
         connection_type: if client.port.is_some() { "TCP/IP" } else { "Socket" },
+        stage,
     }
 }
 

@@ -300,6 +300,11 @@ impl Engine {
         self.active.list()
     }
 
+    /// The transaction has not ended; what it has committed may not be visible yet.
+    pub(crate) fn is_active(&self, id: u64) -> bool {
+        self.active.contains(id)
+    }
+
     /// An owner of locks with a new transaction id, listed as active.
     pub(crate) fn register(&self, options: &TxnOptions) -> Arc<Owner> {
         let id = self.next_txn_id.fetch_add(1, Ordering::Relaxed);
@@ -506,6 +511,10 @@ impl ActiveTransactions {
 
     pub(crate) fn remove(&self, id: u64) {
         self.shard(id).lock().remove(&id);
+    }
+
+    fn contains(&self, id: u64) -> bool {
+        self.shard(id).lock().contains_key(&id)
     }
 
     fn shard(&self, id: u64) -> &Mutex<HashMap<u64, Active>> {

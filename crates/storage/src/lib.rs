@@ -39,6 +39,7 @@
 //!
 //! Rows are `&[Value]` in the order of `TableDef::columns`. TIMESTAMP values are UTC here.
 
+mod building;
 pub mod catalog;
 pub mod check;
 mod collate;
@@ -66,7 +67,9 @@ pub mod txn;
 pub mod value_ref;
 pub mod xa;
 
-pub use catalog::{Catalog, DdlContext, FirstRows, Leftovers, RowChange, SessionCatalog, TableName};
+pub use catalog::{
+    AlterContext, Catalog, DdlContext, FirstRows, Leftovers, Progress, RowChange, SessionCatalog, Stage, StageProgress, TableName,
+};
 pub use check::{CheckReport, check_table};
 pub use commit::{CommitStart, CommitWaiter};
 pub use engine::{Engine, EngineHooks, EngineOptions, FlushMode, LogLevel, NoHooks};

@@ -16,16 +16,19 @@
 //! Nothing is written before all duplicates are ruled out, except that a statement may be rolled
 //! back by its caller (`Transaction::rollback_statement`).
 //!
+//! A handle may also carry indexes that an ALTER is building; every operation keeps their entries as well (`building`).
+//!
 //! The caller has checked the values, holds at least IX on the table (`Transaction::lock_table`),
 //! and keeps one `Buffers` per session, so that a row costs no allocation here.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use parking_lot::RwLock;
 use vaquita_types::schema::TableRef;
-use vaquita_types::{Error, Result, Value};
+use vaquita_types::{Error, Result, Value, errno};
 
+use crate::building::Building;
 use crate::key::{Entry, INDEX_ID_BYTES, IndexCodec};
 use crate::lock::{LockMode, LockPolicy};
 use crate::row::{RowCodec, RowView};
@@ -39,6 +42,10 @@ pub struct Table {
     pub codec: RowCodec,
     statistics: RwLock<Option<Arc<TableStatistics>>>,
     stale: AtomicBool,
+    /// Indexes that an ALTER is building: writers keep their entries too.
+    building: Option<Box<Building>>,
+    /// The sequence number of the commit from which on each of `def.indexes` shows the table; 0: any.
+    readable_from: Box<[AtomicU64]>,
 }
 
 /// Scratch space of row operations, reused between rows.
@@ -86,7 +93,48 @@ impl Table {
     }
 
     pub(crate) fn with_statistics(def: TableRef, statistics: Option<Arc<TableStatistics>>) -> Result<Table> {
-        Ok(Table { codec: RowCodec::new(&def)?, def, statistics: RwLock::new(statistics), stale: AtomicBool::new(false) })
+        let readable_from = def.indexes.iter().map(|_| AtomicU64::new(0)).collect();
+        Ok(Table {
+            codec: RowCodec::new(&def)?,
+            def,
+            statistics: RwLock::new(statistics),
+            stale: AtomicBool::new(false),
+            building: None,
+            readable_from,
+        })
+    }
+
+    /// Another handle of the same definition: with indexes that are being built, or without any.
+    pub(crate) fn rebuilt(&self, building: Option<Building>) -> Result<Table> {
+        let mut table = Table::with_statistics(self.def.clone(), self.statistics())?;
+        table.building = building.map(Box::new);
+        table.set_readable_from(Some(self), 0);
+        Ok(table)
+    }
+
+    pub(crate) fn building(&self) -> Option<&Building> {
+        self.building.as_deref()
+    }
+
+    /// Indexes that `old` has are readable from where they were, the others from the commit with this sequence number.
+    pub(crate) fn set_readable_from(&self, old: Option<&Table>, sequence: u64) {
+        for (index, from) in self.def.indexes.iter().zip(&self.readable_from) {
+            let before = old.and_then(|old| {
+                let at = old.def.indexes.iter().position(|i| i.id == index.id)?;
+                old.readable_from.get(at).map(|from| from.load(Ordering::Acquire))
+            });
+            from.store(before.unwrap_or(sequence), Ordering::Release);
+        }
+    }
+
+    /// Error 1412 if the index has not been there when the snapshot of the transaction was taken; if the statement has taken
+    /// it, it may run again.
+    pub fn check_readable(&self, txn: &Transaction, index: usize) -> Result<()> {
+        let from = self.readable_from.get(index).map_or(0, |from| from.load(Ordering::Acquire));
+        match txn.snapshot_sequence() {
+            Some(sequence) if sequence < from => Err(Error::new(&errno::ER_TABLE_DEF_CHANGED, &[]).restart_if(txn.may_restart())),
+            _ => Ok(()),
+        }
     }
 
     /// What the last ANALYZE found.
@@ -143,6 +191,9 @@ impl Table {
         for (_, index) in self.secondary() {
             index.encode_entry(row, row_id, &mut b.key, &mut b.value)?;
             txn.put(&b.key, &b.value)?;
+        }
+        if let Some(building) = &self.building {
+            building.inserted(txn, row, row_id, policy)?;
         }
         txn.add_rows(self.def.id, 1);
         Ok(Written::Done)
@@ -223,6 +274,9 @@ impl Table {
                 replace_entry(txn, index, (old, new), row_id, b)?;
             }
         }
+        if let Some(building) = &self.building {
+            building.updated(txn, (old, new), row_id, moved, policy)?;
+        }
         Ok(Written::Done)
     }
 
@@ -246,6 +300,9 @@ impl Table {
         for (_, index) in self.secondary() {
             index.encode_entry(old, row_id, &mut b.key, &mut b.value)?;
             txn.delete(&b.key)?;
+        }
+        if let Some(building) = &self.building {
+            building.deleted(txn, old, row_id, policy)?;
         }
         txn.add_rows(self.def.id, -1);
         Ok(true)

@@ -23,12 +23,12 @@
 //! * XA-1: an id names at most one branch, of a session or prepared.
 //! * XA-2: a prepared branch has its record on disk and its locks in memory, until one batch ends both.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 use vaquita_types::errno::{ER_XAER_DUPID, ER_XAER_NOTA};
-use vaquita_types::schema::TableId;
+use vaquita_types::schema::{IndexId, TableId};
 use vaquita_types::{Error, Result};
 
 use crate::catalog::wire::{Reader, Writer};
@@ -301,6 +301,23 @@ impl Engine {
 
     fn xa_chunks(self: &Arc<Engine>, prefix: &[u8]) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
         self.begin(TxnOptions::default()).meta_scan(KeyRange::prefix(prefix))
+    }
+
+    /// The indexes that prepared branches write when they commit, by the id of the branch's transaction.
+    pub(crate) fn xa_written_indexes(self: &Arc<Engine>) -> Result<Vec<(u64, HashSet<IndexId>)>> {
+        let mut out = Vec::new();
+        for xid in self.xa_prepared() {
+            let chunks = self.xa_chunks(&xid.key_prefix())?;
+            let pieces = chunks.into_iter().filter(|(key, _)| Xid::from_key(key).as_ref() == Some(&xid));
+            let joined: Vec<u8> = pieces.flat_map(|(_, piece)| piece).collect();
+            let record = Record::decode(&joined).ok_or_else(|| damaged(&xid))?;
+            let data = record.writes.iter().filter(|(family, ..)| *family == Family::Data);
+            let indexes = data.filter_map(|(_, key, _)| Some(IndexId(u32::from_be_bytes(*key.first_chunk()?)))).collect();
+            if let Some(Branch::Prepared(prepared)) = self.xa_branches().by_id.lock().get(&xid) {
+                out.push((prepared.owner.id, indexes));
+            }
+        }
+        Ok(out)
     }
 
     /// At start: finds the prepared branches and takes their locks again. Nobody else has any yet.

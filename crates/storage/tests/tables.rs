@@ -21,7 +21,7 @@ use vaquita_types::{Error, Result, Value};
 const POLICY: LockPolicy = LockPolicy::Wait(Duration::from_secs(5));
 
 fn context() -> DdlContext {
-    DdlContext { wait: Duration::from_secs(5), interrupt: interrupt() }
+    DdlContext { wait: Duration::from_secs(5), interrupt: interrupt(), progress: Default::default() }
 }
 
 impl Server {

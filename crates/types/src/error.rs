@@ -20,6 +20,8 @@ pub enum Next {
     /// The first statement of a transaction met a row that changed after its snapshot:
     /// run the statement again on a fresh snapshot; a client never sees this.
     Restart,
+    /// The statement was planned before DDL changed one of its tables: plan it again.
+    Replan,
     /// Stored bytes do not read back: report the table, stop using it.
     Corrupt,
     /// The machine failed us: disk, memory, descriptors.
@@ -64,10 +66,23 @@ impl Error {
     /// `restart` the statement may run again instead (`Next::Restart`).
     pub fn snapshot_conflict(restart: bool) -> Error {
         let text = format!("{}; snapshot conflict", errno::ER_LOCK_DEADLOCK.format);
-        let mut e = Error::with_message(&errno::ER_LOCK_DEADLOCK, text);
+        let e = Error::with_message(&errno::ER_LOCK_DEADLOCK, text);
+        e.restart_if(restart)
+    }
+
+    /// The statement may run again on a fresh snapshot instead, if it is one that can.
+    pub fn restart_if(mut self, restart: bool) -> Error {
         if restart {
-            e.0.next = Next::Restart;
+            self.0.next = Next::Restart;
         }
+        self
+    }
+
+    /// The plan of a statement is older than the definition of a table: the statement may be planned again. A
+    /// client that sees it all the same sees error 1412.
+    pub fn stale_plan() -> Error {
+        let mut e = Error::new(&errno::ER_TABLE_DEF_CHANGED, &[]);
+        e.0.next = Next::Replan;
         e
     }
 

@@ -1,37 +1,32 @@
 //! ALTER TABLE, CREATE INDEX, DROP INDEX.
 //!
 //! 1. `actions::Edit` applies the actions to a copy of the definition, with MySQL's checks.
-//! 2. If storage can keep the rows (`layout::instant_change`), they stay as they are and only new indexes are
+//! 2. `algorithm` says whether it can be done by the ALGORITHM and under the LOCK that were given.
+//! 3. If storage can keep the rows (`layout::instant_change`), they stay as they are and only new indexes are
 //!    built; otherwise they are copied, through `convert::RowMap` if a column's values change.
-//! 3. The catalog builds and installs it in one commit; if another statement changed the table meanwhile, all
+//! 4. The catalog builds and installs it in one commit; if another statement changed the table meanwhile, all
 //!    begins again.
-//! 4. The AUTO_INCREMENT counter follows.
+//! 5. The AUTO_INCREMENT counter follows.
 
 use std::sync::Arc;
 
 use vaquita_parser::ast::{self, AlterAction, AlterTable};
 use vaquita_plan::env::Level;
 use vaquita_storage::layout::instant_change;
-use vaquita_storage::{Direction, Entry, RowChange, ScanOptions, Table, Version};
+use vaquita_storage::{AlterContext, Direction, Entry, RowChange, ScanOptions, Table, Version};
 use vaquita_types::charset::charset;
-use vaquita_types::errno::{
-    ER_ALTER_OPERATION_NOT_SUPPORTED, ER_ALTER_OPERATION_NOT_SUPPORTED_REASON,
-    ER_ALTER_OPERATION_NOT_SUPPORTED_REASON_COLUMN_TYPE_INSTANT, ER_ILLEGAL_HA, ER_TABLE_DEF_CHANGED, ER_UNKNOWN_ALTER_ALGORITHM,
-    ER_UNKNOWN_ALTER_LOCK,
-};
-use vaquita_types::schema::{ColumnDef, ColumnDefault, IndexId, TableDef};
+use vaquita_types::errno::{ER_ILLEGAL_HA, ER_TABLE_DEF_CHANGED};
+use vaquita_types::schema::{ColumnDef, ColumnDefault, TableDef};
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value};
 
 use super::actions::Edit;
+use super::algorithm::Way;
 use super::convert::RowMap;
 use super::temporary::refuse_in_alter;
 use super::{Ddl, Outcome};
 
 /// Times that an ALTER starts again because another one was faster.
 const RETRIES_MAX: usize = 20;
-
-const ALGORITHMS: &[&str] = &["DEFAULT", "INSTANT", "INPLACE", "COPY"];
-const LOCKS: &[&str] = &["DEFAULT", "NONE", "SHARED", "EXCLUSIVE"];
 
 impl Ddl<'_> {
     pub fn create_index(&self, create: &ast::CreateIndex) -> Result<Outcome> {
@@ -61,21 +56,19 @@ impl Ddl<'_> {
     }
 
     pub fn alter_table(&self, alter: &AlterTable) -> Result<Outcome> {
-        let algorithm =
-            known(alter.algorithm.as_deref(), ALGORITHMS).map_err(|word| Error::new(&ER_UNKNOWN_ALTER_ALGORITHM, &[&word]))?;
-        known(alter.lock.as_deref(), LOCKS).map_err(|word| Error::new(&ER_UNKNOWN_ALTER_LOCK, &[&word]))?;
+        let way = Way::of(alter)?;
         let mut tries = 0;
         loop {
             let old = self.table(&alter.name)?;
-            refuse_in_alter(alter, algorithm, &old)?;
-            match self.alter_once(alter, algorithm, &old) {
+            refuse_in_alter(alter, way.algorithm, &old)?;
+            match self.alter_once(alter, way, &old) {
                 Err(error) if error.is(&ER_TABLE_DEF_CHANGED) && tries < RETRIES_MAX => tries += 1,
                 done => return done,
             }
         }
     }
 
-    fn alter_once(&self, alter: &AlterTable, algorithm: &str, old: &Arc<Table>) -> Result<Outcome> {
+    fn alter_once(&self, alter: &AlterTable, way: Way, old: &Arc<Table>) -> Result<Outcome> {
         let mut edit = Edit::new(self, &old.def);
         edit.apply(&alter.actions)?;
         let auto_increment = edit.auto_increment;
@@ -88,8 +81,8 @@ impl Ddl<'_> {
         let rows = self.transaction().row_count(old.def.id)?;
         let mut map = RowMap::new(self, &old.def, &new, auto_increment, rows > 0)?;
         let keep = !map.makes_values() && (instant || !map.converts());
-        if algorithm == "INSTANT" {
-            check_instant(&old.def, &new, instant && keep)?;
+        if temporary_rows.is_none() {
+            way.check(alter, &old.def, &new, instant && keep)?;
         }
         let new_auto = new.auto_increment_column().and_then(|at| new.columns.get(at)).cloned();
         let old_auto = old.def.auto_increment_column().and_then(|at| old.def.columns.get(at));
@@ -112,7 +105,10 @@ impl Ddl<'_> {
                 }
                 (table, copied)
             }
-            None => self.catalog.alter_table_with(old, new, change, &next, &self.context)?,
+            None => {
+                let context = AlterContext { auto_increment: &next, lock: way.table_lock(), ddl: &self.context };
+                self.catalog.alter_table_with(old, new, change, &context)?
+            }
         };
         let simple = alter.actions.iter().all(is_simple);
         if simple && alter.actions.iter().any(|a| matches!(a, AlterAction::EnableKeys | AlterAction::DisableKeys)) {
@@ -186,23 +182,4 @@ fn in_place(before: &ColumnType, after: &ColumnType) -> bool {
         },
         _ => false,
     }
-}
-
-fn known<'w>(word: Option<&'w str>, words: &[&'static str]) -> std::result::Result<&'static str, &'w str> {
-    let Some(word) = word else { return Ok("DEFAULT") };
-    words.iter().find(|w| w.eq_ignore_ascii_case(word)).copied().ok_or(word)
-}
-
-fn check_instant(old: &TableDef, new: &TableDef, rows_stay: bool) -> Result<()> {
-    let algorithm = "ALGORITHM=INSTANT";
-    let others = "ALGORITHM=COPY/INPLACE";
-    let retyped = new.columns.iter().any(|c| old.columns.iter().any(|before| before.id == c.id && before.ty != c.ty));
-    if !rows_stay && retyped {
-        let reason = ER_ALTER_OPERATION_NOT_SUPPORTED_REASON_COLUMN_TYPE_INSTANT.format;
-        return Err(Error::new(&ER_ALTER_OPERATION_NOT_SUPPORTED_REASON, &[&algorithm, &reason, &others]));
-    }
-    if !rows_stay || new.indexes.iter().any(|i| i.id == IndexId(0)) {
-        return Err(Error::new(&ER_ALTER_OPERATION_NOT_SUPPORTED, &[&algorithm, &others]));
-    }
-    Ok(())
 }

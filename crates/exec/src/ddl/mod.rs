@@ -7,6 +7,7 @@
 //! `maintenance` is ANALYZE, CHECK, OPTIMIZE ….
 
 mod actions;
+mod algorithm;
 mod alter;
 pub(crate) mod checks;
 mod checksum;

@@ -94,7 +94,13 @@ impl Operator for TableScan<'_> {
                 Some((LockMode::X, _)) => LockMode::IX,
                 _ => LockMode::IS,
             };
-            self.table = Some(statement.open_table(&self.scan.table, intention)?);
+            let table = statement.open_table(&self.scan.table, intention)?;
+            let index = match &self.scan.path {
+                AccessPath::Point { index, .. } | AccessPath::Range { index, .. } => *index,
+                AccessPath::Full { .. } | AccessPath::System => 0,
+            };
+            table.check_readable(&statement.txn.borrow(), index)?;
+            self.table = Some(table);
         }
         let Some(table) = self.table.clone() else { return Ok(()) };
         self.cursor_open = false;

@@ -67,6 +67,7 @@ impl Operator for RowCount<'_> {
             frame.statement.txn.borrow_mut().lock_range(&all, frame.statement.lock_wait())?;
         }
         let txn = frame.statement.txn.borrow();
+        table.check_readable(&txn, 0)?;
         let own = if frame.statement.own_writes_hidden.get() { txn.rows_added(table.def.id) } else { 0 };
         let count = txn.row_count(table.def.id)?.saturating_add_signed(-own);
         frame.slots[self.slot] = Value::Int(count as i64);

@@ -1,5 +1,6 @@
 //! System tables about the running server: connections, variables, status counters.
 
+use vaquita_storage::{Stage, StageProgress};
 use vaquita_types::Result;
 
 use super::row::{NULL, row};
@@ -96,4 +97,28 @@ pub fn global_status(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
 
 pub fn session_status(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
     Ok(pairs(cx.statement.server.status(VariableScope::Session)))
+}
+
+/// What DDL statements are doing. Their work is counted in rows of the old table.
+pub fn stages(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
+    let processes = cx.statement.server.processes();
+    let running = processes.iter().filter_map(|process| Some((process, process.stage?)));
+    let row = |(process, stage): (&ProcessInfo, StageProgress)| {
+        let counts = matches!(stage.stage, Stage::ReadingRows | Stage::CopyingRows);
+        row![
+            process.thread_id(),
+            stage.event,
+            NULL,
+            stage.stage.event_name(),
+            NULL,
+            NULL,
+            NULL,
+            stage.since.elapsed().as_nanos() as u64 * 1000,
+            counts.then_some(stage.rows_done),
+            counts.then_some(stage.rows_expected),
+            NULL,
+            NULL,
+        ]
+    };
+    Ok(running.map(row).collect())
 }

@@ -57,6 +57,7 @@ const MAKERS: &[(&str, MakeRows)] = &[
     ("mysql.user", accounts::user),
     ("performance_schema.data_locks", transactions::data_locks),
     ("performance_schema.data_lock_waits", transactions::data_lock_waits),
+    ("performance_schema.events_stages_current", instance::stages),
     ("performance_schema.global_status", instance::global_status),
     ("performance_schema.global_variables", instance::global_variables),
     ("performance_schema.metadata_locks", transactions::metadata_locks),

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use vaquita_parser::ast::UserName;
 use vaquita_plan::env::Level;
+use vaquita_storage::StageProgress;
 use vaquita_types::{Error, Result};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +31,8 @@ pub struct ProcessInfo {
     pub attributes: Vec<(String, String)>,
     /// `TCP/IP`, `SSL/TLS` or `Socket`.
     pub connection_type: &'static str,
+    /// Of a DDL statement.
+    pub stage: Option<StageProgress>,
 }
 
 /// A lock that a session holds, or waits for, outside its transaction: a line of performance_schema.metadata_locks.

@@ -11,7 +11,7 @@ use crate::lock::{Acquired, HeldLocks, Interrupt, InterruptReason, LockManager, 
 use crate::sync::atomic::{AtomicUsize, Ordering};
 use crate::sync::thread;
 
-use LockMode::{IX, S, X};
+use LockMode::{IS, IX, S, X};
 
 /// Beyond any schedule.
 pub const LONG: LockPolicy = LockPolicy::Wait(Duration::from_secs(1 << 20));
@@ -266,6 +266,47 @@ pub fn tables() {
         inside.fetch_sub(weight, Ordering::SeqCst);
         s.end();
     });
+    world.assert_empty();
+}
+
+/// A reader comes while a DDL statement waits for a writer, aside or not: it passes, and nobody is forgotten.
+pub fn readers_pass_ddl() {
+    let world = World::new();
+    let codes = world.sessions(1..=3, |s, inside| {
+        let Session { locks, owner, held } = s;
+        let mut lock = |mode, policy| locks.lock_table(owner, held, TableId(7), mode, policy).err().map_or(0, |e| e.code());
+        let code = match owner.id {
+            1 => {
+                let writes = lock(IX, LONG);
+                let before = inside.fetch_add(1, Ordering::SeqCst);
+                assert!(before < 10, "a writer beside DDL");
+                inside.fetch_sub(1, Ordering::SeqCst);
+                writes
+            }
+            2 => {
+                // Aside first, as far as the schedule lets it, then for good.
+                let ddl = match lock(X, LockPolicy::WaitAside(Duration::ZERO)) {
+                    TIMEOUT => lock(X, LONG),
+                    code => code,
+                };
+                let before = inside.fetch_add(10, Ordering::SeqCst);
+                assert_eq!(before, 0, "DDL is not alone");
+                inside.fetch_sub(10, Ordering::SeqCst);
+                ddl
+            }
+            _ => {
+                let reads = lock(IS, LONG);
+                let before = inside.fetch_add(1, Ordering::SeqCst);
+                assert!(before < 10, "a reader beside DDL");
+                inside.fetch_sub(1, Ordering::SeqCst);
+                // It goes on to write: an upgrade.
+                if reads == 0 { lock(IX, LONG) } else { reads }
+            }
+        };
+        s.end();
+        code
+    });
+    assert_eq!(codes, [0, 0, 0]);
     world.assert_empty();
 }
 

@@ -6,7 +6,7 @@
 mod commits;
 mod locks;
 
-pub const ALL: [(&str, fn()); 16] = [
+pub const ALL: [(&str, fn()); 17] = [
     ("locks.exclude", locks::exclude),
     ("locks.deadlock-of-two", locks::deadlock_of_two),
     ("locks.deadlock-of-three", locks::deadlock_of_three),
@@ -16,6 +16,7 @@ pub const ALL: [(&str, fn()); 16] = [
     ("locks.killed-before-another", locks::killed_before_another),
     ("locks.skip-and-unlock", locks::skip_and_unlock),
     ("locks.tables", locks::tables),
+    ("locks.readers-pass-ddl", locks::readers_pass_ddl),
     ("locks.range-and-writers", locks::range_and_writers),
     ("locks.write-skew", locks::write_skew),
     ("commits.first-committer-wins", commits::first_committer_wins),

@@ -102,6 +102,7 @@ impl Session {
         let database = self.state.database();
         let changes_before = self.catalog.temporary_changes();
         let outcome = self.with_ddl(|ddl| ddl.run(ast));
+        self.client.progress.finish();
         if shared {
             self.leave_ddl();
         }
@@ -139,7 +140,11 @@ impl Session {
             database: database.as_deref(),
             planner: &planner,
             params: &self.params,
-            context: DdlContext { wait: self.state.metadata_lock_wait(), interrupt: self.client.interrupt.clone() },
+            context: DdlContext {
+                wait: self.state.metadata_lock_wait(),
+                interrupt: self.client.interrupt.clone(),
+                progress: self.client.progress.clone(),
+            },
         })
     }
 

@@ -137,6 +137,7 @@ impl Session {
         let info = self.info();
         statement.server = &info;
         statement.lock_wait_ms_max = self.state.lock_wait_ms();
+        statement.table_lock_wait = self.state.metadata_lock_wait();
         let bytes_compare = charset.mbmaxlen == 1 || matches!(charset.name, "utf8mb4" | "utf8mb3");
         if bytes_compare {
             return load(plan, format, charset.default_collation, &statement, source);

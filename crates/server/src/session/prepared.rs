@@ -20,6 +20,7 @@ use vaquita_wire::result::{
 
 use super::cursor::Cursor;
 use super::query::{is_planned, parser_options};
+use super::run::Planned;
 use super::{Flow, MakeWaiter, Session, reply};
 use crate::connection::Output;
 use crate::counters::Counter;
@@ -190,7 +191,8 @@ impl Session {
             },
         };
         if execute.cursor & cursor::READ_ONLY == 0 {
-            return self.run_plan(&cached.plan, &prepared.values, true, &[], out, park);
+            let planned = Planned { plan: &cached.plan, ast: Some(&prepared.ast), params: &prepared.values, binary: true };
+            return self.run_plan(planned, &[], out, park);
         }
         self.run_with_cursor(prepared, &cached.plan, out, park)
     }
@@ -206,7 +208,8 @@ impl Session {
             _ => {}
         }
         let failures = out.errors;
-        let flow = self.run_plan(plan, &prepared.values, true, &[], out, park);
+        let planned = Planned { plan, ast: Some(&prepared.ast), params: &prepared.values, binary: true };
+        let flow = self.run_plan(planned, &[], out, park);
         prepared.cursor = self.cursor.take().filter(|_| out.errors == failures);
         flow
     }

@@ -12,6 +12,7 @@ use vaquita_types::errno::ER_UPDATE_WITHOUT_KEY_IN_SAFE_MODE;
 use vaquita_types::{Error, Result, sql_mode};
 use vaquita_wire::caps::client;
 
+use super::run::Planned;
 use super::{Flow, MakeWaiter, Session};
 use crate::connection::Output;
 
@@ -73,7 +74,10 @@ impl Session {
         }
         if is_planned(ast) {
             return match self.plan(ast) {
-                Ok(plan) => self.run_plan(&plan, &[], false, rest, out, park),
+                Ok(plan) => {
+                    let planned = Planned { plan: &plan, ast: Some(ast), params: &[], binary: false };
+                    self.run_plan(planned, rest, out, park)
+                }
                 Err(error) => {
                     self.error(&error, out);
                     Flow::Next

@@ -3,10 +3,12 @@
 //! 1. Outside a transaction with autocommit on, the transaction is the statement's own.
 //! 2. A conflict with a commit after the snapshot, in the first statement of a transaction, restarts the
 //!    statement on a fresh snapshot (`Next::Restart`); what was written to the client is taken back.
-//! 3. A failed statement undoes only itself; deadlock and conflict undo the transaction.
-//! 4. The commit of an autocommit statement may park the session; the answer then waits in `Pending`.
+//! 3. A statement that was planned before DDL changed one of its tables is planned again (`Next::Replan`).
+//! 4. A failed statement undoes only itself; deadlock and conflict undo the transaction.
+//! 5. The commit of an autocommit statement may park the session; the answer then waits in `Pending`.
 
 use vaquita_exec::context::Statement;
+use vaquita_parser::Statement as Ast;
 use vaquita_plan::node::Plan;
 use vaquita_storage::CommitStart;
 use vaquita_types::errno::{ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, ER_LOCK_DEADLOCK};
@@ -44,21 +46,28 @@ impl Done {
     }
 }
 
+/// A statement that is to run.
+#[derive(Clone, Copy)]
+pub(super) struct Planned<'a> {
+    pub plan: &'a Plan,
+    /// To plan it again.
+    pub ast: Option<&'a Ast>,
+    pub params: &'a [Value],
+    /// Rows in the binary protocol.
+    pub binary: bool,
+}
+
+/// DDL statements that may come between the planning of a statement and its start before it fails.
+const REPLANS_MAX: usize = 100;
+
 /// Fresh snapshots that one statement may take before its conflict is shown after all.
 pub(super) const RESTARTS_MAX: usize = 1000;
 
 impl Session {
     /// Runs a plan and, if the statement is a transaction of its own, commits. `rest` is the unread
     /// part of a multi-statement packet.
-    pub(super) fn run_plan(
-        &mut self,
-        plan: &Plan,
-        params: &[Value],
-        binary: bool,
-        rest: &[u8],
-        out: &mut Output<'_>,
-        park: MakeWaiter<'_>,
-    ) -> Flow {
+    pub(super) fn run_plan(&mut self, planned: Planned<'_>, rest: &[u8], out: &mut Output<'_>, park: MakeWaiter<'_>) -> Flow {
+        let plan = planned.plan;
         if !plan.tables().is_empty()
             && let Err(error) = self.refuse_unless_active().and_then(|()| self.admit_plan(plan))
         {
@@ -80,7 +89,7 @@ impl Session {
             self.client.set_deadline(execution_ms_max);
             self.server.clients().note_deadline(true);
         }
-        let ran = self.run_with_restarts(plan, params, binary, rest, out);
+        let ran = self.run_with_restarts(planned, rest, out);
         if limited {
             self.client.set_deadline(0);
             self.server.clients().note_deadline(false);
@@ -108,48 +117,43 @@ impl Session {
         }
     }
 
-    fn run_with_restarts(
-        &mut self,
-        plan: &Plan,
-        params: &[Value],
-        binary: bool,
-        rest: &[u8],
-        out: &mut Output<'_>,
-    ) -> Result<Done> {
-        let mut restarts = 0;
+    fn run_with_restarts(&mut self, planned: Planned<'_>, rest: &[u8], out: &mut Output<'_>) -> Result<Done> {
+        let (mut restarts, mut replans) = (0, 0);
+        let mut fresh: Option<Plan> = None;
         loop {
+            let plan = fresh.as_ref().unwrap_or(planned.plan);
             self.txn.get_mut().begin_statement(vaquita_exec::query::reads(plan));
             let mark = out.writer.mark();
-            let (result, sent) = self.run_once(plan, params, binary, rest, out);
-            match result {
+            let (result, sent) = self.run_once(&Planned { plan, ..planned }, rest, out);
+            let error = match result {
                 Ok(done) => {
                     self.txn.get_mut().end_statement();
                     return Ok(done);
                 }
-                Err(error) if error.next() == Next::Restart && !sent && restarts < RESTARTS_MAX => {
+                Err(error) => error,
+            };
+            if sent {
+                return Err(error);
+            }
+            out.writer.rewind(mark);
+            match (error.next(), planned.ast) {
+                (Next::Restart, _) if restarts < RESTARTS_MAX => {
                     restarts += 1;
-                    out.writer.rewind(mark);
                     self.txn.get_mut().restart_statement();
                 }
-                Err(error) => {
-                    if !sent {
-                        out.writer.rewind(mark);
-                    }
-                    return Err(error);
+                (Next::Replan, Some(ast)) if replans < REPLANS_MAX => {
+                    replans += 1;
+                    self.txn.get_mut().rollback_statement();
+                    fresh = Some(self.plan(ast)?);
                 }
+                _ => return Err(error),
             }
         }
     }
 
     /// One try; also tells whether rows have left already.
-    fn run_once(
-        &mut self,
-        plan: &Plan,
-        params: &[Value],
-        binary: bool,
-        rest: &[u8],
-        out: &mut Output<'_>,
-    ) -> (Result<Done>, bool) {
+    fn run_once(&mut self, planned: &Planned<'_>, rest: &[u8], out: &mut Output<'_>) -> (Result<Done>, bool) {
+        let Planned { plan, params, binary, .. } = *planned;
         let flags = self.status() | if rest.is_empty() { 0 } else { status::MORE_RESULTS_EXISTS };
         let charset = self.state.result_charset();
         let mut statement =
@@ -157,6 +161,7 @@ impl Session {
         let info = self.info();
         statement.server = &info;
         statement.lock_wait_ms_max = self.state.lock_wait_ms();
+        statement.table_lock_wait = self.state.metadata_lock_wait();
         statement.in_transaction = self.in_transaction;
         let mut filled = None;
         let ran = match plan {

@@ -14,7 +14,7 @@ use vaquita_types::errno::{
 };
 use vaquita_types::{Error, Result};
 
-use super::run::Done;
+use super::run::{Done, Planned};
 use super::{Flow, MakeWaiter, Session};
 use crate::connection::Output;
 
@@ -54,7 +54,8 @@ impl Session {
             return Flow::Next;
         };
         let (failures, params) = (out.errors, std::mem::take(&mut self.params));
-        let flow = self.run_plan(&plan, &params, false, rest, out, park);
+        let planned = Planned { plan: &plan, ast: None, params: &params, binary: false };
+        let flow = self.run_plan(planned, rest, out, park);
         if out.errors == failures {
             self.note_created();
         } else if let Some(database) = create.name.db.clone().or_else(|| self.state.database()) {

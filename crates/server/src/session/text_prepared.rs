@@ -13,7 +13,7 @@ use vaquita_types::{Error, Result, Value};
 
 use super::prepared::CachedPlan;
 use super::query::{is_planned, parser_options};
-use super::run::Done;
+use super::run::{Done, Planned};
 use super::{Flow, MakeWaiter, Session};
 use crate::connection::Output;
 
@@ -76,7 +76,10 @@ impl Session {
                 Flow::Next
             }
             Ok((_, ast, values, Some(plan))) => match self.authorize(&ast) {
-                Ok(()) => self.run_plan(&plan.plan, &values, false, rest, out, park),
+                Ok(()) => {
+                    let planned = Planned { plan: &plan.plan, ast: Some(&ast), params: &values, binary: false };
+                    self.run_plan(planned, rest, out, park)
+                }
                 Err(error) => {
                     self.error(&error, out);
                     Flow::Next

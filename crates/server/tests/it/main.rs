@@ -3,7 +3,7 @@
 //! `server` starts and kills servers, `client` is a small protocol client, `golden` replays SQL and `packets`
 //! commands whose answers were recorded from MySQL, `hermitage` what three transactions do to each other at each level. `restart` and `xa` kill
 //! the server, `waits` sessions that wait, `clock` jumps of the wall clock meanwhile, `memory` statements that want
-//! more of it than there is.
+//! more of it than there is, `online_ddl` changes tables under clients.
 
 mod accounts;
 mod client;
@@ -12,6 +12,7 @@ mod golden;
 mod hermitage;
 mod load;
 mod memory;
+mod online_ddl;
 mod packets;
 mod protocol;
 mod restart;

@@ -3,13 +3,13 @@
 //! | change                                              | what happens                                 |
 //! |-----------------------------------------------------|----------------------------------------------|
 //! | names, defaults, comments, order; columns added, dropped or widened as `layout::instant_change` allows | one commit; rows are read through their old layout |
-//! | indexes added                                       | their entries are built from a scan          |
-//! | anything else                                       | all rows are copied into new index ids       |
+//! | indexes added                                       | their entries are built while others read and write (`online`) |
+//! | anything else                                       | all rows are copied into new index ids, while others read (S lock) |
 //!
 //! Building and copying go in batches of their own transactions, into index ids that are on the drop
-//! list (CAT-2), while this statement holds the X lock; the commit that installs the definition takes
-//! them off the list and puts the replaced ones on it. So after a crash or an error at any point the
-//! old table is whole and the half-built data is reclaimed.
+//! list (CAT-2). The commit that installs the definition, under an X lock, takes them off the list and puts the
+//! replaced ones on it. So after a crash or an error at any point the old table is whole and the half-built
+//! data is reclaimed.
 
 use std::sync::Arc;
 
@@ -17,10 +17,12 @@ use vaquita_types::schema::{IndexId, TableDef};
 use vaquita_types::{Error, Result, Value, errno};
 
 use super::ddl::{Statement, check_column_ids, order_indexes};
+use super::progress::Stage;
 use super::{Catalog, DdlContext, keys};
 use crate::key::Entry;
 use crate::kill_points::kill_point;
 use crate::layout::{add_layout, fresh_layout, instant_change};
+use crate::lock::LockMode;
 use crate::table::{Buffers, Table, Written};
 use crate::txn::{Direction, Reads, ScanOptions, Transaction, Version};
 
@@ -30,6 +32,24 @@ pub enum RowChange<'a> {
     Keep,
     /// Each row (in the order of the old columns) becomes the returned one (new columns); always a copy.
     Map(&'a mut dyn FnMut(Vec<Value>) -> Result<Vec<Value>>),
+}
+
+/// What goes with an ALTER.
+pub struct AlterContext<'a> {
+    /// What the next AUTO_INCREMENT value shall be, if that changes; gets the new table, with its rows committed, before the
+    /// definition is.
+    pub auto_increment: &'a dyn Fn(&Table) -> Result<Option<u64>>,
+    /// S or X: keeps writers, or all others, out from the first row to the last, although it need not be.
+    pub lock: Option<LockMode>,
+    pub ddl: &'a DdlContext,
+}
+
+/// What the ways of an ALTER share.
+struct Alter<'a> {
+    /// Rows stay as they are.
+    instant: bool,
+    built: &'a [IndexId],
+    context: &'a AlterContext<'a>,
 }
 
 /// Bytes of rows of one batch, where rows are long; else `Tuning::build_batch_rows` bounds it.
@@ -47,34 +67,84 @@ impl Catalog {
         rows: RowChange<'_>,
         context: &DdlContext,
     ) -> Result<(Arc<Table>, u64)> {
-        self.alter_table_with(old, new, rows, &|_| Ok(None), context)
+        self.alter_table_with(old, new, rows, &AlterContext { auto_increment: &|_| Ok(None), lock: None, ddl: context })
     }
 
-    /// As `alter_table`. `auto_increment` says what the next value shall be, if that changes; it gets the new table, with
-    /// its rows committed, before the definition is.
+    /// As `alter_table`.
     pub fn alter_table_with(
         &self,
         old: &Arc<Table>,
         mut new: TableDef,
         rows: RowChange<'_>,
-        auto_increment: &dyn Fn(&Table) -> Result<Option<u64>>,
-        context: &DdlContext,
+        context: &AlterContext<'_>,
     ) -> Result<(Arc<Table>, u64)> {
-        let mut statement = Statement::new(self, context);
-        if !statement.lock(std::slice::from_ref(old), context)? {
+        let mut statement = Statement::new(self, context.ddl);
+        if !statement.begin(std::slice::from_ref(old), context.ddl)? {
             return Err(Error::new(&errno::ER_TABLE_DEF_CHANGED, &[]));
         }
         let instant = prepare(&old.def, &mut new, &rows)?;
         let built = self.start_build(&mut new)?;
-        let result = self.build(old, &new, &built, instant, rows, context).and_then(|copied| {
-            let table = install(statement, old, new, &built, auto_increment)?;
-            Ok((table, copied))
-        });
+        let change = Alter { instant, built: &built, context };
+        let result = match (instant, context.lock) {
+            (true, _) if built.is_empty() => self.alter_instantly(statement, old, new, &change),
+            (true, None) => self.alter_online(statement, old, new, &change),
+            _ => self.alter_under_lock(statement, old, new, rows, &change),
+        };
         self.ddl.lock().building.retain(|id| !built.contains(id));
         kill_point("alter.finished");
         // Either the replaced indexes or the half-built ones are to be deleted.
         self.reclaim.notify();
         result
+    }
+
+    fn alter_instantly(
+        &self,
+        mut statement: Statement<'_>,
+        old: &Arc<Table>,
+        new: TableDef,
+        change: &Alter<'_>,
+    ) -> Result<(Arc<Table>, u64)> {
+        statement.lock_table(old.def.id, LockMode::X, change.context.ddl)?;
+        kill_point("ddl.locked");
+        Ok((install(statement, old, new, change)?, 0))
+    }
+
+    fn alter_online(
+        &self,
+        mut statement: Statement<'_>,
+        old: &Arc<Table>,
+        new: TableDef,
+        change: &Alter<'_>,
+    ) -> Result<(Arc<Table>, u64)> {
+        let handle = self.build_online(&mut statement, old, &new, change.built, change.context.ddl)?;
+        kill_point("alter.built");
+        match install(statement, &handle, new, change) {
+            Ok(table) => Ok((table, 0)),
+            Err(error) => {
+                self.withdraw(&handle, change.built)?;
+                Err(error)
+            }
+        }
+    }
+
+    /// Copies rows, or builds indexes while writers are to be kept out.
+    fn alter_under_lock(
+        &self,
+        mut statement: Statement<'_>,
+        old: &Arc<Table>,
+        new: TableDef,
+        rows: RowChange<'_>,
+        change: &Alter<'_>,
+    ) -> Result<(Arc<Table>, u64)> {
+        let context = change.context.ddl;
+        statement.lock_table(old.def.id, change.context.lock.unwrap_or(LockMode::S), context)?;
+        let expected = self.transaction().row_count(old.def.id)?;
+        let stage = if change.instant { Stage::ReadingRows } else { Stage::CopyingRows };
+        context.progress.start_rows(stage, expected);
+        let copied = self.build(old, &new, change.built, change.instant, rows, context)?;
+        context.progress.enter(Stage::WaitingToCommit);
+        statement.lock_table(old.def.id, LockMode::X, context)?;
+        Ok((install(statement, old, new, change)?, copied))
     }
 
     /// Gives ids to the new indexes and makes it durable that they are not a table's yet.
@@ -130,6 +200,7 @@ impl Catalog {
                 Written::Duplicate(duplicate) => return Err(target.duplicate_error(&duplicate, &row)),
             }
             write.wrote(value.len())?;
+            context.progress.add_rows(1);
             copied += 1;
         }
         write.txn.commit_wait()?;
@@ -197,13 +268,8 @@ fn keep_columns(old: &TableDef, new: &TableDef) -> impl FnMut(Vec<Value>) -> Res
 }
 
 /// The commit that replaces the definition.
-fn install(
-    statement: Statement<'_>,
-    old: &Arc<Table>,
-    new: TableDef,
-    built: &[IndexId],
-    auto_increment: &dyn Fn(&Table) -> Result<Option<u64>>,
-) -> Result<Arc<Table>> {
+fn install(statement: Statement<'_>, old: &Arc<Table>, new: TableDef, alter: &Alter<'_>) -> Result<Arc<Table>> {
+    alter.context.ddl.progress.enter(Stage::Committing);
     let mut change = statement.change();
     let renamed = (&new.database, &new.name) != (&old.def.database, &old.def.name);
     if renamed {
@@ -215,7 +281,7 @@ fn install(
     } else {
         change.retire(old);
     }
-    for id in built {
+    for id in alter.built {
         change.txn.meta_delete(&keys::dropped(*id))?;
     }
     kill_point("alter.unlisted");
@@ -225,7 +291,7 @@ fn install(
         }
     }
     let table = change.put(new, old.statistics())?;
-    if let Some(next) = auto_increment(&table)? {
+    if let Some(next) = (alter.context.auto_increment)(&table)? {
         change.txn.set_auto_increment(table.def.id, next)?;
         kill_point("alter.auto-increment");
     }

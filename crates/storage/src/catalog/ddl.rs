@@ -1,20 +1,22 @@
 //! CREATE, DROP, RENAME and TRUNCATE.
 //!
-//! All follow one course: lock the tables (X, in the order of their ids, so that two statements
-//! cannot wait for each other), take `ddl`, check that the handles are still the current ones, write
+//! All follow one course: keep other DDL away (`ddl_lock`), lock the tables (X, in the order of their ids, so that two
+//! statements cannot wait for each other), take `ddl`, check that the handles are still the current ones, write
 //! all records in the transaction that holds the locks, commit, change the cache, mark the old
 //! handles stale. The locks go when the transaction ends, after that.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use parking_lot::MutexGuard;
 use vaquita_types::charset::CollationId;
-use vaquita_types::schema::{ColumnId, DatabaseDef, IndexDef, IndexId, IndexKind, TableDef};
+use vaquita_types::schema::{ColumnId, DatabaseDef, IndexDef, IndexId, IndexKind, TableDef, TableId};
 use vaquita_types::{Error, Result, errno};
 
+use super::ddl_lock::DdlGuard;
+use super::progress::Stage;
 use super::{Catalog, Database, Ddl, DdlContext, Ids, damaged, internal_transaction, keys, record};
 use crate::kill_points::kill_point;
 use crate::layout;
@@ -33,6 +35,9 @@ pub struct FirstRows {
     pub follow: bool,
 }
 
+/// How long a statement waits aside for users of a table, and then in the way of later writers.
+const FIRST_TURN: Duration = Duration::from_secs(1);
+
 /// Database and name of a table.
 pub type TableName<'a> = (&'a str, &'a str);
 
@@ -40,6 +45,7 @@ pub type TableName<'a> = (&'a str, &'a str);
 pub(super) struct Statement<'c> {
     pub catalog: &'c Catalog,
     pub txn: Transaction,
+    guard: Option<DdlGuard<'c>>,
 }
 
 /// A statement that holds `ddl` and writes records.
@@ -51,29 +57,71 @@ pub(super) struct Change<'c> {
     tables: BTreeMap<(String, String), Option<Arc<Table>>>,
     stale: Vec<Arc<Table>>,
     dropped: bool,
+    /// Keeps other DDL on the tables away until the end.
+    _guard: Option<DdlGuard<'c>>,
 }
 
 impl<'c> Statement<'c> {
     pub fn new(catalog: &'c Catalog, context: &DdlContext) -> Statement<'c> {
-        Statement { catalog, txn: internal_transaction(&catalog.engine, context.interrupt.clone()) }
+        Statement { catalog, txn: internal_transaction(&catalog.engine, context.interrupt.clone()), guard: None }
     }
 
-    /// Locks tables against all other use. False: one changed meanwhile, look it up again.
-    pub fn lock(&mut self, tables: &[Arc<Table>], context: &DdlContext) -> Result<bool> {
+    /// Keeps other DDL on the tables away. False: one changed meanwhile, look it up again.
+    pub fn begin(&mut self, tables: &[Arc<Table>], context: &DdlContext) -> Result<bool> {
         let mut ids: Vec<_> = tables.iter().map(|t| t.def.id).collect();
         ids.sort();
         ids.dedup();
-        for id in ids {
-            self.txn.lock_table(id, LockMode::X, LockPolicy::Wait(context.wait))?;
+        context.progress.enter(Stage::WaitingForLock);
+        self.guard = Some(self.catalog.ddl_locks.lock(ids, context, &**self.catalog.engine.hooks())?);
+        Ok(!tables.iter().any(|t| t.is_stale()))
+    }
+
+    /// `begin`, and locks the tables against all other use.
+    pub fn lock(&mut self, tables: &[Arc<Table>], context: &DdlContext) -> Result<bool> {
+        if !self.begin(tables, context)? {
+            return Ok(false);
         }
+        let mut ids: Vec<_> = tables.iter().map(|t| t.def.id).collect();
+        ids.sort();
+        ids.into_iter().try_for_each(|id| self.lock_table(id, LockMode::X, context))?;
+        context.progress.finish();
         kill_point("ddl.locked");
         Ok(!tables.iter().any(|t| t.is_stale()))
+    }
+
+    /// Waits for the users of a table, first aside, so that nobody waits for this statement, and by turns so that
+    /// writers who come later do, for longer each time. Readers never do (LOCK-2).
+    pub fn lock_table(&mut self, id: TableId, mode: LockMode, context: &DdlContext) -> Result<()> {
+        self.txn.spare();
+        let began = Instant::now();
+        let (mut aside, mut turn) = (true, FIRST_TURN);
+        loop {
+            let left = context.wait.saturating_sub(began.elapsed());
+            let wait = turn.min(left);
+            let policy = if aside { LockPolicy::WaitAside(wait) } else { LockPolicy::Wait(wait) };
+            match self.txn.lock_table(id, mode, policy) {
+                Err(e) if e.is(&errno::ER_LOCK_WAIT_TIMEOUT) && left > wait => {}
+                done => return done,
+            }
+            if !aside {
+                turn *= 2;
+            }
+            aside = !aside;
+        }
     }
 
     pub fn change(self) -> Change<'c> {
         let ddl = self.catalog.ddl.lock();
         kill_point("ddl.begun");
-        Change { catalog: self.catalog, txn: self.txn, ddl, tables: BTreeMap::new(), stale: Vec::new(), dropped: false }
+        Change {
+            catalog: self.catalog,
+            txn: self.txn,
+            ddl,
+            tables: BTreeMap::new(),
+            stale: Vec::new(),
+            dropped: false,
+            _guard: self.guard,
+        }
     }
 }
 
@@ -164,6 +212,12 @@ impl Change<'_> {
             return Err(e);
         }
         kill_point("ddl.committed");
+        // A snapshot from before this commit does not show what is under new index ids.
+        let sequence = self.catalog.engine.db().latest_sequence();
+        for table in self.tables.values().flatten() {
+            let old = self.stale.iter().find(|old| old.def.id == table.def.id);
+            table.set_readable_from(old.map(|old| &**old), sequence);
+        }
         let mut cache = self.catalog.cache.write();
         databases(&mut cache);
         for ((database, name), table) in std::mem::take(&mut self.tables) {
@@ -343,7 +397,7 @@ impl Catalog {
 
     /// At start: a crash left these tables before they were filled.
     pub(super) fn drop_unfinished(&self) -> Result<()> {
-        let context = DdlContext { wait: Duration::ZERO, interrupt: Arc::new(Interrupt::new(0)) };
+        let context = DdlContext { wait: Duration::ZERO, interrupt: Arc::new(Interrupt::new(0)), progress: Arc::default() };
         for (key, _) in self.transaction().meta_scan(keys::starting_with(&[keys::UNFINISHED]))? {
             let (database, name) = keys::unfinished_name(&key).ok_or_else(|| damaged(format_args!("an unfinished table")))?;
             if self.table(database, name)?.is_some() {

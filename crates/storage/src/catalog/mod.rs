@@ -2,8 +2,8 @@
 //!
 //! Records live in the `catalog` column family (`keys`, `record`) and are read and written through
 //! transactions, so that each DDL statement is one atomic, durable commit. `mod` finds tables,
-//! `ddl` creates, drops and renames, `alter` changes definitions and rows, `reclaim` frees the
-//! space of dropped indexes, `temporary` is what a session adds to the catalog for itself.
+//! `ddl` creates, drops and renames, `alter` changes definitions and rows, `online` builds indexes while
+//! others write, `ddl_lock` lets one DDL statement at a time change a table, `reclaim` frees the space of dropped indexes, `temporary` is what a session adds to the catalog for itself.
 //!
 //! Invariants:
 //!
@@ -12,16 +12,20 @@
 //! * CAT-2: an index id is in a table's definition or in the drop list, never in both; whatever is in
 //!   the drop list and is not being built now may be deleted at any time.
 //! * CAT-3: a definition changes only under an X lock of the table, so whoever holds IS or IX and then
-//!   finds the handle not stale (`open_table` does) can use it until the transaction ends.
+//!   finds the handle not stale (`open_table` does) can use it until the transaction ends. What writers keep beside it
+//!   (`Building`) begins under an S lock and ends with it.
 //! * CAT-4: records change only while `ddl` is held; the cache changes before `ddl` is given back.
 //!
 //! Names of databases and tables compare byte by byte (lower_case_table_names = 0).
 
 mod alter;
 mod ddl;
+mod ddl_lock;
 mod keys;
 mod leftovers;
+mod online;
 pub(crate) mod owner;
+mod progress;
 mod reclaim;
 mod record;
 pub(crate) mod temporary;
@@ -43,9 +47,10 @@ use crate::lock::{Interrupt, LockMode, LockPolicy};
 use crate::statistics::TableStatistics;
 use crate::table::Table;
 use crate::txn::{Isolation, Transaction, TxnOptions};
-pub use alter::RowChange;
+pub use alter::{AlterContext, RowChange};
 pub use ddl::{FirstRows, TableName};
 pub use leftovers::Leftovers;
+pub use progress::{Progress, Stage, StageProgress};
 pub use temporary::SessionCatalog;
 use wire::{Reader, Writer};
 
@@ -56,6 +61,8 @@ pub struct DdlContext {
     pub wait: Duration,
     /// The session's.
     pub interrupt: Arc<Interrupt>,
+    /// Others look at it.
+    pub progress: Arc<Progress>,
 }
 
 pub struct Catalog {
@@ -66,6 +73,7 @@ pub struct Catalog {
     /// Table definitions that were read into the cache.
     tables_opened: AtomicU64,
     ddl: Mutex<Ddl>,
+    ddl_locks: ddl_lock::DdlLocks,
     temporary: Mutex<temporary::Shared>,
     reclaim: Arc<reclaim::Signal>,
     reclaimer: Mutex<Option<JoinHandle<()>>>,
@@ -82,6 +90,8 @@ struct Ddl {
     ids: Ids,
     /// Indexes on the drop list that an ALTER is filling now.
     building: HashSet<IndexId>,
+    /// Indexes on the drop list that are to stay a while.
+    deferred: Vec<online::Deferred>,
 }
 
 /// The ids given out last.
@@ -161,7 +171,8 @@ impl Catalog {
             version: AtomicU64::new(1),
             cache: RwLock::new(databases),
             tables_opened: AtomicU64::new(0),
-            ddl: Mutex::new(Ddl { ids, building: HashSet::new() }),
+            ddl: Mutex::new(Ddl { ids, building: HashSet::new(), deferred: deferred_at_start(engine)? }),
+            ddl_locks: ddl_lock::DdlLocks::default(),
             temporary: Mutex::default(),
             reclaim: Arc::default(),
             reclaimer: Mutex::new(None),
@@ -321,6 +332,12 @@ impl Catalog {
             let _ = thread.join();
         }
     }
+}
+
+/// Prepared XA transactions have written entries of indexes that an ALTER was building when the server ended.
+fn deferred_at_start(engine: &Arc<Engine>) -> Result<Vec<online::Deferred>> {
+    let written = engine.xa_written_indexes()?;
+    Ok(written.into_iter().map(|(owner, indexes)| online::Deferred { indexes, until: vec![owner] }).collect())
 }
 
 fn internal_transaction(engine: &Arc<Engine>, interrupt: Arc<Interrupt>) -> Transaction {

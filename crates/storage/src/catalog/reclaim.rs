@@ -4,7 +4,8 @@
 //! definition; nobody reads them any more then, because that commit was made under an X lock. A
 //! thread deletes their key ranges and takes them off the list, in that order, so that a crash in
 //! between only repeats the deletion. Ids that an ALTER is filling are on the list too, for the case
-//! of a crash; `Ddl::building` keeps the thread away from them meanwhile.
+//! of a crash; `Ddl::building` keeps the thread away from them meanwhile, and `Ddl::deferred` as long as a transaction that
+//! was writing when a build was given up has not ended.
 //!
 //! Temporary tables come and go by the thousand, so theirs are collected for a second (`temporary`).
 
@@ -23,6 +24,9 @@ use crate::kill_points::kill_point;
 
 /// How long the thread waits before it repeats what failed.
 const RETRY_AFTER: Duration = Duration::from_secs(30);
+
+/// How often it looks whether transactions have ended.
+const DEFERRED_EVERY: Duration = Duration::from_secs(1);
 
 /// Temporary tables that are dropped meanwhile are deleted together.
 const TEMPORARY_EVERY: Duration = Duration::from_secs(1);
@@ -111,7 +115,8 @@ fn run(signal: &Signal, catalog: &Weak<Catalog>) {
         let Some(catalog) = catalog.upgrade() else { return };
         if work.dropped {
             let done = catalog.succeeds(catalog.reclaim(), "freeing dropped indexes");
-            retry = (!done).then(|| Instant::now() + RETRY_AFTER);
+            let again = if !done { Some(RETRY_AFTER) } else { catalog.has_deferred().then_some(DEFERRED_EVERY) };
+            retry = again.map(|after| Instant::now() + after);
         }
         if work.temporary {
             let done = catalog.succeeds(catalog.reclaim_temporary(), "freeing temporary tables");
@@ -152,9 +157,15 @@ impl Catalog {
     }
 
     fn reclaimable(&self) -> Result<Vec<IndexId>> {
-        let ddl = self.ddl.lock();
+        let mut ddl = self.ddl.lock();
+        ddl.deferred.retain(|deferred| deferred.until.iter().any(|id| self.engine.is_active(*id)));
         let records = self.transaction().meta_scan(keys::starting_with(&[keys::DROPPED]))?;
         let ids = records.iter().filter_map(|(key, _)| keys::dropped_id(key));
-        Ok(ids.filter(|id| !ddl.building.contains(id)).collect())
+        let waits = |id: &IndexId| ddl.building.contains(id) || ddl.deferred.iter().any(|d| d.indexes.contains(id));
+        Ok(ids.filter(|id| !waits(id)).collect())
+    }
+
+    fn has_deferred(&self) -> bool {
+        !self.ddl.lock().deferred.is_empty()
     }
 }

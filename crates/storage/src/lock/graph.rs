@@ -156,10 +156,10 @@ impl State {
         None
     }
 
-    /// The one of the cycle (whose first member closed it) with the fewest writes.
+    /// The one of the cycle (whose first member closed it) with the fewest writes, DDL only if there is nobody else.
     fn choose_victim(&self, cycle: &[u64]) -> Arc<Owner> {
         let owners = cycle.iter().filter_map(|id| self.waits.get(id)).map(|w| &w.owner);
-        let victim = owners.min_by_key(|owner| owner.rows_modified());
+        let victim = owners.min_by_key(|owner| owner.weight());
         Arc::clone(victim.expect("the members of a cycle wait"))
     }
 

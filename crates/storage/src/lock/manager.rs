@@ -2,8 +2,8 @@
 //!
 //! Invariants:
 //! * LOCK-1: the modes of two holders of one lock are compatible.
-//! * LOCK-2: a new request waits behind every conflicting request that came before it; an
-//!   upgrade goes ahead of all requests that are not upgrades.
+//! * LOCK-2: a new request waits behind every conflicting request that came before it, unless it
+//!   passes it (`Request::lets_pass`); an upgrade goes ahead of all requests that are not upgrades.
 //! * LOCK-3: a lock entry exists exactly as long as it has a holder or a waiter, so an entry's
 //!   slot is a stable name for whoever holds or waits.
 //! * LOCK-4: an owner waits for at most one lock; its wait ends exactly once: granted, victim,
@@ -26,7 +26,7 @@ use super::graph::{Deadlock, Detected, WaitGraph, Wanted};
 use super::range::RangeLocks;
 use super::{Interrupt, LockInfo, LockMode, LockPolicy, LockStats, LockTarget};
 use crate::engine::EngineHooks;
-use crate::sync::atomic::{AtomicU64, Ordering};
+use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::sync::{Condvar, LOCK_SHARDS, Mutex, MutexGuard};
 
 /// Locks of tables live under an index id that no index has.
@@ -39,6 +39,8 @@ pub struct Owner {
     /// Rows written, by which deadlock victims are chosen.
     rows_modified: AtomicU64,
     rows_locked: AtomicU64,
+    /// No deadlock victim as long as there is another: a DDL statement, which may have worked for hours.
+    spared: AtomicBool,
     wait: Mutex<WaitState>,
     wake: Condvar,
 }
@@ -60,6 +62,7 @@ impl Owner {
             interrupt,
             rows_modified: AtomicU64::new(0),
             rows_locked: AtomicU64::new(0),
+            spared: AtomicBool::new(false),
             wait: Mutex::new(WaitState::Idle),
             wake: Condvar::new(),
         })
@@ -79,6 +82,15 @@ impl Owner {
 
     pub fn set_rows_locked(&self, locks: u64) {
         self.rows_locked.store(locks, Ordering::Relaxed);
+    }
+
+    pub fn spare(&self) {
+        self.spared.store(true, Ordering::Relaxed);
+    }
+
+    /// What a deadlock victim has least of.
+    pub(super) fn weight(&self) -> (bool, u64) {
+        (self.spared.load(Ordering::Relaxed), self.rows_modified())
     }
 
     /// Since when it waits.
@@ -204,6 +216,20 @@ struct Request {
     owner: Arc<Owner>,
     mode: LockMode,
     upgrade: bool,
+    /// It waits aside.
+    aside: bool,
+}
+
+impl Request {
+    /// A later request need not wait for this one.
+    fn lets_pass(&self, later: LockMode) -> bool {
+        later == LockMode::IS || (later == LockMode::IX && self.aside)
+    }
+
+    /// A later request must wait for this one.
+    fn stops(&self, later: LockMode) -> bool {
+        !self.mode.compatible(later) && !self.lets_pass(later)
+    }
 }
 
 impl LockManager {
@@ -262,10 +288,7 @@ impl LockManager {
         mode: LockMode,
         policy: LockPolicy,
     ) -> Result<Acquired> {
-        let mut key = [0; 8];
-        key[..4].copy_from_slice(&TABLE_KEY_PREFIX);
-        key[4..].copy_from_slice(&table.0.to_be_bytes());
-        self.lock(owner, held, &key, mode, policy)
+        self.lock(owner, held, &table_key(table), mode, policy)
     }
 
     /// Keeps others from writing in `[lower, upper)`. Rows and ranges there that others have X-locked are
@@ -354,6 +377,15 @@ impl LockManager {
         Ok(())
     }
 
+    /// Who holds a lock of the table.
+    pub fn table_users(&self, table: TableId) -> Vec<u64> {
+        let key = table_key(table);
+        let hash = hash(&key);
+        let shard = self.shards[shard_number(hash)].lock();
+        let Some(slot) = shard.find(hash, &key) else { return Vec::new() };
+        shard.entries[slot as usize].granted.iter().map(|g| g.owner).collect()
+    }
+
     /// Whether `owner` holds `key` in a mode that covers `mode`.
     pub fn holds(&self, owner: u64, key: &[u8], mode: LockMode) -> bool {
         let hash = hash(key);
@@ -387,8 +419,9 @@ impl LockManager {
             match policy {
                 LockPolicy::NoWait => return Err(Error::new(&ER_LOCK_NOWAIT, &[])),
                 LockPolicy::SkipLocked => return Ok(Acquired::Skipped),
-                LockPolicy::Wait(timeout) => {
-                    entry.enqueue(Request { owner: Arc::clone(owner), mode: wanted, upgrade: mine.is_some() });
+                LockPolicy::Wait(timeout) | LockPolicy::WaitAside(timeout) => {
+                    let aside = matches!(policy, LockPolicy::WaitAside(_));
+                    entry.enqueue(Request { owner: Arc::clone(owner), mode: wanted, upgrade: mine.is_some(), aside });
                     let slot_lock = SlotLock { shard: &self.shards[number], slot };
                     self.wait_in_queue(owner, slot_lock, shard, timeout)?;
                 }
@@ -461,7 +494,7 @@ impl LockManager {
 
     fn wait_for_ranges(&self, owner: &Arc<Owner>, key: &[u8], mode: LockMode, policy: LockPolicy) -> Result<bool> {
         let timeout = match policy {
-            LockPolicy::Wait(timeout) => timeout,
+            LockPolicy::Wait(timeout) | LockPolicy::WaitAside(timeout) => timeout,
             LockPolicy::NoWait if self.ranges.covered(owner.id, key, mode) => return Err(Error::new(&ER_LOCK_NOWAIT, &[])),
             LockPolicy::SkipLocked if self.ranges.covered(owner.id, key, mode) => return Ok(false),
             _ => return Ok(true),
@@ -497,21 +530,28 @@ impl LockManager {
 
     /// Grants from the head of the queue as far as it goes, and puts the edges to the holders right.
     fn grant_waiters(&self, entry: &mut Entry) {
-        while let Some(request) = entry.queue.front() {
+        let mut at = 0;
+        while let Some(request) = entry.queue.get(at) {
             let (id, mode) = (request.owner.id, request.mode);
-            if entry.granted.iter().any(|g| g.owner != id && !g.mode.compatible(mode)) {
-                break;
+            if !entry.may_be_granted(at) {
+                // Only intention locks pass what waits.
+                match entry.queue.iter().skip(at + 1).position(|r| r.mode.is_intention()) {
+                    Some(later) => at += 1 + later,
+                    None => break,
+                }
+                continue;
             }
-            let Some(request) = entry.queue.pop_front() else { break };
+            let Some(request) = entry.queue.remove(at) else { break };
             // One that was killed, chosen as a victim or timed out takes itself out.
             if request.owner.finish_wait(WaitState::Granted) {
                 self.graph.end(id);
                 entry.grant(id, mode);
             }
         }
-        // Behind the first X nobody's edges depend on the holders.
+        // Behind the first X nobody's edges depend on the holders, but for those who pass it.
         let until = entry.queue.iter().position(|r| r.mode == LockMode::X).map_or(entry.queue.len(), |at| at + 1);
-        self.graph.update((0..until).map(|at| (entry.queue[at].owner.id, entry.edges(at))));
+        let depends = |at: &usize| *at < until || entry.queue[*at].mode.is_intention();
+        self.graph.update((0..entry.queue.len()).filter(depends).map(|at| (entry.queue[at].owner.id, entry.edges(at))));
     }
 
     pub fn stats(&self) -> LockStats {
@@ -620,7 +660,14 @@ impl Entry {
 
     fn must_wait(&self, owner: u64, mode: LockMode, upgrade: bool) -> bool {
         let conflicts_with_holder = self.granted.iter().any(|g| g.owner != owner && !g.mode.compatible(mode));
-        conflicts_with_holder || (!upgrade && self.queue.iter().any(|r| !r.mode.compatible(mode)))
+        conflicts_with_holder || (!upgrade && self.queue.iter().any(|r| r.stops(mode)))
+    }
+
+    /// Nobody holds what conflicts with the request at `position`, and none ahead of it stops it.
+    fn may_be_granted(&self, position: usize) -> bool {
+        let request = &self.queue[position];
+        let (id, mode) = (request.owner.id, request.mode);
+        !self.conflicting_holders(id, mode).any(|_| true) && !self.queue.iter().take(position).any(|r| r.stops(mode))
     }
 
     fn grant(&mut self, owner: u64, mode: LockMode) {
@@ -642,7 +689,7 @@ impl Entry {
     /// Who must go before the request at `position` of the queue.
     fn blockers(&self, position: usize) -> Vec<u64> {
         let (owner, mode) = (self.queue[position].owner.id, self.queue[position].mode);
-        let ahead = self.queue.iter().take(position).filter(|r| !r.mode.compatible(mode)).map(|r| r.owner.id);
+        let ahead = self.queue.iter().take(position).filter(|r| r.stops(mode)).map(|r| r.owner.id);
         self.conflicting_holders(owner, mode).chain(ahead).collect()
     }
 
@@ -655,7 +702,7 @@ impl Entry {
     /// thousand waiters for one row have a thousand edges, not half a million.
     fn edges(&self, position: usize) -> Vec<u64> {
         let (owner, mode) = (self.queue[position].owner.id, self.queue[position].mode);
-        match self.queue.iter().take(position).rev().find(|r| !r.mode.compatible(mode)) {
+        match self.queue.iter().take(position).rev().find(|r| r.stops(mode)) {
             Some(ahead) if ahead.mode == LockMode::X => vec![ahead.owner.id],
             ahead => ahead.map(|r| r.owner.id).into_iter().chain(self.conflicting_holders(owner, mode)).collect(),
         }
@@ -671,6 +718,13 @@ impl Entry {
             None => LockTarget::Key(self.key.clone()),
         }
     }
+}
+
+fn table_key(table: TableId) -> [u8; 8] {
+    let mut key = [0; 8];
+    key[..4].copy_from_slice(&TABLE_KEY_PREFIX);
+    key[4..].copy_from_slice(&table.0.to_be_bytes());
+    key
 }
 
 pub(crate) fn hash(key: &[u8]) -> u64 {

@@ -12,6 +12,9 @@
 //! | S             | ✓  |    | ✓ |   |
 //! | X             |    |    |   |   |
 //!
+//! A request waits behind conflicting ones that came before it, except that IS passes all that wait (a waiting ALTER makes
+//! no reader wait), and IX passes those that wait aside (`LockPolicy::WaitAside`).
+//!
 //! Mutexes are taken in the order: ranges, shard, graph, the wait state of an owner.
 
 mod escalate;
@@ -53,6 +56,11 @@ impl LockMode {
         self == other || self == X || (other == IS)
     }
 
+    /// Of tables only.
+    pub fn is_intention(self) -> bool {
+        matches!(self, LockMode::IS | LockMode::IX)
+    }
+
     /// The weakest mode that covers both; S and IX together make X, as there is no SIX.
     pub fn join(self, other: LockMode) -> LockMode {
         match (self.covers(other), other.covers(self)) {
@@ -68,6 +76,8 @@ impl LockMode {
 pub enum LockPolicy {
     /// Error 1205 after that long.
     Wait(Duration),
+    /// The same, but intention locks that are asked for later do not wait for this request.
+    WaitAside(Duration),
     /// Error 3572.
     NoWait,
     /// Go on without the row.

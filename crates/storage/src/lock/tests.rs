@@ -413,3 +413,66 @@ fn random_locking_excludes_and_ends() {
     threads.into_iter().for_each(|t| t.join().unwrap());
     assert_empty(&locks);
 }
+
+#[test]
+fn readers_pass_an_alter_that_waits_and_writers_one_that_waits_aside() {
+    use LockMode::{IS, IX, X};
+    let locks = manager();
+    let t = TableId(9);
+    let lock = move |s: &mut Session, mode, policy| s.locks.clone().lock_table(&s.owner, &mut s.held, t, mode, policy);
+    for (policy, writers_pass) in [(LONG, false), (LockPolicy::WaitAside(Duration::from_secs(20)), true)] {
+        let [mut user, alter, mut reader, mut writer] = [1, 2, 3, 4].map(|id| session(&locks, id));
+        lock(&mut user, IX, LONG).unwrap();
+        let alter = waiting(alter, move |s| lock(s, X, policy).unwrap());
+        assert_eq!(lock(&mut reader, IS, LockPolicy::NoWait).unwrap(), Acquired::New);
+        assert_eq!(lock(&mut writer, IX, LockPolicy::SkipLocked).unwrap() != Acquired::Skipped, writers_pass);
+        // Who reads already may go on to write: it is ahead of the ALTER anyway.
+        assert_eq!(lock(&mut reader, IX, LockPolicy::NoWait).unwrap(), Acquired::Held);
+        user.end();
+        reader.end();
+        writer.end();
+        alter.join().unwrap().0.end();
+        assert_empty(&locks);
+    }
+}
+
+#[test]
+fn a_reader_behind_a_waiting_alter_goes_when_the_holder_does() {
+    use LockMode::{IS, IX, X};
+    let locks = manager();
+    let t = TableId(9);
+    let lock = move |s: &mut Session, mode, policy| s.locks.clone().lock_table(&s.owner, &mut s.held, t, mode, policy);
+    let [mut holder, mut other, alter, reader] = [1, 2, 3, 4].map(|id| session(&locks, id));
+    lock(&mut holder, X, LONG).unwrap();
+    let writer = waiting(session(&locks, 5), move |s| lock(s, IX, LONG).unwrap());
+    let alter = waiting(alter, move |s| lock(s, X, LONG).unwrap());
+    let reader = waiting(reader, move |s| lock(s, IS, LONG).unwrap());
+    assert_eq!(code(lock(&mut other, IX, LockPolicy::NoWait)), 3572);
+    holder.end();
+    // The writer before the ALTER and the reader after it share the table; the ALTER waits for both.
+    let (mut writer, mut reader) = (writer.join().unwrap().0, reader.join().unwrap().0);
+    writer.end();
+    assert!(!alter.is_finished());
+    reader.end();
+    alter.join().unwrap().0.end();
+    assert_empty(&locks);
+}
+
+#[test]
+fn ddl_is_no_deadlock_victim() {
+    let locks = manager();
+    let [mut ddl, mut writer] = [1, 2].map(|id| session(&locks, id));
+    ddl.owner.spare();
+    writer.owner.set_rows_modified(7);
+    ddl.lock("a", LockMode::S, LONG).unwrap();
+    writer.lock("b", LockMode::X, LONG).unwrap();
+    let writer = waiting(writer, |s| {
+        let result = s.lock("a", LockMode::X, LONG);
+        s.end();
+        code(result)
+    });
+    ddl.lock("b", LockMode::X, LONG).unwrap();
+    assert_eq!(writer.join().unwrap().1, 1213);
+    ddl.end();
+    assert_empty(&locks);
+}

@@ -248,6 +248,24 @@ impl Transaction {
         self.owner.is_none() && self.writes.is_empty() && self.view.borrow().snapshot.is_none()
     }
 
+    /// The commit that its snapshot shows last, if it has taken one.
+    pub fn snapshot_sequence(&self) -> Option<u64> {
+        self.view.borrow().snapshot.as_ref().map(|snapshot| snapshot.sequence())
+    }
+
+    /// The running statement has taken the snapshot, and may take another one instead.
+    pub(crate) fn may_restart(&self) -> bool {
+        self.statement.may_restart
+    }
+
+    /// A DDL statement: the others are the victims of deadlocks.
+    pub(crate) fn spare(&mut self) {
+        self.owner();
+        if let Some(owner) = &self.owner {
+            owner.spare();
+        }
+    }
+
     // Statements.
 
     /// Starts a statement: a savepoint to undo it and, under READ COMMITTED, a new snapshot.
