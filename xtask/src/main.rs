@@ -26,6 +26,7 @@ mod paths;
 mod power_loss;
 mod random;
 mod tidy;
+mod under_test;
 mod vaquita;
 
 use std::process::ExitCode;
@@ -44,10 +45,10 @@ usage: cargo xtask COMMAND
                        lock manager and commit pipeline under loom and shuttle; --full: all schedules of 3 preemptions, 1,000,000 at random
   metamorphic [--seed S] [--histories N] [--length STEPS] [--plant]
                        runs random histories on ten storage configurations, which must answer alike
-  power-loss [--cycles N] [--seed S] [--writers N] [--plant flush-mode-0|flush-mode-2|lying-fsync]
+  power-loss [--cycles N] [--seed S] [--writers N] [--journal] [--plant flush-mode-0|flush-mode-2|lying-fsync]
                        the same, and what was not synced is lost or torn; needs /dev/fuse, as the next three
   io-errors [--upto N] [--runs N] [--seed S] [--class fsync|write|open|rename]
-        [--nth N] [--plant silent-fsync]
+        [--nth N] [--journal] [--plant silent-fsync]
                        fails the Nth operation of each class with EIO and ENOSPC, N all or RUNS of them
   bit-flips [--flips N] [--seed S] [--plant wrong-row]
                        flips a bit of a stopped server's files: found or harmless, never a wrong row
@@ -66,6 +67,8 @@ usage: cargo xtask COMMAND
   diff-test --mysql HOST:PORT:USER:PASSWORD [--vaquita HOST:PORT:USER:PASSWORD] [--seed S] [--statements N]
             [--show N] [--no-metadata]
                        random statements on both servers, which must answer alike; --show N prints N failures of each kind
+kill-test, power-loss and io-errors also take --server mysql|mariadb|myrocks, with
+  [--mysqld COMMAND] [--basedir DIR] [--install-db COMMAND], and run it on a directory of their own.
 VAQUITA=path names the server to measure, to kill or to load; without it the one in the target directory is taken.";
 
 fn main() -> ExitCode {

@@ -1,4 +1,4 @@
-//! Vaquita as a process: started on a directory, waited for, stopped or killed.
+//! Vaquita, or a peer that is tested in its place (`under_test`), as a process: started, waited for, stopped or killed.
 
 use std::fs::{self, File, OpenOptions};
 use std::net::TcpListener;
@@ -47,18 +47,16 @@ impl Vaquita {
         let messages: File =
             OpenOptions::new().create(true).append(true).open(log).map_err(|e| format!("{}: {e}", log.display()))?;
         let same = messages.try_clone().map_err(|e| e.to_string())?;
-        let spawned = Instant::now();
-        let child = Command::new(binary)
+        let mut command = Command::new(binary);
+        command
             .args(["serve", "--data-dir"])
             .arg(dir)
             .args(["--port", &port.to_string(), "--initial-root-password", PASSWORD])
             .args(more)
             .stdin(Stdio::null())
             .stdout(same)
-            .stderr(messages)
-            .spawn()
-            .map_err(|e| format!("{}: {e}", binary.display()))?;
-        Ok(Starting { child, port, spawned, log: log.to_path_buf() })
+            .stderr(messages);
+        Starting::spawn(&mut command, port, log)
     }
 
     pub fn pid(&self) -> u32 {
@@ -66,7 +64,7 @@ impl Vaquita {
     }
 
     pub fn connect(&self) -> Result<Client, String> {
-        Client::connect(self.port, "root", PASSWORD).map_err(|e| format!("cannot connect to Vaquita: {e}"))
+        Client::connect(self.port, "root", PASSWORD).map_err(|e| format!("cannot connect: {e}"))
     }
 
     pub fn has_ended(&mut self) -> bool {
@@ -84,11 +82,11 @@ impl Vaquita {
         let start = Instant::now();
         while sent.success() && start.elapsed() < STOP_MAX {
             if let Some(status) = self.child.try_wait().map_err(|e| e.to_string())? {
-                return if status.success() { Ok(()) } else { Err(format!("Vaquita ended with {status}")) };
+                return if status.success() { Ok(()) } else { Err(format!("the server ended with {status}")) };
             }
             sleep(POLL);
         }
-        Err("Vaquita does not stop on SIGTERM".into())
+        Err("the server does not stop on SIGTERM".into())
     }
 }
 
@@ -100,6 +98,13 @@ impl Drop for Vaquita {
 }
 
 impl Starting {
+    /// Runs `command`, which serves on `port` and whose messages are in `log`.
+    pub fn spawn(command: &mut Command, port: u16, log: &Path) -> Result<Starting, String> {
+        let spawned = Instant::now();
+        let child = command.spawn().map_err(|e| format!("{:?}: {e}", command.get_program()))?;
+        Ok(Starting { child, port, spawned, log: log.to_path_buf() })
+    }
+
     pub fn wait(mut self) -> Result<Vaquita, String> {
         let start_time =
             match first_answer(self.port, "root", PASSWORD, self.spawned, || matches!(self.child.try_wait(), Ok(None))) {

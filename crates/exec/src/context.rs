@@ -32,7 +32,7 @@ pub trait SessionEnv {
     fn sql_mode(&self) -> u64;
     fn warn(&self, level: Level, error: Error);
     fn user_var(&self, name: &str) -> Value;
-    fn set_user_var(&self, name: &str, value: Value);
+    fn set_user_var(&self, name: &str, value: Value) -> Result<()>;
     fn sys_var(&self, scope: VarScope, name: &str) -> Result<Value>;
     fn random(&self) -> f64;
     fn random_bytes(&self, out: &mut [u8]);
@@ -61,6 +61,8 @@ pub struct Statement<'a> {
     /// BEGIN was given or autocommit is off: SERIALIZABLE locks what plain SELECTs read.
     pub in_transaction: bool,
     pub(crate) memory_bytes: Cell<usize>,
+    /// Scans leave out what the transaction has written.
+    pub(crate) own_writes_hidden: Cell<bool>,
     /// Results of uncorrelated subqueries by `Subquery::id`.
     pub(crate) subqueries: RefCell<HashMap<usize, SubqueryRows>>,
     /// The last round's rows of the recursive common table expressions that are running, by id.
@@ -107,11 +109,12 @@ impl<'a> Statement<'a> {
             session,
             interrupt,
             server: &crate::system::NoServer,
-            memory_bytes_max: 256 << 20,
+            memory_bytes_max: engine.options().statement_bytes_max,
             lock_wait_ms_max: 50_000,
             table_lock_wait: Duration::from_secs(50),
             in_transaction: false,
             memory_bytes: Cell::new(0),
+            own_writes_hidden: Cell::new(false),
             subqueries: RefCell::new(HashMap::new()),
             cte_rows: RefCell::new(HashMap::new()),
             strict: Cell::new(false),
@@ -123,6 +126,18 @@ impl<'a> Statement<'a> {
     /// SERIALIZABLE: what is read is locked, so that it stays as it is.
     pub fn locks_reads(&self) -> bool {
         self.in_transaction && self.txn.borrow().isolation() == vaquita_storage::Isolation::Serializable
+    }
+
+    /// Scans that begin before what is returned is dropped do not see the transaction's writes.
+    pub(crate) fn hide_own_writes(&self) -> impl Drop + '_ {
+        struct Hidden<'s>(&'s Cell<bool>);
+        impl Drop for Hidden<'_> {
+            fn drop(&mut self) {
+                self.0.set(false);
+            }
+        }
+        self.own_writes_hidden.set(true);
+        Hidden(&self.own_writes_hidden)
     }
 
     /// From here on, warnings of expressions are errors: `take_raised` gives the first one.
@@ -198,8 +213,8 @@ macro_rules! forward_to_session {
             self.session.user_var(name)
         }
 
-        fn set_user_var(&self, name: &str, value: Value) {
-            self.session.set_user_var(name, value);
+        fn set_user_var(&self, name: &str, value: Value) -> Result<()> {
+            self.session.set_user_var(name, value)
         }
 
         fn sys_var(&self, scope: VarScope, name: &str) -> Result<Value> {

@@ -118,7 +118,7 @@ pub fn run_into(plan: &QueryPlan, statement: &Statement<'_>) -> Result<u64> {
         return Ok(0);
     };
     for (name, value) in plan.into.iter().zip(row) {
-        statement.session.set_user_var(name, value.clone());
+        statement.session.set_user_var(name, value.clone())?;
     }
     if rows.len() > 1 {
         return Err(Error::new(&ER_TOO_MANY_ROWS, &[]));
@@ -126,7 +126,30 @@ pub fn run_into(plan: &QueryPlan, statement: &Statement<'_>) -> Result<u64> {
     Ok(1)
 }
 
-/// All rows, for subqueries and INSERT … SELECT.
+/// Calls `f` with each row, for INSERT … SELECT.
+pub fn for_each(
+    plan: &QueryPlan,
+    statement: &Statement<'_>,
+    outer: Option<&EvalCx<'_>>,
+    mut f: impl FnMut(&mut Vec<Value>) -> Result<()>,
+) -> Result<()> {
+    let _memory = Memory::of(statement);
+    let mut source = SubPlan::new(plan);
+    source.open(statement, outer)?;
+    let mut row = Vec::with_capacity(plan.output.len());
+    let mut rows = 0u64;
+    while source.next(statement, outer, &mut row)? {
+        f(&mut row)?;
+        row.clear();
+        rows += 1;
+        if rows.is_multiple_of(INTERRUPT_ROWS) {
+            statement.interrupt.check()?;
+        }
+    }
+    Ok(())
+}
+
+/// All rows, for subqueries.
 pub fn collect(plan: &QueryPlan, statement: &Statement<'_>, outer: Option<&EvalCx<'_>>) -> Result<Vec<Vec<Value>>> {
     collect_some(plan, statement, outer, usize::MAX)
 }

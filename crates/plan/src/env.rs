@@ -36,7 +36,8 @@ pub trait Env {
     fn sql_mode(&self) -> u64;
     fn warn(&self, level: Level, error: Error);
     fn user_var(&self, name: &str) -> Value;
-    fn set_user_var(&self, name: &str, value: Value);
+    /// An error if variables take too much memory.
+    fn set_user_var(&self, name: &str, value: Value) -> Result<()>;
     fn sys_var(&self, scope: VarScope, name: &str) -> Result<Value>;
     /// A uniform number in [0, 1) for RAND().
     fn random(&self) -> f64;

@@ -14,6 +14,7 @@ mod subquery;
 
 use std::borrow::Cow;
 
+use vaquita_types::limits::VALUE_BYTES_MAX;
 use vaquita_types::{Error, Result, TypeKind, Value};
 
 use crate::env::EvalCx;
@@ -21,6 +22,15 @@ use crate::expr::{CompareAs, CompareOp, Expr, ExprKind};
 use crate::func::FuncCall;
 
 pub use fold::constant_fold;
+
+/// Error 1041 for a value that no packet and no limit of this server has room for: functions of functions would else make
+/// values of any size.
+pub(crate) fn check_value_bytes(bytes: usize, cx: &EvalCx<'_>) -> Result<()> {
+    if bytes <= VALUE_BYTES_MAX || bytes <= crate::func::packet_bytes_max(cx.env) {
+        return Ok(());
+    }
+    Err(Error::new(&vaquita_types::errno::ER_OUT_OF_RESOURCES, &[]))
+}
 
 pub fn eval<'a>(expr: &'a Expr, cx: &EvalCx<'a>) -> Result<Cow<'a, Value>> {
     match &expr.kind {
@@ -34,7 +44,16 @@ pub fn eval<'a>(expr: &'a Expr, cx: &EvalCx<'a>) -> Result<Cow<'a, Value>> {
             None => Err(Error::internal(format_args!("parameter {n} of {}", cx.params.len()))),
         },
         ExprKind::Outer { depth, slot } => outer_slot(cx, *depth, *slot).map(|v| Cow::Owned(v.clone())),
-        ExprKind::Call(def, args) => (def.eval)(&FuncCall { args, ty: &expr.ty }, cx).map(Cow::Owned),
+        ExprKind::Call(def, args) => {
+            let value = (def.eval)(&FuncCall { args, ty: &expr.ty }, cx)?;
+            match &value {
+                Value::Bytes(bytes) => check_value_bytes(bytes.len(), cx)?,
+                // Parts that are shared count, too: the text has them all.
+                Value::Json(json) => check_value_bytes(json.bytes_up_to(VALUE_BYTES_MAX), cx)?,
+                _ => {}
+            }
+            Ok(Cow::Owned(value))
+        }
         ExprKind::And(_)
         | ExprKind::Or(_)
         | ExprKind::Not(_)
@@ -49,7 +68,7 @@ pub fn eval<'a>(expr: &'a Expr, cx: &EvalCx<'a>) -> Result<Cow<'a, Value>> {
         ExprKind::UserVar(name) => Ok(Cow::Owned(cx.env.user_var(name))),
         ExprKind::AssignVar(name, inner) => {
             let value = eval(inner, cx)?.into_owned();
-            cx.env.set_user_var(name, value.clone());
+            cx.env.set_user_var(name, value.clone())?;
             Ok(Cow::Owned(value))
         }
         ExprKind::SysVar(scope, name) => cx.env.sys_var(*scope, name).map(Cow::Owned),

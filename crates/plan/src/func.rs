@@ -35,9 +35,9 @@ mod string;
 
 pub use date::full_year;
 pub use numeric::SeededRandom;
-
 use std::collections::HashMap;
 use std::sync::LazyLock;
+pub(crate) use string::packet_bytes_max;
 
 use vaquita_types::{ColumnType, Error, Result, Value, errno};
 

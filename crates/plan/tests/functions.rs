@@ -44,7 +44,9 @@ impl Env for Session {
     fn user_var(&self, _: &str) -> Value {
         Value::Null
     }
-    fn set_user_var(&self, _: &str, _: Value) {}
+    fn set_user_var(&self, _: &str, _: Value) -> Result<()> {
+        Ok(())
+    }
     fn sys_var(&self, _: VarScope, name: &str) -> Result<Value> {
         Err(Error::new(&vaquita_types::errno::ER_UNKNOWN_SYSTEM_VARIABLE, &[&name]))
     }

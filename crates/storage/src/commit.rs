@@ -5,6 +5,8 @@
 //!    cluster's certification.
 //! 3. *log* and *apply*: a leader joins the queued requests and their counters into one RocksDB
 //!    batch and writes it with one sync.
+//!    A request with files (`txn::spilled`) is committed alone: its counters become one more file, and the files part of the
+//!    data in one step. Catalog records follow in a batch of their own, so without them the files must do no harm.
 //! 4. *publish*: the leader notes the sequence number of each key (`Recent`), releases the
 //!    group's locks and completes its waiters.
 //!
@@ -17,7 +19,8 @@
 //! * COMMIT-2: a waiter is completed, and locks are released, only after the sync.
 //! * COMMIT-3: `Recent` is updated before locks are released: who gets a lock next sees it.
 //! * COMMIT-4: the first failed write ends the process. What was not acknowledged may or may not
-//!   be in the log; retrying a sync would lie.
+//!   be in the log; retrying a sync would lie. Only where the disk is full and certainly nothing of the group
+//!   is in the log (`RocksError::file_without_space`), the group fails with error 1021 instead.
 
 use std::sync::Arc;
 
@@ -26,11 +29,11 @@ use vaquita_types::schema::TableId;
 use vaquita_types::{Error, Result};
 
 use crate::counters::{CounterChange, Counters};
-use crate::engine::{ActiveTransactions, EngineHooks, FlushMode, LogLevel};
+use crate::engine::{ActiveTransactions, EngineHooks, FlushMode, LogLevel, disk_full_error};
 use crate::kill_points::kill_point;
 use crate::lock::{HeldLocks, LockManager, Owner};
-use crate::rocks::{CATALOG_FAMILY_ID, Db, Family};
-use crate::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use crate::rocks::{CATALOG_FAMILY_ID, Db, Family, SortedFiles};
+use crate::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use crate::sync::thread::{self, JoinHandle};
 use crate::sync::{Condvar, Mutex, RECENT_SLOTS};
 
@@ -76,6 +79,14 @@ impl Records {
         Records { bytes: buffer, count: 0 }
     }
 
+    /// A value, or `None` for a deletion.
+    pub fn write(&mut self, family: Family, key: &[u8], write: Option<&[u8]>) {
+        match write {
+            Some(value) => self.put(family, key, value),
+            None => self.delete(family, key),
+        }
+    }
+
     pub fn put(&mut self, family: Family, key: &[u8], value: &[u8]) {
         self.tag(family, TAG_PUT, TAG_FAMILY_PUT);
         self.slice(key);
@@ -112,6 +123,17 @@ impl Records {
         self.bytes.push(n as u8);
     }
 
+    /// The writes of the data family, in the order given.
+    pub fn writes(&self) -> impl Iterator<Item = (&[u8], Option<&[u8]>)> {
+        let mut rest = self.bytes.get(HEADER_BYTES..).unwrap_or(&[]);
+        std::iter::from_fn(move || {
+            let (tag, after) = rest.split_first()?;
+            rest = after;
+            let key = take_slice(&mut rest)?;
+            Some((key, if *tag == TAG_PUT { Some(take_slice(&mut rest)?) } else { None }))
+        })
+    }
+
     pub fn append(&mut self, other: &Records) {
         self.bytes.extend_from_slice(&other.bytes[HEADER_BYTES..]);
         self.count += other.count;
@@ -122,10 +144,19 @@ impl Records {
     }
 
     /// The batch, with its count in place.
-    fn as_batch(&mut self) -> &[u8] {
+    pub(crate) fn as_batch(&mut self) -> &[u8] {
         self.bytes[8..HEADER_BYTES].copy_from_slice(&self.count.to_le_bytes());
         &self.bytes
     }
+}
+
+/// A length and as many bytes from the front of a batch.
+fn take_slice<'b>(rest: &mut &'b [u8]) -> Option<&'b [u8]> {
+    let end = rest.iter().position(|byte| *byte < 0x80)?;
+    let len = rest.iter().take(end + 1).rev().fold(0, |len, byte| len << 7 | usize::from(byte & 0x7F));
+    let (slice, after) = rest.get(end + 1..)?.split_at_checked(len)?;
+    *rest = after;
+    Some(slice)
 }
 
 /// The sequence number of the last commit of each key, by hash: what first committer wins is
@@ -152,11 +183,20 @@ impl Recent {
 /// What a transaction leaves with the pipeline.
 pub struct CommitRequest {
     pub records: Records,
-    /// Hashes of the data keys written.
-    pub touched: Vec<u64>,
+    pub touched: Touched,
+    /// Data that goes around the log.
+    pub files: Option<SortedFiles>,
     pub counters: Vec<(TableId, CounterChange)>,
     pub owner: Option<Arc<Owner>>,
     pub held: HeldLocks,
+}
+
+/// The data keys that a commit changes.
+pub enum Touched {
+    /// By their hashes.
+    Keys(Vec<u64>),
+    /// Too many to name.
+    Any,
 }
 
 struct Queued {
@@ -188,6 +228,8 @@ pub struct Pipeline {
     idle: Condvar,
     groups: AtomicU64,
     commits: AtomicU64,
+    /// The last group was refused, because the log could not grow.
+    refusing: AtomicBool,
 }
 
 impl Pipeline {
@@ -212,6 +254,7 @@ impl Pipeline {
             idle: Condvar::new(),
             groups: AtomicU64::new(0),
             commits: AtomicU64::new(0),
+            refusing: AtomicBool::new(false),
         }
     }
 
@@ -257,9 +300,10 @@ impl Pipeline {
         queue.led = true;
         drop(queue);
         let mut request = Some(request);
+        let mut done = Ok(());
         let mut commit = || {
             if let Some(request) = request.take() {
-                self.commit_one(request);
+                done = self.commit_one(request);
             }
         };
         if self.flush_mode() == FlushMode::SyncEachCommit {
@@ -276,27 +320,53 @@ impl Pipeline {
             self.committer_wake.notify_one();
             kill_point("commit.handed-over");
         }
-        CommitStart::Done(Ok(()))
+        CommitStart::Done(done)
     }
 
-    fn commit_one(&self, mut request: CommitRequest) {
+    fn commit_one(&self, mut request: CommitRequest) -> Result<()> {
         kill_point("commit.leading");
         let mut records = std::mem::replace(&mut request.records, Records { bytes: Vec::new(), count: 0 });
-        self.log_and_apply(&mut records, request.counters.iter());
+        let done = match request.files.take() {
+            Some(files) => self.ingest(files, &mut records, &request.counters),
+            None => self.log_and_apply(&mut records, request.counters.iter()),
+        };
+        if let Err(e) = done {
+            self.finish(request);
+            return Err(e);
+        }
         let sequence = self.db.latest_sequence();
         self.note(&request, sequence);
         kill_point("commit.noted");
         self.finish(request);
         kill_point("commit.released");
         self.count(1);
+        Ok(())
     }
 
-    fn commit_group(&self, group: Vec<Queued>) {
+    fn commit_group(&self, mut group: Vec<Queued>) {
+        if let [alone] = &mut group[..]
+            && let Some(files) = alone.request.files.take()
+        {
+            let mut records = std::mem::replace(&mut alone.request.records, Records { bytes: Vec::new(), count: 0 });
+            let done = self.ingest(files, &mut records, &alone.request.counters);
+            return self.end_group(group, done);
+        }
         let bytes = group.iter().map(|q| q.request.records.bytes()).sum();
         let mut records = Records::with_capacity(bytes);
         group.iter().for_each(|q| records.append(&q.request.records));
         kill_point("group.gathered");
-        self.log_and_apply(&mut records, group.iter().flat_map(|q| q.request.counters.iter()));
+        let done = self.log_and_apply(&mut records, group.iter().flat_map(|q| q.request.counters.iter()));
+        self.end_group(group, done);
+    }
+
+    fn end_group(&self, group: Vec<Queued>, done: Result<()>) {
+        if let Err(e) = done {
+            for queued in group {
+                self.finish(queued.request);
+                (queued.waiter)(Err(e.clone()));
+            }
+            return self.hooks.group_completed();
+        }
         let sequence = self.db.latest_sequence();
         group.iter().for_each(|q| self.note(&q.request, sequence));
         kill_point("group.noted");
@@ -313,16 +383,65 @@ impl Pipeline {
         kill_point("group.completed");
     }
 
-    fn log_and_apply<'a>(&self, records: &mut Records, counters: impl Iterator<Item = &'a (TableId, CounterChange)>) {
-        if let Err(e) = self.counters.log(counters, records) {
+    /// An error: nothing was written.
+    fn log_and_apply<'a>(
+        &self,
+        records: &mut Records,
+        counters: impl Iterator<Item = &'a (TableId, CounterChange)> + Clone,
+    ) -> Result<()> {
+        if let Err(e) = self.counters.log(counters.clone(), records) {
             self.die(&format!("cannot read a counter: {}", e.message()));
         }
         kill_point("commit.counted");
         let sync = self.flush_mode() == FlushMode::SyncEachCommit;
         if let Err(e) = self.db.write(records.as_batch(), sync) {
-            self.die(&format!("cannot write the log: {}", e.0));
+            let Some(file) = e.file_without_space() else { self.die(&format!("cannot write the log: {}", e.0)) };
+            return Err(self.refuse(file, counters));
+        }
+        if self.refusing.load(Ordering::Relaxed) {
+            self.refusing.store(false, Ordering::Relaxed);
+            self.hooks.log(LogLevel::Warning, "the log can be written again: commits go on");
         }
         kill_point("commit.logged");
+        Ok(())
+    }
+
+    /// What the group did to counters is undone; the error for its clients.
+    fn refuse<'a>(&self, file: &str, counters: impl Iterator<Item = &'a (TableId, CounterChange)>) -> Error {
+        if let Err(e) = self.counters.undo(counters) {
+            self.die(&format!("cannot read a counter: {}", e.message()));
+        }
+        if !self.refusing.swap(true, Ordering::Relaxed) {
+            let text = format!("disk full: commits fail until {file} can be written");
+            self.hooks.log(LogLevel::Warning, &text);
+        }
+        disk_full_error(&file)
+    }
+
+    /// An error: nothing was written.
+    fn ingest(&self, mut files: SortedFiles, records: &mut Records, changes: &[(TableId, CounterChange)]) -> Result<()> {
+        let mut counters = Records::with_capacity(0);
+        if let Err(e) = self.counters.log(changes.iter(), &mut counters) {
+            self.die(&format!("cannot read a counter: {}", e.message()));
+        }
+        kill_point("ingest.counted");
+        // The files are synced: what they were made from must not be lost before them.
+        let done = self.db.flush_log(true).and_then(|()| files.add_first(counters.writes())).and_then(|()| self.db.ingest(files));
+        if let Err(e) = done {
+            let earlier = e.is_earlier_failure().then_some("the log");
+            match e.file_without_space().or(earlier) {
+                Some(file) => return Err(self.refuse(file, changes.iter())),
+                None => self.die(&format!("cannot commit files: {}", e.0)),
+            }
+        }
+        kill_point("ingest.applied");
+        if records.count > 0
+            && let Err(e) = self.db.write(records.as_batch(), true)
+        {
+            self.die(&format!("cannot write the log: {}", e.0));
+        }
+        kill_point("ingest.finished");
+        Ok(())
     }
 
     /// COMMIT-4.
@@ -335,8 +454,13 @@ impl Pipeline {
     }
 
     fn note(&self, request: &CommitRequest, sequence: u64) {
-        for &hash in &request.touched {
-            self.recent.slot(hash).store(sequence, Ordering::Release);
+        match &request.touched {
+            Touched::Keys(hashes) => {
+                for &hash in hashes {
+                    self.recent.slot(hash).store(sequence, Ordering::Release);
+                }
+            }
+            Touched::Any => self.recent.slots.iter().for_each(|slot| slot.store(sequence, Ordering::Release)),
         }
     }
 
@@ -384,13 +508,15 @@ impl Pipeline {
     }
 }
 
-/// The first requests of the queue, up to `GROUP_BYTES_MAX` bytes but at least one.
+/// The first requests of the queue, up to `GROUP_BYTES_MAX` bytes but at least one; one with files alone.
 fn take_group(requests: &mut Vec<Queued>) -> Vec<Queued> {
-    let mut bytes = 0;
+    let (mut bytes, mut files) = (0, false);
     let fits = requests.iter().take_while(|q| {
         let first = bytes == 0;
         bytes += q.request.records.bytes();
-        first || bytes <= GROUP_BYTES_MAX
+        let fits = first || (bytes <= GROUP_BYTES_MAX && !files && q.request.files.is_none());
+        files |= q.request.files.is_some();
+        fits
     });
     let count = fits.count();
     if count == requests.len() {

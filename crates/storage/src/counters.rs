@@ -1,16 +1,16 @@
 //! Exact row counts, AUTO_INCREMENT values and hidden row ids, per table.
 //!
-//! They live in memory and, as absolute values, in the catalog family: whoever leads a commit
-//! group adds one record per counter that the group changed, in the group's own batch. So the
-//! row count read at a snapshot is exact for that snapshot, and there is no merge operator to
+//! They live in memory and, as absolute values, in the data family under the index id 0, which no index has: whoever
+//! leads a commit group adds one record per counter that the group changed, in the group's own batch (or, for a commit by
+//! files, in one of them). So the row count read at a snapshot is exact for that snapshot, and there is no merge operator to
 //! fold. Only the commit leader changes row counts; ids are handed out at any time and the
 //! highest one used is stored with the commit that used it.
 //!
-//! | key (catalog family)            | value                              |
-//! |---------------------------------|------------------------------------|
-//! | `00` `72` table id (u32 BE)     | rows, i64 LE                       |
-//! | `00` `61` table id (u32 BE)     | highest AUTO_INCREMENT used, u64 LE |
-//! | `00` `69` table id (u32 BE)     | highest hidden row id used, u64 LE |
+//! | key (data family)                     | value                              |
+//! |---------------------------------------|------------------------------------|
+//! | `00000000` `72` table id (u32 BE)     | rows, i64 LE                       |
+//! | `00000000` `61` table id (u32 BE)     | highest AUTO_INCREMENT used, u64 LE |
+//! | `00000000` `69` table id (u32 BE)     | highest hidden row id used, u64 LE |
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -28,9 +28,6 @@ use crate::sync::RwLock;
 use crate::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use crate::txn::KeyRange;
 
-/// Catalog keys that start with this byte are counters.
-pub const COUNTER_KEY_PREFIX: u8 = 0;
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 enum Kind {
@@ -39,17 +36,26 @@ enum Kind {
     RowId = b'i',
 }
 
-fn key(kind: Kind, table: TableId) -> [u8; 6] {
+const KINDS: [Kind; 3] = [Kind::Rows, Kind::AutoIncrement, Kind::RowId];
+
+fn key(kind: Kind, table: TableId) -> [u8; 9] {
     let id = table.0.to_be_bytes();
-    [COUNTER_KEY_PREFIX, kind as u8, id[0], id[1], id[2], id[3]]
+    [0, 0, 0, 0, kind as u8, id[0], id[1], id[2], id[3]]
+}
+
+/// The data keys of all counters.
+pub fn all_keys() -> KeyRange {
+    KeyRange { lower: vec![0; 4], upper: vec![0, 0, 0, 1] }
+}
+
+/// The table that a counter's key names.
+pub fn table_of(key: &[u8]) -> Option<TableId> {
+    key.last_chunk().map(|id| TableId(u32::from_be_bytes(*id)))
 }
 
 /// The counters of all temporary tables.
 pub fn temporary_ranges() -> [KeyRange; 3] {
-    [Kind::Rows, Kind::AutoIncrement, Kind::RowId].map(|kind| KeyRange {
-        lower: key(kind, TableId(TEMPORARY_ID_MIN)).to_vec(),
-        upper: vec![COUNTER_KEY_PREFIX, kind as u8 + 1],
-    })
+    KINDS.map(|kind| KeyRange { lower: key(kind, TableId(TEMPORARY_ID_MIN)).to_vec(), upper: vec![0, 0, 0, 0, kind as u8 + 1] })
 }
 
 /// The counters of one table.
@@ -91,7 +97,7 @@ impl Ids {
     fn log(&self, used: u64, key: &[u8], records: &mut Records) {
         if used > self.stored.load(Ordering::Relaxed) {
             self.stored.store(used, Ordering::Relaxed);
-            records.put(Family::Catalog, key, &used.to_le_bytes());
+            records.put(Family::Data, key, &used.to_le_bytes());
             kill_point("commit.auto-increment");
         }
     }
@@ -99,7 +105,7 @@ impl Ids {
     fn set(&self, last: u64, key: &[u8], records: &mut Records) {
         self.last.store(last, Ordering::Relaxed);
         self.stored.store(last, Ordering::Relaxed);
-        records.put(Family::Catalog, key, &last.to_le_bytes());
+        records.put(Family::Data, key, &last.to_le_bytes());
     }
 }
 
@@ -146,7 +152,7 @@ impl Counters {
 
     fn read(&self, kind: Kind, table: TableId, at: Option<&Snapshot>) -> Result<u64> {
         let mut buf = Vec::new();
-        if !self.db.get(Family::Catalog, &key(kind, table), at, &mut buf).map_err(read_error)? {
+        if !self.db.get(Family::Data, &key(kind, table), at, &mut buf).map_err(read_error)? {
             return Ok(0);
         }
         let bytes: [u8; 8] =
@@ -190,6 +196,19 @@ impl Counters {
         self.tables.write().remove(&table);
     }
 
+    /// Called by the commit leader alone, when what `log` added was not written: back to what is stored. Ids that were
+    /// handed out stay so.
+    pub(crate) fn undo<'a>(&self, changes: impl Iterator<Item = &'a (TableId, CounterChange)>) -> Result<()> {
+        for &(table, _) in changes {
+            let Some(counters) = self.tables.read().get(&table).map(Arc::clone) else { continue };
+            counters.rows.store(self.read(Kind::Rows, table, None)? as i64, Ordering::Relaxed);
+            for (kind, ids) in [(Kind::AutoIncrement, &counters.auto_increment), (Kind::RowId, &counters.row_id)] {
+                ids.stored.store(self.read(kind, table, None)?, Ordering::Relaxed);
+            }
+        }
+        Ok(())
+    }
+
     /// Called by the commit leader alone: applies a group's changes and adds their records.
     pub(crate) fn log<'a>(
         &self,
@@ -199,8 +218,8 @@ impl Counters {
         let mut rows: Vec<(TableId, i64)> = Vec::new();
         for &(table, change) in changes {
             if let CounterChange::Dropped = change {
-                for kind in [Kind::Rows, Kind::AutoIncrement, Kind::RowId] {
-                    records.delete(Family::Catalog, &key(kind, table));
+                for kind in KINDS {
+                    records.delete(Family::Data, &key(kind, table));
                 }
                 self.tables.write().remove(&table);
                 rows.retain(|(t, _)| *t != table);
@@ -221,7 +240,7 @@ impl Counters {
         }
         for (table, delta) in rows.into_iter().filter(|(_, delta)| *delta != 0) {
             let now = self.table(table)?.rows.fetch_add(delta, Ordering::Relaxed) + delta;
-            records.put(Family::Catalog, &key(Kind::Rows, table), &now.to_le_bytes());
+            records.put(Family::Data, &key(Kind::Rows, table), &now.to_le_bytes());
             kill_point("commit.row-count");
         }
         Ok(())

@@ -7,6 +7,7 @@
 //! It knows nothing of tables, rows or SQL.
 
 use std::collections::HashMap;
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
@@ -24,8 +25,9 @@ use crate::kill_points::kill_point;
 use crate::lock::{LockManager, Owner};
 use crate::log_check;
 use crate::options::{self, Tuning};
-use crate::rocks::{Db, RocksError, Snapshot};
+use crate::rocks::{Db, RocksError, Snapshot, SortedFiles};
 use crate::space_reserve;
+use crate::spill::Scratches;
 use crate::txn::{Isolation, Transaction, TxnInfo, TxnOptions};
 use crate::xa::Branches;
 
@@ -38,8 +40,10 @@ pub struct EngineOptions {
     pub write_buffer_bytes: usize,
     /// Threads that flush and compact; `None` takes the number of cores, at least 2.
     pub background_jobs: Option<usize>,
-    /// Bytes that the write set of one transaction may take before error 1206.
-    pub write_set_bytes_max: usize,
+    /// Bytes of memory that the write set of one transaction may take before it spills to disk.
+    pub write_set_bytes: usize,
+    /// Bytes that the sorts, hash tables and kept results of one statement may take.
+    pub statement_bytes_max: usize,
     /// Bytes of disk to keep free: below that, commits that add rows fail with error 1021.
     pub disk_reserve_bytes: u64,
     /// Files that may be open at once; `None` keeps all open.
@@ -59,7 +63,8 @@ impl Default for EngineOptions {
             block_cache_bytes: None,
             write_buffer_bytes: 64 << 20,
             background_jobs: None,
-            write_set_bytes_max: 1 << 30,
+            write_set_bytes: 64 << 20,
+            statement_bytes_max: 256 << 20,
             disk_reserve_bytes: 256 << 20,
             open_files_max: None,
             flush_mode: FlushMode::SyncEachCommit,
@@ -121,6 +126,11 @@ pub(crate) fn read_error(e: RocksError) -> Error {
     if e.is_corruption() { Error::corrupt(e.0) } else { Error::new(&ER_GET_ERRNO, &[&5, &e.0]) }
 }
 
+/// The error of a write that RocksDB failed and that nothing depends on.
+pub(crate) fn write_error(e: RocksError) -> Error {
+    if e.is_no_space() { disk_full_error(&e.0) } else { read_error(e) }
+}
+
 /// Not in MySQL 9's table any more, but what a full disk has always been called.
 const ER_DISK_FULL: ErrorDef = ErrorDef {
     code: 1021,
@@ -132,6 +142,13 @@ const ER_DISK_FULL: ErrorDef = ErrorDef {
 const ENOSPC: i32 = 28;
 /// Bytes of padding behind the last commit of a log when the server stops.
 const LOG_END_BYTES: usize = 8;
+/// Where transactions spill to, and where the files lie that are about to be committed; emptied at each start.
+const SCRATCH_DIR: &str = "scratch";
+const INGEST_DIR: &str = "ingest";
+
+pub(crate) fn disk_full_error(file: &dyn Display) -> Error {
+    Error::new(&ER_DISK_FULL, &[file, &ENOSPC, &"No space left on device"])
+}
 
 pub struct Engine {
     dir: PathBuf,
@@ -147,6 +164,9 @@ pub struct Engine {
     latest_snapshot: Mutex<Weak<Snapshot>>,
     housekeeper: Arc<Housekeeper>,
     xa: Branches,
+    scratches: Scratches,
+    /// Commits by files so far.
+    file_commits: AtomicU64,
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
@@ -158,6 +178,7 @@ impl Engine {
             hooks.log(LogLevel::Warning, "disk full: the reserved space is given back");
         }
         log_check::sync_logs(dir).map_err(|e| io_error(dir, e))?;
+        check_manifest(dir)?;
         let damaged = check_logs(dir, &options, &*hooks)?;
         kill_point("start.logs-checked");
         let (data, catalog) = options::for_families(&options);
@@ -166,6 +187,8 @@ impl Engine {
             // What could be read goes to files, so that the next start does not meet the damage again.
             db.switch_log().map_err(read_error)?;
         }
+        let scratches = Scratches::new(dir.join(SCRATCH_DIR)).map_err(|e| io_error(dir, e))?;
+        remove_dir(&dir.join(INGEST_DIR)).map_err(|e| io_error(dir, e))?;
         kill_point("start.opened");
         let locks = Arc::new(LockManager::new(Arc::clone(&hooks)));
         let counters = Arc::new(Counters::new(Arc::clone(&db)));
@@ -192,6 +215,8 @@ impl Engine {
             latest_snapshot: Mutex::new(Weak::new()),
             housekeeper,
             xa: Branches::default(),
+            scratches,
+            file_commits: AtomicU64::new(0),
             threads: Mutex::default(),
         });
         engine.set_flush_mode(engine.options.flush_mode)?;
@@ -318,8 +343,18 @@ impl Engine {
         &self.housekeeper
     }
 
+    pub(crate) fn scratches(&self) -> &Scratches {
+        &self.scratches
+    }
+
+    /// For the commit of a transaction that has spilled.
+    pub(crate) fn new_files(&self) -> Result<SortedFiles> {
+        let number = self.file_commits.fetch_add(1, Ordering::Relaxed);
+        SortedFiles::create(&self.db, &self.dir.join(INGEST_DIR).join(number.to_string())).map_err(write_error)
+    }
+
     pub(crate) fn disk_full_error(&self) -> Error {
-        Error::new(&ER_DISK_FULL, &[&self.dir.display(), &ENOSPC, &"No space left on device"])
+        disk_full_error(&self.dir.display())
     }
 
     /// Removes every data key in `[lower, upper)`: whole files at once, the rest by a range
@@ -398,8 +433,26 @@ fn create_dir(dir: &Path) -> std::io::Result<()> {
     dir.parent().filter(|parent| !parent.as_os_str().is_empty()).map_or(Ok(()), log_check::sync_dir)
 }
 
+fn remove_dir(dir: &Path) -> std::io::Result<()> {
+    match std::fs::remove_dir_all(dir) {
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        done => done,
+    }
+}
+
 fn io_error(path: &Path, e: std::io::Error) -> Error {
     Error::new(&ER_CANT_CREATE_FILE, &[&path.display(), &e.raw_os_error().unwrap_or(0), &e])
+}
+
+/// Refuses a MANIFEST that was damaged where it had been synced.
+fn check_manifest(dir: &Path) -> Result<()> {
+    let Some(damage) = log_check::find_manifest_damage(dir).map_err(|e| io_error(dir, e))? else { return Ok(()) };
+    let text = format!(
+        "The file {} is damaged at offset {}: what follows says which files hold the data, and cannot be read. Restore a backup",
+        damage.file.display(),
+        damage.offset
+    );
+    Err(Error::with_message(&ER_GET_ERRNO, text))
 }
 
 /// Refuses a log that was damaged where it had been synced; see `log_check`. True if it is damaged and

@@ -191,6 +191,10 @@ impl Housekeeper {
             return;
         }
         if let Err(e) = self.db.flush_log(true) {
+            if e.is_earlier_failure() {
+                // Whoever's append failed says so, and ends the process unless the disk is full.
+                return;
+            }
             self.hooks.log(LogLevel::Error, &format!("cannot sync the log: {}. The server stops now", e.0));
             std::process::abort();
         }

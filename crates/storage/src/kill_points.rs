@@ -57,6 +57,14 @@ pub const ALL: &[&str] = &[
     "group.first-acknowledged",
     "group.acknowledged",
     "group.completed",
+    // Transactions that spill, and their commit by files.
+    "spill.begun",
+    "spill.written",
+    "spill.files-written",
+    "spill.prepared",
+    "ingest.counted",
+    "ingest.applied",
+    "ingest.finished",
     // DDL.
     "ddl.locked",
     "ddl.begun",

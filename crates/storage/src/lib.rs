@@ -59,6 +59,7 @@ mod options;
 mod rocks;
 pub mod row;
 mod space_reserve;
+mod spill;
 pub mod statistics;
 mod sync;
 pub mod table;

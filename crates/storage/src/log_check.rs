@@ -1,4 +1,4 @@
-//! Tells a log that was torn by a crash from one that was damaged later, before it is recovered.
+//! Tells a log that was torn by a crash from one that was damaged later, before it is recovered. The MANIFEST is one, too.
 //!
 //! Logs are reused, so recovery has to take the first record that makes no sense for the end of
 //! the log. That is right after a crash, and silently loses commits if a bit flipped in the
@@ -8,6 +8,9 @@
 //!
 //! With `innodb_flush_log_at_trx_commit` 0 or 2 unsynced groups may reach the disk in any order;
 //! the marker file `LOG_NOT_SYNCED` says that this was so, and a gap is then only reported.
+//!
+//! The MANIFEST is synced after each record. A flipped bit in it, too, could make RocksDB take what follows for a torn end, and
+//! open an older version of the database.
 //!
 //! A log is a sequence of blocks of 32 KiB; no record header spans two (RocksDB,
 //! db/log_format.h):
@@ -19,17 +22,38 @@
 //! | 6      | 1    | 5 whole record, 6 first, 7 middle, 8 last fragment of one    |
 //! | 7      | 4    | log number, u32 LE: records of earlier uses have another     |
 //! | 11     |      | payload                                                      |
+//!
+//! Records of the MANIFEST have kinds 1 to 4 for 5 to 8, and no log number: their payload begins at 7.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 const BLOCK_BYTES: usize = 32 << 10;
-const HEADER_BYTES: usize = 11;
+/// Kinds of records, in a log that may be reused.
 const WHOLE: u8 = 5;
-const FIRST: u8 = 6;
+const LAST: u8 = 8;
+/// By how much kinds of the MANIFEST are less.
+const ONCE: u8 = 4;
 /// RocksDB's own notes, with the same header: time stamp sizes and the previous log.
 const NOTES: [u8; 2] = [11, 131];
 const MARKER: &str = "LOG_NOT_SYNCED";
+
+/// What the records of a file look like.
+#[derive(Clone, Copy)]
+enum Format {
+    /// A log of this number.
+    Log(u32),
+    Manifest,
+}
+
+impl Format {
+    fn header_bytes(self) -> usize {
+        match self {
+            Format::Log(_) => 11,
+            Format::Manifest => 7,
+        }
+    }
+}
 
 /// Where a log stops making sense although it goes on.
 #[derive(Debug, PartialEq, Eq)]
@@ -51,11 +75,22 @@ pub fn sync_logs(dir: &Path) -> std::io::Result<()> {
 /// The first damaged log of the directory, in the order of log numbers.
 pub fn find_damage(dir: &Path) -> std::io::Result<Option<Damage>> {
     for (number, file) in logs(dir)? {
-        if let Some(offset) = damage_in(&fs::read(&file)?, number) {
+        if let Some(offset) = damage_in(&fs::read(&file)?, Format::Log(number)) {
             return Ok(Some(Damage { file, offset }));
         }
     }
     Ok(None)
+}
+
+/// Damage in the MANIFEST that CURRENT names. If there is none, RocksDB says so.
+pub fn find_manifest_damage(dir: &Path) -> std::io::Result<Option<Damage>> {
+    let Ok(name) = fs::read_to_string(dir.join("CURRENT")) else { return Ok(None) };
+    let file = dir.join(name.trim_end());
+    match fs::read(&file) {
+        Ok(bytes) => Ok(damage_in(&bytes, Format::Manifest).map(|offset| Damage { file, offset })),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(e) => Err(e),
+    }
 }
 
 /// In the order of their numbers.
@@ -92,26 +127,26 @@ pub fn clear_mark(dir: &Path) {
 }
 
 /// The offset of the first bad record, if a record of the same log begins after it.
-fn damage_in(log: &[u8], number: u32) -> Option<usize> {
+fn damage_in(log: &[u8], format: Format) -> Option<usize> {
     let mut at = 0;
-    while let Some((_, end)) = record(log, at, number) {
-        at = next_header(end);
+    while let Some((_, end)) = record(log, at, format) {
+        at = next_header(end, format);
     }
     let block_end = (at / BLOCK_BYTES + 1) * BLOCK_BYTES;
-    let begins = |at: usize| record(log, at, number).filter(|(kind, _)| matches!(*kind, WHOLE | FIRST));
-    let in_this_block = (at + 1..block_end.min(log.len())).any(|at| begins(at).is_some());
-    (in_this_block || (block_end..log.len()).step_by(BLOCK_BYTES).any(|block| block_has_beginning(log, block, number)))
+    let begins = |at: usize| record(log, at, format).is_some_and(|(kind, _)| kind == Kind::Begins);
+    let in_this_block = (at + 1..block_end.min(log.len())).any(begins);
+    (in_this_block || (block_end..log.len()).step_by(BLOCK_BYTES).any(|block| block_has_beginning(log, block, format)))
         .then_some(at)
 }
 
 /// Whether a record begins in the block, as far as its records can be followed.
-fn block_has_beginning(log: &[u8], block: usize, number: u32) -> bool {
+fn block_has_beginning(log: &[u8], block: usize, format: Format) -> bool {
     let mut at = block;
-    while let Some((kind, end)) = record(log, at, number) {
-        if matches!(kind, WHOLE | FIRST) {
+    while let Some((kind, end)) = record(log, at, format) {
+        if kind == Kind::Begins {
             return true;
         }
-        at = next_header(end);
+        at = next_header(end, format);
         if at >= block + BLOCK_BYTES {
             return false;
         }
@@ -120,25 +155,36 @@ fn block_has_beginning(log: &[u8], block: usize, number: u32) -> bool {
 }
 
 /// Where the header after a record that ends at `end` is: not in a rest too short for one.
-fn next_header(end: usize) -> usize {
+fn next_header(end: usize, format: Format) -> usize {
     let rest = BLOCK_BYTES - end % BLOCK_BYTES;
-    if rest < HEADER_BYTES { end + rest } else { end }
+    if rest < format.header_bytes() { end + rest } else { end }
 }
 
-/// Kind and end of the intact record of log `number` at `at`.
-fn record(log: &[u8], at: usize, number: u32) -> Option<(u8, usize)> {
-    let header: &[u8; HEADER_BYTES] = log.get(at..)?.first_chunk()?;
-    let [c0, c1, c2, c3, l0, l1, kind, n0, n1, n2, n3] = *header;
-    let known = (WHOLE..=8).contains(&kind) || NOTES.contains(&kind);
-    if !known || u32::from_le_bytes([n0, n1, n2, n3]) != number {
-        return None;
-    }
-    let end = at + HEADER_BYTES + usize::from(u16::from_le_bytes([l0, l1]));
-    if end > (at / BLOCK_BYTES + 1) * BLOCK_BYTES {
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// A whole record, or the first fragment of one.
+    Begins,
+    Other,
+}
+
+/// Kind and end of the intact record at `at`.
+fn record(log: &[u8], at: usize, format: Format) -> Option<(Kind, usize)> {
+    let [c0, c1, c2, c3, l0, l1, kind] = *log.get(at..)?.first_chunk::<7>()?;
+    let (known, whole) = match format {
+        Format::Log(number) => {
+            let stored = log.get(at + 7..)?.first_chunk::<4>()?;
+            let known = (WHOLE..=LAST).contains(&kind) || NOTES.contains(&kind);
+            (known && u32::from_le_bytes(*stored) == number, WHOLE)
+        }
+        Format::Manifest => ((WHOLE - ONCE..=LAST - ONCE).contains(&kind), WHOLE - ONCE),
+    };
+    let end = at + format.header_bytes() + usize::from(u16::from_le_bytes([l0, l1]));
+    if !known || end > (at / BLOCK_BYTES + 1) * BLOCK_BYTES {
         return None;
     }
     let crc = crc32c::crc32c(log.get(at + 6..end)?);
     let masked = crc.rotate_right(15).wrapping_add(0xA282_EAD8);
+    let kind = if kind == whole || kind == whole + 1 { Kind::Begins } else { Kind::Other };
     (masked == u32::from_le_bytes([c0, c1, c2, c3])).then_some((kind, end))
 }
 
@@ -147,32 +193,35 @@ mod tests {
     use super::*;
 
     /// A log of records, fragmented as RocksDB does it, and where each begins.
-    fn log_of(number: u32, records: &[usize]) -> (Vec<u8>, Vec<usize>) {
+    fn log_of(format: Format, records: &[usize]) -> (Vec<u8>, Vec<usize>) {
+        let header_bytes = format.header_bytes();
         let (mut log, mut begins) = (Vec::new(), Vec::new());
         for &bytes in records {
             let mut left = bytes;
             let mut first = true;
             while first || left > 0 {
                 let rest = BLOCK_BYTES - log.len() % BLOCK_BYTES;
-                if rest < HEADER_BYTES {
+                if rest < header_bytes {
                     log.resize(log.len() + rest, 0);
                     continue;
                 }
                 if first {
                     begins.push(log.len());
                 }
-                let take = left.min(rest - HEADER_BYTES);
+                let take = left.min(rest - header_bytes);
                 let kind = match (first, take == left) {
                     (true, true) => WHOLE,
-                    (true, false) => FIRST,
-                    (false, false) => 7,
-                    (false, true) => 8,
+                    (true, false) => WHOLE + 1,
+                    (false, false) => LAST - 1,
+                    (false, true) => LAST,
                 };
                 let at = log.len();
                 log.extend([0; 4]);
                 log.extend((take as u16).to_le_bytes());
-                log.push(kind);
-                log.extend(number.to_le_bytes());
+                match format {
+                    Format::Log(number) => log.extend([&[kind], &number.to_le_bytes()[..]].concat()),
+                    Format::Manifest => log.push(kind - ONCE),
+                }
                 log.extend(vec![0x5A; take]);
                 let masked = crc32c::crc32c(&log[at + 6..]).rotate_right(15).wrapping_add(0xA282_EAD8);
                 log[at..at + 4].copy_from_slice(&masked.to_le_bytes());
@@ -185,36 +234,39 @@ mod tests {
 
     #[test]
     fn a_whole_log_and_a_torn_one_are_fine() {
-        let (log, begins) = log_of(9, &[100, 40_000, 5, 70_000, 300]);
-        assert_eq!(damage_in(&log, 9), None);
-        assert_eq!(damage_in(&[], 9), None);
+        let format = Format::Log(9);
+        let (log, begins) = log_of(format, &[100, 40_000, 5, 70_000, 300]);
+        assert_eq!(damage_in(&log, format), None);
+        assert_eq!(damage_in(&[], format), None);
         // Torn anywhere in the last record, even with blocks of it in the wrong order.
         let last = begins[3];
         let mut torn = log[..begins[4]].to_vec();
         torn[last + 20..last + 4096].fill(0);
-        assert_eq!(damage_in(&torn, 9), None);
+        assert_eq!(damage_in(&torn, format), None);
         // Followed by what an earlier use left.
-        let (old, _) = log_of(4, &[500; 300]);
+        let (old, _) = log_of(Format::Log(4), &[500; 300]);
         let mut reused = log.clone();
         reused.extend_from_slice(&old[log.len()..]);
-        assert_eq!(damage_in(&reused, 9), None);
+        assert_eq!(damage_in(&reused, format), None);
         reused.resize(reused.len() + 100_000, 0);
-        assert_eq!(damage_in(&reused, 9), None);
+        assert_eq!(damage_in(&reused, format), None);
     }
 
     #[test]
     fn a_flipped_bit_before_other_records_is_damage() {
-        let (log, begins) = log_of(9, &[100, 40_000, 5, 70_000, 300]);
-        for (flipped, found) in
-            [(3, 0), (50, 0), (begins[1] + 4, begins[1]), (begins[2] + 12, begins[2]), (begins[3] + 100, begins[3])]
-        {
-            let mut bad = log.clone();
-            bad[flipped] ^= 0x10;
-            assert_eq!(damage_in(&bad, 9), Some(found), "bit {flipped}");
+        for format in [Format::Log(9), Format::Manifest] {
+            let (log, begins) = log_of(format, &[100, 40_000, 5, 70_000, 300]);
+            for (flipped, found) in
+                [(3, 0), (50, 0), (begins[1] + 4, begins[1]), (begins[2] + 12, begins[2]), (begins[3] + 100, begins[3])]
+            {
+                let mut bad = log.clone();
+                bad[flipped] ^= 0x10;
+                assert_eq!(damage_in(&bad, format), Some(found), "bit {flipped}");
+            }
+            let mut bad = log;
+            let last = bad.len() - 5;
+            bad[last] ^= 1;
+            assert_eq!(damage_in(&bad, format), None, "nothing follows: as torn");
         }
-        let mut bad = log;
-        let last = bad.len() - 5;
-        bad[last] ^= 1;
-        assert_eq!(damage_in(&bad, 9), None, "nothing follows: as torn");
     }
 }

@@ -75,7 +75,8 @@ impl EngineOptions {
             "block-cache-bytes" => self.block_cache_bytes = Some(number()?),
             "write-buffer-bytes" => self.write_buffer_bytes = number()?.max(64 << 10),
             "background-jobs" => self.background_jobs = Some(number()?.max(1)),
-            "write-set-bytes-max" => self.write_set_bytes_max = number()?,
+            "write-set-bytes" => self.write_set_bytes = number()?,
+            "statement-bytes-max" => self.statement_bytes_max = number()?,
             "flush-mode" => {
                 self.flush_mode = match value {
                     "0" => FlushMode::EachSecond,
@@ -106,6 +107,23 @@ pub fn for_families(options: &EngineOptions) -> (Options, Options) {
     let mut data = family(&cache, options.write_buffer_bytes, &options.tuning);
     set_database(&mut data, options);
     let catalog = family(&cache, options.write_buffer_bytes / 4, &options.tuning);
+    (data, catalog)
+}
+
+/// Options of a database that a transaction spills to: nothing in it outlives the transaction.
+pub fn for_scratch() -> (Options, Options) {
+    const CACHE_BYTES: usize = 32 << 20;
+    let mut data = Options::default();
+    data.create_if_missing(true);
+    data.create_missing_column_families(true);
+    data.set_compression_type(DBCompressionType::Lz4);
+    data.set_write_buffer_size(16 << 20);
+    data.set_max_background_jobs(2);
+    data.set_keep_log_file_num(1);
+    let mut table = BlockBasedOptions::default();
+    table.set_block_cache(&Cache::new_hyper_clock_cache(CACHE_BYTES, CACHE_ENTRY_BYTES));
+    data.set_block_based_table_factory(&table);
+    let catalog = data.clone();
     (data, catalog)
 }
 

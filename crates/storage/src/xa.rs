@@ -16,7 +16,7 @@
 //! |----------|--------------------------------------------------------------------------------------------|
 //! | version  | byte 1                                                                                     |
 //! | isolation| byte: 0 READ UNCOMMITTED to 3 SERIALIZABLE                                                 |
-//! | locks    | list of: byte 0 S or 1 X on a key, string; 2 on a table, byte mode, id; 3 S on a range, two strings |
+//! | locks    | list of: byte 0 S or 1 X on a key, string; 2 on a table, byte mode, id; 3 S or 4 X on a range, two strings |
 //! | rows     | list of: table id, signed change of the row count                                          |
 //! | writes   | list of: byte family (0 data, 1 catalog), key, option of a value                            |
 //!
@@ -32,7 +32,7 @@ use vaquita_types::schema::{IndexId, TableId};
 use vaquita_types::{Error, Result};
 
 use crate::catalog::wire::{Reader, Writer};
-use crate::commit::{CommitRequest, CommitStart, CommitWaiter, Records};
+use crate::commit::{CommitRequest, CommitStart, CommitWaiter, Records, Touched};
 use crate::counters::CounterChange;
 use crate::engine::Engine;
 use crate::lock::{HeldLocks, LockMode, LockTarget, Owner};
@@ -112,7 +112,7 @@ impl Record {
                 w.int(u64::from(id.0));
             }
             LockTarget::Range(lower, upper) => {
-                w.byte(3);
+                w.byte(if *mode == LockMode::X { 4 } else { 3 });
                 w.string(lower);
                 w.string(upper);
             }
@@ -166,6 +166,7 @@ fn read_lock(r: &mut Reader<'_>) -> Option<(LockTarget, LockMode)> {
             (LockTarget::Table(TableId(r.narrow()?)), mode)
         }
         3 => (LockTarget::Range(r.bytes()?.to_vec(), r.bytes()?.to_vec()), LockMode::S),
+        4 => (LockTarget::Range(r.bytes()?.to_vec(), r.bytes()?.to_vec()), LockMode::X),
         _ => return None,
     })
 }
@@ -251,10 +252,24 @@ impl Engine {
             }
         };
         let counters = rows.into_iter().map(|(table, delta)| (table, CounterChange::Rows(delta))).collect();
-        let request = CommitRequest { records, touched, counters, owner: Some(prepared.owner), held: prepared.held };
-        let ended = self.submit_and_wait(request);
+        // The locks stay with the branch (XA-2): a full disk may refuse the batch.
+        let request = CommitRequest {
+            records,
+            touched: Touched::Keys(touched),
+            files: None,
+            counters,
+            owner: None,
+            held: HeldLocks::default(),
+        };
+        if let Err(error) = self.submit_and_wait(request) {
+            self.xa_branches().by_id.lock().insert(xid.clone(), Branch::Prepared(prepared));
+            return Err(error);
+        }
+        let Prepared { owner, mut held } = prepared;
+        self.locks().release_all(owner.id, &mut held);
+        self.unregister(owner.id);
         self.xa_branches().by_id.lock().remove(xid);
-        ended
+        Ok(())
     }
 
     /// The batch that ends a branch, the keys that it touches, and what it does to row counts.
@@ -334,7 +349,14 @@ impl Engine {
         for (n, piece) in bytes.chunks(CHUNK_BYTES).enumerate() {
             records.put(Family::Catalog, &xid.chunk_key(n as u32), piece);
         }
-        self.submit_and_wait(CommitRequest { records, touched: Vec::new(), counters, owner: None, held: HeldLocks::default() })
+        self.submit_and_wait(CommitRequest {
+            records,
+            touched: Touched::Keys(Vec::new()),
+            files: None,
+            counters,
+            owner: None,
+            held: HeldLocks::default(),
+        })
     }
 
     /// Commits and blocks until it is durable.
@@ -378,6 +400,7 @@ mod tests {
                 (LockTarget::Key(vec![0, 0, 0, 9, 1]), LockMode::X),
                 (LockTarget::Key(vec![0, 0, 0, 9, 2]), LockMode::S),
                 (LockTarget::Range(vec![0, 0, 0, 9], vec![]), LockMode::S),
+                (LockTarget::Range(vec![0, 0, 0, 9, 1], vec![0, 0, 0, 9, 8]), LockMode::X),
             ],
             rows: vec![(TableId(7), -3)],
             writes: vec![(Family::Data, vec![1, 2], Some(vec![3])), (Family::Data, vec![1, 3], None)],

@@ -30,6 +30,15 @@ pub const PARAMETERS_MAX: usize = 65_535;
 pub const JOIN_TABLES_MAX: usize = 61;
 /// Nesting of a JSON document (MySQL manual, "The JSON Data Type").
 pub const JSON_DEPTH_MAX: usize = 100;
+/// Bytes of one value that an expression makes, or max_allowed_packet if that is more: what a function makes of the longest
+/// values is no multiple of them. (MySQL has such a limit for some functions only.)
+pub const VALUE_BYTES_MAX: usize = 256 << 20;
+/// Bytes of all user variables of a session.
+pub const USER_VARIABLES_BYTES_MAX: usize = 256 << 20;
+/// Bytes of all long parameters that one prepared statement waits with, or max_allowed_packet if that is more.
+pub const LONG_DATA_BYTES_MAX: usize = 256 << 20;
+/// Bytes of a row that is sent: the most that max_allowed_packet lets a client take.
+pub const SENT_ROW_BYTES_MAX: usize = 1 << 30;
 /// Comment of a table, a column or an index, in characters.
 pub const TABLE_COMMENT_CHARS_MAX: usize = 2048;
 pub const COLUMN_COMMENT_CHARS_MAX: usize = 1024;

@@ -12,6 +12,7 @@
 
 use vaquita_types::charset::CollationId;
 use vaquita_types::decimal::Decimal;
+use vaquita_types::limits::LONG_DATA_BYTES_MAX;
 use vaquita_types::temporal::{Date, DateTime, Time};
 use vaquita_types::{ColumnType, TypeKind, Value};
 
@@ -115,7 +116,8 @@ impl StatementParams {
         &self.types
     }
 
-    /// Appends to a long parameter. `bytes_max` (max_allowed_packet) bounds what one parameter may become.
+    /// Appends to a long parameter. `bytes_max` (max_allowed_packet) bounds what one parameter may become,
+    /// `LONG_DATA_BYTES_MAX` all of them.
     pub fn append_long_data(&mut self, parameter: u16, data: &[u8], bytes_max: usize) -> Decoded<()> {
         let parameter = usize::from(parameter);
         if parameter >= self.count {
@@ -124,8 +126,9 @@ impl StatementParams {
         if self.long_data.is_empty() {
             self.long_data.resize(self.count, None);
         }
+        let all: usize = self.long_data.iter().flatten().map(Vec::len).sum();
         let part = self.long_data[parameter].get_or_insert_default();
-        if part.len() + data.len() > bytes_max {
+        if part.len() + data.len() > bytes_max || all + data.len() > LONG_DATA_BYTES_MAX.max(bytes_max) {
             return Err(ProtocolError::PacketTooLarge);
         }
         part.extend_from_slice(data);

@@ -21,13 +21,15 @@ use crate::fault_fs::{FaultFs, Image};
 use crate::flags::Flags;
 use crate::kill_test::{DATABASE, Load, Values, execute, pad};
 use crate::paths;
-use crate::power_loss::SMALL_MEMTABLES;
 use crate::random::Random;
+use crate::under_test::SMALL_MEMTABLES;
 use crate::vaquita::{Starting, Vaquita, free_port};
 
 const WRITERS: u64 = 8;
 const WRITE_TIME: Duration = Duration::from_millis(700);
 const PAGE_BYTES: u64 = 4096;
+/// As `select` writes it.
+const ER_INDEX_CORRUPT: &str = "1712 ";
 const ER_BAD_DB_ERROR: u16 = 1049;
 const ER_NO_SUCH_TABLE: u16 = 1146;
 const PROGRESS: u64 = 100;
@@ -220,6 +222,9 @@ impl Test {
                         expected.len(),
                         first_difference(&rows, &expected)
                     ));
+                }
+                Err(text) if text.starts_with(ER_INDEX_CORRUPT) && !text.contains(DATABASE) => {
+                    return Err(format!("{sql}: the table is not named: {text}"));
                 }
                 Err(text) => found = Some(text),
             }

@@ -102,6 +102,9 @@ fn sync(state: &mut State, ino: u64) -> Result<()> {
     let content = state.content(ino)?;
     if counted.is_ok() {
         content.sync();
+        if state.journal {
+            state.sync_all_entries();
+        }
     } else {
         content.fail_sync();
     }

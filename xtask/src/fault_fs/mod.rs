@@ -103,6 +103,12 @@ impl FaultFs {
         self.state().lies = true;
     }
 
+    /// From now on the sync of a file makes entries durable, too, as a journal does that has one order for all (ext4).
+    /// POSIX does not promise it, and Vaquita does not need it.
+    pub fn keep_journal(&self) {
+        self.state().journal = true;
+    }
+
     /// Bytes that files take.
     pub fn used(&self) -> u64 {
         self.state().pages() * PAGE_BYTES as u64

@@ -43,6 +43,8 @@ pub struct State {
     pub fault: Option<Fault>,
     /// Syncs do nothing.
     pub lies: bool,
+    /// The sync of a file, too, makes all changes of entries durable that came before.
+    pub journal: bool,
     /// Pages that files may take together.
     pub pages_max: u64,
 }
@@ -80,7 +82,7 @@ impl Inode {
 impl State {
     pub fn new() -> State {
         let inodes = BTreeMap::from([(ROOT, Inode::directory(0o755))]);
-        State { inodes, changes: Vec::new(), last_inode: ROOT, fault: None, lies: false, pages_max: u64::MAX }
+        State { inodes, changes: Vec::new(), last_inode: ROOT, fault: None, lies: false, journal: false, pages_max: u64::MAX }
     }
 
     pub fn inode(&mut self, ino: u64) -> Result<&mut Inode> {
@@ -158,6 +160,12 @@ impl State {
         self.changes = waiting;
         let synced: Vec<Change> = synced;
         synced.iter().for_each(|change| self.make_durable(change));
+        self.sweep();
+    }
+
+    pub fn sync_all_entries(&mut self) {
+        let changes = std::mem::take(&mut self.changes);
+        changes.iter().for_each(|change| self.make_durable(change));
         self.sweep();
     }
 

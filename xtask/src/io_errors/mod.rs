@@ -19,9 +19,9 @@ use crate::fault_fs::{Class, EIO, ENOSPC, Fault, FaultFs, Image};
 use crate::flags::Flags;
 use crate::kill_test::{DATABASE, Load};
 use crate::paths;
-use crate::power_loss::SMALL_MEMTABLES;
 use crate::random::Random;
-use crate::vaquita::{Vaquita, free_port};
+use crate::under_test::{SMALL_MEMTABLES, UnderTest};
+use crate::vaquita::Vaquita;
 
 const WRITERS: u64 = 4;
 /// After so many runs in a row whose fault did not come, larger numbers are left out.
@@ -35,7 +35,7 @@ const FAULT_MS_MAX: u64 = 3000;
 const AFTER_FAULT: Duration = Duration::from_millis(400);
 
 struct Test {
-    binary: PathBuf,
+    server: UnderTest,
     log: PathBuf,
     fs: FaultFs,
     base: Image,
@@ -60,9 +60,11 @@ pub fn main(args: &[String]) -> Result<(), String> {
         Some("silent-fsync") => true,
         Some(other) => return Err(format!("--plant {other}: silent-fsync")),
     };
+    let server = UnderTest::from_flags(&mut flags, &SMALL_MEMTABLES)?;
+    let journal = flags.switch("--journal");
     flags.finish()?;
     let dir = paths::target_dir().join(format!("io-errors/{}", std::process::id()));
-    let mut test = Test::prepare(&dir, seed)?;
+    let mut test = Test::prepare(server, journal, &dir, seed)?;
     let mut count = 0;
     for class in Class::ALL {
         let name = format!("{class:?}").to_lowercase();
@@ -87,7 +89,8 @@ pub fn main(args: &[String]) -> Result<(), String> {
                 if let Err(text) = &ended {
                     let saved = test.fs.save(&dir.join(format!("{name}-{errno_name}-{nth}")));
                     println!("FAILED: {what}, number {nth}: {text} {}", saved.err().unwrap_or_default());
-                    println!("again: cargo xtask io-errors --upto {upto} --seed {seed} --class {name} --nth {nth}");
+                    let server = test.server.flags();
+                    println!("again: cargo xtask io-errors --upto {upto} --seed {seed} --class {name} --nth {nth}{server}");
                     test.failures.push(text.clone());
                 }
                 *test.outcomes.entry(format!("{what}: {}", ended.unwrap_or("FAILED"))).or_default() += 1;
@@ -116,25 +119,29 @@ fn numbers(upto: u64, runs: u64, random: &mut Random) -> BTreeSet<u64> {
 }
 
 impl Test {
-    fn prepare(dir: &Path, seed: u64) -> Result<Test, String> {
+    fn prepare(server: UnderTest, journal: bool, dir: &Path, seed: u64) -> Result<Test, String> {
         let mut fs = FaultFs::new(&dir.join("mnt"))?;
         fs.mount()?;
-        let (binary, log) = (paths::vaquita()?, dir.join("server.log"));
+        if journal {
+            fs.keep_journal();
+        }
+        let log = dir.join("server.log");
         let mut load = Load::new(WRITERS, seed);
-        let server = Vaquita::spawn_with(&binary, &fs.dir(), free_port()?, &log, &SMALL_MEMTABLES)?.wait()?;
-        load.create_tables(&mut server.connect()?)?;
-        load.run(server.port, || {
+        server.initialize(&fs.dir(), &log)?;
+        let first = server.start(&fs.dir(), &log)?;
+        load.create_tables(&mut first.connect()?)?;
+        load.run(first.port, || {
             thread::sleep(BASE_WRITE_TIME);
-            || server.kill()
+            || first.kill()
         })?;
-        let server = Vaquita::spawn_with(&binary, &fs.dir(), free_port()?, &log, &SMALL_MEMTABLES)?.wait()?;
-        load.verify(&mut server.connect()?)?;
-        server.kill()?;
+        let second = server.start(&fs.dir(), &log)?;
+        load.verify(&mut second.connect()?)?;
+        second.kill()?;
         load.tolerate_errors();
         fs.unmount()?;
         let base = fs.image();
         let (outcomes, refused) = (BTreeMap::new(), BTreeMap::new());
-        Ok(Test { binary, log, fs, base, load, random: Random::new(seed), outcomes, refused, failures: Vec::new() })
+        Ok(Test { server, log, fs, base, load, random: Random::new(seed), outcomes, refused, failures: Vec::new() })
     }
 
     fn run(&mut self, fault: Fault) -> Result<&'static str, String> {
@@ -163,7 +170,7 @@ impl Test {
     }
 
     fn spawn(&self) -> Result<crate::vaquita::Starting, String> {
-        Vaquita::spawn_with(&self.binary, &self.fs.dir(), free_port()?, &self.log, &SMALL_MEMTABLES)
+        self.server.spawn(&self.fs.dir(), &self.log)
     }
 
     fn write(&self, mut server: Vaquita, load: &mut Load) -> Result<&'static str, String> {
@@ -204,7 +211,7 @@ impl Test {
         for (text, count) in &self.refused {
             println!("{count:6}  refused with {text}");
         }
-        println!("io-errors: seed {seed}, {count} runs, {} failures", self.failures.len());
+        println!("io-errors: {}, seed {seed}, {count} runs, {} failures", self.server.name(), self.failures.len());
     }
 }
 

@@ -25,6 +25,9 @@ const DROPPED_BEFORE: &[&str] = &["check that column/key exists"];
 const ACCOUNT: &str = "SELECT COUNT(*) FROM mysql.user WHERE User = 'killed'";
 const PERSISTED: &str = "SELECT @@GLOBAL.max_join_size";
 const HIDDEN: &str = "SELECT COUNT(*), COALESCE(SUM(v), 0) FROM kill_test.hidden";
+/// What a transaction changed that spills (`STORAGE` has write sets of few bytes).
+const BIG: &str = "SELECT COUNT(*), MIN(v), MAX(v), SUM(v = (SELECT MAX(v) FROM kill_test.big)) FROM kill_test.big FORCE INDEX (v) WHERE v >= 0";
+const BIG_ROWS: u64 = 400;
 
 pub struct Chores {
     known: BTreeMap<&'static str, String>,
@@ -34,15 +37,25 @@ pub struct Chores {
     rounds: u64,
 }
 
+/// What `BIG` answers after `rounds` rounds.
+fn big(rounds: u64) -> String {
+    format!("{BIG_ROWS} {rounds} {rounds} {BIG_ROWS}")
+}
+
 impl Chores {
     pub fn new() -> Chores {
-        let known = BTreeMap::from([(ACCOUNT, "0".to_string()), (HIDDEN, "0 0".to_string())]);
+        let known = BTreeMap::from([(ACCOUNT, "0".to_string()), (HIDDEN, "0 0".to_string()), (BIG, big(0))]);
         Chores { known, under_way: None, ids: Vec::new(), rounds: 0 }
     }
 
     pub fn create_tables(client: &mut Client) -> Result<(), String> {
         execute(client, "CREATE TABLE kill_test.ids (id BIGINT AUTO_INCREMENT PRIMARY KEY, v INT, KEY v (v))")?;
-        execute(client, "CREATE TABLE kill_test.hidden (v INT)")
+        execute(client, "CREATE TABLE kill_test.hidden (v INT)")?;
+        execute(client, "CREATE TABLE kill_test.big (id INT PRIMARY KEY, v INT, filler CHAR(200), KEY v (v))")?;
+        let rows = format!(
+            "WITH RECURSIVE n AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM n WHERE i < {BIG_ROWS}) SELECT i, 0, '' FROM n"
+        );
+        execute(client, &format!("INSERT INTO kill_test.big {rows}"))
     }
 
     fn round(&self) -> Vec<Chore> {
@@ -58,11 +71,13 @@ impl Chores {
             shows("INSERT INTO kill_test.hidden VALUES (1)", HIDDEN, format!("{0} {0}", n + 1)),
             plain("BEGIN"),
             plain("INSERT INTO kill_test.ids (v) VALUES (9)"),
+            plain("UPDATE kill_test.big SET v = -1"),
             plain("ROLLBACK"),
             either("CREATE INDEX pad ON kill_test.t (pad, v)", MADE_BEFORE),
             either("DROP INDEX pad ON kill_test.t", DROPPED_BEFORE),
             plain("INSERT INTO kill_test.ids (v) VALUES (3), (3)"),
             either("ALTER TABLE kill_test.ids ADD UNIQUE INDEX never (v)", &["Duplicate entry"]),
+            shows(&format!("UPDATE kill_test.big SET v = {}", n + 1), BIG, big(n + 1)),
             plain("DO SLEEP(0.2)"),
             plain("FLUSH TABLES"),
             plain("SET GLOBAL innodb_flush_log_at_trx_commit = 1"),

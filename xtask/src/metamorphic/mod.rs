@@ -51,6 +51,7 @@ const CONFIGURATIONS: &[Configuration] = &[
     Configuration { more: &["--threads", "1"], ..storage("one thread", small!("background-jobs=1")) },
     storage("nothing compacted", "warm-log=off,write-buffer-bytes=65536,level0-files=1000"),
     storage("not compressed, not synced", small!("compression=off,flush-mode=0")),
+    storage("write sets spill", small!("write-set-bytes=1000")),
     storage("builds row by row", small!("build-batch-rows=1")),
     Configuration { restarts: true, ..storage("restarts", small!("compression=off")) },
 ];

@@ -15,8 +15,8 @@ use crate::client::Client;
 use crate::flags::Flags;
 use crate::kill_test::{Load, execute, rows};
 use crate::paths;
-use crate::power_loss::SMALL_MEMTABLES;
 use crate::random::Random;
+use crate::under_test::SMALL_MEMTABLES;
 use crate::vaquita::{Vaquita, free_port};
 
 const WRITERS: u64 = 4;

@@ -1,49 +1,76 @@
-//! DELETE from one or several tables: rows are found and locked first, deleted afterwards.
+//! DELETE from one or several tables. Rows of one are deleted as they are found (`stream`), else all are found and locked first.
 
 use std::collections::HashSet;
 
 use vaquita_plan::node::DeletePlan;
-use vaquita_storage::{Buffers, LockMode, Version};
+use vaquita_storage::{Buffers, LockMode, Table, Version};
 use vaquita_types::{Result, Value};
 
 use super::Changed;
+use super::stream::{self, Order};
 use crate::context::Statement;
 use crate::op::{self, Frame};
 
 pub fn run(plan: &DeletePlan, statement: &Statement<'_>) -> Result<Changed> {
-    let mut keys: Vec<Vec<Box<[u8]>>> = plan.targets.iter().map(|_| Vec::new()).collect();
-    {
-        let mut seen: Vec<HashSet<Box<[u8]>>> = plan.targets.iter().map(|_| HashSet::new()).collect();
-        let mut frame = Frame::new(statement, None, plan.frame_width);
-        let mut source = op::build(&plan.source);
-        source.open(&mut frame)?;
-        let joined = super::is_join(&plan.source);
-        while source.next(&mut frame)? {
-            for (n, target) in plan.targets.iter().enumerate() {
-                let Value::Bytes(key) = &frame.slots[target.key_slot] else { continue };
-                if joined && !seen[n].insert(key.clone()) {
-                    continue;
-                }
-                statement.keep_bytes(key.len() + 16)?;
-                keys[n].push(key.clone());
-            }
-        }
-    }
     let mut changed = Changed::default();
     let mut buffers = Buffers::default();
-    let mut value = Vec::new();
-    for (target, keys) in plan.targets.iter().zip(keys) {
-        let table = statement.open_table(&target.table, LockMode::IX)?;
-        for key in keys {
-            let mut txn = statement.txn.borrow_mut();
-            if !txn.get(&key, Version::Latest, &mut value)? {
-                continue;
+    let order = stream::of_delete(&plan.source, plan.targets.len(), statement);
+    match &plan.targets[..] {
+        [target] if order != Order::Collect => {
+            let table = statement.open_table(&target.table, LockMode::IX)?;
+            let mut value = Vec::new();
+            let _hidden = (order == Order::StreamBehindOwn).then(|| statement.hide_own_writes());
+            for_each(plan, statement, |_, key| {
+                changed.affected += u64::from(delete(&table, key, statement, &mut value, &mut buffers)?);
+                Ok(())
+            })?;
+        }
+        _ => {
+            let mut keys: Vec<Vec<Box<[u8]>>> = plan.targets.iter().map(|_| Vec::new()).collect();
+            for_each(plan, statement, |target, key| {
+                statement.keep_bytes(key.len() + 16)?;
+                keys[target].push(key.into());
+                Ok(())
+            })?;
+            let mut value = Vec::new();
+            for (target, keys) in plan.targets.iter().zip(keys) {
+                let table = statement.open_table(&target.table, LockMode::IX)?;
+                for key in keys {
+                    changed.affected += u64::from(delete(&table, &key, statement, &mut value, &mut buffers)?);
+                }
             }
-            let old = table.codec.decode_row(&key, &value)?;
-            table.delete(&mut txn, &key, &old, statement.lock_wait(), &mut buffers)?;
-            changed.affected += 1;
         }
     }
     changed.found = changed.affected;
     Ok(changed)
+}
+
+/// Calls `f` with the target and the key of each row that is to be deleted.
+fn for_each(plan: &DeletePlan, statement: &Statement<'_>, mut f: impl FnMut(usize, &[u8]) -> Result<()>) -> Result<()> {
+    let mut seen: Vec<HashSet<Box<[u8]>>> = plan.targets.iter().map(|_| HashSet::new()).collect();
+    let mut frame = Frame::new(statement, None, plan.frame_width);
+    let mut source = op::build(&plan.source);
+    source.open(&mut frame)?;
+    let joined = super::is_join(&plan.source);
+    while source.next(&mut frame)? {
+        for (n, target) in plan.targets.iter().enumerate() {
+            let Value::Bytes(key) = &frame.slots[target.key_slot] else { continue };
+            if joined && !seen[n].insert(key.clone()) {
+                continue;
+            }
+            f(n, key)?;
+        }
+    }
+    Ok(())
+}
+
+/// False: the row is gone already.
+fn delete(table: &Table, key: &[u8], statement: &Statement<'_>, value: &mut Vec<u8>, buffers: &mut Buffers) -> Result<bool> {
+    let mut txn = statement.txn.borrow_mut();
+    if !txn.get(key, Version::Latest, value)? {
+        return Ok(false);
+    }
+    let old = table.codec.decode_row(key, value)?;
+    table.delete(&mut txn, key, &old, statement.lock_wait(), buffers)?;
+    Ok(true)
 }

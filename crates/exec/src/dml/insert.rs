@@ -7,6 +7,7 @@
 use vaquita_plan::env::Level;
 use vaquita_plan::expr::Expr;
 use vaquita_plan::node::{InsertPlan, InsertSource, QueryPlan};
+use vaquita_plan::visit::plan_reads_table;
 use vaquita_storage::{Buffers, Duplicate, LockMode, Table, Version, Written};
 use vaquita_types::errno::ER_AUTOINC_READ_FAILED;
 use vaquita_types::schema::{IndexKind, TableDef};
@@ -99,24 +100,31 @@ impl<'a> Insert<'a> {
         self.write_row()
     }
 
-    /// The rows are collected first: the query may read the table that is written.
+    /// Rows are inserted as the query gives them, unless it may read what this statement or an earlier one of the
+    /// transaction has written into the table.
     fn query(&mut self, query: &QueryPlan) -> Result<()> {
-        let rows = crate::query::collect(query, self.statement, None)?;
-        let extra = 2 * self.columns();
-        for row in rows {
-            self.start_row()?;
-            let types = query.output.iter().map(|column| &column.expr.ty);
-            for (n, (value, ty)) in row.into_iter().zip(types).enumerate() {
-                if let Some(slot) = self.frame.slots.get_mut(extra + n) {
-                    *slot = value.clone();
-                }
-                if let Some(&position) = self.plan.columns.get(n) {
-                    self.set(position, value, ty)?;
-                }
-            }
-            self.write_row()?;
+        let statement = self.statement;
+        let reads_target = plan_reads_table(query, self.table.def.id);
+        if reads_target && (statement.txn.borrow().has_own_rows() || !self.plan.on_duplicate.is_empty()) {
+            return crate::query::collect(query, statement, None)?.into_iter().try_for_each(|row| self.query_row(query, row));
         }
-        Ok(())
+        let _hidden = reads_target.then(|| statement.hide_own_writes());
+        crate::query::for_each(query, statement, None, |row| self.query_row(query, std::mem::take(row)))
+    }
+
+    fn query_row(&mut self, query: &QueryPlan, row: Vec<Value>) -> Result<()> {
+        let extra = 2 * self.columns();
+        self.start_row()?;
+        let types = query.output.iter().map(|column| &column.expr.ty);
+        for (n, (value, ty)) in row.into_iter().zip(types).enumerate() {
+            if let Some(slot) = self.frame.slots.get_mut(extra + n) {
+                *slot = value.clone();
+            }
+            if let Some(&position) = self.plan.columns.get(n) {
+                self.set(position, value, ty)?;
+            }
+        }
+        self.write_row()
     }
 
     /// Fills the new row with what columns get that are not given.

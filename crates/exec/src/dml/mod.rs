@@ -7,6 +7,7 @@
 mod delete;
 pub(crate) mod insert;
 mod row;
+mod stream;
 mod update;
 
 pub use row::implicit_default;

@@ -1,7 +1,7 @@
 //! UPDATE of one or several tables.
 //!
-//! Rows are found, locked and evaluated first and changed afterwards, so that a scan never meets
-//! its own changes. Assignments see the values that earlier ones gave, as in MySQL.
+//! Rows are changed as they are found where the scan cannot meet its own changes (`stream`); else they are found, locked and
+//! evaluated first and changed afterwards. Assignments see the values that earlier ones gave, as in MySQL.
 
 use std::collections::HashSet;
 
@@ -13,6 +13,7 @@ use vaquita_types::{Result, Value};
 
 use super::Changed;
 use super::row::RowBuilder;
+use super::stream::{self, Order};
 use crate::context::Statement;
 use crate::op::{self, Frame};
 
@@ -31,7 +32,10 @@ pub fn run(plan: &UpdatePlan, statement: &Statement<'_>) -> Result<Changed> {
     let mut changes: Vec<Vec<Change>> = plan.targets.iter().map(|_| Vec::new()).collect();
     let mut seen: Vec<HashSet<Box<[u8]>>> = plan.targets.iter().map(|_| HashSet::new()).collect();
     let mut changed = Changed::default();
+    let mut buffers = Buffers::default();
+    let order = stream::of_update(plan, statement);
     {
+        let _hidden = (order == Order::StreamBehindOwn).then(|| statement.hide_own_writes());
         let mut builders: Vec<_> = tables.iter().map(|table| RowBuilder::new(statement, &table.def, plan.ignore)).collect();
         let mut frame = Frame::new(statement, None, plan.frame_width);
         let mut source = op::build(&plan.source);
@@ -47,19 +51,20 @@ pub fn run(plan: &UpdatePlan, statement: &Statement<'_>) -> Result<Changed> {
                 }
                 changed.found += 1;
                 builders[n].row = row;
-                if let Some(change) = evaluate(target, &tables[n], key, &mut builders[n], &mut frame)? {
-                    statement.keep_bytes(change.key.len() + 48 * change.new.len())?;
+                let Some(change) = evaluate(target, &tables[n], key, &mut builders[n], &mut frame)? else { continue };
+                if order != Order::Collect {
+                    changed.affected += u64::from(apply(&tables[n], &change, statement, plan.ignore, &mut buffers)?);
+                } else {
+                    let values: usize = change.new.iter().map(op::heap_bytes).sum();
+                    statement.keep_bytes(change.key.len() + 48 * change.new.len() + values)?;
                     changes[n].push(change);
                 }
             }
         }
     }
-    let mut buffers = Buffers::default();
     for (n, table) in tables.iter().enumerate() {
         for change in &changes[n] {
-            if apply(table, change, statement, plan.ignore, &mut buffers)? {
-                changed.affected += 1;
-            }
+            changed.affected += u64::from(apply(table, change, statement, plan.ignore, &mut buffers)?);
         }
     }
     let warnings = statement.session.warning_count();

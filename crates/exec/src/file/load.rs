@@ -111,7 +111,7 @@ impl Load<'_> {
             }
             match (target, field) {
                 (LoadTarget::UserVar(name), field) => {
-                    self.statement.session.set_user_var(name, field.map_or(Value::Null, |value| self.variable(value)))
+                    self.statement.session.set_user_var(name, field.map_or(Value::Null, |value| self.variable(value)))?
                 }
                 (LoadTarget::Column(column), Some(Value::Null)) => self.null(*column)?,
                 (LoadTarget::Column(column), Some(value)) => self.insert.set(*column, value, &self.text)?,

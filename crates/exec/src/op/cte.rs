@@ -23,6 +23,8 @@ use super::{Frame, Operator, Pulse};
 
 /// `cte_max_recursion_depth`'s default.
 const RECURSION_DEPTH_MAX_DEFAULT: u64 = 1000;
+/// What a round takes beside its rows: `Rows`, its reference counts, and room for some values of 24 bytes.
+const ROUND_BYTES: usize = 192;
 
 pub struct RecursiveCte<'p> {
     id: usize,
@@ -103,6 +105,7 @@ impl<'p> RecursiveCte<'p> {
             for member in self.recursive {
                 self.read(member, &mut next, (&mut seen, &mut left), frame)?;
             }
+            statement.keep_bytes(ROUND_BYTES)?;
             rounds.push(Arc::new(next));
         }
         seen.clear(statement);

@@ -4,6 +4,7 @@
 //! take is counted against the statement's memory and given back by `clear`.
 
 use vaquita_plan::expr::Slot;
+use vaquita_types::limits::VALUE_BYTES_MAX;
 use vaquita_types::{Result, Value};
 
 use super::Frame;
@@ -22,7 +23,7 @@ pub struct Rows {
 pub fn heap_bytes(value: &Value) -> usize {
     match value {
         Value::Bytes(b) => b.len() + 16,
-        Value::Json(_) => 128,
+        Value::Json(json) => json.bytes_up_to(VALUE_BYTES_MAX),
         _ => 0,
     }
 }

@@ -187,8 +187,7 @@ impl TableScan<'_> {
         } else if self.lock.is_none() {
             // The entry of a unique index without NULL is its own parts; its value leads to the row.
             codec.encode_values(&values, &mut self.entry_key)?;
-            let txn = frame.statement.txn.borrow();
-            if txn.get(&self.entry_key, Version::Snapshot, &mut self.value)? {
+            if read(frame.statement, &self.entry_key, &mut self.value)? {
                 codec.clustered_key(Entry { key: &self.entry_key, value: &self.value }, &mut self.key)?;
                 self.point = true;
             }
@@ -245,7 +244,7 @@ impl TableScan<'_> {
                     return Ok(true);
                 }
                 Step::Stored => cursor.stored(),
-                Step::Own(key, value) => (key, value),
+                Step::Own => cursor.own(),
                 Step::End => {
                     self.cursor_open = false;
                     continue;
@@ -297,7 +296,8 @@ impl TableScan<'_> {
             }
             let refs: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
             let mut rows = Vec::with_capacity(refs.len());
-            frame.statement.txn.borrow().multi_get(&refs, Version::Snapshot, &mut rows)?;
+            let own_writes = !frame.statement.own_writes_hidden.get();
+            frame.statement.txn.borrow().multi_get(&refs, Version::Snapshot, own_writes, &mut rows)?;
             let bytes: usize = rows.iter().flatten().map(Vec::len).sum();
             self.batch_rows =
                 if bytes > BATCH_BYTES_MAX { (self.batch_rows / 2).max(1) } else { (self.batch_rows * 2).min(BATCH_ROWS_MAX) };
@@ -317,7 +317,8 @@ impl TableScan<'_> {
                 // A locking scan looks at entries that exist now; the rows are locked and read after that.
                 let version = if self.lock.is_some() { Version::Latest } else { Version::Snapshot };
                 let full = matches!(self.scan.path, AccessPath::Full { .. });
-                let options = ScanOptions { version, fill_cache: !full, ..ScanOptions::default() };
+                let own_writes = !frame.statement.own_writes_hidden.get();
+                let options = ScanOptions { version, fill_cache: !full, own_writes, ..ScanOptions::default() };
                 self.cursor = Some(frame.statement.txn.borrow().scan(range, direction, options)?);
             }
         }
@@ -328,11 +329,14 @@ impl TableScan<'_> {
     /// Reads (after locking, if asked) the row of `key`.
     fn read_row(&mut self, frame: &Frame<'_>) -> Result<bool> {
         let Some((mode, policy)) = self.lock else {
-            return frame.statement.txn.borrow().get(&self.key, Version::Snapshot, &mut self.value);
+            return read(frame.statement, &self.key, &mut self.value);
         };
         let mut txn = frame.statement.txn.borrow_mut();
         if txn.lock_row(&self.key, mode, policy)? == Locked::Skipped {
             return Ok(false);
+        }
+        if frame.statement.own_writes_hidden.get() {
+            return txn.get_stored(&self.key, Version::Latest, &mut self.value);
         }
         txn.get(&self.key, Version::Latest, &mut self.value)
     }
@@ -449,4 +453,12 @@ fn sort_ranges(ranges: &mut Vec<KeyRange>, reverse: bool) {
         merged.reverse();
     }
     *ranges = merged;
+}
+
+fn read(statement: &Statement<'_>, key: &[u8], value: &mut Vec<u8>) -> Result<bool> {
+    let txn = statement.txn.borrow();
+    if statement.own_writes_hidden.get() {
+        return txn.get_stored(key, Version::Snapshot, value);
+    }
+    txn.get(key, Version::Snapshot, value)
 }

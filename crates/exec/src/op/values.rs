@@ -67,7 +67,9 @@ impl Operator for RowCount<'_> {
             frame.statement.txn.borrow_mut().lock_range(&all, frame.statement.lock_wait())?;
         }
         table.check_readable(&frame.statement.txn.borrow(), 0)?;
-        let count = frame.statement.txn.borrow().row_count(table.def.id)?;
+        let txn = frame.statement.txn.borrow();
+        let own = if frame.statement.own_writes_hidden.get() { txn.rows_added(table.def.id) } else { 0 };
+        let count = txn.row_count(table.def.id)?.saturating_add_signed(-own);
         frame.slots[self.slot] = Value::Int(count as i64);
         Ok(true)
     }

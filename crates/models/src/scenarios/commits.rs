@@ -6,7 +6,7 @@ use vaquita_types::Result;
 use vaquita_types::schema::TableId;
 
 use super::locks::LONG;
-use crate::commit::{CommitRequest, CommitStart, CommitWaiter, Pipeline, Records};
+use crate::commit::{CommitRequest, CommitStart, CommitWaiter, Pipeline, Records, Touched};
 use crate::counters::{CounterChange, Counters};
 use crate::engine::{ActiveTransactions, FlushMode, NoHooks};
 use crate::lock::{HeldLocks, Interrupt, LockManager, LockMode, Owner};
@@ -94,8 +94,8 @@ impl World {
     ) -> Result<()> {
         let mut records = Records::with_capacity(16);
         records.put(Family::Data, key.as_bytes(), &[value]);
-        let touched = vec![crate::lock::hash(key.as_bytes())];
-        let request = CommitRequest { records, touched, counters, owner: Some(owner), held };
+        let touched = Touched::Keys(vec![crate::lock::hash(key.as_bytes())]);
+        let request = CommitRequest { records, touched, files: None, counters, owner: Some(owner), held };
         let outcome = Outcome::new();
         let waiter = || -> CommitWaiter {
             let outcome = Arc::clone(&outcome);
@@ -137,9 +137,9 @@ impl World {
 
     /// The counter of kind `r` or `a` as it is in the log.
     fn logged(&self, kind: u8) -> u64 {
-        let key = [&[0, kind], &TABLE.0.to_be_bytes()[..]].concat();
+        let key = [&[0, 0, 0, 0, kind], &TABLE.0.to_be_bytes()[..]].concat();
         let mut buf = Vec::new();
-        let found = self.db.get(Family::Catalog, &key, None, &mut buf).expect("memory does not fail");
+        let found = self.db.get(Family::Data, &key, None, &mut buf).expect("memory does not fail");
         if found { u64::from_le_bytes(buf.try_into().expect("eight bytes")) } else { 0 }
     }
 

@@ -1,6 +1,7 @@
 //! What the modelled sources take from `storage::engine`.
 
 use std::collections::HashSet;
+use std::fmt::Display;
 
 use vaquita_types::Error;
 
@@ -19,6 +20,7 @@ pub enum FlushMode {
 #[derive(Clone, Copy, Debug)]
 pub enum LogLevel {
     Error,
+    Warning,
 }
 
 pub trait EngineHooks: Send + Sync {
@@ -43,6 +45,10 @@ impl EngineHooks for NoHooks {}
 
 pub fn read_error(e: RocksError) -> Error {
     Error::internal(e.0)
+}
+
+pub fn disk_full_error(file: &dyn Display) -> Error {
+    Error::internal(format!("disk full: {file}"))
 }
 
 /// The transactions that are not over.

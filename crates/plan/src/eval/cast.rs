@@ -173,9 +173,8 @@ fn to_text(value: &Value, from: &ColumnType, to: &ColumnType, env: &dyn Env) -> 
             }
         }
     };
-    let is_blob = to.is_blob();
     let limit = to.length as usize;
-    if !is_blob && out.len() > limit {
+    if !to.is_blob() && out.len() > limit && !from.is_integer() {
         let end = text::byte_offset(&out, limit, to.collation);
         if end < out.len() {
             let what = if to.collation == CollationId::BINARY { format!("BINARY({limit})") } else { format!("CHAR({limit})") };
@@ -184,6 +183,11 @@ fn to_text(value: &Value, from: &ColumnType, to: &ColumnType, env: &dyn Env) -> 
         }
     }
     if to.kind == TypeKind::Binary && out.len() < limit {
+        let packet = crate::func::packet_bytes_max(env);
+        if limit > packet {
+            env.warn(Level::Warning, Error::new(&errno::ER_WARN_ALLOWED_PACKET_OVERFLOWED, &[&"cast_as_binary", &packet]));
+            return Ok(Value::Null);
+        }
         out.resize(limit, 0);
     }
     Ok(Value::from(out))

@@ -95,8 +95,8 @@ impl Env for Quiet<'_> {
     fn user_var(&self, name: &str) -> Value {
         self.env.user_var(name)
     }
-    fn set_user_var(&self, name: &str, value: Value) {
-        self.env.set_user_var(name, value);
+    fn set_user_var(&self, name: &str, value: Value) -> Result<()> {
+        self.env.set_user_var(name, value)
     }
     fn sys_var(&self, scope: VarScope, name: &str) -> Result<Value> {
         self.env.sys_var(scope, name)

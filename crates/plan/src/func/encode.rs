@@ -247,7 +247,7 @@ fn quote(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
         }
     }
     out.push(b'\'');
-    Ok(Value::from(out))
+    Ok(if super::string::too_long(out.len(), "quote", cx) { Value::Null } else { Value::from(out) })
 }
 
 /// Locales with their decimal point, thousands separator and size of groups after the first (0 for no groups).

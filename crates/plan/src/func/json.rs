@@ -460,8 +460,9 @@ fn merge_patch(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
 fn pretty(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     let json = arg!(doc(call, 0, cx, "json_pretty"));
     let mut out = Vec::new();
-    json.write_pretty(&mut out);
-    Ok(Value::from(out))
+    let bytes_max = super::string::packet_bytes_max(cx.env);
+    json.write_pretty(&mut out, bytes_max);
+    Ok(if super::string::too_long(out.len(), "json_pretty", cx) { Value::Null } else { Value::from(out) })
 }
 
 fn storage_size(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {

@@ -263,6 +263,7 @@ fn replace(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     if m.subject.is_empty() {
         return Ok(Value::from(""));
     }
+    let bytes_max = super::string::packet_bytes_max(cx.env);
     let mut out = m.subject[..at].to_string();
     let mut nth = 0;
     while at <= m.subject.len() {
@@ -274,6 +275,9 @@ fn replace(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
             expand(&template, &captures, &mut out)?;
         } else {
             out.push_str(found.as_str());
+        }
+        if out.len() > bytes_max {
+            return Err(Error::new(&errno::ER_REGEXP_BUFFER_OVERFLOW, &[]));
         }
         at = found.end();
         if only > 0 && nth == only {

@@ -10,7 +10,7 @@ use vaquita_types::{ColumnType, Error, Result, Value, errno};
 
 use super::args::{MANY, any_nullable, arg, common_text, def};
 use super::{FuncCall, FuncDef, FuncType};
-use crate::env::{EvalCx, Level, VarScope};
+use crate::env::{Env, EvalCx, Level, VarScope};
 use crate::expr::{Expr, ExprKind};
 use crate::text;
 use crate::typing::{char_length, int_of_length, string_collation};
@@ -320,17 +320,21 @@ fn trim(call: &FuncCall<'_>, cx: &EvalCx<'_>, leading: bool, trailing: bool) -> 
     Ok(Value::bytes(rest))
 }
 
+pub(crate) fn packet_bytes_max(env: &dyn Env) -> usize {
+    match env.sys_var(VarScope::Any, "max_allowed_packet") {
+        Ok(Value::Int(n)) => n as usize,
+        Ok(Value::UInt(n)) => n as usize,
+        _ => 64 << 20,
+    }
+}
+
 /// NULL with warning 1301 if the result would not fit a packet.
 pub(super) fn too_long(bytes: usize, name: &str, cx: &EvalCx<'_>) -> bool {
     // Asked only for results that are long: short ones fit any limit.
     if bytes < 1 << 20 {
         return false;
     }
-    let limit = match cx.env.sys_var(VarScope::Any, "max_allowed_packet") {
-        Ok(Value::Int(n)) => n as usize,
-        Ok(Value::UInt(n)) => n as usize,
-        _ => 64 << 20,
-    };
+    let limit = packet_bytes_max(cx.env);
     if bytes > limit {
         cx.env.warn(Level::Warning, Error::new(&errno::ER_WARN_ALLOWED_PACKET_OVERFLOWED, &[&name, &limit]));
     }
@@ -378,6 +382,9 @@ fn space(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
 fn replace(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     let (text, from, to) = (arg!(call.text(0, cx)), arg!(call.text(1, cx)), arg!(call.text(2, cx)));
     let found = occurrences(&text, &from, call.ty.collation);
+    if too_long(text.len() - found.len() * from.len() + found.len() * to.len(), "replace", cx) {
+        return Ok(Value::Null);
+    }
     let mut out = Vec::with_capacity(text.len());
     let mut at = 0;
     for position in found {
@@ -386,7 +393,7 @@ fn replace(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
         at = position + from.len();
     }
     out.extend_from_slice(&text[at..]);
-    Ok(if too_long(out.len(), "replace", cx) { Value::Null } else { Value::from(out) })
+    Ok(Value::from(out))
 }
 
 fn insert(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
@@ -416,10 +423,13 @@ fn elt(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
 fn make_set(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     let bits = arg!(call.int(0, cx)) as u64;
     let mut parts: Vec<Vec<u8>> = Vec::new();
+    let mut bytes = 0;
     for i in (1..call.len()).take(64) {
         if bits >> (i - 1) & 1 == 1
             && let Some(text) = call.text(i, cx)?
         {
+            bytes += text.len();
+            crate::eval::check_value_bytes(bytes, cx)?;
             parts.push(text.into_owned());
         }
     }
@@ -433,5 +443,8 @@ fn export_set(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     let n = if call.len() > 4 { arg!(call.int(4, cx)) } else { 64 };
     let n = if (0..=64).contains(&n) { n as u32 } else { 64 };
     let parts: Vec<&[u8]> = (0..n).map(|i| if bits >> i & 1 == 1 { &on[..] } else { &off[..] }).collect();
+    if too_long(parts.iter().map(|part| part.len() + separator.len()).sum(), "export_set", cx) {
+        return Ok(Value::Null);
+    }
     Ok(Value::from(parts.join(&separator[..])))
 }

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use vaquita_types::schema::TableId;
+
 use crate::expr::{Expr, ExprKind, Slot, Subquery, SubqueryKind};
 use crate::node::{AccessPath, Aggregate, Limit, Node, QueryPlan, Range, SortKey, WindowFunction};
 
@@ -124,6 +126,27 @@ pub fn for_each_plan<'n>(node: &'n Node, f: &mut dyn FnMut(&'n QueryPlan)) {
         }
         _ => {}
     }
+}
+
+/// The node, its subqueries or what is below it read the table.
+pub fn reads_table(node: &Node, table: TableId) -> bool {
+    let mut found = match node {
+        Node::Scan(scan) => scan.table.id == table,
+        Node::RowCount { table: counted, .. } => counted.id == table,
+        _ => false,
+    };
+    for_each_expr(node, &mut |e| subqueries(e, &mut |sub| found = found || plan_reads_table(&sub.plan, table)));
+    for_each_plan(node, &mut |plan| found = found || plan_reads_table(plan, table));
+    inputs(node, &mut |input| found = found || reads_table(input, table));
+    found
+}
+
+pub fn plan_reads_table(plan: &QueryPlan, table: TableId) -> bool {
+    let mut found = reads_table(&plan.root, table);
+    for output in &plan.output {
+        subqueries(&output.expr, &mut |sub| found = found || plan_reads_table(&sub.plan, table));
+    }
+    found
 }
 
 /// The nodes directly below a node.
@@ -311,6 +334,10 @@ pub fn any(expr: &Expr, test: &dyn Fn(&Expr) -> bool) -> bool {
     let mut found = false;
     children(expr, &mut |child| found = found || any(child, test));
     found
+}
+
+pub fn has_subquery(expr: &Expr) -> bool {
+    any(expr, &|e| matches!(e.kind, ExprKind::Subquery(_)))
 }
 
 /// The subqueries of an expression, those of operands included.

@@ -11,6 +11,9 @@ use crate::text;
 /// `CAST(expr AS target)`; `connection` is the session's collation, that of CAST AS CHAR.
 pub fn explicit_cast(expr: Expr, target: &CastType, connection: CollationId) -> Result<Expr> {
     let ty = cast_type(&expr, target, connection)?;
+    // Only a length that was asked for cuts the text of an integer: one of a display width, as of TINYINT(1), does not.
+    let cut = matches!(target, CastType::Char { length: Some(_), .. } | CastType::Binary(Some(_)));
+    let expr = if cut && expr.ty.is_integer() { super::as_string(expr, CollationId::ASCII_BIN) } else { expr };
     let coercibility = if super::is_string(&ty) { 2 } else { super::COERCIBILITY_NUMERIC };
     let nullable = expr.nullable
         || !matches!(

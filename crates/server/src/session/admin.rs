@@ -253,7 +253,7 @@ impl Session {
         if self.in_transaction {
             self.savepoints.retain(|(n, _)| !n.eq_ignore_ascii_case(name));
             let txn = self.txn.get_mut();
-            let mark = (!txn.is_idle()).then(|| txn.mark());
+            let mark = (!txn.is_idle()).then(|| txn.savepoint());
             self.savepoints.push((name.to_string(), mark));
         }
         Ok(Done::nothing())

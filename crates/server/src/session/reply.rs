@@ -5,7 +5,9 @@ use vaquita_plan::expr::ExprKind;
 use vaquita_plan::node::{ColumnOrigin, OutputColumn};
 use vaquita_storage::ValueRef;
 use vaquita_types::charset::{self, Charset, CollationId};
-use vaquita_types::{ColumnType, Result, TypeKind, Value};
+use vaquita_types::errno::ER_NET_PACKET_TOO_LARGE;
+use vaquita_types::limits::SENT_ROW_BYTES_MAX;
+use vaquita_types::{ColumnType, Error, Result, TypeKind, Value};
 use vaquita_wire::caps::{NOT_FIXED_DECIMALS, column_flag as flag};
 use vaquita_wire::metadata::{ResultCharset, column_definition};
 use vaquita_wire::result::{ColumnDefinition, put_column_definition, put_eof, put_result_set_header};
@@ -43,6 +45,10 @@ impl<'o, 'c> Rows<'o, 'c> {
     #[inline]
     fn put(&mut self, value: &Value, ty: &ColumnType) {
         let buffer = self.out.writer.payload();
+        if buffer.len() - self.row_start > SENT_ROW_BYTES_MAX {
+            // `end_row` says so.
+            return;
+        }
         match &mut self.row {
             Some(row) => row.put_value(buffer, value, ty),
             None => row::put_text_value(buffer, value, ty),
@@ -52,6 +58,9 @@ impl<'o, 'c> Rows<'o, 'c> {
     #[inline]
     fn put_stored(&mut self, value: ValueRef<'_>, ty: &ColumnType) -> Result<()> {
         let buffer = self.out.writer.payload();
+        if buffer.len() - self.row_start > SENT_ROW_BYTES_MAX {
+            return Err(Error::new(&ER_NET_PACKET_TOO_LARGE, &[]));
+        }
         match (&mut self.row, value) {
             (Some(row), ValueRef::Null) => row.put_null(buffer),
             (Some(row), ValueRef::Int(i)) if ty.is_integer() => row.put_int(buffer, i, ty.kind),
@@ -126,6 +135,10 @@ impl RowSink for Rows<'_, '_> {
 
     #[inline]
     fn end_row(&mut self) -> Result<()> {
+        if self.out.writer.payload().len() - self.row_start > SENT_ROW_BYTES_MAX {
+            self.out.writer.cancel_packet();
+            return Err(Error::new(&ER_NET_PACKET_TOO_LARGE, &[]));
+        }
         if let Some(cursor) = &mut self.cursor {
             let kept = cursor.push(self.out.writer.payload().get(self.row_start..).unwrap_or_default());
             self.out.writer.cancel_packet();

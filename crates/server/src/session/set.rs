@@ -170,7 +170,7 @@ impl Session {
     fn assign(&mut self, assignment: Assignment) -> Result<()> {
         match assignment {
             Assignment::User { name, value, ty } => {
-                self.state.keep_user_var(&name, value, &ty);
+                self.state.keep_user_var(&name, value, &ty)?;
                 self.state.tracker.state_changed(&self.state.settings.track);
             }
             Assignment::Session { def, value } => self.assign_session(def, value)?,

@@ -12,7 +12,8 @@ use vaquita_exec::system::WarningInfo;
 use vaquita_plan::env::{Level, VarScope};
 use vaquita_storage::{Interrupt, TxnOptions};
 use vaquita_types::charset::CollationId;
-use vaquita_types::errno::{ER_INCORRECT_GLOBAL_LOCAL_VAR, ER_UNKNOWN_SYSTEM_VARIABLE};
+use vaquita_types::errno::{ER_INCORRECT_GLOBAL_LOCAL_VAR, ER_OUT_OF_RESOURCES, ER_UNKNOWN_SYSTEM_VARIABLE};
+use vaquita_types::limits::USER_VARIABLES_BYTES_MAX;
 use vaquita_types::temporal::TimeZone;
 use vaquita_types::{ColumnType, Error, Result, Value};
 
@@ -47,6 +48,8 @@ pub struct SessionState {
     /// Of the statement before, for SHOW WARNINGS.
     previous_warnings: RefCell<Vec<(Level, Error)>>,
     user_vars: RefCell<HashMap<String, UserVar>>,
+    /// What they take.
+    user_var_bytes: Cell<usize>,
     found_rows: Cell<u64>,
     row_count: Cell<i64>,
     last_insert_id: Cell<u64>,
@@ -95,6 +98,7 @@ impl SessionState {
             warnings_lost: Cell::new(0),
             previous_warnings: RefCell::new(Vec::new()),
             user_vars: RefCell::new(HashMap::new()),
+            user_var_bytes: Cell::new(0),
             found_rows: Cell::new(0),
             row_count: Cell::new(0),
             last_insert_id: Cell::new(0),
@@ -277,15 +281,31 @@ impl SessionState {
         self.user_vars.borrow().get(&user_var_key(name)).map(|var| var.ty.clone())
     }
 
-    /// `@name = value`, where `ty` tells the type and collation of the value.
-    pub fn keep_user_var(&self, name: &str, value: Value, ty: &ColumnType) {
+    /// `@name = value`, where `ty` tells the type and collation of the value. Error 1041 if variables have too much.
+    pub fn keep_user_var(&self, name: &str, value: Value, ty: &ColumnType) -> Result<()> {
         let (value, ty) = user_var_value(value, ty);
         let mut vars = self.user_vars.borrow_mut();
-        let replaced = vars.insert(user_var_key(name), UserVar { value, ty: ty.clone() });
+        let key = user_var_key(name);
+        let bytes = |key: &str, value: &Value| {
+            size_of::<UserVar>()
+                + key.len()
+                + match value {
+                    Value::Bytes(bytes) => bytes.len(),
+                    _ => 0,
+                }
+        };
+        let freed = vars.get(&key).map_or(0, |old| bytes(&key, &old.value));
+        let total = self.user_var_bytes.get() - freed + bytes(&key, &value);
+        if total > USER_VARIABLES_BYTES_MAX {
+            return Err(Error::new(&ER_OUT_OF_RESOURCES, &[]));
+        }
+        self.user_var_bytes.set(total);
+        let replaced = vars.insert(key, UserVar { value, ty: ty.clone() });
         // Plans hold the types of user variables.
         if replaced.is_none_or(|old| old.ty != ty) {
             self.note_plans_changed();
         }
+        Ok(())
     }
 
     pub fn push_warning(&self, level: Level, error: Error) {
@@ -431,9 +451,9 @@ impl SessionEnv for SessionState {
         self.user_vars.borrow().get(&user_var_key(name)).map_or(Value::Null, |var| var.value.clone())
     }
 
-    fn set_user_var(&self, name: &str, value: Value) {
+    fn set_user_var(&self, name: &str, value: Value) -> Result<()> {
         let ty = type_of_value(&value, self.settings.connection_collation);
-        self.keep_user_var(name, value, &ty);
+        self.keep_user_var(name, value, &ty)
     }
 
     fn sys_var(&self, scope: VarScope, name: &str) -> Result<Value> {

@@ -2,14 +2,16 @@
 //!
 //! `server` starts and kills servers, `client` is a small protocol client, `golden` replays SQL and `packets`
 //! commands whose answers were recorded from MySQL, `hermitage` what three transactions do to each other at each level. `restart` and `xa` kill
-//! the server, `waits` sessions that wait,
-//! `online_ddl` changes tables under clients.
+//! the server, `waits` sessions that wait, `clock` jumps of the wall clock meanwhile, `memory` statements that want
+//! more of it than there is, `online_ddl` changes tables under clients.
 
 mod accounts;
 mod client;
+mod clock;
 mod golden;
 mod hermitage;
 mod load;
+mod memory;
 mod online_ddl;
 mod packets;
 mod protocol;

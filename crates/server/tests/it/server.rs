@@ -38,6 +38,21 @@ impl Server {
 
     /// With more options on the command line.
     pub fn start_in_with(dir: PathBuf, options: &[&str]) -> Server {
+        Server::run_in(dir, options, &[])
+    }
+
+    /// With more variables of the environment.
+    pub fn start_with_env(name: &str, env: &[(&str, &PathBuf)]) -> Server {
+        let dir = std::env::temp_dir().join(format!("vaquita-it-{}-{name}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&dir);
+        Server::start_in_with_env(dir, env)
+    }
+
+    pub fn start_in_with_env(dir: PathBuf, env: &[(&str, &PathBuf)]) -> Server {
+        Server::run_in(dir, &[], env)
+    }
+
+    fn run_in(dir: PathBuf, options: &[&str], env: &[(&str, &PathBuf)]) -> Server {
         // The port may be taken between here and the server's bind: then it exits, and we try another.
         for _ in 0..5 {
             let port = free_port();
@@ -46,6 +61,7 @@ impl Server {
                 .arg(&dir)
                 .args(["--port", &port.to_string(), "--initial-root-password", PASSWORD])
                 .args(options)
+                .envs(env.iter().copied())
                 .stdout(Stdio::null())
                 .stderr(std::fs::OpenOptions::new().create(true).append(true).open(dir.with_extension("log")).expect("log file"))
                 .spawn()
@@ -71,6 +87,10 @@ impl Server {
             std::thread::sleep(Duration::from_millis(20));
         }
         false
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
     }
 
     pub fn connect(&self) -> Client {

@@ -11,7 +11,7 @@ use vaquita_types::schema::{IndexId, TableId};
 
 use super::temporary::TEMPORARY_ID_MIN;
 use super::{Catalog, damaged, keys, record};
-use crate::counters::COUNTER_KEY_PREFIX;
+use crate::counters;
 use crate::key::index_range;
 use crate::txn::{Direction, KeyRange, Reads, ScanOptions};
 
@@ -50,12 +50,15 @@ impl Catalog {
         }
         indexes.extend(&found.listed);
         // Counters are read after definitions, which come first: a table that is new has none yet.
-        let counters = txn.meta_scan(keys::starting_with(&[COUNTER_KEY_PREFIX]))?;
+        let mut named: BTreeSet<TableId> = BTreeSet::new();
+        let mut cursor = txn.scan(counters::all_keys(), Direction::Forward, ScanOptions::default())?;
+        while let Some((key, _)) = cursor.next(&txn)? {
+            named.extend(counters::table_of(key));
+        }
         let statistics = txn.meta_scan(keys::starting_with(&[keys::STATISTICS]))?;
-        let ids = counters.iter().chain(&statistics).filter_map(|(key, _)| Some(u32::from_be_bytes(*key.last_chunk()?)));
-        let unknown: BTreeSet<TableId> = ids.map(TableId).filter(|id| id.0 < TEMPORARY_ID_MIN && !tables.contains(id)).collect();
-        found.tables.extend(unknown);
-        let mut from = IndexId(0);
+        named.extend(statistics.iter().filter_map(|(key, _)| Some(TableId(u32::from_be_bytes(*key.last_chunk()?)))));
+        found.tables.extend(named.into_iter().filter(|id| id.0 < TEMPORARY_ID_MIN && !tables.contains(id)));
+        let mut from = IndexId(1);
         loop {
             let range = KeyRange { lower: index_range(from).lower, upper: Vec::new() };
             let mut cursor = txn.scan(range, Direction::Forward, ScanOptions::default())?;

@@ -24,6 +24,7 @@ mod ddl_lock;
 mod keys;
 mod leftovers;
 mod online;
+pub(crate) mod owner;
 mod progress;
 mod reclaim;
 mod record;

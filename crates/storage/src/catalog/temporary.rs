@@ -67,8 +67,10 @@ pub(super) fn forget_all(engine: &Arc<Engine>) -> Result<()> {
         engine.delete_data_range(&all_keys().lower, &all_keys().upper)?;
     }
     for range in counters::temporary_ranges() {
-        for (key, _) in txn.meta_scan(range)? {
-            txn.meta_delete(&key)?;
+        let mut cursor = txn.scan(range, Direction::Forward, options)?;
+        while let Some((key, _)) = cursor.next(&txn)? {
+            let key = key.to_vec();
+            txn.delete(&key)?;
         }
     }
     txn.commit_wait()

@@ -30,7 +30,7 @@ use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::sync::{Condvar, LOCK_SHARDS, Mutex, MutexGuard};
 
 /// Locks of tables live under an index id that no index has.
-const TABLE_KEY_PREFIX: [u8; 4] = [0xFF; 4];
+pub(super) const TABLE_KEY_PREFIX: [u8; 4] = [0xFF; 4];
 
 /// Whoever holds locks: a transaction.
 pub struct Owner {
@@ -144,9 +144,14 @@ impl Owner {
 #[derive(Default)]
 pub struct HeldLocks {
     /// Shard in the upper half, slot in the lower.
-    slots: Vec<u64>,
-    ranges: usize,
+    pub(super) slots: Vec<u64>,
+    pub(super) ranges: usize,
+    /// Row locks that were left by the last escalation.
+    left: usize,
 }
+
+/// Row locks that a transaction takes before it tries to escalate them.
+const ESCALATION_LOCKS: usize = if cfg!(test) { 2_000 } else { 100_000 };
 
 impl HeldLocks {
     pub fn len(&self) -> usize {
@@ -174,9 +179,9 @@ pub enum Acquired {
 }
 
 pub struct LockManager {
-    shards: Box<[Mutex<Shard>]>,
+    pub(super) shards: Box<[Mutex<Shard>]>,
     graph: WaitGraph,
-    ranges: RangeLocks,
+    pub(super) ranges: RangeLocks,
     hooks: Arc<dyn EngineHooks>,
     waits: AtomicU64,
     wait_us_total: AtomicU64,
@@ -187,17 +192,17 @@ pub struct LockManager {
 /// Aligned so that two shards do not share a cache line.
 #[derive(Default)]
 #[repr(align(64))]
-struct Shard {
+pub(super) struct Shard {
     /// Slots by key.
     table: HashTable<u32>,
-    entries: Vec<Entry>,
+    pub(super) entries: Vec<Entry>,
     free: Vec<u32>,
 }
 
 #[derive(Default)]
-struct Entry {
+pub(super) struct Entry {
     hash: u64,
-    key: Vec<u8>,
+    pub(super) key: Vec<u8>,
     granted: Vec<Grant>,
     queue: VecDeque<Request>,
 }
@@ -241,7 +246,7 @@ impl LockManager {
         }
     }
 
-    /// Locks a row or index entry; X also waits for the ranges that others read.
+    /// Locks a row or index entry, and waits for the ranges of others around it.
     pub fn lock_key(
         &self,
         owner: &Arc<Owner>,
@@ -250,12 +255,26 @@ impl LockManager {
         mode: LockMode,
         policy: LockPolicy,
     ) -> Result<Acquired> {
+        if held.ranges > 0 && self.ranges.holds_key(owner.id, key, mode) {
+            return Ok(Acquired::Held);
+        }
+        if held.slots.len() >= held.left + ESCALATION_LOCKS {
+            self.escalate(owner, held);
+            held.left = held.slots.len();
+        }
+        self.lock_and_pass_ranges(owner, held, key, mode, policy)
+    }
+
+    fn lock_and_pass_ranges(
+        &self,
+        owner: &Arc<Owner>,
+        held: &mut HeldLocks,
+        key: &[u8],
+        mode: LockMode,
+        policy: LockPolicy,
+    ) -> Result<Acquired> {
         let acquired = self.lock(owner, held, key, mode, policy)?;
-        if mode == LockMode::X
-            && acquired != Acquired::Skipped
-            && self.ranges.any()
-            && !self.wait_for_ranges(owner, key, policy)?
-        {
+        if acquired != Acquired::Skipped && self.ranges.any() && !self.wait_for_ranges(owner, key, mode, policy)? {
             return Ok(Acquired::Skipped);
         }
         Ok(acquired)
@@ -272,7 +291,7 @@ impl LockManager {
         self.lock(owner, held, &table_key(table), mode, policy)
     }
 
-    /// Keeps others from writing in `[lower, upper)`. Rows there that others have X-locked are
+    /// Keeps others from writing in `[lower, upper)`. Rows and ranges there that others have X-locked are
     /// waited for, one after the other.
     pub fn lock_range(
         &self,
@@ -288,12 +307,13 @@ impl LockManager {
         // Announced first, so that a writer either sees the range or is seen by the search below.
         self.ranges.announce();
         loop {
-            let granted = self.ranges.try_grant(owner.id, lower, upper, || self.find_writer(owner.id, lower, upper));
-            let Some(written) = granted else {
+            let written = |e: &Entry| e.granted.iter().any(|g| g.owner != owner.id && g.mode == LockMode::X);
+            let found = self.ranges.try_grant(owner.id, LockMode::S, lower, upper, || self.find_key(lower, upper, written));
+            let Some(written) = found else {
                 held.ranges += 1;
                 return Ok(());
             };
-            if let Err(e) = self.lock(owner, held, &written, LockMode::S, policy) {
+            if let Err(e) = self.lock_and_pass_ranges(owner, held, &written, LockMode::S, policy) {
                 self.ranges.withdraw();
                 return Err(e);
             }
@@ -347,7 +367,11 @@ impl LockManager {
             match target {
                 LockTarget::Key(key) => self.lock(owner, held, key, *mode, LockPolicy::NoWait).map(|_| ())?,
                 LockTarget::Table(table) => self.lock_table(owner, held, *table, *mode, LockPolicy::NoWait).map(|_| ())?,
-                LockTarget::Range(lower, upper) => self.lock_range(owner, held, lower, upper, LockPolicy::NoWait)?,
+                LockTarget::Range(lower, upper) => {
+                    self.ranges.announce();
+                    self.ranges.try_grant(owner.id, *mode, lower, upper, || None);
+                    held.ranges += 1;
+                }
             }
         }
         Ok(())
@@ -468,14 +492,14 @@ impl LockManager {
         }
     }
 
-    fn wait_for_ranges(&self, owner: &Arc<Owner>, key: &[u8], policy: LockPolicy) -> Result<bool> {
+    fn wait_for_ranges(&self, owner: &Arc<Owner>, key: &[u8], mode: LockMode, policy: LockPolicy) -> Result<bool> {
         let timeout = match policy {
             LockPolicy::Wait(timeout) | LockPolicy::WaitAside(timeout) => timeout,
-            LockPolicy::NoWait if self.ranges.covered(owner.id, key) => return Err(Error::new(&ER_LOCK_NOWAIT, &[])),
-            LockPolicy::SkipLocked if self.ranges.covered(owner.id, key) => return Ok(false),
+            LockPolicy::NoWait if self.ranges.covered(owner.id, key, mode) => return Err(Error::new(&ER_LOCK_NOWAIT, &[])),
+            LockPolicy::SkipLocked if self.ranges.covered(owner.id, key, mode) => return Ok(false),
             _ => return Ok(true),
         };
-        match self.ranges.begin_wait(owner, key, &self.graph) {
+        match self.ranges.begin_wait(owner, key, mode, &self.graph) {
             None => return Ok(true),
             Some(Detected::Victim) => return Err(Error::new(&ER_LOCK_DEADLOCK, &[])),
             Some(Detected::Nothing) => {}
@@ -487,21 +511,7 @@ impl LockManager {
         }
     }
 
-    /// A key of the range that another owner has locked for writing.
-    fn find_writer(&self, owner: u64, lower: &[u8], upper: &[u8]) -> Option<Vec<u8>> {
-        self.shards.iter().find_map(|shard| {
-            let shard = shard.lock();
-            let inside = |e: &&Entry| {
-                e.key.as_slice() >= lower
-                    && (upper.is_empty() || e.key.as_slice() < upper)
-                    && !e.key.starts_with(&TABLE_KEY_PREFIX)
-            };
-            let written = |e: &&Entry| e.granted.iter().any(|g| g.owner != owner && g.mode == LockMode::X);
-            shard.entries.iter().filter(inside).find(written).map(|e| e.key.clone())
-        })
-    }
-
-    fn release_slot(&self, shard: &mut Shard, slot: u32, owner: u64) {
+    pub(super) fn release_slot(&self, shard: &mut Shard, slot: u32, owner: u64) {
         let entry = &mut shard.entries[slot as usize];
         entry.granted.retain(|g| g.owner != owner);
         if !entry.queue.is_empty() {
@@ -639,6 +649,15 @@ impl Shard {
 }
 
 impl Entry {
+    pub(super) fn mode_of(&self, owner: u64) -> Option<LockMode> {
+        self.granted.iter().find(|g| g.owner == owner).map(|g| g.mode)
+    }
+
+    /// Others hold what conflicts with a range around it, or wait.
+    pub(super) fn is_in_the_way(&self, owner: u64, mode: LockMode) -> bool {
+        self.granted.iter().any(|g| g.owner != owner && !g.mode.compatible(mode)) || !self.queue.is_empty()
+    }
+
     fn must_wait(&self, owner: u64, mode: LockMode, upgrade: bool) -> bool {
         let conflicts_with_holder = self.granted.iter().any(|g| g.owner != owner && !g.mode.compatible(mode));
         conflicts_with_holder || (!upgrade && self.queue.iter().any(|r| r.stops(mode)))

@@ -2,8 +2,8 @@
 //!
 //! Locks have no rows of their own: a lock on a key that does not exist is a lock like any other.
 //! `manager` holds the hash table of locks and their FIFO queues, `graph` finds deadlocks,
-//! `range` keeps the key ranges that SERIALIZABLE transactions read, `interrupt` is how KILL ends
-//! a wait. Waiting blocks the thread, inside `EngineHooks::blocking`.
+//! `range` keeps the key ranges that SERIALIZABLE transactions read, `escalate` makes a range of too many row locks,
+//! `interrupt` is how KILL ends a wait. Waiting blocks the thread, inside `EngineHooks::blocking`.
 //!
 //! | held \ wanted | IS | IX | S | X |
 //! |---------------|----|----|---|---|
@@ -17,6 +17,7 @@
 //!
 //! Mutexes are taken in the order: ranges, shard, graph, the wait state of an owner.
 
+mod escalate;
 mod graph;
 mod interrupt;
 mod manager;

@@ -323,6 +323,57 @@ fn two_readers_that_write_into_each_others_range_deadlock() {
 
 /// Many threads, few keys, random modes: nobody hangs, exclusion holds, nothing is left behind.
 #[test]
+fn very_many_row_locks_become_a_range() {
+    let locks = manager();
+    let (mut a, mut b) = (session(&locks, 1), session(&locks, 2));
+    let key = |index: &str, n: u32| format!("{index:4}{n:08}");
+    assert_eq!(b.lock(&key("two", 500), LockMode::S, LONG).unwrap(), Acquired::New);
+    for n in 0..5_000 {
+        assert_eq!(a.lock(&key("one", n * 2), LockMode::X, LONG).unwrap(), Acquired::New);
+        assert_eq!(a.lock(&key("two", 1000 + n), LockMode::S, LONG).unwrap(), Acquired::New);
+    }
+    assert!(a.held.len() < 2_500, "{} locks", a.held.len());
+    assert_eq!(a.lock(&key("one", 17), LockMode::X, LONG).unwrap(), Acquired::Held);
+    for (at, expected) in [(key("one", 16), 3572), (key("one", 17), 3572), (key("one", 10_001), 0), (key("two", 500), 0)] {
+        assert_eq!(code(b.lock(&at, LockMode::X, LockPolicy::NoWait)), expected, "{at}");
+    }
+    assert_eq!(b.lock(&key("one", 18), LockMode::S, LockPolicy::SkipLocked).unwrap(), Acquired::Skipped);
+    assert_eq!(code(b.lock(&key("two", 1007), LockMode::X, LockPolicy::NoWait)), 3572);
+    assert_eq!(code(b.lock(&key("two", 1007), LockMode::S, LockPolicy::NoWait)), 0);
+    // A wait for a range has its place in the graph.
+    let waiter = waiting(b, |b| {
+        let victim = code(b.lock("one 00000020", LockMode::S, LONG));
+        b.end();
+        victim
+    });
+    a.owner.set_rows_modified(5);
+    assert_eq!(code(a.lock(&key("two", 500), LockMode::X, LONG)), 0);
+    let (b, victim) = waiter.join().unwrap();
+    assert_eq!(victim, 1213);
+    let waiter = waiting(b, |b| code(b.lock("one 00000020", LockMode::S, LONG)));
+    a.end();
+    let (mut b, granted) = waiter.join().unwrap();
+    assert_eq!(granted, 0);
+    b.end();
+    assert_empty(&locks);
+}
+
+#[test]
+fn row_locks_with_others_between_them_stay() {
+    let locks = manager();
+    let (mut a, mut b) = (session(&locks, 1), session(&locks, 2));
+    b.lock("one 00000500", LockMode::S, LONG).unwrap();
+    for n in (0..5_000).filter(|n| *n != 500) {
+        a.lock(&format!("one {n:08}"), LockMode::X, LONG).unwrap();
+    }
+    assert_eq!(a.held.len(), 4_999);
+    b.end();
+    a.lock("one 00005000", LockMode::X, LONG).unwrap();
+    a.end();
+    assert_empty(&locks);
+}
+
+#[test]
 fn random_locking_excludes_and_ends() {
     use std::sync::atomic::{AtomicI64, Ordering};
     const KEYS: usize = 6;

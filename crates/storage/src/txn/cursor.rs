@@ -10,9 +10,12 @@ use std::ops::Bound;
 
 use vaquita_types::Result;
 
+use super::write_set::WriteSet;
 use super::{Transaction, Version};
+use crate::catalog::owner::data_error;
 use crate::engine::read_error;
 use crate::rocks::{Family, Iter};
+use crate::spill::SpillReader;
 
 /// `[lower, upper)` in key bytes. An empty `upper` has no bound.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -52,6 +55,16 @@ pub enum Direction {
     Backward,
 }
 
+impl Direction {
+    /// Which of two keys a scan comes to first.
+    fn order(self, a: &[u8], b: &[u8]) -> Ordering {
+        match self {
+            Direction::Forward => a.cmp(b),
+            Direction::Backward => b.cmp(a),
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug)]
 pub struct ScanOptions {
     pub version: Version,
@@ -59,11 +72,13 @@ pub struct ScanOptions {
     pub fill_cache: bool,
     /// Bytes to read ahead; 0 lets RocksDB find out that the scan is long.
     pub readahead_bytes: usize,
+    /// Show what the transaction has written, also while the scan runs.
+    pub own_writes: bool,
 }
 
 impl Default for ScanOptions {
     fn default() -> ScanOptions {
-        ScanOptions { version: Version::Snapshot, fill_cache: true, readahead_bytes: 0 }
+        ScanOptions { version: Version::Snapshot, fill_cache: true, readahead_bytes: 0, own_writes: true }
     }
 }
 
@@ -75,6 +90,11 @@ pub struct Cursor {
     position: Position,
     /// The last key passed, as far as own writes are concerned.
     passed: Option<Vec<u8>>,
+    /// The value of the own write that was given last; its key is `passed`.
+    own_value: Vec<u8>,
+    own_writes: bool,
+    /// Where the scan is in own writes that have spilled.
+    spilled: SpillReader,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,18 +109,28 @@ enum Position {
 }
 
 /// What a cursor came to.
-#[derive(Clone, Copy)]
-pub enum Step<'a> {
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Step {
     /// `Cursor::stored` gives it.
     Stored,
-    /// Key and value that the transaction wrote.
-    Own(&'a [u8], &'a [u8]),
+    /// The transaction wrote it, and `Cursor::own` gives it.
+    Own,
     End,
 }
 
 impl Cursor {
-    pub(super) fn new(base: Iter, family: Family, range: KeyRange, direction: Direction) -> Cursor {
-        let mut cursor = Cursor { base, family, range: KeyRange::default(), direction, position: Position::End, passed: None };
+    pub(super) fn new(base: Iter, family: Family, range: KeyRange, direction: Direction, own_writes: bool) -> Cursor {
+        let mut cursor = Cursor {
+            base,
+            family,
+            range: KeyRange::default(),
+            direction,
+            position: Position::End,
+            passed: None,
+            own_value: Vec::new(),
+            own_writes,
+            spilled: SpillReader::default(),
+        };
         cursor.reseek(range, direction);
         cursor
     }
@@ -112,17 +142,17 @@ impl Cursor {
         self.range = range;
         self.direction = direction;
         self.passed = None;
+        self.spilled = SpillReader::default();
     }
 
     pub(super) fn into_iter(self) -> Iter {
         self.base
     }
 
-    /// The next key and value, valid until the next call. The transaction is the one that made
-    /// the cursor.
-    pub fn next<'a>(&'a mut self, txn: &'a Transaction) -> Result<Option<(&'a [u8], &'a [u8])>> {
+    /// The next key and value. The transaction is the one that made the cursor.
+    pub fn next(&mut self, txn: &Transaction) -> Result<Option<(&[u8], &[u8])>> {
         Ok(match self.step(txn)? {
-            Step::Own(key, value) => Some((key, value)),
+            Step::Own => Some(self.own()),
             Step::Stored => Some(self.stored()),
             Step::End => None,
         })
@@ -130,8 +160,8 @@ impl Cursor {
 
     /// As `next`, for callers that read a stored entry where it lies.
     #[inline]
-    pub fn step<'a>(&mut self, txn: &'a Transaction) -> Result<Step<'a>> {
-        let merge = !txn.writes.map(self.family).is_empty();
+    pub fn step(&mut self, txn: &Transaction) -> Result<Step> {
+        let merge = self.own_writes && !txn.writes.has_none(self.family);
         match self.position {
             Position::End => return Ok(Step::End),
             Position::Start => self.seek_first(),
@@ -144,7 +174,7 @@ impl Cursor {
             Position::BeforeBase => {}
         }
         let step = if merge {
-            self.merge(txn)?
+            self.merge(&txn.writes)?
         } else if self.base_in_range()? {
             Step::Stored
         } else {
@@ -152,7 +182,7 @@ impl Cursor {
         };
         self.position = match step {
             Step::End => Position::End,
-            Step::Own(..) => Position::BeforeBase,
+            Step::Own => Position::BeforeBase,
             Step::Stored => Position::OnBase,
         };
         Ok(step)
@@ -164,42 +194,53 @@ impl Cursor {
         self.base.entry()
     }
 
-    fn merge<'a>(&mut self, txn: &'a Transaction) -> Result<Step<'a>> {
+    /// The entry that `step` found among own writes.
+    #[inline]
+    pub fn own(&self) -> (&[u8], &[u8]) {
+        (self.passed.as_deref().unwrap_or(&[]), &self.own_value)
+    }
+
+    fn merge(&mut self, writes: &WriteSet) -> Result<Step> {
         loop {
             let base = self.base_in_range()?;
-            let Some((key, write)) = self.following_own(txn) else {
+            let (range, direction) = (&self.range, self.direction);
+            let mut lower = Bound::Included(range.lower.as_slice());
+            let mut upper = if range.upper.is_empty() { Bound::Unbounded } else { Bound::Excluded(range.upper.as_slice()) };
+            let backward = direction == Direction::Backward;
+            if let Some(passed) = &self.passed {
+                *(if backward { &mut upper } else { &mut lower }) = Bound::Excluded(passed);
+            }
+            let in_memory = writes.following(self.family, lower, upper, backward).map(|(key, write)| (key, write.as_deref()));
+            let spilled = match writes.spilled().filter(|_| self.family == Family::Data) {
+                Some(spill) => self.spilled.following(spill, lower, upper, backward)?,
+                None => None,
+            };
+            let own = match (in_memory, spilled) {
+                // What is in memory is later.
+                (Some(memory), Some(spilled)) if direction.order(memory.0, spilled.0) != Ordering::Greater => Some(memory),
+                (memory, spilled) => spilled.or(memory),
+            };
+            let Some((key, write)) = own else {
                 return Ok(if base { Step::Stored } else { Step::End });
             };
-            let order = if base { self.in_scan_order(key, self.base.key()) } else { Ordering::Less };
+            let order = if base { direction.order(key, self.base.key()) } else { Ordering::Less };
             if order == Ordering::Greater {
                 return Ok(Step::Stored);
             }
+            let passed = self.passed.get_or_insert_default();
+            passed.clear();
+            passed.extend_from_slice(key);
+            let value = write.map(|value| {
+                self.own_value.clear();
+                self.own_value.extend_from_slice(value);
+            });
             if order == Ordering::Equal {
                 self.advance_base();
             }
             self.position = Position::BeforeBase;
-            self.passed = Some(key.to_vec());
-            if let Some(value) = write {
-                return Ok(Step::Own(key, value));
+            if value.is_some() {
+                return Ok(Step::Own);
             }
-        }
-    }
-
-    fn following_own<'a>(&self, txn: &'a Transaction) -> Option<(&'a [u8], &'a super::write_map::Write)> {
-        let range = &self.range;
-        let mut lower = Bound::Included(range.lower.as_slice());
-        let mut upper = if range.upper.is_empty() { Bound::Unbounded } else { Bound::Excluded(range.upper.as_slice()) };
-        let backward = self.direction == Direction::Backward;
-        if let Some(passed) = &self.passed {
-            *(if backward { &mut upper } else { &mut lower }) = Bound::Excluded(passed);
-        }
-        txn.writes.following(self.family, lower, upper, backward)
-    }
-
-    fn in_scan_order(&self, a: &[u8], b: &[u8]) -> Ordering {
-        match self.direction {
-            Direction::Forward => a.cmp(b),
-            Direction::Backward => b.cmp(a),
         }
     }
 
@@ -208,7 +249,10 @@ impl Cursor {
     #[inline]
     fn base_in_range(&self) -> Result<bool> {
         if !self.base.valid() {
-            self.base.status().map_err(read_error)?;
+            self.base.status().map_err(|e| match self.family {
+                Family::Data => data_error(self.base.db(), &self.range.lower, e),
+                Family::Catalog => read_error(e),
+            })?;
             return Ok(false);
         }
         let (key, range) = (self.base.key(), &self.range);

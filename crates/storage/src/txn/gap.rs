@@ -8,7 +8,7 @@
 use vaquita_types::Result;
 
 use super::{Transaction, successor};
-use crate::engine::read_error;
+use crate::catalog::owner::data_error;
 use crate::rocks::{Family, Iter, IterOptions};
 
 /// A range of keys that were all absent, learnt from earlier checks. Of one index.
@@ -42,7 +42,7 @@ impl Transaction {
     /// Whether no row or entry has `key`, which is locked, in its latest version. `prefix_bytes` of the
     /// key are the index's own.
     pub fn is_absent(&self, key: &[u8], prefix_bytes: usize, gap: &mut Gap) -> Result<bool> {
-        if let Some(own) = self.writes.get(Family::Data, key) {
+        if let Some(own) = self.writes.get(Family::Data, key)? {
             return Ok(own.is_none());
         }
         gap.checks += 1;
@@ -51,7 +51,8 @@ impl Transaction {
             return Ok(true);
         }
         if !gap.seek_pays() {
-            return Ok(!self.engine.db().get(Family::Data, key, None, &mut Vec::new()).map_err(read_error)?);
+            let found = self.engine.db().get(Family::Data, key, None, &mut Vec::new());
+            return Ok(!found.map_err(|e| data_error(self.engine.db(), key, e))?);
         }
         gap.seeks += 1;
         // Before the iterator: what is committed between the two is newer than the sequence number.
@@ -69,7 +70,7 @@ impl Transaction {
             gap.upper.clear();
             gap.upper.extend_from_slice(iter.key());
         } else {
-            iter.status().map_err(read_error)?;
+            iter.status().map_err(|e| data_error(self.engine.db(), key, e))?;
         }
         iter.account();
         self.engine.housekeeper().keep_idle_iter(iter);

@@ -10,17 +10,19 @@
 //! match txn.commit(|| waiter) { CommitStart::Done(result) => …, CommitStart::Parked => … }
 //! ```
 //!
-//! `data` holds rows and index entries; the `meta_*` functions work on the `catalog` column
-//! family (catalog keys starting with 0x00 belong to `counters`).
+//! `data` holds rows, index entries and counters; the `meta_*` functions work on the `catalog` column
+//! family.
 
 mod cursor;
 mod gap;
+mod spilled;
 #[cfg(test)]
 mod tests;
 mod write_map;
 mod write_set;
 mod xa;
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -34,8 +36,9 @@ pub use gap::Gap;
 pub use write_set::Mark;
 use write_set::WriteSet;
 
+use crate::catalog::owner::data_error;
 use crate::catalog::temporary::{is_temporary_key, is_temporary_table};
-use crate::commit::{CommitRequest, CommitStart, CommitWaiter, Records};
+use crate::commit::{CommitRequest, CommitStart, CommitWaiter, Records, Touched};
 use crate::counters::CounterChange;
 use crate::engine::{Engine, read_error};
 use crate::kill_points::kill_point;
@@ -149,6 +152,8 @@ struct View {
 
 /// Bytes that a session's transaction carries on in memory.
 const CARRIED_BYTES_MAX: usize = 4 << 20;
+/// Bytes of a write set that cannot spill, before error 1206.
+const WRITE_SET_BYTES_MAX: usize = 1 << 30;
 
 /// The running statement.
 #[derive(Clone, Copy)]
@@ -163,15 +168,15 @@ struct Statement {
 
 impl Statement {
     /// Of a transaction that holds nothing.
-    fn new(writes: &WriteSet) -> Statement {
-        Statement { began: writes.mark(), reads: Reads::Many, locks_before: 0, may_restart: true }
+    fn new(writes: &mut WriteSet) -> Statement {
+        Statement { began: writes.begin_statement(), reads: Reads::Many, locks_before: 0, may_restart: true }
     }
 }
 
 impl Transaction {
     pub(crate) fn new(engine: Arc<Engine>, options: TxnOptions) -> Transaction {
-        let writes = WriteSet::default();
-        let statement = Statement::new(&writes);
+        let mut writes = WriteSet::default();
+        let statement = Statement::new(&mut writes);
         Transaction {
             engine,
             options,
@@ -217,7 +222,7 @@ impl Transaction {
     }
 
     fn carries_on(&self) -> bool {
-        self.carries && self.writes.bytes() <= CARRIED_BYTES_MAX
+        self.carries && self.writes.bytes() <= CARRIED_BYTES_MAX && self.writes.spilled().is_none()
     }
 
     /// Stores what was carried, for readers other than this transaction. No transaction has begun.
@@ -269,7 +274,8 @@ impl Transaction {
             self.view.get_mut().take();
         }
         let may_restart = self.view.get_mut().snapshot.is_none();
-        self.statement = Statement { began: self.writes.mark(), reads, locks_before: self.held.mark(), may_restart };
+        let began = self.writes.begin_statement();
+        self.statement = Statement { began, reads, locks_before: self.held.mark(), may_restart };
     }
 
     /// The statement succeeded.
@@ -293,14 +299,14 @@ impl Transaction {
     }
 
     /// A named savepoint of the session is a mark.
-    pub fn mark(&self) -> Mark {
-        self.writes.mark()
+    pub fn savepoint(&mut self) -> Mark {
+        self.writes.savepoint()
     }
 
     pub fn rollback_to(&mut self, mark: &Mark) {
         self.writes.rollback_to(*mark);
         if let Some(owner) = &self.owner {
-            owner.set_rows_modified(self.writes.len() as u64);
+            owner.set_rows_modified(self.writes.len());
         }
     }
 
@@ -317,8 +323,13 @@ impl Transaction {
         self.writes.is_empty()
     }
 
+    /// Scans meet rows that only this transaction sees: it has written, or carries what it wrote into temporary tables.
+    pub fn has_own_rows(&self) -> bool {
+        !self.writes.has_none(Family::Data)
+    }
+
     pub fn rows_modified(&self) -> u64 {
-        self.writes.len() as u64
+        self.writes.len()
     }
 
     pub fn interrupt(&self) -> &Arc<Interrupt> {
@@ -329,34 +340,41 @@ impl Transaction {
 
     /// The value of a data key.
     pub fn get(&self, key: &[u8], version: Version, buf: &mut Vec<u8>) -> Result<bool> {
-        match self.writes.get(Family::Data, key) {
+        match self.writes.get(Family::Data, key)? {
             Some(Some(value)) => {
                 buf.clear();
-                buf.extend_from_slice(value);
+                buf.extend_from_slice(&value);
                 Ok(true)
             }
             Some(None) => Ok(false),
-            None => self.engine.db().get(Family::Data, key, self.snapshot_for(version).as_deref(), buf).map_err(read_error),
+            None => self.get_stored(key, version, buf),
         }
+    }
+
+    /// As `get`, without what this transaction has written.
+    pub fn get_stored(&self, key: &[u8], version: Version, buf: &mut Vec<u8>) -> Result<bool> {
+        let db = self.engine.db();
+        db.get(Family::Data, key, self.snapshot_for(version).as_deref(), buf).map_err(|e| data_error(db, key, e))
     }
 
     pub fn exists(&self, key: &[u8], version: Version) -> Result<bool> {
         self.get(key, version, &mut Vec::new())
     }
 
-    /// Values in the order of `keys`.
-    pub fn multi_get(&self, keys: &[&[u8]], version: Version, out: &mut Vec<Option<Vec<u8>>>) -> Result<()> {
+    /// Values in the order of `keys`, all of one index.
+    pub fn multi_get(&self, keys: &[&[u8]], version: Version, own_writes: bool, out: &mut Vec<Option<Vec<u8>>>) -> Result<()> {
         let at = self.snapshot_for(version);
         out.clear();
-        if self.writes.map(Family::Data).is_empty() {
-            *out = self.engine.db().multi_get(keys, at.as_deref()).map_err(read_error)?;
+        let failed = |e| data_error(self.engine.db(), keys.first().copied().unwrap_or_default(), e);
+        if !own_writes || self.writes.has_none(Family::Data) {
+            *out = self.engine.db().multi_get(keys, at.as_deref()).map_err(failed)?;
             return Ok(());
         }
-        let own = |key: &[u8]| self.writes.get(Family::Data, key);
-        let others: Vec<&[u8]> = keys.iter().copied().filter(|key| own(key).is_none()).collect();
-        let mut committed = self.engine.db().multi_get(&others, at.as_deref()).map_err(read_error)?.into_iter();
-        out.extend(keys.iter().map(|key| match own(key) {
-            Some(write) => write.map(<[u8]>::to_vec),
+        let own = keys.iter().map(|key| self.writes.get(Family::Data, key)).collect::<Result<Vec<_>>>()?;
+        let others: Vec<&[u8]> = keys.iter().zip(&own).filter(|(_, own)| own.is_none()).map(|(key, _)| *key).collect();
+        let mut committed = self.engine.db().multi_get(&others, at.as_deref()).map_err(failed)?.into_iter();
+        out.extend(own.into_iter().map(|own| match own {
+            Some(write) => write.map(Cow::into_owned),
             None => committed.next().flatten(),
         }));
         Ok(())
@@ -373,7 +391,7 @@ impl Transaction {
             None => self.engine.housekeeper().take_idle_iter(),
         };
         let base = idle.unwrap_or_else(|| Iter::new(self.engine.db(), Family::Data, at.as_ref(), iter_options));
-        Ok(Cursor::new(base, Family::Data, range, direction))
+        Ok(Cursor::new(base, Family::Data, range, direction, options.own_writes))
     }
 
     /// Gives a cursor's iterator to the next scan. Dropping the cursor is as right, and slower.
@@ -393,8 +411,8 @@ impl Transaction {
 
     /// A key of the catalog family, always the latest committed version or our own.
     pub fn meta_get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
-        if let Some(write) = self.writes.get(Family::Catalog, key) {
-            return Ok(write.map(<[u8]>::to_vec));
+        if let Some(write) = self.writes.get(Family::Catalog, key)? {
+            return Ok(write.map(Cow::into_owned));
         }
         let mut buf = Vec::new();
         let found = self.engine.db().get(Family::Catalog, key, None, &mut buf).map_err(read_error)?;
@@ -403,7 +421,7 @@ impl Transaction {
 
     pub fn meta_scan(&self, range: KeyRange) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
         let base = Iter::new(self.engine.db(), Family::Catalog, None, IterOptions::default());
-        let mut cursor = Cursor::new(base, Family::Catalog, range, Direction::Forward);
+        let mut cursor = Cursor::new(base, Family::Catalog, range, Direction::Forward, true);
         let mut out = Vec::new();
         while let Some((key, value)) = cursor.next(self)? {
             out.push((key.to_vec(), value.to_vec()));
@@ -461,7 +479,7 @@ impl Transaction {
     pub fn check_conflict(&mut self, key: &[u8]) -> Result<bool> {
         let Some(snapshot) = self.view.get_mut().snapshot.clone() else { return Ok(false) };
         // What we wrote is what we read, whatever was there before.
-        if self.writes.get(Family::Data, key).is_some() {
+        if self.writes.get(Family::Data, key)?.is_some() {
             return Ok(false);
         }
         let recent = self.engine.pipeline().recent();
@@ -477,16 +495,18 @@ impl Transaction {
     fn value_changed(&self, key: &[u8], snapshot: &Snapshot) -> Result<bool> {
         let (mut then, mut now) = (Vec::new(), Vec::new());
         let db = self.engine.db();
-        let existed = db.get(Family::Data, key, Some(snapshot), &mut then).map_err(read_error)?;
-        let exists = db.get(Family::Data, key, None, &mut now).map_err(read_error)?;
+        let failed = |e| data_error(db, key, e);
+        let existed = db.get(Family::Data, key, Some(snapshot), &mut then).map_err(failed)?;
+        let exists = db.get(Family::Data, key, None, &mut now).map_err(failed)?;
         Ok(existed != exists || (exists && then != now))
     }
 
     /// Gives back the lock on a row that the condition does not match (READ COMMITTED), if this
     /// statement took it and did not write the row.
     pub fn unlock_row(&mut self, key: &[u8]) {
+        // If the own writes cannot be read, the lock stays: it is given back at the end.
         if let Some(owner) = &self.owner
-            && self.writes.get(Family::Data, key).is_none()
+            && matches!(self.writes.get(Family::Data, key), Ok(None))
         {
             self.engine.locks().unlock_key(owner.id, &mut self.held, self.statement.locks_before, key);
         }
@@ -547,12 +567,25 @@ impl Transaction {
         if self.options.read_only && !(family == Family::Data && is_temporary_key(key)) {
             return Err(Error::new(&ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, &[]));
         }
-        if self.writes.bytes() > self.engine.options().write_set_bytes_max {
-            return Err(Error::new(&ER_LOCK_TABLE_FULL, &[]));
+        if self.writes.bytes() > self.engine.options().write_set_bytes {
+            self.make_room()?;
         }
         self.writes.write(family, key, value);
         if let Some(owner) = &self.owner {
-            owner.set_rows_modified(self.writes.len() as u64);
+            owner.set_rows_modified(self.writes.len());
+        }
+        Ok(())
+    }
+
+    fn make_room(&mut self) -> Result<()> {
+        if self.writes.can_spill() {
+            kill_point("spill.begun");
+            self.writes.spill(self.engine.scratches())?;
+            kill_point("spill.written");
+            return Ok(());
+        }
+        if self.writes.bytes() > WRITE_SET_BYTES_MAX {
+            return Err(Error::new(&ER_LOCK_TABLE_FULL, &[]));
         }
         Ok(())
     }
@@ -646,7 +679,10 @@ impl Transaction {
             return CommitStart::Done(result);
         }
         kill_point("commit.begun");
-        let request = self.prepare();
+        let request = match self.prepare() {
+            Ok(request) => request,
+            Err(error) => return CommitStart::Done(Err(error)),
+        };
         kill_point("commit.prepared");
         self.engine.pipeline().submit(request, waiter)
     }
@@ -673,7 +709,8 @@ impl Transaction {
         }
         let stored = |key: &[u8]| !(self.carries_on() && is_temporary_key(key));
         let mut data = self.writes.map(Family::Data).iter();
-        let frees = !self.writes.map(Family::Catalog).is_empty() || data.all(|(key, write)| write.is_none() || !stored(key));
+        let frees = !self.writes.map(Family::Catalog).is_empty()
+            || self.writes.spilled().is_none() && data.all(|(key, write)| write.is_none() || !stored(key));
         if frees { Ok(()) } else { Err(self.engine.disk_full_error()) }
     }
 
@@ -691,34 +728,49 @@ impl Transaction {
             self.rollback();
             return Err(error);
         }
-        let request = self.prepare();
+        let request = self.prepare()?;
         self.engine.submit_and_wait(request)
     }
 
-    /// Stage *prepare*: everything the pipeline needs, leaving this transaction new.
-    fn prepare(&mut self) -> CommitRequest {
+    /// Stage *prepare*: everything the pipeline needs, leaving this transaction new. If it fails, it is rolled back.
+    fn prepare(&mut self) -> Result<CommitRequest> {
+        if self.writes.spilled().is_some() {
+            let prepared = self.prepare_files();
+            match prepared {
+                Ok(_) => self.reset(),
+                Err(_) => self.rollback(),
+            }
+            return prepared;
+        }
         let carried = if self.carries_on() { self.writes.split_off_temporary() } else { WriteSet::default() };
         self.stored_temporary |= self.writes.has_temporary();
         let mut records = Records::with_capacity(self.writes.bytes());
         let mut touched = Vec::with_capacity(self.writes.map(Family::Data).len());
         for family in [Family::Data, Family::Catalog] {
             for (key, write) in self.writes.map(family).iter() {
-                match write {
-                    Some(value) => records.put(family, key, value),
-                    None => records.delete(family, key),
-                }
+                records.write(family, key, write.as_deref());
                 if family == Family::Data {
                     touched.push(crate::lock::hash(key));
                 }
             }
         }
-        let mut counters = std::mem::take(&mut self.counters);
-        counters.extend(self.writes.take_rows().into_iter().map(|(table, delta)| (table, CounterChange::Rows(delta))));
-        let request =
-            CommitRequest { records, touched, counters, owner: self.owner.take(), held: std::mem::take(&mut self.held) };
+        let request = CommitRequest {
+            records,
+            touched: Touched::Keys(touched),
+            files: None,
+            counters: self.take_counters(),
+            owner: self.owner.take(),
+            held: std::mem::take(&mut self.held),
+        };
         self.writes = carried;
         self.reset();
-        request
+        Ok(request)
+    }
+
+    fn take_counters(&mut self) -> Vec<(TableId, CounterChange)> {
+        let mut counters = std::mem::take(&mut self.counters);
+        counters.extend(self.writes.take_rows().into_iter().map(|(table, delta)| (table, CounterChange::Rows(delta))));
+        counters
     }
 
     pub fn rollback(&mut self) {
@@ -735,7 +787,7 @@ impl Transaction {
         self.counters.clear();
         self.tables.clear();
         self.view.get_mut().take();
-        self.statement = Statement::new(&self.writes);
+        self.statement = Statement::new(&mut self.writes);
     }
 }
 

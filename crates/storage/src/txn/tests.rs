@@ -18,9 +18,14 @@ const WAIT: LockPolicy = LockPolicy::Wait(Duration::from_secs(20));
 const TABLE: TableId = TableId(7);
 
 fn open(dir: &TempDir) -> Arc<Engine> {
+    open_with(dir, EngineOptions::default().write_set_bytes)
+}
+
+fn open_with(dir: &TempDir, write_set_bytes: usize) -> Arc<Engine> {
     let options = EngineOptions {
         block_cache_bytes: Some(8 << 20),
         write_buffer_bytes: 4 << 20,
+        write_set_bytes,
         warm_log: false,
         ..EngineOptions::default()
     };
@@ -92,8 +97,9 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
     #[test]
-    fn a_cursor_merges_own_writes(ops in ops()) {
-        let (_dir, engine) = engine();
+    fn a_cursor_merges_own_writes(ops in ops(), spills in any::<bool>()) {
+        let dir = TempDir::new().unwrap();
+        let engine = open_with(&dir, if spills { 600 } else { 1 << 20 });
         let mut txn = begin(&engine, Isolation::ReadCommitted);
         let mut model: BTreeMap<u8, u8> = BTreeMap::new();
         for op in ops {
@@ -124,7 +130,7 @@ proptest! {
             let keys: Vec<[u8; 1]> = (0..30).map(|k| [k]).collect();
             let refs: Vec<&[u8]> = keys.iter().map(|k| k.as_slice()).collect();
             let mut values = Vec::new();
-            txn.multi_get(&refs, Version::Snapshot, &mut values).unwrap();
+            txn.multi_get(&refs, Version::Snapshot, true, &mut values).unwrap();
             let expected: Vec<Option<Vec<u8>>> = (0..30u8).map(|k| model.get(&k).map(|v| vec![*v])).collect();
             prop_assert_eq!(values, expected);
         }
@@ -164,6 +170,74 @@ fn a_cursor_sees_writes_made_between_its_steps_and_moves_to_other_ranges() {
         }
         assert_eq!(seen, expected);
     }
+}
+
+#[test]
+fn a_transaction_that_spills_is_a_transaction() {
+    const ROWS: u32 = 2000;
+    let dir = TempDir::new().unwrap();
+    let engine = open_with(&dir, 10_000);
+    let key = |n: u32| [&b"row:"[..], &n.to_be_bytes()].concat();
+    let rows = |txn: &Transaction| scan(txn, KeyRange::prefix(b"row:"), Direction::Forward);
+    let write = |txn: &mut Transaction, from: u32, to: u32, value: &[u8]| {
+        for n in from..to {
+            txn.lock_row(&key(n), LockMode::X, WAIT).unwrap();
+            txn.put(&key(n), value).unwrap();
+            txn.add_rows(TABLE, 1);
+        }
+    };
+    let mut txn = begin(&engine, Isolation::RepeatableRead);
+    write(&mut txn, 0, ROWS / 2, b"first");
+    txn.end_statement();
+    let savepoint = txn.savepoint();
+    txn.begin_statement(Reads::Many);
+    write(&mut txn, ROWS / 4, ROWS, b"second");
+    assert!(txn.writes.spilled().is_some());
+    assert_eq!(txn.row_count(TABLE).unwrap(), u64::from(ROWS / 2 + ROWS * 3 / 4));
+    txn.rollback_statement();
+    assert_eq!(rows(&txn).len() as u32, ROWS / 2);
+    txn.begin_statement(Reads::Many);
+    write(&mut txn, ROWS / 2, ROWS, b"third");
+    txn.delete(&key(7)).unwrap();
+    txn.add_rows(TABLE, -1);
+    txn.rollback_to(&savepoint);
+    assert!(rows(&txn).iter().all(|(_, value)| value == b"first"));
+    txn.begin_statement(Reads::Many);
+    write(&mut txn, ROWS / 2, ROWS, b"fourth");
+    txn.delete(&key(7)).unwrap();
+    txn.add_rows(TABLE, -1);
+
+    let other = begin(&engine, Isolation::RepeatableRead);
+    assert!(rows(&other).is_empty());
+    let mut waiting = begin(&engine, Isolation::RepeatableRead);
+    waiting.take_snapshot();
+    txn.commit_wait().unwrap();
+    assert!(rows(&other).is_empty(), "a snapshot of before");
+    assert_eq!(other.row_count(TABLE).unwrap(), 0);
+    let conflict = waiting.lock_row(&key(3), LockMode::X, WAIT).unwrap_err();
+    assert_eq!(conflict.next(), Next::Restart, "first committer wins");
+    drop((other, waiting, txn));
+
+    // A second one that goes back, and a third over what is there.
+    let mut txn = begin(&engine, Isolation::RepeatableRead);
+    write(&mut txn, 0, ROWS, b"lost");
+    txn.rollback();
+    txn.begin_statement(Reads::Many);
+    write(&mut txn, ROWS, ROWS + 10, b"small");
+    txn.commit_wait().unwrap();
+    drop(txn);
+    drop(engine);
+    let engine = open(&dir);
+    let txn = begin(&engine, Isolation::RepeatableRead);
+    let found = rows(&txn);
+    assert_eq!(found.len() as u32, ROWS - 1 + 10);
+    assert_eq!(txn.row_count(TABLE).unwrap(), u64::from(ROWS - 1 + 10));
+    assert!(found.iter().all(|(key, value)| match u32::from_be_bytes(*key.last_chunk().unwrap()) {
+        n if n < ROWS / 2 => value == b"first",
+        n if n < ROWS => value == b"fourth",
+        _ => value == b"small",
+    }));
+    assert!(!dir.path().join("scratch").exists() && !dir.path().join("ingest").exists());
 }
 
 /// Bounds move while the iterator stays, over files, with many ranges in one block.
@@ -401,7 +475,7 @@ fn a_statement_that_fails_undoes_only_itself() {
     txn.rollback_statement();
     assert_eq!(txn.row_count(TABLE).unwrap(), 1);
     txn.commit_wait().unwrap();
-    assert_eq!(scan(&txn, KeyRange::default(), Direction::Forward), [(b"a".to_vec(), b"1".to_vec())]);
+    assert_eq!(scan(&txn, KeyRange::prefix(b"a"), Direction::Forward), [(b"a".to_vec(), b"1".to_vec())]);
     assert_eq!(txn.row_count(TABLE).unwrap(), 1);
 }
 
@@ -575,7 +649,7 @@ fn crash_child() {
                     let mut txn = begin(&engine, Isolation::RepeatableRead);
                     let number = i.to_be_bytes();
                     for part in 0..3u8 {
-                        let key = [&[t, part], number.as_slice()].concat();
+                        let key = [&[b'k', t, part], number.as_slice()].concat();
                         txn.lock_row(&key, LockMode::X, WAIT).unwrap();
                         txn.put(&key, &[t; 300]).unwrap();
                     }
@@ -615,12 +689,12 @@ fn a_killed_process_loses_no_acknowledged_commit() {
         child.wait().unwrap();
         let engine = open(&dir);
         let txn = begin(&engine, Isolation::RepeatableRead);
-        let rows = scan(&txn, KeyRange::default(), Direction::Forward);
+        let rows = scan(&txn, KeyRange::prefix(b"k"), Direction::Forward);
         assert_eq!(txn.row_count(TABLE).unwrap() as usize % 3, 0);
         for (&t, &last) in &acknowledged {
             for i in 0..=last {
                 for part in 0..3u8 {
-                    let key = [&[t, part], i.to_be_bytes().as_slice()].concat();
+                    let key = [&[b'k', t, part], i.to_be_bytes().as_slice()].concat();
                     assert!(
                         rows.binary_search_by(|(k, _)| k.cmp(&key)).is_ok(),
                         "round {round}: {key:?} was acknowledged and is gone"

@@ -7,19 +7,26 @@
 //!
 //! What a session writes into its temporary tables may stay here when its transaction commits (`carry`): nobody else
 //! reads it, and no crash need find it again. Carried writes have no undo entries, so no rollback takes them away.
+//!
+//! When memory is short, `spill` moves all data writes and their undo entries to a `Spill`, in a segment for each stretch between
+//! two marks that may still be gone back to. From then on the writes of a key are those in memory or else those spilled, and going
+//! back to a mark before the spill drops segments. Catalog writes and carried ones are few, and keep a set from spilling.
 
-use std::cell::Cell;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::ops::Bound;
 
+use vaquita_types::Result;
 use vaquita_types::schema::{IndexId, TableId};
 
 use super::write_map::{Write, WriteMap};
 use crate::catalog::temporary::{TEMPORARY_ID_MIN, is_temporary_key, is_temporary_table};
 use crate::rocks::Family;
+use crate::spill::{Scratches, Spill};
 
-/// A point of a transaction's writes to return to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Mark(usize);
+/// A point of a transaction's writes to return to: so many undo entries came before it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Mark(u64);
 
 /// Bytes of a map node and of the undo entry, estimated.
 const ENTRY_OVERHEAD_BYTES: usize = 96;
@@ -28,14 +35,20 @@ const ENTRY_OVERHEAD_BYTES: usize = 96;
 pub struct WriteSet {
     data: WriteMap,
     catalog: WriteMap,
+    /// The entries since `spilled_to`.
     undo: Vec<Undo>,
+    spill: Option<Box<Spill>>,
+    /// Where memory begins: what came before has spilled.
+    spilled_to: Mark,
     /// Net change of the row count per table; few tables, so a list.
     rows: Vec<(TableId, i64)>,
     bytes: usize,
     /// Keys of `data` whose writes were carried over from earlier transactions.
     carried: usize,
-    /// Length of the undo log at the latest mark: nothing may flow into entries before it.
-    marked: Cell<usize>,
+    /// The beginning of the running statement.
+    statement: Mark,
+    /// Savepoints, ascending, perhaps with some that were released.
+    savepoints: Vec<Mark>,
 }
 
 enum Undo {
@@ -68,18 +81,28 @@ impl WriteSet {
 
     /// This transaction has written nothing.
     pub fn is_empty(&self) -> bool {
-        self.undo.is_empty()
+        self.undo.is_empty() && self.spill.is_none()
     }
 
-    /// Keys written.
-    pub fn len(&self) -> usize {
-        (self.data.len() + self.catalog.len()).saturating_sub(self.carried)
+    /// Keys written; one that was written again after it spilled counts twice.
+    pub fn len(&self) -> u64 {
+        let in_memory = (self.data.len() + self.catalog.len()).saturating_sub(self.carried);
+        in_memory as u64 + self.spill.as_ref().map_or(0, |spill| spill.keys())
     }
 
-    /// All writes are into temporary tables.
+    /// Nothing to look for among the family's writes.
+    pub fn has_none(&self, family: Family) -> bool {
+        self.map(family).is_empty() && (family == Family::Catalog || self.spill.is_none())
+    }
+
+    /// All writes are into temporary tables, and in memory.
     pub fn is_temporary(&self) -> bool {
         // Their keys are behind all others.
-        self.catalog.is_empty() && self.data.first_key().is_none_or(is_temporary_key)
+        self.spill.is_none() && self.catalog.is_empty() && self.data.first_key().is_none_or(is_temporary_key)
+    }
+
+    pub fn spilled(&self) -> Option<&Spill> {
+        self.spill.as_deref()
     }
 
     /// Bytes of memory taken, undo log included.
@@ -88,13 +111,14 @@ impl WriteSet {
     }
 
     /// The write of a key: `None` if there is none, `Some(None)` if it was deleted.
-    pub fn get(&self, family: Family, key: &[u8]) -> Option<Option<&[u8]>> {
+    pub fn get(&self, family: Family, key: &[u8]) -> Result<Option<Option<Cow<'_, [u8]>>>> {
         let map = self.map(family);
         // Most statements read before they write.
-        if map.is_empty() {
-            return None;
+        let in_memory = if map.is_empty() { None } else { map.get(key) };
+        match (in_memory, &self.spill) {
+            (None, Some(spill)) if family == Family::Data => Ok(spill.get(key)?.map(|write| write.map(Cow::Owned))),
+            _ => Ok(in_memory.map(|write| write.as_deref().map(Cow::Borrowed))),
         }
-        map.get(key).map(|w| w.as_deref())
     }
 
     pub fn write(&mut self, family: Family, key: &[u8], write: Option<&[u8]>) {
@@ -106,7 +130,7 @@ impl WriteSet {
     pub fn add_rows(&mut self, table: TableId, delta: i64) {
         self.change_rows(table, delta);
         // A bulk insert would otherwise have an undo entry per row twice over.
-        let may_flow = self.undo.len() > self.marked.get();
+        let may_flow = self.end() > self.latest_mark();
         match self.undo.last_mut() {
             Some(Undo::Rows { table: last, delta: sum }) if *last == table && may_flow => *sum += delta,
             _ => self.undo.push(Undo::Rows { table, delta }),
@@ -128,13 +152,52 @@ impl WriteSet {
         std::mem::take(&mut self.rows)
     }
 
-    pub fn mark(&self) -> Mark {
-        self.marked.set(self.undo.len());
-        Mark(self.undo.len())
+    fn end(&self) -> Mark {
+        Mark(self.spilled_to.0 + self.undo.len() as u64)
+    }
+
+    /// Nothing may flow into undo entries before it.
+    fn latest_mark(&self) -> Mark {
+        self.savepoints.last().copied().unwrap_or_default().max(self.statement)
+    }
+
+    /// A statement begins; it replaces the one before as a mark.
+    pub fn begin_statement(&mut self) -> Mark {
+        self.statement = self.end();
+        self.statement
+    }
+
+    /// A mark that lasts until the transaction goes back to one before it, or ends.
+    pub fn savepoint(&mut self) -> Mark {
+        let mark = self.end();
+        if self.savepoints.last() != Some(&mark) {
+            self.savepoints.push(mark);
+        }
+        mark
     }
 
     pub fn rollback_to(&mut self, mark: Mark) {
-        while self.undo.len() > mark.0 {
+        if let Some(spill) = &mut self.spill
+            && mark < self.spilled_to
+        {
+            for (table, delta) in spill.drop_since(mark.0) {
+                self.change_rows(table, -delta);
+            }
+            if self.spill.as_ref().is_some_and(|spill| spill.is_empty()) {
+                self.spill = None;
+            }
+            self.undo_since(self.spilled_to);
+            self.spilled_to = mark;
+        } else {
+            self.undo_since(mark);
+        }
+        self.savepoints.retain(|savepoint| *savepoint <= mark);
+        self.statement = self.statement.min(mark);
+    }
+
+    /// Takes back what was written in memory since `mark`.
+    fn undo_since(&mut self, mark: Mark) {
+        while self.end() > mark {
             match self.undo.pop() {
                 Some(Undo::Write { family, key, before }) => {
                     let undone_bytes = self.map(family).get(&key).and_then(Option::as_deref).map_or(0, <[u8]>::len);
@@ -148,16 +211,81 @@ impl WriteSet {
                 None => break,
             }
         }
-        self.marked.set(self.undo.len());
+    }
+
+    /// Whether `spill` can make room.
+    pub fn can_spill(&self) -> bool {
+        self.catalog.is_empty() && self.carried == 0 && !self.undo.is_empty()
+    }
+
+    /// Moves all data writes out of memory. If it fails, nothing has changed.
+    pub fn spill(&mut self, scratches: &Scratches) -> Result<()> {
+        if !self.can_spill() {
+            return Ok(());
+        }
+        let mut spill = match self.spill.take() {
+            Some(spill) => spill,
+            None => Box::new(scratches.new_spill()?),
+        };
+        let added = self.add_segments(&mut spill);
+        if added.is_err() {
+            spill.drop_since(self.spilled_to.0);
+        }
+        self.spill = Some(spill).filter(|spill| !spill.is_empty());
+        added?;
+        (self.spilled_to, self.undo, self.data, self.bytes) = (self.end(), Vec::new(), WriteMap::default(), 0);
+        Ok(())
+    }
+
+    /// Before the commit of a spilled set: nothing is undone any more.
+    pub fn spill_rest(&mut self) -> Result<()> {
+        if let Some(spill) = self.spill.as_mut().filter(|_| !self.data.is_empty()) {
+            spill.add(self.spilled_to.0, self.data.iter().map(|(key, write)| (key, write.as_deref())), Vec::new())?;
+            self.data = WriteMap::default();
+        }
+        Ok(())
+    }
+
+    fn add_segments(&self, spill: &mut Spill) -> Result<()> {
+        let mut marks: Vec<Mark> = self.savepoints.iter().copied().chain([self.statement]).collect();
+        marks.retain(|mark| self.spilled_to < *mark && *mark < self.end());
+        marks.sort();
+        marks.dedup();
+        if marks.is_empty() {
+            let rows = rows_of(&self.undo);
+            return spill.add(self.spilled_to.0, self.data.iter().map(|(key, write)| (key, write.as_deref())), rows);
+        }
+        marks.insert(0, self.spilled_to);
+        // From the latest stretch back, since the map has what was written last.
+        let (mut end, mut segments) = (self.undo.len(), Vec::new());
+        let mut later: BTreeMap<&[u8], Option<&Write>> = BTreeMap::new();
+        for mark in marks.iter().rev() {
+            let start = (mark.0 - self.spilled_to.0) as usize;
+            let undo = self.undo.get(start..end).unwrap_or(&[]);
+            let mut writes: BTreeMap<&[u8], Option<&Write>> = BTreeMap::new();
+            for entry in undo.iter().rev() {
+                let Undo::Write { key, before, .. } = entry else { continue };
+                let write = later.insert(key, before.as_ref()).unwrap_or_else(|| self.data.get(key));
+                writes.entry(key).or_insert(write);
+            }
+            segments.push((*mark, writes, rows_of(undo)));
+            end = start;
+        }
+        for (mark, writes, rows) in segments.into_iter().rev() {
+            spill.add(mark.0, writes.into_iter().map(|(key, write)| (key, write.and_then(Option::as_deref))), rows)?;
+        }
+        Ok(())
     }
 
     /// Forgets what this transaction wrote.
     pub fn clear(&mut self) {
         if self.carried > 0 {
-            self.rollback_to(Mark(0));
-        } else if !self.undo.is_empty() {
+            self.rollback_to(Mark::default());
+        } else if !self.is_empty() {
             *self = WriteSet::default();
         }
+        self.savepoints.clear();
+        self.statement = Mark::default();
     }
 
     /// Keeps all writes over the end of the transaction; they are `is_temporary`. `stored`: RocksDB may have keys of
@@ -176,9 +304,11 @@ impl WriteSet {
             self.bytes = self.bytes.saturating_sub(over);
         }
         self.carried = self.data.len();
-        self.marked.set(0);
+        self.savepoints.clear();
+        self.statement = Mark::default();
     }
 
+    /// In memory.
     pub fn has_temporary(&self) -> bool {
         self.data.last_key().is_some_and(is_temporary_key)
     }
@@ -212,6 +342,19 @@ impl WriteSet {
     }
 }
 
+/// What the entries changed row counts by.
+fn rows_of(undo: &[Undo]) -> Vec<(TableId, i64)> {
+    let mut rows: Vec<(TableId, i64)> = Vec::new();
+    for entry in undo {
+        let Undo::Rows { table, delta } = entry else { continue };
+        match rows.iter_mut().find(|(t, _)| t == table) {
+            Some((_, sum)) => *sum += delta,
+            None => rows.push((*table, *delta)),
+        }
+    }
+    rows
+}
+
 /// What a write takes that has no undo entry.
 fn entry_bytes(key: &[u8], write: &Write) -> usize {
     ENTRY_OVERHEAD_BYTES + key.len() + write.as_ref().map_or(0, |value| value.len())
@@ -230,28 +373,45 @@ mod tests {
         Put(u8, u8),
         Delete(u8),
         Rows(i64),
-        Mark,
+        Savepoint,
+        Statement,
         Rollback,
+        RollbackStatement,
+        Spill,
     }
 
     fn ops() -> impl Strategy<Value = Vec<Op>> {
         let op = prop_oneof![
-            4 => (0u8..12, any::<u8>()).prop_map(|(k, v)| Op::Put(k, v)),
-            2 => (0u8..12).prop_map(Op::Delete),
-            2 => (-3i64..4).prop_map(Op::Rows),
-            1 => Just(Op::Mark),
+            6 => (0u8..12, any::<u8>()).prop_map(|(k, v)| Op::Put(k, v)),
+            3 => (0u8..12).prop_map(Op::Delete),
+            3 => (-3i64..4).prop_map(Op::Rows),
+            2 => Just(Op::Savepoint),
+            2 => Just(Op::Statement),
             1 => Just(Op::Rollback),
+            1 => Just(Op::RollbackStatement),
+            1 => Just(Op::Spill),
         ];
         proptest::collection::vec(op, 0..60)
     }
 
+    type Model = (BTreeMap<u8, Option<u8>>, i64);
+    const TABLE: TableId = TableId(3);
+
+    fn all(set: &WriteSet) -> BTreeMap<u8, Option<u8>> {
+        let found = (0..12).map(|k| (k, set.get(Family::Data, &[k]).unwrap().map(|w| w.map(|v| v[0]))));
+        found.filter_map(|(k, write)| Some((k, write?))).collect()
+    }
+
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(128))]
         #[test]
         fn a_mark_brings_back_everything(ops in ops()) {
-            const TABLE: TableId = TableId(3);
+            let dir = tempfile::tempdir().unwrap();
+            let scratches = Scratches::new(dir.path().join("scratch")).unwrap();
             let mut set = WriteSet::default();
-            let mut model: (BTreeMap<u8, Option<u8>>, i64) = Default::default();
-            let mut marks = Vec::new();
+            let mut model = Model::default();
+            let mut savepoints: Vec<(Mark, Model)> = Vec::new();
+            let mut statement: Option<(Mark, Model)> = None;
             for op in ops {
                 match op {
                     Op::Put(k, v) => {
@@ -266,14 +426,24 @@ mod tests {
                         set.add_rows(TABLE, delta);
                         model.1 += delta;
                     }
-                    Op::Mark => marks.push((set.mark(), model.clone())),
-                    Op::Rollback => if let Some((mark, then)) = marks.pop() {
+                    // A session sets savepoints between statements.
+                    Op::Savepoint => {
+                        savepoints.push((set.savepoint(), model.clone()));
+                        statement = None;
+                    }
+                    Op::Statement => statement = Some((set.begin_statement(), model.clone())),
+                    Op::Rollback => if let Some((mark, then)) = savepoints.pop() {
+                        set.rollback_to(mark);
+                        model = then;
+                        statement = None;
+                    }
+                    Op::RollbackStatement => if let Some((mark, then)) = statement.take() {
                         set.rollback_to(mark);
                         model = then;
                     }
+                    Op::Spill => set.spill(&scratches).unwrap(),
                 }
-                let now: BTreeMap<u8, Option<u8>> = set.map(Family::Data).iter().map(|(k, w)| (k[0], w.as_ref().map(|v| v[0]))).collect();
-                prop_assert_eq!(&now, &model.0);
+                prop_assert_eq!(&all(&set), &model.0);
                 prop_assert_eq!(set.rows_delta(TABLE), model.1);
             }
         }

@@ -1,6 +1,6 @@
 //! The prepare of a transaction that is a branch of a distributed one; see `crate::xa`.
 
-use vaquita_types::Result;
+use vaquita_types::{Error, Result};
 
 use super::Transaction;
 use super::write_set::WriteSet;
@@ -13,6 +13,13 @@ impl Transaction {
     /// the transaction is rolled back. Either way this transaction begins anew.
     pub fn prepare_xa(&mut self, branch: XaBranch) -> Result<()> {
         self.owner();
+        if self.writes.spilled().is_some() {
+            self.rollback();
+            return Err(Error::unsupported(format_args!(
+                "XA PREPARE of a transaction that wrote more than {} bytes",
+                self.engine.options().write_set_bytes
+            )));
+        }
         // Temporary tables are the session's, not the branch's.
         let temporary = if self.carries_on() { self.writes.split_off_temporary() } else { WriteSet::default() };
         if let Err(error) = self.check_disk_space().and_then(|()| self.write_branch(&branch)) {
@@ -30,7 +37,7 @@ impl Transaction {
 
     fn write_branch(&mut self, branch: &XaBranch) -> Result<()> {
         let id = self.id();
-        let mut writes = Vec::with_capacity(self.writes.len());
+        let mut writes = Vec::with_capacity(self.writes.len() as usize);
         for family in [Family::Data, Family::Catalog] {
             writes.extend(
                 self.writes

@@ -68,6 +68,24 @@ pub struct JsonObject {
     members: Vec<(Box<str>, Json)>,
 }
 
+impl Json {
+    /// About the bytes of the text, and of the memory if no part is shared; counted no further than `max`.
+    pub fn bytes_up_to(&self, max: usize) -> usize {
+        const NODE_BYTES: usize = size_of::<Json>();
+        match self {
+            Json::String(text) => NODE_BYTES + text.len(),
+            Json::Opaque(opaque) => NODE_BYTES + opaque.1.len(),
+            Json::Array(items) => {
+                items.iter().fold(NODE_BYTES, |sum, item| if sum > max { sum } else { sum + item.bytes_up_to(max - sum) })
+            }
+            Json::Object(object) => object.iter().fold(NODE_BYTES, |sum, (key, value)| {
+                if sum > max { sum } else { sum + NODE_BYTES + key.len() + value.bytes_up_to(max - sum) }
+            }),
+            _ => NODE_BYTES,
+        }
+    }
+}
+
 impl JsonObject {
     pub fn new() -> JsonObject {
         JsonObject::default()

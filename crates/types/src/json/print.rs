@@ -80,12 +80,15 @@ impl Json {
         }
     }
 
-    /// JSON_PRETTY.
-    pub fn write_pretty(&self, out: &mut Vec<u8>) {
-        self.pretty(out, 0);
+    /// JSON_PRETTY. Stops soon after `bytes_max`.
+    pub fn write_pretty(&self, out: &mut Vec<u8>, bytes_max: usize) {
+        self.pretty(out, 0, bytes_max);
     }
 
-    fn pretty(&self, out: &mut Vec<u8>, depth: usize) {
+    fn pretty(&self, out: &mut Vec<u8>, depth: usize, bytes_max: usize) {
+        if out.len() > bytes_max {
+            return;
+        }
         let line = |out: &mut Vec<u8>, depth: usize| {
             out.push(b'\n');
             out.resize(out.len() + 2 * depth, b' ');
@@ -98,7 +101,7 @@ impl Json {
                         out.push(b',');
                     }
                     line(out, depth + 1);
-                    item.pretty(out, depth + 1);
+                    item.pretty(out, depth + 1, bytes_max);
                 }
                 line(out, depth);
                 out.push(b']');
@@ -112,7 +115,7 @@ impl Json {
                     line(out, depth + 1);
                     write_quoted(key.as_bytes(), out);
                     out.extend_from_slice(b": ");
-                    value.pretty(out, depth + 1);
+                    value.pretty(out, depth + 1, bytes_max);
                 }
                 line(out, depth);
                 out.push(b'}');

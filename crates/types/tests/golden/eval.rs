@@ -488,7 +488,7 @@ fn json_call(name: &str, args: &[Operand]) -> Result<Operand> {
         "json_overlaps" => Operand::int(doc.overlaps(&args[1].as_json()?) as i64),
         "json_pretty" => {
             let mut out = Vec::new();
-            doc.write_pretty(&mut out);
+            doc.write_pretty(&mut out, usize::MAX);
             Operand::text_value(&String::from_utf8_lossy(&out))
         }
         other => panic!("unknown function {other}"),

@@ -1,4 +1,4 @@
-//! RocksDB's C API behind safe types: the one file of this server with unsafe code.
+//! RocksDB's C API behind safe types: with `rocks::ingest` the only unsafe code of this server.
 //!
 //! The safe crate ties snapshots and iterators to a borrow of the database and allocates for
 //! every read; here they hold an `Arc<Db>`, gets fill a caller's buffer, and an iterator's
@@ -10,6 +10,8 @@
 //! * ROCKS-2: the bound bytes of an `Iter` live in the `Iter` and change only together with the
 //!   read options that point at them; a seek follows before the iterator is used again.
 //! * ROCKS-3: batches given to `write` are well formed; they are made by `commit::Records` only.
+
+mod ingest;
 
 use std::cell::Cell;
 use std::ffi::{CStr, CString, c_char, c_int, c_uchar};
@@ -32,6 +34,24 @@ impl RocksError {
         self.0.contains("No space left on device") || self.0.contains("NoSpace") || self.0.contains("Disk quota exceeded")
     }
 
+    /// The file that could not grow, if the disk was full and a refused `Db::write` left nothing of its batch: an append to
+    /// the log ended short, or RocksDB has stopped writes because an earlier append to a log or an SST file did.
+    ///
+    /// RocksDB (11.8) never continues such a log: it stops all writes, and when there is space again (it looks every 5 s,
+    /// `SstFileManagerImpl::ClearError`) it writes the memtables to files, also empty ones, on a new log, before
+    /// the next write (`ResumeImpl`). The bytes that were refused are dropped from the file's buffer. So the torn record stays
+    /// the last of its log, as after a crash, until the log is obsolete. A sync that fails for want of space, and the
+    /// MANIFEST, are not among these: there the record is in the log.
+    pub fn file_without_space(&self) -> Option<&str> {
+        let file = self.0.split_once("While appending to file: ")?.1.split(": ").next()?;
+        (self.is_no_space() && (file.ends_with(".log") || file.ends_with(".sst"))).then_some(file)
+    }
+
+    /// The log cannot be written or synced since an append to it failed, which whoever appended reports.
+    pub fn is_earlier_failure(&self) -> bool {
+        self.0.contains("Writer has previous error")
+    }
+
     pub fn is_corruption(&self) -> bool {
         self.0.starts_with("Corruption")
     }
@@ -40,6 +60,8 @@ impl RocksError {
         self.0.contains("lock hold by current process") || self.0.contains("/LOCK: Resource temporarily unavailable")
     }
 }
+
+pub use ingest::SortedFiles;
 
 type Result<T> = std::result::Result<T, RocksError>;
 
@@ -575,6 +597,10 @@ impl Iter {
         };
     }
 
+    pub fn db(&self) -> &Arc<Db> {
+        &self.db
+    }
+
     #[inline]
     pub fn valid(&self) -> bool {
         self.entry.is_some()
@@ -712,4 +738,20 @@ fn new_memtable_steps() -> u64 {
         + metric(ffi::rocksdb_prev_on_memtable_count)
         + metric(ffi::rocksdb_seek_on_memtable_count);
     now.saturating_sub(SEEN.replace(now))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::RocksError;
+
+    #[test]
+    fn only_appends_to_logs_and_tables_may_be_refused() {
+        let file = |text: &str| RocksError(text.into()).file_without_space().map(str::to_string);
+        let full = "IO error: No space left on device: While";
+        assert_eq!(file(&format!("{full} appending to file: /d/12.log: No space left on device")), Some("/d/12.log".into()));
+        assert_eq!(file(&format!("{full} appending to file: /d/12.sst: No space left on device")), Some("/d/12.sst".into()));
+        assert_eq!(file(&format!("{full} appending to file: /d/MANIFEST-000005: No space left on device")), None);
+        assert_eq!(file(&format!("{full} fdatasync: /d/12.log: No space left on device")), None);
+        assert_eq!(file("IO error: While appending to file: /d/12.log: Input/output error"), None);
+    }
 }

@@ -1,0 +1,174 @@
+//! Files of sorted writes that become part of the data in one step, and writes that no crash has to survive.
+
+use std::collections::BTreeMap;
+use std::ffi::{CString, c_char};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use librocksdb_sys as ffi;
+use rocksdb::AsRawPtr;
+
+use super::{Db, Result, RocksError, Snapshot, checked};
+
+fn c_path(path: &Path) -> Result<CString> {
+    CString::new(path.as_os_str().as_encoded_bytes()).map_err(|_| RocksError("path with a NUL byte".into()))
+}
+
+/// Writes one file: keys ascend, each is given once.
+struct FileWriter {
+    writer: *mut ffi::rocksdb_sstfilewriter_t,
+    env: *mut ffi::rocksdb_envoptions_t,
+    path: PathBuf,
+    /// The writer reads the database's options.
+    _db: Arc<Db>,
+}
+
+// SAFETY: used through `&mut self`, and RocksDB's writer belongs to no thread.
+unsafe impl Send for FileWriter {}
+
+impl FileWriter {
+    fn create(db: &Arc<Db>, path: &Path) -> Result<FileWriter> {
+        let name = c_path(path)?;
+        // SAFETY: the options live in `_db`; what is created is destroyed in `drop`.
+        unsafe {
+            let env = ffi::rocksdb_envoptions_create();
+            let writer = ffi::rocksdb_sstfilewriter_create(env, db._options.0.as_raw_ptr());
+            let file = FileWriter { writer, env, path: path.to_path_buf(), _db: Arc::clone(db) };
+            checked(|err| ffi::rocksdb_sstfilewriter_open(writer, name.as_ptr(), err))?;
+            Ok(file)
+        }
+    }
+
+    /// A value, or `None` for a deleted key.
+    fn add(&mut self, key: &[u8], write: Option<&[u8]>) -> Result<()> {
+        let (bytes, len) = (key.as_ptr().cast(), key.len());
+        // SAFETY: key and value are valid for the call.
+        checked(|err| unsafe {
+            match write {
+                Some(v) => ffi::rocksdb_sstfilewriter_put(self.writer, bytes, len, v.as_ptr().cast(), v.len(), err),
+                None => ffi::rocksdb_sstfilewriter_delete(self.writer, bytes, len, err),
+            }
+        })
+    }
+
+    fn bytes(&self) -> u64 {
+        let mut bytes = 0;
+        // SAFETY: `writer` is live.
+        unsafe { ffi::rocksdb_sstfilewriter_file_size(self.writer, &mut bytes) }
+        bytes
+    }
+
+    /// The file is complete and synced; at least one key was added.
+    fn finish(self) -> Result<PathBuf> {
+        // SAFETY: `writer` is live.
+        checked(|err| unsafe { ffi::rocksdb_sstfilewriter_finish(self.writer, err) })?;
+        Ok(self.path.clone())
+    }
+}
+
+impl Drop for FileWriter {
+    fn drop(&mut self) {
+        // SAFETY: destroyed once.
+        unsafe {
+            ffi::rocksdb_sstfilewriter_destroy(self.writer);
+            ffi::rocksdb_envoptions_destroy(self.env);
+        }
+    }
+}
+
+/// Sorted files in a directory of their own, to be committed together; the directory goes with them.
+pub struct SortedFiles {
+    db: Arc<Db>,
+    dir: PathBuf,
+    paths: Vec<PathBuf>,
+    writer: Option<FileWriter>,
+}
+
+/// Bytes of one file.
+const FILE_BYTES: u64 = 64 << 20;
+
+impl SortedFiles {
+    /// In the new directory `dir`, on the file system of the database.
+    pub fn create(db: &Arc<Db>, dir: &Path) -> Result<SortedFiles> {
+        std::fs::create_dir_all(dir).map_err(|e| RocksError(format!("IO error: {e}: {}", dir.display())))?;
+        Ok(SortedFiles { db: Arc::clone(db), dir: dir.to_path_buf(), paths: Vec::new(), writer: None })
+    }
+
+    fn next_path(&self) -> PathBuf {
+        self.dir.join(format!("{}.sst", self.paths.len()))
+    }
+
+    /// Keys ascend.
+    pub fn add(&mut self, key: &[u8], write: Option<&[u8]>) -> Result<()> {
+        let writer = match &mut self.writer {
+            Some(writer) => writer,
+            None => {
+                let writer = FileWriter::create(&self.db, &self.next_path())?;
+                self.writer.insert(writer)
+            }
+        };
+        writer.add(key, write)?;
+        if writer.bytes() >= FILE_BYTES { self.finish() } else { Ok(()) }
+    }
+
+    /// Completes the last file.
+    pub fn finish(&mut self) -> Result<()> {
+        if let Some(writer) = self.writer.take() {
+            self.paths.push(writer.finish()?);
+        }
+        Ok(())
+    }
+
+    /// Adds a file of keys below all others; they come in any order, and the last write of a key counts.
+    pub fn add_first<'w>(&mut self, writes: impl Iterator<Item = (&'w [u8], Option<&'w [u8]>)>) -> Result<()> {
+        let sorted: BTreeMap<_, _> = writes.collect();
+        sorted.into_iter().try_for_each(|(key, write)| self.add(key, write))?;
+        self.finish()
+    }
+}
+
+impl Drop for SortedFiles {
+    fn drop(&mut self) {
+        self.writer = None;
+        // What stays is removed at the next start.
+        let _ = std::fs::remove_dir_all(&self.dir);
+    }
+}
+
+impl Db {
+    /// Makes the files part of the data: after a crash either all of them are or none. No key may be in two files. The files are moved.
+    pub fn ingest(self: &Arc<Db>, files: SortedFiles) -> Result<()> {
+        let names = files.paths.iter().map(|path| c_path(path)).collect::<Result<Vec<_>>>()?;
+        if names.is_empty() {
+            return Ok(());
+        }
+        let pointers: Vec<*const c_char> = names.iter().map(|name| name.as_ptr()).collect();
+        // While a snapshot exists RocksDB gives the files a sequence number of their own, above all others. Without, it may give them
+        // 0, and then nothing that compares sequence numbers (`Recent`, shared snapshots) would notice that the data changed.
+        let _number = Snapshot::new(self);
+        // SAFETY: the arrays are valid for the call; the options are destroyed after it.
+        unsafe {
+            let options = ffi::rocksdb_ingestexternalfileoptions_create();
+            ffi::rocksdb_ingestexternalfileoptions_set_move_files(options, 1);
+            let done = checked(|err| {
+                ffi::rocksdb_ingest_external_file_cf(self.db, self.data, pointers.as_ptr(), pointers.len(), options, err)
+            });
+            ffi::rocksdb_ingestexternalfileoptions_destroy(options);
+            done
+        }
+    }
+
+    /// As `write`, without the log: for a database whose content a restart throws away.
+    pub fn write_unlogged(&self, batch: &[u8]) -> Result<()> {
+        // SAFETY: RocksDB copies the bytes of the batch; what is created here is destroyed here.
+        unsafe {
+            let options = ffi::rocksdb_writeoptions_create();
+            ffi::rocksdb_writeoptions_disable_WAL(options, 1);
+            let raw = ffi::rocksdb_writebatch_create_from(batch.as_ptr().cast(), batch.len());
+            let done = checked(|err| ffi::rocksdb_write(self.db, options, raw, err));
+            ffi::rocksdb_writebatch_destroy(raw);
+            ffi::rocksdb_writeoptions_destroy(options);
+            done
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! The commit of a transaction whose writes have spilled: they are merged into sorted files, which become part of the data in one
+//! step. So a commit of any size neither passes through the log and the memtables nor holds up others while it is prepared.
+
+use vaquita_types::Result;
+
+use super::Transaction;
+use crate::commit::{CommitRequest, Records, Touched};
+use crate::engine::write_error;
+use crate::kill_points::kill_point;
+use crate::rocks::{Family, SortedFiles};
+
+impl Transaction {
+    /// Stage *prepare* of a spilled transaction. If it fails, the transaction is still as it was.
+    pub(super) fn prepare_files(&mut self) -> Result<CommitRequest> {
+        self.writes.spill_rest()?;
+        let mut written = Ok(None);
+        let hooks = std::sync::Arc::clone(self.engine.hooks());
+        hooks.blocking(&mut || written = self.write_files());
+        let files = written?;
+        let mut records = Records::with_capacity(0);
+        for (key, write) in self.writes.map(Family::Catalog).iter() {
+            records.write(Family::Catalog, key, write.as_deref());
+        }
+        self.stored_temporary = true;
+        kill_point("spill.prepared");
+        Ok(CommitRequest {
+            records,
+            touched: Touched::Any,
+            files,
+            counters: self.take_counters(),
+            owner: self.owner.take(),
+            held: std::mem::take(&mut self.held),
+        })
+    }
+
+    fn write_files(&self) -> Result<Option<SortedFiles>> {
+        let Some(spill) = self.writes.spilled() else { return Ok(None) };
+        let mut files = self.engine.new_files()?;
+        let mut bytes = 0;
+        spill.for_each(|key, write| {
+            bytes += key.len() + write.map_or(0, <[u8]>::len);
+            if bytes >= CHECK_BYTES {
+                bytes = 0;
+                self.options.interrupt.check()?;
+            }
+            files.add(key, write).map_err(write_error)
+        })?;
+        files.finish().map_err(write_error)?;
+        kill_point("spill.files-written");
+        // Keys of the files that are in memtables would have to be flushed while all other commits wait.
+        self.engine.db().flush_memtables().map_err(write_error)?;
+        Ok(Some(files))
+    }
+}
+
+/// Bytes between two looks whether the statement was killed.
+const CHECK_BYTES: usize = 1 << 20;
