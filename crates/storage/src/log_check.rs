@@ -257,7 +257,7 @@ mod tests {
         for format in [Format::Log(9), Format::Manifest] {
             let (log, begins) = log_of(format, &[100, 40_000, 5, 70_000, 300]);
             for (flipped, found) in
-                [(3, 0), (50, 0), (begins[1] + 4, begins[1]), (begins[2] + 12, begins[2]), (begins[3] + 100, begins[3])]
+                [(3, 0), (50, 0), (begins[1] + 4, begins[1]), (begins[2] + 1, begins[2]), (begins[3] + 100, begins[3])]
             {
                 let mut bad = log.clone();
                 bad[flipped] ^= 0x10;
