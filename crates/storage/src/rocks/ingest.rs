@@ -86,6 +86,8 @@ pub struct SortedFiles {
 
 /// Bytes of one file.
 const FILE_BYTES: u64 = 64 << 20;
+/// Tries to ingest beside flushes that others have begun.
+const TRIES_MAX: usize = 100;
 
 impl SortedFiles {
     /// In the new directory `dir`, on the file system of the database.
@@ -146,12 +148,26 @@ impl Db {
         // While a snapshot exists RocksDB gives the files a sequence number of their own, above all others. Without, it may give them
         // 0, and then nothing that compares sequence numbers (`Recent`, shared snapshots) would notice that the data changed.
         let _number = Snapshot::new(self);
-        // SAFETY: the arrays are valid for the call; the options are destroyed after it.
+        let mut tries = 1;
+        loop {
+            match self.try_ingest(&pointers) {
+                // Nothing was done: it wanted memtables flushed, and met a flush that had begun before.
+                Err(e) if e.is_try_again() && tries < TRIES_MAX => {
+                    tries += 1;
+                    self.flush_memtables()?;
+                }
+                done => return done,
+            }
+        }
+    }
+
+    fn try_ingest(&self, names: &[*const c_char]) -> Result<()> {
+        // SAFETY: the names are valid for the call; the options are destroyed after it.
         unsafe {
             let options = ffi::rocksdb_ingestexternalfileoptions_create();
             ffi::rocksdb_ingestexternalfileoptions_set_move_files(options, 1);
             let done = checked(|err| {
-                ffi::rocksdb_ingest_external_file_cf(self.db, self.data, pointers.as_ptr(), pointers.len(), options, err)
+                ffi::rocksdb_ingest_external_file_cf(self.db, self.data, names.as_ptr(), names.len(), options, err)
             });
             ffi::rocksdb_ingestexternalfileoptions_destroy(options);
             done

@@ -56,6 +56,10 @@ impl RocksError {
         self.0.starts_with("Corruption")
     }
 
+    pub fn is_try_again(&self) -> bool {
+        self.0.starts_with("Operation failed. Try again.")
+    }
+
     pub fn is_lock_held(&self) -> bool {
         self.0.contains("lock hold by current process") || self.0.contains("/LOCK: Resource temporarily unavailable")
     }

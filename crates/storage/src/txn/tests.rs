@@ -240,6 +240,50 @@ fn a_transaction_that_spills_is_a_transaction() {
     assert!(!dir.path().join("scratch").exists() && !dir.path().join("ingest").exists());
 }
 
+/// RocksDB refuses files for the moment when it wants a flush and somebody else's is under way.
+#[test]
+fn files_are_committed_beside_flushes() {
+    const COMMITS: u32 = 100;
+    let dir = TempDir::new().unwrap();
+    let engine = open_with(&dir, 2_000);
+    let stop = AtomicU64::new(0);
+    thread::scope(|scope| {
+        for writer in 0..2u8 {
+            let (engine, stop) = (&engine, &stop);
+            scope.spawn(move || {
+                for n in 0u32.. {
+                    if stop.load(Ordering::Relaxed) > 0 {
+                        return;
+                    }
+                    put_now(engine, &[b"row:\x7f", &[writer][..], &n.to_be_bytes()].concat(), b"other");
+                }
+            });
+        }
+        scope.spawn(|| {
+            while stop.load(Ordering::Relaxed) == 0 {
+                let mut txn = begin(&engine, Isolation::ReadCommitted);
+                txn.meta_put(b"\x7fkey", b"value").unwrap();
+                txn.commit_wait().unwrap();
+                engine.flush_memtables().unwrap();
+            }
+        });
+        for commit in 0..COMMITS {
+            let mut txn = begin(&engine, Isolation::RepeatableRead);
+            for n in 0..100u32 {
+                // On both sides of what the others write.
+                txn.put(&[b"row:", &[(n % 2) as u8 * 0xF0][..], &commit.to_be_bytes(), &n.to_be_bytes()].concat(), b"own")
+                    .unwrap();
+                txn.add_rows(TABLE, 1);
+            }
+            txn.commit_wait().unwrap();
+        }
+        stop.store(1, Ordering::Relaxed);
+    });
+    let txn = begin(&engine, Isolation::RepeatableRead);
+    let own = scan(&txn, KeyRange::prefix(b"row:"), Direction::Forward).iter().filter(|(_, value)| value == b"own").count();
+    assert_eq!((own as u32, txn.row_count(TABLE).unwrap()), (100 * COMMITS, u64::from(100 * COMMITS)));
+}
+
 /// Bounds move while the iterator stays, over files, with many ranges in one block.
 #[test]
 fn a_kept_iterator_is_right_on_every_range() {
