@@ -541,11 +541,14 @@ impl LockManager {
                 }
                 continue;
             }
-            let Some(request) = entry.queue.remove(at) else { break };
-            // One that was killed, chosen as a victim or timed out takes itself out.
             if request.owner.finish_wait(WaitState::Granted) {
+                entry.queue.remove(at);
                 self.graph.end(id);
                 entry.grant(id, mode);
+            } else {
+                // Killed, chosen as a victim or timed out, and not awake yet: it takes itself out, and until then keeps
+                // its entry (LOCK-3), which would else be somebody else's by then.
+                at += 1;
             }
         }
         // Behind the first X nobody's edges depend on the holders, but for those who pass it.
