@@ -84,6 +84,9 @@ impl Client {
 
     fn log_in(&mut self, user: &str, password: &str) -> Result<()> {
         let hello = self.receive()?;
+        if hello.first() == Some(&0xff) {
+            return Err(broken(&format!("{:?}", error_of(&hello))));
+        }
         let hello = decode_greeting(&hello).map_err(|e| broken(&e.to_string()))?;
         let plugin = hello.auth_plugin.clone();
         let proof = proof_of(&plugin, password, &hello.nonce);
