@@ -42,6 +42,14 @@ impl KeyTable {
         self.entries.get(n).and_then(|e| self.bytes.get(start..e.end)).unwrap_or(&[])
     }
 
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    pub fn kept_bytes(&self) -> usize {
+        self.kept_bytes
+    }
+
     pub fn clear(&mut self, statement: &Statement<'_>) {
         self.bytes.clear();
         self.entries.clear();
