@@ -55,6 +55,7 @@ pub mod kill_points;
 pub mod layout;
 pub mod lock;
 mod log_check;
+mod manifest;
 mod options;
 mod rocks;
 pub mod row;
