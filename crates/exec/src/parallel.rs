@@ -228,8 +228,7 @@ impl Shared<'_> {
     fn work<T>(&self, work: &impl Fn(&mut Frame<'_>) -> Result<T>) -> Result<T> {
         let catalog = SessionCatalog::new(Arc::clone(&self.statement.catalog));
         let txn = RefCell::new(self.view.transaction());
-        let part =
-            Part { driving: self.driving, tables: self.tables, morsels: self.morsels, at: Cell::new(0) };
+        let part = Part { driving: self.driving, tables: self.tables, morsels: self.morsels, at: Cell::new(0) };
         let lent = &self.statement;
         let mut statement = Statement::new(lent.engine, &catalog, &txn, lent.params, self.session, lent.interrupt);
         statement.memory_bytes_max = lent.memory_bytes_max;

@@ -26,6 +26,7 @@ use crate::lock::{LockManager, Owner};
 use crate::log_check;
 use crate::options::{self, Tuning};
 use crate::rocks::{Db, RocksError, Snapshot, SortedFiles};
+use crate::row_cache::RowCache;
 use crate::space_reserve;
 use crate::spill::Scratches;
 use crate::txn::{Isolation, Transaction, TxnInfo, TxnOptions};
@@ -34,7 +35,7 @@ use crate::xa::Branches;
 /// What the engine is opened with. `EngineOptions::default()` fits this machine.
 #[derive(Clone, Debug)]
 pub struct EngineOptions {
-    /// Bytes of the block cache; `None` takes a share of the memory that the machine or cgroup has.
+    /// Bytes of the caches of blocks and rows; `None` takes a share of the memory that the machine or cgroup has.
     pub block_cache_bytes: Option<usize>,
     /// Bytes of one memtable.
     pub write_buffer_bytes: usize,
@@ -159,6 +160,7 @@ pub struct Engine {
     counters: Arc<Counters>,
     active: Arc<ActiveTransactions>,
     pipeline: Arc<Pipeline>,
+    rows: RowCache,
     next_txn_id: AtomicU64,
     /// The snapshot taken last: shared as long as nothing was committed after it.
     latest_snapshot: Mutex<Weak<Snapshot>>,
@@ -202,6 +204,7 @@ impl Engine {
             options.flush_mode,
         ));
         let housekeeper = Arc::new(Housekeeper::new(dir, &options, Arc::clone(&db), Arc::clone(&pipeline), Arc::clone(&hooks)));
+        let rows = RowCache::new(options::row_cache_bytes(&options));
         let engine = Arc::new(Engine {
             dir: dir.to_path_buf(),
             options,
@@ -211,6 +214,7 @@ impl Engine {
             counters,
             active,
             pipeline,
+            rows,
             next_txn_id: AtomicU64::new(1),
             latest_snapshot: Mutex::new(Weak::new()),
             housekeeper,
@@ -265,6 +269,10 @@ impl Engine {
 
     pub(crate) fn counters(&self) -> &Counters {
         &self.counters
+    }
+
+    pub(crate) fn rows(&self) -> &RowCache {
+        &self.rows
     }
 
     pub(crate) fn pipeline(&self) -> &Pipeline {

@@ -59,6 +59,7 @@ mod manifest;
 mod options;
 mod rocks;
 pub mod row;
+mod row_cache;
 mod space_reserve;
 mod spill;
 mod split;

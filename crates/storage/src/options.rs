@@ -25,6 +25,8 @@ const WRITE_BACK_BYTES: u64 = 1 << 20;
 /// Deleted entries among `DELETION_WINDOW` that make a file worth compacting.
 const DELETION_TRIGGER: usize = 16 << 10;
 const DELETION_WINDOW: usize = 32 << 10;
+/// One part of so many of the cache's bytes.
+const ROW_CACHE_SHARE: usize = 8;
 /// The least that is chosen when no size is given.
 const CACHE_BYTES_MIN: usize = 64 << 20;
 
@@ -33,6 +35,7 @@ const CACHE_BYTES_MIN: usize = 64 << 20;
 pub struct Tuning {
     pub bloom_filters: bool,
     pub block_cache: bool,
+    pub row_cache: bool,
     pub compression: bool,
     /// Bytes of one data block before compression.
     pub block_bytes: usize,
@@ -53,6 +56,7 @@ impl Default for Tuning {
         Tuning {
             bloom_filters: true,
             block_cache: true,
+            row_cache: true,
             compression: true,
             block_bytes: BLOCK_BYTES,
             file_bytes: 64 << 20,
@@ -91,6 +95,7 @@ impl EngineOptions {
             "warm-log" => self.warm_log = switch()?,
             "bloom-filters" => self.tuning.bloom_filters = switch()?,
             "block-cache" => self.tuning.block_cache = switch()?,
+            "row-cache" => self.tuning.row_cache = switch()?,
             "compression" => self.tuning.compression = switch()?,
             "block-bytes" => self.tuning.block_bytes = number()?.max(64),
             "file-bytes" => self.tuning.file_bytes = number()?.max(16 << 10) as u64,
@@ -106,7 +111,7 @@ impl EngineOptions {
 
 /// Options of the data family (which also carry the database's) and of the catalog family.
 pub fn for_families(options: &EngineOptions) -> (Options, Options) {
-    let cache_bytes = options.block_cache_bytes.unwrap_or_else(default_cache_bytes);
+    let cache_bytes = cache_bytes(options) - row_cache_bytes(options);
     let cache = Cache::new_hyper_clock_cache(cache_bytes, CACHE_ENTRY_BYTES);
     let mut data = family(&cache, options.write_buffer_bytes, &options.tuning);
     set_database(&mut data, options);
@@ -198,6 +203,15 @@ fn family(cache: &Cache, write_buffer_bytes: usize, tuning: &Tuning) -> Options 
 /// Cores that this process may use.
 pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(2, |n| n.get())
+}
+
+fn cache_bytes(options: &EngineOptions) -> usize {
+    options.block_cache_bytes.unwrap_or_else(default_cache_bytes)
+}
+
+/// The part of the caches that is for single rows.
+pub fn row_cache_bytes(options: &EngineOptions) -> usize {
+    if options.tuning.row_cache { cache_bytes(options) / ROW_CACHE_SHARE } else { 0 }
 }
 
 /// 40% of the memory: the rest is for memtables, sessions, sorts and the page cache.
