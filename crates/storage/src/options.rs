@@ -100,10 +100,14 @@ impl EngineOptions {
     }
 }
 
+/// Bytes of the block cache.
+pub fn cache_bytes(options: &EngineOptions) -> usize {
+    options.block_cache_bytes.unwrap_or_else(default_cache_bytes)
+}
+
 /// Options of the data family (which also carry the database's) and of the catalog family.
 pub fn for_families(options: &EngineOptions) -> (Options, Options) {
-    let cache_bytes = options.block_cache_bytes.unwrap_or_else(default_cache_bytes);
-    let cache = Cache::new_hyper_clock_cache(cache_bytes, CACHE_ENTRY_BYTES);
+    let cache = Cache::new_hyper_clock_cache(cache_bytes(options), CACHE_ENTRY_BYTES);
     let mut data = family(&cache, options.write_buffer_bytes, &options.tuning);
     set_database(&mut data, options);
     let catalog = family(&cache, options.write_buffer_bytes / 4, &options.tuning);
