@@ -19,6 +19,7 @@ pub mod expr;
 pub mod func;
 pub mod node;
 pub(crate) mod optimize;
+pub mod parallel;
 pub mod params;
 pub mod text;
 pub mod typing;

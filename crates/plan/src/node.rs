@@ -204,6 +204,12 @@ pub struct Scan {
     pub rows_estimate: u64,
 }
 
+impl Scan {
+    pub fn reads_backward(&self) -> bool {
+        matches!(self.path, AccessPath::Full { reverse: true } | AccessPath::Range { reverse: true, .. })
+    }
+}
+
 #[derive(Clone, Debug)]
 pub enum AccessPath {
     /// All rows in clustered order.

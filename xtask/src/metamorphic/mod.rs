@@ -53,6 +53,7 @@ const CONFIGURATIONS: &[Configuration] = &[
     storage("not compressed, not synced", small!("compression=off,flush-mode=0")),
     storage("write sets spill", small!("write-set-bytes=1000")),
     storage("builds row by row", small!("build-batch-rows=1")),
+    storage("scans in parts", small!("parallel-bytes-min=1")),
     Configuration { restarts: true, ..storage("restarts", small!("compression=off")) },
 ];
 

@@ -55,6 +55,14 @@ impl KeyTable {
         self.bytes.get(start..start + len).unwrap_or(&[])
     }
 
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    pub fn kept_bytes(&self) -> usize {
+        self.kept_bytes
+    }
+
     pub fn clear(&mut self, statement: &Statement<'_>) {
         self.bytes.clear();
         self.entries.clear();

@@ -43,7 +43,7 @@ use vaquita_types::{Result, Value};
 
 pub use limit::bounds as limit_bounds;
 pub use rows::{Rows, heap_bytes};
-pub use scan::TableScan;
+pub use scan::{TableScan, scan_ranges};
 pub use sub_plan::SubPlan;
 
 use crate::context::Statement;

@@ -123,18 +123,12 @@ impl Operator for TableScan<'_> {
             filter.clear_cut();
         }
         match &self.scan.path {
-            AccessPath::Full { .. } => self.ranges.push(table.codec.clustered().all()),
             AccessPath::Point { index, key } => self.open_point(&table, *index, key, frame)?,
-            AccessPath::Range { index, ranges, reverse, .. } => {
-                let codec = index_codec(&table, *index)?;
-                for range in ranges {
-                    if let Some(range) = key_range(codec, &table, range, frame)? {
-                        self.ranges.push(range);
-                    }
-                }
-                sort_ranges(&mut self.ranges, *reverse);
+            _ if statement.part.is_some_and(|part| part.divides(self.scan)) => {}
+            _ => {
+                scan_ranges(self.scan, &table, frame, &mut self.ranges)?;
+                self.ranges.reverse();
             }
-            AccessPath::System => return Err(Error::internal("system table in a table scan")),
         }
         self.lock_ranges(frame)
     }
@@ -318,6 +312,10 @@ impl TableScan<'_> {
         while self.fetched.is_empty() {
             let mut keys: Vec<Vec<u8>> = Vec::with_capacity(self.batch_rows);
             while keys.len() < self.batch_rows {
+                // The rows of a batch are of one morsel.
+                if !self.cursor_open && !keys.is_empty() && frame.statement.part.is_some() {
+                    break;
+                }
                 if !self.cursor_open && !self.open_next_range(frame, direction)? {
                     break;
                 }
@@ -351,7 +349,11 @@ impl TableScan<'_> {
     }
 
     fn open_next_range(&mut self, frame: &Frame<'_>, direction: Direction) -> Result<bool> {
-        let Some(range) = self.ranges.pop() else { return Ok(false) };
+        let range = match frame.statement.part {
+            Some(part) if part.divides(self.scan) => part.take(),
+            _ => self.ranges.pop(),
+        };
+        let Some(range) = range else { return Ok(false) };
         match &mut self.cursor {
             Some(cursor) => cursor.reseek(range, direction),
             None => {
@@ -450,6 +452,22 @@ impl TableScan<'_> {
     }
 }
 
+/// Adds what a scan that is no point read reads, in its order.
+pub fn scan_ranges(scan: &Scan, table: &Table, frame: &Frame<'_>, out: &mut Vec<KeyRange>) -> Result<()> {
+    match &scan.path {
+        AccessPath::Full { .. } => out.push(table.codec.clustered().all()),
+        AccessPath::Range { index, ranges, reverse, .. } => {
+            let codec = index_codec(table, *index)?;
+            for range in ranges {
+                out.extend(key_range(codec, table, range, frame)?);
+            }
+            sort_ranges(out, *reverse);
+        }
+        AccessPath::Point { .. } | AccessPath::System => return Err(Error::internal("a scan without ranges")),
+    }
+    Ok(())
+}
+
 fn index_codec(table: &Table, index: usize) -> Result<&IndexCodec> {
     table.codec.indexes().get(index).ok_or_else(|| Error::internal("index out of range"))
 }
@@ -494,7 +512,7 @@ fn bound(given: &Option<(Expr, bool)>, ty: Option<&ColumnType>, low: bool, frame
     })
 }
 
-/// Orders the ranges for `pop` and drops repeated ones, so that no row is seen twice.
+/// Orders the ranges as they are read and drops repeated ones, so that no row is seen twice.
 fn sort_ranges(ranges: &mut Vec<KeyRange>, reverse: bool) {
     if ranges.len() < 2 {
         return;
@@ -511,7 +529,7 @@ fn sort_ranges(ranges: &mut Vec<KeyRange>, reverse: bool) {
             _ => merged.push(range),
         }
     }
-    if !reverse {
+    if reverse {
         merged.reverse();
     }
     *ranges = merged;

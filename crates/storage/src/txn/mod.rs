@@ -150,6 +150,24 @@ struct View {
     idle: Option<Iter>,
 }
 
+/// What a statement reads, for other threads that read for it.
+#[derive(Clone)]
+pub struct SharedView {
+    engine: Arc<Engine>,
+    snapshot: Arc<Snapshot>,
+    interrupt: Arc<Interrupt>,
+}
+
+impl SharedView {
+    /// Sees what the statement sees, and only reads. The tables are locked by the transaction that shares them.
+    pub fn transaction(&self) -> Transaction {
+        let options = TxnOptions { read_only: true, interrupt: Arc::clone(&self.interrupt), ..TxnOptions::default() };
+        let txn = Transaction::new(Arc::clone(&self.engine), options);
+        txn.view.borrow_mut().snapshot = Some(Arc::clone(&self.snapshot));
+        txn
+    }
+}
+
 /// Bytes that a session's transaction carries on in memory.
 const CARRIED_BYTES_MAX: usize = 4 << 20;
 /// Bytes of a write set that cannot spill, before error 1206.
@@ -447,6 +465,17 @@ impl Transaction {
         let snapshot = self.engine.snapshot();
         view.snapshot = Some(Arc::clone(&snapshot));
         Some(snapshot)
+    }
+
+    /// The running statement's snapshot, taken if it has none. `None` if it sees more than a snapshot: rows of its own, or
+    /// those that it locks.
+    pub fn share_view(&mut self) -> Option<SharedView> {
+        let locks = self.options.isolation == Isolation::Serializable && !self.options.autocommit;
+        if locks || self.has_own_rows() {
+            return None;
+        }
+        let snapshot = Arc::clone(self.view.get_mut().snapshot.get_or_insert_with(|| self.engine.snapshot()));
+        Some(SharedView { engine: Arc::clone(&self.engine), snapshot, interrupt: Arc::clone(&self.options.interrupt) })
     }
 
     // Locks.

@@ -8,6 +8,7 @@ use vaquita_plan::node::{Aggregate, AggregateKind};
 use vaquita_types::{Result, TypeKind, Value};
 
 use super::concat;
+use super::merge::Origin;
 use super::state::State;
 use crate::context::Statement;
 use crate::op::key;
@@ -25,19 +26,21 @@ pub struct Spec<'p> {
 pub struct Groups<'p> {
     pub spec: Spec<'p>,
     /// `spec.aggregates.len()` states for each group.
-    states: Vec<State>,
+    pub(super) states: Vec<State>,
     /// The keys' values of each group.
-    keys: Rows,
+    pub(super) keys: Rows,
     /// The saved slots of each group's first row.
-    first_rows: Rows,
+    pub(super) first_rows: Rows,
     /// For each function what it takes of a row.
     inputs: Vec<Input>,
     /// For each DISTINCT function: group numbers with the arguments seen.
-    seen: Vec<Option<KeyTable>>,
+    pub(super) seen: Vec<Option<KeyTable>>,
+    /// In a part of a scan: where each group's first row was.
+    pub(super) origins: Vec<Origin>,
     key: Vec<u8>,
     row: Vec<Value>,
     concat_max: usize,
-    kept_bytes: usize,
+    pub(super) kept_bytes: usize,
 }
 
 /// What an aggregate function takes of a row.
@@ -75,6 +78,7 @@ impl<'p> Groups<'p> {
             first_rows: Rows::new(spec.saved.len()),
             inputs: spec.aggregates.iter().map(Input::of).collect(),
             seen: spec.aggregates.iter().map(|a| a.distinct.then(KeyTable::new)).collect(),
+            origins: Vec::new(),
             key: Vec::new(),
             row: Vec::new(),
             concat_max: 0,
@@ -95,6 +99,7 @@ impl<'p> Groups<'p> {
 
     pub fn clear(&mut self, statement: &Statement<'_>) {
         self.states.clear();
+        self.origins.clear();
         self.keys.clear(statement);
         self.first_rows.clear(statement);
         self.seen.iter_mut().flatten().for_each(|seen| seen.clear(statement));
@@ -117,6 +122,9 @@ impl<'p> Groups<'p> {
         let bytes = self.spec.aggregates.len() * size_of::<State>();
         self.kept_bytes += bytes;
         frame.statement.keep_bytes(bytes)?;
+        if let Some(part) = frame.statement.part {
+            self.origins.push(Origin { morsel: part.morsel(), number: self.origins.len() });
+        }
         let cx = frame.cx();
         for (level, (expr, _)) in self.spec.keys.iter().enumerate() {
             self.row.push(if level < levels { expr.eval(&cx)?.into_owned() } else { Value::Null });
