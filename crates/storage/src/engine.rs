@@ -144,6 +144,9 @@ const ENOSPC: i32 = 28;
 /// Bytes of padding behind the last commit of a log when the server stops.
 const LOG_END_BYTES: usize = 8;
 /// Where transactions spill to, and where the files lie that are about to be committed; emptied at each start.
+/// A scan fills the block cache with what it reads if that, as it is on disk, is at most this part of the cache: decompressed
+/// it is about four times as much, and three quarters of the cache remain to others.
+const CACHE_SHARE: u64 = 16;
 const SCRATCH_DIR: &str = "scratch";
 const INGEST_DIR: &str = "ingest";
 
@@ -156,6 +159,8 @@ pub struct Engine {
     options: EngineOptions,
     hooks: Arc<dyn EngineHooks>,
     db: Arc<Db>,
+    /// The block cache's, 0 without one.
+    cache_bytes: usize,
     locks: Arc<LockManager>,
     counters: Arc<Counters>,
     active: Arc<ActiveTransactions>,
@@ -205,8 +210,10 @@ impl Engine {
         ));
         let housekeeper = Arc::new(Housekeeper::new(dir, &options, Arc::clone(&db), Arc::clone(&pipeline), Arc::clone(&hooks)));
         let rows = RowCache::new(options::row_cache_bytes(&options));
+        let cache_bytes = if options.tuning.block_cache { options::block_cache_bytes(&options) } else { 0 };
         let engine = Arc::new(Engine {
             dir: dir.to_path_buf(),
+            cache_bytes,
             options,
             hooks,
             db,
@@ -383,6 +390,11 @@ impl Engine {
     /// Bytes that `[lower, upper)` takes on disk, estimated.
     pub fn data_range_bytes(&self, lower: &[u8], upper: &[u8]) -> u64 {
         self.db.range_bytes(lower, upper).unwrap_or(0)
+    }
+
+    /// A scan of the whole range leaves enough of the block cache to others to keep what it reads there.
+    pub fn fits_cache(&self, lower: &[u8], upper: &[u8]) -> bool {
+        self.data_range_bytes(lower, upper).saturating_mul(CACHE_SHARE) <= self.cache_bytes as u64
     }
 
     /// Checks the checksums of all files (CHECK TABLE ... EXTENDED).

@@ -109,10 +109,14 @@ impl EngineOptions {
     }
 }
 
+/// Bytes of the block cache.
+pub fn block_cache_bytes(options: &EngineOptions) -> usize {
+    cache_bytes(options) - row_cache_bytes(options)
+}
+
 /// Options of the data family (which also carry the database's) and of the catalog family.
 pub fn for_families(options: &EngineOptions) -> (Options, Options) {
-    let cache_bytes = cache_bytes(options) - row_cache_bytes(options);
-    let cache = Cache::new_hyper_clock_cache(cache_bytes, CACHE_ENTRY_BYTES);
+    let cache = Cache::new_hyper_clock_cache(block_cache_bytes(options), CACHE_ENTRY_BYTES);
     let mut data = family(&cache, options.write_buffer_bytes, &options.tuning);
     set_database(&mut data, options);
     let catalog = family(&cache, options.write_buffer_bytes / 4, &options.tuning);

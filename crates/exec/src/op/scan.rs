@@ -1,14 +1,14 @@
 //! Reads one table by one access path.
 //!
-//! Bounds are evaluated when the scan opens, over the slots that outer tables have filled. Each row found
-//! decodes only the columns the plan lists; a row under a lock is locked first and then read in
-//! its latest version, and its condition is checked on that.
+//! Bounds are evaluated when the scan opens, over the slots that outer tables have filled. Of each row found
+//! only the columns that the plan lists are decoded, and only once its condition is met, as far as that shows on the stored
+//! row (`row_filter`); a row under a lock is locked first and then read in its latest version, and its condition is checked on that.
 
 use std::ops::Bound;
 use std::sync::Arc;
 
 use vaquita_plan::bounds::{KeyValue, to_key_value};
-use vaquita_plan::expr::Expr;
+use vaquita_plan::expr::{CompareOp, Expr, ExprKind, Slot};
 use vaquita_plan::node::{AccessPath, KeyExpr, LockWait, Range, Scan};
 use vaquita_storage::{
     Cursor, Direction, Entry, IndexCodec, Isolation, KeyRange, LockMode, LockPolicy, Locked, RowView, ScanOptions, Step, Table,
@@ -17,6 +17,7 @@ use vaquita_storage::{
 use vaquita_types::temporal::TimeZone;
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value};
 
+use super::row_filter::{RowFilter, Truth};
 use super::{Frame, Operator};
 use crate::context::Statement;
 
@@ -39,6 +40,10 @@ pub struct TableScan<'p> {
     fetched: Vec<(Vec<u8>, Vec<u8>)>,
     /// How many to read together next.
     batch_rows: usize,
+    filter: Option<RowFilter<'p>>,
+    /// Slots of TIMESTAMP columns, where the session's zone is not UTC.
+    local_slots: Vec<Slot>,
+    fill_cache: bool,
 }
 
 /// A statement that wants one row must not read many.
@@ -63,6 +68,9 @@ impl<'p> TableScan<'p> {
             lock: None,
             fetched: Vec::new(),
             batch_rows: BATCH_ROWS_MIN,
+            filter: None,
+            local_slots: Vec::new(),
+            fill_cache: true,
         }
     }
 }
@@ -100,6 +108,7 @@ impl Operator for TableScan<'_> {
                 AccessPath::Full { .. } | AccessPath::System => 0,
             };
             table.check_readable(&statement.txn.borrow(), index)?;
+            self.prepare(&table, frame);
             self.table = Some(table);
         }
         let Some(table) = self.table.clone() else { return Ok(()) };
@@ -110,6 +119,9 @@ impl Operator for TableScan<'_> {
         }
         self.ranges.clear();
         self.point = false;
+        if let Some(filter) = &mut self.filter {
+            filter.clear_cut();
+        }
         match &self.scan.path {
             AccessPath::Point { index, key } => self.open_point(&table, *index, key, frame)?,
             _ if statement.part.is_some_and(|part| part.divides(self.scan)) => {}
@@ -128,9 +140,38 @@ impl Operator for TableScan<'_> {
         self.table = Some(table);
         found
     }
+
+    fn cut(&mut self, column: &Expr, op: CompareOp, value: &Value, frame: &Frame<'_>) -> bool {
+        let Some(table) = &self.table else { return false };
+        let is_entry = matches!(self.scan.path, AccessPath::Range { covering: true, .. }) && self.lock.is_none();
+        if is_entry || !self.scan.columns.iter().any(|(_, slot)| matches!(column.kind, ExprKind::Slot(at) if at == *slot)) {
+            return false;
+        }
+        let cx = frame.cx();
+        let filter = self.filter.get_or_insert_with(|| RowFilter::new(self.scan, &table.def, &cx));
+        filter.set_cut(self.scan, &table.def, column, op, value, &cx);
+        true
+    }
 }
 
 impl TableScan<'_> {
+    /// What is the same for all rows of the statement.
+    fn prepare(&mut self, table: &Table, frame: &Frame<'_>) {
+        let is_entry = matches!(self.scan.path, AccessPath::Range { covering: true, .. }) && self.lock.is_none();
+        if !self.scan.filter.is_empty() && !is_entry {
+            self.filter = Some(RowFilter::new(self.scan, &table.def, &frame.cx()));
+        }
+        if !matches!(frame.statement.session.time_zone(), TimeZone::Utc) {
+            let is_timestamp = |position: usize| table.def.columns[position].ty.kind == TypeKind::Timestamp;
+            let columns = self.scan.columns.iter();
+            self.local_slots = columns.filter(|(position, _)| is_timestamp(*position)).map(|(_, slot)| *slot).collect();
+        }
+        if matches!(self.scan.path, AccessPath::Full { .. }) {
+            let all = table.codec.clustered().all();
+            self.fill_cache = frame.statement.engine.fits_cache(&all.lower, &all.upper);
+        }
+    }
+
     /// To the next row, for a scan without filter, without decoding it.
     pub fn advance_stored(&mut self, frame: &Frame<'_>) -> Result<bool> {
         let Some(table) = self.table.take() else { return Ok(false) };
@@ -318,9 +359,8 @@ impl TableScan<'_> {
             None => {
                 // A locking scan looks at entries that exist now; the rows are locked and read after that.
                 let version = if self.lock.is_some() { Version::Latest } else { Version::Snapshot };
-                let full = matches!(self.scan.path, AccessPath::Full { .. });
                 let own_writes = !frame.statement.own_writes_hidden.get();
-                let options = ScanOptions { version, fill_cache: !full, own_writes, ..ScanOptions::default() };
+                let options = ScanOptions { version, fill_cache: self.fill_cache, own_writes, ..ScanOptions::default() };
                 self.cursor = Some(frame.statement.txn.borrow().scan(range, direction, options)?);
             }
         }
@@ -343,23 +383,47 @@ impl TableScan<'_> {
         txn.get(&self.key, Version::Latest, &mut self.value)
     }
 
-    /// Decodes the needed columns and checks the filter.
+    /// Checks the filter and decodes the needed columns; false if the row is not wanted.
     fn fill(&mut self, table: &Table, frame: &mut Frame<'_>) -> Result<bool> {
-        let covering = matches!(self.scan.path, AccessPath::Range { covering: true, .. }) && self.lock.is_none();
-        if covering {
+        if matches!(self.scan.path, AccessPath::Range { covering: true, .. }) && self.lock.is_none() {
             self.fill_from_entry(table, frame)?;
-        } else {
-            let (key, value) = self.row();
-            let view = table.codec.view(key, value)?;
-            for &(position, slot) in &self.scan.columns {
-                frame.slots[slot] = view.value(position)?;
-            }
+            self.localize(&self.scan.columns, frame);
+            return frame.all_true(&self.scan.filter);
         }
-        self.localize(table, frame);
+        let (key, value) = self.row();
+        let view = table.codec.view(key, value)?;
+        match &self.filter {
+            None => self.decode(&self.scan.columns, &view, frame)?,
+            Some(filter) => match filter.check(&view) {
+                Truth::True => {
+                    self.decode(&filter.early, &view, frame)?;
+                    if !frame.all_true(filter.rest)? || filter.is_cut(&view) {
+                        return Ok(false);
+                    }
+                    self.decode(&filter.late, &view, frame)?;
+                }
+                Truth::Unsure => {
+                    self.decode(&self.scan.columns, &view, frame)?;
+                    if !frame.all_true(&self.scan.filter)? {
+                        return Ok(false);
+                    }
+                }
+                Truth::False | Truth::Null => return Ok(false),
+            },
+        }
         if let Some(slot) = self.scan.key_slot {
-            frame.slots[slot] = Value::Bytes(self.row().0.into());
+            frame.slots[slot] = Value::Bytes(key.into());
         }
-        frame.all_true(&self.scan.filter)
+        Ok(true)
+    }
+
+    #[inline]
+    fn decode(&self, columns: &[(usize, Slot)], view: &RowView<'_>, frame: &mut Frame<'_>) -> Result<()> {
+        for &(position, slot) in columns {
+            view.value_into(position, &mut frame.slots[slot])?;
+        }
+        self.localize(columns, frame);
+        Ok(())
     }
 
     fn fill_from_entry(&mut self, table: &Table, frame: &mut Frame<'_>) -> Result<()> {
@@ -375,16 +439,14 @@ impl TableScan<'_> {
     }
 
     /// TIMESTAMPs are stored as UTC and evaluated in the session's time zone.
-    fn localize(&self, table: &Table, frame: &mut Frame<'_>) {
-        let zone = frame.statement.session.time_zone();
-        if matches!(zone, TimeZone::Utc) {
+    fn localize(&self, columns: &[(usize, Slot)], frame: &mut Frame<'_>) {
+        if self.local_slots.is_empty() {
             return;
         }
-        for &(position, slot) in &self.scan.columns {
-            if table.def.columns[position].ty.kind == TypeKind::Timestamp
-                && let Value::DateTime(utc) = &frame.slots[slot]
-            {
-                frame.slots[slot] = Value::DateTime(zone.timestamp_from_utc(*utc));
+        let zone = frame.statement.session.time_zone();
+        for (_, slot) in columns.iter().filter(|(_, slot)| self.local_slots.contains(slot)) {
+            if let Value::DateTime(utc) = &frame.slots[*slot] {
+                frame.slots[*slot] = Value::DateTime(zone.timestamp_from_utc(*utc));
             }
         }
     }

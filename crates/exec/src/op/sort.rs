@@ -1,16 +1,17 @@
 //! ORDER BY: sorts rows by memcmp of their encoded keys, or keeps the first few of them.
 //!
 //! Rows with equal keys stay in the order in which they came. Keys lie in one buffer; the sort works on a row number
-//! with eight bytes of the key, taken after what all keys have in common, so that most comparisons touch no
-//! other memory. With a LIMIT a heap holds the best rows so far, and a row that is not among them costs one comparison.
+//! with eight or sixteen bytes of the key, taken after what all keys have in common, so that most comparisons touch no
+//! other memory. With a LIMIT a heap holds the best rows so far, and a row that is not among them costs one comparison; where the
+//! first key is a column of a scan, the scan leaves such rows out before it decodes them.
 //! A big input is sorted in parts on several threads (`parallel`), each a run; the runs are merged.
 
 use std::collections::BinaryHeap;
 
-use vaquita_plan::expr::Slot;
+use vaquita_plan::expr::{CompareOp, ExprKind, Slot};
 use vaquita_plan::node::{self, Node, SortKey};
 use vaquita_plan::parallel::is_pure;
-use vaquita_types::Result;
+use vaquita_types::{Result, Value};
 
 use super::rows::Rows;
 use super::slots::refills;
@@ -158,6 +159,7 @@ impl Run {
     /// Keeps the `count` first rows.
     fn take_top(&mut self, input: &mut dyn Operator, mut filler: Filler<'_>, count: usize, frame: &mut Frame<'_>) -> Result<()> {
         let mut heap: BinaryHeap<Top> = BinaryHeap::with_capacity(count.min(1024));
+        let mut first = FirstKeys::new(filler.keys);
         let mut number = 0u64;
         let mut key = Vec::new();
         while input.next(frame)? {
@@ -168,9 +170,13 @@ impl Run {
             let morsel = frame.statement.part.map(|part| part.morsel() as u32);
             if heap.len() < count {
                 let row = self.rows.len() as u32;
+                first.keep(row, frame);
                 self.rows.push_slots(frame, filler.saved, filler.takes_slots)?;
                 self.morsels.extend(morsel);
                 heap.push(Top { key: key.clone(), number, row });
+                if heap.len() == count {
+                    first.cut(&heap, input, frame);
+                }
                 continue;
             }
             let Some(mut worst) = heap.peek_mut() else { break };
@@ -182,6 +188,7 @@ impl Run {
             if let (Some(of_row), Some(morsel)) = (self.morsels.get_mut(worst.row as usize), morsel) {
                 *of_row = morsel;
             }
+            first.keep(worst.row, frame);
             for (value, &slot) in self.rows.row_mut(worst.row as usize).iter_mut().zip(filler.saved) {
                 if filler.takes_slots {
                     std::mem::swap(value, &mut frame.slots[slot]);
@@ -189,6 +196,8 @@ impl Run {
                     value.clone_from(&frame.slots[slot]);
                 }
             }
+            drop(worst);
+            first.cut(&heap, input, frame);
         }
         let mut best = heap.into_sorted_vec();
         self.order = best.iter().map(|top| top.row).collect();
@@ -240,6 +249,44 @@ struct Top {
     row: u32,
 }
 
+/// The first sort key's value of each row that is kept, if that key is a column: rows in which it comes behind the worst of
+/// these need not be asked for.
+struct FirstKeys<'p> {
+    key: Option<(&'p SortKey, Slot)>,
+    /// By the row's number in `Run::rows`.
+    values: Vec<Value>,
+}
+
+impl<'p> FirstKeys<'p> {
+    fn new(keys: &'p [SortKey]) -> FirstKeys<'p> {
+        let key = keys.first().and_then(|key| match key.expr.kind {
+            ExprKind::Slot(slot) => Some((key, slot)),
+            _ => None,
+        });
+        FirstKeys { key, values: Vec::new() }
+    }
+
+    /// Takes the row in the slots for row `row`.
+    fn keep(&mut self, row: u32, frame: &Frame<'_>) {
+        let Some((_, slot)) = self.key else { return };
+        let row = row as usize;
+        if self.values.len() <= row {
+            self.values.resize(row + 1, Value::Null);
+        }
+        self.values[row].clone_from(&frame.slots[slot]);
+    }
+
+    /// Tells the input what the worst row is now.
+    fn cut(&mut self, heap: &BinaryHeap<Top>, input: &mut dyn Operator, frame: &Frame<'_>) {
+        let (Some((key, _)), Some(worst)) = (self.key, heap.peek()) else { return };
+        let op = if key.descending { CompareOp::Ge } else { CompareOp::Le };
+        let Some(value) = self.values.get(worst.row as usize) else { return };
+        if !input.cut(&key.expr, op, value, frame) {
+            self.key = None;
+        }
+    }
+}
+
 /// The keys of all rows.
 #[derive(Default)]
 pub struct Keys {
@@ -252,7 +299,7 @@ impl Keys {
     pub fn end_key(&mut self) -> usize {
         let bytes = self.bytes.len() - self.ends.last().copied().unwrap_or(0);
         self.ends.push(self.bytes.len());
-        bytes + size_of::<usize>() + size_of::<(u64, u32)>()
+        bytes + size_of::<usize>() + size_of::<(u128, u32)>()
     }
 
     pub fn key(&self, row: u32) -> &[u8] {
@@ -267,20 +314,39 @@ impl Keys {
     }
 }
 
-/// The numbers of `count` rows in the order of their keys.
+/// The numbers of `count` rows in the order of their keys, which end by themselves: none begins with another.
 pub fn sorted<'k>(count: usize, key: impl Fn(u32) -> &'k [u8]) -> Vec<u32> {
     let common = common_len(count, &key);
-    let mut items: Vec<(u64, u32)> = (0..count as u32)
-        .map(|row| {
-            let mut head = [0; 8];
-            let rest = &key(row)[common..];
-            let len = rest.len().min(8);
-            head[..len].copy_from_slice(&rest[..len]);
-            (u64::from_be_bytes(head), row)
-        })
-        .collect();
-    items.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| key(a.1).cmp(key(b.1))).then_with(|| a.1.cmp(&b.1)));
+    let longest = (0..count as u32).map(|row| key(row).len()).max().unwrap_or(0);
+    let rest = |row: u32| &key(row)[common..];
+    if longest - common <= size_of::<u64>() {
+        return by_heads(count, rest, longest - common, |key| u64::from_be_bytes(padded(key)));
+    }
+    by_heads(count, rest, longest - common, |key| u128::from_be_bytes(padded(key)))
+}
+
+/// Sorts by the heads of the keys; where those are the same, by the keys, if any is longer, and then by the row's number.
+fn by_heads<'k, H: Ord + Copy>(
+    count: usize,
+    key: impl Fn(u32) -> &'k [u8],
+    longest: usize,
+    head: impl Fn(&[u8]) -> H,
+) -> Vec<u32> {
+    let mut items: Vec<(H, u32)> = (0..count as u32).map(|row| (head(key(row)), row)).collect();
+    if longest <= size_of::<H>() {
+        items.sort_unstable();
+    } else {
+        items.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| key(a.1).cmp(key(b.1))).then_with(|| a.1.cmp(&b.1)));
+    }
     items.into_iter().map(|(_, row)| row).collect()
+}
+
+/// The first `N` bytes, with zeros if there are fewer.
+fn padded<const N: usize>(bytes: &[u8]) -> [u8; N] {
+    let mut padded = [0; N];
+    let len = bytes.len().min(N);
+    padded[..len].copy_from_slice(&bytes[..len]);
+    padded
 }
 
 /// How many bytes all keys begin with.

@@ -31,6 +31,8 @@ pub struct Groups<'p> {
     pub(super) keys: Rows,
     /// The saved slots of each group's first row.
     pub(super) first_rows: Rows,
+    /// For each function what it takes of a row.
+    inputs: Vec<Input>,
     /// For each DISTINCT function: group numbers with the arguments seen.
     pub(super) seen: Vec<Option<KeyTable>>,
     /// In a part of a scan: where each group's first row was.
@@ -41,6 +43,32 @@ pub struct Groups<'p> {
     pub(super) kept_bytes: usize,
 }
 
+/// What an aggregate function takes of a row.
+enum Input {
+    None,
+    Row,
+    /// A column that is added up or counted.
+    Column(Slot),
+    Other,
+}
+
+impl Input {
+    fn of(aggregate: &Aggregate) -> Input {
+        use AggregateKind as K;
+        match (aggregate.kind, aggregate.args.as_slice()) {
+            (K::Grouping, _) => Input::None,
+            (K::CountStar, _) => Input::Row,
+            (K::Count | K::Sum | K::Avg, [arg]) if !aggregate.distinct => match arg.kind {
+                ExprKind::Slot(slot) if aggregate.kind == K::Count || arg.ty.is_integer() || arg.ty.kind == TypeKind::Decimal => {
+                    Input::Column(slot)
+                }
+                _ => Input::Other,
+            },
+            _ => Input::Other,
+        }
+    }
+}
+
 impl<'p> Groups<'p> {
     pub fn new(spec: Spec<'p>) -> Groups<'p> {
         Groups {
@@ -48,6 +76,7 @@ impl<'p> Groups<'p> {
             states: Vec::new(),
             keys: Rows::new(spec.keys.len()),
             first_rows: Rows::new(spec.saved.len()),
+            inputs: spec.aggregates.iter().map(Input::of).collect(),
             seen: spec.aggregates.iter().map(|a| a.distinct.then(KeyTable::new)).collect(),
             origins: Vec::new(),
             key: Vec::new(),
@@ -116,16 +145,22 @@ impl<'p> Groups<'p> {
         let cx = frame.cx();
         let mut bytes = 0;
         let first = group * spec.aggregates.len();
-        for (n, of) in spec.aggregates.iter().enumerate() {
+        for (n, (of, input)) in spec.aggregates.iter().zip(&self.inputs).enumerate() {
             let Some(state) = self.states.get_mut(first + n) else { continue };
-            if of.kind == AggregateKind::Grouping {
-                continue;
-            }
-            if of.kind == AggregateKind::CountStar {
-                if let State::Count(count) = state {
-                    *count += 1;
+            match input {
+                Input::None => continue,
+                Input::Row => {
+                    if let State::Count(count) = state {
+                        *count += 1;
+                    }
+                    continue;
                 }
-                continue;
+                Input::Column(slot) => {
+                    if frame.slots.get(*slot).is_some_and(|value| state.add_number(value)) {
+                        continue;
+                    }
+                }
+                Input::Other => {}
             }
             if let ([arg], false) = (of.args.as_slice(), of.distinct || of.kind == AggregateKind::GroupConcat) {
                 bytes += state.add(of.kind, &*arg.eval(&cx)?, &arg.ty, &of.ty, cx.env)?;

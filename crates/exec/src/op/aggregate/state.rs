@@ -70,6 +70,27 @@ impl State {
         }
     }
 
+    /// Takes in a column that is counted, or an integer or a decimal for a sum that needs no other scale; false if it is not that.
+    #[inline]
+    pub fn add_number(&mut self, value: &Value) -> bool {
+        let (sum, count, mantissa) = match (self, value) {
+            (State::Count(n), value) => {
+                *n += u64::from(!value.is_null());
+                return true;
+            }
+            (State::Exact { sum, scale: 0, count }, Value::Int(n)) => (sum, count, *n),
+            (State::Exact { sum, scale, count }, Value::Decimal(d)) => match d.small() {
+                Some((mantissa, places)) if places == *scale => (sum, count, mantissa),
+                _ => return false,
+            },
+            _ => return false,
+        };
+        let Some(total) = sum.checked_add(i128::from(mantissa)) else { return false };
+        *sum = total;
+        *count += 1;
+        true
+    }
+
     /// Takes in a row's argument; returns the bytes that are kept of it.
     pub fn add(
         &mut self,
