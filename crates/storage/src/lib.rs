@@ -58,6 +58,8 @@ mod log_check;
 mod options;
 mod rocks;
 pub mod row;
+mod run;
+mod sorter;
 mod space_reserve;
 mod spill;
 pub mod statistics;
