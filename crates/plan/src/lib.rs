@@ -17,6 +17,7 @@ pub mod eval;
 pub mod explain;
 pub mod expr;
 pub mod func;
+pub mod literal_values;
 pub mod node;
 pub(crate) mod optimize;
 pub mod parallel;

@@ -15,6 +15,7 @@ use vaquita_types::schema::TableRef;
 use vaquita_types::{ColumnType, Value};
 
 use crate::expr::{CompareAs, Expr, Slot};
+use crate::literal_values::LiteralValues;
 
 /// A query block with its output, or a UNION of such.
 #[derive(Clone, Debug)]
@@ -386,6 +387,8 @@ pub enum LoadTarget {
 pub enum InsertSource {
     /// `None` is DEFAULT.
     Values(Vec<Vec<Option<Expr>>>),
+    /// As wide as `columns`.
+    Literals(LiteralValues),
     Query(Arc<QueryPlan>),
 }
 

@@ -60,6 +60,8 @@ mod options;
 mod rocks;
 pub mod row;
 mod row_cache;
+mod run;
+mod sorter;
 mod space_reserve;
 mod spill;
 mod split;

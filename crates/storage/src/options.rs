@@ -123,23 +123,6 @@ pub fn for_families(options: &EngineOptions) -> (Options, Options) {
     (data, catalog)
 }
 
-/// Options of a database that a transaction spills to: nothing in it outlives the transaction.
-pub fn for_scratch() -> (Options, Options) {
-    const CACHE_BYTES: usize = 32 << 20;
-    let mut data = Options::default();
-    data.create_if_missing(true);
-    data.create_missing_column_families(true);
-    data.set_compression_type(DBCompressionType::Lz4);
-    data.set_write_buffer_size(16 << 20);
-    data.set_max_background_jobs(2);
-    data.set_keep_log_file_num(1);
-    let mut table = BlockBasedOptions::default();
-    table.set_block_cache(&Cache::new_hyper_clock_cache(CACHE_BYTES, CACHE_ENTRY_BYTES));
-    data.set_block_based_table_factory(&table);
-    let catalog = data.clone();
-    (data, catalog)
-}
-
 fn set_database(o: &mut Options, options: &EngineOptions) {
     let jobs = options.background_jobs.unwrap_or_else(|| cores().max(2));
     o.create_if_missing(true);

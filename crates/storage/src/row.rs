@@ -168,6 +168,19 @@ impl RowCodec {
         (0..view.layout.slots.len()).map(|i| view.value(i)).collect()
     }
 
+    /// The columns in `wanted`, ascending; NULL for the others.
+    pub(crate) fn decode_columns(&self, key: &[u8], value: &[u8], wanted: &[usize], out: &mut Vec<Value>) -> Result<()> {
+        let view = self.view(key, value)?;
+        out.clear();
+        out.resize(view.layout.slots.len(), Value::Null);
+        for &position in wanted {
+            if let Some(slot) = out.get_mut(position) {
+                *slot = view.value(position)?;
+            }
+        }
+        Ok(())
+    }
+
     #[cold]
     fn damaged(&self, key: &[u8], what: &str) -> Error {
         let shown: String = key.iter().take(64).map(|b| format!("{b:02x}")).collect();

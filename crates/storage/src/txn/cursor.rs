@@ -225,7 +225,7 @@ impl Cursor {
             if let Some(passed) = &self.passed {
                 *(if backward { &mut upper } else { &mut lower }) = Bound::Excluded(passed);
             }
-            let in_memory = writes.following(self.family, lower, upper, backward).map(|(key, write)| (key, write.as_deref()));
+            let in_memory = writes.following(self.family, lower, upper, backward);
             let spilled = match writes.spilled().filter(|_| self.family == Family::Data) {
                 Some(spill) => self.spilled.following(spill, lower, upper, backward)?,
                 None => None,

@@ -816,7 +816,7 @@ impl Transaction {
         let mut touched = Vec::with_capacity(self.writes.map(Family::Data).len());
         for family in [Family::Data, Family::Catalog] {
             for (key, write) in self.writes.map(family).iter() {
-                records.write(family, key, write.as_deref());
+                records.write(family, key, write);
                 if family == Family::Data {
                     touched.push(crate::lock::hash(key));
                 }
