@@ -47,7 +47,11 @@ impl Cgroup {
         let mut command = Command::new("sh");
         let inside = "mount --bind \"$1\" \"$2\"; shift 2; exec \"$@\"";
         command
-            .args(["-c", &format!("echo $$ >\"$1/cgroup.procs\" && exec unshare --mount --cgroup sh -c '{inside}' sh \"$@\""), "sh"])
+            .args([
+                "-c",
+                &format!("echo $$ >\"$1/cgroup.procs\" && exec unshare --mount --cgroup sh -c '{inside}' sh \"$@\""),
+                "sh",
+            ])
             .arg(&self.dir)
             .arg(self.root)
             .arg(program);

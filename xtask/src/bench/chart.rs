@@ -91,7 +91,8 @@ impl Scale {
     fn new(highest: f64, from: f64, length: f64) -> Scale {
         let highest = if highest > 0.0 { highest } else { 1.0 };
         let power = 10f64.powf((highest / 8.0).log10().floor());
-        let step = [1.0, 2.0, 5.0, 10.0].into_iter().map(|n| n * power).find(|step| highest / step <= 8.0).unwrap_or(10.0 * power);
+        let step =
+            [1.0, 2.0, 5.0, 10.0].into_iter().map(|n| n * power).find(|step| highest / step <= 8.0).unwrap_or(10.0 * power);
         Scale { max: (highest / step).ceil() * step, step, from, length }
     }
 
@@ -154,11 +155,7 @@ fn write_group(out: &mut String, name: &str, ratios: &[Option<f64>], top: f64, s
         let Some(ratio) = *ratio else { continue };
         let width = scale.at(ratio) - LABELS;
         let colour = if ratios.len() == 1 { COLOURS[1] } else { COLOURS[i % COLOURS.len()] };
-        writeln!(
-            out,
-            "<rect x=\"{LABELS}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{:.1}\" fill=\"{colour}\"/>",
-            BAR - 1.5
-        )?;
+        writeln!(out, "<rect x=\"{LABELS}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{:.1}\" fill=\"{colour}\"/>", BAR - 1.5)?;
         writeln!(out, "<text x=\"{:.1}\" y=\"{:.1}\" class=\"value\">{ratio:.2}</text>", LABELS + width + 5.0, y + BAR - 2.5)?;
     }
     Ok(())
@@ -206,9 +203,16 @@ mod tests {
 
     #[test]
     fn a_scale_has_few_round_marks() {
-        for (highest, max, step) in [(1.5, 1.6, 0.2), (3.2, 3.5, 0.5), (7.0, 7.0, 1.0), (81.0, 100.0, 20.0), (45_000.0, 50_000.0, 10_000.0)] {
+        for (highest, max, step) in
+            [(1.5, 1.6, 0.2), (3.2, 3.5, 0.5), (7.0, 7.0, 1.0), (81.0, 100.0, 20.0), (45_000.0, 50_000.0, 10_000.0)]
+        {
             let scale = Scale::new(highest, 0.0, 1.0);
-            assert!((scale.max - max).abs() < 1e-9 && (scale.step - step).abs() < 1e-9, "{highest}: {} {}", scale.max, scale.step);
+            assert!(
+                (scale.max - max).abs() < 1e-9 && (scale.step - step).abs() < 1e-9,
+                "{highest}: {} {}",
+                scale.max,
+                scale.step
+            );
             assert!((scale.at(max) - 1.0).abs() < 1e-9);
             assert!(scale.marks().len() <= 10);
         }
@@ -218,11 +222,16 @@ mod tests {
 
     #[test]
     fn charts_are_whole() {
-        let bars_of = Bars { title: "a < b".into(), series: vec!["1".into(), "8".into()], groups: vec![("r".into(), vec![Some(2.0), None])] };
+        let bars_of = Bars {
+            title: "a < b".into(),
+            series: vec!["1".into(), "8".into()],
+            groups: vec![("r".into(), vec![Some(2.0), None])],
+        };
         let svg = bars(&bars_of);
         assert!(svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>") && svg.contains("a &lt; b"));
         assert_eq!(svg.matches("<rect").count(), 2 + 1);
-        let plot = Lines { title: "t".into(), x: "x", y: "y", lines: vec![Line { name: "n", points: vec![(0.0, 1.0), (2.0, 3.0)] }] };
+        let plot =
+            Lines { title: "t".into(), x: "x", y: "y", lines: vec![Line { name: "n", points: vec![(0.0, 1.0), (2.0, 3.0)] }] };
         assert_eq!(lines(&plot).matches("<polyline").count(), 1);
     }
 }

@@ -20,12 +20,7 @@ impl Files {
     }
 
     /// Writes what `fill` makes of each number from 1 to `rows`.
-    pub fn write(
-        &self,
-        name: &str,
-        rows: u64,
-        mut fill: impl FnMut(&mut Random, u64, &mut Vec<u8>),
-    ) -> Result<PathBuf, String> {
+    pub fn write(&self, name: &str, rows: u64, mut fill: impl FnMut(&mut Random, u64, &mut Vec<u8>)) -> Result<PathBuf, String> {
         let path = self.dir.join(name);
         let failed = |e: std::io::Error| format!("{}: {e}", path.display());
         let mut random = Random::new(rows);

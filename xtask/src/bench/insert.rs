@@ -67,8 +67,12 @@ pub fn main(args: &[String]) -> Result<(), String> {
         }
     }
     outcome.tables = tables.into();
-    outcome.lines =
-        Some(Lines { title: "Insert benchmark: rows per second while the table grows".into(), x: "thousand rows", y: "rows/s", lines });
+    outcome.lines = Some(Lines {
+        title: "Insert benchmark: rows per second while the table grows".into(),
+        x: "thousand rows",
+        y: "rows/s",
+        lines,
+    });
     outcome.finish(&settings)
 }
 
@@ -79,7 +83,8 @@ fn tables() -> [Table; 4] {
     share.row(SHARE, Target::AtLeast(0.9));
     let mut times = Table::new("Stalls", "ms", Better::Less);
     times.row(STALL, Target::AtMost(1000.0));
-    let cost = Table::new("Cost of a row", "", Better::Less).note("Written: by the server's process, until the last insert was acknowledged.");
+    let cost = Table::new("Cost of a row", "", Better::Less)
+        .note("Written: by the server's process, until the last insert was acknowledged.");
     [rates, share, times, cost]
 }
 
@@ -107,7 +112,9 @@ fn one_server(kind: Kind, plan: Plan, outcome: &mut Outcome, tables: &mut [Table
         println!("{:16} {row:32} {value:10.0}", kind.title());
     }
     share.add(SHARE, kind, found.last / found.first);
-    for (row, value) in [(STALL, found.stall_ms), (SLOWEST, found.statements.max_ms()), (P999, found.statements.percentile_ms(99.9))] {
+    for (row, value) in
+        [(STALL, found.stall_ms), (SLOWEST, found.statements.max_ms()), (P999, found.statements.percentile_ms(99.9))]
+    {
         times.add(row, kind, value);
     }
     cost.add("CPU time of the server, µs a row", kind, cpu as f64 / plan.rows as f64);

@@ -30,11 +30,7 @@ struct Work {
 const WORK: [Work; 4] = [
     Work { name: "full scan", before: &[], sql: "SELECT COUNT(*) FROM sbtest2 WHERE pad LIKE '%12345678901234567890%'" },
     Work { name: "OPTIMIZE TABLE", before: &[], sql: "OPTIMIZE TABLE sbtest2" },
-    Work {
-        name: "CREATE INDEX",
-        before: &["ALTER TABLE sbtest2 DROP INDEX made"],
-        sql: "CREATE INDEX made ON sbtest2 (c)",
-    },
+    Work { name: "CREATE INDEX", before: &["ALTER TABLE sbtest2 DROP INDEX made"], sql: "CREATE INDEX made ON sbtest2 (c)" },
     Work {
         name: "DROP TABLE",
         before: &["CREATE TABLE dropped LIKE sbtest2", "INSERT INTO dropped SELECT * FROM sbtest2"],

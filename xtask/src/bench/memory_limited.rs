@@ -17,14 +17,8 @@ const DATA_TO_MEMORY: u64 = 4;
 /// No server starts with less.
 const LIMIT_BYTES_MIN: u64 = 640 << 20;
 
-const SCRIPTS: [&str; 6] = [
-    "oltp_point_select",
-    "oltp_read_only",
-    "oltp_update_index",
-    "oltp_update_non_index",
-    "oltp_write_only",
-    "oltp_read_write",
-];
+const SCRIPTS: [&str; 6] =
+    ["oltp_point_select", "oltp_read_only", "oltp_update_index", "oltp_update_non_index", "oltp_write_only", "oltp_read_write"];
 
 struct Plan {
     threads: Vec<u64>,
@@ -56,8 +50,9 @@ pub fn main(args: &[String]) -> Result<(), String> {
     describe(&mut outcome, &plan)?;
     let mut tables = [
         Table::new("Throughput", "queries/s", Better::More),
-        Table::new("Bytes written of a transaction", "KiB", Better::Less)
-            .note("`write_bytes` of /proc/PID/io while sysbench ran, and so with what compaction and page cleaning wrote meanwhile."),
+        Table::new("Bytes written of a transaction", "KiB", Better::Less).note(
+            "`write_bytes` of /proc/PID/io while sysbench ran, and so with what compaction and page cleaning wrote meanwhile.",
+        ),
         Table::new("CPU time of the server", "µs a query", Better::Less),
         Table::new("Tables on disk", "MB", Better::Less),
     ];

@@ -49,13 +49,7 @@ pub fn main(args: &[String]) -> Result<(), String> {
     outcome.finish(&settings)
 }
 
-fn one_server(
-    kind: Kind,
-    settings: &Settings,
-    plan: &Plan,
-    outcome: &mut Outcome,
-    seconds: &mut Table,
-) -> Result<(), String> {
+fn one_server(kind: Kind, settings: &Settings, plan: &Plan, outcome: &mut Outcome, seconds: &mut Table) -> Result<(), String> {
     println!("{}: filling {} tables of {} rows", kind.title(), plan.size.tables, plan.size.rows);
     let mut server = Server::start_empty(kind, Start::default())?;
     outcome.version(kind, server.version()?);

@@ -26,12 +26,14 @@ pub fn main(args: &[String]) -> Result<(), String> {
     let count = options.number("--tables", 20_000, 500)?;
     let settings = options.finish(1, 1)?;
     let mut outcome = Outcome::new("Many tables");
-    outcome.setting(format!("{count} tables with a primary key and an index, one client, each server alone, one after the other."));
+    outcome
+        .setting(format!("{count} tables with a primary key and an index, one client, each server alone, one after the other."));
     let mut seconds = Table::new("Time", "s", Better::Less);
     for name in [CREATE, SHOW, COUNT, LIST, COLUMNS, OPEN, AGAIN, OPEN_AFTER_START, DROP] {
         seconds.row(name, Target::Peer(3.0));
     }
-    let mut start = Table::new("Start", "s", Better::Less).note("From the spawn to the first answered query, after a clean stop.");
+    let mut start =
+        Table::new("Start", "s", Better::Less).note("From the spawn to the first answered query, after a clean stop.");
     start.row(START, Target::AtMost(1.0));
     let mut memory = Table::new("Resident memory", "MB", Better::Less);
     for run in 0..settings.runs {

@@ -97,7 +97,10 @@ fn raise_file_limit(needed: u64) -> Result<(), String> {
     }
     let raised = Rlimit { current: Some(limit.maximum.map_or(needed, |maximum| maximum.min(needed))), maximum: limit.maximum };
     if raised.current < Some(needed) {
-        return Err(format!("{needed} connections need as many file descriptors; the hard limit is {:?}: see ulimit -Hn", limit.maximum));
+        return Err(format!(
+            "{needed} connections need as many file descriptors; the hard limit is {:?}: see ulimit -Hn",
+            limit.maximum
+        ));
     }
     setrlimit(Resource::Nofile, raised).map_err(|e| format!("cannot raise the limit of file descriptors to {needed}: {e}"))
 }

@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 
 use super::files::Files;
 use super::outcome::{Better, Outcome, Table, Target};
+use super::process;
 use super::server::{Kind, Server, Start};
 use super::settings::{Options, Settings};
 use super::sql::{self, Conn};
-use super::process;
 
 /// A query that takes longer has failed.
 const QUERY_MAX: Duration = Duration::from_secs(300);

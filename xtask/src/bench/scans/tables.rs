@@ -44,8 +44,7 @@ pub fn write(files: &Files, rows: u64) -> Result<Vec<(&'static str, PathBuf)>, S
         out.push(b'\n');
     })?;
     let mid_file = files.write("mid", mid, |random, id, out| {
-        let (kind, small, small_code) =
-            (random.below(KINDS_OF_MID), 1 + random.below(SMALL_ROWS), 1 + random.below(SMALL_ROWS));
+        let (kind, small, small_code) = (random.below(KINDS_OF_MID), 1 + random.below(SMALL_ROWS), 1 + random.below(SMALL_ROWS));
         let text = format!("{id}\t{kind}\t{}\t{small}\t{small_code}\tname {id}\n", mid + 1 - id);
         out.extend_from_slice(text.as_bytes());
     })?;

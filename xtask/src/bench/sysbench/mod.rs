@@ -15,11 +15,11 @@ mod report;
 use std::time::Duration;
 
 use super::chart::{self, Bars};
+use super::process;
 use super::report::save;
 use super::server::{KINDS, Kind, Server, Start};
 use super::settings::{Options, Settings};
 use super::stats::median;
-use super::process;
 use call::{BULK_INSERT, SCRIPTS, Size};
 
 const WARM_UP_SECONDS: u64 = 3;
