@@ -10,11 +10,11 @@
 -- A transaction that the server rolls back (deadlock, lock wait, snapshot conflict) is run again with the same input.
 -- Statements lock in one order: warehouse, district, customer, stock by warehouse and item.
 
-local ITEMS = 100000
 local DISTRICTS = 10
-local CUSTOMERS = 3000 -- of a district; it has as many orders
-local FIRST_UNDELIVERED = 2101
 local STOCK_LEVEL_ORDERS = 20
+
+-- Set by `connect`. Customers are those of a district, which begins with as many orders, the last three tenths undelivered.
+local ITEMS, CUSTOMERS, FIRST_UNDELIVERED, NAMES
 
 -- Constants of NURand: the distance of the two for last names is one that clause 2.1.6.1 allows.
 local C_LAST_LOAD, C_LAST_RUN = 50, 130
@@ -22,6 +22,8 @@ local C_CUSTOMER, C_ITEM = 259, 7911
 
 sysbench.cmdline.options = {
    warehouses = {"Number of warehouses", 1},
+   items = {"Number of items; the specification's is the default", 100000},
+   customers = {"Number of customers of a district; the specification's is the default", 3000},
    mysql_storage_engine = {"Storage engine of the tables", "innodb"},
 }
 
@@ -62,6 +64,13 @@ local tables = {
 }
 
 local con
+
+local function connect()
+   ITEMS, CUSTOMERS = sysbench.opt.items, sysbench.opt.customers
+   FIRST_UNDELIVERED = math.floor(CUSTOMERS * 7 / 10) + 1
+   NAMES = math.min(1000, CUSTOMERS)
+   con = sysbench.sql.driver():connect()
+end
 
 -- Random values
 
@@ -146,7 +155,7 @@ local function fill_customers(w, d)
    bulk("customer", "c_id, c_d_id, c_w_id, c_first, c_middle, c_last, c_street_1, c_street_2, c_city, c_state, c_zip, c_phone, " ..
         "c_since, c_credit, c_credit_lim, c_discount, c_balance, c_ytd_payment, c_payment_cnt, c_delivery_cnt, c_data", function(row)
       for c = 1, CUSTOMERS do
-         local name = last_name(c <= 1000 and c - 1 or nurand(255, C_LAST_LOAD, 0, 999))
+         local name = last_name(c <= NAMES and c - 1 or nurand(255, C_LAST_LOAD, 0, NAMES - 1))
          local credit = uniform(1, 10) == 1 and "BC" or "GC"
          row("%d,%d,%d,'%s','OE','%s',%s,'%s',NOW(),'%s',50000,%.4f,-10,10,1,0,'%s'", c, d, w, letters(8, 16), name, address(),
              digits(16), credit, uniform(0, 5000) / 10000, letters(300, 500))
@@ -201,7 +210,7 @@ local function fill_warehouse(w)
 end
 
 local function prepare()
-   con = sysbench.sql.driver():connect()
+   connect()
    for name, columns in pairs(tables) do
       con:query(string.format("CREATE TABLE %s (%s) ENGINE = %s", name, columns, sysbench.opt.mysql_storage_engine))
    end
@@ -209,7 +218,7 @@ local function prepare()
 end
 
 local function fill()
-   con = sysbench.sql.driver():connect()
+   connect()
    for w = sysbench.tid % sysbench.opt.threads + 1, sysbench.opt.warehouses, sysbench.opt.threads do
       fill_warehouse(w)
    end
@@ -269,7 +278,7 @@ end
 
 local function customer_by_name_or_id()
    if uniform(1, 100) <= 60 then
-      return {name = last_name(nurand(255, C_LAST_RUN, 0, 999))}
+      return {name = last_name(nurand(255, C_LAST_RUN, 0, NAMES - 1))}
    end
    return {id = any_customer()}
 end
@@ -413,7 +422,7 @@ end
 local pending
 
 function thread_init()
-   con = sysbench.sql.driver():connect()
+   connect()
 end
 
 function event()

@@ -38,7 +38,7 @@ usage: cargo xtask COMMAND
                        measures Vaquita beside its peers; NAME and the options of its own:
         sysbench       [--only SCRIPT,..] [--threads 1,8,64,512] [--seconds N] [--tables N] [--rows N]; without a NAME this one
         memory-limited [--limit-mb N] [--threads N,..] [--seconds N] [--tables N] [--rows N]; needs root and a memory cgroup
-        tpcc           [--warehouses N] [--threads N,..] [--seconds N]
+        tpcc           [--warehouses N] [--items N] [--customers N] [--threads N,..] [--seconds N]
         insert         [--rows N] [--clients N] [--batch ROWS]
         connections    [--connections N] [--active N] [--seconds N] [--rows N]
         scans, load    [--rows N]

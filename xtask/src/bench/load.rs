@@ -124,14 +124,10 @@ fn one_server(kind: Kind, input: &Input, outcome: &mut Outcome, figures: &mut Fi
     conn.run("DROP TABLE inserted")?;
 
     conn.run(&create("restored", ", KEY amount (amount)"))?;
-    figures.measure(&server, WORK[4], || restore(&server, input))?;
+    figures.measure(&server, WORK[4], || sql::run_file(&server, &input.dump))?;
     check(&server, "restored", &input.sums)?;
     drop(conn);
     server.clean_up()
-}
-
-fn restore(server: &Server, input: &Input) -> Result<(), String> {
-    sql::pipe_after(server, sql::before_load(server.kind()), &input.dump)
 }
 
 fn check(server: &Server, table: &str, sums: &Sums) -> Result<(), String> {

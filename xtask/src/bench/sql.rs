@@ -1,6 +1,7 @@
 //! SQL on a server of the benchmark: a connection whose errors name the statement, and the mariadb client for files.
 
 use std::fs::File;
+use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -69,45 +70,50 @@ fn engine_of(kind: Kind) -> Option<&'static str> {
     }
 }
 
-/// The session setting a file's rows are loaded with. MyRocks keeps a lock for each row of a transaction and refuses more than a million;
-/// its own way to load is to write sorted files, without locks and undo.
-pub fn before_load(kind: Kind) -> &'static str {
-    if kind == Kind::MyRocks { "rocksdb_bulk_load = 1" } else { "" }
+/// What begins and ends a load of many rows. MyRocks keeps a lock for each row of a transaction and refuses more than a
+/// million; its own way to load is to write sorted files, without locks and undo, which are there once the setting is off.
+fn around_load(kind: Kind) -> [&'static str; 2] {
+    if kind == Kind::MyRocks {
+        ["SET SESSION rocksdb_bulk_load = 1;\n", "SET SESSION rocksdb_bulk_load = 0;\n"]
+    } else {
+        ["", ""]
+    }
 }
 
 /// LOAD DATA LOCAL through the mariadb client, which reads the file.
 pub fn load_data(server: &Server, file: &Path, table: &str) -> Result<(), String> {
-    let load = format!("LOAD DATA LOCAL INFILE '{}' INTO TABLE {table}", file.display());
-    client(server, before_load(server.kind()), Ok(&load))
+    let load = format!("LOAD DATA LOCAL INFILE '{}' INTO TABLE {table};\n", file.display());
+    pipe(server, &mut load.as_bytes()).map_err(|text| format!("{}: {text}", load.trim()))
 }
 
-/// Pipes a file of statements into the mariadb client, with a session setting.
-pub fn pipe_after(server: &Server, before: &str, file: &Path) -> Result<(), String> {
-    client(server, before, Err(file))
+/// Pipes a file of statements into the mariadb client.
+pub fn run_file(server: &Server, file: &Path) -> Result<(), String> {
+    let mut input = File::open(file).map_err(|e| format!("{}: {e}", file.display()))?;
+    pipe(server, &mut input).map_err(|text| format!("{}: {text}", file.display()))
 }
 
-/// `work` is a statement or a file of statements.
-fn client(server: &Server, before: &str, work: Result<&str, &Path>) -> Result<(), String> {
+fn pipe(server: &Server, statements: &mut dyn Read) -> Result<(), String> {
     let login = server.login();
     let mut command = Command::new("mariadb");
     command.args(["--no-defaults", "-h127.0.0.1", "--local-infile=1", "--max-allowed-packet=64M"]);
     command.args([format!("-P{}", login.port), format!("-u{}", login.user), format!("-p{}", login.password)]);
-    let engine = engine_of(server.kind()).map(|engine| format!("default_storage_engine = {engine}"));
-    let settings: Vec<&str> = engine.as_deref().into_iter().chain([before]).filter(|setting| !setting.is_empty()).collect();
-    if !settings.is_empty() {
-        command.arg(format!("--init-command=SET SESSION {}", settings.join(", ")));
+    if let Some(engine) = engine_of(server.kind()) {
+        command.arg(format!("--init-command=SET SESSION default_storage_engine = {engine}"));
     }
-    command.stdin(Stdio::null());
-    match work {
-        Ok(sql) => drop(command.args(["-e", sql])),
-        Err(path) => drop(command.stdin(File::open(path).map_err(|e| format!("{}: {e}", path.display()))?)),
-    }
-    command.arg(login.database);
-    let output = command.output().map_err(|e| format!("mariadb: {e}; tools/peers.sh install"))?;
+    command.arg(login.database).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut child = command.spawn().map_err(|e| format!("mariadb: {e}; tools/peers.sh install"))?;
+    let [before, after] = around_load(server.kind());
+    let sent = child.stdin.take().map_or(Ok(0), |mut stdin| {
+        stdin.write_all(before.as_bytes())?;
+        std::io::copy(statements, &mut stdin)?;
+        stdin.write_all(after.as_bytes()).map(|()| 0)
+    });
+    let output = child.wait_with_output().map_err(|e| e.to_string())?;
     let text = String::from_utf8_lossy(&output.stderr);
-    if output.status.success() {
-        return Ok(());
+    match sent {
+        // What the client says of a failed statement comes before a broken pipe.
+        _ if !output.status.success() => Err(text.trim().to_string()),
+        Ok(_) => Ok(()),
+        Err(error) => Err(error.to_string()),
     }
-    let what = work.map_or_else(|path| path.display().to_string(), str::to_string);
-    Err(format!("{what}: {}", text.trim()))
 }

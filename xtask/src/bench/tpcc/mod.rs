@@ -16,25 +16,29 @@ use super::sysbench::call;
 use crate::paths;
 
 struct Plan {
-    warehouses: u64,
+    /// Options of the script.
+    size: [String; 3],
     threads: Vec<u64>,
     seconds: u64,
 }
 
 pub fn main(args: &[String]) -> Result<(), String> {
     let mut options = Options::new("tpcc", args);
+    let warehouses = options.number("--warehouses", 10, 1)?.max(1);
+    let items = options.number("--items", 100_000, 10_000)?.max(10);
+    let customers = options.number("--customers", 3000, 300)?.max(10);
     let plan = Plan {
-        warehouses: options.number("--warehouses", 10, 1)?.max(1),
+        size: [format!("--warehouses={warehouses}"), format!("--items={items}"), format!("--customers={customers}")],
         threads: options.numbers("--threads", &[1, 8, 32], &[1, 8, 32])?,
         seconds: options.number("--seconds", 30, 2)?,
     };
     let settings = options.finish(3, 1)?;
     let mut outcome = Outcome::new("TPC-C");
     outcome.setting(format!(
-        "{}, tools/bench/tpcc.lua; {} warehouses, {} s a run; no think times, no foreign keys, the servers' default isolation \
+        "{}, tools/bench/tpcc.lua; {warehouses} warehouses, {items} items, {customers} customers in each of 10 districts; \
+         {} s a run; no think times, no foreign keys, the servers' default isolation \
          (REPEATABLE READ). Buffer pool and block cache of the peers 2 GB.",
         call::version()?,
-        plan.warehouses,
         plan.seconds
     ));
     outcome.setting(format!(
@@ -52,7 +56,7 @@ pub fn main(args: &[String]) -> Result<(), String> {
     }
     let mut filled = Vec::new();
     for kind in &settings.servers {
-        println!("{}: filling {} warehouses", kind.title(), plan.warehouses);
+        println!("{}: filling {warehouses} warehouses", kind.title());
         let done = fill(*kind, &plan, &mut outcome);
         filled.extend(outcome.note_failure(*kind, done).map(|()| *kind));
     }
@@ -80,7 +84,7 @@ fn script() -> PathBuf {
 fn fill(kind: Kind, plan: &Plan, outcome: &mut Outcome) -> Result<(), String> {
     let server = Server::start_empty(kind, Start::default())?;
     outcome.version(kind, server.version()?);
-    let options = [format!("--warehouses={}", plan.warehouses), "--threads=2".to_string()];
+    let options = [&plan.size[..], &["--threads=2".to_string()]].concat();
     call::own(&server.login(), &script(), &options, "prepare")?;
     call::own(&server.login(), &script(), &options, "fill")?;
     let mut conn = server.connect()?;
@@ -128,12 +132,8 @@ fn timed(server: &Server, plan: &Plan, threads: u64) -> Result<Run, String> {
         let text = conn.value("SELECT SUM(d_next_o_id) FROM district")?;
         text.parse().map_err(|_| format!("not a number of orders: {text}"))
     };
-    let options = [
-        format!("--warehouses={}", plan.warehouses),
-        format!("--threads={threads}"),
-        format!("--time={}", plan.seconds),
-        "--percentile=95".to_string(),
-    ];
+    let run_options = [format!("--threads={threads}"), format!("--time={}", plan.seconds), "--percentile=95".to_string()];
+    let options = [&plan.size[..], &run_options].concat();
     let (before, cpu) = (new_orders()?, process::cpu_us(server.pid())?);
     let text = call::own(&server.login(), &script(), &options, "run")?;
     let (after, cpu) = (new_orders()?, process::cpu_us(server.pid())? - cpu);
