@@ -35,9 +35,20 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 usage: cargo xtask COMMAND
   tidy [--update]      checks the source against the rules of the repository; --update lowers xtask/ratchet.txt
-  bench [--quick] [--only SCRIPT,..] [--threads 1,8,64,512] [--seconds N] [--runs N]
-        [--servers mysql,mariadb,myrocks,vaquita] [--tables N] [--rows N] [--out DIR]
-                       runs sysbench on Vaquita and its peers, one after the other
+  bench [NAME] [--quick] [--servers mysql,mariadb,myrocks,vaquita] [--runs N] [--out DIR]
+                       measures Vaquita beside its peers; NAME and the options of its own:
+        sysbench       [--only SCRIPT,..] [--threads 1,8,64,512] [--seconds N] [--tables N] [--rows N]; without a NAME this one
+        memory-limited [--limit-mb N] [--threads N,..] [--seconds N] [--tables N] [--rows N]; needs root and a memory cgroup
+        tpcc           [--warehouses N] [--items N] [--customers N] [--threads N,..] [--seconds N]
+        insert         [--rows N] [--clients N] [--batch ROWS]
+        connections    [--connections N] [--active N] [--seconds N] [--rows N]
+        scans, load    [--rows N]
+        protocol       [--threads N,..] [--seconds N] [--tables N] [--rows N]
+        tables         [--tables N]
+        restart        [--threads N] [--seconds N] [--tables N] [--rows N]
+        memory         [--connections N] [--tables N] [--rows N]
+        latency        [--rows N] [--seconds N]
+        all            each of them
   instructions [--record] [--repeat N]
                        counts instructions per statement with callgrind; fails where they grew by more than 5% over
                        crates/server/tests/instructions.txt, which --record writes; --repeat shows how they vary

@@ -44,10 +44,14 @@ impl Vaquita {
 
     /// As `spawn`, with more options.
     pub fn spawn_with(binary: &Path, dir: &Path, port: u16, log: &Path, more: &[&str]) -> Result<Starting, String> {
+        Vaquita::spawn_command(Command::new(binary), dir, port, log, more)
+    }
+
+    /// As `spawn_with`; `command` runs the binary, and takes its arguments.
+    pub fn spawn_command(mut command: Command, dir: &Path, port: u16, log: &Path, more: &[&str]) -> Result<Starting, String> {
         let messages: File =
             OpenOptions::new().create(true).append(true).open(log).map_err(|e| format!("{}: {e}", log.display()))?;
         let same = messages.try_clone().map_err(|e| e.to_string())?;
-        let mut command = Command::new(binary);
         command
             .args(["serve", "--data-dir"])
             .arg(dir)

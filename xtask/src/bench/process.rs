@@ -1,11 +1,13 @@
-//! What Linux says of a process and of a directory: CPU time, memory, bytes on disk, and of the machine.
+//! What Linux says of a process and of a directory: CPU time, memory, bytes written, bytes on disk, and of the machine.
 
 use std::fs;
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
 /// Linux counts CPU time in ticks of this length for user space, whatever the kernel's own.
 const TICK_US: u64 = 10_000;
+const KILL_MS_MAX: u64 = 60_000;
 
 /// CPU time that all threads of the process used so far, user and system, in µs.
 pub fn cpu_us(pid: u32) -> Result<u64, String> {
@@ -27,6 +29,31 @@ pub fn signal(pid: u32, signal: &str) -> Result<(), String> {
         Ok(status) => Err(format!("kill -{signal} {pid}: {status}")),
         Err(e) => Err(format!("kill: {e}")),
     }
+}
+
+/// `kill -9`, and waits until the process is gone.
+pub fn kill_and_wait(pid: u32) -> Result<(), String> {
+    signal(pid, "KILL")?;
+    for _ in 0..KILL_MS_MAX {
+        // A zombie of another parent has ended, too.
+        let state = fs::read_to_string(format!("/proc/{pid}/stat"));
+        if !state.is_ok_and(|text| !text.rsplit(')').next().unwrap_or("").trim_start().starts_with('Z')) {
+            return Ok(());
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    Err(format!("process {pid} does not end on SIGKILL"))
+}
+
+/// Bytes that the process has sent to the disk so far, or will have to: it dirtied the page cache with them.
+pub fn written_bytes(pid: u32) -> Result<u64, String> {
+    let path = format!("/proc/{pid}/io");
+    let text = fs::read_to_string(&path).map_err(|e| format!("{path}: {e}"))?;
+    io_of(&text, "write_bytes").ok_or_else(|| format!("cannot read {path}"))
+}
+
+fn io_of(text: &str, name: &str) -> Option<u64> {
+    text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')?.trim().parse().ok())
 }
 
 /// A line of /proc/PID/status in bytes: `VmRSS`, memory in use, or `VmHWM`, its highest so far.
@@ -70,4 +97,18 @@ pub fn machine() -> String {
         "{model}, {cores} cores, {memory_gib:.0} GiB of memory, Linux {}",
         kernel.trim().split('-').next().unwrap_or_default()
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_what_linux_prints() {
+        let io = "rchar: 6976\nwchar: 12\nwrite_bytes: 4096\ncancelled_write_bytes: 7\n";
+        assert_eq!(io_of(io, "write_bytes"), Some(4096));
+        assert_eq!(io_of(io, "read_bytes"), None);
+        assert_eq!(kib_of("VmHWM:\t   90 kB\nVmRSS:\t   12345 kB\n", "VmRSS"), 12_345);
+        assert!(cpu_us(std::process::id()).is_ok());
+    }
 }

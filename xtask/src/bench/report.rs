@@ -1,123 +1,139 @@
-//! The results as Markdown: settings, ratios, footprint, then one table per script.
+//! An outcome as Markdown: machine, versions, settings, then a table of figures for each table.
 
-use std::fmt::Write;
+use std::fmt::{Result as Written, Write};
 use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::server::Kind;
-use super::sysbench::BULK_INSERT;
-use super::{Plan, Results, process};
+use super::outcome::{Outcome, Row, Table, Target};
+use super::server::{KINDS, Kind};
+use super::settings::Settings;
+use super::{chart, process, stats};
 use crate::paths;
 
-pub fn markdown(plan: &Plan, results: &Results, sysbench: &str) -> String {
+/// How durable every server was.
+pub const DURABLE: &str = "- Durable: every server syncs its log before it acknowledges a commit \
+    (`innodb_flush_log_at_trx_commit=1`, MySQL's binary log on with `sync_binlog=1`, all defaults).";
+
+/// Writes NAME.md, and NAME.svg if there is something to show.
+pub fn write(settings: &Settings, outcome: &Outcome) -> Result<(), String> {
+    let bars = chart::Bars::of(&outcome.title, &outcome.tables);
+    let svg = match &outcome.lines {
+        Some(lines) => Some(chart::lines(lines)),
+        None => (!bars.groups.is_empty()).then(|| chart::bars(&bars)),
+    };
+    let text = markdown(settings, outcome, svg.is_some());
+    println!("\n{text}");
+    save(settings, "md", &text)?;
+    svg.map_or(Ok(()), |svg| save(settings, "svg", &svg))
+}
+
+pub fn save(settings: &Settings, extension: &str, text: &str) -> Result<(), String> {
+    std::fs::create_dir_all(&settings.out).map_err(|e| format!("{}: {e}", settings.out.display()))?;
+    let path = settings.out.join(settings.name).with_extension(extension);
+    std::fs::write(&path, text).map_err(|e| format!("{}: {e}", path.display()))?;
+    println!("wrote {}", path.display());
+    Ok(())
+}
+
+/// "on DATE, commit C".
+pub fn stamp() -> String {
+    format!("on {}, commit {}", today(), commit())
+}
+
+fn markdown(settings: &Settings, outcome: &Outcome, chart: bool) -> String {
     let mut out = String::new();
     // Writing to a String cannot fail.
-    let _ = write_settings(&mut out, plan, results, sysbench);
-    let _ = write_ratios(&mut out, plan, results);
-    let _ = write_footprints(&mut out, results);
-    for script in &plan.scripts {
-        let _ = write_script(&mut out, plan, results, script);
+    let _ = write_head(&mut out, settings, outcome, chart);
+    for table in &outcome.tables {
+        let _ = write_table(&mut out, settings, table);
     }
-    if !results.failures.is_empty() {
+    if !outcome.failures.is_empty() {
         let _ = writeln!(out, "## Failures\n");
-        for failure in &results.failures {
+        for failure in &outcome.failures {
             let _ = writeln!(out, "- {}", failure.replace('\n', " "));
         }
     }
     out
 }
 
-fn write_settings(out: &mut String, plan: &Plan, results: &Results, sysbench: &str) -> std::fmt::Result {
-    writeln!(out, "# sysbench: Vaquita, MySQL, MariaDB\n")?;
-    writeln!(out, "Written by `cargo xtask bench` on {}, commit {}. Do not edit.\n", today(), commit())?;
-    writeln!(out, "![Throughput of Vaquita relative to the best peer](sysbench.svg)\n")?;
+fn write_head(out: &mut String, settings: &Settings, outcome: &Outcome, chart: bool) -> Written {
+    let quick = if settings.quick { " --quick" } else { "" };
+    writeln!(out, "# {}\n", outcome.title)?;
+    writeln!(out, "Written by `cargo xtask bench {}{quick}` {}. Do not edit.\n", settings.name, stamp())?;
+    if chart {
+        writeln!(out, "![{}]({}.svg)\n", outcome.title, settings.name)?;
+    }
     writeln!(out, "- Machine: {}. The load generator runs on the same machine.", process::machine())?;
-    for footprint in &results.footprints {
-        writeln!(out, "- {}: {}", footprint.kind.title(), footprint.version)?;
+    for (kind, version) in &outcome.versions {
+        writeln!(out, "- {}: {version}", kind.title())?;
     }
-    writeln!(out, "- {sysbench}, its scripts unmodified, TCP on loopback without TLS, prepared statements as the scripts do.")?;
-    writeln!(
-        out,
-        "- {} tables of {} rows, prepared once per server; {} s a cell, median of {} runs (lowest–highest).",
-        plan.size.tables, plan.size.rows, plan.seconds, plan.runs
-    )?;
-    writeln!(
-        out,
-        "- Durable: every server syncs its log before it acknowledges a commit (`innodb_flush_log_at_trx_commit=1`, MySQL's \
-         binary log on with `sync_binlog=1`, all defaults). Buffer pool and block cache of the peers 2 GB; Vaquita at its defaults."
-    )?;
-    writeln!(
-        out,
-        "- Each run on one server after the other, while the others are stopped (SIGSTOP); scripts run in the order of this page, \
-         each on what the one before left.\n"
-    )
+    for line in &outcome.settings {
+        writeln!(out, "- {line}")?;
+    }
+    writeln!(out, "{DURABLE}")?;
+    let runs = settings.runs;
+    let spread = if runs > 1 { format!("Median of {runs} runs (lowest–highest).") } else { "One run.".to_string() };
+    writeln!(out, "- {spread} A ratio above 1 says that Vaquita is better than the best peer by so much.\n")
 }
 
-fn write_ratios(out: &mut String, plan: &Plan, results: &Results) -> std::fmt::Result {
-    writeln!(out, "## Throughput relative to the best peer\n")?;
-    write!(out, "| script |")?;
-    for threads in &plan.threads {
-        write!(out, " {threads} {} |", if *threads == 1 { "thread" } else { "threads" })?;
+fn write_table(out: &mut String, settings: &Settings, table: &Table) -> Written {
+    let unit = if table.unit.is_empty() { String::new() } else { format!(", {}", table.unit) };
+    writeln!(out, "## {}{unit}\n", table.title)?;
+    let kinds: Vec<Kind> = KINDS.into_iter().filter(|kind| settings.servers.contains(kind)).collect();
+    write!(out, "| |")?;
+    for kind in &kinds {
+        write!(out, " {} |", kind.title())?;
     }
-    writeln!(out, "\n|---|{}", "---:|".repeat(plan.threads.len()))?;
-    for script in &plan.scripts {
-        write!(out, "| {script} |")?;
-        for threads in &plan.threads {
-            match results.ratio(script, *threads) {
-                Some(ratio) => write!(out, " {ratio:.2} |")?,
-                None => write!(out, " – |")?,
-            }
-        }
-        writeln!(out)?;
+    let targets = table.rows.iter().any(|row| row.target != Target::None);
+    writeln!(out, " to the best peer |{}", if targets { " target | |" } else { "" })?;
+    writeln!(out, "|---|{}---:|{}", "---:|".repeat(kinds.len()), if targets { "---|---|" } else { "" })?;
+    for row in &table.rows {
+        write_row(out, table, row, &kinds, targets)?;
+    }
+    writeln!(out)?;
+    if table.note.is_empty() { Ok(()) } else { writeln!(out, "{}\n", table.note) }
+}
+
+fn write_row(out: &mut String, table: &Table, row: &Row, kinds: &[Kind], targets: bool) -> Written {
+    write!(out, "| {} |", row.name)?;
+    for kind in kinds {
+        write!(out, " {} |", cell(row.cell(*kind)))?;
+    }
+    match row.ratio(table.better) {
+        Some(ratio) => write!(out, " **{}** |", figure(ratio))?,
+        None => write!(out, " – |")?,
+    }
+    if targets {
+        let met = match row.met(table.better) {
+            Some(true) => "met",
+            Some(false) => "missed",
+            None => "",
+        };
+        write!(out, " {} | {met} |", row.target.text())?;
     }
     writeln!(out)
 }
 
-fn write_footprints(out: &mut String, results: &Results) -> std::fmt::Result {
-    writeln!(out, "## Footprint\n")?;
-    writeln!(out, "| server | tables on disk, MB | resident after warm-up, MB | start, ms |\n|---|---:|---:|---:|")?;
-    let mb = |bytes: u64| bytes as f64 / 1e6;
-    for f in &results.footprints {
-        let start_ms = f.start_time.as_secs_f64() * 1e3;
-        writeln!(out, "| {} | {:.0} | {:.0} | {start_ms:.0} |", f.kind.title(), mb(f.table_bytes), mb(f.warm_bytes))?;
+/// "median (lowest–highest)".
+fn cell(values: &[f64]) -> String {
+    match (stats::median(values), stats::spread(values)) {
+        (Some(median), Some((low, high))) if values.len() > 1 => {
+            format!("{} ({}–{})", figure(median), figure(low), figure(high))
+        }
+        (Some(median), _) => figure(median),
+        _ => "–".into(),
     }
-    writeln!(
-        out,
-        "\nOn disk: InnoDB's tablespaces; RocksDB's table files after its memtables were flushed; without logs. \
-         Start: from the spawn to the first answered query, on the loaded data after a clean shutdown.\n"
-    )
 }
 
-fn write_script(out: &mut String, plan: &Plan, results: &Results, script: &str) -> std::fmt::Result {
-    let unit = if script == BULK_INSERT { "rows" } else { "queries" };
-    let one = if script == BULK_INSERT { "row" } else { "query" };
-    writeln!(out, "## {script}\n")?;
-    writeln!(
-        out,
-        "| threads | server | {unit}/s | lowest–highest | 95th percentile, ms | server CPU, µs/{one} | retried errors | to the best peer |"
-    )?;
-    writeln!(out, "|---:|---|---:|---:|---:|---:|---:|---:|")?;
-    for threads in &plan.threads {
-        for kind in &plan.servers {
-            write!(out, "| {threads} | {} |", kind.title())?;
-            let cell = results.cell(*kind, script, *threads);
-            let Some((cell, median)) = cell.and_then(|cell| Some((cell, cell.median()?))) else {
-                writeln!(out, " failed | | | | | |")?;
-                continue;
-            };
-            let (low, high) = (cell.per_second.first().unwrap_or(&median), cell.per_second.last().unwrap_or(&median));
-            write!(
-                out,
-                " {median:.0} | {low:.0}–{high:.0} | {:.2} | {:.1} | {} |",
-                cell.p95_ms, cell.cpu_us, cell.ignored_errors
-            )?;
-            match results.ratio(script, *threads).filter(|_| *kind == Kind::Vaquita) {
-                Some(ratio) => writeln!(out, " **{ratio:.2}** |")?,
-                None => writeln!(out, " |")?,
-            }
-        }
+/// With three digits that count.
+pub fn figure(value: f64) -> String {
+    match value.abs() {
+        v if v >= 100.0 => format!("{value:.0}"),
+        v if v >= 10.0 => format!("{value:.1}"),
+        v if v >= 1.0 => format!("{value:.2}"),
+        v if v >= 0.1 || v == 0.0 => format!("{value:.3}"),
+        _ => format!("{value:.4}"),
     }
-    writeln!(out)
 }
 
 fn commit() -> String {
@@ -150,12 +166,36 @@ fn civil(mut days: u64) -> (u64, usize, u64) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::outcome::Better;
+    use super::*;
+
     #[test]
     fn days_are_dates() {
         for (days, date) in
             [(0, (1970, 1, 1)), (59, (1970, 3, 1)), (789, (1972, 2, 29)), (11_016, (2000, 2, 29)), (20_453, (2025, 12, 31))]
         {
-            assert_eq!(super::civil(days), date);
+            assert_eq!(civil(days), date);
         }
+    }
+
+    #[test]
+    fn a_table_of_figures() {
+        let settings = Settings { name: "x", quick: false, servers: KINDS.to_vec(), runs: 3, out: "o".into() };
+        let mut table = Table::new("Time", "s", Better::Less).note("A note.");
+        table.row("scan", Target::Peer(2.0));
+        table.row("count", Target::None);
+        for (kind, value) in [(Kind::MySql, 2.0), (Kind::MySql, 4.0), (Kind::MySql, 3.0), (Kind::Vaquita, 0.5)] {
+            table.add("scan", kind, value);
+        }
+        let mut out = String::new();
+        assert_eq!(write_table(&mut out, &settings, &table), Ok(()));
+        assert_eq!(
+            out,
+            "## Time, s\n\n\
+             | | MySQL InnoDB | MariaDB InnoDB | MariaDB MyRocks | Vaquita | to the best peer | target | |\n\
+             |---|---:|---:|---:|---:|---:|---|---|\n\
+             | scan | 3.00 (2.00–4.00) | – | – | 0.500 | **6.00** | 2x the best peer | met |\n\
+             | count | – | – | – | – | – |  |  |\n\nA note.\n\n"
+        );
     }
 }

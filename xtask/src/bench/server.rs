@@ -8,8 +8,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use super::cgroup::Cgroup;
 use super::process;
-use super::sysbench::Login;
+use super::sql::Conn;
+use super::sysbench::call::Login;
 use crate::client::{Answer, Client};
 use crate::paths;
 use crate::vaquita::{self, Vaquita, first_answer};
@@ -77,6 +79,15 @@ enum Process {
     },
 }
 
+/// How a server is started, where not as always.
+#[derive(Clone, Copy, Default)]
+pub struct Start<'a> {
+    /// Where it may use no more memory than that, page cache included.
+    pub cgroup: Option<&'a Cgroup>,
+    /// Buffer pool and block cache of a peer; `None` for what tools/peers.sh gives.
+    pub cache_bytes: Option<u64>,
+}
+
 /// A running server.
 pub struct Server {
     kind: Kind,
@@ -90,10 +101,24 @@ pub struct Server {
 impl Server {
     /// Starts the server on the data it has; a peer's first start also creates its data directory.
     pub fn start(kind: Kind) -> Result<Server, String> {
+        Server::start_with(kind, Start::default())
+    }
+
+    pub fn start_with(kind: Kind, how: Start) -> Result<Server, String> {
         match kind.peer() {
-            Some(name) => start_peer(kind, name),
-            None => start_vaquita(),
+            Some(name) => start_peer(kind, name, how),
+            None => start_vaquita(how),
         }
+    }
+
+    /// Starts the server with an empty database; Vaquita on an empty data directory.
+    pub fn start_empty(kind: Kind, how: Start) -> Result<Server, String> {
+        if kind == Kind::Vaquita {
+            remove_vaquita_data()?;
+        }
+        let server = Server::start_with(kind, how)?;
+        server.create_databases()?;
+        Ok(server)
     }
 
     /// All of them at once, on the data they have.
@@ -114,6 +139,26 @@ impl Server {
             servers.push(server);
         }
         Ok(servers)
+    }
+
+    /// All of them at once, each paused.
+    pub fn start_paused(kinds: &[Kind]) -> Result<Vec<Server>, String> {
+        let servers = Server::start_together(kinds)?;
+        for server in &servers {
+            server.pause()?;
+        }
+        Ok(servers)
+    }
+
+    /// Empties the databases of paused servers, and stops them.
+    pub fn clean_up_all(servers: Vec<Server>) -> Result<(), String> {
+        for server in &servers {
+            server.resume()?;
+            server.create_databases()?;
+        }
+        let vaquita = servers.iter().any(|server| server.kind == Kind::Vaquita);
+        servers.into_iter().try_for_each(Server::stop)?;
+        if vaquita { remove_vaquita_data() } else { Ok(()) }
     }
 
     pub fn kind(&self) -> Kind {
@@ -154,8 +199,11 @@ impl Server {
         Login { database: "sbbulk", ..self.login() }
     }
 
-    /// Leaves the server with empty databases.
+    /// Leaves the server with empty databases, and MySQL with an empty binary log.
     pub fn create_databases(&self) -> Result<(), String> {
+        if self.kind == Kind::MySql {
+            self.query("RESET BINARY LOGS AND GTIDS")?;
+        }
         for database in [self.kind.database(), "sbbulk"] {
             self.query(&format!("DROP DATABASE IF EXISTS {database}"))?;
             self.query(&format!("CREATE DATABASE {database}"))?;
@@ -194,6 +242,27 @@ impl Server {
         })
     }
 
+    /// Empties the databases and stops.
+    pub fn clean_up(self) -> Result<(), String> {
+        self.create_databases()?;
+        let kind = self.kind;
+        self.stop()?;
+        if kind == Kind::Vaquita { remove_vaquita_data() } else { Ok(()) }
+    }
+
+    /// `kill -9`, and waits for its end.
+    pub fn kill(mut self) -> Result<(), String> {
+        match self.process.take() {
+            Some(Process::Vaquita(vaquita)) => vaquita.kill(),
+            Some(Process::Peer { pid, .. }) => process::kill_and_wait(pid),
+            Some(Process::Shared { .. }) | None => Ok(()),
+        }
+    }
+
+    pub fn connect(&self) -> Result<Conn, String> {
+        Conn::open(self)
+    }
+
     pub fn stop(mut self) -> Result<(), String> {
         match self.process.take() {
             Some(Process::Vaquita(vaquita)) => vaquita.stop(),
@@ -218,7 +287,7 @@ fn is_rocksdb_data(name: &str) -> bool {
 }
 
 /// Removes Vaquita's data of an earlier run, so that it starts empty as the databases of the peers do.
-pub fn remove_vaquita_data() -> Result<(), String> {
+fn remove_vaquita_data() -> Result<(), String> {
     match std::fs::remove_dir_all(vaquita_dir()) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(format!("{}: {error}", vaquita_dir().display())),
         _ => Ok(()),
@@ -229,21 +298,30 @@ fn vaquita_dir() -> PathBuf {
     paths::target_dir().join("bench/vaquita-data")
 }
 
-fn start_vaquita() -> Result<Server, String> {
+fn start_vaquita(how: Start) -> Result<Server, String> {
     let data_dir = vaquita_dir();
     std::fs::create_dir_all(&data_dir).map_err(|e| format!("{}: {e}", data_dir.display()))?;
-    let started = Vaquita::start(&paths::vaquita()?, &data_dir, vaquita::free_port()?, &data_dir.with_extension("log"))?;
-    let (port, start_time) = (started.port, started.start_time);
+    let (port, log) = (vaquita::free_port()?, data_dir.with_extension("log"));
+    let command = inside(how, &paths::vaquita()?);
+    let started = Vaquita::spawn_command(command, &data_dir, port, &log, &["--local-infile=true"])?.wait()?;
+    let start_time = started.start_time;
     Ok(Server { kind: Kind::Vaquita, process: Some(Process::Vaquita(started)), port, data_dir, start_time })
 }
 
-fn start_peer(kind: Kind, name: &'static str) -> Result<Server, String> {
+fn inside(how: Start, program: &Path) -> Command {
+    how.cgroup.map_or_else(|| Command::new(program), |cgroup| cgroup.command(program))
+}
+
+fn start_peer(kind: Kind, name: &'static str, how: Start) -> Result<Server, String> {
     let port = peer_port(name)?;
     if TcpStream::connect(("127.0.0.1", port)).is_ok() {
         return Err(format!("port {port} is taken: stop what runs there, or set {}_PORT", name.to_uppercase()));
     }
-    let mut script = peers_sh();
+    let mut script = inside(how, &peers_sh());
     script.args(["start", name]);
+    if let Some(bytes) = how.cache_bytes {
+        script.env("MEM", bytes.to_string());
+    }
     if kind == Kind::MyRocks {
         script.arg("--default-storage-engine=rocksdb");
     }
@@ -265,8 +343,8 @@ fn start_peer(kind: Kind, name: &'static str) -> Result<Server, String> {
     Ok(Server { kind, process: Some(Process::Peer { name, pid }), port, data_dir, start_time })
 }
 
-fn peers_sh() -> Command {
-    Command::new(paths::repository().join("tools/peers.sh"))
+fn peers_sh() -> PathBuf {
+    paths::repository().join("tools/peers.sh")
 }
 
 /// The port that tools/peers.sh uses.
@@ -279,7 +357,7 @@ fn peer_port(name: &str) -> Result<u16, String> {
 }
 
 fn locate_peer(name: &str) -> Result<(PathBuf, u32), String> {
-    let output = peers_sh().args(["where", name]).output().map_err(|e| format!("tools/peers.sh: {e}"))?;
+    let output = Command::new(peers_sh()).args(["where", name]).output().map_err(|e| format!("tools/peers.sh: {e}"))?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let mut lines = text.lines();
     let (Some(data_dir), Some(pid_file)) = (lines.next(), lines.next()) else {
@@ -290,6 +368,6 @@ fn locate_peer(name: &str) -> Result<(PathBuf, u32), String> {
 }
 
 fn stop_peer(name: &str) -> Result<(), String> {
-    let status = peers_sh().args(["stop", name]).status().map_err(|e| format!("tools/peers.sh: {e}"))?;
+    let status = Command::new(peers_sh()).args(["stop", name]).status().map_err(|e| format!("tools/peers.sh: {e}"))?;
     if status.success() { Ok(()) } else { Err(format!("tools/peers.sh stop {name}: {status}")) }
 }

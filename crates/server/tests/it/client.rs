@@ -82,6 +82,18 @@ impl Client {
         Ok(client)
     }
 
+    /// How long an answer may take; a minute without this.
+    #[allow(dead_code)] // of xtask's benchmarks, as the next
+    pub fn set_timeout(&self, timeout: Duration) -> Result<()> {
+        self.stream.set_read_timeout(Some(timeout))
+    }
+
+    /// The connection of a client that has logged in and read every answer.
+    #[allow(dead_code)]
+    pub fn into_stream(self) -> TcpStream {
+        self.stream
+    }
+
     fn log_in(&mut self, user: &str, password: &str) -> Result<()> {
         let hello = self.receive()?;
         if hello.first() == Some(&0xff) {

@@ -1,0 +1,167 @@
+//! `cargo xtask bench memory-limited`: sysbench with data four times the memory that the server may use.
+//!
+//! The limit is a cgroup's, page cache included, and holds from the start, so that each server sizes itself by it or is told to.
+//! The limit is a quarter of what MySQL's tables take with so many rows (`BYTES_PER_ROW`), the same for every server; who stores rows in less
+//! space has more of them in memory. Bytes written are those of the server's process.
+
+use super::cgroup::Cgroup;
+use super::outcome::{Better, Outcome, Table, Target};
+use super::process;
+use super::server::{Kind, Server, Start};
+use super::settings::{Options, Settings};
+use super::sysbench::call::{self, Size};
+
+/// Of a table of sysbench in InnoDB with its secondary index, as measured at a million rows.
+const BYTES_PER_ROW: u64 = 285;
+const DATA_TO_MEMORY: u64 = 4;
+/// No server starts with less.
+const LIMIT_BYTES_MIN: u64 = 640 << 20;
+
+const SCRIPTS: [&str; 6] =
+    ["oltp_point_select", "oltp_read_only", "oltp_update_index", "oltp_update_non_index", "oltp_write_only", "oltp_read_write"];
+
+struct Plan {
+    threads: Vec<u64>,
+    seconds: u64,
+    size: Size,
+    limit_bytes: u64,
+    cache_bytes: u64,
+}
+
+pub fn main(args: &[String]) -> Result<(), String> {
+    let mut options = Options::new("memory-limited", args);
+    let size = Size { tables: options.number("--tables", 4, 1)?, rows: options.number("--rows", 3_800_000, 100_000)? };
+    let share = size.tables * size.rows * BYTES_PER_ROW / DATA_TO_MEMORY;
+    let limit_mb = options.number("--limit-mb", share >> 20, share >> 20)?;
+    let limit_bytes = (limit_mb << 20).max(LIMIT_BYTES_MIN);
+    let plan = Plan {
+        threads: options.numbers("--threads", &[8, 64], &[8])?,
+        seconds: options.number("--seconds", 20, 2)?,
+        size,
+        limit_bytes,
+        cache_bytes: (share / 2).min(limit_bytes / 2).max(8 << 20),
+    };
+    let settings = options.finish(1, 1)?;
+    let mut outcome = Outcome::new("Data larger than memory");
+    if let Err(text) = Cgroup::new(plan.limit_bytes) {
+        println!("skipped: no memory limit can be set: {text}");
+        return Ok(());
+    }
+    describe(&mut outcome, &plan)?;
+    let mut tables = [
+        Table::new("Throughput", "queries/s", Better::More),
+        Table::new("Bytes written of a transaction", "KiB", Better::Less).note(
+            "`write_bytes` of /proc/PID/io while sysbench ran, and so with what compaction and page cleaning wrote meanwhile.",
+        ),
+        Table::new("CPU time of the server", "µs a query", Better::Less),
+        Table::new("Tables on disk", "MB", Better::Less),
+    ];
+    for script in SCRIPTS {
+        for threads in &plan.threads {
+            let name = row_name(script, *threads);
+            tables[0].row(&name, Target::InnoDb(3.0));
+            if !is_read(script) {
+                tables[1].row(&name, Target::InnoDb(10.0));
+            }
+        }
+    }
+    for kind in &settings.servers {
+        let done = one_server(*kind, &settings, &plan, &mut outcome, &mut tables);
+        outcome.note_failure(*kind, done);
+    }
+    outcome.tables = tables.into();
+    outcome.finish(&settings)
+}
+
+fn describe(outcome: &mut Outcome, plan: &Plan) -> Result<(), String> {
+    let data_bytes = plan.size.tables * plan.size.rows * BYTES_PER_ROW;
+    outcome.setting(format!(
+        "{}; {} tables of {} rows, about {} MB in InnoDB; {} s a run. Each server alone, one after the other.",
+        call::version()?,
+        plan.size.tables,
+        plan.size.rows,
+        data_bytes / 1_000_000,
+        plan.seconds
+    ));
+    outcome.setting(format!(
+        "The server and the page cache of its files may use {} MB (cgroup): data is {:.1} times that. Buffer pool and block cache of \
+         the peers {} MB; Vaquita finds the limit by itself.",
+        plan.limit_bytes / 1_000_000,
+        data_bytes as f64 / plan.limit_bytes as f64,
+        plan.cache_bytes / 1_000_000
+    ));
+    if data_bytes < plan.limit_bytes * DATA_TO_MEMORY {
+        outcome.setting("**The data is too small for the smallest limit: this run shows that the harness works, no more.**");
+    }
+    Ok(())
+}
+
+fn is_read(script: &str) -> bool {
+    matches!(script, "oltp_point_select" | "oltp_read_only")
+}
+
+fn row_name(script: &str, threads: u64) -> String {
+    format!("{script}, {threads} threads")
+}
+
+fn one_server(
+    kind: Kind,
+    settings: &Settings,
+    plan: &Plan,
+    outcome: &mut Outcome,
+    tables: &mut [Table; 4],
+) -> Result<(), String> {
+    println!("{}: filling {} tables of {} rows", kind.title(), plan.size.tables, plan.size.rows);
+    let cgroup = Cgroup::new(plan.limit_bytes)?;
+    let how = Start { cgroup: Some(&cgroup), cache_bytes: Some(plan.cache_bytes) };
+    let explain = |text: String| if cgroup.killed() { format!("the memory limit ended the server: {text}") } else { text };
+    fill(kind, how, plan, outcome).map_err(explain)?;
+    let server = Server::start_with(kind, how).map_err(explain)?;
+    tables[3].add("all tables", kind, server.table_bytes()? as f64 / 1e6);
+    for script in SCRIPTS {
+        for threads in &plan.threads {
+            let name = row_name(script, *threads);
+            for _ in 0..settings.runs {
+                let done = timed(&server, plan, script, *threads).map_err(explain)?;
+                println!(
+                    "{:16} {name:36} {:9.0} /s  {:9.1} KiB written a transaction",
+                    kind.title(),
+                    done.per_second,
+                    done.written_kib
+                );
+                tables[0].add(&name, kind, done.per_second);
+                if !is_read(script) {
+                    tables[1].add(&name, kind, done.written_kib);
+                }
+                tables[2].add(&name, kind, done.cpu_us);
+            }
+        }
+    }
+    server.clean_up().map_err(explain)
+}
+
+/// Leaves the server filled and stopped.
+fn fill(kind: Kind, how: Start, plan: &Plan, outcome: &mut Outcome) -> Result<(), String> {
+    let server = Server::start_empty(kind, how)?;
+    outcome.version(kind, server.version()?);
+    call::prepare(&server.login(), plan.size)?;
+    server.stop()
+}
+
+struct Figures {
+    per_second: f64,
+    written_kib: f64,
+    cpu_us: f64,
+}
+
+fn timed(server: &Server, plan: &Plan, script: &str, threads: u64) -> Result<Figures, String> {
+    let (cpu, written) = (process::cpu_us(server.pid())?, process::written_bytes(server.pid())?);
+    let run = call::run(&server.login(), script, plan.size, threads, plan.seconds)?;
+    let cpu = process::cpu_us(server.pid())? - cpu;
+    let written = process::written_bytes(server.pid())? - written;
+    Ok(Figures {
+        per_second: run.per_second,
+        written_kib: written as f64 / 1024.0 / run.transactions.max(1) as f64,
+        cpu_us: cpu as f64 / run.count.max(1) as f64,
+    })
+}
