@@ -87,13 +87,40 @@ impl<'p> RowFilter<'p> {
 }
 
 enum Test {
-    Rank { position: usize, kind: FixedKind, op: CompareOp, than: u64 },
+    Rank {
+        position: usize,
+        kind: FixedKind,
+        op: CompareOp,
+        than: u64,
+    },
     /// IN; `nulls`: NULL is among the candidates.
-    RankIn { position: usize, kind: FixedKind, list: Box<[u64]>, nulls: bool },
-    Int { op: CompareOp, left: Int, right: Int },
-    Text { position: usize, op: CompareOp, collation: &'static Collation, than: Box<[u8]> },
-    TextIn { position: usize, collation: &'static Collation, list: Vec<Box<[u8]>>, nulls: bool },
-    Like { position: usize, pattern: Box<LikePattern> },
+    RankIn {
+        position: usize,
+        kind: FixedKind,
+        list: Box<[u64]>,
+        nulls: bool,
+    },
+    Int {
+        op: CompareOp,
+        left: Int,
+        right: Int,
+    },
+    Text {
+        position: usize,
+        op: CompareOp,
+        collation: &'static Collation,
+        than: Box<[u8]>,
+    },
+    TextIn {
+        position: usize,
+        collation: &'static Collation,
+        list: Vec<Box<[u8]>>,
+        nulls: bool,
+    },
+    Like {
+        position: usize,
+        pattern: Box<LikePattern>,
+    },
     IsNull(usize),
     Not(Box<Test>),
     And(Vec<Test>),
