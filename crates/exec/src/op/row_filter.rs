@@ -13,6 +13,7 @@ use vaquita_plan::bounds::{KeyValue, to_key_value};
 use vaquita_plan::env::EvalCx;
 use vaquita_plan::eval::compare::holds;
 use vaquita_plan::expr::{CompareAs, CompareOp, Expr, ExprKind, Slot};
+use vaquita_plan::func::like_collation;
 use vaquita_plan::node::Scan;
 use vaquita_plan::visit;
 use vaquita_storage::RowView;
@@ -351,7 +352,7 @@ impl<'a> Compiler<'a> {
         let (position, ty) = self.column(text)?;
         let Value::Bytes(bytes) = self.constant(pattern)? else { return None };
         let escapes = self.cx.env.sql_mode() & sql_mode::NO_BACKSLASH_ESCAPES == 0;
-        let pattern = LikePattern::new(collation(pattern.ty.collation), bytes, escapes.then_some(LIKE_ESCAPE));
+        let pattern = LikePattern::new(collation(like_collation(ty, &pattern.ty)), bytes, escapes.then_some(LIKE_ESCAPE));
         is_text(ty).then(|| Test::Like { position, pattern: Box::new(pattern) })
     }
 
