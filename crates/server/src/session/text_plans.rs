@@ -110,9 +110,14 @@ impl Session {
         let plan = match &fit.plan {
             Some(plan) if self.is_current(plan) && fit.planned.elapsed() < PLAN_AGE_MAX => Arc::clone(plan),
             _ => {
-                let plan = Arc::new(self.quiet_plan(&fit.ast)?);
+                let plan = self.quiet_plan(&fit.ast).filter(|plan| fit.suits(plan, &digest.literals));
+                let Some(plan) = plan else {
+                    // DDL has changed the columns.
+                    *entry = Known::Once;
+                    return None;
+                };
                 fit.planned = Instant::now();
-                Arc::clone(fit.plan.insert(plan))
+                Arc::clone(fit.plan.insert(Arc::new(plan)))
             }
         };
         Some((Arc::clone(&fit.ast), plan))
@@ -128,16 +133,16 @@ impl Session {
         mark_parameters(&ast, &mut marked)?;
         let (ast, parameters) = parse_with_parameters(sql, literals, &marked, options)?;
         let plan = self.quiet_plan(&ast)?;
-        let types = parameter_types(&plan.plan, parameters.len());
-        let fits = parameters.iter().zip(&types).all(|(&n, ty)| ty.as_ref().is_some_and(|ty| is_of_kind(literals[n].kind, ty)));
-        if !fits {
-            return None;
-        }
         let uses = literals.iter().enumerate().map(|(n, literal)| match parameters.binary_search(&n) {
             Ok(_) => Use::Parameter,
             Err(_) => Use::Fixed(text_of(sql, literal).into()),
         });
-        Some(Fit { ast: Arc::new(ast), literals: uses.collect(), plan: Some(Arc::new(plan)), planned: Instant::now() })
+        let mut fit = Fit { ast: Arc::new(ast), literals: uses.collect(), plan: None, planned: Instant::now() };
+        if !fit.suits(&plan, literals) {
+            return None;
+        }
+        fit.plan = Some(Arc::new(plan));
+        Some(fit)
     }
 
     /// A plan that was made without a word.
@@ -152,6 +157,14 @@ impl Session {
 }
 
 impl Fit {
+    /// Whether each parameter is of the kind of what it is compared with.
+    fn suits(&self, plan: &CachedPlan, literals: &[DigestLiteral]) -> bool {
+        let parameters = literals.iter().zip(&self.literals).filter(|(_, known)| **known == Use::Parameter);
+        let kinds: Vec<LiteralKind> = parameters.map(|(literal, _)| literal.kind).collect();
+        let types = parameter_types(&plan.plan, kinds.len());
+        kinds.iter().zip(types).all(|(kind, ty)| ty.is_some_and(|ty| is_of_kind(*kind, &ty)))
+    }
+
     /// The parameters' values; `None` if a literal is another than the plan has, or needs the parser.
     fn bind(&self, sql: &[u8], literals: &[DigestLiteral], values: &mut Vec<Value>) -> Option<()> {
         values.clear();
