@@ -1,6 +1,6 @@
 //! Chores of the repository, run as `cargo xtask COMMAND`: style checks, the side-by-side benchmark, the crash test,
 //! the checks of isolation levels, the dump test, the comparison with MySQL on random statements, kill points, models,
-//! histories under many configurations.
+//! histories under many configurations, instructions per statement.
 //!
 //! `xtask` never links RocksDB: it builds in seconds and drives servers from outside, as processes.
 //! Each command is one module; `flags` reads their options.
@@ -16,6 +16,7 @@ mod disk_full;
 mod dump_test;
 mod fault_fs;
 mod flags;
+mod instructions;
 mod io_errors;
 mod kill_points;
 mod kill_test;
@@ -48,6 +49,9 @@ usage: cargo xtask COMMAND
         memory         [--connections N] [--tables N] [--rows N]
         latency        [--rows N] [--seconds N]
         all            each of them
+  instructions [--record] [--repeat N]
+                       counts instructions per statement with callgrind; fails where they grew by more than 5% over
+                       crates/server/tests/instructions.txt, which --record writes; --repeat shows how they vary
   kill-test --cycles N [--seed S] [--writers N]
                        kill -9 during writes; verifies what was acknowledged after each restart
   kill-points [--rounds N] [--seed S] [--only NAME,..] [--seconds N]
@@ -96,6 +100,7 @@ fn main() -> ExitCode {
         "models" => models::main(&flags),
         "metamorphic" => metamorphic::main(&flags),
         "power-loss" => power_loss::main(&flags),
+        "instructions" => instructions::main(&flags),
         "io-errors" => io_errors::main(&flags),
         "bit-flips" => bit_flips::main(&flags),
         "disk-full" => disk_full::main(&flags),

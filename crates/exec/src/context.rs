@@ -23,6 +23,7 @@ use vaquita_types::temporal::TimeZone;
 use vaquita_types::{Error, Result, Value};
 
 use crate::op::Rows;
+use crate::parallel::Part;
 
 /// The session, as statements see it. The methods are those of `plan::env::Env` without subqueries.
 pub trait SessionEnv {
@@ -63,6 +64,8 @@ pub struct Statement<'a> {
     pub(crate) memory_bytes: Cell<usize>,
     /// Scans leave out what the transaction has written.
     pub(crate) own_writes_hidden: Cell<bool>,
+    /// This thread works on a part of the statement.
+    pub(crate) part: Option<&'a Part<'a>>,
     /// Results of uncorrelated subqueries by `Subquery::id`.
     pub(crate) subqueries: RefCell<HashMap<usize, SubqueryRows>>,
     /// The last round's rows of the recursive common table expressions that are running, by id.
@@ -115,6 +118,7 @@ impl<'a> Statement<'a> {
             in_transaction: false,
             memory_bytes: Cell::new(0),
             own_writes_hidden: Cell::new(false),
+            part: None,
             subqueries: RefCell::new(HashMap::new()),
             cte_rows: RefCell::new(HashMap::new()),
             strict: Cell::new(false),
@@ -157,6 +161,9 @@ impl<'a> Statement<'a> {
     /// Locks a plan's table and gives the storage's handle of it; an error if DDL has changed it since
     /// the plan was made.
     pub fn open_table(&self, def: &TableRef, mode: LockMode) -> Result<Arc<Table>> {
+        if let Some(part) = self.part {
+            return part.table(def.id);
+        }
         let table = match def.options.temporary {
             // No other session changes it.
             true => self.catalog.temporary(&def.database, &def.name),

@@ -5,7 +5,8 @@
 //! 2. `query::run` builds an operator (`op`) for every `plan::node::Node`, pulls rows through it and
 //!    hands them to a `sink::RowSink`; `fast` runs the shapes that most short statements have
 //!    without operators, from stored bytes to the sink.
-//! 3. `dml` changes rows; `file` loads and writes files of rows; `ddl` changes the catalog; `system` holds the
+//! 3. `parallel` runs the operators below an aggregation on several threads, each on a share of a big table.
+//! 4. `dml` changes rows; `file` loads and writes files of rows; `ddl` changes the catalog; `system` holds the
 //!    information_schema tables.
 //!
 //! It knows nothing of packets, sockets or sessions: what it needs of a session comes through
@@ -17,6 +18,7 @@ pub mod ddl;
 pub mod dml;
 pub mod file;
 pub mod op;
+mod parallel;
 pub mod query;
 pub mod show;
 pub mod sink;

@@ -31,6 +31,8 @@ mod kill_points;
 mod lock;
 #[path = "shared/rocks.rs"]
 mod rocks;
+#[path = "../../storage/src/row_cache.rs"]
+mod row_cache;
 mod scenarios;
 #[path = "shared/sync.rs"]
 mod sync;

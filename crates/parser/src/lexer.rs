@@ -142,7 +142,7 @@ pub(crate) fn is_ident_byte(b: u8) -> bool {
     class(b) & IDENT != 0
 }
 
-fn is_space(b: u8) -> bool {
+pub(crate) fn is_space(b: u8) -> bool {
     class(b) & SPACE != 0
 }
 
@@ -170,6 +170,11 @@ impl<'a> Lexer<'a> {
             after_at_at: false,
             hint_ok: false,
         }
+    }
+
+    /// Goes on at the byte `at`, behind an operator.
+    pub fn jump(&mut self, at: usize) {
+        *self = Lexer { in_version_comment: self.in_version_comment, pos: at, ..Lexer::new(self.src, self.opts) };
     }
 
     fn byte(&self, at: usize) -> u8 {

@@ -15,6 +15,7 @@ use vaquita_types::schema::TableRef;
 use vaquita_types::{ColumnType, Value};
 
 use crate::expr::{CompareAs, Expr, Slot};
+use crate::literal_values::LiteralValues;
 
 /// A query block with its output, or a UNION of such.
 #[derive(Clone, Debug)]
@@ -204,6 +205,12 @@ pub struct Scan {
     pub rows_estimate: u64,
 }
 
+impl Scan {
+    pub fn reads_backward(&self) -> bool {
+        matches!(self.path, AccessPath::Full { reverse: true } | AccessPath::Range { reverse: true, .. })
+    }
+}
+
 #[derive(Clone, Debug)]
 pub enum AccessPath {
     /// All rows in clustered order.
@@ -380,6 +387,8 @@ pub enum LoadTarget {
 pub enum InsertSource {
     /// `None` is DEFAULT.
     Values(Vec<Vec<Option<Expr>>>),
+    /// As wide as `columns`.
+    Literals(LiteralValues),
     Query(Arc<QueryPlan>),
 }
 

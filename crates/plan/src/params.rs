@@ -25,6 +25,7 @@ pub fn parameter_types(plan: &Plan, count: usize) -> Vec<Option<ColumnType>> {
                         found.assigned(value.as_ref(), &insert.table, *column);
                     }
                 }
+                InsertSource::Literals(_) => {}
                 InsertSource::Query(query) => {
                     for (output, column) in query.output.iter().zip(&insert.columns) {
                         found.assigned(Some(&output.expr), &insert.table, *column);

@@ -13,6 +13,8 @@ mod counters;
 mod descriptors;
 mod durable;
 mod info;
+#[cfg(test)]
+mod instructions;
 mod login;
 mod options;
 mod output;

@@ -9,6 +9,10 @@
 //! `UPDATE … SET v = 6` deletes the entry (5, 1), which is not there, and writes (6, 1). The ALTER waits for the row, reads
 //! v = 6 and writes (6, 1) once more.
 //!
+//! Where no index is unique and rows are many, the ALTER does not go through them one by one (`catalog::sorted`): it sorts the entries of a
+//! snapshot into files. Until these are part of the data, writers *note* the keys of their rows instead of keeping entries, and afterwards the
+//! ALTER goes through the noted rows.
+//!
 //! * BUILD-1: entries of a row are written under a lock of the row, and those of a unique index under a lock of the
 //!   entry's key as well; what is written is made of the row's latest version. So any order of writers ends alike.
 //! * BUILD-2: an entry of a unique index is only deleted or replaced on behalf of the row that it points to.
@@ -16,8 +20,11 @@
 //!   in MySQL it does so even if the duplicate is rolled back later.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use parking_lot::Mutex;
 use vaquita_types::schema::{IndexId, TableDef};
 use vaquita_types::{Error, Result, Value, errno};
 
@@ -38,7 +45,22 @@ pub struct Building {
     /// Empty: the columns stay as they are.
     sources: Vec<Source>,
     failed: OnceLock<Error>,
+    /// Writers note their rows.
+    notes: AtomicBool,
+    /// Clustered keys; `None` once nothing is noted any more.
+    noted: Mutex<Option<Noted>>,
 }
+
+#[derive(Debug, Default)]
+pub struct Noted {
+    pub keys: HashSet<Box<[u8]>>,
+    bytes: usize,
+}
+
+/// Bytes of noted keys that are too many to go through their rows again.
+const NOTED_BYTES_MAX: usize = 64 << 20;
+/// Of one key, estimated.
+const NOTE_OVERHEAD_BYTES: usize = 40;
 
 /// Scratch space.
 #[derive(Default)]
@@ -73,7 +95,73 @@ impl Building {
         if old.columns.len() == new.columns.len() && sources.iter().enumerate().all(|(n, source)| source.0 == Some(n)) {
             sources.clear();
         }
-        Ok(Building { target: Table::new(std::sync::Arc::new(new.clone()))?, fill, sources, failed: OnceLock::new() })
+        let target = Table::new(std::sync::Arc::new(new.clone()))?;
+        Ok(Building { target, fill, sources, failed: OnceLock::new(), notes: AtomicBool::new(false), noted: Mutex::default() })
+    }
+
+    /// From here on writers note rows, if no index that is built is unique. Nobody has written yet.
+    pub fn note_rows(&self) {
+        if self.indexes().all(|(_, index)| !index.is_unique()) {
+            *self.noted.lock() = Some(Noted::default());
+            self.notes.store(true, Ordering::Release);
+        }
+    }
+
+    pub fn notes_rows(&self) -> bool {
+        self.notes.load(Ordering::Acquire)
+    }
+
+    /// Whether writers have noted too much.
+    pub fn has_too_many_notes(&self) -> bool {
+        self.noted.lock().as_ref().is_some_and(|noted| noted.bytes > NOTED_BYTES_MAX)
+    }
+
+    /// The rows noted; from here on writers keep entries.
+    pub fn take_notes(&self) -> HashSet<Box<[u8]>> {
+        let mut noted = self.noted.lock();
+        self.notes.store(false, Ordering::Release);
+        noted.take().unwrap_or_default().keys
+    }
+
+    /// False: the writer has to keep the row's entries.
+    fn note(&self, row: &[Value], row_id: u64) -> Result<bool> {
+        if !self.notes_rows() {
+            return Ok(false);
+        }
+        let mut key = Vec::new();
+        self.target.codec.clustered().encode_clustered(row, row_id, &mut key)?;
+        let mut noted = self.noted.lock();
+        let Some(noted) = &mut *noted else { return Ok(false) };
+        let bytes = key.len() + NOTE_OVERHEAD_BYTES;
+        if noted.keys.insert(key.into()) {
+            noted.bytes += bytes;
+        }
+        Ok(true)
+    }
+
+    /// Positions of the old columns that entries are made of, if rows stay as they are.
+    pub fn columns_read(&self) -> Option<Vec<usize>> {
+        let clustered = self.target.codec.clustered().columns();
+        let mut columns: Vec<usize> = clustered.chain(self.indexes().flat_map(|(_, index)| index.columns())).collect();
+        columns.sort_unstable();
+        columns.dedup();
+        self.sources.is_empty().then_some(columns)
+    }
+
+    /// Calls `f` with the row's entries in the indexes that are built, none of which is unique.
+    pub fn each_entry(
+        &self,
+        row: &[Value],
+        row_id: u64,
+        b: &mut EntryBuffers,
+        mut f: impl FnMut(&[u8], &[u8]) -> Result<()>,
+    ) -> Result<()> {
+        let row = self.row(row);
+        for (_, index) in self.indexes() {
+            index.encode_entry(&row, row_id, &mut b.key, &mut b.value)?;
+            f(&b.key, &b.value)?;
+        }
+        Ok(())
     }
 
     /// The first error stays.
@@ -108,6 +196,9 @@ impl Building {
             return Ok(());
         }
         let (row, mut b) = (self.row(row), EntryBuffers::default());
+        if self.note(&row, row_id)? {
+            return Ok(());
+        }
         self.indexes().try_for_each(|(n, index)| self.put(txn, (n, index), &row, row_id, policy, &mut b))
     }
 
@@ -116,6 +207,9 @@ impl Building {
             return Ok(());
         }
         let (row, mut b) = (self.row(row), EntryBuffers::default());
+        if self.note(&row, row_id)? {
+            return Ok(());
+        }
         self.indexes().try_for_each(|(_, index)| self.delete(txn, index, &row, row_id, policy, &mut b))
     }
 
@@ -132,6 +226,9 @@ impl Building {
             return Ok(());
         }
         let (old, new, mut b) = (self.row(old), self.row(new), EntryBuffers::default());
+        if self.note(&new, row_id)? && (!moved || self.note(&old, row_id)?) {
+            return Ok(());
+        }
         for (n, index) in self.indexes() {
             if moved || !index.same_entry(&old, &new) {
                 self.delete(txn, index, &old, row_id, policy, &mut b)?;

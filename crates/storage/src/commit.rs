@@ -7,6 +7,7 @@
 //!    batch and writes it with one sync.
 //!    A request with files (`txn::spilled`) is committed alone: its counters become one more file, and the files part of the
 //!    data in one step. Catalog records follow in a batch of their own, so without them the files must do no harm.
+//!    Before the write the leader announces the keys to `Recent`: they may change at any moment.
 //! 4. *publish*: the leader notes the sequence number of each key (`Recent`), releases the
 //!    group's locks and completes its waiters.
 //!
@@ -18,6 +19,7 @@
 //! * COMMIT-1: at most one leader (`Queue::led`), so batches reach the log one by one.
 //! * COMMIT-2: a waiter is completed, and locks are released, only after the sync.
 //! * COMMIT-3: `Recent` is updated before locks are released: who gets a lock next sees it.
+//! * ROWS-1 (`row_cache`): a key is announced before a write of it can be seen.
 //! * COMMIT-4: the first failed write ends the process. What was not acknowledged may or may not
 //!   be in the log; retrying a sync would lie. Only where the disk is full and certainly nothing of the group
 //!   is in the log (`RocksError::file_without_space`), the group fails with error 1021 instead.
@@ -160,7 +162,8 @@ fn take_slice<'b>(rest: &mut &'b [u8]) -> Option<&'b [u8]> {
 }
 
 /// The sequence number of the last commit of each key, by hash: what first committer wins is
-/// decided by. A slot may be newer than a key that shares it with others, never older.
+/// decided by. A slot may be newer than a key that shares it with others, never older; while a commit of such a key is being
+/// written, it is `ANNOUNCED`.
 pub struct Recent {
     slots: Box<[AtomicU64]>,
 }
@@ -170,15 +173,23 @@ impl Recent {
         Recent { slots: (0..RECENT_SLOTS).map(|_| AtomicU64::new(0)).collect() }
     }
 
-    /// False: certainly not committed after `sequence`.
+    /// False: certainly not committed after `sequence`, as far as anybody has seen.
     pub fn may_be_after(&self, key: &[u8], sequence: u64) -> bool {
-        self.slot(crate::lock::hash(key)).load(Ordering::Acquire) > sequence
+        self.hash_may_be_after(crate::lock::hash(key), sequence)
+    }
+
+    /// The same for the key's hash.
+    pub fn hash_may_be_after(&self, hash: u64, sequence: u64) -> bool {
+        self.slot(hash).load(Ordering::Acquire) > sequence
     }
 
     fn slot(&self, hash: u64) -> &AtomicU64 {
         &self.slots[(hash >> 24) as usize & (RECENT_SLOTS - 1)]
     }
 }
+
+/// Later than all commits.
+const ANNOUNCED: u64 = u64::MAX;
 
 /// What a transaction leaves with the pipeline.
 pub struct CommitRequest {
@@ -326,16 +337,16 @@ impl Pipeline {
     fn commit_one(&self, mut request: CommitRequest) -> Result<()> {
         kill_point("commit.leading");
         let mut records = std::mem::replace(&mut request.records, Records { bytes: Vec::new(), count: 0 });
+        self.announce(&request);
         let done = match request.files.take() {
             Some(files) => self.ingest(files, &mut records, &request.counters),
             None => self.log_and_apply(&mut records, request.counters.iter()),
         };
+        self.note(&request, self.db.latest_sequence());
         if let Err(e) = done {
             self.finish(request);
             return Err(e);
         }
-        let sequence = self.db.latest_sequence();
-        self.note(&request, sequence);
         kill_point("commit.noted");
         self.finish(request);
         kill_point("commit.released");
@@ -344,6 +355,7 @@ impl Pipeline {
     }
 
     fn commit_group(&self, mut group: Vec<Queued>) {
+        group.iter().for_each(|q| self.announce(&q.request));
         if let [alone] = &mut group[..]
             && let Some(files) = alone.request.files.take()
         {
@@ -360,6 +372,8 @@ impl Pipeline {
     }
 
     fn end_group(&self, group: Vec<Queued>, done: Result<()>) {
+        let sequence = self.db.latest_sequence();
+        group.iter().for_each(|q| self.note(&q.request, sequence));
         if let Err(e) = done {
             for queued in group {
                 self.finish(queued.request);
@@ -367,8 +381,6 @@ impl Pipeline {
             }
             return self.hooks.group_completed();
         }
-        let sequence = self.db.latest_sequence();
-        group.iter().for_each(|q| self.note(&q.request, sequence));
         kill_point("group.noted");
         self.count(group.len() as u64);
         for (n, queued) in group.into_iter().enumerate() {
@@ -453,6 +465,12 @@ impl Pipeline {
         std::process::abort()
     }
 
+    /// ROWS-1.
+    fn announce(&self, request: &CommitRequest) {
+        self.note(request, ANNOUNCED);
+    }
+
+    /// Also after a failed write, which changed nothing: nothing has changed since then.
     fn note(&self, request: &CommitRequest, sequence: u64) {
         match &request.touched {
             Touched::Keys(hashes) => {

@@ -26,6 +26,7 @@ use crate::lock::{LockManager, Owner};
 use crate::log_check;
 use crate::options::{self, Tuning};
 use crate::rocks::{Db, RocksError, Snapshot, SortedFiles};
+use crate::row_cache::RowCache;
 use crate::space_reserve;
 use crate::spill::Scratches;
 use crate::txn::{Isolation, Transaction, TxnInfo, TxnOptions};
@@ -34,7 +35,7 @@ use crate::xa::Branches;
 /// What the engine is opened with. `EngineOptions::default()` fits this machine.
 #[derive(Clone, Debug)]
 pub struct EngineOptions {
-    /// Bytes of the block cache; `None` takes a share of the memory that the machine or cgroup has.
+    /// Bytes of the caches of blocks and rows; `None` takes a share of the memory that the machine or cgroup has.
     pub block_cache_bytes: Option<usize>,
     /// Bytes of one memtable.
     pub write_buffer_bytes: usize,
@@ -143,6 +144,9 @@ const ENOSPC: i32 = 28;
 /// Bytes of padding behind the last commit of a log when the server stops.
 const LOG_END_BYTES: usize = 8;
 /// Where transactions spill to, and where the files lie that are about to be committed; emptied at each start.
+/// A scan fills the block cache with what it reads if that, as it is on disk, is at most this part of the cache: decompressed
+/// it is about four times as much, and three quarters of the cache remain to others.
+const CACHE_SHARE: u64 = 16;
 const SCRATCH_DIR: &str = "scratch";
 const INGEST_DIR: &str = "ingest";
 
@@ -155,10 +159,13 @@ pub struct Engine {
     options: EngineOptions,
     hooks: Arc<dyn EngineHooks>,
     db: Arc<Db>,
+    /// The block cache's, 0 without one.
+    cache_bytes: usize,
     locks: Arc<LockManager>,
     counters: Arc<Counters>,
     active: Arc<ActiveTransactions>,
     pipeline: Arc<Pipeline>,
+    rows: RowCache,
     next_txn_id: AtomicU64,
     /// The snapshot taken last: shared as long as nothing was committed after it.
     latest_snapshot: Mutex<Weak<Snapshot>>,
@@ -202,8 +209,11 @@ impl Engine {
             options.flush_mode,
         ));
         let housekeeper = Arc::new(Housekeeper::new(dir, &options, Arc::clone(&db), Arc::clone(&pipeline), Arc::clone(&hooks)));
+        let rows = RowCache::new(options::row_cache_bytes(&options));
+        let cache_bytes = if options.tuning.block_cache { options::block_cache_bytes(&options) } else { 0 };
         let engine = Arc::new(Engine {
             dir: dir.to_path_buf(),
+            cache_bytes,
             options,
             hooks,
             db,
@@ -211,6 +221,7 @@ impl Engine {
             counters,
             active,
             pipeline,
+            rows,
             next_txn_id: AtomicU64::new(1),
             latest_snapshot: Mutex::new(Weak::new()),
             housekeeper,
@@ -265,6 +276,10 @@ impl Engine {
 
     pub(crate) fn counters(&self) -> &Counters {
         &self.counters
+    }
+
+    pub(crate) fn rows(&self) -> &RowCache {
+        &self.rows
     }
 
     pub(crate) fn pipeline(&self) -> &Pipeline {
@@ -375,6 +390,11 @@ impl Engine {
     /// Bytes that `[lower, upper)` takes on disk, estimated.
     pub fn data_range_bytes(&self, lower: &[u8], upper: &[u8]) -> u64 {
         self.db.range_bytes(lower, upper).unwrap_or(0)
+    }
+
+    /// A scan of the whole range leaves enough of the block cache to others to keep what it reads there.
+    pub fn fits_cache(&self, lower: &[u8], upper: &[u8]) -> bool {
+        self.data_range_bytes(lower, upper).saturating_mul(CACHE_SHARE) <= self.cache_bytes as u64
     }
 
     /// Checks the checksums of all files (CHECK TABLE ... EXTENDED).

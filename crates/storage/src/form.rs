@@ -274,8 +274,17 @@ impl Fixed {
         })
     }
 
+    /// Stored bits as a number that is in the order of the values, whatever the width; not for FLOAT and DOUBLE.
     #[inline]
-    fn sign_extend(self, bits: u64) -> i64 {
+    pub fn rank(self, bits: u64) -> u64 {
+        match self.kind {
+            FixedKind::Signed | FixedKind::Time(_) | FixedKind::Decimal(_) => self.sign_extend(bits) as u64 ^ 1 << 63,
+            _ => bits,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn sign_extend(self, bits: u64) -> i64 {
         let unused = 64 - 8 * self.width as u32;
         (bits << unused) as i64 >> unused
     }
@@ -318,6 +327,16 @@ pub(crate) fn read_le(stored: &[u8]) -> u64 {
         [a, b, c, d] => u32::from_le_bytes([*a, *b, *c, *d]) as u64,
         [a, b, c, d, e, f, g, h] => u64::from_le_bytes([*a, *b, *c, *d, *e, *f, *g, *h]),
         _ => stored.iter().rev().fold(0, |n, b| n << 8 | *b as u64),
+    }
+}
+
+/// Big-endian bytes, at most eight, as zero-extended bits.
+#[inline]
+pub(crate) fn read_be(stored: &[u8]) -> u64 {
+    match stored {
+        [a, b, c, d] => u32::from_be_bytes([*a, *b, *c, *d]) as u64,
+        [a, b, c, d, e, f, g, h] => u64::from_be_bytes([*a, *b, *c, *d, *e, *f, *g, *h]),
+        _ => stored.iter().fold(0, |n, b| n << 8 | *b as u64),
     }
 }
 

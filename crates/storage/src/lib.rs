@@ -55,11 +55,16 @@ pub mod kill_points;
 pub mod layout;
 pub mod lock;
 mod log_check;
+mod manifest;
 mod options;
 mod rocks;
 pub mod row;
+mod row_cache;
+mod run;
+mod sorter;
 mod space_reserve;
 mod spill;
+mod split;
 pub mod statistics;
 mod sync;
 pub mod table;
@@ -82,7 +87,8 @@ pub use row::{RowCodec, RowView};
 pub use statistics::{IndexStatistics, TableStatistics};
 pub use table::{Buffers, Duplicate, Table, Written};
 pub use txn::{
-    Cursor, Direction, Isolation, KeyRange, Locked, Mark, Reads, ScanOptions, Step, Transaction, TxnInfo, TxnOptions, Version,
+    Cursor, Direction, Isolation, KeyRange, Locked, Mark, Reads, ScanOptions, SharedView, Step, Transaction, TxnInfo, TxnOptions,
+    Version,
 };
 pub use value_ref::ValueRef;
 pub use xa::{XID_PART_BYTES_MAX, XaBranch, Xid};

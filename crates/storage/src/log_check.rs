@@ -6,6 +6,9 @@
 //! is synced before the next is written. So a log in which a later record *begins* after a bad one
 //! was damaged, and the server refuses to start, naming file and offset.
 //!
+//! A log that the MANIFEST says is not needed any more may look like anything: it is renamed and written over for its next
+//! use, and if the power fails before the directory is synced, it has its old name back and new records.
+//!
 //! With `innodb_flush_log_at_trx_commit` 0 or 2 unsynced groups may reach the disk in any order;
 //! the marker file `LOG_NOT_SYNCED` says that this was so, and a gap is then only reported.
 //!
@@ -27,6 +30,8 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+
+use crate::manifest::NeededLogs;
 
 const BLOCK_BYTES: usize = 32 << 10;
 /// Kinds of records, in a log that may be reused.
@@ -72,10 +77,12 @@ pub fn sync_logs(dir: &Path) -> std::io::Result<()> {
     sync_dir(dir)
 }
 
-/// The first damaged log of the directory, in the order of log numbers.
+/// The first damaged log that is needed, in the order of log numbers.
 pub fn find_damage(dir: &Path) -> std::io::Result<Option<Damage>> {
     for (number, file) in logs(dir)? {
-        if let Some(offset) = damage_in(&fs::read(&file)?, Format::Log(number)) {
+        if let Some(offset) = damage_in(&fs::read(&file)?, Format::Log(number))
+            && u64::from(number) >= oldest_needed(dir)?
+        {
             return Ok(Some(Damage { file, offset }));
         }
     }
@@ -84,13 +91,36 @@ pub fn find_damage(dir: &Path) -> std::io::Result<Option<Damage>> {
 
 /// Damage in the MANIFEST that CURRENT names. If there is none, RocksDB says so.
 pub fn find_manifest_damage(dir: &Path) -> std::io::Result<Option<Damage>> {
+    let Some((file, bytes)) = manifest(dir)? else { return Ok(None) };
+    Ok(damage_in(&bytes, Format::Manifest).map(|offset| Damage { file, offset }))
+}
+
+fn manifest(dir: &Path) -> std::io::Result<Option<(PathBuf, Vec<u8>)>> {
     let Ok(name) = fs::read_to_string(dir.join("CURRENT")) else { return Ok(None) };
     let file = dir.join(name.trim_end());
     match fs::read(&file) {
-        Ok(bytes) => Ok(damage_in(&bytes, Format::Manifest).map(|offset| Damage { file, offset })),
+        Ok(bytes) => Ok(Some((file, bytes))),
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(e) => Err(e),
     }
+}
+
+/// The number of the oldest log that recovery reads; 0 where the MANIFEST does not say.
+fn oldest_needed(dir: &Path) -> std::io::Result<u64> {
+    let Some((_, bytes)) = manifest(dir)? else { return Ok(0) };
+    let (mut needed, mut edit, mut at) = (NeededLogs::default(), Vec::new(), 0);
+    while let Some((_, end)) = record(&bytes, at, Format::Manifest) {
+        let kind = bytes.get(at + 6).copied().unwrap_or(0) + ONCE;
+        if kind == WHOLE || kind == WHOLE + 1 {
+            edit.clear();
+        }
+        edit.extend_from_slice(bytes.get(at + Format::Manifest.header_bytes()..end).unwrap_or(&[]));
+        if (kind == WHOLE || kind == LAST) && !needed.add(&edit) {
+            return Ok(0);
+        }
+        at = next_header(end, Format::Manifest);
+    }
+    Ok(needed.oldest())
 }
 
 /// In the order of their numbers.
@@ -190,7 +220,10 @@ fn record(log: &[u8], at: usize, format: Format) -> Option<(Kind, usize)> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
+    use crate::{Engine, EngineOptions, NoHooks, TxnOptions};
 
     /// A log of records, fragmented as RocksDB does it, and where each begins.
     fn log_of(format: Format, records: &[usize]) -> (Vec<u8>, Vec<usize>) {
@@ -250,6 +283,36 @@ mod tests {
         assert_eq!(damage_in(&reused, format), None);
         reused.resize(reused.len() + 100_000, 0);
         assert_eq!(damage_in(&reused, format), None);
+    }
+
+    #[test]
+    fn only_a_log_that_is_needed_can_be_damaged() {
+        let dir = tempfile::tempdir().unwrap();
+        let options = EngineOptions { warm_log: false, ..EngineOptions::default() };
+        let engine = Engine::open(dir.path(), options, Arc::new(NoHooks)).unwrap();
+        let mut needed = Vec::new();
+        for round in 0..3u8 {
+            let mut txn = engine.begin(TxnOptions::default());
+            txn.put(&[1, round], &[round]).unwrap();
+            txn.commit_wait().unwrap();
+            engine.flush_memtables().unwrap();
+            needed.push(oldest_needed(dir.path()).unwrap());
+            let known = engine.db().property("rocksdb.min-log-number-to-keep").unwrap();
+            assert_eq!(known.parse(), Ok(needed[usize::from(round)]));
+        }
+        assert!(needed[0] < needed[2], "{needed:?}");
+        drop(engine);
+        let dir = dir.path();
+        assert_eq!(find_damage(dir).unwrap(), None);
+        let oldest = needed[2] as u32;
+        for (number, damaged) in [(oldest - 1, false), (oldest, true)] {
+            let (mut log, begins) = log_of(Format::Log(number), &[100, 100]);
+            log[20] ^= 1;
+            assert_eq!(begins[0], 0);
+            let file = dir.join(format!("{number:06}.log"));
+            fs::write(&file, log).unwrap();
+            assert_eq!(find_damage(dir).unwrap(), damaged.then_some(Damage { file, offset: 0 }));
+        }
     }
 
     #[test]

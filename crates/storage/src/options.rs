@@ -25,6 +25,8 @@ const WRITE_BACK_BYTES: u64 = 1 << 20;
 /// Deleted entries among `DELETION_WINDOW` that make a file worth compacting.
 const DELETION_TRIGGER: usize = 16 << 10;
 const DELETION_WINDOW: usize = 32 << 10;
+/// One part of so many of the cache's bytes.
+const ROW_CACHE_SHARE: usize = 8;
 /// The least that is chosen when no size is given.
 const CACHE_BYTES_MIN: usize = 64 << 20;
 
@@ -33,6 +35,7 @@ const CACHE_BYTES_MIN: usize = 64 << 20;
 pub struct Tuning {
     pub bloom_filters: bool,
     pub block_cache: bool,
+    pub row_cache: bool,
     pub compression: bool,
     /// Bytes of one data block before compression.
     pub block_bytes: usize,
@@ -42,6 +45,8 @@ pub struct Tuning {
     pub level0_files: u32,
     /// Rows of one batch of ALTER TABLE's builds: bounds the write set and the loss of work by a crash.
     pub build_batch_rows: usize,
+    /// Bytes of table data from which a query reads it in parts on several threads.
+    pub parallel_bytes_min: u64,
     /// How often the housekeeper does its rounds.
     pub round: Duration,
 }
@@ -51,11 +56,13 @@ impl Default for Tuning {
         Tuning {
             bloom_filters: true,
             block_cache: true,
+            row_cache: true,
             compression: true,
             block_bytes: BLOCK_BYTES,
             file_bytes: 64 << 20,
             level0_files: 4,
             build_batch_rows: 4096,
+            parallel_bytes_min: 2 << 20,
             round: Duration::from_secs(1),
         }
     }
@@ -88,11 +95,13 @@ impl EngineOptions {
             "warm-log" => self.warm_log = switch()?,
             "bloom-filters" => self.tuning.bloom_filters = switch()?,
             "block-cache" => self.tuning.block_cache = switch()?,
+            "row-cache" => self.tuning.row_cache = switch()?,
             "compression" => self.tuning.compression = switch()?,
             "block-bytes" => self.tuning.block_bytes = number()?.max(64),
             "file-bytes" => self.tuning.file_bytes = number()?.max(16 << 10) as u64,
             "level0-files" => self.tuning.level0_files = number()?.max(1) as u32,
             "build-batch-rows" => self.tuning.build_batch_rows = number()?.max(1),
+            "parallel-bytes-min" => self.tuning.parallel_bytes_min = number()? as u64,
             "round-ms" => self.tuning.round = Duration::from_millis(number()?.max(1) as u64),
             _ => return Err(format!("unknown storage option {key}")),
         }
@@ -100,30 +109,17 @@ impl EngineOptions {
     }
 }
 
+/// Bytes of the block cache.
+pub fn block_cache_bytes(options: &EngineOptions) -> usize {
+    cache_bytes(options) - row_cache_bytes(options)
+}
+
 /// Options of the data family (which also carry the database's) and of the catalog family.
 pub fn for_families(options: &EngineOptions) -> (Options, Options) {
-    let cache_bytes = options.block_cache_bytes.unwrap_or_else(default_cache_bytes);
-    let cache = Cache::new_hyper_clock_cache(cache_bytes, CACHE_ENTRY_BYTES);
+    let cache = Cache::new_hyper_clock_cache(block_cache_bytes(options), CACHE_ENTRY_BYTES);
     let mut data = family(&cache, options.write_buffer_bytes, &options.tuning);
     set_database(&mut data, options);
     let catalog = family(&cache, options.write_buffer_bytes / 4, &options.tuning);
-    (data, catalog)
-}
-
-/// Options of a database that a transaction spills to: nothing in it outlives the transaction.
-pub fn for_scratch() -> (Options, Options) {
-    const CACHE_BYTES: usize = 32 << 20;
-    let mut data = Options::default();
-    data.create_if_missing(true);
-    data.create_missing_column_families(true);
-    data.set_compression_type(DBCompressionType::Lz4);
-    data.set_write_buffer_size(16 << 20);
-    data.set_max_background_jobs(2);
-    data.set_keep_log_file_num(1);
-    let mut table = BlockBasedOptions::default();
-    table.set_block_cache(&Cache::new_hyper_clock_cache(CACHE_BYTES, CACHE_ENTRY_BYTES));
-    data.set_block_based_table_factory(&table);
-    let catalog = data.clone();
     (data, catalog)
 }
 
@@ -194,6 +190,15 @@ fn family(cache: &Cache, write_buffer_bytes: usize, tuning: &Tuning) -> Options 
 /// Cores that this process may use.
 pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(2, |n| n.get())
+}
+
+fn cache_bytes(options: &EngineOptions) -> usize {
+    options.block_cache_bytes.unwrap_or_else(default_cache_bytes)
+}
+
+/// The part of the caches that is for single rows.
+pub fn row_cache_bytes(options: &EngineOptions) -> usize {
+    if options.tuning.row_cache { cache_bytes(options) / ROW_CACHE_SHARE } else { 0 }
 }
 
 /// 40% of the memory: the rest is for memtables, sessions, sorts and the page cache.

@@ -24,11 +24,12 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use vaquita_types::decimal::Decimal;
 use vaquita_types::schema::{Layout, LayoutVersion, TableDef};
 use vaquita_types::{Error, Result, Value};
 
-use crate::form::{Form, mismatch};
-use crate::key::{Entry, INDEX_ID_BYTES, IndexCodec};
+use crate::form::{Fixed, FixedKind, Form, mismatch, read_be, read_le};
+use crate::key::{Entry, INDEX_ID_BYTES, IndexCodec, Part};
 use crate::value_ref::ValueRef;
 
 const VERSION_BYTES: usize = 2;
@@ -39,10 +40,12 @@ pub const LAYOUT_VERSION_MAX: u16 = 0x7FFF;
 /// Where a column of the table is found in rows of one layout.
 #[derive(Clone, Debug, PartialEq)]
 enum Slot {
-    /// In the key: part number, and offset and width in the key if both are the same in all keys.
+    /// In the key: part number, and offset and width in the key if both are the same in all keys. `number` if its bytes there
+    /// are those of a number, ascending and without a marker.
     Key {
         part: usize,
         fixed: Option<(usize, usize)>,
+        number: Option<Fixed>,
     },
     Fixed {
         form: Form,
@@ -165,6 +168,19 @@ impl RowCodec {
         (0..view.layout.slots.len()).map(|i| view.value(i)).collect()
     }
 
+    /// The columns in `wanted`, ascending; NULL for the others.
+    pub(crate) fn decode_columns(&self, key: &[u8], value: &[u8], wanted: &[usize], out: &mut Vec<Value>) -> Result<()> {
+        let view = self.view(key, value)?;
+        out.clear();
+        out.resize(view.layout.slots.len(), Value::Null);
+        for &position in wanted {
+            if let Some(slot) = out.get_mut(position) {
+                *slot = view.value(position)?;
+            }
+        }
+        Ok(())
+    }
+
     #[cold]
     fn damaged(&self, key: &[u8], what: &str) -> Error {
         let shown: String = key.iter().take(64).map(|b| format!("{b:02x}")).collect();
@@ -181,7 +197,8 @@ impl LayoutCodec {
         let mut slots: Vec<Slot> = def.columns.iter().map(|c| Slot::Missing(Missing::new(&c.added_default))).collect();
         for (position, slot) in slots.iter_mut().enumerate() {
             if let Some(part) = clustered.restorable_part(position) {
-                *slot = Slot::Key { part, fixed: fixed_place(clustered, part) };
+                let number = clustered.entry_parts().get(part).and_then(Part::plain_number);
+                *slot = Slot::Key { part, fixed: fixed_place(clustered, part), number };
             }
         }
         let stored = layout.columns.iter().filter(|c| {
@@ -310,6 +327,64 @@ impl<'a> RowView<'a> {
         self.column(position)?.to_value().map_err(|_| self.codec.damaged(self.key, "damaged JSON"))
     }
 
+    /// As `value`, into a slot that has the value of another row: what that has allocated is used again if it fits.
+    #[inline]
+    pub fn value_into(&self, position: usize, out: &mut Value) -> Result<()> {
+        match self.layout.slots.get(position) {
+            Some(Slot::Fixed { form: Form::Fixed(fixed), offset, width, null_bit }) if !self.null(*null_bit) => {
+                let bits = self.value.get(*offset..offset + width).map(read_le);
+                match (bits, fixed.kind) {
+                    (Some(bits), FixedKind::Signed) => *out = Value::Int(fixed.sign_extend(bits)),
+                    (Some(bits), FixedKind::Decimal(scale)) => {
+                        *out = Value::Decimal(Decimal::new(fixed.sign_extend(bits), scale))
+                    }
+                    _ => *out = self.value(position)?,
+                }
+            }
+            Some(Slot::Variable { n, json: false, null_bit }) if !self.null(*null_bit) => {
+                let bytes = self.variable(*n).ok_or_else(|| self.codec.damaged(self.key, "damaged column"))?;
+                match out {
+                    Value::Bytes(old) if old.len() == bytes.len() => old.copy_from_slice(bytes),
+                    _ => *out = Value::Bytes(bytes.into()),
+                }
+            }
+            Some(Slot::Key { fixed: Some((offset, width)), number: Some(fixed), .. }) if fixed.kind == FixedKind::Signed => {
+                match self.key.get(*offset..offset + width) {
+                    Some(bytes) => *out = Value::Int(fixed.sign_extend(fixed.unordered(read_be(bytes)))),
+                    None => *out = self.value(position)?,
+                }
+            }
+            _ => *out = self.value(position)?,
+        }
+        Ok(())
+    }
+
+    /// The column as a number in the order of its values (`Fixed::rank`), with what kind of number it is; the rank is `None`
+    /// for NULL. `None` for columns that are not stored as such in this row.
+    #[inline]
+    pub fn rank(&self, position: usize) -> Option<(FixedKind, Option<u64>)> {
+        match self.layout.slots.get(position)? {
+            Slot::Fixed { form: Form::Fixed(fixed), null_bit, .. } if self.null(*null_bit) => Some((fixed.kind, None)),
+            Slot::Fixed { form: Form::Fixed(fixed), offset, width, .. } => {
+                Some((fixed.kind, Some(fixed.rank(read_le(self.value.get(*offset..offset + width)?)))))
+            }
+            Slot::Key { fixed: Some((offset, width)), number: Some(fixed), .. } => {
+                Some((fixed.kind, Some(fixed.rank(fixed.unordered(read_be(self.key.get(*offset..offset + width)?))))))
+            }
+            _ => None,
+        }
+    }
+
+    /// The bytes of a column of variable length that is not JSON, which are `None` for NULL; `None` for other columns.
+    #[inline]
+    pub fn text(&self, position: usize) -> Option<Option<&'a [u8]>> {
+        match self.layout.slots.get(position)? {
+            Slot::Variable { json: false, null_bit, .. } if self.null(*null_bit) => Some(None),
+            Slot::Variable { n, json: false, .. } => self.variable(*n).map(Some),
+            _ => None,
+        }
+    }
+
     pub fn is_null(&self, position: usize) -> Result<bool> {
         Ok(match self.layout.slots.get(position) {
             Some(Slot::Fixed { null_bit, .. } | Slot::Variable { null_bit, .. }) => self.null(*null_bit),
@@ -336,7 +411,7 @@ impl<'a> RowView<'a> {
                 let bytes = self.variable(*n)?;
                 Some(if *json { ValueRef::Json(bytes) } else { ValueRef::Bytes(Cow::Borrowed(bytes)) })
             }
-            Slot::Key { part, fixed } => {
+            Slot::Key { part, fixed, .. } => {
                 let bytes = match fixed {
                     Some((offset, width)) => self.key.get(*offset..offset + width)?,
                     None => self.codec.clustered().part_bytes(*part, Entry { key: self.key, value: &[] })?,

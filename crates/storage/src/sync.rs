@@ -13,3 +13,5 @@ pub use parking_lot::{Condvar, Mutex, MutexGuard, RwLock};
 pub const LOCK_SHARDS: usize = 128;
 /// Slots of `commit::Recent`: 2 MiB. Two keys that share a slot cost a comparison of values.
 pub const RECENT_SLOTS: usize = 1 << 18;
+/// Parts of the row cache with a lock each.
+pub const ROW_SHARDS: usize = 64;

@@ -321,7 +321,7 @@ impl Table {
         self.codec.indexes().iter().enumerate().skip(1)
     }
 
-    fn row_id(&self, clustered_key: &[u8]) -> Result<u64> {
+    pub(crate) fn row_id(&self, clustered_key: &[u8]) -> Result<u64> {
         if !self.def.hidden_rowid {
             return Ok(0);
         }

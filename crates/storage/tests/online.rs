@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use common::{Server, index_def, interrupt, server, table_def};
 use vaquita_storage::{
-    Buffers, DdlContext, Direction, InterruptReason, Isolation, LockMode, LockPolicy, Locked, Reads, RowChange, ScanOptions,
-    Stage, Table, Transaction, TxnOptions, Version, Written, Xid, check_table,
+    Buffers, DdlContext, Direction, EngineOptions, InterruptReason, Isolation, LockMode, LockPolicy, Locked, Reads, RowChange,
+    ScanOptions, Stage, Table, Transaction, TxnOptions, Version, Written, Xid, check_table,
 };
 use vaquita_types::charset::CollationId;
 use vaquita_types::{Error, Result, Value};
@@ -34,7 +34,10 @@ fn begin(server: &Server, isolation: Isolation) -> Transaction {
 
 /// `t (id int primary key, v int, s varchar)` with rows 0, 2, 4 … and v = 10 · id.
 fn with_rows(rows: i64) -> Server {
-    let server = server();
+    with_rows_in(server(), rows)
+}
+
+fn with_rows_in(server: Server, rows: i64) -> Server {
     server.catalog.create_database("db", CollationId::default(), &context()).unwrap();
     server.catalog.create_table(table_def("t", "id int, v int null, s varchar(20)", &["primary id"]), &context()).unwrap();
     let table = server.catalog.table("db", "t").unwrap().unwrap();
@@ -181,12 +184,18 @@ fn assert_reclaimed(server: &Server) {
 #[test]
 fn entries_agree_whatever_clients_do_meanwhile() {
     const IDS: i64 = 6_000;
-    let server = with_rows(IDS / 2);
+    // In memory, and sorted in many runs.
+    agree_whatever_clients_do(with_rows(IDS / 2), IDS);
+    let options = EngineOptions { write_set_bytes: 16 << 10, ..EngineOptions::default() };
+    agree_whatever_clients_do(with_rows_in(common::open_with(tempfile::tempdir().unwrap(), options), IDS / 2), IDS);
+}
+
+fn agree_whatever_clients_do(server: Server, ids: i64) {
     let (stop, commits) = (AtomicBool::new(false), AtomicU64::new(0));
     let within = thread::scope(|scope| {
         for seed in 1..=CLIENTS {
             let (server, stop, commits) = (&server, &stop, &commits);
-            scope.spawn(move || write(server, seed, IDS, stop, commits));
+            scope.spawn(move || write(server, seed, ids, stop, commits));
         }
         let _stop = Stop(&stop);
         let mut within = 0;
@@ -203,6 +212,52 @@ fn entries_agree_whatever_clients_do_meanwhile() {
     add_index(&server, "key v: v", &context()).unwrap();
     assert!(assert_sound(&server) > 0);
     assert_reclaimed(&server);
+}
+
+/// Rows that are written while entries are sorted, by a transaction that ends late, and a build that is killed while it waits for it.
+#[test]
+fn a_sorted_build_waits_for_noted_rows_and_can_be_killed() {
+    let server = with_rows(3_000);
+    for kill in [true, false] {
+        let context = context();
+        let mut writer = begin(&server, Isolation::ReadCommitted);
+        let table = server.catalog.table("db", "t").unwrap().unwrap();
+        // Without a lock of the table, which the ALTER would wait for at its start.
+        let (key, old) = locked(&table, &mut writer, 200).unwrap().unwrap();
+        let alter = thread::scope(|scope| {
+            let alter = scope.spawn(|| add_index(&server, "key v: v", &context));
+            let began = Instant::now();
+            let handle = loop {
+                // The handle with the index that is built.
+                let handle = server.catalog.table("db", "t").unwrap().unwrap();
+                if !Arc::ptr_eq(&handle, &table) || alter.is_finished() {
+                    break handle;
+                }
+                assert!(began.elapsed() < Duration::from_secs(10));
+            };
+            let new = vec![old[0].clone(), Value::Int(-5), old[2].clone()];
+            let written = handle.update(&mut writer, &key, &old, &new, POLICY, &mut Buffers::default()).unwrap();
+            assert_eq!(written, Written::Done);
+            thread::sleep(Duration::from_millis(100));
+            if kill {
+                context.interrupt.raise(InterruptReason::KillQuery);
+                let ended = alter.join().unwrap();
+                writer.rollback();
+                return ended;
+            }
+            writer.commit_wait().unwrap();
+            alter.join().unwrap()
+        });
+        if kill {
+            // Unless it was quicker than the writer.
+            assert!(alter.is_ok() || alter.unwrap_err().code() == 1317);
+        } else {
+            alter.unwrap();
+        }
+        assert_eq!(assert_sound(&server), 3_000);
+        drop_indexes(&server);
+        assert_reclaimed(&server);
+    }
 }
 
 #[test]
@@ -306,12 +361,13 @@ fn a_value_that_moves_between_rows_is_no_duplicate() {
 fn a_killed_build_leaves_the_old_table() {
     let server = with_rows(3_000);
     let context = context();
+    // Of a unique index, which locks rows; the other kind follows.
     let mut keeper = begin(&server, Isolation::ReadCommitted);
     let table = server.catalog.table("db", "t").unwrap().unwrap();
     locked(&table, &mut keeper, 4_000).unwrap().unwrap();
     let mut writer = begin(&server, Isolation::ReadCommitted);
     let error = thread::scope(|scope| {
-        let alter = scope.spawn(|| add_index(&server, "key v: v", &context));
+        let alter = scope.spawn(|| add_index(&server, "unique v: v", &context));
         while context.progress.get().is_none_or(|now| now.stage != Stage::ReadingRows || now.rows_done < 2_000) {
             thread::sleep(Duration::from_millis(1));
         }

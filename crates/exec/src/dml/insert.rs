@@ -6,6 +6,7 @@
 
 use vaquita_plan::env::Level;
 use vaquita_plan::expr::Expr;
+use vaquita_plan::literal_values::LiteralValues;
 use vaquita_plan::node::{InsertPlan, InsertSource, QueryPlan};
 use vaquita_plan::visit::plan_reads_table;
 use vaquita_storage::{Buffers, Duplicate, LockMode, Table, Version, Written};
@@ -14,7 +15,7 @@ use vaquita_types::schema::{IndexKind, TableDef};
 use vaquita_types::{ColumnType, Error, Result, Value, sql_mode};
 
 use super::Changed;
-use super::row::RowBuilder;
+use super::row::{RowBuilder, stored_digits};
 use crate::context::Statement;
 use crate::op::Frame;
 
@@ -26,6 +27,11 @@ pub(crate) struct Insert<'a> {
     pub(crate) builder: RowBuilder<'a>,
     pub(crate) frame: Frame<'a>,
     buffers: Buffers,
+    /// Positions of columns that get no value.
+    others: Vec<usize>,
+    automatic: Option<usize>,
+    /// The row with TIMESTAMPs in UTC, if those differ.
+    utc: Vec<Value>,
     several_rows: bool,
     pub(crate) records: u64,
     duplicates: u64,
@@ -42,6 +48,7 @@ pub fn run(plan: &InsertPlan, statement: &Statement<'_>) -> Result<Changed> {
     let table = statement.open_table(&plan.table, LockMode::IX)?;
     let several_rows = match &plan.source {
         InsertSource::Values(rows) => rows.len() > 1,
+        InsertSource::Literals(values) => values.rows.len() > 1,
         InsertSource::Query(_) => true,
     };
     let mut insert = Insert::new(plan, statement, &table, several_rows);
@@ -51,6 +58,7 @@ pub fn run(plan: &InsertPlan, statement: &Statement<'_>) -> Result<Changed> {
                 insert.values(row)?;
             }
         }
+        InsertSource::Literals(values) => insert.literals(values)?,
         InsertSource::Query(query) => insert.query(query)?,
     }
     let mut changed = insert.changed;
@@ -72,6 +80,9 @@ impl<'a> Insert<'a> {
             builder: RowBuilder::new(statement, &table.def, plan.ignore),
             frame: Frame::new(statement, None, width),
             buffers: Buffers::default(),
+            others: (0..table.def.columns.len()).filter(|n| !plan.columns.contains(n)).collect(),
+            automatic: table.def.auto_increment_column(),
+            utc: Vec::new(),
             several_rows,
             records: 0,
             duplicates: 0,
@@ -127,19 +138,36 @@ impl<'a> Insert<'a> {
         self.write_row()
     }
 
+    fn literals(&mut self, values: &LiteralValues) -> Result<()> {
+        for cells in values.rows.rows() {
+            // Nothing looks at a given column before it has its value.
+            self.begin_row()?;
+            for (cell, &position) in cells.iter().zip(&self.plan.columns) {
+                let (value, ty) = values.value(*cell);
+                self.set(position, value, &ty)?;
+            }
+            self.write_row()?;
+        }
+        Ok(())
+    }
+
     /// Fills the new row with what columns get that are not given.
     pub(crate) fn start_row(&mut self) -> Result<()> {
+        let columns = self.columns();
+        self.frame.slots[columns..2 * columns].fill(Value::Null);
+        self.begin_row()
+    }
+
+    fn begin_row(&mut self) -> Result<()> {
         self.records += 1;
         self.builder.row = self.records;
-        for position in 0..self.columns() {
-            let given = self.plan.columns.contains(&position);
-            let value = match given {
-                true => Value::Null,
-                false if self.defaults_quietly => self.builder.default_quietly(position)?.unwrap_or(Value::Null),
-                false => self.builder.default(position, false)?.unwrap_or(Value::Null),
+        for &position in &self.others {
+            let value = match self.defaults_quietly {
+                true => self.builder.default_quietly(position)?,
+                false => self.builder.default(position, false)?,
             };
-            let at = self.columns() + position;
-            self.frame.slots[at] = value;
+            let at = self.table.def.columns.len() + position;
+            self.frame.slots[at] = value.unwrap_or(Value::Null);
         }
         Ok(())
     }
@@ -151,6 +179,14 @@ impl<'a> Insert<'a> {
         let at = self.columns() + position;
         self.frame.slots[at] = value;
         Ok(())
+    }
+
+    /// As `set` of a text, if it is a number as an integer column holds it; false: it was not looked at.
+    pub(crate) fn set_digits(&mut self, position: usize, text: &[u8]) -> bool {
+        let Some(value) = stored_digits(text, &self.table.def.columns[position].ty) else { return false };
+        let at = self.columns() + position;
+        self.frame.slots[at] = value;
+        true
     }
 
     pub(crate) fn set_default(&mut self, position: usize) -> Result<()> {
@@ -172,12 +208,17 @@ impl<'a> Insert<'a> {
             return Ok(());
         }
         let generated = self.auto_increment()?;
-        let mut row: Vec<Value> = self.frame.slots[columns..2 * columns].to_vec();
-        self.builder.to_utc(&mut row)?;
+        let other = self.builder.stores_other_times();
+        if other {
+            self.utc.clear();
+            self.utc.extend_from_slice(&self.frame.slots[columns..2 * columns]);
+            self.builder.to_utc(&mut self.utc)?;
+        }
         loop {
+            let row = if other { &self.utc } else { &self.frame.slots[columns..2 * columns] };
             let written = {
                 let mut txn = self.statement.txn.borrow_mut();
-                self.table.insert(&mut txn, &row, self.statement.lock_wait(), &mut self.buffers)?
+                self.table.insert(&mut txn, row, self.statement.lock_wait(), &mut self.buffers)?
             };
             let duplicate = match written {
                 Written::Done => {
@@ -192,6 +233,7 @@ impl<'a> Insert<'a> {
                 Written::Skipped => return Ok(()),
                 Written::Duplicate(duplicate) => duplicate,
             };
+            let row = row.to_vec();
             self.duplicates += 1;
             if self.plan.replace {
                 if self.delete_existing(&duplicate, &row)? {
@@ -213,7 +255,7 @@ impl<'a> Insert<'a> {
 
     /// Gives the next value to a column that got NULL or 0; returns it if it was generated.
     fn auto_increment(&mut self) -> Result<Option<u64>> {
-        let Some(position) = self.table.def.auto_increment_column() else { return Ok(None) };
+        let Some(position) = self.automatic else { return Ok(None) };
         let at = self.columns() + position;
         let zero_is_a_value = self.statement.session.sql_mode() & sql_mode::NO_AUTO_VALUE_ON_ZERO != 0;
         let (given, zero) = match &self.frame.slots[at] {

@@ -7,7 +7,7 @@ use vaquita_plan::eval::coerce;
 use vaquita_plan::expr::Expr;
 use vaquita_plan::typing;
 use vaquita_types::charset::CollationId;
-use vaquita_types::convert::{self, StoreContext};
+use vaquita_types::convert::{self, StoreContext, StoreProblem};
 use vaquita_types::errno::{ER_BAD_NULL_ERROR, ER_CHECK_CONSTRAINT_VIOLATED, ER_NO_DEFAULT_FOR_FIELD};
 use vaquita_types::schema::{ColumnDef, ColumnDefault, TableDef};
 use vaquita_types::temporal::{DateTime, TimeZone};
@@ -23,6 +23,8 @@ pub struct RowBuilder<'a> {
     store: StoreContext<'a>,
     now: DateTime,
     strict: bool,
+    /// The table has TIMESTAMP columns.
+    timestamps: bool,
     /// IGNORE: errors become warnings.
     ignore: bool,
     /// CHECK constraints by name, bound when the first row is written.
@@ -42,6 +44,7 @@ impl<'a> RowBuilder<'a> {
             store: StoreContext { sql_mode: mode, time_zone: zone, today: now.date() },
             now,
             strict: sql_mode::is_strict(mode) && !ignore,
+            timestamps: table.columns.iter().any(|column| column.ty.kind == TypeKind::Timestamp),
             ignore,
             checks: OnceCell::new(),
             row: 1,
@@ -51,22 +54,41 @@ impl<'a> RowBuilder<'a> {
     /// `value` as the column holds it, in the session's time zone.
     pub fn convert(&self, value: Value, from: &ColumnType, position: usize) -> Result<Value> {
         let column = &self.table.columns[position];
-        if let Some(same) = already_stored(&value, &column.ty) {
-            return Ok(if same { value } else { Value::Null });
+        let value = match already_stored(value, &column.ty) {
+            Ok(stored) => return Ok(stored),
+            Err(value) => value,
+        };
+        if matches!(value, Value::Bytes(_)) {
+            return self.convert_bytes(value, from, column);
         }
+        self.stored(convert::store(value, from, &column.ty, &self.store), column)
+    }
+
+    fn convert_bytes(&self, value: Value, from: &ColumnType, column: &ColumnDef) -> Result<Value> {
         // A parameter takes its column's type in the plan, whatever the client sends for it: text comes in the
         // connection's character set, which is utf8mb4 here.
-        let text = ColumnType::varchar(0, CollationId::default());
-        let from = if matches!(value, Value::Bytes(_)) && !from.is_bytes() { &text } else { from };
-        // A hexadecimal literal is a number where a number is stored.
-        let number = ColumnType::bigint_unsigned();
-        let (value, from) = match value {
-            Value::Bytes(bytes) if typing::is_hex_literal(from) && is_number(&column.ty) => {
-                (Value::UInt(coerce::hex_number(&bytes)), &number)
+        let text;
+        let from = match from.is_bytes() {
+            true => from,
+            false => {
+                text = ColumnType::varchar(0, CollationId::default());
+                &text
             }
-            value => (value, from),
         };
-        let problem = match convert::store(value, from, &column.ty, &self.store) {
+        // A hexadecimal literal is a number where a number is stored.
+        let stored = match value {
+            Value::Bytes(bytes) if typing::is_hex_literal(from) && is_number(&column.ty) => {
+                let number = Value::UInt(coerce::hex_number(&bytes));
+                convert::store(number, &ColumnType::bigint_unsigned(), &column.ty, &self.store)
+            }
+            value => convert::store(value, from, &column.ty, &self.store),
+        };
+        self.stored(stored, column)
+    }
+
+    /// What storing came to, with errors and warnings as the mode says.
+    fn stored(&self, stored: std::result::Result<Value, Box<StoreProblem>>, column: &ColumnDef) -> Result<Value> {
+        let problem = match stored {
             Ok(stored) => return Ok(stored),
             Err(problem) => problem,
         };
@@ -183,6 +205,11 @@ impl<'a> RowBuilder<'a> {
         }
     }
 
+    /// Whether `to_utc` changes anything.
+    pub fn stores_other_times(&self) -> bool {
+        self.timestamps && !matches!(self.store.time_zone, TimeZone::Utc)
+    }
+
     /// Rows are stored with TIMESTAMPs in UTC.
     pub fn to_utc(&self, row: &mut [Value]) -> Result<()> {
         let zone = self.store.time_zone;
@@ -225,14 +252,35 @@ fn is_number(ty: &ColumnType) -> bool {
     ty.is_integer() || matches!(ty.kind, TypeKind::Decimal | TypeKind::Float | TypeKind::Double)
 }
 
-/// Values that most columns hold need no conversion: `Some(true)` as is. NULL stays NULL.
-fn already_stored(value: &Value, ty: &ColumnType) -> Option<bool> {
-    match (value, ty.kind) {
-        (Value::Null, _) => Some(true),
-        (Value::Int(i), TypeKind::Int) if !ty.unsigned && i32::try_from(*i).is_ok() => Some(true),
-        (Value::Int(_), TypeKind::BigInt) if !ty.unsigned => Some(true),
-        _ => None,
+/// Values that most columns hold need no conversion; an error gives back one that does. NULL stays NULL.
+fn already_stored(value: Value, ty: &ColumnType) -> std::result::Result<Value, Value> {
+    let Value::Int(n) = value else { return if value.is_null() { Ok(value) } else { Err(value) } };
+    let bits = match ty.kind {
+        TypeKind::TinyInt => 8,
+        TypeKind::SmallInt => 16,
+        TypeKind::MediumInt => 24,
+        TypeKind::Int => 32,
+        TypeKind::BigInt => 64,
+        _ => return Err(value),
+    };
+    let above = 64 - bits;
+    match ty.unsigned {
+        false if n << above >> above == n => Ok(value),
+        true if n >= 0 && (n as u64) << above >> above == n as u64 => Ok(Value::UInt(n as u64)),
+        _ => Err(value),
     }
+}
+
+/// What an integer column holds after a text of nothing but digits; `None` if it has to be looked at more closely.
+pub fn stored_digits(text: &[u8], ty: &ColumnType) -> Option<Value> {
+    /// All numbers of so many digits fit 64 bits.
+    const SURE_DIGITS: usize = 18;
+    let digits = text.strip_prefix(b"-").unwrap_or(text);
+    if !ty.is_integer() || digits.is_empty() || digits.len() > SURE_DIGITS || !digits.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    let n = digits.iter().fold(0, |n, digit| n * 10 + i64::from(digit & 15));
+    already_stored(Value::Int(if digits.len() < text.len() { -n } else { n }), ty).ok()
 }
 
 /// MySQL's implicit default: zero, the empty string, the first label.

@@ -100,15 +100,25 @@ impl Load<'_> {
     fn fields(&mut self, reader: &mut Reader<'_>) -> Result<bool> {
         let plan = self.plan;
         for (n, target) in plan.targets.iter().enumerate() {
-            let field = match reader.field()? {
-                None if n == 0 => return Ok(false),
-                None => None,
-                Some(Field::Null) => Some(Value::Null),
-                Some(Field::Text(bytes)) => Some(Value::bytes(bytes)),
-            };
+            let field = reader.field()?;
             if n == 0 {
+                if field.is_none() {
+                    return Ok(false);
+                }
                 self.insert.start_row()?;
             }
+            let field = match field {
+                None => None,
+                Some(Field::Null) => Some(Value::Null),
+                Some(Field::Text(bytes)) => {
+                    if let LoadTarget::Column(column) = target
+                        && self.insert.set_digits(*column, bytes)
+                    {
+                        continue;
+                    }
+                    Some(Value::bytes(bytes))
+                }
+            };
             match (target, field) {
                 (LoadTarget::UserVar(name), field) => {
                     self.statement.session.set_user_var(name, field.map_or(Value::Null, |value| self.variable(value)))?

@@ -66,6 +66,8 @@ pub struct Reader<'a> {
     field: Vec<u8>,
     /// Bytes that mean something: the others are copied in runs.
     special: [bool; 256],
+    /// The same, if they are at most three.
+    special_few: Option<[u8; 3]>,
 }
 
 impl<'a> Reader<'a> {
@@ -76,6 +78,11 @@ impl<'a> Reader<'a> {
         for byte in firsts.into_iter().flatten() {
             special[usize::from(*byte)] = true;
         }
+        let mut found = (0..=u8::MAX).filter(|byte| special[usize::from(*byte)]);
+        let special_few = found.next().and_then(|first| {
+            let few = [first, found.next().unwrap_or(first), found.next().unwrap_or(first)];
+            found.next().is_none().then_some(few)
+        });
         Reader {
             source,
             format,
@@ -88,6 +95,7 @@ impl<'a> Reader<'a> {
             ended: false,
             field: Vec::new(),
             special,
+            special_few,
         }
     }
 
@@ -177,10 +185,10 @@ impl<'a> Reader<'a> {
                 if self.escaped(null)? {
                     return Ok(());
                 }
-            } else if self.eat(self.line_end)? {
+            } else if self.line_end.first() == Some(&byte) && self.eat(self.line_end)? {
                 self.line_ended = true;
                 return Ok(());
-            } else if self.eat(&format.field_end)? {
+            } else if format.field_end.first() == Some(&byte) && self.eat(&format.field_end)? {
                 return Ok(());
             } else {
                 self.at += 1;
@@ -235,7 +243,11 @@ impl<'a> Reader<'a> {
             if self.special[usize::from(*first)] {
                 return Ok(Some(*first));
             }
-            let run = rest.iter().position(|byte| self.special[usize::from(*byte)]).unwrap_or(rest.len());
+            let next = match self.special_few {
+                Some([a, b, c]) => memchr::memchr3(a, b, c, rest),
+                None => rest.iter().position(|byte| self.special[usize::from(*byte)]),
+            };
+            let run = next.unwrap_or(rest.len());
             if self.field.len() + run > FIELD_BYTES_MAX {
                 return Err(Error::new(&ER_OUT_OF_RESOURCES, &[]));
             }

@@ -1,7 +1,7 @@
 //! `KeyTable`: numbers different byte keys 0, 1, 2, … in the order in which they come.
 //!
-//! Open addressing over 32-bit entry numbers; keys lie one after the other in one buffer, so a new
-//! key allocates nothing of its own.
+//! Open addressing over 32-bit entry numbers. A key of up to 20 bytes is in its entry, so that finding it touches two places in
+//! memory; longer ones lie one after the other in one buffer.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::LazyLock;
@@ -18,11 +18,16 @@ const PLACES_MIN: usize = 64;
 /// What an entry takes beside its key: itself and two places.
 const ENTRY_BYTES: usize = size_of::<Entry>() + 2 * size_of::<u32>();
 
+/// Half a cache line.
 struct Entry {
     hash: u64,
-    /// Where its key ends; it begins where the one before ends.
-    end: usize,
+    len: u32,
+    /// The key and zeros, or first where a longer one begins in `KeyTable::bytes`.
+    head: [u8; INLINE_BYTES],
 }
+
+const INLINE_BYTES: usize = 20;
+const _: () = assert!(size_of::<Entry>() == 32);
 
 pub struct KeyTable {
     seed: u64,
@@ -38,8 +43,24 @@ impl KeyTable {
     }
 
     pub fn key(&self, n: usize) -> &[u8] {
-        let start = n.checked_sub(1).and_then(|n| self.entries.get(n)).map_or(0, |e| e.end);
-        self.entries.get(n).and_then(|e| self.bytes.get(start..e.end)).unwrap_or(&[])
+        self.entries.get(n).map_or(&[], |e| self.key_of(e))
+    }
+
+    fn key_of<'t>(&'t self, entry: &'t Entry) -> &'t [u8] {
+        let len = entry.len as usize;
+        if let Some(key) = entry.head.get(..len) {
+            return key;
+        }
+        let start = entry.head.first_chunk().map_or(0, |start| u64::from_le_bytes(*start)) as usize;
+        self.bytes.get(start..start + len).unwrap_or(&[])
+    }
+
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    pub fn kept_bytes(&self) -> usize {
+        self.kept_bytes
     }
 
     pub fn clear(&mut self, statement: &Statement<'_>) {
@@ -67,8 +88,10 @@ impl KeyTable {
             Err(place) => {
                 let n = self.entries.len();
                 self.places[place] = n as u32;
-                self.bytes.extend_from_slice(key);
-                self.entries.push(Entry { hash, end: self.bytes.len() });
+                self.entries.push(Entry { hash, len: key.len() as u32, head: head(key, self.bytes.len()) });
+                if key.len() > INLINE_BYTES {
+                    self.bytes.extend_from_slice(key);
+                }
                 let bytes = key.len() + ENTRY_BYTES;
                 self.kept_bytes += bytes;
                 statement.keep_bytes(bytes)?;
@@ -81,12 +104,18 @@ impl KeyTable {
     fn look(&self, hash: u64, key: &[u8]) -> std::result::Result<usize, usize> {
         let mask = self.places.len() - 1;
         let mut place = hash as usize & mask;
+        let short = (key.len() <= INLINE_BYTES).then(|| head(key, 0));
         loop {
             let n = self.places[place];
             if n == EMPTY {
                 return Err(place);
             }
-            if self.entries[n as usize].hash == hash && self.key(n as usize) == key {
+            let entry = &self.entries[n as usize];
+            let same = match &short {
+                Some(head) => entry.hash == hash && entry.len as usize == key.len() && entry.head == *head,
+                None => entry.hash == hash && self.key_of(entry) == key,
+            };
+            if same {
                 return Ok(n as usize);
             }
             place = (place + 1) & mask;
@@ -116,6 +145,17 @@ impl KeyTable {
         last[..tail.len()].copy_from_slice(tail);
         mix(mix(state ^ u64::from_le_bytes(last)) ^ self.seed)
     }
+}
+
+/// What an entry holds of a key, which begins at `start` of the buffer if it is too long.
+#[inline]
+fn head(key: &[u8], start: usize) -> [u8; INLINE_BYTES] {
+    let mut head = [0; INLINE_BYTES];
+    match head.get_mut(..key.len()) {
+        Some(to) => to.copy_from_slice(key),
+        None => head[..8].copy_from_slice(&(start as u64).to_le_bytes()),
+    }
+    head
 }
 
 fn mix(word: u64) -> u64 {

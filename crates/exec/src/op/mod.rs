@@ -7,7 +7,7 @@
 //!
 //! | node | file | keeps |
 //! |---|---|---|
-//! | Scan | `scan`, `values` (system tables) | nothing |
+//! | Scan | `scan` and `row_filter`, `values` (system tables) | nothing |
 //! | NestedLoop, HashJoin | `join`, `hash_join` | nothing; the build side |
 //! | Sort, Limit, Distinct | `sort`, `limit`, `distinct` | rows and keys, or the first few; nothing; keys |
 //! | Aggregate, Window | `aggregate`, `window` | groups; all rows |
@@ -25,6 +25,7 @@ mod join;
 mod key;
 mod key_table;
 mod limit;
+mod row_filter;
 mod rows;
 mod scan;
 mod set_op;
@@ -36,13 +37,13 @@ mod values;
 mod window;
 
 use vaquita_plan::env::EvalCx;
-use vaquita_plan::expr::{Expr, Slot};
+use vaquita_plan::expr::{CompareOp, Expr, Slot};
 use vaquita_plan::node::{AccessPath, Node};
 use vaquita_types::{Result, Value};
 
 pub use limit::bounds as limit_bounds;
 pub use rows::{Rows, heap_bytes};
-pub use scan::TableScan;
+pub use scan::{TableScan, scan_ranges};
 pub use sub_plan::SubPlan;
 
 use crate::context::Statement;
@@ -81,6 +82,12 @@ impl<'a> Frame<'a> {
 pub trait Operator {
     fn open(&mut self, frame: &mut Frame<'_>) -> Result<()>;
     fn next(&mut self, frame: &mut Frame<'_>) -> Result<bool>;
+
+    /// From here on rows for which `column op value` is false may be left out: they would come behind all that is wanted.
+    /// False if the operator does not know how.
+    fn cut(&mut self, _column: &Expr, _op: CompareOp, _value: &Value, _frame: &Frame<'_>) -> bool {
+        false
+    }
 }
 
 /// The operator of a node that is opened once.
@@ -203,5 +210,9 @@ impl Operator for Filter<'_> {
             frame.statement.interrupt.check()?;
         }
         Ok(false)
+    }
+
+    fn cut(&mut self, column: &Expr, op: CompareOp, value: &Value, frame: &Frame<'_>) -> bool {
+        self.input.cut(column, op, value, frame)
     }
 }

@@ -49,6 +49,18 @@ impl Rows {
         self.values.get_mut(n * self.width..(n + 1) * self.width).unwrap_or(&mut [])
     }
 
+    pub fn kept_bytes(&self) -> usize {
+        self.kept_bytes
+    }
+
+    /// Adds row `n` of another, whose values are then gone.
+    pub fn take_row(&mut self, other: &mut Rows, n: usize, statement: &Statement<'_>) -> Result<()> {
+        let row = other.row_mut(n);
+        let heap = row.iter().map(heap_bytes).sum();
+        self.values.extend(row.iter_mut().map(std::mem::take));
+        self.count_row(heap, statement)
+    }
+
     /// Gives the memory back, to be filled again.
     pub fn clear(&mut self, statement: &Statement<'_>) {
         self.values.clear();

@@ -1,14 +1,14 @@
 //! Reads one table by one access path.
 //!
-//! Bounds are evaluated when the scan opens, over the slots that outer tables have filled. Each row found
-//! decodes only the columns the plan lists; a row under a lock is locked first and then read in
-//! its latest version, and its condition is checked on that.
+//! Bounds are evaluated when the scan opens, over the slots that outer tables have filled. Of each row found
+//! only the columns that the plan lists are decoded, and only once its condition is met, as far as that shows on the stored
+//! row (`row_filter`); a row under a lock is locked first and then read in its latest version, and its condition is checked on that.
 
 use std::ops::Bound;
 use std::sync::Arc;
 
 use vaquita_plan::bounds::{KeyValue, to_key_value};
-use vaquita_plan::expr::Expr;
+use vaquita_plan::expr::{CompareOp, Expr, ExprKind, Slot};
 use vaquita_plan::node::{AccessPath, KeyExpr, LockWait, Range, Scan};
 use vaquita_storage::{
     Cursor, Direction, Entry, IndexCodec, Isolation, KeyRange, LockMode, LockPolicy, Locked, RowView, ScanOptions, Step, Table,
@@ -17,6 +17,7 @@ use vaquita_storage::{
 use vaquita_types::temporal::TimeZone;
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value};
 
+use super::row_filter::{RowFilter, Truth};
 use super::{Frame, Operator};
 use crate::context::Statement;
 
@@ -39,6 +40,10 @@ pub struct TableScan<'p> {
     fetched: Vec<(Vec<u8>, Vec<u8>)>,
     /// How many to read together next.
     batch_rows: usize,
+    filter: Option<RowFilter<'p>>,
+    /// Slots of TIMESTAMP columns, where the session's zone is not UTC.
+    local_slots: Vec<Slot>,
+    fill_cache: bool,
 }
 
 /// A statement that wants one row must not read many.
@@ -63,6 +68,9 @@ impl<'p> TableScan<'p> {
             lock: None,
             fetched: Vec::new(),
             batch_rows: BATCH_ROWS_MIN,
+            filter: None,
+            local_slots: Vec::new(),
+            fill_cache: true,
         }
     }
 }
@@ -100,6 +108,7 @@ impl Operator for TableScan<'_> {
                 AccessPath::Full { .. } | AccessPath::System => 0,
             };
             table.check_readable(&statement.txn.borrow(), index)?;
+            self.prepare(&table, frame);
             self.table = Some(table);
         }
         let Some(table) = self.table.clone() else { return Ok(()) };
@@ -110,19 +119,16 @@ impl Operator for TableScan<'_> {
         }
         self.ranges.clear();
         self.point = false;
+        if let Some(filter) = &mut self.filter {
+            filter.clear_cut();
+        }
         match &self.scan.path {
-            AccessPath::Full { .. } => self.ranges.push(table.codec.clustered().all()),
             AccessPath::Point { index, key } => self.open_point(&table, *index, key, frame)?,
-            AccessPath::Range { index, ranges, reverse, .. } => {
-                let codec = index_codec(&table, *index)?;
-                for range in ranges {
-                    if let Some(range) = key_range(codec, &table, range, frame)? {
-                        self.ranges.push(range);
-                    }
-                }
-                sort_ranges(&mut self.ranges, *reverse);
+            _ if statement.part.is_some_and(|part| part.divides(self.scan)) => {}
+            _ => {
+                scan_ranges(self.scan, &table, frame, &mut self.ranges)?;
+                self.ranges.reverse();
             }
-            AccessPath::System => return Err(Error::internal("system table in a table scan")),
         }
         self.lock_ranges(frame)
     }
@@ -134,9 +140,38 @@ impl Operator for TableScan<'_> {
         self.table = Some(table);
         found
     }
+
+    fn cut(&mut self, column: &Expr, op: CompareOp, value: &Value, frame: &Frame<'_>) -> bool {
+        let Some(table) = &self.table else { return false };
+        let is_entry = matches!(self.scan.path, AccessPath::Range { covering: true, .. }) && self.lock.is_none();
+        if is_entry || !self.scan.columns.iter().any(|(_, slot)| matches!(column.kind, ExprKind::Slot(at) if at == *slot)) {
+            return false;
+        }
+        let cx = frame.cx();
+        let filter = self.filter.get_or_insert_with(|| RowFilter::new(self.scan, &table.def, &cx));
+        filter.set_cut(self.scan, &table.def, column, op, value, &cx);
+        true
+    }
 }
 
 impl TableScan<'_> {
+    /// What is the same for all rows of the statement.
+    fn prepare(&mut self, table: &Table, frame: &Frame<'_>) {
+        let is_entry = matches!(self.scan.path, AccessPath::Range { covering: true, .. }) && self.lock.is_none();
+        if !self.scan.filter.is_empty() && !is_entry {
+            self.filter = Some(RowFilter::new(self.scan, &table.def, &frame.cx()));
+        }
+        if !matches!(frame.statement.session.time_zone(), TimeZone::Utc) {
+            let is_timestamp = |position: usize| table.def.columns[position].ty.kind == TypeKind::Timestamp;
+            let columns = self.scan.columns.iter();
+            self.local_slots = columns.filter(|(position, _)| is_timestamp(*position)).map(|(_, slot)| *slot).collect();
+        }
+        if matches!(self.scan.path, AccessPath::Full { .. }) {
+            let all = table.codec.clustered().all();
+            self.fill_cache = frame.statement.engine.fits_cache(&all.lower, &all.upper);
+        }
+    }
+
     /// To the next row, for a scan without filter, without decoding it.
     pub fn advance_stored(&mut self, frame: &Frame<'_>) -> Result<bool> {
         let Some(table) = self.table.take() else { return Ok(false) };
@@ -277,6 +312,10 @@ impl TableScan<'_> {
         while self.fetched.is_empty() {
             let mut keys: Vec<Vec<u8>> = Vec::with_capacity(self.batch_rows);
             while keys.len() < self.batch_rows {
+                // The rows of a batch are of one morsel.
+                if !self.cursor_open && !keys.is_empty() && frame.statement.part.is_some() {
+                    break;
+                }
                 if !self.cursor_open && !self.open_next_range(frame, direction)? {
                     break;
                 }
@@ -310,15 +349,18 @@ impl TableScan<'_> {
     }
 
     fn open_next_range(&mut self, frame: &Frame<'_>, direction: Direction) -> Result<bool> {
-        let Some(range) = self.ranges.pop() else { return Ok(false) };
+        let range = match frame.statement.part {
+            Some(part) if part.divides(self.scan) => part.take(),
+            _ => self.ranges.pop(),
+        };
+        let Some(range) = range else { return Ok(false) };
         match &mut self.cursor {
             Some(cursor) => cursor.reseek(range, direction),
             None => {
                 // A locking scan looks at entries that exist now; the rows are locked and read after that.
                 let version = if self.lock.is_some() { Version::Latest } else { Version::Snapshot };
-                let full = matches!(self.scan.path, AccessPath::Full { .. });
                 let own_writes = !frame.statement.own_writes_hidden.get();
-                let options = ScanOptions { version, fill_cache: !full, own_writes, ..ScanOptions::default() };
+                let options = ScanOptions { version, fill_cache: self.fill_cache, own_writes, ..ScanOptions::default() };
                 self.cursor = Some(frame.statement.txn.borrow().scan(range, direction, options)?);
             }
         }
@@ -341,23 +383,47 @@ impl TableScan<'_> {
         txn.get(&self.key, Version::Latest, &mut self.value)
     }
 
-    /// Decodes the needed columns and checks the filter.
+    /// Checks the filter and decodes the needed columns; false if the row is not wanted.
     fn fill(&mut self, table: &Table, frame: &mut Frame<'_>) -> Result<bool> {
-        let covering = matches!(self.scan.path, AccessPath::Range { covering: true, .. }) && self.lock.is_none();
-        if covering {
+        if matches!(self.scan.path, AccessPath::Range { covering: true, .. }) && self.lock.is_none() {
             self.fill_from_entry(table, frame)?;
-        } else {
-            let (key, value) = self.row();
-            let view = table.codec.view(key, value)?;
-            for &(position, slot) in &self.scan.columns {
-                frame.slots[slot] = view.value(position)?;
-            }
+            self.localize(&self.scan.columns, frame);
+            return frame.all_true(&self.scan.filter);
         }
-        self.localize(table, frame);
+        let (key, value) = self.row();
+        let view = table.codec.view(key, value)?;
+        match &self.filter {
+            None => self.decode(&self.scan.columns, &view, frame)?,
+            Some(filter) => match filter.check(&view) {
+                Truth::True => {
+                    self.decode(&filter.early, &view, frame)?;
+                    if !frame.all_true(filter.rest)? || filter.is_cut(&view) {
+                        return Ok(false);
+                    }
+                    self.decode(&filter.late, &view, frame)?;
+                }
+                Truth::Unsure => {
+                    self.decode(&self.scan.columns, &view, frame)?;
+                    if !frame.all_true(&self.scan.filter)? {
+                        return Ok(false);
+                    }
+                }
+                Truth::False | Truth::Null => return Ok(false),
+            },
+        }
         if let Some(slot) = self.scan.key_slot {
-            frame.slots[slot] = Value::Bytes(self.row().0.into());
+            frame.slots[slot] = Value::Bytes(key.into());
         }
-        frame.all_true(&self.scan.filter)
+        Ok(true)
+    }
+
+    #[inline]
+    fn decode(&self, columns: &[(usize, Slot)], view: &RowView<'_>, frame: &mut Frame<'_>) -> Result<()> {
+        for &(position, slot) in columns {
+            view.value_into(position, &mut frame.slots[slot])?;
+        }
+        self.localize(columns, frame);
+        Ok(())
     }
 
     fn fill_from_entry(&mut self, table: &Table, frame: &mut Frame<'_>) -> Result<()> {
@@ -373,19 +439,33 @@ impl TableScan<'_> {
     }
 
     /// TIMESTAMPs are stored as UTC and evaluated in the session's time zone.
-    fn localize(&self, table: &Table, frame: &mut Frame<'_>) {
-        let zone = frame.statement.session.time_zone();
-        if matches!(zone, TimeZone::Utc) {
+    fn localize(&self, columns: &[(usize, Slot)], frame: &mut Frame<'_>) {
+        if self.local_slots.is_empty() {
             return;
         }
-        for &(position, slot) in &self.scan.columns {
-            if table.def.columns[position].ty.kind == TypeKind::Timestamp
-                && let Value::DateTime(utc) = &frame.slots[slot]
-            {
-                frame.slots[slot] = Value::DateTime(zone.timestamp_from_utc(*utc));
+        let zone = frame.statement.session.time_zone();
+        for (_, slot) in columns.iter().filter(|(_, slot)| self.local_slots.contains(slot)) {
+            if let Value::DateTime(utc) = &frame.slots[*slot] {
+                frame.slots[*slot] = Value::DateTime(zone.timestamp_from_utc(*utc));
             }
         }
     }
+}
+
+/// Adds what a scan that is no point read reads, in its order.
+pub fn scan_ranges(scan: &Scan, table: &Table, frame: &Frame<'_>, out: &mut Vec<KeyRange>) -> Result<()> {
+    match &scan.path {
+        AccessPath::Full { .. } => out.push(table.codec.clustered().all()),
+        AccessPath::Range { index, ranges, reverse, .. } => {
+            let codec = index_codec(table, *index)?;
+            for range in ranges {
+                out.extend(key_range(codec, table, range, frame)?);
+            }
+            sort_ranges(out, *reverse);
+        }
+        AccessPath::Point { .. } | AccessPath::System => return Err(Error::internal("a scan without ranges")),
+    }
+    Ok(())
 }
 
 fn index_codec(table: &Table, index: usize) -> Result<&IndexCodec> {
@@ -432,7 +512,7 @@ fn bound(given: &Option<(Expr, bool)>, ty: Option<&ColumnType>, low: bool, frame
     })
 }
 
-/// Orders the ranges for `pop` and drops repeated ones, so that no row is seen twice.
+/// Orders the ranges as they are read and drops repeated ones, so that no row is seen twice.
 fn sort_ranges(ranges: &mut Vec<KeyRange>, reverse: bool) {
     if ranges.len() < 2 {
         return;
@@ -449,7 +529,7 @@ fn sort_ranges(ranges: &mut Vec<KeyRange>, reverse: bool) {
             _ => merged.push(range),
         }
     }
-    if !reverse {
+    if reverse {
         merged.reverse();
     }
     *ranges = merged;

@@ -1,112 +1,71 @@
 //! ORDER BY: sorts rows by memcmp of their encoded keys, or keeps the first few of them.
 //!
 //! Rows with equal keys stay in the order in which they came. Keys lie in one buffer; the sort works on a row number
-//! with eight bytes of the key, taken after what all keys have in common, so that most comparisons touch no
-//! other memory. With a LIMIT a heap holds the best rows so far, and a row that is not among them costs one comparison.
+//! with eight or sixteen bytes of the key, taken after what all keys have in common, so that most comparisons touch no
+//! other memory. With a LIMIT a heap holds the best rows so far, and a row that is not among them costs one comparison; where the
+//! first key is a column of a scan, the scan leaves such rows out before it decodes them.
+//! A big input is sorted in parts on several threads (`parallel`), each a run; the runs are merged.
 
 use std::collections::BinaryHeap;
 
-use vaquita_plan::expr::Slot;
+use vaquita_plan::expr::{CompareOp, ExprKind, Slot};
 use vaquita_plan::node::{self, Node, SortKey};
-use vaquita_types::Result;
+use vaquita_plan::parallel::is_pure;
+use vaquita_types::{Result, Value};
 
 use super::rows::Rows;
 use super::slots::refills;
 use super::{Frame, Operator, Pulse, build, build_again, key, limit};
 use crate::context::Statement;
+use crate::parallel;
 
 /// Rows up to which a LIMIT is kept in a heap; above, everything is sorted.
 const TOP_ROWS_MAX: u64 = 1 << 16;
 
 pub struct Sort<'p> {
+    node: &'p Node,
     input: Box<dyn Operator + 'p>,
     keys: &'p [SortKey],
     limit: Option<&'p node::Limit>,
     saved: &'p [Slot],
-    takes_slots: bool,
-    rows: Rows,
-    /// Numbers of rows, in order.
-    order: Vec<u32>,
+    again: bool,
+    /// One, or one of each thread.
+    runs: Vec<Run>,
+    /// Runs and rows in them, in order.
+    order: Vec<(u32, u32)>,
     at: usize,
-    key: Vec<u8>,
-    kept_bytes: usize,
-    pulse: Pulse,
 }
 
 impl<'p> Sort<'p> {
-    pub fn new(input: &'p Node, keys: &'p [SortKey], limit: Option<&'p node::Limit>, saved: &'p [Slot], again: bool) -> Sort<'p> {
-        Sort {
-            input: if again { build_again(input) } else { build(input) },
-            keys,
-            limit,
-            saved,
-            takes_slots: refills(input),
-            rows: Rows::new(saved.len()),
-            order: Vec::new(),
-            at: 0,
-            key: Vec::new(),
-            kept_bytes: 0,
-            pulse: Pulse::default(),
-        }
+    pub fn new(node: &'p Node, keys: &'p [SortKey], limit: Option<&'p node::Limit>, saved: &'p [Slot], again: bool) -> Sort<'p> {
+        let input = if again { build_again(node) } else { build(node) };
+        Sort { node, input, keys, limit, saved, again, runs: Vec::new(), order: Vec::new(), at: 0 }
     }
 
-    fn sort_all(&mut self, frame: &mut Frame<'_>) -> Result<()> {
-        let mut keys = Keys::default();
-        while self.input.next(frame)? {
-            self.pulse.beat(frame)?;
-            key::encode_sort(self.keys, &frame.cx(), &mut keys.bytes)?;
-            let bytes = keys.end_key();
-            self.kept_bytes += bytes;
-            frame.statement.keep_bytes(bytes)?;
-            self.rows.push_slots(frame, self.saved, self.takes_slots)?;
+    /// Sorts the rows on several threads; false: they are to be sorted here.
+    fn sort_in_parts(&mut self, wanted: u64, frame: &mut Frame<'_>) -> Result<bool> {
+        if self.again || !self.keys.iter().all(|key| is_pure(&key.expr)) {
+            return Ok(false);
         }
-        self.order = keys.sorted();
-        self.release(frame.statement);
-        Ok(())
-    }
-
-    /// Keeps the `count` first rows.
-    fn sort_top(&mut self, count: usize, frame: &mut Frame<'_>) -> Result<()> {
-        let mut heap: BinaryHeap<Top> = BinaryHeap::with_capacity(count.min(1024));
-        let mut number = 0u64;
-        while self.input.next(frame)? {
-            self.pulse.beat(frame)?;
-            self.key.clear();
-            key::encode_sort(self.keys, &frame.cx(), &mut self.key)?;
-            number += 1;
-            if heap.len() < count {
-                let row = self.rows.len() as u32;
-                self.rows.push_slots(frame, self.saved, self.takes_slots)?;
-                heap.push(Top { key: self.key.clone(), number, row });
-                continue;
-            }
-            let Some(mut worst) = heap.peek_mut() else { break };
-            if self.key >= worst.key {
-                continue;
-            }
-            std::mem::swap(&mut worst.key, &mut self.key);
-            worst.number = number;
-            for (value, &slot) in self.rows.row_mut(worst.row as usize).iter_mut().zip(self.saved) {
-                if self.takes_slots {
-                    std::mem::swap(value, &mut frame.slots[slot]);
-                } else {
-                    value.clone_from(&frame.slots[slot]);
-                }
-            }
+        let (node, keys, saved) = (self.node, self.keys, self.saved);
+        let part = |frame: &mut Frame<'_>| {
+            let mut input = build(node);
+            input.open(frame)?;
+            Run::of(&mut *input, Filler::new(node, keys, saved), wanted, frame)
+        };
+        let Some(runs) = parallel::run(node, frame, part)? else { return Ok(false) };
+        for run in runs {
+            frame.statement.keep_bytes(run.kept_bytes())?;
+            self.runs.push(run);
         }
-        self.order = heap.into_sorted_vec().into_iter().map(|top| top.row).collect();
-        Ok(())
-    }
-
-    fn release(&mut self, statement: &Statement<'_>) {
-        statement.release_bytes(std::mem::take(&mut self.kept_bytes));
+        self.order = merged(&self.runs);
+        Ok(true)
     }
 }
 
 impl Operator for Sort<'_> {
     fn open(&mut self, frame: &mut Frame<'_>) -> Result<()> {
-        self.rows.clear(frame.statement);
-        self.release(frame.statement);
+        self.runs.drain(..).for_each(|mut run| run.clear(frame.statement));
         self.order.clear();
         self.at = 0;
         let (skip, count) = match self.limit {
@@ -116,12 +75,13 @@ impl Operator for Sort<'_> {
         if count == 0 {
             return Ok(());
         }
-        self.input.open(frame)?;
         let wanted = skip.saturating_add(count);
-        if wanted <= TOP_ROWS_MAX {
-            self.sort_top(wanted as usize, frame)?;
-        } else {
-            self.sort_all(frame)?;
+        if !self.sort_in_parts(wanted, frame)? {
+            self.input.open(frame)?;
+            let mut run = Run::of(&mut *self.input, Filler::new(self.node, self.keys, self.saved), wanted, frame)?;
+            run.release_keys(frame.statement);
+            self.order = run.order.drain(..).map(|row| (0, row)).collect();
+            self.runs.push(run);
         }
         self.order.truncate(usize::try_from(wanted).unwrap_or(usize::MAX));
         self.at = usize::try_from(skip).unwrap_or(usize::MAX);
@@ -129,10 +89,155 @@ impl Operator for Sort<'_> {
     }
 
     fn next(&mut self, frame: &mut Frame<'_>) -> Result<bool> {
-        let Some(&row) = self.order.get(self.at) else { return Ok(false) };
+        let Some(&(run, row)) = self.order.get(self.at) else { return Ok(false) };
         self.at += 1;
-        self.rows.restore_taking(row as usize, frame, self.saved);
+        if let Some(run) = self.runs.get_mut(run as usize) {
+            run.rows.restore_taking(row as usize, frame, self.saved);
+        }
         Ok(true)
+    }
+}
+
+/// How rows get into a run.
+struct Filler<'p> {
+    keys: &'p [SortKey],
+    saved: &'p [Slot],
+    takes_slots: bool,
+    pulse: Pulse,
+}
+
+impl<'p> Filler<'p> {
+    fn new(node: &Node, keys: &'p [SortKey], saved: &'p [Slot]) -> Filler<'p> {
+        Filler { keys, saved, takes_slots: refills(node), pulse: Pulse::default() }
+    }
+}
+
+/// Sorted rows.
+struct Run {
+    rows: Rows,
+    /// Of each row, as long as runs are to be merged.
+    keys: Keys,
+    /// In a part of a scan: the morsel of each row.
+    morsels: Vec<u32>,
+    /// Numbers of rows, in order.
+    order: Vec<u32>,
+    keys_bytes: usize,
+}
+
+impl Run {
+    /// The first `wanted` of the input's rows, or more.
+    fn of(input: &mut dyn Operator, filler: Filler<'_>, wanted: u64, frame: &mut Frame<'_>) -> Result<Run> {
+        let mut run = Run {
+            rows: Rows::new(filler.saved.len()),
+            keys: Keys::default(),
+            morsels: Vec::new(),
+            order: Vec::new(),
+            keys_bytes: 0,
+        };
+        if wanted <= TOP_ROWS_MAX {
+            run.take_top(input, filler, wanted as usize, frame)?;
+        } else {
+            run.take_all(input, filler, frame)?;
+        }
+        Ok(run)
+    }
+
+    fn take_all(&mut self, input: &mut dyn Operator, mut filler: Filler<'_>, frame: &mut Frame<'_>) -> Result<()> {
+        while input.next(frame)? {
+            filler.pulse.beat(frame)?;
+            key::encode_sort(filler.keys, &frame.cx(), &mut self.keys.bytes)?;
+            let bytes = self.keys.end_key();
+            self.keys_bytes += bytes;
+            frame.statement.keep_bytes(bytes)?;
+            self.rows.push_slots(frame, filler.saved, filler.takes_slots)?;
+            self.morsels.extend(frame.statement.part.map(|part| part.morsel() as u32));
+        }
+        self.order = self.keys.sorted();
+        Ok(())
+    }
+
+    /// Keeps the `count` first rows.
+    fn take_top(&mut self, input: &mut dyn Operator, mut filler: Filler<'_>, count: usize, frame: &mut Frame<'_>) -> Result<()> {
+        let mut heap: BinaryHeap<Top> = BinaryHeap::with_capacity(count.min(1024));
+        let mut first = FirstKeys::new(filler.keys);
+        let mut number = 0u64;
+        let mut key = Vec::new();
+        while input.next(frame)? {
+            filler.pulse.beat(frame)?;
+            key.clear();
+            key::encode_sort(filler.keys, &frame.cx(), &mut key)?;
+            number += 1;
+            let morsel = frame.statement.part.map(|part| part.morsel() as u32);
+            if heap.len() < count {
+                let row = self.rows.len() as u32;
+                first.keep(row, frame);
+                self.rows.push_slots(frame, filler.saved, filler.takes_slots)?;
+                self.morsels.extend(morsel);
+                heap.push(Top { key: key.clone(), number, row });
+                if heap.len() == count {
+                    first.cut(&heap, input, frame);
+                }
+                continue;
+            }
+            let Some(mut worst) = heap.peek_mut() else { break };
+            if key >= worst.key {
+                continue;
+            }
+            std::mem::swap(&mut worst.key, &mut key);
+            worst.number = number;
+            if let (Some(of_row), Some(morsel)) = (self.morsels.get_mut(worst.row as usize), morsel) {
+                *of_row = morsel;
+            }
+            first.keep(worst.row, frame);
+            for (value, &slot) in self.rows.row_mut(worst.row as usize).iter_mut().zip(filler.saved) {
+                if filler.takes_slots {
+                    std::mem::swap(value, &mut frame.slots[slot]);
+                } else {
+                    value.clone_from(&frame.slots[slot]);
+                }
+            }
+            drop(worst);
+            first.cut(&heap, input, frame);
+        }
+        let mut best = heap.into_sorted_vec();
+        self.order = best.iter().map(|top| top.row).collect();
+        if frame.statement.part.is_some() {
+            best.sort_unstable_by_key(|top| top.row);
+            for top in best {
+                self.keys.bytes.extend_from_slice(&top.key);
+                self.keys_bytes += self.keys.end_key();
+            }
+        }
+        Ok(())
+    }
+
+    fn kept_bytes(&self) -> usize {
+        self.keys_bytes + self.rows.kept_bytes()
+    }
+
+    fn release_keys(&mut self, statement: &Statement<'_>) {
+        self.keys = Keys::default();
+        statement.release_bytes(std::mem::take(&mut self.keys_bytes));
+    }
+
+    fn clear(&mut self, statement: &Statement<'_>) {
+        self.release_keys(statement);
+        self.rows.clear(statement);
+    }
+}
+
+/// The rows of all runs in order: by key, then as one thread alone would have met them.
+fn merged(runs: &[Run]) -> Vec<(u32, u32)> {
+    let mut at = vec![0; runs.len()];
+    let mut order = Vec::with_capacity(runs.iter().map(|run| run.order.len()).sum());
+    loop {
+        let heads = runs.iter().zip(&at).enumerate().filter_map(|(n, (run, &at))| {
+            let row = *run.order.get(at)?;
+            Some((run.keys.key(row), run.morsels.get(row as usize), n, row))
+        });
+        let Some((_, _, n, row)) = heads.min_by(|a, b| a.0.cmp(b.0).then(a.1.cmp(&b.1))) else { return order };
+        at[n] += 1;
+        order.push((n as u32, row));
     }
 }
 
@@ -142,6 +247,44 @@ struct Top {
     key: Vec<u8>,
     number: u64,
     row: u32,
+}
+
+/// The first sort key's value of each row that is kept, if that key is a column: rows in which it comes behind the worst of
+/// these need not be asked for.
+struct FirstKeys<'p> {
+    key: Option<(&'p SortKey, Slot)>,
+    /// By the row's number in `Run::rows`.
+    values: Vec<Value>,
+}
+
+impl<'p> FirstKeys<'p> {
+    fn new(keys: &'p [SortKey]) -> FirstKeys<'p> {
+        let key = keys.first().and_then(|key| match key.expr.kind {
+            ExprKind::Slot(slot) => Some((key, slot)),
+            _ => None,
+        });
+        FirstKeys { key, values: Vec::new() }
+    }
+
+    /// Takes the row in the slots for row `row`.
+    fn keep(&mut self, row: u32, frame: &Frame<'_>) {
+        let Some((_, slot)) = self.key else { return };
+        let row = row as usize;
+        if self.values.len() <= row {
+            self.values.resize(row + 1, Value::Null);
+        }
+        self.values[row].clone_from(&frame.slots[slot]);
+    }
+
+    /// Tells the input what the worst row is now.
+    fn cut(&mut self, heap: &BinaryHeap<Top>, input: &mut dyn Operator, frame: &Frame<'_>) {
+        let (Some((key, _)), Some(worst)) = (self.key, heap.peek()) else { return };
+        let op = if key.descending { CompareOp::Ge } else { CompareOp::Le };
+        let Some(value) = self.values.get(worst.row as usize) else { return };
+        if !input.cut(&key.expr, op, value, frame) {
+            self.key = None;
+        }
+    }
 }
 
 /// The keys of all rows.
@@ -156,7 +299,7 @@ impl Keys {
     pub fn end_key(&mut self) -> usize {
         let bytes = self.bytes.len() - self.ends.last().copied().unwrap_or(0);
         self.ends.push(self.bytes.len());
-        bytes + size_of::<usize>() + size_of::<(u64, u32)>()
+        bytes + size_of::<usize>() + size_of::<(u128, u32)>()
     }
 
     pub fn key(&self, row: u32) -> &[u8] {
@@ -171,20 +314,39 @@ impl Keys {
     }
 }
 
-/// The numbers of `count` rows in the order of their keys.
+/// The numbers of `count` rows in the order of their keys, which end by themselves: none begins with another.
 pub fn sorted<'k>(count: usize, key: impl Fn(u32) -> &'k [u8]) -> Vec<u32> {
     let common = common_len(count, &key);
-    let mut items: Vec<(u64, u32)> = (0..count as u32)
-        .map(|row| {
-            let mut head = [0; 8];
-            let rest = &key(row)[common..];
-            let len = rest.len().min(8);
-            head[..len].copy_from_slice(&rest[..len]);
-            (u64::from_be_bytes(head), row)
-        })
-        .collect();
-    items.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| key(a.1).cmp(key(b.1))).then_with(|| a.1.cmp(&b.1)));
+    let longest = (0..count as u32).map(|row| key(row).len()).max().unwrap_or(0);
+    let rest = |row: u32| &key(row)[common..];
+    if longest - common <= size_of::<u64>() {
+        return by_heads(count, rest, longest - common, |key| u64::from_be_bytes(padded(key)));
+    }
+    by_heads(count, rest, longest - common, |key| u128::from_be_bytes(padded(key)))
+}
+
+/// Sorts by the heads of the keys; where those are the same, by the keys, if any is longer, and then by the row's number.
+fn by_heads<'k, H: Ord + Copy>(
+    count: usize,
+    key: impl Fn(u32) -> &'k [u8],
+    longest: usize,
+    head: impl Fn(&[u8]) -> H,
+) -> Vec<u32> {
+    let mut items: Vec<(H, u32)> = (0..count as u32).map(|row| (head(key(row)), row)).collect();
+    if longest <= size_of::<H>() {
+        items.sort_unstable();
+    } else {
+        items.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| key(a.1).cmp(key(b.1))).then_with(|| a.1.cmp(&b.1)));
+    }
     items.into_iter().map(|(_, row)| row).collect()
+}
+
+/// The first `N` bytes, with zeros if there are fewer.
+fn padded<const N: usize>(bytes: &[u8]) -> [u8; N] {
+    let mut padded = [0; N];
+    let len = bytes.len().min(N);
+    padded[..len].copy_from_slice(&bytes[..len]);
+    padded
 }
 
 /// How many bytes all keys begin with.

@@ -11,6 +11,7 @@ use crate::counters::{CounterChange, Counters};
 use crate::engine::{ActiveTransactions, FlushMode, NoHooks};
 use crate::lock::{HeldLocks, Interrupt, LockManager, LockMode, Owner};
 use crate::rocks::{Db, Family, Snapshot};
+use crate::row_cache::{CachedRow, RowCache};
 use crate::sync::thread::{self, JoinHandle};
 use crate::sync::{Condvar, Mutex};
 
@@ -135,6 +136,21 @@ impl World {
         given
     }
 
+    /// `get` by way of a row cache, as `Transaction::get_stored` does it.
+    fn get_cached(&self, rows: &RowCache, key: &str, at: Option<&Snapshot>) -> u8 {
+        let sequence = at.map_or_else(|| self.db.latest_sequence(), Snapshot::sequence);
+        let row = CachedRow::new(rows, self.pipeline.recent(), key.as_bytes(), sequence, true);
+        let mut buf = Vec::new();
+        if row.get(&mut buf) {
+            return buf[0];
+        }
+        let value = self.get(key, at);
+        if value > 0 {
+            row.keep(&[value]);
+        }
+        value
+    }
+
     /// The counter of kind `r` or `a` as it is in the log.
     fn logged(&self, kind: u8) -> u64 {
         let key = [&[0, 0, 0, 0, kind], &TABLE.0.to_be_bytes()[..]].concat();
@@ -160,6 +176,28 @@ pub fn first_committer_wins() {
     world.increment(1);
     thread.join().expect("no thread panics");
     assert_eq!(world.get("k", None), 2, "a lost update");
+    world.end(committer, 2);
+}
+
+/// A writer and a reader: the row cache gives what RocksDB would, at a snapshot and now (ROWS-1).
+pub fn cached_rows() {
+    let (world, committer) = World::new();
+    let rows = RowCache::new(1 << 20);
+    world.increment(1);
+    assert_eq!(world.get_cached(&rows, "k", None), 1);
+    let other = world.clone();
+    let thread = thread::spawn(move || other.increment(2));
+    let mut last = 0;
+    for _ in 0..2 {
+        let snapshot = Snapshot::new(&world.db);
+        let seen = world.get_cached(&rows, "k", Some(&snapshot));
+        assert_eq!(seen, world.get("k", Some(&snapshot)), "another version than the snapshot's");
+        let cached = world.get_cached(&rows, "k", None);
+        assert!(last <= seen && seen <= cached, "back in time: {last} {seen} {cached}");
+        last = cached;
+    }
+    thread.join().expect("no thread panics");
+    assert_eq!(world.get_cached(&rows, "k", None), 2);
     world.end(committer, 2);
 }
 

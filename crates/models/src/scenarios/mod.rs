@@ -6,7 +6,7 @@
 mod commits;
 mod locks;
 
-pub const ALL: [(&str, fn()); 17] = [
+pub const ALL: [(&str, fn()); 18] = [
     ("locks.exclude", locks::exclude),
     ("locks.deadlock-of-two", locks::deadlock_of_two),
     ("locks.deadlock-of-three", locks::deadlock_of_three),
@@ -20,6 +20,7 @@ pub const ALL: [(&str, fn()); 17] = [
     ("locks.range-and-writers", locks::range_and_writers),
     ("locks.write-skew", locks::write_skew),
     ("commits.first-committer-wins", commits::first_committer_wins),
+    ("commits.cached-rows", commits::cached_rows),
     ("commits.counters", commits::counters),
     ("commits.groups", commits::groups),
     ("commits.drop-table", commits::drop_table),

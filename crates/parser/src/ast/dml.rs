@@ -1,7 +1,10 @@
 //! Statements that change rows: INSERT, REPLACE, UPDATE, DELETE, LOAD DATA; and HANDLER.
 
+use std::sync::Arc;
+
 use super::Name;
 use super::expr::{ColumnRef, Expr};
+use super::literal_rows::LiteralRows;
 use super::query::{FileFormat, Hint, Limit, OrderItem, Query, TableRef, With};
 
 #[derive(Clone, Debug, PartialEq)]
@@ -32,6 +35,8 @@ pub enum Priority {
 pub enum InsertSource {
     /// A row may be empty: `VALUES ()`. A value may be `Expr::Default`.
     Values(Vec<Vec<Expr>>),
+    /// Rows of plain literals, at least one.
+    Literals(Arc<LiteralRows>),
     Query(Box<Query>),
 }
 

@@ -13,6 +13,7 @@ mod admin;
 mod ddl;
 mod dml;
 mod expr;
+mod literal_rows;
 mod query;
 mod show;
 
@@ -21,6 +22,7 @@ pub use admin::*;
 pub use ddl::*;
 pub use dml::*;
 pub use expr::*;
+pub use literal_rows::*;
 pub use query::*;
 pub use show::*;
 

@@ -1,5 +1,7 @@
 //! INSERT, REPLACE, UPDATE, DELETE.
 
+use std::sync::Arc;
+
 use super::{Parser, Result};
 use crate::ast::*;
 use crate::keyword::Kw;
@@ -58,7 +60,7 @@ impl Parser<'_> {
         let rows = self.is(Kw::VALUE) || (self.is(Kw::VALUES) && self.peek() != Tok::Kw(Kw::ROW));
         if rows {
             self.bump();
-            insert.source = InsertSource::Values(self.comma_list(Self::insert_row)?);
+            insert.source = self.insert_rows()?;
             return self.row_alias(insert);
         }
         if !self.at_query() && !self.is_op(Op::LParen) {
@@ -83,6 +85,16 @@ impl Parser<'_> {
         let columns = self.comma_list(Self::column_ref)?;
         self.expect_op(Op::RParen)?;
         Ok(columns)
+    }
+
+    fn insert_rows(&mut self) -> Result<InsertSource> {
+        let plain = self.literal_rows();
+        if !plain.is_empty() && !self.eat_op(Op::Comma) {
+            return Ok(InsertSource::Literals(Arc::new(plain)));
+        }
+        let mut rows = plain.exprs();
+        rows.append(&mut self.comma_list(Self::insert_row)?);
+        Ok(InsertSource::Values(rows))
     }
 
     fn insert_row(&mut self) -> Result<Vec<Expr>> {

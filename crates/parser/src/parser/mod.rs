@@ -18,6 +18,7 @@ mod expr;
 mod func;
 mod index;
 mod literal;
+mod literal_rows;
 mod load;
 mod query;
 mod select;
@@ -201,6 +202,14 @@ impl<'a> Parser<'a> {
             }
             None => self.tok = self.lexer.next_token(),
         }
+    }
+
+    /// Goes on at the byte `at`, behind a token that somebody else has read.
+    fn jump(&mut self, at: usize) {
+        self.lexer.jump(at);
+        self.ahead = None;
+        self.prev_end = at;
+        self.tok = self.lexer.next_token();
     }
 
     /// The token behind the present one.

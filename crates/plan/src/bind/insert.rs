@@ -14,6 +14,7 @@ use vaquita_types::{Error, Result, errno};
 use super::scope::{ColumnValue, Relation, RelationColumn, Source, VisibleColumn, same_name, written};
 use super::{Binder, Clause};
 use crate::expr::Expr;
+use crate::literal_values::LiteralValues;
 use crate::node::{Assignment, InsertPlan, InsertSource, OutputColumn, Plan};
 
 /// The relations of the old and the new row, for VALUES(): frame, old, new.
@@ -40,13 +41,17 @@ impl Binder<'_> {
         self.frame().width = 2 * width;
         self.frame().slot_owner.resize(2 * width, None);
         let (source, on_duplicate) = match &insert.source {
-            ast::InsertSource::Values(rows) => {
+            ast::InsertSource::Values(_) | ast::InsertSource::Literals(_) => {
                 // A subquery among the values may not read the table.
                 self.targets.push(super::update::table_key(&table.database, &table.name));
-                let rows = self.insert_rows(rows, &table, &columns, width)?;
+                let source = match &insert.source {
+                    ast::InsertSource::Literals(rows) => self.literal_rows(rows, &columns)?,
+                    ast::InsertSource::Values(rows) => InsertSource::Values(self.insert_rows(rows, &table, &columns, width)?),
+                    ast::InsertSource::Query(_) => InsertSource::Values(Vec::new()),
+                };
                 let on_duplicate = self.on_duplicate(insert, &table, &columns, None)?;
                 self.targets.pop();
-                (InsertSource::Values(rows), on_duplicate)
+                (source, on_duplicate)
             }
             ast::InsertSource::Query(query) => self.insert_query(insert, query, &table, &columns)?,
         };
@@ -105,6 +110,16 @@ impl Binder<'_> {
         }
         self.scopes.pop();
         Ok(bound)
+    }
+
+    /// Rows of literals stay what they are.
+    fn literal_rows(&self, rows: &Arc<ast::LiteralRows>, columns: &[usize]) -> Result<InsertSource> {
+        if rows.width() != columns.len() {
+            return Err(Error::new(&errno::ER_WRONG_VALUE_COUNT_ON_ROW, &[&1]));
+        }
+        let collation = self.cx.connection_collation;
+        let values = LiteralValues::new(Arc::clone(rows), collation, self.string_charset(collation), self.cx.client_charset);
+        Ok(InsertSource::Literals(values))
     }
 
     /// The value for a column; `None` is DEFAULT. A parameter takes the column's type.
@@ -275,7 +290,7 @@ impl Binder<'_> {
             let needed = match (given, source) {
                 (None, _) => true,
                 (Some(at), InsertSource::Values(rows)) => rows.iter().any(|row| row[at].is_none()),
-                (Some(_), InsertSource::Query(_)) => false,
+                (Some(_), InsertSource::Literals(_) | InsertSource::Query(_)) => false,
             };
             if !needed {
                 continue;

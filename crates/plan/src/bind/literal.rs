@@ -4,7 +4,7 @@
 //! connection or of its introducer, `x'41'` VARBINARY that may count as a number, `DATE '2024-01-31'` a DATE.
 
 use vaquita_parser as ast;
-use vaquita_types::charset::{CollationId, charset as charset_of};
+use vaquita_types::charset::{Charset, CollationId, charset as charset_of};
 use vaquita_types::decimal::Decimal;
 use vaquita_types::temporal::{DateFlags, parse_datetime, parse_time};
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno, sql_mode};
@@ -50,15 +50,19 @@ impl Binder<'_> {
     /// the bytes that the client sent.
     fn string(&self, bytes: &[u8], charset: Option<&str>) -> Result<Expr> {
         let collation = charset.map_or(Ok(self.cx.connection_collation), introduced)?;
-        let target = if charset.is_some() || collation == CollationId::BINARY {
-            self.cx.client_charset
-        } else {
-            (!text::charset_name(collation).starts_with("utf8mb")).then(|| charset_of(collation))
-        };
+        let target = if charset.is_some() { self.cx.client_charset } else { self.string_charset(collation) };
         Ok(match target {
             Some(target) => text_literal(&charset_of(CollationId::UTF8MB4_BIN).convert(target, bytes).bytes, collation),
             None => text_literal(bytes, collation),
         })
+    }
+
+    /// What a text in utf8mb4 has to become to have the connection's collation; none: it is that already.
+    pub(super) fn string_charset(&self, collation: CollationId) -> Option<&'static Charset> {
+        if collation == CollationId::BINARY {
+            return self.cx.client_charset;
+        }
+        (!text::charset_name(collation).starts_with("utf8mb")).then(|| charset_of(collation))
     }
 
     fn temporal(&self, literal: &ast::Literal, written: &[u8]) -> Result<Expr> {

@@ -15,6 +15,7 @@ use crate::func::json::sql_to_json;
 use crate::text;
 
 /// Whether `order` satisfies `op`.
+#[inline]
 pub fn holds(op: CompareOp, order: Ordering) -> bool {
     match op {
         CompareOp::Eq | CompareOp::NullSafeEq => order.is_eq(),

@@ -16,6 +16,7 @@ pub fn tree(plan: &Plan) -> String {
             printer.line(0, &format!("{verb} into {}", insert.table.name));
             match &insert.source {
                 InsertSource::Values(rows) => printer.line(1, &format!("Rows: {}", rows.len())),
+                InsertSource::Literals(values) => printer.line(1, &format!("Rows: {}", values.rows.len())),
                 InsertSource::Query(query) => printer.plan(query, 1),
             }
         }

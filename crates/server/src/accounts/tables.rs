@@ -165,6 +165,7 @@ impl Tables {
                     self.expr(expr);
                 }
             }
+            InsertSource::Literals(_) => {}
             InsertSource::Query(query) => self.query(query),
         }
         for Assignment { value, .. } in &insert.on_duplicate {

@@ -218,7 +218,7 @@ fn a_build_shows_its_progress_is_killed_and_ended_by_a_duplicate() {
     let mut alter = server.connect();
     let id = one(&mut alter, "SELECT CONNECTION_ID()");
     for (sql, end, error) in [
-        ("CREATE INDEX v ON d.t (v)", format!("KILL QUERY {id}"), 1317),
+        ("CREATE UNIQUE INDEX v ON d.t (v)", format!("KILL QUERY {id}"), 1317),
         ("CREATE UNIQUE INDEX v ON d.t (v)", "INSERT INTO d.t VALUES (200000, 3, 'dup')".to_string(), 1062),
     ] {
         let waits = thread::spawn(move || {

@@ -28,6 +28,7 @@ pub(crate) mod owner;
 mod progress;
 mod reclaim;
 mod record;
+mod sorted;
 pub(crate) mod temporary;
 pub(crate) mod wire;
 

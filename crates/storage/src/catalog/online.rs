@@ -3,7 +3,7 @@
 //! 1. Under a short S lock, which waits for transactions that wrote the table and lets readers be, `publish` puts a
 //!    handle into the cache that carries the indexes as `Building` (`crate::building`). It has the old definition,
 //!    so plans stay good; nothing durable changes, and the index ids are on the drop list (CAT-2).
-//! 2. `Backfill` goes through the clustered index in batches. Each row is locked (S), read in its latest version, and its
+//! 2. Indexes that are not unique are built of sorted files (`super::sorted`) where rows are many. Otherwise `Backfill` goes through the clustered index in batches. Each row is locked (S), read in its latest version, and its
 //!    entries are written; the commit of the batch gives the locks back. It waits for a lock only while it holds nothing:
 //!    if a row is locked, what the batch has is committed first. So it is in no deadlock, and makes a writer wait for no longer
 //!    than a batch.
@@ -57,6 +57,10 @@ impl Catalog {
         let building = Building::new(&old.def, new, built)?;
         statement.lock_table(old.def.id, LockMode::S, context)?;
         context.progress.enter(Stage::Preparing);
+        // Rows of more than one batch are sorted, if they can be.
+        if self.transaction().row_count(old.def.id)? > self.batch_rows() as u64 {
+            building.note_rows();
+        }
         let handle = self.publish(old, Some(building))?;
         statement.txn.rollback();
         kill_point("alter.published");
@@ -75,12 +79,20 @@ impl Catalog {
         }
     }
 
+    pub(super) fn batch_rows(&self) -> usize {
+        self.engine.options().tuning.build_batch_rows.clamp(1, BATCH_ROWS_MAX)
+    }
+
     fn backfill(&self, handle: &Table, context: &DdlContext) -> Result<()> {
         let Some(building) = handle.building() else { return Ok(()) };
         let rows = self.transaction().row_count(handle.def.id)?;
         context.progress.start_rows(Stage::ReadingRows, rows);
-        let rows_max = self.engine.options().tuning.build_batch_rows.min(BATCH_ROWS_MAX);
+        let rows_max = self.batch_rows();
         let range = handle.codec.clustered().all();
+        if building.notes_rows() && self.build_sorted(handle, building, context)? {
+            kill_point("alter.backfilled");
+            return Ok(());
+        }
         let [read, write] = [(); 2].map(|()| super::internal_transaction(&self.engine, context.interrupt.clone()));
         let mut backfill =
             Backfill { table: handle, building, context, rows_max, read, write, range, buffers: EntryBuffers::default() };

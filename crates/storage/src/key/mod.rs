@@ -158,6 +158,11 @@ impl IndexCodec {
         &self.parts
     }
 
+    /// Positions of the columns that an entry is made of.
+    pub fn columns(&self) -> impl Iterator<Item = usize> {
+        self.parts.iter().map(|part| part.position)
+    }
+
     pub fn is_unique(&self) -> bool {
         self.kind != IndexKind::Secondary
     }

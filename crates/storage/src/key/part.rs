@@ -80,6 +80,14 @@ impl Part {
         }
     }
 
+    /// The number that the part's bytes are, in ascending order and without a marker before it.
+    pub(crate) fn plain_number(&self) -> Option<Fixed> {
+        match self.form {
+            PartForm::Fixed(f) if !self.nullable && !self.descending => Some(f),
+            _ => None,
+        }
+    }
+
     /// Appends a value of the column's type.
     #[inline]
     pub fn encode(&self, value: &Value, out: &mut Vec<u8>) -> Result<()> {

@@ -56,6 +56,7 @@ impl Interrupt {
         });
     }
 
+    #[inline]
     pub fn reason(&self) -> InterruptReason {
         match self.reason.load(Ordering::Relaxed) {
             1 => InterruptReason::KillQuery,
@@ -66,6 +67,7 @@ impl Interrupt {
     }
 
     /// Ok, or the error of the reason: for loops that may run long.
+    #[inline]
     pub fn check(&self) -> Result<()> {
         match self.reason() {
             InterruptReason::None => Ok(()),

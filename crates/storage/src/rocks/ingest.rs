@@ -173,18 +173,4 @@ impl Db {
             done
         }
     }
-
-    /// As `write`, without the log: for a database whose content a restart throws away.
-    pub fn write_unlogged(&self, batch: &[u8]) -> Result<()> {
-        // SAFETY: RocksDB copies the bytes of the batch; what is created here is destroyed here.
-        unsafe {
-            let options = ffi::rocksdb_writeoptions_create();
-            ffi::rocksdb_writeoptions_disable_WAL(options, 1);
-            let raw = ffi::rocksdb_writebatch_create_from(batch.as_ptr().cast(), batch.len());
-            let done = checked(|err| ffi::rocksdb_write(self.db, options, raw, err));
-            ffi::rocksdb_writebatch_destroy(raw);
-            ffi::rocksdb_writeoptions_destroy(options);
-            done
-        }
-    }
 }

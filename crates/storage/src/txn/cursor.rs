@@ -49,6 +49,14 @@ pub fn successor(prefix: &[u8]) -> Vec<u8> {
     key
 }
 
+/// What comes before `bound` by its first eight bytes comes before it.
+fn head(bound: &[u8]) -> u64 {
+    let mut head = [0; 8];
+    let len = bound.len().min(8);
+    head[..len].copy_from_slice(&bound[..len]);
+    if bound.is_empty() { u64::MAX } else { u64::from_be_bytes(head) }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     Forward,
@@ -95,6 +103,8 @@ pub struct Cursor {
     own_writes: bool,
     /// Where the scan is in own writes that have spilled.
     spilled: SpillReader,
+    /// The first eight bytes of the range's upper bound, as a number; the greatest one if it has none.
+    upper_head: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,6 +140,7 @@ impl Cursor {
             own_value: Vec::new(),
             own_writes,
             spilled: SpillReader::default(),
+            upper_head: 0,
         };
         cursor.reseek(range, direction);
         cursor
@@ -139,6 +150,7 @@ impl Cursor {
     pub fn reseek(&mut self, range: KeyRange, direction: Direction) {
         self.position = if range.is_empty() { Position::End } else { Position::Start };
         self.base.set_bounds(&range.lower, &range.upper);
+        self.upper_head = head(&range.upper);
         self.range = range;
         self.direction = direction;
         self.passed = None;
@@ -170,6 +182,9 @@ impl Cursor {
                     self.passed = Some(self.base.key().to_vec());
                 }
                 self.advance_base();
+                if !merge && self.is_clearly_below() {
+                    return Ok(Step::Stored);
+                }
             }
             Position::BeforeBase => {}
         }
@@ -210,7 +225,7 @@ impl Cursor {
             if let Some(passed) = &self.passed {
                 *(if backward { &mut upper } else { &mut lower }) = Bound::Excluded(passed);
             }
-            let in_memory = writes.following(self.family, lower, upper, backward).map(|(key, write)| (key, write.as_deref()));
+            let in_memory = writes.following(self.family, lower, upper, backward);
             let spilled = match writes.spilled().filter(|_| self.family == Family::Data) {
                 Some(spill) => self.spilled.following(spill, lower, upper, backward)?,
                 None => None,
@@ -262,6 +277,13 @@ impl Cursor {
         })
     }
 
+    /// On a key that is within a forward scan's bounds by its first bytes, as most are.
+    #[inline]
+    fn is_clearly_below(&self) -> bool {
+        let key = self.base.key().first_chunk::<8>();
+        self.direction == Direction::Forward && key.is_some_and(|key| u64::from_be_bytes(*key) < self.upper_head)
+    }
+
     fn seek_first(&mut self) {
         match self.direction {
             Direction::Forward => self.base.seek(&self.range.lower),
@@ -270,6 +292,7 @@ impl Cursor {
         self.position = Position::BeforeBase;
     }
 
+    #[inline]
     fn advance_base(&mut self) {
         match self.direction {
             Direction::Forward => self.base.next(),

@@ -44,6 +44,7 @@ use crate::engine::{Engine, read_error};
 use crate::kill_points::kill_point;
 use crate::lock::{Acquired, HeldLocks, Interrupt, LockMode, LockPolicy, Owner};
 use crate::rocks::{Family, Iter, IterOptions, Snapshot};
+use crate::row_cache::CachedRow;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Isolation {
@@ -148,6 +149,24 @@ pub struct Transaction {
 struct View {
     snapshot: Option<Arc<Snapshot>>,
     idle: Option<Iter>,
+}
+
+/// What a statement reads, for other threads that read for it.
+#[derive(Clone)]
+pub struct SharedView {
+    engine: Arc<Engine>,
+    snapshot: Arc<Snapshot>,
+    interrupt: Arc<Interrupt>,
+}
+
+impl SharedView {
+    /// Sees what the statement sees, and only reads. The tables are locked by the transaction that shares them.
+    pub fn transaction(&self) -> Transaction {
+        let options = TxnOptions { read_only: true, interrupt: Arc::clone(&self.interrupt), ..TxnOptions::default() };
+        let txn = Transaction::new(Arc::clone(&self.engine), options);
+        txn.view.borrow_mut().snapshot = Some(Arc::clone(&self.snapshot));
+        txn
+    }
 }
 
 /// Bytes that a session's transaction carries on in memory.
@@ -353,8 +372,18 @@ impl Transaction {
 
     /// As `get`, without what this transaction has written.
     pub fn get_stored(&self, key: &[u8], version: Version, buf: &mut Vec<u8>) -> Result<bool> {
+        let at = self.snapshot_for(version);
+        let row = self.cached_row(key, at.as_deref());
+        if row.get(buf) {
+            return Ok(true);
+        }
         let db = self.engine.db();
-        db.get(Family::Data, key, self.snapshot_for(version).as_deref(), buf).map_err(|e| data_error(db, key, e))
+        let found = db.get(Family::Data, key, at.as_deref(), buf).map_err(|e| data_error(db, key, e))?;
+        // Who locks a row is about to change it.
+        if found && version == Version::Snapshot {
+            row.keep(buf);
+        }
+        Ok(found)
     }
 
     pub fn exists(&self, key: &[u8], version: Version) -> Result<bool> {
@@ -365,18 +394,46 @@ impl Transaction {
     pub fn multi_get(&self, keys: &[&[u8]], version: Version, own_writes: bool, out: &mut Vec<Option<Vec<u8>>>) -> Result<()> {
         let at = self.snapshot_for(version);
         out.clear();
-        let failed = |e| data_error(self.engine.db(), keys.first().copied().unwrap_or_default(), e);
         if !own_writes || self.writes.has_none(Family::Data) {
-            *out = self.engine.db().multi_get(keys, at.as_deref()).map_err(failed)?;
-            return Ok(());
+            return self.multi_get_stored(keys, at.as_deref(), out);
         }
         let own = keys.iter().map(|key| self.writes.get(Family::Data, key)).collect::<Result<Vec<_>>>()?;
         let others: Vec<&[u8]> = keys.iter().zip(&own).filter(|(_, own)| own.is_none()).map(|(key, _)| *key).collect();
-        let mut committed = self.engine.db().multi_get(&others, at.as_deref()).map_err(failed)?.into_iter();
+        let mut committed = Vec::new();
+        self.multi_get_stored(&others, at.as_deref(), &mut committed)?;
+        let mut committed = committed.into_iter();
         out.extend(own.into_iter().map(|own| match own {
             Some(write) => write.map(Cow::into_owned),
             None => committed.next().flatten(),
         }));
+        Ok(())
+    }
+
+    /// To be made before the key is read.
+    fn cached_row<'a>(&'a self, key: &'a [u8], at: Option<&Snapshot>) -> CachedRow<'a> {
+        let engine = &self.engine;
+        let at = at.map_or_else(|| engine.db().latest_sequence(), Snapshot::sequence);
+        // The ids of temporary tables are given out again.
+        CachedRow::new(engine.rows(), engine.pipeline().recent(), key, at, !is_temporary_key(key))
+    }
+
+    fn multi_get_stored(&self, keys: &[&[u8]], at: Option<&Snapshot>, out: &mut Vec<Option<Vec<u8>>>) -> Result<()> {
+        let rows: Vec<CachedRow<'_>> = keys.iter().map(|key| self.cached_row(key, at)).collect();
+        let mut buf = Vec::new();
+        out.extend(rows.iter().map(|row| row.get(&mut buf).then(|| std::mem::take(&mut buf))));
+        let missing: Vec<&[u8]> = keys.iter().zip(&*out).filter(|(_, found)| found.is_none()).map(|(key, _)| *key).collect();
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let db = self.engine.db();
+        let found = db.multi_get(&missing, at).map_err(|e| data_error(db, missing[0], e))?;
+        let places = rows.iter().zip(&mut *out).filter(|(_, known)| known.is_none());
+        for ((row, place), value) in places.zip(found) {
+            if let Some(value) = &value {
+                row.keep(value);
+            }
+            *place = value;
+        }
         Ok(())
     }
 
@@ -447,6 +504,17 @@ impl Transaction {
         let snapshot = self.engine.snapshot();
         view.snapshot = Some(Arc::clone(&snapshot));
         Some(snapshot)
+    }
+
+    /// The running statement's snapshot, taken if it has none. `None` if it sees more than a snapshot: rows of its own, or
+    /// those that it locks.
+    pub fn share_view(&mut self) -> Option<SharedView> {
+        let locks = self.options.isolation == Isolation::Serializable && !self.options.autocommit;
+        if locks || self.has_own_rows() {
+            return None;
+        }
+        let snapshot = Arc::clone(self.view.get_mut().snapshot.get_or_insert_with(|| self.engine.snapshot()));
+        Some(SharedView { engine: Arc::clone(&self.engine), snapshot, interrupt: Arc::clone(&self.options.interrupt) })
     }
 
     // Locks.
@@ -748,7 +816,7 @@ impl Transaction {
         let mut touched = Vec::with_capacity(self.writes.map(Family::Data).len());
         for family in [Family::Data, Family::Catalog] {
             for (key, write) in self.writes.map(family).iter() {
-                records.write(family, key, write.as_deref());
+                records.write(family, key, write);
                 if family == Family::Data {
                     touched.push(crate::lock::hash(key));
                 }

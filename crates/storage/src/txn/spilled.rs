@@ -19,7 +19,7 @@ impl Transaction {
         let files = written?;
         let mut records = Records::with_capacity(0);
         for (key, write) in self.writes.map(Family::Catalog).iter() {
-            records.write(Family::Catalog, key, write.as_deref());
+            records.write(Family::Catalog, key, write);
         }
         self.stored_temporary = true;
         kill_point("spill.prepared");

@@ -3,7 +3,8 @@
 //! A write is a value or a tombstone; the latest one of a key counts. The undo log holds what
 //! each write replaced, so that going back to a `Mark` costs what was written since. Example:
 //! put k=1, mark, put k=2, delete l; rolling back to the mark removes l's tombstone and puts 1
-//! back.
+//! back. Values under ascending keys have one undo entry together, which names the first: when it is their turn to be undone, all
+//! keys of the index from there on are theirs.
 //!
 //! What a session writes into its temporary tables may stay here when its transaction commits (`carry`): nobody else
 //! reads it, and no crash need find it again. Carried writes have no undo entries, so no rollback takes them away.
@@ -19,8 +20,9 @@ use std::ops::Bound;
 use vaquita_types::Result;
 use vaquita_types::schema::{IndexId, TableId};
 
-use super::write_map::{Write, WriteMap};
+use super::write_map::{Inserted, Write, WriteMap};
 use crate::catalog::temporary::{TEMPORARY_ID_MIN, is_temporary_key, is_temporary_table};
+use crate::key::INDEX_ID_BYTES;
 use crate::rocks::Family;
 use crate::spill::{Scratches, Spill};
 
@@ -30,6 +32,8 @@ pub struct Mark(u64);
 
 /// Bytes of a map node and of the undo entry, estimated.
 const ENTRY_OVERHEAD_BYTES: usize = 96;
+/// The same of an entry that was appended and has no undo entry of its own.
+const APPENDED_OVERHEAD_BYTES: usize = 24;
 
 #[derive(Default)]
 pub struct WriteSet {
@@ -57,6 +61,10 @@ enum Undo {
         family: Family,
         key: Box<[u8]>,
         before: Option<Write>,
+    },
+    /// Data keys of an index from `first` on, all above those that it had.
+    Appended {
+        first: Box<[u8]>,
     },
     Rows {
         table: TableId,
@@ -117,13 +125,27 @@ impl WriteSet {
         let in_memory = if map.is_empty() { None } else { map.get(key) };
         match (in_memory, &self.spill) {
             (None, Some(spill)) if family == Family::Data => Ok(spill.get(key)?.map(|write| write.map(Cow::Owned))),
-            _ => Ok(in_memory.map(|write| write.as_deref().map(Cow::Borrowed))),
+            _ => Ok(in_memory.map(|write| write.map(Cow::Borrowed))),
         }
     }
 
     pub fn write(&mut self, family: Family, key: &[u8], write: Option<&[u8]>) {
-        self.bytes += ENTRY_OVERHEAD_BYTES + 2 * key.len() + write.map_or(0, <[u8]>::len);
-        let before = self.map_mut(family).insert(key.into(), write.map(Into::into));
+        let (end, since) = (self.end().0, self.latest_mark().0);
+        let bytes = key.len() + write.map_or(0, <[u8]>::len);
+        let before = match self.map_mut(family).insert(key, write) {
+            // A deletion has an entry of its own, by which `carry` finds it.
+            Inserted::Appended(note) if family == Family::Data && write.is_some() => {
+                if note.is_none_or(|at| at < since) {
+                    *note = Some(end);
+                    self.undo.push(Undo::Appended { first: key.into() });
+                }
+                self.bytes += APPENDED_OVERHEAD_BYTES + bytes;
+                return;
+            }
+            Inserted::Appended(_) | Inserted::New => None,
+            Inserted::Replaced(before) => Some(before),
+        };
+        self.bytes += ENTRY_OVERHEAD_BYTES + key.len() + bytes;
         self.undo.push(Undo::Write { family, key: key.into(), before });
     }
 
@@ -200,12 +222,16 @@ impl WriteSet {
         while self.end() > mark {
             match self.undo.pop() {
                 Some(Undo::Write { family, key, before }) => {
-                    let undone_bytes = self.map(family).get(&key).and_then(Option::as_deref).map_or(0, <[u8]>::len);
+                    let undone_bytes = self.map(family).get(&key).flatten().map_or(0, <[u8]>::len);
                     self.bytes = self.bytes.saturating_sub(ENTRY_OVERHEAD_BYTES + 2 * key.len() + undone_bytes);
                     match before {
-                        Some(write) => drop(self.map_mut(family).insert(key, write)),
+                        Some(write) => drop(self.map_mut(family).insert(&key, write.as_deref())),
                         None => self.map_mut(family).remove(&key),
                     }
+                }
+                Some(Undo::Appended { first }) => {
+                    let (keys, bytes) = self.data.cut(&first);
+                    self.bytes = self.bytes.saturating_sub(keys * APPENDED_OVERHEAD_BYTES + bytes);
                 }
                 Some(Undo::Rows { table, delta }) => self.change_rows(table, -delta),
                 None => break,
@@ -240,7 +266,7 @@ impl WriteSet {
     /// Before the commit of a spilled set: nothing is undone any more.
     pub fn spill_rest(&mut self) -> Result<()> {
         if let Some(spill) = self.spill.as_mut().filter(|_| !self.data.is_empty()) {
-            spill.add(self.spilled_to.0, self.data.iter().map(|(key, write)| (key, write.as_deref())), Vec::new())?;
+            spill.add(self.spilled_to.0, self.data.iter(), Vec::new())?;
             self.data = WriteMap::default();
         }
         Ok(())
@@ -253,26 +279,44 @@ impl WriteSet {
         marks.dedup();
         if marks.is_empty() {
             let rows = rows_of(&self.undo);
-            return spill.add(self.spilled_to.0, self.data.iter().map(|(key, write)| (key, write.as_deref())), rows);
+            return spill.add(self.spilled_to.0, self.data.iter(), rows);
         }
         marks.insert(0, self.spilled_to);
         // From the latest stretch back, since the map has what was written last.
         let (mut end, mut segments) = (self.undo.len(), Vec::new());
-        let mut later: BTreeMap<&[u8], Option<&Write>> = BTreeMap::new();
+        let mut later: BTreeMap<&[u8], Option<Option<&[u8]>>> = BTreeMap::new();
+        // By index: where what was appended later begins.
+        let mut appended: BTreeMap<&[u8], &[u8]> = BTreeMap::new();
         for mark in marks.iter().rev() {
             let start = (mark.0 - self.spilled_to.0) as usize;
             let undo = self.undo.get(start..end).unwrap_or(&[]);
-            let mut writes: BTreeMap<&[u8], Option<&Write>> = BTreeMap::new();
+            let mut writes: BTreeMap<&[u8], Option<Option<&[u8]>>> = BTreeMap::new();
             for entry in undo.iter().rev() {
-                let Undo::Write { key, before, .. } = entry else { continue };
-                let write = later.insert(key, before.as_ref()).unwrap_or_else(|| self.data.get(key));
-                writes.entry(key).or_insert(write);
+                match entry {
+                    Undo::Write { key, before, .. } => {
+                        let before = before.as_ref().map(Option::as_deref);
+                        let write = later.insert(key, before).unwrap_or_else(|| self.data.get(key));
+                        writes.entry(key).or_insert(write);
+                    }
+                    Undo::Appended { first } => {
+                        let index = first.get(..INDEX_ID_BYTES).unwrap_or(first);
+                        for (key, write) in self.data.run(first, appended.insert(index, first)) {
+                            match later.get(key) {
+                                // A later write between them.
+                                Some(None) => {}
+                                Some(then) => drop(writes.entry(key).or_insert(*then)),
+                                None => drop(writes.entry(key).or_insert(Some(write))),
+                            }
+                        }
+                    }
+                    Undo::Rows { .. } => {}
+                }
             }
             segments.push((*mark, writes, rows_of(undo)));
             end = start;
         }
         for (mark, writes, rows) in segments.into_iter().rev() {
-            spill.add(mark.0, writes.into_iter().map(|(key, write)| (key, write.and_then(Option::as_deref))), rows)?;
+            spill.add(mark.0, writes.into_iter().map(|(key, write)| (key, write.flatten())), rows)?;
         }
         Ok(())
     }
@@ -295,14 +339,15 @@ impl WriteSet {
             let Undo::Write { key, before, .. } = undo else { continue };
             let mut over = key.len();
             if let Some(before) = before {
-                over += entry_bytes(&key, &before);
+                over += entry_bytes(&key, before.as_deref());
             }
-            if !stored && self.data.get(&key).is_some_and(Option::is_none) {
+            if !stored && self.data.get(&key).is_some_and(|write| write.is_none()) {
                 self.data.remove(&key);
-                over += entry_bytes(&key, &None);
+                over += entry_bytes(&key, None);
             }
             self.bytes = self.bytes.saturating_sub(over);
         }
+        self.data.forget_notes();
         self.carried = self.data.len();
         self.savepoints.clear();
         self.statement = Mark::default();
@@ -315,7 +360,8 @@ impl WriteSet {
 
     /// Takes the writes into temporary tables out, carried.
     pub fn split_off_temporary(&mut self) -> WriteSet {
-        let data = self.data.split_off(TEMPORARY_ID_MIN);
+        let mut data = self.data.split_off(TEMPORARY_ID_MIN);
+        data.forget_notes();
         let (rows, others) = std::mem::take(&mut self.rows).into_iter().partition(|(table, _)| is_temporary_table(*table));
         self.rows = others;
         let bytes = data.iter().map(|(key, write)| entry_bytes(key, write)).sum();
@@ -328,16 +374,21 @@ impl WriteSet {
             return;
         }
         for id in indexes {
-            let gone = self.data.take_index(id.0);
-            let bytes: usize = gone.iter().map(|(key, write)| entry_bytes(key, write)).sum();
-            self.bytes = self.bytes.saturating_sub(bytes);
+            drop(self.data.take_index(id.0));
         }
+        self.bytes = self.data.iter().map(|(key, write)| entry_bytes(key, write)).sum();
         self.rows.retain(|(table, _)| !tables.contains(table));
         self.carried = self.data.len();
     }
 
     /// The first write after `from` in the direction of a scan of `[lower, upper)`.
-    pub fn following(&self, family: Family, lower: Bound<&[u8]>, upper: Bound<&[u8]>, backward: bool) -> Option<(&[u8], &Write)> {
+    pub fn following(
+        &self,
+        family: Family,
+        lower: Bound<&[u8]>,
+        upper: Bound<&[u8]>,
+        backward: bool,
+    ) -> Option<(&[u8], Option<&[u8]>)> {
         self.map(family).first_within(lower, upper, backward)
     }
 }
@@ -356,8 +407,8 @@ fn rows_of(undo: &[Undo]) -> Vec<(TableId, i64)> {
 }
 
 /// What a write takes that has no undo entry.
-fn entry_bytes(key: &[u8], write: &Write) -> usize {
-    ENTRY_OVERHEAD_BYTES + key.len() + write.as_ref().map_or(0, |value| value.len())
+fn entry_bytes(key: &[u8], write: Option<&[u8]>) -> usize {
+    ENTRY_OVERHEAD_BYTES + key.len() + write.map_or(0, <[u8]>::len)
 }
 
 #[cfg(test)]
@@ -394,11 +445,16 @@ mod tests {
         proptest::collection::vec(op, 0..60)
     }
 
+    /// Of two indexes.
+    fn key(k: u8) -> [u8; 5] {
+        [0, 0, 0, k / 8, k]
+    }
+
     type Model = (BTreeMap<u8, Option<u8>>, i64);
     const TABLE: TableId = TableId(3);
 
     fn all(set: &WriteSet) -> BTreeMap<u8, Option<u8>> {
-        let found = (0..12).map(|k| (k, set.get(Family::Data, &[k]).unwrap().map(|w| w.map(|v| v[0]))));
+        let found = (0..12).map(|k| (k, set.get(Family::Data, &key(k)).unwrap().map(|w| w.map(|v| v[0]))));
         found.filter_map(|(k, write)| Some((k, write?))).collect()
     }
 
@@ -415,11 +471,11 @@ mod tests {
             for op in ops {
                 match op {
                     Op::Put(k, v) => {
-                        set.write(Family::Data, &[k], Some(&[v]));
+                        set.write(Family::Data, &key(k), Some(&[v]));
                         model.0.insert(k, Some(v));
                     }
                     Op::Delete(k) => {
-                        set.write(Family::Data, &[k], None);
+                        set.write(Family::Data, &key(k), None);
                         model.0.insert(k, None);
                     }
                     Op::Rows(delta) => {

@@ -39,12 +39,7 @@ impl Transaction {
         let id = self.id();
         let mut writes = Vec::with_capacity(self.writes.len() as usize);
         for family in [Family::Data, Family::Catalog] {
-            writes.extend(
-                self.writes
-                    .map(family)
-                    .iter()
-                    .map(|(key, write)| (family, key.to_vec(), write.as_ref().map(|value| value.to_vec()))),
-            );
+            writes.extend(self.writes.map(family).iter().map(|(key, write)| (family, key.to_vec(), write.map(<[u8]>::to_vec))));
         }
         let locks = self.engine.locks().held(id, &self.held);
         let record = Record { isolation: self.options.isolation, locks, rows: self.writes.take_rows(), writes };

@@ -243,7 +243,11 @@ pub fn server() -> Server {
 }
 
 pub fn open(dir: tempfile::TempDir) -> Server {
-    let options = EngineOptions { block_cache_bytes: Some(8 << 20), write_buffer_bytes: 4 << 20, ..EngineOptions::default() };
+    open_with(dir, EngineOptions::default())
+}
+
+pub fn open_with(dir: tempfile::TempDir, options: EngineOptions) -> Server {
+    let options = EngineOptions { block_cache_bytes: Some(8 << 20), write_buffer_bytes: 4 << 20, ..options };
     let engine = Engine::open(dir.path(), options, Arc::new(NoHooks)).expect("engine");
     let catalog = Catalog::open(&engine).expect("catalog");
     Server { catalog, engine, dir }

@@ -37,6 +37,16 @@ impl Collation {
         self.like_chars(text, pattern, escape)
     }
 
+    /// How LIKE weighs an ASCII character.
+    fn ascii_weight(&self, b: u8) -> u16 {
+        match self.order {
+            Order::Table(weights) => u16::from(weights[b as usize]),
+            Order::General => GENERAL.weight(u32::from(b)),
+            Order::Uca(table, 1 | 2) => table.ascii[(b & 0x7F) as usize],
+            _ => u16::from(b),
+        }
+    }
+
     fn like_chars(&self, text: &[u8], pattern: &[u8], escape: Option<u32>) -> bool {
         let (mut text, mut pattern) = (self.charset.chars(text), self.charset.chars(pattern));
         // Where to go on after a mismatch: behind the last `%`, one character of text later.
@@ -136,6 +146,72 @@ impl Collation {
     }
 }
 
+/// A pattern that many texts are compared with. One of ASCII characters without wildcards, but for `%` at its ends, is
+/// searched for by the weights of its characters in texts of ASCII characters; everything else goes to `Collation::like`.
+pub struct LikePattern {
+    collation: &'static Collation,
+    pattern: Box<[u8]>,
+    escape: Option<u32>,
+    simple: Option<SimplePattern>,
+}
+
+struct SimplePattern {
+    /// `%` before and behind.
+    open: (bool, bool),
+    weights: Box<[u16]>,
+    /// Of each ASCII character.
+    weight_of: [u16; 128],
+}
+
+impl LikePattern {
+    pub fn new(collation: &'static Collation, pattern: &[u8], escape: Option<u32>) -> LikePattern {
+        let simple = SimplePattern::new(collation, pattern, escape);
+        LikePattern { collation, pattern: pattern.into(), escape, simple }
+    }
+
+    /// As `Collation::like`.
+    pub fn matches(&self, text: &[u8]) -> bool {
+        match &self.simple {
+            Some(simple) if text.is_ascii() => simple.matches(text),
+            _ => self.collation.like(text, &self.pattern, self.escape),
+        }
+    }
+}
+
+impl SimplePattern {
+    fn new(collation: &Collation, pattern: &[u8], escape: Option<u32>) -> Option<SimplePattern> {
+        let special = |b: &u8| matches!(b, b'%' | b'_') || escape == Some(u32::from(*b));
+        if !collation.charset.is_ascii_compatible() || !pattern.is_ascii() || escape == Some(u32::from(b'%')) {
+            return None;
+        }
+        let (before, rest) = pattern.strip_prefix(b"%").map_or((false, pattern), |rest| (true, rest));
+        let (behind, literal) = rest.strip_suffix(b"%").map_or((false, rest), |rest| (true, rest));
+        if literal.is_empty() || literal.iter().any(special) {
+            return None;
+        }
+        let mut weight_of = [0; 128];
+        (0u8..128).for_each(|b| weight_of[b as usize] = collation.ascii_weight(b));
+        let weights = literal.iter().map(|b| weight_of[*b as usize]).collect();
+        Some(SimplePattern { open: (before, behind), weights, weight_of })
+    }
+
+    fn matches(&self, text: &[u8]) -> bool {
+        let Some(last) = text.len().checked_sub(self.weights.len()) else { return false };
+        match self.open {
+            (false, false) => last == 0 && self.is_at(text),
+            (false, true) => self.is_at(text),
+            (true, false) => self.is_at(&text[last..]),
+            (true, true) => (0..=last).any(|at| self.is_at(&text[at..])),
+        }
+    }
+
+    /// The characters are those that `text`, which is long enough, begins with.
+    #[inline]
+    fn is_at(&self, text: &[u8]) -> bool {
+        self.weights.iter().zip(text).all(|(weight, b)| self.weight_of[(b & 0x7F) as usize] == *weight)
+    }
+}
+
 /// `Collation::like_chars` for one byte per character, compared by `weight`.
 fn like_ascii(text: &[u8], pattern: &[u8], escape: Option<u8>, weight: impl Fn(u8) -> u16) -> bool {
     let (mut t, mut p) = (0, 0);
@@ -189,4 +265,31 @@ fn next_element<'a>(pattern: &mut Chars<'a>, escape: Option<u32>) -> Option<Elem
         Some(0x5F) => Element::One,
         _ => Element::Literal(c),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{LIKE_ESCAPE, LikePattern};
+    use crate::charset::CollationId;
+
+    /// A prepared pattern says what `Collation::like` says.
+    #[test]
+    fn patterns_match_as_like_does() {
+        let texts = ["", "a", "abc", "ABC", "xabcx", "ab", "a%c", "a_c", "a\\c", "äbc", "aabc", "ababc", "%", "a b ", "\u{1}a"];
+        let patterns =
+            ["", "%", "%%", "abc", "%abc%", "%bc", "ab%", "a_c", "a\\%c", "%a%c", "%ä%", "%A%", "a|%c", "% ", "%\u{1}a"];
+        for id in [CollationId::UTF8MB4_0900_AI_CI, CollationId::UTF8MB4_BIN, CollationId::BINARY] {
+            let collation = crate::charset::collation(id);
+            for pattern in patterns {
+                for escape in [Some(LIKE_ESCAPE), Some(u32::from(b'|')), Some(u32::from(b'%')), Some(u32::from(b'a')), None] {
+                    let prepared = LikePattern::new(collation, pattern.as_bytes(), escape);
+                    for text in texts {
+                        let expected = collation.like(text.as_bytes(), pattern.as_bytes(), escape);
+                        let case = format!("{text:?} LIKE {pattern:?} ESCAPE {escape:?}, {}", collation.name);
+                        assert_eq!(prepared.matches(text.as_bytes()), expected, "{case}");
+                    }
+                }
+            }
+        }
+    }
 }

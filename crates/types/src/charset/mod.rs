@@ -39,7 +39,7 @@ use std::sync::LazyLock;
 pub use codec::{Char, Chars, Converted};
 pub use collation::Collation;
 pub use id::CollationId;
-pub use like::LIKE_ESCAPE;
+pub use like::{LIKE_ESCAPE, LikePattern};
 
 use case::CaseMap;
 use codec::Encoding;

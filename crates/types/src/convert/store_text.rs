@@ -32,6 +32,10 @@ pub(super) fn store_string(value: Value, from: &ColumnType, to: &ColumnType) -> 
         (bytes, None)
     };
     let length = to.length as usize;
+    let varies = !matches!(to.kind, TypeKind::Char | TypeKind::Binary);
+    if varies && bytes.len() <= length && incorrect.is_none() {
+        return Ok(Value::Bytes(bytes));
+    }
     let kept = match to.kind {
         _ if bytes.len() <= length => bytes.len(),
         TypeKind::Char | TypeKind::VarChar => charset(to.collation).prefix_len(&bytes, length),

@@ -110,6 +110,7 @@ impl Decimal {
     }
 
     /// The mantissa and scale, if the mantissa fits 64 bits.
+    #[inline]
     pub fn small(&self) -> Option<(i64, u8)> {
         match self.0 {
             Repr::Small(m, scale) => Some((m, scale)),

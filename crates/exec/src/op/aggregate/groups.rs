@@ -8,6 +8,7 @@ use vaquita_plan::node::{Aggregate, AggregateKind};
 use vaquita_types::{Result, TypeKind, Value};
 
 use super::concat;
+use super::merge::Origin;
 use super::state::State;
 use crate::context::Statement;
 use crate::op::key;
@@ -25,17 +26,47 @@ pub struct Spec<'p> {
 pub struct Groups<'p> {
     pub spec: Spec<'p>,
     /// `spec.aggregates.len()` states for each group.
-    states: Vec<State>,
+    pub(super) states: Vec<State>,
     /// The keys' values of each group.
-    keys: Rows,
+    pub(super) keys: Rows,
     /// The saved slots of each group's first row.
-    first_rows: Rows,
+    pub(super) first_rows: Rows,
+    /// For each function what it takes of a row.
+    inputs: Vec<Input>,
     /// For each DISTINCT function: group numbers with the arguments seen.
-    seen: Vec<Option<KeyTable>>,
+    pub(super) seen: Vec<Option<KeyTable>>,
+    /// In a part of a scan: where each group's first row was.
+    pub(super) origins: Vec<Origin>,
     key: Vec<u8>,
     row: Vec<Value>,
     concat_max: usize,
-    kept_bytes: usize,
+    pub(super) kept_bytes: usize,
+}
+
+/// What an aggregate function takes of a row.
+enum Input {
+    None,
+    Row,
+    /// A column that is added up or counted.
+    Column(Slot),
+    Other,
+}
+
+impl Input {
+    fn of(aggregate: &Aggregate) -> Input {
+        use AggregateKind as K;
+        match (aggregate.kind, aggregate.args.as_slice()) {
+            (K::Grouping, _) => Input::None,
+            (K::CountStar, _) => Input::Row,
+            (K::Count | K::Sum | K::Avg, [arg]) if !aggregate.distinct => match arg.kind {
+                ExprKind::Slot(slot) if aggregate.kind == K::Count || arg.ty.is_integer() || arg.ty.kind == TypeKind::Decimal => {
+                    Input::Column(slot)
+                }
+                _ => Input::Other,
+            },
+            _ => Input::Other,
+        }
+    }
 }
 
 impl<'p> Groups<'p> {
@@ -45,7 +76,9 @@ impl<'p> Groups<'p> {
             states: Vec::new(),
             keys: Rows::new(spec.keys.len()),
             first_rows: Rows::new(spec.saved.len()),
+            inputs: spec.aggregates.iter().map(Input::of).collect(),
             seen: spec.aggregates.iter().map(|a| a.distinct.then(KeyTable::new)).collect(),
+            origins: Vec::new(),
             key: Vec::new(),
             row: Vec::new(),
             concat_max: 0,
@@ -66,6 +99,7 @@ impl<'p> Groups<'p> {
 
     pub fn clear(&mut self, statement: &Statement<'_>) {
         self.states.clear();
+        self.origins.clear();
         self.keys.clear(statement);
         self.first_rows.clear(statement);
         self.seen.iter_mut().flatten().for_each(|seen| seen.clear(statement));
@@ -88,6 +122,9 @@ impl<'p> Groups<'p> {
         let bytes = self.spec.aggregates.len() * size_of::<State>();
         self.kept_bytes += bytes;
         frame.statement.keep_bytes(bytes)?;
+        if let Some(part) = frame.statement.part {
+            self.origins.push(Origin { morsel: part.morsel(), number: self.origins.len() });
+        }
         let cx = frame.cx();
         for (level, (expr, _)) in self.spec.keys.iter().enumerate() {
             self.row.push(if level < levels { expr.eval(&cx)?.into_owned() } else { Value::Null });
@@ -108,16 +145,22 @@ impl<'p> Groups<'p> {
         let cx = frame.cx();
         let mut bytes = 0;
         let first = group * spec.aggregates.len();
-        for (n, of) in spec.aggregates.iter().enumerate() {
+        for (n, (of, input)) in spec.aggregates.iter().zip(&self.inputs).enumerate() {
             let Some(state) = self.states.get_mut(first + n) else { continue };
-            if of.kind == AggregateKind::Grouping {
-                continue;
-            }
-            if of.kind == AggregateKind::CountStar {
-                if let State::Count(count) = state {
-                    *count += 1;
+            match input {
+                Input::None => continue,
+                Input::Row => {
+                    if let State::Count(count) = state {
+                        *count += 1;
+                    }
+                    continue;
                 }
-                continue;
+                Input::Column(slot) => {
+                    if frame.slots.get(*slot).is_some_and(|value| state.add_number(value)) {
+                        continue;
+                    }
+                }
+                Input::Other => {}
             }
             if let ([arg], false) = (of.args.as_slice(), of.distinct || of.kind == AggregateKind::GroupConcat) {
                 bytes += state.add(of.kind, &*arg.eval(&cx)?, &arg.ty, &of.ty, cx.env)?;

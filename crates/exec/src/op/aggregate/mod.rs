@@ -4,9 +4,11 @@
 //! counts for the groups of every shorter list of keys, and the groups come sorted, each total after its
 //! parts: its key has a byte above all markers where the parts' keys go on; the grand total is also there for no rows. `StreamAggregate` has input in the
 //! order of the keys and keeps one group. Without GROUP BY there is one group, also of no rows.
+//! A big input is counted in parts on several threads (`parallel`), which `merge` puts together.
 
 pub mod concat;
 mod groups;
+mod merge;
 pub mod state;
 
 use vaquita_plan::expr::{Expr, Slot};
@@ -15,17 +17,22 @@ use vaquita_types::Result;
 
 use groups::Groups;
 pub use groups::Spec;
+use merge::Partial;
 
 use super::key::{self, AFTER_ALL};
 use super::key_table::KeyTable;
 use super::{Frame, Operator, Pulse, build, build_again};
+use crate::parallel;
 
 pub struct HashAggregate<'p> {
+    node: &'p Node,
     input: Box<dyn Operator + 'p>,
     groups: Groups<'p>,
     table: KeyTable,
     rollup: bool,
-    /// ROLLUP: the groups in the order of their keys.
+    /// The rows may be counted in parts.
+    in_parts: bool,
+    /// The groups' order, if it is not that of their numbers.
     order: Vec<usize>,
     at: usize,
     key: Vec<u8>,
@@ -42,6 +49,7 @@ pub fn build_aggregate<'p>(
 ) -> Box<dyn Operator + 'p> {
     let (sorted, rollup) = sorted_rollup;
     let spec = Spec { keys, aggregates, saved };
+    let node = input;
     let input = if again { build_again(input) } else { build(input) };
     if sorted && !keys.is_empty() && !rollup {
         return Box::new(StreamAggregate {
@@ -55,19 +63,57 @@ pub fn build_aggregate<'p>(
             pulse: Pulse::default(),
         });
     }
-    Box::new(HashAggregate {
-        input,
-        groups: Groups::new(spec),
-        table: KeyTable::new(),
-        rollup,
-        order: Vec::new(),
-        at: 0,
-        key: Vec::new(),
-        pulse: Pulse::default(),
-    })
+    let in_parts = !again && !rollup && merge::applies(spec);
+    Box::new(HashAggregate { rollup, in_parts, ..HashAggregate::new(spec, node, input) })
 }
 
-impl HashAggregate<'_> {
+impl<'p> HashAggregate<'p> {
+    fn new(spec: Spec<'p>, node: &'p Node, input: Box<dyn Operator + 'p>) -> HashAggregate<'p> {
+        HashAggregate {
+            node,
+            input,
+            groups: Groups::new(spec),
+            table: KeyTable::new(),
+            rollup: false,
+            in_parts: false,
+            order: Vec::new(),
+            at: 0,
+            key: Vec::new(),
+            pulse: Pulse::default(),
+        }
+    }
+
+    /// Counts the rows on several threads; false: they are to be counted here.
+    fn fill_in_parts(&mut self, frame: &mut Frame<'_>) -> Result<bool> {
+        let (spec, node) = (self.groups.spec, self.node);
+        let partial = |frame: &mut Frame<'_>| {
+            let mut part = HashAggregate::new(spec, node, build(node));
+            part.groups.open(frame.statement);
+            part.input.open(frame)?;
+            part.fill(frame)?;
+            Ok(Partial { groups: part.groups, table: part.table })
+        };
+        let Some(partials) = parallel::run(node, frame, partial)? else { return Ok(false) };
+        let mut whole = Partial { groups: Groups::new(spec), table: KeyTable::new() };
+        for (n, partial) in partials.into_iter().enumerate() {
+            if n == 0 {
+                whole = partial;
+                whole.adopt(frame.statement)?;
+            } else if !whole.merge(partial, frame.statement)? {
+                whole.groups.clear(frame.statement);
+                whole.table.clear(frame.statement);
+                return Ok(false);
+            }
+        }
+        self.order = whole.groups.in_order_of_rows();
+        (self.groups, self.table) = (whole.groups, whole.table);
+        Ok(true)
+    }
+
+    fn fill(&mut self, frame: &mut Frame<'_>) -> Result<()> {
+        if self.groups.spec.keys.is_empty() { self.fill_one(frame) } else { self.fill_groups(frame) }
+    }
+
     /// One group of all rows.
     fn fill_one(&mut self, frame: &mut Frame<'_>) -> Result<()> {
         while self.input.next(frame)? {
@@ -76,9 +122,6 @@ impl HashAggregate<'_> {
                 self.groups.push(frame, 0)?;
             }
             self.groups.add(0, frame)?;
-        }
-        if self.groups.len() == 0 {
-            self.groups.push_empty(frame)?;
         }
         Ok(())
     }
@@ -139,14 +182,18 @@ impl Operator for HashAggregate<'_> {
         self.table.clear(frame.statement);
         self.order.clear();
         self.at = 0;
-        self.input.open(frame)?;
-        if self.groups.spec.keys.is_empty() {
-            self.fill_one(frame)
-        } else if self.rollup {
-            self.fill_rollup(frame)
-        } else {
-            self.fill_groups(frame)
+        if !(self.in_parts && self.fill_in_parts(frame)?) {
+            self.input.open(frame)?;
+            if self.rollup {
+                self.fill_rollup(frame)?;
+            } else {
+                self.fill(frame)?;
+            }
         }
+        if self.groups.len() == 0 && self.groups.spec.keys.is_empty() {
+            self.groups.push_empty(frame)?;
+        }
+        Ok(())
     }
 
     fn next(&mut self, frame: &mut Frame<'_>) -> Result<bool> {

@@ -70,6 +70,27 @@ impl State {
         }
     }
 
+    /// Takes in a column that is counted, or an integer or a decimal for a sum that needs no other scale; false if it is not that.
+    #[inline]
+    pub fn add_number(&mut self, value: &Value) -> bool {
+        let (sum, count, mantissa) = match (self, value) {
+            (State::Count(n), value) => {
+                *n += u64::from(!value.is_null());
+                return true;
+            }
+            (State::Exact { sum, scale: 0, count }, Value::Int(n)) => (sum, count, *n),
+            (State::Exact { sum, scale, count }, Value::Decimal(d)) => match d.small() {
+                Some((mantissa, places)) if places == *scale => (sum, count, mantissa),
+                _ => return false,
+            },
+            _ => return false,
+        };
+        let Some(total) = sum.checked_add(i128::from(mantissa)) else { return false };
+        *sum = total;
+        *count += 1;
+        true
+    }
+
     /// Takes in a row's argument; returns the bytes that are kept of it.
     pub fn add(
         &mut self,
@@ -140,17 +161,13 @@ impl State {
             _ => None,
         };
         if let (State::Exact { sum, scale, count }, Some((mantissa, places))) = (&mut *self, small)
-            && let Some((total, kept)) = add_small(*sum, *scale, mantissa, places)
+            && let Some((total, kept)) = add_small(*sum, *scale, i128::from(mantissa), places)
         {
             (*sum, *scale) = (total, kept);
             *count += 1;
             return Ok(());
         }
-        let (sum, count) = match self {
-            State::Exact { sum, scale, count } => (exact_decimal(*sum, *scale), *count),
-            State::Wide { sum, count } => (sum.clone(), *count),
-            _ => (Decimal::ZERO, 0),
-        };
+        let (sum, count) = self.exact().unwrap_or((Decimal::ZERO, 0));
         let value = match value {
             Value::Decimal(d) => d.clone(),
             other => coerce::to_decimal(other, from, env)?,
@@ -158,6 +175,36 @@ impl State {
         let sum = sum.add(&value).unwrap_or_else(|| Decimal::max_of(65, 0));
         *self = State::Wide { sum, count: count + 1 };
         Ok(())
+    }
+
+    /// Adds another exact sum to this one.
+    pub fn add_sum(&mut self, other: &State) {
+        if let (State::Exact { sum, scale, count }, State::Exact { sum: more, scale: places, count: rows }) = (&mut *self, other)
+            && let Some((total, kept)) = add_small(*sum, *scale, *more, *places)
+        {
+            (*sum, *scale) = (total, kept);
+            *count += rows;
+            return;
+        }
+        let (Some((a, rows)), Some((b, more))) = (self.exact(), other.exact()) else { return };
+        let sum = a.add(&b).unwrap_or_else(|| Decimal::max_of(65, 0));
+        *self = State::Wide { sum, count: rows + more };
+    }
+
+    fn exact(&self) -> Option<(Decimal, u64)> {
+        match self {
+            State::Exact { sum, scale, count } => Some((exact_decimal(*sum, *scale), *count)),
+            State::Wide { sum, count } => Some((sum.clone(), *count)),
+            _ => None,
+        }
+    }
+
+    /// Bytes of the value that it holds.
+    pub fn heap_bytes(&self) -> usize {
+        match self {
+            State::One(Some(value)) => heap_bytes(value),
+            _ => 0,
+        }
     }
 
     pub fn finish(&self, kind: AggregateKind, ty: &ColumnType) -> Value {
@@ -206,15 +253,15 @@ fn keep_best(kind: AggregateKind, best: &mut Option<Value>, value: &Value, from:
 }
 
 /// The sum and its scale; `None` beyond 128 bits.
-fn add_small(sum: i128, scale: u8, mantissa: i64, places: u8) -> Option<(i128, u8)> {
+fn add_small(sum: i128, scale: u8, mantissa: i128, places: u8) -> Option<(i128, u8)> {
     if scale == places {
-        return Some((sum.checked_add(i128::from(mantissa))?, scale));
+        return Some((sum.checked_add(mantissa)?, scale));
     }
     let raise = |n: i128, by: u8| n.checked_mul(10i128.checked_pow(u32::from(by))?);
     if places < scale {
-        return Some((sum.checked_add(raise(i128::from(mantissa), scale - places)?)?, scale));
+        return Some((sum.checked_add(raise(mantissa, scale - places)?)?, scale));
     }
-    Some((raise(sum, places - scale)?.checked_add(i128::from(mantissa))?, places))
+    Some((raise(sum, places - scale)?.checked_add(mantissa)?, places))
 }
 
 fn exact_decimal(sum: i128, scale: u8) -> Decimal {

@@ -1,0 +1,328 @@
+//! One input read by several threads: each runs the same operators on its share of the driving scan's rows.
+//!
+//! The scan's ranges are cut into morsels, more of them than threads, which take one after the other until none is left; so
+//! a thread that is slow, or that the system gives to somebody else, holds up nothing but its morsel. Threads see the
+//! statement's snapshot through transactions of their own, while the statement's transaction holds the tables. What comes
+//! out of a thread is whatever `work` makes of its rows; the caller puts it together again, by `Part::morsel` in the order in
+//! which one thread alone would have met the rows.
+//!
+//! An error or a warning in any thread ends them all, and the caller then does the work alone: it gives the same
+//! errors and warnings as always, in their order.
+//!
+//! `HELPERS` keeps all statements together from starting more threads than there are cores.
+
+use std::cell::{Cell, RefCell};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, LazyLock};
+use std::thread;
+
+use vaquita_plan::env::{Level, VarScope};
+use vaquita_plan::node::{Node, Scan};
+use vaquita_plan::parallel::{driving_scan, scans};
+use vaquita_storage::{Catalog, KeyRange, LockMode, SessionCatalog, SharedView, Table};
+use vaquita_types::temporal::TimeZone;
+use vaquita_types::{Error, Result, Value};
+
+use crate::context::{SessionEnv, Statement};
+use crate::op::{Frame, scan_ranges};
+
+/// Morsels for each thread.
+const MORSELS: u64 = 16;
+/// A smaller one is not worth its seek.
+const MORSEL_BYTES_MIN: u64 = 128 << 10;
+/// Bytes that a stored row is taken to have, before anybody looks at the table.
+const ROW_BYTES: u64 = 128;
+/// What pure functions ask of the session.
+const VARIABLES: [&str; 4] = ["max_allowed_packet", "default_week_format", "block_encryption_mode", "group_concat_max_len"];
+
+/// Threads that help a statement's own.
+static HELPERS: AtomicUsize = AtomicUsize::new(0);
+static CORES: LazyLock<usize> = LazyLock::new(|| thread::available_parallelism().map_or(1, usize::from));
+
+/// The share of one thread.
+pub struct Part<'a> {
+    driving: &'a Scan,
+    tables: &'a [Arc<Table>],
+    morsels: &'a Morsels,
+    at: Cell<usize>,
+}
+
+/// The driving scan's ranges, in the order in which it reads them.
+struct Morsels {
+    ranges: Vec<KeyRange>,
+    taken: AtomicUsize,
+}
+
+impl Part<'_> {
+    pub fn divides(&self, scan: &Scan) -> bool {
+        std::ptr::eq(self.driving, scan)
+    }
+
+    /// The next range to read.
+    pub fn take(&self) -> Option<KeyRange> {
+        let at = self.morsels.taken.fetch_add(1, Ordering::Relaxed);
+        self.at.set(at);
+        self.morsels.ranges.get(at).cloned()
+    }
+
+    /// The number of the range that is read now.
+    pub fn morsel(&self) -> usize {
+        self.at.get()
+    }
+
+    /// A table that the statement has opened.
+    pub fn table(&self, id: vaquita_types::schema::TableId) -> Result<Arc<Table>> {
+        let table = self.tables.iter().find(|table| table.def.id == id);
+        table.cloned().ok_or_else(|| Error::internal("a table that nobody has opened"))
+    }
+}
+
+impl Morsels {
+    /// Those that work find nothing more to do.
+    fn stop(&self) {
+        self.taken.store(self.ranges.len(), Ordering::Relaxed);
+    }
+}
+
+/// Places for helping threads, given back when dropped.
+struct Places(usize);
+
+impl Places {
+    fn take(wanted: usize) -> Places {
+        let mut taken = 0;
+        let _ = HELPERS.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |busy| {
+            taken = wanted.min(CORES.saturating_sub(1).saturating_sub(busy));
+            Some(busy + taken)
+        });
+        Places(taken)
+    }
+}
+
+impl Drop for Places {
+    fn drop(&mut self) {
+        HELPERS.fetch_sub(self.0, Ordering::Relaxed);
+    }
+}
+
+/// What `work` makes of each part of `input`'s rows, in no order; `None` if they are not to be read in parts. `work` builds
+/// its operators itself, and uses nothing else of the statement than what its frame has.
+pub fn run<T: Send>(
+    input: &Node,
+    frame: &mut Frame<'_>,
+    work: impl Fn(&mut Frame<'_>) -> Result<T> + Sync,
+) -> Result<Option<Vec<T>>> {
+    let statement = frame.statement;
+    let Some((driving, tables, morsels)) = divide(input, frame)? else { return Ok(None) };
+    let Some(view) = statement.txn.borrow_mut().share_view() else { return Ok(None) };
+    let places = Places::take(morsels.ranges.len().min(threads_max(statement)).saturating_sub(1));
+    if places.0 == 0 {
+        return Ok(None);
+    }
+    let session = Quiet::of(statement.session);
+    let shared = Shared {
+        statement: Lent {
+            engine: statement.engine,
+            catalog: Arc::clone(statement.catalog),
+            params: statement.params,
+            interrupt: statement.interrupt,
+            memory_bytes_max: statement.memory_bytes_max.saturating_sub(statement.memory_bytes.get()) / (places.0 + 1),
+        },
+        view: &view,
+        session: &session,
+        driving,
+        tables: &tables,
+        morsels: &morsels,
+        width: frame.slots.len(),
+    };
+    let helped = || shared.work(&work);
+    let results = thread::scope(|scope| {
+        let helpers: Vec<_> = (0..places.0)
+            .map_while(|n| thread::Builder::new().name(format!("scan {n}")).spawn_scoped(scope, helped).ok())
+            .collect();
+        let mut results = vec![shared.work(&work)];
+        // A helper does not panic; if it did, the process has ended.
+        results.extend(helpers.into_iter().filter_map(|helper| helper.join().ok()));
+        results
+    });
+    statement.interrupt.check()?;
+    if session.refused.load(Ordering::Relaxed) {
+        return Ok(None);
+    }
+    Ok(results.into_iter().collect::<Result<Vec<T>>>().ok())
+}
+
+/// `innodb_parallel_read_threads`, as far as there are cores.
+fn threads_max(statement: &Statement<'_>) -> usize {
+    let wanted = match statement.session.sys_var(VarScope::Session, "innodb_parallel_read_threads") {
+        Ok(Value::Int(n)) => usize::try_from(n).unwrap_or(1),
+        Ok(Value::UInt(n)) => usize::try_from(n).unwrap_or(usize::MAX),
+        _ => 1,
+    };
+    wanted.min(*CORES)
+}
+
+/// Opens the tables, and cuts the driving scan into morsels if it is worth it.
+fn divide<'p>(input: &'p Node, frame: &mut Frame<'_>) -> Result<Option<(&'p Scan, Vec<Arc<Table>>, Morsels)>> {
+    let statement = frame.statement;
+    let bytes_min = statement.engine.options().tuning.parallel_bytes_min;
+    let alone = statement.part.is_some() || statement.own_writes_hidden.get() || statement.locks_reads();
+    if alone || *CORES < 2 {
+        return Ok(None);
+    }
+    let Some(driving) = driving_scan(input) else { return Ok(None) };
+    if driving.rows_estimate < bytes_min / ROW_BYTES || threads_max(statement) < 2 {
+        return Ok(None);
+    }
+    let (mut tables, mut failed) = (Vec::new(), Ok(()));
+    scans(input, &mut |scan| match statement.open_table(&scan.table, LockMode::IS) {
+        Ok(table) => tables.push(table),
+        Err(error) => failed = Err(error),
+    });
+    failed?;
+    let Some(table) = tables.iter().find(|table| table.def.id == driving.table.id) else { return Ok(None) };
+    let mut ranges = Vec::new();
+    scan_ranges(driving, table, frame, &mut ranges)?;
+    let mut bytes = 0;
+    for range in &ranges {
+        bytes += statement.engine.range_bytes(range)?;
+    }
+    if bytes < bytes_min {
+        return Ok(None);
+    }
+    let piece_bytes = (bytes / (MORSELS * *CORES as u64)).max(MORSEL_BYTES_MIN.min(bytes_min));
+    let mut morsels = Vec::new();
+    for range in ranges {
+        let mut pieces = statement.engine.split(&range, piece_bytes)?;
+        if driving.reads_backward() {
+            pieces.reverse();
+        }
+        morsels.append(&mut pieces);
+    }
+    if morsels.len() < 2 {
+        return Ok(None);
+    }
+    Ok(Some((driving, tables, Morsels { ranges: morsels, taken: AtomicUsize::new(0) })))
+}
+
+/// What the threads share.
+struct Shared<'a> {
+    statement: Lent<'a>,
+    view: &'a SharedView,
+    session: &'a Quiet,
+    driving: &'a Scan,
+    tables: &'a [Arc<Table>],
+    morsels: &'a Morsels,
+    width: usize,
+}
+
+/// What they have of the statement.
+struct Lent<'a> {
+    engine: &'a Arc<vaquita_storage::Engine>,
+    catalog: Arc<Catalog>,
+    params: &'a [Value],
+    interrupt: &'a vaquita_storage::Interrupt,
+    memory_bytes_max: usize,
+}
+
+impl Shared<'_> {
+    fn work<T>(&self, work: &impl Fn(&mut Frame<'_>) -> Result<T>) -> Result<T> {
+        let catalog = SessionCatalog::new(Arc::clone(&self.statement.catalog));
+        let txn = RefCell::new(self.view.transaction());
+        let part = Part { driving: self.driving, tables: self.tables, morsels: self.morsels, at: Cell::new(0) };
+        let lent = &self.statement;
+        let mut statement = Statement::new(lent.engine, &catalog, &txn, lent.params, self.session, lent.interrupt);
+        statement.memory_bytes_max = lent.memory_bytes_max;
+        statement.part = Some(&part);
+        let result = work(&mut Frame::new(&statement, None, self.width));
+        if result.is_err() || self.session.refused.load(Ordering::Relaxed) {
+            self.morsels.stop();
+        }
+        result
+    }
+}
+
+/// The session as it was when the threads began. It refuses what one thread alone must do.
+struct Quiet {
+    statement_time_us: i64,
+    clock_us: i64,
+    time_zone: TimeZone,
+    sql_mode: u64,
+    variables: Vec<(&'static str, Value)>,
+    refused: AtomicBool,
+}
+
+impl Quiet {
+    fn of(session: &dyn SessionEnv) -> Quiet {
+        let value = |name| session.sys_var(VarScope::Any, name).ok().map(|value| (name, value));
+        Quiet {
+            statement_time_us: session.statement_time_us(),
+            clock_us: session.clock_us(),
+            time_zone: session.time_zone().clone(),
+            sql_mode: session.sql_mode(),
+            variables: VARIABLES.into_iter().filter_map(value).collect(),
+            refused: AtomicBool::new(false),
+        }
+    }
+
+    fn refuse(&self) -> Error {
+        self.refused.store(true, Ordering::Relaxed);
+        Error::internal("for one thread only")
+    }
+}
+
+impl SessionEnv for Quiet {
+    fn statement_time_us(&self) -> i64 {
+        self.statement_time_us
+    }
+
+    fn clock_us(&self) -> i64 {
+        self.clock_us
+    }
+
+    fn time_zone(&self) -> &TimeZone {
+        &self.time_zone
+    }
+
+    fn sql_mode(&self) -> u64 {
+        self.sql_mode
+    }
+
+    fn warn(&self, _: Level, _: Error) {
+        self.refuse();
+    }
+
+    fn user_var(&self, _: &str) -> Value {
+        self.refuse();
+        Value::Null
+    }
+
+    fn set_user_var(&self, _: &str, _: Value) -> Result<()> {
+        Err(self.refuse())
+    }
+
+    fn sys_var(&self, _: VarScope, name: &str) -> Result<Value> {
+        let known = self.variables.iter().find(|(known, _)| *known == name);
+        known.map(|(_, value)| value.clone()).ok_or_else(|| self.refuse())
+    }
+
+    fn random(&self) -> f64 {
+        self.refuse();
+        0.0
+    }
+
+    fn random_bytes(&self, _: &mut [u8]) {
+        self.refuse();
+    }
+
+    fn session_function(&self, _: &str, _: &[Value]) -> Result<Value> {
+        Err(self.refuse())
+    }
+
+    fn warning_count(&self) -> u64 {
+        0
+    }
+
+    fn auto_increment(&self) -> (u64, u64) {
+        (1, 1)
+    }
+}

@@ -1,0 +1,78 @@
+//! Which inputs can be read in parts: several threads run the same operators, each on its share of one scan's rows.
+//!
+//! The scan is the *driving* one: the table that a tree of joins reads first. Whatever else the tree reads, each thread
+//! reads whole. Expressions must have the same value whoever evaluates them and wherever: no variables, no random
+//! numbers, no subqueries, nothing of an enclosing query.
+
+use crate::expr::{Expr, ExprKind};
+use crate::node::{AccessPath, Node, Scan};
+use crate::optimize::visit::{children, for_each_expr, inputs};
+
+/// The scan to divide; `None` if the input cannot be read in parts.
+pub fn driving_scan(input: &Node) -> Option<&Scan> {
+    let mut pure = true;
+    all_pure(input, &mut pure);
+    if !pure {
+        return None;
+    }
+    let mut node = input;
+    loop {
+        node = match node {
+            Node::Filter { input, .. } => input,
+            Node::NestedLoop { outer, .. } => outer,
+            Node::HashJoin { probe, .. } => probe,
+            Node::Scan(scan) => {
+                let divides = matches!(scan.path, AccessPath::Full { .. } | AccessPath::Range { .. });
+                return divides.then_some(&**scan);
+            }
+            _ => return None,
+        };
+    }
+}
+
+/// The scans of an input that `driving_scan` accepts.
+pub fn scans<'p>(input: &'p Node, f: &mut dyn FnMut(&'p Scan)) {
+    if let Node::Scan(scan) = input {
+        f(scan);
+    }
+    inputs(input, &mut |child| scans(child, f));
+}
+
+/// The same value for the same slots, on any thread, at any time within the statement.
+pub fn is_pure(expr: &Expr) -> bool {
+    let mut pure = match &expr.kind {
+        ExprKind::Literal(_)
+        | ExprKind::Param(_)
+        | ExprKind::Slot(_)
+        | ExprKind::And(_)
+        | ExprKind::Or(_)
+        | ExprKind::Not(_)
+        | ExprKind::IsNull(_)
+        | ExprKind::Compare(..)
+        | ExprKind::InList(..)
+        | ExprKind::Case { .. }
+        | ExprKind::Cast(_)
+        | ExprKind::Row(_) => true,
+        ExprKind::Call(def, _) => def.foldable,
+        ExprKind::Outer { .. }
+        | ExprKind::UserVar(_)
+        | ExprKind::AssignVar(..)
+        | ExprKind::SysVar(..)
+        | ExprKind::Subquery(_) => false,
+    };
+    children(expr, &mut |child| pure &= is_pure(child));
+    pure
+}
+
+fn all_pure(node: &Node, pure: &mut bool) {
+    *pure &= match node {
+        Node::Scan(scan) => {
+            let system = matches!(scan.path, AccessPath::System);
+            !system && scan.lock.is_none() && scan.key_slot.is_none() && !scan.table.options.temporary
+        }
+        Node::Filter { .. } | Node::NestedLoop { .. } | Node::HashJoin { .. } => true,
+        _ => false,
+    };
+    for_each_expr(node, &mut |expr| *pure &= is_pure(expr));
+    inputs(node, &mut |child| all_pure(child, pure));
+}
