@@ -194,13 +194,14 @@ local function fill_orders(w, d)
    end)
 end
 
+-- Every customer has paid 10.
 local function fill_warehouse(w)
    con:query(string.format("INSERT INTO warehouse (w_id, w_name, w_street_1, w_street_2, w_city, w_state, w_zip, w_tax, w_ytd) " ..
-      "VALUES (%d,'%s',%s,%.4f,300000)", w, letters(6, 10), address(), uniform(0, 2000) / 10000))
+      "VALUES (%d,'%s',%s,%.4f,%d)", w, letters(6, 10), address(), uniform(0, 2000) / 10000, DISTRICTS * CUSTOMERS * 10))
    for d = 1, DISTRICTS do
       con:query(string.format("INSERT INTO district (d_id, d_w_id, d_name, d_street_1, d_street_2, d_city, d_state, d_zip, d_tax, " ..
-         "d_ytd, d_next_o_id) VALUES (%d,%d,'%s',%s,%.4f,30000,%d)", d, w, letters(6, 10), address(), uniform(0, 2000) / 10000,
-         CUSTOMERS + 1))
+         "d_ytd, d_next_o_id) VALUES (%d,%d,'%s',%s,%.4f,%d,%d)", d, w, letters(6, 10), address(), uniform(0, 2000) / 10000,
+         CUSTOMERS * 10, CUSTOMERS + 1))
    end
    fill_stock(w)
    for d = 1, DISTRICTS do

@@ -29,7 +29,7 @@ pub struct DigestLiteral {
     pub end: u32,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Digest {
     /// 128 bits: two statements with the same hash are taken to be the same statement.
     pub hash: u128,

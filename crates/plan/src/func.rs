@@ -35,6 +35,7 @@ mod string;
 
 pub use date::full_year;
 pub use numeric::SeededRandom;
+pub use search::like_collation;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 pub(crate) use string::packet_bytes_max;

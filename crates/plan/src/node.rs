@@ -388,7 +388,7 @@ pub enum InsertSource {
     /// `None` is DEFAULT.
     Values(Vec<Vec<Option<Expr>>>),
     /// As wide as `columns`.
-    Literals(LiteralValues),
+    Literals(Box<LiteralValues>),
     Query(Arc<QueryPlan>),
 }
 

@@ -335,7 +335,9 @@ impl<'a> RowView<'a> {
                 let bits = self.value.get(*offset..offset + width).map(read_le);
                 match (bits, fixed.kind) {
                     (Some(bits), FixedKind::Signed) => *out = Value::Int(fixed.sign_extend(bits)),
-                    (Some(bits), FixedKind::Decimal(scale)) => *out = Value::Decimal(Decimal::new(fixed.sign_extend(bits), scale)),
+                    (Some(bits), FixedKind::Decimal(scale)) => {
+                        *out = Value::Decimal(Decimal::new(fixed.sign_extend(bits), scale))
+                    }
                     _ => *out = self.value(position)?,
                 }
             }

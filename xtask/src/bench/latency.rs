@@ -1,9 +1,9 @@
 //! `cargo xtask bench latency`: how long point reads take while the server works on something large.
 //!
 //! Four connections read a row by its key, each at fixed times, a thousand reads a second in all, so that the machine is not
-//! full and a pause is seen by all the reads that it delays: a read that could not be sent because the one before was not answered is
-//! counted from when it was due. First nothing else runs, then one piece of work after the other, again and again for at least the time of
-//! a phase.
+//! full and a pause is seen by all the reads that it delays: a read that could not be sent because the one before was not
+//! answered is counted from when it was due. First nothing else runs, then one piece of work after the other, each again and
+//! again for at least the time of a phase.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -40,7 +40,7 @@ const WORK: [Work; 4] = [
 
 pub fn main(args: &[String]) -> Result<(), String> {
     let mut options = Options::new("latency", args);
-    let rows = options.number("--rows", 1_000_000, 50_000)?;
+    let rows = options.number("--rows", 500_000, 50_000)?;
     let phase = Duration::from_secs(options.number("--seconds", 15, 2)?.max(1));
     let settings = options.finish(1, 1)?;
     let mut outcome = Outcome::new("Latency of point reads beside large work");

@@ -1,8 +1,8 @@
 //! `cargo xtask bench memory-limited`: sysbench with data four times the memory that the server may use.
 //!
-//! The limit is a cgroup's, page cache included, and holds from the start, so that each server sizes itself by it or is told to.
-//! The limit is a quarter of what MySQL's tables take with so many rows (`BYTES_PER_ROW`), the same for every server; who stores rows in less
-//! space has more of them in memory. Bytes written are those of the server's process.
+//! The limit is a cgroup's, page cache included, and holds from the start, so that each server sizes itself by it or is told
+//! to. It is a quarter of what MySQL's tables take with so many rows (`BYTES_PER_ROW`), the same for every server; who stores
+//! rows in less space has more of them in memory. Bytes written are those of the server's process.
 
 use super::cgroup::Cgroup;
 use super::outcome::{Better, Outcome, Table, Target};

@@ -58,7 +58,7 @@ pub struct Outcome {
     pub versions: Vec<(Kind, String)>,
     pub tables: Vec<Table>,
     pub lines: Option<Lines>,
-    pub failures: Vec<String>,
+    pub failures: Vec<(Kind, String)>,
 }
 
 impl Target {
@@ -160,7 +160,7 @@ impl Outcome {
     /// Says it at once and in the report.
     pub fn fail(&mut self, kind: Kind, text: &str) {
         eprintln!("{}: FAILED: {text}", kind.title());
-        self.failures.push(format!("{}: {text}", kind.title()));
+        self.failures.push((kind, text.to_string()));
     }
 
     /// Keeps what was done on a server from ending the command before the other servers had their turn.

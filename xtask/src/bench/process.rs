@@ -31,18 +31,22 @@ pub fn signal(pid: u32, signal: &str) -> Result<(), String> {
     }
 }
 
-/// `kill -9`, and waits until the process is gone.
+/// `kill -9`, and waits until all threads of the process are gone; the parent need not have noticed.
 pub fn kill_and_wait(pid: u32) -> Result<(), String> {
     signal(pid, "KILL")?;
     for _ in 0..KILL_MS_MAX {
-        // A zombie of another parent has ended, too.
-        let state = fs::read_to_string(format!("/proc/{pid}/stat"));
-        if !state.is_ok_and(|text| !text.rsplit(')').next().unwrap_or("").trim_start().starts_with('Z')) {
+        let threads = fs::read_dir(format!("/proc/{pid}/task")).map_or(0, Iterator::count);
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        if threads == 0 || (threads == 1 && is_zombie(&stat)) {
             return Ok(());
         }
         std::thread::sleep(Duration::from_millis(1));
     }
     Err(format!("process {pid} does not end on SIGKILL"))
+}
+
+fn is_zombie(stat: &str) -> bool {
+    stat.rsplit(')').next().unwrap_or("").trim_start().starts_with('Z')
 }
 
 /// Bytes that the process has sent to the disk so far, or will have to: it dirtied the page cache with them.
@@ -110,5 +114,6 @@ mod tests {
         assert_eq!(io_of(io, "read_bytes"), None);
         assert_eq!(kib_of("VmHWM:\t   90 kB\nVmRSS:\t   12345 kB\n", "VmRSS"), 12_345);
         assert!(cpu_us(std::process::id()).is_ok());
+        assert!(is_zombie("12 (a Z) b) Z 1 12 12 0") && !is_zombie("12 (Z) S 1 12 12 0") && !is_zombie(""));
     }
 }

@@ -59,7 +59,7 @@ pub fn main(args: &[String]) -> Result<(), String> {
     ));
     let mut tables = [
         Table::new("Text over prepared", "", Better::More)
-            .note("Of the throughputs of the same server, one after the other. sysbench composes and sends longer texts, which costs it some of the machine, too."),
+            .note("Of the same server, one after the other. sysbench composes and sends longer texts, which costs it time, too."),
         Table::new("Text", "queries/s", Better::More),
         Table::new("Prepared", "queries/s", Better::More),
     ];

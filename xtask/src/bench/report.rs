@@ -45,12 +45,12 @@ fn markdown(settings: &Settings, outcome: &Outcome, chart: bool) -> String {
     // Writing to a String cannot fail.
     let _ = write_head(&mut out, settings, outcome, chart);
     for table in &outcome.tables {
-        let _ = write_table(&mut out, settings, table);
+        let _ = write_table(&mut out, settings, table, &outcome.failures);
     }
     if !outcome.failures.is_empty() {
         let _ = writeln!(out, "## Failures\n");
-        for failure in &outcome.failures {
-            let _ = writeln!(out, "- {}", failure.replace('\n', " "));
+        for (kind, text) in &outcome.failures {
+            let _ = writeln!(out, "- {}: {}", kind.title(), text.replace('\n', " "));
         }
     }
     out
@@ -76,7 +76,7 @@ fn write_head(out: &mut String, settings: &Settings, outcome: &Outcome, chart: b
     writeln!(out, "- {spread} A ratio above 1 says that Vaquita is better than the best peer by so much.\n")
 }
 
-fn write_table(out: &mut String, settings: &Settings, table: &Table) -> Written {
+fn write_table(out: &mut String, settings: &Settings, table: &Table, failures: &[(Kind, String)]) -> Written {
     let unit = if table.unit.is_empty() { String::new() } else { format!(", {}", table.unit) };
     writeln!(out, "## {}{unit}\n", table.title)?;
     let kinds: Vec<Kind> = KINDS.into_iter().filter(|kind| settings.servers.contains(kind)).collect();
@@ -88,16 +88,17 @@ fn write_table(out: &mut String, settings: &Settings, table: &Table) -> Written 
     writeln!(out, " to the best peer |{}", if targets { " target | |" } else { "" })?;
     writeln!(out, "|---|{}---:|{}", "---:|".repeat(kinds.len()), if targets { "---|---|" } else { "" })?;
     for row in &table.rows {
-        write_row(out, table, row, &kinds, targets)?;
+        write_row(out, table, row, &kinds, targets, failures)?;
     }
     writeln!(out)?;
     if table.note.is_empty() { Ok(()) } else { writeln!(out, "{}\n", table.note) }
 }
 
-fn write_row(out: &mut String, table: &Table, row: &Row, kinds: &[Kind], targets: bool) -> Written {
+fn write_row(out: &mut String, table: &Table, row: &Row, kinds: &[Kind], targets: bool, failures: &[(Kind, String)]) -> Written {
     write!(out, "| {} |", row.name)?;
     for kind in kinds {
-        write!(out, " {} |", cell(row.cell(*kind)))?;
+        let failed = failures.iter().any(|(failed, _)| failed == kind);
+        write!(out, " {} |", cell(row.cell(*kind)).unwrap_or_else(|| if failed { "failed" } else { "–" }.into()))?;
     }
     match row.ratio(table.better) {
         Some(ratio) => write!(out, " **{}** |", figure(ratio))?,
@@ -115,13 +116,13 @@ fn write_row(out: &mut String, table: &Table, row: &Row, kinds: &[Kind], targets
 }
 
 /// "median (lowest–highest)".
-fn cell(values: &[f64]) -> String {
+fn cell(values: &[f64]) -> Option<String> {
     match (stats::median(values), stats::spread(values)) {
         (Some(median), Some((low, high))) if values.len() > 1 => {
-            format!("{} ({}–{})", figure(median), figure(low), figure(high))
+            Some(format!("{} ({}–{})", figure(median), figure(low), figure(high)))
         }
-        (Some(median), _) => figure(median),
-        _ => "–".into(),
+        (Some(median), _) => Some(figure(median)),
+        _ => None,
     }
 }
 
@@ -188,14 +189,14 @@ mod tests {
             table.add("scan", kind, value);
         }
         let mut out = String::new();
-        assert_eq!(write_table(&mut out, &settings, &table), Ok(()));
+        assert_eq!(write_table(&mut out, &settings, &table, &[(Kind::MyRocks, "no".into())]), Ok(()));
         assert_eq!(
             out,
             "## Time, s\n\n\
              | | MySQL InnoDB | MariaDB InnoDB | MariaDB MyRocks | Vaquita | to the best peer | target | |\n\
              |---|---:|---:|---:|---:|---:|---|---|\n\
-             | scan | 3.00 (2.00–4.00) | – | – | 0.500 | **6.00** | 2x the best peer | met |\n\
-             | count | – | – | – | – | – |  |  |\n\nA note.\n\n"
+             | scan | 3.00 (2.00–4.00) | – | failed | 0.500 | **6.00** | 2x the best peer | met |\n\
+             | count | – | – | failed | – | – |  |  |\n\nA note.\n\n"
         );
     }
 }

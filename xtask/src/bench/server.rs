@@ -254,7 +254,12 @@ impl Server {
     pub fn kill(mut self) -> Result<(), String> {
         match self.process.take() {
             Some(Process::Vaquita(vaquita)) => vaquita.kill(),
-            Some(Process::Peer { pid, .. }) => process::kill_and_wait(pid),
+            Some(Process::Peer { name, pid }) => {
+                process::kill_and_wait(pid)?;
+                // Until its parent has noticed, the process seems to run.
+                let (_, pid_file) = where_is(name)?;
+                std::fs::remove_file(&pid_file).map_err(|e| format!("{}: {e}", pid_file.display()))
+            }
             Some(Process::Shared { .. }) | None => Ok(()),
         }
     }
@@ -356,15 +361,21 @@ fn peer_port(name: &str) -> Result<u16, String> {
     }
 }
 
-fn locate_peer(name: &str) -> Result<(PathBuf, u32), String> {
+/// The data directory and the file of the process id.
+fn where_is(name: &str) -> Result<(PathBuf, PathBuf), String> {
     let output = Command::new(peers_sh()).args(["where", name]).output().map_err(|e| format!("tools/peers.sh: {e}"))?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let mut lines = text.lines();
-    let (Some(data_dir), Some(pid_file)) = (lines.next(), lines.next()) else {
-        return Err("tools/peers.sh where: no answer".into());
-    };
-    let pid = std::fs::read_to_string(pid_file).ok().and_then(|text| text.trim().parse().ok());
-    Ok((Path::new(data_dir).to_path_buf(), pid.ok_or_else(|| format!("no process id in {pid_file}"))?))
+    let mut lines = text.lines().map(PathBuf::from);
+    match (lines.next(), lines.next()) {
+        (Some(data_dir), Some(pid_file)) => Ok((data_dir, pid_file)),
+        _ => Err("tools/peers.sh where: no answer".into()),
+    }
+}
+
+fn locate_peer(name: &str) -> Result<(PathBuf, u32), String> {
+    let (data_dir, pid_file) = where_is(name)?;
+    let pid = std::fs::read_to_string(&pid_file).ok().and_then(|text| text.trim().parse().ok());
+    Ok((data_dir, pid.ok_or_else(|| format!("no process id in {}", pid_file.display()))?))
 }
 
 fn stop_peer(name: &str) -> Result<(), String> {

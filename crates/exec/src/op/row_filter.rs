@@ -13,6 +13,7 @@ use vaquita_plan::bounds::{KeyValue, to_key_value};
 use vaquita_plan::env::EvalCx;
 use vaquita_plan::eval::compare::holds;
 use vaquita_plan::expr::{CompareAs, CompareOp, Expr, ExprKind, Slot};
+use vaquita_plan::func::like_collation;
 use vaquita_plan::node::Scan;
 use vaquita_plan::visit;
 use vaquita_storage::RowView;
@@ -87,13 +88,40 @@ impl<'p> RowFilter<'p> {
 }
 
 enum Test {
-    Rank { position: usize, kind: FixedKind, op: CompareOp, than: u64 },
+    Rank {
+        position: usize,
+        kind: FixedKind,
+        op: CompareOp,
+        than: u64,
+    },
     /// IN; `nulls`: NULL is among the candidates.
-    RankIn { position: usize, kind: FixedKind, list: Box<[u64]>, nulls: bool },
-    Int { op: CompareOp, left: Int, right: Int },
-    Text { position: usize, op: CompareOp, collation: &'static Collation, than: Box<[u8]> },
-    TextIn { position: usize, collation: &'static Collation, list: Vec<Box<[u8]>>, nulls: bool },
-    Like { position: usize, pattern: Box<LikePattern> },
+    RankIn {
+        position: usize,
+        kind: FixedKind,
+        list: Box<[u64]>,
+        nulls: bool,
+    },
+    Int {
+        op: CompareOp,
+        left: Int,
+        right: Int,
+    },
+    Text {
+        position: usize,
+        op: CompareOp,
+        collation: &'static Collation,
+        than: Box<[u8]>,
+    },
+    TextIn {
+        position: usize,
+        collation: &'static Collation,
+        list: Vec<Box<[u8]>>,
+        nulls: bool,
+    },
+    Like {
+        position: usize,
+        pattern: Box<LikePattern>,
+    },
     IsNull(usize),
     Not(Box<Test>),
     And(Vec<Test>),
@@ -324,7 +352,7 @@ impl<'a> Compiler<'a> {
         let (position, ty) = self.column(text)?;
         let Value::Bytes(bytes) = self.constant(pattern)? else { return None };
         let escapes = self.cx.env.sql_mode() & sql_mode::NO_BACKSLASH_ESCAPES == 0;
-        let pattern = LikePattern::new(collation(pattern.ty.collation), bytes, escapes.then_some(LIKE_ESCAPE));
+        let pattern = LikePattern::new(collation(like_collation(ty, &pattern.ty)), bytes, escapes.then_some(LIKE_ESCAPE));
         is_text(ty).then(|| Test::Like { position, pattern: Box::new(pattern) })
     }
 

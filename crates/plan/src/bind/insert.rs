@@ -119,7 +119,7 @@ impl Binder<'_> {
         }
         let collation = self.cx.connection_collation;
         let values = LiteralValues::new(Arc::clone(rows), collation, self.string_charset(collation), self.cx.client_charset);
-        Ok(InsertSource::Literals(values))
+        Ok(InsertSource::Literals(Box::new(values)))
     }
 
     /// The value for a column; `None` is DEFAULT. A parameter takes the column's type.

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use vaquita_types::charset::collation;
+use vaquita_types::charset::{CollationId, collation};
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno, sql_mode};
 
 use super::args::{MANY, any_nullable, arg, common_text, def};
@@ -31,7 +31,7 @@ fn resolve_like(args: &mut Vec<Expr>) -> Result<FuncType> {
 
 fn like(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     let (text, pattern) = (arg!(call.text(0, cx)), arg!(call.text(1, cx)));
-    let id = call.arg_type(1).collation;
+    let id = like_collation(call.arg_type(0), call.arg_type(1));
     let no_backslash = cx.env.sql_mode() & sql_mode::NO_BACKSLASH_ESCAPES != 0;
     let escape = if call.len() > 2 {
         let given = arg!(call.text(2, cx));
@@ -46,6 +46,12 @@ fn like(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
         Some(u32::from(b'\\'))
     };
     Ok(Value::bool(text::like(&text, &pattern, escape, id)))
+}
+
+/// The collation that LIKE compares by: bytes where either is of bytes.
+pub fn like_collation(text: &ColumnType, pattern: &ColumnType) -> CollationId {
+    let of_bytes = |ty: &ColumnType| is_string(ty) && ty.collation == CollationId::BINARY;
+    if of_bytes(text) { CollationId::BINARY } else { pattern.collation }
 }
 
 fn resolve_find(args: &mut Vec<Expr>, name: &str) -> Result<FuncType> {

@@ -25,6 +25,7 @@ mod settings;
 mod show;
 pub mod state;
 pub(crate) mod temporary;
+mod text_plans;
 mod text_prepared;
 mod track;
 mod xa;
@@ -71,6 +72,7 @@ pub struct Session {
     xa_branch: Option<xa::Branch>,
     locked: lock_tables::LockedTables,
     statements: HashMap<u32, Prepared>,
+    text_plans: text_plans::TextPlans,
     named: HashMap<String, Named>,
     /// Values of `?` of the prepared statement that runs, if it is no plan.
     params: Vec<Value>,
@@ -119,6 +121,7 @@ impl Session {
             xa_branch: None,
             locked: lock_tables::LockedTables::default(),
             statements: HashMap::new(),
+            text_plans: text_plans::TextPlans::default(),
             named: HashMap::new(),
             params: Vec::new(),
             cursor: None,

@@ -35,6 +35,9 @@ impl Session {
             self.client.interrupt.clear();
             self.client.begin_command(Session::QUERY_COMMAND, Some(String::from_utf8_lossy(statement_text).into()));
             self.state.begin_statement();
+            if let Some(flow) = self.run_known(statement_text, out, park) {
+                return flow;
+            }
             let options = parser_options(self.state.sql_mode_bits());
             let mut deprecated = Vec::new();
             let (ast, consumed) = match parse_one_noting(statement_text, &options, &mut deprecated) {

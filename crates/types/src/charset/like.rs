@@ -276,7 +276,8 @@ mod tests {
     #[test]
     fn patterns_match_as_like_does() {
         let texts = ["", "a", "abc", "ABC", "xabcx", "ab", "a%c", "a_c", "a\\c", "äbc", "aabc", "ababc", "%", "a b ", "\u{1}a"];
-        let patterns = ["", "%", "%%", "abc", "%abc%", "%bc", "ab%", "a_c", "a\\%c", "%a%c", "%ä%", "%A%", "a|%c", "% ", "%\u{1}a"];
+        let patterns =
+            ["", "%", "%%", "abc", "%abc%", "%bc", "ab%", "a_c", "a\\%c", "%a%c", "%ä%", "%A%", "a|%c", "% ", "%\u{1}a"];
         for id in [CollationId::UTF8MB4_0900_AI_CI, CollationId::UTF8MB4_BIN, CollationId::BINARY] {
             let collation = crate::charset::collation(id);
             for pattern in patterns {
