@@ -1,6 +1,7 @@
 //! What the lock manager promises, each promise with real threads.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -9,7 +10,7 @@ use vaquita_types::Result;
 use vaquita_types::schema::TableId;
 
 use super::*;
-use crate::engine::NoHooks;
+use crate::engine::{EngineHooks, NoHooks};
 
 const LONG: LockPolicy = LockPolicy::Wait(Duration::from_secs(20));
 
@@ -240,6 +241,47 @@ fn an_interrupt_ends_a_wait() {
         a.end();
         assert_empty(&locks);
     }
+}
+
+/// Keeps those whose wait is over from going on.
+struct Dozing(AtomicBool);
+
+impl EngineHooks for Dozing {
+    fn blocking(&self, wait: &mut dyn FnMut()) {
+        wait();
+        while self.0.load(Ordering::SeqCst) {
+            thread::yield_now();
+        }
+    }
+}
+
+#[test]
+fn who_was_killed_and_is_not_awake_keeps_its_entry() {
+    let hooks = Arc::new(Dozing(AtomicBool::new(true)));
+    let locks = Arc::new(LockManager::new(hooks.clone()));
+    let (mut holder, killed) = (session(&locks, 1), session(&locks, 2));
+    let owner = Arc::clone(&killed.owner);
+    holder.lock("k", LockMode::X, LONG).unwrap();
+    let killed = waiting(killed, |s| code(s.lock("k", LockMode::X, LONG)));
+    owner.interrupt.raise(InterruptReason::KillQuery);
+    while owner.waiting_since().is_some() {
+        thread::yield_now();
+    }
+    // Its request is all that is left of the entry, and is taken out when it wakes.
+    holder.end();
+    hooks.0.store(false, Ordering::SeqCst);
+    assert_eq!(killed.join().unwrap().1, 1317);
+    assert_empty(&locks);
+    // An entry freed twice is given to two keys, which some of these are: LOCK-3.
+    let mut late = session(&locks, 3);
+    let keys: Vec<String> = (0..1000).map(|n| format!("k{n}")).collect();
+    for key in &keys {
+        assert_eq!(late.lock(key, LockMode::X, LockPolicy::NoWait).unwrap(), Acquired::New);
+    }
+    let shared: Vec<_> = keys.iter().filter(|key| !locks.holds(3, key.as_bytes(), LockMode::X)).collect();
+    assert!(shared.is_empty(), "share an entry: {shared:?}");
+    late.end();
+    assert_empty(&locks);
 }
 
 #[test]
