@@ -214,6 +214,48 @@ fn memory_bytes() -> u64 {
         let line = text.lines().find(|l| l.starts_with("MemTotal:"))?;
         Some(line.split_whitespace().nth(1)?.parse::<u64>().ok()? * 1024)
     });
-    let limits = [total, number("/sys/fs/cgroup/memory.max"), number("/sys/fs/cgroup/memory/memory.limit_in_bytes")];
-    limits.into_iter().flatten().min().unwrap_or(UNKNOWN)
+    let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    let limits = limit_files(&groups).into_iter().map(|path| number(&path));
+    limits.chain([total]).flatten().min().unwrap_or(UNKNOWN)
+}
+
+/// The files that may limit the memory of a process with these lines in /proc/self/cgroup: of its group and those above, in
+/// either version. In a container its group is the root that it sees.
+fn limit_files(groups: &str) -> Vec<String> {
+    let mut files = Vec::new();
+    for line in groups.lines().chain(["0::/", ":memory:/"]) {
+        let mut fields = line.splitn(3, ':').skip(1);
+        let (Some(controllers), Some(mut group)) = (fields.next(), fields.next()) else { continue };
+        let (root, file) = match controllers {
+            "" => ("/sys/fs/cgroup", "memory.max"),
+            _ if controllers.split(',').any(|c| c == "memory") => ("/sys/fs/cgroup/memory", "memory.limit_in_bytes"),
+            _ => continue,
+        };
+        loop {
+            group = group.trim_end_matches('/');
+            files.push(format!("{root}{group}/{file}"));
+            let Some((above, _)) = group.rsplit_once('/') else { break };
+            group = above;
+        }
+    }
+    files
+}
+
+#[cfg(test)]
+mod tests {
+    use super::limit_files;
+
+    #[test]
+    fn limits_are_those_of_the_group_and_all_above() {
+        let root = ["/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"];
+        let cases = [
+            ("", vec![]),
+            ("0::/a/b\n", vec!["/sys/fs/cgroup/a/b/memory.max", "/sys/fs/cgroup/a/memory.max", root[0]]),
+            ("5:devices:/\n4:cpu,memory:/x\n", vec!["/sys/fs/cgroup/memory/x/memory.limit_in_bytes", root[1]]),
+        ];
+        for (groups, mut expected) in cases {
+            expected.extend(root);
+            assert_eq!(limit_files(groups), expected, "{groups}");
+        }
+    }
 }
