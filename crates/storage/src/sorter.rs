@@ -70,7 +70,10 @@ impl<'a> Sorter<'a> {
 
     fn sort(&mut self) {
         let bytes = &self.bytes;
-        let id = |place: &Place| place.key(bytes).get(..ID_BYTES).unwrap_or(&[]);
+        let id = |place: &Place| {
+            let key = place.key(bytes);
+            key.get(..ID_BYTES).unwrap_or(key)
+        };
         self.places.sort_unstable_by(|a, b| {
             let ids = id(a).cmp(id(b));
             ids.then_with(|| a.head.cmp(&b.head)).then_with(|| a.key(bytes).cmp(b.key(bytes)))

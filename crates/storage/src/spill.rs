@@ -17,8 +17,8 @@ use vaquita_types::{Error, Result};
 
 use crate::run::{Entry, Run, RunCursor, RunFile, merge};
 
-/// Bits of a filter: 8 MiB, 3% of false alarms with ten million keys.
-const FILTER_BITS: u64 = 1 << 26;
+const FILTER_BITS_PER_KEY: usize = 10;
+const FILTER_PROBES: u64 = 5;
 
 /// The directory where transactions spill to.
 pub struct Scratches {
@@ -47,7 +47,7 @@ impl Scratches {
     /// Room for one transaction.
     pub fn new_spill(&self) -> Result<Spill> {
         let scratch = Scratch { file: Some(self.new_file()?), closing: Arc::clone(&self.closing) };
-        Ok(Spill { scratch, segments: Vec::new(), next_segment: 0, filter: Filter::new(), reader: RefCell::default() })
+        Ok(Spill { scratch, segments: Vec::new(), next_segment: 0, reader: RefCell::default() })
     }
 }
 
@@ -86,7 +86,6 @@ fn closed() -> Error {
 pub struct Spill {
     segments: Vec<Segment>,
     next_segment: u32,
-    filter: Filter,
     /// Of gets: where the last one looked, by the segment's number.
     reader: RefCell<Option<(u32, RunCursor)>>,
     scratch: Scratch,
@@ -97,6 +96,7 @@ struct Segment {
     /// The position of the write set's undo log that it begins at.
     from: u64,
     run: Run,
+    filter: Filter,
     /// What its writes change row counts by.
     rows: Vec<(TableId, i64)>,
 }
@@ -113,10 +113,10 @@ impl Spill {
 
     /// Adds a segment of the writes since position `from`, each key once. If it fails, nothing is added.
     pub fn add<'w>(&mut self, from: u64, writes: impl Iterator<Item = Entry<'w>>, rows: Vec<(TableId, i64)>) -> Result<()> {
-        let Spill { scratch, filter, .. } = self;
-        let file = scratch.file.as_mut().ok_or_else(closed)?;
-        let run = file.add(writes.inspect(|(key, _)| filter.add(key)))?;
-        self.segments.push(Segment { number: self.next_segment, from, run, rows });
+        let file = self.scratch.file.as_mut().ok_or_else(closed)?;
+        let mut hashes = Vec::new();
+        let run = file.add(writes.inspect(|(key, _)| hashes.push(crate::lock::hash(key))))?;
+        self.segments.push(Segment { number: self.next_segment, from, run, filter: Filter::new(&hashes), rows });
         self.next_segment += 1;
         Ok(())
     }
@@ -142,12 +142,10 @@ impl Spill {
 
     /// The latest write of `key`.
     pub fn get(&self, key: &[u8]) -> Result<Option<Option<Vec<u8>>>> {
-        if !self.filter.may_contain(key) {
-            return Ok(None);
-        }
-        let file = self.file()?;
+        let (file, hash) = (self.file()?, crate::lock::hash(key));
         let mut reader = self.reader.borrow_mut();
-        for segment in self.segments.iter().rev().filter(|segment| segment.run.may_contain(key)) {
+        let may_have = |segment: &&Segment| segment.run.may_contain(key) && segment.filter.may_contain(hash);
+        for segment in self.segments.iter().rev().filter(may_have) {
             let cursor = match &mut *reader {
                 Some((number, cursor)) if *number == segment.number => cursor,
                 other => &mut other.insert((segment.number, RunCursor::default())).1,
@@ -254,29 +252,29 @@ fn enter(file: &RunFile, run: &Run, bound: Bound<&[u8]>, backward: bool) -> Resu
     Ok(cursor)
 }
 
-/// Says of most keys that were never added that they were not.
+/// Says of most keys that a segment does not have that it has them not: of one in a hundred it does not know.
 struct Filter {
     words: Box<[u64]>,
 }
 
 impl Filter {
-    fn new() -> Filter {
-        Filter { words: vec![0; (FILTER_BITS / 64) as usize].into() }
-    }
-
-    fn places(key: &[u8]) -> [u64; 2] {
-        let hash = crate::lock::hash(key);
-        [hash % FILTER_BITS, (hash >> 32).wrapping_mul(0x9E37_79B9_7F4A_7C15) % FILTER_BITS]
-    }
-
-    fn add(&mut self, key: &[u8]) {
-        for place in Filter::places(key) {
-            self.words[(place / 64) as usize] |= 1 << (place % 64);
+    fn new(hashes: &[u64]) -> Filter {
+        let mut filter = Filter { words: vec![0; (hashes.len() * FILTER_BITS_PER_KEY).div_ceil(64).max(1)].into() };
+        for hash in hashes {
+            for place in filter.places(*hash) {
+                filter.words[(place / 64) as usize] |= 1 << (place % 64);
+            }
         }
+        filter
     }
 
-    fn may_contain(&self, key: &[u8]) -> bool {
-        Filter::places(key).iter().all(|place| self.words[(place / 64) as usize] >> (place % 64) & 1 != 0)
+    fn places(&self, hash: u64) -> impl Iterator<Item = u64> + use<> {
+        let (bits, step) = (self.words.len() as u64 * 64, (hash >> 32).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
+        (0..FILTER_PROBES).map(move |n| hash.wrapping_add(step.wrapping_mul(n)) % bits)
+    }
+
+    fn may_contain(&self, hash: u64) -> bool {
+        self.places(hash).all(|place| self.words[(place / 64) as usize] >> (place % 64) & 1 != 0)
     }
 }
 
