@@ -448,7 +448,7 @@ fn a_prepared_transaction_of_a_build_that_ended_badly_leaves_nothing() {
     });
     let error: Error = killed.unwrap_err();
     assert_eq!(error.code(), 1062);
-    let Server { catalog, engine, dir } = server;
+    let Server { catalog, engine, dir, .. } = server;
     catalog.close();
     engine.shutdown().unwrap();
     drop((catalog, engine));

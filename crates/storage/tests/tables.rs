@@ -83,7 +83,7 @@ impl Server {
     }
 
     fn restart(self) -> Server {
-        let Server { catalog, engine, dir } = self;
+        let Server { catalog, engine, dir, .. } = self;
         catalog.close();
         drop(catalog);
         engine.shutdown().expect("shutdown");

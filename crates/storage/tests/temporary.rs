@@ -263,7 +263,7 @@ fn a_start_finds_nothing_of_temporary_tables() {
     fill(&server, &session.create_temporary(definition("u")).expect("temporary"), 10);
     assert!(left_over(&server) > 40);
     // As a crash: nobody deletes anything any more.
-    let Server { catalog, engine, dir } = server;
+    let Server { catalog, engine, dir, .. } = server;
     catalog.close();
     drop((session, catalog, engine, permanent, temporary, txn));
     let server = open(dir);

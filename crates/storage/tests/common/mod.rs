@@ -1,7 +1,8 @@
 //! What the suites share: column types, tables and values from short texts.
 #![allow(dead_code)]
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
 
 use vaquita_storage::layout::fresh_layout;
 use vaquita_storage::{Catalog, Engine, EngineOptions, Interrupt, NoHooks};
@@ -235,7 +236,21 @@ pub fn golden(file: &str, actual: &str) {
 pub struct Server {
     pub catalog: Arc<Catalog>,
     pub engine: Arc<Engine>,
+    /// Before the directory goes.
+    pub closed: Closed,
     pub dir: tempfile::TempDir,
+}
+
+/// Waits, when it is dropped, until nobody has the engine any more: a thread in the background may be the last.
+pub struct Closed(Weak<Engine>);
+
+impl Drop for Closed {
+    fn drop(&mut self) {
+        let began = Instant::now();
+        while self.0.strong_count() > 0 && began.elapsed() < Duration::from_secs(20) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
 }
 
 pub fn server() -> Server {
@@ -250,7 +265,8 @@ pub fn open_with(dir: tempfile::TempDir, options: EngineOptions) -> Server {
     let options = EngineOptions { block_cache_bytes: Some(8 << 20), write_buffer_bytes: 4 << 20, ..options };
     let engine = Engine::open(dir.path(), options, Arc::new(NoHooks)).expect("engine");
     let catalog = Catalog::open(&engine).expect("catalog");
-    Server { catalog, engine, dir }
+    let closed = Closed(Arc::downgrade(&engine));
+    Server { catalog, engine, closed, dir }
 }
 
 pub fn interrupt() -> Arc<Interrupt> {
