@@ -6,10 +6,11 @@
 mod commits;
 mod locks;
 
-pub const ALL: [(&str, fn()); 17] = [
+pub const ALL: [(&str, fn()); 18] = [
     ("locks.exclude", locks::exclude),
     ("locks.deadlock-of-two", locks::deadlock_of_two),
     ("locks.deadlock-of-three", locks::deadlock_of_three),
+    ("locks.victim-wakes-late", locks::victim_wakes_late),
     ("locks.upgrades", locks::upgrades),
     ("locks.time-out", locks::time_out),
     ("locks.kill", locks::kill),
