@@ -1,7 +1,7 @@
 //! `cargo xtask instructions`: counts what statements cost in instructions, and compares with the figures recorded.
 //!
-//! The harness is `crates/server/src/instructions.rs`, a test of the server's binary; callgrind counts in it. Instructions of the same
-//! binary repeat within a fraction of a percent on any machine, busy or not, so that a growth of 5% is a change of the
+//! The harness is `crates/server/src/instructions.rs`, a test of the server's binary; callgrind counts in it. Instructions do
+//! not depend on how busy the machine is (`--repeat` shows how far they vary), so that a growth of 5% is a change of the
 //! sources, or of a compiler or C library: the file of figures names those it was recorded with.
 //! valgrind shows programs a CPU of its own, the same on every host with AVX2, so that functions which choose a variant by CPU
 //! (memcpy, checksums) choose alike.
