@@ -23,7 +23,7 @@ use crate::counters::Counters;
 use crate::housekeeper::Housekeeper;
 use crate::kill_points::kill_point;
 use crate::lock::{LockManager, Owner};
-use crate::log_check;
+use crate::log_check::{self, Logs};
 use crate::options::{self, Tuning};
 use crate::rocks::{Db, RocksError, Snapshot, SortedFiles};
 use crate::row_cache::RowCache;
@@ -186,12 +186,12 @@ impl Engine {
         }
         log_check::sync_logs(dir).map_err(|e| io_error(dir, e))?;
         check_manifest(dir)?;
-        let damaged = check_logs(dir, &options, &*hooks)?;
+        let logs = check_logs(dir, &options, &*hooks)?;
         kill_point("start.logs-checked");
         let (data, catalog) = options::for_families(&options);
         let db = Db::open(dir, data, catalog).map_err(|e| open_error(dir, e))?;
-        if damaged {
-            // What could be read goes to files, so that the next start does not meet the damage again.
+        if logs.damage.is_some() || logs.next_sequence.is_some_and(|next| next != db.latest_sequence() + 1) {
+            // What could be read goes to files: the next log does not follow on, and would not be recovered with these.
             db.switch_log().map_err(read_error)?;
         }
         let scratches = Scratches::new(dir.join(SCRATCH_DIR)).map_err(|e| io_error(dir, e))?;
@@ -475,10 +475,10 @@ fn check_manifest(dir: &Path) -> Result<()> {
     Err(Error::with_message(&ER_GET_ERRNO, text))
 }
 
-/// Refuses a log that was damaged where it had been synced; see `log_check`. True if it is damaged and
-/// that is accepted.
-fn check_logs(dir: &Path, options: &EngineOptions, hooks: &dyn EngineHooks) -> Result<bool> {
-    let Some(damage) = log_check::find_damage(dir).map_err(|e| io_error(dir, e))? else { return Ok(false) };
+/// Refuses a log that was damaged where it had been synced; see `log_check`. Damage in what is returned is accepted.
+fn check_logs(dir: &Path, options: &EngineOptions, hooks: &dyn EngineHooks) -> Result<Logs> {
+    let logs = log_check::check(dir).map_err(|e| io_error(dir, e))?;
+    let Some(damage) = &logs.damage else { return Ok(logs) };
     let text = format!(
         "The log file {} is damaged at offset {}: commits follow it that cannot be read",
         damage.file.display(),
@@ -486,7 +486,7 @@ fn check_logs(dir: &Path, options: &EngineOptions, hooks: &dyn EngineHooks) -> R
     );
     if options.accept_damaged_log || log_check::is_marked_not_synced(dir) {
         hooks.log(LogLevel::Warning, &format!("{text} and are lost"));
-        return Ok(true);
+        return Ok(logs);
     }
     let text = format!("{text}. Restore a backup, or start once with --accept-damaged-log to lose them");
     Err(Error::with_message(&ER_GET_ERRNO, text))

@@ -63,6 +63,7 @@ pub const ALL: &[&str] = &[
     "spill.files-written",
     "spill.prepared",
     "ingest.counted",
+    "ingest.flushed",
     "ingest.applied",
     "ingest.finished",
     // DDL.

@@ -6,6 +6,10 @@
 //! is synced before the next is written. So a log in which a later record *begins* after a bad one
 //! was damaged, and the server refuses to start, naming file and offset.
 //!
+//! The same holds from one log to the next: the first record of a log has the sequence number that follows the last one of the log
+//! before, and RocksDB goes on to it only then. If numbers are missing, the end of the earlier log was damaged. (Files that are
+//! ingested take numbers, too, but never between two logs that are needed: `Db::ingest`.)
+//!
 //! A log that the MANIFEST says is not needed any more may look like anything: it is renamed and written over for its next
 //! use, and if the power fails before the directory is synced, it has its old name back and new records.
 //!
@@ -24,7 +28,7 @@
 //! | 4      | 2    | bytes of payload, u16 LE                                     |
 //! | 6      | 1    | 5 whole record, 6 first, 7 middle, 8 last fragment of one    |
 //! | 7      | 4    | log number, u32 LE: records of earlier uses have another     |
-//! | 11     |      | payload                                                      |
+//! | 11     |      | payload: of the whole record, 8 bytes sequence number and 4 bytes count of its writes, LE, then these |
 //!
 //! Records of the MANIFEST have kinds 1 to 4 for 5 to 8, and no log number: their payload begins at 7.
 
@@ -34,9 +38,8 @@ use std::path::{Path, PathBuf};
 use crate::manifest::NeededLogs;
 
 const BLOCK_BYTES: usize = 32 << 10;
-/// Kinds of records, in a log that may be reused.
+/// The first kind of record, in a log that may be reused.
 const WHOLE: u8 = 5;
-const LAST: u8 = 8;
 /// By how much kinds of the MANIFEST are less.
 const ONCE: u8 = 4;
 /// RocksDB's own notes, with the same header: time stamp sizes and the previous log.
@@ -77,16 +80,73 @@ pub fn sync_logs(dir: &Path) -> std::io::Result<()> {
     sync_dir(dir)
 }
 
-/// The first damaged log that is needed, in the order of log numbers.
-pub fn find_damage(dir: &Path) -> std::io::Result<Option<Damage>> {
-    for (number, file) in logs(dir)? {
-        if let Some(offset) = damage_in(&fs::read(&file)?, Format::Log(number))
-            && u64::from(number) >= oldest_needed(dir)?
+/// The logs that recovery reads.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Logs {
+    /// The first damage, in the order of log numbers.
+    pub damage: Option<Damage>,
+    /// The sequence number that follows their last record; `None` if they have none.
+    pub next_sequence: Option<u64>,
+}
+
+pub fn check(dir: &Path) -> std::io::Result<Logs> {
+    let oldest = oldest_needed(dir)?;
+    let mut checked = Logs::default();
+    // Where the log before ends.
+    let mut before = None;
+    for (number, file) in logs(dir)?.into_iter().filter(|(number, _)| u64::from(*number) >= oldest) {
+        let log = fs::read(&file)?;
+        let content = Content::of(&log, number);
+        if let (Some(expected), Some(first), Some((file, offset))) = (checked.next_sequence, content.first, before)
+            && first > expected
         {
-            return Ok(Some(Damage { file, offset }));
+            checked.damage.get_or_insert(Damage { file, offset });
         }
+        if let Some(offset) = damage_in(&log, Format::Log(number)) {
+            checked.damage.get_or_insert(Damage { file: file.clone(), offset });
+        }
+        checked.next_sequence = content.next.or(checked.next_sequence);
+        before = Some((file, content.end));
     }
-    Ok(None)
+    Ok(checked)
+}
+
+/// What the intact records at the start of a log are about.
+#[derive(Debug, PartialEq, Eq)]
+struct Content {
+    /// The sequence numbers of the first record and of the one that would follow the last.
+    first: Option<u64>,
+    next: Option<u64>,
+    end: usize,
+}
+
+impl Content {
+    fn of(log: &[u8], number: u32) -> Content {
+        const HEAD_BYTES: usize = 12;
+        let format = Format::Log(number);
+        let mut content = Content { first: None, next: None, end: 0 };
+        let (mut head, mut at) = (Vec::with_capacity(HEAD_BYTES), 0);
+        while let Some((kind, end)) = record(log, at, format) {
+            if kind.begins() {
+                head.clear();
+            }
+            if kind != Kind::Note {
+                let wanted = HEAD_BYTES - head.len();
+                head.extend(log[at + format.header_bytes()..end].iter().take(wanted));
+            }
+            if kind.ends()
+                && let Some((sequence, count)) = head.split_first_chunk::<8>()
+                && let Some(count) = count.first_chunk::<4>()
+            {
+                let sequence = u64::from_le_bytes(*sequence);
+                content.first.get_or_insert(sequence);
+                content.next = Some(sequence + u64::from(u32::from_le_bytes(*count)));
+            }
+            content.end = end;
+            at = next_header(end, format);
+        }
+        content
+    }
 }
 
 /// Damage in the MANIFEST that CURRENT names. If there is none, RocksDB says so.
@@ -109,13 +169,12 @@ fn manifest(dir: &Path) -> std::io::Result<Option<(PathBuf, Vec<u8>)>> {
 fn oldest_needed(dir: &Path) -> std::io::Result<u64> {
     let Some((_, bytes)) = manifest(dir)? else { return Ok(0) };
     let (mut needed, mut edit, mut at) = (NeededLogs::default(), Vec::new(), 0);
-    while let Some((_, end)) = record(&bytes, at, Format::Manifest) {
-        let kind = bytes.get(at + 6).copied().unwrap_or(0) + ONCE;
-        if kind == WHOLE || kind == WHOLE + 1 {
+    while let Some((kind, end)) = record(&bytes, at, Format::Manifest) {
+        if kind.begins() {
             edit.clear();
         }
         edit.extend_from_slice(bytes.get(at + Format::Manifest.header_bytes()..end).unwrap_or(&[]));
-        if (kind == WHOLE || kind == LAST) && !needed.add(&edit) {
+        if kind.ends() && !needed.add(&edit) {
             return Ok(0);
         }
         at = next_header(end, Format::Manifest);
@@ -163,7 +222,7 @@ fn damage_in(log: &[u8], format: Format) -> Option<usize> {
         at = next_header(end, format);
     }
     let block_end = (at / BLOCK_BYTES + 1) * BLOCK_BYTES;
-    let begins = |at: usize| record(log, at, format).is_some_and(|(kind, _)| kind == Kind::Begins);
+    let begins = |at: usize| record(log, at, format).is_some_and(|(kind, _)| kind.begins());
     let in_this_block = (at + 1..block_end.min(log.len())).any(begins);
     (in_this_block || (block_end..log.len()).step_by(BLOCK_BYTES).any(|block| block_has_beginning(log, block, format)))
         .then_some(at)
@@ -173,7 +232,7 @@ fn damage_in(log: &[u8], format: Format) -> Option<usize> {
 fn block_has_beginning(log: &[u8], block: usize, format: Format) -> bool {
     let mut at = block;
     while let Some((kind, end)) = record(log, at, format) {
-        if kind == Kind::Begins {
+        if kind.begins() {
             return true;
         }
         at = next_header(end, format);
@@ -192,29 +251,50 @@ fn next_header(end: usize, format: Format) -> usize {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// A whole record, or the first fragment of one.
-    Begins,
-    Other,
+    Whole,
+    First,
+    Middle,
+    Last,
+    Note,
+}
+
+impl Kind {
+    fn begins(self) -> bool {
+        matches!(self, Kind::Whole | Kind::First)
+    }
+
+    fn ends(self) -> bool {
+        matches!(self, Kind::Whole | Kind::Last)
+    }
 }
 
 /// Kind and end of the intact record at `at`.
 fn record(log: &[u8], at: usize, format: Format) -> Option<(Kind, usize)> {
     let [c0, c1, c2, c3, l0, l1, kind] = *log.get(at..)?.first_chunk::<7>()?;
-    let (known, whole) = match format {
+    let whole = match format {
         Format::Log(number) => {
             let stored = log.get(at + 7..)?.first_chunk::<4>()?;
-            let known = (WHOLE..=LAST).contains(&kind) || NOTES.contains(&kind);
-            (known && u32::from_le_bytes(*stored) == number, WHOLE)
+            if u32::from_le_bytes(*stored) != number {
+                return None;
+            }
+            WHOLE
         }
-        Format::Manifest => ((WHOLE - ONCE..=LAST - ONCE).contains(&kind), WHOLE - ONCE),
+        Format::Manifest => WHOLE - ONCE,
+    };
+    let kind = match kind.wrapping_sub(whole) {
+        0 => Kind::Whole,
+        1 => Kind::First,
+        2 => Kind::Middle,
+        3 => Kind::Last,
+        _ if NOTES.contains(&kind) && matches!(format, Format::Log(_)) => Kind::Note,
+        _ => return None,
     };
     let end = at + format.header_bytes() + usize::from(u16::from_le_bytes([l0, l1]));
-    if !known || end > (at / BLOCK_BYTES + 1) * BLOCK_BYTES {
+    if end > (at / BLOCK_BYTES + 1) * BLOCK_BYTES {
         return None;
     }
     let crc = crc32c::crc32c(log.get(at + 6..end)?);
     let masked = crc.rotate_right(15).wrapping_add(0xA282_EAD8);
-    let kind = if kind == whole || kind == whole + 1 { Kind::Begins } else { Kind::Other };
     (masked == u32::from_le_bytes([c0, c1, c2, c3])).then_some((kind, end))
 }
 
@@ -245,8 +325,8 @@ mod tests {
                 let kind = match (first, take == left) {
                     (true, true) => WHOLE,
                     (true, false) => WHOLE + 1,
-                    (false, false) => LAST - 1,
-                    (false, true) => LAST,
+                    (false, false) => WHOLE + 2,
+                    (false, true) => WHOLE + 3,
                 };
                 let at = log.len();
                 log.extend([0; 4]);
@@ -303,7 +383,7 @@ mod tests {
         assert!(needed[0] < needed[2], "{needed:?}");
         drop(engine);
         let dir = dir.path();
-        assert_eq!(find_damage(dir).unwrap(), None);
+        assert_eq!(check(dir).unwrap().damage, None);
         let oldest = needed[2] as u32;
         for (number, damaged) in [(oldest - 1, false), (oldest, true)] {
             let (mut log, begins) = log_of(Format::Log(number), &[100, 100]);
@@ -311,7 +391,7 @@ mod tests {
             assert_eq!(begins[0], 0);
             let file = dir.join(format!("{number:06}.log"));
             fs::write(&file, log).unwrap();
-            assert_eq!(find_damage(dir).unwrap(), damaged.then_some(Damage { file, offset: 0 }));
+            assert_eq!(check(dir).unwrap().damage, damaged.then_some(Damage { file, offset: 0 }));
         }
     }
 
@@ -331,5 +411,107 @@ mod tests {
             bad[last] ^= 1;
             assert_eq!(damage_in(&bad, format), None, "nothing follows: as torn");
         }
+    }
+
+    /// An engine whose logs have been used before.
+    fn engine_with_old_logs(dir: &Path) -> Arc<Engine> {
+        let options = EngineOptions { warm_log: false, ..EngineOptions::default() };
+        let engine = Engine::open(dir, options, Arc::new(NoHooks)).unwrap();
+        for round in 0..4 {
+            for commit in 0..20 {
+                put(&engine, &[0, round, commit], 5);
+            }
+            engine.flush_memtables().unwrap();
+        }
+        engine
+    }
+
+    /// Keys of `prefix` in one commit.
+    fn put(engine: &Arc<Engine>, prefix: &[u8], keys: u8) {
+        let mut txn = engine.begin(TxnOptions::default());
+        for key in 0..keys {
+            txn.put(&[prefix, &[key]].concat(), &[key; 60]).unwrap();
+        }
+        txn.commit_wait().unwrap();
+    }
+
+    fn has(engine: &Arc<Engine>, key: &[u8]) -> bool {
+        engine.begin(TxnOptions::default()).get(key, crate::Version::Latest, &mut Vec::new()).unwrap()
+    }
+
+    /// The files of `from` that are not in `to`.
+    fn copy_files(from: &Path, to: &Path) {
+        for entry in fs::read_dir(from).unwrap() {
+            let entry = entry.unwrap();
+            let target = to.join(entry.file_name());
+            if entry.file_type().unwrap().is_file() && !target.exists() {
+                fs::copy(entry.path(), target).unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn the_next_sequence_number_is_that_of_the_logs() {
+        let dir = tempfile::tempdir().unwrap();
+        let engine = engine_with_old_logs(dir.path());
+        for (round, keys) in [1, 2, 5].into_iter().enumerate() {
+            put(&engine, &[1, round as u8], keys);
+            let expected = Logs { damage: None, next_sequence: Some(engine.db().latest_sequence() + 1) };
+            assert_eq!(check(dir.path()).unwrap(), expected);
+        }
+        // Records of several blocks, with heads that are cut anywhere.
+        for first in BLOCK_BYTES - 60..BLOCK_BYTES {
+            let (log, begins) = log_of(Format::Log(3), &[first, 30_000, 100]);
+            let content = Content::of(&log, 3);
+            let head = 0x5A5A_5A5A_5A5A_5A5A_u64;
+            assert_eq!(content, Content { first: Some(head), next: Some(head + 0x5A5A_5A5A), end: log.len() }, "{begins:?}");
+        }
+    }
+
+    /// Files take a sequence number that no log has. With a flush under way after that, the log from before and the next one are needed.
+    #[test]
+    fn commits_that_follow_ingested_files_are_recovered() {
+        let (dir, crashed) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let engine = engine_with_old_logs(dir.path());
+        put(&engine, b"before", 1);
+        let mut files = engine.new_files().unwrap();
+        files.add(b"files", Some(b"")).and_then(|()| files.finish()).unwrap();
+        engine.db().ingest(files).unwrap();
+        // The memtables went before, and the log with them.
+        assert_eq!(check(dir.path()).unwrap().next_sequence, None);
+        copy_files(dir.path(), crashed.path());
+        engine.flush_memtables().unwrap();
+        let newest = logs(dir.path()).unwrap().pop().unwrap();
+        put(&engine, b"after", 1);
+        fs::copy(&newest.1, crashed.path().join(newest.1.file_name().unwrap())).unwrap();
+        let engine = Engine::open(crashed.path(), EngineOptions::default(), Arc::new(NoHooks)).unwrap();
+        for key in [b"before\0".as_slice(), b"files", b"after\0"] {
+            assert!(has(&engine, key), "{key:?}");
+        }
+    }
+
+    #[test]
+    fn a_log_that_lost_its_end_to_damage_is_not_passed_over() {
+        let (dir, crashed) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let engine = engine_with_old_logs(dir.path());
+        put(&engine, b"first", 1);
+        let log = logs(dir.path()).unwrap().pop().unwrap();
+        let end = Content::of(&fs::read(&log.1).unwrap(), log.0).end;
+        put(&engine, b"last", 1);
+        copy_files(dir.path(), crashed.path());
+        engine.flush_memtables().unwrap();
+        put(&engine, b"after", 1);
+        copy_files(dir.path(), crashed.path());
+        assert_eq!(check(crashed.path()).unwrap().damage, None);
+        let file = crashed.path().join(log.1.file_name().unwrap());
+        let mut bytes = fs::read(&file).unwrap();
+        bytes[end + 40] ^= 1;
+        fs::write(&file, bytes).unwrap();
+        assert_eq!(check(crashed.path()).unwrap().damage, Some(Damage { file: file.clone(), offset: end }));
+        let error = Engine::open(crashed.path(), EngineOptions::default(), Arc::new(NoHooks)).err().unwrap();
+        assert!(error.message().contains(&format!("{} is damaged at offset {end}", file.display())), "{}", error.message());
+        let options = EngineOptions { accept_damaged_log: true, ..EngineOptions::default() };
+        let engine = Engine::open(crashed.path(), options, Arc::new(NoHooks)).unwrap();
+        assert!(has(&engine, b"first\0") && !has(&engine, b"last\0") && !has(&engine, b"after\0"));
     }
 }

@@ -9,6 +9,7 @@ use librocksdb_sys as ffi;
 use rocksdb::AsRawPtr;
 
 use super::{Db, Result, RocksError, Snapshot, checked};
+use crate::kill_points::kill_point;
 
 fn c_path(path: &Path) -> Result<CString> {
     CString::new(path.as_os_str().as_encoded_bytes()).map_err(|_| RocksError("path with a NUL byte".into()))
@@ -139,6 +140,10 @@ impl Drop for SortedFiles {
 
 impl Db {
     /// Makes the files part of the data: after a crash either all of them are or none. No key may be in two files. The files are moved.
+    ///
+    /// They take a sequence number that no log has. Recovery goes on from a log to the next one only if the numbers do; so the
+    /// memtables are written to files first, and until the files are in nobody writes: the number lies before the first record
+    /// of the oldest log that is needed, or between two of one log.
     pub fn ingest(self: &Arc<Db>, files: SortedFiles) -> Result<()> {
         let names = files.paths.iter().map(|path| c_path(path)).collect::<Result<Vec<_>>>()?;
         if names.is_empty() {
@@ -148,14 +153,14 @@ impl Db {
         // While a snapshot exists RocksDB gives the files a sequence number of their own, above all others. Without, it may give them
         // 0, and then nothing that compares sequence numbers (`Recent`, shared snapshots) would notice that the data changed.
         let _number = Snapshot::new(self);
+        let _alone = self.writes.write();
         let mut tries = 1;
         loop {
+            self.flush_memtables()?;
+            kill_point("ingest.flushed");
             match self.try_ingest(&pointers) {
-                // Nothing was done: it wanted memtables flushed, and met a flush that had begun before.
-                Err(e) if e.is_try_again() && tries < TRIES_MAX => {
-                    tries += 1;
-                    self.flush_memtables()?;
-                }
+                // Nothing was done: it met a flush that had begun before.
+                Err(e) if e.is_try_again() && tries < TRIES_MAX => tries += 1,
                 done => return done,
             }
         }

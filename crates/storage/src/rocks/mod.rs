@@ -21,6 +21,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use librocksdb_sys as ffi;
+use parking_lot::RwLock;
 use rocksdb::AsRawPtr;
 
 use crate::kill_points::{self, kill_point};
@@ -102,6 +103,8 @@ pub struct Db {
     read_latest: *mut ffi::rocksdb_readoptions_t,
     write_sync: *mut ffi::rocksdb_writeoptions_t,
     write_async: *mut ffi::rocksdb_writeoptions_t,
+    /// Shared by writes, held alone by what must not have any beside it.
+    writes: RwLock<()>,
     /// Entries of memtables that iterators passed without giving them: old versions and deletions.
     hidden_entries: AtomicU64,
     /// RocksDB keeps pointers into the caches and factories of these.
@@ -143,6 +146,7 @@ impl Db {
                 read_latest: ffi::rocksdb_readoptions_create(),
                 write_sync,
                 write_async: ffi::rocksdb_writeoptions_create(),
+                writes: RwLock::new(()),
                 hidden_entries: AtomicU64::new(0),
                 _options: (data, catalog),
             };
@@ -252,6 +256,7 @@ impl Db {
     /// Applies a batch in RocksDB's own form (see `commit::Records`), atomically.
     pub fn write(&self, batch: &[u8], sync: bool) -> Result<()> {
         let options = if sync { self.write_sync } else { self.write_async };
+        let _beside_others = self.writes.read();
         // SAFETY: RocksDB copies the bytes of the batch, which is destroyed in any case.
         unsafe {
             let raw = ffi::rocksdb_writebatch_create_from(batch.as_ptr().cast(), batch.len());
@@ -265,6 +270,7 @@ impl Db {
     /// because `log_check` relies on nothing unsynced being followed by anything.
     pub fn pad_log(&self, bytes: usize) -> Result<()> {
         let pad = vec![0u8; bytes];
+        let _beside_others = self.writes.read();
         // SAFETY: RocksDB copies the blob; the batch is destroyed in any case.
         unsafe {
             let raw = ffi::rocksdb_writebatch_create();
@@ -300,9 +306,11 @@ impl Db {
         // SAFETY: the key is valid for the call. A delete of a key that never exists, in the
         // catalog's reserved range.
         let key = b"\0";
+        let beside_others = self.writes.read();
         checked(|err| unsafe {
             ffi::rocksdb_delete_cf(self.db, self.write_sync, self.catalog, key.as_ptr().cast(), key.len(), err)
         })?;
+        drop(beside_others);
         kill_point("log.switching");
         self.flush_memtables()?;
         kill_point("log.switched");
@@ -312,6 +320,7 @@ impl Db {
     /// Drops the files that lie within `[lower, upper)` of the data and hides the rest.
     pub fn delete_range(&self, lower: &[u8], upper: &[u8]) -> Result<()> {
         let (from, from_len, to, to_len) = (lower.as_ptr().cast(), lower.len(), upper.as_ptr().cast(), upper.len());
+        let _beside_others = self.writes.read();
         // SAFETY: the pointers are valid for the calls.
         unsafe {
             checked(|err| ffi::rocksdb_delete_range_cf(self.db, self.write_sync, self.data, from, from_len, to, to_len, err))?;
