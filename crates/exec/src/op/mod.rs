@@ -83,6 +83,11 @@ pub trait Operator {
     fn open(&mut self, frame: &mut Frame<'_>) -> Result<()>;
     fn next(&mut self, frame: &mut Frame<'_>) -> Result<bool>;
 
+    /// The number of the rows that are left, which are not given; `None`, and nothing done, if the operator would have to make them.
+    fn count_rest(&mut self, _frame: &mut Frame<'_>) -> Result<Option<u64>> {
+        Ok(None)
+    }
+
     /// From here on rows for which `column op value` is false may be left out: they would come behind all that is wanted.
     /// False if the operator does not know how.
     fn cut(&mut self, _column: &Expr, _op: CompareOp, _value: &Value, _frame: &Frame<'_>) -> bool {

@@ -30,6 +30,7 @@ pub struct TableScan<'p> {
     cursor_open: bool,
     /// A point read has its key here and is done after one row.
     point: bool,
+    /// The row's key and value; where the index covers, its entry's.
     key: Vec<u8>,
     value: Vec<u8>,
     entry_key: Vec<u8>,
@@ -41,6 +42,8 @@ pub struct TableScan<'p> {
     /// How many to read together next.
     batch_rows: usize,
     filter: Option<RowFilter<'p>>,
+    /// Parts of a covering index's entry, and the slots that they go to.
+    entry_parts: Vec<(usize, Slot)>,
     /// Slots of TIMESTAMP columns, where the session's zone is not UTC.
     local_slots: Vec<Slot>,
     fill_cache: bool,
@@ -69,6 +72,7 @@ impl<'p> TableScan<'p> {
             fetched: Vec::new(),
             batch_rows: BATCH_ROWS_MIN,
             filter: None,
+            entry_parts: Vec::new(),
             local_slots: Vec::new(),
             fill_cache: true,
         }
@@ -108,7 +112,7 @@ impl Operator for TableScan<'_> {
                 AccessPath::Full { .. } | AccessPath::System => 0,
             };
             table.check_readable(&statement.txn.borrow(), index)?;
-            self.prepare(&table, frame);
+            self.prepare(&table, frame)?;
             self.table = Some(table);
         }
         let Some(table) = self.table.clone() else { return Ok(()) };
@@ -141,10 +145,18 @@ impl Operator for TableScan<'_> {
         found
     }
 
+    fn count_rest(&mut self, frame: &mut Frame<'_>) -> Result<Option<u64>> {
+        let Some(table) = self.table.take() else { return Ok(None) };
+        let counted = self.count_matches(&table, frame);
+        self.table = Some(table);
+        counted.map(Some)
+    }
+
     fn cut(&mut self, column: &Expr, op: CompareOp, value: &Value, frame: &Frame<'_>) -> bool {
         let Some(table) = &self.table else { return false };
-        let is_entry = matches!(self.scan.path, AccessPath::Range { covering: true, .. }) && self.lock.is_none();
-        if is_entry || !self.scan.columns.iter().any(|(_, slot)| matches!(column.kind, ExprKind::Slot(at) if at == *slot)) {
+        if self.covering_index().is_some()
+            || !self.scan.columns.iter().any(|(_, slot)| matches!(column.kind, ExprKind::Slot(at) if at == *slot))
+        {
             return false;
         }
         let cx = frame.cx();
@@ -156,9 +168,14 @@ impl Operator for TableScan<'_> {
 
 impl TableScan<'_> {
     /// What is the same for all rows of the statement.
-    fn prepare(&mut self, table: &Table, frame: &Frame<'_>) {
-        let is_entry = matches!(self.scan.path, AccessPath::Range { covering: true, .. }) && self.lock.is_none();
-        if !self.scan.filter.is_empty() && !is_entry {
+    fn prepare(&mut self, table: &Table, frame: &Frame<'_>) -> Result<()> {
+        if let Some(index) = self.covering_index() {
+            let codec = index_codec(table, index)?;
+            for &(position, slot) in &self.scan.columns {
+                let part = codec.restorable_part(position);
+                self.entry_parts.push((part.ok_or_else(|| Error::internal("the index does not cover the column"))?, slot));
+            }
+        } else if !self.scan.filter.is_empty() {
             self.filter = Some(RowFilter::new(self.scan, &table.def, &frame.cx()));
         }
         if !matches!(frame.statement.session.time_zone(), TimeZone::Utc) {
@@ -169,6 +186,15 @@ impl TableScan<'_> {
         if matches!(self.scan.path, AccessPath::Full { .. }) {
             let all = table.codec.clustered().all();
             self.fill_cache = frame.statement.engine.fits_cache(&all.lower, &all.upper);
+        }
+        Ok(())
+    }
+
+    /// The secondary index whose entries are read in place of rows.
+    fn covering_index(&self) -> Option<usize> {
+        match &self.scan.path {
+            AccessPath::Range { index, covering: true, .. } if self.lock.is_none() => Some(*index),
+            _ => None,
         }
     }
 
@@ -191,14 +217,23 @@ impl TableScan<'_> {
         while self.advance(table, frame)? {
             // One load: what is evaluated for a row may take long.
             frame.statement.interrupt.check()?;
-            if self.fill(table, frame)? {
+            if self.is_match(table, frame, true)? {
                 return Ok(true);
             }
         }
         Ok(false)
     }
 
-    /// The clustered key and the row that `advance` found.
+    fn count_matches(&mut self, table: &Table, frame: &mut Frame<'_>) -> Result<u64> {
+        let mut rows = 0;
+        while self.advance(table, frame)? {
+            frame.statement.interrupt.check()?;
+            rows += u64::from(self.is_match(table, frame, false)?);
+        }
+        Ok(rows)
+    }
+
+    /// The key and the value that `advance` found: the row's, or the covering index's entry.
     fn row(&self) -> (&[u8], &[u8]) {
         match &self.cursor {
             Some(cursor) if self.at_cursor => cursor.stored(),
@@ -249,7 +284,7 @@ impl TableScan<'_> {
         Ok(())
     }
 
-    /// Moves to the next candidate, which `row` gives; where the index covers, `entry_key` and `value` are its entry.
+    /// Moves to the next candidate, which `row` gives.
     fn advance(&mut self, table: &Table, frame: &Frame<'_>) -> Result<bool> {
         self.at_cursor = false;
         if self.point {
@@ -273,8 +308,9 @@ impl TableScan<'_> {
             }
             let Some(cursor) = &mut self.cursor else { return Ok(false) };
             let txn = frame.statement.txn.borrow();
+            let in_place = self.lock.is_none();
             let (key, value) = match cursor.step(&txn)? {
-                Step::Stored if codec.is_clustered() && self.lock.is_none() => {
+                Step::Stored if in_place => {
                     self.at_cursor = true;
                     return Ok(true);
                 }
@@ -285,7 +321,7 @@ impl TableScan<'_> {
                     continue;
                 }
             };
-            if codec.is_clustered() && self.lock.is_none() {
+            if in_place {
                 self.key.clear();
                 self.key.extend_from_slice(key);
                 self.value.clear();
@@ -293,13 +329,6 @@ impl TableScan<'_> {
                 return Ok(true);
             }
             codec.clustered_key(Entry { key, value }, &mut self.key)?;
-            if covering && self.lock.is_none() {
-                self.entry_key.clear();
-                self.entry_key.extend_from_slice(key);
-                self.value.clear();
-                self.value.extend_from_slice(value);
-                return Ok(true);
-            }
             drop(txn);
             if self.read_row(frame)? {
                 return Ok(true);
@@ -383,12 +412,16 @@ impl TableScan<'_> {
         txn.get(&self.key, Version::Latest, &mut self.value)
     }
 
-    /// Checks the filter and decodes the needed columns; false if the row is not wanted.
-    fn fill(&mut self, table: &Table, frame: &mut Frame<'_>) -> Result<bool> {
-        if matches!(self.scan.path, AccessPath::Range { covering: true, .. }) && self.lock.is_none() {
-            self.fill_from_entry(table, frame)?;
-            self.localize(&self.scan.columns, frame);
+    /// Checks the filter, and decodes the columns if they are `wanted` or it needs them.
+    fn is_match(&mut self, table: &Table, frame: &mut Frame<'_>, wanted: bool) -> Result<bool> {
+        if let Some(index) = self.covering_index() {
+            if wanted || !self.scan.filter.is_empty() {
+                self.decode_entry(index_codec(table, index)?, frame)?;
+            }
             return frame.all_true(&self.scan.filter);
+        }
+        if !wanted && self.filter.is_none() {
+            return Ok(true);
         }
         let (key, value) = self.row();
         let view = table.codec.view(key, value)?;
@@ -400,7 +433,9 @@ impl TableScan<'_> {
                     if !frame.all_true(filter.rest)? || filter.is_cut(&view) {
                         return Ok(false);
                     }
-                    self.decode(&filter.late, &view, frame)?;
+                    if wanted {
+                        self.decode(&filter.late, &view, frame)?;
+                    }
                 }
                 Truth::Unsure => {
                     self.decode(&self.scan.columns, &view, frame)?;
@@ -426,15 +461,13 @@ impl TableScan<'_> {
         Ok(())
     }
 
-    fn fill_from_entry(&mut self, table: &Table, frame: &mut Frame<'_>) -> Result<()> {
-        let AccessPath::Range { index, .. } = &self.scan.path else { return Ok(()) };
-        let codec = index_codec(table, *index)?;
-        let entry = Entry { key: &self.entry_key, value: &self.value };
-        for &(position, slot) in &self.scan.columns {
-            let part = codec.restorable_part(position).ok_or_else(|| Error::internal("the index does not cover the column"))?;
-            let value = codec.part_value(part, entry)?.ok_or_else(|| Error::internal("the index does not cover the column"))?;
-            frame.slots[slot] = value.to_value()?;
+    fn decode_entry(&self, codec: &IndexCodec, frame: &mut Frame<'_>) -> Result<()> {
+        let (key, value) = self.row();
+        for &(part, slot) in &self.entry_parts {
+            let value = codec.part_value(part, Entry { key, value })?;
+            frame.slots[slot] = value.ok_or_else(|| Error::internal("the index does not cover the column"))?.to_value()?;
         }
+        self.localize(&self.scan.columns, frame);
         Ok(())
     }
 

@@ -1,6 +1,7 @@
 //! Walking over expressions and nodes: which slots they read, structural equality, moving them between frames.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use vaquita_types::schema::TableId;
 
@@ -293,7 +294,7 @@ pub fn unique(slots: Vec<Slot>) -> Vec<Slot> {
     slots.into_iter().collect::<BTreeSet<_>>().into_iter().collect()
 }
 
-/// The two compute the same from the same row. Subqueries and user variables count as different.
+/// The two compute the same from the same row. A subquery is only the same as its own copy, a user variable never.
 pub fn same(a: &Expr, b: &Expr) -> bool {
     let all = |x: &[Expr], y: &[Expr]| x.len() == y.len() && x.iter().zip(y).all(|(x, y)| same(x, y));
     match (&a.kind, &b.kind) {
@@ -321,6 +322,9 @@ pub fn same(a: &Expr, b: &Expr) -> bool {
                 _ => false,
             };
             operands && elses && w.len() == v.len() && w.iter().zip(v).all(|((a, b), (c, d))| same(a, c) && same(b, d))
+        }
+        (ExprKind::Subquery(x), ExprKind::Subquery(y)) => {
+            x.id == y.id && Arc::ptr_eq(&x.plan, &y.plan) && matches!(x.kind, SubqueryKind::Scalar | SubqueryKind::Exists { .. })
         }
         _ => false,
     }

@@ -86,6 +86,8 @@ pub struct IndexCodec {
     declared: usize,
     /// Secondary index of a table without PRIMARY KEY, and its clustered index: the row id is last.
     row_id: bool,
+    /// Where a part is in every key, if that and its width are the same in all.
+    places: Vec<Option<(usize, usize)>>,
     /// For each part of the clustered key, its place in `parts`.
     clustered: Vec<Source>,
     clustered_id: IndexId,
@@ -120,7 +122,9 @@ impl IndexCodec {
             }
         }
         let index_def = def.indexes.get(index).ok_or_else(damaged)?;
+        let places = fixed_places(&parts, if index_def.kind == IndexKind::Secondary { parts.len() } else { count });
         Ok(IndexCodec {
+            places,
             id: index_def.id,
             kind: index_def.kind,
             parts,
@@ -280,7 +284,11 @@ impl IndexCodec {
     }
 
     /// The bytes of part `n` of an entry.
+    #[inline]
     pub(crate) fn part_bytes<'k>(&self, n: usize, entry: Entry<'k>) -> Option<&'k [u8]> {
+        if let Some(Some((at, width))) = self.places.get(n) {
+            return entry.key.get(*at..at + width);
+        }
         let mut rest = entry.key.get(INDEX_ID_BYTES..)?;
         for (i, part) in self.parts.get(..=n)?.iter().enumerate() {
             if i == self.declared && rest.is_empty() && !self.is_clustered() {
@@ -380,6 +388,17 @@ impl IndexCodec {
         let shown: String = key.iter().take(64).map(|b| format!("{b:02x}")).collect();
         Error::corrupt(format_args!("{} (key {shown})", self.name))
     }
+}
+
+/// The places of leading parts of one width each, among the first `in_key` parts.
+fn fixed_places(parts: &[Part], in_key: usize) -> Vec<Option<(usize, usize)>> {
+    let mut at = Some(INDEX_ID_BYTES);
+    let place = |part: &Part| {
+        let place = at.zip(part.width());
+        at = place.map(|(at, width)| at + width);
+        place
+    };
+    parts.iter().take(in_key).map(place).collect()
 }
 
 /// All keys of an index id.

@@ -211,7 +211,10 @@ impl Part {
         }
         match self.form {
             PartForm::Fixed(f) if bytes.len() == f.width as usize => {
-                let ordered = bytes.iter().fold(0u64, |n, b| n << 8 | *b as u64);
+                let ordered = match *bytes {
+                    [a, b, c, d] => u64::from(u32::from_be_bytes([a, b, c, d])),
+                    _ => bytes.iter().fold(0u64, |n, b| n << 8 | *b as u64),
+                };
                 f.value(f.unordered(ordered))
             }
             PartForm::Fixed(_) => None,

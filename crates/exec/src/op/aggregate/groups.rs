@@ -23,6 +23,18 @@ pub struct Spec<'p> {
     pub saved: &'p [Slot],
 }
 
+impl Spec<'_> {
+    /// Nothing is asked of the rows but how many they are.
+    pub fn counts_rows(self) -> bool {
+        let counts = |of: &Aggregate| match (of.kind, of.args.as_slice()) {
+            (AggregateKind::CountStar, _) => true,
+            (AggregateKind::Count, [arg]) => !of.distinct && !arg.nullable && matches!(arg.kind, ExprKind::Slot(_)),
+            _ => false,
+        };
+        self.keys.is_empty() && self.saved.is_empty() && self.aggregates.iter().all(counts)
+    }
+}
+
 pub struct Groups<'p> {
     pub spec: Spec<'p>,
     /// `spec.aggregates.len()` states for each group.
@@ -197,6 +209,16 @@ impl<'p> Groups<'p> {
             frame.statement.keep_bytes(bytes)?;
         }
         Ok(())
+    }
+
+    /// Adds rows to a group of which only their number matters (`Spec::counts_rows`).
+    pub fn add_rows(&mut self, group: usize, rows: u64) {
+        let count = self.spec.aggregates.len();
+        for state in self.states.iter_mut().skip(group * count).take(count) {
+            if let State::Count(n) = state {
+                *n += rows;
+            }
+        }
     }
 
     /// Puts a group's results and keys into their slots.

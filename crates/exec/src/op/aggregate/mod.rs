@@ -116,6 +116,15 @@ impl<'p> HashAggregate<'p> {
 
     /// One group of all rows.
     fn fill_one(&mut self, frame: &mut Frame<'_>) -> Result<()> {
+        if self.groups.spec.counts_rows()
+            && let Some(rows) = self.input.count_rest(frame)?
+        {
+            if rows > 0 {
+                self.groups.push(frame, 0)?;
+                self.groups.add_rows(0, rows);
+            }
+            return Ok(());
+        }
         while self.input.next(frame)? {
             self.pulse.beat(frame)?;
             if self.groups.len() == 0 {
