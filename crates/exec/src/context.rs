@@ -195,6 +195,12 @@ impl<'a> Statement<'a> {
         }
         Err(Error::new(&vaquita_types::errno::ER_OUT_OF_RESOURCES, &[]))
     }
+
+    /// An operator that keeps `own_bytes` should give rows to the disk: half of the statement's memory is taken, and half of that by the
+    /// operator. A part of a statement gives up instead, and the statement works alone (`parallel`).
+    pub fn is_short_of_memory(&self, own_bytes: impl Fn() -> usize) -> bool {
+        self.memory_bytes.get() > self.memory_bytes_max / 2 && self.part.is_none() && own_bytes() >= self.memory_bytes_max / 4
+    }
 }
 
 /// What both environments pass on to the session.

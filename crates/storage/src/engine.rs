@@ -27,6 +27,7 @@ use crate::log_check::{self, Logs};
 use crate::options::{self, Tuning};
 use crate::rocks::{Db, RocksError, Snapshot, SortedFiles};
 use crate::row_cache::RowCache;
+use crate::sorter::Sorter;
 use crate::space_reserve;
 use crate::spill::Scratches;
 use crate::txn::{Isolation, Transaction, TxnInfo, TxnOptions};
@@ -171,7 +172,7 @@ pub struct Engine {
     latest_snapshot: Mutex<Weak<Snapshot>>,
     housekeeper: Arc<Housekeeper>,
     xa: Branches,
-    scratches: Scratches,
+    scratches: Arc<Scratches>,
     /// Commits by files so far.
     file_commits: AtomicU64,
     threads: Mutex<Vec<JoinHandle<()>>>,
@@ -194,7 +195,7 @@ impl Engine {
             // What could be read goes to files: the next log does not follow on, and would not be recovered with these.
             db.switch_log().map_err(read_error)?;
         }
-        let scratches = Scratches::new(dir.join(SCRATCH_DIR)).map_err(|e| io_error(dir, e))?;
+        let scratches = Arc::new(Scratches::new(dir.join(SCRATCH_DIR)).map_err(|e| io_error(dir, e))?);
         remove_dir(&dir.join(INGEST_DIR)).map_err(|e| io_error(dir, e))?;
         kill_point("start.opened");
         let locks = Arc::new(LockManager::new(Arc::clone(&hooks)));
@@ -360,6 +361,11 @@ impl Engine {
 
     pub(crate) fn scratches(&self) -> &Scratches {
         &self.scratches
+    }
+
+    /// Sorts what does not fit into `bytes_max` on disk.
+    pub fn sorter(&self, bytes_max: usize) -> Sorter {
+        Sorter::new(Arc::clone(&self.scratches), bytes_max)
     }
 
     /// For the commit of a transaction that has spilled.

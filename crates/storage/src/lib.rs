@@ -84,6 +84,7 @@ pub use kill_points::kill_point;
 pub use lock::{Deadlock, DeadlockMember, Interrupt, InterruptReason, LockInfo, LockManager, LockMode, LockPolicy, LockTarget};
 pub use options::Tuning;
 pub use row::{RowCodec, RowView};
+pub use sorter::{Sorted, Sorter};
 pub use statistics::{IndexStatistics, TableStatistics};
 pub use table::{Buffers, Duplicate, Table, Written};
 pub use txn::{

@@ -1,6 +1,6 @@
 //! `RunFile`: sorted writes in a file without a name, which is gone with whoever has it open.
 //!
-//! A *run* is writes in the order of their keys, each key once. It is cut into blocks:
+//! A *run* is writes in the order of their keys, each key once (in those of a `Sorter` also more often). It is cut into blocks:
 //!
 //! | offset in a block | size | what                                                   |
 //! |-------------------|------|--------------------------------------------------------|
@@ -11,6 +11,7 @@
 //!
 //! Memory keeps the first key of each block. Nothing is synced: a file that a crash need not find again is as good as memory.
 
+use std::borrow::Borrow;
 use std::cmp::Ordering;
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::FileExt;
@@ -252,6 +253,69 @@ impl RunCursor {
     }
 }
 
+/// Which of the entries of one key comes first, if several runs have one.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Ties {
+    EarlierRunFirst,
+    LaterRunFirst,
+}
+
+/// The entries of several runs in order. It is used with the file and the runs that it was made for.
+pub struct Merge {
+    cursors: Vec<RunCursor>,
+    /// The runs that go on; the one whose turn is next comes last.
+    order: Vec<usize>,
+    /// The run that the entry is of.
+    at: Option<usize>,
+    ties: Ties,
+}
+
+impl Merge {
+    pub fn start<R: Borrow<Run>>(file: &RunFile, runs: &[R], ties: Ties) -> Result<Merge> {
+        let cursors = runs.iter().map(|run| RunCursor::start(file, run.borrow())).collect::<Result<Vec<_>>>()?;
+        let mut order: Vec<usize> = (0..runs.len()).filter(|n| cursors[*n].valid()).collect();
+        let mut merge = Merge { cursors, order: Vec::new(), at: None, ties };
+        order.sort_by(|a, b| merge.compare(*b, *a));
+        merge.order = order;
+        Ok(merge)
+    }
+
+    fn compare(&self, a: usize, b: usize) -> Ordering {
+        let keys = self.cursors[a].entry().0.cmp(self.cursors[b].entry().0);
+        keys.then_with(|| if self.ties == Ties::LaterRunFirst { b.cmp(&a) } else { a.cmp(&b) })
+    }
+
+    /// Moves to the next entry; false if there is none.
+    pub fn advance<R: Borrow<Run>>(&mut self, file: &RunFile, runs: &[R]) -> Result<bool> {
+        if let Some(n) = self.at.take()
+            && let Some(run) = runs.get(n)
+        {
+            self.cursors[n].next(file, run.borrow())?;
+            if self.cursors[n].valid() {
+                let next_is_later = self.order.last().is_none_or(|next| self.compare(n, *next) == Ordering::Less);
+                let at = if next_is_later {
+                    self.order.len()
+                } else {
+                    self.order.partition_point(|other| self.compare(n, *other) == Ordering::Less)
+                };
+                self.order.insert(at, n);
+            }
+        }
+        self.at = self.order.pop();
+        Ok(self.at.is_some())
+    }
+
+    /// The entry that it stands on.
+    pub fn entry(&self) -> Entry<'_> {
+        self.at.map_or((&[], None), |n| self.cursors[n].entry())
+    }
+
+    /// No other run goes on.
+    fn is_last(&self) -> bool {
+        self.order.is_empty()
+    }
+}
+
 /// Calls `f` with the entries of all runs in order; of those of one key with that of the last run.
 pub fn merge<'r>(
     file: &RunFile,
@@ -259,34 +323,19 @@ pub fn merge<'r>(
     mut f: impl FnMut(&[u8], Option<&[u8]>) -> Result<()>,
 ) -> Result<()> {
     let runs: Vec<&Run> = runs.collect();
-    let mut cursors = runs.iter().map(|run| RunCursor::start(file, run)).collect::<Result<Vec<_>>>()?;
-    // The runs that go on; the one whose turn it is comes last.
-    let mut order: Vec<usize> = (0..runs.len()).filter(|n| cursors[*n].valid()).collect();
-    let before = |cursors: &[RunCursor], a: usize, b: usize| match cursors[a].entry().0.cmp(cursors[b].entry().0) {
-        Ordering::Equal => b.cmp(&a),
-        order => order,
-    };
-    order.sort_by(|a, b| before(&cursors, *b, *a));
+    let mut merge = Merge::start(file, &runs, Ties::LaterRunFirst)?;
     let mut last: Option<Vec<u8>> = None;
-    while let Some(n) = order.pop() {
-        let (key, write) = cursors[n].entry();
-        if order.is_empty() {
-            if last.as_deref() != Some(key) {
-                f(key, write)?;
-            }
-            last = None;
-        } else if last.as_deref() != Some(key) {
+    while merge.advance(file, &runs)? {
+        let (key, write) = merge.entry();
+        if last.as_deref() != Some(key) {
             f(key, write)?;
+        }
+        if merge.is_last() {
+            last = None;
+        } else {
             let last = last.get_or_insert_default();
             last.clear();
             last.extend_from_slice(key);
-        }
-        cursors[n].next(file, runs[n])?;
-        if cursors[n].valid() {
-            let next_is_later = order.last().is_none_or(|next| before(&cursors, n, *next) == Ordering::Less);
-            let at =
-                if next_is_later { order.len() } else { order.partition_point(|o| before(&cursors, n, *o) == Ordering::Less) };
-            order.insert(at, n);
         }
     }
     Ok(())

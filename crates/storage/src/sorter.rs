@@ -1,17 +1,19 @@
-//! `Sorter`: any number of index entries, in order.
+//! `Sorter`: any number of entries of key and value, in the order of their keys; those of one key as they came.
 //!
 //! Entries are collected in memory; when that is full they are sorted and become a run of a file (`run`), and in the end the runs are merged.
 
+use std::sync::Arc;
+
 use vaquita_types::Result;
 
-use crate::run::{Run, RunFile, merge};
+use crate::run::{Merge, Run, RunFile, Ties};
 use crate::spill::Scratches;
 
 /// Bytes of an entry beside key and value.
 const PLACE_BYTES: usize = size_of::<Place>();
 
-pub struct Sorter<'a> {
-    scratches: &'a Scratches,
+pub struct Sorter {
+    scratches: Arc<Scratches>,
     bytes_max: usize,
     bytes: Vec<u8>,
     places: Vec<Place>,
@@ -27,7 +29,7 @@ struct Place {
     value_len: u32,
 }
 
-/// Bytes of the index id, the same for most.
+/// Bytes of the index id, the same for most entries of indexes.
 const ID_BYTES: usize = crate::key::INDEX_ID_BYTES;
 
 impl Place {
@@ -50,9 +52,9 @@ fn head_of(key: &[u8]) -> u64 {
     u64::from_be_bytes(bytes)
 }
 
-impl<'a> Sorter<'a> {
+impl Sorter {
     /// It takes about `bytes_max` of memory.
-    pub fn new(scratches: &'a Scratches, bytes_max: usize) -> Sorter<'a> {
+    pub(crate) fn new(scratches: Arc<Scratches>, bytes_max: usize) -> Sorter {
         let bytes_max = bytes_max.min(u32::MAX as usize / 2);
         Sorter { scratches, bytes_max, bytes: Vec::new(), places: Vec::new(), file: None, runs: Vec::new() }
     }
@@ -76,7 +78,7 @@ impl<'a> Sorter<'a> {
         };
         self.places.sort_unstable_by(|a, b| {
             let ids = id(a).cmp(id(b));
-            ids.then_with(|| a.head.cmp(&b.head)).then_with(|| a.key(bytes).cmp(b.key(bytes)))
+            ids.then_with(|| a.head.cmp(&b.head)).then_with(|| a.key(bytes).cmp(b.key(bytes))).then_with(|| a.at.cmp(&b.at))
         });
     }
 
@@ -92,27 +94,58 @@ impl<'a> Sorter<'a> {
         Ok(())
     }
 
-    /// Calls `f` with all entries in the order of their keys.
-    pub fn finish(mut self, mut f: impl FnMut(&[u8], &[u8]) -> Result<()>) -> Result<()> {
+    pub fn sorted(mut self) -> Result<Sorted> {
         if self.runs.is_empty() {
             self.sort();
-            return self
-                .places
-                .iter()
-                .map(|place| place.entry(&self.bytes))
-                .try_for_each(|(key, value)| f(key, value.unwrap_or(&[])));
+        } else {
+            self.write_run()?;
+            (self.bytes, self.places) = (Vec::new(), Vec::new());
         }
-        self.write_run()?;
-        (self.bytes, self.places) = (Vec::new(), Vec::new());
-        let Some(file) = &self.file else { return Ok(()) };
-        merge(file, self.runs.iter(), |key, value| f(key, value.unwrap_or(&[])))
+        let merge = match &self.file {
+            Some(file) => Some(Merge::start(file, &self.runs, Ties::EarlierRunFirst)?),
+            None => None,
+        };
+        let runs = self.file.zip(merge).map(|(file, merge)| (file, self.runs, merge));
+        Ok(Sorted { bytes: self.bytes, places: self.places, next: 0, runs })
+    }
+}
+
+/// What a `Sorter` was given, in order. It begins before the first entry.
+pub struct Sorted {
+    bytes: Vec<u8>,
+    places: Vec<Place>,
+    /// The place after the one that it stands on.
+    next: usize,
+    runs: Option<(RunFile, Vec<Run>, Merge)>,
+}
+
+impl Sorted {
+    /// Moves to the next entry; false if there is none.
+    pub fn advance(&mut self) -> Result<bool> {
+        match &mut self.runs {
+            Some((file, runs, merge)) => merge.advance(file, runs),
+            None => {
+                self.next += 1;
+                Ok(self.next <= self.places.len())
+            }
+        }
+    }
+
+    /// Key and value of the entry that it stands on.
+    pub fn entry(&self) -> (&[u8], &[u8]) {
+        let (key, value) = match &self.runs {
+            Some((_, _, merge)) => merge.entry(),
+            None => match self.next.checked_sub(1).and_then(|at| self.places.get(at)) {
+                Some(place) => place.entry(&self.bytes),
+                None => (&[][..], None),
+            },
+        };
+        (key, value.unwrap_or(&[]))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use proptest::prelude::*;
 
     use super::*;
@@ -120,22 +153,22 @@ mod tests {
     proptest! {
         #[test]
         fn entries_come_in_order(
-            entries in prop::collection::btree_map(prop::collection::vec(0u8..3, 0..14), prop::collection::vec(any::<u8>(), 0..4), 0..80)
-                .prop_map(|map| map.into_iter().collect::<Vec<_>>()).prop_shuffle(),
+            mut entries in prop::collection::vec((prop::collection::vec(0u8..3, 0..14), prop::collection::vec(any::<u8>(), 0..4)), 0..80),
             bytes_max in 1usize..5000,
         ) {
             let dir = tempfile::tempdir().unwrap();
             let scratches = Scratches::new(dir.path().join("scratch")).unwrap();
-            let mut sorter = Sorter::new(&scratches, bytes_max);
+            let mut sorter = Sorter::new(Arc::new(scratches), bytes_max);
             for (key, value) in &entries {
                 sorter.add(key, value).unwrap();
             }
-            let mut sorted = Vec::new();
-            sorter.finish(|key, value| {
-                sorted.push((key.to_vec(), value.to_vec()));
-                Ok(())
-            }).unwrap();
-            prop_assert!(sorted.into_iter().eq(entries.into_iter().collect::<BTreeMap<_, _>>()));
+            let mut sorted = sorter.sorted().unwrap();
+            entries.sort_by(|a, b| a.0.cmp(&b.0));
+            for (key, value) in &entries {
+                prop_assert!(sorted.advance().unwrap());
+                prop_assert_eq!(sorted.entry(), (&key[..], &value[..]));
+            }
+            prop_assert!(!sorted.advance().unwrap());
         }
     }
 }

@@ -252,7 +252,8 @@ fn execute(client: &mut Client, sql: &str) -> Result<u64, Stop> {
         Answer::Err { code: ER_LOCK_WAIT_TIMEOUT | ER_LOCK_DEADLOCK, .. } => Err(Stop::Retry),
         // The server stops: as good as a lost connection, and as wrong if nobody stopped it.
         Answer::Err { code: ER_SERVER_SHUTDOWN | ER_QUERY_INTERRUPTED, text, .. } => Err(Stop::Lost(std::io::Error::other(text))),
-        Answer::Err { code, text, .. } => Err(Stop::Refused(format!("{code} {text}"))),
+        // Without the file that the error names.
+        Answer::Err { code, text, .. } => Err(Stop::Refused(format!("{code} {}", text.split(" (").next().unwrap_or_default()))),
         other => Err(Stop::Wrong(format!("{sql}: {other:?}"))),
     }
 }

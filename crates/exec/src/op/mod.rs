@@ -14,7 +14,8 @@
 //! | Derived, SetOp, Values | `derived`, `set_op`, `values` | rows if opened again and again; keys; nothing |
 //! | RecursiveCte, CteRows | `cte` | all rows |
 //!
-//! Kept rows are `rows::Rows`, compared as the bytes that `key` makes of them, found in a `key_table`.
+//! Kept rows are `rows::Rows`, compared as the bytes that `key` makes of them, found in a `key_table`. Sort, Distinct and Aggregate
+//! go on with rows on disk when memory ends (`overflow`); the others end with error 1041.
 
 mod aggregate;
 mod cte;
@@ -25,6 +26,8 @@ mod join;
 mod key;
 mod key_table;
 mod limit;
+mod overflow;
+mod row_bytes;
 mod row_filter;
 mod rows;
 mod scan;

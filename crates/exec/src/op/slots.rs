@@ -31,6 +31,13 @@ fn filled(node: &Node, out: &mut BTreeSet<Slot>) {
     visit::inputs(node, &mut |input| filled(input, out));
 }
 
+/// The slots that rows of `node` are in.
+pub fn filled_slots(node: &Node) -> Vec<Slot> {
+    let mut slots = BTreeSet::new();
+    filled(node, &mut slots);
+    slots.into_iter().collect()
+}
+
 fn read(node: &Node, out: &mut Vec<Slot>) {
     visit::for_each_expr(node, &mut |expr| out.extend(visit::slots(expr)));
     visit::for_each_plan(node, &mut |plan| visit::plan_slots(plan, 1, out));

@@ -4,6 +4,7 @@
 //! with eight or sixteen bytes of the key, taken after what all keys have in common, so that most comparisons touch no
 //! other memory. With a LIMIT a heap holds the best rows so far, and a row that is not among them costs one comparison; where the
 //! first key is a column of a scan, the scan leaves such rows out before it decodes them.
+//! Rows that memory has no room for are sorted on disk (`overflow`).
 //! A big input is sorted in parts on several threads (`parallel`), each a run; the runs are merged.
 
 use std::collections::BinaryHeap;
@@ -13,6 +14,7 @@ use vaquita_plan::node::{self, Node, SortKey};
 use vaquita_plan::parallel::is_pure;
 use vaquita_types::{Result, Value};
 
+use super::overflow::Overflow;
 use super::rows::Rows;
 use super::slots::refills;
 use super::{Frame, Operator, Pulse, build, build_again, key, limit};
@@ -34,12 +36,15 @@ pub struct Sort<'p> {
     /// Runs and rows in them, in order.
     order: Vec<(u32, u32)>,
     at: usize,
+    /// All rows, if there are too many, and how many of them are still wanted.
+    overflow: Option<Overflow>,
+    left: u64,
 }
 
 impl<'p> Sort<'p> {
     pub fn new(node: &'p Node, keys: &'p [SortKey], limit: Option<&'p node::Limit>, saved: &'p [Slot], again: bool) -> Sort<'p> {
         let input = if again { build_again(node) } else { build(node) };
-        Sort { node, input, keys, limit, saved, again, runs: Vec::new(), order: Vec::new(), at: 0 }
+        Sort { node, input, keys, limit, saved, again, runs: Vec::new(), order: Vec::new(), at: 0, overflow: None, left: 0 }
     }
 
     /// Sorts the rows on several threads; false: they are to be sorted here.
@@ -66,6 +71,7 @@ impl<'p> Sort<'p> {
 impl Operator for Sort<'_> {
     fn open(&mut self, frame: &mut Frame<'_>) -> Result<()> {
         self.runs.drain(..).for_each(|mut run| run.clear(frame.statement));
+        self.overflow.take().into_iter().for_each(|overflow| overflow.end(frame.statement));
         self.order.clear();
         self.at = 0;
         let (skip, count) = match self.limit {
@@ -80,6 +86,14 @@ impl Operator for Sort<'_> {
             self.input.open(frame)?;
             let mut run = Run::of(&mut *self.input, Filler::new(self.node, self.keys, self.saved), wanted, frame)?;
             run.release_keys(frame.statement);
+            if let Some(mut overflow) = run.overflow.take() {
+                overflow.sort()?;
+                for _ in 0..skip {
+                    overflow.advance()?;
+                }
+                self.left = count;
+                self.overflow = Some(overflow);
+            }
             self.order = run.order.drain(..).map(|row| (0, row)).collect();
             self.runs.push(run);
         }
@@ -89,6 +103,15 @@ impl Operator for Sort<'_> {
     }
 
     fn next(&mut self, frame: &mut Frame<'_>) -> Result<bool> {
+        if let Some(overflow) = &mut self.overflow {
+            if self.left == 0 || overflow.key().is_none() {
+                return Ok(false);
+            }
+            self.left -= 1;
+            overflow.restore(frame)?;
+            overflow.advance()?;
+            return Ok(true);
+        }
         let Some(&(run, row)) = self.order.get(self.at) else { return Ok(false) };
         self.at += 1;
         if let Some(run) = self.runs.get_mut(run as usize) {
@@ -103,12 +126,35 @@ struct Filler<'p> {
     keys: &'p [SortKey],
     saved: &'p [Slot],
     takes_slots: bool,
+    key: Vec<u8>,
     pulse: Pulse,
 }
 
 impl<'p> Filler<'p> {
     fn new(node: &Node, keys: &'p [SortKey], saved: &'p [Slot]) -> Filler<'p> {
-        Filler { keys, saved, takes_slots: refills(node), pulse: Pulse::default() }
+        Filler { keys, saved, takes_slots: refills(node), key: Vec::new(), pulse: Pulse::default() }
+    }
+
+    /// Moves rows to disk, those of equal keys in their order.
+    fn begin_overflow<'k>(
+        &self,
+        rows: &mut Rows,
+        numbers: impl Iterator<Item = (u32, &'k [u8])>,
+        frame: &Frame<'_>,
+    ) -> Result<Overflow> {
+        let mut overflow = Overflow::new(self.saved.to_vec(), frame.statement)?;
+        for (row, key) in numbers {
+            overflow.add_row(key, rows.row(row as usize))?;
+        }
+        rows.clear(frame.statement);
+        Ok(overflow)
+    }
+
+    /// The row in the slots goes there, too.
+    fn overflow(&mut self, overflow: &mut Overflow, frame: &Frame<'_>) -> Result<()> {
+        self.key.clear();
+        key::encode_sort(self.keys, &frame.cx(), &mut self.key)?;
+        overflow.add(&self.key, frame)
     }
 }
 
@@ -122,6 +168,8 @@ struct Run {
     /// Numbers of rows, in order.
     order: Vec<u32>,
     keys_bytes: usize,
+    /// All rows, and none in memory.
+    overflow: Option<Overflow>,
 }
 
 impl Run {
@@ -133,6 +181,7 @@ impl Run {
             morsels: Vec::new(),
             order: Vec::new(),
             keys_bytes: 0,
+            overflow: None,
         };
         if wanted <= TOP_ROWS_MAX {
             run.take_top(input, filler, wanted as usize, frame)?;
@@ -145,12 +194,21 @@ impl Run {
     fn take_all(&mut self, input: &mut dyn Operator, mut filler: Filler<'_>, frame: &mut Frame<'_>) -> Result<()> {
         while input.next(frame)? {
             filler.pulse.beat(frame)?;
+            if let Some(overflow) = &mut self.overflow {
+                filler.overflow(overflow, frame)?;
+                continue;
+            }
             key::encode_sort(filler.keys, &frame.cx(), &mut self.keys.bytes)?;
             let bytes = self.keys.end_key();
             self.keys_bytes += bytes;
             frame.statement.keep_bytes(bytes)?;
             self.rows.push_slots(frame, filler.saved, filler.takes_slots)?;
             self.morsels.extend(frame.statement.part.map(|part| part.morsel() as u32));
+            if frame.statement.is_short_of_memory(|| self.kept_bytes()) {
+                let rows = 0..self.rows.len() as u32;
+                self.overflow = Some(filler.begin_overflow(&mut self.rows, rows.map(|n| (n, self.keys.key(n))), frame)?);
+                self.release_keys(frame.statement);
+            }
         }
         self.order = self.keys.sorted();
         Ok(())
@@ -164,6 +222,10 @@ impl Run {
         let mut key = Vec::new();
         while input.next(frame)? {
             filler.pulse.beat(frame)?;
+            if let Some(overflow) = &mut self.overflow {
+                filler.overflow(overflow, frame)?;
+                continue;
+            }
             key.clear();
             key::encode_sort(filler.keys, &frame.cx(), &mut key)?;
             number += 1;
@@ -174,7 +236,11 @@ impl Run {
                 self.rows.push_slots(frame, filler.saved, filler.takes_slots)?;
                 self.morsels.extend(morsel);
                 heap.push(Top { key: key.clone(), number, row });
-                if heap.len() == count {
+                if frame.statement.is_short_of_memory(|| self.rows.kept_bytes()) {
+                    let rows = std::mem::take(&mut heap).into_sorted_vec();
+                    let rows = rows.iter().map(|top| (top.row, top.key.as_slice()));
+                    self.overflow = Some(filler.begin_overflow(&mut self.rows, rows, frame)?);
+                } else if heap.len() == count {
                     first.cut(&heap, input, frame);
                 }
                 continue;

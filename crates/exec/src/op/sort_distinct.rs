@@ -9,6 +9,7 @@ use vaquita_plan::visit;
 use vaquita_types::Result;
 
 use super::key_table::KeyTable;
+use super::overflow::Overflow;
 use super::rows::Rows;
 use super::slots::refills;
 use super::{Frame, Operator, Pulse, build, build_again, key, sort};
@@ -22,6 +23,8 @@ pub struct SortDistinct<'p> {
     rows: Rows,
     order: Vec<u32>,
     at: usize,
+    /// All rows, if there are too many.
+    overflow: Option<Overflow>,
     key: Vec<u8>,
     pulse: Pulse,
 }
@@ -42,9 +45,24 @@ impl<'p> SortDistinct<'p> {
             rows: Rows::new(saved.len()),
             order: Vec::new(),
             at: 0,
+            overflow: None,
             key: Vec::new(),
             pulse: Pulse::default(),
         }
+    }
+}
+
+impl SortDistinct<'_> {
+    /// Moves what is in memory to disk.
+    fn overflow(&mut self, frame: &Frame<'_>) -> Result<()> {
+        let mut overflow = Overflow::new(self.saved.to_vec(), frame.statement)?;
+        for n in 0..self.rows.len() {
+            overflow.add_row(self.seen.key(n), self.rows.row(n))?;
+        }
+        self.rows.clear(frame.statement);
+        self.seen.clear(frame.statement);
+        self.overflow = Some(overflow);
+        Ok(())
     }
 }
 
@@ -52,15 +70,24 @@ impl Operator for SortDistinct<'_> {
     fn open(&mut self, frame: &mut Frame<'_>) -> Result<()> {
         self.rows.clear(frame.statement);
         self.seen.clear(frame.statement);
+        self.overflow.take().into_iter().for_each(|overflow| overflow.end(frame.statement));
         self.at = 0;
         self.input.open(frame)?;
         while self.input.next(frame)? {
             self.pulse.beat(frame)?;
             self.key.clear();
             key::encode_all(self.keys, &frame.cx(), &mut self.key)?;
-            if self.seen.insert(&self.key, frame.statement)?.1 {
+            if let Some(overflow) = &mut self.overflow {
+                overflow.add(&self.key, frame)?;
+            } else if self.seen.insert(&self.key, frame.statement)?.1 {
                 self.rows.push_slots(frame, self.saved, self.takes_slots)?;
+                if frame.statement.is_short_of_memory(|| self.seen.kept_bytes() + self.rows.kept_bytes()) {
+                    self.overflow(frame)?;
+                }
             }
+        }
+        if let Some(overflow) = &mut self.overflow {
+            return overflow.sort();
         }
         self.order = sort::sorted(self.rows.len(), |row| self.seen.key(row as usize));
         self.seen.clear(frame.statement);
@@ -68,6 +95,17 @@ impl Operator for SortDistinct<'_> {
     }
 
     fn next(&mut self, frame: &mut Frame<'_>) -> Result<bool> {
+        if let Some(overflow) = &mut self.overflow {
+            let Some(key) = overflow.key() else { return Ok(false) };
+            self.pulse.beat(frame)?;
+            self.key.clear();
+            self.key.extend_from_slice(key);
+            overflow.restore(frame)?;
+            while overflow.key() == Some(&self.key) {
+                overflow.advance()?;
+            }
+            return Ok(true);
+        }
         let Some(&row) = self.order.get(self.at) else { return Ok(false) };
         self.at += 1;
         self.rows.restore_taking(row as usize, frame, self.saved);

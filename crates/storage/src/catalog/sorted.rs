@@ -18,7 +18,6 @@ use crate::engine::write_error;
 use crate::kill_points::kill_point;
 use crate::lock::{LockMode, LockPolicy};
 use crate::rocks::SortedFiles;
-use crate::sorter::Sorter;
 use crate::table::Table;
 use crate::txn::{Direction, Reads, ScanOptions, Transaction, Version};
 
@@ -82,7 +81,7 @@ impl Build<'_> {
     fn sort(&mut self) -> Result<Option<SortedFiles>> {
         self.read.begin_statement(Reads::Many);
         let engine = self.read.engine().clone();
-        let mut sorter = Sorter::new(engine.scratches(), engine.options().write_set_bytes);
+        let mut sorter = engine.sorter(engine.options().write_set_bytes);
         let options = ScanOptions {
             fill_cache: false,
             readahead_bytes: READAHEAD_BYTES,
@@ -112,13 +111,15 @@ impl Build<'_> {
         drop(cursor);
         kill_point("alter.sorted");
         let (mut files, mut entries) = (engine.new_files()?, 0u64);
-        sorter.finish(|key, value| {
+        let mut sorted = sorter.sorted()?;
+        while sorted.advance()? {
+            let (key, value) = sorted.entry();
             entries += 1;
             if entries.is_multiple_of(CHECK_ROWS) {
                 self.context.interrupt.check()?;
             }
-            files.add(key, Some(value)).map_err(write_error)
-        })?;
+            files.add(key, Some(value)).map_err(write_error)?;
+        }
         files.finish().map_err(write_error)?;
         self.context.interrupt.check()?;
         Ok(if self.building.has_too_many_notes() { None } else { Some(files) })

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use vaquita_plan::eval::coerce;
 use vaquita_plan::expr::{Expr, ExprKind, Slot};
 use vaquita_plan::node::{Aggregate, AggregateKind};
+use vaquita_plan::visit;
 use vaquita_types::{Result, TypeKind, Value};
 
 use super::concat;
@@ -32,6 +33,13 @@ impl Spec<'_> {
             _ => false,
         };
         self.keys.is_empty() && self.saved.is_empty() && self.aggregates.iter().all(counts)
+    }
+
+    /// What is asked of a row.
+    pub fn slots(self) -> Vec<Slot> {
+        let of_aggregates = self.aggregates.iter().flat_map(|of| of.args.iter().chain(of.order_by.iter().map(|key| &key.expr)));
+        let exprs = self.keys.iter().map(|(key, _)| key).chain(of_aggregates);
+        visit::unique(exprs.flat_map(visit::slots).chain(self.saved.iter().copied()).collect())
     }
 }
 

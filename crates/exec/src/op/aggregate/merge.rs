@@ -80,7 +80,7 @@ impl Groups<'_> {
         order
     }
 
-    fn kept_bytes_in_all(&self) -> usize {
+    pub fn kept_bytes_in_all(&self) -> usize {
         let seen: usize = self.seen.iter().flatten().map(KeyTable::kept_bytes).sum();
         self.kept_bytes + self.keys.kept_bytes() + self.first_rows.kept_bytes() + seen
     }

@@ -4,6 +4,7 @@
 //! counts for the groups of every shorter list of keys, and the groups come sorted, each total after its
 //! parts: its key has a byte above all markers where the parts' keys go on; the grand total is also there for no rows. `StreamAggregate` has input in the
 //! order of the keys and keeps one group. Without GROUP BY there is one group, also of no rows.
+//! When memory ends, rows of groups that are not there yet go to disk, and come back sorted by their keys (`overflow`).
 //! A big input is counted in parts on several threads (`parallel`), which `merge` puts together.
 
 pub mod concat;
@@ -21,6 +22,7 @@ use merge::Partial;
 
 use super::key::{self, AFTER_ALL};
 use super::key_table::KeyTable;
+use super::overflow::Overflow;
 use super::{Frame, Operator, Pulse, build, build_again};
 use crate::parallel;
 
@@ -35,6 +37,8 @@ pub struct HashAggregate<'p> {
     /// The groups' order, if it is not that of their numbers.
     order: Vec<usize>,
     at: usize,
+    /// Rows of further groups, once there may be no more in memory.
+    overflow: Option<Overflow>,
     key: Vec<u8>,
     pulse: Pulse,
 }
@@ -78,6 +82,7 @@ impl<'p> HashAggregate<'p> {
             in_parts: false,
             order: Vec::new(),
             at: 0,
+            overflow: None,
             key: Vec::new(),
             pulse: Pulse::default(),
         }
@@ -141,9 +146,40 @@ impl<'p> HashAggregate<'p> {
             self.pulse.beat(frame)?;
             self.key.clear();
             key::encode_all(keys.iter().map(|(e, _)| e), &frame.cx(), &mut self.key)?;
+            if let Some(overflow) = &mut self.overflow {
+                match self.table.find(&self.key) {
+                    Some(group) => self.groups.add(group, frame)?,
+                    None => overflow.add(&self.key, frame)?,
+                }
+                continue;
+            }
             self.add_to(keys.len(), frame)?;
+            if frame.statement.is_short_of_memory(|| self.groups.kept_bytes_in_all() + self.table.kept_bytes()) {
+                self.overflow = Some(Overflow::new(self.groups.spec.slots(), frame.statement)?);
+            }
         }
-        Ok(())
+        self.overflow.as_mut().map_or(Ok(()), Overflow::sort)
+    }
+
+    /// The next of the groups whose rows went to disk.
+    fn next_sorted(&mut self, frame: &mut Frame<'_>) -> Result<bool> {
+        let Some(overflow) = &mut self.overflow else { return Ok(false) };
+        let Some(key) = overflow.key() else { return Ok(false) };
+        self.table.clear(frame.statement);
+        self.groups.clear(frame.statement);
+        self.key.clear();
+        self.key.extend_from_slice(key);
+        overflow.restore(frame)?;
+        self.groups.push(frame, self.groups.spec.keys.len())?;
+        while overflow.key() == Some(&self.key) {
+            self.pulse.beat(frame)?;
+            overflow.restore(frame)?;
+            self.groups.add(0, frame)?;
+            overflow.advance()?;
+        }
+        self.groups.give_saved(0, frame);
+        self.groups.give_results(0, frame);
+        Ok(true)
     }
 
     /// Adds the row to the group of `self.key`.
@@ -190,6 +226,7 @@ impl Operator for HashAggregate<'_> {
         self.groups.open(frame.statement);
         self.table.clear(frame.statement);
         self.order.clear();
+        self.overflow.take().into_iter().for_each(|overflow| overflow.end(frame.statement));
         self.at = 0;
         if !(self.in_parts && self.fill_in_parts(frame)?) {
             self.input.open(frame)?;
@@ -207,7 +244,7 @@ impl Operator for HashAggregate<'_> {
 
     fn next(&mut self, frame: &mut Frame<'_>) -> Result<bool> {
         if self.at >= self.groups.len() {
-            return Ok(false);
+            return self.next_sorted(frame);
         }
         let group = self.order.get(self.at).copied().unwrap_or(self.at);
         self.at += 1;

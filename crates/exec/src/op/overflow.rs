@@ -1,0 +1,99 @@
+//! Rows that the statement's memory has no room for: they go to disk, and come back sorted by a key.
+//!
+//! Operators keep what they need in memory; when that becomes too much (`Statement::is_short_of_memory`), they give what is to come, or all, to an `Overflow`. Rows with equal keys come back in the order in which they went.
+//! Example: GROUP BY goes on counting for the groups it has; rows of others overflow, and are counted group after group in the end.
+
+use vaquita_plan::expr::Slot;
+use vaquita_storage::{Sorted, Sorter};
+use vaquita_types::{Result, Value};
+
+use super::{Frame, row_bytes};
+use crate::context::Statement;
+
+/// The part of the statement's memory in which rows are sorted before they are written.
+const MEMORY_SHARE: usize = 16;
+
+pub struct Overflow {
+    slots: Vec<Slot>,
+    stage: Stage,
+    row: Vec<u8>,
+    kept_bytes: usize,
+}
+
+enum Stage {
+    Filling(Sorter),
+    Reading(Sorted),
+    Ended,
+}
+
+impl Overflow {
+    /// For rows in these slots.
+    pub fn new(slots: Vec<Slot>, statement: &Statement<'_>) -> Result<Overflow> {
+        let kept_bytes = statement.memory_bytes_max / MEMORY_SHARE;
+        statement.keep_bytes(kept_bytes)?;
+        let sorter = statement.engine.sorter(kept_bytes);
+        Ok(Overflow { slots, stage: Stage::Filling(sorter), row: Vec::new(), kept_bytes })
+    }
+
+    /// Adds the row in the slots.
+    pub fn add(&mut self, key: &[u8], frame: &Frame<'_>) -> Result<()> {
+        self.row.clear();
+        self.slots.iter().for_each(|slot| row_bytes::encode(&frame.slots[*slot], &mut self.row));
+        self.add_bytes(key)
+    }
+
+    /// Adds a row with these values for the slots.
+    pub fn add_row(&mut self, key: &[u8], row: &[Value]) -> Result<()> {
+        self.row.clear();
+        row.iter().for_each(|value| row_bytes::encode(value, &mut self.row));
+        self.add_bytes(key)
+    }
+
+    fn add_bytes(&mut self, key: &[u8]) -> Result<()> {
+        match &mut self.stage {
+            Stage::Filling(sorter) => sorter.add(key, &self.row),
+            _ => Ok(()),
+        }
+    }
+
+    /// That was all; it stands on the first row then.
+    pub fn sort(&mut self) -> Result<()> {
+        self.stage = match std::mem::replace(&mut self.stage, Stage::Ended) {
+            Stage::Filling(sorter) => Stage::Reading(sorter.sorted()?),
+            stage => return Ok(self.stage = stage),
+        };
+        self.advance()
+    }
+
+    /// The key of the row that it stands on; `None` behind the last one.
+    pub fn key(&self) -> Option<&[u8]> {
+        match &self.stage {
+            Stage::Reading(sorted) => Some(sorted.entry().0),
+            _ => None,
+        }
+    }
+
+    /// Puts the row that it stands on into its slots.
+    pub fn restore(&self, frame: &mut Frame<'_>) -> Result<()> {
+        let Stage::Reading(sorted) = &self.stage else { return Ok(()) };
+        let mut bytes = sorted.entry().1;
+        self.slots.iter().try_for_each(|slot| {
+            frame.slots[*slot] = row_bytes::decode(&mut bytes)?;
+            Ok(())
+        })
+    }
+
+    pub fn advance(&mut self) -> Result<()> {
+        if let Stage::Reading(sorted) = &mut self.stage
+            && !sorted.advance()?
+        {
+            self.stage = Stage::Ended;
+        }
+        Ok(())
+    }
+
+    /// Gives its memory back.
+    pub fn end(self, statement: &Statement<'_>) {
+        statement.release_bytes(self.kept_bytes);
+    }
+}
