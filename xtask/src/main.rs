@@ -59,7 +59,7 @@ usage: cargo xtask COMMAND
   models [--full] [--seed S] [--schedules N] [--preemptions N]
                        lock manager and commit pipeline under loom and shuttle; --full: all schedules of 3 preemptions, 1,000,000 at random
   metamorphic [--seed S] [--histories N] [--length STEPS] [--plant]
-                       runs random histories on ten storage configurations, which must answer alike
+                       runs random histories on thirteen storage configurations, which must answer alike
   power-loss [--cycles N] [--seed S] [--writers N] [--journal] [--plant flush-mode-0|flush-mode-2|lying-fsync]
                        the same, and what was not synced is lost or torn; needs /dev/fuse, as the next three
   io-errors [--upto N] [--runs N] [--seed S] [--class fsync|write|open|rename]
