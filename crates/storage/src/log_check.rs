@@ -140,7 +140,7 @@ impl Content {
             {
                 let sequence = u64::from_le_bytes(*sequence);
                 content.first.get_or_insert(sequence);
-                content.next = Some(sequence + u64::from(u32::from_le_bytes(*count)));
+                content.next = Some(sequence.saturating_add(u64::from(u32::from_le_bytes(*count))));
             }
             content.end = end;
             at = next_header(end, format);

@@ -88,8 +88,11 @@ impl Operator for Sort<'_> {
             run.release_keys(frame.statement);
             if let Some(mut overflow) = run.overflow.take() {
                 overflow.sort()?;
-                for _ in 0..skip {
+                let mut skipped = 0;
+                while skipped < skip && overflow.key().is_some() {
+                    frame.statement.interrupt.check()?;
                     overflow.advance()?;
+                    skipped += 1;
                 }
                 self.left = count;
                 self.overflow = Some(overflow);
@@ -108,6 +111,7 @@ impl Operator for Sort<'_> {
                 return Ok(false);
             }
             self.left -= 1;
+            frame.statement.interrupt.check()?;
             overflow.restore(frame)?;
             overflow.advance()?;
             return Ok(true);

@@ -4,7 +4,7 @@ use crate::client::{Answer, Client};
 use crate::server::Server;
 
 /// Rows of several times the memory of a statement, which are sorted on disk, and what comes out.
-const SORTED_ON_DISK: [(&str, &[&str]); 9] = [
+const SORTED_ON_DISK: [(&str, &[&str]); 10] = [
     ("SELECT CONCAT(a.n, '-', b.n) g, COUNT(*) FROM r a, r b GROUP BY g ORDER BY g LIMIT 1", &["1-1", "1"]),
     (
         "SELECT COUNT(*), SUM(c), SUM(s), MAX(m), SUM(k = 2) FROM (SELECT a.n * 1000 + b.n g, COUNT(*) c, SUM(b.n) s, MAX(a.n) m, \
@@ -21,6 +21,7 @@ const SORTED_ON_DISK: [(&str, &[&str]); 9] = [
         &["1000000", "500500000", "500500000", "100000000"],
     ),
     ("SELECT b.n FROM r a, r b ORDER BY REPEAT('x', 50), b.n LIMIT 900000, 1", &["901"]),
+    ("SELECT COUNT(*) FROM (SELECT b.n FROM r a, r b ORDER BY a.n LIMIT 100 OFFSET 18446744073709551615) d", &["0"]),
     ("SELECT a.n, b.n FROM r a, r b WHERE a.n <= 200 ORDER BY b.n DESC, a.n LIMIT 199999, 5", &["200", "1"]),
     ("SELECT t.id, LENGTH(t.pad) FROM t, r WHERE r.n <= 100 ORDER BY r.n, t.id LIMIT 60000, 1", &["1", "900"]),
     ("SELECT b.n FROM r a, r b WHERE b.n <= 110 ORDER BY b.n, JSON_ARRAY(REPEAT('x', 200)), a.n LIMIT 100000, 1", &["101"]),
