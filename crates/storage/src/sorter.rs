@@ -78,7 +78,10 @@ impl Sorter {
         };
         self.places.sort_unstable_by(|a, b| {
             let ids = id(a).cmp(id(b));
-            ids.then_with(|| a.head.cmp(&b.head)).then_with(|| a.key(bytes).cmp(b.key(bytes))).then_with(|| a.at.cmp(&b.at))
+            ids.then_with(|| a.head.cmp(&b.head))
+                .then_with(|| a.key(bytes).cmp(b.key(bytes)))
+                // An entry without bytes is where the next one begins.
+                .then_with(|| (a.at, a.value_len).cmp(&(b.at, b.value_len)))
         });
     }
 
