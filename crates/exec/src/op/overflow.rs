@@ -58,10 +58,13 @@ impl Overflow {
 
     /// That was all; it stands on the first row then.
     pub fn sort(&mut self) -> Result<()> {
-        self.stage = match std::mem::replace(&mut self.stage, Stage::Ended) {
-            Stage::Filling(sorter) => Stage::Reading(sorter.sorted()?),
-            stage => return Ok(self.stage = stage),
-        };
+        match std::mem::replace(&mut self.stage, Stage::Ended) {
+            Stage::Filling(sorter) => self.stage = Stage::Reading(sorter.sorted()?),
+            stage => {
+                self.stage = stage;
+                return Ok(());
+            }
+        }
         self.advance()
     }
 
