@@ -196,10 +196,16 @@ impl<'a> Statement<'a> {
         Err(Error::new(&vaquita_types::errno::ER_OUT_OF_RESOURCES, &[]))
     }
 
-    /// An operator that keeps `own_bytes` should give rows to the disk: half of the statement's memory is taken, and half of that by the
-    /// operator. A part of a statement gives up instead, and the statement works alone (`parallel`).
+    /// Bytes that an operator may keep before it gives rows to the disk, if the statement keeps twice as much.
+    pub fn operator_bytes_max(&self) -> usize {
+        self.engine.options().operator_bytes_max.min(self.memory_bytes_max / 4)
+    }
+
+    /// An operator that keeps `own_bytes` should give rows to the disk. A part of a statement gives up instead, and the statement works
+    /// alone (`parallel`).
     pub fn is_short_of_memory(&self, own_bytes: impl Fn() -> usize) -> bool {
-        self.memory_bytes.get() > self.memory_bytes_max / 2 && self.part.is_none() && own_bytes() >= self.memory_bytes_max / 4
+        let limit = self.operator_bytes_max();
+        self.memory_bytes.get() > limit * 2 && self.part.is_none() && own_bytes() >= limit
     }
 }
 

@@ -46,6 +46,8 @@ pub struct EngineOptions {
     pub write_set_bytes: usize,
     /// Bytes that the sorts, hash tables and kept results of one statement may take.
     pub statement_bytes_max: usize,
+    /// Bytes of rows that a sort or an aggregation keeps in memory before they go to disk, at most a quarter of `statement_bytes_max`.
+    pub operator_bytes_max: usize,
     /// Bytes of disk to keep free: below that, commits that add rows fail with error 1021.
     pub disk_reserve_bytes: u64,
     /// Files that may be open at once; `None` keeps all open.
@@ -67,6 +69,7 @@ impl Default for EngineOptions {
             background_jobs: None,
             write_set_bytes: 64 << 20,
             statement_bytes_max: 256 << 20,
+            operator_bytes_max: 64 << 20,
             disk_reserve_bytes: 256 << 20,
             open_files_max: None,
             flush_mode: FlushMode::SyncEachCommit,

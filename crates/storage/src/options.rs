@@ -84,6 +84,7 @@ impl EngineOptions {
             "background-jobs" => self.background_jobs = Some(number()?.max(1)),
             "write-set-bytes" => self.write_set_bytes = number()?,
             "statement-bytes-max" => self.statement_bytes_max = number()?,
+            "operator-bytes-max" => self.operator_bytes_max = number()?,
             "flush-mode" => {
                 self.flush_mode = match value {
                     "0" => FlushMode::EachSecond,

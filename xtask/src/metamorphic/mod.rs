@@ -54,7 +54,7 @@ const CONFIGURATIONS: &[Configuration] = &[
     storage("write sets spill", small!("write-set-bytes=1000")),
     storage("builds row by row", small!("build-batch-rows=1")),
     storage("scans in parts", small!("parallel-bytes-min=1")),
-    storage("sorts on disk", small!("statement-bytes-max=16384")),
+    storage("sorts on disk", small!("operator-bytes-max=500")),
     Configuration { restarts: true, ..storage("restarts", small!("compression=off")) },
 ];
 

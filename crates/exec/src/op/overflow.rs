@@ -10,8 +10,8 @@ use vaquita_types::{Result, Value};
 use super::{Frame, row_bytes};
 use crate::context::Statement;
 
-/// The part of the statement's memory in which rows are sorted before they are written.
-const MEMORY_SHARE: usize = 16;
+/// The part of an operator's memory in which rows are sorted before they are written.
+const MEMORY_SHARE: usize = 4;
 
 pub struct Overflow {
     slots: Vec<Slot>,
@@ -29,7 +29,7 @@ enum Stage {
 impl Overflow {
     /// For rows in these slots.
     pub fn new(slots: Vec<Slot>, statement: &Statement<'_>) -> Result<Overflow> {
-        let kept_bytes = statement.memory_bytes_max / MEMORY_SHARE;
+        let kept_bytes = statement.operator_bytes_max() / MEMORY_SHARE;
         statement.keep_bytes(kept_bytes)?;
         let sorter = statement.engine.sorter(kept_bytes);
         Ok(Overflow { slots, stage: Stage::Filling(sorter), row: Vec::new(), kept_bytes })
