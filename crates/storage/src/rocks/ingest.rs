@@ -33,7 +33,7 @@ impl FileWriter {
         // SAFETY: the options live in `_db`; what is created is destroyed in `drop`.
         unsafe {
             let env = ffi::rocksdb_envoptions_create();
-            let writer = ffi::rocksdb_sstfilewriter_create(env, db.file_options.as_raw_ptr());
+            let writer = ffi::rocksdb_sstfilewriter_create(env, db._options.0.as_raw_ptr());
             let file = FileWriter { writer, env, path: path.to_path_buf(), _db: Arc::clone(db) };
             checked(|err| ffi::rocksdb_sstfilewriter_open(writer, name.as_ptr(), err))?;
             Ok(file)

@@ -109,8 +109,6 @@ pub struct Db {
     hidden_entries: AtomicU64,
     /// RocksDB keeps pointers into the caches and factories of these.
     _options: (rocksdb::Options, rocksdb::Options),
-    /// For files that are written outside of it.
-    file_options: rocksdb::Options,
 }
 
 // SAFETY: rocksdb_t and column family handles may be used from any thread; the read and write
@@ -118,12 +116,6 @@ pub struct Db {
 unsafe impl Send for Db {}
 // SAFETY: as above.
 unsafe impl Sync for Db {}
-
-/// Threads that compress the blocks of one file. Somebody waits for it, as for nothing that RocksDB writes by itself.
-fn compression_threads() -> c_int {
-    const THREADS_MAX: usize = 4;
-    std::thread::available_parallelism().map_or(1, |cores| cores.get().min(THREADS_MAX) as c_int)
-}
 
 impl Db {
     /// Opens or creates the database with its two families.
@@ -147,8 +139,6 @@ impl Db {
             })?;
             let write_sync = ffi::rocksdb_writeoptions_create();
             ffi::rocksdb_writeoptions_set_sync(write_sync, 1);
-            let mut file_options = data.clone();
-            file_options.set_compression_options_parallel_threads(compression_threads());
             let db = Db {
                 db,
                 data: handles[0],
@@ -159,7 +149,6 @@ impl Db {
                 writes: RwLock::new(()),
                 hidden_entries: AtomicU64::new(0),
                 _options: (data, catalog),
-                file_options,
             };
             let id = ffi::rocksdb_column_family_handle_get_id(db.catalog);
             if id != CATALOG_FAMILY_ID {
