@@ -48,7 +48,7 @@ impl<'p> Distinct<'p> {
             }
             by_key.advance()?;
         }
-        by_key.end(frame.statement);
+        Overflow::end(&mut Some(by_key), frame.statement);
         in_order.sort()?;
         self.overflow = Some(in_order);
         Ok(())
@@ -67,7 +67,7 @@ impl<'p> Distinct<'p> {
 impl Operator for Distinct<'_> {
     fn open(&mut self, frame: &mut Frame<'_>) -> Result<()> {
         self.seen.clear(frame.statement);
-        self.overflow.take().into_iter().for_each(|overflow| overflow.end(frame.statement));
+        Overflow::end(&mut self.overflow, frame.statement);
         self.ended = false;
         self.input.open(frame)
     }

@@ -95,8 +95,10 @@ impl Overflow {
         Ok(())
     }
 
-    /// Gives its memory back.
-    pub fn end(self, statement: &Statement<'_>) {
-        statement.release_bytes(self.kept_bytes);
+    /// Throws it away, if there is one, and gives its memory back.
+    pub fn end(overflow: &mut Option<Overflow>, statement: &Statement<'_>) {
+        if let Some(overflow) = overflow.take() {
+            statement.release_bytes(overflow.kept_bytes);
+        }
     }
 }

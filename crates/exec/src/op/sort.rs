@@ -71,7 +71,7 @@ impl<'p> Sort<'p> {
 impl Operator for Sort<'_> {
     fn open(&mut self, frame: &mut Frame<'_>) -> Result<()> {
         self.runs.drain(..).for_each(|mut run| run.clear(frame.statement));
-        self.overflow.take().into_iter().for_each(|overflow| overflow.end(frame.statement));
+        Overflow::end(&mut self.overflow, frame.statement);
         self.order.clear();
         self.at = 0;
         let (skip, count) = match self.limit {

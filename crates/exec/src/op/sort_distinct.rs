@@ -70,7 +70,7 @@ impl Operator for SortDistinct<'_> {
     fn open(&mut self, frame: &mut Frame<'_>) -> Result<()> {
         self.rows.clear(frame.statement);
         self.seen.clear(frame.statement);
-        self.overflow.take().into_iter().for_each(|overflow| overflow.end(frame.statement));
+        Overflow::end(&mut self.overflow, frame.statement);
         self.at = 0;
         self.input.open(frame)?;
         while self.input.next(frame)? {

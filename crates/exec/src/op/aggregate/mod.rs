@@ -226,7 +226,7 @@ impl Operator for HashAggregate<'_> {
         self.groups.open(frame.statement);
         self.table.clear(frame.statement);
         self.order.clear();
-        self.overflow.take().into_iter().for_each(|overflow| overflow.end(frame.statement));
+        Overflow::end(&mut self.overflow, frame.statement);
         self.at = 0;
         if !(self.in_parts && self.fill_in_parts(frame)?) {
             self.input.open(frame)?;
