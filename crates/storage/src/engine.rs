@@ -147,10 +147,12 @@ const ER_DISK_FULL: ErrorDef = ErrorDef {
 const ENOSPC: i32 = 28;
 /// Bytes of padding behind the last commit of a log when the server stops.
 const LOG_END_BYTES: usize = 8;
-/// Where transactions spill to, and where the files lie that are about to be committed; emptied at each start.
 /// A scan fills the block cache with what it reads if that, as it is on disk, is at most this part of the cache: decompressed
-/// it is about four times as much, and three quarters of the cache remain to others.
+/// it is about `COMPRESSION_MAX` times as much, and three quarters of the cache remain to others.
 const CACHE_SHARE: u64 = 16;
+/// Bytes of blocks in the cache for each on disk, at most, of most data.
+const COMPRESSION_MAX: u64 = 4;
+/// Where transactions spill to, and where the files lie that are about to be committed; emptied at each start.
 const SCRATCH_DIR: &str = "scratch";
 const INGEST_DIR: &str = "ingest";
 
@@ -401,9 +403,16 @@ impl Engine {
         self.db.range_bytes(lower, upper).unwrap_or(0)
     }
 
-    /// A scan of the whole range leaves enough of the block cache to others to keep what it reads there.
+    /// What a scan of the whole range reads may stay in the block cache: it takes a small part of it, or of what nobody uses yet.
     pub fn fits_cache(&self, lower: &[u8], upper: &[u8]) -> bool {
-        self.data_range_bytes(lower, upper).saturating_mul(CACHE_SHARE) <= self.cache_bytes as u64
+        let bytes = self.data_range_bytes(lower, upper);
+        bytes.saturating_mul(CACHE_SHARE) <= self.cache_bytes as u64
+            || bytes.saturating_mul(COMPRESSION_MAX) <= self.unused_cache_bytes()
+    }
+
+    fn unused_cache_bytes(&self) -> u64 {
+        let used = self.property("rocksdb.block-cache-usage").and_then(|text| text.parse().ok());
+        used.map_or(0, |used| (self.cache_bytes as u64).saturating_sub(used))
     }
 
     /// Checks the checksums of all files (CHECK TABLE ... EXTENDED).

@@ -52,7 +52,7 @@ pub fn main(args: &[String]) -> Result<(), String> {
     let mut outcome = Outcome::new("Insert benchmark");
     outcome.setting(format!(
         "{} rows, primary key ascending, 3 secondary indexes with random keys; {} clients, {} rows a statement, autocommit; \
-         buffer pool and block cache of the peers 2 GB.",
+         buffer pool and block cache 2 GB.",
         plan.rows, plan.clients, plan.batch
     ));
     let mut tables = tables();
@@ -84,7 +84,7 @@ fn tables() -> [Table; 4] {
     let mut times = Table::new("Stalls", "ms", Better::Less);
     times.row(STALL, Target::AtMost(1000.0));
     let cost = Table::new("Cost of a row", "", Better::Less)
-        .note("Written: by the server's process, until the last insert was acknowledged.");
+        .note("Written: by the device that holds the data, until the last insert was acknowledged.");
     [rates, share, times, cost]
 }
 
@@ -97,10 +97,10 @@ fn one_server(kind: Kind, plan: Plan, outcome: &mut Outcome, tables: &mut [Table
          customer INT NOT NULL, product INT NOT NULL, price DECIMAL(8,2) NOT NULL, note VARCHAR(20) NOT NULL, \
          KEY customer (customer), KEY product (product, price), KEY price (price, bought, customer))",
     )?;
-    let (cpu, written) = (process::cpu_us(server.pid())?, process::written_bytes(server.pid())?);
+    let (cpu, written) = (process::cpu_us(server.pid())?, server.written_bytes()?);
     let acks = insert(&server, plan)?;
     let cpu = process::cpu_us(server.pid())? - cpu;
-    let written = process::written_bytes(server.pid())? - written;
+    let written = server.written_bytes()? - written;
     for index in ["PRIMARY", "customer", "product", "price"] {
         conn.expect(&format!("SELECT COUNT(*) FROM purchases FORCE INDEX ({index})"), &plan.rows.to_string())?;
     }

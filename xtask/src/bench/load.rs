@@ -47,7 +47,7 @@ pub fn main(args: &[String]) -> Result<(), String> {
     let input = write(&files, rows)?;
     let mut outcome = Outcome::new("Loading rows");
     outcome.setting(format!(
-        "{rows} rows of {} bytes in the file; buffer pool and block cache of the peers 2 GB. Each server alone, one after the other.",
+        "{rows} rows of {} bytes in the file; buffer pool and block cache 2 GB. Each server alone, one after the other.",
         bytes_of(&input.rows) / rows.max(1)
     ));
     outcome.setting(
@@ -82,14 +82,14 @@ struct Figures<'a> {
 impl Figures<'_> {
     /// Does the work, and keeps what it took.
     fn measure(&mut self, server: &Server, name: &str, work: impl FnOnce() -> Result<(), String>) -> Result<(), String> {
-        let (cpu, written) = (process::cpu_us(server.pid())?, process::written_bytes(server.pid())?);
+        let (cpu, written) = (process::cpu_us(server.pid())?, server.written_bytes()?);
         let start = Instant::now();
         work()?;
         let time = start.elapsed().as_secs_f64();
         let kind = server.kind();
         self.seconds.add(name, kind, time);
         self.cpu.add(name, kind, (process::cpu_us(server.pid())? - cpu) as f64 / 1e6);
-        self.written.add(name, kind, (process::written_bytes(server.pid())? - written) as f64 / 1e6);
+        self.written.add(name, kind, (server.written_bytes()? - written) as f64 / 1e6);
         println!("{:16} {name:40} {time:8.2} s", kind.title());
         Ok(())
     }

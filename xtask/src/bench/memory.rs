@@ -26,7 +26,7 @@ pub fn main(args: &[String]) -> Result<(), String> {
     let mut outcome = Outcome::new("Memory");
     outcome.setting(format!(
         "Resident memory (VmRSS) of the process, database empty, then {} tables of {} rows filled by sysbench and read for some \
-         seconds. Buffer pool and block cache of the peers may grow to 2 GB.",
+         seconds. Buffer pool and block cache may grow to 2 GB.",
         size.tables, size.rows
     ));
     let mut resident = Table::new("Resident", "MB", Better::Less);

@@ -51,7 +51,7 @@ pub fn main(args: &[String]) -> Result<(), String> {
     let mut tables = [
         Table::new("Throughput", "queries/s", Better::More),
         Table::new("Bytes written of a transaction", "KiB", Better::Less).note(
-            "`write_bytes` of /proc/PID/io while sysbench ran, and so with what compaction and page cleaning wrote meanwhile.",
+            "Written by the device that holds the data while sysbench ran, and so with what compaction and page cleaning wrote meanwhile.",
         ),
         Table::new("CPU time of the server", "µs a query", Better::Less),
         Table::new("Tables on disk", "MB", Better::Less),
@@ -155,10 +155,10 @@ struct Figures {
 }
 
 fn timed(server: &Server, plan: &Plan, script: &str, threads: u64) -> Result<Figures, String> {
-    let (cpu, written) = (process::cpu_us(server.pid())?, process::written_bytes(server.pid())?);
+    let (cpu, written) = (process::cpu_us(server.pid())?, server.written_bytes()?);
     let run = call::run(&server.login(), script, plan.size, threads, plan.seconds)?;
     let cpu = process::cpu_us(server.pid())? - cpu;
-    let written = process::written_bytes(server.pid())? - written;
+    let written = server.written_bytes()? - written;
     Ok(Figures {
         per_second: run.per_second,
         written_kib: written as f64 / 1024.0 / run.transactions.max(1) as f64,

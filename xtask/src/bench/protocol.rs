@@ -51,7 +51,7 @@ pub fn main(args: &[String]) -> Result<(), String> {
     let settings = options.finish(3, 1)?;
     let mut outcome = Outcome::new("Text protocol against prepared statements");
     outcome.setting(format!(
-        "{}; {} tables of {} rows, {} s a run; text is `--db-ps-mode=disable`. Buffer pool and block cache of the peers 2 GB.",
+        "{}; {} tables of {} rows, {} s a run; text is `--db-ps-mode=disable`. Buffer pool and block cache 2 GB.",
         call::version()?,
         plan.size.tables,
         plan.size.rows,

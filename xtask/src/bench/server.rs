@@ -67,6 +67,9 @@ impl Kind {
     }
 }
 
+/// What tools/peers.sh gives the peers. Where a cgroup limits the memory, Vaquita chooses for itself.
+const CACHE_OF_PEERS: [&str; 2] = ["--storage-test-option", "block-cache-bytes=2147483648"];
+
 enum Process {
     Vaquita(Vaquita),
     Peer {
@@ -84,7 +87,7 @@ enum Process {
 pub struct Start<'a> {
     /// Where it may use no more memory than that, page cache included.
     pub cgroup: Option<&'a Cgroup>,
-    /// Buffer pool and block cache of a peer; `None` for what tools/peers.sh gives.
+    /// Buffer pool and block cache of a peer; `None` for the 2 GB that tools/peers.sh gives, and Vaquita too.
     pub cache_bytes: Option<u64>,
 }
 
@@ -186,6 +189,11 @@ impl Server {
             Some(Process::Peer { pid, .. } | Process::Shared { pid }) => *pid,
             None => 0,
         }
+    }
+
+    /// Bytes written so far by the device that holds the server's data.
+    pub fn written_bytes(&self) -> Result<u64, String> {
+        process::device_written_bytes(&self.data_dir)
     }
 
     pub fn login(&self) -> Login<'static> {
@@ -308,7 +316,11 @@ fn start_vaquita(how: Start) -> Result<Server, String> {
     std::fs::create_dir_all(&data_dir).map_err(|e| format!("{}: {e}", data_dir.display()))?;
     let (port, log) = (vaquita::free_port()?, data_dir.with_extension("log"));
     let command = inside(how, &paths::vaquita()?);
-    let started = Vaquita::spawn_command(command, &data_dir, port, &log, &["--local-infile=true"])?.wait()?;
+    let mut options = vec!["--local-infile=true"];
+    if how.cgroup.is_none() {
+        options.extend(CACHE_OF_PEERS);
+    }
+    let started = Vaquita::spawn_command(command, &data_dir, port, &log, &options)?.wait()?;
     let start_time = started.start_time;
     Ok(Server { kind: Kind::Vaquita, process: Some(Process::Vaquita(started)), port, data_dir, start_time })
 }

@@ -62,7 +62,7 @@ pub fn main(args: &[String]) -> Result<(), String> {
     let settings = options.finish(3, 1)?;
     let mut outcome = Outcome::new("Scans, aggregates and joins");
     outcome.setting(format!(
-        "Tables of {rows}, {} and {} rows, filled in key order and analyzed; buffer pool and block cache of the peers 2 GB.",
+        "Tables of {rows}, {} and {} rows, filled in key order and analyzed; buffer pool and block cache 2 GB.",
         tables::mid_rows(rows),
         tables::SMALL_ROWS
     ));

@@ -38,7 +38,7 @@ fn write_settings(out: &mut String, plan: &Plan, results: &Results, sysbench: &s
         "- {} tables of {} rows, prepared once per server; {} s a cell, median of {} runs (lowest–highest).",
         plan.size.tables, plan.size.rows, plan.seconds, plan.settings.runs
     )?;
-    writeln!(out, "{DURABLE} Buffer pool and block cache of the peers 2 GB; Vaquita at its defaults.")?;
+    writeln!(out, "{DURABLE} Buffer pool and block cache 2 GB.")?;
     writeln!(
         out,
         "- Each run on one server after the other, while the others are stopped (SIGSTOP); scripts run in the order of this page, \

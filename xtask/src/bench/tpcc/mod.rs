@@ -37,7 +37,7 @@ pub fn main(args: &[String]) -> Result<(), String> {
     outcome.setting(format!(
         "{}, tools/bench/tpcc.lua; {warehouses} warehouses, {items} items, {customers} customers in each of 10 districts; \
          {} s a run; no think times, no foreign keys, the servers' default isolation \
-         (REPEATABLE READ). Buffer pool and block cache of the peers 2 GB.",
+         (REPEATABLE READ). Buffer pool and block cache 2 GB.",
         call::version()?,
         plan.seconds
     ));
