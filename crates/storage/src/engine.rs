@@ -148,13 +148,17 @@ const ENOSPC: i32 = 28;
 /// Bytes of padding behind the last commit of a log when the server stops.
 const LOG_END_BYTES: usize = 8;
 /// A scan fills the block cache with what it reads if that, as it is on disk, is at most this part of the cache: decompressed
-/// it is about `COMPRESSION_MAX` times as much, and three quarters of the cache remain to others.
+/// it is at most `COMPRESSION_MAX` times as much of most data, and three quarters of the cache remain to others.
 const CACHE_SHARE: u64 = 16;
-/// Bytes of blocks in the cache for each on disk, at most, of most data.
 const COMPRESSION_MAX: u64 = 4;
 /// Where transactions spill to, and where the files lie that are about to be committed; emptied at each start.
 const SCRATCH_DIR: &str = "scratch";
 const INGEST_DIR: &str = "ingest";
+
+/// A number of RocksDB's texts of the form `name=number; name=number`.
+fn property_number(text: &str, name: &str) -> Option<u64> {
+    text.split(';').find_map(|field| field.trim().strip_prefix(name)?.strip_prefix('=')?.trim().parse().ok())
+}
 
 pub(crate) fn disk_full_error(file: &dyn Display) -> Error {
     Error::new(&ER_DISK_FULL, &[file, &ENOSPC, &"No space left on device"])
@@ -406,8 +410,19 @@ impl Engine {
     /// What a scan of the whole range reads may stay in the block cache: it takes a small part of it, or of what nobody uses yet.
     pub fn fits_cache(&self, lower: &[u8], upper: &[u8]) -> bool {
         let bytes = self.data_range_bytes(lower, upper);
-        bytes.saturating_mul(CACHE_SHARE) <= self.cache_bytes as u64
-            || bytes.saturating_mul(COMPRESSION_MAX) <= self.unused_cache_bytes()
+        bytes.saturating_mul(CACHE_SHARE) <= self.cache_bytes as u64 || self.unpacked_bytes(bytes) <= self.unused_cache_bytes()
+    }
+
+    /// What blocks of so many bytes on disk take in the cache, as the average of all files has it.
+    fn unpacked_bytes(&self, bytes: u64) -> u64 {
+        let text = self.property("rocksdb.aggregated-table-properties").unwrap_or_default();
+        let number = |name| property_number(&text, name);
+        match (number("raw key size"), number("raw value size"), number("data block size")) {
+            (Some(keys), Some(values), Some(packed)) if packed > 0 => {
+                (bytes as f64 * (keys + values) as f64 / packed as f64) as u64
+            }
+            _ => bytes.saturating_mul(COMPRESSION_MAX),
+        }
     }
 
     fn unused_cache_bytes(&self) -> u64 {
@@ -575,5 +590,19 @@ impl ActiveTransactions {
         }
         out.sort_by_key(|t| t.id);
         out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::property_number;
+
+    #[test]
+    fn numbers_of_properties() {
+        let text = "# data blocks=3; # entries=12; raw key size=340; raw average key size=20.000000; raw value size=35;";
+        assert_eq!(
+            ["raw key size", "raw value size", "data block size"].map(|name| property_number(text, name)),
+            [Some(340), Some(35), None]
+        );
     }
 }

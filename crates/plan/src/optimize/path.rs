@@ -307,11 +307,13 @@ fn disjunction(
     columns: &Columns<'_>,
 ) -> Option<Candidate> {
     let mut best: Option<Candidate> = None;
-    for condition in input.conditions {
+    for (n, condition) in input.conditions.iter().enumerate() {
         let ExprKind::Or(branches) = &condition.kind else { continue };
         let mut ranges = Vec::new();
         let mut rows = 0.0;
         let mut usable = true;
+        // The ranges say all that the condition does.
+        let mut exact = true;
         for branch in branches {
             let own: Vec<Vec<Term>> = visit::conjuncts(branch.clone()).iter().map(|c| columns.terms(c)).collect();
             let mut all = own.clone();
@@ -319,6 +321,7 @@ fn disjunction(
             let prefix = prefix_of(input.table, index, &all);
             let own_prefix = prefix_of(input.table, index, &own);
             usable &= !prefix.is_empty() && (!own_prefix.is_empty() || prefix.consumed.iter().any(|c| *c < own.len()));
+            exact &= (0..own.len()).all(|term| prefix.consumed.contains(&term));
             rows += estimate(input, index, &prefix);
             ranges.extend(ranges_of(&prefix));
         }
@@ -330,7 +333,8 @@ fn disjunction(
         let price = cost::SEEK * ranges.len() as f64 + rows * per_row;
         let order = order_of(input, index, &[], false);
         let path = AccessPath::Range { index: at, ranges, reverse: order.unwrap_or(false), covering: covering && at != 0 };
-        let candidate = finish(input, path, rows, price, Vec::new(), order.is_some());
+        let consumed = if exact { vec![n] } else { Vec::new() };
+        let candidate = finish(input, path, rows, price, consumed, order.is_some());
         if best.as_ref().is_none_or(|b| candidate.cost < b.cost) {
             best = Some(candidate);
         }
