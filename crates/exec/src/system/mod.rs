@@ -59,13 +59,15 @@ pub struct SystemContext<'a> {
     pub statement: &'a Statement<'a>,
     pub database: Option<String>,
     pub table: Option<String>,
+    /// Bytes of tables on disk are wanted, which RocksDB must estimate.
+    pub sizes: bool,
     /// SHOW COLUMNS and SHOW INDEX of a temporary table, which no other rows are about.
     pub temporary: Option<Arc<Table>>,
 }
 
 impl<'a> SystemContext<'a> {
     pub fn new(statement: &'a Statement<'a>) -> SystemContext<'a> {
-        SystemContext { statement, database: None, table: None, temporary: None }
+        SystemContext { statement, database: None, table: None, sizes: true, temporary: None }
     }
 
     fn wants_database(&self, name: &str) -> bool {

@@ -68,6 +68,9 @@ fn table_row(table: &Table, cx: &SystemContext<'_>) -> Result<Row> {
     // MySQL tells nothing before the first value is used.
     let next = next.filter(|n| *n > 1);
     let bytes = |index: &IndexCodec| {
+        if !cx.sizes {
+            return 0;
+        }
         let range = index.all();
         cx.statement.engine.data_range_bytes(&range.lower, &range.upper)
     };

@@ -661,6 +661,9 @@ impl Drop for Iter {
     }
 }
 
+/// Seconds before files of the lowest level are compacted for the sake of old versions alone.
+const LOWEST_FILES_REST_S: u32 = 3600;
+
 /// Sets what the safe crate does not wrap.
 pub fn set_raw_options(options: &mut rocksdb::Options) {
     // SAFETY: `options` is live; the factory is copied into it and then ours to destroy.
@@ -671,6 +674,9 @@ pub fn set_raw_options(options: &mut rocksdb::Options) {
         ffi::rocksdb_file_checksum_gen_factory_destroy(factory);
         // A byte per entry: a flipped bit in a memtable is found with 255 of 256 chances.
         ffi::rocksdb_options_set_memtable_protection_bytes_per_key(raw, 1);
+        // Every compaction under load leaves versions in the lowest level that some transaction's snapshot needed. At once, as by
+        // default, RocksDB would compact the same files again as soon as that transaction ends.
+        ffi::rocksdb_options_set_bottommost_file_compaction_delay(raw, LOWEST_FILES_REST_S);
         // The log holds what the memtables hold: neither stopping nor starting waits for a flush.
         ffi::rocksdb_options_set_avoid_flush_during_shutdown(raw, 1);
         ffi::rocksdb_options_set_avoid_flush_during_recovery(raw, 1);
