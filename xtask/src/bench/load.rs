@@ -56,7 +56,7 @@ pub fn main(args: &[String]) -> Result<(), String> {
     );
     let mut seconds = Table::new("Time", "s", Better::Less);
     let mut cpu = Table::new("CPU time of the server", "s", Better::Less);
-    let mut written = Table::new("Bytes written by the server", "MB", Better::Less)
+    let mut written = Table::new("Bytes written by the device", "MB", Better::Less)
         .note("Until the statement ended: what stands in memory or in the page cache of a peer is written later.");
     for name in WORK {
         seconds.row(name, Target::Peer(3.0));
