@@ -18,6 +18,7 @@ pub struct Derived<'p> {
     slots: &'p [Slot],
     filter: &'p [Expr],
     keeps: bool,
+    opened: bool,
     kept: Option<Rows>,
     at: usize,
     row: Vec<vaquita_types::Value>,
@@ -26,7 +27,17 @@ pub struct Derived<'p> {
 
 impl<'p> Derived<'p> {
     pub fn new(plan: &'p Arc<QueryPlan>, slots: &'p [Slot], filter: &'p [Expr], keeps: bool) -> Derived<'p> {
-        Derived { source: SubPlan::new(plan), slots, filter, keeps, kept: None, at: 0, row: Vec::new(), pulse: Pulse::default() }
+        Derived {
+            source: SubPlan::new(plan),
+            slots,
+            filter,
+            keeps,
+            opened: false,
+            kept: None,
+            at: 0,
+            row: Vec::new(),
+            pulse: Pulse::default(),
+        }
     }
 
     fn read_all(&mut self, frame: &Frame<'_>) -> Result<Rows> {
@@ -46,6 +57,10 @@ impl Operator for Derived<'_> {
     fn open(&mut self, frame: &mut Frame<'_>) -> Result<()> {
         self.at = 0;
         if !self.keeps {
+            // What its operators have kept is of another outer row.
+            if std::mem::replace(&mut self.opened, true) {
+                self.source = SubPlan::new(self.source.plan);
+            }
             return self.source.open(frame.statement, Some(&frame.cx()));
         }
         if self.kept.is_none() {

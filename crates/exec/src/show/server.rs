@@ -64,7 +64,8 @@ pub(super) fn warnings(errors_only: bool, limit: Option<&Limit>, cx: &ShowContex
 }
 
 pub(super) fn warning_count(errors_only: bool, cx: &ShowContext<'_>) -> Listing {
-    let count = wanted(errors_only, cx).len() as u64;
+    // Also those beyond `max_error_count`, which are not kept.
+    let count = if errors_only { wanted(true, cx).len() as u64 } else { cx.statement.session.warning_count() };
     Listing::with_rows(if errors_only { "COUNT ERRORS" } else { "COUNT WARNINGS" }, vec![vec![Value::UInt(count)]])
 }
 

@@ -1,7 +1,8 @@
 //! The order of joins, and the nodes for it.
 //!
 //! Every item that may come first is tried; from there the cheapest next item is taken (greedy). The cheapest whole
-//! order is built: a table with a usable index is looked up for each row (nested loop), one without is hashed on its equalities.
+//! order is built: a table with a usable index is looked up for each row (nested loop), one without is hashed on its equalities,
+//! or, if it has more rows than what it is joined with, those are hashed and it is read through.
 
 use vaquita_types::{Error, Result, errno};
 
@@ -66,7 +67,16 @@ struct Choice {
     item: usize,
     cost: f64,
     rows: f64,
-    hash: bool,
+    method: Method,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Method {
+    Nested,
+    /// A hash table of the item's rows.
+    HashItem,
+    /// A hash table of the rows before it.
+    HashLeft,
 }
 
 impl Planner<'_, '_> {
@@ -128,7 +138,10 @@ impl Planner<'_, '_> {
                 if first && n != start || order.iter().any(|c| c.item == n) || items[n].after & !placed != 0 {
                     continue;
                 }
-                let choice = self.choice(n, &items[n], pool, placed, rows, if first { want } else { &NO_WANT }, first)?;
+                let choice = match first {
+                    true => self.first_choice(n, &items[n], pool, placed, want)?,
+                    false => self.choice(n, &items[n], pool, (placed, outside), rows)?,
+                };
                 // Fewer rows make everything after cheaper.
                 let weight = |c: &Choice| c.cost + c.rows;
                 if next.as_ref().is_none_or(|best| weight(&choice) < weight(best)) {
@@ -148,35 +161,38 @@ impl Planner<'_, '_> {
         Ok((total, order))
     }
 
-    fn choice(
-        &mut self,
-        n: usize,
-        item: &Item,
-        pool: &[Condition],
-        placed: Set,
-        rows: f64,
-        want: &Want,
-        first: bool,
-    ) -> Result<Choice> {
-        let known = placed | item.relations;
-        let (inner_rows, inner_cost) = self.inner(item, pool, placed, known, want)?;
-        let nested = rows.max(1.0) * inner_cost;
+    fn first_choice(&mut self, n: usize, item: &Item, pool: &[Condition], outside: Set, want: &Want) -> Result<Choice> {
+        let (rows, cost) = self.inner(item, pool, outside, outside | item.relations, want)?;
+        Ok(Choice { item: n, cost, rows: rows.max(0.001), method: Method::Nested })
+    }
+
+    /// `rows` are those of what is placed.
+    fn choice(&mut self, n: usize, item: &Item, pool: &[Condition], (placed, outside): (Set, Set), rows: f64) -> Result<Choice> {
+        let (mut inner_rows, inner_cost) = self.inner(item, pool, placed, placed | item.relations, &NO_WANT)?;
+        let (mut cost, mut method) = (rows.max(1.0) * inner_cost, Method::Nested);
+        if self.has_hash_keys(item, pool, placed) {
+            let (item_rows, item_cost) = self.inner(item, pool, 0, item.relations, &NO_WANT)?;
+            let mut consider = |hashed_cost: f64, by: Method| {
+                if hashed_cost < cost {
+                    (cost, method) = (hashed_cost, by);
+                }
+            };
+            consider(item_cost + item_rows * cost::HASH_BUILD + rows * cost::HASH_PROBE, Method::HashItem);
+            // The keys may be of rows outside, which change from one opening to the next.
+            if item.kind == JoinKind::Inner && outside == 0 {
+                consider(item_cost + rows * cost::HASH_BUILD + item_rows * cost::HASH_PROBE, Method::HashLeft);
+            }
+            if method != Method::Nested {
+                inner_rows = inner_rows.min(cost::ROWS_PER_KEY);
+            }
+        }
         let joined = match item.kind {
             JoinKind::Inner => rows * inner_rows,
             JoinKind::Left => (rows * inner_rows).max(rows),
             JoinKind::Semi => rows * inner_rows.min(1.0),
             JoinKind::Anti => rows * 0.5,
         };
-        let mut choice = Choice { item: n, cost: nested, rows: joined.max(0.001), hash: false };
-        if !first && self.has_hash_keys(item, pool, placed) {
-            let (build_rows, build_cost) = self.inner(item, pool, 0, item.relations, &NO_WANT)?;
-            let hashed = build_cost + build_rows * cost::HASH_BUILD + rows * cost::HASH_PROBE;
-            if hashed < nested {
-                choice.cost = hashed;
-                choice.hash = true;
-            }
-        }
-        Ok(choice)
+        Ok(Choice { item: n, cost, rows: joined.max(0.001), method })
     }
 
     /// Rows and cost of one opening of the item when `placed` is known.
@@ -277,8 +293,8 @@ impl Planner<'_, '_> {
             let known = placed | item.relations;
             step = Some(match step {
                 None => self.first(item, &mut pool, known, outside, want)?,
-                Some(left) if choice.hash => self.hash(left, item, &mut pool, known)?,
-                Some(left) => self.nested(left, item, &mut pool, placed, known)?,
+                Some(left) if choice.method == Method::Nested => self.nested(left, item, &mut pool, placed, known)?,
+                Some(left) => self.hash(left, item, &mut pool, placed, choice.method)?,
             });
             placed = known;
         }
@@ -336,40 +352,41 @@ impl Planner<'_, '_> {
         Ok(Step { node, ordered: left.ordered, extreme: false })
     }
 
-    fn hash(&mut self, left: Step, item: Item, pool: &mut Vec<Condition>, known: Set) -> Result<Step> {
-        let build_slots = self.slots_of(item.relations);
+    fn hash(&mut self, left: Step, item: Item, pool: &mut Vec<Condition>, placed: Set, method: Method) -> Result<Step> {
         let (mut conditions, mut above) = (item.on, Vec::new());
         match item.kind {
-            JoinKind::Inner => conditions.extend(take(pool, known)),
-            _ => above = take(pool, known),
+            JoinKind::Inner => conditions.extend(take(pool, placed | item.relations)),
+            _ => above = take(pool, placed | item.relations),
         }
         let (mut own, mut on) = (Vec::new(), Vec::new());
-        let (mut probe_keys, mut build_keys, mut compare) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut left_keys, mut item_keys, mut compare) = (Vec::new(), Vec::new(), Vec::new());
         for condition in conditions {
             if set_of(self.binder, &condition) & !item.relations == 0 {
                 own.push(condition);
-            } else if let Some((probe, build, rule)) = self.hash_key(&condition, item.relations) {
-                probe_keys.push(probe);
-                build_keys.push(build);
+            } else if let Some((of_left, of_item, rule)) = self.hash_key(&condition, item.relations) {
+                left_keys.push(of_left);
+                item_keys.push(of_item);
                 compare.push(rule);
             } else {
                 on.push(condition);
             }
         }
-        let build = match item.shape {
+        let node = match item.shape {
             Shape::Table(relation) => self.table(relation, own, &NO_WANT)?.0,
             Shape::Nest(items) => self.nest(items, own, 0, &NO_WANT)?.node,
             Shape::Distinct { items, keys } => self.distinct(items, keys, own)?,
         };
+        let (left, item_side) = ((left.node, left_keys, placed), (node, item_keys, item.relations));
+        let (probe, build) = if method == Method::HashLeft { (item_side, left) } else { (left, item_side) };
         let node = Node::HashJoin {
             kind: item.kind,
-            probe: Box::new(left.node),
-            build: Box::new(build),
-            probe_keys,
-            build_keys,
+            probe: Box::new(probe.0),
+            probe_keys: probe.1,
+            build_slots: self.slots_of(build.2),
+            build: Box::new(build.0),
+            build_keys: build.1,
             compare,
             on,
-            build_slots,
         };
         Ok(Step { node: filtered(node, above), ordered: false, extreme: false })
     }

@@ -47,6 +47,7 @@ pub struct SessionState {
     warnings_lost: Cell<usize>,
     /// Of the statement before, for SHOW WARNINGS.
     previous_warnings: RefCell<Vec<(Level, Error)>>,
+    previous_warnings_lost: Cell<usize>,
     user_vars: RefCell<HashMap<String, UserVar>>,
     /// What they take.
     user_var_bytes: Cell<usize>,
@@ -97,6 +98,7 @@ impl SessionState {
             warnings: RefCell::new(Vec::new()),
             warnings_lost: Cell::new(0),
             previous_warnings: RefCell::new(Vec::new()),
+            previous_warnings_lost: Cell::new(0),
             user_vars: RefCell::new(HashMap::new()),
             user_var_bytes: Cell::new(0),
             found_rows: Cell::new(0),
@@ -141,7 +143,7 @@ impl SessionState {
 
     pub fn begin_statement(&self) {
         self.statement_time_us.set(self.settings.timestamp_us.unwrap_or_else(now_us));
-        self.warnings_lost.set(0);
+        self.previous_warnings_lost.set(self.warnings_lost.take());
         let mut warnings = self.warnings.borrow_mut();
         let mut previous = self.previous_warnings.borrow_mut();
         if !warnings.is_empty() || !previous.is_empty() {
@@ -153,6 +155,7 @@ impl SessionState {
     /// The statement is one that asks for warnings: those of the statement before stay.
     pub fn keep_warnings(&self) {
         self.warnings.swap(&self.previous_warnings);
+        self.warnings_lost.swap(&self.previous_warnings_lost);
     }
 
     pub fn warnings(&self) -> Vec<WarningInfo> {
@@ -261,7 +264,9 @@ impl SessionState {
             Some(Var::LastInsertId | Var::Identity) => Value::UInt(self.last_insert_id.get()),
             Some(Var::Timestamp) => Value::Float(self.statement_time_us.get() as f64 / 1e6),
             Some(Var::PseudoThreadId) => Value::UInt(self.connection_id),
-            Some(Var::WarningCount) => Value::UInt(self.previous_warnings.borrow().len() as u64),
+            Some(Var::WarningCount) => {
+                Value::UInt((self.previous_warnings.borrow().len() + self.previous_warnings_lost.get()) as u64)
+            }
             Some(Var::ErrorCount) => {
                 Value::UInt(self.previous_warnings.borrow().iter().filter(|(level, _)| *level == Level::Error).count() as u64)
             }
