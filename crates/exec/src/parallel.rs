@@ -9,17 +9,17 @@
 //! An error or a warning in any thread ends them all, and the caller then does the work alone: it gives the same
 //! errors and warnings as always, in their order.
 //!
-//! `HELPERS` keeps all statements together from starting more threads than there are cores.
+//! All statements together start no more threads than there are cores (`Helpers`).
 
 use std::cell::{Cell, RefCell};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, LazyLock};
-use std::thread;
 
 use vaquita_plan::env::{Level, VarScope};
 use vaquita_plan::node::{Node, Scan};
 use vaquita_plan::parallel::{driving_scan, scans};
-use vaquita_storage::{Catalog, KeyRange, LockMode, SessionCatalog, SharedView, Table};
+use vaquita_storage::helpers::{Helpers, cores};
+use vaquita_storage::{Catalog, Engine, KeyRange, LockMode, SessionCatalog, SharedView, Table};
 use vaquita_types::temporal::TimeZone;
 use vaquita_types::{Error, Result, Value};
 
@@ -35,21 +35,17 @@ const ROW_BYTES: u64 = 128;
 /// What pure functions ask of the session.
 const VARIABLES: [&str; 4] = ["max_allowed_packet", "default_week_format", "block_encryption_mode", "group_concat_max_len"];
 
-/// Threads that help a statement's own.
-static HELPERS: AtomicUsize = AtomicUsize::new(0);
-static CORES: LazyLock<usize> = LazyLock::new(|| thread::available_parallelism().map_or(1, usize::from));
-
 /// The share of one thread.
 pub struct Part<'a> {
     driving: &'a Scan,
     tables: &'a [Arc<Table>],
-    morsels: &'a Morsels,
+    morsels: &'a Morsels<'a>,
     at: Cell<usize>,
 }
 
 /// The driving scan's ranges, in the order in which it reads them.
-struct Morsels {
-    ranges: Vec<KeyRange>,
+struct Morsels<'a> {
+    ranges: &'a [KeyRange],
     taken: AtomicUsize,
 }
 
@@ -77,30 +73,34 @@ impl Part<'_> {
     }
 }
 
-impl Morsels {
+impl Morsels<'_> {
     /// Those that work find nothing more to do.
     fn stop(&self) {
         self.taken.store(self.ranges.len(), Ordering::Relaxed);
     }
 }
 
-/// Places for helping threads, given back when dropped.
-struct Places(usize);
-
-impl Places {
-    fn take(wanted: usize) -> Places {
-        let mut taken = 0;
-        let _ = HELPERS.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |busy| {
-            taken = wanted.min(CORES.saturating_sub(1).saturating_sub(busy));
-            Some(busy + taken)
-        });
-        Places(taken)
-    }
+/// What there is to read in parts.
+pub struct Division<'p> {
+    driving: &'p Scan,
+    /// What the driving scan reads, in its order.
+    ranges: Vec<KeyRange>,
+    morsel_bytes: u64,
+    tables: Vec<Arc<Table>>,
 }
 
-impl Drop for Places {
-    fn drop(&mut self) {
-        HELPERS.fetch_sub(self.0, Ordering::Relaxed);
+impl Division<'_> {
+    /// All morsels, in the order in which one thread alone reads them.
+    pub fn morsels(&self, engine: &Engine) -> Result<Vec<KeyRange>> {
+        let mut morsels = Vec::new();
+        for range in &self.ranges {
+            let mut pieces = engine.split(range, self.morsel_bytes)?;
+            if self.driving.reads_backward() {
+                pieces.reverse();
+            }
+            morsels.append(&mut pieces);
+        }
+        Ok(morsels)
     }
 }
 
@@ -111,11 +111,25 @@ pub fn run<T: Send>(
     frame: &mut Frame<'_>,
     work: impl Fn(&mut Frame<'_>) -> Result<T> + Sync,
 ) -> Result<Option<Vec<T>>> {
+    let Some(division) = divide(input, None, frame)? else { return Ok(None) };
+    let morsels = division.morsels(frame.statement.engine)?;
+    run_morsels(&division, &morsels, frame, work)
+}
+
+/// As `run`, for some of the morsels.
+pub fn run_morsels<T: Send>(
+    division: &Division<'_>,
+    ranges: &[KeyRange],
+    frame: &mut Frame<'_>,
+    work: impl Fn(&mut Frame<'_>) -> Result<T> + Sync,
+) -> Result<Option<Vec<T>>> {
     let statement = frame.statement;
-    let Some((driving, tables, morsels)) = divide(input, frame)? else { return Ok(None) };
+    if ranges.len() < 2 {
+        return Ok(None);
+    }
     let Some(view) = statement.txn.borrow_mut().share_view() else { return Ok(None) };
-    let places = Places::take(morsels.ranges.len().min(threads_max(statement)).saturating_sub(1));
-    if places.0 == 0 {
+    let helpers = Helpers::take(ranges.len().min(threads_max(statement)) - 1);
+    if helpers.is_none() {
         return Ok(None);
     }
     let session = Quiet::of(statement.session);
@@ -125,25 +139,15 @@ pub fn run<T: Send>(
             catalog: Arc::clone(statement.catalog),
             params: statement.params,
             interrupt: statement.interrupt,
-            memory_bytes_max: statement.memory_bytes_max.saturating_sub(statement.memory_bytes.get()) / (places.0 + 1),
+            memory_bytes_max: statement.memory_bytes_max.saturating_sub(statement.memory_bytes.get()) / (helpers.count() + 1),
         },
         view: &view,
         session: &session,
-        driving,
-        tables: &tables,
-        morsels: &morsels,
+        division,
+        morsels: &Morsels { ranges, taken: AtomicUsize::new(0) },
         width: frame.slots.len(),
     };
-    let helped = || shared.work(&work);
-    let results = thread::scope(|scope| {
-        let helpers: Vec<_> = (0..places.0)
-            .map_while(|n| thread::Builder::new().name(format!("scan {n}")).spawn_scoped(scope, helped).ok())
-            .collect();
-        let mut results = vec![shared.work(&work)];
-        // A helper does not panic; if it did, the process has ended.
-        results.extend(helpers.into_iter().filter_map(|helper| helper.join().ok()));
-        results
-    });
+    let results = helpers.run("scan", || shared.work(&work));
     statement.interrupt.check()?;
     if session.refused.load(Ordering::Relaxed) {
         return Ok(None);
@@ -152,25 +156,30 @@ pub fn run<T: Send>(
 }
 
 /// `innodb_parallel_read_threads`, as far as there are cores.
-fn threads_max(statement: &Statement<'_>) -> usize {
+pub fn threads_max(statement: &Statement<'_>) -> usize {
     let wanted = match statement.session.sys_var(VarScope::Session, "innodb_parallel_read_threads") {
         Ok(Value::Int(n)) => usize::try_from(n).unwrap_or(1),
         Ok(Value::UInt(n)) => usize::try_from(n).unwrap_or(usize::MAX),
         _ => 1,
     };
-    wanted.min(*CORES)
+    wanted.min(cores())
 }
 
-/// Opens the tables, and cuts the driving scan into morsels if it is worth it.
-fn divide<'p>(input: &'p Node, frame: &mut Frame<'_>) -> Result<Option<(&'p Scan, Vec<Arc<Table>>, Morsels)>> {
+/// A table is to have so many rows at least, as far as that can be told before anybody looks at it.
+pub fn rows_min(statement: &Statement<'_>) -> u64 {
+    statement.engine.options().tuning.parallel_bytes_min / ROW_BYTES
+}
+
+/// Opens the tables, and says what the driving scan reads, if it is worth dividing: all of it or the `ranges` given.
+pub fn divide<'p>(input: &'p Node, ranges: Option<Vec<KeyRange>>, frame: &mut Frame<'_>) -> Result<Option<Division<'p>>> {
     let statement = frame.statement;
     let bytes_min = statement.engine.options().tuning.parallel_bytes_min;
     let alone = statement.part.is_some() || statement.own_writes_hidden.get() || statement.locks_reads();
-    if alone || *CORES < 2 {
+    if alone || statement.txn.borrow().has_own_rows() || cores() < 2 {
         return Ok(None);
     }
     let Some(driving) = driving_scan(input) else { return Ok(None) };
-    if driving.rows_estimate < bytes_min / ROW_BYTES || threads_max(statement) < 2 {
+    if driving.rows_estimate < rows_min(statement) || threads_max(statement) < 2 {
         return Ok(None);
     }
     let (mut tables, mut failed) = (Vec::new(), Ok(()));
@@ -180,8 +189,14 @@ fn divide<'p>(input: &'p Node, frame: &mut Frame<'_>) -> Result<Option<(&'p Scan
     });
     failed?;
     let Some(table) = tables.iter().find(|table| table.def.id == driving.table.id) else { return Ok(None) };
-    let mut ranges = Vec::new();
-    scan_ranges(driving, table, frame, &mut ranges)?;
+    let ranges = match ranges {
+        Some(ranges) => ranges,
+        None => {
+            let mut ranges = Vec::new();
+            scan_ranges(driving, table, frame, &mut ranges)?;
+            ranges
+        }
+    };
     let mut bytes = 0;
     for range in &ranges {
         bytes += statement.engine.range_bytes(range)?;
@@ -189,19 +204,8 @@ fn divide<'p>(input: &'p Node, frame: &mut Frame<'_>) -> Result<Option<(&'p Scan
     if bytes < bytes_min {
         return Ok(None);
     }
-    let piece_bytes = (bytes / (MORSELS * *CORES as u64)).max(MORSEL_BYTES_MIN.min(bytes_min));
-    let mut morsels = Vec::new();
-    for range in ranges {
-        let mut pieces = statement.engine.split(&range, piece_bytes)?;
-        if driving.reads_backward() {
-            pieces.reverse();
-        }
-        morsels.append(&mut pieces);
-    }
-    if morsels.len() < 2 {
-        return Ok(None);
-    }
-    Ok(Some((driving, tables, Morsels { ranges: morsels, taken: AtomicUsize::new(0) })))
+    let morsel_bytes = (bytes / (MORSELS * cores() as u64)).max(MORSEL_BYTES_MIN.min(bytes_min));
+    Ok(Some(Division { driving, ranges, morsel_bytes, tables }))
 }
 
 /// What the threads share.
@@ -209,15 +213,14 @@ struct Shared<'a> {
     statement: Lent<'a>,
     view: &'a SharedView,
     session: &'a Quiet,
-    driving: &'a Scan,
-    tables: &'a [Arc<Table>],
-    morsels: &'a Morsels,
+    division: &'a Division<'a>,
+    morsels: &'a Morsels<'a>,
     width: usize,
 }
 
 /// What they have of the statement.
 struct Lent<'a> {
-    engine: &'a Arc<vaquita_storage::Engine>,
+    engine: &'a Arc<Engine>,
     catalog: Arc<Catalog>,
     params: &'a [Value],
     interrupt: &'a vaquita_storage::Interrupt,
@@ -228,7 +231,8 @@ impl Shared<'_> {
     fn work<T>(&self, work: &impl Fn(&mut Frame<'_>) -> Result<T>) -> Result<T> {
         let catalog = SessionCatalog::new(Arc::clone(&self.statement.catalog));
         let txn = RefCell::new(self.view.transaction());
-        let part = Part { driving: self.driving, tables: self.tables, morsels: self.morsels, at: Cell::new(0) };
+        let Division { driving, tables, .. } = self.division;
+        let part = Part { driving, tables, morsels: self.morsels, at: Cell::new(0) };
         let lent = &self.statement;
         let mut statement = Statement::new(lent.engine, &catalog, &txn, lent.params, self.session, lent.interrupt);
         statement.memory_bytes_max = lent.memory_bytes_max;

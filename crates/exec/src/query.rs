@@ -34,7 +34,7 @@ fn send_rows(plan: &QueryPlan, statement: &Statement<'_>, outer: Option<&EvalCx<
     let unlimited = if plan.calc_found_rows { without_limit(&plan.root) } else { None };
     let (mut root, (skip, most)) = match &unlimited {
         Some((node, limit)) => (op::build(node), op::limit_bounds(limit, &frame)?),
-        None => (op::build(&plan.root), (0, u64::MAX)),
+        None => (op::build_root(&plan.root), (0, u64::MAX)),
     };
     root.open(&mut frame)?;
     let mut rows = 0u64;

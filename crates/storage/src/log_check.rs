@@ -474,8 +474,10 @@ mod tests {
         let (dir, crashed) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let engine = engine_with_old_logs(dir.path());
         put(&engine, b"before", 1);
-        let mut files = engine.new_files().unwrap();
-        files.add(b"files", Some(b"")).and_then(|()| files.finish()).unwrap();
+        let files = engine.new_files().unwrap();
+        let mut writer = files.writer();
+        writer.add(b"files", Some(b"")).and_then(|()| writer.finish()).unwrap();
+        drop(writer);
         engine.db().ingest(files).unwrap();
         // The memtables went before, and the log with them.
         assert_eq!(check(dir.path()).unwrap().next_sequence, None);

@@ -9,13 +9,14 @@
 //! | 8                 |      | key, value, and then the next entry                    |
 //! | the end           | 4    | CRC-32C of all before it                               |
 //!
-//! Memory keeps the first key of each block. Nothing is synced: a file that a crash need not find again is as good as memory.
+//! Memory keeps the first key of each block. Several threads may add runs to one file, whose blocks then alternate. Nothing is synced: a file that a crash need not find again is as good as memory.
 
 use std::borrow::Borrow;
 use std::cmp::Ordering;
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::sync::atomic::{self, AtomicU64};
 
 use vaquita_types::{Error, Result};
 
@@ -32,7 +33,7 @@ const DELETED: u32 = u32::MAX;
 
 pub struct RunFile {
     file: File,
-    end: u64,
+    end: AtomicU64,
 }
 
 /// Where a run lies.
@@ -43,6 +44,7 @@ pub struct Run {
     firsts: Vec<u8>,
     last: Vec<u8>,
     pub keys: u64,
+    /// Of its last block; without any, of the file when it was added.
     end: u64,
 }
 
@@ -67,17 +69,17 @@ impl RunFile {
             std::fs::remove_file(&path)?;
             Ok(file)
         };
-        Ok(RunFile { file: create().map_err(|e| write_error(failed(e)))?, end: 0 })
+        Ok(RunFile { file: create().map_err(|e| write_error(failed(e)))?, end: AtomicU64::new(0) })
     }
 
-    /// Adds a run. If it fails, nothing is added.
-    pub fn add<'w>(&mut self, writes: impl Iterator<Item = Entry<'w>>) -> Result<Run> {
-        let (mut run, mut block) =
-            (Run { end: self.end, ..Run::default() }, Vec::with_capacity(BLOCK_BYTES + (BLOCK_BYTES >> 2)));
+    /// Adds a run. If it fails, only space is lost, until `cut`.
+    pub fn add<'w>(&self, writes: impl Iterator<Item = Entry<'w>>) -> Result<Run> {
+        let mut run = Run { end: self.end.load(atomic::Ordering::Relaxed), ..Run::default() };
+        let mut block = Vec::with_capacity(BLOCK_BYTES + (BLOCK_BYTES >> 2));
         let mut last: &[u8] = &[];
         for (key, write) in writes {
             if block.is_empty() {
-                run.blocks.push(Block { at: run.end, len: 0, first: run.firsts.len() as u32 });
+                run.blocks.push(Block { at: 0, len: 0, first: run.firsts.len() as u32 });
                 run.firsts.extend_from_slice(key);
             }
             block.extend_from_slice(&(key.len() as u32).to_le_bytes());
@@ -91,25 +93,26 @@ impl RunFile {
         }
         run.last = last.to_vec();
         self.write(&mut run, &mut block)?;
-        self.end = run.end;
         Ok(run)
     }
 
     fn write(&self, run: &mut Run, block: &mut Vec<u8>) -> Result<()> {
         let Some(place) = run.blocks.last_mut().filter(|_| !block.is_empty()) else { return Ok(()) };
         block.extend_from_slice(&crc32c::crc32c(block).to_le_bytes());
+        place.at = self.end.fetch_add(block.len() as u64, atomic::Ordering::Relaxed);
         self.file.write_all_at(block, place.at).map_err(|e| write_error(failed(e)))?;
         place.len = block.len() as u32;
-        run.end += block.len() as u64;
+        run.end = place.at + block.len() as u64;
         block.clear();
         Ok(())
     }
 
-    /// Forgets all runs behind `last`.
+    /// Forgets all runs behind `last`; one thread has added them.
     pub fn cut(&mut self, last: Option<&Run>) {
-        self.end = last.map_or(0, |run| run.end);
+        let end = last.map_or(0, |run| run.end);
+        *self.end.get_mut() = end;
         // Only space is at stake.
-        let _ = self.file.set_len(self.end);
+        let _ = self.file.set_len(end);
     }
 
     fn read(&self, place: &Block, out: &mut Vec<u8>) -> Result<()> {
@@ -144,6 +147,11 @@ impl Run {
 
     pub fn may_contain(&self, key: &[u8]) -> bool {
         self.first(0) <= key && key <= self.last.as_slice()
+    }
+
+    /// The first keys of its blocks.
+    pub fn block_keys(&self) -> impl Iterator<Item = &[u8]> {
+        (0..self.blocks.len()).map(|block| self.first(block))
     }
 }
 
@@ -272,12 +280,25 @@ pub struct Merge {
 
 impl Merge {
     pub fn start<R: Borrow<Run>>(file: &RunFile, runs: &[R], ties: Ties) -> Result<Merge> {
-        let cursors = runs.iter().map(|run| RunCursor::start(file, run.borrow())).collect::<Result<Vec<_>>>()?;
-        let mut order: Vec<usize> = (0..runs.len()).filter(|n| cursors[*n].valid()).collect();
+        let cursors = runs.iter().map(|run| RunCursor::start(file, run.borrow())).collect::<Result<_>>()?;
+        Ok(Merge::of(cursors, ties))
+    }
+
+    /// Of the entries that are not below `key`.
+    fn start_at<R: Borrow<Run>>(file: &RunFile, runs: &[R], key: &[u8], ties: Ties) -> Result<Merge> {
+        let at_key = |run: &R| {
+            let mut cursor = RunCursor::default();
+            cursor.seek(file, run.borrow(), key).map(|()| cursor)
+        };
+        Ok(Merge::of(runs.iter().map(at_key).collect::<Result<_>>()?, ties))
+    }
+
+    fn of(cursors: Vec<RunCursor>, ties: Ties) -> Merge {
+        let mut order: Vec<usize> = (0..cursors.len()).filter(|n| cursors[*n].valid()).collect();
         let mut merge = Merge { cursors, order: Vec::new(), at: None, ties };
         order.sort_by(|a, b| merge.compare(*b, *a));
         merge.order = order;
-        Ok(merge)
+        merge
     }
 
     fn compare(&self, a: usize, b: usize) -> Ordering {
@@ -316,17 +337,40 @@ impl Merge {
     }
 }
 
-/// Calls `f` with the entries of all runs in order; of those of one key with that of the last run.
-pub fn merge<'r>(
-    file: &RunFile,
-    runs: impl Iterator<Item = &'r Run>,
-    mut f: impl FnMut(&[u8], Option<&[u8]>) -> Result<()>,
-) -> Result<()> {
-    let runs: Vec<&Run> = runs.collect();
-    let mut merge = Merge::start(file, &runs, Ties::LaterRunFirst)?;
+/// Keys from `lower` on and below `upper`, if there is one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Piece {
+    pub lower: Vec<u8>,
+    pub upper: Option<Vec<u8>>,
+}
+
+/// Pieces that together are all keys, each with about the same number of the runs' blocks: as many as `count_max`, if they have
+/// `blocks_min` or more.
+pub fn pieces(runs: &[&Run], blocks_min: usize, count_max: usize) -> Vec<Piece> {
+    let mut keys: Vec<&[u8]> = runs.iter().flat_map(|run| run.block_keys()).collect();
+    keys.sort_unstable();
+    let count = (keys.len() / blocks_min.max(1)).clamp(1, count_max.max(1));
+    let mut bounds: Vec<&[u8]> = (1..count).filter_map(|n| keys.get(n * keys.len() / count).copied()).collect();
+    bounds.dedup();
+    let mut pieces = vec![Piece::default()];
+    for bound in bounds {
+        if let Some(last) = pieces.last_mut() {
+            last.upper = Some(bound.to_vec());
+        }
+        pieces.push(Piece { lower: bound.to_vec(), upper: None });
+    }
+    pieces
+}
+
+/// Calls `f` with the entries of all runs in a piece, in order; of those of one key with that of the last run.
+pub fn merge(file: &RunFile, runs: &[&Run], piece: &Piece, mut f: impl FnMut(&[u8], Option<&[u8]>) -> Result<()>) -> Result<()> {
+    let mut merge = Merge::start_at(file, runs, &piece.lower, Ties::LaterRunFirst)?;
     let mut last: Option<Vec<u8>> = None;
-    while merge.advance(file, &runs)? {
+    while merge.advance(file, runs)? {
         let (key, write) = merge.entry();
+        if piece.upper.as_deref().is_some_and(|upper| key >= upper) {
+            break;
+        }
         if last.as_deref() != Some(key) {
             f(key, write)?;
         }
@@ -363,8 +407,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
-        fn runs_are_maps(maps in prop::collection::vec(prop::collection::btree_map(0u8..60, 0u8..20, 0..50), 1..5)) {
-            let (_dir, mut file) = file();
+        fn runs_are_maps(maps in prop::collection::vec(prop::collection::btree_map(0u8..60, 0u8..20, 0..50), 1..5), pieces_max in 1usize..6) {
+            let (_dir, file) = file();
             let mut runs = Vec::new();
             for map in &maps {
                 let map: BTreeMap<[u8; 1], _> = map.iter().map(|(k, v)| ([*k], write(*v))).collect();
@@ -387,18 +431,21 @@ mod tests {
                 prop_assert_eq!(cursor.valid().then(|| cursor.entry().0[0]), map.keys().next_back().copied());
             }
             let all: BTreeMap<u8, u8> = maps.iter().flatten().map(|(k, v)| (*k, *v)).collect();
+            let runs: Vec<&Run> = runs.iter().collect();
             let mut merged = Vec::new();
-            merge(&file, runs.iter(), |key, value| {
-                merged.push((key[0], value.map(<[u8]>::to_vec)));
-                Ok(())
-            }).unwrap();
+            for piece in pieces(&runs, 2, pieces_max) {
+                merge(&file, &runs, &piece, |key, value| {
+                    merged.push((key[0], value.map(<[u8]>::to_vec)));
+                    Ok(())
+                }).unwrap();
+            }
             prop_assert!(merged.into_iter().eq(all.into_iter().map(|(k, v)| (k, write(v)))));
         }
     }
 
     #[test]
     fn damage_is_found() {
-        let (_dir, mut file) = file();
+        let (_dir, file) = file();
         let run = file.add([(&b"k"[..], Some(&b"value"[..]))].into_iter()).unwrap();
         file.file.write_all_at(b"w", HEADER_BYTES as u64 + 1).unwrap();
         assert!(RunCursor::start(&file, &run).is_err());

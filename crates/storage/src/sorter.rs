@@ -14,11 +14,16 @@ const PLACE_BYTES: usize = size_of::<Place>();
 
 pub struct Sorter {
     scratches: Arc<Scratches>,
+    buffer: SortBuffer,
+    file: Option<RunFile>,
+    runs: Vec<Run>,
+}
+
+/// Entries in memory.
+pub struct SortBuffer {
     bytes_max: usize,
     bytes: Vec<u8>,
     places: Vec<Place>,
-    file: Option<RunFile>,
-    runs: Vec<Run>,
 }
 
 struct Place {
@@ -52,22 +57,25 @@ fn head_of(key: &[u8]) -> u64 {
     u64::from_be_bytes(bytes)
 }
 
-impl Sorter {
+impl SortBuffer {
     /// It takes about `bytes_max` of memory.
-    pub(crate) fn new(scratches: Arc<Scratches>, bytes_max: usize) -> Sorter {
-        let bytes_max = bytes_max.min(u32::MAX as usize / 2);
-        Sorter { scratches, bytes_max, bytes: Vec::new(), places: Vec::new(), file: None, runs: Vec::new() }
+    pub fn new(bytes_max: usize) -> SortBuffer {
+        SortBuffer { bytes_max: bytes_max.min(u32::MAX as usize / 2), bytes: Vec::new(), places: Vec::new() }
     }
 
-    pub fn add(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        if self.bytes.len() + self.places.len() * PLACE_BYTES >= self.bytes_max {
-            self.write_run()?;
-        }
+    pub fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+
+    pub fn is_full(&self) -> bool {
+        self.bytes.len() + self.places.len() * PLACE_BYTES >= self.bytes_max
+    }
+
+    pub fn add(&mut self, key: &[u8], value: &[u8]) {
         let (key_len, value_len) = (key.len() as u32, value.len() as u32);
         self.places.push(Place { head: head_of(key), at: self.bytes.len() as u32, key_len, value_len });
         self.bytes.extend_from_slice(key);
         self.bytes.extend_from_slice(value);
-        Ok(())
     }
 
     fn sort(&mut self) {
@@ -85,38 +93,58 @@ impl Sorter {
         });
     }
 
-    fn write_run(&mut self) -> Result<()> {
+    /// Moves the entries to the file.
+    pub fn write_run(&mut self, file: &RunFile) -> Result<Run> {
         self.sort();
+        let run = file.add(self.places.iter().map(|place| place.entry(&self.bytes)))?;
+        self.places.clear();
+        self.bytes.clear();
+        Ok(run)
+    }
+}
+
+impl Sorter {
+    /// It takes about `bytes_max` of memory.
+    pub(crate) fn new(scratches: Arc<Scratches>, bytes_max: usize) -> Sorter {
+        Sorter { scratches, buffer: SortBuffer::new(bytes_max), file: None, runs: Vec::new() }
+    }
+
+    pub fn add(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        if self.buffer.is_full() {
+            self.write_run()?;
+        }
+        self.buffer.add(key, value);
+        Ok(())
+    }
+
+    fn write_run(&mut self) -> Result<()> {
         let file = match &mut self.file {
             Some(file) => file,
             none => none.insert(self.scratches.new_file()?),
         };
-        self.runs.push(file.add(self.places.iter().map(|place| place.entry(&self.bytes)))?);
-        self.places.clear();
-        self.bytes.clear();
+        self.runs.push(self.buffer.write_run(file)?);
         Ok(())
     }
 
     pub fn sorted(mut self) -> Result<Sorted> {
         if self.runs.is_empty() {
-            self.sort();
+            self.buffer.sort();
         } else {
             self.write_run()?;
-            (self.bytes, self.places) = (Vec::new(), Vec::new());
+            self.buffer = SortBuffer::new(0);
         }
         let merge = match &self.file {
             Some(file) => Some(Merge::start(file, &self.runs, Ties::EarlierRunFirst)?),
             None => None,
         };
         let runs = self.file.zip(merge).map(|(file, merge)| (file, self.runs, merge));
-        Ok(Sorted { bytes: self.bytes, places: self.places, next: 0, runs })
+        Ok(Sorted { buffer: self.buffer, next: 0, runs })
     }
 }
 
 /// What a `Sorter` was given, in order. It begins before the first entry.
 pub struct Sorted {
-    bytes: Vec<u8>,
-    places: Vec<Place>,
+    buffer: SortBuffer,
     /// The place after the one that it stands on.
     next: usize,
     runs: Option<(RunFile, Vec<Run>, Merge)>,
@@ -129,7 +157,7 @@ impl Sorted {
             Some((file, runs, merge)) => merge.advance(file, runs),
             None => {
                 self.next += 1;
-                Ok(self.next <= self.places.len())
+                Ok(self.next <= self.buffer.places.len())
             }
         }
     }
@@ -138,8 +166,8 @@ impl Sorted {
     pub fn entry(&self) -> (&[u8], &[u8]) {
         let (key, value) = match &self.runs {
             Some((_, _, merge)) => merge.entry(),
-            None => match self.next.checked_sub(1).and_then(|at| self.places.get(at)) {
-                Some(place) => place.entry(&self.bytes),
+            None => match self.next.checked_sub(1).and_then(|at| self.buffer.places.get(at)) {
+                Some(place) => place.entry(&self.buffer.bytes),
                 None => (&[][..], None),
             },
         };

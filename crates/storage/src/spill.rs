@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 use vaquita_types::schema::TableId;
 use vaquita_types::{Error, Result};
 
-use crate::run::{Entry, Run, RunCursor, RunFile, merge};
+use crate::run::{Entry, Run, RunCursor, RunFile};
 
 const FILTER_BITS_PER_KEY: usize = 10;
 const FILTER_PROBES: u64 = 5;
@@ -113,7 +113,7 @@ impl Spill {
 
     /// Adds a segment of the writes since position `from`, each key once. If it fails, nothing is added.
     pub fn add<'w>(&mut self, from: u64, writes: impl Iterator<Item = Entry<'w>>, rows: Vec<(TableId, i64)>) -> Result<()> {
-        let file = self.scratch.file.as_mut().ok_or_else(closed)?;
+        let file = self.scratch.file.as_ref().ok_or_else(closed)?;
         let mut hashes = Vec::new();
         let run = file.add(writes.inspect(|(key, _)| hashes.push(crate::lock::hash(key))))?;
         self.segments.push(Segment { number: self.next_segment, from, run, filter: Filter::new(&hashes), rows });
@@ -158,9 +158,9 @@ impl Spill {
         Ok(None)
     }
 
-    /// Calls `f` with the latest write of each key, in order.
-    pub fn for_each(&self, f: impl FnMut(&[u8], Option<&[u8]>) -> Result<()>) -> Result<()> {
-        merge(self.file()?, self.segments.iter().map(|segment| &segment.run), f)
+    /// The segments, of which a later one hides what an earlier one says about a key, and the file that they are in.
+    pub fn runs(&self) -> Result<(&RunFile, Vec<&Run>)> {
+        Ok((self.file()?, self.segments.iter().map(|segment| &segment.run).collect()))
     }
 }
 
@@ -285,6 +285,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::run::{Piece, merge};
 
     type Model = BTreeMap<Vec<u8>, Option<Vec<u8>>>;
 
@@ -306,12 +307,12 @@ mod tests {
     fn check(spill: &Spill, segments: &[(u64, Model)]) {
         let merged: Model = segments.iter().flat_map(|(_, writes)| writes.clone()).collect();
         let mut all = Vec::new();
-        spill
-            .for_each(|key, write| {
-                all.push((key.to_vec(), write.map(<[u8]>::to_vec)));
-                Ok(())
-            })
-            .unwrap();
+        let (file, runs) = spill.runs().unwrap();
+        merge(file, &runs, &Piece::default(), |key, write| {
+            all.push((key.to_vec(), write.map(<[u8]>::to_vec)));
+            Ok(())
+        })
+        .unwrap();
         assert!(all.into_iter().eq(merged.clone()));
         for k in 0..8u8 {
             assert_eq!(spill.get(&[k]).unwrap(), merged.get(&vec![k]).cloned());

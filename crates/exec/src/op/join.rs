@@ -2,6 +2,7 @@
 
 use vaquita_plan::expr::{Expr, Slot};
 use vaquita_plan::node::{JoinKind, Node};
+use vaquita_storage::KeyRange;
 use vaquita_types::{Result, Value};
 
 use super::slots::key_slots;
@@ -57,6 +58,18 @@ impl<'p> NestedLoop<'p> {
 }
 
 impl Operator for NestedLoop<'_> {
+    fn pause_after(&mut self, rows: u64) -> bool {
+        self.outer.pause_after(rows)
+    }
+
+    fn rest(&mut self) -> Vec<KeyRange> {
+        self.outer.rest()
+    }
+
+    fn restrict(&mut self, ranges: &[KeyRange]) {
+        self.outer.restrict(ranges);
+    }
+
     fn open(&mut self, frame: &mut Frame<'_>) -> Result<()> {
         self.inside = false;
         self.outer.open(frame)

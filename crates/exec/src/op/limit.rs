@@ -33,7 +33,11 @@ pub struct Limit<'p> {
 
 impl<'p> Limit<'p> {
     pub fn new(input: &'p Node, limit: &'p node::Limit, again: bool) -> Limit<'p> {
-        Limit { input: if again { build_again(input) } else { build(input) }, limit, skip: 0, left: 0 }
+        Limit::over(if again { build_again(input) } else { build(input) }, limit)
+    }
+
+    pub fn over(input: Box<dyn Operator + 'p>, limit: &'p node::Limit) -> Limit<'p> {
+        Limit { input, limit, skip: 0, left: 0 }
     }
 }
 

@@ -8,6 +8,7 @@
 //! | node | file | keeps |
 //! |---|---|---|
 //! | Scan | `scan` and `row_filter`, `values` (system tables) | nothing |
+//! | a root that is a scan with a filter | `gather` | rows of some morsels |
 //! | NestedLoop, HashJoin | `join`, `hash_join` | nothing; the build side |
 //! | Sort, Limit, Distinct | `sort`, `limit`, `distinct` | rows and keys, or the first few; nothing; keys |
 //! | Aggregate, Window | `aggregate`, `window` | groups; all rows |
@@ -21,6 +22,7 @@ mod aggregate;
 mod cte;
 mod derived;
 mod distinct;
+mod gather;
 mod hash_join;
 mod join;
 mod key;
@@ -42,6 +44,7 @@ mod window;
 use vaquita_plan::env::EvalCx;
 use vaquita_plan::expr::{CompareOp, Expr, Slot};
 use vaquita_plan::node::{AccessPath, Node};
+use vaquita_storage::KeyRange;
 use vaquita_types::{Result, Value};
 
 pub use limit::bounds as limit_bounds;
@@ -91,10 +94,34 @@ pub trait Operator {
         Ok(None)
     }
 
+    /// Goes on to `rows` rows of the scan that it reads first, and then acts as if there were no more. False if it does not know how.
+    fn pause_after(&mut self, _rows: u64) -> bool {
+        false
+    }
+
+    /// After that: what the scan has not read. It goes on when it is asked for the next row.
+    fn rest(&mut self) -> Vec<KeyRange> {
+        Vec::new()
+    }
+
+    /// The scan reads these ranges and nothing else.
+    fn restrict(&mut self, _ranges: &[KeyRange]) {}
+
     /// From here on rows for which `column op value` is false may be left out: they would come behind all that is wanted.
     /// False if the operator does not know how.
     fn cut(&mut self, _column: &Expr, _op: CompareOp, _value: &Value, _frame: &Frame<'_>) -> bool {
         false
+    }
+}
+
+/// The operator of a plan's root, from which rows are taken one after the other as long as anybody wants them.
+pub fn build_root(node: &Node) -> Box<dyn Operator + '_> {
+    match node {
+        Node::Limit { input, limit } if gather::applies(input) => {
+            Box::new(limit::Limit::over(Box::new(gather::Gather::new(input)), limit))
+        }
+        _ if gather::applies(node) => Box::new(gather::Gather::new(node)),
+        _ => build(node),
     }
 }
 
@@ -218,6 +245,18 @@ impl Operator for Filter<'_> {
             frame.statement.interrupt.check()?;
         }
         Ok(false)
+    }
+
+    fn pause_after(&mut self, rows: u64) -> bool {
+        self.input.pause_after(rows)
+    }
+
+    fn rest(&mut self) -> Vec<KeyRange> {
+        self.input.rest()
+    }
+
+    fn restrict(&mut self, ranges: &[KeyRange]) {
+        self.input.restrict(ranges);
     }
 
     fn cut(&mut self, column: &Expr, op: CompareOp, value: &Value, frame: &Frame<'_>) -> bool {

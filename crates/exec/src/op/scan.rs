@@ -24,8 +24,11 @@ use crate::context::Statement;
 pub struct TableScan<'p> {
     scan: &'p Scan,
     table: Option<Arc<Table>>,
-    /// The ranges still to be read, last first.
+    /// The ranges still to be read, last first, and the one that is being read.
     ranges: Vec<KeyRange>,
+    range: KeyRange,
+    /// Candidates until a pause.
+    rows_to_pause: u64,
     cursor: Option<Cursor>,
     cursor_open: bool,
     /// A point read has its key here and is done after one row.
@@ -61,6 +64,8 @@ impl<'p> TableScan<'p> {
             scan,
             table: None,
             ranges: Vec::new(),
+            range: KeyRange::default(),
+            rows_to_pause: u64::MAX,
             cursor: None,
             cursor_open: false,
             point: false,
@@ -152,6 +157,34 @@ impl Operator for TableScan<'_> {
         counted.map(Some)
     }
 
+    fn pause_after(&mut self, rows: u64) -> bool {
+        self.rows_to_pause = rows;
+        true
+    }
+
+    fn rest(&mut self) -> Vec<KeyRange> {
+        self.rows_to_pause = u64::MAX;
+        let mut rest = Vec::with_capacity(self.ranges.len() + 1);
+        if let (true, Some(cursor)) = (self.cursor_open, &self.cursor) {
+            let KeyRange { mut lower, mut upper } = self.range.clone();
+            let read = cursor.stored().0;
+            if self.scan.reads_backward() {
+                upper = read.to_vec();
+            } else {
+                // The smallest key behind it.
+                lower = [read, &[0]].concat();
+            }
+            rest.push(KeyRange { lower, upper });
+        }
+        rest.extend(self.ranges.iter().rev().cloned());
+        rest
+    }
+
+    fn restrict(&mut self, ranges: &[KeyRange]) {
+        self.cursor_open = false;
+        self.ranges = ranges.iter().rev().cloned().collect();
+    }
+
     fn cut(&mut self, column: &Expr, op: CompareOp, value: &Value, frame: &Frame<'_>) -> bool {
         let Some(table) = &self.table else { return false };
         if self.covering_index().is_some()
@@ -214,7 +247,7 @@ impl TableScan<'_> {
     }
 
     fn next_match(&mut self, table: &Table, frame: &mut Frame<'_>) -> Result<bool> {
-        while self.advance(table, frame)? {
+        while !self.is_at_pause() && self.advance(table, frame)? {
             // One load: what is evaluated for a row may take long.
             frame.statement.interrupt.check()?;
             if self.is_match(table, frame, true)? {
@@ -222,6 +255,15 @@ impl TableScan<'_> {
             }
         }
         Ok(false)
+    }
+
+    /// Rows that were fetched together are given before.
+    fn is_at_pause(&mut self) -> bool {
+        if self.rows_to_pause == 0 && self.fetched.is_empty() {
+            return true;
+        }
+        self.rows_to_pause = self.rows_to_pause.saturating_sub(1);
+        false
     }
 
     fn count_matches(&mut self, table: &Table, frame: &mut Frame<'_>) -> Result<u64> {
@@ -383,6 +425,9 @@ impl TableScan<'_> {
             _ => self.ranges.pop(),
         };
         let Some(range) = range else { return Ok(false) };
+        if self.rows_to_pause != u64::MAX {
+            self.range.clone_from(&range);
+        }
         match &mut self.cursor {
             Some(cursor) => cursor.reseek(range, direction),
             None => {

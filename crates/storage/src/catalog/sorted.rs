@@ -1,7 +1,7 @@
 //! ADD INDEX by files: the entries of all rows, sorted.
 //!
 //! 1. While writers note the rows that they change (`building`), the entries of a snapshot are sorted and written to files, which no log and no
-//!    memtable sees. No row is locked.
+//!    memtable sees. No row is locked. As many threads as there are cores free read the rows of a part of the table each.
 //! 2. The files become part of the data in one step, and from then on writers keep entries.
 //! 3. Each noted row is locked, once its writer has ended: what the snapshot's row gave is deleted, what its latest version gives is written.
 //!    These are the batches that `online` has, and so are the rules: it waits for a lock only while it holds nothing.
@@ -9,21 +9,28 @@
 //! An entry of an index that is not unique belongs to one row alone, so that rows may be caught up with one by one. Values of a unique index move
 //! from row to row: those go through the rows as `online` says, as all do when writers note too much.
 
-use vaquita_types::{Result, Value};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use vaquita_types::{Error, Result, Value};
 
 use super::{Catalog, DdlContext};
 use crate::building::{Building, EntryBuffers};
 use crate::commit::{CommitRequest, Records, Touched};
-use crate::engine::write_error;
+use crate::helpers::{Helpers, cores};
 use crate::kill_points::kill_point;
 use crate::lock::{LockMode, LockPolicy};
 use crate::rocks::SortedFiles;
+use crate::run::{Run, RunFile};
+use crate::sorter::SortBuffer;
 use crate::table::Table;
-use crate::txn::{Direction, Reads, ScanOptions, Transaction, Version};
+use crate::txn::{Direction, KeyRange, Reads, ScanOptions, SharedView, Transaction, Version};
 
 /// Rows and entries between two looks whether the statement was killed.
 const CHECK_ROWS: u64 = 1 << 10;
 const READAHEAD_BYTES: usize = 1 << 20;
+/// Parts of the table for each thread, and bytes of one at least.
+const PIECES_PER_THREAD: usize = 8;
+const PIECE_BYTES_MIN: u64 = 1 << 20;
 
 impl Catalog {
     /// Gives the indexes that are built their entries. False: there was too much to catch up with, and nothing was done.
@@ -76,51 +83,98 @@ struct Build<'a> {
     buffers: EntryBuffers,
 }
 
-impl Build<'_> {
-    /// The files of the snapshot's entries; none if writers have noted too much.
-    fn sort(&mut self) -> Result<Option<SortedFiles>> {
-        self.read.begin_statement(Reads::Many);
-        let engine = self.read.engine().clone();
-        let mut sorter = engine.sorter(engine.options().write_set_bytes);
+/// Ranges of the table's rows, which threads take one after the other.
+struct Pieces {
+    ranges: Vec<KeyRange>,
+    taken: AtomicUsize,
+}
+
+/// What threads share that sort entries.
+struct Source<'a> {
+    table: &'a Table,
+    building: &'a Building,
+    context: &'a DdlContext,
+    view: &'a SharedView,
+    pieces: &'a Pieces,
+    file: &'a RunFile,
+}
+
+impl Source<'_> {
+    /// Sorted runs of the entries of one piece after the other, until none is left.
+    fn sort(&self, buffer_bytes: usize) -> Result<Option<Vec<Run>>> {
+        let read = self.view.transaction();
         let options = ScanOptions {
             fill_cache: false,
             readahead_bytes: READAHEAD_BYTES,
             version: Version::Snapshot,
             ..ScanOptions::default()
         };
-        let mut cursor = self.read.scan(self.table.codec.clustered().all(), Direction::Forward, options)?;
         let columns = self.building.columns_read();
-        let (mut rows, mut row) = (0, Vec::new());
-        while let Some((key, value)) = cursor.next(&self.read)? {
-            rows += 1;
-            if rows % CHECK_ROWS == 0 {
-                self.context.interrupt.check()?;
-                self.context.progress.add_rows(CHECK_ROWS);
-                if self.building.has_too_many_notes() {
-                    return Ok(None);
+        let (mut buffer, mut runs) = (SortBuffer::new(buffer_bytes), Vec::new());
+        let (mut rows, mut row, mut entry) = (0, Vec::new(), EntryBuffers::default());
+        while let Some(range) = self.pieces.ranges.get(self.pieces.taken.fetch_add(1, Ordering::Relaxed)) {
+            let mut cursor = read.scan(range.clone(), Direction::Forward, options)?;
+            while let Some((key, value)) = cursor.next(&read)? {
+                rows += 1;
+                if rows % CHECK_ROWS == 0 {
+                    self.context.interrupt.check()?;
+                    self.context.progress.add_rows(CHECK_ROWS);
+                    if self.building.has_too_many_notes() {
+                        return Ok(None);
+                    }
                 }
+                match &columns {
+                    Some(columns) => self.table.codec.decode_columns(key, value, columns, &mut row)?,
+                    None => row = self.table.codec.decode_row(key, value)?,
+                }
+                if buffer.is_full() {
+                    runs.push(buffer.write_run(self.file)?);
+                }
+                self.building.each_entry(&row, self.table.row_id(key)?, &mut entry, |key, value| {
+                    buffer.add(key, value);
+                    Ok(())
+                })?;
             }
-            match &columns {
-                Some(columns) => self.table.codec.decode_columns(key, value, columns, &mut row)?,
-                None => row = self.table.codec.decode_row(key, value)?,
-            }
-            let row_id = self.table.row_id(key)?;
-            self.building.each_entry(&row, row_id, &mut self.buffers, |key, value| sorter.add(key, value))?;
         }
         self.context.progress.add_rows(rows % CHECK_ROWS);
-        drop(cursor);
-        kill_point("alter.sorted");
-        let (mut files, mut entries) = (engine.new_files()?, 0u64);
-        let mut sorted = sorter.sorted()?;
-        while sorted.advance()? {
-            let (key, value) = sorted.entry();
-            entries += 1;
-            if entries.is_multiple_of(CHECK_ROWS) {
-                self.context.interrupt.check()?;
-            }
-            files.add(key, Some(value)).map_err(write_error)?;
+        if !buffer.is_empty() {
+            runs.push(buffer.write_run(self.file)?);
         }
-        files.finish().map_err(write_error)?;
+        Ok(Some(runs))
+    }
+}
+
+impl Build<'_> {
+    /// The files of the snapshot's entries; none if writers have noted too much.
+    fn sort(&mut self) -> Result<Option<SortedFiles>> {
+        self.read.begin_statement(Reads::Many);
+        let view = self.read.share_view().ok_or_else(|| Error::internal("an index build that has written"))?;
+        let engine = self.read.engine().clone();
+        let all = self.table.codec.clustered().all();
+        let piece_bytes = (engine.range_bytes(&all)? / (cores() * PIECES_PER_THREAD) as u64).max(PIECE_BYTES_MIN);
+        let pieces = Pieces { ranges: engine.split(&all, piece_bytes)?, taken: AtomicUsize::new(0) };
+        let helpers = Helpers::take(pieces.ranges.len().saturating_sub(1));
+        let file = engine.scratches().new_file()?;
+        let buffer_bytes = engine.options().write_set_bytes / (helpers.count() + 1);
+        let source = Source {
+            table: self.table,
+            building: self.building,
+            context: self.context,
+            view: &view,
+            pieces: &pieces,
+            file: &file,
+        };
+        let sorted = helpers.run("index", || {
+            let sorted = source.sort(buffer_bytes);
+            if !matches!(sorted, Ok(Some(_))) {
+                pieces.taken.store(pieces.ranges.len(), Ordering::Relaxed);
+            }
+            sorted
+        });
+        let Some(runs) = sorted.into_iter().collect::<Result<Option<Vec<_>>>>()? else { return Ok(None) };
+        kill_point("alter.sorted");
+        let runs: Vec<&Run> = runs.iter().flatten().collect();
+        let files = engine.sorted_files(&file, &runs, &self.context.interrupt)?;
         self.context.interrupt.check()?;
         Ok(if self.building.has_too_many_notes() { None } else { Some(files) })
     }

@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 use std::ffi::{CString, c_char};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use librocksdb_sys as ffi;
+use parking_lot::Mutex;
 use rocksdb::AsRawPtr;
 
 use super::{Db, Result, RocksError, Snapshot, checked};
@@ -81,7 +83,15 @@ impl Drop for FileWriter {
 pub struct SortedFiles {
     db: Arc<Db>,
     dir: PathBuf,
-    paths: Vec<PathBuf>,
+    /// Files begun.
+    begun: AtomicUsize,
+    /// Files that are complete.
+    paths: Mutex<Vec<PathBuf>>,
+}
+
+/// Writes some of the files, of keys that no other writer has; several threads may each have one.
+pub struct SortedWriter<'f> {
+    files: &'f SortedFiles,
     writer: Option<FileWriter>,
 }
 
@@ -94,19 +104,30 @@ impl SortedFiles {
     /// In the new directory `dir`, on the file system of the database.
     pub fn create(db: &Arc<Db>, dir: &Path) -> Result<SortedFiles> {
         std::fs::create_dir_all(dir).map_err(|e| RocksError(format!("IO error: {e}: {}", dir.display())))?;
-        Ok(SortedFiles { db: Arc::clone(db), dir: dir.to_path_buf(), paths: Vec::new(), writer: None })
+        Ok(SortedFiles { db: Arc::clone(db), dir: dir.to_path_buf(), begun: AtomicUsize::new(0), paths: Mutex::default() })
     }
 
-    fn next_path(&self) -> PathBuf {
-        self.dir.join(format!("{}.sst", self.paths.len()))
+    pub fn writer(&self) -> SortedWriter<'_> {
+        SortedWriter { files: self, writer: None }
     }
 
+    /// Adds a file of keys below all others; they come in any order, and the last write of a key counts.
+    pub fn add_first<'w>(&mut self, writes: impl Iterator<Item = (&'w [u8], Option<&'w [u8]>)>) -> Result<()> {
+        let sorted: BTreeMap<_, _> = writes.collect();
+        let mut writer = self.writer();
+        sorted.into_iter().try_for_each(|(key, write)| writer.add(key, write))?;
+        writer.finish()
+    }
+}
+
+impl SortedWriter<'_> {
     /// Keys ascend.
     pub fn add(&mut self, key: &[u8], write: Option<&[u8]>) -> Result<()> {
         let writer = match &mut self.writer {
             Some(writer) => writer,
             None => {
-                let writer = FileWriter::create(&self.db, &self.next_path())?;
+                let number = self.files.begun.fetch_add(1, Ordering::Relaxed);
+                let writer = FileWriter::create(&self.files.db, &self.files.dir.join(format!("{number}.sst")))?;
                 self.writer.insert(writer)
             }
         };
@@ -117,22 +138,14 @@ impl SortedFiles {
     /// Completes the last file.
     pub fn finish(&mut self) -> Result<()> {
         if let Some(writer) = self.writer.take() {
-            self.paths.push(writer.finish()?);
+            self.files.paths.lock().push(writer.finish()?);
         }
         Ok(())
-    }
-
-    /// Adds a file of keys below all others; they come in any order, and the last write of a key counts.
-    pub fn add_first<'w>(&mut self, writes: impl Iterator<Item = (&'w [u8], Option<&'w [u8]>)>) -> Result<()> {
-        let sorted: BTreeMap<_, _> = writes.collect();
-        sorted.into_iter().try_for_each(|(key, write)| self.add(key, write))?;
-        self.finish()
     }
 }
 
 impl Drop for SortedFiles {
     fn drop(&mut self) {
-        self.writer = None;
         // What stays is removed at the next start.
         let _ = std::fs::remove_dir_all(&self.dir);
     }
@@ -145,7 +158,7 @@ impl Db {
     /// memtables are written to files first, and until the files are in nobody writes: the number lies before the first record
     /// of the oldest log that is needed, or between two of one log.
     pub fn ingest(self: &Arc<Db>, files: SortedFiles) -> Result<()> {
-        let names = files.paths.iter().map(|path| c_path(path)).collect::<Result<Vec<_>>>()?;
+        let names = files.paths.lock().iter().map(|path| c_path(path)).collect::<Result<Vec<_>>>()?;
         if names.is_empty() {
             return Ok(());
         }

@@ -35,23 +35,11 @@ impl Transaction {
 
     fn write_files(&self) -> Result<Option<SortedFiles>> {
         let Some(spill) = self.writes.spilled() else { return Ok(None) };
-        let mut files = self.engine.new_files()?;
-        let mut bytes = 0;
-        spill.for_each(|key, write| {
-            bytes += key.len() + write.map_or(0, <[u8]>::len);
-            if bytes >= CHECK_BYTES {
-                bytes = 0;
-                self.options.interrupt.check()?;
-            }
-            files.add(key, write).map_err(write_error)
-        })?;
-        files.finish().map_err(write_error)?;
+        let (file, runs) = spill.runs()?;
+        let files = self.engine.sorted_files(file, &runs, &self.options.interrupt)?;
         kill_point("spill.files-written");
         // Keys of the files that are in memtables would have to be flushed while all other commits wait.
         self.engine.db().flush_memtables().map_err(write_error)?;
         Ok(Some(files))
     }
 }
-
-/// Bytes between two looks whether the statement was killed.
-const CHECK_BYTES: usize = 1 << 20;

@@ -1,0 +1,55 @@
+//! Sorted runs become files of RocksDB, which are ingested.
+//!
+//! Merging runs and compressing what comes out is most of the work of a large commit or an index build, so large runs are cut into
+//! pieces of their keys, which several threads take one after the other.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use vaquita_types::Result;
+
+use crate::engine::{Engine, write_error};
+use crate::helpers::{Helpers, cores};
+use crate::lock::Interrupt;
+use crate::rocks::SortedFiles;
+use crate::run::{Piece, Run, RunFile, merge, pieces};
+
+/// Blocks of runs that a piece has at least: 16 MB, of which a file of RocksDB is made.
+const PIECE_BLOCKS_MIN: usize = 512;
+/// Pieces for each thread, so that no thread has long to wait for the others in the end.
+const PIECES_PER_THREAD: usize = 4;
+/// Bytes between two looks whether the statement was killed.
+const CHECK_BYTES: usize = 1 << 20;
+
+impl Engine {
+    /// Of each key the write of the last run that has it.
+    pub(crate) fn sorted_files(&self, file: &RunFile, runs: &[&Run], interrupt: &Interrupt) -> Result<SortedFiles> {
+        let files = self.new_files()?;
+        let pieces = pieces(runs, PIECE_BLOCKS_MIN, cores() * PIECES_PER_THREAD);
+        let taken = AtomicUsize::new(0);
+        let work = || {
+            while let Some(piece) = pieces.get(taken.fetch_add(1, Ordering::Relaxed)) {
+                let done = write_piece(&files, file, runs, piece, interrupt);
+                if done.is_err() {
+                    taken.store(pieces.len(), Ordering::Relaxed);
+                    return done;
+                }
+            }
+            Ok(())
+        };
+        Helpers::take(pieces.len() - 1).run("files", work).into_iter().collect::<Result<()>>()?;
+        Ok(files)
+    }
+}
+
+fn write_piece(files: &SortedFiles, file: &RunFile, runs: &[&Run], piece: &Piece, interrupt: &Interrupt) -> Result<()> {
+    let (mut writer, mut bytes) = (files.writer(), 0);
+    merge(file, runs, piece, |key, write| {
+        bytes += key.len() + write.map_or(0, <[u8]>::len);
+        if bytes >= CHECK_BYTES {
+            bytes = 0;
+            interrupt.check()?;
+        }
+        writer.add(key, write).map_err(write_error)
+    })?;
+    writer.finish().map_err(write_error)
+}
