@@ -66,6 +66,11 @@ impl Part<'_> {
         self.at.get()
     }
 
+    /// Nobody takes another range.
+    pub fn stop(&self) {
+        self.morsels.stop();
+    }
+
     /// A table that the statement has opened.
     pub fn table(&self, id: vaquita_types::schema::TableId) -> Result<Arc<Table>> {
         let table = self.tables.iter().find(|table| table.def.id == id);
@@ -85,16 +90,18 @@ pub struct Division<'p> {
     driving: &'p Scan,
     /// What the driving scan reads, in its order.
     ranges: Vec<KeyRange>,
-    morsel_bytes: u64,
+    bytes: u64,
     tables: Vec<Arc<Table>>,
 }
 
 impl Division<'_> {
-    /// All morsels, in the order in which one thread alone reads them.
-    pub fn morsels(&self, engine: &Engine) -> Result<Vec<KeyRange>> {
+    /// All morsels, about `count` of them, in the order in which one thread alone reads them.
+    pub fn morsels(&self, count: u64, engine: &Engine) -> Result<Vec<KeyRange>> {
+        let bytes_min = MORSEL_BYTES_MIN.min(engine.options().tuning.parallel_bytes_min);
+        let morsel_bytes = (self.bytes / count.max(1)).max(bytes_min);
         let mut morsels = Vec::new();
         for range in &self.ranges {
-            let mut pieces = engine.split(range, self.morsel_bytes)?;
+            let mut pieces = engine.split(range, morsel_bytes)?;
             if self.driving.reads_backward() {
                 pieces.reverse();
             }
@@ -112,7 +119,7 @@ pub fn run<T: Send>(
     work: impl Fn(&mut Frame<'_>) -> Result<T> + Sync,
 ) -> Result<Option<Vec<T>>> {
     let Some(division) = divide(input, None, frame)? else { return Ok(None) };
-    let morsels = division.morsels(frame.statement.engine)?;
+    let morsels = division.morsels(MORSELS * cores() as u64, frame.statement.engine)?;
     run_morsels(&division, &morsels, frame, work)
 }
 
@@ -204,8 +211,7 @@ pub fn divide<'p>(input: &'p Node, ranges: Option<Vec<KeyRange>>, frame: &mut Fr
     if bytes < bytes_min {
         return Ok(None);
     }
-    let morsel_bytes = (bytes / (MORSELS * cores() as u64)).max(MORSEL_BYTES_MIN.min(bytes_min));
-    Ok(Some(Division { driving, ranges, morsel_bytes, tables }))
+    Ok(Some(Division { driving, ranges, bytes, tables }))
 }
 
 /// What the threads share.

@@ -41,7 +41,7 @@ const WORK: [Work; 4] = [
 pub fn main(args: &[String]) -> Result<(), String> {
     let mut options = Options::new("latency", args);
     let rows = options.number("--rows", 500_000, 50_000)?;
-    let phase = Duration::from_secs(options.number("--seconds", 15, 2)?.max(1));
+    let phase = Duration::from_secs(options.number("--seconds", 15, 1)?.max(1));
     let settings = options.finish(1, 1)?;
     let mut outcome = Outcome::new("Latency of point reads beside large work");
     outcome.setting(format!(

@@ -36,7 +36,7 @@ pub fn main(args: &[String]) -> Result<(), String> {
     let limit_bytes = (limit_mb << 20).max(LIMIT_BYTES_MIN);
     let plan = Plan {
         threads: options.numbers("--threads", &[8, 64], &[8])?,
-        seconds: options.number("--seconds", 20, 2)?,
+        seconds: options.number("--seconds", 20, 1)?,
         size,
         limit_bytes,
         cache_bytes: (share / 2).min(limit_bytes / 2).max(8 << 20),

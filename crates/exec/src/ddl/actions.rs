@@ -105,7 +105,8 @@ impl<'a> Edit<'a> {
             .options
             .checks
             .iter()
-            .find(|c| uses(&c.expr, column) && columns.iter().any(|other| uses(&c.expr, &other.name)));
+            .filter(|c| uses(&c.expr, column) && columns.iter().any(|other| uses(&c.expr, &other.name)))
+            .min_by_key(|c| &c.name);
         if let Some(check) = shared {
             return Err(Error::new(&ER_DEPENDENT_BY_CHECK_CONSTRAINT, &[&check.name, &column]));
         }
@@ -261,7 +262,7 @@ impl<'a> Edit<'a> {
         let at = self.place_of(old)?;
         check_identifier(new).map_err(|_| Error::new(&vaquita_types::errno::ER_WRONG_COLUMN_NAME, &[&new]))?;
         let quoted = format!("`{}`", old.replace('`', "``"));
-        if let Some(check) = self.def.options.checks.iter().find(|c| c.expr.contains(&quoted)) {
+        if let Some(check) = self.def.options.checks.iter().filter(|c| c.expr.contains(&quoted)).min_by_key(|c| &c.name) {
             return Err(Error::new(&ER_DEPENDENT_BY_CHECK_CONSTRAINT, &[&check.name, &old]));
         }
         if let Some(column) = self.def.columns.get_mut(at) {

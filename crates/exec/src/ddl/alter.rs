@@ -80,7 +80,7 @@ impl Ddl<'_> {
         let instant = instant_change(&old.def, &new)?;
         let rows = self.transaction().row_count(old.def.id)?;
         let mut map = RowMap::new(self, &old.def, &new, auto_increment, rows > 0)?;
-        let keep = !map.makes_values() && (instant || !map.converts());
+        let keep = !map.makes_values() && !map.validates() && (instant || !map.converts());
         if temporary_rows.is_none() {
             way.check(alter, &old.def, &new, instant && keep)?;
         }

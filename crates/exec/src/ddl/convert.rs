@@ -1,7 +1,8 @@
 //! Rows from the columns before an ALTER TABLE to those after it.
 //!
 //! Values go through `types::convert::store`, as an INSERT's do: what does not fit is an error in strict
-//! mode and a warning otherwise. Stored TIMESTAMPs are UTC and are local time while they are converted.
+//! mode and a warning otherwise. Stored TIMESTAMPs are UTC and are local time while they are converted. CHECK constraints hold for all rows that
+//! come out.
 
 use std::sync::Arc;
 
@@ -9,12 +10,13 @@ use vaquita_plan::bind::{PlanContext, bind_over_row};
 use vaquita_plan::env::{EvalCx, Level};
 use vaquita_plan::expr::Expr;
 use vaquita_types::convert::{StoreContext, store};
-use vaquita_types::errno::{ER_INVALID_USE_OF_NULL, ER_TRUNCATED_WRONG_VALUE, WARN_DATA_TRUNCATED};
-use vaquita_types::schema::{ColumnDef, ColumnDefault, TableDef};
+use vaquita_types::errno::{ER_CHECK_CONSTRAINT_VIOLATED, ER_INVALID_USE_OF_NULL, ER_TRUNCATED_WRONG_VALUE, WARN_DATA_TRUNCATED};
+use vaquita_types::schema::{CheckDef, ColumnDef, ColumnDefault, TableDef};
 use vaquita_types::temporal::DateTime;
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, sql_mode};
 
 use super::Ddl;
+use super::checks::bind_checks;
 use crate::context::Constants;
 use crate::dml::implicit_default;
 
@@ -33,6 +35,9 @@ pub(super) struct RowMap<'a> {
     old: &'a TableDef,
     new: TableDef,
     sources: Vec<Source>,
+    /// The enforced constraints, and whether rows have not been checked against one of them.
+    checks: Vec<(String, Expr)>,
+    validates: bool,
     strict: bool,
     row: u64,
     next: u64,
@@ -55,7 +60,18 @@ impl<'a> RowMap<'a> {
                 None => added(ddl, new, position, has_rows && strict)?,
             });
         }
-        Ok(RowMap { ddl, old, new: new.clone(), sources, strict, row: 0, next: auto_increment.unwrap_or(1) })
+        let known = |check: &CheckDef| {
+            old.options.checks.iter().any(|before| before.enforced && before.name == check.name && before.expr == check.expr)
+        };
+        let validates = new.options.checks.iter().any(|check| check.enforced && !known(check));
+        let checks = bind_checks(new, ddl.catalog)?;
+        let next = auto_increment.unwrap_or(1);
+        Ok(RowMap { ddl, old, new: new.clone(), sources, checks, validates, strict, row: 0, next })
+    }
+
+    /// Each row has to be looked at, also if it stays as it is.
+    pub fn validates(&self) -> bool {
+        self.validates
     }
 
     /// Each row gets a value of its own in some column, so that all have to be written.
@@ -96,7 +112,28 @@ impl<'a> RowMap<'a> {
                 *place = value;
             }
         }
+        self.check(&new)?;
         Ok(new)
+    }
+
+    fn check(&self, row: &[Value]) -> Result<()> {
+        if self.checks.is_empty() {
+            return Ok(());
+        }
+        let zone = self.ddl.session.time_zone();
+        let local = |(value, column): (&Value, &ColumnDef)| match value {
+            Value::DateTime(utc) if column.ty.kind == TypeKind::Timestamp => Value::DateTime(zone.timestamp_from_utc(*utc)),
+            value => value.clone(),
+        };
+        let frame: Vec<Value> = row.iter().zip(&self.new.columns).map(local).collect();
+        let constants = Constants { session: self.ddl.session };
+        let cx = EvalCx { frame: &frame, outer: None, params: &[], env: &constants };
+        for (name, check) in &self.checks {
+            if check.eval_bool(&cx)? == Some(false) {
+                return Err(Error::new(&ER_CHECK_CONSTRAINT_VIOLATED, &[name]));
+            }
+        }
+        Ok(())
     }
 
     fn convert(&self, value: Value, before: &ColumnDef, after: &ColumnDef) -> Result<Value> {

@@ -1,17 +1,20 @@
 //! The rows of a scan that finds few, read by several threads (`parallel`) and given in the scan's order.
 //!
 //! The first rows are read here, one by one: a statement that needs no more pays for nothing, and it shows whether rows are few. What
-//! is left then is cut into morsels and read in rounds, each of twice as many morsels as the one before: what a LIMIT leaves unused is
-//! less than what was needed. A round's rows are kept until they are given. When rows are many, or a round gives up, the rest is read here.
+//! is left then is cut into small morsels and read in rounds, each of up to twice as many morsels as the one before. A round ends as soon as
+//! the rows of its first morsels are all that a LIMIT wants. Its rows are kept until they are given. When rows are many, or a round
+//! gives up, the rest is read here.
+
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use vaquita_plan::expr::Slot;
-use vaquita_plan::node::Node;
+use vaquita_plan::node::{Limit, Node};
 use vaquita_storage::KeyRange;
 use vaquita_types::Result;
 
 use super::rows::Rows;
 use super::slots::{filled_slots, refills};
-use super::{Frame, Operator, build};
+use super::{Frame, Operator, build, limit};
 use crate::parallel::{self, Division};
 
 /// Rows that are read here before anything else, at most.
@@ -20,9 +23,14 @@ const FIRST_ROWS_MAX: u64 = 1 << 13;
 const FEW: u64 = 4;
 /// Bytes of rows that a thread keeps of one round.
 const ROUND_BYTES_MAX: usize = 8 << 20;
+/// Many, since a LIMIT may be reached soon; each costs RocksDB's estimate of its size.
+const MORSELS: u64 = 1 << 10;
 
 pub struct Gather<'p> {
     node: &'p Node,
+    limit: Option<&'p Limit>,
+    /// Rows that the limit still asks for.
+    wanted: u64,
     input: Box<dyn Operator + 'p>,
     saved: Vec<Slot>,
     reading: Reading,
@@ -59,9 +67,12 @@ pub fn applies(node: &Node) -> bool {
 }
 
 impl<'p> Gather<'p> {
-    pub fn new(node: &'p Node) -> Gather<'p> {
+    /// `limit` is what the rows are for.
+    pub fn new(node: &'p Node, limit: Option<&'p Limit>) -> Gather<'p> {
         Gather {
             node,
+            limit,
+            wanted: u64::MAX,
             input: build(node),
             saved: filled_slots(node),
             reading: Reading::Alone,
@@ -87,22 +98,34 @@ impl<'p> Gather<'p> {
         let Some(division) = &self.division else { return Ok(false) };
         let end = (self.read + self.round).min(self.morsels.len());
         let morsels = self.morsels.get(self.read..end).unwrap_or(&[]);
-        let (node, saved, takes_slots) = (self.node, &self.saved, refills(self.node));
+        let (node, saved, takes_slots, wanted) = (self.node, &self.saved, refills(self.node), self.wanted);
+        let found: Vec<AtomicU64> = morsels.iter().map(|_| AtomicU64::new(0)).collect();
+        // Morsels are taken in their order: what comes behind these rows is not wanted.
+        let is_enough = |morsel: usize| {
+            let Some(found) = found.get(..=morsel) else { return false };
+            found[morsel].fetch_add(1, Ordering::Relaxed);
+            found.iter().map(|rows| rows.load(Ordering::Relaxed)).sum::<u64>() >= wanted
+        };
         let work = |frame: &mut Frame<'_>| {
             let mut input = build(node);
             let mut parts: Vec<(usize, Rows)> = Vec::new();
-            let limit = frame.statement.memory_bytes_max.min(ROUND_BYTES_MAX);
+            let bytes_max = frame.statement.memory_bytes_max.min(ROUND_BYTES_MAX);
             input.open(frame)?;
             while input.next(frame)? {
-                let morsel = frame.statement.part.map_or(0, |part| part.morsel());
+                let Some(part) = frame.statement.part else { return Ok(None) };
+                let morsel = part.morsel();
                 if parts.last().is_none_or(|(last, _)| *last != morsel) {
                     parts.push((morsel, Rows::new(saved.len())));
                 }
                 if let Some((_, rows)) = parts.last_mut() {
                     rows.push_slots(frame, saved, takes_slots)?;
                 }
-                if frame.statement.memory_bytes.get() > limit {
+                if frame.statement.memory_bytes.get() > bytes_max {
                     return Ok(None);
+                }
+                if wanted != u64::MAX && is_enough(morsel) {
+                    part.stop();
+                    break;
                 }
             }
             Ok(Some(parts))
@@ -111,10 +134,12 @@ impl<'p> Gather<'p> {
         let Some(parts) = parts.into_iter().collect::<Option<Vec<_>>>() else { return Ok(false) };
         self.kept = parts.into_iter().flatten().collect();
         self.kept.sort_by_key(|(morsel, _)| std::cmp::Reverse(*morsel));
-        for (_, rows) in &self.kept {
-            frame.statement.keep_bytes(rows.kept_bytes())?;
-        }
-        (self.read, self.round) = (end, self.round.saturating_mul(2));
+        let kept_bytes: usize = self.kept.iter().map(|(_, rows)| rows.kept_bytes()).sum();
+        frame.statement.keep_bytes(kept_bytes)?;
+        // As many as will have room if they are like these.
+        let fit = ROUND_BYTES_MAX * (end - self.read) / kept_bytes.max(1);
+        self.round = (self.round * 2).min(fit).max(parallel::threads_max(frame.statement));
+        self.read = end;
         Ok(true)
     }
 
@@ -122,6 +147,7 @@ impl<'p> Gather<'p> {
     fn give(&mut self, frame: &mut Frame<'_>) -> bool {
         while let Some((_, rows)) = self.kept.last_mut() {
             if self.at < rows.len() {
+                self.wanted = self.wanted.saturating_sub(1);
                 rows.restore_taking(self.at, frame, &self.saved);
                 self.at += 1;
                 return true;
@@ -138,6 +164,13 @@ impl Operator for Gather<'_> {
     fn open(&mut self, frame: &mut Frame<'_>) -> Result<()> {
         self.kept.drain(..).for_each(|(_, mut rows)| rows.clear(frame.statement));
         (self.at, self.read, self.given) = (0, 0, 0);
+        self.wanted = match self.limit {
+            Some(limit) => {
+                let (skip, count) = limit::bounds(limit, frame)?;
+                skip.saturating_add(count)
+            }
+            None => u64::MAX,
+        };
         self.input.open(frame)?;
         self.first = FIRST_ROWS_MAX.min(parallel::rows_min(frame.statement).max(1));
         self.reading = if self.input.pause_after(self.first) { Reading::First } else { Reading::Alone };
@@ -151,6 +184,7 @@ impl Operator for Gather<'_> {
                 Reading::First => {
                     if self.input.next(frame)? {
                         self.given += 1;
+                        self.wanted = self.wanted.saturating_sub(1);
                         return Ok(true);
                     }
                     let rest = self.input.rest();
@@ -158,7 +192,7 @@ impl Operator for Gather<'_> {
                     if self.given <= self.first / FEW && !rest.is_empty() {
                         self.division = parallel::divide(self.node, Some(rest), frame)?;
                         if let Some(division) = &self.division {
-                            self.morsels = division.morsels(frame.statement.engine)?;
+                            self.morsels = division.morsels(MORSELS, frame.statement.engine)?;
                             self.round = parallel::threads_max(frame.statement);
                             self.reading = Reading::Rounds;
                         }

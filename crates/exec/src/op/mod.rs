@@ -118,9 +118,9 @@ pub trait Operator {
 pub fn build_root(node: &Node) -> Box<dyn Operator + '_> {
     match node {
         Node::Limit { input, limit } if gather::applies(input) => {
-            Box::new(limit::Limit::over(Box::new(gather::Gather::new(input)), limit))
+            Box::new(limit::Limit::over(Box::new(gather::Gather::new(input, Some(limit))), limit))
         }
-        _ if gather::applies(node) => Box::new(gather::Gather::new(node)),
+        _ if gather::applies(node) => Box::new(gather::Gather::new(node, None)),
         _ => build(node),
     }
 }

@@ -29,7 +29,7 @@ pub fn main(args: &[String]) -> Result<(), String> {
     let customers = options.number("--customers", 3000, 300)?.max(10);
     let plan = Plan {
         size: [format!("--warehouses={warehouses}"), format!("--items={items}"), format!("--customers={customers}")],
-        threads: options.numbers("--threads", &[1, 8, 32], &[1, 8, 32])?,
+        threads: options.numbers("--threads", &[1, 8, 32], &[1, 8])?,
         seconds: options.number("--seconds", 30, 2)?,
     };
     let settings = options.finish(3, 1)?;
