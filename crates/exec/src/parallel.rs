@@ -13,12 +13,12 @@
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use vaquita_plan::env::{Level, VarScope};
 use vaquita_plan::node::{Node, Scan};
 use vaquita_plan::parallel::{driving_scan, scans};
-use vaquita_storage::helpers::{Helpers, cores};
+use vaquita_storage::helpers::{Helpers, Queue, cores};
 use vaquita_storage::{Catalog, Engine, KeyRange, LockMode, SessionCatalog, SharedView, Table};
 use vaquita_types::temporal::TimeZone;
 use vaquita_types::{Error, Result, Value};
@@ -39,14 +39,9 @@ const VARIABLES: [&str; 4] = ["max_allowed_packet", "default_week_format", "bloc
 pub struct Part<'a> {
     driving: &'a Scan,
     tables: &'a [Arc<Table>],
-    morsels: &'a Morsels<'a>,
+    /// The driving scan's ranges, in the order in which it reads them.
+    morsels: &'a Queue<'a, KeyRange>,
     at: Cell<usize>,
-}
-
-/// The driving scan's ranges, in the order in which it reads them.
-struct Morsels<'a> {
-    ranges: &'a [KeyRange],
-    taken: AtomicUsize,
 }
 
 impl Part<'_> {
@@ -56,9 +51,9 @@ impl Part<'_> {
 
     /// The next range to read.
     pub fn take(&self) -> Option<KeyRange> {
-        let at = self.morsels.taken.fetch_add(1, Ordering::Relaxed);
+        let (at, range) = self.morsels.take()?;
         self.at.set(at);
-        self.morsels.ranges.get(at).cloned()
+        Some(range.clone())
     }
 
     /// The number of the range that is read now.
@@ -75,13 +70,6 @@ impl Part<'_> {
     pub fn table(&self, id: vaquita_types::schema::TableId) -> Result<Arc<Table>> {
         let table = self.tables.iter().find(|table| table.def.id == id);
         table.cloned().ok_or_else(|| Error::internal("a table that nobody has opened"))
-    }
-}
-
-impl Morsels<'_> {
-    /// Those that work find nothing more to do.
-    fn stop(&self) {
-        self.taken.store(self.ranges.len(), Ordering::Relaxed);
     }
 }
 
@@ -151,7 +139,7 @@ pub fn run_morsels<T: Send>(
         view: &view,
         session: &session,
         division,
-        morsels: &Morsels { ranges, taken: AtomicUsize::new(0) },
+        morsels: &Queue::new(ranges),
         width: frame.slots.len(),
     };
     let results = helpers.run("scan", || shared.work(&work));
@@ -220,7 +208,7 @@ struct Shared<'a> {
     view: &'a SharedView,
     session: &'a Quiet,
     division: &'a Division<'a>,
-    morsels: &'a Morsels<'a>,
+    morsels: &'a Queue<'a, KeyRange>,
     width: usize,
 }
 

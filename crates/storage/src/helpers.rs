@@ -11,6 +11,29 @@ pub fn cores() -> usize {
     *CORES
 }
 
+/// Things that threads take one after the other, in their order.
+pub struct Queue<'a, T> {
+    items: &'a [T],
+    taken: AtomicUsize,
+}
+
+impl<'a, T> Queue<'a, T> {
+    pub fn new(items: &'a [T]) -> Queue<'a, T> {
+        Queue { items, taken: AtomicUsize::new(0) }
+    }
+
+    /// The next one and its number; none are left behind the last, or after `stop`.
+    pub fn take(&self) -> Option<(usize, &'a T)> {
+        let at = self.taken.fetch_add(1, Ordering::Relaxed);
+        self.items.get(at).map(|item| (at, item))
+    }
+
+    /// Nobody takes another one.
+    pub fn stop(&self) {
+        self.taken.store(self.items.len(), Ordering::Relaxed);
+    }
+}
+
 /// Permits for helping threads, given back when dropped.
 pub struct Helpers(usize);
 

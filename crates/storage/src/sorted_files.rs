@@ -3,12 +3,10 @@
 //! Merging runs and compressing what comes out is most of the work of a large commit or an index build, so large runs are cut into
 //! pieces of their keys, which several threads take one after the other.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-
 use vaquita_types::Result;
 
 use crate::engine::{Engine, write_error};
-use crate::helpers::{Helpers, cores};
+use crate::helpers::{Helpers, Queue, cores};
 use crate::lock::Interrupt;
 use crate::rocks::SortedFiles;
 use crate::run::{Piece, Run, RunFile, merge, pieces};
@@ -25,12 +23,12 @@ impl Engine {
     pub(crate) fn sorted_files(&self, file: &RunFile, runs: &[&Run], interrupt: &Interrupt) -> Result<SortedFiles> {
         let files = self.new_files()?;
         let pieces = pieces(runs, PIECE_BLOCKS_MIN, cores() * PIECES_PER_THREAD);
-        let taken = AtomicUsize::new(0);
+        let queue = Queue::new(&pieces);
         let work = || {
-            while let Some(piece) = pieces.get(taken.fetch_add(1, Ordering::Relaxed)) {
+            while let Some((_, piece)) = queue.take() {
                 let done = write_piece(&files, file, runs, piece, interrupt);
                 if done.is_err() {
-                    taken.store(pieces.len(), Ordering::Relaxed);
+                    queue.stop();
                     return done;
                 }
             }

@@ -9,14 +9,12 @@
 //! An entry of an index that is not unique belongs to one row alone, so that rows may be caught up with one by one. Values of a unique index move
 //! from row to row: those go through the rows as `online` says, as all do when writers note too much.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-
 use vaquita_types::{Error, Result, Value};
 
 use super::{Catalog, DdlContext};
 use crate::building::{Building, EntryBuffers};
 use crate::commit::{CommitRequest, Records, Touched};
-use crate::helpers::{Helpers, cores};
+use crate::helpers::{Helpers, Queue, cores};
 use crate::kill_points::kill_point;
 use crate::lock::{LockMode, LockPolicy};
 use crate::rocks::SortedFiles;
@@ -83,19 +81,14 @@ struct Build<'a> {
     buffers: EntryBuffers,
 }
 
-/// Ranges of the table's rows, which threads take one after the other.
-struct Pieces {
-    ranges: Vec<KeyRange>,
-    taken: AtomicUsize,
-}
-
 /// What threads share that sort entries.
 struct Source<'a> {
     table: &'a Table,
     building: &'a Building,
     context: &'a DdlContext,
     view: &'a SharedView,
-    pieces: &'a Pieces,
+    /// Ranges of the table's rows.
+    pieces: &'a Queue<'a, KeyRange>,
     file: &'a RunFile,
 }
 
@@ -112,7 +105,7 @@ impl Source<'_> {
         let columns = self.building.columns_read();
         let (mut buffer, mut runs) = (SortBuffer::new(buffer_bytes), Vec::new());
         let (mut rows, mut row, mut entry) = (0, Vec::new(), EntryBuffers::default());
-        while let Some(range) = self.pieces.ranges.get(self.pieces.taken.fetch_add(1, Ordering::Relaxed)) {
+        while let Some((_, range)) = self.pieces.take() {
             let mut cursor = read.scan(range.clone(), Direction::Forward, options)?;
             while let Some((key, value)) = cursor.next(&read)? {
                 rows += 1;
@@ -152,8 +145,9 @@ impl Build<'_> {
         let engine = self.read.engine().clone();
         let all = self.table.codec.clustered().all();
         let piece_bytes = (engine.range_bytes(&all)? / (cores() * PIECES_PER_THREAD) as u64).max(PIECE_BYTES_MIN);
-        let pieces = Pieces { ranges: engine.split(&all, piece_bytes)?, taken: AtomicUsize::new(0) };
-        let helpers = Helpers::take(pieces.ranges.len().saturating_sub(1));
+        let ranges = engine.split(&all, piece_bytes)?;
+        let pieces = Queue::new(&ranges);
+        let helpers = Helpers::take(ranges.len().saturating_sub(1));
         let file = engine.scratches().new_file()?;
         let buffer_bytes = engine.options().write_set_bytes / (helpers.count() + 1);
         let source = Source {
@@ -167,7 +161,7 @@ impl Build<'_> {
         let sorted = helpers.run("index", || {
             let sorted = source.sort(buffer_bytes);
             if !matches!(sorted, Ok(Some(_))) {
-                pieces.taken.store(pieces.ranges.len(), Ordering::Relaxed);
+                pieces.stop();
             }
             sorted
         });
