@@ -189,8 +189,8 @@ impl Table {
         }
         txn.put(&b.clustered, &b.row)?;
         for (_, index) in self.secondary() {
-            index.encode_entry(row, row_id, &mut b.key, &mut b.value)?;
-            txn.put(&b.key, &b.value)?;
+            let unique = index.encode_entry(row, row_id, &mut b.key, &mut b.value)?;
+            put_entry(txn, unique, b)?;
         }
         if let Some(building) = &self.building {
             building.inserted(txn, row, row_id, policy)?;
@@ -229,7 +229,7 @@ impl Table {
                 index.clustered_key(Entry { key: &b.key, value: &b.old_value }, &mut clustered_key)?;
                 return Ok(Written::Duplicate(Duplicate { index: *n, clustered_key }));
             }
-            txn.put(&b.key, &b.value)?;
+            put_entry(txn, unique || index.is_clustered(), b)?;
         }
         Ok(Written::Done)
     }
@@ -374,6 +374,12 @@ fn claim(
     let mut clustered_key = Vec::new();
     index.clustered_key(Entry { key: &b.key, value: &b.old_value }, &mut clustered_key)?;
     Ok(Written::Duplicate(Duplicate { index: n, clustered_key }))
+}
+
+/// Writes the entry of a row that was not there. If the index is not unique, the primary key is a part of the key, so that the
+/// transaction has written it only if it has deleted the row: then the write set has no heap of the index.
+fn put_entry(txn: &mut Transaction, unique: bool, b: &Buffers) -> Result<()> {
+    if unique { txn.put(&b.key, &b.value) } else { txn.put_new(&b.key, &b.value) }
 }
 
 fn replace_entry(

@@ -32,7 +32,7 @@ impl Session {
         if !is_planned(target) {
             return Err(Error::unsupported("EXPLAIN of this statement"));
         }
-        let plan = self.plan(target)?;
+        let plan = self.plan(target, &[])?;
         let (columns, rows) = match self.explain_format(statement)?.as_str() {
             "TREE" => (vec![text("EXPLAIN")], vec![vec![Value::from(explain::tree(&plan))]]),
             "JSON" => (vec![text("EXPLAIN")], vec![vec![Value::from(explain::json(&plan))]]),

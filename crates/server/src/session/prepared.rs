@@ -37,6 +37,8 @@ pub struct Prepared {
 
 pub struct CachedPlan {
     pub plan: Plan,
+    /// Those that it was asked to give its first parameters.
+    pub types: Box<[ColumnType]>,
     pub catalog_version: u64,
     pub settings_version: u64,
 }
@@ -78,7 +80,7 @@ impl Session {
         };
         self.authorize(&prepared.ast)?;
         if is_planned(&prepared.ast) {
-            prepared.plan = Some(Arc::new(self.fresh_plan(&prepared.ast)?));
+            prepared.plan = Some(Arc::new(self.fresh_plan(&prepared.ast, &[])?));
         }
         let shown = self.show_columns(&prepared.ast)?;
         self.server.counters.add(self.client.id, Counter::StmtPrepare, 1);
@@ -88,9 +90,11 @@ impl Session {
         Ok(())
     }
 
-    pub(super) fn fresh_plan(&self, ast: &Ast) -> Result<CachedPlan> {
+    /// `types` are those of the first parameters; NULL's leaves it to where the parameter stands.
+    pub(super) fn fresh_plan(&self, ast: &Ast, types: &[ColumnType]) -> Result<CachedPlan> {
         let catalog_version = self.catalog.version();
-        Ok(CachedPlan { plan: self.plan(ast)?, catalog_version, settings_version: self.state.settings_version() })
+        let settings_version = self.state.settings_version();
+        Ok(CachedPlan { plan: self.plan(ast, types)?, types: types.into(), catalog_version, settings_version })
     }
 
     fn answer_prepare(&mut self, id: u32, prepared: &Prepared, shown: &[OutputColumn], out: &mut Output<'_>) {
@@ -182,7 +186,7 @@ impl Session {
         }
         let cached = match &prepared.plan {
             Some(cached) if self.is_current(cached) => cached.clone(),
-            _ => match self.fresh_plan(&prepared.ast) {
+            _ => match self.fresh_plan(&prepared.ast, &[]) {
                 Ok(plan) => prepared.plan.insert(Arc::new(plan)).clone(),
                 Err(error) => {
                     self.error(&error, out);
@@ -191,7 +195,8 @@ impl Session {
             },
         };
         if execute.cursor & cursor::READ_ONLY == 0 {
-            let planned = Planned { plan: &cached.plan, ast: Some(&prepared.ast), params: &prepared.values, binary: true };
+            let planned =
+                Planned { plan: &cached.plan, ast: Some(&prepared.ast), types: &[], params: &prepared.values, binary: true };
             return self.run_plan(planned, &[], out, park);
         }
         self.run_with_cursor(prepared, &cached.plan, out, park)
@@ -208,7 +213,7 @@ impl Session {
             _ => {}
         }
         let failures = out.errors;
-        let planned = Planned { plan, ast: Some(&prepared.ast), params: &prepared.values, binary: true };
+        let planned = Planned { plan, ast: Some(&prepared.ast), types: &[], params: &prepared.values, binary: true };
         let flow = self.run_plan(planned, &[], out, park);
         prepared.cursor = self.cursor.take().filter(|_| out.errors == failures);
         flow

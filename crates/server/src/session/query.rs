@@ -5,11 +5,12 @@
 
 use vaquita_parser::ast::{Expr, Limit, Literal, Query};
 use vaquita_parser::{ParserOptions, Statement as Ast, parse_one_noting};
+use vaquita_plan::bind::{PlanContext, plan_statement};
 use vaquita_plan::env::Level;
 use vaquita_plan::node::Plan;
 use vaquita_types::charset::CollationId;
 use vaquita_types::errno::ER_UPDATE_WITHOUT_KEY_IN_SAFE_MODE;
-use vaquita_types::{Error, Result, sql_mode};
+use vaquita_types::{ColumnType, Error, Result, sql_mode};
 use vaquita_wire::caps::client;
 
 use super::run::Planned;
@@ -76,9 +77,9 @@ impl Session {
             return Flow::Next;
         }
         if is_planned(ast) {
-            return match self.plan(ast) {
+            return match self.plan(ast, &[]) {
                 Ok(plan) => {
-                    let planned = Planned { plan: &plan, ast: Some(ast), params: &[], binary: false };
+                    let planned = Planned { plan: &plan, ast: Some(ast), types: &[], params: &[], binary: false };
                     self.run_plan(planned, rest, out, park)
                 }
                 Err(error) => {
@@ -90,10 +91,11 @@ impl Session {
         self.admin(ast, rest, out, park)
     }
 
-    pub(super) fn plan(&self, ast: &Ast) -> Result<Plan> {
+    pub(super) fn plan(&self, ast: &Ast, param_types: &[ColumnType]) -> Result<Plan> {
         let limited = self.with_select_limit(ast);
-        let plan =
-            self.with_plan_context(|context| vaquita_plan::bind::plan_statement(limited.as_ref().unwrap_or(ast), context))?;
+        let plan = self.with_plan_context(|context| {
+            plan_statement(limited.as_ref().unwrap_or(ast), &PlanContext { param_types, ..*context })
+        })?;
         if self.state.settings.safe_updates && plan.changes_without_key() {
             return Err(Error::new(&ER_UPDATE_WITHOUT_KEY_IN_SAFE_MODE, &[&""]));
         }
@@ -116,10 +118,10 @@ impl Session {
     }
 
     /// Runs `bind` with what planning may know of this session.
-    pub(super) fn with_plan_context<R>(&self, bind: impl FnOnce(&vaquita_plan::bind::PlanContext<'_>) -> R) -> R {
+    pub(super) fn with_plan_context<R>(&self, bind: impl FnOnce(&PlanContext<'_>) -> R) -> R {
         let catalog = vaquita_exec::catalog::PlanCatalog::within(&self.catalog, &self.txn);
         let database = self.state.database();
-        let mut context = vaquita_plan::bind::PlanContext::new(&catalog);
+        let mut context = PlanContext::new(&catalog);
         context.current_database = database.as_deref();
         context.sql_mode = self.state.sql_mode_bits();
         context.connection_collation = self.state.connection_collation();

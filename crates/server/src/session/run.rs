@@ -13,7 +13,7 @@ use vaquita_plan::node::Plan;
 use vaquita_storage::CommitStart;
 use vaquita_types::errno::{ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, ER_LOCK_DEADLOCK};
 use vaquita_types::error::Next;
-use vaquita_types::{Error, Result, Value};
+use vaquita_types::{ColumnType, Error, Result, Value};
 use vaquita_wire::caps::status;
 use vaquita_wire::result::{OkPacket, put_ok, put_result_set_end};
 
@@ -52,6 +52,8 @@ pub(super) struct Planned<'a> {
     pub plan: &'a Plan,
     /// To plan it again.
     pub ast: Option<&'a Ast>,
+    /// Of the first parameters, with NULL's where they stand tells.
+    pub types: &'a [ColumnType],
     pub params: &'a [Value],
     /// Rows in the binary protocol.
     pub binary: bool,
@@ -144,7 +146,7 @@ impl Session {
                 (Next::Replan, Some(ast)) if replans < REPLANS_MAX => {
                     replans += 1;
                     self.txn.get_mut().rollback_statement();
-                    fresh = Some(self.plan(ast)?);
+                    fresh = Some(self.plan(ast, planned.types)?);
                 }
                 _ => return Err(error),
             }

@@ -81,7 +81,7 @@ impl Session {
         let quoted = format!("SELECT * FROM `{}`", name.replace('`', "``"));
         let (ast, _) = parse_one(quoted.as_bytes(), &ParserOptions::default())?;
         self.authorize(&ast)?;
-        let plan = self.plan(&ast)?;
+        let plan = self.plan(&ast, &[])?;
         let (charset, flags) = (self.state.result_charset(), self.status());
         let (caps, warnings) = (self.caps(), self.state.warnings_u16());
         let tables = plan.tables();

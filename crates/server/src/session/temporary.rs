@@ -54,7 +54,7 @@ impl Session {
             return Flow::Next;
         };
         let (failures, params) = (out.errors, std::mem::take(&mut self.params));
-        let planned = Planned { plan: &plan, ast: None, params: &params, binary: false };
+        let planned = Planned { plan: &plan, ast: None, types: &[], params: &params, binary: false };
         let flow = self.run_plan(planned, rest, out, park);
         if out.errors == failures {
             self.note_created();

@@ -3,7 +3,8 @@
 //! 1. One pass of the lexer takes the literals out (`vaquita_parser::digest`); its hash is the key. Nothing is parsed.
 //! 2. When a hash comes the second time, the statement is parsed with `?` for those literals that are compared with a column in WHERE. Planned,
 //!    it must show that each is of its column's kind: an integer with an integer, a string with a string. The same for values that UPDATE
-//!    gives to columns. The other literals, such as the 1 of `k = k + 1`, stay as they are and must be the same the next time.
+//!    gives to columns. Numbers that UPDATE adds to columns, takes away or multiplies by (`s = s + 12.50`) are parameters of their own type.
+//!    The other literals stay as they are and must be the same the next time.
 //! 3. From then on the literals become the parameters' values.
 //!
 //! Whatever does not fit runs the ordinary way, and that decides errors and warnings: only plain SELECT, UPDATE and DELETE come here at all.
@@ -18,6 +19,7 @@ use vaquita_parser::digest::{Digest, DigestLiteral, LiteralKind, digest_into};
 use vaquita_parser::{ParserOptions, Statement as Ast, parse_prepared_noting};
 use vaquita_plan::params::parameter_types;
 use vaquita_types::charset::charset;
+use vaquita_types::decimal::Decimal;
 use vaquita_types::{ColumnType, TypeKind, Value};
 
 use super::prepared::CachedPlan;
@@ -31,6 +33,8 @@ const TEXT_BYTES_MAX: usize = 4 << 10;
 /// Statements of a session; when there are more, it begins anew.
 const STATEMENTS_MAX: usize = 48;
 const PLAN_AGE_MAX: Duration = Duration::from_secs(1);
+/// Digits of a decimal literal that may vary: sums and products of some have a type that holds them.
+const DIGITS_MAX: u32 = 18;
 
 #[derive(Default)]
 pub struct TextPlans {
@@ -50,14 +54,27 @@ struct Fit {
     ast: Arc<Ast>,
     /// Of each literal, in the order of the text.
     literals: Vec<Use>,
-    plan: Option<Arc<CachedPlan>>,
+    plan: Arc<CachedPlan>,
     planned: Instant,
 }
 
 #[derive(Clone, PartialEq)]
 enum Use {
+    /// Of the kind of the column that it is compared with or stored in.
     Parameter,
+    /// An operand of arithmetic, with as many digits behind the point.
+    Number {
+        scale: u8,
+    },
     Fixed(Box<[u8]>),
+}
+
+/// What the syntax allows a literal to be.
+#[derive(Clone, Copy, PartialEq)]
+enum Mark {
+    Fixed,
+    Parameter,
+    Number,
 }
 
 impl Session {
@@ -72,7 +89,8 @@ impl Session {
             self.server.counters.statement(self.client.id, &ast);
             match self.authorize(&ast) {
                 Ok(()) => {
-                    let planned = Planned { plan: &plan.plan, ast: Some(&ast), params: &plans.values, binary: false };
+                    let planned =
+                        Planned { plan: &plan.plan, ast: Some(&ast), types: &plan.types, params: &plans.values, binary: false };
                     self.run_plan(planned, &[], out, park)
                 }
                 Err(error) => {
@@ -107,20 +125,16 @@ impl Session {
         }
         let Known::Fit(fit) = entry else { return None };
         fit.bind(sql, &digest.literals, values)?;
-        let plan = match &fit.plan {
-            Some(plan) if self.is_current(plan) && fit.planned.elapsed() < PLAN_AGE_MAX => Arc::clone(plan),
-            _ => {
-                let plan = self.quiet_plan(&fit.ast).filter(|plan| fit.suits(plan, &digest.literals));
-                let Some(plan) = plan else {
-                    // DDL has changed the columns.
-                    *entry = Known::Once;
-                    return None;
-                };
-                fit.planned = Instant::now();
-                Arc::clone(fit.plan.insert(Arc::new(plan)))
-            }
-        };
-        Some((Arc::clone(&fit.ast), plan))
+        if !self.is_current(&fit.plan) || fit.planned.elapsed() >= PLAN_AGE_MAX {
+            let plan = self.quiet_plan(&fit.ast, &fit.plan.types).filter(|plan| suits(plan, &fit.literals, &digest.literals));
+            let Some(plan) = plan else {
+                // DDL has changed the columns.
+                *entry = Known::Once;
+                return None;
+            };
+            (fit.plan, fit.planned) = (Arc::new(plan), Instant::now());
+        }
+        Some((Arc::clone(&fit.ast), Arc::clone(&fit.plan)))
     }
 
     fn make_fit(&mut self, sql: &[u8], literals: &[DigestLiteral], options: &ParserOptions) -> Option<Fit> {
@@ -128,26 +142,37 @@ impl Session {
         if sql.contains(&b'@') || !charset(self.state.connection_collation()).is_ascii_compatible() {
             return None;
         }
-        let (ast, _) = parse_with_parameters(sql, literals, &vec![true; literals.len()], options)?;
-        let mut marked = vec![false; literals.len()];
-        mark_parameters(&ast, &mut marked)?;
-        let (ast, parameters) = parse_with_parameters(sql, literals, &marked, options)?;
-        let plan = self.quiet_plan(&ast)?;
-        let uses = literals.iter().enumerate().map(|(n, literal)| match parameters.binary_search(&n) {
-            Ok(_) => Use::Parameter,
-            Err(_) => Use::Fixed(text_of(sql, literal).into()),
-        });
-        let mut fit = Fit { ast: Arc::new(ast), literals: uses.collect(), plan: None, planned: Instant::now() };
-        if !fit.suits(&plan, literals) {
-            return None;
+        let ast = parse_with_parameters(sql, literals, &vec![Mark::Parameter; literals.len()], options)?;
+        let mut marks = vec![Mark::Fixed; literals.len()];
+        mark_parameters(&ast, literals, &mut marks)?;
+        let (mut uses, mut types) = (Vec::with_capacity(literals.len()), Vec::new());
+        for (literal, mark) in literals.iter().zip(&mut marks) {
+            let text = text_of(sql, literal);
+            let number = if *mark == Mark::Number { number_of(literal.kind, text) } else { None };
+            uses.push(match (*mark, number) {
+                (Mark::Parameter, _) => {
+                    types.push(ColumnType::null());
+                    Use::Parameter
+                }
+                (Mark::Number, Some((value, scale))) => {
+                    types.push(operand_type(&value, scale));
+                    Use::Number { scale }
+                }
+                _ => {
+                    *mark = Mark::Fixed;
+                    Use::Fixed(text.into())
+                }
+            });
         }
-        fit.plan = Some(Arc::new(plan));
-        Some(fit)
+        let ast = parse_with_parameters(sql, literals, &marks, options)?;
+        let plan = self.quiet_plan(&ast, &types)?;
+        let suits = suits(&plan, &uses, literals);
+        suits.then(|| Fit { ast: Arc::new(ast), literals: uses, plan: Arc::new(plan), planned: Instant::now() })
     }
 
     /// A plan that was made without a word.
-    fn quiet_plan(&mut self, ast: &Ast) -> Option<CachedPlan> {
-        let plan = self.authorize(ast).and_then(|()| self.fresh_plan(ast)).ok();
+    fn quiet_plan(&mut self, ast: &Ast, types: &[ColumnType]) -> Option<CachedPlan> {
+        let plan = self.authorize(ast).and_then(|()| self.fresh_plan(ast, types)).ok();
         if self.state.warnings_u16() > 0 {
             self.state.begin_statement();
             return None;
@@ -156,15 +181,17 @@ impl Session {
     }
 }
 
-impl Fit {
-    /// Whether each parameter is of the kind of what it is compared with.
-    fn suits(&self, plan: &CachedPlan, literals: &[DigestLiteral]) -> bool {
-        let parameters = literals.iter().zip(&self.literals).filter(|(_, known)| **known == Use::Parameter);
-        let kinds: Vec<LiteralKind> = parameters.map(|(literal, _)| literal.kind).collect();
-        let types = parameter_types(&plan.plan, kinds.len());
-        kinds.iter().zip(types).all(|(kind, ty)| ty.is_some_and(|ty| is_of_kind(*kind, &ty)))
-    }
+/// Whether each parameter is of the kind of the column that it is compared with or stored in.
+fn suits(plan: &CachedPlan, uses: &[Use], literals: &[DigestLiteral]) -> bool {
+    let types = parameter_types(&plan.plan, plan.types.len());
+    let parameters = literals.iter().zip(uses).filter(|(_, known)| !matches!(known, Use::Fixed(_)));
+    parameters.zip(types).all(|((literal, known), ty)| match known {
+        Use::Parameter => ty.is_some_and(|ty| is_of_kind(literal.kind, &ty)),
+        _ => true,
+    })
+}
 
+impl Fit {
     /// The parameters' values; `None` if a literal is another than the plan has, or needs the parser.
     fn bind(&self, sql: &[u8], literals: &[DigestLiteral], values: &mut Vec<Value>) -> Option<()> {
         values.clear();
@@ -174,6 +201,10 @@ impl Fit {
                 Use::Fixed(fixed) if **fixed == *text => {}
                 Use::Fixed(_) => return None,
                 Use::Parameter => values.push(value_of(literal.kind, text)?),
+                Use::Number { scale } => {
+                    let (value, _) = number_of(literal.kind, text).filter(|(_, same)| same == scale)?;
+                    values.push(value);
+                }
             }
         }
         Some(())
@@ -207,6 +238,27 @@ fn value_of(kind: LiteralKind, text: &[u8]) -> Option<Value> {
     }
 }
 
+/// A number as the planner takes the literal, and its digits behind the point.
+fn number_of(kind: LiteralKind, text: &[u8]) -> Option<(Value, u8)> {
+    match kind {
+        LiteralKind::Int => Some((value_of(kind, text)?, 0)),
+        LiteralKind::Decimal => {
+            let value = Decimal::parse(text).value;
+            let scale = value.scale();
+            (value.precision().max(u32::from(scale)) <= DIGITS_MAX).then_some((Value::Decimal(value), scale))
+        }
+        _ => None,
+    }
+}
+
+/// The type of all numbers like it.
+fn operand_type(value: &Value, scale: u8) -> ColumnType {
+    match value {
+        Value::Decimal(_) => ColumnType::decimal(DIGITS_MAX + u32::from(scale), scale),
+        _ => ColumnType::bigint(),
+    }
+}
+
 fn is_of_kind(kind: LiteralKind, ty: &ColumnType) -> bool {
     match kind {
         LiteralKind::Int => ty.is_integer(),
@@ -215,72 +267,91 @@ fn is_of_kind(kind: LiteralKind, ty: &ColumnType) -> bool {
     }
 }
 
-/// Parses the statement with `?` for the literals that are `taken`; also which literal each `?` is.
-fn parse_with_parameters(
-    sql: &[u8],
-    literals: &[DigestLiteral],
-    taken: &[bool],
-    options: &ParserOptions,
-) -> Option<(Ast, Vec<usize>)> {
+/// Parses the statement with `?` for the literals that are not fixed.
+fn parse_with_parameters(sql: &[u8], literals: &[DigestLiteral], marks: &[Mark], options: &ParserOptions) -> Option<Ast> {
     let mut text = Vec::with_capacity(sql.len());
-    let (mut parameters, mut at) = (Vec::new(), 0);
-    for (n, literal) in literals.iter().enumerate().filter(|(n, _)| taken.get(*n) == Some(&true)) {
+    let (mut parameters, mut at) = (0, 0);
+    for (literal, _) in literals.iter().zip(marks).filter(|(_, mark)| **mark != Mark::Fixed) {
         text.extend_from_slice(sql.get(at..literal.start as usize)?);
         text.push(b'?');
         at = literal.end as usize;
-        parameters.push(n);
+        parameters += 1;
     }
     text.extend_from_slice(sql.get(at..)?);
     let mut deprecated = Vec::new();
     let (ast, count) = parse_prepared_noting(&text, options, &mut deprecated).ok()?;
-    (count == parameters.len() && deprecated.is_empty()).then_some((ast, parameters))
+    (count == parameters && deprecated.is_empty()).then_some(ast)
 }
 
-/// Marks the parameters that are compared with a column or become one's value. `None`: the statement is not simple enough.
-fn mark_parameters(ast: &Ast, marked: &mut [bool]) -> Option<()> {
+/// Marks the parameters that are compared with a column, become one's value, or are a number that is computed with. `None`: the
+/// statement is not simple enough.
+fn mark_parameters(ast: &Ast, literals: &[DigestLiteral], marks: &mut [Mark]) -> Option<()> {
     let filter = match ast {
         Ast::Query(query) => match &**query {
             Query { with: None, body: QueryBody::Select(select), into: None, .. } if select.hints.is_empty() => &select.filter,
             _ => return None,
         },
         Ast::Update(update) if update.with.is_none() && update.hints.is_empty() => {
-            update.assignments.iter().for_each(|assignment| mark(&assignment.value, marked));
+            for assignment in &update.assignments {
+                match &assignment.value {
+                    Expr::Param(n) if literals.get(*n).is_none_or(|literal| literal.kind != LiteralKind::Decimal) => {
+                        mark(&assignment.value, Mark::Parameter, marks);
+                    }
+                    value => computed_with(value, marks),
+                }
+            }
             &update.filter
         }
         Ast::Delete(delete) if delete.with.is_none() && delete.hints.is_empty() => &delete.filter,
         _ => return None,
     };
     if let Some(filter) = filter {
-        compared_with_columns(filter, marked);
+        compared_with_columns(filter, marks);
     }
     Some(())
 }
 
-fn mark(expr: &Expr, marked: &mut [bool]) {
+fn mark(expr: &Expr, as_what: Mark, marks: &mut [Mark]) {
     if let Expr::Param(n) = expr
-        && let Some(place) = marked.get_mut(*n)
+        && let Some(place) = marks.get_mut(*n)
     {
-        *place = true;
+        *place = as_what;
     }
 }
 
-fn compared_with_columns(filter: &Expr, marked: &mut [bool]) {
+/// Operands of what arithmetic gives an exact number of.
+fn computed_with(value: &Expr, marks: &mut [Mark]) {
+    use BinaryOp as B;
+    match value {
+        Expr::Param(_) => mark(value, Mark::Number, marks),
+        Expr::Binary { op: B::Add | B::Sub | B::Mul, left, right } => {
+            computed_with(left, marks);
+            computed_with(right, marks);
+        }
+        Expr::Unary { op: UnaryOp::Neg, expr } => computed_with(expr, marks),
+        _ => {}
+    }
+}
+
+fn compared_with_columns(filter: &Expr, marks: &mut [Mark]) {
     use BinaryOp as B;
     match filter {
         Expr::Binary { op: B::And | B::Or, left, right } => {
-            compared_with_columns(left, marked);
-            compared_with_columns(right, marked);
+            compared_with_columns(left, marks);
+            compared_with_columns(right, marks);
         }
-        Expr::Unary { op: UnaryOp::Not, expr } => compared_with_columns(expr, marked),
+        Expr::Unary { op: UnaryOp::Not, expr } => compared_with_columns(expr, marks),
         Expr::Binary { op: B::Eq | B::Ne | B::Lt | B::Le | B::Gt | B::Ge, left, right } => match (&**left, &**right) {
-            (Expr::Column(_), other) | (other, Expr::Column(_)) => mark(other, marked),
+            (Expr::Column(_), other) | (other, Expr::Column(_)) => mark(other, Mark::Parameter, marks),
             _ => {}
         },
         Expr::Between { expr, low, high, .. } if matches!(**expr, Expr::Column(_)) => {
-            mark(low, marked);
-            mark(high, marked);
+            mark(low, Mark::Parameter, marks);
+            mark(high, Mark::Parameter, marks);
         }
-        Expr::InList { expr, list, .. } if matches!(**expr, Expr::Column(_)) => list.iter().for_each(|item| mark(item, marked)),
+        Expr::InList { expr, list, .. } if matches!(**expr, Expr::Column(_)) => {
+            list.iter().for_each(|item| mark(item, Mark::Parameter, marks))
+        }
         _ => {}
     }
 }

@@ -44,7 +44,7 @@ impl Session {
             return Err(Error::new(&ER_UNSUPPORTED_PS, &[]));
         }
         self.authorize(&ast)?;
-        let plan = if is_planned(&ast) { Some(Arc::new(self.fresh_plan(&ast)?)) } else { None };
+        let plan = if is_planned(&ast) { Some(Arc::new(self.fresh_plan(&ast, &[])?)) } else { None };
         self.server.statements.opened()?;
         self.state.tracker.state_changed(&self.state.settings.track);
         self.named.insert(key, Named { text, ast: Arc::new(ast), params, plan });
@@ -77,7 +77,7 @@ impl Session {
             }
             Ok((_, ast, values, Some(plan))) => match self.authorize(&ast) {
                 Ok(()) => {
-                    let planned = Planned { plan: &plan.plan, ast: Some(&ast), params: &values, binary: false };
+                    let planned = Planned { plan: &plan.plan, ast: Some(&ast), types: &[], params: &values, binary: false };
                     self.run_plan(planned, rest, out, park)
                 }
                 Err(error) => {
@@ -110,7 +110,7 @@ impl Session {
             None => None,
             Some(plan) if self.is_current(plan) => Some(plan.clone()),
             Some(_) => {
-                let plan = Arc::new(self.fresh_plan(&ast)?);
+                let plan = Arc::new(self.fresh_plan(&ast, &[])?);
                 if let Some(named) = self.named.get_mut(&key) {
                     named.plan = Some(plan.clone());
                 }

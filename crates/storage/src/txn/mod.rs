@@ -618,6 +618,14 @@ impl Transaction {
         self.write(Family::Data, key, Some(value))
     }
 
+    /// As `put`, of a key that this transaction has not written: an entry of an index that is not unique, of a new row.
+    pub fn put_new(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        self.before_write(Family::Data, key)?;
+        self.writes.write_new(key, value);
+        self.after_write();
+        Ok(())
+    }
+
     pub fn delete(&mut self, key: &[u8]) -> Result<()> {
         self.write(Family::Data, key, None)
     }
@@ -631,6 +639,13 @@ impl Transaction {
     }
 
     fn write(&mut self, family: Family, key: &[u8], value: Option<&[u8]>) -> Result<()> {
+        self.before_write(family, key)?;
+        self.writes.write(family, key, value);
+        self.after_write();
+        Ok(())
+    }
+
+    fn before_write(&mut self, family: Family, key: &[u8]) -> Result<()> {
         // Temporary tables may be written in a READ ONLY transaction.
         if self.options.read_only && !(family == Family::Data && is_temporary_key(key)) {
             return Err(Error::new(&ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, &[]));
@@ -638,11 +653,13 @@ impl Transaction {
         if self.writes.bytes() > self.engine.options().write_set_bytes {
             self.make_room()?;
         }
-        self.writes.write(family, key, value);
+        Ok(())
+    }
+
+    fn after_write(&self) {
         if let Some(owner) = &self.owner {
             owner.set_rows_modified(self.writes.len());
         }
-        Ok(())
     }
 
     fn make_room(&mut self) -> Result<()> {

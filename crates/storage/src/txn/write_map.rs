@@ -1,15 +1,21 @@
-//! `WriteMap`: writes by key, in order, quick where keys come in ascending order.
+//! `WriteMap`: writes by key, in order, quick where keys come in ascending order or in none.
 //!
 //! Each index (the first four bytes of a key) has a shard of its own. A shard is a tree and a tail: a key above all others is
-//! appended to the tail, which costs one comparison and no allocation where the tree costs some twenty and two. Example: an INSERT of rows
-//! with ascending primary keys and random values of an indexed column appends to the tail of one shard and fills the tree of another.
+//! appended to the tail, which costs one comparison and no allocation where the tree costs some twenty and two.
+//!
+//! Keys of which the caller knows that the map has none of them may come in any order (`insert_new`: entries of an index that is not
+//! unique). As long as nothing else happens to their shard they are kept as they come, in its *heap*, and sorted when somebody reads
+//! them: mostly when they are committed. Example: an INSERT of rows with ascending primary keys and random values of an indexed
+//! column appends to the tail of one shard and to the heap of another.
 //!
 //! Invariants:
 //! * MAP-1: shards ascend by prefix and none is empty.
 //! * MAP-2: a shard's tail ascends, and all of its tree lies below it.
+//! * MAP-3: a shard with a heap has neither tree nor tail; a heap has no key twice.
 
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
-use std::ops::Bound;
+use std::ops::{Bound, Range};
 
 /// A value, or `None` for a deleted key.
 pub type Write = Option<Box<[u8]>>;
@@ -26,8 +32,20 @@ struct Shard {
     prefix: u32,
     tree: BTreeMap<Box<[u8]>, Write>,
     tail: Tail,
+    heap: Heap,
     /// Of whoever keeps the map: what it has noted of the keys appended last.
     note: Option<u64>,
+}
+
+/// Keys with their values as they came, in one buffer.
+#[derive(Default)]
+pub struct Heap {
+    bytes: Vec<u8>,
+    entries: Vec<Place>,
+    /// Positions of `entries` in the order of their keys, once somebody has asked for it.
+    order: OnceCell<Box<[u32]>>,
+    /// Somebody had, before entries were taken back.
+    was_read: bool,
 }
 
 /// Ascending keys with their values, in one buffer.
@@ -59,10 +77,20 @@ pub enum Inserted<'m> {
     New,
     /// It had this before.
     Replaced(Write),
+    /// Nothing yet: the index has a heap, which must be given up first (`settle`).
+    Heaped,
+}
+
+/// Where a key known to be new went.
+pub enum InsertedNew<'m> {
+    /// To the heap, as the entry of this number. With the shard's note.
+    Heaped(usize, &'m mut Option<u64>),
+    /// Nowhere: the index has no heap, or a heap that was read. It is to be inserted like any other.
+    NoHeap,
 }
 
 /// Keys in order have prefixes in order; a key too short for a whole one is filled up with zeros.
-fn prefix_of(key: &[u8]) -> u32 {
+pub fn prefix_of(key: &[u8]) -> u32 {
     let mut bytes = [0; PREFIX_BYTES];
     let len = key.len().min(PREFIX_BYTES);
     bytes[..len].copy_from_slice(&key[..len]);
@@ -86,15 +114,56 @@ impl WriteMap {
         self.place(prefix_of(key)).ok().and_then(|at| self.shards[at].get(key))
     }
 
-    pub fn insert(&mut self, key: &[u8], write: Option<&[u8]>) -> Inserted<'_> {
+    fn place_for(&mut self, key: &[u8]) -> usize {
         let prefix = prefix_of(key);
-        let at = self.place(prefix).unwrap_or_else(|at| {
-            self.shards.insert(at, Shard { prefix, tree: BTreeMap::new(), tail: Tail::default(), note: None });
+        self.place(prefix).unwrap_or_else(|at| {
+            self.shards.insert(at, Shard::new(prefix));
             at
-        });
+        })
+    }
+
+    pub fn insert(&mut self, key: &[u8], write: Option<&[u8]>) -> Inserted<'_> {
+        let at = self.place_for(key);
         let inserted = self.shards[at].insert(key, write);
-        self.len += usize::from(!matches!(inserted, Inserted::Replaced(_)));
+        self.len += usize::from(matches!(inserted, Inserted::Appended(_) | Inserted::New));
         inserted
+    }
+
+    /// Adds a key that the map does not have, if its index takes keys in any order.
+    pub fn insert_new(&mut self, key: &[u8], value: &[u8]) -> InsertedNew<'_> {
+        let at = self.place_for(key);
+        let shard = &mut self.shards[at];
+        if !shard.takes_in_any_order(key, value) {
+            return InsertedNew::NoHeap;
+        }
+        self.len += 1;
+        let number = shard.heap.push(key, value);
+        InsertedNew::Heaped(number, &mut shard.note)
+    }
+
+    /// Gives up the heap of an index: its entries are in the map like any others. Returns it as it was.
+    pub fn settle(&mut self, prefix: u32) -> Heap {
+        let at = self.place(prefix).ok();
+        at.and_then(|at| self.shards.get_mut(at)).map_or_else(Heap::default, Shard::settle)
+    }
+
+    /// The indexes that have a heap.
+    pub fn heaped(&self) -> Vec<u32> {
+        self.shards.iter().filter(|shard| shard.has_heap()).map(|shard| shard.prefix).collect()
+    }
+
+    /// Removes what came into the heap of an index from the entry `number` on, and the note; returns how many those were and
+    /// the bytes of keys and values.
+    pub fn cut_heap(&mut self, prefix: u32, number: usize) -> (usize, usize) {
+        let Ok(at) = self.place(prefix) else { return (0, 0) };
+        let shard = &mut self.shards[at];
+        shard.note = None;
+        let (keys, bytes) = shard.heap.truncate(number);
+        self.len -= keys;
+        if shard.is_empty() {
+            self.shards.remove(at);
+        }
+        (keys, bytes)
     }
 
     pub fn remove(&mut self, key: &[u8]) {
@@ -251,13 +320,115 @@ impl Tail {
     }
 }
 
+impl Heap {
+    fn entry(&self, number: usize) -> Option<(&[u8], &[u8])> {
+        let place = self.entries.get(number)?;
+        let slice = |at: u32, len: u32| self.bytes.get(at as usize..at as usize + len as usize).unwrap_or(&[]);
+        Some((slice(place.key, place.key_len), slice(place.value, place.value_len)))
+    }
+
+    fn key(&self, number: usize) -> Option<&[u8]> {
+        self.entry(number).map(|(key, _)| key)
+    }
+
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Keys as they came.
+    pub fn keys(&self, numbers: Range<usize>) -> impl Iterator<Item = &[u8]> {
+        numbers.filter_map(|number| self.key(number))
+    }
+
+    fn push(&mut self, key: &[u8], value: &[u8]) -> usize {
+        let at = self.bytes.len() as u32;
+        self.bytes.extend_from_slice(key);
+        self.bytes.extend_from_slice(value);
+        let (key_len, value_len) = (key.len() as u32, value.len() as u32);
+        self.entries.push(Place { key: at, key_len, value: at + key_len, value_len });
+        self.entries.len() - 1
+    }
+
+    fn truncate(&mut self, entries: usize) -> (usize, usize) {
+        let (keys, bytes) = (self.len().saturating_sub(entries), self.bytes.len());
+        let kept = self.entries.get(entries).map_or(bytes, |place| place.key as usize);
+        self.entries.truncate(entries);
+        self.bytes.truncate(kept);
+        self.was_read |= self.order.take().is_some();
+        (keys, bytes - kept)
+    }
+
+    fn order(&self) -> &[u32] {
+        self.order.get_or_init(|| {
+            let key = |number: u32| self.key(number as usize).unwrap_or(&[]);
+            let shared = self.keys(1..self.len()).fold(key(0).len(), |shared, other| common_bytes(&key(0)[..shared], other));
+            let mut heads: Vec<(u64, u32)> = (0..self.entries.len() as u32).map(|n| (head(&key(n)[shared..]), n)).collect();
+            heads.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| key(a.1).cmp(key(b.1))));
+            heads.into_iter().map(|(_, number)| number).collect()
+        })
+    }
+
+    /// The entry at a position of the order.
+    fn sorted(&self, at: usize) -> Option<(&[u8], Option<&[u8]>)> {
+        let (key, value) = self.entry(*self.order().get(at)? as usize)?;
+        Some((key, Some(value)))
+    }
+
+    /// Where in the order the first key is that is not below `key`, or, `above`, the first above it.
+    fn seek(&self, key: &[u8], above: bool) -> usize {
+        let before =
+            |number: &u32| self.key(*number as usize).is_some_and(|other| if above { other <= key } else { other < key });
+        self.order().partition_point(before)
+    }
+
+    /// The entries in order from a position on.
+    fn from(&self, at: usize) -> impl Iterator<Item = (&[u8], Option<&[u8]>)> {
+        let end = if self.entries.is_empty() { 0 } else { self.order().len() };
+        (at..end).filter_map(|at| self.sorted(at))
+    }
+}
+
+fn common_bytes(a: &[u8], b: &[u8]) -> usize {
+    a.iter().zip(b).take_while(|(a, b)| a == b).count()
+}
+
+/// The first bytes as a number with their order; equal for some that differ.
+fn head(bytes: &[u8]) -> u64 {
+    let mut first = [0; 8];
+    let len = bytes.len().min(8);
+    first[..len].copy_from_slice(&bytes[..len]);
+    u64::from_be_bytes(first)
+}
+
 impl Shard {
+    fn new(prefix: u32) -> Shard {
+        Shard { prefix, tree: BTreeMap::new(), tail: Tail::default(), heap: Heap::default(), note: None }
+    }
+
     fn len(&self) -> usize {
-        self.tree.len() + self.tail.len()
+        self.tree.len() + self.tail.len() + self.heap.len()
     }
 
     fn is_empty(&self) -> bool {
-        self.tree.is_empty() && self.tail.entries.is_empty()
+        self.len() == 0
+    }
+
+    fn has_heap(&self) -> bool {
+        !self.heap.entries.is_empty()
+    }
+
+    /// A heap that is read between writes would be sorted again and again.
+    fn takes_in_any_order(&self, key: &[u8], value: &[u8]) -> bool {
+        let is_empty = self.tree.is_empty() && self.tail.entries.is_empty();
+        let was_read = self.heap.was_read || self.heap.order.get().is_some();
+        is_empty && !was_read && self.heap.bytes.len() + key.len() + value.len() <= TAIL_BYTES_MAX
+    }
+
+    fn settle(&mut self) -> Heap {
+        let heap = std::mem::take(&mut self.heap);
+        self.tree.extend(heap.from(0).map(|(key, write)| (key.into(), write.map(Into::into))));
+        self.note = None;
+        heap
     }
 
     /// Where the key is in the tail, if it may be there.
@@ -273,11 +444,18 @@ impl Shard {
         match self.in_tail(key) {
             Some(Ok(at)) => self.tail.entry(at).map(|(_, write)| write),
             Some(Err(_)) => None,
+            None if self.has_heap() => {
+                let (found, value) = self.heap.sorted(self.heap.seek(key, false))?;
+                (found == key).then_some(value)
+            }
             None => self.tree.get(key).map(Option::as_deref),
         }
     }
 
     fn insert(&mut self, key: &[u8], write: Option<&[u8]>) -> Inserted<'_> {
+        if self.has_heap() {
+            return Inserted::Heaped;
+        }
         let place = self.in_tail(key);
         let above = match place {
             Some(Err(at)) => at == self.tail.len(),
@@ -341,25 +519,21 @@ impl Shard {
     }
 
     fn iter(&self) -> impl Iterator<Item = (&[u8], Option<&[u8]>)> {
-        self.tree.iter().map(|(key, write)| (&**key, write.as_deref())).chain(self.tail.from(0))
+        self.tree.iter().map(|(key, write)| (&**key, write.as_deref())).chain(self.tail.from(0)).chain(self.heap.from(0))
     }
 
     fn from<'s>(&'s self, first: &[u8]) -> impl Iterator<Item = (&'s [u8], Option<&'s [u8]>)> + use<'s> {
         let tree = self.tree.range::<[u8], _>((Bound::Included(first), Bound::Unbounded));
-        tree.map(|(key, write)| (&**key, write.as_deref())).chain(self.tail.from(self.tail.seek(first, false)))
+        let heap = self.heap.from(if self.has_heap() { self.heap.seek(first, false) } else { 0 });
+        tree.map(|(key, write)| (&**key, write.as_deref())).chain(self.tail.from(self.tail.seek(first, false))).chain(heap)
     }
 
     fn first_within(&self, lower: Bound<&[u8]>, upper: Bound<&[u8]>, backward: bool) -> Option<(&[u8], Option<&[u8]>)> {
-        let start = match lower {
-            Bound::Included(l) => self.tail.seek(l, false),
-            Bound::Excluded(l) => self.tail.seek(l, true),
-            Bound::Unbounded => 0,
-        };
-        let end = match upper {
-            Bound::Included(u) => self.tail.seek(u, true),
-            Bound::Excluded(u) => self.tail.seek(u, false),
-            Bound::Unbounded => self.tail.len(),
-        };
+        if self.has_heap() {
+            let (start, end) = places(lower, upper, self.heap.len(), |key, above| self.heap.seek(key, above));
+            return if start < end { self.heap.sorted(if backward { end - 1 } else { start }) } else { None };
+        }
+        let (start, end) = places(lower, upper, self.tail.len(), |key, above| self.tail.seek(key, above));
         let in_tail = if start < end { self.tail.entry(if backward { end - 1 } else { start }) } else { None };
         if self.tree.is_empty() || is_empty_range(lower, upper) || backward && in_tail.is_some() {
             return in_tail;
@@ -368,6 +542,21 @@ impl Shard {
         let in_tree = if backward { range.next_back() } else { range.next() };
         in_tree.map(|(key, write)| (&**key, write.as_deref())).or(in_tail)
     }
+}
+
+/// The places of sorted keys that lie between the bounds; `seek` finds the first not below a key, or above it.
+fn places(lower: Bound<&[u8]>, upper: Bound<&[u8]>, len: usize, seek: impl Fn(&[u8], bool) -> usize) -> (usize, usize) {
+    let start = match lower {
+        Bound::Included(l) => seek(l, false),
+        Bound::Excluded(l) => seek(l, true),
+        Bound::Unbounded => 0,
+    };
+    let end = match upper {
+        Bound::Included(u) => seek(u, true),
+        Bound::Excluded(u) => seek(u, false),
+        Bound::Unbounded => len,
+    };
+    (start, end)
 }
 
 /// `BTreeMap::range` panics on bounds that cross.
@@ -401,25 +590,55 @@ mod tests {
     proptest! {
         #[test]
         fn is_an_ordered_map(
-            ops in proptest::collection::vec((key(), 0u8..8), 0..60),
+            ops in proptest::collection::vec((key(), 0u8..12, any::<bool>()), 0..60),
             ranges in proptest::collection::vec((bound(), bound()), 4),
         ) {
             let mut map = WriteMap::default();
             let mut model: BTreeMap<Vec<u8>, Write> = BTreeMap::new();
-            for (key, what) in ops {
+            for (key, what, looks) in ops {
                 let of_index = |k: &[u8]| k.get(..4) == key.get(..4);
                 match what {
+                    // What an undo log takes back is in no heap any more.
                     0 => {
+                        map.settle(prefix_of(&key));
                         map.remove(&key);
                         model.remove(&key);
                     }
                     1 => {
+                        map.settle(prefix_of(&key));
                         let (cut, kept): (BTreeMap<_, _>, BTreeMap<_, _>) = model.into_iter().partition(|(k, _)| *k >= key && of_index(k));
                         prop_assert_eq!(map.run(&key, None).count(), cut.len());
                         prop_assert_eq!(map.cut(&key).0, cut.len());
                         model = kept;
                     }
+                    2 | 3 if !model.contains_key(&key) => {
+                        let heaped = model.keys().filter(|k| of_index(k)).count();
+                        match map.insert_new(&key, &[what]) {
+                            InsertedNew::Heaped(number, _) => prop_assert_eq!(number, heaped),
+                            InsertedNew::NoHeap => {
+                                map.settle(prefix_of(&key));
+                                map.insert(&key, Some(&[what]));
+                            }
+                        }
+                        model.insert(key.clone(), Some(vec![what].into()));
+                    }
+                    4 if map.heaped().contains(&prefix_of(&key)) => {
+                        prop_assert!(matches!(map.insert(&key, None), Inserted::Heaped));
+                        let came: Vec<Vec<u8>> = map.settle(prefix_of(&key)).keys(1..64).map(<[u8]>::to_vec).collect();
+                        prop_assert!(came.iter().all(|key| model.contains_key(key)));
+                    }
+                    5 if map.heaped().contains(&prefix_of(&key)) => {
+                        let (cut, _) = map.cut_heap(prefix_of(&key), 1);
+                        let of_index: Vec<Vec<u8>> = model.keys().filter(|k| of_index(k)).cloned().collect();
+                        prop_assert_eq!(cut + 1, of_index.len());
+                        for key in of_index {
+                            if map.get(&key).is_none() {
+                                model.remove(&key);
+                            }
+                        }
+                    }
                     _ => {
+                        map.settle(prefix_of(&key));
                         let write: Write = (what > 2).then(|| vec![what].into());
                         let above = model.keys().filter(|k| of_index(k)).all(|k| *k < key);
                         let before = model.insert(key.clone(), write.clone());
@@ -427,11 +646,16 @@ mod tests {
                             Inserted::Appended(_) => prop_assert!(above && before.is_none()),
                             Inserted::New => prop_assert!(!above && before.is_none()),
                             Inserted::Replaced(write) => prop_assert_eq!(before, Some(write)),
+                            Inserted::Heaped => prop_assert!(false, "settled"),
                         }
                     }
                 }
-                prop_assert_eq!(map.get(&key), model.get(&key).map(Option::as_deref));
                 prop_assert_eq!(map.len(), model.len());
+                // A heap that was looked into is none for long.
+                if !looks {
+                    continue;
+                }
+                prop_assert_eq!(map.get(&key), model.get(&key).map(Option::as_deref));
                 prop_assert!(map.iter().map(|(k, w)| (k.to_vec(), w.map(Into::into))).eq(model.clone()));
                 for (lower, upper) in &ranges {
                     let (lower, upper) = (lower.as_ref().map(Vec::as_slice), upper.as_ref().map(Vec::as_slice));
