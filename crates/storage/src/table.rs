@@ -171,7 +171,7 @@ impl Table {
         let row_id = if self.def.hidden_rowid { txn.next_row_id(self.def.id)? } else { 0 };
         self.codec.encode_row(row, &mut b.row)?;
         self.codec.clustered().encode_clustered(row, row_id, &mut b.clustered)?;
-        if !txn.lock_key(&b.clustered, LockMode::X, policy)? {
+        if !txn.lock_new_row(&b.clustered, policy)? {
             return Ok(Written::Skipped);
         }
         // A hidden row id is handed out once.

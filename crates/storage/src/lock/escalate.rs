@@ -3,6 +3,9 @@
 //! A range also covers the rows and the gaps between that the transaction did not lock, as InnoDB's next-key locks do, so it is
 //! taken only while nobody else holds or wants a conflicting lock in it. Later row locks of the owner in the range cost no
 //! memory. Example: a DELETE of ten million rows holds one range of the primary key instead of ten million entries of two hundred bytes.
+//!
+//! New rows that come in ascending order with no other rows between them (`txn::ascent`) become a range much sooner: it covers nobody else's row,
+//! and locks that are given back while they are in the CPU's cache cost half as much.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -54,19 +57,44 @@ impl LockManager {
         });
     }
 
+    /// Replaces the row locks that `owner` has taken since it had `from`, of keys from `first` to `last`, by a range, if nobody
+    /// else has or wants a lock in it.
+    pub fn join(&self, owner: &Arc<Owner>, held: &mut HeldLocks, from: usize, first: &[u8], last: &[u8]) -> bool {
+        let end = [last, &[0]].concat();
+        self.ranges.announce();
+        let others = || self.find_key(first, &end, |entry| entry.is_in_the_way(owner.id, LockMode::X));
+        if self.ranges.try_grant(owner.id, LockMode::X, first, &end, others).is_some() {
+            self.ranges.withdraw();
+            return false;
+        }
+        held.ranges += 1;
+        held.ranges -= self.ranges.release_included(owner.id);
+        for name in held.slots.split_off(from.min(held.slots.len())) {
+            let mut shard = self.shards[(name >> 32) as usize].lock();
+            let entry = &shard.entries[name as u32 as usize];
+            let key = entry.key.as_slice();
+            if first <= key && key <= last && entry.mode_of(owner.id) == Some(LockMode::X) {
+                self.release_slot(&mut shard, name as u32, owner.id);
+            } else {
+                held.slots.push(name);
+            }
+        }
+        true
+    }
+
     /// By index id and mode (exclusive or not), with the owner's ranges, which a new one shall include.
-    fn count_by_index(&self, owner: &Arc<Owner>, held: &HeldLocks) -> BTreeMap<(Vec<u8>, bool), Locks> {
-        let mut found: BTreeMap<(Vec<u8>, bool), Locks> = BTreeMap::new();
+    fn count_by_index(&self, owner: &Arc<Owner>, held: &HeldLocks) -> BTreeMap<([u8; 4], bool), Locks> {
+        let mut found: BTreeMap<([u8; 4], bool), Locks> = BTreeMap::new();
         let mut add = |key: &[u8], mode: LockMode, count: usize| {
-            let Some(index) = key.get(..TABLE_KEY_PREFIX.len()).filter(|index| *index != TABLE_KEY_PREFIX) else { return };
+            let Some(index) = key.first_chunk().filter(|index| **index != TABLE_KEY_PREFIX) else { return };
             let new = || Locks { first: key.to_vec(), last: key.to_vec(), count: 0 };
-            let locks = found.entry((index.to_vec(), mode == LockMode::X)).or_insert_with(new);
+            let locks = found.entry((*index, mode == LockMode::X)).or_insert_with(new);
             locks.count += count;
             if key < locks.first.as_slice() {
-                locks.first = key.to_vec();
+                key.clone_into(&mut locks.first);
             }
             if key > locks.last.as_slice() {
-                locks.last = key.to_vec();
+                key.clone_into(&mut locks.last);
             }
         };
         for name in &held.slots {

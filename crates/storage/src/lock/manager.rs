@@ -274,10 +274,18 @@ impl LockManager {
         policy: LockPolicy,
     ) -> Result<Acquired> {
         let acquired = self.lock(owner, held, key, mode, policy)?;
-        if acquired != Acquired::Skipped && self.ranges.any() && !self.wait_for_ranges(owner, key, mode, policy)? {
-            return Ok(Acquired::Skipped);
+        if acquired == Acquired::Skipped || !self.ranges.any_beside(held.ranges) {
+            return Ok(acquired);
         }
-        Ok(acquired)
+        let passed = self.wait_for_ranges(owner, key, mode, policy);
+        // Who does not get past the range has not locked the key.
+        if !matches!(passed, Ok(true))
+            && acquired == Acquired::New
+            && let Some(name) = held.slots.pop()
+        {
+            self.release_slot(&mut self.shards[(name >> 32) as usize].lock(), name as u32, owner.id);
+        }
+        Ok(if passed? { acquired } else { Acquired::Skipped })
     }
 
     pub fn lock_table(

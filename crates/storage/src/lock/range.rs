@@ -69,7 +69,12 @@ impl State {
 
 impl RangeLocks {
     pub fn any(&self) -> bool {
-        self.announced.load(Ordering::SeqCst) > 0
+        self.any_beside(0)
+    }
+
+    /// Others have ranges than the one who has `own` of them.
+    pub fn any_beside(&self, own: usize) -> bool {
+        self.announced.load(Ordering::SeqCst) > own
     }
 
     pub fn holds(&self, owner: u64, lower: &[u8], upper: &[u8]) -> bool {

@@ -416,6 +416,42 @@ fn row_locks_with_others_between_them_stay() {
 }
 
 #[test]
+fn locks_that_are_joined_are_a_range() {
+    let locks = manager();
+    let (mut a, mut b) = (session(&locks, 1), session(&locks, 2));
+    let key = |n: u32| format!("one {n:08}");
+    a.lock("two", LockMode::X, LONG).unwrap();
+    for n in 10..20 {
+        a.lock(&key(n), LockMode::X, LONG).unwrap();
+    }
+    assert!(locks.join(&a.owner, &mut a.held, 1, key(10).as_bytes(), key(19).as_bytes()));
+    assert_eq!(a.held.len(), 2);
+    // A longer stretch takes the place of the first.
+    for n in 20..30 {
+        a.lock(&key(n), LockMode::X, LONG).unwrap();
+    }
+    assert!(locks.join(&a.owner, &mut a.held, 1, key(10).as_bytes(), key(29).as_bytes()));
+    assert_eq!(a.held.len(), 2);
+    for n in [9, 30] {
+        b.lock(&key(n), LockMode::X, LockPolicy::NoWait).unwrap();
+    }
+    for n in [10, 19, 20, 29] {
+        assert_eq!(code(b.lock(&key(n), LockMode::S, LockPolicy::NoWait)), 3572);
+        assert_eq!(a.lock(&key(n), LockMode::X, LONG).unwrap(), Acquired::Held);
+    }
+    // Somebody else's lock is in the way.
+    a.lock(&key(31), LockMode::X, LONG).unwrap();
+    assert!(!locks.join(&a.owner, &mut a.held, 2, key(10).as_bytes(), key(31).as_bytes()));
+    assert_eq!(a.held.len(), 3);
+    let waiter = waiting(b, |b| code(b.lock("one 00000015", LockMode::X, LONG)));
+    a.end();
+    let (mut b, granted) = waiter.join().unwrap();
+    assert_eq!(granted, 0);
+    b.end();
+    assert_empty(&locks);
+}
+
+#[test]
 fn random_locking_excludes_and_ends() {
     use std::sync::atomic::{AtomicI64, Ordering};
     const KEYS: usize = 6;

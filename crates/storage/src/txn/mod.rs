@@ -13,6 +13,7 @@
 //! `data` holds rows, index entries and counters; the `meta_*` functions work on the `catalog` column
 //! family.
 
+mod ascent;
 mod cursor;
 mod gap;
 mod spilled;
@@ -36,6 +37,7 @@ pub use gap::Gap;
 pub use write_set::Mark;
 use write_set::WriteSet;
 
+use self::ascent::Ascent;
 use crate::catalog::owner::data_error;
 use crate::catalog::temporary::{is_temporary_key, is_temporary_table};
 use crate::commit::{CommitRequest, CommitStart, CommitWaiter, Records, Touched};
@@ -132,6 +134,7 @@ pub struct Transaction {
     /// Made when the transaction first locks or takes a snapshot that lasts.
     owner: Option<Arc<Owner>>,
     held: HeldLocks,
+    ascent: Ascent,
     /// Table locks held, so that the next statement need not ask.
     tables: Vec<(TableId, LockMode)>,
     writes: WriteSet,
@@ -201,6 +204,7 @@ impl Transaction {
             options,
             owner: None,
             held: HeldLocks::default(),
+            ascent: Ascent::default(),
             tables: Vec::new(),
             writes,
             counters: Vec::new(),
@@ -871,6 +875,7 @@ impl Transaction {
         self.writes.clear();
         self.counters.clear();
         self.tables.clear();
+        self.ascent.forget();
         self.view.get_mut().take();
         self.statement = Statement::new(&mut self.writes);
     }

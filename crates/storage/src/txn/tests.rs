@@ -413,6 +413,34 @@ fn the_first_committer_wins() {
 }
 
 #[test]
+fn locks_of_new_rows_become_ranges_that_cover_no_other_row() {
+    let (_dir, engine) = engine();
+    let key = |n: u32| format!("rows{n:06}").into_bytes();
+    put_now(&engine, &key(250), b"1");
+    let mut txn = begin(&engine, Isolation::RepeatableRead);
+    let mut other = begin(&engine, Isolation::RepeatableRead);
+    txn.begin_statement(Reads::Many);
+    other.begin_statement(Reads::Many);
+    for n in (0..1_000).filter(|n| *n != 250) {
+        assert!(txn.lock_new_row(&key(n), WAIT).unwrap());
+    }
+    // 0 to 199, then nothing up to 200 locks, because of the row, and the rest.
+    assert!(txn.held.len() < 400, "{} locks", txn.held.len());
+    assert!(other.lock_row(&key(250), LockMode::X, LockPolicy::NoWait).is_ok());
+    assert!(other.lock_new_row(&key(1_000), LockPolicy::NoWait).unwrap());
+    for n in (0..1_000).filter(|n| *n != 250) {
+        assert!(other.lock_row(&key(n), LockMode::S, LockPolicy::NoWait).is_err(), "{n}");
+    }
+    // Rows that come in another order are locked one by one.
+    txn.rollback();
+    txn.begin_statement(Reads::Many);
+    for n in (0..1_000).rev().filter(|n| *n != 250) {
+        assert!(txn.lock_new_row(&key(n), WAIT).unwrap());
+    }
+    assert_eq!(txn.held.len(), 999);
+}
+
+#[test]
 fn a_lock_taken_without_a_check_does_not_hide_a_conflict() {
     let (_dir, engine) = engine();
     put_now(&engine, b"k", b"1");
