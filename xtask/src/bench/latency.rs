@@ -75,6 +75,7 @@ fn one_server(kind: Kind, rows: u64, phase: Duration, outcome: &mut Outcome, tab
     call::prepare(&server.login(), Size { tables: 2, rows })?;
     let mut conn = server.connect()?;
     conn.run("ALTER TABLE sbtest2 ADD INDEX made (k)")?;
+    server.settle()?;
     // Warms up.
     beside(&server, rows, || sleep(phase / 2))?;
     let (quiet, ()) = beside(&server, rows, || sleep(phase))?;

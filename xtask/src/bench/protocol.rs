@@ -74,6 +74,7 @@ pub fn main(args: &[String]) -> Result<(), String> {
         let done = Server::start_empty(*kind, Start::default()).and_then(|server| {
             outcome.version(*kind, server.version()?);
             call::prepare(&server.login(), plan.size)?;
+            server.settle()?;
             server.stop()
         });
         filled.extend(outcome.note_failure(*kind, done).map(|()| *kind));

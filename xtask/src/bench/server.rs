@@ -16,6 +16,9 @@ use crate::client::{Answer, Client};
 use crate::paths;
 use crate::vaquita::{self, Vaquita, first_answer};
 
+/// Of a server without clients, in a second.
+const QUIET_CPU_US: u64 = 50_000;
+const SETTLE_SECONDS_MAX: u32 = 180;
 const LOG_RENEWAL: Duration = Duration::from_secs(5);
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -183,6 +186,21 @@ impl Server {
         }
     }
 
+    /// Waits until the server has nothing to do of its own: what it was filled with is where it stays. For three minutes at most.
+    pub fn settle(&self) -> Result<(), String> {
+        let mut quiet_seconds = 0;
+        for _ in 0..SETTLE_SECONDS_MAX {
+            let before = process::cpu_us(self.pid())?;
+            std::thread::sleep(Duration::from_secs(1));
+            let is_quiet = process::cpu_us(self.pid())? - before < QUIET_CPU_US;
+            quiet_seconds = if is_quiet { quiet_seconds + 1 } else { 0 };
+            if quiet_seconds == 2 {
+                break;
+            }
+        }
+        Ok(())
+    }
+
     pub fn pid(&self) -> u32 {
         match &self.process {
             Some(Process::Vaquita(vaquita)) => vaquita.pid(),
@@ -341,6 +359,9 @@ fn start_peer(kind: Kind, name: &'static str, how: Start) -> Result<Server, Stri
     }
     if kind == Kind::MyRocks {
         script.arg("--default-storage-engine=rocksdb");
+    }
+    if how.cgroup.is_some() {
+        script.arg("--max-connections=200");
     }
     let spawned = Instant::now();
     let mut script = script.stdin(Stdio::null()).spawn().map_err(|e| format!("tools/peers.sh: {e}"))?;

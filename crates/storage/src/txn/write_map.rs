@@ -359,6 +359,9 @@ impl Heap {
     }
 
     fn order(&self) -> &[u32] {
+        if self.len() == 1 {
+            return &[0];
+        }
         self.order.get_or_init(|| {
             let key = |number: u32| self.key(number as usize).unwrap_or(&[]);
             let shared = self.keys(1..self.len()).fold(key(0).len(), |shared, other| common_bytes(&key(0)[..shared], other));

@@ -116,6 +116,7 @@ fn one_server(
     let server = Server::start_empty(kind, Start::default())?;
     outcome.version(kind, server.version()?);
     call::prepare(&server.login(), Size { tables: 1, rows: plan.rows })?;
+    server.settle()?;
     let (few, some, all) = row_names(plan);
     let mut sessions = open(&server, plan.active)?;
     if !settings.quick {

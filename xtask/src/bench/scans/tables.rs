@@ -67,5 +67,6 @@ pub fn fill(kind: Kind, files: &[(&'static str, PathBuf)], outcome: &mut Outcome
         conn.rows(&format!("ANALYZE TABLE {table}"))?;
     }
     drop(conn);
+    server.settle()?;
     server.stop()
 }

@@ -127,6 +127,7 @@ fn prepare(plan: &Plan, kind: Kind, results: &mut Results) -> Result<(), String>
     let server = Server::start_empty(kind, Start::default())?;
     let version = server.version()?;
     call::prepare(&server.login(), plan.size)?;
+    server.settle()?;
     server.stop()?;
 
     let server = Server::start(kind)?;

@@ -92,6 +92,7 @@ fn fill(kind: Kind, plan: &Plan, outcome: &mut Outcome) -> Result<(), String> {
         conn.rows(&format!("ANALYZE TABLE {table}"))?;
     }
     drop(conn);
+    server.settle()?;
     server.stop()
 }
 
