@@ -87,7 +87,7 @@ fn describe(outcome: &mut Outcome, plan: &Plan) -> Result<(), String> {
     ));
     outcome.setting(format!(
         "Filled without a limit. Then the server and the page cache of its files may use {} MB (cgroup): data is {:.1} times that. Buffer pool and block cache of \
-         the peers {} MB, `max_connections` 200, from which MySQL sizes tables of its own; Vaquita finds the limit by itself.",
+         the peers {} MB, `max_connections` 200, by which MySQL sizes tables of its own; Vaquita finds the limit by itself.",
         plan.limit_bytes / 1_000_000,
         data_bytes as f64 / plan.limit_bytes as f64,
         plan.cache_bytes / 1_000_000

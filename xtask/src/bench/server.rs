@@ -73,6 +73,9 @@ impl Kind {
 /// What tools/peers.sh gives the peers. Where a cgroup limits the memory, Vaquita chooses for itself.
 const CACHE_OF_PEERS: [&str; 2] = ["--storage-test-option", "block-cache-bytes=2147483648"];
 
+/// MySQL sizes tables of its own by these, which are otherwise far above their defaults.
+const PEERS_IN_LITTLE_MEMORY: [&str; 2] = ["--max-connections=200", "--max-prepared-stmt-count=16382"];
+
 enum Process {
     Vaquita(Vaquita),
     Peer {
@@ -361,7 +364,7 @@ fn start_peer(kind: Kind, name: &'static str, how: Start) -> Result<Server, Stri
         script.arg("--default-storage-engine=rocksdb");
     }
     if how.cgroup.is_some() {
-        script.arg("--max-connections=200");
+        script.args(PEERS_IN_LITTLE_MEMORY);
     }
     let spawned = Instant::now();
     let mut script = script.stdin(Stdio::null()).spawn().map_err(|e| format!("tools/peers.sh: {e}"))?;
