@@ -1,4 +1,6 @@
 //! Threads that help the one of a statement: of all statements together no more than there are cores.
+//!
+//! They run at a lower priority, and the statement's own thread waits for them: long work takes the cores that short statements leave.
 
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,6 +12,9 @@ static CORES: LazyLock<usize> = LazyLock::new(|| thread::available_parallelism()
 pub fn cores() -> usize {
     *CORES
 }
+
+/// A third of the share of a thread of a session, where both want a core; and who wakes goes first.
+const NICENESS: i32 = 5;
 
 /// Things that threads take one after the other, in their order.
 pub struct Queue<'a, T> {
@@ -56,16 +61,25 @@ impl Helpers {
         self.0
     }
 
-    /// Runs `work` on the calling thread and on the helping ones. Returns what each has made, the caller's first.
+    /// Runs `work` on one thread more than there are permits for, since the calling one only waits; without permits on the calling
+    /// thread. Returns what each has made.
     pub fn run<T: Send>(&self, name: &str, work: impl Fn() -> T + Sync) -> Vec<T> {
+        if self.is_none() {
+            return vec![work()];
+        }
         thread::scope(|scope| {
-            let helpers: Vec<_> = (0..self.0)
-                .map_while(|n| thread::Builder::new().name(format!("{name} {n}")).spawn_scoped(scope, &work).ok())
-                .collect();
-            let mut made = vec![work()];
+            let yielding = || {
+                // Without it the work is done all the same.
+                let _ = rustix::process::nice(NICENESS);
+                work()
+            };
+            let spawn = |n| thread::Builder::new().name(format!("{name} {n}")).spawn_scoped(scope, yielding);
+            let threads: Vec<_> = (0..=self.0).map_while(|n| spawn(n).ok()).collect();
+            if threads.is_empty() {
+                return vec![work()];
+            }
             // A helper does not panic; if it did, the process has ended.
-            made.extend(helpers.into_iter().filter_map(|helper| helper.join().ok()));
-            made
+            threads.into_iter().filter_map(|thread| thread.join().ok()).collect()
         })
     }
 }
