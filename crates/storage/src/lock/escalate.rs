@@ -5,7 +5,7 @@
 //! memory. Example: a DELETE of ten million rows holds one range of the primary key instead of ten million entries of two hundred bytes.
 //!
 //! New rows that come in ascending order with no other rows between them (`txn::ascent`) become a range much sooner: it covers nobody else's row,
-//! and locks that are given back while they are in the CPU's cache cost half as much.
+//! and locks that are given back while they are in the CPU's cache cost little.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

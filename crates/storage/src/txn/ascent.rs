@@ -6,10 +6,8 @@
 use vaquita_types::Result;
 
 use super::Transaction;
-use crate::catalog::owner::data_error;
 use crate::key::INDEX_ID_BYTES;
 use crate::lock::{LockMode, LockPolicy};
-use crate::rocks::{Family, Iter, IterOptions};
 
 /// Locks that are worth a range.
 const WORTH: usize = if cfg!(test) { 100 } else { 4096 };
@@ -81,16 +79,6 @@ impl Transaction {
 
     /// Of committed rows, the ends included.
     fn has_no_rows_between(&self, first: &[u8], last: &[u8]) -> Result<bool> {
-        let idle = self.engine.housekeeper().take_idle_iter();
-        let mut iter = idle.unwrap_or_else(|| Iter::new(self.engine.db(), Family::Data, None, IterOptions::default()));
-        iter.set_bounds(first, &[last, &[0]].concat());
-        iter.seek(first);
-        let found = iter.valid();
-        if !found {
-            iter.status().map_err(|e| data_error(self.engine.db(), first, e))?;
-        }
-        iter.account();
-        self.engine.housekeeper().keep_idle_iter(iter);
-        Ok(!found)
+        Ok(!self.first_committed(first, &[last, &[0]].concat(), &mut Vec::new())?)
     }
 }

@@ -59,21 +59,28 @@ impl Transaction {
         gap.sequence = self.engine.db().latest_sequence();
         gap.lower.clear();
         gap.lower.extend_from_slice(key);
-        gap.upper = successor(key.get(..prefix_bytes).unwrap_or(key));
+        let end = successor(key.get(..prefix_bytes).unwrap_or(key));
+        if self.first_committed(&gap.lower, &end, &mut gap.upper)? {
+            return Ok(gap.upper != key);
+        }
+        gap.upper = end;
+        Ok(true)
+    }
+
+    /// The first key in `[lower, upper)` with a row or entry in its latest version; false: there is none.
+    pub(super) fn first_committed(&self, lower: &[u8], upper: &[u8], found: &mut Vec<u8>) -> Result<bool> {
         let idle = self.engine.housekeeper().take_idle_iter();
         let mut iter = idle.unwrap_or_else(|| Iter::new(self.engine.db(), Family::Data, None, IterOptions::default()));
-        iter.set_bounds(&gap.lower, &gap.upper);
-        iter.seek(key);
-        let mut absent = true;
-        if iter.valid() {
-            absent = iter.key() != key;
-            gap.upper.clear();
-            gap.upper.extend_from_slice(iter.key());
+        iter.set_bounds(lower, upper);
+        iter.seek(lower);
+        let valid = iter.valid();
+        if valid {
+            iter.key().clone_into(found);
         } else {
-            iter.status().map_err(|e| data_error(self.engine.db(), key, e))?;
+            iter.status().map_err(|e| data_error(self.engine.db(), lower, e))?;
         }
         iter.account();
         self.engine.housekeeper().keep_idle_iter(iter);
-        Ok(absent)
+        Ok(valid)
     }
 }
