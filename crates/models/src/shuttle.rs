@@ -24,6 +24,8 @@ mod commit;
 mod counters;
 #[path = "shared/engine.rs"]
 mod engine;
+#[path = "shared/key.rs"]
+mod key;
 #[path = "shared/kill_points.rs"]
 mod kill_points;
 #[path = "../../storage/src/lock/mod.rs"]
@@ -34,6 +36,12 @@ mod rocks;
 #[path = "../../storage/src/row_cache.rs"]
 mod row_cache;
 mod scenarios;
+#[path = "../../storage/src/span.rs"]
+#[allow(dead_code)]
+mod span;
+#[path = "../../storage/src/span_cache.rs"]
+#[allow(dead_code)]
+mod span_cache;
 #[path = "shared/sync.rs"]
 mod sync;
 #[path = "shared/txn.rs"]

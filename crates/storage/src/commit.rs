@@ -19,7 +19,7 @@
 //! * COMMIT-1: at most one leader (`Queue::led`), so batches reach the log one by one.
 //! * COMMIT-2: a waiter is completed, and locks are released, only after the sync.
 //! * COMMIT-3: `Recent` is updated before locks are released: who gets a lock next sees it.
-//! * ROWS-1 (`row_cache`): a key is announced before a write of it can be seen.
+//! * ROWS-1 (`row_cache`), SPANS-1 (`span_cache`): a key is announced before a write of it can be seen.
 //! * COMMIT-4: the first failed write ends the process. What was not acknowledged may or may not
 //!   be in the log; retrying a sync would lie. Only where the disk is full and certainly nothing of the group
 //!   is in the log (`RocksError::file_without_space`), the group fails with error 1021 instead.
@@ -35,6 +35,7 @@ use crate::engine::{ActiveTransactions, EngineHooks, FlushMode, LogLevel, disk_f
 use crate::kill_points::kill_point;
 use crate::lock::{HeldLocks, LockManager, Owner};
 use crate::rocks::{CATALOG_FAMILY_ID, Db, Family, SortedFiles};
+use crate::span_cache::SpanCache;
 use crate::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use crate::sync::thread::{self, JoinHandle};
 use crate::sync::{Condvar, Mutex, RECENT_SLOTS};
@@ -129,10 +130,19 @@ impl Records {
     pub fn writes(&self) -> impl Iterator<Item = (&[u8], Option<&[u8]>)> {
         let mut rest = self.bytes.get(HEADER_BYTES..).unwrap_or(&[]);
         std::iter::from_fn(move || {
-            let (tag, after) = rest.split_first()?;
-            rest = after;
-            let key = take_slice(&mut rest)?;
-            Some((key, if *tag == TAG_PUT { Some(take_slice(&mut rest)?) } else { None }))
+            loop {
+                let (&tag, after) = rest.split_first()?;
+                rest = after;
+                let is_data = matches!(tag, TAG_DELETE | TAG_PUT);
+                if !is_data {
+                    take_varint(&mut rest)?;
+                }
+                let key = take_slice(&mut rest)?;
+                let value = if matches!(tag, TAG_PUT | TAG_FAMILY_PUT) { Some(take_slice(&mut rest)?) } else { None };
+                if is_data {
+                    return Some((key, value));
+                }
+            }
         })
     }
 
@@ -154,11 +164,23 @@ impl Records {
 
 /// A length and as many bytes from the front of a batch.
 fn take_slice<'b>(rest: &mut &'b [u8]) -> Option<&'b [u8]> {
-    let end = rest.iter().position(|byte| *byte < 0x80)?;
-    let len = rest.iter().take(end + 1).rev().fold(0, |len, byte| len << 7 | usize::from(byte & 0x7F));
-    let (slice, after) = rest.get(end + 1..)?.split_at_checked(len)?;
+    let len = take_varint(rest)?;
+    let (slice, after) = rest.split_at_checked(len)?;
     *rest = after;
     Some(slice)
+}
+
+fn take_varint(rest: &mut &[u8]) -> Option<usize> {
+    let (mut number, mut shift) = (0, 0);
+    loop {
+        let (&byte, after) = rest.split_first()?;
+        *rest = after;
+        number |= usize::from(byte & 0x7F) << shift;
+        if byte < 0x80 {
+            return Some(number);
+        }
+        shift = (shift + 7) & 63;
+    }
 }
 
 /// The sequence number of the last commit of each key, by hash: what first committer wins is
@@ -189,7 +211,7 @@ impl Recent {
 }
 
 /// Later than all commits.
-const ANNOUNCED: u64 = u64::MAX;
+pub const ANNOUNCED: u64 = u64::MAX;
 
 /// What a transaction leaves with the pipeline.
 pub struct CommitRequest {
@@ -232,6 +254,7 @@ pub struct Pipeline {
     active: Arc<ActiveTransactions>,
     hooks: Arc<dyn EngineHooks>,
     recent: Recent,
+    spans: SpanCache,
     flush_mode: AtomicU8,
     queue: Mutex<Queue>,
     committer_wake: Condvar,
@@ -250,6 +273,7 @@ impl Pipeline {
         counters: Arc<Counters>,
         active: Arc<ActiveTransactions>,
         hooks: Arc<dyn EngineHooks>,
+        spans: SpanCache,
         flush_mode: FlushMode,
     ) -> Pipeline {
         Pipeline {
@@ -259,6 +283,7 @@ impl Pipeline {
             active,
             hooks,
             recent: Recent::new(),
+            spans,
             flush_mode: AtomicU8::new(flush_mode as u8),
             queue: Mutex::default(),
             committer_wake: Condvar::new(),
@@ -276,6 +301,10 @@ impl Pipeline {
 
     pub fn recent(&self) -> &Recent {
         &self.recent
+    }
+
+    pub fn spans(&self) -> &SpanCache {
+        &self.spans
     }
 
     pub fn flush_mode(&self) -> FlushMode {
@@ -342,7 +371,9 @@ impl Pipeline {
             Some(files) => self.ingest(files, &mut records, &request.counters),
             None => self.log_and_apply(&mut records, request.counters.iter()),
         };
-        self.note(&request, self.db.latest_sequence());
+        let sequence = self.db.latest_sequence();
+        self.note(&request, sequence);
+        self.spans.note(sequence, done.is_ok());
         if let Err(e) = done {
             self.finish(request);
             return Err(e);
@@ -374,6 +405,7 @@ impl Pipeline {
     fn end_group(&self, group: Vec<Queued>, done: Result<()>) {
         let sequence = self.db.latest_sequence();
         group.iter().for_each(|q| self.note(&q.request, sequence));
+        self.spans.note(sequence, done.is_ok());
         if let Err(e) = done {
             for queued in group {
                 self.finish(queued.request);
@@ -405,6 +437,7 @@ impl Pipeline {
             self.die(&format!("cannot read a counter: {}", e.message()));
         }
         kill_point("commit.counted");
+        self.spans.announce(records.writes(), self.db.latest_sequence());
         let sync = self.flush_mode() == FlushMode::SyncEachCommit;
         if let Err(e) = self.db.write(records.as_batch(), sync) {
             let Some(file) = e.file_without_space() else { self.die(&format!("cannot write the log: {}", e.0)) };
@@ -437,6 +470,7 @@ impl Pipeline {
             self.die(&format!("cannot read a counter: {}", e.message()));
         }
         kill_point("ingest.counted");
+        self.spans.announce_all();
         // The files are synced: what they were made from must not be lost before them.
         let done = self.db.flush_log(true).and_then(|()| files.add_first(counters.writes())).and_then(|()| self.db.ingest(files));
         if let Err(e) = done {
@@ -465,7 +499,7 @@ impl Pipeline {
         std::process::abort()
     }
 
-    /// ROWS-1.
+    /// ROWS-1. SPANS-1 is up to who has all keys.
     fn announce(&self, request: &CommitRequest) {
         self.note(request, ANNOUNCED);
     }

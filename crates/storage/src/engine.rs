@@ -29,6 +29,7 @@ use crate::rocks::{Db, RocksError, Snapshot, SortedFiles};
 use crate::row_cache::RowCache;
 use crate::sorter::Sorter;
 use crate::space_reserve;
+use crate::span_cache::SpanCache;
 use crate::spill::Scratches;
 use crate::txn::{Isolation, Transaction, TxnInfo, TxnOptions};
 use crate::xa::Branches;
@@ -216,6 +217,7 @@ impl Engine {
             Arc::clone(&counters),
             Arc::clone(&active),
             Arc::clone(&hooks),
+            SpanCache::new(options::span_cache_bytes(&options)),
             options.flush_mode,
         ));
         let housekeeper = Arc::new(Housekeeper::new(dir, &options, Arc::clone(&db), Arc::clone(&pipeline), Arc::clone(&hooks)));
@@ -390,6 +392,7 @@ impl Engine {
     /// Removes every data key in `[lower, upper)`: whole files at once, the rest by a range
     /// tombstone and a hint to compact. For dropped indexes that nobody reads any more.
     pub fn delete_data_range(&self, lower: &[u8], upper: &[u8]) -> Result<()> {
+        self.pipeline.spans().forget(lower);
         self.db.delete_range(lower, upper).map_err(read_error)
     }
 

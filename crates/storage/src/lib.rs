@@ -65,6 +65,8 @@ mod run;
 mod sorted_files;
 mod sorter;
 mod space_reserve;
+mod span;
+mod span_cache;
 mod spill;
 mod split;
 pub mod statistics;

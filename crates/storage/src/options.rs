@@ -35,6 +35,7 @@ const WINDOW_BITS: i32 = -14;
 const SKIPPED_VERSIONS: u64 = 64;
 /// One part of so many of the cache's bytes.
 const ROW_CACHE_SHARE: usize = 8;
+const SPAN_CACHE_SHARE: usize = 3;
 /// The least that is chosen when no size is given.
 const CACHE_BYTES_MIN: usize = 64 << 20;
 
@@ -44,6 +45,7 @@ pub struct Tuning {
     pub bloom_filters: bool,
     pub block_cache: bool,
     pub row_cache: bool,
+    pub span_cache: bool,
     pub compression: bool,
     /// Bytes of one data block before compression.
     pub block_bytes: usize,
@@ -65,6 +67,7 @@ impl Default for Tuning {
             bloom_filters: true,
             block_cache: true,
             row_cache: true,
+            span_cache: true,
             compression: true,
             block_bytes: BLOCK_BYTES,
             file_bytes: 64 << 20,
@@ -105,6 +108,7 @@ impl EngineOptions {
             "bloom-filters" => self.tuning.bloom_filters = switch()?,
             "block-cache" => self.tuning.block_cache = switch()?,
             "row-cache" => self.tuning.row_cache = switch()?,
+            "span-cache" => self.tuning.span_cache = switch()?,
             "compression" => self.tuning.compression = switch()?,
             "block-bytes" => self.tuning.block_bytes = number()?.max(64),
             "file-bytes" => self.tuning.file_bytes = number()?.max(16 << 10) as u64,
@@ -120,7 +124,7 @@ impl EngineOptions {
 
 /// Bytes of the block cache.
 pub fn block_cache_bytes(options: &EngineOptions) -> usize {
-    cache_bytes(options) - row_cache_bytes(options)
+    cache_bytes(options) - row_cache_bytes(options) - span_cache_bytes(options)
 }
 
 /// Options of the data family (which also carry the database's) and of the catalog family.
@@ -210,6 +214,11 @@ fn cache_bytes(options: &EngineOptions) -> usize {
 /// The part of the caches that is for single rows.
 pub fn row_cache_bytes(options: &EngineOptions) -> usize {
     if options.tuning.row_cache { cache_bytes(options) / ROW_CACHE_SHARE } else { 0 }
+}
+
+/// The part that is for stretches of indexes.
+pub fn span_cache_bytes(options: &EngineOptions) -> usize {
+    if options.tuning.span_cache { cache_bytes(options) / SPAN_CACHE_SHARE } else { 0 }
 }
 
 /// 40% of the memory: the rest is for memtables, sessions, sorts and the page cache.

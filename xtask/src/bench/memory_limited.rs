@@ -1,8 +1,9 @@
 //! `cargo xtask bench memory-limited`: sysbench with data four times the memory that the server may use.
 //!
 //! The tables are filled without a limit, because MySQL's and MyRocks's servers do not live through it with one. Then the page cache is
-//! emptied and the server starts under the limit, a cgroup's, page cache included, so that each sizes itself by it or is told to. It is a quarter of what MySQL's tables take with so many rows (`BYTES_PER_ROW`), the same for every server; who stores
-//! rows in less space has more of them in memory. Bytes written are those of the server's process.
+//! emptied and the server starts under the limit, a cgroup's, page cache included, so that each sizes itself by it or is told to. It is a
+//! quarter of what MySQL's tables take with so many rows (`BYTES_PER_ROW`), the same for every server; who stores rows in less space has
+//! more of them in memory. Bytes written are those of the device.
 
 use std::process::Command;
 
@@ -16,6 +17,10 @@ use super::sysbench::call::{self, Size};
 /// Of a table of sysbench in InnoDB with its secondary index, as measured at a million rows.
 const BYTES_PER_ROW: u64 = 285;
 const DATA_TO_MEMORY: u64 = 4;
+/// Of the limit, what is buffer pool and block cache: one part in so many. MySQL's own tables and threads take more than half of 1 GB.
+const CACHE_PART: u64 = 2;
+const CACHE_PART_OF_MYSQL: u64 = 3;
+const CACHE_BYTES_MIN: u64 = 8 << 20;
 /// No server starts with less.
 const LIMIT_BYTES_MIN: u64 = 640 << 20;
 
@@ -27,21 +32,30 @@ struct Plan {
     seconds: u64,
     size: Size,
     limit_bytes: u64,
-    cache_bytes: u64,
+    /// What the limit is where no smallest one holds.
+    share_bytes: u64,
+}
+
+impl Plan {
+    /// Of a peer.
+    fn cache_bytes(&self, kind: Kind) -> u64 {
+        let part = if kind == Kind::MySql { CACHE_PART_OF_MYSQL } else { CACHE_PART };
+        (self.share_bytes.min(self.limit_bytes) / part).max(CACHE_BYTES_MIN)
+    }
 }
 
 pub fn main(args: &[String]) -> Result<(), String> {
     let mut options = Options::new("memory-limited", args);
     let size = Size { tables: options.number("--tables", 4, 1)?, rows: options.number("--rows", 3_800_000, 100_000)? };
-    let share = size.tables * size.rows * BYTES_PER_ROW / DATA_TO_MEMORY;
-    let limit_mb = options.number("--limit-mb", share >> 20, share >> 20)?;
+    let share_bytes = size.tables * size.rows * BYTES_PER_ROW / DATA_TO_MEMORY;
+    let limit_mb = options.number("--limit-mb", share_bytes >> 20, share_bytes >> 20)?;
     let limit_bytes = (limit_mb << 20).max(LIMIT_BYTES_MIN);
     let plan = Plan {
         threads: options.numbers("--threads", &[8, 64], &[8])?,
         seconds: options.number("--seconds", 20, 1)?,
         size,
         limit_bytes,
-        cache_bytes: (share / 2).min(limit_bytes / 2).max(8 << 20),
+        share_bytes,
     };
     let settings = options.finish(1, 1)?;
     let mut outcome = Outcome::new("Data larger than memory");
@@ -86,11 +100,13 @@ fn describe(outcome: &mut Outcome, plan: &Plan) -> Result<(), String> {
         plan.seconds
     ));
     outcome.setting(format!(
-        "Filled without a limit. Then the server and the page cache of its files may use {} MB (cgroup): data is {:.1} times that. Buffer pool and block cache of \
-         the peers {} MB, `max_connections` 200, by which MySQL sizes tables of its own; Vaquita finds the limit by itself.",
+        "Filled without a limit. Then the server and the page cache of its files may use {} MB (cgroup): data is {:.1} times that. \
+         Buffer pool and block cache of MariaDB {} MB, buffer pool of MySQL {} MB, because it does not live with more; their `max_connections` 200, by which MySQL sizes tables of \
+         its own; Vaquita finds the limit by itself.",
         plan.limit_bytes / 1_000_000,
         data_bytes as f64 / plan.limit_bytes as f64,
-        plan.cache_bytes / 1_000_000
+        plan.cache_bytes(Kind::MariaDb) / 1_000_000,
+        plan.cache_bytes(Kind::MySql) / 1_000_000
     ));
     if data_bytes < plan.limit_bytes * DATA_TO_MEMORY {
         outcome.setting("**The data is too small for the smallest limit: this run shows that the harness works, no more.**");
@@ -117,7 +133,7 @@ fn one_server(
     fill(kind, plan, outcome)?;
     empty_page_cache()?;
     let cgroup = Cgroup::new(plan.limit_bytes)?;
-    let how = Start { cgroup: Some(&cgroup), cache_bytes: Some(plan.cache_bytes) };
+    let how = Start { cgroup: Some(&cgroup), cache_bytes: Some(plan.cache_bytes(kind)) };
     let explain = |text: String| if cgroup.killed() { format!("the memory limit ended the server: {text}") } else { text };
     let server = Server::start_with(kind, how).map_err(explain)?;
     tables[3].add("all tables", kind, server.table_bytes()? as f64 / 1e6);

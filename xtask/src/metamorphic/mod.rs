@@ -46,7 +46,7 @@ const CONFIGURATIONS: &[Configuration] = &[
     storage("as installed", "warm-log=on"),
     storage("tiny memtables", small!("block-cache-bytes=8388608")),
     storage("no bloom filters", small!("bloom-filters=off")),
-    storage("no block and row cache", small!("block-cache=off,row-cache=off")),
+    storage("no caches", small!("block-cache=off,row-cache=off,span-cache=off")),
     storage("tiny blocks and cache", small!("block-bytes=64,block-cache-bytes=65536")),
     Configuration { more: &["--threads", "1"], ..storage("one thread", small!("background-jobs=1")) },
     storage("nothing compacted", "warm-log=off,write-buffer-bytes=65536,level0-files=1000"),

@@ -12,10 +12,15 @@ use crate::engine::{ActiveTransactions, FlushMode, NoHooks};
 use crate::lock::{HeldLocks, Interrupt, LockManager, LockMode, Owner};
 use crate::rocks::{Db, Family, Snapshot};
 use crate::row_cache::{CachedRow, RowCache};
+use crate::span::Filler;
+use crate::span_cache::{Found, SpanCache};
 use crate::sync::thread::{self, JoinHandle};
 use crate::sync::{Condvar, Mutex};
 
 const TABLE: TableId = TableId(5);
+/// In an index of its own.
+const SPAN_KEY: &str = "iiiik";
+const SPAN_END: &str = "iiiiz";
 
 #[derive(Clone)]
 struct World {
@@ -67,6 +72,7 @@ impl World {
             Arc::clone(&counters),
             Arc::clone(&active),
             Arc::new(NoHooks),
+            SpanCache::new(1 << 20),
             FlushMode::SyncEachCommit,
         ));
         let committer = pipeline.start_committer().expect("threads can be started");
@@ -110,17 +116,24 @@ impl World {
 
     /// `UPDATE … SET v = v + 1` under snapshot isolation, restarted on a fresh snapshot if the row changed.
     fn increment(&self, id: u64) {
+        self.increment_key(id, "k");
+    }
+
+    fn increment_key(&self, id: u64, key: &str) {
         let owner = self.owner(id);
         let mut held = HeldLocks::default();
         let mut snapshot = Snapshot::new(&self.db);
-        self.locks.lock_key(&owner, &mut held, b"k", LockMode::X, LONG).expect("one lock makes no cycle");
-        if self.pipeline.recent().may_be_after(b"k", snapshot.sequence()) {
+        self.locks.lock_key(&owner, &mut held, key.as_bytes(), LockMode::X, LONG).expect("one lock makes no cycle");
+        if self.pipeline.recent().may_be_after(key.as_bytes(), snapshot.sequence()) {
             snapshot = Snapshot::new(&self.db);
-            assert!(!self.pipeline.recent().may_be_after(b"k", snapshot.sequence()), "it changed although it is locked");
+            assert!(
+                !self.pipeline.recent().may_be_after(key.as_bytes(), snapshot.sequence()),
+                "it changed although it is locked"
+            );
         }
-        let value = self.get("k", Some(&snapshot)) + 1;
-        self.commit(owner, held, "k", value, Vec::new()).expect("the pipeline is open");
-        assert!(self.get("k", None) >= value, "COMMIT-2: acknowledged and not there");
+        let value = self.get(key, Some(&snapshot)) + 1;
+        self.commit(owner, held, key, value, Vec::new()).expect("the pipeline is open");
+        assert!(self.get(key, None) >= value, "COMMIT-2: acknowledged and not there");
     }
 
     /// An INSERT into a table with AUTO_INCREMENT.
@@ -148,6 +161,26 @@ impl World {
         if value > 0 {
             row.keep(&[value]);
         }
+        value
+    }
+
+    /// A scan of the index that `key` is alone in, at a snapshot or now, by way of its span, as `txn::base` does it.
+    fn scan_spans(&self, key: &str, at: Option<&Snapshot>) -> u8 {
+        let spans = self.pipeline.spans();
+        let index = spans.index(key.as_bytes(), || self.db.latest_sequence()).expect("an index id");
+        let sequence = at.map_or_else(|| self.db.latest_sequence(), Snapshot::sequence);
+        if at.is_some()
+            && let Found::Span(span) = index.find(key.as_bytes(), sequence)
+        {
+            return if span.len() == 0 { 0 } else { span.entry(0).1[0] };
+        }
+        let value = self.get(key, at);
+        let mut filler = Filler::default();
+        filler.begin(&key.as_bytes()[..4]);
+        if value > 0 {
+            filler.push(key.as_bytes(), &[value]);
+        }
+        spans.put(&index, &mut filler, SPAN_END.as_bytes(), sequence);
         value
     }
 
@@ -199,6 +232,30 @@ pub fn cached_rows() {
     thread.join().expect("no thread panics");
     assert_eq!(world.get_cached(&rows, "k", None), 2);
     world.end(committer, 2);
+}
+
+/// Two writers and a reader: a span gives what RocksDB would (SPANS-1).
+pub fn spans() {
+    let (world, committer) = World::new();
+    world.increment_key(1, SPAN_KEY);
+    let threads = [2, 3].map(|id| {
+        let other = world.clone();
+        thread::spawn(move || other.increment_key(id, SPAN_KEY))
+    });
+    let mut last = 0;
+    for _ in 0..3 {
+        let snapshot = Snapshot::new(&world.db);
+        world.scan_spans(SPAN_KEY, None);
+        let seen = world.scan_spans(SPAN_KEY, Some(&snapshot));
+        assert_eq!(seen, world.get(SPAN_KEY, Some(&snapshot)), "another version than the snapshot's");
+        assert!(last <= seen, "back in time: {last} {seen}");
+        last = seen;
+    }
+    for thread in threads {
+        thread.join().expect("no thread panics");
+    }
+    assert_eq!(world.scan_spans(SPAN_KEY, Some(&Snapshot::new(&world.db))), 3);
+    world.end(committer, 3);
 }
 
 /// Two inserts: distinct values, and in the log the exact count of rows and the highest value.

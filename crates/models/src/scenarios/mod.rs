@@ -6,7 +6,7 @@
 mod commits;
 mod locks;
 
-pub const ALL: [(&str, fn()); 19] = [
+pub const ALL: [(&str, fn()); 20] = [
     ("locks.exclude", locks::exclude),
     ("locks.deadlock-of-two", locks::deadlock_of_two),
     ("locks.deadlock-of-three", locks::deadlock_of_three),
@@ -22,6 +22,7 @@ pub const ALL: [(&str, fn()); 19] = [
     ("locks.write-skew", locks::write_skew),
     ("commits.first-committer-wins", commits::first_committer_wins),
     ("commits.cached-rows", commits::cached_rows),
+    ("commits.spans", commits::spans),
     ("commits.counters", commits::counters),
     ("commits.groups", commits::groups),
     ("commits.drop-table", commits::drop_table),

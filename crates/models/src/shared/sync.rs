@@ -13,6 +13,7 @@ pub use crate::backend::{atomic, thread};
 pub const LOCK_SHARDS: usize = 2;
 pub const RECENT_SLOTS: usize = 4;
 pub const ROW_SHARDS: usize = 1;
+pub const CHANGES_KEPT: usize = 2;
 
 #[derive(Default)]
 pub struct Mutex<T>(backend::Mutex<T>);
@@ -50,6 +51,10 @@ impl<T> DerefMut for MutexGuard<'_, T> {
 pub struct RwLock<T>(backend::RwLock<T>);
 
 impl<T> RwLock<T> {
+    pub fn new(value: T) -> RwLock<T> {
+        RwLock(backend::RwLock::new(value))
+    }
+
     pub fn read(&self) -> backend::RwLockReadGuard<'_, T> {
         self.0.read().expect("no thread panics")
     }

@@ -139,7 +139,7 @@ fn kill_ends_every_wait() {
         "SELECT x.a + y.a, COUNT(*) FROM d.many x, d.many y, d.many z GROUP BY 1",
         "SELECT SUM(x.a) OVER (ORDER BY y.a) FROM d.many x, d.many y, d.many z",
         "CREATE TABLE d.copy AS SELECT x.a FROM d.many x, d.many y, d.many z",
-        "INSERT INTO d.many SELECT x.a, y.b FROM d.many x, d.many y, d.many z WHERE x.a < 0 OR y.a < 0",
+        "INSERT INTO d.many SELECT x.a, y.b FROM d.many x, d.many y, d.many z WHERE x.a + y.a + z.a < 0",
         "UPDATE d.many x, d.many y, d.many z SET x.a = x.a WHERE x.a + y.a + z.a < 0",
         "SELECT SLEEP(100) FROM d.many",
         "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i FROM n) SELECT COUNT(*) FROM n",

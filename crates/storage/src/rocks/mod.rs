@@ -610,10 +610,6 @@ impl Iter {
         };
     }
 
-    pub fn db(&self) -> &Arc<Db> {
-        &self.db
-    }
-
     #[inline]
     pub fn valid(&self) -> bool {
         self.entry.is_some()

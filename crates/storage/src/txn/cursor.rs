@@ -1,4 +1,4 @@
-//! A scan over a key range: RocksDB's iterator merged with the transaction's own writes.
+//! A scan over a key range: what is committed (`base`) merged with the transaction's own writes.
 //!
 //! The cursor borrows nothing: each step is given the transaction, so a statement can write
 //! between steps. Writes that land ahead of the cursor are seen, so a statement that moves rows
@@ -10,10 +10,9 @@ use std::ops::Bound;
 
 use vaquita_types::Result;
 
+use super::base::Base;
 use super::write_set::WriteSet;
 use super::{Transaction, Version};
-use crate::catalog::owner::data_error;
-use crate::engine::read_error;
 use crate::rocks::{Family, Iter};
 use crate::spill::SpillReader;
 
@@ -91,8 +90,7 @@ impl Default for ScanOptions {
 }
 
 pub struct Cursor {
-    base: Iter,
-    family: Family,
+    base: Base,
     range: KeyRange,
     direction: Direction,
     position: Position,
@@ -129,10 +127,9 @@ pub enum Step {
 }
 
 impl Cursor {
-    pub(super) fn new(base: Iter, family: Family, range: KeyRange, direction: Direction, own_writes: bool) -> Cursor {
+    pub(super) fn new(base: Base, range: KeyRange, direction: Direction, own_writes: bool) -> Cursor {
         let mut cursor = Cursor {
             base,
-            family,
             range: KeyRange::default(),
             direction,
             position: Position::End,
@@ -149,7 +146,7 @@ impl Cursor {
     /// Starts again on another range, keeping the iterator and its version of the data.
     pub fn reseek(&mut self, range: KeyRange, direction: Direction) {
         self.position = if range.is_empty() { Position::End } else { Position::Start };
-        self.base.set_bounds(&range.lower, &range.upper);
+        self.base.reseek(&range);
         self.upper_head = head(&range.upper);
         self.range = range;
         self.direction = direction;
@@ -157,8 +154,8 @@ impl Cursor {
         self.spilled = SpillReader::default();
     }
 
-    pub(super) fn into_iter(self) -> Iter {
-        self.base
+    pub(super) fn into_iter(self) -> Option<Iter> {
+        self.base.into_iter()
     }
 
     /// The next key and value. The transaction is the one that made the cursor.
@@ -173,16 +170,16 @@ impl Cursor {
     /// As `next`, for callers that read a stored entry where it lies.
     #[inline]
     pub fn step(&mut self, txn: &Transaction) -> Result<Step> {
-        let merge = self.own_writes && !txn.writes.has_none(self.family);
+        let merge = self.own_writes && !txn.writes.has_none(self.base.family());
         match self.position {
             Position::End => return Ok(Step::End),
             Position::Start => self.seek_first(),
             Position::OnBase => {
                 if merge {
-                    self.passed = Some(self.base.key().to_vec());
+                    self.passed = Some(self.base.entry().0.to_vec());
                 }
                 self.advance_base();
-                if !merge && self.is_clearly_below() {
+                if !merge && (self.base.is_inside() || self.is_clearly_below()) {
                     return Ok(Step::Stored);
                 }
             }
@@ -225,8 +222,8 @@ impl Cursor {
             if let Some(passed) = &self.passed {
                 *(if backward { &mut upper } else { &mut lower }) = Bound::Excluded(passed);
             }
-            let in_memory = writes.following(self.family, lower, upper, backward);
-            let spilled = match writes.spilled().filter(|_| self.family == Family::Data) {
+            let in_memory = writes.following(self.base.family(), lower, upper, backward);
+            let spilled = match writes.spilled().filter(|_| self.base.family() == Family::Data) {
                 Some(spill) => self.spilled.following(spill, lower, upper, backward)?,
                 None => None,
             };
@@ -238,7 +235,7 @@ impl Cursor {
             let Some((key, write)) = own else {
                 return Ok(if base { Step::Stored } else { Step::End });
             };
-            let order = if base { direction.order(key, self.base.key()) } else { Ordering::Less };
+            let order = if base { direction.order(key, self.base.entry().0) } else { Ordering::Less };
             if order == Ordering::Greater {
                 return Ok(Step::Stored);
             }
@@ -264,13 +261,10 @@ impl Cursor {
     #[inline]
     fn base_in_range(&self) -> Result<bool> {
         if !self.base.valid() {
-            self.base.status().map_err(|e| match self.family {
-                Family::Data => data_error(self.base.db(), &self.range.lower, e),
-                Family::Catalog => read_error(e),
-            })?;
+            self.base.status(&self.range)?;
             return Ok(false);
         }
-        let (key, range) = (self.base.key(), &self.range);
+        let (key, range) = (self.base.entry().0, &self.range);
         Ok(match self.direction {
             Direction::Forward => range.upper.is_empty() || key < range.upper.as_slice(),
             Direction::Backward => key >= range.lower.as_slice(),
@@ -280,14 +274,14 @@ impl Cursor {
     /// On a key that is within a forward scan's bounds by its first bytes, as most are.
     #[inline]
     fn is_clearly_below(&self) -> bool {
-        let key = self.base.key().first_chunk::<8>();
+        let key = self.base.entry().0.first_chunk::<8>();
         self.direction == Direction::Forward && key.is_some_and(|key| u64::from_be_bytes(*key) < self.upper_head)
     }
 
     fn seek_first(&mut self) {
         match self.direction {
-            Direction::Forward => self.base.seek(&self.range.lower),
-            Direction::Backward => self.base.seek_to_last(),
+            Direction::Forward => self.base.seek_to_first(&self.range),
+            Direction::Backward => self.base.seek_to_last(&self.range),
         }
         self.position = Position::BeforeBase;
     }
@@ -295,8 +289,8 @@ impl Cursor {
     #[inline]
     fn advance_base(&mut self) {
         match self.direction {
-            Direction::Forward => self.base.next(),
-            Direction::Backward => self.base.prev(),
+            Direction::Forward => self.base.next(&self.range),
+            Direction::Backward => self.base.prev(&self.range),
         }
     }
 }

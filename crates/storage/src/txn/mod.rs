@@ -14,8 +14,11 @@
 //! family.
 
 mod ascent;
+mod base;
 mod cursor;
 mod gap;
+#[cfg(test)]
+mod span_tests;
 mod spilled;
 #[cfg(test)]
 mod tests;
@@ -38,6 +41,7 @@ pub use write_set::Mark;
 use write_set::WriteSet;
 
 use self::ascent::Ascent;
+use self::base::{Base, Spans};
 use crate::catalog::owner::data_error;
 use crate::catalog::temporary::{is_temporary_key, is_temporary_table};
 use crate::commit::{CommitRequest, CommitStart, CommitWaiter, Records, Touched};
@@ -443,21 +447,23 @@ impl Transaction {
 
     /// A cursor over data keys. It borrows nothing, so the transaction can write between steps.
     pub fn scan(&self, range: KeyRange, direction: Direction, options: ScanOptions) -> Result<Cursor> {
-        let at = self.snapshot_for(options.version);
+        let mut at = self.snapshot_for(options.version);
+        let uses_spans = options.version == Version::Snapshot && options.fill_cache;
+        let spans = if uses_spans { Spans::open(&self.engine, &range, direction, &mut at) } else { None };
         let iter_options = IterOptions { fill_cache: options.fill_cache, readahead_bytes: options.readahead_bytes };
         let idle = match &at {
             _ if iter_options != IterOptions::default() => None,
-            Some(_) if options.version == Version::Snapshot => self.view.borrow_mut().idle.take(),
+            Some(_) if options.version == Version::Snapshot => self.view.borrow_mut().take_idle(at.as_ref()),
             Some(_) => None,
             None => self.engine.housekeeper().take_idle_iter(),
         };
-        let base = idle.unwrap_or_else(|| Iter::new(self.engine.db(), Family::Data, at.as_ref(), iter_options));
-        Ok(Cursor::new(base, Family::Data, range, direction, options.own_writes))
+        let base = Base::new(&self.engine, Family::Data, at, iter_options, idle, spans);
+        Ok(Cursor::new(base, range, direction, options.own_writes))
     }
 
     /// Gives a cursor's iterator to the next scan. Dropping the cursor is as right, and slower.
     pub fn finish_scan(&self, cursor: Cursor) {
-        let mut iter = cursor.into_iter();
+        let Some(mut iter) = cursor.into_iter() else { return };
         iter.account();
         if iter.options() != IterOptions::default() {
             return;
@@ -481,8 +487,8 @@ impl Transaction {
     }
 
     pub fn meta_scan(&self, range: KeyRange) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
-        let base = Iter::new(self.engine.db(), Family::Catalog, None, IterOptions::default());
-        let mut cursor = Cursor::new(base, Family::Catalog, range, Direction::Forward, true);
+        let base = Base::new(&self.engine, Family::Catalog, None, IterOptions::default(), None, None);
+        let mut cursor = Cursor::new(base, range, Direction::Forward, true);
         let mut out = Vec::new();
         while let Some((key, value)) = cursor.next(self)? {
             out.push((key.to_vec(), value.to_vec()));
@@ -888,6 +894,12 @@ impl Drop for Transaction {
 }
 
 impl View {
+    /// The iterator that an earlier scan at this snapshot left.
+    fn take_idle(&mut self, at: Option<&Arc<Snapshot>>) -> Option<Iter> {
+        let is_at = |iter: &Iter| iter.snapshot().zip(at).is_some_and(|(a, b)| Arc::ptr_eq(a, b));
+        if self.idle.as_ref().is_some_and(is_at) { self.idle.take() } else { None }
+    }
+
     /// Forgets the snapshot and what was read at it.
     fn take(&mut self) {
         self.idle = None;
