@@ -170,7 +170,7 @@ pub struct Engine {
     options: EngineOptions,
     hooks: Arc<dyn EngineHooks>,
     db: Arc<Db>,
-    /// The block cache's, 0 without one.
+    /// The block cache's and the spans', 0 without a block cache.
     cache_bytes: usize,
     locks: Arc<LockManager>,
     counters: Arc<Counters>,
@@ -199,7 +199,8 @@ impl Engine {
         check_manifest(dir)?;
         let logs = check_logs(dir, &options, &*hooks)?;
         kill_point("start.logs-checked");
-        let (data, catalog) = options::for_families(&options);
+        let cache = options::block_cache(&options);
+        let (data, catalog) = options::for_families(&options, &cache);
         let db = Db::open(dir, data, catalog).map_err(|e| open_error(dir, e))?;
         if logs.damage.is_some() || logs.next_sequence.is_some_and(|next| next != db.latest_sequence() + 1) {
             // What could be read goes to files: the next log does not follow on, and would not be recovered with these.
@@ -220,7 +221,8 @@ impl Engine {
             SpanCache::new(options::span_cache_bytes(&options)),
             options.flush_mode,
         ));
-        let housekeeper = Arc::new(Housekeeper::new(dir, &options, Arc::clone(&db), Arc::clone(&pipeline), Arc::clone(&hooks)));
+        let housekeeper =
+            Arc::new(Housekeeper::new(dir, &options, Arc::clone(&db), cache, Arc::clone(&pipeline), Arc::clone(&hooks)));
         let rows = RowCache::new(options::row_cache_bytes(&options));
         let cache_bytes = if options.tuning.block_cache { options::block_cache_bytes(&options) } else { 0 };
         let engine = Arc::new(Engine {
@@ -430,7 +432,8 @@ impl Engine {
 
     fn unused_cache_bytes(&self) -> u64 {
         let used = self.property("rocksdb.block-cache-usage").and_then(|text| text.parse().ok());
-        used.map_or(0, |used| (self.cache_bytes as u64).saturating_sub(used))
+        let spans = self.pipeline.spans().bytes() as u64;
+        used.map_or(0, |used: u64| (self.cache_bytes as u64).saturating_sub(used + spans))
     }
 
     /// Checks the checksums of all files (CHECK TABLE ... EXTENDED).

@@ -12,16 +12,19 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
+use rocksdb::Cache;
 
 use crate::commit::Pipeline;
 use crate::engine::{EngineHooks, EngineOptions, FlushMode, LogLevel};
 use crate::kill_points::kill_point;
 use crate::log_check;
-use crate::options::RECYCLED_LOGS;
+use crate::options::{self, RECYCLED_LOGS};
 use crate::rocks::{Db, Iter, RocksError};
 use crate::space_reserve;
 
 const TICK: Duration = Duration::from_millis(100);
+/// The block cache's size changes by no less than one part in so many.
+const CACHE_STEPS: usize = 64;
 /// Iterators kept for the next scan.
 const IDLE_ITERS_MAX: usize = 64;
 /// Bytes of padding written to the log at a time.
@@ -73,6 +76,9 @@ pub struct Housekeeper {
     db: Arc<Db>,
     pipeline: Arc<Pipeline>,
     hooks: Arc<dyn EngineHooks>,
+    cache: Cache,
+    /// For blocks and spans together.
+    cache_bytes: usize,
     disk_reserve_bytes: u64,
     log_bytes: usize,
     round: Duration,
@@ -87,6 +93,7 @@ impl Housekeeper {
         dir: &Path,
         options: &EngineOptions,
         db: Arc<Db>,
+        cache: Cache,
         pipeline: Arc<Pipeline>,
         hooks: Arc<dyn EngineHooks>,
     ) -> Housekeeper {
@@ -95,6 +102,8 @@ impl Housekeeper {
             db,
             pipeline,
             hooks,
+            cache,
+            cache_bytes: options::block_cache_bytes(options),
             disk_reserve_bytes: options.disk_reserve_bytes,
             log_bytes: if options.warm_log { options.write_buffer_bytes } else { 0 },
             round: options.tuning.round,
@@ -143,6 +152,7 @@ impl Housekeeper {
             self.hooks.log(LogLevel::Warning, &format!("warming the log: {}", e.0));
         }
         let mut hidden = HiddenEntries::default();
+        let mut cache_bytes = self.cache_bytes;
         let mut last_round = Instant::now();
         loop {
             let mut stopped = self.stopped.lock();
@@ -154,6 +164,7 @@ impl Housekeeper {
             }
             drop(stopped);
             self.watch_disk();
+            self.share_cache(&mut cache_bytes);
             if hidden.flush_wanted(self.db.take_hidden_entries()) {
                 self.flush_memtables();
             }
@@ -166,6 +177,15 @@ impl Housekeeper {
             // Destroyed outside the mutex.
             let idle = std::mem::take(&mut *self.idle_iters.lock());
             drop(idle);
+        }
+    }
+
+    /// The block cache has what spans do not take.
+    fn share_cache(&self, block_cache_bytes: &mut usize) {
+        let share = self.cache_bytes.saturating_sub(self.pipeline.spans().bytes());
+        if share.abs_diff(*block_cache_bytes) > self.cache_bytes / CACHE_STEPS {
+            self.cache.clone().set_capacity(share);
+            *block_cache_bytes = share;
         }
     }
 

@@ -35,7 +35,7 @@ const WINDOW_BITS: i32 = -14;
 const SKIPPED_VERSIONS: u64 = 64;
 /// One part of so many of the cache's bytes.
 const ROW_CACHE_SHARE: usize = 8;
-const SPAN_CACHE_SHARE: usize = 3;
+const SPAN_CACHE_SHARE: usize = 2;
 /// The least that is chosen when no size is given.
 const CACHE_BYTES_MIN: usize = 64 << 20;
 
@@ -122,17 +122,20 @@ impl EngineOptions {
     }
 }
 
-/// Bytes of the block cache.
+/// Bytes of the block cache, as long as nothing is in spans: these take from it what they need.
 pub fn block_cache_bytes(options: &EngineOptions) -> usize {
-    cache_bytes(options) - row_cache_bytes(options) - span_cache_bytes(options)
+    cache_bytes(options) - row_cache_bytes(options)
+}
+
+pub fn block_cache(options: &EngineOptions) -> Cache {
+    Cache::new_hyper_clock_cache(block_cache_bytes(options), CACHE_ENTRY_BYTES)
 }
 
 /// Options of the data family (which also carry the database's) and of the catalog family.
-pub fn for_families(options: &EngineOptions) -> (Options, Options) {
-    let cache = Cache::new_hyper_clock_cache(block_cache_bytes(options), CACHE_ENTRY_BYTES);
-    let mut data = family(&cache, options.write_buffer_bytes, &options.tuning);
+pub fn for_families(options: &EngineOptions, cache: &Cache) -> (Options, Options) {
+    let mut data = family(cache, options.write_buffer_bytes, &options.tuning);
     set_database(&mut data, options);
-    let catalog = family(&cache, options.write_buffer_bytes / 4, &options.tuning);
+    let catalog = family(cache, options.write_buffer_bytes / 4, &options.tuning);
     (data, catalog)
 }
 
@@ -216,7 +219,7 @@ pub fn row_cache_bytes(options: &EngineOptions) -> usize {
     if options.tuning.row_cache { cache_bytes(options) / ROW_CACHE_SHARE } else { 0 }
 }
 
-/// The part that is for stretches of indexes.
+/// The most that stretches of indexes may take.
 pub fn span_cache_bytes(options: &EngineOptions) -> usize {
     if options.tuning.span_cache { cache_bytes(options) / SPAN_CACHE_SHARE } else { 0 }
 }

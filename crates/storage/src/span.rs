@@ -215,9 +215,7 @@ impl Filler {
 
     /// The span up to `upper`, joined with its neighbours as long as it is small.
     pub fn span(&mut self, upper: &[u8], good_from: u64, before: Option<&Span>, after: Option<&Span>, gauge: &Gauge) -> Span {
-        if !upper.is_empty() {
-            self.cut(upper);
-        }
+        self.cut(upper);
         let fits = |entries: usize, bytes: usize| entries <= ENTRIES_MAX && bytes <= BYTES_MAX;
         let (mut entries, mut bytes) = (self.entries.len(), self.bytes.len());
         let mut joins = |span: &&Span| {

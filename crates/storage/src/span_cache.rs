@@ -245,6 +245,11 @@ impl SpanCache {
         }
     }
 
+    /// What the spans take.
+    pub fn bytes(&self) -> usize {
+        self.gauge.total.load(Ordering::Relaxed)
+    }
+
     pub fn is_off(&self) -> bool {
         self.bytes_max == 0
     }
@@ -321,22 +326,21 @@ impl SpanCache {
 
     /// Makes a span of what was read at `at` from the filler's lower bound up to `upper`. Bytes that it takes.
     pub fn put(&self, index: &Arc<IndexSpans>, filler: &mut Filler, upper: &[u8], at: u64) -> usize {
-        let before = self.gauge.total.load(Ordering::Relaxed);
+        let before = self.bytes();
         let Some(span) = index.put(filler, upper, at, &self.gauge) else { return 0 };
         self.clock.lock().add(index, &span);
-        let bytes = self.gauge.total.load(Ordering::Relaxed).saturating_sub(before);
+        let bytes = self.bytes().saturating_sub(before);
         self.evict();
         bytes
     }
 
     /// A scan that has added so many bytes may add more: it fills what is free, and a part of what others use.
     pub fn takes_more(&self, added_bytes: usize) -> bool {
-        added_bytes < self.bytes_max / SCAN_SHARE
-            || self.gauge.total.load(Ordering::Relaxed) < self.bytes_max / SCAN_SHARE * (SCAN_SHARE - 1)
+        added_bytes < self.bytes_max / SCAN_SHARE || self.bytes() < self.bytes_max / SCAN_SHARE * (SCAN_SHARE - 1)
     }
 
     fn evict(&self) {
-        while self.gauge.total.load(Ordering::Relaxed) > self.bytes_max {
+        while self.bytes() > self.bytes_max {
             let mut clock = self.clock.lock();
             let Some((index, span)) = clock.places.pop_front() else { return };
             let (Some(index), Some(span)) = (index.upgrade(), span.upgrade()) else { continue };
@@ -373,7 +377,7 @@ impl IndexSpans {
 
     /// Some span holds the key.
     pub fn holds(&self, key: &[u8]) -> bool {
-        self.state.read().up_to(&At::new(key)).is_some_and(|kept| is_below(key, kept.span.upper()))
+        self.state.read().up_to(&At::new(key)).is_some_and(|kept| key < kept.span.upper())
     }
 
     /// Some span holds what is just below the key.
@@ -385,7 +389,7 @@ impl IndexSpans {
     pub fn find(&self, key: &[u8], at: u64) -> Found {
         let state = self.state.read();
         let place = At::new(key);
-        if let Some(kept) = state.up_to(&place).filter(|kept| is_below(key, kept.span.upper())) {
+        if let Some(kept) = state.up_to(&place).filter(|kept| key < kept.span.upper()) {
             return kept.seen(at).map_or(Found::Later, Found::Span);
         }
         Found::Gap(state.above(&place).map(|kept| Arc::clone(&kept.span)))
@@ -410,7 +414,7 @@ impl IndexSpans {
         }
         let bounds: (Bound<&dyn Lower>, Bound<&dyn Lower>) = (Bound::Unbounded, Bound::Included(&place));
         let (_, kept) = spans.range_mut::<dyn Lower, _>(bounds).next_back()?;
-        if !is_below(key, kept.span.upper()) {
+        if key >= kept.span.upper() {
             return None;
         }
         let renewed = if kept.changes.takes(key, value) { None } else { kept.renew(gauge) };
@@ -447,12 +451,12 @@ impl IndexSpans {
         let mut state = self.state.write();
         let place = At::new(filler.lower());
         let before = state.up_to(&place);
-        if before.is_some_and(|kept| is_below(place.key, kept.span.upper())) {
+        if before.is_some_and(|kept| place.key < kept.span.upper()) {
             return None;
         }
         let after = state.above(&place);
-        let upper = after.map(|kept| &**kept.span.lower()).filter(|lower| is_below(lower, upper)).unwrap_or(upper);
-        if !is_below(place.key, upper) {
+        let upper = after.map_or(upper, |kept| upper.min(kept.span.lower()));
+        if place.key >= upper {
             return None;
         }
         let upper: Box<[u8]> = upper.into();
@@ -462,7 +466,7 @@ impl IndexSpans {
         let before = before.and_then(unchanged).filter(|span| span.upper() == place.key);
         let after = after.and_then(unchanged).filter(|span| **span.lower() == *upper);
         let span = Arc::new(filler.span(&upper, good_from, before.as_deref(), after.as_deref(), gauge));
-        let joined = |old: &&Arc<Span>| old.lower() >= span.lower() && is_below(old.lower(), span.upper());
+        let joined = |old: &&Arc<Span>| old.lower() >= span.lower() && **old.lower() < *span.upper();
         before.iter().chain(&after).filter(joined).for_each(|old| state.remove(old.lower()));
         let lower = LowerBound { head: head(span.lower()), key: Arc::clone(span.lower()) };
         state.spans.insert(lower, Kept { span: Arc::clone(&span), changes: Changes::default() });
@@ -525,7 +529,7 @@ impl State {
 
 impl Kept {
     fn ends_at_or_after(&self, key: &[u8]) -> bool {
-        self.span.upper().is_empty() || key <= self.span.upper()
+        key <= self.span.upper()
     }
 
     /// The span as a reader at `at` sees it, if that is certain.
@@ -582,9 +586,4 @@ impl Changes {
             self.bytes -= self.list.drain(before..).map(|change| change.bytes()).sum::<usize>();
         }
     }
-}
-
-/// An empty `upper` has no bound.
-fn is_below(key: &[u8], upper: &[u8]) -> bool {
-    upper.is_empty() || key < upper
 }

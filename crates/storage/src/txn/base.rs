@@ -126,18 +126,19 @@ impl Spans {
     /// The iterator has come to its next entry, or the end. True: the gap is over.
     fn pass(&mut self, engine: &Engine, iter: &Iter, range: &KeyRange) -> bool {
         let (key, value) = iter.entry();
-        let at_end = !iter.valid() || (!range.upper.is_empty() && key >= range.upper.as_slice());
+        // A range that is scanned through spans has an upper bound.
+        let at_end = !iter.valid() || key >= range.upper.as_slice();
         let until = self.until.as_ref().map(|span| &**span.lower());
-        let until =
-            until.filter(|lower| if at_end { range.upper.is_empty() || *lower <= range.upper.as_slice() } else { key >= *lower });
+        let until = until.filter(|lower| if at_end { *lower <= range.upper.as_slice() } else { key >= *lower });
         if self.filling {
             let cache = engine.pipeline().spans();
             let upper = match until {
                 Some(lower) => Some(lower),
-                None if at_end => (!range.upper.is_empty() && iter.status().is_ok()).then_some(range.upper.as_slice()),
+                None if at_end => Some(range.upper.as_slice()),
                 None => self.filler.is_full().then_some(key),
             };
-            if let Some(upper) = upper {
+            // An iterator that failed has not seen all.
+            if let Some(upper) = upper.filter(|_| !at_end || iter.status().is_ok()) {
                 self.added_bytes += cache.put(&self.index, &mut self.filler, upper, self.at);
                 self.filler.begin(key);
             }
@@ -264,9 +265,7 @@ impl Base {
     fn go_forward(&mut self, range: &KeyRange, mut from: From) {
         loop {
             let key = from.key(range, Direction::Forward);
-            let is_over =
-                !matches!(from, From::Start) && (key.is_empty() || !range.upper.is_empty() && key >= range.upper.as_slice());
-            if is_over {
+            if !matches!(from, From::Start) && key >= range.upper.as_slice() {
                 self.standing = Standing::End;
                 return;
             }
@@ -277,7 +276,6 @@ impl Base {
             };
             match (found, &mut self.spans) {
                 (Found::Span(span), Some(spans)) => {
-                    // An index's spans have upper bounds, as have ranges that are scanned through them.
                     if spans.enter(&span, Some(span.position(key)), *span.upper() <= *range.upper) {
                         self.standing = Standing::Span;
                         return;
@@ -319,7 +317,7 @@ impl Base {
                 return;
             }
             let found = match &self.spans {
-                Some(spans) if spans.reads && !key.is_empty() => spans.index.find_below(key, spans.at),
+                Some(spans) if spans.reads => spans.index.find_below(key, spans.at),
                 _ => None,
             };
             let Some((span, spans)) = found.zip(self.spans.as_mut()) else {
