@@ -130,7 +130,7 @@ impl Check<'_> {
     }
 
     fn scan(&self, index: &IndexCodec) -> Result<Cursor> {
-        let options = ScanOptions { fill_cache: false, version: Version::Snapshot, ..ScanOptions::default() };
+        let options = ScanOptions { fill_cache: false, spans: false, version: Version::Snapshot, ..ScanOptions::default() };
         self.txn.scan(index.all(), Direction::Forward, options)
     }
 

@@ -174,6 +174,7 @@ impl Housekeeper {
             last_round = Instant::now();
             self.sync_log();
             self.take_space_reserve();
+            self.pipeline.spans().forget_unused();
             // Destroyed outside the mutex.
             let idle = std::mem::take(&mut *self.idle_iters.lock());
             drop(idle);

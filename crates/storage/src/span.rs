@@ -23,7 +23,7 @@ pub struct Span {
     /// For the clock, and for who decides whether to keep what changes.
     used: AtomicBool,
     read_lately: AtomicBool,
-    _gauge: Gauge,
+    gauge: Gauge,
 }
 
 /// What a commit has done to an entry of a span.
@@ -67,6 +67,11 @@ impl Span {
 
     pub fn len(&self) -> usize {
         self.entries.len()
+    }
+
+    /// What it takes.
+    pub fn bytes(&self) -> usize {
+        self.gauge.bytes
     }
 
     /// It has grown far beyond what a scan makes.
@@ -247,7 +252,7 @@ impl Filler {
             entries: self.entries.as_slice().into(),
             used: AtomicBool::new(false),
             read_lately: AtomicBool::new(false),
-            _gauge: gauge.more(bytes),
+            gauge: gauge.more(bytes),
         }
     }
 }

@@ -76,7 +76,7 @@ struct Clock {
 #[derive(Default)]
 pub struct Gauge {
     total: Arc<AtomicUsize>,
-    bytes: usize,
+    pub bytes: usize,
 }
 
 impl Gauge {
@@ -107,6 +107,8 @@ struct State {
     known_from: u64,
     /// Where spans with announced changes begin, if they are still there.
     announced: Vec<Arc<[u8]>>,
+    /// It is not told of changes any more: a scan that still knows it makes no spans.
+    is_forgotten: bool,
 }
 
 /// A key that was changed, by its first bytes.
@@ -230,7 +232,7 @@ pub enum Found {
     /// Nothing up to the next span, if there is one.
     Gap(Option<Arc<Span>>),
     /// A span of a later time.
-    Later,
+    Later(Arc<Span>),
 }
 
 impl SpanCache {
@@ -273,9 +275,21 @@ impl SpanCache {
 
     /// Nobody reads the index any more.
     pub fn forget(&self, key: &[u8]) {
-        if let Some(prefix) = key.first_chunk::<INDEX_ID_BYTES>() {
-            self.indexes.write().remove(prefix);
+        let index = key.first_chunk::<INDEX_ID_BYTES>().and_then(|prefix| self.indexes.write().remove(prefix));
+        if let Some(index) = index {
+            let mut state = index.state.write();
+            state.spans.clear();
+            state.is_forgotten = true;
         }
+    }
+
+    /// Indexes without spans need not know what changes.
+    pub fn forget_unused(&self) {
+        self.indexes.write().retain(|_, index| {
+            let mut state = index.state.write();
+            state.is_forgotten = state.spans.is_empty();
+            !state.is_forgotten
+        });
     }
 
     /// SPANS-1, of what a group writes after the commit with this sequence number.
@@ -326,12 +340,10 @@ impl SpanCache {
 
     /// Makes a span of what was read at `at` from the filler's lower bound up to `upper`. Bytes that it takes.
     pub fn put(&self, index: &Arc<IndexSpans>, filler: &mut Filler, upper: &[u8], at: u64) -> usize {
-        let before = self.bytes();
         let Some(span) = index.put(filler, upper, at, &self.gauge) else { return 0 };
         self.clock.lock().add(index, &span);
-        let bytes = self.bytes().saturating_sub(before);
         self.evict();
-        bytes
+        span.bytes()
     }
 
     /// A scan that has added so many bytes may add more: it fills what is free, and a part of what others use.
@@ -365,7 +377,13 @@ impl Clock {
 
 impl IndexSpans {
     fn new(prefix: IndexPrefix) -> IndexSpans {
-        let state = State { spans: BTreeMap::new(), heads: VecDeque::new(), known_from: ANNOUNCED, announced: Vec::new() };
+        let state = State {
+            spans: BTreeMap::new(),
+            heads: VecDeque::new(),
+            known_from: ANNOUNCED,
+            announced: Vec::new(),
+            is_forgotten: false,
+        };
         IndexSpans { prefix, state: RwLock::new(state) }
     }
 
@@ -390,7 +408,7 @@ impl IndexSpans {
         let state = self.state.read();
         let place = At::new(key);
         if let Some(kept) = state.up_to(&place).filter(|kept| key < kept.span.upper()) {
-            return kept.seen(at).map_or(Found::Later, Found::Span);
+            return kept.seen(at).map_or_else(|| Found::Later(Arc::clone(&kept.span)), Found::Span);
         }
         Found::Gap(state.above(&place).map(|kept| Arc::clone(&kept.span)))
     }
@@ -406,7 +424,7 @@ impl IndexSpans {
     fn announce(&self, key: &[u8], value: Option<&[u8]>, after: u64, gauge: &Gauge) -> Option<Arc<Span>> {
         let place = At::new(key);
         let mut state = self.state.write();
-        let State { spans, heads, known_from, announced } = &mut *state;
+        let State { spans, heads, known_from, announced, .. } = &mut *state;
         heads.push_back(ChangedHead { head: place.head, sequence: ANNOUNCED });
         if heads.len() > CHANGES_KEPT {
             let oldest = heads.pop_front().map_or(0, |changed| changed.sequence);
@@ -434,7 +452,7 @@ impl IndexSpans {
     /// What is announced was written by the commit with this sequence number, or not at all.
     fn settle(&self, sequence: u64, written: bool) {
         let mut state = self.state.write();
-        let State { spans, heads, known_from, announced } = &mut *state;
+        let State { spans, heads, known_from, announced, .. } = &mut *state;
         if *known_from == ANNOUNCED {
             *known_from = sequence;
         }
@@ -451,7 +469,7 @@ impl IndexSpans {
         let mut state = self.state.write();
         let place = At::new(filler.lower());
         let before = state.up_to(&place);
-        if before.is_some_and(|kept| place.key < kept.span.upper()) {
+        if state.is_forgotten || before.is_some_and(|kept| place.key < kept.span.upper()) {
             return None;
         }
         let after = state.above(&place);

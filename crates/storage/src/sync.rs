@@ -16,4 +16,4 @@ pub const RECENT_SLOTS: usize = 1 << 18;
 /// Parts of the row cache with a lock each.
 pub const ROW_SHARDS: usize = 64;
 /// Changes of an index that `span_cache` remembers.
-pub const CHANGES_KEPT: usize = 1024;
+pub const CHANGES_KEPT: usize = 256;

@@ -115,7 +115,7 @@ impl Ddl<'_> {
         let mut txn = self.transaction();
         txn.lock_table(table.def.id, LockMode::IS, LockPolicy::Wait(self.context.wait))?;
         txn.begin_statement(Reads::Many);
-        let options = ScanOptions { fill_cache: false, version: Version::Snapshot, ..ScanOptions::default() };
+        let options = ScanOptions { fill_cache: false, spans: false, version: Version::Snapshot, ..ScanOptions::default() };
         let mut cursor = txn.scan(table.codec.clustered().all(), Direction::Forward, options)?;
         let (mut total, mut read, mut buffer) = (0u32, 0u64, Vec::new());
         while let Some((key, value)) = cursor.next(&txn)? {

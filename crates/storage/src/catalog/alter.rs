@@ -188,7 +188,7 @@ impl Catalog {
         let fill: Vec<usize> = (0..new.indexes.len()).filter(|n| built.contains(&new.indexes[*n].id)).collect();
         let mut read = self.transaction();
         read.begin_statement(Reads::Many);
-        let options = ScanOptions { fill_cache: false, version: Version::Snapshot, ..ScanOptions::default() };
+        let options = ScanOptions { fill_cache: false, spans: false, version: Version::Snapshot, ..ScanOptions::default() };
         let mut cursor = read.scan(old.codec.clustered().all(), Direction::Forward, options)?;
         let mut write = Batch::new(self, context);
         let mut copied = 0;

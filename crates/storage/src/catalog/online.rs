@@ -175,7 +175,7 @@ impl Backfill<'_> {
     /// Fills rows from the start of `range`, which begins with what is left afterwards.
     fn batch(&mut self) -> Result<Batch> {
         self.read.begin_statement(Reads::Many);
-        let options = ScanOptions { fill_cache: false, version: Version::Snapshot, ..ScanOptions::default() };
+        let options = ScanOptions { fill_cache: false, spans: false, version: Version::Snapshot, ..ScanOptions::default() };
         let mut cursor = self.read.scan(self.range.clone(), Direction::Forward, options)?;
         let (mut row_key, mut row) = (Vec::new(), Vec::new());
         let (mut rows, mut bytes) = (0, 0);

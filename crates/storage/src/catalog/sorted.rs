@@ -98,6 +98,7 @@ impl Source<'_> {
         let read = self.view.transaction();
         let options = ScanOptions {
             fill_cache: false,
+            spans: false,
             readahead_bytes: READAHEAD_BYTES,
             version: Version::Snapshot,
             ..ScanOptions::default()

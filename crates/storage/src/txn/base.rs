@@ -49,8 +49,8 @@ pub struct Spans {
     /// What it has read of the gap that it is in, if `filling`.
     filler: Filler,
     filling: bool,
-    /// The span at which the gap ends.
-    until: Option<Arc<Span>>,
+    /// Where the gap ends.
+    until: Option<From>,
     /// Bytes of spans that the scan has made.
     added_bytes: usize,
 }
@@ -77,7 +77,13 @@ impl From {
 
 impl Spans {
     /// `None`: nothing of the range is or will be kept. A scan without a snapshot gets one if it begins in a span.
-    pub fn open(engine: &Arc<Engine>, range: &KeyRange, direction: Direction, at: &mut Option<Arc<Snapshot>>) -> Option<Spans> {
+    pub fn open(
+        engine: &Arc<Engine>,
+        range: &KeyRange,
+        direction: Direction,
+        fills: bool,
+        at: &mut Option<Arc<Snapshot>>,
+    ) -> Option<Spans> {
         let cache = engine.pipeline().spans();
         // The ids of temporary tables are given out again.
         if cache.is_off() || is_temporary_key(&range.lower) {
@@ -95,7 +101,7 @@ impl Spans {
             *at = Some(engine.snapshot());
         }
         let reads = at.is_some();
-        let fills = direction == Direction::Forward;
+        let fills = fills && direction == Direction::Forward;
         // Without a snapshot the iterator is made after this, and sees this commit or a later one.
         let at = at.as_ref().map_or_else(|| engine.db().latest_sequence(), |snapshot| snapshot.sequence());
         (reads || fills).then(|| Spans {
@@ -128,7 +134,7 @@ impl Spans {
         let (key, value) = iter.entry();
         // A range that is scanned through spans has an upper bound.
         let at_end = !iter.valid() || key >= range.upper.as_slice();
-        let until = self.until.as_ref().map(|span| &**span.lower());
+        let until = self.until.as_ref().map(|from| from.key(range, Direction::Forward));
         let until = until.filter(|lower| if at_end { *lower <= range.upper.as_slice() } else { key >= *lower });
         if self.filling {
             let cache = engine.pipeline().spans();
@@ -232,7 +238,7 @@ impl Base {
                 if spans.pass(&self.engine, iter, range)
                     && let Some(until) = spans.until.take()
                 {
-                    self.go_forward(range, From::Near(until));
+                    self.go_forward(range, until);
                 }
             }
             (Standing::Span, Some(spans), _) => {
@@ -271,8 +277,7 @@ impl Base {
             }
             let found = match &self.spans {
                 Some(spans) if spans.reads => spans.index.find(key, spans.at),
-                Some(_) => Found::Gap(None),
-                None => Found::Later,
+                _ => Found::Gap(None),
             };
             match (found, &mut self.spans) {
                 (Found::Span(span), Some(spans)) => {
@@ -282,9 +287,12 @@ impl Base {
                     }
                     from = From::Far(span);
                 }
-                (Found::Gap(until), Some(spans)) => {
-                    spans.until = until;
-                    spans.filling = spans.fills;
+                (found, Some(spans)) => {
+                    (spans.until, spans.filling) = match found {
+                        Found::Later(span) => (Some(From::Far(span)), false),
+                        Found::Gap(next) => (next.map(From::Near), spans.fills),
+                        Found::Span(_) => (None, false),
+                    };
                     spans.filler.begin(key);
                     let iter = iter(&mut self.iter, &self.engine, self.family, &self.at, self.options, range);
                     iter.seek(key);
@@ -293,13 +301,9 @@ impl Base {
                         return;
                     }
                     let Some(until) = spans.until.take() else { return };
-                    from = From::Near(until);
+                    from = until;
                 }
-                (_, spans) => {
-                    if let Some(spans) = spans {
-                        spans.until = None;
-                        spans.filling = false;
-                    }
+                (_, None) => {
                     iter(&mut self.iter, &self.engine, self.family, &self.at, self.options, range).seek(key);
                     self.standing = Standing::Iter;
                     return;

@@ -81,11 +81,13 @@ pub struct ScanOptions {
     pub readahead_bytes: usize,
     /// Show what the transaction has written, also while the scan runs.
     pub own_writes: bool,
+    /// False where what is stored is to be read, and not what of it is in memory.
+    pub spans: bool,
 }
 
 impl Default for ScanOptions {
     fn default() -> ScanOptions {
-        ScanOptions { version: Version::Snapshot, fill_cache: true, readahead_bytes: 0, own_writes: true }
+        ScanOptions { version: Version::Snapshot, fill_cache: true, readahead_bytes: 0, own_writes: true, spans: true }
     }
 }
 

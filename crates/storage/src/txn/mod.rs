@@ -448,8 +448,10 @@ impl Transaction {
     /// A cursor over data keys. It borrows nothing, so the transaction can write between steps.
     pub fn scan(&self, range: KeyRange, direction: Direction, options: ScanOptions) -> Result<Cursor> {
         let mut at = self.snapshot_for(options.version);
-        let uses_spans = options.version == Version::Snapshot && options.fill_cache;
-        let spans = if uses_spans { Spans::open(&self.engine, &range, direction, &mut at) } else { None };
+        let spans = match options.version {
+            Version::Snapshot if options.spans => Spans::open(&self.engine, &range, direction, options.fill_cache, &mut at),
+            _ => None,
+        };
         let iter_options = IterOptions { fill_cache: options.fill_cache, readahead_bytes: options.readahead_bytes };
         let idle = match &at {
             _ if iter_options != IterOptions::default() => None,

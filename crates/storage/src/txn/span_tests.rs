@@ -59,8 +59,8 @@ fn begin(engine: &Arc<Engine>, isolation: Isolation, reads: Reads) -> Transactio
     txn
 }
 
-fn scan(txn: &Transaction, ranges: &[KeyRange], direction: Direction, fill_cache: bool) -> Vec<(Vec<u8>, Vec<u8>)> {
-    let options = ScanOptions { fill_cache, ..ScanOptions::default() };
+fn scan(txn: &Transaction, ranges: &[KeyRange], direction: Direction, spans: bool) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let options = ScanOptions { spans, ..ScanOptions::default() };
     let mut cursor = txn.scan(ranges[0].clone(), direction, options).unwrap();
     let mut out = Vec::new();
     for (n, range) in ranges.iter().enumerate() {
