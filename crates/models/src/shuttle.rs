@@ -42,6 +42,9 @@ mod span;
 #[path = "../../storage/src/span_cache.rs"]
 #[allow(dead_code)]
 mod span_cache;
+#[path = "../../storage/src/span_index.rs"]
+#[allow(dead_code)]
+mod span_index;
 #[path = "shared/sync.rs"]
 mod sync;
 #[path = "shared/txn.rs"]

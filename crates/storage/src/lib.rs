@@ -67,6 +67,7 @@ mod sorter;
 mod space_reserve;
 mod span;
 mod span_cache;
+mod span_index;
 mod spill;
 mod split;
 pub mod statistics;

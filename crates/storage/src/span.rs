@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use crate::key::INDEX_ID_BYTES;
-use crate::span_cache::Gauge;
-use crate::sync::atomic::{AtomicBool, Ordering};
+use crate::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// A span is complete with so many entries, or bytes of them.
 const ENTRIES_MAX: usize = 128;
@@ -254,6 +253,30 @@ impl Filler {
             read_lately: AtomicBool::new(false),
             gauge: gauge.more(bytes),
         }
+    }
+}
+
+/// The bytes that all spans take, some of which only readers still hold.
+#[derive(Default)]
+pub struct Gauge {
+    total: Arc<AtomicUsize>,
+    bytes: usize,
+}
+
+impl Gauge {
+    pub fn total(&self) -> usize {
+        self.total.load(Ordering::Relaxed)
+    }
+
+    pub fn more(&self, bytes: usize) -> Gauge {
+        self.total.fetch_add(bytes, Ordering::Relaxed);
+        Gauge { total: Arc::clone(&self.total), bytes }
+    }
+}
+
+impl Drop for Gauge {
+    fn drop(&mut self) {
+        self.total.fetch_sub(self.bytes, Ordering::Relaxed);
     }
 }
 

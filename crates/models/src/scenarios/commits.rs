@@ -13,7 +13,8 @@ use crate::lock::{HeldLocks, Interrupt, LockManager, LockMode, Owner};
 use crate::rocks::{Db, Family, Snapshot};
 use crate::row_cache::{CachedRow, RowCache};
 use crate::span::Filler;
-use crate::span_cache::{Found, SpanCache};
+use crate::span_cache::SpanCache;
+use crate::span_index::Found;
 use crate::sync::thread::{self, JoinHandle};
 use crate::sync::{Condvar, Mutex};
 

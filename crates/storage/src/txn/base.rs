@@ -13,7 +13,7 @@ use crate::catalog::temporary::is_temporary_key;
 use crate::engine::{Engine, read_error};
 use crate::rocks::{Family, Iter, IterOptions, Snapshot};
 use crate::span::{Filler, Span};
-use crate::span_cache::{Found, IndexSpans};
+use crate::span_index::{Found, IndexSpans};
 
 pub struct Base {
     engine: Arc<Engine>,
