@@ -15,6 +15,7 @@ const HEADS_LOOKED_AT: usize = 64;
 /// A span with more changes, or bytes of them, takes some in, or goes.
 const CHANGES_MAX: usize = 16;
 const CHANGE_BYTES_MAX: usize = 4 << 10;
+
 pub type IndexPrefix = [u8; INDEX_ID_BYTES];
 
 /// The spans of an index.
