@@ -19,7 +19,7 @@ use crate::engine::Engine;
 use crate::key::{Entry, IndexCodec};
 use crate::lock::Interrupt;
 use crate::table::Table;
-use crate::txn::{Cursor, Direction, Reads, ScanOptions, Transaction, Version};
+use crate::txn::{Cursor, Direction, Keep, Reads, ScanOptions, Transaction, Version};
 
 /// Findings after which a check stops: more would not help anybody.
 const FINDINGS_MAX: usize = 20;
@@ -130,7 +130,7 @@ impl Check<'_> {
     }
 
     fn scan(&self, index: &IndexCodec) -> Result<Cursor> {
-        let options = ScanOptions { fill_cache: false, spans: false, version: Version::Snapshot, ..ScanOptions::default() };
+        let options = ScanOptions { keep: Keep::Nothing, spans: false, version: Version::Snapshot, ..ScanOptions::default() };
         self.txn.scan(index.all(), Direction::Forward, options)
     }
 

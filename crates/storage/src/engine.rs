@@ -31,7 +31,7 @@ use crate::sorter::Sorter;
 use crate::space_reserve;
 use crate::span_cache::SpanCache;
 use crate::spill::Scratches;
-use crate::txn::{Isolation, Transaction, TxnInfo, TxnOptions};
+use crate::txn::{Isolation, Keep, Transaction, TxnInfo, TxnOptions};
 use crate::xa::Branches;
 
 /// What the engine is opened with. `EngineOptions::default()` fits this machine.
@@ -150,8 +150,10 @@ const ENOSPC: i32 = 28;
 const LOG_END_BYTES: usize = 8;
 /// A scan fills the block cache with what it reads if that, as it is on disk, is at most this part of the cache: decompressed
 /// it is at most `COMPRESSION_MAX` times as much of most data, and three quarters of the cache remain to others.
-const CACHE_SHARE: u64 = 16;
+const SCAN_SHARE: u64 = 16;
 const COMPRESSION_MAX: u64 = 4;
+/// So small a part is kept as spans and as blocks, from which holes between spans are filled sooner.
+const SMALL_SCAN_SHARE: u64 = 256;
 /// Where transactions spill to, and where the files lie that are about to be committed; emptied at each start.
 const SCRATCH_DIR: &str = "scratch";
 const INGEST_DIR: &str = "ingest";
@@ -412,10 +414,22 @@ impl Engine {
         self.db.range_bytes(lower, upper).unwrap_or(0)
     }
 
-    /// What a scan of the whole range reads may stay in the block cache: it takes a small part of it, or of what nobody uses yet.
-    pub fn fits_cache(&self, lower: &[u8], upper: &[u8]) -> bool {
+    /// What may stay in memory of a scan of the whole range: it takes a small part of the block cache, or of what nobody uses yet.
+    pub fn kept_of_scan(&self, lower: &[u8], upper: &[u8]) -> Keep {
         let bytes = self.data_range_bytes(lower, upper);
-        bytes.saturating_mul(CACHE_SHARE) <= self.cache_bytes as u64 || self.unpacked_bytes(bytes) <= self.unused_cache_bytes()
+        let is_part = |share: u64| bytes.saturating_mul(share) <= self.cache_bytes as u64;
+        if is_part(SMALL_SCAN_SHARE) {
+            return Keep::All;
+        }
+        let unpacked = self.unpacked_bytes(bytes);
+        // Their own bytes for an entry are about what RocksDB counts beside its key and value.
+        if unpacked <= self.pipeline.spans().free_bytes() as u64 {
+            Keep::Spans
+        } else if is_part(SCAN_SHARE) || unpacked <= self.unused_cache_bytes() {
+            Keep::All
+        } else {
+            Keep::Nothing
+        }
     }
 
     /// What blocks of so many bytes on disk take in the cache, as the average of all files has it.

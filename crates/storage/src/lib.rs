@@ -93,8 +93,8 @@ pub use sorter::{Sorted, Sorter};
 pub use statistics::{IndexStatistics, TableStatistics};
 pub use table::{Buffers, Duplicate, Table, Written};
 pub use txn::{
-    Cursor, Direction, Isolation, KeyRange, Locked, Mark, Reads, ScanOptions, SharedView, Step, Transaction, TxnInfo, TxnOptions,
-    Version,
+    Cursor, Direction, Isolation, Keep, KeyRange, Locked, Mark, Reads, ScanOptions, SharedView, Step, Transaction, TxnInfo,
+    TxnOptions, Version,
 };
 pub use value_ref::ValueRef;
 pub use xa::{XID_PART_BYTES_MAX, XaBranch, Xid};

@@ -118,6 +118,15 @@ impl<'a> CachedRow<'a> {
         self.rows.get(self.key, self.hash, buf, |read_at| !self.recent.hash_may_be_after(self.hash, read_at.min(self.at)))
     }
 
+    pub fn key(&self) -> &'a [u8] {
+        self.key
+    }
+
+    /// The commit at which it is read, or an earlier one.
+    pub fn at(&self) -> u64 {
+        self.at
+    }
+
     /// The reader found this value.
     pub fn keep(&self, value: &[u8]) {
         if self.keeps {

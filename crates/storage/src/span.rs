@@ -102,6 +102,11 @@ impl Span {
         low
     }
 
+    pub fn value(&self, key: &[u8]) -> Option<&[u8]> {
+        let (found, value) = self.entry(self.position(key));
+        (found == key).then_some(value)
+    }
+
     /// The span as it is after these changes, which are in the order of their commits.
     pub fn changed<'c>(&self, changes: impl Iterator<Item = &'c Change>, gauge: &Gauge) -> Span {
         let mut good_from = self.good_from;
@@ -230,8 +235,11 @@ impl Filler {
             joins
         };
         let (before, after) = (before.filter(&mut joins), after.filter(&mut joins));
+        if before.is_none() && after.is_none() {
+            return self.finish(self.lower.as_slice().into(), upper, good_from, gauge);
+        }
         let good_from = before.into_iter().chain(after).map(|span| span.good_from).fold(good_from, u64::max);
-        let mut whole = Filler::default();
+        let mut whole = Filler { bytes: Vec::with_capacity(bytes), entries: Vec::with_capacity(entries), ..Filler::default() };
         before.into_iter().for_each(|span| whole.copy(span, 0, span.len()));
         let base = whole.bytes.len();
         whole.bytes.extend_from_slice(&self.bytes);

@@ -100,6 +100,12 @@ impl SpanCache {
         Some(index)
     }
 
+    /// Whether the key exists for a reader at `at`, and its value in `buf` if so; `None` if no span knows.
+    pub fn get(&self, key: &[u8], at: u64, buf: &mut Vec<u8>) -> Option<bool> {
+        let index = Arc::clone(self.indexes.read().get(key.first_chunk::<INDEX_ID_BYTES>()?)?);
+        index.get(key, at, buf)
+    }
+
     /// Nobody reads the index any more.
     pub fn forget(&self, key: &[u8]) {
         let index = key.first_chunk::<INDEX_ID_BYTES>().and_then(|prefix| self.indexes.write().remove(prefix));
@@ -167,6 +173,11 @@ impl SpanCache {
     /// A scan that has added so many bytes may add more: it fills what is free, and a part of what others use.
     pub fn takes_more(&self, added_bytes: usize) -> bool {
         added_bytes < self.bytes_max / SCAN_SHARE || self.bytes() < self.bytes_max / SCAN_SHARE * (SCAN_SHARE - 1)
+    }
+
+    /// Bytes that are free.
+    pub fn free_bytes(&self) -> usize {
+        self.bytes_max.saturating_sub(self.bytes())
     }
 
     fn evict(&self) {

@@ -203,6 +203,24 @@ impl IndexSpans {
         Found::Gap(state.above(&place).map(|kept| Arc::clone(&kept.span)))
     }
 
+    /// Whether the key exists for a reader at `at`, and its value in `buf` if so; `None` if that is not known here.
+    pub fn get(&self, key: &[u8], at: u64, buf: &mut Vec<u8>) -> Option<bool> {
+        let state = self.state.read();
+        let kept = state.up_to(&At::new(key)).filter(|kept| key < kept.span.upper() && kept.is_certain(at))?;
+        let change = kept.changes.list.iter().rev().find(|change| change.sequence <= at && *change.key == *key);
+        let value = match change {
+            Some(change) => change.value.as_deref(),
+            None => kept.span.value(key),
+        };
+        // Who inserts a row looks whether it exists, which is no reason to keep the span.
+        if let Some(value) = value {
+            kept.span.note_read();
+            buf.clear();
+            buf.extend_from_slice(value);
+        }
+        Some(value.is_some())
+    }
+
     /// The span that ends at `key` or holds what is just below it, for a reader at `at`.
     pub fn find_below(&self, key: &[u8], at: u64) -> Option<Arc<Span>> {
         let state = self.state.read();
@@ -362,10 +380,15 @@ impl Kept {
         key <= self.span.upper()
     }
 
+    /// What a reader at `at` sees is known.
+    fn is_certain(&self, at: u64) -> bool {
+        self.span.good_from <= at && at <= self.changes.certain_to
+    }
+
     /// The span as a reader at `at` sees it, if that is certain.
     fn seen(&self, at: u64) -> Option<Arc<Span>> {
         let Kept { span, changes } = self;
-        if at < span.good_from || at > changes.certain_to {
+        if !self.is_certain(at) {
             return None;
         }
         let seen = changes.list.iter().take_while(|change| change.sequence <= at).count();

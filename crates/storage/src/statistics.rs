@@ -16,7 +16,7 @@ use crate::catalog::wire::{Reader, Writer};
 use crate::key::{Entry, IndexCodec};
 use crate::lock::Interrupt;
 use crate::table::Table;
-use crate::txn::{Direction, ScanOptions, Transaction, Version};
+use crate::txn::{Direction, Keep, ScanOptions, Transaction, Version};
 
 /// Entries of one index that ANALYZE reads: about a second.
 const ENTRIES_SCANNED_MAX: u64 = 1_000_000;
@@ -73,7 +73,7 @@ impl TableStatistics {
 }
 
 fn index_statistics(index: &IndexCodec, rows: u64, txn: &Transaction, interrupt: &Arc<Interrupt>) -> Result<IndexStatistics> {
-    let options = ScanOptions { fill_cache: false, version: Version::Latest, ..ScanOptions::default() };
+    let options = ScanOptions { keep: Keep::Nothing, version: Version::Latest, ..ScanOptions::default() };
     let mut distinct = vec![0u64; index.parts().len()];
     let mut previous: Vec<u8> = Vec::new();
     let mut ends = vec![0; distinct.len()];

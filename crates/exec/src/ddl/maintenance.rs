@@ -7,7 +7,7 @@ use vaquita_parser::ast::{MaintenanceKind, Name, TableMaintenance};
 use vaquita_plan::env::Level;
 use vaquita_plan::expr::Expr;
 use vaquita_plan::node::OutputColumn;
-use vaquita_storage::{Direction, LockMode, LockPolicy, Reads, ScanOptions, Table, Version, check_table};
+use vaquita_storage::{Direction, Keep, LockMode, LockPolicy, Reads, ScanOptions, Table, Version, check_table};
 use vaquita_types::errno::ER_NO_SUCH_TABLE;
 use vaquita_types::{ColumnType, Error, Result, Value};
 
@@ -115,7 +115,7 @@ impl Ddl<'_> {
         let mut txn = self.transaction();
         txn.lock_table(table.def.id, LockMode::IS, LockPolicy::Wait(self.context.wait))?;
         txn.begin_statement(Reads::Many);
-        let options = ScanOptions { fill_cache: false, spans: false, version: Version::Snapshot, ..ScanOptions::default() };
+        let options = ScanOptions { keep: Keep::Nothing, spans: false, version: Version::Snapshot, ..ScanOptions::default() };
         let mut cursor = txn.scan(table.codec.clustered().all(), Direction::Forward, options)?;
         let (mut total, mut read, mut buffer) = (0u32, 0u64, Vec::new());
         while let Some((key, value)) = cursor.next(&txn)? {

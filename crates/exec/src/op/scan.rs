@@ -11,8 +11,8 @@ use vaquita_plan::bounds::{KeyValue, to_key_value};
 use vaquita_plan::expr::{CompareOp, Expr, ExprKind, Slot};
 use vaquita_plan::node::{AccessPath, KeyExpr, LockWait, Range, Scan};
 use vaquita_storage::{
-    Cursor, Direction, Entry, IndexCodec, Isolation, KeyRange, LockMode, LockPolicy, Locked, RowView, ScanOptions, Step, Table,
-    Version,
+    Cursor, Direction, Entry, IndexCodec, Isolation, Keep, KeyRange, LockMode, LockPolicy, Locked, RowView, ScanOptions, Step,
+    Table, Version,
 };
 use vaquita_types::temporal::TimeZone;
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value};
@@ -49,7 +49,7 @@ pub struct TableScan<'p> {
     entry_parts: Vec<(usize, Slot)>,
     /// Slots of TIMESTAMP columns, where the session's zone is not UTC.
     local_slots: Vec<Slot>,
-    fill_cache: bool,
+    keep: Keep,
 }
 
 /// A statement that wants one row must not read many.
@@ -79,7 +79,7 @@ impl<'p> TableScan<'p> {
             filter: None,
             entry_parts: Vec::new(),
             local_slots: Vec::new(),
-            fill_cache: true,
+            keep: Keep::All,
         }
     }
 }
@@ -218,7 +218,7 @@ impl TableScan<'_> {
         }
         if matches!(self.scan.path, AccessPath::Full { .. }) {
             let all = table.codec.clustered().all();
-            self.fill_cache = frame.statement.engine.fits_cache(&all.lower, &all.upper);
+            self.keep = frame.statement.engine.kept_of_scan(&all.lower, &all.upper);
         }
         Ok(())
     }
@@ -434,7 +434,7 @@ impl TableScan<'_> {
                 // A locking scan looks at entries that exist now; the rows are locked and read after that.
                 let version = if self.lock.is_some() { Version::Latest } else { Version::Snapshot };
                 let own_writes = !frame.statement.own_writes_hidden.get();
-                let options = ScanOptions { version, fill_cache: self.fill_cache, own_writes, ..ScanOptions::default() };
+                let options = ScanOptions { version, keep: self.keep, own_writes, ..ScanOptions::default() };
                 self.cursor = Some(frame.statement.txn.borrow().scan(range, direction, options)?);
             }
         }

@@ -24,7 +24,7 @@ use crate::kill_points::kill_point;
 use crate::layout::{add_layout, fresh_layout, instant_change};
 use crate::lock::LockMode;
 use crate::table::{Buffers, Table, Written};
-use crate::txn::{Direction, Reads, ScanOptions, Transaction, Version};
+use crate::txn::{Direction, Keep, Reads, ScanOptions, Transaction, Version};
 
 /// What an ALTER does to the rows.
 pub enum RowChange<'a> {
@@ -188,7 +188,7 @@ impl Catalog {
         let fill: Vec<usize> = (0..new.indexes.len()).filter(|n| built.contains(&new.indexes[*n].id)).collect();
         let mut read = self.transaction();
         read.begin_statement(Reads::Many);
-        let options = ScanOptions { fill_cache: false, spans: false, version: Version::Snapshot, ..ScanOptions::default() };
+        let options = ScanOptions { keep: Keep::Nothing, spans: false, version: Version::Snapshot, ..ScanOptions::default() };
         let mut cursor = read.scan(old.codec.clustered().all(), Direction::Forward, options)?;
         let mut write = Batch::new(self, context);
         let mut copied = 0;

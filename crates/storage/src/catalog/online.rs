@@ -28,7 +28,7 @@ use crate::key::Entry;
 use crate::kill_points::kill_point;
 use crate::lock::{LockMode, LockPolicy};
 use crate::table::Table;
-use crate::txn::{Direction, KeyRange, Reads, ScanOptions, Transaction, Version};
+use crate::txn::{Direction, Keep, KeyRange, Reads, ScanOptions, Transaction, Version};
 
 /// Rows of one batch, whose locks writers may wait for.
 const BATCH_ROWS_MAX: usize = 1024;
@@ -175,7 +175,7 @@ impl Backfill<'_> {
     /// Fills rows from the start of `range`, which begins with what is left afterwards.
     fn batch(&mut self) -> Result<Batch> {
         self.read.begin_statement(Reads::Many);
-        let options = ScanOptions { fill_cache: false, spans: false, version: Version::Snapshot, ..ScanOptions::default() };
+        let options = ScanOptions { keep: Keep::Nothing, spans: false, version: Version::Snapshot, ..ScanOptions::default() };
         let mut cursor = self.read.scan(self.range.clone(), Direction::Forward, options)?;
         let (mut row_key, mut row) = (Vec::new(), Vec::new());
         let (mut rows, mut bytes) = (0, 0);

@@ -21,7 +21,7 @@ use crate::rocks::SortedFiles;
 use crate::run::{Run, RunFile};
 use crate::sorter::SortBuffer;
 use crate::table::Table;
-use crate::txn::{Direction, KeyRange, Reads, ScanOptions, SharedView, Transaction, Version};
+use crate::txn::{Direction, Keep, KeyRange, Reads, ScanOptions, SharedView, Transaction, Version};
 
 /// Rows and entries between two looks whether the statement was killed.
 const CHECK_ROWS: u64 = 1 << 10;
@@ -97,7 +97,7 @@ impl Source<'_> {
     fn sort(&self, buffer_bytes: usize) -> Result<Option<Vec<Run>>> {
         let read = self.view.transaction();
         let options = ScanOptions {
-            fill_cache: false,
+            keep: Keep::Nothing,
             spans: false,
             readahead_bytes: READAHEAD_BYTES,
             version: Version::Snapshot,

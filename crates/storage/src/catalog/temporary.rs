@@ -39,7 +39,7 @@ use crate::layout;
 use crate::lock::Interrupt;
 use crate::statistics::TableStatistics;
 use crate::table::Table;
-use crate::txn::{Direction, KeyRange, ScanOptions, Transaction, Version};
+use crate::txn::{Direction, Keep, KeyRange, ScanOptions, Transaction, Version};
 
 /// The lowest id of temporary tables and of their indexes.
 pub const TEMPORARY_ID_MIN: u32 = 1 << 31;
@@ -61,7 +61,7 @@ fn all_keys() -> KeyRange {
 /// Deletes what sessions of an earlier run have left. At start, before an id is given out.
 pub(super) fn forget_all(engine: &Arc<Engine>) -> Result<()> {
     let mut txn = internal_transaction(engine, Arc::new(Interrupt::new(0)));
-    let options = ScanOptions { fill_cache: false, version: Version::Latest, ..ScanOptions::default() };
+    let options = ScanOptions { keep: Keep::Nothing, version: Version::Latest, ..ScanOptions::default() };
     let found = txn.scan(all_keys(), Direction::Forward, options)?.next(&txn)?.is_some();
     if found {
         engine.delete_data_range(&all_keys().lower, &all_keys().upper)?;

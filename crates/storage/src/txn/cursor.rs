@@ -72,11 +72,21 @@ impl Direction {
     }
 }
 
+/// What stays in memory of what a scan reads from disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keep {
+    /// It would push everything else out.
+    Nothing,
+    /// Spans, which have room for all of it.
+    Spans,
+    /// Spans and blocks.
+    All,
+}
+
 #[derive(Clone, Copy, Debug)]
 pub struct ScanOptions {
     pub version: Version,
-    /// False for scans of whole tables, which would push everything else out of the cache.
-    pub fill_cache: bool,
+    pub keep: Keep,
     /// Bytes to read ahead; 0 lets RocksDB find out that the scan is long.
     pub readahead_bytes: usize,
     /// Show what the transaction has written, also while the scan runs.
@@ -87,7 +97,7 @@ pub struct ScanOptions {
 
 impl Default for ScanOptions {
     fn default() -> ScanOptions {
-        ScanOptions { version: Version::Snapshot, fill_cache: true, readahead_bytes: 0, own_writes: true, spans: true }
+        ScanOptions { version: Version::Snapshot, keep: Keep::All, readahead_bytes: 0, own_writes: true, spans: true }
     }
 }
 

@@ -51,8 +51,12 @@ impl Transaction {
             return Ok(true);
         }
         if !gap.seek_pays() {
-            let found = self.engine.db().get(Family::Data, key, None, &mut Vec::new());
-            return Ok(!found.map_err(|e| data_error(self.engine.db(), key, e))?);
+            let (db, mut buf) = (self.engine.db(), Vec::new());
+            if let Some(found) = self.engine.pipeline().spans().get(key, db.latest_sequence(), &mut buf) {
+                return Ok(!found);
+            }
+            let found = db.get(Family::Data, key, None, &mut buf);
+            return Ok(!found.map_err(|e| data_error(db, key, e))?);
         }
         gap.seeks += 1;
         // Before the iterator: what is committed between the two is newer than the sequence number.

@@ -35,7 +35,7 @@ use vaquita_types::errno::{ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, ER_LOCK_TAB
 use vaquita_types::schema::{IndexId, TableId};
 use vaquita_types::{Error, Result};
 
-pub use cursor::{Cursor, Direction, KeyRange, ScanOptions, Step, successor};
+pub use cursor::{Cursor, Direction, Keep, KeyRange, ScanOptions, Step, successor};
 pub use gap::Gap;
 pub use write_set::Mark;
 use write_set::WriteSet;
@@ -385,8 +385,13 @@ impl Transaction {
         if row.get(buf) {
             return Ok(true);
         }
-        let db = self.engine.db();
-        let found = db.get(Family::Data, key, at.as_deref(), buf).map_err(|e| data_error(db, key, e))?;
+        let found = match self.engine.pipeline().spans().get(key, row.at(), buf) {
+            Some(found) => found,
+            None => {
+                let db = self.engine.db();
+                db.get(Family::Data, key, at.as_deref(), buf).map_err(|e| data_error(db, key, e))?
+            }
+        };
         // Who locks a row is about to change it.
         if found && version == Version::Snapshot {
             row.keep(buf);
@@ -426,21 +431,31 @@ impl Transaction {
     }
 
     fn multi_get_stored(&self, keys: &[&[u8]], at: Option<&Snapshot>, out: &mut Vec<Option<Vec<u8>>>) -> Result<()> {
-        let rows: Vec<CachedRow<'_>> = keys.iter().map(|key| self.cached_row(key, at)).collect();
+        let spans = self.engine.pipeline().spans();
+        let mut unknown: Vec<(usize, CachedRow<'_>)> = Vec::new();
         let mut buf = Vec::new();
-        out.extend(rows.iter().map(|row| row.get(&mut buf).then(|| std::mem::take(&mut buf))));
-        let missing: Vec<&[u8]> = keys.iter().zip(&*out).filter(|(_, found)| found.is_none()).map(|(key, _)| *key).collect();
-        if missing.is_empty() {
+        for (n, key) in keys.iter().enumerate() {
+            let row = self.cached_row(key, at);
+            let known = row.get(&mut buf);
+            let exists = if known { Some(true) } else { spans.get(key, row.at(), &mut buf) };
+            match exists {
+                Some(true) if !known => row.keep(&buf),
+                None => unknown.push((n, row)),
+                _ => {}
+            }
+            out.push((exists == Some(true)).then(|| std::mem::take(&mut buf)));
+        }
+        if unknown.is_empty() {
             return Ok(());
         }
+        let missing: Vec<&[u8]> = unknown.iter().map(|(_, row)| row.key()).collect();
         let db = self.engine.db();
         let found = db.multi_get(&missing, at).map_err(|e| data_error(db, missing[0], e))?;
-        let places = rows.iter().zip(&mut *out).filter(|(_, known)| known.is_none());
-        for ((row, place), value) in places.zip(found) {
+        for ((n, row), value) in unknown.iter().zip(found) {
             if let Some(value) = &value {
                 row.keep(value);
             }
-            *place = value;
+            out[*n] = value;
         }
         Ok(())
     }
@@ -449,10 +464,12 @@ impl Transaction {
     pub fn scan(&self, range: KeyRange, direction: Direction, options: ScanOptions) -> Result<Cursor> {
         let mut at = self.snapshot_for(options.version);
         let spans = match options.version {
-            Version::Snapshot if options.spans => Spans::open(&self.engine, &range, direction, options.fill_cache, &mut at),
+            Version::Snapshot if options.spans => {
+                Spans::open(&self.engine, &range, direction, options.keep != Keep::Nothing, &mut at)
+            }
             _ => None,
         };
-        let iter_options = IterOptions { fill_cache: options.fill_cache, readahead_bytes: options.readahead_bytes };
+        let iter_options = IterOptions { fill_cache: options.keep == Keep::All, readahead_bytes: options.readahead_bytes };
         let idle = match &at {
             _ if iter_options != IterOptions::default() => None,
             Some(_) if options.version == Version::Snapshot => self.view.borrow_mut().take_idle(at.as_ref()),

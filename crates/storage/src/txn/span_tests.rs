@@ -7,6 +7,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::engine::{EngineOptions, NoHooks};
+use crate::options::Tuning;
 
 const WAIT: LockPolicy = LockPolicy::Wait(Duration::from_secs(20));
 const INDEX: u32 = 9;
@@ -19,6 +20,8 @@ fn open(dir: &TempDir, block_cache_bytes: usize) -> Arc<Engine> {
         write_buffer_bytes: 4 << 20,
         write_set_bytes: 32 << 10,
         warm_log: false,
+        // Gets come to spans.
+        tuning: Tuning { row_cache: false, ..Tuning::default() },
         ..EngineOptions::default()
     };
     Engine::open(dir.path(), options, Arc::new(NoHooks)).unwrap()
@@ -73,6 +76,11 @@ fn scan(txn: &Transaction, ranges: &[KeyRange], direction: Direction, spans: boo
     }
     txn.finish_scan(cursor);
     out
+}
+
+fn stored_row(txn: &Transaction, key: &[u8]) -> Option<Vec<u8>> {
+    let range = KeyRange { lower: key.to_vec(), upper: [key, &[0]].concat() };
+    scan(txn, &[range], Direction::Forward, false).pop().map(|(_, row)| row)
 }
 
 fn range(random: &mut Random) -> KeyRange {
@@ -180,6 +188,14 @@ fn read(engine: &Arc<Engine>, mut random: Random) {
             let ranges: Vec<KeyRange> = (0..1 + random.below(3)).map(|_| range(&mut random)).collect();
             let (seen, stored) = (scan(&txn, &ranges, direction, true), scan(&txn, &ranges, direction, false));
             assert!(seen == stored, "{direction:?} {ranges:?}: {} entries of {}", seen.len(), stored.len());
+            let ids: Vec<Vec<u8>> = (0..4).map(|_| key(random.below(4 * ACCOUNTS))).collect();
+            let stored: Vec<Option<Vec<u8>>> = ids.iter().map(|id| stored_row(&txn, id)).collect();
+            let keys: Vec<&[u8]> = ids.iter().map(Vec::as_slice).collect();
+            let mut rows = Vec::new();
+            txn.multi_get(&keys, Version::Snapshot, true, &mut rows).unwrap();
+            assert_eq!(rows, stored);
+            let mut buf = Vec::new();
+            assert_eq!(txn.get(&ids[0], Version::Snapshot, &mut buf).unwrap().then_some(buf), stored[0]);
         }
         // One scan that has no snapshot of its own is of one version all the same.
         let txn = begin(engine, Isolation::ReadCommitted, Reads::One);
