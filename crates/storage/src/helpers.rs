@@ -5,6 +5,7 @@
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
+use std::time::{Duration, Instant};
 
 static BUSY: AtomicUsize = AtomicUsize::new(0);
 static CORES: LazyLock<usize> = LazyLock::new(|| thread::available_parallelism().map_or(1, usize::from));
@@ -13,7 +14,7 @@ pub fn cores() -> usize {
     *CORES
 }
 
-/// A third of the share of a thread of a session, where both want a core; and who wakes goes first.
+/// A third of the share of a thread of a session, where both want a core.
 const NICENESS: i32 = 5;
 
 /// Things that threads take one after the other, in their order.
@@ -36,6 +37,39 @@ impl<'a, T> Queue<'a, T> {
     /// Nobody takes another one.
     pub fn stop(&self) {
         self.taken.store(self.items.len(), Ordering::Relaxed);
+    }
+}
+
+/// A helper gives way to who waits for its core. By itself the kernel may let them wait until its clock ticks, each 1 to 10 ms.
+pub struct Pace {
+    rows: u32,
+    since: Instant,
+}
+
+/// After so many rows the time is looked at.
+const ROWS_BETWEEN: u32 = 64;
+const TURN: Duration = Duration::from_micros(200);
+
+impl Pace {
+    pub fn begin() -> Pace {
+        Pace { rows: 0, since: Instant::now() }
+    }
+
+    /// After each row.
+    #[inline]
+    pub fn step(&mut self) {
+        self.rows += 1;
+        if self.rows >= ROWS_BETWEEN {
+            self.rows = 0;
+            self.give_way();
+        }
+    }
+
+    fn give_way(&mut self) {
+        if self.since.elapsed() >= TURN {
+            thread::yield_now();
+            self.since = Instant::now();
+        }
     }
 }
 

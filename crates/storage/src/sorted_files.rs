@@ -6,7 +6,7 @@
 use vaquita_types::Result;
 
 use crate::engine::{Engine, write_error};
-use crate::helpers::{Helpers, Queue, cores};
+use crate::helpers::{Helpers, Pace, Queue, cores};
 use crate::lock::Interrupt;
 use crate::rocks::SortedFiles;
 use crate::run::{Piece, Run, RunFile, merge, pieces};
@@ -40,8 +40,9 @@ impl Engine {
 }
 
 fn write_piece(files: &SortedFiles, file: &RunFile, runs: &[&Run], piece: &Piece, interrupt: &Interrupt) -> Result<()> {
-    let (mut writer, mut bytes) = (files.writer(), 0);
+    let (mut writer, mut bytes, mut pace) = (files.writer(), 0, Pace::begin());
     merge(file, runs, piece, |key, write| {
+        pace.step();
         bytes += key.len() + write.map_or(0, <[u8]>::len);
         if bytes >= CHECK_BYTES {
             bytes = 0;

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use vaquita_plan::bounds::{KeyValue, to_key_value};
 use vaquita_plan::expr::{CompareOp, Expr, ExprKind, Slot};
 use vaquita_plan::node::{AccessPath, KeyExpr, LockWait, Range, Scan};
+use vaquita_storage::helpers::Pace;
 use vaquita_storage::{
     Cursor, Direction, Entry, IndexCodec, Isolation, Keep, KeyRange, LockMode, LockPolicy, Locked, RowView, ScanOptions, Step,
     Table, Version,
@@ -50,6 +51,8 @@ pub struct TableScan<'p> {
     /// Slots of TIMESTAMP columns, where the session's zone is not UTC.
     local_slots: Vec<Slot>,
     keep: Keep,
+    /// If it is one of several threads that divide a table.
+    pace: Option<Pace>,
 }
 
 /// A statement that wants one row must not read many.
@@ -80,6 +83,7 @@ impl<'p> TableScan<'p> {
             entry_parts: Vec::new(),
             local_slots: Vec::new(),
             keep: Keep::All,
+            pace: None,
         }
     }
 }
@@ -202,6 +206,7 @@ impl Operator for TableScan<'_> {
 impl TableScan<'_> {
     /// What is the same for all rows of the statement.
     fn prepare(&mut self, table: &Table, frame: &Frame<'_>) -> Result<()> {
+        self.pace = frame.statement.part.filter(|part| part.divides(self.scan)).map(|_| Pace::begin());
         if let Some(index) = self.covering_index() {
             let codec = index_codec(table, index)?;
             for &(position, slot) in &self.scan.columns {
@@ -328,6 +333,9 @@ impl TableScan<'_> {
 
     /// Moves to the next candidate, which `row` gives.
     fn advance(&mut self, table: &Table, frame: &Frame<'_>) -> Result<bool> {
+        if let Some(pace) = &mut self.pace {
+            pace.step();
+        }
         self.at_cursor = false;
         if self.point {
             self.point = false;

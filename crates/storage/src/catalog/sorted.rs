@@ -14,7 +14,7 @@ use vaquita_types::{Error, Result, Value};
 use super::{Catalog, DdlContext};
 use crate::building::{Building, EntryBuffers};
 use crate::commit::{CommitRequest, Records, Touched};
-use crate::helpers::{Helpers, Queue, cores};
+use crate::helpers::{Helpers, Pace, Queue, cores};
 use crate::kill_points::kill_point;
 use crate::lock::{LockMode, LockPolicy};
 use crate::rocks::SortedFiles;
@@ -105,11 +105,12 @@ impl Source<'_> {
         };
         let columns = self.building.columns_read();
         let (mut buffer, mut runs) = (SortBuffer::new(buffer_bytes), Vec::new());
-        let (mut rows, mut row, mut entry) = (0, Vec::new(), EntryBuffers::default());
+        let (mut rows, mut row, mut entry, mut pace) = (0, Vec::new(), EntryBuffers::default(), Pace::begin());
         while let Some((_, range)) = self.pieces.take() {
             let mut cursor = read.scan(range.clone(), Direction::Forward, options)?;
             while let Some((key, value)) = cursor.next(&read)? {
                 rows += 1;
+                pace.step();
                 if rows % CHECK_ROWS == 0 {
                     self.context.interrupt.check()?;
                     self.context.progress.add_rows(CHECK_ROWS);
