@@ -1,5 +1,7 @@
 //! information_schema.COLUMNS.
 
+use std::cell::LazyCell;
+
 use vaquita_types::charset;
 use vaquita_types::datatype::DECIMALS_NOT_FIXED;
 use vaquita_types::schema::{ColumnDef, TableDef};
@@ -11,11 +13,11 @@ use super::{Row, SystemContext, SystemTable, text};
 pub fn columns(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
     for table in cx.system_tables() {
-        push_system_columns(table, &mut rows);
+        push_system_columns(table, cx, &mut rows);
     }
     cx.for_each_table(|table| {
         for (n, column) in table.def.columns.iter().enumerate() {
-            rows.push(column_row(&table.def, column, n));
+            rows.push(column_row(&table.def, column, n, cx));
         }
         Ok(())
     })?;
@@ -24,10 +26,12 @@ pub fn columns(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
 
 const PRIVILEGES: &str = "select,insert,update,references";
 
-fn column_row(def: &TableDef, column: &ColumnDef, position: usize) -> Row {
+fn column_row(def: &TableDef, column: &ColumnDef, position: usize, cx: &SystemContext<'_>) -> Row {
     let generation = column.generated.as_ref().map_or("", |g| g.expr.as_str());
-    let mut row = described(def, column, position);
+    let mut row = described(def, column, position, cx);
     row.extend(row![
+        cx;
+        row.len();
         text::type_text(&column.ty),
         text::key_text(def, column),
         text::extra_text(column),
@@ -36,21 +40,25 @@ fn column_row(def: &TableDef, column: &ColumnDef, position: usize) -> Row {
         generation,
         NULL,
     ]);
-    row[DEFAULT] = super::row::cell(text::default_text(column));
+    if cx.reads(DEFAULT) {
+        row[DEFAULT] = super::row::cell(text::default_text(column));
+    }
     row
 }
 
 const DEFAULT: usize = 5;
 
 /// The row up to COLLATION_NAME, without a default.
-fn described(def: &TableDef, column: &ColumnDef, position: usize) -> Row {
+fn described(def: &TableDef, column: &ColumnDef, position: usize, cx: &SystemContext<'_>) -> Row {
     let ty = &column.ty;
-    let (chars, bytes) = string_lengths(ty);
+    let lengths = LazyCell::new(|| string_lengths(ty));
     let (precision, scale) = number_precision(ty);
     let fsp = matches!(ty.kind, TypeKind::Time | TypeKind::DateTime | TypeKind::Timestamp).then_some(u64::from(ty.decimals));
     let has_charset = ty.is_text() || matches!(ty.kind, TypeKind::Enum | TypeKind::Set);
     let collation = has_charset.then(|| charset::collation(ty.collation));
     row![
+        cx;
+        0;
         "def",
         def.database.as_str(),
         def.name.as_str(),
@@ -59,8 +67,8 @@ fn described(def: &TableDef, column: &ColumnDef, position: usize) -> Row {
         NULL,
         yes_no(column.nullable),
         text::type_name(ty.kind),
-        chars,
-        bytes,
+        lengths.0,
+        lengths.1,
         precision,
         scale,
         fsp,
@@ -108,9 +116,9 @@ fn number_precision(ty: &ColumnType) -> (Option<u64>, Option<u64>) {
 }
 
 /// System tables say what MySQL's own say.
-fn push_system_columns(table: &SystemTable, rows: &mut Vec<Row>) {
+fn push_system_columns(table: &SystemTable, cx: &SystemContext<'_>, rows: &mut Vec<Row>) {
     for (n, (column, recorded)) in table.def.columns.iter().zip(&table.columns).enumerate() {
-        let mut row = described(&table.def, column, n);
+        let mut row = described(&table.def, column, n, cx);
         row.extend(row![recorded.type_text, recorded.key, recorded.extra, PRIVILEGES, "", "", NULL]);
         row[DEFAULT] = super::row::cell(recorded.default);
         rows.push(row);

@@ -59,15 +59,19 @@ pub struct SystemContext<'a> {
     pub statement: &'a Statement<'a>,
     pub database: Option<String>,
     pub table: Option<String>,
-    /// Bytes of tables on disk are wanted, which RocksDB must estimate.
-    pub sizes: bool,
+    /// Which columns are read, if not all.
+    pub columns: Option<Vec<bool>>,
     /// SHOW COLUMNS and SHOW INDEX of a temporary table, which no other rows are about.
     pub temporary: Option<Arc<Table>>,
 }
 
 impl<'a> SystemContext<'a> {
     pub fn new(statement: &'a Statement<'a>) -> SystemContext<'a> {
-        SystemContext { statement, database: None, table: None, sizes: true, temporary: None }
+        SystemContext { statement, database: None, table: None, columns: None, temporary: None }
+    }
+
+    fn reads(&self, column: usize) -> bool {
+        self.columns.as_ref().is_none_or(|columns| columns.get(column).copied().unwrap_or(true))
     }
 
     fn wants_database(&self, name: &str) -> bool {

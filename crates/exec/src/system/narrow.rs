@@ -2,7 +2,7 @@
 //!
 //! Only equalities of a name column with a value that is known before the scan count: `table_schema = DATABASE()
 //! AND table_name = 't'`. The scan's filter is still checked on every row: this only saves work.
-//! Columns that nobody reads and that cost more than the rest are not filled.
+//! Columns that nobody reads are not filled where there are many rows.
 
 use vaquita_plan::env::EvalCx;
 use vaquita_plan::expr::{CompareAs, CompareOp, Expr, ExprKind};
@@ -14,13 +14,10 @@ use super::SystemContext;
 /// Columns of information_schema that hold the database and the table of a row.
 const DATABASE_COLUMNS: [&str; 3] = ["TABLE_SCHEMA", "SCHEMA_NAME", "CONSTRAINT_SCHEMA"];
 const TABLE_COLUMNS: [&str; 1] = ["TABLE_NAME"];
-/// Columns of TABLES that are made of sizes on disk.
-const SIZE_COLUMNS: [&str; 3] = ["AVG_ROW_LENGTH", "DATA_LENGTH", "INDEX_LENGTH"];
-
-/// Fills `database` and `table` of the context from the scan's filter, and `sizes` from the columns read.
+/// Fills `database` and `table` of the context from the scan's filter, and `columns` from the columns read.
 pub fn narrow(cx: &mut SystemContext<'_>, scan: &Scan, eval: &EvalCx<'_>) {
-    let name = |position: usize| scan.table.columns.get(position).map_or("", |column| column.name.as_str());
-    cx.sizes = scan.columns.iter().any(|(position, _)| SIZE_COLUMNS.contains(&name(*position)));
+    let reads = |position: usize| scan.columns.iter().any(|(read, _)| *read == position);
+    cx.columns = Some((0..scan.table.columns.len()).map(reads).collect());
     for condition in &scan.filter {
         let ExprKind::Compare(CompareOp::Eq, left, right, CompareAs::Text(collation)) = &condition.kind else { continue };
         // Under other collations several names are equal.

@@ -3,8 +3,15 @@
 use vaquita_types::schema::TableDef;
 use vaquita_types::{Error, Result, TypeKind, Value};
 
-/// A row from anything that becomes a `Value`.
+/// A row from anything that becomes a `Value`; with `cx; n;` before, it begins at column `n`, and what nobody reads is not evaluated.
 macro_rules! row {
+    ($cx:expr; $first:expr; $($value:expr),* $(,)?) => {{
+        let mut position = $first;
+        vec![$({
+            position += 1;
+            if $cx.reads(position - 1) { $crate::system::row::cell($value) } else { vaquita_types::Value::Null }
+        }),*]
+    }};
     ($($value:expr),* $(,)?) => {
         vec![$($crate::system::row::cell($value)),*]
     };
@@ -75,6 +82,9 @@ pub fn fit(row: &mut [Value], def: &TableDef) -> Result<()> {
         return Err(Error::internal(format_args!("{} values for the {} columns of {}", row.len(), def.columns.len(), def.name)));
     }
     for (value, column) in row.iter_mut().zip(&def.columns) {
+        if value.is_null() {
+            continue;
+        }
         let ty = &column.ty;
         *value = match (std::mem::take(value), ty.kind) {
             (Value::Bytes(label), TypeKind::Enum) => {

@@ -1,5 +1,7 @@
 //! information_schema's tables about databases, tables, indexes and constraints.
 
+use std::cell::LazyCell;
+
 use vaquita_storage::{IndexCodec, Table};
 use vaquita_types::charset;
 use vaquita_types::schema::{IndexDef, IndexKind, TableDef};
@@ -60,23 +62,28 @@ fn system_table_row(table: &SystemTable, cx: &SystemContext<'_>) -> Row {
     ]
 }
 
+/// Columns of TABLES.
+const TABLE_ROWS: usize = 7;
+const AVG_ROW_LENGTH: usize = 8;
+
 fn table_row(table: &Table, cx: &SystemContext<'_>) -> Result<Row> {
     let def = &table.def;
     let txn = cx.statement.txn.borrow();
-    let row_count = txn.row_count(def.id)?;
-    let next = if def.auto_increment_column().is_some() { Some(txn.peek_auto_increment(def.id)?) } else { None };
+    let row_count = if cx.reads(TABLE_ROWS) || cx.reads(AVG_ROW_LENGTH) { txn.row_count(def.id)? } else { 0 };
     // MySQL tells nothing before the first value is used.
-    let next = next.filter(|n| *n > 1);
+    let next = || -> Result<Option<u64>> {
+        let next = def.auto_increment_column().map(|_| txn.peek_auto_increment(def.id)).transpose()?;
+        Ok(next.filter(|n| *n > 1))
+    };
+    // RocksDB must estimate them.
     let bytes = |index: &IndexCodec| {
-        if !cx.sizes {
-            return 0;
-        }
         let range = index.all();
         cx.statement.engine.data_range_bytes(&range.lower, &range.upper)
     };
-    let data_bytes = bytes(table.codec.clustered());
-    let index_bytes: u64 = table.codec.indexes().iter().skip(1).map(bytes).sum();
+    let data_bytes = LazyCell::new(|| bytes(table.codec.clustered()));
     Ok(row![
+        cx;
+        0;
         "def",
         def.database.as_str(),
         def.name.as_str(),
@@ -86,11 +93,11 @@ fn table_row(table: &Table, cx: &SystemContext<'_>) -> Result<Row> {
         row_format(def),
         row_count,
         data_bytes.checked_div(row_count).unwrap_or(0),
-        data_bytes,
+        *data_bytes,
         0u64,
-        index_bytes,
+        table.codec.indexes().iter().skip(1).map(bytes).sum::<u64>(),
         0u64,
-        next,
+        next()?,
         cx.time(def.created_us),
         NULL,
         NULL,
