@@ -150,10 +150,10 @@ const ENOSPC: i32 = 28;
 const LOG_END_BYTES: usize = 8;
 /// A scan fills the block cache with what it reads if that, as it is on disk, is at most this part of the cache: decompressed
 /// it is at most `COMPRESSION_MAX` times as much of most data, and three quarters of the cache remain to others.
-const SCAN_SHARE: u64 = 16;
+const CACHE_SHARE: u64 = 16;
 const COMPRESSION_MAX: u64 = 4;
 /// So small a part is kept as spans and as blocks, from which holes between spans are filled sooner.
-const SMALL_SCAN_SHARE: u64 = 256;
+const CACHE_SHARE_SMALL: u64 = 256;
 /// Where transactions spill to, and where the files lie that are about to be committed; emptied at each start.
 const SCRATCH_DIR: &str = "scratch";
 const INGEST_DIR: &str = "ingest";
@@ -414,18 +414,18 @@ impl Engine {
         self.db.range_bytes(lower, upper).unwrap_or(0)
     }
 
-    /// What may stay in memory of a scan of the whole range: it takes a small part of the block cache, or of what nobody uses yet.
+    /// What may stay in memory of a scan of the whole range, by what it takes and what nobody uses yet.
     pub fn kept_of_scan(&self, lower: &[u8], upper: &[u8]) -> Keep {
         let bytes = self.data_range_bytes(lower, upper);
         let is_part = |share: u64| bytes.saturating_mul(share) <= self.cache_bytes as u64;
-        if is_part(SMALL_SCAN_SHARE) {
+        if is_part(CACHE_SHARE_SMALL) {
             return Keep::All;
         }
         let unpacked = self.unpacked_bytes(bytes);
         // Their own bytes for an entry are about what RocksDB counts beside its key and value.
         if unpacked <= self.pipeline.spans().free_bytes() as u64 {
             Keep::Spans
-        } else if is_part(SCAN_SHARE) || unpacked <= self.unused_cache_bytes() {
+        } else if is_part(CACHE_SHARE) || unpacked <= self.unused_cache_bytes() {
             Keep::All
         } else {
             Keep::Nothing
