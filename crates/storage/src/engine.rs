@@ -414,7 +414,7 @@ impl Engine {
         self.db.range_bytes(lower, upper).unwrap_or(0)
     }
 
-    /// What may stay in memory of a scan of the whole range, by what it takes and what nobody uses yet.
+    /// What may stay in memory of a scan of the whole range, by what it takes and what nobody else uses yet.
     pub fn kept_of_scan(&self, lower: &[u8], upper: &[u8]) -> Keep {
         let bytes = self.data_range_bytes(lower, upper);
         let is_part = |share: u64| bytes.saturating_mul(share) <= self.cache_bytes as u64;
@@ -423,7 +423,7 @@ impl Engine {
         }
         let unpacked = self.unpacked_bytes(bytes);
         // Their own bytes for an entry are about what RocksDB counts beside its key and value.
-        if unpacked <= self.pipeline.spans().free_bytes() as u64 {
+        if unpacked <= self.pipeline.spans().room_for(lower) as u64 {
             Keep::Spans
         } else if is_part(CACHE_SHARE) || unpacked <= self.unused_cache_bytes() {
             Keep::All

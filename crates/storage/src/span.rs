@@ -22,7 +22,7 @@ pub struct Span {
     /// For the clock, and for who decides whether to keep what changes.
     used: AtomicBool,
     read_lately: AtomicBool,
-    gauge: Gauge,
+    gauged: Gauged,
 }
 
 /// What a commit has done to an entry of a span.
@@ -70,7 +70,7 @@ impl Span {
 
     /// What it takes.
     pub fn bytes(&self) -> usize {
-        self.gauge.bytes
+        self.gauged.bytes
     }
 
     /// It has grown far beyond what a scan makes.
@@ -108,7 +108,7 @@ impl Span {
     }
 
     /// The span as it is after these changes, which are in the order of their commits.
-    pub fn changed<'c>(&self, changes: impl Iterator<Item = &'c Change>, gauge: &Gauge) -> Span {
+    pub fn changed<'c>(&self, changes: impl Iterator<Item = &'c Change>, gauge: &Arc<Gauge>) -> Span {
         let mut good_from = self.good_from;
         let mut last: Vec<(&[u8], Option<&[u8]>)> = Vec::new();
         for change in changes {
@@ -223,7 +223,14 @@ impl Filler {
     }
 
     /// The span up to `upper`, joined with its neighbours as long as it is small.
-    pub fn span(&mut self, upper: &[u8], good_from: u64, before: Option<&Span>, after: Option<&Span>, gauge: &Gauge) -> Span {
+    pub fn span(
+        &mut self,
+        upper: &[u8],
+        good_from: u64,
+        before: Option<&Span>,
+        after: Option<&Span>,
+        gauge: &Arc<Gauge>,
+    ) -> Span {
         self.cut(upper);
         let fits = |entries: usize, bytes: usize| entries <= ENTRIES_MAX && bytes <= BYTES_MAX;
         let (mut entries, mut bytes) = (self.entries.len(), self.bytes.len());
@@ -249,7 +256,7 @@ impl Filler {
         whole.finish(lower, after.map_or(upper, Span::upper), good_from, gauge)
     }
 
-    fn finish(&self, lower: Arc<[u8]>, upper: &[u8], good_from: u64, gauge: &Gauge) -> Span {
+    fn finish(&self, lower: Arc<[u8]>, upper: &[u8], good_from: u64, gauge: &Arc<Gauge>) -> Span {
         let bytes = size_of::<Span>() + self.bytes.len() + self.entries.len() * size_of::<Entry>() + lower.len() + upper.len();
         Span {
             lower,
@@ -259,32 +266,52 @@ impl Filler {
             entries: self.entries.as_slice().into(),
             used: AtomicBool::new(false),
             read_lately: AtomicBool::new(false),
-            gauge: gauge.more(bytes),
+            gauged: Gauged::new(gauge, bytes),
         }
     }
 }
 
-/// The bytes that all spans take, some of which only readers still hold.
+/// Bytes that spans take, some of which only readers still hold: those of an index, which count for the cache too.
 #[derive(Default)]
 pub struct Gauge {
-    total: Arc<AtomicUsize>,
+    bytes: AtomicUsize,
+    whole: Option<Arc<Gauge>>,
+}
+
+/// The share of one span, as long as it lives.
+struct Gauged {
+    gauge: Arc<Gauge>,
     bytes: usize,
 }
 
 impl Gauge {
-    pub fn total(&self) -> usize {
-        self.total.load(Ordering::Relaxed)
+    pub fn part_of(whole: &Arc<Gauge>) -> Gauge {
+        Gauge { bytes: AtomicUsize::new(0), whole: Some(Arc::clone(whole)) }
     }
 
-    pub fn more(&self, bytes: usize) -> Gauge {
-        self.total.fetch_add(bytes, Ordering::Relaxed);
-        Gauge { total: Arc::clone(&self.total), bytes }
+    pub fn bytes(&self) -> usize {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    fn gauges(&self) -> impl Iterator<Item = &Gauge> {
+        [Some(self), self.whole.as_deref()].into_iter().flatten()
     }
 }
 
-impl Drop for Gauge {
+impl Gauged {
+    fn new(gauge: &Arc<Gauge>, bytes: usize) -> Gauged {
+        for gauge in gauge.gauges() {
+            gauge.bytes.fetch_add(bytes, Ordering::Relaxed);
+        }
+        Gauged { gauge: Arc::clone(gauge), bytes }
+    }
+}
+
+impl Drop for Gauged {
     fn drop(&mut self) {
-        self.total.fetch_sub(self.bytes, Ordering::Relaxed);
+        for gauge in self.gauge.gauges() {
+            gauge.bytes.fetch_sub(self.bytes, Ordering::Relaxed);
+        }
     }
 }
 

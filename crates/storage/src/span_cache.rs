@@ -42,7 +42,7 @@ pub struct SpanCache {
     indexes: RwLock<HashMap<IndexPrefix, Arc<IndexSpans>>>,
     flight: Mutex<Flight>,
     clock: Mutex<Clock>,
-    gauge: Gauge,
+    gauge: Arc<Gauge>,
     bytes_max: usize,
 }
 
@@ -69,14 +69,14 @@ impl SpanCache {
             indexes: RwLock::default(),
             flight: Mutex::default(),
             clock: Mutex::default(),
-            gauge: Gauge::default(),
+            gauge: Arc::default(),
             bytes_max,
         }
     }
 
     /// What the spans take.
     pub fn bytes(&self) -> usize {
-        self.gauge.total()
+        self.gauge.bytes()
     }
 
     pub fn is_off(&self) -> bool {
@@ -89,7 +89,9 @@ impl SpanCache {
         if let Some(index) = self.indexes.read().get(&prefix) {
             return Some(Arc::clone(index));
         }
-        let index = Arc::clone(self.indexes.write().entry(prefix).or_insert_with(|| Arc::new(IndexSpans::new(prefix))));
+        let mut indexes = self.indexes.write();
+        let index = Arc::clone(indexes.entry(prefix).or_insert_with(|| Arc::new(IndexSpans::new(prefix, &self.gauge))));
+        drop(indexes);
         // A group that was announced before it could be seen here may not have told the index what it changes.
         let mut flight = self.flight.lock();
         if flight.announced {
@@ -138,7 +140,7 @@ impl SpanCache {
                 last = Some(index);
             }
             if let Some(index) = last
-                && let Some(renewed) = index.announce(key, value, after, &self.gauge)
+                && let Some(renewed) = index.announce(key, value, after)
             {
                 self.clock.lock().add(index, &renewed);
             }
@@ -164,7 +166,7 @@ impl SpanCache {
 
     /// Makes a span of what was read at `at` from the filler's lower bound up to `upper`. Bytes that it takes.
     pub fn put(&self, index: &Arc<IndexSpans>, filler: &mut Filler, upper: &[u8], at: u64) -> usize {
-        let Some(span) = index.put(filler, upper, at, &self.gauge) else { return 0 };
+        let Some(span) = index.put(filler, upper, at) else { return 0 };
         self.clock.lock().add(index, &span);
         self.evict();
         span.bytes()
@@ -175,9 +177,11 @@ impl SpanCache {
         added_bytes < self.bytes_max / SCAN_SHARE || self.bytes() < self.bytes_max / SCAN_SHARE * (SCAN_SHARE - 1)
     }
 
-    /// Bytes that are free.
-    pub fn free_bytes(&self) -> usize {
-        self.bytes_max.saturating_sub(self.bytes())
+    /// Bytes that are free, or taken by the index that the key is of.
+    pub fn room_for(&self, key: &[u8]) -> usize {
+        let indexes = self.indexes.read();
+        let index = key.first_chunk::<INDEX_ID_BYTES>().and_then(|prefix| indexes.get(prefix));
+        (self.bytes_max + index.map_or(0, |index| index.bytes())).saturating_sub(self.bytes())
     }
 
     fn evict(&self) {

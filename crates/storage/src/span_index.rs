@@ -21,6 +21,7 @@ pub type IndexPrefix = [u8; INDEX_ID_BYTES];
 /// The spans of an index.
 pub struct IndexSpans {
     prefix: IndexPrefix,
+    gauge: Arc<Gauge>,
     state: RwLock<State>,
 }
 
@@ -162,7 +163,7 @@ pub enum Found {
 }
 
 impl IndexSpans {
-    pub fn new(prefix: IndexPrefix) -> IndexSpans {
+    pub fn new(prefix: IndexPrefix, all: &Arc<Gauge>) -> IndexSpans {
         let state = State {
             spans: BTreeMap::new(),
             heads: VecDeque::new(),
@@ -170,7 +171,12 @@ impl IndexSpans {
             announced: Vec::new(),
             is_forgotten: false,
         };
-        IndexSpans { prefix, state: RwLock::new(state) }
+        IndexSpans { prefix, gauge: Arc::new(Gauge::part_of(all)), state: RwLock::new(state) }
+    }
+
+    /// What its spans take.
+    pub fn bytes(&self) -> usize {
+        self.gauge.bytes()
     }
 
     pub fn is_of(&self, key: &[u8]) -> bool {
@@ -229,7 +235,7 @@ impl IndexSpans {
     }
 
     /// A span that has taken the place of one with too many changes.
-    pub fn announce(&self, key: &[u8], value: Option<&[u8]>, after: u64, gauge: &Gauge) -> Option<Arc<Span>> {
+    pub fn announce(&self, key: &[u8], value: Option<&[u8]>, after: u64) -> Option<Arc<Span>> {
         let place = At::new(key);
         let mut state = self.state.write();
         let State { spans, heads, known_from, announced, .. } = &mut *state;
@@ -243,7 +249,7 @@ impl IndexSpans {
         if key >= kept.span.upper() {
             return None;
         }
-        let renewed = if kept.changes.takes(key, value) { None } else { kept.renew(gauge) };
+        let renewed = if kept.changes.takes(key, value) { None } else { kept.renew(&self.gauge) };
         if !kept.changes.takes(key, value) {
             let lower = Arc::clone(kept.span.lower());
             state.remove(&lower);
@@ -295,7 +301,7 @@ impl IndexSpans {
         }
     }
 
-    pub fn put(&self, filler: &mut Filler, upper: &[u8], at: u64, gauge: &Gauge) -> Option<Arc<Span>> {
+    pub fn put(&self, filler: &mut Filler, upper: &[u8], at: u64) -> Option<Arc<Span>> {
         let mut state = self.state.write();
         let place = At::new(filler.lower());
         let before = state.up_to(&place);
@@ -313,7 +319,7 @@ impl IndexSpans {
         let unchanged = |kept: &Kept| kept.changes.list.is_empty().then(|| Arc::clone(&kept.span));
         let before = before.and_then(unchanged).filter(|span| span.upper() == place.key);
         let after = after.and_then(unchanged).filter(|span| **span.lower() == *upper);
-        let span = Arc::new(filler.span(&upper, good_from, before.as_deref(), after.as_deref(), gauge));
+        let span = Arc::new(filler.span(&upper, good_from, before.as_deref(), after.as_deref(), &self.gauge));
         let joined = |old: &&Arc<Span>| old.lower() >= span.lower() && **old.lower() < *span.upper();
         before.iter().chain(&after).filter(joined).for_each(|old| state.remove(old.lower()));
         let lower = LowerBound { head: head(span.lower()), key: Arc::clone(span.lower()) };
@@ -396,11 +402,11 @@ impl Kept {
             return Some(Arc::clone(span));
         }
         span.note_read();
-        Some(Arc::new(span.changed(changes.list.iter().take(seen), &Gauge::default())))
+        Some(Arc::new(span.changed(changes.list.iter().take(seen), &Arc::default())))
     }
 
     /// Takes the older half of the changes into the span, if it was read since the last time.
-    fn renew(&mut self, gauge: &Gauge) -> Option<Arc<Span>> {
+    fn renew(&mut self, gauge: &Arc<Gauge>) -> Option<Arc<Span>> {
         if !self.span.take_read_lately() || self.span.is_long() {
             return None;
         }

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
+use std::time::Instant;
 
 use tempfile::TempDir;
 
@@ -13,6 +14,10 @@ const WAIT: LockPolicy = LockPolicy::Wait(Duration::from_secs(20));
 const INDEX: u32 = 9;
 const ACCOUNTS: u64 = 600;
 const EACH: u64 = 1000;
+/// Readers go on until they have looked so often, and so much was written, as far as that happens in time.
+const READS: usize = 1000;
+const COMMITS: usize = 300;
+const TIME: Duration = Duration::from_secs(60);
 
 fn open(dir: &TempDir, block_cache_bytes: usize) -> Arc<Engine> {
     let options = EngineOptions {
@@ -134,7 +139,7 @@ fn transfer(engine: &Arc<Engine>, random: &mut Random) -> bool {
 /// With writers, among them some that commit by files, and with a cache that holds all spans or few of them.
 #[test]
 fn spans_show_what_rocksdb_does() {
-    for block_cache_bytes in [16 << 20, 192 << 10] {
+    for block_cache_bytes in [16 << 20, 96 << 10] {
         let dir = TempDir::new().unwrap();
         let engine = open(&dir, block_cache_bytes);
         let mut txn = begin(&engine, Isolation::ReadCommitted, Reads::Many);
@@ -157,8 +162,8 @@ fn spans_show_what_rocksdb_does() {
             let readers: Vec<_> = (10..12)
                 .map(|seed| {
                     scope.spawn({
-                        let engine = &engine;
-                        move || read(engine, Random(seed))
+                        let (engine, commits) = (&engine, &commits);
+                        move || read(engine, Random(seed), commits)
                     })
                 })
                 .collect();
@@ -166,22 +171,62 @@ fn spans_show_what_rocksdb_does() {
             done.store(true, Ordering::Relaxed);
             assert!(failed.is_empty(), "a reader failed");
         });
-        assert!(commits.into_inner() > 100, "the writers came to nothing");
+        assert!(commits.into_inner() >= COMMITS, "the writers came to nothing");
         let all = crate::key::index_range(vaquita_types::schema::IndexId(INDEX));
         scan(&begin(&engine, Isolation::RepeatableRead, Reads::Many), std::slice::from_ref(&all), Direction::Forward, true);
         for direction in [Direction::Forward, Direction::Backward] {
-            let txn = begin(&engine, Isolation::RepeatableRead, Reads::Many);
-            let mut cursor = txn.scan(all.clone(), direction, ScanOptions::default()).unwrap();
-            while cursor.next(&txn).unwrap().is_some() {}
-            let by_spans_alone = cursor.into_iter().is_none();
-            assert_eq!(by_spans_alone, block_cache_bytes > 1 << 20);
+            assert_eq!(is_scanned_by_spans_alone(&engine, direction, Keep::All), block_cache_bytes > 1 << 20);
         }
     }
 }
 
-fn read(engine: &Arc<Engine>, mut random: Random) {
+fn is_scanned_by_spans_alone(engine: &Arc<Engine>, direction: Direction, keep: Keep) -> bool {
+    let txn = begin(engine, Isolation::RepeatableRead, Reads::Many);
     let all = crate::key::index_range(vaquita_types::schema::IndexId(INDEX));
-    for _ in 0..1000 {
+    let mut cursor = txn.scan(all, direction, ScanOptions { keep, ..ScanOptions::default() }).unwrap();
+    while cursor.next(&txn).unwrap().is_some() {}
+    cursor.into_iter().is_none()
+}
+
+/// The spans that a table has are room for its next scan.
+#[test]
+fn a_large_table_stays_in_spans() {
+    const BLOCK_CACHE_BYTES: usize = 4 << 20;
+    const ROWS: u64 = 1 << 12;
+    let dir = TempDir::new().unwrap();
+    let engine = open(&dir, BLOCK_CACHE_BYTES);
+    let mut random = Random(1);
+    let mut write = |ids: std::ops::Range<u64>| {
+        let mut txn = begin(&engine, Isolation::ReadCommitted, Reads::Many);
+        for id in ids {
+            let row: Vec<u8> = (0..300).map(|_| random.below(256) as u8).collect();
+            txn.put(&key(id), &row).unwrap();
+        }
+        txn.commit_wait().unwrap();
+    };
+    write(0..ROWS);
+    engine.flush_memtables().unwrap();
+    let all = crate::key::index_range(vaquita_types::schema::IndexId(INDEX));
+    let scan = || {
+        let keep = engine.kept_of_scan(&all.lower, &all.upper);
+        assert!(keep == Keep::Spans);
+        is_scanned_by_spans_alone(&engine, Direction::Forward, keep)
+    };
+    assert!(!scan());
+    assert!(scan());
+    assert!(engine.pipeline().spans().bytes() > BLOCK_CACHE_BYTES / 4, "half of the room");
+    // So many changes in one commit that spans go.
+    write(ROWS / 2..ROWS / 2 + 64);
+    assert!(!scan());
+    assert!(scan());
+}
+
+fn read(engine: &Arc<Engine>, mut random: Random, commits: &AtomicUsize) {
+    let all = crate::key::index_range(vaquita_types::schema::IndexId(INDEX));
+    let begun = Instant::now();
+    let mut reads = 0;
+    while reads < READS || (commits.load(Ordering::Relaxed) < COMMITS && begun.elapsed() < TIME) {
+        reads += 1;
         let txn = begin(engine, Isolation::RepeatableRead, Reads::Many);
         for _ in 0..1 + random.below(12) {
             let direction = if random.below(3) == 0 { Direction::Backward } else { Direction::Forward };
