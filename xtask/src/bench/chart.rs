@@ -5,7 +5,7 @@
 
 use std::fmt::{Result as Written, Write};
 
-use super::outcome::{Lines, Table, Target};
+use super::outcome::{Lines, Row, Table, Target};
 
 const WIDTH: f64 = 860.0;
 const LABELS: f64 = 230.0;
@@ -49,13 +49,12 @@ pub struct Line {
 impl Bars {
     /// The rows that have a target relative to a peer, or all rows of the first table if there are none.
     pub fn of(title: &str, tables: &[Table]) -> Bars {
-        let mut groups = Vec::new();
-        for table in tables {
-            for row in table.rows.iter().filter(|row| matches!(row.target, Target::Peer(_) | Target::InnoDb(_))) {
-                if let Some(ratio) = row.ratio(table.better) {
-                    groups.push((row.name.clone(), vec![Some(ratio)]));
-                }
-            }
+        let ratio = |table: &Table, row: &Row| Some((row.name.clone(), vec![Some(row.ratio(table.better)?)]));
+        let is_relative = |row: &&Row| matches!(row.target, Target::Peer(_) | Target::InnoDb(_));
+        let relative = tables.iter().flat_map(|table| table.rows.iter().filter(is_relative).filter_map(|row| ratio(table, row)));
+        let mut groups: Vec<_> = relative.collect();
+        if let (true, Some(first)) = (groups.is_empty(), tables.first()) {
+            groups.extend(first.rows.iter().filter_map(|row| ratio(first, row)));
         }
         Bars { title: format!("{title}: Vaquita, the best peer being 1"), series: vec![String::new()], groups }
     }
@@ -200,6 +199,8 @@ fn write_plot(out: &mut String, chart: &Lines, x: &Scale, y: &Scale) -> Written 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bench::outcome::Better;
+    use crate::bench::server::Kind;
 
     #[test]
     fn a_scale_has_few_round_marks() {
@@ -218,6 +219,22 @@ mod tests {
         }
         assert_eq!(mark_text(0.6000000000001), "0.6");
         assert_eq!(mark_text(20.0), "20");
+    }
+
+    #[test]
+    fn rows_relative_to_a_peer_come_first() {
+        let table = |name: &str, target, own| {
+            let mut table = Table::new("", "", Better::More);
+            table.row(name, target);
+            table.add(name, Kind::MySql, 1.0);
+            table.add(name, Kind::Vaquita, own);
+            table
+        };
+        let (absolute, relative) = (table("a", Target::AtLeast(1.0), 3.0), table("b", Target::Peer(2.0), 2.0));
+        let group = |name: &str, ratio| (name.to_owned(), vec![Some(ratio)]);
+        let other = table("c", Target::None, 4.0);
+        assert_eq!(Bars::of("", &[absolute, relative]).groups, [group("b", 2.0)]);
+        assert_eq!(Bars::of("", &[table("a", Target::AtLeast(1.0), 3.0), other]).groups, [group("a", 3.0)]);
     }
 
     #[test]

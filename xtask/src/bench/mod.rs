@@ -1,6 +1,6 @@
 //! `cargo xtask bench NAME`: Vaquita and its peers side by side, on loopback, durable, in the same run.
 //!
-//! Each NAME is a module that answers one question and writes NAME.md, and NAME.svg where a chart tells something. They share
+//! Each NAME is a module that answers one question and writes NAME.md and NAME.svg. They share
 //! the servers (`server`, `process`, `cgroup`), SQL on them (`sql`), what an option means (`settings`), and the figures with
 //! their medians, ratios, targets, report and charts (`stats`, `outcome`, `report`, `chart`). `sysbench` is the oldest and
 //! has a report of its own; it runs where no NAME is given.
