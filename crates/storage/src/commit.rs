@@ -19,6 +19,7 @@
 //! * COMMIT-1: at most one leader (`Queue::led`), so batches reach the log one by one.
 //! * COMMIT-2: a waiter is completed, and locks are released, only after the sync.
 //! * COMMIT-3: `Recent` is updated before locks are released: who gets a lock next sees it.
+//! * COMMIT-5: `Recent` and spans get the number under which RocksDB wrote the group (ROCKS-4).
 //! * ROWS-1 (`row_cache`), SPANS-1 (`span_cache`): a key is announced before a write of it can be seen.
 //! * COMMIT-4: the first failed write ends the process. What was not acknowledged may or may not
 //!   be in the log; retrying a sync would lie. Only where the disk is full and certainly nothing of the group
@@ -50,6 +51,9 @@ pub enum CommitStart {
     /// The waiter will be called; the thread is free.
     Parked,
 }
+
+/// How logging and applying a group went, and the number of its last write. An error: nothing was written since that number.
+type Logged = (Result<()>, u64);
 
 /// Bytes of requests that one group takes; more wait for the next sync.
 const GROUP_BYTES_MAX: usize = 8 << 20;
@@ -367,11 +371,10 @@ impl Pipeline {
         kill_point("commit.leading");
         let mut records = std::mem::replace(&mut request.records, Records { bytes: Vec::new(), count: 0 });
         self.announce(&request);
-        let done = match request.files.take() {
+        let (done, sequence) = match request.files.take() {
             Some(files) => self.ingest(files, &mut records, &request.counters),
             None => self.log_and_apply(&mut records, request.counters.iter()),
         };
-        let sequence = self.db.latest_sequence();
         self.note(&request, sequence);
         self.spans.note(sequence, done.is_ok());
         if let Err(e) = done {
@@ -402,8 +405,7 @@ impl Pipeline {
         self.end_group(group, done);
     }
 
-    fn end_group(&self, group: Vec<Queued>, done: Result<()>) {
-        let sequence = self.db.latest_sequence();
+    fn end_group(&self, group: Vec<Queued>, (done, sequence): Logged) {
         group.iter().for_each(|q| self.note(&q.request, sequence));
         self.spans.note(sequence, done.is_ok());
         if let Err(e) = done {
@@ -427,28 +429,28 @@ impl Pipeline {
         kill_point("group.completed");
     }
 
-    /// An error: nothing was written.
     fn log_and_apply<'a>(
         &self,
         records: &mut Records,
         counters: impl Iterator<Item = &'a (TableId, CounterChange)> + Clone,
-    ) -> Result<()> {
+    ) -> Logged {
         if let Err(e) = self.counters.log(counters.clone(), records) {
             self.die(&format!("cannot read a counter: {}", e.message()));
         }
         kill_point("commit.counted");
         self.spans.announce(records.writes(), self.db.latest_sequence());
         let sync = self.flush_mode() == FlushMode::SyncEachCommit;
-        if let Err(e) = self.db.write(records.as_batch(), sync) {
+        let (done, sequence) = self.db.write(records.as_batch(), sync);
+        if let Err(e) = done {
             let Some(file) = e.file_without_space() else { self.die(&format!("cannot write the log: {}", e.0)) };
-            return Err(self.refuse(file, counters));
+            return (Err(self.refuse(file, counters)), sequence);
         }
         if self.refusing.load(Ordering::Relaxed) {
             self.refusing.store(false, Ordering::Relaxed);
             self.hooks.log(LogLevel::Warning, "the log can be written again: commits go on");
         }
         kill_point("commit.logged");
-        Ok(())
+        (Ok(()), sequence)
     }
 
     /// What the group did to counters is undone; the error for its clients.
@@ -464,7 +466,7 @@ impl Pipeline {
     }
 
     /// An error: nothing was written.
-    fn ingest(&self, mut files: SortedFiles, records: &mut Records, changes: &[(TableId, CounterChange)]) -> Result<()> {
+    fn ingest(&self, mut files: SortedFiles, records: &mut Records, changes: &[(TableId, CounterChange)]) -> Logged {
         let mut counters = Records::with_capacity(0);
         if let Err(e) = self.counters.log(changes.iter(), &mut counters) {
             self.die(&format!("cannot read a counter: {}", e.message()));
@@ -472,22 +474,28 @@ impl Pipeline {
         kill_point("ingest.counted");
         self.spans.announce_all();
         // The files are synced: what they were made from must not be lost before them.
-        let done = self.db.flush_log(true).and_then(|()| files.add_first(counters.writes())).and_then(|()| self.db.ingest(files));
+        let ready = self.db.flush_log(true).and_then(|()| files.add_first(counters.writes()));
+        let (done, mut sequence) = match ready {
+            Ok(()) => self.db.ingest(files),
+            Err(e) => (Err(e), self.db.settled_sequence()),
+        };
         if let Err(e) = done {
             let earlier = e.is_earlier_failure().then_some("the log");
             match e.file_without_space().or(earlier) {
-                Some(file) => return Err(self.refuse(file, changes.iter())),
+                Some(file) => return (Err(self.refuse(file, changes.iter())), sequence),
                 None => self.die(&format!("cannot commit files: {}", e.0)),
             }
         }
         kill_point("ingest.applied");
-        if records.count > 0
-            && let Err(e) = self.db.write(records.as_batch(), true)
-        {
-            self.die(&format!("cannot write the log: {}", e.0));
+        if records.count > 0 {
+            let (done, last) = self.db.write(records.as_batch(), true);
+            if let Err(e) = done {
+                self.die(&format!("cannot write the log: {}", e.0));
+            }
+            sequence = last;
         }
         kill_point("ingest.finished");
-        Ok(())
+        (Ok(()), sequence)
     }
 
     /// COMMIT-4.

@@ -483,7 +483,7 @@ mod tests {
         let mut writer = files.writer();
         writer.add(b"files", Some(b"")).and_then(|()| writer.finish()).unwrap();
         drop(writer);
-        engine.db().ingest(files).unwrap();
+        engine.db().ingest(files).0.unwrap();
         // The memtables went before, and the log with them.
         assert_eq!(check(dir.path()).unwrap().next_sequence, None);
         copy_files(dir.path(), crashed.path());

@@ -12,6 +12,10 @@
 //! ROWS-1: `Recent` says that a key may change before a write of it can be seen by anybody, so that no reader has an old
 //! row from here after a new one from RocksDB (`commit::Pipeline::announce`).
 //!
+//! ROWS-2: `read_at` is not later than what the reader certainly saw (`Seen::settled`), or a row would be taken for newer than it
+//! is. This once made a row stay that a commit by files had changed, when it was read while RocksDB had given the files their
+//! number and not yet shown them (`rocks`, ROCKS-5).
+//!
 //! Each shard has its share of the bytes, and when they are used up its CLOCK takes rows that were not read lately.
 
 use hashbrown::HashTable;
@@ -98,39 +102,54 @@ impl RowCache {
     }
 }
 
+/// Which commits a reader sees: all up to `settled`, none after `latest`. They differ without a snapshot (`rocks`, ROCKS-5).
+#[derive(Clone, Copy, Debug)]
+pub struct Seen {
+    pub settled: u64,
+    pub latest: u64,
+}
+
+impl Seen {
+    /// Through a snapshot.
+    pub fn at(sequence: u64) -> Seen {
+        Seen { settled: sequence, latest: sequence }
+    }
+}
+
 /// A key that is about to be read.
 pub struct CachedRow<'a> {
     rows: &'a RowCache,
     recent: &'a Recent,
     key: &'a [u8],
     hash: u64,
-    at: u64,
+    seen: Seen,
     keeps: bool,
 }
 
 impl<'a> CachedRow<'a> {
-    /// `at` is the last commit that the reader sees, or an earlier one. What is read is kept if `keeps`.
-    pub fn new(rows: &'a RowCache, recent: &'a Recent, key: &'a [u8], at: u64, keeps: bool) -> CachedRow<'a> {
-        CachedRow { rows, recent, key, hash: crate::lock::hash(key), at, keeps }
+    /// What is read is kept if `keeps`.
+    pub fn new(rows: &'a RowCache, recent: &'a Recent, key: &'a [u8], seen: Seen, keeps: bool) -> CachedRow<'a> {
+        CachedRow { rows, recent, key, hash: crate::lock::hash(key), seen, keeps }
     }
 
     pub fn get(&self, buf: &mut Vec<u8>) -> bool {
-        self.rows.get(self.key, self.hash, buf, |read_at| !self.recent.hash_may_be_after(self.hash, read_at.min(self.at)))
+        self.rows
+            .get(self.key, self.hash, buf, |read_at| !self.recent.hash_may_be_after(self.hash, read_at.min(self.seen.settled)))
     }
 
     pub fn key(&self) -> &'a [u8] {
         self.key
     }
 
-    /// The commit at which it is read, or an earlier one.
-    pub fn at(&self) -> u64 {
-        self.at
+    /// What the reader sees is of this commit or an earlier one.
+    pub fn not_after(&self) -> u64 {
+        self.seen.latest
     }
 
     /// The reader found this value.
     pub fn keep(&self, value: &[u8]) {
         if self.keeps {
-            self.rows.put(self.key, self.hash, self.at, value);
+            self.rows.put(self.key, self.hash, self.seen.settled, value);
         }
     }
 }

@@ -20,6 +20,13 @@
 //! a span if no change within its bounds is later than `at`. Changes that are no longer kept count as changes of
 //! everything (`known_from`), and so do those before the index was scanned first.
 //!
+//! SPANS-2: what becomes a span `at` a number holds every commit up to that number. With a snapshot this is the snapshot's number,
+//! without one `Db::settled_sequence`, asked before the iterator was made. `latest_sequence` may be the number of files that the
+//! iterator does not see yet (ROCKS-5).
+//!
+//! SPANS-3: changes have the number under which RocksDB wrote them, not a later one (ROCKS-4), or a snapshot between the two
+//! numbers would not see them here.
+//!
 //! When the bytes are used up, CLOCK takes spans that were not read lately.
 
 use std::collections::VecDeque;

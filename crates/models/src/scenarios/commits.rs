@@ -10,8 +10,8 @@ use crate::commit::{CommitRequest, CommitStart, CommitWaiter, Pipeline, Records,
 use crate::counters::{CounterChange, Counters};
 use crate::engine::{ActiveTransactions, FlushMode, NoHooks};
 use crate::lock::{HeldLocks, Interrupt, LockManager, LockMode, Owner};
-use crate::rocks::{Db, Family, Snapshot};
-use crate::row_cache::{CachedRow, RowCache};
+use crate::rocks::{Db, Family, Snapshot, SortedFiles};
+use crate::row_cache::{CachedRow, RowCache, Seen};
 use crate::span::Filler;
 use crate::span_cache::SpanCache;
 use crate::span_index::Found;
@@ -103,7 +103,18 @@ impl World {
         let mut records = Records::with_capacity(16);
         records.put(Family::Data, key.as_bytes(), &[value]);
         let touched = Touched::Keys(vec![crate::lock::hash(key.as_bytes())]);
-        let request = CommitRequest { records, touched, files: None, counters, owner: Some(owner), held };
+        self.submit(CommitRequest { records, touched, files: None, counters, owner: Some(owner), held })
+    }
+
+    /// The same by a file.
+    fn commit_file(&self, owner: Arc<Owner>, held: HeldLocks, key: &str, value: u8) -> Result<()> {
+        let mut files = SortedFiles::default();
+        files.add_first([(key.as_bytes(), Some(&[value][..]))].into_iter()).expect("memory does not fail");
+        let (records, counters) = (Records::with_capacity(0), Vec::new());
+        self.submit(CommitRequest { records, touched: Touched::Any, files: Some(files), counters, owner: Some(owner), held })
+    }
+
+    fn submit(&self, request: CommitRequest) -> Result<()> {
         let outcome = Outcome::new();
         let waiter = || -> CommitWaiter {
             let outcome = Arc::clone(&outcome);
@@ -152,13 +163,16 @@ impl World {
 
     /// `get` by way of a row cache and spans, as `Transaction::get_stored` does it.
     fn get_cached(&self, rows: &RowCache, key: &str, at: Option<&Snapshot>) -> u8 {
-        let sequence = at.map_or_else(|| self.db.latest_sequence(), Snapshot::sequence);
-        let row = CachedRow::new(rows, self.pipeline.recent(), key.as_bytes(), sequence, true);
+        let seen = match at {
+            Some(at) => Seen::at(at.sequence()),
+            None => Seen { settled: self.db.settled_sequence(), latest: self.db.latest_sequence() },
+        };
+        let row = CachedRow::new(rows, self.pipeline.recent(), key.as_bytes(), seen, true);
         let mut buf = Vec::new();
         if row.get(&mut buf) {
             return buf[0];
         }
-        let value = match self.pipeline.spans().get(row.key(), row.at(), &mut buf) {
+        let value = match self.pipeline.spans().get(row.key(), row.not_after(), &mut buf) {
             Some(true) => buf[0],
             Some(false) => 0,
             None => self.get(key, at),
@@ -173,7 +187,7 @@ impl World {
     fn scan_spans(&self, key: &str, at: Option<&Snapshot>) -> u8 {
         let spans = self.pipeline.spans();
         let index = spans.index(key.as_bytes(), || self.db.latest_sequence()).expect("an index id");
-        let sequence = at.map_or_else(|| self.db.latest_sequence(), Snapshot::sequence);
+        let sequence = at.map_or_else(|| self.db.settled_sequence(), Snapshot::sequence);
         if at.is_some()
             && let Found::Span(span) = index.find(key.as_bytes(), sequence)
         {
@@ -264,6 +278,45 @@ pub fn spans() {
     }
     assert_eq!(world.scan_spans(SPAN_KEY, Some(&Snapshot::new(&world.db))), 3);
     world.end(committer, 3);
+}
+
+/// A commit by a file, and a reader without a snapshot, who may see the number of the file before the file: what he leaves in
+/// the row cache and in spans is right for those who come later (ROCKS-5).
+pub fn files() {
+    let (world, committer) = World::new();
+    let rows = RowCache::new(1 << 20);
+    world.increment_key(1, SPAN_KEY);
+    let other = world.clone();
+    let thread = thread::spawn(move || {
+        let owner = other.owner(2);
+        other.commit_file(owner, HeldLocks::default(), SPAN_KEY, 2)
+    });
+    world.scan_spans(SPAN_KEY, None);
+    world.get_cached(&rows, SPAN_KEY, None);
+    thread.join().expect("no thread panics").expect("the pipeline is open");
+    let snapshot = Snapshot::new(&world.db);
+    assert_eq!(world.get(SPAN_KEY, Some(&snapshot)), 2);
+    assert_eq!(world.scan_spans(SPAN_KEY, Some(&snapshot)), 2, "a span lacks the commit");
+    assert_eq!(world.get_cached(&rows, SPAN_KEY, Some(&snapshot)), 2, "the row cache lacks the commit");
+    world.end(committer, 2);
+}
+
+/// A number that somebody else takes right after a commit: a snapshot between the two sees the commit, also through a span
+/// (ROCKS-4).
+pub fn numbers_of_others() {
+    let (world, committer) = World::new();
+    world.increment_key(1, SPAN_KEY);
+    world.scan_spans(SPAN_KEY, None);
+    let other = world.clone();
+    let thread = thread::spawn(move || other.increment_key(2, SPAN_KEY));
+    let db = Arc::clone(&world.db);
+    let housekeeper = thread::spawn(move || db.take_number());
+    let snapshot = Snapshot::new(&world.db);
+    let stored = world.get(SPAN_KEY, Some(&snapshot));
+    thread.join().expect("no thread panics");
+    housekeeper.join().expect("no thread panics");
+    assert_eq!(world.scan_spans(SPAN_KEY, Some(&snapshot)), stored, "a span lacks the commit");
+    world.end(committer, 2);
 }
 
 /// Two inserts: distinct values, and in the log the exact count of rows and the highest value.

@@ -6,7 +6,7 @@
 mod commits;
 mod locks;
 
-pub const ALL: [(&str, fn()); 20] = [
+pub const ALL: [(&str, fn()); 22] = [
     ("locks.exclude", locks::exclude),
     ("locks.deadlock-of-two", locks::deadlock_of_two),
     ("locks.deadlock-of-three", locks::deadlock_of_three),
@@ -23,6 +23,8 @@ pub const ALL: [(&str, fn()); 20] = [
     ("commits.first-committer-wins", commits::first_committer_wins),
     ("commits.cached-rows", commits::cached_rows),
     ("commits.spans", commits::spans),
+    ("commits.files", commits::files),
+    ("commits.numbers-of-others", commits::numbers_of_others),
     ("commits.counters", commits::counters),
     ("commits.groups", commits::groups),
     ("commits.drop-table", commits::drop_table),

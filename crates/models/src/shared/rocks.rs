@@ -1,6 +1,7 @@
 //! A database in memory in the place of RocksDB: versions by sequence number, and batches applied one by one.
 //!
-//! It checks what the pipeline promises it: never two writes at once (COMMIT-1), each synced.
+//! It checks what the pipeline promises it: never two writes at once (COMMIT-1), each synced. Like RocksDB it shows the number of
+//! ingested files before the files (ROCKS-5), and others than the pipeline take numbers, too (ROCKS-4).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -37,6 +38,7 @@ type Versions = Vec<(u64, Option<Vec<u8>>)>;
 #[derive(Default)]
 struct State {
     sequence: u64,
+    settled: u64,
     versions: BTreeMap<(Family, Vec<u8>), Versions>,
 }
 
@@ -44,6 +46,9 @@ struct State {
 pub struct Db {
     state: Mutex<State>,
     writing: AtomicBool,
+    numbers: Mutex<()>,
+    /// RocksDB's: held while files become part of the data, and by who takes a snapshot.
+    installing: Mutex<()>,
 }
 
 /// A sequence number up to which changes are seen.
@@ -51,6 +56,7 @@ pub struct Snapshot(u64);
 
 impl Snapshot {
     pub fn new(db: &Arc<Db>) -> Snapshot {
+        let _installed = db.installing.lock();
         Snapshot(db.latest_sequence())
     }
 
@@ -59,18 +65,50 @@ impl Snapshot {
     }
 }
 
-/// Commits by files are not modelled.
-pub enum SortedFiles {}
+/// What a commit by files writes.
+#[derive(Default)]
+pub struct SortedFiles {
+    writes: Vec<(Vec<u8>, Option<Vec<u8>>)>,
+}
 
 impl SortedFiles {
-    pub fn add_first<'w>(&mut self, _: impl Iterator<Item = (&'w [u8], Option<&'w [u8]>)>) -> Result<(), RocksError> {
-        match *self {}
+    pub fn add_first<'w>(&mut self, writes: impl Iterator<Item = (&'w [u8], Option<&'w [u8]>)>) -> Result<(), RocksError> {
+        self.writes.extend(writes.map(|(key, value)| (key.to_vec(), value.map(<[u8]>::to_vec))));
+        Ok(())
     }
 }
 
 impl Db {
-    pub fn ingest(&self, files: SortedFiles) -> Result<(), RocksError> {
-        match files {}
+    pub fn ingest(&self, files: SortedFiles) -> (Result<(), RocksError>, u64) {
+        assert!(!self.writing.swap(true, Ordering::SeqCst), "COMMIT-1: two leaders write");
+        let _alone = self.numbers.lock();
+        let installing = self.installing.lock();
+        let sequence = {
+            let mut state = self.state.lock();
+            state.sequence += 1;
+            state.sequence
+        };
+        let mut state = self.state.lock();
+        for (key, value) in files.writes {
+            state.versions.entry((Family::Data, key)).or_default().push((sequence, value));
+        }
+        drop(state);
+        drop(installing);
+        self.state.lock().settled = sequence;
+        self.writing.store(false, Ordering::SeqCst);
+        (Ok(()), sequence)
+    }
+
+    /// What the housekeeper does when it starts a new log: a write that the pipeline knows nothing of.
+    pub fn take_number(&self) {
+        let _alone = self.numbers.lock();
+        let mut state = self.state.lock();
+        state.sequence += 1;
+        state.settled = state.sequence;
+    }
+
+    pub fn settled_sequence(&self) -> u64 {
+        self.state.lock().settled
     }
 
     pub fn flush_log(&self, _sync: bool) -> Result<(), RocksError> {
@@ -96,8 +134,9 @@ impl Db {
         }
     }
 
-    pub fn write(&self, batch: &[u8], sync: bool) -> Result<(), RocksError> {
+    pub fn write(&self, batch: &[u8], sync: bool) -> (Result<(), RocksError>, u64) {
         assert!(!self.writing.swap(true, Ordering::SeqCst), "COMMIT-1: two leaders write");
+        let _alone = self.numbers.lock();
         let mut rest = Rest(&batch[HEADER_BYTES..]);
         let mut state = self.state.lock();
         while let Some(tag) = rest.byte() {
@@ -112,9 +151,11 @@ impl Db {
             let sequence = state.sequence;
             state.versions.entry((family, key)).or_default().push((sequence, value));
         }
+        let sequence = state.sequence;
         drop(state);
+        self.state.lock().settled = sequence;
         self.writing.store(false, Ordering::SeqCst);
-        Ok(())
+        (Ok(()), sequence)
     }
 }
 

@@ -157,7 +157,13 @@ impl Db {
     /// They take a sequence number that no log has. Recovery goes on from a log to the next one only if the numbers do; so the
     /// memtables are written to files first, and until the files are in nobody writes: the number lies before the first record
     /// of the oldest log that is needed, or between two of one log.
-    pub fn ingest(self: &Arc<Db>, files: SortedFiles) -> Result<()> {
+    ///
+    /// The last number that is taken is returned with it.
+    pub fn ingest(self: &Arc<Db>, files: SortedFiles) -> (Result<()>, u64) {
+        self.take_numbers(|| self.ingest_alone(files))
+    }
+
+    fn ingest_alone(self: &Arc<Db>, files: SortedFiles) -> Result<()> {
         let names = files.paths.lock().iter().map(|path| c_path(path)).collect::<Result<Vec<_>>>()?;
         if names.is_empty() {
             return Ok(());

@@ -10,8 +10,15 @@
 //! * ROCKS-2: the bound bytes of an `Iter` live in the `Iter` and change only together with the
 //!   read options that point at them; a seek follows before the iterator is used again.
 //! * ROCKS-3: batches given to `write` are well formed; they are made by `commit::Records` only.
+//! * ROCKS-4: whoever takes sequence numbers holds `numbers`, so that a write knows its own number for certain.
+//! * ROCKS-5: `settled_sequence() <= latest_sequence()`. RocksDB shows a number before everybody sees what has it: it ingests
+//!   files by `SetLastSequence` first and `InstallSuperVersion` after that (`DBImpl::CommitFileIngestionHandle`), and a get or an
+//!   iterator without a snapshot does not wait for its mutex. So what was read is of `settled_sequence()` or later, and of
+//!   `latest_sequence()` or earlier, both asked before; only a `Snapshot`, which takes the mutex, is exactly of its number.
 
 mod ingest;
+#[cfg(test)]
+mod ingest_tests;
 
 use std::cell::Cell;
 use std::ffi::{CStr, CString, c_char, c_int, c_uchar};
@@ -21,7 +28,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use librocksdb_sys as ffi;
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 use rocksdb::AsRawPtr;
 
 use crate::kill_points::{self, kill_point};
@@ -105,6 +112,8 @@ pub struct Db {
     write_async: *mut ffi::rocksdb_writeoptions_t,
     /// Shared by writes, held alone by what must not have any beside it.
     writes: RwLock<()>,
+    numbers: Mutex<()>,
+    settled: AtomicU64,
     /// Entries of memtables that iterators passed without giving them: old versions and deletions.
     hidden_entries: AtomicU64,
     /// RocksDB keeps pointers into the caches and factories of these.
@@ -147,6 +156,8 @@ impl Db {
                 write_sync,
                 write_async: ffi::rocksdb_writeoptions_create(),
                 writes: RwLock::new(()),
+                numbers: Mutex::new(()),
+                settled: AtomicU64::new(ffi::rocksdb_get_latest_sequence_number(db)),
                 hidden_entries: AtomicU64::new(0),
                 _options: (data, catalog),
             };
@@ -247,23 +258,40 @@ impl Db {
         failure.map_or(Ok(out), Err)
     }
 
-    /// The sequence number of the last write.
+    /// The sequence number of the last write. What is read now is of no later one (ROCKS-5).
     pub fn latest_sequence(&self) -> u64 {
         // SAFETY: `db` is open.
         unsafe { ffi::rocksdb_get_latest_sequence_number(self.db) }
     }
 
-    /// Applies a batch in RocksDB's own form (see `commit::Records`), atomically.
-    pub fn write(&self, batch: &[u8], sync: bool) -> Result<()> {
+    /// A sequence number up to which everything is seen by what is read from now on, also without a snapshot (ROCKS-5).
+    pub fn settled_sequence(&self) -> u64 {
+        self.settled.load(Ordering::Acquire)
+    }
+
+    /// Runs what takes sequence numbers (ROCKS-4). The last number that is taken after it.
+    fn take_numbers(&self, write: impl FnOnce() -> Result<()>) -> (Result<()>, u64) {
+        let _alone = self.numbers.lock();
+        let done = write();
+        let sequence = self.latest_sequence();
+        self.settled.store(sequence, Ordering::Release);
+        (done, sequence)
+    }
+
+    /// Applies a batch in RocksDB's own form (see `commit::Records`), atomically. Its sequence number, or the last one
+    /// before it if it failed.
+    pub fn write(&self, batch: &[u8], sync: bool) -> (Result<()>, u64) {
         let options = if sync { self.write_sync } else { self.write_async };
-        let _beside_others = self.writes.read();
-        // SAFETY: RocksDB copies the bytes of the batch, which is destroyed in any case.
-        unsafe {
-            let raw = ffi::rocksdb_writebatch_create_from(batch.as_ptr().cast(), batch.len());
-            let done = checked(|err| ffi::rocksdb_write(self.db, options, raw, err));
-            ffi::rocksdb_writebatch_destroy(raw);
-            done
-        }
+        self.take_numbers(|| {
+            let _beside_others = self.writes.read();
+            // SAFETY: RocksDB copies the bytes of the batch, which is destroyed in any case.
+            unsafe {
+                let raw = ffi::rocksdb_writebatch_create_from(batch.as_ptr().cast(), batch.len());
+                let done = checked(|err| ffi::rocksdb_write(self.db, options, raw, err));
+                ffi::rocksdb_writebatch_destroy(raw);
+                done
+            }
+        })
     }
 
     /// Appends bytes to the log that mean nothing: they only give the file its blocks. Synced,
@@ -306,11 +334,13 @@ impl Db {
         // SAFETY: the key is valid for the call. A delete of a key that never exists, in the
         // catalog's reserved range.
         let key = b"\0";
-        let beside_others = self.writes.read();
-        checked(|err| unsafe {
-            ffi::rocksdb_delete_cf(self.db, self.write_sync, self.catalog, key.as_ptr().cast(), key.len(), err)
-        })?;
-        drop(beside_others);
+        let (deleted, _) = self.take_numbers(|| {
+            let _beside_others = self.writes.read();
+            checked(|err| unsafe {
+                ffi::rocksdb_delete_cf(self.db, self.write_sync, self.catalog, key.as_ptr().cast(), key.len(), err)
+            })
+        });
+        deleted?;
         kill_point("log.switching");
         self.flush_memtables()?;
         kill_point("log.switched");
@@ -320,10 +350,17 @@ impl Db {
     /// Drops the files that lie within `[lower, upper)` of the data and hides the rest.
     pub fn delete_range(&self, lower: &[u8], upper: &[u8]) -> Result<()> {
         let (from, from_len, to, to_len) = (lower.as_ptr().cast(), lower.len(), upper.as_ptr().cast(), upper.len());
+        let (deleted, _) = self.take_numbers(|| {
+            let _beside_others = self.writes.read();
+            // SAFETY: the pointers are valid for the call.
+            checked(|err| unsafe {
+                ffi::rocksdb_delete_range_cf(self.db, self.write_sync, self.data, from, from_len, to, to_len, err)
+            })
+        });
+        deleted?;
         let _beside_others = self.writes.read();
         // SAFETY: the pointers are valid for the calls.
         unsafe {
-            checked(|err| ffi::rocksdb_delete_range_cf(self.db, self.write_sync, self.data, from, from_len, to, to_len, err))?;
             kill_point("reclaim.tombstone");
             checked(|err| ffi::rocksdb_delete_file_in_range_cf(self.db, self.data, from, from_len, to, to_len, err))?;
             kill_point("reclaim.files-deleted");

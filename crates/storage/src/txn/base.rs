@@ -102,8 +102,8 @@ impl Spans {
         }
         let reads = at.is_some();
         let fills = fills && direction == Direction::Forward;
-        // Without a snapshot the iterator is made after this, and sees this commit or a later one.
-        let at = at.as_ref().map_or_else(|| engine.db().latest_sequence(), |snapshot| snapshot.sequence());
+        // Without a snapshot the iterator is made after this, and sees this commit or a later one (ROCKS-5).
+        let at = at.as_ref().map_or_else(|| engine.db().settled_sequence(), |snapshot| snapshot.sequence());
         (reads || fills).then(|| Spans {
             index,
             at,

@@ -59,8 +59,8 @@ impl Transaction {
             return Ok(!found.map_err(|e| data_error(db, key, e))?);
         }
         gap.seeks += 1;
-        // Before the iterator: what is committed between the two is newer than the sequence number.
-        gap.sequence = self.engine.db().latest_sequence();
+        // Before the iterator, which sees this commit or a later one (ROCKS-5): what it may have missed is newer.
+        gap.sequence = self.engine.db().settled_sequence();
         gap.lower.clear();
         gap.lower.extend_from_slice(key);
         let end = successor(key.get(..prefix_bytes).unwrap_or(key));

@@ -50,7 +50,7 @@ use crate::engine::{Engine, read_error};
 use crate::kill_points::kill_point;
 use crate::lock::{Acquired, HeldLocks, Interrupt, LockMode, LockPolicy, Owner};
 use crate::rocks::{Family, Iter, IterOptions, Snapshot};
-use crate::row_cache::CachedRow;
+use crate::row_cache::{CachedRow, Seen};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Isolation {
@@ -385,7 +385,7 @@ impl Transaction {
         if row.get(buf) {
             return Ok(true);
         }
-        let found = match self.engine.pipeline().spans().get(key, row.at(), buf) {
+        let found = match self.engine.pipeline().spans().get(key, row.not_after(), buf) {
             Some(found) => found,
             None => {
                 let db = self.engine.db();
@@ -425,9 +425,12 @@ impl Transaction {
     /// To be made before the key is read.
     fn cached_row<'a>(&'a self, key: &'a [u8], at: Option<&Snapshot>) -> CachedRow<'a> {
         let engine = &self.engine;
-        let at = at.map_or_else(|| engine.db().latest_sequence(), Snapshot::sequence);
+        let seen = match at {
+            Some(at) => Seen::at(at.sequence()),
+            None => Seen { settled: engine.db().settled_sequence(), latest: engine.db().latest_sequence() },
+        };
         // The ids of temporary tables are given out again.
-        CachedRow::new(engine.rows(), engine.pipeline().recent(), key, at, !is_temporary_key(key))
+        CachedRow::new(engine.rows(), engine.pipeline().recent(), key, seen, !is_temporary_key(key))
     }
 
     fn multi_get_stored(&self, keys: &[&[u8]], at: Option<&Snapshot>, out: &mut Vec<Option<Vec<u8>>>) -> Result<()> {
@@ -437,7 +440,7 @@ impl Transaction {
         for (n, key) in keys.iter().enumerate() {
             let row = self.cached_row(key, at);
             let known = row.get(&mut buf);
-            let exists = if known { Some(true) } else { spans.get(key, row.at(), &mut buf) };
+            let exists = if known { Some(true) } else { spans.get(key, row.not_after(), &mut buf) };
             match exists {
                 Some(true) if !known => row.keep(&buf),
                 None => unknown.push((n, row)),
