@@ -129,9 +129,10 @@ impl Binder<'_> {
         Ok(())
     }
 
-    /// Error 3065: ORDER BY of a DISTINCT query by what is not selected.
+    /// Errors 3065 and 3066: ORDER BY of a DISTINCT query by a column or an aggregate that is not selected.
     pub(super) fn check_distinct_order(&mut self, block: &Block, grouped: bool) -> Result<()> {
-        if !block.distinct || grouped || !self.mode(sql_mode::ONLY_FULL_GROUP_BY) {
+        let one_row = grouped && block.group_by.is_empty();
+        if !block.distinct || one_row || !self.mode(sql_mode::ONLY_FULL_GROUP_BY) {
             return Ok(());
         }
         let selected: Vec<Expr> = block.output.iter().map(|o| o.expr.clone()).collect();
@@ -139,6 +140,9 @@ impl Binder<'_> {
             selected.iter().filter_map(super::scope::plain_slot).chain(self.frame().windows.iter().map(|w| w.slot)).collect();
         for (n, key) in block.order_by.iter().enumerate() {
             if let Some(slot) = undetermined(&key.expr, &selected, &known) {
+                if self.frame().aggregates.iter().any(|a| a.slot == slot) {
+                    return Err(Error::new(&errno::ER_AGGREGATE_IN_ORDER_NOT_SELECT, &[&(n + 1), &"DISTINCT"]));
+                }
                 let name = self.column_name(slot, true);
                 return Err(Error::new(&errno::ER_FIELD_IN_ORDER_NOT_SELECT, &[&(n + 1), &name, &"DISTINCT"]));
             }

@@ -189,6 +189,8 @@ impl Binder<'_> {
         let planned = optimize::plan_joins(self, block.tree.take(), std::mem::take(&mut block.filter), want, block.straight)?;
         let (mut node, mut ordered) = (planned.node, planned.ordered);
         let limit_one = planned.first_row_is_extreme;
+        // Asked before the keys are taken out of the block: with them rows of different groups may be equal.
+        let one_group = grouped && block.group_by.is_empty();
         if limit_one {
             node = Node::Limit { input: Box::new(node), limit: Limit { offset: None, count: Some(optimize::int_literal(1)) } };
         }
@@ -211,7 +213,7 @@ impl Binder<'_> {
             node = Node::Window { input: Box::new(node), windows, saved };
             ordered = false;
         }
-        if block.distinct && !self.distinct_is_implied(&block, grouped) {
+        if block.distinct && !one_group {
             node = Node::Distinct { input: Box::new(node), keys: block.output.iter().map(|o| o.expr.clone()).collect() };
         }
         let saved = block.output.iter().flat_map(|o| visit::slots(&o.expr)).collect();
@@ -286,11 +288,6 @@ impl Binder<'_> {
         let root = Node::RowCount { table: table.clone(), slot };
         let output = block.output.clone();
         Some(self.finish_plan(root, output))
-    }
-
-    /// Every output row is a different group already.
-    fn distinct_is_implied(&self, block: &Block, grouped: bool) -> bool {
-        grouped && block.group_by.is_empty()
     }
 }
 
