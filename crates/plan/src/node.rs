@@ -356,8 +356,10 @@ pub struct InsertPlan {
     /// defaults and ON DUPLICATE KEY UPDATE: existing row first, then the new row, then (for a
     /// query) the query's output. Output beyond `columns` is only for ON DUPLICATE KEY UPDATE.
     pub frame_width: usize,
-    /// DEFAULT (expr) of columns without a value, over the new row's slots.
+    /// DEFAULT (expr) of columns that are not in `columns`, over the new row's slots, computed when the others have their values.
     pub default_exprs: Vec<(usize, Expr)>,
+    /// A value of `source` reads the new row: columns that have no value yet then have what they get without one.
+    pub reads_row: bool,
     pub on_duplicate: Vec<Assignment>,
     pub ignore: bool,
     pub replace: bool,

@@ -99,6 +99,9 @@ impl<'a> Insert<'a> {
 
     fn values(&mut self, row: &[Option<Expr>]) -> Result<()> {
         self.start_row()?;
+        if self.plan.reads_row {
+            self.fill_before_values();
+        }
         for (expr, &position) in row.iter().zip(&self.plan.columns) {
             match expr {
                 Some(expr) => {
@@ -156,6 +159,15 @@ impl<'a> Insert<'a> {
         let columns = self.columns();
         self.frame.slots[columns..2 * columns].fill(Value::Null);
         self.begin_row()
+    }
+
+    /// What values that read the row find in columns that get theirs later.
+    fn fill_before_values(&mut self) {
+        let columns = self.columns();
+        let computed = self.plan.default_exprs.iter().map(|(position, _)| position);
+        for &position in self.plan.columns.iter().chain(computed) {
+            self.frame.slots[columns + position] = self.builder.before_values(position);
+        }
     }
 
     fn begin_row(&mut self) -> Result<()> {
@@ -239,6 +251,7 @@ impl<'a> Insert<'a> {
                 if self.delete_existing(&duplicate, &row)? {
                     continue;
                 }
+                self.duplicates -= 1;
                 return Ok(());
             }
             if !self.plan.on_duplicate.is_empty() {

@@ -177,6 +177,16 @@ impl<'a> RowBuilder<'a> {
         }
     }
 
+    /// What a given column holds until it has its value: its default as far as it is a constant, else NULL or its type's zero.
+    pub fn before_values(&self, position: usize) -> Value {
+        let column = &self.table.columns[position];
+        match &column.default {
+            ColumnDefault::Value(value) => value.clone(),
+            _ if column.nullable => Value::Null,
+            _ => implicit_default(column),
+        }
+    }
+
     /// A field of a file that is missing or NULL, in a column that is NOT NULL.
     pub fn without_value(&self, position: usize) -> Value {
         let column = &self.table.columns[position];

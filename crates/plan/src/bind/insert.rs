@@ -11,11 +11,12 @@ use vaquita_parser::printer::{Style, print_expr};
 use vaquita_types::schema::{ColumnDefault, TableRef};
 use vaquita_types::{Error, Result, errno};
 
-use super::scope::{ColumnValue, Relation, RelationColumn, Source, VisibleColumn, same_name, written};
+use super::scope::{ColumnValue, Relation, RelationColumn, Scope, Source, VisibleColumn, same_name, written};
 use super::{Binder, Clause};
 use crate::expr::Expr;
 use crate::literal_values::LiteralValues;
 use crate::node::{Assignment, InsertPlan, InsertSource, OutputColumn, Plan};
+use crate::optimize::visit;
 
 /// The relations of the old and the new row, for VALUES(): frame, old, new.
 pub(super) type ValuesRow = Option<(usize, usize, usize)>;
@@ -55,12 +56,18 @@ impl Binder<'_> {
             }
             ast::InsertSource::Query(query) => self.insert_query(insert, query, &table, &columns)?,
         };
-        let default_exprs = self.default_exprs(&table, &columns, &source)?;
+        let default_exprs = self.default_exprs(&table, &columns)?;
+        let values = match &source {
+            InsertSource::Values(rows) => rows.as_slice(),
+            InsertSource::Literals(_) | InsertSource::Query(_) => &[],
+        };
+        let reads_row = values.iter().flatten().flatten().any(|value| !visit::slots(value).is_empty());
         Ok(Plan::Insert(Box::new(InsertPlan {
             columns: columns.clone(),
             source,
             frame_width: self.frame().width,
             default_exprs,
+            reads_row,
             on_duplicate,
             ignore: insert.ignore,
             replace: insert.replace,
@@ -96,16 +103,18 @@ impl Binder<'_> {
         first_slot: usize,
     ) -> Result<Vec<Vec<Option<Expr>>>> {
         self.push_row_scope(table, &table.name, first_slot);
+        let relation = self.frame().relations.len() - 1;
         let mut bound = Vec::with_capacity(rows.len());
         for (n, row) in rows.iter().enumerate() {
             if row.len() != columns.len() && !row.is_empty() {
                 return Err(Error::new(&errno::ER_WRONG_VALUE_COUNT_ON_ROW, &[&(n + 1)]));
             }
-            if row.is_empty() {
-                bound.push(columns.iter().map(|_| None).collect());
-                continue;
-            }
-            let values = row.iter().zip(columns).map(|(e, c)| self.assigned(e, table, *c)).collect::<Result<Vec<_>>>()?;
+            let values = match row.is_empty() {
+                true => columns.iter().map(|c| self.default_value(table, relation, *c)).collect::<Result<Vec<_>>>()?,
+                false => {
+                    row.iter().zip(columns).map(|(e, c)| self.assigned(e, table, relation, *c)).collect::<Result<Vec<_>>>()?
+                }
+            };
             bound.push(values);
         }
         self.scopes.pop();
@@ -122,10 +131,16 @@ impl Binder<'_> {
         Ok(InsertSource::Literals(Box::new(values)))
     }
 
-    /// The value for a column; `None` is DEFAULT. A parameter takes the column's type.
-    pub(super) fn assigned(&mut self, expr: &ast::Expr, table: &TableRef, column: usize) -> Result<Option<Expr>> {
+    /// The value for a column of `relation`; `None` is a DEFAULT that is the same for every row. A parameter takes the column's type.
+    pub(super) fn assigned(
+        &mut self,
+        expr: &ast::Expr,
+        table: &TableRef,
+        relation: usize,
+        column: usize,
+    ) -> Result<Option<Expr>> {
         match expr {
-            ast::Expr::Default => Ok(None),
+            ast::Expr::Default => self.default_value(table, relation, column),
             // There is nothing to fold, and no name to be in a clause.
             ast::Expr::Literal(_) => self.scalar(expr).map(Some),
             ast::Expr::Param(n) => {
@@ -143,6 +158,18 @@ impl Binder<'_> {
                 Ok(Some(bound))
             }
         }
+    }
+
+    /// DEFAULT for a column of `relation`: DEFAULT (expr) is computed where it stands, over the row as it is then.
+    fn default_value(&mut self, table: &TableRef, relation: usize, column: usize) -> Result<Option<Expr>> {
+        let Some(ColumnDefault::Expr(text)) = table.columns.get(column).map(|c| &c.default) else { return Ok(None) };
+        let parsed = parse_default(text)?;
+        let frame = self.frames.len() - 1;
+        let columns = (0..table.columns.len()).map(|column| VisibleColumn { relation, column }).collect();
+        self.scopes.push(Scope { frame, relations: vec![relation], columns, ..Scope::default() });
+        let bound = self.in_clause(Clause::FieldList, |b| b.scalar(&parsed));
+        self.scopes.pop();
+        bound.map(Some)
     }
 
     fn insert_query(
@@ -201,7 +228,7 @@ impl Binder<'_> {
             let Some(column) = table.column_position(&name.name).filter(|_| ours) else {
                 return Err(Error::new(&errno::ER_BAD_FIELD_ERROR, &[&written(name), &"field list"]));
             };
-            let value = self.assigned(&assignment.value, table, column)?;
+            let value = self.assigned(&assignment.value, table, old, column)?;
             assignments.push(Assignment { column, value });
         }
         self.set_values_row(before);
@@ -280,27 +307,20 @@ impl Binder<'_> {
         }
     }
 
-    /// DEFAULT (expr) of the columns that may get no value.
-    fn default_exprs(&mut self, table: &TableRef, columns: &[usize], source: &InsertSource) -> Result<Vec<(usize, Expr)>> {
-        let width = table.columns.len();
-        let mut exprs = Vec::new();
-        for (n, column) in table.columns.iter().enumerate() {
-            let ColumnDefault::Expr(text) = &column.default else { continue };
-            let given = columns.iter().position(|c| *c == n);
-            let needed = match (given, source) {
-                (None, _) => true,
-                (Some(at), InsertSource::Values(rows)) => rows.iter().any(|row| row[at].is_none()),
-                (Some(_), InsertSource::Literals(_) | InsertSource::Query(_)) => false,
-            };
-            if !needed {
-                continue;
-            }
-            let parsed = parse_default(text)?;
-            self.push_row_scope(table, &table.name, width);
-            let bound = self.in_clause(Clause::FieldList, |b| b.scalar(&parsed));
-            self.scopes.pop();
-            exprs.push((n, bound?));
+    /// DEFAULT (expr) of the columns that the statement does not name.
+    fn default_exprs(&mut self, table: &TableRef, columns: &[usize]) -> Result<Vec<(usize, Expr)>> {
+        let is_expr = |n: &usize| matches!(table.columns[*n].default, ColumnDefault::Expr(_)) && !columns.contains(n);
+        let missing: Vec<usize> = (0..table.columns.len()).filter(is_expr).collect();
+        if missing.is_empty() {
+            return Ok(Vec::new());
         }
+        self.push_row_scope(table, &table.name, table.columns.len());
+        let relation = self.frame().relations.len() - 1;
+        let mut exprs = Vec::with_capacity(missing.len());
+        for column in missing {
+            exprs.extend(self.default_value(table, relation, column)?.map(|expr| (column, expr)));
+        }
+        self.scopes.pop();
         Ok(exprs)
     }
 }

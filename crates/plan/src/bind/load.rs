@@ -4,7 +4,7 @@
 //! what becomes of the row. Fields fill columns and user variables first, SET is evaluated over the new row.
 
 use vaquita_parser as ast;
-use vaquita_types::schema::{ColumnDefault, TableRef};
+use vaquita_types::schema::TableRef;
 use vaquita_types::{ColumnType, Error, Result, errno};
 
 use super::scope::written;
@@ -35,18 +35,12 @@ impl Binder<'_> {
             return Err(Error::new(&errno::ER_LOAD_FROM_FIXED_SIZE_ROWS_TO_VAR, &[]));
         }
         let assigned = load.set.iter().map(|a| column_of(&a.column, &table)).collect::<Result<Vec<_>>>()?;
-        let is_default = |column: usize, value: &ast::Expr| {
-            let literal = table.columns.get(column).is_some_and(|c| !matches!(c.default, ColumnDefault::Expr(_)));
-            matches!(value, ast::Expr::Default) && !literal
-        };
         let mut given: Vec<usize> = Vec::new();
         let fields = targets.iter().filter_map(|target| match target {
             LoadTarget::Column(column) => Some(*column),
             LoadTarget::UserVar(_) => None,
         });
-        // A column that SET gives its DEFAULT (expr) is one that the statement does not give.
-        let set = assigned.iter().zip(&load.set).filter(|(column, a)| !is_default(**column, &a.value)).map(|(column, _)| *column);
-        for column in fields.chain(set) {
+        for column in fields.chain(assigned.iter().copied()) {
             if !given.contains(&column) {
                 given.push(column);
             }
@@ -67,11 +61,10 @@ impl Binder<'_> {
         };
         let Plan::Insert(mut insert) = self.insert(&insert)? else { return Err(Error::internal("LOAD DATA inserts")) };
         self.push_row_scope(&table, &table.name, table.columns.len());
+        let relation = self.frame().relations.len() - 1;
         let mut set = Vec::with_capacity(load.set.len());
         for (assignment, column) in load.set.iter().zip(assigned) {
-            if !is_default(column, &assignment.value) {
-                set.push(Assignment { column, value: self.assigned(&assignment.value, &table, column)? });
-            }
+            set.push(Assignment { column, value: self.assigned(&assignment.value, &table, relation, column)? });
         }
         self.scopes.pop();
         insert.frame_width = insert.frame_width.max(self.frame().width);

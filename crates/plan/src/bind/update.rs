@@ -34,7 +34,7 @@ impl Binder<'_> {
                 return Err(Error::internal("assignment to no table"));
             };
             let table = table.clone();
-            let value = self.assigned(&assignment.value, &table, column)?;
+            let value = self.assigned(&assignment.value, &table, relation, column)?;
             assignments.push((relation, Assignment { column, value }));
         }
         let filter = match &update.filter {
@@ -79,9 +79,19 @@ impl Binder<'_> {
     }
 
     fn assigned_column(&mut self, column: &ast::ColumnRef) -> Result<(usize, usize)> {
+        self.refuse_single_derived()?;
+        self.found_column = None;
         let bound = self.in_clause(Clause::FieldList, |b| b.resolve_here(column))?;
         let slot = bound.as_ref().and_then(super::scope::plain_slot);
         let relation = slot.and_then(|s| self.owner(s));
+        if let Some((_, found)) = self.found_column.take()
+            && matches!(self.frame().relations[found.relation].source, Source::Merged)
+        {
+            // MySQL names the table that the derived one was merged from.
+            let frame = self.frame();
+            let named = &frame.relations[relation.unwrap_or(found.relation)].alias;
+            return Err(Error::new(&errno::ER_NON_UPDATABLE_TABLE, &[named, &"UPDATE"]));
+        }
         let (Some(slot), Some(relation)) = (slot, relation) else {
             return Err(Error::new(&errno::ER_BAD_FIELD_ERROR, &[&written(column), &"field list"]));
         };
@@ -89,6 +99,17 @@ impl Binder<'_> {
         let position = (0..rel.columns.len()).find(|n| rel.slot(*n) == Some(slot));
         match (&rel.source, position) {
             (Source::Base(table), Some(position)) if !table.indexes.is_empty() => Ok((relation, position)),
+            _ => Err(Error::new(&errno::ER_NON_UPDATABLE_TABLE, &[&rel.alias, &"UPDATE"])),
+        }
+    }
+
+    /// Error 1288 where the only table is a derived one, whatever SET names.
+    fn refuse_single_derived(&mut self) -> Result<()> {
+        let relations = self.scopes.last().map(|s| s.relations.clone()).unwrap_or_default();
+        let [relation] = relations[..] else { return Ok(()) };
+        let rel = &self.frame().relations[relation];
+        match rel.source {
+            Source::Base(_) => Ok(()),
             _ => Err(Error::new(&errno::ER_NON_UPDATABLE_TABLE, &[&rel.alias, &"UPDATE"])),
         }
     }
