@@ -2,7 +2,7 @@
 //!
 //! `ALTER TABLE` edits a copy of the `TableDef`, calls `instant_change(old, new)`, and then either
 //! `add_layout(&mut new)` (stored rows stay, and are read through their old layout) or
-//! `fresh_layout(&mut new)` (all rows are copied into new index ids).
+//! `only_layout(&mut new)` (all rows are copied into new index ids).
 //!
 //! A change is instant if every stored key and row stays readable under the new definition:
 //! the clustered key is made of the same columns and forms, so is every index kept by its id, and
@@ -25,9 +25,19 @@ fn layout_of(columns: &[ColumnDef], version: LayoutVersion) -> Layout {
     Layout { version, columns }
 }
 
-/// Gives a table without rows, or whose rows will be rewritten, its only layout.
+/// Gives a table without rows its only layout.
 pub fn fresh_layout(def: &mut TableDef) {
+    only_layout(def);
+    forget_added(def);
+}
+
+/// The layout of a table whose rows will be rewritten; until they are, `added_default` says what they get in added columns.
+pub fn only_layout(def: &mut TableDef) {
     def.layouts = vec![layout_of(&def.columns, LayoutVersion(1))];
+}
+
+/// No row lacks a column any more.
+pub fn forget_added(def: &mut TableDef) {
     for column in &mut def.columns {
         column.added_default = Value::Null;
     }

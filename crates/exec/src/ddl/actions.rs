@@ -202,7 +202,6 @@ impl<'a> Edit<'a> {
         self.def.next_column_id = ColumnId(id.0.checked_add(1).ok_or_else(|| Error::new(&ER_TOO_MANY_FIELDS, &[]))?);
         let mut new = self.ddl.column(column, self.def.collation)?;
         new.def.id = id;
-        new.def.added_default = self.ddl.added_default(&new.def)?;
         self.note_attributes(column, &new, id);
         let last = self.def.columns.len();
         self.insert(new.def, position, last)?;
@@ -337,6 +336,7 @@ impl<'a> Edit<'a> {
         warn_of_duplicates(&indexes, kept, (&self.def.database, &self.def.name), self.ddl.session);
         let null_given: Vec<usize> = self.null_given.iter().filter_map(|id| self.def.position_of(*id)).collect();
         require_not_null(&indexes, &mut self.def.columns, &null_given)?;
+        self.fill_added_columns()?;
         sort_indexes(&mut indexes, &self.def.columns);
         check_auto_increment(&self.def.columns, &indexes)?;
         for part in indexes.iter_mut().flat_map(|i| i.parts.iter_mut()) {
@@ -348,6 +348,15 @@ impl<'a> Edit<'a> {
         }
         self.def.indexes = indexes;
         self.ddl.check_expressions(&self.def)
+    }
+
+    /// What the rows that are there have in the added columns, now that it is known which a PRIMARY KEY makes NOT NULL.
+    fn fill_added_columns(&mut self) -> Result<()> {
+        let (ddl, old) = (self.ddl, self.old);
+        for column in self.def.columns.iter_mut().filter(|column| old.position_of(column.id).is_none()) {
+            column.added_default = ddl.added_default(column)?;
+        }
+        Ok(())
     }
 
     fn check_columns(&self) -> Result<()> {

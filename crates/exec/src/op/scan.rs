@@ -562,13 +562,14 @@ fn index_codec(table: &Table, index: usize) -> Result<&IndexCodec> {
 fn key_range(codec: &IndexCodec, table: &Table, range: &Range, frame: &Frame<'_>) -> Result<Option<KeyRange>> {
     let mut equal = Vec::with_capacity(range.equal.len());
     for (KeyExpr { expr, null_safe }, part) in range.equal.iter().zip(codec.parts()) {
-        let ty = &table.def.columns[part.position].ty;
+        let column = &table.def.columns[part.position];
         let value = expr.eval(&frame.cx())?;
-        if value.is_null() && *null_safe {
+        // A column that is NOT NULL has no key for NULL: then nothing is found, as with `=`.
+        if value.is_null() && *null_safe && column.nullable {
             equal.push(Value::Null);
             continue;
         }
-        match to_key_value(&value, ty) {
+        match to_key_value(&value, &column.ty) {
             KeyValue::Exact(value) => equal.push(value),
             _ => return Ok(None),
         }

@@ -238,6 +238,11 @@ pub fn distinct_sides(binder: &Binder<'_>, items: &[Item], pool: &mut Vec<Expr>)
             }],
             Shape::Distinct { .. } => continue,
         };
+        // Rows of one that reads a table outside cannot be made once for all.
+        if inner.iter().any(|i| i.after & !item.relations != 0) {
+            result.push(item.clone());
+            continue;
+        }
         changed = true;
         pool.extend(equalities);
         result.push(Item {

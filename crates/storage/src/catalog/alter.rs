@@ -21,7 +21,7 @@ use super::progress::Stage;
 use super::{Catalog, DdlContext, keys};
 use crate::key::Entry;
 use crate::kill_points::kill_point;
-use crate::layout::{add_layout, fresh_layout, instant_change};
+use crate::layout::{add_layout, forget_added, instant_change, only_layout};
 use crate::lock::LockMode;
 use crate::table::{Buffers, Table, Written};
 use crate::txn::{Direction, Keep, Reads, ScanOptions, Transaction, Version};
@@ -132,7 +132,7 @@ impl Catalog {
         &self,
         mut statement: Statement<'_>,
         old: &Arc<Table>,
-        new: TableDef,
+        mut new: TableDef,
         rows: RowChange<'_>,
         change: &Alter<'_>,
     ) -> Result<(Arc<Table>, u64)> {
@@ -141,7 +141,7 @@ impl Catalog {
         let expected = self.transaction().row_count(old.def.id)?;
         let stage = if change.instant { Stage::ReadingRows } else { Stage::CopyingRows };
         context.progress.start_rows(stage, expected);
-        let copied = self.build(old, &new, change.built, change.instant, rows, context)?;
+        let copied = self.build(old, &mut new, change.built, change.instant, rows, context)?;
         context.progress.enter(Stage::WaitingToCommit);
         statement.lock_table(old.def.id, LockMode::X, context)?;
         Ok((install(statement, old, new, change)?, copied))
@@ -170,7 +170,7 @@ impl Catalog {
     pub(super) fn build(
         &self,
         old: &Arc<Table>,
-        new: &TableDef,
+        new: &mut TableDef,
         built: &[IndexId],
         instant: bool,
         rows: RowChange<'_>,
@@ -205,6 +205,9 @@ impl Catalog {
         }
         write.txn.commit_wait()?;
         kill_point("alter.built");
+        if !instant {
+            forget_added(new);
+        }
         Ok(if instant { 0 } else { copied })
     }
 }
@@ -249,7 +252,7 @@ pub(super) fn prepare(old: &TableDef, new: &mut TableDef, rows: &RowChange<'_>) 
     if instant {
         add_layout(new);
     } else {
-        fresh_layout(new);
+        only_layout(new);
         new.indexes.iter_mut().for_each(|i| i.id = IndexId(0));
     }
     Ok(instant)

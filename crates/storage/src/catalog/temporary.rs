@@ -380,7 +380,7 @@ impl SessionCatalog {
             index.id = IndexId(self.shared.temporary.lock().indexes.take()?);
             built.push(index.id);
         }
-        let copied = match self.shared.build(old, &new, &built, instant, rows, context) {
+        let copied = match self.shared.build(old, &mut new, &built, instant, rows, context) {
             Ok(copied) => copied,
             Err(error) => {
                 self.dropped.borrow_mut().indexes.append(&mut built);
