@@ -22,6 +22,7 @@ pub mod node;
 pub(crate) mod optimize;
 pub mod parallel;
 pub mod params;
+pub mod settings;
 pub mod text;
 pub mod typing;
 

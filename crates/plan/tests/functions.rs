@@ -11,6 +11,7 @@ use vaquita_plan::catalog::{Catalog, TableStatistics};
 use vaquita_plan::env::{Env, EvalCx, Level, SubqueryRows, VarScope};
 use vaquita_plan::eval::coerce::text_of;
 use vaquita_plan::expr::{Expr, Subquery};
+use vaquita_plan::settings::PlanSettings;
 use vaquita_plan::typing::char_length;
 use vaquita_types::charset::{CollationId, charset};
 use vaquita_types::schema::{TableDef, TableRef};
@@ -167,8 +168,9 @@ fn answer(text: &str, connection: CollationId) -> (String, String, String) {
     let session = Session::default();
     let catalog = NoTables;
     let mut cx = PlanContext::new(&catalog);
-    cx.connection_collation = connection;
-    cx.env = Some(&session);
+    let settings = PlanSettings { connection_collation: connection, ..PlanSettings::DEFAULT };
+    cx.settings = &settings;
+    cx.fold = true;
     let ast = match parse_expr(text.as_bytes(), &ParserOptions::default()) {
         Ok(ast) => ast,
         // MySQL's text has the rest of the whole statement.

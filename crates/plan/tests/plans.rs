@@ -12,6 +12,7 @@ use std::path::Path;
 use vaquita_parser::{ParserOptions, Statement, parse_one, parse_prepared};
 use vaquita_plan::bind::{PlanContext, plan_statement};
 use vaquita_plan::explain;
+use vaquita_plan::settings::PlanSettings;
 
 #[test]
 fn golden_scripts() {
@@ -82,7 +83,8 @@ fn answer(catalog: &mut mock::Catalog, sql: &str) -> String {
         catalog.create(create);
         return String::new();
     }
-    let cx = PlanContext { current_database: Some("test"), ..PlanContext::new(catalog) };
+    let settings = PlanSettings { current_database: Some("test".into()), ..PlanSettings::DEFAULT };
+    let cx = PlanContext { settings: &settings, ..PlanContext::new(catalog) };
     match plan_statement(&statement, &cx) {
         Err(e) => format!("{e}\n"),
         Ok(plan) if columns => plan.columns().iter().fold(String::new(), |mut s, c| {

@@ -3,6 +3,7 @@
 use vaquita_parser::ast::{self, ColumnAttribute, DefaultValue};
 use vaquita_plan::bind::{PlanContext, bind_scalar};
 use vaquita_plan::env::Level;
+use vaquita_plan::settings::PlanSettings;
 use vaquita_types::charset::CollationId;
 use vaquita_types::errno::{
     ER_BLOB_CANT_HAVE_DEFAULT, ER_DEPRECATED_UTF8_ALIAS, ER_INVALID_DEFAULT, ER_INVALID_ON_UPDATE, ER_PRIMARY_CANT_HAVE_NULL,
@@ -133,7 +134,8 @@ impl Ddl<'_> {
         let constants = Constants { session: self.session };
         let catalog = crate::catalog::PlanCatalog::new(self.catalog);
         let mut context = PlanContext::new(&catalog);
-        context.sql_mode = self.session.sql_mode();
+        let settings = PlanSettings { sql_mode: self.session.sql_mode(), ..PlanSettings::DEFAULT };
+        context.settings = &settings;
         let bound = bind_scalar(&expr, &context)?;
         let value = bound.eval(&constants.cx())?.into_owned();
         if value.is_null() {

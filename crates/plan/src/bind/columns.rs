@@ -22,7 +22,7 @@ impl Binder<'_> {
                     let found = self.found_column.take().filter(|_| matches!(expr, ast::Expr::Column(_)));
                     self.fold(&mut bound);
                     if let (ExprKind::Param(_), TypeKind::Null) = (&bound.kind, bound.ty.kind) {
-                        bound.ty = ColumnType::varchar(16_383, self.cx.connection_collation);
+                        bound.ty = ColumnType::varchar(16_383, self.cx.settings.connection_collation);
                     }
                     let origin = self.named_origin(&bound, found);
                     let name = match (alias, &origin) {

@@ -46,7 +46,7 @@ impl Binder<'_> {
             targets = relations;
         } else {
             for name in &delete.targets {
-                let current = self.cx.current_database;
+                let current = self.cx.settings.current_database.as_deref();
                 let frame = self.frame();
                 let found = relations.iter().copied().find(|r| {
                     let rel = &frame.relations[*r];

@@ -77,7 +77,7 @@ impl Binder<'_> {
             }
             E::Case { operand, whens, otherwise } => self.case(operand.as_deref(), whens, otherwise.as_deref()),
             E::Cast { array: true, .. } => Err(Error::unsupported("CAST-ing data to array of char/binary BLOBs")),
-            E::Cast { expr, ty, .. } => typing::explicit_cast(self.scalar(expr)?, ty, self.cx.connection_collation),
+            E::Cast { expr, ty, .. } => typing::explicit_cast(self.scalar(expr)?, ty, self.cx.settings.connection_collation),
             E::ConvertUsing { expr, charset } => {
                 let target =
                     text::default_collation(charset).ok_or_else(|| Error::new(&errno::ER_UNKNOWN_CHARACTER_SET, &[charset]))?;
@@ -112,7 +112,7 @@ impl Binder<'_> {
 
     fn user_var(&self, name: &str) -> Expr {
         let known = self.cx.user_var_type.and_then(|f| f(name));
-        let ty = known.unwrap_or_else(|| ColumnType::varchar(16_383, self.cx.connection_collation));
+        let ty = known.unwrap_or_else(|| ColumnType::varchar(16_383, self.cx.settings.connection_collation));
         Expr { kind: ExprKind::UserVar(name.to_string()), ty, nullable: true, coercibility: 2 }
     }
 
@@ -132,17 +132,9 @@ impl Binder<'_> {
             Some(component) => format!("{component}.{}", var.name),
             None => var.name.clone(),
         };
-        let ty = match (self.cx.sys_var_type.and_then(|f| f(&name)), self.cx.env) {
-            (Some(ty), _) => ty,
-            // Without a table of types the present value tells.
-            (None, Some(env)) => match env.sys_var(scope, &name)? {
-                Value::Int(_) => ColumnType::bigint(),
-                Value::UInt(_) => ColumnType::bigint_unsigned(),
-                Value::Float(_) => ColumnType::double(),
-                Value::Decimal(d) => ColumnType::decimal(d.precision(), d.scale()),
-                _ => ColumnType::varchar(16_383, self.cx.connection_collation),
-            },
-            (None, None) => ColumnType::varchar(16_383, self.cx.connection_collation),
+        let ty = match self.cx.sys_var_type {
+            Some(type_of) => type_of(&name)?,
+            None => ColumnType::varchar(16_383, self.cx.settings.connection_collation),
         };
         Ok(Expr { kind: ExprKind::SysVar(scope, name), ty, nullable: true, coercibility: 3 })
     }
@@ -246,7 +238,7 @@ impl Binder<'_> {
     /// A built-in function or operator; error 1305 for an unknown one.
     pub fn call(&mut self, name: &str, args: Vec<Expr>) -> Result<Expr> {
         let Some(def) = func::lookup(name) else {
-            let database = self.cx.current_database.unwrap_or_default();
+            let database = self.cx.settings.current_database.as_deref().unwrap_or_default();
             if database.is_empty() {
                 return Err(Error::new(&errno::ER_NO_DB_ERROR, &[]));
             }

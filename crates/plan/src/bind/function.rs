@@ -95,7 +95,7 @@ impl Binder<'_> {
             let args = self.scalars(&call.args)?;
             return self.call(&call.name, args);
         }
-        match self.cx.current_database {
+        match self.cx.settings.current_database.as_deref() {
             Some(db) => Err(Error::new(&errno::ER_SP_DOES_NOT_EXIST, &[&"FUNCTION", &format!("{db}.{}", call.written)])),
             None => Err(Error::new(&errno::ER_NO_DB_ERROR, &[])),
         }
@@ -115,7 +115,7 @@ impl Binder<'_> {
             call.returning.clone().unwrap_or(ast::CastType::Char { length: Some(512), charset: Some("utf8mb4".to_string()) });
         let value =
             self.call(if matches!(target, ast::CastType::Json) { "JSON_EXTRACT" } else { "JSON_VALUE" }, vec![doc, path])?;
-        typing::explicit_cast(value, &target, self.cx.connection_collation)
+        typing::explicit_cast(value, &target, self.cx.settings.connection_collation)
     }
 
     /// `VALUES(col)` in ON DUPLICATE KEY UPDATE: the new row's column; elsewhere NULL, as in MySQL.

@@ -126,8 +126,9 @@ impl Binder<'_> {
         if rows.width() != columns.len() {
             return Err(Error::new(&errno::ER_WRONG_VALUE_COUNT_ON_ROW, &[&1]));
         }
-        let collation = self.cx.connection_collation;
-        let values = LiteralValues::new(Arc::clone(rows), collation, self.string_charset(collation), self.cx.client_charset);
+        let collation = self.cx.settings.connection_collation;
+        let values =
+            LiteralValues::new(Arc::clone(rows), collation, self.string_charset(collation), self.cx.settings.client_charset);
         Ok(InsertSource::Literals(Box::new(values)))
     }
 

@@ -49,8 +49,8 @@ impl Binder<'_> {
     /// A text as the statement has it, which is in utf8mb4, in the charset of the connection; after an introducer it is
     /// the bytes that the client sent.
     fn string(&self, bytes: &[u8], charset: Option<&str>) -> Result<Expr> {
-        let collation = charset.map_or(Ok(self.cx.connection_collation), introduced)?;
-        let target = if charset.is_some() { self.cx.client_charset } else { self.string_charset(collation) };
+        let collation = charset.map_or(Ok(self.cx.settings.connection_collation), introduced)?;
+        let target = if charset.is_some() { self.cx.settings.client_charset } else { self.string_charset(collation) };
         Ok(match target {
             Some(target) => text_literal(&charset_of(CollationId::UTF8MB4_BIN).convert(target, bytes).bytes, collation),
             None => text_literal(bytes, collation),
@@ -60,7 +60,7 @@ impl Binder<'_> {
     /// What a text in utf8mb4 has to become to have the connection's collation; none: it is that already.
     pub(super) fn string_charset(&self, collation: CollationId) -> Option<&'static Charset> {
         if collation == CollationId::BINARY {
-            return self.cx.client_charset;
+            return self.cx.settings.client_charset;
         }
         (!text::charset_name(collation).starts_with("utf8mb")).then(|| charset_of(collation))
     }

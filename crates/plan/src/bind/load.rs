@@ -17,7 +17,7 @@ pub fn plan_load(load: &ast::LoadData, fields_have_ends: bool, cx: &PlanContext<
     let filled = |name: &str| {
         load.columns.iter().any(|target| matches!(target, ast::LoadTarget::UserVar(var) if var.eq_ignore_ascii_case(name)))
     };
-    let text = ColumnType { length: 65_535, ..ColumnType::varchar(65_535, cx.connection_collation) };
+    let text = ColumnType { length: 65_535, ..ColumnType::varchar(65_535, cx.settings.connection_collation) };
     let var_type = |name: &str| match (filled(name), cx.user_var_type) {
         (true, _) => Some(text.clone()),
         (false, Some(types)) => types(name),

@@ -6,7 +6,7 @@
 //! `optimize`, which returns the nodes. Example: `SELECT b FROM t WHERE a = ?` makes one frame with one
 //! relation, gives `b` and `a` the slots 1 and 0, and hands `[a = ?]` to the optimizer.
 //!
-//! Nothing here evaluates anything except constants (through `PlanContext::env`).
+//! Nothing here evaluates anything except constants, under `PlanContext::settings`.
 
 mod aggregate;
 mod columns;
@@ -30,15 +30,14 @@ mod window;
 use std::sync::Arc;
 
 use vaquita_parser as ast;
-use vaquita_types::charset::{Charset, CollationId};
 use vaquita_types::limits::IDENTIFIER_CHARS_MAX;
 use vaquita_types::schema::TableRef;
-use vaquita_types::{ColumnType, Error, Result, errno, sql_mode};
+use vaquita_types::{ColumnType, Error, Result, errno};
 
 use crate::catalog::Catalog;
-use crate::env::Env;
 use crate::expr::{Expr, Slot};
 use crate::node::{AccessPath, Node, OutputColumn, Plan, QueryPlan};
+use crate::settings::PlanSettings;
 
 pub use load::plan_load;
 use scope::Scope;
@@ -49,22 +48,17 @@ pub struct PlanContext<'a> {
     pub catalog: &'a dyn Catalog,
     /// The table that an INSERT fills, whatever its name means: CREATE TABLE … SELECT.
     pub insert_target: Option<&'a TableRef>,
-    pub current_database: Option<&'a str>,
-    /// Bits of `vaquita_types::sql_mode`.
-    pub sql_mode: u64,
+    pub settings: &'a PlanSettings,
     /// The types of `?` by position; missing ones are taken from where they stand.
     pub param_types: &'a [ColumnType],
-    /// `collation_connection`: that of string literals and of numbers made strings.
-    pub connection_collation: CollationId,
-    /// `character_set_client`, if statements were brought from it to utf8mb4 to be read.
-    pub client_charset: Option<&'static Charset>,
     /// Types of user variables that are set.
     pub user_var_type: Option<&'a dyn Fn(&str) -> Option<ColumnType>>,
-    pub sys_var_type: Option<&'a dyn Fn(&str) -> Option<ColumnType>>,
+    /// Types of system variables; error 1193 for a name that is none.
+    pub sys_var_type: Option<&'a dyn Fn(&str) -> Result<ColumnType>>,
     /// SERIALIZABLE: reads lock shared.
     pub lock_reads: bool,
-    /// For folding constants; without it they stay expressions.
-    pub env: Option<&'a dyn Env>,
+    /// Replace constant expressions by their values under `settings`; otherwise they stay expressions.
+    pub fold: bool,
 }
 
 impl<'a> PlanContext<'a> {
@@ -72,15 +66,12 @@ impl<'a> PlanContext<'a> {
         PlanContext {
             catalog,
             insert_target: None,
-            current_database: None,
-            sql_mode: sql_mode::DEFAULT,
+            settings: const { &PlanSettings::DEFAULT },
             param_types: &[],
-            connection_collation: CollationId::default(),
-            client_charset: None,
             user_var_type: None,
             sys_var_type: None,
             lock_reads: false,
-            env: None,
+            fold: false,
         }
     }
 }
@@ -260,12 +251,12 @@ impl<'a> Binder<'a> {
     }
 
     pub fn mode(&self, bit: u64) -> bool {
-        self.cx.sql_mode & bit != 0
+        self.cx.settings.sql_mode & bit != 0
     }
 
     pub fn fold(&self, expr: &mut Expr) {
-        if let Some(env) = self.cx.env {
-            crate::eval::constant_fold(expr, env);
+        if self.cx.fold {
+            crate::eval::constant_fold(expr, self.cx.settings);
         }
     }
 
@@ -318,7 +309,7 @@ impl<'a> Binder<'a> {
 
     /// The base table of a name; error 1046 without a database, 1049, 1146, 1109 in information_schema.
     pub fn base_table(&mut self, name: &ast::Name) -> Result<TableRef> {
-        let database = match (&name.db, self.cx.current_database) {
+        let database = match (&name.db, self.cx.settings.current_database.as_deref()) {
             (Some(db), _) => db.as_str(),
             (None, Some(db)) => db,
             (None, None) => return Err(Error::new(&errno::ER_NO_DB_ERROR, &[])),

@@ -8,32 +8,35 @@ use vaquita_types::{Error, Result, Value};
 use super::eval;
 use crate::env::{Env, EvalCx, Level, SubqueryRows, VarScope};
 use crate::expr::{Expr, ExprKind, Subquery};
+use crate::settings::PlanSettings;
 
-/// Replaces every part of `expr` that depends on no row, parameter or session by its value. Parts
+/// Replaces every part of `expr` that depends on no row and no parameter, and of the session on `settings` alone, by its value. Parts
 /// whose evaluation fails or warns stay, so that errors and warnings come when (and if) a row is reached.
-pub fn constant_fold(expr: &mut Expr, env: &dyn Env) {
+pub fn constant_fold(expr: &mut Expr, settings: &PlanSettings) {
     match &mut expr.kind {
-        ExprKind::And(parts) | ExprKind::Or(parts) | ExprKind::Row(parts) => parts.iter_mut().for_each(|p| constant_fold(p, env)),
-        ExprKind::Call(_, args) => args.iter_mut().for_each(|p| constant_fold(p, env)),
-        ExprKind::Not(e) | ExprKind::IsNull(e) | ExprKind::Cast(e) | ExprKind::AssignVar(_, e) => constant_fold(e, env),
+        ExprKind::And(parts) | ExprKind::Or(parts) | ExprKind::Row(parts) => {
+            parts.iter_mut().for_each(|p| constant_fold(p, settings))
+        }
+        ExprKind::Call(_, args) => args.iter_mut().for_each(|p| constant_fold(p, settings)),
+        ExprKind::Not(e) | ExprKind::IsNull(e) | ExprKind::Cast(e) | ExprKind::AssignVar(_, e) => constant_fold(e, settings),
         ExprKind::Compare(_, a, b, _) => {
-            constant_fold(a, env);
-            constant_fold(b, env);
+            constant_fold(a, settings);
+            constant_fold(b, settings);
         }
         ExprKind::InList(value, list, _) => {
-            constant_fold(value, env);
-            list.iter_mut().for_each(|p| constant_fold(p, env));
+            constant_fold(value, settings);
+            list.iter_mut().for_each(|p| constant_fold(p, settings));
         }
         ExprKind::Case { operand, whens, otherwise } => {
             if let Some(operand) = operand {
-                constant_fold(&mut operand.0, env);
+                constant_fold(&mut operand.0, settings);
             }
             for (when, then) in whens {
-                constant_fold(when, env);
-                constant_fold(then, env);
+                constant_fold(when, settings);
+                constant_fold(then, settings);
             }
             if let Some(otherwise) = otherwise {
-                constant_fold(otherwise, env);
+                constant_fold(otherwise, settings);
             }
         }
         _ => return,
@@ -41,10 +44,10 @@ pub fn constant_fold(expr: &mut Expr, env: &dyn Env) {
     if !is_foldable(expr) {
         return;
     }
-    let quiet = Quiet { env, warned: Cell::new(false) };
-    let cx = EvalCx { frame: &[], outer: None, params: &[], env: &quiet };
+    let env = FoldEnv { settings, unfit: Cell::new(false) };
+    let cx = EvalCx { frame: &[], outer: None, params: &[], env: &env };
     if let Ok(value) = eval(expr, &cx).map(|v| v.into_owned())
-        && !quiet.warned.get()
+        && !env.unfit.get()
     {
         expr.nullable |= value.is_null();
         expr.kind = ExprKind::Literal(value);
@@ -70,47 +73,59 @@ fn is_foldable(expr: &Expr) -> bool {
     }
 }
 
-/// An `Env` that only notes that there was a warning.
-struct Quiet<'a> {
-    env: &'a dyn Env,
-    warned: Cell<bool>,
+/// What constants may be computed from: the settings that are part of a plan's key. Whatever else is asked for, and a warning,
+/// makes the expression one that is computed when the plan runs.
+struct FoldEnv<'a> {
+    settings: &'a PlanSettings,
+    unfit: Cell<bool>,
 }
 
-impl Env for Quiet<'_> {
+impl FoldEnv<'_> {
+    fn refuse<T>(&self) -> Result<T> {
+        self.unfit.set(true);
+        Err(Error::internal("asked for more than the settings of the plan"))
+    }
+}
+
+impl Env for FoldEnv<'_> {
     fn statement_time_us(&self) -> i64 {
-        self.env.statement_time_us()
+        self.unfit.set(true);
+        0
     }
     fn clock_us(&self) -> i64 {
-        self.env.clock_us()
+        self.unfit.set(true);
+        0
     }
     fn time_zone(&self) -> &TimeZone {
-        self.env.time_zone()
+        &self.settings.time_zone
     }
     fn sql_mode(&self) -> u64 {
-        self.env.sql_mode()
+        self.settings.sql_mode
     }
     fn warn(&self, _: Level, _: Error) {
-        self.warned.set(true);
+        self.unfit.set(true);
     }
-    fn user_var(&self, name: &str) -> Value {
-        self.env.user_var(name)
+    fn user_var(&self, _: &str) -> Value {
+        self.unfit.set(true);
+        Value::Null
     }
-    fn set_user_var(&self, name: &str, value: Value) -> Result<()> {
-        self.env.set_user_var(name, value)
+    fn set_user_var(&self, _: &str, _: Value) -> Result<()> {
+        self.refuse()
     }
-    fn sys_var(&self, scope: VarScope, name: &str) -> Result<Value> {
-        self.env.sys_var(scope, name)
+    fn sys_var(&self, _: VarScope, _: &str) -> Result<Value> {
+        self.refuse()
     }
     fn random(&self) -> f64 {
-        self.env.random()
+        self.unfit.set(true);
+        0.0
     }
-    fn random_bytes(&self, out: &mut [u8]) {
-        self.env.random_bytes(out);
+    fn random_bytes(&self, _: &mut [u8]) {
+        self.unfit.set(true);
     }
-    fn subquery(&self, subquery: &Subquery, cx: &EvalCx<'_>) -> Result<SubqueryRows> {
-        self.env.subquery(subquery, cx)
+    fn subquery(&self, _: &Subquery, _: &EvalCx<'_>) -> Result<SubqueryRows> {
+        self.refuse()
     }
-    fn session_function(&self, name: &str, args: &[Value]) -> Result<Value> {
-        self.env.session_function(name, args)
+    fn session_function(&self, _: &str, _: &[Value]) -> Result<Value> {
+        self.refuse()
     }
 }

@@ -37,7 +37,7 @@ use std::sync::Arc;
 use vaquita_plan::env::Level;
 use vaquita_storage::{CommitWaiter, SessionCatalog, Transaction};
 use vaquita_types::errno::ER_BAD_DB_ERROR;
-use vaquita_types::{Error, Result, Value};
+use vaquita_types::{Error, Result, Value, sql_mode};
 use vaquita_wire::caps::{client, command_name, status};
 use vaquita_wire::commands::Command;
 use vaquita_wire::packet::PacketWriter;
@@ -173,6 +173,10 @@ impl Session {
             if self.txn.borrow().options().read_only {
                 flags |= status::IN_TRANS_READONLY;
             }
+        }
+        // Clients escape quotes in strings by what this flag says.
+        if self.state.sql_mode_bits() & sql_mode::NO_BACKSLASH_ESCAPES != 0 {
+            flags |= status::NO_BACKSLASH_ESCAPES;
         }
         flags
     }

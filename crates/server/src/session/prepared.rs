@@ -1,13 +1,15 @@
 //! Prepared statements of the binary protocol: prepare, long data, execute. Their cursors are `cursor`'s.
 //!
-//! A statement keeps its syntax tree and its plan; the plan is made again when the catalog's version or a
-//! setting that planning depends on has changed.
+//! A statement keeps its syntax tree and its plan; the plan is made again when the catalog's version, a setting that planning
+//! depends on (`PlanSettings`) or the type of a variable in it has changed.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use vaquita_parser::{Statement as Ast, parse_prepared_noting};
 use vaquita_plan::node::{OutputColumn, Plan};
 use vaquita_plan::params::parameter_types;
+use vaquita_plan::settings::PlanSettings;
 use vaquita_types::charset::CollationId;
 use vaquita_types::errno::{ER_SP_BAD_CURSOR_SELECT, ER_UNKNOWN_STMT_HANDLER, ER_UNSUPPORTED_PS};
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value};
@@ -19,14 +21,17 @@ use vaquita_wire::result::{
 };
 
 use super::cursor::Cursor;
-use super::query::{is_planned, parser_options};
+use super::query::is_planned;
 use super::run::Planned;
+use super::state::SessionState;
 use super::{Flow, MakeWaiter, Session, reply};
 use crate::connection::Output;
 use crate::counters::Counter;
 
 pub struct Prepared {
     pub text: Arc<str>,
+    /// The current database when it was prepared.
+    pub database: Option<String>,
     pub ast: Arc<Ast>,
     pub params: StatementParams,
     pub values: Vec<Value>,
@@ -40,7 +45,39 @@ pub struct CachedPlan {
     /// Those that it was asked to give its first parameters.
     pub types: Box<[ColumnType]>,
     pub catalog_version: u64,
-    pub settings_version: u64,
+    /// Of the session when it was made.
+    pub settings: Arc<PlanSettings>,
+    /// The types of variables that it was made with.
+    pub variables: Box<[VariableType]>,
+}
+
+type VariableType = (Variable, Option<ColumnType>);
+
+/// The types of variables that are asked for while a plan is made.
+#[derive(Default)]
+pub(super) struct VariableTypes(RefCell<Vec<VariableType>>);
+
+pub enum Variable {
+    User(Box<str>),
+    System(Box<str>),
+}
+
+impl Variable {
+    fn type_in(&self, state: &SessionState) -> Option<ColumnType> {
+        match self {
+            Variable::User(name) => state.user_var_type(name),
+            Variable::System(name) => state.sys_var_type(name).ok(),
+        }
+    }
+}
+
+impl VariableTypes {
+    /// The type that the variable has now.
+    pub(super) fn note(&self, variable: Variable, state: &SessionState) -> Option<ColumnType> {
+        let ty = variable.type_in(state);
+        self.0.borrow_mut().push((variable, ty.clone()));
+        ty
+    }
 }
 
 impl Session {
@@ -52,7 +89,7 @@ impl Session {
     }
 
     fn try_prepare(&mut self, sql: &[u8], out: &mut Output<'_>) -> Result<()> {
-        let options = parser_options(self.state.sql_mode_bits());
+        let options = self.state.settings.plan.parser_options();
         let mut deprecated = Vec::new();
         let (ast, parameters) = parse_prepared_noting(sql, &options, &mut deprecated)?;
         self.warn_of_syntax(deprecated);
@@ -72,6 +109,7 @@ impl Session {
         self.next_statement_id = self.next_statement_id.wrapping_add(1).max(1);
         let mut prepared = Prepared {
             text: String::from_utf8_lossy(sql).into(),
+            database: self.state.database(),
             ast: Arc::new(ast),
             params: StatementParams::new(parameters),
             values: Vec::new(),
@@ -93,8 +131,11 @@ impl Session {
     /// `types` are those of the first parameters; NULL's leaves it to where the parameter stands.
     pub(super) fn fresh_plan(&self, ast: &Ast, types: &[ColumnType]) -> Result<CachedPlan> {
         let catalog_version = self.catalog.version();
-        let settings_version = self.state.settings_version();
-        Ok(CachedPlan { plan: self.plan(ast, types)?, types: types.into(), catalog_version, settings_version })
+        let settings = Arc::clone(&self.state.settings.plan);
+        let variables = VariableTypes::default();
+        let plan = self.plan_noting(ast, types, &variables)?;
+        let variables = variables.0.into_inner().into();
+        Ok(CachedPlan { plan, types: types.into(), catalog_version, settings, variables })
     }
 
     fn answer_prepare(&mut self, id: u32, prepared: &Prepared, shown: &[OutputColumn], out: &mut Output<'_>) {
@@ -131,7 +172,9 @@ impl Session {
             return Flow::Next;
         };
         self.client.begin_command("Execute", Some(prepared.text.clone()));
-        let flow = self.execute_one(&mut prepared, execute, out, park);
+        let database = prepared.database.take();
+        let flow = self.in_database(database.as_deref(), |session| session.execute_one(&mut prepared, execute, out, park));
+        prepared.database = database;
         self.statements.insert(execute.statement_id, prepared);
         flow
     }
@@ -219,8 +262,24 @@ impl Session {
         flow
     }
 
+    /// Runs a prepared statement, whose names without a database mean the one that was current when it was prepared.
+    pub(super) fn in_database<T>(&mut self, prepared_in: Option<&str>, run: impl FnOnce(&mut Session) -> T) -> T {
+        let now = self.state.settings.plan.current_database.as_deref();
+        if prepared_in.is_none() || prepared_in == now {
+            return run(self);
+        }
+        let now = now.map(str::to_string);
+        self.state.settings.set_database(prepared_in);
+        let result = run(self);
+        self.state.settings.set_database(now.as_deref());
+        result
+    }
+
     pub(super) fn is_current(&self, cached: &CachedPlan) -> bool {
-        cached.catalog_version == self.catalog.version() && cached.settings_version == self.state.settings_version()
+        let now = &self.state.settings.plan;
+        cached.catalog_version == self.catalog.version()
+            && (Arc::ptr_eq(&cached.settings, now) || cached.settings == *now)
+            && cached.variables.iter().all(|(variable, ty)| variable.type_in(&self.state) == *ty)
     }
 
     pub(super) fn long_data(&mut self, id: u32, parameter: u16, data: &[u8]) {

@@ -4,22 +4,23 @@
 //! before succeeded. SELECT, INSERT, UPDATE, DELETE become plans; the rest is `admin`.
 
 use vaquita_parser::ast::{Expr, Limit, Literal, Query};
-use vaquita_parser::{ParserOptions, Statement as Ast, parse_one_noting};
+use vaquita_parser::{Statement as Ast, parse_one_noting};
 use vaquita_plan::bind::{PlanContext, plan_statement};
 use vaquita_plan::env::Level;
 use vaquita_plan::node::Plan;
 use vaquita_types::charset::CollationId;
 use vaquita_types::errno::ER_UPDATE_WITHOUT_KEY_IN_SAFE_MODE;
-use vaquita_types::{ColumnType, Error, Result, sql_mode};
+use vaquita_types::{ColumnType, Error, Result};
 use vaquita_wire::caps::client;
 
+use super::prepared::{Variable, VariableTypes};
 use super::run::Planned;
 use super::{Flow, MakeWaiter, Session};
 use crate::connection::Output;
 
 impl Session {
     pub(super) fn query(&mut self, sql: &[u8], out: &mut Output<'_>, park: MakeWaiter<'_>) -> Flow {
-        match self.state.settings.client_charset {
+        match self.state.settings.plan.client_charset {
             None => self.statements_of(sql, out, park),
             Some(charset) => {
                 let text = charset.convert(vaquita_types::charset::charset(CollationId::UTF8MB4_BIN), sql).bytes;
@@ -39,7 +40,7 @@ impl Session {
             if let Some(flow) = self.run_known(statement_text, out, park) {
                 return flow;
             }
-            let options = parser_options(self.state.sql_mode_bits());
+            let options = self.state.settings.plan.parser_options();
             let mut deprecated = Vec::new();
             let (ast, consumed) = match parse_one_noting(statement_text, &options, &mut deprecated) {
                 Ok(parsed) => {
@@ -92,11 +93,15 @@ impl Session {
     }
 
     pub(super) fn plan(&self, ast: &Ast, param_types: &[ColumnType]) -> Result<Plan> {
+        self.plan_noting(ast, param_types, &VariableTypes::default())
+    }
+
+    pub(super) fn plan_noting(&self, ast: &Ast, param_types: &[ColumnType], variables: &VariableTypes) -> Result<Plan> {
         let limited = self.with_select_limit(ast);
-        let plan = self.with_plan_context(|context| {
+        let plan = self.with_noting_context(variables, |context| {
             plan_statement(limited.as_ref().unwrap_or(ast), &PlanContext { param_types, ..*context })
         })?;
-        if self.state.settings.safe_updates && plan.changes_without_key() {
+        if self.state.settings.plan.safe_updates && plan.changes_without_key() {
             return Err(Error::new(&ER_UPDATE_WITHOUT_KEY_IN_SAFE_MODE, &[&""]));
         }
         Ok(plan)
@@ -108,7 +113,7 @@ impl Session {
 
     /// `sql_select_limit` is the LIMIT of a query that has none.
     fn with_select_limit(&self, ast: &Ast) -> Option<Ast> {
-        let rows_max = self.state.settings.select_limit;
+        let rows_max = self.state.settings.plan.select_rows_max;
         let Ast::Query(query) = ast else { return None };
         if rows_max == u64::MAX || query.limit.is_some() {
             return None;
@@ -119,19 +124,21 @@ impl Session {
 
     /// Runs `bind` with what planning may know of this session.
     pub(super) fn with_plan_context<R>(&self, bind: impl FnOnce(&PlanContext<'_>) -> R) -> R {
+        self.with_noting_context(&VariableTypes::default(), bind)
+    }
+
+    /// The same; `variables` gets the types of variables that are asked for.
+    pub(super) fn with_noting_context<R>(&self, variables: &VariableTypes, bind: impl FnOnce(&PlanContext<'_>) -> R) -> R {
         let catalog = vaquita_exec::catalog::PlanCatalog::within(&self.catalog, &self.txn);
-        let database = self.state.database();
         let mut context = PlanContext::new(&catalog);
-        context.current_database = database.as_deref();
-        context.sql_mode = self.state.sql_mode_bits();
-        context.connection_collation = self.state.connection_collation();
-        context.client_charset = self.state.settings.client_charset;
-        let user_var_type = |name: &str| self.state.user_var_type(name);
-        let sys_var_type = |name: &str| self.state.sys_var_type(name);
+        context.settings = &self.state.settings.plan;
+        let user_var_type = |name: &str| variables.note(Variable::User(name.into()), &self.state);
+        let sys_var_type = |name: &str| {
+            variables.note(Variable::System(name.into()), &self.state).map_or_else(|| self.state.sys_var_type(name), Ok)
+        };
         context.user_var_type = Some(&user_var_type);
         context.sys_var_type = Some(&sys_var_type);
-        let constants = vaquita_exec::context::Constants { session: &self.state };
-        context.env = Some(&constants);
+        context.fold = true;
         bind(&context)
     }
 }
@@ -139,16 +146,4 @@ impl Session {
 /// Statements that the planner turns into a plan.
 pub(super) fn is_planned(ast: &Ast) -> bool {
     matches!(ast, Ast::Query(_) | Ast::Insert(_) | Ast::Update(_) | Ast::Delete(_))
-}
-
-pub(super) fn parser_options(mode: u64) -> ParserOptions {
-    ParserOptions {
-        ansi_quotes: mode & sql_mode::ANSI_QUOTES != 0,
-        pipes_as_concat: mode & sql_mode::PIPES_AS_CONCAT != 0,
-        no_backslash_escapes: mode & sql_mode::NO_BACKSLASH_ESCAPES != 0,
-        ignore_space: mode & sql_mode::IGNORE_SPACE != 0,
-        high_not_precedence: mode & sql_mode::HIGH_NOT_PRECEDENCE != 0,
-        real_as_float: mode & sql_mode::REAL_AS_FLOAT != 0,
-        ..ParserOptions::default()
-    }
 }

@@ -203,7 +203,6 @@ impl Session {
     }
 
     fn charsets_changed(&mut self) {
-        self.state.note_plans_changed();
         for var in [Var::CharacterSetClient, Var::CharacterSetConnection, Var::CharacterSetResults] {
             self.track(registry().of(var));
         }
@@ -233,9 +232,6 @@ impl Session {
             _ => {}
         }
         self.state.settings.set(def, value);
-        if def.var.is_some_and(Var::changes_plans) {
-            self.state.note_plans_changed();
-        }
         if def.var.is_some_and(Var::changes_transactions) {
             self.state.note_txn_options_changed();
         }

@@ -9,10 +9,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use vaquita_plan::settings::PlanSettings;
 use vaquita_storage::Isolation;
+use vaquita_types::Value;
 use vaquita_types::charset::{Charset, Collation, CollationId};
 use vaquita_types::temporal::TimeZone;
-use vaquita_types::{Value, sql_mode};
 
 use crate::variables::{Def, Var, registry, sql_mode_bits};
 
@@ -20,23 +21,18 @@ pub struct Settings {
     at_login: Arc<Vec<Value>>,
     own: HashMap<usize, Value>,
     pub autocommit: bool,
-    pub sql_mode: u64,
+    /// Those that reading and planning statements depend on; plans that are kept hold the ones they were made for.
+    pub plan: Arc<PlanSettings>,
     pub isolation: Isolation,
     pub read_only: bool,
     pub snapshot_isolation: bool,
-    pub time_zone: TimeZone,
-    /// `character_set_client`; `None` if its bytes can be read as they are.
-    pub client_charset: Option<&'static Charset>,
     /// A collation of `character_set_results`; 0 if results are sent as stored.
     pub results_collation: u16,
-    pub connection_collation: CollationId,
     pub lock_wait: Duration,
     pub metadata_lock_wait: Duration,
     pub auto_increment: (u64, u64),
     pub warnings_max: usize,
     pub notes: bool,
-    pub safe_updates: bool,
-    pub select_limit: u64,
     pub execution_ms_max: u64,
     pub packet_bytes_max: usize,
     /// `timestamp`, in microseconds, if it was set.
@@ -109,21 +105,16 @@ impl Settings {
             at_login: globals,
             own: HashMap::new(),
             autocommit: true,
-            sql_mode: sql_mode::DEFAULT,
+            plan: Arc::new(PlanSettings::DEFAULT),
             isolation: Isolation::RepeatableRead,
             read_only: false,
             snapshot_isolation: true,
-            time_zone: TimeZone::Utc,
-            client_charset: None,
             results_collation: 0,
-            connection_collation: CollationId::default(),
             lock_wait: Duration::ZERO,
             metadata_lock_wait: Duration::ZERO,
             auto_increment: (1, 1),
             warnings_max: 0,
             notes: true,
-            safe_updates: false,
-            select_limit: u64::MAX,
             execution_ms_max: 0,
             packet_bytes_max: 0,
             timestamp_us: None,
@@ -230,22 +221,34 @@ impl Settings {
         self.keep(Var::CollationDatabase, collation.name.into());
     }
 
+    /// The current database, as names without one mean it.
+    pub fn set_database(&mut self, name: Option<&str>) {
+        self.plan().current_database = name.map(str::to_string);
+    }
+
+    /// To change them: plans keep theirs.
+    fn plan(&mut self) -> &mut PlanSettings {
+        Arc::make_mut(&mut self.plan)
+    }
+
     fn note(&mut self, var: Var, value: &Value) {
         let seconds = || Duration::from_secs(number(value));
         match var {
             Var::Autocommit => self.autocommit = number(value) != 0,
-            Var::SqlMode => self.sql_mode = sql_mode_bits(text(value).unwrap_or_default()),
+            Var::SqlMode => self.plan().sql_mode = sql_mode_bits(text(value).unwrap_or_default()),
             Var::TransactionIsolation => self.isolation = isolation_of(text(value).unwrap_or_default()),
             Var::TransactionReadOnly => self.read_only = number(value) != 0,
             Var::InnodbSnapshotIsolation => self.snapshot_isolation = number(value) != 0,
-            Var::TimeZone => self.time_zone = zone(text(value).unwrap_or_default()),
-            Var::CharacterSetClient => self.client_charset = text(value).and_then(Charset::by_name).filter(|c| needs_reading(c)),
+            Var::TimeZone => self.plan().time_zone = zone(text(value).unwrap_or_default()),
+            Var::CharacterSetClient => {
+                self.plan().client_charset = text(value).and_then(Charset::by_name).filter(|c| needs_reading(c))
+            }
             Var::CharacterSetResults => {
                 self.results_collation = text(value).and_then(Charset::by_name).map_or(0, results_collation)
             }
             Var::CollationConnection => {
                 if let Some(collation) = text(value).and_then(Collation::by_name) {
-                    self.connection_collation = collation.id;
+                    self.plan().connection_collation = collation.id;
                 }
             }
             Var::InnodbLockWaitTimeout => self.lock_wait = seconds(),
@@ -254,8 +257,8 @@ impl Settings {
             Var::AutoIncrementOffset => self.auto_increment.1 = number(value).max(1),
             Var::MaxErrorCount => self.warnings_max = usize::try_from(number(value)).unwrap_or(usize::MAX),
             Var::SqlNotes => self.notes = number(value) != 0,
-            Var::SqlSafeUpdates => self.safe_updates = number(value) != 0,
-            Var::SqlSelectLimit => self.select_limit = number(value),
+            Var::SqlSafeUpdates => self.plan().safe_updates = number(value) != 0,
+            Var::SqlSelectLimit => self.plan().select_rows_max = number(value),
             Var::MaxExecutionTime => self.execution_ms_max = number(value),
             Var::MaxAllowedPacket => self.packet_bytes_max = usize::try_from(number(value)).unwrap_or(usize::MAX),
             Var::Timestamp => self.timestamp_us = timestamp_us(value),

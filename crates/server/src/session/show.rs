@@ -119,10 +119,7 @@ impl Session {
         let catalog = PlanCatalog::new(&self.catalog);
         let database = self.state.database();
         let mut plan = PlanContext::new(&catalog);
-        plan.current_database = database.as_deref();
-        plan.sql_mode = self.state.sql_mode_bits();
-        plan.connection_collation = self.state.connection_collation();
-        plan.client_charset = self.state.settings.client_charset;
+        plan.settings = &self.state.settings.plan;
         let context = ShowContext { statement: &statement, plan: &plan, database: database.as_deref() };
         match ast {
             Ast::Show(Show::CreateTable(name)) => {

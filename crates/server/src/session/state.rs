@@ -33,7 +33,6 @@ pub struct SessionState {
     user: String,
     account: String,
     login_charset: u16,
-    database: RefCell<Option<String>>,
     statement_time_us: Cell<i64>,
     pub settings: Settings,
     /// SET TRANSACTION: what the next transaction is and the session's others are not.
@@ -56,7 +55,6 @@ pub struct SessionState {
     last_insert_id: Cell<u64>,
     tls_version: RefCell<String>,
     tls_cipher: RefCell<String>,
-    settings_version: Cell<u64>,
 }
 
 /// A user variable.
@@ -88,7 +86,6 @@ impl SessionState {
             user: format!("{}@{}", client.snapshot().user, client.host),
             account: format!("{}@{}", account.user, account.host),
             login_charset: charset,
-            database: RefCell::new(None),
             statement_time_us: Cell::new(now_us()),
             settings: Settings::new(server.globals.all(), charset),
             next_transaction: NextTransaction::default(),
@@ -106,7 +103,6 @@ impl SessionState {
             last_insert_id: Cell::new(0),
             tls_version: RefCell::new(String::new()),
             tls_cipher: RefCell::new(String::new()),
-            settings_version: Cell::new(0),
         }
     }
 
@@ -198,19 +194,13 @@ impl SessionState {
     }
 
     pub fn database(&self) -> Option<String> {
-        self.database.borrow().clone()
+        self.settings.plan.current_database.clone()
     }
 
     pub fn set_database(&mut self, name: Option<&str>, collation: Option<CollationId>) {
-        *self.database.borrow_mut() = name.map(str::to_string);
+        self.settings.set_database(name);
         self.settings.set_database_collation(collation.unwrap_or_default());
-        self.note_plans_changed();
         self.tracker.database_changed(&self.settings.track, name.unwrap_or_default());
-    }
-
-    /// Plans that were made before are made again.
-    pub fn note_plans_changed(&self) {
-        self.settings_version.set(self.settings_version.get() + 1);
     }
 
     pub fn charset_of_login(&self) -> u16 {
@@ -222,15 +212,11 @@ impl SessionState {
     }
 
     pub fn connection_collation(&self) -> CollationId {
-        self.settings.connection_collation
-    }
-
-    pub fn settings_version(&self) -> u64 {
-        self.settings_version.get()
+        self.settings.plan.connection_collation
     }
 
     pub fn sql_mode_bits(&self) -> u64 {
-        self.settings.sql_mode
+        self.settings.plan.sql_mode
     }
 
     pub fn autocommit(&self) -> bool {
@@ -274,11 +260,11 @@ impl SessionState {
         })
     }
 
-    /// The type of `@@name`, for plans.
-    pub fn sys_var_type(&self, name: &str) -> Option<ColumnType> {
-        let def = registry().find(name)?;
-        let value = self.variable(def, VarScope::Any).ok()?;
-        Some(def.column_type(&value))
+    /// The type of `@@name`, for plans; error 1193 if it is no variable.
+    pub fn sys_var_type(&self, name: &str) -> Result<ColumnType> {
+        let def = registry().find(name).ok_or_else(|| Error::new(&ER_UNKNOWN_SYSTEM_VARIABLE, &[&name]))?;
+        let scope = if def.scope == Scope::Session { VarScope::Session } else { VarScope::Any };
+        Ok(def.column_type(&self.variable(def, scope)?))
     }
 
     /// The type of a user variable that is set, for plans.
@@ -305,11 +291,7 @@ impl SessionState {
             return Err(Error::new(&ER_OUT_OF_RESOURCES, &[]));
         }
         self.user_var_bytes.set(total);
-        let replaced = vars.insert(key, UserVar { value, ty: ty.clone() });
-        // Plans hold the types of user variables.
-        if replaced.is_none_or(|old| old.ty != ty) {
-            self.note_plans_changed();
-        }
+        vars.insert(key, UserVar { value, ty });
         Ok(())
     }
 
@@ -441,11 +423,11 @@ impl SessionEnv for SessionState {
     }
 
     fn time_zone(&self) -> &TimeZone {
-        &self.settings.time_zone
+        &self.settings.plan.time_zone
     }
 
     fn sql_mode(&self) -> u64 {
-        self.settings.sql_mode
+        self.settings.plan.sql_mode
     }
 
     fn warn(&self, level: Level, error: Error) {
@@ -457,7 +439,7 @@ impl SessionEnv for SessionState {
     }
 
     fn set_user_var(&self, name: &str, value: Value) -> Result<()> {
-        let ty = type_of_value(&value, self.settings.connection_collation);
+        let ty = type_of_value(&value, self.settings.plan.connection_collation);
         self.keep_user_var(name, value, &ty)
     }
 

@@ -18,12 +18,12 @@ use vaquita_parser::ast::{BinaryOp, Expr, Query, QueryBody, UnaryOp};
 use vaquita_parser::digest::{Digest, DigestLiteral, LiteralKind, digest_into};
 use vaquita_parser::{ParserOptions, Statement as Ast, parse_prepared_noting};
 use vaquita_plan::params::parameter_types;
+use vaquita_plan::settings::PlanSettings;
 use vaquita_types::charset::charset;
 use vaquita_types::decimal::Decimal;
 use vaquita_types::{ColumnType, TypeKind, Value};
 
 use super::prepared::CachedPlan;
-use super::query::parser_options;
 use super::run::Planned;
 use super::{Flow, MakeWaiter, Session};
 use crate::connection::Output;
@@ -38,7 +38,9 @@ const DIGITS_MAX: u32 = 18;
 
 #[derive(Default)]
 pub struct TextPlans {
+    /// Trees and plans of statements by their digest, all read under `settings`.
     known: HashMap<u128, Known>,
+    settings: Option<Arc<PlanSettings>>,
     digest: Digest,
     values: Vec<Value>,
 }
@@ -77,6 +79,17 @@ enum Mark {
     Number,
 }
 
+impl TextPlans {
+    /// A tree that was read under other settings is that of another statement.
+    fn begin_under(&mut self, settings: &Arc<PlanSettings>) {
+        let same = self.settings.as_ref().is_some_and(|own| Arc::ptr_eq(own, settings) || own == settings);
+        if !same {
+            self.known.clear();
+            self.settings = Some(Arc::clone(settings));
+        }
+    }
+}
+
 impl Session {
     /// Runs a statement whose plan is known, or that can be planned for others like it. `None`: nothing has happened.
     pub(super) fn run_known(&mut self, sql: &[u8], out: &mut Output<'_>, park: MakeWaiter<'_>) -> Option<Flow> {
@@ -104,8 +117,10 @@ impl Session {
     }
 
     fn find(&mut self, plans: &mut TextPlans, sql: &[u8]) -> Option<(Arc<Ast>, Arc<CachedPlan>)> {
-        let options = parser_options(self.state.sql_mode_bits());
-        let TextPlans { known, digest, values } = plans;
+        let settings = &self.state.settings.plan;
+        plans.begin_under(settings);
+        let options = settings.parser_options();
+        let TextPlans { known, digest, values, .. } = plans;
         if !digest_into(sql, &options, digest) || digest.len != sql.len() {
             return None;
         }

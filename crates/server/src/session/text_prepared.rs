@@ -12,7 +12,7 @@ use vaquita_types::errno::{ER_UNKNOWN_STMT_HANDLER, ER_UNSUPPORTED_PS, ER_WRONG_
 use vaquita_types::{Error, Result, Value};
 
 use super::prepared::CachedPlan;
-use super::query::{is_planned, parser_options};
+use super::query::is_planned;
 use super::run::{Done, Planned};
 use super::{Flow, MakeWaiter, Session};
 use crate::connection::Output;
@@ -20,6 +20,8 @@ use crate::connection::Output;
 /// A statement with a name.
 pub struct Named {
     text: Arc<[u8]>,
+    /// The current database when it was prepared.
+    database: Option<String>,
     ast: Arc<Ast>,
     params: usize,
     plan: Option<Arc<CachedPlan>>,
@@ -36,7 +38,7 @@ impl Session {
             PrepareSource::Text(text) => text.as_slice().into(),
             PrepareSource::UserVar(variable) => user_var_text(&self.state.user_var(variable)).into(),
         };
-        let options = parser_options(self.state.sql_mode_bits());
+        let options = self.state.settings.plan.parser_options();
         let mut deprecated = Vec::new();
         let (ast, params) = parse_prepared_noting(&text, &options, &mut deprecated)?;
         self.warn_of_syntax(deprecated);
@@ -47,7 +49,7 @@ impl Session {
         let plan = if is_planned(&ast) { Some(Arc::new(self.fresh_plan(&ast, &[])?)) } else { None };
         self.server.statements.opened()?;
         self.state.tracker.state_changed(&self.state.settings.track);
-        self.named.insert(key, Named { text, ast: Arc::new(ast), params, plan });
+        self.named.insert(key, Named { text, database: self.state.database(), ast: Arc::new(ast), params, plan });
         Ok(Done::Ok { affected: 0, last_insert_id: 0, info: "Statement prepared".into() })
     }
 
@@ -70,6 +72,11 @@ impl Session {
         out: &mut Output<'_>,
         park: MakeWaiter<'_>,
     ) -> Flow {
+        let database = self.named.get(&name.to_lowercase()).and_then(|named| named.database.clone());
+        self.in_database(database.as_deref(), |session| session.execute_named(name, using, rest, out, park))
+    }
+
+    fn execute_named(&mut self, name: &str, using: &[String], rest: &[u8], out: &mut Output<'_>, park: MakeWaiter<'_>) -> Flow {
         match self.ready_to_execute(name, using) {
             Err(error) => {
                 self.error(&error, out);

@@ -94,23 +94,6 @@ impl Var {
             Autocommit | TransactionIsolation | TransactionReadOnly | TxIsolation | TxReadOnly | InnodbSnapshotIsolation
         )
     }
-
-    /// Says how statements are read or planned: plans that were made before are made again.
-    pub fn changes_plans(self) -> bool {
-        use Var::*;
-        matches!(
-            self,
-            SqlMode
-                | CharacterSetConnection
-                | CollationConnection
-                | CharacterSetResults
-                | SqlSafeUpdates
-                | SqlSelectLimit
-                | TransactionIsolation
-                | TimeZone
-                | GroupConcatMaxLen
-        )
-    }
 }
 
 /// Lines that replace or complete those of `table.txt`; a name alone takes the variable out.

@@ -1,11 +1,14 @@
 //! Commands whose answering packets were recorded from a real MySQL: session tracking, cursors.
 //!
 //! `tests/golden/packets/*.test` hold commands, each after `> `, and the packets of the answer, escaped. Recording is as in
-//! `golden`. A script has a database, `packets_` with its name. Besides SQL text, of whose answer only the last packet is kept:
+//! `golden` (VAQUITA_PACKETS=part takes only scripts with `part` in their names). A script has a database, `packets_` with its name. Besides SQL text, of whose answer only the last packet is kept:
 //! ```text
 //! > connect eof                    a new connection, of a client without DEPRECATE_EOF
 //! > prepare 0 SELECT 1             0: the answer's id is called 0 from here on
+//! > describe 0 SELECT ?            the same, with the packets of the answer
 //! > execute 0 1                    with the flags 1
+//! > bind 0 i5 f1.5 sabc x616200 n  executed with these parameters: BIGINT, DOUBLE, VAR_STRING, its bytes in hex, NULL
+//! > columns SELECT 1               a query, with all packets of the answer
 //! > fetch 0 10      > reset 0      > close 0
 //! ```
 
@@ -21,6 +24,9 @@ use crate::server::{PASSWORD, Server};
 fn packets() {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/packets");
     let mut scripts: Vec<_> = std::fs::read_dir(&dir).expect("scripts").filter_map(|e| e.ok().map(|e| e.path())).collect();
+    if let Ok(part) = std::env::var("VAQUITA_PACKETS") {
+        scripts.retain(|p| p.file_stem().is_some_and(|name| name.to_string_lossy().contains(&part)));
+    }
     scripts.sort();
     if let Ok(oracle) = std::env::var("VAQUITA_RECORD") {
         let target = parse_target(&oracle);
@@ -71,6 +77,16 @@ fn replay(script: &Path, target: &Target) -> String {
                 ids.insert(name.to_string(), id);
                 continue;
             }
+            ["describe", name, sql] => {
+                let mut answer = run(&mut client, eof, &[b"\x16", sql.as_bytes()]);
+                if let Some(ok) = answer.first_mut().filter(|ok| ok[0] == 0) {
+                    ids.insert(name.to_string(), ok[1..5].try_into().expect("an id"));
+                    ok[1..5].fill(0);
+                }
+                answer
+            }
+            ["bind", name, values] => run(&mut client, eof, &[b"\x17", &id_of(name), &[0, 1, 0, 0, 0], &parameters(values)]),
+            ["columns", ..] => run(&mut client, eof, &[b"\x03", command["columns ".len()..].as_bytes()]),
             ["execute", name, flags] => {
                 let flags: u8 = flags.parse().expect("flags");
                 run(&mut client, eof, &[b"\x17", &id_of(name), &[flags, 1, 0, 0, 0]])
@@ -94,6 +110,41 @@ fn replay(script: &Path, target: &Target) -> String {
     }
     client.query(&format!("DROP DATABASE {name}"));
     out
+}
+
+/// NULL bits, types and values of COM_STMT_EXECUTE.
+fn parameters(values: &str) -> Vec<u8> {
+    let values: Vec<&str> = values.split(' ').collect();
+    let (mut nulls, mut types, mut data) = (vec![0; values.len().div_ceil(8)], vec![], vec![]);
+    for (n, value) in values.iter().enumerate() {
+        let (kind, text) = value.split_at(1);
+        let mut string = |bytes: &[u8]| {
+            data.push(u8::try_from(bytes.len()).ok().filter(|len| *len < 251).expect("a short string"));
+            data.extend_from_slice(bytes);
+            0xfd
+        };
+        let ty = match kind {
+            "i" => {
+                data.extend_from_slice(&text.parse::<i64>().expect("an integer").to_le_bytes());
+                8
+            }
+            "f" => {
+                data.extend_from_slice(&text.parse::<f64>().expect("a number").to_le_bytes());
+                5
+            }
+            "s" => string(text.as_bytes()),
+            "x" => {
+                let digits = |at: usize| u8::from_str_radix(&text[at..at + 2], 16).expect("hex");
+                string(&(0..text.len()).step_by(2).map(digits).collect::<Vec<u8>>())
+            }
+            _ => {
+                nulls[n / 8] |= 1 << (n % 8);
+                6
+            }
+        };
+        types.extend_from_slice(&[ty, 0]);
+    }
+    [nulls, vec![1], types, data].concat()
 }
 
 /// Sends a command and receives the packets that answer it.
