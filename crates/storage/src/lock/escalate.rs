@@ -124,7 +124,7 @@ impl LockManager {
                     && (upper.is_empty() || e.key.as_slice() < upper)
                     && !e.key.starts_with(&TABLE_KEY_PREFIX)
             };
-            shard.entries.iter().filter(inside).find(|e| matches(e)).map(|e| e.key.clone())
+            shard.locked().filter(inside).find(|e| matches(e)).map(|e| e.key.clone())
         })
     }
 }

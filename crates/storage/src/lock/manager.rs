@@ -650,12 +650,30 @@ impl Shard {
         self.shrink_if_mostly_free();
     }
 
-    /// A transaction with millions of locks must not keep its memory for ever.
+    /// A transaction with many locks must not make every later search for keys in a range go through the places that it took,
+    /// and one with millions must not keep its memory for ever.
     fn shrink_if_mostly_free(&mut self) {
         const KEPT_ENTRIES: usize = 1024;
+        const KEPT_PLACES: usize = 64;
+        /// A table is made smaller when it is filled to less than one part in so many: each lock given back pays for a part of it.
+        const FILLED_MIN: usize = 8;
         if self.free.len() == self.entries.len() && self.entries.len() > KEPT_ENTRIES {
             *self = Shard::default();
+        } else if self.table.capacity() > KEPT_PLACES && self.table.len() * FILLED_MIN < self.table.capacity() {
+            let (entries, places) = (&self.entries, (2 * self.table.len()).max(KEPT_PLACES / 2));
+            self.table.shrink_to(places, |&slot| entries[slot as usize].hash);
         }
+    }
+
+    /// The entries that have holders or waiters, in no order.
+    pub(super) fn locked(&self) -> impl Iterator<Item = &Entry> {
+        self.table.iter().map(|&slot| &self.entries[slot as usize])
+    }
+
+    /// What `locked` goes through.
+    #[cfg(test)]
+    pub(super) fn places(&self) -> usize {
+        self.table.capacity()
     }
 }
 

@@ -554,3 +554,24 @@ fn ddl_is_no_deadlock_victim() {
     ddl.end();
     assert_empty(&locks);
 }
+
+/// A search for keys in a range goes through all that are locked: what one transaction once had does not make it longer.
+#[test]
+fn locks_that_are_given_back_leave_no_places_to_search() {
+    const PLACES_MAX: usize = 128;
+    let locks = manager();
+    let places = || locks.shards.iter().map(|shard| shard.lock().places()).max().unwrap();
+    let [mut big, mut small] = [1, 2].map(|id| session(&locks, id));
+    small.lock("a", LockMode::S, LONG).unwrap();
+    // Keys of many indexes, so that none has enough for a range.
+    for n in 0..50_000u32 {
+        let key = [&(n / 500 + 1).to_be_bytes()[..], &n.to_be_bytes()].concat();
+        locks.lock_key(&big.owner, &mut big.held, &key, LockMode::X, LONG).unwrap();
+    }
+    assert!(places() > PLACES_MAX);
+    big.end();
+    assert!(places() <= PLACES_MAX, "{}", places());
+    small.range("a", "b").unwrap();
+    small.end();
+    assert_empty(&locks);
+}
