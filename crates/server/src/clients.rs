@@ -30,6 +30,10 @@ pub struct Client {
     /// A command is running.
     busy: AtomicBool,
     authenticated: AtomicBool,
+    /// It logged in with a password.
+    used_password: AtomicBool,
+    /// It has SYSTEM_USER: only those who have it too may end it.
+    system_user: AtomicBool,
     closing: AtomicBool,
     /// Closing because it was silent for `wait_timeout`.
     timed_out: AtomicBool,
@@ -41,6 +45,8 @@ pub struct Client {
 #[derive(Clone, Default)]
 pub struct ClientState {
     pub user: String,
+    /// User and host of the account.
+    pub account: Option<(String, String)>,
     pub database: Option<String>,
     pub command: &'static str,
     pub info: Option<Arc<str>>,
@@ -63,6 +69,8 @@ impl Client {
             touched_ms: AtomicU64::new(0),
             busy: AtomicBool::new(false),
             authenticated: AtomicBool::new(false),
+            used_password: AtomicBool::new(false),
+            system_user: AtomicBool::new(false),
             closing: AtomicBool::new(false),
             timed_out: AtomicBool::new(false),
             wait_timeout_s: AtomicU64::new(28_800),
@@ -74,12 +82,14 @@ impl Client {
         self.touched_ms.store(now.duration_since(self.started).as_millis() as u64, Ordering::Relaxed);
     }
 
-    pub fn authenticated(&self, user: &str, host: &str) {
+    /// Logged in as `user`, with the account that fits best.
+    pub fn authenticated(&self, user: &str, account: (&str, &str), used_password: bool) {
         let mut state = self.state.lock();
+        state.account = Some((account.0.to_string(), account.1.to_string()));
         state.user = user.to_string();
         state.command = "Sleep";
         state.since = Some(Instant::now());
-        let _ = host;
+        self.used_password.store(used_password, Ordering::Relaxed);
         self.authenticated.store(true, Ordering::Relaxed);
     }
 
@@ -100,6 +110,18 @@ impl Client {
         state.state = "";
         self.busy.store(false, Ordering::Relaxed);
         since.map_or(0, |since| since.elapsed().as_micros() as u64)
+    }
+
+    pub fn used_password(&self) -> bool {
+        self.used_password.load(Ordering::Relaxed)
+    }
+
+    pub fn is_system_user(&self) -> bool {
+        self.system_user.load(Ordering::Relaxed)
+    }
+
+    pub fn set_system_user(&self, is: bool) {
+        self.system_user.store(is, Ordering::Relaxed);
     }
 
     pub fn set_state(&self, text: &'static str) {
@@ -205,6 +227,15 @@ impl Clients {
 
     pub fn get(&self, id: u64) -> Option<Arc<Client>> {
         self.by_id.lock().get(&id).cloned()
+    }
+
+    /// Connections of an account.
+    pub fn count(&self, user: &str, host: &str) -> u64 {
+        let of_account = |client: &&Arc<Client>| {
+            let state = client.state.lock();
+            !client.must_close() && state.account.as_ref().is_some_and(|(u, h)| u == user && h == host)
+        };
+        self.by_id.lock().values().filter(of_account).count() as u64
     }
 
     pub fn list(&self) -> Vec<Arc<Client>> {

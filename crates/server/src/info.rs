@@ -56,6 +56,10 @@ impl ServerInfo for Info<'_> {
         self.server.accounts().infos()
     }
 
+    fn sees_accounts(&self) -> bool {
+        self.access.grants.on_database("mysql") & crate::accounts::privilege::SELECT != 0
+    }
+
     fn grants(&self, account: Option<&UserName>, using: &[UserName]) -> Result<(String, Vec<String>)> {
         let resolve = |name: &UserName| crate::accounts::resolve(name, self.account);
         let (user, host) = resolve(account.unwrap_or(&UserName::CurrentUser));

@@ -26,6 +26,7 @@ use crate::clients::Client;
 use crate::server::Server;
 use crate::session::Session;
 use crate::transport::Transport;
+use crate::variables::Var;
 
 pub struct Login {
     nonce: [u8; NONCE_BYTES],
@@ -158,9 +159,11 @@ impl Login {
         attempt.charset = response.charset;
         attempt.zstd_level = response.zstd_level;
         attempt.attributes = response.attributes.iter().map(|(name, value)| (text(name), text(value))).collect();
-        // The owner of the server's process needs no password on its own machine.
+        // The owner of the server's process is root@localhost over the socket, without a password. Whoever sends one is
+        // asked for the right one, and other accounts are nobody's by the name of a Unix user.
         let owner = self.origin.peer_uid.is_some_and(|uid| uid == rustix::process::geteuid().as_raw());
-        let step = if owner && attempt.account.is_some() {
+        let root = attempt.account.as_ref().is_some_and(|account| account.is("root", "localhost"));
+        let step = if owner && root && matches!(response.auth_response, b"" | b"\0") {
             Step::Accept(vaquita_wire::auth::Accepted { prelude: None, cache: None, used_password: false })
         } else {
             attempt.authentication.begin(response.auth_plugin, response.auth_response)
@@ -196,7 +199,13 @@ impl Login {
                 }
                 Step::Reject => {
                     if let Some(account) = &attempt.account {
-                        server.accounts().failed_login(account);
+                        // Once it is blocked, a right password and a wrong one get the same answer.
+                        if server.accounts().blocked(account).is_none() {
+                            server.accounts().failed_login(account);
+                        }
+                        if let Some(days_left) = server.accounts().blocked(account) {
+                            return refuse(out, &blocked(account, &attempt.user, &self.origin.host, days_left));
+                        }
                     }
                     let using = if attempt.authentication.used_password() { "YES" } else { "NO" };
                     return refuse(out, &Error::new(&ER_ACCESS_DENIED_ERROR, &[&attempt.user, &self.origin.host, &using]));
@@ -224,9 +233,10 @@ impl Login {
         out: &mut PacketWriter,
     ) -> LoginStep {
         let State::Authenticating(attempt) = &mut self.state else { return LoginStep::Refused };
-        if let Err(days_left) = server.accounts().clear_failures(&account) {
+        if let Some(days_left) = server.accounts().blocked(&account) {
             return refuse(out, &blocked(&account, &attempt.user, &self.origin.host, days_left));
         }
+        server.accounts().clear_failures(&account);
         if account.locked {
             let error = Error::with_message(
                 &vaquita_types::errno::ER_ACCOUNT_HAS_BEEN_LOCKED,
@@ -242,7 +252,11 @@ impl Login {
             let using = if attempt.authentication.used_password() { "YES" } else { "NO" };
             return refuse(out, &Error::new(&ER_ACCESS_DENIED_ERROR, &[&attempt.user, &self.origin.host, &using]));
         }
-        client.authenticated(&attempt.user, &self.origin.host);
+        client.authenticated(&attempt.user, (&account.user, &account.host), attempt.authentication.used_password());
+        let limit = server.globals.number(Var::MaxUserConnections);
+        if let Err(error) = server.accounts().admit(&account, limit, || server.clients().count(&account.user, &account.host)) {
+            return refuse(out, &error);
+        }
         let mut session = Session::new(server.clone(), client.clone(), account, attempt.caps, u16::from(attempt.charset));
         session.set_attributes(std::mem::take(&mut attempt.attributes));
         if let Some(tls) = transport.tls() {

@@ -101,10 +101,13 @@ fn user_column(account: &AccountInfo, column: &str) -> Value {
         "Grant_priv" => if account.grant_option { "Y" } else { "N" }.into(),
         "ssl_type" => if account.requires_tls { "ANY" } else { "" }.into(),
         "ssl_cipher" | "x509_issuer" | "x509_subject" => "".into(),
-        "max_questions" | "max_updates" | "max_connections" | "max_user_connections" => Value::UInt(0),
+        "max_questions" => Value::UInt(account.resources[0]),
+        "max_updates" => Value::UInt(account.resources[1]),
+        "max_connections" => Value::UInt(account.resources[2]),
+        "max_user_connections" => Value::UInt(account.resources[3]),
         "plugin" => cell(&account.plugin),
         "authentication_string" => Value::bytes(&account.authentication_string),
-        "password_expired" => "N".into(),
+        "password_expired" => if account.expired { "Y" } else { "N" }.into(),
         "account_locked" => if account.locked { "Y" } else { "N" }.into(),
         _ => NULL,
     }
@@ -112,14 +115,22 @@ fn user_column(account: &AccountInfo, column: &str) -> Value {
 
 pub fn user_privileges(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
-    for account in cx.statement.server.accounts() {
+    let server = cx.statement.server;
+    let (all, own) = (server.sees_accounts(), server.current_account());
+    for account in server.accounts() {
+        if !all && own != format!("{}@{}", account.user, account.host) {
+            continue;
+        }
         let grantee = format!("'{}'@'{}'", account.user, account.host);
         let grantable = yes_no(account.grant_option);
-        if account.privileges.is_empty() {
+        if account.privileges.is_empty() && account.dynamic.is_empty() {
             rows.push(row![grantee.as_str(), "def", "USAGE", grantable]);
         }
         for privilege in &account.privileges {
-            rows.push(row![grantee.as_str(), "def", privilege.as_str(), grantable]);
+            rows.push(row![grantee.as_str(), "def", *privilege, grantable]);
+        }
+        for (privilege, grantable) in &account.dynamic {
+            rows.push(row![grantee.as_str(), "def", privilege.as_str(), yes_no(*grantable)]);
         }
     }
     Ok(rows)

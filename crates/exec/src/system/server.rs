@@ -58,9 +58,14 @@ pub struct AccountInfo {
     pub authentication_string: Vec<u8>,
     pub locked: bool,
     pub requires_tls: bool,
-    /// Static and dynamic privileges on `*.*`, in upper case.
-    pub privileges: Vec<String>,
+    pub expired: bool,
+    /// MAX_QUERIES_PER_HOUR, MAX_UPDATES_PER_HOUR, MAX_CONNECTIONS_PER_HOUR, MAX_USER_CONNECTIONS.
+    pub resources: [u64; 4],
+    /// Static privileges on `*.*`, in upper case.
+    pub privileges: Vec<&'static str>,
     pub grant_option: bool,
+    /// Dynamic privileges and whether they may be passed on.
+    pub dynamic: Vec<(String, bool)>,
 }
 
 #[derive(Clone, Debug)]
@@ -88,6 +93,10 @@ pub trait ServerInfo {
     /// `user@host` of the account that the connection uses.
     fn current_account(&self) -> String;
     fn accounts(&self) -> Vec<AccountInfo>;
+    /// Whether the session may read about accounts other than its own.
+    fn sees_accounts(&self) -> bool {
+        true
+    }
     /// The lines of SHOW GRANTS and the account they are for; `None`: the current one.
     fn grants(&self, account: Option<&UserName>, using: &[UserName]) -> Result<(String, Vec<String>)>;
     /// Of the statement before this one.

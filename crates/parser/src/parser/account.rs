@@ -169,7 +169,9 @@ impl Parser<'_> {
             text = self.ident_or_text()?;
         }
         let host = if self.tok.tok == Tok::At { Some(self.at_name()?) } else { None };
-        let columns = self.opt_ident_list()?;
+        // Of the static privileges only these exist for columns.
+        let has_columns = privilege_at.is_none() || matches!(text.as_str(), "SELECT" | "INSERT" | "UPDATE" | "REFERENCES");
+        let columns = if has_columns { self.opt_ident_list()? } else { Vec::new() };
         Ok(Granted { text, host, columns, privilege_at })
     }
 

@@ -24,7 +24,7 @@ impl Parser<'_> {
                 self.bump();
                 let roles = self.role_set(false)?;
                 self.expect(Kw::TO)?;
-                return Ok(Statement::SetDefaultRole { roles, users: self.user_list()? });
+                return Ok(Statement::SetDefaultRole { roles, users: self.role_list()? });
             }
             Tok::Kw(Kw::RESOURCE) if self.peek() == Tok::Kw(Kw::GROUP) => {
                 return self.unsupported("SET RESOURCE GROUP");

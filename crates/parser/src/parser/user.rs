@@ -14,6 +14,11 @@ impl Parser<'_> {
             }
             return Ok(UserName::CurrentUser);
         }
+        self.role()
+    }
+
+    /// `role[@host]`: unlike a user's name never CURRENT_USER.
+    fn role(&mut self) -> Result<UserName> {
         let user = self.ident_or_text()?;
         let host = if self.tok.tok == Tok::At { self.at_name()?.to_ascii_lowercase() } else { "%".to_string() };
         Ok(UserName::Named { user, host })
@@ -24,7 +29,7 @@ impl Parser<'_> {
     }
 
     pub(super) fn role_list(&mut self) -> Result<Vec<UserName>> {
-        self.comma_list(Self::user)
+        self.comma_list(Self::role)
     }
 
     /// NONE, DEFAULT, ALL [EXCEPT ..] or a list.

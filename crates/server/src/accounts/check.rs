@@ -5,8 +5,8 @@
 //! name the account's host for databases (1044) and the client's host for tables (1142), as MySQL does.
 
 use vaquita_parser::ast::{
-    AlterAction, CreateTable, ExplainTarget, Flush, FlushWhat, Grant, GrantLevel, MaintenanceKind, Name, Privilege, RevokeWhat,
-    SelectInto, SetItem, Show, Statement as Ast, TableElement, VarScope, Xa,
+    AlterAction, CreateTable, ExplainTarget, Flush, FlushWhat, MaintenanceKind, Name, SelectInto, SetItem, Show,
+    Statement as Ast, TableElement, VarScope, Xa,
 };
 use vaquita_storage::SessionCatalog;
 use vaquita_types::errno::{
@@ -117,7 +117,7 @@ impl Subject<'_> {
         tables.uses.iter().try_for_each(|table| self.table(table, &tables))
     }
 
-    /// Statements that name no tables.
+    /// Statements that name no tables. Those about accounts have `rules` of their own, which are asked when they run.
     fn check_other(&self, ast: &Ast) -> Result<()> {
         match ast {
             Ast::CreateDatabase { name, .. } => self.on_database(Some(name), p::CREATE),
@@ -134,25 +134,6 @@ impl Subject<'_> {
                 let may = self.global(0, &["XA_RECOVER_ADMIN"], "XA_RECOVER_ADMIN");
                 may.map_err(|_| Error::new(&ER_XAER_RMERR, &[]))
             }
-            Ast::AlterUser(alter) if alter.users.iter().all(|spec| self.is_me(&spec.name)) => Ok(()),
-            Ast::CreateUser(_) | Ast::AlterUser(_) | Ast::DropUser { .. } | Ast::RenameUser(_) => {
-                self.global(p::CREATE_USER, &[], "CREATE USER")
-            }
-            Ast::CreateRole { .. } => self.global(p::CREATE_USER | p::CREATE_ROLE, &[], "CREATE USER, CREATE ROLE"),
-            Ast::DropRole { .. } => self.global(p::CREATE_USER | p::DROP_ROLE, &[], "CREATE USER, DROP ROLE"),
-            Ast::SetDefaultRole { users, .. } if users.iter().all(|name| self.is_me(name)) => Ok(()),
-            Ast::SetDefaultRole { .. } => self.global(p::CREATE_USER, &[], "CREATE USER"),
-            Ast::Grant(grant) => match &**grant {
-                Grant::Privileges { privileges, level, .. } => self.may_grant(privileges, level),
-                Grant::Roles { roles, .. } => self.may_grant_roles(roles),
-                Grant::Proxy { .. } => self.global(p::SUPER, &[], "SUPER"),
-            },
-            Ast::Revoke(revoke) => match &revoke.what {
-                RevokeWhat::Privileges { privileges, level } => self.may_grant(privileges, level),
-                RevokeWhat::Roles(roles) => self.may_grant_roles(roles),
-                RevokeWhat::All => self.global(p::CREATE_USER, &[], "CREATE USER"),
-                RevokeWhat::Proxy(_) => self.global(p::SUPER, &[], "SUPER"),
-            },
             _ => Ok(()),
         }
     }
@@ -317,9 +298,6 @@ impl Subject<'_> {
             | SetItem::Transaction { scope: VarScope::Global, .. } => {
                 self.global(p::SUPER, &["SYSTEM_VARIABLES_ADMIN"], "SUPER or SYSTEM_VARIABLES_ADMIN")
             }
-            SetItem::Password(set) if set.user.as_ref().is_some_and(|name| !self.is_me(name)) => {
-                if self.access.grants.global & p::CREATE_USER != 0 { Ok(()) } else { Err(self.database_denied("mysql")) }
-            }
             _ => Ok(()),
         }
     }
@@ -388,58 +366,6 @@ impl Subject<'_> {
             Show::Replicas { .. } | Show::BinlogEvents { .. } => self.global(p::REPLICATION_SLAVE, &[], "REPLICATION SLAVE"),
             _ => Ok(()),
         }
-    }
-
-    /// GRANT and REVOKE pass on only what the session has, with the grant option.
-    pub fn may_grant(&self, privileges: &[Privilege], level: &GrantLevel) -> Result<()> {
-        let grants = &self.access.grants;
-        let current = || self.database.ok_or_else(|| Error::new(&ER_NO_DB_ERROR, &[]));
-        let mut need = p::GRANT_OPTION;
-        let mut dynamic_allowed = true;
-        for privilege in privileges {
-            need |= match p::bit(&privilege.name) {
-                Some(bit) => bit,
-                None if privilege.name == "ALL PRIVILEGES" => match level {
-                    GrantLevel::Global => p::ALL_GLOBAL,
-                    GrantLevel::Database(_) | GrantLevel::CurrentDatabase => p::ALL_DATABASE,
-                    _ => p::ALL_TABLE,
-                },
-                None => {
-                    dynamic_allowed &= privilege.name == "USAGE" || grants.dynamic.get(&privilege.name).copied().unwrap_or(false);
-                    0
-                }
-            };
-        }
-        match level {
-            GrantLevel::Global => {
-                let only_dynamic = need == p::GRANT_OPTION && !privileges.is_empty();
-                if dynamic_allowed && (only_dynamic || grants.global & need == need) {
-                    return Ok(());
-                }
-                Err(Error::new(&ER_ACCESS_DENIED_ERROR, &[&self.account.user, &self.account.host, &"YES"]))
-            }
-            GrantLevel::Database(name) => self.on_database(Some(name), need),
-            GrantLevel::CurrentDatabase => self.on_database(None, need),
-            GrantLevel::Table(name) | GrantLevel::Function(name) | GrantLevel::Procedure(name) => {
-                let database = name.db.as_deref().map_or_else(current, Ok)?;
-                let missing = need & !grants.on_table_or_columns(database, &name.name);
-                if missing & p::GRANT_OPTION != 0 {
-                    return Err(self.denied("GRANT", &name.name));
-                }
-                if missing == 0 { Ok(()) } else { Err(self.denied(&p::names(missing).join(", "), &name.name)) }
-            }
-        }
-    }
-
-    fn may_grant_roles(&self, roles: &[vaquita_parser::ast::UserName]) -> Result<()> {
-        let admin = |name: &vaquita_parser::ast::UserName| {
-            let (user, host) = resolve(name, self.account);
-            self.account.roles.iter().any(|r| r.user == user && r.host == host && r.admin)
-        };
-        if roles.iter().all(admin) {
-            return Ok(());
-        }
-        self.global(p::SUPER, &["ROLE_ADMIN"], "WITH ADMIN, ROLE_ADMIN, SUPER")
     }
 
     /// The roles that SET ROLE makes active.

@@ -6,42 +6,51 @@ use vaquita_parser::ast::{Grant, GrantLevel, Privilege, Revoke, RevokeWhat, Stat
 use vaquita_plan::env::Level;
 use vaquita_storage::Catalog;
 use vaquita_types::errno::{
-    ER_BAD_FIELD_ERROR, ER_CANT_CREATE_USER_WITH_GRANT, ER_ILLEGAL_GRANT_FOR_TABLE, ER_NO_DB_ERROR, ER_NO_SUCH_TABLE,
-    ER_NONEXISTING_GRANT, ER_NONEXISTING_TABLE_GRANT, ER_REVOKE_GRANTS, ER_SYNTAX_ERROR, ER_UNKNOWN_AUTHID,
-    ER_USER_DOES_NOT_EXIST, ER_WRONG_USAGE,
+    ER_BAD_FIELD_ERROR, ER_CANT_CREATE_USER_WITH_GRANT, ER_ILLEGAL_GRANT_FOR_TABLE, ER_ILLEGAL_PRIVILEGE_LEVEL, ER_NO_DB_ERROR,
+    ER_NO_SUCH_TABLE, ER_NONEXISTING_GRANT, ER_NONEXISTING_TABLE_GRANT, ER_REVOKE_GRANTS, ER_ROLE_GRANTED_TO_ITSELF,
+    ER_SYNTAX_ERROR, ER_UNKNOWN_AUTHID, ER_USER_DOES_NOT_EXIST, ER_WRONG_USAGE,
 };
 use vaquita_types::{Error, Result};
 
 use super::grants::{Grants, RoleGrant, column_mut};
-use super::privilege::{ALL_COLUMN, ALL_DATABASE, ALL_GLOBAL, ALL_TABLE, Bits, CREATE, DYNAMIC, GRANT_OPTION, bit};
+use super::privilege::{ALL_COLUMN, ALL_DATABASE, ALL_GLOBAL, ALL_TABLE, Bits, CREATE, DYNAMIC, GRANT_OPTION, UPDATE, bit};
+use super::rules::Actor;
 use super::users::{Notes, replace};
 use super::{AccountRecord, Accounts, resolve};
 
 /// Where privileges are granted, with the current database filled in.
-enum Target {
+pub enum Target {
     Global,
     Database(String),
     Table(String, String),
 }
 
-/// Static privileges, those of columns, and names of dynamic ones.
+/// Static privileges, those of columns, and names of what else was written: dynamic ones.
 #[derive(Default)]
-struct Wanted {
-    bits: Bits,
-    columns: Vec<(String, Bits)>,
-    dynamic: Vec<String>,
+pub struct Wanted {
+    pub bits: Bits,
+    pub columns: Vec<(String, Bits)>,
+    pub dynamic: Vec<String>,
     all: bool,
 }
 
-/// Carries out GRANT and REVOKE; `None` if the statement is neither. The caller has checked its rights (`Subject::may_grant`).
-pub fn change_grants(
-    accounts: &Accounts,
-    catalog: &Catalog,
-    ast: &Ast,
-    current: &AccountRecord,
-    database: Option<&str>,
-) -> Option<Result<Notes>> {
-    let context = Context { accounts, catalog, current, database };
+impl Wanted {
+    fn on_columns(&self) -> Bits {
+        self.columns.iter().fold(0, |bits, (_, b)| bits | b)
+    }
+
+    pub fn all_bits(&self) -> Bits {
+        self.bits | self.on_columns()
+    }
+
+    pub fn is_only_dynamic(&self) -> bool {
+        !self.dynamic.is_empty() && self.all_bits() == 0
+    }
+}
+
+/// Carries out GRANT and REVOKE; `None` if the statement is neither.
+pub fn change_grants(accounts: &Accounts, catalog: &Catalog, ast: &Ast, by: &Actor<'_>) -> Option<Result<Notes>> {
+    let context = Context { accounts, catalog, by };
     match ast {
         Ast::Grant(grant) => Some(context.grant(grant).map(|()| Notes::new())),
         Ast::Revoke(revoke) => Some(context.revoke(revoke)),
@@ -52,23 +61,28 @@ pub fn change_grants(
 struct Context<'a> {
     accounts: &'a Accounts,
     catalog: &'a Catalog,
-    current: &'a AccountRecord,
-    database: Option<&'a str>,
+    by: &'a Actor<'a>,
 }
 
 impl Context<'_> {
     fn grant(&self, grant: &Grant) -> Result<()> {
         match grant {
-            Grant::Privileges { privileges, level, users, grant_option, .. } => {
-                let target = self.target(level)?;
-                let mut wanted = wanted(privileges, &target)?;
+            Grant::Privileges { as_user: Some(_), .. } => Err(Error::unsupported("GRANT … AS")),
+            Grant::Privileges { privileges, level, users, grant_option, as_user: None } => {
+                let target = self.target(level, privileges)?;
+                let mut wanted = wanted(privileges, &target);
                 if *grant_option {
                     wanted.bits |= GRANT_OPTION;
                 }
+                self.by.have(&target, &wanted)?;
+                fits(&wanted, &target)?;
                 self.table_exists(&target, &wanted)?;
+                self.by.have_on_columns(&target, &wanted)?;
                 self.accounts.change(|records| {
+                    self.by.touch_all(records, users)?;
+                    self.dynamic(&wanted)?;
                     for name in users {
-                        let (user, host) = resolve(name, self.current);
+                        let (user, host) = self.resolve(name);
                         let found = records.iter().find(|r| r.is(&user, &host)).cloned();
                         let mut account =
                             AccountRecord::clone(&*found.ok_or_else(|| Error::new(&ER_CANT_CREATE_USER_WITH_GRANT, &[]))?);
@@ -79,83 +93,129 @@ impl Context<'_> {
                     Ok(())
                 })
             }
-            Grant::Roles { roles, users, admin_option } => self.accounts.change(|records| {
-                for role in roles {
-                    let (role, role_host) = resolve(role, self.current);
-                    self.known(records, &role, &role_host)?;
-                    for name in users {
-                        let (user, host) = resolve(name, self.current);
-                        let mut account = AccountRecord::clone(&*self.known(records, &user, &host)?);
-                        account.roles.retain(|r| r.user != role || r.host != role_host);
-                        account.roles.push(RoleGrant { user: role.clone(), host: role_host.clone(), admin: *admin_option });
-                        replace(records, account);
-                    }
-                }
-                Ok(())
-            }),
-            Grant::Proxy { .. } => Err(Error::unsupported("GRANT PROXY")),
+            Grant::Roles { roles, users, admin_option } => {
+                self.by.pass_on_roles(roles)?;
+                self.accounts.change(|records| self.grant_roles(records, roles, users, *admin_option))
+            }
+            Grant::Proxy { proxied, .. } => self.by.proxy(proxied).and_then(|()| Err(Error::unsupported("GRANT PROXY"))),
         }
+    }
+
+    fn grant_roles(
+        &self,
+        records: &mut Vec<Arc<AccountRecord>>,
+        roles: &[UserName],
+        users: &[UserName],
+        admin: bool,
+    ) -> Result<()> {
+        for role in roles {
+            let (role, role_host) = self.resolve(role);
+            let granted = self.known(records, &role, &role_host)?;
+            for name in users {
+                let (user, host) = self.resolve(name);
+                let mut account = AccountRecord::clone(&*self.known(records, &user, &host)?);
+                self.by.touch(records, &role, &role_host)?;
+                self.by.touch(records, &user, &host)?;
+                if reaches(records, &granted, &account) {
+                    return Err(Error::new(&ER_ROLE_GRANTED_TO_ITSELF, &[&account.quoted(), &granted.quoted()]));
+                }
+                account.roles.retain(|r| r.user != role || r.host != role_host);
+                account.roles.push(RoleGrant { user: role.clone(), host: role_host.clone(), admin });
+                replace(records, account);
+            }
+        }
+        Ok(())
     }
 
     fn revoke(&self, revoke: &Revoke) -> Result<Notes> {
         let mut notes = Notes::new();
         match &revoke.what {
+            // On everything, it means everything everywhere.
+            RevokeWhat::Privileges { privileges, level: GrantLevel::Global }
+                if privileges.iter().any(|privilege| privilege.name == "ALL PRIVILEGES") =>
+            {
+                self.revoke_all(revoke, &mut notes)?;
+            }
             RevokeWhat::Privileges { privileges, level } => {
-                let target = self.target(level)?;
-                let wanted = wanted(privileges, &target)?;
-                self.each(&revoke.users, revoke.ignore_unknown_user, &mut notes, &|account| match remove(
+                let target = self.target(level, privileges)?;
+                let wanted = wanted(privileges, &target);
+                self.by.have(&target, &wanted)?;
+                fits(&wanted, &target)?;
+                let missing = |user: &str, host: &str| match &target {
+                    Target::Table(_, table) => Error::new(&ER_NONEXISTING_TABLE_GRANT, &[&user, &host, table]),
+                    _ => Error::new(&ER_NONEXISTING_GRANT, &[&user, &host]),
+                };
+                self.each(revoke, &mut notes, &|| self.dynamic(&wanted), &missing, &|account| match remove(
                     account, &target, &wanted,
                 ) {
                     Err(_) if revoke.if_exists => Ok(()),
                     other => other,
                 })?;
             }
-            RevokeWhat::All => {
-                let missing =
-                    revoke.users.iter().map(|name| resolve(name, self.current)).any(|(u, h)| self.accounts.get(&u, &h).is_none());
-                if missing && !revoke.ignore_unknown_user {
-                    return Err(Error::new(&ER_REVOKE_GRANTS, &[]));
-                }
-                self.each(&revoke.users, revoke.ignore_unknown_user, &mut notes, &|account| {
-                    account.grants = Grants::default();
-                    Ok(())
-                })?;
+            RevokeWhat::All => self.revoke_all(revoke, &mut notes)?,
+            RevokeWhat::Roles(roles) => {
+                self.by.pass_on_roles(roles)?;
+                self.accounts.change(|records| self.revoke_roles(records, roles, revoke))?;
             }
-            RevokeWhat::Roles(roles) => self.accounts.change(|records| {
-                for role in roles {
-                    let (role, role_host) = resolve(role, self.current);
-                    self.known(records, &role, &role_host)?;
-                    for name in &revoke.users {
-                        let (user, host) = resolve(name, self.current);
-                        let mut account = AccountRecord::clone(&*self.known(records, &user, &host)?);
-                        account.roles.retain(|r| r.user != role || r.host != role_host);
-                        account.default_roles.retain(|(u, h)| *u != role || *h != role_host);
-                        replace(records, account);
-                    }
-                }
-                Ok(())
-            })?,
-            RevokeWhat::Proxy(_) => return Err(Error::unsupported("REVOKE PROXY")),
+            RevokeWhat::Proxy(proxied) => {
+                return self.by.proxy(proxied).and_then(|()| Err(Error::unsupported("REVOKE PROXY")));
+            }
         }
         Ok(notes)
     }
 
+    fn revoke_all(&self, revoke: &Revoke, notes: &mut Notes) -> Result<()> {
+        self.by.users(UPDATE)?;
+        let missing = |_: &str, _: &str| Error::new(&ER_REVOKE_GRANTS, &[]);
+        self.each(revoke, notes, &|| Ok(()), &missing, &|account| {
+            account.grants = Grants::default();
+            Ok(())
+        })
+    }
+
+    fn revoke_roles(&self, records: &mut Vec<Arc<AccountRecord>>, roles: &[UserName], revoke: &Revoke) -> Result<()> {
+        for role in roles {
+            let (role, role_host) = self.resolve(role);
+            match self.known(records, &role, &role_host) {
+                Err(_) if revoke.if_exists => continue,
+                other => other?,
+            };
+            for name in &revoke.users {
+                let (user, host) = self.resolve(name);
+                let mut account = match self.known(records, &user, &host) {
+                    Err(_) if revoke.ignore_unknown_user => continue,
+                    other => AccountRecord::clone(&*other?),
+                };
+                self.by.touch(records, &role, &role_host)?;
+                self.by.touch(records, &user, &host)?;
+                account.roles.retain(|r| r.user != role || r.host != role_host);
+                account.default_roles.retain(|(u, h)| *u != role || *h != role_host);
+                replace(records, account);
+            }
+        }
+        Ok(())
+    }
+
+    /// Changes the accounts of a REVOKE, after `allowed` has said that they may be changed.
     fn each(
         &self,
-        users: &[UserName],
-        ignore_unknown: bool,
+        revoke: &Revoke,
         notes: &mut Notes,
+        allowed: &dyn Fn() -> Result<()>,
+        missing: &dyn Fn(&str, &str) -> Error,
         change: &dyn Fn(&mut AccountRecord) -> Result<()>,
     ) -> Result<()> {
         self.accounts.change(|records| {
-            for name in users {
-                let (user, host) = resolve(name, self.current);
+            self.by.touch_all(records, &revoke.users)?;
+            allowed()?;
+            for name in &revoke.users {
+                let (user, host) = self.resolve(name);
                 let Some(found) = records.iter().find(|r| r.is(&user, &host)).cloned() else {
-                    if ignore_unknown {
+                    if revoke.ignore_unknown_user {
                         notes.push((Level::Warning, Error::new(&ER_USER_DOES_NOT_EXIST, &[&format!("'{user}'@'{host}'")])));
                         continue;
                     }
-                    return Err(Error::new(&ER_NONEXISTING_GRANT, &[&user, &host]));
+                    return Err(missing(&user, &host));
                 };
                 let mut account = AccountRecord::clone(&found);
                 change(&mut account)?;
@@ -166,20 +226,37 @@ impl Context<'_> {
         })
     }
 
+    fn resolve(&self, name: &UserName) -> (String, String) {
+        resolve(name, self.by.account)
+    }
+
+    /// Dynamic privileges: the grant option, then whether there are such.
+    fn dynamic(&self, wanted: &Wanted) -> Result<()> {
+        self.by.have_dynamic(wanted)?;
+        let known = wanted.dynamic.iter().all(|name| DYNAMIC.contains(&name.as_str()));
+        if known { Ok(()) } else { Err(Error::new(&ER_SYNTAX_ERROR, &[])) }
+    }
+
     fn known(&self, records: &[Arc<AccountRecord>], user: &str, host: &str) -> Result<Arc<AccountRecord>> {
         let found = records.iter().find(|r| r.is(user, host)).cloned();
         found.ok_or_else(|| Error::new(&ER_UNKNOWN_AUTHID, &[&user, &host]))
     }
 
-    fn target(&self, level: &GrantLevel) -> Result<Target> {
-        let current = || self.database.map(str::to_string).ok_or_else(|| Error::new(&ER_NO_DB_ERROR, &[]));
-        Ok(match level {
-            GrantLevel::Global => Target::Global,
+    fn target(&self, level: &GrantLevel, privileges: &[Privilege]) -> Result<Target> {
+        let current = || self.by.database.map(str::to_string).ok_or_else(|| Error::new(&ER_NO_DB_ERROR, &[]));
+        let target = match level {
+            GrantLevel::Global => return Ok(Target::Global),
             GrantLevel::Database(name) => Target::Database(name.clone()),
             GrantLevel::CurrentDatabase => Target::Database(current()?),
             GrantLevel::Table(name) => Target::Table(name.db.clone().map_or_else(current, Ok)?, name.name.clone()),
             GrantLevel::Function(_) | GrantLevel::Procedure(_) => return Err(Error::unsupported("privileges of routines")),
-        })
+        };
+        let dynamic = privileges.iter().find(|privilege| is_dynamic(&privilege.name));
+        match (dynamic, &target) {
+            (None, _) => Ok(target),
+            (Some(_), Target::Table(_, table)) => Err(Error::new(&ER_ILLEGAL_PRIVILEGE_LEVEL, &[table])),
+            (Some(privilege), _) => Err(Error::new(&ER_ILLEGAL_PRIVILEGE_LEVEL, &[&privilege.name])),
+        }
     }
 
     /// A privilege on a table that does not exist needs CREATE among the privileges.
@@ -203,7 +280,28 @@ impl Context<'_> {
     }
 }
 
-fn wanted(privileges: &[Privilege], target: &Target) -> Result<Wanted> {
+/// Whether a role is, or was granted, directly or over others, the account that is to get it.
+fn reaches(records: &[Arc<AccountRecord>], role: &AccountRecord, account: &AccountRecord) -> bool {
+    let mut open = vec![(role.user.clone(), role.host.clone())];
+    let mut seen = Vec::new();
+    while let Some((user, host)) = open.pop() {
+        if account.is(&user, &host) {
+            return true;
+        }
+        if !seen.contains(&(user.clone(), host.clone())) {
+            let found = records.iter().find(|r| r.is(&user, &host));
+            open.extend(found.iter().flat_map(|r| r.roles.iter().map(|g| (g.user.clone(), g.host.clone()))));
+            seen.push((user, host));
+        }
+    }
+    false
+}
+
+fn is_dynamic(name: &str) -> bool {
+    name != "ALL PRIVILEGES" && name != "USAGE" && bit(name).is_none()
+}
+
+fn wanted(privileges: &[Privilege], target: &Target) -> Wanted {
     let mut wanted = Wanted::default();
     for privilege in privileges {
         if privilege.name == "ALL PRIVILEGES" {
@@ -213,7 +311,6 @@ fn wanted(privileges: &[Privilege], target: &Target) -> Result<Wanted> {
                 Target::Database(_) => ALL_DATABASE,
                 Target::Table(..) => ALL_TABLE,
             };
-        } else if privilege.name == "USAGE" {
         } else if let Some(bit) = bit(&privilege.name) {
             for column in &privilege.columns {
                 *column_mut(&mut wanted.columns, column) |= bit;
@@ -221,24 +318,29 @@ fn wanted(privileges: &[Privilege], target: &Target) -> Result<Wanted> {
             if privilege.columns.is_empty() {
                 wanted.bits |= bit;
             }
-        } else if DYNAMIC.contains(&privilege.name.as_str()) {
+        } else if is_dynamic(&privilege.name) {
             wanted.dynamic.push(privilege.name.clone());
-        } else {
-            return Err(Error::new(&ER_SYNTAX_ERROR, &[]));
         }
     }
-    let columns = wanted.columns.iter().fold(0, |bits, (_, b)| bits | b);
-    let fits = match target {
-        Target::Global => columns == 0,
-        Target::Database(_) => columns == 0 && wanted.bits & !(ALL_DATABASE | GRANT_OPTION) == 0 && wanted.dynamic.is_empty(),
-        Target::Table(..) => {
-            if wanted.bits & !(ALL_TABLE | GRANT_OPTION) != 0 || columns & !ALL_COLUMN != 0 || !wanted.dynamic.is_empty() {
-                return Err(Error::new(&ER_ILLEGAL_GRANT_FOR_TABLE, &[]));
-            }
-            true
-        }
+    wanted
+}
+
+/// Whether such privileges exist there.
+fn fits(wanted: &Wanted, target: &Target) -> Result<()> {
+    let columns = wanted.on_columns();
+    let illegal = match target {
+        Target::Global | Target::Database(_) => columns != 0,
+        Target::Table(..) => wanted.bits & !(ALL_TABLE | GRANT_OPTION) != 0 || columns & !ALL_COLUMN != 0,
     };
-    if fits { Ok(wanted) } else { Err(Error::new(&ER_WRONG_USAGE, &[&"DB GRANT", &"GLOBAL PRIVILEGES"])) }
+    if illegal {
+        return Err(Error::new(&ER_ILLEGAL_GRANT_FOR_TABLE, &[]));
+    }
+    match target {
+        Target::Database(_) if wanted.bits & !(ALL_DATABASE | GRANT_OPTION) != 0 => {
+            Err(Error::new(&ER_WRONG_USAGE, &[&"DB GRANT", &"GLOBAL PRIVILEGES"]))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn add(grants: &mut Grants, target: &Target, wanted: &Wanted, grant_option: bool) {
@@ -269,14 +371,15 @@ fn remove(account: &mut AccountRecord, target: &Target, wanted: &Wanted) -> Resu
     match target {
         Target::Global => {
             grants.global &= !wanted.bits;
-            grants.dynamic.retain(|name, _| !wanted.all && !wanted.dynamic.contains(name));
+            grants.dynamic.retain(|name, _| !wanted.dynamic.contains(name));
             if wanted.bits & GRANT_OPTION != 0 {
                 grants.dynamic.values_mut().for_each(|grantable| *grantable = false);
             }
         }
         Target::Database(name) => {
             let found = grants.databases.iter_mut().find(|g| g.pattern == *name);
-            found.ok_or_else(|| Error::new(&ER_NONEXISTING_GRANT, &[&user, &host]))?.bits &= !wanted.bits;
+            let held = found.filter(|grant| wanted.all || grant.bits & wanted.bits == wanted.bits);
+            held.ok_or_else(|| Error::new(&ER_NONEXISTING_GRANT, &[&user, &host]))?.bits &= !wanted.bits;
         }
         Target::Table(database, table) => {
             let missing = || Error::new(&ER_NONEXISTING_TABLE_GRANT, &[&user, &host, table]);
@@ -285,6 +388,12 @@ fn remove(account: &mut AccountRecord, target: &Target, wanted: &Wanted) -> Resu
             };
             let on_columns = grant.columns.iter().fold(0, |bits, (_, b)| bits | b);
             if !wanted.all && (grant.bits | on_columns) & wanted.bits != wanted.bits {
+                return Err(missing());
+            }
+            let held = |column: &str, bits: Bits| {
+                grant.columns.iter().any(|(name, held)| name.eq_ignore_ascii_case(column) && held & bits == bits)
+            };
+            if !wanted.columns.iter().all(|(column, bits)| held(column, *bits)) {
                 return Err(missing());
             }
             grant.bits &= !wanted.bits;

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use super::host::{first_wildcard, like_exactly};
+use super::host::{covers, first_wildcard, like_exactly};
 use super::privilege::{ALL_DATABASE, ALL_GLOBAL, ALL_TABLE, Bits, GRANT_OPTION, names};
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -43,6 +43,13 @@ impl Grants {
     pub fn on_database(&self, database: &str) -> Bits {
         let matching = self.databases.iter().filter(|g| like_exactly(g.pattern.as_bytes(), database.as_bytes()));
         let best = matching.min_by_key(|g| first_wildcard(&g.pattern).map_or(0, |at| usize::MAX - at));
+        self.global | best.map_or(0, |g| g.bits)
+    }
+
+    /// The same for all databases that a pattern of GRANT means.
+    pub fn on_databases(&self, pattern: &str) -> Bits {
+        let covering = self.databases.iter().filter(|g| covers(&g.pattern, pattern));
+        let best = covering.min_by_key(|g| first_wildcard(&g.pattern).map_or(0, |at| usize::MAX - at));
         self.global | best.map_or(0, |g| g.bits)
     }
 

@@ -84,6 +84,48 @@ fn wild(mut pattern: &[u8], mut text: &[u8], same: &dyn Fn(u8, u8) -> bool) -> b
     }
 }
 
+/// Whether a pattern of databases matches every name that another matches: `shop_1` covers `shop\_1` and `shopX1`, not `shop%1`.
+pub fn covers(pattern: &str, other: &str) -> bool {
+    let (pattern, other) = (pieces(pattern), pieces(other));
+    // `reached[i]`: the pieces of the pattern so far cover the first `i` pieces of the other.
+    let mut reached = vec![false; other.len() + 1];
+    reached[0] = true;
+    for piece in pattern {
+        let mut next = vec![false; other.len() + 1];
+        for (at, _) in reached.iter().enumerate().filter(|(_, reached)| **reached) {
+            match piece {
+                Piece::Many => next[at..].fill(true),
+                Piece::One if matches!(other.get(at), Some(Piece::One | Piece::Byte(_))) => next[at + 1] = true,
+                Piece::Byte(_) if other.get(at) == Some(&piece) => next[at + 1] = true,
+                Piece::One | Piece::Byte(_) => {}
+            }
+        }
+        reached = next;
+    }
+    reached.last().copied().unwrap_or(false)
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Piece {
+    Byte(u8),
+    One,
+    Many,
+}
+
+fn pieces(pattern: &str) -> Vec<Piece> {
+    let mut pieces = Vec::with_capacity(pattern.len());
+    let mut bytes = pattern.bytes();
+    while let Some(byte) = bytes.next() {
+        pieces.push(match byte {
+            b'%' => Piece::Many,
+            b'_' => Piece::One,
+            b'\\' => Piece::Byte(bytes.next().unwrap_or(byte)),
+            byte => Piece::Byte(byte),
+        });
+    }
+    pieces
+}
+
 /// Sort key of a pattern: smaller is tried earlier.
 pub fn rank(pattern: &str) -> (u8, usize) {
     if pattern == "%" || pattern.is_empty() {
@@ -140,6 +182,31 @@ mod tests {
         let mut hosts = vec!["%", "%.com", "10.0.0.%", "localhost", "10.0.0.0/24", "10.%"];
         hosts.sort_by_key(|host| rank(host));
         assert_eq!(hosts, ["localhost", "10.0.0.0/24", "10.0.0.%", "10.%", "%.com", "%"]);
+    }
+
+    #[test]
+    fn a_pattern_covers_what_is_narrower() {
+        let cases = [
+            ("shop", "shop", true),
+            ("shop_1", "shop_1", true),
+            ("shop_1", r"shop\_1", true),
+            ("shop_1", "shopX1", true),
+            ("shop_1", "shop%1", false),
+            (r"shop\_1", "shop_1", false),
+            (r"shop\_1", r"shop\_1", true),
+            ("sh%", "shop%1", true),
+            ("sh%", "sh%", true),
+            ("sh%", "s%", false),
+            ("%", "%", true),
+            ("%a%", "xa_", true),
+            ("%a", "a%", false),
+            ("_%", "%", false),
+            ("", "", true),
+            ("", "x", false),
+        ];
+        for (pattern, other, expected) in cases {
+            assert_eq!(covers(pattern, other), expected, "{pattern} covers {other}");
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! Records live in the engine's metadata under `account/` (`record`) and are all held here. A login takes the record
 //! with the most specific host that matches (`host`). Sessions keep the record they logged in with and the sum of
 //! its and its roles' privileges (`Access`); `version` tells them cheaply that something has changed.
-//! `users` and `grant` carry out the statements, `check` finds what a statement needs.
+//! `users` and `grant` carry out the statements and ask `rules` for who may; `check` finds what other statements need.
 //!
 //! * ACC-1: a change is durable before it is visible: `change` writes the records, then replaces the cached ones.
 //! * ACC-2: digests that make the next login fast belong to one `authentication_string`; changing it drops them.
@@ -14,7 +14,9 @@ pub mod grants;
 pub mod host;
 pub mod privilege;
 mod record;
+mod rules;
 mod tables;
+mod usage;
 mod users;
 
 use std::collections::HashMap;
@@ -35,6 +37,8 @@ use vaquita_wire::password::FastDigest;
 pub use check::Subject;
 pub use grant::change_grants;
 use grants::{Grants, RoleGrant, quote};
+pub use rules::Actor;
+pub use usage::Limits;
 pub use users::{change_users, hash_password};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,7 +70,7 @@ pub struct AccountRecord {
     pub password_lock_days: Option<u64>,
     /// A JSON object: ATTRIBUTE, or `{"comment": …}`.
     pub attribute: Option<String>,
-    /// MAX_QUERIES_PER_HOUR, MAX_UPDATES_PER_HOUR, MAX_CONNECTIONS_PER_HOUR, MAX_USER_CONNECTIONS: kept, not enforced.
+    /// MAX_QUERIES_PER_HOUR, MAX_UPDATES_PER_HOUR, MAX_CONNECTIONS_PER_HOUR, MAX_USER_CONNECTIONS; 0 for any number.
     pub resources: [u64; 4],
     pub grants: Grants,
     pub roles: Vec<RoleGrant>,
@@ -98,7 +102,7 @@ impl AccountRecord {
         }
     }
 
-    fn is(&self, user: &str, host: &str) -> bool {
+    pub fn is(&self, user: &str, host: &str) -> bool {
         self.user == user && self.host.eq_ignore_ascii_case(host)
     }
 
@@ -135,6 +139,10 @@ pub struct Access {
 }
 
 impl Access {
+    pub fn is_system_user(&self) -> bool {
+        self.grants.dynamic.contains_key("SYSTEM_USER")
+    }
+
     /// Everything everywhere: nothing else has to be looked at.
     #[inline]
     pub fn is_unlimited(&self) -> bool {
@@ -153,6 +161,8 @@ pub struct Accounts {
     records: RwLock<Vec<Arc<AccountRecord>>>,
     digests: RwLock<HashMap<(String, String), FastDigest>>,
     failures: Mutex<HashMap<(String, String), Failures>>,
+    /// Of accounts with limits.
+    usages: Mutex<HashMap<(String, String), Arc<usage::Usage>>>,
     /// Held while a statement changes accounts.
     changing: Mutex<()>,
     version: AtomicU64,
@@ -171,6 +181,7 @@ impl Accounts {
             records: RwLock::new(records),
             digests: RwLock::default(),
             failures: Mutex::default(),
+            usages: Mutex::default(),
             changing: Mutex::default(),
             version: AtomicU64::new(1),
         })
@@ -196,6 +207,9 @@ impl Accounts {
             let new = after.iter().find(|r| r.is(&old.user, &old.host));
             if new.is_none_or(|new| new.authentication_string != old.authentication_string) {
                 self.digests.write().remove(&(old.user.clone(), old.host.clone()));
+            }
+            if new.is_none() {
+                self.usages.lock().remove(&(old.user.clone(), old.host.clone()));
             }
             if new.is_none_or(|new| !Arc::ptr_eq(new, old)) {
                 self.failures.lock().remove(&(old.user.clone(), old.host.clone()));
@@ -269,31 +283,37 @@ impl Accounts {
         }
     }
 
-    /// A right password: forgets the wrong ones, or tells for how many days the account is still blocked
-    /// (`None` in `Err`: until it is unlocked).
-    pub fn clear_failures(&self, account: &AccountRecord) -> std::result::Result<(), Option<u64>> {
+    /// Whether wrong passwords block an account, and for how many days more (inner `None`: until it is unlocked).
+    pub fn blocked(&self, account: &AccountRecord) -> Option<Option<u64>> {
         if account.failed_login_attempts == 0 {
-            return Ok(());
+            return None;
         }
         let key = (account.user.clone(), account.host.clone());
         let mut failures = self.failures.lock();
-        let since = failures.get(&key).and_then(|f| f.blocked_since);
-        if let Some(since) = since {
-            let Some(days) = account.password_lock_days else { return Err(None) };
-            let left_s = days.saturating_mul(SECONDS_PER_DAY).saturating_sub(since.elapsed().as_secs());
-            if left_s > 0 {
-                return Err(Some(left_s.div_ceil(SECONDS_PER_DAY)));
-            }
+        let since = failures.get(&key)?.blocked_since?;
+        let Some(days) = account.password_lock_days else { return Some(None) };
+        let left_s = days.saturating_mul(SECONDS_PER_DAY).saturating_sub(since.elapsed().as_secs());
+        if left_s == 0 {
+            failures.remove(&key);
+            return None;
         }
-        failures.remove(&key);
-        Ok(())
+        Some(Some(left_s.div_ceil(SECONDS_PER_DAY)))
+    }
+
+    /// A right password of an account that is not blocked: the wrong ones before are forgotten.
+    pub fn clear_failures(&self, account: &AccountRecord) {
+        if account.failed_login_attempts != 0 {
+            self.failures.lock().remove(&(account.user.clone(), account.host.clone()));
+        }
     }
 
     /// The privileges of an account with these roles active.
     pub fn access(&self, account: &AccountRecord, active: &[(String, String)]) -> Access {
         let version = self.version();
-        let current = self.get(&account.user, &account.host);
-        let account = current.as_deref().unwrap_or(account);
+        // An account that was dropped or renamed may do nothing more.
+        let Some(account) = self.get(&account.user, &account.host) else {
+            return Access { version, ..Access::default() };
+        };
         let mut access =
             Access { grants: account.grants.clone(), roles: Vec::new(), expired: account.password_is_due(), version };
         for (user, host) in active {
@@ -364,8 +384,6 @@ impl Accounts {
 }
 
 fn info(account: &AccountRecord) -> AccountInfo {
-    let mut privileges: Vec<String> = privilege::names(account.grants.global).into_iter().map(str::to_string).collect();
-    privileges.extend(account.grants.dynamic.keys().cloned());
     AccountInfo {
         user: account.user.clone(),
         host: account.host.clone(),
@@ -373,7 +391,10 @@ fn info(account: &AccountRecord) -> AccountInfo {
         authentication_string: account.authentication_string.clone(),
         locked: account.locked,
         requires_tls: account.requires_tls,
-        privileges,
+        expired: account.expired,
+        resources: account.resources,
+        privileges: privilege::names(account.grants.global),
+        dynamic: account.grants.dynamic.iter().map(|(name, grantable)| (name.clone(), *grantable)).collect(),
         grant_option: account.grants.global & privilege::GRANT_OPTION != 0,
     }
 }

@@ -3,17 +3,21 @@
 use std::sync::Arc;
 
 use vaquita_parser::ast::{
-    AuthOption, AuthSecret, PasswordExpire, Require, RoleSet, SetPassword, Statement as Ast, UserName, UserOptions, UserSpec,
+    AlterUser, AuthOption, AuthSecret, PasswordExpire, Require, RoleSet, SetPassword, Statement as Ast, UserName, UserOptions,
+    UserSpec,
 };
 use vaquita_plan::env::Level;
 use vaquita_types::errno::{
-    ER_CANNOT_USER, ER_PASSWORD_FORMAT, ER_PASSWORD_NO_MATCH, ER_PLUGIN_IS_NOT_LOADED, ER_ROLE_NOT_GRANTED, ER_UNKNOWN_AUTHID,
+    ER_CANNOT_USER, ER_CURRENT_PASSWORD_NOT_REQUIRED, ER_INCORRECT_CURRENT_PASSWORD, ER_MISSING_CURRENT_PASSWORD,
+    ER_PASSWORD_FORMAT, ER_PASSWORD_NO_MATCH, ER_PLUGIN_IS_NOT_LOADED, ER_RENAME_ROLE, ER_ROLE_NOT_GRANTED,
     ER_USER_ALREADY_EXISTS, ER_USER_DOES_NOT_EXIST,
 };
 use vaquita_types::{Error, Result};
 use vaquita_wire::auth::Plugin;
 use vaquita_wire::password::{CachingSha2, SALT_BYTES, make_caching_sha2, make_native, parse_native};
 
+use super::privilege::{DELETE, INSERT, UPDATE};
+use super::rules::Actor;
 use super::{AccountRecord, Accounts, Expire, now_s, resolve};
 
 type Records = Vec<Arc<AccountRecord>>;
@@ -21,10 +25,16 @@ type Records = Vec<Arc<AccountRecord>>;
 pub type Notes = Vec<(Level, Error)>;
 
 /// Carries out a statement about accounts; `None` if it is none of those above.
-pub fn change_users(accounts: &Accounts, ast: &Ast, current: &AccountRecord) -> Option<Result<Notes>> {
+pub fn change_users(accounts: &Accounts, ast: &Ast, by: &Actor<'_>) -> Option<Result<Notes>> {
+    let current = by.account;
     let mut notes = Notes::new();
     let result = match ast {
         Ast::CreateUser(create) => accounts.change(|records| {
+            by.users(INSERT)?;
+            if !create.default_roles.is_empty() {
+                by.pass_on_roles(&create.default_roles)?;
+            }
+            by.touch_all(records, create.users.iter().map(|spec| &spec.name).chain(&create.default_roles))?;
             let mut failed = Vec::new();
             for spec in &create.users {
                 let (user, host) = resolve(&spec.name, current);
@@ -41,6 +51,8 @@ pub fn change_users(accounts: &Accounts, ast: &Ast, current: &AccountRecord) -> 
             none_failed("CREATE USER", &failed)
         }),
         Ast::CreateRole { if_not_exists, roles } => accounts.change(|records| {
+            by.create_role()?;
+            by.touch_all(records, roles)?;
             let mut failed = Vec::new();
             for role in roles {
                 let (user, host) = resolve(role, current);
@@ -54,36 +66,19 @@ pub fn change_users(accounts: &Accounts, ast: &Ast, current: &AccountRecord) -> 
             }
             none_failed("CREATE ROLE", &failed)
         }),
-        Ast::AlterUser(alter) => accounts.change(|records| {
-            let mut failed = Vec::new();
-            for spec in &alter.users {
-                let (user, host) = resolve(&spec.name, current);
-                let Some(found) = find(records, &user, &host) else {
-                    missing(alter.if_exists, &user, &host, &mut failed, &mut notes);
-                    continue;
-                };
-                let mut account = AccountRecord::clone(&found);
-                authenticate(&mut account, spec)?;
-                apply(&mut account, &alter.options)?;
-                if let Some(roles) = &alter.default_role {
-                    set_default_roles(records, &mut account, roles, current, false)?;
-                }
-                replace(records, account);
-            }
-            none_failed("ALTER USER", &failed)
+        Ast::AlterUser(alter) => accounts.change(|records| alter_users(records, alter, by, &mut notes)),
+        Ast::DropUser { if_exists, users } => accounts.change(|records| {
+            by.users(DELETE)?;
+            drop_all(records, "DROP USER", *if_exists, users, by, &mut notes)
         }),
-        Ast::DropUser { if_exists, users } => drop_all(accounts, "DROP USER", *if_exists, users, current, &mut notes),
-        Ast::DropRole { if_exists, roles } => drop_all(accounts, "DROP ROLE", *if_exists, roles, current, &mut notes),
-        Ast::RenameUser(pairs) => rename(accounts, pairs, current),
+        Ast::DropRole { if_exists, roles } => accounts.change(|records| {
+            by.drop_role()?;
+            drop_all(records, "DROP ROLE", *if_exists, roles, by, &mut notes)
+        }),
+        Ast::RenameUser(pairs) => accounts.change(|records| rename(records, pairs, by)),
         Ast::SetDefaultRole { roles, users } => accounts.change(|records| {
-            for name in users {
-                let (user, host) = resolve(name, current);
-                let found = find(records, &user, &host).ok_or_else(|| Error::new(&ER_UNKNOWN_AUTHID, &[&user, &host]))?;
-                let mut account = AccountRecord::clone(&found);
-                set_default_roles(records, &mut account, roles, current, false)?;
-                replace(records, account);
-            }
-            Ok(())
+            users.iter().try_for_each(|name| by.default_role(records, name))?;
+            users.iter().try_for_each(|name| change_default_roles(records, name, roles, by))
         }),
         _ => return None,
     };
@@ -91,15 +86,18 @@ pub fn change_users(accounts: &Accounts, ast: &Ast, current: &AccountRecord) -> 
 }
 
 impl Accounts {
-    pub fn set_password(&self, set: &SetPassword, current: &AccountRecord) -> Result<()> {
+    pub fn set_password(&self, set: &SetPassword, by: &Actor<'_>) -> Result<()> {
         let Some(password) = &set.password else { return Err(Error::unsupported("SET PASSWORD TO RANDOM")) };
         if set.retain_current {
             return Err(Error::unsupported("RETAIN CURRENT PASSWORD"));
         }
-        let (user, host) = resolve(set.user.as_ref().unwrap_or(&UserName::CurrentUser), current);
+        let name = set.user.as_ref().unwrap_or(&UserName::CurrentUser);
+        let (user, host) = resolve(name, by.account);
         self.change(|records| {
+            by.set_password(records, name)?;
             let found = find(records, &user, &host).ok_or_else(|| Error::new(&ER_PASSWORD_NO_MATCH, &[]))?;
             let mut account = AccountRecord::clone(&found);
+            prove(&account, set.replace.as_deref(), by)?;
             new_password(&mut account, password);
             replace(records, account);
             Ok(())
@@ -108,7 +106,9 @@ impl Accounts {
 
     /// The statement of SHOW CREATE USER.
     pub fn show_create(&self, user: &str, host: &str) -> Result<String> {
-        let account = self.get(user, host).ok_or_else(|| cannot("SHOW CREATE USER", &[name_of(user, host)], ""))?;
+        let account = self
+            .get(user, host)
+            .ok_or_else(|| cannot("SHOW CREATE USER", &[name_of(user, host)], " (User account does not exist)"))?;
         Ok(create_text(&account))
     }
 }
@@ -163,6 +163,68 @@ fn missing(allowed: bool, user: &str, host: &str, failed: &mut Vec<String>, note
         notes.push((Level::Note, Error::new(&ER_USER_DOES_NOT_EXIST, &[&name_of(user, host)])));
     } else {
         failed.push(name_of(user, host));
+    }
+}
+
+fn alter_users(records: &mut Records, alter: &AlterUser, by: &Actor<'_>, notes: &mut Notes) -> Result<()> {
+    by.alter_user(records, alter)?;
+    let mut failed = Vec::new();
+    for spec in &alter.users {
+        if let Some(roles) = &alter.default_role {
+            change_default_roles(records, &spec.name, roles, by)?;
+            continue;
+        }
+        let (user, host) = resolve(&spec.name, by.account);
+        let Some(found) = find(records, &user, &host) else {
+            missing(alter.if_exists, &user, &host, &mut failed, notes);
+            continue;
+        };
+        let mut account = AccountRecord::clone(&found);
+        if spec.auth.is_some() {
+            prove(&account, spec.replace.as_deref(), by)?;
+        }
+        authenticate(&mut account, spec)?;
+        apply(&mut account, &alter.options)?;
+        replace(records, account);
+    }
+    none_failed("ALTER USER", &failed)
+}
+
+fn change_default_roles(records: &mut Records, name: &UserName, roles: &RoleSet, by: &Actor<'_>) -> Result<()> {
+    let (user, host) = resolve(name, by.account);
+    let found = find(records, &user, &host);
+    let mut account = found.as_ref().map_or_else(|| AccountRecord::new(&user, &host), |found| AccountRecord::clone(found));
+    set_default_roles(records, &mut account, roles, by.account, false)?;
+    // Without roles nothing is asked of an account, not even that it exists.
+    if found.is_some() {
+        replace(records, account);
+    }
+    Ok(())
+}
+
+/// REPLACE 'password': whoever changes the own password proves the old one, if it is given or the account's policy wants it.
+fn prove(account: &AccountRecord, given: Option<&[u8]>, by: &Actor<'_>) -> Result<()> {
+    match given {
+        Some(_) if !account.is(&by.account.user, &by.account.host) => Err(Error::new(&ER_CURRENT_PASSWORD_NOT_REQUIRED, &[])),
+        Some(password) if is_password(account, password) => Ok(()),
+        Some(_) => Err(Error::new(&ER_INCORRECT_CURRENT_PASSWORD, &[])),
+        None if account.require_current == Some(true)
+            && account.is(&by.account.user, &by.account.host)
+            && !account.authentication_string.is_empty()
+            && !by.is_trusted_with_passwords() =>
+        {
+            Err(Error::new(&ER_MISSING_CURRENT_PASSWORD, &[]))
+        }
+        None => Ok(()),
+    }
+}
+
+fn is_password(account: &AccountRecord, password: &[u8]) -> bool {
+    let stored = &account.authentication_string;
+    match account.plugin {
+        _ if stored.is_empty() || password.is_empty() => stored.is_empty() && password.is_empty(),
+        Plugin::CachingSha2Password => CachingSha2::parse(stored).is_some_and(|stored| stored.verify(password)),
+        Plugin::MysqlNativePassword => make_native(password) == *stored,
     }
 }
 
@@ -281,14 +343,14 @@ fn set_default_roles(
         RoleSet::List(list) => {
             let list = named(list);
             for (user, host) in &list {
-                if find(records, user, host).is_none() {
-                    return Err(Error::new(&ER_UNKNOWN_AUTHID, &[user, host]));
-                }
                 if account.roles.iter().any(|r| r.user == *user && r.host == *host) {
                     continue;
                 }
                 if !grant {
                     return Err(Error::new(&ER_ROLE_NOT_GRANTED, &[user, host, &account.user, &account.host]));
+                }
+                if find(records, user, host).is_none() {
+                    return Err(Error::new(&ER_USER_DOES_NOT_EXIST, &[&AccountRecord::new(user, host).quoted()]));
                 }
                 account.roles.push(super::RoleGrant { user: user.clone(), host: host.clone(), admin: false });
             }
@@ -299,49 +361,54 @@ fn set_default_roles(
 }
 
 fn drop_all(
-    accounts: &Accounts,
+    records: &mut Records,
     operation: &str,
     if_exists: bool,
     names: &[UserName],
-    current: &AccountRecord,
+    by: &Actor<'_>,
     notes: &mut Notes,
 ) -> Result<()> {
-    accounts.change(|records| {
-        let mut failed = Vec::new();
-        for name in names {
-            let (user, host) = resolve(name, current);
-            if find(records, &user, &host).is_none() {
-                missing(if_exists, &user, &host, &mut failed, notes);
-                continue;
-            }
-            records.retain(|r| !r.is(&user, &host));
-            // As a role it is taken from everybody.
-            for slot in records.iter_mut().filter(|r| r.roles.iter().any(|g| g.user == user && g.host == host)) {
-                let account = Arc::make_mut(slot);
-                account.roles.retain(|g| g.user != user || g.host != host);
-                account.default_roles.retain(|(u, h)| *u != user || *h != host);
-            }
+    by.touch_all(records, names)?;
+    let mut failed = Vec::new();
+    for name in names {
+        let (user, host) = resolve(name, by.account);
+        let Some(found) = find(records, &user, &host) else {
+            missing(if_exists, &user, &host, &mut failed, notes);
+            continue;
+        };
+        if operation == "DROP ROLE" {
+            by.drop_as_role(&found)?;
         }
-        none_failed(operation, &failed)
-    })
+        records.retain(|r| !r.is(&user, &host));
+        // As a role it is taken from everybody.
+        for slot in records.iter_mut().filter(|r| r.roles.iter().any(|g| g.user == user && g.host == host)) {
+            let account = Arc::make_mut(slot);
+            account.roles.retain(|g| g.user != user || g.host != host);
+            account.default_roles.retain(|(u, h)| *u != user || *h != host);
+        }
+    }
+    none_failed(operation, &failed)
 }
 
-fn rename(accounts: &Accounts, pairs: &[(UserName, UserName)], current: &AccountRecord) -> Result<()> {
-    accounts.change(|records| {
-        let mut failed = Vec::new();
-        for (from, to) in pairs {
-            let (from, to) = (resolve(from, current), resolve(to, current));
-            match (find(records, &from.0, &from.1), find(records, &to.0, &to.1)) {
-                (Some(found), None) => {
-                    let renamed = AccountRecord { user: to.0.clone(), host: to.1.clone(), ..AccountRecord::clone(&found) };
-                    records.retain(|r| !r.is(&from.0, &from.1));
-                    records.push(Arc::new(renamed));
-                }
-                _ => failed.push(name_of(&from.0, &from.1)),
-            }
+fn rename(records: &mut Records, pairs: &[(UserName, UserName)], by: &Actor<'_>) -> Result<()> {
+    by.users(UPDATE)?;
+    by.touch_all(records, pairs.iter().flat_map(|(from, to)| [from, to]))?;
+    let mut failed = Vec::new();
+    for (from, to) in pairs {
+        let (from, to) = (resolve(from, by.account), resolve(to, by.account));
+        if records.iter().any(|r| r.roles.iter().any(|g| g.user == from.0 && g.host == from.1)) {
+            return Err(Error::new(&ER_RENAME_ROLE, &[]));
         }
-        if failed.is_empty() { Ok(()) } else { Err(cannot("RENAME USER", &failed, "")) }
-    })
+        match (find(records, &from.0, &from.1), find(records, &to.0, &to.1)) {
+            (Some(found), None) => {
+                let renamed = AccountRecord { user: to.0.clone(), host: to.1.clone(), ..AccountRecord::clone(&found) };
+                records.retain(|r| !r.is(&from.0, &from.1));
+                records.push(Arc::new(renamed));
+            }
+            _ => failed.push(name_of(&from.0, &from.1)),
+        }
+    }
+    if failed.is_empty() { Ok(()) } else { Err(cannot("RENAME USER", &failed, "")) }
 }
 
 /// The text of SHOW CREATE USER.

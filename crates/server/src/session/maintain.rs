@@ -38,8 +38,12 @@ impl Session {
             FlushWhat::Options(options) => {
                 if options.iter().any(|option| option == "PRIVILEGES") {
                     self.server.accounts().forget_digests();
+                    self.server.accounts().forget_usage();
                     let deprecated = Error::new(&ER_WARN_DEPRECATED_SYNTAX_NO_REPLACEMENT, &[&"FLUSH PRIVILEGES"]);
                     self.state.push_warning(Level::Warning, deprecated);
+                }
+                if options.iter().any(|option| option == "USER_RESOURCES") {
+                    self.server.accounts().forget_usage();
                 }
                 Ok(Done::nothing())
             }

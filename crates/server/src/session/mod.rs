@@ -43,7 +43,7 @@ use vaquita_wire::commands::Command;
 use vaquita_wire::packet::PacketWriter;
 use vaquita_wire::result::{OkPacket, put_ok, put_protocol_error};
 
-use crate::accounts::{Access, AccountRecord};
+use crate::accounts::{Access, AccountRecord, Limits};
 use crate::clients::Client;
 use crate::connection::Output;
 use crate::counters::Counter;
@@ -57,6 +57,8 @@ pub struct Session {
     pub client: Arc<Client>,
     pub account: Arc<AccountRecord>,
     access: Access,
+    /// How many statements the account may run; `None`: any number.
+    limits: Option<Limits>,
     caps: u32,
     pub state: SessionState,
     txn: RefCell<Transaction>,
@@ -106,8 +108,11 @@ impl Session {
         let mut txn = server.engine.begin(state.txn_options(&client));
         txn.carry_temporary();
         let access = Session::initial_access(&server, &account);
+        client.set_system_user(access.is_system_user());
+        let limits = server.accounts().limits(&account);
         Session {
             access,
+            limits,
             catalog: SessionCatalog::new(server.catalog.clone()),
             server,
             client,
@@ -314,7 +319,7 @@ impl Session {
         fresh.keep_tls(&self.state);
         self.state = fresh;
         self.txn.get_mut().renew(self.state.txn_options(&self.client));
-        self.access = Session::initial_access(&self.server, &self.account);
+        self.set_access(Session::initial_access(&self.server, &self.account));
         if let Some(name) = database {
             let _ = self.use_database(&name);
         }

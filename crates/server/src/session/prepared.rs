@@ -194,7 +194,7 @@ impl Session {
         }
         self.server.counters.add(self.client.id, Counter::StmtExecute, 1);
         self.server.counters.statement(self.client.id, &prepared.ast);
-        if let Err(error) = self.authorize(&prepared.ast) {
+        if let Err(error) = self.count_statement(&prepared.ast).and_then(|()| self.authorize(&prepared.ast)) {
             self.error(&error, out);
             return Flow::Next;
         }

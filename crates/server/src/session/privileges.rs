@@ -11,7 +11,7 @@ use vaquita_types::Result;
 
 use super::Session;
 use super::run::Done;
-use crate::accounts::{Access, AccountRecord, Subject, change_grants, change_users};
+use crate::accounts::{Access, AccountRecord, Actor, Subject, change_grants, change_users};
 
 impl Session {
     /// Error 1142 and its kin if the session may not run the statement.
@@ -24,16 +24,28 @@ impl Session {
         self.subject(database.as_deref()).check(ast)
     }
 
+    /// Error 1226 if the account has run as many statements as it may.
+    #[inline]
+    pub(super) fn count_statement(&self, ast: &Ast) -> Result<()> {
+        self.limits.as_ref().map_or(Ok(()), |limits| limits.count(ast))
+    }
+
     #[inline]
     fn refresh_access(&mut self) {
         let accounts = self.server.accounts();
         if self.access.version == accounts.version() {
             return;
         }
-        if let Some(current) = accounts.get(&self.account.user, &self.account.host) {
-            self.account = current;
-        }
-        self.access = accounts.access(&self.account, &self.access.roles);
+        // Of an account that was dropped its name remains.
+        let (user, host) = (&self.account.user, &self.account.host);
+        self.account = accounts.get(user, host).unwrap_or_else(|| Arc::new(AccountRecord::new(user, host)));
+        let access = accounts.access(&self.account, &self.access.roles);
+        self.set_access(access);
+    }
+
+    pub(super) fn set_access(&mut self, access: Access) {
+        self.client.set_system_user(access.is_system_user());
+        self.access = access;
     }
 
     fn subject<'a>(&'a self, database: Option<&'a str>) -> Subject<'a> {
@@ -46,6 +58,17 @@ impl Session {
         }
     }
 
+    /// The session as `accounts::Actor`.
+    fn actor<'a>(&'a self, database: Option<&'a str>) -> Actor<'a> {
+        Actor {
+            account: &self.account,
+            access: &self.access,
+            client_host: &self.client.host,
+            database,
+            used_password: self.client.used_password(),
+        }
+    }
+
     /// Whether the session may enter a database.
     pub(super) fn may_use(&self, name: &str) -> Result<()> {
         self.subject(None).may_use(name)
@@ -53,7 +76,11 @@ impl Session {
 
     /// Whether the session may end another connection.
     pub(super) fn may_kill(&self, other: &crate::clients::Client) -> bool {
-        self.access.is_unlimited() || self.subject(None).may_kill_others() || other.snapshot().user == self.client.snapshot().user
+        if other.snapshot().user == self.client.snapshot().user {
+            return true;
+        }
+        let protected = other.is_system_user() && !self.access.is_system_user();
+        !protected && self.subject(None).may_kill_others()
     }
 
     /// Statements about accounts; they commit what is open. `None`: it is none.
@@ -62,7 +89,8 @@ impl Session {
             Ast::SetRole(set) => {
                 let roles = self.subject(None).roles_of(set);
                 return Some(roles.map(|roles| {
-                    self.access = self.server.accounts().access(&self.account, &roles);
+                    let access = self.server.accounts().access(&self.account, &roles);
+                    self.set_access(access);
                     Done::nothing()
                 }));
             }
@@ -84,9 +112,8 @@ impl Session {
         self.commit_implicitly()?;
         let database = self.state.database();
         self.enter_ddl(ast)?;
-        let accounts = self.server.accounts();
-        let changed = change_users(accounts, ast, &self.account)
-            .or_else(|| change_grants(accounts, &self.server.catalog, ast, &self.account, database.as_deref()));
+        let (accounts, by) = (self.server.accounts(), self.actor(database.as_deref()));
+        let changed = change_users(accounts, ast, &by).or_else(|| change_grants(accounts, &self.server.catalog, ast, &by));
         self.leave_ddl();
         for (level, note) in changed.unwrap_or_else(|| Ok(Vec::new()))? {
             self.state.push_warning(level, note);
@@ -97,7 +124,7 @@ impl Session {
     /// SET PASSWORD, which stands alone in its SET.
     pub(super) fn set_password(&mut self, items: &[SetItem]) -> Option<Result<Done>> {
         let [SetItem::Password(set)] = items else { return None };
-        let done = self.commit_implicitly().and_then(|()| self.server.accounts().set_password(set, &self.account));
+        let done = self.commit_implicitly().and_then(|()| self.server.accounts().set_password(set, &self.actor(None)));
         Some(done.map(|()| Done::nothing()))
     }
 

@@ -37,7 +37,10 @@ impl Session {
             self.client.interrupt.clear();
             self.client.begin_command(Session::QUERY_COMMAND, Some(String::from_utf8_lossy(statement_text).into()));
             self.state.begin_statement();
-            if let Some(flow) = self.run_known(statement_text, out, park) {
+            // Statements of an account with limits are counted by kind, which only parsing tells.
+            if self.limits.is_none()
+                && let Some(flow) = self.run_known(statement_text, out, park)
+            {
                 return flow;
             }
             let options = self.state.settings.plan.parser_options();
@@ -62,6 +65,10 @@ impl Session {
             }
             if !more {
                 rest = &[];
+            }
+            if let Err(error) = self.count_statement(&ast) {
+                self.error(&error, out);
+                return Flow::Next;
             }
             let failures = out.errors;
             match self.statement(&ast, statement_text, rest, out, park) {

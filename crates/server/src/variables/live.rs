@@ -47,6 +47,7 @@ live! {
     MaxConnections "max_connections" "Connections that are served at once; one more is refused with error 1040.";
     MaxErrorCount "max_error_count" "Warnings that are kept for SHOW WARNINGS.";
     MaxExecutionTime "max_execution_time" "Milliseconds after which a SELECT ends with error 3024; 0 is without limit.";
+    MaxUserConnections "max_user_connections" "Connections of one account that are served at once (error 1203), unless the account has a limit of its own; 0 is without limit.";
     MaxPreparedStmtCount "max_prepared_stmt_count" "Prepared statements of all connections; one more is error 1461.";
     NetReadTimeout "net_read_timeout" "Seconds that the server waits for more of a file that the client sends.";
     PseudoThreadId "pseudo_thread_id" "What CONNECTION_ID() returns.";

@@ -68,17 +68,143 @@ fn accounts_survive_a_restart_without_client_cnf() {
     assert!(!server.dir.join("client.cnf").exists());
 }
 
+/// What a login is refused with.
+fn refused(port: u16, user: &str, password: &str) -> String {
+    Client::connect(port, user, password).err().expect("refused").to_string()
+}
+
+/// The last attempt that is allowed, and from then on every one, is told of the block: a right password as a wrong one.
 #[test]
 fn wrong_passwords_in_a_row_block_the_account() {
     let server = Server::start("blocked");
     server.connect().query("CREATE USER b IDENTIFIED BY 'b' FAILED_LOGIN_ATTEMPTS 2 PASSWORD_LOCK_TIME 3");
-    for _ in 0..2 {
-        assert!(Client::connect(server.port, "b", "wrong").is_err());
+    let first = refused(server.port, "b", "wrong");
+    assert!(first.contains("1045"), "{first}");
+    let block = "3955, state: \"HY000\", text: \"Access denied for user 'b'@'localhost'. Account is blocked for 3 day(s) (3 day(s) \
+                 remaining) due to 2 consecutive failed logins.\"";
+    for password in ["wrong", "wrong", "b", ""] {
+        let answer = refused(server.port, "b", password);
+        assert!(answer.contains(block), "{password}: {answer}");
     }
-    let refused = Client::connect(server.port, "b", "b").err().expect("refused").to_string();
-    assert!(refused.contains("3955"), "{refused}");
     server.connect().query("ALTER USER b ACCOUNT UNLOCK");
     Client::connect(server.port, "b", "b").expect("unlocked");
+    server.connect().query("ALTER USER b ACCOUNT LOCK");
+    assert!(refused(server.port, "b", "wrong").contains("1045"));
+    assert!(refused(server.port, "b", "b").contains("3118"));
+}
+
+#[test]
+fn sessions_of_a_dropped_account_may_do_nothing_more() {
+    let server = Server::start("dropped");
+    let mut root = server.connect();
+    for sql in ["CREATE DATABASE d", "CREATE TABLE d.t (a INT)", "CREATE ROLE r", "GRANT ALL ON *.* TO r"] {
+        root.query(sql);
+    }
+    for (user, rights) in [("g", "ALL ON *.*"), ("d", "ALL ON d.*"), ("t", "SELECT ON d.t"), ("r1", "r")] {
+        root.query(&format!("CREATE USER {user}"));
+        root.query(&format!("GRANT {rights} TO {user}"));
+        let mut session = Client::connect(server.port, user, "").expect("connect");
+        session.query("SET ROLE ALL");
+        assert_eq!(session.query("SELECT COUNT(*) FROM d.t").rows(), [["0"]], "{user}");
+        let prepared = session.query("PREPARE s FROM 'SELECT COUNT(*) FROM d.t'");
+        assert!(matches!(prepared, Answer::Ok { .. }));
+        let statement = if user == "d" { format!("RENAME USER {user} TO other") } else { format!("DROP USER {user}") };
+        root.query(&statement);
+        for sql in ["SELECT COUNT(*) FROM d.t", "EXECUTE s"] {
+            let answer = session.query(sql);
+            assert!(matches!(answer, Answer::Err { code: 1142, .. }), "{user}: {sql}: {answer:?}");
+        }
+        for sql in ["CREATE USER x", "GRANT SELECT ON *.* TO g", "DROP TABLE d.t", "SET GLOBAL max_connections = 5"] {
+            assert!(matches!(session.query(sql), Answer::Err { .. }), "{user}: {sql}");
+        }
+    }
+}
+
+/// As MySQL counts and answers.
+#[test]
+fn limits_of_an_account_hold() {
+    let server = Server::start("limits");
+    let mut root = server.connect();
+    for (user, limit) in [
+        ("q", "WITH MAX_QUERIES_PER_HOUR 4"),
+        ("u", "WITH MAX_UPDATES_PER_HOUR 2"),
+        ("c", "WITH MAX_CONNECTIONS_PER_HOUR 2"),
+        ("n", "WITH MAX_USER_CONNECTIONS 1"),
+        ("free", ""),
+    ] {
+        root.query(&format!("CREATE USER {user} {limit}"));
+    }
+    for sql in ["CREATE DATABASE d", "CREATE TABLE d.t (a INT)", "GRANT ALL ON d.* TO u"] {
+        root.query(sql);
+    }
+    let limit = |answer: Answer| match answer {
+        Answer::Err { code: 1226, text, .. } => text,
+        other => panic!("1226 expected: {other:?}"),
+    };
+    let mut q = Client::connect(server.port, "q", "").expect("q");
+    for sql in ["SELECT 1", "SELEC 2", "SELECT 1", "PREPARE s FROM 'SELECT 1'", "EXECUTE s"] {
+        assert_eq!(matches!(q.query(sql), Answer::Err { .. }), sql == "SELEC 2", "{sql}");
+    }
+    for sql in ["SELECT 1", "EXECUTE s"] {
+        assert_eq!(limit(q.query(sql)), "User 'q' has exceeded the 'max_questions' resource (current value: 4)");
+    }
+    let mut again = Client::connect(server.port, "q", "").expect("logs in, but");
+    limit(again.query("SELECT 1"));
+    root.query("FLUSH USER_RESOURCES");
+    assert_eq!(again.query("SELECT 1").rows(), [["1"]]);
+
+    let mut u = Client::connect(server.port, "u", "").expect("u");
+    for sql in ["INSERT INTO d.t VALUES (1)", "SELECT 1", "UPDATE d.t SET a = 2", "SELECT 2"] {
+        assert!(!matches!(u.query(sql), Answer::Err { .. }), "{sql}");
+    }
+    assert_eq!(limit(u.query("DELETE FROM d.t")), "User 'u' has exceeded the 'max_updates' resource (current value: 2)");
+    assert_eq!(u.query("SELECT a FROM d.t").rows(), [["2"]]);
+
+    for _ in 0..2 {
+        Client::connect(server.port, "c", "").expect("two connections in an hour");
+    }
+    let third = refused(server.port, "c", "");
+    assert!(third.contains("User 'c' has exceeded the 'max_connections_per_hour' resource (current value: 2)"), "{third}");
+
+    let _one = Client::connect(server.port, "n", "").expect("one at once");
+    let second = refused(server.port, "n", "");
+    assert!(second.contains("User 'n' has exceeded the 'max_user_connections' resource (current value: 1)"), "{second}");
+    root.query("SET GLOBAL max_user_connections = 1");
+    let _free = Client::connect(server.port, "free", "").expect("one at once");
+    let second = refused(server.port, "free", "");
+    assert!(second.contains("1203") && second.contains("User free already has more than 'max_user_connections'"), "{second}");
+}
+
+#[test]
+fn user_privileges_shows_others_to_those_who_read_the_accounts() {
+    let server = Server::start("user-privileges");
+    let mut root = server.connect();
+    root.query("CREATE USER nop, reader");
+    root.query("GRANT SELECT ON mysql.* TO reader");
+    let grantees = |user: &str| {
+        let mut client = Client::connect(server.port, user, "").expect("connect");
+        let rows = client.query("SELECT DISTINCT grantee FROM information_schema.user_privileges ORDER BY 1").rows();
+        rows.into_iter().flatten().collect::<Vec<_>>()
+    };
+    assert_eq!(grantees("nop"), ["'nop'@'%'"]);
+    assert_eq!(grantees("reader"), ["'nop'@'%'", "'reader'@'%'", "'root'@'localhost'"]);
+}
+
+/// The owner of the server's process is root without a password; otherwise a Unix socket asks as every transport does.
+#[test]
+fn the_unix_socket_asks_for_passwords() {
+    let server = Server::start("unix-socket");
+    let path = server.dir.join("vaquita.sock");
+    server.connect().query("CREATE USER sb IDENTIFIED BY 'sb'");
+    let mut owner = Client::connect_unix(&path, "root", "").expect("the owner");
+    assert_eq!(owner.query("SELECT CURRENT_USER()").rows(), [["root@localhost"]]);
+    Client::connect_unix(&path, "root", crate::server::PASSWORD).expect("the right password");
+    let mut sb = Client::connect_unix(&path, "sb", "sb").expect("another account");
+    assert_eq!(sb.query("SELECT CURRENT_USER()").rows(), [["sb@%"]]);
+    for (user, password) in [("root", "wrong"), ("sb", "wrong"), ("sb", ""), ("nobody", "")] {
+        let answer = Client::connect_unix(&path, user, password).err().expect("refused").to_string();
+        assert!(answer.contains("1045"), "{user} {password}: {answer}");
+    }
 }
 
 /// What a refused or expired client is told before the connection ends.

@@ -74,8 +74,20 @@ impl Client {
 
     fn connect_with(host: &str, port: u16, user: &str, password: &str, caps: u32) -> Result<Client> {
         let stream = TcpStream::connect((host, port))?;
-        stream.set_read_timeout(Some(Duration::from_secs(60)))?;
         stream.set_nodelay(true)?;
+        Client::over(stream, user, password, caps)
+    }
+
+    /// Over the Unix socket at `path`.
+    #[allow(dead_code)]
+    pub fn connect_unix(path: &std::path::Path, user: &str, password: &str) -> Result<Client> {
+        // What this client does with its socket, a Unix socket does too.
+        let stream = TcpStream::from(std::os::fd::OwnedFd::from(std::os::unix::net::UnixStream::connect(path)?));
+        Client::over(stream, user, password, CAPS)
+    }
+
+    fn over(stream: TcpStream, user: &str, password: &str, caps: u32) -> Result<Client> {
+        stream.set_read_timeout(Some(Duration::from_secs(60)))?;
         let mut client =
             Client { stream, reader: PacketReader::new(1 << 30), input: Vec::new(), seq: 0, caps, local_file: Vec::new() };
         client.log_in(user, password)?;
@@ -129,7 +141,9 @@ impl Client {
                     self.send(&proof_of(&plugin, password, &nonce))?;
                 }
                 Some((1, [3])) => {}
-                Some((1, [4])) => self.send(&[2])?,
+                Some((1, [4])) if matches!(self.stream.local_addr(), Ok(address) if address.port() != 0) => self.send(&[2])?,
+                // A Unix socket is a secure transport: the password goes as it is.
+                Some((1, [4])) => self.send(&[password.as_bytes(), b"\0"].concat())?,
                 Some((1, pem)) => {
                     let sealed = seal(pem, password, &nonce)?;
                     self.send(&sealed)?;

@@ -1,10 +1,11 @@
 //! The integration tests: one binary that starts `vaquita` and talks to it over sockets.
 //!
 //! `server` starts and kills servers, `client` is a small protocol client, `golden` replays SQL and `packets`
-//! commands whose answers were recorded from MySQL, `hermitage` what three transactions do to each other at each level. `restart` and `xa` kill
+//! commands whose answers were recorded from MySQL, `account_matrix` who may run which statement about accounts, `hermitage` what three transactions do to each other at each level. `restart` and `xa` kill
 //! the server, `waits` sessions that wait, `clock` jumps of the wall clock meanwhile, `memory` statements that want
 //! more of it than there is, `online_ddl` changes tables under clients.
 
+mod account_matrix;
 mod accounts;
 mod client;
 mod clock;
