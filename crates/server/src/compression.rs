@@ -1,8 +1,11 @@
 //! The compressed protocol of one connection: frames of `vaquita_wire::compress` between packets and bytes.
 //!
-//! `receive` unpacks what came into `plain`, from where the connection takes it; `wrap` packs an answer. The
-//! working memory of the algorithms belongs to the thread. The first frame of an answer carries the
-//! reader's next number, and so does its first packet (`begin_answer`).
+//! What is received waits in `packed`. `take` unpacks a frame of it into `plain` when what was in there is used up, from where the
+//! connection takes it; `wrap` packs an answer. The working memory of the algorithms belongs to the thread. The first frame of an
+//! answer carries the reader's next number, and so does its first packet (`begin_answer`).
+//!
+//! * CMP-3: a frame is unpacked when the packets before it are done: its number is held against that of the command it belongs to,
+//!   which begins at 0 again after each, also after one without an answer. And a connection holds the contents of one frame at most.
 
 use std::cell::RefCell;
 
@@ -13,12 +16,16 @@ thread_local! {
     static WORKSPACE: RefCell<Workspace> = RefCell::default();
 }
 
-/// `plain` keeps at most this much memory between commands.
-const PLAIN_BYTES_KEPT: usize = 64 << 10;
+/// Memory that `plain` and `packed` keep at most when they are used up.
+const PLAIN_BYTES_KEPT: usize = 4 << 10;
+const PACKED_BYTES_KEPT: usize = 4 << 10;
 
 pub struct Compression {
     reader: CompressedReader,
     writer: CompressedWriter,
+    /// Received bytes; those before `unpacked` have been unpacked.
+    packed: Vec<u8>,
+    unpacked: usize,
     /// Unpacked bytes; those before `taken` have been taken.
     plain: Vec<u8>,
     taken: usize,
@@ -29,6 +36,8 @@ impl Compression {
         Compression {
             reader: CompressedReader::new(algorithm),
             writer: CompressedWriter::new(algorithm),
+            packed: Vec::new(),
+            unpacked: 0,
             plain: Vec::new(),
             taken: 0,
         }
@@ -50,25 +59,34 @@ impl Compression {
         self.writer.seq()
     }
 
-    pub fn unpack(&mut self, mut bytes: &[u8]) -> Result<(), ProtocolError> {
-        WORKSPACE.with_borrow_mut(|workspace| {
-            while self.reader.next(&mut bytes, &mut self.plain, workspace)? {}
-            Ok(())
-        })
+    /// Takes in what was received.
+    pub fn received(&mut self, bytes: &[u8]) {
+        self.packed.extend_from_slice(bytes);
     }
 
-    /// Moves unpacked bytes to `buffer`; their number.
-    pub fn take(&mut self, buffer: &mut [u8]) -> usize {
+    /// Moves unpacked bytes to `buffer`; their number, which is 0 when more must be received.
+    pub fn take(&mut self, buffer: &mut [u8]) -> Result<usize, ProtocolError> {
+        while self.taken == self.plain.len() {
+            self.taken = 0;
+            self.plain.clear();
+            self.plain.shrink_to(PLAIN_BYTES_KEPT);
+            let mut rest = self.packed.get(self.unpacked..).unwrap_or_default();
+            let frame = WORKSPACE.with_borrow_mut(|workspace| self.reader.next(&mut rest, &mut self.plain, workspace))?;
+            self.unpacked = self.packed.len() - rest.len();
+            if self.unpacked == self.packed.len() {
+                self.unpacked = 0;
+                self.packed.clear();
+                self.packed.shrink_to(PACKED_BYTES_KEPT);
+            }
+            if !frame {
+                return Ok(0);
+            }
+        }
         let left = self.plain.get(self.taken..).unwrap_or_default();
         let n = left.len().min(buffer.len());
         buffer[..n].copy_from_slice(&left[..n]);
         self.taken += n;
-        if self.taken == self.plain.len() {
-            self.taken = 0;
-            self.plain.clear();
-            self.plain.shrink_to(PLAIN_BYTES_KEPT);
-        }
-        n
+        Ok(n)
     }
 
     pub fn wrap(&mut self, packets: &[u8]) -> Vec<u8> {

@@ -203,7 +203,7 @@ impl Connection {
             LoginStep::Done(session, algorithm) => {
                 body.reader.set_payload_bytes_max(session.max_allowed_packet());
                 if let Some(algorithm) = algorithm.filter(|_| body.transport.compression().is_none()) {
-                    body.transport.start_compression(algorithm);
+                    body.transport.start_compression(algorithm, std::mem::take(rest));
                     body.reader.ignore_inner_seq();
                 }
                 body.expect_seq(0);

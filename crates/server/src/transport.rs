@@ -66,9 +66,11 @@ impl Transport {
         self.tls.as_deref()
     }
 
-    /// Everything from here on is in compressed frames.
-    pub fn start_compression(&mut self, algorithm: Algorithm) {
-        self.compression = Some(Box::new(Compression::new(algorithm)));
+    /// Everything from here on is in compressed frames; `early` was received already.
+    pub fn start_compression(&mut self, algorithm: Algorithm, early: &[u8]) {
+        let mut compression = Box::new(Compression::new(algorithm));
+        compression.received(early);
+        self.compression = Some(compression);
     }
 
     pub fn compression(&mut self) -> Option<&mut Compression> {
@@ -90,12 +92,12 @@ impl Transport {
     fn receive_compressed(&mut self, compression: &mut Compression, buffer: &mut [u8]) -> io::Result<Received> {
         let mut packed = [0u8; 16 << 10];
         loop {
-            match compression.take(buffer) {
+            match compression.take(buffer).map_err(|error| io::Error::other(format!("{error:?}")))? {
                 0 => {}
                 n => return Ok(Received::Bytes(n)),
             }
             match self.receive_packets(&mut packed)? {
-                Received::Bytes(n) => compression.unpack(&packed[..n]).map_err(|error| io::Error::other(format!("{error:?}")))?,
+                Received::Bytes(n) => compression.received(&packed[..n]),
                 other => return Ok(other),
             }
         }
