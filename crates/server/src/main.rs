@@ -15,6 +15,7 @@ mod durable;
 mod info;
 #[cfg(test)]
 mod instructions;
+mod log;
 mod login;
 mod options;
 mod output;
@@ -58,7 +59,7 @@ enum Command {
 
 fn main() -> std::process::ExitCode {
     let arguments = Arguments::parse();
-    tracing_subscriber::fmt().with_writer(std::io::stderr).init();
+    log::start();
     let outcome = match arguments.command {
         Command::Serve(serve) => serve::run(*serve),
         Command::Check(check) => check::run(check),
@@ -71,7 +72,7 @@ fn main() -> std::process::ExitCode {
     match outcome {
         Ok(()) => std::process::ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("vaquita: {error}");
+            log::line(&format!("vaquita: {error}"));
             std::process::ExitCode::FAILURE
         }
     }

@@ -254,7 +254,7 @@ fn shut_down(server: &Arc<Server>, socket: &Path) -> Result<(), Failure> {
     server.catalog.close();
     kill_point("stop.catalog-closed");
     server.engine.shutdown()?;
-    kill_points::report().iter().for_each(|(name, count)| eprintln!("kill point {name} passed {count} times"));
+    kill_points::report().iter().for_each(|(name, count)| crate::log::line(&format!("kill point {name} passed {count} times")));
     tracing::info!("shut down");
     Ok(())
 }

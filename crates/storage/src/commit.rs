@@ -26,6 +26,7 @@
 //!   is in the log (`RocksError::file_without_space`), the group fails with error 1021 instead.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use vaquita_types::errno::ER_SERVER_SHUTDOWN;
 use vaquita_types::schema::TableId;
@@ -57,6 +58,8 @@ type Logged = (Result<()>, u64);
 
 /// Bytes of requests that one group takes; more wait for the next sync.
 const GROUP_BYTES_MAX: usize = 8 << 20;
+/// A process that must end waits no longer for its log.
+const LAST_WORDS_MAX: Duration = Duration::from_secs(1);
 
 /// Writes in the form of a RocksDB batch:
 ///
@@ -498,12 +501,18 @@ impl Pipeline {
         (Ok(()), sequence)
     }
 
-    /// COMMIT-4.
+    /// COMMIT-4. The log is told by a thread of its own: neither a log that blocks nor one that panics keeps the process alive.
     fn die(&self, what: &str) -> ! {
-        self.hooks.log(
-            LogLevel::Error,
-            &format!("{what}. The server stops now so that nothing is acknowledged that may not be stored"),
-        );
+        let text = format!("{what}. The server stops now so that nothing is acknowledged that may not be stored");
+        let hooks = self.hooks.clone();
+        let (told, wait) = std::sync::mpsc::channel();
+        let teller = std::thread::Builder::new().name("last words".into()).spawn(move || {
+            hooks.log(LogLevel::Error, &text);
+            let _ = told.send(());
+        });
+        if teller.is_ok() {
+            let _ = wait.recv_timeout(LAST_WORDS_MAX);
+        }
         std::process::abort()
     }
 

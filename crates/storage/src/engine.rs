@@ -8,6 +8,7 @@
 
 use std::collections::HashMap;
 use std::fmt::Display;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
@@ -111,7 +112,7 @@ pub trait EngineHooks: Send + Sync {
 
     /// Something the operator should read.
     fn log(&self, level: LogLevel, text: &str) {
-        eprintln!("[{level:?}] {text}");
+        let _ = writeln!(std::io::stderr(), "[{level:?}] {text}");
     }
 }
 
