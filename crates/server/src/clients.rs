@@ -38,9 +38,15 @@ pub struct Client {
     /// Closing because it was silent for `wait_timeout`.
     timed_out: AtomicBool,
     wait_timeout_s: AtomicU64,
+    /// Milliseconds after `started` when its peer was seen to have closed its side; 0: it has not.
+    hung_up_ms: AtomicU64,
     /// Milliseconds after `started` when the running SELECT has taken `max_execution_time`; 0: it may run on.
     deadline_ms: AtomicU64,
 }
+
+/// A command goes on for so long after its client has closed the connection. What is short is done, as MySQL would; what waits or runs
+/// longer would only hold its locks, its memory and a core. MySQL looks each 5 s, where it looks.
+const ABANDONED: Duration = Duration::from_secs(1);
 
 #[derive(Clone, Default)]
 pub struct ClientState {
@@ -75,7 +81,29 @@ impl Client {
             timed_out: AtomicBool::new(false),
             wait_timeout_s: AtomicU64::new(28_800),
             deadline_ms: AtomicU64::new(0),
+            hung_up_ms: AtomicU64::new(0),
         }
+    }
+
+    /// Nobody reads what it answers from here on, unless the peer has closed one direction only.
+    pub fn hung_up(&self) {
+        let now = (self.started.elapsed().as_millis() as u64).max(1);
+        let _ = self.hung_up_ms.compare_exchange(0, now, Ordering::Relaxed, Ordering::Relaxed);
+    }
+
+    /// Ends a command that runs or waits for nobody; true if that may be to do later.
+    fn end_if_abandoned(&self, now: Instant) -> bool {
+        let hung_up_ms = self.hung_up_ms.load(Ordering::Relaxed);
+        if hung_up_ms == 0 || self.must_close() {
+            return false;
+        }
+        let since = now.duration_since(self.started).saturating_sub(Duration::from_millis(hung_up_ms));
+        if since >= ABANDONED && self.is_busy() {
+            self.kill(true);
+            return false;
+        }
+        // It closes by itself, but for what it may still find to do.
+        true
     }
 
     pub fn touch(&self, now: Instant) {
@@ -203,6 +231,8 @@ pub struct Clients {
     most: AtomicU64,
     /// Statements with a deadline that run.
     deadlines: AtomicU64,
+    /// A peer has hung up whose session may not have ended yet.
+    abandoned: AtomicBool,
 }
 
 impl Clients {
@@ -259,6 +289,24 @@ impl Clients {
         let now = Instant::now();
         for client in self.list() {
             client.interrupt_if_overdue(now);
+        }
+    }
+
+    /// Some client has hung up.
+    pub fn note_abandoned(&self) {
+        self.abandoned.store(true, Ordering::SeqCst);
+    }
+
+    /// Ends commands whose client is gone; called often, and cheap while there is none.
+    pub fn end_abandoned(&self) {
+        if !self.abandoned.swap(false, Ordering::SeqCst) {
+            return;
+        }
+        let now = Instant::now();
+        for client in self.list() {
+            if client.end_if_abandoned(now) {
+                self.note_abandoned();
+            }
         }
     }
 

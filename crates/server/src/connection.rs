@@ -338,9 +338,12 @@ impl Connection {
                     let step = self.process(body, &buffer[..n], &mut worker.write_buffer);
                     worker.read_buffer = buffer;
                     match step {
-                        // The socket is edge-triggered: a short read has emptied it, later bytes make a new event.
+                        // The socket is edge-triggered: a short read has emptied it, later bytes make a new event. So does the end,
+                        // but for one that came with the bytes, which the event has told.
                         Step::NeedInput if std::mem::take(&mut body.received_inside) => {}
-                        Step::NeedInput if !full && !body.transport.is_layered() => return Step::NeedInput,
+                        Step::NeedInput if !full && !body.transport.is_layered() && !self.gate.hung_up() => {
+                            return Step::NeedInput;
+                        }
                         Step::NeedInput => {}
                         other => return other,
                     }
@@ -403,6 +406,11 @@ impl Task for Connection {
 
     fn gate(&self) -> &Gate {
         &self.gate
+    }
+
+    fn hung_up(&self) {
+        self.client.hung_up();
+        self.server.clients().note_abandoned();
     }
 
     fn closed(&self) {

@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use vaquita_types::Error;
 use vaquita_types::errno::{
-    ER_ACCESS_DENIED_ERROR, ER_BAD_DB_ERROR, ER_HANDSHAKE_ERROR, ER_MUST_CHANGE_PASSWORD_LOGIN, ER_SECURE_TRANSPORT_REQUIRED,
-    ER_USER_ACCESS_DENIED_FOR_USER_ACCOUNT_BLOCKED_BY_PASSWORD_LOCK,
+    ER_ACCESS_DENIED_ERROR, ER_BAD_DB_ERROR, ER_CON_COUNT_ERROR, ER_HANDSHAKE_ERROR, ER_MUST_CHANGE_PASSWORD_LOGIN,
+    ER_SECURE_TRANSPORT_REQUIRED, ER_USER_ACCESS_DENIED_FOR_USER_ACCOUNT_BLOCKED_BY_PASSWORD_LOCK,
 };
 use vaquita_wire::auth::{Account, Authentication, Plugin, Step};
 use vaquita_wire::caps::client;
@@ -258,6 +258,9 @@ impl Login {
             return refuse(out, &error);
         }
         let mut session = Session::new(server.clone(), client.clone(), account, attempt.caps, u16::from(attempt.charset));
+        if server.is_full() && !session.may_take_the_last_connection() {
+            return refuse(out, &Error::new(&ER_CON_COUNT_ERROR, &[]));
+        }
         session.set_attributes(std::mem::take(&mut attempt.attributes));
         if let Some(tls) = transport.tls() {
             session.set_tls(tls);

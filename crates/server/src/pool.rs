@@ -16,26 +16,32 @@
 //! * POOL-1: at most one thread runs a session at any time: it moved the state to RUNNING.
 //! * POOL-2: an event is never lost: an edge that arrives while the session runs sets RUNNING_EVENT, and
 //!   while it is parked PARKED_EVENT; the owner reads the socket again before it becomes IDLE.
-//! * POOL-3: as many threads as `threads_active` are not blocked, while there is work.
-//!   A thread that must block says so (`blocking`), and another one takes its place.
+//! * POOL-3: as many threads as `threads_active` neither are blocked nor run something long, while there is work.
+//!   A thread that must block says so (`blocking`), and another one takes its place; so it is with a run that becomes long (`watch`),
+//!   whose session then stays with threads of lower priority until it has been short once (`lane`).
 //!
 //! It knows nothing of the protocol or of SQL: see `Task`.
 
+mod gate;
+mod lane;
+mod place;
+mod watch;
+
+use std::cell::RefCell;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::thread::Thread;
 use std::time::{Duration, Instant};
 
 use crossbeam_queue::SegQueue;
 use parking_lot::Mutex;
 use rustix::event::epoll;
+use rustix::time::{ClockId, clock_gettime};
 
-const IDLE: u8 = 0;
-const RUNNING: u8 = 1;
-const RUNNING_EVENT: u8 = 2;
-const PARKED: u8 = 3;
-const PARKED_EVENT: u8 = 4;
-const CLOSED: u8 = 5;
+pub use gate::{Gate, park};
+use lane::Lane;
+use place::{Kind, Place};
 
 /// How long a thread that ran out of work keeps asking for events before it sleeps.
 /// A sleeping thread on an idle core takes 20 to 50 µs to wake in a virtual machine, longer than
@@ -44,8 +50,10 @@ const SPIN_US_MAX: u64 = 50;
 /// Spins in a row that may find nothing before they are left out, and after how many waits one is tried.
 const SPIN_MISSES_MAX: u32 = 4;
 const SPIN_RETRY: u32 = 64;
-/// Threads beyond `threads_active` that may exist because others are blocked.
-const THREADS_MAX: usize = 4096;
+/// Threads that may exist because others are blocked. Each needs mappings, of which a process may have 65,530.
+const THREADS_MAX: usize = 16_384;
+/// CPU with which a run in the lane is long again.
+const CPU_LONG: Duration = Duration::from_millis(4);
 /// Threads that stay after the blocking is over, to avoid creating them again.
 const THREADS_SPARE: usize = 8;
 /// `data` of the wake-up descriptor's event; connection tokens count from 0.
@@ -65,54 +73,10 @@ pub trait Task: Send + Sync + 'static {
     /// Reads, executes, answers, until there is nothing left to read or it must wait.
     fn run(self: &Arc<Self>, worker: &mut Worker) -> Ran;
     fn gate(&self) -> &Gate;
+    /// The peer has closed its side; the task may be running.
+    fn hung_up(&self);
     /// Called once, after the last run.
     fn closed(&self);
-}
-
-/// The state of a task in the pool.
-pub struct Gate {
-    state: AtomicU8,
-    /// The pool's name for the task.
-    token: AtomicU64,
-}
-
-impl Gate {
-    pub fn new() -> Gate {
-        Gate { state: AtomicU8::new(IDLE), token: AtomicU64::new(0) }
-    }
-
-    /// True if the caller now owns the task.
-    fn on_event(&self) -> bool {
-        let mut seen = self.state.load(Ordering::Acquire);
-        loop {
-            let (next, owner) = match seen {
-                IDLE => (RUNNING, true),
-                RUNNING => (RUNNING_EVENT, false),
-                PARKED => (PARKED_EVENT, false),
-                _ => return false,
-            };
-            match self.state.compare_exchange_weak(seen, next, Ordering::AcqRel, Ordering::Acquire) {
-                Ok(_) => return owner,
-                Err(now) => seen = now,
-            }
-        }
-    }
-
-    /// The run queue's thread takes the task over; an edge seen while it was parked stays marked.
-    fn on_resume(&self) {
-        if self.state.compare_exchange(PARKED, RUNNING, Ordering::AcqRel, Ordering::Acquire).is_err() {
-            let _ = self.state.compare_exchange(PARKED_EVENT, RUNNING_EVENT, Ordering::AcqRel, Ordering::Acquire);
-        }
-    }
-
-    /// The owner gives the task back; false if an event arrived meanwhile and it must look again.
-    fn release(&self, to: u8) -> bool {
-        if self.state.compare_exchange(RUNNING, to, Ordering::AcqRel, Ordering::Acquire).is_ok() {
-            return true;
-        }
-        self.state.store(if to == IDLE { RUNNING } else { PARKED_EVENT }, Ordering::Release);
-        to != IDLE
-    }
 }
 
 /// What a pool thread lends to the task that it runs.
@@ -127,14 +91,29 @@ const READ_BUFFER_BYTES: usize = 64 << 10;
 /// A write buffer that grew beyond this is given back after the statement.
 const WRITE_BUFFER_BYTES_KEPT: usize = 256 << 10;
 
+thread_local! {
+    /// Of a pool thread.
+    static PLACE: RefCell<Option<Arc<Place>>> = const { RefCell::new(None) };
+}
+
 pub struct Pool<T: Task> {
     epoll: OwnedFd,
     wake: OwnedFd,
     run_queue: SegQueue<Arc<T>>,
     slots: Mutex<Slots<T>>,
     threads_active: usize,
+    /// Without those of the lane.
     threads: AtomicUsize,
     blocked: AtomicUsize,
+    /// Places beyond `threads_active` while many runs are long at once.
+    burst: AtomicUsize,
+    places: Mutex<Vec<Arc<Place>>>,
+    lane: Lane<T>,
+    /// The watcher's time, and whether it looks.
+    tick: AtomicU64,
+    watching: AtomicBool,
+    watcher: OnceLock<Thread>,
+    spawn_failed: AtomicBool,
     /// Threads inside `epoll_wait`.
     sleeping: AtomicUsize,
     /// The wake-up descriptor is written and nobody has read it yet.
@@ -166,6 +145,13 @@ impl<T: Task> Pool<T> {
             threads_active,
             threads: AtomicUsize::new(0),
             blocked: AtomicUsize::new(0),
+            burst: AtomicUsize::new(0),
+            places: Mutex::default(),
+            lane: Lane::new(),
+            tick: AtomicU64::new(1),
+            watching: AtomicBool::new(true),
+            watcher: OnceLock::new(),
+            spawn_failed: AtomicBool::new(false),
             sleeping: AtomicUsize::new(0),
             waking: AtomicBool::new(false),
             misses: AtomicU32::new(0),
@@ -175,6 +161,8 @@ impl<T: Task> Pool<T> {
         for _ in 0..threads_active {
             pool.spawn()?;
         }
+        let watched = pool.clone();
+        std::thread::Builder::new().name("watcher".into()).spawn(move || watched.watch())?;
         Ok(pool)
     }
 
@@ -266,30 +254,59 @@ impl<T: Task> Pool<T> {
 
     /// Runs `wait`, which blocks this thread, while another thread takes its place.
     pub fn blocking(self: &Arc<Self>, wait: &mut dyn FnMut()) {
-        let blocked = self.blocked.fetch_add(1, Ordering::SeqCst) + 1;
-        let threads = self.threads.load(Ordering::SeqCst);
-        if threads < self.threads_active + blocked
-            && threads < THREADS_MAX
-            && let Err(error) = self.spawn()
-        {
-            tracing::warn!(%error, threads, "cannot start another pool thread");
+        let place = PLACE.with_borrow(Clone::clone);
+        // A thread that is not the pool's has no place to give, nor has one of the lane.
+        let Some(place) = place else { return wait() };
+        let state = place.state();
+        if state.kind() != Kind::Holds {
+            return wait();
         }
+        self.blocked.fetch_add(1, Ordering::SeqCst);
+        if !place.advance(state, Kind::Waits) {
+            // The watcher was faster.
+            self.blocked.fetch_sub(1, Ordering::SeqCst);
+            return wait();
+        }
+        self.fill_places();
         wait();
+        place.begin(Kind::Holds, self.tick.load(Ordering::Relaxed));
         self.blocked.fetch_sub(1, Ordering::SeqCst);
     }
 
+    /// Threads that POOL-3 asks for.
+    fn wanted(&self) -> usize {
+        self.threads_active + self.blocked.load(Ordering::SeqCst) + self.burst.load(Ordering::Relaxed)
+    }
+
     fn surplus(&self) -> bool {
-        let wanted = self.threads_active + self.blocked.load(Ordering::Relaxed) + THREADS_SPARE;
-        self.threads.load(Ordering::Relaxed) > wanted
+        self.threads.load(Ordering::Relaxed) > self.wanted() + THREADS_SPARE
     }
 
     fn work(self: Arc<Self>) {
+        let place = Arc::new(Place::of_this_thread());
+        self.places.lock().push(place.clone());
+        PLACE.set(Some(place.clone()));
         let mut worker = Worker { read_buffer: vec![0; READ_BUFFER_BYTES].into_boxed_slice(), write_buffer: Vec::new() };
+        if self.serve(&place, &mut worker) == Kind::Long {
+            self.serve_lane(&place, &mut worker);
+        } else {
+            self.threads.fetch_sub(1, Ordering::SeqCst);
+        }
+        self.places.lock().retain(|other| !Arc::ptr_eq(other, &place));
+        if self.stopping.load(Ordering::Relaxed) {
+            self.wake_one();
+        }
+    }
+
+    /// Runs tasks until the thread is not needed, or has become one of the lane.
+    fn serve(self: &Arc<Self>, place: &Place, worker: &mut Worker) -> Kind {
         let mut events = Vec::with_capacity(EVENTS_MAX);
         while !self.stopping.load(Ordering::Relaxed) {
             if let Some(task) = self.run_queue.pop() {
                 task.gate().on_resume();
-                self.run(&task, &mut worker);
+                if self.run(&task, worker, place, Kind::Holds) == Kind::Long {
+                    return Kind::Long;
+                }
                 continue;
             }
             if self.surplus() {
@@ -297,19 +314,42 @@ impl<T: Task> Pool<T> {
             }
             self.wait(&mut events);
             for event in events.drain(..) {
-                let epoll::Event { data, .. } = event;
+                let epoll::Event { data, flags } = event;
                 if data.u64() == WAKE_TOKEN {
                     self.on_wake();
-                } else if let Some(task) = self.task(data.u64())
-                    && task.gate().on_event()
+                } else if let Some(task) = self.task_of_event(data.u64(), flags)
+                    && self.run(&task, worker, place, Kind::Holds) == Kind::Long
                 {
-                    self.run(&task, &mut worker);
+                    // There is one event at a time.
+                    return Kind::Long;
                 }
             }
         }
-        self.threads.fetch_sub(1, Ordering::SeqCst);
-        if self.stopping.load(Ordering::Relaxed) {
-            self.wake_one();
+        Kind::Free
+    }
+
+    /// The task, if the calling thread owns it now.
+    fn task_of_event(&self, token: u64, flags: epoll::EventFlags) -> Option<Arc<T>> {
+        let task = self.task(token)?;
+        if flags.intersects(epoll::EventFlags::RDHUP | epoll::EventFlags::HUP | epoll::EventFlags::ERR) {
+            task.gate().set_hung_up();
+            task.hung_up();
+        }
+        if !task.gate().on_event() || task.gate().is_long() && self.lane.offer(&task) {
+            return None;
+        }
+        Some(task)
+    }
+
+    /// Runs sessions whose last statement was long.
+    fn serve_lane(self: &Arc<Self>, place: &Place, worker: &mut Worker) {
+        while !self.stopping.load(Ordering::Relaxed) && place.niceness() <= watch::niceness_of(self.lane.running() + 1) {
+            let Some(task) = self.lane.take() else { return };
+            let before = clock_gettime(ClockId::ThreadCPUTime);
+            self.run(&task, worker, place, Kind::Long);
+            let cpu = clock_gettime(ClockId::ThreadCPUTime) - before;
+            task.gate().set_long(cpu.try_into().is_ok_and(|cpu: Duration| cpu >= CPU_LONG));
+            self.lane.ran();
         }
     }
 
@@ -323,21 +363,37 @@ impl<T: Task> Pool<T> {
         }
     }
 
-    fn run(self: &Arc<Self>, task: &Arc<T>, worker: &mut Worker) {
+    /// Runs the task as its owner until it is idle, waits for a commit, or is closed. Tells what became of the thread.
+    fn run(self: &Arc<Self>, task: &Arc<T>, worker: &mut Worker, place: &Place, mut kind: Kind) -> Kind {
         loop {
+            place.begin(kind, self.tick.load(Ordering::Relaxed));
+            if !self.watching.load(Ordering::Relaxed) {
+                self.wake_watcher();
+            }
             let ran = task.run(worker);
+            match place.end() {
+                Kind::Long if kind != Kind::Long => {
+                    kind = Kind::Long;
+                    task.gate().set_long(true);
+                }
+                Kind::Given => {
+                    self.blocked.fetch_sub(1, Ordering::SeqCst);
+                }
+                _ if kind != Kind::Long && task.gate().is_long() => task.gate().set_long(false),
+                _ => {}
+            }
             worker.write_buffer.clear();
             if worker.write_buffer.capacity() > WRITE_BUFFER_BYTES_KEPT {
                 worker.write_buffer = Vec::new();
             }
             match ran {
-                Ran::Idle if !task.gate().release(IDLE) => continue,
-                Ran::Idle | Ran::Parked => return,
+                Ran::Idle if !task.gate().release(gate::IDLE) => continue,
+                Ran::Idle | Ran::Parked => return kind,
                 Ran::Closed => {
-                    task.gate().state.store(CLOSED, Ordering::Release);
+                    task.gate().close();
                     self.forget(task.gate().token.load(Ordering::Acquire));
                     task.closed();
-                    return;
+                    return kind;
                 }
             }
         }
@@ -388,9 +444,3 @@ impl<T: Task> Pool<T> {
 /// Events taken per `epoll_wait`. One: a thread that took two and blocked in the first, waiting for a lock that
 /// the second's session holds, would wait for itself.
 const EVENTS_MAX: usize = 1;
-
-/// Moves a task that is being run to PARKED; an owner calls it before it hands the task's continuation
-/// to whoever resumes it, and then touches the task no more.
-pub fn park(gate: &Gate) {
-    gate.release(PARKED);
-}

@@ -208,6 +208,7 @@ fn listen(server: &Arc<Server>, tcp: TcpListener, unix: UnixListener) -> Result<
             for _ in 0..DEADLINE_LOOKS_PER_SECOND {
                 std::thread::sleep(Duration::from_millis(1000 / DEADLINE_LOOKS_PER_SECOND));
                 expiring.clients().interrupt_overdue();
+                expiring.clients().end_abandoned();
             }
             expiring.clients().expire(Duration::from_secs(expiring.globals.number(Var::ConnectTimeout)));
         }

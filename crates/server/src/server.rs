@@ -176,11 +176,21 @@ impl Server {
         caps
     }
 
+    fn connections_max(&self) -> u64 {
+        self.globals.number(Var::MaxConnections).min(self.sockets_max - 1)
+    }
+
+    /// Only the one connection that is kept for administrators is left, and the one that asks has it.
+    pub fn is_full(&self) -> bool {
+        self.clients.len() as u64 > self.connections_max()
+    }
+
     /// Greets a new client and gives it to the pool. `peer_uid`: it came over the Unix socket.
     pub fn accept(self: &Arc<Server>, socket: OwnedFd, peer: Option<SocketAddr>, peer_uid: Option<u32>) {
         let mut transport = Transport::new(socket);
         let mut out = PacketWriter::new();
-        if self.clients.len() as u64 >= self.globals.number(Var::MaxConnections).min(self.sockets_max) {
+        // As in MySQL one more is let in, for an administrator: the login says whether it is one.
+        if self.clients.len() as u64 > self.connections_max() {
             let error = Error::new(&ER_CON_COUNT_ERROR, &[]);
             out.packet(|buffer| put_err_without_sqlstate(buffer, error.code(), error.message()));
             let _ = transport.send(out.bytes(), &|wait| wait());

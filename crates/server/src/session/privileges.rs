@@ -30,6 +30,11 @@ impl Session {
         self.limits.as_ref().map_or(Ok(()), |limits| limits.count(ast))
     }
 
+    /// CONNECTION_ADMIN or SUPER, as for KILL.
+    pub fn may_take_the_last_connection(&self) -> bool {
+        self.access.is_unlimited() || self.subject(None).may_kill_others()
+    }
+
     #[inline]
     fn refresh_access(&mut self) {
         let accounts = self.server.accounts();

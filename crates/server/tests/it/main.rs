@@ -3,8 +3,8 @@
 //! `server` starts and kills servers, `client` is a small protocol client, `golden` replays SQL and `packets`
 //! commands whose answers were recorded from MySQL, `account_matrix` who may run which statement about accounts, `hermitage` what three transactions do to each other at each level. `restart` and `xa` kill
 //! the server, `waits` sessions that wait, `clock` jumps of the wall clock meanwhile, `memory` statements that want
-//! more of it than there is, `layers` talks through TLS and compression, `broken_log`
-//! takes stderr away, `online_ddl` changes tables under clients.
+//! more of it than there is, `pool` many long statements and clients that vanish, `layers` talks through TLS and compression, `broken_log` takes
+//! stderr away, `online_ddl` changes tables under clients.
 
 mod account_matrix;
 mod accounts;
@@ -18,6 +18,7 @@ mod load;
 mod memory;
 mod online_ddl;
 mod packets;
+mod pool;
 mod protocol;
 mod restart;
 mod server;

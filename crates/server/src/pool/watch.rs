@@ -1,0 +1,157 @@
+//! The watcher: long runs give their places away.
+//!
+//! While tasks run it looks, each `TICK`, at what has run since an earlier look:
+//! 1. A run that took `CPU_LONG` becomes LONG: its thread leaves the count and gets a lower priority, the lower the more
+//!    of them there are, so that all together want about as much as one short statement a core. A new thread takes the place.
+//! 2. A run that has held its place for `HELD_TICKS_MAX` without that waits for something: another thread takes the place until it ends.
+//! 3. When every place is held for two ticks, long statements have come all at once: the places double each tick, so that what is short
+//!    among them, or behind them, does not wait for 5 ms of each.
+//!
+//! A short run costs two writes to memory of its own. Without runs the watcher sleeps until somebody begins one.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use super::place::{Kind, Place, State};
+use super::{Pool, Task};
+
+const TICK: Duration = Duration::from_millis(4);
+/// CPU after which a run is long, counted from the first tick that saw it; and in a burst of them.
+const CPU_LONG_NS: u64 = 3_500_000;
+const CPU_LONG_IN_BURST_NS: u64 = 1_000_000;
+const HELD_TICKS_MAX: u64 = 8;
+/// Places that a burst may add.
+const BURST_PLACES_MAX: usize = 64;
+/// Looks in vain before the watcher sleeps, and how long at most: a run that began in that moment may have missed it.
+const IDLE_TICKS_MAX: u32 = 25;
+const SLEEP: Duration = Duration::from_secs(1);
+/// Of a few long runs, as of helpers: a third of the share of a short one. The kernel's weights differ by a quarter a step.
+const NICENESS_MIN: i32 = 5;
+const NICENESS_MAX: i32 = 19;
+
+impl<T: Task> Pool<T> {
+    pub(super) fn watch(self: Arc<Self>) {
+        let _ = self.watcher.set(std::thread::current());
+        let mut idle_ticks = 0;
+        while !self.stopping.load(Ordering::Relaxed) {
+            if idle_ticks < IDLE_TICKS_MAX {
+                std::thread::sleep(TICK);
+            } else {
+                self.watching.store(false, Ordering::SeqCst);
+                std::thread::park_timeout(SLEEP);
+                self.watching.store(true, Ordering::SeqCst);
+                idle_ticks = 0;
+            }
+            let tick = self.tick.fetch_add(1, Ordering::Relaxed) + 1;
+            idle_ticks = if self.look(tick) { 0 } else { idle_ticks + 1 };
+        }
+    }
+
+    /// A run begins while the watcher sleeps.
+    #[cold]
+    pub(super) fn wake_watcher(&self) {
+        if let Some(watcher) = self.watcher.get()
+            && !self.watching.swap(true, Ordering::SeqCst)
+        {
+            watcher.unpark();
+        }
+    }
+
+    /// True if something runs that may become long.
+    fn look(self: &Arc<Self>, tick: u64) -> bool {
+        let places = self.places.lock().clone();
+        let burst = self.burst.load(Ordering::Relaxed);
+        let cpu_ns_long = if burst == 0 { CPU_LONG_NS } else { CPU_LONG_IN_BURST_NS };
+        let (mut held, mut free) = (0, 0);
+        for place in &places {
+            let state = place.state();
+            match state.kind() {
+                Kind::Holds | Kind::Given => held += 1,
+                Kind::Free => free += 1,
+                Kind::Waits | Kind::Long => continue,
+            }
+            let ticks = tick.saturating_sub(state.tick());
+            free += usize::from(state.kind() == Kind::Holds && ticks < 2);
+            if state.kind() == Kind::Free || ticks == 0 {
+                continue;
+            }
+            match place.cpu_ns_since_seen(state) {
+                Some(cpu_ns) if cpu_ns >= cpu_ns_long => self.make_long(place, state, &places),
+                _ if ticks >= HELD_TICKS_MAX && state.kind() == Kind::Holds => self.give_away(place, state),
+                _ => {}
+            }
+        }
+        if held > 0 && free == 0 {
+            self.burst
+                .store((burst * 2).clamp(self.threads_active, BURST_PLACES_MAX.max(self.threads_active)), Ordering::Relaxed);
+        } else if self.sleeping.load(Ordering::Relaxed) > 0 {
+            self.burst.store(0, Ordering::Relaxed);
+        }
+        self.fill_places();
+        held > 0
+    }
+
+    fn make_long(&self, place: &Place, state: State, places: &[Arc<Place>]) {
+        if !place.advance(state, Kind::Long) {
+            return;
+        }
+        self.threads.fetch_sub(1, Ordering::SeqCst);
+        if state.kind() == Kind::Given {
+            self.blocked.fetch_sub(1, Ordering::SeqCst);
+        }
+        let long: Vec<_> = places.iter().filter(|place| place.state().kind() == Kind::Long).collect();
+        let niceness = niceness_of(long.len());
+        long.into_iter().for_each(|place| place.lower_to(niceness));
+        place.lower_to(niceness);
+    }
+
+    fn give_away(&self, place: &Place, state: State) {
+        // First the count: the run's end may take it back at once.
+        self.blocked.fetch_add(1, Ordering::SeqCst);
+        if !place.advance(state, Kind::Given) {
+            self.blocked.fetch_sub(1, Ordering::SeqCst);
+        }
+    }
+
+    /// POOL-3.
+    pub(super) fn fill_places(self: &Arc<Self>) {
+        loop {
+            let threads = self.threads.load(Ordering::SeqCst);
+            if threads >= self.wanted().min(super::THREADS_MAX) {
+                return;
+            }
+            if let Err(error) = self.spawn() {
+                // The watcher tries again.
+                if !self.spawn_failed.swap(true, Ordering::Relaxed) {
+                    tracing::warn!(%error, threads, "cannot start another pool thread");
+                }
+                return;
+            }
+            self.spawn_failed.store(false, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Of each of so many long runs.
+pub(super) fn niceness_of(runs: usize) -> i32 {
+    let mut weight = runs as f64 / vaquita_storage::helpers::cores() as f64;
+    let mut niceness = NICENESS_MIN;
+    while weight > 1.0 && niceness < NICENESS_MAX {
+        weight /= 1.25;
+        niceness += 1;
+    }
+    niceness
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_long_runs_weigh_no_more_than_a_few() {
+        assert_eq!(niceness_of(1), NICENESS_MIN);
+        assert!(niceness_of(vaquita_storage::helpers::cores() * 8) > NICENESS_MIN + 8);
+        assert_eq!(niceness_of(usize::MAX), NICENESS_MAX);
+    }
+}
