@@ -32,6 +32,7 @@ use crate::sorter::Sorter;
 use crate::space_reserve;
 use crate::span_cache::SpanCache;
 use crate::spill::Scratches;
+use crate::txn::checked::CheckedReads;
 use crate::txn::{Isolation, Keep, Transaction, TxnInfo, TxnOptions};
 use crate::xa::Branches;
 
@@ -180,6 +181,7 @@ pub struct Engine {
     active: Arc<ActiveTransactions>,
     pipeline: Arc<Pipeline>,
     rows: RowCache,
+    checked_reads: CheckedReads,
     next_txn_id: AtomicU64,
     /// The snapshot taken last: shared as long as nothing was committed after it.
     latest_snapshot: Mutex<Weak<Snapshot>>,
@@ -239,6 +241,7 @@ impl Engine {
             active,
             pipeline,
             rows,
+            checked_reads: CheckedReads::default(),
             next_txn_id: AtomicU64::new(1),
             latest_snapshot: Mutex::new(Weak::new()),
             housekeeper,
@@ -297,6 +300,16 @@ impl Engine {
 
     pub(crate) fn rows(&self) -> &RowCache {
         &self.rows
+    }
+
+    #[inline]
+    pub(crate) fn checks_cached_reads(&self) -> bool {
+        self.options.tuning.check_cached_reads
+    }
+
+    /// How many cached reads were compared with RocksDB.
+    pub(crate) fn checked_reads(&self) -> &CheckedReads {
+        &self.checked_reads
     }
 
     pub(crate) fn pipeline(&self) -> &Pipeline {

@@ -46,6 +46,8 @@ pub struct Tuning {
     pub block_cache: bool,
     pub row_cache: bool,
     pub span_cache: bool,
+    /// Each cached read is compared with RocksDB (`txn::checked`).
+    pub check_cached_reads: bool,
     pub compression: bool,
     /// Bytes of one data block before compression.
     pub block_bytes: usize,
@@ -68,6 +70,7 @@ impl Default for Tuning {
             block_cache: true,
             row_cache: true,
             span_cache: true,
+            check_cached_reads: false,
             compression: true,
             block_bytes: BLOCK_BYTES,
             file_bytes: 64 << 20,
@@ -109,6 +112,7 @@ impl EngineOptions {
             "block-cache" => self.tuning.block_cache = switch()?,
             "row-cache" => self.tuning.row_cache = switch()?,
             "span-cache" => self.tuning.span_cache = switch()?,
+            "check-cached-reads" => self.tuning.check_cached_reads = switch()?,
             "compression" => self.tuning.compression = switch()?,
             "block-bytes" => self.tuning.block_bytes = number()?.max(64),
             "file-bytes" => self.tuning.file_bytes = number()?.max(16 << 10) as u64,

@@ -146,6 +146,15 @@ impl<'a> CachedRow<'a> {
         self.seen.latest
     }
 
+    pub fn seen(&self) -> Seen {
+        self.seen
+    }
+
+    /// Somebody may have changed the key since the reader began.
+    pub fn may_have_changed(&self) -> bool {
+        self.recent.hash_may_be_after(self.hash, self.seen.settled)
+    }
+
     /// The reader found this value.
     pub fn keep(&self, value: &[u8]) {
         if self.keeps {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use vaquita_types::Result;
 
+use super::checked::check_span;
 use super::{Direction, KeyRange};
 use crate::catalog::owner::data_error;
 use crate::catalog::temporary::is_temporary_key;
@@ -281,6 +282,7 @@ impl Base {
             };
             match (found, &mut self.spans) {
                 (Found::Span(span), Some(spans)) => {
+                    check(&self.engine, &span, &self.at);
                     if spans.enter(&span, Some(span.position(key)), *span.upper() <= *range.upper) {
                         self.standing = Standing::Span;
                         return;
@@ -331,12 +333,22 @@ impl Base {
                 self.standing = Standing::Iter;
                 return;
             };
+            check(&self.engine, &span, &self.at);
             if spans.enter(&span, span.position(key).checked_sub(1), *range.lower <= **span.lower()) {
                 self.standing = Standing::Span;
                 return;
             }
             from = From::Far(span);
         }
+    }
+}
+
+#[inline]
+fn check(engine: &Engine, span: &Span, at: &Option<Arc<Snapshot>>) {
+    if engine.checks_cached_reads()
+        && let Some(at) = at
+    {
+        check_span(engine, span, at);
     }
 }
 

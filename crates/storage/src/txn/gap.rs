@@ -52,7 +52,9 @@ impl Transaction {
         }
         if !gap.seek_pays() {
             let (db, mut buf) = (self.engine.db(), Vec::new());
-            if let Some(found) = self.engine.pipeline().spans().get(key, db.latest_sequence(), &mut buf) {
+            let row = self.cached_row(key, None);
+            if let Some(found) = self.engine.pipeline().spans().get(key, row.not_after(), &mut buf) {
+                self.check_get(&row, None, found.then_some(&buf));
                 return Ok(!found);
             }
             let found = db.get(Family::Data, key, None, &mut buf);

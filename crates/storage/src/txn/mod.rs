@@ -15,6 +15,7 @@
 
 mod ascent;
 mod base;
+pub(crate) mod checked;
 mod cursor;
 mod gap;
 #[cfg(test)]
@@ -383,10 +384,14 @@ impl Transaction {
         let at = self.snapshot_for(version);
         let row = self.cached_row(key, at.as_deref());
         if row.get(buf) {
+            self.check_get(&row, at.as_deref(), Some(buf));
             return Ok(true);
         }
         let found = match self.engine.pipeline().spans().get(key, row.not_after(), buf) {
-            Some(found) => found,
+            Some(found) => {
+                self.check_get(&row, at.as_deref(), found.then_some(buf));
+                found
+            }
             None => {
                 let db = self.engine.db();
                 db.get(Family::Data, key, at.as_deref(), buf).map_err(|e| data_error(db, key, e))?
@@ -433,6 +438,13 @@ impl Transaction {
         CachedRow::new(engine.rows(), engine.pipeline().recent(), key, seen, !is_temporary_key(key))
     }
 
+    #[inline]
+    fn check_get(&self, row: &CachedRow<'_>, at: Option<&Snapshot>, given: Option<&Vec<u8>>) {
+        if self.engine.checks_cached_reads() {
+            checked::check_get(&self.engine, row, at, given.map(Vec::as_slice));
+        }
+    }
+
     fn multi_get_stored(&self, keys: &[&[u8]], at: Option<&Snapshot>, out: &mut Vec<Option<Vec<u8>>>) -> Result<()> {
         let spans = self.engine.pipeline().spans();
         let mut unknown: Vec<(usize, CachedRow<'_>)> = Vec::new();
@@ -441,6 +453,9 @@ impl Transaction {
             let row = self.cached_row(key, at);
             let known = row.get(&mut buf);
             let exists = if known { Some(true) } else { spans.get(key, row.not_after(), &mut buf) };
+            if let Some(exists) = exists {
+                self.check_get(&row, at, exists.then_some(&buf));
+            }
             match exists {
                 Some(true) if !known => row.keep(&buf),
                 None => unknown.push((n, row)),

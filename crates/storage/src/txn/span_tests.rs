@@ -188,6 +188,27 @@ fn is_scanned_by_spans_alone(engine: &Arc<Engine>, direction: Direction, keep: K
     cursor.into_iter().is_none()
 }
 
+/// With `check-cached-reads`, gets and scans that the caches answer are compared with RocksDB.
+#[test]
+fn cached_reads_can_be_checked() {
+    let dir = TempDir::new().unwrap();
+    let tuning = Tuning { check_cached_reads: true, ..Tuning::default() };
+    let options = EngineOptions { warm_log: false, tuning, ..EngineOptions::default() };
+    let engine = Engine::open(dir.path(), options, Arc::new(NoHooks)).unwrap();
+    let mut txn = begin(&engine, Isolation::ReadCommitted, Reads::Many);
+    txn.put(&key(1), &row(EACH, &mut Random(1))).unwrap();
+    txn.commit_wait().unwrap();
+    let all = crate::key::index_range(vaquita_types::schema::IndexId(INDEX));
+    for turn in 0..3 {
+        let txn = begin(&engine, Isolation::RepeatableRead, Reads::Many);
+        assert_eq!(scan(&txn, std::slice::from_ref(&all), Direction::Forward, true).len(), 1);
+        assert!(txn.get(&key(1), Version::Snapshot, &mut Vec::new()).unwrap());
+        let checked = engine.checked_reads();
+        assert_eq!(checked.spans.load(Ordering::Relaxed), turn);
+        assert_eq!(checked.rows.load(Ordering::Relaxed), turn + 1, "the first one comes from the span");
+    }
+}
+
 /// The spans that a table has are room for its next scan.
 #[test]
 fn a_large_table_stays_in_spans() {
