@@ -24,7 +24,8 @@ use crate::counters::Counters;
 use crate::housekeeper::Housekeeper;
 use crate::kill_points::kill_point;
 use crate::lock::{LockManager, Owner};
-use crate::log_check::{self, Logs};
+use crate::log_check::{self, Damage, Logs, Missing};
+use crate::newest_log;
 use crate::options::{self, Tuning};
 use crate::rocks::{Db, RocksError, Snapshot, SortedFiles};
 use crate::row_cache::RowCache;
@@ -545,14 +546,22 @@ fn check_manifest(dir: &Path) -> Result<()> {
 /// Refuses a log that was damaged where it had been synced; see `log_check`. Damage in what is returned is accepted.
 fn check_logs(dir: &Path, options: &EngineOptions, hooks: &dyn EngineHooks) -> Result<Logs> {
     let logs = log_check::check(dir).map_err(|e| io_error(dir, e))?;
-    let Some(damage) = &logs.damage else { return Ok(logs) };
-    let text = format!(
-        "The log file {} is damaged at offset {}: commits follow it that cannot be read",
-        damage.file.display(),
-        damage.offset
-    );
+    let text = match &logs {
+        Logs { damage: Some(Damage { file, offset }), .. } => {
+            format!("The log file {} is damaged at offset {offset}: commits follow it that cannot be read", file.display())
+        }
+        Logs { missing: Some(Missing { file, synced_to, there_to }), .. } => {
+            let how = if file.exists() { "has lost its end" } else { "is missing" };
+            format!(
+                "The log file {} {how}: commits up to number {synced_to} were synced, those after {there_to} are not there",
+                file.display()
+            )
+        }
+        _ => return Ok(logs),
+    };
     if options.accept_damaged_log || log_check::is_marked_not_synced(dir) {
         hooks.log(LogLevel::Warning, &format!("{text} and are lost"));
+        newest_log::forget(dir).map_err(|e| io_error(dir, e))?;
         return Ok(logs);
     }
     let text = format!("{text}. Restore a backup, or start once with --accept-damaged-log to lose them");

@@ -172,7 +172,7 @@ impl Housekeeper {
                 continue;
             }
             last_round = Instant::now();
-            self.sync_log();
+            self.sync_and_note_log();
             self.take_space_reserve();
             self.pipeline.spans().forget_unused();
             // Destroyed outside the mutex.
@@ -207,19 +207,33 @@ impl Housekeeper {
         Ok(())
     }
 
-    fn sync_log(&self) {
-        if self.pipeline.flush_mode() == FlushMode::SyncEachCommit {
+    /// Commits that were synced are missed if they are not there at the next start.
+    fn sync_and_note_log(&self) {
+        let sequence = self.db.settled_sequence();
+        if !self.sync_log() {
             return;
+        }
+        if let Err(e) = self.db.note_newest_log(sequence) {
+            self.hooks.log(LogLevel::Error, &format!("{}. The server stops now", e.0));
+            std::process::abort();
+        }
+    }
+
+    /// False: an append failed earlier, and what followed it is not synced.
+    fn sync_log(&self) -> bool {
+        if self.pipeline.flush_mode() == FlushMode::SyncEachCommit {
+            return true;
         }
         if let Err(e) = self.db.flush_log(true) {
             if e.is_earlier_failure() {
                 // Whoever's append failed says so, and ends the process unless the disk is full.
-                return;
+                return false;
             }
             self.hooks.log(LogLevel::Error, &format!("cannot sync the log: {}. The server stops now", e.0));
             std::process::abort();
         }
         kill_point("log.synced");
+        true
     }
 
     fn flush_memtables(&self) {

@@ -57,6 +57,7 @@ pub mod layout;
 pub mod lock;
 mod log_check;
 mod manifest;
+mod newest_log;
 mod options;
 mod rocks;
 pub mod row;

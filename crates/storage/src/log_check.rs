@@ -10,6 +10,9 @@
 //! before, and RocksDB goes on to it only then. If numbers are missing, the end of the earlier log was damaged. (Files that are
 //! ingested take numbers, too, but never between two logs that are needed: `Db::ingest`.)
 //!
+//! The newest log, and the end of it, are missed by what `newest_log` has noted: commits up to a sequence number were synced, so
+//! logs and files together must go that far.
+//!
 //! A log that the MANIFEST says is not needed any more may look like anything: it is renamed and written over for its next
 //! use, and if the power fails before the directory is synced, it has its old name back and new records.
 //!
@@ -36,6 +39,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::manifest::NeededLogs;
+use crate::newest_log;
 
 const BLOCK_BYTES: usize = 32 << 10;
 /// The first kind of record, in a log that may be reused.
@@ -87,10 +91,22 @@ pub struct Logs {
     pub damage: Option<Damage>,
     /// The sequence number that follows their last record; `None` if they have none.
     pub next_sequence: Option<u64>,
+    /// What was noted of the newest log, if logs and files do not go so far.
+    pub missing: Option<Missing>,
+}
+
+/// Commits that were synced and are not there.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Missing {
+    /// The log that had them.
+    pub file: PathBuf,
+    pub synced_to: u64,
+    pub there_to: u64,
 }
 
 pub fn check(dir: &Path) -> std::io::Result<Logs> {
-    let oldest = oldest_needed(dir)?;
+    let needed = needed_logs(dir)?;
+    let oldest = needed.as_ref().map_or(0, NeededLogs::oldest);
     let mut checked = Logs::default();
     // Where the log before ends.
     let mut before = None;
@@ -107,6 +123,12 @@ pub fn check(dir: &Path) -> std::io::Result<Logs> {
         }
         checked.next_sequence = content.next.or(checked.next_sequence);
         before = Some((file, content.end));
+    }
+    if let (Some(needed), Some(noted)) = (needed, newest_log::read(dir)?) {
+        let in_logs = checked.next_sequence.map_or(0, |next| next.saturating_sub(1));
+        let there_to = in_logs.max(needed.last_sequence());
+        let file = dir.join(format!("{:06}.log", noted.log));
+        checked.missing = (noted.sequence > there_to).then_some(Missing { file, synced_to: noted.sequence, there_to });
     }
     Ok(checked)
 }
@@ -165,9 +187,9 @@ fn manifest(dir: &Path) -> std::io::Result<Option<(PathBuf, Vec<u8>)>> {
     }
 }
 
-/// The number of the oldest log that recovery reads; 0 where the MANIFEST does not say.
-fn oldest_needed(dir: &Path) -> std::io::Result<u64> {
-    let Some((_, bytes)) = manifest(dir)? else { return Ok(0) };
+/// What the MANIFEST says of logs; `None` where there is none or it makes no sense.
+fn needed_logs(dir: &Path) -> std::io::Result<Option<NeededLogs>> {
+    let Some((_, bytes)) = manifest(dir)? else { return Ok(None) };
     let (mut needed, mut edit, mut at) = (NeededLogs::default(), Vec::new(), 0);
     while let Some((kind, end)) = record(&bytes, at, Format::Manifest) {
         if kind.begins() {
@@ -175,11 +197,11 @@ fn oldest_needed(dir: &Path) -> std::io::Result<u64> {
         }
         edit.extend_from_slice(bytes.get(at + Format::Manifest.header_bytes()..end).unwrap_or(&[]));
         if kind.ends() && !needed.add(&edit) {
-            return Ok(0);
+            return Ok(None);
         }
         at = next_header(end, Format::Manifest);
     }
-    Ok(needed.oldest())
+    Ok(Some(needed))
 }
 
 /// In the order of their numbers.
@@ -376,7 +398,7 @@ mod tests {
             txn.put(&[1, round], &[round]).unwrap();
             txn.commit_wait().unwrap();
             engine.flush_memtables().unwrap();
-            needed.push(oldest_needed(dir.path()).unwrap());
+            needed.push(needed_logs(dir.path()).unwrap().unwrap().oldest());
             let known = engine.db().property("rocksdb.min-log-number-to-keep").unwrap();
             assert_eq!(known.parse(), Ok(needed[usize::from(round)]));
         }
@@ -461,7 +483,7 @@ mod tests {
         let engine = engine_with_old_logs(dir.path());
         for (round, keys) in [1, 2, 5].into_iter().enumerate() {
             put(&engine, &[1, round as u8], keys);
-            let expected = Logs { damage: None, next_sequence: Some(engine.db().latest_sequence() + 1) };
+            let expected = Logs { damage: None, next_sequence: Some(engine.db().latest_sequence() + 1), missing: None };
             assert_eq!(check(dir.path()).unwrap(), expected);
         }
         // Records of several blocks, with heads that are cut anywhere.
@@ -471,6 +493,81 @@ mod tests {
             let head = 0x5A5A_5A5A_5A5A_5A5A_u64;
             assert_eq!(content, Content { first: Some(head), next: Some(head + 0x5A5A_5A5A), end: log.len() }, "{begins:?}");
         }
+    }
+
+    fn open(dir: &Path, accept_damaged_log: bool) -> vaquita_types::Result<Arc<Engine>> {
+        let options = EngineOptions { warm_log: false, accept_damaged_log, ..EngineOptions::default() };
+        Engine::open(dir, options, Arc::new(NoHooks))
+    }
+
+    /// Whatever the age of the newest log, and whether the engine was stopped or copied while it ran.
+    #[test]
+    fn a_newest_log_that_is_gone_is_missed() {
+        for (flushes, stopped) in [(0, false), (0, true), (1, false), (2, true)] {
+            let dir = tempfile::tempdir().unwrap();
+            let engine = open(dir.path(), false).unwrap();
+            for flush in 0..flushes {
+                put(&engine, &[1, flush], 3);
+                engine.flush_memtables().unwrap();
+            }
+            put(&engine, &[2], 1);
+            let copy = tempfile::tempdir().unwrap();
+            if !stopped {
+                copy_files(dir.path(), copy.path());
+            }
+            drop(engine);
+            if stopped {
+                copy_files(dir.path(), copy.path());
+            }
+            let newest = logs(copy.path()).unwrap().pop().unwrap().1;
+            let log = fs::read(&newest).unwrap();
+            for damage in ["missing", "lost its end"] {
+                match damage {
+                    "missing" => fs::remove_file(&newest).unwrap(),
+                    _ => fs::write(&newest, "").unwrap(),
+                }
+                let refused = open(copy.path(), false).map(drop).unwrap_err();
+                let text = refused.message();
+                assert!(text.contains(damage) && text.contains(newest.to_str().unwrap()), "{text}");
+            }
+            fs::write(&newest, &log).unwrap();
+            assert!(has(&open(copy.path(), false).unwrap(), &[2, 0]));
+            // Who accepts the loss is not asked again.
+            let newest = logs(copy.path()).unwrap().pop().unwrap().1;
+            let lost = copy_with_a_commit_and_without_its_log(copy.path(), &newest);
+            open(lost.path(), false).map(drop).unwrap_err();
+            open(lost.path(), true).unwrap();
+            put(&open(lost.path(), false).unwrap(), &[4], 1);
+            open(lost.path(), false).unwrap();
+        }
+    }
+
+    fn copy_with_a_commit_and_without_its_log(from: &Path, before: &Path) -> tempfile::TempDir {
+        let engine = open(from, false).unwrap();
+        put(&engine, &[3], 1);
+        let copy = tempfile::tempdir().unwrap();
+        copy_files(from, copy.path());
+        let newest = logs(copy.path()).unwrap().pop().unwrap().1;
+        assert_ne!(newest.file_name(), before.file_name());
+        fs::remove_file(newest).unwrap();
+        copy
+    }
+
+    /// A round later a log that lost its end is missed, too, not only one that lost everything.
+    #[test]
+    fn the_end_of_the_newest_log_is_missed_after_a_round() {
+        let dir = tempfile::tempdir().unwrap();
+        let engine = open(dir.path(), false).unwrap();
+        put(&engine, &[1], 3);
+        let newest = logs(dir.path()).unwrap().pop().unwrap().1;
+        let cut = fs::metadata(&newest).unwrap().len();
+        put(&engine, &[2], 1);
+        engine.db().note_newest_log(engine.db().settled_sequence()).unwrap();
+        let copy = tempfile::tempdir().unwrap();
+        copy_files(dir.path(), copy.path());
+        let newest = copy.path().join(newest.file_name().unwrap());
+        fs::OpenOptions::new().write(true).open(&newest).unwrap().set_len(cut).unwrap();
+        assert!(open(copy.path(), false).map(drop).unwrap_err().message().contains("lost its end"));
     }
 
     /// Files take a sequence number that no log has. With a flush under way after that, the log from before and the next one are needed.

@@ -1,4 +1,4 @@
-//! Which logs the database still needs, as its MANIFEST says.
+//! Which logs the database still needs, and how far its files go, as its MANIFEST says.
 //!
 //! A record of the MANIFEST is a version edit: tags, each with its fields (RocksDB, db/version_edit.h). Integers are varints,
 //! byte strings have their length before them:
@@ -6,6 +6,7 @@
 //! | TAG | FIELDS | MEANING |
 //! |-----|--------|---------|
 //! | 2   | number | logs below it hold nothing of the edit's column family that is not in files |
+//! | 4   | number | files hold commits up to this sequence number |
 //! | 10  | number | logs below it are not needed at all |
 //! | 200 | id     | the edit is about this column family; otherwise about 0 |
 //! | 202 |        | the column family is dropped |
@@ -21,6 +22,7 @@ pub struct NeededLogs {
     /// By column family.
     logs: BTreeMap<u64, u64>,
     lowest: u64,
+    last_sequence: u64,
     /// Edits of a group that is not complete.
     group: Vec<Edit>,
 }
@@ -30,6 +32,7 @@ struct Edit {
     family: u64,
     log: Option<u64>,
     lowest: Option<u64>,
+    last_sequence: u64,
     dropped: bool,
     follow: Option<u64>,
 }
@@ -50,6 +53,7 @@ impl NeededLogs {
                     self.logs.remove(&edit.family);
                 }
                 self.lowest = self.lowest.max(edit.lowest.unwrap_or(0));
+                self.last_sequence = self.last_sequence.max(edit.last_sequence);
             }
         }
         true
@@ -58,6 +62,11 @@ impl NeededLogs {
     /// The number of the oldest log that recovery reads.
     pub fn oldest(&self) -> u64 {
         self.lowest.max(self.logs.values().min().copied().unwrap_or(0))
+    }
+
+    /// The highest sequence number that is in files.
+    pub fn last_sequence(&self) -> u64 {
+        self.last_sequence
     }
 }
 
@@ -68,8 +77,9 @@ impl Edit {
         while !fields.0.is_empty() {
             match fields.number()? {
                 2 => edit.log = Some(fields.number()?),
-                // The next file, the last commit, the log before, the highest column family.
-                3 | 4 | 9 | 203 => drop(fields.number()?),
+                4 => edit.last_sequence = fields.number()?,
+                // The next file, the log before, the highest column family.
+                3 | 9 | 203 => drop(fields.number()?),
                 // The comparator, the name of a column family.
                 1 | 201 => fields.bytes()?,
                 // Where a compaction goes on.

@@ -1,4 +1,4 @@
-//! RocksDB's C API behind safe types: with `rocks::ingest` the only unsafe code of this server.
+//! RocksDB's C API behind safe types: with `rocks::ingest` and `rocks::listener` the only unsafe code of this server.
 //!
 //! The safe crate ties snapshots and iterators to a borrow of the database and allocates for
 //! every read; here they hold an `Arc<Db>`, gets fill a caller's buffer, and an iterator's
@@ -19,19 +19,21 @@
 mod ingest;
 #[cfg(test)]
 mod ingest_tests;
+mod listener;
 
 use std::cell::Cell;
 use std::ffi::{CStr, CString, c_char, c_int, c_uchar};
 use std::path::Path;
 use std::ptr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use librocksdb_sys as ffi;
 use parking_lot::{Mutex, RwLock};
 use rocksdb::AsRawPtr;
 
 use crate::kill_points::{self, kill_point};
+use crate::newest_log::{NewestLog, Noted};
 
 /// The text of a RocksDB status.
 #[derive(Clone, Debug)]
@@ -93,6 +95,10 @@ fn checked<T>(call: impl FnOnce(*mut *mut c_char) -> T) -> Result<T> {
     Err(RocksError(text))
 }
 
+fn newest_log_error(e: std::io::Error) -> RocksError {
+    RocksError(format!("IO error: {e}: the note of the newest log"))
+}
+
 /// The two column families.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {
@@ -114,6 +120,11 @@ pub struct Db {
     writes: RwLock<()>,
     numbers: Mutex<()>,
     settled: AtomicU64,
+    newest_log: Mutex<NewestLog>,
+    /// A memtable was sealed, and perhaps a log begun, since the newest log was noted.
+    log_begun: Arc<AtomicBool>,
+    /// The sequence number that was noted last.
+    noted: AtomicU64,
     /// Entries of memtables that iterators passed without giving them: old versions and deletions.
     hidden_entries: AtomicU64,
     /// RocksDB keeps pointers into the caches and factories of these.
@@ -128,7 +139,9 @@ unsafe impl Sync for Db {}
 
 impl Db {
     /// Opens or creates the database with its two families.
-    pub fn open(dir: &Path, data: rocksdb::Options, catalog: rocksdb::Options) -> Result<Arc<Db>> {
+    pub fn open(dir: &Path, mut data: rocksdb::Options, catalog: rocksdb::Options) -> Result<Arc<Db>> {
+        let newest_log = NewestLog::open(dir).map_err(newest_log_error)?;
+        let log_begun = listener::tell_of_sealed_memtables(&mut data);
         let path = CString::new(dir.as_os_str().as_encoded_bytes()).map_err(|_| RocksError("path with a NUL byte".into()))?;
         let names = [c"default".as_ptr(), c"catalog".as_ptr()];
         // SAFETY: the pointers are valid for the call; RocksDB copies options and names.
@@ -158,6 +171,9 @@ impl Db {
                 writes: RwLock::new(()),
                 numbers: Mutex::new(()),
                 settled: AtomicU64::new(ffi::rocksdb_get_latest_sequence_number(db)),
+                newest_log: Mutex::new(newest_log),
+                log_begun,
+                noted: AtomicU64::new(0),
                 hidden_entries: AtomicU64::new(0),
                 _options: (data, catalog),
             };
@@ -279,8 +295,16 @@ impl Db {
     }
 
     /// Applies a batch in RocksDB's own form (see `commit::Records`), atomically. Its sequence number, or the last one
-    /// before it if it failed.
+    /// before it if it failed. The log in which a synced batch is has been noted (`newest_log`).
     pub fn write(&self, batch: &[u8], sync: bool) -> (Result<()>, u64) {
+        let (done, sequence) = self.write_batch(batch, sync);
+        if sync && self.log_begun.load(Ordering::Acquire) {
+            return (done.and_then(|()| self.note_newest_log(sequence)), sequence);
+        }
+        (done, sequence)
+    }
+
+    fn write_batch(&self, batch: &[u8], sync: bool) -> (Result<()>, u64) {
         let options = if sync { self.write_sync } else { self.write_async };
         self.take_numbers(|| {
             let _beside_others = self.writes.read();
@@ -292,6 +316,37 @@ impl Db {
                 done
             }
         })
+    }
+
+    /// Notes that what has this sequence number is synced, unless a later one was noted.
+    pub fn note_newest_log(&self, sequence: u64) -> Result<()> {
+        let mut newest_log = self.newest_log.lock();
+        // Before the log's number is asked: a log that is begun meanwhile is noted the next time.
+        let begun = self.log_begun.swap(false, Ordering::AcqRel);
+        if !begun && sequence <= self.noted.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        // SAFETY: `db` is open; the file's description is destroyed once.
+        let log = checked(|err| unsafe {
+            let file = ffi::rocksdb_get_current_wal_file(self.db, err);
+            let number = if file.is_null() { 0 } else { ffi::rocksdb_wal_file_log_number(file) };
+            if !file.is_null() {
+                ffi::rocksdb_wal_file_destroy(file);
+            }
+            number
+        })?;
+        match newest_log.write(Noted { log, sequence }) {
+            Ok(()) => {
+                self.noted.store(sequence, Ordering::Relaxed);
+                Ok(())
+            }
+            // The blocks are there; only a file system that writes elsewhere can want more. The next write tries again.
+            Err(e) if e.kind() == std::io::ErrorKind::StorageFull => {
+                self.log_begun.store(true, Ordering::Release);
+                Ok(())
+            }
+            Err(e) => Err(newest_log_error(e)),
+        }
     }
 
     /// Appends bytes to the log that mean nothing: they only give the file its blocks. Synced,
