@@ -37,6 +37,7 @@ pub const ALL: &[&str] = &[
     "log.marked",
     "log.unmarked",
     "log.synced",
+    "log.noted",
     // Stages of a commit.
     "txn.auto-increment",
     "txn.row-id",
@@ -149,10 +150,6 @@ pub fn kill_point(name: &'static str) {
     if ARMED.load(Ordering::Relaxed) {
         passed(name);
     }
-}
-
-pub fn is_armed() -> bool {
-    ARMED.load(Ordering::Relaxed)
 }
 
 /// Takes `name`, `name:nth` or `count`; once per process, before the engine is opened.

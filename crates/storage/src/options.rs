@@ -166,7 +166,6 @@ fn set_database(o: &mut Options, options: &EngineOptions) {
     o.set_paranoid_checks(true);
     // Deleting files and old memtables is not a query's work.
     o.set_avoid_unnecessary_blocking_io(true);
-    rocks::listen_for_kill_points(o);
 }
 
 fn family(cache: &Cache, write_buffer_bytes: usize, tuning: &Tuning) -> Options {

@@ -32,7 +32,7 @@ use librocksdb_sys as ffi;
 use parking_lot::{Mutex, RwLock};
 use rocksdb::AsRawPtr;
 
-use crate::kill_points::{self, kill_point};
+use crate::kill_points::kill_point;
 use crate::newest_log::{NewestLog, Noted};
 
 /// The text of a RocksDB status.
@@ -141,7 +141,7 @@ impl Db {
     /// Opens or creates the database with its two families.
     pub fn open(dir: &Path, mut data: rocksdb::Options, catalog: rocksdb::Options) -> Result<Arc<Db>> {
         let newest_log = NewestLog::open(dir).map_err(newest_log_error)?;
-        let log_begun = listener::tell_of_sealed_memtables(&mut data);
+        let log_begun = listener::listen(&mut data);
         let path = CString::new(dir.as_os_str().as_encoded_bytes()).map_err(|_| RocksError("path with a NUL byte".into()))?;
         let names = [c"default".as_ptr(), c"catalog".as_ptr()];
         // SAFETY: the pointers are valid for the call; RocksDB copies options and names.
@@ -338,6 +338,7 @@ impl Db {
         match newest_log.write(Noted { log, sequence }) {
             Ok(()) => {
                 self.noted.store(sequence, Ordering::Relaxed);
+                kill_point("log.noted");
                 Ok(())
             }
             // The blocks are there; only a file system that writes elsewhere can want more. The next write tries again.
@@ -768,57 +769,6 @@ pub fn set_raw_options(options: &mut rocksdb::Options) {
         // The log holds what the memtables hold: neither stopping nor starting waits for a flush.
         ffi::rocksdb_options_set_avoid_flush_during_shutdown(raw, 1);
         ffi::rocksdb_options_set_avoid_flush_during_recovery(raw, 1);
-    }
-}
-
-/// Makes RocksDB's own events kill points; only where one is armed, as each costs a call.
-pub fn listen_for_kill_points(options: &mut rocksdb::Options) {
-    use std::ffi::c_void;
-    if !kill_points::is_armed() {
-        return;
-    }
-    unsafe extern "C" fn nothing(_: *mut c_void) {}
-    unsafe extern "C" fn flush_begins(_: *mut c_void, _: *mut ffi::rocksdb_t, _: *const ffi::rocksdb_flushjobinfo_t) {
-        kill_point("rocks.flush-begins");
-    }
-    unsafe extern "C" fn flush_completed(_: *mut c_void, _: *mut ffi::rocksdb_t, _: *const ffi::rocksdb_flushjobinfo_t) {
-        kill_point("rocks.flush-completed");
-    }
-    unsafe extern "C" fn compaction_begins(_: *mut c_void, _: *mut ffi::rocksdb_t, _: *const ffi::rocksdb_compactionjobinfo_t) {
-        kill_point("rocks.compaction-begins");
-    }
-    unsafe extern "C" fn compaction_done(_: *mut c_void, _: *mut ffi::rocksdb_t, _: *const ffi::rocksdb_compactionjobinfo_t) {
-        kill_point("rocks.compaction-completed");
-    }
-    unsafe extern "C" fn part_begins(_: *mut c_void, _: *const ffi::rocksdb_subcompactionjobinfo_t) {
-        kill_point("rocks.subcompaction-begins");
-    }
-    unsafe extern "C" fn part_done(_: *mut c_void, _: *const ffi::rocksdb_subcompactionjobinfo_t) {
-        kill_point("rocks.subcompaction-completed");
-    }
-    unsafe extern "C" fn ingested(_: *mut c_void, _: *mut ffi::rocksdb_t, _: *const ffi::rocksdb_externalfileingestioninfo_t) {}
-    unsafe extern "C" fn background_error(_: *mut c_void, _: u32, _: *mut ffi::rocksdb_status_ptr_t) {}
-    unsafe extern "C" fn stalled(_: *mut c_void, _: *const ffi::rocksdb_writestallinfo_t) {}
-    unsafe extern "C" fn sealed(_: *mut c_void, _: *const ffi::rocksdb_memtableinfo_t) {
-        kill_point("rocks.memtable-sealed");
-    }
-    // SAFETY: the functions use none of their arguments, and the options take the listener over.
-    unsafe {
-        let listener = ffi::rocksdb_eventlistener_create(
-            ptr::null_mut(),
-            Some(nothing),
-            Some(flush_begins),
-            Some(flush_completed),
-            Some(compaction_begins),
-            Some(compaction_done),
-            Some(part_begins),
-            Some(part_done),
-            Some(ingested),
-            Some(background_error),
-            Some(stalled),
-            Some(sealed),
-        );
-        ffi::rocksdb_options_add_eventlistener(options.as_raw_ptr(), listener);
     }
 }
 
