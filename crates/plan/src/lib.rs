@@ -25,5 +25,6 @@ pub mod params;
 pub mod settings;
 pub mod text;
 pub mod typing;
+pub mod uses;
 
 pub use optimize::visit;

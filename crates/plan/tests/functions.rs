@@ -6,13 +6,14 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use vaquita_parser::{ParserOptions, parse_expr};
-use vaquita_plan::bind::{PlanContext, bind_scalar};
+use vaquita_plan::bind::{Place, PlanContext, bind_scalar};
 use vaquita_plan::catalog::{Catalog, TableStatistics};
 use vaquita_plan::env::{Env, EvalCx, Level, SubqueryRows, VarScope};
 use vaquita_plan::eval::coerce::text_of;
 use vaquita_plan::expr::{Expr, Subquery};
 use vaquita_plan::settings::PlanSettings;
 use vaquita_plan::typing::char_length;
+use vaquita_plan::uses::Uses;
 use vaquita_types::charset::{CollationId, charset};
 use vaquita_types::schema::{TableDef, TableRef};
 use vaquita_types::temporal::TimeZone;
@@ -167,7 +168,8 @@ fn decimals(ty: &ColumnType) -> u8 {
 fn answer(text: &str, connection: CollationId) -> (String, String, String) {
     let session = Session::default();
     let catalog = NoTables;
-    let mut cx = PlanContext::new(&catalog);
+    let uses = Uses::default();
+    let mut cx = PlanContext::new(&catalog, Place::Statement(&uses));
     let settings = PlanSettings { connection_collation: connection, ..PlanSettings::DEFAULT };
     cx.settings = &settings;
     cx.fold = true;

@@ -10,9 +10,10 @@ use std::fmt::Write;
 use std::path::Path;
 
 use vaquita_parser::{ParserOptions, Statement, parse_one, parse_prepared};
-use vaquita_plan::bind::{PlanContext, plan_statement};
+use vaquita_plan::bind::{Place, PlanContext, plan_statement};
 use vaquita_plan::explain;
 use vaquita_plan::settings::PlanSettings;
+use vaquita_plan::uses::Uses;
 
 #[test]
 fn golden_scripts() {
@@ -84,7 +85,8 @@ fn answer(catalog: &mut mock::Catalog, sql: &str) -> String {
         return String::new();
     }
     let settings = PlanSettings { current_database: Some("test".into()), ..PlanSettings::DEFAULT };
-    let cx = PlanContext { settings: &settings, ..PlanContext::new(catalog) };
+    let uses = Uses::default();
+    let cx = PlanContext { settings: &settings, ..PlanContext::new(catalog, Place::Statement(&uses)) };
     match plan_statement(&statement, &cx) {
         Err(e) => format!("{e}\n"),
         Ok(plan) if columns => plan.columns().iter().fold(String::new(), |mut s, c| {

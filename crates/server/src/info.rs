@@ -1,7 +1,10 @@
 //! What the executor's system tables and SHOW read from the server: `system::ServerInfo` for a session.
 
+use std::borrow::Cow;
+
 use vaquita_exec::system::{AccountInfo, ProcessInfo, ServerInfo, SessionLockInfo, VariableScope, WarningInfo};
 use vaquita_parser::ast::UserName;
+use vaquita_plan::uses::UseList;
 use vaquita_types::Result;
 
 use crate::accounts::{Access, AccountRecord, Subject};
@@ -69,6 +72,14 @@ impl ServerInfo for Info<'_> {
 
     fn sees(&self, database: &str, table: Option<&str>) -> bool {
         self.subject().sees(database, table)
+    }
+
+    fn column_privileges(&self, database: &str, table: &str, column: &str) -> Cow<'static, str> {
+        self.subject().column_privileges(database, table, column)
+    }
+
+    fn authorize(&self, uses: &UseList) -> Result<()> {
+        self.subject().check_uses(uses)
     }
 
     fn warnings(&self) -> Vec<WarningInfo> {

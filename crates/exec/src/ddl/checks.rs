@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use vaquita_parser::printer::{Style, print_expr};
 use vaquita_parser::{ParserOptions, ast, parse_expr};
-use vaquita_plan::bind::{PlanContext, bind_over_row};
+use vaquita_plan::bind::{Place, PlanContext, bind_over_row};
 use vaquita_plan::expr::Expr;
 use vaquita_storage::SessionCatalog;
 use vaquita_types::errno::{ER_BAD_FIELD_ERROR, ER_CHECK_CONSTRAINT_DUP_NAME};
@@ -27,9 +27,11 @@ pub fn bind_checks(def: &TableDef, catalog: &SessionCatalog) -> Result<Vec<(Stri
         return Ok(Vec::new());
     }
     let planner = crate::catalog::PlanCatalog::new(catalog);
-    let context = PlanContext::new(&planner);
     let table = Arc::new(def.clone());
-    let bind = |check: &CheckDef| Ok((check.name.clone(), bind_over_row(&parse_stored(&check.expr)?, &table, 0, &context)?));
+    let bind = |check: &CheckDef| {
+        let context = PlanContext::new(&planner, Place::Check(&check.name));
+        Ok((check.name.clone(), bind_over_row(&parse_stored(&check.expr)?, &table, 0, &context)?))
+    };
     enforced.into_iter().map(bind).collect()
 }
 
@@ -61,9 +63,9 @@ impl Ddl<'_> {
             return Ok(());
         }
         let catalog = crate::catalog::PlanCatalog::new(self.catalog);
-        let context = PlanContext::new(&catalog);
         let table = Arc::new(def.clone());
         for check in &def.options.checks {
+            let context = PlanContext::new(&catalog, Place::Check(&check.name));
             let bound = bind_over_row(&parse_stored(&check.expr)?, &table, 0, &context);
             bound.map_err(|error| match unknown_column(&error) {
                 Some(column) => {
@@ -74,6 +76,7 @@ impl Ddl<'_> {
         }
         for column in &def.columns {
             if let ColumnDefault::Expr(text) = &column.default {
+                let context = PlanContext::new(&catalog, Place::Default(&column.name));
                 let bound = bind_over_row(&parse_stored(text)?, &table, 0, &context);
                 bound.map_err(|error| match unknown_column(&error) {
                     Some(column) => Error::new(&ER_BAD_FIELD_ERROR, &[&column, &"default value expression"]),

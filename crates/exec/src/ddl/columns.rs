@@ -1,7 +1,7 @@
 //! Column definitions: attributes, defaults, and the indexes that attributes ask for.
 
 use vaquita_parser::ast::{self, ColumnAttribute, DefaultValue};
-use vaquita_plan::bind::{PlanContext, bind_scalar};
+use vaquita_plan::bind::{Place, PlanContext, bind_scalar};
 use vaquita_plan::env::Level;
 use vaquita_plan::settings::PlanSettings;
 use vaquita_types::charset::CollationId;
@@ -133,7 +133,7 @@ impl Ddl<'_> {
         };
         let constants = Constants { session: self.session };
         let catalog = crate::catalog::PlanCatalog::new(self.catalog);
-        let mut context = PlanContext::new(&catalog);
+        let mut context = PlanContext::new(&catalog, Place::Default(&def.name));
         let settings = PlanSettings { sql_mode: self.session.sql_mode(), ..PlanSettings::DEFAULT };
         context.settings = &settings;
         let bound = bind_scalar(&expr, &context)?;

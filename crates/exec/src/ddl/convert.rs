@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use vaquita_plan::bind::{PlanContext, bind_over_row};
+use vaquita_plan::bind::{Place, PlanContext, bind_over_row};
 use vaquita_plan::env::{EvalCx, Level};
 use vaquita_plan::expr::Expr;
 use vaquita_types::convert::{StoreContext, store};
@@ -208,7 +208,8 @@ fn added(ddl: &Ddl<'_>, new: &TableDef, position: usize, strict_with_rows: bool)
     if let ColumnDefault::Expr(text) = &column.default {
         let parsed = super::checks::parse_stored(text)?;
         let catalog = crate::catalog::PlanCatalog::new(ddl.catalog);
-        return Ok(Source::Expr(bind_over_row(&parsed, &Arc::new(new.clone()), 0, &PlanContext::new(&catalog))?));
+        let context = PlanContext::new(&catalog, Place::Default(&column.name));
+        return Ok(Source::Expr(bind_over_row(&parsed, &Arc::new(new.clone()), 0, &context)?));
     }
     let zero = match column.ty.kind {
         TypeKind::Date => Some(("date", "0000-00-00")),

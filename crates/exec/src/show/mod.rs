@@ -5,7 +5,7 @@
 //! 2. `Listing::filtered` applies LIKE to the form's column, or binds WHERE over the result's columns as if
 //!    they were a table.
 //!
-//! SHOW CREATE TABLE is `ddl::show_create`'s. SHOW does not look at privileges.
+//! SHOW CREATE TABLE is `ddl::show_create`'s. What WHERE reads beside the result is asked of `ServerInfo::authorize`.
 
 mod engine_status;
 mod objects;
@@ -16,9 +16,10 @@ use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
 use vaquita_parser::ast::{Filter, Limit, Name, Show, ShowFilter};
-use vaquita_plan::bind::{self, PlanContext};
+use vaquita_plan::bind::{self, Place, PlanContext};
 use vaquita_plan::expr::Expr;
 use vaquita_plan::node::OutputColumn;
+use vaquita_plan::uses::Uses;
 use vaquita_types::charset::{self, LIKE_ESCAPE};
 use vaquita_types::errno::{ER_BAD_DB_ERROR, ER_NO_DB_ERROR};
 use vaquita_types::schema::{ColumnDef, TableDef};
@@ -36,7 +37,7 @@ pub struct ShowResult {
 /// What a SHOW statement has at hand.
 pub struct ShowContext<'a> {
     pub statement: &'a Statement<'a>,
-    /// For WHERE.
+    /// For WHERE; `bind` gives it its place.
     pub plan: &'a PlanContext<'a>,
     pub database: Option<&'a str>,
 }
@@ -96,6 +97,14 @@ pub fn describe(table: &Name, column: Option<&str>, cx: &ShowContext<'_>) -> Res
 }
 
 impl ShowContext<'_> {
+    /// Binds an expression of the statement, which the session must be allowed to use.
+    fn bind(&self, bind: impl FnOnce(&PlanContext<'_>) -> Result<Expr>) -> Result<Expr> {
+        let uses = Uses::default();
+        let bound = bind(&PlanContext { place: Place::Statement(&uses), ..*self.plan });
+        self.statement.server.authorize(&uses.into_list())?;
+        bound
+    }
+
     /// The named or current database, which exists; a system database in lower case.
     fn database(&self, name: Option<&str>) -> Result<String> {
         let name = self.database_unchecked(name)?;
@@ -167,7 +176,7 @@ impl Listing {
             Some(ShowFilter::Like(pattern)) => self.keep_like(pattern, like_column),
             Some(ShowFilter::Where(condition)) => {
                 let table = Arc::new(TableDef { columns: self.columns.clone(), ..system::empty_table("", "") });
-                let condition = bind::bind_where_over_row(condition, &table, 0, cx.plan)?;
+                let condition = cx.bind(|plan| bind::bind_where_over_row(condition, &table, 0, plan))?;
                 let rows = std::mem::take(&mut self.rows);
                 for row in rows {
                     let eval = cx.statement.cx(&row, None);
@@ -202,7 +211,7 @@ fn pick(row: Row, picked: &[usize]) -> Row {
 fn limited(rows: Vec<Row>, limit: Option<&Limit>, cx: &ShowContext<'_>) -> Result<Vec<Row>> {
     let Some(limit) = limit else { return Ok(rows) };
     let number = |expr: &vaquita_parser::ast::Expr| -> Result<usize> {
-        let bound = bind::bind_scalar(expr, cx.plan)?;
+        let bound = cx.bind(|plan| bind::bind_scalar(expr, plan))?;
         let value = bound.eval(&cx.statement.cx(&[], None))?.into_owned();
         Ok(match value {
             Value::Int(n) => usize::try_from(n).unwrap_or(0),

@@ -53,6 +53,7 @@ pub(super) fn databases(cx: &ShowContext<'_>) -> Result<Listing> {
 fn table_names(database: &str, cx: &ShowContext<'_>) -> Result<Vec<(String, &'static str)>> {
     if system::is_system_database(database) {
         let mut names = system::names_in(database);
+        names.retain(|(name, _)| cx.statement.server.sees(database, Some(name)));
         names.sort();
         return Ok(names);
     }
@@ -95,6 +96,9 @@ pub(super) fn open_tables(database: Option<&str>, cx: &ShowContext<'_>) -> Resul
     let locks = cx.statement.engine.locks().dump();
     let mut rows = Vec::new();
     for name in cx.statement.catalog.tables(database)? {
+        if !cx.statement.server.sees(database, Some(&name)) {
+            continue;
+        }
         let Some(table) = cx.statement.catalog.permanent(database, &name)? else { continue };
         let users = locks.iter().filter(|lock| lock.granted && lock.target == LockTarget::Table(table.def.id)).count();
         rows.push(vec![Value::from(database), Value::from(name), Value::Int(users as i64), Value::Int(0)]);

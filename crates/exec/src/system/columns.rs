@@ -17,16 +17,16 @@ pub fn columns(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
     }
     cx.for_each_table(|table| {
         for (n, column) in table.def.columns.iter().enumerate() {
-            rows.push(column_row(&table.def, column, n, cx));
+            if let Some(may) = cx.column_privileges(&table.def, &column.name) {
+                rows.push(column_row(&table.def, column, n, &may, cx));
+            }
         }
         Ok(())
     })?;
     Ok(rows)
 }
 
-const PRIVILEGES: &str = "select,insert,update,references";
-
-fn column_row(def: &TableDef, column: &ColumnDef, position: usize, cx: &SystemContext<'_>) -> Row {
+fn column_row(def: &TableDef, column: &ColumnDef, position: usize, privileges: &str, cx: &SystemContext<'_>) -> Row {
     let generation = column.generated.as_ref().map_or("", |g| g.expr.as_str());
     let mut row = described(def, column, position, cx);
     row.extend(row![
@@ -35,7 +35,7 @@ fn column_row(def: &TableDef, column: &ColumnDef, position: usize, cx: &SystemCo
         text::type_text(&column.ty),
         text::key_text(def, column),
         text::extra_text(column),
-        PRIVILEGES,
+        privileges,
         column.comment.as_str(),
         generation,
         NULL,
@@ -118,8 +118,9 @@ fn number_precision(ty: &ColumnType) -> (Option<u64>, Option<u64>) {
 /// System tables say what MySQL's own say.
 fn push_system_columns(table: &SystemTable, cx: &SystemContext<'_>, rows: &mut Vec<Row>) {
     for (n, (column, recorded)) in table.def.columns.iter().zip(&table.columns).enumerate() {
+        let Some(may) = cx.column_privileges(&table.def, &column.name) else { continue };
         let mut row = described(&table.def, column, n, cx);
-        row.extend(row![recorded.type_text, recorded.key, recorded.extra, PRIVILEGES, "", "", NULL]);
+        row.extend(row![recorded.type_text, recorded.key, recorded.extra, may.as_ref(), "", "", NULL]);
         row[DEFAULT] = super::row::cell(recorded.default);
         rows.push(row);
     }

@@ -21,19 +21,22 @@ mod server;
 pub mod text;
 mod transactions;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use vaquita_plan::env::EvalCx;
 use vaquita_plan::node::Scan;
 use vaquita_storage::Table;
 use vaquita_types::charset::{Charset, CollationId};
-use vaquita_types::schema::DatabaseDef;
+use vaquita_types::schema::{DatabaseDef, TableDef};
 use vaquita_types::temporal::DateTime;
 use vaquita_types::{Error, Result, Value};
 
 pub use accounts::STATIC_PRIVILEGES;
 pub use registry::{SystemTable, empty_table, parse_columns, table};
-pub use server::{AccountInfo, NoServer, ProcessInfo, ServerInfo, SessionLockInfo, VariableScope, WarningInfo, thread_id};
+pub use server::{
+    ALL_OF_COLUMN, AccountInfo, NoServer, ProcessInfo, ServerInfo, SessionLockInfo, VariableScope, WarningInfo, thread_id,
+};
 pub use transactions::{LockNames, isolation_text, mode_text};
 
 use crate::context::Statement;
@@ -118,7 +121,16 @@ impl<'a> SystemContext<'a> {
 
     /// System tables that are wanted.
     fn system_tables(&self) -> impl Iterator<Item = &'static SystemTable> + '_ {
-        registry::tables().iter().filter(|t| self.wants_database(&t.def.database) && self.wants_table(&t.def.name))
+        let wanted = |t: &&SystemTable| self.wants_database(&t.def.database) && self.wants_table(&t.def.name);
+        registry::tables().iter().filter(wanted).filter(|t| self.statement.server.sees(&t.def.database, Some(&t.def.name)))
+    }
+
+    /// What the session may do with a column; `None`: it does not see it.
+    fn column_privileges(&self, def: &TableDef, column: &str) -> Option<Cow<'static, str>> {
+        if self.temporary.is_some() {
+            return Some(ALL_OF_COLUMN.into());
+        }
+        Some(self.statement.server.column_privileges(&def.database, &def.name, column)).filter(|may| !may.is_empty())
     }
 
     /// A time of the server, in microseconds since 1970, in the session's time zone to the second.

@@ -12,7 +12,7 @@ use super::{Row, SYSTEM_DATABASES, SystemContext, SystemTable};
 
 pub fn schemata(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
-    for name in SYSTEM_DATABASES.iter().filter(|name| cx.wants_database(name)) {
+    for name in SYSTEM_DATABASES.iter().filter(|name| cx.wants_database(name) && cx.statement.server.sees(name, None)) {
         let collation = charset::collation(super::database_collation(name));
         rows.push(row!["def", *name, collation.charset.name, collation.name, NULL, "NO"]);
     }
@@ -291,6 +291,9 @@ pub fn key_column_usage(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
     for table in cx.system_tables() {
         let keys = table.def.columns.iter().zip(&table.columns).filter(|(_, recorded)| recorded.key == "PRI");
         for (n, (column, _)) in keys.enumerate() {
+            if cx.column_privileges(&table.def, &column.name).is_none() {
+                continue;
+            }
             rows.push(key_column(&table.def, "PRIMARY", &column.name, n));
         }
     }
@@ -298,7 +301,9 @@ pub fn key_column_usage(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
         let def = &table.def;
         for (_, index) in declared(def).filter(|(_, i)| i.kind != IndexKind::Secondary) {
             for (n, part) in index.parts.iter().enumerate() {
-                if let Some(column) = def.position_of(part.column).and_then(|at| def.columns.get(at)) {
+                if let Some(column) = def.position_of(part.column).and_then(|at| def.columns.get(at))
+                    && cx.column_privileges(def, &column.name).is_some()
+                {
                     rows.push(key_column(def, &index.name, &column.name, n));
                 }
             }

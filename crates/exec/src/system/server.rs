@@ -1,11 +1,16 @@
 //! `ServerInfo`: what system tables and SHOW ask of the server around the executor.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use vaquita_parser::ast::UserName;
 use vaquita_plan::env::Level;
+use vaquita_plan::uses::UseList;
 use vaquita_storage::StageProgress;
 use vaquita_types::{Error, Result};
+
+/// All that information_schema.COLUMNS may say of a column.
+pub const ALL_OF_COLUMN: &str = "select,insert,update,references";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VariableScope {
@@ -105,6 +110,12 @@ pub trait ServerInfo {
     fn sees(&self, _database: &str, _table: Option<&str>) -> bool {
         true
     }
+    /// What information_schema.COLUMNS says that the session may do with a column; empty: it does not see it.
+    fn column_privileges(&self, _database: &str, _table: &str, _column: &str) -> Cow<'static, str> {
+        ALL_OF_COLUMN.into()
+    }
+    /// Whether the session may do what an expression was bound to.
+    fn authorize(&self, uses: &UseList) -> Result<()>;
     /// The version that VERSION() returns.
     fn version(&self) -> &str;
 }
@@ -147,6 +158,10 @@ impl ServerInfo for NoServer {
 
     fn warnings(&self) -> Vec<WarningInfo> {
         Vec::new()
+    }
+
+    fn authorize(&self, _: &UseList) -> Result<()> {
+        Ok(())
     }
 
     fn version(&self) -> &str {

@@ -1,13 +1,22 @@
 //! The select list: `*`, names of output columns, and where they come from.
 
 use vaquita_parser as ast;
-use vaquita_types::schema::{ColumnDefault, IndexKind, TableDef};
+use vaquita_types::schema::{ColumnDefault, IndexKind, TableDef, TableRef};
 use vaquita_types::{ColumnType, Error, Result, TypeKind, errno};
 
 use super::scope::VisibleColumn;
 use super::{Binder, Clause, Source};
 use crate::expr::{Expr, ExprKind};
 use crate::node::{ColumnOrigin, OutputColumn};
+use crate::uses::SELECT;
+
+/// A column of the query of INSERT … SELECT … ON DUPLICATE KEY UPDATE that the update may name.
+pub struct SourceColumn {
+    pub database: Option<String>,
+    pub alias: String,
+    /// The table's column, which the update reads if it names this one.
+    pub stands_for: Option<(TableRef, usize)>,
+}
 
 impl Binder<'_> {
     pub fn select_items(&mut self, items: &[ast::SelectItem]) -> Result<Vec<OutputColumn>> {
@@ -44,7 +53,7 @@ impl Binder<'_> {
             _ => return Err(Error::new(&errno::ER_NO_TABLES_USED, &[])),
         };
         for column in columns {
-            self.star_column(column, output);
+            self.read_star_column(column, output);
         }
         Ok(())
     }
@@ -58,9 +67,18 @@ impl Binder<'_> {
             return Err(Error::new(&errno::ER_BAD_TABLE_ERROR, &[&written]));
         };
         for column in 0..self.frames[frame].relations[relation].columns.len() {
-            self.star_column(VisibleColumn { relation, column }, output);
+            self.read_star_column(VisibleColumn { relation, column }, output);
         }
         Ok(())
+    }
+
+    fn read_star_column(&mut self, visible: VisibleColumn, output: &mut Vec<OutputColumn>) {
+        let frame = self.frames.len() - 1;
+        if !self.frames[frame].relations[visible.relation].columns[visible.column].invisible {
+            self.note_column(frame, visible.relation, visible.column, SELECT);
+            self.note_table_use(frame, visible.relation, |entry| entry.whole |= SELECT);
+        }
+        self.star_column(visible, output);
     }
 
     fn star_column(&mut self, visible: VisibleColumn, output: &mut Vec<OutputColumn>) {
@@ -70,13 +88,13 @@ impl Binder<'_> {
             return;
         }
         let name = column.name.clone();
-        let expr = self.column_of(frame, visible.relation, visible.column);
+        let expr = self.slot_of(frame, visible.relation, visible.column);
         let origin = self.named_origin(&expr, Some((frame, visible)));
         output.push(OutputColumn { expr, name, origin });
     }
 
-    /// Adds the columns of the block's tables that the update may name to the output; returns database and alias of each one's table.
-    pub(super) fn columns_for_update(&mut self, output: &mut Vec<OutputColumn>) -> Vec<(Option<String>, String)> {
+    /// Adds the columns of the block's tables that the update may name to the output; returns where each is from.
+    pub(super) fn columns_for_update(&mut self, output: &mut Vec<OutputColumn>) -> Vec<SourceColumn> {
         let frame = self.frames.len() - 1;
         let columns = self.scopes.last().filter(|s| s.frame == frame).map(|s| s.columns.clone()).unwrap_or_default();
         let mut tables = Vec::with_capacity(columns.len());
@@ -89,7 +107,11 @@ impl Binder<'_> {
             self.star_column(column, output);
             if output.len() > before {
                 let relation = &self.frames[frame].relations[column.relation];
-                tables.push((relation.database.clone(), relation.alias.clone()));
+                let stands_for = match &relation.source {
+                    Source::Base(table) => Some((table.clone(), column.column)),
+                    _ => None,
+                };
+                tables.push(SourceColumn { database: relation.database.clone(), alias: relation.alias.clone(), stands_for });
             }
         }
         tables

@@ -7,6 +7,7 @@ use super::update::check_ordered;
 use super::{Binder, Clause, Source};
 use crate::node::{DeletePlan, DeleteTarget, Plan};
 use crate::optimize::Tree;
+use crate::uses::{DELETE, NOTHING, SELECT};
 
 impl Binder<'_> {
     pub(super) fn delete(&mut self, delete: &ast::Delete) -> Result<Plan> {
@@ -14,11 +15,12 @@ impl Binder<'_> {
         if let Some(with) = &delete.with {
             self.push_with(with)?;
         }
-        let mut tree = self.dml_from(&delete.from)?;
+        // The form for several tables reads them all, whatever it makes of it.
+        let mut tree = self.dml_from(&delete.from, if delete.targets.is_empty() { NOTHING } else { SELECT })?;
         let several = !matches!(tree, Some(Tree::Leaf(_)));
         check_ordered(several, "DELETE", &delete.order_by, delete.limit.as_ref())?;
         let targets = self.delete_targets(delete)?;
-        self.mark_targets(&targets);
+        self.mark_targets(&targets, DELETE);
         let filter = match &delete.filter {
             Some(filter) => self.in_clause(Clause::Where, |b| b.where_clause(filter, &mut tree))?,
             None => Vec::new(),
@@ -62,6 +64,7 @@ impl Binder<'_> {
             }
         }
         for &relation in &targets {
+            self.note_table_use(self.frames.len() - 1, relation, |entry| entry.actions |= DELETE);
             let rel = &self.frame().relations[relation];
             if !matches!(&rel.source, Source::Base(table) if !table.indexes.is_empty()) {
                 return Err(Error::new(&errno::ER_NON_UPDATABLE_TABLE, &[&rel.alias, &"DELETE"]));

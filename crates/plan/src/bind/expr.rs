@@ -34,7 +34,10 @@ impl Binder<'_> {
             E::Literal(literal) => self.literal(literal),
             E::Param(n) => Ok(self.param(*n)),
             E::Column(column) => self.column(column),
-            E::UserVar(name) => Ok(self.user_var(name)),
+            E::UserVar(name) => {
+                self.variables_allowed()?;
+                Ok(self.user_var(name))
+            }
             E::SysVar(var) => self.sys_var(var),
             E::Assign { var, value } => self.assign_var(var, value),
             E::Unary { op, expr } => self.unary(*op, expr),
@@ -117,12 +120,14 @@ impl Binder<'_> {
     }
 
     fn assign_var(&mut self, name: &str, value: &ast::Expr) -> Result<Expr> {
+        self.variables_allowed()?;
         let value = self.scalar(value)?;
         let (ty, nullable, coercibility) = (value.ty.clone(), value.nullable, value.coercibility);
         Ok(Expr { kind: ExprKind::AssignVar(name.to_string(), Box::new(value)), ty, nullable, coercibility })
     }
 
     fn sys_var(&self, var: &ast::SysVar) -> Result<Expr> {
+        self.variables_allowed()?;
         let scope = match var.scope {
             ast::VarScope::Default => VarScope::Any,
             ast::VarScope::Session => VarScope::Session,
@@ -244,6 +249,7 @@ impl Binder<'_> {
             }
             return Err(Error::new(&errno::ER_SP_DOES_NOT_EXIST, &[&"FUNCTION", &format!("{database}.{}", name)]));
         };
+        self.function_allowed(def.name, args.len())?;
         func::call(def, args)
     }
 

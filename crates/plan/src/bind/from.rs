@@ -14,6 +14,7 @@ use crate::expr::{CompareOp, Expr};
 use crate::node::{ColumnOrigin, JoinKind, LockWait, QueryPlan, RowLock};
 use crate::optimize::{Tree, visit};
 use crate::typing;
+use crate::uses::{Actions, SELECT};
 
 /// What a table reference brings into scope.
 pub struct FromPart {
@@ -23,12 +24,12 @@ pub struct FromPart {
 }
 
 impl Binder<'_> {
-    /// The comma list of FROM. `None` without a table.
-    pub fn from(&mut self, refs: &[ast::TableRef]) -> Result<Option<FromPart>> {
+    /// The comma list of FROM, and what is done to its tables at least. `None` without a table.
+    pub fn from(&mut self, refs: &[ast::TableRef], actions: Actions) -> Result<Option<FromPart>> {
         let mut all: Option<FromPart> = None;
         for table_ref in refs {
             let left = all.take();
-            let part = self.table_ref(table_ref, left.as_ref())?;
+            let part = self.table_ref(table_ref, left.as_ref(), actions)?;
             all = Some(match left {
                 None => part,
                 Some(left) => self.join_parts(JoinKind::Inner, false, left, part, &ast::JoinOn::None)?,
@@ -38,25 +39,25 @@ impl Binder<'_> {
     }
 
     /// One reference; `left` is what LATERAL and later references may see.
-    fn table_ref(&mut self, table_ref: &ast::TableRef, left: Option<&FromPart>) -> Result<FromPart> {
+    fn table_ref(&mut self, table_ref: &ast::TableRef, left: Option<&FromPart>, actions: Actions) -> Result<FromPart> {
         self.nested(|b| match table_ref {
-            ast::TableRef::Table(factor) => b.table_factor(factor),
+            ast::TableRef::Table(factor) => b.table_factor(factor, actions),
             ast::TableRef::Derived { query, lateral, alias, columns } => {
                 let Some(alias) = alias else { return Err(Error::new(&errno::ER_DERIVED_MUST_HAVE_ALIAS, &[])) };
                 b.derived(query, *lateral, alias, columns, left)
             }
             ast::TableRef::JsonTable(_) => Err(Error::unsupported("JSON_TABLE")),
-            ast::TableRef::List(items) => match b.from(items)? {
+            ast::TableRef::List(items) => match b.from(items, actions)? {
                 Some(part) => Ok(part),
                 None => Err(Error::internal("empty table list")),
             },
-            ast::TableRef::Join(join) => b.join(join, left),
+            ast::TableRef::Join(join) => b.join(join, left, actions),
         })
     }
 
-    fn join(&mut self, join: &ast::Join, outer: Option<&FromPart>) -> Result<FromPart> {
-        let left = self.table_ref(&join.left, outer)?;
-        let right = self.table_ref(&join.right, Some(&left))?;
+    fn join(&mut self, join: &ast::Join, outer: Option<&FromPart>, actions: Actions) -> Result<FromPart> {
+        let left = self.table_ref(&join.left, outer, actions)?;
+        let right = self.table_ref(&join.right, Some(&left), actions)?;
         match join.kind {
             ast::JoinKind::Inner => self.join_parts(JoinKind::Inner, false, left, right, &join.on),
             ast::JoinKind::Straight => self.join_parts(JoinKind::Inner, true, left, right, &join.on),
@@ -180,14 +181,14 @@ impl Binder<'_> {
         Ok(names)
     }
 
-    fn table_factor(&mut self, factor: &ast::TableFactor) -> Result<FromPart> {
+    fn table_factor(&mut self, factor: &ast::TableFactor, actions: Actions) -> Result<FromPart> {
         let alias = factor.alias.as_deref().unwrap_or(&factor.name.name);
         if factor.name.db.is_none()
             && let Some(part) = self.cte_reference(&factor.name.name, alias)?
         {
             return Ok(part);
         }
-        let table = self.base_table(&factor.name)?;
+        let table = self.base_table(&factor.name, actions)?;
         if !factor.partitions.is_empty() {
             return Err(Error::new(&errno::ER_PARTITION_CLAUSE_ON_NONPARTITIONED, &[]));
         }
@@ -328,7 +329,7 @@ impl Binder<'_> {
     pub(super) fn merge_derived(&mut self, query: &ast::Query, alias: &str, names: &[String]) -> Result<Option<FromPart>> {
         let Some(select) = mergeable(query) else { return Ok(None) };
         let saved_clause = self.frame().clause;
-        let Some(inner) = self.from(&select.from)? else { return Ok(None) };
+        let Some(inner) = self.from(&select.from, SELECT)? else { return Ok(None) };
         let frame = self.frames.len() - 1;
         self.scopes.push(Scope { frame, relations: inner.relations.clone(), columns: inner.columns.clone(), ..Scope::default() });
         let bound = self.merged_parts(select);

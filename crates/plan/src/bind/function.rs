@@ -120,6 +120,7 @@ impl Binder<'_> {
 
     /// `VALUES(col)` in ON DUPLICATE KEY UPDATE: the new row's column; elsewhere NULL, as in MySQL.
     pub(super) fn values_of(&mut self, column: &ast::ColumnRef) -> Result<Expr> {
+        self.function_allowed("VALUES", 1)?;
         let Some((frame, old, new)) = self.values_row() else {
             self.resolve(column)?;
             return Ok(super::expr::null());

@@ -17,6 +17,7 @@ use crate::expr::Expr;
 use crate::literal_values::LiteralValues;
 use crate::node::{Assignment, InsertPlan, InsertSource, OutputColumn, Plan};
 use crate::optimize::visit;
+use crate::uses::{DELETE, INSERT, NOTHING, UPDATE};
 
 /// The relations of the old and the new row, for VALUES(): frame, old, new.
 pub(super) type ValuesRow = Option<(usize, usize, usize)>;
@@ -26,17 +27,21 @@ impl Binder<'_> {
         if !insert.partitions.is_empty() {
             return Err(Error::new(&errno::ER_PARTITION_CLAUSE_ON_NONPARTITIONED, &[]));
         }
+        let actions = INSERT
+            | if insert.replace { DELETE } else { NOTHING }
+            | if insert.on_duplicate.is_empty() { NOTHING } else { UPDATE };
         let table = match self.cx.insert_target {
             Some(table) => {
                 self.note_table(table);
                 table.clone()
             }
-            None => self.base_table(&insert.table)?,
+            None => self.base_table(&insert.table, actions)?,
         };
         if table.indexes.is_empty() {
             return Err(Error::new(&errno::ER_DBACCESS_DENIED_ERROR, &[&"", &"", &table.database]));
         }
         let columns = self.insert_columns(&table, insert.columns.as_deref())?;
+        self.note_inserted(&table, &columns, insert.columns.as_deref())?;
         self.push_frame();
         let width = table.columns.len();
         self.frame().width = 2 * width;
@@ -76,6 +81,20 @@ impl Binder<'_> {
         })))
     }
 
+    /// Without a list of columns, or with an empty one, a row is inserted as a whole.
+    fn note_inserted(&self, table: &TableRef, columns: &[usize], names: Option<&[ast::ColumnRef]>) -> Result<()> {
+        if self.cx.insert_target.is_some() {
+            return Ok(());
+        }
+        let uses = self.uses()?;
+        columns.iter().for_each(|column| uses.note_column(table, *column, INSERT));
+        if names.is_none_or(<[_]>::is_empty) {
+            (0..table.columns.len()).for_each(|column| uses.note_column(table, column, INSERT));
+            uses.of(table, |entry| entry.whole |= INSERT);
+        }
+        Ok(())
+    }
+
     /// Positions of the columns that get values; error 1054, 1110.
     fn insert_columns(&mut self, table: &TableRef, names: Option<&[ast::ColumnRef]>) -> Result<Vec<usize>> {
         let Some(names) = names else {
@@ -102,7 +121,7 @@ impl Binder<'_> {
         columns: &[usize],
         first_slot: usize,
     ) -> Result<Vec<Vec<Option<Expr>>>> {
-        self.push_row_scope(table, &table.name, first_slot);
+        self.push_row_scope(table, &table.name, first_slot, false);
         let relation = self.frame().relations.len() - 1;
         let mut bound = Vec::with_capacity(rows.len());
         for (n, row) in rows.iter().enumerate() {
@@ -168,7 +187,10 @@ impl Binder<'_> {
         let frame = self.frames.len() - 1;
         let columns = (0..table.columns.len()).map(|column| VisibleColumn { relation, column }).collect();
         self.scopes.push(Scope { frame, relations: vec![relation], columns, ..Scope::default() });
+        // The table's owner wrote it: who inserts needs nothing for what it reads.
+        let free = std::mem::replace(&mut self.frames[frame].relations[relation].free, true);
         let bound = self.in_clause(Clause::FieldList, |b| b.scalar(&parsed));
+        self.frames[frame].relations[relation].free = free;
         self.scopes.pop();
         bound.map(Some)
     }
@@ -215,7 +237,7 @@ impl Binder<'_> {
         if insert.on_duplicate.is_empty() {
             return Ok(Vec::new());
         }
-        self.push_row_scope(table, &table.name, 0);
+        self.push_row_scope(table, &table.name, 0, false);
         let old = self.frame().relations.len() - 1;
         let new = self.new_row_relation(insert, table, columns)?;
         if let Some(output) = output {
@@ -229,6 +251,7 @@ impl Binder<'_> {
             let Some(column) = table.column_position(&name.name).filter(|_| ours) else {
                 return Err(Error::new(&errno::ER_BAD_FIELD_ERROR, &[&written(name), &"field list"]));
             };
+            self.uses()?.note_column(table, column, UPDATE);
             let value = self.assigned(&assignment.value, table, old, column)?;
             assignments.push(Assignment { column, value });
         }
@@ -285,14 +308,15 @@ impl Binder<'_> {
     fn name_source(&mut self, output: &[OutputColumn], first_slot: usize) {
         let tables = std::mem::take(&mut self.updating_columns);
         let first = output.len().saturating_sub(tables.len());
-        let mut by_table: Vec<((Option<String>, String), Vec<RelationColumn>)> = Vec::new();
-        for ((n, o), table) in output.iter().enumerate().skip(first).zip(tables) {
+        let mut by_table: Vec<((Option<String>, String), Vec<(RelationColumn, Option<(TableRef, usize)>)>)> = Vec::new();
+        for ((n, o), from) in output.iter().enumerate().skip(first).zip(tables) {
             let column = RelationColumn {
                 name: o.name.clone(),
                 invisible: false,
                 value: ColumnValue::Slot { slot: first_slot + n, ty: o.expr.ty.clone(), nullable: o.expr.nullable },
                 origin: None,
             };
+            let (table, column) = ((from.database, from.alias), (column, from.stands_for));
             match by_table.iter_mut().find(|(t, _)| *t == table) {
                 Some((_, list)) => list.push(column),
                 None => by_table.push((table, vec![column])),
@@ -300,7 +324,9 @@ impl Binder<'_> {
         }
         for ((database, alias), list) in by_table {
             let count = list.len();
-            let relation = self.add_relation(Relation::new(&alias, database, Source::Merged, list));
+            let (list, stands_for) = list.into_iter().unzip();
+            let merged = Relation::new(&alias, database, Source::Merged, list);
+            let relation = self.add_relation(Relation { stands_for, ..merged });
             if let Some(scope) = self.scopes.last_mut() {
                 scope.relations.push(relation);
                 scope.columns.extend((0..count).map(|column| VisibleColumn { relation, column }));
@@ -315,7 +341,7 @@ impl Binder<'_> {
         if missing.is_empty() {
             return Ok(Vec::new());
         }
-        self.push_row_scope(table, &table.name, table.columns.len());
+        self.push_row_scope(table, &table.name, table.columns.len(), true);
         let relation = self.frame().relations.len() - 1;
         let mut exprs = Vec::with_capacity(missing.len());
         for column in missing {

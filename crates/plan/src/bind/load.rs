@@ -10,6 +10,7 @@ use vaquita_types::{ColumnType, Error, Result, errno};
 use super::scope::written;
 use super::{Binder, PlanContext};
 use crate::node::{Assignment, LoadPlan, LoadTarget, Plan};
+use crate::uses::INSERT;
 
 /// The plan of LOAD DATA; `fields_have_ends` is false for rows of fixed size.
 pub fn plan_load(load: &ast::LoadData, fields_have_ends: bool, cx: &PlanContext<'_>) -> Result<LoadPlan> {
@@ -29,7 +30,7 @@ pub fn plan_load(load: &ast::LoadData, fields_have_ends: bool, cx: &PlanContext<
 
 impl Binder<'_> {
     fn load(&mut self, load: &ast::LoadData, fields_have_ends: bool) -> Result<LoadPlan> {
-        let table = self.base_table(&load.table)?;
+        let table = self.base_table(&load.table, INSERT)?;
         let targets = load_targets(&load.columns, &table)?;
         if !fields_have_ends && targets.iter().any(|target| matches!(target, LoadTarget::UserVar(_))) {
             return Err(Error::new(&errno::ER_LOAD_FROM_FIXED_SIZE_ROWS_TO_VAR, &[]));
@@ -60,7 +61,7 @@ impl Binder<'_> {
             on_duplicate: Vec::new(),
         };
         let Plan::Insert(mut insert) = self.insert(&insert)? else { return Err(Error::internal("LOAD DATA inserts")) };
-        self.push_row_scope(&table, &table.name, table.columns.len());
+        self.push_row_scope(&table, &table.name, table.columns.len(), false);
         let relation = self.frame().relations.len() - 1;
         let mut set = Vec::with_capacity(load.set.len());
         for (assignment, column) in load.set.iter().zip(assigned) {

@@ -20,6 +20,7 @@ mod insert;
 mod literal;
 mod load;
 mod order;
+mod place;
 mod query;
 mod scope;
 mod select;
@@ -38,8 +39,10 @@ use crate::catalog::Catalog;
 use crate::expr::{Expr, Slot};
 use crate::node::{AccessPath, Node, OutputColumn, Plan, QueryPlan};
 use crate::settings::PlanSettings;
+use crate::uses::{Actions, TableUse};
 
 pub use load::plan_load;
+pub use place::Place;
 use scope::Scope;
 pub(crate) use scope::{Clause, Frame, Relation, Source};
 
@@ -59,10 +62,11 @@ pub struct PlanContext<'a> {
     pub lock_reads: bool,
     /// Replace constant expressions by their values under `settings`; otherwise they stay expressions.
     pub fold: bool,
+    pub place: Place<'a>,
 }
 
 impl<'a> PlanContext<'a> {
-    pub fn new(catalog: &'a dyn Catalog) -> PlanContext<'a> {
+    pub fn new(catalog: &'a dyn Catalog, place: Place<'a>) -> PlanContext<'a> {
         PlanContext {
             catalog,
             insert_target: None,
@@ -72,6 +76,7 @@ impl<'a> PlanContext<'a> {
             sys_var_type: None,
             lock_reads: false,
             fold: false,
+            place,
         }
     }
 }
@@ -102,7 +107,7 @@ pub fn bind_scalar(expr: &ast::Expr, cx: &PlanContext<'_>) -> Result<Expr> {
 pub fn bind_over_row(expr: &ast::Expr, table: &TableRef, first_slot: Slot, cx: &PlanContext<'_>) -> Result<Expr> {
     let mut binder = Binder::new(cx);
     binder.push_frame();
-    binder.push_row_scope(table, &table.name, first_slot);
+    binder.push_row_scope(table, &table.name, first_slot, true);
     let mut bound = binder.in_clause(Clause::FieldList, |b| b.expr(expr))?;
     binder.fold(&mut bound);
     Ok(bound)
@@ -112,7 +117,7 @@ pub fn bind_over_row(expr: &ast::Expr, table: &TableRef, first_slot: Slot, cx: &
 pub fn bind_where_over_row(expr: &ast::Expr, table: &TableRef, first_slot: Slot, cx: &PlanContext<'_>) -> Result<Expr> {
     let mut binder = Binder::new(cx);
     binder.push_frame();
-    binder.push_row_scope(table, &table.name, first_slot);
+    binder.push_row_scope(table, &table.name, first_slot, true);
     let mut bound = binder.in_clause(Clause::Where, |b| b.expr(expr))?;
     binder.fold(&mut bound);
     Ok(bound)
@@ -187,8 +192,8 @@ pub(crate) struct Binder<'a> {
     updating_frame: Option<usize>,
     /// The update's expressions as text, in lower case: it holds every name that they use.
     updating_text: String,
-    /// Database and alias of the table of each column that was added to that query's output for it.
-    updating_columns: Vec<(Option<String>, String)>,
+    /// Where each column is from that was added to that query's output for it.
+    updating_columns: Vec<columns::SourceColumn>,
     /// Binding a derived table that is kept: it may read a table that the statement changes.
     reading_derived: bool,
 }
@@ -307,8 +312,33 @@ impl<'a> Binder<'a> {
         }
     }
 
-    /// The base table of a name; error 1046 without a database, 1049, 1146, 1109 in information_schema.
-    pub fn base_table(&mut self, name: &ast::Name) -> Result<TableRef> {
+    /// Notes what the statement does with a column of a relation, if that is a table's or stands for one.
+    fn note_column(&self, frame: usize, relation: usize, column: usize, actions: Actions) {
+        let Place::Statement(uses) = self.cx.place else { return };
+        let relation = &self.frames[frame].relations[relation];
+        match &relation.source {
+            Source::Base(table) | Source::Row(table) => {
+                if !relation.free {
+                    uses.note_column(table, column, actions);
+                }
+            }
+            _ => {
+                if let Some(Some((table, column))) = relation.stands_for.get(column) {
+                    uses.note_column(table, *column, actions);
+                }
+            }
+        }
+    }
+
+    /// Notes something about the table of a relation.
+    fn note_table_use(&self, frame: usize, relation: usize, note: impl FnOnce(&mut TableUse)) {
+        if let (Place::Statement(uses), Source::Base(table)) = (self.cx.place, &self.frames[frame].relations[relation].source) {
+            uses.of(table, note);
+        }
+    }
+
+    /// The base table of a name, with what is done to it; error 1046 without a database, 1049, 1146, 1109 in information_schema.
+    pub fn base_table(&mut self, name: &ast::Name, actions: Actions) -> Result<TableRef> {
         let database = match (&name.db, self.cx.settings.current_database.as_deref()) {
             (Some(db), _) => db.as_str(),
             (None, Some(db)) => db,
@@ -317,7 +347,9 @@ impl<'a> Binder<'a> {
         if let Some(long) = [database, &name.name].into_iter().find(|n| n.chars().count() > IDENTIFIER_CHARS_MAX) {
             return Err(Error::new(&errno::ER_TOO_LONG_IDENT, &[&long]));
         }
-        let Some(table) = self.cx.catalog.table(database, &name.name)? else {
+        let found = self.cx.catalog.table(database, &name.name)?;
+        self.uses()?.note_name(database, &name.name, found.as_ref(), actions);
+        let Some(table) = found else {
             if !self.cx.catalog.database_exists(database)? {
                 return Err(Error::new(&errno::ER_BAD_DB_ERROR, &[&database]));
             }

@@ -53,25 +53,29 @@ impl Binder<'_> {
         }
         let selected = self.scopes.last().map(|s| s.aliases.clone()).unwrap_or_default();
         let keys = self.frame().group_keys.clone();
-        let resolved = self.resolve_here(column);
-        if let Ok(Some(expr)) = &resolved
+        let found = self.look_up_here(column);
+        if let Ok(Some((expr, read))) = &found
             && keys.iter().any(|k| visit::same(k, expr))
         {
-            return resolved;
+            self.note_reading(*read);
+            return Ok(Some(expr.clone()));
         }
         if column.table.is_none() {
-            let mut found = selected.iter().filter(|(name, _)| same_name(name, &column.name)).map(|(_, e)| e);
-            if let Some(first) = found.next() {
-                return if found.any(|e| !visit::same(e, first)) {
+            let mut named = selected.iter().filter(|(name, _)| same_name(name, &column.name)).map(|(_, e)| e);
+            if let Some(first) = named.next() {
+                return if named.any(|e| !visit::same(e, first)) {
                     Err(Error::new(&errno::ER_NON_UNIQ_ERROR, &[&column.name, &self.clause_name()]))
                 } else {
                     Ok(Some(first.clone()))
                 };
             }
         }
-        match resolved? {
+        match found? {
             None => Ok(None),
-            Some(expr) if selected.iter().any(|(_, e)| visit::same(e, &expr)) => Ok(Some(expr)),
+            Some((expr, read)) if selected.iter().any(|(_, e)| visit::same(e, &expr)) => {
+                self.note_reading(read);
+                Ok(Some(expr))
+            }
             Some(_) => Err(Error::new(&errno::ER_BAD_FIELD_ERROR, &[&written(column), &self.clause_name()])),
         }
     }

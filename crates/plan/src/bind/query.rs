@@ -34,6 +34,9 @@ impl Binder<'_> {
         if let Some(with) = &query.with {
             self.push_with(with)?;
         }
+        if let Some(ast::SelectInto::Outfile { .. } | ast::SelectInto::Dumpfile(_)) = query.into {
+            self.uses()?.note_file();
+        }
         match &query.body {
             ast::QueryBody::Select(select) => self.select(select, query),
             ast::QueryBody::Nested(inner) => {

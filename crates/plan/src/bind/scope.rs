@@ -14,6 +14,7 @@ use super::Binder;
 use crate::expr::{Expr, ExprKind, Slot};
 use crate::node::{Aggregate, ColumnOrigin, Limit, QueryPlan, RowLock, WindowFunction};
 use crate::optimize::visit;
+use crate::uses::SELECT;
 
 /// The part of a statement whose names are being resolved, as errors 1052 and 1054 call it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -120,6 +121,10 @@ pub struct Relation {
     pub lock: Option<RowLock>,
     /// For UPDATE and DELETE.
     pub key_slot: Option<Slot>,
+    /// Its columns are not the account's to be asked for: a row of SHOW, the row under a DEFAULT (expr).
+    pub free: bool,
+    /// The tables' columns that its columns were selected from, where naming them reads those.
+    pub stands_for: Vec<Option<(TableRef, usize)>>,
 }
 
 #[derive(Debug)]
@@ -205,7 +210,17 @@ impl Binder<'_> {
                 return self.use_column(at, found);
             }
         }
+        self.note_unknown(&column.name);
         Err(Error::new(&errno::ER_BAD_FIELD_ERROR, &[&written(column), &self.clause_name()]))
+    }
+
+    /// As MySQL: who may not read a table whole is not told which columns it has not.
+    pub(super) fn note_unknown(&self, column: &str) {
+        let first = |s: &Scope| (s.frame, s.relations.first().copied());
+        let scopes = self.scopes.iter().rev().filter(|s| !s.hidden);
+        if let Some((frame, Some(relation))) = scopes.map(first).find(|(_, relation)| relation.is_some()) {
+            self.note_table_use(frame, relation, |entry| entry.unknown_column = Some(column.to_string()));
+        }
     }
 
     /// As `resolve`, but only in the innermost scope and without an error if there is none.
@@ -219,6 +234,19 @@ impl Binder<'_> {
 
     pub fn clause_name(&self) -> &'static str {
         self.frames.last().map_or("field list", |f| f.clause.name())
+    }
+
+    /// As `resolve_here`, for a column that is written, or may turn out not to be what the name means: `note_reading` if it is read.
+    pub fn look_up_here(&mut self, column: &ast::ColumnRef) -> Result<Option<(Expr, (usize, VisibleColumn))>> {
+        let Some(at) = self.scopes.len().checked_sub(1) else { return Ok(None) };
+        let Some(found) = self.find_in_scope(at, column)? else { return Ok(None) };
+        let frame = self.scopes[at].frame;
+        let expr = self.slot_of(frame, found.relation, found.column);
+        Ok(Some((self.from_frame(frame, expr), (frame, found))))
+    }
+
+    pub fn note_reading(&self, (frame, found): (usize, VisibleColumn)) {
+        self.note_column(frame, found.relation, found.column, SELECT);
     }
 
     fn find_in_scope(&self, at: usize, column: &ast::ColumnRef) -> Result<Option<VisibleColumn>> {
@@ -270,8 +298,14 @@ impl Binder<'_> {
         visit::shifted(expr, depth)
     }
 
-    /// A relation's column as an expression over its own frame; the column gets its slot here.
+    /// A relation's column, which the statement reads, as an expression over its own frame.
     pub fn column_of(&mut self, frame: usize, relation: usize, column: usize) -> Expr {
+        self.note_column(frame, relation, column, SELECT);
+        self.slot_of(frame, relation, column)
+    }
+
+    /// The same without reading it for the account. The column gets its slot here.
+    pub(super) fn slot_of(&mut self, frame: usize, relation: usize, column: usize) -> Expr {
         let frame = &mut self.frames[frame];
         let optional = frame.relations[relation].optional;
         let (slot, ty, nullable) = match &frame.relations[relation].columns[column].value {
@@ -291,8 +325,8 @@ impl Binder<'_> {
         Expr::slot(slot, ty, nullable || optional)
     }
 
-    /// Makes the row of `table` nameable: column n is slot `first_slot + n`.
-    pub fn push_row_scope(&mut self, table: &TableRef, alias: &str, first_slot: Slot) {
+    /// Makes the row of `table` nameable: column n is slot `first_slot + n`. `free`: see `Relation`.
+    pub fn push_row_scope(&mut self, table: &TableRef, alias: &str, first_slot: Slot, free: bool) {
         let frame_at = self.frames.len().saturating_sub(1);
         let frame = self.frame();
         let width = frame.width.max(first_slot + table.columns.len());
@@ -310,7 +344,8 @@ impl Binder<'_> {
             })
             .collect();
         let relation = frame.relations.len();
-        frame.relations.push(Relation::new(alias, Some(table.database.clone()), Source::Row(table.clone()), columns));
+        let row = Relation::new(alias, Some(table.database.clone()), Source::Row(table.clone()), columns);
+        frame.relations.push(Relation { free, ..row });
         let visible = (0..table.columns.len()).map(|column| VisibleColumn { relation, column }).collect();
         self.scopes.push(Scope { frame: frame_at, relations: vec![relation], columns: visible, ..Scope::default() });
     }
@@ -332,6 +367,8 @@ impl Relation {
             index_hints: Vec::new(),
             lock: None,
             key_slot: None,
+            free: false,
+            stands_for: Vec::new(),
         }
     }
 

@@ -15,6 +15,7 @@ use super::{Binder, Clause, Source};
 use crate::expr::{Expr, ExprKind, Slot};
 use crate::node::{AggregateKind, Limit, LockWait, Node, OutputColumn, QueryPlan, RowLock, SortKey, WindowFunction};
 use crate::optimize::{self, Tree, Want, visit};
+use crate::uses::SELECT;
 
 /// The bound clauses of a block.
 pub(super) struct Block {
@@ -40,7 +41,7 @@ impl Binder<'_> {
 
     fn bind_block(&mut self, select: &ast::Select, query: &ast::Query) -> Result<Block> {
         let frame = self.frames.len() - 1;
-        let part = self.from(&select.from)?;
+        let part = self.from(&select.from, SELECT)?;
         let (mut tree, relations, columns) = match part {
             Some(part) => (Some(part.tree), part.relations, part.columns),
             None => (None, Vec::new(), Vec::new()),
@@ -144,26 +145,30 @@ impl Binder<'_> {
         }
         for clause in locks {
             self.locking = true;
+            let frame = self.frames.len() - 1;
+            let changes = clause.strength == ast::LockStrength::Update;
             let lock = RowLock {
-                exclusive: clause.strength == ast::LockStrength::Update,
+                exclusive: changes,
                 wait: match clause.wait {
                     ast::LockWait::Wait => LockWait::Wait,
                     ast::LockWait::NoWait => LockWait::NoWait,
                     ast::LockWait::SkipLocked => LockWait::SkipLocked,
                 },
             };
-            let frame = self.frame();
-            if clause.of.is_empty() {
-                all.iter().for_each(|r| frame.relations[*r].lock = Some(lock));
-            }
+            let mut locked = if clause.of.is_empty() { all.clone() } else { Vec::new() };
             for name in &clause.of {
-                let Some(relation) = frame.relations.iter_mut().find(|r| r.is_called(name.db.as_deref(), &name.name)) else {
+                let relations = &self.frame().relations;
+                let Some(at) = relations.iter().position(|r| r.is_called(name.db.as_deref(), &name.name)) else {
                     return Err(Error::new(&errno::ER_UNRESOLVED_TABLE_LOCK, &[&format_args!("`{}`", name.name)]));
                 };
-                if relation.lock.is_some() {
+                if relations[at].lock.is_some() || locked.contains(&at) {
                     return Err(Error::new(&errno::ER_DUPLICATE_TABLE_LOCK, &[&format_args!("`{}`", name.name)]));
                 }
-                relation.lock = Some(lock);
+                locked.push(at);
+            }
+            for relation in locked {
+                self.frame().relations[relation].lock = Some(lock);
+                self.note_table_use(frame, relation, |entry| entry.locks |= changes);
             }
         }
         Ok(())

@@ -19,6 +19,7 @@ use crate::expr::{CompareOp, Expr, ExprKind, Subquery, SubqueryKind};
 use crate::node::{JoinKind, QueryPlan};
 use crate::optimize::{Tree, visit};
 use crate::typing;
+use crate::uses::SELECT;
 
 impl Binder<'_> {
     /// The conjuncts of WHERE; those that become joins go to `tree`.
@@ -62,7 +63,7 @@ impl Binder<'_> {
         }
         let frame = self.frames.len() - 1;
         let clause = self.frame().clause;
-        let Some(part) = self.from(&select.from)? else { return Ok(None) };
+        let Some(part) = self.from(&select.from, SELECT)? else { return Ok(None) };
         self.scopes.push(Scope { frame, relations: part.relations, columns: part.columns, ..Scope::default() });
         let mut tree = Some(part.tree);
         let bound = self.semijoin_condition(select, left, &mut tree, &mut on);
@@ -87,7 +88,7 @@ impl Binder<'_> {
         if column.table.as_ref().is_some_and(|t| t != alias) {
             return Ok(false);
         }
-        let table = self.base_table(&factor.name)?;
+        let table = self.base_table(&factor.name, SELECT)?;
         Ok(table.column_position(&column.name).is_some_and(|c| !table.columns[c].nullable))
     }
 
@@ -125,6 +126,7 @@ impl Binder<'_> {
     }
 
     fn subplan(&mut self, query: &ast::Query) -> Result<(QueryPlan, bool)> {
+        self.uses()?;
         let level = self.frames.len();
         let allowed = (self.frame().aggregates_allowed, self.frame().windows_allowed);
         let bound = self.nested_query(query);
@@ -157,7 +159,10 @@ impl Binder<'_> {
     }
 
     pub(super) fn exists(&mut self, query: &ast::Query, negated: bool) -> Result<Expr> {
-        let (plan, correlated) = self.subplan(query)?;
+        let (plan, correlated) = match without_star(query) {
+            Some(query) => self.subplan(&query)?,
+            None => self.subplan(query)?,
+        };
         Ok(self.subquery_expr(
             SubqueryKind::Exists { negated },
             plan,
@@ -258,6 +263,22 @@ fn refuse_limit(query: &ast::Query) -> Result<()> {
         Some(_) => Err(Error::unsupported("LIMIT & IN/ALL/ANY/SOME subquery")),
         None => Ok(()),
     }
+}
+
+/// `EXISTS (SELECT * …)` reads no column: the star may stand for anything.
+fn without_star(query: &ast::Query) -> Option<ast::Query> {
+    let ast::QueryBody::Select(select) = &query.body else { return None };
+    if select.from.is_empty() || !select.items.contains(&ast::SelectItem::Wildcard) {
+        return None;
+    }
+    let mut bare = query.clone();
+    if let ast::QueryBody::Select(select) = &mut bare.body {
+        for item in select.items.iter_mut().filter(|item| **item == ast::SelectItem::Wildcard) {
+            let expr = ast::Expr::Literal(ast::Literal::Int(1));
+            *item = ast::SelectItem::Expr { expr, alias: None, source_text: "1".to_string() };
+        }
+    }
+    Some(bare)
 }
 
 /// The terms of an AND, in their order.

@@ -12,6 +12,7 @@ use super::{Binder, Clause, Source};
 use crate::expr::Slot;
 use crate::node::{Assignment, LockWait, Node, Plan, RowLock, UpdatePlan, UpdateTarget};
 use crate::optimize::{self, Tree, Want};
+use crate::uses::{Actions, NOTHING, UPDATE};
 
 /// The lock of rows that a statement changes.
 pub(super) const EXCLUSIVE: RowLock = RowLock { exclusive: true, wait: LockWait::Wait };
@@ -22,11 +23,13 @@ impl Binder<'_> {
         if let Some(with) = &update.with {
             self.push_with(with)?;
         }
-        let mut tree = self.dml_from(&update.tables)?;
+        let mut tree = self.dml_from(&update.tables, NOTHING)?;
+        self.note_from_of_update();
         let several = !matches!(tree, Some(Tree::Leaf(_)));
         check_ordered(several, "UPDATE", &update.order_by, update.limit.as_ref())?;
         let targets = self.update_targets(update)?;
-        self.mark_targets(&targets);
+        // Of several tables it is enough that the columns may be written.
+        self.mark_targets(&targets, if several { NOTHING } else { UPDATE });
         let mut assignments: Vec<(usize, Assignment)> = Vec::with_capacity(update.assignments.len());
         for assignment in &update.assignments {
             let (relation, column) = self.assigned_column(&assignment.column)?;
@@ -57,10 +60,18 @@ impl Binder<'_> {
         })))
     }
 
-    /// FROM of a statement that changes rows; its scope stays.
-    pub(super) fn dml_from(&mut self, refs: &[ast::TableRef]) -> Result<Option<Tree>> {
+    /// The tables of an UPDATE may be read or changed, else it is not allowed to name them.
+    fn note_from_of_update(&self) {
         let frame = self.frames.len() - 1;
-        let Some(part) = self.from(refs)? else { return Err(Error::internal("no table to change")) };
+        for relation in self.scopes.last().map(|s| s.relations.as_slice()).unwrap_or_default() {
+            self.note_table_use(frame, *relation, |entry| entry.reads_or_updates = true);
+        }
+    }
+
+    /// FROM of a statement that changes rows; its scope stays. `actions` are what the statement does to each table at least.
+    pub(super) fn dml_from(&mut self, refs: &[ast::TableRef], actions: Actions) -> Result<Option<Tree>> {
+        let frame = self.frames.len() - 1;
+        let Some(part) = self.from(refs, actions)? else { return Err(Error::internal("no table to change")) };
         self.scopes.push(Scope { frame, relations: part.relations, columns: part.columns, ..Scope::default() });
         Ok(Some(part.tree))
     }
@@ -80,11 +91,10 @@ impl Binder<'_> {
 
     fn assigned_column(&mut self, column: &ast::ColumnRef) -> Result<(usize, usize)> {
         self.refuse_single_derived()?;
-        self.found_column = None;
-        let bound = self.in_clause(Clause::FieldList, |b| b.resolve_here(column))?;
-        let slot = bound.as_ref().and_then(super::scope::plain_slot);
+        let named = self.in_clause(Clause::FieldList, |b| b.look_up_here(column))?;
+        let slot = named.as_ref().and_then(|(expr, _)| super::scope::plain_slot(expr));
         let relation = slot.and_then(|s| self.owner(s));
-        if let Some((_, found)) = self.found_column.take()
+        if let Some((_, (_, found))) = named
             && matches!(self.frame().relations[found.relation].source, Source::Merged)
         {
             // MySQL names the table that the derived one was merged from.
@@ -93,10 +103,15 @@ impl Binder<'_> {
             return Err(Error::new(&errno::ER_NON_UPDATABLE_TABLE, &[named, &"UPDATE"]));
         }
         let (Some(slot), Some(relation)) = (slot, relation) else {
+            self.note_unknown(&column.name);
             return Err(Error::new(&errno::ER_BAD_FIELD_ERROR, &[&written(column), &"field list"]));
         };
-        let rel = &self.frame().relations[relation];
+        let frame = self.frames.len() - 1;
+        let rel = &self.frames[frame].relations[relation];
         let position = (0..rel.columns.len()).find(|n| rel.slot(*n) == Some(slot));
+        if let Some(position) = position {
+            self.note_column(frame, relation, position, UPDATE);
+        }
         match (&rel.source, position) {
             (Source::Base(table), Some(position)) if !table.indexes.is_empty() => Ok((relation, position)),
             _ => Err(Error::new(&errno::ER_NON_UPDATABLE_TABLE, &[&rel.alias, &"UPDATE"])),
@@ -115,12 +130,13 @@ impl Binder<'_> {
     }
 
     /// Gives the changed tables their key slot, slots for all columns, and exclusive locks.
-    pub(super) fn mark_targets(&mut self, targets: &[usize]) {
+    pub(super) fn mark_targets(&mut self, targets: &[usize], actions: Actions) {
         let frame = self.frames.len() - 1;
         for &relation in targets {
+            self.note_table_use(frame, relation, |entry| entry.actions |= actions);
             let slot = self.frame().new_slot_of(Some(relation));
             let columns = self.frame().relations[relation].columns.len();
-            (0..columns).for_each(|c| drop(self.column_of(frame, relation, c)));
+            (0..columns).for_each(|c| drop(self.slot_of(frame, relation, c)));
             let rel = &mut self.frame().relations[relation];
             rel.key_slot = Some(slot);
             rel.lock = Some(EXCLUSIVE);

@@ -1,23 +1,23 @@
 //! What a statement needs, and whether its session may do it: MySQL's errors 1044, 1045, 1142, 1143, 1227.
 //!
-//! `Subject::check` is asked once per statement, before it is planned. An account with everything on `*.*` passes after
-//! one comparison; for others the tables of the statement are collected (`tables`). Error texts
-//! name the account's host for databases (1044) and the client's host for tables (1142), as MySQL does.
+//! `Subject::check` is asked once per statement, before it is planned, and looks at what the syntax names: objects of DDL, accounts, variables.
+//! Tables and columns of expressions and queries are those that the binder resolves (`uses`). An account with everything on `*.*` passes after
+//! one comparison. Error texts name the account's host for databases (1044) and the client's host for tables (1142), as MySQL does.
 
 use vaquita_parser::ast::{
-    AlterAction, CreateTable, ExplainTarget, Flush, FlushWhat, MaintenanceKind, Name, SelectInto, SetItem, Show,
-    Statement as Ast, TableElement, VarScope, Xa,
+    AlterAction, AlterTable, CreateTable, ExplainTarget, Flush, FlushWhat, Handler, LoadData, LoadDuplicate, MaintenanceKind,
+    Name, SetItem, Show, Statement as Ast, TableElement, VarScope, Xa,
 };
 use vaquita_storage::SessionCatalog;
 use vaquita_types::errno::{
-    ER_ACCESS_DENIED_ERROR, ER_COLUMNACCESS_DENIED_ERROR, ER_DBACCESS_DENIED_ERROR, ER_MUST_CHANGE_PASSWORD, ER_NO_DB_ERROR,
-    ER_ROLE_NOT_GRANTED, ER_SPECIFIC_ACCESS_DENIED_ERROR, ER_TABLEACCESS_DENIED_ERROR, ER_XAER_RMERR,
+    ER_ACCESS_DENIED_ERROR, ER_DBACCESS_DENIED_ERROR, ER_MUST_CHANGE_PASSWORD, ER_NO_DB_ERROR, ER_ROLE_NOT_GRANTED,
+    ER_TABLEACCESS_DENIED_ERROR, ER_XAER_RMERR,
 };
 use vaquita_types::{Error, Result};
 
 use super::privilege as p;
 use super::privilege::Bits;
-use super::tables::{Tables, Use};
+use super::uses::reads_freely;
 use super::{Access, AccountRecord, resolve};
 
 /// Who asks.
@@ -32,7 +32,8 @@ pub struct Subject<'a> {
 }
 
 impl Subject<'_> {
-    /// Whether the session may run a statement.
+    /// Whether the session may run a statement, as far as its syntax says what it is about. What its expressions and queries
+    /// use is the binder's to say: `binds` names them, `check_uses` decides.
     pub fn check(&self, ast: &Ast) -> Result<()> {
         if self.access.is_unlimited() {
             return Ok(());
@@ -40,86 +41,44 @@ impl Subject<'_> {
         if self.access.expired && !self.sets_own_password(ast) {
             return Err(Error::new(&ER_MUST_CHANGE_PASSWORD, &[]));
         }
-        let mut tables = Tables::default();
         match ast {
-            Ast::Query(query) => {
-                if matches!(query.into, Some(SelectInto::Outfile { .. } | SelectInto::Dumpfile(_))) {
-                    self.global(p::FILE, &[], "FILE")?;
-                }
-                tables.query(query);
-            }
-            Ast::Insert(insert) => tables.insert(insert),
-            Ast::Update(update) => tables.update(update),
-            Ast::Delete(delete) => tables.delete(delete),
-            Ast::Do(exprs) => tables.exprs(exprs),
-            Ast::LoadData(load) => {
-                if !load.local && self.access.grants.global & p::FILE == 0 {
-                    return Err(Error::new(&ER_ACCESS_DENIED_ERROR, &[&self.account.user, &self.account.host, &"YES"]));
-                }
-                tables.add(&load.table, p::INSERT);
-            }
-            Ast::CreateTable(create) => self.create_table(create, &mut tables)?,
-            Ast::AlterTable(alter) => {
-                tables.add(&alter.name, p::ALTER);
-                for action in &alter.actions {
-                    match action {
-                        AlterAction::AddForeignKey(key) => tables.add(&key.reference.table, p::REFERENCES),
-                        AlterAction::RenameTo(to) => {
-                            tables.add(&alter.name, p::ALTER | p::DROP);
-                            tables.add_permanent(to, p::CREATE | p::INSERT);
-                        }
-                        _ => {}
-                    }
-                }
-            }
+            // Their plan says what they use.
+            Ast::Query(_) | Ast::Insert(_) | Ast::Update(_) | Ast::Delete(_) => Ok(()),
+            Ast::LoadData(load) => self.load(load),
+            Ast::CreateTable(create) => self.create_table(create),
+            Ast::AlterTable(alter) => self.alter_table(alter),
+            Ast::DropTable { temporary: true, .. } => Ok(()),
             Ast::DropTable { temporary: false, names, .. } | Ast::DropView { names, .. } => {
-                names.iter().for_each(|name| tables.add(name, p::DROP));
+                names.iter().try_for_each(|name| self.object(name, p::DROP))
             }
-            Ast::RenameTable(pairs) => {
-                for (from, to) in pairs {
-                    tables.add_permanent(from, p::DROP | p::ALTER);
-                    tables.add_permanent(to, p::CREATE | p::INSERT);
-                }
-            }
-            Ast::Truncate(name) => tables.add(name, p::DROP),
-            Ast::CreateIndex(create) => tables.add(&create.table, p::INDEX),
-            Ast::DropIndex { table, .. } => tables.add(table, p::INDEX),
+            Ast::RenameTable(pairs) => pairs.iter().try_for_each(|(from, to)| {
+                self.permanent(from, p::DROP | p::ALTER)?;
+                self.permanent(to, p::CREATE | p::INSERT)
+            }),
+            Ast::Truncate(name) => self.object(name, p::DROP),
+            Ast::CreateIndex(create) => self.object(&create.table, p::INDEX),
+            Ast::DropIndex { table, .. } => self.object(table, p::INDEX),
             Ast::CreateView(view) => {
-                let need = if view.or_replace || view.alter { p::CREATE_VIEW | p::DROP } else { p::CREATE_VIEW };
-                tables.add_permanent(&view.name, need);
-                tables.query(&view.query);
+                self.permanent(&view.name, if view.or_replace || view.alter { p::CREATE_VIEW | p::DROP } else { p::CREATE_VIEW })
             }
-            Ast::LockTables(locks) => {
-                for lock in locks {
-                    if self.is_temporary(&lock.table) {
-                        continue;
-                    }
-                    self.on_database(lock.table.db.as_deref(), p::LOCK_TABLES)?;
-                    tables.add(&lock.table, p::SELECT);
-                }
-            }
+            Ast::Handler(Handler::Open { table, .. }) => self.object(table, p::SELECT),
+            Ast::Handler(Handler::Close { .. } | Handler::Read { .. }) => Ok(()),
+            Ast::LockTables(locks) => locks.iter().filter(|lock| !self.is_temporary(&lock.table)).try_for_each(|lock| {
+                self.on_database(lock.table.db.as_deref(), p::LOCK_TABLES)?;
+                self.object(&lock.table, p::SELECT)
+            }),
             Ast::TableMaintenance(maintenance) => {
                 let need = match maintenance.kind {
                     MaintenanceKind::Check | MaintenanceKind::Checksum => p::SELECT,
-                    _ => p::SELECT | p::INSERT,
+                    MaintenanceKind::Analyze | MaintenanceKind::Optimize | MaintenanceKind::Repair => p::SELECT | p::INSERT,
                 };
-                maintenance.tables.iter().for_each(|name| tables.add(name, need));
+                maintenance.tables.iter().try_for_each(|name| self.object(name, need))
             }
-            Ast::Describe { table, .. } => return self.describe(table),
-            Ast::Explain(explain) => {
-                return match &explain.target {
-                    ExplainTarget::Statement { statement, .. } => self.check(statement),
-                    ExplainTarget::Connection(_) => Ok(()),
-                };
-            }
-            other => return self.check_other(other),
-        }
-        tables.uses.iter().try_for_each(|table| self.table(table, &tables))
-    }
-
-    /// Statements that name no tables. Those about accounts have `rules` of their own, which are asked when they run.
-    fn check_other(&self, ast: &Ast) -> Result<()> {
-        match ast {
+            Ast::Describe { table, .. } => self.any_on_table(table, "SELECT"),
+            Ast::Explain(explain) => match &explain.target {
+                ExplainTarget::Statement { statement, .. } => self.check(statement),
+                ExplainTarget::Connection(_) => Ok(()),
+            },
             Ast::CreateDatabase { name, .. } => self.on_database(Some(name), p::CREATE),
             Ast::AlterDatabase { name, .. } => self.on_database(name.as_deref(), p::ALTER),
             Ast::DropDatabase { name, .. } => self.on_database(Some(name), p::DROP),
@@ -134,28 +93,89 @@ impl Subject<'_> {
                 let may = self.global(0, &["XA_RECOVER_ADMIN"], "XA_RECOVER_ADMIN");
                 may.map_err(|_| Error::new(&ER_XAER_RMERR, &[]))
             }
-            _ => Ok(()),
+            // They have `rules` of their own, which are asked when they run.
+            Ast::CreateUser(_)
+            | Ast::AlterUser(_)
+            | Ast::DropUser { .. }
+            | Ast::RenameUser(_)
+            | Ast::CreateRole { .. }
+            | Ast::DropRole { .. }
+            | Ast::SetDefaultRole { .. }
+            | Ast::Grant(_)
+            | Ast::Revoke(_) => Ok(()),
+            // Whose connection it is decides about KILL, what was granted about SET ROLE, the statement's text about PREPARE and EXECUTE.
+            Ast::Kill { .. } | Ast::SetRole(_) | Ast::Prepare { .. } | Ast::Execute { .. } | Ast::Deallocate(_) => Ok(()),
+            // They concern nothing but the session.
+            Ast::Do(_)
+            | Ast::StartTransaction { .. }
+            | Ast::Commit(_)
+            | Ast::Rollback(_)
+            | Ast::Savepoint(_)
+            | Ast::RollbackTo(_)
+            | Ast::ReleaseSavepoint(_)
+            | Ast::UnlockTables
+            | Ast::Xa(Xa::Start { .. } | Xa::End { .. } | Xa::Prepare(_) | Xa::Commit { .. } | Xa::Rollback(_))
+            | Ast::Help(_) => Ok(()),
+            // Nothing carries them out.
+            Ast::Call { .. } | Ast::Unsupported { .. } => Ok(()),
         }
     }
 
-    fn create_table(&self, create: &CreateTable, tables: &mut Tables) -> Result<()> {
+    fn load(&self, load: &LoadData) -> Result<()> {
+        if !load.local && self.access.grants.global & p::FILE == 0 {
+            return Err(Error::new(&ER_ACCESS_DENIED_ERROR, &[&self.account.user, &self.account.host, &"YES"]));
+        }
+        self.object(&load.table, if load.on_duplicate == LoadDuplicate::Replace { p::INSERT | p::DELETE } else { p::INSERT })
+    }
+
+    fn create_table(&self, create: &CreateTable) -> Result<()> {
         if create.temporary {
             self.on_database(create.name.db.as_deref(), p::CREATE_TEMPORARY_TABLES)?;
         } else {
-            tables.add_permanent(&create.name, if create.select.is_some() { p::CREATE | p::INSERT } else { p::CREATE });
+            self.permanent(&create.name, if create.select.is_some() { p::CREATE | p::INSERT } else { p::CREATE })?;
         }
         if let Some(like) = &create.like {
-            tables.add(like, p::SELECT);
+            self.object(like, p::SELECT)?;
         }
-        for element in &create.elements {
-            if let TableElement::ForeignKey(key) = element {
-                tables.add(&key.reference.table, p::REFERENCES);
-            }
+        create.elements.iter().try_for_each(|element| match element {
+            TableElement::ForeignKey(key) => self.referenced(&key.reference.table),
+            _ => Ok(()),
+        })
+    }
+
+    /// As `object`; the error has the database's name in it.
+    fn referenced(&self, name: &Name) -> Result<()> {
+        self.object(name, p::REFERENCES).map_err(|error| match name.db.as_deref().or(self.database) {
+            Some(database) => self.denied("REFERENCES", &format!("{database}.{}", name.name)),
+            None => error,
+        })
+    }
+
+    fn alter_table(&self, alter: &AlterTable) -> Result<()> {
+        let renames = alter.actions.iter().any(|action| matches!(action, AlterAction::RenameTo(_)));
+        self.object(&alter.name, if renames { p::ALTER | p::DROP } else { p::ALTER })?;
+        alter.actions.iter().try_for_each(|action| match action {
+            AlterAction::AddForeignKey(key) => self.referenced(&key.reference.table),
+            AlterAction::RenameTo(to) => self.permanent(to, p::CREATE | p::INSERT),
+            _ => Ok(()),
+        })
+    }
+
+    /// A table that a statement is about, whatever is in it. The session may do everything with its temporary tables.
+    fn object(&self, name: &Name, need: Bits) -> Result<()> {
+        if self.is_temporary(name) { Ok(()) } else { self.permanent(name, need) }
+    }
+
+    /// The same for a name that stands for a permanent table alone: what is created, and RENAME TABLE.
+    fn permanent(&self, name: &Name, need: Bits) -> Result<()> {
+        let database = name.db.as_deref().or(self.database).ok_or_else(|| Error::new(&ER_NO_DB_ERROR, &[]))?;
+        if reads_freely(database, &name.name) && need & !p::SELECT == 0 {
+            return Ok(());
         }
-        if let Some(query) = &create.select {
-            tables.query(query);
+        match need & !self.access.grants.on_table_or_columns(database, &name.name) {
+            0 => Ok(()),
+            missing => Err(self.denied(&p::names(missing).join(", "), &name.name)),
         }
-        Ok(())
     }
 
     fn is_temporary(&self, name: &Name) -> bool {
@@ -163,61 +183,11 @@ impl Subject<'_> {
         self.catalog.zip(database).is_some_and(|(catalog, database)| catalog.temporary(database, &name.name).is_some())
     }
 
-    fn table(&self, table: &Use, tables: &Tables) -> Result<()> {
-        let database = match table.database.as_deref().or(self.database) {
-            Some(database) => database,
-            None => return Err(Error::new(&ER_NO_DB_ERROR, &[])),
-        };
-        if !table.permanent && self.catalog.is_some_and(|c| c.temporary(database, &table.table).is_some()) {
-            return Ok(());
-        }
-        if reads_freely(database, &table.table) && table.need & !p::SELECT == 0 {
-            return Ok(());
-        }
-        let have = self.access.grants.on_table(database, &table.table);
-        let missing = table.need & !have;
-        if missing == 0 {
-            let may_lock = have & (p::UPDATE | p::DELETE | p::LOCK_TABLES) != 0;
-            return if table.locking && !may_lock {
-                Err(self.denied("SELECT with locking clause", &table.table))
-            } else {
-                Ok(())
-            };
-        }
-        self.columns(database, table, missing, tables)
-    }
-
-    /// What is missing on the table may be granted on its columns.
-    fn columns(&self, database: &str, table: &Use, missing: Bits, tables: &Tables) -> Result<()> {
-        let wanted = p::names(missing).join(", ");
-        let Some(grant) = self.access.grants.table(database, &table.table).filter(|g| !g.columns.is_empty()) else {
-            return Err(self.denied(&wanted, &table.table));
-        };
-        for name in p::names(missing) {
-            let bit = p::bit(name).unwrap_or(0);
-            let granted = |column: &str| grant.columns.iter().any(|(c, bits)| c.eq_ignore_ascii_case(column) && bits & bit != 0);
-            if !grant.columns.iter().any(|(_, bits)| bits & bit != 0) {
-                return Err(self.denied(name, &table.table));
-            }
-            let used: Vec<&str> = match bit {
-                p::SELECT => tables.read_columns(table).ok_or_else(|| self.denied(name, &table.table))?,
-                p::INSERT | p::UPDATE if table.written.is_empty() => return Err(self.denied(name, &table.table)),
-                p::INSERT | p::UPDATE => table.written.iter().map(String::as_str).collect(),
-                _ => return Err(self.denied(name, &table.table)),
-            };
-            if let Some(column) = used.iter().find(|column| !granted(column)) {
-                let user = &self.account.user;
-                return Err(Error::new(&ER_COLUMNACCESS_DENIED_ERROR, &[&name, user, &self.client_host, column, &table.table]));
-            }
-        }
-        Ok(())
-    }
-
-    fn denied(&self, command: &str, table: &str) -> Error {
+    pub(super) fn denied(&self, command: &str, table: &str) -> Error {
         Error::new(&ER_TABLEACCESS_DENIED_ERROR, &[&command, &self.account.user, &self.client_host, &table])
     }
 
-    fn database_denied(&self, database: &str) -> Error {
+    pub(super) fn database_denied(&self, database: &str) -> Error {
         Error::new(&ER_DBACCESS_DENIED_ERROR, &[&self.account.user, &self.account.host, &database])
     }
 
@@ -228,7 +198,7 @@ impl Subject<'_> {
 
     /// USE, and the database of a login.
     pub fn may_use(&self, database: &str) -> Result<()> {
-        let free = ACCESSIBLE.iter().any(|free| database.eq_ignore_ascii_case(free));
+        let free = database.eq_ignore_ascii_case("information_schema");
         if self.access.is_unlimited() || free || self.access.grants.sees_database(database) {
             Ok(())
         } else {
@@ -239,7 +209,7 @@ impl Subject<'_> {
     /// Whether SHOW DATABASES lists it.
     pub fn sees_database(&self, database: &str) -> bool {
         self.access.is_unlimited()
-            || ACCESSIBLE.iter().any(|free| database.eq_ignore_ascii_case(free))
+            || ["information_schema", "performance_schema"].iter().any(|free| database.eq_ignore_ascii_case(free))
             || self.access.grants.global & p::SHOW_DATABASES != 0
             || self.access.grants.sees_database(database)
     }
@@ -252,15 +222,6 @@ impl Subject<'_> {
             Some(_) if self.access.is_unlimited() => true,
             Some(table) => grants.on_table_or_columns(database, table) & p::ALL_TABLE != 0 || reads_freely(database, table),
         }
-    }
-
-    /// One of some static privileges on `*.*`, or one of some dynamic ones.
-    fn global(&self, any_of: Bits, dynamic: &[&str], text: &str) -> Result<()> {
-        let grants = &self.access.grants;
-        if grants.global & any_of != 0 || dynamic.iter().any(|name| grants.dynamic.contains_key(*name)) {
-            return Ok(());
-        }
-        Err(Error::new(&ER_SPECIFIC_ACCESS_DENIED_ERROR, &[&text]))
     }
 
     /// KILL of another account's connection, and seeing its statements.
@@ -293,19 +254,18 @@ impl Subject<'_> {
 
     fn set(&self, item: &SetItem) -> Result<()> {
         match item {
-            SetItem::UserVar { value, .. } => self.expr(value),
             SetItem::SysVar { scope: VarScope::Global | VarScope::Persist | VarScope::PersistOnly, .. }
             | SetItem::Transaction { scope: VarScope::Global, .. } => {
                 self.global(p::SUPER, &["SYSTEM_VARIABLES_ADMIN"], "SUPER or SYSTEM_VARIABLES_ADMIN")
             }
-            _ => Ok(()),
+            SetItem::SysVar { scope: VarScope::Default | VarScope::Session, .. }
+            | SetItem::Transaction { .. }
+            | SetItem::UserVar { .. }
+            | SetItem::Names { .. }
+            | SetItem::Charset(_)
+            // It has `rules` of its own.
+            | SetItem::Password(_) => Ok(()),
         }
-    }
-
-    fn expr(&self, expr: &vaquita_parser::ast::Expr) -> Result<()> {
-        let mut tables = Tables::default();
-        tables.expr(expr);
-        tables.uses.iter().try_for_each(|table| self.table(table, &tables))
     }
 
     fn flush(&self, flush: &Flush) -> Result<()> {
@@ -322,10 +282,6 @@ impl Subject<'_> {
         self.global(p::RELOAD, &[dynamic], &format!("RELOAD or {dynamic}"))
     }
 
-    fn describe(&self, table: &Name) -> Result<()> {
-        self.any_on_table(table, "SELECT")
-    }
-
     /// Anything granted on a table or its columns makes it visible.
     fn any_on_table(&self, table: &Name, command: &str) -> Result<()> {
         let database = table.db.as_deref().or(self.database).ok_or_else(|| Error::new(&ER_NO_DB_ERROR, &[]))?;
@@ -337,12 +293,14 @@ impl Subject<'_> {
     fn show(&self, show: &Show) -> Result<()> {
         const REPLICATION: &str = "SUPER, REPLICATION CLIENT";
         match show {
-            Show::Tables { db, .. } | Show::TableStatus { db, .. } | Show::OpenTables { db, .. } => {
+            Show::Tables { db, .. } | Show::TableStatus { db, .. } | Show::Triggers { db, .. } | Show::Events { db, .. } => {
                 match db.as_deref().or(self.database) {
                     Some(database) => self.may_use(database),
                     None => Ok(()),
                 }
             }
+            Show::CreateEvent(name) => self.on_database(name.db.as_deref(), p::EVENT),
+            Show::CreateView(name) => self.object(name, p::SELECT),
             Show::Columns { table, .. } | Show::Index { table, .. } => self.any_on_table(table, "SELECT"),
             Show::CreateTable(table) => {
                 let database = table.db.as_deref().or(self.database).ok_or_else(|| Error::new(&ER_NO_DB_ERROR, &[]))?;
@@ -391,22 +349,4 @@ impl Subject<'_> {
             }
         }
     }
-}
-
-const ACCESSIBLE: [&str; 2] = ["information_schema", "performance_schema"];
-
-/// Tables that everybody may read: their rows are filtered or public.
-fn reads_freely(database: &str, table: &str) -> bool {
-    const PUBLIC: [&str; 8] = [
-        "global_variables",
-        "session_variables",
-        "global_status",
-        "session_status",
-        "session_connect_attrs",
-        "session_account_connect_attrs",
-        "keyring_keys",
-        "variables_info",
-    ];
-    database.eq_ignore_ascii_case("information_schema")
-        || (database.eq_ignore_ascii_case("performance_schema") && PUBLIC.iter().any(|public| table.eq_ignore_ascii_case(public)))
 }

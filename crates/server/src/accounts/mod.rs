@@ -8,6 +8,7 @@
 //! * ACC-1: a change is durable before it is visible: `change` writes the records, then replaces the cached ones.
 //! * ACC-2: digests that make the next login fast belong to one `authentication_string`; changing it drops them.
 
+mod binds;
 mod check;
 mod grant;
 pub mod grants;
@@ -15,9 +16,9 @@ pub mod host;
 pub mod privilege;
 mod record;
 mod rules;
-mod tables;
 mod usage;
 mod users;
+mod uses;
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -34,6 +35,7 @@ use vaquita_types::{Error, Result};
 use vaquita_wire::auth::Plugin;
 use vaquita_wire::password::FastDigest;
 
+pub use binds::{Binds, binds};
 pub use check::Subject;
 pub use grant::change_grants;
 use grants::{Grants, RoleGrant, quote};
@@ -136,6 +138,8 @@ pub struct Access {
     pub expired: bool,
     /// `Accounts::version` when this was put together.
     pub version: u64,
+    /// Of no other `Access`: what was allowed under it is allowed as long as a session has it.
+    pub serial: u64,
 }
 
 impl Access {
@@ -148,6 +152,11 @@ impl Access {
     pub fn is_unlimited(&self) -> bool {
         self.grants.global & privilege::ALL_GLOBAL == privilege::ALL_GLOBAL && !self.expired
     }
+}
+
+fn next_serial() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
 #[derive(Clone, Copy)]
@@ -312,10 +321,15 @@ impl Accounts {
         let version = self.version();
         // An account that was dropped or renamed may do nothing more.
         let Some(account) = self.get(&account.user, &account.host) else {
-            return Access { version, ..Access::default() };
+            return Access { version, serial: next_serial(), ..Access::default() };
         };
-        let mut access =
-            Access { grants: account.grants.clone(), roles: Vec::new(), expired: account.password_is_due(), version };
+        let mut access = Access {
+            grants: account.grants.clone(),
+            roles: Vec::new(),
+            expired: account.password_is_due(),
+            version,
+            serial: next_serial(),
+        };
         for (user, host) in active {
             if account.roles.iter().any(|r| r.user == *user && r.host == *host) {
                 access.roles.push((user.clone(), host.clone()));

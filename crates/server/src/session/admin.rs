@@ -9,6 +9,7 @@ use vaquita_types::errno::{ER_KILL_DENIED_ERROR, ER_NO_SUCH_THREAD, ER_QUERY_INT
 use vaquita_types::schema::TableRef;
 use vaquita_types::{Error, Result, Value};
 
+use super::prepared::VariableTypes;
 use super::run::Done;
 use super::settings::Completion;
 use super::state::type_of_value;
@@ -212,6 +213,10 @@ impl Session {
     }
 
     fn kill_statement(&mut self, id: &ast::Expr, query_only: bool) -> Result<Done> {
+        let (_, uses) = self.bound(&VariableTypes::default(), |context| vaquita_plan::bind::bind_scalar(id, context));
+        if !uses.tables.is_empty() {
+            return Err(Error::unsupported("Usage of subqueries or stored function calls as part of this statement"));
+        }
         let (value, ty) = self.evaluate(id)?;
         let id = match value {
             // As MySQL reads it.

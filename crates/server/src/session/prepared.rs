@@ -5,11 +5,13 @@
 
 use std::cell::RefCell;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use vaquita_parser::{Statement as Ast, parse_prepared_noting};
 use vaquita_plan::node::{OutputColumn, Plan};
 use vaquita_plan::params::parameter_types;
 use vaquita_plan::settings::PlanSettings;
+use vaquita_plan::uses::UseList;
 use vaquita_types::charset::CollationId;
 use vaquita_types::errno::{ER_SP_BAD_CURSOR_SELECT, ER_UNKNOWN_STMT_HANDLER, ER_UNSUPPORTED_PS};
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value};
@@ -49,6 +51,9 @@ pub struct CachedPlan {
     pub settings: Arc<PlanSettings>,
     /// The types of variables that it was made with.
     pub variables: Box<[VariableType]>,
+    pub uses: UseList,
+    /// The `Access::serial` under which `uses` were allowed last.
+    pub allowed_under: AtomicU64,
 }
 
 type VariableType = (Variable, Option<ColumnType>);
@@ -133,9 +138,10 @@ impl Session {
         let catalog_version = self.catalog.version();
         let settings = Arc::clone(&self.state.settings.plan);
         let variables = VariableTypes::default();
-        let plan = self.plan_noting(ast, types, &variables)?;
+        let (plan, uses) = self.plan_noting(ast, types, &variables)?;
         let variables = variables.0.into_inner().into();
-        Ok(CachedPlan { plan, types: types.into(), catalog_version, settings, variables })
+        let allowed_under = AtomicU64::new(self.access.serial);
+        Ok(CachedPlan { plan, types: types.into(), catalog_version, settings, variables, uses, allowed_under })
     }
 
     fn answer_prepare(&mut self, id: u32, prepared: &Prepared, shown: &[OutputColumn], out: &mut Output<'_>) {
@@ -194,11 +200,15 @@ impl Session {
         }
         self.server.counters.add(self.client.id, Counter::StmtExecute, 1);
         self.server.counters.statement(self.client.id, &prepared.ast);
-        if let Err(error) = self.count_statement(&prepared.ast).and_then(|()| self.authorize(&prepared.ast)) {
+        if let Err(error) = self.count_statement(&prepared.ast) {
             self.error(&error, out);
             return Flow::Next;
         }
         if !is_planned(&prepared.ast) {
+            if let Err(error) = self.authorize(&prepared.ast) {
+                self.error(&error, out);
+                return Flow::Next;
+            }
             let ast = prepared.ast.clone();
             if matches!(*ast, Ast::Show(_) | Ast::Describe { .. }) {
                 match self.show(&ast, true, false, out) {
@@ -227,22 +237,32 @@ impl Session {
             self.params.clear();
             return flow;
         }
-        let cached = match &prepared.plan {
-            Some(cached) if self.is_current(cached) => cached.clone(),
-            _ => match self.fresh_plan(&prepared.ast, &[]) {
-                Ok(plan) => prepared.plan.insert(Arc::new(plan)).clone(),
-                Err(error) => {
-                    self.error(&error, out);
-                    return Flow::Next;
-                }
-            },
+        let cached = match self.plan_to_run(prepared.plan.as_ref(), &prepared.ast) {
+            Ok(cached) => cached,
+            Err(error) => {
+                self.error(&error, out);
+                return Flow::Next;
+            }
         };
+        if !prepared.plan.as_ref().is_some_and(|kept| Arc::ptr_eq(kept, &cached)) {
+            prepared.plan = Some(cached.clone());
+        }
         if execute.cursor & cursor::READ_ONLY == 0 {
             let planned =
                 Planned { plan: &cached.plan, ast: Some(&prepared.ast), types: &[], params: &prepared.values, binary: true };
             return self.run_plan(planned, &[], out, park);
         }
         self.run_with_cursor(prepared, &cached.plan, out, park)
+    }
+
+    /// The plan that was kept if it is still good, or a new one; the session may run it.
+    pub(super) fn plan_to_run(&mut self, kept: Option<&Arc<CachedPlan>>, ast: &Ast) -> Result<Arc<CachedPlan>> {
+        if let Some(kept) = kept.filter(|kept| self.is_current(kept)) {
+            self.may_run(kept)?;
+            return Ok(kept.clone());
+        }
+        self.authorize(ast)?;
+        Ok(Arc::new(self.fresh_plan(ast, &[])?))
     }
 
     /// Runs a query whose rows the client will fetch; a statement without rows runs as ever.

@@ -1,17 +1,23 @@
 //! What the session may do, and the statements about accounts: CREATE USER, GRANT, SET ROLE ….
 //!
-//! `authorize` is asked before each statement is planned. Changes of privileges count from the next statement on:
-//! `access` is put together again when `Accounts::version` has moved.
+//! `authorize` is asked before each statement does anything, `with_plan_context` whenever something was bound, `may_run` before a
+//! plan that was kept runs. Changes of privileges count from the next statement on: `access` is put together again when
+//! `Accounts::version` has moved, and has another `serial` then, so that a kept plan asks again only after a change.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use vaquita_parser::Statement as Ast;
 use vaquita_parser::ast::{SetItem, Show};
-use vaquita_types::Result;
+use vaquita_plan::bind::{bind_scalar, plan_statement};
+use vaquita_plan::uses::UseList;
+use vaquita_types::errno::ER_MUST_CHANGE_PASSWORD;
+use vaquita_types::{Error, Result};
 
 use super::Session;
+use super::prepared::{CachedPlan, VariableTypes};
 use super::run::Done;
-use crate::accounts::{Access, AccountRecord, Actor, Subject, change_grants, change_users};
+use crate::accounts::{Access, AccountRecord, Actor, Binds, Subject, binds, change_grants, change_users};
 
 impl Session {
     /// Error 1142 and its kin if the session may not run the statement.
@@ -21,7 +27,43 @@ impl Session {
             return Ok(());
         }
         let database = self.state.database();
-        self.subject(database.as_deref()).check(ast)
+        self.subject(database.as_deref()).check(ast)?;
+        // What is bound here runs later: other errors are told then.
+        match binds(ast) {
+            Binds::Nothing | Binds::Plan | Binds::WhenItRuns => Ok(()),
+            Binds::Scalars(exprs) => exprs
+                .into_iter()
+                .try_for_each(|expr| self.allows(&self.bound(&VariableTypes::default(), |context| bind_scalar(expr, context)).1)),
+            Binds::Query(query) => {
+                let query = Ast::Query(Box::new(query.clone()));
+                self.allows(&self.bound(&VariableTypes::default(), |context| plan_statement(&query, context)).1)
+            }
+        }
+    }
+
+    /// Whether the session may do what was bound.
+    pub(super) fn allows(&self, uses: &UseList) -> Result<()> {
+        self.subject(None).check_uses(uses)
+    }
+
+    /// Whether it still may run a plan that was kept. What is kept was allowed once.
+    #[inline]
+    pub(super) fn may_run(&mut self, kept: &CachedPlan) -> Result<()> {
+        self.refresh_access();
+        if self.access.is_unlimited() || kept.allowed_under.load(Ordering::Relaxed) == self.access.serial {
+            return Ok(());
+        }
+        self.ask_again(kept)
+    }
+
+    #[cold]
+    fn ask_again(&self, kept: &CachedPlan) -> Result<()> {
+        if self.access.expired {
+            return Err(Error::new(&ER_MUST_CHANGE_PASSWORD, &[]));
+        }
+        self.allows(&kept.uses)?;
+        kept.allowed_under.store(self.access.serial, Ordering::Relaxed);
+        Ok(())
     }
 
     /// Error 1226 if the account has run as many statements as it may.
@@ -36,7 +78,7 @@ impl Session {
     }
 
     #[inline]
-    fn refresh_access(&mut self) {
+    pub(super) fn refresh_access(&mut self) {
         let accounts = self.server.accounts();
         if self.access.version == accounts.version() {
             return;

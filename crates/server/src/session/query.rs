@@ -5,9 +5,10 @@
 
 use vaquita_parser::ast::{Expr, Limit, Literal, Query};
 use vaquita_parser::{Statement as Ast, parse_one_noting};
-use vaquita_plan::bind::{PlanContext, plan_statement};
+use vaquita_plan::bind::{Place, PlanContext, plan_statement};
 use vaquita_plan::env::Level;
 use vaquita_plan::node::Plan;
+use vaquita_plan::uses::{UseList, Uses};
 use vaquita_types::charset::CollationId;
 use vaquita_types::errno::ER_UPDATE_WITHOUT_KEY_IN_SAFE_MODE;
 use vaquita_types::{ColumnType, Error, Result};
@@ -100,18 +101,27 @@ impl Session {
     }
 
     pub(super) fn plan(&self, ast: &Ast, param_types: &[ColumnType]) -> Result<Plan> {
-        self.plan_noting(ast, param_types, &VariableTypes::default())
+        self.plan_noting(ast, param_types, &VariableTypes::default()).map(|(plan, _)| plan)
     }
 
-    pub(super) fn plan_noting(&self, ast: &Ast, param_types: &[ColumnType], variables: &VariableTypes) -> Result<Plan> {
+    /// A plan that the session may run, and what it uses; `variables` gets the types of variables that are asked for.
+    pub(super) fn plan_noting(
+        &self,
+        ast: &Ast,
+        param_types: &[ColumnType],
+        variables: &VariableTypes,
+    ) -> Result<(Plan, UseList)> {
         let limited = self.with_select_limit(ast);
-        let plan = self.with_noting_context(variables, |context| {
+        let (plan, uses) = self.bound(variables, |context| {
             plan_statement(limited.as_ref().unwrap_or(ast), &PlanContext { param_types, ..*context })
-        })?;
+        });
+        // What it may not use comes before what is wrong with it.
+        self.allows(&uses)?;
+        let plan = plan?;
         if self.state.settings.plan.safe_updates && plan.changes_without_key() {
             return Err(Error::new(&ER_UPDATE_WITHOUT_KEY_IN_SAFE_MODE, &[&""]));
         }
-        Ok(plan)
+        Ok((plan, uses))
     }
 
     pub(super) fn warn_of_syntax(&self, deprecated: Vec<Error>) {
@@ -129,15 +139,22 @@ impl Session {
         Some(Ast::Query(Box::new(Query { limit: Some(Limit { offset: None, count }), ..Query::clone(query) })))
     }
 
-    /// Runs `bind` with what planning may know of this session.
-    pub(super) fn with_plan_context<R>(&self, bind: impl FnOnce(&PlanContext<'_>) -> R) -> R {
-        self.with_noting_context(&VariableTypes::default(), bind)
+    /// Runs `bind` with what planning may know of this session, which must be allowed to use what was bound.
+    pub(super) fn with_plan_context<R>(&self, bind: impl FnOnce(&PlanContext<'_>) -> Result<R>) -> Result<R> {
+        let (bound, uses) = self.bound(&VariableTypes::default(), bind);
+        self.allows(&uses)?;
+        bound
     }
 
-    /// The same; `variables` gets the types of variables that are asked for.
-    pub(super) fn with_noting_context<R>(&self, variables: &VariableTypes, bind: impl FnOnce(&PlanContext<'_>) -> R) -> R {
+    /// The same without asking: what was bound, or an error, and what it uses. `variables` gets the types of variables that are asked for.
+    pub(super) fn bound<R>(
+        &self,
+        variables: &VariableTypes,
+        bind: impl FnOnce(&PlanContext<'_>) -> Result<R>,
+    ) -> (Result<R>, UseList) {
+        let uses = Uses::default();
         let catalog = vaquita_exec::catalog::PlanCatalog::within(&self.catalog, &self.txn);
-        let mut context = PlanContext::new(&catalog);
+        let mut context = PlanContext::new(&catalog, Place::Statement(&uses));
         context.settings = &self.state.settings.plan;
         let user_var_type = |name: &str| variables.note(Variable::User(name.into()), &self.state);
         let sys_var_type = |name: &str| {
@@ -146,7 +163,8 @@ impl Session {
         context.user_var_type = Some(&user_var_type);
         context.sys_var_type = Some(&sys_var_type);
         context.fold = true;
-        bind(&context)
+        let bound = bind(&context);
+        (bound, uses.into_list())
     }
 }
 

@@ -6,7 +6,7 @@ use vaquita_exec::show::{self, ShowContext, ShowResult};
 use vaquita_exec::sink::RowSink;
 use vaquita_parser::ast::Show;
 use vaquita_parser::{ParserOptions, Statement as Ast, parse_one};
-use vaquita_plan::bind::PlanContext;
+use vaquita_plan::bind::{Place, PlanContext};
 use vaquita_plan::expr::Expr;
 use vaquita_plan::node::OutputColumn;
 use vaquita_storage::Reads;
@@ -118,7 +118,8 @@ impl Session {
         statement.server = &info;
         let catalog = PlanCatalog::new(&self.catalog);
         let database = self.state.database();
-        let mut plan = PlanContext::new(&catalog);
+        // Expressions get their place where they are bound.
+        let mut plan = PlanContext::new(&catalog, Place::Check(""));
         plan.settings = &self.state.settings.plan;
         let context = ShowContext { statement: &statement, plan: &plan, database: database.as_deref() };
         match ast {

@@ -82,16 +82,10 @@ impl Session {
                 self.error(&error, out);
                 Flow::Next
             }
-            Ok((_, ast, values, Some(plan))) => match self.authorize(&ast) {
-                Ok(()) => {
-                    let planned = Planned { plan: &plan.plan, ast: Some(&ast), types: &[], params: &values, binary: false };
-                    self.run_plan(planned, rest, out, park)
-                }
-                Err(error) => {
-                    self.error(&error, out);
-                    Flow::Next
-                }
-            },
+            Ok((_, ast, values, Some(plan))) => {
+                let planned = Planned { plan: &plan.plan, ast: Some(&ast), types: &[], params: &values, binary: false };
+                self.run_plan(planned, rest, out, park)
+            }
             Ok((text, ast, values, None)) => {
                 self.params = values;
                 let flow = self.statement(&ast, &text, rest, out, park);
@@ -113,11 +107,10 @@ impl Session {
         }
         let values = using.iter().map(|variable| self.state.user_var(variable)).collect();
         let (text, ast) = (named.text.clone(), named.ast.clone());
-        let plan = match &named.plan {
+        let plan = match named.plan.clone() {
             None => None,
-            Some(plan) if self.is_current(plan) => Some(plan.clone()),
-            Some(_) => {
-                let plan = Arc::new(self.fresh_plan(&ast, &[])?);
+            kept => {
+                let plan = self.plan_to_run(kept.as_ref(), &ast)?;
                 if let Some(named) = self.named.get_mut(&key) {
                     named.plan = Some(plan.clone());
                 }

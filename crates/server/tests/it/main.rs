@@ -8,6 +8,7 @@
 
 mod account_matrix;
 mod accounts;
+mod authorization;
 mod broken_log;
 mod client;
 mod clock;

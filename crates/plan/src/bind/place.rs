@@ -1,0 +1,98 @@
+//! Where an expression stands, and what it may not have there.
+//!
+//! An expression that is kept with a table runs for whoever writes a row, so it may read nothing but the row: no subquery, no
+//! variable, and none of the functions that MySQL refuses there.
+
+use vaquita_types::{Error, Result, errno};
+
+use super::Binder;
+use crate::uses::Uses;
+
+#[derive(Clone, Copy)]
+pub enum Place<'a> {
+    /// In a statement: what it uses is noted, for the account to be asked about.
+    Statement(&'a Uses),
+    /// DEFAULT (expr) of the column.
+    Default(&'a str),
+    /// The CHECK constraint of that name.
+    Check(&'a str),
+}
+
+/// Functions that neither DEFAULT nor CHECK may have, with their names in MySQL's errors.
+const NEVER: &[(&str, &str)] = &[
+    ("BENCHMARK", "benchmark"),
+    ("FOUND_ROWS", "found_rows"),
+    ("GET_LOCK", "get_lock"),
+    ("ICU_VERSION", "icu_version()"),
+    ("IS_FREE_LOCK", "is_free_lock"),
+    ("IS_USED_LOCK", "is_used_lock"),
+    ("LAST_INSERT_ID", "last_insert_id"),
+    ("LOAD_FILE", "load_file"),
+    ("RELEASE_ALL_LOCKS", "release_all_locks"),
+    ("RELEASE_LOCK", "release_lock"),
+    ("ROW_COUNT", "row_count"),
+    ("SLEEP", "sleep"),
+    ("VALUES", "values"),
+    ("VERSION", "version()"),
+];
+
+/// Functions that CHECK may not have.
+const NOT_IN_CHECK: &[(&str, &str)] = &[
+    ("CONNECTION_ID", "connection_id"),
+    ("CURDATE", "curdate"),
+    ("CURRENT_ROLE", "current_role"),
+    ("CURRENT_USER", "current_user"),
+    ("CURTIME", "curtime"),
+    ("DATABASE", "database"),
+    ("NOW", "now"),
+    ("RAND", "rand"),
+    ("SCHEMA", "database"),
+    ("SESSION_USER", "user"),
+    ("SYSTEM_USER", "user"),
+    ("USER", "user"),
+    ("UTC_DATE", "utc_date"),
+    ("UTC_TIME", "utc_time"),
+    ("UTC_TIMESTAMP", "utc_timestamp"),
+    ("UUID", "uuid"),
+    ("UUID_SHORT", "uuid_short"),
+];
+
+impl Binder<'_> {
+    /// Where uses are noted, for what only a statement may have: tables and subqueries.
+    pub(super) fn uses(&self) -> Result<&Uses> {
+        match self.cx.place {
+            Place::Statement(uses) => Ok(uses),
+            Place::Default(column) => Err(Error::new(&errno::ER_DEFAULT_VAL_GENERATED_FUNCTION_IS_NOT_ALLOWED, &[&column])),
+            Place::Check(name) => Err(Error::new(&errno::ER_CHECK_CONSTRAINT_FUNCTION_IS_NOT_ALLOWED, &[&name])),
+        }
+    }
+
+    pub(super) fn variables_allowed(&self) -> Result<()> {
+        match self.cx.place {
+            Place::Statement(_) => Ok(()),
+            Place::Default(column) => Err(Error::new(&errno::ER_DEFAULT_VAL_GENERATED_VARIABLES, &[&column])),
+            Place::Check(name) => Err(Error::new(&errno::ER_CHECK_CONSTRAINT_VARIABLES, &[&name])),
+        }
+    }
+
+    /// `name` in capitals.
+    pub(super) fn function_allowed(&self, name: &str, args: usize) -> Result<()> {
+        let among = |list: &[(&str, &'static str)]| list.iter().find(|(n, _)| *n == name).map(|(_, shown)| *shown);
+        match self.cx.place {
+            Place::Statement(_) => Ok(()),
+            Place::Default(column) => match among(NEVER) {
+                None => Ok(()),
+                Some(name) => Err(Error::new(&errno::ER_DEFAULT_VAL_GENERATED_NAMED_FUNCTION_IS_NOT_ALLOWED, &[&column, &name])),
+            },
+            Place::Check(constraint) => {
+                let now = (name == "UNIX_TIMESTAMP" && args == 0).then_some("unix_timestamp");
+                match now.or(among(NEVER)).or(among(NOT_IN_CHECK)) {
+                    None => Ok(()),
+                    Some(name) => {
+                        Err(Error::new(&errno::ER_CHECK_CONSTRAINT_NAMED_FUNCTION_IS_NOT_ALLOWED, &[&constraint, &name]))
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! What a statement does to which tables and columns: the list on which authorization decides.
+//!
+//! The binder notes every name here when it resolves it, for every expression of every statement, so that no second
+//! walk can understand a name otherwise. `UPDATE t JOIN u USING (a) SET t.b = u.b` notes t (UPDATE on b, SELECT on a) and u (SELECT
+//! on a and b). Names that turn out to mean nothing are noted too: an account may not learn what exists in tables that it cannot read.
+//!
+//! A plan's list is made once, with the plan, and may be asked again whenever privileges have changed.
+
+use std::cell::RefCell;
+
+use vaquita_types::schema::TableRef;
+
+/// A set of actions.
+pub type Actions = u8;
+pub const SELECT: Actions = 1;
+pub const INSERT: Actions = 2;
+pub const UPDATE: Actions = 4;
+pub const DELETE: Actions = 8;
+/// A table that a statement only names: what is done to it is noted later.
+pub const NOTHING: Actions = 0;
+
+/// Whose privileges count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Whose {
+    /// The session's. (What a view or a routine reads will count for its definer.)
+    Session,
+}
+
+/// All uses of one table in a statement, by whatever aliases.
+#[derive(Clone, Debug)]
+pub struct TableUse {
+    pub database: String,
+    pub name: String,
+    /// `None`: there is no such table.
+    pub table: Option<TableRef>,
+    pub whose: Whose,
+    /// Must be allowed on the table, or on some of its columns.
+    pub actions: Actions,
+    /// In the FROM of an UPDATE: to change it or to read it must be allowed.
+    pub reads_or_updates: bool,
+    /// FOR UPDATE.
+    pub locks: bool,
+    /// What is done to each column, by position.
+    pub columns: Vec<Actions>,
+    /// Done to all columns by `*` or an INSERT without a list of columns: whoever may not is told of the table.
+    pub whole: Actions,
+    /// A name that is no column of the table, though it might have been one.
+    pub unknown_column: Option<String>,
+}
+
+/// The uses of a statement, in the order in which its tables were met.
+#[derive(Debug, Default)]
+pub struct Uses {
+    tables: RefCell<Vec<TableUse>>,
+    writes_file: std::cell::Cell<bool>,
+}
+
+/// The same when the statement is bound.
+#[derive(Clone, Debug, Default)]
+pub struct UseList {
+    pub tables: Vec<TableUse>,
+    /// INTO OUTFILE and DUMPFILE.
+    pub writes_file: bool,
+}
+
+impl Uses {
+    pub fn into_list(self) -> UseList {
+        UseList { tables: self.tables.into_inner(), writes_file: self.writes_file.get() }
+    }
+
+    pub(crate) fn note_file(&self) {
+        self.writes_file.set(true);
+    }
+
+    /// A name that is looked up as a table.
+    pub(crate) fn note_name(&self, database: &str, name: &str, table: Option<&TableRef>, actions: Actions) {
+        let mut tables = self.tables.borrow_mut();
+        let (database, name) = table.map_or((database, name), |t| (t.database.as_str(), t.name.as_str()));
+        let known = tables.iter_mut().find(|t| match (&t.table, table) {
+            (Some(known), Some(table)) => known.id == table.id && t.database == database && t.name == name,
+            (None, None) => t.database == database && t.name == name,
+            _ => false,
+        });
+        match known {
+            Some(known) => known.actions |= actions,
+            None => tables.push(TableUse {
+                database: database.to_string(),
+                name: name.to_string(),
+                table: table.cloned(),
+                whose: Whose::Session,
+                actions,
+                reads_or_updates: false,
+                locks: false,
+                columns: Vec::new(),
+                whole: NOTHING,
+                unknown_column: None,
+            }),
+        }
+    }
+
+    /// Changes the entry of a table that was met.
+    pub(crate) fn of(&self, table: &TableRef, note: impl FnOnce(&mut TableUse)) {
+        self.note_name(&table.database, &table.name, Some(table), NOTHING);
+        let mut tables = self.tables.borrow_mut();
+        let known = tables.iter_mut().find(|t| {
+            t.table.as_ref().is_some_and(|known| known.id == table.id) && t.database == table.database && t.name == table.name
+        });
+        if let Some(known) = known {
+            note(known);
+        }
+    }
+
+    pub(crate) fn note_column(&self, table: &TableRef, column: usize, actions: Actions) {
+        self.of(table, |entry| {
+            if entry.columns.len() <= column {
+                entry.columns.resize(table.columns.len().max(column + 1), NOTHING);
+            }
+            entry.columns[column] |= actions;
+        });
+    }
+}

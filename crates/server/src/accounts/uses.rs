@@ -1,0 +1,154 @@
+//! Whether an account may do what the binder found that a statement does (`vaquita_plan::uses`): errors 1142, 1143, 1227.
+//!
+//! 1. Each table: what is done to it must be granted on it, or on one of its columns at least. Names that mean no table are asked like
+//!    the others, so that nobody learns what exists.
+//! 2. Each column: the same privilege must be granted on the table or on this column.
+//!
+//! Error texts name the client's host.
+
+use std::borrow::Cow;
+
+use vaquita_exec::system::ALL_OF_COLUMN;
+use vaquita_plan::uses::{Actions, DELETE, INSERT, SELECT, TableUse, UPDATE, UseList, Whose};
+use vaquita_types::errno::{ER_COLUMNACCESS_DENIED_ERROR, ER_SPECIFIC_ACCESS_DENIED_ERROR};
+use vaquita_types::{Error, Result};
+
+use super::check::Subject;
+use super::grants::TableGrant;
+use super::privilege as p;
+use super::privilege::Bits;
+
+impl Subject<'_> {
+    pub fn check_uses(&self, uses: &UseList) -> Result<()> {
+        if self.access.is_unlimited() {
+            return Ok(());
+        }
+        if uses.writes_file {
+            self.global(p::FILE, &[], "FILE")?;
+        }
+        // A session may do everything with its temporary tables.
+        let asked = || uses.tables.iter().filter(|t| t.table.as_ref().is_none_or(|def| !def.options.temporary));
+        asked().try_for_each(|table| self.table_allows(table))?;
+        asked().try_for_each(|table| self.columns_allow(table))
+    }
+
+    fn table_allows(&self, table: &TableUse) -> Result<()> {
+        let Whose::Session = table.whose;
+        let need = bits(table.actions);
+        let public = reads_freely(&table.database, &table.name);
+        if public && is_of_innodb(&table.database, &table.name) {
+            self.global(p::PROCESS, &[], "PROCESS")?;
+        }
+        if public && need & !p::SELECT != 0 && table.database.eq_ignore_ascii_case("information_schema") {
+            return Err(self.database_denied("information_schema"));
+        }
+        let free = if public { p::SELECT } else { 0 };
+        let have = self.access.grants.on_table_or_columns(&table.database, &table.name) | free;
+        let missing = need & !have;
+        if missing != 0 {
+            return Err(self.denied(&p::names(missing).join(", "), &table.name));
+        }
+        if table.reads_or_updates && have & (p::SELECT | p::UPDATE) == 0 {
+            return Err(self.denied("SELECT", &table.name));
+        }
+        if table.locks && have & (p::UPDATE | p::DELETE | p::LOCK_TABLES) == 0 {
+            return Err(self.denied("SELECT with locking clause", &table.name));
+        }
+        Ok(())
+    }
+
+    fn columns_allow(&self, table: &TableUse) -> Result<()> {
+        let mut have = self.access.grants.on_table(&table.database, &table.name);
+        if reads_freely(&table.database, &table.name) {
+            have |= p::SELECT;
+        }
+        let grant = self.access.grants.table(&table.database, &table.name);
+        let mut met_grant = false;
+        for (position, actions) in table.columns.iter().enumerate() {
+            let missing = bits(*actions) & !have;
+            if missing == 0 {
+                continue;
+            }
+            let name = table.table.as_ref().and_then(|def| def.columns.get(position)).map_or("", |column| column.name.as_str());
+            let granted = grant.map_or(0, |grant| on_column(grant, name));
+            met_grant |= granted != 0;
+            let Some(first) = p::names(missing & !granted).first().copied() else { continue };
+            // Of `*` MySQL names the column only if nothing was granted on those before it.
+            return Err(if met_grant && p::bit(first).unwrap_or(0) & bits(table.whole) != 0 {
+                self.denied(first, &table.name)
+            } else {
+                self.column_denied(first, name, &table.name)
+            });
+        }
+        match &table.unknown_column {
+            Some(column) if have & p::SELECT == 0 => Err(self.column_denied("SELECT", column, &table.name)),
+            _ => Ok(()),
+        }
+    }
+
+    fn column_denied(&self, command: &str, column: &str, table: &str) -> Error {
+        let user = &self.account.user;
+        Error::new(&ER_COLUMNACCESS_DENIED_ERROR, &[&command, user, &self.client_host, &column, &table])
+    }
+
+    /// What may be done with a column, as information_schema.COLUMNS lists it; empty: it is not shown.
+    pub fn column_privileges(&self, database: &str, table: &str, column: &str) -> Cow<'static, str> {
+        const LISTED: [(Bits, &str); 4] =
+            [(p::SELECT, "select"), (p::INSERT, "insert"), (p::UPDATE, "update"), (p::REFERENCES, "references")];
+        if database.eq_ignore_ascii_case("information_schema") {
+            return "select".into();
+        }
+        if self.access.is_unlimited() {
+            return ALL_OF_COLUMN.into();
+        }
+        let grants = &self.access.grants;
+        let on_column = grants.table(database, table).map_or(0, |grant| on_column(grant, column));
+        let have = grants.on_table(database, table) | on_column;
+        let listed = LISTED.iter().filter(|(bit, _)| have & bit != 0);
+        listed.map(|(_, name)| *name).collect::<Vec<_>>().join(",").into()
+    }
+
+    /// One of some static privileges on `*.*`, or one of some dynamic ones.
+    pub(super) fn global(&self, any_of: Bits, dynamic: &[&str], text: &str) -> Result<()> {
+        let grants = &self.access.grants;
+        if grants.global & any_of != 0 || dynamic.iter().any(|name| grants.dynamic.contains_key(*name)) {
+            return Ok(());
+        }
+        Err(Error::new(&ER_SPECIFIC_ACCESS_DENIED_ERROR, &[&text]))
+    }
+}
+
+/// The privileges that actions need.
+fn bits(actions: Actions) -> Bits {
+    let pairs = [(SELECT, p::SELECT), (INSERT, p::INSERT), (UPDATE, p::UPDATE), (DELETE, p::DELETE)];
+    pairs.iter().filter(|(action, _)| actions & action != 0).fold(0, |all, (_, bit)| all | bit)
+}
+
+fn on_column(grant: &TableGrant, column: &str) -> Bits {
+    grant.columns.iter().find(|(name, _)| name.eq_ignore_ascii_case(column)).map_or(0, |(_, bits)| *bits)
+}
+
+/// Tables that everybody may read: their rows are filtered or public.
+pub(super) fn reads_freely(database: &str, table: &str) -> bool {
+    const PUBLIC: [&str; 10] = [
+        "global_status",
+        "global_variable_attributes",
+        "global_variables",
+        "persisted_variables",
+        "processlist",
+        "session_account_connect_attrs",
+        "session_status",
+        "session_variables",
+        "variables_info",
+        "variables_metadata",
+    ];
+    database.eq_ignore_ascii_case("information_schema")
+        || (database.eq_ignore_ascii_case("performance_schema") && PUBLIC.iter().any(|public| table.eq_ignore_ascii_case(public)))
+}
+
+/// Tables of information_schema about the engine, which need PROCESS.
+fn is_of_innodb(database: &str, table: &str) -> bool {
+    let innodb = table.get(..7).is_some_and(|start| start.eq_ignore_ascii_case("INNODB_"));
+    database.eq_ignore_ascii_case("information_schema")
+        && (table.eq_ignore_ascii_case("FILES") || innodb && !table.eq_ignore_ascii_case("INNODB_FT_DEFAULT_STOPWORD"))
+}
