@@ -54,7 +54,7 @@ fn send_rows(plan: &QueryPlan, statement: &Statement<'_>, outer: Option<&EvalCx<
         sink.end_row()?;
         rows += 1;
         if rows.is_multiple_of(INTERRUPT_ROWS) {
-            statement.interrupt.check()?;
+            statement.interrupt.check_in_turn()?;
         }
     }
     Ok(rows)
@@ -92,7 +92,7 @@ fn run_stored(plan: &QueryPlan, scan: &Scan, positions: &[usize], frame: &mut Fr
         sink.end_row()?;
         rows += 1;
         if rows.is_multiple_of(INTERRUPT_ROWS) {
-            frame.statement.interrupt.check()?;
+            frame.statement.interrupt.check_in_turn()?;
         }
     }
     Ok(rows)
@@ -143,7 +143,7 @@ pub fn for_each(
         row.clear();
         rows += 1;
         if rows.is_multiple_of(INTERRUPT_ROWS) {
-            statement.interrupt.check()?;
+            statement.interrupt.check_in_turn()?;
         }
     }
     Ok(())
@@ -172,7 +172,7 @@ pub fn collect_some(
         )?;
         rows.push(std::mem::replace(&mut row, Vec::with_capacity(plan.output.len())));
         if (rows.len() as u64).is_multiple_of(INTERRUPT_ROWS) {
-            statement.interrupt.check()?;
+            statement.interrupt.check_in_turn()?;
         }
     }
     Ok(rows)

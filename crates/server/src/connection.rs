@@ -408,6 +408,14 @@ impl Task for Connection {
         &self.gate
     }
 
+    fn hold(&self, held: bool) {
+        if held {
+            self.client.interrupt.hold();
+        } else {
+            self.client.interrupt.go();
+        }
+    }
+
     fn hung_up(&self) {
         self.client.hung_up();
         self.server.clients().note_abandoned();

@@ -25,6 +25,7 @@
 mod gate;
 mod lane;
 mod place;
+mod turns;
 mod watch;
 
 use std::cell::RefCell;
@@ -75,6 +76,8 @@ pub trait Task: Send + Sync + 'static {
     fn gate(&self) -> &Gate;
     /// The peer has closed its side; the task may be running.
     fn hung_up(&self);
+    /// Others have their turn: what runs long waits where it can, until it is held no more.
+    fn hold(&self, held: bool);
     /// Called once, after the last run.
     fn closed(&self);
 }
@@ -259,7 +262,9 @@ impl<T: Task> Pool<T> {
         let Some(place) = place else { return wait() };
         let state = place.state();
         if state.kind() != Kind::Holds {
-            return wait();
+            place.set_away(true);
+            wait();
+            return place.set_away(false);
         }
         self.blocked.fetch_add(1, Ordering::SeqCst);
         if !place.advance(state, Kind::Waits) {
@@ -343,13 +348,12 @@ impl<T: Task> Pool<T> {
 
     /// Runs sessions whose last statement was long.
     fn serve_lane(self: &Arc<Self>, place: &Place, worker: &mut Worker) {
-        while !self.stopping.load(Ordering::Relaxed) && place.niceness() <= watch::niceness_of(self.lane.running() + 1) {
+        while !self.stopping.load(Ordering::Relaxed) && place.niceness() <= watch::NICENESS {
             let Some(task) = self.lane.take() else { return };
             let before = clock_gettime(ClockId::ThreadCPUTime);
             self.run(&task, worker, place, Kind::Long);
             let cpu = clock_gettime(ClockId::ThreadCPUTime) - before;
             task.gate().set_long(cpu.try_into().is_ok_and(|cpu: Duration| cpu >= CPU_LONG));
-            self.lane.ran();
         }
     }
 
@@ -365,6 +369,7 @@ impl<T: Task> Pool<T> {
 
     /// Runs the task as its owner until it is idle, waits for a commit, or is closed. Tells what became of the thread.
     fn run(self: &Arc<Self>, task: &Arc<T>, worker: &mut Worker, place: &Place, mut kind: Kind) -> Kind {
+        place.set_task(task.gate().token.load(Ordering::Relaxed));
         loop {
             place.begin(kind, self.tick.load(Ordering::Relaxed));
             if !self.watching.load(Ordering::Relaxed) {

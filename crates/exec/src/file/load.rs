@@ -62,7 +62,7 @@ pub fn load(
         }
         more = end.more;
         if load.insert.records.is_multiple_of(INTERRUPT_ROWS) {
-            statement.interrupt.check()?;
+            statement.interrupt.check_in_turn()?;
         }
     }
     let Insert { records, refused, deleted, mut changed, .. } = load.insert;

@@ -39,7 +39,7 @@ impl<'p> Distinct<'p> {
         let mut in_order = Overflow::new(filled_slots(self.node), frame.statement)?;
         self.key.clear();
         while let Some((key, number)) = by_key.key().and_then(<[u8]>::split_last_chunk::<NUMBER_BYTES>) {
-            frame.statement.interrupt.check()?;
+            frame.statement.interrupt.check_in_turn()?;
             if self.key != key {
                 self.key.clear();
                 self.key.extend_from_slice(key);
@@ -57,7 +57,7 @@ impl<'p> Distinct<'p> {
     /// The next of the rows that went to disk.
     fn next_of_disk(&mut self, frame: &mut Frame<'_>) -> Result<bool> {
         let Some(overflow) = self.overflow.as_mut().filter(|overflow| overflow.key().is_some()) else { return Ok(false) };
-        frame.statement.interrupt.check()?;
+        frame.statement.interrupt.check_in_turn()?;
         overflow.restore(frame)?;
         overflow.advance()?;
         Ok(true)

@@ -188,7 +188,7 @@ impl Pulse {
             return Ok(());
         }
         self.0 = 0;
-        frame.statement.interrupt.check()
+        frame.statement.interrupt.check_in_turn()
     }
 }
 
@@ -242,7 +242,7 @@ impl Operator for Filter<'_> {
                 return Ok(true);
             }
             // One load: what is evaluated for a row may take long.
-            frame.statement.interrupt.check()?;
+            frame.statement.interrupt.check_in_turn()?;
         }
         Ok(false)
     }

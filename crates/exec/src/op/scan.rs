@@ -254,7 +254,7 @@ impl TableScan<'_> {
     fn next_match(&mut self, table: &Table, frame: &mut Frame<'_>) -> Result<bool> {
         while !self.is_at_pause() && self.advance(table, frame)? {
             // One load: what is evaluated for a row may take long.
-            frame.statement.interrupt.check()?;
+            frame.statement.interrupt.check_in_turn()?;
             if self.is_match(table, frame, true)? {
                 return Ok(true);
             }
@@ -274,7 +274,7 @@ impl TableScan<'_> {
     fn count_matches(&mut self, table: &Table, frame: &mut Frame<'_>) -> Result<u64> {
         let mut rows = 0;
         while self.advance(table, frame)? {
-            frame.statement.interrupt.check()?;
+            frame.statement.interrupt.check_in_turn()?;
             rows += u64::from(self.is_match(table, frame, false)?);
         }
         Ok(rows)

@@ -90,7 +90,7 @@ impl Operator for Sort<'_> {
                 overflow.sort()?;
                 let mut skipped = 0;
                 while skipped < skip && overflow.key().is_some() {
-                    frame.statement.interrupt.check()?;
+                    frame.statement.interrupt.check_in_turn()?;
                     overflow.advance()?;
                     skipped += 1;
                 }
@@ -111,7 +111,7 @@ impl Operator for Sort<'_> {
                 return Ok(false);
             }
             self.left -= 1;
-            frame.statement.interrupt.check()?;
+            frame.statement.interrupt.check_in_turn()?;
             overflow.restore(frame)?;
             overflow.advance()?;
             return Ok(true);

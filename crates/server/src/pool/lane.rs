@@ -21,12 +21,11 @@ pub(super) struct Lane<T> {
 struct Queue<T> {
     tasks: VecDeque<Arc<T>>,
     waiting: usize,
-    running: usize,
 }
 
 impl<T> Lane<T> {
     pub fn new() -> Lane<T> {
-        Lane { queue: Mutex::new(Queue { tasks: VecDeque::new(), waiting: 0, running: 0 }), came: Condvar::new() }
+        Lane { queue: Mutex::new(Queue { tasks: VecDeque::new(), waiting: 0 }), came: Condvar::new() }
     }
 
     /// True if a waiting thread takes the task.
@@ -49,19 +48,7 @@ impl<T> Lane<T> {
         queue.waiting += 1;
         while queue.tasks.is_empty() && !self.came.wait_for(&mut queue, WAIT).timed_out() {}
         queue.waiting -= 1;
-        let task = queue.tasks.pop_front()?;
-        queue.running += 1;
-        Some(task)
-    }
-
-    /// What `take` gave has run.
-    pub fn ran(&self) {
-        self.queue.lock().running -= 1;
-    }
-
-    /// Tasks that run here now.
-    pub fn running(&self) -> usize {
-        self.queue.lock().running
+        queue.tasks.pop_front()
     }
 }
 

@@ -10,7 +10,7 @@
 //! * PLACE-1: of each thread the watcher moves HOLDS and GIVEN only, by compare-and-swap on a state that names the run's tick.
 //! * PLACE-2: who leaves HOLDS for WAITS or GIVEN counts the thread as blocked; who leaves those counts it no more.
 
-use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 
 use rustix::process::{Pid, setpriority_process};
 
@@ -54,6 +54,10 @@ pub(super) struct Place {
     /// The kernel's number of the thread.
     thread: Option<i32>,
     niceness: AtomicI32,
+    /// The pool's name for the task that runs.
+    token: AtomicU64,
+    /// A long run waits in `Pool::blocking`: it needs no turn.
+    away: AtomicBool,
     /// Of the watcher: the run that it looks at, and the CPU time of the thread when it first did.
     seen_run: AtomicU64,
     seen_cpu_ns: AtomicU64,
@@ -68,6 +72,8 @@ impl Place {
             state: AtomicU64::new(0),
             thread,
             niceness: AtomicI32::new(0),
+            token: AtomicU64::new(0),
+            away: AtomicBool::new(false),
             seen_run: AtomicU64::new(u64::MAX),
             seen_cpu_ns: AtomicU64::new(0),
         }
@@ -76,6 +82,23 @@ impl Place {
     #[inline]
     pub fn begin(&self, kind: Kind, tick: u64) {
         self.state.store(State::new(kind, tick).0, Ordering::Release);
+    }
+
+    pub fn set_task(&self, token: u64) {
+        self.token.store(token, Ordering::Relaxed);
+    }
+
+    pub fn task(&self) -> u64 {
+        self.token.load(Ordering::Relaxed)
+    }
+
+    pub fn set_away(&self, away: bool) {
+        self.away.store(away, Ordering::Relaxed);
+    }
+
+    /// A long run that can use a core.
+    pub fn wants_turns(&self) -> bool {
+        self.state().kind() == Kind::Long && !self.away.load(Ordering::Relaxed)
     }
 
     /// What the run has become.
@@ -96,11 +119,16 @@ impl Place {
 
     /// CPU that the run has taken since the watcher first saw it; `None` where the kernel does not tell.
     pub fn cpu_ns_since_seen(&self, run: State) -> Option<u64> {
-        let now = cpu_ns(self.thread?)?;
+        let now = self.cpu_ns()?;
         if self.seen_run.swap(run.tick(), Ordering::Relaxed) != run.tick() {
             self.seen_cpu_ns.store(now, Ordering::Relaxed);
         }
         Some(now.saturating_sub(self.seen_cpu_ns.load(Ordering::Relaxed)))
+    }
+
+    /// CPU that the thread has taken.
+    pub fn cpu_ns(&self) -> Option<u64> {
+        cpu_ns(self.thread?)
     }
 
     pub fn niceness(&self) -> i32 {

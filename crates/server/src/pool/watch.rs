@@ -1,8 +1,8 @@
 //! The watcher: long runs give their places away.
 //!
 //! While tasks run it looks, each `TICK`, at what has run since an earlier look:
-//! 1. A run that took `CPU_LONG` becomes LONG: its thread leaves the count and gets a lower priority, the lower the more
-//!    of them there are, so that all together want about as much as one short statement a core. A new thread takes the place.
+//! 1. A run that took `CPU_LONG` becomes LONG: its thread leaves the count and gets a lower priority; a new one takes the place.
+//!    As many long runs as there are cores go on at a time (`turns`).
 //! 2. A run that has held its place for `HELD_TICKS_MAX` without that waits for something: another thread takes the place until it ends.
 //! 3. When every place is held for two ticks, long statements have come all at once: the places double each tick, so that what is short
 //!    among them, or behind them, does not wait for 5 ms of each.
@@ -14,6 +14,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::place::{Kind, Place, State};
+use super::turns::Turns;
 use super::{Pool, Task};
 
 const TICK: Duration = Duration::from_millis(4);
@@ -26,14 +27,14 @@ const BURST_PLACES_MAX: usize = 64;
 /// Looks in vain before the watcher sleeps, and how long at most: a run that began in that moment may have missed it.
 const IDLE_TICKS_MAX: u32 = 25;
 const SLEEP: Duration = Duration::from_secs(1);
-/// Of a few long runs, as of helpers: a third of the share of a short one. The kernel's weights differ by a quarter a step.
-const NICENESS_MIN: i32 = 5;
-const NICENESS_MAX: i32 = 19;
+/// As of helpers: a third of the share of a short run.
+pub(super) const NICENESS: i32 = 5;
 
 impl<T: Task> Pool<T> {
     pub(super) fn watch(self: Arc<Self>) {
         let _ = self.watcher.set(std::thread::current());
         let mut idle_ticks = 0;
+        let mut turns = Turns::default();
         while !self.stopping.load(Ordering::Relaxed) {
             if idle_ticks < IDLE_TICKS_MAX {
                 std::thread::sleep(TICK);
@@ -44,7 +45,7 @@ impl<T: Task> Pool<T> {
                 idle_ticks = 0;
             }
             let tick = self.tick.fetch_add(1, Ordering::Relaxed) + 1;
-            idle_ticks = if self.look(tick) { 0 } else { idle_ticks + 1 };
+            idle_ticks = if self.look(tick, &mut turns) { 0 } else { idle_ticks + 1 };
         }
     }
 
@@ -59,7 +60,7 @@ impl<T: Task> Pool<T> {
     }
 
     /// True if something runs that may become long.
-    fn look(self: &Arc<Self>, tick: u64) -> bool {
+    fn look(self: &Arc<Self>, tick: u64, turns: &mut Turns) -> bool {
         let places = self.places.lock().clone();
         let burst = self.burst.load(Ordering::Relaxed);
         let cpu_ns_long = if burst == 0 { CPU_LONG_NS } else { CPU_LONG_IN_BURST_NS };
@@ -77,7 +78,7 @@ impl<T: Task> Pool<T> {
                 continue;
             }
             match place.cpu_ns_since_seen(state) {
-                Some(cpu_ns) if cpu_ns >= cpu_ns_long => self.make_long(place, state, &places),
+                Some(cpu_ns) if cpu_ns >= cpu_ns_long => self.make_long(place, state),
                 _ if ticks >= HELD_TICKS_MAX && state.kind() == Kind::Holds => self.give_away(place, state),
                 _ => {}
             }
@@ -89,10 +90,11 @@ impl<T: Task> Pool<T> {
             self.burst.store(0, Ordering::Relaxed);
         }
         self.fill_places();
-        held > 0
+        let long: Vec<_> = places.into_iter().filter(|place| place.wants_turns()).collect();
+        turns.tick(self, &long) || held > 0
     }
 
-    fn make_long(&self, place: &Place, state: State, places: &[Arc<Place>]) {
+    fn make_long(&self, place: &Place, state: State) {
         if !place.advance(state, Kind::Long) {
             return;
         }
@@ -100,10 +102,7 @@ impl<T: Task> Pool<T> {
         if state.kind() == Kind::Given {
             self.blocked.fetch_sub(1, Ordering::SeqCst);
         }
-        let long: Vec<_> = places.iter().filter(|place| place.state().kind() == Kind::Long).collect();
-        let niceness = niceness_of(long.len());
-        long.into_iter().for_each(|place| place.lower_to(niceness));
-        place.lower_to(niceness);
+        place.lower_to(NICENESS);
     }
 
     fn give_away(&self, place: &Place, state: State) {
@@ -130,28 +129,5 @@ impl<T: Task> Pool<T> {
             }
             self.spawn_failed.store(false, Ordering::Relaxed);
         }
-    }
-}
-
-/// Of each of so many long runs.
-pub(super) fn niceness_of(runs: usize) -> i32 {
-    let mut weight = runs as f64 / vaquita_storage::helpers::cores() as f64;
-    let mut niceness = NICENESS_MIN;
-    while weight > 1.0 && niceness < NICENESS_MAX {
-        weight /= 1.25;
-        niceness += 1;
-    }
-    niceness
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn many_long_runs_weigh_no_more_than_a_few() {
-        assert_eq!(niceness_of(1), NICENESS_MIN);
-        assert!(niceness_of(vaquita_storage::helpers::cores() * 8) > NICENESS_MIN + 8);
-        assert_eq!(niceness_of(usize::MAX), NICENESS_MAX);
     }
 }
