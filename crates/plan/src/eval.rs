@@ -15,7 +15,7 @@ mod subquery;
 use std::borrow::Cow;
 
 use vaquita_types::limits::VALUE_BYTES_MAX;
-use vaquita_types::{Error, Result, TypeKind, Value};
+use vaquita_types::{Error, Result, Value};
 
 use crate::env::EvalCx;
 use crate::expr::{CompareAs, CompareOp, Expr, ExprKind};
@@ -234,7 +234,6 @@ fn case<'a>(
                 let test = eval(when, cx)?;
                 !value.is_null()
                     && !test.is_null()
-                    && when.ty.kind != TypeKind::Null
                     && compare::compare(value, ty, &test, &when.ty, *rule, cx.env)?.is_some_and(|o| o.is_eq())
             }
         };

@@ -5,17 +5,71 @@
 //! first is the BIGINT that stands for all integers, the second, of which nothing is known, a string.
 //!
 //! It looks at the finished plan, so at the bounds of indexes where comparisons have become those.
+//!
+//! A parameter beside a value or a column needs no type to be computed with: its value's decides when the statement runs. Where a
+//! parameter decides the type of something else (`IF(a, ?, 5)`, `MAX(?)`, `CONCAT(?, s)`, `? = ?`, a column of a subquery) it is *free*:
+//! such a statement is planned with the types of its free parameters, and again when values of other types come.
 
+use vaquita_types::charset::CollationId;
 use vaquita_types::schema::{IndexDef, TableDef};
-use vaquita_types::{ColumnType, TypeKind};
+use vaquita_types::{ColumnType, TypeKind, Value};
 
 use crate::expr::{Expr, ExprKind, SubqueryKind};
 use crate::node::{AccessPath, Assignment, InsertSource, KeyExpr, Limit, Node, Plan, QueryPlan, Scan};
 use crate::optimize::visit;
+use crate::typing::PARAMETER_CHARS_MAX;
 
 /// The type that each of `count` parameters takes; none where nothing is known.
 pub fn parameter_types(plan: &Plan, count: usize) -> Vec<Option<ColumnType>> {
-    let mut found = Found { types: vec![None; count] };
+    look(plan, count).types
+}
+
+/// Which of `count` parameters of a plan that was made without their types are free.
+pub fn free_parameters(plan: &Plan, count: usize) -> Vec<bool> {
+    let found = look(plan, count);
+    found.free.iter().zip(&found.bounds).map(|(free, bound)| *free && !bound).collect()
+}
+
+/// The type of a free parameter with this value; none for NULL, which fits all. `collation`: the connection's.
+pub fn type_of_parameter(value: &Value, collation: CollationId) -> Option<ColumnType> {
+    Some(match value {
+        Value::Null => return None,
+        Value::Int(_) => ColumnType { length: 21, ..ColumnType::bigint() },
+        Value::UInt(_) => ColumnType { length: 21, ..ColumnType::bigint_unsigned() },
+        Value::Float(_) => ColumnType::double(),
+        Value::Decimal(_) => ColumnType::decimal(65, 30),
+        Value::Date(_) => ColumnType::temporal(TypeKind::Date, 0),
+        Value::DateTime(_) => ColumnType::temporal(TypeKind::DateTime, 6),
+        Value::Time(_) => ColumnType::temporal(TypeKind::Time, 6),
+        Value::Bytes(_) | Value::Json(_) => text_parameter(collation),
+    })
+}
+
+/// The type of a free parameter before it has a value, where its place tells `ty`.
+pub fn type_at_place(ty: Option<&ColumnType>, collation: CollationId) -> ColumnType {
+    let Some(ty) = ty else { return text_parameter(collation) };
+    match ty.kind {
+        TypeKind::Bit | TypeKind::Year => ColumnType { length: 21, ..ColumnType::bigint_unsigned() },
+        _ if ty.is_integer() && ty.unsigned => ColumnType { length: 21, ..ColumnType::bigint_unsigned() },
+        _ if ty.is_integer() => ColumnType { length: 21, ..ColumnType::bigint() },
+        TypeKind::Decimal => ColumnType::decimal(65, 30),
+        TypeKind::Float | TypeKind::Double => ColumnType::double(),
+        TypeKind::Date => ColumnType::temporal(TypeKind::Date, 0),
+        TypeKind::Time => ColumnType::temporal(TypeKind::Time, 6),
+        TypeKind::DateTime | TypeKind::Timestamp => ColumnType::temporal(TypeKind::DateTime, 6),
+        _ => text_parameter(collation),
+    }
+}
+
+fn text_parameter(collation: CollationId) -> ColumnType {
+    match collation {
+        CollationId::BINARY => ColumnType::varbinary(65_535),
+        _ => ColumnType::varchar(PARAMETER_CHARS_MAX, collation),
+    }
+}
+
+fn look(plan: &Plan, count: usize) -> Found {
+    let mut found = Found { types: vec![None; count], free: vec![false; count], bounds: vec![false; count] };
     match plan {
         Plan::Query(query) => found.query(query),
         Plan::Insert(insert) => {
@@ -43,11 +97,14 @@ pub fn parameter_types(plan: &Plan, count: usize) -> Vec<Option<ColumnType>> {
         }
         Plan::Delete(delete) => found.node(&delete.source),
     }
-    found.types
+    found
 }
 
 struct Found {
     types: Vec<Option<ColumnType>>,
+    free: Vec<bool>,
+    /// They are bounds of an index, or a LIMIT: the visit of all expressions meets these too.
+    bounds: Vec<bool>,
 }
 
 impl Found {
@@ -63,6 +120,19 @@ impl Found {
         }
     }
 
+    fn note_known(&mut self, expr: &Expr, ty: Option<&ColumnType>) {
+        if let Some(ty) = ty.filter(|ty| ty.kind != TypeKind::Null) {
+            self.note(expr, ty);
+        }
+    }
+
+    /// `expr` is compared with something of type `ty`.
+    fn beside(&mut self, expr: &Expr, ty: &ColumnType) {
+        if !is_param(expr) || ty.kind == TypeKind::Null {
+            self.expr(expr);
+        }
+    }
+
     fn assignments(&mut self, assignments: &[Assignment], table: &TableDef) {
         for assignment in assignments {
             self.assigned(assignment.value.as_ref(), table, assignment.column);
@@ -72,7 +142,9 @@ impl Found {
     fn assigned(&mut self, value: Option<&Expr>, table: &TableDef, column: usize) {
         let (Some(value), Some(column)) = (value, table.columns.get(column)) else { return };
         self.note(value, &column.ty);
-        self.expr(value);
+        if !is_param(value) {
+            self.expr(value);
+        }
     }
 
     fn query(&mut self, plan: &QueryPlan) {
@@ -95,7 +167,7 @@ impl Found {
     }
 
     fn limit(&mut self, limit: &Limit) {
-        limit.offset.iter().chain(&limit.count).for_each(|e| self.note(e, &ColumnType::bigint_unsigned()));
+        limit.offset.iter().chain(&limit.count).for_each(|e| self.bounds_by(e, &ColumnType::bigint_unsigned()));
     }
 
     /// The bounds of an index have the types of its columns.
@@ -126,22 +198,61 @@ impl Found {
             scan.table.columns.get(at)
         };
         if let Some(column) = scan.table.indexes.get(index).and_then(column) {
-            self.note(expr, &column.ty);
+            self.bounds_by(expr, &column.ty);
+        }
+    }
+
+    fn bounds_by(&mut self, expr: &Expr, ty: &ColumnType) {
+        self.note(expr, ty);
+        if let Some(n) = param_of(expr)
+            && let Some(bound) = self.bounds.get_mut(n)
+        {
+            *bound = true;
         }
     }
 
     /// What the operands of `expr` say of one another.
     fn expr(&mut self, expr: &Expr) {
         match &expr.kind {
+            ExprKind::Param(n) => {
+                if let Some(free) = self.free.get_mut(*n) {
+                    *free = true;
+                }
+            }
             ExprKind::Compare(_, a, b, _) => {
                 self.note(a, &b.ty);
                 self.note(b, &a.ty);
+                self.beside(a, &b.ty);
+                self.beside(b, &a.ty);
+                return;
             }
             ExprKind::InList(value, list, _) => {
                 if let Some(known) = list.iter().find(|item| !is_param(item)) {
                     self.note(value, &known.ty);
                 }
-                list.iter().for_each(|item| self.note(item, &value.ty));
+                self.expr(value);
+                for item in list {
+                    self.note(item, &value.ty);
+                    self.beside(item, &value.ty);
+                }
+                return;
+            }
+            ExprKind::Call(def, args) if matches!(def.name, "LIKE" | "FULL YEAR") => {
+                let beside = args.first().map_or(TypeKind::Null, |arg| arg.ty.kind);
+                let known = if def.name == "LIKE" { beside } else { TypeKind::Year };
+                args.iter().for_each(|arg| self.beside(arg, &ColumnType::new(known)));
+                return;
+            }
+            ExprKind::Case { operand, whens, otherwise } => {
+                if let Some(operand) = operand {
+                    let (first, ty) = (whens.first().map(|(when, _)| &when.ty), &operand.0.ty);
+                    self.note_known(&operand.0, first);
+                    whens.iter().for_each(|(when, _)| self.note_known(when, Some(ty)));
+                }
+                whens.iter().map(|(_, then)| then).chain(otherwise.as_deref()).for_each(|e| self.note_known(e, Some(&expr.ty)));
+            }
+            ExprKind::Call(def, args) if matches!(def.name, "IF" | "IFNULL" | "COALESCE" | "NULLIF" | "GREATEST" | "LEAST") => {
+                args.iter().skip(usize::from(def.name == "IF")).for_each(|arg| self.note_known(arg, Some(&expr.ty)));
             }
             ExprKind::Call(def, args) if matches!(def.name, "+" | "-" | "*" | "/" | "%" | "DIV") => {
                 let known = args.iter().find(|arg| !is_param(arg)).map_or_else(ColumnType::double, |arg| number(&arg.ty));
@@ -152,6 +263,8 @@ impl Found {
                     && let Some(output) = sub.plan.output.first()
                 {
                     self.note(left, &output.expr.ty);
+                    self.beside(left, &output.expr.ty);
+                    return self.query(&sub.plan);
                 }
                 self.query(&sub.plan);
             }
@@ -162,10 +275,15 @@ impl Found {
 }
 
 fn is_param(expr: &Expr) -> bool {
+    param_of(expr).is_some()
+}
+
+fn param_of(expr: &Expr) -> Option<usize> {
     match &expr.kind {
-        ExprKind::Param(_) => true,
-        ExprKind::Cast(inner) => is_param(inner),
-        _ => false,
+        ExprKind::Param(n) => Some(*n),
+        ExprKind::Cast(inner) => param_of(inner),
+        ExprKind::Call(def, args) if def.name == "FULL YEAR" => args.first().and_then(param_of),
+        _ => None,
     }
 }
 

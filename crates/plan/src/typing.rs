@@ -17,7 +17,7 @@ use vaquita_types::{ColumnType, TypeKind, Value};
 
 pub use build::{as_string, case, convert_using, with_collation};
 pub use cast::explicit_cast;
-pub use collate::{Collated, aggregate_collations, convert_charset, mix_error, string_collation};
+pub use collate::{Collated, PARAMETER_CHARS_MAX, aggregate_collations, convert_charset, mix_error, string_collation};
 pub use compare::{between, case_compare, compare, compare_as, compare_list, make_row_compare};
 pub use merge::{Merged, aggregate_types, merge_two, unify};
 

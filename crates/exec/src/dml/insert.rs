@@ -42,6 +42,8 @@ pub(crate) struct Insert<'a> {
     /// A column that is not given and has no default gets its type's zero, without a word.
     pub(crate) defaults_quietly: bool,
     pub(crate) changed: Changed,
+    /// The AUTO_INCREMENT value of the row that ON DUPLICATE KEY UPDATE changed instead of inserting the last one.
+    updated_id: Option<u64>,
 }
 
 pub fn run(plan: &InsertPlan, statement: &Statement<'_>) -> Result<Changed> {
@@ -61,7 +63,9 @@ pub fn run(plan: &InsertPlan, statement: &Statement<'_>) -> Result<Changed> {
         InsertSource::Literals(values) => insert.literals(values)?,
         InsertSource::Query(query) => insert.query(query)?,
     }
+    let row_id = insert.row_id();
     let mut changed = insert.changed;
+    changed.row_id = if changed.affected > 0 { row_id } else { 0 };
     changed.found += changed.affected;
     if several_rows {
         let warnings = statement.session.warning_count();
@@ -90,6 +94,7 @@ impl<'a> Insert<'a> {
             refused: 0,
             defaults_quietly: false,
             changed: Changed::default(),
+            updated_id: None,
         }
     }
 
@@ -209,6 +214,7 @@ impl<'a> Insert<'a> {
     }
 
     pub(crate) fn write_row(&mut self) -> Result<()> {
+        self.updated_id = None;
         for (position, expr) in &self.plan.default_exprs {
             let value = expr.eval(&self.frame.cx())?.into_owned();
             self.set(*position, value, &expr.ty)?;
@@ -236,9 +242,9 @@ impl<'a> Insert<'a> {
                 Written::Done => {
                     self.changed.affected += 1;
                     if let Some(id) = generated
-                        && self.changed.last_insert_id == 0
+                        && self.changed.generated_id == 0
                     {
-                        self.changed.last_insert_id = id;
+                        self.changed.generated_id = id;
                     }
                     return Ok(());
                 }
@@ -370,17 +376,28 @@ impl<'a> Insert<'a> {
         }
     }
 
-    /// LAST_INSERT_ID() after an update by ON DUPLICATE KEY is the updated row's.
     fn note_updated_id(&mut self, new: &[Value], def: &TableDef) -> Result<()> {
         if let Some(position) = def.auto_increment_column() {
-            let id = match &new[position] {
-                Value::Int(i) => *i as u64,
-                Value::UInt(u) => *u,
-                _ => 0,
-            };
+            let id = id_of(&new[position]);
             self.statement.txn.borrow_mut().note_auto_increment(def.id, id)?;
-            self.changed.last_insert_id = id;
+            self.updated_id = Some(id);
         }
         Ok(())
+    }
+
+    /// The AUTO_INCREMENT value of the last row.
+    fn row_id(&self) -> u64 {
+        let of_new = || self.automatic.map_or(0, |position| id_of(&self.frame.slots[self.columns() + position]));
+        self.updated_id.unwrap_or_else(of_new)
+    }
+}
+
+/// As an OK packet has it.
+fn id_of(value: &Value) -> u64 {
+    match value {
+        Value::Int(i) => *i as u64,
+        Value::UInt(u) => *u,
+        Value::Float(f) => *f as i64 as u64,
+        _ => 0,
     }
 }

@@ -25,8 +25,10 @@ pub struct Changed {
     pub affected: u64,
     /// Rows found, for clients with FOUND_ROWS.
     pub found: u64,
-    /// The first generated AUTO_INCREMENT value.
-    pub last_insert_id: u64,
+    /// The first AUTO_INCREMENT value that was generated, which LAST_INSERT_ID() returns from now on.
+    pub generated_id: u64,
+    /// The AUTO_INCREMENT value of the last row that an INSERT or REPLACE wrote or looked at, given or generated.
+    pub row_id: u64,
     /// "Rows matched: …"
     pub info: String,
 }

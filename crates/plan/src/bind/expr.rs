@@ -101,7 +101,9 @@ impl Binder<'_> {
     }
 
     pub fn param(&self, n: usize) -> Expr {
-        let ty = self.cx.param_types.get(n).cloned().unwrap_or_else(ColumnType::null);
+        let given = self.cx.param_types.get(n).filter(|ty| ty.kind != TypeKind::Null).cloned();
+        // Its kind is its value's; a text comes in the connection's charset.
+        let ty = given.unwrap_or_else(|| ColumnType { collation: self.cx.settings.connection_collation, ..ColumnType::null() });
         Expr { kind: ExprKind::Param(n), ty, nullable: true, coercibility: 4 }
     }
 

@@ -8,8 +8,9 @@ use std::sync::Arc;
 
 use vaquita_parser as ast;
 use vaquita_parser::printer::{Style, print_expr};
+use vaquita_types::charset::CollationId;
 use vaquita_types::schema::{ColumnDefault, TableRef};
-use vaquita_types::{Error, Result, errno};
+use vaquita_types::{Error, Result, TypeKind, errno};
 
 use super::scope::{ColumnValue, Relation, RelationColumn, Scope, Source, VisibleColumn, same_name, written};
 use super::{Binder, Clause};
@@ -165,10 +166,15 @@ impl Binder<'_> {
             ast::Expr::Literal(_) => self.scalar(expr).map(Some),
             ast::Expr::Param(n) => {
                 let mut param = self.param(*n);
-                if param.ty.kind == vaquita_types::TypeKind::Null
+                if param.ty.kind == TypeKind::Null
                     && let Some(column) = table.columns.get(column)
                 {
+                    let collation = param.ty.collation;
                     param.ty = column.ty.clone();
+                    // The value is still a text in the connection's charset.
+                    if param.ty.collation != CollationId::BINARY || param.ty.kind == TypeKind::Json {
+                        param.ty.collation = collation;
+                    }
                 }
                 Ok(Some(param))
             }

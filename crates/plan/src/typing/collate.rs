@@ -9,7 +9,7 @@
 
 use vaquita_types::charset::CollationId;
 use vaquita_types::errno;
-use vaquita_types::{Error, Result, TypeKind, Value};
+use vaquita_types::{ColumnType, Error, Result, TypeKind, Value};
 
 use super::{COERCIBILITY_NUMERIC, NUMBER_COLLATION, is_string};
 use crate::expr::{Expr, ExprKind};
@@ -148,8 +148,22 @@ fn coercibility_name(coercibility: u8) -> &'static str {
     }
 }
 
+/// Characters of a parameter that is a string, as MySQL describes it.
+pub const PARAMETER_CHARS_MAX: u32 = 16_383;
+
+/// A `?` of which nothing is known, whose bytes mean something else in the charset of `collation`.
+fn is_foreign_parameter(expr: &Expr, collation: CollationId) -> bool {
+    let is_utf8 = |id: CollationId| matches!(text::charset_name(id), "utf8mb3" | "utf8mb4");
+    matches!(expr.kind, ExprKind::Param(_))
+        && expr.ty.kind == TypeKind::Null
+        && !(is_utf8(expr.ty.collation) && is_utf8(collation))
+}
+
 /// `expr` as a string in the charset of `collation`, if it is a string in another one.
-pub fn convert_charset(expr: Expr, collation: CollationId) -> Expr {
+pub fn convert_charset(mut expr: Expr, collation: CollationId) -> Expr {
+    if is_foreign_parameter(&expr, collation) {
+        expr.ty = ColumnType::varchar(PARAMETER_CHARS_MAX, expr.ty.collation);
+    }
     let ty = &expr.ty;
     if !is_string(ty)
         || collation == CollationId::BINARY

@@ -63,10 +63,11 @@ impl Session {
         self.track_plan(&Plan::Insert(ready.plan.insert.clone()));
         match self.run_load(&load.path, ready, out) {
             Ok(changed) => {
-                if changed.last_insert_id != 0 {
-                    self.state.set_last_insert_id(changed.last_insert_id);
+                // MySQL's answer to LOAD DATA has no insert id.
+                if changed.generated_id != 0 {
+                    self.state.set_last_insert_id(changed.generated_id);
                 }
-                let done = Done::Ok { affected: changed.affected, last_insert_id: changed.last_insert_id, info: changed.info };
+                let done = Done::Ok { affected: changed.affected, last_insert_id: 0, info: changed.info };
                 self.finish_statement(done, rest, out, park)
             }
             Err(error) => {

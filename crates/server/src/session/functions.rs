@@ -54,7 +54,7 @@ impl SessionState {
             Value::Int(i) => *i as u64,
             other => vaquita_types::convert::to_u64(other, &ColumnType::null()).value,
         };
-        self.set_last_insert_id(number);
+        self.give_last_insert_id(number);
         if id.is_null() { Value::Null } else { Value::UInt(number) }
     }
 

@@ -9,10 +9,10 @@ use std::sync::atomic::AtomicU64;
 
 use vaquita_parser::{Statement as Ast, parse_prepared_noting};
 use vaquita_plan::node::{OutputColumn, Plan};
-use vaquita_plan::params::parameter_types;
+use vaquita_plan::params::{free_parameters, parameter_types, type_at_place, type_of_parameter};
 use vaquita_plan::settings::PlanSettings;
 use vaquita_plan::uses::UseList;
-use vaquita_types::charset::CollationId;
+use vaquita_types::charset::{CollationId, charset};
 use vaquita_types::errno::{ER_SP_BAD_CURSOR_SELECT, ER_UNKNOWN_STMT_HANDLER, ER_UNSUPPORTED_PS};
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value};
 use vaquita_wire::caps::{NOT_FIXED_DECIMALS, column_flag as flag, cursor, mysql_type};
@@ -123,7 +123,7 @@ impl Session {
         };
         self.authorize(&prepared.ast)?;
         if is_planned(&prepared.ast) {
-            prepared.plan = Some(Arc::new(self.fresh_plan(&prepared.ast, &[])?));
+            prepared.plan = Some(Arc::new(self.typed_plan(&prepared.ast, parameters, &[], None)?));
         }
         let shown = self.show_columns(&prepared.ast)?;
         self.server.counters.add(self.client.id, Counter::StmtPrepare, 1);
@@ -142,6 +142,55 @@ impl Session {
         let variables = variables.0.into_inner().into();
         let allowed_under = AtomicU64::new(self.access.serial);
         Ok(CachedPlan { plan, types: types.into(), catalog_version, settings, variables, uses, allowed_under })
+    }
+
+    /// A plan with types for the free parameters: those of `values`, else those of the plan before, else what their places tell.
+    pub(super) fn typed_plan(
+        &self,
+        ast: &Ast,
+        parameters: usize,
+        values: &[Value],
+        before: Option<&CachedPlan>,
+    ) -> Result<CachedPlan> {
+        let plan = self.fresh_plan(ast, &[])?;
+        let free = free_parameters(&plan.plan, parameters);
+        if !free.contains(&true) {
+            return Ok(plan);
+        }
+        let places = parameter_types(&plan.plan, parameters);
+        let collation = self.state.connection_collation();
+        let type_of = |n: usize| {
+            let last = before.and_then(|plan| plan.types.get(n)).filter(|ty| ty.kind != TypeKind::Null);
+            let of_value = values.get(n).and_then(|value| type_of_parameter(value, collation));
+            of_value.unwrap_or_else(|| type_at_place(last.or(places.get(n).and_then(Option::as_ref)), collation))
+        };
+        let types = free.iter().enumerate().map(|(n, free)| if *free { type_of(n) } else { ColumnType::null() });
+        self.fresh_plan(ast, &types.collect::<Vec<_>>())
+    }
+
+    /// The plan with the types that free parameters have.
+    pub(super) fn is_typed_for(&self, plan: &CachedPlan, values: &[Value]) -> bool {
+        let collation = self.state.connection_collation();
+        plan.types.iter().zip(values).all(|(ty, value)| {
+            ty.kind == TypeKind::Null || type_of_parameter(value, collation).is_none_or(|of_value| of_value == *ty)
+        })
+    }
+
+    /// Texts come in `character_set_client`; the statement takes them in the connection's charset.
+    fn read_texts(&self, prepared: &mut Prepared) {
+        let settings = &self.state.settings.plan;
+        let utf8 = charset(CollationId::UTF8MB4_BIN);
+        let (from, to) = (settings.client_charset.unwrap_or(utf8), charset(settings.connection_collation));
+        if from.name == to.name || to.is_binary() || to.name == "utf8mb3" && from.name == utf8.name {
+            return;
+        }
+        for (value, ty) in prepared.values.iter_mut().zip(prepared.params.types()) {
+            if let Value::Bytes(bytes) = value
+                && !(mysql_type::TINY_BLOB..=mysql_type::BLOB).contains(&ty.code)
+            {
+                *value = Value::bytes(&from.convert(to, bytes).bytes);
+            }
+        }
     }
 
     fn answer_prepare(&mut self, id: u32, prepared: &Prepared, shown: &[OutputColumn], out: &mut Output<'_>) {
@@ -198,6 +247,7 @@ impl Session {
             out.writer.packet(|buffer| put_protocol_error(buffer, error));
             return Flow::Next;
         }
+        self.read_texts(prepared);
         self.server.counters.add(self.client.id, Counter::StmtExecute, 1);
         self.server.counters.statement(self.client.id, &prepared.ast);
         if let Err(error) = self.count_statement(&prepared.ast) {
@@ -237,7 +287,7 @@ impl Session {
             self.params.clear();
             return flow;
         }
-        let cached = match self.plan_to_run(prepared.plan.as_ref(), &prepared.ast) {
+        let cached = match self.plan_to_run(prepared.plan.as_ref(), &prepared.ast, prepared.params.count(), &prepared.values) {
             Ok(cached) => cached,
             Err(error) => {
                 self.error(&error, out);
@@ -248,25 +298,43 @@ impl Session {
             prepared.plan = Some(cached.clone());
         }
         if execute.cursor & cursor::READ_ONLY == 0 {
-            let planned =
-                Planned { plan: &cached.plan, ast: Some(&prepared.ast), types: &[], params: &prepared.values, binary: true };
+            let planned = Planned {
+                plan: &cached.plan,
+                ast: Some(&prepared.ast),
+                types: &cached.types,
+                params: &prepared.values,
+                binary: true,
+            };
             return self.run_plan(planned, &[], out, park);
         }
-        self.run_with_cursor(prepared, &cached.plan, out, park)
+        self.run_with_cursor(prepared, &cached, out, park)
     }
 
     /// The plan that was kept if it is still good, or a new one; the session may run it.
-    pub(super) fn plan_to_run(&mut self, kept: Option<&Arc<CachedPlan>>, ast: &Ast) -> Result<Arc<CachedPlan>> {
-        if let Some(kept) = kept.filter(|kept| self.is_current(kept)) {
+    pub(super) fn plan_to_run(
+        &mut self,
+        kept: Option<&Arc<CachedPlan>>,
+        ast: &Ast,
+        parameters: usize,
+        values: &[Value],
+    ) -> Result<Arc<CachedPlan>> {
+        if let Some(kept) = kept.filter(|kept| self.is_current(kept) && self.is_typed_for(kept, values)) {
             self.may_run(kept)?;
             return Ok(kept.clone());
         }
         self.authorize(ast)?;
-        Ok(Arc::new(self.fresh_plan(ast, &[])?))
+        Ok(Arc::new(self.typed_plan(ast, parameters, values, kept.map(|kept| &**kept))?))
     }
 
     /// Runs a query whose rows the client will fetch; a statement without rows runs as ever.
-    fn run_with_cursor(&mut self, prepared: &mut Prepared, plan: &Plan, out: &mut Output<'_>, park: MakeWaiter<'_>) -> Flow {
+    fn run_with_cursor(
+        &mut self,
+        prepared: &mut Prepared,
+        cached: &CachedPlan,
+        out: &mut Output<'_>,
+        park: MakeWaiter<'_>,
+    ) -> Flow {
+        let plan = &cached.plan;
         match plan {
             Plan::Query(query) if !query.into.is_empty() || query.into_file.is_some() => {
                 self.error(&Error::new(&ER_SP_BAD_CURSOR_SELECT, &[]), out);
@@ -276,7 +344,7 @@ impl Session {
             _ => {}
         }
         let failures = out.errors;
-        let planned = Planned { plan, ast: Some(&prepared.ast), types: &[], params: &prepared.values, binary: true };
+        let planned = Planned { plan, ast: Some(&prepared.ast), types: &cached.types, params: &prepared.values, binary: true };
         let flow = self.run_plan(planned, &[], out, park);
         prepared.cursor = self.cursor.take().filter(|_| out.errors == failures);
         flow

@@ -179,6 +179,7 @@ fn put_kept_header(out: &mut Output<'_>, columns: &[OutputColumn], charset: u16)
         definition.flags &= !OF_TABLE;
         if column.origin.is_none() {
             definition.org_name = definition.name;
+            definition.flags &= !flag::BINARY;
         }
         out.writer.packet(|buffer| put_column_definition(buffer, &definition));
     }
@@ -213,6 +214,11 @@ pub fn definition(column: &OutputColumn, charset: u16) -> ColumnDefinition<'_> {
         let is_text = column.expr.ty.is_bytes() && !column.expr.ty.is_blob() || column.expr.ty.kind == TypeKind::Json;
         if is_text && !matches!(column.expr.kind, ExprKind::Slot(_) | ExprKind::Literal(Value::Null)) {
             definition.decimals = NOT_FIXED_DECIMALS;
+        }
+        let is_binary = !is_text && !column.expr.ty.is_blob() || charset::collation(column.expr.ty.collation).is_bin();
+        // A slot may be a column of a derived table, which has the flags of columns.
+        if is_binary && !matches!(column.expr.kind, ExprKind::Slot(_)) {
+            definition.flags |= flag::BINARY;
         }
         return definition;
     };

@@ -8,6 +8,7 @@
 //! 5. The commit of an autocommit statement may park the session; the answer then waits in `Pending`.
 
 use vaquita_exec::context::Statement;
+use vaquita_exec::dml::Changed;
 use vaquita_parser::Statement as Ast;
 use vaquita_plan::node::Plan;
 use vaquita_storage::CommitStart;
@@ -217,11 +218,8 @@ impl Session {
                 let changed = vaquita_exec::dml::run(other, &statement);
                 (
                     changed.map(|c| {
-                        if c.last_insert_id != 0 {
-                            self.state.set_last_insert_id(c.last_insert_id);
-                        }
                         let affected = if self.caps & vaquita_wire::caps::client::FOUND_ROWS != 0 { c.found } else { c.affected };
-                        Done::Ok { affected, last_insert_id: c.last_insert_id, info: c.info }
+                        Done::Ok { affected, last_insert_id: self.insert_id(other, &c), info: c.info }
                     }),
                     false,
                 )
@@ -231,6 +229,20 @@ impl Session {
             self.cursor = filled;
         }
         ran
+    }
+
+    /// The insert id of the OK packet: a generated value, else what LAST_INSERT_ID(expr) was given in this statement, else the value
+    /// that the last row has. Only the first of them becomes what LAST_INSERT_ID() returns; LAST_INSERT_ID(expr) did that itself.
+    pub(super) fn insert_id(&self, plan: &Plan, changed: &Changed) -> u64 {
+        if changed.generated_id != 0 {
+            self.state.set_last_insert_id(changed.generated_id);
+            return changed.generated_id;
+        }
+        match plan {
+            Plan::Insert(_) => self.state.last_insert_id_given().unwrap_or(changed.row_id),
+            Plan::Update(_) => self.state.last_insert_id_given().unwrap_or(0),
+            _ => 0,
+        }
     }
 
     pub(super) fn fail_statement(&mut self, error: &Error) {

@@ -5,7 +5,9 @@
 
 use vaquita_exec::context::Statement;
 use vaquita_parser::ast::{self, AccessMode, SetItem, SetValue, VarScope};
+use vaquita_plan::bind::{PlanContext, bind_scalar};
 use vaquita_plan::env::Level;
+use vaquita_plan::params::type_of_parameter;
 use vaquita_storage::{Isolation, Reads};
 use vaquita_types::charset::{Charset, Collation, CollationId};
 use vaquita_types::errno::{
@@ -244,7 +246,10 @@ impl Session {
 
     /// The value of an expression that sees no table, and its type; subqueries run in the session's transaction.
     pub(super) fn evaluate(&mut self, expr: &ast::Expr) -> Result<(Value, ColumnType)> {
-        let bound = self.with_plan_context(|context| vaquita_plan::bind::bind_scalar(expr, context))?;
+        let collation = self.state.connection_collation();
+        let types: Vec<_> =
+            self.params.iter().map(|value| type_of_parameter(value, collation).unwrap_or_else(ColumnType::null)).collect();
+        let bound = self.with_plan_context(|context| bind_scalar(expr, &PlanContext { param_types: &types, ..*context }))?;
         self.txn.get_mut().begin_statement(Reads::Many);
         let evaluated = {
             let mut statement =

@@ -53,6 +53,8 @@ pub struct SessionState {
     found_rows: Cell<u64>,
     row_count: Cell<i64>,
     last_insert_id: Cell<u64>,
+    /// The statement has called LAST_INSERT_ID(expr).
+    last_insert_id_given: Cell<bool>,
     tls_version: RefCell<String>,
     tls_cipher: RefCell<String>,
 }
@@ -101,6 +103,7 @@ impl SessionState {
             found_rows: Cell::new(0),
             row_count: Cell::new(0),
             last_insert_id: Cell::new(0),
+            last_insert_id_given: Cell::new(false),
             tls_version: RefCell::new(String::new()),
             tls_cipher: RefCell::new(String::new()),
         }
@@ -138,6 +141,7 @@ impl SessionState {
     }
 
     pub fn begin_statement(&self) {
+        self.last_insert_id_given.set(false);
         self.statement_time_us.set(self.settings.timestamp_us.unwrap_or_else(now_us));
         self.previous_warnings_lost.set(self.warnings_lost.take());
         let mut warnings = self.warnings.borrow_mut();
@@ -349,6 +353,17 @@ impl SessionState {
 
     pub fn set_row_count(&self, rows: i64) {
         self.row_count.set(rows);
+    }
+
+    /// LAST_INSERT_ID(expr).
+    pub(super) fn give_last_insert_id(&self, id: u64) {
+        self.last_insert_id.set(id);
+        self.last_insert_id_given.set(true);
+    }
+
+    /// What LAST_INSERT_ID(expr) was given in this statement.
+    pub(super) fn last_insert_id_given(&self) -> Option<u64> {
+        self.last_insert_id_given.get().then(|| self.last_insert_id.get())
     }
 
     pub fn set_last_insert_id(&self, id: u64) {

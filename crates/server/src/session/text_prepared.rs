@@ -8,6 +8,7 @@ use std::sync::Arc;
 use vaquita_exec::context::SessionEnv;
 use vaquita_parser::ast::PrepareSource;
 use vaquita_parser::{Statement as Ast, parse_prepared_noting};
+use vaquita_types::charset::charset;
 use vaquita_types::errno::{ER_UNKNOWN_STMT_HANDLER, ER_UNSUPPORTED_PS, ER_WRONG_ARGUMENTS};
 use vaquita_types::{Error, Result, Value};
 
@@ -46,7 +47,7 @@ impl Session {
             return Err(Error::new(&ER_UNSUPPORTED_PS, &[]));
         }
         self.authorize(&ast)?;
-        let plan = if is_planned(&ast) { Some(Arc::new(self.fresh_plan(&ast, &[])?)) } else { None };
+        let plan = if is_planned(&ast) { Some(Arc::new(self.typed_plan(&ast, params, &[], None)?)) } else { None };
         self.server.statements.opened()?;
         self.state.tracker.state_changed(&self.state.settings.track);
         self.named.insert(key, Named { text, database: self.state.database(), ast: Arc::new(ast), params, plan });
@@ -83,7 +84,7 @@ impl Session {
                 Flow::Next
             }
             Ok((_, ast, values, Some(plan))) => {
-                let planned = Planned { plan: &plan.plan, ast: Some(&ast), types: &[], params: &values, binary: false };
+                let planned = Planned { plan: &plan.plan, ast: Some(&ast), types: &plan.types, params: &values, binary: false };
                 self.run_plan(planned, rest, out, park)
             }
             Ok((text, ast, values, None)) => {
@@ -92,6 +93,18 @@ impl Session {
                 self.params.clear();
                 flow
             }
+        }
+    }
+
+    /// The value of a variable; a text in the connection's charset, as parameters are.
+    fn parameter_of(&self, variable: &str) -> Value {
+        let value = self.state.user_var(variable);
+        let to = charset(self.state.connection_collation());
+        match (&value, self.state.user_var_type(variable)) {
+            (Value::Bytes(bytes), Some(ty)) if !to.is_binary() && !charset(ty.collation).is_binary() => {
+                Value::bytes(&charset(ty.collation).convert(to, bytes).bytes)
+            }
+            _ => value,
         }
     }
 
@@ -105,12 +118,12 @@ impl Session {
         if named.params != using.len() {
             return Err(Error::new(&ER_WRONG_ARGUMENTS, &[&"EXECUTE"]));
         }
-        let values = using.iter().map(|variable| self.state.user_var(variable)).collect();
+        let values: Vec<Value> = using.iter().map(|variable| self.parameter_of(variable)).collect();
         let (text, ast) = (named.text.clone(), named.ast.clone());
         let plan = match named.plan.clone() {
             None => None,
             kept => {
-                let plan = self.plan_to_run(kept.as_ref(), &ast)?;
+                let plan = self.plan_to_run(kept.as_ref(), &ast, using.len(), &values)?;
                 if let Some(named) = self.named.get_mut(&key) {
                     named.plan = Some(plan.clone());
                 }

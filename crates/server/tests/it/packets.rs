@@ -9,6 +9,8 @@
 //! > execute 0 1                    with the flags 1
 //! > bind 0 i5 f1.5 sabc x616200 n  executed with these parameters: BIGINT, DOUBLE, VAR_STRING, its bytes in hex, NULL
 //! > columns SELECT 1               a query, with all packets of the answer
+//! > rows SELECT 1                  the rows alone
+//! > values 0 i5                    as bind, the rows alone
 //! > fetch 0 10      > reset 0      > close 0
 //! ```
 
@@ -86,6 +88,10 @@ fn replay(script: &Path, target: &Target) -> String {
                 answer
             }
             ["bind", name, values] => run(&mut client, eof, &[b"\x17", &id_of(name), &[0, 1, 0, 0, 0], &parameters(values)]),
+            ["rows", ..] => rows_of(run(&mut client, eof, &[b"\x03", command["rows ".len()..].as_bytes()])),
+            ["values", name, values] => {
+                rows_of(run(&mut client, eof, &[b"\x17", &id_of(name), &[0, 1, 0, 0, 0], &parameters(values)]))
+            }
             ["columns", ..] => run(&mut client, eof, &[b"\x03", command["columns ".len()..].as_bytes()]),
             ["execute", name, flags] => {
                 let flags: u8 = flags.parse().expect("flags");
@@ -110,6 +116,16 @@ fn replay(script: &Path, target: &Target) -> String {
     }
     client.query(&format!("DROP DATABASE {name}"));
     out
+}
+
+/// Without the number and the definitions of columns, and without the end, which says which indexes were used.
+fn rows_of(mut answer: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
+    let columns = answer.first().filter(|first| first.len() == 1).map_or(0, |first| usize::from(first[0]) + 1);
+    let mut rows = answer.split_off(columns.min(answer.len()));
+    if columns > 0 && rows.last().is_some_and(|end| end[0] == 0xfe) {
+        rows.pop();
+    }
+    rows
 }
 
 /// NULL bits, types and values of COM_STMT_EXECUTE.
