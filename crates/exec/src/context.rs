@@ -59,8 +59,6 @@ pub struct Statement<'a> {
     pub lock_wait_ms_max: u64,
     /// How long it waits for DDL on its tables.
     pub table_lock_wait: Duration,
-    /// BEGIN was given or autocommit is off: SERIALIZABLE locks what plain SELECTs read.
-    pub in_transaction: bool,
     pub(crate) memory_bytes: Cell<usize>,
     /// Scans leave out what the transaction has written.
     pub(crate) own_writes_hidden: Cell<bool>,
@@ -115,7 +113,6 @@ impl<'a> Statement<'a> {
             memory_bytes_max: engine.options().statement_bytes_max,
             lock_wait_ms_max: 50_000,
             table_lock_wait: Duration::from_secs(50),
-            in_transaction: false,
             memory_bytes: Cell::new(0),
             own_writes_hidden: Cell::new(false),
             part: None,
@@ -129,7 +126,7 @@ impl<'a> Statement<'a> {
 
     /// SERIALIZABLE: what is read is locked, so that it stays as it is.
     pub fn locks_reads(&self) -> bool {
-        self.in_transaction && self.txn.borrow().isolation() == vaquita_storage::Isolation::Serializable
+        self.txn.borrow().locks_reads()
     }
 
     /// Scans that begin before what is returned is dropped do not see the transaction's writes.

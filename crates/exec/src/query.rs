@@ -7,6 +7,7 @@ use vaquita_plan::env::{EvalCx, Level};
 use vaquita_plan::eval::print;
 use vaquita_plan::expr::ExprKind;
 use vaquita_plan::node::{AccessPath, Limit, Node, OutputColumn, Plan, QueryPlan, Scan};
+use vaquita_plan::visit::has_subquery;
 use vaquita_storage::Reads;
 use vaquita_types::errno::{ER_SP_FETCH_NO_DATA, ER_TOO_MANY_ROWS};
 use vaquita_types::temporal::TimeZone;
@@ -198,11 +199,31 @@ impl Drop for Memory<'_> {
 
 /// Whether a statement can do with one read, so that it needs no snapshot.
 pub fn reads(plan: &Plan) -> Reads {
+    let one = match plan {
+        Plan::Query(query) => is_point(&query.root) && !query.output.iter().any(|column| has_subquery(&column.expr)),
+        Plan::Update(update) => {
+            let mut assignments = update.targets.iter().flat_map(|target| &target.assignments);
+            is_point(&update.source) && assignments.all(|a| a.value.as_ref().is_none_or(|value| !has_subquery(value)))
+        }
+        Plan::Delete(delete) => is_point(&delete.source),
+        Plan::Insert(_) => false,
+    };
+    if one { Reads::One } else { Reads::Many }
+}
+
+/// At most one row, by its primary key.
+fn is_point(node: &Node) -> bool {
+    let Node::Scan(scan) = node else { return false };
+    match &scan.path {
+        AccessPath::Point { index: 0, key } => !key.iter().chain(&scan.filter).any(has_subquery),
+        _ => false,
+    }
+}
+
+/// Whether a statement changes or locks rows.
+pub fn changes(plan: &Plan) -> bool {
     match plan {
-        Plan::Query(query) => match &query.root {
-            Node::Scan(scan) if matches!(scan.path, AccessPath::Point { index: 0, .. }) => Reads::One,
-            _ => Reads::Many,
-        },
-        _ => Reads::Many,
+        Plan::Query(query) => query.locking,
+        _ => true,
     }
 }

@@ -2,22 +2,25 @@
 //!
 //! Bounds are evaluated when the scan opens, over the slots that outer tables have filled. Of each row found
 //! only the columns that the plan lists are decoded, and only once its condition is met, as far as that shows on the stored
-//! row (`row_filter`); a row under a lock is locked first and then read in its latest version, and its condition is checked on that.
+//! row (`row_filter`). A scan that locks rows finds them in its snapshot, and locks those that match (`lock`); at SERIALIZABLE, with
+//! snapshot isolation off, and where it looks for one row by its primary key, it locks a row before it reads the latest version.
+
+mod lock;
 
 use std::ops::Bound;
 use std::sync::Arc;
 
 use vaquita_plan::bounds::{KeyValue, to_key_value};
 use vaquita_plan::expr::{CompareOp, Expr, ExprKind, Slot};
-use vaquita_plan::node::{AccessPath, KeyExpr, LockWait, Range, Scan};
+use vaquita_plan::node::{AccessPath, KeyExpr, Range, Scan};
 use vaquita_storage::helpers::Pace;
 use vaquita_storage::{
-    Cursor, Direction, Entry, IndexCodec, Isolation, Keep, KeyRange, LockMode, LockPolicy, Locked, RowView, ScanOptions, Step,
-    Table, Version,
+    Cursor, Direction, Entry, IndexCodec, Keep, KeyRange, LockMode, LockPolicy, RowView, ScanOptions, Step, Table, Version,
 };
 use vaquita_types::temporal::TimeZone;
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value};
 
+use self::lock::Newcomers;
 use super::row_filter::{RowFilter, Truth};
 use super::{Frame, Operator};
 use crate::context::Statement;
@@ -41,6 +44,11 @@ pub struct TableScan<'p> {
     /// The row is where the cursor stands, not in `key` and `value`.
     at_cursor: bool,
     lock: Option<(LockMode, LockPolicy)>,
+    /// A row is locked before it is read.
+    lock_first: bool,
+    /// Rows that came into the ranges after the snapshot are conflicts; those of the range that is read.
+    meets_newcomers: bool,
+    newcomers: Option<Newcomers>,
     /// Keys and rows that a secondary index led to and that were read together, the next one last.
     fetched: Vec<(Vec<u8>, Vec<u8>)>,
     /// How many to read together next.
@@ -77,6 +85,9 @@ impl<'p> TableScan<'p> {
             entry_key: Vec::new(),
             at_cursor: false,
             lock: None,
+            lock_first: false,
+            meets_newcomers: false,
+            newcomers: None,
             fetched: Vec::new(),
             batch_rows: BATCH_ROWS_MIN,
             filter: None,
@@ -88,29 +99,11 @@ impl<'p> TableScan<'p> {
     }
 }
 
-/// How the scan's row lock is taken; SERIALIZABLE locks what it reads.
-fn lock_of(scan: &Scan, statement: &Statement<'_>) -> Option<(LockMode, LockPolicy)> {
-    let wait = statement.lock_wait();
-    match scan.lock {
-        Some(lock) => {
-            let mode = if lock.exclusive { LockMode::X } else { LockMode::S };
-            let policy = match lock.wait {
-                LockWait::Wait => wait,
-                LockWait::NoWait => LockPolicy::NoWait,
-                LockWait::SkipLocked => LockPolicy::SkipLocked,
-            };
-            Some((mode, policy))
-        }
-        None if statement.locks_reads() => Some((LockMode::S, wait)),
-        None => None,
-    }
-}
-
 impl Operator for TableScan<'_> {
     fn open(&mut self, frame: &mut Frame<'_>) -> Result<()> {
         let statement = frame.statement;
         if self.table.is_none() {
-            self.lock = lock_of(self.scan, statement);
+            self.lock = lock::lock_of(self.scan, statement);
             let intention = match self.lock {
                 Some((LockMode::X, _)) => LockMode::IX,
                 _ => LockMode::IS,
@@ -126,12 +119,12 @@ impl Operator for TableScan<'_> {
         }
         let Some(table) = self.table.clone() else { return Ok(()) };
         self.cursor_open = false;
+        self.ranges.clear();
+        self.point = false;
         if self.lock.is_some() {
             // Its iterator is older than the locks that are about to be taken.
             self.cursor = None;
         }
-        self.ranges.clear();
-        self.point = false;
         if let Some(filter) = &mut self.filter {
             filter.clear_cut();
         }
@@ -142,6 +135,9 @@ impl Operator for TableScan<'_> {
                 scan_ranges(self.scan, &table, frame, &mut self.ranges)?;
                 self.ranges.reverse();
             }
+        }
+        if self.lock.is_some() {
+            self.choose_order(frame);
         }
         self.lock_ranges(frame)
     }
@@ -237,9 +233,17 @@ impl TableScan<'_> {
     }
 
     /// To the next row, for a scan without filter, without decoding it.
-    pub fn advance_stored(&mut self, frame: &Frame<'_>) -> Result<bool> {
+    pub fn advance_stored(&mut self, frame: &mut Frame<'_>) -> Result<bool> {
         let Some(table) = self.table.take() else { return Ok(false) };
-        let found = self.advance(&table, frame);
+        let found = loop {
+            match self.advance(&table, frame) {
+                Ok(true) if self.lock.is_some() => match self.lock_match(frame) {
+                    Ok(false) => {}
+                    locked => break locked,
+                },
+                found => break found,
+            }
+        };
         self.table = Some(table);
         found
     }
@@ -255,8 +259,17 @@ impl TableScan<'_> {
         while !self.is_at_pause() && self.advance(table, frame)? {
             // One load: what is evaluated for a row may take long.
             frame.statement.interrupt.check_in_turn()?;
-            if self.is_match(table, frame, true)? {
-                return Ok(true);
+            let matches = self.is_match(table, frame, true)?;
+            if self.lock.is_none() {
+                if matches {
+                    return Ok(true);
+                }
+            } else if matches {
+                if self.lock_match(frame)? {
+                    return Ok(true);
+                }
+            } else {
+                self.pass_over(table, frame)?;
             }
         }
         Ok(false)
@@ -275,7 +288,12 @@ impl TableScan<'_> {
         let mut rows = 0;
         while self.advance(table, frame)? {
             frame.statement.interrupt.check_in_turn()?;
-            rows += u64::from(self.is_match(table, frame, false)?);
+            let matches = self.is_match(table, frame, false)?;
+            match self.lock {
+                None => rows += u64::from(matches),
+                Some(_) if matches => rows += u64::from(self.lock_match(frame)?),
+                Some(_) => self.pass_over(table, frame)?,
+            }
         }
         Ok(rows)
     }
@@ -314,32 +332,15 @@ impl TableScan<'_> {
         Ok(())
     }
 
-    /// SERIALIZABLE: what a scan did not find must not appear either.
-    fn lock_ranges(&mut self, frame: &Frame<'_>) -> Result<()> {
-        let Some((_, policy)) = self.lock else { return Ok(()) };
-        let mut txn = frame.statement.txn.borrow_mut();
-        if txn.isolation() == Isolation::Serializable {
-            for range in &self.ranges {
-                txn.lock_range(range, policy)?;
-            }
-            if self.point {
-                let mut upper = self.key.clone();
-                upper.push(0);
-                txn.lock_range(&KeyRange { lower: self.key.clone(), upper }, policy)?;
-            }
-        }
-        Ok(())
-    }
-
     /// Moves to the next candidate, which `row` gives.
-    fn advance(&mut self, table: &Table, frame: &Frame<'_>) -> Result<bool> {
+    fn advance(&mut self, table: &Table, frame: &mut Frame<'_>) -> Result<bool> {
         if let Some(pace) = &mut self.pace {
             pace.step();
         }
         self.at_cursor = false;
         if self.point {
             self.point = false;
-            return self.read_row(frame);
+            return self.read_row(table, frame);
         }
         let (index, reverse, covering) = match &self.scan.path {
             AccessPath::Range { index, reverse, covering, .. } => (*index, *reverse, *covering),
@@ -349,17 +350,21 @@ impl TableScan<'_> {
         };
         let codec = index_codec(table, index)?;
         let direction = if reverse { Direction::Backward } else { Direction::Forward };
-        if !codec.is_clustered() && !covering && self.lock.is_none() {
-            return self.advance_fetched(codec, direction, frame);
+        if !codec.is_clustered() && !covering && !self.lock_first {
+            return self.advance_fetched(table, codec, direction, frame);
         }
         loop {
             if !self.cursor_open && !self.open_next_range(frame, direction)? {
                 return Ok(false);
             }
             let Some(cursor) = &mut self.cursor else { return Ok(false) };
-            let txn = frame.statement.txn.borrow();
-            let in_place = self.lock.is_none();
-            let (key, value) = match cursor.step(&txn)? {
+            let step = cursor.step(&frame.statement.txn.borrow())?;
+            if self.newcomers.is_some() {
+                self.meet_newcomers(table, codec, step, frame)?;
+            }
+            let Some(cursor) = &self.cursor else { return Ok(false) };
+            let in_place = !self.lock_first;
+            let (key, value) = match step {
                 Step::Stored if in_place => {
                     self.at_cursor = true;
                     return Ok(true);
@@ -379,18 +384,25 @@ impl TableScan<'_> {
                 return Ok(true);
             }
             codec.clustered_key(Entry { key, value }, &mut self.key)?;
-            drop(txn);
-            if self.read_row(frame)? {
+            if self.read_row(table, frame)? {
                 return Ok(true);
             }
         }
     }
 
     /// As `advance`, by a secondary index: reads the rows of many entries together.
-    fn advance_fetched(&mut self, codec: &IndexCodec, direction: Direction, frame: &Frame<'_>) -> Result<bool> {
+    fn advance_fetched(
+        &mut self,
+        table: &Table,
+        codec: &IndexCodec,
+        direction: Direction,
+        frame: &mut Frame<'_>,
+    ) -> Result<bool> {
         while self.fetched.is_empty() {
-            let mut keys: Vec<Vec<u8>> = Vec::with_capacity(self.batch_rows);
-            while keys.len() < self.batch_rows {
+            // A newcomer behind what the statement wants is none.
+            let batch_rows = if self.meets_newcomers { 1 } else { self.batch_rows };
+            let mut keys: Vec<Vec<u8>> = Vec::with_capacity(batch_rows);
+            while keys.len() < batch_rows {
                 // The rows of a batch are of one morsel.
                 if !self.cursor_open && !keys.is_empty() && frame.statement.part.is_some() {
                     break;
@@ -399,15 +411,22 @@ impl TableScan<'_> {
                     break;
                 }
                 let Some(cursor) = &mut self.cursor else { break };
-                let txn = frame.statement.txn.borrow();
-                match cursor.next(&txn)? {
-                    Some((key, value)) => {
-                        let mut row_key = Vec::new();
-                        codec.clustered_key(Entry { key, value }, &mut row_key)?;
-                        keys.push(row_key);
-                    }
-                    None => self.cursor_open = false,
+                let step = cursor.step(&frame.statement.txn.borrow())?;
+                if self.newcomers.is_some() {
+                    self.meet_newcomers(table, codec, step, frame)?;
                 }
+                let Some(cursor) = &self.cursor else { break };
+                let (key, value) = match step {
+                    Step::Stored => cursor.stored(),
+                    Step::Own => cursor.own(),
+                    Step::End => {
+                        self.cursor_open = false;
+                        continue;
+                    }
+                };
+                let mut row_key = Vec::new();
+                codec.clustered_key(Entry { key, value }, &mut row_key)?;
+                keys.push(row_key);
             }
             if keys.is_empty() {
                 return Ok(false);
@@ -436,11 +455,12 @@ impl TableScan<'_> {
         if self.rows_to_pause != u64::MAX {
             self.range.clone_from(&range);
         }
+        self.look_for_newcomers(&range, direction, frame)?;
         match &mut self.cursor {
             Some(cursor) => cursor.reseek(range, direction),
             None => {
-                // A locking scan looks at entries that exist now; the rows are locked and read after that.
-                let version = if self.lock.is_some() { Version::Latest } else { Version::Snapshot };
+                // Where rows are locked first, entries are what exists now.
+                let version = if self.lock_first { Version::Latest } else { Version::Snapshot };
                 let own_writes = !frame.statement.own_writes_hidden.get();
                 let options = ScanOptions { version, keep: self.keep, own_writes, ..ScanOptions::default() };
                 self.cursor = Some(frame.statement.txn.borrow().scan(range, direction, options)?);
@@ -448,21 +468,6 @@ impl TableScan<'_> {
         }
         self.cursor_open = true;
         Ok(true)
-    }
-
-    /// Reads (after locking, if asked) the row of `key`.
-    fn read_row(&mut self, frame: &Frame<'_>) -> Result<bool> {
-        let Some((mode, policy)) = self.lock else {
-            return read(frame.statement, &self.key, &mut self.value);
-        };
-        let mut txn = frame.statement.txn.borrow_mut();
-        if txn.lock_row(&self.key, mode, policy)? == Locked::Skipped {
-            return Ok(false);
-        }
-        if frame.statement.own_writes_hidden.get() {
-            return txn.get_stored(&self.key, Version::Latest, &mut self.value);
-        }
-        txn.get(&self.key, Version::Latest, &mut self.value)
     }
 
     /// Checks the filter, and decodes the columns if they are `wanted` or it needs them.
@@ -622,7 +627,7 @@ fn sort_ranges(ranges: &mut Vec<KeyRange>, reverse: bool) {
     *ranges = merged;
 }
 
-fn read(statement: &Statement<'_>, key: &[u8], value: &mut Vec<u8>) -> Result<bool> {
+pub(super) fn read(statement: &Statement<'_>, key: &[u8], value: &mut Vec<u8>) -> Result<bool> {
     let txn = statement.txn.borrow();
     if statement.own_writes_hidden.get() {
         return txn.get_stored(key, Version::Snapshot, value);

@@ -102,6 +102,7 @@ impl Session {
         let mut restarts = 0;
         loop {
             self.txn.get_mut().begin_statement(Reads::Many);
+            self.txn.get_mut().note_change();
             let loaded = match &mut ready.file {
                 Some((file, path)) => {
                     file.seek(SeekFrom::Start(0)).map_err(|e| file_error(&ER_ERROR_ON_READ, path, &e))?;

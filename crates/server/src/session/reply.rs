@@ -14,7 +14,10 @@ use vaquita_wire::result::{ColumnDefinition, put_column_definition, put_eof, put
 use vaquita_wire::row::{self, BinaryRow};
 
 use super::cursor::Cursor;
-use crate::connection::Output;
+use crate::connection::{FLUSH_BYTES, Output};
+
+/// Bytes of rows that a locking read keeps before it sends any. A conflict that it meets after that is shown (error 1213).
+const HELD_BYTES: usize = 16 << 20;
 
 /// Writes a result set: text rows for COM_QUERY, binary rows for prepared statements.
 pub struct Rows<'o, 'c> {
@@ -25,6 +28,7 @@ pub struct Rows<'o, 'c> {
     status: u16,
     charset: u16,
     flushed: bool,
+    flush_bytes: usize,
     /// Where rows go instead, if the client will fetch them; and where the open row begins in the buffer.
     cursor: Option<&'o mut Cursor>,
     row_start: usize,
@@ -34,12 +38,29 @@ pub struct Rows<'o, 'c> {
 
 impl<'o, 'c> Rows<'o, 'c> {
     pub fn new(out: &'o mut Output<'c>, binary: bool, status: u16, charset: u16) -> Rows<'o, 'c> {
-        Rows { out, binary, row: None, columns: 0, status, charset, flushed: false, cursor: None, row_start: 0, converts: false }
+        Rows {
+            out,
+            binary,
+            row: None,
+            columns: 0,
+            status,
+            charset,
+            flushed: false,
+            flush_bytes: FLUSH_BYTES,
+            cursor: None,
+            row_start: 0,
+            converts: false,
+        }
     }
 
     /// Writes the columns only and keeps the rows.
     pub fn for_cursor(out: &'o mut Output<'c>, cursor: &'o mut Cursor, status: u16, charset: u16) -> Rows<'o, 'c> {
         Rows { cursor: Some(cursor), ..Rows::new(out, true, status, charset) }
+    }
+
+    /// Rows may have to be taken back: they are sent late.
+    pub fn hold(&mut self) {
+        self.flush_bytes = HELD_BYTES;
     }
 
     #[inline]
@@ -145,7 +166,7 @@ impl RowSink for Rows<'_, '_> {
             return kept;
         }
         self.out.writer.end_packet();
-        if self.out.writer.len() >= crate::connection::FLUSH_BYTES {
+        if self.out.writer.len() >= self.flush_bytes {
             self.flushed = true;
             return self.out.flush();
         }

@@ -92,7 +92,9 @@ impl Session {
             self.client.set_deadline(execution_ms_max);
             self.server.clients().note_deadline(true);
         }
+        self.state.begin_try();
         let ran = self.run_with_restarts(planned, rest, out);
+        self.state.end_try();
         if limited {
             self.client.set_deadline(0);
             self.server.clients().note_deadline(false);
@@ -126,6 +128,9 @@ impl Session {
         loop {
             let plan = fresh.as_ref().unwrap_or(planned.plan);
             self.txn.get_mut().begin_statement(vaquita_exec::query::reads(plan));
+            if vaquita_exec::query::changes(plan) {
+                self.txn.get_mut().note_change();
+            }
             let mark = out.writer.mark();
             let (result, sent) = self.run_once(&Planned { plan, ..planned }, rest, out);
             let error = match result {
@@ -142,6 +147,7 @@ impl Session {
             match (error.next(), planned.ast) {
                 (Next::Restart, _) if restarts < RESTARTS_MAX => {
                     restarts += 1;
+                    self.state.take_back();
                     self.txn.get_mut().restart_statement();
                 }
                 (Next::Replan, Some(ast)) if replans < REPLANS_MAX => {
@@ -165,7 +171,6 @@ impl Session {
         statement.server = &info;
         statement.lock_wait_ms_max = self.state.lock_wait_ms();
         statement.table_lock_wait = self.state.metadata_lock_wait();
-        statement.in_transaction = self.in_transaction;
         let mut filled = None;
         let ran = match plan {
             Plan::Query(query) if !query.into.is_empty() => {
@@ -204,6 +209,9 @@ impl Session {
             }
             Plan::Query(query) => {
                 let mut rows = Rows::new(out, binary, flags, charset);
+                if query.locking {
+                    rows.hold();
+                }
                 let result = vaquita_exec::query::run(query, &statement, None, &mut rows);
                 let sent = !rows.rewindable();
                 (

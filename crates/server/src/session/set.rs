@@ -258,7 +258,6 @@ impl Session {
             statement.server = &info;
             statement.lock_wait_ms_max = self.state.lock_wait_ms();
             statement.table_lock_wait = self.state.metadata_lock_wait();
-            statement.in_transaction = self.in_transaction;
             let cx = statement.cx(&[], None);
             bound.eval(&cx).map(|value| value.into_owned())
         };

@@ -2,6 +2,8 @@
 //!
 //! Cells, because a running statement reads and writes this through `&self` (`exec::context::SessionEnv`).
 
+mod restart;
+
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -50,6 +52,8 @@ pub struct SessionState {
     user_vars: RefCell<HashMap<String, UserVar>>,
     /// What they take.
     user_var_bytes: Cell<usize>,
+    /// Of the running statement.
+    left: RefCell<restart::Left>,
     found_rows: Cell<u64>,
     row_count: Cell<i64>,
     last_insert_id: Cell<u64>,
@@ -64,6 +68,14 @@ pub struct SessionState {
 struct UserVar {
     value: Value,
     ty: ColumnType,
+}
+
+impl UserVar {
+    /// Of memory.
+    fn bytes(&self, key: &str) -> usize {
+        let value = if let Value::Bytes(bytes) = &self.value { bytes.len() } else { 0 };
+        size_of::<UserVar>() + key.len() + value
+    }
 }
 
 /// What SET TRANSACTION without a scope said.
@@ -100,6 +112,7 @@ impl SessionState {
             previous_warnings_lost: Cell::new(0),
             user_vars: RefCell::new(HashMap::new()),
             user_var_bytes: Cell::new(0),
+            left: RefCell::default(),
             found_rows: Cell::new(0),
             row_count: Cell::new(0),
             last_insert_id: Cell::new(0),
@@ -281,21 +294,15 @@ impl SessionState {
         let (value, ty) = user_var_value(value, ty);
         let mut vars = self.user_vars.borrow_mut();
         let key = user_var_key(name);
-        let bytes = |key: &str, value: &Value| {
-            size_of::<UserVar>()
-                + key.len()
-                + match value {
-                    Value::Bytes(bytes) => bytes.len(),
-                    _ => 0,
-                }
-        };
-        let freed = vars.get(&key).map_or(0, |old| bytes(&key, &old.value));
-        let total = self.user_var_bytes.get() - freed + bytes(&key, &value);
+        let var = UserVar { value, ty };
+        let freed = vars.get(&key).map_or(0, |old| old.bytes(&key));
+        let total = self.user_var_bytes.get() - freed + var.bytes(&key);
         if total > USER_VARIABLES_BYTES_MAX {
             return Err(Error::new(&ER_OUT_OF_RESOURCES, &[]));
         }
         self.user_var_bytes.set(total);
-        vars.insert(key, UserVar { value, ty });
+        let replaced = vars.insert(key.clone(), var);
+        self.left.borrow_mut().note(&key, replaced);
         Ok(())
     }
 

@@ -32,6 +32,8 @@ const KNOWN_FAILURES: &[(&str, &str, &str)] = &[];
 
 /// A statement that has not answered by then waits for somebody.
 const BLOCKED_AFTER: Duration = Duration::from_millis(400);
+/// The same while answers are written: a busy machine must not look like a lock.
+const BLOCKED_AFTER_WRITING: Duration = Duration::from_secs(2);
 /// A statement that should answer has this long.
 const ANSWER_MAX: Duration = Duration::from_secs(30);
 
@@ -157,9 +159,13 @@ fn replay(server: &Server, name: &str, level: &str, section: &str, write: bool) 
         let answer = match statement {
             Some((session, sql)) => {
                 sessions[session].send(sql);
-                Some(sessions[session].wait(if expect_block || write { BLOCKED_AFTER } else { ANSWER_MAX }))
+                Some(sessions[session].wait(match (expect_block, write) {
+                    (true, _) => BLOCKED_AFTER,
+                    (false, true) => BLOCKED_AFTER_WRITING,
+                    (false, false) => ANSWER_MAX,
+                }))
             }
-            None => continues.map(|session| sessions[session].wait(if write { 5 * BLOCKED_AFTER } else { ANSWER_MAX })),
+            None => continues.map(|session| sessions[session].wait(if write { BLOCKED_AFTER_WRITING } else { ANSWER_MAX })),
         };
         if answer.is_some() || line.starts_with("== ") || line.starts_with('#') || line.is_empty() {
             let _ = writeln!(out, "{line}");

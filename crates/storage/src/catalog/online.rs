@@ -190,7 +190,7 @@ impl Backfill<'_> {
                 return Ok(Batch::Row(row_key));
             }
             // Committed after the batch began to read: the lock says that this is the latest version.
-            let there = !self.read.check_conflict(&row_key)? || self.write.get(&row_key, Version::Latest, &mut row)?;
+            let there = !self.read.has_changed(&row_key)? || self.write.get(&row_key, Version::Latest, &mut row)?;
             if there && let Some(entry) = self.fill(&row_key, &row)? {
                 self.range.lower = row_key;
                 return Ok(Batch::Entry(entry));

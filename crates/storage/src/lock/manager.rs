@@ -41,6 +41,8 @@ pub struct Owner {
     rows_locked: AtomicU64,
     /// No deadlock victim as long as there is another: a DDL statement, which may have worked for hours.
     spared: AtomicBool,
+    /// Times that it has begun to wait.
+    waits: AtomicU64,
     wait: Mutex<WaitState>,
     wake: Condvar,
 }
@@ -63,6 +65,7 @@ impl Owner {
             rows_modified: AtomicU64::new(0),
             rows_locked: AtomicU64::new(0),
             spared: AtomicBool::new(false),
+            waits: AtomicU64::new(0),
             wait: Mutex::new(WaitState::Idle),
             wake: Condvar::new(),
         })
@@ -82,6 +85,10 @@ impl Owner {
 
     pub fn set_rows_locked(&self, locks: u64) {
         self.rows_locked.store(locks, Ordering::Relaxed);
+    }
+
+    pub fn waits(&self) -> u64 {
+        self.waits.load(Ordering::Relaxed)
     }
 
     pub fn spare(&self) {
@@ -121,6 +128,7 @@ impl Owner {
     }
 
     pub(super) fn begin_wait(&self) {
+        self.waits.fetch_add(1, Ordering::Relaxed);
         *self.wait.lock() = WaitState::Waiting(Instant::now());
     }
 

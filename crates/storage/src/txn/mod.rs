@@ -1,4 +1,4 @@
-//! A transaction: its snapshot, its write set, its locks, and how they end.
+//! A transaction: its snapshot, its write set, its locks, and how they end. What a statement sees and locks at each level: `isolation`.
 //!
 //! ```text
 //! let mut txn = engine.begin(TxnOptions::default());
@@ -18,6 +18,7 @@ mod base;
 pub(crate) mod checked;
 mod cursor;
 mod gap;
+mod isolation;
 #[cfg(test)]
 mod span_tests;
 mod spilled;
@@ -110,8 +111,8 @@ pub enum Version {
 pub enum Locked {
     /// Ours; the snapshot's version is the latest one.
     Unchanged,
-    /// Ours; it was committed after the statement's snapshot (READ COMMITTED, or snapshot
-    /// isolation off): read the latest version and evaluate the condition again.
+    /// Ours; it was committed after the statement's snapshot. `lock_row` gives it with snapshot isolation off only: read the
+    /// latest version and evaluate the condition again.
     Changed,
     /// Somebody holds it and the policy is SKIP LOCKED.
     Skipped,
@@ -139,6 +140,8 @@ pub struct Transaction {
     /// Made when the transaction first locks or takes a snapshot that lasts.
     owner: Option<Arc<Owner>>,
     held: HeldLocks,
+    /// The row that was locked last had not been locked before.
+    took_lock: bool,
     ascent: Ascent,
     /// Table locks held, so that the next statement need not ask.
     tables: Vec<(TableId, LockMode)>,
@@ -191,12 +194,14 @@ struct Statement {
     locks_before: usize,
     /// It may run again on a fresh snapshot: the transaction had none when it began.
     may_restart: bool,
+    /// It changes or locks rows.
+    changes: bool,
 }
 
 impl Statement {
     /// Of a transaction that holds nothing.
     fn new(writes: &mut WriteSet) -> Statement {
-        Statement { began: writes.begin_statement(), reads: Reads::Many, locks_before: 0, may_restart: true }
+        Statement { began: writes.begin_statement(), reads: Reads::Many, locks_before: 0, may_restart: true, changes: false }
     }
 }
 
@@ -209,6 +214,7 @@ impl Transaction {
             options,
             owner: None,
             held: HeldLocks::default(),
+            took_lock: false,
             ascent: Ascent::default(),
             tables: Vec::new(),
             writes,
@@ -303,14 +309,7 @@ impl Transaction {
         }
         let may_restart = self.view.get_mut().snapshot.is_none();
         let began = self.writes.begin_statement();
-        self.statement = Statement { began, reads, locks_before: self.held.mark(), may_restart };
-    }
-
-    /// The statement succeeded.
-    pub fn end_statement(&mut self) {
-        if self.options.isolation <= Isolation::ReadCommitted {
-            self.view.get_mut().take();
-        }
+        self.statement = Statement { began, reads, locks_before: self.held.mark(), may_restart, changes: false };
     }
 
     /// Undoes what the statement wrote; its locks stay.
@@ -335,14 +334,6 @@ impl Transaction {
         self.writes.rollback_to(*mark);
         if let Some(owner) = &self.owner {
             owner.set_rows_modified(self.writes.len());
-        }
-    }
-
-    /// START TRANSACTION WITH CONSISTENT SNAPSHOT: nothing under READ COMMITTED, as in MySQL.
-    pub fn take_snapshot(&mut self) {
-        if self.options.isolation == Isolation::RepeatableRead {
-            self.owner();
-            self.view.get_mut().snapshot.get_or_insert_with(|| self.engine.snapshot());
         }
     }
 
@@ -533,99 +524,7 @@ impl Transaction {
         Ok(out)
     }
 
-    /// The version that a read sees: `None` is what is committed now.
-    fn snapshot_for(&self, version: Version) -> Option<Arc<Snapshot>> {
-        if version == Version::Latest {
-            return None;
-        }
-        let mut view = self.view.borrow_mut();
-        if let Some(snapshot) = &view.snapshot {
-            return Some(Arc::clone(snapshot));
-        }
-        let statement_view = self.options.autocommit || self.options.isolation <= Isolation::ReadCommitted;
-        // A serializable transaction has locked what it reads: it cannot change any more.
-        let locked = self.options.isolation == Isolation::Serializable && !self.options.autocommit;
-        if locked || (statement_view && self.statement.reads == Reads::One) {
-            return None;
-        }
-        let snapshot = self.engine.snapshot();
-        view.snapshot = Some(Arc::clone(&snapshot));
-        Some(snapshot)
-    }
-
-    /// The running statement's snapshot, taken if it has none. `None` if it sees more than a snapshot: rows of its own, or
-    /// those that it locks.
-    pub fn share_view(&mut self) -> Option<SharedView> {
-        let locks = self.options.isolation == Isolation::Serializable && !self.options.autocommit;
-        if locks || self.has_own_rows() {
-            return None;
-        }
-        let snapshot = Arc::clone(self.view.get_mut().snapshot.get_or_insert_with(|| self.engine.snapshot()));
-        Some(SharedView { engine: Arc::clone(&self.engine), snapshot, interrupt: Arc::clone(&self.options.interrupt) })
-    }
-
     // Locks.
-
-    /// Locks a row or an index entry and checks it against the snapshot. Fails with 1205, 1213,
-    /// 3572, 1317, or `Next::Restart` when the statement may run again on a fresh snapshot.
-    pub fn lock_row(&mut self, key: &[u8], mode: LockMode, policy: LockPolicy) -> Result<Locked> {
-        match self.acquire(key, mode, policy)? {
-            Acquired::Skipped => Ok(Locked::Skipped),
-            // Held before, perhaps by `lock_key`, which does not check.
-            Acquired::Held | Acquired::New => Ok(if self.check_conflict(key)? { Locked::Changed } else { Locked::Unchanged }),
-        }
-    }
-
-    /// Locks without a check against the snapshot: for an INSERT, whose duplicate check reads the
-    /// latest version. False: skipped.
-    pub fn lock_key(&mut self, key: &[u8], mode: LockMode, policy: LockPolicy) -> Result<bool> {
-        Ok(self.acquire(key, mode, policy)? != Acquired::Skipped)
-    }
-
-    fn acquire(&mut self, key: &[u8], mode: LockMode, policy: LockPolicy) -> Result<Acquired> {
-        self.owner();
-        let Some(owner) = &self.owner else { return Ok(Acquired::Skipped) };
-        let acquired = self.engine.locks().lock_key(owner, &mut self.held, key, mode, policy)?;
-        owner.set_rows_locked(self.held.len() as u64);
-        Ok(acquired)
-    }
-
-    /// The check of `lock_row` for a key locked before: true if it changed since the snapshot.
-    pub fn check_conflict(&mut self, key: &[u8]) -> Result<bool> {
-        let Some(snapshot) = self.view.get_mut().snapshot.clone() else { return Ok(false) };
-        // What we wrote is what we read, whatever was there before.
-        if self.writes.get(Family::Data, key)?.is_some() {
-            return Ok(false);
-        }
-        let recent = self.engine.pipeline().recent();
-        if !recent.may_be_after(key, snapshot.sequence()) || !self.value_changed(key, &snapshot)? {
-            return Ok(false);
-        }
-        if self.options.isolation == Isolation::RepeatableRead && self.options.snapshot_isolation {
-            return Err(Error::snapshot_conflict(self.statement.may_restart));
-        }
-        Ok(true)
-    }
-
-    fn value_changed(&self, key: &[u8], snapshot: &Snapshot) -> Result<bool> {
-        let (mut then, mut now) = (Vec::new(), Vec::new());
-        let db = self.engine.db();
-        let failed = |e| data_error(db, key, e);
-        let existed = db.get(Family::Data, key, Some(snapshot), &mut then).map_err(failed)?;
-        let exists = db.get(Family::Data, key, None, &mut now).map_err(failed)?;
-        Ok(existed != exists || (exists && then != now))
-    }
-
-    /// Gives back the lock on a row that the condition does not match (READ COMMITTED), if this
-    /// statement took it and did not write the row.
-    pub fn unlock_row(&mut self, key: &[u8]) {
-        // If the own writes cannot be read, the lock stays: it is given back at the end.
-        if let Some(owner) = &self.owner
-            && matches!(self.writes.get(Family::Data, key), Ok(None))
-        {
-            self.engine.locks().unlock_key(owner.id, &mut self.held, self.statement.locks_before, key);
-        }
-    }
 
     /// SERIALIZABLE: nobody else writes in the range until this transaction ends.
     pub fn lock_range(&mut self, range: &KeyRange, policy: LockPolicy) -> Result<()> {

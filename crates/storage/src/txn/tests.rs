@@ -457,14 +457,55 @@ fn a_lock_taken_without_a_check_does_not_hide_a_conflict() {
 #[test]
 fn without_snapshot_isolation_the_latest_version_is_changed() {
     let (_dir, engine) = engine();
-    for isolation in [Isolation::ReadCommitted, Isolation::RepeatableRead] {
+    put_now(&engine, b"k", b"1");
+    let mut txn = engine.begin(TxnOptions { snapshot_isolation: false, ..options(Isolation::RepeatableRead) });
+    txn.begin_statement(Reads::Many);
+    get(&txn, b"k", Version::Snapshot);
+    put_now(&engine, b"k", b"2");
+    assert_eq!(txn.lock_row(b"k", LockMode::X, WAIT).unwrap(), Locked::Changed);
+    assert_eq!(get(&txn, b"k", Version::Latest).unwrap(), b"2");
+}
+
+#[test]
+fn a_statement_with_a_snapshot_of_its_own_restarts_and_gets_further() {
+    let (_dir, engine) = engine();
+    for (isolation, autocommit) in
+        [(Isolation::ReadCommitted, false), (Isolation::RepeatableRead, true), (Isolation::RepeatableRead, false)]
+    {
         put_now(&engine, b"k", b"1");
-        let mut txn = engine.begin(TxnOptions { snapshot_isolation: false, ..options(isolation) });
+        let mut txn = engine.begin(TxnOptions { autocommit, ..options(isolation) });
         txn.begin_statement(Reads::Many);
-        get(&txn, b"k", Version::Snapshot);
+        assert!(!txn.finds_latest());
         put_now(&engine, b"k", b"2");
-        assert_eq!(txn.lock_row(b"k", LockMode::X, WAIT).unwrap(), Locked::Changed);
-        assert_eq!(get(&txn, b"k", Version::Latest).unwrap(), b"2");
+        let error = txn.lock_row(b"k", LockMode::X, WAIT).unwrap_err();
+        assert_eq!((error.code(), error.next()), (1213, Next::Restart));
+        txn.restart_statement();
+        txn.begin_statement(Reads::Many);
+        // The lock is still there, so nobody else comes between.
+        let mut other = begin(&engine, Isolation::ReadCommitted);
+        assert!(other.lock_key(b"k", LockMode::X, LockPolicy::NoWait).is_err());
+        assert_eq!(txn.lock_row(b"k", LockMode::X, WAIT).unwrap(), Locked::Unchanged);
+        assert_eq!(get(&txn, b"k", Version::Snapshot).unwrap(), b"2");
+    }
+}
+
+#[test]
+fn a_lock_is_given_back_at_read_committed_if_this_statement_took_it_just_now() {
+    let (_dir, engine) = engine();
+    for (isolation, freed) in
+        [(Isolation::ReadCommitted, true), (Isolation::RepeatableRead, false), (Isolation::Serializable, false)]
+    {
+        let is_free = |key: &[u8]| begin(&engine, isolation).lock_key(key, LockMode::X, LockPolicy::NoWait).is_ok();
+        let mut txn = begin(&engine, isolation);
+        txn.begin_statement(Reads::Many);
+        txn.lock_candidate(b"a", LockMode::X, WAIT).unwrap();
+        txn.lock_candidate(b"b", LockMode::X, WAIT).unwrap();
+        txn.unlock_row(b"b");
+        assert_eq!((is_free(b"a"), is_free(b"b")), (false, freed));
+        // It has matched before.
+        txn.lock_candidate(b"a", LockMode::X, WAIT).unwrap();
+        txn.unlock_row(b"a");
+        assert!(!is_free(b"a"));
     }
 }
 
