@@ -16,7 +16,8 @@ pub const SELECT: Actions = 1;
 pub const INSERT: Actions = 2;
 pub const UPDATE: Actions = 4;
 pub const DELETE: Actions = 8;
-/// A table that a statement only names: what is done to it is noted later.
+/// In the FROM of an UPDATE of several tables: the one or the other must be allowed.
+pub const SELECT_OR_UPDATE: Actions = 16;
 pub const NOTHING: Actions = 0;
 
 /// Whose privileges count.
@@ -36,16 +37,14 @@ pub struct TableUse {
     pub whose: Whose,
     /// Must be allowed on the table, or on some of its columns.
     pub actions: Actions,
-    /// In the FROM of an UPDATE: to change it or to read it must be allowed.
-    pub reads_or_updates: bool,
     /// FOR UPDATE.
     pub locks: bool,
     /// What is done to each column, by position.
     pub columns: Vec<Actions>,
     /// Done to all columns by `*` or an INSERT without a list of columns: whoever may not is told of the table.
     pub whole: Actions,
-    /// A name that is no column of the table, though it might have been one.
-    pub unknown_column: Option<String>,
+    /// A name that is no column of the table, though it might have been one, and what would have been done with it.
+    pub unknown_column: Option<(String, Actions)>,
 }
 
 /// The uses of a statement, in the order in which its tables were met.
@@ -89,7 +88,6 @@ impl Uses {
                 table: table.cloned(),
                 whose: Whose::Session,
                 actions,
-                reads_or_updates: false,
                 locks: false,
                 columns: Vec::new(),
                 whole: NOTHING,

@@ -1,5 +1,6 @@
 //! Accounts as mysql.user and information_schema show them.
 
+use vaquita_types::temporal::DateTime;
 use vaquita_types::{Result, Value};
 
 use super::row::{NULL, cell, row, yes_no};
@@ -115,13 +116,8 @@ fn user_column(account: &AccountInfo, column: &str) -> Value {
 
 pub fn user_privileges(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
-    let server = cx.statement.server;
-    let (all, own) = (server.sees_accounts(), server.current_account());
-    for account in server.accounts() {
-        if !all && own != format!("{}@{}", account.user, account.host) {
-            continue;
-        }
-        let grantee = format!("'{}'@'{}'", account.user, account.host);
+    for account in visible(cx) {
+        let grantee = grantee(&account);
         let grantable = yes_no(account.grant_option);
         if account.privileges.is_empty() && account.dynamic.is_empty() {
             rows.push(row![grantee.as_str(), "def", "USAGE", grantable]);
@@ -134,4 +130,115 @@ pub fn user_privileges(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
         }
     }
     Ok(rows)
+}
+
+/// The accounts that the session may read about.
+fn visible(cx: &SystemContext<'_>) -> Vec<AccountInfo> {
+    let server = cx.statement.server;
+    let (all, own) = (server.sees_accounts(), server.current_account());
+    let mut accounts = server.accounts();
+    accounts.retain(|account| all || own == format!("{}@{}", account.user, account.host));
+    accounts
+}
+
+fn grantee(account: &AccountInfo) -> String {
+    format!("'{}'@'{}'", account.user, account.host)
+}
+
+pub fn schema_privileges(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    for account in visible(cx) {
+        for grant in &account.databases {
+            let grantable = yes_no(grant.grant_option);
+            for privilege in none_is_usage(&grant.privileges) {
+                rows.push(row![grantee(&account), "def", grant.pattern.as_str(), *privilege, grantable]);
+            }
+        }
+    }
+    Ok(rows)
+}
+
+pub fn table_privileges(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    for account in visible(cx) {
+        // Of a table of which only columns are granted there is nothing to say.
+        for grant in account.tables.iter().filter(|grant| grant.grant_option || !grant.privileges.is_empty()) {
+            let grantable = yes_no(grant.grant_option);
+            for privilege in none_is_usage(&grant.privileges) {
+                let (database, table) = (grant.database.as_str(), grant.table.as_str());
+                rows.push(row![grantee(&account), "def", database, table, *privilege, grantable]);
+            }
+        }
+    }
+    Ok(rows)
+}
+
+pub fn column_privileges(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    for account in visible(cx) {
+        for grant in &account.tables {
+            let (database, table, grantable) = (grant.database.as_str(), grant.table.as_str(), yes_no(grant.grant_option));
+            for (column, privileges) in &grant.columns {
+                for privilege in privileges {
+                    rows.push(row![grantee(&account), "def", database, table, column, *privilege, grantable]);
+                }
+            }
+        }
+    }
+    Ok(rows)
+}
+
+/// mysql.tables_priv. Who granted and when is not kept.
+pub fn tables_priv(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    for account in cx.statement.server.accounts() {
+        for grant in &account.tables {
+            let mut on_table = labels(&grant.privileges);
+            if grant.grant_option {
+                on_table.push_str(",Grant");
+            }
+            let on_columns: Vec<&str> = grant.columns.iter().flat_map(|(_, privileges)| privileges.iter().copied()).collect();
+            rows.push(row![
+                account.host.as_str(),
+                grant.database.as_str(),
+                account.user.as_str(),
+                grant.table.as_str(),
+                "",
+                Value::DateTime(DateTime::ZERO),
+                on_table,
+                labels(&on_columns),
+            ]);
+        }
+    }
+    Ok(rows)
+}
+
+/// mysql.columns_priv.
+pub fn columns_priv(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    for account in cx.statement.server.accounts() {
+        for grant in &account.tables {
+            for (column, privileges) in &grant.columns {
+                rows.push(row![
+                    account.host.as_str(),
+                    grant.database.as_str(),
+                    account.user.as_str(),
+                    grant.table.as_str(),
+                    column,
+                    Value::DateTime(DateTime::ZERO),
+                    labels(privileges),
+                ]);
+            }
+        }
+    }
+    Ok(rows)
+}
+
+/// As the labels of a SET, which are found without regard to case.
+fn labels(privileges: &[&str]) -> String {
+    privileges.join(",")
+}
+
+fn none_is_usage<'p>(privileges: &'p [&'static str]) -> &'p [&'static str] {
+    if privileges.is_empty() { &["USAGE"] } else { privileges }
 }

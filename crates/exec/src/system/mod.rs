@@ -35,7 +35,8 @@ use vaquita_types::{Error, Result, Value};
 pub use accounts::STATIC_PRIVILEGES;
 pub use registry::{SystemTable, empty_table, parse_columns, table};
 pub use server::{
-    ALL_OF_COLUMN, AccountInfo, NoServer, ProcessInfo, ServerInfo, SessionLockInfo, VariableScope, WarningInfo, thread_id,
+    ALL_OF_COLUMN, AccountInfo, DatabaseGrantInfo, NoServer, ProcessInfo, ServerInfo, SessionLockInfo, TableGrantInfo,
+    VariableScope, WarningInfo, thread_id,
 };
 pub use transactions::{LockNames, isolation_text, mode_text};
 

@@ -71,6 +71,27 @@ pub struct AccountInfo {
     pub grant_option: bool,
     /// Dynamic privileges and whether they may be passed on.
     pub dynamic: Vec<(String, bool)>,
+    pub databases: Vec<DatabaseGrantInfo>,
+    pub tables: Vec<TableGrantInfo>,
+}
+
+/// What an account may do in databases whose names match a pattern.
+#[derive(Clone, Debug)]
+pub struct DatabaseGrantInfo {
+    pub pattern: String,
+    pub privileges: Vec<&'static str>,
+    pub grant_option: bool,
+}
+
+/// What an account may do with a table.
+#[derive(Clone, Debug)]
+pub struct TableGrantInfo {
+    pub database: String,
+    pub table: String,
+    /// In upper case, as the others.
+    pub privileges: Vec<&'static str>,
+    pub grant_option: bool,
+    pub columns: Vec<(String, Vec<&'static str>)>,
 }
 
 #[derive(Clone, Debug)]

@@ -7,7 +7,7 @@ use super::update::check_ordered;
 use super::{Binder, Clause, Source};
 use crate::node::{DeletePlan, DeleteTarget, Plan};
 use crate::optimize::Tree;
-use crate::uses::{DELETE, NOTHING, SELECT};
+use crate::uses::{DELETE, SELECT};
 
 impl Binder<'_> {
     pub(super) fn delete(&mut self, delete: &ast::Delete) -> Result<Plan> {
@@ -16,11 +16,11 @@ impl Binder<'_> {
             self.push_with(with)?;
         }
         // The form for several tables reads them all, whatever it makes of it.
-        let mut tree = self.dml_from(&delete.from, if delete.targets.is_empty() { NOTHING } else { SELECT })?;
+        let mut tree = self.dml_from(&delete.from, if delete.targets.is_empty() { DELETE } else { SELECT })?;
         let several = !matches!(tree, Some(Tree::Leaf(_)));
         check_ordered(several, "DELETE", &delete.order_by, delete.limit.as_ref())?;
         let targets = self.delete_targets(delete)?;
-        self.mark_targets(&targets, DELETE);
+        self.mark_targets(&targets);
         let filter = match &delete.filter {
             Some(filter) => self.in_clause(Clause::Where, |b| b.where_clause(filter, &mut tree))?,
             None => Vec::new(),

@@ -255,6 +255,7 @@ impl Binder<'_> {
             let name = &assignment.column;
             let ours = name.table.as_deref().is_none_or(|t| t == table.name);
             let Some(column) = table.column_position(&name.name).filter(|_| ours) else {
+                self.uses()?.of(table, |entry| entry.unknown_column = Some((name.name.clone(), UPDATE)));
                 return Err(Error::new(&errno::ER_BAD_FIELD_ERROR, &[&written(name), &"field list"]));
             };
             self.uses()?.note_column(table, column, UPDATE);

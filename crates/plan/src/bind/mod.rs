@@ -332,7 +332,11 @@ impl<'a> Binder<'a> {
 
     /// Notes something about the table of a relation.
     fn note_table_use(&self, frame: usize, relation: usize, note: impl FnOnce(&mut TableUse)) {
-        if let (Place::Statement(uses), Source::Base(table)) = (self.cx.place, &self.frames[frame].relations[relation].source) {
+        let Place::Statement(uses) = self.cx.place else { return };
+        let relation = &self.frames[frame].relations[relation];
+        if let Source::Base(table) | Source::Row(table) = &relation.source
+            && !relation.free
+        {
             uses.of(table, note);
         }
     }

@@ -14,7 +14,7 @@ use super::Binder;
 use crate::expr::{Expr, ExprKind, Slot};
 use crate::node::{Aggregate, ColumnOrigin, Limit, QueryPlan, RowLock, WindowFunction};
 use crate::optimize::visit;
-use crate::uses::SELECT;
+use crate::uses::{Actions, SELECT};
 
 /// The part of a statement whose names are being resolved, as errors 1052 and 1054 call it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -206,20 +206,34 @@ impl Binder<'_> {
             if self.scopes[at].hidden {
                 continue;
             }
-            if let Some(found) = self.find_in_scope(at, column)? {
+            let found = self.find_in_scope(at, column);
+            if found.is_err() {
+                self.note_candidates(at, column);
+            }
+            if let Some(found) = found? {
                 return self.use_column(at, found);
             }
         }
-        self.note_unknown(&column.name);
+        self.note_unknown(&column.name, SELECT);
         Err(Error::new(&errno::ER_BAD_FIELD_ERROR, &[&written(column), &self.clause_name()]))
     }
 
     /// As MySQL: who may not read a table whole is not told which columns it has not.
-    pub(super) fn note_unknown(&self, column: &str) {
+    pub(super) fn note_unknown(&self, column: &str, actions: Actions) {
         let first = |s: &Scope| (s.frame, s.relations.first().copied());
         let scopes = self.scopes.iter().rev().filter(|s| !s.hidden);
         if let Some((frame, Some(relation))) = scopes.map(first).find(|(_, relation)| relation.is_some()) {
-            self.note_table_use(frame, relation, |entry| entry.unknown_column = Some(column.to_string()));
+            self.note_table_use(frame, relation, |entry| entry.unknown_column = Some((column.to_string(), actions)));
+        }
+    }
+
+    /// The same for a name that several tables have.
+    fn note_candidates(&self, at: usize, column: &ast::ColumnRef) {
+        let Scope { frame, columns, .. } = &self.scopes[at];
+        for visible in columns {
+            if same_name(&self.frames[*frame].relations[visible.relation].columns[visible.column].name, &column.name) {
+                self.note_column(*frame, visible.relation, visible.column, SELECT);
+            }
         }
     }
 

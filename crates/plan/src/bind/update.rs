@@ -12,7 +12,7 @@ use super::{Binder, Clause, Source};
 use crate::expr::Slot;
 use crate::node::{Assignment, LockWait, Node, Plan, RowLock, UpdatePlan, UpdateTarget};
 use crate::optimize::{self, Tree, Want};
-use crate::uses::{Actions, NOTHING, UPDATE};
+use crate::uses::{Actions, SELECT_OR_UPDATE, UPDATE};
 
 /// The lock of rows that a statement changes.
 pub(super) const EXCLUSIVE: RowLock = RowLock { exclusive: true, wait: LockWait::Wait };
@@ -23,13 +23,12 @@ impl Binder<'_> {
         if let Some(with) = &update.with {
             self.push_with(with)?;
         }
-        let mut tree = self.dml_from(&update.tables, NOTHING)?;
-        self.note_from_of_update();
+        let one = matches!(update.tables.as_slice(), [ast::TableRef::Table(_)]);
+        let mut tree = self.dml_from(&update.tables, if one { UPDATE } else { SELECT_OR_UPDATE })?;
         let several = !matches!(tree, Some(Tree::Leaf(_)));
         check_ordered(several, "UPDATE", &update.order_by, update.limit.as_ref())?;
         let targets = self.update_targets(update)?;
-        // Of several tables it is enough that the columns may be written.
-        self.mark_targets(&targets, if several { NOTHING } else { UPDATE });
+        self.mark_targets(&targets);
         let mut assignments: Vec<(usize, Assignment)> = Vec::with_capacity(update.assignments.len());
         for assignment in &update.assignments {
             let (relation, column) = self.assigned_column(&assignment.column)?;
@@ -58,14 +57,6 @@ impl Binder<'_> {
             ignore: update.ignore,
             tables: std::mem::take(&mut self.tables),
         })))
-    }
-
-    /// The tables of an UPDATE may be read or changed, else it is not allowed to name them.
-    fn note_from_of_update(&self) {
-        let frame = self.frames.len() - 1;
-        for relation in self.scopes.last().map(|s| s.relations.as_slice()).unwrap_or_default() {
-            self.note_table_use(frame, *relation, |entry| entry.reads_or_updates = true);
-        }
     }
 
     /// FROM of a statement that changes rows; its scope stays. `actions` are what the statement does to each table at least.
@@ -103,7 +94,7 @@ impl Binder<'_> {
             return Err(Error::new(&errno::ER_NON_UPDATABLE_TABLE, &[named, &"UPDATE"]));
         }
         let (Some(slot), Some(relation)) = (slot, relation) else {
-            self.note_unknown(&column.name);
+            self.note_unknown(&column.name, UPDATE);
             return Err(Error::new(&errno::ER_BAD_FIELD_ERROR, &[&written(column), &"field list"]));
         };
         let frame = self.frames.len() - 1;
@@ -130,10 +121,9 @@ impl Binder<'_> {
     }
 
     /// Gives the changed tables their key slot, slots for all columns, and exclusive locks.
-    pub(super) fn mark_targets(&mut self, targets: &[usize], actions: Actions) {
+    pub(super) fn mark_targets(&mut self, targets: &[usize]) {
         let frame = self.frames.len() - 1;
         for &relation in targets {
-            self.note_table_use(frame, relation, |entry| entry.actions |= actions);
             let slot = self.frame().new_slot_of(Some(relation));
             let columns = self.frame().relations[relation].columns.len();
             (0..columns).for_each(|c| drop(self.slot_of(frame, relation, c)));

@@ -27,7 +27,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use parking_lot::{Mutex, RwLock};
-use vaquita_exec::system::AccountInfo;
+use vaquita_exec::system::{AccountInfo, DatabaseGrantInfo, TableGrantInfo};
 use vaquita_parser::ast::UserName;
 use vaquita_storage::Catalog;
 use vaquita_types::errno::{ER_NONEXISTING_GRANT, ER_ROLE_NOT_GRANTED};
@@ -410,6 +410,26 @@ fn info(account: &AccountRecord) -> AccountInfo {
         privileges: privilege::names(account.grants.global),
         dynamic: account.grants.dynamic.iter().map(|(name, grantable)| (name.clone(), *grantable)).collect(),
         grant_option: account.grants.global & privilege::GRANT_OPTION != 0,
+        databases: account.grants.databases.iter().map(database_info).collect(),
+        tables: account.grants.tables.iter().map(table_info).collect(),
+    }
+}
+
+fn database_info(grant: &grants::DatabaseGrant) -> DatabaseGrantInfo {
+    DatabaseGrantInfo {
+        pattern: grant.pattern.clone(),
+        privileges: privilege::names(grant.bits),
+        grant_option: grant.bits & privilege::GRANT_OPTION != 0,
+    }
+}
+
+fn table_info(grant: &grants::TableGrant) -> TableGrantInfo {
+    TableGrantInfo {
+        database: grant.database.clone(),
+        table: grant.table.clone(),
+        privileges: privilege::names(grant.bits),
+        grant_option: grant.bits & privilege::GRANT_OPTION != 0,
+        columns: grant.columns.iter().map(|(column, bits)| (column.clone(), privilege::names(*bits))).collect(),
     }
 }
 

@@ -9,7 +9,7 @@
 use std::borrow::Cow;
 
 use vaquita_exec::system::ALL_OF_COLUMN;
-use vaquita_plan::uses::{Actions, DELETE, INSERT, SELECT, TableUse, UPDATE, UseList, Whose};
+use vaquita_plan::uses::{Actions, DELETE, INSERT, SELECT, SELECT_OR_UPDATE, TableUse, UPDATE, UseList, Whose};
 use vaquita_types::errno::{ER_COLUMNACCESS_DENIED_ERROR, ER_SPECIFIC_ACCESS_DENIED_ERROR};
 use vaquita_types::{Error, Result};
 
@@ -46,9 +46,9 @@ impl Subject<'_> {
         let have = self.access.grants.on_table_or_columns(&table.database, &table.name) | free;
         let missing = need & !have;
         if missing != 0 {
-            return Err(self.denied(&p::names(missing).join(", "), &table.name));
+            return Err(self.denied(&p::names(first_asked(missing)).join(", "), &table.name));
         }
-        if table.reads_or_updates && have & (p::SELECT | p::UPDATE) == 0 {
+        if table.actions & SELECT_OR_UPDATE != 0 && have & (p::SELECT | p::UPDATE) == 0 {
             return Err(self.denied("SELECT", &table.name));
         }
         if table.locks && have & (p::UPDATE | p::DELETE | p::LOCK_TABLES) == 0 {
@@ -81,8 +81,11 @@ impl Subject<'_> {
             });
         }
         match &table.unknown_column {
-            Some(column) if have & p::SELECT == 0 => Err(self.column_denied("SELECT", column, &table.name)),
-            _ => Ok(()),
+            Some((column, actions)) => match p::names(bits(*actions) & !have).first() {
+                Some(first) => Err(self.column_denied(first, column, &table.name)),
+                None => Ok(()),
+            },
+            None => Ok(()),
         }
     }
 
@@ -122,6 +125,15 @@ impl Subject<'_> {
 fn bits(actions: Actions) -> Bits {
     let pairs = [(SELECT, p::SELECT), (INSERT, p::INSERT), (UPDATE, p::UPDATE), (DELETE, p::DELETE)];
     pairs.iter().filter(|(action, _)| actions & action != 0).fold(0, |all, (_, bit)| all | bit)
+}
+
+/// What MySQL names: what is done to the target of INSERT and UPDATE comes before what reads it too; DELETE of several tables reads first.
+fn first_asked(missing: Bits) -> Bits {
+    match missing {
+        _ if missing & (p::INSERT | p::UPDATE) != 0 => missing & !p::SELECT,
+        _ if missing & p::SELECT != 0 => p::SELECT,
+        _ => missing,
+    }
 }
 
 fn on_column(grant: &TableGrant, column: &str) -> Bits {
