@@ -33,6 +33,7 @@ mod lock;
 #[path = "shared/rocks.rs"]
 mod rocks;
 #[path = "../../storage/src/row_cache.rs"]
+#[allow(dead_code)]
 mod row_cache;
 mod scenarios;
 #[path = "../../storage/src/span.rs"]
