@@ -36,7 +36,7 @@ impl PlannerCatalog for PlanCatalog<'_> {
         Ok(self.catalog.database(database)?.is_some() || crate::system::is_system_database(database))
     }
 
-    /// The exact row count, and what the last ANALYZE found, scaled to it.
+    /// The exact row count, and what ANALYZE or a sample found, scaled to it.
     fn statistics(&self, def: &TableDef) -> TableStatistics {
         let Ok(Some(table)) = self.catalog.table_of(def) else { return TableStatistics::default() };
         let txn = self.catalog.engine().begin(TxnOptions {
@@ -47,8 +47,11 @@ impl PlannerCatalog for PlanCatalog<'_> {
             interrupt: Arc::new(Interrupt::new(0)),
         });
         let own = self.txn.map_or(0, |txn| txn.borrow().rows_added(table.def.id));
-        let rows = txn.row_count(table.def.id).unwrap_or(0).saturating_add_signed(own);
-        let Some(found) = table.statistics() else { return TableStatistics { rows, ..TableStatistics::default() } };
+        let committed = txn.row_count(table.def.id).unwrap_or(0);
+        let rows = committed.saturating_add_signed(own);
+        let Some(found) = table.statistics_for(self.catalog.engine(), &txn, committed) else {
+            return TableStatistics { rows, ..TableStatistics::default() };
+        };
         let scale = |distinct: &u64| match (*distinct, found.rows) {
             // Nearly unique prefixes grow with the table; the others are taken as they were.
             (n, before) if n > before / 2 && before > 0 => (u128::from(n) * u128::from(rows) / u128::from(before)) as u64,

@@ -210,6 +210,7 @@ fn listen(server: &Arc<Server>, tcp: TcpListener, unix: UnixListener) -> Result<
                 expiring.clients().interrupt_overdue();
                 expiring.clients().end_abandoned();
             }
+            expiring.catalog.renew_samples();
             expiring.clients().expire(Duration::from_secs(expiring.globals.number(Var::ConnectTimeout)));
         }
     })?;

@@ -29,10 +29,11 @@ use vaquita_types::schema::TableRef;
 use vaquita_types::{Error, Result, Value, errno};
 
 use crate::building::Building;
+use crate::engine::Engine;
 use crate::key::{Entry, INDEX_ID_BYTES, IndexCodec};
 use crate::lock::{LockMode, LockPolicy};
 use crate::row::{RowCodec, RowView};
-use crate::statistics::TableStatistics;
+use crate::statistics::{SAMPLED_ROWS_MIN, TableStatistics};
 use crate::txn::{Gap, Transaction, Version};
 
 /// A table definition with what is precomputed from it. DDL makes a new one.
@@ -41,6 +42,8 @@ pub struct Table {
     pub def: TableRef,
     pub codec: RowCodec,
     statistics: RwLock<Option<Arc<TableStatistics>>>,
+    /// What the planner sampled where these are missing or too old.
+    sample: RwLock<Option<Arc<TableStatistics>>>,
     stale: AtomicBool,
     /// Indexes that an ALTER is building: writers keep their entries too.
     building: Option<Box<Building>>,
@@ -98,6 +101,7 @@ impl Table {
             codec: RowCodec::new(&def)?,
             def,
             statistics: RwLock::new(statistics),
+            sample: RwLock::default(),
             stale: AtomicBool::new(false),
             building: None,
             readable_from,
@@ -140,6 +144,31 @@ impl Table {
     /// What the last ANALYZE found.
     pub fn statistics(&self) -> Option<Arc<TableStatistics>> {
         self.statistics.read().clone()
+    }
+
+    /// What is known of a table with so many rows: what ANALYZE found, or a sample, taken now if there is none. `None` for a
+    /// table too small to be sampled that nobody has analyzed, and for one that cannot be read.
+    pub fn statistics_for(&self, engine: &Engine, txn: &Transaction, rows: u64) -> Option<Arc<TableStatistics>> {
+        let analyzed = self.statistics();
+        if rows < SAMPLED_ROWS_MIN || analyzed.as_ref().is_some_and(|found| found.fits(rows)) {
+            return analyzed;
+        }
+        if let Some(sample) = self.sample.read().as_ref().filter(|sample| sample.fits(rows)) {
+            return Some(Arc::clone(sample));
+        }
+        // A bad block shows when the table is read, not in estimates.
+        let Ok(sample) = TableStatistics::sample(self, engine, txn, rows).map(Arc::new) else { return analyzed };
+        *self.sample.write() = Some(Arc::clone(&sample));
+        Some(sample)
+    }
+
+    /// Drops a sample that does not fit any more; whether there was one.
+    pub(crate) fn forget_old_sample(&self, rows: impl FnOnce() -> u64) -> bool {
+        let is_old = self.sample.read().as_ref().is_some_and(|sample| !sample.fits(rows()));
+        if is_old {
+            *self.sample.write() = None;
+        }
+        is_old
     }
 
     pub(crate) fn set_statistics(&self, statistics: Arc<TableStatistics>) {

@@ -310,6 +310,48 @@ fn alter_builds_indexes_and_copies() {
     assert_eq!(*s.table("t").statistics().expect("kept"), *statistics);
 }
 
+/// A table that nobody has analyzed is sampled: many values and few, in one part and in two, small and large, clustered or not.
+#[test]
+fn tables_are_sampled() {
+    let s = Server::with_table(
+        "id int, few int, many int",
+        &["primary id", "key few: few", "key many: many, id", "key both: few, many"],
+    );
+    let row = |i: i64| vec![int(i), int(i % 5), int(i / 10)];
+    let known = |rows: i64| {
+        let table = s.table("t");
+        let found = table.statistics_for(&s.engine, &s.begin(), rows as u64)?;
+        let of = |name: &str| found.index(table.def.index_named(name).expect("index").id).expect("statistics").distinct.clone();
+        Some([of("PRIMARY"), of("few"), of("many"), of("both")].concat())
+    };
+    let insert = |rows: std::ops::Range<i64>| {
+        let rows: Vec<Vec<Value>> = rows.map(row).collect();
+        s.insert("t", &rows.iter().map(Vec::as_slice).collect::<Vec<_>>()).unwrap();
+    };
+    insert(0..999);
+    assert_eq!(known(999), None, "too small");
+    for (from, rows) in [(999, 4_000), (4_000, 50_000)] {
+        insert(from..rows);
+        let exact = [rows, 5, rows / 10, rows, 5, rows / 2];
+        let estimates = known(rows).expect("a sample");
+        for (estimate, exact) in estimates.iter().zip(exact) {
+            let ratio = *estimate as f64 / exact as f64;
+            assert!((0.5..=2.0).contains(&ratio), "{rows} rows: {estimates:?} of {exact:?}");
+        }
+    }
+    let version = s.catalog.version();
+    s.catalog.renew_samples();
+    assert_eq!(s.catalog.version(), version, "nothing has changed");
+    insert(50_000..110_000);
+    s.catalog.renew_samples();
+    assert_ne!(s.catalog.version(), version, "plans are to be made anew");
+    // What ANALYZE found counts as long as it fits.
+    let analyzed = s.catalog.analyze_table(&s.table("t"), &context()).unwrap();
+    let known = |rows| s.table("t").statistics_for(&s.engine, &s.begin(), rows).expect("statistics");
+    assert!(Arc::ptr_eq(&known(110_000), &analyzed));
+    assert!(!Arc::ptr_eq(&known(300_000), &analyzed));
+}
+
 #[test]
 fn check_finds_damage() {
     let s = Server::with_table("id int, k int, v varchar(9)", &["primary id", "key k: k", "unique v: v"]);

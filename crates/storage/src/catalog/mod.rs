@@ -192,6 +192,20 @@ impl Catalog {
         self.version.load(Ordering::Acquire)
     }
 
+    /// Forgets samples of tables that have doubled or halved since, so that statements that are kept are planned again. To be
+    /// called about once a second.
+    pub fn renew_samples(&self) {
+        let tables: Vec<Arc<Table>> = {
+            let cache = self.cache.read();
+            cache.values().flat_map(|database| database.tables.values().cloned()).collect()
+        };
+        let rows = |table: &Table| self.engine.counters().rows(table.def.id, None).map_or(0, |rows| rows.max(0) as u64);
+        let renewed = tables.iter().filter(|table| table.forget_old_sample(|| rows(table))).count();
+        if renewed > 0 {
+            self.version.fetch_add(1, Ordering::AcqRel);
+        }
+    }
+
     pub fn database(&self, name: &str) -> Result<Option<Arc<DatabaseDef>>> {
         Ok(self.cached_database(name))
     }
