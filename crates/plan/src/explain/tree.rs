@@ -114,7 +114,8 @@ impl Printer {
             Node::HashJoin { kind, probe_keys, build_keys, on, .. } => {
                 let keys: Vec<String> =
                     probe_keys.iter().zip(build_keys).map(|(p, b)| format!("({} = {})", n.print(p), n.print(b))).collect();
-                format!("{} hash join {}{}", capital(join_name(*kind)), keys.join(", "), self.on(on))
+                let keys = if keys.is_empty() { "(no condition)".to_string() } else { keys.join(", ") };
+                format!("{} hash join {keys}{}", capital(join_name(*kind)), self.on(on))
             }
             Node::Sort { keys, limit, .. } => match limit {
                 Some(limit) => format!("Sort: {}, limit input to {} row(s) per chunk", self.keys(keys), self.limit(limit)),

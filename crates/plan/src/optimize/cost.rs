@@ -49,6 +49,15 @@ pub fn rows_per_prefix(statistics: &TableStatistics, index: &IndexDef, parts: us
     }
 }
 
+/// The share of rows with one value of the first part of an index, if that is known.
+pub fn known_share(statistics: &TableStatistics, index: &IndexDef) -> Option<f64> {
+    if index.kind != IndexKind::Secondary && index.parts.len() == 1 {
+        return Some(1.0 / table_rows(statistics));
+    }
+    let (_, distinct) = statistics.distinct.iter().find(|(id, _)| *id == index.id)?;
+    distinct.first().filter(|distinct| **distinct > 0).map(|distinct| 1.0 / *distinct as f64)
+}
+
 /// The share of rows that satisfy a condition of which nothing is known but its form.
 pub fn selectivity(condition: &Expr) -> f64 {
     match &condition.kind {

@@ -19,6 +19,9 @@ const RELATIONS_MAX: usize = 120;
 /// Every item is tried as the first one up to so many items.
 const STARTS_MAX: usize = 12;
 
+/// Rows that are kept at most, by their estimate, for a join that has nothing to hash them by.
+const KEPT_ROWS_MAX: f64 = 100_000.0;
+
 /// A condition and the relations it reads.
 struct Condition {
     expr: Expr,
@@ -77,6 +80,17 @@ enum Method {
     HashItem,
     /// A hash table of the rows before it.
     HashLeft,
+}
+
+/// What an item's rows could be hashed by.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum HashKeys {
+    /// Equalities with rows before it.
+    Some,
+    /// Nothing: all its rows are candidates for each row before it.
+    None,
+    /// It has other rows for each row before it.
+    Lateral,
 }
 
 impl Planner<'_, '_> {
@@ -170,7 +184,16 @@ impl Planner<'_, '_> {
     fn choice(&mut self, n: usize, item: &Item, pool: &[Condition], (placed, outside): (Set, Set), rows: f64) -> Result<Choice> {
         let (mut inner_rows, inner_cost) = self.inner(item, pool, placed, placed | item.relations, &NO_WANT)?;
         let (mut cost, mut method) = (rows.max(1.0) * inner_cost, Method::Nested);
-        if self.has_hash_keys(item, pool, placed) {
+        let hash_keys = self.hash_keys(item, pool, placed);
+        if hash_keys == HashKeys::None {
+            // Its rows are read once and kept, instead of being read again for each row before it.
+            let (item_rows, item_cost) = self.inner(item, pool, 0, item.relations, &NO_WANT)?;
+            let kept_cost = item_cost + item_rows * cost::HASH_BUILD + rows * item_rows * cost::HASH_PROBE;
+            if kept_cost < cost && item_rows <= KEPT_ROWS_MAX {
+                (cost, method) = (kept_cost, Method::HashItem);
+            }
+        }
+        if hash_keys == HashKeys::Some {
             let (item_rows, item_cost) = self.inner(item, pool, 0, item.relations, &NO_WANT)?;
             let mut consider = |hashed_cost: f64, by: Method| {
                 if hashed_cost < cost {
@@ -251,20 +274,22 @@ impl Planner<'_, '_> {
         })
     }
 
-    fn has_hash_keys(&self, item: &Item, pool: &[Condition], placed: Set) -> bool {
+    fn hash_keys(&self, item: &Item, pool: &[Condition], placed: Set) -> HashKeys {
         // A LATERAL table must be run anew for each row.
         let lateral = match &item.shape {
             Shape::Table(relation) => lateral(self.binder, *relation) != 0,
             Shape::Nest(items) | Shape::Distinct { items, .. } => items.iter().any(|i| i.after & !item.relations != 0),
         };
         if lateral {
-            return false;
+            return HashKeys::Lateral;
         }
         let conditions = item.on.iter().map(|e| (e, set_of(self.binder, e)));
         let pooled = pool.iter().filter(|_| item.kind == JoinKind::Inner).map(|c| (&c.expr, c.set));
-        conditions
-            .chain(pooled)
-            .any(|(e, set)| set & !(placed | item.relations) == 0 && self.hash_key(e, item.relations).is_some())
+        let mut joined = conditions.chain(pooled);
+        match joined.any(|(e, set)| set & !(placed | item.relations) == 0 && self.hash_key(e, item.relations).is_some()) {
+            true => HashKeys::Some,
+            false => HashKeys::None,
+        }
     }
 
     /// `outer expression = inner expression`, if the condition is that: probe, build, rule.

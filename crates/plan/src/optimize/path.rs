@@ -12,7 +12,7 @@ use vaquita_types::schema::{IndexDef, IndexKind, TableDef};
 use super::sarg::{Bound, Columns, Term};
 use super::{Want, cost, visit};
 use crate::catalog::TableStatistics;
-use crate::expr::{Expr, ExprKind, Slot};
+use crate::expr::{CompareOp, Expr, ExprKind, Slot};
 use crate::node::{AccessPath, Inclusive, KeyExpr, Range};
 
 /// Ranges of one scan at most; more alternatives of IN lists stay conditions.
@@ -29,6 +29,36 @@ pub struct TableInput<'a> {
     pub want: &'a Want,
     /// Locking reads and changes need the row itself.
     pub locks: bool,
+}
+
+impl TableInput<'_> {
+    /// The share of rows that satisfy a condition, after what statistics say of columns that an index begins with.
+    fn selectivity(&self, condition: &Expr) -> f64 {
+        match &condition.kind {
+            ExprKind::Or(parts) => parts.iter().map(|part| self.selectivity(part)).sum::<f64>().min(1.0),
+            ExprKind::And(parts) => parts.iter().map(|part| self.selectivity(part)).product(),
+            ExprKind::Compare(CompareOp::Eq | CompareOp::NullSafeEq, left, right, _) => match (&left.kind, &right.kind) {
+                (ExprKind::Slot(left), ExprKind::Slot(right)) if left == right => Some(1.0),
+                _ => self.share_of_value(left).or_else(|| self.share_of_value(right)),
+            }
+            .unwrap_or_else(|| cost::selectivity(condition)),
+            ExprKind::InList(value, list, _) => match self.share_of_value(value) {
+                Some(share) => (share * list.len() as f64).min(1.0),
+                None => cost::selectivity(condition),
+            },
+            _ => cost::selectivity(condition),
+        }
+    }
+
+    /// The share of rows with one value of a column; `None` if nothing is known of it.
+    fn share_of_value(&self, column: &Expr) -> Option<f64> {
+        let ExprKind::Slot(slot) = column.kind else { return None };
+        let column = self.table.columns.get(self.slots.iter().position(|s| *s == Some(slot))?)?;
+        let begins =
+            |index: &&IndexDef| index.parts.first().is_some_and(|part| part.column == column.id && part.prefix.is_none());
+        let shares = self.table.indexes.iter().filter(begins).filter_map(|index| cost::known_share(self.statistics, index));
+        shares.min_by(f64::total_cmp)
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -126,7 +156,7 @@ fn finish(
     ordered: bool,
 ) -> Candidate {
     let rest: f64 =
-        input.conditions.iter().enumerate().filter(|(n, _)| !consumed.contains(n)).map(|(_, c)| cost::selectivity(c)).product();
+        input.conditions.iter().enumerate().filter(|(n, _)| !consumed.contains(n)).map(|(_, c)| input.selectivity(c)).product();
     let rows_out = (rows_read * rest).max(0.001);
     let mut total = read_cost;
     if !input.want.order.is_empty() {

@@ -818,3 +818,33 @@ fn a_killed_process_loses_no_acknowledged_commit() {
         assert_eq!(rows.len() % 3, 0, "half a transaction");
     }
 }
+
+/// A small table that is written over and over does not fill the block cache with what compaction has replaced.
+#[test]
+fn blocks_of_files_that_are_gone_leave_the_cache() {
+    const ROWS: u32 = 500;
+    const ROW_BYTES: usize = 1000;
+    let dir = TempDir::new().unwrap();
+    let options = EngineOptions { block_cache_bytes: Some(64 << 20), warm_log: false, ..EngineOptions::default() };
+    let engine = Engine::open(dir.path(), options, Arc::new(NoHooks)).unwrap();
+    let all = crate::key::index_range(vaquita_types::schema::IndexId(9));
+    let mut used = Vec::new();
+    for round in 0..20u32 {
+        let mut txn = engine.begin(TxnOptions::default());
+        for id in 0..ROWS {
+            // Rows that compress little.
+            let seed = u64::from(round * ROWS + id);
+            let row = (0..ROW_BYTES as u64 / 8).flat_map(|n| (seed << 20 | n).wrapping_mul(0x9E37_79B9_7F4A_7C15).to_le_bytes());
+            txn.put(&[&9u32.to_be_bytes()[..], &id.to_be_bytes()].concat(), &row.collect::<Vec<u8>>()).unwrap();
+        }
+        txn.commit_wait().unwrap();
+        engine.flush_memtables().unwrap();
+        engine.compact_data_range(&all.lower, &all.upper).unwrap();
+        let txn = engine.begin(TxnOptions::default());
+        let options = ScanOptions { spans: false, ..ScanOptions::default() };
+        let mut cursor = txn.scan(all.clone(), Direction::Forward, options).unwrap();
+        while cursor.next(&txn).unwrap().is_some() {}
+        used.push(engine.property("rocksdb.block-cache-usage").unwrap().parse::<usize>().unwrap());
+    }
+    assert!(*used.last().unwrap() < 3 * ROWS as usize * ROW_BYTES, "{used:?}");
+}
