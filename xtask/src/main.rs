@@ -5,6 +5,8 @@
 //! `xtask` never links RocksDB: it builds in seconds and drives servers from outside, as processes.
 //! Each command is one module; `flags` reads their options.
 
+#![forbid(unsafe_code)]
+
 mod bench;
 mod bit_flips;
 mod check_isolation;

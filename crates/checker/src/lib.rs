@@ -19,6 +19,8 @@
 //!
 //! It does not prove a history right: it finds what is wrong with what was observed.
 
+#![forbid(unsafe_code)]
+
 mod anomaly;
 pub mod bank;
 mod cycles;

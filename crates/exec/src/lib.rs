@@ -12,6 +12,8 @@
 //! It knows nothing of packets, sockets or sessions: what it needs of a session comes through
 //! `context::SessionEnv`.
 
+#![forbid(unsafe_code)]
+
 pub mod catalog;
 pub mod context;
 pub mod ddl;

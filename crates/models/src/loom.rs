@@ -7,6 +7,8 @@
 //!
 //! loom is deterministic: a failure is repeated by the same command.
 
+#![forbid(unsafe_code)]
+
 /// What `shared/sync.rs` wraps.
 mod backend {
     pub use loom::sync::{Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard, atomic};

@@ -8,6 +8,8 @@
 //!
 //! A failure prints the schedule; the same SEED repeats it.
 
+#![forbid(unsafe_code)]
+
 /// What `shared/sync.rs` wraps.
 mod backend {
     pub use shuttle::sync::{Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard, atomic};

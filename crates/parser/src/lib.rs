@@ -10,6 +10,8 @@
 //! `parse_one(b"SELECT a FROM t; SELECT 2", &ParserOptions::default())` gives the first statement
 //! and 17, the bytes it took with its semicolon. The crate knows no catalog and does no I/O.
 
+#![forbid(unsafe_code)]
+
 pub mod ast;
 pub mod digest;
 mod error;

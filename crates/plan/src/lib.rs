@@ -9,6 +9,8 @@
 //! 3. The result is a `node::Plan` that the executor runs and that a prepared
 //!    statement keeps. `Expr::eval` computes expressions over a frame of slots.
 
+#![forbid(unsafe_code)]
+
 pub mod bind;
 pub mod bounds;
 pub mod catalog;

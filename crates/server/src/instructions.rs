@@ -228,6 +228,7 @@ fn execute(statement_id: u32, values: &[Value], first: bool) -> Vec<u8> {
 }
 
 /// What callgrind counts: one command, from its bytes to its answer's.
+#[allow(unsafe_code)] // SAFETY: no other symbol of the process has this name.
 #[unsafe(no_mangle)]
 #[inline(never)]
 fn vaquita_counted(connection: &Arc<Connection>, worker: &mut Worker) -> Ran {
@@ -236,6 +237,7 @@ fn vaquita_counted(connection: &Arc<Connection>, worker: &mut Worker) -> Ran {
 }
 
 /// Where callgrind writes what it has counted; says what that was.
+#[allow(unsafe_code)] // SAFETY: no other symbol of the process has this name.
 #[unsafe(no_mangle)]
 #[inline(never)]
 fn vaquita_count_ends(name: &str, units: u64) {

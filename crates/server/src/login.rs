@@ -187,7 +187,11 @@ impl Login {
                     out.packet(|buffer| buffer.extend_from_slice(&payload));
                     return LoginStep::More;
                 }
-                Step::Decrypt(ciphertext) => attempt.authentication.decrypted(server.decrypt(&ciphertext)),
+                Step::Decrypt(ciphertext) => {
+                    let mut plaintext = None;
+                    server.pool().blocking(&mut || plaintext = server.decrypt(&ciphertext));
+                    attempt.authentication.decrypted(plaintext)
+                }
                 Step::Check(check) => {
                     let mut checked = None;
                     let mut check = Some(check);

@@ -4,6 +4,9 @@
 //! certificates, and `root`@`localhost` with a random password in `D/client.cnf`. SIGTERM ends
 //! open statements, syncs and exits.
 
+// An unmangled name is unsafe code to the compiler: `instructions` has two.
+#![deny(unsafe_code)]
+
 mod accounts;
 mod check;
 mod clients;

@@ -5,6 +5,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use rsa::pkcs1::DecodeRsaPrivateKey;
 use rsa::pkcs8::{DecodePrivateKey, EncodePrivateKey, EncodePublicKey, LineEnding};
@@ -18,6 +19,9 @@ pub struct Keys {
     rsa: rsa::RsaPrivateKey,
     pub public_key_pem: String,
 }
+
+/// Several times what a decryption takes.
+const DECRYPTION_TIME: Duration = Duration::from_millis(10);
 
 /// Bits of the RSA key pair, as in MySQL.
 const RSA_BITS: usize = 2048;
@@ -37,8 +41,18 @@ impl Keys {
         Ok(Keys { tls: Arc::new(tls_config(dir)?), rsa, public_key_pem })
     }
 
+    /// The password that a client without TLS sent, masked. Takes milliseconds.
+    ///
+    /// The library's arithmetic takes a time that depends on what it computes (RUSTSEC-2023-0071), from which a key, or a recorded password, can
+    /// be found with many thousand measured attempts. So the ciphertext is blinded by a random factor, and the answer is
+    /// known only at a multiple of `DECRYPTION_TIME` after the question; whether it failed shows nowhere later (`wire::auth`, AUTH-4).
     pub fn decrypt(&self, ciphertext: &[u8]) -> Option<Vec<u8>> {
-        self.rsa.decrypt(rsa::Oaep::new::<sha1::Sha1>(), ciphertext).ok()
+        let began = Instant::now();
+        let padding = rsa::Oaep::new::<sha1::Sha1>();
+        let password = self.rsa.decrypt_blinded(&mut rsa::rand_core::OsRng, padding, ciphertext).ok();
+        let due = DECRYPTION_TIME * (began.elapsed().as_nanos() / DECRYPTION_TIME.as_nanos() + 1) as u32;
+        std::thread::sleep(due.saturating_sub(began.elapsed()));
+        password
     }
 }
 

@@ -39,6 +39,8 @@
 //!
 //! Rows are `&[Value]` in the order of `TableDef::columns`. TIMESTAMP values are UTC here.
 
+#![deny(unsafe_code)]
+
 mod building;
 pub mod catalog;
 pub mod check;
@@ -59,6 +61,7 @@ mod log_check;
 mod manifest;
 mod newest_log;
 mod options;
+#[allow(unsafe_code)] // RocksDB's C interface
 mod rocks;
 pub mod row;
 mod row_cache;

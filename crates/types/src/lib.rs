@@ -6,6 +6,8 @@
 //! value families; `error` and `errno` MySQL's error numbers and texts; `limits`
 //! every bound with its source. Nothing here does I/O, reads a clock or knows SQL text.
 
+#![forbid(unsafe_code)]
+
 pub mod charset;
 pub mod convert;
 pub mod datatype;

@@ -17,6 +17,7 @@
 //! * AUTH-1: an unknown user (`Account::unknown`) takes exactly the way of a known one with a wrong password.
 //! * AUTH-2: only `verify_*` functions, all constant-time, lead to `Accept`; the one exception is an account without password and an empty proof.
 //! * AUTH-3: a password in clear is accepted only when `secure_transport`.
+//! * AUTH-4: a ciphertext that is not for our key takes the way of a wrong password, with its rounds of hashing.
 
 use crate::error::ProtocolError;
 use crate::handshake::{NONCE_BYTES, put_auth_more_data, put_auth_switch_request};
@@ -253,6 +254,10 @@ impl Authentication {
                 unmask_password(&mut masked, &self.nonce);
                 self.password(masked)
             }
+            None if self.state == State::Computing => {
+                self.account.stored = Stored::Nothing;
+                self.password(Vec::new())
+            }
             _ => self.reject(),
         }
     }
@@ -262,7 +267,8 @@ impl Authentication {
             password.pop();
         }
         if password.len() > PASSWORD_BYTES_MAX {
-            return self.reject();
+            self.account.stored = Stored::Nothing;
+            password.clear();
         }
         self.state = State::Computing;
         let stored = match &self.account.stored {
@@ -306,6 +312,20 @@ mod tests {
     const NONCE: [u8; NONCE_BYTES] = *b"abcdefghijklmnopqrst";
     const SHA2: Plugin = Plugin::CachingSha2Password;
     const NATIVE: Plugin = Plugin::MysqlNativePassword;
+
+    #[test]
+    fn a_ciphertext_for_another_key_is_a_wrong_password() {
+        let account = Account::new(SHA2, &make_caching_sha2(b"secret", &[b'a'; SALT_BYTES]), None);
+        for plaintext in [None, Some(vec![0; PASSWORD_BYTES_MAX + 2]), Some(b"other".to_vec())] {
+            let mut auth = Authentication::new(account.clone(), NONCE, false, Some("PEM".to_string()));
+            let step = auth.begin(Some(SHA2.name().as_bytes()), &caching_sha2_proof(b"secret", &NONCE));
+            assert!(matches!(step, Step::Send(_)));
+            assert!(matches!(auth.receive(b"ciphertext"), Ok(Step::Decrypt(_))));
+            let Step::Check(check) = auth.decrypted(plaintext) else { panic!("the rounds of hashing") };
+            let checked = check.run();
+            assert!(matches!(auth.checked(checked), Step::Reject));
+        }
+    }
 
     /// The whole exchange as a line per step; the client knows `password`.
     fn talk(account: Account, client_plugin: Option<Plugin>, password: &[u8], tls: bool) -> String {

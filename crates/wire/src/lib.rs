@@ -11,6 +11,8 @@
 //! `fuzzing` the entry points of fuzzers.
 //! Nothing received is trusted: every length is checked, and no allocation exceeds what has arrived or a stated bound.
 
+#![forbid(unsafe_code)]
+
 pub mod auth;
 pub mod caps;
 pub mod codec;

@@ -106,6 +106,7 @@ impl Parser<'_> {
         let mut left = self.intersections(first)?;
         let mut run: Option<(bool, Vec<QueryBody>)> = None;
         while let Some(kw) = self.eat_any(&[Kw::UNION, Kw::EXCEPT]) {
+            self.no_into_yet()?;
             let all = self.eat_all()?;
             let height = std::mem::take(&mut self.height);
             let operand = self.query_primary()?;
@@ -136,6 +137,7 @@ impl Parser<'_> {
     fn intersections(&mut self, first: QueryBody) -> Result<QueryBody> {
         let mut left = first;
         while self.eat(Kw::INTERSECT) {
+            self.no_into_yet()?;
             let all = self.eat_all()?;
             let right = self.query_primary()?;
             left = set_op(SetOp::Intersect, all, left, right);
@@ -170,8 +172,10 @@ impl Parser<'_> {
             }
             Tok::Op(Op::LParen) => {
                 self.bump();
-                let query = Box::new(self.nested(Self::query)?);
+                let mut query = Box::new(self.nested(Self::query)?);
                 self.expect_op(Op::RParen)?;
+                // INTO is the whole query's, wherever its parentheses end.
+                self.keep_into(query.into.take())?;
                 Ok(unwrap_query(query))
             }
             _ => self.fail(),
@@ -256,15 +260,11 @@ impl Parser<'_> {
             return Ok(());
         }
         if !self.into_allowed {
-            let def = &errno::ER_MISPLACED_INTO;
-            return Err(ParseError::other(def, def.format.to_string()));
-        }
-        if self.into.is_some() {
-            let def = &errno::ER_MULTIPLE_INTO_CLAUSES;
-            return Err(ParseError::other(def, def.format.to_string()));
+            return Err(misplaced_into());
         }
         self.bump();
-        self.into = Some(match self.eat_any(&[Kw::OUTFILE, Kw::DUMPFILE]) {
+        let before = self.into.take();
+        let into = Some(match self.eat_any(&[Kw::OUTFILE, Kw::DUMPFILE]) {
             Some(Kw::OUTFILE) => {
                 let path = self.string()?;
                 let charset = if self.eat_character_set() { Some(self.charset_name()?) } else { None };
@@ -276,8 +276,28 @@ impl Parser<'_> {
                 if p.at_ident() { p.ident() } else { p.at_name() }
             })?),
         });
+        self.into = before;
+        self.keep_into(into)
+    }
+
+    fn keep_into(&mut self, into: Option<SelectInto>) -> Result<()> {
+        if into.is_some() && self.into.is_some() {
+            let def = &errno::ER_MULTIPLE_INTO_CLAUSES;
+            return Err(ParseError::other(def, def.format.to_string()));
+        }
+        self.into = into.or(self.into.take());
         Ok(())
     }
+
+    /// Only the last operand of a set operation may have INTO.
+    fn no_into_yet(&self) -> Result<()> {
+        if self.into.is_some() { Err(misplaced_into()) } else { Ok(()) }
+    }
+}
+
+fn misplaced_into() -> ParseError {
+    let def = &errno::ER_MISPLACED_INTO;
+    ParseError::other(def, def.format.to_string())
 }
 
 /// The body of a query in parentheses; the query itself if it has clauses of its own.

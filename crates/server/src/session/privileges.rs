@@ -11,13 +11,14 @@ use vaquita_parser::Statement as Ast;
 use vaquita_parser::ast::{SetItem, Show};
 use vaquita_plan::bind::{bind_scalar, plan_statement};
 use vaquita_plan::uses::UseList;
-use vaquita_types::errno::ER_MUST_CHANGE_PASSWORD;
+use vaquita_types::errno::{ER_MUST_CHANGE_PASSWORD, ER_SPECIFIC_ACCESS_DENIED_ERROR};
 use vaquita_types::{Error, Result};
 
 use super::Session;
 use super::prepared::{CachedPlan, VariableTypes};
 use super::run::Done;
-use crate::accounts::{Access, AccountRecord, Actor, Binds, Subject, binds, change_grants, change_users};
+use crate::accounts::{Access, AccountRecord, Actor, Binds, Subject, binds, change_grants, change_users, privilege};
+use crate::variables::Def;
 
 impl Session {
     /// Error 1142 and its kin if the session may not run the statement.
@@ -114,6 +115,15 @@ impl Session {
             database,
             used_password: self.client.used_password(),
         }
+    }
+
+    /// Error 1227 if a session variable is not for everybody to set.
+    pub(super) fn may_set(&self, def: &Def, default: bool, changes: bool) -> Result<()> {
+        let Some(restriction) = def.restriction(default, changes) else { return Ok(()) };
+        let grants = &self.access.grants;
+        let (is_super, has_file) = (grants.global & privilege::SUPER != 0, grants.global & privilege::FILE != 0);
+        let checked = restriction.check(is_super, has_file, |name| grants.dynamic.contains_key(name));
+        checked.map_err(|missing| Error::new(&ER_SPECIFIC_ACCESS_DENIED_ERROR, &[&missing]))
     }
 
     /// Whether the session may enter a database.

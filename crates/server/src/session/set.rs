@@ -111,6 +111,7 @@ impl Session {
             };
             return Ok(Assignment::Global { def, value, keep, default });
         }
+        self.may_set(def, default, value != now)?;
         match def.var.map(Var::canonical) {
             // Without SESSION these are for the next transaction alone.
             Some(Var::TransactionIsolation) if scope == VarScope::Default => self.next_transaction(Some(isolation(&value)), None),

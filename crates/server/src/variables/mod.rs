@@ -15,6 +15,7 @@
 mod check;
 mod globals;
 mod live;
+mod restricted;
 
 use std::collections::HashMap;
 use std::sync::LazyLock;

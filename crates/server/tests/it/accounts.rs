@@ -283,3 +283,40 @@ fn options_come_from_the_file_too() {
     assert!(text.contains("line 2: unknown field `porte`"), "{text}");
     let _ = std::fs::remove_dir_all(&dir);
 }
+
+/// Session variables that an account without privileges may not set, with MySQL's answers: to their values, and to DEFAULT.
+/// To record again: `VAQUITA_RECORD=127.0.0.1:13306:user:password cargo test -p vaquita-server --test it restricted_session`.
+#[test]
+fn restricted_session_variables_are_mysqls() {
+    let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/accounts/variables.txt");
+    let recorded = std::env::var("VAQUITA_RECORD").ok().map(|oracle| crate::golden::parse_target(&oracle));
+    let server = recorded.is_none().then(|| Server::start("restricted-variables"));
+    let (port, mut root) = match (&server, &recorded) {
+        (Some(server), _) => (server.port, server.connect()),
+        (None, Some(target)) => (target.port, Client::connect(target.port, &target.user, &target.password).expect("connect")),
+        (None, None) => unreachable!(),
+    };
+    for sql in ["DROP USER IF EXISTS va_nop", "CREATE USER va_nop"] {
+        root.query(sql);
+    }
+    let mut nop = Client::connect(port, "va_nop", "").expect("connect");
+    let names: Vec<String> = nop.query("SHOW SESSION VARIABLES").rows().into_iter().map(|mut row| row.swap_remove(0)).collect();
+    let mut got = Vec::new();
+    for name in &names {
+        for value in ["DEFAULT", &format!("@@SESSION.{name}")] {
+            let sql = format!("SET SESSION {name} = {value}");
+            if let Answer::Err { code: 1227, text, .. } = nop.query(&sql) {
+                got.push(format!("{sql}: {text}"));
+            }
+        }
+    }
+    root.query("DROP USER va_nop");
+    if recorded.is_some() {
+        return std::fs::write(file, got.join("\n") + "\n").expect("write");
+    }
+    let text = std::fs::read_to_string(file).expect("read");
+    let known = |line: &&str| line.split(' ').nth(2).is_some_and(|name| names.iter().any(|n| n == name));
+    let expected: Vec<&str> = text.lines().filter(known).collect();
+    assert!(expected.len() > 60, "{}", expected.len());
+    assert_eq!(got, expected);
+}
