@@ -103,6 +103,23 @@ pub fn lookup(name: &str) -> Option<&'static FuncDef> {
     TABLE.get(name).copied().or_else(|| TABLE.get(name.to_ascii_uppercase().as_str()).copied())
 }
 
+/// Functions and operators that read their arguments as numbers.
+const NUMERIC: [&str; 22] = [
+    "+", "-", "*", "/", "DIV", "%", "MOD", "NEG", "|", "&", "^", "~", "<<", ">>", "ABS", "ROUND", "TRUNCATE", "CEIL", "CEILING",
+    "FLOOR", "SIGN", "SQRT",
+];
+
+/// `expr` where a number is wanted: a date or time that a function gives as text is a number as those of temporal types are.
+pub fn as_number(expr: Expr) -> Result<Expr> {
+    let gives_dates = |def: &FuncDef| {
+        matches!(def.name, "DATE_ADD" | "DATE_SUB" | "TIMESTAMPADD" | "ADDDATE" | "SUBDATE" | "ADDTIME" | "SUBTIME")
+    };
+    match (&expr.kind, lookup("NUMBER OF DATE")) {
+        (ExprKind::Call(def, _), Some(number)) if expr.ty.is_bytes() && gives_dates(def) => call(number, vec![expr]),
+        _ => Ok(expr),
+    }
+}
+
 /// A typed call: checks the number of arguments, types the call and builds it.
 pub fn call(def: &'static FuncDef, mut args: Vec<Expr>) -> Result<Expr> {
     if args.len() < def.args.0 || args.len() > def.args.1 {
@@ -112,6 +129,9 @@ pub fn call(def: &'static FuncDef, mut args: Vec<Expr>) -> Result<Expr> {
         if let ExprKind::Row(_) = arg.kind {
             return Err(Error::new(&errno::ER_OPERAND_COLUMNS, &[&1]));
         }
+    }
+    if NUMERIC.contains(&def.name) {
+        args = args.into_iter().map(as_number).collect::<Result<_>>()?;
     }
     let FuncType { ty, nullable, coercibility } = (def.resolve)(&mut args)?;
     Ok(Expr { kind: ExprKind::Call(def, args), ty, nullable, coercibility })

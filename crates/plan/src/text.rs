@@ -47,6 +47,11 @@ pub fn bytes_per_char_max(id: CollationId) -> u8 {
     charset(id).mbmaxlen
 }
 
+/// Bytes of the shortest character.
+pub fn bytes_per_char_min(id: CollationId) -> u8 {
+    charset(id).mbminlen
+}
+
 /// The order of two strings.
 pub fn compare(a: &[u8], b: &[u8], id: CollationId) -> Ordering {
     collation(id).compare(a, b)

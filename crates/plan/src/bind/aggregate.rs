@@ -92,6 +92,10 @@ impl Binder<'_> {
         order_by: Vec<SortKey>,
     ) -> Result<Aggregate> {
         use ast::AggregateFunc as F;
+        let mut args = args;
+        if let F::Sum | F::Avg | F::StdPop | F::StdSamp | F::VarPop | F::VarSamp | F::BitAnd | F::BitOr | F::BitXor = call.func {
+            args = args.into_iter().map(crate::func::as_number).collect::<Result<_>>()?;
+        }
         let Some(first) = args.first() else {
             return Ok(self.new_aggregate(AggregateKind::CountStar, ColumnType::bigint(), Vec::new()));
         };
@@ -211,14 +215,14 @@ impl Binder<'_> {
 
 fn sum_type(ty: &ColumnType) -> ColumnType {
     match number_class(ty) {
-        NumberClass::Double => ColumnType::double(),
+        NumberClass::Double => typing::double_type(typing::decimals_meta(ty)),
         _ => typing::decimal_type((typing::precision(ty) + 22).min(65), typing::scale(ty), false),
     }
 }
 
 fn average_type(ty: &ColumnType) -> ColumnType {
     match number_class(ty) {
-        NumberClass::Double => ColumnType::double(),
+        NumberClass::Double => typing::double_type(typing::decimals_meta(ty) + 4),
         _ => {
             let scale = (typing::scale(ty) + 4).min(30);
             typing::decimal_type((typing::precision(ty) + 4).min(65), scale, false)

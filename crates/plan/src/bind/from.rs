@@ -107,7 +107,7 @@ impl Binder<'_> {
                 self.scopes.push(Scope { frame, relations: relations.clone(), columns: columns.clone(), ..Scope::default() });
                 let bound = self.in_clause(Clause::On, |b| b.scalar(expr));
                 self.scopes.pop();
-                let mut bound = bound?;
+                let mut bound = super::expr::as_condition(bound?)?;
                 self.fold(&mut bound);
                 visit::conjuncts(bound)
             }
@@ -153,6 +153,8 @@ impl Binder<'_> {
             hidden.extend([(l.relation, l.column), (r.relation, r.column)]);
         }
         let rest = left.columns.iter().chain(&right.columns).copied().filter(|c| !hidden.contains(&(c.relation, c.column)));
+        // Shared columns are in the order of the left side, not of USING.
+        shared.sort_by_key(|s| left.columns.iter().position(|c| (c.relation, c.column) == (s.relation, s.column)));
         let columns = shared.iter().copied().chain(rest).collect();
         Ok((condition, columns))
     }

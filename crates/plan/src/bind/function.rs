@@ -49,14 +49,14 @@ impl Binder<'_> {
                 self.call("GET_FORMAT", args)
             }
             E::Char { args, charset } => {
-                let args = self.scalars(args)?;
-                let bytes = self.call("CHAR", args)?;
+                let mut args = self.scalars(args)?;
                 match charset {
-                    None => Ok(bytes),
+                    None => self.call("CHAR", args),
                     Some(name) => {
                         let target =
                             text::default_collation(name).ok_or_else(|| Error::new(&errno::ER_UNKNOWN_CHARACTER_SET, &[name]))?;
-                        Ok(typing::convert_using(bytes, target))
+                        args.insert(0, crate::optimize::int_literal(text::bytes_per_char_min(target).into()));
+                        Ok(typing::convert_using(self.call("CHAR OF UNITS", args)?, target))
                     }
                 }
             }

@@ -6,7 +6,7 @@
 use vaquita_parser as ast;
 use vaquita_types::charset::{Charset, CollationId, charset as charset_of};
 use vaquita_types::decimal::Decimal;
-use vaquita_types::temporal::{DateFlags, parse_datetime, parse_time};
+use vaquita_types::temporal::{DateFlags, DateTime, MICROS_PER_SECOND, parse_datetime, parse_time};
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno, sql_mode};
 
 use super::Binder;
@@ -65,6 +65,17 @@ impl Binder<'_> {
         (!text::charset_name(collation).starts_with("utf8mb")).then(|| charset_of(collation))
     }
 
+    /// A time with an offset in the session's time zone.
+    fn local(&self, value: DateTime, offset_seconds: Option<i32>) -> Option<DateTime> {
+        match (offset_seconds, self.cx.env) {
+            (Some(offset), Some(env)) => {
+                let utc = value.add_micros(-i64::from(offset) * MICROS_PER_SECOND)?;
+                env.time_zone().from_utc(utc)
+            }
+            _ => Some(value),
+        }
+    }
+
     fn temporal(&self, literal: &ast::Literal, written: &[u8]) -> Result<Expr> {
         let flags = DateFlags {
             no_zero_date: self.mode(sql_mode::NO_ZERO_DATE),
@@ -86,10 +97,11 @@ impl Binder<'_> {
                 _ => Err(wrong("TIME")),
             },
             _ => match parse_datetime(written, flags) {
-                Ok(p) if !p.truncated && !p.date_only => Ok(Expr::literal(
-                    Value::DateTime(p.value),
-                    ColumnType::temporal(TypeKind::DateTime, p.fraction_digits.min(6)),
-                )),
+                Ok(p) if !p.truncated && !p.date_only => {
+                    let value = self.local(p.value, p.offset_seconds).ok_or_else(|| wrong("DATETIME"))?;
+                    let ty = ColumnType::temporal(TypeKind::DateTime, p.fraction_digits.min(6));
+                    Ok(Expr::literal(Value::DateTime(value), ty))
+                }
                 _ => Err(wrong("DATETIME")),
             },
         }

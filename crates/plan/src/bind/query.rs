@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use vaquita_parser as ast;
-use vaquita_types::{ColumnType, Error, Result, errno};
+use vaquita_types::{ColumnType, Error, Result, TypeKind, errno};
 
 use super::scope::{RelationColumn, Scope, VisibleColumn};
 use super::{Binder, Clause, Relation, Source};
@@ -128,6 +128,7 @@ impl Binder<'_> {
         let mut types = Vec::with_capacity(columns);
         for n in 0..columns {
             let mut alternatives: Vec<Expr> = inputs.iter().map(|p| p.output[n].expr.clone()).collect();
+            bits_as_numbers(&mut alternatives);
             let merged = typing::unify(&mut alternatives, name)?;
             for (input, expr) in inputs.iter_mut().zip(alternatives) {
                 input.output[n].expr = expr;
@@ -261,7 +262,7 @@ impl Binder<'_> {
             }
         }
         let typed = |mut e: Expr| {
-            if e.ty.kind == vaquita_types::TypeKind::Null {
+            if e.ty.kind == TypeKind::Null {
                 e.ty = ColumnType::bigint_unsigned();
             }
             e
@@ -269,6 +270,17 @@ impl Binder<'_> {
         let offset = limit.offset.as_ref().map(|e| self.scalar(e).map(typed)).transpose()?;
         let count = typed(self.scalar(&limit.count)?);
         Ok(Some(Limit { offset, count: Some(count) }))
+    }
+}
+
+/// Beside texts a set operation takes BIT for a number.
+fn bits_as_numbers(alternatives: &mut [Expr]) {
+    if !alternatives.iter().any(|e| typing::is_string(&e.ty)) {
+        return;
+    }
+    for expr in alternatives.iter_mut().filter(|e| e.ty.kind == TypeKind::Bit) {
+        let bits = std::mem::replace(expr, Expr::literal(vaquita_types::Value::Null, ColumnType::null()));
+        *expr = typing::cast_to(bits, ColumnType::bigint_unsigned());
     }
 }
 

@@ -74,7 +74,7 @@ pub(super) fn common_text(args: &mut [Expr], which: impl Fn(usize) -> bool, name
     for (i, arg) in args.iter_mut().enumerate() {
         if which(i) && arg.ty.kind != vaquita_types::TypeKind::Null {
             let taken = std::mem::replace(arg, Expr::literal(Value::Null, ColumnType::null()));
-            let mut text = if crate::typing::is_string(&taken.ty) {
+            let mut text = if taken.ty.is_bytes() {
                 convert_charset(taken, collated.collation)
             } else {
                 as_string(taken, collated.collation)

@@ -444,7 +444,7 @@ fn time(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
 
 fn from_days(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     let n = arg!(call.i64(0, cx));
-    Ok(if (366..=DAY_NUMBER_MAX).contains(&n) { Value::Date(Date::from_day_number(n)) } else { Value::Null })
+    Ok(if (1..=DAY_NUMBER_MAX).contains(&n) { Value::Date(Date::from_day_number(n)) } else { Value::Null })
 }
 
 /// Seconds, with a fraction, in microseconds; `None` if they do not fit.

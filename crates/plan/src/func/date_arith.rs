@@ -26,6 +26,8 @@ pub(super) static FUNCTIONS: &[FuncDef] = &[
     def("SUBTIME", 2, 2, resolve_add_time, |c, cx| add_time(c, cx, true)),
     def("TIMEDIFF", 2, 2, resolve_time_diff, time_diff),
     def("TIMESTAMP", 1, 2, resolve_timestamp, timestamp),
+    // What `as_number` makes of a date or time in a text.
+    def("NUMBER OF DATE", 1, 1, |_| FuncType::number(ColumnType::double(), true), number_of_date),
 ];
 
 fn resolve_days(args: &mut Vec<Expr>) -> Result<FuncType> {
@@ -81,6 +83,10 @@ fn interval(call: &FuncCall<'_>, i: usize, unit: IntervalUnit, cx: &EvalCx<'_>) 
         }
         Value::Bytes(b) if !unit.is_composite() && unit != IntervalUnit::Second => {
             i64::try_from(coerce::parse_int(b, cx.env)).ok().and_then(|n| Interval::from_int(n, unit))
+        }
+        // Floating point numbers are rounded to even, decimals away from zero.
+        Value::Float(f) if !unit.is_composite() && unit != IntervalUnit::Second => {
+            i64::try_from(coerce::float_to_int(*f)).ok().and_then(|n| Interval::from_int(n, unit))
         }
         v if !unit.is_composite() => Interval::from_decimal(&coerce::to_decimal(v, ty, cx.env)?, unit),
         v => Interval::parse(&coerce::text_of(v, ty), unit),
@@ -168,6 +174,8 @@ fn date_or_time(call: &FuncCall<'_>, i: usize, cx: &EvalCx<'_>) -> Result<Option
     let ty = call.arg_type(i);
     let dated = match &*value {
         Value::Date(_) | Value::DateTime(_) => true,
+        // As many digits are no time of day.
+        Value::Int(n) => *n >= 10_000_000_000,
         Value::Bytes(b) => {
             let delimited =
                 b.iter().filter(|c| **c == b'-').count() >= 2 || b.iter().take_while(|c| c.is_ascii_digit()).count() >= 12;
@@ -187,7 +195,11 @@ fn add_time(call: &FuncCall<'_>, cx: &EvalCx<'_>, subtract: bool) -> Result<Valu
         TypeKind::DateTime => DateOrTime::DateTime(arg!(call.datetime(0, DateNeed::Fuzzy, cx))),
         _ => arg!(date_or_time(call, 0, cx)),
     };
-    let DateOrTime::Time(by) = arg!(date_or_time(call, 1, cx)) else { return Ok(Value::Null) };
+    // Of a date with time only the time is added.
+    let by = match arg!(date_or_time(call, 1, cx)) {
+        DateOrTime::DateTime(at) => at.time(),
+        DateOrTime::Time(time) => time,
+    };
     let by = if subtract { -by.micros_total() } else { by.micros_total() };
     let mut out = Vec::new();
     Ok(match (base, call.ty.kind) {
@@ -244,6 +256,15 @@ fn resolve_timestamp(args: &mut Vec<Expr>) -> Result<FuncType> {
     let mut ty = temporal(args, TypeKind::DateTime)?;
     ty.ty.decimals = fsp;
     Ok(ty)
+}
+
+fn number_of_date(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
+    let number = match arg!(date_or_time(call, 0, cx)) {
+        DateOrTime::DateTime(at) if is_date_text(&*call.value(0, cx)?, call.arg_type(0)) => Value::Date(at.date()),
+        DateOrTime::DateTime(at) => Value::DateTime(at),
+        DateOrTime::Time(time) => Value::Time(time),
+    };
+    Ok(Value::Float(coerce::temporal_number(&number).to_f64()))
 }
 
 fn timestamp(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {

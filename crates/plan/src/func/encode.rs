@@ -20,6 +20,8 @@ pub(super) static FUNCTIONS: &[FuncDef] = &[
     def("HEX", 1, 1, resolve_hex, hex),
     def("UNHEX", 1, 1, |a| FuncType::binary(bytes(a, 0).div_ceil(2)), unhex),
     def("CONV", 3, 3, |_| FuncType::ascii(65), conv),
+    // CHAR(… USING charset) of a charset whose characters have several bytes, which is the first argument.
+    def("CHAR OF UNITS", 2, MANY, |a| FuncType::binary(a.len() as u64 * 4), char_of_units),
     def("CHAR", 1, MANY, |a| FuncType::binary(a.len() as u64 * 4), char_),
     def("TO_BASE64", 1, 1, resolve_base64, to_base64),
     def("FROM_BASE64", 1, 1, |a| FuncType::binary(bytes(a, 0) / 4 * 3), from_base64),
@@ -91,7 +93,15 @@ fn parse_radix(text: &[u8], base: u32) -> (u64, bool) {
 }
 
 /// BIN and OCT are CONV(n, 10, base).
+/// A BIT is its number in whatever base.
+fn bits(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Option<i128>> {
+    if call.arg_type(0).kind == TypeKind::Bit { call.int(0, cx) } else { Ok(None) }
+}
+
 fn radix(call: &FuncCall<'_>, cx: &EvalCx<'_>, base: u64) -> Result<Value> {
+    if let Some(n) = bits(call, cx)? {
+        return Ok(Value::from(to_radix(n as u64, base)));
+    }
     let text = arg!(call.text(0, cx));
     if text.is_empty() {
         return Ok(Value::Null);
@@ -105,7 +115,10 @@ fn conv(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     if !(2..=36).contains(&from.abs()) || !(2..=36).contains(&to.abs()) || text.is_empty() {
         return Ok(Value::Null);
     }
-    let (n, negative) = parse_radix(&text, from.unsigned_abs() as u32);
+    let (n, negative) = match bits(call, cx)? {
+        Some(n) => (n as u64, false),
+        None => parse_radix(&text, from.unsigned_abs() as u32),
+    };
     let n = if from < 0 && !negative { n.min(i64::MAX as u64) } else { n };
     let n = if negative { if from < 0 { n.min(1 << 63) } else { n }.wrapping_neg() } else { n };
     let base = to.unsigned_abs() as u64;
@@ -163,12 +176,22 @@ fn unhex(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
 }
 
 fn char_(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
+    numbers_as_bytes(call, 0, 1, cx)
+}
+
+fn char_of_units(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
+    let unit = arg!(call.int(0, cx)).clamp(1, 4) as usize;
+    numbers_as_bytes(call, 1, unit, cx)
+}
+
+/// The bytes of numbers without leading zeros, but a multiple of `unit` of them.
+fn numbers_as_bytes(call: &FuncCall<'_>, first: usize, unit: usize, cx: &EvalCx<'_>) -> Result<Value> {
     let mut out = Vec::new();
-    for i in 0..call.len() {
+    for i in first..call.len() {
         let Some(n) = call.int(i, cx)? else { continue };
         let bytes = (n as u32).to_be_bytes();
-        let skip = bytes.iter().take(3).take_while(|b| **b == 0).count();
-        out.extend_from_slice(&bytes[skip..]);
+        let needed = bytes.len() - bytes.iter().take(3).take_while(|b| **b == 0).count();
+        out.extend_from_slice(&bytes[bytes.len().saturating_sub(needed.next_multiple_of(unit))..]);
     }
     Ok(Value::from(out))
 }

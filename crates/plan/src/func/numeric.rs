@@ -151,8 +151,7 @@ fn resolve_round(args: &mut Vec<Expr>, truncate: bool) -> Result<FuncType> {
         (NumberClass::Double, _) => double_type(DECIMALS_NOT_FIXED),
         (NumberClass::Decimal, None) => decimal_type(precision(&a.ty), scale(&a.ty), a.ty.unsigned),
         (NumberClass::Decimal, Some(p)) => {
-            let keep = p.clamp(0, 30) as u8;
-            let scale_out = keep.min(30);
+            let scale_out = scale(&a.ty).min(p.clamp(0, 30) as u8);
             let dropped = i64::from(scale(&a.ty)) - i64::from(scale_out);
             let carry = i64::from(dropped > 0 && !truncate);
             decimal_type((i64::from(precision(&a.ty)) - dropped + carry).max(1) as u32, scale_out, a.ty.unsigned)

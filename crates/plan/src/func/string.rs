@@ -354,7 +354,7 @@ fn pad(call: &FuncCall<'_>, cx: &EvalCx<'_>, left: bool) -> Result<Value> {
     }
     let fill_chars = text::char_count(&fill, id);
     if fill_chars == 0 {
-        return Ok(Value::from(""));
+        return Ok(Value::bytes(&*text));
     }
     let missing = wanted - have;
     let bytes = missing.saturating_mul(usize::from(text::bytes_per_char_max(id)));

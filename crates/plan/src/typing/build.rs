@@ -16,8 +16,8 @@ pub fn case(operand: Option<Expr>, whens: Vec<(Expr, Expr)>, otherwise: Option<E
     let otherwise = if has_else { results.pop().map(Box::new) } else { None };
     let operand = match operand {
         Some(mut operand) => {
-            let rule = case_compare(&mut operand, &mut tests.iter_mut().collect::<Vec<_>>())?;
-            Some(Box::new((operand, rule)))
+            let rules = case_compare(&mut operand, &mut tests.iter_mut().collect::<Vec<_>>())?;
+            Some(Box::new((operand, rules)))
         }
         None => None,
     };
@@ -47,9 +47,10 @@ pub fn convert_using(expr: Expr, collation: CollationId) -> Expr {
 
 /// Any value as text under `collation`.
 pub fn as_string(expr: Expr, collation: CollationId) -> Expr {
-    if is_string(&expr.ty) {
+    if expr.ty.is_bytes() {
         return super::convert_charset(expr, collation);
     }
+    // Labels of ENUM and SET too become texts, so that a function may give them as they are.
     let ty = string_type(u64::from(char_length(&expr.ty)), collation);
     super::cast_to(expr, ty)
 }

@@ -11,6 +11,10 @@ use crate::text;
 /// `CAST(expr AS target)`; `connection` is the session's collation, that of CAST AS CHAR.
 pub fn explicit_cast(expr: Expr, target: &CastType, connection: CollationId) -> Result<Expr> {
     let ty = cast_type(&expr, target, connection)?;
+    let expr = match target {
+        CastType::Decimal { .. } | CastType::Double | CastType::Real | CastType::Float(_) => crate::func::as_number(expr)?,
+        _ => expr,
+    };
     // Only a length that was asked for cuts the text of an integer: one of a display width, as of TINYINT(1), does not.
     let cut = matches!(target, CastType::Char { length: Some(_), .. } | CastType::Binary(Some(_)));
     let expr = if cut && expr.ty.is_integer() { super::as_string(expr, CollationId::ASCII_BIN) } else { expr };

@@ -319,9 +319,10 @@ fn clamp_float(f: f64, to: &ColumnType) -> (f64, bool) {
     if to.decimals < DECIMALS_NOT_FIXED {
         let unit = 10f64.powi(to.decimals as i32);
         max = max.min(10f64.powi(to.length as i32 - to.decimals as i32) - 1.0 / unit);
-        let scaled = value * unit;
-        if scaled.is_finite() {
-            value = scaled.round_ties_even() / unit;
+        // The fraction alone is rounded, which decides 3.12345 and 9.9995 otherwise than rounding of the whole would.
+        let fraction = ((value - value.floor()) * unit).round_ties_even() / unit;
+        if fraction.is_finite() {
+            value = value.floor() + fraction;
         }
     }
     let clamped = value.clamp(-max, max);
