@@ -70,6 +70,13 @@ const NUMERIC: &[&str] = &[
     "NULLIF({n}, {n})",
     "IF({b}, {n}, {n})",
     "CONV({n}, 10, 16)",
+    "CASE {o} WHEN {x} THEN 1 WHEN {x} THEN 2 ELSE 3 END",
+    "CASE {t} WHEN {x} THEN 1 WHEN {x} THEN 2 ELSE 3 END",
+    "FIND_IN_SET({s}, {o})",
+    "FIELD({o}, {s}, {s})",
+    "({o} + 0)",
+    "BIT_COUNT({o})",
+    "(({d} + INTERVAL {i} DAY) + 0)",
     "BIT_LENGTH({s})",
     "POW({n}, 2)",
     "EXP({i})",
@@ -98,6 +105,16 @@ const TEXTUAL: &[&str] = &[
     "HEX({v})",
     "BIN({n})",
     "OCT({n})",
+    "BIN({o})",
+    "CONV({o}, 10, 16)",
+    "ELT({i}, {o}, {o})",
+    "ELT({o}, {s}, {s})",
+    "HEX({o})",
+    "CONCAT({o}, {o})",
+    "COALESCE({o}, {s})",
+    "IF({j}, {o}, {x})",
+    "GREATEST({d}, {s})",
+    "JSON_QUOTE({s})",
     "MD5({s})",
     "SUBSTRING_INDEX({s}, {s}, {i})",
     "INSERT({s}, {i}, {i}, {s})",
@@ -195,6 +212,19 @@ const BOOLEAN: &[&str] = &[
     "({n} = {s})",
     "({s} REGEXP '^a')",
     "({v} COLLATE utf8mb4_bin = {s})",
+    // Comparisons of kinds that differ, in every form.
+    "({t} = {x})",
+    "({t} < {x})",
+    "({x} >= {t})",
+    "({t} <=> {x})",
+    "({t} BETWEEN {x} AND {x})",
+    "({t} IN ({x}, {x}))",
+    "({x} IN ({t}, {t}))",
+    "(NOT {j})",
+    "({j} AND {b})",
+    "({j} IS TRUE)",
+    "({o} = {x})",
+    "({o} IN ({x}, {o}))",
 ];
 
 impl Generator<'_> {
@@ -269,9 +299,22 @@ impl Generator<'_> {
             "d" => self.date(depth),
             "b" => self.boolean(depth),
             "i" => tree!(Value; pick(self.random, &["0", "1", "2", "3", "5", "-1", "NULL"]).to_string()),
+            "t" => self.column(|c| matches!(c, Class::Date | Class::Time | Class::DateTime)).unwrap_or_else(|| self.date(depth)),
+            "x" => self.constant_of_any_kind(),
+            // ENUM, SET, BIT and YEAR are among them.
+            "o" => self.column(|c| matches!(c, Class::Number | Class::Text | Class::Json)).unwrap_or_else(|| self.any(depth)),
             "j" => self.column(|c| c == Class::Json).unwrap_or_else(|| tree!(Value; "'{\"a\": [1, \"x\"]}'")),
             _ => self.any(depth),
         }
+    }
+
+    fn constant_of_any_kind(&mut self) -> Tree {
+        let classes = [Class::Number, Class::Text, Class::Date, Class::Time, Class::DateTime];
+        if self.random.one_in(3) {
+            return self.any(1);
+        }
+        let class = *pick(self.random, &classes);
+        tree!(Value; literal(self.random, class))
     }
 
     /// CASE, a column of any class, a scalar subquery.

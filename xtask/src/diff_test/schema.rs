@@ -46,6 +46,8 @@ const TYPES: &[(&str, Class)] = &[
     ("DECIMAL(30,10)", Class::Number),
     ("FLOAT", Class::Number),
     ("DOUBLE", Class::Number),
+    ("FLOAT(5,2)", Class::Number),
+    ("DOUBLE(10,4)", Class::Number),
     ("BIT(8)", Class::Number),
     ("YEAR", Class::Number),
     ("CHAR(10)", Class::Text),
@@ -193,7 +195,8 @@ pub fn table(random: &mut Random, name: String) -> Table {
         let (ty, class) = *pick(random, TYPES);
         let column = format!("c{i}");
         let null = if random.one_in(5) { " NOT NULL" } else { "" };
-        lines.push(format!("{column} {ty}{null}"));
+        let default = default_of(random, class, columns.last());
+        lines.push(format!("{column} {ty}{null}{default}"));
         let long = ty == "TEXT" || ty == "BLOB";
         if class != Class::Json && random.one_in(3) {
             let prefix = if long { "(5)" } else { "" };
@@ -207,6 +210,18 @@ pub fn table(random: &mut Random, name: String) -> Table {
     let create = format!("CREATE TABLE {name} ({})", lines.join(", "));
     let rows = (0..4 + random.below(8)).map(|i| insert(random, &name, &columns, i + 1)).collect();
     Table { name, columns, create, rows }
+}
+
+/// An expression over the column before, sometimes.
+fn default_of(random: &mut Random, class: Class, before: Option<&Column>) -> String {
+    let Some(before) = before.filter(|_| random.one_in(6)) else { return String::new() };
+    match (class, before.class) {
+        (Class::Number, Class::Number) => format!(" DEFAULT ({} + 1)", before.name),
+        (Class::Text, _) => format!(" DEFAULT (LEFT({}, 3))", before.name),
+        (Class::Date, Class::Date | Class::DateTime) => format!(" DEFAULT ({} + INTERVAL 1 DAY)", before.name),
+        (Class::Json, _) => " DEFAULT (JSON_ARRAY(id))".to_string(),
+        _ => String::new(),
+    }
 }
 
 fn insert(random: &mut Random, table: &str, columns: &[Column], id: u64) -> String {

@@ -2,7 +2,7 @@
 //!
 //! A SELECT with LIMIT always has a total order, because which rows it returns would be open otherwise.
 
-use super::schema::{Table, doubtful, pick};
+use super::schema::{Table, doubtful, literal, pick};
 use super::tree::{Tree, tree};
 use crate::random::Random;
 
@@ -53,6 +53,7 @@ impl<'a> Generator<'a> {
                 Statement { tree: tree!(Query; a, all, b), ordered: false, writes: false }
             }
             1 | 2 => Statement { tree: self.grouped_query(), ordered: false, writes: false },
+            3 => Statement { tree: self.using_query(), ordered: false, writes: false },
             _ => {
                 let width = 1 + self.random.below(3);
                 self.ordered_query(width)
@@ -79,6 +80,21 @@ impl<'a> Generator<'a> {
             from = tree!(Fixed; from, tree!(Optional; format!(" {join} {name} AS {alias} ON "), condition));
         }
         from
+    }
+
+    /// `*` of joins by common columns, which all tables have: `id` and `c0`, `c1` …
+    fn using_query(&mut self) -> Tree {
+        let joins = ["JOIN", "LEFT JOIN", "RIGHT JOIN"];
+        let common = if self.random.one_in(2) { "c1, id" } else { "id" };
+        let (a, b) = (*pick(self.random, &joins), *pick(self.random, &joins));
+        let two = tree!(Fixed; format!("t0 {a} t1 USING ({common})"));
+        match self.random.below(3) {
+            0 => tree!(Query; "SELECT * FROM ", two),
+            1 => tree!(Query; "SELECT * FROM ", two, format!(" {b} t2 USING (id)")),
+            _ => {
+                tree!(Query; format!("SELECT t1.*, id FROM t0 {a} t1 USING ({common})"), tree!(Optional; format!(" {b} t2 USING (c0, id)")))
+            }
+        }
     }
 
     fn equal_columns(&mut self) -> Tree {
@@ -172,6 +188,10 @@ impl<'a> Generator<'a> {
             let aggregates = (0..2).map(|_| self.aggregate()).collect();
             return tree!(Query; "SELECT ", Tree::shrinking_list(aggregates, ", "), " FROM ", from, filter);
         }
+        if self.random.one_in(3) {
+            let value = if self.random.one_in(3) { tree!(Value; "7") } else { list };
+            return tree!(Query; "SELECT DISTINCT ", value, " FROM ", from, filter, " GROUP BY ", keys, tree!(Optional; rollup), having);
+        }
         tree!(Query; "SELECT ", list, " FROM ", from, filter, " GROUP BY ", keys, tree!(Optional; rollup), having)
     }
 
@@ -226,13 +246,17 @@ impl<'a> Generator<'a> {
         let columns = &self.tables[table].columns;
         let mut values = vec![tree!(Value; (1 + self.random.below(20)).to_string())];
         for column in columns.iter().skip(1) {
-            values.push(tree!(Value; doubtful(self.random, column.class)));
+            let value = if self.random.one_in(6) { "DEFAULT" } else { doubtful(self.random, column.class) };
+            values.push(tree!(Value; value));
         }
         tree!(Fixed; "(", Tree::list(values, ", "), ")")
     }
 
     fn insert(&mut self, table: usize) -> Tree {
         let verb = *pick(self.random, &["INSERT", "INSERT", "INSERT IGNORE", "REPLACE"]);
+        if self.random.one_in(4) {
+            return self.insert_some_columns(verb, table);
+        }
         let rows = (0..1 + self.random.below(3)).map(|_| self.row(table)).collect();
         let name = &self.tables[table].name;
         let update = if verb.starts_with("INSERT") && self.random.one_in(3) {
@@ -242,6 +266,27 @@ impl<'a> Generator<'a> {
             tree!(Optional;)
         };
         tree!(Fixed; format!("{verb} INTO {name} VALUES "), Tree::shrinking_list(rows, ", "), update)
+    }
+
+    /// `INSERT INTO t (c2, id) VALUES (DEFAULT, 7), …`: what the other columns get.
+    fn insert_some_columns(&mut self, verb: &str, table: usize) -> Tree {
+        let columns = &self.tables[table].columns;
+        let mut named: Vec<usize> = (1..columns.len()).filter(|_| self.random.one_in(2)).collect();
+        named.insert(self.random.below(named.len() as u64 + 1) as usize, 0);
+        let names: Vec<&str> = named.iter().map(|n| columns[*n].name.as_str()).collect();
+        let mut rows = Vec::new();
+        for _ in 0..1 + self.random.below(3) {
+            let mut values = Vec::new();
+            for n in &named {
+                values.push(match n {
+                    0 => tree!(Value; (1 + self.random.below(20)).to_string()),
+                    _ if self.random.one_in(3) => tree!(Value; "DEFAULT"),
+                    n => tree!(Value; literal(self.random, columns[*n].class)),
+                });
+            }
+            rows.push(tree!(Fixed; "(", Tree::list(values, ", "), ")"));
+        }
+        tree!(Fixed; format!("{verb} INTO {} ({}) VALUES ", self.tables[table].name, names.join(", ")), Tree::shrinking_list(rows, ", "))
     }
 
     fn insert_select(&mut self, table: usize) -> Tree {
@@ -259,7 +304,11 @@ impl<'a> Generator<'a> {
         let name = self.tables[table].name.clone();
         let columns = &self.tables[table].columns;
         let column = pick(self.random, &columns[1..]);
-        let value = if self.random.one_in(2) { tree!(Value; doubtful(self.random, column.class)) } else { self.any(1) };
+        let value = match self.random.below(6) {
+            0 => tree!(Value; "DEFAULT"),
+            1 | 2 => tree!(Value; doubtful(self.random, column.class)),
+            _ => self.any(1),
+        };
         tree!(Fixed; format!("{name}.{} = ", column.name), value)
     }
 
