@@ -6,6 +6,8 @@
 //! and `< 1.5` ends with 1. Strings are taken as they are; their collation is the key encoding's.
 //! Nothing here knows time zones: a TIMESTAMP bound is in the session's zone.
 
+use std::cmp::Ordering;
+
 use vaquita_types::decimal::Decimal;
 use vaquita_types::temporal::{
     Date, DateFlags, DateTime, Time, datetime_from_number, parse_datetime, parse_time, time_from_number,
@@ -45,6 +47,10 @@ pub fn to_key_value(value: &Value, ty: &ColumnType) -> KeyValue {
         TypeKind::Date => date(value),
         TypeKind::DateTime | TypeKind::Timestamp => datetime(value, ty.decimals),
         TypeKind::Time => time(value, ty.decimals),
+        TypeKind::Binary => match value {
+            Value::Bytes(bytes) => binary(bytes, ty.length as usize),
+            _ => KeyValue::Never,
+        },
         _ if ty.is_bytes() => match value {
             Value::Bytes(_) => KeyValue::Exact(value.clone()),
             // A parameter bound as a number for a text column.
@@ -59,6 +65,31 @@ pub fn to_key_value(value: &Value, ty: &ColumnType) -> KeyValue {
         },
         _ => KeyValue::Never,
     }
+}
+
+/// BINARY(n) holds `length` bytes, always: a shorter or longer text lies between two values.
+fn binary(bytes: &[u8], length: usize) -> KeyValue {
+    let value = |bytes: Vec<u8>| Some(Value::from(bytes));
+    let mut cut = bytes[..bytes.len().min(length)].to_vec();
+    match bytes.len().cmp(&length) {
+        Ordering::Equal => KeyValue::Exact(Value::bytes(bytes)),
+        // `'a'` is less than `'a\0'`, the least value that begins with it.
+        Ordering::Less => {
+            cut.resize(length, 0);
+            KeyValue::Gap { below: neighbour(&cut, false).and_then(value), above: value(cut) }
+        }
+        Ordering::Greater => KeyValue::Gap { above: neighbour(&cut, true).and_then(value), below: value(cut) },
+    }
+}
+
+/// The next value of as many bytes, or the one before.
+fn neighbour(bytes: &[u8], next: bool) -> Option<Vec<u8>> {
+    let (last, first) = if next { (0xff, 0) } else { (0, 0xff) };
+    let at = bytes.iter().rposition(|b| *b != last)?;
+    let mut bytes = bytes.to_vec();
+    bytes[at] = if next { bytes[at] + 1 } else { bytes[at] - 1 };
+    bytes[at + 1..].fill(first);
+    Some(bytes)
 }
 
 fn integer_range(ty: &ColumnType) -> (i128, i128) {
@@ -266,6 +297,20 @@ mod tests {
         assert_eq!(to_key_value(&Value::Int(300), &int), gap(127, None));
         assert_eq!(to_key_value(&Value::Int(-300), &int), gap(None, -128));
         assert_eq!(to_key_value(&Value::Decimal(Decimal::parse(b"127.5").value), &int), gap(127, None));
+    }
+
+    #[test]
+    fn bytes_of_other_lengths_lie_between() {
+        let ty = ColumnType { length: 2, ..ColumnType::new(TypeKind::Binary) };
+        let gap = |below: Option<&[u8]>, above: Option<&[u8]>| KeyValue::Gap {
+            below: below.map(Value::bytes),
+            above: above.map(Value::bytes),
+        };
+        assert_eq!(to_key_value(&Value::from("ab"), &ty), KeyValue::Exact(Value::from("ab")));
+        assert_eq!(to_key_value(&Value::from("b"), &ty), gap(Some(b"a\xff"), Some(b"b\0")));
+        assert_eq!(to_key_value(&Value::from(""), &ty), gap(None, Some(b"\0\0")));
+        assert_eq!(to_key_value(&Value::from("abc"), &ty), gap(Some(b"ab"), Some(b"ac")));
+        assert_eq!(to_key_value(&Value::bytes(b"\xff\xff\0"), &ty), gap(Some(b"\xff\xff"), None));
     }
 
     #[test]

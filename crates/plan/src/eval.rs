@@ -218,23 +218,24 @@ fn in_list(value: &Expr, list: &[Expr], rule: CompareAs, cx: &EvalCx<'_>) -> Res
 }
 
 fn case<'a>(
-    operand: Option<&'a (Expr, CompareAs)>,
+    operand: Option<&'a (Expr, Vec<CompareAs>)>,
     whens: &'a [(Expr, Expr)],
     otherwise: Option<&'a Expr>,
     cx: &EvalCx<'a>,
 ) -> Result<Cow<'a, Value>> {
     let value = match operand {
-        Some((operand, rule)) => Some((eval(operand, cx)?, &operand.ty, *rule)),
+        Some((operand, rules)) => Some((eval(operand, cx)?, &operand.ty, rules)),
         None => None,
     };
-    for (when, then) in whens {
+    for (n, (when, then)) in whens.iter().enumerate() {
         let hit = match &value {
             None => eval_bool(when, cx)?.unwrap_or(false),
-            Some((value, ty, rule)) => {
+            Some((value, ty, rules)) => {
+                let rule = *rules.get(n).ok_or_else(|| Error::internal("WHEN without a rule"))?;
                 let test = eval(when, cx)?;
                 !value.is_null()
                     && !test.is_null()
-                    && compare::compare(value, ty, &test, &when.ty, *rule, cx.env)?.is_some_and(|o| o.is_eq())
+                    && compare::compare(value, ty, &test, &when.ty, rule, cx.env)?.is_some_and(|o| o.is_eq())
             }
         };
         if hit {

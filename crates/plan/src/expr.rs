@@ -53,7 +53,8 @@ pub enum ExprKind {
     /// Left value, candidates; NULL semantics of IN.
     InList(Box<Expr>, Vec<Expr>, CompareAs),
     Case {
-        operand: Option<Box<(Expr, CompareAs)>>,
+        /// Of `CASE x WHEN`: what is compared, and how with each WHEN.
+        operand: Option<Box<(Expr, Vec<CompareAs>)>>,
         whens: Vec<(Expr, Expr)>,
         otherwise: Option<Box<Expr>>,
     },
@@ -82,10 +83,15 @@ pub enum CompareAs {
     Int,
     Decimal,
     Double,
+    /// As `Double`, but both sides are declared with at most so many digits after the point: they are equal if they are closer than
+    /// half a unit of the last one.
+    DoubleFixed(u8),
     /// Strings under a collation.
     Text(CollationId),
     /// DATE, DATETIME, TIMESTAMP: both sides as DateTime.
     DateTime,
+    /// As `DateTime`, but only the days.
+    Date,
     Time,
     Json,
     /// Element by element; the row's elements carry their own rule.

@@ -10,6 +10,7 @@ mod cast;
 mod collate;
 mod compare;
 mod merge;
+mod stored;
 
 use vaquita_types::charset::CollationId;
 use vaquita_types::datatype::DECIMALS_NOT_FIXED;
@@ -18,7 +19,7 @@ use vaquita_types::{ColumnType, TypeKind, Value};
 pub use build::{as_string, case, convert_using, with_collation};
 pub use cast::explicit_cast;
 pub use collate::{Collated, PARAMETER_CHARS_MAX, aggregate_collations, convert_charset, mix_error, string_collation};
-pub use compare::{between, case_compare, compare, compare_as, compare_list, make_row_compare};
+pub use compare::{adapt_constants, between, case_compare, compare, compare_as, compare_columns, compare_list, make_row_compare};
 pub use merge::{Merged, aggregate_types, merge_two, unify};
 
 use crate::expr::{Expr, ExprKind};

@@ -252,7 +252,7 @@ fn other_connection_collation_mixes() {
         "IFNULL(FORMAT(1234, 0), '') = '1,234'",
         "CAST(5 AS CHAR) = '5'",
         "REPLACE(UPPER('a'), 'A', HEX(1)) = '1'",
-        "JSON_TYPE('1') = 'integer'",
+        "JSON_TYPE('1') = 'INTEGER'",
         "FIND_IN_SET(5, '4,5') = 2",
     ] {
         let (value, _, _) = answer(expr, CollationId::UTF8MB4_GENERAL_CI);

@@ -117,12 +117,16 @@ fn encode_as(
             Some(d) => word(PRESENT, d.packed() ^ SIGN, out),
             None => return Ok(false),
         },
+        CompareAs::Date => match compare::as_datetime(value, ty, other, env)? {
+            Some(d) => word(PRESENT, u64::from(d.date().packed()) ^ SIGN, out),
+            None => return Ok(false),
+        },
         CompareAs::Time => match coerce::to_time(value, ty, env)? {
             Some(t) => word(PRESENT, t.micros_total() as u64 ^ SIGN, out),
             None => return Ok(false),
         },
         CompareAs::Json => json(&sql_to_json(value, ty, env)?, out),
-        CompareAs::Row => return Err(Error::internal("a row as a join key")),
+        CompareAs::Row | CompareAs::DoubleFixed(_) => return Err(Error::internal("what has no key as a join key")),
     }
     Ok(true)
 }

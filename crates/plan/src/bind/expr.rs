@@ -48,12 +48,14 @@ impl Binder<'_> {
             }
             E::IsTruth { expr, value, negated } => self.is_truth(expr, *value, *negated),
             E::Between { expr, low, high, negated } => {
-                let (value, low, high) = (self.scalar(expr)?, self.scalar(low)?, self.scalar(high)?);
+                let (value, mut low, mut high) = (self.scalar(expr)?, self.scalar(low)?, self.scalar(high)?);
+                self.fold_beside(&value, [&mut low, &mut high]);
                 typing::between(value, low, high, *negated)
             }
             E::InList { expr, list, negated } => {
                 let value = self.expr(expr)?;
-                let list = list.iter().map(|e| self.expr(e)).collect::<Result<Vec<_>>>()?;
+                let mut list = list.iter().map(|e| self.expr(e)).collect::<Result<Vec<_>>>()?;
+                self.fold_beside(&value, &mut list);
                 for item in &list {
                     if width(item) != width(&value) {
                         return Err(Error::new(&errno::ER_OPERAND_COLUMNS, &[&width(&value)]));
@@ -158,7 +160,10 @@ impl Binder<'_> {
                 self.call("NEG", vec![inner])
             }
             ast::UnaryOp::Plus => self.scalar(expr),
-            ast::UnaryOp::Not => Ok(not(self.scalar(expr)?)),
+            ast::UnaryOp::Not => {
+                let inner = self.scalar(expr)?;
+                Ok(not(as_condition(inner)?))
+            }
             ast::UnaryOp::BitNot => {
                 let inner = self.scalar(expr)?;
                 self.call("~", vec![inner])
@@ -191,7 +196,10 @@ impl Binder<'_> {
             B::Mod => "%",
             _ => "^",
         };
-        let args = vec![self.scalar(left)?, self.scalar(right)?];
+        let mut args = vec![self.scalar(left)?, self.scalar(right)?];
+        if name == "XOR" {
+            args = args.into_iter().map(as_condition).collect::<Result<_>>()?;
+        }
         self.call(name, args)
     }
 
@@ -203,7 +211,18 @@ impl Binder<'_> {
         if let Some(expr) = self.row_subquery_comparison(op, &left, &right)? {
             return Ok(expr);
         }
+        let (mut left, mut right) = (left, right);
+        self.fold_beside(&left, [&mut right]);
+        self.fold_beside(&right, [&mut left]);
         typing::compare(op, left, right)
+    }
+
+    /// Folds what is compared with a temporal column, which takes constants as it would store them.
+    fn fold_beside<'e>(&self, value: &Expr, others: impl IntoIterator<Item = &'e mut Expr>) {
+        let is_column = matches!(value.kind, ExprKind::Slot(_) | ExprKind::Outer { .. });
+        if is_column && (value.ty.is_temporal() || value.ty.kind == TypeKind::Year) {
+            others.into_iter().for_each(|other| self.fold(other));
+        }
     }
 
     /// AND and OR, flattened: a chain of a thousand conditions is one list.
@@ -214,7 +233,10 @@ impl Binder<'_> {
         while let Some(term) = open.pop() {
             match term {
                 ast::Expr::Binary { op: inner, left, right } if *inner == op => open.extend([&**right, &**left]),
-                _ => parts.push(self.scalar(term)?),
+                _ => {
+                    let part = self.scalar(term)?;
+                    parts.push(as_condition(part)?);
+                }
             }
         }
         Ok(if op == ast::BinaryOp::And { and(parts) } else { or(parts) })
@@ -224,8 +246,8 @@ impl Binder<'_> {
         let inner = self.scalar(expr)?;
         let test = match value {
             ast::Truth::Unknown => is_null(inner),
-            ast::Truth::True => self.call("IS TRUE", vec![inner])?,
-            ast::Truth::False => self.call("IS FALSE", vec![inner])?,
+            ast::Truth::True => self.call("IS TRUE", vec![as_condition(inner)?])?,
+            ast::Truth::False => self.call("IS FALSE", vec![as_condition(inner)?])?,
         };
         Ok(negate_if(negated, test))
     }
@@ -288,6 +310,14 @@ pub fn is_null(inner: Expr) -> Expr {
 pub fn not(inner: Expr) -> Expr {
     let nullable = inner.nullable;
     predicate(ExprKind::Not(Box::new(inner)), nullable)
+}
+
+/// JSON as a condition is compared with the JSON number 0, so that `false` and `"0"` are true. (In IF and CASE it is a number.)
+pub fn as_condition(expr: Expr) -> Result<Expr> {
+    if expr.ty.kind != TypeKind::Json {
+        return Ok(expr);
+    }
+    typing::compare(CompareOp::Ne, expr, crate::optimize::int_literal(0))
 }
 
 pub fn negate_if(negated: bool, inner: Expr) -> Expr {

@@ -67,13 +67,9 @@ impl Binder<'_> {
 
     /// A time with an offset in the session's time zone.
     fn local(&self, value: DateTime, offset_seconds: Option<i32>) -> Option<DateTime> {
-        match (offset_seconds, self.cx.env) {
-            (Some(offset), Some(env)) => {
-                let utc = value.add_micros(-i64::from(offset) * MICROS_PER_SECOND)?;
-                env.time_zone().from_utc(utc)
-            }
-            _ => Some(value),
-        }
+        let Some(offset) = offset_seconds else { return Some(value) };
+        let utc = value.add_micros(-i64::from(offset) * MICROS_PER_SECOND)?;
+        self.cx.settings.time_zone.from_utc(utc)
     }
 
     fn temporal(&self, literal: &ast::Literal, written: &[u8]) -> Result<Expr> {

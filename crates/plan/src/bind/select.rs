@@ -9,6 +9,7 @@ use vaquita_parser as ast;
 use vaquita_types::schema::IndexDef;
 use vaquita_types::{Error, Result, TypeKind, Value, errno};
 
+use super::expr::as_condition;
 use super::query::sorted;
 use super::scope::Scope;
 use super::{Binder, Clause, Source};
@@ -131,6 +132,9 @@ impl Binder<'_> {
     /// A condition as conjuncts, constants folded, those that are always true left out.
     pub fn condition(&mut self, expr: &ast::Expr) -> Result<Vec<Expr>> {
         let mut bound = self.scalar(expr)?;
+        if self.frame().clause == Clause::Where {
+            bound = as_condition(bound)?;
+        }
         self.fold(&mut bound);
         Ok(visit::conjuncts(bound).into_iter().filter(|e| !is_true(e)).collect())
     }

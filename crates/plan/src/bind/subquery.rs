@@ -115,7 +115,7 @@ impl Binder<'_> {
                 _ => vec![left],
             };
             for (l, o) in lefts.into_iter().zip(output) {
-                on.extend(visit::conjuncts(typing::compare(CompareOp::Eq, l, o.expr)?));
+                on.extend(visit::conjuncts(typing::compare_columns(CompareOp::Eq, l, o.expr)?));
             }
         }
         if let Some(filter) = &select.filter {
@@ -222,10 +222,19 @@ impl Binder<'_> {
             _ => vec![left],
         };
         let mut compare = Vec::with_capacity(lefts.len());
-        for (l, o) in lefts.iter().zip(&plan.output) {
-            compare.push(typing::compare_as(l, &o.expr, operation)?);
+        let mut adapted = Vec::with_capacity(lefts.len());
+        for (l, o) in lefts.into_iter().zip(&plan.output) {
+            let (l, _) = typing::adapt_constants(l, o.expr.clone());
+            compare.push(typing::compare_as(&l, &o.expr, operation)?);
+            adapted.push(l);
         }
-        Ok((if row { whole } else { lefts.into_iter().next().unwrap_or(whole) }, compare))
+        match (row, adapted.pop()) {
+            (false, Some(only)) => Ok((only, compare)),
+            (_, last) => {
+                adapted.extend(last);
+                Ok((Expr { kind: ExprKind::Row(adapted), ..whole }, compare))
+            }
+        }
     }
 
     /// `(a, b) = (SELECT x, y …)`: compared as a whole.

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 
 use vaquita_types::charset::CollationId;
 use vaquita_types::json::Json;
-use vaquita_types::temporal::DateTime;
+use vaquita_types::temporal::{Date, DateTime};
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno};
 
 use super::coerce::{self, DateNeed};
@@ -49,12 +49,23 @@ pub fn compare(
             let (a, b) = (coerce::to_f64(a, a_ty, env)?, coerce::to_f64(b, b_ty, env)?);
             a.partial_cmp(&b).unwrap_or(Ordering::Equal)
         }
+        CompareAs::DoubleFixed(decimals) => {
+            let (a, b) = (coerce::to_f64(a, a_ty, env)?, coerce::to_f64(b, b_ty, env)?);
+            let close = (a - b).abs() < 5.0 / 10f64.powi(i32::from(decimals) + 1);
+            if close { Ordering::Equal } else { a.partial_cmp(&b).unwrap_or(Ordering::Equal) }
+        }
         CompareAs::Text(collation) => compare_text(a, a_ty, b, b_ty, collation),
         CompareAs::DateTime => {
             let (Some(a), Some(b)) = (as_datetime(a, a_ty, b_ty, env)?, as_datetime(b, b_ty, a_ty, env)?) else {
                 return Ok(None);
             };
             a.cmp(&b)
+        }
+        CompareAs::Date => {
+            let (Some(a), Some(b)) = (as_datetime(a, a_ty, b_ty, env)?, as_datetime(b, b_ty, a_ty, env)?) else {
+                return Ok(None);
+            };
+            a.date().cmp(&b.date())
         }
         CompareAs::Time => {
             // A text that is no time counts as midnight.
@@ -99,6 +110,11 @@ pub fn as_datetime(value: &Value, ty: &ColumnType, other: &ColumnType, env: &dyn
                 return Ok(Some(DateTime::default()));
             }
             Ok(coerce::datetime_from_text(b, flags, env))
+        }
+        // A year is before all of its days.
+        year if ty.kind == TypeKind::Year => {
+            let year = u32::try_from(coerce::to_int(year, ty, env)?).unwrap_or(0);
+            Ok(Date::new(year, 0, 0).map(Date::to_datetime))
         }
         other => coerce::to_datetime(other, ty, DateNeed::Fuzzy, env),
     }

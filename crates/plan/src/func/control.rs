@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno};
 
-use super::args::{MANY, any_nullable, def};
+use super::args::{MANY, any_nullable, def, volatile};
 use super::{FuncCall, FuncDef, FuncType};
 use crate::env::EvalCx;
 use crate::eval::{coerce, compare};
@@ -21,6 +21,8 @@ pub(super) static FUNCTIONS: &[FuncDef] = &[
     def("LEAST", 2, MANY, |a| resolve_extreme(a, "least"), |c, cx| extreme(c, cx, Ordering::Less)),
     def("INTERVAL", 2, MANY, |_| FuncType::number(int_of_length(2), false), interval),
     def("ANY_VALUE", 1, 1, resolve_same, |c, cx| Ok(c.value(0, cx)?.into_owned())),
+    // A constant text that BETWEEN compares with dates, which need not be one.
+    volatile("TEXT OF DATE", 1, 1, resolve_same, |c, cx| Ok(c.value(0, cx)?.into_owned())),
     def("NAME_CONST", 2, 2, resolve_name_const, |c, cx| Ok(c.value(1, cx)?.into_owned())),
 ];
 
@@ -89,11 +91,35 @@ fn resolve_extreme(args: &mut Vec<Expr>, name: &str) -> Result<FuncType> {
         // The winner is picked by a collation, so there must be one.
         crate::typing::aggregate_collations(&args.iter().collect::<Vec<_>>(), name, true)?;
     }
+    // With a date among them all are compared as dates, whatever type the result has.
+    let dates = args.iter().any(|a| is_date(&a.ty)) && !args.iter().all(|a| a.ty.is_temporal() || a.ty.kind == TypeKind::Null);
+    if dates {
+        let merged = crate::typing::aggregate_types(&args.iter().collect::<Vec<_>>(), name)?;
+        let ty = date_type(args);
+        for arg in args.iter_mut() {
+            let taken = std::mem::replace(arg, Expr::literal(Value::Null, ColumnType::null()));
+            *arg = crate::typing::cast_to(taken, ty.clone());
+        }
+        return typed(merged, true);
+    }
     let mut merged = unify(args, name)?;
     if merged.ty.is_integer() {
         merged.ty.kind = TypeKind::BigInt;
     }
     typed(merged, nullable)
+}
+
+fn is_date(ty: &ColumnType) -> bool {
+    matches!(ty.kind, TypeKind::Date | TypeKind::DateTime | TypeKind::Timestamp)
+}
+
+/// DATE, if nothing but dates are given beside texts and numbers, else DATETIME.
+fn date_type(args: &[Expr]) -> ColumnType {
+    let temporal = || args.iter().map(|a| &a.ty).filter(|ty| ty.is_temporal());
+    match temporal().all(|ty| ty.kind == TypeKind::Date) {
+        true => ColumnType::new(TypeKind::Date),
+        false => ColumnType::temporal(TypeKind::DateTime, temporal().map(|ty| ty.decimals).max().unwrap_or(0)),
+    }
 }
 
 fn extreme(call: &FuncCall<'_>, cx: &EvalCx<'_>, wanted: Ordering) -> Result<Value> {
@@ -110,6 +136,11 @@ fn extreme(call: &FuncCall<'_>, cx: &EvalCx<'_>, wanted: Ordering) -> Result<Val
         if better {
             best = Some(value.into_owned());
         }
+    }
+    if call.ty.is_bytes()
+        && let Some(value @ (Value::Date(_) | Value::DateTime(_))) = &best
+    {
+        return Ok(Value::from(coerce::text_of(value, call.arg_type(0)).into_owned()));
     }
     Ok(match (best, call.ty.is_integer()) {
         (Some(Value::Int(i)), true) if call.ty.unsigned => Value::UInt(i as u64),

@@ -67,8 +67,9 @@ fn boolean(_: &mut Vec<Expr>) -> Result<FuncType> {
     FuncType::number(int_of_length(21), true)
 }
 
-fn utf8(chars: u32) -> Result<FuncType> {
-    Ok(FuncType { ty: ColumnType::varchar(chars, CollationId::UTF8MB4_0900_AI_CI), nullable: true, coercibility: 5 })
+/// Text that JSON functions make compares as JSON's does.
+fn utf8(chars: u64) -> Result<FuncType> {
+    Ok(FuncType { ty: crate::typing::string_type(chars, CollationId::UTF8MB4_BIN), nullable: true, coercibility: 4 })
 }
 
 fn long_text(_: &mut Vec<Expr>) -> Result<FuncType> {
@@ -89,15 +90,11 @@ fn resolve_unquote(args: &mut Vec<Expr>) -> Result<FuncType> {
 
 fn resolve_quote(args: &mut Vec<Expr>) -> Result<FuncType> {
     let chars = args.first().map_or(0, |a| u64::from(crate::typing::char_length(&a.ty)));
-    Ok(FuncType {
-        ty: crate::typing::string_type(chars * 6 + 2, CollationId::UTF8MB4_0900_AI_CI),
-        nullable: true,
-        coercibility: 5,
-    })
+    utf8(chars * 6 + 2)
 }
 
 fn resolve_value(_: &mut Vec<Expr>) -> Result<FuncType> {
-    utf8(512)
+    Ok(FuncType { ty: ColumnType::varchar(512, CollationId::UTF8MB4_0900_AI_CI), nullable: true, coercibility: 5 })
 }
 
 fn resolve_object(args: &mut Vec<Expr>) -> Result<FuncType> {

@@ -295,7 +295,8 @@ impl Planner<'_, '_> {
     /// `outer expression = inner expression`, if the condition is that: probe, build, rule.
     fn hash_key(&self, condition: &Expr, inner: Set) -> Option<(Expr, Expr, CompareAs)> {
         let ExprKind::Compare(CompareOp::Eq, a, b, rule) = &condition.kind else { return None };
-        if matches!(rule, CompareAs::Json | CompareAs::Row) || visit::any(condition, &|e| matches!(e.kind, ExprKind::Subquery(_)))
+        if matches!(rule, CompareAs::Json | CompareAs::Row | CompareAs::DoubleFixed(_))
+            || visit::any(condition, &|e| matches!(e.kind, ExprKind::Subquery(_)))
         {
             return None;
         }

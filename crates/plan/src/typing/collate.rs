@@ -122,7 +122,7 @@ pub fn mix_error(exprs: &[&Expr], operation: &str) -> Error {
         let c = string_collation(e);
         (text::collation_name(c.collation).to_string(), coercibility_name(c.coercibility))
     };
-    let op = operation.to_ascii_lowercase();
+    let op = if operation == " IN " { operation.to_string() } else { operation.to_ascii_lowercase() };
     match exprs {
         [a, b] => {
             let ((a, ad), (b, bd)) = (show(a), show(b));

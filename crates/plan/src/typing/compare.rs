@@ -5,13 +5,12 @@
 //! picks the rule. Example: `date_column = '2024-01-31'` becomes a comparison of two DATETIME
 //! values, the string parsed once.
 
+use vaquita_types::datatype::DECIMALS_NOT_FIXED;
 use vaquita_types::decimal::Decimal;
-use vaquita_types::temporal::{DateFlags, parse_datetime, parse_time};
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno};
 
-use super::{
-    NumberClass, aggregate_collations, char_length, convert_charset, is_hex_literal, is_string, mix_error, number_class,
-};
+use super::stored::stored;
+use super::{NumberClass, aggregate_collations, convert_charset, is_hex_literal, is_string, mix_error, number_class, scale};
 use crate::expr::{CompareAs, CompareOp, Expr, ExprKind};
 use crate::func;
 
@@ -69,8 +68,20 @@ pub fn compare_as(left: &Expr, right: &Expr, operation: &str) -> Result<CompareA
     Ok(match number_class(a).max(number_class(b)) {
         NumberClass::Int => CompareAs::Int,
         NumberClass::Decimal => CompareAs::Decimal,
-        NumberClass::Double => CompareAs::Double,
+        NumberClass::Double => match fixed_decimals(a).max(fixed_decimals(b)) {
+            decimals if decimals < DECIMALS_NOT_FIXED => CompareAs::DoubleFixed(decimals),
+            _ => CompareAs::Double,
+        },
     })
+}
+
+/// Digits after the point that values of the type are declared to have.
+fn fixed_decimals(ty: &ColumnType) -> u8 {
+    match ty.kind {
+        TypeKind::Float | TypeKind::Double => ty.decimals,
+        _ if number_class(ty) == NumberClass::Double => DECIMALS_NOT_FIXED,
+        _ => scale(ty),
+    }
 }
 
 /// The rule by which values of one type compare among themselves (MIN, ORDER BY, DISTINCT).
@@ -92,16 +103,27 @@ fn is_date(ty: &ColumnType) -> bool {
     matches!(ty.kind, TypeKind::Date | TypeKind::DateTime | TypeKind::Timestamp)
 }
 
-fn is_constant(expr: &Expr) -> bool {
+/// It gets its one value when the statement runs.
+fn is_given_later(expr: &Expr) -> bool {
     match &expr.kind {
-        ExprKind::Literal(_) | ExprKind::Param(_) => true,
-        ExprKind::Cast(e) => is_constant(e),
+        ExprKind::Param(_) => true,
+        ExprKind::Cast(e) => is_given_later(e),
         _ => false,
     }
 }
 
-/// A date with a date or a string compares as dates, TIME with TIME or a TIME column with a string as
-/// TIME; a temporal column with a constant number too. Other mixes compare as numbers.
+fn is_row_dependent(expr: &Expr) -> bool {
+    match &expr.kind {
+        ExprKind::Literal(_) | ExprKind::Param(_) | ExprKind::UserVar(_) => false,
+        ExprKind::Subquery(sub) => sub.correlated,
+        ExprKind::Cast(e) => is_row_dependent(e),
+        _ => true,
+    }
+}
+
+/// A date with a date, a year or a string compares as dates, TIME with TIME as TIME; a temporal column also with a number or string
+/// that is given later. Constants are in the column's type already (`stored`) if it can hold them: what is left of them and other mixes
+/// compares as numbers, or TIME with a string as strings.
 fn temporal_rule(left: &Expr, right: &Expr) -> Option<CompareAs> {
     let (a, b) = (&left.ty, &right.ty);
     if !a.is_temporal() && !b.is_temporal() {
@@ -112,9 +134,11 @@ fn temporal_rule(left: &Expr, right: &Expr) -> Option<CompareAs> {
     }
     let (temporal, other) = if a.is_temporal() { (left, right) } else { (right, left) };
     let column = matches!(temporal.kind, ExprKind::Slot(_) | ExprKind::Outer { .. });
-    let comparable =
-        is_string(&other.ty) && (is_date(&temporal.ty) || column) || column && is_constant(other) && other.ty.is_integer();
-    comparable.then_some(if is_date(&temporal.ty) { CompareAs::DateTime } else { CompareAs::Time })
+    let later = column && is_given_later(other) && (is_string(&other.ty) || other.ty.is_integer());
+    if !is_date(&temporal.ty) {
+        return later.then_some(CompareAs::Time);
+    }
+    (is_string(&other.ty) || other.ty.kind == TypeKind::Year || later).then_some(CompareAs::DateTime)
 }
 
 /// `left op right`, typed.
@@ -122,15 +146,34 @@ pub fn compare(op: CompareOp, left: Expr, right: Expr) -> Result<Expr> {
     if matches!(left.kind, ExprKind::Row(_)) || matches!(right.kind, ExprKind::Row(_)) {
         return make_row_compare(op, left, right);
     }
+    let mut made = compare_columns(op, left, right)?;
+    if let ExprKind::Compare(_, left, right, rule @ CompareAs::DateTime) = &mut made.kind
+        && (is_day_and_text(left, right) || is_day_and_text(right, left))
+    {
+        *rule = CompareAs::Date;
+    }
+    Ok(made)
+}
+
+/// As `compare`, for two columns of subqueries, which look at times of day as well.
+pub fn compare_columns(op: CompareOp, left: Expr, right: Expr) -> Result<Expr> {
     let (left, right) = full_years(left, right)?;
     compare_scalars(op, left, right)
 }
 
-/// As `compare`, but years have four digits: so BETWEEN and IN take them.
+/// Of a text that is not constant a DATE looks at the day only.
+fn is_day_and_text(day: &Expr, text: &Expr) -> bool {
+    day.ty.kind == TypeKind::Date && is_string(&text.ty) && is_row_dependent(day) && is_row_dependent(text)
+}
+
+/// As `compare`, but years have four digits: so IN takes them.
 fn compare_scalars(op: CompareOp, left: Expr, right: Expr) -> Result<Expr> {
     let (left, right) = adapt_constants(left, right);
     let rule = compare_as(&left, &right, op.token())?;
-    let (left, right) = prepare_operands(left, right, rule);
+    let (left, right) = match rule {
+        CompareAs::Double | CompareAs::DoubleFixed(_) => (func::as_number(left)?, func::as_number(right)?),
+        _ => prepare_operands(left, right, rule),
+    };
     let nullable = op != CompareOp::NullSafeEq && (left.nullable || right.nullable);
     Ok(boolean(ExprKind::Compare(op, Box::new(left), Box::new(right), rule), nullable))
 }
@@ -180,18 +223,45 @@ pub fn between(value: Expr, low: Expr, high: Expr, negated: bool) -> Result<Expr
         return Err(mix_error(&[&value, &low, &high], "between"));
     }
     let (below, above) = if negated { (CompareOp::Lt, CompareOp::Gt) } else { (CompareOp::Ge, CompareOp::Le) };
-    let first = compare_scalars(below, value.clone(), low)?;
-    let second = compare_scalars(above, value, high)?;
+    let side = |op: CompareOp, bound: Expr| {
+        let (value, bound) = full_years(value.clone(), bound)?;
+        let bound = unchecked_date(&value, bound)?;
+        compare_scalars(op, value, bound)
+    };
+    let (first, second) = (side(below, low)?, side(above, high)?);
     let nullable = first.nullable || second.nullable;
     let parts = vec![first, second];
     Ok(boolean(if negated { ExprKind::Or(parts) } else { ExprKind::And(parts) }, nullable))
 }
 
+/// A constant text that BETWEEN and IN compare with a date: one that is none is the zero date there, not error 1525.
+fn unchecked_date(value: &Expr, text: Expr) -> Result<Expr> {
+    let is_text = matches!(text.kind, ExprKind::Literal(Value::Bytes(_))) && is_string(&text.ty);
+    match func::lookup("TEXT OF DATE") {
+        Some(def) if is_text && is_date(&value.ty) && stored(value, &text).is_none() => func::call(def, vec![text]),
+        _ => Ok(text),
+    }
+}
+
 /// `value IN (list)`. Candidates that need different rules become a disjunction.
-pub fn compare_list(value: Expr, list: Vec<Expr>) -> Result<Expr> {
+pub fn compare_list(value: Expr, mut list: Vec<Expr>) -> Result<Expr> {
     if let ExprKind::Row(_) = value.kind {
         let tests = list.into_iter().map(|item| compare(CompareOp::Eq, value.clone(), item)).collect::<Result<Vec<_>>>()?;
         return Ok(disjunction(tests));
+    }
+    // IN with one candidate is an equality in MySQL.
+    if let [_] = list[..]
+        && let Some(only) = list.pop()
+    {
+        return compare(CompareOp::Eq, value, only);
+    }
+    let strings = |e: &Expr| is_string(&e.ty) || e.ty.kind == TypeKind::Null;
+    if strings(&value) && list.iter().all(strings) {
+        let collation = aggregate_collations(&std::iter::once(&value).chain(&list).collect::<Vec<_>>(), " IN ", true)?.collation;
+        let nullable = value.nullable || list.iter().any(|e| e.nullable);
+        let list = list.into_iter().map(|item| convert_charset(item, collation)).collect();
+        let value = Box::new(convert_charset(value, collation));
+        return Ok(boolean(ExprKind::InList(value, list, CompareAs::Text(collation)), nullable));
     }
     let mut adapted = Vec::with_capacity(list.len());
     let mut rules = Vec::with_capacity(list.len());
@@ -200,7 +270,8 @@ pub fn compare_list(value: Expr, list: Vec<Expr>) -> Result<Expr> {
             return Err(Error::new(&errno::ER_OPERAND_COLUMNS, &[&1]));
         }
         let (_, item) = adapt_constants(value.clone(), item);
-        rules.push(compare_as(&value, &item, "in")?);
+        let item = unchecked_date(&value, item)?;
+        rules.push(exactly(compare_as(&value, &item, "in")?));
         adapted.push(item);
     }
     let Some(rule) = common_rule(&rules, &adapted) else {
@@ -221,6 +292,11 @@ pub fn compare_list(value: Expr, list: Vec<Expr>) -> Result<Expr> {
         operand = convert_charset(operand, collation);
     }
     Ok(boolean(ExprKind::InList(Box::new(operand), adapted, rule), nullable))
+}
+
+/// IN and CASE compare floating point numbers to the last digit.
+fn exactly(rule: CompareAs) -> CompareAs {
+    if let CompareAs::DoubleFixed(_) = rule { CompareAs::Double } else { rule }
 }
 
 /// One rule for all candidates; NULL literals fit every rule.
@@ -246,33 +322,34 @@ fn disjunction(mut tests: Vec<Expr>) -> Expr {
     }
 }
 
-/// The operand of a simple CASE with one rule for all WHEN values; values are adapted in place.
-pub fn case_compare(operand: &mut Expr, whens: &mut [&mut Expr]) -> Result<CompareAs> {
+/// How the operand of a simple CASE compares with each WHEN. The strings among all of them have one collation, and are adapted in
+/// place. As elsewhere in MySQL, JSON is a string here.
+pub fn case_compare(operand: &mut Expr, whens: &mut [&mut Expr]) -> Result<Vec<CompareAs>> {
+    let as_text = |e: &Expr| is_string(&e.ty) || e.ty.kind == TypeKind::Json;
+    let mut collation = None;
+    if as_text(operand) {
+        let mut texts: Vec<&Expr> = vec![operand];
+        texts.extend(whens.iter().map(|w| &**w).filter(|w| as_text(w)));
+        collation = Some(aggregate_collations(&texts, "case", texts.len() > 1)?.collation);
+    }
     let mut rules = Vec::with_capacity(whens.len());
     for when in whens.iter() {
-        let rule = compare_as(operand, when, "case")?;
-        let text = is_string(&operand.ty) || is_string(&when.ty);
-        rules.push(match rule {
-            // Unlike `=`, CASE compares a date with a text as texts.
-            CompareAs::DateTime | CompareAs::Time if text => {
-                CompareAs::Text(aggregate_collations(&[operand, when], "case", true)?.collation)
-            }
-            rule => rule,
+        rules.push(match (collation, operand.ty.kind, when.ty.kind) {
+            (Some(collation), _, _) if as_text(when) || when.ty.is_temporal() => CompareAs::Text(collation),
+            (_, TypeKind::Time, TypeKind::DateTime | TypeKind::Timestamp) => CompareAs::Time,
+            (_, TypeKind::Time, _) if is_string(&when.ty) => CompareAs::Time,
+            (None, _, TypeKind::Json) => CompareAs::Double,
+            (Some(_), TypeKind::Json, kind) if kind != TypeKind::Null => CompareAs::Double,
+            _ => exactly(compare_as(operand, when, "case")?),
         });
     }
-    let first = rules.first().copied().unwrap_or(CompareAs::Int);
-    if rules.iter().all(|r| *r == first) {
-        if let CompareAs::Text(collation) = first {
-            replace(operand, |e| convert_charset(e, collation));
-            for when in whens {
-                replace(when, |e| convert_charset(e, collation));
-            }
+    if let Some(collation) = collation {
+        replace(operand, |e| convert_charset(e, collation));
+        for when in whens {
+            replace(when, |e| convert_charset(e, collation));
         }
-        return Ok(first);
     }
-    // Mixed types: numbers in the widest class, anything else as double.
-    let numeric = rules.iter().all(|r| matches!(r, CompareAs::Int | CompareAs::Decimal));
-    Ok(if numeric { CompareAs::Decimal } else { CompareAs::Double })
+    Ok(rules)
 }
 
 fn replace(expr: &mut Expr, change: impl FnOnce(Expr) -> Expr) {
@@ -291,13 +368,25 @@ fn prepare_operands(left: Expr, right: Expr, rule: CompareAs) -> (Expr, Expr) {
 fn full_years(left: Expr, right: Expr) -> Result<(Expr, Expr)> {
     let is_year = |e: &Expr| e.ty.kind == TypeKind::Year && matches!(e.kind, ExprKind::Slot(_) | ExprKind::Outer { .. });
     let full_year = |e: Expr| match (&e.kind, func::lookup("FULL YEAR")) {
-        (ExprKind::Literal(value), _) => Ok(Expr { kind: ExprKind::Literal(func::full_year(value)), ..e }),
+        (ExprKind::Literal(_), _) => Ok(e),
         (_, Some(def)) if is_row_independent(&e) => func::call(def, vec![e]),
         _ => Ok(e),
     };
     Ok(match (is_year(&left), is_year(&right)) {
-        (true, false) => (left, full_year(right)?),
-        (false, true) => (full_year(left)?, right),
+        (true, false) => {
+            let right = match stored(&left, &right) {
+                Some(stored) => stored,
+                None => full_year(right)?,
+            };
+            (left, right)
+        }
+        (false, true) => {
+            let left = match stored(&right, &left) {
+                Some(stored) => stored,
+                None => full_year(left)?,
+            };
+            (left, right)
+        }
         _ => (left, right),
     })
 }
@@ -313,47 +402,28 @@ fn is_row_independent(expr: &Expr) -> bool {
     }
 }
 
-/// Converts a literal to the type of the column it is compared with, if that loses nothing.
-fn adapt_constants(left: Expr, right: Expr) -> (Expr, Expr) {
-    let is_column = |e: &Expr| matches!(e.kind, ExprKind::Slot(_) | ExprKind::Outer { .. });
-    if is_column(&left) || is_date(&left.ty) {
-        let adapted = adapt_literal(&left, &right);
-        return (left, adapted.unwrap_or(right));
+/// A constant operand as the other one, a column or a date, would hold it, if that loses nothing that matters.
+pub fn adapt_constants(left: Expr, right: Expr) -> (Expr, Expr) {
+    if let Some(right) = adapt_literal(&left, &right) {
+        return (left, right);
     }
-    if is_column(&right) || is_date(&right.ty) {
-        let adapted = adapt_literal(&right, &left);
-        return (adapted.unwrap_or(left), right);
-    }
-    (left, right)
+    let adapted = adapt_literal(&right, &left);
+    (adapted.unwrap_or(left), right)
 }
 
-fn adapt_literal(column: &Expr, literal: &Expr) -> Option<Expr> {
+fn adapt_literal(operand: &Expr, literal: &Expr) -> Option<Expr> {
     let ExprKind::Literal(value) = &literal.kind else { return None };
-    match (&column.ty, value) {
-        (ty, Value::Bytes(text)) if is_date(ty) && is_string(&literal.ty) && !is_hex_literal(&literal.ty) => {
-            let parsed =
-                parse_datetime(text, DateFlags { no_zero_date: true, no_zero_in_date: true, invalid_dates: false }).ok()?;
-            if parsed.truncated || parsed.offset_seconds.is_some() || parsed.nanos != 0 {
-                return None;
-            }
-            let ty = ColumnType::temporal(TypeKind::DateTime, parsed.fraction_digits);
-            Some(Expr { coercibility: 4, ..Expr::literal(Value::DateTime(parsed.value), ty) })
-        }
-        (ty, Value::Bytes(text)) if ty.kind == TypeKind::Time && is_string(&literal.ty) && char_length(&literal.ty) < 12 => {
-            let parsed = parse_time(text).ok()?;
-            if parsed.truncated || parsed.out_of_range || parsed.nanos != 0 {
-                return None;
-            }
-            Some(Expr::literal(Value::Time(parsed.value), ColumnType::temporal(TypeKind::Time, parsed.fraction_digits)))
-        }
-        (ty, Value::Bytes(text)) if ty.is_integer() && !is_hex_literal(&literal.ty) => {
+    let is_column = matches!(operand.kind, ExprKind::Slot(_) | ExprKind::Outer { .. });
+    match (&operand.ty, value) {
+        (ty, _) if ty.is_temporal() => stored(operand, literal),
+        (ty, Value::Bytes(text)) if is_column && ty.is_integer() && !is_hex_literal(&literal.ty) => {
             let parsed = Decimal::parse(text);
             if parsed.used != text.len() || parsed.overflow || parsed.truncated {
                 return None;
             }
             exact_integer(&parsed.value)
         }
-        (ty, Value::Decimal(d)) if ty.is_integer() => exact_integer(d),
+        (ty, Value::Decimal(d)) if is_column && ty.is_integer() => exact_integer(d),
         _ => None,
     }
 }
