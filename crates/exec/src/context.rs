@@ -18,6 +18,7 @@ use vaquita_types::errno::{
     ER_TRUNCATED_WRONG_VALUE, ER_WARN_ALLOWED_PACKET_OVERFLOWED, ER_WARN_DATA_OUT_OF_RANGE, ER_WRONG_VALUE_FOR_TYPE,
     WARN_DATA_TRUNCATED,
 };
+use vaquita_types::memory::Reserve;
 use vaquita_types::schema::TableRef;
 use vaquita_types::temporal::TimeZone;
 use vaquita_types::{Error, Result, Value};
@@ -60,6 +61,8 @@ pub struct Statement<'a> {
     /// How long it waits for DDL on its tables.
     pub table_lock_wait: Duration,
     pub(crate) memory_bytes: Cell<usize>,
+    /// What the server counts of it.
+    reserve: Reserve,
     /// Scans leave out what the transaction has written.
     pub(crate) own_writes_hidden: Cell<bool>,
     /// This thread works on a part of the statement.
@@ -114,6 +117,7 @@ impl<'a> Statement<'a> {
             lock_wait_ms_max: 50_000,
             table_lock_wait: Duration::from_secs(50),
             memory_bytes: Cell::new(0),
+            reserve: Reserve::default(),
             own_writes_hidden: Cell::new(false),
             part: None,
             subqueries: RefCell::new(HashMap::new()),
@@ -183,12 +187,12 @@ impl<'a> Statement<'a> {
         LockPolicy::Wait(Duration::from_millis(self.lock_wait_ms_max))
     }
 
-    /// Accounts for memory that an operator keeps; error 1041 when the statement has too much.
+    /// Accounts for memory that an operator keeps; error 1041 when the statement has too much, or all together.
     pub fn keep_bytes(&self, bytes: usize) -> Result<()> {
         let total = self.memory_bytes.get() + bytes;
         self.memory_bytes.set(total);
         if total <= self.memory_bytes_max {
-            return Ok(());
+            return self.reserve.cover(total);
         }
         Err(Error::new(&vaquita_types::errno::ER_OUT_OF_RESOURCES, &[]))
     }

@@ -27,7 +27,7 @@ pub use fold::constant_fold;
 /// values of any size.
 pub(crate) fn check_value_bytes(bytes: usize, cx: &EvalCx<'_>) -> Result<()> {
     if bytes <= VALUE_BYTES_MAX || bytes <= crate::func::packet_bytes_max(cx.env) {
-        return Ok(());
+        return vaquita_types::memory::ask(bytes);
     }
     Err(Error::new(&vaquita_types::errno::ER_OUT_OF_RESOURCES, &[]))
 }

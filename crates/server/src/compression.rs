@@ -71,6 +71,7 @@ impl Compression {
             self.plain.clear();
             self.plain.shrink_to(PLAIN_BYTES_KEPT);
             let mut rest = self.packed.get(self.unpacked..).unwrap_or_default();
+            self.reader.set_content_bytes_max(vaquita_types::memory::room());
             let frame = WORKSPACE.with_borrow_mut(|workspace| self.reader.next(&mut rest, &mut self.plain, workspace))?;
             self.unpacked = self.packed.len() - rest.len();
             if self.unpacked == self.packed.len() {
@@ -87,6 +88,11 @@ impl Compression {
         buffer[..n].copy_from_slice(&left[..n]);
         self.taken += n;
         Ok(n)
+    }
+
+    /// Bytes of an incomplete frame.
+    pub fn held_bytes(&self) -> usize {
+        self.reader.held_bytes()
     }
 
     pub fn wrap(&mut self, packets: &[u8]) -> Vec<u8> {

@@ -17,7 +17,7 @@ use std::time::Instant;
 use parking_lot::Mutex;
 use vaquita_storage::CommitWaiter;
 use vaquita_types::errno::ER_CLIENT_INTERACTION_TIMEOUT;
-use vaquita_types::{Error, Result};
+use vaquita_types::{Error, Result, memory};
 use vaquita_wire::error::ProtocolError;
 use vaquita_wire::handshake::decode_change_user;
 use vaquita_wire::packet::{PacketReader, PacketWriter, Payload, UNAUTHENTICATED_PAYLOAD_BYTES_MAX};
@@ -60,6 +60,12 @@ impl Body {
             Some(compression) => compression.begin_answer(),
             None => self.reader.next_seq(),
         }
+    }
+
+    /// Error 1041 if what has arrived of a packet is more than the server has room for.
+    fn ask_for_packet(&mut self) -> Result<()> {
+        let packed = self.transport.compression().map_or(0, |compression| compression.held_bytes());
+        memory::ask(self.reader.held_bytes() + packed)
     }
 
     /// The next packet must carry this number.
@@ -303,8 +309,12 @@ impl Connection {
     /// Error 4031, numbered as the answer to a command that was not sent.
     fn say_timed_out(&self, body: &mut Body) {
         body.expect_seq(0);
+        self.refuse(body, &Error::new(&ER_CLIENT_INTERACTION_TIMEOUT, &[]));
+    }
+
+    /// The last words before the connection is closed.
+    fn refuse(&self, body: &mut Body, error: &Error) {
         let mut writer = PacketWriter::with_buffer(Vec::new(), body.answer_seq());
-        let error = Error::new(&ER_CLIENT_INTERACTION_TIMEOUT, &[]);
         writer.packet(|out| put_err(out, error.code(), error.sqlstate(), error.message()));
         let _ = body.transport.send(writer.bytes(), &|wait| self.server.pool().blocking(wait));
     }
@@ -337,6 +347,12 @@ impl Connection {
                     let buffer = std::mem::take(&mut worker.read_buffer);
                     let step = self.process(body, &buffer[..n], &mut worker.write_buffer);
                     worker.read_buffer = buffer;
+                    if matches!(step, Step::NeedInput)
+                        && let Err(error) = body.ask_for_packet()
+                    {
+                        self.refuse(body, &error);
+                        return Step::Close;
+                    }
                     match step {
                         // The socket is edge-triggered: a short read has emptied it, later bytes make a new event. So does the end,
                         // but for one that came with the bytes, which the event has told.

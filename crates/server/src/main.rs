@@ -4,7 +4,7 @@
 //! certificates, and `root`@`localhost` with a random password in `D/client.cnf`. SIGTERM ends
 //! open statements, syncs and exits.
 
-// An unmangled name is unsafe code to the compiler: `instructions` has two.
+// Only the allocator (`memory`); and an unmangled name is unsafe code to the compiler: `instructions` has two.
 #![deny(unsafe_code)]
 
 mod accounts;
@@ -20,6 +20,8 @@ mod info;
 mod instructions;
 mod log;
 mod login;
+#[allow(unsafe_code)] // an allocator
+mod memory;
 mod options;
 mod output;
 mod pool;
@@ -37,7 +39,7 @@ mod variables;
 use clap::{Parser, Subcommand};
 
 #[global_allocator]
-static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+static ALLOCATOR: memory::CountingAllocator = memory::CountingAllocator;
 
 /// A MySQL-compatible database server.
 #[derive(Parser)]

@@ -74,6 +74,7 @@ pub fn run(arguments: ServeArguments) -> Result<(), Failure> {
     let pool = Pool::start(options.threads.unwrap_or(cores + 1))?;
     let _ = hooks.pool.set(pool.clone());
     let globals = Arc::new(Globals::new(&variables(&dir, &path, &options, &catalog)?));
+    vaquita_types::memory::set_bytes_max(crate::memory::bytes_max(u64::MAX));
     globals.load(&catalog, &engine)?;
     kill_point("start.variables");
     let server = Server::new(engine, catalog, globals, pool, accounts, Some(keys), descriptors.connections_max);

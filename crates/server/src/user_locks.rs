@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use parking_lot::{Condvar, Mutex};
 use vaquita_storage::Interrupt;
 use vaquita_types::errno::ER_USER_LOCK_DEADLOCK;
-use vaquita_types::{Error, Result};
+use vaquita_types::{Error, Result, memory};
 
 #[derive(Default)]
 pub struct UserLocks {
@@ -25,6 +25,8 @@ struct Table {
     waits: HashMap<u64, String>,
 }
 
+/// What a lock takes, about.
+const LOCK_BYTES: usize = 256;
 /// Between two looks at the interrupt of a session that waits.
 const LOOK_MS: u64 = 50;
 
@@ -36,6 +38,7 @@ impl UserLocks {
         loop {
             match table.held.get_mut(name) {
                 None => {
+                    memory::ask(table.held.len() * LOCK_BYTES)?;
                     table.held.insert(name.to_string(), (session, 1));
                     return Ok(true);
                 }

@@ -91,7 +91,7 @@ pub use key::{Entry, IndexCodec};
 pub use key_text::KeyColumn;
 pub use kill_points::kill_point;
 pub use lock::{Deadlock, DeadlockMember, Interrupt, InterruptReason, LockInfo, LockManager, LockMode, LockPolicy, LockTarget};
-pub use options::Tuning;
+pub use options::{Tuning, memory_bytes};
 pub use row::{RowCodec, RowView};
 pub use sorter::{Sorted, Sorter};
 pub use statistics::{IndexStatistics, TableStatistics};

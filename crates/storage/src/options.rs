@@ -233,7 +233,7 @@ fn default_cache_bytes() -> usize {
 }
 
 /// Bytes of memory of the machine, or of the cgroup when that is less.
-fn memory_bytes() -> u64 {
+pub fn memory_bytes() -> u64 {
     const UNKNOWN: u64 = 2 << 30;
     let number = |path: &str| fs::read_to_string(path).ok().and_then(|s| s.trim().parse::<u64>().ok());
     let total = fs::read_to_string("/proc/meminfo").ok().and_then(|text| {

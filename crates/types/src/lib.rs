@@ -17,6 +17,7 @@ pub mod error;
 pub mod format;
 pub mod json;
 pub mod limits;
+pub mod memory;
 pub mod schema;
 pub mod sql_mode;
 pub mod temporal;

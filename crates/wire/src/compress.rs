@@ -117,11 +117,19 @@ pub struct CompressedReader {
     header_len: usize,
     /// Content of a frame that was not complete in one read.
     content: Vec<u8>,
+    content_bytes_max: usize,
 }
 
 impl CompressedReader {
     pub fn new(algorithm: Algorithm) -> Self {
-        Self { algorithm, expected_seq: 0, header: [0; HEADER_BYTES], header_len: 0, content: Vec::new() }
+        Self {
+            algorithm,
+            expected_seq: 0,
+            header: [0; HEADER_BYTES],
+            header_len: 0,
+            content: Vec::new(),
+            content_bytes_max: usize::MAX,
+        }
     }
 
     /// The next frame must carry this number: 0 when a command is awaited.
@@ -131,6 +139,16 @@ impl CompressedReader {
 
     pub fn next_seq(&self) -> u8 {
         self.expected_seq
+    }
+
+    /// What a frame may unpack to from here on.
+    pub fn set_content_bytes_max(&mut self, bytes: usize) {
+        self.content_bytes_max = bytes;
+    }
+
+    /// Bytes of an incomplete frame that the reader owns.
+    pub fn held_bytes(&self) -> usize {
+        self.content.len()
     }
 
     pub fn is_mid_frame(&self) -> bool {
@@ -156,6 +174,9 @@ impl CompressedReader {
         let [a, b, c, _, d, e, f] = self.header;
         let compressed_len = u32::from_le_bytes([a, b, c, 0]) as usize;
         let uncompressed_len = u32::from_le_bytes([d, e, f, 0]) as usize;
+        if uncompressed_len > self.content_bytes_max {
+            return Err(ProtocolError::PacketTooLarge);
+        }
         let take = (compressed_len - self.content.len()).min(input.len());
         let (bytes, rest) = input.split_at(take);
         *input = rest;

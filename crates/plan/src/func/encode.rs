@@ -209,7 +209,7 @@ fn resolve_base64(args: &mut Vec<Expr>) -> Result<FuncType> {
 fn to_base64(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     let bytes = arg!(call.text(0, cx));
     let plain = bytes.len().div_ceil(3) * 4;
-    if super::string::too_long(plain + plain / BASE64_LINE, "to_base64", cx) {
+    if super::string::too_long(plain + plain / BASE64_LINE, "to_base64", cx)? {
         return Ok(Value::Null);
     }
     let mut out = Vec::with_capacity(bytes.len() / 3 * 4 + 4);
@@ -270,7 +270,7 @@ fn quote(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
         }
     }
     out.push(b'\'');
-    Ok(if super::string::too_long(out.len(), "quote", cx) { Value::Null } else { Value::from(out) })
+    Ok(if super::string::too_long(out.len(), "quote", cx)? { Value::Null } else { Value::from(out) })
 }
 
 /// Locales with their decimal point, thousands separator and size of groups after the first (0 for no groups).

@@ -459,7 +459,7 @@ fn pretty(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     let mut out = Vec::new();
     let bytes_max = super::string::packet_bytes_max(cx.env);
     json.write_pretty(&mut out, bytes_max);
-    Ok(if super::string::too_long(out.len(), "json_pretty", cx) { Value::Null } else { Value::from(out) })
+    Ok(if super::string::too_long(out.len(), "json_pretty", cx)? { Value::Null } else { Value::from(out) })
 }
 
 fn storage_size(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {

@@ -200,7 +200,7 @@ fn concat(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     let mut out = arg!(call.text(0, cx)).into_owned();
     for i in 1..call.len() {
         let part = arg!(call.text(i, cx));
-        if too_long(out.len() + part.len(), "concat", cx) {
+        if too_long(out.len() + part.len(), "concat", cx)? {
             return Ok(Value::Null);
         }
         out.extend_from_slice(&part);
@@ -214,7 +214,7 @@ fn concat_ws(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     let mut first = true;
     for i in 1..call.len() {
         let Some(part) = call.text(i, cx)? else { continue };
-        if too_long(out.len() + separator.len() + part.len(), "concat_ws", cx) {
+        if too_long(out.len() + separator.len() + part.len(), "concat_ws", cx)? {
             return Ok(Value::Null);
         }
         if !first {
@@ -328,17 +328,20 @@ pub(crate) fn packet_bytes_max(env: &dyn Env) -> usize {
     }
 }
 
-/// NULL with warning 1301 if the result would not fit a packet.
-pub(super) fn too_long(bytes: usize, name: &str, cx: &EvalCx<'_>) -> bool {
+/// NULL with warning 1301 if the result would not fit a packet; error 1041 if the server has no room for it.
+pub(super) fn too_long(bytes: usize, name: &str, cx: &EvalCx<'_>) -> Result<bool> {
     // Asked only for results that are long: short ones fit any limit.
     if bytes < 1 << 20 {
-        return false;
+        return Ok(false);
     }
     let limit = packet_bytes_max(cx.env);
     if bytes > limit {
         cx.env.warn(Level::Warning, Error::new(&errno::ER_WARN_ALLOWED_PACKET_OVERFLOWED, &[&name, &limit]));
     }
-    bytes > limit
+    if bytes <= limit {
+        vaquita_types::memory::ask(bytes)?;
+    }
+    Ok(bytes > limit)
 }
 
 fn pad(call: &FuncCall<'_>, cx: &EvalCx<'_>, left: bool) -> Result<Value> {
@@ -358,7 +361,7 @@ fn pad(call: &FuncCall<'_>, cx: &EvalCx<'_>, left: bool) -> Result<Value> {
     }
     let missing = wanted - have;
     let bytes = missing.saturating_mul(usize::from(text::bytes_per_char_max(id)));
-    if too_long(bytes.max(missing), if left { "lpad" } else { "rpad" }, cx) {
+    if too_long(bytes.max(missing), if left { "lpad" } else { "rpad" }, cx)? {
         return Ok(Value::Null);
     }
     let mut padding = fill.repeat(missing / fill_chars);
@@ -368,7 +371,7 @@ fn pad(call: &FuncCall<'_>, cx: &EvalCx<'_>, left: bool) -> Result<Value> {
 
 fn repeat(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     let (text, n) = (arg!(call.text(0, cx)), count(arg!(call.int(1, cx))));
-    if too_long(text.len().saturating_mul(n), "repeat", cx) {
+    if too_long(text.len().saturating_mul(n), "repeat", cx)? {
         return Ok(Value::Null);
     }
     Ok(Value::from(text.repeat(if text.is_empty() { 0 } else { n })))
@@ -376,13 +379,13 @@ fn repeat(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
 
 fn space(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     let n = count(arg!(call.int(0, cx)));
-    Ok(if too_long(n, "space", cx) { Value::Null } else { Value::from(vec![b' '; n]) })
+    Ok(if too_long(n, "space", cx)? { Value::Null } else { Value::from(vec![b' '; n]) })
 }
 
 fn replace(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     let (text, from, to) = (arg!(call.text(0, cx)), arg!(call.text(1, cx)), arg!(call.text(2, cx)));
     let found = occurrences(&text, &from, call.ty.collation);
-    if too_long(text.len() - found.len() * from.len() + found.len() * to.len(), "replace", cx) {
+    if too_long(text.len() - found.len() * from.len() + found.len() * to.len(), "replace", cx)? {
         return Ok(Value::Null);
     }
     let mut out = Vec::with_capacity(text.len());
@@ -406,7 +409,7 @@ fn insert(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     let length = if length < 0 || length > total - position + 1 { total - position + 1 } else { length };
     let start = text::byte_offset(&text, count(position - 1), call.ty.collation);
     let end = text::byte_offset(&text, count(position - 1 + length), call.ty.collation);
-    if too_long(text.len() - (end - start) + new.len(), "insert", cx) {
+    if too_long(text.len() - (end - start) + new.len(), "insert", cx)? {
         return Ok(Value::Null);
     }
     Ok(Value::from([&text[..start], &new[..], &text[end..]].concat()))
@@ -443,7 +446,7 @@ fn export_set(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     let n = if call.len() > 4 { arg!(call.int(4, cx)) } else { 64 };
     let n = if (0..=64).contains(&n) { n as u32 } else { 64 };
     let parts: Vec<&[u8]> = (0..n).map(|i| if bits >> i & 1 == 1 { &on[..] } else { &off[..] }).collect();
-    if too_long(parts.iter().map(|part| part.len() + separator.len()).sum(), "export_set", cx) {
+    if too_long(parts.iter().map(|part| part.len() + separator.len()).sum(), "export_set", cx)? {
         return Ok(Value::Null);
     }
     Ok(Value::from(parts.join(&separator[..])))

@@ -371,7 +371,7 @@ impl Session {
     }
 
     pub(super) fn long_data(&mut self, id: u32, parameter: u16, data: &[u8]) {
-        let bytes_max = self.max_allowed_packet();
+        let bytes_max = self.max_allowed_packet().min(vaquita_types::memory::room());
         if let Some(prepared) = self.statements.get_mut(&id) {
             // COM_STMT_SEND_LONG_DATA has no answer; the next execution reports what is missing.
             let _ = prepared.params.append_long_data(parameter, data, bytes_max);

@@ -295,6 +295,7 @@ impl SessionState {
         let mut vars = self.user_vars.borrow_mut();
         let key = user_var_key(name);
         let var = UserVar { value, ty };
+        vaquita_types::memory::ask(var.bytes(&key))?;
         let freed = vars.get(&key).map_or(0, |old| old.bytes(&key));
         let total = self.user_var_bytes.get() - freed + var.bytes(&key);
         if total > USER_VARIABLES_BYTES_MAX {

@@ -87,6 +87,10 @@ impl Globals {
                 _ => FlushMode::SyncEachCommit,
             })?;
         }
+        if def.var == Some(Var::GlobalConnectionMemoryLimit) {
+            let limit = if let Value::UInt(limit) = value { limit } else { u64::MAX };
+            vaquita_types::memory::set_bytes_max(crate::memory::bytes_max(limit));
+        }
         let mut values = Vec::clone(&self.values.read());
         if let Some(var) = def.var {
             self.note_number(var, &value);

@@ -33,6 +33,7 @@ live! {
     CteMaxRecursionDepth "cte_max_recursion_depth" "Rounds after which a recursive common table expression fails with error 3636.";
     DefaultWeekFormat "default_week_format" "The mode of WEEK() without a second argument.";
     ErrorCount "error_count" "Errors of the statement before.";
+    GlobalConnectionMemoryLimit "global_connection_memory_limit" "Bytes that statements and sessions may take together in large pieces, and at most an eighth of the machine's memory; who would take more than a quarter of what is left gets error 1041.";
     GroupConcatMaxLen "group_concat_max_len" "Bytes at which a result of GROUP_CONCAT() is cut, with a warning.";
     Identity "identity" "The same as last_insert_id.";
     InnodbFlushLogAtTrxCommit "innodb_flush_log_at_trx_commit" "1 syncs the log before a commit is acknowledged; 2 hands it to the operating system and syncs each second, 0 does the same.";

@@ -1,6 +1,7 @@
 //! Statements that want more memory than there is: each ends with an error or a NULL, and the server lives and stays small.
 
 use crate::client::{Answer, Client};
+use crate::layers::{self, Layers};
 use crate::server::Server;
 
 /// Rows of several times the memory of a statement, which are sorted on disk, and what comes out (MySQL 9.7 answers the same).
@@ -123,5 +124,63 @@ fn no_statement_takes_all_memory() {
         assert_eq!(client.query("SELECT COUNT(*), SUM(LENGTH(pad)) FROM t").rows(), [["1000", "900000"]]);
         let peak = peak_mib(&server);
         assert!(peak < PEAK_MIB_MAX, "{peak} MiB after {sql}");
+    }
+}
+
+/// Sixty sessions want 60 MB each, for a variable, a value that is being sent, or a packet that never comes whole: 3.6 GB. Some get it,
+/// some get error 1041, short statements go on, and what is given back can be had again.
+#[test]
+fn sessions_together_stay_within_the_servers_memory() {
+    let server = Server::start("memory-of-all");
+    let mut client = server.connect();
+    ok(&mut client, "SET GLOBAL global_connection_memory_limit = 1000000000");
+    let mut variables: Vec<Client> = (0..20).map(|_| server.connect()).collect();
+    let codes = |answers: Vec<Answer>| -> Vec<u16> {
+        let code = |answer| if let Answer::Err { code, .. } = answer { code } else { NO_ERROR };
+        answers.into_iter().map(code).collect()
+    };
+    let kept = codes(variables.iter_mut().map(|c| c.query("SET @x = REPEAT('a', 60000000)")).collect());
+    assert!(kept.contains(&NO_ERROR) && kept.contains(&ER_OUT_OF_RESOURCES), "{kept:?}");
+    let threads: Vec<_> = (0..20)
+        .map(|_| {
+            let mut client = server.connect();
+            std::thread::spawn(move || client.query("SELECT CONCAT(REPEAT('a', 50000000), REPEAT('b', 10000000))"))
+        })
+        .collect();
+    let sent = codes(threads.into_iter().map(|thread| thread.join().expect("client")).collect());
+    assert!(sent.contains(&ER_OUT_OF_RESOURCES), "{sent:?}");
+    drop(variables);
+    let mut half_packets: Vec<Client> = (0..20).map(|_| server.connect()).collect();
+    let half = vec![b'x'; 1 << 20];
+    for client in &mut half_packets {
+        // Three frames of 16 MiB and the beginning of a fourth. Who is refused is told so, and its connection is closed.
+        for n in 0..60_u8 {
+            let piece = if n % 16 == 0 { [&[0xff, 0xff, 0xff, n / 16][..], &half[1..]].concat() } else { half.clone() };
+            if client.send_raw(&piece).is_err() {
+                break;
+            }
+        }
+        ok(&mut server.connect(), "DO 1");
+    }
+    // The same from a few kilobytes.
+    ok(&mut client, "CREATE USER trusting");
+    let frames: Vec<u8> = (0..4_u8)
+        .flat_map(|n| [&[0xff, 0xff, 0xff, n][..], &vec![0; if n < 3 { 0xff_ffff } else { 1 << 20 }]].concat())
+        .collect();
+    let packed: Vec<_> = (0..20)
+        .map(|n| {
+            let mut client = layers::Client::connect(server.port, "trusting", Layers::ALL[1 + n % 2]);
+            client.send_payload_bytes(&frames);
+            client
+        })
+        .collect();
+    ok(&mut server.connect(), "DO 1");
+    let peak = peak_mib(&server);
+    assert!(peak < PEAK_MIB_MAX, "{peak} MiB");
+    drop((half_packets, packed));
+    let start = std::time::Instant::now();
+    while matches!(client.query("SET @x = REPEAT('a', 60000000)"), Answer::Err { .. }) {
+        assert!(start.elapsed() < std::time::Duration::from_secs(60), "what was given back cannot be had");
+        std::thread::sleep(std::time::Duration::from_millis(20));
     }
 }

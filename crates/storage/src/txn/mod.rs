@@ -35,7 +35,7 @@ use std::time::{Duration, Instant};
 
 use vaquita_types::errno::{ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, ER_LOCK_TABLE_FULL};
 use vaquita_types::schema::{IndexId, TableId};
-use vaquita_types::{Error, Result};
+use vaquita_types::{Error, Result, memory};
 
 pub use cursor::{Cursor, Direction, Keep, KeyRange, ScanOptions, Step, successor};
 pub use gap::Gap;
@@ -184,6 +184,8 @@ impl SharedView {
 const CARRIED_BYTES_MAX: usize = 4 << 20;
 /// Bytes of a write set that cannot spill, before error 1206.
 const WRITE_SET_BYTES_MAX: usize = 1 << 30;
+/// A smaller write set does not go to the disk.
+const WRITE_SET_BYTES_MIN: usize = 4 << 20;
 
 /// The running statement.
 #[derive(Clone, Copy)]
@@ -596,7 +598,8 @@ impl Transaction {
         if self.options.read_only && !(family == Family::Data && is_temporary_key(key)) {
             return Err(Error::new(&ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, &[]));
         }
-        if self.writes.bytes() > self.engine.options().write_set_bytes {
+        // Where the server is short of memory, write sets go to the disk earlier.
+        if self.writes.bytes() > self.engine.options().write_set_bytes.min(memory::room().max(WRITE_SET_BYTES_MIN)) {
             self.make_room()?;
         }
         Ok(())
