@@ -28,6 +28,7 @@ mod out_of_files;
 mod paths;
 mod power_loss;
 mod random;
+mod sql_logic;
 mod tidy;
 mod under_test;
 mod vaquita;
@@ -84,6 +85,8 @@ usage: cargo xtask COMMAND
   diff-test --mysql HOST:PORT:USER:PASSWORD [--vaquita HOST:PORT:USER:PASSWORD] [--seed S] [--statements N]
             [--show N] [--no-metadata]
                        random statements on both servers, which must answer alike; --show N prints N failures of each kind
+  sqllogictest --mysql HOST:PORT:USER:PASSWORD --files PATH,.. [--show N]
+                       scripts of SQLite's sqllogictest corpus on both servers, which must answer alike
 kill-test, power-loss and io-errors also take --server mysql|mariadb|myrocks, with
   [--mysqld COMMAND] [--basedir DIR] [--install-db COMMAND], and run it on a directory of their own.
 VAQUITA=path names the server to measure, to kill or to load; without it the one in the target directory is taken.";
@@ -108,6 +111,7 @@ fn main() -> ExitCode {
         "disk-full" => disk_full::main(&flags),
         "out-of-files" => out_of_files::main(&flags),
         "diff-test" => diff_test::main(&flags),
+        "sqllogictest" => sql_logic::main(&flags),
         _ => Err(USAGE.to_string()),
     };
     match done {
