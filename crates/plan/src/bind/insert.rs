@@ -88,7 +88,7 @@ impl Binder<'_> {
             return Ok(());
         }
         let uses = self.uses()?;
-        columns.iter().for_each(|column| uses.note_column(table, *column, INSERT));
+        uses.of(table, |entry| columns.iter().for_each(|column| entry.note_column(*column, INSERT)));
         // LOAD DATA, which has no rows here, may fill variables alone.
         let of_file = matches!(&insert.source, ast::InsertSource::Values(rows) if rows.is_empty());
         if !of_file && insert.columns.as_ref().is_none_or(Vec::is_empty) {
