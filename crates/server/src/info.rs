@@ -93,7 +93,14 @@ impl ServerInfo for Info<'_> {
 
 impl Info<'_> {
     fn subject(&self) -> Subject<'_> {
-        Subject { account: self.account, access: self.access, client_host: &self.client.host, database: None, catalog: None }
+        Subject {
+            account: self.account,
+            access: self.access,
+            client_host: &self.client.host,
+            database: None,
+            used_password: self.client.used_password(),
+            catalog: None,
+        }
     }
 }
 

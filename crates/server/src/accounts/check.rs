@@ -10,8 +10,8 @@ use vaquita_parser::ast::{
 };
 use vaquita_storage::SessionCatalog;
 use vaquita_types::errno::{
-    ER_ACCESS_DENIED_ERROR, ER_DBACCESS_DENIED_ERROR, ER_MUST_CHANGE_PASSWORD, ER_NO_DB_ERROR, ER_ROLE_NOT_GRANTED,
-    ER_TABLEACCESS_DENIED_ERROR, ER_XAER_RMERR,
+    ER_ACCESS_DENIED_ERROR, ER_DBACCESS_DENIED_ERROR, ER_MUST_CHANGE_PASSWORD, ER_NO_DB_ERROR,
+    ER_PERSIST_ONLY_ACCESS_DENIED_ERROR, ER_ROLE_NOT_GRANTED, ER_TABLEACCESS_DENIED_ERROR, ER_XAER_RMERR,
 };
 use vaquita_types::{Error, Result};
 
@@ -27,6 +27,8 @@ pub struct Subject<'a> {
     /// The host that the client came from.
     pub client_host: &'a str,
     pub database: Option<&'a str>,
+    /// It logged in with a password: the last words of error 1045.
+    pub used_password: bool,
     /// The session's: it may do everything with its temporary tables.
     pub catalog: Option<&'a SessionCatalog>,
 }
@@ -63,17 +65,16 @@ impl Subject<'_> {
             }
             Ast::Handler(Handler::Open { table, .. }) => self.object(table, p::SELECT),
             Ast::Handler(Handler::Close { .. } | Handler::Read { .. }) => Ok(()),
-            Ast::LockTables(locks) => locks.iter().filter(|lock| !self.is_temporary(&lock.table)).try_for_each(|lock| {
-                self.on_database(lock.table.db.as_deref(), p::LOCK_TABLES)?;
-                self.object(&lock.table, p::SELECT)
-            }),
-            Ast::TableMaintenance(maintenance) => maintenance.tables.iter().try_for_each(|name| match maintenance.kind {
-                MaintenanceKind::Check => self.any_on_table(name, "SELECT"),
-                MaintenanceKind::Checksum => self.object(name, p::SELECT),
-                MaintenanceKind::Analyze | MaintenanceKind::Optimize | MaintenanceKind::Repair => {
-                    self.object(name, p::SELECT | p::INSERT)
-                }
-            }),
+            Ast::LockTables(locks) => {
+                locks.iter().filter(|lock| !self.is_temporary(&lock.table)).try_for_each(|lock| self.lock_table(&lock.table))
+            }
+            Ast::TableMaintenance(maintenance) => {
+                let need = match maintenance.kind {
+                    MaintenanceKind::Check | MaintenanceKind::Checksum => p::SELECT,
+                    MaintenanceKind::Analyze | MaintenanceKind::Optimize | MaintenanceKind::Repair => p::SELECT | p::INSERT,
+                };
+                maintenance.tables.iter().try_for_each(|name| self.object(name, need))
+            }
             Ast::Describe { table, .. } => self.any_on_table(table, "SELECT"),
             Ast::Explain(explain) => match &explain.target {
                 ExplainTarget::Statement { statement, .. } => self.check(statement),
@@ -123,7 +124,8 @@ impl Subject<'_> {
 
     fn load(&self, load: &LoadData) -> Result<()> {
         if !load.local && self.access.grants.global & p::FILE == 0 {
-            return Err(Error::new(&ER_ACCESS_DENIED_ERROR, &[&self.account.user, &self.account.host, &"YES"]));
+            let using = if self.used_password { "YES" } else { "NO" };
+            return Err(Error::new(&ER_ACCESS_DENIED_ERROR, &[&self.account.user, &self.account.host, &using]));
         }
         self.object(&load.table, if load.on_duplicate == LoadDuplicate::Replace { p::INSERT | p::DELETE } else { p::INSERT })
     }
@@ -254,7 +256,14 @@ impl Subject<'_> {
 
     fn set(&self, item: &SetItem) -> Result<()> {
         match item {
-            SetItem::SysVar { scope: VarScope::Global | VarScope::Persist | VarScope::PersistOnly, .. }
+            SetItem::SysVar { scope: VarScope::PersistOnly, .. } => {
+                let both = ["SYSTEM_VARIABLES_ADMIN", "PERSIST_RO_VARIABLES_ADMIN"];
+                if both.into_iter().all(|name| self.access.grants.dynamic.contains_key(name)) {
+                    return Ok(());
+                }
+                Err(Error::new(&ER_PERSIST_ONLY_ACCESS_DENIED_ERROR, &[&both.join(" and ")]))
+            }
+            SetItem::SysVar { scope: VarScope::Global | VarScope::Persist, .. }
             | SetItem::Transaction { scope: VarScope::Global, .. } => {
                 self.global(p::SUPER, &["SYSTEM_VARIABLES_ADMIN"], "SUPER or SYSTEM_VARIABLES_ADMIN")
             }
@@ -268,18 +277,28 @@ impl Subject<'_> {
         }
     }
 
+    fn lock_table(&self, table: &Name) -> Result<()> {
+        self.on_database(table.db.as_deref(), p::LOCK_TABLES)?;
+        self.object(table, p::SELECT)
+    }
+
     fn flush(&self, flush: &Flush) -> Result<()> {
-        let dynamic = match &flush.what {
-            FlushWhat::Tables { .. } => "FLUSH_TABLES",
-            FlushWhat::Options(options) => match options.first().map(String::as_str) {
-                Some("PRIVILEGES") => "FLUSH_PRIVILEGES",
-                Some("STATUS") => "FLUSH_STATUS",
-                Some("USER_RESOURCES") => "FLUSH_USER_RESOURCES",
-                Some("OPTIMIZER_COSTS") => "FLUSH_OPTIMIZER_COSTS",
-                _ => return self.global(p::RELOAD, &[], "RELOAD"),
-            },
+        let one_of = |dynamic: &str| self.global(p::RELOAD, &[dynamic], &format!("RELOAD or {dynamic}"));
+        let options = match &flush.what {
+            FlushWhat::Tables { tables, with_read_lock, for_export } => {
+                one_of("FLUSH_TABLES")?;
+                let locked = if *with_read_lock || *for_export { &tables[..] } else { &[] };
+                return locked.iter().try_for_each(|table| self.lock_table(table));
+            }
+            FlushWhat::Options(options) => options,
         };
-        self.global(p::RELOAD, &[dynamic], &format!("RELOAD or {dynamic}"))
+        // MySQL asks in this order, however they are written.
+        const OF_THEIR_OWN: [&str; 4] = ["OPTIMIZER_COSTS", "STATUS", "PRIVILEGES", "USER_RESOURCES"];
+        for option in OF_THEIR_OWN.into_iter().filter(|option| options.iter().any(|o| o == option)) {
+            one_of(&format!("FLUSH_{option}"))?;
+        }
+        let rest = options.iter().any(|option| !OF_THEIR_OWN.contains(&option.as_str()));
+        if rest { self.global(p::RELOAD, &[], "RELOAD") } else { Ok(()) }
     }
 
     /// Anything granted on a table or its columns makes it visible.

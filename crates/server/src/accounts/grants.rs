@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::host::{covers, first_wildcard, like_exactly};
-use super::privilege::{ALL_DATABASE, ALL_GLOBAL, ALL_TABLE, Bits, GRANT_OPTION, names};
+use super::privilege::{ALL_DATABASE, ALL_GLOBAL, ALL_TABLE, Bits, DYNAMIC, GRANT_OPTION, names};
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Grants {
@@ -39,6 +39,12 @@ pub struct RoleGrant {
 }
 
 impl Grants {
+    /// Every privilege on `*.*`, static and dynamic, but for SYSTEM_USER.
+    pub fn are_everything(&self) -> bool {
+        let mut dynamic = DYNAMIC.iter().filter(|name| **name != "SYSTEM_USER");
+        self.global & ALL_GLOBAL == ALL_GLOBAL && dynamic.all(|name| self.dynamic.contains_key(*name))
+    }
+
     /// Privileges on every table of a database, those on `*.*` included.
     pub fn on_database(&self, database: &str) -> Bits {
         let matching = self.databases.iter().filter(|g| like_exactly(g.pattern.as_bytes(), database.as_bytes()));

@@ -136,6 +136,8 @@ pub struct Access {
     /// Active roles.
     pub roles: Vec<(String, String)>,
     pub expired: bool,
+    /// Every privilege on `*.*` but SYSTEM_USER, which is asked for by name.
+    everything: bool,
     /// `Accounts::version` when this was put together.
     pub version: u64,
     /// Of no other `Access`: what was allowed under it is allowed as long as a session has it.
@@ -150,7 +152,7 @@ impl Access {
     /// Everything everywhere: nothing else has to be looked at.
     #[inline]
     pub fn is_unlimited(&self) -> bool {
-        self.grants.global & privilege::ALL_GLOBAL == privilege::ALL_GLOBAL && !self.expired
+        self.everything && !self.expired
     }
 }
 
@@ -327,6 +329,7 @@ impl Accounts {
             grants: account.grants.clone(),
             roles: Vec::new(),
             expired: account.password_is_due(),
+            everything: false,
             version,
             serial: next_serial(),
         };
@@ -338,6 +341,7 @@ impl Accounts {
         for role in self.closure(&access.roles) {
             access.grants.add(&role.grants);
         }
+        access.everything = access.grants.are_everything();
         access
     }
 

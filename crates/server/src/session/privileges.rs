@@ -102,6 +102,7 @@ impl Session {
             access: &self.access,
             client_host: &self.client.host,
             database,
+            used_password: self.client.used_password(),
             catalog: Some(&self.catalog),
         }
     }

@@ -1,6 +1,6 @@
 //! Which account may run which statement about accounts: each of some accounts runs each of some statements.
 //!
-//! `tests/golden/accounts/matrix.txt` begins with the statements that make the accounts, up to a line `---`; after each
+//! `tests/golden/accounts/matrix.txt` (statements about accounts) and `administration.txt` (others that need more than tables) begin with the statements that make the accounts, up to a line `---`; after each
 //! statement that succeeded they are run again. Then follow the statements, each after `> `, and below it what MySQL
 //! answered with the accounts that got this answer. `ME` in a statement or an answer is the account that runs it, `PLAIN` and `SYS`
 //! are the numbers of open connections of `t_plain` and `t_sys`. A line that begins with `! ` is what Vaquita answers by decision instead.
@@ -19,14 +19,24 @@ const ACTOR: &str = "m_";
 
 #[test]
 fn matrix_of_accounts_and_statements() {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/accounts/matrix.txt");
+    play("matrix");
+}
+
+/// The same for statements that administer the server.
+#[test]
+fn matrix_of_administrators_and_statements() {
+    play("administration");
+}
+
+fn play(name: &str) {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/accounts").join(format!("{name}.txt"));
     let text = std::fs::read_to_string(&file).expect("read");
     if let Ok(oracle) = std::env::var("VAQUITA_RECORD") {
         let recorded = Matrix::new(parse_target(&oracle), &text).run(&text);
         std::fs::write(file, recorded.text).expect("write");
         return;
     }
-    let server = Server::start("matrix");
+    let server = Server::start(name);
     let target = Target { port: server.port, user: "root".into(), password: PASSWORD.into() };
     let played = Matrix::new(target, &text).run(&text);
     assert!(played.wrong.is_empty(), "{} differ:\n{}", played.wrong.len(), played.wrong.join("\n"));
@@ -97,13 +107,14 @@ impl Matrix {
 
     /// The accounts as they are before each statement.
     fn reset(&mut self) {
+        // Their locks go with them.
+        self.open.clear();
+        self.connections.clear();
         for sql in &self.setup {
             if let Answer::Err { code, text, .. } = self.root.query(sql) {
                 panic!("{sql}: {code} {text}");
             }
         }
-        self.open.clear();
-        self.connections.clear();
     }
 
     fn connection(&mut self, user: &'static str) -> String {
