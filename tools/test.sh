@@ -1,7 +1,7 @@
 #!/bin/bash
-# Everything that CI runs: tests, lints, repository rules, instructions per statement, a minute of each fuzzer, isolation levels, faults of the disk, kill points,
+# Everything that CI runs: tests, lints, repository rules, licences and advisories of dependencies, instructions per statement, a minute of each fuzzer, isolation levels, faults of the disk, kill points,
 # histories under many configurations, the clients.
-# A client whose runtime the machine lacks is skipped by name in the summary, the instructions where valgrind is missing; with CI=true all must be there.
+# A client whose runtime the machine lacks is skipped by name in the summary, the instructions where valgrind is missing, the dependencies where cargo-deny is; with CI=true all must be there.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -13,6 +13,8 @@ step lints
 cargo clippy --locked --workspace --all-targets -- -D warnings
 step formatting
 cargo fmt --check
+step dependencies
+tools/dependencies.sh
 step instructions
 cargo run --locked -q -p xtask -- instructions
 step fuzzers
