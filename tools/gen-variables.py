@@ -8,7 +8,8 @@ enumerations and sets and the block sizes of integers. Writes crates/server/src/
 variable per line, fields separated by tabs:
 
     name, scope (G global, B both, S session), type, change (D dynamic, R read-only, g dynamic but only
-    globally), minimum, maximum, block size, default or \\N, members separated by |
+    globally), minimum, maximum, block size, default or \\N, members separated by |, effect in Vaquita (acts, none,
+    refused: only the default can be set), which is kept from the table that was there
 """
 import re
 import shlex
@@ -48,11 +49,13 @@ def main():
     changes(variables)
     members(variables)
     blocks(variables)
+    lines = [line.rstrip("\n").split("\t") for line in open(TABLE) if not line.startswith("#")]
+    effects = {line[0]: line[9] for line in lines if len(line) == 10}
     with open(TABLE, "w") as out:
         version = run("SELECT VERSION();")[0][0][0].split("-")[0]
         out.write(f"# Recorded from MySQL {version} by tools/gen-variables.py.\n")
         for v in variables:
-            out.write("\t".join(v) + "\n")
+            out.write("\t".join(v + [effects.get(v[0], "none")]) + "\n")
 
 
 def changes(variables):

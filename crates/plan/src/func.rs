@@ -57,6 +57,33 @@ pub struct FuncDef {
     pub foldable: bool,
 }
 
+impl FuncDef {
+    /// The same arguments give the same value throughout a statement.
+    pub fn is_steady(&self) -> bool {
+        const OF_STATEMENT: &[&str] = &[
+            "NOW",
+            "CURDATE",
+            "CURTIME",
+            "UTC_DATE",
+            "UTC_TIME",
+            "UTC_TIMESTAMP",
+            "UNIX_TIMESTAMP",
+            "FROM_UNIXTIME",
+            "CONVERT_TZ",
+            "DATABASE",
+            "SCHEMA",
+            "USER",
+            "SESSION_USER",
+            "SYSTEM_USER",
+            "CURRENT_USER",
+            "CURRENT_ROLE",
+            "VERSION",
+            "CONNECTION_ID",
+        ];
+        self.foldable || OF_STATEMENT.contains(&self.name)
+    }
+}
+
 /// The typing of a call.
 pub struct FuncType {
     pub ty: ColumnType,

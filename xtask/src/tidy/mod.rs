@@ -4,7 +4,8 @@
 //! - `files`: headers, lengths, white space, forbidden macros, paths of a machine, long functions;
 //! - `modules`: every file is reached by a `mod` from its crate's root;
 //! - `layers`: which crate may depend on which;
-//! - `ratchet`: `unwrap`, `expect` and `panic!` outside tests may only become fewer.
+//! - `ratchet`: `unwrap`, `expect` and `panic!` outside tests may only become fewer;
+//! - `variables`: the table of system variables says of each whether it has an effect.
 //!
 //! `source` blanks comments, strings and test code, so that the rules look at code only. Nothing here parses Rust:
 //! the rules need braces and words, and have to keep working on code that does not compile yet.
@@ -14,6 +15,7 @@ mod layers;
 mod modules;
 mod ratchet;
 mod source;
+mod variables;
 
 use std::path::{Path, PathBuf};
 
@@ -72,6 +74,7 @@ fn check(root: &Path, update: bool) -> Result<Findings, String> {
     }
     layers::check(root, &mut findings)?;
     ratchet::check(root, &sources, update, &mut findings)?;
+    variables::check(root, &mut findings)?;
     Ok(findings)
 }
 

@@ -7,8 +7,11 @@ use vaquita_parser::printer::{Style, print_expr};
 use vaquita_parser::{ParserOptions, ast, parse_expr};
 use vaquita_plan::bind::{Place, PlanContext, bind_over_row};
 use vaquita_plan::expr::Expr;
+use vaquita_plan::visit;
 use vaquita_storage::SessionCatalog;
-use vaquita_types::errno::{ER_BAD_FIELD_ERROR, ER_CHECK_CONSTRAINT_DUP_NAME};
+use vaquita_types::errno::{
+    ER_BAD_FIELD_ERROR, ER_CHECK_CONSTRAINT_DUP_NAME, ER_DEFAULT_VAL_GENERATED_NON_PRIOR, ER_DEFAULT_VAL_GENERATED_REF_AUTO_INC,
+};
 use vaquita_types::schema::{CheckDef, ColumnDefault, TableDef};
 use vaquita_types::{Error, Result};
 
@@ -74,18 +77,34 @@ impl Ddl<'_> {
                 None => error,
             })?;
         }
-        for column in &def.columns {
+        for (position, column) in def.columns.iter().enumerate() {
             if let ColumnDefault::Expr(text) = &column.default {
                 let context = PlanContext::new(&catalog, Place::Default(&column.name));
                 let bound = bind_over_row(&parse_stored(text)?, &table, 0, &context);
-                bound.map_err(|error| match unknown_column(&error) {
+                let bound = bound.map_err(|error| match unknown_column(&error) {
                     Some(column) => Error::new(&ER_BAD_FIELD_ERROR, &[&column, &"default value expression"]),
                     None => error,
                 })?;
+                refuse_later_defaults(def, position, &visit::slots(&bound))?;
             }
         }
         Ok(())
     }
+}
+
+/// Errors 3767 and 3768: the default of the column at `position` reads columns that have no value yet when it is computed.
+fn refuse_later_defaults(def: &TableDef, position: usize, read: &[usize]) -> Result<()> {
+    let name = def.columns.get(position).map_or("", |column| column.name.as_str());
+    for other in read {
+        let Some(column) = def.columns.get(*other) else { continue };
+        if column.auto_increment {
+            return Err(Error::new(&ER_DEFAULT_VAL_GENERATED_REF_AUTO_INC, &[&name]));
+        }
+        if *other >= position && matches!(column.default, ColumnDefault::Expr(_)) {
+            return Err(Error::new(&ER_DEFAULT_VAL_GENERATED_NON_PRIOR, &[&name]));
+        }
+    }
+    Ok(())
 }
 
 /// The name in error 1054.

@@ -97,16 +97,15 @@ impl Ddl<'_> {
             ColumnAttribute::Invisible => def.invisible = true,
             ColumnAttribute::Generated { .. } => return Err(Error::unsupported("generated columns")),
             ColumnAttribute::Srid(_) => return Err(Error::unsupported("SRID")),
-            // Hints for other engines, and REFERENCES on a column, which MySQL 8.4 ignores as well.
-            // CHECK is the table's.
+            ColumnAttribute::References(_) => return Err(Error::unsupported("FOREIGN KEY constraints")),
+            // Hints for other engines. CHECK is the table's.
             ColumnAttribute::Collate(_)
             | ColumnAttribute::Check(_)
             | ColumnAttribute::ColumnFormat(_)
             | ColumnAttribute::Storage(_)
             | ColumnAttribute::EngineAttribute(_)
             | ColumnAttribute::SecondaryEngineAttribute(_)
-            | ColumnAttribute::NotSecondary
-            | ColumnAttribute::References(_) => {}
+            | ColumnAttribute::NotSecondary => {}
         }
         Ok(())
     }

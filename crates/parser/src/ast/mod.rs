@@ -84,6 +84,12 @@ pub enum Statement {
         if_exists: bool,
         names: Vec<Name>,
     },
+    /// DROP PROCEDURE, FUNCTION, TRIGGER, EVENT.
+    DropProgram {
+        kind: ProgramKind,
+        if_exists: bool,
+        name: Name,
+    },
 
     StartTransaction {
         /// `WITH CONSISTENT SNAPSHOT`.
@@ -159,4 +165,25 @@ pub enum Statement {
     Unsupported {
         what: String,
     },
+}
+
+/// What is stored in a database and runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProgramKind {
+    Procedure,
+    Function,
+    Trigger,
+    Event,
+}
+
+impl ProgramKind {
+    /// As errors name it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            ProgramKind::Procedure => "PROCEDURE",
+            ProgramKind::Function => "FUNCTION",
+            ProgramKind::Trigger => "TRIGGER",
+            ProgramKind::Event => "EVENT",
+        }
+    }
 }

@@ -6,6 +6,7 @@
 
 use super::{Parser, Result};
 use crate::ast::*;
+use crate::error::ParseError;
 use crate::keyword::Kw;
 use crate::lexer::{Op, Tok};
 
@@ -432,7 +433,12 @@ impl Parser<'_> {
     fn timestamp_add(&mut self, kw: Kw) -> Result<Expr> {
         self.bump();
         self.bump();
+        let at = self.tok.start as usize;
         let unit = self.interval_unit()?;
+        // One of two units, such as HOUR_MINUTE, is for INTERVAL.
+        if unit.as_str().contains('_') {
+            return Err(ParseError::syntax(self.src, at));
+        }
         self.expect_op(Op::Comma)?;
         let first = self.boxed_expr()?;
         self.expect_op(Op::Comma)?;

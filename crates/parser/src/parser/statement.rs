@@ -221,6 +221,11 @@ impl Parser<'_> {
         }
     }
 
+    fn drop_program(&mut self, kind: ProgramKind) -> Result<Statement> {
+        let if_exists = self.if_exists()?;
+        Ok(Statement::DropProgram { kind, if_exists, name: self.name()? })
+    }
+
     fn drop(&mut self) -> Result<Statement> {
         let Tok::Kw(kw) = self.tok.tok else { return self.fail() };
         self.bump();
@@ -250,10 +255,10 @@ impl Parser<'_> {
                 Ok(Statement::DropRole { if_exists, roles: self.role_list()? })
             }
             Kw::PREPARE => Ok(Statement::Deallocate(self.ident()?)),
-            Kw::PROCEDURE => self.unsupported("DROP PROCEDURE"),
-            Kw::FUNCTION => self.unsupported("DROP FUNCTION"),
-            Kw::TRIGGER => self.unsupported("DROP TRIGGER"),
-            Kw::EVENT => self.unsupported("DROP EVENT"),
+            Kw::PROCEDURE => self.drop_program(ProgramKind::Procedure),
+            Kw::FUNCTION => self.drop_program(ProgramKind::Function),
+            Kw::TRIGGER => self.drop_program(ProgramKind::Trigger),
+            Kw::EVENT => self.drop_program(ProgramKind::Event),
             Kw::SERVER => self.unsupported("DROP SERVER"),
             Kw::TABLESPACE | Kw::UNDO => self.unsupported("DROP TABLESPACE"),
             Kw::LOGFILE => self.unsupported("DROP LOGFILE GROUP"),

@@ -246,7 +246,7 @@ fn union_blocks<'q>(body: &'q ast::QueryBody, out: &mut Vec<&'q ast::QueryBody>,
             union_blocks(left, out, distinct, name)?;
             union_blocks(right, out, distinct, name)
         }
-        ast::QueryBody::SetOp { .. } => Err(Error::new(&errno::ER_CTE_RECURSIVE_NOT_UNION, &[])),
+        ast::QueryBody::SetOp { .. } if names_table(body, name) => Err(Error::new(&errno::ER_CTE_RECURSIVE_NOT_UNION, &[])),
         ast::QueryBody::Nested(query) if query.order_by.is_empty() && query.limit.is_none() && query.with.is_none() => {
             union_blocks(&query.body, out, distinct, name)
         }

@@ -61,6 +61,13 @@ impl Binder<'_> {
                         return Err(Error::new(&errno::ER_OPERAND_COLUMNS, &[&width(&value)]));
                     }
                 }
+                if width(&value) > 1 && matches!(value.kind, ExprKind::Subquery(_)) {
+                    let test = |item: &Expr| {
+                        let equal = self.row_subquery_comparison(CompareOp::Eq, &value, item)?;
+                        equal.ok_or_else(|| Error::unsupported("a subquery of rows IN a list of subqueries"))
+                    };
+                    return Ok(negate_if(*negated, or(list.iter().map(test).collect::<Result<Vec<_>>>()?)));
+                }
                 Ok(negate_if(*negated, typing::compare_list(value, list)?))
             }
             E::Like { expr, pattern, escape, negated } => {

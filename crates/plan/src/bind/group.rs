@@ -15,7 +15,7 @@ use super::{Binder, Clause, Source};
 use crate::expr::{CompareOp, Expr, ExprKind, Slot};
 use crate::func;
 use crate::node::{AggregateKind, OutputColumn, WindowFunction};
-use crate::optimize::visit;
+use crate::optimize::{Tree, visit};
 
 impl Binder<'_> {
     pub(super) fn group_by(&mut self, items: &[ast::Expr], output: &[OutputColumn]) -> Result<Vec<Expr>> {
@@ -177,23 +177,47 @@ impl Binder<'_> {
         }
     }
 
+    fn outer_joins<'b>(&mut self, block: &'b Block) -> Vec<OuterJoin<'b>> {
+        let mut joins = Vec::new();
+        if let Some(tree) = &block.tree {
+            tree.outer_joins(&mut joins);
+        }
+        let frame = self.frame();
+        let slots_of = |tree: &Tree| {
+            let mut relations = Vec::new();
+            tree.relations(&mut relations);
+            let owned = |slot: &Slot| frame.slot_owner.get(*slot).copied().flatten().is_some_and(|r| relations.contains(&r));
+            (0..frame.width).filter(owned).collect()
+        };
+        let join = |(tree, conditions): (&'b Tree, &'b [Expr])| {
+            let mut inside = Vec::new();
+            tree.inner_conditions(&mut inside);
+            OuterJoin { optional: slots_of(tree), conditions, inside }
+        };
+        joins.into_iter().map(join).collect()
+    }
+
     /// Adds what keys and equalities determine, until nothing is new.
     fn close(&mut self, known: &mut BTreeSet<Slot>, block: &Block) {
         let mut equalities: Vec<&Expr> = block.filter.iter().collect();
         if let Some(tree) = &block.tree {
             tree.inner_conditions(&mut equalities);
         }
+        let outer_joins = self.outer_joins(block);
         loop {
             let before = known.len();
             for condition in &equalities {
-                if let ExprKind::Compare(CompareOp::Eq, a, b, _) = &condition.kind {
-                    for (x, y) in [(a, b), (b, a)] {
-                        if let ExprKind::Slot(slot) = x.kind
-                            && visit::slots(y).iter().all(|s| known.contains(s))
-                        {
-                            known.insert(slot);
-                        }
-                    }
+                add_equal(condition, known, |_| true);
+            }
+            // Which rows an outer join adds is decided by what its conditions read of the other side.
+            for OuterJoin { optional, conditions, inside } in &outer_joins {
+                // Rows that it does not find are NULL on both sides of what holds among the tables that it adds.
+                for condition in inside.iter().filter(|condition| has_columns_on_both_sides(condition)) {
+                    add_equal(condition, known, |_| true);
+                }
+                let read = conditions.iter().flat_map(visit::slots);
+                if read.filter(|slot| !optional.contains(slot)).all(|slot| known.contains(&slot)) {
+                    conditions.iter().for_each(|condition| add_equal(condition, known, |slot| optional.contains(&slot)));
                 }
             }
             for relation in &self.frame().relations {
@@ -216,6 +240,31 @@ impl Binder<'_> {
             if known.len() == before {
                 return;
             }
+        }
+    }
+}
+
+struct OuterJoin<'b> {
+    /// The slots of the tables that it adds.
+    optional: BTreeSet<Slot>,
+    conditions: &'b [Expr],
+    /// What holds for all rows of these tables.
+    inside: Vec<&'b Expr>,
+}
+
+fn has_columns_on_both_sides(condition: &Expr) -> bool {
+    matches!(&condition.kind, ExprKind::Compare(CompareOp::Eq, a, b, _) if !visit::slots(a).is_empty() && !visit::slots(b).is_empty())
+}
+
+/// `condition` makes a column, if it is an equality, equal to something that is known.
+fn add_equal(condition: &Expr, known: &mut BTreeSet<Slot>, wanted: impl Fn(Slot) -> bool) {
+    let ExprKind::Compare(CompareOp::Eq, a, b, _) = &condition.kind else { return };
+    for (x, y) in [(a, b), (b, a)] {
+        if let ExprKind::Slot(slot) = x.kind
+            && wanted(slot)
+            && visit::slots(y).iter().all(|s| known.contains(s))
+        {
+            known.insert(slot);
         }
     }
 }

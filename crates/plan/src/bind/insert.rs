@@ -51,11 +51,13 @@ impl Binder<'_> {
             ast::InsertSource::Values(_) | ast::InsertSource::Literals(_) => {
                 // A subquery among the values may not read the table.
                 self.targets.push(super::update::table_key(&table.database, &table.name));
+                self.inserting_values = true;
                 let source = match &insert.source {
                     ast::InsertSource::Literals(rows) => self.literal_rows(rows, &columns)?,
                     ast::InsertSource::Values(rows) => InsertSource::Values(self.insert_rows(rows, &table, &columns, width)?),
                     ast::InsertSource::Query(_) => InsertSource::Values(Vec::new()),
                 };
+                self.inserting_values = false;
                 let on_duplicate = self.on_duplicate(insert, &table, &columns, None)?;
                 self.targets.pop();
                 (source, on_duplicate)
@@ -126,7 +128,7 @@ impl Binder<'_> {
         let relation = self.frame().relations.len() - 1;
         let mut bound = Vec::with_capacity(rows.len());
         for (n, row) in rows.iter().enumerate() {
-            if row.len() != columns.len() && !row.is_empty() {
+            if row.len() != columns.len() && !row.is_empty() || row.is_empty() != rows[0].is_empty() {
                 return Err(Error::new(&errno::ER_WRONG_VALUE_COUNT_ON_ROW, &[&(n + 1)]));
             }
             let values = match row.is_empty() {

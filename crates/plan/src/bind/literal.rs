@@ -162,9 +162,6 @@ pub fn word(text: &str) -> Expr {
 
 /// A collation by name; error 1273.
 pub fn collation(name: &str) -> Result<CollationId> {
-    let lower = name.to_ascii_lowercase();
-    (1..=1024u16)
-        .map(CollationId)
-        .find(|id| text::collation_name(*id) == lower)
-        .ok_or_else(|| Error::new(&errno::ER_UNKNOWN_COLLATION, &[&name]))
+    let found = vaquita_types::charset::Collation::by_name(name).map(|collation| collation.id);
+    found.ok_or_else(|| Error::new(&errno::ER_UNKNOWN_COLLATION, &[&name]))
 }

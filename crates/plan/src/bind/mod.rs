@@ -196,6 +196,8 @@ pub(crate) struct Binder<'a> {
     updating_columns: Vec<columns::SourceColumn>,
     /// Binding a derived table that is kept: it may read a table that the statement changes.
     reading_derived: bool,
+    /// Binding the values of an INSERT.
+    inserting_values: bool,
 }
 
 /// Nesting of expressions and queries; beyond it is error 1436.
@@ -219,6 +221,7 @@ impl<'a> Binder<'a> {
             updating_text: String::new(),
             updating_columns: Vec::new(),
             reading_derived: false,
+            inserting_values: false,
         }
     }
 

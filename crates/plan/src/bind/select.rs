@@ -68,7 +68,7 @@ impl Binder<'_> {
             Some(filter) => self.in_clause(Clause::Where, |b| b.where_clause(filter, &mut tree))?,
             None => Vec::new(),
         };
-        self.set_aliases(select, &output);
+        self.set_aliases(&output);
         let group_by = self.group_by(&select.group_by, &output)?;
         self.frame().aggregates_allowed = true;
         let having = match &select.having {
@@ -111,19 +111,9 @@ impl Binder<'_> {
         }
     }
 
-    /// The names that later clauses may use for output columns: aliases and plain columns' names.
-    fn set_aliases(&mut self, select: &ast::Select, output: &[OutputColumn]) {
-        let named: Vec<bool> = if select.items.len() == output.len() {
-            select.items.iter().map(|i| matches!(i, ast::SelectItem::Expr { alias: Some(_), .. })).collect()
-        } else {
-            vec![true; output.len()]
-        };
-        let aliases = output
-            .iter()
-            .zip(named)
-            .filter(|(o, named)| *named || matches!(o.expr.kind, ExprKind::Slot(_) | ExprKind::Outer { .. }))
-            .map(|(o, _)| (o.name.clone(), o.expr.clone()))
-            .collect();
+    /// The names that later clauses may use for output columns; without an alias it is the text of the expression.
+    fn set_aliases(&mut self, output: &[OutputColumn]) {
+        let aliases = output.iter().map(|o| (o.name.clone(), o.expr.clone())).collect();
         if let Some(scope) = self.scopes.last_mut() {
             scope.aliases = aliases;
         }

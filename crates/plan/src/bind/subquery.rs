@@ -251,8 +251,10 @@ impl Binder<'_> {
     }
 
     /// The table is what the statement changes, and this is a subquery of it (error 1093).
-    pub(super) fn in_subquery_of_target(&self, table: &TableRef, _: &ast::TableFactor) -> bool {
-        self.targets.contains(&table_key(&table.database, &table.name)) && !self.reading_derived
+    pub(super) fn in_subquery_of_target(&self, table: &TableRef, factor: &ast::TableFactor) -> bool {
+        // Under another name the values of an INSERT may read the table.
+        let by_alias = self.inserting_values && factor.alias.as_ref().is_some_and(|alias| *alias != table.name);
+        self.targets.contains(&table_key(&table.database, &table.name)) && !self.reading_derived && !by_alias
     }
 }
 

@@ -86,6 +86,21 @@ impl Tree {
         }
     }
 
+    /// The outer joins: what each adds, and under which conditions.
+    pub fn outer_joins<'t>(&'t self, out: &mut Vec<(&'t Tree, &'t [Expr])>) {
+        match self {
+            Tree::Leaf(_) => {}
+            Tree::Merged { tree, .. } => tree.outer_joins(out),
+            Tree::Join { kind, left, right, on, .. } => {
+                left.outer_joins(out);
+                right.outer_joins(out);
+                if *kind == JoinKind::Left {
+                    out.push((right, on));
+                }
+            }
+        }
+    }
+
     pub fn relations(&self, out: &mut Vec<usize>) {
         match self {
             Tree::Leaf(relation) => out.push(*relation),

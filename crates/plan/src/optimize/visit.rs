@@ -309,7 +309,7 @@ pub fn same(a: &Expr, b: &Expr) -> bool {
         (ExprKind::Cast(x), ExprKind::Cast(y)) => a.ty == b.ty && same(x, y),
         (ExprKind::Compare(o, x, y, r), ExprKind::Compare(p, u, v, s)) => o == p && r == s && same(x, u) && same(y, v),
         (ExprKind::InList(x, l, r), ExprKind::InList(y, m, s)) => r == s && same(x, y) && all(l, m),
-        (ExprKind::Call(f, x), ExprKind::Call(g, y)) => std::ptr::eq(*f, *g) && f.foldable && a.ty == b.ty && all(x, y),
+        (ExprKind::Call(f, x), ExprKind::Call(g, y)) => std::ptr::eq(*f, *g) && f.is_steady() && a.ty == b.ty && all(x, y),
         (ExprKind::Case { operand: o, whens: w, otherwise: e }, ExprKind::Case { operand: p, whens: v, otherwise: f }) => {
             let operands = match (o, p) {
                 (None, None) => true,

@@ -55,7 +55,6 @@ fn cast_type(expr: &Expr, target: &CastType, connection: CollationId) -> Result<
         }
         CastType::Decimal { precision, scale } => {
             let (p, s) = (precision.unwrap_or(10), scale.unwrap_or(0));
-            let p = if p == 0 { 10 } else { p };
             if p > 65 {
                 return Err(Error::new(&errno::ER_TOO_BIG_PRECISION, &[&p, &"CAST", &65]));
             }
@@ -63,8 +62,9 @@ fn cast_type(expr: &Expr, target: &CastType, connection: CollationId) -> Result<
                 return Err(Error::new(&errno::ER_TOO_BIG_SCALE, &[&s, &"CAST", &30]));
             }
             if s > p {
-                return Err(Error::new(&errno::ER_M_BIGGER_THAN_D, &[&"CAST"]));
+                return Err(Error::new(&errno::ER_M_BIGGER_THAN_D, &[&""]));
             }
+            let p = if p == 0 { 10 } else { p };
             decimal_type(p as u32, s as u8, false)
         }
         CastType::Float(Some(p)) if *p > 53 => return Err(Error::new(&errno::ER_TOO_BIG_PRECISION, &[p, &"CAST", &53])),

@@ -45,6 +45,7 @@ pub fn binds(ast: &Ast) -> Binds<'_> {
         | Ast::Truncate(_)
         | Ast::DropIndex { .. }
         | Ast::DropView { .. }
+        | Ast::DropProgram { .. }
         | Ast::StartTransaction { .. }
         | Ast::Commit(_)
         | Ast::Rollback(_)

@@ -118,7 +118,7 @@ impl Subject<'_> {
             | Ast::Xa(Xa::Start { .. } | Xa::End { .. } | Xa::Prepare(_) | Xa::Commit { .. } | Xa::Rollback(_))
             | Ast::Help(_) => Ok(()),
             // Nothing carries them out.
-            Ast::Call { .. } | Ast::Unsupported { .. } => Ok(()),
+            Ast::Call { .. } | Ast::DropProgram { .. } | Ast::Unsupported { .. } => Ok(()),
         }
     }
 

@@ -130,6 +130,7 @@ fn changes_data(ast: &Ast) -> bool {
             | Ast::DropIndex { .. }
             | Ast::CreateView(_)
             | Ast::DropView { .. }
+            | Ast::DropProgram { .. }
             | Ast::CreateDatabase { .. }
             | Ast::AlterDatabase { .. }
             | Ast::DropDatabase { .. }

@@ -72,6 +72,8 @@ impl Session {
             }
             Ast::Show(_) | Ast::Describe { .. } => self.show(ast, false, !rest.is_empty(), out),
             Ast::Explain(explain) => self.explain(explain, false, !rest.is_empty(), out),
+            Ast::DropView { if_exists, names } => self.drop_views(*if_exists, names),
+            Ast::DropProgram { kind, if_exists, name } => self.drop_program(*kind, *if_exists, name),
             other => self
                 .account_statement(other)
                 .or_else(|| self.maintain(other))
@@ -319,7 +321,6 @@ pub(super) fn statement_name(ast: &Ast) -> &str {
     match ast {
         Ast::Unsupported { what } => what,
         Ast::CreateView(_) => "CREATE VIEW",
-        Ast::DropView { .. } => "DROP VIEW",
         Ast::Call { .. } => "CALL",
         Ast::Handler(_) => "HANDLER",
         Ast::LoadData(_) => "LOAD DATA",

@@ -15,6 +15,7 @@ mod file;
 mod functions;
 mod lock_tables;
 mod maintain;
+mod missing;
 mod prepared;
 mod privileges;
 mod query;

@@ -94,6 +94,7 @@ impl Session {
     }
 
     fn try_prepare(&mut self, sql: &[u8], out: &mut Output<'_>) -> Result<()> {
+        let sql = super::query::without_end(sql);
         let options = self.state.settings.plan.parser_options();
         let mut deprecated = Vec::new();
         let (ast, parameters) = parse_prepared_noting(sql, &options, &mut deprecated)?;

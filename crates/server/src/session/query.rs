@@ -3,8 +3,8 @@
 //! A packet may hold several statements if the client has MULTI_STATEMENTS; each is parsed only when the one
 //! before succeeded. SELECT, INSERT, UPDATE, DELETE become plans; the rest is `admin`.
 
-use vaquita_parser::ast::{Expr, Limit, Literal, Query};
-use vaquita_parser::{Statement as Ast, parse_one_noting};
+use vaquita_parser::ast::{Expr, Hint, Limit, Literal, Query, QueryBody};
+use vaquita_parser::{ParserOptions, Statement as Ast, parse_one_noting};
 use vaquita_plan::bind::{Place, PlanContext, plan_statement};
 use vaquita_plan::env::Level;
 use vaquita_plan::node::Plan;
@@ -15,12 +15,14 @@ use vaquita_types::{ColumnType, Error, Result};
 use vaquita_wire::caps::client;
 
 use super::prepared::{Variable, VariableTypes};
-use super::run::Planned;
+use super::run::{Done, Planned};
 use super::{Flow, MakeWaiter, Session};
 use crate::connection::Output;
+use crate::variables::{Effect, registry};
 
 impl Session {
     pub(super) fn query(&mut self, sql: &[u8], out: &mut Output<'_>, park: MakeWaiter<'_>) -> Flow {
+        let sql = without_end(sql);
         match self.state.settings.plan.client_charset {
             None => self.statements_of(sql, out, park),
             Some(charset) => {
@@ -50,6 +52,11 @@ impl Session {
                 Ok(parsed) => {
                     self.warn_of_syntax(deprecated);
                     parsed
+                }
+                // Comments alone are a statement that does nothing, as clients send those of a dump.
+                Err(_) if holds_comments_only(statement_text, &options) => {
+                    self.answer_done(&Done::nothing(), false, out);
+                    return Flow::Next;
                 }
                 Err(error) => {
                     self.error(&error.into(), out);
@@ -111,6 +118,7 @@ impl Session {
         param_types: &[ColumnType],
         variables: &VariableTypes,
     ) -> Result<(Plan, UseList)> {
+        refuse_hints(ast)?;
         let limited = self.with_select_limit(ast);
         let (plan, uses) = self.bound(variables, |context| {
             plan_statement(limited.as_ref().unwrap_or(ast), &PlanContext { param_types, ..*context })
@@ -171,4 +179,38 @@ impl Session {
 /// Statements that the planner turns into a plan.
 pub(super) fn is_planned(ast: &Ast) -> bool {
     matches!(ast, Ast::Query(_) | Ast::Insert(_) | Ast::Update(_) | Ast::Delete(_))
+}
+
+/// Without the zero byte that C programs send behind a statement.
+pub(super) fn without_end(mut sql: &[u8]) -> &[u8] {
+    while let [before @ .., 0] = sql {
+        sql = before.trim_ascii_end();
+    }
+    sql
+}
+
+fn holds_comments_only(sql: &[u8], options: &ParserOptions) -> bool {
+    vaquita_parser::is_blank(sql, options) && sql.iter().any(|byte| !byte.is_ascii_whitespace() && *byte != b';')
+}
+
+/// Error 1235 for SET_VAR of a variable that would change what the statement does.
+fn refuse_hints(ast: &Ast) -> Result<()> {
+    let hints = match ast {
+        Ast::Query(query) => match &query.body {
+            QueryBody::Select(select) => &select.hints,
+            _ => return Ok(()),
+        },
+        Ast::Insert(insert) => &insert.hints,
+        Ast::Update(update) => &update.hints,
+        Ast::Delete(delete) => &delete.hints,
+        _ => return Ok(()),
+    };
+    for hint in hints {
+        if let Hint::SetVar { name, .. } = hint
+            && registry().find(name).is_some_and(|def| def.effect != Effect::None)
+        {
+            return Err(Error::unsupported(format_args!("SET_VAR({name})")));
+        }
+    }
+    Ok(())
 }

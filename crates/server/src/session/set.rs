@@ -21,7 +21,7 @@ use super::Session;
 use super::run::Done;
 use super::settings::isolation_of;
 use super::state::type_of_value;
-use crate::variables::{Change, Def, Scope, Var, check, registry};
+use crate::variables::{Change, Def, Effect, Scope, Var, check, registry};
 
 /// A checked assignment.
 enum Assignment {
@@ -94,6 +94,9 @@ impl Session {
                     None => self.evaluate(expr)?.0,
                 };
                 let checked = check(def, &given, &now, self.state.sql_mode_bits())?;
+                if def.effect == Effect::Refused && checked.value != def.default {
+                    return Err(Error::unsupported(format_args!("{} = {}", def.name, def.show(&checked.value))));
+                }
                 if let Some(warning) = checked.warning {
                     self.state.push_warning(Level::Warning, warning);
                 }

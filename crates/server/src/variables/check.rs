@@ -222,6 +222,9 @@ fn check_sql_mode(def: &Def, given: &Value, now: &Value) -> Result<Checked> {
         _ => return Err(wrong_type(def)),
     }
     let bits = expand(bits);
+    if bits & sql_mode::PAD_CHAR_TO_FULL_LENGTH != 0 {
+        return Err(Error::unsupported("sql_mode PAD_CHAR_TO_FULL_LENGTH"));
+    }
     let parts = sql_mode::NO_ZERO_DATE | sql_mode::NO_ZERO_IN_DATE | sql_mode::ERROR_FOR_DIVISION_BY_ZERO;
     let before = text(now).map_or(0, sql_mode_bits);
     let together = |mode: u64| mode & parts == 0 || mode & parts == parts && sql_mode::is_strict(mode);

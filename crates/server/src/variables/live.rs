@@ -31,6 +31,8 @@ live! {
     CompletionType "completion_type" "What COMMIT and ROLLBACK do when neither CHAIN nor RELEASE is written.";
     ConnectTimeout "connect_timeout" "Seconds within which a client must have logged in.";
     CteMaxRecursionDepth "cte_max_recursion_depth" "Rounds after which a recursive common table expression fails with error 3636.";
+    DefaultStorageEngine "default_storage_engine" "The engine that CREATE TABLE without ENGINE notes in the table's definition.";
+    DefaultTmpStorageEngine "default_tmp_storage_engine" "The same for CREATE TEMPORARY TABLE.";
     DefaultWeekFormat "default_week_format" "The mode of WEEK() without a second argument.";
     ErrorCount "error_count" "Errors of the statement before.";
     GlobalConnectionMemoryLimit "global_connection_memory_limit" "Bytes that statements and sessions may take together in large pieces, and at most an eighth of the machine's memory; who would take more than a quarter of what is left gets error 1041.";

@@ -1,7 +1,7 @@
 //! System variables: one definition each, from which SET, `@@x`, SHOW VARIABLES and their checks derive.
 //!
 //! `table.txt` has name, scope, type, range, default and members of every MySQL variable, recorded from a
-//! MySQL server. `live` names those that act here, says in prose what each does, and gives the values
+//! MySQL server, and whether it has an effect here (`Effect`; `cargo xtask tidy` compares this column with `live`). `live` names those that act here, says in prose what each does, and gives the values
 //! that are Vaquita's own. A variable that is not in `live` is kept and shown, and changes nothing.
 //!
 //! `check` turns what SET was given into a value of the variable, with MySQL's errors and warnings. The global values
@@ -41,6 +41,16 @@ pub enum Change {
     ReadOnly,
 }
 
+/// What a value of the variable changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    Acts,
+    /// It is kept and shown. Nobody misses what it does in MySQL.
+    None,
+    /// A value that is kept without effect would give wrong answers or lose a guarantee: only the default can be set.
+    Refused,
+}
+
 #[derive(Clone, Debug, PartialEq)]
 pub enum Kind {
     Bool,
@@ -72,12 +82,14 @@ pub struct Def {
     pub scope: Scope,
     pub kind: Kind,
     pub change: Change,
+    pub effect: Effect,
     pub default: Value,
     pub prose: &'static str,
     /// Set for a variable that acts.
     pub var: Option<Var>,
 }
 
+const ONLY_DEFAULT: &str = "Any value but the default is refused with error 1235: it would change answers.";
 const NO_EFFECT: &str = "Accepted for compatibility; has no effect.";
 
 pub struct Registry {
@@ -96,8 +108,13 @@ impl Registry {
         let lines = include_str!("table.txt").lines().chain(live::OWN_TABLE.lines());
         let mut rows: Vec<Vec<&'static str>> = Vec::new();
         for line in lines.filter(|l| !l.is_empty() && !l.starts_with('#')) {
-            let fields: Vec<&str> = line.split('\t').collect();
-            rows.retain(|row| row[0] != fields[0]);
+            let mut fields: Vec<&str> = line.split('\t').collect();
+            let before = rows.iter().position(|row| row[0] == fields[0]).map(|at| rows.swap_remove(at));
+            if fields.len() == FIELDS - 1 {
+                // A line of Vaquita's own says nothing of the effect.
+                let acts = live::LIVE.iter().any(|(_, name, _)| *name == fields[0]);
+                fields.push(before.map_or(if acts { "acts" } else { "none" }, |row| row[FIELDS - 1]));
+            }
             if fields.len() == FIELDS {
                 rows.push(fields);
             }
@@ -124,10 +141,12 @@ impl Registry {
 }
 
 /// Fields of a line of the table.
-const FIELDS: usize = 9;
+const FIELDS: usize = 10;
 
 fn def(id: usize, row: &[&'static str]) -> Def {
-    let [name, scope, kind, change, min, max, block, default, members] = row else { unreachable!("lines have {FIELDS} fields") };
+    let [name, scope, kind, change, min, max, block, default, members, effect] = row else {
+        unreachable!("lines have {FIELDS} fields")
+    };
     let scope = match *scope {
         "G" => Scope::Global,
         "B" => Scope::Both,
@@ -152,8 +171,14 @@ fn def(id: usize, row: &[&'static str]) -> Def {
         _ => Kind::Text,
     };
     let live = live::LIVE.iter().find(|(_, live, _)| live == name);
-    let prose = live.map_or(NO_EFFECT, |(_, _, prose)| *prose);
-    Def { name, id, scope, default: parse_default(&kind, default), kind, change, prose, var: live.map(|(var, ..)| *var) }
+    let effect = match *effect {
+        "acts" => Effect::Acts,
+        "refused" => Effect::Refused,
+        _ => Effect::None,
+    };
+    let without_prose = if effect == Effect::Refused { ONLY_DEFAULT } else { NO_EFFECT };
+    let prose = live.map_or(without_prose, |(_, _, prose)| *prose);
+    Def { name, id, scope, default: parse_default(&kind, default), kind, change, effect, prose, var: live.map(|(var, ..)| *var) }
 }
 
 fn parse_default(kind: &Kind, text: &str) -> Value {

@@ -1,0 +1,57 @@
+//! DROP VIEW, PROCEDURE, FUNCTION, TRIGGER and EVENT. There are none here, so every name is that of what is not there: an error, and with
+//! IF EXISTS a note, as scripts expect that drop what an earlier run may have left.
+
+use vaquita_parser::ast::{Name, ProgramKind};
+use vaquita_plan::env::Level;
+use vaquita_types::errno::{
+    ER_BAD_DB_ERROR, ER_BAD_TABLE_ERROR, ER_EVENT_DOES_NOT_EXIST, ER_NO_DB_ERROR, ER_SP_DOES_NOT_EXIST, ER_TRG_DOES_NOT_EXIST,
+    ER_WRONG_OBJECT,
+};
+use vaquita_types::{Error, Result};
+
+use super::Session;
+use super::run::Done;
+
+impl Session {
+    pub(super) fn drop_views(&mut self, if_exists: bool, names: &[Name]) -> Result<Done> {
+        self.commit_implicitly()?;
+        let (mut tables, mut unknown) = (Vec::new(), Vec::new());
+        for name in names {
+            let database = self.database_of(name)?;
+            match self.catalog.table(&database, &name.name)? {
+                Some(_) => tables.push(Error::new(&ER_WRONG_OBJECT, &[&database, &name.name, &"VIEW"])),
+                None => unknown.push(format!("{database}.{}", name.name)),
+            }
+        }
+        if if_exists {
+            let unknown = unknown.iter().map(|name| Error::new(&ER_BAD_TABLE_ERROR, &[name]));
+            tables.into_iter().chain(unknown).for_each(|note| self.state.push_warning(Level::Note, note));
+            return Ok(Done::nothing());
+        }
+        Err(tables.into_iter().next().unwrap_or_else(|| Error::new(&ER_BAD_TABLE_ERROR, &[&unknown.join(",")])))
+    }
+
+    pub(super) fn drop_program(&mut self, kind: ProgramKind, if_exists: bool, name: &Name) -> Result<Done> {
+        self.commit_implicitly()?;
+        let database = self.database_of(name)?;
+        let missing = |what: &str, name: &str| Error::new(&ER_SP_DOES_NOT_EXIST, &[&what, &name]);
+        let error = match kind {
+            ProgramKind::Trigger if self.server.catalog.database(&database)?.is_none() => {
+                Error::new(&ER_BAD_DB_ERROR, &[&database])
+            }
+            ProgramKind::Trigger => Error::new(&ER_TRG_DOES_NOT_EXIST, &[]),
+            ProgramKind::Event if if_exists => missing("Event", &name.name),
+            ProgramKind::Event => Error::new(&ER_EVENT_DOES_NOT_EXIST, &[&name.name]),
+            ProgramKind::Procedure | ProgramKind::Function => missing(kind.as_str(), &format!("{database}.{}", name.name)),
+        };
+        if !if_exists {
+            return Err(error);
+        }
+        self.state.push_warning(Level::Note, error);
+        Ok(Done::nothing())
+    }
+
+    fn database_of(&self, name: &Name) -> Result<String> {
+        name.db.clone().or_else(|| self.state.database()).ok_or_else(|| Error::new(&ER_NO_DB_ERROR, &[]))
+    }
+}

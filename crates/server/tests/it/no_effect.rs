@@ -1,0 +1,44 @@
+//! What would change answers and is not done here is refused by name, so that nobody relies on it: MySQL accepts all of these.
+
+use crate::client::{Answer, Client};
+use crate::server::{PASSWORD, Server};
+
+#[test]
+fn what_has_no_effect_is_refused_by_name() {
+    let server = Server::start("no_effect");
+    let mut client = Client::connect(server.port, "root", PASSWORD).expect("connect");
+    client.query("CREATE DATABASE d");
+    client.query("USE d");
+    client.query("CREATE TABLE t (a INT PRIMARY KEY)");
+    let refused = [
+        ("SET sql_require_primary_key = ON", "sql_require_primary_key = ON"),
+        ("SET GLOBAL sql_require_primary_key = 1", "sql_require_primary_key = ON"),
+        ("SET sql_generate_invisible_primary_key = ON", "sql_generate_invisible_primary_key = ON"),
+        ("SET div_precision_increment = 6", "div_precision_increment = 6"),
+        ("SET lc_time_names = 'de_DE'", "lc_time_names = de_DE"),
+        ("SET insert_id = 7", "insert_id = 7"),
+        ("SET sql_mode = 'PAD_CHAR_TO_FULL_LENGTH'", "sql_mode PAD_CHAR_TO_FULL_LENGTH"),
+        ("SELECT /*+ SET_VAR(sql_mode = '') */ a FROM t", "SET_VAR(sql_mode)"),
+        ("UPDATE /*+ SET_VAR(sql_safe_updates = 1) */ t SET a = 1", "SET_VAR(sql_safe_updates)"),
+        ("CREATE TABLE c (a INT REFERENCES t (a))", "FOREIGN KEY constraints"),
+        ("CREATE TABLE b (a INT) ENGINE=BLACKHOLE", "ENGINE=BLACKHOLE"),
+    ];
+    for (sql, name) in refused {
+        let answer = client.query(sql);
+        let Answer::Err { code, text, .. } = &answer else { panic!("{sql}: {answer:?}") };
+        assert_eq!((*code, text.contains(name)), (1235, true), "{sql}: {text}");
+    }
+    let accepted = [
+        "SET sql_require_primary_key = 0",
+        "SET GLOBAL sql_require_primary_key = OFF",
+        "SET div_precision_increment = 4",
+        "SET lc_time_names = 'en_US'",
+        "SET lc_time_names = DEFAULT",
+        "SELECT /*+ SET_VAR(sort_buffer_size = 1048576) */ a FROM t",
+        "SET sort_buffer_size = 1048576",
+    ];
+    for sql in accepted {
+        let answer = client.query(sql);
+        assert!(!matches!(answer, Answer::Err { .. }), "{sql}: {answer:?}");
+    }
+}
