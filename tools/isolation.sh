@@ -12,7 +12,7 @@ run() { cargo run --locked -q -p xtask -- check-isolation "$@" --seed "$seed"; }
 for level in RC RR SER; do
   run --level $level --workload list-append --transactions "$count"
   run --level $level --workload list-append --transactions $((count / 2)) --kill-every 1
-  for workload in register predicate bank mav nonrepeatable; do
+  for workload in register predicate bank mav nonrepeatable moves; do
     run --level $level --workload $workload --transactions "$few"
   done
   run --level $level --workload predicate --transactions "$few" --kill-every 1

@@ -73,7 +73,7 @@ usage: cargo xtask COMMAND
                        fills and frees the disk of a running server
   out-of-files [--cycles N] [--seed S]
                        more clients than file descriptors
-  check-isolation --workload list-append|register|predicate|bank|mav|nonrepeatable --level RC|RR|SER
+  check-isolation --workload list-append|register|predicate|bank|mav|nonrepeatable|moves --level RC|RR|SER
         [--transactions N] [--clients N] [--seed S] [--kill-every SECONDS] [--history FILE]
         [--plant lost-update|no-transaction|forgotten-commit]
         [--host H --port P --user U --password P]

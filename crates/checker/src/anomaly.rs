@@ -69,6 +69,8 @@ pub enum Kind {
     G1c,
     /// A later read of the same transaction lacks a write of a transaction that an earlier one has seen.
     NonMonotonicView,
+    /// One statement sees a part of what another transaction did.
+    TornStatement,
     NonRepeatableRead,
     LostUpdate,
     /// One anti-dependency.
@@ -101,6 +103,7 @@ impl Kind {
             Kind::G1b => "G1b",
             Kind::G1c => "G1c",
             Kind::NonMonotonicView => "non-monotonic-view",
+            Kind::TornStatement => "torn-statement",
             Kind::NonRepeatableRead => "non-repeatable-read",
             Kind::LostUpdate => "lost-update",
             Kind::GSingle => "G-single",

@@ -5,7 +5,7 @@ use std::cell::Cell;
 
 use vaquita_plan::env::{EvalCx, Level};
 use vaquita_plan::eval::print;
-use vaquita_plan::expr::ExprKind;
+use vaquita_plan::expr::{Expr, ExprKind};
 use vaquita_plan::node::{AccessPath, Limit, Node, OutputColumn, Plan, QueryPlan, Scan};
 use vaquita_plan::visit::has_subquery;
 use vaquita_storage::Reads;
@@ -200,10 +200,10 @@ impl Drop for Memory<'_> {
 /// Whether a statement can do with one read, so that it needs no snapshot.
 pub fn reads(plan: &Plan) -> Reads {
     let one = match plan {
-        Plan::Query(query) => is_point(&query.root) && !query.output.iter().any(|column| has_subquery(&column.expr)),
+        Plan::Query(query) => is_point(&query.root) && !query.output.iter().any(|column| holds_subquery(&column.expr)),
         Plan::Update(update) => {
             let mut assignments = update.targets.iter().flat_map(|target| &target.assignments);
-            is_point(&update.source) && assignments.all(|a| a.value.as_ref().is_none_or(|value| !has_subquery(value)))
+            is_point(&update.source) && assignments.all(|a| a.value.as_ref().is_none_or(|value| !holds_subquery(value)))
         }
         Plan::Delete(delete) => is_point(&delete.source),
         Plan::Insert(_) => false,
@@ -211,11 +211,16 @@ pub fn reads(plan: &Plan) -> Reads {
     if one { Reads::One } else { Reads::Many }
 }
 
+/// As `has_subquery`, at once for what most statements have.
+fn holds_subquery(expr: &Expr) -> bool {
+    !matches!(expr.kind, ExprKind::Slot(_) | ExprKind::Literal(_) | ExprKind::Param(_)) && has_subquery(expr)
+}
+
 /// At most one row, by its primary key.
 fn is_point(node: &Node) -> bool {
     let Node::Scan(scan) = node else { return false };
     match &scan.path {
-        AccessPath::Point { index: 0, key } => !key.iter().chain(&scan.filter).any(has_subquery),
+        AccessPath::Point { index: 0, key } => !key.iter().chain(&scan.filter).any(holds_subquery),
         _ => false,
     }
 }

@@ -10,7 +10,7 @@ const TOTAL: i64 = 1_000;
 const ROWS_PER_GROUP: u64 = 4;
 const GROUPS: u64 = 4;
 
-fn number(text: Option<&String>) -> Result<i64, Stop> {
+pub fn number(text: Option<&String>) -> Result<i64, Stop> {
     let text = text.ok_or_else(|| Stop::Failed("a row is missing".into()))?;
     text.parse().map_err(|_| Stop::Failed(format!("not a number: {text}")))
 }
@@ -19,7 +19,7 @@ fn one(tx: &mut Tx, sql: &str) -> Result<i64, Stop> {
     number(tx.rows(sql)?.first().and_then(|row| row.first()))
 }
 
-fn found(session: &Session, kind: Kind, text: String) -> Result<(), Stop> {
+pub fn found(session: &Session, kind: Kind, text: String) -> Result<(), Stop> {
     let mut report = session.run.report.lock().map_err(|_| Stop::Failed("a client panicked".into()))?;
     report.add(kind, || text);
     Ok(())

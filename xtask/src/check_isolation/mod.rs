@@ -1,13 +1,14 @@
 //! `cargo xtask check-isolation`: clients run transactions on a server, and what they saw is checked for anomalies.
 //!
 //! Lists, registers and predicates are recorded as a history, which `vaquita_checker` judges; the bank, monotonic
-//! atomic view and non-repeatable reads (as in Jepsen's tests of MySQL) are judged by the transactions themselves.
+//! atomic view and non-repeatable reads (as in Jepsen's tests of MySQL) and moving pieces are judged by the transactions themselves.
 //! With `--kill-every` the server is killed and restarted meanwhile: what was in its COMMIT then has an unknown outcome.
 //!
 //! `--plant` spoils one transaction of fifty *on the client's side*: the harness must then find something.
 //! The seed decides what the transactions do, not how they interleave.
 
 mod judged;
+mod moves;
 mod recorded;
 mod session;
 
@@ -90,6 +91,7 @@ fn workload(name: &str, level: Level) -> Result<Box<dyn Workload>, String> {
         "predicate" => Box::new(recorded::Predicate::new()),
         "bank" => Box::new(judged::Bank { level }),
         "mav" => Box::new(judged::MonotonicView),
+        "moves" => Box::new(moves::Moves { level }),
         "nonrepeatable" => Box::new(judged::NonRepeatable { level }),
         _ => return Err(format!("no workload {name}")),
     })

@@ -58,9 +58,22 @@ fn number(text: &str) -> Result<i64, Stop> {
     text.parse().map_err(|_| Stop::Failed(format!("not a number: {text}")))
 }
 
-/// By primary key or by secondary index.
+/// By primary key, by secondary index or by a range.
 fn condition(key: u32, random: &mut Random) -> String {
-    if random.one_in(2) { format!("id = {key}") } else { format!("sk = {key}") }
+    match random.below(5) {
+        0 | 1 => format!("id = {key}"),
+        2 | 3 => format!("sk = {key}"),
+        _ => format!("id > {} AND id <= {key}", i64::from(key) - 1),
+    }
+}
+
+/// Reads that lock, one in four, see what plain ones see.
+fn locking(random: &mut Random) -> &'static str {
+    match random.below(8) {
+        0 => " FOR UPDATE",
+        1 => " FOR SHARE",
+        _ => "",
+    }
 }
 
 /// Lists in a text column, appended to with CONCAT.
@@ -74,7 +87,7 @@ impl ListAppend {
     }
 
     fn read(&self, key: u32, tx: &mut Tx, random: &mut Random) -> Result<Vec<i64>, Stop> {
-        let rows = tx.rows(&format!("SELECT v FROM lists WHERE {}", condition(key, random)))?;
+        let rows = tx.rows(&format!("SELECT v FROM lists WHERE {}{}", condition(key, random), locking(random)))?;
         match rows.as_slice() {
             [] => Ok(Vec::new()),
             [row] => row.iter().flat_map(|v| v.split(',')).map(number).collect(),
@@ -161,7 +174,7 @@ impl Register {
     }
 
     fn read(&self, key: u32, tx: &mut Tx, random: &mut Random) -> Result<(), Stop> {
-        let rows = tx.rows(&format!("SELECT v FROM registers WHERE {}", condition(key, random)))?;
+        let rows = tx.rows(&format!("SELECT v FROM registers WHERE {}{}", condition(key, random), locking(random)))?;
         let value = rows.first().and_then(|row| row.first()).map(|text| number(text)).transpose()?;
         tx.mops.push(Mop::Read(key, value));
         Ok(())
@@ -247,7 +260,7 @@ impl Predicate {
             1 => format!("id BETWEEN {low} AND {high} AND grp >= 0"),
             _ => format!("grp >= {low} AND grp < {}", high + 1),
         };
-        let rows = tx.rows(&format!("SELECT id FROM elements WHERE {condition}"))?;
+        let rows = tx.rows(&format!("SELECT id FROM elements WHERE {condition}{}", locking(random)))?;
         let ids = rows.iter().flatten().map(|text| number(text)).collect::<Result<Vec<i64>, Stop>>()?;
         tx.mops.push(Mop::ReadSet(group, ids));
         Ok(())

@@ -178,6 +178,31 @@ impl<'a> Session<'a> {
         }
     }
 
+    /// One statement in autocommit, if it succeeded. A conflict with a snapshot is never shown there.
+    pub fn alone(&mut self, sql: &str) -> Result<Option<Answer>, Stop> {
+        let client = self.connect(true)?;
+        let answer = client.try_query(sql);
+        match answer {
+            Ok(Answer::Err { code: 1213, text, .. }) if text.contains("snapshot conflict") => {
+                Err(Stop::Failed(format!("{sql}: {text}, in autocommit")))
+            }
+            Ok(Answer::Err { code: code @ (1213 | 1205), .. }) => {
+                self.run.counts.failed.fetch_add(1, Ordering::Relaxed);
+                self.run.counts.error(code);
+                Ok(None)
+            }
+            Ok(Answer::Err { code, text, .. }) => Err(Stop::Failed(format!("{sql}: error {code}: {text}"))),
+            Ok(answer) => {
+                self.run.counts.ok.fetch_add(1, Ordering::Relaxed);
+                Ok(Some(answer))
+            }
+            Err(_) => {
+                self.client = None;
+                Ok(None)
+            }
+        }
+    }
+
     /// Whether the next transaction is to be spoiled so.
     pub fn planted(&mut self, plant: Plant) -> bool {
         self.run.plant == Some(plant) && self.random.one_in(PLANT_ONE_IN)

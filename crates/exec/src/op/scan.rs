@@ -44,6 +44,8 @@ pub struct TableScan<'p> {
     /// The row is where the cursor stands, not in `key` and `value`.
     at_cursor: bool,
     lock: Option<(LockMode, LockPolicy)>,
+    /// Nothing is done about what the cursor finds, but to look at it.
+    plain: bool,
     /// A row is locked before it is read.
     lock_first: bool,
     /// Rows that came into the ranges after the snapshot are conflicts; those of the range that is read.
@@ -85,6 +87,7 @@ impl<'p> TableScan<'p> {
             entry_key: Vec::new(),
             at_cursor: false,
             lock: None,
+            plain: true,
             lock_first: false,
             meets_newcomers: false,
             newcomers: None,
@@ -235,15 +238,7 @@ impl TableScan<'_> {
     /// To the next row, for a scan without filter, without decoding it.
     pub fn advance_stored(&mut self, frame: &mut Frame<'_>) -> Result<bool> {
         let Some(table) = self.table.take() else { return Ok(false) };
-        let found = loop {
-            match self.advance(&table, frame) {
-                Ok(true) if self.lock.is_some() => match self.lock_match(frame) {
-                    Ok(false) => {}
-                    locked => break locked,
-                },
-                found => break found,
-            }
-        };
+        let found = if self.lock.is_none() { self.advance(&table, frame) } else { self.advance_locked(&table, frame) };
         self.table = Some(table);
         found
     }
@@ -259,16 +254,11 @@ impl TableScan<'_> {
         while !self.is_at_pause() && self.advance(table, frame)? {
             // One load: what is evaluated for a row may take long.
             frame.statement.interrupt.check_in_turn()?;
-            let matches = self.is_match(table, frame, true)?;
-            if self.lock.is_none() {
-                if matches {
+            if self.is_match(table, frame, true)? {
+                if self.lock.is_none() || self.lock_match(frame)? {
                     return Ok(true);
                 }
-            } else if matches {
-                if self.lock_match(frame)? {
-                    return Ok(true);
-                }
-            } else {
+            } else if self.lock.is_some() {
                 self.pass_over(table, frame)?;
             }
         }
@@ -359,8 +349,17 @@ impl TableScan<'_> {
             }
             let Some(cursor) = &mut self.cursor else { return Ok(false) };
             let step = cursor.step(&frame.statement.txn.borrow())?;
-            if self.newcomers.is_some() {
-                self.meet_newcomers(table, codec, step, frame)?;
+            if self.plain && step == Step::Stored {
+                self.at_cursor = true;
+                return Ok(true);
+            }
+            if self.meets_newcomers {
+                let reached = match step {
+                    Step::Stored => Some(cursor.stored().0.to_vec()),
+                    Step::Own => Some(cursor.own().0.to_vec()),
+                    Step::End => None,
+                };
+                self.meet_newcomers(table, codec, reached.as_deref(), frame)?;
             }
             let Some(cursor) = &self.cursor else { return Ok(false) };
             let in_place = !self.lock_first;
@@ -411,22 +410,19 @@ impl TableScan<'_> {
                     break;
                 }
                 let Some(cursor) = &mut self.cursor else { break };
-                let step = cursor.step(&frame.statement.txn.borrow())?;
-                if self.newcomers.is_some() {
-                    self.meet_newcomers(table, codec, step, frame)?;
-                }
-                let Some(cursor) = &self.cursor else { break };
-                let (key, value) = match step {
-                    Step::Stored => cursor.stored(),
-                    Step::Own => cursor.own(),
-                    Step::End => {
-                        self.cursor_open = false;
-                        continue;
+                let mut reached = None;
+                match cursor.next(&frame.statement.txn.borrow())? {
+                    Some((key, value)) => {
+                        let mut row_key = Vec::new();
+                        codec.clustered_key(Entry { key, value }, &mut row_key)?;
+                        keys.push(row_key);
+                        reached = self.meets_newcomers.then(|| key.to_vec());
                     }
-                };
-                let mut row_key = Vec::new();
-                codec.clustered_key(Entry { key, value }, &mut row_key)?;
-                keys.push(row_key);
+                    None => self.cursor_open = false,
+                }
+                if self.meets_newcomers {
+                    self.meet_newcomers(table, codec, reached.as_deref(), frame)?;
+                }
             }
             if keys.is_empty() {
                 return Ok(false);

@@ -92,9 +92,15 @@ impl Session {
             self.client.set_deadline(execution_ms_max);
             self.server.clients().note_deadline(true);
         }
-        self.state.begin_try();
-        let ran = self.run_with_restarts(planned, rest, out);
-        self.state.end_try();
+        // What neither locks nor changes meets no conflict.
+        let changes = vaquita_exec::query::changes(plan);
+        if changes {
+            self.state.begin_try();
+        }
+        let ran = self.run_with_restarts(planned, changes, rest, out);
+        if changes {
+            self.state.end_try();
+        }
         if limited {
             self.client.set_deadline(0);
             self.server.clients().note_deadline(false);
@@ -122,13 +128,13 @@ impl Session {
         }
     }
 
-    fn run_with_restarts(&mut self, planned: Planned<'_>, rest: &[u8], out: &mut Output<'_>) -> Result<Done> {
+    fn run_with_restarts(&mut self, planned: Planned<'_>, changes: bool, rest: &[u8], out: &mut Output<'_>) -> Result<Done> {
         let (mut restarts, mut replans) = (0, 0);
         let mut fresh: Option<Plan> = None;
         loop {
             let plan = fresh.as_ref().unwrap_or(planned.plan);
             self.txn.get_mut().begin_statement(vaquita_exec::query::reads(plan));
-            if vaquita_exec::query::changes(plan) {
+            if changes {
                 self.txn.get_mut().note_change();
             }
             let mark = out.writer.mark();

@@ -10,7 +10,7 @@ use std::cmp::Ordering;
 
 use vaquita_plan::node::{LockWait, Scan};
 use vaquita_storage::{
-    Cursor, Direction, Entry, IndexCodec, Isolation, Keep, KeyRange, LockMode, LockPolicy, Locked, ScanOptions, Step, Table,
+    Cursor, Direction, Entry, IndexCodec, Isolation, Keep, KeyRange, LockMode, LockPolicy, Locked, ScanOptions, Table,
     Transaction, Version,
 };
 use vaquita_types::Result;
@@ -86,6 +86,17 @@ impl TableScan<'_> {
         self.lock_first = is_lone || txn.finds_latest() || self.point;
         self.meets_newcomers = !self.lock_first && txn.meets_newcomers();
         self.newcomers = None;
+        self.plain = !self.lock_first && !self.meets_newcomers;
+    }
+
+    /// As `advance`, to a row that is locked, for a scan without filter.
+    pub(super) fn advance_locked(&mut self, table: &Table, frame: &mut Frame<'_>) -> Result<bool> {
+        while self.advance(table, frame)? {
+            if self.lock_match(frame)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// What a scan at SERIALIZABLE did not find must not appear either.
@@ -115,17 +126,18 @@ impl TableScan<'_> {
 
     /// The scan has come to an entry of the snapshot, or to the end of its range: a row that the latest version has before that, and
     /// that matches, is a conflict.
-    pub(super) fn meet_newcomers(&mut self, table: &Table, codec: &IndexCodec, step: Step, frame: &mut Frame<'_>) -> Result<()> {
-        let (Some(mut newcomers), Some(cursor)) = (self.newcomers.take(), &self.cursor) else { return Ok(()) };
-        let reached = match step {
-            Step::Stored => Some(cursor.stored().0.to_vec()),
-            Step::Own => Some(cursor.own().0.to_vec()),
-            Step::End => None,
-        };
+    pub(super) fn meet_newcomers(
+        &mut self,
+        table: &Table,
+        codec: &IndexCodec,
+        reached: Option<&[u8]>,
+        frame: &mut Frame<'_>,
+    ) -> Result<()> {
+        let Some(mut newcomers) = self.newcomers.take() else { return Ok(()) };
         if !newcomers.begun {
             newcomers.step(codec, &frame.statement.txn.borrow())?;
         }
-        while newcomers.order(reached.as_deref()) == Ordering::Less {
+        while newcomers.order(reached) == Ordering::Less {
             if let Some((entry, row)) = newcomers.next.take() {
                 // What the transaction deleted itself is no newcomer.
                 let own = frame.statement.txn.borrow().has_written(&entry)?;
@@ -136,7 +148,7 @@ impl TableScan<'_> {
             }
             newcomers.step(codec, &frame.statement.txn.borrow())?;
         }
-        if newcomers.order(reached.as_deref()) == Ordering::Equal {
+        if newcomers.order(reached) == Ordering::Equal {
             newcomers.step(codec, &frame.statement.txn.borrow())?;
         }
         self.newcomers = Some(newcomers);

@@ -42,6 +42,9 @@ impl SessionState {
     /// It is about to run again.
     pub fn take_back(&self) {
         let mut left = self.left.borrow_mut();
+        if !left.trying {
+            return;
+        }
         self.warnings.borrow_mut().truncate(left.warnings);
         self.warnings_lost.set(left.warnings_lost);
         let mut vars = self.user_vars.borrow_mut();
