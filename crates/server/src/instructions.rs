@@ -300,7 +300,7 @@ impl Harness {
         socket.set_nonblocking(true)?;
         let client = Arc::new(Client::new(8, "localhost".into(), None));
         let uid = rustix::process::geteuid().as_raw();
-        let login = Login::new([b'n'; NONCE_BYTES], CAPS, "localhost".into(), None, Some(uid));
+        let login = Login::new([b'n'; NONCE_BYTES], CAPS, "localhost".into(), None, Some(uid), false);
         let connection = Arc::new(Connection::new(server.clone(), Transport::new(servers.into()), login, 1, client.clone()));
         let _ = client.connection.set(Arc::downgrade(&connection));
         server.clients().add(client);

@@ -10,7 +10,8 @@ use std::sync::Arc;
 use vaquita_types::Error;
 use vaquita_types::errno::{
     ER_ACCESS_DENIED_ERROR, ER_BAD_DB_ERROR, ER_CON_COUNT_ERROR, ER_HANDSHAKE_ERROR, ER_MUST_CHANGE_PASSWORD_LOGIN,
-    ER_SECURE_TRANSPORT_REQUIRED, ER_USER_ACCESS_DENIED_FOR_USER_ACCOUNT_BLOCKED_BY_PASSWORD_LOCK,
+    ER_SECURE_TRANSPORT_REQUIRED, ER_SPECIFIC_ACCESS_DENIED_ERROR,
+    ER_USER_ACCESS_DENIED_FOR_USER_ACCOUNT_BLOCKED_BY_PASSWORD_LOCK,
 };
 use vaquita_wire::auth::{Account, Authentication, Plugin, Step};
 use vaquita_wire::caps::client;
@@ -43,6 +44,8 @@ pub struct Origin {
     host: String,
     /// The client's address; none for a Unix socket.
     address: Option<IpAddr>,
+    /// It came over the address for administrators.
+    administrative: bool,
 }
 
 enum State {
@@ -70,8 +73,15 @@ pub enum LoginStep {
 }
 
 impl Login {
-    pub fn new(nonce: [u8; NONCE_BYTES], offered: u32, host: String, address: Option<IpAddr>, peer_uid: Option<u32>) -> Login {
-        Login { nonce, origin: Origin { offered, peer_uid, host, address }, state: State::Hello }
+    pub fn new(
+        nonce: [u8; NONCE_BYTES],
+        offered: u32,
+        host: String,
+        address: Option<IpAddr>,
+        peer_uid: Option<u32>,
+        administrative: bool,
+    ) -> Login {
+        Login { nonce, origin: Origin { offered, peer_uid, host, address, administrative }, state: State::Hello }
     }
 
     pub fn origin(&self) -> &Origin {
@@ -262,7 +272,11 @@ impl Login {
             return refuse(out, &error);
         }
         let mut session = Session::new(server.clone(), client.clone(), account, attempt.caps, u16::from(attempt.charset));
-        if server.is_full() && !session.may_take_the_last_connection() {
+        if self.origin.administrative {
+            if !session.may_use_the_admin_address() {
+                return refuse(out, &Error::new(&ER_SPECIFIC_ACCESS_DENIED_ERROR, &[&"SERVICE_CONNECTION_ADMIN"]));
+            }
+        } else if server.is_full() && !session.may_take_the_last_connection() {
             return refuse(out, &Error::new(&ER_CON_COUNT_ERROR, &[]));
         }
         session.set_attributes(std::mem::take(&mut attempt.attributes));

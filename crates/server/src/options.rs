@@ -74,6 +74,12 @@ struct Given {
     /// Address to listen on [default: 127.0.0.1].
     #[arg(long, env = "VAQUITA_BIND")]
     bind: Option<String>,
+    /// Address on which accounts with SERVICE_CONNECTION_ADMIN connect however many connections there are [default: none].
+    #[arg(long, env = "VAQUITA_ADMIN_ADDRESS")]
+    admin_address: Option<String>,
+    /// TCP port there [default: 33062].
+    #[arg(long, env = "VAQUITA_ADMIN_PORT")]
+    admin_port: Option<u16>,
     /// Unix socket [default: vaquita.sock in the data directory].
     #[arg(long, env = "VAQUITA_SOCKET")]
     socket: Option<PathBuf>,
@@ -106,6 +112,8 @@ pub struct ServeOptions {
     pub data_dir: PathBuf,
     pub port: u16,
     pub bind: String,
+    pub admin_address: Option<String>,
+    pub admin_port: u16,
     pub socket: Option<PathBuf>,
     pub initial_root_password: Option<String>,
     pub threads: Option<usize>,
@@ -138,6 +146,8 @@ impl ServeArguments {
                 .ok_or("no data directory: give --data-dir, VAQUITA_DATA_DIR or data-dir in the file of --config")?,
             port: given.port.or(file.port).unwrap_or(3306),
             bind: given.bind.or(file.bind).unwrap_or_else(|| "127.0.0.1".into()),
+            admin_address: given.admin_address.or(file.admin_address).filter(|address| !address.is_empty()),
+            admin_port: given.admin_port.or(file.admin_port).unwrap_or(33_062),
             socket: given.socket.or(file.socket),
             initial_root_password: given.initial_root_password.or(file.initial_root_password),
             threads: given.threads.or(file.threads).map(|threads| threads.max(1)),

@@ -7,7 +7,7 @@
 //!    After `SHUTDOWN_MS_MAX` the process ends even if a statement still runs: what was acknowledged is durable.
 
 use std::fs::File;
-use std::net::{SocketAddr, TcpListener};
+use std::net::TcpListener;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::os::unix::net::UnixListener;
@@ -23,7 +23,7 @@ use vaquita_types::Value;
 use crate::accounts::{Accounts, root_account};
 use crate::options::{ServeArguments, ServeOptions};
 use crate::pool::Pool;
-use crate::server::{Hooks, Server, VERSION};
+use crate::server::{Hooks, Origin, Server, VERSION};
 use crate::tls::Keys;
 use crate::variables::{Fixed, Globals, Var};
 use crate::{descriptors, durable};
@@ -32,6 +32,8 @@ type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 /// How exactly `max_execution_time` is kept.
 const DEADLINE_LOOKS_PER_SECOND: u64 = 50;
+/// Of these looks one in so many is also for clients that are gone.
+const LOOKS_BETWEEN_ABANDONED: u64 = 10;
 /// Running statements get this long to end.
 const STATEMENTS_END_MS_MAX: u64 = 2_000;
 /// The whole of a shutdown.
@@ -47,6 +49,13 @@ pub fn run(arguments: ServeArguments) -> Result<(), Failure> {
     let (dir, _lock) = prepare_dir(&options.data_dir)?;
     let tcp = TcpListener::bind((options.bind.as_str(), options.port))
         .map_err(|e| format!("cannot listen on {}:{}: {e}", options.bind, options.port))?;
+    let admin = match &options.admin_address {
+        Some(address) => Some(
+            TcpListener::bind((address.as_str(), options.admin_port))
+                .map_err(|e| format!("cannot listen on {address}:{} for administrators: {e}", options.admin_port))?,
+        ),
+        None => None,
+    };
     let hooks = Arc::new(Hooks::default());
     let descriptors = descriptors::claim();
     let engine_options = EngineOptions { open_files_max: descriptors.engine_files_max, ..options.engine.clone() };
@@ -80,7 +89,7 @@ pub fn run(arguments: ServeArguments) -> Result<(), Failure> {
     let server = Server::new(engine, catalog, globals, pool, accounts, Some(keys), descriptors.connections_max);
     let _ = hooks.server.set(Arc::downgrade(&server));
     let unix = bind_unix(&path)?;
-    listen(&server, tcp, unix)?;
+    listen(&server, tcp, admin, unix)?;
     kill_point("start.listening");
     tracing::info!("ready for connections on {}:{} and {}", options.bind, options.port, path.display());
     wait_for_signal()?;
@@ -97,6 +106,8 @@ fn variables(dir: &Path, socket: &Path, options: &ServeOptions, catalog: &Catalo
         socket: socket.to_path_buf(),
         server_uuid: crate::variables::server_uuid(catalog)?,
         options: vec![
+            ("admin_address", options.admin_address.as_deref().map_or(Value::Null, Value::from)),
+            ("admin_port", Value::UInt(u64::from(options.admin_port))),
             ("max_connections", Value::UInt(options.max_connections as u64)),
             ("connect_timeout", Value::UInt(options.connect_timeout_s)),
             ("local_infile", Value::bool(options.local_infile)),
@@ -181,23 +192,28 @@ fn bind_unix(path: &Path) -> Result<UnixListener, Failure> {
     Ok(unix)
 }
 
-fn listen(server: &Arc<Server>, tcp: TcpListener, unix: UnixListener) -> Result<(), Failure> {
-    let accepting = server.clone();
-    std::thread::Builder::new().name("accept-tcp".into()).spawn(move || {
-        while !accepting.stopping.load(Ordering::Relaxed) {
-            match tcp.accept() {
-                Ok((stream, peer)) => accept(&accepting, stream.into(), Some(peer), None),
-                Err(error) => refused(&error),
+fn listen(server: &Arc<Server>, tcp: TcpListener, admin: Option<TcpListener>, unix: UnixListener) -> Result<(), Failure> {
+    for (listener, name, kind) in
+        [(Some(tcp), "accept-tcp", Origin::Tcp as fn(_) -> _), (admin, "accept-admin", Origin::Admin as fn(_) -> _)]
+    {
+        let Some(listener) = listener else { continue };
+        let accepting = server.clone();
+        std::thread::Builder::new().name(name.into()).spawn(move || {
+            while !accepting.stopping.load(Ordering::Relaxed) {
+                match listener.accept() {
+                    Ok((stream, peer)) => accept(&accepting, stream.into(), kind(peer)),
+                    Err(error) => refused(&error),
+                }
             }
-        }
-    })?;
+        })?;
+    }
     let accepting = server.clone();
     std::thread::Builder::new().name("accept-unix".into()).spawn(move || {
         while !accepting.stopping.load(Ordering::Relaxed) {
             match unix.accept() {
                 Ok((stream, _)) => {
                     let uid = sockopt::socket_peercred(&stream).ok().map(|c| c.uid.as_raw());
-                    accept(&accepting, stream.into(), None, uid.or(Some(u32::MAX)));
+                    accept(&accepting, stream.into(), Origin::Unix(uid.unwrap_or(u32::MAX)));
                 }
                 Err(error) => refused(&error),
             }
@@ -206,10 +222,12 @@ fn listen(server: &Arc<Server>, tcp: TcpListener, unix: UnixListener) -> Result<
     let expiring = server.clone();
     std::thread::Builder::new().name("time-outs".into()).spawn(move || {
         while !expiring.stopping.load(Ordering::Relaxed) {
-            for _ in 0..DEADLINE_LOOKS_PER_SECOND {
+            for look in 0..DEADLINE_LOOKS_PER_SECOND {
                 std::thread::sleep(Duration::from_millis(1000 / DEADLINE_LOOKS_PER_SECOND));
                 expiring.clients().interrupt_overdue();
-                expiring.clients().end_abandoned();
+                if look % LOOKS_BETWEEN_ABANDONED == 0 {
+                    expiring.clients().end_abandoned();
+                }
             }
             expiring.catalog.renew_samples();
             expiring.clients().expire(Duration::from_secs(expiring.globals.number(Var::ConnectTimeout)));
@@ -218,9 +236,9 @@ fn listen(server: &Arc<Server>, tcp: TcpListener, unix: UnixListener) -> Result<
     Ok(())
 }
 
-fn accept(server: &Arc<Server>, socket: OwnedFd, peer: Option<SocketAddr>, uid: Option<u32>) {
+fn accept(server: &Arc<Server>, socket: OwnedFd, origin: Origin) {
     if !server.stopping.load(Ordering::Relaxed) {
-        server.accept(socket, peer, uid);
+        server.accept(socket, origin);
     }
 }
 

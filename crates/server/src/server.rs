@@ -33,6 +33,19 @@ pub const VERSION: &str = concat!("8.4.", env!("CARGO_PKG_VERSION_MINOR"), "-vaq
 /// MySQL gives the ids below to its own threads.
 const FIRST_CONNECTION_ID: u64 = 8;
 
+/// Over what a client came.
+#[derive(Clone, Copy, Debug)]
+pub enum Origin {
+    Tcp(SocketAddr),
+    /// The address for administrators: there connections are not counted.
+    Admin(SocketAddr),
+    /// The Unix socket, with the user of the process at the other end.
+    Unix(u32),
+}
+
+/// File descriptors of the engine's share that administrators may use.
+const ADMIN_SOCKETS: u64 = 8;
+
 pub struct Server {
     pub engine: Arc<Engine>,
     pub catalog: Arc<Catalog>,
@@ -185,12 +198,17 @@ impl Server {
         self.clients.len() as u64 > self.connections_max()
     }
 
-    /// Greets a new client and gives it to the pool. `peer_uid`: it came over the Unix socket.
-    pub fn accept(self: &Arc<Server>, socket: OwnedFd, peer: Option<SocketAddr>, peer_uid: Option<u32>) {
+    /// Greets a new client and gives it to the pool.
+    pub fn accept(self: &Arc<Server>, socket: OwnedFd, origin: Origin) {
         let mut transport = Transport::new(socket);
         let mut out = PacketWriter::new();
-        // As in MySQL one more is let in, for an administrator: the login says whether it is one.
-        if self.clients.len() as u64 > self.connections_max() {
+        let (peer, peer_uid, most) = match origin {
+            // As in MySQL one more is let in, for an administrator: the login says whether it is one.
+            Origin::Tcp(peer) => (Some(peer), None, self.connections_max()),
+            Origin::Unix(uid) => (None, Some(uid), self.connections_max()),
+            Origin::Admin(peer) => (Some(peer), None, self.sockets_max.saturating_add(ADMIN_SOCKETS)),
+        };
+        if self.clients.len() as u64 > most {
             let error = Error::new(&ER_CON_COUNT_ERROR, &[]);
             out.packet(|buffer| put_err_without_sqlstate(buffer, error.code(), error.message()));
             let _ = transport.send(out.bytes(), &|wait| wait());
@@ -234,7 +252,8 @@ impl Server {
             return;
         }
         let client = Arc::new(Client::new(id, host.clone(), peer.map(|address| address.port())));
-        let login = Login::new(nonce, offered, host, peer.map(|address| address.ip()), peer_uid);
+        let login =
+            Login::new(nonce, offered, host, peer.map(|address| address.ip()), peer_uid, matches!(origin, Origin::Admin(_)));
         let connection = Arc::new(Connection::new(self.clone(), transport, login, out.seq(), client.clone()));
         let _ = client.connection.set(Arc::downgrade(&connection));
         self.clients.add(client);

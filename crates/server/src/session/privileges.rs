@@ -73,6 +73,10 @@ impl Session {
         self.limits.as_ref().map_or(Ok(()), |limits| limits.count(ast))
     }
 
+    pub fn may_use_the_admin_address(&self) -> bool {
+        self.access.is_unlimited() || self.access.grants.dynamic.contains_key("SERVICE_CONNECTION_ADMIN")
+    }
+
     /// CONNECTION_ADMIN or SUPER, as for KILL.
     pub fn may_take_the_last_connection(&self) -> bool {
         self.access.is_unlimited() || self.subject(None).may_kill_others()

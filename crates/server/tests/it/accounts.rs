@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::client::{Answer, Client};
-use crate::server::{PASSWORD, Server};
+use crate::server::{PASSWORD, Server, free_port};
 
 /// Lines of an answer as the golden file has them.
 fn lines(answer: Answer) -> Vec<String> {
@@ -242,6 +242,28 @@ fn connections_beyond_the_last_are_told_so_and_the_last_is_an_administrators() {
     let mut fourth = TcpStream::connect(("127.0.0.1", server.port)).expect("connect");
     assert!(last_words(&mut fourth, Duration::from_secs(5)).contains("Too many connections"));
     assert!(start.elapsed() < Duration::from_secs(1));
+}
+
+#[test]
+fn the_admin_address_is_open_when_there_are_too_many_connections() {
+    let admin_port = free_port().to_string();
+    let server = Server::start_with("admin", &["--admin-address", "127.0.0.1", "--admin-port", &admin_port]);
+    let admin_port: u16 = admin_port.parse().expect("a port");
+    let mut root = server.connect();
+    assert_eq!(root.query("SELECT @@admin_address, @@admin_port").rows(), [["127.0.0.1".to_string(), admin_port.to_string()]]);
+    root.query("CREATE USER plain, operator");
+    root.query("GRANT SERVICE_CONNECTION_ADMIN ON *.* TO operator");
+    root.query("SET GLOBAL max_connections = 1");
+    let silent: Vec<_> = (0..4).map(|_| TcpStream::connect(("127.0.0.1", server.port)).expect("connect")).collect();
+    let error = Client::connect(server.port, "root", PASSWORD).err().expect("refused").to_string();
+    assert!(error.contains("1040"), "{error}");
+    for _ in 0..2 {
+        let mut operator = Client::connect(admin_port, "operator", "").expect("an administrator");
+        assert_eq!(operator.query("SELECT 1").rows(), [["1"]]);
+    }
+    let error = Client::connect(admin_port, "plain", "").err().expect("refused").to_string();
+    assert!(error.contains("1227") && error.contains("42000") && error.contains("SERVICE_CONNECTION_ADMIN"), "{error}");
+    drop(silent);
 }
 
 #[test]
