@@ -4,6 +4,8 @@
 # and a tenth of each other workload. Then the positive control: each planted bug must be found.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+# Each read that the row cache or a span answers is compared with RocksDB's answer.
+export VAQUITA_STORAGE_TEST_OPTION=check-cached-reads=on
 count=${1:-20000}
 seed=${2:-1}
 few=$((count / 10))

@@ -32,7 +32,7 @@ use chores::Chores;
 use script::Progress;
 
 /// Small, so that a second of load flushes, rotates the log, compacts, and sees several rounds of the housekeeper.
-const STORAGE: &str = "write-buffer-bytes=1048576,file-bytes=65536,level0-files=2,block-cache-bytes=8388608,build-batch-rows=128,round-ms=50,\
+const STORAGE: &str = "check-cached-reads=on,write-buffer-bytes=1048576,file-bytes=65536,level0-files=2,block-cache-bytes=8388608,build-batch-rows=128,round-ms=50,\
      write-set-bytes=65536";
 const WRITERS: u64 = 4;
 /// Passes of the DDL script before a place counts as not reached.

@@ -34,7 +34,7 @@ struct Configuration {
 /// Memtables of 64 KiB, so that a history is mostly in files.
 macro_rules! small {
     ($more:literal) => {
-        concat!("warm-log=off,write-buffer-bytes=65536,file-bytes=16384,level0-files=2,", $more)
+        concat!("warm-log=off,check-cached-reads=on,write-buffer-bytes=65536,file-bytes=16384,level0-files=2,", $more)
     };
 }
 

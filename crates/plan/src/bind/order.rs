@@ -29,7 +29,13 @@ impl Binder<'_> {
         }
         let found: Vec<Expr> =
             scope.aliases.iter().filter(|(name, _)| same_name(name, &column.name)).map(|(_, e)| e.clone()).collect();
-        let Some(first) = found.first() else { return Ok(None) };
+        if found.is_empty() {
+            return Ok(None);
+        }
+        // A bare item that could mean two of them is refused whatever else it could mean.
+        if !self.inside_order_expression() {
+            self.named_output(column, found.iter())?;
+        }
         // A real column of that name wins except in a bare ORDER BY item.
         if clause != Clause::Order || self.inside_order_expression() {
             match self.resolve_here(column) {
@@ -39,10 +45,24 @@ impl Binder<'_> {
                 Err(e) => return Err(e),
             }
         }
-        if found.iter().skip(1).any(|e| !visit::same(e, first)) {
-            return Err(Error::new(&errno::ER_NON_UNIQ_ERROR, &[&column.name, &self.clause_name()]));
+        self.named_output(column, found.iter())
+    }
+
+    /// Which of the output columns of one name is meant: the first expression; else the column that all of them are.
+    fn named_output<'e>(&self, column: &ast::ColumnRef, named: impl Iterator<Item = &'e Expr>) -> Result<Option<Expr>> {
+        let owner = |slot: usize| self.frames.last()?.slot_owner.get(slot).copied().flatten();
+        let is_column = |expr: &Expr| matches!(expr.kind, ExprKind::Slot(slot) if owner(slot).is_some());
+        let mut found: Option<&Expr> = None;
+        for expr in named {
+            match found {
+                _ if !is_column(expr) => return Ok(Some(expr.clone())),
+                Some(before) if !visit::same(before, expr) => {
+                    return Err(Error::new(&errno::ER_NON_UNIQ_ERROR, &[&column.name, &self.clause_name()]));
+                }
+                _ => found = Some(expr),
+            }
         }
-        Ok(Some(first.clone()))
+        Ok(found.cloned())
     }
 
     /// A name in HAVING. `None`: it is no column of this block.
@@ -61,13 +81,9 @@ impl Binder<'_> {
             return Ok(Some(expr.clone()));
         }
         if column.table.is_none() {
-            let mut named = selected.iter().filter(|(name, _)| same_name(name, &column.name)).map(|(_, e)| e);
-            if let Some(first) = named.next() {
-                return if named.any(|e| !visit::same(e, first)) {
-                    Err(Error::new(&errno::ER_NON_UNIQ_ERROR, &[&column.name, &self.clause_name()]))
-                } else {
-                    Ok(Some(first.clone()))
-                };
+            let named = selected.iter().filter(|(name, _)| same_name(name, &column.name)).map(|(_, e)| e);
+            if let Some(named) = self.named_output(column, named)? {
+                return Ok(Some(named));
             }
         }
         match found? {
