@@ -85,6 +85,11 @@ pub fn precision(ty: &ColumnType) -> u32 {
         TypeKind::Year => 4,
         TypeKind::Bit => ty.length.div_ceil(3).min(20),
         TypeKind::VarBinary if is_hex_literal(ty) => (ty.length * 8).div_ceil(3).min(20),
+        // A display width, as of BOOLEAN, says nothing about the values.
+        TypeKind::TinyInt => 3,
+        TypeKind::SmallInt => 5,
+        TypeKind::MediumInt => 7 + u32::from(ty.unsigned),
+        TypeKind::Int => 10,
         _ if ty.is_integer() => ty.length.saturating_sub(u32::from(!ty.unsigned)),
         _ => 65,
     };

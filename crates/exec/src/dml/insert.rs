@@ -350,7 +350,8 @@ impl<'a> Insert<'a> {
         let mut new: Vec<Value> = self.frame.slots[..columns].to_vec();
         if new == local {
             self.changed.found += 1;
-            self.duplicates -= 1;
+            // With IGNORE all rows count that change nothing, else those that were changed.
+            self.duplicates -= u64::from(!self.plan.ignore);
             return Ok(());
         }
         super::update::touch_on_update(&self.table.def, &self.plan.on_duplicate, &self.builder, &mut new);
@@ -371,6 +372,7 @@ impl<'a> Insert<'a> {
             }
             _ => {
                 self.changed.affected += 2;
+                self.duplicates -= u64::from(self.plan.ignore);
                 Ok(())
             }
         }

@@ -116,7 +116,8 @@ impl<'a> RowBuilder<'a> {
             return Err(error);
         }
         self.statement.session.warn(Level::Warning, error);
-        Ok(implicit_default(column))
+        // Not the first label, which a column gets that is not given.
+        Ok(if column.ty.kind == TypeKind::Enum { Value::UInt(0) } else { implicit_default(column) })
     }
 
     /// What a column gets that the statement gives no value for; `None` if an expression computes it.

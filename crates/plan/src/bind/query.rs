@@ -273,12 +273,12 @@ impl Binder<'_> {
     }
 }
 
-/// Beside texts a set operation takes BIT for a number.
+/// Beside texts a set operation takes BIT and YEAR for numbers.
 fn bits_as_numbers(alternatives: &mut [Expr]) {
     if !alternatives.iter().any(|e| typing::is_string(&e.ty)) {
         return;
     }
-    for expr in alternatives.iter_mut().filter(|e| e.ty.kind == TypeKind::Bit) {
+    for expr in alternatives.iter_mut().filter(|e| matches!(e.ty.kind, TypeKind::Bit | TypeKind::Year)) {
         let bits = std::mem::replace(expr, Expr::literal(vaquita_types::Value::Null, ColumnType::null()));
         *expr = typing::cast_to(bits, ColumnType::bigint_unsigned());
     }

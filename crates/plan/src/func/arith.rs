@@ -116,7 +116,8 @@ fn resolve_neg(args: &mut Vec<Expr>) -> Result<FuncType> {
             _ => int_type(precision(&arg.ty), false),
         },
         NumberClass::Decimal => decimal_type(precision(&arg.ty), scale(&arg.ty), false),
-        NumberClass::Double => double_type(DECIMALS_NOT_FIXED),
+        NumberClass::Double if arg.ty.is_temporal() => double_type(DECIMALS_NOT_FIXED),
+        NumberClass::Double => double_type(decimals_meta(&arg.ty)),
     };
     FuncType::number(ty, arg.nullable)
 }

@@ -3,7 +3,7 @@
 //! DATE_ADD keeps the type of its first argument where it can: a DATE becomes a DATETIME with a unit of
 //! hours or less, a text stays a text. A result outside the calendar is NULL with warning 1441.
 
-use vaquita_types::temporal::{DateTime, Interval, IntervalUnit, MICROS_PER_DAY, Time, parse_datetime};
+use vaquita_types::temporal::{DateTime, Interval, IntervalUnit, MICROS_PER_DAY, Time, datetime_from_number, parse_datetime};
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno};
 
 use super::args::{arg, def};
@@ -174,8 +174,8 @@ fn date_or_time(call: &FuncCall<'_>, i: usize, cx: &EvalCx<'_>) -> Result<Option
     let ty = call.arg_type(i);
     let dated = match &*value {
         Value::Date(_) | Value::DateTime(_) => true,
-        // As many digits are no time of day.
-        Value::Int(n) => *n >= 10_000_000_000,
+        // So large a number is no time of day.
+        Value::Int(n) => *n > 8_385_959 && datetime_from_number(*n, Default::default()).is_ok(),
         Value::Bytes(b) => {
             let delimited =
                 b.iter().filter(|c| **c == b'-').count() >= 2 || b.iter().take_while(|c| c.is_ascii_digit()).count() >= 12;

@@ -223,10 +223,17 @@ pub fn between(value: Expr, low: Expr, high: Expr, negated: bool) -> Result<Expr
         return Err(mix_error(&[&value, &low, &high], "between"));
     }
     let (below, above) = if negated { (CompareOp::Lt, CompareOp::Gt) } else { (CompareOp::Ge, CompareOp::Le) };
+    let is_number = |e: &Expr| !is_string(&e.ty) && !e.ty.is_temporal() && !matches!(e.ty.kind, TypeKind::Null | TypeKind::Json);
+    let numbers = is_string(&value.ty) && (is_number(&low) || is_number(&high));
     let side = |op: CompareOp, bound: Expr| {
         let (value, bound) = full_years(value.clone(), bound)?;
         let bound = unchecked_date(&value, bound)?;
-        compare_scalars(op, value, bound)
+        let mut made = compare_scalars(op, value, bound)?;
+        // All three are compared as numbers if one of them is a number.
+        if numbers && let ExprKind::Compare(_, _, _, rule @ CompareAs::Text(_)) = &mut made.kind {
+            *rule = CompareAs::Double;
+        }
+        Ok::<_, Error>(made)
     };
     let (first, second) = (side(below, low)?, side(above, high)?);
     let nullable = first.nullable || second.nullable;
@@ -271,12 +278,19 @@ pub fn compare_list(value: Expr, mut list: Vec<Expr>) -> Result<Expr> {
         }
         let (_, item) = adapt_constants(value.clone(), item);
         let item = unchecked_date(&value, item)?;
-        rules.push(exactly(compare_as(&value, &item, "in")?));
+        // A text that is no time is midnight here; alone it would be compared as text.
+        let is_text = matches!(item.kind, ExprKind::Literal(Value::Bytes(_))) && is_string(&item.ty);
+        rules.push(match value.ty.kind {
+            TypeKind::Time if is_text => CompareAs::Time,
+            _ => exactly(compare_as(&value, &item, "in")?),
+        });
         adapted.push(item);
     }
     let Some(rule) = common_rule(&rules, &adapted) else {
-        let tests =
-            adapted.into_iter().map(|item| compare_scalars(CompareOp::Eq, value.clone(), item)).collect::<Result<Vec<_>>>()?;
+        let tests = adapted
+            .into_iter()
+            .map(|item| compare_scalars(CompareOp::Eq, unchecked_date(&item, value.clone())?, item))
+            .collect::<Result<Vec<_>>>()?;
         return Ok(disjunction(tests));
     };
     let nullable = value.nullable || adapted.iter().any(|e| e.nullable);

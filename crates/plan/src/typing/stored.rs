@@ -76,6 +76,9 @@ const STORABLE: DateFlags = DateFlags { no_zero_date: false, no_zero_in_date: tr
 
 fn date_number(ty: &ColumnType, number: &Decimal) -> Option<Expr> {
     let (whole, micros) = split(number)?;
+    if whole == 0 && micros != 0 {
+        return None;
+    }
     let (value, _) = datetime_from_number(whole, STORABLE).ok()?;
     let value = match ty.kind {
         TypeKind::Date => value.date().to_datetime(),
