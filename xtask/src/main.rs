@@ -1,6 +1,6 @@
 //! Chores of the repository, run as `cargo xtask COMMAND`: style checks, the side-by-side benchmark, the crash test,
 //! the checks of isolation levels, the dump test, the comparison with MySQL on random statements, kill points, models,
-//! histories under many configurations, instructions per statement.
+//! histories under many configurations, instructions per statement, statements by accounts with few privileges.
 //!
 //! `xtask` never links RocksDB: it builds in seconds and drives servers from outside, as processes.
 //! Each command is one module; `flags` reads their options.
@@ -27,7 +27,9 @@ mod models;
 mod out_of_files;
 mod paths;
 mod power_loss;
+mod privilege_test;
 mod random;
+mod sql_logic;
 mod tidy;
 mod under_test;
 mod vaquita;
@@ -84,6 +86,10 @@ usage: cargo xtask COMMAND
   diff-test --mysql HOST:PORT:USER:PASSWORD [--vaquita HOST:PORT:USER:PASSWORD] [--seed S] [--statements N]
             [--show N] [--no-metadata]
                        random statements on both servers, which must answer alike; --show N prints N failures of each kind
+  sqllogictest --mysql HOST:PORT:USER:PASSWORD --files PATH,.. [--show N]
+                       scripts of SQLite's sqllogictest corpus on both servers, which must answer alike
+  privilege-test --mysql HOST:PORT:USER:PASSWORD [--vaquita HOST:PORT:USER:PASSWORD] [--seed S] [--statements N] [--show N]
+                       random statements by accounts with random privileges: what MySQL refuses must be refused
 kill-test, power-loss and io-errors also take --server mysql|mariadb|myrocks, with
   [--mysqld COMMAND] [--basedir DIR] [--install-db COMMAND], and run it on a directory of their own.
 VAQUITA=path names the server to measure, to kill or to load; without it the one in the target directory is taken.";
@@ -108,6 +114,8 @@ fn main() -> ExitCode {
         "disk-full" => disk_full::main(&flags),
         "out-of-files" => out_of_files::main(&flags),
         "diff-test" => diff_test::main(&flags),
+        "sqllogictest" => sql_logic::main(&flags),
+        "privilege-test" => privilege_test::main(&flags),
         _ => Err(USAGE.to_string()),
     };
     match done {

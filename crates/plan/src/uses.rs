@@ -6,7 +6,8 @@
 //!
 //! A plan's list is made once, with the plan, and may be asked again whenever privileges have changed.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
 
 use vaquita_types::schema::TableRef;
 
@@ -51,7 +52,7 @@ pub struct TableUse {
 #[derive(Debug, Default)]
 pub struct Uses {
     tables: RefCell<Vec<TableUse>>,
-    writes_file: std::cell::Cell<bool>,
+    writes_file: Cell<bool>,
 }
 
 /// The same when the statement is bound.
@@ -76,7 +77,7 @@ impl Uses {
         let mut tables = self.tables.borrow_mut();
         let (database, name) = table.map_or((database, name), |t| (t.database.as_str(), t.name.as_str()));
         let known = tables.iter_mut().find(|t| match (&t.table, table) {
-            (Some(known), Some(table)) => known.id == table.id && t.database == database && t.name == name,
+            (Some(known), Some(table)) => same_table(known, table),
             (None, None) => t.database == database && t.name == name,
             _ => false,
         });
@@ -98,22 +99,32 @@ impl Uses {
 
     /// Changes the entry of a table that was met.
     pub(crate) fn of(&self, table: &TableRef, note: impl FnOnce(&mut TableUse)) {
+        let of_table = |t: &&mut TableUse| t.table.as_ref().is_some_and(|known| same_table(known, table));
+        if let Some(known) = self.tables.borrow_mut().iter_mut().find(of_table) {
+            return note(known);
+        }
+        // It is noted where its name is resolved; this is for who forgets.
         self.note_name(&table.database, &table.name, Some(table), NOTHING);
-        let mut tables = self.tables.borrow_mut();
-        let known = tables.iter_mut().find(|t| {
-            t.table.as_ref().is_some_and(|known| known.id == table.id) && t.database == table.database && t.name == table.name
-        });
-        if let Some(known) = known {
+        if let Some(known) = self.tables.borrow_mut().iter_mut().find(of_table) {
             note(known);
         }
     }
 
     pub(crate) fn note_column(&self, table: &TableRef, column: usize, actions: Actions) {
-        self.of(table, |entry| {
-            if entry.columns.len() <= column {
-                entry.columns.resize(table.columns.len().max(column + 1), NOTHING);
-            }
-            entry.columns[column] |= actions;
-        });
+        self.of(table, |entry| entry.note_column(column, actions));
     }
+}
+
+impl TableUse {
+    pub(crate) fn note_column(&mut self, column: usize, actions: Actions) {
+        if self.columns.len() <= column {
+            let columns = self.table.as_ref().map_or(0, |table| table.columns.len());
+            self.columns.resize(columns.max(column + 1), NOTHING);
+        }
+        self.columns[column] |= actions;
+    }
+}
+
+fn same_table(a: &TableRef, b: &TableRef) -> bool {
+    Arc::ptr_eq(a, b) || a.id == b.id && a.database == b.database && a.name == b.name
 }

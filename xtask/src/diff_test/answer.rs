@@ -34,6 +34,13 @@ pub enum Difference {
     Metadata(&'static str),
 }
 
+impl Difference {
+    /// Of what the statement gives or does, not of how that is described.
+    pub fn is_of_rows(&self) -> bool {
+        matches!(self, Difference::Error(..) | Difference::Rows | Difference::Affected | Difference::Tables)
+    }
+}
+
 const FIELDS: &[&str] = &["name", "origin", "type", "flags", "decimals", "charset", "length"];
 
 /// Runs `sql` and reads all of its answer.

@@ -5,7 +5,7 @@
 //! (`answer`). A failure is made smaller, by simpler statements (`tree`) and fewer rows, while the same part of the answers
 //! differs; then it is printed as a script. The seed decides everything that is run.
 
-mod answer;
+pub mod answer;
 mod expr;
 pub mod schema;
 mod statement;
@@ -83,7 +83,7 @@ pub fn main(args: &[String]) -> Result<(), String> {
     }
 }
 
-fn connect(address: &str) -> Result<Client, String> {
+pub fn connect(address: &str) -> Result<Client, String> {
     let parts: Vec<&str> = address.splitn(4, ':').collect();
     let [host, port, user, password] = parts[..] else { return Err(format!("{address}: not host:port:user:password")) };
     let port = port.parse().map_err(|_| format!("{address}: not a port"))?;

@@ -42,7 +42,7 @@ impl Binder<'_> {
             return Err(Error::new(&errno::ER_DBACCESS_DENIED_ERROR, &[&"", &"", &table.database]));
         }
         let columns = self.insert_columns(&table, insert.columns.as_deref())?;
-        self.note_inserted(&table, &columns, insert.columns.as_deref())?;
+        self.note_inserted(&table, &columns, insert)?;
         self.push_frame();
         let width = table.columns.len();
         self.frame().width = 2 * width;
@@ -85,13 +85,15 @@ impl Binder<'_> {
     }
 
     /// Without a list of columns, or with an empty one, a row is inserted as a whole.
-    fn note_inserted(&self, table: &TableRef, columns: &[usize], names: Option<&[ast::ColumnRef]>) -> Result<()> {
+    fn note_inserted(&self, table: &TableRef, columns: &[usize], insert: &ast::Insert) -> Result<()> {
         if self.cx.insert_target.is_some() {
             return Ok(());
         }
         let uses = self.uses()?;
-        columns.iter().for_each(|column| uses.note_column(table, *column, INSERT));
-        if names.is_none_or(<[_]>::is_empty) {
+        uses.of(table, |entry| columns.iter().for_each(|column| entry.note_column(*column, INSERT)));
+        // LOAD DATA, which has no rows here, may fill variables alone.
+        let of_file = matches!(&insert.source, ast::InsertSource::Values(rows) if rows.is_empty());
+        if !of_file && insert.columns.as_ref().is_none_or(Vec::is_empty) {
             (0..table.columns.len()).for_each(|column| uses.note_column(table, column, INSERT));
             uses.of(table, |entry| entry.whole |= INSERT);
         }

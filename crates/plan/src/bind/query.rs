@@ -44,38 +44,25 @@ impl Binder<'_> {
                 self.order_and_limit(plan, query)
             }
             ast::QueryBody::SetOp { .. } => {
-                let plan = self.set_operation(&query.body)?;
+                let plan = self.set_operation(&query.body, &query.locks)?;
                 self.order_and_limit(plan, query)
             }
             ast::QueryBody::Values(rows) => {
                 let plan = self.values(rows)?;
                 self.order_and_limit(plan, query)
             }
-            ast::QueryBody::Table(name) => {
-                let select = ast::Select {
-                    items: vec![ast::SelectItem::Wildcard],
-                    from: vec![ast::TableRef::Table(ast::TableFactor {
-                        name: name.clone(),
-                        partitions: Vec::new(),
-                        alias: None,
-                        index_hints: Vec::new(),
-                    })],
-                    has_from: true,
-                    ..ast::Select::default()
-                };
-                self.select(&select, query)
-            }
+            ast::QueryBody::Table(name) => self.select(&select_from(name), query),
         }
     }
 
-    /// One operand of a set operation, in a frame of its own.
-    fn operand(&mut self, body: &ast::QueryBody) -> Result<QueryPlan> {
+    /// One operand of a set operation, in a frame of its own. `locks` stand behind it without parentheses between.
+    fn operand(&mut self, body: &ast::QueryBody, locks: &[ast::LockClause]) -> Result<QueryPlan> {
         match body {
             ast::QueryBody::Nested(query) => self.query(query),
             _ => self.nested(|b| {
                 let scopes = b.scopes.len();
                 b.push_frame();
-                let plan = b.bare_body(body);
+                let plan = b.bare_body(body, locks);
                 b.scopes.truncate(scopes);
                 b.pop_frame()?;
                 plan
@@ -83,13 +70,13 @@ impl Binder<'_> {
         }
     }
 
-    fn bare_body(&mut self, body: &ast::QueryBody) -> Result<QueryPlan> {
+    fn bare_body(&mut self, body: &ast::QueryBody, locks: &[ast::LockClause]) -> Result<QueryPlan> {
         let bare =
-            ast::Query { with: None, body: body.clone(), order_by: Vec::new(), limit: None, into: None, locks: Vec::new() };
+            ast::Query { with: None, body: body.clone(), order_by: Vec::new(), limit: None, into: None, locks: locks.to_vec() };
         self.query_in_frame(&bare)
     }
 
-    fn set_operation(&mut self, body: &ast::QueryBody) -> Result<QueryPlan> {
+    fn set_operation(&mut self, body: &ast::QueryBody, locks: &[ast::LockClause]) -> Result<QueryPlan> {
         let ast::QueryBody::SetOp { op, all, left, right } = body else { return Err(Error::internal("not a set operation")) };
         // `a UNION b UNION c` with one kind is one operation over three inputs.
         let mut bodies = vec![right.as_ref()];
@@ -103,7 +90,11 @@ impl Binder<'_> {
         }
         bodies.push(rest);
         bodies.reverse();
-        let inputs = bodies.into_iter().map(|b| self.operand(b)).collect::<Result<Vec<_>>>()?;
+        // FOR UPDATE behind the last query block is that block's.
+        let last = bodies.len() - 1;
+        let operands = bodies.into_iter().enumerate();
+        let inputs =
+            operands.map(|(n, body)| self.operand(body, if n == last { locks } else { &[] })).collect::<Result<Vec<_>>>()?;
         let kind = match op {
             ast::SetOp::Union => SetOpKind::Union,
             ast::SetOp::Intersect => SetOpKind::Intersect,
@@ -281,6 +272,17 @@ fn bits_as_numbers(alternatives: &mut [Expr]) {
     for expr in alternatives.iter_mut().filter(|e| matches!(e.ty.kind, TypeKind::Bit | TypeKind::Year)) {
         let bits = std::mem::replace(expr, Expr::literal(vaquita_types::Value::Null, ColumnType::null()));
         *expr = typing::cast_to(bits, ColumnType::bigint_unsigned());
+    }
+}
+
+/// `TABLE name` as a SELECT.
+pub fn select_from(name: &ast::Name) -> ast::Select {
+    let factor = ast::TableFactor { name: name.clone(), partitions: Vec::new(), alias: None, index_hints: Vec::new() };
+    ast::Select {
+        items: vec![ast::SelectItem::Wildcard],
+        from: vec![ast::TableRef::Table(factor)],
+        has_from: true,
+        ..ast::Select::default()
     }
 }
 

@@ -12,6 +12,7 @@ use vaquita_types::schema::TableRef;
 use vaquita_types::{ColumnType, Error, Result, errno};
 
 use super::expr::{compare_op, width};
+use super::query::select_from;
 use super::scope::Scope;
 use super::update::table_key;
 use super::{Binder, Clause};
@@ -278,15 +279,23 @@ fn refuse_limit(query: &ast::Query) -> Result<()> {
 
 /// `EXISTS (SELECT * …)` reads no column: the star may stand for anything.
 fn without_star(query: &ast::Query) -> Option<ast::Query> {
-    let ast::QueryBody::Select(select) = &query.body else { return None };
+    let one =
+        || ast::SelectItem::Expr { expr: ast::Expr::Literal(ast::Literal::Int(1)), alias: None, source_text: "1".to_string() };
+    let select = match &query.body {
+        ast::QueryBody::Select(select) => select,
+        ast::QueryBody::Table(name) => {
+            let select = ast::Select { items: vec![one()], ..select_from(name) };
+            return Some(ast::Query { body: ast::QueryBody::Select(Box::new(select)), ..query.clone() });
+        }
+        _ => return None,
+    };
     if select.from.is_empty() || !select.items.contains(&ast::SelectItem::Wildcard) {
         return None;
     }
     let mut bare = query.clone();
     if let ast::QueryBody::Select(select) = &mut bare.body {
         for item in select.items.iter_mut().filter(|item| **item == ast::SelectItem::Wildcard) {
-            let expr = ast::Expr::Literal(ast::Literal::Int(1));
-            *item = ast::SelectItem::Expr { expr, alias: None, source_text: "1".to_string() };
+            *item = one();
         }
     }
     Some(bare)

@@ -68,13 +68,13 @@ impl Subject<'_> {
             Ast::LockTables(locks) => {
                 locks.iter().filter(|lock| !self.is_temporary(&lock.table)).try_for_each(|lock| self.lock_table(&lock.table))
             }
-            Ast::TableMaintenance(maintenance) => {
-                let need = match maintenance.kind {
-                    MaintenanceKind::Check | MaintenanceKind::Checksum => p::SELECT,
-                    MaintenanceKind::Analyze | MaintenanceKind::Optimize | MaintenanceKind::Repair => p::SELECT | p::INSERT,
-                };
-                maintenance.tables.iter().try_for_each(|name| self.object(name, need))
-            }
+            Ast::TableMaintenance(maintenance) => maintenance.tables.iter().try_for_each(|name| match maintenance.kind {
+                MaintenanceKind::Check => self.any_on_table(name, "SELECT"),
+                MaintenanceKind::Checksum => self.object(name, p::SELECT),
+                MaintenanceKind::Analyze | MaintenanceKind::Optimize | MaintenanceKind::Repair => {
+                    self.object(name, p::SELECT | p::INSERT)
+                }
+            }),
             Ast::Describe { table, .. } => self.any_on_table(table, "SELECT"),
             Ast::Explain(explain) => match &explain.target {
                 ExplainTarget::Statement { statement, .. } => self.check(statement),
