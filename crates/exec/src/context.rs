@@ -39,6 +39,7 @@ pub trait SessionEnv {
     fn random(&self) -> f64;
     fn random_bytes(&self, out: &mut [u8]);
     fn session_function(&self, name: &str, args: &[Value]) -> Result<Value>;
+    fn check_interrupt(&self) -> Result<()>;
     /// Warnings of the running statement so far, for "Warnings: n".
     fn warning_count(&self) -> u64;
     /// `auto_increment_increment` and `auto_increment_offset`.
@@ -273,6 +274,10 @@ impl Env for Statement<'_> {
         }
     }
 
+    fn check_interrupt(&self) -> Result<()> {
+        self.interrupt.check()
+    }
+
     fn seeded_random(&self, site: usize, seed: u32) -> f64 {
         self.generators.borrow_mut().entry(site).or_insert_with(|| SeededRandom::new(seed)).number()
     }
@@ -313,6 +318,10 @@ impl Env for Constants<'_> {
 
     fn warn(&self, level: Level, error: Error) {
         self.session.warn(level, error);
+    }
+
+    fn check_interrupt(&self) -> Result<()> {
+        self.session.check_interrupt()
     }
 
     fn subquery(&self, _: &Subquery, _: &EvalCx<'_>) -> Result<SubqueryRows> {

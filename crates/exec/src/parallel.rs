@@ -316,6 +316,11 @@ impl SessionEnv for Quiet {
         Err(self.refuse())
     }
 
+    fn check_interrupt(&self) -> Result<()> {
+        // The statements of helpers have the interrupt itself.
+        Ok(())
+    }
+
     fn warning_count(&self) -> u64 {
         0
     }

@@ -51,6 +51,8 @@ pub trait Env {
     /// Functions that ask the session or server (DATABASE, USER, CONNECTION_ID, LAST_INSERT_ID,
     /// ROW_COUNT, FOUND_ROWS, GET_LOCK, SLEEP, BENCHMARK …): by MySQL's upper-case name.
     fn session_function(&self, name: &str, args: &[Value]) -> Result<Value>;
+    /// Error 1317 or 3024 once somebody has ended the statement: whatever may take long asks now and then.
+    fn check_interrupt(&self) -> Result<()>;
 }
 
 /// The rows of a subquery, one `Value` per output column.

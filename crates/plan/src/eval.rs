@@ -14,8 +14,9 @@ mod subquery;
 
 use std::borrow::Cow;
 
+use vaquita_types::json::{JSON_DEPTH_MAX, Json};
 use vaquita_types::limits::VALUE_BYTES_MAX;
-use vaquita_types::{Error, Result, Value};
+use vaquita_types::{Error, Result, Value, stack};
 
 use crate::env::EvalCx;
 use crate::expr::{CompareAs, CompareOp, Expr, ExprKind};
@@ -32,6 +33,17 @@ pub(crate) fn check_value_bytes(bytes: usize, cx: &EvalCx<'_>) -> Result<()> {
     Err(Error::new(&vaquita_types::errno::ER_OUT_OF_RESOURCES, &[]))
 }
 
+/// Error 3157 for a document that is nested too deeply, 1041 for one that is too large.
+pub fn check_document(json: &Json, cx: &EvalCx<'_>) -> Result<()> {
+    match json.measured(VALUE_BYTES_MAX, JSON_DEPTH_MAX) {
+        Some(bytes) => check_value_bytes(bytes, cx),
+        None => Err(Error::new(&vaquita_types::errno::ER_JSON_DOCUMENT_TOO_DEEP, &[])),
+    }
+}
+
+/// After a function has made a value of so many bytes it may be time to end.
+const LONG_BYTES: usize = 64 << 10;
+
 pub fn eval<'a>(expr: &'a Expr, cx: &EvalCx<'a>) -> Result<Cow<'a, Value>> {
     match &expr.kind {
         ExprKind::Slot(slot) => match cx.frame.get(*slot) {
@@ -44,12 +56,24 @@ pub fn eval<'a>(expr: &'a Expr, cx: &EvalCx<'a>) -> Result<Cow<'a, Value>> {
             None => Err(Error::internal(format_args!("parameter {n} of {}", cx.params.len()))),
         },
         ExprKind::Outer { depth, slot } => outer_slot(cx, *depth, *slot).map(|v| Cow::Owned(v.clone())),
+        _ => stack::deeper(|| eval_operation(expr, cx)),
+    }
+}
+
+fn eval_operation<'a>(expr: &'a Expr, cx: &EvalCx<'a>) -> Result<Cow<'a, Value>> {
+    match &expr.kind {
+        ExprKind::Slot(_) | ExprKind::Literal(_) | ExprKind::Param(_) | ExprKind::Outer { .. } => eval(expr, cx),
         ExprKind::Call(def, args) => {
             let value = (def.eval)(&FuncCall { args, ty: &expr.ty }, cx)?;
             match &value {
-                Value::Bytes(bytes) => check_value_bytes(bytes.len(), cx)?,
+                Value::Bytes(bytes) => {
+                    check_value_bytes(bytes.len(), cx)?;
+                    if bytes.len() >= LONG_BYTES {
+                        cx.env.check_interrupt()?;
+                    }
+                }
                 // Parts that are shared count, too: the text has them all.
-                Value::Json(json) => check_value_bytes(json.bytes_up_to(VALUE_BYTES_MAX), cx)?,
+                Value::Json(json) => check_document(json, cx)?,
                 _ => {}
             }
             Ok(Cow::Owned(value))
@@ -85,7 +109,7 @@ pub fn eval_bool(expr: &Expr, cx: &EvalCx<'_>) -> Result<Option<bool>> {
         | ExprKind::Not(_)
         | ExprKind::IsNull(_)
         | ExprKind::Compare(..)
-        | ExprKind::InList(..) => predicate(expr, cx),
+        | ExprKind::InList(..) => stack::deeper(|| predicate(expr, cx)),
         _ => truth_of(&*eval(expr, cx)?, expr, cx),
     }
 }

@@ -11,7 +11,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use vaquita_types::charset::CollationId;
-use vaquita_types::{ColumnType, Result, Value};
+use vaquita_types::{ColumnType, Result, Value, stack};
 
 use crate::env::{EvalCx, VarScope};
 use crate::func::FuncDef;
@@ -20,7 +20,7 @@ use crate::node::QueryPlan;
 /// An index into the frame of a query block.
 pub type Slot = usize;
 
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Expr {
     pub kind: ExprKind,
     pub ty: ColumnType,
@@ -136,6 +136,18 @@ pub enum SubqueryKind {
     },
 }
 
+/// Written out, because a derived one takes the stack for granted.
+impl Clone for Expr {
+    fn clone(&self) -> Expr {
+        stack::deeper(|| Expr {
+            kind: self.kind.clone(),
+            ty: self.ty.clone(),
+            nullable: self.nullable,
+            coercibility: self.coercibility,
+        })
+    }
+}
+
 impl Expr {
     pub fn literal(value: Value, ty: ColumnType) -> Expr {
         let nullable = value.is_null();
@@ -144,6 +156,19 @@ impl Expr {
 
     pub fn slot(slot: Slot, ty: ColumnType, nullable: bool) -> Expr {
         Expr { kind: ExprKind::Slot(slot), ty, nullable, coercibility: 2 }
+    }
+
+    /// It has no operands.
+    pub fn is_leaf(&self) -> bool {
+        matches!(
+            self.kind,
+            ExprKind::Literal(_)
+                | ExprKind::Param(_)
+                | ExprKind::Slot(_)
+                | ExprKind::Outer { .. }
+                | ExprKind::UserVar(_)
+                | ExprKind::SysVar(..)
+        )
     }
 
     /// The value for the row in `cx`; slots, literals and parameters are borrowed.

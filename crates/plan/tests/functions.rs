@@ -28,6 +28,9 @@ struct Session {
 const NOW_US: i64 = 1_700_000_000_123_456;
 
 impl Env for Session {
+    fn check_interrupt(&self) -> Result<()> {
+        Ok(())
+    }
     fn statement_time_us(&self) -> i64 {
         NOW_US
     }

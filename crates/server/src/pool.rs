@@ -39,6 +39,7 @@ use crossbeam_queue::SegQueue;
 use parking_lot::Mutex;
 use rustix::event::epoll;
 use rustix::time::{ClockId, clock_gettime};
+use vaquita_types::stack;
 
 pub use gate::{Gate, park};
 use lane::Lane;
@@ -172,7 +173,7 @@ impl<T: Task> Pool<T> {
     fn spawn(self: &Arc<Self>) -> std::io::Result<()> {
         self.threads.fetch_add(1, Ordering::Relaxed);
         let pool = self.clone();
-        let thread = std::thread::Builder::new().name("worker".into()).stack_size(2 << 20);
+        let thread = std::thread::Builder::new().name("worker".into()).stack_size(stack::THREAD_BYTES);
         thread.spawn(move || pool.work()).map(drop).inspect_err(|_| {
             self.threads.fetch_sub(1, Ordering::Relaxed);
         })

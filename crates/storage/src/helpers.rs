@@ -7,6 +7,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use vaquita_types::stack;
+
 static BUSY: AtomicUsize = AtomicUsize::new(0);
 static CORES: LazyLock<usize> = LazyLock::new(|| thread::available_parallelism().map_or(1, usize::from));
 
@@ -107,7 +109,10 @@ impl Helpers {
                 let _ = rustix::process::nice(NICENESS);
                 work()
             };
-            let spawn = |n| thread::Builder::new().name(format!("{name} {n}")).spawn_scoped(scope, yielding);
+            let spawn = |n| {
+                let thread = thread::Builder::new().name(format!("{name} {n}")).stack_size(stack::THREAD_BYTES);
+                thread.spawn_scoped(scope, yielding)
+            };
             let threads: Vec<_> = (0..=self.0).map_while(|n| spawn(n).ok()).collect();
             if threads.is_empty() {
                 return vec![work()];

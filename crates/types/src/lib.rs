@@ -20,6 +20,7 @@ pub mod limits;
 pub mod memory;
 pub mod schema;
 pub mod sql_mode;
+pub mod stack;
 pub mod temporal;
 pub mod value;
 

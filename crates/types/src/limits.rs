@@ -26,6 +26,21 @@ pub const ENUM_MEMBERS_MAX: usize = 65_535;
 pub const SET_MEMBERS_MAX: usize = 64;
 /// Placeholders of one prepared statement: the protocol counts them in 16 bits.
 pub const PARAMETERS_MAX: usize = 65_535;
+/// Levels of parentheses, function calls and queries that the parser reads inside one another: its own recursion. A level takes
+/// 5 to 8 KB of stack. (MySQL ends at about 25,000 parentheses, 2,000 calls or 450 CASE; error 1436.)
+pub const SYNTAX_NESTING_MAX: u32 = 6000;
+/// Height of a statement's tree, for those who walk it. (MySQL ends at about 2,000; error 1436.)
+pub const SYNTAX_HEIGHT_MAX: u32 = 5000;
+/// Expressions, tables and queries that the binder has open inside one another: more than the height of any syntax tree, since the query of a
+/// common table expression is bound where it is named (error 1436).
+pub const BINDING_DEPTH_MAX: usize = 8000;
+/// Queries inside one another, those of common table expressions where they are named (MySQL's MAX_SELECT_NESTING; error 1473).
+pub const QUERY_NESTING_MAX: u32 = 63;
+/// References to common table expressions, but for the first to each, whose queries are bound for each reference (MySQL's error 4169).
+pub const CTE_EXPANSIONS_MAX: usize = 1024;
+/// Nodes that the binder adds to a statement by copying expressions: `x BETWEEN 1 AND 2` is two comparisons of x, an alias in ORDER BY is its
+/// expression. A node takes about 150 bytes. (Error 1041. MySQL refers to the one that is there.)
+pub const COPIED_NODES_MAX: usize = 1 << 21;
 /// Tables of one join (MySQL manual, "Limits on Joins").
 pub const JOIN_TABLES_MAX: usize = 61;
 /// Nesting of a JSON document (MySQL manual, "The JSON Data Type").

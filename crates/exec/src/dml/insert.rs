@@ -176,6 +176,7 @@ impl<'a> Insert<'a> {
     }
 
     fn begin_row(&mut self) -> Result<()> {
+        self.frame.statement.interrupt.check()?;
         self.records += 1;
         self.builder.row = self.records;
         for &position in &self.others {

@@ -1,15 +1,15 @@
 //! UNION, INTERSECT and EXCEPT.
 //!
 //! UNION streams its inputs one after the other, with a table of the rows seen unless ALL. INTERSECT and EXCEPT
-//! first count the rows of the second input: ALL gives a row as often as the smaller of the two counts or their
-//! difference, without ALL each row is given once. The planner has cast the inputs to the common types.
+//! first count the rows of all inputs but the first: ALL gives a row as often as the smallest of the counts, or the first less the others,
+//! without ALL each row is given once. The planner has cast the inputs to the common types.
 
 use std::sync::Arc;
 
 use vaquita_plan::env::Env;
 use vaquita_plan::expr::Slot;
 use vaquita_plan::node::{QueryPlan, SetOpKind};
-use vaquita_types::{ColumnType, Error, Result, Value};
+use vaquita_types::{ColumnType, Result, Value};
 
 use super::key;
 use super::key_table::KeyTable;
@@ -26,7 +26,7 @@ pub struct SetOp<'p> {
     at: usize,
     reading: bool,
     table: KeyTable,
-    /// INTERSECT and EXCEPT: how often each row of the second input can still be met.
+    /// INTERSECT and EXCEPT: how often each row of the other inputs can still be met.
     counts: Vec<u64>,
     row: Vec<Value>,
     key: Vec<u8>,
@@ -59,22 +59,41 @@ impl<'p> SetOp<'p> {
         }
     }
 
-    fn count_second(&mut self, frame: &Frame<'_>) -> Result<()> {
-        let [_, second] = self.inputs.as_mut_slice() else {
-            return Err(Error::internal("a set operation of two inputs has others"));
-        };
+    /// The sum of the counts in the other inputs for EXCEPT, the least of them for INTERSECT.
+    fn count_others(&mut self, frame: &Frame<'_>) -> Result<()> {
+        let mut others = std::mem::take(&mut self.inputs);
+        let counted = others.iter_mut().enumerate().skip(1).try_for_each(|(n, input)| self.count(input, n == 1, frame));
+        self.inputs = others;
+        counted
+    }
+
+    fn count(&mut self, input: &mut SubPlan<'_>, first: bool, frame: &Frame<'_>) -> Result<()> {
         let cx = frame.cx();
-        second.open(frame.statement, Some(&cx))?;
+        // Rows that one of the inputs does not have are not in the intersection.
+        let narrows = self.op == SetOpKind::Intersect && !first;
+        let zeros = if narrows { vec![0; self.counts.len()] } else { Vec::new() };
+        let before = if narrows { std::mem::replace(&mut self.counts, zeros) } else { Vec::new() };
+        input.open(frame.statement, Some(&cx))?;
         self.row.clear();
-        while second.next(frame.statement, Some(&cx), &mut self.row)? {
+        while input.next(frame.statement, Some(&cx), &mut self.row)? {
             self.pulse.beat(frame)?;
             encode_row(&self.row, self.types, frame.statement, &mut self.key)?;
-            let (n, new) = self.table.insert(&self.key, frame.statement)?;
-            if new {
-                self.counts.push(0);
-            }
-            self.counts[n] += 1;
             self.row.clear();
+            let n = if !narrows {
+                let (n, new) = self.table.insert(&self.key, frame.statement)?;
+                if new {
+                    self.counts.push(0);
+                }
+                Some(n)
+            } else {
+                self.table.find(&self.key)
+            };
+            if let Some(count) = n.and_then(|n| self.counts.get_mut(n)) {
+                *count += 1;
+            }
+        }
+        if narrows {
+            self.counts.iter_mut().zip(before).for_each(|(count, before)| *count = before.min(*count));
         }
         Ok(())
     }
@@ -140,7 +159,7 @@ impl Operator for SetOp<'_> {
         self.counts.clear();
         self.at = 0;
         self.reading = false;
-        if self.op == SetOpKind::Union { Ok(()) } else { self.count_second(frame) }
+        if self.op == SetOpKind::Union { Ok(()) } else { self.count_others(frame) }
     }
 
     fn next(&mut self, frame: &mut Frame<'_>) -> Result<bool> {

@@ -7,7 +7,7 @@ use vaquita_plan::env::EvalCx;
 use vaquita_plan::eval::print::name_columns;
 use vaquita_plan::expr::ExprKind;
 use vaquita_plan::node::QueryPlan;
-use vaquita_types::{Result, Value};
+use vaquita_types::{Result, Value, stack};
 
 use super::slots::refills;
 use super::{Frame, Operator, build};
@@ -23,6 +23,10 @@ pub struct SubPlan<'p> {
 
 impl<'p> SubPlan<'p> {
     pub fn new(plan: &'p QueryPlan) -> SubPlan<'p> {
+        stack::deeper(|| SubPlan::build(plan))
+    }
+
+    fn build(plan: &'p QueryPlan) -> SubPlan<'p> {
         let mut used = vec![0usize; plan.frame_width];
         let plain = plan.output.iter().all(|o| match &o.expr.kind {
             ExprKind::Slot(slot) => {
@@ -45,7 +49,7 @@ impl<'p> SubPlan<'p> {
 
     pub fn open(&mut self, statement: &Statement<'_>, outer: Option<&EvalCx<'_>>) -> Result<()> {
         let mut frame = Frame { statement, outer, slots: std::mem::take(&mut self.slots) };
-        let opened = self.root.open(&mut frame);
+        let opened = stack::deeper(|| self.root.open(&mut frame));
         self.slots = frame.slots;
         opened.map_err(|e| name_columns(e, &self.plan.root))
     }
@@ -53,7 +57,7 @@ impl<'p> SubPlan<'p> {
     /// Appends the next row's output to `row`; false when there is none.
     pub fn next(&mut self, statement: &Statement<'_>, outer: Option<&EvalCx<'_>>, row: &mut Vec<Value>) -> Result<bool> {
         let mut frame = Frame { statement, outer, slots: std::mem::take(&mut self.slots) };
-        let found = self.root.next(&mut frame).and_then(|found| {
+        let found = stack::deeper(|| self.root.next(&mut frame)).and_then(|found| {
             if found {
                 output(self.plan, &self.takes, &mut frame, row)?;
             }

@@ -7,7 +7,7 @@
 use super::query::{OrderItem, Query};
 
 /// An expression.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Debug, PartialEq)]
 pub enum Expr {
     Literal(Literal),
     /// `?`, numbered from 0 in the order of the text.

@@ -10,6 +10,7 @@
 
 mod account;
 mod admin;
+mod cloning;
 mod ddl;
 mod dml;
 mod expr;

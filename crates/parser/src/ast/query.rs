@@ -3,6 +3,8 @@
 //! `SELECT .. ORDER BY .. LIMIT ..` keeps its ORDER BY and LIMIT in `Query`, not in `Select`, so
 //! that `(SELECT ..) UNION (SELECT ..) ORDER BY ..` has the same shape.
 
+use std::sync::Arc;
+
 use super::expr::{Expr, JsonOn, WindowSpec};
 use super::{DataType, Name};
 
@@ -18,7 +20,7 @@ pub struct Query {
     pub locks: Vec<LockClause>,
 }
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Debug, PartialEq)]
 pub enum QueryBody {
     Select(Box<Select>),
     SetOp {
@@ -53,7 +55,8 @@ pub struct With {
 pub struct Cte {
     pub name: String,
     pub columns: Vec<String>,
-    pub query: Box<Query>,
+    /// Shared, because it is bound where the name stands.
+    pub query: Arc<Query>,
 }
 
 #[derive(Clone, Debug, PartialEq, Default)]
@@ -170,7 +173,7 @@ pub enum LockWait {
 }
 
 /// What may stand in FROM.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Debug, PartialEq)]
 pub enum TableRef {
     Table(TableFactor),
     Derived {

@@ -435,10 +435,12 @@ impl Parser<'_> {
         if self.at_query() {
             return Ok(Expr::Subquery(self.query_to_paren()?));
         }
-        let first = self.expr_or_union()?;
+        let first = self.enclosed(Self::or_expr)?;
+        let first = self.union_behind(first)?;
         if self.eat_op(Op::RParen) {
             return Ok(first);
         }
+        self.grow()?;
         self.row_tail(first)
     }
 
@@ -455,7 +457,13 @@ impl Parser<'_> {
     /// An expression; if it is a subquery in parentheses, the rest of the query it begins:
     /// the `(SELECT 1) UNION SELECT 2` in `((SELECT 1) UNION SELECT 2)`.
     fn expr_or_union(&mut self) -> Result<Expr> {
-        match self.expr()? {
+        let first = self.expr()?;
+        self.union_behind(first)
+    }
+
+    #[inline]
+    fn union_behind(&mut self, first: Expr) -> Result<Expr> {
+        match first {
             Expr::Subquery(query) if self.at_query_tail() => Ok(Expr::Subquery(self.continue_query(query)?)),
             expr => Ok(expr),
         }
@@ -619,26 +627,55 @@ impl Parser<'_> {
     }
 
     /// Whether INTERVAL is the function `INTERVAL(n, a, ..)`: a comma stands in its parentheses.
-    fn at_interval_function(&mut self) -> bool {
+    pub(super) fn at_interval_function(&mut self) -> bool {
         if self.peek() != Tok::Op(Op::LParen) {
             return false;
         }
-        let mut depth = 0u32;
-        for tok in self.peek_all() {
-            match tok {
-                Tok::Op(Op::LParen) => depth += 1,
-                Tok::Op(Op::RParen) => {
-                    depth -= 1;
-                    if depth == 0 {
-                        return false;
+        let at = self.tok.at;
+        if !self.interval_commas.contains_key(&at) {
+            self.find_interval_commas();
+        }
+        self.interval_commas.get(&at).copied().unwrap_or(false)
+    }
+
+    /// Finds out for the INTERVAL at the present token, and for those in its parentheses up to its comma, so that no text is read
+    /// ahead more than once.
+    #[inline(never)]
+    fn find_interval_commas(&mut self) {
+        // The INTERVAL before each open parenthesis.
+        let mut open = Vec::new();
+        let mut lexer = self.lexer;
+        let mut before = self.tok;
+        loop {
+            let token = lexer.next_token();
+            match token.tok {
+                Tok::Op(Op::LParen) => open.push((before.tok == Tok::Kw(Kw::INTERVAL)).then_some(before.at)),
+                Tok::Op(Op::Comma) => {
+                    if let Some(Some(at)) = open.last() {
+                        self.interval_commas.insert(*at, true);
+                    }
+                    if open.len() == 1 {
+                        return;
                     }
                 }
-                Tok::Op(Op::Comma) if depth == 1 => return true,
-                Tok::Eof | Tok::Bad | Tok::Op(Op::Semicolon) => return false,
+                Tok::Op(Op::RParen) => {
+                    if let Some(Some(at)) = open.pop() {
+                        self.interval_commas.entry(at).or_insert(false);
+                    }
+                    if open.is_empty() {
+                        return;
+                    }
+                }
+                Tok::Eof | Tok::Bad | Tok::Op(Op::Semicolon) => {
+                    for at in open.into_iter().flatten() {
+                        self.interval_commas.entry(at).or_insert(false);
+                    }
+                    return;
+                }
                 _ => {}
             }
+            before = token;
         }
-        false
     }
 
     /// `INTERVAL expr unit`

@@ -400,7 +400,7 @@ impl Parser<'_> {
         let date = self.boxed_expr()?;
         self.expect_op(Op::Comma)?;
         let days_allowed = matches!(kw, Kw::ADDDATE | Kw::SUBDATE);
-        let (value, unit) = if self.is(Kw::INTERVAL) && !(days_allowed && self.at_interval_call()) {
+        let (value, unit) = if self.is(Kw::INTERVAL) && !(days_allowed && self.at_interval_function()) {
             self.interval()?
         } else if days_allowed {
             (self.expr()?, IntervalUnit::Day)
@@ -410,23 +410,6 @@ impl Parser<'_> {
         self.expect_op(Op::RParen)?;
         let subtract = matches!(kw, Kw::SUBDATE | Kw::DATE_SUB);
         Ok(Expr::DateArith { date, value: Box::new(value), unit, subtract })
-    }
-
-    /// `ADDDATE(d, INTERVAL(1, 2))`: very rare, and told from an interval by its comma.
-    fn at_interval_call(&mut self) -> bool {
-        let mut depth = 0u32;
-        for tok in self.peek_all() {
-            match tok {
-                Tok::Op(Op::LParen) => depth += 1,
-                Tok::Op(Op::RParen) if depth <= 1 => return false,
-                Tok::Op(Op::RParen) => depth -= 1,
-                Tok::Op(Op::Comma) if depth == 1 => return true,
-                Tok::Eof | Tok::Bad | Tok::Op(Op::Semicolon) => return false,
-                _ if depth == 0 => return false,
-                _ => {}
-            }
-        }
-        false
     }
 
     #[inline(never)]

@@ -4,10 +4,11 @@
 //! identifiers, names, numbers, strings, and the two limits below. `statement` picks the family
 //! by the first word; each family has its file.
 //!
-//! Limits, so that no statement can overflow a stack here or in those who walk the tree:
-//! * `NESTING_MAX` bounds the parser's own recursion;
-//! * `HEIGHT_MAX` bounds the height of the tree, counting long chains such as `1+1+1+..`, which
-//!   nest to the left. AND, OR and UNION chains are built as balanced trees instead.
+//! Limits, so that no statement can overflow a stack here or in those who walk the tree (see `vaquita_types::stack`):
+//! * `SYNTAX_NESTING_MAX` bounds the parser's own recursion;
+//! * `SYNTAX_HEIGHT_MAX` bounds the height of the tree, counting long chains such as `1+1+1+..`, which
+//!   nest to the left. AND, OR and UNION chains are built as balanced trees instead, and parentheses leave nothing behind;
+//! * `QUERY_NESTING_MAX` bounds queries inside one another.
 
 mod account;
 mod admin;
@@ -34,19 +35,16 @@ mod user;
 mod view;
 mod window;
 
-use vaquita_types::{Error, errno};
+use std::collections::BTreeMap;
+
+use vaquita_types::limits::{QUERY_NESTING_MAX, SYNTAX_HEIGHT_MAX, SYNTAX_NESTING_MAX};
+use vaquita_types::{Error, errno, stack};
 
 use crate::ParserOptions;
 use crate::ast::{Expr, Name, SelectInto, Statement};
 use crate::error::{ParseError, Result};
 use crate::keyword::Kw;
 use crate::lexer::{Lexer, Op, Tok, Token};
-
-/// Levels of parentheses, subqueries and function calls. The worst of them (subqueries) takes
-/// about 5 KB of stack a level, so parsing stays under 1 MB.
-const NESTING_MAX: u32 = 200;
-/// Levels of the tree: who walks it needs that many frames.
-const HEIGHT_MAX: u32 = 1000;
 
 /// Parses the first statement of `sql`, which may have no `?`. Returns it and the number of bytes
 /// it took, its `;` included.
@@ -114,8 +112,12 @@ pub(crate) struct Parser<'a> {
     /// `?` may stand here: the text is being prepared.
     params_allowed: bool,
     nesting: u32,
+    /// Queries that are being read, one inside the other.
+    queries: u32,
     /// At least the height of what was parsed so far at this level of nesting.
     height: u32,
+    /// Where an INTERVAL stands that was looked behind, and whether it is the function.
+    interval_commas: BTreeMap<u32, bool>,
     /// SELECT .. INTO may stand here: at the top, not in a subquery.
     into_allowed: bool,
     /// The INTO that was read, until its query is complete.
@@ -142,7 +144,9 @@ impl<'a> Parser<'a> {
             params: 0,
             params_allowed: true,
             nesting: 0,
+            queries: 0,
             height: 0,
+            interval_commas: BTreeMap::new(),
             into_allowed: true,
             into: None,
             table_parens: false,
@@ -439,22 +443,42 @@ impl<'a> Parser<'a> {
 
     /// Runs `inner` one level deeper.
     fn nested<T>(&mut self, inner: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
-        if self.nesting >= NESTING_MAX {
+        self.enclosed(|p| {
+            let result = inner(p);
+            p.grow()?;
+            result
+        })
+    }
+
+    /// As `nested`, for what leaves no node of its own behind: parentheses.
+    fn enclosed<T>(&mut self, inner: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        if self.nesting >= SYNTAX_NESTING_MAX {
             return Err(too_deep());
         }
         self.nesting += 1;
         let outer = std::mem::take(&mut self.height);
-        let result = inner(self);
+        let result = stack::deeper(|| inner(self));
         self.nesting -= 1;
-        self.grow()?;
         self.height = self.height.max(outer);
+        result
+    }
+
+    /// Runs `inner`, which reads a query; error 1473 if it is inside too many others.
+    fn in_query<T>(&mut self, inner: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        if self.queries > QUERY_NESTING_MAX {
+            let def = &errno::ER_TOO_HIGH_LEVEL_OF_NESTING_FOR_SELECT;
+            return Err(ParseError::other(def, def.format.to_string()));
+        }
+        self.queries += 1;
+        let result = inner(self);
+        self.queries -= 1;
         result
     }
 
     /// Counts one more level of the tree.
     fn grow(&mut self) -> Result<()> {
         self.height += 1;
-        if self.height > HEIGHT_MAX { Err(too_deep()) } else { Ok(()) }
+        if self.height > SYNTAX_HEIGHT_MAX { Err(too_deep()) } else { Ok(()) }
     }
 }
 

@@ -3,6 +3,8 @@
 //! INTERSECT binds tighter than UNION and EXCEPT. A query in parentheses can turn out to be the
 //! first part of a longer one only after it was read: `continue_query` goes on from there.
 
+use std::sync::Arc;
+
 use super::{Parser, Result, balanced};
 use crate::ast::*;
 use crate::error::ParseError;
@@ -54,7 +56,7 @@ impl Parser<'_> {
     /// A query up to the `)` that ends it, which is eaten.
     pub(super) fn query_to_paren(&mut self) -> Result<Box<Query>> {
         let into_allowed = std::mem::replace(&mut self.into_allowed, false);
-        let query = self.nested(Self::query)?;
+        let query = self.nested(|p| p.in_query(Self::query))?;
         self.into_allowed = into_allowed;
         self.expect_op(Op::RParen)?;
         Ok(Box::new(query))
@@ -69,7 +71,7 @@ impl Parser<'_> {
         if !self.is_op(Op::LParen) {
             return self.fail();
         }
-        let mut query = self.nested(Self::subquery)?;
+        let mut query = self.enclosed(Self::subquery)?;
         if self.at_query_tail() {
             query = self.continue_query(query)?;
         }
@@ -91,7 +93,7 @@ impl Parser<'_> {
             let name = p.ident()?;
             let columns = p.opt_ident_list()?;
             p.expect(Kw::AS)?;
-            Ok(Cte { name, columns, query: p.subquery()? })
+            Ok(Cte { name, columns, query: Arc::from(p.subquery()?) })
         })?;
         Ok(With { recursive, ctes })
     }
@@ -172,11 +174,15 @@ impl Parser<'_> {
             }
             Tok::Op(Op::LParen) => {
                 self.bump();
-                let mut query = Box::new(self.nested(Self::query)?);
+                let mut query = Box::new(self.enclosed(Self::query)?);
                 self.expect_op(Op::RParen)?;
                 // INTO is the whole query's, wherever its parentheses end.
                 self.keep_into(query.into.take())?;
-                Ok(unwrap_query(query))
+                let body = unwrap_query(query);
+                if matches!(body, QueryBody::Nested(_)) {
+                    self.grow()?;
+                }
+                Ok(body)
             }
             _ => self.fail(),
         }

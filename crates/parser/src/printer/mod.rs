@@ -13,6 +13,8 @@ mod query;
 
 use std::fmt::Write as _;
 
+use vaquita_types::stack;
+
 use crate::ast::*;
 
 /// How to print.
@@ -100,6 +102,10 @@ impl Printer<'_> {
     }
 
     pub(crate) fn expr(&mut self, expr: &Expr) {
+        stack::deeper(|| self.any_expr(expr));
+    }
+
+    fn any_expr(&mut self, expr: &Expr) {
         match expr {
             Expr::Literal(literal) => self.literal(literal),
             Expr::Param(_) => self.put("?"),

@@ -1,6 +1,8 @@
 //! Printing queries, as a view's definition needs them. Names are not completed.
 
 use super::Printer;
+use vaquita_types::stack;
+
 use crate::ast::*;
 
 impl Printer<'_> {
@@ -73,6 +75,10 @@ impl Printer<'_> {
     }
 
     fn body(&mut self, body: &QueryBody) {
+        stack::deeper(|| self.any_body(body));
+    }
+
+    fn any_body(&mut self, body: &QueryBody) {
         match body {
             QueryBody::Select(select) => self.select(select),
             QueryBody::SetOp { op, all, left, right } => {
@@ -229,6 +235,10 @@ impl Printer<'_> {
     }
 
     fn table(&mut self, table: &TableRef) {
+        stack::deeper(|| self.any_table(table));
+    }
+
+    fn any_table(&mut self, table: &TableRef) {
         match table {
             TableRef::Table(factor) => self.factor(factor),
             TableRef::Derived { query, lateral, alias, columns } => {

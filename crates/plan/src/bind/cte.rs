@@ -4,9 +4,12 @@
 //! names itself is split into its first (non-recursive) and its further query blocks: a `RecursiveCte` node runs
 //! the latter over the rows of the round before.
 
+use std::cell::Cell;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use vaquita_parser as ast;
+use vaquita_types::limits::CTE_EXPANSIONS_MAX;
 use vaquita_types::{ColumnType, Error, Result, errno};
 
 use super::from::FromPart;
@@ -20,8 +23,10 @@ use crate::typing;
 pub struct CteDef {
     name: String,
     columns: Vec<String>,
-    query: ast::Query,
+    query: Arc<ast::Query>,
     recursive: bool,
+    /// Something has referred to it.
+    used: Cell<bool>,
     /// Index of the scope that WITH made; names inside resolve from here outwards.
     scope: usize,
 }
@@ -44,9 +49,15 @@ impl Binder<'_> {
             let recursive = with.recursive && names_table_in_query(&cte.query, &cte.name);
             // Each CTE has a scope of its own, so that it sees those before it only.
             let scope = self.scopes.len();
-            let def =
-                CteDef { name: cte.name.clone(), columns: cte.columns.clone(), query: (*cte.query).clone(), recursive, scope };
-            self.scopes.push(Scope { frame, cte: Some(Arc::new(def)), ..Scope::default() });
+            let def = CteDef {
+                name: cte.name.clone(),
+                columns: cte.columns.clone(),
+                query: Arc::clone(&cte.query),
+                recursive,
+                used: Cell::new(false),
+                scope,
+            };
+            self.scopes.push(Scope { frame, cte: Some(Rc::new(def)), ..Scope::default() });
         }
         Ok(())
     }
@@ -76,6 +87,13 @@ impl Binder<'_> {
     }
 
     fn bind_cte(&mut self, def: &CteDef, alias: &str) -> Result<FromPart> {
+        // Each reference binds the query anew, and with it those that it refers to: that many times two of two of two would be.
+        if def.used.replace(true) {
+            self.cte_expansions += 1;
+            if self.cte_expansions > CTE_EXPANSIONS_MAX {
+                return Err(Error::new(&errno::ER_CTE_EXPANSION_LIMIT_EXCEEDED, &[]));
+            }
+        }
         let hidden: Vec<bool> = self.scopes.iter().map(|s| s.hidden).collect();
         self.scopes.iter_mut().skip(def.scope).for_each(|s| s.hidden = true);
         let reading = std::mem::replace(&mut self.reading_derived, true);
@@ -90,7 +108,7 @@ impl Binder<'_> {
 
     fn plain(&mut self, def: &CteDef, alias: &str, level: usize) -> Result<FromPart> {
         if self.targets.is_empty()
-            && let Some(part) = self.merge_derived(&def.query, alias, &def.columns)?
+            && let Some(part) = self.in_query(|b| b.merge_derived(&def.query, alias, &def.columns))?
         {
             return Ok(part);
         }
@@ -234,7 +252,7 @@ fn aggregates(root: &Node) -> bool {
     }
 }
 
-fn bare(body: ast::QueryBody) -> ast::Query {
+pub(super) fn bare(body: ast::QueryBody) -> ast::Query {
     ast::Query { with: None, body, order_by: Vec::new(), limit: None, into: None, locks: Vec::new() }
 }
 

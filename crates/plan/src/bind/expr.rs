@@ -50,6 +50,7 @@ impl Binder<'_> {
             E::Between { expr, low, high, negated } => {
                 let (value, mut low, mut high) = (self.scalar(expr)?, self.scalar(low)?, self.scalar(high)?);
                 self.fold_beside(&value, [&mut low, &mut high]);
+                self.count_copies(&value, 1)?;
                 typing::between(value, low, high, *negated)
             }
             E::InList { expr, list, negated } => {
@@ -68,6 +69,7 @@ impl Binder<'_> {
                     };
                     return Ok(negate_if(*negated, or(list.iter().map(test).collect::<Result<Vec<_>>>()?)));
                 }
+                self.count_list_copies(&value, &list)?;
                 Ok(negate_if(*negated, typing::compare_list(value, list)?))
             }
             E::Like { expr, pattern, escape, negated } => {
@@ -218,6 +220,10 @@ impl Binder<'_> {
         if let Some(expr) = self.row_subquery_comparison(op, &left, &right)? {
             return Ok(expr);
         }
+        if width(&left) > 1 {
+            self.count_copies(&left, 2)?;
+            self.count_copies(&right, 2)?;
+        }
         let (mut left, mut right) = (left, right);
         self.fold_beside(&left, [&mut right]);
         self.fold_beside(&right, [&mut left]);
@@ -230,6 +236,11 @@ impl Binder<'_> {
         if is_column && (value.ty.is_temporal() || value.ty.kind == TypeKind::Year) {
             others.into_iter().for_each(|other| self.fold(other));
         }
+    }
+
+    /// IN compares the value with each item where the types differ.
+    fn count_list_copies(&mut self, value: &Expr, list: &[Expr]) -> Result<()> {
+        if value.is_leaf() { Ok(()) } else { self.count_copies(value, list.len()) }
     }
 
     /// AND and OR, flattened: a chain of a thousand conditions is one list.
@@ -281,6 +292,11 @@ impl Binder<'_> {
             return Err(Error::new(&errno::ER_SP_DOES_NOT_EXIST, &[&"FUNCTION", &format!("{database}.{}", name)]));
         };
         self.function_allowed(def.name, args.len())?;
+        if def.name == "NULLIF"
+            && let Some(value) = args.first()
+        {
+            self.count_copies(value, 1)?;
+        }
         func::call(def, args)
     }
 

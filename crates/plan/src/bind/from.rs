@@ -269,7 +269,7 @@ impl Binder<'_> {
         // A table that the statement changes may be read through a derived table only if that is kept.
         if !lateral
             && self.targets.is_empty()
-            && let Some(part) = self.merge_derived(query, alias, names)?
+            && let Some(part) = self.in_query(|b| b.merge_derived(query, alias, names))?
         {
             return Ok(part);
         }

@@ -31,13 +31,14 @@ mod window;
 use std::sync::Arc;
 
 use vaquita_parser as ast;
-use vaquita_types::limits::IDENTIFIER_CHARS_MAX;
+use vaquita_types::limits::{BINDING_DEPTH_MAX, COPIED_NODES_MAX, IDENTIFIER_CHARS_MAX, QUERY_NESTING_MAX};
 use vaquita_types::schema::TableRef;
-use vaquita_types::{ColumnType, Error, Result, errno};
+use vaquita_types::{ColumnType, Error, Result, errno, stack};
 
 use crate::catalog::Catalog;
 use crate::expr::{Expr, Slot};
 use crate::node::{AccessPath, Node, OutputColumn, Plan, QueryPlan};
+use crate::optimize::visit;
 use crate::settings::PlanSettings;
 use crate::uses::{Actions, TableUse};
 
@@ -62,6 +63,8 @@ pub struct PlanContext<'a> {
     pub lock_reads: bool,
     /// Replace constant expressions by their values under `settings`; otherwise they stay expressions.
     pub fold: bool,
+    /// An error once somebody has ended the statement.
+    pub check_interrupt: Option<&'a dyn Fn() -> Result<()>>,
     pub place: Place<'a>,
 }
 
@@ -76,6 +79,7 @@ impl<'a> PlanContext<'a> {
             sys_var_type: None,
             lock_reads: false,
             fold: false,
+            check_interrupt: None,
             place,
         }
     }
@@ -166,7 +170,7 @@ fn reads_all_of(node: &Node, keys: &[Slot]) -> bool {
         return !bounded && scan.key_slot.is_some_and(|slot| keys.contains(&slot));
     }
     let mut found = false;
-    crate::optimize::visit::inputs(node, &mut |input| found |= reads_all_of(input, keys));
+    visit::inputs(node, &mut |input| found |= reads_all_of(input, keys));
     found
 }
 
@@ -182,6 +186,14 @@ pub(crate) struct Binder<'a> {
     targets: Vec<String>,
     /// Expressions and queries inside one another, against stack overflow.
     depth: usize,
+    /// Calls of `nested`.
+    steps: u64,
+    /// Nodes of expressions that were copied.
+    copied: usize,
+    /// Queries inside one another.
+    queries: u32,
+    /// References to common table expressions but for the first to each.
+    cte_expansions: usize,
     pub(crate) locking: bool,
     values_row: insert::ValuesRow,
     /// Index of the frame of each reference to the working rows of the recursive CTE that is being bound.
@@ -200,8 +212,8 @@ pub(crate) struct Binder<'a> {
     inserting_values: bool,
 }
 
-/// Nesting of expressions and queries; beyond it is error 1436.
-const DEPTH_MAX: usize = 400;
+/// Expressions, tables and queries that are bound between two looks at the interrupt.
+const STEPS_BETWEEN_LOOKS: u64 = 1 << 10;
 
 impl<'a> Binder<'a> {
     fn new(cx: &'a PlanContext<'a>) -> Binder<'a> {
@@ -213,6 +225,10 @@ impl<'a> Binder<'a> {
             next_id: 0,
             targets: Vec::new(),
             depth: 0,
+            steps: 0,
+            copied: 0,
+            queries: 0,
+            cte_expansions: 0,
             locking: false,
             values_row: None,
             working_references: Vec::new(),
@@ -278,12 +294,44 @@ impl<'a> Binder<'a> {
 
     /// Runs `f` one level deeper.
     pub fn nested<T>(&mut self, f: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
-        if self.depth >= DEPTH_MAX {
-            return Err(Error::new(&errno::ER_STACK_OVERRUN_NEED_MORE, &[&self.depth, &DEPTH_MAX, &1]));
+        if self.depth >= BINDING_DEPTH_MAX {
+            return Err(Error::new(&errno::ER_STACK_OVERRUN_NEED_MORE, &[&self.depth, &BINDING_DEPTH_MAX, &1]));
+        }
+        self.steps += 1;
+        if self.steps.is_multiple_of(STEPS_BETWEEN_LOOKS) {
+            self.check_interrupt()?;
         }
         self.depth += 1;
-        let result = f(self);
+        let result = stack::deeper(|| f(self));
         self.depth -= 1;
+        result
+    }
+
+    fn check_interrupt(&self) -> Result<()> {
+        self.cx.check_interrupt.map_or(Ok(()), |check| check())
+    }
+
+    /// A copy of an expression that the statement has once: what repeats one again and again must not grow beyond all measure.
+    pub fn copy(&mut self, expr: &Expr) -> Result<Expr> {
+        self.count_copies(expr, 1)?;
+        Ok(expr.clone())
+    }
+
+    /// `expr` is about to be copied so many times; error 1041 if the statement has made too many copies.
+    pub fn count_copies(&mut self, expr: &Expr, times: usize) -> Result<()> {
+        let nodes = if expr.is_leaf() { 1 } else { visit::size(expr) };
+        self.copied += nodes.saturating_mul(times);
+        if self.copied > COPIED_NODES_MAX { Err(Error::new(&errno::ER_OUT_OF_RESOURCES, &[])) } else { Ok(()) }
+    }
+
+    /// Runs `f`, which binds a query inside of others; error 1473 if there are too many of them.
+    pub fn in_query<T>(&mut self, f: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        if self.queries > QUERY_NESTING_MAX {
+            return Err(Error::new(&errno::ER_TOO_HIGH_LEVEL_OF_NESTING_FOR_SELECT, &[]));
+        }
+        self.queries += 1;
+        let result = f(self);
+        self.queries -= 1;
         result
     }
 

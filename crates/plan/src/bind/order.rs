@@ -45,7 +45,9 @@ impl Binder<'_> {
                 Err(e) => return Err(e),
             }
         }
-        self.named_output(column, found.iter())
+        let named = self.named_output(column, found.iter())?;
+        named.iter().try_for_each(|expr| self.count_copies(expr, 1))?;
+        Ok(named)
     }
 
     /// Which of the output columns of one name is meant: the first expression; else the column that all of them are.
@@ -83,6 +85,7 @@ impl Binder<'_> {
         if column.table.is_none() {
             let named = selected.iter().filter(|(name, _)| same_name(name, &column.name)).map(|(_, e)| e);
             if let Some(named) = self.named_output(column, named)? {
+                self.count_copies(&named, 1)?;
                 return Ok(Some(named));
             }
         }
@@ -116,7 +119,7 @@ impl Binder<'_> {
         if let ast::Expr::Literal(ast::Literal::Int(n)) = expr {
             let position = usize::try_from(*n).unwrap_or(usize::MAX);
             return match position.checked_sub(1).and_then(|p| output.get(p)) {
-                Some(column) => Ok(column.expr.clone()),
+                Some(column) => self.copy(&column.expr),
                 None => Err(Error::new(&errno::ER_BAD_FIELD_ERROR, &[n, &clause.name()])),
             };
         }

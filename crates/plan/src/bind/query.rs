@@ -23,7 +23,7 @@ impl Binder<'_> {
         self.nested(|b| {
             let scopes = b.scopes.len();
             b.push_frame();
-            let plan = b.query_in_frame(query);
+            let plan = b.in_query(|b| b.query_in_frame(query));
             b.scopes.truncate(scopes);
             let frame = b.pop_frame()?;
             Ok((plan?, frame.outermost))
@@ -37,14 +37,19 @@ impl Binder<'_> {
         if let Some(ast::SelectInto::Outfile { .. } | ast::SelectInto::Dumpfile(_)) = query.into {
             self.uses()?.note_file();
         }
-        match &query.body {
+        self.body_in_frame(&query.body, query)
+    }
+
+    /// `body` under the clauses of `query`, of which only those are looked at.
+    fn body_in_frame(&mut self, body: &ast::QueryBody, query: &ast::Query) -> Result<QueryPlan> {
+        match body {
             ast::QueryBody::Select(select) => self.select(select, query),
             ast::QueryBody::Nested(inner) => {
                 let plan = self.query(inner)?;
                 self.order_and_limit(plan, query)
             }
             ast::QueryBody::SetOp { .. } => {
-                let plan = self.set_operation(&query.body, &query.locks)?;
+                let plan = self.set_operation(body, &query.locks)?;
                 self.order_and_limit(plan, query)
             }
             ast::QueryBody::Values(rows) => {
@@ -71,18 +76,18 @@ impl Binder<'_> {
     }
 
     fn bare_body(&mut self, body: &ast::QueryBody, locks: &[ast::LockClause]) -> Result<QueryPlan> {
-        let bare =
-            ast::Query { with: None, body: body.clone(), order_by: Vec::new(), limit: None, into: None, locks: locks.to_vec() };
-        self.query_in_frame(&bare)
+        let bare = super::cte::bare(ast::QueryBody::Values(Vec::new()));
+        self.body_in_frame(body, &ast::Query { locks: locks.to_vec(), ..bare })
     }
 
     fn set_operation(&mut self, body: &ast::QueryBody, locks: &[ast::LockClause]) -> Result<QueryPlan> {
         let ast::QueryBody::SetOp { op, all, left, right } = body else { return Err(Error::internal("not a set operation")) };
-        // `a UNION b UNION c` with one kind is one operation over three inputs.
+        // `a UNION b UNION c` with one kind is one operation over three inputs. What is distinct in the end need not be before.
         let mut bodies = vec![right.as_ref()];
         let mut rest = left.as_ref();
         while let ast::QueryBody::SetOp { op: inner_op, all: inner_all, left, right } = rest {
-            if inner_op != op || inner_all != all || *op != ast::SetOp::Union {
+            let absorbed = inner_all == all || (*op == ast::SetOp::Union && !all);
+            if inner_op != op || !absorbed {
                 break;
             }
             bodies.push(right);

@@ -4,6 +4,7 @@
 //! lists which relations, columns and CTEs are visible at a place; several scopes may belong to one frame (the
 //! operands of a join's ON see less than WHERE does; a merged subquery shares the frame of the block around it).
 
+use std::rc::Rc;
 use std::sync::Arc;
 
 use vaquita_parser as ast;
@@ -190,7 +191,7 @@ pub struct Scope {
     /// In the order of `*`; without the second occurrence of columns joined by USING.
     pub columns: Vec<VisibleColumn>,
     /// A CTE that can be named from here inwards.
-    pub cte: Option<Arc<super::cte::CteDef>>,
+    pub cte: Option<Rc<super::cte::CteDef>>,
     /// The working rows of a recursive CTE.
     pub working: Option<super::cte::WorkingTable>,
     /// While a CTE is bound where it is used, the scopes in between are not seen.

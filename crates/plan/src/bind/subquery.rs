@@ -53,6 +53,10 @@ impl Binder<'_> {
             _ => return Ok(None),
         };
         let Some(select) = plain_join(query) else { return Ok(None) };
+        // What is bound here in vain is bound again: a subquery in it, and one in that, would be so again and again.
+        if negated && left.is_some_and(|l| !plain_operand(l)) {
+            return Ok(None);
+        }
         let mut on = Vec::new();
         let left = left.map(|l| self.expr(l)).transpose()?;
         // NOT IN is an antijoin only where no NULL can come in: a column of one NOT NULL table that is not optional.
@@ -246,6 +250,7 @@ impl Binder<'_> {
             _ => return Ok(None),
         };
         let mut plan = (*sub.plan).clone();
+        self.count_copies(row, 1)?;
         let (row, compare) = self.match_columns(row.clone(), &mut plan, op.token())?;
         let kind = SubqueryKind::Row { left: row, op, compare };
         Ok(Some(self.subquery_expr(kind, plan, sub.correlated, ColumnType::boolean(), true, typing::COERCIBILITY_NUMERIC)))
@@ -338,6 +343,14 @@ fn base_tables(table_ref: &ast::TableRef) -> bool {
         ast::TableRef::Join(join) => base_tables(&join.left) && base_tables(&join.right),
         ast::TableRef::List(items) => items.iter().all(base_tables),
         _ => false,
+    }
+}
+
+/// A plain value or a row of such.
+fn plain_operand(expr: &ast::Expr) -> bool {
+    match expr {
+        ast::Expr::Row(items) => items.iter().all(plain_value),
+        _ => plain_value(expr),
     }
 }
 

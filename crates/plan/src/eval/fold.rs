@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 use vaquita_types::temporal::TimeZone;
-use vaquita_types::{Error, Result, Value};
+use vaquita_types::{Error, Result, Value, stack};
 
 use super::eval;
 use crate::env::{Env, EvalCx, Level, SubqueryRows, VarScope};
@@ -13,6 +13,10 @@ use crate::settings::PlanSettings;
 /// Replaces every part of `expr` that depends on no row and no parameter, and of the session on `settings` alone, by its value. Parts
 /// whose evaluation fails or warns stay, so that errors and warnings come when (and if) a row is reached.
 pub fn constant_fold(expr: &mut Expr, settings: &PlanSettings) {
+    stack::deeper(|| fold_any(expr, settings));
+}
+
+fn fold_any(expr: &mut Expr, settings: &PlanSettings) {
     match &mut expr.kind {
         ExprKind::And(parts) | ExprKind::Or(parts) | ExprKind::Row(parts) => {
             parts.iter_mut().for_each(|p| constant_fold(p, settings))
@@ -127,5 +131,9 @@ impl Env for FoldEnv<'_> {
     }
     fn session_function(&self, _: &str, _: &[Value]) -> Result<Value> {
         self.refuse()
+    }
+    fn check_interrupt(&self) -> Result<()> {
+        // What is computed here is short: whatever makes large values asks for more than the settings.
+        Ok(())
     }
 }

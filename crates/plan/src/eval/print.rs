@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 
-use vaquita_types::{Error, TypeKind, Value, errno};
+use vaquita_types::{Error, TypeKind, Value, errno, stack};
 
 use super::coerce::{printable, text_of};
 use crate::env::EvalCx;
@@ -158,6 +158,10 @@ impl Columns<'_> {
 }
 
 fn write(expr: &Expr, columns: &Columns<'_>, out: &mut String) {
+    stack::deeper(|| write_any(expr, columns, out));
+}
+
+fn write_any(expr: &Expr, columns: &Columns<'_>, out: &mut String) {
     match &expr.kind {
         ExprKind::Call(def, args) => write_call(def.name, args, columns, out),
         ExprKind::Cast(inner) => write_cast(inner, expr, columns, out),

@@ -69,6 +69,7 @@ fn benchmark(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     let Some(count) = call.int(0, cx)?.filter(|n| *n >= 0) else { return Ok(Value::Null) };
     if let Some(expr) = call.args.get(1) {
         for _ in 0..count {
+            cx.env.check_interrupt()?;
             run(expr, cx)?;
         }
     }

@@ -277,11 +277,15 @@ fn value(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
 fn contains(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     let json = arg!(doc(call, 0, cx, "json_contains"));
     let candidate = arg!(doc(call, 1, cx, "json_contains"));
+    let mut go_on = || cx.env.check_interrupt();
     if call.len() < 3 {
-        return Ok(Value::bool(json.contains(&candidate)));
+        return Ok(Value::bool(json.contains(&candidate, &mut go_on)?));
     }
     let path = arg!(path(call, 2, cx, false));
-    Ok(json.seek(&path).first().map_or(Value::Null, |found| Value::bool(found.contains(&candidate))))
+    match json.seek(&path).first() {
+        Some(found) => Ok(Value::bool(found.contains(&candidate, &mut go_on)?)),
+        None => Ok(Value::Null),
+    }
 }
 
 /// Whether `'one'` or `'all'` was given (error 3154 otherwise).
@@ -312,7 +316,7 @@ fn contains_path(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
 fn overlaps(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     let a = arg!(doc(call, 0, cx, "json_overlaps"));
     let b = arg!(doc(call, 1, cx, "json_overlaps"));
-    Ok(Value::bool(a.overlaps(&b)))
+    Ok(Value::bool(a.overlaps(&b, &mut || cx.env.check_interrupt())?))
 }
 
 fn member_of(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {

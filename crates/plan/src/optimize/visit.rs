@@ -1,15 +1,22 @@
 //! Walking over expressions and nodes: which slots they read, structural equality, moving them between frames.
+//!
+//! `children`, `inputs` and the like see to the stack, so that those who walk by them need not (`vaquita_types::stack`).
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use vaquita_types::schema::TableId;
+use vaquita_types::stack;
 
 use crate::expr::{Expr, ExprKind, Slot, Subquery, SubqueryKind};
 use crate::node::{AccessPath, Aggregate, Limit, Node, QueryPlan, Range, SortKey, WindowFunction};
 
 /// Calls `f` on each direct operand (not into a subquery's plan).
 pub fn children<'e>(expr: &'e Expr, f: &mut dyn FnMut(&'e Expr)) {
+    stack::deeper(|| operands(expr, f));
+}
+
+fn operands<'e>(expr: &'e Expr, f: &mut dyn FnMut(&'e Expr)) {
     match &expr.kind {
         ExprKind::And(parts) | ExprKind::Or(parts) | ExprKind::Row(parts) | ExprKind::Call(_, parts) => parts.iter().for_each(f),
         ExprKind::Not(e) | ExprKind::IsNull(e) | ExprKind::Cast(e) | ExprKind::AssignVar(_, e) => f(e),
@@ -48,6 +55,10 @@ pub fn children<'e>(expr: &'e Expr, f: &mut dyn FnMut(&'e Expr)) {
 
 /// As `children`, to change them.
 pub fn children_mut(expr: &mut Expr, f: &mut dyn FnMut(&mut Expr)) {
+    stack::deeper(|| operands_mut(expr, f));
+}
+
+fn operands_mut(expr: &mut Expr, f: &mut dyn FnMut(&mut Expr)) {
     match &mut expr.kind {
         ExprKind::And(parts) | ExprKind::Or(parts) | ExprKind::Row(parts) | ExprKind::Call(_, parts) => {
             parts.iter_mut().for_each(f)
@@ -86,6 +97,13 @@ pub fn children_mut(expr: &mut Expr, f: &mut dyn FnMut(&mut Expr)) {
     }
 }
 
+/// The nodes of the expression.
+pub fn size(expr: &Expr) -> usize {
+    let mut nodes = 1;
+    children(expr, &mut |child| nodes += size(child));
+    nodes
+}
+
 /// The slots of the expression's own frame that it reads, also from inside of subqueries.
 pub fn slots(expr: &Expr) -> Vec<Slot> {
     let mut out = Vec::new();
@@ -118,7 +136,7 @@ pub fn node_slots(node: &Node, level: usize, out: &mut Vec<Slot>) {
 
 /// The plans directly inside of a node.
 pub fn for_each_plan<'n>(node: &'n Node, f: &mut dyn FnMut(&'n QueryPlan)) {
-    match node {
+    stack::deeper(|| match node {
         Node::Derived { plan, .. } => f(plan),
         Node::SetOp { inputs, .. } => inputs.iter().for_each(|p| f(p)),
         Node::RecursiveCte { seed, recursive, .. } => {
@@ -126,7 +144,7 @@ pub fn for_each_plan<'n>(node: &'n Node, f: &mut dyn FnMut(&'n QueryPlan)) {
             recursive.iter().for_each(|p| f(p));
         }
         _ => {}
-    }
+    });
 }
 
 /// The node, its subqueries or what is below it read the table.
@@ -152,7 +170,7 @@ pub fn plan_reads_table(plan: &QueryPlan, table: TableId) -> bool {
 
 /// The nodes directly below a node.
 pub fn inputs<'n>(node: &'n Node, f: &mut dyn FnMut(&'n Node)) {
-    match node {
+    stack::deeper(|| match node {
         Node::Filter { input, .. }
         | Node::Sort { input, .. }
         | Node::Limit { input, .. }
@@ -168,7 +186,7 @@ pub fn inputs<'n>(node: &'n Node, f: &mut dyn FnMut(&'n Node)) {
             f(build);
         }
         _ => {}
-    }
+    });
 }
 
 /// The expressions of the node itself.
@@ -280,6 +298,10 @@ pub fn innermost_depth(expr: &Expr) -> Option<usize> {
 
 /// The terms of a conjunction; NOT over OR and double NOT are resolved.
 pub fn conjuncts(expr: Expr) -> Vec<Expr> {
+    stack::deeper(|| terms(expr))
+}
+
+fn terms(expr: Expr) -> Vec<Expr> {
     match expr.kind {
         ExprKind::And(parts) => parts.into_iter().flat_map(conjuncts).collect(),
         ExprKind::Not(inner) => match inner.kind {
@@ -296,6 +318,10 @@ pub fn unique(slots: Vec<Slot>) -> Vec<Slot> {
 
 /// The two compute the same from the same row. A subquery is only the same as its own copy, a user variable never.
 pub fn same(a: &Expr, b: &Expr) -> bool {
+    stack::deeper(|| same_inside(a, b))
+}
+
+fn same_inside(a: &Expr, b: &Expr) -> bool {
     let all = |x: &[Expr], y: &[Expr]| x.len() == y.len() && x.iter().zip(y).all(|(x, y)| same(x, y));
     match (&a.kind, &b.kind) {
         (ExprKind::Literal(x), ExprKind::Literal(y)) => x == y && a.ty.kind == b.ty.kind && a.ty.collation == b.ty.collation,

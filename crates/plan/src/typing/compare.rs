@@ -7,7 +7,7 @@
 
 use vaquita_types::datatype::DECIMALS_NOT_FIXED;
 use vaquita_types::decimal::Decimal;
-use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno};
+use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno, stack};
 
 use super::stored::stored;
 use super::{NumberClass, aggregate_collations, convert_charset, is_hex_literal, is_string, mix_error, number_class, scale};
@@ -144,7 +144,7 @@ fn temporal_rule(left: &Expr, right: &Expr) -> Option<CompareAs> {
 /// `left op right`, typed.
 pub fn compare(op: CompareOp, left: Expr, right: Expr) -> Result<Expr> {
     if matches!(left.kind, ExprKind::Row(_)) || matches!(right.kind, ExprKind::Row(_)) {
-        return make_row_compare(op, left, right);
+        return stack::deeper(|| make_row_compare(op, left, right));
     }
     let mut made = compare_columns(op, left, right)?;
     if let ExprKind::Compare(_, left, right, rule @ CompareAs::DateTime) = &mut made.kind
@@ -187,28 +187,40 @@ pub fn make_row_compare(op: CompareOp, left: Expr, right: Expr) -> Result<Expr> 
         _ => return Err(Error::new(&errno::ER_OPERAND_COLUMNS, &[&1])),
     };
     let pairs: Vec<(Expr, Expr)> = lefts.into_iter().zip(rights).collect();
-    let each = |op: CompareOp| pairs.iter().cloned().map(|(l, r)| compare(op, l, r)).collect::<Result<Vec<_>>>();
+    let each = |op, pairs: Vec<_>| pairs.into_iter().map(|(l, r)| compare(op, l, r)).collect::<Result<Vec<_>>>();
     match op {
-        CompareOp::Eq | CompareOp::NullSafeEq => Ok(conjunction(each(op)?)),
-        CompareOp::Ne => Ok(disjunction(each(op)?)),
-        _ => row_order(op, &pairs),
+        CompareOp::Eq | CompareOp::NullSafeEq => Ok(conjunction(each(op, pairs)?)),
+        CompareOp::Ne => Ok(disjunction(each(op, pairs)?)),
+        _ => row_order(op, pairs),
     }
 }
 
-fn row_order(op: CompareOp, pairs: &[(Expr, Expr)]) -> Result<Expr> {
-    let Some(((l, r), rest)) = pairs.split_first() else {
-        return Err(Error::new(&errno::ER_OPERAND_COLUMNS, &[&1]));
-    };
-    if rest.is_empty() {
-        return compare(op, l.clone(), r.clone());
-    }
+/// Elements whose order is a chain of conditions, two levels of the tree each.
+const ROW_ELEMENTS_IN_A_CHAIN: usize = 64;
+
+fn row_order(op: CompareOp, mut pairs: Vec<(Expr, Expr)>) -> Result<Expr> {
+    // Long rows by halves, so that the tree stays low.
+    let first = if pairs.len() > ROW_ELEMENTS_IN_A_CHAIN { pairs.len() / 2 } else { 1 };
+    let rest = pairs.split_off(first.min(pairs.len()));
     let strict = match op {
         CompareOp::Lt | CompareOp::Le => CompareOp::Lt,
         _ => CompareOp::Gt,
     };
-    let decided = compare(strict, l.clone(), r.clone())?;
-    let tied = compare(CompareOp::Eq, l.clone(), r.clone())?;
-    Ok(disjunction(vec![decided, conjunction(vec![tied, row_order(op, rest)?])]))
+    let (decided, ties) = match pairs.len() {
+        0 => return Err(Error::new(&errno::ER_OPERAND_COLUMNS, &[&1])),
+        1 => {
+            let Some((l, r)) = pairs.pop() else { return Err(Error::internal("a row without elements")) };
+            if rest.is_empty() {
+                return compare(op, l, r);
+            }
+            (compare(strict, l.clone(), r.clone())?, vec![compare(CompareOp::Eq, l, r)?])
+        }
+        _ => {
+            let ties = pairs.iter().cloned().map(|(l, r)| compare(CompareOp::Eq, l, r)).collect::<Result<Vec<_>>>()?;
+            (row_order(strict, pairs)?, ties)
+        }
+    };
+    Ok(disjunction(vec![decided, conjunction(vec![conjunction(ties), row_order(op, rest)?])]))
 }
 
 /// A predicate: BIGINT(1).

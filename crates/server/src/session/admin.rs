@@ -4,7 +4,7 @@ use vaquita_exec::ddl::{Ddl, Outcome, keeps_transaction};
 use vaquita_parser::Statement as Ast;
 use vaquita_parser::ast::{self, AccessMode, SetItem};
 use vaquita_plan::bind::{PlanContext, plan_statement};
-use vaquita_storage::{DdlContext, TxnOptions};
+use vaquita_storage::{DdlContext, Mark, TxnOptions};
 use vaquita_types::errno::{ER_KILL_DENIED_ERROR, ER_NO_SUCH_THREAD, ER_QUERY_INTERRUPTED, ER_SP_DOES_NOT_EXIST};
 use vaquita_types::schema::TableRef;
 use vaquita_types::{Error, Result, Value};
@@ -258,35 +258,31 @@ impl Session {
             self.begin_if_needed();
         }
         if self.in_transaction {
-            self.savepoints.retain(|(n, _)| !n.eq_ignore_ascii_case(name));
             let txn = self.txn.get_mut();
             let mark = (!txn.is_idle()).then(|| txn.savepoint());
-            self.savepoints.push((name.to_string(), mark));
+            self.savepoints.set(name, mark);
         }
         Ok(Done::nothing())
     }
 
-    fn find_savepoint(&self, name: &str) -> Result<usize> {
-        let found = self.savepoints.iter().rposition(|(n, _)| n.eq_ignore_ascii_case(name));
-        found.ok_or_else(|| Error::new(&ER_SP_DOES_NOT_EXIST, &[&"SAVEPOINT", &name]))
+    fn find_savepoint(&self, name: &str) -> Result<Option<Mark>> {
+        self.savepoints.find(name).ok_or_else(|| Error::new(&ER_SP_DOES_NOT_EXIST, &[&"SAVEPOINT", &name]))
     }
 
     fn rollback_to(&mut self, name: &str) -> Result<Done> {
-        let at = self.find_savepoint(name)?;
-        let mark = self.savepoints[at].1;
-        match mark {
+        match self.find_savepoint(name)? {
             Some(mark) => self.txn.get_mut().rollback_to(&mark),
             // As MySQL: what began behind the savepoint ends, with its locks and its snapshot.
             None => self.txn.get_mut().rollback(),
         }
-        self.savepoints.truncate(at + 1);
+        self.savepoints.end_after(name);
         self.warn_of_not_rolled_back(self.state.not_rolled_back.get());
         Ok(Done::nothing())
     }
 
     fn release_savepoint(&mut self, name: &str) -> Result<Done> {
-        let at = self.find_savepoint(name)?;
-        self.savepoints.truncate(at);
+        self.find_savepoint(name)?;
+        self.savepoints.release(name);
         Ok(Done::nothing())
     }
 

@@ -21,6 +21,7 @@ mod privileges;
 mod query;
 mod reply;
 mod run;
+mod savepoints;
 mod set;
 mod settings;
 mod show;
@@ -50,6 +51,7 @@ use crate::connection::Output;
 use crate::counters::Counter;
 use crate::server::Server;
 use prepared::Prepared;
+use savepoints::Savepoints;
 use state::SessionState;
 use text_prepared::Named;
 
@@ -68,7 +70,7 @@ pub struct Session {
     /// BEGIN was given, or autocommit is off and something ran.
     in_transaction: bool,
     /// `None`: the transaction had done nothing yet.
-    savepoints: Vec<(String, Option<vaquita_storage::Mark>)>,
+    savepoints: Savepoints,
     /// KILL CONNECTION_ID(): the statement is answered before the connection closes.
     killed_itself: bool,
     /// The XA transaction that this one is.
@@ -122,7 +124,7 @@ impl Session {
             state,
             txn: RefCell::new(txn),
             in_transaction: false,
-            savepoints: Vec::new(),
+            savepoints: Savepoints::default(),
             killed_itself: false,
             xa_branch: None,
             locked: lock_tables::LockedTables::default(),

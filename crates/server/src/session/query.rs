@@ -171,6 +171,8 @@ impl Session {
         context.user_var_type = Some(&user_var_type);
         context.sys_var_type = Some(&sys_var_type);
         context.fold = true;
+        let check_interrupt = || self.client.interrupt.check();
+        context.check_interrupt = Some(&check_interrupt);
         let bound = bind(&context);
         (bound, uses.into_list())
     }

@@ -491,4 +491,8 @@ impl SessionEnv for SessionState {
     fn session_function(&self, name: &str, args: &[Value]) -> Result<Value> {
         self.function(name, args)
     }
+
+    fn check_interrupt(&self) -> Result<()> {
+        self.interrupt.check()
+    }
 }

@@ -2,7 +2,7 @@
 //!
 //! `server` starts and kills servers, `client` is a small protocol client, `golden` replays SQL and `packets`
 //! commands whose answers were recorded from MySQL, `account_matrix` who may run which statement about accounts, `hermitage` what three transactions do to each other at each level. `restart` and `xa` kill
-//! the server, `waits` sessions that wait, `clock` jumps of the wall clock meanwhile, `memory` statements that want
+//! the server, `waits` sessions that wait, `depth` statements that are nested deeply, `clock` jumps of the wall clock meanwhile, `memory` statements that want
 //! more of it than there is, `no_effect` what is refused rather than ignored, `pool` many long statements and clients that vanish, `layers` talks through TLS and compression, `broken_log` takes
 //! stderr away, `online_ddl` changes tables under clients.
 
@@ -12,6 +12,7 @@ mod authorization;
 mod broken_log;
 mod client;
 mod clock;
+mod depth;
 mod golden;
 mod hermitage;
 mod layers;

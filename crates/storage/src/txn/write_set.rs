@@ -256,7 +256,8 @@ impl WriteSet {
         } else {
             self.undo_since(mark);
         }
-        self.savepoints.retain(|savepoint| *savepoint <= mark);
+        // They ascend.
+        self.savepoints.truncate(self.savepoints.partition_point(|savepoint| *savepoint <= mark));
         self.statement = self.statement.min(mark);
     }
 

@@ -71,18 +71,37 @@ pub struct JsonObject {
 impl Json {
     /// About the bytes of the text, and of the memory if no part is shared; counted no further than `max`.
     pub fn bytes_up_to(&self, max: usize) -> usize {
+        self.measured(max, usize::MAX).unwrap_or(usize::MAX)
+    }
+
+    /// As `bytes_up_to`; `None` if more than `levels` arrays and objects are inside one another.
+    pub fn measured(&self, max: usize, levels: usize) -> Option<usize> {
         const NODE_BYTES: usize = size_of::<Json>();
+        let mut sum = NODE_BYTES;
         match self {
-            Json::String(text) => NODE_BYTES + text.len(),
-            Json::Opaque(opaque) => NODE_BYTES + opaque.1.len(),
+            Json::String(text) => sum += text.len(),
+            Json::Opaque(opaque) => sum += opaque.1.len(),
             Json::Array(items) => {
-                items.iter().fold(NODE_BYTES, |sum, item| if sum > max { sum } else { sum + item.bytes_up_to(max - sum) })
+                let levels = levels.checked_sub(1)?;
+                for item in items.iter() {
+                    if sum > max {
+                        break;
+                    }
+                    sum += item.measured(max - sum, levels)?;
+                }
             }
-            Json::Object(object) => object.iter().fold(NODE_BYTES, |sum, (key, value)| {
-                if sum > max { sum } else { sum + NODE_BYTES + key.len() + value.bytes_up_to(max - sum) }
-            }),
-            _ => NODE_BYTES,
+            Json::Object(object) => {
+                let levels = levels.checked_sub(1)?;
+                for (key, value) in object.iter() {
+                    if sum > max {
+                        break;
+                    }
+                    sum += NODE_BYTES + key.len() + value.measured(max - sum, levels)?;
+                }
+            }
+            _ => {}
         }
+        Some(sum)
     }
 }
 

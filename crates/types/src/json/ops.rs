@@ -16,6 +16,16 @@ pub enum Edit {
     Replace,
 }
 
+fn any_contains<E>(items: &[Json], wanted: &Json, go_on: &mut dyn FnMut() -> Result<(), E>) -> Result<bool, E> {
+    go_on()?;
+    for item in items {
+        if item.contains(wanted, go_on)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 impl Json {
     /// JSON_EXTRACT: the value of a single path without wildcards, else an array of all values
     /// found; `None` (SQL NULL) if nothing is found.
@@ -171,23 +181,46 @@ impl Json {
         Json::object(target)
     }
 
-    /// JSON_CONTAINS without a path.
-    pub fn contains(&self, candidate: &Json) -> bool {
+    /// JSON_CONTAINS without a path. Each element may have to be compared with each other one, so `go_on` is asked now and then.
+    pub fn contains<E>(&self, candidate: &Json, go_on: &mut dyn FnMut() -> Result<(), E>) -> Result<bool, E> {
         match (self, candidate) {
-            (Json::Array(a), Json::Array(wanted)) => wanted.iter().all(|w| a.iter().any(|v| v.contains(w))),
-            (Json::Array(a), wanted) => a.iter().any(|v| v.contains(wanted)),
-            (Json::Object(o), Json::Object(wanted)) => wanted.iter().all(|(key, w)| o.get(key).is_some_and(|v| v.contains(w))),
-            (a, b) => a.is_scalar() && b.is_scalar() && a == b,
+            (Json::Array(items), Json::Array(wanted)) => {
+                for w in wanted.iter() {
+                    if !any_contains(items, w, go_on)? {
+                        return Ok(false);
+                    }
+                }
+                Ok(true)
+            }
+            (Json::Array(items), wanted) => any_contains(items, wanted, go_on),
+            (Json::Object(object), Json::Object(wanted)) => {
+                for (key, w) in wanted.iter() {
+                    let Some(value) = object.get(key) else { return Ok(false) };
+                    if !value.contains(w, go_on)? {
+                        return Ok(false);
+                    }
+                }
+                Ok(true)
+            }
+            (a, b) => Ok(a.is_scalar() && b.is_scalar() && a == b),
         }
     }
 
-    /// JSON_OVERLAPS.
-    pub fn overlaps(&self, other: &Json) -> bool {
+    /// JSON_OVERLAPS; `go_on` as in `contains`.
+    pub fn overlaps<E>(&self, other: &Json, go_on: &mut dyn FnMut() -> Result<(), E>) -> Result<bool, E> {
         match (self, other) {
-            (Json::Object(a), Json::Object(b)) => a.iter().any(|(key, v)| b.get(key).is_some_and(|w| v == w)),
-            (Json::Array(a), Json::Array(b)) => a.iter().any(|v| b.contains(v)),
-            (Json::Array(a), v) | (v, Json::Array(a)) => a.contains(v),
-            (a, b) => a == b,
+            (Json::Object(a), Json::Object(b)) => Ok(a.iter().any(|(key, v)| b.get(key).is_some_and(|w| v == w))),
+            (Json::Array(a), Json::Array(b)) => {
+                for v in a.iter() {
+                    go_on()?;
+                    if b.contains(v) {
+                        return Ok(true);
+                    }
+                }
+                Ok(false)
+            }
+            (Json::Array(a), v) | (v, Json::Array(a)) => Ok(a.contains(v)),
+            (a, b) => Ok(a == b),
         }
     }
 

@@ -1,5 +1,7 @@
 //! The evaluator of the golden files: literals, casts and the functions they use.
 
+use std::convert::Infallible;
+
 use vaquita_types::charset::{Charset, CollationId};
 use vaquita_types::convert::{StoreContext, to_date, to_datetime, to_decimal, to_f64, to_i64, to_time, write_text};
 use vaquita_types::datatype::DECIMALS_NOT_FIXED;
@@ -484,8 +486,12 @@ fn json_call(name: &str, args: &[Operand]) -> Result<Operand> {
         "json_length" => Operand::int(doc.length() as i64),
         "json_type" => Operand::text_value(doc.type_name()),
         "json_keys" => Operand::json(doc.keys()),
-        "json_contains" => Operand::int(doc.contains(&args[1].as_json()?) as i64),
-        "json_overlaps" => Operand::int(doc.overlaps(&args[1].as_json()?) as i64),
+        "json_contains" => {
+            Operand::int(doc.contains(&args[1].as_json()?, &mut || Ok::<(), Infallible>(())).is_ok_and(|found| found) as i64)
+        }
+        "json_overlaps" => {
+            Operand::int(doc.overlaps(&args[1].as_json()?, &mut || Ok::<(), Infallible>(())).is_ok_and(|found| found) as i64)
+        }
         "json_pretty" => {
             let mut out = Vec::new();
             doc.write_pretty(&mut out, usize::MAX);

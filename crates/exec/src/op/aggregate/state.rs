@@ -13,8 +13,8 @@ use vaquita_plan::node::AggregateKind;
 use vaquita_plan::text;
 use vaquita_plan::typing::{NumberClass, number_class};
 use vaquita_types::decimal::Decimal;
-use vaquita_types::errno::ER_JSON_DOCUMENT_NULL_KEY;
-use vaquita_types::json::{Json, JsonObject};
+use vaquita_types::errno::{ER_JSON_DOCUMENT_NULL_KEY, ER_JSON_DOCUMENT_TOO_DEEP};
+use vaquita_types::json::{JSON_DEPTH_MAX, Json, JsonObject};
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value};
 
 use super::concat::Concat;
@@ -127,7 +127,7 @@ impl State {
                 *squares += from_mean * (value - *mean);
             }
             State::Array(items) => {
-                items.push(sql_to_json(value, from, env)?);
+                items.push(inner_document(sql_to_json(value, from, env)?)?);
                 return Ok(JSON_BYTES + heap_bytes(value));
             }
             State::Concat(_) | State::Object(_) => return Err(Error::internal("an aggregate of several arguments")),
@@ -150,7 +150,7 @@ impl State {
         }
         let name = text::to_utf8(&coerce::text_of(name, name_ty), name_ty.collation);
         let bytes = JSON_BYTES + name.len() + heap_bytes(value);
-        members.push((name.into(), sql_to_json(value, ty, env)?));
+        members.push((name.into(), inner_document(sql_to_json(value, ty, env)?)?));
         Ok(bytes)
     }
 
@@ -223,6 +223,14 @@ impl State {
             State::Object(members) if members.is_empty() => Value::Null,
             State::Object(members) => Value::Json(Json::object(JsonObject::from_members(members.clone()))),
         }
+    }
+}
+
+/// A document that becomes part of another; error 3157 if that is then nested too deeply.
+fn inner_document(json: Json) -> Result<Json> {
+    match json.measured(usize::MAX, JSON_DEPTH_MAX - 1) {
+        Some(_) => Ok(json),
+        None => Err(Error::new(&ER_JSON_DOCUMENT_TOO_DEEP, &[])),
     }
 }
 

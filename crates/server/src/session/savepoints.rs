@@ -1,0 +1,83 @@
+//! The savepoints of a transaction by name, in the order in which they were set.
+//!
+//! A name that is set again moves to the end. Each operation takes the same time however many there are, but for what it removes.
+
+use std::collections::{BTreeMap, HashMap};
+
+use vaquita_storage::Mark;
+
+#[derive(Default)]
+pub struct Savepoints {
+    /// Name in lower case (ASCII), and where the transaction was; none if it had not begun.
+    by_time: BTreeMap<u64, (String, Option<Mark>)>,
+    by_name: HashMap<String, u64>,
+    next: u64,
+}
+
+impl Savepoints {
+    pub fn clear(&mut self) {
+        self.by_time.clear();
+        self.by_name.clear();
+    }
+
+    pub fn set(&mut self, name: &str, mark: Option<Mark>) {
+        let name = name.to_ascii_lowercase();
+        if let Some(before) = self.by_name.insert(name.clone(), self.next) {
+            self.by_time.remove(&before);
+        }
+        self.by_time.insert(self.next, (name, mark));
+        self.next += 1;
+    }
+
+    pub fn find(&self, name: &str) -> Option<Option<Mark>> {
+        let at = self.by_name.get(&name.to_ascii_lowercase())?;
+        self.by_time.get(at).map(|(_, mark)| *mark)
+    }
+
+    /// Forgets those set after `name`.
+    pub fn end_after(&mut self, name: &str) {
+        if let Some(at) = self.by_name.get(&name.to_ascii_lowercase()) {
+            self.end_from(at + 1);
+        }
+    }
+
+    /// Forgets `name` and those set after it.
+    pub fn release(&mut self, name: &str) {
+        if let Some(at) = self.by_name.get(&name.to_ascii_lowercase()) {
+            self.end_from(*at);
+        }
+    }
+
+    fn end_from(&mut self, at: u64) {
+        for (name, _) in self.by_time.split_off(&at).into_values() {
+            self.by_name.remove(&name);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn set_of(names: &[&str]) -> Savepoints {
+        let mut set = Savepoints::default();
+        names.iter().for_each(|name| set.set(name, None));
+        set
+    }
+
+    #[test]
+    fn later_ones_end_with_an_earlier_one() {
+        let mut set = set_of(&["a", "b", "C", "d"]);
+        set.end_after("c");
+        assert!(set.find("c").is_some() && set.find("d").is_none());
+        set.release("B");
+        assert!(set.find("a").is_some() && set.find("b").is_none() && set.find("c").is_none());
+    }
+
+    #[test]
+    fn a_name_set_again_is_the_last() {
+        let mut set = set_of(&["a", "b", "A"]);
+        set.end_after("b");
+        assert!(set.find("a").is_none() && set.find("b").is_some());
+    }
+}
