@@ -261,7 +261,8 @@ impl Session {
 
     pub(super) fn fail_statement(&mut self, error: &Error) {
         self.txn.get_mut().rollback_statement();
-        let whole = error.next() == Next::Retry && error.is(&ER_LOCK_DEADLOCK);
+        // Also a conflict after which the statement could have run again, but for the rows that it has sent.
+        let whole = matches!(error.next(), Next::Retry | Next::Restart) && error.is(&ER_LOCK_DEADLOCK);
         if error.is(&ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION) && !self.in_transaction {
             // The transaction did not begin: what SET TRANSACTION said is still to come.
             self.txn.get_mut().rollback();

@@ -189,6 +189,30 @@ fn max_execution_time_ends_a_lock_wait() {
     ok(&mut client, "SELECT * FROM d.t WHERE id = 2 FOR UPDATE");
 }
 
+/// A locking read that has sent rows cannot restart where it meets a conflict: error 1213 means the whole transaction, at READ COMMITTED too.
+#[test]
+fn a_conflict_that_is_shown_ends_the_transaction() {
+    let server = Server::start("shown-conflict");
+    let mut watcher = prepare(&server);
+    ok(&mut watcher, "CREATE TABLE d.big (id INT PRIMARY KEY, v LONGTEXT)");
+    for id in 1..=18 {
+        ok(&mut watcher, &format!("INSERT INTO d.big VALUES ({id}, REPEAT('x', 1048576))"));
+    }
+    let (mut holder, mut client) = (server.connect(), server.connect());
+    ok(&mut holder, "BEGIN");
+    ok(&mut holder, "UPDATE d.big SET v = 'y' WHERE id = 18");
+    ok(&mut client, "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED");
+    ok(&mut client, "BEGIN");
+    ok(&mut client, "UPDATE d.t SET v = 9 WHERE id = 1");
+    let waits = start(client, "SELECT * FROM d.big FOR UPDATE");
+    wait_for(&mut watcher, WAITING);
+    ok(&mut holder, "COMMIT");
+    let (mut client, answer, _) = waits.join().expect("client");
+    assert_eq!(answer.as_ref().map(code), Some(1213));
+    ok(&mut client, "COMMIT");
+    assert_eq!(watcher.query("SELECT v FROM d.t WHERE id = 1").rows(), [["0"]]);
+}
+
 #[test]
 fn user_locks_find_their_deadlocks() {
     let server = Server::start("user-locks");
