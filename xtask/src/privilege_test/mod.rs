@@ -208,7 +208,9 @@ fn is_denied(answer: &Answer) -> bool {
 /// (`GRANT DELETE ON d.*`, `GRANT SELECT ON d.t`, `DELETE FROM d.t ORDER BY b`: 1143).
 fn is_known_quirk(sql: &str, grants: &[String]) -> bool {
     let on_database = |verb: &str| grants.iter().any(|g| g.starts_with(&format!("GRANT {verb} ON ")) && g.ends_with(".*"));
-    ["INSERT", "UPDATE", "DELETE"].iter().any(|verb| sql.contains(verb) && on_database(verb))
+    let pairs =
+        [("INSERT", "INSERT"), ("LOAD DATA", "INSERT"), ("REPLACE", "DELETE"), ("UPDATE", "UPDATE"), ("DELETE", "DELETE")];
+    pairs.iter().any(|(statement, privilege)| sql.contains(statement) && on_database(privilege))
 }
 
 /// GRANT statements without their TO.

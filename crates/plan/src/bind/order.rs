@@ -41,7 +41,10 @@ impl Binder<'_> {
             match self.resolve_here(column) {
                 Ok(Some(expr)) => return Ok(Some(expr)),
                 Ok(None) => {}
-                Err(e) if found.len() == 1 && e.is(&errno::ER_NON_UNIQ_ERROR) => {}
+                Err(e) if found.len() == 1 && e.is(&errno::ER_NON_UNIQ_ERROR) => {
+                    // As MySQL: it was looked at in each of these tables.
+                    self.note_candidates(self.scopes.len() - 1, column);
+                }
                 Err(e) => return Err(e),
             }
         }

@@ -229,7 +229,7 @@ impl Binder<'_> {
     }
 
     /// The same for a name that several tables have.
-    fn note_candidates(&self, at: usize, column: &ast::ColumnRef) {
+    pub(super) fn note_candidates(&self, at: usize, column: &ast::ColumnRef) {
         let Scope { frame, columns, .. } = &self.scopes[at];
         for visible in columns {
             if same_name(&self.frames[*frame].relations[visible.relation].columns[visible.column].name, &column.name) {

@@ -327,7 +327,10 @@ impl Subject<'_> {
                 let free = self.is_temporary(table) || reads_freely(database, &table.name);
                 if have != 0 || free { Ok(()) } else { Err(self.denied("SHOW", &table.name)) }
             }
-            Show::CreateDatabase { name, .. } => self.may_use(name),
+            Show::CreateDatabase { name, .. } => self.may_use(name).map_err(|_| {
+                // The client's host, for once.
+                Error::new(&ER_DBACCESS_DENIED_ERROR, &[&self.account.user, &self.client_host, name])
+            }),
             Show::Grants { user: Some(user), .. } if !self.is_me(user) => {
                 let have = self.access.grants.on_table("mysql", "user") & p::SELECT;
                 if have != 0 { Ok(()) } else { Err(self.denied("SELECT", "user")) }
