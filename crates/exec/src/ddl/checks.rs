@@ -53,7 +53,8 @@ impl Ddl<'_> {
             Some(name) => name.clone(),
             None => (1..).map(|n| format!("{}_chk_{n}", def.name)).find(|name| !taken(name)).unwrap_or_default(),
         };
-        check_identifier(&name)?;
+        // Unlike a table's, it may end with a space.
+        check_identifier(name.trim_end_matches(' '))?;
         let expr = self.expression_text(&check.expr);
         def.options.checks.push(CheckDef { name, expr, enforced: check.enforced });
         Ok(())
