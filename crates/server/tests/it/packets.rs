@@ -88,11 +88,11 @@ fn replay(script: &Path, target: &Target) -> String {
                 answer
             }
             ["bind", name, values] => run(&mut client, eof, &[b"\x17", &id_of(name), &[0, 1, 0, 0, 0], &parameters(values)]),
-            ["rows", ..] => rows_of(run(&mut client, eof, &[b"\x03", command["rows ".len()..].as_bytes()])),
+            ["rows", ..] => rows_of(run(&mut client, eof, &[b"\x03", &command.as_bytes()["rows ".len()..]])),
             ["values", name, values] => {
                 rows_of(run(&mut client, eof, &[b"\x17", &id_of(name), &[0, 1, 0, 0, 0], &parameters(values)]))
             }
-            ["columns", ..] => run(&mut client, eof, &[b"\x03", command["columns ".len()..].as_bytes()]),
+            ["columns", ..] => run(&mut client, eof, &[b"\x03", &command.as_bytes()["columns ".len()..]]),
             ["execute", name, flags] => {
                 let flags: u8 = flags.parse().expect("flags");
                 run(&mut client, eof, &[b"\x17", &id_of(name), &[flags, 1, 0, 0, 0]])
