@@ -162,6 +162,6 @@ pub fn word(text: &str) -> Expr {
 
 /// A collation by name; error 1273.
 pub fn collation(name: &str) -> Result<CollationId> {
-    let found = vaquita_types::charset::Collation::by_name(name).map(|collation| collation.id);
-    found.ok_or_else(|| Error::new(&errno::ER_UNKNOWN_COLLATION, &[&name]))
+    let known = vaquita_types::charset::Collation::by_name(name).filter(|c| c.is_supported());
+    known.map(|c| c.id).ok_or_else(|| Error::new(&errno::ER_UNKNOWN_COLLATION, &[&name]))
 }

@@ -15,9 +15,9 @@ use crate::typing::{NumberClass, int_of_length, is_string, number_class};
 
 pub(super) static FUNCTIONS: &[FuncDef] = &[
     def("LIKE", 2, 3, resolve_like, like),
-    def("LOCATE", 2, 3, |a| resolve_find(a, "locate"), |c, cx| find(c, cx, 1, 0)),
-    def("POSITION", 2, 2, |a| resolve_find(a, "locate"), |c, cx| find(c, cx, 1, 0)),
-    def("INSTR", 2, 2, |a| resolve_find(a, "instr"), |c, cx| find(c, cx, 0, 1)),
+    def("LOCATE", 2, 3, |a| resolve_find(a, "locate", 1), |c, cx| find(c, cx, 1, 0)),
+    def("POSITION", 2, 2, |a| resolve_find(a, "locate", 1), |c, cx| find(c, cx, 1, 0)),
+    def("INSTR", 2, 2, |a| resolve_find(a, "instr", 0), |c, cx| find(c, cx, 0, 1)),
     def("FIND_IN_SET", 2, 2, resolve_find_in_set, find_in_set),
     def("FIELD", 2, MANY, resolve_field, field),
     def("STRCMP", 2, 2, resolve_strcmp, strcmp),
@@ -54,15 +54,24 @@ pub fn like_collation(text: &ColumnType, pattern: &ColumnType) -> CollationId {
     if of_bytes(text) { CollationId::BINARY } else { pattern.collation }
 }
 
-fn resolve_find(args: &mut Vec<Expr>, name: &str) -> Result<FuncType> {
+fn resolve_find(args: &mut Vec<Expr>, name: &str, haystack: usize) -> Result<FuncType> {
     let nullable = any_nullable(args);
-    common_text(args, |i| i < 2, name, true)?;
+    // The text's collation decides, whatever the other's is, even an explicit one.
+    let kept = args.get(haystack).map(|a| a.ty.collation).filter(|kept| {
+        let of_kept = |a: &Expr| is_string(&a.ty) && crate::text::same_charset(a.ty.collation, *kept);
+        args.iter().take(2).all(of_kept)
+    });
+    if let Some(collation) = kept {
+        args.iter_mut().take(2).for_each(|a| a.ty.collation = collation);
+    } else {
+        common_text(args, |i| i < 2, name, true)?;
+    }
     FuncType::number(int_of_length(11), nullable)
 }
 
 /// The position from 1, or 0.
 fn find(call: &FuncCall<'_>, cx: &EvalCx<'_>, haystack: usize, needle: usize) -> Result<Value> {
-    let id = call.arg_type(0).collation;
+    let id = call.arg_type(haystack).collation;
     let (haystack, needle) = (arg!(call.text(haystack, cx)), arg!(call.text(needle, cx)));
     let from = if call.len() > 2 { arg!(call.int(2, cx)) } else { 1 };
     if from < 1 || from > haystack.len() as i128 + 1 {

@@ -4,7 +4,7 @@
 //! as numbers and is not, `int_col = '5'` is (the value is brought into the key's domain, see `bounds`). `exact` says that
 //! the key range means the same as the condition, so that the condition need not be checked again.
 
-use vaquita_types::charset::CollationId;
+use vaquita_types::charset::{CollationId, LIKE_ESCAPE, collation};
 use vaquita_types::schema::TableDef;
 use vaquita_types::{ColumnType, TypeKind, Value};
 
@@ -127,7 +127,7 @@ impl Columns<'_> {
         if !ty.is_bytes() {
             return Vec::new();
         }
-        let prefix = fixed_prefix(pattern);
+        let prefix = collation(ty.collation).like_range_prefix(pattern, Some(LIKE_ESCAPE));
         if prefix.is_empty() {
             return Vec::new();
         }
@@ -189,20 +189,6 @@ fn key_order(ty: &ColumnType, rule: CompareAs, other: &Expr, op: CompareOp) -> O
     }
 }
 
-/// What a LIKE pattern begins with before its first wildcard.
-fn fixed_prefix(pattern: &[u8]) -> Vec<u8> {
-    let mut prefix = Vec::new();
-    let mut bytes = pattern.iter();
-    while let Some(b) = bytes.next() {
-        match b {
-            b'%' | b'_' => break,
-            b'\\' => prefix.extend(bytes.next()),
-            b => prefix.push(*b),
-        }
-    }
-    prefix
-}
-
 /// Characters appended to a prefix to bound what begins with it.
 const FILL_CHARS: usize = 8;
 
@@ -226,7 +212,9 @@ fn prefix_range(prefix: &[u8], collation: CollationId) -> Option<(Vec<u8>, Optio
         low.extend([0; FILL_CHARS]);
     }
     let high = match text::charset_name(collation) {
-        "utf8mb4" if name.contains("_0900_") || name.ends_with("_bin") => Some(fill('\u{10ffff}')),
+        "utf8mb4" if name.ends_with("_bin") => Some(fill('\u{10ffff}')),
+        // In the UCA no character weighs more than the replacement character.
+        "utf8mb4" if name.contains("_0900_") => Some(fill('\u{fffd}')),
         "utf8mb4" | "utf8mb3" if name.ends_with("_general_ci") || name.ends_with("_bin") => Some(fill('\u{ffff}')),
         _ => None,
     };

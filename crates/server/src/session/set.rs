@@ -334,7 +334,7 @@ fn client_charset(name: Option<&str>) -> Result<&'static Charset> {
     let Some(name) = name else { return Ok(vaquita_types::charset::charset(CollationId::default())) };
     let charset =
         Charset::by_name(name).filter(|c| c.is_supported()).ok_or_else(|| Error::new(&ER_UNKNOWN_CHARACTER_SET, &[&name]))?;
-    if !charset.is_ascii_compatible() {
+    if !charset.may_be_client() {
         return Err(Error::new(&ER_WRONG_VALUE_FOR_VAR, &[&"character_set_client", &charset.name]));
     }
     Ok(charset)

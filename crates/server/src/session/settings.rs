@@ -126,7 +126,7 @@ impl Settings {
             let value = settings.get(registry().of(*var));
             settings.note(*var, &value);
         }
-        let handshake = Collation::by_id(CollationId(charset)).filter(|c| c.is_supported() && c.charset.is_ascii_compatible());
+        let handshake = Collation::by_id(CollationId(charset)).filter(|c| c.is_supported() && c.charset.may_be_client());
         let collation = handshake.unwrap_or_else(|| vaquita_types::charset::collation(CollationId::default()));
         settings.set_names(collation);
         // Until SET NAMES, definitions carry the collation of the handshake itself.

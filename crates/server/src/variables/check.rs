@@ -287,7 +287,7 @@ fn check_charset(def: &Def, var: Var, given: &Value) -> Result<Checked> {
         return Ok(Value::Null.into());
     }
     let charset = charset_of(given, def)?;
-    if var == Var::CharacterSetClient && !charset.is_ascii_compatible() {
+    if var == Var::CharacterSetClient && !charset.may_be_client() {
         return Err(wrong_value(def, &charset.name.into()));
     }
     Ok(Value::from(charset.name).into())

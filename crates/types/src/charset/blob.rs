@@ -20,7 +20,7 @@ impl Blob {
     }
 
     pub(super) fn reader(&self) -> Reader<'_> {
-        Reader { rest: &self.bytes }
+        Reader::new(&self.bytes)
     }
 }
 
@@ -29,6 +29,10 @@ pub(super) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
+    pub(super) fn new(bytes: &'a [u8]) -> Reader<'a> {
+        Reader { rest: bytes }
+    }
+
     pub(super) fn u8(&mut self) -> u8 {
         match self.rest.split_first() {
             Some((first, rest)) => {

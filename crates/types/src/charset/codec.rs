@@ -4,8 +4,10 @@
 //! length to skip. Strings from clients are checked once with `Charset::validate`.
 
 use std::borrow::Cow;
+use std::sync::LazyLock;
 
 use super::Charset;
+use super::east_asian::EastAsian;
 use super::single_byte::SingleByte;
 
 /// How a charset's bytes become code points.
@@ -20,7 +22,9 @@ pub(super) enum Encoding {
     Utf16Be,
     Utf16Le,
     Utf32,
-    /// East Asian multi-byte charsets: named in SHOW CHARACTER SET only.
+    /// One to four bytes; whether bytes below 0x80 are ASCII even behind others.
+    EastAsian(&'static LazyLock<EastAsian>, bool),
+    /// A name without data: none is left.
     Unsupported,
 }
 
@@ -42,6 +46,7 @@ impl Encoding {
                 Some(four) => (char::from_u32(u32::from_be_bytes(*four)).map(u32::from), 4),
                 None => (None, bytes.len()),
             },
+            Encoding::EastAsian(t, _) => t.decode(bytes),
         }
     }
 
@@ -70,7 +75,9 @@ impl Encoding {
                     out.extend_from_slice(&if little { unit.to_le_bytes() } else { unit.to_be_bytes() });
                 }
             }
+            Encoding::Utf32 if cp > 0x10_FFFF => return false,
             Encoding::Utf32 => out.extend_from_slice(&cp.to_be_bytes()),
+            Encoding::EastAsian(t, _) => return t.encode(cp, out),
         }
         true
     }
@@ -80,6 +87,7 @@ impl Encoding {
         match self {
             Encoding::Utf8(_) | Encoding::Ascii(_) | Encoding::Binary => true,
             Encoding::Single(t) => t.ascii_compatible,
+            Encoding::EastAsian(_, ascii_compatible) => ascii_compatible,
             _ => false,
         }
     }

@@ -9,12 +9,15 @@ use std::sync::LazyLock;
 
 use super::case::CaseMap;
 use super::codec::Encoding;
+use super::east_asian::EastAsian;
 use super::general::{GENERAL, GeneralTable};
 use super::key::{self, Coder, Hash, LEVEL_SEPARATOR, Sink, Writer};
-use super::uca::{UcaTable, WEIGHTS_MAX};
+use super::special::Special;
+use super::uca::{UcaTable, WEIGHTS_MAX, Weights};
 use super::{Charset, CollationId};
 
 pub(super) type UcaRef = &'static LazyLock<UcaTable>;
+pub(super) type GeneralRef = &'static LazyLock<GeneralTable>;
 
 #[derive(Clone, Copy)]
 pub(super) enum Order {
@@ -24,9 +27,12 @@ pub(super) enum Order {
     CodePoints,
     /// A weight per byte, padded with spaces.
     Table(&'static [u8; 256]),
-    /// `general_ci`, padded with spaces.
-    General,
-    /// The Unicode Collation Algorithm with 1 to 3 levels.
+    /// `general_ci` and its likes, padded with spaces.
+    General(GeneralRef),
+    /// A weight per character, padded with spaces.
+    EastAsian(&'static LazyLock<EastAsian>),
+    Special(Special),
+    /// The Unicode Collation Algorithm with 1 to 4 levels.
     Uca(UcaRef, usize),
     /// Known by name only: statements that would use it get error 1235.
     Unsupported,
@@ -43,8 +49,10 @@ pub struct Collation {
     pub(super) case_map: CaseMap,
 }
 
-static GENERAL_CODER: LazyLock<Coder> = LazyLock::new(|| Coder::general(|cp| GENERAL.weight(cp)));
 static BYTES_CODER: LazyLock<Coder> = LazyLock::new(Coder::bytes);
+/// For tables in which space does not weigh 32: those of latin7, by that weight.
+static SPACE_CODERS: [(u8, LazyLock<Coder>); 2] =
+    [(0x2C, LazyLock::new(|| Coder::bytes_with_space(0x2C))), (0x30, LazyLock::new(|| Coder::bytes_with_space(0x30)))];
 
 impl Collation {
     /// Comparing works. If not, DDL and COLLATE answer with error 1235.
@@ -73,8 +81,11 @@ impl Collation {
                 _ => compare_padded(a, b, |byte| byte),
             },
             Order::Table(weights) => compare_padded(a, b, |byte| weights[byte as usize]),
-            Order::General => self.compare_general(a, b),
+            Order::General(table) => self.compare_general(table, a, b),
             Order::Uca(table, levels) => self.compare_uca(table, levels, a, b),
+            Order::EastAsian(table) => compare_padded(&table.order(a), &table.order(b), |byte| byte),
+            Order::Special(special) if special.pads() => compare_padded(&special.weights(a), &special.weights(b), |byte| byte),
+            Order::Special(special) => special.weights(without_spaces(a)).cmp(&special.weights(without_spaces(b))),
         }
     }
 
@@ -120,17 +131,20 @@ impl Collation {
         match self.order {
             Order::Bytes => out.extend_from_slice(bytes),
             Order::Table(weights) => out.extend(bytes.iter().map(|b| weights[*b as usize])),
-            Order::General => self.scanner(bytes, 0).for_each_weight(|w| out.extend_from_slice(&w.to_be_bytes())),
+            Order::General(_) => self.scanner(bytes, 0).for_each_weight(|w| out.extend_from_slice(&w.to_be_bytes())),
+            Order::EastAsian(table) => return table.weights(bytes),
+            Order::Special(special) => return special.weights(bytes),
             Order::Uca(_, levels) => {
                 for level in 0..levels {
-                    if level > 0 {
+                    // Only kana have weights of the fourth level; it is left out without any.
+                    if level > 0 && (level < 3 || self.scanner(bytes, level).next().is_some()) {
                         out.extend_from_slice(&[0, 0]);
                     }
                     self.scanner(bytes, level).for_each_weight(|w| out.extend_from_slice(&w.to_be_bytes()));
                 }
             }
             Order::CodePoints | Order::Unsupported => match self.charset.encoding {
-                Encoding::Single(_) | Encoding::Ascii(_) | Encoding::Binary | Encoding::Unsupported => {
+                Encoding::Single(_) | Encoding::Ascii(_) | Encoding::Binary | Encoding::EastAsian(..) | Encoding::Unsupported => {
                     out.extend_from_slice(bytes)
                 }
                 _ => {
@@ -158,9 +172,11 @@ impl Collation {
                 }
                 _ => write_bytes(bytes, None, sink),
             },
-            // The bytes' coder serves every table: space weighs 32 in each.
             Order::Table(weights) => write_bytes(bytes, Some(weights), sink),
-            Order::General => self.write_weights(&GENERAL_CODER, bytes, sink),
+            Order::EastAsian(table) => write_bytes(&table.order(bytes), None, sink),
+            Order::Special(special) if special.pads() => write_bytes(&special.weights(bytes), None, sink),
+            Order::Special(special) => special.weights(without_spaces(bytes)).iter().for_each(|b| sink.byte(*b)),
+            Order::General(table) => self.write_weights(&table.coder, bytes, sink),
             Order::Uca(table, levels) => {
                 self.write_weights(&table.coder, bytes, sink);
                 for level in 1..levels {
@@ -184,8 +200,8 @@ impl Collation {
         compare_streams(|| a.next(), || b.next(), Some(0x20))
     }
 
-    fn compare_general(&self, a: &[u8], b: &[u8]) -> Ordering {
-        let table: &GeneralTable = &GENERAL;
+    fn compare_general(&self, table: GeneralRef, a: &[u8], b: &[u8]) -> Ordering {
+        let table: &GeneralTable = table;
         let at = match skip_ascii(self.charset.encoding, a, b, |byte| table.weight(u32::from(byte)), true) {
             Ok(at) => at,
             Err(decided) => return decided,
@@ -198,6 +214,8 @@ impl Collation {
         let table: &UcaTable = table;
         let pad = self.pad_space.then_some(table.ascii[32]);
         let at = match skip_ascii(self.charset.encoding, a, b, |byte| table.ascii[byte as usize], false) {
+            // An ASCII character may be part of a string that weighs as one.
+            _ if !table.ascii_is_plain => 0,
             Ok(at) => at,
             Err(decided) => return decided,
         };
@@ -216,15 +234,18 @@ impl Collation {
     pub(super) fn scanner<'a>(&self, bytes: &'a [u8], level: usize) -> Scanner<'a> {
         let source = match self.order {
             Order::Uca(table, _) => Source::Uca(table, level),
+            Order::General(table) => Source::General(table),
             _ => Source::General(&GENERAL),
         };
-        Scanner { encoding: self.charset.encoding, rest: bytes, source, list: [0; WEIGHTS_MAX], at: 0, count: 0 }
+        Scanner { encoding: self.charset.encoding, whole: bytes, rest: bytes, source, list: [0; WEIGHTS_MAX], at: 0, count: 0 }
     }
 }
 
 /// Strings of which each byte is a weight, or has one in `weights`.
 fn write_bytes(bytes: &[u8], weights: Option<&[u8; 256]>, sink: &mut impl Sink) {
-    let mut writer = Writer::new(&BYTES_CODER, sink);
+    let space = weights.map_or(b' ', |w| w[b' ' as usize]);
+    let coder = SPACE_CODERS.iter().find(|c| c.0 == space).map_or(&BYTES_CODER, |c| &c.1);
+    let mut writer = Writer::new(coder, sink);
     match weights {
         None => {
             let direct = writer.push_direct(bytes);
@@ -233,6 +254,10 @@ fn write_bytes(bytes: &[u8], weights: Option<&[u8; 256]>, sink: &mut impl Sink) 
         Some(weights) => bytes.iter().for_each(|b| writer.push(u16::from(weights[*b as usize]))),
     }
     writer.finish();
+}
+
+fn without_spaces(bytes: &[u8]) -> &[u8] {
+    &bytes[..bytes.iter().rposition(|b| *b != b' ').map_or(0, |at| at + 1)]
 }
 
 #[inline]
@@ -304,6 +329,7 @@ enum Source {
 /// Pulls the weights of a string at one level, none of them 0 under the UCA.
 pub(super) struct Scanner<'a> {
     encoding: Encoding,
+    whole: &'a [u8],
     rest: &'a [u8],
     source: Source,
     list: [u16; WEIGHTS_MAX],
@@ -334,12 +360,23 @@ impl Scanner<'_> {
                     Some(0) => (),
                     Some(w) => return Some(w),
                     None => {
-                        let weights = table.weights(cp, level);
+                        let weights = self.expand(table, level, cp, len);
                         (self.list, self.count, self.at) = (weights.list, weights.count, 0);
                     }
                 },
             }
         }
+    }
+
+    /// The weights of a character, read last and `len` bytes long, that has not just one.
+    fn expand(&mut self, table: &UcaTable, level: usize, cp: u32, len: usize) -> Weights {
+        let before = || &self.whole[..self.whole.len() - self.rest.len() - len.min(self.whole.len() - self.rest.len())];
+        let Some((lists, taken)) = table.tailored.as_ref().and_then(|t| t.in_context(self.encoding, before(), cp, self.rest))
+        else {
+            return table.weights(cp, level);
+        };
+        self.rest = self.rest.get(taken..).unwrap_or(&[]);
+        Weights::of(&lists[level])
     }
 
     fn for_each_weight(mut self, mut f: impl FnMut(u16)) {

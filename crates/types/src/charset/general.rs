@@ -8,6 +8,7 @@ use std::sync::LazyLock;
 
 use super::blob::Blob;
 use super::case::{CaseTable, read_table};
+use super::key::Coder;
 
 /// The weight of every character beyond U+FFFF.
 const SUPPLEMENTARY: u16 = 0xFFFD;
@@ -15,11 +16,39 @@ const SUPPLEMENTARY: u16 = 0xFFFD;
 pub(super) struct GeneralTable {
     /// By code point up to U+FFFF.
     weights: Box<[u16]>,
+    pub(super) coder: Coder,
 }
 
 pub(super) static GENERAL: LazyLock<GeneralTable> = LazyLock::new(|| unicode_tables().general);
 
+/// `general_mysql500_ci` and `tolower_ci`: as `general_ci`, but for the weights in `data/general.z`, two lists of
+/// a count, and for each code point the difference from the one before and its weight.
+pub(super) static GENERAL500: LazyLock<GeneralTable> = LazyLock::new(|| like_general(0));
+pub(super) static TOLOWER: LazyLock<GeneralTable> = LazyLock::new(|| like_general(1));
+
+fn like_general(list: usize) -> GeneralTable {
+    let blob = Blob::inflate(include_bytes!("data/general.z"));
+    let mut r = blob.reader();
+    let mut weights = GENERAL.weights.clone();
+    for at in 0..=list {
+        let mut cp = 0;
+        for _ in 0..r.varint() {
+            cp += r.varint() as usize;
+            let weight = r.varint() as u16;
+            if let Some(w) = weights.get_mut(cp).filter(|_| at == list) {
+                *w = weight;
+            }
+        }
+    }
+    GeneralTable::new(weights)
+}
+
 impl GeneralTable {
+    fn new(weights: Box<[u16]>) -> GeneralTable {
+        let coder = Coder::general(|cp| weights.get(cp as usize).copied().unwrap_or(SUPPLEMENTARY));
+        GeneralTable { weights, coder }
+    }
+
     #[inline]
     pub(super) fn weight(&self, cp: u32) -> u16 {
         self.weights.get(cp as usize).copied().unwrap_or(SUPPLEMENTARY)
@@ -44,5 +73,5 @@ pub(super) fn unicode_tables() -> UnicodeTables {
         }
     }
     let cases = [read_table(&mut r), read_table(&mut r), read_table(&mut r)];
-    UnicodeTables { general: GeneralTable { weights }, cases }
+    UnicodeTables { general: GeneralTable::new(weights), cases }
 }

@@ -8,7 +8,7 @@ use std::cmp::Ordering;
 
 use super::*;
 
-fn fnv1a(bytes: &[u8]) -> u64 {
+pub(super) fn fnv1a(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xCBF2_9CE4_8422_2325, |h, b| (h ^ u64::from(*b)).wrapping_mul(0x100_0000_01B3))
 }
 
@@ -30,8 +30,12 @@ fn weights_are_mysqls() {
     assert!(wrong.is_empty(), "{} blocks differ from MySQL: {:?}", wrong.len(), &wrong[..wrong.len().min(20)]);
 }
 
-fn unhex(s: &str) -> Vec<u8> {
+pub(super) fn unhex(s: &str) -> Vec<u8> {
     (0..s.len() / 2).filter_map(|i| u8::from_str_radix(&s[i * 2..i * 2 + 2], 16).ok()).collect()
+}
+
+pub(super) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|b| format!("{b:02X}")).collect()
 }
 
 #[test]

@@ -24,7 +24,7 @@
 //! 255: 0xFF for each 255, then the rest; GREATER's bytes are inverted.
 //!
 //! Levels: codes of primary weights, 0, secondary weights, 0, tertiary weights. A weight
-//! of the lower levels is one byte, or 0xFF and one byte from 0xFF up.
+//! of the lower levels is one byte, or 0xFF and one byte from 0xFF up, or 0xFF, 0xFF and two bytes from 0x1FF up.
 //!
 //! Stored indexes hold these keys: neither the weights nor the codes may ever change.
 
@@ -147,7 +147,13 @@ impl Coder {
 
     /// For weights of 0 to 255 with space at 32, as bytes and 8-bit collations have them.
     pub(super) fn bytes() -> Coder {
-        let mut coder = Coder::new((32..=255).collect(), Some(32), 0xFF);
+        Coder::bytes_with_space(32)
+    }
+
+    /// The same with space at another weight.
+    pub(super) fn bytes_with_space(space: u8) -> Coder {
+        let space = u16::from(space);
+        let mut coder = Coder::new((space..=255).collect(), Some(space), 0xFF);
         coder.set_direct(0..256, |b| b as u16);
         coder
     }
@@ -195,6 +201,18 @@ impl Coder {
                 self.direct[b] = self.short.binary_search_by_key(&w, |s| s.0).map_or(0, |at| self.short[at].1);
             }
         }
+    }
+
+    #[cfg(test)]
+    pub(super) fn check(&self, name: &str) {
+        let mut last: Vec<u8> = Vec::new();
+        for w in 1..=0xFFFF {
+            let mut code = Vec::new();
+            self.code(w, &mut code);
+            assert!(last < code && (last.is_empty() || !code.starts_with(&last)), "{name}: {last:X?} before {code:X?} of {w:X}");
+            last = code;
+        }
+        assert!(self.short.iter().all(|(_, code)| *code < 0xFF), "{name}: codes are used up");
     }
 
     fn code(&self, w: u16, sink: &mut impl Sink) {
@@ -280,5 +298,9 @@ pub(super) fn push_lower_level(w: u16, sink: &mut impl Sink) {
     } else {
         sink.byte(0xFF);
         sink.byte((w - 0xFF).min(0xFF) as u8);
+        if w > 0x1FE {
+            sink.byte((w >> 8) as u8);
+            sink.byte(w as u8);
+        }
     }
 }

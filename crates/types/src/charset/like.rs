@@ -8,7 +8,6 @@
 use super::Collation;
 use super::codec::{Char, Chars};
 use super::collation::Order;
-use super::general::GENERAL;
 
 /// LIKE's escape character when the statement names none.
 pub const LIKE_ESCAPE: u32 = '\\' as u32;
@@ -26,10 +25,14 @@ impl Collation {
     /// `text LIKE pattern ESCAPE escape`; no escape character for `ESCAPE ''`.
     pub fn like(&self, text: &[u8], pattern: &[u8], escape: Option<u32>) -> bool {
         if self.charset.is_ascii_compatible() && text.is_ascii() && pattern.is_ascii() {
+            let escape_char = escape;
             let escape = escape.and_then(|e| u8::try_from(e).ok());
             return match self.order {
                 Order::Table(weights) => like_ascii(text, pattern, escape, |b| u16::from(weights[b as usize])),
-                Order::General => like_ascii(text, pattern, escape, |b| GENERAL.weight(u32::from(b))),
+                Order::General(table) => like_ascii(text, pattern, escape, |b| table.weight(u32::from(b))),
+                Order::Special(special) => like_ascii(text, pattern, escape, |b| u16::from(special.like_class(b))),
+                Order::EastAsian(_) => self.like_chars(text, pattern, escape_char),
+                Order::Uca(table, _) if !table.ascii_is_plain => self.like_chars(text, pattern, escape_char),
                 Order::Uca(table, 1 | 2) => like_ascii(text, pattern, escape, |b| table.ascii[(b & 0x7F) as usize]),
                 _ => like_ascii(text, pattern, escape, u16::from),
             };
@@ -41,7 +44,8 @@ impl Collation {
     fn ascii_weight(&self, b: u8) -> u16 {
         match self.order {
             Order::Table(weights) => u16::from(weights[b as usize]),
-            Order::General => GENERAL.weight(u32::from(b)),
+            Order::General(table) => table.weight(u32::from(b)),
+            Order::Special(special) => u16::from(special.like_class(b)),
             Order::Uca(table, 1 | 2) => table.ascii[(b & 0x7F) as usize],
             _ => u16::from(b),
         }
@@ -94,6 +98,26 @@ impl Collation {
         }
     }
 
+    /// The characters that the key of every match begins with the key of: `like_prefix`, but for what weighs otherwise
+    /// beside what may follow ("c" in Czech, for "ch" is a letter). For range reads on an index.
+    pub fn like_range_prefix(&self, pattern: &[u8], escape: Option<u32>) -> Vec<u8> {
+        let (mut prefix, _) = self.like_prefix(pattern, escape);
+        let begins_string = |cp: u32| match self.order {
+            Order::Uca(table, _) => table.tailored.as_ref().is_some_and(|t| t.begins_string(cp)),
+            Order::Special(_) => true,
+            _ => false,
+        };
+        let mut end = 0;
+        for c in self.charset.chars(&prefix) {
+            if c.code_point.is_none_or(begins_string) {
+                break;
+            }
+            end += c.bytes.len();
+        }
+        prefix.truncate(end);
+        prefix
+    }
+
     /// The position, in characters from 0, of the first `needle` at or after character `from`.
     pub fn find(&self, haystack: &[u8], needle: &[u8], from: usize) -> Option<usize> {
         let skipped = self.charset.prefix_len(haystack, from);
@@ -115,7 +139,15 @@ impl Collation {
     }
 
     fn weights_begin_with(&self, text: &[u8], needle: &[u8]) -> bool {
-        let Order::Uca(_, levels) = self.order else { return self.starts_with(text, needle) };
+        let levels = match self.order {
+            Order::Uca(_, levels) => levels,
+            Order::EastAsian(table) => return table.order(text).starts_with(&table.order(needle)),
+            Order::Special(special) => {
+                let class = |b: &u8| special.locate_class(*b);
+                return text.len() >= needle.len() && text.iter().map(class).zip(needle.iter().map(class)).all(|(t, n)| t == n);
+            }
+            _ => return self.starts_with(text, needle),
+        };
         (0..levels).all(|level| {
             let (mut text, mut needle) = (self.scanner(text, level), self.scanner(needle, level));
             while let Some(w) = needle.next() {
@@ -138,9 +170,17 @@ impl Collation {
                 ([a], [b]) => weights[*a as usize] == weights[*b as usize],
                 _ => false,
             },
-            (Order::General, Some(a), Some(b)) => GENERAL.weight(a) == GENERAL.weight(b),
-            (Order::Uca(table, 1), Some(a @ 0..0x80), Some(b @ 0..0x80)) => table.ascii[a as usize] == table.ascii[b as usize],
-            (Order::Uca(table, levels), Some(a), Some(b)) => table.same_char(a, b, levels),
+            (Order::Special(special), ..) => match (a.bytes, b.bytes) {
+                ([a], [b]) => special.like_class(*a) == special.like_class(*b),
+                _ => false,
+            },
+            (Order::EastAsian(table), ..) => table.same_char(a.bytes, b.bytes),
+            (Order::General(table), Some(a), Some(b)) => table.weight(a) == table.weight(b),
+            (Order::Uca(table, 1), Some(a @ 0..0x80), Some(b @ 0..0x80)) if table.ascii_is_plain => {
+                table.ascii[a as usize] == table.ascii[b as usize]
+            }
+            // The kind of kana, the fourth level, does not count.
+            (Order::Uca(table, levels), Some(a), Some(b)) => table.same_char(a, b, levels.min(3)),
             _ => false,
         }
     }
@@ -180,6 +220,9 @@ impl LikePattern {
 
 impl SimplePattern {
     fn new(collation: &Collation, pattern: &[u8], escape: Option<u32>) -> Option<SimplePattern> {
+        if matches!(collation.order, Order::EastAsian(_)) || matches!(collation.order, Order::Uca(t, _) if !t.ascii_is_plain) {
+            return None;
+        }
         let special = |b: &u8| matches!(b, b'%' | b'_') || escape == Some(u32::from(*b));
         if !collation.charset.is_ascii_compatible() || !pattern.is_ascii() || escape == Some(u32::from(b'%')) {
             return None;

@@ -12,25 +12,28 @@
 //! `codec` knows the bytes of each charset, `collation` compares, `key` describes sort
 //! keys, `like` matches and searches, `case` maps case. The data behind them was
 //! recorded from MySQL (`tools/gen-charset-data.py`), so that strings order here as there:
-//! `uca` the Unicode Collation Algorithm's weights, `general` those of `general_ci`,
-//! `single_byte` the 8-bit charsets, `tables` every name of SHOW COLLATION.
-//!
-//! Known by name but not supported (`is_supported()` is false): the East Asian multi-byte
-//! charsets, language-specific collations of Unicode charsets, and the few 8-bit
-//! collations with expansions or several levels.
+//! `uca` the Unicode Collation Algorithm's weights, `tailoring` what languages change in them,
+//! `general` those of `general_ci` and its likes, `single_byte` the 8-bit charsets, `special` those of
+//! their collations that are no table, `east_asian` the multi-byte charsets, `tables` every name of
+//! SHOW COLLATION. Every table is loaded when a collation first needs it.
 
 mod blob;
 mod case;
 mod codec;
 mod collation;
+mod east_asian;
 mod general;
 #[cfg(test)]
 mod golden;
+#[cfg(test)]
+mod golden_answers;
 mod id;
 mod key;
 mod like;
 mod single_byte;
+mod special;
 mod tables;
+mod tailoring;
 mod uca;
 
 use std::collections::HashMap;
@@ -44,6 +47,7 @@ pub use like::{LIKE_ESCAPE, LikePattern};
 use case::CaseMap;
 use codec::Encoding;
 use collation::Order;
+use special::Special;
 
 /// A row of SHOW CHARACTER SET.
 pub struct Charset {
@@ -86,6 +90,11 @@ impl Charset {
     /// Bytes below 0x80 are ASCII: SQL text may be in it.
     pub fn is_ascii_compatible(&self) -> bool {
         self.encoding.ascii_compatible()
+    }
+
+    /// Statements may be sent in it: their ASCII characters, if no part of others, are ASCII.
+    pub fn may_be_client(&self) -> bool {
+        self.is_ascii_compatible() || matches!(self.encoding, Encoding::EastAsian(..))
     }
 
     /// Its `_bin` collation; `binary` of the binary charset.
@@ -189,7 +198,11 @@ fn encoding(name: &str) -> Encoding {
         "utf16le" => Encoding::Utf16Le,
         "utf32" => Encoding::Utf32,
         "ascii" => single_byte::charset(name).map_or(Encoding::Unsupported, Encoding::Ascii),
-        _ => single_byte::charset(name).map_or(Encoding::Unsupported, Encoding::Single),
+        _ => match (single_byte::charset(name), east_asian::charset(name)) {
+            (Some(table), _) => Encoding::Single(table),
+            (None, Some((table, ascii_compatible))) => Encoding::EastAsian(table, ascii_compatible),
+            (None, None) => Encoding::Unsupported,
+        },
     }
 }
 
@@ -199,15 +212,21 @@ fn order(id: u16, name: &str, charset: &Charset) -> Order {
         _ if !charset.is_supported() => Order::Unsupported,
         "" | "_0900_bin" => Order::Bytes,
         "_bin" => Order::CodePoints,
-        // Keys rely on the weight of space (see `Coder::bytes`); in latin7 it is another.
-        _ if !charset.is_unicode() => single_byte::weights(id).filter(|w| w[32] == 32).map_or(Order::Unsupported, Order::Table),
-        "_general_ci" => Order::General,
-        "_unicode_ci" => Order::Uca(&uca::UCA400, 1),
         "_unicode_520_ci" => Order::Uca(&uca::UCA520, 1),
+        _ if !charset.is_unicode() => match (charset.encoding, Special::by_name(name), single_byte::weights(id)) {
+            (Encoding::EastAsian(table, _), ..) => Order::EastAsian(table),
+            (_, Some(special), _) => Order::Special(special),
+            (_, None, Some(weights)) => Order::Table(weights),
+            (_, None, None) => Order::Unsupported,
+        },
+        "_general_ci" => Order::General(&general::GENERAL),
+        "_general_mysql500_ci" => Order::General(&general::GENERAL500),
+        "_tolower_ci" => Order::General(&general::TOLOWER),
+        "_unicode_ci" => Order::Uca(&uca::UCA400, 1),
         "_0900_ai_ci" => Order::Uca(&uca::UCA900, 1),
         "_0900_as_ci" => Order::Uca(&uca::UCA900, 2),
         "_0900_as_cs" => Order::Uca(&uca::UCA900, 3),
-        _ => Order::Unsupported,
+        _ => tailoring::table(suffix).map_or(Order::Unsupported, |(table, levels)| Order::Uca(table, levels)),
     }
 }
 
@@ -216,6 +235,8 @@ fn case_map(name: &str) -> CaseMap {
         CaseMap::Unicode900
     } else if name.contains("_520_") {
         CaseMap::Unicode520
+    } else if name.ends_with("_turkish_ci") {
+        CaseMap::Turkish
     } else {
         CaseMap::General
     }
