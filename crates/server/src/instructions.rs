@@ -17,6 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use vaquita_storage::{Catalog, Engine, EngineOptions};
+use vaquita_types::stack::THREAD_BYTES;
 use vaquita_wire::caps::client as flag;
 use vaquita_wire::handshake::{HandshakeResponse, NONCE_BYTES, decode_handshake_response, put_handshake_response};
 
@@ -445,8 +446,16 @@ fn packets(mut bytes: &[u8]) -> Vec<Vec<u8>> {
     found
 }
 
+/// On a thread with the stack of those that run statements: a smaller one would have to be extended.
 #[test]
 fn statements_are_counted() -> Result<(), Failure> {
+    let counting =
+        std::thread::Builder::new().stack_size(THREAD_BYTES).spawn(|| count_all().map_err(|error| error.to_string()))?;
+    counting.join().map_err(|_| "the harness panicked")??;
+    Ok(())
+}
+
+fn count_all() -> Result<(), Failure> {
     let mut numbers = Numbers { state: 1, deleted: 0 };
     let mut harness = Harness::open()?;
     harness.fill(&mut numbers)?;
