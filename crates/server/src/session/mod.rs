@@ -36,6 +36,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
 use vaquita_plan::env::Level;
 use vaquita_storage::{CommitWaiter, SessionCatalog, Transaction};
 use vaquita_types::errno::ER_BAD_DB_ERROR;
@@ -76,7 +77,8 @@ pub struct Session {
     /// The XA transaction that this one is.
     xa_branch: Option<xa::Branch>,
     locked: lock_tables::LockedTables,
-    statements: HashMap<u32, Prepared>,
+    /// By their ids, which the server gives. Taken out while they run, and so moved twice an execution.
+    statements: FxHashMap<u32, Box<Prepared>>,
     text_plans: text_plans::TextPlans,
     named: HashMap<String, Named>,
     /// Values of `?` of the prepared statement that runs, if it is no plan.
@@ -128,7 +130,7 @@ impl Session {
             killed_itself: false,
             xa_branch: None,
             locked: lock_tables::LockedTables::default(),
-            statements: HashMap::new(),
+            statements: FxHashMap::default(),
             text_plans: text_plans::TextPlans::default(),
             named: HashMap::new(),
             params: Vec::new(),

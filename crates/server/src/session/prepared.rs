@@ -130,7 +130,7 @@ impl Session {
         self.server.counters.add(self.client.id, Counter::StmtPrepare, 1);
         self.server.statements.opened()?;
         self.answer_prepare(id, &prepared, &shown, out);
-        self.statements.insert(id, prepared);
+        self.statements.insert(id, Box::new(prepared));
         Ok(())
     }
 
@@ -179,6 +179,9 @@ impl Session {
 
     /// Texts come in `character_set_client`; the statement takes them in the connection's charset.
     fn read_texts(&self, prepared: &mut Prepared) {
+        if !prepared.values.iter().any(|value| matches!(value, Value::Bytes(_))) {
+            return;
+        }
         let settings = &self.state.settings.plan;
         let utf8 = charset(CollationId::UTF8MB4_BIN);
         let (from, to) = (settings.client_charset.unwrap_or(utf8), charset(settings.connection_collation));
