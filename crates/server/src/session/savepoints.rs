@@ -15,9 +15,13 @@ pub struct Savepoints {
 }
 
 impl Savepoints {
+    #[inline]
     pub fn clear(&mut self) {
-        self.by_time.clear();
-        self.by_name.clear();
+        // Each transaction ends so, and most have none.
+        if !self.by_time.is_empty() {
+            self.by_time.clear();
+            self.by_name.clear();
+        }
     }
 
     pub fn set(&mut self, name: &str, mark: Option<Mark>) {
