@@ -17,60 +17,20 @@ UPPER() and LOWER() return, 8-bit charsets what CONVERT() returns. Written files
 A database `charset_recording` is made on the server and dropped. The formats are
 described in `blob.rs` and where each is read. Each .z file is a raw deflate stream.
 """
-import os
-import shlex
-import subprocess
 import sys
-import zlib
 
-CLIENT = shlex.split(sys.argv[1]) + ["--default-character-set=utf8mb4", "-N", "-B"]
-OUT = sys.argv[2]
+import recording
+from recording import OUT, Stream, deflate
+
 DB = "charset_recording"
 
 
 def query(sql, db=None):
-    args = CLIENT + ([db] if db else [])
-    out = subprocess.run(args, input=sql, check=True, capture_output=True, text=True).stdout
-    return [line.split("\t") for line in out.splitlines()]
-
-
-# ---------------------------------------------------------------- byte streams
-
-class Stream:
-    def __init__(self):
-        self.bytes = bytearray()
-
-    def u8(self, n):
-        self.bytes.append(n)
-
-    def u16(self, n):
-        self.bytes += n.to_bytes(2, "little")
-
-    def varint(self, n):
-        while n >= 0x80:
-            self.bytes.append(n & 0x7F | 0x80)
-            n >>= 7
-        self.bytes.append(n)
-
-    def signed(self, n):
-        self.varint(n * 2 if n >= 0 else -n * 2 - 1)
-
-    def section(self, other):
-        self.varint(len(other.bytes))
-        self.bytes += other.bytes
-
-    def text(self, s):
-        self.varint(len(s))
-        self.bytes += s.encode()
+    return recording.query(sql, db)
 
 
 def write(name, stream):
-    packer = zlib.compressobj(9, zlib.DEFLATED, -15)
-    data = packer.compress(bytes(stream.bytes)) + packer.flush()
-    os.makedirs(f"{OUT}/data", exist_ok=True)
-    with open(f"{OUT}/data/{name}", "wb") as f:
-        f.write(data)
-    print(f"{name}: {len(stream.bytes)} bytes, {len(data)} packed", file=sys.stderr)
+    recording.write(name, deflate(stream))
 
 
 # ---------------------------------------------------------------- UCA weights
@@ -145,9 +105,9 @@ def uca(name, rows, levels):
                 for w in weights:
                     streams[level].signed(w - previous[level])
                     previous[level] = w
-    out.section(kinds)
+    out.section(kinds.bytes)
     for stream in streams:
-        out.section(stream)
+        out.section(stream.bytes)
     print(f"{name}: {len(explicit)} explicit code points, {len(shapes)} shapes, {len(pages)} pages", file=sys.stderr)
     write(name, out)
 

@@ -7,13 +7,11 @@ Characters are what INSERT accepts, code points what CONVERT() returns, case wha
 what WEIGHT_STRING() returns. Written: `data/east_asian.z` (form in `east_asian.rs`), `data/special.z` (in `special.rs`),
 `data/general.z` (in `general.rs`). A database `east_asian_recording` is made on the server and dropped.
 """
-import shlex
-import subprocess
 import sys
-import zlib
 
-CLIENT = shlex.split(sys.argv[1]) + ["--default-character-set=utf8mb4", "-N", "-B"]
-OUT = sys.argv[2]
+import recording
+from recording import Stream, deflate, write
+
 DB = "east_asian_recording"
 CHARSETS = {"big5": "big5_chinese_ci", "cp932": "cp932_japanese_ci", "eucjpms": "eucjpms_japanese_ci", "euckr": "euckr_korean_ci",
             "gb18030": "gb18030_chinese_ci", "gb2312": "gb2312_chinese_ci", "gbk": "gbk_chinese_ci", "sjis": "sjis_japanese_ci",
@@ -26,38 +24,7 @@ FOUR_BASIC = 39420
 
 
 def query(sql, db=DB):
-    args = CLIENT + ([db] if db else [])
-    run = subprocess.run(args, input=sql, stdout=subprocess.PIPE, check=True, text=True)
-    return [line.split("\t") for line in run.stdout.splitlines()]
-
-
-class Stream:
-    def __init__(self):
-        self.bytes = bytearray()
-
-    def varint(self, n):
-        while n >= 0x80:
-            self.bytes.append(n & 0x7F | 0x80)
-            n >>= 7
-        self.bytes.append(n)
-
-    def signed(self, n):
-        self.varint(n * 2 if n >= 0 else -n * 2 - 1)
-
-    def section(self, data):
-        self.varint(len(data))
-        self.bytes += data
-
-
-def deflate(stream):
-    packer = zlib.compressobj(9, zlib.DEFLATED, -15)
-    return packer.compress(bytes(stream.bytes)) + packer.flush()
-
-
-def write(name, data):
-    with open(f"{OUT}/data/{name}", "wb") as f:
-        f.write(data)
-    print(f"{name}: {len(data)} bytes", file=sys.stderr)
+    return recording.query(sql, db)
 
 
 def code_of(h):

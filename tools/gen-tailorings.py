@@ -17,46 +17,19 @@ the same pair around U+0001, which weighs nothing but separates; longer ones are
 Written files: `data/tailorings.z` (see `tailoring.rs` for the form) and `data/tailorings.txt`, one digest of all
 WEIGHT_STRINGs per tailoring, for the test. A database `tailoring_recording` is made on the server and dropped.
 """
-import shlex
-import subprocess
 import sys
-import zlib
 from collections import Counter, defaultdict
 
-CLIENT = shlex.split(sys.argv[1]) + ["--default-character-set=utf8mb4", "-N", "-B"]
-OUT = sys.argv[2]
+import recording
+from recording import OUT, Stream, deflate
+
 DB = "tailoring_recording"
 BASES = {0: "utf8mb4_unicode_ci", 1: "utf8mb4_unicode_520_ci", 2: "utf8mb4_0900_as_cs"}
 LEVELS_MAX = 4
 
 
 def query(sql, db=DB):
-    args = CLIENT + ([db] if db else [])
-    run = subprocess.run(args, input=sql, stdout=subprocess.PIPE, check=True, text=True)
-    return [line.split("\t") for line in run.stdout.splitlines()]
-
-
-class Stream:
-    def __init__(self):
-        self.bytes = bytearray()
-
-    def varint(self, n):
-        while n >= 0x80:
-            self.bytes.append(n & 0x7F | 0x80)
-            n >>= 7
-        self.bytes.append(n)
-
-    def signed(self, n):
-        self.varint(n * 2 if n >= 0 else -n * 2 - 1)
-
-    def section(self, data):
-        self.varint(len(data))
-        self.bytes += data
-
-
-def deflate(stream):
-    packer = zlib.compressobj(9, zlib.DEFLATED, -15)
-    return packer.compress(bytes(stream.bytes)) + packer.flush()
+    return recording.query(sql, db)
 
 
 # ---------------------------------------------------------------- weights
