@@ -73,7 +73,8 @@ install_mysql() {
   # The mirror that this machine takes its own packages from.
   mirror=$(apt-get indextargets --format '$(REPO_URI) $(CODENAME)' | awk -v own="$(. /etc/os-release && echo "$VERSION_CODENAME")" '$2 == own { print $1; exit }')
   debootstrap --variant=minbase --no-check-gpg sid "$SID" "$mirror" >/dev/null
-  chroot "$SID" sh -c 'apt-get -q update && DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends mysql-server mysql-client' >/dev/null
+  # A mirror may be weeks behind unstable, whose lists then count as expired.
+  chroot "$SID" sh -c 'apt-get -q -o Acquire::Check-Valid-Until=false update && DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends mysql-server mysql-client' >/dev/null
 }
 
 start_mysql() {
