@@ -6,7 +6,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 size=${1:-short}
 seed=${2:-1}
-run() { cargo run --locked -q -p xtask -- "$@" --seed "$seed"; }
+run() { cargo run --locked -q -p vaquita-harness -- "$@" --seed "$seed"; }
 
 run out-of-files --cycles 2
 if ! { [ "$(id -u)" = 0 ] && [ -r /dev/fuse ] && [ -w /dev/fuse ] && grep -qw fuse /proc/filesystems; }; then

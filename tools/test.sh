@@ -31,8 +31,8 @@ tools/isolation.sh
 step faults
 tools/faults.sh
 step kill points
-cargo run --locked -q -p xtask -- kill-points --seconds 30
+cargo run --locked -q -p vaquita-harness -- kill-points --seconds 30
 step metamorphic
-cargo run --locked -q -p xtask -- metamorphic --histories 2
+cargo run --locked -q -p vaquita-harness -- metamorphic --histories 2
 step clients
 tools/clients/run.sh

@@ -39,7 +39,7 @@ const SPAN_CACHE_SHARE: usize = 2;
 /// The least that is chosen when no size is given.
 const CACHE_BYTES_MIN: usize = 64 << 20;
 
-/// What is fixed in a server and differs in tests: any values give the same answers (`cargo xtask metamorphic`).
+/// What is fixed in a server and differs in tests: any values give the same answers (`cargo harness metamorphic`).
 #[derive(Clone, Debug)]
 pub struct Tuning {
     pub bloom_filters: bool,

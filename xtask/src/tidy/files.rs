@@ -23,7 +23,7 @@ const MACHINE_PATHS: &[&str] = &[concat!("/ho", "me/"), concat!("/ro", "ot/"), c
 /// A Rust file.
 pub fn check_source(source: &Source, findings: &mut Findings) {
     let place = source.path.display();
-    let ours = source.path.starts_with("crates") || source.path.starts_with("xtask");
+    let ours = ["crates", "harness", "xtask"].iter().any(|dir| source.path.starts_with(dir));
     if ours && !source.text.starts_with("//!") {
         findings.fail(place, "does not begin with `//!`: say what the file is for, how it works, what it does not do");
     }

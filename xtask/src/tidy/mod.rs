@@ -81,7 +81,7 @@ fn check(root: &Path, update: bool) -> Result<Findings, String> {
 /// The Rust files, manifests, scripts and texts of the repository, relative to `root`, sorted.
 fn text_files(root: &Path) -> Result<Vec<PathBuf>, String> {
     let mut found = Vec::new();
-    let mut dirs: Vec<PathBuf> = ["crates", "xtask", "tools", "docs", "fuzz", ".ci"]
+    let mut dirs: Vec<PathBuf> = ["crates", "harness", "xtask", "tools", "docs", "fuzz", ".ci"]
         .map(PathBuf::from)
         .into_iter()
         .filter(|dir| root.join(dir).is_dir())

@@ -95,7 +95,7 @@ impl Client {
     }
 
     /// How long an answer may take; a minute without this.
-    #[allow(dead_code)] // of xtask's benchmarks, as the next
+    #[allow(dead_code)] // of the benchmarks, as the next
     pub fn set_timeout(&self, timeout: Duration) -> Result<()> {
         self.stream.set_read_timeout(Some(timeout))
     }
