@@ -26,6 +26,7 @@ pub mod paths;
 mod power_loss;
 mod privilege_test;
 pub mod random;
+mod soak;
 mod sql_logic;
 mod under_test;
 pub mod vaquita;
@@ -49,6 +50,8 @@ usage: cargo harness COMMAND
                        fills and frees the disk of a running server
   out-of-files [--cycles N] [--seed S]
                        more clients than file descriptors
+  soak [--minutes N] [--clients N] [--seconds N] [--rest SECONDS] [--sessions N] [--seed S] [--plant]
+                       hours of work and what leaves traces: memory, files, threads and speed must stay as they were
   check-isolation --workload list-append|register|predicate|bank|mav|nonrepeatable|moves --level RC|RR|SER
         [--transactions N] [--clients N] [--seed S] [--kill-every SECONDS] [--history FILE]
         [--plant lost-update|no-transaction|forgotten-commit]
@@ -83,6 +86,7 @@ pub fn run(command: &str, flags: &[String]) -> Result<(), String> {
         "out-of-files" => out_of_files::main(flags),
         "power-loss" => power_loss::main(flags),
         "privilege-test" => privilege_test::main(flags),
+        "soak" => soak::main(flags),
         "sqllogictest" => sql_logic::main(flags),
         _ => Err(USAGE.to_string()),
     }
