@@ -4,7 +4,7 @@
 //! until nothing is left:
 //! 1. `Transport::receive` fills the worker's buffer.
 //! 2. `PacketReader` cuts packets out of it.
-//! 3. In the connection phase `Login` consumes them, afterwards `Session::command` does.
+//! 3. In the connection phase `Login` consumes them, afterwards `Commands::command` does.
 //! 4. Everything a command answers is collected in the worker's write buffer and sent at once.
 //!
 //! A command that waits for its commit group parks the connection: the rest of the input is kept in
@@ -23,12 +23,14 @@ use vaquita_wire::handshake::decode_change_user;
 use vaquita_wire::packet::{PacketReader, PacketWriter, Payload, UNAUTHENTICATED_PAYLOAD_BYTES_MAX};
 use vaquita_wire::result::{put_err, put_protocol_error};
 
+use crate::commands::{Commands, Next};
 use crate::counters::Counter;
 use crate::login::{Login, LoginStep, Origin};
-pub use crate::output::{FLUSH_BYTES, Output};
+use crate::output::Output;
 use crate::pool::{Gate, Ran, Task, Worker};
+use crate::reply::Rows;
 use crate::server::Server;
-use crate::session::{Flow, MakeWaiter, Session};
+use crate::session::answer::MakeWaiter;
 use crate::transport::{Received, Transport};
 
 pub struct Connection {
@@ -78,11 +80,11 @@ impl Body {
 }
 
 /// What writes an answer: a command, or the continuation of a parked one.
-type Answer<'a> = &'a mut dyn FnMut(&mut Session, &mut Output<'_>, MakeWaiter<'_>) -> Flow;
+type Answer<'a> = &'a mut dyn FnMut(&mut Commands, &mut Output<'_>, MakeWaiter<'_>) -> Next;
 
 enum Phase {
     Login(Box<Login>),
-    Command(Box<Session>),
+    Command(Box<Commands>),
     Closed,
 }
 
@@ -206,14 +208,14 @@ impl Connection {
                     _ => Step::Close,
                 }
             }
-            LoginStep::Done(session, algorithm) => {
-                body.reader.set_payload_bytes_max(session.max_allowed_packet());
+            LoginStep::Done(commands, algorithm) => {
+                body.reader.set_payload_bytes_max(commands.session.max_allowed_packet());
                 if let Some(algorithm) = algorithm.filter(|_| body.transport.compression().is_none()) {
                     body.transport.start_compression(algorithm, std::mem::take(rest));
                     body.reader.ignore_inner_seq();
                 }
                 body.expect_seq(0);
-                body.phase = Phase::Command(session);
+                body.phase = Phase::Command(commands);
                 Step::NeedInput
             }
             LoginStep::Refused => Step::Close,
@@ -222,7 +224,7 @@ impl Connection {
 
     fn command(self: &Arc<Self>, body: &mut Body, payload: Payload<'_>, rest: &mut &[u8], write_buffer: &mut Vec<u8>) -> Step {
         let mut run =
-            |session: &mut Session, output: &mut Output<'_>, park: MakeWaiter<'_>| session.command(&payload, output, park);
+            |commands: &mut Commands, output: &mut Output<'_>, park: MakeWaiter<'_>| commands.command(&payload, output, park);
         self.answer(body, rest, write_buffer, &mut run, Some(&payload))
     }
 
@@ -236,19 +238,22 @@ impl Connection {
         payload: Option<&[u8]>,
     ) -> Step {
         let seq = body.answer_seq();
-        let Phase::Command(session) = &mut body.phase else { return Step::Close };
+        let Phase::Command(commands) = &mut body.phase else { return Step::Close };
+        let writer = PacketWriter::with_buffer(std::mem::take(write_buffer), seq);
         let mut output = Output {
-            writer: PacketWriter::with_buffer(std::mem::take(write_buffer), seq),
+            try_began: writer.mark(),
+            writer,
             transport: &mut body.transport,
             reader: &mut body.reader,
             rest,
             pending: &mut body.pending,
             received_inside: &mut body.received_inside,
             server: &self.server,
-            caps: session.caps(),
+            caps: commands.caps(),
             connection_id: self.id,
             broken: false,
-            errors: 0,
+            rows: Rows::default(),
+            sent: false,
         };
         let connection = self.clone();
         let mut parked = false;
@@ -258,23 +263,23 @@ impl Connection {
             let connection = connection.clone();
             Box::new(move |result| connection.commit_done(result))
         };
-        let ran = catch_unwind(AssertUnwindSafe(|| run(session, &mut output, &mut park)));
+        let ran = catch_unwind(AssertUnwindSafe(|| run(commands, &mut output, &mut park)));
         let flow = match ran {
             Ok(flow) => flow,
             Err(_) if parked => {
                 // The commit's owner has the connection now; it will find the session broken.
                 tracing::error!(connection = self.id, "a statement panicked while its commit waited");
                 self.client.kill(true);
-                Flow::Parked
+                Next::Parked
             }
             Err(_) => {
                 tracing::error!(connection = self.id, "a statement panicked; its session is closed");
                 output.writer.cancel_packet();
-                output.error(&Error::internal("the statement failed in an unforeseen way; the server's log has more"));
-                Flow::Close
+                output.put_error(&Error::internal("the statement failed in an unforeseen way; the server's log has more"));
+                Next::Close
             }
         };
-        if let Flow::ChangeUser = flow {
+        if let Next::ChangeUser = flow {
             *write_buffer = output.writer.into_buffer();
             return self.change_user(body, payload.unwrap_or_default(), seq, write_buffer);
         }
@@ -284,13 +289,13 @@ impl Connection {
 
     /// COM_CHANGE_USER: the session ends, and a login begins with a fresh nonce.
     fn change_user(self: &Arc<Self>, body: &mut Body, payload: &[u8], seq: u8, write_buffer: &mut Vec<u8>) -> Step {
-        let Phase::Command(session) = &mut body.phase else { return Step::Close };
-        let caps = session.caps();
+        let Phase::Command(commands) = &mut body.phase else { return Step::Close };
+        let caps = commands.caps();
         let change = match decode_change_user(payload.get(1..).unwrap_or_default(), caps) {
             Ok(change) => change,
             Err(error) => return self.protocol_error(body, error, write_buffer),
         };
-        session.close();
+        commands.session.close();
         self.client.set_database(None);
         let mut writer = PacketWriter::with_buffer(std::mem::take(write_buffer), seq);
         let (login, step) =
@@ -301,8 +306,9 @@ impl Connection {
 
     /// Writes the answer of a command whose commit is over.
     fn resume(self: &Arc<Self>, body: &mut Body, result: Result<()>, write_buffer: &mut Vec<u8>) -> Step {
-        let mut run =
-            |session: &mut Session, output: &mut Output<'_>, park: MakeWaiter<'_>| session.resume(result.clone(), output, park);
+        let mut run = |commands: &mut Commands, output: &mut Output<'_>, park: MakeWaiter<'_>| {
+            commands.resume(result.clone(), output, park)
+        };
         self.answer(body, &mut &[][..], write_buffer, &mut run, None)
     }
 
@@ -371,15 +377,15 @@ impl Connection {
     }
 }
 
-fn finish(flow: Flow, mut output: Output<'_>, write_buffer: &mut Vec<u8>) -> Step {
+fn finish(flow: Next, mut output: Output<'_>, write_buffer: &mut Vec<u8>) -> Step {
     let step = match flow {
-        Flow::Parked => {
+        Next::Parked => {
             // The commit's owner may be running this connection's next step already: touch nothing but the buffer.
             *write_buffer = output.writer.into_buffer();
             return Step::Parked;
         }
-        Flow::Next => Step::NeedInput,
-        Flow::Close | Flow::ChangeUser => Step::Close,
+        Next::Command => Step::NeedInput,
+        Next::Close | Next::ChangeUser => Step::Close,
     };
     if !output.writer.is_empty() && output.flush().is_err() {
         return Step::Close;
@@ -409,9 +415,9 @@ impl Task for Connection {
             Step::NeedInput => Ran::Idle,
             Step::Parked => Ran::Parked,
             Step::Close => {
-                if let Phase::Command(session) = &mut body.phase {
+                if let Phase::Command(commands) = &mut body.phase {
                     // After a panic its transaction may be in any state.
-                    let _ = catch_unwind(AssertUnwindSafe(|| session.close()));
+                    let _ = catch_unwind(AssertUnwindSafe(|| commands.session.close()));
                 }
                 body.phase = Phase::Closed;
                 body.transport.shutdown();

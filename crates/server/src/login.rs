@@ -24,6 +24,7 @@ use vaquita_wire::result::put_err;
 
 use crate::accounts::AccountRecord;
 use crate::clients::Client;
+use crate::commands::{Commands, client_options};
 use crate::server::Server;
 use crate::session::Session;
 use crate::transport::Transport;
@@ -68,7 +69,7 @@ pub enum LoginStep {
     More,
     StartTls,
     /// Logged in; from here on compressed, if that was agreed.
-    Done(Box<Session>, Option<Algorithm>),
+    Done(Box<Commands>, Option<Algorithm>),
     Refused,
 }
 
@@ -271,7 +272,8 @@ impl Login {
         if let Err(error) = server.accounts().admit(&account, limit, || server.clients().count(&account.user, &account.host)) {
             return refuse(out, &error);
         }
-        let mut session = Session::new(server.clone(), client.clone(), account, attempt.caps, u16::from(attempt.charset));
+        let (options, charset) = (client_options(attempt.caps), u16::from(attempt.charset));
+        let mut session = Session::new(server.clone(), client.clone(), account, options, charset);
         if self.origin.administrative {
             if !session.may_use_the_admin_address() {
                 return refuse(out, &Error::new(&ER_SPECIFIC_ACCESS_DENIED_ERROR, &[&"SERVICE_CONNECTION_ADMIN"]));
@@ -281,7 +283,8 @@ impl Login {
         }
         session.set_attributes(std::mem::take(&mut attempt.attributes));
         if let Some(tls) = transport.tls() {
-            session.set_tls(tls);
+            let (version, cipher) = crate::tls::names(tls);
+            session.set_tls(version, &cipher);
         }
         if let Some(database) = attempt.database.take().filter(|name| !name.is_empty())
             && let Err(error) = session.use_database(&database)
@@ -289,7 +292,8 @@ impl Login {
             let error = if error.is(&ER_BAD_DB_ERROR) { Error::new(&ER_BAD_DB_ERROR, &[&database]) } else { error };
             return refuse(out, &error);
         }
-        session.put_login_ok(out);
+        let commands = Commands::new(session, attempt.caps);
+        commands.put_login_ok(out);
         let algorithm = match attempt.caps {
             caps if caps & client::COMPRESS != 0 => Some(Algorithm::Zlib),
             caps if caps & client::ZSTD_COMPRESSION_ALGORITHM != 0 => {
@@ -297,7 +301,7 @@ impl Login {
             }
             _ => None,
         };
-        LoginStep::Done(Box::new(session), algorithm)
+        LoginStep::Done(Box::new(commands), algorithm)
     }
 }
 

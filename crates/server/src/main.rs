@@ -10,6 +10,7 @@
 mod accounts;
 mod check;
 mod clients;
+mod commands;
 mod compression;
 mod connection;
 mod counters;
@@ -25,6 +26,7 @@ mod memory;
 mod options;
 mod output;
 mod pool;
+mod reply;
 mod serve;
 mod server;
 mod session;

@@ -10,10 +10,11 @@ use std::time::{Duration, Instant};
 use vaquita_storage::Interrupt;
 use vaquita_types::errno::{ER_NET_ERROR_ON_WRITE, ER_NET_READ_ERROR, ER_NET_READ_INTERRUPTED};
 use vaquita_types::{Error, Result};
-use vaquita_wire::packet::{PacketReader, PacketWriter};
+use vaquita_wire::packet::{Mark, PacketReader, PacketWriter};
 use vaquita_wire::result::put_err;
 
 use crate::counters::Counter;
+use crate::reply::Rows;
 use crate::server::Server;
 use crate::transport::{Received, Transport};
 
@@ -31,8 +32,11 @@ pub struct Output<'a> {
     pub(crate) connection_id: u64,
     /// Sending failed: the client is gone.
     pub broken: bool,
-    /// Errors answered so far: a multi-statement packet ends at the first.
-    pub errors: usize,
+    /// Of the result set that is being written.
+    pub(crate) rows: Rows,
+    /// Where the writer stood when the statement's try began, and whether rows have left since.
+    pub(crate) try_began: Mark,
+    pub(crate) sent: bool,
 }
 
 /// How long a wait for input lasts before the statement looks whether it was killed.
@@ -133,8 +137,7 @@ impl Output<'_> {
         taken
     }
 
-    pub fn error(&mut self, error: &Error) {
-        self.errors += 1;
+    pub fn put_error(&mut self, error: &Error) {
         self.writer.packet(|out| put_err(out, error.code(), error.sqlstate(), error.message()));
     }
 }

@@ -95,3 +95,13 @@ fn create_rsa_pair(dir: &Path) -> Result<(), Failure> {
 fn write(dir: &Path, name: &str, text: &str, mode: u32) -> Result<(), Failure> {
     crate::durable::write(dir, name, text, mode).map_err(|e| format!("{name}: {e}").into())
 }
+
+/// Version and cipher suite as OpenSSL, and so MySQL, calls them.
+pub fn names(tls: &rustls::ServerConnection) -> (&'static str, String) {
+    let version = match tls.protocol_version() {
+        Some(rustls::ProtocolVersion::TLSv1_3) => "TLSv1.3",
+        _ => "TLSv1.2",
+    };
+    let suite = tls.negotiated_cipher_suite().and_then(|suite| suite.suite().as_str());
+    (version, suite.unwrap_or_default().replace("TLS13_", "TLS_"))
+}

@@ -126,47 +126,6 @@ pub mod command {
     pub const SUBSCRIBE_GROUP_REPLICATION_STREAM: u8 = 33;
 }
 
-/// Name of a command as SHOW PROCESSLIST and the statement counters print it.
-pub fn command_name(byte: u8) -> &'static str {
-    const NAMES: [&str; 34] = [
-        "Sleep",
-        "Quit",
-        "Init DB",
-        "Query",
-        "Field List",
-        "Create DB",
-        "Drop DB",
-        "Refresh",
-        "Shutdown",
-        "Statistics",
-        "Processlist",
-        "Connect",
-        "Kill",
-        "Debug",
-        "Ping",
-        "Time",
-        "Delayed insert",
-        "Change user",
-        "Binlog Dump",
-        "Table Dump",
-        "Connect Out",
-        "Register Replica",
-        "Prepare",
-        "Execute",
-        "Long Data",
-        "Close stmt",
-        "Reset stmt",
-        "Set option",
-        "Fetch",
-        "Daemon",
-        "Binlog Dump GTID",
-        "Reset Connection",
-        "clone",
-        "Group Replication Data Stream subscription",
-    ];
-    NAMES.get(usize::from(byte)).copied().unwrap_or("Error")
-}
-
 /// Column types on the wire, `enum_field_types` in `field_types.h`.
 pub mod mysql_type {
     pub const DECIMAL: u8 = 0;

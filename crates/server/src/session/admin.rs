@@ -9,26 +9,25 @@ use vaquita_types::errno::{ER_KILL_DENIED_ERROR, ER_NO_SUCH_THREAD, ER_QUERY_INT
 use vaquita_types::schema::TableRef;
 use vaquita_types::{Error, Result, Value};
 
+use super::answer::Exchange;
 use super::prepared::VariableTypes;
 use super::run::Done;
 use super::settings::Completion;
 use super::state::type_of_value;
-use super::{Flow, MakeWaiter, Session};
-use crate::connection::Output;
+use super::{Flow, Session};
 
 impl Session {
-    pub(super) fn admin(&mut self, ast: &Ast, rest: &[u8], out: &mut Output<'_>, park: MakeWaiter<'_>) -> Flow {
+    pub(super) fn admin(&mut self, ast: &Ast, exchange: &mut Exchange<'_>) -> Flow {
         if let Err(error) = self.refuse_in_branch(ast) {
-            self.error(&error, out);
-            return Flow::Next;
+            return self.fail(&error, exchange);
         }
         let done = match ast {
-            Ast::Xa(xa) => self.xa(xa, false, !rest.is_empty(), out),
+            Ast::Xa(xa) => self.xa(xa, exchange),
             Ast::Commit(completion) => match self.completion(completion) {
-                Completion::NoChain => return self.commit_then(Done::nothing(), rest, out, park),
+                Completion::NoChain => return self.commit_then(Done::nothing(), exchange),
                 after => {
                     let committed = self.end_and(true, after);
-                    return self.answer_end(committed, after, rest, out);
+                    return self.answer_end(committed, after, exchange);
                 }
             },
             Ast::Rollback(completion) => {
@@ -38,7 +37,7 @@ impl Session {
                 if ended.is_ok() {
                     self.warn_of_not_rolled_back(left);
                 }
-                return self.answer_end(ended, after, rest, out);
+                return self.answer_end(ended, after, exchange);
             }
             Ast::StartTransaction { consistent_snapshot, access_mode } => {
                 self.start_transaction(*consistent_snapshot, access_mode.map(|mode| mode == AccessMode::ReadOnly))
@@ -64,31 +63,27 @@ impl Session {
             Ast::Do(exprs) => self.evaluate_all(exprs),
             Ast::Kill { query_only, id } => self.kill_statement(id, *query_only),
             Ast::Prepare { name, source } => self.prepare_text(name, source),
-            Ast::Execute { name, using } => return self.execute_text(name, using, rest, out, park),
+            Ast::Execute { name, using } => return self.execute_text(name, using, exchange),
             Ast::Deallocate(name) => self.deallocate(name),
-            Ast::LoadData(load) => return self.load_data(load, rest, out, park),
+            Ast::LoadData(load) => return self.load_data(load, exchange),
             Ast::CreateTable(create) if create.temporary && create.select.is_some() => {
-                return self.create_temporary_from(create, rest, out, park);
+                return self.create_temporary_from(create, exchange);
             }
-            Ast::Show(_) | Ast::Describe { .. } => self.show(ast, false, !rest.is_empty(), out),
-            Ast::Explain(explain) => self.explain(explain, false, !rest.is_empty(), out),
+            Ast::Show(_) | Ast::Describe { .. } => self.show(ast, exchange),
+            Ast::Explain(explain) => self.explain(explain, exchange),
             Ast::DropView { if_exists, names } => self.drop_views(*if_exists, names),
             Ast::DropProgram { kind, if_exists, name } => self.drop_program(*kind, *if_exists, name),
             other => self
                 .account_statement(other)
                 .or_else(|| self.maintain(other))
-                .or_else(|| self.ddl(other, false, !rest.is_empty(), out))
+                .or_else(|| self.ddl(other, exchange))
                 .unwrap_or_else(|| Err(Error::unsupported(statement_name(other)))),
         };
-        match done {
-            Ok(done) => self.answer_done(&done, !rest.is_empty(), out),
-            Err(error) => self.error(&error, out),
-        }
-        Flow::Next
+        self.conclude(done, exchange)
     }
 
     /// DDL, which mostly commits what is open and then runs by itself. `None`: the statement is no DDL.
-    pub(super) fn ddl(&mut self, ast: &Ast, binary: bool, more: bool, out: &mut Output<'_>) -> Option<Result<Done>> {
+    pub(super) fn ddl(&mut self, ast: &Ast, exchange: &mut Exchange<'_>) -> Option<Result<Done>> {
         if !vaquita_exec::ddl::is_ddl(ast) {
             return None;
         }
@@ -112,7 +107,7 @@ impl Session {
         let outcome = outcome?;
         let done = outcome.and_then(|outcome| match outcome {
             Outcome::Ok { affected, info } => Ok(Done::Ok { affected, last_insert_id: 0, info }),
-            Outcome::Rows(result) => self.put_rows(&result.columns, &result.rows, binary, more, out),
+            Outcome::Rows(result) => self.put_rows(&result.columns, &result.rows, exchange),
         });
         if keeps_transaction(ast) && done.is_ok() {
             self.note_temporary_ddl(ast, changes_before);
@@ -199,11 +194,8 @@ impl Session {
         Ok(())
     }
 
-    fn answer_end(&mut self, ended: Result<()>, after: Completion, rest: &[u8], out: &mut Output<'_>) -> Flow {
-        match ended {
-            Ok(()) => self.answer_done(&Done::nothing(), !rest.is_empty(), out),
-            Err(error) => self.error(&error, out),
-        }
+    fn answer_end(&mut self, ended: Result<()>, after: Completion, exchange: &mut Exchange<'_>) -> Flow {
+        self.conclude(ended.map(|()| Done::nothing()), exchange);
         if after == Completion::Release { Flow::Close } else { Flow::Next }
     }
 
@@ -286,19 +278,13 @@ impl Session {
         Ok(Done::nothing())
     }
 
-    pub(super) fn kill(&mut self, id: u64, query_only: bool) -> Result<()> {
+    pub fn kill(&mut self, id: u64, query_only: bool) -> Result<()> {
         let target = self.server.clients().get(id).ok_or_else(|| Error::new(&ER_NO_SUCH_THREAD, &[&id]))?;
         if !self.may_kill(&target) {
             return Err(Error::new(&ER_KILL_DENIED_ERROR, &[&id]));
         }
         target.kill(!query_only);
         Ok(())
-    }
-
-    pub(super) fn field_list(&mut self, table: &[u8], wildcard: &[u8], out: &mut Output<'_>) {
-        if let Err(error) = self.list_fields(table, wildcard, out) {
-            self.error(&error, out);
-        }
     }
 }
 

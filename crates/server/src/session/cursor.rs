@@ -1,7 +1,7 @@
 //! Cursors of prepared statements: the rows of COM_STMT_EXECUTE with CURSOR_TYPE_READ_ONLY, for COM_STMT_FETCH to take.
 //!
 //! As in MySQL the result is made whole when the statement runs, so a cursor outlives its transaction. Rows are kept as
-//! the packets that will carry them: the first `MEMORY_BYTES_MAX` in memory, what follows in a file without a name in
+//! the client's front wrote them: the first `MEMORY_BYTES_MAX` in memory, what follows in a file without a name in
 //! the data directory, which ends with the cursor.
 //! ```text
 //! closed --execute--> open --fetch: fewer rows than asked--> closed
@@ -16,12 +16,10 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Mode, OFlags};
 use vaquita_types::errno::{ER_ERROR_ON_READ, ER_ERROR_ON_WRITE, ER_STMT_HAS_NO_OPEN_CURSOR};
 use vaquita_types::{Error, Result};
-use vaquita_wire::caps::status;
-use vaquita_wire::result::{OkPacket, put_result_set_end};
 
-use super::Session;
+use super::answer::{Answer, Completed};
 use super::prepared::unknown;
-use crate::connection::{FLUSH_BYTES, Output};
+use super::{Session, Status};
 use crate::counters::Counter;
 
 /// Rows of one cursor that are kept in memory, in bytes.
@@ -123,35 +121,31 @@ fn file_error(def: &vaquita_types::errno::ErrorDef, dir: &Path, error: &std::io:
 
 impl Session {
     /// COM_STMT_FETCH: the next rows, and whether the cursor stays open.
-    pub(super) fn fetch(&mut self, id: u32, rows_max: u32, out: &mut Output<'_>) {
+    pub fn fetch(&mut self, id: u32, rows_max: u32, answer: &mut dyn Answer) {
         self.state.begin_statement();
         self.server.counters.add(self.client.id, Counter::StmtFetch, 1);
         let Some(prepared) = self.statements.get_mut(&id) else {
-            return self.error(&unknown(id), out);
+            return self.error(&unknown(id), answer);
         };
         let Some(mut cursor) = prepared.cursor.take() else {
-            return self.error(&Error::new(&ER_STMT_HAS_NO_OPEN_CURSOR, &[&id]), out);
+            return self.error(&Error::new(&ER_STMT_HAS_NO_OPEN_CURSOR, &[&id]), answer);
         };
         let mut fetched = 0;
         while fetched < rows_max {
             match cursor.next() {
-                Ok(Some(row)) => out.writer.packet(|buffer| buffer.extend_from_slice(row)),
+                Ok(Some(row)) if answer.kept_row(row).is_err() => return,
+                Ok(Some(_)) => {}
                 Ok(None) => break,
-                Err(error) => return self.error(&error, out),
+                Err(error) => return self.error(&error, answer),
             }
             fetched += 1;
-            if out.writer.len() >= FLUSH_BYTES && out.flush().is_err() {
-                return;
-            }
         }
         let open = fetched == rows_max;
         if open && let Some(prepared) = self.statements.get_mut(&id) {
             prepared.cursor = Some(cursor);
         }
-        let flags = self.status() | if open { status::CURSOR_EXISTS } else { status::LAST_ROW_SENT };
-        let caps = self.caps;
-        let ok = OkPacket { status: flags, ..OkPacket::default() };
-        out.writer.packet(|buffer| put_result_set_end(buffer, caps, &ok));
+        let status = Status { cursor_exists: open, last_row_sent: !open, ..self.status() };
+        answer.end_of_rows(&Completed { status, ..Completed::default() });
     }
 }
 

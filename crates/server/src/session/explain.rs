@@ -14,12 +14,12 @@ use vaquita_types::errno::ER_UNKNOWN_EXPLAIN_FORMAT;
 use vaquita_types::{ColumnType, Error, Result, Value};
 
 use super::Session;
+use super::answer::Exchange;
 use super::query::is_planned;
 use super::run::Done;
-use crate::connection::Output;
 
 impl Session {
-    pub(super) fn explain(&mut self, statement: &Explain, binary: bool, more: bool, out: &mut Output<'_>) -> Result<Done> {
+    pub(super) fn explain(&mut self, statement: &Explain, exchange: &mut Exchange<'_>) -> Result<Done> {
         if statement.analyze {
             return Err(Error::unsupported("EXPLAIN ANALYZE"));
         }
@@ -39,7 +39,7 @@ impl Session {
             "TRADITIONAL" | "TRADITIONAL_STRICT" => (table_columns(), explain::rows(&plan).into_iter().map(table_row).collect()),
             other => return Err(Error::new(&ER_UNKNOWN_EXPLAIN_FORMAT, &[&other])),
         };
-        self.put_rows(&columns, &rows, binary, more, out)
+        self.put_rows(&columns, &rows, exchange)
     }
 
     fn explain_format(&self, statement: &Explain) -> Result<String> {

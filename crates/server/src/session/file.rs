@@ -25,13 +25,11 @@ use vaquita_types::errno::{
 };
 use vaquita_types::error::Next;
 use vaquita_types::{Error, Result, Value};
-use vaquita_wire::caps::client;
-use vaquita_wire::result::put_local_infile_request;
 
+use super::answer::{Answer, Exchange};
 use super::run::{Done, RESTARTS_MAX};
-use super::{Flow, MakeWaiter, Session};
+use super::{Flow, Session};
 use crate::clients::Client;
-use crate::connection::Output;
 use crate::variables::{Var, registry};
 
 /// Bytes of a file that are read at once.
@@ -51,29 +49,25 @@ struct Ready {
 }
 
 impl Session {
-    pub(super) fn load_data(&mut self, load: &LoadData, rest: &[u8], out: &mut Output<'_>, park: MakeWaiter<'_>) -> Flow {
+    pub(super) fn load_data(&mut self, load: &LoadData, exchange: &mut Exchange<'_>) -> Flow {
         let ready = match self.prepare_load(load) {
             Ok(ready) => ready,
-            Err(error) => {
-                self.error(&error, out);
-                return Flow::Next;
-            }
+            Err(error) => return self.fail(&error, exchange),
         };
         self.begin_if_needed();
         self.track_plan(&Plan::Insert(ready.plan.insert.clone()));
-        match self.run_load(&load.path, ready, out) {
+        match self.run_load(&load.path, ready, exchange.answer) {
             Ok(changed) => {
                 // MySQL's answer to LOAD DATA has no insert id.
                 if changed.generated_id != 0 {
                     self.state.set_last_insert_id(changed.generated_id);
                 }
                 let done = Done::Ok { affected: changed.affected, last_insert_id: 0, info: changed.info };
-                self.finish_statement(done, rest, out, park)
+                self.finish_statement(done, exchange)
             }
             Err(error) => {
                 self.fail_statement(&error);
-                self.error(&error, out);
-                Flow::Next
+                self.fail(&error, exchange)
             }
         }
     }
@@ -83,7 +77,7 @@ impl Session {
         if load.xml {
             return Err(Error::unsupported("LOAD XML"));
         }
-        if load.local && (!self.server.globals.is_on(Var::LocalInfile) || self.caps & client::LOCAL_FILES == 0) {
+        if load.local && (!self.server.globals.is_on(Var::LocalInfile) || !self.options.local_files) {
             return Err(Error::new(&ER_CLIENT_LOCAL_FILES_DISABLED, &[]));
         }
         let format = FileFormat::new(&load.format, &self.state)?;
@@ -98,7 +92,7 @@ impl Session {
         Ok(Ready { plan, format, charset, file })
     }
 
-    fn run_load(&mut self, name: &[u8], mut ready: Ready, out: &mut Output<'_>) -> Result<Changed> {
+    fn run_load(&mut self, name: &[u8], mut ready: Ready, answer: &mut dyn Answer) -> Result<Changed> {
         let mut restarts = 0;
         loop {
             self.txn.get_mut().begin_statement(Reads::Many);
@@ -109,7 +103,7 @@ impl Session {
                     let mut source = ServerFile { file, path };
                     self.load_from(&ready.plan, &ready.format, ready.charset, &mut source)
                 }
-                None => self.load_from_client(name, &ready, out),
+                None => self.load_from_client(name, &ready, answer),
             };
             match loaded {
                 Ok(changed) => {
@@ -148,11 +142,10 @@ impl Session {
         load(plan, format, CollationId::default(), &statement, &mut source)
     }
 
-    fn load_from_client(&self, name: &[u8], ready: &Ready, out: &mut Output<'_>) -> Result<Changed> {
-        out.writer.packet(|buffer| put_local_infile_request(buffer, name));
-        out.ask()?;
+    fn load_from_client(&self, name: &[u8], ready: &Ready, answer: &mut dyn Answer) -> Result<Changed> {
+        answer.ask_for_file(name)?;
         let timeout = Duration::from_secs(seconds(&self.state.settings.of(Var::NetReadTimeout)));
-        let mut source = ClientFile { out, timeout, client: &self.client, ended: false };
+        let mut source = ClientFile { answer, timeout, client: &self.client, ended: false };
         let loaded = self.load_from(&ready.plan, &ready.format, ready.charset, &mut source);
         match source.drop_rest() {
             Ok(()) => loaded,
@@ -255,34 +248,34 @@ impl FileSource for ServerFile<'_> {
 }
 
 /// The file that a client sends.
-struct ClientFile<'a, 'o> {
-    out: &'a mut Output<'o>,
+struct ClientFile<'a> {
+    answer: &'a mut dyn Answer,
     timeout: Duration,
     client: &'a Client,
     ended: bool,
 }
 
-impl ClientFile<'_, '_> {
+impl ClientFile<'_> {
     /// Reads what the client still sends: only then can it be answered. A statement that was killed reads on too.
     fn drop_rest(&mut self) -> Result<()> {
         let mut dropped = Vec::new();
         let patient = Interrupt::new(0);
-        while !self.ended && !self.out.broken {
+        while !self.ended && !self.answer.is_broken() {
             if self.client.must_close() {
-                self.out.broken = true;
+                self.answer.give_up();
                 break;
             }
             dropped.clear();
-            self.ended = !self.out.receive(&mut dropped, self.timeout, &patient)?;
+            self.ended = !self.answer.file_bytes(&mut dropped, self.timeout, &patient)?;
         }
         Ok(())
     }
 }
 
-impl FileSource for ClientFile<'_, '_> {
+impl FileSource for ClientFile<'_> {
     fn read_more(&mut self, out: &mut Vec<u8>) -> Result<bool> {
         if !self.ended {
-            self.ended = !self.out.receive(out, self.timeout, &self.client.interrupt)?;
+            self.ended = !self.answer.file_bytes(out, self.timeout, &self.client.interrupt)?;
         }
         Ok(!self.ended)
     }

@@ -1,6 +1,6 @@
-//! A session: what one connection's commands mean.
+//! A session: what one client's statements mean, and how they are answered (`answer`).
 //!
-//! 1. `command` decodes a packet and dispatches it; text goes to `query`, prepared statements to `prepared`.
+//! 1. `Session::run` takes a statement: text goes to `query`, prepared statements to `prepared`.
 //! 2. `run` executes one statement: plans through the executor, everything else through `admin`.
 //! 3. A statement whose commit must wait parks the session: `Pending` remembers what to answer, and
 //!    `resume` answers when the commit group is durable.
@@ -9,17 +9,17 @@
 //! `Session::catalog`.
 
 mod admin;
-mod cursor;
+pub mod answer;
+pub mod cursor;
 mod explain;
 mod file;
 mod functions;
 mod lock_tables;
 mod maintain;
 mod missing;
-mod prepared;
+pub mod prepared;
 mod privileges;
 mod query;
-mod reply;
 mod run;
 mod savepoints;
 mod set;
@@ -38,19 +38,16 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use vaquita_plan::env::Level;
-use vaquita_storage::{CommitWaiter, SessionCatalog, Transaction};
+use vaquita_storage::{SessionCatalog, Transaction};
 use vaquita_types::errno::ER_BAD_DB_ERROR;
 use vaquita_types::{Error, Result, Value, sql_mode};
-use vaquita_wire::caps::{client, command_name, status};
-use vaquita_wire::commands::Command;
-use vaquita_wire::packet::PacketWriter;
-use vaquita_wire::result::{OkPacket, put_ok, put_protocol_error};
 
 use crate::accounts::{Access, AccountRecord, Limits};
 use crate::clients::Client;
-use crate::connection::Output;
 use crate::counters::Counter;
 use crate::server::Server;
+use answer::Completed;
+pub use answer::{Answer, Flow, MakeWaiter, Request, Status};
 use prepared::Prepared;
 use savepoints::Savepoints;
 use state::SessionState;
@@ -63,7 +60,9 @@ pub struct Session {
     access: Access,
     /// How many statements the account may run; `None`: any number.
     limits: Option<Limits>,
-    caps: u32,
+    options: ClientOptions,
+    /// Errors answered so far: a text of several statements ends at the first.
+    failures: usize,
     pub state: SessionState,
     txn: RefCell<Transaction>,
     /// With the session's temporary tables; dropped after the transaction that may have written them.
@@ -83,23 +82,23 @@ pub struct Session {
     named: HashMap<String, Named>,
     /// Values of `?` of the prepared statement that runs, if it is no plan.
     params: Vec<Value>,
-    /// The cursor that the running query fills, if it has one.
-    cursor: Option<cursor::Cursor>,
+    /// The rows of the running query are kept, in what it has filled once it is over.
+    keeps_rows: bool,
+    cursor: Option<Box<cursor::Cursor>>,
     next_statement_id: u32,
     pending: Option<Pending>,
 }
 
-/// What follows a command.
-pub enum Flow {
-    Next,
-    Parked,
-    Close,
-    /// COM_CHANGE_USER: the connection makes a new login.
-    ChangeUser,
+/// What a client may do beyond what its account may.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ClientOptions {
+    /// UPDATE's answer counts the rows that it found instead of those that it changed.
+    pub found_rows: bool,
+    /// A text may hold several statements.
+    pub multi_statements: bool,
+    /// LOAD DATA LOCAL may ask it for files.
+    pub local_files: bool,
 }
-
-/// Makes the waiter of a commit, after the connection has been parked.
-pub type MakeWaiter<'a> = &'a mut dyn FnMut() -> CommitWaiter;
 
 /// What the answer to a parked statement is, and which statements of the same packet follow it.
 pub(crate) struct Pending {
@@ -108,7 +107,13 @@ pub(crate) struct Pending {
 }
 
 impl Session {
-    pub fn new(server: Arc<Server>, client: Arc<Client>, account: Arc<AccountRecord>, caps: u32, charset: u16) -> Session {
+    pub fn new(
+        server: Arc<Server>,
+        client: Arc<Client>,
+        account: Arc<AccountRecord>,
+        options: ClientOptions,
+        charset: u16,
+    ) -> Session {
         let state = SessionState::new(&server, &client, &account, charset);
         let mut txn = server.engine.begin(state.txn_options(&client));
         txn.carry_temporary();
@@ -122,7 +127,8 @@ impl Session {
             server,
             client,
             account,
-            caps,
+            options,
+            failures: 0,
             state,
             txn: RefCell::new(txn),
             in_transaction: false,
@@ -134,14 +140,15 @@ impl Session {
             text_plans: text_plans::TextPlans::default(),
             named: HashMap::new(),
             params: Vec::new(),
+            keeps_rows: false,
             cursor: None,
             next_statement_id: 1,
             pending: None,
         }
     }
 
-    pub fn caps(&self) -> u32 {
-        self.caps
+    pub fn set_multi_statements(&mut self, on: bool) {
+        self.options.multi_statements = on;
     }
 
     pub fn max_allowed_packet(&self) -> usize {
@@ -152,8 +159,9 @@ impl Session {
         let _ = self.client.attributes.set(attributes);
     }
 
-    pub fn set_tls(&mut self, tls: &rustls::ServerConnection) {
-        self.state.set_tls(tls);
+    /// Version and cipher suite of the client's encryption.
+    pub fn set_tls(&mut self, version: &str, cipher: &str) {
+        self.state.set_tls(version, cipher);
     }
 
     pub fn use_database(&mut self, name: &str) -> Result<()> {
@@ -167,115 +175,49 @@ impl Session {
         Ok(())
     }
 
-    pub fn put_login_ok(&self, out: &mut PacketWriter) {
-        let ok = OkPacket { status: self.status(), ..OkPacket::default() };
-        out.packet(|buffer| put_ok(buffer, self.caps, &ok));
+    /// The status that answers tell.
+    pub fn status(&self) -> Status {
+        Status {
+            autocommit: self.state.autocommit(),
+            in_transaction: self.in_transaction,
+            read_only: self.in_transaction && self.txn.borrow().options().read_only,
+            no_backslash_escapes: self.state.sql_mode_bits() & sql_mode::NO_BACKSLASH_ESCAPES != 0,
+            ..Status::default()
+        }
     }
 
-    /// The status flags of answers.
-    pub(crate) fn status(&self) -> u16 {
-        let mut flags = 0;
-        if self.state.autocommit() {
-            flags |= status::AUTOCOMMIT;
-        }
-        if self.in_transaction {
-            flags |= status::IN_TRANS;
-            if self.txn.borrow().options().read_only {
-                flags |= status::IN_TRANS_READONLY;
-            }
-        }
-        // Clients escape quotes in strings by what this flag says.
-        if self.state.sql_mode_bits() & sql_mode::NO_BACKSLASH_ESCAPES != 0 {
-            flags |= status::NO_BACKSLASH_ESCAPES;
-        }
-        flags
-    }
-
-    /// Runs one command and writes its answer to `out`.
-    pub fn command(&mut self, payload: &[u8], out: &mut Output<'_>, park: MakeWaiter<'_>) -> Flow {
-        let name = payload.first().map_or("Error", |byte| command_name(*byte));
-        let decoded = match Command::decode(payload, self.caps) {
-            Ok(decoded) => decoded,
-            Err(error) => {
-                out.writer.packet(|buffer| put_protocol_error(buffer, error));
-                return if error.closes_connection() { Flow::Close } else { Flow::Next };
-            }
-        };
-        self.client.interrupt.clear();
-        let mark = out.writer.mark();
-        let flow = self.dispatch(name, decoded, out, park);
-        self.after_command(flow, mark, out)
-    }
-
-    /// A connection that was killed closes without an answer.
-    fn after_command(&mut self, flow: Flow, mark: vaquita_wire::packet::Mark, out: &mut Output<'_>) -> Flow {
-        if !matches!(flow, Flow::Parked) {
-            self.end_command();
-        }
-        if !self.client.must_close() || matches!(flow, Flow::Parked) {
-            return flow;
-        }
-        if !self.killed_itself {
-            out.writer.rewind(mark);
-        }
-        Flow::Close
-    }
-
-    fn dispatch(&mut self, name: &'static str, decoded: Command<'_>, out: &mut Output<'_>, park: MakeWaiter<'_>) -> Flow {
-        match decoded {
-            Command::Query(query) => {
-                return self.query(query.sql, out, park);
-            }
-            Command::Execute(execute) => return self.execute_prepared(&execute, out, park),
-            Command::Prepare { sql } => {
-                self.client.begin_command(name, Some(String::from_utf8_lossy(sql).into()));
-                self.prepare(sql, out);
-            }
-            Command::SendLongData { statement_id, parameter, data } => self.long_data(statement_id, parameter, data),
-            Command::CloseStatement { statement_id } => {
-                if self.statements.remove(&statement_id).is_some() {
-                    self.server.counters.add(self.client.id, Counter::StmtClose, 1);
-                    self.server.statements.closed(1);
-                }
-            }
-            Command::ResetStatement { statement_id } => self.reset_statement(statement_id, out),
-            Command::Fetch { statement_id, rows_max } => self.fetch(statement_id, rows_max, out),
-            Command::Quit => return Flow::Close,
-            Command::Ping => self.ok(out),
-            Command::InitDb { database } => {
-                let name = String::from_utf8_lossy(database).into_owned();
-                let used = self.use_database(&name);
-                self.answer(used, out);
-            }
-            Command::FieldList { table, wildcard } => self.field_list(table, wildcard, out),
-            Command::Statistics => {
-                let text = self.statistics();
-                out.writer.packet(|buffer| buffer.extend_from_slice(text.as_bytes()));
-            }
-            Command::ProcessKill { connection_id } => {
-                let killed = self.kill(u64::from(connection_id), false);
-                self.answer(killed, out);
-            }
-            Command::SetMultiStatements(on) => {
-                self.caps = if on { self.caps | client::MULTI_STATEMENTS } else { self.caps & !client::MULTI_STATEMENTS };
-                let flags = self.status();
-                out.writer.packet(|buffer| vaquita_wire::result::put_eof(buffer, flags, 0));
-            }
-            Command::ResetConnection => {
-                self.reset();
-                self.ok(out);
-            }
-            Command::ChangeUser(_) => return Flow::ChangeUser,
-        }
-        Flow::Next
+    /// Runs a statement and answers it; whoever completes its commit is made by `park`.
+    pub fn run(&mut self, request: Request<'_>, answer: &mut dyn Answer, park: MakeWaiter<'_>) -> Flow {
+        self.command(|session| match request {
+            Request::Text(sql) => session.query(sql, answer, park),
+            Request::Prepared { id, values, cursor } => session.execute_prepared(id, values, cursor, answer, park),
+        })
     }
 
     /// The commit that the session waited for is over.
-    pub fn resume(&mut self, result: Result<()>, out: &mut Output<'_>, park: MakeWaiter<'_>) -> Flow {
+    pub fn resume(&mut self, result: Result<()>, answer: &mut dyn Answer, park: MakeWaiter<'_>) -> Flow {
         let Some(pending) = self.pending.take() else { return Flow::Next };
-        let mark = out.writer.mark();
-        let flow = self.after_commit(pending, result, out, park);
-        self.after_command(flow, mark, out)
+        let flow = self.after_commit(pending, result, answer, park);
+        self.after_command(flow)
+    }
+
+    /// Does anything else that its client asks for. What was killed meanwhile ends without an answer.
+    pub fn command(&mut self, run: impl FnOnce(&mut Session) -> Flow) -> Flow {
+        self.client.interrupt.clear();
+        let flow = run(self);
+        self.after_command(flow)
+    }
+
+    fn after_command(&mut self, flow: Flow) -> Flow {
+        if flow == Flow::Parked {
+            return flow;
+        }
+        self.end_command();
+        match (self.client.must_close(), self.killed_itself) {
+            (false, _) => flow,
+            (true, true) => Flow::Close,
+            (true, false) => Flow::Killed,
+        }
     }
 
     fn end_command(&mut self) {
@@ -287,32 +229,29 @@ impl Session {
         }
     }
 
-    fn answer(&mut self, result: Result<()>, out: &mut Output<'_>) {
+    /// OK or the error.
+    pub fn answer(&mut self, result: Result<()>, answer: &mut dyn Answer) {
         match result {
-            Ok(()) => self.ok(out),
-            Err(error) => self.error(&error, out),
+            Ok(()) => self.ok(answer),
+            Err(error) => self.error(&error, answer),
         }
     }
 
-    pub(crate) fn ok(&mut self, out: &mut Output<'_>) {
-        let tracked = self.take_tracked();
-        let ok = OkPacket {
-            status: self.status(),
-            warnings: self.state.warnings_u16(),
-            session_state: &tracked,
-            ..OkPacket::default()
-        };
-        out.writer.packet(|buffer| put_ok(buffer, self.caps, &ok));
+    pub fn ok(&mut self, answer: &mut dyn Answer) {
+        let changes = self.take_tracked();
+        let (status, warnings) = (self.status(), self.state.warnings_u16());
+        answer.ok(&Completed { status, warnings, changes: &changes, ..Completed::default() });
     }
 
-    pub(crate) fn error(&mut self, error: &Error, out: &mut Output<'_>) {
+    pub fn error(&mut self, error: &Error, answer: &mut dyn Answer) {
         let error = &vaquita_plan::eval::print::unmarked(error.clone());
         self.state.push_warning(Level::Error, error.clone());
-        out.error(error);
+        self.failures += 1;
+        answer.error(error);
     }
 
     /// COM_RESET_CONNECTION: as after a login.
-    fn reset(&mut self) {
+    pub fn reset(&mut self) {
         self.txn.get_mut().rollback();
         self.xa_branch = None;
         self.in_transaction = false;
@@ -350,7 +289,7 @@ impl Session {
     }
 
     /// COM_STATISTICS: the same numbers as in SHOW STATUS.
-    fn statistics(&self) -> String {
+    pub fn statistics(&self) -> String {
         let server = &self.server;
         let uptime_s = server.started.elapsed().as_secs();
         let questions = server.counters.get(Counter::Questions);

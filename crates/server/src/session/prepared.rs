@@ -1,4 +1,5 @@
-//! Prepared statements of the binary protocol: prepare, long data, execute. Their cursors are `cursor`'s.
+//! Prepared statements with numbers, those of the binary protocol: prepare and execute. Their cursors are `cursor`'s; what
+//! their parameters look like to a client is its front's.
 //!
 //! A statement keeps its syntax tree and its plan; the plan is made again when the catalog's version, a setting that planning
 //! depends on (`PlanSettings`) or the type of a variable in it has changed.
@@ -15,19 +16,13 @@ use vaquita_plan::uses::UseList;
 use vaquita_types::charset::{CollationId, charset};
 use vaquita_types::errno::{ER_SP_BAD_CURSOR_SELECT, ER_UNKNOWN_STMT_HANDLER, ER_UNSUPPORTED_PS};
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value};
-use vaquita_wire::caps::{NOT_FIXED_DECIMALS, column_flag as flag, cursor, mysql_type};
-use vaquita_wire::commands::Execute;
-use vaquita_wire::params::StatementParams;
-use vaquita_wire::result::{
-    ColumnDefinition, parameter_definition, put_column_definition, put_eof, put_prepare_ok, put_protocol_error,
-};
 
+use super::answer::{Answer, Exchange};
 use super::cursor::Cursor;
 use super::query::is_planned;
 use super::run::Planned;
 use super::state::SessionState;
-use super::{Flow, MakeWaiter, Session, reply};
-use crate::connection::Output;
+use super::{Flow, MakeWaiter, Session};
 use crate::counters::Counter;
 
 pub struct Prepared {
@@ -35,11 +30,19 @@ pub struct Prepared {
     /// The current database when it was prepared.
     pub database: Option<String>,
     pub ast: Arc<Ast>,
-    pub params: StatementParams,
-    pub values: Vec<Value>,
+    /// How many `?` it has.
+    pub parameters: usize,
     pub plan: Option<Arc<CachedPlan>>,
-    /// What COM_STMT_FETCH takes its rows from.
-    pub cursor: Option<Cursor>,
+    /// What `Session::fetch` takes its rows from.
+    pub cursor: Option<Box<Cursor>>,
+}
+
+/// What a client is told of a statement that it has prepared.
+pub struct PreparedShape {
+    pub id: u32,
+    pub columns: Vec<OutputColumn>,
+    /// Of each parameter, where its place tells it.
+    pub parameters: Vec<Option<ColumnType>>,
 }
 
 pub struct CachedPlan {
@@ -86,14 +89,10 @@ impl VariableTypes {
 }
 
 impl Session {
-    pub(super) fn prepare(&mut self, sql: &[u8], out: &mut Output<'_>) {
+    /// Prepares a statement, which `Request::Prepared` then runs by its id.
+    pub fn prepare(&mut self, sql: &[u8]) -> Result<PreparedShape> {
+        self.client.begin_command("Prepare", Some(String::from_utf8_lossy(sql).into()));
         self.state.begin_statement();
-        if let Err(error) = self.try_prepare(sql, out) {
-            self.error(&error, out);
-        }
-    }
-
-    fn try_prepare(&mut self, sql: &[u8], out: &mut Output<'_>) -> Result<()> {
         let sql = super::query::without_end(sql);
         let options = self.state.settings.plan.parser_options();
         let mut deprecated = Vec::new();
@@ -117,8 +116,7 @@ impl Session {
             text: String::from_utf8_lossy(sql).into(),
             database: self.state.database(),
             ast: Arc::new(ast),
-            params: StatementParams::new(parameters),
-            values: Vec::new(),
+            parameters,
             plan: None,
             cursor: None,
         };
@@ -129,9 +127,16 @@ impl Session {
         let shown = self.show_columns(&prepared.ast)?;
         self.server.counters.add(self.client.id, Counter::StmtPrepare, 1);
         self.server.statements.opened()?;
-        self.answer_prepare(id, &prepared, &shown, out);
+        let columns = match prepared.plan.as_deref() {
+            Some(CachedPlan { plan: Plan::Query(query), .. }) if !query.into.is_empty() || query.into_file.is_some() => {
+                Vec::new()
+            }
+            Some(CachedPlan { plan: Plan::Query(query), .. }) => query.output.clone(),
+            _ => shown,
+        };
+        let known = prepared.plan.as_deref().map(|cached| parameter_types(&cached.plan, parameters));
         self.statements.insert(id, Box::new(prepared));
-        Ok(())
+        Ok(PreparedShape { id, columns, parameters: known.unwrap_or_else(|| vec![None; parameters]) })
     }
 
     /// `types` are those of the first parameters; NULL's leaves it to where the parameter stands.
@@ -177,9 +182,10 @@ impl Session {
         })
     }
 
-    /// Texts come in `character_set_client`; the statement takes them in the connection's charset.
-    fn read_texts(&self, prepared: &mut Prepared) {
-        if !prepared.values.iter().any(|value| matches!(value, Value::Bytes(_))) {
+    /// Texts of parameters come in `character_set_client`; the statement takes them in the connection's charset. `is_text` tells which of
+    /// the values that are bytes are texts.
+    pub fn read_texts(&self, values: &mut [Value], is_text: impl Fn(usize) -> bool) {
+        if !values.iter().any(|value| matches!(value, Value::Bytes(_))) {
             return;
         }
         let settings = &self.state.settings.plan;
@@ -188,130 +194,66 @@ impl Session {
         if from.name == to.name || to.is_binary() || to.name == "utf8mb3" && from.name == utf8.name {
             return;
         }
-        for (value, ty) in prepared.values.iter_mut().zip(prepared.params.types()) {
+        for (at, value) in values.iter_mut().enumerate() {
             if let Value::Bytes(bytes) = value
-                && !(mysql_type::TINY_BLOB..=mysql_type::BLOB).contains(&ty.code)
+                && is_text(at)
             {
                 *value = Value::bytes(&from.convert(to, bytes).bytes);
             }
         }
     }
 
-    fn answer_prepare(&mut self, id: u32, prepared: &Prepared, shown: &[OutputColumn], out: &mut Output<'_>) {
-        let caps = self.caps;
-        let flags = self.status();
-        let charset = self.state.result_charset();
-        let columns = match prepared.plan.as_deref() {
-            Some(CachedPlan { plan: Plan::Query(query), .. }) if !query.into.is_empty() || query.into_file.is_some() => &[],
-            Some(CachedPlan { plan: Plan::Query(query), .. }) => &query.output[..],
-            _ => shown,
-        };
-        let parameters = prepared.params.count();
-        let warnings = self.state.warnings_u16();
-        out.writer.packet(|buffer| put_prepare_ok(buffer, caps, id, columns.len() as u16, parameters as u16, warnings));
-        if parameters > 0 {
-            let known = prepared.plan.as_deref().map(|cached| parameter_types(&cached.plan, parameters));
-            let types = known.unwrap_or_else(|| vec![None; parameters]);
-            for ty in &types {
-                out.writer.packet(|buffer| put_column_definition(buffer, &definition_of_parameter(ty.as_ref())));
-            }
-            if caps & vaquita_wire::caps::client::DEPRECATE_EOF == 0 {
-                out.writer.packet(|buffer| put_eof(buffer, flags, 0));
-            }
-        }
-        if !columns.is_empty() {
-            reply::put_definitions(out, columns, flags, charset);
-        }
-    }
-
-    pub(super) fn execute_prepared(&mut self, execute: &Execute<'_>, out: &mut Output<'_>, park: MakeWaiter<'_>) -> Flow {
+    pub(super) fn execute_prepared(
+        &mut self,
+        id: u32,
+        values: &[Value],
+        cursor: bool,
+        answer: &mut dyn Answer,
+        park: MakeWaiter<'_>,
+    ) -> Flow {
+        let mut exchange = Exchange { answer, park, rest: &[], binary: true };
         self.state.begin_statement();
-        let Some(mut prepared) = self.statements.remove(&execute.statement_id) else {
-            self.error(&unknown(execute.statement_id), out);
-            return Flow::Next;
+        let Some(mut prepared) = self.statements.remove(&id) else {
+            return self.fail(&unknown(id), &mut exchange);
         };
         self.client.begin_command("Execute", Some(prepared.text.clone()));
         let database = prepared.database.take();
-        let flow = self.in_database(database.as_deref(), |session| session.execute_one(&mut prepared, execute, out, park));
+        let flow =
+            self.in_database(database.as_deref(), |session| session.execute_one(&mut prepared, values, cursor, &mut exchange));
         prepared.database = database;
-        self.statements.insert(execute.statement_id, prepared);
+        self.statements.insert(id, prepared);
         flow
     }
 
-    fn execute_one(
-        &mut self,
-        prepared: &mut Prepared,
-        execute: &Execute<'_>,
-        out: &mut Output<'_>,
-        park: MakeWaiter<'_>,
-    ) -> Flow {
+    fn execute_one(&mut self, prepared: &mut Prepared, values: &[Value], cursor: bool, exchange: &mut Exchange<'_>) -> Flow {
         prepared.cursor = None;
-        let mut rebound = false;
-        if let Err(error) = prepared.params.read(execute, self.caps, &mut prepared.values, &mut rebound) {
-            out.writer.packet(|buffer| put_protocol_error(buffer, error));
-            return Flow::Next;
-        }
-        self.read_texts(prepared);
         self.server.counters.add(self.client.id, Counter::StmtExecute, 1);
         self.server.counters.statement(self.client.id, &prepared.ast);
         if let Err(error) = self.count_statement(&prepared.ast) {
-            self.error(&error, out);
-            return Flow::Next;
+            return self.fail(&error, exchange);
         }
         if !is_planned(&prepared.ast) {
             if let Err(error) = self.authorize(&prepared.ast) {
-                self.error(&error, out);
-                return Flow::Next;
+                return self.fail(&error, exchange);
             }
             let ast = prepared.ast.clone();
-            if matches!(*ast, Ast::Show(_) | Ast::Describe { .. }) {
-                match self.show(&ast, true, false, out) {
-                    Ok(done) => self.answer_done(&done, false, out),
-                    Err(error) => self.error(&error, out),
-                }
-                return Flow::Next;
-            }
-            if let Ast::Explain(explain) = &*ast {
-                match self.explain(explain, true, false, out) {
-                    Ok(done) => self.answer_done(&done, false, out),
-                    Err(error) => self.error(&error, out),
-                }
-                return Flow::Next;
-            }
-            if matches!(*ast, Ast::TableMaintenance(_)) {
-                match self.ddl(&ast, true, false, out) {
-                    Some(Ok(done)) => self.answer_done(&done, false, out),
-                    Some(Err(error)) => self.error(&error, out),
-                    None => {}
-                }
-                return Flow::Next;
-            }
-            self.params = prepared.values.clone();
-            let flow = self.admin(&ast, &[], out, park);
+            self.params = values.to_vec();
+            let flow = self.admin(&ast, exchange);
             self.params.clear();
             return flow;
         }
-        let cached = match self.plan_to_run(prepared.plan.as_ref(), &prepared.ast, prepared.params.count(), &prepared.values) {
+        let cached = match self.plan_to_run(prepared.plan.as_ref(), &prepared.ast, prepared.parameters, values) {
             Ok(cached) => cached,
-            Err(error) => {
-                self.error(&error, out);
-                return Flow::Next;
-            }
+            Err(error) => return self.fail(&error, exchange),
         };
         if !prepared.plan.as_ref().is_some_and(|kept| Arc::ptr_eq(kept, &cached)) {
             prepared.plan = Some(cached.clone());
         }
-        if execute.cursor & cursor::READ_ONLY == 0 {
-            let planned = Planned {
-                plan: &cached.plan,
-                ast: Some(&prepared.ast),
-                types: &cached.types,
-                params: &prepared.values,
-                binary: true,
-            };
-            return self.run_plan(planned, &[], out, park);
+        if cursor {
+            return self.run_with_cursor(prepared, &cached, values, exchange);
         }
-        self.run_with_cursor(prepared, &cached, out, park)
+        let planned = Planned { plan: &cached.plan, ast: Some(&prepared.ast), types: &cached.types, params: values };
+        self.run_plan(planned, exchange)
     }
 
     /// The plan that was kept if it is still good, or a new one; the session may run it.
@@ -335,22 +277,20 @@ impl Session {
         &mut self,
         prepared: &mut Prepared,
         cached: &CachedPlan,
-        out: &mut Output<'_>,
-        park: MakeWaiter<'_>,
+        values: &[Value],
+        exchange: &mut Exchange<'_>,
     ) -> Flow {
         let plan = &cached.plan;
-        match plan {
-            Plan::Query(query) if !query.into.is_empty() || query.into_file.is_some() => {
-                self.error(&Error::new(&ER_SP_BAD_CURSOR_SELECT, &[]), out);
-                return Flow::Next;
+        if let Plan::Query(query) = plan {
+            if !query.into.is_empty() || query.into_file.is_some() {
+                return self.fail(&Error::new(&ER_SP_BAD_CURSOR_SELECT, &[]), exchange);
             }
-            Plan::Query(_) => self.cursor = Some(Cursor::new(self.server.data_dir())),
-            _ => {}
+            self.keeps_rows = true;
         }
-        let failures = out.errors;
-        let planned = Planned { plan, ast: Some(&prepared.ast), types: &cached.types, params: &prepared.values, binary: true };
-        let flow = self.run_plan(planned, &[], out, park);
-        prepared.cursor = self.cursor.take().filter(|_| out.errors == failures);
+        let failures = self.failures;
+        let flow = self.run_plan(Planned { plan, ast: Some(&prepared.ast), types: &cached.types, params: values }, exchange);
+        self.keeps_rows = false;
+        prepared.cursor = self.cursor.take().filter(|_| self.failures == failures);
         flow
     }
 
@@ -374,62 +314,31 @@ impl Session {
             && cached.variables.iter().all(|(variable, ty)| variable.type_in(&self.state) == *ty)
     }
 
-    pub(super) fn long_data(&mut self, id: u32, parameter: u16, data: &[u8]) {
-        let bytes_max = self.max_allowed_packet().min(vaquita_types::memory::room());
-        if let Some(prepared) = self.statements.get_mut(&id) {
-            // COM_STMT_SEND_LONG_DATA has no answer; the next execution reports what is missing.
-            let _ = prepared.params.append_long_data(parameter, data, bytes_max);
+    /// Bytes that a parameter may have which comes in pieces.
+    pub fn long_data_bytes_max(&self) -> usize {
+        self.max_allowed_packet().min(vaquita_types::memory::room())
+    }
+
+    pub fn close_statement(&mut self, id: u32) {
+        if self.statements.remove(&id).is_some() {
+            self.server.counters.add(self.client.id, Counter::StmtClose, 1);
+            self.server.statements.closed(1);
         }
     }
 
-    pub(super) fn reset_statement(&mut self, id: u32, out: &mut Output<'_>) {
+    /// COM_STMT_RESET.
+    pub fn reset_statement(&mut self, id: u32) -> Result<()> {
         self.server.counters.add(self.client.id, Counter::StmtReset, 1);
-        let result = match self.statements.get_mut(&id) {
-            Some(prepared) => {
-                prepared.params.clear_long_data();
-                prepared.cursor = None;
-                Ok(())
-            }
-            None => Err(unknown(id)),
-        };
-        self.answer(result, out);
+        self.close_cursor(id)
+    }
+
+    pub fn close_cursor(&mut self, id: u32) -> Result<()> {
+        let prepared = self.statements.get_mut(&id).ok_or_else(|| unknown(id))?;
+        prepared.cursor = None;
+        Ok(())
     }
 }
 
 pub(super) fn unknown(id: u32) -> Error {
     Error::new(&ER_UNKNOWN_STMT_HANDLER, &[&id, &"mysql_stmt_precheck"])
-}
-
-/// The definition of a parameter, of the type that stands for all of its kind.
-fn definition_of_parameter(ty: Option<&ColumnType>) -> ColumnDefinition<'static> {
-    let unknown = parameter_definition();
-    let Some(ty) = ty else { return unknown };
-    let numeric = |column_type, length, decimals| ColumnDefinition {
-        charset: CollationId::BINARY.0,
-        length,
-        column_type,
-        decimals,
-        flags: flag::BINARY | if ty.unsigned { flag::UNSIGNED } else { 0 },
-        ..parameter_definition()
-    };
-    let unsigned =
-        |definition: ColumnDefinition<'static>| ColumnDefinition { flags: definition.flags | flag::UNSIGNED, ..definition };
-    let charset = if ty.collation == CollationId::BINARY { CollationId::BINARY.0 } else { unknown.charset };
-    match ty.kind {
-        _ if ty.is_integer() => numeric(mysql_type::LONGLONG, 21, 0),
-        TypeKind::Decimal => numeric(mysql_type::NEWDECIMAL, 67, 30),
-        TypeKind::Float | TypeKind::Double => numeric(mysql_type::DOUBLE, 23, NOT_FIXED_DECIMALS),
-        TypeKind::Bit => unsigned(numeric(mysql_type::BIT, 64, 0)),
-        TypeKind::Year => unsigned(numeric(mysql_type::YEAR, 4, 0)),
-        TypeKind::Date => numeric(mysql_type::DATE, 10, 0),
-        TypeKind::Time => numeric(mysql_type::TIME, 17, 6),
-        TypeKind::DateTime | TypeKind::Timestamp => numeric(mysql_type::DATETIME, 26, 6),
-        TypeKind::Json => ColumnDefinition { length: u32::MAX - 3, column_type: mysql_type::JSON, ..unknown },
-        TypeKind::Binary | TypeKind::VarBinary => numeric(mysql_type::VAR_STRING, 65_535, NOT_FIXED_DECIMALS),
-        _ if ty.is_blob() => {
-            let flags = if charset == CollationId::BINARY.0 { flag::BINARY } else { 0 };
-            ColumnDefinition { charset, flags, length: u32::MAX, column_type: mysql_type::LONG_BLOB, ..unknown }
-        }
-        _ => unknown,
-    }
 }

@@ -12,37 +12,37 @@ use vaquita_plan::uses::{UseList, Uses};
 use vaquita_types::charset::CollationId;
 use vaquita_types::errno::ER_UPDATE_WITHOUT_KEY_IN_SAFE_MODE;
 use vaquita_types::{ColumnType, Error, Result};
-use vaquita_wire::caps::client;
 
+use super::answer::{Answer, Exchange};
 use super::prepared::{Variable, VariableTypes};
 use super::run::{Done, Planned};
 use super::{Flow, MakeWaiter, Session};
-use crate::connection::Output;
 use crate::variables::{Effect, registry};
 
 impl Session {
-    pub(super) fn query(&mut self, sql: &[u8], out: &mut Output<'_>, park: MakeWaiter<'_>) -> Flow {
+    pub(super) fn query(&mut self, sql: &[u8], answer: &mut dyn Answer, park: MakeWaiter<'_>) -> Flow {
         let sql = without_end(sql);
         match self.state.settings.plan.client_charset {
-            None => self.statements_of(sql, out, park),
+            None => self.statements_of(sql, answer, park),
             Some(charset) => {
                 let text = charset.convert(vaquita_types::charset::charset(CollationId::UTF8MB4_BIN), sql).bytes;
-                self.statements_of(&text, out, park)
+                self.statements_of(&text, answer, park)
             }
         }
     }
 
     /// Runs the statements of a text in utf8mb4.
-    pub(super) fn statements_of(&mut self, sql: &[u8], out: &mut Output<'_>, park: MakeWaiter<'_>) -> Flow {
+    pub(super) fn statements_of(&mut self, sql: &[u8], answer: &mut dyn Answer, park: MakeWaiter<'_>) -> Flow {
         let mut rest = sql;
         loop {
+            let mut exchange = Exchange { answer, park, rest: &[], binary: false };
             let statement_text = rest;
             self.client.interrupt.clear();
             self.client.begin_command(Session::QUERY_COMMAND, Some(String::from_utf8_lossy(statement_text).into()));
             self.state.begin_statement();
             // Statements of an account with limits are counted by kind, which only parsing tells.
             if self.limits.is_none()
-                && let Some(flow) = self.run_known(statement_text, out, park)
+                && let Some(flow) = self.run_known(statement_text, &mut exchange)
             {
                 return flow;
             }
@@ -55,56 +55,44 @@ impl Session {
                 }
                 // Comments alone are a statement that does nothing, as clients send those of a dump.
                 Err(_) if holds_comments_only(statement_text, &options) => {
-                    self.answer_done(&Done::nothing(), false, out);
-                    return Flow::Next;
+                    return self.succeed(&Done::nothing(), &mut exchange);
                 }
-                Err(error) => {
-                    self.error(&error.into(), out);
-                    return Flow::Next;
-                }
+                Err(error) => return self.fail(&error.into(), &mut exchange),
             };
             rest = &statement_text[consumed.min(statement_text.len())..];
             let more = !vaquita_parser::is_blank(rest, &options);
-            if more && self.caps & client::MULTI_STATEMENTS == 0 {
+            if more && !self.options.multi_statements {
                 let error = vaquita_parser::parse_prepared(statement_text, &options).err();
                 let error = error.map_or_else(|| Error::internal("a second statement"), Error::from);
-                self.error(&error, out);
-                return Flow::Next;
+                return self.fail(&error, &mut exchange);
             }
             if !more {
                 rest = &[];
             }
             if let Err(error) = self.count_statement(&ast) {
-                self.error(&error, out);
-                return Flow::Next;
+                return self.fail(&error, &mut exchange);
             }
-            let failures = out.errors;
-            match self.statement(&ast, statement_text, rest, out, park) {
-                Flow::Next if !rest.is_empty() && out.errors == failures => {}
+            exchange.rest = rest;
+            let failures = self.failures;
+            match self.statement(&ast, &mut exchange) {
+                Flow::Next if !rest.is_empty() && self.failures == failures => {}
                 flow => return flow,
             }
         }
     }
 
-    pub(super) fn statement(&mut self, ast: &Ast, _text: &[u8], rest: &[u8], out: &mut Output<'_>, park: MakeWaiter<'_>) -> Flow {
+    pub(super) fn statement(&mut self, ast: &Ast, exchange: &mut Exchange<'_>) -> Flow {
         self.server.counters.statement(self.client.id, ast);
         if let Err(error) = self.authorize(ast) {
-            self.error(&error, out);
-            return Flow::Next;
+            return self.fail(&error, exchange);
         }
-        if is_planned(ast) {
-            return match self.plan(ast, &[]) {
-                Ok(plan) => {
-                    let planned = Planned { plan: &plan, ast: Some(ast), types: &[], params: &[], binary: false };
-                    self.run_plan(planned, rest, out, park)
-                }
-                Err(error) => {
-                    self.error(&error, out);
-                    Flow::Next
-                }
-            };
+        if !is_planned(ast) {
+            return self.admin(ast, exchange);
         }
-        self.admin(ast, rest, out, park)
+        match self.plan(ast, &[]) {
+            Ok(plan) => self.run_plan(Planned { plan: &plan, ast: Some(ast), types: &[], params: &[] }, exchange),
+            Err(error) => self.fail(&error, exchange),
+        }
     }
 
     pub(super) fn plan(&self, ast: &Ast, param_types: &[ColumnType]) -> Result<Plan> {

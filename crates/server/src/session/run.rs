@@ -15,13 +15,10 @@ use vaquita_storage::CommitStart;
 use vaquita_types::errno::{ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, ER_LOCK_DEADLOCK};
 use vaquita_types::error::Next;
 use vaquita_types::{ColumnType, Error, Result, Value};
-use vaquita_wire::caps::status;
-use vaquita_wire::result::{OkPacket, put_ok, put_result_set_end};
 
+use super::answer::{Answer, Completed, Exchange, ResultForm};
 use super::cursor::Cursor;
-use super::reply::Rows;
-use super::{Flow, MakeWaiter, Pending, Session};
-use crate::connection::Output;
+use super::{Flow, MakeWaiter, Pending, Session, Status};
 
 /// How a statement ended well.
 #[derive(Debug)]
@@ -56,8 +53,6 @@ pub(super) struct Planned<'a> {
     /// Of the first parameters, with NULL's where they stand tells.
     pub types: &'a [ColumnType],
     pub params: &'a [Value],
-    /// Rows in the binary protocol.
-    pub binary: bool,
 }
 
 /// DDL statements that may come between the planning of a statement and its start before it fails.
@@ -67,15 +62,13 @@ const REPLANS_MAX: usize = 100;
 pub(super) const RESTARTS_MAX: usize = 1000;
 
 impl Session {
-    /// Runs a plan and, if the statement is a transaction of its own, commits. `rest` is the unread
-    /// part of a multi-statement packet.
-    pub(super) fn run_plan(&mut self, planned: Planned<'_>, rest: &[u8], out: &mut Output<'_>, park: MakeWaiter<'_>) -> Flow {
+    /// Runs a plan and, if the statement is a transaction of its own, commits.
+    pub(super) fn run_plan(&mut self, planned: Planned<'_>, exchange: &mut Exchange<'_>) -> Flow {
         let plan = planned.plan;
         if !plan.tables().is_empty()
             && let Err(error) = self.refuse_unless_active().and_then(|()| self.admit_plan(plan))
         {
-            self.error(&error, out);
-            return Flow::Next;
+            return self.fail(&error, exchange);
         }
         // Without tables nothing is to be undone: with autocommit off no transaction begins.
         if self.in_transaction || self.state.autocommit() || !plan.tables().is_empty() {
@@ -97,7 +90,7 @@ impl Session {
         if changes {
             self.state.begin_try();
         }
-        let ran = self.run_with_restarts(planned, changes, rest, out);
+        let ran = self.run_with_restarts(planned, changes, exchange);
         if changes {
             self.state.end_try();
         }
@@ -106,11 +99,10 @@ impl Session {
             self.server.clients().note_deadline(false);
         }
         match ran {
-            Ok(done) => self.finish_statement(done, rest, out, park),
+            Ok(done) => self.finish_statement(done, exchange),
             Err(error) => {
                 self.fail_statement(&error);
-                self.error(&error, out);
-                Flow::Next
+                self.fail(&error, exchange)
             }
         }
     }
@@ -128,7 +120,7 @@ impl Session {
         }
     }
 
-    fn run_with_restarts(&mut self, planned: Planned<'_>, changes: bool, rest: &[u8], out: &mut Output<'_>) -> Result<Done> {
+    fn run_with_restarts(&mut self, planned: Planned<'_>, changes: bool, exchange: &mut Exchange<'_>) -> Result<Done> {
         let (mut restarts, mut replans) = (0, 0);
         let mut fresh: Option<Plan> = None;
         loop {
@@ -137,19 +129,17 @@ impl Session {
             if changes {
                 self.txn.get_mut().note_change();
             }
-            let mark = out.writer.mark();
-            let (result, sent) = self.run_once(&Planned { plan, ..planned }, rest, out);
-            let error = match result {
+            exchange.answer.begin_try();
+            let error = match self.run_once(&Planned { plan, ..planned }, exchange) {
                 Ok(done) => {
                     self.txn.get_mut().end_statement();
                     return Ok(done);
                 }
                 Err(error) => error,
             };
-            if sent {
+            if !exchange.answer.take_back() {
                 return Err(error);
             }
-            out.writer.rewind(mark);
             match (error.next(), planned.ast) {
                 (Next::Restart, _) if restarts < RESTARTS_MAX => {
                     restarts += 1;
@@ -166,83 +156,53 @@ impl Session {
         }
     }
 
-    /// One try; also tells whether rows have left already.
-    fn run_once(&mut self, planned: &Planned<'_>, rest: &[u8], out: &mut Output<'_>) -> (Result<Done>, bool) {
-        let Planned { plan, params, binary, .. } = *planned;
-        let flags = self.status() | if rest.is_empty() { 0 } else { status::MORE_RESULTS_EXISTS };
-        let charset = self.state.result_charset();
+    /// One try.
+    fn run_once(&mut self, planned: &Planned<'_>, exchange: &mut Exchange<'_>) -> Result<Done> {
+        let Planned { plan, params, .. } = *planned;
+        let form = self.result_form(exchange);
         let mut statement =
             Statement::new(&self.server.engine, &self.catalog, &self.txn, params, &self.state, &self.client.interrupt);
         let info = self.info();
         statement.server = &info;
         statement.lock_wait_ms_max = self.state.lock_wait_ms();
         statement.table_lock_wait = self.state.metadata_lock_wait();
-        let mut filled = None;
-        let ran = match plan {
-            Plan::Query(query) if !query.into.is_empty() => {
-                let taken = vaquita_exec::query::run_into(query, &statement);
-                (
-                    taken.map(|rows| {
-                        self.state.set_found_rows(rows);
-                        Done::affected(rows)
-                    }),
-                    false,
-                )
-            }
-            Plan::Query(query) if query.into_file.is_some() => {
-                let written = self.write_file(query, &statement);
-                (
-                    written.map(|rows| {
-                        self.state.set_found_rows(rows);
-                        Done::affected(rows)
-                    }),
-                    false,
-                )
-            }
-            Plan::Query(query) if self.cursor.is_some() => {
-                // A restarted statement begins an empty one.
-                let mut cursor = Cursor::new(self.server.data_dir());
-                let mut rows = Rows::for_cursor(out, &mut cursor, flags, charset);
-                let result = vaquita_exec::query::run(query, &statement, None, &mut rows);
-                (
-                    result.map(|found| {
-                        self.state.set_found_rows(found);
-                        filled = Some(cursor);
-                        Done::Cursor
-                    }),
-                    false,
-                )
-            }
-            Plan::Query(query) => {
-                let mut rows = Rows::new(out, binary, flags, charset);
-                if query.locking {
-                    rows.hold();
-                }
-                let result = vaquita_exec::query::run(query, &statement, None, &mut rows);
-                let sent = !rows.rewindable();
-                (
-                    result.map(|found| {
-                        self.state.set_found_rows(found);
-                        Done::Rows
-                    }),
-                    sent,
-                )
-            }
+        let query = match plan {
+            Plan::Query(query) => query,
             other => {
-                let changed = vaquita_exec::dml::run(other, &statement);
-                (
-                    changed.map(|c| {
-                        let affected = if self.caps & vaquita_wire::caps::client::FOUND_ROWS != 0 { c.found } else { c.affected };
-                        Done::Ok { affected, last_insert_id: self.insert_id(other, &c), info: c.info }
-                    }),
-                    false,
-                )
+                let changed = vaquita_exec::dml::run(other, &statement)?;
+                let affected = if self.options.found_rows { changed.found } else { changed.affected };
+                return Ok(Done::Ok { affected, last_insert_id: self.insert_id(other, &changed), info: changed.info });
             }
         };
-        if filled.is_some() {
-            self.cursor = filled;
+        let (found, done) = if !query.into.is_empty() {
+            let rows = vaquita_exec::query::run_into(query, &statement)?;
+            (rows, Done::affected(rows))
+        } else if query.into_file.is_some() {
+            let rows = self.write_file(query, &statement)?;
+            (rows, Done::affected(rows))
+        } else if self.keeps_rows {
+            // A restarted statement begins an empty one.
+            let cursor = Some(Box::new(Cursor::new(self.server.data_dir())));
+            let rows = exchange.answer.rows(ResultForm { cursor, ..form });
+            let found = vaquita_exec::query::run(query, &statement, None, rows)?;
+            self.cursor = exchange.answer.take_cursor();
+            (found, Done::Cursor)
+        } else {
+            let rows = exchange.answer.rows(ResultForm { held: query.locking, ..form });
+            (vaquita_exec::query::run(query, &statement, None, rows)?, Done::Rows)
+        };
+        self.state.set_found_rows(found);
+        Ok(done)
+    }
+
+    /// How the rows of this exchange are written.
+    pub(super) fn result_form(&self, exchange: &Exchange<'_>) -> ResultForm {
+        ResultForm {
+            binary: exchange.binary,
+            status: Status { more_results: exchange.more(), ..self.status() },
+            charset: self.state.result_charset(),
+            ..ResultForm::default()
         }
-        ran
     }
 
     /// The insert id of the OK packet: a generated value, else what LAST_INSERT_ID(expr) was given in this statement, else the value
@@ -275,35 +235,32 @@ impl Session {
     }
 
     /// Commits an autocommit statement, then answers.
-    pub(super) fn finish_statement(&mut self, done: Done, rest: &[u8], out: &mut Output<'_>, park: MakeWaiter<'_>) -> Flow {
+    pub(super) fn finish_statement(&mut self, done: Done, exchange: &mut Exchange<'_>) -> Flow {
         // What used no table was no transaction: SET TRANSACTION's is still to come.
         if self.in_transaction || self.txn.get_mut().is_idle() && !self.state.next_transaction.is_default() {
-            self.answer_done(&done, !rest.is_empty(), out);
-            return Flow::Next;
+            return self.succeed(&done, exchange);
         }
-        self.commit_then(done, rest, out, park)
+        self.commit_then(done, exchange)
     }
 
     /// Commits the transaction and answers `done` when it is durable.
-    pub(super) fn commit_then(&mut self, done: Done, rest: &[u8], out: &mut Output<'_>, park: MakeWaiter<'_>) -> Flow {
+    pub(super) fn commit_then(&mut self, done: Done, exchange: &mut Exchange<'_>) -> Flow {
         if let Err(error) = self.wait_for_commits() {
             self.rollback_transaction();
-            self.error(&error, out);
-            return Flow::Next;
+            return self.fail(&error, exchange);
         }
         self.transaction_over();
         // Whoever completes the group may run this session before `commit` returns here, but not
         // before this thread has released the connection's lock.
-        self.pending = Some(Pending { done, rest: rest.to_vec() });
-        match self.txn.get_mut().commit(park) {
+        self.pending = Some(Pending { done, rest: exchange.rest.to_vec() });
+        match self.txn.get_mut().commit(&mut *exchange.park) {
             CommitStart::Parked => Flow::Parked,
             CommitStart::Done(result) => {
                 let Some(pending) = self.pending.take() else { return Flow::Next };
                 match result {
-                    Ok(()) => self.answer_done(&pending.done, !rest.is_empty(), out),
-                    Err(error) => self.error(&error, out),
+                    Ok(()) => self.succeed(&pending.done, exchange),
+                    Err(error) => self.fail(&error, exchange),
                 }
-                Flow::Next
             }
         }
     }
@@ -312,15 +269,19 @@ impl Session {
         &mut self,
         pending: Pending,
         result: Result<()>,
-        out: &mut Output<'_>,
+        answer: &mut dyn Answer,
         park: MakeWaiter<'_>,
     ) -> Flow {
-        if let Err(error) = result {
-            self.error(&error, out);
-            return Flow::Next;
+        let Pending { done, rest } = pending;
+        let mut exchange = Exchange { answer, park, rest: &rest, binary: false };
+        match result {
+            Err(error) => self.fail(&error, &mut exchange),
+            Ok(()) if rest.is_empty() => self.succeed(&done, &mut exchange),
+            Ok(()) => {
+                self.succeed(&done, &mut exchange);
+                self.statements_of(&rest, answer, park)
+            }
         }
-        self.answer_done(&pending.done, !pending.rest.is_empty(), out);
-        if pending.rest.is_empty() { Flow::Next } else { self.statements_of(&pending.rest, out, park) }
     }
 
     pub(super) fn rollback_transaction(&mut self) {
@@ -328,39 +289,38 @@ impl Session {
         self.transaction_over();
     }
 
-    pub(super) fn answer_done(&mut self, done: &Done, more: bool, out: &mut Output<'_>) {
-        let mut flags = self.status();
-        if more {
-            flags |= status::MORE_RESULTS_EXISTS;
+    /// Answers with an error.
+    pub(super) fn fail(&mut self, error: &Error, exchange: &mut Exchange<'_>) -> Flow {
+        self.error(error, exchange.answer);
+        Flow::Next
+    }
+
+    /// Answers as the statement ended.
+    pub(super) fn conclude(&mut self, done: Result<Done>, exchange: &mut Exchange<'_>) -> Flow {
+        match done {
+            Ok(done) => self.succeed(&done, exchange),
+            Err(error) => self.fail(&error, exchange),
         }
+    }
+
+    pub(super) fn succeed(&mut self, done: &Done, exchange: &mut Exchange<'_>) -> Flow {
+        let mut status = Status { more_results: exchange.more(), ..self.status() };
         let warnings = self.state.warnings_u16();
-        let caps = self.caps;
         match done {
             Done::Rows | Done::Cursor => {
                 self.state.set_row_count(-1);
-                if matches!(done, Done::Cursor) {
-                    flags |= status::CURSOR_EXISTS;
-                }
+                status.cursor_exists = matches!(done, Done::Cursor);
                 self.track_rows();
-                // An EOF has no place for what is tracked: it waits for the next OK.
-                let tracked =
-                    if caps & vaquita_wire::caps::client::DEPRECATE_EOF != 0 { self.take_tracked() } else { Vec::new() };
-                let ok = OkPacket { status: flags, warnings, session_state: &tracked, ..OkPacket::default() };
-                out.writer.packet(|buffer| put_result_set_end(buffer, caps, &ok));
+                let changes = if exchange.answer.rows_tell_changes() { self.take_tracked() } else { Vec::new() };
+                exchange.answer.end_of_rows(&Completed { status, warnings, changes: &changes, ..Completed::default() });
             }
             Done::Ok { affected, last_insert_id, info } => {
                 self.state.set_row_count(*affected as i64);
-                let tracked = self.take_tracked();
-                let ok = OkPacket {
-                    affected_rows: *affected,
-                    last_insert_id: *last_insert_id,
-                    status: flags,
-                    warnings,
-                    info: info.as_bytes(),
-                    session_state: &tracked,
-                };
-                out.writer.packet(|buffer| put_ok(buffer, caps, &ok));
+                let changes = self.take_tracked();
+                let (affected, last_insert_id) = (*affected, *last_insert_id);
+                exchange.answer.ok(&Completed { affected, last_insert_id, info, status, warnings, changes: &changes });
             }
         }
+        Flow::Next
     }
 }

@@ -3,7 +3,6 @@
 use vaquita_exec::catalog::PlanCatalog;
 use vaquita_exec::context::Statement;
 use vaquita_exec::show::{self, ShowContext, ShowResult};
-use vaquita_exec::sink::RowSink;
 use vaquita_parser::ast::Show;
 use vaquita_parser::{ParserOptions, Statement as Ast, parse_one};
 use vaquita_plan::bind::{Place, PlanContext};
@@ -12,13 +11,10 @@ use vaquita_plan::node::OutputColumn;
 use vaquita_storage::Reads;
 use vaquita_types::charset::{CollationId, LIKE_ESCAPE, collation};
 use vaquita_types::{ColumnType, Error, Result, Value};
-use vaquita_wire::caps::status;
-use vaquita_wire::result::{OkPacket, put_field_list_definition, put_result_set_end};
 
 use super::Session;
-use super::reply::{self, Rows};
+use super::answer::Exchange;
 use super::run::Done;
-use crate::connection::Output;
 use crate::info::Info;
 
 /// Width of SHOW CREATE USER's column.
@@ -30,18 +26,18 @@ impl Session {
         Info { server: &self.server, state: &self.state, client: &self.client, account: &self.account, access: &self.access }
     }
 
-    /// Runs SHOW or DESCRIBE and writes the rows. `more`: another statement of the packet follows.
-    pub(super) fn show(&mut self, ast: &Ast, binary: bool, more: bool, out: &mut Output<'_>) -> Result<Done> {
+    /// Runs SHOW or DESCRIBE and writes the rows.
+    pub(super) fn show(&mut self, ast: &Ast, exchange: &mut Exchange<'_>) -> Result<Done> {
         if let Ast::Show(Show::Warnings(_) | Show::Errors(_) | Show::WarningCount | Show::ErrorCount) = ast {
             self.state.keep_warnings();
             let found = self.state.found_rows();
             let result = self.show_result(ast)?;
-            let done = self.put_rows(&result.columns, &result.rows, binary, more, out);
+            let done = self.put_rows(&result.columns, &result.rows, exchange);
             self.state.set_found_rows(found);
             return done;
         }
         let result = self.show_result(ast)?;
-        self.put_rows(&result.columns, &result.rows, binary, more, out)
+        self.put_rows(&result.columns, &result.rows, exchange)
     }
 
     /// Writes a result set that is in memory.
@@ -49,12 +45,10 @@ impl Session {
         &mut self,
         columns: &[OutputColumn],
         result: &[Vec<Value>],
-        binary: bool,
-        more: bool,
-        out: &mut Output<'_>,
+        exchange: &mut Exchange<'_>,
     ) -> Result<Done> {
-        let flags = self.status() | if more { status::MORE_RESULTS_EXISTS } else { 0 };
-        let mut rows = Rows::new(out, binary, flags, self.state.result_charset());
+        let form = self.result_form(exchange);
+        let rows = exchange.answer.rows(form);
         rows.columns(columns)?;
         for row in result {
             rows.begin_row();
@@ -75,30 +69,22 @@ impl Session {
         }
     }
 
-    /// COM_FIELD_LIST: the definitions and defaults of the table's columns whose names are LIKE `wildcard`.
-    pub(super) fn list_fields(&mut self, table: &[u8], wildcard: &[u8], out: &mut Output<'_>) -> Result<()> {
+    /// COM_FIELD_LIST: the table's columns whose names are LIKE `wildcard`, with their defaults.
+    pub fn list_fields(&mut self, table: &[u8], wildcard: &[u8]) -> Result<Vec<(OutputColumn, Option<String>)>> {
         let name = String::from_utf8_lossy(table).into_owned();
         let quoted = format!("SELECT * FROM `{}`", name.replace('`', "``"));
         let (ast, _) = parse_one(quoted.as_bytes(), &ParserOptions::default())?;
         self.authorize(&ast)?;
         let plan = self.plan(&ast, &[])?;
-        let (charset, flags) = (self.state.result_charset(), self.status());
-        let (caps, warnings) = (self.caps(), self.state.warnings_u16());
         let tables = plan.tables();
-        for column in plan.columns() {
-            if !wildcard.is_empty()
-                && !collation(CollationId::default()).like(column.name.as_bytes(), wildcard, Some(LIKE_ESCAPE))
-            {
-                continue;
-            }
+        let wanted = |column: &&OutputColumn| {
+            wildcard.is_empty() || collation(CollationId::default()).like(column.name.as_bytes(), wildcard, Some(LIKE_ESCAPE))
+        };
+        let with_default = |column: &OutputColumn| {
             let stored = tables.first().and_then(|t| t.columns.get(t.column_position(&column.name)?));
-            let default = stored.and_then(vaquita_exec::system::text::default_text);
-            let definition = reply::definition(column, charset);
-            out.writer.packet(|buffer| put_field_list_definition(buffer, &definition, default.as_deref().map(str::as_bytes)));
-        }
-        let end = OkPacket { status: flags, warnings, ..OkPacket::default() };
-        out.writer.packet(|buffer| put_result_set_end(buffer, caps, &end));
-        Ok(())
+            (column.clone(), stored.and_then(vaquita_exec::system::text::default_text))
+        };
+        Ok(plan.columns().iter().filter(wanted).map(with_default).collect())
     }
 
     fn show_result(&mut self, ast: &Ast) -> Result<ShowResult> {

@@ -201,13 +201,9 @@ impl SessionState {
         self.tls_version.borrow().clone()
     }
 
-    pub fn set_tls(&self, tls: &rustls::ServerConnection) {
-        *self.tls_version.borrow_mut() = match tls.protocol_version() {
-            Some(rustls::ProtocolVersion::TLSv1_3) => "TLSv1.3".into(),
-            _ => "TLSv1.2".into(),
-        };
-        let suite = tls.negotiated_cipher_suite().and_then(|suite| suite.suite().as_str());
-        *self.tls_cipher.borrow_mut() = suite.unwrap_or_default().replace("TLS13_", "TLS_");
+    pub fn set_tls(&self, version: &str, cipher: &str) {
+        *self.tls_version.borrow_mut() = version.to_string();
+        *self.tls_cipher.borrow_mut() = cipher.to_string();
     }
 
     pub fn database(&self) -> Option<String> {

@@ -14,9 +14,9 @@ use vaquita_types::errno::{
 };
 use vaquita_types::{Error, Result};
 
+use super::answer::Exchange;
 use super::run::{Done, Planned};
-use super::{Flow, MakeWaiter, Session};
-use crate::connection::Output;
+use super::{Flow, Session};
 
 /// What a transaction did that its ROLLBACK leaves done.
 #[derive(Clone, Copy, Debug, Default)]
@@ -27,13 +27,7 @@ pub struct NotRolledBack {
 
 impl Session {
     /// CREATE TEMPORARY TABLE … SELECT.
-    pub(super) fn create_temporary_from(
-        &mut self,
-        create: &CreateTable,
-        rest: &[u8],
-        out: &mut Output<'_>,
-        park: MakeWaiter<'_>,
-    ) -> Flow {
+    pub(super) fn create_temporary_from(&mut self, create: &CreateTable, exchange: &mut Exchange<'_>) -> Flow {
         let made = match &create.select {
             Some(query) => {
                 self.refuse_in_read_only().and_then(|()| self.with_ddl(|ddl| ddl.create_temporary_from(create, query)))
@@ -42,21 +36,17 @@ impl Session {
         };
         let plan = match made {
             Ok(plan) => plan,
-            Err(error) => {
-                self.error(&error, out);
-                return Flow::Next;
-            }
+            Err(error) => return self.fail(&error, exchange),
         };
         self.state.tracker.state_changed(&self.state.settings.track);
         let Some(plan) = plan else {
             self.note_created();
-            self.answer_done(&Done::nothing(), !rest.is_empty(), out);
-            return Flow::Next;
+            return self.succeed(&Done::nothing(), exchange);
         };
-        let (failures, params) = (out.errors, std::mem::take(&mut self.params));
-        let planned = Planned { plan: &plan, ast: None, types: &[], params: &params, binary: false };
-        let flow = self.run_plan(planned, rest, out, park);
-        if out.errors == failures {
+        let (failures, params) = (self.failures, std::mem::take(&mut self.params));
+        let planned = Planned { plan: &plan, ast: None, types: &[], params: &params };
+        let flow = self.run_plan(planned, exchange);
+        if self.failures == failures {
             self.note_created();
         } else if let Some(database) = create.name.db.clone().or_else(|| self.state.database()) {
             self.catalog.drop_temporary((&database, &create.name.name));

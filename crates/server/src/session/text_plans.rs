@@ -23,10 +23,10 @@ use vaquita_types::charset::charset;
 use vaquita_types::decimal::Decimal;
 use vaquita_types::{ColumnType, TypeKind, Value};
 
+use super::answer::Exchange;
 use super::prepared::CachedPlan;
 use super::run::Planned;
-use super::{Flow, MakeWaiter, Session};
-use crate::connection::Output;
+use super::{Flow, Session};
 
 /// Longer statements spend their time elsewhere.
 const TEXT_BYTES_MAX: usize = 4 << 10;
@@ -92,7 +92,7 @@ impl TextPlans {
 
 impl Session {
     /// Runs a statement whose plan is known, or that can be planned for others like it. `None`: nothing has happened.
-    pub(super) fn run_known(&mut self, sql: &[u8], out: &mut Output<'_>, park: MakeWaiter<'_>) -> Option<Flow> {
+    pub(super) fn run_known(&mut self, sql: &[u8], exchange: &mut Exchange<'_>) -> Option<Flow> {
         if sql.len() > TEXT_BYTES_MAX || !may_fit(sql) {
             return None;
         }
@@ -102,14 +102,10 @@ impl Session {
             self.server.counters.statement(self.client.id, &ast);
             match self.may_run(&plan) {
                 Ok(()) => {
-                    let planned =
-                        Planned { plan: &plan.plan, ast: Some(&ast), types: &plan.types, params: &plans.values, binary: false };
-                    self.run_plan(planned, &[], out, park)
+                    let planned = Planned { plan: &plan.plan, ast: Some(&ast), types: &plan.types, params: &plans.values };
+                    self.run_plan(planned, exchange)
                 }
-                Err(error) => {
-                    self.error(&error, out);
-                    Flow::Next
-                }
+                Err(error) => self.fail(&error, exchange),
             }
         });
         self.text_plans = plans;

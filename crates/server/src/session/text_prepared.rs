@@ -12,15 +12,14 @@ use vaquita_types::charset::charset;
 use vaquita_types::errno::{ER_UNKNOWN_STMT_HANDLER, ER_UNSUPPORTED_PS, ER_WRONG_ARGUMENTS};
 use vaquita_types::{Error, Result, Value};
 
+use super::answer::Exchange;
 use super::prepared::CachedPlan;
 use super::query::is_planned;
 use super::run::{Done, Planned};
-use super::{Flow, MakeWaiter, Session};
-use crate::connection::Output;
+use super::{Flow, Session};
 
 /// A statement with a name.
 pub struct Named {
-    text: Arc<[u8]>,
     /// The current database when it was prepared.
     database: Option<String>,
     ast: Arc<Ast>,
@@ -35,9 +34,9 @@ impl Session {
         if self.named.remove(&key).is_some() {
             self.server.statements.closed(1);
         }
-        let text: Arc<[u8]> = match source {
-            PrepareSource::Text(text) => text.as_slice().into(),
-            PrepareSource::UserVar(variable) => user_var_text(&self.state.user_var(variable)).into(),
+        let text = match source {
+            PrepareSource::Text(text) => text.clone(),
+            PrepareSource::UserVar(variable) => user_var_text(&self.state.user_var(variable)),
         };
         let options = self.state.settings.plan.parser_options();
         let mut deprecated = Vec::new();
@@ -50,7 +49,7 @@ impl Session {
         let plan = if is_planned(&ast) { Some(Arc::new(self.typed_plan(&ast, params, &[], None)?)) } else { None };
         self.server.statements.opened()?;
         self.state.tracker.state_changed(&self.state.settings.track);
-        self.named.insert(key, Named { text, database: self.state.database(), ast: Arc::new(ast), params, plan });
+        self.named.insert(key, Named { database: self.state.database(), ast: Arc::new(ast), params, plan });
         Ok(Done::Ok { affected: 0, last_insert_id: 0, info: "Statement prepared".into() })
     }
 
@@ -65,31 +64,21 @@ impl Session {
         }
     }
 
-    pub(super) fn execute_text(
-        &mut self,
-        name: &str,
-        using: &[String],
-        rest: &[u8],
-        out: &mut Output<'_>,
-        park: MakeWaiter<'_>,
-    ) -> Flow {
+    pub(super) fn execute_text(&mut self, name: &str, using: &[String], exchange: &mut Exchange<'_>) -> Flow {
         let database = self.named.get(&name.to_lowercase()).and_then(|named| named.database.clone());
-        self.in_database(database.as_deref(), |session| session.execute_named(name, using, rest, out, park))
+        self.in_database(database.as_deref(), |session| session.execute_named(name, using, exchange))
     }
 
-    fn execute_named(&mut self, name: &str, using: &[String], rest: &[u8], out: &mut Output<'_>, park: MakeWaiter<'_>) -> Flow {
+    fn execute_named(&mut self, name: &str, using: &[String], exchange: &mut Exchange<'_>) -> Flow {
         match self.ready_to_execute(name, using) {
-            Err(error) => {
-                self.error(&error, out);
-                Flow::Next
+            Err(error) => self.fail(&error, exchange),
+            Ok((ast, values, Some(plan))) => {
+                let planned = Planned { plan: &plan.plan, ast: Some(&ast), types: &plan.types, params: &values };
+                self.run_plan(planned, exchange)
             }
-            Ok((_, ast, values, Some(plan))) => {
-                let planned = Planned { plan: &plan.plan, ast: Some(&ast), types: &plan.types, params: &values, binary: false };
-                self.run_plan(planned, rest, out, park)
-            }
-            Ok((text, ast, values, None)) => {
+            Ok((ast, values, None)) => {
                 self.params = values;
-                let flow = self.statement(&ast, &text, rest, out, park);
+                let flow = self.statement(&ast, exchange);
                 self.params.clear();
                 flow
             }
@@ -108,18 +97,14 @@ impl Session {
         }
     }
 
-    fn ready_to_execute(
-        &mut self,
-        name: &str,
-        using: &[String],
-    ) -> Result<(Arc<[u8]>, Arc<Ast>, Vec<Value>, Option<Arc<CachedPlan>>)> {
+    fn ready_to_execute(&mut self, name: &str, using: &[String]) -> Result<(Arc<Ast>, Vec<Value>, Option<Arc<CachedPlan>>)> {
         let key = name.to_lowercase();
         let Some(named) = self.named.get(&key) else { return Err(unknown(name, "EXECUTE")) };
         if named.params != using.len() {
             return Err(Error::new(&ER_WRONG_ARGUMENTS, &[&"EXECUTE"]));
         }
         let values: Vec<Value> = using.iter().map(|variable| self.parameter_of(variable)).collect();
-        let (text, ast) = (named.text.clone(), named.ast.clone());
+        let ast = named.ast.clone();
         let plan = match named.plan.clone() {
             None => None,
             kept => {
@@ -130,7 +115,7 @@ impl Session {
                 Some(plan)
             }
         };
-        Ok((text, ast, values, plan))
+        Ok((ast, values, plan))
     }
 }
 

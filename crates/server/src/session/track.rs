@@ -14,12 +14,9 @@ use std::collections::BTreeMap;
 
 use vaquita_plan::node::{InsertSource, Plan};
 use vaquita_storage::Isolation;
-use vaquita_wire::result::{
-    put_session_schema, put_session_state_change, put_session_transaction_characteristics, put_session_transaction_state,
-    put_session_variable,
-};
 
 use super::Session;
+use super::answer::Change;
 use super::settings::{Track, TrackTransaction};
 use super::state::NextTransaction;
 
@@ -190,23 +187,19 @@ impl Tracker {
         }
     }
 
-    fn take(&self, track: &Track) -> Vec<u8> {
-        let mut changes = Vec::new();
-        for (name, value) in self.variables.take() {
-            put_session_variable(&mut changes, name.as_bytes(), value.as_bytes());
-        }
-        if let Some(schema) = self.schema.take() {
-            put_session_schema(&mut changes, schema.as_bytes());
-        }
+    fn take(&self, track: &Track) -> Vec<Change> {
+        let variables = self.variables.take().into_iter();
+        let mut changes: Vec<Change> = variables.map(|(name, value)| Change::Variable { name, value }).collect();
+        changes.extend(self.schema.take().map(Change::Schema));
         if self.state_changed.take() {
-            put_session_state_change(&mut changes);
+            changes.push(Change::State);
         }
         let state = self.transaction.get();
         if track.transaction != TrackTransaction::Off && self.told.replace(state) != state {
-            put_session_transaction_state(&mut changes, &state);
+            changes.push(Change::Transaction(state));
         }
         if self.characteristics_changed.take() && track.transaction == TrackTransaction::Characteristics {
-            put_session_transaction_characteristics(&mut changes, self.characteristics.borrow().as_bytes());
+            changes.push(Change::Characteristics(self.characteristics.borrow().clone()));
         }
         changes
     }
@@ -226,7 +219,7 @@ fn isolation_statement(isolation: Option<Isolation>) -> String {
 impl Session {
     /// All that has changed since it was last told; empty as a rule.
     #[inline]
-    pub(super) fn take_tracked(&self) -> Vec<u8> {
+    pub(super) fn take_tracked(&self) -> Vec<Change> {
         let tracker = &self.state.tracker;
         if !tracker.pending.get() {
             return Vec::new();

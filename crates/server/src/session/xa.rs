@@ -18,8 +18,8 @@ use vaquita_types::errno::{ER_XA_RBDEADLOCK, ER_XAER_INVAL, ER_XAER_NOTA, ER_XAE
 use vaquita_types::{ColumnType, Error, Result, Value};
 
 use super::Session;
+use super::answer::Exchange;
 use super::run::Done;
-use crate::connection::Output;
 
 pub struct Branch {
     branch: XaBranch,
@@ -50,7 +50,7 @@ fn wrong_state(name: &str) -> Error {
 }
 
 impl Session {
-    pub(super) fn xa(&mut self, xa: &Xa, binary: bool, more: bool, out: &mut Output<'_>) -> Result<Done> {
+    pub(super) fn xa(&mut self, xa: &Xa, exchange: &mut Exchange<'_>) -> Result<Done> {
         match xa {
             Xa::Start { xid, join, resume } => self.xa_start(&xid_of(xid)?, *join, *resume),
             Xa::End { suspend: true, .. } => Err(Error::new(&ER_XAER_INVAL, &[])),
@@ -60,7 +60,7 @@ impl Session {
             Xa::Rollback(xid) => self.xa_rollback(&xid_of(xid)?),
             Xa::Recover { convert_xid } => {
                 let (columns, rows) = self.xa_recover(*convert_xid);
-                self.put_rows(&columns, &rows, binary, more, out)
+                self.put_rows(&columns, &rows, exchange)
             }
         }
     }

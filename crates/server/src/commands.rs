@@ -1,0 +1,227 @@
+//! The commands of a client that is logged in: packets to requests of its session, and what the session gives back to packets.
+//!
+//! What only the protocol knows of a prepared statement is kept here, by its id: the types that the client has bound, long data that came ahead,
+//! and the values, whose memory the next execution uses again.
+
+use rustc_hash::FxHashMap;
+use vaquita_types::{Error, Result, Value};
+use vaquita_wire::caps::{client, cursor, mysql_type};
+use vaquita_wire::commands::{Command, Execute};
+use vaquita_wire::packet::PacketWriter;
+use vaquita_wire::params::StatementParams;
+use vaquita_wire::result::{
+    OkPacket, put_column_definition, put_eof, put_field_list_definition, put_ok, put_prepare_ok, put_protocol_error,
+    put_result_set_end,
+};
+
+use crate::output::Output;
+use crate::reply::{definition, definition_of_parameter, put_definitions, put_eof_if_wanted, status_flags};
+use crate::session::answer::{Flow, MakeWaiter, Request};
+use crate::session::prepared::PreparedShape;
+use crate::session::{ClientOptions, Session};
+
+/// What follows a command.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Next {
+    Command,
+    Parked,
+    Close,
+    /// COM_CHANGE_USER: the connection makes a new login.
+    ChangeUser,
+}
+
+/// A session and what its client has agreed to.
+pub struct Commands {
+    pub session: Session,
+    caps: u32,
+    statements: FxHashMap<u32, Statement>,
+}
+
+struct Statement {
+    params: StatementParams,
+    values: Vec<Value>,
+}
+
+/// What a client's capabilities mean to its session.
+pub fn client_options(caps: u32) -> ClientOptions {
+    ClientOptions {
+        found_rows: caps & client::FOUND_ROWS != 0,
+        multi_statements: caps & client::MULTI_STATEMENTS != 0,
+        local_files: caps & client::LOCAL_FILES != 0,
+    }
+}
+
+impl Commands {
+    pub fn new(session: Session, caps: u32) -> Commands {
+        Commands { session, caps, statements: FxHashMap::default() }
+    }
+
+    pub fn caps(&self) -> u32 {
+        self.caps
+    }
+
+    pub fn put_login_ok(&self, out: &mut PacketWriter) {
+        let ok = OkPacket { status: status_flags(self.session.status()), ..OkPacket::default() };
+        out.packet(|buffer| put_ok(buffer, self.caps, &ok));
+    }
+
+    /// Runs one command and writes its answer to `out`.
+    pub fn command(&mut self, payload: &[u8], out: &mut Output<'_>, park: MakeWaiter<'_>) -> Next {
+        let decoded = match Command::decode(payload, self.caps) {
+            Ok(decoded) => decoded,
+            Err(error) => {
+                out.writer.packet(|buffer| put_protocol_error(buffer, error));
+                return if error.closes_connection() { Next::Close } else { Next::Command };
+            }
+        };
+        let mark = out.writer.mark();
+        let flow = match decoded {
+            Command::ChangeUser(_) => return Next::ChangeUser,
+            Command::Query(query) => self.session.run(Request::Text(query.sql), out, park),
+            Command::Execute(execute) => self.execute(&execute, out, park),
+            other => self.do_at_once(other, out),
+        };
+        after(flow, mark, out)
+    }
+
+    /// The commit that the session waited for is over.
+    pub fn resume(&mut self, result: Result<()>, out: &mut Output<'_>, park: MakeWaiter<'_>) -> Next {
+        let mark = out.writer.mark();
+        let flow = self.session.resume(result, out, park);
+        after(flow, mark, out)
+    }
+
+    fn execute(&mut self, execute: &Execute<'_>, out: &mut Output<'_>, park: MakeWaiter<'_>) -> Flow {
+        let id = execute.statement_id;
+        let mut values: &[Value] = &[];
+        // One that is not here is not the session's either, which says so.
+        if let Some(Statement { params, values: read }) = self.statements.get_mut(&id) {
+            let mut rebound = false;
+            if let Err(error) = params.read(execute, self.caps, read, &mut rebound) {
+                out.writer.packet(|buffer| put_protocol_error(buffer, error));
+                return self.session.command(|session| {
+                    let _ = session.close_cursor(id);
+                    Flow::Next
+                });
+            }
+            let types = params.types();
+            let is_blob =
+                |at: usize| types.get(at).is_some_and(|ty| (mysql_type::TINY_BLOB..=mysql_type::BLOB).contains(&ty.code));
+            self.session.read_texts(read, |at| !is_blob(at));
+            values = read;
+        }
+        let request = Request::Prepared { id, values, cursor: execute.cursor & cursor::READ_ONLY != 0 };
+        self.session.run(request, out, park)
+    }
+
+    /// Commands that run no statement.
+    fn do_at_once(&mut self, command: Command<'_>, out: &mut Output<'_>) -> Flow {
+        let Commands { session, caps, statements } = self;
+        session.command(|session| {
+            match command {
+                Command::Quit => return Flow::Close,
+                Command::Prepare { sql } => match session.prepare(sql) {
+                    Ok(shape) => {
+                        put_prepared(session, &shape, out);
+                        let params = StatementParams::new(shape.parameters.len());
+                        statements.insert(shape.id, Statement { params, values: Vec::new() });
+                    }
+                    Err(error) => session.error(&error, out),
+                },
+                Command::SendLongData { statement_id, parameter, data } => {
+                    let bytes_max = session.long_data_bytes_max();
+                    if let Some(statement) = statements.get_mut(&statement_id) {
+                        // It has no answer; the next execution reports what is missing.
+                        let _ = statement.params.append_long_data(parameter, data, bytes_max);
+                    }
+                }
+                Command::CloseStatement { statement_id } => {
+                    statements.remove(&statement_id);
+                    session.close_statement(statement_id);
+                }
+                Command::ResetStatement { statement_id } => {
+                    if let Some(statement) = statements.get_mut(&statement_id) {
+                        statement.params.clear_long_data();
+                    }
+                    let reset = session.reset_statement(statement_id);
+                    session.answer(reset, out);
+                }
+                Command::Fetch { statement_id, rows_max } => session.fetch(statement_id, rows_max, out),
+                Command::Ping => session.ok(out),
+                Command::InitDb { database } => {
+                    let used = session.use_database(&String::from_utf8_lossy(database));
+                    session.answer(used, out);
+                }
+                Command::FieldList { table, wildcard } => {
+                    if let Err(error) = put_fields(session, table, wildcard, out) {
+                        session.error(&error, out);
+                    }
+                }
+                Command::Statistics => {
+                    let text = session.statistics();
+                    out.writer.packet(|buffer| buffer.extend_from_slice(text.as_bytes()));
+                }
+                Command::ProcessKill { connection_id } => {
+                    let killed = session.kill(u64::from(connection_id), false);
+                    session.answer(killed, out);
+                }
+                Command::SetMultiStatements(on) => {
+                    *caps = if on { *caps | client::MULTI_STATEMENTS } else { *caps & !client::MULTI_STATEMENTS };
+                    session.set_multi_statements(on);
+                    let flags = status_flags(session.status());
+                    out.writer.packet(|buffer| put_eof(buffer, flags, 0));
+                }
+                Command::ResetConnection => {
+                    session.reset();
+                    statements.clear();
+                    session.ok(out);
+                }
+                Command::Query(_) | Command::Execute(_) | Command::ChangeUser(_) => {
+                    session.error(&Error::internal("a command that is run elsewhere"), out);
+                }
+            }
+            Flow::Next
+        })
+    }
+}
+
+/// A connection that was killed closes without an answer.
+fn after(flow: Flow, mark: vaquita_wire::packet::Mark, out: &mut Output<'_>) -> Next {
+    match flow {
+        Flow::Next => Next::Command,
+        Flow::Parked => Next::Parked,
+        Flow::Close => Next::Close,
+        Flow::Killed => {
+            out.writer.rewind(mark);
+            Next::Close
+        }
+    }
+}
+
+fn put_prepared(session: &Session, shape: &PreparedShape, out: &mut Output<'_>) {
+    let (caps, status, charset) = (out.caps, session.status(), session.state.result_charset());
+    let (columns, parameters, warnings) = (shape.columns.len(), shape.parameters.len(), session.state.warnings_u16());
+    out.writer.packet(|buffer| put_prepare_ok(buffer, caps, shape.id, columns as u16, parameters as u16, warnings));
+    if parameters > 0 {
+        for ty in &shape.parameters {
+            out.writer.packet(|buffer| put_column_definition(buffer, &definition_of_parameter(ty.as_ref())));
+        }
+        put_eof_if_wanted(out, status);
+    }
+    if columns > 0 {
+        put_definitions(out, &shape.columns, status, charset);
+    }
+}
+
+fn put_fields(session: &mut Session, table: &[u8], wildcard: &[u8], out: &mut Output<'_>) -> Result<()> {
+    let fields = session.list_fields(table, wildcard)?;
+    let (caps, charset) = (out.caps, session.state.result_charset());
+    for (column, default) in &fields {
+        let definition = definition(column, charset);
+        out.writer.packet(|buffer| put_field_list_definition(buffer, &definition, default.as_deref().map(str::as_bytes)));
+    }
+    let (status, warnings) = (status_flags(session.status()), session.state.warnings_u16());
+    let end = OkPacket { status, warnings, ..OkPacket::default() };
+    out.writer.packet(|buffer| put_result_set_end(buffer, caps, &end));
+    Ok(())
+}

@@ -1,0 +1,390 @@
+//! A session's answers as packets: OK, ERR, column definitions and rows, written into the connection's buffer.
+//!
+//! Rows go from stored bytes to the packet without a `Value` in between; they leave when `FLUSH_BYTES` have collected.
+
+use std::time::Duration;
+
+use vaquita_exec::sink::RowSink;
+use vaquita_plan::expr::ExprKind;
+use vaquita_plan::node::{ColumnOrigin, OutputColumn};
+use vaquita_storage::{Interrupt, ValueRef};
+use vaquita_types::charset::{self, Charset, CollationId};
+use vaquita_types::errno::ER_NET_PACKET_TOO_LARGE;
+use vaquita_types::limits::SENT_ROW_BYTES_MAX;
+use vaquita_types::{ColumnType, Error, Result, TypeKind, Value};
+use vaquita_wire::caps::{NOT_FIXED_DECIMALS, client, column_flag as flag, mysql_type, status as status_flag};
+use vaquita_wire::metadata::{ResultCharset, column_definition};
+use vaquita_wire::result::{
+    ColumnDefinition, OkPacket, parameter_definition, put_column_definition, put_eof, put_local_infile_request, put_ok,
+    put_result_set_end, put_result_set_header, put_session_schema, put_session_state_change,
+    put_session_transaction_characteristics, put_session_transaction_state, put_session_variable,
+};
+use vaquita_wire::row::{self, BinaryRow};
+
+use crate::output::{FLUSH_BYTES, Output};
+use crate::session::answer::{Answer, Change, Completed, ResultForm, Status};
+use crate::session::cursor::Cursor;
+
+/// Bytes of rows that a locking read keeps before it sends any. A conflict that it meets after that is shown (error 1213).
+const HELD_BYTES: usize = 16 << 20;
+
+/// The result set that is being written: text rows for COM_QUERY, binary rows for prepared statements.
+#[derive(Default)]
+pub struct Rows {
+    binary: bool,
+    row: Option<BinaryRow>,
+    columns: usize,
+    status: Status,
+    charset: u16,
+    flush_bytes: usize,
+    /// Where rows go instead, if the client will fetch them; and where the open row begins in the buffer.
+    cursor: Option<Box<Cursor>>,
+    row_start: usize,
+    /// Some column is in another charset than the client reads.
+    converts: bool,
+}
+
+impl Output<'_> {
+    #[inline]
+    fn put(&mut self, value: &Value, ty: &ColumnType) {
+        let buffer = self.writer.payload();
+        if buffer.len() - self.rows.row_start > SENT_ROW_BYTES_MAX {
+            // `end_row` says so.
+            return;
+        }
+        match &mut self.rows.row {
+            Some(row) => row.put_value(buffer, value, ty),
+            None => row::put_text_value(buffer, value, ty),
+        }
+    }
+
+    #[inline]
+    fn put_stored(&mut self, value: ValueRef<'_>, ty: &ColumnType) -> Result<()> {
+        let buffer = self.writer.payload();
+        if buffer.len() - self.rows.row_start > SENT_ROW_BYTES_MAX {
+            return Err(Error::new(&ER_NET_PACKET_TOO_LARGE, &[]));
+        }
+        match (&mut self.rows.row, value) {
+            (Some(row), ValueRef::Null) => row.put_null(buffer),
+            (Some(row), ValueRef::Int(i)) if ty.is_integer() => row.put_int(buffer, i, ty.kind),
+            (Some(row), ValueRef::Bytes(bytes)) => row.put_bytes(buffer, &bytes),
+            (None, ValueRef::Null) => row::put_null_text(buffer),
+            (None, ValueRef::Int(i)) if ty.is_integer() && !ty.zerofill => row::put_int_text(buffer, i),
+            (None, ValueRef::Bytes(bytes)) => row::put_lenenc_bytes(buffer, &bytes),
+            (_, other) => {
+                let value = other.to_value()?;
+                self.put(&value, ty);
+            }
+        }
+        Ok(())
+    }
+
+    /// The value in the client's charset, if it is text of another.
+    fn converted(&self, value: &Value, ty: &ColumnType) -> Option<Value> {
+        let (from, to) = conversion(ty, self.rows.charset)?;
+        let text = match value {
+            Value::Bytes(bytes) => std::borrow::Cow::Borrowed(&bytes[..]),
+            Value::UInt(_) | Value::Json(_) => std::borrow::Cow::Owned(vaquita_types::convert::to_text(value, ty)),
+            _ => return None,
+        };
+        Some(Value::bytes(&from.convert(to, &text).bytes))
+    }
+
+    fn put_end(&mut self, end: &Completed<'_>, put: fn(&mut Vec<u8>, u32, &OkPacket<'_>)) {
+        let session_state = if end.changes.is_empty() { Vec::new() } else { encode_changes(end.changes) };
+        let packet = OkPacket {
+            affected_rows: end.affected,
+            last_insert_id: end.last_insert_id,
+            status: status_flags(end.status),
+            warnings: end.warnings,
+            info: end.info.as_bytes(),
+            session_state: &session_state,
+        };
+        let caps = self.caps;
+        self.writer.packet(|buffer| put(buffer, caps, &packet));
+    }
+}
+
+impl RowSink for Output<'_> {
+    fn columns(&mut self, columns: &[OutputColumn]) -> Result<()> {
+        let charset = self.rows.charset;
+        self.rows.columns = columns.len();
+        self.rows.converts = columns.iter().any(|column| conversion(&column.expr.ty, charset).is_some());
+        if self.rows.cursor.is_some() {
+            put_kept_header(self, columns, charset);
+        } else {
+            put_header(self, columns, charset);
+            put_eof_if_wanted(self, self.rows.status);
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn begin_row(&mut self) {
+        let buffer = self.writer.begin_packet();
+        self.rows.row_start = buffer.len();
+        if self.rows.binary {
+            self.rows.row = Some(BinaryRow::begin(buffer, self.rows.columns));
+        }
+    }
+
+    #[inline]
+    fn value(&mut self, value: &Value, ty: &ColumnType) {
+        if self.rows.converts
+            && let Some(converted) = self.converted(value, ty)
+        {
+            return self.put(&converted, ty);
+        }
+        self.put(value, ty);
+    }
+
+    #[inline]
+    fn stored(&mut self, value: ValueRef<'_>, ty: &ColumnType) -> Result<()> {
+        if self.rows.converts && conversion(ty, self.rows.charset).is_some() {
+            self.value(&value.to_value()?, ty);
+            return Ok(());
+        }
+        self.put_stored(value, ty)
+    }
+
+    #[inline]
+    fn end_row(&mut self) -> Result<()> {
+        let row_start = self.rows.row_start;
+        if self.writer.payload().len() - row_start > SENT_ROW_BYTES_MAX {
+            self.writer.cancel_packet();
+            return Err(Error::new(&ER_NET_PACKET_TOO_LARGE, &[]));
+        }
+        if let Some(cursor) = &mut self.rows.cursor {
+            let kept = cursor.push(self.writer.payload().get(row_start..).unwrap_or_default());
+            self.writer.cancel_packet();
+            return kept;
+        }
+        self.writer.end_packet();
+        if self.writer.len() >= self.rows.flush_bytes {
+            self.sent = true;
+            return self.flush();
+        }
+        Ok(())
+    }
+}
+
+impl Answer for Output<'_> {
+    fn begin_try(&mut self) {
+        self.try_began = self.writer.mark();
+        self.sent = false;
+    }
+
+    fn take_back(&mut self) -> bool {
+        if !self.sent {
+            self.writer.rewind(self.try_began);
+        }
+        !self.sent
+    }
+
+    fn rows(&mut self, form: ResultForm) -> &mut dyn RowSink {
+        let ResultForm { binary, status, charset, held, cursor } = form;
+        let flush_bytes = if held { HELD_BYTES } else { FLUSH_BYTES };
+        self.rows = Rows { binary, status, charset, flush_bytes, cursor, ..Rows::default() };
+        self
+    }
+
+    fn take_cursor(&mut self) -> Option<Box<Cursor>> {
+        self.rows.cursor.take()
+    }
+
+    fn kept_row(&mut self, row: &[u8]) -> Result<()> {
+        self.writer.packet(|buffer| buffer.extend_from_slice(row));
+        if self.writer.len() >= FLUSH_BYTES { self.flush() } else { Ok(()) }
+    }
+
+    fn end_of_rows(&mut self, end: &Completed<'_>) {
+        self.put_end(end, put_result_set_end);
+    }
+
+    fn rows_tell_changes(&self) -> bool {
+        self.caps & client::DEPRECATE_EOF != 0
+    }
+
+    fn ok(&mut self, ok: &Completed<'_>) {
+        self.put_end(ok, put_ok);
+    }
+
+    fn error(&mut self, error: &Error) {
+        self.put_error(error);
+    }
+
+    fn ask_for_file(&mut self, name: &[u8]) -> Result<()> {
+        self.writer.packet(|buffer| put_local_infile_request(buffer, name));
+        self.ask()
+    }
+
+    fn file_bytes(&mut self, out: &mut Vec<u8>, timeout: Duration, interrupt: &Interrupt) -> Result<bool> {
+        self.receive(out, timeout, interrupt)
+    }
+
+    fn is_broken(&self) -> bool {
+        self.broken
+    }
+
+    fn give_up(&mut self) {
+        self.broken = true;
+    }
+}
+
+/// The status flags of OK, EOF and the end of a result set.
+pub fn status_flags(status: Status) -> u16 {
+    let flag = |on: bool, flag: u16| if on { flag } else { 0 };
+    flag(status.autocommit, status_flag::AUTOCOMMIT)
+        | flag(status.in_transaction, status_flag::IN_TRANS)
+        | flag(status.read_only, status_flag::IN_TRANS_READONLY)
+        | flag(status.no_backslash_escapes, status_flag::NO_BACKSLASH_ESCAPES)
+        | flag(status.more_results, status_flag::MORE_RESULTS_EXISTS)
+        | flag(status.cursor_exists, status_flag::CURSOR_EXISTS)
+        | flag(status.last_row_sent, status_flag::LAST_ROW_SENT)
+}
+
+fn encode_changes(changes: &[Change]) -> Vec<u8> {
+    let mut out = Vec::new();
+    for change in changes {
+        match change {
+            Change::Variable { name, value } => put_session_variable(&mut out, name.as_bytes(), value.as_bytes()),
+            Change::Schema(name) => put_session_schema(&mut out, name.as_bytes()),
+            Change::State => put_session_state_change(&mut out),
+            Change::Transaction(state) => put_session_transaction_state(&mut out, state),
+            Change::Characteristics(text) => put_session_transaction_characteristics(&mut out, text.as_bytes()),
+        }
+    }
+    out
+}
+
+/// The column count and the definitions.
+fn put_header(out: &mut Output<'_>, columns: &[OutputColumn], charset: u16) {
+    let caps = out.caps;
+    out.writer.packet(|buffer| put_result_set_header(buffer, caps, columns.len(), true));
+    for column in columns {
+        out.writer.packet(|buffer| put_column_definition(buffer, &definition(column, charset)));
+    }
+}
+
+/// As `put_header`, for rows that are kept: their columns are those of a temporary table, without keys.
+fn put_kept_header(out: &mut Output<'_>, columns: &[OutputColumn], charset: u16) {
+    const OF_TABLE: u16 =
+        flag::PRI_KEY | flag::UNIQUE_KEY | flag::MULTIPLE_KEY | flag::PART_KEY | flag::AUTO_INCREMENT | flag::ON_UPDATE_NOW;
+    let caps = out.caps;
+    out.writer.packet(|buffer| put_result_set_header(buffer, caps, columns.len(), true));
+    for column in columns {
+        let mut definition = definition(column, charset);
+        definition.flags &= !OF_TABLE;
+        if column.origin.is_none() {
+            definition.org_name = definition.name;
+            definition.flags &= !flag::BINARY;
+        }
+        out.writer.packet(|buffer| put_column_definition(buffer, &definition));
+    }
+}
+
+pub fn put_definitions(out: &mut Output<'_>, columns: &[OutputColumn], status: Status, charset: u16) {
+    for column in columns {
+        out.writer.packet(|buffer| put_column_definition(buffer, &definition(column, charset)));
+    }
+    put_eof_if_wanted(out, status);
+}
+
+pub fn put_eof_if_wanted(out: &mut Output<'_>, status: Status) {
+    if out.caps & client::DEPRECATE_EOF == 0 {
+        out.writer.packet(|buffer| put_eof(buffer, status_flags(status), 0));
+    }
+}
+
+/// The definition of a column for a client that reads `charset`, a collation id, or 0 if it takes text as stored.
+pub fn definition(column: &OutputColumn, charset: u16) -> ColumnDefinition<'_> {
+    let own = u32::from(charset::charset(column.expr.ty.collation).mbmaxlen);
+    let results = (charset != 0).then(|| ResultCharset {
+        collation: charset,
+        char_bytes_max: u32::from(charset::charset(CollationId(charset)).mbmaxlen),
+    });
+    let mut definition = column_definition(&column.expr.ty, results, own);
+    definition.name = column.name.as_bytes();
+    if !column.expr.nullable {
+        definition.flags |= flag::NOT_NULL;
+    }
+    let Some(origin) = &column.origin else {
+        let is_text = column.expr.ty.is_bytes() && !column.expr.ty.is_blob() || column.expr.ty.kind == TypeKind::Json;
+        if is_text && !matches!(column.expr.kind, ExprKind::Slot(_) | ExprKind::Literal(Value::Null)) {
+            definition.decimals = NOT_FIXED_DECIMALS;
+        }
+        let is_binary = !is_text && !column.expr.ty.is_blob() || charset::collation(column.expr.ty.collation).is_bin();
+        // A slot may be a column of a derived table, which has the flags of columns.
+        if is_binary && !matches!(column.expr.kind, ExprKind::Slot(_)) {
+            definition.flags |= flag::BINARY;
+        }
+        return definition;
+    };
+    definition.schema = origin.database.as_bytes();
+    definition.table = origin.table.as_bytes();
+    definition.org_table = origin.org_table.as_bytes();
+    definition.org_name = origin.org_name.as_bytes();
+    definition.flags |= key_flags(origin);
+    definition
+}
+
+/// The charset of a column's text and the one that the client reads, if they differ. `results` is a collation of the
+/// client's charset, or 0 for a client that takes text as it is.
+fn conversion(ty: &ColumnType, results: u16) -> Option<(&'static Charset, &'static Charset)> {
+    let is_text = ty.is_text() || matches!(ty.kind, TypeKind::Enum | TypeKind::Set | TypeKind::Json);
+    if results == 0 || !is_text {
+        return None;
+    }
+    let of_json = CollationId::UTF8MB4_BIN;
+    let from = charset::charset(if ty.kind == TypeKind::Json { of_json } else { ty.collation });
+    let to = charset::charset(CollationId(results));
+    let same = from.name == to.name || from.is_binary() || from.name == "utf8mb3" && to.name == "utf8mb4";
+    if same { None } else { Some((from, to)) }
+}
+
+fn key_flags(origin: &ColumnOrigin) -> u16 {
+    let bits = [
+        (origin.primary_key, flag::PRI_KEY),
+        (origin.unique_key, flag::UNIQUE_KEY),
+        (origin.multiple_key, flag::MULTIPLE_KEY),
+        (origin.primary_key || origin.unique_key || origin.multiple_key, flag::PART_KEY),
+        (origin.auto_increment, flag::AUTO_INCREMENT),
+        (origin.no_default, flag::NO_DEFAULT_VALUE),
+        (origin.on_update_now, flag::ON_UPDATE_NOW),
+    ];
+    bits.iter().filter(|(on, _)| *on).fold(0, |flags, (_, bit)| flags | bit)
+}
+
+/// The definition of a parameter, of the type that stands for all of its kind.
+pub fn definition_of_parameter(ty: Option<&ColumnType>) -> ColumnDefinition<'static> {
+    let unknown = parameter_definition();
+    let Some(ty) = ty else { return unknown };
+    let numeric = |column_type, length, decimals| ColumnDefinition {
+        charset: CollationId::BINARY.0,
+        length,
+        column_type,
+        decimals,
+        flags: flag::BINARY | if ty.unsigned { flag::UNSIGNED } else { 0 },
+        ..parameter_definition()
+    };
+    let unsigned =
+        |definition: ColumnDefinition<'static>| ColumnDefinition { flags: definition.flags | flag::UNSIGNED, ..definition };
+    let charset = if ty.collation == CollationId::BINARY { CollationId::BINARY.0 } else { unknown.charset };
+    match ty.kind {
+        _ if ty.is_integer() => numeric(mysql_type::LONGLONG, 21, 0),
+        TypeKind::Decimal => numeric(mysql_type::NEWDECIMAL, 67, 30),
+        TypeKind::Float | TypeKind::Double => numeric(mysql_type::DOUBLE, 23, NOT_FIXED_DECIMALS),
+        TypeKind::Bit => unsigned(numeric(mysql_type::BIT, 64, 0)),
+        TypeKind::Year => unsigned(numeric(mysql_type::YEAR, 4, 0)),
+        TypeKind::Date => numeric(mysql_type::DATE, 10, 0),
+        TypeKind::Time => numeric(mysql_type::TIME, 17, 6),
+        TypeKind::DateTime | TypeKind::Timestamp => numeric(mysql_type::DATETIME, 26, 6),
+        TypeKind::Json => ColumnDefinition { length: u32::MAX - 3, column_type: mysql_type::JSON, ..unknown },
+        TypeKind::Binary | TypeKind::VarBinary => numeric(mysql_type::VAR_STRING, 65_535, NOT_FIXED_DECIMALS),
+        _ if ty.is_blob() => {
+            let flags = if charset == CollationId::BINARY.0 { flag::BINARY } else { 0 };
+            ColumnDefinition { charset, flags, length: u32::MAX, column_type: mysql_type::LONG_BLOB, ..unknown }
+        }
+        _ => unknown,
+    }
+}

@@ -1,0 +1,153 @@
+//! How a session is asked and how it answers: nothing here knows a packet or a socket.
+//!
+//! Whoever has a client (the MySQL front, a console, a test) implements `Answer` and calls `Session::run`. A statement is answered by
+//! exactly one of these sequences, and several statements of one text by one sequence each:
+//! ```text
+//! ok                                            it changed something, or nothing
+//! rows, RowSink::{columns, (values, end_row)*}, end_of_rows     a result set
+//! error                                         also in place of the rest of a result set
+//! ```
+//! * ANS-1: what was answered since `begin_try` can be taken back until some of it has left: a statement that met a conflict runs again.
+//! * ANS-2: a row costs the calls of `RowSink` and none of `Answer`'s.
+
+use std::time::Duration;
+
+use vaquita_exec::sink::RowSink;
+use vaquita_storage::{CommitWaiter, Interrupt};
+use vaquita_types::{Error, Result, Value};
+
+use super::cursor::Cursor;
+
+/// A statement that a session is to run.
+pub enum Request<'a> {
+    /// In `character_set_client`; several statements if the client may send them at once.
+    Text(&'a [u8]),
+    /// A prepared statement and the values of its parameters; with `cursor` its rows are kept for `Session::fetch`.
+    Prepared { id: u32, values: &'a [Value], cursor: bool },
+}
+
+/// What a session does next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flow {
+    /// The request is answered; the session waits for the next.
+    Next,
+    /// The answer follows when the commit is durable: `Session::resume`.
+    Parked,
+    /// The session ends with its answer.
+    Close,
+    /// The session was killed and ends without an answer.
+    Killed,
+}
+
+/// Makes the waiter of a commit, after the session has been parked.
+pub type MakeWaiter<'a> = &'a mut dyn FnMut() -> CommitWaiter;
+
+/// The state of the session that answers tell.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Status {
+    pub autocommit: bool,
+    pub in_transaction: bool,
+    pub read_only: bool,
+    /// Clients escape quotes in strings by what this says.
+    pub no_backslash_escapes: bool,
+    /// Another statement of the same text follows.
+    pub more_results: bool,
+    pub cursor_exists: bool,
+    pub last_row_sent: bool,
+}
+
+/// A change of the session that its client wants to be told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    Variable {
+        name: String,
+        value: String,
+    },
+    Schema(String),
+    /// Something has changed; `session_track_state_change`.
+    State,
+    /// `T_R_W_S_`: see `track`.
+    Transaction([u8; 8]),
+    /// The statements that would begin the transaction again.
+    Characteristics(String),
+}
+
+/// The end of an answer.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Completed<'a> {
+    pub affected: u64,
+    pub last_insert_id: u64,
+    pub info: &'a str,
+    pub status: Status,
+    pub warnings: u16,
+    pub changes: &'a [Change],
+}
+
+/// How the rows of a result set are written.
+#[derive(Default)]
+pub struct ResultForm {
+    /// Of a prepared statement of the binary protocol.
+    pub binary: bool,
+    pub status: Status,
+    /// The collation that the client reads texts in; 0: as they are stored.
+    pub charset: u16,
+    /// Rows may have to be taken back: they leave late.
+    pub held: bool,
+    /// Rows go there instead, as the client will fetch them; `Answer::take_cursor` gives it back.
+    pub cursor: Option<Box<Cursor>>,
+}
+
+/// Where a session's answers go.
+pub trait Answer {
+    /// What is answered from here on may be taken back.
+    fn begin_try(&mut self);
+
+    /// Takes back what was answered since `begin_try`; false if rows of it have left already.
+    fn take_back(&mut self) -> bool;
+
+    /// Begins a result set; its columns and rows go to what is returned.
+    fn rows(&mut self, form: ResultForm) -> &mut dyn RowSink;
+
+    /// The cursor that the last result set has filled.
+    fn take_cursor(&mut self) -> Option<Box<Cursor>>;
+
+    /// Gives the client a row that a cursor has kept.
+    fn kept_row(&mut self, row: &[u8]) -> Result<()>;
+
+    fn end_of_rows(&mut self, end: &Completed<'_>);
+
+    /// `end_of_rows` has a place for changes; otherwise they wait for the next `ok`.
+    fn rows_tell_changes(&self) -> bool;
+
+    fn ok(&mut self, ok: &Completed<'_>);
+
+    fn error(&mut self, error: &Error);
+
+    /// Asks the client for a file of its own (LOAD DATA LOCAL), which `file_bytes` then gives.
+    fn ask_for_file(&mut self, name: &[u8]) -> Result<()>;
+
+    /// Appends the next piece of that file; false at its end. Waits `timeout` for each.
+    fn file_bytes(&mut self, out: &mut Vec<u8>, timeout: Duration, interrupt: &Interrupt) -> Result<bool>;
+
+    /// The client is gone.
+    fn is_broken(&self) -> bool;
+
+    /// Gives the client up: what it still sends is not read.
+    fn give_up(&mut self);
+}
+
+/// One statement's way to its client: where its answer goes, who waits for its commit, what of the same text follows.
+pub(super) struct Exchange<'a> {
+    pub answer: &'a mut dyn Answer,
+    pub park: MakeWaiter<'a>,
+    /// The unread statements of the text.
+    pub rest: &'a [u8],
+    /// Rows in the binary protocol.
+    pub binary: bool,
+}
+
+impl Exchange<'_> {
+    pub fn more(&self) -> bool {
+        !self.rest.is_empty()
+    }
+}
