@@ -39,7 +39,7 @@ impl PlannerCatalog for PlanCatalog<'_> {
     /// The exact row count, and what ANALYZE or a sample found, scaled to it.
     fn statistics(&self, def: &TableDef) -> TableStatistics {
         let Ok(Some(table)) = self.catalog.table_of(def) else { return TableStatistics::default() };
-        let txn = self.catalog.engine().begin(TxnOptions {
+        let txn = self.catalog.store().begin(TxnOptions {
             isolation: Isolation::ReadCommitted,
             autocommit: true,
             read_only: true,
@@ -49,7 +49,7 @@ impl PlannerCatalog for PlanCatalog<'_> {
         let own = self.txn.map_or(0, |txn| txn.borrow().rows_added(table.def.id));
         let committed = txn.row_count(table.def.id).unwrap_or(0);
         let rows = committed.saturating_add_signed(own);
-        let Some(found) = table.statistics_for(self.catalog.engine(), &txn, committed) else {
+        let Some(found) = table.statistics_for(self.catalog.store(), &txn, committed) else {
             return TableStatistics { rows, ..TableStatistics::default() };
         };
         let scale = |distinct: &u64| match (*distinct, found.rows) {

@@ -12,7 +12,7 @@ use std::time::Duration;
 use vaquita_plan::env::{Env, EvalCx, Level, SubqueryRows, VarScope};
 use vaquita_plan::expr::{Subquery, SubqueryKind};
 use vaquita_plan::func::SeededRandom;
-use vaquita_storage::{Engine, Interrupt, LockMode, LockPolicy, SessionCatalog, Table, Transaction};
+use vaquita_storage::{Interrupt, LockMode, LockPolicy, SessionCatalog, Store, Table, Transaction};
 use vaquita_types::errno::{
     ER_CUT_VALUE_GROUP_CONCAT, ER_DATETIME_FUNCTION_OVERFLOW, ER_DIVISION_BY_ZERO, ER_INVALID_CHARACTER_STRING, ER_NO_SUCH_TABLE,
     ER_TRUNCATED_WRONG_VALUE, ER_WARN_ALLOWED_PACKET_OVERFLOWED, ER_WARN_DATA_OUT_OF_RANGE, ER_WRONG_VALUE_FOR_TYPE,
@@ -48,7 +48,7 @@ pub trait SessionEnv {
 
 /// One execution of one statement.
 pub struct Statement<'a> {
-    pub engine: &'a Arc<Engine>,
+    pub store: &'a Arc<Store>,
     pub catalog: &'a SessionCatalog,
     pub txn: &'a RefCell<Transaction>,
     pub params: &'a [Value],
@@ -99,7 +99,7 @@ fn fails_strict(code: u16) -> bool {
 
 impl<'a> Statement<'a> {
     pub fn new(
-        engine: &'a Arc<Engine>,
+        store: &'a Arc<Store>,
         catalog: &'a SessionCatalog,
         txn: &'a RefCell<Transaction>,
         params: &'a [Value],
@@ -107,14 +107,14 @@ impl<'a> Statement<'a> {
         interrupt: &'a Interrupt,
     ) -> Statement<'a> {
         Statement {
-            engine,
+            store,
             catalog,
             txn,
             params,
             session,
             interrupt,
             server: &crate::system::NoServer,
-            memory_bytes_max: engine.options().statement_bytes_max,
+            memory_bytes_max: store.options().statement_bytes_max,
             lock_wait_ms_max: 50_000,
             table_lock_wait: Duration::from_secs(50),
             memory_bytes: Cell::new(0),
@@ -200,7 +200,7 @@ impl<'a> Statement<'a> {
 
     /// Bytes that an operator may keep before it gives rows to the disk, if the statement keeps twice as much.
     pub fn operator_bytes_max(&self) -> usize {
-        self.engine.options().operator_bytes_max.min(self.memory_bytes_max / 4)
+        self.store.options().operator_bytes_max.min(self.memory_bytes_max / 4)
     }
 
     /// An operator that keeps `own_bytes` should give rows to the disk. A part of a statement gives up instead, and the statement works

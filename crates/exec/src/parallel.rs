@@ -19,7 +19,7 @@ use vaquita_plan::env::{Level, VarScope};
 use vaquita_plan::node::{Node, Scan};
 use vaquita_plan::parallel::{driving_scan, scans};
 use vaquita_storage::helpers::{Helpers, Queue, cores};
-use vaquita_storage::{Catalog, Engine, KeyRange, LockMode, SessionCatalog, SharedView, Table};
+use vaquita_storage::{Catalog, KeyRange, LockMode, SessionCatalog, SharedView, Store, Table};
 use vaquita_types::temporal::TimeZone;
 use vaquita_types::{Error, Result, Value};
 
@@ -84,12 +84,12 @@ pub struct Division<'p> {
 
 impl Division<'_> {
     /// All morsels, about `count` of them, in the order in which one thread alone reads them.
-    pub fn morsels(&self, count: u64, engine: &Engine) -> Result<Vec<KeyRange>> {
-        let bytes_min = MORSEL_BYTES_MIN.min(engine.options().tuning.parallel_bytes_min);
+    pub fn morsels(&self, count: u64, store: &Store) -> Result<Vec<KeyRange>> {
+        let bytes_min = MORSEL_BYTES_MIN.min(store.options().tuning.parallel_bytes_min);
         let morsel_bytes = (self.bytes / count.max(1)).max(bytes_min);
         let mut morsels = Vec::new();
         for range in &self.ranges {
-            let mut pieces = engine.split(range, morsel_bytes)?;
+            let mut pieces = store.split(range, morsel_bytes)?;
             if self.driving.reads_backward() {
                 pieces.reverse();
             }
@@ -107,7 +107,7 @@ pub fn run<T: Send>(
     work: impl Fn(&mut Frame<'_>) -> Result<T> + Sync,
 ) -> Result<Option<Vec<T>>> {
     let Some(division) = divide(input, None, frame)? else { return Ok(None) };
-    let morsels = division.morsels(MORSELS * cores() as u64, frame.statement.engine)?;
+    let morsels = division.morsels(MORSELS * cores() as u64, frame.statement.store)?;
     run_morsels(&division, &morsels, frame, work)
 }
 
@@ -130,7 +130,7 @@ pub fn run_morsels<T: Send>(
     let session = Quiet::of(statement.session);
     let shared = Shared {
         statement: Lent {
-            engine: statement.engine,
+            store: statement.store,
             catalog: Arc::clone(statement.catalog),
             params: statement.params,
             interrupt: statement.interrupt,
@@ -162,13 +162,13 @@ pub fn threads_max(statement: &Statement<'_>) -> usize {
 
 /// A table is to have so many rows at least, as far as that can be told before anybody looks at it.
 pub fn rows_min(statement: &Statement<'_>) -> u64 {
-    statement.engine.options().tuning.parallel_bytes_min / ROW_BYTES
+    statement.store.options().tuning.parallel_bytes_min / ROW_BYTES
 }
 
 /// Opens the tables, and says what the driving scan reads, if it is worth dividing: all of it or the `ranges` given.
 pub fn divide<'p>(input: &'p Node, ranges: Option<Vec<KeyRange>>, frame: &mut Frame<'_>) -> Result<Option<Division<'p>>> {
     let statement = frame.statement;
-    let bytes_min = statement.engine.options().tuning.parallel_bytes_min;
+    let bytes_min = statement.store.options().tuning.parallel_bytes_min;
     let alone = statement.part.is_some() || statement.own_writes_hidden.get() || statement.locks_reads();
     if alone || statement.txn.borrow().has_own_rows() || cores() < 2 {
         return Ok(None);
@@ -194,7 +194,7 @@ pub fn divide<'p>(input: &'p Node, ranges: Option<Vec<KeyRange>>, frame: &mut Fr
     };
     let mut bytes = 0;
     for range in &ranges {
-        bytes += statement.engine.range_bytes(range)?;
+        bytes += statement.store.range_bytes(range)?;
     }
     if bytes < bytes_min {
         return Ok(None);
@@ -214,7 +214,7 @@ struct Shared<'a> {
 
 /// What they have of the statement.
 struct Lent<'a> {
-    engine: &'a Arc<Engine>,
+    store: &'a Arc<Store>,
     catalog: Arc<Catalog>,
     params: &'a [Value],
     interrupt: &'a vaquita_storage::Interrupt,
@@ -228,7 +228,7 @@ impl Shared<'_> {
         let Division { driving, tables, .. } = self.division;
         let part = Part { driving, tables, morsels: self.morsels, at: Cell::new(0) };
         let lent = &self.statement;
-        let mut statement = Statement::new(lent.engine, &catalog, &txn, lent.params, self.session, lent.interrupt);
+        let mut statement = Statement::new(lent.store, &catalog, &txn, lent.params, self.session, lent.interrupt);
         statement.memory_bytes_max = lent.memory_bytes_max;
         statement.part = Some(&part);
         let result = work(&mut Frame::new(&statement, None, self.width));

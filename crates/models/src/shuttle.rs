@@ -16,42 +16,24 @@ mod backend {
     pub use shuttle::thread;
 }
 
-#[path = "shared/catalog.rs"]
-mod catalog;
-#[path = "../../storage/src/commit.rs"]
+#[path = "shared/base.rs"]
 #[allow(dead_code)] // here and below: models use a part
-mod commit;
-#[path = "../../storage/src/counters.rs"]
+mod base;
+#[path = "../../storage/src/cache/mod.rs"]
 #[allow(dead_code)]
-mod counters;
-#[path = "shared/engine.rs"]
-mod engine;
-#[path = "shared/key.rs"]
-mod key;
-#[path = "shared/kill_points.rs"]
-mod kill_points;
-#[path = "../../storage/src/lock/mod.rs"]
+mod cache;
+#[path = "../../storage/src/commit/mod.rs"]
+#[allow(dead_code)]
+mod commit;
+#[path = "shared/encoding.rs"]
 #[allow(dead_code, unused_imports)]
-mod lock;
+mod encoding;
+#[path = "../../storage/src/locks/mod.rs"]
+#[allow(dead_code, unused_imports)]
+mod locks;
 #[path = "shared/rocks.rs"]
 mod rocks;
-#[path = "../../storage/src/row_cache.rs"]
-#[allow(dead_code)]
-mod row_cache;
 mod scenarios;
-#[path = "../../storage/src/span.rs"]
-#[allow(dead_code)]
-mod span;
-#[path = "../../storage/src/span_cache.rs"]
-#[allow(dead_code)]
-mod span_cache;
-#[path = "../../storage/src/span_index.rs"]
-#[allow(dead_code)]
-mod span_index;
-#[path = "shared/sync.rs"]
-mod sync;
-#[path = "shared/txn.rs"]
-mod txn;
 
 use std::time::Instant;
 

@@ -1,12 +1,20 @@
 //! Rows, indexes and transactions on RocksDB; the only crate that links it.
 //!
-//! `engine` opens the directory; `txn` is what everybody reads and writes through; `lock` and
-//! `commit` are how transactions meet each other; `counters` keeps exact row counts and
-//! AUTO_INCREMENT; `rocks` is the one file with unsafe code.
+//! Its folders are floors: each uses those above it in this list and none below (`cargo xtask tidy` checks it). What a floor is
+//! for, and what it never knows, stands in its `mod.rs`.
 //!
-//! On top of that, tables: `form` says how each column type is stored, `key` and `row` encode
-//! and decode, `layout` keeps old rows readable, `table` changes a row with its index entries,
-//! `catalog` keeps definitions and runs DDL.
+//! | floor | for |
+//! |---|---|
+//! | `base` | primitives of threads, kill points, hooks, options |
+//! | `encoding` | keys, rows, values and definitions as bytes |
+//! | `rocks` | RocksDB and the files that it writes |
+//! | `locks` | who may touch which row, range or table |
+//! | `cache` | rows and spans of indexes in memory |
+//! | `spill` | what does not fit into memory, in sorted runs |
+//! | `commit` | the commit pipeline, counters, active transactions |
+//! | `txn` | a transaction: snapshot, write set, reads, locks, end; XA |
+//! | `catalog` | definitions, DDL, and tables, whose rows change with their index entries |
+//! | `engine` | opens the directory, keeps house, CHECK TABLE |
 //!
 //! A point read by primary key, as the executor does it:
 //!
@@ -41,64 +49,38 @@
 
 #![deny(unsafe_code)]
 
-mod building;
-pub mod catalog;
-pub mod check;
-mod collate;
-pub mod commit;
-mod counters;
-mod duplicate;
-pub mod engine;
-pub mod form;
-pub mod helpers;
-mod housekeeper;
-pub mod key;
-mod key_text;
-pub mod kill_points;
-pub mod layout;
-pub mod lock;
-mod log_check;
-mod manifest;
-mod newest_log;
-mod options;
-#[allow(unsafe_code)] // RocksDB's C interface
+mod base;
+mod cache;
+mod catalog;
+mod commit;
+mod encoding;
+mod engine;
+mod locks;
 mod rocks;
-pub mod row;
-mod row_cache;
-mod run;
-mod sorted_files;
-mod sorter;
-mod space_reserve;
-mod span;
-mod span_cache;
-mod span_index;
 mod spill;
-mod split;
-pub mod statistics;
-mod sync;
-pub mod table;
-pub mod txn;
-pub mod value_ref;
-pub mod xa;
+mod txn;
 
+pub use base::hooks::{EngineHooks, LogLevel, NoHooks};
+pub use base::kill_points::kill_point;
+pub use base::options::{EngineOptions, FlushMode, Tuning, memory_bytes};
+pub use base::{helpers, kill_points};
+pub use catalog::key_text::KeyColumn;
+pub use catalog::statistics::{IndexStatistics, TableStatistics};
+pub use catalog::table::{Buffers, Duplicate, Table, Written};
 pub use catalog::{
     AlterContext, Catalog, DdlContext, FirstRows, Leftovers, Progress, RowChange, SessionCatalog, Stage, StageProgress, TableName,
 };
-pub use check::{CheckReport, check_table};
+pub use commit::active::{Isolation, TxnInfo};
 pub use commit::{CommitStart, CommitWaiter};
-pub use engine::{Engine, EngineHooks, EngineOptions, FlushMode, LogLevel, NoHooks};
-pub use key::{Entry, IndexCodec};
-pub use key_text::KeyColumn;
-pub use kill_points::kill_point;
-pub use lock::{Deadlock, DeadlockMember, Interrupt, InterruptReason, LockInfo, LockManager, LockMode, LockPolicy, LockTarget};
-pub use options::{Tuning, memory_bytes};
-pub use row::{RowCodec, RowView};
-pub use sorter::{Sorted, Sorter};
-pub use statistics::{IndexStatistics, TableStatistics};
-pub use table::{Buffers, Duplicate, Table, Written};
+pub use encoding::key::{Entry, IndexCodec};
+pub use encoding::row::{RowCodec, RowView};
+pub use encoding::value_ref::ValueRef;
+pub use encoding::{KeyRange, form, key, layout, row};
+pub use engine::Engine;
+pub use engine::check::{CheckReport, check_table};
+pub use locks::{Deadlock, DeadlockMember, Interrupt, InterruptReason, LockInfo, LockManager, LockMode, LockPolicy, LockTarget};
+pub use spill::sorter::{Sorted, Sorter};
+pub use txn::xa::{XID_PART_BYTES_MAX, XaBranch, Xid};
 pub use txn::{
-    Cursor, Direction, Isolation, Keep, KeyRange, Locked, Mark, Reads, ScanOptions, SharedView, Step, Transaction, TxnInfo,
-    TxnOptions, Version,
+    Cursor, Direction, Keep, Locked, Mark, Reads, ScanOptions, SharedView, Step, Store, Transaction, TxnOptions, Version,
 };
-pub use value_ref::ValueRef;
-pub use xa::{XID_PART_BYTES_MAX, XaBranch, Xid};

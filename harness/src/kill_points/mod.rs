@@ -1,6 +1,6 @@
 //! `cargo harness kill-points`: the server dies at each named place of its code, and a restart finds everything in order.
 //!
-//! The places are those that `vaquita kill-points` lists (`storage/src/kill_points.rs`). A first run with `count` learns how
+//! The places are those that `vaquita kill-points` lists (`storage/src/base/kill_points.rs`). A first run with `count` learns how
 //! often the load passes each. Then, for each place and as often as asked: the server starts with `--kill-point NAME:NTH`,
 //! NTH at random, under a load of writers (`kill_test::writer`), DDL (`script`) and chores (`chores`), with small
 //! memtables so that flushes and compactions are frequent; once it is dead it must have died there. It is started again:

@@ -4,12 +4,14 @@
 //! - `files`: headers, lengths, white space, forbidden macros, paths of a machine, long functions;
 //! - `modules`: every file is reached by a `mod` from its crate's root;
 //! - `layers`: which crate may depend on which;
+//! - `circles`: the folders of a crate use each other in one direction;
 //! - `ratchet`: `unwrap`, `expect` and `panic!` outside tests may only become fewer;
 //! - `variables`: the table of system variables says of each whether it has an effect.
 //!
 //! `source` blanks comments, strings and test code, so that the rules look at code only. Nothing here parses Rust:
 //! the rules need braces and words, and have to keep working on code that does not compile yet.
 
+mod circles;
 mod files;
 mod layers;
 mod modules;
@@ -73,6 +75,7 @@ fn check(root: &Path, update: bool) -> Result<Findings, String> {
         files::check_source(source, &mut findings);
     }
     layers::check(root, &mut findings)?;
+    circles::check(&sources, &mut findings);
     ratchet::check(root, &sources, update, &mut findings)?;
     variables::check(root, &mut findings)?;
     Ok(findings)

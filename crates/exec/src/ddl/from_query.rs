@@ -98,7 +98,7 @@ impl Ddl<'_> {
         let txn = RefCell::new(self.transaction());
         txn.borrow_mut().begin_statement(Reads::Many);
         let statement =
-            Statement::new(self.catalog.engine(), self.catalog, &txn, self.params, self.session, &self.context.interrupt);
+            Statement::new(self.catalog.store(), self.catalog, &txn, self.params, self.session, &self.context.interrupt);
         let changed = dml::run(&plan, &statement)?;
         drop(statement);
         let mut txn = txn.into_inner();

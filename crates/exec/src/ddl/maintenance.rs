@@ -68,7 +68,7 @@ impl Ddl<'_> {
             MaintenanceKind::Check => {
                 let mut txn = self.transaction();
                 txn.lock_table(table.def.id, LockMode::IS, LockPolicy::Wait(self.context.wait))?;
-                let report = check_table(self.catalog.engine(), table, &mut txn, extended, &self.context.interrupt)?;
+                let report = check_table(self.catalog.store(), table, &mut txn, extended, &self.context.interrupt)?;
                 match report.findings.is_empty() {
                     true => vec![ok()],
                     false => {
@@ -81,7 +81,7 @@ impl Ddl<'_> {
             MaintenanceKind::Optimize => {
                 for index in table.codec.indexes() {
                     let range = vaquita_storage::key::index_range(index.id);
-                    self.catalog.engine().compact_data_range(&range.lower, &range.upper)?;
+                    self.catalog.store().compact_data_range(&range.lower, &range.upper)?;
                 }
                 self.catalog.analyze_table(table, &self.context)?;
                 vec![("note", "Table does not support optimize, doing recreate + analyze instead".to_string()), ok()]

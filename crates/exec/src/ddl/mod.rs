@@ -156,7 +156,7 @@ impl<'a> Ddl<'a> {
 
     /// A transaction of its own, for what goes with a statement.
     fn transaction(&self) -> Transaction {
-        self.catalog.engine().begin(TxnOptions {
+        self.catalog.store().begin(TxnOptions {
             isolation: Isolation::ReadCommitted,
             autocommit: false,
             read_only: false,

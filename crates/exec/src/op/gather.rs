@@ -192,7 +192,7 @@ impl Operator for Gather<'_> {
                     if self.given <= self.first / FEW && !rest.is_empty() {
                         self.division = parallel::divide(self.node, Some(rest), frame)?;
                         if let Some(division) = &self.division {
-                            self.morsels = division.morsels(MORSELS, frame.statement.engine)?;
+                            self.morsels = division.morsels(MORSELS, frame.statement.store)?;
                             self.round = parallel::threads_max(frame.statement);
                             self.reading = Reading::Rounds;
                         }

@@ -31,7 +31,7 @@ impl Overflow {
     pub fn new(slots: Vec<Slot>, statement: &Statement<'_>) -> Result<Overflow> {
         let kept_bytes = statement.operator_bytes_max() / MEMORY_SHARE;
         statement.keep_bytes(kept_bytes)?;
-        let sorter = statement.engine.sorter(kept_bytes);
+        let sorter = statement.store.sorter(kept_bytes);
         Ok(Overflow { slots, stage: Stage::Filling(sorter), row: Vec::new(), kept_bytes })
     }
 

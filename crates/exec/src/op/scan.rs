@@ -222,7 +222,7 @@ impl TableScan<'_> {
         }
         if matches!(self.scan.path, AccessPath::Full { .. }) {
             let all = table.codec.clustered().all();
-            self.keep = frame.statement.engine.kept_of_scan(&all.lower, &all.upper);
+            self.keep = frame.statement.store.kept_of_scan(&all.lower, &all.upper);
         }
         Ok(())
     }

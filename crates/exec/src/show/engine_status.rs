@@ -65,7 +65,7 @@ fn heading(text: &mut String, name: &str) {
 }
 
 fn deadlock(text: &mut String, cx: &ShowContext<'_>, names: &mut Names<'_>) {
-    let Some(deadlock) = cx.statement.engine.locks().latest_deadlock() else { return };
+    let Some(deadlock) = cx.statement.store.locks().latest_deadlock() else { return };
     heading(text, "LATEST DETECTED DEADLOCK");
     let at_us = deadlock.at.duration_since(std::time::UNIX_EPOCH).map_or(0, |d| d.as_micros() as i64);
     let _ = writeln!(text, "{}", local_time(cx, at_us));
@@ -112,8 +112,8 @@ impl Names<'_> {
 fn transactions(text: &mut String, cx: &ShowContext<'_>, names: &mut Names<'_>) {
     heading(text, "TRANSACTIONS");
     let processes = cx.statement.server.processes();
-    let transactions = cx.statement.engine.active_transactions();
-    let waits = if transactions.iter().any(|t| t.waiting.is_some()) { cx.statement.engine.locks().dump() } else { Vec::new() };
+    let transactions = cx.statement.store.active_transactions();
+    let waits = if transactions.iter().any(|t| t.waiting.is_some()) { cx.statement.store.locks().dump() } else { Vec::new() };
     for txn in transactions {
         let _ = writeln!(
             text,
@@ -152,7 +152,7 @@ fn transactions(text: &mut String, cx: &ShowContext<'_>, names: &mut Names<'_>) 
 
 fn locks(text: &mut String, cx: &ShowContext<'_>) {
     heading(text, "LOCKS");
-    let stats = cx.statement.engine.locks().stats();
+    let stats = cx.statement.store.locks().stats();
     let _ = writeln!(
         text,
         "{} waits, {} waiting now, {} us waited, longest {} us",
@@ -163,7 +163,7 @@ fn locks(text: &mut String, cx: &ShowContext<'_>) {
 
 fn commits(text: &mut String, cx: &ShowContext<'_>) {
     heading(text, "COMMITS");
-    let (groups, transactions) = cx.statement.engine.commit_counts();
+    let (groups, transactions) = cx.statement.store.commit_counts();
     let _ = writeln!(text, "{transactions} transactions in {groups} groups");
 }
 
@@ -184,13 +184,13 @@ const PROPERTIES: &[(&str, &str)] = &[
 
 fn storage(text: &mut String, cx: &ShowContext<'_>) {
     heading(text, "STORAGE");
-    let engine = cx.statement.engine;
+    let store = cx.statement.store;
     for (property, meaning) in PROPERTIES {
-        if let Some(value) = engine.property(property) {
+        if let Some(value) = store.property(property) {
             let _ = writeln!(text, "{value} {meaning}");
         }
     }
-    if let Some(stats) = engine.property("rocksdb.stats") {
+    if let Some(stats) = store.property("rocksdb.stats") {
         text.push_str(stats.trim_end());
         text.push('\n');
     }

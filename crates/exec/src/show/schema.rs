@@ -93,7 +93,7 @@ pub(super) fn table_status(database: Option<&str>, cx: &ShowContext<'_>) -> Resu
 /// Tables of the database with the number of statements and transactions that use them now.
 pub(super) fn open_tables(database: Option<&str>, cx: &ShowContext<'_>) -> Result<Listing> {
     let Some(database) = database.or(cx.database) else { return Ok(Listing::new("OPEN TABLES")) };
-    let locks = cx.statement.engine.locks().dump();
+    let locks = cx.statement.store.locks().dump();
     let mut rows = Vec::new();
     for name in cx.statement.catalog.tables(database)? {
         if !cx.statement.server.sees(database, Some(&name)) {

@@ -78,7 +78,7 @@ fn table_row(table: &Table, cx: &SystemContext<'_>) -> Result<Row> {
     // RocksDB must estimate them.
     let bytes = |index: &IndexCodec| {
         let range = index.all();
-        cx.statement.engine.data_range_bytes(&range.lower, &range.upper)
+        cx.statement.store.data_range_bytes(&range.lower, &range.upper)
     };
     let data_bytes = LazyCell::new(|| bytes(table.codec.clustered()));
     Ok(row![

@@ -22,11 +22,11 @@ pub fn isolation_text(isolation: Isolation) -> &'static str {
 }
 
 pub fn innodb_trx(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
-    let transactions = cx.statement.engine.active_transactions();
+    let transactions = cx.statement.store.active_transactions();
     let processes = cx.statement.server.processes();
     let now_us = cx.statement.session.clock_us().max(0) as u64;
     let ago = |since: Instant| cx.time(now_us.saturating_sub(since.elapsed().as_micros() as u64));
-    let locks = if transactions.iter().any(|t| t.waiting.is_some()) { cx.statement.engine.locks().dump() } else { Vec::new() };
+    let locks = if transactions.iter().any(|t| t.waiting.is_some()) { cx.statement.store.locks().dump() } else { Vec::new() };
     let row = |txn: TxnInfo| {
         let query = processes.iter().find(|p| p.id == txn.session_id).and_then(|p| p.info.clone());
         let waits = txn.waiting.is_some();
@@ -77,7 +77,7 @@ pub struct LockNames {
 
 impl LockNames {
     pub fn new(cx: &SystemContext<'_>) -> Result<LockNames> {
-        let txn = cx.statement.engine.begin(TxnOptions::default());
+        let txn = cx.statement.store.begin(TxnOptions::default());
         let mut names = LockNames { txn, tables: HashMap::new(), indexes: HashMap::new() };
         cx.for_each_table(|table| {
             let def = &table.def;
@@ -179,7 +179,7 @@ fn lock_id(txn: u64, target: &LockTarget) -> String {
 
 /// The session of each active transaction.
 fn sessions(cx: &SystemContext<'_>) -> HashMap<u64, u64> {
-    let transactions = cx.statement.engine.active_transactions().into_iter();
+    let transactions = cx.statement.store.active_transactions().into_iter();
     transactions.filter(|txn| txn.session_id != 0).map(|txn| (txn.id, txn.session_id)).collect()
 }
 
@@ -210,14 +210,14 @@ pub fn data_locks(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
             names.data(cx, &lock.target)?,
         ])
     };
-    cx.statement.engine.locks().dump().into_iter().map(row).collect()
+    cx.statement.store.locks().dump().into_iter().map(row).collect()
 }
 
 pub fn data_lock_waits(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
     let sessions = sessions(cx);
     let thread = |txn: u64| sessions.get(&txn).map(|session| thread_id(*session));
     let mut rows = Vec::new();
-    for lock in cx.statement.engine.locks().dump() {
+    for lock in cx.statement.store.locks().dump() {
         for &blocker in &lock.blocked_by {
             rows.push(row![
                 "INNODB",
@@ -257,7 +257,7 @@ pub fn metadata_locks(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
             NULL,
         ]);
     };
-    for lock in cx.statement.engine.locks().dump() {
+    for lock in cx.statement.store.locks().dump() {
         if !matches!(lock.target, LockTarget::Table(_)) {
             continue;
         }

@@ -5,18 +5,23 @@ use std::sync::Arc;
 use vaquita_types::Result;
 use vaquita_types::schema::TableId;
 
+use super::Hooks;
 use super::locks::LONG;
-use crate::commit::{CommitRequest, CommitStart, CommitWaiter, Pipeline, Records, Touched};
-use crate::counters::{CounterChange, Counters};
-use crate::engine::{ActiveTransactions, FlushMode, NoHooks};
-use crate::lock::{HeldLocks, Interrupt, LockManager, LockMode, Owner};
+use crate::base::options::FlushMode;
+use crate::base::sync::thread::{self, JoinHandle};
+use crate::base::sync::{Condvar, Mutex};
+use crate::cache::row_cache::{CachedRow, RowCache, Seen};
+use crate::cache::span::Filler;
+use crate::cache::span_cache::SpanCache;
+use crate::cache::span_index::Found;
+use crate::commit::active::{ActiveTransactions, Isolation};
+use crate::commit::counters::{CounterChange, Counters};
+use crate::commit::pipeline::Pipeline;
+use crate::commit::records::Records;
+use crate::commit::{CommitRequest, CommitStart, CommitWaiter, Touched};
+use crate::encoding::key_hash;
+use crate::locks::{HeldLocks, Interrupt, LockManager, LockMode, Owner};
 use crate::rocks::{Db, Family, Snapshot, SortedFiles};
-use crate::row_cache::{CachedRow, RowCache, Seen};
-use crate::span::Filler;
-use crate::span_cache::SpanCache;
-use crate::span_index::Found;
-use crate::sync::thread::{self, JoinHandle};
-use crate::sync::{Condvar, Mutex};
 
 const TABLE: TableId = TableId(5);
 /// In an index of its own.
@@ -64,7 +69,7 @@ impl Outcome {
 impl World {
     fn new() -> (World, JoinHandle<()>) {
         let db = Arc::new(Db::default());
-        let locks = Arc::new(LockManager::new(Arc::new(NoHooks)));
+        let locks = Arc::new(LockManager::new(Arc::new(Hooks)));
         let counters = Arc::new(Counters::new(Arc::clone(&db)));
         let active = Arc::new(ActiveTransactions::default());
         let pipeline = Arc::new(Pipeline::new(
@@ -72,7 +77,7 @@ impl World {
             Arc::clone(&locks),
             Arc::clone(&counters),
             Arc::clone(&active),
-            Arc::new(NoHooks),
+            Arc::new(Hooks),
             SpanCache::new(1 << 20),
             FlushMode::SyncEachCommit,
         ));
@@ -81,8 +86,9 @@ impl World {
     }
 
     fn owner(&self, id: u64) -> Arc<Owner> {
-        self.active.add(id);
-        Owner::new(id, Arc::new(Interrupt::new(id)))
+        let owner = Owner::new(id, Arc::new(Interrupt::new(id)));
+        self.active.add(&owner, Isolation::RepeatableRead);
+        owner
     }
 
     fn get(&self, key: &str, at: Option<&Snapshot>) -> u8 {
@@ -102,7 +108,7 @@ impl World {
     ) -> Result<()> {
         let mut records = Records::with_capacity(16);
         records.put(Family::Data, key.as_bytes(), &[value]);
-        let touched = Touched::Keys(vec![crate::lock::hash(key.as_bytes())]);
+        let touched = Touched::Keys(vec![key_hash(key.as_bytes())]);
         self.submit(CommitRequest { records, touched, files: None, counters, owner: Some(owner), held })
     }
 
@@ -215,7 +221,7 @@ impl World {
         self.pipeline.shut_down();
         committer.join().expect("no thread panics");
         assert!(self.locks.dump().is_empty(), "{:?}", self.locks.dump());
-        assert_eq!(self.active.len(), 0);
+        assert!(self.active.list().is_empty());
         assert_eq!(self.pipeline.counts().1, commits);
     }
 }

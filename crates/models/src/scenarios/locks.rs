@@ -6,10 +6,10 @@ use std::time::Duration;
 use vaquita_types::Result;
 use vaquita_types::schema::TableId;
 
-use crate::engine::NoHooks;
-use crate::lock::{Acquired, HeldLocks, Interrupt, InterruptReason, LockManager, LockMode, LockPolicy, Owner};
-use crate::sync::atomic::{AtomicUsize, Ordering};
-use crate::sync::thread;
+use super::Hooks;
+use crate::base::sync::atomic::{AtomicUsize, Ordering};
+use crate::base::sync::thread;
+use crate::locks::{Acquired, HeldLocks, Interrupt, InterruptReason, LockManager, LockMode, LockPolicy, Owner};
 
 use LockMode::{IS, IX, S, X};
 
@@ -55,7 +55,7 @@ struct World {
 
 impl World {
     fn new() -> World {
-        World { locks: Arc::new(LockManager::new(Arc::new(NoHooks))), inside: Arc::new(AtomicUsize::new(0)) }
+        World { locks: Arc::new(LockManager::new(Arc::new(Hooks))), inside: Arc::new(AtomicUsize::new(0)) }
     }
 
     fn session(&self, id: u64) -> Session {

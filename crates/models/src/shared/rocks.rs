@@ -4,10 +4,13 @@
 //! ingested files before the files (ROCKS-5), and others than the pipeline take numbers, too (ROCKS-4).
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::sync::Arc;
 
-use crate::sync::Mutex;
-use crate::sync::atomic::{AtomicBool, Ordering};
+use vaquita_types::Error;
+
+use crate::base::sync::Mutex;
+use crate::base::sync::atomic::{AtomicBool, Ordering};
 
 #[derive(Debug)]
 pub struct RocksError(pub String);
@@ -23,6 +26,14 @@ impl RocksError {
     }
 }
 
+pub fn read_error(e: RocksError) -> Error {
+    Error::internal(e.0)
+}
+
+pub fn disk_full_error(file: &dyn Display) -> Error {
+    Error::internal(format!("disk full: {file}"))
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Family {
     Data,
@@ -30,7 +41,7 @@ pub enum Family {
 }
 
 pub const CATALOG_FAMILY_ID: u32 = 1;
-/// Sequence number and count, see `commit::Records`.
+/// Sequence number and count, see `commit::records`.
 const HEADER_BYTES: usize = 12;
 
 type Versions = Vec<(u64, Option<Vec<u8>>)>;

@@ -1,4 +1,4 @@
-//! `storage::sync` for models: the interface of parking_lot on the primitives of `backend`, which a model checker schedules.
+//! `storage::base::sync` for models: the interface of parking_lot on the primitives of `backend`, which a model checker schedules.
 //!
 //! Time does not pass in a model. A wait with a deadline that is over times out; any other waits for ever,
 //! so that a lost wakeup is a deadlock that the checker reports.
@@ -11,6 +11,7 @@ pub use crate::backend::{atomic, thread};
 
 /// Two, so that keys share a shard and do not.
 pub const LOCK_SHARDS: usize = 2;
+pub const ACTIVE_SHARDS: usize = 1;
 pub const RECENT_SLOTS: usize = 4;
 pub const ROW_SHARDS: usize = 1;
 pub const CHANGES_KEPT: usize = 2;

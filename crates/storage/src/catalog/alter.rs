@@ -2,7 +2,7 @@
 //!
 //! | change                                              | what happens                                 |
 //! |-----------------------------------------------------|----------------------------------------------|
-//! | names, defaults, comments, order; columns added, dropped or widened as `layout::instant_change` allows | one commit; rows are read through their old layout |
+//! | names, defaults, comments, order; columns added, dropped or widened as `encoding::layout::instant_change` allows | one commit; rows are read through their old layout |
 //! | indexes added                                       | their entries are built while others read and write (`online`) |
 //! | anything else                                       | all rows are copied into new index ids, while others read (S lock) |
 //!
@@ -18,12 +18,13 @@ use vaquita_types::{Error, Result, Value, errno};
 
 use super::ddl::{Statement, check_column_ids, order_indexes};
 use super::progress::Stage;
-use super::{Catalog, DdlContext, keys};
-use crate::key::Entry;
-use crate::kill_points::kill_point;
-use crate::layout::{add_layout, forget_added, instant_change, only_layout};
-use crate::lock::LockMode;
-use crate::table::{Buffers, Table, Written};
+use super::table::{Buffers, Table, Written};
+use super::{Catalog, DdlContext};
+use crate::base::kill_points::kill_point;
+use crate::encoding::catalog::keys;
+use crate::encoding::key::Entry;
+use crate::encoding::layout::{add_layout, forget_added, instant_change, only_layout};
+use crate::locks::LockMode;
 use crate::txn::{Direction, Keep, Reads, ScanOptions, Transaction, Version};
 
 /// What an ALTER does to the rows.
@@ -224,7 +225,7 @@ struct Batch<'c> {
 
 impl<'c> Batch<'c> {
     fn new(catalog: &Catalog, context: &'c DdlContext) -> Batch<'c> {
-        let rows_max = catalog.engine.options().tuning.build_batch_rows;
+        let rows_max = catalog.store.options().tuning.build_batch_rows;
         Batch { txn: catalog.transaction(), buffers: Buffers::default(), context, rows: 0, bytes: 0, rows_max }
     }
 

@@ -17,12 +17,14 @@ use vaquita_types::{Error, Result, errno};
 
 use super::ddl_lock::DdlGuard;
 use super::progress::Stage;
-use super::{Catalog, Database, Ddl, DdlContext, Ids, damaged, internal_transaction, keys, record};
-use crate::kill_points::kill_point;
-use crate::layout;
-use crate::lock::{Interrupt, LockMode, LockPolicy};
-use crate::statistics::TableStatistics;
-use crate::table::Table;
+use super::statistics::TableStatistics;
+use super::table::Table;
+use super::{Catalog, Database, Ddl, DdlContext, Ids, damaged, internal_transaction};
+use crate::base::kill_points::kill_point;
+use crate::encoding::KeyRange;
+use crate::encoding::catalog::{keys, record};
+use crate::encoding::layout;
+use crate::locks::{Interrupt, LockMode, LockPolicy};
 use crate::txn::Transaction;
 
 /// What CREATE TABLE says of the rows that the table will have.
@@ -63,7 +65,7 @@ pub(super) struct Change<'c> {
 
 impl<'c> Statement<'c> {
     pub fn new(catalog: &'c Catalog, context: &DdlContext) -> Statement<'c> {
-        Statement { catalog, txn: internal_transaction(&catalog.engine, context.interrupt.clone()), guard: None }
+        Statement { catalog, txn: internal_transaction(&catalog.store, context.interrupt.clone()), guard: None }
     }
 
     /// Keeps other DDL on the tables away. False: one changed meanwhile, look it up again.
@@ -72,7 +74,7 @@ impl<'c> Statement<'c> {
         ids.sort();
         ids.dedup();
         context.progress.enter(Stage::WaitingForLock);
-        self.guard = Some(self.catalog.ddl_locks.lock(ids, context, &**self.catalog.engine.hooks())?);
+        self.guard = Some(self.catalog.ddl_locks.lock(ids, context, &**self.catalog.store.hooks())?);
         Ok(!tables.iter().any(|t| t.is_stale()))
     }
 
@@ -213,7 +215,7 @@ impl Change<'_> {
         }
         kill_point("ddl.committed");
         // A snapshot from before this commit does not show what is under new index ids.
-        let sequence = self.catalog.engine.db().latest_sequence();
+        let sequence = self.catalog.store.db().latest_sequence();
         for table in self.tables.values().flatten() {
             let old = self.stale.iter().find(|old| old.def.id == table.def.id);
             table.set_readable_from(old.map(|old| &**old), sequence);
@@ -398,7 +400,7 @@ impl Catalog {
     /// At start: a crash left these tables before they were filled.
     pub(super) fn drop_unfinished(&self) -> Result<()> {
         let context = DdlContext { wait: Duration::ZERO, interrupt: Arc::new(Interrupt::new(0)), progress: Arc::default() };
-        for (key, _) in self.transaction().meta_scan(keys::starting_with(&[keys::UNFINISHED]))? {
+        for (key, _) in self.transaction().meta_scan(KeyRange::prefix(&[keys::UNFINISHED]))? {
             let (database, name) = keys::unfinished_name(&key).ok_or_else(|| damaged(format_args!("an unfinished table")))?;
             if self.table(database, name)?.is_some() {
                 self.drop_tables(&[(database, name)], &context)?;
@@ -478,7 +480,7 @@ impl Catalog {
 
     /// ANALYZE: reads the indexes and keeps what it found with the table.
     pub fn analyze_table(&self, table: &Arc<Table>, context: &DdlContext) -> Result<Arc<TableStatistics>> {
-        let mut read = internal_transaction(&self.engine, context.interrupt.clone());
+        let mut read = internal_transaction(&self.store, context.interrupt.clone());
         read.lock_table(table.def.id, LockMode::IS, LockPolicy::Wait(context.wait))?;
         if table.is_stale() {
             return Err(Error::new(&errno::ER_TABLE_DEF_CHANGED, &[]));

@@ -13,7 +13,7 @@ use vaquita_types::schema::TableId;
 use vaquita_types::{Error, Result};
 
 use super::DdlContext;
-use crate::engine::EngineHooks;
+use crate::base::hooks::EngineHooks;
 
 /// A waiting statement looks at its interrupt this often.
 const INTERRUPT_EVERY: Duration = Duration::from_millis(50);

@@ -9,11 +9,13 @@ use std::collections::BTreeSet;
 use vaquita_types::Result;
 use vaquita_types::schema::{IndexId, TableId};
 
-use super::temporary::TEMPORARY_ID_MIN;
-use super::{Catalog, damaged, keys, record};
-use crate::counters;
-use crate::key::index_range;
-use crate::txn::{Direction, KeyRange, Reads, ScanOptions};
+use super::{Catalog, damaged};
+use crate::commit::counters;
+use crate::encoding::KeyRange;
+use crate::encoding::catalog::{keys, record};
+use crate::encoding::ids::TEMPORARY_ID_MIN;
+use crate::encoding::key::index_range;
+use crate::txn::{Direction, Reads, ScanOptions};
 
 /// What a look at the whole catalog and all ids of the data found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -39,13 +41,13 @@ impl Catalog {
         let mut txn = self.transaction();
         txn.begin_statement(Reads::Many);
         let (mut tables, mut indexes) = (BTreeSet::new(), BTreeSet::new());
-        for (_, value) in txn.meta_scan(keys::starting_with(&[keys::TABLES]))? {
+        for (_, value) in txn.meta_scan(KeyRange::prefix(&[keys::TABLES]))? {
             let def = record::decode_table(&value).ok_or_else(|| damaged(format_args!("a table")))?;
             tables.insert(def.id);
             indexes.extend(def.indexes.iter().map(|i| i.id));
         }
         let mut found = Leftovers::default();
-        for (key, _) in txn.meta_scan(keys::starting_with(&[keys::DROPPED]))? {
+        for (key, _) in txn.meta_scan(KeyRange::prefix(&[keys::DROPPED]))? {
             found.listed.extend(keys::dropped_id(&key));
         }
         indexes.extend(&found.listed);
@@ -55,7 +57,7 @@ impl Catalog {
         while let Some((key, _)) = cursor.next(&txn)? {
             named.extend(counters::table_of(key));
         }
-        let statistics = txn.meta_scan(keys::starting_with(&[keys::STATISTICS]))?;
+        let statistics = txn.meta_scan(KeyRange::prefix(&[keys::STATISTICS]))?;
         named.extend(statistics.iter().filter_map(|(key, _)| Some(TableId(u32::from_be_bytes(*key.last_chunk()?)))));
         found.tables.extend(named.into_iter().filter(|id| id.0 < TEMPORARY_ID_MIN && !tables.contains(id)));
         let mut from = IndexId(1);

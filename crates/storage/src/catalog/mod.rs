@@ -1,9 +1,20 @@
 //! The catalog: databases, tables, what is known of them, and the DDL that changes them.
 //!
-//! Records live in the `catalog` column family (`keys`, `record`) and are read and written through
-//! transactions, so that each DDL statement is one atomic, durable commit. `mod` finds tables,
-//! `ddl` creates, drops and renames, `alter` changes definitions and rows, `online` builds indexes while
-//! others write, `ddl_lock` lets one DDL statement at a time change a table, `reclaim` frees the space of dropped indexes, `temporary` is what a session adds to the catalog for itself.
+//! Records live in the `catalog` column family (`encoding::catalog`) and are read and written through
+//! transactions, so that each DDL statement is one atomic, durable commit.
+//!
+//! | file | for |
+//! |---|---|
+//! | `mod` | finds tables |
+//! | `table` | a table's handle: its rows change with their index entries |
+//! | `statistics`, `key_text` | what the planner is told of a table; the columns of a locked key |
+//! | `ddl`, `alter`, `ddl_lock` | creates, drops, renames; changes definitions and rows; one DDL statement at a time changes a table |
+//! | `building`, `online`, `sorted` | indexes that are built while others write |
+//! | `reclaim`, `leftovers` | frees the space of dropped indexes; looks for what no definition knows |
+//! | `progress` | how far a DDL statement is |
+//! | `temporary` | what a session adds to the catalog for itself |
+//!
+//! It may use every floor below. It never knows SQL, or whose session a transaction is.
 //!
 //! Invariants:
 //!
@@ -19,18 +30,18 @@
 //! Names of databases and tables compare byte by byte (lower_case_table_names = 0).
 
 mod alter;
+mod building;
 mod ddl;
 mod ddl_lock;
-mod keys;
+pub mod key_text;
 mod leftovers;
 mod online;
-pub(crate) mod owner;
 mod progress;
 mod reclaim;
-mod record;
 mod sorted;
-pub(crate) mod temporary;
-pub(crate) mod wire;
+pub mod statistics;
+pub mod table;
+mod temporary;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -42,18 +53,21 @@ use parking_lot::{Mutex, RwLock};
 use vaquita_types::schema::{DatabaseDef, DatabaseId, IndexId, TableId};
 use vaquita_types::{Error, Result};
 
-use crate::engine::Engine;
-use crate::kill_points::kill_point;
-use crate::lock::{Interrupt, LockMode, LockPolicy};
-use crate::statistics::TableStatistics;
-use crate::table::Table;
-use crate::txn::{Isolation, Transaction, TxnOptions};
+use crate::base::kill_points::kill_point;
+use crate::commit::active::Isolation;
+use crate::encoding::KeyRange;
+use crate::encoding::catalog::primitives::{Reader, Writer};
+use crate::encoding::catalog::{keys, record};
+use crate::encoding::ids::TEMPORARY_ID_MIN;
+use crate::locks::{Interrupt, LockMode, LockPolicy};
+use crate::txn::{Store, Transaction, TxnOptions};
 pub use alter::{AlterContext, RowChange};
 pub use ddl::{FirstRows, TableName};
 pub use leftovers::Leftovers;
 pub use progress::{Progress, Stage, StageProgress};
+use statistics::TableStatistics;
+use table::Table;
 pub use temporary::SessionCatalog;
-use wire::{Reader, Writer};
 
 /// How long a DDL statement waits for other users of its tables, and who may interrupt it.
 #[derive(Clone)]
@@ -67,7 +81,7 @@ pub struct DdlContext {
 }
 
 pub struct Catalog {
-    engine: Arc<Engine>,
+    store: Arc<Store>,
     /// Grows with every DDL statement.
     version: AtomicU64,
     cache: RwLock<BTreeMap<String, Database>>,
@@ -139,7 +153,7 @@ impl Ids {
 
 /// Ids end where those of temporary tables begin.
 fn next(id: &mut u32) -> Result<u32> {
-    if *id >= temporary::TEMPORARY_ID_MIN - 1 {
+    if *id >= TEMPORARY_ID_MIN - 1 {
         return Err(Error::internal("all ids are used up"));
     }
     *id += 1;
@@ -154,25 +168,25 @@ fn damaged(what: std::fmt::Arguments<'_>) -> Error {
 impl Catalog {
     /// Reads what must be known at start; table definitions are loaded when first used. Starts the
     /// thread that frees dropped indexes, which ends with the catalog.
-    pub fn open(engine: &Arc<Engine>) -> Result<Arc<Catalog>> {
-        temporary::forget_all(engine)?;
-        let txn = internal_transaction(engine, Arc::new(Interrupt::new(0)));
+    pub fn open(store: &Arc<Store>) -> Result<Arc<Catalog>> {
+        temporary::forget_all(store)?;
+        let txn = internal_transaction(store, Arc::new(Interrupt::new(0)));
         let ids = match txn.meta_get(keys::IDS)? {
             Some(bytes) => Ids::decode(&bytes).ok_or_else(|| damaged(format_args!("ids")))?,
             None => Ids::default(),
         };
         let mut databases = BTreeMap::new();
-        for (key, value) in txn.meta_scan(keys::starting_with(&[keys::DATABASES]))? {
+        for (key, value) in txn.meta_scan(KeyRange::prefix(&[keys::DATABASES]))? {
             let shown = || String::from_utf8_lossy(key.get(1..).unwrap_or(&[])).into_owned();
             let def = record::decode_database(&value).ok_or_else(|| damaged(format_args!("database {}", shown())))?;
             databases.insert(def.name.clone(), Database { def: Arc::new(def), tables: HashMap::new() });
         }
         let catalog = Arc::new(Catalog {
-            engine: engine.clone(),
+            store: store.clone(),
             version: AtomicU64::new(1),
             cache: RwLock::new(databases),
             tables_opened: AtomicU64::new(0),
-            ddl: Mutex::new(Ddl { ids, building: HashSet::new(), deferred: deferred_at_start(engine)? }),
+            ddl: Mutex::new(Ddl { ids, building: HashSet::new(), deferred: deferred_at_start(store)? }),
             ddl_locks: ddl_lock::DdlLocks::default(),
             temporary: Mutex::default(),
             reclaim: Arc::default(),
@@ -183,8 +197,8 @@ impl Catalog {
         Ok(catalog)
     }
 
-    pub fn engine(&self) -> &Arc<Engine> {
-        &self.engine
+    pub fn store(&self) -> &Arc<Store> {
+        &self.store
     }
 
     /// Grows with every DDL: cached plans made at an older version look their tables up again.
@@ -199,7 +213,7 @@ impl Catalog {
             let cache = self.cache.read();
             cache.values().flat_map(|database| database.tables.values().cloned()).collect()
         };
-        let rows = |table: &Table| self.engine.counters().rows(table.def.id, None).map_or(0, |rows| rows.max(0) as u64);
+        let rows = |table: &Table| self.store.counters().rows(table.def.id, None).map_or(0, |rows| rows.max(0) as u64);
         let renewed = tables.iter().filter(|table| table.forget_old_sample(|| rows(table))).count();
         if renewed > 0 {
             self.version.fetch_add(1, Ordering::AcqRel);
@@ -263,7 +277,7 @@ impl Catalog {
     pub fn tables(&self, database: &str) -> Result<Vec<String>> {
         let prefix = keys::tables_of(database);
         let txn = self.transaction();
-        let records = txn.meta_scan(keys::starting_with(&prefix))?;
+        let records = txn.meta_scan(KeyRange::prefix(&prefix))?;
         records
             .into_iter()
             .map(|(key, _)| {
@@ -290,7 +304,7 @@ impl Catalog {
     }
 
     fn transaction(&self) -> Transaction {
-        internal_transaction(&self.engine, Arc::new(Interrupt::new(0)))
+        internal_transaction(&self.store, Arc::new(Interrupt::new(0)))
     }
 
     // What other crates keep here: accounts, persisted variables … Keys are theirs.
@@ -324,7 +338,7 @@ impl Catalog {
 
     /// Keys (whole) and values of all keys that start with `prefix`, in order.
     pub fn meta_scan(&self, prefix: &[u8]) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
-        let mut records = self.transaction().meta_scan(keys::starting_with(&keys::meta(prefix)))?;
+        let mut records = self.transaction().meta_scan(KeyRange::prefix(&keys::meta(prefix)))?;
         for (key, _) in &mut records {
             key.remove(0);
         }
@@ -339,7 +353,7 @@ impl Drop for Catalog {
 }
 
 impl Catalog {
-    /// Ends the thread that frees dropped indexes. At shutdown, before `Engine::shutdown`.
+    /// Ends the thread that frees dropped indexes. At shutdown, before `Store::shutdown`.
     pub fn close(&self) {
         self.reclaim.stop();
         // The thread itself may hold the last reference.
@@ -350,13 +364,13 @@ impl Catalog {
 }
 
 /// Prepared XA transactions have written entries of indexes that an ALTER was building when the server ended.
-fn deferred_at_start(engine: &Arc<Engine>) -> Result<Vec<online::Deferred>> {
-    let written = engine.xa_written_indexes()?;
+fn deferred_at_start(store: &Arc<Store>) -> Result<Vec<online::Deferred>> {
+    let written = store.xa_written_indexes()?;
     Ok(written.into_iter().map(|(owner, indexes)| online::Deferred { indexes, until: vec![owner] }).collect())
 }
 
-fn internal_transaction(engine: &Arc<Engine>, interrupt: Arc<Interrupt>) -> Transaction {
-    engine.begin(TxnOptions {
+fn internal_transaction(store: &Arc<Store>, interrupt: Arc<Interrupt>) -> Transaction {
+    store.begin(TxnOptions {
         isolation: Isolation::ReadCommitted,
         autocommit: false,
         read_only: false,

@@ -1,7 +1,7 @@
 //! ADD INDEX while the table is read and written.
 //!
 //! 1. Under a short S lock, which waits for transactions that wrote the table and lets readers be, `publish` puts a
-//!    handle into the cache that carries the indexes as `Building` (`crate::building`). It has the old definition,
+//!    handle into the cache that carries the indexes as `Building` (`building`). It has the old definition,
 //!    so plans stay good; nothing durable changes, and the index ids are on the drop list (CAT-2).
 //! 2. Indexes that are not unique are built of sorted files (`super::sorted`) where rows are many. Otherwise `Backfill` goes through the clustered index in batches. Each row is locked (S), read in its latest version, and its
 //!    entries are written; the commit of the batch gives the locks back. It waits for a lock only while it holds nothing:
@@ -20,15 +20,16 @@ use std::sync::Arc;
 use vaquita_types::Result;
 use vaquita_types::schema::{IndexId, TableDef};
 
+use super::building::{Building, EntryBuffers, Filled};
 use super::ddl::Statement;
 use super::progress::Stage;
+use super::table::Table;
 use super::{Catalog, DdlContext};
-use crate::building::{Building, EntryBuffers, Filled};
-use crate::key::Entry;
-use crate::kill_points::kill_point;
-use crate::lock::{LockMode, LockPolicy};
-use crate::table::Table;
-use crate::txn::{Direction, Keep, KeyRange, Reads, ScanOptions, Transaction, Version};
+use crate::base::kill_points::kill_point;
+use crate::encoding::KeyRange;
+use crate::encoding::key::Entry;
+use crate::locks::{LockMode, LockPolicy};
+use crate::txn::{Direction, Keep, Reads, ScanOptions, Transaction, Version};
 
 /// Rows of one batch, whose locks writers may wait for.
 const BATCH_ROWS_MAX: usize = 1024;
@@ -80,7 +81,7 @@ impl Catalog {
     }
 
     pub(super) fn batch_rows(&self) -> usize {
-        self.engine.options().tuning.build_batch_rows.clamp(1, BATCH_ROWS_MAX)
+        self.store.options().tuning.build_batch_rows.clamp(1, BATCH_ROWS_MAX)
     }
 
     fn backfill(&self, handle: &Table, context: &DdlContext) -> Result<()> {
@@ -93,7 +94,7 @@ impl Catalog {
             kill_point("alter.backfilled");
             return Ok(());
         }
-        let [read, write] = [(); 2].map(|()| super::internal_transaction(&self.engine, context.interrupt.clone()));
+        let [read, write] = [(); 2].map(|()| super::internal_transaction(&self.store, context.interrupt.clone()));
         let mut backfill =
             Backfill { table: handle, building, context, rows_max, read, write, range, buffers: EntryBuffers::default() };
         backfill.run()?;
@@ -117,7 +118,7 @@ impl Catalog {
     pub(super) fn withdraw(&self, handle: &Arc<Table>, built: &[IndexId]) -> Result<()> {
         self.publish(handle, None)?;
         // Later users find that the handle is stale.
-        let until = self.engine.locks().table_users(handle.def.id);
+        let until = self.store.locks().table_users(handle.def.id);
         self.ddl.lock().deferred.push(Deferred { indexes: built.iter().copied().collect(), until });
         kill_point("alter.withdrawn");
         Ok(())

@@ -17,10 +17,12 @@ use parking_lot::{Condvar, Mutex};
 use vaquita_types::schema::IndexId;
 use vaquita_types::{Error, Result};
 
-use super::{Catalog, keys};
-use crate::engine::LogLevel;
-use crate::key::index_range;
-use crate::kill_points::kill_point;
+use super::Catalog;
+use crate::base::hooks::LogLevel;
+use crate::base::kill_points::kill_point;
+use crate::encoding::KeyRange;
+use crate::encoding::catalog::keys;
+use crate::encoding::key::index_range;
 
 /// How long the thread waits before it repeats what failed.
 const RETRY_AFTER: Duration = Duration::from_secs(30);
@@ -132,7 +134,7 @@ impl Catalog {
     /// Reports an error.
     fn succeeds(&self, done: Result<()>, what: &str) -> bool {
         if let Err(e) = &done {
-            self.engine.hooks().log(LogLevel::Warning, &format!("{what}: {e}"));
+            self.store.hooks().log(LogLevel::Warning, &format!("{what}: {e}"));
         }
         done.is_ok()
     }
@@ -145,7 +147,7 @@ impl Catalog {
             }
             kill_point("reclaim.found");
             let range = index_range(id);
-            self.engine.delete_data_range(&range.lower, &range.upper)?;
+            self.store.delete_data_range(&range.lower, &range.upper)?;
             kill_point("reclaim.deleted");
             let mut txn = self.transaction();
             txn.meta_delete(&keys::dropped(id))?;
@@ -158,8 +160,8 @@ impl Catalog {
 
     fn reclaimable(&self) -> Result<Vec<IndexId>> {
         let mut ddl = self.ddl.lock();
-        ddl.deferred.retain(|deferred| deferred.until.iter().any(|id| self.engine.is_active(*id)));
-        let records = self.transaction().meta_scan(keys::starting_with(&[keys::DROPPED]))?;
+        ddl.deferred.retain(|deferred| deferred.until.iter().any(|id| self.store.is_active(*id)));
+        let records = self.transaction().meta_scan(KeyRange::prefix(&[keys::DROPPED]))?;
         let ids = records.iter().filter_map(|(key, _)| keys::dropped_id(key));
         let waits = |id: &IndexId| ddl.building.contains(id) || ddl.deferred.iter().any(|d| d.indexes.contains(id));
         Ok(ids.filter(|id| !waits(id)).collect())

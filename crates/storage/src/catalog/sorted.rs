@@ -11,17 +11,19 @@
 
 use vaquita_types::{Error, Result, Value};
 
+use super::building::{Building, EntryBuffers};
+use super::table::Table;
 use super::{Catalog, DdlContext};
-use crate::building::{Building, EntryBuffers};
-use crate::commit::{CommitRequest, Records, Touched};
-use crate::helpers::{Helpers, Pace, Queue, cores};
-use crate::kill_points::kill_point;
-use crate::lock::{LockMode, LockPolicy};
+use crate::base::helpers::{Helpers, Pace, Queue, cores};
+use crate::base::kill_points::kill_point;
+use crate::commit::records::Records;
+use crate::commit::{CommitRequest, Touched};
+use crate::encoding::KeyRange;
+use crate::locks::{LockMode, LockPolicy};
 use crate::rocks::SortedFiles;
-use crate::run::{Run, RunFile};
-use crate::sorter::SortBuffer;
-use crate::table::Table;
-use crate::txn::{Direction, Keep, KeyRange, Reads, ScanOptions, SharedView, Transaction, Version};
+use crate::spill::run::{Run, RunFile};
+use crate::spill::sorter::SortBuffer;
+use crate::txn::{Direction, Keep, Reads, ScanOptions, SharedView, Transaction, Version};
 
 /// Rows and entries between two looks whether the statement was killed.
 const CHECK_ROWS: u64 = 1 << 10;
@@ -33,7 +35,7 @@ const PIECE_BYTES_MIN: u64 = 1 << 20;
 impl Catalog {
     /// Gives the indexes that are built their entries. False: there was too much to catch up with, and nothing was done.
     pub(super) fn build_sorted(&self, handle: &Table, building: &Building, context: &DdlContext) -> Result<bool> {
-        let [read, write] = [(); 2].map(|()| super::internal_transaction(&self.engine, context.interrupt.clone()));
+        let [read, write] = [(); 2].map(|()| super::internal_transaction(&self.store, context.interrupt.clone()));
         let mut build = Build {
             table: handle,
             building,
@@ -59,7 +61,7 @@ impl Catalog {
 
     /// Nobody reads the indexes yet, and nobody writes them, so that no lock is needed and no key is noted.
     fn add_files(&self, files: SortedFiles) -> Result<()> {
-        self.engine.submit_and_wait(CommitRequest {
+        self.store.submit_and_wait(CommitRequest {
             records: Records::with_capacity(0),
             touched: Touched::Keys(Vec::new()),
             files: Some(files),
@@ -144,14 +146,14 @@ impl Build<'_> {
     fn sort(&mut self) -> Result<Option<SortedFiles>> {
         self.read.begin_statement(Reads::Many);
         let view = self.read.share_view().ok_or_else(|| Error::internal("an index build that has written"))?;
-        let engine = self.read.engine().clone();
+        let store = self.read.store().clone();
         let all = self.table.codec.clustered().all();
-        let piece_bytes = (engine.range_bytes(&all)? / (cores() * PIECES_PER_THREAD) as u64).max(PIECE_BYTES_MIN);
-        let ranges = engine.split(&all, piece_bytes)?;
+        let piece_bytes = (store.range_bytes(&all)? / (cores() * PIECES_PER_THREAD) as u64).max(PIECE_BYTES_MIN);
+        let ranges = store.split(&all, piece_bytes)?;
         let pieces = Queue::new(&ranges);
         let helpers = Helpers::take(ranges.len().saturating_sub(1));
-        let file = engine.scratches().new_file()?;
-        let buffer_bytes = engine.options().write_set_bytes / (helpers.count() + 1);
+        let file = store.scratches().new_file()?;
+        let buffer_bytes = store.options().write_set_bytes / (helpers.count() + 1);
         let source = Source {
             table: self.table,
             building: self.building,
@@ -170,7 +172,7 @@ impl Build<'_> {
         let Some(runs) = sorted.into_iter().collect::<Result<Option<Vec<_>>>>()? else { return Ok(None) };
         kill_point("alter.sorted");
         let runs: Vec<&Run> = runs.iter().flatten().collect();
-        let files = engine.sorted_files(&file, &runs, &self.context.interrupt)?;
+        let files = store.sorted_files(&file, &runs, &self.context.interrupt)?;
         self.context.interrupt.check()?;
         Ok(if self.building.has_too_many_notes() { None } else { Some(files) })
     }

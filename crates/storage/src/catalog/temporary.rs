@@ -31,27 +31,17 @@ use vaquita_types::{Error, Result, errno};
 
 use super::alter::prepare;
 use super::ddl::{check_column_ids, now_us, order_indexes};
+use super::statistics::TableStatistics;
+use super::table::Table;
 use super::{Catalog, DdlContext, RowChange, TableName, internal_transaction};
-use crate::counters;
-use crate::engine::Engine;
-use crate::key::index_range;
-use crate::layout;
-use crate::lock::Interrupt;
-use crate::statistics::TableStatistics;
-use crate::table::Table;
-use crate::txn::{Direction, Keep, KeyRange, ScanOptions, Transaction, Version};
-
-/// The lowest id of temporary tables and of their indexes.
-pub const TEMPORARY_ID_MIN: u32 = 1 << 31;
-
-/// Whether a data key belongs to a temporary table.
-pub(crate) fn is_temporary_key(key: &[u8]) -> bool {
-    key.first().is_some_and(|byte| byte & 0x80 != 0)
-}
-
-pub(crate) fn is_temporary_table(id: TableId) -> bool {
-    id.0 >= TEMPORARY_ID_MIN
-}
+use crate::commit::counters;
+use crate::encoding::KeyRange;
+use crate::encoding::ids::TEMPORARY_ID_MIN;
+use crate::encoding::key::index_range;
+use crate::encoding::layout;
+use crate::locks::Interrupt;
+use crate::txn::Store;
+use crate::txn::{Direction, Keep, ScanOptions, Transaction, Version};
 
 /// The data keys of all temporary tables.
 fn all_keys() -> KeyRange {
@@ -59,12 +49,12 @@ fn all_keys() -> KeyRange {
 }
 
 /// Deletes what sessions of an earlier run have left. At start, before an id is given out.
-pub(super) fn forget_all(engine: &Arc<Engine>) -> Result<()> {
-    let mut txn = internal_transaction(engine, Arc::new(Interrupt::new(0)));
+pub(super) fn forget_all(store: &Arc<Store>) -> Result<()> {
+    let mut txn = internal_transaction(store, Arc::new(Interrupt::new(0)));
     let options = ScanOptions { keep: Keep::Nothing, version: Version::Latest, ..ScanOptions::default() };
     let found = txn.scan(all_keys(), Direction::Forward, options)?.next(&txn)?.is_some();
     if found {
-        engine.delete_data_range(&all_keys().lower, &all_keys().upper)?;
+        store.delete_data_range(&all_keys().lower, &all_keys().upper)?;
     }
     for range in counters::temporary_ranges() {
         let mut cursor = txn.scan(range, Direction::Forward, options)?;
@@ -168,7 +158,7 @@ impl Catalog {
 
     fn delete_dropped(&self, dropped: &mut Dropped) -> Result<()> {
         for range in dropped.ranges() {
-            self.engine.delete_data_range(&range.lower, &range.upper)?;
+            self.store.delete_data_range(&range.lower, &range.upper)?;
         }
         let mut txn = self.transaction();
         for id in &dropped.tables {
@@ -372,7 +362,7 @@ impl SessionCatalog {
             self.check_name((&new.database, &new.name))?;
         }
         let instant = prepare(&old.def, &mut new, &rows)?;
-        if self.shared.engine.counters().rows(old.def.id, None)? > 0 {
+        if self.shared.store.counters().rows(old.def.id, None)? > 0 {
             self.stored.set(true);
         }
         let mut built = Vec::new();
@@ -398,7 +388,7 @@ impl SessionCatalog {
         if !table.def.options.temporary {
             return self.shared.analyze_table(table, context).map(drop);
         }
-        let read = internal_transaction(&self.shared.engine, context.interrupt.clone());
+        let read = internal_transaction(&self.shared.store, context.interrupt.clone());
         table.set_statistics(Arc::new(TableStatistics::collect(table, &read, &context.interrupt)?));
         self.changed();
         Ok(())
@@ -414,7 +404,7 @@ impl SessionCatalog {
             return self.reclaim(dropped);
         }
         for id in &dropped.tables {
-            self.shared.engine.counters().forget(*id);
+            self.shared.store.counters().forget(*id);
         }
         self.shared.temporary.lock().free(&dropped);
     }

@@ -1,4 +1,4 @@
-//! Locks of new rows that come in ascending order: from time to time those of a stretch become one range (`lock::escalate`).
+//! Locks of new rows that come in ascending order: from time to time those of a stretch become one range (`locks::escalate`).
 //!
 //! The range covers the gaps between them as well, so it is taken only where no committed row lies between them, and nobody else has or
 //! wants a lock. Example: LOAD DATA of a million rows with ascending keys holds one range and at most 4096 locks of rows.
@@ -6,8 +6,8 @@
 use vaquita_types::Result;
 
 use super::Transaction;
-use crate::key::INDEX_ID_BYTES;
-use crate::lock::{LockMode, LockPolicy};
+use crate::encoding::ids::INDEX_ID_BYTES;
+use crate::locks::{LockMode, LockPolicy};
 
 /// Locks that are worth a range.
 const WORTH: usize = if cfg!(test) { 100 } else { 4096 };
@@ -62,7 +62,7 @@ impl Transaction {
         let joined = match &self.owner {
             Some(owner) if self.has_no_rows_between(&self.ascent.first, &self.ascent.last)? => {
                 let Ascent { first, last, locks_before, .. } = &self.ascent;
-                self.engine.locks().join(owner, &mut self.held, *locks_before, first, last)
+                self.store.locks().join(owner, &mut self.held, *locks_before, first, last)
             }
             _ => false,
         };

@@ -7,17 +7,19 @@ use std::sync::Arc;
 
 use vaquita_types::Result;
 
+use super::Direction;
+use super::Store;
 use super::checked::check_span;
-use super::{Direction, KeyRange};
-use crate::catalog::owner::data_error;
-use crate::catalog::temporary::is_temporary_key;
-use crate::engine::{Engine, read_error};
+use super::damage::data_error;
+use crate::cache::span::{Filler, Span};
+use crate::cache::span_index::{Found, IndexSpans};
+use crate::encoding::KeyRange;
+use crate::encoding::ids::is_temporary_key;
+use crate::rocks::read_error;
 use crate::rocks::{Family, Iter, IterOptions, Snapshot};
-use crate::span::{Filler, Span};
-use crate::span_index::{Found, IndexSpans};
 
 pub struct Base {
-    engine: Arc<Engine>,
+    store: Arc<Store>,
     family: Family,
     at: Option<Arc<Snapshot>>,
     options: IterOptions,
@@ -79,18 +81,18 @@ impl From {
 impl Spans {
     /// `None`: nothing of the range is or will be kept. A scan without a snapshot gets one if it begins in a span.
     pub fn open(
-        engine: &Arc<Engine>,
+        store: &Arc<Store>,
         range: &KeyRange,
         direction: Direction,
         fills: bool,
         at: &mut Option<Arc<Snapshot>>,
     ) -> Option<Spans> {
-        let cache = engine.pipeline().spans();
+        let cache = store.pipeline().spans();
         // The ids of temporary tables are given out again.
         if cache.is_off() || is_temporary_key(&range.lower) {
             return None;
         }
-        let index = cache.index(&range.lower, || engine.db().latest_sequence())?;
+        let index = cache.index(&range.lower, || store.db().latest_sequence())?;
         if !index.covers(&range.lower, &range.upper) {
             return None;
         }
@@ -99,12 +101,12 @@ impl Spans {
             Direction::Backward => index.holds_below(&range.upper),
         };
         if at.is_none() && begins_in_span() {
-            *at = Some(engine.snapshot());
+            *at = Some(store.snapshot());
         }
         let reads = at.is_some();
         let fills = fills && direction == Direction::Forward;
         // Without a snapshot the iterator is made after this, and sees this commit or a later one (ROCKS-5).
-        let at = at.as_ref().map_or_else(|| engine.db().settled_sequence(), |snapshot| snapshot.sequence());
+        let at = at.as_ref().map_or_else(|| store.db().settled_sequence(), |snapshot| snapshot.sequence());
         (reads || fills).then(|| Spans {
             index,
             at,
@@ -131,14 +133,14 @@ impl Spans {
     }
 
     /// The iterator has come to its next entry, or the end. True: the gap is over.
-    fn pass(&mut self, engine: &Engine, iter: &Iter, range: &KeyRange) -> bool {
+    fn pass(&mut self, store: &Store, iter: &Iter, range: &KeyRange) -> bool {
         let (key, value) = iter.entry();
         // A range that is scanned through spans has an upper bound.
         let at_end = !iter.valid() || key >= range.upper.as_slice();
         let until = self.until.as_ref().map(|from| from.key(range, Direction::Forward));
         let until = until.filter(|lower| if at_end { *lower <= range.upper.as_slice() } else { key >= *lower });
         if self.filling {
-            let cache = engine.pipeline().spans();
+            let cache = store.pipeline().spans();
             let upper = match until {
                 Some(lower) => Some(lower),
                 None if at_end => Some(range.upper.as_slice()),
@@ -157,14 +159,14 @@ impl Spans {
 
 impl Base {
     pub fn new(
-        engine: &Arc<Engine>,
+        store: &Arc<Store>,
         family: Family,
         at: Option<Arc<Snapshot>>,
         options: IterOptions,
         iter: Option<Iter>,
         spans: Option<Spans>,
     ) -> Base {
-        Base { engine: Arc::clone(engine), family, at, options, iter, spans, standing: Standing::End }
+        Base { store: Arc::clone(store), family, at, options, iter, spans, standing: Standing::End }
     }
 
     pub fn family(&self) -> Family {
@@ -206,7 +208,7 @@ impl Base {
     pub fn status(&self, range: &KeyRange) -> Result<()> {
         let Some(iter) = self.iter.as_ref().filter(|_| self.standing == Standing::Iter) else { return Ok(()) };
         iter.status().map_err(|e| match self.family {
-            Family::Data => data_error(self.engine.db(), &range.lower, e),
+            Family::Data => data_error(self.store.db(), &range.lower, e),
             Family::Catalog => read_error(e),
         })
     }
@@ -236,7 +238,7 @@ impl Base {
             (Standing::Iter, None, Some(iter)) => iter.next(),
             (Standing::Iter, Some(spans), Some(iter)) => {
                 iter.next();
-                if spans.pass(&self.engine, iter, range)
+                if spans.pass(&self.store, iter, range)
                     && let Some(until) = spans.until.take()
                 {
                     self.go_forward(range, until);
@@ -282,7 +284,7 @@ impl Base {
             };
             match (found, &mut self.spans) {
                 (Found::Span(span), Some(spans)) => {
-                    check(&self.engine, &span, &self.at);
+                    check(&self.store, &span, &self.at);
                     if spans.enter(&span, Some(span.position(key)), *span.upper() <= *range.upper) {
                         self.standing = Standing::Span;
                         return;
@@ -296,17 +298,17 @@ impl Base {
                         Found::Span(_) => (None, false),
                     };
                     spans.filler.begin(key);
-                    let iter = iter(&mut self.iter, &self.engine, self.family, &self.at, self.options, range);
+                    let iter = iter(&mut self.iter, &self.store, self.family, &self.at, self.options, range);
                     iter.seek(key);
                     self.standing = Standing::Iter;
-                    if !spans.pass(&self.engine, iter, range) {
+                    if !spans.pass(&self.store, iter, range) {
                         return;
                     }
                     let Some(until) = spans.until.take() else { return };
                     from = until;
                 }
                 (_, None) => {
-                    iter(&mut self.iter, &self.engine, self.family, &self.at, self.options, range).seek(key);
+                    iter(&mut self.iter, &self.store, self.family, &self.at, self.options, range).seek(key);
                     self.standing = Standing::Iter;
                     return;
                 }
@@ -327,13 +329,13 @@ impl Base {
                 _ => None,
             };
             let Some((span, spans)) = found.zip(self.spans.as_mut()) else {
-                let iter = iter(&mut self.iter, &self.engine, self.family, &self.at, self.options, range);
+                let iter = iter(&mut self.iter, &self.store, self.family, &self.at, self.options, range);
                 iter.set_bounds(&range.lower, key);
                 iter.seek_to_last();
                 self.standing = Standing::Iter;
                 return;
             };
-            check(&self.engine, &span, &self.at);
+            check(&self.store, &span, &self.at);
             if spans.enter(&span, span.position(key).checked_sub(1), *range.lower <= **span.lower()) {
                 self.standing = Standing::Span;
                 return;
@@ -344,25 +346,25 @@ impl Base {
 }
 
 #[inline]
-fn check(engine: &Engine, span: &Span, at: &Option<Arc<Snapshot>>) {
-    if engine.checks_cached_reads()
+fn check(store: &Store, span: &Span, at: &Option<Arc<Snapshot>>) {
+    if store.checks_cached_reads()
         && let Some(at) = at
     {
-        check_span(engine, span, at);
+        check_span(store, span, at);
     }
 }
 
 /// The scan's iterator, made if it has none.
 fn iter<'i>(
     iter: &'i mut Option<Iter>,
-    engine: &Engine,
+    store: &Store,
     family: Family,
     at: &Option<Arc<Snapshot>>,
     options: IterOptions,
     range: &KeyRange,
 ) -> &'i mut Iter {
     iter.get_or_insert_with(|| {
-        let mut iter = Iter::new(engine.db(), family, at.as_ref(), options);
+        let mut iter = Iter::new(store.db(), family, at.as_ref(), options);
         iter.set_bounds(&range.lower, &range.upper);
         iter
     })

@@ -2,16 +2,17 @@
 //! each answer of a span to a get, and each span that a scan enters is compared with what RocksDB has for the same reader.
 //!
 //! With a snapshot the two must be the same. Without one, RocksDB is asked at a snapshot that is taken afterwards, and a key
-//! that may have changed since the reader began (`commit::Recent`) may differ. A difference ends the process, so that no
+//! that may have changed since the reader began (`cache::recent`) may differ. A difference ends the process, so that no
 //! harness can miss it. This never retries and never forgives: a wrong cached row is wrong for everybody who reads it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::engine::{Engine, LogLevel};
+use super::Store;
+use crate::base::hooks::LogLevel;
+use crate::cache::row_cache::CachedRow;
+use crate::cache::span::Span;
 use crate::rocks::{Family, Iter, IterOptions, Snapshot};
-use crate::row_cache::CachedRow;
-use crate::span::Span;
 
 /// Comparisons so far.
 #[derive(Default)]
@@ -20,50 +21,50 @@ pub struct CheckedReads {
     pub spans: AtomicU64,
 }
 
-fn fail(engine: &Engine, what: &str, key: &[u8], at: &str) -> ! {
+fn fail(store: &Store, what: &str, key: &[u8], at: &str) -> ! {
     let text = format!("{what} is not what RocksDB has, key {key:02X?}, {at}. The server stops");
-    engine.hooks().log(LogLevel::Error, &text);
+    store.hooks().log(LogLevel::Error, &text);
     std::process::abort()
 }
 
 /// A row cache or a span gave this for the key; `None`: there is no such row.
-pub fn check_get(engine: &Engine, row: &CachedRow<'_>, at: Option<&Snapshot>, given: Option<&[u8]>) {
+pub fn check_get(store: &Store, row: &CachedRow<'_>, at: Option<&Snapshot>, given: Option<&[u8]>) {
     let now;
     let (snapshot, is_exact) = match at {
         Some(at) => (at, true),
         None => {
-            now = Snapshot::new(engine.db());
+            now = Snapshot::new(store.db());
             (&now, false)
         }
     };
     let mut stored = Vec::new();
     // A read error is not a difference.
-    let Ok(found) = engine.db().get(Family::Data, row.key(), Some(snapshot), &mut stored) else { return };
-    engine.checked_reads().rows.fetch_add(1, Ordering::Relaxed);
+    let Ok(found) = store.db().get(Family::Data, row.key(), Some(snapshot), &mut stored) else { return };
+    store.checked_reads().rows.fetch_add(1, Ordering::Relaxed);
     let is_same = found.then_some(stored.as_slice()) == given;
     if !is_same && (is_exact || !row.may_have_changed()) {
         let at = format!("read at {:?}, compared at {}", row.seen(), snapshot.sequence());
-        fail(engine, "a cached row", row.key(), &at);
+        fail(store, "a cached row", row.key(), &at);
     }
 }
 
 /// A scan at this snapshot is about to read the span.
-pub fn check_span(engine: &Engine, span: &Span, at: &Arc<Snapshot>) {
-    let mut iter = Iter::new(engine.db(), Family::Data, Some(at), IterOptions::default());
+pub fn check_span(store: &Store, span: &Span, at: &Arc<Snapshot>) {
+    let mut iter = Iter::new(store.db(), Family::Data, Some(at), IterOptions::default());
     iter.set_bounds(span.lower(), span.upper());
     iter.seek(span.lower());
-    engine.checked_reads().spans.fetch_add(1, Ordering::Relaxed);
+    store.checked_reads().spans.fetch_add(1, Ordering::Relaxed);
     for n in 0..span.len() {
         let (key, value) = span.entry(n);
         if !iter.valid() && iter.status().is_err() {
             return;
         }
         if !iter.valid() || iter.entry() != (key, value) {
-            fail(engine, "an entry of a span", key, &format!("read at {}", at.sequence()));
+            fail(store, "an entry of a span", key, &format!("read at {}", at.sequence()));
         }
         iter.next();
     }
     if iter.valid() {
-        fail(engine, "the end of a span", iter.key(), &format!("read at {}", at.sequence()));
+        fail(store, "the end of a span", iter.key(), &format!("read at {}", at.sequence()));
     }
 }

@@ -2,13 +2,14 @@
 //!
 //! A seek to a key that does not exist also tells that nothing lies between it and the key found:
 //! rows that are inserted in ascending order are all in that gap. The gap was empty at a sequence
-//! number; that nobody has filled it since is told by `commit::Recent`, for a key that the caller
+//! number; that nobody has filled it since is told by `cache::recent`, for a key that the caller
 //! holds locked (COMMIT-3).
 
 use vaquita_types::Result;
 
-use super::{Transaction, successor};
-use crate::catalog::owner::data_error;
+use super::Transaction;
+use super::damage::data_error;
+use crate::encoding::successor;
 use crate::rocks::{Family, Iter, IterOptions};
 
 /// A range of keys that were all absent, learnt from earlier checks. Of one index.
@@ -46,14 +47,14 @@ impl Transaction {
             return Ok(own.is_none());
         }
         gap.checks += 1;
-        if gap.contains(key) && !self.engine.pipeline().recent().may_be_after(key, gap.sequence) {
+        if gap.contains(key) && !self.store.pipeline().recent().may_be_after(key, gap.sequence) {
             gap.hits += 1;
             return Ok(true);
         }
         if !gap.seek_pays() {
-            let (db, mut buf) = (self.engine.db(), Vec::new());
+            let (db, mut buf) = (self.store.db(), Vec::new());
             let row = self.cached_row(key, None);
-            if let Some(found) = self.engine.pipeline().spans().get(key, row.not_after(), &mut buf) {
+            if let Some(found) = self.store.pipeline().spans().get(key, row.not_after(), &mut buf) {
                 self.check_get(&row, None, found.then_some(&buf));
                 return Ok(!found);
             }
@@ -62,7 +63,7 @@ impl Transaction {
         }
         gap.seeks += 1;
         // Before the iterator, which sees this commit or a later one (ROCKS-5): what it may have missed is newer.
-        gap.sequence = self.engine.db().settled_sequence();
+        gap.sequence = self.store.db().settled_sequence();
         gap.lower.clear();
         gap.lower.extend_from_slice(key);
         let end = successor(key.get(..prefix_bytes).unwrap_or(key));
@@ -75,18 +76,18 @@ impl Transaction {
 
     /// The first key in `[lower, upper)` with a row or entry in its latest version; false: there is none.
     pub(super) fn first_committed(&self, lower: &[u8], upper: &[u8], found: &mut Vec<u8>) -> Result<bool> {
-        let idle = self.engine.housekeeper().take_idle_iter();
-        let mut iter = idle.unwrap_or_else(|| Iter::new(self.engine.db(), Family::Data, None, IterOptions::default()));
+        let idle = self.store.idle_iters().take();
+        let mut iter = idle.unwrap_or_else(|| Iter::new(self.store.db(), Family::Data, None, IterOptions::default()));
         iter.set_bounds(lower, upper);
         iter.seek(lower);
         let valid = iter.valid();
         if valid {
             iter.key().clone_into(found);
         } else {
-            iter.status().map_err(|e| data_error(self.engine.db(), lower, e))?;
+            iter.status().map_err(|e| data_error(self.store.db(), lower, e))?;
         }
         iter.account();
-        self.engine.housekeeper().keep_idle_iter(iter);
+        self.store.idle_iters().keep(iter);
         Ok(valid)
     }
 }

@@ -33,9 +33,10 @@ use std::sync::Arc;
 
 use vaquita_types::{Error, Result};
 
-use super::{Isolation, Locked, Reads, SharedView, Transaction, Version};
-use crate::catalog::owner::data_error;
-use crate::lock::{Acquired, LockMode, LockPolicy};
+use super::damage::data_error;
+use super::{Locked, Reads, SharedView, Transaction, Version};
+use crate::commit::active::Isolation;
+use crate::locks::{Acquired, LockMode, LockPolicy};
 use crate::rocks::{Family, Snapshot};
 
 impl Transaction {
@@ -74,14 +75,14 @@ impl Transaction {
         if self.statement.may_restart || self.options.isolation != Isolation::RepeatableRead || self.changes_latest() {
             return false;
         }
-        self.snapshot_sequence().is_some_and(|sequence| sequence < self.engine.db().latest_sequence())
+        self.snapshot_sequence().is_some_and(|sequence| sequence < self.store.db().latest_sequence())
     }
 
     /// START TRANSACTION WITH CONSISTENT SNAPSHOT: nothing under READ COMMITTED, as in MySQL.
     pub fn take_snapshot(&mut self) {
         if self.options.isolation == Isolation::RepeatableRead {
             self.owner();
-            self.view.get_mut().snapshot.get_or_insert_with(|| self.engine.snapshot());
+            self.view.get_mut().snapshot.get_or_insert_with(|| self.store.snapshot());
         }
     }
 
@@ -108,7 +109,7 @@ impl Transaction {
         if self.locks_reads() || (statement_view && self.reads_one()) {
             return None;
         }
-        let snapshot = self.engine.snapshot();
+        let snapshot = self.store.snapshot();
         view.snapshot = Some(Arc::clone(&snapshot));
         Some(snapshot)
     }
@@ -119,8 +120,8 @@ impl Transaction {
         if self.locks_reads() || self.has_own_rows() {
             return None;
         }
-        let snapshot = Arc::clone(self.view.get_mut().snapshot.get_or_insert_with(|| self.engine.snapshot()));
-        Some(SharedView { engine: Arc::clone(&self.engine), snapshot, interrupt: Arc::clone(&self.options.interrupt) })
+        let snapshot = Arc::clone(self.view.get_mut().snapshot.get_or_insert_with(|| self.store.snapshot()));
+        Some(SharedView { store: Arc::clone(&self.store), snapshot, interrupt: Arc::clone(&self.options.interrupt) })
     }
 
     /// Locks a row or an index entry that the statement will change. Fails with 1205, 1213, 3572, 1317, or, if the row changed
@@ -153,7 +154,7 @@ impl Transaction {
         self.owner();
         let Some(owner) = &self.owner else { return Ok(Acquired::Skipped) };
         let waits = owner.waits();
-        let acquired = self.engine.locks().lock_key(owner, &mut self.held, key, mode, policy)?;
+        let acquired = self.store.locks().lock_key(owner, &mut self.held, key, mode, policy)?;
         owner.set_rows_locked(self.held.len() as u64);
         if owner.waits() != waits && self.outlives_its_snapshot() {
             return Err(self.conflict());
@@ -187,7 +188,7 @@ impl Transaction {
     pub fn has_changed(&self, key: &[u8]) -> Result<bool> {
         let view = self.view.borrow();
         let Some(snapshot) = &view.snapshot else { return Ok(false) };
-        if !self.engine.pipeline().recent().may_be_after(key, snapshot.sequence()) {
+        if !self.store.pipeline().recent().may_be_after(key, snapshot.sequence()) {
             return Ok(false);
         }
         // What we wrote is what we read, whatever was there before.
@@ -201,7 +202,7 @@ impl Transaction {
 
     fn value_changed(&self, key: &[u8], snapshot: &Snapshot) -> Result<bool> {
         let (mut then, mut now) = (Vec::new(), Vec::new());
-        let db = self.engine.db();
+        let db = self.store.db();
         let failed = |e| data_error(db, key, e);
         let existed = db.get(Family::Data, key, Some(snapshot), &mut then).map_err(failed)?;
         let exists = db.get(Family::Data, key, None, &mut now).map_err(failed)?;
@@ -217,7 +218,7 @@ impl Transaction {
         if let Some(owner) = &self.owner
             && matches!(self.writes.get(Family::Data, key), Ok(None))
         {
-            self.engine.locks().unlock_key(owner.id, &mut self.held, self.statement.locks_before, key);
+            self.store.locks().unlock_key(owner.id, &mut self.held, self.statement.locks_before, key);
             owner.set_rows_locked(self.held.len() as u64);
         }
     }

@@ -1,7 +1,7 @@
 //! A transaction: its snapshot, its write set, its locks, and how they end. What a statement sees and locks at each level: `isolation`.
 //!
 //! ```text
-//! let mut txn = engine.begin(TxnOptions::default());
+//! let mut txn = store.begin(TxnOptions::default());
 //! txn.begin_statement(Reads::Many);
 //! txn.lock_table(table, LockMode::IX, policy)?;
 //! txn.lock_row(&key, LockMode::X, policy)?;   // conflict check against the snapshot
@@ -17,51 +17,49 @@ mod ascent;
 mod base;
 pub(crate) mod checked;
 mod cursor;
+mod damage;
 mod gap;
 mod isolation;
 #[cfg(test)]
 mod span_tests;
 mod spilled;
+mod store;
 #[cfg(test)]
 mod tests;
 mod write_map;
 mod write_set;
-mod xa;
+pub mod xa;
 
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use vaquita_types::errno::{ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, ER_LOCK_TABLE_FULL};
 use vaquita_types::schema::{IndexId, TableId};
 use vaquita_types::{Error, Result, memory};
 
-pub use cursor::{Cursor, Direction, Keep, KeyRange, ScanOptions, Step, successor};
+pub use cursor::{Cursor, Direction, Keep, ScanOptions, Step};
 pub use gap::Gap;
+pub(crate) use store::Places;
+pub use store::Store;
 pub use write_set::Mark;
 use write_set::WriteSet;
 
 use self::ascent::Ascent;
 use self::base::{Base, Spans};
-use crate::catalog::owner::data_error;
-use crate::catalog::temporary::{is_temporary_key, is_temporary_table};
-use crate::commit::{CommitRequest, CommitStart, CommitWaiter, Records, Touched};
-use crate::counters::CounterChange;
-use crate::engine::{Engine, read_error};
-use crate::kill_points::kill_point;
-use crate::lock::{Acquired, HeldLocks, Interrupt, LockMode, LockPolicy, Owner};
+use crate::base::kill_points::kill_point;
+use crate::cache::row_cache::{CachedRow, Seen};
+use crate::commit::active::Isolation;
+use crate::commit::counters::CounterChange;
+use crate::commit::records::Records;
+use crate::commit::{CommitRequest, CommitStart, CommitWaiter, Touched};
+use crate::encoding::KeyRange;
+use crate::encoding::ids::{is_temporary_key, is_temporary_table};
+use crate::encoding::key_hash;
+use crate::locks::{Acquired, HeldLocks, Interrupt, LockMode, LockPolicy, Owner};
+use crate::rocks::read_error;
 use crate::rocks::{Family, Iter, IterOptions, Snapshot};
-use crate::row_cache::{CachedRow, Seen};
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Isolation {
-    ReadUncommitted,
-    ReadCommitted,
-    #[default]
-    RepeatableRead,
-    Serializable,
-}
+use crate::txn::damage::data_error;
 
 #[derive(Clone)]
 pub struct TxnOptions {
@@ -118,24 +116,8 @@ pub enum Locked {
     Skipped,
 }
 
-/// A line of information_schema.INNODB_TRX.
-#[derive(Clone, Debug)]
-pub struct TxnInfo {
-    pub id: u64,
-    pub started: Instant,
-    /// How long it has waited for a lock, if it does.
-    pub waiting: Option<Duration>,
-    pub rows_locked: u64,
-    pub rows_modified: u64,
-    pub isolation: Isolation,
-    /// `TxnOptions::interrupt.session_id`; 0 if the transaction is nobody's.
-    pub session_id: u64,
-    /// An XA transaction that waits for its XA COMMIT or XA ROLLBACK.
-    pub prepared: bool,
-}
-
 pub struct Transaction {
-    engine: Arc<Engine>,
+    store: Arc<Store>,
     options: TxnOptions,
     /// Made when the transaction first locks or takes a snapshot that lasts.
     owner: Option<Arc<Owner>>,
@@ -165,7 +147,7 @@ struct View {
 /// What a statement reads, for other threads that read for it.
 #[derive(Clone)]
 pub struct SharedView {
-    engine: Arc<Engine>,
+    store: Arc<Store>,
     snapshot: Arc<Snapshot>,
     interrupt: Arc<Interrupt>,
 }
@@ -174,7 +156,7 @@ impl SharedView {
     /// Sees what the statement sees, and only reads. The tables are locked by the transaction that shares them.
     pub fn transaction(&self) -> Transaction {
         let options = TxnOptions { read_only: true, interrupt: Arc::clone(&self.interrupt), ..TxnOptions::default() };
-        let txn = Transaction::new(Arc::clone(&self.engine), options);
+        let txn = Transaction::new(Arc::clone(&self.store), options);
         txn.view.borrow_mut().snapshot = Some(Arc::clone(&self.snapshot));
         txn
     }
@@ -208,11 +190,11 @@ impl Statement {
 }
 
 impl Transaction {
-    pub(crate) fn new(engine: Arc<Engine>, options: TxnOptions) -> Transaction {
+    pub(crate) fn new(store: Arc<Store>, options: TxnOptions) -> Transaction {
         let mut writes = WriteSet::default();
         let statement = Statement::new(&mut writes);
         Transaction {
-            engine,
+            store,
             options,
             owner: None,
             held: HeldLocks::default(),
@@ -233,8 +215,8 @@ impl Transaction {
         self.owner.as_ref().map_or(0, |o| o.id)
     }
 
-    pub fn engine(&self) -> &Arc<Engine> {
-        &self.engine
+    pub fn store(&self) -> &Arc<Store> {
+        &self.store
     }
 
     pub fn options(&self) -> &TxnOptions {
@@ -380,13 +362,13 @@ impl Transaction {
             self.check_get(&row, at.as_deref(), Some(buf));
             return Ok(true);
         }
-        let found = match self.engine.pipeline().spans().get(key, row.not_after(), buf) {
+        let found = match self.store.pipeline().spans().get(key, row.not_after(), buf) {
             Some(found) => {
                 self.check_get(&row, at.as_deref(), found.then_some(buf));
                 found
             }
             None => {
-                let db = self.engine.db();
+                let db = self.store.db();
                 db.get(Family::Data, key, at.as_deref(), buf).map_err(|e| data_error(db, key, e))?
             }
         };
@@ -422,24 +404,24 @@ impl Transaction {
 
     /// To be made before the key is read.
     fn cached_row<'a>(&'a self, key: &'a [u8], at: Option<&Snapshot>) -> CachedRow<'a> {
-        let engine = &self.engine;
+        let store = &self.store;
         let seen = match at {
             Some(at) => Seen::at(at.sequence()),
-            None => Seen { settled: engine.db().settled_sequence(), latest: engine.db().latest_sequence() },
+            None => Seen { settled: store.db().settled_sequence(), latest: store.db().latest_sequence() },
         };
         // The ids of temporary tables are given out again.
-        CachedRow::new(engine.rows(), engine.pipeline().recent(), key, seen, !is_temporary_key(key))
+        CachedRow::new(store.rows(), store.pipeline().recent(), key, seen, !is_temporary_key(key))
     }
 
     #[inline]
     fn check_get(&self, row: &CachedRow<'_>, at: Option<&Snapshot>, given: Option<&Vec<u8>>) {
-        if self.engine.checks_cached_reads() {
-            checked::check_get(&self.engine, row, at, given.map(Vec::as_slice));
+        if self.store.checks_cached_reads() {
+            checked::check_get(&self.store, row, at, given.map(Vec::as_slice));
         }
     }
 
     fn multi_get_stored(&self, keys: &[&[u8]], at: Option<&Snapshot>, out: &mut Vec<Option<Vec<u8>>>) -> Result<()> {
-        let spans = self.engine.pipeline().spans();
+        let spans = self.store.pipeline().spans();
         let mut unknown: Vec<(usize, CachedRow<'_>)> = Vec::new();
         let mut buf = Vec::new();
         for (n, key) in keys.iter().enumerate() {
@@ -460,7 +442,7 @@ impl Transaction {
             return Ok(());
         }
         let missing: Vec<&[u8]> = unknown.iter().map(|(_, row)| row.key()).collect();
-        let db = self.engine.db();
+        let db = self.store.db();
         let found = db.multi_get(&missing, at).map_err(|e| data_error(db, missing[0], e))?;
         for ((n, row), value) in unknown.iter().zip(found) {
             if let Some(value) = &value {
@@ -476,7 +458,7 @@ impl Transaction {
         let mut at = self.snapshot_for(options.version);
         let spans = match options.version {
             Version::Snapshot if options.spans => {
-                Spans::open(&self.engine, &range, direction, options.keep != Keep::Nothing, &mut at)
+                Spans::open(&self.store, &range, direction, options.keep != Keep::Nothing, &mut at)
             }
             _ => None,
         };
@@ -485,9 +467,9 @@ impl Transaction {
             _ if iter_options != IterOptions::default() => None,
             Some(_) if options.version == Version::Snapshot => self.view.borrow_mut().take_idle(at.as_ref()),
             Some(_) => None,
-            None => self.engine.housekeeper().take_idle_iter(),
+            None => self.store.idle_iters().take(),
         };
-        let base = Base::new(&self.engine, Family::Data, at, iter_options, idle, spans);
+        let base = Base::new(&self.store, Family::Data, at, iter_options, idle, spans);
         Ok(Cursor::new(base, range, direction, options.own_writes))
     }
 
@@ -500,7 +482,7 @@ impl Transaction {
         }
         let mut view = self.view.borrow_mut();
         match (iter.snapshot(), &view.snapshot) {
-            (None, _) => self.engine.housekeeper().keep_idle_iter(iter),
+            (None, _) => self.store.idle_iters().keep(iter),
             (Some(at), Some(now)) if Arc::ptr_eq(at, now) => view.idle = Some(iter),
             _ => {}
         }
@@ -512,12 +494,12 @@ impl Transaction {
             return Ok(write.map(Cow::into_owned));
         }
         let mut buf = Vec::new();
-        let found = self.engine.db().get(Family::Catalog, key, None, &mut buf).map_err(read_error)?;
+        let found = self.store.db().get(Family::Catalog, key, None, &mut buf).map_err(read_error)?;
         Ok(found.then_some(buf))
     }
 
     pub fn meta_scan(&self, range: KeyRange) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
-        let base = Base::new(&self.engine, Family::Catalog, None, IterOptions::default(), None, None);
+        let base = Base::new(&self.store, Family::Catalog, None, IterOptions::default(), None, None);
         let mut cursor = Cursor::new(base, range, Direction::Forward, true);
         let mut out = Vec::new();
         while let Some((key, value)) = cursor.next(self)? {
@@ -532,7 +514,7 @@ impl Transaction {
     pub fn lock_range(&mut self, range: &KeyRange, policy: LockPolicy) -> Result<()> {
         self.owner();
         let Some(owner) = &self.owner else { return Ok(()) };
-        self.engine.locks().lock_range(owner, &mut self.held, &range.lower, &range.upper, policy)
+        self.store.locks().lock_range(owner, &mut self.held, &range.lower, &range.upper, policy)
     }
 
     /// IS or IX for statements, S or X for LOCK TABLES and DDL. Held to the end of the transaction.
@@ -543,7 +525,7 @@ impl Transaction {
         }
         self.owner();
         let Some(owner) = &self.owner else { return Ok(()) };
-        if self.engine.locks().lock_table(owner, &mut self.held, table, mode, policy)? == Acquired::Skipped {
+        if self.store.locks().lock_table(owner, &mut self.held, table, mode, policy)? == Acquired::Skipped {
             return Err(Error::new(&vaquita_types::errno::ER_LOCK_NOWAIT, &[]));
         }
         match held {
@@ -556,7 +538,7 @@ impl Transaction {
     /// Makes this transaction somebody that can hold locks and is listed.
     fn owner(&mut self) {
         if self.owner.is_none() {
-            self.owner = Some(self.engine.register(&self.options));
+            self.owner = Some(self.store.register(&self.options));
         }
     }
 
@@ -599,7 +581,7 @@ impl Transaction {
             return Err(Error::new(&ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, &[]));
         }
         // Where the server is short of memory, write sets go to the disk earlier.
-        if self.writes.bytes() > self.engine.options().write_set_bytes.min(memory::room().max(WRITE_SET_BYTES_MIN)) {
+        if self.writes.bytes() > self.store.options().write_set_bytes.min(memory::room().max(WRITE_SET_BYTES_MIN)) {
             self.make_room()?;
         }
         Ok(())
@@ -614,7 +596,7 @@ impl Transaction {
     fn make_room(&mut self) -> Result<()> {
         if self.writes.can_spill() {
             kill_point("spill.begun");
-            self.writes.spill(self.engine.scratches())?;
+            self.writes.spill(self.store.scratches())?;
             kill_point("spill.written");
             return Ok(());
         }
@@ -634,7 +616,7 @@ impl Transaction {
     /// The exact number of rows that this transaction sees.
     pub fn row_count(&self, table: TableId) -> Result<u64> {
         let at = self.snapshot_for(Version::Snapshot);
-        let committed = self.engine.counters().rows(table, at.as_deref())?;
+        let committed = self.store.counters().rows(table, at.as_deref())?;
         Ok((committed + self.writes.rows_delta(table)).max(0) as u64)
     }
 
@@ -645,7 +627,7 @@ impl Transaction {
 
     /// Hands out `count` AUTO_INCREMENT values: the first of them, ≡ offset modulo increment.
     pub fn next_auto_increment(&mut self, table: TableId, count: u64, increment: u64, offset: u64) -> Result<u64> {
-        let first = self.engine.counters().next_auto_increment(table, count, increment, offset)?;
+        let first = self.store.counters().next_auto_increment(table, count, increment, offset)?;
         let last = first.saturating_add(count.saturating_sub(1).saturating_mul(increment.max(1)));
         self.note_used(table, CounterChange::AutoIncrementUsed(last));
         kill_point("txn.auto-increment");
@@ -654,20 +636,20 @@ impl Transaction {
 
     /// A row was written with an explicit AUTO_INCREMENT value: later ones are higher.
     pub fn note_auto_increment(&mut self, table: TableId, value: u64) -> Result<()> {
-        self.engine.counters().note_auto_increment(table, value)?;
+        self.store.counters().note_auto_increment(table, value)?;
         self.note_used(table, CounterChange::AutoIncrementUsed(value));
         Ok(())
     }
 
     /// The next value that would be handed out, for SHOW CREATE TABLE.
     pub fn peek_auto_increment(&self, table: TableId) -> Result<u64> {
-        Ok(self.engine.counters().last_auto_increment(table)?.saturating_add(1))
+        Ok(self.store.counters().last_auto_increment(table)?.saturating_add(1))
     }
 
     /// `ALTER TABLE … AUTO_INCREMENT = next`, also downwards; takes effect at commit.
     pub fn set_auto_increment(&mut self, table: TableId, next: u64) -> Result<()> {
         if is_temporary_table(table) {
-            return self.engine.counters().set_unlogged(table, next.saturating_sub(1));
+            return self.store.counters().set_unlogged(table, next.saturating_sub(1));
         }
         self.counters.push((table, CounterChange::AutoIncrementSet(next.saturating_sub(1))));
         Ok(())
@@ -675,7 +657,7 @@ impl Transaction {
 
     /// The next hidden row id of a table without PRIMARY KEY.
     pub fn next_row_id(&mut self, table: TableId) -> Result<u64> {
-        let id = self.engine.counters().next_row_id(table)?;
+        let id = self.store.counters().next_row_id(table)?;
         self.note_used(table, CounterChange::RowIdUsed(id));
         kill_point("txn.row-id");
         Ok(id)
@@ -718,7 +700,7 @@ impl Transaction {
             Err(error) => return CommitStart::Done(Err(error)),
         };
         kill_point("commit.prepared");
-        self.engine.pipeline().submit(request, waiter)
+        self.store.pipeline().submit(request, waiter)
     }
 
     /// How the commit ends if there is nothing to log, or no space to log it.
@@ -738,14 +720,14 @@ impl Transaction {
 
     /// A full disk fails what would add rows; DDL and deletes, which free space, may use the reserve.
     fn check_disk_space(&self) -> Result<()> {
-        if !self.engine.housekeeper().disk_full() {
+        if !self.store.disk_full() {
             return Ok(());
         }
         let stored = |key: &[u8]| !(self.carries_on() && is_temporary_key(key));
         let mut data = self.writes.map(Family::Data).iter();
         let frees = !self.writes.map(Family::Catalog).is_empty()
             || self.writes.spilled().is_none() && data.all(|(key, write)| write.is_none() || !stored(key));
-        if frees { Ok(()) } else { Err(self.engine.disk_full_error()) }
+        if frees { Ok(()) } else { Err(self.store.disk_full_error()) }
     }
 
     /// Commits and blocks until it is durable.
@@ -763,7 +745,7 @@ impl Transaction {
             return Err(error);
         }
         let request = self.prepare()?;
-        self.engine.submit_and_wait(request)
+        self.store.submit_and_wait(request)
     }
 
     /// Stage *prepare*: everything the pipeline needs, leaving this transaction new. If it fails, it is rolled back.
@@ -784,7 +766,7 @@ impl Transaction {
             for (key, write) in self.writes.map(family).iter() {
                 records.write(family, key, write);
                 if family == Family::Data {
-                    touched.push(crate::lock::hash(key));
+                    touched.push(key_hash(key));
                 }
             }
         }
@@ -809,8 +791,8 @@ impl Transaction {
 
     pub fn rollback(&mut self) {
         if let Some(owner) = self.owner.take() {
-            self.engine.locks().release_all(owner.id, &mut self.held);
-            self.engine.unregister(owner.id);
+            self.store.locks().release_all(owner.id, &mut self.held);
+            self.store.unregister(owner.id);
             kill_point("txn.rolled-back");
         }
         self.reset();

@@ -7,8 +7,11 @@ use std::time::Instant;
 use tempfile::TempDir;
 
 use super::*;
-use crate::engine::{EngineOptions, NoHooks};
-use crate::options::Tuning;
+use crate::base::hooks::NoHooks;
+use crate::base::options::EngineOptions;
+use crate::base::options::Tuning;
+use crate::engine::Engine;
+use std::time::Duration;
 
 const WAIT: LockPolicy = LockPolicy::Wait(Duration::from_secs(20));
 const INDEX: u32 = 9;
@@ -92,7 +95,7 @@ fn range(random: &mut Random) -> KeyRange {
     let id = random.below(4 * ACCOUNTS);
     let (few, many) = (1 + random.below(40), 1 + random.below(4 * ACCOUNTS));
     match random.below(8) {
-        0 => crate::key::index_range(vaquita_types::schema::IndexId(INDEX)),
+        0 => crate::encoding::key::index_range(vaquita_types::schema::IndexId(INDEX)),
         1 => KeyRange { lower: key(id), upper: key(id + many) },
         _ => KeyRange { lower: key(id), upper: key(id + few) },
     }
@@ -172,7 +175,7 @@ fn spans_show_what_rocksdb_does() {
             assert!(failed.is_empty(), "a reader failed");
         });
         assert!(commits.into_inner() >= COMMITS, "the writers came to nothing");
-        let all = crate::key::index_range(vaquita_types::schema::IndexId(INDEX));
+        let all = crate::encoding::key::index_range(vaquita_types::schema::IndexId(INDEX));
         scan(&begin(&engine, Isolation::RepeatableRead, Reads::Many), std::slice::from_ref(&all), Direction::Forward, true);
         for direction in [Direction::Forward, Direction::Backward] {
             assert_eq!(is_scanned_by_spans_alone(&engine, direction, Keep::All), block_cache_bytes > 1 << 20);
@@ -182,7 +185,7 @@ fn spans_show_what_rocksdb_does() {
 
 fn is_scanned_by_spans_alone(engine: &Arc<Engine>, direction: Direction, keep: Keep) -> bool {
     let txn = begin(engine, Isolation::RepeatableRead, Reads::Many);
-    let all = crate::key::index_range(vaquita_types::schema::IndexId(INDEX));
+    let all = crate::encoding::key::index_range(vaquita_types::schema::IndexId(INDEX));
     let mut cursor = txn.scan(all, direction, ScanOptions { keep, ..ScanOptions::default() }).unwrap();
     while cursor.next(&txn).unwrap().is_some() {}
     cursor.into_iter().is_none()
@@ -198,7 +201,7 @@ fn cached_reads_can_be_checked() {
     let mut txn = begin(&engine, Isolation::ReadCommitted, Reads::Many);
     txn.put(&key(1), &row(EACH, &mut Random(1))).unwrap();
     txn.commit_wait().unwrap();
-    let all = crate::key::index_range(vaquita_types::schema::IndexId(INDEX));
+    let all = crate::encoding::key::index_range(vaquita_types::schema::IndexId(INDEX));
     for turn in 0..3 {
         let txn = begin(&engine, Isolation::RepeatableRead, Reads::Many);
         assert_eq!(scan(&txn, std::slice::from_ref(&all), Direction::Forward, true).len(), 1);
@@ -227,7 +230,7 @@ fn a_large_table_stays_in_spans() {
     };
     write(0..ROWS);
     engine.flush_memtables().unwrap();
-    let all = crate::key::index_range(vaquita_types::schema::IndexId(INDEX));
+    let all = crate::encoding::key::index_range(vaquita_types::schema::IndexId(INDEX));
     let scan = || {
         let keep = engine.kept_of_scan(&all.lower, &all.upper);
         assert!(keep == Keep::Spans);
@@ -243,7 +246,7 @@ fn a_large_table_stays_in_spans() {
 }
 
 fn read(engine: &Arc<Engine>, mut random: Random, commits: &AtomicUsize) {
-    let all = crate::key::index_range(vaquita_types::schema::IndexId(INDEX));
+    let all = crate::encoding::key::index_range(vaquita_types::schema::IndexId(INDEX));
     let begun = Instant::now();
     let mut reads = 0;
     while reads < READS || (commits.load(Ordering::Relaxed) < COMMITS && begun.elapsed() < TIME) {

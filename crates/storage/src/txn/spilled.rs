@@ -4,9 +4,10 @@
 use vaquita_types::Result;
 
 use super::Transaction;
-use crate::commit::{CommitRequest, Records, Touched};
-use crate::engine::write_error;
-use crate::kill_points::kill_point;
+use crate::base::kill_points::kill_point;
+use crate::commit::records::Records;
+use crate::commit::{CommitRequest, Touched};
+use crate::rocks::write_error;
 use crate::rocks::{Family, SortedFiles};
 
 impl Transaction {
@@ -14,7 +15,7 @@ impl Transaction {
     pub(super) fn prepare_files(&mut self) -> Result<CommitRequest> {
         self.writes.spill_rest()?;
         let mut written = Ok(None);
-        let hooks = std::sync::Arc::clone(self.engine.hooks());
+        let hooks = std::sync::Arc::clone(self.store.hooks());
         hooks.blocking(&mut || written = self.write_files());
         let files = written?;
         let mut records = Records::with_capacity(0);
@@ -36,10 +37,10 @@ impl Transaction {
     fn write_files(&self) -> Result<Option<SortedFiles>> {
         let Some(spill) = self.writes.spilled() else { return Ok(None) };
         let (file, runs) = spill.runs()?;
-        let files = self.engine.sorted_files(file, &runs, &self.options.interrupt)?;
+        let files = self.store.sorted_files(file, &runs, &self.options.interrupt)?;
         kill_point("spill.files-written");
         // Keys of the files that are in memtables would have to be flushed while all other commits wait.
-        self.engine.db().flush_memtables().map_err(write_error)?;
+        self.store.db().flush_memtables().map_err(write_error)?;
         Ok(Some(files))
     }
 }

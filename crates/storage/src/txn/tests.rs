@@ -12,7 +12,10 @@ use tempfile::TempDir;
 use vaquita_types::error::Next;
 
 use super::*;
-use crate::engine::{EngineOptions, FlushMode, NoHooks};
+use crate::base::hooks::NoHooks;
+use crate::base::options::{EngineOptions, FlushMode};
+use crate::engine::Engine;
+use std::time::Duration;
 
 const WAIT: LockPolicy = LockPolicy::Wait(Duration::from_secs(20));
 const TABLE: TableId = TableId(7);
@@ -827,7 +830,7 @@ fn blocks_of_files_that_are_gone_leave_the_cache() {
     let dir = TempDir::new().unwrap();
     let options = EngineOptions { block_cache_bytes: Some(64 << 20), warm_log: false, ..EngineOptions::default() };
     let engine = Engine::open(dir.path(), options, Arc::new(NoHooks)).unwrap();
-    let all = crate::key::index_range(vaquita_types::schema::IndexId(9));
+    let all = crate::encoding::key::index_range(vaquita_types::schema::IndexId(9));
     let mut used = Vec::new();
     for round in 0..20u32 {
         let mut txn = engine.begin(TxnOptions::default());

@@ -22,10 +22,10 @@ use vaquita_types::Result;
 use vaquita_types::schema::{IndexId, TableId};
 
 use super::write_map::{Inserted, InsertedNew, Write, WriteMap, prefix_of};
-use crate::catalog::temporary::{TEMPORARY_ID_MIN, is_temporary_key, is_temporary_table};
-use crate::key::INDEX_ID_BYTES;
+use crate::encoding::ids::INDEX_ID_BYTES;
+use crate::encoding::ids::{TEMPORARY_ID_MIN, is_temporary_key, is_temporary_table};
 use crate::rocks::Family;
-use crate::spill::{Scratches, Spill};
+use crate::spill::scratch::{Scratches, Spill};
 
 /// A point of a transaction's writes to return to: so many undo entries came before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,0 +1,10 @@
+//! `storage::base` for models: primitives that a checker schedules, and kill points that nobody dies at. Hooks and options are the storage's own.
+
+#[path = "../../../storage/src/base/hooks.rs"]
+pub mod hooks;
+#[path = "kill_points.rs"]
+pub mod kill_points;
+#[path = "../../../storage/src/base/options.rs"]
+pub mod options;
+#[path = "sync.rs"]
+pub mod sync;

@@ -1,0 +1,17 @@
+//! What every floor may use: primitives of threads, names of kill points, options, hooks of the program around.
+//!
+//! | file | for |
+//! |---|---|
+//! | `sync` | mutexes, atomics and sizes that `crates/models` replaces |
+//! | `kill_points` | places at which a test ends the process |
+//! | `hooks` | what the program around the storage lends it: threads, texts of statements, a log |
+//! | `options` | what the storage is opened with, and what follows from the machine |
+//! | `helpers` | threads that help with one piece of work |
+//!
+//! It may use `vaquita-types`. It never knows RocksDB, a key, a lock or a transaction.
+
+pub mod helpers;
+pub mod hooks;
+pub mod kill_points;
+pub mod options;
+pub mod sync;

@@ -1,0 +1,170 @@
+//! What ANALYZE TABLE finds out for the planner: how many different values index prefixes have.
+//!
+//! For each index and each number n of leading parts, `distinct[n-1]` estimates how many different
+//! values those parts have together; rows ÷ distinct is what an equality on them returns. An index of
+//! up to `ENTRIES_SCANNED_MAX` entries is counted exactly; of a longer one that many are read and the
+//! count is scaled up, which is right where values are spread evenly over the index.
+//!
+//! A table that nobody has analyzed, or that has doubled or halved since, is *sampled* when a statement on it is planned: each
+//! index is read at `PLACES` places, or as a whole if it is small. That takes about a millisecond an index, and is kept with the table's
+//! handle, not stored. Of the entries of a sample it counts how many differ from the one before in their first n parts, which
+//! gives the number of different values if they are as dense everywhere; values that are too long for that are at least as many as
+//! were met. `Catalog::renew_samples` forgets samples of tables that have grown, so that plans are made anew.
+//!
+//! Row counts are not estimated: `Transaction::row_count` is exact and free.
+
+use std::sync::Arc;
+
+use vaquita_types::Result;
+use vaquita_types::schema::IndexId;
+
+use super::table::Table;
+use crate::encoding::catalog::primitives::{Reader, Writer};
+use crate::encoding::key::{Entry, IndexCodec};
+use crate::locks::Interrupt;
+use crate::txn::Store;
+use crate::txn::{Direction, Keep, ScanOptions, Transaction, Version};
+
+/// Entries of one index that ANALYZE reads: about a second.
+const ENTRIES_SCANNED_MAX: u64 = 1_000_000;
+/// Entries of an index that a sample reads as a whole, and else at how many places how many.
+const WHOLE_ENTRIES_MAX: u64 = 4096;
+const PLACES: u64 = 16;
+const PLACE_ENTRIES: usize = 128;
+/// Rows from which a table is sampled. The planner takes smaller ones for as large.
+pub const SAMPLED_ROWS_MIN: u64 = 1_000;
+/// How often a long scan looks whether it was killed.
+const INTERRUPT_EVERY: u64 = 4096;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableStatistics {
+    /// Rows when they were made.
+    pub rows: u64,
+    pub indexes: Vec<IndexStatistics>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IndexStatistics {
+    pub id: IndexId,
+    /// For 1, 2 … leading declared parts.
+    pub distinct: Vec<u64>,
+}
+
+impl TableStatistics {
+    pub fn index(&self, id: IndexId) -> Option<&IndexStatistics> {
+        self.indexes.iter().find(|i| i.id == id)
+    }
+
+    /// They are still about right for a table with so many rows.
+    pub fn fits(&self, rows: u64) -> bool {
+        self.rows.max(SAMPLED_ROWS_MIN) <= 2 * rows.max(SAMPLED_ROWS_MIN)
+            && rows.max(SAMPLED_ROWS_MIN) <= 2 * self.rows.max(SAMPLED_ROWS_MIN)
+    }
+
+    /// Format byte 1, rows, then per index its id and the list of counts (primitives of `encoding::catalog`).
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut w = Writer::default();
+        w.byte(1);
+        w.int(self.rows);
+        w.list(&self.indexes, |w, i| {
+            w.int(i.id.0 as u64);
+            w.list(&i.distinct, |w, n| w.int(*n));
+        });
+        w.bytes
+    }
+
+    pub(crate) fn decode(bytes: &[u8]) -> Option<TableStatistics> {
+        let mut r = Reader { rest: bytes };
+        if r.byte()? != 1 {
+            return None;
+        }
+        let rows = r.int()?;
+        let indexes = r.list(|r| Some(IndexStatistics { id: IndexId(r.narrow()?), distinct: r.list(Reader::int)? }))?;
+        r.rest.is_empty().then_some(TableStatistics { rows, indexes })
+    }
+
+    /// Reads the table's indexes as `txn` sees them.
+    pub(crate) fn collect(table: &Table, txn: &Transaction, interrupt: &Arc<Interrupt>) -> Result<TableStatistics> {
+        let rows = txn.row_count(table.def.id)?;
+        let indexes = table.codec.indexes().iter().map(|index| index_statistics(index, rows, txn, interrupt));
+        Ok(TableStatistics { rows, indexes: indexes.collect::<Result<_>>()? })
+    }
+
+    /// Reads a little of each index of a table with `rows` rows, as they are now.
+    pub(crate) fn sample(table: &Table, store: &Store, txn: &Transaction, rows: u64) -> Result<TableStatistics> {
+        let indexes = table.codec.indexes().iter().map(|index| sample_index(index, rows, store, txn));
+        Ok(TableStatistics { rows, indexes: indexes.collect::<Result<_>>()? })
+    }
+}
+
+fn sample_index(index: &IndexCodec, rows: u64, store: &Store, txn: &Transaction) -> Result<IndexStatistics> {
+    let all = index.all();
+    let (places, entries_max) = match rows {
+        0..=WHOLE_ENTRIES_MAX => (vec![all], usize::MAX),
+        _ => {
+            let pieces = store.split(&all, store.range_bytes(&all)? / PLACES)?;
+            // Where RocksDB cannot tell sizes apart, one long piece has to do.
+            let entries_max = if pieces.len() < 2 { WHOLE_ENTRIES_MAX as usize } else { PLACE_ENTRIES };
+            let step = pieces.len().div_ceil(PLACES as usize);
+            (pieces.into_iter().step_by(step).collect(), entries_max)
+        }
+    };
+    let parts = index.parts().len();
+    // Of neighbours in the sample, how many differ in their first parts; and how many values were met at all.
+    let (mut differ, mut met, mut neighbours) = (vec![0u64; parts], vec![0u64; parts], 0u64);
+    let (mut previous, mut ends) = (Vec::new(), vec![0; parts]);
+    let options = ScanOptions { keep: Keep::Nothing, version: Version::Latest, ..ScanOptions::default() };
+    for place in places {
+        let mut cursor = txn.scan(place, Direction::Forward, options)?;
+        let mut read = 0;
+        while read < entries_max
+            && let Some((key, value)) = cursor.next(txn)?
+        {
+            index.part_ends(Entry { key, value }, &mut ends)?;
+            for (n, end) in ends.iter().enumerate() {
+                let is_new = previous.is_empty() || key.get(..*end) != previous.get(..*end);
+                met[n] += u64::from(is_new);
+                differ[n] += u64::from(is_new && read > 0);
+            }
+            neighbours += u64::from(read > 0);
+            previous.clear();
+            previous.extend_from_slice(key);
+            read += 1;
+        }
+        txn.finish_scan(cursor);
+    }
+    let dense = |differ: &u64| (u128::from(*differ) * u128::from(rows) / u128::from(neighbours.max(1))) as u64;
+    let distinct = differ.iter().zip(met).map(|(differ, met)| dense(differ).max(met).min(rows)).collect();
+    Ok(IndexStatistics { id: index.id, distinct })
+}
+
+fn index_statistics(index: &IndexCodec, rows: u64, txn: &Transaction, interrupt: &Arc<Interrupt>) -> Result<IndexStatistics> {
+    let options = ScanOptions { keep: Keep::Nothing, version: Version::Latest, ..ScanOptions::default() };
+    let mut distinct = vec![0u64; index.parts().len()];
+    let mut previous: Vec<u8> = Vec::new();
+    let mut ends = vec![0; distinct.len()];
+    let mut read = 0;
+    let mut cursor = txn.scan(index.all(), Direction::Forward, options)?;
+    while read < ENTRIES_SCANNED_MAX
+        && let Some((key, value)) = cursor.next(txn)?
+    {
+        read += 1;
+        if read % INTERRUPT_EVERY == 0 {
+            interrupt.check()?;
+        }
+        index.part_ends(Entry { key, value }, &mut ends)?;
+        for (count, end) in distinct.iter_mut().zip(&ends) {
+            if key.get(..*end) != previous.get(..*end) || previous.is_empty() {
+                *count += 1;
+            }
+        }
+        previous.clear();
+        previous.extend_from_slice(key);
+    }
+    if read == ENTRIES_SCANNED_MAX && rows > read {
+        for count in &mut distinct {
+            *count = (*count as u128 * rows as u128 / read as u128) as u64;
+        }
+    }
+    Ok(IndexStatistics { id: index.id, distinct })
+}

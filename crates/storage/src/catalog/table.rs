@@ -1,0 +1,430 @@
+//! `Table`: a table's rows and index entries as one thing that a transaction changes.
+//!
+//! A row is one clustered entry and one entry per secondary index (`encoding::key`, `encoding::row`). What each
+//! operation locks and writes, in this order:
+//!
+//! | operation | locks (all X)                                            | writes                                   |
+//! |-----------|----------------------------------------------------------|------------------------------------------|
+//! | insert    | the clustered key, each entry's key                      | row, entries, +1 row                     |
+//! | update    | keys of entries that change, old and new (the clustered key: by the caller; if it moves, the new one as well) | row, entries that differ |
+//! | delete    | each entry's key (the clustered key: by the caller)      | tombstones of the row and its entries, −1 row |
+//!
+//! An old unique key is locked too, so that another transaction that wants to insert it waits for
+//! this one to end instead of reporting a duplicate that may never have been. Keys of entries that are
+//! not unique are locked although nobody competes for them: SERIALIZABLE transactions find writers in
+//! the ranges that they have read by these locks.
+//! Nothing is written before all duplicates are ruled out, except that a statement may be rolled
+//! back by its caller (`Transaction::rollback_statement`).
+//!
+//! A handle may also carry indexes that an ALTER is building; every operation keeps their entries as well (`building`).
+//!
+//! The caller has checked the values, holds at least IX on the table (`Transaction::lock_table`),
+//! and keeps one `Buffers` per session, so that a row costs no allocation here.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use parking_lot::RwLock;
+use vaquita_types::schema::TableRef;
+use vaquita_types::{Error, Result, Value, errno};
+
+use super::building::Building;
+use super::statistics::{SAMPLED_ROWS_MIN, TableStatistics};
+use crate::encoding::ids::INDEX_ID_BYTES;
+use crate::encoding::key::{Entry, IndexCodec};
+use crate::encoding::row::{RowCodec, RowView};
+use crate::locks::{LockMode, LockPolicy};
+use crate::txn::Store;
+use crate::txn::{Gap, Transaction, Version};
+
+/// A table definition with what is precomputed from it. DDL makes a new one.
+#[derive(Debug)]
+pub struct Table {
+    pub def: TableRef,
+    pub codec: RowCodec,
+    statistics: RwLock<Option<Arc<TableStatistics>>>,
+    /// What the planner sampled where these are missing or too old.
+    sample: RwLock<Option<Arc<TableStatistics>>>,
+    stale: AtomicBool,
+    /// Indexes that an ALTER is building: writers keep their entries too.
+    building: Option<Box<Building>>,
+    /// The sequence number of the commit from which on each of `def.indexes` shows the table; 0: any.
+    readable_from: Box<[AtomicU64]>,
+}
+
+/// Scratch space of row operations, reused between rows.
+#[derive(Default)]
+pub struct Buffers {
+    clustered: Vec<u8>,
+    row: Vec<u8>,
+    key: Vec<u8>,
+    value: Vec<u8>,
+    old_key: Vec<u8>,
+    old_value: Vec<u8>,
+    /// Of the clustered index of the one table that a statement inserts into.
+    gap: Gap,
+}
+
+impl Buffers {
+    /// After an insert or an update that was written: the row's clustered key.
+    pub fn clustered_key(&self) -> &[u8] {
+        &self.clustered
+    }
+}
+
+/// How an insert or an update ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Written {
+    Done,
+    /// Nothing was written: another row has the key.
+    Duplicate(Duplicate),
+    /// A lock was not free and the policy is SKIP LOCKED.
+    Skipped,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Duplicate {
+    /// Position in `TableDef::indexes`.
+    pub index: usize,
+    /// The clustered key of the row that is there, which is not locked unless `index` is 0.
+    pub clustered_key: Vec<u8>,
+}
+
+impl Table {
+    pub fn new(def: TableRef) -> Result<Table> {
+        Table::with_statistics(def, None)
+    }
+
+    pub(crate) fn with_statistics(def: TableRef, statistics: Option<Arc<TableStatistics>>) -> Result<Table> {
+        let readable_from = def.indexes.iter().map(|_| AtomicU64::new(0)).collect();
+        Ok(Table {
+            codec: RowCodec::new(&def)?,
+            def,
+            statistics: RwLock::new(statistics),
+            sample: RwLock::default(),
+            stale: AtomicBool::new(false),
+            building: None,
+            readable_from,
+        })
+    }
+
+    /// Another handle of the same definition: with indexes that are being built, or without any.
+    pub(crate) fn rebuilt(&self, building: Option<Building>) -> Result<Table> {
+        let mut table = Table::with_statistics(self.def.clone(), self.statistics())?;
+        table.building = building.map(Box::new);
+        table.set_readable_from(Some(self), 0);
+        Ok(table)
+    }
+
+    pub(crate) fn building(&self) -> Option<&Building> {
+        self.building.as_deref()
+    }
+
+    /// Indexes that `old` has are readable from where they were, the others from the commit with this sequence number.
+    pub(crate) fn set_readable_from(&self, old: Option<&Table>, sequence: u64) {
+        for (index, from) in self.def.indexes.iter().zip(&self.readable_from) {
+            let before = old.and_then(|old| {
+                let at = old.def.indexes.iter().position(|i| i.id == index.id)?;
+                old.readable_from.get(at).map(|from| from.load(Ordering::Acquire))
+            });
+            from.store(before.unwrap_or(sequence), Ordering::Release);
+        }
+    }
+
+    /// Error 1412 if the index has not been there when the snapshot of the transaction was taken; if the statement has taken
+    /// it, it may run again.
+    pub fn check_readable(&self, txn: &Transaction, index: usize) -> Result<()> {
+        let from = self.readable_from.get(index).map_or(0, |from| from.load(Ordering::Acquire));
+        match txn.snapshot_sequence() {
+            Some(sequence) if sequence < from => Err(Error::new(&errno::ER_TABLE_DEF_CHANGED, &[]).restart_if(txn.may_restart())),
+            _ => Ok(()),
+        }
+    }
+
+    /// What the last ANALYZE found.
+    pub fn statistics(&self) -> Option<Arc<TableStatistics>> {
+        self.statistics.read().clone()
+    }
+
+    /// What is known of a table with so many rows: what ANALYZE found, or a sample, taken now if there is none. `None` for a
+    /// table too small to be sampled that nobody has analyzed, and for one that cannot be read.
+    pub fn statistics_for(&self, store: &Store, txn: &Transaction, rows: u64) -> Option<Arc<TableStatistics>> {
+        let analyzed = self.statistics();
+        if rows < SAMPLED_ROWS_MIN || analyzed.as_ref().is_some_and(|found| found.fits(rows)) {
+            return analyzed;
+        }
+        if let Some(sample) = self.sample.read().as_ref().filter(|sample| sample.fits(rows)) {
+            return Some(Arc::clone(sample));
+        }
+        // A bad block shows when the table is read, not in estimates.
+        let Ok(sample) = TableStatistics::sample(self, store, txn, rows).map(Arc::new) else { return analyzed };
+        *self.sample.write() = Some(Arc::clone(&sample));
+        Some(sample)
+    }
+
+    /// Drops a sample that does not fit any more; whether there was one.
+    pub(crate) fn forget_old_sample(&self, rows: impl FnOnce() -> u64) -> bool {
+        let is_old = self.sample.read().as_ref().is_some_and(|sample| !sample.fits(rows()));
+        if is_old {
+            *self.sample.write() = None;
+        }
+        is_old
+    }
+
+    pub(crate) fn set_statistics(&self, statistics: Arc<TableStatistics>) {
+        *self.statistics.write() = Some(statistics);
+    }
+
+    /// DDL replaced this handle. Under a lock of the table this cannot become true.
+    pub fn is_stale(&self) -> bool {
+        self.stale.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn set_stale(&self, stale: bool) {
+        self.stale.store(stale, Ordering::Release);
+    }
+
+    /// Reads the row of a clustered key into `value`; `None` if there is none.
+    pub fn get<'a>(
+        &'a self,
+        txn: &Transaction,
+        key: &'a [u8],
+        version: Version,
+        value: &'a mut Vec<u8>,
+    ) -> Result<Option<RowView<'a>>> {
+        if txn.get(key, version, value)? { self.codec.view(key, value).map(Some) } else { Ok(None) }
+    }
+
+    /// Adds a row, unless one of its unique keys is taken.
+    pub fn insert(&self, txn: &mut Transaction, row: &[Value], policy: LockPolicy, b: &mut Buffers) -> Result<Written> {
+        let row_id = if self.def.hidden_rowid { txn.next_row_id(self.def.id)? } else { 0 };
+        self.codec.encode_row(row, &mut b.row)?;
+        self.codec.clustered().encode_clustered(row, row_id, &mut b.clustered)?;
+        if !txn.lock_new_row(&b.clustered, policy)? {
+            return Ok(Written::Skipped);
+        }
+        // A hidden row id is handed out once.
+        if !self.def.hidden_rowid && !txn.is_absent(&b.clustered, INDEX_ID_BYTES, &mut b.gap)? {
+            return Ok(Written::Duplicate(Duplicate { index: 0, clustered_key: b.clustered.clone() }));
+        }
+        // A row that our snapshot shows, and that somebody has deleted since.
+        txn.check_conflict(&b.clustered)?;
+        for (n, index) in self.secondary() {
+            let unique = index.encode_entry(row, row_id, &mut b.key, &mut b.value)?;
+            match claim(txn, index, n, unique, policy, b)? {
+                Written::Done => {}
+                refused => return Ok(refused),
+            }
+        }
+        txn.put(&b.clustered, &b.row)?;
+        for (_, index) in self.secondary() {
+            let unique = index.encode_entry(row, row_id, &mut b.key, &mut b.value)?;
+            put_entry(txn, unique, b)?;
+        }
+        if let Some(building) = &self.building {
+            building.inserted(txn, row, row_id, policy)?;
+        }
+        txn.add_rows(self.def.id, 1);
+        Ok(Written::Done)
+    }
+
+    /// Adds a row to a table, or entries to new indexes, that nobody else can use yet: takes no locks
+    /// and does not count. `row_id` keeps that of a copied row; `indexes` says which of the secondary
+    /// indexes to fill, and the row itself is written if it includes 0.
+    pub(crate) fn load(
+        &self,
+        txn: &mut Transaction,
+        row: &[Value],
+        row_id: Option<u64>,
+        indexes: &[usize],
+        b: &mut Buffers,
+    ) -> Result<Written> {
+        let row_id = match row_id {
+            Some(id) => id,
+            None if self.def.hidden_rowid => txn.next_row_id(self.def.id)?,
+            None => 0,
+        };
+        for n in indexes {
+            let Some(index) = self.codec.indexes().get(*n) else { continue };
+            let unique = if index.is_clustered() {
+                self.codec.encode_row(row, &mut b.value)?;
+                index.encode_clustered(row, row_id, &mut b.key)?;
+                !self.def.hidden_rowid
+            } else {
+                index.encode_entry(row, row_id, &mut b.key, &mut b.value)?
+            };
+            if unique && txn.get(&b.key, Version::Latest, &mut b.old_value)? {
+                let mut clustered_key = Vec::new();
+                index.clustered_key(Entry { key: &b.key, value: &b.old_value }, &mut clustered_key)?;
+                return Ok(Written::Duplicate(Duplicate { index: *n, clustered_key }));
+            }
+            put_entry(txn, unique || index.is_clustered(), b)?;
+        }
+        Ok(Written::Done)
+    }
+
+    /// Changes a row that the caller has locked and read (`old`), unless a new unique key is taken.
+    pub fn update(
+        &self,
+        txn: &mut Transaction,
+        clustered_key: &[u8],
+        old: &[Value],
+        new: &[Value],
+        policy: LockPolicy,
+        b: &mut Buffers,
+    ) -> Result<Written> {
+        let row_id = self.row_id(clustered_key)?;
+        self.codec.encode_row(new, &mut b.row)?;
+        self.codec.clustered().encode_clustered(new, row_id, &mut b.clustered)?;
+        let moved = b.clustered != clustered_key;
+        if moved {
+            if !txn.lock_key(&b.clustered, LockMode::X, policy)? {
+                return Ok(Written::Skipped);
+            }
+            if txn.exists(&b.clustered, Version::Latest)? {
+                return Ok(Written::Duplicate(Duplicate { index: 0, clustered_key: b.clustered.clone() }));
+            }
+            txn.check_conflict(&b.clustered)?;
+        }
+        for (n, index) in self.secondary() {
+            if moved || !index.same_entry(old, new) {
+                match self.claim_changed(txn, n, index, (old, new), row_id, policy, b)? {
+                    Written::Done => {}
+                    refused => return Ok(refused),
+                }
+            }
+        }
+        if moved {
+            txn.delete(clustered_key)?;
+        }
+        txn.put(&b.clustered, &b.row)?;
+        for (_, index) in self.secondary() {
+            if moved || !index.same_entry(old, new) {
+                replace_entry(txn, index, (old, new), row_id, b)?;
+            }
+        }
+        if let Some(building) = &self.building {
+            building.updated(txn, (old, new), row_id, moved, policy)?;
+        }
+        Ok(Written::Done)
+    }
+
+    /// Removes a row that the caller has locked and read (`old`). False: skipped.
+    pub fn delete(
+        &self,
+        txn: &mut Transaction,
+        clustered_key: &[u8],
+        old: &[Value],
+        policy: LockPolicy,
+        b: &mut Buffers,
+    ) -> Result<bool> {
+        let row_id = self.row_id(clustered_key)?;
+        for (_, index) in self.secondary() {
+            index.encode_entry(old, row_id, &mut b.key, &mut b.value)?;
+            if !txn.lock_key(&b.key, LockMode::X, policy)? {
+                return Ok(false);
+            }
+        }
+        txn.delete(clustered_key)?;
+        for (_, index) in self.secondary() {
+            index.encode_entry(old, row_id, &mut b.key, &mut b.value)?;
+            txn.delete(&b.key)?;
+        }
+        if let Some(building) = &self.building {
+            building.deleted(txn, old, row_id, policy)?;
+        }
+        txn.add_rows(self.def.id, -1);
+        Ok(true)
+    }
+
+    /// Error 1062 for a row that `insert` or `update` refused. TIMESTAMP values are printed as they are.
+    pub fn duplicate_error(&self, duplicate: &Duplicate, row: &[Value]) -> Error {
+        match self.codec.indexes().get(duplicate.index) {
+            Some(codec) => crate::encoding::duplicate::duplicate_error(&self.def, duplicate.index, codec, row),
+            None => Error::internal("duplicate in an unknown index"),
+        }
+    }
+
+    /// Secondary indexes with their position in `TableDef::indexes`.
+    fn secondary(&self) -> impl Iterator<Item = (usize, &IndexCodec)> {
+        self.codec.indexes().iter().enumerate().skip(1)
+    }
+
+    pub(crate) fn row_id(&self, clustered_key: &[u8]) -> Result<u64> {
+        if !self.def.hidden_rowid {
+            return Ok(0);
+        }
+        let clustered = self.codec.clustered();
+        clustered.row_id(Entry { key: clustered_key, value: &[] }).ok_or_else(|| clustered.damaged(clustered_key))
+    }
+
+    /// Locks the old and the new key of an entry that changes and checks that a unique one is free.
+    #[allow(clippy::too_many_arguments)]
+    fn claim_changed(
+        &self,
+        txn: &mut Transaction,
+        n: usize,
+        index: &IndexCodec,
+        (old, new): (&[Value], &[Value]),
+        row_id: u64,
+        policy: LockPolicy,
+        b: &mut Buffers,
+    ) -> Result<Written> {
+        index.encode_entry(old, row_id, &mut b.old_key, &mut b.old_value)?;
+        let unique = index.encode_entry(new, row_id, &mut b.key, &mut b.value)?;
+        if !txn.lock_key(&b.old_key, LockMode::X, policy)? {
+            return Ok(Written::Skipped);
+        }
+        // 'a' to 'A' may be the same key, and it is ours.
+        if b.key != b.old_key { claim(txn, index, n, unique, policy, b) } else { Ok(Written::Done) }
+    }
+}
+
+/// Locks the key in `b.key` and, if it is unique, checks that no row has it.
+fn claim(
+    txn: &mut Transaction,
+    index: &IndexCodec,
+    n: usize,
+    unique: bool,
+    policy: LockPolicy,
+    b: &mut Buffers,
+) -> Result<Written> {
+    if !txn.lock_key(&b.key, LockMode::X, policy)? {
+        return Ok(Written::Skipped);
+    }
+    if !unique {
+        return Ok(Written::Done);
+    }
+    if !txn.get(&b.key, Version::Latest, &mut b.old_value)? {
+        // The snapshot may show a row with it that somebody has deleted since.
+        txn.check_conflict(&b.key)?;
+        return Ok(Written::Done);
+    }
+    let mut clustered_key = Vec::new();
+    index.clustered_key(Entry { key: &b.key, value: &b.old_value }, &mut clustered_key)?;
+    Ok(Written::Duplicate(Duplicate { index: n, clustered_key }))
+}
+
+/// Writes the entry of a row that was not there. If the index is not unique, the primary key is a part of the key, so that the
+/// transaction has written it only if it has deleted the row: then the write set has no heap of the index.
+fn put_entry(txn: &mut Transaction, unique: bool, b: &Buffers) -> Result<()> {
+    if unique { txn.put(&b.key, &b.value) } else { txn.put_new(&b.key, &b.value) }
+}
+
+fn replace_entry(
+    txn: &mut Transaction,
+    index: &IndexCodec,
+    (old, new): (&[Value], &[Value]),
+    row_id: u64,
+    b: &mut Buffers,
+) -> Result<()> {
+    index.encode_entry(old, row_id, &mut b.old_key, &mut b.old_value)?;
+    index.encode_entry(new, row_id, &mut b.key, &mut b.value)?;
+    if b.old_key != b.key {
+        txn.delete(&b.old_key)?;
+    } else if b.old_value == b.value {
+        return Ok(());
+    }
+    txn.put(&b.key, &b.value)
+}

@@ -1,0 +1,20 @@
+//! How transactions become durable and visible: the group commit, and what it keeps exact.
+//!
+//! | file | for |
+//! |---|---|
+//! | `request` | what a transaction leaves with the pipeline |
+//! | `records` | its writes, as RocksDB takes them |
+//! | `pipeline` | prepare → certify → log → apply → publish, in groups |
+//! | `counters` | exact row counts, AUTO_INCREMENT values and hidden row ids |
+//! | `active` | the transactions that are not over |
+//!
+//! It may use `base`, `encoding`, `rocks`, `locks` and `cache`. It never knows a write set, a table's definition or a session: a
+//! request has bytes.
+
+pub mod active;
+pub mod counters;
+pub mod pipeline;
+pub mod records;
+mod request;
+
+pub use request::{CommitRequest, CommitStart, CommitWaiter, Touched};

@@ -1,0 +1,5 @@
+//! The column family `catalog`: its keys, its records, and the primitives that records are made of.
+
+pub(crate) mod keys;
+pub(crate) mod primitives;
+pub(crate) mod record;
