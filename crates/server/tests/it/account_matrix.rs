@@ -11,8 +11,8 @@ use std::fmt::Write;
 use std::path::Path;
 
 use crate::client::{Answer, Client};
-use crate::golden::{Target, parse_target};
 use crate::server::{PASSWORD, Server};
+use vaquita_scripts::{Record, Target};
 
 /// The accounts that run statements: those that the preparation creates with this in their names.
 const ACTOR: &str = "m_";
@@ -31,8 +31,8 @@ fn matrix_of_administrators_and_statements() {
 fn play(name: &str) {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/accounts").join(format!("{name}.txt"));
     let text = std::fs::read_to_string(&file).expect("read");
-    if let Ok(oracle) = std::env::var("VAQUITA_RECORD") {
-        let recorded = Matrix::new(parse_target(&oracle), &text).run(&text);
+    if let Record::Mysql(target) = Record::from_env() {
+        let recorded = Matrix::new(target, &text).run(&text);
         std::fs::write(file, recorded.text).expect("write");
         return;
     }

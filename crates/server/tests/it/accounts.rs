@@ -5,6 +5,8 @@ use std::net::TcpStream;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use vaquita_scripts::Record;
+
 use crate::client::{Answer, Client};
 use crate::server::{PASSWORD, Server, free_port};
 
@@ -311,7 +313,7 @@ fn options_come_from_the_file_too() {
 #[test]
 fn restricted_session_variables_are_mysqls() {
     let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/accounts/variables.txt");
-    let recorded = std::env::var("VAQUITA_RECORD").ok().map(|oracle| crate::golden::parse_target(&oracle));
+    let recorded = Record::from_env().mysql();
     let server = recorded.is_none().then(|| Server::start("restricted-variables"));
     let (port, mut root) = match (&server, &recorded) {
         (Some(server), _) => (server.port, server.connect()),

@@ -9,8 +9,8 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use crate::client::{Answer, Client};
-use crate::golden::{Target, parse_target};
 use crate::server::{PASSWORD, Server};
+use vaquita_scripts::{Record, Target};
 
 struct Sessions {
     target: Target,
@@ -68,8 +68,8 @@ fn text_of(answer: Answer) -> String {
 fn check(file: &str, server_name: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/accounts").join(file);
     let expected = std::fs::read_to_string(&path).expect("read");
-    if let Ok(oracle) = std::env::var("VAQUITA_RECORD") {
-        let recorded = Sessions { target: parse_target(&oracle), open: HashMap::new() }.replay(&expected);
+    if let Record::Mysql(target) = Record::from_env() {
+        let recorded = Sessions { target, open: HashMap::new() }.replay(&expected);
         return std::fs::write(&path, recorded).expect("write");
     }
     let server = Server::start_with(server_name, &["--local-infile"]);

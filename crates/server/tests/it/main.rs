@@ -1,10 +1,9 @@
 //! The integration tests: one binary that starts `vaquita` and talks to it over sockets.
 //!
-//! `server` starts and kills servers, `client` is a small protocol client, `golden` replays SQL and `packets`
-//! commands whose answers were recorded from MySQL, `account_matrix` who may run which statement about accounts, `hermitage` what three transactions do to each other at each level. `restart` and `xa` kill
+//! `server` starts and kills servers, `client` is a small protocol client, `account_matrix` asks who may run which statement about accounts. `restart` and `xa` kill
 //! the server, `waits` sessions that wait, `depth` statements that are nested deeply, `clock` jumps of the wall clock meanwhile, `memory` statements that want
 //! more of it than there is, `no_effect` what is refused rather than ignored, `pool` many long statements and clients that vanish, `layers` talks through TLS and compression, `broken_log` takes
-//! stderr away, `online_ddl` changes tables under clients.
+//! stderr away, `online_ddl` changes tables under clients. Scripts of statements and answers are the test target `scripts`.
 
 mod account_matrix;
 mod accounts;
@@ -13,14 +12,11 @@ mod broken_log;
 mod client;
 mod clock;
 mod depth;
-mod golden;
-mod hermitage;
 mod layers;
 mod load;
 mod memory;
 mod no_effect;
 mod online_ddl;
-mod packets;
 mod pool;
 mod protocol;
 mod restart;

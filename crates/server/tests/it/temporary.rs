@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use crate::client::{Answer, Client};
-use crate::golden::parse_target;
 use crate::server::Server;
+use vaquita_scripts::Record;
 
 const RESET_CONNECTION: u8 = 0x1f;
 const CHANGE_USER: u8 = 0x11;
@@ -143,7 +143,7 @@ fn lines(answer: Answer) -> Vec<String> {
 fn their_owner_needs_no_privileges_on_them() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/accounts/temporary.txt");
     let text = std::fs::read_to_string(path).expect("the recorded file");
-    let record = std::env::var("VAQUITA_RECORD").ok().map(|oracle| parse_target(&oracle));
+    let record = Record::from_env().mysql();
     let server = record.is_none().then(|| Server::start("temporary-accounts"));
     let (mut root, port) = match (&record, &server) {
         (Some(target), _) => (Client::connect(target.port, &target.user, &target.password).expect("connect"), target.port),

@@ -13,22 +13,19 @@
 //! ok 1 Rows matched: 1  Changed: 1  Warnings: 0
 //! ```
 //! The answers are what Vaquita's design demands, where MySQL's are weaker: they are not recorded from MySQL.
-//! `VAQUITA_HERMITAGE=write cargo test -p vaquita-server --test it hermitage` writes what the server does, to be
-//! reviewed as a diff.
+//! What `VAQUITA_RECORD=own` writes is to be reviewed as a diff.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use crate::client::{Answer, Client};
-use crate::golden::{first_difference, print_answer};
-use crate::server::Server;
+use vaquita_scripts::Script;
 
-/// Sections that differ from the design, and why: file, level, reason. They must fail, or be taken from here.
-const KNOWN_FAILURES: &[(&str, &str, &str)] = &[];
+use crate::client::{Answer, Client};
+use crate::server::Server;
+use crate::sql::print_answer;
 
 /// A statement that has not answered by then waits for somebody.
 const BLOCKED_AFTER: Duration = Duration::from_millis(400);
@@ -88,42 +85,13 @@ impl Drop for Session {
     }
 }
 
-#[test]
-fn hermitage() {
-    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/hermitage");
-    let mut scripts: Vec<_> = std::fs::read_dir(&dir).expect("scripts").filter_map(|e| e.ok().map(|e| e.path())).collect();
-    scripts.sort();
-    let write = std::env::var("VAQUITA_HERMITAGE").is_ok_and(|mode| mode == "write");
-    let server = Server::start("hermitage");
-    let mut failures = String::new();
-    for script in &scripts {
-        let name = script.file_stem().expect("a name").to_string_lossy().into_owned();
-        let text = std::fs::read_to_string(script).expect("read");
-        let mut all = String::new();
-        for section in sections(&text) {
-            let Some(level) = section.lines().next().and_then(|line| line.strip_prefix("== ")) else {
-                all.push_str(section);
-                continue;
-            };
-            let actual = replay(&server, &name, level, section, write);
-            all.push_str(&actual);
-            let known = KNOWN_FAILURES.iter().find(|(file, at, _)| (*file, *at) == (name.as_str(), level));
-            let difference = first_difference(&section.replace("\nT", "\n> T"), &actual.replace("\nT", "\n> T"));
-            match (difference, known) {
-                (None, Some(_)) => {
-                    let _ = writeln!(failures, "{name}, {level}: is right now, take it from KNOWN_FAILURES");
-                }
-                (Some(difference), None) => {
-                    let _ = writeln!(failures, "{name}, {level}:\n{difference}");
-                }
-                _ => {}
-            }
-        }
-        if write {
-            std::fs::write(script, all).expect("write");
-        }
-    }
-    assert!(write || failures.is_empty(), "{failures}");
+pub fn replay(script: &Script, server: &Server) -> String {
+    let answered = |section: &str| match section.lines().next().and_then(|line| line.strip_prefix("== ")) {
+        Some(level) => replay_section(server, &script.name, level, section, script.recording),
+        None => section.to_string(),
+    };
+    // The runner compares what follows `> `.
+    sections(&script.text).into_iter().map(answered).collect()
 }
 
 /// The text before the first level, and that of each level.
@@ -135,7 +103,7 @@ fn sections(text: &str) -> Vec<&str> {
 }
 
 /// Runs a section, and returns it with the server's answers.
-fn replay(server: &Server, name: &str, level: &str, section: &str, write: bool) -> String {
+fn replay_section(server: &Server, name: &str, level: &str, section: &str, write: bool) -> String {
     let database = format!("hermitage_{name}");
     let mut admin = server.connect();
     for sql in [

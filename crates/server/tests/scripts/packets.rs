@@ -1,7 +1,6 @@
 //! Commands whose answering packets were recorded from a real MySQL: session tracking, cursors.
 //!
-//! `tests/golden/packets/*.test` hold commands, each after `> `, and the packets of the answer, escaped. Recording is as in
-//! `golden` (VAQUITA_PACKETS=part takes only scripts with `part` in their names). A script has a database, `packets_` with its name. Besides SQL text, of whose answer only the last packet is kept:
+//! `tests/golden/packets/*.test` hold commands, each after `> `, and the packets of the answer, escaped. A script has a database, `packets_` with its name. Besides SQL text, of whose answer only the last packet is kept:
 //! ```text
 //! > connect eof                    a new connection, of a client without DEPRECATE_EOF
 //! > prepare 0 SELECT 1             0: the answer's id is called 0 from here on
@@ -16,50 +15,21 @@
 
 use std::collections::HashMap;
 use std::fmt::Write;
-use std::path::Path;
+
+use vaquita_scripts::{Script, Target};
 
 use crate::client::Client;
-use crate::golden::{Target, first_difference, parse_target};
-use crate::server::{PASSWORD, Server};
 
-#[test]
-fn packets() {
-    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/packets");
-    let mut scripts: Vec<_> = std::fs::read_dir(&dir).expect("scripts").filter_map(|e| e.ok().map(|e| e.path())).collect();
-    if let Ok(part) = std::env::var("VAQUITA_PACKETS") {
-        scripts.retain(|p| p.file_stem().is_some_and(|name| name.to_string_lossy().contains(&part)));
-    }
-    scripts.sort();
-    if let Ok(oracle) = std::env::var("VAQUITA_RECORD") {
-        let target = parse_target(&oracle);
-        for script in &scripts {
-            std::fs::write(script, replay(script, &target)).expect("write");
-        }
-        return;
-    }
-    let server = Server::start("packets");
-    let target = Target { port: server.port, user: "root".into(), password: PASSWORD.into() };
-    let mut failures = String::new();
-    for script in &scripts {
-        let expected = std::fs::read_to_string(script).expect("read");
-        if let Some(difference) = first_difference(&expected, &replay(script, &target)) {
-            let _ = writeln!(failures, "{}:\n{difference}", script.display());
-        }
-    }
-    assert!(failures.is_empty(), "{failures}");
-}
-
-fn replay(script: &Path, target: &Target) -> String {
-    let text = std::fs::read_to_string(script).expect("read");
+pub fn replay(script: &Script, target: &Target) -> String {
     let connect = |eof| Client::connect_tracking(target.port, &target.user, &target.password, eof).expect("connect");
-    let name = format!("packets_{}", script.file_stem().and_then(|s| s.to_str()).unwrap_or("x"));
+    let name = format!("packets_{}", script.name);
     let mut client = connect(false);
     client.query(&format!("DROP DATABASE IF EXISTS {name}"));
     client.query(&format!("CREATE DATABASE {name}"));
     let mut eof = false;
     let mut ids: HashMap<String, [u8; 4]> = HashMap::new();
     let mut out = String::new();
-    for line in text.lines() {
+    for line in script.text.lines() {
         if line.starts_with('#') {
             let _ = writeln!(out, "{line}");
         }

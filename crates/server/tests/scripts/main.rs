@@ -1,0 +1,67 @@
+//! Scripts that run on a server of their own; `vaquita_scripts` says how one is run and recorded.
+//!
+//! `sql` are statements and MySQL's answers, `packets` commands and the packets that answer them, also MySQL's; `hermitage` is what three
+//! transactions do to each other at each level, by our own design, and `inside` how statements are executed here: plans and locks.
+
+#[allow(dead_code)] // of the tests in `it`, as the next
+#[path = "../it/client.rs"]
+mod client;
+mod hermitage;
+mod inside;
+mod packets;
+#[allow(dead_code)]
+#[path = "../it/server.rs"]
+mod server;
+mod sql;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::OnceLock;
+
+use vaquita_scripts::{Answers, Record, Script, Suite, Target};
+
+use server::{PASSWORD, Server};
+
+/// The server of a suite, which starts when its first script runs.
+struct Started {
+    suite: &'static str,
+    options: &'static [&'static str],
+    server: OnceLock<Server>,
+}
+
+impl Started {
+    fn new(suite: &'static str, options: &'static [&'static str]) -> Started {
+        Started { suite, options, server: OnceLock::new() }
+    }
+
+    fn server(&self) -> &Server {
+        self.server.get_or_init(|| Server::start_with(self.suite, self.options))
+    }
+}
+
+fn folder(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)
+}
+
+/// A suite that is recorded from MySQL.
+fn of_mysql(name: &'static str, options: &'static [&'static str], replay: fn(&Script, &Target) -> String) -> Suite {
+    let started = Started::new(name, options);
+    Suite::new(name, Answers::Mysqls, &folder(name), move |script| match Record::from_env() {
+        Record::Mysql(target) => replay(script, &target),
+        _ => replay(script, &Target { port: started.server().port, user: "root".into(), password: PASSWORD.into() }),
+    })
+}
+
+fn of_ours(name: &'static str, replay: fn(&Script, &Server) -> String) -> Suite {
+    let started = Started::new(name, &[]);
+    Suite::new(name, Answers::Ours, &folder(name), move |script| replay(script, started.server()))
+}
+
+fn main() -> ExitCode {
+    vaquita_scripts::main(vec![
+        of_mysql("sql", &["--local-infile"], sql::replay),
+        of_ours("hermitage", hermitage::replay),
+        of_mysql("packets", &[], packets::replay),
+        of_ours("inside", inside::replay),
+    ])
+}
