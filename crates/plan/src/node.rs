@@ -29,6 +29,8 @@ pub struct QueryPlan {
     pub tables: Vec<TableRef>,
     /// FOR UPDATE/SHARE or SERIALIZABLE may apply to a node's rows.
     pub locking: bool,
+    /// Tables that FOR UPDATE locks: they must be such as may be changed.
+    pub for_update: Vec<TableRef>,
     /// SQL_CALC_FOUND_ROWS: FOUND_ROWS() counts the rows that a LIMIT at the root of the plan leaves out.
     pub calc_found_rows: bool,
     /// INTO @a, @b: the names of the variables that take the only row.

@@ -10,7 +10,7 @@ use crate::info::Info;
 pub fn values(info: &Info<'_>, scope: VariableScope) -> Vec<(String, String)> {
     let mut values: Vec<(&str, String)> = Vec::new();
     connections(info, &mut values);
-    values.extend(info.server.counters.list().map(|(name, count)| (name, count.to_string())));
+    values.extend(info.server.counters.list().into_iter().map(|(name, count)| (name, count.to_string())));
     storage(info, &mut values);
     if scope == VariableScope::Session {
         let version = info.state.tls_version();

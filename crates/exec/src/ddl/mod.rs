@@ -41,33 +41,6 @@ use vaquita_plan::node::{OutputColumn, Plan};
 
 use crate::context::SessionEnv;
 
-/// Statements that `Ddl::run` runs; all commit implicitly but those that `keeps_transaction`.
-pub fn is_ddl(ast: &Ast) -> bool {
-    matches!(
-        ast,
-        Ast::CreateDatabase { .. }
-            | Ast::AlterDatabase { .. }
-            | Ast::DropDatabase { .. }
-            | Ast::CreateTable(_)
-            | Ast::DropTable { .. }
-            | Ast::Truncate(_)
-            | Ast::RenameTable(_)
-            | Ast::AlterTable(_)
-            | Ast::CreateIndex(_)
-            | Ast::DropIndex { .. }
-            | Ast::TableMaintenance(_)
-    )
-}
-
-/// CREATE and DROP TEMPORARY TABLE leave the transaction open.
-pub fn keeps_transaction(ast: &Ast) -> bool {
-    match ast {
-        Ast::CreateTable(create) => create.temporary,
-        Ast::DropTable { temporary, .. } => *temporary,
-        _ => false,
-    }
-}
-
 /// How a statement ended well.
 #[derive(Debug)]
 pub enum Outcome {
@@ -106,7 +79,7 @@ pub struct Ddl<'a> {
 }
 
 impl<'a> Ddl<'a> {
-    /// Runs the statement. `None`: it is not DDL.
+    /// Runs a statement of `Class::Ddl`. `None`: it is none.
     pub fn run(&self, ast: &Ast) -> Option<Result<Outcome>> {
         let affected = match ast {
             Ast::AlterTable(alter) => return Some(self.alter_table(alter)),

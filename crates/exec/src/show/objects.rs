@@ -3,7 +3,7 @@
 use vaquita_parser::ast::{Name, Show};
 use vaquita_types::charset;
 use vaquita_types::errno::{
-    ER_BAD_DB_ERROR, ER_EVENT_DOES_NOT_EXIST, ER_NO_BINARY_LOGGING, ER_NO_SUCH_TABLE, ER_SP_DOES_NOT_EXIST,
+    ER_BAD_DB_ERROR, ER_EVENT_DOES_NOT_EXIST, ER_FEATURE_DISABLED, ER_NO_BINARY_LOGGING, ER_NO_SUCH_TABLE, ER_SP_DOES_NOT_EXIST,
     ER_TRG_DOES_NOT_EXIST, ER_WRONG_OBJECT,
 };
 use vaquita_types::{Error, Result, Value};
@@ -23,8 +23,12 @@ pub(super) fn run(show: &Show, cx: &ShowContext<'_>) -> Result<ShowResult> {
             cx.database_unchecked(name.db.as_deref())?;
             return Err(Error::new(&ER_EVENT_DOES_NOT_EXIST, &[&name.name]));
         }
-        Show::CreateProcedure(name) | Show::ProcedureCode(name) => return Err(no_routine("PROCEDURE", name, cx)?),
-        Show::CreateFunction(name) | Show::FunctionCode(name) => return Err(no_routine("FUNCTION", name, cx)?),
+        Show::CreateProcedure(name) => return Err(no_routine("PROCEDURE", name, cx)?),
+        Show::CreateFunction(name) => return Err(no_routine("FUNCTION", name, cx)?),
+        Show::ProcedureCode(name) | Show::FunctionCode(name) => {
+            cx.database_unchecked(name.db.as_deref())?;
+            return Err(Error::new(&ER_FEATURE_DISABLED, &[&"SHOW PROCEDURE|FUNCTION CODE", &"--with-debug"]));
+        }
         Show::Profile { .. } => Listing::new("PROFILE"),
         Show::Profiles => Listing::new("PROFILES"),
         Show::BinaryLogs => return Err(Error::new(&ER_NO_BINARY_LOGGING, &[])),
@@ -32,7 +36,6 @@ pub(super) fn run(show: &Show, cx: &ShowContext<'_>) -> Result<ShowResult> {
         Show::BinlogEvents { .. } => Listing::new("BINLOG EVENTS"),
         Show::Replicas { old_names } => worded(Listing::new("REPLICAS"), *old_names),
         Show::ReplicaStatus { old_names, .. } => worded(Listing::new("REPLICA STATUS"), *old_names),
-        Show::LibraryStatus(_) => return Err(Error::unsupported("SHOW LIBRARY STATUS")),
         Show::ParseTree(_) => return Err(Error::unsupported("SHOW PARSE_TREE")),
         _ => return Err(Error::unsupported("this form of SHOW")),
     };

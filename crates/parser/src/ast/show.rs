@@ -87,7 +87,6 @@ pub enum Show {
     },
     FunctionStatus(Filter),
     ProcedureStatus(Filter),
-    LibraryStatus(Filter),
     FunctionCode(Name),
     ProcedureCode(Name),
     /// SHOW PROFILE: the upper-case types, FOR QUERY n, LIMIT.

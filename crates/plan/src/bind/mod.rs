@@ -195,6 +195,8 @@ pub(crate) struct Binder<'a> {
     /// References to common table expressions but for the first to each.
     cte_expansions: usize,
     pub(crate) locking: bool,
+    /// Tables that FOR UPDATE locks.
+    pub(crate) for_update: Vec<TableRef>,
     values_row: insert::ValuesRow,
     /// Index of the frame of each reference to the working rows of the recursive CTE that is being bound.
     working_references: Vec<usize>,
@@ -230,6 +232,7 @@ impl<'a> Binder<'a> {
             queries: 0,
             cte_expansions: 0,
             locking: false,
+            for_update: Vec::new(),
             values_row: None,
             working_references: Vec::new(),
             found_column: None,
@@ -347,6 +350,7 @@ impl<'a> Binder<'a> {
         let mut plan = self.query(query)?;
         plan.tables = std::mem::take(&mut self.tables);
         plan.locking = self.locking;
+        plan.for_update = std::mem::take(&mut self.for_update);
         plan.execution_ms_max = execution_ms_max(&query.body);
         match &query.into {
             None => {}

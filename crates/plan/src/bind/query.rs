@@ -147,6 +147,7 @@ impl Binder<'_> {
             frame_width: self.frame().width,
             tables: Vec::new(),
             locking: self.locking,
+            for_update: Vec::new(),
             calc_found_rows: false,
             into: Vec::new(),
             into_file: None,

@@ -161,7 +161,12 @@ impl Binder<'_> {
                 locked.push(at);
             }
             for relation in locked {
-                self.frame().relations[relation].lock = Some(lock);
+                let relation_of = &mut self.frame().relations[relation];
+                relation_of.lock = Some(lock);
+                if changes && let Source::Base(table) = &relation_of.source {
+                    let table = table.clone();
+                    self.for_update.push(table);
+                }
                 self.note_table_use(frame, relation, |entry| entry.locks |= changes);
             }
         }

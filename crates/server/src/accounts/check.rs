@@ -4,10 +4,12 @@
 //! Tables and columns of expressions and queries are those that the binder resolves (`uses`). An account with everything on `*.*` passes after
 //! one comparison. Error texts name the account's host for databases (1044) and the client's host for tables (1142), as MySQL does.
 
+use vaquita_parser::StatementKind;
 use vaquita_parser::ast::{
     AlterAction, AlterTable, CreateTable, ExplainTarget, Flush, FlushWhat, Handler, LoadData, LoadDuplicate, MaintenanceKind,
     Name, SetItem, Show, Statement as Ast, TableElement, VarScope, Xa,
 };
+use vaquita_parser::statement_kind::Asks;
 use vaquita_storage::SessionCatalog;
 use vaquita_types::errno::{
     ER_ACCESS_DENIED_ERROR, ER_DBACCESS_DENIED_ERROR, ER_MUST_CHANGE_PASSWORD, ER_NO_DB_ERROR,
@@ -43,14 +45,19 @@ impl Subject<'_> {
         if self.access.expired && !self.sets_own_password(ast) {
             return Err(Error::new(&ER_MUST_CHANGE_PASSWORD, &[]));
         }
+        match StatementKind::of(ast).facts().asks {
+            Asks::Nothing | Asks::Plan | Asks::WhenItRuns => Ok(()),
+            Asks::Syntax => self.check_syntax(ast),
+        }
+    }
+
+    /// Of a statement whose row says that its syntax names what it needs.
+    fn check_syntax(&self, ast: &Ast) -> Result<()> {
         match ast {
-            // Their plan says what they use.
-            Ast::Query(_) | Ast::Insert(_) | Ast::Update(_) | Ast::Delete(_) => Ok(()),
             Ast::LoadData(load) => self.load(load),
             Ast::CreateTable(create) => self.create_table(create),
             Ast::AlterTable(alter) => self.alter_table(alter),
-            Ast::DropTable { temporary: true, .. } => Ok(()),
-            Ast::DropTable { temporary: false, names, .. } | Ast::DropView { names, .. } => {
+            Ast::DropTable { names, .. } | Ast::DropView { names, .. } => {
                 names.iter().try_for_each(|name| self.object(name, p::DROP))
             }
             Ast::RenameTable(pairs) => pairs.iter().try_for_each(|(from, to)| {
@@ -64,7 +71,6 @@ impl Subject<'_> {
                 self.permanent(&view.name, if view.or_replace || view.alter { p::CREATE_VIEW | p::DROP } else { p::CREATE_VIEW })
             }
             Ast::Handler(Handler::Open { table, .. }) => self.object(table, p::SELECT),
-            Ast::Handler(Handler::Close { .. } | Handler::Read { .. }) => Ok(()),
             Ast::LockTables(locks) => {
                 locks.iter().filter(|lock| !self.is_temporary(&lock.table)).try_for_each(|lock| self.lock_table(&lock.table))
             }
@@ -94,31 +100,7 @@ impl Subject<'_> {
                 let may = self.global(0, &["XA_RECOVER_ADMIN"], "XA_RECOVER_ADMIN");
                 may.map_err(|_| Error::new(&ER_XAER_RMERR, &[]))
             }
-            // They have `rules` of their own, which are asked when they run.
-            Ast::CreateUser(_)
-            | Ast::AlterUser(_)
-            | Ast::DropUser { .. }
-            | Ast::RenameUser(_)
-            | Ast::CreateRole { .. }
-            | Ast::DropRole { .. }
-            | Ast::SetDefaultRole { .. }
-            | Ast::Grant(_)
-            | Ast::Revoke(_) => Ok(()),
-            // Whose connection it is decides about KILL, what was granted about SET ROLE, the statement's text about PREPARE and EXECUTE.
-            Ast::Kill { .. } | Ast::SetRole(_) | Ast::Prepare { .. } | Ast::Execute { .. } | Ast::Deallocate(_) => Ok(()),
-            // They concern nothing but the session.
-            Ast::Do(_)
-            | Ast::StartTransaction { .. }
-            | Ast::Commit(_)
-            | Ast::Rollback(_)
-            | Ast::Savepoint(_)
-            | Ast::RollbackTo(_)
-            | Ast::ReleaseSavepoint(_)
-            | Ast::UnlockTables
-            | Ast::Xa(Xa::Start { .. } | Xa::End { .. } | Xa::Prepare(_) | Xa::Commit { .. } | Xa::Rollback(_))
-            | Ast::Help(_) => Ok(()),
-            // Nothing carries them out.
-            Ast::Call { .. } | Ast::DropProgram { .. } | Ast::Unsupported { .. } => Ok(()),
+            _ => Err(Error::internal("nothing says what this statement needs")),
         }
     }
 

@@ -8,7 +8,7 @@
 //! * ACC-1: a change is durable before it is visible: `change` writes the records, then replaces the cached ones.
 //! * ACC-2: digests that make the next login fast belong to one `authentication_string`; changing it drops them.
 
-mod binds;
+pub mod binds;
 mod check;
 mod grant;
 pub mod grants;
@@ -35,7 +35,6 @@ use vaquita_types::{Error, Result};
 use vaquita_wire::auth::Plugin;
 use vaquita_wire::password::FastDigest;
 
-pub use binds::{Binds, binds};
 pub use check::Subject;
 pub use grant::change_grants;
 use grants::{Grants, RoleGrant, quote};

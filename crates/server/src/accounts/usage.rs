@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use vaquita_parser::Statement as Ast;
+use vaquita_parser::StatementKind;
 use vaquita_types::errno::{ER_TOO_MANY_USER_CONNECTIONS, ER_USER_LIMIT_REACHED};
 use vaquita_types::{Error, Result};
 
@@ -53,8 +53,8 @@ pub struct Limits {
 
 impl Limits {
     /// Counts a statement, or refuses it with error 1226.
-    pub fn count(&self, ast: &Ast) -> Result<()> {
-        let changes = changes_data(ast);
+    pub fn count(&self, kind: StatementKind) -> Result<()> {
+        let changes = kind.facts().limited_as_update;
         self.usage.with(|counts| {
             use_one(&mut counts.queries, self.queries, &self.user, "max_questions")?;
             if changes { use_one(&mut counts.updates, self.updates, &self.user, "max_updates") } else { Ok(()) }
@@ -111,34 +111,4 @@ impl Accounts {
             *counts = Counts { began: Instant::now(), queries: 0, updates: 0, connections: 0 };
         }
     }
-}
-
-/// Statements that MAX_UPDATES_PER_HOUR counts.
-fn changes_data(ast: &Ast) -> bool {
-    matches!(
-        ast,
-        Ast::Insert(_)
-            | Ast::Update(_)
-            | Ast::Delete(_)
-            | Ast::LoadData(_)
-            | Ast::Truncate(_)
-            | Ast::CreateTable(_)
-            | Ast::AlterTable(_)
-            | Ast::DropTable { .. }
-            | Ast::RenameTable(_)
-            | Ast::CreateIndex(_)
-            | Ast::DropIndex { .. }
-            | Ast::CreateView(_)
-            | Ast::DropView { .. }
-            | Ast::DropProgram { .. }
-            | Ast::CreateDatabase { .. }
-            | Ast::AlterDatabase { .. }
-            | Ast::DropDatabase { .. }
-            | Ast::CreateUser(_)
-            | Ast::AlterUser(_)
-            | Ast::DropUser { .. }
-            | Ast::RenameUser(_)
-            | Ast::Grant(_)
-            | Ast::Revoke(_)
-    )
 }

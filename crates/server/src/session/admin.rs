@@ -1,8 +1,9 @@
 //! Statements that are no plans: transactions, SET, SHOW, DDL, KILL ….
 
-use vaquita_exec::ddl::{Ddl, Outcome, keeps_transaction};
-use vaquita_parser::Statement as Ast;
+use vaquita_exec::ddl::{Ddl, Outcome};
 use vaquita_parser::ast::{self, AccessMode, SetItem};
+use vaquita_parser::statement_kind::Class;
+use vaquita_parser::{Statement as Ast, StatementKind};
 use vaquita_plan::bind::{PlanContext, plan_statement};
 use vaquita_storage::{DdlContext, Mark, TxnOptions};
 use vaquita_types::errno::{ER_KILL_DENIED_ERROR, ER_NO_SUCH_THREAD, ER_QUERY_INTERRUPTED, ER_SP_DOES_NOT_EXIST};
@@ -18,7 +19,7 @@ use super::{Flow, Session};
 
 impl Session {
     pub(super) fn admin(&mut self, ast: &Ast, exchange: &mut Exchange<'_>) -> Flow {
-        if let Err(error) = self.refuse_in_branch(ast) {
+        if let Err(error) = self.admit_kind(StatementKind::of(ast)) {
             return self.fail(&error, exchange);
         }
         let done = match ast {
@@ -77,24 +78,25 @@ impl Session {
                 .account_statement(other)
                 .or_else(|| self.maintain(other))
                 .or_else(|| self.ddl(other, exchange))
-                .unwrap_or_else(|| Err(Error::unsupported(statement_name(other)))),
+                .unwrap_or_else(|| Err(Error::unsupported(name_of(other)))),
         };
         self.conclude(done, exchange)
     }
 
     /// DDL, which mostly commits what is open and then runs by itself. `None`: the statement is no DDL.
-    pub(super) fn ddl(&mut self, ast: &Ast, exchange: &mut Exchange<'_>) -> Option<Result<Done>> {
-        if !vaquita_exec::ddl::is_ddl(ast) {
+    fn ddl(&mut self, ast: &Ast, exchange: &mut Exchange<'_>) -> Option<Result<Done>> {
+        let facts = StatementKind::of(ast).facts();
+        if facts.class != Class::Ddl {
             return None;
         }
         if let Err(error) = self.begin_ddl(ast) {
             return Some(Err(error));
         }
         let shared = match self.changes_own_tables_only(ast) {
-            Ok(own) => changes_shared_schema(ast) && !own,
+            Ok(own) => facts.changes_shared_schema && !own,
             Err(error) => return Some(Err(error)),
         };
-        if shared && let Err(error) = self.enter_ddl(ast) {
+        if shared && let Err(error) = self.enter_ddl(Some(ast)) {
             return Some(Err(error));
         }
         let database = self.state.database();
@@ -109,7 +111,7 @@ impl Session {
             Outcome::Ok { affected, info } => Ok(Done::Ok { affected, last_insert_id: 0, info }),
             Outcome::Rows(result) => self.put_rows(&result.columns, &result.rows, exchange),
         });
-        if keeps_transaction(ast) && done.is_ok() {
+        if facts.is_temporary_ddl() && done.is_ok() {
             self.note_temporary_ddl(ast, changes_before);
             self.state.tracker.state_changed(&self.state.settings.track);
         }
@@ -288,31 +290,10 @@ impl Session {
     }
 }
 
-/// DDL that backups and the global read lock keep out.
-fn changes_shared_schema(ast: &Ast) -> bool {
-    match ast {
-        Ast::CreateTable(create) => !create.temporary,
-        Ast::DropTable { temporary, .. } => !temporary,
-        Ast::TableMaintenance(_) => false,
-        _ => true,
-    }
-}
-
 /// What error 1235 calls a statement that nothing here carries out.
-pub(super) fn statement_name(ast: &Ast) -> &str {
+pub(super) fn name_of(ast: &Ast) -> &str {
     match ast {
         Ast::Unsupported { what } => what,
-        Ast::CreateView(_) => "CREATE VIEW",
-        Ast::Call { .. } => "CALL",
-        Ast::Handler(_) => "HANDLER",
-        Ast::LoadData(_) => "LOAD DATA",
-        Ast::Help(_) => "HELP",
-        Ast::Flush(_) => "FLUSH",
-        Ast::Reset(_) => "RESET",
-        Ast::TableMaintenance(_) => "table maintenance",
-        Ast::CreateRole { .. } | Ast::DropRole { .. } | Ast::SetRole(_) | Ast::SetDefaultRole { .. } => "roles",
-        Ast::Shutdown => "SHUTDOWN",
-        Ast::Restart => "RESTART",
-        _ => "this statement",
+        other => StatementKind::of(other).facts().name,
     }
 }

@@ -4,6 +4,7 @@
 //! `explain_format` unless the statement says it. EXPLAIN ANALYZE, FOR CONNECTION and INTO are refused.
 
 use vaquita_exec::context::SessionEnv;
+use vaquita_parser::StatementKind;
 use vaquita_parser::ast::{Explain, ExplainTarget};
 use vaquita_plan::env::VarScope;
 use vaquita_plan::explain::{self, ExplainRow};
@@ -15,7 +16,6 @@ use vaquita_types::{ColumnType, Error, Result, Value};
 
 use super::Session;
 use super::answer::Exchange;
-use super::query::is_planned;
 use super::run::Done;
 
 impl Session {
@@ -29,10 +29,11 @@ impl Session {
         let ExplainTarget::Statement { statement: target, .. } = &statement.target else {
             return Err(Error::unsupported("EXPLAIN FOR CONNECTION"));
         };
-        if !is_planned(target) {
+        if !StatementKind::of(target).is_planned() {
             return Err(Error::unsupported("EXPLAIN of this statement"));
         }
         let plan = self.plan(target, &[])?;
+        self.admit_at_once(&plan)?;
         let (columns, rows) = match self.explain_format(statement)?.as_str() {
             "TREE" => (vec![text("EXPLAIN")], vec![vec![Value::from(explain::tree(&plan))]]),
             "JSON" => (vec![text("EXPLAIN")], vec![vec![Value::from(explain::json(&plan))]]),

@@ -82,7 +82,7 @@ impl Session {
         }
         let format = FileFormat::new(&load.format, &self.state)?;
         let plan = self.with_plan_context(|context| vaquita_plan::bind::plan_load(load, !format.is_fixed_size(), context))?;
-        self.admit_plan(&Plan::Insert(plan.insert.clone()))?;
+        self.admit_at_once(&Plan::Insert(plan.insert.clone()))?;
         let name = match &load.charset {
             Some(name) => name.clone(),
             None => text(&self.state.settings.of(Var::CharacterSetDatabase)),

@@ -10,8 +10,7 @@ use vaquita_parser::ast::{Name, TableLock, TableLockKind};
 use vaquita_plan::node::Plan;
 use vaquita_storage::{LockMode, LockPolicy};
 use vaquita_types::errno::{
-    ER_CANT_UPDATE_WITH_READLOCK, ER_LOCK_OR_ACTIVE_TRANSACTION, ER_NO_DB_ERROR, ER_NO_SUCH_TABLE, ER_TABLE_NOT_LOCKED,
-    ER_TABLE_NOT_LOCKED_FOR_WRITE,
+    ER_CANT_UPDATE_WITH_READLOCK, ER_NO_DB_ERROR, ER_NO_SUCH_TABLE, ER_TABLE_NOT_LOCKED, ER_TABLE_NOT_LOCKED_FOR_WRITE,
 };
 use vaquita_types::{Error, Result};
 
@@ -35,7 +34,6 @@ impl Session {
         if self.is_under_lock_tables() {
             self.unlock_tables()?;
         }
-        self.commit_implicitly()?;
         let mut wanted: Vec<Wanted> = Vec::with_capacity(locks.len());
         for lock in locks {
             let table = self.qualified(&lock.table)?;
@@ -52,8 +50,10 @@ impl Session {
                 None => wanted.push(Wanted { table, write }),
             }
         }
-        if wanted.iter().any(|w| w.write) && self.server.table_locks().holds_global(self.client.id) {
-            return Err(Error::new(&ER_CANT_UPDATE_WITH_READLOCK, &[]));
+        if wanted.iter().any(|w| w.write) {
+            self.refuse_by_read_only()?;
+            self.refuse_in_read_only()?;
+            self.refuse_under_own_read_lock()?;
         }
         self.wait_for_locks(|session, patience| session.server.table_locks().lock(session.client.id, &wanted, patience))?;
         self.locked.holds += 1;
@@ -99,10 +99,15 @@ impl Session {
         self.locked.is_under
     }
 
-    pub(super) fn flush_with_read_lock(&mut self) -> Result<Done> {
-        if self.is_under_lock_tables() {
-            return Err(Error::new(&ER_LOCK_OR_ACTIVE_TRANSACTION, &[]));
+    /// FLUSH TABLES closes all tables, for which each that is locked must be locked for writing.
+    pub(super) fn refuse_flush(&self) -> Result<()> {
+        match self.locked.tables.iter().find(|lock| !lock.write) {
+            Some(lock) => Err(Error::new(&ER_TABLE_NOT_LOCKED_FOR_WRITE, &[&lock.table.1])),
+            None => Ok(()),
         }
+    }
+
+    pub(super) fn flush_with_read_lock(&mut self) -> Result<Done> {
         self.wait_for_locks(|session, patience| session.server.table_locks().lock_all_for_reading(session.client.id, patience))?;
         self.locked.holds += 1;
         Ok(Done::nothing())
@@ -114,7 +119,7 @@ impl Session {
             return Ok(());
         }
         let targets: Vec<TableName> = match plan {
-            Plan::Query(_) => Vec::new(),
+            Plan::Query(query) => query.for_update.iter().map(name_of).collect(),
             Plan::Insert(insert) => vec![name_of(&insert.table)],
             Plan::Update(update) => update.targets.iter().map(|t| name_of(&t.table)).collect(),
             Plan::Delete(delete) => delete.targets.iter().map(|t| name_of(&t.table)).collect(),
@@ -158,18 +163,24 @@ impl Session {
         Ok(!names.is_empty())
     }
 
-    /// Before DDL runs: nobody else has the global read lock or a backup lock. `leave_ddl` follows.
-    pub(super) fn enter_ddl(&self, ast: &Ast) -> Result<()> {
+    /// Before DDL or a change of accounts: nobody else has the global read lock or a backup lock. `leave_ddl` follows.
+    pub(super) fn enter_ddl(&self, ast: Option<&Ast>) -> Result<()> {
         let locks = self.server.table_locks();
-        if let Ast::CreateTable(create) = ast
+        if let Some(Ast::CreateTable(create)) = ast
             && self.is_under_lock_tables()
         {
             return Err(Error::new(&ER_TABLE_NOT_LOCKED, &[&create.name.name]));
         }
-        if locks.holds_global(self.client.id) {
-            return Err(Error::new(&ER_CANT_UPDATE_WITH_READLOCK, &[]));
-        }
+        self.refuse_under_own_read_lock()?;
         self.wait_for_locks(|session, patience| locks.begin_ddl(session.client.id, patience))
+    }
+
+    /// Error 1223 if FLUSH TABLES WITH READ LOCK is this session's.
+    pub(super) fn refuse_under_own_read_lock(&self) -> Result<()> {
+        match self.server.table_locks().holds_global(self.client.id) {
+            true => Err(Error::new(&ER_CANT_UPDATE_WITH_READLOCK, &[])),
+            false => Ok(()),
+        }
     }
 
     pub(super) fn leave_ddl(&self) {
@@ -202,18 +213,16 @@ impl Session {
     }
 
     fn admit(&self, wanted: &[Wanted]) -> Result<()> {
-        if wanted.iter().any(|w| w.write) && self.server.table_locks().holds_global(self.client.id) {
-            return Err(Error::new(&ER_CANT_UPDATE_WITH_READLOCK, &[]));
+        if wanted.iter().any(|w| w.write) {
+            self.refuse_under_own_read_lock()?;
         }
         if self.is_under_lock_tables() {
-            for w in wanted {
-                match self.locked.tables.iter().find(|l| l.table == w.table) {
-                    None => return Err(Error::new(&ER_TABLE_NOT_LOCKED, &[&w.table.1])),
-                    Some(lock) if w.write && !lock.write => {
-                        return Err(Error::new(&ER_TABLE_NOT_LOCKED_FOR_WRITE, &[&w.table.1]));
-                    }
-                    Some(_) => {}
-                }
+            let lock_of = |w: &Wanted| self.locked.tables.iter().find(|l| l.table == w.table);
+            if let Some(w) = wanted.iter().find(|w| lock_of(w).is_none()) {
+                return Err(Error::new(&ER_TABLE_NOT_LOCKED, &[&w.table.1]));
+            }
+            if let Some(w) = wanted.iter().find(|w| w.write && lock_of(w).is_some_and(|lock| !lock.write)) {
+                return Err(Error::new(&ER_TABLE_NOT_LOCKED_FOR_WRITE, &[&w.table.1]));
             }
         }
         self.wait_for_locks(|session, patience| session.server.table_locks().admit(session.client.id, wanted, patience))

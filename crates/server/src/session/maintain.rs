@@ -23,18 +23,18 @@ impl Session {
     }
 
     fn flush(&mut self, flush: &Flush) -> Result<Done> {
-        self.commit_implicitly()?;
         if matches!(flush.what, FlushWhat::Tables { .. }) {
             self.server.counters.add(self.client.id, Counter::FlushTables, 1);
         }
         match &flush.what {
             FlushWhat::Tables { with_read_lock: true, tables, .. } if tables.is_empty() => self.flush_with_read_lock(),
             FlushWhat::Tables { with_read_lock: true, tables, .. } => {
+                self.refuse_in_read_only()?;
                 let read = |table: &Name| TableLock { table: table.clone(), alias: None, kind: TableLockKind::Read };
                 self.lock_tables(&tables.iter().map(read).collect::<Vec<_>>())
             }
             FlushWhat::Tables { for_export: true, .. } => Err(Error::unsupported("FLUSH TABLES FOR EXPORT")),
-            FlushWhat::Tables { .. } => Ok(Done::nothing()),
+            FlushWhat::Tables { .. } => self.refuse_flush().map(|()| Done::nothing()),
             FlushWhat::Options(options) => {
                 if options.iter().any(|option| option == "PRIVILEGES") {
                     self.server.accounts().forget_digests();

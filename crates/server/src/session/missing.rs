@@ -14,7 +14,7 @@ use super::run::Done;
 
 impl Session {
     pub(super) fn drop_views(&mut self, if_exists: bool, names: &[Name]) -> Result<Done> {
-        self.commit_implicitly()?;
+        self.refuse_under_own_read_lock()?;
         let (mut tables, mut unknown) = (Vec::new(), Vec::new());
         for name in names {
             let database = self.database_of(name)?;
@@ -32,7 +32,7 @@ impl Session {
     }
 
     pub(super) fn drop_program(&mut self, kind: ProgramKind, if_exists: bool, name: &Name) -> Result<Done> {
-        self.commit_implicitly()?;
+        self.refuse_under_own_read_lock()?;
         let database = self.database_of(name)?;
         let missing = |what: &str, name: &str| Error::new(&ER_SP_DOES_NOT_EXIST, &[&what, &name]);
         let error = match kind {

@@ -9,6 +9,7 @@
 //! `Session::catalog`.
 
 mod admin;
+mod admission;
 pub mod answer;
 pub mod cursor;
 mod explain;

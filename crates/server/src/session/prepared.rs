@@ -8,7 +8,8 @@ use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use vaquita_parser::{Statement as Ast, parse_prepared_noting};
+use vaquita_parser::statement_kind::Prepares;
+use vaquita_parser::{Statement as Ast, StatementKind, parse_prepared_noting};
 use vaquita_plan::node::{OutputColumn, Plan};
 use vaquita_plan::params::{free_parameters, parameter_types, type_at_place, type_of_parameter};
 use vaquita_plan::settings::PlanSettings;
@@ -19,7 +20,6 @@ use vaquita_types::{ColumnType, Error, Result, TypeKind, Value};
 
 use super::answer::{Answer, Exchange};
 use super::cursor::Cursor;
-use super::query::is_planned;
 use super::run::Planned;
 use super::state::SessionState;
 use super::{Flow, MakeWaiter, Session};
@@ -30,6 +30,9 @@ pub struct Prepared {
     /// The current database when it was prepared.
     pub database: Option<String>,
     pub ast: Arc<Ast>,
+    pub kind: StatementKind,
+    /// That of what it explains, for EXPLAIN.
+    counted: StatementKind,
     /// How many `?` it has.
     pub parameters: usize,
     pub plan: Option<Arc<CachedPlan>>,
@@ -98,16 +101,8 @@ impl Session {
         let mut deprecated = Vec::new();
         let (ast, parameters) = parse_prepared_noting(sql, &options, &mut deprecated)?;
         self.warn_of_syntax(deprecated);
-        if matches!(
-            ast,
-            Ast::Prepare { .. }
-                | Ast::Execute { .. }
-                | Ast::Deallocate(_)
-                | Ast::LoadData(_)
-                | Ast::Xa(_)
-                | Ast::LockTables(_)
-                | Ast::UnlockTables
-        ) {
+        let kind = StatementKind::of(&ast);
+        if matches!(kind.facts().prepares, Prepares::SqlOnly | Prepares::Neither) {
             return Err(Error::new(&ER_UNSUPPORTED_PS, &[]));
         }
         let id = self.next_statement_id;
@@ -115,13 +110,15 @@ impl Session {
         let mut prepared = Prepared {
             text: String::from_utf8_lossy(sql).into(),
             database: self.state.database(),
+            counted: StatementKind::counted(&ast),
+            kind,
             ast: Arc::new(ast),
             parameters,
             plan: None,
             cursor: None,
         };
         self.authorize(&prepared.ast)?;
-        if is_planned(&prepared.ast) {
+        if kind.is_planned() {
             prepared.plan = Some(Arc::new(self.typed_plan(&prepared.ast, parameters, &[], None)?));
         }
         let shown = self.show_columns(&prepared.ast)?;
@@ -228,11 +225,11 @@ impl Session {
     fn execute_one(&mut self, prepared: &mut Prepared, values: &[Value], cursor: bool, exchange: &mut Exchange<'_>) -> Flow {
         prepared.cursor = None;
         self.server.counters.add(self.client.id, Counter::StmtExecute, 1);
-        self.server.counters.statement(self.client.id, &prepared.ast);
-        if let Err(error) = self.count_statement(&prepared.ast) {
+        self.server.counters.statement(self.client.id, prepared.counted);
+        if let Err(error) = self.count_statement(prepared.kind) {
             return self.fail(&error, exchange);
         }
-        if !is_planned(&prepared.ast) {
+        if !prepared.kind.is_planned() {
             if let Err(error) = self.authorize(&prepared.ast) {
                 return self.fail(&error, exchange);
             }

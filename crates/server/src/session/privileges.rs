@@ -7,8 +7,9 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use vaquita_parser::Statement as Ast;
 use vaquita_parser::ast::{SetItem, Show};
+use vaquita_parser::statement_kind::{Binds, Class};
+use vaquita_parser::{Statement as Ast, StatementKind};
 use vaquita_plan::bind::{bind_scalar, plan_statement};
 use vaquita_plan::uses::UseList;
 use vaquita_types::errno::{ER_MUST_CHANGE_PASSWORD, ER_SPECIFIC_ACCESS_DENIED_ERROR};
@@ -17,7 +18,7 @@ use vaquita_types::{Error, Result};
 use super::Session;
 use super::prepared::{CachedPlan, VariableTypes};
 use super::run::Done;
-use crate::accounts::{Access, AccountRecord, Actor, Binds, Subject, binds, change_grants, change_users, privilege};
+use crate::accounts::{Access, AccountRecord, Actor, Subject, binds, change_grants, change_users, privilege};
 use crate::variables::Def;
 
 impl Session {
@@ -30,15 +31,15 @@ impl Session {
         let database = self.state.database();
         self.subject(database.as_deref()).check(ast)?;
         // What is bound here runs later: other errors are told then.
-        match binds(ast) {
+        match StatementKind::of(ast).facts().binds {
             Binds::Nothing | Binds::Plan | Binds::WhenItRuns => Ok(()),
-            Binds::Scalars(exprs) => exprs
+            Binds::Scalars => binds::scalars(ast)
                 .into_iter()
                 .try_for_each(|expr| self.allows(&self.bound(&VariableTypes::default(), |context| bind_scalar(expr, context)).1)),
-            Binds::Query(query) => {
+            Binds::Query => binds::query(ast).map_or(Ok(()), |query| {
                 let query = Ast::Query(Box::new(query.clone()));
                 self.allows(&self.bound(&VariableTypes::default(), |context| plan_statement(&query, context)).1)
-            }
+            }),
         }
     }
 
@@ -69,8 +70,8 @@ impl Session {
 
     /// Error 1226 if the account has run as many statements as it may.
     #[inline]
-    pub(super) fn count_statement(&self, ast: &Ast) -> Result<()> {
-        self.limits.as_ref().map_or(Ok(()), |limits| limits.count(ast))
+    pub(super) fn count_statement(&self, kind: StatementKind) -> Result<()> {
+        self.limits.as_ref().map_or(Ok(()), |limits| limits.count(kind))
     }
 
     pub fn may_use_the_admin_address(&self) -> bool {
@@ -145,35 +146,22 @@ impl Session {
         !protected && self.subject(None).may_kill_others()
     }
 
-    /// Statements about accounts; they commit what is open. `None`: it is none.
+    /// Statements about accounts. `None`: it is none.
     pub(super) fn account_statement(&mut self, ast: &Ast) -> Option<Result<Done>> {
-        match ast {
-            Ast::SetRole(set) => {
-                let roles = self.subject(None).roles_of(set);
-                return Some(roles.map(|roles| {
-                    let access = self.server.accounts().access(&self.account, &roles);
-                    self.set_access(access);
-                    Done::nothing()
-                }));
-            }
-            Ast::CreateUser(_)
-            | Ast::AlterUser(_)
-            | Ast::DropUser { .. }
-            | Ast::RenameUser(_)
-            | Ast::CreateRole { .. }
-            | Ast::DropRole { .. }
-            | Ast::SetDefaultRole { .. }
-            | Ast::Grant(_)
-            | Ast::Revoke(_) => {}
-            _ => return None,
+        if let Ast::SetRole(set) = ast {
+            let roles = self.subject(None).roles_of(set);
+            return Some(roles.map(|roles| {
+                let access = self.server.accounts().access(&self.account, &roles);
+                self.set_access(access);
+                Done::nothing()
+            }));
         }
-        Some(self.change_accounts(ast))
+        (StatementKind::of(ast).facts().class == Class::Account).then(|| self.change_accounts(ast))
     }
 
     fn change_accounts(&mut self, ast: &Ast) -> Result<Done> {
-        self.commit_implicitly()?;
         let database = self.state.database();
-        self.enter_ddl(ast)?;
+        self.enter_ddl(None)?;
         let (accounts, by) = (self.server.accounts(), self.actor(database.as_deref()));
         let changed = change_users(accounts, ast, &by).or_else(|| change_grants(accounts, &self.server.catalog, ast, &by));
         self.leave_ddl();
@@ -186,7 +174,11 @@ impl Session {
     /// SET PASSWORD, which stands alone in its SET.
     pub(super) fn set_password(&mut self, items: &[SetItem]) -> Option<Result<Done>> {
         let [SetItem::Password(set)] = items else { return None };
-        let done = self.commit_implicitly().and_then(|()| self.server.accounts().set_password(set, &self.actor(None)));
+        if let Err(error) = self.enter_ddl(None) {
+            return Some(Err(error));
+        }
+        let done = self.server.accounts().set_password(set, &self.actor(None));
+        self.leave_ddl();
         Some(done.map(|()| Done::nothing()))
     }
 

@@ -4,7 +4,7 @@
 //! before succeeded. SELECT, INSERT, UPDATE, DELETE become plans; the rest is `admin`.
 
 use vaquita_parser::ast::{Expr, Hint, Limit, Literal, Query, QueryBody};
-use vaquita_parser::{ParserOptions, Statement as Ast, parse_one_noting};
+use vaquita_parser::{ParserOptions, Statement as Ast, StatementKind, parse_one_noting};
 use vaquita_plan::bind::{Place, PlanContext, plan_statement};
 use vaquita_plan::env::Level;
 use vaquita_plan::node::Plan;
@@ -69,7 +69,7 @@ impl Session {
             if !more {
                 rest = &[];
             }
-            if let Err(error) = self.count_statement(&ast) {
+            if let Err(error) = self.count_statement(StatementKind::of(&ast)) {
                 return self.fail(&error, &mut exchange);
             }
             exchange.rest = rest;
@@ -82,11 +82,11 @@ impl Session {
     }
 
     pub(super) fn statement(&mut self, ast: &Ast, exchange: &mut Exchange<'_>) -> Flow {
-        self.server.counters.statement(self.client.id, ast);
+        self.server.counters.statement(self.client.id, StatementKind::counted(ast));
         if let Err(error) = self.authorize(ast) {
             return self.fail(&error, exchange);
         }
-        if !is_planned(ast) {
+        if !StatementKind::of(ast).is_planned() {
             return self.admin(ast, exchange);
         }
         match self.plan(ast, &[]) {
@@ -164,11 +164,6 @@ impl Session {
         let bound = bind(&context);
         (bound, uses.into_list())
     }
-}
-
-/// Statements that the planner turns into a plan.
-pub(super) fn is_planned(ast: &Ast) -> bool {
-    matches!(ast, Ast::Query(_) | Ast::Insert(_) | Ast::Update(_) | Ast::Delete(_))
 }
 
 /// Without the zero byte that C programs send behind a statement.

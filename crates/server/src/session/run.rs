@@ -65,13 +65,12 @@ impl Session {
     /// Runs a plan and, if the statement is a transaction of its own, commits.
     pub(super) fn run_plan(&mut self, planned: Planned<'_>, exchange: &mut Exchange<'_>) -> Flow {
         let plan = planned.plan;
-        if !plan.tables().is_empty()
-            && let Err(error) = self.refuse_unless_active().and_then(|()| self.admit_plan(plan))
-        {
+        let uses_tables = !plan.tables().is_empty();
+        if uses_tables && let Err(error) = self.admit_tables(plan) {
             return self.fail(&error, exchange);
         }
         // Without tables nothing is to be undone: with autocommit off no transaction begins.
-        if self.in_transaction || self.state.autocommit() || !plan.tables().is_empty() {
+        if self.in_transaction || self.state.autocommit() || uses_tables {
             self.begin_if_needed();
         }
         self.track_plan(plan);

@@ -4,7 +4,8 @@ use vaquita_exec::catalog::PlanCatalog;
 use vaquita_exec::context::Statement;
 use vaquita_exec::show::{self, ShowContext, ShowResult};
 use vaquita_parser::ast::Show;
-use vaquita_parser::{ParserOptions, Statement as Ast, parse_one};
+use vaquita_parser::statement_kind::{Class, InXa};
+use vaquita_parser::{ParserOptions, Statement as Ast, StatementKind, parse_one};
 use vaquita_plan::bind::{Place, PlanContext};
 use vaquita_plan::expr::Expr;
 use vaquita_plan::node::OutputColumn;
@@ -63,9 +64,12 @@ impl Session {
 
     /// The columns of a SHOW that is being prepared; none for other statements.
     pub(super) fn show_columns(&mut self, ast: &Ast) -> Result<Vec<OutputColumn>> {
-        match ast {
-            Ast::Show(_) | Ast::Describe { .. } => Ok(self.show_result(ast)?.columns),
-            _ => Ok(Vec::new()),
+        let facts = StatementKind::of(ast).facts();
+        match facts.class {
+            // What names no table is looked for when it runs.
+            Class::Show if facts.in_xa == InXa::Allowed => Ok(self.show_result(ast).map_or(Vec::new(), |result| result.columns)),
+            Class::Show => Ok(self.show_result(ast)?.columns),
+            Class::Planned | Class::Ddl | Class::Account | Class::Other => Ok(Vec::new()),
         }
     }
 

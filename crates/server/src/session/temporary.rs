@@ -4,13 +4,11 @@
 //! TABLE … SELECT are the transaction's as those of any INSERT. The tables are in `Session::catalog`; their keys are given up
 //! when the session has no transaction that could still write them.
 
-use vaquita_exec::ddl::keeps_transaction;
-use vaquita_parser::Statement as Ast;
-use vaquita_parser::ast::{CreateTable, MaintenanceKind};
+use vaquita_parser::ast::CreateTable;
+use vaquita_parser::{Statement as Ast, StatementKind};
 use vaquita_plan::env::Level;
 use vaquita_types::errno::{
-    ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, ER_WARNING_NOT_COMPLETE_ROLLBACK_WITH_CREATED_TEMP_TABLE,
-    ER_WARNING_NOT_COMPLETE_ROLLBACK_WITH_DROPPED_TEMP_TABLE, ER_XA_TEMP_TABLE,
+    ER_WARNING_NOT_COMPLETE_ROLLBACK_WITH_CREATED_TEMP_TABLE, ER_WARNING_NOT_COMPLETE_ROLLBACK_WITH_DROPPED_TEMP_TABLE,
 };
 use vaquita_types::{Error, Result};
 
@@ -29,9 +27,7 @@ impl Session {
     /// CREATE TEMPORARY TABLE … SELECT.
     pub(super) fn create_temporary_from(&mut self, create: &CreateTable, exchange: &mut Exchange<'_>) -> Flow {
         let made = match &create.select {
-            Some(query) => {
-                self.refuse_in_read_only().and_then(|()| self.with_ddl(|ddl| ddl.create_temporary_from(create, query)))
-            }
+            Some(query) => self.with_ddl(|ddl| ddl.create_temporary_from(create, query)),
             None => Err(Error::internal("no query")),
         };
         let plan = match made {
@@ -86,33 +82,18 @@ impl Session {
         }
     }
 
-    /// What DDL does to the open transaction: most of it commits. Error 1792 in a READ ONLY transaction, also for temporary
-    /// tables, whose rows may be changed there.
+    /// Before DDL runs, after the open transaction was committed if this kind does that.
     pub(super) fn begin_ddl(&mut self, ast: &Ast) -> Result<()> {
-        if matches!(ast, Ast::CreateTable(create) if create.temporary) && self.in_branch() {
-            return Err(Error::new(&ER_XA_TEMP_TABLE, &[]));
-        }
-        if matches!(ast, Ast::TableMaintenance(check) if check.kind == MaintenanceKind::Checksum) && self.in_transaction {
-            return Ok(());
-        }
-        if !keeps_transaction(ast) {
-            self.commit_implicitly()?;
-        }
-        // What reads rows does so in a transaction of its own.
-        if !matches!(ast, Ast::DropTable { .. } | Ast::Truncate(_)) && !keeps_transaction(ast) {
+        let kind = StatementKind::of(ast);
+        // What reads rows does so in a transaction of its own, but for CHECKSUM TABLE in one that is open.
+        let reads_rows = match kind {
+            StatementKind::DropTable | StatementKind::Truncate => false,
+            StatementKind::Checksum => !self.in_transaction,
+            _ => kind.facts().commits,
+        };
+        if reads_rows {
             self.txn.get_mut().store_carried()?;
         }
-        if !matches!(ast, Ast::TableMaintenance(_)) {
-            self.refuse_in_read_only()?;
-        }
         self.admit_ddl(ast)
-    }
-
-    fn refuse_in_read_only(&self) -> Result<()> {
-        let read_only = match self.in_transaction {
-            true => self.txn.borrow().options().read_only,
-            false => self.state.next_transaction.read_only.unwrap_or(self.state.settings.read_only),
-        };
-        if read_only { Err(Error::new(&ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, &[])) } else { Ok(()) }
     }
 }

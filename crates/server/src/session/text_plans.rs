@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use vaquita_parser::ast::{BinaryOp, Expr, Query, QueryBody, UnaryOp};
 use vaquita_parser::digest::{Digest, DigestLiteral, LiteralKind, digest_into};
-use vaquita_parser::{ParserOptions, Statement as Ast, parse_prepared_noting};
+use vaquita_parser::{ParserOptions, Statement as Ast, StatementKind, parse_prepared_noting};
 use vaquita_plan::params::parameter_types;
 use vaquita_plan::settings::PlanSettings;
 use vaquita_types::charset::charset;
@@ -99,7 +99,7 @@ impl Session {
         let mut plans = std::mem::take(&mut self.text_plans);
         let fit = self.find(&mut plans, sql);
         let flow = fit.map(|(ast, plan)| {
-            self.server.counters.statement(self.client.id, &ast);
+            self.server.counters.statement(self.client.id, StatementKind::of(&ast));
             match self.may_run(&plan) {
                 Ok(()) => {
                     let planned = Planned { plan: &plan.plan, ast: Some(&ast), types: &plan.types, params: &plans.values };

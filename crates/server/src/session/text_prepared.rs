@@ -7,16 +7,17 @@ use std::sync::Arc;
 
 use vaquita_exec::context::SessionEnv;
 use vaquita_parser::ast::PrepareSource;
-use vaquita_parser::{Statement as Ast, parse_prepared_noting};
+use vaquita_parser::statement_kind::Prepares;
+use vaquita_parser::{Statement as Ast, StatementKind, parse_prepared_noting};
 use vaquita_types::charset::charset;
 use vaquita_types::errno::{ER_UNKNOWN_STMT_HANDLER, ER_UNSUPPORTED_PS, ER_WRONG_ARGUMENTS};
 use vaquita_types::{Error, Result, Value};
 
 use super::answer::Exchange;
 use super::prepared::CachedPlan;
-use super::query::is_planned;
 use super::run::{Done, Planned};
 use super::{Flow, Session};
+use crate::counters::Counter;
 
 /// A statement with a name.
 pub struct Named {
@@ -42,11 +43,13 @@ impl Session {
         let mut deprecated = Vec::new();
         let (ast, params) = parse_prepared_noting(&text, &options, &mut deprecated)?;
         self.warn_of_syntax(deprecated);
-        if matches!(ast, Ast::Prepare { .. } | Ast::Execute { .. } | Ast::Deallocate(_) | Ast::LoadData(_) | Ast::Xa(_)) {
+        let kind = StatementKind::of(&ast);
+        if matches!(kind.facts().prepares, Prepares::ProtocolOnly | Prepares::Neither) {
             return Err(Error::new(&ER_UNSUPPORTED_PS, &[]));
         }
         self.authorize(&ast)?;
-        let plan = if is_planned(&ast) { Some(Arc::new(self.typed_plan(&ast, params, &[], None)?)) } else { None };
+        let plan = if kind.is_planned() { Some(Arc::new(self.typed_plan(&ast, params, &[], None)?)) } else { None };
+        self.server.counters.add(self.client.id, Counter::StmtPrepare, 1);
         self.server.statements.opened()?;
         self.state.tracker.state_changed(&self.state.settings.track);
         self.named.insert(key, Named { database: self.state.database(), ast: Arc::new(ast), params, plan });
@@ -56,6 +59,7 @@ impl Session {
     pub(super) fn deallocate(&mut self, name: &str) -> Result<Done> {
         match self.named.remove(&name.to_lowercase()) {
             Some(_) => {
+                self.server.counters.add(self.client.id, Counter::StmtClose, 1);
                 self.server.statements.closed(1);
                 self.state.tracker.state_changed(&self.state.settings.track);
                 Ok(Done::nothing())
@@ -73,10 +77,13 @@ impl Session {
         match self.ready_to_execute(name, using) {
             Err(error) => self.fail(&error, exchange),
             Ok((ast, values, Some(plan))) => {
+                self.server.counters.add(self.client.id, Counter::StmtExecute, 1);
+                self.server.counters.statement(self.client.id, StatementKind::of(&ast));
                 let planned = Planned { plan: &plan.plan, ast: Some(&ast), types: &plan.types, params: &values };
                 self.run_plan(planned, exchange)
             }
             Ok((ast, values, None)) => {
+                self.server.counters.add(self.client.id, Counter::StmtExecute, 1);
                 self.params = values;
                 let flow = self.statement(&ast, exchange);
                 self.params.clear();

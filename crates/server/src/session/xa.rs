@@ -9,7 +9,6 @@
 //! What a branch is on disk is `vaquita_storage::xa`'s.
 
 use vaquita_exec::ddl::text_column;
-use vaquita_parser::Statement as Ast;
 use vaquita_parser::ast::{self, Xa};
 use vaquita_plan::expr::Expr;
 use vaquita_plan::node::OutputColumn;
@@ -62,16 +61,6 @@ impl Session {
                 let (columns, rows) = self.xa_recover(*convert_xid);
                 self.put_rows(&columns, &rows, exchange)
             }
-        }
-    }
-
-    /// Statements that end or begin a transaction, and in IDLE also those that work in one, fail in a branch.
-    pub(super) fn refuse_in_branch(&self, ast: &Ast) -> Result<()> {
-        let Some(branch) = &self.xa_branch else { return Ok(()) };
-        match ast {
-            Ast::Commit(_) | Ast::Rollback(_) | Ast::StartTransaction { .. } => Err(wrong_state(branch.state.name())),
-            Ast::Savepoint(_) | Ast::RollbackTo(_) | Ast::ReleaseSavepoint(_) => self.refuse_unless_active(),
-            _ => Ok(()),
         }
     }
 
@@ -188,7 +177,7 @@ impl Session {
     /// Of a branch that is nobody's, from outside any transaction.
     fn end_prepared(&mut self, xid: &Xid, commit: bool) -> Result<Done> {
         self.refuse_commit_of_branch()?;
-        if self.in_transaction || self.is_under_lock_tables() {
+        if self.in_transaction {
             return Err(wrong_state("NON-EXISTING"));
         }
         self.admit_commit()?;

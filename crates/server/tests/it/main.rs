@@ -3,7 +3,7 @@
 //! `server` starts and kills servers, `client` is a small protocol client, `account_matrix` asks who may run which statement about accounts. `restart` and `xa` kill
 //! the server, `waits` sessions that wait, `depth` statements that are nested deeply, `clock` jumps of the wall clock meanwhile, `memory` statements that want
 //! more of it than there is, `no_effect` what is refused rather than ignored, `pool` many long statements and clients that vanish, `layers` talks through TLS and compression, `broken_log` takes
-//! stderr away, `online_ddl` changes tables under clients. Scripts of statements and answers are the test target `scripts`.
+//! stderr away, `online_ddl` changes tables under clients, `statement_kinds` tries every kind of statement in every state of a session. Scripts of statements and answers are the test target `scripts`.
 
 mod account_matrix;
 mod accounts;
@@ -21,6 +21,7 @@ mod pool;
 mod protocol;
 mod restart;
 mod server;
+mod statement_kinds;
 mod temporary;
 mod waits;
 mod xa;

@@ -1,7 +1,7 @@
 //! Starts the built `vaquita` on a free port with a directory of its own.
 
 use std::net::TcpListener;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -81,8 +81,10 @@ impl Server {
             if self.child.try_wait().expect("wait").is_some() {
                 return false;
             }
-            if Client::connect(self.port, "root", PASSWORD).is_ok() {
-                return true;
+            if let Ok(mut client) = Client::connect(self.port, "root", PASSWORD) {
+                // Another test's server may have got the port: then ours is about to exit.
+                let datadir = client.query("SELECT @@datadir").rows()[0][0].clone();
+                return Path::new(&datadir) == self.dir.canonicalize().expect("a directory");
             }
             std::thread::sleep(Duration::from_millis(20));
         }
