@@ -1,6 +1,7 @@
 #!/bin/bash
 # Everything that CI runs: tests, lints, repository rules, licences and advisories of dependencies, instructions per statement, a minute of each fuzzer, isolation levels, faults of the disk, kill points,
 # histories under many configurations, the clients.
+# With CHECK_INVARIANTS=1 the servers from the isolation levels on are built with the feature check-invariants: numbered invariants are executed.
 # A client whose runtime the machine lacks is skipped by name in the summary, the instructions where valgrind is missing, the dependencies where cargo-deny is; with CI=true all must be there.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -25,7 +26,9 @@ fuzz() { timeout $((seconds + 60)) cargo run --locked -q "$@"; }
 fuzz -p vaquita-wire --example fuzz_wire -- packet "$seconds"
 fuzz -p vaquita-wire --example fuzz_wire -- handshake "$seconds"
 fuzz -p vaquita-parser --example fuzz_sql -- "$seconds"
-cargo build --locked -q -p vaquita-server
+features=()
+if [ -n "${CHECK_INVARIANTS:-}" ]; then features=(--features check-invariants); fi
+cargo build --locked -q -p vaquita-server "${features[@]}"
 step isolation
 tools/isolation.sh
 step faults

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use vaquita_storage::{Catalog, Engine, Interrupt, Isolation, LockMode, LockPolicy, NoHooks, TxnOptions, check_table};
+use vaquita_storage::{Catalog, Engine, EngineHooks, Interrupt, Isolation, LockMode, LockPolicy, TxnOptions, check_table};
 
 use crate::options::CheckArguments;
 use crate::serve::prepare_dir;
@@ -23,7 +23,7 @@ pub fn run(arguments: CheckArguments) -> Result<(), Failure> {
         return Err(format!("no data directory {}", data_dir.display()).into());
     }
     let (dir, _lock) = prepare_dir(&data_dir)?;
-    let engine = Engine::open(&dir.join("rocksdb"), engine_options, Arc::new(NoHooks))?;
+    let engine = Engine::open(&dir.join("rocksdb"), engine_options, EngineHooks::default())?;
     let catalog = Catalog::open(&engine)?;
     let mut findings = check_tables(&engine, &catalog)?;
     findings.extend(check_leftovers(&catalog)?);

@@ -16,7 +16,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use vaquita_storage::{Catalog, Engine, EngineOptions};
+use vaquita_storage::{Catalog, Engine, EngineHooks, EngineOptions};
 use vaquita_types::stack::THREAD_BYTES;
 use vaquita_wire::caps::client as flag;
 use vaquita_wire::handshake::{HandshakeResponse, NONCE_BYTES, decode_handshake_response, put_handshake_response};
@@ -277,7 +277,7 @@ impl Harness {
         options.tuning.round = Duration::from_secs(3600);
         options.tuning.level0_files = 100;
         let hooks = Arc::new(Hooks::default());
-        let engine = Engine::open(&dir.join("rocksdb"), options, hooks.clone())?;
+        let engine = Engine::open(&dir.join("rocksdb"), options, EngineHooks::of(hooks.clone()))?;
         let catalog = Catalog::open(&engine)?;
         let accounts = Accounts::open(catalog.clone())?;
         accounts.change(|records| {

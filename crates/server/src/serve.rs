@@ -17,7 +17,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use rustix::net::sockopt;
-use vaquita_storage::{Catalog, Engine, EngineOptions, kill_point, kill_points};
+use vaquita_storage::{Catalog, Engine, EngineHooks, EngineOptions, kill_point, kill_points};
 use vaquita_types::Value;
 
 use crate::accounts::{Accounts, root_account};
@@ -59,7 +59,7 @@ pub fn run(arguments: ServeArguments) -> Result<(), Failure> {
     let hooks = Arc::new(Hooks::default());
     let descriptors = descriptors::claim();
     let engine_options = EngineOptions { open_files_max: descriptors.engine_files_max, ..options.engine.clone() };
-    let engine = Engine::open(&dir.join("rocksdb"), engine_options, hooks.clone())
+    let engine = Engine::open(&dir.join("rocksdb"), engine_options, EngineHooks::of(hooks.clone()))
         .map_err(|e| format!("cannot open the data in {}: {e}", dir.display()))?;
     let catalog = Catalog::open(&engine)?;
     kill_point("start.catalog");

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
 use rustix::net::sockopt;
-use vaquita_storage::{Catalog, Engine, EngineHooks, LogLevel};
+use vaquita_storage::{Catalog, Engine, LogLevel, OperatorLog, Statements, Threads};
 use vaquita_types::errno::{ER_CON_COUNT_ERROR, ER_HOST_NOT_PRIVILEGED};
 use vaquita_types::{Error, Value};
 use vaquita_wire::caps::{SERVER_CAPABILITIES, client, status};
@@ -74,7 +74,7 @@ pub struct Hooks {
     pub server: OnceLock<Weak<Server>>,
 }
 
-impl EngineHooks for Hooks {
+impl Threads for Hooks {
     fn blocking(&self, wait: &mut dyn FnMut()) {
         match self.pool.get() {
             Some(pool) => pool.blocking(wait),
@@ -87,12 +87,16 @@ impl EngineHooks for Hooks {
             pool.wake_sleeper();
         }
     }
+}
 
+impl Statements for Hooks {
     fn statement(&self, session_id: u64) -> Option<String> {
         let server = self.server.get()?.upgrade()?;
         server.clients().get(session_id)?.snapshot().info.map(|text| text.trim().to_string())
     }
+}
 
+impl OperatorLog for Hooks {
     fn log(&self, level: LogLevel, text: &str) {
         match level {
             LogLevel::Note => tracing::info!("{text}"),

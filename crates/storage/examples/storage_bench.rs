@@ -16,7 +16,7 @@ const WAIT: LockPolicy = LockPolicy::Wait(Duration::from_secs(50));
 
 fn open(dir: &Path, warm_log: bool) -> Arc<Engine> {
     let options = EngineOptions { block_cache_bytes: Some(512 << 20), warm_log, ..EngineOptions::default() };
-    Engine::open(dir, options, Arc::new(NoHooks)).expect("the directory opens")
+    Engine::open(dir, options, EngineHooks::default()).expect("the directory opens")
 }
 
 fn begin(engine: &Arc<Engine>, autocommit: bool) -> Transaction {

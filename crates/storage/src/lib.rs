@@ -60,7 +60,7 @@ mod rocks;
 mod spill;
 mod txn;
 
-pub use base::hooks::{EngineHooks, LogLevel, NoHooks};
+pub use base::hooks::{EngineHooks, LogLevel, OperatorLog, Statements, Threads};
 pub use base::kill_points::kill_point;
 pub use base::options::{EngineOptions, FlushMode, Tuning, memory_bytes};
 pub use base::{helpers, kill_points};

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use vaquita_types::Result;
 use vaquita_types::schema::TableId;
+use vaquita_types::{Error, Result};
 
-use super::Hooks;
+use super::hooks;
 use super::locks::LONG;
 use crate::base::options::FlushMode;
 use crate::base::sync::thread::{self, JoinHandle};
@@ -16,8 +16,9 @@ use crate::cache::span_cache::SpanCache;
 use crate::cache::span_index::Found;
 use crate::commit::active::{ActiveTransactions, Isolation};
 use crate::commit::counters::{CounterChange, Counters};
-use crate::commit::pipeline::Pipeline;
+use crate::commit::pipeline::{Parts, Pipeline};
 use crate::commit::records::Records;
+use crate::commit::stages::{Change, LogError, RocksLog, Stages};
 use crate::commit::{CommitRequest, CommitStart, CommitWaiter, Touched};
 use crate::encoding::key_hash;
 use crate::locks::{HeldLocks, Interrupt, LockManager, LockMode, Owner};
@@ -35,6 +36,25 @@ struct World {
     counters: Arc<Counters>,
     active: Arc<ActiveTransactions>,
     pipeline: Arc<Pipeline>,
+}
+
+/// Transactions from this one on are refused.
+const REFUSED: u64 = 100;
+
+/// RocksDB's log behind a certification, as a cluster's is.
+struct Certifier(RocksLog);
+
+impl Stages for Certifier {
+    fn certify(&self, request: &CommitRequest) -> Result<()> {
+        match &request.owner {
+            Some(owner) if owner.id >= REFUSED => Err(Error::internal("refused")),
+            _ => self.0.certify(request),
+        }
+    }
+
+    fn log(&self, change: Change<'_>, sync: bool) -> (std::result::Result<(), LogError>, u64) {
+        self.0.log(change, sync)
+    }
 }
 
 /// How a parked commit went.
@@ -69,18 +89,21 @@ impl Outcome {
 impl World {
     fn new() -> (World, JoinHandle<()>) {
         let db = Arc::new(Db::default());
-        let locks = Arc::new(LockManager::new(Arc::new(Hooks)));
+        let hooks = hooks();
+        let locks = Arc::new(LockManager::new(Arc::clone(&hooks.threads), hooks.statements));
         let counters = Arc::new(Counters::new(Arc::clone(&db)));
         let active = Arc::new(ActiveTransactions::default());
-        let pipeline = Arc::new(Pipeline::new(
-            Arc::clone(&db),
-            Arc::clone(&locks),
-            Arc::clone(&counters),
-            Arc::clone(&active),
-            Arc::new(Hooks),
-            SpanCache::new(1 << 20),
-            FlushMode::SyncEachCommit,
-        ));
+        let parts = Parts {
+            db: Arc::clone(&db),
+            stages: Arc::new(Certifier(RocksLog::new(Arc::clone(&db)))),
+            locks: Arc::clone(&locks),
+            counters: Arc::clone(&counters),
+            active: Arc::clone(&active),
+            threads: hooks.threads,
+            operator_log: hooks.operator_log,
+            spans: SpanCache::new(1 << 20),
+        };
+        let pipeline = Arc::new(Pipeline::new(parts, FlushMode::SyncEachCommit));
         let committer = pipeline.start_committer().expect("threads can be started");
         (World { db, locks, counters, active, pipeline }, committer)
     }
@@ -322,6 +345,26 @@ pub fn numbers_of_others() {
     thread.join().expect("no thread panics");
     housekeeper.join().expect("no thread panics");
     assert_eq!(world.scan_spans(SPAN_KEY, Some(&snapshot)), stored, "a span lacks the commit");
+    world.end(committer, 2);
+}
+
+/// Refused commits, with records and with a file, beside another: nothing of them is there or counted, and their locks are free (COMMIT-6).
+pub fn certified() {
+    let (world, committer) = World::new();
+    let other = world.clone();
+    let thread = thread::spawn(move || {
+        let (owner, mut held) = (other.owner(REFUSED), HeldLocks::default());
+        other.locks.lock_key(&owner, &mut held, b"k", LockMode::X, LONG).expect("no deadlock");
+        let counters = vec![(TABLE, CounterChange::Rows(1))];
+        assert!(other.commit(owner, held, "k", 7, counters).is_err());
+        let owner = other.owner(REFUSED + 1);
+        assert!(other.commit_file(owner, HeldLocks::default(), SPAN_KEY, 7).is_err());
+    });
+    world.insert(1);
+    world.increment(2);
+    thread.join().expect("no thread panics");
+    assert_eq!((world.get("k", None), world.get(SPAN_KEY, None)), (1, 0), "of a refused commit");
+    assert_eq!(world.logged(b'r'), 1);
     world.end(committer, 2);
 }
 

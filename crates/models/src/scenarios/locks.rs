@@ -6,7 +6,7 @@ use std::time::Duration;
 use vaquita_types::Result;
 use vaquita_types::schema::TableId;
 
-use super::Hooks;
+use super::hooks;
 use crate::base::sync::atomic::{AtomicUsize, Ordering};
 use crate::base::sync::thread;
 use crate::locks::{Acquired, HeldLocks, Interrupt, InterruptReason, LockManager, LockMode, LockPolicy, Owner};
@@ -55,7 +55,8 @@ struct World {
 
 impl World {
     fn new() -> World {
-        World { locks: Arc::new(LockManager::new(Arc::new(Hooks))), inside: Arc::new(AtomicUsize::new(0)) }
+        let hooks = hooks();
+        World { locks: Arc::new(LockManager::new(hooks.threads, hooks.statements)), inside: Arc::new(AtomicUsize::new(0)) }
     }
 
     fn session(&self, id: u64) -> Session {

@@ -6,18 +6,27 @@
 mod commits;
 mod locks;
 
-use crate::base::hooks::{EngineHooks, LogLevel};
+use std::sync::Arc;
+
+use crate::base::hooks::{EngineHooks, LogLevel, OperatorLog, Statements, Threads};
 
 /// Nothing that happens in a scenario is worth a line in a log.
 struct Hooks;
 
-impl EngineHooks for Hooks {
+impl Threads for Hooks {}
+impl Statements for Hooks {}
+
+impl OperatorLog for Hooks {
     fn log(&self, level: LogLevel, text: &str) {
         panic!("{level:?}: {text}");
     }
 }
 
-pub const ALL: [(&str, fn()); 22] = [
+fn hooks() -> EngineHooks {
+    EngineHooks::of(Arc::new(Hooks))
+}
+
+pub const ALL: [(&str, fn()); 23] = [
     ("locks.exclude", locks::exclude),
     ("locks.deadlock-of-two", locks::deadlock_of_two),
     ("locks.deadlock-of-three", locks::deadlock_of_three),
@@ -36,6 +45,7 @@ pub const ALL: [(&str, fn()); 22] = [
     ("commits.spans", commits::spans),
     ("commits.files", commits::files),
     ("commits.numbers-of-others", commits::numbers_of_others),
+    ("commits.certified", commits::certified),
     ("commits.counters", commits::counters),
     ("commits.groups", commits::groups),
     ("commits.drop-table", commits::drop_table),

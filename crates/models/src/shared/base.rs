@@ -1,7 +1,9 @@
-//! `storage::base` for models: primitives that a checker schedules, and kill points that nobody dies at. Hooks and options are the storage's own.
+//! `storage::base` for models: primitives that a checker schedules, invariants that are checked, and kill points that nobody dies at. Hooks and options are the storage's own.
 
 #[path = "../../../storage/src/base/hooks.rs"]
 pub mod hooks;
+#[path = "invariants.rs"]
+pub mod invariants;
 #[path = "kill_points.rs"]
 pub mod kill_points;
 #[path = "../../../storage/src/base/options.rs"]

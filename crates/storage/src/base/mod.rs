@@ -5,6 +5,7 @@
 //! | `sync` | mutexes, atomics and sizes that `crates/models` replaces |
 //! | `kill_points` | places at which a test ends the process |
 //! | `hooks` | what the program around the storage lends it: threads, texts of statements, a log |
+//! | `invariants` | whether numbered invariants are executed in this build |
 //! | `options` | what the storage is opened with, and what follows from the machine |
 //! | `helpers` | threads that help with one piece of work |
 //!
@@ -12,6 +13,7 @@
 
 pub mod helpers;
 pub mod hooks;
+pub mod invariants;
 pub mod kill_points;
 pub mod options;
 pub mod sync;

@@ -35,6 +35,11 @@ impl Recent {
         self.slots.iter().for_each(|slot| slot.store(sequence, Ordering::Release));
     }
 
+    /// A commit of the key, or of one that shares its slot, is being written.
+    pub fn is_announced(&self, hash: u64) -> bool {
+        self.slot(hash).load(Ordering::Acquire) == ANNOUNCED
+    }
+
     fn slot(&self, hash: u64) -> &AtomicU64 {
         &self.slots[(hash >> 24) as usize & (RECENT_SLOTS - 1)]
     }

@@ -16,11 +16,14 @@
 //! is. This once made a row stay that a commit by files had changed, when it was read while RocksDB had given the files their
 //! number and not yet shown them (`rocks`, ROCKS-5).
 //!
+//! ROWS-3: a shard finds each of its rows by its key, once; its bytes are those of its rows, and within its share.
+//!
 //! Each shard has its share of the bytes, and when they are used up its CLOCK takes rows that were not read lately.
 
 use hashbrown::HashTable;
 
 use super::recent::Recent;
+use crate::base::invariants::{CHECKED, CHECKED_MAX, holds};
 use crate::base::sync::{Mutex, ROW_SHARDS as SHARDS};
 
 /// Larger rows cost little more from their block.
@@ -180,6 +183,17 @@ impl Shard {
         while self.bytes > bytes_max {
             self.evict();
         }
+        if CHECKED && self.entries.len() <= CHECKED_MAX {
+            self.check_invariants(bytes_max);
+        }
+    }
+
+    fn check_invariants(&self, bytes_max: usize) {
+        let found = |(n, entry): (usize, &Entry)| self.index.find(entry.hash, |&m| m as usize == n).is_some();
+        holds(self.entries.iter().enumerate().all(found), "ROWS-3: a row is found by its key");
+        holds(self.index.len() == self.entries.len(), "ROWS-3: a row is found once");
+        holds(self.bytes == self.entries.iter().map(Entry::bytes).sum(), "ROWS-3: the bytes of a shard are those of its rows");
+        holds(self.bytes <= bytes_max, "ROWS-3: a shard keeps within its share");
     }
 
     /// Removes a row that was not read since the hand passed it last.
@@ -260,10 +274,7 @@ mod tests {
         }
         assert!((1000..6000).contains(&rows), "{rows}");
         for shard in &cache.shards {
-            let shard = shard.lock();
-            assert_eq!(shard.index.len(), shard.entries.len());
-            assert_eq!(shard.bytes, shard.entries.iter().map(Entry::bytes).sum::<usize>());
-            assert!(shard.bytes <= 4096);
+            shard.lock().check_invariants(4096);
         }
         RowCache::new(0).put(b"k", 1, 1, b"v");
     }

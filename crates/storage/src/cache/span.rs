@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::base::invariants::holds;
 use crate::base::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use crate::encoding::ids::INDEX_ID_BYTES;
 
@@ -105,6 +106,16 @@ impl Span {
     pub fn value(&self, key: &[u8]) -> Option<&[u8]> {
         let (found, value) = self.entry(self.position(key));
         (found == key).then_some(value)
+    }
+
+    /// SPANS-4.
+    pub fn check_invariants(&self) {
+        let keys = || (0..self.len()).map(|n| self.entry(n).0);
+        holds(keys().zip(keys().skip(1)).all(|(a, b)| a < b), "SPANS-4: the entries of a span ascend");
+        holds(
+            keys().all(|key| &*self.lower <= key && key < &*self.upper),
+            "SPANS-4: the entries of a span are within its bounds",
+        );
     }
 
     /// The span as it is after these changes, which are in the order of their commits.

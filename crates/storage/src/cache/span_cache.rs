@@ -27,6 +27,11 @@
 //! SPANS-3: changes have the number under which RocksDB wrote them, not a later one (ROCKS-4), or a snapshot between the two
 //! numbers would not see them here.
 //!
+//! SPANS-4: the spans of an index do not overlap, and each is found by its lower bound. The entries of a span ascend and lie within
+//! its bounds.
+//!
+//! SPANS-5: between two groups nothing is announced.
+//!
 //! When the bytes are used up, CLOCK takes spans that were not read lately.
 
 use std::collections::VecDeque;

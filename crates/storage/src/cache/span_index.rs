@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::recent::ANNOUNCED;
 use super::span::{Change, Filler, Gauge, Span, head};
+use crate::base::invariants::{CHECKED, CHECKED_MAX, holds};
 use crate::base::sync::{CHANGES_KEPT, RwLock};
 use crate::encoding::ids::INDEX_ID_BYTES;
 
@@ -299,6 +300,10 @@ impl IndexSpans {
                 kept.changes.settle(sequence, written);
             }
         }
+        if CHECKED {
+            holds(heads.iter().all(|changed| changed.sequence != ANNOUNCED), "SPANS-5: no changed key is announced");
+            state.check_invariants();
+        }
     }
 
     pub fn put(&self, filler: &mut Filler, upper: &[u8], at: u64) -> Option<Arc<Span>> {
@@ -324,6 +329,10 @@ impl IndexSpans {
         before.iter().chain(&after).filter(joined).for_each(|old| state.remove(old.lower()));
         let lower = LowerBound { head: head(span.lower()), key: Arc::clone(span.lower()) };
         state.spans.insert(lower, Kept { span: Arc::clone(&span), changes: Changes::default() });
+        if CHECKED {
+            span.check_invariants();
+            state.check_invariants();
+        }
         Some(span)
     }
 
@@ -343,6 +352,19 @@ impl IndexSpans {
 }
 
 impl State {
+    /// SPANS-4, as far as there are not too many of them.
+    fn check_invariants(&self) {
+        if self.spans.len() > CHECKED_MAX {
+            return;
+        }
+        let mut end: &[u8] = &[];
+        for (lower, kept) in &self.spans {
+            holds(lower.key == *kept.span.lower(), "SPANS-4: a span is found by its lower bound");
+            holds(end <= &*lower.key && *lower.key < *kept.span.upper(), "SPANS-4: spans of an index do not overlap");
+            end = kept.span.upper();
+        }
+    }
+
     /// The last span that begins at or before a key.
     fn up_to(&self, key: &At<'_>) -> Option<&Kept> {
         self.last_in((Bound::Unbounded, Bound::Included(key)))

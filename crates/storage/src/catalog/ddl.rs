@@ -74,7 +74,7 @@ impl<'c> Statement<'c> {
         ids.sort();
         ids.dedup();
         context.progress.enter(Stage::WaitingForLock);
-        self.guard = Some(self.catalog.ddl_locks.lock(ids, context, &**self.catalog.store.hooks())?);
+        self.guard = Some(self.catalog.ddl_locks.lock(ids, context, &*self.catalog.store.hooks().threads)?);
         Ok(!tables.iter().any(|t| t.is_stale()))
     }
 

@@ -13,7 +13,7 @@ use vaquita_types::schema::TableId;
 use vaquita_types::{Error, Result};
 
 use super::DdlContext;
-use crate::base::hooks::EngineHooks;
+use crate::base::hooks::Threads;
 
 /// A waiting statement looks at its interrupt this often.
 const INTERRUPT_EVERY: Duration = Duration::from_millis(50);
@@ -32,10 +32,10 @@ pub(super) struct DdlGuard<'c> {
 
 impl DdlLocks {
     /// Waits for other DDL on the tables: error 1205 after `context.wait`, or that of the interrupt.
-    pub fn lock(&self, tables: Vec<TableId>, context: &DdlContext, hooks: &dyn EngineHooks) -> Result<DdlGuard<'_>> {
+    pub fn lock(&self, tables: Vec<TableId>, context: &DdlContext, threads: &dyn Threads) -> Result<DdlGuard<'_>> {
         if !self.try_lock(&tables) {
             let mut result = Ok(());
-            hooks.blocking(&mut || result = self.wait(&tables, context));
+            threads.blocking(&mut || result = self.wait(&tables, context));
             result?;
         }
         Ok(DdlGuard { locks: self, tables })

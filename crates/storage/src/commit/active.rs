@@ -1,9 +1,12 @@
 //! The transactions that hold something, from their first lock or write until their commit is visible.
+//!
+//! * ACTIVE-1: a transaction begins once and ends once, and nobody else has its id.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::base::invariants::{CHECKED, holds};
 use crate::base::sync::{ACTIVE_SHARDS, Mutex};
 use crate::locks::Owner;
 
@@ -49,7 +52,10 @@ struct Active {
 impl ActiveTransactions {
     pub fn add(&self, owner: &Arc<Owner>, isolation: Isolation) {
         let active = Active { owner: Arc::clone(owner), isolation, started: Instant::now(), prepared: false };
-        self.shard(owner.id).lock().insert(owner.id, active);
+        let before = self.shard(owner.id).lock().insert(owner.id, active);
+        if CHECKED {
+            holds(before.is_none(), "ACTIVE-1: a transaction begins once");
+        }
     }
 
     pub fn note_prepared(&self, id: u64) {
@@ -59,7 +65,10 @@ impl ActiveTransactions {
     }
 
     pub fn remove(&self, id: u64) {
-        self.shard(id).lock().remove(&id);
+        let ended = self.shard(id).lock().remove(&id);
+        if CHECKED {
+            holds(ended.is_some_and(|active| active.owner.id == id), "ACTIVE-1: a transaction ends once");
+        }
     }
 
     pub fn contains(&self, id: u64) -> bool {

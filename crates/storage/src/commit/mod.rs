@@ -5,6 +5,7 @@
 //! | `request` | what a transaction leaves with the pipeline |
 //! | `records` | its writes, as RocksDB takes them |
 //! | `pipeline` | prepare → certify → log → apply → publish, in groups |
+//! | `stages` | *certify* and *log* as a trait, and RocksDB's own log in their place |
 //! | `counters` | exact row counts, AUTO_INCREMENT values and hidden row ids |
 //! | `active` | the transactions that are not over |
 //!
@@ -16,5 +17,6 @@ pub mod counters;
 pub mod pipeline;
 pub mod records;
 mod request;
+pub mod stages;
 
 pub use request::{CommitRequest, CommitStart, CommitWaiter, Touched};

@@ -1,12 +1,11 @@
 //! The commit pipeline: prepare → certify → log → apply → publish, in groups.
 //!
 //! 1. *prepare*: a transaction turns its write set into batch records on its own thread.
-//! 2. *certify*: first committer wins was settled when rows were locked (`txn`); the place for a
-//!    cluster's certification.
-//! 3. *log* and *apply*: a leader joins the queued requests and their counters into one RocksDB
-//!    batch and writes it with one sync.
-//!    A request with files (`txn::spilled`) is committed alone: its counters become one more file, and the files part of the
-//!    data in one step. Catalog records follow in a batch of their own, so without them the files must do no harm.
+//! 2. *certify*: the leader asks for each commit whether it may be logged (`Stages::certify`). First committer wins is not asked
+//!    here: it was settled when rows were locked (`txn::isolation`).
+//! 3. *log* and *apply* (`Stages::log`): the leader joins the records of the group and their counters into one batch, written with one sync.
+//!    A request with files (`txn::spilled`) is alone in its group: its counters become one more file, and the files part of the
+//!    data in one step.
 //!    Before the write the leader announces the keys to `Recent`: they may change at any moment.
 //! 4. *publish*: the leader notes the sequence number of each key (`Recent`), releases the
 //!    group's locks and completes its waiters.
@@ -23,7 +22,8 @@
 //! * ROWS-1 (`row_cache`), SPANS-1 (`span_cache`): a key is announced before a write of it can be seen.
 //! * COMMIT-4: the first failed write ends the process. What was not acknowledged may or may not
 //!   be in the log; retrying a sync would lie. Only where the disk is full and certainly nothing of the group
-//!   is in the log (`RocksError::file_without_space`), the group fails with error 1021 instead.
+//!   is in the log (`LogError::NoSpace`), the group fails with error 1021 instead.
+//! * COMMIT-6: nothing of a commit that was refused by *certify* is announced, counted or logged; the others of its group go on.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,7 +36,9 @@ use super::active::ActiveTransactions;
 use super::counters::{CounterChange, Counters};
 use super::records::Records;
 use super::request::{CommitRequest, CommitStart, CommitWaiter, Touched};
-use crate::base::hooks::{EngineHooks, LogLevel};
+use super::stages::{Change, LogError, Stages};
+use crate::base::hooks::{LogLevel, OperatorLog, Threads};
+use crate::base::invariants::{CHECKED, holds};
 use crate::base::kill_points::kill_point;
 use crate::base::options::FlushMode;
 use crate::base::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
@@ -70,12 +72,21 @@ struct Queue {
     shut_down: bool,
 }
 
+impl Queue {
+    fn check_invariants(&self) {
+        holds(self.led || self.requests.is_empty(), "COMMIT-1: whoever is queued has a leader");
+        holds(self.led || !self.handed_over, "COMMIT-1: the committer leads what was handed over");
+    }
+}
+
 pub struct Pipeline {
     db: Arc<Db>,
+    stages: Arc<dyn Stages>,
     locks: Arc<LockManager>,
     counters: Arc<Counters>,
     active: Arc<ActiveTransactions>,
-    hooks: Arc<dyn EngineHooks>,
+    threads: Arc<dyn Threads>,
+    operator_log: Arc<dyn OperatorLog>,
     recent: Recent,
     spans: SpanCache,
     flush_mode: AtomicU8,
@@ -89,22 +100,29 @@ pub struct Pipeline {
     refusing: AtomicBool,
 }
 
+/// What a pipeline is made of.
+pub struct Parts {
+    pub db: Arc<Db>,
+    pub stages: Arc<dyn Stages>,
+    pub locks: Arc<LockManager>,
+    pub counters: Arc<Counters>,
+    pub active: Arc<ActiveTransactions>,
+    pub threads: Arc<dyn Threads>,
+    pub operator_log: Arc<dyn OperatorLog>,
+    pub spans: SpanCache,
+}
+
 impl Pipeline {
-    pub fn new(
-        db: Arc<Db>,
-        locks: Arc<LockManager>,
-        counters: Arc<Counters>,
-        active: Arc<ActiveTransactions>,
-        hooks: Arc<dyn EngineHooks>,
-        spans: SpanCache,
-        flush_mode: FlushMode,
-    ) -> Pipeline {
+    pub fn new(parts: Parts, flush_mode: FlushMode) -> Pipeline {
+        let Parts { db, stages, locks, counters, active, threads, operator_log, spans } = parts;
         Pipeline {
             db,
+            stages,
             locks,
             counters,
             active,
-            hooks,
+            threads,
+            operator_log,
             recent: Recent::new(),
             spans,
             flush_mode: AtomicU8::new(flush_mode as u8),
@@ -170,7 +188,7 @@ impl Pipeline {
             }
         };
         if self.flush_mode() == FlushMode::SyncEachCommit {
-            self.hooks.blocking(&mut commit);
+            self.threads.blocking(&mut commit);
         } else {
             commit();
         }
@@ -183,16 +201,23 @@ impl Pipeline {
             self.committer_wake.notify_one();
             kill_point("commit.handed-over");
         }
+        if CHECKED {
+            queue.check_invariants();
+        }
         CommitStart::Done(done)
     }
 
     fn commit_one(&self, mut request: CommitRequest) -> Result<()> {
         kill_point("commit.leading");
-        let mut records = std::mem::replace(&mut request.records, Records::default());
+        if let Err(refused) = self.stages.certify(&request) {
+            self.finish(request);
+            return Err(refused);
+        }
+        let mut records = std::mem::take(&mut request.records);
         self.announce(&request);
         let (done, sequence) = match request.files.take() {
-            Some(files) => self.ingest(files, &mut records, &request.counters),
-            None => self.log_and_apply(&mut records, request.counters.iter()),
+            Some(files) => self.log_files(files, &mut records, &request.counters),
+            None => self.log_batch(&mut records, request.counters.iter()),
         };
         self.note(&request, sequence);
         self.spans.note(sequence, done.is_ok());
@@ -201,27 +226,48 @@ impl Pipeline {
             return Err(e);
         }
         kill_point("commit.noted");
+        self.check_told(&request);
         self.finish(request);
         kill_point("commit.released");
         self.count(1);
         Ok(())
     }
 
-    fn commit_group(&self, mut group: Vec<Queued>) {
+    fn commit_group(&self, group: Vec<Queued>) {
+        let mut group = self.certify(group);
+        if group.is_empty() {
+            return self.threads.group_completed();
+        }
         group.iter().for_each(|q| self.announce(&q.request));
         if let [alone] = &mut group[..]
             && let Some(files) = alone.request.files.take()
         {
-            let mut records = std::mem::replace(&mut alone.request.records, Records::default());
-            let done = self.ingest(files, &mut records, &alone.request.counters);
+            let mut records = std::mem::take(&mut alone.request.records);
+            let done = self.log_files(files, &mut records, &alone.request.counters);
             return self.end_group(group, done);
         }
         let bytes = group.iter().map(|q| q.request.records.bytes()).sum();
         let mut records = Records::with_capacity(bytes);
         group.iter().for_each(|q| records.append(&q.request.records));
         kill_point("group.gathered");
-        let done = self.log_and_apply(&mut records, group.iter().flat_map(|q| q.request.counters.iter()));
+        let done = self.log_batch(&mut records, group.iter().flat_map(|q| q.request.counters.iter()));
         self.end_group(group, done);
+    }
+
+    /// Stage *certify*: those of the group that go on. The others have their error (COMMIT-6).
+    fn certify(&self, mut group: Vec<Queued>) -> Vec<Queued> {
+        let mut at = 0;
+        while let Some(queued) = group.get(at) {
+            match self.stages.certify(&queued.request) {
+                Ok(()) => at += 1,
+                Err(refused) => {
+                    let Queued { request, waiter } = group.remove(at);
+                    self.finish(request);
+                    waiter(Err(refused));
+                }
+            }
+        }
+        group
     }
 
     fn end_group(&self, group: Vec<Queued>, (done, sequence): Logged) {
@@ -232,11 +278,12 @@ impl Pipeline {
                 self.finish(queued.request);
                 (queued.waiter)(Err(e.clone()));
             }
-            return self.hooks.group_completed();
+            return self.threads.group_completed();
         }
         kill_point("group.noted");
         self.count(group.len() as u64);
         for (n, queued) in group.into_iter().enumerate() {
+            self.check_told(&queued.request);
             self.finish(queued.request);
             (queued.waiter)(Ok(()));
             if n == 0 {
@@ -244,86 +291,75 @@ impl Pipeline {
             }
         }
         kill_point("group.acknowledged");
-        self.hooks.group_completed();
+        self.threads.group_completed();
         kill_point("group.completed");
     }
 
-    fn log_and_apply<'a>(
+    /// Stages *log* and *apply* of a group without files.
+    fn log_batch<'a>(
         &self,
         records: &mut Records,
         counters: impl Iterator<Item = &'a (TableId, CounterChange)> + Clone,
     ) -> Logged {
-        if let Err(e) = self.counters.log(counters.clone(), records) {
-            self.die(&format!("cannot read a counter: {}", e.message()));
-        }
+        self.count_rows(counters.clone(), records);
         kill_point("commit.counted");
         self.spans.announce(records.writes(), self.db.latest_sequence());
         let sync = self.flush_mode() == FlushMode::SyncEachCommit;
-        let (done, sequence) = self.db.write(records.as_batch(), sync);
+        let (done, sequence) = self.stages.log(Change::Batch(records), sync);
         if let Err(e) = done {
-            let Some(file) = e.file_without_space() else { self.die(&format!("cannot write the log: {}", e.0)) };
-            return (Err(self.refuse(file, counters)), sequence);
+            return (Err(self.refuse(e, counters)), sequence);
         }
         if self.refusing.load(Ordering::Relaxed) {
             self.refusing.store(false, Ordering::Relaxed);
-            self.hooks.log(LogLevel::Warning, "the log can be written again: commits go on");
+            self.operator_log.log(LogLevel::Warning, "the log can be written again: commits go on");
         }
         kill_point("commit.logged");
         (Ok(()), sequence)
     }
 
-    /// What the group did to counters is undone; the error for its clients.
-    fn refuse<'a>(&self, file: &str, counters: impl Iterator<Item = &'a (TableId, CounterChange)>) -> Error {
-        if let Err(e) = self.counters.undo(counters) {
-            self.die(&format!("cannot read a counter: {}", e.message()));
-        }
-        if !self.refusing.swap(true, Ordering::Relaxed) {
-            let text = format!("disk full: commits fail until {file} can be written");
-            self.hooks.log(LogLevel::Warning, &text);
-        }
-        disk_full_error(&file)
-    }
-
-    /// An error: nothing was written.
-    fn ingest(&self, mut files: SortedFiles, records: &mut Records, changes: &[(TableId, CounterChange)]) -> Logged {
+    /// The same of one commit with files.
+    fn log_files(&self, files: SortedFiles, records: &mut Records, changes: &[(TableId, CounterChange)]) -> Logged {
         let mut counters = Records::with_capacity(0);
-        if let Err(e) = self.counters.log(changes.iter(), &mut counters) {
-            self.die(&format!("cannot read a counter: {}", e.message()));
-        }
+        self.count_rows(changes.iter(), &mut counters);
         kill_point("ingest.counted");
         self.spans.announce_all();
-        // The files are synced: what they were made from must not be lost before them.
-        let ready = self.db.flush_log(true).and_then(|()| files.add_first(counters.writes()));
-        let (done, mut sequence) = match ready {
-            Ok(()) => self.db.ingest(files),
-            Err(e) => (Err(e), self.db.settled_sequence()),
-        };
+        let (done, sequence) = self.stages.log(Change::Files { files, counters: &counters, records }, true);
         if let Err(e) = done {
-            let earlier = e.is_earlier_failure().then_some("the log");
-            match e.file_without_space().or(earlier) {
-                Some(file) => return (Err(self.refuse(file, changes.iter())), sequence),
-                None => self.die(&format!("cannot commit files: {}", e.0)),
-            }
-        }
-        kill_point("ingest.applied");
-        if !records.is_empty() {
-            let (done, last) = self.db.write(records.as_batch(), true);
-            if let Err(e) = done {
-                self.die(&format!("cannot write the log: {}", e.0));
-            }
-            sequence = last;
+            return (Err(self.refuse(e, changes.iter())), sequence);
         }
         kill_point("ingest.finished");
         (Ok(()), sequence)
     }
 
+    fn count_rows<'a>(&self, changes: impl Iterator<Item = &'a (TableId, CounterChange)>, records: &mut Records) {
+        if let Err(e) = self.counters.log(changes, records) {
+            self.die(&format!("cannot read a counter: {}", e.message()));
+        }
+    }
+
+    /// COMMIT-4. What the group did to counters is undone; the error for its clients.
+    fn refuse<'a>(&self, e: LogError, counters: impl Iterator<Item = &'a (TableId, CounterChange)>) -> Error {
+        let file = match e {
+            LogError::NoSpace(file) => file,
+            LogError::Unknown(text) => self.die(&text),
+        };
+        if let Err(e) = self.counters.undo(counters) {
+            self.die(&format!("cannot read a counter: {}", e.message()));
+        }
+        if !self.refusing.swap(true, Ordering::Relaxed) {
+            let text = format!("disk full: commits fail until {file} can be written");
+            self.operator_log.log(LogLevel::Warning, &text);
+        }
+        disk_full_error(&file)
+    }
+
     /// COMMIT-4. The log is told by a thread of its own: neither a log that blocks nor one that panics keeps the process alive.
     fn die(&self, what: &str) -> ! {
         let text = format!("{what}. The server stops now so that nothing is acknowledged that may not be stored");
-        let hooks = self.hooks.clone();
+        let operator_log = Arc::clone(&self.operator_log);
         let (told, wait) = std::sync::mpsc::channel();
         let teller = std::thread::Builder::new().name("last words".into()).spawn(move || {
-            hooks.log(LogLevel::Error, &text);
+            operator_log.log(LogLevel::Error, &text);
             let _ = told.send(());
         });
         if teller.is_ok() {
@@ -352,6 +388,13 @@ impl Pipeline {
         }
     }
 
+    fn check_told(&self, request: &CommitRequest) {
+        if CHECKED && let Touched::Keys(hashes) = &request.touched {
+            let told = hashes.iter().all(|&hash| !self.recent.is_announced(hash));
+            holds(told, "COMMIT-3: `Recent` has the number of a commit before its locks are released");
+        }
+    }
+
     fn count(&self, commits: u64) {
         self.groups.fetch_add(1, Ordering::Relaxed);
         self.commits.fetch_add(commits, Ordering::Relaxed);
@@ -374,6 +417,9 @@ impl Pipeline {
             }
             queue.handed_over = false;
             queue.led = false;
+            if CHECKED {
+                queue.check_invariants();
+            }
             self.idle.notify_all();
         }
     }

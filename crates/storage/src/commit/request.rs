@@ -10,7 +10,7 @@ use super::records::Records;
 use crate::locks::{HeldLocks, Owner};
 use crate::rocks::SortedFiles;
 
-/// Called once, on the thread that completed the group, before `EngineHooks::group_completed`.
+/// Called once, on the thread that completed the group, before `Threads::group_completed`.
 pub type CommitWaiter = Box<dyn FnOnce(Result<()>) + Send>;
 
 /// How a commit went.

@@ -52,7 +52,7 @@ impl Deref for Engine {
 
 impl Engine {
     /// Opens or creates the database in `dir`. A directory that another process has open is refused.
-    pub fn open(dir: &Path, options: EngineOptions, hooks: Arc<dyn EngineHooks>) -> Result<Arc<Engine>> {
+    pub fn open(dir: &Path, options: EngineOptions, hooks: EngineHooks) -> Result<Arc<Engine>> {
         let flush_mode = options.flush_mode;
         let (store, cache) = open::open(dir, options, hooks)?;
         let housekeeper = Arc::new(Housekeeper::new(Arc::clone(&store), cache));

@@ -21,14 +21,14 @@ const SCRATCH_DIR: &str = "scratch";
 const INGEST_DIR: &str = "ingest";
 
 /// The store, and the block cache, whose size the housekeeper changes.
-pub fn open(dir: &Path, options: EngineOptions, hooks: Arc<dyn EngineHooks>) -> Result<(Arc<Store>, Cache)> {
+pub fn open(dir: &Path, options: EngineOptions, hooks: EngineHooks) -> Result<(Arc<Store>, Cache)> {
     create_dir(dir).map_err(|e| io_error(dir, e))?;
     if space_reserve::release_if_full(dir, space_reserve::free_bytes(dir).unwrap_or(u64::MAX)) {
         hooks.log(LogLevel::Warning, "disk full: the reserved space is given back");
     }
     log_check::sync_logs(dir).map_err(|e| io_error(dir, e))?;
     check_manifest(dir)?;
-    let logs = check_logs(dir, &options, &*hooks)?;
+    let logs = check_logs(dir, &options, &hooks)?;
     kill_point("start.logs-checked");
     let cache = rocks_options::block_cache(&options);
     let (data, catalog) = rocks_options::for_families(&options, &cache);
@@ -76,7 +76,7 @@ fn check_manifest(dir: &Path) -> Result<()> {
 }
 
 /// Refuses a log that was damaged where it had been synced; see `log_check`. Damage in what is returned is accepted.
-fn check_logs(dir: &Path, options: &EngineOptions, hooks: &dyn EngineHooks) -> Result<Logs> {
+fn check_logs(dir: &Path, options: &EngineOptions, hooks: &EngineHooks) -> Result<Logs> {
     let logs = log_check::check(dir).map_err(|e| io_error(dir, e))?;
     let text = match &logs {
         Logs { damage: Some(Damage { file, offset }), .. } => {

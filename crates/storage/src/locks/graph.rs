@@ -14,7 +14,7 @@ use std::time::SystemTime;
 
 use super::manager::Owner;
 use super::{LockMode, LockTarget};
-use crate::base::hooks::EngineHooks;
+use crate::base::hooks::Statements;
 use crate::base::sync::Mutex;
 
 pub struct WaitGraph {
@@ -22,7 +22,7 @@ pub struct WaitGraph {
 }
 
 struct State {
-    hooks: Arc<dyn EngineHooks>,
+    statements: Arc<dyn Statements>,
     waits: HashMap<u64, Wait>,
     latest_deadlock: Option<Arc<Deadlock>>,
     deadlocks: u64,
@@ -72,8 +72,8 @@ pub enum Detected {
 }
 
 impl WaitGraph {
-    pub fn new(hooks: Arc<dyn EngineHooks>) -> WaitGraph {
-        let state = State { hooks, waits: HashMap::new(), latest_deadlock: None, deadlocks: 0 };
+    pub fn new(statements: Arc<dyn Statements>) -> WaitGraph {
+        let state = State { statements, waits: HashMap::new(), latest_deadlock: None, deadlocks: 0 };
         WaitGraph { state: Mutex::new(state) }
     }
 
@@ -175,7 +175,7 @@ impl State {
         let member = |wait: &Wait| DeadlockMember {
             txn: wait.owner.id,
             session_id: wait.owner.interrupt.session_id,
-            statement: self.hooks.statement(wait.owner.interrupt.session_id),
+            statement: self.statements.statement(wait.owner.interrupt.session_id),
             rows_locked: wait.owner.rows_locked(),
             rows_modified: wait.owner.rows_modified(),
             target: wait.wants.target.clone(),

@@ -24,7 +24,8 @@ use vaquita_types::{Error, Result};
 use super::graph::{Deadlock, Detected, WaitGraph, Wanted};
 use super::range::RangeLocks;
 use super::{Interrupt, LockInfo, LockMode, LockPolicy, LockStats, LockTarget};
-use crate::base::hooks::EngineHooks;
+use crate::base::hooks::{Statements, Threads};
+use crate::base::invariants::{CHECKED, holds};
 use crate::base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::base::sync::{Condvar, LOCK_SHARDS, Mutex, MutexGuard};
 use crate::encoding::key_hash;
@@ -190,7 +191,7 @@ pub struct LockManager {
     pub(super) shards: Box<[Mutex<Shard>]>,
     graph: WaitGraph,
     pub(super) ranges: RangeLocks,
-    hooks: Arc<dyn EngineHooks>,
+    threads: Arc<dyn Threads>,
     waits: AtomicU64,
     wait_us_total: AtomicU64,
     wait_us_max: AtomicU64,
@@ -241,12 +242,12 @@ impl Request {
 }
 
 impl LockManager {
-    pub fn new(hooks: Arc<dyn EngineHooks>) -> LockManager {
+    pub fn new(threads: Arc<dyn Threads>, statements: Arc<dyn Statements>) -> LockManager {
         LockManager {
             shards: (0..LOCK_SHARDS).map(|_| Mutex::default()).collect(),
-            graph: WaitGraph::new(Arc::clone(&hooks)),
+            graph: WaitGraph::new(statements),
             ranges: RangeLocks::default(),
-            hooks,
+            threads,
             waits: AtomicU64::new(0),
             wait_us_total: AtomicU64::new(0),
             wait_us_max: AtomicU64::new(0),
@@ -418,6 +419,9 @@ impl LockManager {
         let Some(slot) = shard.find(hash, key) else {
             let slot = shard.insert(hash, key);
             shard.entries[slot as usize].granted.push(Grant { owner: owner.id, mode });
+            if CHECKED {
+                shard.check_invariants(slot);
+            }
             held.slots.push(slot_name(number, slot));
             return Ok(Acquired::New);
         };
@@ -431,6 +435,9 @@ impl LockManager {
         let acquired = if mine.is_some() { Acquired::Held } else { Acquired::New };
         if !entry.must_wait(owner.id, wanted, mine.is_some()) {
             entry.grant(owner.id, wanted);
+            if CHECKED {
+                shard.check_invariants(slot);
+            }
         } else {
             match policy {
                 LockPolicy::NoWait => return Err(Error::new(&ER_LOCK_NOWAIT, &[])),
@@ -438,6 +445,9 @@ impl LockManager {
                 LockPolicy::Wait(timeout) | LockPolicy::WaitAside(timeout) => {
                     let aside = matches!(policy, LockPolicy::WaitAside(_));
                     entry.enqueue(Request { owner: Arc::clone(owner), mode: wanted, upgrade: mine.is_some(), aside });
+                    if CHECKED {
+                        shard.check_invariants(slot);
+                    }
                     let slot_lock = SlotLock { shard: &self.shards[number], slot };
                     self.wait_in_queue(owner, slot_lock, shard, timeout)?;
                 }
@@ -490,7 +500,7 @@ impl LockManager {
         if owner.interrupt.check().is_err() {
             owner.interrupt_wait();
         }
-        self.hooks.blocking(&mut || owner.block(deadline));
+        self.threads.blocking(&mut || owner.block(deadline));
         owner.interrupt.end_wait();
         let waited_us = began.elapsed().as_micros() as u64;
         self.wait_us_total.fetch_add(waited_us, Ordering::Relaxed);
@@ -532,6 +542,9 @@ impl LockManager {
         entry.granted.retain(|g| g.owner != owner);
         if !entry.queue.is_empty() {
             self.grant_waiters(entry);
+        }
+        if CHECKED {
+            shard.entries[slot as usize].check_invariants();
         }
         shard.free_if_unused(slot);
     }
@@ -584,6 +597,17 @@ impl LockManager {
         }
     }
 
+    /// LOCK-1 to LOCK-3 of every lock, shard by shard.
+    pub fn check_invariants(&self) {
+        for shard in &self.shards {
+            let shard = shard.lock();
+            shard.locked().for_each(Entry::check_invariants);
+            let used = shard.entries.iter().filter(|entry| entry.is_used()).count();
+            holds(used == shard.table.len(), "LOCK-3: each entry with a holder or a waiter is found by its key");
+            holds(used + shard.free.len() == shard.entries.len(), "LOCK-3: an entry without any is free");
+        }
+    }
+
     /// The last deadlock, for SHOW ENGINE INNODB STATUS.
     pub fn latest_deadlock(&self) -> Option<Arc<Deadlock>> {
         self.graph.latest_deadlock()
@@ -591,6 +615,9 @@ impl LockManager {
 
     /// Every lock and request, shard by shard: not one moment's picture of all.
     pub fn dump(&self) -> Vec<LockInfo> {
+        if CHECKED {
+            self.check_invariants();
+        }
         let mut out = Vec::new();
         for shard in &self.shards {
             let shard = shard.lock();
@@ -640,6 +667,16 @@ impl Shard {
         slot
     }
 
+    /// Of one lock that is there.
+    fn check_invariants(&self, slot: u32) {
+        let entry = &self.entries[slot as usize];
+        entry.check_invariants();
+        holds(
+            self.find(entry.hash, &entry.key) == Some(slot),
+            "LOCK-3: each entry with a holder or a waiter is found by its key",
+        );
+    }
+
     fn free_if_unused(&mut self, slot: u32) {
         /// Buffers above this are given back with the entry.
         const KEPT_KEY_BYTES: usize = 256;
@@ -686,6 +723,21 @@ impl Shard {
 }
 
 impl Entry {
+    fn is_used(&self) -> bool {
+        !self.granted.is_empty() || !self.queue.is_empty()
+    }
+
+    fn check_invariants(&self) {
+        for (at, grant) in self.granted.iter().enumerate() {
+            let others = self.granted.iter().skip(at + 1);
+            let compatible = others.clone().all(|other| other.mode.compatible(grant.mode));
+            holds(compatible, "LOCK-1: the modes of two holders of one lock are compatible");
+            holds(others.clone().all(|other| other.owner != grant.owner), "LOCK-1: an owner holds a lock once");
+        }
+        let upgrades_first = self.queue.iter().skip_while(|r| r.upgrade).all(|r| !r.upgrade);
+        holds(upgrades_first, "LOCK-2: an upgrade goes ahead of all requests that are not upgrades");
+    }
+
     pub(super) fn mode_of(&self, owner: u64) -> Option<LockMode> {
         self.granted.iter().find(|g| g.owner == owner).map(|g| g.mode)
     }

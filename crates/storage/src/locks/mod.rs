@@ -3,7 +3,7 @@
 //! Locks have no rows of their own: a lock on a key that does not exist is a lock like any other.
 //! `manager` holds the hash table of locks and their FIFO queues, `graph` finds deadlocks,
 //! `range` keeps the key ranges that SERIALIZABLE transactions read, `escalate` makes a range of too many row locks,
-//! `interrupt` is how KILL ends a wait. Waiting blocks the thread, inside `EngineHooks::blocking`.
+//! `interrupt` is how KILL ends a wait. Waiting blocks the thread, inside `Threads::blocking`.
 //!
 //! | held \ wanted | IS | IX | S | X |
 //! |---------------|----|----|---|---|

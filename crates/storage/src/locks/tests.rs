@@ -10,7 +10,7 @@ use vaquita_types::Result;
 use vaquita_types::schema::TableId;
 
 use super::*;
-use crate::base::hooks::{EngineHooks, NoHooks};
+use crate::base::hooks::{EngineHooks, Threads};
 
 const LONG: LockPolicy = LockPolicy::Wait(Duration::from_secs(20));
 
@@ -35,7 +35,8 @@ impl Session {
 }
 
 fn manager() -> Arc<LockManager> {
-    Arc::new(LockManager::new(Arc::new(NoHooks)))
+    let hooks = EngineHooks::default();
+    Arc::new(LockManager::new(hooks.threads, hooks.statements))
 }
 
 fn session(locks: &Arc<LockManager>, id: u64) -> Session {
@@ -246,7 +247,7 @@ fn an_interrupt_ends_a_wait() {
 /// Keeps those whose wait is over from going on.
 struct Dozing(AtomicBool);
 
-impl EngineHooks for Dozing {
+impl Threads for Dozing {
     fn blocking(&self, wait: &mut dyn FnMut()) {
         wait();
         while self.0.load(Ordering::SeqCst) {
@@ -257,8 +258,8 @@ impl EngineHooks for Dozing {
 
 #[test]
 fn who_was_killed_and_is_not_awake_keeps_its_entry() {
-    let hooks = Arc::new(Dozing(AtomicBool::new(true)));
-    let locks = Arc::new(LockManager::new(hooks.clone()));
+    let dozing = Arc::new(Dozing(AtomicBool::new(true)));
+    let locks = Arc::new(LockManager::new(dozing.clone(), EngineHooks::default().statements));
     let (mut holder, killed) = (session(&locks, 1), session(&locks, 2));
     let owner = Arc::clone(&killed.owner);
     holder.lock("k", LockMode::X, LONG).unwrap();
@@ -269,7 +270,7 @@ fn who_was_killed_and_is_not_awake_keeps_its_entry() {
     }
     // Its request is all that is left of the entry, and is taken out when it wakes.
     holder.end();
-    hooks.0.store(false, Ordering::SeqCst);
+    dozing.0.store(false, Ordering::SeqCst);
     assert_eq!(killed.join().unwrap().1, 1317);
     assert_empty(&locks);
     // An entry freed twice is given to two keys, which some of these are: LOCK-3.

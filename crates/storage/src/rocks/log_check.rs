@@ -325,7 +325,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::{Engine, EngineOptions, NoHooks, TxnOptions};
+    use crate::{Engine, EngineHooks, EngineOptions, TxnOptions};
 
     /// A log of records, fragmented as RocksDB does it, and where each begins.
     fn log_of(format: Format, records: &[usize]) -> (Vec<u8>, Vec<usize>) {
@@ -391,7 +391,7 @@ mod tests {
     fn only_a_log_that_is_needed_can_be_damaged() {
         let dir = tempfile::tempdir().unwrap();
         let options = EngineOptions { warm_log: false, ..EngineOptions::default() };
-        let engine = Engine::open(dir.path(), options, Arc::new(NoHooks)).unwrap();
+        let engine = Engine::open(dir.path(), options, EngineHooks::default()).unwrap();
         let mut needed = Vec::new();
         for round in 0..3u8 {
             let mut txn = engine.begin(TxnOptions::default());
@@ -438,7 +438,7 @@ mod tests {
     /// An engine whose logs have been used before.
     fn engine_with_old_logs(dir: &Path) -> Arc<Engine> {
         let options = EngineOptions { warm_log: false, ..EngineOptions::default() };
-        let engine = Engine::open(dir, options, Arc::new(NoHooks)).unwrap();
+        let engine = Engine::open(dir, options, EngineHooks::default()).unwrap();
         for round in 0..4 {
             for commit in 0..20 {
                 put(&engine, &[0, round, commit], 5);
@@ -497,7 +497,7 @@ mod tests {
 
     fn open(dir: &Path, accept_damaged_log: bool) -> vaquita_types::Result<Arc<Engine>> {
         let options = EngineOptions { warm_log: false, accept_damaged_log, ..EngineOptions::default() };
-        Engine::open(dir, options, Arc::new(NoHooks))
+        Engine::open(dir, options, EngineHooks::default())
     }
 
     /// Whatever the age of the newest log, and whether the engine was stopped or copied while it ran.
@@ -588,7 +588,7 @@ mod tests {
         let newest = logs(dir.path()).unwrap().pop().unwrap();
         put(&engine, b"after", 1);
         fs::copy(&newest.1, crashed.path().join(newest.1.file_name().unwrap())).unwrap();
-        let engine = Engine::open(crashed.path(), EngineOptions::default(), Arc::new(NoHooks)).unwrap();
+        let engine = Engine::open(crashed.path(), EngineOptions::default(), EngineHooks::default()).unwrap();
         for key in [b"before\0".as_slice(), b"files", b"after\0"] {
             assert!(has(&engine, key), "{key:?}");
         }
@@ -612,10 +612,10 @@ mod tests {
         bytes[end + 40] ^= 1;
         fs::write(&file, bytes).unwrap();
         assert_eq!(check(crashed.path()).unwrap().damage, Some(Damage { file: file.clone(), offset: end }));
-        let error = Engine::open(crashed.path(), EngineOptions::default(), Arc::new(NoHooks)).err().unwrap();
+        let error = Engine::open(crashed.path(), EngineOptions::default(), EngineHooks::default()).err().unwrap();
         assert!(error.message().contains(&format!("{} is damaged at offset {end}", file.display())), "{}", error.message());
         let options = EngineOptions { accept_damaged_log: true, ..EngineOptions::default() };
-        let engine = Engine::open(crashed.path(), options, Arc::new(NoHooks)).unwrap();
+        let engine = Engine::open(crashed.path(), options, EngineHooks::default()).unwrap();
         assert!(has(&engine, b"first\0") && !has(&engine, b"last\0") && !has(&engine, b"after\0"));
     }
 }

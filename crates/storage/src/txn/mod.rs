@@ -758,6 +758,7 @@ impl Transaction {
             }
             return prepared;
         }
+        self.writes.check_small();
         let carried = if self.carries_on() { self.writes.split_off_temporary() } else { WriteSet::default() };
         self.stored_temporary |= self.writes.has_temporary();
         let mut records = Records::with_capacity(self.writes.bytes());

@@ -7,7 +7,7 @@ use std::time::Instant;
 use tempfile::TempDir;
 
 use super::*;
-use crate::base::hooks::NoHooks;
+use crate::base::hooks::EngineHooks;
 use crate::base::options::EngineOptions;
 use crate::base::options::Tuning;
 use crate::engine::Engine;
@@ -32,7 +32,7 @@ fn open(dir: &TempDir, block_cache_bytes: usize) -> Arc<Engine> {
         tuning: Tuning { row_cache: false, ..Tuning::default() },
         ..EngineOptions::default()
     };
-    Engine::open(dir.path(), options, Arc::new(NoHooks)).unwrap()
+    Engine::open(dir.path(), options, EngineHooks::default()).unwrap()
 }
 
 /// Xorshift: what each thread draws is the same in every run.
@@ -197,7 +197,7 @@ fn cached_reads_can_be_checked() {
     let dir = TempDir::new().unwrap();
     let tuning = Tuning { check_cached_reads: true, ..Tuning::default() };
     let options = EngineOptions { warm_log: false, tuning, ..EngineOptions::default() };
-    let engine = Engine::open(dir.path(), options, Arc::new(NoHooks)).unwrap();
+    let engine = Engine::open(dir.path(), options, EngineHooks::default()).unwrap();
     let mut txn = begin(&engine, Isolation::ReadCommitted, Reads::Many);
     txn.put(&key(1), &row(EACH, &mut Random(1))).unwrap();
     txn.commit_wait().unwrap();

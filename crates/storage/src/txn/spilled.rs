@@ -15,8 +15,8 @@ impl Transaction {
     pub(super) fn prepare_files(&mut self) -> Result<CommitRequest> {
         self.writes.spill_rest()?;
         let mut written = Ok(None);
-        let hooks = std::sync::Arc::clone(self.store.hooks());
-        hooks.blocking(&mut || written = self.write_files());
+        let threads = std::sync::Arc::clone(&self.store.hooks().threads);
+        threads.blocking(&mut || written = self.write_files());
         let files = written?;
         let mut records = Records::with_capacity(0);
         for (key, write) in self.writes.map(Family::Catalog).iter() {

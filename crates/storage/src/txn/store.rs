@@ -20,7 +20,8 @@ use crate::cache::row_cache::RowCache;
 use crate::cache::span_cache::SpanCache;
 use crate::commit::active::{ActiveTransactions, TxnInfo};
 use crate::commit::counters::Counters;
-use crate::commit::pipeline::Pipeline;
+use crate::commit::pipeline::{Parts, Pipeline};
+use crate::commit::stages::RocksLog;
 use crate::commit::{CommitRequest, CommitStart, CommitWaiter};
 use crate::encoding::KeyRange;
 use crate::locks::{Interrupt, LockManager, Owner};
@@ -46,7 +47,7 @@ pub(crate) struct Places {
 pub struct Store {
     dir: PathBuf,
     options: EngineOptions,
-    hooks: Arc<dyn EngineHooks>,
+    hooks: EngineHooks,
     db: Arc<Db>,
     /// The block cache's and the spans', 0 without a block cache.
     cache_bytes: usize,
@@ -70,25 +71,21 @@ pub struct Store {
 }
 
 impl Store {
-    pub(crate) fn new(
-        dir: &Path,
-        options: EngineOptions,
-        hooks: Arc<dyn EngineHooks>,
-        db: Arc<Db>,
-        places: Places,
-    ) -> Arc<Store> {
-        let locks = Arc::new(LockManager::new(Arc::clone(&hooks)));
+    pub(crate) fn new(dir: &Path, options: EngineOptions, hooks: EngineHooks, db: Arc<Db>, places: Places) -> Arc<Store> {
+        let locks = Arc::new(LockManager::new(Arc::clone(&hooks.threads), Arc::clone(&hooks.statements)));
         let counters = Arc::new(Counters::new(Arc::clone(&db)));
         let active = Arc::new(ActiveTransactions::default());
-        let pipeline = Arc::new(Pipeline::new(
-            Arc::clone(&db),
-            Arc::clone(&locks),
-            Arc::clone(&counters),
-            Arc::clone(&active),
-            Arc::clone(&hooks),
-            SpanCache::new(options::span_cache_bytes(&options)),
-            options.flush_mode,
-        ));
+        let parts = Parts {
+            db: Arc::clone(&db),
+            stages: Arc::new(RocksLog::new(Arc::clone(&db))),
+            locks: Arc::clone(&locks),
+            counters: Arc::clone(&counters),
+            active: Arc::clone(&active),
+            threads: Arc::clone(&hooks.threads),
+            operator_log: Arc::clone(&hooks.operator_log),
+            spans: SpanCache::new(options::span_cache_bytes(&options)),
+        };
+        let pipeline = Arc::new(Pipeline::new(parts, options.flush_mode));
         Arc::new(Store {
             dir: dir.to_path_buf(),
             cache_bytes: if options.tuning.block_cache { options::block_cache_bytes(&options) } else { 0 },
@@ -125,7 +122,7 @@ impl Store {
         &self.options
     }
 
-    pub fn hooks(&self) -> &Arc<dyn EngineHooks> {
+    pub fn hooks(&self) -> &EngineHooks {
         &self.hooks
     }
 
@@ -234,7 +231,7 @@ impl Store {
             CommitStart::Parked => {
                 let mut result = Ok(());
                 let mut wait = || result = receive.recv().unwrap_or_else(|_| Err(Error::internal("the committer is gone")));
-                self.hooks.blocking(&mut wait);
+                self.hooks.threads.blocking(&mut wait);
                 result
             }
         }

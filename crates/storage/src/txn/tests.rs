@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use vaquita_types::error::Next;
 
 use super::*;
-use crate::base::hooks::NoHooks;
+use crate::base::hooks::EngineHooks;
 use crate::base::options::{EngineOptions, FlushMode};
 use crate::engine::Engine;
 use std::time::Duration;
@@ -32,7 +32,7 @@ fn open_with(dir: &TempDir, write_set_bytes: usize) -> Arc<Engine> {
         warm_log: false,
         ..EngineOptions::default()
     };
-    Engine::open(dir.path(), options, Arc::new(NoHooks)).unwrap()
+    Engine::open(dir.path(), options, EngineHooks::default()).unwrap()
 }
 
 fn engine() -> (TempDir, Arc<Engine>) {
@@ -651,7 +651,7 @@ fn a_read_only_transaction_writes_nothing() {
 #[test]
 fn a_directory_belongs_to_one_engine() {
     let (dir, _engine) = engine();
-    let e = Engine::open(dir.path(), EngineOptions::default(), Arc::new(NoHooks)).err().unwrap();
+    let e = Engine::open(dir.path(), EngineOptions::default(), EngineHooks::default()).err().unwrap();
     assert!(
         e.message().contains("in use by another server") && e.message().contains(dir.path().to_str().unwrap()),
         "{}",
@@ -677,9 +677,10 @@ fn a_log_damaged_in_the_middle_is_refused() {
     bad[9000] ^= 4;
     std::fs::write(&log, bad).unwrap();
     let options = || EngineOptions { block_cache_bytes: Some(8 << 20), warm_log: false, ..EngineOptions::default() };
-    let e = Engine::open(dir.path(), options(), Arc::new(NoHooks)).err().unwrap();
+    let e = Engine::open(dir.path(), options(), EngineHooks::default()).err().unwrap();
     assert!(e.message().contains("is damaged at offset") && e.message().contains(log.to_str().unwrap()), "{}", e.message());
-    let engine = Engine::open(dir.path(), EngineOptions { accept_damaged_log: true, ..options() }, Arc::new(NoHooks)).unwrap();
+    let engine =
+        Engine::open(dir.path(), EngineOptions { accept_damaged_log: true, ..options() }, EngineHooks::default()).unwrap();
     let rows = scan(&begin(&engine, Isolation::RepeatableRead), KeyRange::default(), Direction::Forward);
     assert!(!rows.is_empty() && rows.len() < 200, "{}", rows.len());
 }
@@ -699,7 +700,7 @@ fn a_log_damaged_in_the_last_commit_is_refused() {
     bad[at + 200] ^= 1;
     std::fs::write(&log, bad).unwrap();
     let options = EngineOptions { block_cache_bytes: Some(8 << 20), warm_log: false, ..EngineOptions::default() };
-    let e = Engine::open(dir.path(), options, Arc::new(NoHooks)).err().unwrap();
+    let e = Engine::open(dir.path(), options, EngineHooks::default()).err().unwrap();
     assert!(e.message().contains("is damaged at offset"), "{}", e.message());
 }
 
@@ -756,7 +757,7 @@ fn crash_child() {
     let Ok(dir) = std::env::var(CRASH_DIR) else { return };
     let engine_options =
         EngineOptions { block_cache_bytes: Some(8 << 20), write_buffer_bytes: 1 << 20, ..EngineOptions::default() };
-    let engine = Engine::open(std::path::Path::new(&dir), engine_options, Arc::new(NoHooks)).unwrap();
+    let engine = Engine::open(std::path::Path::new(&dir), engine_options, EngineHooks::default()).unwrap();
     let writers: Vec<_> = (0..4u8)
         .map(|t| {
             let engine = Arc::clone(&engine);
@@ -829,7 +830,7 @@ fn blocks_of_files_that_are_gone_leave_the_cache() {
     const ROW_BYTES: usize = 1000;
     let dir = TempDir::new().unwrap();
     let options = EngineOptions { block_cache_bytes: Some(64 << 20), warm_log: false, ..EngineOptions::default() };
-    let engine = Engine::open(dir.path(), options, Arc::new(NoHooks)).unwrap();
+    let engine = Engine::open(dir.path(), options, EngineHooks::default()).unwrap();
     let all = crate::encoding::key::index_range(vaquita_types::schema::IndexId(9));
     let mut used = Vec::new();
     for round in 0..20u32 {

@@ -17,6 +17,8 @@ use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::ops::{Bound, Range};
 
+use crate::base::invariants::holds;
+
 /// A value, or `None` for a deleted key.
 pub type Write = Option<Box<[u8]>>;
 
@@ -104,6 +106,15 @@ impl WriteMap {
 
     pub fn len(&self) -> usize {
         self.len
+    }
+
+    /// MAP-1 to MAP-3.
+    pub fn check_invariants(&self) {
+        holds(self.shards.is_sorted_by(|a, b| a.prefix < b.prefix), "MAP-1: shards ascend by prefix");
+        for shard in &self.shards {
+            shard.check_invariants();
+        }
+        holds(self.len == self.shards.iter().map(Shard::len).sum(), "MAP-1: the length is that of the shards");
     }
 
     fn place(&self, prefix: u32) -> Result<usize, usize> {
@@ -404,6 +415,18 @@ fn head(bytes: &[u8]) -> u64 {
 }
 
 impl Shard {
+    fn check_invariants(&self) {
+        holds(!self.is_empty(), "MAP-1: no shard is empty");
+        let keys = || self.tail.from(0).map(|(key, _)| key);
+        holds(keys().is_sorted_by(|a, b| a < b), "MAP-2: a tail ascends");
+        let below = self.tree.last_key_value().zip(keys().next()).is_none_or(|((last, _), first)| **last < *first);
+        holds(below, "MAP-2: all of the tree lies below the tail");
+        holds(
+            !self.has_heap() || self.tree.is_empty() && self.tail.len() == 0,
+            "MAP-3: a shard with a heap has neither tree nor tail",
+        );
+    }
+
     fn new(prefix: u32) -> Shard {
         Shard { prefix, tree: BTreeMap::new(), tail: Tail::default(), heap: Heap::default(), note: None }
     }

@@ -13,6 +13,9 @@
 //! When memory is short, `spill` moves all data writes and their undo entries to a `Spill`, in a segment for each stretch between
 //! two marks that may still be gone back to. From then on the writes of a key are those in memory or else those spilled, and going
 //! back to a mark before the spill drops segments. Catalog writes and carried ones are few, and keep a set from spilling.
+//!
+//! * SET-1: the marks that may be gone back to ascend, and none is of later writes than there are.
+//! * SET-2: what is carried is among the data writes.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -22,6 +25,7 @@ use vaquita_types::Result;
 use vaquita_types::schema::{IndexId, TableId};
 
 use super::write_map::{Inserted, InsertedNew, Write, WriteMap, prefix_of};
+use crate::base::invariants::{CHECKED, CHECKED_MAX, holds};
 use crate::encoding::ids::INDEX_ID_BYTES;
 use crate::encoding::ids::{TEMPORARY_ID_MIN, is_temporary_key, is_temporary_table};
 use crate::rocks::Family;
@@ -259,6 +263,25 @@ impl WriteSet {
         // They ascend.
         self.savepoints.truncate(self.savepoints.partition_point(|savepoint| *savepoint <= mark));
         self.statement = self.statement.min(mark);
+        self.check_small();
+    }
+
+    /// Where it has changed much; sets that take long to look through are left out.
+    pub fn check_small(&self) {
+        if CHECKED && self.data.len() <= CHECKED_MAX {
+            self.check_invariants();
+        }
+    }
+
+    /// SET-1 and SET-2, and those of its maps.
+    pub fn check_invariants(&self) {
+        self.data.check_invariants();
+        self.catalog.check_invariants();
+        let end = self.end();
+        holds(self.savepoints.is_sorted(), "SET-1: savepoints ascend");
+        let last = self.savepoints.last().copied().unwrap_or_default().max(self.statement).max(self.spilled_to);
+        holds(last <= end, "SET-1: no mark is of later writes than there are");
+        holds(self.carried <= self.data.len(), "SET-2: what is carried is among the data writes");
     }
 
     /// Takes back what was written in memory since `mark`.

@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use vaquita_storage::layout::fresh_layout;
-use vaquita_storage::{Catalog, Engine, EngineOptions, Interrupt, NoHooks, Store};
+use vaquita_storage::{Catalog, Engine, EngineHooks, EngineOptions, Interrupt, Store};
 use vaquita_types::charset::{Collation, CollationId};
 use vaquita_types::convert::{StoreContext, store};
 use vaquita_types::datatype::DECIMALS_NOT_FIXED;
@@ -263,7 +263,7 @@ pub fn open(dir: tempfile::TempDir) -> Server {
 
 pub fn open_with(dir: tempfile::TempDir, options: EngineOptions) -> Server {
     let options = EngineOptions { block_cache_bytes: Some(8 << 20), write_buffer_bytes: 4 << 20, ..options };
-    let engine = Engine::open(dir.path(), options, Arc::new(NoHooks)).expect("engine");
+    let engine = Engine::open(dir.path(), options, EngineHooks::default()).expect("engine");
     let catalog = Catalog::open(&engine).expect("catalog");
     let closed = Closed(Arc::downgrade(engine.store()));
     Server { catalog, engine, closed, dir }

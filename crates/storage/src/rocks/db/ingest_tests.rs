@@ -47,7 +47,7 @@ fn read(db: &Arc<Db>, done: &AtomicBool) -> BTreeMap<u64, u64> {
 #[test]
 fn what_is_settled_is_seen() {
     let dir = TempDir::new().unwrap();
-    let engine = crate::Engine::open(dir.path(), crate::EngineOptions::default(), Arc::new(crate::NoHooks)).unwrap();
+    let engine = crate::Engine::open(dir.path(), crate::EngineOptions::default(), crate::EngineHooks::default()).unwrap();
     let db = engine.db();
     let ingest = |n: u64| {
         let mut files = SortedFiles::create(db, &dir.path().join(format!("files-{n}"))).unwrap();

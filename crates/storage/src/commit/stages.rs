@@ -1,0 +1,106 @@
+//! The stages *certify* and *log* of the commit pipeline, and RocksDB's own log in their place.
+//!
+//! The leader of a group asks `certify` for each commit, alone or in a group, with files or without. What is refused is over: its client has
+//! the error, its locks are free, and nothing of it is counted, announced or logged (COMMIT-6). The rest goes to `log` in one piece.
+//!
+//! RocksDB logs and applies a batch in one write. Another log writes its own record first, and then gives RocksDB the same change.
+
+use std::sync::Arc;
+
+use vaquita_types::Result;
+
+use super::records::Records;
+use super::request::CommitRequest;
+use crate::base::kill_points::kill_point;
+use crate::rocks::{Db, RocksError, SortedFiles};
+
+/// What stands between *prepare* and *publish*. Only the leader calls it, so never two threads at a time (COMMIT-1).
+pub trait Stages: Send + Sync {
+    /// *certify*: an error refuses this commit, and no other of its group. Called in the order in which commits are logged.
+    fn certify(&self, request: &CommitRequest) -> Result<()>;
+
+    /// *log* and *apply*: afterwards the change is as durable as `sync` asks, and can be read. The number is that of its last
+    /// write, or of the last one before it if it failed (COMMIT-5).
+    fn log(&self, change: Change<'_>, sync: bool) -> (std::result::Result<(), LogError>, u64);
+}
+
+/// What is logged in one piece.
+pub enum Change<'g> {
+    /// The records of a group, commit after commit, and its counters.
+    Batch(&'g mut Records),
+    /// Files that become part of the data in one step, the counters as one of them. Records of the catalog follow, so without them
+    /// the files must do no harm.
+    Files { files: SortedFiles, counters: &'g Records, records: &'g mut Records },
+}
+
+/// COMMIT-4 asks which of the two it was.
+pub enum LogError {
+    /// This file could not grow, and certainly nothing of the change was written.
+    NoSpace(String),
+    /// What is written is not known.
+    Unknown(String),
+}
+
+/// RocksDB's own log.
+pub struct RocksLog {
+    db: Arc<Db>,
+}
+
+impl RocksLog {
+    pub fn new(db: Arc<Db>) -> RocksLog {
+        RocksLog { db }
+    }
+
+    fn ingest(
+        &self,
+        mut files: SortedFiles,
+        counters: &Records,
+        records: &mut Records,
+    ) -> (std::result::Result<(), LogError>, u64) {
+        // The files are synced: what they were made from must not be lost before them.
+        let ready = self.db.flush_log(true).and_then(|()| files.add_first(counters.writes()));
+        let (done, sequence) = match ready {
+            Ok(()) => self.db.ingest(files),
+            Err(e) => (Err(e), self.db.settled_sequence()),
+        };
+        if let Err(e) = done {
+            let earlier = e.is_earlier_failure().then_some("the log");
+            return match e.file_without_space().or(earlier) {
+                Some(file) => (Err(LogError::NoSpace(file.to_string())), sequence),
+                None => (Err(LogError::Unknown(format!("cannot commit files: {}", e.0))), sequence),
+            };
+        }
+        kill_point("ingest.applied");
+        if records.is_empty() {
+            return (Ok(()), sequence);
+        }
+        let (done, last) = self.db.write(records.as_batch(), true);
+        // The files are there already.
+        (done.map_err(|e| LogError::Unknown(cannot_write(&e))), last)
+    }
+}
+
+impl Stages for RocksLog {
+    /// First committer wins was settled when rows were locked (`txn::isolation`).
+    fn certify(&self, _request: &CommitRequest) -> Result<()> {
+        Ok(())
+    }
+
+    fn log(&self, change: Change<'_>, sync: bool) -> (std::result::Result<(), LogError>, u64) {
+        match change {
+            Change::Batch(records) => {
+                let (done, sequence) = self.db.write(records.as_batch(), sync);
+                let error = |e: RocksError| match e.file_without_space() {
+                    Some(file) => LogError::NoSpace(file.to_string()),
+                    None => LogError::Unknown(cannot_write(&e)),
+                };
+                (done.map_err(error), sequence)
+            }
+            Change::Files { files, counters, records } => self.ingest(files, counters, records),
+        }
+    }
+}
+
+fn cannot_write(e: &RocksError) -> String {
+    format!("cannot write the log: {}", e.0)
+}
