@@ -44,6 +44,10 @@ pub trait SessionEnv {
     fn warning_count(&self) -> u64;
     /// `auto_increment_increment` and `auto_increment_offset`.
     fn auto_increment(&self) -> (u64, u64);
+    /// The AUTO_INCREMENT value that the statement begins with, if SET insert_id gave one.
+    fn take_insert_id(&self) -> Option<u64> {
+        None
+    }
 }
 
 /// One execution of one statement.

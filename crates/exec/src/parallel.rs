@@ -33,7 +33,8 @@ const MORSEL_BYTES_MIN: u64 = 128 << 10;
 /// Bytes that a stored row is taken to have, before anybody looks at the table.
 const ROW_BYTES: u64 = 128;
 /// What pure functions ask of the session.
-const VARIABLES: [&str; 4] = ["max_allowed_packet", "default_week_format", "block_encryption_mode", "group_concat_max_len"];
+const VARIABLES: [&str; 5] =
+    ["max_allowed_packet", "default_week_format", "block_encryption_mode", "group_concat_max_len", "lc_time_names"];
 
 /// The share of one thread.
 pub struct Part<'a> {

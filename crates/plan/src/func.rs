@@ -26,6 +26,7 @@ mod date_format;
 mod encode;
 mod info;
 pub mod json;
+pub mod locale;
 mod logic;
 mod net;
 mod numeric;
@@ -33,6 +34,7 @@ mod regexp;
 mod search;
 mod string;
 
+pub use arith::{DIVISION_DECIMALS, retype_quotient};
 pub use date::full_year;
 pub use numeric::SeededRandom;
 pub use search::like_collation;

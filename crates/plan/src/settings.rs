@@ -12,6 +12,8 @@ use vaquita_types::charset::{Charset, CollationId};
 use vaquita_types::sql_mode;
 use vaquita_types::temporal::TimeZone;
 
+use crate::func::locale::Locale;
+
 #[derive(Clone)]
 pub struct PlanSettings {
     pub current_database: Option<String>,
@@ -26,6 +28,10 @@ pub struct PlanSettings {
     pub select_rows_max: u64,
     /// `sql_safe_updates`: an UPDATE or DELETE needs a key or LIMIT.
     pub safe_updates: bool,
+    /// `div_precision_increment`: decimals that `/` and AVG add.
+    pub division_decimals: u8,
+    /// `lc_time_names`, unless it is `en_US`: lengths of the functions that write names.
+    pub time_names: Option<&'static Locale>,
 }
 
 impl PlanSettings {
@@ -38,6 +44,8 @@ impl PlanSettings {
         time_zone: TimeZone::Utc,
         select_rows_max: u64::MAX,
         safe_updates: false,
+        division_decimals: 4,
+        time_names: None,
     };
 
     /// What the lexer and the parser know.
@@ -66,12 +74,16 @@ impl PartialEq for PlanSettings {
             time_zone,
             select_rows_max,
             safe_updates,
+            division_decimals,
+            time_names,
         } = self;
         *sql_mode == other.sql_mode
             && *connection_collation == other.connection_collation
             && client_charset.map(|c| c.name) == other.client_charset.map(|c| c.name)
             && *select_rows_max == other.select_rows_max
             && *safe_updates == other.safe_updates
+            && *division_decimals == other.division_decimals
+            && time_names.map(|l| l.name) == other.time_names.map(|l| l.name)
             && *current_database == other.current_database
             && *time_zone == other.time_zone
     }

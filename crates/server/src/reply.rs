@@ -11,7 +11,7 @@ use vaquita_storage::{Interrupt, ValueRef};
 use vaquita_types::charset::{self, Charset, CollationId};
 use vaquita_types::errno::ER_NET_PACKET_TOO_LARGE;
 use vaquita_types::limits::SENT_ROW_BYTES_MAX;
-use vaquita_types::{ColumnType, Error, Result, TypeKind, Value};
+use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, memory};
 use vaquita_wire::caps::{NOT_FIXED_DECIMALS, client, column_flag as flag, mysql_type, status as status_flag};
 use vaquita_wire::metadata::{ResultCharset, column_definition};
 use vaquita_wire::result::{
@@ -37,6 +37,8 @@ pub struct Rows {
     status: Status,
     charset: u16,
     flush_bytes: usize,
+    /// Rows may have to be taken back: they are sent late, if the server has room for them.
+    held: bool,
     /// Where rows go instead, if the client will fetch them; and where the open row begins in the buffer.
     cursor: Option<Box<Cursor>>,
     row_start: usize,
@@ -88,6 +90,19 @@ impl Output<'_> {
             _ => return None,
         };
         Some(Value::bytes(&from.convert(to, &text).bytes))
+    }
+
+    /// The rows in the buffer are sent, or more are collected before them.
+    #[cold]
+    fn full(&mut self) -> Result<()> {
+        let bytes = self.writer.len();
+        if self.rows.held && !self.sent && bytes < HELD_BYTES && memory::ask(bytes).is_ok() {
+            self.rows.flush_bytes = (bytes * 2).min(HELD_BYTES);
+            return Ok(());
+        }
+        self.rows.flush_bytes = FLUSH_BYTES;
+        self.sent = true;
+        self.flush()
     }
 
     fn put_end(&mut self, end: &Completed<'_>, put: fn(&mut Vec<u8>, u32, &OkPacket<'_>)) {
@@ -161,8 +176,7 @@ impl RowSink for Output<'_> {
         }
         self.writer.end_packet();
         if self.writer.len() >= self.rows.flush_bytes {
-            self.sent = true;
-            return self.flush();
+            return self.full();
         }
         Ok(())
     }
@@ -183,8 +197,7 @@ impl Answer for Output<'_> {
 
     fn rows(&mut self, form: ResultForm) -> &mut dyn RowSink {
         let ResultForm { binary, status, charset, held, cursor } = form;
-        let flush_bytes = if held { HELD_BYTES } else { FLUSH_BYTES };
-        self.rows = Rows { binary, status, charset, flush_bytes, cursor, ..Rows::default() };
+        self.rows = Rows { binary, status, charset, flush_bytes: FLUSH_BYTES, held, cursor, ..Rows::default() };
         self
     }
 

@@ -10,7 +10,11 @@
 //! ```
 //! DECIMAL, temporal and JSON values print themselves in their own modules.
 
+mod narrow;
+
 use std::io::Write;
+
+pub use narrow::write_double_within;
 
 /// DBL_DIG: where `my_gcvt` stops writing numbers without an exponent.
 const POINT_DIGITS_MAX: i32 = 15;
@@ -156,7 +160,7 @@ fn write_scientific(out: &mut Vec<u8>, text: &[u8]) {
     let exponent: i32 = std::str::from_utf8(exponent).ok().and_then(|t| t.parse().ok()).unwrap_or(0);
     let point = exponent + whole as i32 - leading_zeros;
     let exponent = point - 1;
-    if (1 - POINT_DIGITS_MAX..=POINT_DIGITS_MAX).contains(&point) || (point > 0 && digits.len() > point as usize) {
+    if !needs_exponent(point, digits.len()) {
         write_with_point(out, digits, point);
     } else {
         out.push(digits[0]);
@@ -167,6 +171,11 @@ fn write_scientific(out: &mut Vec<u8>, text: &[u8]) {
         out.push(b'e');
         write_i64(out, i64::from(exponent));
     }
+}
+
+/// Whether 0.DIGITS × 10^point is written with an exponent.
+fn needs_exponent(point: i32, digits: usize) -> bool {
+    !(1 - POINT_DIGITS_MAX..=POINT_DIGITS_MAX).contains(&point) && (point <= 0 || digits <= point as usize)
 }
 
 fn write_with_point(out: &mut Vec<u8>, digits: &[u8], point: i32) {

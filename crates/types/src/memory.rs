@@ -64,6 +64,22 @@ impl Reserve {
         if bytes <= self.0.get() { Ok(()) } else { self.grow(bytes) }
     }
 
+    /// As `cover`, for what may be kept for long and is mostly little: the first block is not counted, and what is not kept any more
+    /// is given back.
+    pub fn keep(&self, bytes: usize) -> Result<()> {
+        if bytes <= BLOCK_BYTES_MIN {
+            freed(self.0.take());
+            return Ok(());
+        }
+        let spare = self.0.get().saturating_sub(bytes) / CHUNK_BYTES * CHUNK_BYTES;
+        freed(spare);
+        self.0.set(self.0.get() - spare);
+        if bytes > self.0.get() {
+            ask(bytes - self.0.get())?;
+        }
+        self.cover(bytes)
+    }
+
     #[cold]
     fn grow(&self, bytes: usize) -> Result<()> {
         let more = (bytes - self.0.get()).next_multiple_of(CHUNK_BYTES);
@@ -98,7 +114,12 @@ mod tests {
         assert!(ask(1 << 20).is_err() && ask(BLOCK_BYTES_MIN).is_ok());
         let small = Reserve::default();
         assert!(small.cover(1).is_ok() && small.cover(CHUNK_BYTES).is_ok() && small.cover(CHUNK_BYTES + 1).is_err());
+        let kept = Reserve::default();
+        assert!(kept.keep(BLOCK_BYTES_MIN).is_ok() && kept.keep(BLOCK_BYTES_MIN * 3).is_err());
         freed(480 << 20);
+        assert!(kept.keep(CHUNK_BYTES * 2 + 1).is_ok() && USED.load(Ordering::Relaxed) == CHUNK_BYTES * 3 + CHUNK_BYTES);
+        assert!(kept.keep(CHUNK_BYTES).is_ok() && USED.load(Ordering::Relaxed) == CHUNK_BYTES * 2);
+        drop(kept);
         assert!(small.cover(CHUNK_BYTES + 1).is_ok());
         drop(small);
         assert_eq!(USED.load(Ordering::Relaxed), 0);

@@ -19,6 +19,7 @@ use vaquita_types::{Error, Result, TypeKind, Value};
 
 use super::create::{attribute_indexes, check_auto_increment, check_row_size, collation_given};
 use super::indexes::{add_index, check_parts, require_not_null, sort_indexes, warn_of_duplicates};
+use super::primary_key::check_rename;
 use super::{Ddl, check_identifier, choose_collation, options};
 
 pub(super) struct Edit<'a> {
@@ -211,6 +212,7 @@ impl<'a> Edit<'a> {
     /// MODIFY and CHANGE.
     fn redefine(&mut self, old: &str, column: &ast::ColumnDef, position: &ColumnPosition) -> Result<()> {
         let at = self.place_of(old)?;
+        check_rename(&self.def, old, &column.name)?;
         let mut new = self.ddl.column(column, self.def.collation)?;
         let before = self.def.columns.remove(at);
         new.def.id = before.id;
@@ -259,6 +261,7 @@ impl<'a> Edit<'a> {
 
     fn rename_column(&mut self, old: &str, new: &str) -> Result<()> {
         let at = self.place_of(old)?;
+        check_rename(&self.def, old, new)?;
         check_identifier(new).map_err(|_| Error::new(&vaquita_types::errno::ER_WRONG_COLUMN_NAME, &[&new]))?;
         let quoted = format!("`{}`", old.replace('`', "``"));
         if let Some(check) = self.def.options.checks.iter().filter(|c| c.expr.contains(&quoted)).min_by_key(|c| &c.name) {
@@ -338,7 +341,7 @@ impl<'a> Edit<'a> {
         require_not_null(&indexes, &mut self.def.columns, &null_given)?;
         self.fill_added_columns()?;
         sort_indexes(&mut indexes, &self.def.columns);
-        check_auto_increment(&self.def.columns, &indexes)?;
+        check_auto_increment(&self.def.columns, &indexes, &self.def.options.engine)?;
         for part in indexes.iter_mut().flat_map(|i| i.parts.iter_mut()) {
             part.column = self.def.columns.get(usize::from(part.column.0)).map_or(ColumnId(0), |c| c.id);
         }

@@ -73,6 +73,9 @@ impl Ddl<'_> {
         edit.apply(&alter.actions)?;
         let auto_increment = edit.auto_increment;
         let new = edit.def;
+        if !alter.actions.iter().all(is_simple) {
+            self.check_key_left(&old.def, &new)?;
+        }
         let temporary_rows = self.rows_of_temporary(old)?;
         if alter.actions.is_empty() && temporary_rows.is_none() {
             return Ok(Outcome::affected(0));

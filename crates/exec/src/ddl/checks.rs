@@ -11,11 +11,13 @@ use vaquita_plan::visit;
 use vaquita_storage::SessionCatalog;
 use vaquita_types::errno::{
     ER_BAD_FIELD_ERROR, ER_CHECK_CONSTRAINT_DUP_NAME, ER_DEFAULT_VAL_GENERATED_NON_PRIOR, ER_DEFAULT_VAL_GENERATED_REF_AUTO_INC,
+    ER_TOO_LONG_IDENT,
 };
+use vaquita_types::limits::IDENTIFIER_CHARS_MAX;
 use vaquita_types::schema::{CheckDef, ColumnDefault, TableDef};
 use vaquita_types::{Error, Result};
 
-use super::{Ddl, check_identifier};
+use super::Ddl;
 
 /// An expression of the catalog as a tree again.
 pub fn parse_stored(text: &str) -> Result<ast::Expr> {
@@ -49,12 +51,14 @@ impl Ddl<'_> {
     pub(super) fn add_check(&self, check: &ast::CheckConstraint, def: &mut TableDef) -> Result<()> {
         let taken = |name: &str| def.options.checks.iter().any(|c| c.name.eq_ignore_ascii_case(name));
         let name = match &check.name {
-            Some(name) if taken(name) => return Err(Error::new(&ER_CHECK_CONSTRAINT_DUP_NAME, &[name])),
-            Some(name) => name.clone(),
-            None => (1..).map(|n| format!("{}_chk_{n}", def.name)).find(|name| !taken(name)).unwrap_or_default(),
+            Some(name) if !name.is_empty() && taken(name) => return Err(Error::new(&ER_CHECK_CONSTRAINT_DUP_NAME, &[name])),
+            Some(name) if !name.is_empty() => name.clone(),
+            _ => (1..).map(|n| format!("{}_chk_{n}", def.name)).find(|name| !taken(name)).unwrap_or_default(),
         };
-        // Unlike a table's, it may end with a space.
-        check_identifier(name.trim_end_matches(' '))?;
+        // Unlike a table's, it may end with spaces, or be nothing else.
+        if name.chars().count() > IDENTIFIER_CHARS_MAX {
+            return Err(Error::new(&ER_TOO_LONG_IDENT, &[&name]));
+        }
         let expr = self.expression_text(&check.expr);
         def.options.checks.push(CheckDef { name, expr, enforced: check.enforced });
         Ok(())

@@ -18,6 +18,7 @@ use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, sql_mode};
 use super::Ddl;
 use super::checks::bind_checks;
 use crate::context::Constants;
+use crate::dml::group_numbers::counting_index;
 use crate::dml::implicit_default;
 
 /// Where a value of the new row comes from.
@@ -57,6 +58,9 @@ impl<'a> RowMap<'a> {
             sources.push(match old.position_of(column.id) {
                 Some(at) if old.columns.get(at).is_some_and(|c| same(c, column)) => Source::Keep(at),
                 Some(at) => Source::Convert(at),
+                None if column.auto_increment && has_rows && counting_index(new).is_some() => {
+                    return Err(Error::unsupported("ADD of an AUTO_INCREMENT column that is a later part of a key"));
+                }
                 None => added(ddl, new, position, has_rows && strict)?,
             });
         }

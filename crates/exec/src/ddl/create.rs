@@ -85,6 +85,7 @@ impl Ddl<'_> {
             Some(like) => Wanted { def: self.like(database, &create.name.name, like)?, auto_increment: None },
             None => self.definition(database, create, parent.collation, selected)?,
         };
+        self.require_primary_key(&wanted.def)?;
         if !create.temporary {
             let rows = FirstRows { auto_increment: wanted.auto_increment, follow: create.select.is_some() };
             let table = self.catalog.create_table_with(wanted.def, rows, &self.context)?;
@@ -138,7 +139,8 @@ impl Ddl<'_> {
         let mut elements = self.elements(create, collation)?;
         merge_selected(&mut elements.columns, selected.columns)?;
         elements.collations_given.extend(selected.collations_given);
-        let indexes = self.put_together(&mut elements, (database, &create.name.name))?;
+        self.generate_primary_key(&mut elements.columns, &mut elements.indexes, &table_options.engine)?;
+        let indexes = self.put_together(&mut elements, (database, &create.name.name), &table_options.engine)?;
         let columns = elements.columns;
         let id_of = |name: &String| columns.iter().find(|c| c.name == *name).map(|c| c.id);
         table_options.collations_given = elements.collations_given.iter().filter_map(id_of).collect();
@@ -197,7 +199,7 @@ impl Ddl<'_> {
     }
 
     /// Makes the indexes and gives ids to the columns.
-    fn put_together(&self, elements: &mut Elements, name: (&str, &str)) -> Result<Vec<IndexDef>> {
+    fn put_together(&self, elements: &mut Elements, name: (&str, &str), engine: &str) -> Result<Vec<IndexDef>> {
         let columns = &mut elements.columns;
         if columns.iter().all(|c| c.invisible) {
             return Err(Error::new(&ER_TABLE_MUST_HAVE_A_VISIBLE_COLUMN, &[]));
@@ -215,7 +217,7 @@ impl Ddl<'_> {
             elements.null_given.iter().filter_map(|name| columns.iter().position(|c| c.name == *name)).collect();
         require_not_null(&indexes, columns, &null_given)?;
         sort_indexes(&mut indexes, columns);
-        check_auto_increment(columns, &indexes)?;
+        check_auto_increment(columns, &indexes, engine)?;
         // Parts name columns by position until here.
         for (position, column) in columns.iter_mut().enumerate() {
             column.id = ColumnId(position as u16 + 1);
@@ -311,12 +313,14 @@ pub fn attribute_indexes(new: &super::columns::NewColumn) -> Vec<ast::IndexDef> 
     indexes
 }
 
-/// At most one AUTO_INCREMENT column, and it leads an index. Index parts are positions here.
-pub fn check_auto_increment(columns: &[ColumnDef], indexes: &[IndexDef]) -> Result<()> {
+/// At most one AUTO_INCREMENT column, and it leads an index, or with MyISAM is in one. Index parts are positions here.
+pub fn check_auto_increment(columns: &[ColumnDef], indexes: &[IndexDef], engine: &str) -> Result<()> {
     let mut automatic = columns.iter().enumerate().filter(|(_, c)| c.auto_increment);
     let Some((position, _)) = automatic.next() else { return Ok(()) };
-    let leads = indexes.iter().any(|i| i.parts.first().is_some_and(|p| usize::from(p.column.0) == position));
-    if automatic.next().is_some() || !leads {
+    let parts_looked_at = if engine.eq_ignore_ascii_case("MyISAM") { usize::MAX } else { 1 };
+    let has_place =
+        |index: &IndexDef| index.parts.iter().take(parts_looked_at).any(|part| usize::from(part.column.0) == position);
+    if automatic.next().is_some() || !indexes.iter().any(has_place) {
         return Err(Error::new(&ER_WRONG_AUTO_KEY, &[]));
     }
     Ok(())

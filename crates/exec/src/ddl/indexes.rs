@@ -42,6 +42,7 @@ pub fn add_index(
     let name = match index.name.clone().or(constraint) {
         _ if kind == IndexKind::Primary => "PRIMARY".to_string(),
         Some(name) if name.eq_ignore_ascii_case("PRIMARY") => return Err(Error::new(&ER_WRONG_NAME_FOR_INDEX, &[&name])),
+        Some(name) if name.ends_with(' ') => return Err(Error::new(&ER_WRONG_NAME_FOR_INDEX, &[&name])),
         Some(name) if name.chars().count() > IDENTIFIER_CHARS_MAX => return Err(Error::new(&ER_TOO_LONG_IDENT, &[&name])),
         Some(name) => name,
         None => generated_name(index, indexes)?,

@@ -19,6 +19,7 @@ mod from_query;
 pub mod indexes;
 mod maintenance;
 pub mod options;
+mod primary_key;
 pub mod show_create;
 mod temporary;
 

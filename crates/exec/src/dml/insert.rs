@@ -10,12 +10,12 @@ use vaquita_plan::literal_values::LiteralValues;
 use vaquita_plan::node::{InsertPlan, InsertSource, QueryPlan};
 use vaquita_plan::visit::plan_reads_table;
 use vaquita_storage::{Buffers, Duplicate, LockMode, Table, Version, Written};
-use vaquita_types::errno::ER_AUTOINC_READ_FAILED;
+use vaquita_types::errno::{ER_AUTOINC_READ_FAILED, ER_WARN_DATA_OUT_OF_RANGE};
 use vaquita_types::schema::{IndexKind, TableDef};
 use vaquita_types::{ColumnType, Error, Result, Value, sql_mode};
 
-use super::Changed;
 use super::row::{RowBuilder, stored_digits};
+use super::{Changed, group_numbers};
 use crate::context::Statement;
 use crate::op::Frame;
 
@@ -30,6 +30,11 @@ pub(crate) struct Insert<'a> {
     /// Positions of columns that get no value.
     others: Vec<usize>,
     automatic: Option<usize>,
+    /// Where its numbers are counted, if not in the table's counter.
+    counting_index: Option<(usize, usize)>,
+    /// Whether SET insert_id gave the first number is known; the number that follows that one.
+    asked_for_given: bool,
+    after_given: Option<u64>,
     /// The row with TIMESTAMPs in UTC, if those differ.
     utc: Vec<Value>,
     several_rows: bool,
@@ -86,6 +91,9 @@ impl<'a> Insert<'a> {
             buffers: Buffers::default(),
             others: (0..table.def.columns.len()).filter(|n| !plan.columns.contains(n)).collect(),
             automatic: table.def.auto_increment_column(),
+            counting_index: group_numbers::counting_index(&table.def),
+            asked_for_given: false,
+            after_given: None,
             utc: Vec::new(),
             several_rows,
             records: 0,
@@ -288,12 +296,36 @@ impl<'a> Insert<'a> {
         let mut txn = self.statement.txn.borrow_mut();
         let null = self.frame.slots[at].is_null();
         if !null && (!zero || zero_is_a_value) {
-            if let Some(value) = given {
+            if let Some(value) = given.filter(|_| self.counting_index.is_none()) {
                 txn.note_auto_increment(self.table.def.id, value)?;
             }
             return Ok(None);
         }
         let (increment, offset) = self.statement.session.auto_increment();
+        let asked = std::mem::replace(&mut self.asked_for_given, true);
+        let first = if asked { None } else { self.statement.session.take_insert_id() };
+        if let Some(given) = self.after_given.or(first) {
+            if self.counting_index.is_none() {
+                txn.note_auto_increment(self.table.def.id, given)?;
+                self.after_given = Some(group_numbers::following(given, increment, offset).unwrap_or(u64::MAX));
+            }
+            drop(txn);
+            self.frame.slots[at] = self.generated_value(given, position)?;
+            return Ok(Some(given));
+        }
+        if let Some(index) = self.counting_index {
+            let mut row = self.frame.slots[self.columns()..2 * self.columns()].to_vec();
+            self.builder.to_utc(&mut row)?;
+            let policy = self.statement.lock_wait();
+            let next = group_numbers::next(self.table, index, &row, &mut txn, policy, (increment, offset))?;
+            drop(txn);
+            let out_of_range = |_| {
+                let column = &self.table.def.columns[position].name;
+                Error::new(&ER_WARN_DATA_OUT_OF_RANGE, &[column, &(self.records.max(1))])
+            };
+            self.frame.slots[at] = self.generated_value(next, position).map_err(out_of_range)?;
+            return Ok(Some(next));
+        }
         let next = txn.next_auto_increment(self.table.def.id, 1, increment, offset)?;
         drop(txn);
         self.frame.slots[at] = self.generated_value(next, position)?;
@@ -382,7 +414,9 @@ impl<'a> Insert<'a> {
     fn note_updated_id(&mut self, new: &[Value], def: &TableDef) -> Result<()> {
         if let Some(position) = def.auto_increment_column() {
             let id = id_of(&new[position]);
-            self.statement.txn.borrow_mut().note_auto_increment(def.id, id)?;
+            if self.counting_index.is_none() {
+                self.statement.txn.borrow_mut().note_auto_increment(def.id, id)?;
+            }
             self.updated_id = Some(id);
         }
         Ok(())

@@ -5,6 +5,7 @@
 //! otherwise. A failed statement is undone by the session (`Transaction::rollback_statement`).
 
 mod delete;
+pub(crate) mod group_numbers;
 pub(crate) mod insert;
 mod row;
 mod stream;

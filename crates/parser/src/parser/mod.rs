@@ -17,6 +17,7 @@ mod column;
 mod dml;
 mod expr;
 mod func;
+mod hint;
 mod index;
 mod literal;
 mod literal_rows;
@@ -485,7 +486,8 @@ impl<'a> Parser<'a> {
 fn is_ident(tok: Tok) -> bool {
     match tok {
         Tok::Ident | Tok::QuotedIdent | Tok::Charset => true,
-        Tok::Kw(kw) => kw.kind() == crate::keyword::Kind::N,
+        // To MySQL's grammar SESSION_USER and SYSTEM_USER before a parenthesis are the word USER.
+        Tok::Kw(kw) => kw.kind() == crate::keyword::Kind::N || matches!(kw, Kw::SESSION_USER | Kw::SYSTEM_USER),
         _ => false,
     }
 }

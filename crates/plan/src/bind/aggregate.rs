@@ -1,10 +1,11 @@
 //! Aggregate functions: each becomes an `Aggregate` of the block with a slot for its result.
 //!
-//! Types follow MySQL: SUM and AVG of integers and decimals are DECIMAL (22 digits more, 4 more places), of
+//! Types follow MySQL: SUM and AVG of integers and decimals are DECIMAL (22 digits more, `div_precision_increment` more places), of
 //! others DOUBLE; COUNT is BIGINT and never NULL; MIN and MAX keep the type of their argument.
 
 use vaquita_parser as ast;
 use vaquita_types::charset::CollationId;
+use vaquita_types::datatype::DECIMALS_NOT_FIXED;
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno};
 
 use super::Binder;
@@ -107,7 +108,7 @@ impl Binder<'_> {
             }
             F::Count => (AggregateKind::Count, ColumnType::bigint()),
             F::Sum => (AggregateKind::Sum, sum_type(&ty)),
-            F::Avg => (AggregateKind::Avg, average_type(&ty)),
+            F::Avg => (AggregateKind::Avg, average_type(&ty, self.cx.settings.division_decimals)),
             F::Min => (AggregateKind::Min, extreme_type(ty)),
             F::Max => (AggregateKind::Max, extreme_type(ty)),
             F::BitAnd => (AggregateKind::BitAnd, ColumnType::bigint_unsigned()),
@@ -220,12 +221,12 @@ fn sum_type(ty: &ColumnType) -> ColumnType {
     }
 }
 
-fn average_type(ty: &ColumnType) -> ColumnType {
+fn average_type(ty: &ColumnType, decimals: u8) -> ColumnType {
     match number_class(ty) {
-        NumberClass::Double => typing::double_type(typing::decimals_meta(ty) + 4),
+        NumberClass::Double => typing::double_type((typing::decimals_meta(ty) + decimals).min(DECIMALS_NOT_FIXED)),
         _ => {
-            let scale = (typing::scale(ty) + 4).min(30);
-            typing::decimal_type((typing::precision(ty) + 4).min(65), scale, false)
+            let scale = (typing::scale(ty) + decimals).min(30);
+            typing::decimal_type((typing::precision(ty) + u32::from(decimals)).min(65), scale, false)
         }
     }
 }

@@ -21,7 +21,11 @@ pub struct SourceColumn {
 impl Binder<'_> {
     pub fn select_items(&mut self, items: &[ast::SelectItem]) -> Result<Vec<OutputColumn>> {
         let mut output = Vec::with_capacity(items.len());
-        for item in items {
+        if let Some(scope) = self.scopes.last_mut() {
+            scope.aliases.clear();
+        }
+        for (n, item) in items.iter().enumerate() {
+            self.name_output_so_far(&output, items, n);
             match item {
                 ast::SelectItem::Wildcard => self.star(&mut output)?,
                 ast::SelectItem::TableWildcard(name) => self.table_star(name, &mut output)?,
@@ -44,7 +48,28 @@ impl Binder<'_> {
                 }
             }
         }
+        if let Some(scope) = self.scopes.last_mut() {
+            scope.items.clear();
+        }
         Ok(output)
+    }
+
+    /// What queries in item `n` may name, and what they may not name yet.
+    fn name_output_so_far(&mut self, output: &[OutputColumn], items: &[ast::SelectItem], n: usize) {
+        let ast::SelectItem::Expr { expr, .. } = &items[n] else { return };
+        if matches!(expr, ast::Expr::Column(_) | ast::Expr::Literal(_) | ast::Expr::Param(_)) {
+            return;
+        }
+        self.set_aliases(output);
+        let Some(scope) = self.scopes.last_mut() else { return };
+        if scope.items.is_empty() {
+            let name = |item: &ast::SelectItem| match item {
+                ast::SelectItem::Expr { alias, .. } => alias.clone(),
+                _ => None,
+            };
+            scope.items = items.iter().map(name).collect();
+        }
+        scope.items_bound = n;
     }
 
     fn star(&mut self, output: &mut Vec<OutputColumn>) -> Result<()> {

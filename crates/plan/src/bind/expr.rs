@@ -297,7 +297,15 @@ impl Binder<'_> {
         {
             self.count_copies(value, 1)?;
         }
-        func::call(def, args)
+        let mut call = func::call(def, args)?;
+        let settings = self.cx.settings;
+        if let Some(locale) = settings.time_names {
+            func::locale::retype(&mut call, locale, settings.connection_collation);
+        }
+        if settings.division_decimals != func::DIVISION_DECIMALS && def.name == "/" {
+            func::retype_quotient(&mut call, settings.division_decimals)?;
+        }
+        Ok(call)
     }
 
     pub(super) fn unit(unit: ast::IntervalUnit) -> Expr {

@@ -24,7 +24,12 @@ impl Binder<'_> {
             ast::Literal::Float(text) => float(text, false)?,
             ast::Literal::String(s) => self.string(&s.bytes, s.charset.as_deref())?,
             ast::Literal::Hex { bytes, charset } | ast::Literal::Bit { bytes, charset } => match charset {
-                Some(charset) => text_literal(bytes, introduced(charset)?),
+                Some(charset) => {
+                    let collation = introduced(charset)?;
+                    let bytes = whole_units(bytes, collation);
+                    check_text(&bytes, collation)?;
+                    text_literal(&bytes, collation)
+                }
                 None => {
                     let ty = ColumnType { unsigned: true, ..ColumnType::varbinary(bytes.len() as u32) };
                     Expr::literal(Value::bytes(bytes), ty)
@@ -107,6 +112,25 @@ impl Binder<'_> {
 /// The collation of an introducer; error 1115.
 fn introduced(charset: &str) -> Result<CollationId> {
     text::default_collation(charset).ok_or_else(|| Error::new(&errno::ER_UNKNOWN_CHARACTER_SET, &[&charset]))
+}
+
+/// The first character of UCS-2, UTF-16 and UTF-32 may be written without its leading zeros.
+fn whole_units(bytes: &[u8], collation: CollationId) -> Vec<u8> {
+    let unit = usize::from(charset_of(collation).mbminlen);
+    let missing = bytes.len().next_multiple_of(unit) - bytes.len();
+    [vec![0; missing].as_slice(), bytes].concat()
+}
+
+/// Error 1300 for bytes after an introducer that are no text in its charset.
+fn check_text(bytes: &[u8], collation: CollationId) -> Result<()> {
+    let charset = charset_of(collation);
+    // Of ASCII MySQL takes any bytes.
+    if charset.is_binary() || charset.name == "ascii" {
+        return Ok(());
+    }
+    let Err(at) = charset.validate(bytes) else { return Ok(()) };
+    let hex: String = bytes[at..].iter().take(3).map(|b| format!("{b:02X}")).collect();
+    Err(Error::new(&errno::ER_INVALID_CHARACTER_STRING, &[&charset.name, &hex]))
 }
 
 fn text_literal(bytes: &[u8], collation: CollationId) -> Expr {

@@ -2,7 +2,8 @@
 //!
 //! In ORDER BY an unqualified name is first an output column (alias), then a table's column; a number
 //! is a position. In GROUP BY tables' columns come first, then aliases. HAVING sees the columns of GROUP BY, then aliases, then
-//! selected columns by their own name; no other column of a table outside of aggregates.
+//! selected columns by their own name; no other column of a table outside of aggregates. Queries in these clauses see the output
+//! columns behind the tables' columns, queries in the select list those before them.
 
 use vaquita_parser as ast;
 use vaquita_types::{Error, Result, errno};
@@ -53,9 +54,43 @@ impl Binder<'_> {
         Ok(named)
     }
 
-    /// Which of the output columns of one name is meant: the first expression; else the column that all of them are.
+    /// What a name in a query means as an output column of the block around it that scope `at` belongs to, if the query stands in
+    /// the block's select list (there only columns before it), GROUP BY, HAVING or ORDER BY.
+    pub(super) fn selected_outside(&mut self, at: usize, column: &ast::ColumnRef) -> Result<Option<Expr>> {
+        let scope = &self.scopes[at];
+        let frame = scope.frame;
+        if column.table.is_some() || frame + 1 >= self.frames.len() || !self.frames[frame].clause.sees_output() {
+            return Ok(None);
+        }
+        let refused = |why: &str| Error::new(&errno::ER_ILLEGAL_REFERENCE, &[&column.name, &why]);
+        if scope.items.iter().skip(scope.items_bound).flatten().any(|name| same_name(name, &column.name)) {
+            return Err(refused("forward reference in item list"));
+        }
+        let named = scope.aliases.iter().filter(|(name, _)| same_name(name, &column.name)).map(|(_, e)| e);
+        let Some(expr) = self.output_in_frame(frame, column, named)? else { return Ok(None) };
+        let slots = visit::slots(&expr);
+        if self.frames[frame].aggregates.iter().any(|a| slots.contains(&a.slot)) {
+            return Err(refused("reference to group function"));
+        }
+        if self.frames[frame].windows.iter().any(|w| slots.contains(&w.slot)) {
+            return Err(Error::new(&errno::ER_WINDOW_INVALID_WINDOW_FUNC_ALIAS_USE, &[&column.name]));
+        }
+        self.count_copies(&expr, 1)?;
+        Ok(Some(self.from_frame(frame, expr)))
+    }
+
     fn named_output<'e>(&self, column: &ast::ColumnRef, named: impl Iterator<Item = &'e Expr>) -> Result<Option<Expr>> {
-        let owner = |slot: usize| self.frames.last()?.slot_owner.get(slot).copied().flatten();
+        self.output_in_frame(self.frames.len().saturating_sub(1), column, named)
+    }
+
+    /// Which of the output columns of one name is meant: the first expression; else the column that all of them are.
+    fn output_in_frame<'e>(
+        &self,
+        frame: usize,
+        column: &ast::ColumnRef,
+        named: impl Iterator<Item = &'e Expr>,
+    ) -> Result<Option<Expr>> {
+        let owner = |slot: usize| self.frames.get(frame)?.slot_owner.get(slot).copied().flatten();
         let is_column = |expr: &Expr| matches!(expr.kind, ExprKind::Slot(slot) if owner(slot).is_some());
         let mut found: Option<&Expr> = None;
         for expr in named {

@@ -32,6 +32,11 @@ pub enum Clause {
 }
 
 impl Clause {
+    /// A query in this clause may name the output columns of the block around it.
+    pub(super) fn sees_output(self) -> bool {
+        matches!(self, Clause::FieldList | Clause::Group | Clause::Having | Clause::Order)
+    }
+
     pub fn name(self) -> &'static str {
         match self {
             Clause::FieldList => "field list",
@@ -196,8 +201,13 @@ pub struct Scope {
     pub working: Option<super::cte::WorkingTable>,
     /// While a CTE is bound where it is used, the scopes in between are not seen.
     pub hidden: bool,
-    /// Output columns that HAVING, GROUP BY and ORDER BY may name.
+    /// Output columns that HAVING, GROUP BY, ORDER BY and the queries in them may name; while the select list is bound, those
+    /// before the present one, which queries in the list may name.
     pub aliases: Vec<(String, Expr)>,
+    /// The aliases of the items of the select list, while it is bound.
+    pub items: Vec<Option<String>>,
+    /// How many of them stand before the one that is being bound.
+    pub items_bound: usize,
 }
 
 impl Binder<'_> {
@@ -213,6 +223,9 @@ impl Binder<'_> {
             }
             if let Some(found) = found? {
                 return self.use_column(at, found);
+            }
+            if let Some(selected) = self.selected_outside(at, column)? {
+                return Ok(selected);
             }
         }
         self.note_unknown(&column.name, SELECT);

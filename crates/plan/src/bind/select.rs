@@ -112,10 +112,10 @@ impl Binder<'_> {
     }
 
     /// The names that later clauses may use for output columns; without an alias it is the text of the expression.
-    fn set_aliases(&mut self, output: &[OutputColumn]) {
-        let aliases = output.iter().map(|o| (o.name.clone(), o.expr.clone())).collect();
+    pub(super) fn set_aliases(&mut self, output: &[OutputColumn]) {
         if let Some(scope) = self.scopes.last_mut() {
-            scope.aliases = aliases;
+            let known = scope.aliases.len();
+            scope.aliases.extend(output.iter().skip(known).map(|o| (o.name.clone(), o.expr.clone())));
         }
     }
 

@@ -425,7 +425,7 @@ fn read_datetime(value: &Value, ty: &ColumnType, need: DateNeed, wanted: Wanted,
         Value::Json(Json::Time(t)) => t.on(now(env).date()),
         Value::Json(Json::String(s)) => read_text(s.as_bytes(), flags, wanted, env),
         number if ty.kind == TypeKind::Year => first_day(number),
-        number => datetime_from_numeric(number, ty, flags, wanted, env)?,
+        number => datetime_from_numeric(number, ty, need, wanted, env)?,
     })
 }
 
@@ -466,13 +466,21 @@ fn read_text(text: &[u8], flags: DateFlags, wanted: Wanted, env: &dyn Env) -> Op
 fn datetime_from_numeric(
     value: &Value,
     ty: &ColumnType,
-    flags: DateFlags,
+    need: DateNeed,
     wanted: Wanted,
     env: &dyn Env,
 ) -> Result<Option<DateTime>> {
     let number = to_decimal(value, ty, env)?;
     let (whole, clamped) = number.truncate(0).to_i64();
-    let parsed = if clamped { Err(Problem::OutOfRange) } else { datetime_from_number(whole, flags) };
+    let flags = date_flags(need, env);
+    let parsed = match (whole, wanted) {
+        _ if clamped => Err(Problem::OutOfRange),
+        // As a day alone a number without a month is in the year 2000.
+        (0..=100, Wanted::Date) => day_of_2000(whole as u32, flags),
+        // Parts of the zero date, whatever sql_mode says.
+        (0, Wanted::DateTime) if need == DateNeed::Fuzzy => Ok((DateTime::ZERO, false)),
+        _ => datetime_from_number(whole, flags),
+    };
     let Ok((dt, _)) = parsed else {
         let text = text_of(value, ty);
         // Integers are always called datetimes.
@@ -484,7 +492,17 @@ fn datetime_from_numeric(
         return Ok(None);
     };
     let micros = fraction_micros(&number);
-    Ok(if micros == 0 { Some(dt) } else { dt.add_micros(micros) })
+    Ok(if micros == 0 || wanted == Wanted::Date && dt.date().check(date_flags(DateNeed::Whole, env)).is_err() {
+        Some(dt)
+    } else {
+        dt.add_micros(micros)
+    })
+}
+
+fn day_of_2000(number: u32, flags: DateFlags) -> std::result::Result<(DateTime, bool), Problem> {
+    let date = Date::new(2000, number / 100, number % 100).ok_or(Problem::Malformed)?;
+    date.check(flags)?;
+    Ok((date.to_datetime(), true))
 }
 
 /// The fraction of a number in microseconds, rounded, with its sign.

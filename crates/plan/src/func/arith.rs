@@ -19,8 +19,8 @@ use crate::typing::{
     NumberClass, decimal_type, decimals_meta, double_type, function_class, int_type, number_class, precision, scale,
 };
 
-/// Digits that `/` adds to the scale of its dividend (div_precision_increment).
-pub const DIV_PRECISION_INCREMENT: u8 = 4;
+/// Digits that `/` adds to the scale of its dividend, unless `div_precision_increment` says otherwise.
+pub const DIVISION_DECIMALS: u8 = 4;
 
 pub(super) static FUNCTIONS: &[FuncDef] = &[
     def("+", 2, 2, resolve_add, |c, cx| binary(c, cx, "+", i128::checked_add, Decimal::add, |a, b| a + b)),
@@ -77,18 +77,29 @@ fn resolve_mul(args: &mut Vec<Expr>) -> Result<FuncType> {
 }
 
 fn resolve_div(args: &mut Vec<Expr>) -> Result<FuncType> {
+    FuncType::number(quotient_type(args, DIVISION_DECIMALS)?, true)
+}
+
+fn quotient_type(args: &[Expr], decimals: u8) -> Result<ColumnType> {
     let (a, b) = pair(args)?;
-    let ty = match class_of(args) {
+    Ok(match class_of(args) {
         NumberClass::Double => {
-            double_type((decimals_meta(a).max(decimals_meta(b)).saturating_add(DIV_PRECISION_INCREMENT)).min(DECIMALS_NOT_FIXED))
+            double_type((decimals_meta(a).max(decimals_meta(b)).saturating_add(decimals)).min(DECIMALS_NOT_FIXED))
         }
         _ => {
-            let scale_out = (scale(a) + DIV_PRECISION_INCREMENT).min(30);
-            let digits = precision(a) + u32::from(scale(b)) + u32::from(DIV_PRECISION_INCREMENT);
+            let scale_out = (scale(a) + decimals).min(30);
+            let digits = precision(a) + u32::from(scale(b)) + u32::from(decimals);
             decimal_type(digits, scale_out, unsigned(a) && unsigned(b))
         }
-    };
-    FuncType::number(ty, true)
+    })
+}
+
+/// Gives a quotient the type that it has with another `div_precision_increment`.
+pub fn retype_quotient(expr: &mut Expr, decimals: u8) -> Result<()> {
+    if let ExprKind::Call(_, args) = &expr.kind {
+        expr.ty = quotient_type(args, decimals)?;
+    }
+    Ok(())
 }
 
 fn resolve_int_div(args: &mut Vec<Expr>) -> Result<FuncType> {

@@ -10,6 +10,7 @@ use vaquita_types::temporal::{
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno};
 
 use super::args::{any_nullable, arg, def, volatile};
+use super::locale;
 use super::{FuncCall, FuncDef, FuncType};
 use crate::env::{EvalCx, VarScope};
 use crate::eval::coerce::{self, DateNeed};
@@ -131,7 +132,7 @@ pub(super) static FUNCTIONS: &[FuncDef] = &[
         |c, cx| Ok(Value::Int(i64::from(arg!(whole(c, cx)).week(3)))),
     ),
     def("YEARWEEK", 1, 2, |_| FuncType::number(int_of_length(7), true), year_week),
-    def("DAYNAME", 1, 1, |_| FuncType::ascii(9), |c, cx| Ok(Value::from(DAYS[arg!(whole(c, cx)).weekday() as usize % 7]))),
+    def("DAYNAME", 1, 1, |_| FuncType::ascii(9), day_name),
     def("MONTHNAME", 1, 1, |_| FuncType::ascii(9), month_name),
     def(
         "HOUR",
@@ -225,10 +226,6 @@ pub fn full_year(value: &Value) -> Value {
         _ => value.clone(),
     }
 }
-
-pub(super) const DAYS: [&str; 7] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
-pub(super) const MONTHS: [&str; 12] =
-    ["January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December"];
 
 fn year_type() -> ColumnType {
     ColumnType { length: 4, unsigned: true, ..ColumnType::new(TypeKind::Year) }
@@ -332,7 +329,14 @@ fn year_week(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
 
 fn month_name(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     let month = arg!(fuzzy(call, cx)).month() as usize;
-    Ok(month.checked_sub(1).and_then(|m| MONTHS.get(m)).map_or(Value::Null, |name| Value::from(*name)))
+    let name = month.checked_sub(1).and_then(|m| locale::of_session(cx.env).months.get(m));
+    Ok(name.map_or(Value::Null, |name| Value::bytes(&locale::in_charset(name, call.ty))))
+}
+
+fn day_name(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
+    let day = arg!(whole(call, cx)).weekday() as usize % 7;
+    let name = locale::of_session(cx.env).days.get(day);
+    Ok(name.map_or(Value::Null, |name| Value::bytes(&locale::in_charset(name, call.ty))))
 }
 
 /// The unit that a literal argument names.
@@ -573,7 +577,7 @@ fn from_unixtime(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     };
     if call.len() > 1 {
         let format = arg!(call.text(1, cx));
-        return Ok(super::date_format::format_datetime(local, &format).map_or(Value::Null, Value::from));
+        return Ok(super::date_format::format_datetime(local, &format, call, cx).map_or(Value::Null, Value::from));
     }
     Ok(local.to_fsp(call.ty.decimals, false, 0).map_or(Value::Null, Value::DateTime))
 }

@@ -1,10 +1,11 @@
-//! DATE_FORMAT, TIME_FORMAT, STR_TO_DATE and GET_FORMAT. Names are English (lc_time_names `en_US`).
+//! DATE_FORMAT, TIME_FORMAT, STR_TO_DATE and GET_FORMAT. Names that are written are those of `lc_time_names`, names that are read
+//! are English.
 
 use vaquita_types::temporal::{Date, DateTime, Time};
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno, sql_mode};
 
 use super::args::{arg, def};
-use super::date::{DAYS, MONTHS};
+use super::locale::{self, Locale};
 use super::{FuncCall, FuncDef, FuncType};
 use crate::env::{EvalCx, Level};
 use crate::eval::coerce::{self, DateNeed};
@@ -52,12 +53,12 @@ fn date_format(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     if format.is_empty() {
         return Ok(Value::Null);
     }
-    Ok(format_datetime(d, &format).map_or(Value::Null, Value::from))
+    Ok(format_datetime(d, &format, call, cx).map_or(Value::Null, Value::from))
 }
 
 /// `None` where a name or week is asked of a date that has none.
-pub(super) fn format_datetime(d: DateTime, format: &[u8]) -> Option<Vec<u8>> {
-    format_fields(Some(d.date()), d.time(), format)
+pub(super) fn format_datetime(d: DateTime, format: &[u8], call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Option<Vec<u8>> {
+    format_fields(Some(d.date()), d.time(), format, call, cx)
 }
 
 fn time_format(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
@@ -66,20 +67,26 @@ fn time_format(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     if format.is_empty() {
         return Ok(Value::Null);
     }
-    Ok(format_fields(None, t, &format).map_or(Value::Null, Value::from))
+    Ok(format_fields(None, t, &format, call, cx).map_or(Value::Null, Value::from))
 }
 
-fn format_fields(date: Option<Date>, t: Time, format: &[u8]) -> Option<Vec<u8>> {
+fn format_fields(date: Option<Date>, t: Time, format: &[u8], call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Option<Vec<u8>> {
     let mut out = String::new();
     let mut raw: Vec<u8> = Vec::new();
     let negative = date.is_none() && t.is_negative();
     let mut bytes = format.iter();
     let d = date.unwrap_or(Date::ZERO);
+    let mut names = None;
     while let Some(b) = bytes.next() {
         let Some(spec) = (if *b == b'%' { bytes.next() } else { None }) else {
             raw.push(*b);
             continue;
         };
+        if let b'M' | b'b' | b'W' | b'a' = spec {
+            let names = *names.get_or_insert_with(|| locale::of_session(cx.env));
+            raw.extend_from_slice(&locale::in_charset(name_of(*spec, date.is_some(), d, names)?, call.ty));
+            continue;
+        }
         out.clear();
         if negative && matches!(spec, b'H' | b'k' | b'h' | b'I' | b'l' | b'T' | b'r') {
             out.push('-');
@@ -93,14 +100,28 @@ fn format_fields(date: Option<Date>, t: Time, format: &[u8]) -> Option<Vec<u8>> 
     Some(raw)
 }
 
+/// The day of the week from Monday on.
+fn weekday(dated: bool, d: Date) -> Option<usize> {
+    (dated && (d.month() != 0 || d.year() != 0)).then(|| d.weekday() as usize % 7)
+}
+
+fn name_of(spec: u8, dated: bool, d: Date, names: &'static Locale) -> Option<&'static str> {
+    let month = || (d.month() as usize).checked_sub(1);
+    match spec {
+        b'M' => names.months.get(month()?),
+        b'b' => names.short_months.get(month()?),
+        b'W' => names.days.get(weekday(dated, d)?),
+        _ => names.short_days.get(weekday(dated, d)?),
+    }
+    .copied()
+}
+
 /// Appends one field; nothing for a letter that is no specifier.
 fn write_field(spec: u8, dated: bool, d: Date, t: Time, out: &mut String) -> Option<()> {
     use std::fmt::Write;
     let hour = t.hour();
     let hour_12 = (hour % 24 + 11) % 12 + 1;
     let half = if hour % 24 < 12 { "AM" } else { "PM" };
-    let weekday = || (dated && (d.month() != 0 || d.year() != 0)).then(|| d.weekday() as usize % 7);
-    let month_name = || (d.month() as usize).checked_sub(1).and_then(|m| MONTHS.get(m));
     let week = |mode| dated.then(|| d.week_of_year(mode));
     let written = match spec {
         b'Y' => write!(out, "{:04}", d.year()),
@@ -109,11 +130,7 @@ fn write_field(spec: u8, dated: bool, d: Date, t: Time, out: &mut String) -> Opt
         b'c' => write!(out, "{}", d.month()),
         b'd' => write!(out, "{:02}", d.day()),
         b'e' => write!(out, "{}", d.day()),
-        b'M' => write!(out, "{}", month_name()?),
-        b'b' => write!(out, "{}", month_name()?.get(..3)?),
-        b'W' => write!(out, "{}", DAYS[weekday()?]),
-        b'a' => write!(out, "{}", DAYS[weekday()?].get(..3)?),
-        b'w' => write!(out, "{}", (weekday()? + 1) % 7),
+        b'w' => write!(out, "{}", (weekday(dated, d)? + 1) % 7),
         b'D' => write!(out, "{}{}", dated.then(|| d.day())?, ordinal(d.day())),
         b'j' => write!(out, "{:03}", dated.then(|| d.day_of_year())?),
         b'U' => write!(out, "{:02}", week(0)?.0),
@@ -297,12 +314,12 @@ fn read_field<'t>(spec: u8, text: &'t [u8], read: &mut Read) -> Option<&'t [u8]>
             text.get(2..)
         }
         b'M' | b'b' => {
-            let (i, rest) = name(text, &MONTHS, spec == b'b')?;
+            let (i, rest) = name(text, &locale::english().months, spec == b'b')?;
             read.month = i + 1;
             Some(rest)
         }
         b'W' | b'a' => {
-            let (i, rest) = name(text, &DAYS, spec == b'a')?;
+            let (i, rest) = name(text, &locale::english().days, spec == b'a')?;
             read.weekday = Some(i + 1);
             Some(rest)
         }

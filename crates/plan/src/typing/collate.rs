@@ -7,7 +7,7 @@
 //! strings can be converted to anything. Example: a latin1 column and a utf8mb4 literal `'a'`
 //! compare in latin1; a literal `'я'` makes it utf8mb4.
 
-use vaquita_types::charset::CollationId;
+use vaquita_types::charset::{CollationId, charset};
 use vaquita_types::errno;
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value};
 
@@ -18,6 +18,8 @@ use crate::text;
 /// Coercibility "no collation": two columns of different collations were mixed.
 const NONE: u8 = 1;
 const EXPLICIT: u8 = 0;
+/// Functions that return one of their arguments and may never look at the others.
+const PICKING: [&str; 5] = ["if", "ifnull", "coalesce", "case", "elt"];
 
 /// A collation with its strength.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,7 +66,24 @@ pub fn aggregate_collations(exprs: &[&Expr], operation: &str, strict: bool) -> R
     if strict && unknown_none && result.coercibility >= NONE && result.coercibility == NONE {
         return Err(mix_error(exprs, operation));
     }
+    if !PICKING.contains(&operation) {
+        exprs.iter().try_for_each(|expr| check_bytes(expr, result.collation))?;
+    }
     Ok(result)
+}
+
+/// Error 3854 for a constant binary string that is no text in the charset that it is joined with.
+fn check_bytes(expr: &Expr, collation: CollationId) -> Result<()> {
+    let (ExprKind::Literal(Value::Bytes(bytes)), CollationId::BINARY) = (&expr.kind, expr.ty.collation) else { return Ok(()) };
+    let charset = charset(collation);
+    if charset.is_binary() || !is_string(&expr.ty) || charset.validate(bytes).is_ok() {
+        return Ok(());
+    }
+    let shown = bytes.iter().fold(String::new(), |text, byte| match byte {
+        b' '..=b'~' => text + char::from(*byte).encode_utf8(&mut [0; 4]),
+        _ => format!("{text}\\x{byte:02X}"),
+    });
+    Err(Error::new(&errno::ER_CANNOT_CONVERT_STRING, &[&shown, &"binary", &charset.name]))
 }
 
 /// MySQL's rule for two; `None` if there is no common charset or two COLLATE clauses differ.

@@ -394,6 +394,8 @@ fn prepare_operands(left: Expr, right: Expr, rule: CompareAs) -> (Expr, Expr) {
 fn full_years(left: Expr, right: Expr) -> Result<(Expr, Expr)> {
     let is_year = |e: &Expr| e.ty.kind == TypeKind::Year && matches!(e.kind, ExprKind::Slot(_) | ExprKind::Outer { .. });
     let full_year = |e: Expr| match (&e.kind, func::lookup("FULL YEAR")) {
+        // A time of day is stored as one of today.
+        (ExprKind::Literal(Value::Time(_)), _) => this_year(),
         (ExprKind::Literal(_), _) => Ok(e),
         (_, Some(def)) if is_row_independent(&e) => func::call(def, vec![e]),
         _ => Ok(e),
@@ -415,6 +417,14 @@ fn full_years(left: Expr, right: Expr) -> Result<(Expr, Expr)> {
         }
         _ => (left, right),
     })
+}
+
+/// YEAR(CURDATE()).
+fn this_year() -> Result<Expr> {
+    let (Some(year), Some(today)) = (func::lookup("YEAR"), func::lookup("CURDATE")) else {
+        return Err(Error::internal("no functions of today's date"));
+    };
+    func::call(year, vec![func::call(today, Vec::new())?])
 }
 
 /// Numbers and texts that are the same for every row.

@@ -254,7 +254,7 @@ impl Session {
         if self.in_transaction {
             let txn = self.txn.get_mut();
             let mark = (!txn.is_idle()).then(|| txn.savepoint());
-            self.savepoints.set(name, mark);
+            self.savepoints.set(name, mark)?;
         }
         Ok(Done::nothing())
     }

@@ -24,6 +24,7 @@ use super::run::Planned;
 use super::state::SessionState;
 use super::{Flow, MakeWaiter, Session};
 use crate::counters::Counter;
+use crate::statements::StatementMemory;
 
 pub struct Prepared {
     pub text: Arc<str>,
@@ -38,6 +39,8 @@ pub struct Prepared {
     pub plan: Option<Arc<CachedPlan>>,
     /// What `Session::fetch` takes its rows from.
     pub cursor: Option<Box<Cursor>>,
+    /// Given back when the statement goes.
+    _memory: Option<StatementMemory>,
 }
 
 /// What a client is told of a statement that it has prepared.
@@ -116,6 +119,7 @@ impl Session {
             parameters,
             plan: None,
             cursor: None,
+            _memory: None,
         };
         self.authorize(&prepared.ast)?;
         if kind.is_planned() {
@@ -123,7 +127,7 @@ impl Session {
         }
         let shown = self.show_columns(&prepared.ast)?;
         self.server.counters.add(self.client.id, Counter::StmtPrepare, 1);
-        self.server.statements.opened()?;
+        prepared._memory = Some(self.server.statements.opened(sql.len())?);
         let columns = match prepared.plan.as_deref() {
             Some(CachedPlan { plan: Plan::Query(query), .. }) if !query.into.is_empty() || query.into_file.is_some() => {
                 Vec::new()

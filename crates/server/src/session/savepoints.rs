@@ -1,10 +1,15 @@
 //! The savepoints of a transaction by name, in the order in which they were set.
 //!
-//! A name that is set again moves to the end. Each operation takes the same time however many there are, but for what it removes.
+//! A name that is set again moves to the end. Many of them count as memory of the server (`types::memory`). Each operation takes the same time however many there are, but for what it removes.
 
 use std::collections::{BTreeMap, HashMap};
 
 use vaquita_storage::Mark;
+use vaquita_types::Result;
+use vaquita_types::memory::Reserve;
+
+/// What a savepoint takes beside its name, which is there twice: entries of two maps.
+const SAVEPOINT_BYTES: usize = 256;
 
 #[derive(Default)]
 pub struct Savepoints {
@@ -12,6 +17,8 @@ pub struct Savepoints {
     by_time: BTreeMap<u64, (String, Option<Mark>)>,
     by_name: HashMap<String, u64>,
     next: u64,
+    name_bytes: usize,
+    reserve: Reserve,
 }
 
 impl Savepoints {
@@ -21,16 +28,23 @@ impl Savepoints {
         if !self.by_time.is_empty() {
             self.by_time.clear();
             self.by_name.clear();
+            self.name_bytes = 0;
+            self.reserve = Reserve::default();
         }
     }
 
-    pub fn set(&mut self, name: &str, mark: Option<Mark>) {
+    /// Error 1041 if the server has no memory for so many.
+    pub fn set(&mut self, name: &str, mark: Option<Mark>) -> Result<()> {
+        self.reserve.keep((self.by_time.len() + 1) * SAVEPOINT_BYTES + (self.name_bytes + name.len()) * 2)?;
         let name = name.to_ascii_lowercase();
         if let Some(before) = self.by_name.insert(name.clone(), self.next) {
             self.by_time.remove(&before);
+            self.name_bytes -= name.len();
         }
+        self.name_bytes += name.len();
         self.by_time.insert(self.next, (name, mark));
         self.next += 1;
+        Ok(())
     }
 
     pub fn find(&self, name: &str) -> Option<Option<Mark>> {
@@ -55,6 +69,7 @@ impl Savepoints {
     fn end_from(&mut self, at: u64) {
         for (name, _) in self.by_time.split_off(&at).into_values() {
             self.by_name.remove(&name);
+            self.name_bytes -= name.len();
         }
     }
 }
@@ -65,7 +80,7 @@ mod tests {
 
     fn set_of(names: &[&str]) -> Savepoints {
         let mut set = Savepoints::default();
-        names.iter().for_each(|name| set.set(name, None));
+        names.iter().for_each(|name| set.set(name, None).unwrap());
         set
     }
 

@@ -230,6 +230,12 @@ impl Session {
                 }
                 return Ok(());
             }
+            Some(Var::InsertId) => {
+                if let Value::UInt(id) = value {
+                    self.state.give_insert_id(id);
+                }
+                return Ok(());
+            }
             Some(Var::WaitTimeout) => {
                 if let Value::UInt(seconds) = value {
                     self.client.set_wait_timeout(seconds);

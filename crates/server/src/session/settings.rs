@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use vaquita_plan::func::locale;
 use vaquita_plan::settings::PlanSettings;
 use vaquita_storage::Isolation;
 use vaquita_types::Value;
@@ -88,6 +89,8 @@ const FIELDS: &[Var] = &[
     Var::SqlNotes,
     Var::SqlSafeUpdates,
     Var::SqlSelectLimit,
+    Var::DivPrecisionIncrement,
+    Var::LcTimeNames,
     Var::MaxExecutionTime,
     Var::MaxAllowedPacket,
     Var::SessionTrackSchema,
@@ -258,6 +261,10 @@ impl Settings {
             Var::MaxErrorCount => self.warnings_max = usize::try_from(number(value)).unwrap_or(usize::MAX),
             Var::SqlNotes => self.notes = number(value) != 0,
             Var::SqlSafeUpdates => self.plan().safe_updates = number(value) != 0,
+            Var::DivPrecisionIncrement => self.plan().division_decimals = u8::try_from(number(value)).unwrap_or(u8::MAX),
+            Var::LcTimeNames => {
+                self.plan().time_names = text(value).and_then(locale::by_name).filter(|l| !std::ptr::eq(*l, locale::english()))
+            }
             Var::SqlSelectLimit => self.plan().select_rows_max = number(value),
             Var::MaxExecutionTime => self.execution_ms_max = number(value),
             Var::MaxAllowedPacket => self.packet_bytes_max = usize::try_from(number(value)).unwrap_or(usize::MAX),

@@ -2,6 +2,7 @@
 //!
 //! Cells, because a running statement reads and writes this through `&self` (`exec::context::SessionEnv`).
 
+mod insert_id;
 mod restart;
 
 use std::cell::{Cell, RefCell};
@@ -59,6 +60,7 @@ pub struct SessionState {
     last_insert_id: Cell<u64>,
     /// The statement has called LAST_INSERT_ID(expr).
     last_insert_id_given: Cell<bool>,
+    insert_id: insert_id::InsertId,
     tls_version: RefCell<String>,
     tls_cipher: RefCell<String>,
 }
@@ -117,6 +119,7 @@ impl SessionState {
             row_count: Cell::new(0),
             last_insert_id: Cell::new(0),
             last_insert_id_given: Cell::new(false),
+            insert_id: insert_id::InsertId::default(),
             tls_version: RefCell::new(String::new()),
             tls_cipher: RefCell::new(String::new()),
         }
@@ -155,6 +158,7 @@ impl SessionState {
 
     pub fn begin_statement(&self) {
         self.last_insert_id_given.set(false);
+        self.insert_id.begin_statement();
         self.statement_time_us.set(self.settings.timestamp_us.unwrap_or_else(now_us));
         self.previous_warnings_lost.set(self.warnings_lost.take());
         let mut warnings = self.warnings.borrow_mut();
@@ -261,6 +265,7 @@ impl SessionState {
         }
         Ok(match def.var {
             Some(Var::LastInsertId | Var::Identity) => Value::UInt(self.last_insert_id.get()),
+            Some(Var::InsertId) => Value::UInt(self.insert_id.get()),
             Some(Var::Timestamp) => Value::Float(self.statement_time_us.get() as f64 / 1e6),
             Some(Var::PseudoThreadId) => Value::UInt(self.connection_id),
             Some(Var::WarningCount) => {
@@ -370,6 +375,11 @@ impl SessionState {
         self.last_insert_id_given.get().then(|| self.last_insert_id.get())
     }
 
+    /// SET insert_id.
+    pub fn give_insert_id(&self, id: u64) {
+        self.insert_id.give(id);
+    }
+
     pub fn set_last_insert_id(&self, id: u64) {
         self.last_insert_id.set(id);
     }
@@ -474,6 +484,10 @@ impl SessionEnv for SessionState {
 
     fn auto_increment(&self) -> (u64, u64) {
         self.settings.auto_increment
+    }
+
+    fn take_insert_id(&self) -> Option<u64> {
+        self.insert_id.take()
     }
 
     fn random(&self) -> f64 {

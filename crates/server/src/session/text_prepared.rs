@@ -18,6 +18,7 @@ use super::prepared::CachedPlan;
 use super::run::{Done, Planned};
 use super::{Flow, Session};
 use crate::counters::Counter;
+use crate::statements::StatementMemory;
 
 /// A statement with a name.
 pub struct Named {
@@ -26,6 +27,8 @@ pub struct Named {
     ast: Arc<Ast>,
     params: usize,
     plan: Option<Arc<CachedPlan>>,
+    /// Given back when the statement goes.
+    _memory: StatementMemory,
 }
 
 impl Session {
@@ -50,9 +53,9 @@ impl Session {
         self.authorize(&ast)?;
         let plan = if kind.is_planned() { Some(Arc::new(self.typed_plan(&ast, params, &[], None)?)) } else { None };
         self.server.counters.add(self.client.id, Counter::StmtPrepare, 1);
-        self.server.statements.opened()?;
+        let memory = self.server.statements.opened(text.len())?;
         self.state.tracker.state_changed(&self.state.settings.track);
-        self.named.insert(key, Named { database: self.state.database(), ast: Arc::new(ast), params, plan });
+        self.named.insert(key, Named { database: self.state.database(), ast: Arc::new(ast), params, plan, _memory: memory });
         Ok(Done::Ok { affected: 0, last_insert_id: 0, info: "Statement prepared".into() })
     }
 

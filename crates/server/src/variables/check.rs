@@ -3,10 +3,11 @@
 //! MySQL's rules: a wrong type is error 1232, a value that is none of the variable's is 1231, an integer beyond the range is
 //! clamped with warning 1292 (under STRICT_ALL_TABLES: error 1231). NULL is a value of few variables.
 
+use vaquita_plan::func::locale;
 use vaquita_types::charset::{Charset, Collation, CollationId};
 use vaquita_types::errno::{
-    ER_SQL_MODE_MERGED, ER_TRUNCATED_WRONG_VALUE, ER_UNKNOWN_CHARACTER_SET, ER_UNKNOWN_COLLATION, ER_UNKNOWN_TIME_ZONE,
-    ER_WARN_DEPRECATED_SQLMODE, ER_WRONG_TYPE_FOR_VAR, ER_WRONG_VALUE_FOR_VAR,
+    ER_SQL_MODE_MERGED, ER_TRUNCATED_WRONG_VALUE, ER_UNKNOWN_CHARACTER_SET, ER_UNKNOWN_COLLATION, ER_UNKNOWN_LOCALE,
+    ER_UNKNOWN_TIME_ZONE, ER_WARN_DEPRECATED_SQLMODE, ER_WRONG_TYPE_FOR_VAR, ER_WRONG_VALUE_FOR_VAR,
 };
 use vaquita_types::temporal::TimeZone;
 use vaquita_types::{Error, Result, Value, sql_mode};
@@ -34,6 +35,7 @@ pub fn check(def: &Def, given: &Value, now: &Value, mode: u64) -> Result<Checked
             Ok(Value::from(collation_of(given, def)?.name).into())
         }
         (_, Some(Var::TimeZone)) => check_time_zone(def, given),
+        (_, Some(Var::LcTimeNames)) => check_locale(def, given),
         (Kind::Bool, _) => check_bool(def, given),
         (Kind::Int { min, max, block }, _) => check_int(def, given, (*min, *max, *block), mode),
         (Kind::Number { min, max }, _) => check_number(def, given, (*min, *max), mode),
@@ -48,6 +50,18 @@ pub fn check(def: &Def, given: &Value, now: &Value, mode: u64) -> Result<Checked
             _ => Err(wrong_type(def)),
         },
     }
+}
+
+/// A locale by name or number.
+fn check_locale(def: &Def, given: &Value) -> Result<Checked> {
+    let found = match (given, integer(given)) {
+        (_, Some(number)) => usize::try_from(number).ok().and_then(locale::by_number),
+        (Value::Bytes(_), _) => text(given).and_then(locale::by_name),
+        (Value::Null, _) => return Err(wrong_value(def, given)),
+        _ => return Err(wrong_type(def)),
+    };
+    let unknown = || Error::new(&ER_UNKNOWN_LOCALE, &[&shown(given)]);
+    Ok(Value::from(found.ok_or_else(unknown)?.name).into())
 }
 
 fn wrong_value(def: &Def, given: &Value) -> Error {

@@ -34,6 +34,7 @@ live! {
     DefaultStorageEngine "default_storage_engine" "The engine that CREATE TABLE without ENGINE notes in the table's definition.";
     DefaultTmpStorageEngine "default_tmp_storage_engine" "The same for CREATE TEMPORARY TABLE.";
     DefaultWeekFormat "default_week_format" "The mode of WEEK() without a second argument.";
+    DivPrecisionIncrement "div_precision_increment" "Decimals that / and AVG() have more than what they divide.";
     ErrorCount "error_count" "Errors of the statement before.";
     GlobalConnectionMemoryLimit "global_connection_memory_limit" "Bytes that statements and sessions may take together in large pieces, and at most an eighth of the machine's memory; who would take more than a quarter of what is left gets error 1041.";
     GroupConcatMaxLen "group_concat_max_len" "Bytes at which a result of GROUP_CONCAT() is cut, with a warning.";
@@ -41,8 +42,10 @@ live! {
     InnodbFlushLogAtTrxCommit "innodb_flush_log_at_trx_commit" "1 syncs the log before a commit is acknowledged; 2 hands it to the operating system and syncs each second, 0 does the same.";
     InnodbLockWaitTimeout "innodb_lock_wait_timeout" "Seconds that a statement waits for a row lock before error 1205.";
     InnodbSnapshotIsolation "innodb_snapshot_isolation" "ON fails a write of a row that changed after the transaction's snapshot with error 1213; OFF changes the latest version of the row, as MySQL does.";
+    InsertId "insert_id" "The AUTO_INCREMENT value that the next INSERT generates first, as SET gave it; 0 for none.";
     InteractiveTimeout "interactive_timeout" "Seconds of silence after which an interactive client is disconnected: its wait_timeout at login.";
     LastInsertId "last_insert_id" "What LAST_INSERT_ID() returns.";
+    LcTimeNames "lc_time_names" "The locale of the names of days and months that DATE_FORMAT(), DAYNAME(), MONTHNAME() and FROM_UNIXTIME() write.";
     LocalInfile "local_infile" "ON allows LOAD DATA LOCAL.";
     LockWaitTimeout "lock_wait_timeout" "Seconds that a statement waits for a metadata lock before error 1205.";
     LongQueryTime "long_query_time" "Seconds after which a statement counts as slow.";
@@ -61,9 +64,11 @@ live! {
     SessionTrackStateChange "session_track_state_change" "Tell the client when anything of its session changes.";
     SessionTrackSystemVariables "session_track_system_variables" "Variables whose changes the client is told; * for all.";
     SessionTrackTransactionInfo "session_track_transaction_info" "Tell the client the state of its transaction, or also the statements that would begin it again.";
+    SqlGenerateInvisiblePrimaryKey "sql_generate_invisible_primary_key" "ON adds the invisible column my_row_id as primary key to InnoDB tables that are created without one.";
     SqlMode "sql_mode" "How strictly statements and values are read.";
     SqlNotes "sql_notes" "OFF keeps no notes among the warnings.";
     SqlQuoteShowCreate "sql_quote_show_create" "OFF leaves the quotes out of names in SHOW CREATE where they are not needed.";
+    SqlRequirePrimaryKey "sql_require_primary_key" "ON refuses to create or to change tables without a primary key (error 3750).";
     SqlSafeUpdates "sql_safe_updates" "ON refuses an UPDATE or DELETE that neither uses a key nor has LIMIT (error 1175).";
     SqlSelectLimit "sql_select_limit" "Rows of a SELECT without LIMIT.";
     SuperReadOnly "super_read_only" "ON refuses changes of data by every account, and turns read_only on.";

@@ -184,3 +184,27 @@ fn sessions_together_stay_within_the_servers_memory() {
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
 }
+
+/// Prepared statements and savepoints are small and stay: they ask too, and who closes them gives their memory back.
+#[test]
+fn what_is_small_and_stays_has_an_end() {
+    let server = Server::start("memory-of-small");
+    let mut client = server.connect();
+    ok(&mut client, "SET GLOBAL global_connection_memory_limit = 200000000");
+    let refused = |answer: &Answer| matches!(answer, Answer::Err { code: ER_OUT_OF_RESOURCES, .. });
+    let comment = "x".repeat(200_000);
+    let prepare = |n: usize| format!("PREPARE s{n} FROM 'SELECT {n} /* {comment} */'");
+    let first_refused = (0..200).find(|n| refused(&client.query(&prepare(*n)))).expect("an end of prepared statements");
+    assert!(first_refused > 20, "{first_refused}");
+    ok(&mut client, "BEGIN");
+    let savepoint = |n: usize| format!("SAVEPOINT {n:a>60}");
+    let last = (0..100_000).find(|n| refused(&client.query(&savepoint(*n)))).expect("an end of savepoints");
+    assert_eq!(client.query("SELECT 1").rows(), [["1"]]);
+    ok(&mut client, "COMMIT");
+    for n in 0..first_refused {
+        ok(&mut client, &format!("DEALLOCATE PREPARE s{n}"));
+    }
+    ok(&mut client, &prepare(0));
+    ok(&mut client, "BEGIN");
+    (0..=last).for_each(|n| ok(&mut client, &savepoint(n)));
+}

@@ -11,12 +11,9 @@ fn what_has_no_effect_is_refused_by_name() {
     client.query("USE d");
     client.query("CREATE TABLE t (a INT PRIMARY KEY)");
     let refused = [
-        ("SET sql_require_primary_key = ON", "sql_require_primary_key = ON"),
-        ("SET GLOBAL sql_require_primary_key = 1", "sql_require_primary_key = ON"),
-        ("SET sql_generate_invisible_primary_key = ON", "sql_generate_invisible_primary_key = ON"),
-        ("SET div_precision_increment = 6", "div_precision_increment = 6"),
-        ("SET lc_time_names = 'de_DE'", "lc_time_names = de_DE"),
-        ("SET insert_id = 7", "insert_id = 7"),
+        ("SET explicit_defaults_for_timestamp = OFF", "explicit_defaults_for_timestamp = OFF"),
+        ("SET GLOBAL sql_auto_is_null = 1", "sql_auto_is_null = ON"),
+        ("SET show_gipk_in_create_table_and_information_schema = OFF", "show_gipk_in_create_table_and_information_schema = OFF"),
         ("SET sql_mode = 'PAD_CHAR_TO_FULL_LENGTH'", "sql_mode PAD_CHAR_TO_FULL_LENGTH"),
         ("SELECT /*+ SET_VAR(sql_mode = '') */ a FROM t", "SET_VAR(sql_mode)"),
         ("UPDATE /*+ SET_VAR(sql_safe_updates = 1) */ t SET a = 1", "SET_VAR(sql_safe_updates)"),
@@ -29,11 +26,9 @@ fn what_has_no_effect_is_refused_by_name() {
         assert_eq!((*code, text.contains(name)), (1235, true), "{sql}: {text}");
     }
     let accepted = [
-        "SET sql_require_primary_key = 0",
-        "SET GLOBAL sql_require_primary_key = OFF",
-        "SET div_precision_increment = 4",
-        "SET lc_time_names = 'en_US'",
-        "SET lc_time_names = DEFAULT",
+        "SET sql_auto_is_null = 0",
+        "SET GLOBAL sql_auto_is_null = OFF",
+        "SET explicit_defaults_for_timestamp = DEFAULT",
         "SELECT /*+ SET_VAR(sort_buffer_size = 1048576) */ a FROM t",
         "SET sort_buffer_size = 1048576",
     ];

@@ -5,6 +5,7 @@ use super::strings;
 use super::text::to_text;
 use crate::charset::{CollationId, charset, collation};
 use crate::datatype::{ColumnType, TypeKind};
+use crate::format::write_double_within;
 use crate::json::{JSON_DEPTH_MAX, Json, JsonError};
 use crate::value::Value;
 
@@ -19,7 +20,26 @@ fn text_of(value: Value, from: &ColumnType) -> (Box<[u8]>, CollationId) {
     }
 }
 
+/// A floating point number loses digits, not the end of its text.
+fn store_float(x: f64, to: &ColumnType) -> Stored {
+    let width = to.length as usize;
+    let mut text = Vec::with_capacity(width.min(32));
+    let fits = write_double_within(&mut text, x, width);
+    if to.kind == TypeKind::Binary {
+        text.resize(width, 0);
+    }
+    let mut text: Box<[u8]> = text.into();
+    if !charset(to.collation).is_ascii_compatible() {
+        text = strings::convert(text, CollationId::UTF8MB4_BIN, to.collation).unwrap_or_else(|incorrect| incorrect.best);
+    }
+    let stored = Value::Bytes(text);
+    if fits { Ok(stored) } else { StoreProblem::of(ProblemKind::TooLong, stored) }
+}
+
 pub(super) fn store_string(value: Value, from: &ColumnType, to: &ColumnType) -> Stored {
+    if let (Value::Float(x), TypeKind::Char | TypeKind::VarChar | TypeKind::Binary | TypeKind::VarBinary) = (&value, to.kind) {
+        return store_float(*x, to);
+    }
     let is_number = !matches!(value, Value::Bytes(_) | Value::Json(_));
     let (bytes, source) = text_of(value, from);
     let is_text = to.collation != CollationId::BINARY;
