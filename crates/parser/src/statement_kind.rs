@@ -170,13 +170,8 @@ const ACCOUNT: StatementFacts = StatementFacts {
 };
 
 /// What other servers store in a database and run.
-const PROGRAM: StatementFacts = StatementFacts {
-    class: Class::Other,
-    asks: Asks::Nothing,
-    prepares: Prepares::Neither,
-    under_lock_tables: UnderLockTables::Refused,
-    ..DDL
-};
+const PROGRAM: StatementFacts =
+    StatementFacts { class: Class::Other, prepares: Prepares::Neither, under_lock_tables: UnderLockTables::Refused, ..DDL };
 
 const VIEW: StatementFacts = StatementFacts { class: Class::Other, under_lock_tables: UnderLockTables::Refused, ..DDL };
 
@@ -213,7 +208,7 @@ kinds! {
     DeleteMulti "DELETE" "Com_delete_multi" CHANGE;
     Load "LOAD DATA" "Com_load" StatementFacts { class: Class::Other, asks: Asks::Syntax, binds: Binds::WhenItRuns, prepares: Prepares::Neither, ..CHANGE };
     Do "DO" "Com_do" StatementFacts { binds: Binds::Scalars, ..PLAIN };
-    Call "CALL" "Com_call_procedure" StatementFacts { binds: Binds::Scalars, ..PLAIN };
+    Call "CALL" "Com_call_procedure" StatementFacts { asks: Asks::Syntax, binds: Binds::Scalars, ..PLAIN };
     HandlerOpen "HANDLER" "Com_ha_open" StatementFacts { asks: Asks::Syntax, in_xa: InXa::WhileActive, under_lock_tables: UnderLockTables::Refused, ..UNPREPARED };
     HandlerRead "HANDLER" "Com_ha_read" StatementFacts { in_xa: InXa::WhileActive, under_lock_tables: UnderLockTables::Refused, ..UNPREPARED };
     HandlerClose "HANDLER" "Com_ha_close" StatementFacts { under_lock_tables: UnderLockTables::Refused, ..UNPREPARED };

@@ -1,32 +1,71 @@
-//! Random statements: every place that may hold an expression or name a table, with names that mean several things.
+//! Random statements: every production of every kind (`templates`), with names that mean several things.
 //!
 //! CTEs have the tables' names, in either case; aliases have columns' names. Most statements are valid, some name
 //! what does not exist.
 
 use super::TABLES;
+use super::kinds::{Kind, Leaves};
+use super::templates;
 use crate::random::Random;
 
 /// What can be named in an expression: a table by its alias, and its columns.
 type Relations = Vec<(String, Vec<String>)>;
+
+/// Tables of the server, each with columns.
+const SYSTEM_TABLES: [(&str, &[&str]); 15] = [
+    ("information_schema.tables", &["table_name", "table_schema"]),
+    ("information_schema.columns", &["column_name", "table_name"]),
+    ("information_schema.innodb_trx", &["trx_id"]),
+    ("information_schema.user_privileges", &["grantee"]),
+    ("information_schema.column_privileges", &["grantee"]),
+    ("information_schema.processlist", &["id", "info"]),
+    ("mysql.user", &["user", "authentication_string"]),
+    ("mysql.db", &["user"]),
+    ("mysql.tables_priv", &["user"]),
+    ("mysql.password_history", &["password"]),
+    ("mysql.innodb_table_stats", &["table_name"]),
+    ("performance_schema.threads", &["thread_id"]),
+    ("performance_schema.data_locks", &["engine_lock_id"]),
+    ("performance_schema.global_status", &["variable_name"]),
+    ("performance_schema.session_connect_attrs", &["attr_name"]),
+];
 
 pub struct Generator<'a> {
     random: &'a mut Random,
     database: &'a str,
     /// CTEs that can be named here.
     ctes: Relations,
+    /// What `{c}` and `{e}` mean.
+    scope: Relations,
+    kind: Kind,
+    /// Whether a number may be a parameter.
+    with_parameters: bool,
     next_alias: u32,
 }
 
 impl<'a> Generator<'a> {
     pub fn new(random: &'a mut Random, database: &'a str) -> Generator<'a> {
-        Generator { random, database, ctes: Vec::new(), next_alias: 0 }
+        let (ctes, scope) = (Vec::new(), Vec::new());
+        Generator { random, database, ctes, scope, kind: Kind::Query, with_parameters: false, next_alias: 0 }
     }
 
-    fn percent(&mut self, n: u64) -> bool {
+    pub fn database(&self) -> &'a str {
+        self.database
+    }
+
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    pub fn number(&mut self, bound: u64) -> u64 {
+        self.random.below(bound)
+    }
+
+    pub fn percent(&mut self, n: u64) -> bool {
         self.random.below(100) < n
     }
 
-    fn pick<'s>(&mut self, from: &[&'s str]) -> &'s str {
+    pub fn pick<'s>(&mut self, from: &[&'s str]) -> &'s str {
         from[self.random.below(from.len() as u64) as usize]
     }
 
@@ -41,25 +80,131 @@ impl<'a> Generator<'a> {
         (name.to_string(), columns.iter().map(|c| c.to_string()).collect())
     }
 
-    pub fn statement(&mut self) -> String {
-        let depth = self.random.below(3);
-        match self.random.below(100) {
-            0..38 => {
-                let lock = if self.percent(15) {
-                    self.pick(&[" FOR UPDATE", " FOR SHARE", " LOCK IN SHARE MODE", " FOR UPDATE SKIP LOCKED"])
-                } else {
-                    ""
-                };
-                format!("{}{lock}", self.query(&[], depth, None))
+    pub fn any_kind(&mut self) -> Kind {
+        let mut left = self.random.below(Kind::ALL.iter().map(|kind| kind.weight()).sum());
+        let met = Kind::ALL.iter().find(|kind| {
+            let here = left < kind.weight();
+            left = left.saturating_sub(kind.weight());
+            here
+        });
+        met.copied().unwrap_or(Kind::Query)
+    }
+
+    /// A statement; with `?` among its numbers if it is `prepared`.
+    pub fn statement(&mut self, kind: Kind, prepared: bool) -> String {
+        (self.kind, self.with_parameters) = (kind, prepared);
+        self.scope.clear();
+        self.ctes.clear();
+        let template = self.pick(templates::templates(kind));
+        self.fill(template)
+    }
+
+    /// `template` with its holes filled.
+    pub fn fill(&mut self, template: &str) -> String {
+        self.fill_with(template, &mut |generator, name| generator.hole(name))
+    }
+
+    fn fill_with(&mut self, template: &str, hole: &mut dyn FnMut(&mut Self, &str) -> String) -> String {
+        let mut out = String::new();
+        let mut rest = template;
+        while let Some(at) = rest.find(['{', '\\']) {
+            out.push_str(&rest[..at]);
+            if rest[at..].starts_with('\\') {
+                out.push_str(&rest[at + 1..at + 2]);
+                rest = &rest[at + 2..];
+                continue;
             }
-            38..53 => self.update(depth),
-            53..62 => self.delete(depth),
-            62..78 => self.insert(depth),
-            78..86 => self.expression_of_a_statement(depth),
-            86..90 => self.explain(depth),
-            90..94 => self.create(depth),
-            94..97 => self.load(depth),
-            _ => self.about_a_table(),
+            let (parts, after) = alternatives(&rest[at + 1..]);
+            rest = after;
+            let filled = match parts[..] {
+                [name] => hole(self, name),
+                _ => {
+                    let part = self.pick(&parts);
+                    self.fill_with(part, hole)
+                }
+            };
+            out.push_str(&filled);
+        }
+        out + rest
+    }
+
+    fn hole(&mut self, name: &str) -> String {
+        let depth = self.random.below(3);
+        match name {
+            "t" => {
+                let (written, relation) = self.any_table();
+                self.scope = vec![relation];
+                written
+            }
+            "t2" => self.any_table().0,
+            "mine" => {
+                let (table, _) = self.table();
+                format!("{}.{table}", self.database)
+            }
+            "c" => match self.scope.first().cloned() {
+                Some((_, columns)) => self.one_of(&columns),
+                None => "a".to_string(),
+            },
+            "e" | "x" if self.scope.is_empty() => self.scalar(depth),
+            "e" => {
+                let scope = self.scope.clone();
+                self.expr(&scope, &[], depth)
+            }
+            "s" => self.scalar(depth),
+            "q" => self.inner(|g| g.query(&[], depth, None)),
+            "q1" => self.inner(|g| g.query(&[], depth, Some(1))),
+            "insert" => self.insert(depth),
+            "update" => self.update(depth),
+            "delete" => self.delete(depth),
+            "window" => self.of_list(templates::WINDOW),
+            "unit" => self.pick(templates::UNITS).to_string(),
+            "p" => self.number_or_parameter(),
+            "json" => "{}".to_string(),
+            other => self.object_hole(other),
+        }
+    }
+
+    fn number_or_parameter(&mut self) -> String {
+        if self.with_parameters { "?".to_string() } else { self.random.below(5).to_string() }
+    }
+
+    pub fn of_list(&mut self, list: &[&str]) -> String {
+        let one = self.pick(list);
+        self.fill(one)
+    }
+
+    /// With the scope as it is, afterwards too.
+    fn inner<T>(&mut self, make: impl FnOnce(&mut Self) -> T) -> T {
+        let (scope, ctes) = (self.scope.clone(), self.ctes.len());
+        let made = make(self);
+        self.scope = scope;
+        self.ctes.truncate(ctes);
+        made
+    }
+
+    fn scalar(&mut self, depth: u64) -> String {
+        self.inner(|g| format!("({} LIMIT 1)", g.select(&[], depth, Some(1), false)))
+    }
+
+    /// A table as it is written, and what it makes nameable.
+    fn any_table(&mut self) -> (String, (String, Vec<String>)) {
+        let database = self.database;
+        let safe = !matches!(self.kind.leaves(), Leaves::Objects) || matches!(self.kind, Kind::CreateTable);
+        match self.random.below(100) {
+            0..8 if safe => {
+                let (name, columns) = SYSTEM_TABLES[self.random.below(SYSTEM_TABLES.len() as u64) as usize];
+                let short = name.split_once('.').map_or(name, |(_, table)| table);
+                (name.to_string(), (short.to_string(), columns.iter().map(|c| c.to_string()).collect()))
+            }
+            8..16 => (format!("{database}_own.m"), ("m".into(), vec!["x".into(), "y".into()])),
+            16..22 => (format!("{database}_b.t"), ("t".into(), vec!["a".into(), "b".into()])),
+            22..25 => (format!("{database}.nosuch"), ("nosuch".into(), vec!["a".into()])),
+            25..27 => ("nosuch_db.t".into(), ("t".into(), vec!["a".into()])),
+            _ => {
+                let (table, columns) = self.table();
+                let written = if self.percent(70) { format!("{database}.{table}") } else { table.clone() };
+                (written, (table, columns))
+            }
         }
     }
 
@@ -126,88 +271,11 @@ impl<'a> Generator<'a> {
                 1 => format!("VALUES({named})"),
                 _ => format!("{table}.{named}"),
             };
-            sql += &format!(" ON DUPLICATE KEY UPDATE {target} = {value}");
+            // Behind a join without ON it would be taken for the join's.
+            let end = if sql.contains(" VALUES (") { "" } else { " LIMIT 9" };
+            sql += &format!("{end} ON DUPLICATE KEY UPDATE {target} = {value}");
         }
         sql
-    }
-
-    fn expression_of_a_statement(&mut self, depth: u64) -> String {
-        let value = format!("({} LIMIT 1)", self.select(&[], depth, Some(1), false));
-        let own = format!("{}_own", self.database);
-        match self.random.below(11) {
-            0 => format!("SET @v = {value}"),
-            1 => format!("SET SESSION group_concat_max_len = {value}"),
-            2 => format!("SET @a = 1, @v = 1 + {value}"),
-            3 => format!("DO {value}"),
-            4 => format!("SHOW VARIABLES WHERE variable_name = 'version' AND {value}"),
-            5 => format!("SHOW TABLES FROM {own} WHERE {value}"),
-            6 => format!("SHOW COLUMNS FROM {own}.m WHERE {value}"),
-            7 => format!("SHOW DATABASES WHERE {value}"),
-            8 => format!("SHOW INDEX FROM {own}.m WHERE {value}"),
-            9 => format!("CREATE TABLE {own}.z (a INT DEFAULT ({value}))"),
-            _ => format!("SELECT {value} INTO @v"),
-        }
-    }
-
-    fn explain(&mut self, depth: u64) -> String {
-        let target = match self.random.below(4) {
-            0 => self.update(depth),
-            1 => self.delete(depth),
-            2 => self.insert(depth),
-            _ => self.query(&[], depth, None),
-        };
-        format!("EXPLAIN {target}")
-    }
-
-    fn create(&mut self, depth: u64) -> String {
-        let name = format!("{}_own.z{}", self.database, self.random.next());
-        match self.random.below(3) {
-            0 => format!("CREATE TABLE {name} AS {}", self.query(&[], depth, Some(1))),
-            1 => format!("CREATE TEMPORARY TABLE {name} AS {}", self.query(&[], depth, Some(1))),
-            _ => {
-                let (table, _) = self.table();
-                format!("CREATE TABLE {name} LIKE {}.{table}", self.database)
-            }
-        }
-    }
-
-    fn load(&mut self, depth: u64) -> String {
-        let (table, columns) = self.table();
-        let scope = self.relation(&table, &columns);
-        let duplicate = self.pick(&["", "REPLACE ", "IGNORE "]);
-        let mut fields: Vec<String> = columns.iter().filter(|_| self.random.one_in(2)).cloned().collect();
-        if self.percent(40) {
-            fields.push("@v".into());
-        }
-        let fields = if fields.is_empty() { String::new() } else { format!(" ({})", fields.join(", ")) };
-        let set = if self.percent(50) {
-            let column = self.one_of(&columns);
-            format!(" SET {column} = {}", self.expr(&scope, &[], depth))
-        } else {
-            String::new()
-        };
-        format!("LOAD DATA LOCAL INFILE 'x' {duplicate}INTO TABLE {}.{table}{fields}{set}", self.database)
-    }
-
-    fn about_a_table(&mut self) -> String {
-        let (database, (table, _)) = (self.database, self.table());
-        let name = format!("{database}.{table}");
-        match self.random.below(14) {
-            0 => format!("SHOW INDEX FROM {name}"),
-            1 => format!("SHOW CREATE TABLE {name}"),
-            2 => format!("CHECKSUM TABLE {name}"),
-            3 => format!("CHECK TABLE {name}"),
-            4 => format!("ANALYZE TABLE {name}"),
-            5 => format!("LOCK TABLES {name} READ"),
-            6 => format!("TRUNCATE {name}"),
-            7 => format!("ALTER TABLE {name} COMMENT 'x'"),
-            8 => format!("CREATE INDEX i ON {name} (b)"),
-            9 => format!("RENAME TABLE {name} TO {database}_own.{table}"),
-            10 => format!("DROP TABLE {name}"),
-            11 => format!("SELECT COUNT(*) FROM performance_schema.{}", self.pick(&["threads", "data_locks", "global_status"])),
-            12 => format!("SELECT COUNT(*) FROM mysql.{}", self.pick(&["user", "db", "tables_priv"])),
-            _ => self.pick(&["UPDATE mysql.user SET user = 1", "INSERT INTO mysql.user (user) VALUES (1)"]).to_string(),
-        }
     }
 
     fn tail(&mut self, scope: &Relations, depth: u64) -> String {
@@ -372,30 +440,26 @@ impl<'a> Generator<'a> {
         };
         let (name, columns) = &scope[self.random.below(scope.len() as u64) as usize];
         let column = self.one_of(columns);
-        if self.percent(60) { format!("{name}.{column}") } else { column }
+        match self.random.below(100) {
+            0..10 if TABLES.iter().any(|(table, _)| table == name) => format!("{}.{name}.{column}", self.database),
+            0..60 => format!("{name}.{column}"),
+            _ => column,
+        }
     }
 
     fn expr(&mut self, scope: &Relations, outer: &[Relations], depth: u64) -> String {
-        let kind = self.random.below(100);
-        if depth == 0 || kind < 45 {
-            return self.column(scope, outer);
+        if depth == 0 || self.percent(40) {
+            return if self.percent(10) { self.number_or_parameter() } else { self.column(scope, outer) };
         }
-        let depth = depth - 1;
+        let (template, depth) = (self.pick(templates::EXPRESSION), depth - 1);
         let within: Vec<Relations> = outer.iter().chain([scope]).cloned().collect();
-        let left = self.expr(scope, outer, depth);
-        match kind {
-            45..52 => self.random.below(5).to_string(),
-            52..62 => format!("({left} {} {})", self.pick(&["+", "=", "<", "AND", "OR"]), self.expr(scope, outer, depth)),
-            62..67 => format!("{}({left})", self.pick(&["LENGTH", "ASCII", "ABS", "HEX", "ISNULL"])),
-            67..71 => format!("CASE WHEN {left} THEN {} ELSE 1 END", self.expr(scope, outer, depth)),
-            71..78 => format!("({} LIMIT 1)", self.select(&within, depth, Some(1), false)),
-            78..84 => format!("EXISTS (SELECT * FROM {})", self.exists(&within, depth)),
-            84..91 => format!("{left} {} ({})", self.pick(&["IN", "NOT IN"]), self.select(&within, depth, Some(1), false)),
-            91..93 => format!("{left} = ANY ({})", self.select(&within, depth, Some(1), false)),
-            93..95 => format!("DEFAULT({})", self.column(scope, &[])),
-            95..97 => format!("{left} BETWEEN {} AND 9", self.expr(scope, outer, depth)),
-            _ => format!("{left} IS NULL"),
-        }
+        self.fill_with(template, &mut |generator, name| match name {
+            "x" => generator.expr(scope, outer, depth),
+            "c" => generator.column(scope, &[]),
+            "sub" => generator.select(&within, depth, Some(1), false),
+            "existing" => generator.exists(&within, depth),
+            other => generator.hole(other),
+        })
     }
 
     /// What stands behind the star of EXISTS.
@@ -403,4 +467,27 @@ impl<'a> Generator<'a> {
         let (from, scope) = self.from(depth, outer);
         format!("{from}{}", self.filter(&scope, outer, depth))
     }
+}
+
+/// The alternatives of a hole, of which the brace was read, and what follows it.
+fn alternatives(text: &str) -> (Vec<&str>, &str) {
+    let (mut parts, mut start, mut depth) = (Vec::new(), 0, 0);
+    let mut bytes = text.bytes().enumerate();
+    while let Some((at, byte)) = bytes.next() {
+        match byte {
+            b'\\' => drop(bytes.next()),
+            b'{' => depth += 1,
+            b'|' if depth == 0 => {
+                parts.push(&text[start..at]);
+                start = at + 1;
+            }
+            b'}' if depth == 0 => {
+                parts.push(&text[start..at]);
+                return (parts, &text[at + 1..]);
+            }
+            b'}' => depth -= 1,
+            _ => {}
+        }
+    }
+    panic!("a hole without its end: {text}")
 }

@@ -31,7 +31,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("vaquita-scripts", &[]),
     ("vaquita-checker", &[]),
     ("vaquita-models", &["vaquita-types"]),
-    ("vaquita-harness", &["vaquita-checker", "vaquita-wire"]),
+    ("vaquita-harness", &["vaquita-checker", "vaquita-wire", "vaquita-parser", "vaquita-types"]),
     ("xtask", &["vaquita-harness", "vaquita-wire", "vaquita-parser", "vaquita-types"]),
 ];
 

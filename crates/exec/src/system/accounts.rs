@@ -234,6 +234,17 @@ pub fn columns_priv(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
+/// mysql.password_history: the passwords that may not be used again.
+pub fn password_history(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    for account in cx.statement.server.accounts() {
+        for (set_us, stored) in account.used_passwords.iter().rev() {
+            rows.push(row![account.host.as_str(), account.user.as_str(), cx.exact_time(*set_us), Value::bytes(stored)]);
+        }
+    }
+    Ok(rows)
+}
+
 /// As the labels of a SET, which are found without regard to case.
 fn labels(privileges: &[&str]) -> String {
     privileges.join(",")

@@ -136,8 +136,11 @@ impl<'a> SystemContext<'a> {
 
     /// A time of the server, in microseconds since 1970, in the session's time zone to the second.
     fn time(&self, us_since_1970: u64) -> Value {
-        let seconds = i64::try_from(us_since_1970 / 1_000_000 * 1_000_000);
-        let utc = seconds.ok().and_then(DateTime::from_unix_micros);
+        self.exact_time(us_since_1970 / 1_000_000 * 1_000_000)
+    }
+
+    fn exact_time(&self, us_since_1970: u64) -> Value {
+        let utc = i64::try_from(us_since_1970).ok().and_then(DateTime::from_unix_micros);
         utc.map_or(Value::Null, |utc| Value::DateTime(self.statement.session.time_zone().timestamp_from_utc(utc)))
     }
 }

@@ -58,6 +58,7 @@ const MAKERS: &[(&str, MakeRows)] = &[
     ("information_schema.table_privileges", accounts::table_privileges),
     ("information_schema.user_privileges", accounts::user_privileges),
     ("mysql.columns_priv", accounts::columns_priv),
+    ("mysql.password_history", accounts::password_history),
     ("mysql.tables_priv", accounts::tables_priv),
     ("mysql.user", accounts::user),
     ("performance_schema.data_locks", transactions::data_locks),

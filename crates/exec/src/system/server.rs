@@ -66,6 +66,8 @@ pub struct AccountInfo {
     pub expired: bool,
     /// MAX_QUERIES_PER_HOUR, MAX_UPDATES_PER_HOUR, MAX_CONNECTIONS_PER_HOUR, MAX_USER_CONNECTIONS.
     pub resources: [u64; 4],
+    /// Passwords that may not be used again: microseconds since 1970, and what is stored of them.
+    pub used_passwords: Vec<(u64, Vec<u8>)>,
     /// Static privileges on `*.*`, in upper case.
     pub privileges: Vec<&'static str>,
     pub grant_option: bool,

@@ -7,13 +7,14 @@
 use vaquita_parser::StatementKind;
 use vaquita_parser::ast::{
     AlterAction, AlterTable, CreateTable, ExplainTarget, Flush, FlushWhat, Handler, LoadData, LoadDuplicate, MaintenanceKind,
-    Name, SetItem, Show, Statement as Ast, TableElement, VarScope, Xa,
+    Name, ProgramKind, SetItem, Show, Statement as Ast, TableElement, TableMaintenance, TableOption, VarScope, Xa,
 };
 use vaquita_parser::statement_kind::Asks;
 use vaquita_storage::SessionCatalog;
 use vaquita_types::errno::{
     ER_ACCESS_DENIED_ERROR, ER_DBACCESS_DENIED_ERROR, ER_MUST_CHANGE_PASSWORD, ER_NO_DB_ERROR,
-    ER_PERSIST_ONLY_ACCESS_DENIED_ERROR, ER_ROLE_NOT_GRANTED, ER_TABLEACCESS_DENIED_ERROR, ER_XAER_RMERR,
+    ER_PERSIST_ONLY_ACCESS_DENIED_ERROR, ER_PROCACCESS_DENIED_ERROR, ER_ROLE_NOT_GRANTED, ER_TABLEACCESS_DENIED_ERROR,
+    ER_XAER_RMERR,
 };
 use vaquita_types::{Error, Result};
 
@@ -74,13 +75,7 @@ impl Subject<'_> {
             Ast::LockTables(locks) => {
                 locks.iter().filter(|lock| !self.is_temporary(&lock.table)).try_for_each(|lock| self.lock_table(&lock.table))
             }
-            Ast::TableMaintenance(maintenance) => maintenance.tables.iter().try_for_each(|name| match maintenance.kind {
-                MaintenanceKind::Check => self.any_on_table(name, "SELECT"),
-                MaintenanceKind::Checksum => self.object(name, p::SELECT),
-                MaintenanceKind::Analyze | MaintenanceKind::Optimize | MaintenanceKind::Repair => {
-                    self.object(name, p::SELECT | p::INSERT)
-                }
-            }),
+            Ast::TableMaintenance(maintenance) => self.maintain(maintenance),
             Ast::Describe { table, .. } => self.any_on_table(table, "SELECT"),
             Ast::Explain(explain) => match &explain.target {
                 ExplainTarget::Statement { statement, .. } => self.check(statement),
@@ -100,8 +95,28 @@ impl Subject<'_> {
                 let may = self.global(0, &["XA_RECOVER_ADMIN"], "XA_RECOVER_ADMIN");
                 may.map_err(|_| Error::new(&ER_XAER_RMERR, &[]))
             }
+            Ast::Call { name, .. } => self.routine(name, p::EXECUTE, "execute"),
+            Ast::DropProgram { kind, name, .. } => match kind {
+                ProgramKind::Procedure | ProgramKind::Function => self.routine(name, p::ALTER_ROUTINE, "alter routine"),
+                ProgramKind::Event => self.on_database(name.db.as_deref(), p::EVENT),
+                // It is looked for before the table that it belongs to is known.
+                ProgramKind::Trigger => Ok(()),
+            },
             _ => Err(Error::internal("nothing says what this statement needs")),
         }
+    }
+
+    fn maintain(&self, maintenance: &TableMaintenance) -> Result<()> {
+        if maintenance.kind == MaintenanceKind::Optimize && maintenance.no_binlog {
+            self.global(0, &["OPTIMIZE_LOCAL_TABLE"], "OPTIMIZE_LOCAL_TABLE")?;
+        }
+        maintenance.tables.iter().try_for_each(|name| match maintenance.kind {
+            MaintenanceKind::Check => self.any_on_table(name, "SELECT"),
+            MaintenanceKind::Checksum => self.object(name, p::SELECT),
+            MaintenanceKind::Analyze | MaintenanceKind::Optimize | MaintenanceKind::Repair => {
+                self.object(name, p::SELECT | p::INSERT)
+            }
+        })
     }
 
     fn load(&self, load: &LoadData) -> Result<()> {
@@ -121,6 +136,7 @@ impl Subject<'_> {
         if let Some(like) = &create.like {
             self.object(like, p::SELECT)?;
         }
+        self.merged(&create.options)?;
         create.elements.iter().try_for_each(|element| match element {
             TableElement::ForeignKey(key) => self.referenced(&key.reference.table),
             _ => Ok(()),
@@ -141,8 +157,27 @@ impl Subject<'_> {
         alter.actions.iter().try_for_each(|action| match action {
             AlterAction::AddForeignKey(key) => self.referenced(&key.reference.table),
             AlterAction::RenameTo(to) => self.permanent(to, p::CREATE | p::INSERT),
+            AlterAction::Options(options) => self.merged(options),
             _ => Ok(()),
         })
+    }
+
+    /// The tables of UNION=.
+    fn merged(&self, options: &[TableOption]) -> Result<()> {
+        options.iter().try_for_each(|option| match option {
+            TableOption::Union(names) => names.iter().try_for_each(|name| self.object(name, p::SELECT | p::UPDATE | p::DELETE)),
+            _ => Ok(()),
+        })
+    }
+
+    /// A stored procedure or function, of which none exists: what is granted on its database counts.
+    fn routine(&self, name: &Name, need: Bits, command: &str) -> Result<()> {
+        let database = name.db.as_deref().or(self.database).ok_or_else(|| Error::new(&ER_NO_DB_ERROR, &[]))?;
+        if self.access.grants.on_database(database) & need != 0 {
+            return Ok(());
+        }
+        let routine = format!("{database}.{}", name.name);
+        Err(Error::new(&ER_PROCACCESS_DENIED_ERROR, &[&command, &self.account.user, &self.account.host, &routine]))
     }
 
     /// A table that a statement is about, whatever is in it. The session may do everything with its temporary tables.
@@ -183,7 +218,7 @@ impl Subject<'_> {
     /// USE, and the database of a login.
     pub fn may_use(&self, database: &str) -> Result<()> {
         let free = database.eq_ignore_ascii_case("information_schema");
-        if self.access.is_unlimited() || free || self.access.grants.sees_database(database) {
+        if self.access.is_unlimited() || free || self.access.grants.enters_database(database) {
             Ok(())
         } else {
             Err(self.database_denied(database))
@@ -283,18 +318,20 @@ impl Subject<'_> {
         if rest { self.global(p::RELOAD, &[], "RELOAD") } else { Ok(()) }
     }
 
-    /// Anything granted on a table or its columns makes it visible.
+    /// Anything granted on a table or its columns makes it visible; of what is granted on databases SELECT does.
     fn any_on_table(&self, table: &Name, command: &str) -> Result<()> {
         let database = table.db.as_deref().or(self.database).ok_or_else(|| Error::new(&ER_NO_DB_ERROR, &[]))?;
-        let have = self.access.grants.on_table_or_columns(database, &table.name) & (p::ALL_TABLE | p::GRANT_OPTION);
-        let free = self.is_temporary(table) || reads_freely(database, &table.name);
-        if have != 0 || free { Ok(()) } else { Err(self.denied(command, &table.name)) }
+        let public = ["information_schema", "performance_schema"].iter().any(|public| database.eq_ignore_ascii_case(public));
+        let describes = public || self.is_temporary(table) || self.access.grants.describes_table(database, &table.name);
+        if describes { Ok(()) } else { Err(self.denied(command, &table.name)) }
     }
 
     fn show(&self, show: &Show) -> Result<()> {
         const REPLICATION: &str = "SUPER, REPLICATION CLIENT";
         match show {
-            Show::Tables { db, .. } | Show::TableStatus { db, .. } | Show::Triggers { db, .. } | Show::Events { db, .. } => {
+            Show::Events { db: Some(db), .. } if db.eq_ignore_ascii_case("information_schema") => Ok(()),
+            Show::Events { db, .. } => self.on_database(db.as_deref(), p::EVENT),
+            Show::Tables { db, .. } | Show::TableStatus { db, .. } | Show::Triggers { db, .. } => {
                 match db.as_deref().or(self.database) {
                     Some(database) => self.may_use(database),
                     None => Ok(()),
@@ -309,16 +346,18 @@ impl Subject<'_> {
                 let free = self.is_temporary(table) || reads_freely(database, &table.name);
                 if have != 0 || free { Ok(()) } else { Err(self.denied("SHOW", &table.name)) }
             }
-            Show::CreateDatabase { name, .. } => self.may_use(name).map_err(|_| {
-                // The client's host, for once.
-                Error::new(&ER_DBACCESS_DENIED_ERROR, &[&self.account.user, &self.client_host, name])
-            }),
+            Show::CreateDatabase { name, .. } if self.access.grants.enters_database(name) => Ok(()),
+            // The client's host, for once.
+            Show::CreateDatabase { name, .. } => {
+                Err(Error::new(&ER_DBACCESS_DENIED_ERROR, &[&self.account.user, &self.client_host, name]))
+            }
             Show::Grants { user: Some(user), .. } if !self.is_me(user) => {
                 let have = self.access.grants.on_table("mysql", "user") & p::SELECT;
                 if have != 0 { Ok(()) } else { Err(self.denied("SELECT", "user")) }
             }
+            // The whole database's, unlike SHOW GRANTS.
             Show::CreateUser(user) if !self.is_me(user) => {
-                let have = self.access.grants.on_table("mysql", "user") & p::SELECT;
+                let have = self.access.grants.on_database("mysql") & p::SELECT;
                 if have != 0 { Ok(()) } else { Err(self.database_denied("mysql")) }
             }
             Show::Engine { .. } => self.global(p::PROCESS, &[], "PROCESS"),

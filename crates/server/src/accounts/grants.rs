@@ -6,7 +6,9 @@
 use std::collections::BTreeMap;
 
 use super::host::{covers, first_wildcard, like_exactly};
-use super::privilege::{ALL_DATABASE, ALL_GLOBAL, ALL_TABLE, Bits, DYNAMIC, GRANT_OPTION, names};
+use super::privilege::{
+    ALL_DATABASE, ALL_GLOBAL, ALL_TABLE, Bits, DYNAMIC, GRANT_OPTION, NOT_IN_PERFORMANCE_SCHEMA, SELECT, names,
+};
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Grants {
@@ -47,9 +49,14 @@ impl Grants {
 
     /// Privileges on every table of a database, those on `*.*` included.
     pub fn on_database(&self, database: &str) -> Bits {
+        self.global | self.pattern_of(database)
+    }
+
+    /// The same without those on `*.*`.
+    fn pattern_of(&self, database: &str) -> Bits {
         let matching = self.databases.iter().filter(|g| like_exactly(g.pattern.as_bytes(), database.as_bytes()));
         let best = matching.min_by_key(|g| first_wildcard(&g.pattern).map_or(0, |at| usize::MAX - at));
-        self.global | best.map_or(0, |g| g.bits)
+        best.map_or(0, |g| g.bits)
     }
 
     /// The same for all databases that a pattern of GRANT means.
@@ -60,7 +67,8 @@ impl Grants {
     }
 
     pub fn on_table(&self, database: &str, table: &str) -> Bits {
-        self.on_database(database) | self.table(database, table).map_or(0, |g| g.bits)
+        let granted = self.on_database(database) | self.table(database, table).map_or(0, |g| g.bits);
+        if database.eq_ignore_ascii_case("performance_schema") { granted & !NOT_IN_PERFORMANCE_SCHEMA } else { granted }
     }
 
     /// Like `on_table`, and what is granted on at least one column.
@@ -73,9 +81,22 @@ impl Grants {
         self.tables.iter().find(|g| g.database == database && g.table == table)
     }
 
-    /// Whether a database may be entered and shown: anything is granted in it.
+    /// Whether a database is listed: anything is granted in it.
     pub fn sees_database(&self, database: &str) -> bool {
-        self.on_database(database) & (ALL_DATABASE | GRANT_OPTION) != 0 || self.tables.iter().any(|g| g.database == database)
+        let listed = self.global & ALL_DATABASE | self.pattern_of(database) & (ALL_DATABASE | GRANT_OPTION);
+        listed != 0 || self.tables.iter().any(|g| g.database == database)
+    }
+
+    /// Whether a database may be entered: anything but GRANT OPTION alone.
+    pub fn enters_database(&self, database: &str) -> bool {
+        let in_table = |g: &TableGrant| g.database == database && (g.bits & ALL_TABLE != 0 || !g.columns.is_empty());
+        self.on_database(database) & ALL_DATABASE != 0 || self.tables.iter().any(in_table)
+    }
+
+    /// What makes the columns of a table known: SELECT on its database, or anything on the table or one of its columns.
+    pub fn describes_table(&self, database: &str, table: &str) -> bool {
+        let of_table = self.table(database, table).is_some_and(|g| g.bits != 0 || !g.columns.is_empty());
+        self.on_database(database) & SELECT != 0 || of_table
     }
 
     pub fn database_mut(&mut self, pattern: &str) -> &mut DatabaseGrant {

@@ -12,6 +12,7 @@ pub mod binds;
 mod check;
 mod grant;
 pub mod grants;
+mod history;
 pub mod host;
 pub mod privilege;
 mod record;
@@ -38,6 +39,8 @@ use vaquita_wire::password::FastDigest;
 pub use check::Subject;
 pub use grant::change_grants;
 use grants::{Grants, RoleGrant, quote};
+pub use history::ReusePolicy;
+use history::UsedPassword;
 pub use rules::Actor;
 pub use usage::Limits;
 pub use users::{change_users, hash_password};
@@ -64,6 +67,8 @@ pub struct AccountRecord {
     pub password_changed_s: u64,
     pub password_history: Option<u64>,
     pub reuse_days: Option<u64>,
+    /// The newest last; the current one included.
+    pub used_passwords: Vec<UsedPassword>,
     pub require_current: Option<bool>,
     /// Wrong passwords in a row that block the account; 0 for never.
     pub failed_login_attempts: u64,
@@ -92,6 +97,7 @@ impl AccountRecord {
             password_changed_s: now_s(),
             password_history: None,
             reuse_days: None,
+            used_passwords: Vec::new(),
             require_current: None,
             failed_login_attempts: 0,
             password_lock_days: Some(0),
@@ -410,6 +416,7 @@ fn info(account: &AccountRecord) -> AccountInfo {
         requires_tls: account.requires_tls,
         expired: account.expired,
         resources: account.resources,
+        used_passwords: account.used_passwords.iter().map(|one| (one.set_us, one.stored.clone())).collect(),
         privileges: privilege::names(account.grants.global),
         dynamic: account.grants.dynamic.iter().map(|(name, grantable)| (name.clone(), *grantable)).collect(),
         grant_option: account.grants.global & privilege::GRANT_OPTION != 0,

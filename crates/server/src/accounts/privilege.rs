@@ -58,6 +58,19 @@ pub const ALL_TABLE: Bits =
     SELECT | INSERT | UPDATE | DELETE | CREATE | DROP | REFERENCES | INDEX | ALTER | CREATE_VIEW | SHOW_VIEW | TRIGGER;
 pub const ALL_DATABASE: Bits =
     ALL_TABLE | CREATE_TEMPORARY_TABLES | LOCK_TABLES | EXECUTE | CREATE_ROUTINE | ALTER_ROUTINE | EVENT;
+/// What nobody can be granted in performance_schema, and what is granted on `*.*` does not mean there.
+pub const NOT_IN_PERFORMANCE_SCHEMA: Bits = CREATE
+    | REFERENCES
+    | INDEX
+    | ALTER
+    | CREATE_TEMPORARY_TABLES
+    | EXECUTE
+    | CREATE_VIEW
+    | SHOW_VIEW
+    | CREATE_ROUTINE
+    | ALTER_ROUTINE
+    | EVENT
+    | TRIGGER;
 pub const ALL_COLUMN: Bits = SELECT | INSERT | UPDATE | REFERENCES;
 
 /// What MySQL 8.4 and 9.7 call dynamic privileges, sorted.

@@ -12,6 +12,7 @@
 use vaquita_wire::auth::Plugin;
 
 use super::grants::{DatabaseGrant, RoleGrant, TableGrant};
+use super::history::UsedPassword;
 use super::{AccountRecord, Expire};
 
 pub const PREFIX: &[u8] = b"account/";
@@ -33,6 +34,7 @@ mod tag {
     pub const ROLE: u8 = 12;
     pub const DEFAULT_ROLE: u8 = 13;
     pub const RESOURCES: u8 = 14;
+    pub const USED_PASSWORD: u8 = 15;
 }
 
 const LOCKED: u64 = 1;
@@ -100,6 +102,9 @@ pub fn encode(account: &AccountRecord) -> Vec<u8> {
             &optional(account.password_lock_days),
         ],
     );
+    for used in &account.used_passwords {
+        out.field(tag::USED_PASSWORD, &[&number(used.set_us), &used.stored]);
+    }
     if let Some(attribute) = &account.attribute {
         out.field(tag::ATTRIBUTE, &[attribute.as_bytes()]);
     }
@@ -200,6 +205,9 @@ fn read_field(account: &mut AccountRecord, tag: u8, mut parts: Parts<'_>) -> Opt
                 *limit = parts.number()?;
             }
         }
+        tag::USED_PASSWORD => {
+            account.used_passwords.push(UsedPassword { set_us: parts.number()?, stored: parts.bytes()?.to_vec() });
+        }
         tag::GLOBAL => account.grants.global = parts.number()?,
         tag::DYNAMIC => {
             let name = parts.text()?;
@@ -233,6 +241,7 @@ mod tests {
         account.expire = Expire::Days(9);
         account.attribute = Some("{\"comment\": \"x\"}".into());
         account.password_lock_days = Some(3);
+        account.used_passwords = [7, 9].map(|set_us| UsedPassword { set_us, stored: b"$A$\0\xfe".to_vec() }).into();
         account.grants.global = 5;
         account.grants.dynamic.insert("BACKUP_ADMIN".into(), true);
         account.grants.databases.push(DatabaseGrant { pattern: "d%".into(), bits: 3 });

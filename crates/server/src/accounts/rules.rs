@@ -21,7 +21,7 @@
 
 use std::sync::Arc;
 
-use vaquita_parser::ast::{AlterUser, AuthOption, AuthSecret, UserName, UserOptions, UserSpec};
+use vaquita_parser::ast::{AlterUser, AuthOption, AuthSecret, Statement as Ast, UserName, UserOptions, UserSpec};
 use vaquita_types::errno::{
     ER_ACCESS_DENIED_ERROR, ER_ACCESS_DENIED_NO_PASSWORD_ERROR, ER_COLUMNACCESS_DENIED_ERROR, ER_DBACCESS_DENIED_ERROR,
     ER_SPECIFIC_ACCESS_DENIED_ERROR, ER_TABLEACCESS_DENIED_ERROR,
@@ -30,7 +30,7 @@ use vaquita_types::{Error, Result};
 
 use super::grant::{Target, Wanted};
 use super::privilege::{self as p, Bits};
-use super::{Access, AccountRecord, resolve};
+use super::{Access, AccountRecord, ReusePolicy, resolve};
 
 /// Who runs a statement about accounts.
 pub struct Actor<'a> {
@@ -41,23 +41,11 @@ pub struct Actor<'a> {
     pub database: Option<&'a str>,
     /// It logged in with a password: the last words of error 1045.
     pub used_password: bool,
+    /// The server's, for accounts that have none of their own.
+    pub reuse: ReusePolicy,
 }
 
 const SYSTEM_USER: &str = "SYSTEM_USER";
-
-/// What nobody can be granted in performance_schema.
-const NOT_IN_PERFORMANCE_SCHEMA: Bits = p::CREATE
-    | p::REFERENCES
-    | p::INDEX
-    | p::ALTER
-    | p::CREATE_TEMPORARY_TABLES
-    | p::EXECUTE
-    | p::CREATE_VIEW
-    | p::SHOW_VIEW
-    | p::CREATE_ROUTINE
-    | p::ALTER_ROUTINE
-    | p::EVENT
-    | p::TRIGGER;
 
 fn need(has: bool, what: &str) -> Result<()> {
     if has { Ok(()) } else { Err(Error::new(&ER_SPECIFIC_ACCESS_DENIED_ERROR, &[&what])) }
@@ -111,6 +99,18 @@ impl Actor<'_> {
     /// DROP ROLE is for accounts that nobody logs in to, unless one may drop any.
     pub fn drop_as_role(&self, role: &AccountRecord) -> Result<()> {
         need(role.locked || self.global(p::CREATE_USER), "CREATE USER")
+    }
+
+    /// What a statement asks for before it waits for others: who may not change accounts is told so at once.
+    pub fn may_begin(&self, statement: &Ast) -> Result<()> {
+        match statement {
+            Ast::CreateUser(_) => self.users(p::INSERT),
+            Ast::DropUser { .. } => self.users(p::DELETE),
+            Ast::RenameUser(_) => self.users(p::UPDATE),
+            Ast::CreateRole { .. } => self.create_role(),
+            Ast::DropRole { .. } => self.drop_role(),
+            _ => Ok(()),
+        }
     }
 
     pub fn alter_user(&self, records: &[Arc<AccountRecord>], alter: &AlterUser) -> Result<()> {
@@ -218,7 +218,7 @@ impl Actor<'_> {
         let refused = if database.eq_ignore_ascii_case("information_schema") {
             Bits::MAX
         } else if database.eq_ignore_ascii_case("performance_schema") {
-            NOT_IN_PERFORMANCE_SCHEMA
+            p::NOT_IN_PERFORMANCE_SCHEMA
         } else {
             0
         };

@@ -16,6 +16,7 @@ use vaquita_types::{Error, Result};
 use vaquita_wire::auth::Plugin;
 use vaquita_wire::password::{CachingSha2, SALT_BYTES, make_caching_sha2, make_native, parse_native};
 
+use super::history::{ReusePolicy, is_password};
 use super::privilege::{DELETE, INSERT, UPDATE};
 use super::rules::Actor;
 use super::{AccountRecord, Accounts, Expire, now_s, resolve};
@@ -43,7 +44,8 @@ pub fn change_users(accounts: &Accounts, ast: &Ast, by: &Actor<'_>) -> Option<Re
                     continue;
                 }
                 let mut account = AccountRecord::new(&user, &host);
-                authenticate(&mut account, spec)?;
+                let reuse = by.reuse.of(&account, &create.options);
+                authenticate(&mut account, spec, reuse)?;
                 apply(&mut account, &create.options)?;
                 set_default_roles(records, &mut account, &RoleSet::List(create.default_roles.clone()), current, true)?;
                 records.push(Arc::new(account));
@@ -97,8 +99,9 @@ impl Accounts {
             by.set_password(records, name)?;
             let found = find(records, &user, &host).ok_or_else(|| Error::new(&ER_PASSWORD_NO_MATCH, &[]))?;
             let mut account = AccountRecord::clone(&found);
-            prove(&account, set.replace.as_deref(), by)?;
-            new_password(&mut account, password);
+            let reuse = by.reuse.of(&account, &UserOptions::default());
+            new_password(&mut account, password, reuse)?;
+            prove(&found, set.replace.as_deref(), by)?;
             replace(records, account);
             Ok(())
         })
@@ -180,10 +183,11 @@ fn alter_users(records: &mut Records, alter: &AlterUser, by: &Actor<'_>, notes: 
             continue;
         };
         let mut account = AccountRecord::clone(&found);
+        let reuse = by.reuse.of(&account, &alter.options);
+        authenticate(&mut account, spec, reuse)?;
         if spec.auth.is_some() {
-            prove(&account, spec.replace.as_deref(), by)?;
+            prove(&found, spec.replace.as_deref(), by)?;
         }
-        authenticate(&mut account, spec)?;
         apply(&mut account, &alter.options)?;
         replace(records, account);
     }
@@ -206,11 +210,10 @@ fn change_default_roles(records: &mut Records, name: &UserName, roles: &RoleSet,
 fn prove(account: &AccountRecord, given: Option<&[u8]>, by: &Actor<'_>) -> Result<()> {
     match given {
         Some(_) if !account.is(&by.account.user, &by.account.host) => Err(Error::new(&ER_CURRENT_PASSWORD_NOT_REQUIRED, &[])),
-        Some(password) if is_password(account, password) => Ok(()),
+        Some(password) if is_password(account.plugin, &account.authentication_string, password) => Ok(()),
         Some(_) => Err(Error::new(&ER_INCORRECT_CURRENT_PASSWORD, &[])),
         None if account.require_current == Some(true)
             && account.is(&by.account.user, &by.account.host)
-            && !account.authentication_string.is_empty()
             && !by.is_trusted_with_passwords() =>
         {
             Err(Error::new(&ER_MISSING_CURRENT_PASSWORD, &[]))
@@ -219,22 +222,20 @@ fn prove(account: &AccountRecord, given: Option<&[u8]>, by: &Actor<'_>) -> Resul
     }
 }
 
-fn is_password(account: &AccountRecord, password: &[u8]) -> bool {
-    let stored = &account.authentication_string;
-    match account.plugin {
-        _ if stored.is_empty() || password.is_empty() => stored.is_empty() && password.is_empty(),
-        Plugin::CachingSha2Password => CachingSha2::parse(stored).is_some_and(|stored| stored.verify(password)),
-        Plugin::MysqlNativePassword => make_native(password) == *stored,
-    }
+fn new_password(account: &mut AccountRecord, password: &[u8], reuse: ReusePolicy) -> Result<()> {
+    reuse.check(account, password)?;
+    store_password(account, hash_password(account.plugin, password), reuse);
+    Ok(())
 }
 
-fn new_password(account: &mut AccountRecord, password: &[u8]) {
-    account.authentication_string = hash_password(account.plugin, password);
+fn store_password(account: &mut AccountRecord, stored: Vec<u8>, reuse: ReusePolicy) {
+    account.authentication_string = stored;
     account.expired = false;
     account.password_changed_s = now_s();
+    reuse.note(account);
 }
 
-fn authenticate(account: &mut AccountRecord, spec: &UserSpec) -> Result<()> {
+fn authenticate(account: &mut AccountRecord, spec: &UserSpec, reuse: ReusePolicy) -> Result<()> {
     if spec.more_factors {
         return Err(Error::unsupported("more than one authentication factor"));
     }
@@ -243,7 +244,11 @@ fn authenticate(account: &mut AccountRecord, spec: &UserSpec) -> Result<()> {
     }
     let Some(AuthOption { plugin, secret }) = &spec.auth else { return Ok(()) };
     if let Some(name) = plugin {
-        account.plugin = Plugin::from_name(name.as_bytes()).ok_or_else(|| Error::new(&ER_PLUGIN_IS_NOT_LOADED, &[name]))?;
+        let plugin = Plugin::from_name(name.as_bytes()).ok_or_else(|| Error::new(&ER_PLUGIN_IS_NOT_LOADED, &[name]))?;
+        if plugin != account.plugin {
+            account.used_passwords.clear();
+        }
+        account.plugin = plugin;
     }
     match secret {
         AuthSecret::None => {
@@ -251,7 +256,7 @@ fn authenticate(account: &mut AccountRecord, spec: &UserSpec) -> Result<()> {
             account.authentication_string.clear();
             account.password_changed_s = now_s();
         }
-        AuthSecret::Password(password) => new_password(account, password),
+        AuthSecret::Password(password) => new_password(account, password, reuse)?,
         AuthSecret::Random => return Err(Error::unsupported("RANDOM PASSWORD")),
         AuthSecret::Hash(hash) => {
             let well_formed = hash.is_empty()
@@ -262,9 +267,7 @@ fn authenticate(account: &mut AccountRecord, spec: &UserSpec) -> Result<()> {
             if !well_formed {
                 return Err(Error::new(&ER_PASSWORD_FORMAT, &[]));
             }
-            account.authentication_string = hash.clone();
-            account.expired = false;
-            account.password_changed_s = now_s();
+            store_password(account, hash.clone(), reuse);
         }
     }
     Ok(())

@@ -18,8 +18,8 @@ use vaquita_types::{Error, Result};
 use super::Session;
 use super::prepared::{CachedPlan, VariableTypes};
 use super::run::Done;
-use crate::accounts::{Access, AccountRecord, Actor, Subject, binds, change_grants, change_users, privilege};
-use crate::variables::Def;
+use crate::accounts::{Access, AccountRecord, Actor, ReusePolicy, Subject, binds, change_grants, change_users, privilege};
+use crate::variables::{Def, Var};
 
 impl Session {
     /// Error 1142 and its kin if the session may not run the statement.
@@ -120,6 +120,10 @@ impl Session {
             client_host: &self.client.host,
             database,
             used_password: self.client.used_password(),
+            reuse: ReusePolicy {
+                passwords: self.server.globals.number(Var::PasswordHistory),
+                days: self.server.globals.number(Var::PasswordReuseInterval),
+            },
         }
     }
 
@@ -161,6 +165,7 @@ impl Session {
 
     fn change_accounts(&mut self, ast: &Ast) -> Result<Done> {
         let database = self.state.database();
+        self.actor(database.as_deref()).may_begin(ast)?;
         self.enter_ddl(None)?;
         let (accounts, by) = (self.server.accounts(), self.actor(database.as_deref()));
         let changed = change_users(accounts, ast, &by).or_else(|| change_grants(accounts, &self.server.catalog, ast, &by));

@@ -56,6 +56,8 @@ live! {
     MaxUserConnections "max_user_connections" "Connections of one account that are served at once (error 1203), unless the account has a limit of its own; 0 is without limit.";
     MaxPreparedStmtCount "max_prepared_stmt_count" "Prepared statements of all connections; one more is error 1461.";
     NetReadTimeout "net_read_timeout" "Seconds that the server waits for more of a file that the client sends.";
+    PasswordHistory "password_history" "Passwords of an account that may not be used again (error 3638), unless the account has a PASSWORD HISTORY of its own; 0 for none.";
+    PasswordReuseInterval "password_reuse_interval" "Days for which a password may not be used again (error 3638), unless the account has a PASSWORD REUSE INTERVAL of its own; 0 for none.";
     PseudoThreadId "pseudo_thread_id" "What CONNECTION_ID() returns.";
     ReadOnly "read_only" "ON refuses changes of data by accounts without CONNECTION_ADMIN.";
     RequireSecureTransport "require_secure_transport" "ON refuses connections that use neither TLS nor the Unix socket.";

@@ -70,6 +70,22 @@ fn accounts_survive_a_restart_without_client_cnf() {
     assert!(!server.dir.join("client.cnf").exists());
 }
 
+/// Error 3638 for a password of before the restart.
+#[test]
+fn used_passwords_survive_a_restart() {
+    let server = Server::start("used-passwords");
+    let mut root = server.connect();
+    for sql in ["CREATE USER h IDENTIFIED BY 'a' PASSWORD HISTORY 2", "ALTER USER h IDENTIFIED BY 'b'"] {
+        assert!(matches!(root.query(sql), Answer::Ok { .. }), "{sql}");
+    }
+    let server = Server::start_in(server.kill());
+    let mut root = server.connect();
+    assert!(matches!(root.query("ALTER USER h IDENTIFIED BY 'a'"), Answer::Err { code: 3638, .. }));
+    assert!(matches!(root.query("ALTER USER h IDENTIFIED BY 'b'"), Answer::Err { code: 3638, .. }));
+    assert!(matches!(root.query("ALTER USER h IDENTIFIED BY 'c'"), Answer::Ok { .. }));
+    assert!(matches!(root.query("ALTER USER h IDENTIFIED BY 'a'"), Answer::Ok { .. }));
+}
+
 /// What a login is refused with.
 fn refused(port: u16, user: &str, password: &str) -> String {
     Client::connect(port, user, password).err().expect("refused").to_string()

@@ -3,21 +3,28 @@
 //! `tests/golden/accounts/uses.txt` has lines `who> statement`, each followed by the rows or the error. `root` may do everything, every
 //! other name is the account `va_name` with the password `x`, which the file itself makes. After `who! statement` only the number
 //! of the error is compared, or `ok`: for texts and rows that belong to one server. Names like `nop2` are a second session of `nop`.
+//! `prepared NAME statement` and `execute NAME` are COM_STMT_PREPARE and COM_STMT_EXECUTE (with 1 as every parameter).
 //! To record again: `VAQUITA_RECORD=127.0.0.1:13306:sb:sb cargo test -p vaquita-server --test it uses_are_authorized`.
 
 use std::collections::HashMap;
 use std::path::Path;
 
-use crate::client::{Answer, Client};
+use crate::client::{Answer, Client, Prepared};
 use crate::server::{PASSWORD, Server};
 use vaquita_scripts::{Record, Target};
 
 struct Sessions {
     target: Target,
     open: HashMap<String, Client>,
+    /// By session and name.
+    prepared: HashMap<(String, String), Prepared>,
 }
 
 impl Sessions {
+    fn new(target: Target) -> Sessions {
+        Sessions { target, open: HashMap::new(), prepared: HashMap::new() }
+    }
+
     fn of(&mut self, who: &str) -> &mut Client {
         let Target { port, user, password } = &self.target;
         self.open.entry(who.to_string()).or_insert_with(|| {
@@ -27,6 +34,26 @@ impl Sessions {
             };
             connected.unwrap_or_else(|error| panic!("{who}: {error}"))
         })
+    }
+
+    fn ask(&mut self, who: &str, sql: &str) -> Answer {
+        if let Some((name, sql)) = sql.strip_prefix("prepared ").and_then(|rest| rest.split_once(' ')) {
+            return match self.of(who).prepare(sql).expect("COM_STMT_PREPARE") {
+                Ok(prepared) => {
+                    self.prepared.insert((who.to_string(), name.to_string()), prepared);
+                    Answer::Ok { affected: 0, info: String::new(), warnings: 0 }
+                }
+                Err(answer) => answer,
+            };
+        }
+        if let Some(name) = sql.strip_prefix("execute ") {
+            let key = (who.to_string(), name.to_string());
+            let statement = self.prepared.remove(&key).expect("a prepared statement");
+            let answer = self.of(who).execute(&statement, 1).expect("COM_STMT_EXECUTE");
+            self.prepared.insert(key, statement);
+            return answer;
+        }
+        self.of(who).query(sql)
     }
 
     /// The file with this server's answers.
@@ -42,7 +69,7 @@ impl Sessions {
             };
             let (who, sql) = (&line[..at], line[at + 1..].trim_start());
             out += &format!("{line}\n");
-            let answer = self.of(who).query(sql);
+            let answer = self.ask(who, sql);
             out += &if line[at..].starts_with('!') { outcome(&answer) } else { text_of(answer) };
             out.push('\n');
         }
@@ -69,12 +96,12 @@ fn check(file: &str, server_name: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/accounts").join(file);
     let expected = std::fs::read_to_string(&path).expect("read");
     if let Record::Mysql(target) = Record::from_env() {
-        let recorded = Sessions { target, open: HashMap::new() }.replay(&expected);
+        let recorded = Sessions::new(target).replay(&expected);
         return std::fs::write(&path, recorded).expect("write");
     }
     let server = Server::start_with(server_name, &["--local-infile"]);
     let target = Target { port: server.port, user: "root".into(), password: PASSWORD.into() };
-    let actual = Sessions { target, open: HashMap::new() }.replay(&expected);
+    let actual = Sessions::new(target).replay(&expected);
     let wrong: Vec<String> = expected
         .split("\n\n")
         .zip(actual.split("\n\n"))
@@ -93,4 +120,22 @@ fn check(file: &str, server_name: &str) {
 #[test]
 fn uses_are_authorized_as_in_mysql() {
     check("uses.txt", "uses");
+}
+
+/// S5: PASSWORD HISTORY and PASSWORD REUSE INTERVAL.
+#[test]
+fn passwords_are_not_used_again_as_in_mysql() {
+    check("password_history.txt", "password-history");
+}
+
+/// What was prepared before REVOKE, by text and by packets.
+#[test]
+fn prepared_statements_lose_what_is_revoked_as_in_mysql() {
+    check("prepared.txt", "prepared");
+}
+
+/// S6: what a privilege means by its level.
+#[test]
+fn levels_of_privileges_are_mysqls() {
+    check("levels.txt", "levels");
 }

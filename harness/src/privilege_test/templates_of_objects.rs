@@ -1,0 +1,161 @@
+//! Productions of statements that define databases, tables, indexes and views; the holes are in `templates`.
+
+pub const CREATE_DATABASE: &[&str] = &[
+    "CREATE DATABASE {newdb}",
+    "CREATE SCHEMA {|IF NOT EXISTS }{{newdb}|{d}}{| CHARACTER SET utf8mb4| COLLATE utf8mb4_bin| ENCRYPTION 'N'}",
+];
+
+pub const ALTER_DATABASE: &[&str] = &[
+    "ALTER DATABASE {d} {CHARACTER SET utf8mb4|COLLATE utf8mb4_0900_ai_ci|ENCRYPTION 'N'|READ ONLY {0|DEFAULT}}",
+    "ALTER SCHEMA {|{d} }DEFAULT CHARACTER SET utf8mb4",
+];
+
+pub const CREATE_TABLE: &[&str] = &[
+    "CREATE TABLE {|IF NOT EXISTS }{new} (a INT PRIMARY KEY, b {type})",
+    "CREATE TEMPORARY TABLE {{new}|{mine}} (a INT, b {type})",
+    "CREATE {|TEMPORARY }TABLE {new} LIKE {t}",
+    "CREATE {|TEMPORARY }TABLE {new} AS {q1}",
+    "CREATE TABLE {new} AS {q}",
+    "CREATE TABLE {new} (a INT PRIMARY KEY) {|IGNORE |REPLACE }{SELECT a FROM {t}|{q1}}",
+    "CREATE TABLE {new} (z INT DEFAULT ({s}))",
+    "CREATE TABLE {new} (z INT, CHECK ({s}))",
+    "CREATE TABLE {new} (z INT, y INT {|GENERATED ALWAYS }AS ({s}) {VIRTUAL|STORED})",
+    "CREATE TABLE {new} (z INT, KEY ((z + {s}){| DESC}))",
+    "CREATE TABLE {new} (z INT, FOREIGN KEY {|f }(z) REFERENCES {t} (a){| ON DELETE {CASCADE|SET NULL|RESTRICT|NO ACTION|SET DEFAULT}| ON UPDATE CASCADE| MATCH FULL})",
+    "CREATE TABLE {new} (z INT REFERENCES {t} (a))",
+    "CREATE TABLE {new} (z INT, CONSTRAINT f FOREIGN KEY (z) REFERENCES {t} (a))",
+    "CREATE TABLE {new} (z INT) PARTITION BY {HASH (z)|LIST (z) (PARTITION p0 VALUES IN (1))|RANGE (z) (PARTITION p0 VALUES LESS THAN ({s}))}",
+    "CREATE TABLE {new} (z INT) UNION = ({t}) INSERT_METHOD = LAST",
+    "CREATE TABLE {new} ({column}{|, {column2}}){|{option}}",
+    "CREATE TABLE {new} ({column}, {KEY|UNIQUE KEY|INDEX} i USING BTREE (c0 DESC) {KEY_BLOCK_SIZE = 4|COMMENT 'x'|INVISIBLE|VISIBLE|ENGINE_ATTRIBUTE '{json}'|SECONDARY_ENGINE_ATTRIBUTE '{json}'}, CONSTRAINT m UNIQUE KEY (c0), PRIMARY KEY (c0), FULLTEXT KEY g (c0) WITH PARSER ngram, CONSTRAINT n CHECK (c0 > 1) NOT ENFORCED)",
+    "CREATE TABLE {new} (s GEOMETRY NOT NULL SRID 0, SPATIAL INDEX (s))",
+];
+
+/// A column with what may stand behind its type.
+pub const COLUMN: &[&str] = &[
+    "c0 {type}{| NULL| NOT NULL}{| DEFAULT {1|-1|NULL|'x'|CURRENT_TIMESTAMP}}{| COMMENT 'x'}{| UNIQUE KEY}",
+    "c0 {INT AUTO_INCREMENT PRIMARY KEY|TIMESTAMP DEFAULT NOW() ON UPDATE NOW()|INT CHECK (c0 > 1)|BIGINT SERIAL DEFAULT VALUE}",
+    "c0 VARCHAR(9) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin {COLUMN_FORMAT FIXED|STORAGE DISK|ENGINE_ATTRIBUTE '{json}'|SECONDARY_ENGINE_ATTRIBUTE '{json}'|VISIBLE|INVISIBLE|NOT SECONDARY}",
+    "c0 INT DEFAULT ({e})",
+];
+
+pub const TYPES: &[&str] = &[
+    "TINYINT",
+    "BOOL",
+    "SMALLINT UNSIGNED",
+    "MEDIUMINT ZEROFILL",
+    "INT",
+    "BIGINT(20)",
+    "FLOAT",
+    "DOUBLE(5, 2)",
+    "DECIMAL(5, 2)",
+    "BIT(3)",
+    "YEAR",
+    "DATE",
+    "TIME(2)",
+    "DATETIME",
+    "TIMESTAMP",
+    "CHAR(3)",
+    "VARCHAR(9)",
+    "BINARY(3)",
+    "VARBINARY(9)",
+    "TINYTEXT",
+    "TEXT",
+    "MEDIUMTEXT",
+    "LONGTEXT",
+    "TINYBLOB",
+    "BLOB",
+    "MEDIUMBLOB",
+    "LONGBLOB",
+    "ENUM('a', 'b')",
+    "SET('a', 'b')",
+    "JSON",
+    "POINT",
+    "LINESTRING",
+    "POLYGON",
+    "MULTIPOINT",
+    "MULTILINESTRING",
+    "MULTIPOLYGON",
+    "GEOMETRYCOLLECTION",
+    "GEOMETRY",
+    "VECTOR(3)",
+    "CHAR(3) BINARY",
+];
+
+pub const OPTIONS: &[&str] = &[
+    "ENGINE = InnoDB",
+    "SECONDARY_ENGINE = NULL",
+    "AUTO_INCREMENT = 5",
+    "AVG_ROW_LENGTH = 9",
+    "CHARSET = utf8mb4",
+    "CHECKSUM = 1",
+    "COLLATE = utf8mb4_bin",
+    "COMMENT = 'x'",
+    "COMPRESSION = 'zlib'",
+    "CONNECTION = 'x'",
+    "DATA DIRECTORY = '/nonexistent'",
+    "INDEX DIRECTORY = '/nonexistent'",
+    "DELAY_KEY_WRITE = 1",
+    "ENCRYPTION = 'N'",
+    "ENGINE_ATTRIBUTE = '{json}'",
+    "SECONDARY_ENGINE_ATTRIBUTE = '{json}'",
+    "INSERT_METHOD = NO",
+    "KEY_BLOCK_SIZE = 4",
+    "MAX_ROWS = 5",
+    "MIN_ROWS = 5",
+    "PACK_KEYS = {1|DEFAULT}",
+    "PASSWORD = 'x'",
+    "ROW_FORMAT = DYNAMIC",
+    "START TRANSACTION",
+    "STATS_AUTO_RECALC = 1",
+    "STATS_PERSISTENT = 1",
+    "STATS_SAMPLE_PAGES = 9",
+    "STORAGE MEMORY",
+    "TABLESPACE innodb_system",
+    "AUTOEXTEND_SIZE = 4M",
+    "TABLE_CHECKSUM = 1",
+    "UNION = ({t2})",
+];
+
+pub const ALTER_TABLE: &[&str] = &[
+    "ALTER TABLE {t} ADD {|COLUMN }{column}{| FIRST| AFTER a}{|, ALGORITHM = COPY|, LOCK = SHARED}",
+    "ALTER TABLE {t} ADD COLUMN z INT DEFAULT ({s})",
+    "ALTER TABLE {t} ADD COLUMN z INT AS ({c} + {s})",
+    "ALTER TABLE {t} ADD CHECK ({e}){|, WITHOUT VALIDATION}",
+    "ALTER TABLE {t} ADD CONSTRAINT k CHECK ({s})",
+    "ALTER TABLE {t} ALTER COLUMN {c} {SET DEFAULT ({s})|SET DEFAULT 5|DROP DEFAULT|SET INVISIBLE|SET VISIBLE}",
+    "ALTER TABLE {t} ADD {INDEX|UNIQUE|FULLTEXT} i ({c})",
+    "ALTER TABLE {t} ADD INDEX i ((b + {s}))",
+    "ALTER TABLE {t} ADD CONSTRAINT f FOREIGN KEY (b) REFERENCES {t2} (a)",
+    "ALTER TABLE {t} DROP {|COLUMN }{c}",
+    "ALTER TABLE {t} DROP {PRIMARY KEY|INDEX i|FOREIGN KEY f|CHECK k|CONSTRAINT k}",
+    "ALTER TABLE {t} {MODIFY {c} BIGINT|CHANGE {c} z {type}|MODIFY b INT DEFAULT ({s}) FIRST}",
+    "ALTER TABLE {t} ALTER INDEX i {VISIBLE|INVISIBLE}, ALTER {CHECK|CONSTRAINT} k {ENFORCED|NOT ENFORCED}",
+    "ALTER TABLE {t} RENAME {COLUMN {c} TO z|INDEX i TO j}",
+    "ALTER TABLE {t} RENAME {|TO |AS }{{new}|{t2}}",
+    "ALTER TABLE {t} CONVERT TO CHARACTER SET {utf8mb4|DEFAULT}{| COLLATE utf8mb4_bin}",
+    "ALTER TABLE {t} ORDER BY {c}{|, a DESC}",
+    "ALTER TABLE {t} {option}{|, {option2}}",
+    "ALTER TABLE {t} {ENABLE KEYS|DISABLE KEYS|FORCE|DISCARD TABLESPACE|IMPORT TABLESPACE|SECONDARY_LOAD|SECONDARY_UNLOAD}",
+    "ALTER TABLE {t} {PARTITION BY HASH (a)|REMOVE PARTITIONING|DROP PARTITION p0|TRUNCATE PARTITION p0|ADD PARTITION (PARTITION p9 VALUES LESS THAN (9))|ANALYZE PARTITION ALL|CHECK PARTITION ALL|OPTIMIZE PARTITION ALL|REPAIR PARTITION ALL|REBUILD PARTITION ALL|COALESCE PARTITION 1|REORGANIZE PARTITION}",
+    "ALTER TABLE {t} EXCHANGE PARTITION p0 WITH TABLE {t2}",
+];
+
+pub const DROP_TABLE: &[&str] =
+    &["DROP TABLE {|IF EXISTS }{t}", "DROP TABLE {t}, {t2}", "DROP TEMPORARY TABLE {|IF EXISTS }{t}", "DROP TABLE {new}"];
+
+pub const RENAME_TABLE: &[&str] =
+    &["RENAME TABLE {t} TO {new}", "RENAME TABLE {t} TO {new}, {t2} TO {new}", "RENAME TABLE {new} TO {t}"];
+
+pub const CREATE_INDEX: &[&str] = &[
+    "CREATE {|UNIQUE |FULLTEXT }INDEX i ON {t} ({c}{|(3)}{| DESC}){| ALGORITHM = INPLACE| LOCK = NONE}",
+    "CREATE INDEX i ON {t} ((b + {s}))",
+    "CREATE INDEX i ON {t} ((CAST(b AS UNSIGNED ARRAY)))",
+    "CREATE SPATIAL INDEX i ON {t} ({c})",
+];
+
+pub const CREATE_VIEW: &[&str] = &[
+    "CREATE {|OR REPLACE }VIEW {new} {|(z) }AS {q1}",
+    "CREATE {|ALGORITHM = MERGE }{|DEFINER = {u} }{|SQL SECURITY INVOKER }VIEW {|IF NOT EXISTS }{new} AS {q1}{| WITH {|CASCADED |LOCAL }CHECK OPTION}",
+    "ALTER VIEW {{new}|{t}} AS {q1}",
+];
