@@ -50,7 +50,7 @@ pub(super) struct Planned<'a> {
     pub plan: &'a Plan,
     /// To plan it again.
     pub ast: Option<&'a Ast>,
-    /// Of the first parameters, with NULL's where they stand tells.
+    /// The types of the parameters; of one that is NULL, the type that its place in the statement tells.
     pub types: &'a [ColumnType],
     pub params: &'a [Value],
 }

@@ -74,6 +74,7 @@ impl Client {
     }
 
     /// A client that knows session tracking, and EOF packets if `eof`.
+    #[allow(dead_code)] // of the scripts
     pub fn connect_tracking(port: u16, user: &str, password: &str, eof: bool) -> Result<Client> {
         let caps = if eof { CAPS & !cap::DEPRECATE_EOF } else { CAPS };
         Client::connect_with("127.0.0.1", port, user, password, caps | cap::SESSION_TRACK)

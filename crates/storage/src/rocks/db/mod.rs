@@ -752,8 +752,9 @@ impl Drop for Iter {
 
 /// Seconds before files of the lowest level are compacted for the sake of old versions alone.
 const LOWEST_FILES_REST_S: u32 = 3600;
-/// Blocks of a file that is gone are looked for in the cache as long as one of twenty is found there (0.99^299).
-const UNCACHE_AGGRESSIVENESS: u32 = 300;
+/// All blocks of a file that is gone are looked for in the cache. RocksDB stops where fewer than 0.99^(this - 1) of them are found; with the 300 that its
+/// authors recommend it gave up behind some twenty blocks at the start of a file that are read through spans, and the rest stayed for good.
+const UNCACHE_AGGRESSIVENESS: u32 = 100_000;
 
 /// Sets what the safe crate does not wrap.
 pub fn set_raw_options(options: &mut rocksdb::Options) {
@@ -769,7 +770,7 @@ pub fn set_raw_options(options: &mut rocksdb::Options) {
         // default, RocksDB would compact the same files again as soon as that transaction ends.
         ffi::rocksdb_options_set_bottommost_file_compaction_delay(raw, LOWEST_FILES_REST_S);
         // Blocks of files that compaction has replaced leave the cache with them. Else a small table that is written all the time
-        // fills the whole cache with blocks that nobody can read any more. RocksDB's authors recommend about 300.
+        // fills the whole cache with blocks that nobody can read any more.
         ffi::rocksdb_options_set_uncache_aggressiveness(raw, UNCACHE_AGGRESSIVENESS);
         // The log holds what the memtables hold: neither stopping nor starting waits for a flush.
         ffi::rocksdb_options_set_avoid_flush_during_shutdown(raw, 1);
