@@ -3,10 +3,9 @@
 //! A statement's life here:
 //! 1. The session makes a `context::Statement`: the transaction, the parameters, the environment.
 //! 2. `query::run` builds an operator (`op`) for every `plan::node::Node`, pulls rows through it and
-//!    hands them to a `sink::RowSink`; `fast` runs the shapes that most short statements have
-//!    without operators, from stored bytes to the sink.
+//!    hands them to a `sink::RowSink`.
 //! 3. `parallel` runs the operators below an aggregation on several threads, each on a share of a big table.
-//! 4. `dml` changes rows; `file` loads and writes files of rows; `ddl` changes the catalog; `system` holds the
+//! 4. `dml` changes rows, each one through `dml::change`; `file` loads and writes files of rows; `ddl` changes the catalog; `system` holds the
 //!    information_schema tables.
 //!
 //! It knows nothing of packets, sockets or sessions: what it needs of a session comes through

@@ -1,5 +1,5 @@
 //! CHECK constraints and DEFAULT (expr): kept as text that MySQL would print, bound when they are made and
-//! when rows are written (`dml::row`).
+//! when rows are written (`dml::change`).
 
 use std::sync::Arc;
 

@@ -3,25 +3,25 @@
 use std::collections::HashSet;
 
 use vaquita_plan::node::DeletePlan;
-use vaquita_storage::{Buffers, LockMode, Table, Version};
+use vaquita_storage::LockMode;
 use vaquita_types::{Result, Value};
 
 use super::Changed;
+use super::change::StoredRows;
 use super::stream::{self, Order};
 use crate::context::Statement;
 use crate::op::{self, Frame};
 
 pub fn run(plan: &DeletePlan, statement: &Statement<'_>) -> Result<Changed> {
     let mut changed = Changed::default();
-    let mut buffers = Buffers::default();
     let order = stream::of_delete(&plan.source, plan.targets.len(), statement);
     match &plan.targets[..] {
         [target] if order != Order::Collect => {
             let table = statement.open_table(&target.table, LockMode::IX)?;
-            let mut value = Vec::new();
+            let mut rows = StoredRows::new(statement, &table);
             let _hidden = (order == Order::StreamBehindOwn).then(|| statement.hide_own_writes());
             for_each(plan, statement, |_, key| {
-                changed.affected += u64::from(delete(&table, key, statement, &mut value, &mut buffers)?);
+                changed.affected += u64::from(rows.delete(key)?);
                 Ok(())
             })?;
         }
@@ -32,11 +32,11 @@ pub fn run(plan: &DeletePlan, statement: &Statement<'_>) -> Result<Changed> {
                 keys[target].push(key.into());
                 Ok(())
             })?;
-            let mut value = Vec::new();
             for (target, keys) in plan.targets.iter().zip(keys) {
                 let table = statement.open_table(&target.table, LockMode::IX)?;
+                let mut rows = StoredRows::new(statement, &table);
                 for key in keys {
-                    changed.affected += u64::from(delete(&table, &key, statement, &mut value, &mut buffers)?);
+                    changed.affected += u64::from(rows.delete(&key)?);
                 }
             }
         }
@@ -62,15 +62,4 @@ fn for_each(plan: &DeletePlan, statement: &Statement<'_>, mut f: impl FnMut(usiz
         }
     }
     Ok(())
-}
-
-/// False: the row is gone already.
-fn delete(table: &Table, key: &[u8], statement: &Statement<'_>, value: &mut Vec<u8>, buffers: &mut Buffers) -> Result<bool> {
-    let mut txn = statement.txn.borrow_mut();
-    if !txn.get(key, Version::Latest, value)? {
-        return Ok(false);
-    }
-    let old = table.codec.decode_row(key, value)?;
-    table.delete(&mut txn, key, &old, statement.lock_wait(), buffers)?;
-    Ok(true)
 }

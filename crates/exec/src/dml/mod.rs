@@ -1,17 +1,15 @@
 //! INSERT, REPLACE, UPDATE and DELETE.
 //!
-//! All three evaluate first and then change rows through `storage::Table`, which keeps the indexes. A
-//! value becomes a column's through `RowBuilder`, which raises MySQL's errors in strict mode and its warnings
-//! otherwise. A failed statement is undone by the session (`Transaction::rollback_statement`).
+//! All find the rows and values first and then change each row through `change`: values, constraints, storage. A failed statement is undone by the session (`Transaction::rollback_statement`).
 
+mod change;
 mod delete;
 pub(crate) mod group_numbers;
 pub(crate) mod insert;
-mod row;
 mod stream;
 mod update;
 
-pub use row::implicit_default;
+pub use change::implicit_default;
 use vaquita_plan::eval::print;
 use vaquita_plan::node::{Node, Plan};
 use vaquita_types::schema::ColumnDef;

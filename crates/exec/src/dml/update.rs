@@ -1,70 +1,47 @@
 //! UPDATE of one or several tables.
 //!
 //! Rows are changed as they are found where the scan cannot meet its own changes (`stream`); else they are found, locked and
-//! evaluated first and changed afterwards. Assignments see the values that earlier ones gave, as in MySQL.
+//! evaluated first and changed afterwards. Assignments see the values that earlier ones gave
+//! the same table, and of other tables those that they had, as in MySQL.
 
 use std::collections::HashSet;
 
-use vaquita_plan::env::Level;
-use vaquita_plan::node::{Assignment, UpdatePlan, UpdateTarget};
-use vaquita_storage::{Buffers, LockMode, Table, Written};
-use vaquita_types::schema::TableDef;
+use vaquita_plan::node::UpdatePlan;
+use vaquita_storage::LockMode;
 use vaquita_types::{Result, Value};
 
 use super::Changed;
-use super::row::RowBuilder;
+use super::change::{Evaluated, Found, TableChange, Update};
 use super::stream::{self, Order};
 use crate::context::Statement;
 use crate::op::{self, Frame};
-
-/// A row to be changed.
-struct Change {
-    key: Box<[u8]>,
-    old: Vec<Value>,
-    new: Vec<Value>,
-}
 
 pub fn run(plan: &UpdatePlan, statement: &Statement<'_>) -> Result<Changed> {
     let mut tables = Vec::with_capacity(plan.targets.len());
     for target in &plan.targets {
         tables.push(statement.open_table(&target.table, LockMode::IX)?);
     }
-    let mut changes: Vec<Vec<Change>> = plan.targets.iter().map(|_| Vec::new()).collect();
-    let mut seen: Vec<HashSet<Box<[u8]>>> = plan.targets.iter().map(|_| HashSet::new()).collect();
+    let mut changes: Vec<TableChange<'_>> = tables.iter().map(|table| TableChange::new(statement, table, plan.ignore)).collect();
     let mut changed = Changed::default();
-    let mut buffers = Buffers::default();
     let order = stream::of_update(plan, statement);
+    let mut collected: Vec<Vec<(Box<[u8]>, Update)>> = plan.targets.iter().map(|_| Vec::new()).collect();
     {
         let _hidden = (order == Order::StreamBehindOwn).then(|| statement.hide_own_writes());
-        let mut builders: Vec<_> = tables.iter().map(|table| RowBuilder::new(statement, &table.def, plan.ignore)).collect();
-        let mut frame = Frame::new(statement, None, plan.frame_width);
-        let mut source = op::build(&plan.source);
-        source.open(&mut frame)?;
-        let mut row = 0;
-        let joined = super::is_join(&plan.source);
-        while source.next(&mut frame)? {
-            row += 1;
-            for (n, target) in plan.targets.iter().enumerate() {
-                let Value::Bytes(key) = frame.slots[target.key_slot].clone() else { continue };
-                if joined && !seen[n].insert(key.clone()) {
-                    continue;
-                }
-                changed.found += 1;
-                builders[n].row = row;
-                let Some(change) = evaluate(target, &tables[n], key, &mut builders[n], &mut frame)? else { continue };
-                if order != Order::Collect {
-                    changed.affected += u64::from(apply(&tables[n], &change, statement, plan.ignore, &mut buffers)?);
-                } else {
-                    let values: usize = change.new.iter().map(op::heap_bytes).sum();
-                    statement.keep_bytes(change.key.len() + 48 * change.new.len() + values)?;
-                    changes[n].push(change);
-                }
+        for_each(plan, statement, &mut changes, &mut changed, |target, change, key, update| {
+            if order != Order::Collect {
+                return change.update(&key, &update);
             }
-        }
+            let values: usize = update.new.iter().map(op::heap_bytes).sum();
+            statement.keep_bytes(key.len() + 48 * update.new.len() + values)?;
+            collected[target].push((key, update));
+            Ok(false)
+        })?;
     }
-    for (n, table) in tables.iter().enumerate() {
-        for change in &changes[n] {
-            changed.affected += u64::from(apply(table, change, statement, plan.ignore, &mut buffers)?);
+    for (n, (change, updates)) in changes.iter_mut().zip(collected).enumerate() {
+        let again = plan.targets[..n].iter().any(|before| before.table.id == plan.targets[n].table.id);
+        for (key, update) in updates {
+            let written = if again { change.update_again(&key, &update)? } else { change.update(&key, &update)? };
+            changed.affected += u64::from(written);
         }
     }
     let warnings = statement.session.warning_count();
@@ -72,70 +49,36 @@ pub fn run(plan: &UpdatePlan, statement: &Statement<'_>) -> Result<Changed> {
     Ok(changed)
 }
 
-/// The new row, or `None` if nothing changes.
-fn evaluate(
-    target: &UpdateTarget,
-    table: &Table,
-    key: Box<[u8]>,
-    builder: &mut RowBuilder<'_>,
-    frame: &mut Frame<'_>,
-) -> Result<Option<Change>> {
-    let before: Vec<Value> = target.column_slots.iter().map(|slot| frame.slots[*slot].clone()).collect();
-    assign(&target.assignments, &target.column_slots, builder, frame)?;
-    let mut new: Vec<Value> = target.column_slots.iter().map(|slot| frame.slots[*slot].clone()).collect();
-    if new == before {
-        return Ok(None);
-    }
-    touch_on_update(&table.def, &target.assignments, builder, &mut new);
-    if !builder.check_constraints(&new)? {
-        return Ok(None);
-    }
-    builder.to_utc(&mut new)?;
-    let mut old = before;
-    builder.to_utc(&mut old)?;
-    Ok(Some(Change { key, old, new }))
-}
-
-/// Evaluates assignments left to right into the slots of the row.
-pub fn assign(assignments: &[Assignment], slots: &[usize], builder: &RowBuilder<'_>, frame: &mut Frame<'_>) -> Result<()> {
-    for assignment in assignments {
-        let value = match &assignment.value {
-            Some(expr) => {
-                let value = expr.eval(&frame.cx())?.into_owned();
-                let value = builder.convert(value, &expr.ty, assignment.column)?;
-                builder.check_null(value, assignment.column, true)?
+/// Finds the rows and evaluates the assignments of each target over them; `f` gets the key and the update of each row that changes, and
+/// says whether it was written.
+fn for_each<'a>(
+    plan: &UpdatePlan,
+    statement: &'a Statement<'a>,
+    changes: &mut [TableChange<'a>],
+    changed: &mut Changed,
+    mut f: impl FnMut(usize, &mut TableChange<'a>, Box<[u8]>, Update) -> Result<bool>,
+) -> Result<()> {
+    let mut seen: Vec<HashSet<Box<[u8]>>> = plan.targets.iter().map(|_| HashSet::new()).collect();
+    let mut frame = Frame::new(statement, None, plan.frame_width);
+    let mut source = op::build(&plan.source);
+    source.open(&mut frame)?;
+    let mut row = 0;
+    let joined = super::is_join(&plan.source);
+    while source.next(&mut frame)? {
+        row += 1;
+        for (n, (target, change)) in plan.targets.iter().zip(changes.iter_mut()).enumerate() {
+            let Value::Bytes(key) = frame.slots[target.key_slot].clone() else { continue };
+            if joined && !seen[n].insert(key.clone()) {
+                continue;
             }
-            None => builder.default(assignment.column, true)?.unwrap_or(Value::Null),
-        };
-        frame.slots[slots[assignment.column]] = value;
+            changed.found += 1;
+            change.values.row = row;
+            let found = Found { key: &key, stored: None, is_joined: joined };
+            let evaluated = change.evaluate(&target.assignments, &target.column_slots, &mut frame, found)?;
+            if let Evaluated::Update(update) = evaluated {
+                changed.affected += u64::from(f(n, change, key, update)?);
+            }
+        }
     }
     Ok(())
-}
-
-/// `ON UPDATE CURRENT_TIMESTAMP` of columns that the statement does not set.
-pub fn touch_on_update(def: &TableDef, assignments: &[Assignment], builder: &RowBuilder<'_>, row: &mut [Value]) {
-    for (position, column) in def.columns.iter().enumerate() {
-        if column.on_update_now && !assignments.iter().any(|a| a.column == position) {
-            row[position] = builder.now(column);
-        }
-    }
-}
-
-fn apply(table: &Table, change: &Change, statement: &Statement<'_>, ignore: bool, buffers: &mut Buffers) -> Result<bool> {
-    let written = {
-        let mut txn = statement.txn.borrow_mut();
-        table.update(&mut txn, &change.key, &change.old, &change.new, statement.lock_wait(), buffers)?
-    };
-    match written {
-        Written::Done => Ok(true),
-        Written::Skipped => Ok(false),
-        Written::Duplicate(duplicate) => {
-            let error = table.duplicate_error(&duplicate, &change.new);
-            if !ignore {
-                return Err(error);
-            }
-            statement.session.warn(Level::Warning, error);
-            Ok(false)
-        }
-    }
 }

@@ -58,7 +58,7 @@ pub fn load(
     while more && load.row(&mut reader, format.is_fixed_size())? {
         let end = reader.next_line()?;
         if end.cut {
-            load.insert.builder.warn_or_fail(Error::new(&ER_WARN_TOO_MANY_RECORDS, &[&load.insert.records]))?;
+            load.insert.change.values.warn_or_fail(Error::new(&ER_WARN_TOO_MANY_RECORDS, &[&load.insert.records]))?;
         }
         more = end.more;
         if load.insert.records.is_multiple_of(INTERRUPT_ROWS) {
@@ -158,9 +158,9 @@ impl Load<'_> {
         for column in columns() {
             if rest.is_empty() {
                 // Unlike in rows with separators, the column keeps its default, if that is not NULL.
-                let value = self.insert.builder.default_quietly(column)?.filter(|value| !value.is_null());
-                self.put(column, value.unwrap_or_else(|| self.insert.builder.without_value(column)));
-                self.insert.builder.warn_or_fail(Error::new(&ER_WARN_TOO_FEW_RECORDS, &[&self.insert.records]))?;
+                let value = self.insert.change.values.default_quietly(column)?.filter(|value| !value.is_null());
+                self.put(column, value.unwrap_or_else(|| self.insert.change.values.without_value(column)));
+                self.insert.change.values.warn_or_fail(Error::new(&ER_WARN_TOO_FEW_RECORDS, &[&self.insert.records]))?;
                 continue;
             }
             let width = self.table.def.columns.get(column).map_or(0, |c| self::width(&c.ty));
@@ -179,9 +179,9 @@ impl Load<'_> {
         } else {
             if def.ty.kind != TypeKind::Timestamp {
                 let error = Error::new(&ER_WARN_NULL_TO_NOTNULL, &[&def.name, &self.insert.records]);
-                self.insert.builder.warn_or_fail(error)?;
+                self.insert.change.values.warn_or_fail(error)?;
             }
-            self.insert.builder.without_value(column)
+            self.insert.change.values.without_value(column)
         };
         self.put(column, value);
         Ok(())
@@ -190,9 +190,9 @@ impl Load<'_> {
     /// The row has ended before this column.
     fn missing(&mut self, column: usize) -> Result<()> {
         let Some(def) = self.table.def.columns.get(column) else { return Ok(()) };
-        self.insert.builder.warn_or_fail(Error::new(&ER_WARN_TOO_FEW_RECORDS, &[&self.insert.records]))?;
+        self.insert.change.values.warn_or_fail(Error::new(&ER_WARN_TOO_FEW_RECORDS, &[&self.insert.records]))?;
         let is_null = def.nullable && matches!(def.default, ColumnDefault::None | ColumnDefault::Value(Value::Null));
-        let value = if is_null { Value::Null } else { self.insert.builder.without_value(column) };
+        let value = if is_null { Value::Null } else { self.insert.change.values.without_value(column) };
         self.put(column, value);
         Ok(())
     }

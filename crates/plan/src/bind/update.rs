@@ -39,6 +39,7 @@ impl Binder<'_> {
             let value = self.assigned(&assignment.value, &table, relation, column)?;
             assignments.push((relation, Assignment { column, value }));
         }
+        self.refuse_moving_twice(&assignments)?;
         let filter = match &update.filter {
             Some(filter) => self.in_clause(Clause::Where, |b| b.where_clause(filter, &mut tree))?,
             None => Vec::new(),
@@ -78,6 +79,30 @@ impl Binder<'_> {
         }
         targets.sort_unstable();
         Ok(targets)
+    }
+
+    /// Error 1706: a table is changed under two names, and one of them moves its rows to other places.
+    fn refuse_moving_twice(&mut self, assignments: &[(usize, Assignment)]) -> Result<()> {
+        let frame = self.frame();
+        let of = |relation: usize| match &frame.relations[relation].source {
+            Source::Base(table) => Some((table, &frame.relations[relation].alias)),
+            _ => None,
+        };
+        for (relation, assignment) in assignments {
+            let Some((table, alias)) = of(*relation) else { continue };
+            let column = table.columns[assignment.column].id;
+            let other = assignments.iter().filter(|(other, _)| other != relation).find_map(|(other, _)| {
+                let (other_table, other_alias) = of(*other)?;
+                (other_table.id == table.id).then_some((*other, other_alias))
+            });
+            let Some((other, other_alias)) = other.filter(|_| table.clustered().parts.iter().any(|part| part.column == column))
+            else {
+                continue;
+            };
+            let (first, second) = if *relation < other { (alias, other_alias) } else { (other_alias, alias) };
+            return Err(Error::new(&errno::ER_MULTI_UPDATE_KEY_CONFLICT, &[first, second]));
+        }
+        Ok(())
     }
 
     fn assigned_column(&mut self, column: &ast::ColumnRef) -> Result<(usize, usize)> {

@@ -47,6 +47,8 @@ pub struct ToUtc {
     pub value: DateTime,
     /// The local time does not exist (a clock change skips it); `value` is the change.
     pub in_gap: bool,
+    /// The local time occurs twice (a clock change repeats it); `value` is the first.
+    pub repeated: bool,
 }
 
 impl TimeZone {
@@ -86,7 +88,7 @@ impl TimeZone {
     /// Local time to UTC; `None` if the result leaves years 1–9999. A time that occurs twice
     /// is the earlier one, as in MySQL.
     pub fn to_utc(&self, local: DateTime) -> Option<ToUtc> {
-        let at = |value: DateTime| Some(ToUtc { value, in_gap: false });
+        let at = |value: DateTime| Some(ToUtc { value, in_gap: false, repeated: false });
         let zone = match self {
             TimeZone::Utc => return at(local),
             TimeZone::Fixed(seconds) => return at(local.add_micros(-(*seconds as i64) * MICROS_PER_SECOND)?),
@@ -95,12 +97,14 @@ impl TimeZone {
         let shifted = |offset: jiff::tz::Offset| local.add_micros(-(offset.seconds() as i64) * MICROS_PER_SECOND);
         match zone.to_ambiguous_timestamp(to_civil(local)?).offset() {
             jiff::tz::AmbiguousOffset::Unambiguous { offset } => at(shifted(offset)?),
-            jiff::tz::AmbiguousOffset::Fold { before, .. } => at(shifted(before)?),
+            jiff::tz::AmbiguousOffset::Fold { before, .. } => {
+                Some(ToUtc { value: shifted(before)?, in_gap: false, repeated: true })
+            }
             jiff::tz::AmbiguousOffset::Gap { after, .. } => {
                 // The time read with the new offset lies before the change; the next one is it.
                 let before = jiff::Timestamp::from_microsecond(shifted(after)?.unix_micros()).ok()?;
                 let change = zone.following(before).next()?.timestamp();
-                Some(ToUtc { value: DateTime::from_unix_micros(change.as_microsecond())?, in_gap: true })
+                Some(ToUtc { value: DateTime::from_unix_micros(change.as_microsecond())?, in_gap: true, repeated: false })
             }
         }
     }
@@ -125,7 +129,7 @@ impl TimeZone {
     /// A TIMESTAMP as the session sees it, as it is stored; `None` outside the column's range.
     pub fn timestamp_to_utc(&self, local: DateTime) -> Option<ToUtc> {
         if local.is_zero() {
-            return Some(ToUtc { value: local, in_gap: false });
+            return Some(ToUtc { value: local, in_gap: false, repeated: false });
         }
         let date = local.date();
         if date.has_zero_part() || date.day() > days_in_month(date.year(), date.month()) {

@@ -1,4 +1,4 @@
-//! From evaluated values to the values that a row stores.
+//! Step 1 of a change, and the constraints: from evaluated values to the values that a row stores.
 
 use std::cell::OnceCell;
 
@@ -15,6 +15,15 @@ use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, sql_mode};
 
 use crate::context::Statement;
 use crate::ddl::checks::bind_checks;
+
+/// Whether the local times of a row tell the moments that they mean.
+#[must_use]
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Times {
+    Unique,
+    /// A clock change repeats one of them, of which the first was taken.
+    Repeated,
+}
 
 /// Converts values for one table, raising errors or warnings as `sql_mode` asks.
 pub struct RowBuilder<'a> {
@@ -221,22 +230,34 @@ impl<'a> RowBuilder<'a> {
         self.timestamps && !matches!(self.store.time_zone, TimeZone::Utc)
     }
 
+    /// IGNORE: errors become warnings.
+    pub fn ignores(&self) -> bool {
+        self.ignore
+    }
+
     /// Rows are stored with TIMESTAMPs in UTC.
-    pub fn to_utc(&self, row: &mut [Value]) -> Result<()> {
-        let zone = self.store.time_zone;
-        if matches!(zone, TimeZone::Utc) {
-            return Ok(());
-        }
+    pub fn to_utc(&self, row: &mut [Value]) -> Times {
+        let mut times = Times::Unique;
         for (value, column) in row.iter_mut().zip(&self.table.columns) {
             if column.ty.kind == TypeKind::Timestamp
                 && let Value::DateTime(local) = value
             {
                 // `store` has refused what is out of range.
-                let utc = zone.timestamp_to_utc(*local).map_or(DateTime::ZERO, |utc| utc.value);
-                *value = Value::DateTime(utc);
+                let utc = self.store.time_zone.timestamp_to_utc(*local);
+                if utc.is_some_and(|utc| utc.repeated) {
+                    times = Times::Repeated;
+                }
+                *value = Value::DateTime(utc.map_or(DateTime::ZERO, |utc| utc.value));
             }
         }
-        Ok(())
+        times
+    }
+
+    /// The same for a row that was `before` and was stored as `old`: what has not changed stays as it is stored.
+    pub fn to_utc_where_changed(&self, new: &mut [Value], before: &[Value], old: &[Value]) {
+        let same: Vec<usize> = (0..new.len()).filter(|n| new[*n] == before[*n]).collect();
+        let _ = self.to_utc(new);
+        same.into_iter().for_each(|n| new[n].clone_from(&old[n]));
     }
 
     /// The opposite, for rows read to be evaluated.

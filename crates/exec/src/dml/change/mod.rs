@@ -1,0 +1,257 @@
+//! The one way in which a row of a user's table changes.
+//!
+//! A statement finds out which rows it means and what it gives them (`insert`, `update`, `delete`, `file::load`), and hands
+//! that to a `TableChange`, one for each table that it changes (DELETE, which gives no values, to its `StoredRows`). Only `stored` calls
+//! `Table::insert`, `update` and `delete`.
+//!
+//! | step | insert | update | delete |
+//! |---|---|---|---|
+//! | 1. values: conversion, NOT NULL, defaults | `given`, `default`, `complete` | `evaluate` | |
+//! | 2. CHECK constraints, then AUTO_INCREMENT | `complete` | `evaluate` | |
+//! | 3. storage: unique keys, the row, its index entries | `insert` | `update` | `StoredRows::delete` |
+//!
+//! NOT NULL is looked at with each value, because the first column in the statement's order is the one that MySQL names. A number of
+//! AUTO_INCREMENT comes after CHECK, which cannot read it, so that a refused row uses none.
+//!
+//! What has its place here later: BEFORE triggers between 1 and 2, since constraints hold for what they set; foreign keys and then the row
+//! image in `stored`, which has the old and the new row as they are written.
+//!
+//! Example: `INSERT IGNORE INTO t VALUES (1, NULL)` makes NULL the type's zero with a warning (1), finds the constraints
+//! satisfied (2), and gets the row with key 1 that is in the way back from storage (3); what that means is the statement's to say.
+
+mod numbers;
+mod stored;
+mod values;
+
+use vaquita_plan::env::Level;
+use vaquita_plan::expr::Expr;
+use vaquita_plan::node::Assignment;
+use vaquita_storage::{Duplicate, Table, Written};
+use vaquita_types::{ColumnType, Error, Result, Value};
+
+use crate::context::Statement;
+use crate::op::Frame;
+use numbers::Numbers;
+pub(crate) use stored::StoredRows;
+use values::Times;
+pub use values::implicit_default;
+pub(crate) use values::{RowBuilder, stored_digits};
+
+/// The rows of one table that one statement changes.
+pub(crate) struct TableChange<'a> {
+    statement: &'a Statement<'a>,
+    table: &'a Table,
+    pub(crate) values: RowBuilder<'a>,
+    pub(crate) rows: StoredRows<'a>,
+    numbers: Numbers<'a>,
+    /// The new row with TIMESTAMPs in UTC, if those differ.
+    utc: Vec<Value>,
+}
+
+/// What `complete` makes of a new row.
+pub(crate) enum Completed {
+    Ready {
+        /// The number that AUTO_INCREMENT gave.
+        generated: Option<u64>,
+    },
+    /// A CHECK constraint leaves it out (IGNORE).
+    Refused,
+}
+
+/// A row that is to be updated.
+pub(crate) struct Found<'k> {
+    pub key: &'k [u8],
+    /// The row as it is stored, if the caller has it.
+    pub stored: Option<Vec<Value>>,
+    /// It may be joined with further rows, which are found by what it was, as are the values of other tables.
+    pub is_joined: bool,
+}
+
+/// A row that is there and what it becomes, both as they are stored.
+pub(crate) struct Update {
+    pub old: Vec<Value>,
+    pub new: Vec<Value>,
+}
+
+/// What assignments make of a row.
+pub(crate) enum Evaluated {
+    Update(Update),
+    /// All columns have the values that they had.
+    Same,
+    /// A CHECK constraint leaves it as it is (IGNORE).
+    Refused,
+}
+
+impl<'a> TableChange<'a> {
+    pub fn new(statement: &'a Statement<'a>, table: &'a Table, ignore: bool) -> TableChange<'a> {
+        TableChange {
+            statement,
+            table,
+            values: RowBuilder::new(statement, &table.def, ignore),
+            rows: StoredRows::new(statement, table),
+            numbers: Numbers::new(statement, table),
+            utc: Vec::new(),
+        }
+    }
+
+    /// Step 1: a value that the statement gives a column of a new row. NULL asks AUTO_INCREMENT for a number.
+    pub fn given(&self, value: Value, ty: &ColumnType, position: usize, several_rows: bool) -> Result<Value> {
+        let value = self.values.convert(value, ty, position)?;
+        let automatic = self.table.def.columns[position].auto_increment;
+        if automatic { Ok(value) } else { self.values.check_null(value, position, several_rows) }
+    }
+
+    /// Steps 1 and 2 for the new row at `first` and the slots after it, whose columns have what is given or a constant default:
+    /// `computed` are the other defaults.
+    pub fn complete(
+        &mut self,
+        frame: &mut Frame<'_>,
+        first: usize,
+        computed: &[(usize, Expr)],
+        several_rows: bool,
+    ) -> Result<Completed> {
+        for (position, expr) in computed {
+            let value = expr.eval(&frame.cx())?.into_owned();
+            frame.slots[first + position] = self.given(value, &expr.ty, *position, several_rows)?;
+        }
+        let row = &mut frame.slots[first..first + self.table.def.columns.len()];
+        if !self.values.check_constraints(row)? {
+            return Ok(Completed::Refused);
+        }
+        Ok(Completed::Ready { generated: self.numbers.complete(row, &self.values)? })
+    }
+
+    /// Step 3 of an insert, of a row that is complete.
+    pub fn insert(&mut self, row: &[Value]) -> Result<Written> {
+        let row = match self.values.stores_other_times() {
+            true => {
+                self.utc.clear();
+                self.utc.extend_from_slice(row);
+                let _ = self.values.to_utc(&mut self.utc);
+                &self.utc[..]
+            }
+            false => row,
+        };
+        self.rows.insert(row)
+    }
+
+    /// Steps 1 and 2 of an update: evaluates `assignments` left to right over the row in `slots`, each of which sees what those before
+    /// it set.
+    pub fn evaluate(
+        &mut self,
+        assignments: &[Assignment],
+        slots: &[usize],
+        frame: &mut Frame<'_>,
+        row: Found<'_>,
+    ) -> Result<Evaluated> {
+        let Found { key, stored, is_joined } = row;
+        let before: Vec<Value> = slots.iter().map(|slot| frame.slots[*slot].clone()).collect();
+        self.assign(assignments, slots, frame)?;
+        let mut new: Vec<Value> = slots.iter().map(|slot| std::mem::take(&mut frame.slots[*slot])).collect();
+        if is_joined {
+            slots.iter().zip(&before).for_each(|(slot, value)| frame.slots[*slot].clone_from(value));
+        }
+        if new == before {
+            return Ok(Evaluated::Same);
+        }
+        self.touch(assignments, &mut new);
+        if !self.values.check_constraints(&new)? {
+            return Ok(Evaluated::Refused);
+        }
+        if !self.values.stores_other_times() {
+            return Ok(Evaluated::Update(Update { old: before, new }));
+        }
+        let old = match stored {
+            Some(stored) => stored,
+            None => self.as_it_was_stored(key, &before)?,
+        };
+        self.values.to_utc_where_changed(&mut new, &before, &old);
+        Ok(Evaluated::Update(Update { old, new }))
+    }
+
+    /// `before`, in the session's time zone, as it is stored. A local time that a clock change repeats does not tell which of two it was.
+    fn as_it_was_stored(&mut self, key: &[u8], before: &[Value]) -> Result<Vec<Value>> {
+        let mut old = before.to_vec();
+        match self.values.to_utc(&mut old) {
+            Times::Unique => Ok(old),
+            Times::Repeated => self.rows.get(key)?.ok_or_else(|| Error::internal("a row has gone under its lock")),
+        }
+    }
+
+    /// Step 3 of an update; false: the row is as it was, because the new one's key is taken (IGNORE) or a lock was not free.
+    pub fn update(&mut self, key: &[u8], update: &Update) -> Result<bool> {
+        let Update { old, new } = update;
+        match self.rows.update(key, old, new)? {
+            Written::Done => Ok(true),
+            Written::Skipped => Ok(false),
+            Written::Duplicate(duplicate) => {
+                let mut local = new.clone();
+                self.values.to_local(&mut local);
+                self.report_duplicate(&duplicate, &local)?;
+                Ok(false)
+            }
+        }
+    }
+
+    /// As `update`, of a row that the statement has changed under another name of the table since `update` was evaluated: what that changed
+    /// stays.
+    pub fn update_again(&mut self, key: &[u8], update: &Update) -> Result<bool> {
+        let Some(old) = self.rows.get(key)? else { return Ok(false) };
+        let mut new = old.clone();
+        for (n, value) in update.new.iter().enumerate().filter(|(n, value)| **value != update.old[*n]) {
+            new[n].clone_from(value);
+        }
+        let mut local = new.clone();
+        self.values.to_local(&mut local);
+        Ok(self.values.check_constraints(&local)? && self.update(key, &Update { old, new })?)
+    }
+
+    /// The row of the last `insert` as it is stored.
+    pub fn as_stored<'r>(&'r self, row: &'r [Value]) -> &'r [Value] {
+        if self.values.stores_other_times() { &self.utc } else { row }
+    }
+
+    /// Error 1062, or a warning under IGNORE, for a row in the session's time zone.
+    pub fn report_duplicate(&self, duplicate: &Duplicate, row: &[Value]) -> Result<()> {
+        let error = self.table.duplicate_error(duplicate, row);
+        if !self.values.ignores() {
+            return Err(error);
+        }
+        self.statement.session.warn(Level::Warning, error);
+        Ok(())
+    }
+
+    fn assign(&self, assignments: &[Assignment], slots: &[usize], frame: &mut Frame<'_>) -> Result<()> {
+        for assignment in assignments {
+            let value = match &assignment.value {
+                Some(expr) => {
+                    let value = expr.eval(&frame.cx())?.into_owned();
+                    let value = self.values.convert(value, &expr.ty, assignment.column)?;
+                    self.values.check_null(value, assignment.column, true)?
+                }
+                None => self.values.default(assignment.column, true)?.unwrap_or(Value::Null),
+            };
+            frame.slots[slots[assignment.column]] = value;
+        }
+        Ok(())
+    }
+
+    /// `ON UPDATE CURRENT_TIMESTAMP` of columns that the statement does not set.
+    fn touch(&self, assignments: &[Assignment], row: &mut [Value]) {
+        for (position, column) in self.table.def.columns.iter().enumerate() {
+            if column.on_update_now && !assignments.iter().any(|a| a.column == position) {
+                row[position] = self.values.now(column);
+            }
+        }
+    }
+
+    /// An update gave the AUTO_INCREMENT column a number, which no later insert must get; returns it.
+    pub fn note_updated_number(&self, new: &[Value]) -> Result<Option<u64>> {
+        self.numbers.note_updated(new)
+    }
+
+    /// The AUTO_INCREMENT column of a row; 0 if the table has none.
+    pub fn number(&self, row: &[Value]) -> u64 {
+        self.numbers.of(row)
+    }
+}

@@ -1,0 +1,114 @@
+//! The numbers of an AUTO_INCREMENT column: drawn for a row that gives none, noted for one that does.
+
+use vaquita_storage::Table;
+use vaquita_types::errno::{ER_AUTOINC_READ_FAILED, ER_WARN_DATA_OUT_OF_RANGE};
+use vaquita_types::temporal::Date;
+use vaquita_types::{ColumnType, Error, Result, Value, convert, sql_mode};
+
+use super::values::RowBuilder;
+use crate::context::Statement;
+use crate::dml::group_numbers;
+
+pub(super) struct Numbers<'a> {
+    statement: &'a Statement<'a>,
+    table: &'a Table,
+    column: Option<usize>,
+    /// Where they are counted, if not in the table's counter.
+    counting_index: Option<(usize, usize)>,
+    /// Whether SET insert_id gave the first number is known; the number that follows that one.
+    asked_for_given: bool,
+    after_given: Option<u64>,
+}
+
+impl<'a> Numbers<'a> {
+    pub fn new(statement: &'a Statement<'a>, table: &'a Table) -> Numbers<'a> {
+        Numbers {
+            statement,
+            table,
+            column: table.def.auto_increment_column(),
+            counting_index: group_numbers::counting_index(&table.def),
+            asked_for_given: false,
+            after_given: None,
+        }
+    }
+
+    /// Gives the next number to a column that got NULL or 0; returns it if it was generated.
+    pub fn complete(&mut self, row: &mut [Value], values: &RowBuilder<'_>) -> Result<Option<u64>> {
+        let Some(position) = self.column else { return Ok(None) };
+        let zero_is_a_value = self.statement.session.sql_mode() & sql_mode::NO_AUTO_VALUE_ON_ZERO != 0;
+        let (given, zero) = match &row[position] {
+            Value::Null => (None, false),
+            Value::Int(i) => (u64::try_from(*i).ok(), *i == 0),
+            Value::UInt(u) => (Some(*u), *u == 0),
+            Value::Float(f) => (Some(*f as u64), *f == 0.0),
+            _ => (None, false),
+        };
+        let mut txn = self.statement.txn.borrow_mut();
+        if !row[position].is_null() && (!zero || zero_is_a_value) {
+            if let Some(value) = given.filter(|_| self.counting_index.is_none()) {
+                txn.note_auto_increment(self.table.def.id, value)?;
+            }
+            return Ok(None);
+        }
+        let (increment, offset) = self.statement.session.auto_increment();
+        let asked = std::mem::replace(&mut self.asked_for_given, true);
+        let first = if asked { None } else { self.statement.session.take_insert_id() };
+        let number = if let Some(given) = self.after_given.or(first) {
+            if self.counting_index.is_none() {
+                txn.note_auto_increment(self.table.def.id, given)?;
+                self.after_given = Some(group_numbers::following(given, increment, offset).unwrap_or(u64::MAX));
+            }
+            given
+        } else if let Some(index) = self.counting_index {
+            let mut stored = row.to_vec();
+            let _ = values.to_utc(&mut stored);
+            let policy = self.statement.lock_wait();
+            let next = group_numbers::next(self.table, index, &stored, &mut txn, policy, (increment, offset))?;
+            let column = &self.table.def.columns[position].name;
+            let out_of_range = |_| Error::new(&ER_WARN_DATA_OUT_OF_RANGE, &[column, &values.row.max(1)]);
+            row[position] = self.as_stored(next, position).map_err(out_of_range)?;
+            return Ok(Some(next));
+        } else {
+            txn.next_auto_increment(self.table.def.id, 1, increment, offset)?
+        };
+        drop(txn);
+        row[position] = self.as_stored(number, position)?;
+        Ok(Some(number))
+    }
+
+    fn as_stored(&self, number: u64, position: usize) -> Result<Value> {
+        let ty = &self.table.def.columns[position].ty;
+        let context = convert::StoreContext {
+            sql_mode: sql_mode::STRICT_ALL_TABLES,
+            time_zone: self.statement.session.time_zone(),
+            today: Date::ZERO,
+        };
+        convert::store(Value::UInt(number), &ColumnType::bigint_unsigned(), ty, &context)
+            .map_err(|_| Error::new(&ER_AUTOINC_READ_FAILED, &[]))
+    }
+
+    /// An update gave the column a number, which no later insert must get; returns it.
+    pub fn note_updated(&self, new: &[Value]) -> Result<Option<u64>> {
+        let Some(position) = self.column else { return Ok(None) };
+        let number = number_of(&new[position]);
+        if self.counting_index.is_none() {
+            self.statement.txn.borrow_mut().note_auto_increment(self.table.def.id, number)?;
+        }
+        Ok(Some(number))
+    }
+
+    /// The column of a row; 0 if the table has none.
+    pub fn of(&self, row: &[Value]) -> u64 {
+        self.column.map_or(0, |position| number_of(&row[position]))
+    }
+}
+
+/// A number as an OK packet has it.
+fn number_of(value: &Value) -> u64 {
+    match value {
+        Value::Int(i) => *i as u64,
+        Value::UInt(u) => *u,
+        Value::Float(f) => *f as i64 as u64,
+        _ => 0,
+    }
+}
