@@ -3,7 +3,7 @@
 //! `rows` gives one row per table in the order of reading, with MySQL's columns; `tree` one line per node. The
 //! figures are the planner's estimates. Nothing is executed here.
 
-mod text;
+pub(crate) mod text;
 mod tree;
 
 use std::fmt::Write;

@@ -5,8 +5,9 @@
 //! A statement's life here:
 //! 1. `bind` resolves names against the `Catalog`, gives every expression a type and
 //!    turns the AST into `expr::Expr` over numbered *slots*.
-//! 2. `optimize` pushes predicates down, chooses access paths and the join order.
-//! 3. The result is a `node::Plan` that the executor runs and that a prepared
+//! 2. Each query block is then a tree (`logical`), which named rewrites make easier to plan (`rewrite`).
+//! 3. `optimize` chooses the join order and access paths.
+//! 4. The result is a `node::Plan` that the executor runs and that a prepared
 //!    statement keeps. `Expr::eval` computes expressions over a frame of slots.
 
 #![forbid(unsafe_code)]
@@ -20,10 +21,12 @@ pub mod explain;
 pub mod expr;
 pub mod func;
 pub mod literal_values;
+pub(crate) mod logical;
 pub mod node;
 pub(crate) mod optimize;
 pub mod parallel;
 pub mod params;
+pub mod rewrite;
 pub mod settings;
 pub mod text;
 pub mod typing;

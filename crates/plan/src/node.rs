@@ -27,7 +27,7 @@ pub struct QueryPlan {
     pub frame_width: usize,
     /// Every table that the plan reads: its `schema_version` decides whether the plan is still good.
     pub tables: Vec<TableRef>,
-    /// FOR UPDATE/SHARE or SERIALIZABLE may apply to a node's rows.
+    /// FOR UPDATE/SHARE may apply to a node's rows.
     pub locking: bool,
     /// Tables that FOR UPDATE locks: they must be such as may be changed.
     pub for_update: Vec<TableRef>,

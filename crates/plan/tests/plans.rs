@@ -1,11 +1,13 @@
 //! Golden scripts of plans: `golden/*.test` holds CREATE TABLE statements and queries, each followed by
-//! the plan (EXPLAIN FORMAT=TREE), its output columns, or the error.
+//! the plan (EXPLAIN FORMAT=TREE), with `columns ` before it its output columns, with `logical ` the logical tree of each of its blocks,
+//! each rewrite that changed it, and the plan; or the error.
 //!
-//! `UPDATE_GOLDEN=1 cargo test -p vaquita-plan --test plans` writes what the planner says now. Error texts
-//! were compared with MySQL's when they were written.
+//! `UPDATE_GOLDEN=1 cargo test -p vaquita-plan --test plans` writes what the planner says now; with a script's name behind it, of that one.
+//! Error texts were compared with MySQL's when they were written.
 
 mod mock;
 
+use std::cell::RefCell;
 use std::fmt::Write;
 use std::path::Path;
 
@@ -16,22 +18,39 @@ use vaquita_plan::settings::PlanSettings;
 use vaquita_plan::uses::Uses;
 
 #[test]
-fn golden_scripts() {
-    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
-    let update = std::env::var_os("UPDATE_GOLDEN").is_some();
-    let mut failed = Vec::new();
-    let mut files: Vec<_> = std::fs::read_dir(&dir).expect("golden directory").map(|e| e.expect("entry").path()).collect();
-    files.sort();
-    for path in files.iter().filter(|p| p.extension().is_some_and(|e| e == "test")) {
-        let script = std::fs::read_to_string(path).expect("script");
-        let now = run(&script);
-        if update {
-            std::fs::write(path, &now).expect("write script");
-        } else if now != script {
-            failed.push(format!("{}:\n{}", path.display(), first_difference(&script, &now)));
-        }
+fn access() {
+    check("access");
+}
+
+#[test]
+fn cte() {
+    check("cte");
+}
+
+#[test]
+fn errors() {
+    check("errors");
+}
+
+#[test]
+fn joins() {
+    check("joins");
+}
+
+#[test]
+fn rewrites() {
+    check("rewrites");
+}
+
+fn check(name: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/golden/{name}.test"));
+    let script = std::fs::read_to_string(&path).expect("script");
+    let now = run(&script);
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        std::fs::write(path, &now).expect("write script");
+    } else {
+        assert!(now == script, "{}:\n{}", path.display(), first_difference(&script, &now));
     }
-    assert!(failed.is_empty(), "{}", failed.join("\n"));
 }
 
 fn first_difference(old: &str, new: &str) -> String {
@@ -75,6 +94,10 @@ fn answer(catalog: &mut mock::Catalog, sql: &str) -> String {
         Some(rest) => (true, rest),
         None => (false, sql),
     };
+    let (logical, sql) = match sql.strip_prefix("logical ") {
+        Some(rest) => (true, rest),
+        None => (false, sql),
+    };
     let parsed = if sql.contains('?') { parse_prepared(sql.as_bytes(), &options) } else { parse_one(sql.as_bytes(), &options) };
     let (statement, _) = match parsed {
         Ok(parsed) => parsed,
@@ -86,7 +109,12 @@ fn answer(catalog: &mut mock::Catalog, sql: &str) -> String {
     }
     let settings = PlanSettings { current_database: Some("test".into()), ..PlanSettings::DEFAULT };
     let uses = Uses::default();
-    let cx = PlanContext { settings: &settings, ..PlanContext::new(catalog, Place::Statement(&uses)) };
+    let seen = RefCell::new(String::new());
+    let watch = |name: &str, tree: &str| {
+        let _ = write!(seen.borrow_mut(), "[{name}]\n{tree}");
+    };
+    let watch = logical.then_some(&watch as &dyn Fn(&str, &str));
+    let cx = PlanContext { settings: &settings, watch, ..PlanContext::new(catalog, Place::Statement(&uses)) };
     match plan_statement(&statement, &cx) {
         Err(e) => format!("{e}\n"),
         Ok(plan) if columns => plan.columns().iter().fold(String::new(), |mut s, c| {
@@ -103,6 +131,7 @@ fn answer(catalog: &mut mock::Catalog, sql: &str) -> String {
             );
             s
         }),
+        Ok(plan) if logical => seen.take() + "[plan]\n" + &explain::tree(&plan),
         Ok(plan) => explain::tree(&plan),
     }
 }

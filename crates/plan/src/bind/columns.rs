@@ -10,6 +10,16 @@ use crate::expr::{Expr, ExprKind};
 use crate::node::{ColumnOrigin, OutputColumn};
 use crate::uses::SELECT;
 
+/// The query of INSERT … SELECT … ON DUPLICATE KEY UPDATE, whose update may name any column of its tables.
+#[derive(Default)]
+pub struct UpsertQuery {
+    pub frame: Option<usize>,
+    /// The update's expressions as text, in lower case: it holds every name that they use.
+    pub text: String,
+    /// Where each column is from that was added to the query's output for the update.
+    pub columns: Vec<SourceColumn>,
+}
+
 /// A column of the query of INSERT … SELECT … ON DUPLICATE KEY UPDATE that the update may name.
 pub struct SourceColumn {
     pub database: Option<String>,
@@ -125,7 +135,7 @@ impl Binder<'_> {
         let mut tables = Vec::with_capacity(columns.len());
         for column in columns {
             let name = &self.frames[frame].relations[column.relation].columns[column.column].name;
-            if !self.updating_text.contains(&format!("`{}`", name.to_lowercase().replace('`', "``"))) {
+            if !self.upsert.text.contains(&format!("`{}`", name.to_lowercase().replace('`', "``"))) {
                 continue;
             }
             let before = output.len();

@@ -5,8 +5,8 @@ use vaquita_types::{Error, Result, errno};
 
 use super::update::check_ordered;
 use super::{Binder, Clause, Source};
+use crate::logical::Logical;
 use crate::node::{DeletePlan, DeleteTarget, Plan};
-use crate::optimize::Tree;
 use crate::uses::{DELETE, SELECT};
 
 impl Binder<'_> {
@@ -17,7 +17,7 @@ impl Binder<'_> {
         }
         // The form for several tables reads them all, whatever it makes of it.
         let mut tree = self.dml_from(&delete.from, if delete.targets.is_empty() { DELETE } else { SELECT })?;
-        let several = !matches!(tree, Some(Tree::Leaf(_)));
+        let several = !matches!(tree, Some(Logical::Relation(_)));
         check_ordered(several, "DELETE", &delete.order_by, delete.limit.as_ref())?;
         let targets = self.delete_targets(delete)?;
         self.mark_targets(&targets);

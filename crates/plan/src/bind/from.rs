@@ -1,4 +1,4 @@
-//! FROM: tables, joins and derived tables become relations of the frame and a `Tree`.
+//! FROM: tables, joins and derived tables become relations of the frame and a logical tree.
 //!
 //! RIGHT JOIN is turned into LEFT JOIN with its sides exchanged. USING and NATURAL become equalities, and
 //! the joined columns are visible once. Example: `a LEFT JOIN b USING (id)` is `Join { Left, a, b, [a.id = b.id] }`
@@ -11,14 +11,15 @@ use vaquita_types::{Error, Result, errno};
 use super::scope::{ColumnValue, RelationColumn, Scope, VisibleColumn, same_name};
 use super::{Binder, Clause, Relation, Source};
 use crate::expr::{CompareOp, Expr};
-use crate::node::{ColumnOrigin, JoinKind, LockWait, QueryPlan, RowLock};
-use crate::optimize::{Tree, visit};
+use crate::logical::Logical;
+use crate::node::{ColumnOrigin, JoinKind, QueryPlan};
+use crate::optimize::visit;
 use crate::typing;
 use crate::uses::{Actions, SELECT};
 
 /// What a table reference brings into scope.
 pub struct FromPart {
-    pub tree: Tree,
+    pub tree: Logical,
     pub relations: Vec<usize>,
     pub columns: Vec<VisibleColumn>,
 }
@@ -123,7 +124,7 @@ impl Binder<'_> {
                 condition
             }
         };
-        let tree = Tree::Join { kind, straight, left: Box::new(left.tree), right: Box::new(right.tree), on: condition };
+        let tree = Logical::Join { kind, straight, left: Box::new(left.tree), right: Box::new(right.tree), on: condition };
         Ok(FromPart { tree, relations, columns })
     }
 
@@ -221,12 +222,7 @@ impl Binder<'_> {
                 origin: None,
             })
             .collect();
-        let mut relation = Relation::new(alias, Some(table.database.clone()), Source::Base(table.clone()), columns);
-        if self.cx.lock_reads {
-            self.locking = true;
-            relation.lock = Some(RowLock { exclusive: false, wait: LockWait::Wait });
-        }
-        self.add_relation(relation)
+        self.add_relation(Relation::new(alias, Some(table.database.clone()), Source::Base(table.clone()), columns))
     }
 
     pub fn add_relation(&mut self, relation: Relation) -> usize {
@@ -238,7 +234,7 @@ impl Binder<'_> {
     pub fn leaf(&mut self, relation: usize) -> FromPart {
         let columns =
             (0..self.frame().relations[relation].columns.len()).map(|column| VisibleColumn { relation, column }).collect();
-        FromPart { tree: Tree::Leaf(relation), relations: vec![relation], columns }
+        FromPart { tree: Logical::Relation(relation), relations: vec![relation], columns }
     }
 
     /// `(query) AS alias`: merged into this frame if it is simple, else run on its own.
@@ -353,7 +349,7 @@ impl Binder<'_> {
         let relation = self.add_relation(Relation::new(alias, None, Source::Merged, columns));
         let mut part = self.leaf(relation);
         part.relations.extend(&inner.relations);
-        part.tree = Tree::Merged { tree: Box::new(inner.tree), filter };
+        part.tree = inner.tree.filtered(filter);
         // Only the derived table itself can be named from outside.
         part.relations.truncate(1);
         Ok(Some(part))

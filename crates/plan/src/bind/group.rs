@@ -14,8 +14,9 @@ use super::select::Block;
 use super::{Binder, Clause, Source};
 use crate::expr::{CompareOp, Expr, ExprKind, Slot};
 use crate::func;
+use crate::logical::Logical;
 use crate::node::{AggregateKind, OutputColumn, WindowFunction};
-use crate::optimize::{Tree, visit};
+use crate::optimize::visit;
 
 impl Binder<'_> {
     pub(super) fn group_by(&mut self, items: &[ast::Expr], output: &[OutputColumn]) -> Result<Vec<Expr>> {
@@ -183,13 +184,13 @@ impl Binder<'_> {
             tree.outer_joins(&mut joins);
         }
         let frame = self.frame();
-        let slots_of = |tree: &Tree| {
+        let slots_of = |tree: &Logical| {
             let mut relations = Vec::new();
             tree.relations(&mut relations);
             let owned = |slot: &Slot| frame.slot_owner.get(*slot).copied().flatten().is_some_and(|r| relations.contains(&r));
             (0..frame.width).filter(owned).collect()
         };
-        let join = |(tree, conditions): (&'b Tree, &'b [Expr])| {
+        let join = |(tree, conditions): (&'b Logical, &'b [Expr])| {
             let mut inside = Vec::new();
             tree.inner_conditions(&mut inside);
             OuterJoin { optional: slots_of(tree), conditions, inside }

@@ -212,15 +212,15 @@ impl Binder<'_> {
         table: &TableRef,
         columns: &[usize],
     ) -> Result<(InsertSource, Vec<Assignment>)> {
-        self.updating_frame = (!insert.on_duplicate.is_empty()).then_some(self.frames.len());
-        self.updating_text.clear();
+        self.upsert.frame = (!insert.on_duplicate.is_empty()).then_some(self.frames.len());
+        self.upsert.text.clear();
         for assignment in &insert.on_duplicate {
             let style = Style { charset: None, unqualified: true };
-            self.updating_text += &print_expr(&assignment.value, style).to_lowercase();
+            self.upsert.text += &print_expr(&assignment.value, style).to_lowercase();
         }
         let plan = self.query(query)?;
-        self.updating_frame = None;
-        if plan.output.len() - self.updating_columns.len() != columns.len() {
+        self.upsert.frame = None;
+        if plan.output.len() - self.upsert.columns.len() != columns.len() {
             return Err(Error::new(&errno::ER_WRONG_VALUE_COUNT_ON_ROW, &[&1]));
         }
         let on_duplicate = self.on_duplicate(insert, table, columns, Some(&plan.output))?;
@@ -317,7 +317,7 @@ impl Binder<'_> {
 
     /// Makes the columns of the query's tables nameable in the update, beside the table's own. They are the last ones of its output.
     fn name_source(&mut self, output: &[OutputColumn], first_slot: usize) {
-        let tables = std::mem::take(&mut self.updating_columns);
+        let tables = std::mem::take(&mut self.upsert.columns);
         let first = output.len().saturating_sub(tables.len());
         let mut by_table: Vec<((Option<String>, String), Vec<(RelationColumn, Option<(TableRef, usize)>)>)> = Vec::new();
         for ((n, o), from) in output.iter().enumerate().skip(first).zip(tables) {

@@ -2,9 +2,9 @@
 //!
 //! `Binder` walks a statement with a stack of frames (one per query block, see `expr`) and a stack of
 //! scopes (what names mean at this place). A column resolves in the innermost scope that has it: in the
-//! current frame it is a `Slot`, in an enclosing one an `Outer`. The block's tables, conditions and output go to
-//! `optimize`, which returns the nodes. Example: `SELECT b FROM t WHERE a = ?` makes one frame with one
-//! relation, gives `b` and `a` the slots 1 and 0, and hands `[a = ?]` to the optimizer.
+//! current frame it is a `Slot`, in an enclosing one an `Outer`. The block becomes a `logical` tree, which `rewrite` and `optimize`
+//! make nodes of. Example: `SELECT b FROM t WHERE a = ?` makes one frame with one
+//! relation, gives `b` and `a` the slots 1 and 0, and becomes a `Filter` with `[a = ?]` over that relation.
 //!
 //! Nothing here evaluates anything except constants, under `PlanContext::settings`.
 
@@ -39,6 +39,7 @@ use crate::catalog::Catalog;
 use crate::expr::{Expr, Slot};
 use crate::node::{AccessPath, Node, OutputColumn, Plan, QueryPlan};
 use crate::optimize::visit;
+use crate::rewrite::Watch;
 use crate::settings::PlanSettings;
 use crate::uses::{Actions, TableUse};
 
@@ -59,13 +60,13 @@ pub struct PlanContext<'a> {
     pub user_var_type: Option<&'a dyn Fn(&str) -> Option<ColumnType>>,
     /// Types of system variables; error 1193 for a name that is none.
     pub sys_var_type: Option<&'a dyn Fn(&str) -> Result<ColumnType>>,
-    /// SERIALIZABLE: reads lock shared.
-    pub lock_reads: bool,
     /// Replace constant expressions by their values under `settings`; otherwise they stay expressions.
     pub fold: bool,
     /// An error once somebody has ended the statement.
     pub check_interrupt: Option<&'a dyn Fn() -> Result<()>>,
     pub place: Place<'a>,
+    /// Is told each block's logical tree and what each rewrite makes of it.
+    pub watch: Option<Watch<'a>>,
 }
 
 impl<'a> PlanContext<'a> {
@@ -77,7 +78,7 @@ impl<'a> PlanContext<'a> {
             param_types: &[],
             user_var_type: None,
             sys_var_type: None,
-            lock_reads: false,
+            watch: None,
             fold: false,
             check_interrupt: None,
             place,
@@ -202,12 +203,8 @@ pub(crate) struct Binder<'a> {
     working_references: Vec<usize>,
     /// Relation and column that a name was last found to be, in the frame it belongs to.
     found_column: Option<(usize, scope::VisibleColumn)>,
-    /// The frame of the query of INSERT … SELECT … ON DUPLICATE KEY UPDATE, whose update may name any column of its tables.
-    updating_frame: Option<usize>,
-    /// The update's expressions as text, in lower case: it holds every name that they use.
-    updating_text: String,
-    /// Where each column is from that was added to that query's output for it.
-    updating_columns: Vec<columns::SourceColumn>,
+    /// Of the INSERT … SELECT … ON DUPLICATE KEY UPDATE that is being bound.
+    upsert: columns::UpsertQuery,
     /// Binding a derived table that is kept: it may read a table that the statement changes.
     reading_derived: bool,
     /// Binding the values of an INSERT.
@@ -236,9 +233,7 @@ impl<'a> Binder<'a> {
             values_row: None,
             working_references: Vec::new(),
             found_column: None,
-            updating_frame: None,
-            updating_text: String::new(),
-            updating_columns: Vec::new(),
+            upsert: columns::UpsertQuery::default(),
             reading_derived: false,
             inserting_values: false,
         }

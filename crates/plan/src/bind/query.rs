@@ -7,9 +7,11 @@ use vaquita_types::{ColumnType, Error, Result, TypeKind, errno};
 
 use super::scope::{RelationColumn, Scope, VisibleColumn};
 use super::{Binder, Clause, Relation, Source};
-use crate::expr::{Expr, Slot};
+use crate::expr::Expr;
+use crate::logical::{LogicalBlock, Tables};
 use crate::node::{Limit, Node, OutputColumn, QueryPlan, SetOpKind, SortKey};
 use crate::optimize::{self, visit};
+use crate::rewrite::rewrite;
 use crate::typing;
 
 impl Binder<'_> {
@@ -139,6 +141,14 @@ impl Binder<'_> {
         Ok(self.finish_plan(root, output))
     }
 
+    /// Rewrites and plans the block that is bound in the innermost frame.
+    pub(super) fn plan_logical(&self, mut block: LogicalBlock) -> Result<(Node, Vec<OutputColumn>)> {
+        let Some(frame) = self.frames.last() else { return Err(Error::internal("no frame to plan")) };
+        let tables = Tables { relations: &frame.relations, owners: &frame.slot_owner, catalog: self.cx.catalog };
+        rewrite(&mut block, &tables, self.cx.watch)?;
+        optimize::plan(block, &tables)
+    }
+
     pub fn finish_plan(&mut self, mut root: Node, output: Vec<OutputColumn>) -> QueryPlan {
         optimize::prune_columns(&mut root, &output);
         QueryPlan {
@@ -195,7 +205,8 @@ impl Binder<'_> {
         if !matches!(query.body, ast::QueryBody::Nested(_)) {
             let keys = self.order_over_output(&plan.output, &query.order_by)?;
             let limit = self.limit(query.limit.as_ref())?;
-            plan.root = sorted(plan.root, keys, limit, plan.output.iter().flat_map(|o| visit::slots(&o.expr)).collect());
+            plan.root =
+                optimize::sorted(plan.root, keys, limit, || plan.output.iter().flat_map(|o| visit::slots(&o.expr)).collect());
             plan.frame_width = self.frame().width;
             return Ok(plan);
         }
@@ -219,7 +230,7 @@ impl Binder<'_> {
         let keys = self.order_over_output(&output, &order_by)?;
         let correlated = self.frame().outermost != usize::MAX;
         let node = Node::Derived { plan: Arc::new(plan), slots: slots.clone(), filter: Vec::new(), correlated };
-        let root = sorted(node, keys, limit, slots);
+        let root = optimize::sorted(node, keys, limit, || slots);
         Ok(self.finish_plan(root, output))
     }
 
@@ -289,14 +300,5 @@ pub fn select_from(name: &ast::Name) -> ast::Select {
         from: vec![ast::TableRef::Table(factor)],
         has_from: true,
         ..ast::Select::default()
-    }
-}
-
-/// Sort and limit on top of a node.
-pub fn sorted(node: Node, keys: Vec<SortKey>, limit: Option<Limit>, saved: Vec<Slot>) -> Node {
-    match (keys.is_empty(), limit) {
-        (true, None) => node,
-        (true, Some(limit)) => Node::Limit { input: Box::new(node), limit },
-        (false, limit) => Node::Sort { input: Box::new(node), keys, limit, saved: visit::unique(saved) },
     }
 }

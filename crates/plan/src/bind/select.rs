@@ -3,24 +3,23 @@
 //! 1. FROM gives relations and a join tree, the select list output columns, WHERE conjuncts (IN and EXISTS
 //!    subqueries among them may become semijoins).
 //! 2. GROUP BY, HAVING, windows and ORDER BY are bound; grouped expressions are replaced by the slots of the keys.
-//! 3. `optimize` plans the joins; above them come Aggregate, HAVING's Filter, Window, Distinct, Sort, Limit.
+//! 3. The bound clauses become the block's logical tree, which `rewrite` changes and `optimize` plans.
 
 use vaquita_parser as ast;
-use vaquita_types::schema::IndexDef;
-use vaquita_types::{Error, Result, TypeKind, Value, errno};
+use vaquita_types::{Error, Result, Value, errno};
 
 use super::expr::as_condition;
-use super::query::sorted;
 use super::scope::Scope;
 use super::{Binder, Clause, Source};
 use crate::expr::{Expr, ExprKind, Slot};
-use crate::node::{AggregateKind, Limit, LockWait, Node, OutputColumn, QueryPlan, RowLock, SortKey, WindowFunction};
-use crate::optimize::{self, Tree, Want, visit};
+use crate::logical::{Logical, LogicalBlock, Read};
+use crate::node::{Limit, LockWait, OutputColumn, QueryPlan, RowLock, SortKey};
+use crate::optimize::visit;
 use crate::uses::SELECT;
 
 /// The bound clauses of a block.
 pub(super) struct Block {
-    pub tree: Option<Tree>,
+    pub tree: Option<Logical>,
     pub filter: Vec<Expr>,
     pub output: Vec<OutputColumn>,
     pub group_by: Vec<Expr>,
@@ -85,8 +84,8 @@ impl Binder<'_> {
         self.frame().windows_allowed = false;
         let limit = self.limit(query.limit.as_ref())?;
         let grouped = !group_by.is_empty() || !self.frame().aggregates.is_empty();
-        if self.updating_frame == Some(frame) && !grouped && !select.options.distinct {
-            self.updating_columns = self.columns_for_update(&mut output);
+        if self.upsert.frame == Some(frame) && !grouped && !select.options.distinct {
+            self.upsert.columns = self.columns_for_update(&mut output);
         }
         Ok(Block {
             tree,
@@ -129,14 +128,10 @@ impl Binder<'_> {
         Ok(visit::conjuncts(bound).into_iter().filter(|e| !is_true(e)).collect())
     }
 
-    /// FOR UPDATE and FOR SHARE (or SERIALIZABLE) mark the scans.
+    /// FOR UPDATE and FOR SHARE mark the scans.
     fn apply_locks(&mut self, locks: &[ast::LockClause]) -> Result<()> {
         // Not the tables of a derived table, even if it was merged into this block.
         let all = self.scopes.last().map(|scope| scope.relations.clone()).unwrap_or_default();
-        if !locks.is_empty() {
-            // What the clauses say replaces the shared locks of SERIALIZABLE.
-            all.iter().for_each(|r| self.frame().relations[*r].lock = None);
-        }
         for clause in locks {
             self.locking = true;
             let frame = self.frames.len() - 1;
@@ -173,156 +168,47 @@ impl Binder<'_> {
         Ok(())
     }
 
-    fn plan_block(&mut self, mut block: Block) -> Result<QueryPlan> {
+    fn plan_block(&mut self, block: Block) -> Result<QueryPlan> {
         let grouped = !block.group_by.is_empty() || !self.frame().aggregates.is_empty();
         self.check_group_by(&block, grouped)?;
         self.check_distinct_order(&block, grouped)?;
-        if let Some(plan) = self.row_count(&block) {
-            return Ok(plan);
-        }
         self.place_groupings(&block.group_by)?;
-        if grouped && block.group_by.is_empty() {
-            block.order_by.clear();
-        }
+        let logical = self.logical(block, grouped);
+        let (root, output) = self.plan_logical(logical)?;
+        Ok(self.finish_plan(root, output))
+    }
+
+    /// The block as a tree. Its aggregates and windows come from the frame.
+    fn logical(&mut self, mut block: Block, grouped: bool) -> LogicalBlock {
         let mut windows = std::mem::take(&mut self.frame().windows);
         let mut aggregates = std::mem::take(&mut self.frame().aggregates);
-        if grouped && block.group_by.is_empty() && block.filter.is_empty() {
-            self.extremes_by_member(&block, &mut aggregates);
-        }
-        let want = self.want(&block, grouped, &windows, &aggregates);
-        let planned = optimize::plan_joins(self, block.tree.take(), std::mem::take(&mut block.filter), want, block.straight)?;
-        let (mut node, mut ordered) = (planned.node, planned.ordered);
-        let limit_one = planned.first_row_is_extreme;
         // Asked before the keys are taken out of the block: with them rows of different groups may be equal.
         let one_group = grouped && block.group_by.is_empty();
-        if limit_one {
-            node = Node::Limit { input: Box::new(node), limit: Limit { offset: None, count: Some(optimize::int_literal(1)) } };
-        }
+        let mut root = block.tree.take().unwrap_or(Logical::One).filtered(std::mem::take(&mut block.filter));
         if grouped {
-            let keys = self.replace_keys(&mut block, &mut windows);
-            let saved = block_slots(&block, &windows);
-            let mut made: Vec<Slot> = aggregates.iter().map(|a| a.slot).collect();
-            made.extend(keys.iter().map(|(_, slot)| *slot));
-            let saved = saved.into_iter().filter(|s| !made.contains(s)).collect();
-            let sorted_input = ordered && !keys.is_empty() && !block.rollup;
             aggregates.iter_mut().for_each(|a| a.args.iter_mut().for_each(|e| self.fold(e)));
-            ordered = sorted_input && optimize::keys_follow(&block.order_by, &keys);
-            node = Node::Aggregate { input: Box::new(node), keys, aggregates, saved, sorted_input, rollup: block.rollup };
+            let keys = self.replace_keys(&mut block, &mut windows);
+            root = Logical::Aggregate { input: Box::new(root), keys, aggregates, rollup: block.rollup };
         }
         if !block.having.is_empty() {
-            node = Node::Filter { input: Box::new(node), predicate: std::mem::take(&mut block.having) };
+            root = Logical::Having { input: Box::new(root), predicate: block.having };
         }
         if !windows.is_empty() {
-            let saved = block_slots(&block, &windows);
-            node = Node::Window { input: Box::new(node), windows, saved };
-            ordered = false;
+            root = Logical::Window { input: Box::new(root), windows };
         }
         if block.distinct && !one_group {
-            node = Node::Distinct { input: Box::new(node), keys: block.output.iter().map(|o| o.expr.clone()).collect() };
+            root = Logical::Distinct { input: Box::new(root) };
         }
-        let saved = block.output.iter().flat_map(|o| visit::slots(&o.expr)).collect();
-        let keys = if ordered { Vec::new() } else { block.order_by };
-        let root = sorted(node, keys, block.limit, saved);
-        Ok(self.finish_plan(root, block.output))
+        if !block.order_by.is_empty() {
+            root = Logical::Sort { input: Box::new(root), keys: block.order_by };
+        }
+        if let Some(limit) = block.limit {
+            root = Logical::Limit { input: Box::new(root), limit };
+        }
+        LogicalBlock { root, read: Read::Output(block.output), straight: block.straight }
     }
-
-    /// MIN and MAX of an ENUM or a SET compare labels, but MySQL takes the end of an ascending index where it has one, and that
-    /// is in the order of the members. Its aggregates keep the column's type.
-    fn extremes_by_member(&mut self, block: &Block, aggregates: &mut [crate::node::Aggregate]) {
-        let Some(Tree::Leaf(relation)) = block.tree else { return };
-        let relation = &self.frame().relations[relation];
-        let Source::Base(table) = &relation.source else { return };
-        for aggregate in aggregates {
-            let [Expr { kind: ExprKind::Slot(slot), ty, .. }] = aggregate.args.as_slice() else { continue };
-            let leads = |index: &IndexDef| {
-                let part = index.parts.first().filter(|part| !part.descending);
-                let column = part.and_then(|part| table.position_of(part.column));
-                !index.invisible && column.is_some_and(|column| relation.slot(column) == Some(*slot))
-            };
-            let is_extreme = matches!(aggregate.kind, AggregateKind::Min | AggregateKind::Max);
-            if is_extreme && matches!(ty.kind, TypeKind::Enum | TypeKind::Set) && table.indexes.iter().any(leads) {
-                aggregate.ty = ty.clone();
-            }
-        }
-    }
-
-    /// The order of rows that would save a sort, and how many rows are needed of it.
-    fn want(&self, block: &Block, grouped: bool, windows: &[WindowFunction], aggregates: &[crate::node::Aggregate]) -> Want {
-        let mut want = Want::default();
-        if grouped && block.group_by.is_empty() {
-            want.extreme = optimize::extreme_of(aggregates);
-            return want;
-        }
-        if !windows.is_empty() {
-            return want;
-        }
-        if grouped {
-            if !block.rollup && aggregates.iter().all(|a| a.order_by.is_empty()) {
-                want.order = optimize::group_order(&block.group_by, &block.order_by);
-                // With ORDER BY the directions count too.
-                want.grouping = block.order_by.is_empty();
-            }
-            return want;
-        }
-        want.order = block.order_by.iter().map(|k| (k.expr.clone(), k.descending)).collect();
-        if !block.distinct {
-            want.limit = block.limit.as_ref().and_then(literal_rows);
-        }
-        want
-    }
-
-    /// `SELECT COUNT(*) FROM t`: storage knows the number.
-    fn row_count(&mut self, block: &Block) -> Option<QueryPlan> {
-        let Some(Tree::Leaf(relation)) = block.tree else { return None };
-        let frame = self.frame();
-        let [aggregate] = frame.aggregates.as_slice() else { return None };
-        let countable = aggregate.kind == crate::node::AggregateKind::CountStar
-            && block.filter.is_empty()
-            && block.group_by.is_empty()
-            && block.having.is_empty()
-            && block.order_by.is_empty()
-            && block.limit.is_none()
-            && frame.windows.is_empty()
-            && frame.relations[relation].lock.is_none();
-        let slot = aggregate.slot;
-        let Source::Base(table) = &frame.relations[relation].source else { return None };
-        if !countable || table.indexes.is_empty() || frame.slot_owner.iter().any(Option::is_some) {
-            return None;
-        }
-        let root = Node::RowCount { table: table.clone(), slot };
-        let output = block.output.clone();
-        Some(self.finish_plan(root, output))
-    }
-}
-
-/// Slots that the output, ORDER BY, HAVING and windows read.
-fn block_slots(block: &Block, windows: &[WindowFunction]) -> Vec<Slot> {
-    let mut slots = Vec::new();
-    let mut add = |e: &Expr| slots.extend(visit::slots(e));
-    block.output.iter().for_each(|o| add(&o.expr));
-    block.having.iter().for_each(&mut add);
-    block.order_by.iter().for_each(|k| add(&k.expr));
-    for window in windows {
-        window.args.iter().chain(&window.partition_by).for_each(&mut add);
-        window.order_by.iter().for_each(|k| add(&k.expr));
-    }
-    let made: Vec<Slot> = windows.iter().map(|w| w.slot).collect();
-    slots.retain(|s| !made.contains(s));
-    visit::unique(slots)
 }
 
 pub fn is_true(expr: &Expr) -> bool {
     matches!(&expr.kind, ExprKind::Literal(Value::Int(n)) if *n != 0)
-}
-
-/// LIMIT as a number, offset included, if it is written as literals.
-fn literal_rows(limit: &Limit) -> Option<u64> {
-    let number = |e: &Option<Expr>| match e.as_ref().map(|e| &e.kind) {
-        None => Some(0),
-        Some(ExprKind::Literal(Value::Int(n))) => u64::try_from(*n).ok(),
-        Some(ExprKind::Literal(Value::UInt(n))) => Some(*n),
-        // A parameter: most often a page.
-        Some(_) => Some(100),
-    };
-    Some(number(&limit.count)?.saturating_add(number(&limit.offset)?))
 }

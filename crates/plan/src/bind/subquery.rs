@@ -2,7 +2,7 @@
 //!
 //! A subquery is planned in a frame of its own and becomes `ExprKind::Subquery`. `EXISTS (SELECT …)` and
 //! `x IN (SELECT y …)` that stand as a conjunct of WHERE and whose query is a plain join without grouping
-//! join this block instead (`Tree::Join` of kind Semi or Anti): their tables live in this frame and the
+//! join this block instead (`Logical::Join` of kind Semi or Anti): their tables live in this frame and the
 //! optimizer is free to use indexes and hash joins.
 
 use std::sync::Arc;
@@ -17,20 +17,21 @@ use super::scope::Scope;
 use super::update::table_key;
 use super::{Binder, Clause};
 use crate::expr::{CompareOp, Expr, ExprKind, Subquery, SubqueryKind};
+use crate::logical::Logical;
 use crate::node::{JoinKind, QueryPlan};
-use crate::optimize::{Tree, visit};
+use crate::optimize::visit;
 use crate::typing;
 use crate::uses::SELECT;
 
 impl Binder<'_> {
     /// The conjuncts of WHERE; those that become joins go to `tree`.
-    pub(super) fn where_clause(&mut self, filter: &ast::Expr, tree: &mut Option<Tree>) -> Result<Vec<Expr>> {
+    pub(super) fn where_clause(&mut self, filter: &ast::Expr, tree: &mut Option<Logical>) -> Result<Vec<Expr>> {
         let mut conditions = Vec::new();
         for conjunct in and_terms(filter) {
             if let Some(left) = tree.take() {
                 match self.semijoin(conjunct)? {
                     Some((kind, right, on)) => {
-                        *tree = Some(Tree::Join { kind, straight: false, left: Box::new(left), right: Box::new(right), on });
+                        *tree = Some(Logical::Join { kind, straight: false, left: Box::new(left), right: Box::new(right), on });
                         continue;
                     }
                     None => *tree = Some(left),
@@ -42,7 +43,7 @@ impl Binder<'_> {
     }
 
     /// The join that a conjunct stands for, if its subquery is a plain join.
-    fn semijoin(&mut self, conjunct: &ast::Expr) -> Result<Option<(JoinKind, Tree, Vec<Expr>)>> {
+    fn semijoin(&mut self, conjunct: &ast::Expr) -> Result<Option<(JoinKind, Logical, Vec<Expr>)>> {
         let (query, left, negated) = match conjunct {
             ast::Expr::Exists(query) => (query, None, false),
             ast::Expr::Unary { op: ast::UnaryOp::Not, expr } => match expr.as_ref() {
@@ -101,7 +102,7 @@ impl Binder<'_> {
         &mut self,
         select: &ast::Select,
         left: Option<Expr>,
-        tree: &mut Option<Tree>,
+        tree: &mut Option<Logical>,
         on: &mut Vec<Expr>,
     ) -> Result<()> {
         if left.is_none() {

@@ -6,12 +6,11 @@
 use vaquita_parser as ast;
 use vaquita_types::{Error, Result, errno};
 
-use super::query::sorted;
 use super::scope::{Scope, written};
 use super::{Binder, Clause, Source};
 use crate::expr::Slot;
+use crate::logical::{Logical, LogicalBlock, Read};
 use crate::node::{Assignment, LockWait, Node, Plan, RowLock, UpdatePlan, UpdateTarget};
-use crate::optimize::{self, Tree, Want};
 use crate::uses::{Actions, SELECT_OR_UPDATE, UPDATE};
 
 /// The lock of rows that a statement changes.
@@ -25,7 +24,7 @@ impl Binder<'_> {
         }
         let one = matches!(update.tables.as_slice(), [ast::TableRef::Table(_)]);
         let mut tree = self.dml_from(&update.tables, if one { UPDATE } else { SELECT_OR_UPDATE })?;
-        let several = !matches!(tree, Some(Tree::Leaf(_)));
+        let several = !matches!(tree, Some(Logical::Relation(_)));
         check_ordered(several, "UPDATE", &update.order_by, update.limit.as_ref())?;
         let targets = self.update_targets(update)?;
         self.mark_targets(&targets);
@@ -61,7 +60,7 @@ impl Binder<'_> {
     }
 
     /// FROM of a statement that changes rows; its scope stays. `actions` are what the statement does to each table at least.
-    pub(super) fn dml_from(&mut self, refs: &[ast::TableRef], actions: Actions) -> Result<Option<Tree>> {
+    pub(super) fn dml_from(&mut self, refs: &[ast::TableRef], actions: Actions) -> Result<Option<Logical>> {
         let frame = self.frames.len() - 1;
         let Some(part) = self.from(refs, actions)? else { return Err(Error::internal("no table to change")) };
         self.scopes.push(Scope { frame, relations: part.relations, columns: part.columns, ..Scope::default() });
@@ -175,30 +174,34 @@ impl Binder<'_> {
     /// The rows to change: joins, ORDER BY and LIMIT.
     pub(super) fn dml_source(
         &mut self,
-        tree: Option<Tree>,
+        tree: Option<Logical>,
         filter: Vec<crate::expr::Expr>,
         order_by: &[ast::OrderItem],
         limit: Option<&ast::Limit>,
         targets: &[usize],
     ) -> Result<Node> {
-        let several = !matches!(tree, Some(Tree::Leaf(_)));
+        let several = !matches!(tree, Some(Logical::Relation(_)));
         let keys = self.order_keys(order_by, &[])?;
         let limit = self.limit(limit)?;
-        let want = Want { order: keys.iter().map(|k| (k.expr.clone(), k.descending)).collect(), ..Want::default() };
-        let planned = optimize::plan_joins(self, tree, filter, want, false)?;
-        let keys = if planned.ordered { Vec::new() } else { keys };
-        let mut saved = Vec::new();
+        let mut slots = Vec::new();
         for &relation in targets {
             let rel = &self.frame().relations[relation];
-            saved.extend(rel.key_slot);
-            saved.extend((0..rel.columns.len()).filter_map(|c| rel.slot(c)));
+            slots.extend(rel.key_slot);
+            slots.extend((0..rel.columns.len()).filter_map(|c| rel.slot(c)));
         }
         // Assignments may read the other tables too.
         if several {
             let frame = self.frame();
-            saved.extend((0..frame.width).filter(|s| frame.slot_owner[*s].is_some()));
+            slots.extend((0..frame.width).filter(|s| frame.slot_owner[*s].is_some()));
         }
-        Ok(sorted(planned.node, keys, limit, saved))
+        let mut root = tree.unwrap_or(Logical::One).filtered(filter);
+        if !keys.is_empty() {
+            root = Logical::Sort { input: Box::new(root), keys };
+        }
+        if let Some(limit) = limit {
+            root = Logical::Limit { input: Box::new(root), limit };
+        }
+        self.plan_logical(LogicalBlock { root, read: Read::Slots(slots), straight: false }).map(|(node, _)| node)
     }
 }
 

@@ -7,7 +7,7 @@ use vaquita_types::Value;
 
 use crate::eval::coerce::text_of;
 use crate::expr::{Expr, ExprKind, Slot, SubqueryKind};
-use crate::node::{Node, QueryPlan};
+use crate::node::{Aggregate, Node, QueryPlan, WindowFunction};
 use crate::optimize::visit;
 
 /// Names of the slots of a frame and of the frames around it, innermost last.
@@ -17,6 +17,11 @@ pub struct Names {
 }
 
 impl Names {
+    /// Those of one frame.
+    pub fn of(frame: HashMap<Slot, String>) -> Names {
+        Names { frames: vec![frame] }
+    }
+
     /// Enters the frame that `root` fills.
     pub fn enter(&mut self, root: &Node) {
         let mut names = HashMap::new();
@@ -144,16 +149,11 @@ fn collect(node: &Node, names: &mut HashMap<Slot, String>) {
         }
         Node::Aggregate { input, keys, aggregates, .. } => {
             collect(input, names);
-            let inner = Names { frames: vec![names.clone()] };
+            let inner = Names::of(names.clone());
             for (key, slot) in keys {
                 names.insert(*slot, inner.print(key));
             }
-            for a in aggregates {
-                let name = format!("{:?}", a.kind).to_lowercase();
-                let args = if a.args.is_empty() { "*".to_string() } else { inner.list(&a.args) };
-                let name = name.strip_suffix("star").unwrap_or(&name);
-                names.insert(a.slot, format!("{name}({}{args})", if a.distinct { "distinct " } else { "" }));
-            }
+            names.extend(aggregates.iter().map(|a| (a.slot, aggregate_name(a, &inner))));
             return;
         }
         Node::RowCount { slot, .. } => {
@@ -161,15 +161,25 @@ fn collect(node: &Node, names: &mut HashMap<Slot, String>) {
         }
         Node::Window { windows, input, .. } => {
             collect(input, names);
-            let inner = Names { frames: vec![names.clone()] };
-            for w in windows {
-                names.insert(w.slot, format!("{}({}) OVER ()", w.name.to_lowercase(), inner.list(&w.args)));
-            }
+            let inner = Names::of(names.clone());
+            names.extend(windows.iter().map(|w| (w.slot, window_name(w, &inner))));
             return;
         }
         _ => {}
     }
     visit::inputs(node, &mut |input| collect(input, names));
+}
+
+/// `count(distinct t.a)`.
+pub fn aggregate_name(aggregate: &Aggregate, names: &Names) -> String {
+    let name = format!("{:?}", aggregate.kind).to_lowercase();
+    let args = if aggregate.args.is_empty() { "*".to_string() } else { names.list(&aggregate.args) };
+    let name = name.strip_suffix("star").unwrap_or(&name);
+    format!("{name}({}{args})", if aggregate.distinct { "distinct " } else { "" })
+}
+
+pub fn window_name(window: &WindowFunction, names: &Names) -> String {
+    format!("{}({}) OVER ()", window.name.to_lowercase(), names.list(&window.args))
 }
 
 fn outputs(plan: &QueryPlan, slots: &[Slot], names: &mut HashMap<Slot, String>) {

@@ -1,49 +1,35 @@
-//! From a block's join tree and conditions to nodes.
+//! From a block's logical tree to nodes.
 //!
-//! 1. `flatten` takes the tree apart into items to be joined (tables, right sides of outer joins, semijoins) and one pool
-//!    of conjuncts; outer joins whose missing rows WHERE would drop anyway become inner.
-//! 2. `order` finds a left-deep order of the items, estimating rows with `cost`.
-//! 3. `path` chooses how each table is read (`sarg` finds the conditions that an index can use), and the nodes are stacked:
+//! 1. `block` takes off what is above the joins, and says which order of rows would save work there.
+//! 2. `flatten` takes the joins apart into items to be joined: tables, right sides of outer joins, semijoins.
+//! 3. `order` finds a left-deep order of the items, estimating rows with `cost`.
+//! 4. `path` chooses how each table is read (`sarg` finds the conditions that an index can use), and the nodes are stacked:
 //!    nested loops over index lookups, hash joins on equalities otherwise.
-//! 4. `prune` takes out the columns that only conditions read which became key ranges.
+//! 5. `prune` takes out the columns that only conditions read which became key ranges.
 //!
 //! Example: `a JOIN b ON a.id = b.a_id WHERE a.x = 1` gives a scan of a by the index on x, and for each row a lookup of b.
+//!
+//! Semijoins as joins with a distinct side (`flatten::distinct_sides`) are no rewrite of the tree, because what they cost decides.
 
+mod block;
 mod cost;
-mod flatten;
+pub mod flatten;
 mod order;
 mod path;
 mod prune;
 mod sarg;
 pub mod visit;
 
+pub(crate) use block::{plan, sorted};
 pub use prune::prune_columns;
 
 use std::sync::Arc;
 
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value};
 
-use crate::bind::{Binder, Source};
 use crate::expr::{Expr, ExprKind, Slot};
-use crate::node::{Aggregate, AggregateKind, JoinKind, Node, SortKey};
-
-/// FROM as written: which relations are joined, how, on what.
-#[derive(Debug)]
-pub enum Tree {
-    Leaf(usize),
-    Join {
-        kind: JoinKind,
-        straight: bool,
-        left: Box<Tree>,
-        right: Box<Tree>,
-        on: Vec<Expr>,
-    },
-    /// A derived table whose tables are in this frame, with its WHERE.
-    Merged {
-        tree: Box<Tree>,
-        filter: Vec<Expr>,
-    },
-}
+use crate::logical::{Source, Tables};
+use crate::node::{Aggregate, AggregateKind, Node, SortKey};
 
 /// What would make later work unnecessary.
 #[derive(Debug, Default)]
@@ -65,75 +51,6 @@ pub struct Planned {
     pub ordered: bool,
     /// The first row has the wanted extreme.
     pub first_row_is_extreme: bool,
-}
-
-impl Tree {
-    /// The conditions that every row of the result satisfies.
-    pub fn inner_conditions<'t>(&'t self, out: &mut Vec<&'t Expr>) {
-        match self {
-            Tree::Leaf(_) => {}
-            Tree::Merged { tree, filter, .. } => {
-                out.extend(filter);
-                tree.inner_conditions(out);
-            }
-            Tree::Join { kind, left, right, on, .. } => {
-                left.inner_conditions(out);
-                if *kind == JoinKind::Inner {
-                    out.extend(on);
-                    right.inner_conditions(out);
-                }
-            }
-        }
-    }
-
-    /// The outer joins: what each adds, and under which conditions.
-    pub fn outer_joins<'t>(&'t self, out: &mut Vec<(&'t Tree, &'t [Expr])>) {
-        match self {
-            Tree::Leaf(_) => {}
-            Tree::Merged { tree, .. } => tree.outer_joins(out),
-            Tree::Join { kind, left, right, on, .. } => {
-                left.outer_joins(out);
-                right.outer_joins(out);
-                if *kind == JoinKind::Left {
-                    out.push((right, on));
-                }
-            }
-        }
-    }
-
-    pub fn relations(&self, out: &mut Vec<usize>) {
-        match self {
-            Tree::Leaf(relation) => out.push(*relation),
-            Tree::Merged { tree, .. } => tree.relations(out),
-            Tree::Join { left, right, .. } => {
-                left.relations(out);
-                right.relations(out);
-            }
-        }
-    }
-}
-
-/// Plans the joins of the frame that is being bound.
-pub(crate) fn plan_joins(
-    binder: &mut Binder<'_>,
-    tree: Option<Tree>,
-    filter: Vec<Expr>,
-    want: Want,
-    straight: bool,
-) -> Result<Planned> {
-    let Some(tree) = tree else {
-        return Ok(Planned { node: filtered(Node::One, filter), ordered: true, first_row_is_extreme: false });
-    };
-    if filter.iter().any(is_never) {
-        return Ok(Planned { node: Node::Empty, ordered: true, first_row_is_extreme: false });
-    }
-    let mut pool = filter;
-    let items = flatten::flatten(binder, tree, &mut pool, straight);
-    flatten::propagate(&mut pool)?;
-    if pool.iter().any(is_never) {
-        return Ok(Planned { node: Node::Empty, ordered: true, first_row_is_extreme: false });
-    }
-    order::join(binder, items, pool, &want)
 }
 
 pub fn filtered(node: Node, predicate: Vec<Expr>) -> Node {
@@ -171,15 +88,13 @@ pub fn extreme_of(aggregates: &[Aggregate]) -> Option<(Expr, bool)> {
 }
 
 /// The keys of GROUP BY as an order, those of ORDER BY first and in its directions if they are the same.
-pub fn group_order(keys: &[Expr], order_by: &[SortKey]) -> Vec<(Expr, bool)> {
+pub fn group_order(keys: &[(Expr, Slot)], order_by: &[SortKey]) -> Vec<(Expr, bool)> {
     let mut order: Vec<(Expr, bool)> = Vec::new();
-    for key in order_by {
-        if !keys.iter().any(|k| visit::same(k, &key.expr)) {
-            break;
-        }
-        order.push((key.expr.clone(), key.descending));
+    for by in order_by {
+        let Some((key, _)) = keys.iter().find(|(_, slot)| matches!(by.expr.kind, ExprKind::Slot(s) if s == *slot)) else { break };
+        order.push((key.clone(), by.descending));
     }
-    for key in keys {
+    for (key, _) in keys {
         if !order.iter().any(|(e, _)| visit::same(e, key)) {
             order.push((key.clone(), false));
         }
@@ -193,9 +108,8 @@ pub fn keys_follow(order_by: &[SortKey], keys: &[(Expr, Slot)]) -> bool {
 }
 
 /// The node that gives a relation's rows when it is no base table.
-fn other_source(binder: &mut Binder<'_>, relation: usize, filter: Vec<Expr>) -> Result<Node> {
-    let frame = binder.frame();
-    let rel = &frame.relations[relation];
+fn other_source(tables: &Tables<'_>, relation: usize, filter: Vec<Expr>) -> Result<Node> {
+    let rel = &tables.relations[relation];
     let slots: Vec<Slot> = (0..rel.columns.len()).filter_map(|c| rel.slot(c)).collect();
     match &rel.source {
         Source::Derived { plan, correlated, .. } => {

@@ -9,9 +9,9 @@ use vaquita_types::{Error, Result, errno};
 use super::flatten::{Item, Set, Shape, bit, distinct_sides, lateral, set_of};
 use super::path::{self, Candidate, TableInput};
 use super::{Planned, Want, cost, filtered, other_source, visit};
-use crate::bind::{Binder, Source};
 use crate::catalog::TableStatistics;
 use crate::expr::{CompareAs, CompareOp, Expr, ExprKind, Slot};
+use crate::logical::{Relation, Source, Tables};
 use crate::node::{JoinKind, Node, Scan};
 
 /// Tables of a frame at most, merged derived tables included. MySQL's limit for one join is 61.
@@ -30,31 +30,25 @@ struct Condition {
     slow: bool,
 }
 
-pub fn join(binder: &mut Binder<'_>, items: Vec<Item>, pool: Vec<Expr>, want: &Want) -> Result<Planned> {
-    if binder.frame().relations.len() > RELATIONS_MAX {
+pub fn join(tables: &Tables<'_>, items: Vec<Item>, pool: Vec<Expr>, want: &Want) -> Result<Planned> {
+    if tables.relations.len() > RELATIONS_MAX {
         return Err(Error::new(&errno::ER_TOO_MANY_TABLES, &[&61]));
     }
-    let statistics = statistics(binder);
-    let mut planner = Planner { binder, statistics };
+    let mut planner = Planner { tables, statistics: statistics(tables) };
     let step = planner.nest(items, pool, 0, want)?;
     Ok(Planned { node: step.node, ordered: step.ordered, first_row_is_extreme: step.extreme })
 }
 
-fn statistics(binder: &mut Binder<'_>) -> Vec<TableStatistics> {
-    let catalog = binder.cx.catalog;
-    binder
-        .frame()
-        .relations
-        .iter()
-        .map(|r| match &r.source {
-            Source::Base(table) if !table.indexes.is_empty() => catalog.statistics(table),
-            _ => TableStatistics::default(),
-        })
-        .collect()
+fn statistics(tables: &Tables<'_>) -> Vec<TableStatistics> {
+    let of = |relation: &Relation| match &relation.source {
+        Source::Base(table) if !table.indexes.is_empty() => tables.catalog.statistics(table),
+        _ => TableStatistics::default(),
+    };
+    tables.relations.iter().map(of).collect()
 }
 
 struct Planner<'b, 'a> {
-    binder: &'b mut Binder<'a>,
+    tables: &'b Tables<'a>,
     statistics: Vec<TableStatistics>,
 }
 
@@ -99,7 +93,7 @@ impl Planner<'_, '_> {
         let mut other_pool = pool.clone();
         let pool = self.conditions(pool);
         let order = self.best_order(&items, &pool, outside, want)?;
-        if let Some(other_items) = distinct_sides(self.binder, &items, &mut other_pool) {
+        if let Some(other_items) = distinct_sides(self.tables, &items, &mut other_pool) {
             let other_pool = self.conditions(other_pool);
             let other = self.best_order(&other_items, &other_pool, outside, want)?;
             let total = |order: &[Choice]| order.iter().map(|c| c.cost).sum::<f64>();
@@ -113,7 +107,7 @@ impl Planner<'_, '_> {
     fn conditions(&self, pool: Vec<Expr>) -> Vec<Condition> {
         pool.into_iter()
             .map(|expr| {
-                let set = set_of(self.binder, &expr);
+                let set = set_of(self.tables, &expr);
                 let slow = visit::any(&expr, &|e| matches!(e.kind, ExprKind::Subquery(_)));
                 Condition { expr, set, slow }
             })
@@ -222,7 +216,7 @@ impl Planner<'_, '_> {
     fn inner(&mut self, item: &Item, pool: &[Condition], placed: Set, known: Set, want: &Want) -> Result<(f64, f64)> {
         match &item.shape {
             Shape::Table(relation) => {
-                let conditions = usable(item, pool, known, self.binder);
+                let conditions = usable(item, pool, known, self.tables);
                 let candidate = self.candidate(*relation, &conditions, want);
                 Ok((candidate.rows_out, candidate.cost))
             }
@@ -230,7 +224,7 @@ impl Planner<'_, '_> {
                 let inner: Vec<Condition> = item
                     .on
                     .iter()
-                    .map(|e| Condition { expr: e.clone(), set: set_of(self.binder, e), slow: false })
+                    .map(|e| Condition { expr: e.clone(), set: set_of(self.tables, e), slow: false })
                     .filter(|c| c.set & !known == 0)
                     .collect();
                 let order = self.best_order(items, &inner, placed, &NO_WANT)?;
@@ -247,8 +241,7 @@ impl Planner<'_, '_> {
 
     fn candidate(&mut self, relation: usize, conditions: &[&Expr], want: &Want) -> Candidate {
         let statistics = &self.statistics[relation];
-        let frame = self.binder.frame();
-        let rel = &frame.relations[relation];
+        let rel = &self.tables.relations[relation];
         let Source::Base(table) = &rel.source else {
             let rows = if matches!(rel.source, Source::CteRows { .. }) { cost::ROUND_ROWS } else { cost::DERIVED_ROWS };
             let out = rows * conditions.iter().map(|c| cost::selectivity(c)).product::<f64>();
@@ -277,13 +270,13 @@ impl Planner<'_, '_> {
     fn hash_keys(&self, item: &Item, pool: &[Condition], placed: Set) -> HashKeys {
         // A LATERAL table must be run anew for each row.
         let lateral = match &item.shape {
-            Shape::Table(relation) => lateral(self.binder, *relation) != 0,
+            Shape::Table(relation) => lateral(self.tables, *relation) != 0,
             Shape::Nest(items) | Shape::Distinct { items, .. } => items.iter().any(|i| i.after & !item.relations != 0),
         };
         if lateral {
             return HashKeys::Lateral;
         }
-        let conditions = item.on.iter().map(|e| (e, set_of(self.binder, e)));
+        let conditions = item.on.iter().map(|e| (e, set_of(self.tables, e)));
         let pooled = pool.iter().filter(|_| item.kind == JoinKind::Inner).map(|c| (&c.expr, c.set));
         let mut joined = conditions.chain(pooled);
         match joined.any(|(e, set)| set & !(placed | item.relations) == 0 && self.hash_key(e, item.relations).is_some()) {
@@ -300,7 +293,7 @@ impl Planner<'_, '_> {
         {
             return None;
         }
-        let (a_set, b_set) = (set_of(self.binder, a), set_of(self.binder, b));
+        let (a_set, b_set) = (set_of(self.tables, a), set_of(self.tables, b));
         let outer = |s: Set| s & inner == 0 && s != 0;
         let own = |s: Set| s & !inner == 0 && s != 0;
         if outer(a_set) && own(b_set) {
@@ -328,7 +321,7 @@ impl Planner<'_, '_> {
         // The first table can give an order by its own columns only.
         if let Some(first) = order.first().filter(|_| order.len() > 1) {
             let own = first_relations[first.item] | outside;
-            step.ordered &= want.order.iter().all(|(e, _)| set_of(self.binder, e) & !own == 0);
+            step.ordered &= want.order.iter().all(|(e, _)| set_of(self.tables, e) & !own == 0);
         }
         let rest: Vec<Expr> = pool.into_iter().map(|c| c.expr).collect();
         step.node = filtered(step.node, rest);
@@ -368,7 +361,7 @@ impl Planner<'_, '_> {
             Shape::Nest(items) => self.nest(items, conditions, placed, &NO_WANT)?.node,
             Shape::Distinct { items, keys } => {
                 let (own, across): (Vec<Expr>, Vec<Expr>) =
-                    conditions.into_iter().partition(|c| set_of(self.binder, c) & !item.relations == 0);
+                    conditions.into_iter().partition(|c| set_of(self.tables, c) & !item.relations == 0);
                 filtered(self.distinct(items, keys, own)?, across)
             }
         };
@@ -387,7 +380,7 @@ impl Planner<'_, '_> {
         let (mut own, mut on) = (Vec::new(), Vec::new());
         let (mut left_keys, mut item_keys, mut compare) = (Vec::new(), Vec::new(), Vec::new());
         for condition in conditions {
-            if set_of(self.binder, &condition) & !item.relations == 0 {
+            if set_of(self.tables, &condition) & !item.relations == 0 {
                 own.push(condition);
             } else if let Some((of_left, of_item, rule)) = self.hash_key(&condition, item.relations) {
                 left_keys.push(of_left);
@@ -429,9 +422,9 @@ impl Planner<'_, '_> {
         let mut filter: Vec<Expr> =
             conditions.into_iter().enumerate().filter(|(n, _)| !candidate.consumed.contains(n)).map(|(_, c)| c).collect();
         filter.sort_by_key(|e| visit::any(e, &|e| matches!(e.kind, ExprKind::Subquery(_))));
-        let rel = &self.binder.frame().relations[relation];
+        let rel = &self.tables.relations[relation];
         let Source::Base(table) = &rel.source else {
-            return Ok((other_source(self.binder, relation, filter)?, candidate));
+            return Ok((other_source(self.tables, relation, filter)?, candidate));
         };
         let columns = (0..rel.columns.len()).filter_map(|c| rel.slot(c).map(|s| (c, s))).collect();
         let scan = Scan {
@@ -448,10 +441,8 @@ impl Planner<'_, '_> {
     }
 
     fn slots_of(&self, relations: Set) -> Vec<Slot> {
-        let Some(frame) = self.binder.frames.last() else { return Vec::new() };
-        (0..frame.width)
-            .filter(|s| frame.slot_owner.get(*s).copied().flatten().is_some_and(|r| bit(r) & relations != 0))
-            .collect()
+        let owned = |slot: &Slot| self.tables.owner(*slot).is_some_and(|r| bit(r) & relations != 0);
+        (0..self.tables.owners.len()).filter(owned).collect()
     }
 }
 
@@ -467,8 +458,8 @@ fn take(pool: &mut Vec<Condition>, known: Set) -> Vec<Expr> {
 }
 
 /// The conditions that an index of the item's table could use.
-fn usable<'c>(item: &'c Item, pool: &'c [Condition], known: Set, binder: &Binder<'_>) -> Vec<&'c Expr> {
-    let mut conditions: Vec<&Expr> = item.on.iter().filter(|e| set_of(binder, e) & !known == 0).collect();
+fn usable<'c>(item: &'c Item, pool: &'c [Condition], known: Set, tables: &Tables<'_>) -> Vec<&'c Expr> {
+    let mut conditions: Vec<&Expr> = item.on.iter().filter(|e| set_of(tables, e) & !known == 0).collect();
     if item.kind == JoinKind::Inner {
         conditions.extend(pool.iter().filter(|c| c.set & !known == 0 && c.set & item.relations != 0).map(|c| &c.expr));
     }

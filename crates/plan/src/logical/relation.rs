@@ -1,0 +1,133 @@
+//! The tables of a query block: what they are called, where their rows come from, and which slots their columns fill.
+
+use std::sync::Arc;
+
+use vaquita_parser as ast;
+use vaquita_types::ColumnType;
+use vaquita_types::schema::TableRef;
+
+use crate::catalog::Catalog;
+use crate::expr::{Expr, Slot};
+use crate::node::{ColumnOrigin, Limit, QueryPlan, RowLock};
+
+/// All that planning a query block knows beside its tree.
+pub(crate) struct Tables<'a> {
+    pub relations: &'a [Relation],
+    /// Which relation fills each slot of the block's frame; none for results of aggregation and windows.
+    pub owners: &'a [Option<usize>],
+    pub catalog: &'a dyn Catalog,
+}
+
+impl Tables<'_> {
+    pub fn owner(&self, slot: Slot) -> Option<usize> {
+        self.owners.get(slot).copied().flatten()
+    }
+}
+
+/// A table of a FROM clause.
+#[derive(Debug)]
+pub struct Relation {
+    pub alias: String,
+    /// The database it can be qualified with; none for derived tables and CTEs.
+    pub database: Option<String>,
+    pub source: Source,
+    pub columns: Vec<RelationColumn>,
+    /// It may be missing in a row: inner side of an outer join.
+    pub optional: bool,
+    pub index_hints: Vec<ast::IndexHint>,
+    pub lock: Option<RowLock>,
+    /// For UPDATE and DELETE.
+    pub key_slot: Option<Slot>,
+    /// Its columns are not the account's to be asked for: a row of SHOW, the row under a DEFAULT (expr).
+    pub free: bool,
+    /// The tables' columns that its columns were selected from, where naming them reads those.
+    pub stands_for: Vec<Option<(TableRef, usize)>>,
+}
+
+#[derive(Debug)]
+pub enum Source {
+    Base(TableRef),
+    Derived {
+        plan: Arc<QueryPlan>,
+        correlated: bool,
+        lateral: bool,
+    },
+    Recursive {
+        id: usize,
+        seed: Arc<QueryPlan>,
+        recursive: Vec<Arc<QueryPlan>>,
+        distinct: bool,
+        types: Vec<ColumnType>,
+        limit: Option<Box<Limit>>,
+    },
+    /// The working rows of the recursive CTE `id`.
+    CteRows {
+        id: usize,
+    },
+    /// A derived table whose tables are in this frame: its columns are expressions.
+    Merged,
+    /// The row of a statement (INSERT's new row): its slots are filled from outside.
+    Row(TableRef),
+}
+
+#[derive(Debug)]
+pub struct RelationColumn {
+    pub name: String,
+    pub invisible: bool,
+    pub value: ColumnValue,
+    pub origin: Option<ColumnOrigin>,
+}
+
+#[derive(Debug)]
+pub enum ColumnValue {
+    /// Gets a slot when it is first referred to.
+    Lazy {
+        ty: ColumnType,
+        nullable: bool,
+    },
+    Slot {
+        slot: Slot,
+        ty: ColumnType,
+        nullable: bool,
+    },
+    Expr(Expr),
+}
+
+impl Relation {
+    pub fn new(alias: &str, database: Option<String>, source: Source, columns: Vec<RelationColumn>) -> Relation {
+        Relation {
+            alias: alias.to_string(),
+            database,
+            source,
+            columns,
+            optional: false,
+            index_hints: Vec::new(),
+            lock: None,
+            key_slot: None,
+            free: false,
+            stands_for: Vec::new(),
+        }
+    }
+
+    pub fn position(&self, name: &str) -> Option<usize> {
+        self.columns.iter().position(|c| same_name(&c.name, name))
+    }
+
+    /// The qualifier `[db.]table` means this relation.
+    pub fn is_called(&self, db: Option<&str>, table: &str) -> bool {
+        self.alias == table && db.is_none_or(|db| self.database.as_deref() == Some(db))
+    }
+
+    /// The slot of a column, if anything refers to it.
+    pub fn slot(&self, column: usize) -> Option<Slot> {
+        match self.columns.get(column)?.value {
+            ColumnValue::Slot { slot, .. } => Some(slot),
+            _ => None,
+        }
+    }
+}
+
+/// Column names compare without case.
+pub fn same_name(a: &str, b: &str) -> bool {
+    a.eq_ignore_ascii_case(b) || (!a.is_ascii() && a.to_lowercase() == b.to_lowercase())
+}

@@ -1,0 +1,172 @@
+//! The nodes of a block from the logical tree: what is above the joins, and what that wants of them.
+
+use vaquita_types::{Error, Result, Value};
+
+use super::{Planned, Want, extreme_of, filtered, flatten, group_order, int_literal, keys_follow, order, visit};
+use crate::expr::{Expr, ExprKind, Slot};
+use crate::logical::{Logical, LogicalBlock, Read, Source, Tables};
+use crate::node::{Aggregate, Limit, Node, OutputColumn, SortKey, WindowFunction};
+
+/// The nodes above the joins, taken off a logical tree.
+#[derive(Default)]
+struct Above {
+    limit: Option<Limit>,
+    order_by: Vec<SortKey>,
+    distinct: bool,
+    windows: Vec<WindowFunction>,
+    having: Vec<Expr>,
+    groups: Option<Groups>,
+}
+
+struct Groups {
+    keys: Vec<(Expr, Slot)>,
+    aggregates: Vec<Aggregate>,
+    rollup: bool,
+}
+
+/// The plan of a block's tree, which has been rewritten, and the block's output.
+pub(crate) fn plan(block: LogicalBlock, tables: &Tables<'_>) -> Result<(Node, Vec<OutputColumn>)> {
+    let LogicalBlock { root, read, straight } = block;
+    let (mut above, rows) = Above::take(root);
+    let planned = plan_rows(rows, tables, &above.want(), straight)?;
+    let (mut node, mut ordered) = (planned.node, planned.ordered);
+    if planned.first_row_is_extreme {
+        node = Node::Limit { input: Box::new(node), limit: Limit { offset: None, count: Some(int_literal(1)) } };
+    }
+    if let Some(Groups { keys, aggregates, rollup }) = above.groups.take() {
+        let mut saved = above.slots(&read);
+        saved.retain(|slot| !aggregates.iter().any(|a| a.slot == *slot) && !keys.iter().any(|(_, s)| s == slot));
+        let sorted_input = ordered && !keys.is_empty() && !rollup;
+        ordered = sorted_input && keys_follow(&above.order_by, &keys);
+        node = Node::Aggregate { input: Box::new(node), keys, aggregates, saved, sorted_input, rollup };
+    }
+    node = filtered(node, std::mem::take(&mut above.having));
+    if !above.windows.is_empty() {
+        let saved = above.slots(&read);
+        node = Node::Window { input: Box::new(node), windows: above.windows, saved };
+        ordered = false;
+    }
+    if let (true, Read::Output(output)) = (above.distinct, &read) {
+        node = Node::Distinct { input: Box::new(node), keys: output.iter().map(|o| o.expr.clone()).collect() };
+    }
+    let keys = if ordered { Vec::new() } else { above.order_by };
+    node = sorted(node, keys, above.limit, || read.slots());
+    match read {
+        Read::Output(output) => Ok((node, output)),
+        Read::Slots(_) => Ok((node, Vec::new())),
+    }
+}
+
+impl Above {
+    /// The tree's nodes down to its rows, and those.
+    fn take(root: Logical) -> (Above, Logical) {
+        let mut above = Above::default();
+        let mut node = root;
+        loop {
+            let input = match node {
+                Logical::Limit { input, limit } => {
+                    above.limit = Some(limit);
+                    input
+                }
+                Logical::Sort { input, keys } => {
+                    above.order_by = keys;
+                    input
+                }
+                Logical::Distinct { input } => {
+                    above.distinct = true;
+                    input
+                }
+                Logical::Window { input, windows } => {
+                    above.windows = windows;
+                    input
+                }
+                Logical::Having { input, predicate } => {
+                    above.having = predicate;
+                    input
+                }
+                Logical::Aggregate { input, keys, aggregates, rollup } => {
+                    above.groups = Some(Groups { keys, aggregates, rollup });
+                    input
+                }
+                rows => return (above, rows),
+            };
+            node = *input;
+        }
+    }
+
+    /// The order of rows that would save a sort, and how many rows are needed of it.
+    fn want(&self) -> Want {
+        let mut want = Want::default();
+        match &self.groups {
+            Some(groups) if groups.keys.is_empty() => want.extreme = extreme_of(&groups.aggregates),
+            _ if !self.windows.is_empty() => {}
+            Some(groups) => {
+                if !groups.rollup && groups.aggregates.iter().all(|a| a.order_by.is_empty()) {
+                    want.order = group_order(&groups.keys, &self.order_by);
+                    // With ORDER BY the directions count too.
+                    want.grouping = self.order_by.is_empty();
+                }
+            }
+            None => {
+                want.order = self.order_by.iter().map(|k| (k.expr.clone(), k.descending)).collect();
+                if !self.distinct {
+                    want.limit = self.limit.as_ref().and_then(literal_rows);
+                }
+            }
+        }
+        want
+    }
+
+    /// The slots that the output, ORDER BY, HAVING and windows read, and windows do not fill.
+    fn slots(&self, read: &Read) -> Vec<Slot> {
+        let mut slots = read.slots();
+        let mut add = |e: &Expr| slots.extend(visit::slots(e));
+        self.having.iter().for_each(&mut add);
+        self.order_by.iter().for_each(|k| add(&k.expr));
+        for window in &self.windows {
+            window.args.iter().chain(&window.partition_by).for_each(&mut add);
+            window.order_by.iter().for_each(|k| add(&k.expr));
+        }
+        slots.retain(|slot| !self.windows.iter().any(|w| w.slot == *slot));
+        visit::unique(slots)
+    }
+}
+
+/// WHERE and what is below it.
+fn plan_rows(rows: Logical, tables: &Tables<'_>, want: &Want, straight: bool) -> Result<Planned> {
+    let (joins, pool) = match rows {
+        Logical::Filter { input, predicate } => (*input, predicate),
+        rows => (rows, Vec::new()),
+    };
+    let node = match joins {
+        Logical::One => filtered(Node::One, pool),
+        Logical::Empty => Node::Empty,
+        Logical::RowCount { relation, slot } => match &tables.relations[relation].source {
+            Source::Base(table) => Node::RowCount { table: table.clone(), slot },
+            _ => return Err(Error::internal("rows of no table are counted")),
+        },
+        joins => return order::join(tables, flatten::flatten(tables, joins, straight)?, pool, want),
+    };
+    Ok(Planned { node, ordered: true, first_row_is_extreme: false })
+}
+
+/// Sort and limit on top of a node; `saved` are the slots that are read of its rows.
+pub fn sorted(node: Node, keys: Vec<SortKey>, limit: Option<Limit>, saved: impl FnOnce() -> Vec<Slot>) -> Node {
+    match (keys.is_empty(), limit) {
+        (true, None) => node,
+        (true, Some(limit)) => Node::Limit { input: Box::new(node), limit },
+        (false, limit) => Node::Sort { input: Box::new(node), keys, limit, saved: visit::unique(saved()) },
+    }
+}
+
+/// LIMIT as a number, offset included, if it is written as literals.
+fn literal_rows(limit: &Limit) -> Option<u64> {
+    let number = |e: &Option<Expr>| match e.as_ref().map(|e| &e.kind) {
+        None => Some(0),
+        Some(ExprKind::Literal(Value::Int(n))) => u64::try_from(*n).ok(),
+        Some(ExprKind::Literal(Value::UInt(n))) => Some(*n),
+        // A parameter: most often a page.
+        Some(_) => Some(100),
+    };
+    Some(number(&limit.count)?.saturating_add(number(&limit.offset)?))
+}

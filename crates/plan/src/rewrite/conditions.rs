@@ -1,0 +1,106 @@
+//! Conditions: one list of them above the inner joins, what follows from them, and whether they can be true at all.
+
+use vaquita_types::Result;
+
+use crate::expr::{CompareOp, Expr, ExprKind};
+use crate::logical::{Logical, LogicalBlock, Tables};
+use crate::node::JoinKind;
+use crate::optimize::is_never;
+use crate::typing;
+
+/// Conditions of inner joins and of merged derived tables go to WHERE, or to the ON of the outer join or semijoin on whose right side they
+/// are. What is left of an inner join is that both sides are read.
+pub fn gather(block: &mut LogicalBlock, _: &Tables<'_>) -> Result<()> {
+    let rows = block.root.rows_mut();
+    let is_simple = |node: &Logical| !matches!(node, Logical::Join { .. } | Logical::Filter { .. });
+    match rows {
+        Logical::Filter { input, .. } if is_simple(input) => return Ok(()),
+        rows if is_simple(rows) => return Ok(()),
+        _ => {}
+    }
+    let mut pool = Vec::new();
+    let joins = pull(std::mem::replace(rows, Logical::Empty), &mut pool);
+    *rows = joins.filtered(pool);
+    Ok(())
+}
+
+fn pull(node: Logical, pool: &mut Vec<Expr>) -> Logical {
+    match node {
+        Logical::Filter { input, predicate } => {
+            pool.extend(predicate);
+            pull(*input, pool)
+        }
+        Logical::Join { kind, straight, mut left, mut right, mut on } => {
+            if kind == JoinKind::Inner {
+                pool.append(&mut on);
+            }
+            *left = pull(*left, pool);
+            *right = pull(*right, if kind == JoinKind::Inner { pool } else { &mut on });
+            Logical::Join { kind, straight, left, right, on }
+        }
+        other => other,
+    }
+}
+
+/// Adds to WHERE what follows from equalities in it.
+pub fn known_values(block: &mut LogicalBlock, _: &Tables<'_>) -> Result<()> {
+    match block.root.rows_mut() {
+        Logical::Filter { input, predicate } if !matches!(**input, Logical::One) => propagate(predicate),
+        _ => Ok(()),
+    }
+}
+
+/// A condition that is never true leaves no row. Without FROM it stays: one row under a condition.
+pub fn impossible(block: &mut LogicalBlock, _: &Tables<'_>) -> Result<()> {
+    let rows = block.root.rows_mut();
+    if let Logical::Filter { input, predicate } = rows
+        && !matches!(**input, Logical::One)
+        && predicate.iter().any(is_never)
+    {
+        *rows = Logical::Empty;
+    }
+    Ok(())
+}
+
+/// Adds `a = 5` where `a = b` and `b = 5` are conditions, so that both tables can use it.
+fn propagate(pool: &mut Vec<Expr>) -> Result<()> {
+    let mut pairs = Vec::new();
+    let mut constants: Vec<(usize, Expr, Expr)> = Vec::new();
+    for condition in pool.iter() {
+        let ExprKind::Compare(CompareOp::Eq, a, b, _) = &condition.kind else { continue };
+        match (&a.kind, &b.kind) {
+            (ExprKind::Slot(_), ExprKind::Slot(_)) => pairs.push(((**a).clone(), (**b).clone())),
+            (ExprKind::Slot(slot), _) if is_given(b) => constants.push((*slot, (**a).clone(), (**b).clone())),
+            (_, ExprKind::Slot(slot)) if is_given(a) => constants.push((*slot, (**b).clone(), (**a).clone())),
+            _ => {}
+        }
+    }
+    loop {
+        let mut added = Vec::new();
+        for (x, y) in &pairs {
+            for (from, to) in [(x, y), (y, x)] {
+                let (ExprKind::Slot(from_slot), ExprKind::Slot(to_slot)) = (&from.kind, &to.kind) else { continue };
+                let alike =
+                    from.ty.kind == to.ty.kind && from.ty.collation == to.ty.collation && from.ty.unsigned == to.ty.unsigned;
+                if !alike || constants.iter().chain(&added).any(|(s, _, _)| s == to_slot) {
+                    continue;
+                }
+                if let Some((_, _, value)) = constants.iter().find(|(s, _, _)| s == from_slot) {
+                    added.push((*to_slot, to.clone(), value.clone()));
+                }
+            }
+        }
+        if added.is_empty() {
+            return Ok(());
+        }
+        for (slot, column, value) in added {
+            pool.push(typing::compare(CompareOp::Eq, column.clone(), value.clone())?);
+            constants.push((slot, column, value));
+        }
+    }
+}
+
+/// Known before any row is read.
+fn is_given(expr: &Expr) -> bool {
+    matches!(expr.kind, ExprKind::Literal(_) | ExprKind::Param(_) | ExprKind::Outer { .. })
+}
