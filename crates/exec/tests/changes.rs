@@ -9,7 +9,7 @@ mod session;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -29,28 +29,32 @@ use vaquita_types::schema::TableRef;
 use vaquita_types::temporal::TimeZone;
 use vaquita_types::{Error, Result, Value};
 
-#[test]
-fn duplicates() {
-    check("duplicates");
+/// A test for each script, and one that no script is without.
+macro_rules! scripts {
+    ($($name:ident)*) => {
+        $(#[test]
+        fn $name() {
+            check(stringify!($name));
+        })*
+
+        #[test]
+        fn every_script_has_a_test() {
+            let files = std::fs::read_dir(golden_dir()).expect("golden directory").map(|e| e.expect("entry").file_name());
+            let mut files: Vec<String> = files.filter_map(|name| Some(name.to_str()?.strip_suffix(".test")?.to_string())).collect();
+            files.sort();
+            assert_eq!(files, [$(stringify!($name)),*]);
+        }
+    };
 }
 
-#[test]
-fn indexes() {
-    check("indexes");
-}
+scripts! { duplicates indexes several_tables times }
 
-#[test]
-fn several_tables() {
-    check("several_tables");
-}
-
-#[test]
-fn times() {
-    check("times");
+fn golden_dir() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden")
 }
 
 fn check(name: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/golden/{name}.test"));
+    let path = golden_dir().join(format!("{name}.test"));
     let script = std::fs::read_to_string(&path).expect("script");
     let now = run(&script);
     if std::env::var_os("UPDATE_GOLDEN").is_some() {

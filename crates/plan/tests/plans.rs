@@ -9,7 +9,7 @@ mod mock;
 
 use std::cell::RefCell;
 use std::fmt::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use vaquita_parser::{ParserOptions, Statement, parse_one, parse_prepared};
 use vaquita_plan::bind::{Place, PlanContext, plan_statement};
@@ -17,33 +17,32 @@ use vaquita_plan::explain;
 use vaquita_plan::settings::PlanSettings;
 use vaquita_plan::uses::Uses;
 
-#[test]
-fn access() {
-    check("access");
+/// A test for each script, and one that no script is without.
+macro_rules! scripts {
+    ($($name:ident)*) => {
+        $(#[test]
+        fn $name() {
+            check(stringify!($name));
+        })*
+
+        #[test]
+        fn every_script_has_a_test() {
+            let files = std::fs::read_dir(golden_dir()).expect("golden directory").map(|e| e.expect("entry").file_name());
+            let mut files: Vec<String> = files.filter_map(|name| Some(name.to_str()?.strip_suffix(".test")?.to_string())).collect();
+            files.sort();
+            assert_eq!(files, [$(stringify!($name)),*]);
+        }
+    };
 }
 
-#[test]
-fn cte() {
-    check("cte");
-}
+scripts! { access cte errors joins rewrites }
 
-#[test]
-fn errors() {
-    check("errors");
-}
-
-#[test]
-fn joins() {
-    check("joins");
-}
-
-#[test]
-fn rewrites() {
-    check("rewrites");
+fn golden_dir() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden")
 }
 
 fn check(name: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/golden/{name}.test"));
+    let path = golden_dir().join(format!("{name}.test"));
     let script = std::fs::read_to_string(&path).expect("script");
     let now = run(&script);
     if std::env::var_os("UPDATE_GOLDEN").is_some() {

@@ -1,6 +1,9 @@
-//! Every bound of the server, with unit, reason and source.
+//! The bounds that a user of SQL can meet in types, parser, plan and exec, with unit, reason and source.
+//!
+//! What bounds the work of one algorithm (rows of a batch, starts of the join order) stands beside it. Bounds of files and caches are
+//! storage's, those of packets `wire`'s, those of connections and variables the server's.
 
-/// Bytes of an identifier's name, in characters (MySQL manual, "Identifier Length Limits").
+/// Characters of an identifier (MySQL manual, "Identifier Length Limits").
 pub const IDENTIFIER_CHARS_MAX: usize = 64;
 /// Characters of an alias (MySQL manual, "Identifier Length Limits").
 pub const ALIAS_CHARS_MAX: usize = 256;
@@ -41,8 +44,10 @@ pub const CTE_EXPANSIONS_MAX: usize = 1024;
 /// Nodes that the binder adds to a statement by copying expressions: `x BETWEEN 1 AND 2` is two comparisons of x, an alias in ORDER BY is its
 /// expression. A node takes about 150 bytes. (Error 1041. MySQL refers to the one that is there.)
 pub const COPIED_NODES_MAX: usize = 1 << 21;
-/// Tables of one join (MySQL manual, "Limits on Joins").
+/// Tables of one join as error 1116 says it (MySQL manual, "Limits on Joins").
 pub const JOIN_TABLES_MAX: usize = 61;
+/// Tables of a query block, those of merged derived tables and semijoins included: they are bits of 128. (Error 1116.)
+pub const BLOCK_TABLES_MAX: usize = 120;
 /// Nesting of a JSON document (MySQL manual, "The JSON Data Type").
 pub const JSON_DEPTH_MAX: usize = 100;
 /// Bytes of one value that an expression makes, or max_allowed_packet if that is more: what a function makes of the longest
@@ -54,6 +59,16 @@ pub const USER_VARIABLES_BYTES_MAX: usize = 256 << 20;
 pub const LONG_DATA_BYTES_MAX: usize = 256 << 20;
 /// Bytes of a row that is sent: the most that max_allowed_packet lets a client take.
 pub const SENT_ROW_BYTES_MAX: usize = 1 << 30;
+/// Bytes of a field of LOAD DATA: as many as max_allowed_packet lets a value have.
+pub const LOADED_FIELD_BYTES_MAX: usize = 1 << 30;
+/// Bytes that UNCOMPRESS gives: max_allowed_packet's default. (Warning 1256.)
+pub const UNCOMPRESSED_BYTES_MAX: usize = 64 << 20;
+/// Bytes that RANDOM_BYTES gives (MySQL manual, "Encryption and Compression Functions").
+pub const RANDOM_BYTES_MAX: usize = 1024;
+/// Display width of a number, in characters (error 1439).
+pub const DISPLAY_WIDTH_MAX: u64 = 255;
+/// Characters of a statement that SHOW PROCESSLIST shows without FULL (MySQL manual, "SHOW PROCESSLIST Statement").
+pub const PROCESSLIST_INFO_CHARS_MAX: usize = 100;
 /// Comment of a table, a column or an index, in characters.
 pub const TABLE_COMMENT_CHARS_MAX: usize = 2048;
 pub const COLUMN_COMMENT_CHARS_MAX: usize = 1024;

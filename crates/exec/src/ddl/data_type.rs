@@ -8,13 +8,12 @@ use vaquita_types::errno::{
     ER_M_BIGGER_THAN_D, ER_TOO_BIG_DISPLAYWIDTH, ER_TOO_BIG_FIELDLENGTH, ER_TOO_BIG_PRECISION, ER_TOO_BIG_SCALE, ER_TOO_BIG_SET,
     ER_WRONG_FIELD_SPEC,
 };
-use vaquita_types::limits::{DECIMAL_DIGITS_MAX, DECIMAL_SCALE_MAX, ENUM_MEMBERS_MAX, FSP_MAX, ROW_BYTES_MAX, SET_MEMBERS_MAX};
+use vaquita_types::limits::{
+    DECIMAL_DIGITS_MAX, DECIMAL_SCALE_MAX, DISPLAY_WIDTH_MAX, ENUM_MEMBERS_MAX, FSP_MAX, ROW_BYTES_MAX, SET_MEMBERS_MAX,
+};
 use vaquita_types::{ColumnType, Error, Result, TypeKind};
 
 use super::choose_collation;
-
-/// The largest display width of a number.
-const DISPLAY_WIDTH_MAX: u64 = 255;
 
 /// `collate` is the column's own COLLATE attribute; `default` the table's collation.
 pub fn column_type(name: &str, ty: &DataType, collate: Option<&str>, default: CollationId) -> Result<ColumnType> {

@@ -10,12 +10,11 @@
 
 use vaquita_types::charset::{self, Charset, CollationId};
 use vaquita_types::errno::ER_OUT_OF_RESOURCES;
+use vaquita_types::limits::LOADED_FIELD_BYTES_MAX;
 use vaquita_types::{Error, Result};
 
 use super::FileFormat;
 
-/// Bytes of a field, as many as LONGTEXT could need but no more than a packet may have.
-const FIELD_BYTES_MAX: usize = 1 << 30;
 /// Bytes that were read are dropped from the buffer when they are this many.
 const CONSUMED_BYTES_MAX: usize = 64 << 10;
 
@@ -248,7 +247,7 @@ impl<'a> Reader<'a> {
                 None => rest.iter().position(|byte| self.special[usize::from(*byte)]),
             };
             let run = next.unwrap_or(rest.len());
-            if self.field.len() + run > FIELD_BYTES_MAX {
+            if self.field.len() + run > LOADED_FIELD_BYTES_MAX {
                 return Err(Error::new(&ER_OUT_OF_RESOURCES, &[]));
             }
             self.field.extend_from_slice(&rest[..run]);

@@ -2,13 +2,11 @@
 
 use vaquita_parser::ast::{Limit, UserName, VarScope};
 use vaquita_plan::env::Level;
+use vaquita_types::limits::PROCESSLIST_INFO_CHARS_MAX;
 use vaquita_types::{Result, Value};
 
 use super::{Listing, ShowContext, ShowResult, limited};
 use crate::system::{Row, VariableScope, WarningInfo};
-
-/// Characters of a statement that SHOW PROCESSLIST shows without FULL.
-const INFO_CHARS_MAX: usize = 100;
 
 fn scope_of(scope: VarScope) -> VariableScope {
     if scope == VarScope::Global { VariableScope::Global } else { VariableScope::Session }
@@ -29,7 +27,7 @@ pub(super) fn status(scope: VarScope, cx: &ShowContext<'_>) -> Listing {
 pub(super) fn processlist(full: bool, cx: &ShowContext<'_>) -> Listing {
     let mut rows = Vec::new();
     for process in cx.statement.server.processes() {
-        let info = process.info.map(|text| if full { text } else { text.chars().take(INFO_CHARS_MAX).collect() });
+        let info = process.info.map(|text| if full { text } else { text.chars().take(PROCESSLIST_INFO_CHARS_MAX).collect() });
         rows.push(vec![
             Value::Int(process.id as i64),
             process.user.into(),

@@ -8,6 +8,7 @@ use flate2::write::ZlibEncoder;
 use md5::Md5;
 use sha1::Sha1;
 use sha2::{Digest, Sha224, Sha256, Sha384, Sha512};
+use vaquita_types::limits::{RANDOM_BYTES_MAX, UNCOMPRESSED_BYTES_MAX};
 use vaquita_types::{Error, Result, Value, errno};
 
 use super::args::{arg, def, volatile};
@@ -24,13 +25,8 @@ pub(super) static FUNCTIONS: &[FuncDef] = &[
     def("COMPRESS", 1, 1, |a| FuncType::binary(a.first().map_or(0, |a| u64::from(char_length(&a.ty)) * 4 + 120)), compress),
     def("UNCOMPRESS", 1, 1, |_| FuncType::binary(1 << 26), uncompress),
     def("UNCOMPRESSED_LENGTH", 1, 1, |_| FuncType::number(int_of_length(10), true), uncompressed_length),
-    volatile("RANDOM_BYTES", 1, 1, |_| FuncType::binary(1024), random_bytes),
+    volatile("RANDOM_BYTES", 1, 1, |_| FuncType::binary(RANDOM_BYTES_MAX as u64), random_bytes),
 ];
-
-/// Most bytes that UNCOMPRESS gives (max_allowed_packet's default).
-const UNCOMPRESSED_BYTES_MAX: usize = 64 << 20;
-/// RANDOM_BYTES' largest argument.
-const RANDOM_BYTES_MAX: i128 = 1024;
 
 fn digest<D: Digest>(bytes: &[u8]) -> Value {
     Value::from(D::digest(bytes).iter().map(|b| format!("{b:02x}")).collect::<String>())
@@ -112,7 +108,7 @@ fn uncompressed_length(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
 
 fn random_bytes(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     let n = arg!(call.int(0, cx));
-    if !(1..=RANDOM_BYTES_MAX).contains(&n) {
+    if !(1..=RANDOM_BYTES_MAX as i128).contains(&n) {
         return Err(Error::new(&errno::ER_DATA_OUT_OF_RANGE, &[&"length", &"random_bytes"]));
     }
     let mut out = vec![0; n as usize];

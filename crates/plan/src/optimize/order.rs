@@ -4,6 +4,7 @@
 //! order is built: a table with a usable index is looked up for each row (nested loop), one without is hashed on its equalities,
 //! or, if it has more rows than what it is joined with, those are hashed and it is read through.
 
+use vaquita_types::limits::{BLOCK_TABLES_MAX, JOIN_TABLES_MAX};
 use vaquita_types::{Error, Result, errno};
 
 use super::flatten::{Item, Set, Shape, bit, distinct_sides, lateral, set_of};
@@ -14,8 +15,6 @@ use crate::expr::{CompareAs, CompareOp, Expr, ExprKind, Slot};
 use crate::logical::{Relation, Source, Tables};
 use crate::node::{JoinKind, Node, Scan};
 
-/// Tables of a frame at most, merged derived tables included. MySQL's limit for one join is 61.
-const RELATIONS_MAX: usize = 120;
 /// Every item is tried as the first one up to so many items.
 const STARTS_MAX: usize = 12;
 
@@ -31,8 +30,8 @@ struct Condition {
 }
 
 pub fn join(tables: &Tables<'_>, items: Vec<Item>, pool: Vec<Expr>, want: &Want) -> Result<Planned> {
-    if tables.relations.len() > RELATIONS_MAX {
-        return Err(Error::new(&errno::ER_TOO_MANY_TABLES, &[&61]));
+    if tables.relations.len() > BLOCK_TABLES_MAX {
+        return Err(Error::new(&errno::ER_TOO_MANY_TABLES, &[&JOIN_TABLES_MAX]));
     }
     let mut planner = Planner { tables, statistics: statistics(tables) };
     let step = planner.nest(items, pool, 0, want)?;
