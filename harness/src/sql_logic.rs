@@ -84,8 +84,9 @@ fn run(clients: &mut [Client; 2], script: &str, shown_max: u64) -> Result<Count,
     let mut count = Count::default();
     for sql in script.split("\n\n").filter_map(statement_of) {
         count.records += 1;
+        let sent = answer::Sent { sql: sql.clone(), params: None, counts: false };
         let [mysql, vaquita] = clients;
-        let (mysql, vaquita) = (answer::run(mysql, &sql)?, answer::run(vaquita, &sql)?);
+        let (mysql, vaquita) = (answer::run(mysql, &sent)?, answer::run(vaquita, &sent)?);
         let Some(difference) = answer::difference(&mysql, &vaquita, false, false).filter(answer::Difference::is_of_rows) else {
             continue;
         };

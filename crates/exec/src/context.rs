@@ -76,6 +76,9 @@ pub struct Statement<'a> {
     pub(crate) subqueries: RefCell<HashMap<usize, SubqueryRows>>,
     /// The last round's rows of the recursive common table expressions that are running, by id.
     pub(crate) cte_rows: RefCell<HashMap<usize, Arc<Rows>>>,
+    /// What constants warned of before the first row (`query::evaluate_early`), which rows do not repeat.
+    early_warnings: RefCell<Vec<String>>,
+    early: Cell<bool>,
     /// The statement changes data in strict mode: what expressions warn of is an error.
     strict: Cell<bool>,
     /// The first such error.
@@ -127,6 +130,8 @@ impl<'a> Statement<'a> {
             part: None,
             subqueries: RefCell::new(HashMap::new()),
             cte_rows: RefCell::new(HashMap::new()),
+            early_warnings: RefCell::default(),
+            early: Cell::new(false),
             strict: Cell::new(false),
             raised: RefCell::new(None),
             generators: RefCell::new(HashMap::new()),
@@ -153,6 +158,21 @@ impl<'a> Statement<'a> {
     /// From here on, warnings of expressions are errors: `take_raised` gives the first one.
     pub fn raise_warnings(&self) {
         self.strict.set(true);
+    }
+
+    /// Whether what is evaluated now comes before the first row.
+    pub(crate) fn set_early(&self, early: bool) {
+        self.early.set(early);
+    }
+
+    /// Notes a warning that came before the first row; true of one that has come so.
+    fn is_repeated(&self, error: &Error) -> bool {
+        let mut before = self.early_warnings.borrow_mut();
+        if self.early.get() {
+            before.push(error.message().to_string());
+            return false;
+        }
+        !before.is_empty() && before.iter().any(|message| *message == error.message())
     }
 
     pub fn take_raised(&self) -> Option<Error> {
@@ -273,7 +293,7 @@ impl Env for Statement<'_> {
     fn warn(&self, level: Level, error: Error) {
         if self.strict.get() && level == Level::Warning && fails_strict(error.code()) {
             self.raised.borrow_mut().get_or_insert(error);
-        } else {
+        } else if !self.is_repeated(&error) {
             self.session.warn(level, error);
         }
     }

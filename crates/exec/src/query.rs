@@ -22,6 +22,7 @@ const INTERRUPT_ROWS: u64 = 1 << 10;
 
 /// Sends all rows to `sink`; returns what FOUND_ROWS() tells: how many, with SQL_CALC_FOUND_ROWS also those that LIMIT leaves out.
 pub fn run(plan: &QueryPlan, statement: &Statement<'_>, outer: Option<&EvalCx<'_>>, sink: &mut dyn RowSink) -> Result<u64> {
+    evaluate_early(&plan.early, statement)?;
     send_rows(plan, statement, outer, sink).map_err(|e| print::unmarked(print::name_columns(e, &plan.root)))
 }
 
@@ -59,6 +60,17 @@ fn send_rows(plan: &QueryPlan, statement: &Statement<'_>, outer: Option<&EvalCx<
         }
     }
     Ok(rows)
+}
+
+/// What a plan evaluates before its first row (`vaquita_plan::bind`, EARLY-1 to EARLY-4).
+pub fn evaluate_early(early: &[Expr], statement: &Statement<'_>) -> Result<()> {
+    if early.is_empty() {
+        return Ok(());
+    }
+    statement.set_early(true);
+    let done = early.iter().try_for_each(|expr| expr.eval(&statement.cx(&[], None)).map(drop));
+    statement.set_early(false);
+    done
 }
 
 /// The scan that is all there is to do, and the positions of the columns that it sends as they are stored.
@@ -113,6 +125,7 @@ fn without_limit(root: &Node) -> Option<(Cow<'_, Node>, &Limit)> {
 
 /// SELECT … INTO @a, @b: sets the variables from the only row; returns how many rows there were. Error 1172 for a second one.
 pub fn run_into(plan: &QueryPlan, statement: &Statement<'_>) -> Result<u64> {
+    evaluate_early(&plan.early, statement)?;
     let rows = collect_some(plan, statement, None, 2)?;
     let Some(row) = rows.first() else {
         statement.session.warn(Level::Warning, Error::new(&ER_SP_FETCH_NO_DATA, &[]));

@@ -9,6 +9,7 @@ pub mod cast;
 pub mod coerce;
 pub mod compare;
 mod fold;
+mod messages;
 pub mod print;
 mod subquery;
 
@@ -22,7 +23,7 @@ use crate::env::EvalCx;
 use crate::expr::{CompareAs, CompareOp, Expr, ExprKind};
 use crate::func::FuncCall;
 
-pub use fold::constant_fold;
+pub use fold::{constant_fold, is_silent};
 
 /// Error 1041 for a value that no packet and no limit of this server has room for: functions of functions would else make
 /// values of any size.
@@ -251,15 +252,15 @@ fn case<'a>(
         Some((operand, rules)) => Some((eval(operand, cx)?, &operand.ty, rules)),
         None => None,
     };
+    // NULL is equal to nothing, so what it would be compared with is not computed.
+    let whens = if value.as_ref().is_some_and(|(value, ..)| value.is_null()) { &[] } else { whens };
     for (n, (when, then)) in whens.iter().enumerate() {
         let hit = match &value {
             None => eval_bool(when, cx)?.unwrap_or(false),
             Some((value, ty, rules)) => {
                 let rule = *rules.get(n).ok_or_else(|| Error::internal("WHEN without a rule"))?;
                 let test = eval(when, cx)?;
-                !value.is_null()
-                    && !test.is_null()
-                    && compare::compare(value, ty, &test, &when.ty, rule, cx.env)?.is_some_and(|o| o.is_eq())
+                !test.is_null() && compare::compare(value, ty, &test, &when.ty, rule, cx.env)?.is_some_and(|o| o.is_eq())
             }
         };
         if hit {

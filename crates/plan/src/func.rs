@@ -18,6 +18,7 @@
 mod aes;
 mod args;
 mod arith;
+mod constant;
 mod control;
 mod crypto;
 mod date;
@@ -108,6 +109,7 @@ impl std::fmt::Debug for FuncDef {
 static TABLE: LazyLock<HashMap<&'static str, &'static FuncDef>> = LazyLock::new(|| {
     let families: &[&'static [FuncDef]] = &[
         arith::FUNCTIONS,
+        constant::FUNCTIONS,
         logic::FUNCTIONS,
         json::FUNCTIONS,
         control::FUNCTIONS,

@@ -39,6 +39,8 @@ pub struct QueryPlan {
     pub into_file: Option<Arc<SelectInto>>,
     /// The hint MAX_EXECUTION_TIME of the statement's first SELECT; 0 is no hint.
     pub execution_ms_max: u64,
+    /// Evaluated before the first row, for warnings and errors (`bind::early`).
+    pub early: Vec<Expr>,
 }
 
 #[derive(Clone, Debug)]
@@ -367,6 +369,8 @@ pub struct InsertPlan {
     pub replace: bool,
     /// Every table that the statement reads or changes.
     pub tables: Vec<TableRef>,
+    /// As a query's.
+    pub early: Vec<Expr>,
 }
 
 /// LOAD DATA: each row of a file is inserted as `insert` says, whose own source is empty.
@@ -412,6 +416,8 @@ pub struct UpdatePlan {
     pub targets: Vec<UpdateTarget>,
     pub ignore: bool,
     pub tables: Vec<TableRef>,
+    /// As a query's.
+    pub early: Vec<Expr>,
 }
 
 #[derive(Clone, Debug)]
@@ -430,6 +436,8 @@ pub struct DeletePlan {
     pub targets: Vec<DeleteTarget>,
     pub ignore: bool,
     pub tables: Vec<TableRef>,
+    /// As a query's.
+    pub early: Vec<Expr>,
 }
 
 #[derive(Clone, Debug)]

@@ -5,8 +5,9 @@
 use std::time::Duration;
 
 use vaquita_exec::sink::RowSink;
-use vaquita_plan::expr::ExprKind;
+use vaquita_plan::expr::{Expr, ExprKind};
 use vaquita_plan::node::{ColumnOrigin, OutputColumn};
+use vaquita_plan::typing::is_hex_literal;
 use vaquita_storage::{Interrupt, ValueRef};
 use vaquita_types::charset::{self, Charset, CollationId};
 use vaquita_types::errno::ER_NET_PACKET_TOO_LARGE;
@@ -322,15 +323,7 @@ pub fn definition(column: &OutputColumn, charset: u16) -> ColumnDefinition<'_> {
         definition.flags |= flag::NOT_NULL;
     }
     let Some(origin) = &column.origin else {
-        let is_text = column.expr.ty.is_bytes() && !column.expr.ty.is_blob() || column.expr.ty.kind == TypeKind::Json;
-        if is_text && !matches!(column.expr.kind, ExprKind::Slot(_) | ExprKind::Literal(Value::Null)) {
-            definition.decimals = NOT_FIXED_DECIMALS;
-        }
-        let is_binary = !is_text && !column.expr.ty.is_blob() || charset::collation(column.expr.ty.collation).is_bin();
-        // A slot may be a column of a derived table, which has the flags of columns.
-        if is_binary && !matches!(column.expr.kind, ExprKind::Slot(_)) {
-            definition.flags |= flag::BINARY;
-        }
+        describe_expression(&mut definition, &column.expr, results);
         return definition;
     };
     definition.schema = origin.database.as_bytes();
@@ -339,6 +332,32 @@ pub fn definition(column: &OutputColumn, charset: u16) -> ColumnDefinition<'_> {
     definition.org_name = origin.org_name.as_bytes();
     definition.flags |= key_flags(origin);
     definition
+}
+
+/// Bytes of the longest character of JSON's texts.
+const UTF8MB4_BYTES_MAX: u32 = 4;
+
+/// What an expression has beside its type, and what only columns have.
+fn describe_expression(definition: &mut ColumnDefinition<'_>, expr: &Expr, results: Option<ResultCharset>) {
+    let is_json = expr.ty.kind == TypeKind::Json;
+    let is_text = expr.ty.is_bytes() && !expr.ty.is_blob() || is_json;
+    let is_hex = matches!(expr.kind, ExprKind::Literal(_)) && is_hex_literal(&expr.ty);
+    if is_text && !is_hex {
+        definition.decimals = NOT_FIXED_DECIMALS;
+    }
+    if !is_text && !expr.ty.is_blob() || charset::collation(expr.ty.collation).is_bin() {
+        definition.flags |= flag::BINARY;
+    }
+    if expr.ty.kind == TypeKind::Year {
+        definition.flags &= !flag::ZEROFILL;
+    }
+    if is_json {
+        definition.flags &= !flag::BLOB;
+        if let Some(results) = results {
+            definition.charset = results.collation;
+            definition.length = u32::MAX / UTF8MB4_BYTES_MAX * results.char_bytes_max;
+        }
+    }
 }
 
 /// The charset of a column's text and the one that the client reads, if they differ. `results` is a collation of the

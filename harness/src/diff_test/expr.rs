@@ -115,7 +115,7 @@ const TEXTUAL: &[&str] = &[
     "IF({j}, {o}, {x})",
     "GREATEST({d}, {s})",
     "JSON_QUOTE({s})",
-    "MD5({s})",
+    "SHA2({s}, 256)",
     "SUBSTRING_INDEX({s}, {s}, {i})",
     "INSERT({s}, {i}, {i}, {s})",
     "ELT({i}, {v}, {v})",

@@ -2,11 +2,14 @@
 //!
 //! A round makes three random tables (`schema`) on both servers and runs random statements on them (`statement`, `expr`),
 //! each in a transaction that is rolled back. Rows, column metadata, affected rows, warnings and errors are compared
-//! (`answer`). A failure is made smaller, by simpler statements (`tree`) and fewer rows, while the same part of the answers
+//! (`answer`, `protocol`). Some statements are prepared, with literals as parameters, and a round has one charset of the
+//! connection. What is decided to differ is recognised by a rule (`explained`) and only counted. A failure is made smaller, by simpler statements (`tree`) and fewer rows, while the same part of the answers
 //! differs; then it is printed as a script. The seed decides everything that is run.
 
 pub mod answer;
+mod explained;
 mod expr;
+mod protocol;
 pub mod schema;
 mod statement;
 mod tree;
@@ -29,6 +32,26 @@ const ROUND: u64 = 40;
 /// Steps of making a failure smaller, so that a hard one does not take minutes.
 const SHRINK_STEPS_MAX: usize = 400;
 
+/// The client's charset and collation in a round; most clients have the first.
+const NAMES: &[&str] =
+    &["utf8mb4", "utf8mb4", "utf8mb4", "utf8mb4", "latin1", "utf8mb4 COLLATE utf8mb4_bin", "utf8mb3", "utf8mb4"];
+/// No row that is inserted with its id has this one.
+const FIRST_GENERATED: u64 = 100;
+
+/// The settings under which a round's statements run.
+#[derive(Clone, Copy)]
+struct Round {
+    strict: bool,
+    names: &'static str,
+}
+
+impl Round {
+    /// Them, for a report, where they are not the default.
+    fn note(&self) -> String {
+        if self.names == "utf8mb4" { String::new() } else { format!(", SET NAMES {}", self.names) }
+    }
+}
+
 struct Pair {
     mysql: Client,
     vaquita: Client,
@@ -40,6 +63,8 @@ struct Test {
     /// Failures of each kind that are printed.
     shown_max: u64,
     found: BTreeMap<Difference, u64>,
+    /// Differences that are decided on, by the rule that knows them.
+    explained: BTreeMap<&'static str, u64>,
     with_metadata: bool,
 }
 
@@ -66,13 +91,16 @@ pub fn main(args: &[String]) -> Result<(), String> {
     println!("diff-test: seed {seed}, {statements} statements");
     let pair = Pair { mysql: connect(&mysql)?, vaquita };
     let database = format!("sql_diff_{seed}");
-    let mut test = Test { pair, database, shown_max, found: BTreeMap::new(), with_metadata };
+    let mut test = Test { pair, database, shown_max, found: BTreeMap::new(), explained: BTreeMap::new(), with_metadata };
     let done = test.run(seed, statements);
     if let Some(server) = server {
         server.stop()?;
         std::fs::remove_dir_all(&dir).map_err(|e| format!("{}: {e}", dir.display()))?;
     }
     done?;
+    for (rule, count) in &test.explained {
+        println!("{count:6} explained: {rule}");
+    }
     for (difference, count) in &test.found {
         println!("{count:6} {difference:?}");
     }
@@ -100,7 +128,8 @@ impl Pair {
     }
 
     /// Sets up the tables of a round; returns those that both servers accept.
-    fn create(&mut self, database: &str, tables: &[Table], strict: bool) -> Result<(), String> {
+    fn create(&mut self, database: &str, tables: &[Table], round: Round) -> Result<(), String> {
+        self.both("SET NAMES utf8mb4")?;
         self.both(&format!("DROP DATABASE IF EXISTS {database}"))?;
         self.both(&format!("CREATE DATABASE {database}"))?;
         self.both(&format!("USE {database}"))?;
@@ -112,7 +141,8 @@ impl Pair {
                 self.both(row)?;
             }
         }
-        self.both(if strict { "SET sql_mode = DEFAULT" } else { "SET sql_mode = 'ONLY_FULL_GROUP_BY'" })
+        self.both(&format!("SET NAMES {}", round.names))?;
+        self.both(if round.strict { "SET sql_mode = DEFAULT" } else { "SET sql_mode = 'ONLY_FULL_GROUP_BY'" })
     }
 }
 
@@ -122,12 +152,12 @@ impl Test {
         let mut left = statements;
         while left > 0 {
             let tables: Vec<Table> = (0..3).map(|i| schema::table(&mut random, format!("t{i}"))).collect();
-            let strict = !random.one_in(3);
+            let round = Round { strict: !random.one_in(3), names: *schema::pick(&mut random, NAMES) };
             let database = self.database.clone();
-            self.pair.create(&database, &tables, strict)?;
+            self.pair.create(&database, &tables, round)?;
             for _ in 0..ROUND.min(left) {
                 let statement = Generator::new(&mut random, &tables).statement();
-                self.check(&tables, &statement, strict)?;
+                self.check(&tables, &statement, round)?;
             }
             left -= ROUND.min(left);
         }
@@ -135,9 +165,13 @@ impl Test {
         self.pair.both(&format!("DROP DATABASE IF EXISTS {database}"))
     }
 
-    fn check(&mut self, tables: &[Table], statement: &Statement, strict: bool) -> Result<(), String> {
+    fn check(&mut self, tables: &[Table], statement: &Statement, round: Round) -> Result<(), String> {
         let all: Vec<Vec<u64>> = tables.iter().map(|_| Vec::new()).collect();
-        let Some((found, ..)) = self.compare(tables, statement, &statement.tree, &all)? else { return Ok(()) };
+        let mut rules = Vec::new();
+        let compared = self.compare_noting(tables, statement, &statement.tree, &all, &mut rules)?;
+        rules.dedup();
+        rules.into_iter().for_each(|rule| *self.explained.entry(rule).or_default() += 1);
+        let Some((found, ..)) = compared else { return Ok(()) };
         let count = self.found.get(&found).copied().unwrap_or(0);
         if count >= self.shown_max {
             self.found.insert(found, count + 1);
@@ -149,8 +183,9 @@ impl Test {
             println!("-- not repeated: {}", statement.tree.sql());
             return Ok(());
         };
-        println!("-- {found:?}{}", if strict { "" } else { ", sql_mode = ''" });
-        let sql = tree.sql();
+        println!("-- {found:?}{}{}", if round.strict { "" } else { ", sql_mode = ''" }, round.note());
+        let sent = statement.sent(&tree);
+        let sql = &sent.sql;
         for (table, gone) in tables.iter().zip(&gone) {
             if sql.contains(&table.name) {
                 println!("{};", table.create);
@@ -158,7 +193,8 @@ impl Test {
                 rows.for_each(|(row, _)| println!("{row};"));
             }
         }
-        println!("{sql};\n  MySQL:\n    {}", answer::print(&mysql).trim_end().replace('\n', "\n    "));
+        let params = sent.params.as_ref().map_or(String::new(), |params| format!(" -- prepared, with {}", params.join(", ")));
+        println!("{sql};{params}\n  MySQL:\n    {}", answer::print(&mysql).trim_end().replace('\n', "\n    "));
         println!("  Vaquita:\n    {}\n", answer::print(&vaquita).trim_end().replace('\n', "\n    "));
         Ok(())
     }
@@ -171,7 +207,20 @@ impl Test {
         tree: &Tree,
         gone: &[Vec<u64>],
     ) -> Result<Option<(Difference, Full, Full)>, String> {
-        let sql = tree.sql();
+        self.compare_noting(tables, statement, tree, gone, &mut Vec::new())
+    }
+
+    /// The same, with the rules that explain what differs besides.
+    fn compare_noting(
+        &mut self,
+        tables: &[Table],
+        statement: &Statement,
+        tree: &Tree,
+        gone: &[Vec<u64>],
+        rules: &mut Vec<&'static str>,
+    ) -> Result<Option<(Difference, Full, Full)>, String> {
+        let sent = statement.sent(tree);
+        let sql = &sent.sql;
         let mut answers = Vec::new();
         for client in [&mut self.pair.mysql, &mut self.pair.vaquita] {
             client.try_query("BEGIN").map_err(|e| format!("before {sql}: {e}"))?;
@@ -180,7 +229,7 @@ impl Test {
                 let delete = format!("DELETE FROM {} WHERE id IN ({})", table.name, ids.join(", "));
                 client.try_query(&delete).map_err(|e| format!("{delete}: {e}"))?;
             }
-            let mut full = answer::run(client, &sql)?;
+            let mut full = answer::run(client, &sent)?;
             if statement.writes {
                 for table in tables {
                     let contents = format!("SELECT * FROM {} ORDER BY id", table.name);
@@ -190,6 +239,11 @@ impl Test {
                 }
             }
             client.try_query("ROLLBACK").map_err(|e| format!("after {sql}: {e}"))?;
+            // What was generated and rolled back is not the same number on both.
+            for table in tables.iter().filter(|table| statement.writes && table.generates) {
+                let reset = format!("ALTER TABLE {} AUTO_INCREMENT = {FIRST_GENERATED}", table.name);
+                client.try_query(&reset).map_err(|e| format!("{reset}: {e}"))?;
+            }
             if !self.with_metadata {
                 full.metadata.clear();
             }
@@ -197,8 +251,17 @@ impl Test {
         }
         let (Some(vaquita), Some(mysql)) = (answers.pop(), answers.pop()) else { return Ok(None) };
         let folds = ["GROUP BY", "DISTINCT", "UNION", "MIN(", "MAX("].iter().any(|word| sql.contains(word));
-        Ok(answer::difference(&mysql, &vaquita, statement.ordered && sql.contains("ORDER BY"), folds)
-            .map(|d| (d, mysql, vaquita)))
+        let mut unexplained = None;
+        for finding in answer::findings(&mysql, &vaquita, statement.ordered && sql.contains("ORDER BY"), folds) {
+            match explained::rule(&finding, &sent, tables, (&mysql, &vaquita)) {
+                None => {
+                    unexplained = Some(finding.difference);
+                    break;
+                }
+                Some(rule) => rules.push(rule),
+            }
+        }
+        Ok(unexplained.map(|difference| (difference, mysql, vaquita)))
     }
 
     /// The smallest statement, and the most rows taken away, with which the same part differs.

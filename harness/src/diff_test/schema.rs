@@ -28,6 +28,8 @@ pub struct Table {
     pub create: String,
     /// The INSERT of each row; row i has id i + 1.
     pub rows: Vec<String>,
+    /// Its `id` is generated where an INSERT gives none.
+    pub generates: bool,
 }
 
 const TYPES: &[(&str, Class)] = &[
@@ -189,13 +191,21 @@ pub fn table(random: &mut Random, name: String) -> Table {
     let count = 2 + random.below(5);
     let mut columns = vec![Column { name: "id".into(), class: Class::Number }];
     let keyed = !random.one_in(4);
-    let mut lines = vec![if keyed { "id INT NOT NULL PRIMARY KEY".to_string() } else { "id INT NOT NULL".to_string() }];
+    let generates = keyed && random.one_in(4);
+    let id = match (keyed, generates) {
+        (true, true) => "id INT NOT NULL AUTO_INCREMENT PRIMARY KEY",
+        (true, false) => "id INT NOT NULL PRIMARY KEY",
+        (false, _) => "id INT NOT NULL",
+    };
+    let mut lines = vec![id.to_string()];
     let mut keys = Vec::new();
     for i in 0..count {
         let (ty, class) = *pick(random, TYPES);
         let column = format!("c{i}");
         let null = if random.one_in(5) { " NOT NULL" } else { "" };
-        let default = default_of(random, class, columns.last());
+        // An expression may not name a column that is generated.
+        let before = columns.last().filter(|before| !generates || before.name != "id");
+        let default = default_of(random, class, before, generates);
         lines.push(format!("{column} {ty}{null}{default}"));
         let long = ty == "TEXT" || ty == "BLOB";
         if class != Class::Json && random.one_in(3) {
@@ -209,17 +219,17 @@ pub fn table(random: &mut Random, name: String) -> Table {
     lines.extend(keys);
     let create = format!("CREATE TABLE {name} ({})", lines.join(", "));
     let rows = (0..4 + random.below(8)).map(|i| insert(random, &name, &columns, i + 1)).collect();
-    Table { name, columns, create, rows }
+    Table { name, columns, create, rows, generates }
 }
 
 /// An expression over the column before, sometimes.
-fn default_of(random: &mut Random, class: Class, before: Option<&Column>) -> String {
+fn default_of(random: &mut Random, class: Class, before: Option<&Column>, generates: bool) -> String {
     let Some(before) = before.filter(|_| random.one_in(6)) else { return String::new() };
     match (class, before.class) {
         (Class::Number, Class::Number) => format!(" DEFAULT ({} + 1)", before.name),
         (Class::Text, _) => format!(" DEFAULT (LEFT({}, 3))", before.name),
         (Class::Date, Class::Date | Class::DateTime) => format!(" DEFAULT ({} + INTERVAL 1 DAY)", before.name),
-        (Class::Json, _) => " DEFAULT (JSON_ARRAY(id))".to_string(),
+        (Class::Json, _) if !generates => " DEFAULT (JSON_ARRAY(id))".to_string(),
         _ => String::new(),
     }
 }

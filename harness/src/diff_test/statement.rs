@@ -2,6 +2,7 @@
 //!
 //! A SELECT with LIMIT always has a total order, because which rows it returns would be open otherwise.
 
+use super::answer::Sent;
 use super::schema::{Table, doubtful, literal, pick};
 use super::tree::{Tree, tree};
 use crate::random::Random;
@@ -21,9 +22,31 @@ pub struct Statement {
     pub ordered: bool,
     /// It changes tables, so their rows are compared afterwards.
     pub writes: bool,
+    /// It is prepared, and the literals that this mask chooses are parameters.
+    pub prepared: Option<u64>,
+    /// What the session knows of it is compared rather than its warnings.
+    pub counts: bool,
+}
+
+impl Statement {
+    fn new(tree: Tree, ordered: bool, writes: bool) -> Statement {
+        Statement { tree, ordered, writes, prepared: None, counts: false }
+    }
+
+    /// How `tree`, a simpler form of the statement's own, is sent.
+    pub fn sent(&self, tree: &Tree) -> Sent {
+        match self.prepared {
+            None => Sent { sql: tree.sql(), params: None, counts: self.counts },
+            Some(mask) => {
+                let (sql, params) = tree.prepared(mask);
+                Sent { sql, params: Some(params), counts: self.counts }
+            }
+        }
+    }
 }
 
 const DEPTH: u32 = 2;
+const LOCKS: &[&str] = &[" FOR UPDATE", " FOR SHARE", " LOCK IN SHARE MODE", " FOR UPDATE NOWAIT", " FOR SHARE SKIP LOCKED"];
 
 impl<'a> Generator<'a> {
     pub fn new(random: &'a mut Random, tables: &'a [Table]) -> Generator<'a> {
@@ -31,17 +54,20 @@ impl<'a> Generator<'a> {
     }
 
     pub fn statement(&mut self) -> Statement {
-        match self.random.below(10) {
+        let mut statement = match self.random.below(10) {
             0 => self.constant(),
             1..7 => self.select(),
-            _ => Statement { tree: self.write(), ordered: true, writes: true },
-        }
+            _ => Statement::new(self.write(), true, true),
+        };
+        statement.prepared = self.random.one_in(4).then(|| self.random.next());
+        statement.counts = self.random.one_in(5);
+        statement
     }
 
     /// Expressions of constants only.
     fn constant(&mut self) -> Statement {
         let values = (0..=self.random.below(2)).map(|_| self.any(DEPTH + 1)).collect();
-        Statement { tree: tree!(Query; "SELECT ", Tree::shrinking_list(values, ", ")), ordered: true, writes: false }
+        Statement::new(tree!(Query; "SELECT ", Tree::shrinking_list(values, ", ")), true, false)
     }
 
     fn select(&mut self) -> Statement {
@@ -50,10 +76,10 @@ impl<'a> Generator<'a> {
                 let all = if self.random.one_in(2) { " UNION " } else { " UNION ALL " };
                 let width = 1 + self.random.below(2);
                 let (a, b) = (self.plain_query(width), self.plain_query(width));
-                Statement { tree: tree!(Query; a, all, b), ordered: false, writes: false }
+                Statement::new(tree!(Query; a, all, b), false, false)
             }
-            1 | 2 => Statement { tree: self.grouped_query(), ordered: false, writes: false },
-            3 => Statement { tree: self.using_query(), ordered: false, writes: false },
+            1 | 2 => Statement::new(self.grouped_query(), false, false),
+            3 => Statement::new(self.using_query(), false, false),
             _ => {
                 let width = 1 + self.random.below(3);
                 self.ordered_query(width)
@@ -139,8 +165,10 @@ impl<'a> Generator<'a> {
         } else {
             tree!(Fixed;)
         };
-        let tree = tree!(Query; "SELECT ", Tree::shrinking_list(values, ", "), " FROM ", from, filter, order);
-        Statement { tree, ordered, writes: false }
+        let lock = if self.random.one_in(8) { *pick(self.random, LOCKS) } else { "" };
+        let tree =
+            tree!(Query; "SELECT ", Tree::shrinking_list(values, ", "), " FROM ", from, filter, order, tree!(Optional; lock));
+        Statement::new(tree, ordered, false)
     }
 
     fn aggregate(&mut self) -> Tree {
@@ -158,6 +186,7 @@ impl<'a> Generator<'a> {
                 "BIT_AND(?)",
                 "STD(?)",
                 "SUM(DISTINCT ?)",
+                "GROUP_CONCAT(DISTINCT ? ORDER BY 1)",
             ],
         );
         match template.split_once('?') {
@@ -244,12 +273,20 @@ impl<'a> Generator<'a> {
 
     fn row(&mut self, table: usize) -> Tree {
         let columns = &self.tables[table].columns;
-        let mut values = vec![tree!(Value; (1 + self.random.below(20)).to_string())];
+        let mut values = vec![self.id(table)];
         for column in columns.iter().skip(1) {
             let value = if self.random.one_in(6) { "DEFAULT" } else { doubtful(self.random, column.class) };
             values.push(tree!(Value; value));
         }
         tree!(Fixed; "(", Tree::list(values, ", "), ")")
+    }
+
+    /// An id that may be there already, or one that is generated.
+    fn id(&mut self, table: usize) -> Tree {
+        if self.tables[table].generates && self.random.one_in(3) {
+            return tree!(Value; *pick(self.random, &["NULL", "DEFAULT", "0"]));
+        }
+        tree!(Value; (1 + self.random.below(20)).to_string())
     }
 
     fn insert(&mut self, table: usize) -> Tree {
@@ -279,7 +316,7 @@ impl<'a> Generator<'a> {
             let mut values = Vec::new();
             for n in &named {
                 values.push(match n {
-                    0 => tree!(Value; (1 + self.random.below(20)).to_string()),
+                    0 => self.id(table),
                     _ if self.random.one_in(3) => tree!(Value; "DEFAULT"),
                     n => tree!(Value; literal(self.random, columns[*n].class)),
                 });

@@ -5,6 +5,8 @@
 //! simpler forms the one without WHERE and the one that selects `t0.a`. Not every simpler form is valid SQL; then both
 //! servers refuse it alike, and it is not taken.
 
+use super::protocol::is_literal;
+
 #[derive(Clone, Copy, PartialEq)]
 pub enum Kind {
     Fixed,
@@ -92,6 +94,31 @@ impl Tree {
         }
     }
 
+    /// The statement with a `?` for each literal that `mask` chooses, by its number in the statement, and these literals.
+    pub fn prepared(&self, mask: u64) -> (String, Vec<String>) {
+        let (mut out, mut params, mut number) = (String::new(), Vec::new(), 0);
+        self.write_prepared(mask, &mut number, &mut out, &mut params);
+        (out, params)
+    }
+
+    fn write_prepared(&self, mask: u64, number: &mut u32, out: &mut String, params: &mut Vec<String>) {
+        if let (Kind::Value, [Part::Text(text)]) = (self.kind, &self.parts[..])
+            && is_literal(text)
+        {
+            *number += 1;
+            if mask >> (*number % 64) & 1 == 1 {
+                params.push(text.clone());
+                return out.push('?');
+            }
+        }
+        for part in &self.parts {
+            match part {
+                Part::Text(text) => out.push_str(text),
+                Part::Tree(tree) => tree.write_prepared(mask, number, out, params),
+            }
+        }
+    }
+
     fn is_leaf(&self) -> bool {
         !self.parts.iter().any(|part| matches!(part, Part::Tree(_)))
     }
@@ -139,6 +166,8 @@ mod tests {
         let sum = tree!(Value; "(", tree!(Value; "a"), " + ", tree!(Value; "b"), ")");
         let query = tree!(Query; "SELECT ", sum, tree!(Optional; " FROM t"));
         let simpler: Vec<String> = query.simpler().iter().map(Tree::sql).collect();
+        let (sql, params) = tree!(Query; "SELECT ", tree!(Value; "-1.5"), tree!(Value; "a")).prepared(u64::MAX);
+        assert_eq!((sql.as_str(), params), ("SELECT ?a", vec!["-1.5".to_string()]));
         assert_eq!(simpler, ["SELECT a FROM t", "SELECT b FROM t", "SELECT 1 FROM t", "SELECT NULL FROM t", "SELECT (a + b)"]);
     }
 }

@@ -16,6 +16,7 @@ use vaquita_types::schema::ColumnDef;
 use vaquita_types::{Error, Result, sql_mode};
 
 use crate::context::Statement;
+use crate::query::evaluate_early;
 
 /// What a data-changing statement did.
 #[derive(Clone, Debug, Default)]
@@ -42,16 +43,27 @@ pub fn run(plan: &Plan, statement: &Statement<'_>) -> Result<Changed> {
     if sql_mode::is_strict(statement.session.sql_mode()) && !ignore {
         statement.raise_warnings();
     }
-    let changed = match plan {
-        Plan::Insert(insert) => insert::run(insert, statement),
-        Plan::Update(update) => update::run(update, statement),
-        Plan::Delete(delete) => delete::run(delete, statement),
-        Plan::Query(_) => Err(Error::internal("a query is not a change")),
-    };
+    let changed = change(plan, statement);
     // What an expression met came before whatever the rows met when they were written.
     match statement.take_raised() {
         Some(raised) => Err(raised),
         None => changed.map_err(|e| name_columns(e, plan)),
+    }
+}
+
+fn change(plan: &Plan, statement: &Statement<'_>) -> Result<Changed> {
+    let early = match plan {
+        Plan::Insert(insert) => &insert.early,
+        Plan::Update(update) => &update.early,
+        Plan::Delete(delete) => &delete.early,
+        Plan::Query(_) => return Err(Error::internal("a query is not a change")),
+    };
+    evaluate_early(early, statement)?;
+    match plan {
+        Plan::Insert(insert) => insert::run(insert, statement),
+        Plan::Update(update) => update::run(update, statement),
+        Plan::Delete(delete) => delete::run(delete, statement),
+        Plan::Query(_) => Ok(Changed::default()),
     }
 }
 

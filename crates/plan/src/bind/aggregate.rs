@@ -235,6 +235,8 @@ fn average_type(ty: &ColumnType, decimals: u8) -> ColumnType {
 fn extreme_type(ty: ColumnType) -> ColumnType {
     match ty.kind {
         TypeKind::Enum | TypeKind::Set => typing::string_type(u64::from(typing::char_length(&ty)), ty.collation),
+        // Only the literal itself counts as a number.
+        _ if typing::is_hex_literal(&ty) => ColumnType { unsigned: false, ..ty },
         _ => ty,
     }
 }

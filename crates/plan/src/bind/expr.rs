@@ -7,6 +7,7 @@ use vaquita_parser as ast;
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno};
 
 use super::Binder;
+use super::early::is_constant;
 use super::literal::{collation, word};
 use crate::env::VarScope;
 use crate::expr::{CompareOp, Expr, ExprKind};
@@ -51,6 +52,7 @@ impl Binder<'_> {
                 let (value, mut low, mut high) = (self.scalar(expr)?, self.scalar(low)?, self.scalar(high)?);
                 self.fold_beside(&value, [&mut low, &mut high]);
                 self.count_copies(&value, 1)?;
+                self.note_between(&value, &low, &high)?;
                 typing::between(value, low, high, *negated)
             }
             E::InList { expr, list, negated } => {
@@ -70,6 +72,7 @@ impl Binder<'_> {
                     return Ok(negate_if(*negated, or(list.iter().map(test).collect::<Result<Vec<_>>>()?)));
                 }
                 self.count_list_copies(&value, &list)?;
+                self.note_list(&value, &mut list)?;
                 Ok(negate_if(*negated, typing::compare_list(value, list)?))
             }
             E::Like { expr, pattern, escape, negated } => {
@@ -171,7 +174,7 @@ impl Binder<'_> {
             ast::UnaryOp::Plus => self.scalar(expr),
             ast::UnaryOp::Not => {
                 let inner = self.scalar(expr)?;
-                Ok(not(as_condition(inner)?))
+                Ok(not(self.as_condition(inner)?))
             }
             ast::UnaryOp::BitNot => {
                 let inner = self.scalar(expr)?;
@@ -207,7 +210,7 @@ impl Binder<'_> {
         };
         let mut args = vec![self.scalar(left)?, self.scalar(right)?];
         if name == "XOR" {
-            args = args.into_iter().map(as_condition).collect::<Result<_>>()?;
+            args = args.into_iter().map(|arg| self.as_condition(arg)).collect::<Result<_>>()?;
         }
         self.call(name, args)
     }
@@ -227,6 +230,7 @@ impl Binder<'_> {
         let (mut left, mut right) = (left, right);
         self.fold_beside(&left, [&mut right]);
         self.fold_beside(&right, [&mut left]);
+        self.note_compared(&left, &right)?;
         typing::compare(op, left, right)
     }
 
@@ -253,7 +257,7 @@ impl Binder<'_> {
                 ast::Expr::Binary { op: inner, left, right } if *inner == op => open.extend([&**right, &**left]),
                 _ => {
                     let part = self.scalar(term)?;
-                    parts.push(as_condition(part)?);
+                    parts.push(self.as_condition(part)?);
                 }
             }
         }
@@ -264,8 +268,14 @@ impl Binder<'_> {
         let inner = self.scalar(expr)?;
         let test = match value {
             ast::Truth::Unknown => is_null(inner),
-            ast::Truth::True => self.call("IS TRUE", vec![as_condition(inner)?])?,
-            ast::Truth::False => self.call("IS FALSE", vec![as_condition(inner)?])?,
+            ast::Truth::True => {
+                let condition = self.as_condition(inner)?;
+                self.call("IS TRUE", vec![condition])?
+            }
+            ast::Truth::False => {
+                let condition = self.as_condition(inner)?;
+                self.call("IS FALSE", vec![condition])?
+            }
         };
         Ok(negate_if(negated, test))
     }
@@ -293,9 +303,10 @@ impl Binder<'_> {
         };
         self.function_allowed(def.name, args.len())?;
         if def.name == "NULLIF"
-            && let Some(value) = args.first()
+            && let [value, other] = &args[..]
         {
             self.count_copies(value, 1)?;
+            self.note_compared(value, other)?;
         }
         let mut call = func::call(def, args)?;
         let settings = self.cx.settings;
@@ -335,6 +346,10 @@ pub fn predicate(kind: ExprKind, nullable: bool) -> Expr {
 }
 
 pub fn is_null(inner: Expr) -> Expr {
+    // A constant that cannot be NULL is not computed.
+    if !inner.nullable && is_constant(&inner) {
+        return Expr::literal(Value::Int(0), ColumnType::boolean());
+    }
     predicate(ExprKind::IsNull(Box::new(inner)), false)
 }
 

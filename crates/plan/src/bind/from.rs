@@ -108,8 +108,9 @@ impl Binder<'_> {
                 self.scopes.push(Scope { frame, relations: relations.clone(), columns: columns.clone(), ..Scope::default() });
                 let bound = self.in_clause(Clause::On, |b| b.scalar(expr));
                 self.scopes.pop();
-                let mut bound = super::expr::as_condition(bound?)?;
+                let mut bound = self.as_condition(bound?)?;
                 self.fold(&mut bound);
+                self.note_condition(&bound);
                 visit::conjuncts(bound)
             }
             ast::JoinOn::Using(names) => {

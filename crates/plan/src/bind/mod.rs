@@ -12,6 +12,7 @@ mod aggregate;
 mod columns;
 mod cte;
 mod delete;
+mod early;
 mod expr;
 mod from;
 mod function;
@@ -209,6 +210,8 @@ pub(crate) struct Binder<'a> {
     reading_derived: bool,
     /// Binding the values of an INSERT.
     inserting_values: bool,
+    /// What is evaluated before the first row.
+    early: Vec<Expr>,
 }
 
 /// Expressions, tables and queries that are bound between two looks at the interrupt.
@@ -236,6 +239,7 @@ impl<'a> Binder<'a> {
             upsert: columns::UpsertQuery::default(),
             reading_derived: false,
             inserting_values: false,
+            early: Vec::new(),
         }
     }
 
@@ -346,6 +350,7 @@ impl<'a> Binder<'a> {
         plan.tables = std::mem::take(&mut self.tables);
         plan.locking = self.locking;
         plan.for_update = std::mem::take(&mut self.for_update);
+        plan.early = std::mem::take(&mut self.early);
         plan.execution_ms_max = execution_ms_max(&query.body);
         match &query.into {
             None => {}

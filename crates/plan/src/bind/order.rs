@@ -8,6 +8,7 @@
 use vaquita_parser as ast;
 use vaquita_types::{Error, Result, errno};
 
+use super::early::is_constant;
 use super::scope::{same_name, written};
 use super::{Binder, Clause};
 use crate::expr::{Expr, ExprKind};
@@ -145,7 +146,8 @@ impl Binder<'_> {
         let mut keys = Vec::with_capacity(order_by.len());
         for item in order_by {
             let expr = self.order_expr(&item.expr, output, Clause::Order)?;
-            if !matches!(expr.kind, ExprKind::Literal(_)) {
+            // MySQL does not compute what orders nothing.
+            if !is_constant(&expr) {
                 keys.push(SortKey { expr, descending: item.desc });
             }
         }

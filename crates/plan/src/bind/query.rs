@@ -7,9 +7,9 @@ use vaquita_types::{ColumnType, Error, Result, TypeKind, errno};
 
 use super::scope::{RelationColumn, Scope, VisibleColumn};
 use super::{Binder, Clause, Relation, Source};
-use crate::expr::Expr;
+use crate::expr::{Expr, Slot};
 use crate::logical::{LogicalBlock, Tables};
-use crate::node::{Limit, Node, OutputColumn, QueryPlan, SetOpKind, SortKey};
+use crate::node::{ColumnOrigin, Limit, Node, OutputColumn, QueryPlan, SetOpKind, SortKey};
 use crate::optimize::{self, visit};
 use crate::rewrite::rewrite;
 use crate::typing;
@@ -135,7 +135,10 @@ impl Binder<'_> {
             slots.push(slot);
             types.push(merged.ty.clone());
             let expr = Expr { coercibility: merged.coercibility, ..Expr::slot(slot, merged.ty, merged.nullable) };
-            output.push(OutputColumn { expr, name: inputs[0].output[n].name.clone(), origin: None });
+            let name = inputs[0].output[n].name.clone();
+            // A column of the temporary table that holds the union.
+            let origin = Some(ColumnOrigin { org_name: name.clone(), ..ColumnOrigin::default() });
+            output.push(OutputColumn { expr, name, origin });
         }
         let root = Node::SetOp { op, all, inputs: inputs.into_iter().map(Arc::new).collect(), slots, types };
         Ok(self.finish_plan(root, output))
@@ -162,6 +165,7 @@ impl Binder<'_> {
             into: Vec::new(),
             into_file: None,
             execution_ms_max: 0,
+            early: Vec::new(),
         }
     }
 

@@ -9,6 +9,7 @@ use vaquita_parser as ast;
 use vaquita_types::{Error, Result, Value, errno};
 
 use super::expr::as_condition;
+use super::query::sorted;
 use super::scope::Scope;
 use super::{Binder, Clause, Source};
 use crate::expr::{Expr, ExprKind, Slot};
@@ -122,9 +123,10 @@ impl Binder<'_> {
     pub fn condition(&mut self, expr: &ast::Expr) -> Result<Vec<Expr>> {
         let mut bound = self.scalar(expr)?;
         if self.frame().clause == Clause::Where {
-            bound = as_condition(bound)?;
+            bound = self.as_condition(bound)?;
         }
         self.fold(&mut bound);
+        self.note_condition(&bound);
         Ok(visit::conjuncts(bound).into_iter().filter(|e| !is_true(e)).collect())
     }
 

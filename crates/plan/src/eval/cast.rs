@@ -169,7 +169,13 @@ fn to_text(value: &Value, from: &ColumnType, to: &ColumnType, env: &dyn Env) -> 
                 let hex: String = bad.iter().take(6).map(|b| format!("{b:02X}")).collect();
                 let name = text::charset_name(to.collation);
                 env.warn(Level::Warning, Error::new(&errno::ER_INVALID_CHARACTER_STRING, &[&name, &hex]));
-                return Ok(Value::Null);
+                // Outside of strict mode what comes before is kept.
+                if sql_mode::is_strict(env.sql_mode()) {
+                    return Ok(Value::Null);
+                }
+                let mut good = coerce::text_of(value, from).into_owned();
+                good.truncate(good.len().saturating_sub(bad.len()));
+                good
             }
         }
     };

@@ -6,41 +6,19 @@
 
 use std::borrow::Cow;
 
+use vaquita_types::charset::CollationId;
 use vaquita_types::decimal::Decimal;
 use vaquita_types::json::Json;
 use vaquita_types::temporal::{
-    Date, DateFlags, DateTime, MICROS_PER_SECOND, Problem, Time, datetime_from_number, parse_datetime, parse_time,
-    time_from_number,
+    Date, DateFlags, DateTime, MICROS_PER_DAY, MICROS_PER_SECOND, Problem, Time, datetime_from_number, parse_datetime,
+    parse_time, time_from_number,
 };
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno, format, sql_mode};
 
+use super::messages::warn_truncated_value;
+pub use super::messages::{printable, shown, warn_incorrect, warn_of_delimiters, warn_truncated};
 use crate::env::{Env, Level};
 use crate::typing::is_hex_literal;
-
-/// Warning 1292: `Truncated incorrect DOUBLE value: 'abc'`.
-pub fn warn_truncated(env: &dyn Env, what: &str, text: &[u8]) {
-    let shown = printable(text);
-    env.warn(Level::Warning, Error::new(&errno::ER_TRUNCATED_WRONG_VALUE, &[&what, &shown]));
-}
-
-/// Warning 1292: `Incorrect datetime value: 'abc'`.
-pub fn warn_incorrect(env: &dyn Env, what: &str, text: &[u8]) {
-    let shown = printable(text);
-    env.warn(Level::Warning, Error::with_message(&errno::ER_TRUNCATED_WRONG_VALUE, format!("Incorrect {what} value: '{shown}'")));
-}
-
-/// Bytes as messages show them: invalid UTF-8 as `\xNN`, at most 128 bytes.
-pub fn printable(text: &[u8]) -> String {
-    let text = &text[..text.len().min(128)];
-    let mut out = String::with_capacity(text.len());
-    for chunk in text.utf8_chunks() {
-        out.push_str(chunk.valid());
-        for b in chunk.invalid() {
-            out.push_str(&format!("\\x{b:02X}"));
-        }
-    }
-    out
-}
 
 /// The value as text in the charset of its type; ASCII for everything that is no string.
 pub fn text_of<'v>(value: &'v Value, ty: &ColumnType) -> Cow<'v, [u8]> {
@@ -155,7 +133,7 @@ pub fn to_f64(value: &Value, ty: &ColumnType, env: &dyn Env) -> Result<f64> {
         Value::Bytes(b) => {
             let (number, used) = parse_f64(b);
             if used < b.len() {
-                warn_truncated(env, "DOUBLE", b);
+                warn_truncated_value(env, "DOUBLE", b, ty);
             }
             number
         }
@@ -227,7 +205,13 @@ pub fn to_int(value: &Value, ty: &ColumnType, env: &dyn Env) -> Result<i128> {
         Value::Float(f) => float_to_int(*f),
         Value::Decimal(d) => decimal_to_int(d),
         Value::Bytes(b) if is_hex_literal(ty) => i128::from(hex_number(b)),
-        Value::Bytes(b) => parse_int(b, env),
+        Value::Bytes(b) => {
+            let (n, whole) = int_of_text(b);
+            if !whole {
+                warn_truncated_value(env, "INTEGER", b, ty);
+            }
+            n
+        }
         Value::Json(j) => json_int(j, env),
         // A fraction carries into the minutes, which rounding of the number would not do.
         Value::DateTime(d) => decimal_to_int(&temporal_number(&Value::DateTime(d.to_fsp(0, false, 0).unwrap_or(*d)))),
@@ -247,6 +231,15 @@ pub fn decimal_to_int(d: &Decimal) -> i128 {
 
 /// The integer at the start of a text; a fraction is cut, not rounded.
 pub fn parse_int(text: &[u8], env: &dyn Env) -> i128 {
+    let (n, whole) = int_of_text(text);
+    if !whole {
+        warn_truncated(env, "INTEGER", text);
+    }
+    n
+}
+
+/// The same, and whether the text is that integer.
+fn int_of_text(text: &[u8]) -> (i128, bool) {
     let start = text.iter().take_while(|b| b.is_ascii_whitespace()).count();
     let negative = text.get(start) == Some(&b'-');
     let sign = usize::from(matches!(text.get(start), Some(b'-' | b'+')));
@@ -266,10 +259,7 @@ pub fn parse_int(text: &[u8], env: &dyn Env) -> i128 {
         overflow |= -n < i128::from(i64::MIN);
         n = (-n).max(i128::from(i64::MIN));
     }
-    if digits == 0 || overflow || rest.iter().any(|b| !b.is_ascii_whitespace()) {
-        warn_truncated(env, "INTEGER", text);
-    }
-    n
+    (n, digits != 0 && !overflow && rest.iter().all(|b| b.is_ascii_whitespace()))
 }
 
 fn json_int(json: &Json, env: &dyn Env) -> i128 {
@@ -324,7 +314,7 @@ pub fn to_decimal(value: &Value, ty: &ColumnType, env: &dyn Env) -> Result<Decim
         Value::Bytes(b) => {
             let parsed = Decimal::parse(b);
             if parsed.used < b.len() || parsed.overflow || b.is_empty() {
-                warn_truncated(env, "DECIMAL", b);
+                warn_truncated_value(env, "DECIMAL", b, ty);
             }
             parsed.value
         }
@@ -391,11 +381,15 @@ enum Wanted {
 }
 
 impl Wanted {
-    fn warn(self, env: &dyn Env, text: &[u8]) {
-        match self {
-            Wanted::Date => warn_truncated(env, "date", text),
-            Wanted::DateTime => warn_incorrect(env, "datetime", text),
-        }
+    fn warn(self, env: &dyn Env, text: &[u8], collation: CollationId) {
+        let shown = shown(text, collation);
+        let error = match self {
+            Wanted::Date => Error::new(&errno::ER_TRUNCATED_WRONG_VALUE, &[&"date", &shown]),
+            Wanted::DateTime => {
+                Error::with_message(&errno::ER_TRUNCATED_WRONG_VALUE, format!("Incorrect datetime value: '{shown}'"))
+            }
+        };
+        env.warn(Level::Warning, error);
     }
 }
 
@@ -406,7 +400,7 @@ fn read_datetime(value: &Value, ty: &ColumnType, need: DateNeed, wanted: Wanted,
         // A zero date that is stored is as good as any other.
         Err(_) if d.is_zero() && need != DateNeed::Whole => Some(d),
         Err(_) => {
-            wanted.warn(env, &text_of(value, ty));
+            wanted.warn(env, &text_of(value, ty), CollationId::UTF8MB4_BIN);
             None
         }
     };
@@ -414,8 +408,14 @@ fn read_datetime(value: &Value, ty: &ColumnType, need: DateNeed, wanted: Wanted,
         Value::Null => None,
         Value::Date(d) => checked(d.to_datetime()),
         Value::DateTime(d) => checked(*d),
+        // A day takes whole days of the time only: that of -01:30:00 is today.
+        Value::Time(t) if wanted == Wanted::Date => {
+            Time::clamped(t.micros_total() / MICROS_PER_DAY * MICROS_PER_DAY).on(now(env).date())
+        }
         Value::Time(t) => t.on(now(env).date()),
-        Value::Bytes(b) => read_text(b, flags, wanted, env),
+        // The bits of a BIT are bytes here.
+        Value::UInt(_) if ty.kind == TypeKind::Bit => read_text(&text_of(value, ty), CollationId::BINARY, flags, wanted, env),
+        Value::Bytes(b) => read_text(b, ty.collation, flags, wanted, env),
         Value::UInt(u) if !matches!(ty.kind, TypeKind::Year) && i64::try_from(*u).is_err() => {
             warn_incorrect(env, "datetime", (*u as i64).to_string().as_bytes());
             None
@@ -423,7 +423,7 @@ fn read_datetime(value: &Value, ty: &ColumnType, need: DateNeed, wanted: Wanted,
         Value::Json(Json::Date(d)) => checked(d.to_datetime()),
         Value::Json(Json::DateTime(d, _)) => checked(*d),
         Value::Json(Json::Time(t)) => t.on(now(env).date()),
-        Value::Json(Json::String(s)) => read_text(s.as_bytes(), flags, wanted, env),
+        Value::Json(Json::String(s)) => read_text(s.as_bytes(), CollationId::UTF8MB4_BIN, flags, wanted, env),
         number if ty.kind == TypeKind::Year => first_day(number),
         number => datetime_from_numeric(number, ty, need, wanted, env)?,
     })
@@ -441,14 +441,15 @@ fn first_day(year: &Value) -> Option<DateTime> {
 
 /// A text as a DATETIME in the session's zone, rounded to microseconds.
 pub fn datetime_from_text(text: &[u8], flags: DateFlags, env: &dyn Env) -> Option<DateTime> {
-    read_text(text, flags, Wanted::DateTime, env)
+    read_text(text, CollationId::UTF8MB4_BIN, flags, Wanted::DateTime, env)
 }
 
-fn read_text(text: &[u8], flags: DateFlags, wanted: Wanted, env: &dyn Env) -> Option<DateTime> {
+fn read_text(text: &[u8], collation: CollationId, flags: DateFlags, wanted: Wanted, env: &dyn Env) -> Option<DateTime> {
     let Ok(parsed) = parse_datetime(text, flags) else {
-        wanted.warn(env, text);
+        wanted.warn(env, text, collation);
         return None;
     };
+    warn_of_delimiters(env, text);
     if parsed.truncated {
         warn_truncated(env, if wanted == Wanted::Date { "date" } else { "datetime" }, text);
     }
@@ -485,7 +486,7 @@ fn datetime_from_numeric(
         let text = text_of(value, ty);
         // Integers are always called datetimes.
         if matches!(value, Value::Decimal(_)) || clamped {
-            wanted.warn(env, &text)
+            wanted.warn(env, &text, CollationId::UTF8MB4_BIN)
         } else {
             warn_incorrect(env, "datetime", &text)
         }

@@ -100,7 +100,7 @@ pub fn as_datetime(value: &Value, ty: &ColumnType, other: &ColumnType, env: &dyn
         Value::Bytes(b) => {
             let flags = coerce::date_flags(DateNeed::Mode, env);
             if vaquita_types::temporal::parse_datetime(b, flags).is_err() {
-                let text = coerce::printable(b);
+                let text = coerce::shown(b, ty.collation);
                 let warning = if other.kind == TypeKind::Date {
                     Error::new(&errno::ER_TRUNCATED_WRONG_VALUE, &[&"date", &text])
                 } else {

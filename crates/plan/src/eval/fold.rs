@@ -58,6 +58,13 @@ fn fold_any(expr: &mut Expr, settings: &PlanSettings) {
     }
 }
 
+/// A constant whose evaluation under `settings` neither fails nor warns nor asks for anything else.
+pub fn is_silent(expr: &Expr, settings: &PlanSettings) -> bool {
+    let env = FoldEnv { settings, unfit: Cell::new(false) };
+    let cx = EvalCx { frame: &[], outer: None, params: &[], env: &env };
+    eval(expr, &cx).is_ok() && !env.unfit.get()
+}
+
 /// All operands are literals and the operation itself is a pure function.
 fn is_foldable(expr: &Expr) -> bool {
     let literal = |e: &Expr| matches!(e.kind, ExprKind::Literal(_));

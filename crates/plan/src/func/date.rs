@@ -289,7 +289,11 @@ pub(super) fn temporal(args: &mut Vec<Expr>, kind: TypeKind) -> Result<FuncType>
 
 /// A type with the fraction digits that argument `i` has as a number of seconds; six for text.
 fn fraction_of(args: &[Expr], i: usize, kind: TypeKind) -> FuncType {
-    let fsp = args.get(i).map_or(0, |a| if number_class(&a.ty) == NumberClass::Double { 6 } else { scale(&a.ty).min(6) });
+    let fsp = args.get(i).map_or(0, |a| match a.ty.kind {
+        TypeKind::Float | TypeKind::Double => a.ty.decimals.min(6),
+        _ if number_class(&a.ty) == NumberClass::Double => 6,
+        _ => scale(&a.ty).min(6),
+    });
     FuncType { ty: ColumnType::temporal(kind, fsp), nullable: true, coercibility: 5 }
 }
 

@@ -78,9 +78,8 @@ fn interval(call: &FuncCall<'_>, i: usize, unit: IntervalUnit, cx: &EvalCx<'_>) 
     Ok(Some(match &*value {
         Value::Null => return Ok(None),
         Value::Int(n) if !unit.is_composite() => Interval::from_int(*n, unit),
-        Value::UInt(n) if !unit.is_composite() && !crate::typing::is_string(ty) => {
-            i64::try_from(*n).ok().and_then(|n| Interval::from_int(n, unit))
-        }
+        // Above BIGINT it wraps around, as in MySQL.
+        Value::UInt(n) if !unit.is_composite() && !crate::typing::is_string(ty) => Interval::from_int(*n as i64, unit),
         Value::Bytes(b) if !unit.is_composite() && unit != IntervalUnit::Second => {
             i64::try_from(coerce::parse_int(b, cx.env)).ok().and_then(|n| Interval::from_int(n, unit))
         }
@@ -184,7 +183,13 @@ fn date_or_time(call: &FuncCall<'_>, i: usize, cx: &EvalCx<'_>) -> Result<Option
         _ => false,
     };
     Ok(if dated {
-        coerce::to_datetime(&value, ty, DateNeed::Fuzzy, cx.env)?.map(DateOrTime::DateTime)
+        match &*value {
+            // The zero date is a date here.
+            Value::Bytes(text) if parse_datetime(text, Default::default()).is_ok_and(|parsed| parsed.value.is_zero()) => {
+                Some(DateOrTime::DateTime(DateTime::ZERO))
+            }
+            _ => coerce::to_datetime(&value, ty, DateNeed::Fuzzy, cx.env)?.map(DateOrTime::DateTime),
+        }
     } else {
         coerce::to_time(&value, ty, cx.env)?.map(DateOrTime::Time)
     })

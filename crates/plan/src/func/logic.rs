@@ -111,8 +111,9 @@ fn truth_at(call: &FuncCall<'_>, i: usize, cx: &EvalCx<'_>) -> Result<Option<boo
 }
 
 fn xor(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
-    let (a, b) = (truth_at(call, 0, cx)?, truth_at(call, 1, cx)?);
-    Ok(truth(a.zip(b).map(|(a, b)| a != b)))
+    // The second is not looked at if the first is NULL.
+    let Some(a) = truth_at(call, 0, cx)? else { return Ok(Value::Null) };
+    Ok(truth(truth_at(call, 1, cx)?.map(|b| a != b)))
 }
 
 fn is_truth(call: &FuncCall<'_>, cx: &EvalCx<'_>, wanted: bool) -> Result<Value> {

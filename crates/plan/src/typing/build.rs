@@ -1,7 +1,7 @@
 //! Typed CASE, COLLATE and CONVERT USING, for a binder.
 
 use vaquita_types::charset::CollationId;
-use vaquita_types::{ColumnType, Error, Result, errno};
+use vaquita_types::{ColumnType, Error, Result, TypeKind, errno};
 
 use super::{case_compare, char_length, is_string, string_type, unify};
 use crate::expr::{Expr, ExprKind};
@@ -28,6 +28,13 @@ pub fn case(operand: Option<Expr>, whens: Vec<(Expr, Expr)>, otherwise: Option<E
 
 /// `expr COLLATE collation`: the same bytes under another collation; error 1253 if it is of another charset.
 pub fn with_collation(expr: Expr, collation: CollationId) -> Result<Expr> {
+    // NULL has the charset binary.
+    if expr.ty.kind == TypeKind::Null
+        && matches!(expr.kind, ExprKind::Literal(_))
+        && !text::same_charset(CollationId::BINARY, collation)
+    {
+        return Err(Error::new(&errno::ER_COLLATION_CHARSET_MISMATCH, &[&text::collation_name(collation), &"binary"]));
+    }
     let mut expr = if is_string(&expr.ty) { expr } else { as_string(expr, collation) };
     if !text::same_charset(expr.ty.collation, collation) {
         let (name, charset) = (text::collation_name(collation), text::charset_name(expr.ty.collation));

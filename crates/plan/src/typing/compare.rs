@@ -240,6 +240,7 @@ pub fn between(value: Expr, low: Expr, high: Expr, negated: bool) -> Result<Expr
     let side = |op: CompareOp, bound: Expr| {
         let (value, bound) = full_years(value.clone(), bound)?;
         let bound = unchecked_date(&value, bound)?;
+        let value = unchecked_date(&bound, value)?;
         let mut made = compare_scalars(op, value, bound)?;
         // All three are compared as numbers if one of them is a number.
         if numbers && let ExprKind::Compare(_, _, _, rule @ CompareAs::Text(_)) = &mut made.kind {
@@ -255,7 +256,7 @@ pub fn between(value: Expr, low: Expr, high: Expr, negated: bool) -> Result<Expr
 
 /// A constant text that BETWEEN and IN compare with a date: one that is none is the zero date there, not error 1525.
 fn unchecked_date(value: &Expr, text: Expr) -> Result<Expr> {
-    let is_text = matches!(text.kind, ExprKind::Literal(Value::Bytes(_))) && is_string(&text.ty);
+    let is_text = is_row_independent(&text) && is_string(&text.ty);
     match func::lookup("TEXT OF DATE") {
         Some(def) if is_text && is_date(&value.ty) && stored(value, &text).is_none() => func::call(def, vec![text]),
         _ => Ok(text),

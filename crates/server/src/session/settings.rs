@@ -132,10 +132,6 @@ impl Settings {
         let handshake = Collation::by_id(CollationId(charset)).filter(|c| c.is_supported() && c.charset.may_be_client());
         let collation = handshake.unwrap_or_else(|| vaquita_types::charset::collation(CollationId::default()));
         settings.set_names(collation);
-        // Until SET NAMES, definitions carry the collation of the handshake itself.
-        if settings.results_collation != 0 {
-            settings.results_collation = collation.id.0;
-        }
         settings
     }
 
@@ -206,6 +202,10 @@ impl Settings {
         self.keep(Var::CharacterSetResults, charset.clone());
         self.keep(Var::CharacterSetConnection, charset);
         self.keep(Var::CollationConnection, collation.name.into());
+        // Definitions carry the collation that was named.
+        if self.results_collation != 0 {
+            self.results_collation = collation.id.0;
+        }
     }
 
     /// SET CHARACTER SET: the connection's charset becomes that of the current database.

@@ -160,7 +160,8 @@ pub(super) fn store_set(value: Value, from: &ColumnType, to: &ColumnType) -> Sto
             None => unknown = true,
         }
     }
-    match whole_number(&text) {
+    // A number must be all there is, without spaces behind it.
+    match whole_number(&text).filter(|_| !text.ends_with(b" ")) {
         _ if !unknown => Ok(Value::UInt(bits)),
         Some(n) if n & !all == 0 => Ok(Value::UInt(n)),
         _ => StoreProblem::of(ProblemKind::Truncated, Value::UInt(bits)),

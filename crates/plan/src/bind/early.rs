@@ -1,0 +1,185 @@
+//! What a statement evaluates before it reads a row, whether or not a row needs it: its warnings and errors come with every execution.
+//!
+//! MySQL converts and computes constants while it prepares and optimizes a statement. Where that warns, they stay expressions here
+//! (`eval::fold`), which are evaluated only for rows; so they are noted and evaluated once before:
+//!
+//! * EARLY-1: a constant part of a condition (`WHERE 'abc'`, `ON x AND '1a'`);
+//! * EARLY-2: a constant that a condition compares with a column of numbers (`WHERE i = '5x'`), for BIGINT anywhere;
+//! * EARLY-3: a constant that anything compares with a date or time (`func::constant`);
+//! * EARLY-4: JSON as a condition, which warns whatever it holds.
+//!
+//! Parameters are none of them: a statement that is executed again and again must not pay for it.
+
+use vaquita_types::temporal::DateTime;
+use vaquita_types::{ColumnType, Result, TypeKind, Value};
+
+use super::Binder;
+use super::expr::not;
+use super::literal::word;
+use crate::expr::{CompareAs, CompareOp, Expr, ExprKind};
+use crate::typing::is_string;
+use crate::{eval, func, typing};
+
+/// How a date or time is compared with constants.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Form {
+    Operator,
+    Between,
+    List,
+}
+
+impl Form {
+    fn word(self) -> &'static str {
+        match self {
+            Form::Operator => "=",
+            Form::Between => "BETWEEN",
+            Form::List => "IN",
+        }
+    }
+}
+
+impl Binder<'_> {
+    /// A condition of WHERE, ON or HAVING, its constants folded.
+    pub(super) fn note_condition(&mut self, condition: &Expr) {
+        if !self.cx.fold {
+            return;
+        }
+        match &condition.kind {
+            _ if is_constant(condition) => self.note_unless_silent(not(condition.clone()), condition),
+            ExprKind::And(parts) | ExprKind::Or(parts) => parts.iter().for_each(|part| self.note_condition(part)),
+            ExprKind::Not(inner) => self.note_condition(inner),
+            ExprKind::Compare(_, left, right, rule) => {
+                self.note_beside_number(left, right, *rule);
+                self.note_beside_number(right, left, *rule);
+            }
+            ExprKind::InList(value, list, rule) => list.iter().for_each(|item| self.note_beside_number(value, item, *rule)),
+            _ => {}
+        }
+    }
+
+    fn note_beside_number(&mut self, operand: &Expr, constant: &Expr, rule: CompareAs) {
+        let is_number = matches!(constant.kind, ExprKind::Literal(_)) && !is_string(&constant.ty);
+        if is_number_column(operand) && !is_number && is_constant(constant) {
+            // Compared with a number by the same rule, it is converted in the same way; beside DECIMAL it is called one.
+            let rule = if operand.ty.kind == TypeKind::Decimal { CompareAs::Decimal } else { rule };
+            let zero = Box::new(crate::optimize::int_literal(0));
+            let kind = ExprKind::Compare(CompareOp::Eq, zero, Box::new(constant.clone()), rule);
+            self.note_unless_silent(Expr { kind, ..not(constant.clone()) }, constant);
+        }
+    }
+
+    /// `left op right`, in any expression.
+    pub(super) fn note_compared(&mut self, left: &Expr, right: &Expr) -> Result<()> {
+        if let (ExprKind::Row(lefts), ExprKind::Row(rights)) = (&left.kind, &right.kind) {
+            return lefts.iter().zip(rights).try_for_each(|(left, right)| self.note_compared(left, right));
+        }
+        for (operand, constant) in [(left, right), (right, left)] {
+            if operand.ty.is_temporal() {
+                self.note_for_time(operand, constant, Form::Operator)?;
+            } else if operand.ty.kind == TypeKind::BigInt && is_column(operand) && is_string(&constant.ty) {
+                let converted = func::as_number(constant.clone())?;
+                let zero = crate::optimize::int_literal(0);
+                self.note_unless_silent(typing::compare(CompareOp::Eq, converted, zero)?, constant);
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn note_between(&mut self, value: &Expr, low: &Expr, high: &Expr) -> Result<()> {
+        let texts = is_string(&low.ty) && is_string(&high.ty);
+        if !is_column(value) || !value.ty.is_temporal() || texts && value.ty.kind != TypeKind::Time {
+            return Ok(());
+        }
+        [low, high].into_iter().try_for_each(|bound| self.note_for_time(value, bound, Form::Between))
+    }
+
+    /// Constants of one kind are converted together; one that is alone is compared with `=`.
+    pub(super) fn note_list(&mut self, value: &Expr, list: &mut [Expr]) -> Result<()> {
+        if let [only] = &*list {
+            return self.note_compared(value, only);
+        }
+        let is_null = |e: &Expr| e.ty.kind == TypeKind::Null;
+        let (texts, numbers) = (list.iter().any(|e| is_string(&e.ty)), list.iter().any(|e| !is_string(&e.ty) && !is_null(e)));
+        let of_one_kind = texts != numbers && list.iter().all(is_constant);
+        if !is_column(value) || !value.ty.is_temporal() || !of_one_kind || numbers && value.ty.kind == TypeKind::Date {
+            return Ok(());
+        }
+        for item in list {
+            let before = self.early.len();
+            self.note_for_time(value, item, Form::List)?;
+            // Converted once, what is no date is the zero date, and warns no more.
+            if self.early.len() > before && texts && value.ty.kind != TypeKind::Time {
+                *item = Expr::literal(Value::DateTime(DateTime::ZERO), ColumnType::temporal(TypeKind::DateTime, 0));
+            }
+        }
+        Ok(())
+    }
+
+    fn note_for_time(&mut self, operand: &Expr, constant: &Expr, form: Form) -> Result<()> {
+        if matches!(operand.kind, ExprKind::Literal(Value::Null)) {
+            return Ok(());
+        }
+        let column = self.name_of_column(operand).unwrap_or_default();
+        let (Some(def), true) = (func::lookup("CONSTANT FOR"), is_constant(constant)) else { return Ok(()) };
+        let operand = Expr::literal(Value::Null, operand.ty.clone());
+        let call = func::call(def, vec![constant.clone(), operand, word(&column), word(form.word())])?;
+        self.note_unless_silent(call, constant);
+        Ok(())
+    }
+
+    /// The name of the column that a slot of this block or of one around it holds.
+    fn name_of_column(&self, expr: &Expr) -> Option<String> {
+        let (depth, slot) = match expr.kind {
+            ExprKind::Slot(slot) => (0, slot),
+            ExprKind::Outer { depth, slot } => (depth, slot),
+            _ => return None,
+        };
+        let frame = self.frames.get(self.frames.len().checked_sub(depth + 1)?)?;
+        let relation = &frame.relations[frame.slot_owner.get(slot).copied().flatten()?];
+        let position = (0..relation.columns.len()).find(|n| relation.slot(*n) == Some(slot))?;
+        Some(relation.columns[position].name.clone())
+    }
+
+    fn note_unless_silent(&mut self, expr: Expr, constant: &Expr) {
+        if self.cx.fold && is_constant(constant) && !eval::is_silent(&expr, self.cx.settings) {
+            self.early.push(expr);
+        }
+    }
+
+    /// As `expr::as_condition`, with MySQL's warning of JSON.
+    pub(super) fn as_condition(&mut self, expr: Expr) -> Result<Expr> {
+        if expr.ty.kind == TypeKind::Json
+            && let Some(def) = func::lookup("JSON CONDITION")
+        {
+            self.early.push(func::call(def, Vec::new())?);
+        }
+        super::expr::as_condition(expr)
+    }
+}
+
+fn is_column(expr: &Expr) -> bool {
+    matches!(expr.kind, ExprKind::Slot(_) | ExprKind::Outer { .. })
+}
+
+fn is_number_column(expr: &Expr) -> bool {
+    match &expr.kind {
+        ExprKind::Slot(_) | ExprKind::Outer { .. } => !is_string(&expr.ty) && !expr.ty.is_temporal(),
+        // A number's column as another kind of number.
+        ExprKind::Cast(inner) => is_number_column(inner),
+        _ => false,
+    }
+}
+
+/// It has one value whatever the row, and nobody but the statement decides on it.
+pub(super) fn is_constant(expr: &Expr) -> bool {
+    let all = |parts: &[Expr]| parts.iter().all(is_constant);
+    match &expr.kind {
+        ExprKind::Literal(_) => true,
+        ExprKind::And(parts) | ExprKind::Or(parts) => all(parts),
+        ExprKind::Not(inner) | ExprKind::IsNull(inner) | ExprKind::Cast(inner) => is_constant(inner),
+        ExprKind::Compare(_, left, right, _) => is_constant(left) && is_constant(right),
+        ExprKind::InList(value, list, _) => is_constant(value) && all(list),
+        ExprKind::Call(def, args) => def.foldable && all(args),
+        _ => false,
+    }
+}

@@ -1,0 +1,87 @@
+//! Warnings of values that are read as another type, and how messages show such values.
+
+use vaquita_types::charset::{CollationId, charset};
+use vaquita_types::{ColumnType, Error, errno};
+
+use crate::env::{Env, Level};
+use crate::text::charset_name;
+
+/// Warning 1292: `Truncated incorrect DOUBLE value: 'abc'`.
+pub fn warn_truncated(env: &dyn Env, what: &str, text: &[u8]) {
+    let shown = printable(text);
+    env.warn(Level::Warning, Error::new(&errno::ER_TRUNCATED_WRONG_VALUE, &[&what, &shown]));
+}
+
+/// The same of a value of type `ty`.
+pub(super) fn warn_truncated_value(env: &dyn Env, what: &str, text: &[u8], ty: &ColumnType) {
+    env.warn(Level::Warning, Error::new(&errno::ER_TRUNCATED_WRONG_VALUE, &[&what, &shown(text, ty.collation)]));
+}
+
+/// Warning 1292: `Incorrect datetime value: 'abc'`.
+pub fn warn_incorrect(env: &dyn Env, what: &str, text: &[u8]) {
+    let shown = printable(text);
+    env.warn(Level::Warning, Error::with_message(&errno::ER_TRUNCATED_WRONG_VALUE, format!("Incorrect {what} value: '{shown}'")));
+}
+
+/// Bytes as messages show them: invalid UTF-8 as `\xNN`, at most 128 bytes.
+pub fn printable(text: &[u8]) -> String {
+    let text = &text[..text.len().min(128)];
+    let mut out = String::with_capacity(text.len());
+    for chunk in text.utf8_chunks() {
+        out.push_str(chunk.valid());
+        for b in chunk.invalid() {
+            out.push_str(&format!("\\x{b:02X}"));
+        }
+    }
+    out
+}
+
+/// A value of a collation as messages show it: bytes of binary strings that are no printable ASCII as `\xNN`, other text in UTF-8.
+pub fn shown(text: &[u8], collation: CollationId) -> String {
+    if collation == CollationId::BINARY {
+        let text = &text[..text.len().min(128)];
+        let mut out = String::with_capacity(text.len());
+        for &byte in text {
+            match byte {
+                b' '..=b'~' => out.push(char::from(byte)),
+                _ => out.push_str(&format!("\\x{byte:02X}")),
+            }
+        }
+        return out;
+    }
+    if charset_name(collation).starts_with("utf8") {
+        return printable(text);
+    }
+    printable(&charset(collation).convert(charset(CollationId::UTF8MB4_BIN), text).bytes)
+}
+
+/// Warning 4095 or 4096 of the first delimiter in a date's text that is not the standard one: `2024/01/15`, `10:11:12` as a date.
+pub fn warn_of_delimiters(env: &dyn Env, text: &[u8]) {
+    const STANDARD: [u8; 5] = *b"-- ::";
+    let error = |code, at: usize, standard: Option<u8>| {
+        let (delimiter, value) = (char::from(text[at]), printable(text));
+        match standard {
+            Some(standard) => Error::new(code, &[&delimiter, &at, &value, &1, &char::from(standard)]),
+            None => Error::new(code, &[&delimiter, &at, &value, &1]),
+        }
+    };
+    if text.first().is_some_and(|byte| byte.is_ascii_whitespace()) {
+        return env.warn(Level::Warning, error(&errno::ER_WARN_DEPRECATED_SUPERFLUOUS_DELIMITER, 0, None));
+    }
+    let (mut field, mut at) = (0, 0);
+    while let Some(standard) = STANDARD.get(field) {
+        at += text[at..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+        let run = text[at..].iter().take_while(|byte| byte.is_ascii_punctuation() || byte.is_ascii_whitespace()).count();
+        if run == 0 || at + run == text.len() {
+            return;
+        }
+        if text[at] != *standard {
+            return env.warn(Level::Warning, error(&errno::ER_WARN_DEPRECATED_DATETIME_DELIMITER, at, Some(*standard)));
+        }
+        if run > 1 {
+            return env.warn(Level::Warning, error(&errno::ER_WARN_DEPRECATED_SUPERFLUOUS_DELIMITER, at + 1, None));
+        }
+        at += run;
+        field += 1;
+    }
+}
