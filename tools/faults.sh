@@ -8,7 +8,17 @@ size=${1:-short}
 seed=${2:-1}
 run() { cargo run --locked -q -p vaquita-harness -- "$@" --seed "$seed"; }
 
+must_fail() {
+  if run "$@" > /dev/null 2>&1; then
+    echo "the planted bug was not found: $*" >&2
+    exit 1
+  fi
+  echo "found: $*"
+}
+
 run out-of-files --cycles 2
+if [ "$size" = long ]; then run bad-clients --sessions 1000000; else run bad-clients --sessions 6000; fi
+must_fail bad-clients --sessions 1200 --plant memory
 if ! { [ "$(id -u)" = 0 ] && [ -r /dev/fuse ] && [ -w /dev/fuse ] && grep -qw fuse /proc/filesystems; }; then
   echo "skipped: /dev/fuse cannot be used here, so no power loss, I/O errors, bit flips, full disk" >&2
   [ "${CI:-}" != true ]
@@ -25,14 +35,6 @@ else
   run bit-flips --flips 12
   run disk-full --cycles 3
 fi
-
-must_fail() {
-  if run "$@" > /dev/null 2>&1; then
-    echo "the planted bug was not found: $*" >&2
-    exit 1
-  fi
-  echo "found: $*"
-}
 must_fail power-loss --cycles 40 --plant flush-mode-2
 must_fail power-loss --cycles 40 --plant lying-fsync
 must_fail io-errors --class fsync --upto 40 --runs 16 --plant silent-fsync

@@ -7,6 +7,7 @@
 
 #![forbid(unsafe_code)]
 
+mod bad_clients;
 mod bit_flips;
 mod check_isolation;
 #[allow(dead_code)] // shared with the server's tests, which use all of it
@@ -28,6 +29,8 @@ mod privilege_test;
 pub mod random;
 mod soak;
 mod sql_logic;
+#[path = "../../crates/server/tests/it/tls.rs"]
+mod tls;
 mod under_test;
 pub mod vaquita;
 
@@ -52,6 +55,8 @@ usage: cargo harness COMMAND
                        more clients than file descriptors
   soak [--minutes N] [--clients N] [--seconds N] [--rest SECONDS] [--sessions N] [--seed S] [--plant]
                        hours of work and what leaves traces: memory, files, threads and speed must stay as they were
+  bad-clients [--sessions N] [--seed S] [--at-once N] [--from N] [--plant session|memory]
+                       mutated sessions over plain, TLS and compressed connections: the server lives, answers, and nothing stays behind
   check-isolation --workload list-append|register|predicate|bank|mav|nonrepeatable|moves --level RC|RR|SER
         [--transactions N] [--clients N] [--seed S] [--kill-every SECONDS] [--history FILE]
         [--plant lost-update|no-transaction|forgotten-commit]
@@ -74,6 +79,7 @@ VAQUITA=path names the server to test; without it the one in the target director
 /// Runs one command with its options; the error is what its caller prints.
 pub fn run(command: &str, flags: &[String]) -> Result<(), String> {
     match command {
+        "bad-clients" => bad_clients::main(flags),
         "bit-flips" => bit_flips::main(flags),
         "check-isolation" => check_isolation::main(flags),
         "diff-test" => diff_test::main(flags),

@@ -29,6 +29,8 @@ pub struct Client {
     touched_ms: AtomicU64,
     /// A command is running.
     busy: AtomicBool,
+    /// It changes data or schema, and runs to its end without its client.
+    changes: AtomicBool,
     authenticated: AtomicBool,
     /// It logged in with a password.
     used_password: AtomicBool,
@@ -44,8 +46,9 @@ pub struct Client {
     deadline_ms: AtomicU64,
 }
 
-/// A command goes on for so long after its client has closed the connection. What is short is done, as MySQL would; what waits or runs
-/// longer would only hold its locks, its memory and a core. MySQL looks each 5 s, where it looks.
+/// A command goes on for so long after its client has closed the connection. What is short is done; what waits or computes an answer longer
+/// would only hold its locks, its memory and a core. Statements that change data or schema run to their end, as in MySQL, unless they wait.
+/// MySQL looks each 5 s, where it looks.
 const ABANDONED: Duration = Duration::from_secs(1);
 
 #[derive(Clone, Default)]
@@ -74,6 +77,7 @@ impl Client {
             state: Mutex::new(ClientState { user: "unauthenticated user".into(), command: "Connect", ..ClientState::default() }),
             touched_ms: AtomicU64::new(0),
             busy: AtomicBool::new(false),
+            changes: AtomicBool::new(false),
             authenticated: AtomicBool::new(false),
             used_password: AtomicBool::new(false),
             system_user: AtomicBool::new(false),
@@ -99,8 +103,11 @@ impl Client {
         }
         let since = now.duration_since(self.started).saturating_sub(Duration::from_millis(hung_up_ms));
         if since >= ABANDONED && self.is_busy() {
-            self.kill(true);
-            return false;
+            if !self.changes.load(Ordering::Relaxed) {
+                self.kill(true);
+                return false;
+            }
+            self.interrupt.abandon();
         }
         // It closes by itself, but for what it may still find to do.
         true
@@ -126,7 +133,13 @@ impl Client {
         state.command = command;
         state.info = info;
         state.since = Some(Instant::now());
+        self.changes.store(false, Ordering::Relaxed);
         self.busy.store(true, Ordering::Relaxed);
+    }
+
+    /// The command's statement changes data or schema.
+    pub fn note_change(&self) {
+        self.changes.store(true, Ordering::Relaxed);
     }
 
     /// What the command was doing is over; how long it took, in microseconds.

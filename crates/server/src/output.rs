@@ -96,7 +96,7 @@ impl Output<'_> {
                     self.pending.extend_from_slice(buffer.get(..n).unwrap_or_default());
                 }
                 Ok(Received::Later) => {
-                    interrupt.check()?;
+                    interrupt.check_wait()?;
                     let server = self.server;
                     if !self.transport.wait_for_input(INPUT_WAIT, &|wait| server.pool().blocking(wait))
                         && started.elapsed() >= timeout

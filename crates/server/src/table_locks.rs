@@ -200,7 +200,7 @@ impl TableLocks {
                 return Err(Error::new(&ER_LOCK_WAIT_TIMEOUT, &[]));
             }
             self.changed.wait_for(&mut state, Duration::from_millis(INTERRUPT_MS));
-            patience.interrupt.check()?;
+            patience.interrupt.check_wait()?;
         }
         then(&mut state);
         Ok(())

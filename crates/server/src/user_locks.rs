@@ -60,7 +60,7 @@ impl UserLocks {
             table.waits.insert(session, name.to_string());
             self.released.wait_for(&mut table, wait);
             table.waits.remove(&session);
-            interrupt.check()?;
+            interrupt.check_wait()?;
         }
     }
 

@@ -78,6 +78,7 @@ pub use encoding::value_ref::ValueRef;
 pub use encoding::{KeyRange, form, key, layout, row};
 pub use engine::Engine;
 pub use engine::check::{CheckReport, check_table};
+pub use locks::looks as interrupt_looks;
 pub use locks::{Deadlock, DeadlockMember, Interrupt, InterruptReason, LockInfo, LockManager, LockMode, LockPolicy, LockTarget};
 pub use spill::sorter::{Sorted, Sorter};
 pub use txn::xa::{XID_PART_BYTES_MAX, XaBranch, Xid};

@@ -7,7 +7,7 @@ use vaquita_types::{ColumnType, Error, Result, TypeKind, errno};
 
 use super::scope::{RelationColumn, Scope, VisibleColumn};
 use super::{Binder, Clause, Relation, Source};
-use crate::expr::{Expr, Slot};
+use crate::expr::Expr;
 use crate::logical::{LogicalBlock, Tables};
 use crate::node::{ColumnOrigin, Limit, Node, OutputColumn, QueryPlan, SetOpKind, SortKey};
 use crate::optimize::{self, visit};

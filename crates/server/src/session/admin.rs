@@ -89,6 +89,9 @@ impl Session {
         if facts.class != Class::Ddl {
             return None;
         }
+        if !matches!(ast, Ast::TableMaintenance(_)) {
+            self.client.note_change();
+        }
         if let Err(error) = self.begin_ddl(ast) {
             return Some(Err(error));
         }

@@ -54,6 +54,7 @@ impl Session {
             Ok(ready) => ready,
             Err(error) => return self.fail(&error, exchange),
         };
+        self.client.note_change();
         self.begin_if_needed();
         self.track_plan(&Plan::Insert(ready.plan.insert.clone()));
         match self.run_load(&load.path, ready, exchange.answer) {

@@ -71,7 +71,7 @@ impl SessionState {
         self.server().pool().blocking(&mut || {
             while undisturbed && Instant::now() < until {
                 std::thread::sleep(until.saturating_duration_since(Instant::now()).min(Duration::from_millis(LOOK_MS)));
-                undisturbed = self.interrupt().check().is_ok();
+                undisturbed = self.interrupt().check_wait().is_ok();
             }
         });
         Ok(Value::bool(!undisturbed))

@@ -86,6 +86,9 @@ impl Session {
         }
         // What neither locks nor changes meets no conflict.
         let changes = vaquita_exec::query::changes(plan);
+        if !matches!(plan, Plan::Query(_)) {
+            self.client.note_change();
+        }
         if changes {
             self.state.begin_try();
         }

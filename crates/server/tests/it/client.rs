@@ -314,7 +314,7 @@ fn proof_of(plugin: &[u8], password: &str, nonce: &[u8; NONCE_BYTES]) -> Vec<u8>
 }
 
 /// The password masked by the nonce, encrypted for the server's key.
-fn seal(pem: &[u8], password: &str, nonce: &[u8; NONCE_BYTES]) -> Result<Vec<u8>> {
+pub fn seal(pem: &[u8], password: &str, nonce: &[u8; NONCE_BYTES]) -> Result<Vec<u8>> {
     use rsa::pkcs8::DecodePublicKey;
     let key = rsa::RsaPublicKey::from_public_key_pem(&String::from_utf8_lossy(pem)).map_err(Error::other)?;
     let mut masked: Vec<u8> = password.bytes().chain([0]).collect();

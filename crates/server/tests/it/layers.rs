@@ -2,17 +2,16 @@
 
 use std::io::{Read, Result, Write};
 use std::net::TcpStream;
-use std::sync::Arc;
 use std::time::Duration;
 
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::pki_types::ServerName;
 use vaquita_wire::caps::client as cap;
 use vaquita_wire::compress::{Algorithm, CompressedReader, CompressedWriter, Workspace};
 use vaquita_wire::handshake::{ConnectAttributes, HandshakeResponse, put_handshake_response, put_ssl_request};
 use vaquita_wire::packet::{PacketReader, PacketWriter};
 
 use crate::server::Server;
+use crate::tls::trusting_config;
 
 const CAPS: u32 = cap::LONG_PASSWORD
     | cap::PROTOCOL_41
@@ -205,55 +204,9 @@ impl Client {
 }
 
 fn tls(socket: TcpStream) -> rustls::StreamOwned<rustls::ClientConnection, TcpStream> {
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let config = rustls::ClientConfig::builder_with_provider(provider.clone())
-        .with_safe_default_protocol_versions()
-        .expect("versions")
-        .dangerous()
-        .with_custom_certificate_verifier(Arc::new(Anyone(provider)))
-        .with_no_client_auth();
     let name = ServerName::try_from("localhost").expect("name");
-    let connection = rustls::ClientConnection::new(Arc::new(config), name).expect("TLS");
+    let connection = rustls::ClientConnection::new(trusting_config().expect("versions"), name).expect("TLS");
     rustls::StreamOwned::new(connection, socket)
-}
-
-/// Trusts every server.
-#[derive(Debug)]
-struct Anyone(Arc<rustls::crypto::CryptoProvider>);
-
-impl ServerCertVerifier for Anyone {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> std::result::Result<ServerCertVerified, rustls::Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        _: &[u8],
-        _: &CertificateDer<'_>,
-        _: &rustls::DigitallySignedStruct,
-    ) -> std::result::Result<HandshakeSignatureValid, rustls::Error> {
-        Ok(HandshakeSignatureValid::assertion())
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        _: &[u8],
-        _: &CertificateDer<'_>,
-        _: &rustls::DigitallySignedStruct,
-    ) -> std::result::Result<HandshakeSignatureValid, rustls::Error> {
-        Ok(HandshakeSignatureValid::assertion())
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<rustls::SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
-    }
 }
 
 /// Each command's numbers begin at 0, whatever stood before it in what was received at once.

@@ -1,8 +1,8 @@
 //! The integration tests: one binary that starts `vaquita` and talks to it over sockets.
 //!
 //! `server` starts and kills servers, `client` is a small protocol client, `account_matrix` asks who may run which statement about accounts. `restart` and `xa` kill
-//! the server, `waits` sessions that wait, `depth` statements that are nested deeply, `clock` jumps of the wall clock meanwhile, `memory` statements that want
-//! more of it than there is, `no_effect` what is refused rather than ignored, `pool` many long statements and clients that vanish, `layers` talks through TLS and compression, `broken_log` takes
+//! the server, `waits` sessions that wait, `depth` statements that are nested deeply, `interrupts` whether each loop can be ended, `clock` jumps of the wall clock meanwhile, `memory` statements that want
+//! more of it than there is, `no_effect` what is refused rather than ignored, `pool` many long statements and clients that vanish, `layers` talks through TLS (`tls`) and compression, `broken_log` takes
 //! stderr away, `online_ddl` changes tables under clients, `statement_kinds` tries every kind of statement in every state of a session. Scripts of statements and answers are the test target `scripts`.
 
 mod account_matrix;
@@ -12,6 +12,7 @@ mod broken_log;
 mod client;
 mod clock;
 mod depth;
+mod interrupts;
 mod layers;
 mod load;
 mod memory;
@@ -23,5 +24,6 @@ mod restart;
 mod server;
 mod statement_kinds;
 mod temporary;
+mod tls;
 mod waits;
 mod xa;

@@ -100,6 +100,31 @@ fn long_statements_of_clients_that_are_gone_end() {
     until("all have ended", || others(&mut client).is_empty());
 }
 
+/// They run to their end, as in MySQL, but wait for nothing any more: the sleeps go on for that long only if nobody ends them, and a
+/// statement that is ended changes nothing.
+#[test]
+fn changes_of_clients_that_are_gone_are_completed() {
+    let server = Server::start("gone-changing");
+    let mut client = server.connect();
+    ok(&mut client, "CREATE DATABASE d");
+    ok(&mut client, "CREATE TABLE d.t (id INT PRIMARY KEY, v INT)");
+    ok(&mut client, "INSERT INTO d.t VALUES (1, 10), (2, 20), (3, 30)");
+    let changes = [
+        "INSERT INTO d.t SELECT 5 + SLEEP(100000), 50",
+        "UPDATE d.t SET v = 11 + SLEEP(100000) WHERE id = 1",
+        "DELETE FROM d.t WHERE id = 2 AND SLEEP(100000) = 1",
+        "CREATE TABLE d.made AS SELECT 7 + SLEEP(100000) x",
+        "DO 1; UPDATE d.t SET v = 31 + SLEEP(100000) WHERE id = 3",
+    ];
+    for sql in changes {
+        let mut gone = server.connect();
+        gone.command(&[b"\x03", sql.as_bytes()].concat()).expect("send");
+    }
+    until("all have ended", || others(&mut client).is_empty());
+    assert_eq!(client.query("SELECT * FROM d.t").rows(), [["1", "12"], ["3", "32"], ["6", "50"]]);
+    assert_eq!(client.query("SELECT * FROM d.made").rows(), [["8"]]);
+}
+
 #[test]
 fn sessions_that_wait_end_with_their_clients() {
     let server = Server::start("gone-waiting");

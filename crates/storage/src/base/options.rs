@@ -82,6 +82,8 @@ pub struct Tuning {
     pub span_cache: bool,
     /// Each cached read is compared with RocksDB (`txn::checked`).
     pub check_cached_reads: bool,
+    /// Statements count how often they look at their interrupt: `Interrupt_looks` of SHOW STATUS.
+    pub count_interrupt_looks: bool,
     pub compression: bool,
     /// Bytes of one data block before compression.
     pub block_bytes: usize,
@@ -105,6 +107,7 @@ impl Default for Tuning {
             row_cache: true,
             span_cache: true,
             check_cached_reads: false,
+            count_interrupt_looks: false,
             compression: true,
             block_bytes: BLOCK_BYTES,
             file_bytes: 64 << 20,
@@ -147,6 +150,7 @@ impl EngineOptions {
             "row-cache" => self.tuning.row_cache = switch()?,
             "span-cache" => self.tuning.span_cache = switch()?,
             "check-cached-reads" => self.tuning.check_cached_reads = switch()?,
+            "count-interrupt-looks" => self.tuning.count_interrupt_looks = switch()?,
             "compression" => self.tuning.compression = switch()?,
             "block-bytes" => self.tuning.block_bytes = number()?.max(64),
             "file-bytes" => self.tuning.file_bytes = number()?.max(16 << 10) as u64,

@@ -54,7 +54,7 @@ impl DdlLocks {
         let began = Instant::now();
         let mut held = self.held.lock();
         while tables.iter().any(|id| held.contains(id)) {
-            context.interrupt.check()?;
+            context.interrupt.check_wait()?;
             if began.elapsed() >= context.wait {
                 return Err(Error::new(&ER_LOCK_WAIT_TIMEOUT, &[]));
             }

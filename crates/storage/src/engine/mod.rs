@@ -29,6 +29,7 @@ use vaquita_types::{Error, Result};
 use crate::base::hooks::{EngineHooks, LogLevel};
 use crate::base::kill_points::kill_point;
 use crate::base::options::{EngineOptions, FlushMode};
+use crate::locks::count_looks;
 use crate::rocks::{log_check, read_error};
 use crate::txn::Store;
 use housekeeper::Housekeeper;
@@ -53,6 +54,9 @@ impl Deref for Engine {
 impl Engine {
     /// Opens or creates the database in `dir`. A directory that another process has open is refused.
     pub fn open(dir: &Path, options: EngineOptions, hooks: EngineHooks) -> Result<Arc<Engine>> {
+        if options.tuning.count_interrupt_looks {
+            count_looks();
+        }
         let flush_mode = options.flush_mode;
         let (store, cache) = open::open(dir, options, hooks)?;
         let housekeeper = Arc::new(Housekeeper::new(Arc::clone(&store), cache));

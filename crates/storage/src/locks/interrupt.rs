@@ -5,21 +5,28 @@
 //! UPDATE, waiting for a row, returns error 1317 at once.
 //!
 //! It is also how a long statement is held while others have their turn: loops that hold no mutex look at `check_in_turn()`, which waits.
+//! A statement that runs to its end though its client is gone does not wait any more: who waits looks at `check_wait()`.
+//!
+//! For tests looks can be counted (`count_looks`): a loop in which nobody looks cannot be ended.
 
 use std::sync::Arc;
+// Not those of the models, which cannot be in statics.
+use std::sync::atomic::{AtomicBool as StaticBool, AtomicU64 as StaticU64};
 
 use vaquita_types::errno::{ER_QUERY_INTERRUPTED, ER_QUERY_TIMEOUT};
 use vaquita_types::{Error, Result};
 
 use super::manager::Owner;
-use crate::base::sync::atomic::{AtomicU8, Ordering};
+use crate::base::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use crate::base::sync::{Condvar, Mutex};
 
 /// Shared by a session and whoever may kill it.
 pub struct Interrupt {
     pub session_id: u64,
-    /// An `InterruptReason`, or `HELD`.
+    /// An `InterruptReason`, or `HELD`, or `COUNTED`.
     reason: AtomicU8,
+    /// What waits ends.
+    abandoned: AtomicBool,
     /// The owner that waits for a lock now.
     waiting: Mutex<Option<Arc<Owner>>>,
     held: Mutex<()>,
@@ -28,6 +35,21 @@ pub struct Interrupt {
 
 /// In the place of a reason: it is the turn of others.
 const HELD: u8 = 0x80;
+/// In the place of no reason: looks are counted. It is one that is not zero, so that counting costs the others nothing.
+const COUNTED: u8 = 0x40;
+
+static COUNTING: StaticBool = StaticBool::new(false);
+static LOOKS: StaticU64 = StaticU64::new(0);
+
+/// Counts looks at all interrupts that are made from here on.
+pub fn count_looks() {
+    COUNTING.store(true, Ordering::Relaxed);
+}
+
+/// How often they were looked at, if that is counted.
+pub fn looks() -> Option<u64> {
+    COUNTING.load(Ordering::Relaxed).then(|| LOOKS.load(Ordering::Relaxed))
+}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
@@ -44,7 +66,8 @@ pub enum InterruptReason {
 impl Interrupt {
     pub fn new(session_id: u64) -> Interrupt {
         let (held, turn) = (Mutex::new(()), Condvar::new());
-        Interrupt { session_id, reason: AtomicU8::new(0), waiting: Mutex::new(None), held, turn }
+        let (reason, abandoned) = (AtomicU8::new(no_reason()), AtomicBool::new(false));
+        Interrupt { session_id, reason, abandoned, waiting: Mutex::new(None), held, turn }
     }
 
     /// Wakes the session out of a lock wait; running statements see `check()`.
@@ -57,14 +80,25 @@ impl Interrupt {
         }
     }
 
+    /// Ends the statement's wait, and those to come; what it does goes on.
+    pub fn abandon(&self) {
+        self.abandoned.store(true, Ordering::SeqCst);
+        if let Some(owner) = &*self.waiting.lock() {
+            owner.interrupt_wait();
+        }
+    }
+
     /// At the start of the next statement. A KILL CONNECTION stays.
     pub fn clear(&self) {
+        if self.abandoned.load(Ordering::Relaxed) {
+            self.abandoned.store(false, Ordering::SeqCst);
+        }
         if self.reason.load(Ordering::Relaxed) == 0 {
             return;
         }
-        let _ = self.reason.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |r| {
-            (r != InterruptReason::KillConnection as u8).then_some(InterruptReason::None as u8)
-        });
+        let _ = self
+            .reason
+            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |r| (r != InterruptReason::KillConnection as u8).then(no_reason));
     }
 
     #[inline]
@@ -80,8 +114,22 @@ impl Interrupt {
     /// Ok, or the error of the reason: for loops that may run long.
     #[inline]
     pub fn check(&self) -> Result<()> {
+        if self.reason.load(Ordering::Relaxed) == 0 { Ok(()) } else { self.outcome() }
+    }
+
+    /// As `check`, for who waits.
+    pub fn check_wait(&self) -> Result<()> {
+        self.check()?;
+        if self.abandoned.load(Ordering::SeqCst) { Err(Error::new(&ER_QUERY_INTERRUPTED, &[])) } else { Ok(()) }
+    }
+
+    #[cold]
+    fn outcome(&self) -> Result<()> {
         match self.reason() {
-            InterruptReason::None => Ok(()),
+            InterruptReason::None => {
+                LOOKS.fetch_add(1, Ordering::Relaxed);
+                Ok(())
+            }
             InterruptReason::Timeout => Err(Error::new(&ER_QUERY_TIMEOUT, &[])),
             InterruptReason::KillQuery | InterruptReason::KillConnection => Err(Error::new(&ER_QUERY_INTERRUPTED, &[])),
         }
@@ -130,4 +178,8 @@ impl Interrupt {
     pub(super) fn end_wait(&self) {
         *self.waiting.lock() = None;
     }
+}
+
+fn no_reason() -> u8 {
+    if COUNTING.load(Ordering::Relaxed) { COUNTED } else { InterruptReason::None as u8 }
 }

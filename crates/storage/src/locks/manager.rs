@@ -497,7 +497,7 @@ impl LockManager {
         let deadline = began.checked_add(timeout).unwrap_or_else(|| began + Duration::from_secs(1 << 30));
         self.waits.fetch_add(1, Ordering::Relaxed);
         owner.interrupt.start_wait(owner);
-        if owner.interrupt.check().is_err() {
+        if owner.interrupt.check_wait().is_err() {
             owner.interrupt_wait();
         }
         self.threads.blocking(&mut || owner.block(deadline));
@@ -510,7 +510,9 @@ impl LockManager {
     fn wait_error(&self, owner: &Owner, outcome: WaitState) -> Error {
         match outcome {
             WaitState::Victim => Error::new(&ER_LOCK_DEADLOCK, &[]),
-            WaitState::Interrupted => owner.interrupt.check().err().unwrap_or_else(|| Error::new(&ER_LOCK_WAIT_TIMEOUT, &[])),
+            WaitState::Interrupted => {
+                owner.interrupt.check_wait().err().unwrap_or_else(|| Error::new(&ER_LOCK_WAIT_TIMEOUT, &[]))
+            }
             _ => {
                 self.timeouts.fetch_add(1, Ordering::Relaxed);
                 Error::new(&ER_LOCK_WAIT_TIMEOUT, &[])
