@@ -8,7 +8,6 @@
 use vaquita_parser as ast;
 use vaquita_types::{Error, Result, Value, errno};
 
-use super::expr::as_condition;
 use super::scope::Scope;
 use super::{Binder, Clause, Source};
 use crate::expr::{Expr, ExprKind, Slot};

@@ -13,6 +13,7 @@ mod client;
 mod clock;
 mod depth;
 mod interrupts;
+mod golden_accounts;
 mod layers;
 mod load;
 mod memory;
@@ -22,6 +23,9 @@ mod pool;
 mod protocol;
 mod restart;
 mod server;
+#[allow(dead_code)] // of the scripts' runner, which uses all of it
+#[path = "../scripts/sql.rs"]
+mod sql;
 mod statement_kinds;
 mod temporary;
 mod tls;

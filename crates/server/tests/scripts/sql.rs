@@ -65,7 +65,7 @@ pub fn print_answer(answer: &Answer, out: &mut String) {
 }
 
 /// The bytes of a file in a script.
-fn unescape(text: &str) -> Vec<u8> {
+pub fn unescape(text: &str) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut rest = text.bytes();
     while let Some(byte) = rest.next() {
