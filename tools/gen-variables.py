@@ -8,7 +8,7 @@ enumerations and sets and the block sizes of integers. Writes crates/server/src/
 variable per line, fields separated by tabs:
 
     name, scope (G global, B both, S session), type, change (D dynamic, R read-only, g dynamic but only
-    globally), minimum, maximum, block size, default or \\N, members separated by |, effect in Vaquita (acts, none,
+    globally), minimum, maximum, block size, default or \\N, members separated by |, what Vaquita does with values if nothing acts on them (kept,
     refused: only the default can be set), which is kept from the table that was there
 """
 import re
@@ -55,7 +55,7 @@ def main():
         version = run("SELECT VERSION();")[0][0][0].split("-")[0]
         out.write(f"# Recorded from MySQL {version} by tools/gen-variables.py.\n")
         for v in variables:
-            out.write("\t".join(v + [effects.get(v[0], "none")]) + "\n")
+            out.write("\t".join(v + [effects.get(v[0], "kept")]) + "\n")
 
 
 def changes(variables):

@@ -12,7 +12,9 @@ use std::time::Duration;
 use vaquita_plan::env::{Env, EvalCx, Level, SubqueryRows, VarScope};
 use vaquita_plan::expr::{Subquery, SubqueryKind};
 use vaquita_plan::func::SeededRandom;
+use vaquita_plan::settings::RunSettings;
 use vaquita_storage::{Interrupt, LockMode, LockPolicy, SessionCatalog, Store, Table, Transaction};
+use vaquita_types::charset::CollationId;
 use vaquita_types::errno::{
     ER_CUT_VALUE_GROUP_CONCAT, ER_DATETIME_FUNCTION_OVERFLOW, ER_DIVISION_BY_ZERO, ER_INVALID_CHARACTER_STRING, ER_NO_SUCH_TABLE,
     ER_TRUNCATED_WRONG_VALUE, ER_WARN_ALLOWED_PACKET_OVERFLOWED, ER_WARN_DATA_OUT_OF_RANGE, ER_WRONG_VALUE_FOR_TYPE,
@@ -32,6 +34,9 @@ pub trait SessionEnv {
     fn clock_us(&self) -> i64;
     fn time_zone(&self) -> &TimeZone;
     fn sql_mode(&self) -> u64;
+    fn run_settings(&self) -> &RunSettings;
+    /// `collation_connection`.
+    fn connection_collation(&self) -> CollationId;
     fn warn(&self, level: Level, error: Error);
     fn user_var(&self, name: &str) -> Value;
     fn set_user_var(&self, name: &str, value: Value) -> Result<()>;
@@ -252,6 +257,10 @@ macro_rules! forward_to_session {
 
         fn sql_mode(&self) -> u64 {
             self.session.sql_mode()
+        }
+
+        fn run_settings(&self) -> &RunSettings {
+            self.session.run_settings()
         }
 
         fn user_var(&self, name: &str) -> Value {

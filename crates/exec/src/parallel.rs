@@ -18,8 +18,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use vaquita_plan::env::{Level, VarScope};
 use vaquita_plan::node::{Node, Scan};
 use vaquita_plan::parallel::{driving_scan, scans};
+use vaquita_plan::settings::RunSettings;
 use vaquita_storage::helpers::{Helpers, Queue, cores};
 use vaquita_storage::{Catalog, KeyRange, LockMode, SessionCatalog, SharedView, Store, Table};
+use vaquita_types::charset::CollationId;
 use vaquita_types::temporal::TimeZone;
 use vaquita_types::{Error, Result, Value};
 
@@ -32,9 +34,6 @@ const MORSELS: u64 = 16;
 const MORSEL_BYTES_MIN: u64 = 128 << 10;
 /// Bytes that a stored row is taken to have, before anybody looks at the table.
 const ROW_BYTES: u64 = 128;
-/// What pure functions ask of the session.
-const VARIABLES: [&str; 5] =
-    ["max_allowed_packet", "default_week_format", "block_encryption_mode", "group_concat_max_len", "lc_time_names"];
 
 /// The share of one thread.
 pub struct Part<'a> {
@@ -153,12 +152,7 @@ pub fn run_morsels<T: Send>(
 
 /// `innodb_parallel_read_threads`, as far as there are cores.
 pub fn threads_max(statement: &Statement<'_>) -> usize {
-    let wanted = match statement.session.sys_var(VarScope::Session, "innodb_parallel_read_threads") {
-        Ok(Value::Int(n)) => usize::try_from(n).unwrap_or(1),
-        Ok(Value::UInt(n)) => usize::try_from(n).unwrap_or(usize::MAX),
-        _ => 1,
-    };
-    wanted.min(cores())
+    statement.session.run_settings().read_threads_max.min(cores())
 }
 
 /// A table is to have so many rows at least, as far as that can be told before anybody looks at it.
@@ -246,19 +240,20 @@ struct Quiet {
     clock_us: i64,
     time_zone: TimeZone,
     sql_mode: u64,
-    variables: Vec<(&'static str, Value)>,
+    settings: RunSettings,
+    connection_collation: CollationId,
     refused: AtomicBool,
 }
 
 impl Quiet {
     fn of(session: &dyn SessionEnv) -> Quiet {
-        let value = |name| session.sys_var(VarScope::Any, name).ok().map(|value| (name, value));
         Quiet {
             statement_time_us: session.statement_time_us(),
             clock_us: session.clock_us(),
             time_zone: session.time_zone().clone(),
             sql_mode: session.sql_mode(),
-            variables: VARIABLES.into_iter().filter_map(value).collect(),
+            settings: session.run_settings().clone(),
+            connection_collation: session.connection_collation(),
             refused: AtomicBool::new(false),
         }
     }
@@ -286,6 +281,14 @@ impl SessionEnv for Quiet {
         self.sql_mode
     }
 
+    fn run_settings(&self) -> &RunSettings {
+        &self.settings
+    }
+
+    fn connection_collation(&self) -> CollationId {
+        self.connection_collation
+    }
+
     fn warn(&self, _: Level, _: Error) {
         self.refuse();
     }
@@ -299,9 +302,8 @@ impl SessionEnv for Quiet {
         Err(self.refuse())
     }
 
-    fn sys_var(&self, _: VarScope, name: &str) -> Result<Value> {
-        let known = self.variables.iter().find(|(known, _)| *known == name);
-        known.map(|(_, value)| value.clone()).ok_or_else(|| self.refuse())
+    fn sys_var(&self, _: VarScope, _: &str) -> Result<Value> {
+        Err(self.refuse())
     }
 
     fn random(&self) -> f64 {

@@ -8,6 +8,7 @@ use vaquita_types::{Error, Result, Value};
 
 use crate::expr::Subquery;
 use crate::func::SeededRandom;
+use crate::settings::RunSettings;
 
 /// Severity in SHOW WARNINGS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,10 +35,12 @@ pub trait Env {
     fn time_zone(&self) -> &TimeZone;
     /// Bits of `vaquita_types::sql_mode`.
     fn sql_mode(&self) -> u64;
+    fn run_settings(&self) -> &RunSettings;
     fn warn(&self, level: Level, error: Error);
     fn user_var(&self, name: &str) -> Value;
     /// An error if variables take too much memory.
     fn set_user_var(&self, name: &str, value: Value) -> Result<()>;
+    /// The value of `@@name`. What the server itself reads is typed: `run_settings`.
     fn sys_var(&self, scope: VarScope, name: &str) -> Result<Value>;
     /// A uniform number in [0, 1) for RAND().
     fn random(&self) -> f64;

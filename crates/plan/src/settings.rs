@@ -5,7 +5,11 @@
 //! session state is good for another whose `PlanSettings` are equal, and a setting that is added here is part of every cache's key.
 //!
 //! Example: `SELECT 'a\'b'` is another statement under NO_BACKSLASH_ESCAPES. A cache that compares `PlanSettings` cannot give one the
-//! other's tree. `WEEK('2020-01-01')` reads `default_week_format`, which is not here: it is not folded but computed when the plan runs.
+//! other's tree. `WEEK('2020-01-01')` reads `default_week_format`, which is of `RunSettings`: it is not folded but computed when the plan runs.
+//!
+//! `RunSettings` are what running statements read beside them; a plan that is kept runs under those of the moment.
+
+use std::borrow::Cow;
 
 use vaquita_parser::ParserOptions;
 use vaquita_types::charset::{Charset, CollationId};
@@ -32,6 +36,53 @@ pub struct PlanSettings {
     pub division_decimals: u8,
     /// `lc_time_names`, unless it is `en_US`: lengths of the functions that write names.
     pub time_names: Option<&'static Locale>,
+}
+
+/// The settings of a session that a running statement reads.
+#[derive(Clone, Debug)]
+pub struct RunSettings {
+    /// `max_allowed_packet`: bytes of the largest packet, and of a function's result.
+    pub packet_bytes_max: usize,
+    /// `default_week_format`: the mode of WEEK() without a second argument.
+    pub week_format: u32,
+    /// `block_encryption_mode`, in lower case.
+    pub block_encryption: Cow<'static, str>,
+    /// `group_concat_max_len`.
+    pub group_concat_bytes_max: usize,
+    /// `cte_max_recursion_depth`: rounds of a recursive common table expression.
+    pub cte_rounds_max: u64,
+    /// `innodb_parallel_read_threads`.
+    pub read_threads_max: usize,
+    /// `sql_quote_show_create`.
+    pub quotes_show_create: bool,
+    /// `default_storage_engine`.
+    pub engine: Cow<'static, str>,
+    /// `default_tmp_storage_engine`.
+    pub temporary_engine: Cow<'static, str>,
+    /// `lc_time_names`, unless it is `en_US`: names that functions write.
+    pub time_names: Option<&'static Locale>,
+    /// `sql_require_primary_key`.
+    pub requires_primary_key: bool,
+    /// `sql_generate_invisible_primary_key`.
+    pub generates_primary_key: bool,
+}
+
+impl RunSettings {
+    /// Those of a new session of a new server.
+    pub const DEFAULT: RunSettings = RunSettings {
+        packet_bytes_max: 64 << 20,
+        week_format: 0,
+        block_encryption: Cow::Borrowed("aes-128-ecb"),
+        group_concat_bytes_max: 1024,
+        cte_rounds_max: 1000,
+        read_threads_max: 1,
+        quotes_show_create: true,
+        engine: Cow::Borrowed("InnoDB"),
+        temporary_engine: Cow::Borrowed("InnoDB"),
+        time_names: None,
+        requires_primary_key: false,
+        generates_primary_key: false,
+    };
 }
 
 impl PlanSettings {

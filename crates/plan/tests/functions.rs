@@ -11,7 +11,7 @@ use vaquita_plan::catalog::{Catalog, TableStatistics};
 use vaquita_plan::env::{Env, EvalCx, Level, SubqueryRows, VarScope};
 use vaquita_plan::eval::coerce::text_of;
 use vaquita_plan::expr::{Expr, Subquery};
-use vaquita_plan::settings::PlanSettings;
+use vaquita_plan::settings::{PlanSettings, RunSettings};
 use vaquita_plan::typing::char_length;
 use vaquita_plan::uses::Uses;
 use vaquita_types::charset::{CollationId, charset};
@@ -42,6 +42,9 @@ impl Env for Session {
     }
     fn sql_mode(&self) -> u64 {
         sql_mode::DEFAULT
+    }
+    fn run_settings(&self) -> &RunSettings {
+        const { &RunSettings::DEFAULT }
     }
     fn warn(&self, _: Level, error: Error) {
         self.warnings.borrow_mut().push(error);

@@ -1,7 +1,5 @@
-//! The system variables: the last column of `table.txt` says of each whether it has an effect.
-//!
-//! `acts` are exactly those that `live!` declares; the others have no effect (`none`), or would change answers without one and can only be
-//! set to their default (`refused`).
+//! The system variables: those that `live!` declares act. The last column of `table.txt` says of the others whether their values are kept
+//! without effect (`kept`), or would change answers then and can only be set to their default (`refused`).
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -18,7 +16,7 @@ pub fn check(root: &Path, findings: &mut Findings) -> Result<(), String> {
     Ok(())
 }
 
-/// The names in `live! { … }`: lines such as `SqlMode "sql_mode" "How …";`.
+/// The names in `live! { … }`: lines such as `SqlMode "sql_mode" AsValue, "How …";`.
 fn declared(text: &str) -> BTreeSet<&str> {
     let body = text.split_once("\nlive! {").map_or("", |(_, rest)| rest);
     let body = body.split_once("\n}").map_or("", |(body, _)| body);
@@ -31,14 +29,11 @@ fn compare(table: &str, live: &BTreeSet<&str>, findings: &mut Findings) {
         let name = fields.first().copied().unwrap_or_default();
         match fields.get(FIELDS - 1).copied() {
             _ if fields.len() != FIELDS => findings.fail(TABLE, format_args!("{name} has {} fields of {FIELDS}", fields.len())),
-            Some("acts") if !live.contains(name) => {
-                findings.fail(TABLE, format_args!("{name} acts, but {LIVE} does not declare it"))
+            Some("refused") if live.contains(name) => {
+                findings.fail(TABLE, format_args!("{LIVE} declares {name}, which is refused here"));
             }
-            Some("none" | "refused") if live.contains(name) => {
-                findings.fail(TABLE, format_args!("{LIVE} declares {name}, which has no effect here"));
-            }
-            Some("acts" | "none" | "refused") => {}
-            _ => findings.fail(TABLE, format_args!("{name}: the last field is acts, none or refused")),
+            Some("kept" | "refused") => {}
+            _ => findings.fail(TABLE, format_args!("{name}: the last field is kept or refused")),
         }
     }
 }
@@ -49,7 +44,7 @@ mod tests {
 
     #[test]
     fn table_and_declarations_agree() {
-        let live = declared("x\nlive! {\n    SqlMode \"sql_mode\" \"How.\";\n}\n    B \"b\" \"no\";\n");
+        let live = declared("x\nlive! {\n    SqlMode \"sql_mode\" AsValue, \"How.\";\n}\n    B \"b\" \"no\";\n");
         assert_eq!(live.iter().copied().collect::<Vec<_>>(), ["sql_mode"]);
         let line = |name: &str, effect: &str| format!("{name}\tB\tSet\tD\t\t\t1\t\t\t{effect}\n");
         let failures = |text: String| {
@@ -57,7 +52,7 @@ mod tests {
             compare(&text, &live, &mut findings);
             findings.failures.len()
         };
-        assert_eq!(failures(line("sql_mode", "acts") + &line("b", "none") + &line("c", "refused")), 0);
-        assert_eq!(failures(line("sql_mode", "none") + &line("b", "acts") + &line("c", "") + "d\tB\n"), 4);
+        assert_eq!(failures(line("sql_mode", "kept") + &line("b", "kept") + &line("c", "refused")), 0);
+        assert_eq!(failures(line("sql_mode", "refused") + &line("b", "acts") + &line("c", "") + "d\tB\n"), 4);
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use vaquita_parser::ast::{self, ColumnAttribute, TableElement, TableOption};
-use vaquita_plan::env::{Level, VarScope};
+use vaquita_plan::env::Level;
 use vaquita_storage::{FirstRows, Table, kill_point};
 use vaquita_types::charset::{CollationId, charset};
 use vaquita_types::errno::{
@@ -12,7 +12,7 @@ use vaquita_types::errno::{
 };
 use vaquita_types::limits::{ROW_BYTES_MAX, TABLE_COLUMNS_MAX};
 use vaquita_types::schema::{ColumnDef, ColumnId, IndexDef, IndexId, TableDef, TableId, TableOptions};
-use vaquita_types::{ColumnType, Error, Result, TypeKind, Value};
+use vaquita_types::{ColumnType, Error, Result, TypeKind};
 
 use super::from_query::Selected;
 use super::indexes::{add_index, require_not_null, sort_indexes, warn_of_duplicates};
@@ -121,11 +121,8 @@ impl Ddl<'_> {
 
     /// The engine of a table that names none.
     fn default_engine(&self, temporary: bool) -> Result<String> {
-        let name = if temporary { "default_tmp_storage_engine" } else { "default_storage_engine" };
-        match self.session.sys_var(VarScope::Session, name) {
-            Ok(Value::Bytes(engine)) => options::known_engine(&String::from_utf8_lossy(&engine)),
-            _ => Ok("InnoDB".to_string()),
-        }
+        let settings = self.session.run_settings();
+        options::known_engine(if temporary { &settings.temporary_engine } else { &settings.engine })
     }
 
     fn definition(&self, database: &str, create: &ast::CreateTable, parent: CollationId, selected: Selected) -> Result<Wanted> {

@@ -27,7 +27,7 @@ use std::sync::Arc;
 
 use vaquita_parser::ast::{self, Name, Statement as Ast};
 use vaquita_storage::{DdlContext, Isolation, SessionCatalog, Table, Transaction, TxnOptions};
-use vaquita_types::charset::{Charset, Collation, CollationId};
+use vaquita_types::charset::{Charset, Collation, CollationId, charset};
 use vaquita_types::errno::{
     ER_BAD_DB_ERROR, ER_BAD_TABLE_ERROR, ER_COLLATION_CHARSET_MISMATCH, ER_DB_CREATE_EXISTS, ER_DB_DROP_EXISTS, ER_NO_DB_ERROR,
     ER_NO_SUCH_DB, ER_NO_SUCH_TABLE, ER_NONUNIQ_TABLE, ER_TABLE_EXISTS_ERROR, ER_UNKNOWN_CHARACTER_SET, ER_UNKNOWN_COLLATION,
@@ -36,7 +36,7 @@ use vaquita_types::errno::{
 use vaquita_types::schema::TableRef;
 use vaquita_types::{ColumnType, Error, Result, Value};
 
-use vaquita_plan::env::{Level, VarScope};
+use vaquita_plan::env::Level;
 use vaquita_plan::expr::Expr;
 use vaquita_plan::node::{OutputColumn, Plan};
 
@@ -113,9 +113,7 @@ impl<'a> Ddl<'a> {
                 (table.def.clone(), Some(self.transaction().peek_auto_increment(table.def.id)?))
             }
         };
-        let always =
-            !matches!(self.session.sys_var(VarScope::Session, "sql_quote_show_create"), Ok(Value::Int(0) | Value::UInt(0)));
-        let quoting = show_create::Quoting::new(self.session.sql_mode(), always);
+        let quoting = show_create::Quoting::new(self.session.sql_mode(), self.session.run_settings().quotes_show_create);
         let text = show_create::show_create_table(&def, next, quoting);
         let columns = vec![text_column("Table", 64, false), text_column("Create Table", 1024, false)];
         Ok(ResultRows { columns, rows: vec![vec![Value::from(def.name.as_str()), Value::from(text)]] })
@@ -140,11 +138,8 @@ impl<'a> Ddl<'a> {
     }
 
     /// The charset of the client's literals, which expressions kept as text name.
-    fn connection_charset(&self) -> String {
-        match self.session.sys_var(VarScope::Session, "character_set_connection") {
-            Ok(Value::Bytes(name)) => String::from_utf8_lossy(&name).into_owned(),
-            _ => "utf8mb4".to_string(),
-        }
+    fn connection_charset(&self) -> &'static str {
+        charset(self.session.connection_collation()).name
     }
 
     /// The database of a name: its own or the current one.

@@ -6,7 +6,6 @@
 //! ```
 
 use vaquita_parser::ast;
-use vaquita_plan::env::VarScope;
 use vaquita_types::errno::{
     ER_GIPK_COLUMN_ALTER_NOT_ALLOWED, ER_GIPK_COLUMN_EXISTS, ER_GIPK_FAILED_AUTOINC_COLUMN_EXISTS, ER_TABLE_WITHOUT_PK,
 };
@@ -19,11 +18,6 @@ use super::Ddl;
 const COLUMN: &str = "my_row_id";
 
 impl Ddl<'_> {
-    fn is_on(&self, variable: &str) -> bool {
-        let value = self.session.sys_var(VarScope::Session, variable);
-        !matches!(value, Ok(Value::Int(0) | Value::UInt(0)) | Err(_))
-    }
-
     /// Puts the column in front of those of a new table that has no key, and its key to the others.
     pub(super) fn generate_primary_key(
         &self,
@@ -32,7 +26,7 @@ impl Ddl<'_> {
         engine: &str,
     ) -> Result<()> {
         let missing = !indexes.iter().any(|index| names_a_key(index, columns));
-        if !missing || !engine.eq_ignore_ascii_case("InnoDB") || !self.is_on("sql_generate_invisible_primary_key") {
+        if !missing || !engine.eq_ignore_ascii_case("InnoDB") || !self.session.run_settings().generates_primary_key {
             return Ok(());
         }
         if columns.iter().any(|c| c.name.eq_ignore_ascii_case(COLUMN)) {
@@ -54,7 +48,7 @@ impl Ddl<'_> {
 
     /// Error 3750 for a table that has no key and must have one.
     pub(super) fn require_primary_key(&self, def: &TableDef) -> Result<()> {
-        if !has_key(def) && self.is_on("sql_require_primary_key") {
+        if !has_key(def) && self.session.run_settings().requires_primary_key {
             return Err(Error::new(&ER_TABLE_WITHOUT_PK, &[]));
         }
         Ok(())
@@ -62,7 +56,7 @@ impl Ddl<'_> {
 
     /// ALTER may take no key away while keys are generated (error 1235), nor leave a table without one that must have it.
     pub(super) fn check_key_left(&self, old: &TableDef, new: &TableDef) -> Result<()> {
-        if has_key(old) && !has_key(new) && self.is_on("sql_generate_invisible_primary_key") {
+        if has_key(old) && !has_key(new) && self.session.run_settings().generates_primary_key {
             return Err(Error::unsupported(
                 "an operation that leaves the table without a PRIMARY KEY or a UNIQUE NOT NULL key while @@sql_generate_invisible_primary_key=ON.",
             ));

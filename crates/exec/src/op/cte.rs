@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use vaquita_plan::env::{Env, Level, VarScope};
+use vaquita_plan::env::{Env, Level};
 use vaquita_plan::eval::cast::cast;
 use vaquita_plan::expr::{Expr, Slot};
 use vaquita_plan::node::{Limit, OutputColumn, QueryPlan};
@@ -21,8 +21,6 @@ use super::set_op::encode_row;
 use super::sub_plan::SubPlan;
 use super::{Frame, Operator, Pulse};
 
-/// `cte_max_recursion_depth`'s default.
-const RECURSION_DEPTH_MAX_DEFAULT: u64 = 1000;
 /// What a round takes beside its rows: `Rows`, its reference counts, and room for some values of 24 bytes.
 const ROUND_BYTES: usize = 192;
 
@@ -145,11 +143,7 @@ impl<'p> RecursiveCte<'p> {
 }
 
 fn depth_max(env: &dyn Env) -> u64 {
-    match env.sys_var(VarScope::Session, "cte_max_recursion_depth") {
-        Ok(Value::UInt(n)) => n,
-        Ok(Value::Int(n)) => u64::try_from(n).unwrap_or(RECURSION_DEPTH_MAX_DEFAULT),
-        _ => RECURSION_DEPTH_MAX_DEFAULT,
-    }
+    env.run_settings().cte_rounds_max
 }
 
 /// Makes `value` one of the column's type.

@@ -4,7 +4,8 @@ use std::cell::RefCell;
 
 use vaquita_exec::context::SessionEnv;
 use vaquita_plan::env::{Level, VarScope};
-use vaquita_plan::settings::PlanSettings;
+use vaquita_plan::settings::{PlanSettings, RunSettings};
+use vaquita_types::charset::CollationId;
 use vaquita_types::temporal::TimeZone;
 use vaquita_types::{Error, Result, Value};
 
@@ -38,6 +39,14 @@ impl SessionEnv for Session {
 
     fn sql_mode(&self) -> u64 {
         self.settings.sql_mode
+    }
+
+    fn run_settings(&self) -> &RunSettings {
+        const { &RunSettings::DEFAULT }
+    }
+
+    fn connection_collation(&self) -> CollationId {
+        self.settings.connection_collation
     }
 
     fn warn(&self, _: Level, error: Error) {

@@ -8,7 +8,7 @@ use vaquita_types::{Error, Result, Value, stack};
 use super::eval;
 use crate::env::{Env, EvalCx, Level, SubqueryRows, VarScope};
 use crate::expr::{Expr, ExprKind, Subquery};
-use crate::settings::PlanSettings;
+use crate::settings::{PlanSettings, RunSettings};
 
 /// Replaces every part of `expr` that depends on no row and no parameter, and of the session on `settings` alone, by its value. Parts
 /// whose evaluation fails or warns stay, so that errors and warnings come when (and if) a row is reached.
@@ -112,6 +112,10 @@ impl Env for FoldEnv<'_> {
     }
     fn sql_mode(&self) -> u64 {
         self.settings.sql_mode
+    }
+    fn run_settings(&self) -> &RunSettings {
+        self.unfit.set(true);
+        const { &RunSettings::DEFAULT }
     }
     fn warn(&self, _: Level, _: Error) {
         self.unfit.set(true);

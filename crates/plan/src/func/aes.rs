@@ -11,7 +11,7 @@ use vaquita_types::{Error, Result, Value, errno};
 
 use super::args::{arg, volatile};
 use super::{FuncCall, FuncDef, FuncType};
-use crate::env::{EvalCx, VarScope};
+use crate::env::EvalCx;
 use crate::typing::char_length;
 
 pub(super) static FUNCTIONS: &[FuncDef] = &[
@@ -68,10 +68,7 @@ impl Cipher {
 
 /// Key bits and whether blocks are chained, from `aes-256-cbc`.
 fn mode(cx: &EvalCx<'_>) -> Result<(usize, bool)> {
-    let name = match cx.env.sys_var(VarScope::Any, "block_encryption_mode") {
-        Ok(Value::Bytes(b)) => String::from_utf8_lossy(&b).to_ascii_lowercase(),
-        _ => "aes-128-ecb".to_string(),
-    };
+    let name = &cx.env.run_settings().block_encryption;
     let bits = match name.get(4..7) {
         Some("128") => 128,
         Some("192") => 192,

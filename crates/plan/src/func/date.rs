@@ -12,7 +12,7 @@ use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno};
 use super::args::{any_nullable, arg, def, volatile};
 use super::locale;
 use super::{FuncCall, FuncDef, FuncType};
-use crate::env::{EvalCx, VarScope};
+use crate::env::EvalCx;
 use crate::eval::coerce::{self, DateNeed};
 use crate::expr::{Expr, ExprKind};
 use crate::typing::{NumberClass, decimal_type, int_of_length, is_string, number_class, scale};
@@ -313,11 +313,7 @@ fn week_mode(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Option<u32>> {
     if call.len() > 1 {
         return Ok(call.int(1, cx)?.map(|n| (n & 7) as u32));
     }
-    Ok(Some(match cx.env.sys_var(VarScope::Any, "default_week_format") {
-        Ok(Value::Int(n)) => (n & 7) as u32,
-        Ok(Value::UInt(n)) => (n & 7) as u32,
-        _ => 0,
-    }))
+    Ok(Some(cx.env.run_settings().week_format & 7))
 }
 
 fn week(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {

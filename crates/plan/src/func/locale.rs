@@ -7,10 +7,10 @@
 use std::borrow::Cow;
 use std::sync::OnceLock;
 
+use vaquita_types::ColumnType;
 use vaquita_types::charset::{CollationId, charset};
-use vaquita_types::{ColumnType, Value};
 
-use crate::env::{Env, VarScope};
+use crate::env::Env;
 use crate::expr::{Expr, ExprKind};
 
 const TABLE: &str = include_str!("locales.txt");
@@ -61,10 +61,7 @@ pub fn by_number(number: usize) -> Option<&'static Locale> {
 
 /// The session's.
 pub(super) fn of_session(env: &dyn Env) -> &'static Locale {
-    match env.sys_var(VarScope::Session, "lc_time_names") {
-        Ok(Value::Bytes(name)) => std::str::from_utf8(&name).ok().and_then(by_name).unwrap_or_else(english),
-        _ => english(),
-    }
+    env.run_settings().time_names.unwrap_or_else(english)
 }
 
 /// A name in the charset of the function's result.

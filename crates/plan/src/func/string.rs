@@ -10,7 +10,7 @@ use vaquita_types::{ColumnType, Error, Result, Value, errno};
 
 use super::args::{MANY, any_nullable, arg, common_text, def};
 use super::{FuncCall, FuncDef, FuncType};
-use crate::env::{Env, EvalCx, Level, VarScope};
+use crate::env::{Env, EvalCx, Level};
 use crate::expr::{Expr, ExprKind};
 use crate::text;
 use crate::typing::{char_length, int_of_length, string_collation};
@@ -321,11 +321,7 @@ fn trim(call: &FuncCall<'_>, cx: &EvalCx<'_>, leading: bool, trailing: bool) -> 
 }
 
 pub(crate) fn packet_bytes_max(env: &dyn Env) -> usize {
-    match env.sys_var(VarScope::Any, "max_allowed_packet") {
-        Ok(Value::Int(n)) => n as usize,
-        Ok(Value::UInt(n)) => n as usize,
-        _ => 64 << 20,
-    }
+    env.run_settings().packet_bytes_max
 }
 
 /// NULL with warning 1301 if the result would not fit a packet; error 1041 if the server has no room for it.

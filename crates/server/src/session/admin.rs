@@ -13,9 +13,9 @@ use vaquita_types::{Error, Result, Value};
 use super::answer::Exchange;
 use super::prepared::VariableTypes;
 use super::run::Done;
-use super::settings::Completion;
 use super::state::type_of_value;
 use super::{Flow, Session};
+use crate::variables::settings::Completion;
 
 impl Session {
     pub(super) fn admin(&mut self, ast: &Ast, exchange: &mut Exchange<'_>) -> Flow {

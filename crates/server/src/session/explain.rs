@@ -3,10 +3,8 @@
 //! FORMAT=TRADITIONAL gives MySQL's table of one row per table read, TREE and JSON one text. The format is
 //! `explain_format` unless the statement says it. EXPLAIN ANALYZE, FOR CONNECTION and INTO are refused.
 
-use vaquita_exec::context::SessionEnv;
 use vaquita_parser::StatementKind;
 use vaquita_parser::ast::{Explain, ExplainTarget};
-use vaquita_plan::env::VarScope;
 use vaquita_plan::explain::{self, ExplainRow};
 use vaquita_plan::expr::Expr;
 use vaquita_plan::node::OutputColumn;
@@ -34,7 +32,7 @@ impl Session {
         }
         let plan = self.plan(target, &[])?;
         self.admit_at_once(&plan)?;
-        let (columns, rows) = match self.explain_format(statement)?.as_str() {
+        let (columns, rows) = match self.explain_format(statement).as_str() {
             "TREE" => (vec![text("EXPLAIN")], vec![vec![Value::from(explain::tree(&plan))]]),
             "JSON" => (vec![text("EXPLAIN")], vec![vec![Value::from(explain::json(&plan))]]),
             "TRADITIONAL" | "TRADITIONAL_STRICT" => (table_columns(), explain::rows(&plan).into_iter().map(table_row).collect()),
@@ -43,14 +41,11 @@ impl Session {
         self.put_rows(&columns, &rows, exchange)
     }
 
-    fn explain_format(&self, statement: &Explain) -> Result<String> {
+    fn explain_format(&self, statement: &Explain) -> String {
         if let Some(format) = &statement.format {
-            return Ok(format.to_ascii_uppercase());
+            return format.to_ascii_uppercase();
         }
-        Ok(match self.state.sys_var(VarScope::Session, "explain_format")? {
-            Value::Bytes(name) => String::from_utf8_lossy(&name).to_ascii_uppercase(),
-            _ => "TRADITIONAL".to_string(),
-        })
+        self.state.settings.explain_format.clone()
     }
 }
 

@@ -24,7 +24,6 @@ mod query;
 mod run;
 mod savepoints;
 mod set;
-mod settings;
 mod show;
 pub mod state;
 pub(crate) mod temporary;
@@ -153,7 +152,7 @@ impl Session {
     }
 
     pub fn max_allowed_packet(&self) -> usize {
-        self.state.settings.packet_bytes_max
+        self.state.settings.run.packet_bytes_max
     }
 
     pub fn set_attributes(&mut self, attributes: Vec<(String, String)>) {

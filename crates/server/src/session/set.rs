@@ -19,8 +19,8 @@ use vaquita_types::{ColumnType, Error, Result, TypeKind, Value};
 
 use super::Session;
 use super::run::Done;
-use super::settings::isolation_of;
 use super::state::type_of_value;
+use crate::variables::settings::isolation_of;
 use crate::variables::{Change, Def, Effect, Scope, Var, check, registry};
 
 /// A checked assignment.

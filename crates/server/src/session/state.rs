@@ -13,6 +13,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use vaquita_exec::context::SessionEnv;
 use vaquita_exec::system::WarningInfo;
 use vaquita_plan::env::{Level, VarScope};
+use vaquita_plan::settings::RunSettings;
 use vaquita_storage::{Interrupt, TxnOptions};
 use vaquita_types::charset::CollationId;
 use vaquita_types::errno::{ER_INCORRECT_GLOBAL_LOCAL_VAR, ER_OUT_OF_RESOURCES, ER_UNKNOWN_SYSTEM_VARIABLE};
@@ -25,9 +26,9 @@ use crate::clients::Client;
 use crate::server::Server;
 use crate::variables::{Def, Scope, Var, registry};
 
-use super::settings::Settings;
 use super::temporary::NotRolledBack;
 use super::track::Tracker;
+use crate::variables::settings::Settings;
 
 pub struct SessionState {
     server: Arc<Server>,
@@ -459,6 +460,14 @@ impl SessionEnv for SessionState {
         self.settings.plan.sql_mode
     }
 
+    fn run_settings(&self) -> &RunSettings {
+        &self.settings.run
+    }
+
+    fn connection_collation(&self) -> CollationId {
+        self.settings.plan.connection_collation
+    }
+
     fn warn(&self, level: Level, error: Error) {
         self.push_warning(level, error);
     }
@@ -474,7 +483,6 @@ impl SessionEnv for SessionState {
 
     fn sys_var(&self, scope: VarScope, name: &str) -> Result<Value> {
         let def = registry().find(name).ok_or_else(|| Error::new(&ER_UNKNOWN_SYSTEM_VARIABLE, &[&name]))?;
-        // Other parts of the server ask for the session's value of what may be a global variable.
         self.variable(def, scope)
     }
 

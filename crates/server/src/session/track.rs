@@ -17,8 +17,8 @@ use vaquita_storage::Isolation;
 
 use super::Session;
 use super::answer::Change;
-use super::settings::{Track, TrackTransaction};
 use super::state::NextTransaction;
+use crate::variables::settings::{Track, TrackTransaction};
 
 const NO_TRANSACTION: [u8; 8] = *b"________";
 /// Places in the state of a transaction.

@@ -37,8 +37,8 @@ impl Globals {
             changing: Mutex::new(()),
             numbers: std::array::from_fn(|_| AtomicU64::new(0)),
         };
-        for (var, ..) in LIVE {
-            globals.note_number(*var, &globals.get(registry().of(*var)));
+        for row in LIVE {
+            globals.note_number(row.var, &globals.get(registry().of(row.var)));
         }
         globals
     }

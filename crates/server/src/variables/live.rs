@@ -1,87 +1,122 @@
 //! The variables that act, and the values that are Vaquita's own.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
+use vaquita_plan::settings::{PlanSettings, RunSettings};
 use vaquita_types::Value;
+use vaquita_types::charset::{Charset, Collation};
 
-/// Declares the variables that act: a name in Rust, MySQL's name, and what it does.
+use super::settings::{
+    Completion, Settings, TrackTransaction, is_on, isolation_of, microseconds, needs_reading, number, results_collation, size,
+    timestamp_us, word, zone,
+};
+use super::sql_mode_bits;
+use Kept::{AsValue, ForPlans, ForRuns, ForSession, ForTransactions};
+
+/// Where a session has its value of a variable that acts, and so what a change of it makes stale.
+#[derive(Clone, Copy)]
+pub enum Kept {
+    /// Among the values: whoever needs it asks `Settings::of` or `Globals::number`.
+    AsValue,
+    /// A field of `PlanSettings`: statements that were read and plans that were made under another value are stale.
+    ForPlans(fn(&mut PlanSettings, &Value)),
+    /// A field of `RunSettings`: the next statement runs with it.
+    ForRuns(fn(&mut RunSettings, &Value)),
+    /// A field of `Settings`, which the session itself reads.
+    ForSession(fn(&mut Settings, &Value)),
+    /// The same; the next transaction takes its options anew.
+    ForTransactions(fn(&mut Settings, &Value)),
+}
+
+/// The row of a variable that acts.
+pub struct Live {
+    pub var: Var,
+    pub name: &'static str,
+    pub kept: Kept,
+    pub prose: &'static str,
+}
+
+/// Declares the variables that act: a name in Rust, MySQL's name, where a session keeps its value, and what it does.
 macro_rules! live {
-    ($($var:ident $name:literal $prose:literal;)*) => {
+    ($($var:ident $name:literal $kept:expr, $prose:literal;)*) => {
         /// A variable that acts.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Var { $($var),* }
 
-        pub const LIVE: &[(Var, &str, &str)] = &[$((Var::$var, $name, $prose)),*];
+        pub static LIVE: &[Live] = &[$(Live { var: Var::$var, name: $name, kept: $kept, prose: $prose }),*];
     };
 }
 
 live! {
-    Autocommit "autocommit" "ON commits each statement by itself. Turning it on commits the open transaction.";
-    AutoIncrementIncrement "auto_increment_increment" "The step between automatic values of AUTO_INCREMENT columns.";
-    AutoIncrementOffset "auto_increment_offset" "The first automatic value; those that follow are steps of auto_increment_increment away.";
-    BlockEncryptionMode "block_encryption_mode" "The cipher of AES_ENCRYPT() and AES_DECRYPT().";
-    CharacterSetClient "character_set_client" "The character set in which statements arrive.";
-    CharacterSetConnection "character_set_connection" "The character set of string literals and of numbers made strings.";
-    CharacterSetDatabase "character_set_database" "The character set of the current database.";
-    CharacterSetResults "character_set_results" "The character set in which results are sent; NULL sends them as stored.";
-    CharacterSetServer "character_set_server" "The character set of databases that are created without one.";
-    CollationConnection "collation_connection" "The collation of string literals.";
-    CollationDatabase "collation_database" "The collation of the current database.";
-    CollationServer "collation_server" "The collation of databases that are created without one.";
-    CompletionType "completion_type" "What COMMIT and ROLLBACK do when neither CHAIN nor RELEASE is written.";
-    ConnectTimeout "connect_timeout" "Seconds within which a client must have logged in.";
-    CteMaxRecursionDepth "cte_max_recursion_depth" "Rounds after which a recursive common table expression fails with error 3636.";
-    DefaultStorageEngine "default_storage_engine" "The engine that CREATE TABLE without ENGINE notes in the table's definition.";
-    DefaultTmpStorageEngine "default_tmp_storage_engine" "The same for CREATE TEMPORARY TABLE.";
-    DefaultWeekFormat "default_week_format" "The mode of WEEK() without a second argument.";
-    DivPrecisionIncrement "div_precision_increment" "Decimals that / and AVG() have more than what they divide.";
-    ErrorCount "error_count" "Errors of the statement before.";
-    GlobalConnectionMemoryLimit "global_connection_memory_limit" "Bytes that statements and sessions may take together in large pieces, and at most an eighth of the machine's memory; who would take more than a quarter of what is left gets error 1041.";
-    GroupConcatMaxLen "group_concat_max_len" "Bytes at which a result of GROUP_CONCAT() is cut, with a warning.";
-    Identity "identity" "The same as last_insert_id.";
-    InnodbFlushLogAtTrxCommit "innodb_flush_log_at_trx_commit" "1 syncs the log before a commit is acknowledged; 2 hands it to the operating system and syncs each second, 0 does the same.";
-    InnodbLockWaitTimeout "innodb_lock_wait_timeout" "Seconds that a statement waits for a row lock before error 1205.";
-    InnodbSnapshotIsolation "innodb_snapshot_isolation" "ON fails a write of a row that changed after the transaction's snapshot with error 1213; OFF changes the latest version of the row, as MySQL does.";
-    InsertId "insert_id" "The AUTO_INCREMENT value that the next INSERT generates first, as SET gave it; 0 for none.";
-    InteractiveTimeout "interactive_timeout" "Seconds of silence after which an interactive client is disconnected: its wait_timeout at login.";
-    LastInsertId "last_insert_id" "What LAST_INSERT_ID() returns.";
-    LcTimeNames "lc_time_names" "The locale of the names of days and months that DATE_FORMAT(), DAYNAME(), MONTHNAME() and FROM_UNIXTIME() write.";
-    LocalInfile "local_infile" "ON allows LOAD DATA LOCAL.";
-    LockWaitTimeout "lock_wait_timeout" "Seconds that a statement waits for a metadata lock before error 1205.";
-    LongQueryTime "long_query_time" "Seconds after which a statement counts as slow.";
-    MaxAllowedPacket "max_allowed_packet" "Bytes of the largest packet or string; a larger packet ends the connection. Taken at login.";
-    MaxConnections "max_connections" "Connections that are served at once; one more is refused with error 1040.";
-    MaxErrorCount "max_error_count" "Warnings that are kept for SHOW WARNINGS.";
-    MaxExecutionTime "max_execution_time" "Milliseconds after which a SELECT ends with error 3024; 0 is without limit.";
-    MaxUserConnections "max_user_connections" "Connections of one account that are served at once (error 1203), unless the account has a limit of its own; 0 is without limit.";
-    MaxPreparedStmtCount "max_prepared_stmt_count" "Prepared statements of all connections; one more is error 1461.";
-    NetReadTimeout "net_read_timeout" "Seconds that the server waits for more of a file that the client sends.";
-    PasswordHistory "password_history" "Passwords of an account that may not be used again (error 3638), unless the account has a PASSWORD HISTORY of its own; 0 for none.";
-    PasswordReuseInterval "password_reuse_interval" "Days for which a password may not be used again (error 3638), unless the account has a PASSWORD REUSE INTERVAL of its own; 0 for none.";
-    PseudoThreadId "pseudo_thread_id" "What CONNECTION_ID() returns.";
-    ReadOnly "read_only" "ON refuses changes of data by accounts without CONNECTION_ADMIN.";
-    RequireSecureTransport "require_secure_transport" "ON refuses connections that use neither TLS nor the Unix socket.";
-    SecureFilePriv "secure_file_priv" "The directory of the files that LOAD DATA and SELECT INTO OUTFILE may use; empty for every one, NULL for none.";
-    SessionTrackSchema "session_track_schema" "Tell the client when its default database changes.";
-    SessionTrackStateChange "session_track_state_change" "Tell the client when anything of its session changes.";
-    SessionTrackSystemVariables "session_track_system_variables" "Variables whose changes the client is told; * for all.";
-    SessionTrackTransactionInfo "session_track_transaction_info" "Tell the client the state of its transaction, or also the statements that would begin it again.";
-    SqlGenerateInvisiblePrimaryKey "sql_generate_invisible_primary_key" "ON adds the invisible column my_row_id as primary key to InnoDB tables that are created without one.";
-    SqlMode "sql_mode" "How strictly statements and values are read.";
-    SqlNotes "sql_notes" "OFF keeps no notes among the warnings.";
-    SqlQuoteShowCreate "sql_quote_show_create" "OFF leaves the quotes out of names in SHOW CREATE where they are not needed.";
-    SqlRequirePrimaryKey "sql_require_primary_key" "ON refuses to create or to change tables without a primary key (error 3750).";
-    SqlSafeUpdates "sql_safe_updates" "ON refuses an UPDATE or DELETE that neither uses a key nor has LIMIT (error 1175).";
-    SqlSelectLimit "sql_select_limit" "Rows of a SELECT without LIMIT.";
-    SuperReadOnly "super_read_only" "ON refuses changes of data by every account, and turns read_only on.";
-    TimeZone "time_zone" "The zone of NOW() and of TIMESTAMP columns: SYSTEM, an offset such as +02:00, or a name.";
-    Timestamp "timestamp" "The time that NOW() returns, in seconds since 1970; DEFAULT is the clock's.";
-    TransactionIsolation "transaction_isolation" "The isolation level of transactions.";
-    TransactionReadOnly "transaction_read_only" "ON starts transactions that may not write.";
-    TxIsolation "tx_isolation" "The same as transaction_isolation, under its old name.";
-    TxReadOnly "tx_read_only" "The same as transaction_read_only, under its old name.";
-    WaitTimeout "wait_timeout" "Seconds of silence after which a client is disconnected.";
-    WarningCount "warning_count" "Warnings of the statement before.";
+    AutoIncrementIncrement "auto_increment_increment" ForSession(|s, v| s.auto_increment.0 = number(v).max(1)), "The step between automatic values of AUTO_INCREMENT columns.";
+    AutoIncrementOffset "auto_increment_offset" ForSession(|s, v| s.auto_increment.1 = number(v).max(1)), "The first automatic value; those that follow are steps of auto_increment_increment away.";
+    Autocommit "autocommit" ForTransactions(|s, v| s.autocommit = is_on(v)), "ON commits each statement by itself. Turning it on commits the open transaction.";
+    BlockEncryptionMode "block_encryption_mode" ForRuns(|s, v| s.block_encryption = word(v).to_ascii_lowercase().into()), "The cipher of AES_ENCRYPT() and AES_DECRYPT().";
+    CharacterSetClient "character_set_client" ForPlans(|s, v| s.client_charset = Charset::by_name(word(v)).filter(|c| needs_reading(c))), "The character set in which statements arrive.";
+    CharacterSetConnection "character_set_connection" AsValue, "The character set of string literals and of numbers made strings.";
+    CharacterSetDatabase "character_set_database" AsValue, "The character set of the current database.";
+    CharacterSetResults "character_set_results" ForSession(|s, v| s.results_collation = Charset::by_name(word(v)).map_or(0, results_collation)), "The character set in which results are sent; NULL sends them as stored.";
+    CharacterSetServer "character_set_server" AsValue, "The character set of databases that are created without one.";
+    CollationConnection "collation_connection" ForPlans(|s, v| s.connection_collation = Collation::by_name(word(v)).map_or(s.connection_collation, |c| c.id)), "The collation of string literals.";
+    CollationDatabase "collation_database" AsValue, "The collation of the current database.";
+    CollationServer "collation_server" AsValue, "The collation of databases that are created without one.";
+    CompletionType "completion_type" ForSession(|s, v| s.completion = Completion::of(word(v))), "What COMMIT and ROLLBACK do when neither CHAIN nor RELEASE is written.";
+    ConnectTimeout "connect_timeout" AsValue, "Seconds within which a client must have logged in.";
+    CteMaxRecursionDepth "cte_max_recursion_depth" ForRuns(|s, v| s.cte_rounds_max = number(v)), "Rounds after which a recursive common table expression fails with error 3636.";
+    DefaultStorageEngine "default_storage_engine" ForRuns(|s, v| s.engine = word(v).to_string().into()), "The engine that CREATE TABLE without ENGINE notes in the table's definition.";
+    DefaultTmpStorageEngine "default_tmp_storage_engine" ForRuns(|s, v| s.temporary_engine = word(v).to_string().into()), "The same for CREATE TEMPORARY TABLE.";
+    DefaultWeekFormat "default_week_format" ForRuns(|s, v| s.week_format = number(v) as u32), "The mode of WEEK() without a second argument.";
+    DivPrecisionIncrement "div_precision_increment" ForPlans(|s, v| s.division_decimals = u8::try_from(number(v)).unwrap_or(u8::MAX)), "Decimals that / and AVG() have more than what they divide.";
+    ErrorCount "error_count" AsValue, "Errors of the statement before.";
+    ExplainFormat "explain_format" ForSession(|s, v| s.explain_format = word(v).to_string()), "The format of EXPLAIN without FORMAT.";
+    GlobalConnectionMemoryLimit "global_connection_memory_limit" AsValue, "Bytes that statements and sessions may take together in large pieces, and at most an eighth of the machine's memory; who would take more than a quarter of what is left gets error 1041.";
+    GroupConcatMaxLen "group_concat_max_len" ForRuns(|s, v| s.group_concat_bytes_max = size(v)), "Bytes at which a result of GROUP_CONCAT() is cut, with a warning.";
+    Identity "identity" AsValue, "The same as last_insert_id.";
+    InnodbFlushLogAtTrxCommit "innodb_flush_log_at_trx_commit" AsValue, "1 syncs the log before a commit is acknowledged; 2 hands it to the operating system and syncs each second, 0 does the same.";
+    InnodbLockWaitTimeout "innodb_lock_wait_timeout" ForSession(|s, v| s.lock_wait = Duration::from_secs(number(v))), "Seconds that a statement waits for a row lock before error 1205.";
+    InnodbParallelReadThreads "innodb_parallel_read_threads" ForRuns(|s, v| s.read_threads_max = size(v)), "Threads that read for one statement, as far as there are cores.";
+    InnodbSnapshotIsolation "innodb_snapshot_isolation" ForTransactions(|s, v| s.snapshot_isolation = is_on(v)), "ON fails a write of a row that changed after the transaction's snapshot with error 1213; OFF changes the latest version of the row, as MySQL does.";
+    InsertId "insert_id" AsValue, "The AUTO_INCREMENT value that the next INSERT generates first, as SET gave it; 0 for none.";
+    InteractiveTimeout "interactive_timeout" AsValue, "Seconds of silence after which an interactive client is disconnected: its wait_timeout at login.";
+    LastInsertId "last_insert_id" AsValue, "What LAST_INSERT_ID() returns.";
+    LcTimeNames "lc_time_names" ForSession(|s, v| s.set_time_names(word(v))), "The locale of the names of days and months that DATE_FORMAT(), DAYNAME(), MONTHNAME() and FROM_UNIXTIME() write.";
+    LocalInfile "local_infile" AsValue, "ON allows LOAD DATA LOCAL.";
+    LockWaitTimeout "lock_wait_timeout" ForSession(|s, v| s.metadata_lock_wait = Duration::from_secs(number(v))), "Seconds that a statement waits for a metadata lock before error 1205.";
+    LongQueryTime "long_query_time" ForSession(|s, v| s.slow_us = microseconds(v)), "Seconds after which a statement counts as slow.";
+    MaxAllowedPacket "max_allowed_packet" ForRuns(|s, v| s.packet_bytes_max = size(v)), "Bytes of the largest packet or string; a larger packet ends the connection. Taken at login.";
+    MaxConnections "max_connections" AsValue, "Connections that are served at once; one more is refused with error 1040.";
+    MaxErrorCount "max_error_count" ForSession(|s, v| s.warnings_max = size(v)), "Warnings that are kept for SHOW WARNINGS.";
+    MaxExecutionTime "max_execution_time" ForSession(|s, v| s.execution_ms_max = number(v)), "Milliseconds after which a SELECT ends with error 3024; 0 is without limit.";
+    MaxPreparedStmtCount "max_prepared_stmt_count" AsValue, "Prepared statements of all connections; one more is error 1461.";
+    MaxUserConnections "max_user_connections" AsValue, "Connections of one account that are served at once (error 1203), unless the account has a limit of its own; 0 is without limit.";
+    NetReadTimeout "net_read_timeout" AsValue, "Seconds that the server waits for more of a file that the client sends.";
+    PasswordHistory "password_history" AsValue, "Passwords of an account that may not be used again (error 3638), unless the account has a PASSWORD HISTORY of its own; 0 for none.";
+    PasswordReuseInterval "password_reuse_interval" AsValue, "Days for which a password may not be used again (error 3638), unless the account has a PASSWORD REUSE INTERVAL of its own; 0 for none.";
+    PseudoThreadId "pseudo_thread_id" AsValue, "What CONNECTION_ID() returns.";
+    ReadOnly "read_only" AsValue, "ON refuses changes of data by accounts without CONNECTION_ADMIN.";
+    RequireSecureTransport "require_secure_transport" AsValue, "ON refuses connections that use neither TLS nor the Unix socket.";
+    SecureFilePriv "secure_file_priv" AsValue, "The directory of the files that LOAD DATA and SELECT INTO OUTFILE may use; empty for every one, NULL for none.";
+    SessionTrackSchema "session_track_schema" ForSession(|s, v| s.track.schema = is_on(v)), "Tell the client when its default database changes.";
+    SessionTrackStateChange "session_track_state_change" ForSession(|s, v| s.track.state_change = is_on(v)), "Tell the client when anything of its session changes.";
+    SessionTrackSystemVariables "session_track_system_variables" ForSession(|s, v| s.track.set_variables(word(v))), "Variables whose changes the client is told; * for all.";
+    SessionTrackTransactionInfo "session_track_transaction_info" ForSession(|s, v| s.track.transaction = TrackTransaction::of(word(v))), "Tell the client the state of its transaction, or also the statements that would begin it again.";
+    SqlGenerateInvisiblePrimaryKey "sql_generate_invisible_primary_key" ForRuns(|s, v| s.generates_primary_key = is_on(v)), "ON adds the invisible column my_row_id as primary key to InnoDB tables that are created without one.";
+    SqlMode "sql_mode" ForPlans(|s, v| s.sql_mode = sql_mode_bits(word(v))), "How strictly statements and values are read.";
+    SqlNotes "sql_notes" ForSession(|s, v| s.notes = is_on(v)), "OFF keeps no notes among the warnings.";
+    SqlQuoteShowCreate "sql_quote_show_create" ForRuns(|s, v| s.quotes_show_create = is_on(v)), "OFF leaves the quotes out of names in SHOW CREATE where they are not needed.";
+    SqlRequirePrimaryKey "sql_require_primary_key" ForRuns(|s, v| s.requires_primary_key = is_on(v)), "ON refuses to create or to change tables without a primary key (error 3750).";
+    SqlSafeUpdates "sql_safe_updates" ForPlans(|s, v| s.safe_updates = is_on(v)), "ON refuses an UPDATE or DELETE that neither uses a key nor has LIMIT (error 1175).";
+    SqlSelectLimit "sql_select_limit" ForPlans(|s, v| s.select_rows_max = number(v)), "Rows of a SELECT without LIMIT.";
+    SuperReadOnly "super_read_only" AsValue, "ON refuses changes of data by every account, and turns read_only on.";
+    TimeZone "time_zone" ForPlans(|s, v| s.time_zone = zone(word(v))), "The zone of NOW() and of TIMESTAMP columns: SYSTEM, an offset such as +02:00, or a name.";
+    Timestamp "timestamp" ForSession(|s, v| s.timestamp_us = timestamp_us(v)), "The time that NOW() returns, in seconds since 1970; DEFAULT is the clock's.";
+    TransactionIsolation "transaction_isolation" ForTransactions(|s, v| s.isolation = isolation_of(word(v))), "The isolation level of transactions.";
+    TransactionReadOnly "transaction_read_only" ForTransactions(|s, v| s.read_only = is_on(v)), "ON starts transactions that may not write.";
+    TxIsolation "tx_isolation" ForTransactions(|s, v| s.isolation = isolation_of(word(v))), "The same as transaction_isolation, under its old name.";
+    TxReadOnly "tx_read_only" ForTransactions(|s, v| s.read_only = is_on(v)), "The same as transaction_read_only, under its old name.";
+    WaitTimeout "wait_timeout" AsValue, "Seconds of silence after which a client is disconnected.";
+    WarningCount "warning_count" AsValue, "Warnings of the statement before.";
 }
 
 impl Var {
@@ -97,13 +132,14 @@ impl Var {
         }
     }
 
+    #[inline]
+    pub fn kept(self) -> Kept {
+        LIVE[self as usize].kept
+    }
+
     /// The next transaction takes its options anew.
     pub fn changes_transactions(self) -> bool {
-        use Var::*;
-        matches!(
-            self,
-            Autocommit | TransactionIsolation | TransactionReadOnly | TxIsolation | TxReadOnly | InnodbSnapshotIsolation
-        )
+        matches!(self.kept(), ForTransactions(_))
     }
 }
 

@@ -1,8 +1,8 @@
 //! System variables: one definition each, from which SET, `@@x`, SHOW VARIABLES and their checks derive.
 //!
 //! `table.txt` has name, scope, type, range, default and members of every MySQL variable, recorded from a
-//! MySQL server, and whether it has an effect here (`Effect`; `cargo xtask tidy` compares this column with `live`). `live` names those that act here, says in prose what each does, and gives the values
-//! that are Vaquita's own. A variable that is not in `live` is kept and shown, and changes nothing.
+//! MySQL server. `live` has one row for each that acts here: where a session keeps its value, so what a change makes stale, and in prose what it does. It also gives the values
+//! that are Vaquita's own. A variable that is not in `live` is kept and shown and changes nothing, or, where that would change answers, can only be set to its default (`refused` in the table's last column).
 //!
 //! `check` turns what SET was given into a value of the variable, with MySQL's errors and warnings. The global values
 //! are in `Globals`; a session takes them all at login, by reference, and keeps what it sets beside them.
@@ -10,12 +10,13 @@
 //! Example: `SET sort_buffer_size = 1` finds the `Def` of `sort_buffer_size`, `check` clamps the value to 32768 with
 //! warning 1292, and the session's `Settings` keep it.
 //!
-//! What a change does to a session or the server is not here: `session::set` and `Globals::applied`.
+//! What a change does at once, to a session or the server, is `session::set`'s and `Globals::set`'s.
 
 mod check;
 mod globals;
 mod live;
 mod restricted;
+pub mod settings;
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -111,9 +112,8 @@ impl Registry {
             let mut fields: Vec<&str> = line.split('\t').collect();
             let before = rows.iter().position(|row| row[0] == fields[0]).map(|at| rows.swap_remove(at));
             if fields.len() == FIELDS - 1 {
-                // A line of Vaquita's own says nothing of the effect.
-                let acts = live::LIVE.iter().any(|(_, name, _)| *name == fields[0]);
-                fields.push(before.map_or(if acts { "acts" } else { "none" }, |row| row[FIELDS - 1]));
+                // A line of Vaquita's own says nothing of what is not acted on.
+                fields.push(before.map_or("kept", |row| row[FIELDS - 1]));
             }
             if fields.len() == FIELDS {
                 rows.push(fields);
@@ -122,7 +122,7 @@ impl Registry {
         rows.sort_by_key(|row| row[0]);
         let defs: Vec<Def> = rows.iter().enumerate().map(|(id, row)| def(id, row)).collect();
         let by_name: HashMap<&str, usize> = defs.iter().map(|d| (d.name, d.id)).collect();
-        let live = live::LIVE.iter().map(|(_, name, _)| by_name.get(name).copied().unwrap_or(0)).collect();
+        let live = live::LIVE.iter().map(|row| by_name.get(row.name).copied().unwrap_or(0)).collect();
         Registry { defs, by_name, live }
     }
 
@@ -170,15 +170,13 @@ fn def(id: usize, row: &[&'static str]) -> Def {
         "Set" => Kind::Set(members),
         _ => Kind::Text,
     };
-    let live = live::LIVE.iter().find(|(_, live, _)| live == name);
-    let effect = match *effect {
-        "acts" => Effect::Acts,
-        "refused" => Effect::Refused,
-        _ => Effect::None,
+    let live = live::LIVE.iter().find(|live| live.name == *name);
+    let (effect, prose) = match (live, *effect) {
+        (Some(live), _) => (Effect::Acts, live.prose),
+        (None, "refused") => (Effect::Refused, ONLY_DEFAULT),
+        (None, _) => (Effect::None, NO_EFFECT),
     };
-    let without_prose = if effect == Effect::Refused { ONLY_DEFAULT } else { NO_EFFECT };
-    let prose = live.map_or(without_prose, |(_, _, prose)| *prose);
-    Def { name, id, scope, default: parse_default(&kind, default), kind, change, effect, prose, var: live.map(|(var, ..)| *var) }
+    Def { name, id, scope, default: parse_default(&kind, default), kind, change, effect, prose, var: live.map(|live| live.var) }
 }
 
 fn parse_default(kind: &Kind, text: &str) -> Value {

@@ -17,6 +17,8 @@ fn what_has_no_effect_is_refused_by_name() {
         ("SET sql_mode = 'PAD_CHAR_TO_FULL_LENGTH'", "sql_mode PAD_CHAR_TO_FULL_LENGTH"),
         ("SELECT /*+ SET_VAR(sql_mode = '') */ a FROM t", "SET_VAR(sql_mode)"),
         ("UPDATE /*+ SET_VAR(sql_safe_updates = 1) */ t SET a = 1", "SET_VAR(sql_safe_updates)"),
+        ("SELECT /*+ SET_VAR(innodb_parallel_read_threads = 1) */ a FROM t", "SET_VAR(innodb_parallel_read_threads)"),
+        ("SELECT /*+ SET_VAR(explain_format = 'TREE') */ a FROM t", "SET_VAR(explain_format)"),
         ("CREATE TABLE c (a INT REFERENCES t (a))", "FOREIGN KEY constraints"),
         ("CREATE TABLE b (a INT) ENGINE=BLACKHOLE", "ENGINE=BLACKHOLE"),
     ];

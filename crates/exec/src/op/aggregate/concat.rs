@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use vaquita_plan::env::{Env, EvalCx, Level, VarScope};
+use vaquita_plan::env::{Env, EvalCx, Level};
 use vaquita_plan::eval::coerce;
 use vaquita_plan::node::Aggregate;
 use vaquita_plan::text;
@@ -13,9 +13,6 @@ use vaquita_types::errno::ER_CUT_VALUE_GROUP_CONCAT;
 use vaquita_types::{Error, Result, Value};
 
 use crate::op::key;
-
-/// `group_concat_max_len`'s default.
-const LENGTH_MAX_DEFAULT: usize = 1024;
 
 #[derive(Default)]
 pub struct Concat {
@@ -27,11 +24,7 @@ pub struct Concat {
 }
 
 pub fn length_max(env: &dyn Env) -> usize {
-    match env.sys_var(VarScope::Session, "group_concat_max_len") {
-        Ok(Value::UInt(n)) => usize::try_from(n).unwrap_or(usize::MAX),
-        Ok(Value::Int(n)) => usize::try_from(n).unwrap_or(LENGTH_MAX_DEFAULT),
-        _ => LENGTH_MAX_DEFAULT,
-    }
+    env.run_settings().group_concat_bytes_max
 }
 
 impl Concat {

@@ -10,13 +10,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use vaquita_plan::func::locale;
-use vaquita_plan::settings::PlanSettings;
+use vaquita_plan::settings::{PlanSettings, RunSettings};
 use vaquita_storage::Isolation;
 use vaquita_types::Value;
 use vaquita_types::charset::{Charset, Collation, CollationId};
 use vaquita_types::temporal::TimeZone;
 
-use crate::variables::{Def, Var, registry, sql_mode_bits};
+use super::live::{Kept, LIVE};
+use super::{Def, Var, registry};
 
 pub struct Settings {
     at_login: Arc<Vec<Value>>,
@@ -24,6 +25,8 @@ pub struct Settings {
     pub autocommit: bool,
     /// Those that reading and planning statements depend on; plans that are kept hold the ones they were made for.
     pub plan: Arc<PlanSettings>,
+    /// Those that running statements read.
+    pub run: RunSettings,
     pub isolation: Isolation,
     pub read_only: bool,
     pub snapshot_isolation: bool,
@@ -35,13 +38,13 @@ pub struct Settings {
     pub warnings_max: usize,
     pub notes: bool,
     pub execution_ms_max: u64,
-    pub packet_bytes_max: usize,
     /// `timestamp`, in microseconds, if it was set.
     pub timestamp_us: Option<i64>,
     pub track: Track,
     /// `long_query_time`, in microseconds.
     pub slow_us: u64,
     pub completion: Completion,
+    pub explain_format: String,
 }
 
 /// What the client wants to be told of its session.
@@ -70,36 +73,33 @@ pub enum Completion {
     Release,
 }
 
-/// Variables with a plain field here.
-const FIELDS: &[Var] = &[
-    Var::Autocommit,
-    Var::SqlMode,
-    Var::TransactionIsolation,
-    Var::TransactionReadOnly,
-    Var::InnodbSnapshotIsolation,
-    Var::TimeZone,
-    Var::CharacterSetClient,
-    Var::CharacterSetResults,
-    Var::CollationConnection,
-    Var::InnodbLockWaitTimeout,
-    Var::LockWaitTimeout,
-    Var::AutoIncrementIncrement,
-    Var::AutoIncrementOffset,
-    Var::MaxErrorCount,
-    Var::SqlNotes,
-    Var::SqlSafeUpdates,
-    Var::SqlSelectLimit,
-    Var::DivPrecisionIncrement,
-    Var::LcTimeNames,
-    Var::MaxExecutionTime,
-    Var::MaxAllowedPacket,
-    Var::SessionTrackSchema,
-    Var::SessionTrackStateChange,
-    Var::SessionTrackSystemVariables,
-    Var::SessionTrackTransactionInfo,
-    Var::LongQueryTime,
-    Var::CompletionType,
-];
+impl Track {
+    /// `session_track_system_variables`: names separated by commas, or `*`.
+    pub(super) fn set_variables(&mut self, list: &str) {
+        self.variables = list.split(',').map(|name| name.trim().to_ascii_lowercase()).collect();
+        self.all_variables = self.variables.iter().any(|name| name == "*");
+    }
+}
+
+impl TrackTransaction {
+    pub(super) fn of(word: &str) -> TrackTransaction {
+        match word {
+            "STATE" => TrackTransaction::State,
+            "CHARACTERISTICS" => TrackTransaction::Characteristics,
+            _ => TrackTransaction::Off,
+        }
+    }
+}
+
+impl Completion {
+    pub(super) fn of(word: &str) -> Completion {
+        match word {
+            "CHAIN" => Completion::Chain,
+            "RELEASE" => Completion::Release,
+            _ => Completion::NoChain,
+        }
+    }
+}
 
 impl Settings {
     /// Of a session that logs in; `charset` is the collation of its handshake.
@@ -109,6 +109,7 @@ impl Settings {
             own: HashMap::new(),
             autocommit: true,
             plan: Arc::new(PlanSettings::DEFAULT),
+            run: RunSettings::DEFAULT,
             isolation: Isolation::RepeatableRead,
             read_only: false,
             snapshot_isolation: true,
@@ -119,15 +120,15 @@ impl Settings {
             warnings_max: 0,
             notes: true,
             execution_ms_max: 0,
-            packet_bytes_max: 0,
             timestamp_us: None,
             track: Track::default(),
             slow_us: u64::MAX,
             completion: Completion::NoChain,
+            explain_format: String::new(),
         };
-        for var in FIELDS {
-            let value = settings.get(registry().of(*var));
-            settings.note(*var, &value);
+        for row in LIVE.iter().filter(|row| !matches!(row.kept, Kept::AsValue)) {
+            let value = settings.get(registry().of(row.var));
+            settings.note(row.var, &value);
         }
         let handshake = Collation::by_id(CollationId(charset)).filter(|c| c.is_supported() && c.charset.may_be_client());
         let collation = handshake.unwrap_or_else(|| vaquita_types::charset::collation(CollationId::default()));
@@ -234,74 +235,38 @@ impl Settings {
         Arc::make_mut(&mut self.plan)
     }
 
+    /// Plans have the lengths of names, running statements write them.
+    pub(super) fn set_time_names(&mut self, name: &str) {
+        let locale = locale::by_name(name).filter(|l| !std::ptr::eq(*l, locale::english()));
+        self.plan().time_names = locale;
+        self.run.time_names = locale;
+    }
+
+    /// The field that follows from a value, as the variable's row says.
     fn note(&mut self, var: Var, value: &Value) {
-        let seconds = || Duration::from_secs(number(value));
-        match var {
-            Var::Autocommit => self.autocommit = number(value) != 0,
-            Var::SqlMode => self.plan().sql_mode = sql_mode_bits(text(value).unwrap_or_default()),
-            Var::TransactionIsolation => self.isolation = isolation_of(text(value).unwrap_or_default()),
-            Var::TransactionReadOnly => self.read_only = number(value) != 0,
-            Var::InnodbSnapshotIsolation => self.snapshot_isolation = number(value) != 0,
-            Var::TimeZone => self.plan().time_zone = zone(text(value).unwrap_or_default()),
-            Var::CharacterSetClient => {
-                self.plan().client_charset = text(value).and_then(Charset::by_name).filter(|c| needs_reading(c))
-            }
-            Var::CharacterSetResults => {
-                self.results_collation = text(value).and_then(Charset::by_name).map_or(0, results_collation)
-            }
-            Var::CollationConnection => {
-                if let Some(collation) = text(value).and_then(Collation::by_name) {
-                    self.plan().connection_collation = collation.id;
-                }
-            }
-            Var::InnodbLockWaitTimeout => self.lock_wait = seconds(),
-            Var::LockWaitTimeout => self.metadata_lock_wait = seconds(),
-            Var::AutoIncrementIncrement => self.auto_increment.0 = number(value).max(1),
-            Var::AutoIncrementOffset => self.auto_increment.1 = number(value).max(1),
-            Var::MaxErrorCount => self.warnings_max = usize::try_from(number(value)).unwrap_or(usize::MAX),
-            Var::SqlNotes => self.notes = number(value) != 0,
-            Var::SqlSafeUpdates => self.plan().safe_updates = number(value) != 0,
-            Var::DivPrecisionIncrement => self.plan().division_decimals = u8::try_from(number(value)).unwrap_or(u8::MAX),
-            Var::LcTimeNames => {
-                self.plan().time_names = text(value).and_then(locale::by_name).filter(|l| !std::ptr::eq(*l, locale::english()))
-            }
-            Var::SqlSelectLimit => self.plan().select_rows_max = number(value),
-            Var::MaxExecutionTime => self.execution_ms_max = number(value),
-            Var::MaxAllowedPacket => self.packet_bytes_max = usize::try_from(number(value)).unwrap_or(usize::MAX),
-            Var::Timestamp => self.timestamp_us = timestamp_us(value),
-            Var::SessionTrackSchema => self.track.schema = number(value) != 0,
-            Var::SessionTrackStateChange => self.track.state_change = number(value) != 0,
-            Var::SessionTrackSystemVariables => {
-                self.track.variables =
-                    text(value).unwrap_or_default().split(',').map(|n| n.trim().to_ascii_lowercase()).collect();
-                self.track.all_variables = self.track.variables.iter().any(|n| n == "*");
-            }
-            Var::SessionTrackTransactionInfo => {
-                self.track.transaction = match text(value) {
-                    Some("STATE") => TrackTransaction::State,
-                    Some("CHARACTERISTICS") => TrackTransaction::Characteristics,
-                    _ => TrackTransaction::Off,
-                }
-            }
-            Var::LongQueryTime => self.slow_us = microseconds(value),
-            Var::CompletionType => {
-                self.completion = match text(value) {
-                    Some("CHAIN") => Completion::Chain,
-                    Some("RELEASE") => Completion::Release,
-                    _ => Completion::NoChain,
-                }
-            }
-            _ => {}
+        match var.kept() {
+            Kept::AsValue => {}
+            Kept::ForPlans(keep) => keep(self.plan(), value),
+            Kept::ForRuns(keep) => keep(&mut self.run, value),
+            Kept::ForSession(keep) | Kept::ForTransactions(keep) => keep(self, value),
         }
     }
 }
 
-fn number(value: &Value) -> u64 {
+pub(super) fn number(value: &Value) -> u64 {
     match value {
         Value::Int(i) => *i as u64,
         Value::UInt(u) => *u,
         _ => 0,
     }
+}
+
+pub(super) fn size(value: &Value) -> usize {
+    usize::try_from(number(value)).unwrap_or(usize::MAX)
+}
+
+pub(super) fn is_on(value: &Value) -> bool {
+    number(value) != 0
 }
 
 fn text(value: &Value) -> Option<&str> {
@@ -311,8 +276,13 @@ fn text(value: &Value) -> Option<&str> {
     }
 }
 
+/// A text; NULL is the empty one.
+pub(super) fn word(value: &Value) -> &str {
+    text(value).unwrap_or_default()
+}
+
 /// Of a number of seconds.
-fn microseconds(value: &Value) -> u64 {
+pub(super) fn microseconds(value: &Value) -> u64 {
     let seconds = match value {
         Value::Float(seconds) => *seconds,
         other => vaquita_types::convert::to_f64(other, &vaquita_types::ColumnType::double()).value,
@@ -321,7 +291,7 @@ fn microseconds(value: &Value) -> u64 {
 }
 
 /// 0 is the clock.
-fn timestamp_us(value: &Value) -> Option<i64> {
+pub(super) fn timestamp_us(value: &Value) -> Option<i64> {
     match value {
         Value::Float(seconds) if *seconds > 0.0 => Some((seconds * 1e6).round() as i64),
         _ => None,
@@ -329,11 +299,11 @@ fn timestamp_us(value: &Value) -> Option<i64> {
 }
 
 /// Statements in it must be brought to utf8mb4 to be read.
-fn needs_reading(charset: &Charset) -> bool {
+pub(super) fn needs_reading(charset: &Charset) -> bool {
     !matches!(charset.name, "utf8mb4" | "utf8mb3" | "binary")
 }
 
-fn results_collation(charset: &Charset) -> u16 {
+pub(super) fn results_collation(charset: &Charset) -> u16 {
     if charset.is_binary() { 0 } else { charset.default_collation.0 }
 }
 
@@ -346,8 +316,7 @@ pub fn isolation_of(name: &str) -> Isolation {
     }
 }
 
-fn zone(name: &str) -> TimeZone {
-    static SYSTEM: std::sync::LazyLock<TimeZone> =
-        std::sync::LazyLock::new(|| TimeZone::system(&crate::variables::system_time_zone()));
+pub(super) fn zone(name: &str) -> TimeZone {
+    static SYSTEM: std::sync::LazyLock<TimeZone> = std::sync::LazyLock::new(|| TimeZone::system(&super::system_time_zone()));
     TimeZone::parse(name, &SYSTEM).unwrap_or(TimeZone::Utc)
 }
