@@ -4,7 +4,7 @@
 usage: tools/gen-variables.py 'mysql -h127.0.0.1 -uroot'
 
 The server must be a scratch one, without options: values are set and read back to learn the members of
-enumerations and sets and the block sizes of integers. Writes crates/server/src/variables/table.txt, one
+enumerations and sets and the block sizes of integers. Writes crates/session/src/variables/table.txt, one
 variable per line, fields separated by tabs:
 
     name, scope (G global, B both, S session), type, change (D dynamic, R read-only, g dynamic but only
@@ -17,7 +17,7 @@ import subprocess
 import sys
 
 CLIENT = shlex.split(sys.argv[1])
-TABLE = "crates/server/src/variables/table.txt"
+TABLE = "crates/session/src/variables/table.txt"
 
 # Variables of what Vaquita does not have and whose presence would make tools try it: plugins, components.
 LEFT_OUT = re.compile(r"^(mysqlx.*|group_replication_.*|clone_.*|tp_.*|thread_pool_.*|rpl_semi_sync_.*|mysql_firewall_.*|audit_log.*|telemetry.*"

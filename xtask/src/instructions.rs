@@ -1,6 +1,6 @@
 //! `cargo xtask instructions`: counts what statements cost in instructions, and compares with the figures recorded.
 //!
-//! The harness is `crates/server/src/instructions.rs`, a test of the server's binary; callgrind counts in it. Instructions do
+//! The harness is `crates/server/src/instructions.rs`, a test of the server's library; callgrind counts in it. Instructions do
 //! not depend on how busy the machine is (`--repeat` shows how far they vary), so that a growth of 5% is a change of the
 //! sources, or of a compiler or C library: the file of figures names those it was recorded with.
 //! valgrind shows programs a CPU of its own, the same on every host with AVX2, so that functions which choose a variant by CPU
@@ -66,11 +66,11 @@ fn cannot_run() -> Option<&'static str> {
     if version.is_ok_and(|status| status.success()) { None } else { Some("valgrind is not installed") }
 }
 
-/// The test program of the server's binary.
+/// The test program of the server's library.
 fn build() -> Result<PathBuf, String> {
     let mut command = Command::new("cargo");
     command.current_dir(repository());
-    command.args(["test", "--locked", "--no-run", "-q", "-p", "vaquita-server", "--bin", "vaquita", "--message-format=json"]);
+    command.args(["test", "--locked", "--no-run", "-q", "-p", "vaquita-server", "--lib", "--message-format=json"]);
     let output = command.stderr(Stdio::inherit()).output().map_err(|e| format!("cargo: {e}"))?;
     if !output.status.success() {
         return Err(format!("cargo test --no-run: {}", output.status));

@@ -21,14 +21,15 @@ use vaquita_types::stack::THREAD_BYTES;
 use vaquita_wire::caps::client as flag;
 use vaquita_wire::handshake::{HandshakeResponse, NONCE_BYTES, decode_handshake_response, put_handshake_response};
 
-use crate::accounts::{Accounts, root_account};
-use crate::clients::Client;
-use crate::connection::Connection;
-use crate::login::Login;
+use crate::fronts::mysql::connection::Connection;
+use crate::fronts::mysql::front::{Front, Hooks};
+use crate::fronts::mysql::login::Login;
+use crate::fronts::mysql::transport::Transport;
 use crate::pool::{Pool, Ran, Task, Worker};
-use crate::server::{Hooks, Server, VERSION};
-use crate::transport::Transport;
-use crate::variables::{Fixed, Globals};
+use vaquita_session::accounts::{Accounts, root_account};
+use vaquita_session::clients::Client;
+use vaquita_session::server::{Server, VERSION};
+use vaquita_session::variables::{Fixed, Globals};
 
 type Failure = Box<dyn std::error::Error>;
 
@@ -234,7 +235,7 @@ fn execute(statement_id: u32, values: &[Value], first: bool) -> Vec<u8> {
 #[inline(never)]
 fn vaquita_counted(connection: &Arc<Connection>, worker: &mut Worker) -> Ran {
     // Not a tail call, which would leave this function before the work begins.
-    std::hint::black_box(connection.run(worker))
+    std::hint::black_box(connection.clone().run(worker))
 }
 
 /// Where callgrind writes what it has counted; says what that was.
@@ -247,7 +248,7 @@ fn vaquita_count_ends(name: &str, units: u64) {
 
 /// The server and its client.
 struct Harness {
-    server: Arc<Server>,
+    front: Arc<Front>,
     connection: Arc<Connection>,
     worker: Worker,
     socket: UnixStream,
@@ -292,21 +293,22 @@ impl Harness {
             port: 0,
             bind: String::new(),
             socket: dir.join("no.sock"),
-            server_uuid: crate::variables::server_uuid(&catalog)?,
+            server_uuid: vaquita_session::variables::server_uuid(&catalog)?,
             options: Vec::new(),
         };
-        let server = Server::new(engine, catalog, Arc::new(Globals::new(&fixed)), pool, accounts, None, u64::MAX);
+        let server = Server::new(engine, catalog, Arc::new(Globals::new(&fixed)), accounts, hooks.clone());
         let _ = hooks.server.set(Arc::downgrade(&server));
+        let front = Front::new(server, pool, None, u64::MAX);
         let (socket, servers) = UnixStream::pair()?;
         socket.set_nonblocking(true)?;
         let client = Arc::new(Client::new(8, "localhost".into(), None));
         let uid = rustix::process::geteuid().as_raw();
         let login = Login::new([b'n'; NONCE_BYTES], CAPS, "localhost".into(), None, Some(uid), false);
-        let connection = Arc::new(Connection::new(server.clone(), Transport::new(servers.into()), login, 1, client.clone()));
-        let _ = client.connection.set(Arc::downgrade(&connection));
-        server.clients().add(client);
+        let connection = Arc::new(Connection::new(front.clone(), Transport::new(servers.into()), login, 1, client.clone()));
+        connection.wakes(&client);
+        front.server.clients().add(client);
         let worker = Worker { read_buffer: vec![0; 64 << 10].into_boxed_slice(), write_buffer: Vec::new() };
-        let mut harness = Harness { server, connection, worker, socket, _dir: guard };
+        let mut harness = Harness { front, connection, worker, socket, _dir: guard };
         harness.log_in()?;
         Ok(harness)
     }
@@ -383,11 +385,11 @@ impl Harness {
             let values: Vec<Value> = (first..first + ROWS_A_STATEMENT).flat_map(|id| numbers.row(id, k_of(id))).collect();
             self.query(&text(&sql, &values))?;
             if first == ROWS / 2 + 1 {
-                self.server.engine.flush_memtables()?;
+                self.front.server.engine.flush_memtables()?;
             }
         }
         self.query("ANALYZE TABLE sbtest1")?;
-        self.server.engine.compact_data_range(&[], &[0xff; 8])?;
+        self.front.server.engine.compact_data_range(&[], &[0xff; 8])?;
         // Into the block cache, which scans of whole tables leave alone.
         for first in (0..=ROWS).step_by(ROWS_A_STATEMENT as usize) {
             let last = first + ROWS_A_STATEMENT;
@@ -464,8 +466,8 @@ fn count_all() -> Result<(), Failure> {
     for kind in kinds() {
         harness.count(&kind, &mut numbers).map_err(|error| format!("{}: {error}", kind.name))?;
     }
-    harness.server.pool().stop();
-    harness.server.catalog.close();
-    harness.server.engine.shutdown()?;
+    harness.front.pool().stop();
+    harness.front.server.catalog.close();
+    harness.front.server.engine.shutdown()?;
     Ok(())
 }

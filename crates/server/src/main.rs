@@ -4,44 +4,8 @@
 //! certificates, and `root`@`localhost` with a random password in `D/client.cnf`. SIGTERM ends
 //! open statements, syncs and exits.
 
-// Only the allocator (`memory`); and an unmangled name is unsafe code to the compiler: `instructions` has two.
-#![deny(unsafe_code)]
-
-mod accounts;
-mod check;
-mod clients;
-mod commands;
-mod compression;
-mod connection;
-mod counters;
-mod descriptors;
-mod durable;
-mod info;
-#[cfg(test)]
-mod instructions;
-mod log;
-mod login;
-#[allow(unsafe_code)] // an allocator
-mod memory;
-mod options;
-mod output;
-mod pool;
-mod reply;
-mod serve;
-mod server;
-mod session;
-mod statements;
-mod status;
-mod table_locks;
-mod tls;
-mod transport;
-mod user_locks;
-mod variables;
-
 use clap::{Parser, Subcommand};
-
-#[global_allocator]
-static ALLOCATOR: memory::CountingAllocator = memory::CountingAllocator;
+use vaquita_server::{check, log, options, serve};
 
 /// A MySQL-compatible database server.
 #[derive(Parser)]
@@ -74,7 +38,7 @@ fn main() -> std::process::ExitCode {
             vaquita_storage::kill_points::ALL.iter().for_each(|name| println!("{name}"));
             Ok(())
         }
-        Command::Variables => variables::print_all(),
+        Command::Variables => vaquita_session::variables::print_all(),
     };
     match outcome {
         Ok(()) => std::process::ExitCode::SUCCESS,

@@ -5,15 +5,6 @@ use std::alloc::{GlobalAlloc, Layout};
 use tikv_jemallocator::Jemalloc;
 use vaquita_types::memory::{BLOCK_BYTES_MIN, allocated, freed};
 
-/// What statements and sessions may take of the memory of the machine or cgroup: an eighth, beside caches and memtables.
-const SHARE: u64 = 8;
-const BYTES_MIN: u64 = 256 << 20;
-
-/// `global_connection_memory_limit` as it counts: no more than the machine has for it.
-pub fn bytes_max(limit: u64) -> usize {
-    limit.min((vaquita_storage::memory_bytes() / SHARE).max(BYTES_MIN)) as usize
-}
-
 pub struct CountingAllocator;
 
 // SAFETY: every call goes on to jemalloc with the caller's arguments, for which the caller has the same duties; counting touches

@@ -70,10 +70,10 @@ pub enum Ran {
     Closed,
 }
 
-/// A connection as the pool sees it.
+/// What the pool runs: a connection of any front.
 pub trait Task: Send + Sync + 'static {
     /// Reads, executes, answers, until there is nothing left to read or it must wait.
-    fn run(self: &Arc<Self>, worker: &mut Worker) -> Ran;
+    fn run(self: Arc<Self>, worker: &mut Worker) -> Ran;
     fn gate(&self) -> &Gate;
     /// The peer has closed its side; the task may be running.
     fn hung_up(&self);
@@ -100,11 +100,11 @@ thread_local! {
     static PLACE: RefCell<Option<Arc<Place>>> = const { RefCell::new(None) };
 }
 
-pub struct Pool<T: Task> {
+pub struct Pool {
     epoll: OwnedFd,
     wake: OwnedFd,
-    run_queue: SegQueue<Arc<T>>,
-    slots: Mutex<Slots<T>>,
+    run_queue: SegQueue<Arc<dyn Task>>,
+    slots: Mutex<Slots>,
     threads_active: usize,
     /// Without those of the lane.
     threads: AtomicUsize,
@@ -112,7 +112,7 @@ pub struct Pool<T: Task> {
     /// Places beyond `threads_active` while many runs are long at once.
     burst: AtomicUsize,
     places: Mutex<Vec<Arc<Place>>>,
-    lane: Lane<T>,
+    lane: Lane<dyn Task>,
     /// The watcher's time, and whether it looks.
     tick: AtomicU64,
     watching: AtomicBool,
@@ -130,13 +130,13 @@ pub struct Pool<T: Task> {
 
 /// Connections by token. A token's upper half counts the slot's uses, so that a late event of a closed
 /// connection does not reach its successor.
-struct Slots<T> {
-    entries: Vec<(u32, Option<Arc<T>>)>,
+struct Slots {
+    entries: Vec<(u32, Option<Arc<dyn Task>>)>,
     free: Vec<u32>,
 }
 
-impl<T: Task> Pool<T> {
-    pub fn start(threads_active: usize) -> std::io::Result<Arc<Pool<T>>> {
+impl Pool {
+    pub fn start(threads_active: usize) -> std::io::Result<Arc<Pool>> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let wake = rustix::event::eventfd(0, rustix::event::EventfdFlags::CLOEXEC | rustix::event::EventfdFlags::NONBLOCK)?;
         let flags = epoll::EventFlags::IN | epoll::EventFlags::ET;
@@ -180,7 +180,7 @@ impl<T: Task> Pool<T> {
     }
 
     /// Registers `task` with its socket; events run it from now on.
-    pub fn add(&self, task: &Arc<T>, socket: impl AsFd) -> std::io::Result<()> {
+    pub fn add(&self, task: Arc<dyn Task>, socket: impl AsFd) -> std::io::Result<()> {
         let token = {
             let mut slots = self.slots.lock();
             let index = slots.free.pop().unwrap_or(slots.entries.len() as u32);
@@ -189,7 +189,7 @@ impl<T: Task> Pool<T> {
             }
             let entry = &mut slots.entries[index as usize];
             entry.0 += 1;
-            entry.1 = Some(task.clone());
+            entry.1 = Some(Arc::clone(&task));
             u64::from(entry.0 & 0x7fff_ffff) << 32 | u64::from(index)
         };
         task.gate().token.store(token, Ordering::Release);
@@ -212,7 +212,7 @@ impl<T: Task> Pool<T> {
         }
     }
 
-    fn task(&self, token: u64) -> Option<Arc<T>> {
+    fn task(&self, token: u64) -> Option<Arc<dyn Task>> {
         let slots = self.slots.lock();
         let entry = slots.entries.get(token as u32 as usize)?;
         if u64::from(entry.0 & 0x7fff_ffff) != token >> 32 {
@@ -222,18 +222,18 @@ impl<T: Task> Pool<T> {
     }
 
     /// Continues a parked task on some pool thread.
-    pub fn resume(&self, task: Arc<T>) {
+    pub fn resume(&self, task: Arc<dyn Task>) {
         self.push(task);
         self.wake_sleeper();
     }
 
     /// As `resume`, but the caller calls `wake_sleeper` after its last task.
-    pub fn push(&self, task: Arc<T>) {
+    pub fn push(&self, task: Arc<dyn Task>) {
         self.run_queue.push(task);
     }
 
     /// Runs an event's worth of work on `task` as if its socket had become readable: for KILL and time-outs.
-    pub fn poke(&self, task: Arc<T>) {
+    pub fn poke(&self, task: Arc<dyn Task>) {
         if task.gate().on_event() {
             self.resume(task);
         }
@@ -335,7 +335,7 @@ impl<T: Task> Pool<T> {
     }
 
     /// The task, if the calling thread owns it now.
-    fn task_of_event(&self, token: u64, flags: epoll::EventFlags) -> Option<Arc<T>> {
+    fn task_of_event(&self, token: u64, flags: epoll::EventFlags) -> Option<Arc<dyn Task>> {
         let task = self.task(token)?;
         if flags.intersects(epoll::EventFlags::RDHUP | epoll::EventFlags::HUP | epoll::EventFlags::ERR) {
             task.gate().set_hung_up();
@@ -369,14 +369,14 @@ impl<T: Task> Pool<T> {
     }
 
     /// Runs the task as its owner until it is idle, waits for a commit, or is closed. Tells what became of the thread.
-    fn run(self: &Arc<Self>, task: &Arc<T>, worker: &mut Worker, place: &Place, mut kind: Kind) -> Kind {
+    fn run(self: &Arc<Self>, task: &Arc<dyn Task>, worker: &mut Worker, place: &Place, mut kind: Kind) -> Kind {
         place.set_task(task.gate().token.load(Ordering::Relaxed));
         loop {
             place.begin(kind, self.tick.load(Ordering::Relaxed));
             if !self.watching.load(Ordering::Relaxed) {
                 self.wake_watcher();
             }
-            let ran = task.run(worker);
+            let ran = Arc::clone(task).run(worker);
             match place.end() {
                 Kind::Long if kind != Kind::Long => {
                     kind = Kind::Long;

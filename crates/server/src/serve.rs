@@ -2,7 +2,7 @@
 //!
 //! 1. `prepare_dir` makes the directory (0700) and locks it: a second server on it is refused.
 //! 2. Engine, catalog, accounts, keys are opened; the first start makes `root`@`localhost` and writes `client.cnf`.
-//! 3. The sockets are bound; threads accept, `Server::accept` greets.
+//! 3. The sockets are bound; threads accept, `Front::accept` greets.
 //! 4. SIGTERM or SIGINT: no new connections, running statements are ended, the catalog's work stops, the log is synced.
 //!    After `SHUTDOWN_MS_MAX` the process ends even if a statement still runs: what was acknowledged is durable.
 
@@ -20,13 +20,14 @@ use rustix::net::sockopt;
 use vaquita_storage::{Catalog, Engine, EngineHooks, EngineOptions, kill_point, kill_points};
 use vaquita_types::Value;
 
-use crate::accounts::{Accounts, root_account};
+use crate::fronts::mysql::front::{Front, Hooks, Origin};
+use crate::fronts::mysql::tls::Keys;
 use crate::options::{ServeArguments, ServeOptions};
 use crate::pool::Pool;
-use crate::server::{Hooks, Origin, Server, VERSION};
-use crate::tls::Keys;
-use crate::variables::{Fixed, Globals, Var};
 use crate::{descriptors, durable};
+use vaquita_session::accounts::{Accounts, root_account};
+use vaquita_session::server::{Server, VERSION};
+use vaquita_session::variables::{Fixed, Globals, Var};
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
@@ -83,17 +84,18 @@ pub fn run(arguments: ServeArguments) -> Result<(), Failure> {
     let pool = Pool::start(options.threads.unwrap_or(cores + 1))?;
     let _ = hooks.pool.set(pool.clone());
     let globals = Arc::new(Globals::new(&variables(&dir, &path, &options, &catalog)?));
-    vaquita_types::memory::set_bytes_max(crate::memory::bytes_max(u64::MAX));
+    vaquita_types::memory::set_bytes_max(vaquita_session::memory::bytes_max(u64::MAX));
     globals.load(&catalog, &engine)?;
     kill_point("start.variables");
-    let server = Server::new(engine, catalog, globals, pool, accounts, Some(keys), descriptors.connections_max);
+    let server = Server::new(engine, catalog, globals, accounts, hooks.clone());
     let _ = hooks.server.set(Arc::downgrade(&server));
     let unix = bind_unix(&path)?;
-    listen(&server, tcp, admin, unix)?;
+    let front = Front::new(server, pool, Some(keys), descriptors.connections_max);
+    listen(&front, tcp, admin, unix)?;
     kill_point("start.listening");
     tracing::info!("ready for connections on {}:{} and {}", options.bind, options.port, path.display());
     wait_for_signal()?;
-    shut_down(&server, &path)
+    shut_down(&front, &path)
 }
 
 /// What the command line and the machine say of system variables.
@@ -104,7 +106,7 @@ fn variables(dir: &Path, socket: &Path, options: &ServeOptions, catalog: &Catalo
         port: options.port,
         bind: options.bind.clone(),
         socket: socket.to_path_buf(),
-        server_uuid: crate::variables::server_uuid(catalog)?,
+        server_uuid: vaquita_session::variables::server_uuid(catalog)?,
         options: vec![
             ("admin_address", options.admin_address.as_deref().map_or(Value::Null, Value::from)),
             ("admin_port", Value::UInt(u64::from(options.admin_port))),
@@ -192,12 +194,12 @@ fn bind_unix(path: &Path) -> Result<UnixListener, Failure> {
     Ok(unix)
 }
 
-fn listen(server: &Arc<Server>, tcp: TcpListener, admin: Option<TcpListener>, unix: UnixListener) -> Result<(), Failure> {
+fn listen(front: &Arc<Front>, tcp: TcpListener, admin: Option<TcpListener>, unix: UnixListener) -> Result<(), Failure> {
     for (listener, name, kind) in
         [(Some(tcp), "accept-tcp", Origin::Tcp as fn(_) -> _), (admin, "accept-admin", Origin::Admin as fn(_) -> _)]
     {
         let Some(listener) = listener else { continue };
-        let accepting = server.clone();
+        let accepting = front.clone();
         std::thread::Builder::new().name(name.into()).spawn(move || {
             while !accepting.stopping.load(Ordering::Relaxed) {
                 match listener.accept() {
@@ -207,7 +209,7 @@ fn listen(server: &Arc<Server>, tcp: TcpListener, admin: Option<TcpListener>, un
             }
         })?;
     }
-    let accepting = server.clone();
+    let accepting = front.clone();
     std::thread::Builder::new().name("accept-unix".into()).spawn(move || {
         while !accepting.stopping.load(Ordering::Relaxed) {
             match unix.accept() {
@@ -219,26 +221,26 @@ fn listen(server: &Arc<Server>, tcp: TcpListener, admin: Option<TcpListener>, un
             }
         }
     })?;
-    let expiring = server.clone();
+    let expiring = front.clone();
     std::thread::Builder::new().name("time-outs".into()).spawn(move || {
         while !expiring.stopping.load(Ordering::Relaxed) {
             for look in 0..DEADLINE_LOOKS_PER_SECOND {
                 std::thread::sleep(Duration::from_millis(1000 / DEADLINE_LOOKS_PER_SECOND));
-                expiring.clients().interrupt_overdue();
+                expiring.server.clients().interrupt_overdue();
                 if look % LOOKS_BETWEEN_ABANDONED == 0 {
-                    expiring.clients().end_abandoned();
+                    expiring.server.clients().end_abandoned();
                 }
             }
-            expiring.catalog.renew_samples();
-            expiring.clients().expire(Duration::from_secs(expiring.globals.number(Var::ConnectTimeout)));
+            expiring.server.catalog.renew_samples();
+            expiring.server.clients().expire(Duration::from_secs(expiring.server.globals.number(Var::ConnectTimeout)));
         }
     })?;
     Ok(())
 }
 
-fn accept(server: &Arc<Server>, socket: OwnedFd, origin: Origin) {
-    if !server.stopping.load(Ordering::Relaxed) {
-        server.accept(socket, origin);
+fn accept(front: &Arc<Front>, socket: OwnedFd, origin: Origin) {
+    if !front.stopping.load(Ordering::Relaxed) {
+        front.accept(socket, origin);
     }
 }
 
@@ -255,13 +257,14 @@ fn wait_for_signal() -> Result<(), Failure> {
     Ok(())
 }
 
-fn shut_down(server: &Arc<Server>, socket: &Path) -> Result<(), Failure> {
+fn shut_down(front: &Arc<Front>, socket: &Path) -> Result<(), Failure> {
     std::thread::Builder::new().name("shutdown-limit".into()).spawn(|| {
         std::thread::sleep(Duration::from_millis(SHUTDOWN_MS_MAX));
         tracing::warn!("a statement did not end in time");
         std::process::exit(0);
     })?;
-    server.stopping.store(true, Ordering::SeqCst);
+    let server = &front.server;
+    front.stopping.store(true, Ordering::SeqCst);
     for client in server.clients().list() {
         client.kill(true);
     }
@@ -270,7 +273,7 @@ fn shut_down(server: &Arc<Server>, socket: &Path) -> Result<(), Failure> {
         std::thread::sleep(Duration::from_millis(5));
     }
     kill_point("stop.statements-ended");
-    server.pool().stop();
+    front.pool().stop();
     let _ = std::fs::remove_file(socket);
     server.catalog.close();
     kill_point("stop.catalog-closed");

@@ -19,39 +19,17 @@
 //! * AUTH-3: a password in clear is accepted only when `secure_transport`.
 //! * AUTH-4: a ciphertext that is not for our key takes the way of a wrong password, with its rounds of hashing.
 
+use vaquita_password::{CachingSha2, FastDigest, Plugin, SALT_BYTES, fast_digest, parse_native};
+
 use crate::error::ProtocolError;
 use crate::handshake::{NONCE_BYTES, put_auth_more_data, put_auth_switch_request};
-use crate::password::{
-    CachingSha2, FastDigest, PASSWORD_BYTES_MAX, SALT_BYTES, fast_digest, parse_native, unmask_password,
-    verify_caching_sha2_proof, verify_native_proof,
-};
+use crate::proof::{PASSWORD_BYTES_MAX, unmask_password, verify_caching_sha2_proof, verify_native_proof};
 
 const FAST_AUTH_SUCCESS: u8 = 3;
 const PERFORM_FULL_AUTHENTICATION: u8 = 4;
 const REQUEST_PUBLIC_KEY: u8 = 2;
 /// RSA keys up to 16,384 bits.
 const CIPHERTEXT_BYTES_MAX: usize = 2048;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Plugin {
-    CachingSha2Password,
-    MysqlNativePassword,
-}
-
-impl Plugin {
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::CachingSha2Password => "caching_sha2_password",
-            Self::MysqlNativePassword => "mysql_native_password",
-        }
-    }
-
-    pub fn from_name(name: &[u8]) -> Option<Self> {
-        [Self::CachingSha2Password, Self::MysqlNativePassword]
-            .into_iter()
-            .find(|plugin| name.eq_ignore_ascii_case(plugin.name().as_bytes()))
-    }
-}
 
 /// What the server has stored about who wants to log in.
 #[derive(Clone, Debug)]
@@ -307,7 +285,9 @@ impl Authentication {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::password::{caching_sha2_proof, make_caching_sha2, make_native, native_proof};
+    use vaquita_password::{make_caching_sha2, make_native};
+
+    use crate::proof::{caching_sha2_proof, native_proof};
 
     const NONCE: [u8; NONCE_BYTES] = *b"abcdefghijklmnopqrst";
     const SHA2: Plugin = Plugin::CachingSha2Password;

@@ -2,7 +2,7 @@
 //!
 //! Bytes in, bytes out: nothing here opens a socket, starts a thread, reads a clock or makes a random number.
 //! A connection's life, by module:
-//! 1. `handshake`: the server's greeting and the client's answer; `auth` decides who the client is, with `password`.
+//! 1. `handshake`: the server's greeting and the client's answer; `auth` decides who the client is, with `proof`.
 //! 2. `packet` frames everything; `compress` wraps the frames when both sides agreed to.
 //! 3. `commands` decodes what the client asks, `params` the values it binds.
 //! 4. `result`, `metadata` and `row` encode what the server answers.
@@ -24,7 +24,7 @@ pub mod handshake;
 pub mod metadata;
 pub mod packet;
 pub mod params;
-pub mod password;
+pub mod proof;
 pub mod result;
 pub mod row;
 

@@ -18,7 +18,7 @@ use vaquita_wire::handshake::{
     ConnectAttributes, HandshakeResponse, NONCE_BYTES, decode_greeting, put_handshake_response, put_ssl_request,
 };
 use vaquita_wire::packet::{PacketReader, PacketWriter};
-use vaquita_wire::password::{caching_sha2_proof, native_proof};
+use vaquita_wire::proof::{caching_sha2_proof, native_proof};
 
 use super::channel::{Channel, Heard};
 use super::mutation::{Ending, Fate, Level, Plan, change};

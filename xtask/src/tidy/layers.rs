@@ -12,17 +12,24 @@ use super::Findings;
 const MAY_USE: &[(&str, &[&str])] = &[
     ("vaquita-types", &[]),
     ("vaquita-parser", &["vaquita-types"]),
-    ("vaquita-wire", &["vaquita-types"]),
+    ("vaquita-password", &[]),
+    ("vaquita-wire", &["vaquita-password", "vaquita-types"]),
     ("vaquita-plan", &["vaquita-parser", "vaquita-types", "vaquita-scripts"]),
     ("vaquita-storage", &["vaquita-types"]),
     ("vaquita-exec", &["vaquita-storage", "vaquita-plan", "vaquita-parser", "vaquita-types"]),
     (
+        "vaquita-session",
+        &["vaquita-exec", "vaquita-storage", "vaquita-plan", "vaquita-parser", "vaquita-password", "vaquita-types"],
+    ),
+    (
         "vaquita-server",
         &[
+            "vaquita-session",
             "vaquita-exec",
             "vaquita-storage",
             "vaquita-plan",
             "vaquita-parser",
+            "vaquita-password",
             "vaquita-wire",
             "vaquita-types",
             "vaquita-scripts",

@@ -6,8 +6,8 @@ use std::path::Path;
 
 use super::Findings;
 
-const TABLE: &str = "crates/server/src/variables/table.txt";
-const LIVE: &str = "crates/server/src/variables/live.rs";
+const TABLE: &str = "crates/session/src/variables/table.txt";
+const LIVE: &str = "crates/session/src/variables/live.rs";
 const FIELDS: usize = 10;
 
 pub fn check(root: &Path, findings: &mut Findings) -> Result<(), String> {

@@ -13,17 +13,17 @@ use parking_lot::{Condvar, Mutex};
 const THREADS_MAX: usize = 64;
 const WAIT: Duration = Duration::from_secs(5);
 
-pub(super) struct Lane<T> {
+pub(super) struct Lane<T: ?Sized> {
     queue: Mutex<Queue<T>>,
     came: Condvar,
 }
 
-struct Queue<T> {
+struct Queue<T: ?Sized> {
     tasks: VecDeque<Arc<T>>,
     waiting: usize,
 }
 
-impl<T> Lane<T> {
+impl<T: ?Sized> Lane<T> {
     pub fn new() -> Lane<T> {
         Lane { queue: Mutex::new(Queue { tasks: VecDeque::new(), waiting: 0 }), came: Condvar::new() }
     }

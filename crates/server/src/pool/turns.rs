@@ -9,8 +9,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::Pool;
 use super::place::Place;
-use super::{Pool, Task};
 
 /// Ticks of a turn: 20 ms.
 const TURN_TICKS: u32 = 5;
@@ -37,7 +37,7 @@ struct Turn {
 
 impl Turns {
     /// Called each tick with the threads of long runs. True if they must take turns.
-    pub fn tick<T: Task>(&mut self, pool: &Pool<T>, long: &[Arc<Place>]) -> bool {
+    pub fn tick(&mut self, pool: &Pool, long: &[Arc<Place>]) -> bool {
         let go = |token: u64| {
             if let Some(task) = pool.task(token) {
                 task.hold(false);
@@ -71,7 +71,7 @@ impl Turns {
         true
     }
 
-    fn next_turn<T: Task>(&mut self, pool: &Pool<T>, long: &[Arc<Place>], cores: usize) {
+    fn next_turn(&mut self, pool: &Pool, long: &[Arc<Place>], cores: usize) {
         let mut order: Vec<(&u64, &mut Turn)> = self.of.iter_mut().collect();
         order.sort_unstable_by_key(|(token, turn)| (turn.had, **token));
         for (n, (token, turn)) in order.into_iter().enumerate() {

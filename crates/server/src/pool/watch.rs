@@ -13,9 +13,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use super::Pool;
 use super::place::{Kind, Place, State};
 use super::turns::Turns;
-use super::{Pool, Task};
 
 const TICK: Duration = Duration::from_millis(4);
 /// CPU after which a run is long, counted from the first tick that saw it; and in a burst of them.
@@ -30,7 +30,7 @@ const SLEEP: Duration = Duration::from_secs(1);
 /// As of helpers: a third of the share of a short run.
 pub(super) const NICENESS: i32 = 5;
 
-impl<T: Task> Pool<T> {
+impl Pool {
     pub(super) fn watch(self: Arc<Self>) {
         let _ = self.watcher.set(std::thread::current());
         let mut idle_ticks = 0;

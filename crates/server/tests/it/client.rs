@@ -8,7 +8,7 @@ use vaquita_wire::caps::client as cap;
 use vaquita_wire::codec::Bytes;
 use vaquita_wire::handshake::{ConnectAttributes, HandshakeResponse, NONCE_BYTES, decode_greeting, put_handshake_response};
 use vaquita_wire::packet::{PacketReader, PacketWriter};
-use vaquita_wire::password::{caching_sha2_proof, native_proof};
+use vaquita_wire::proof::{caching_sha2_proof, native_proof};
 
 const CAPS: u32 = cap::LONG_PASSWORD
     | cap::PROTOCOL_41

@@ -1,9 +1,11 @@
 //! Replays `handshakes.txt`: MySQL's greeting, and what real clients answered to it.
 
+use vaquita_password::fast_digest;
+
 use super::{hex, lines};
 use crate::caps::{SERVER_CAPABILITIES, client};
 use crate::handshake::{ClientHello, Greeting, decode_greeting, decode_handshake_response, put_greeting, put_handshake_response};
-use crate::password::{fast_digest, verify_caching_sha2_proof};
+use crate::proof::verify_caching_sha2_proof;
 
 fn recorded(name: &str) -> (u32, Vec<u8>) {
     let line = lines(include_str!("handshakes.txt")).find(|line| line[0] == name).unwrap();

@@ -14,11 +14,11 @@ use vaquita_wire::result::{
     put_result_set_end,
 };
 
-use crate::output::Output;
-use crate::reply::{definition, definition_of_parameter, put_definitions, put_eof_if_wanted, status_flags};
-use crate::session::answer::{Flow, MakeWaiter, Request};
-use crate::session::prepared::PreparedShape;
-use crate::session::{ClientOptions, Session};
+use super::output::Output;
+use super::reply::{definition, definition_of_parameter, put_definitions, put_eof_if_wanted, status_flags};
+use vaquita_session::session::answer::{Flow, MakeWaiter, Request};
+use vaquita_session::session::prepared::PreparedShape;
+use vaquita_session::session::{ClientOptions, Session};
 
 /// What follows a command.
 #[derive(Clone, Copy, PartialEq, Eq)]

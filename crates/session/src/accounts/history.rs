@@ -10,10 +10,9 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use vaquita_parser::ast::UserOptions;
+use vaquita_password::{CachingSha2, Plugin, make_native};
 use vaquita_types::errno::ER_CREDENTIALS_CONTRADICT_TO_HISTORY;
 use vaquita_types::{Error, Result};
-use vaquita_wire::auth::Plugin;
-use vaquita_wire::password::{CachingSha2, make_native};
 
 use super::{AccountRecord, SECONDS_PER_DAY};
 

@@ -68,7 +68,7 @@ impl SessionState {
             return Err(Error::new(&ER_WRONG_ARGUMENTS, &[&"sleep."]));
         };
         let mut undisturbed = true;
-        self.server().pool().blocking(&mut || {
+        self.server().blocking(&mut || {
             while undisturbed && Instant::now() < until {
                 std::thread::sleep(until.saturating_duration_since(Instant::now()).min(Duration::from_millis(LOOK_MS)));
                 undisturbed = self.interrupt().check_wait().is_ok();
@@ -86,7 +86,7 @@ impl SessionState {
             return Ok(Value::bool(locks.get(self.connection_id(), &name, Some(Duration::ZERO), self.interrupt())?));
         }
         let mut got = Ok(false);
-        self.server().pool().blocking(&mut || got = locks.get(self.connection_id(), &name, timeout, self.interrupt()));
+        self.server().blocking(&mut || got = locks.get(self.connection_id(), &name, timeout, self.interrupt()));
         got.map(Value::bool)
     }
 }

@@ -7,13 +7,14 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use vaquita_password::Plugin;
 use vaquita_types::Error;
 use vaquita_types::errno::{
     ER_ACCESS_DENIED_ERROR, ER_BAD_DB_ERROR, ER_CON_COUNT_ERROR, ER_HANDSHAKE_ERROR, ER_MUST_CHANGE_PASSWORD_LOGIN,
     ER_SECURE_TRANSPORT_REQUIRED, ER_SPECIFIC_ACCESS_DENIED_ERROR,
     ER_USER_ACCESS_DENIED_FOR_USER_ACCOUNT_BLOCKED_BY_PASSWORD_LOCK,
 };
-use vaquita_wire::auth::{Account, Authentication, Plugin, Step};
+use vaquita_wire::auth::{Account, Authentication, Step};
 use vaquita_wire::caps::client;
 use vaquita_wire::compress::Algorithm;
 use vaquita_wire::handshake::{
@@ -22,13 +23,13 @@ use vaquita_wire::handshake::{
 use vaquita_wire::packet::PacketWriter;
 use vaquita_wire::result::put_err;
 
-use crate::accounts::AccountRecord;
-use crate::clients::Client;
-use crate::commands::{Commands, client_options};
-use crate::server::Server;
-use crate::session::Session;
-use crate::transport::Transport;
-use crate::variables::Var;
+use super::commands::{Commands, client_options};
+use super::front::Front;
+use super::transport::Transport;
+use vaquita_session::accounts::AccountRecord;
+use vaquita_session::clients::Client;
+use vaquita_session::session::Session;
+use vaquita_session::variables::Var;
 
 pub struct Login {
     nonce: [u8; NONCE_BYTES],
@@ -92,7 +93,7 @@ impl Login {
     /// COM_CHANGE_USER: asks for a proof with a fresh nonce, whatever the client sent along.
     pub fn change_user(
         origin: &Origin,
-        server: &Arc<Server>,
+        front: &Arc<Front>,
         client: &Arc<Client>,
         transport: &Transport,
         caps: u32,
@@ -103,27 +104,27 @@ impl Login {
         rand::fill(&mut random);
         let secure = transport.tls().is_some() || origin.peer_uid.is_some();
         let mut login = Login { nonce: nonce_from_random(random), origin: origin.clone(), state: State::Hello };
-        let mut attempt = login.attempt(server, change.user, secure);
+        let mut attempt = login.attempt(front, change.user, secure);
         attempt.database = Some(text(change.database));
         attempt.caps = caps;
         attempt.charset = change.charset.map_or(0, |charset| charset.to_le_bytes()[0]);
         attempt.attributes = change.attributes.iter().map(|(name, value)| (text(name), text(value))).collect();
         let step = attempt.authentication.switch();
         login.state = State::Authenticating(attempt);
-        let step = login.drive(server, client, transport, step, out);
+        let step = login.drive(front, client, transport, step, out);
         (login, step)
     }
 
     /// The account that the client names, and the check of its password.
-    fn attempt(&self, server: &Arc<Server>, user: &[u8], secure: bool) -> Box<Attempt> {
+    fn attempt(&self, front: &Arc<Front>, user: &[u8], secure: bool) -> Box<Attempt> {
         let user = text(user);
-        let account = server.accounts().find(&user, &self.origin.host, self.origin.address);
+        let account = front.server.accounts().find(&user, &self.origin.host, self.origin.address);
         let record = match &account {
-            Some(found) => Account::new(found.plugin, &found.authentication_string, server.accounts().cached_digest(found)),
+            Some(found) => Account::new(found.plugin, &found.authentication_string, front.server.accounts().cached_digest(found)),
             None => Account::unknown(Plugin::CachingSha2Password),
         };
         Box::new(Attempt {
-            authentication: Authentication::new(record, self.nonce, secure, server.public_key_pem()),
+            authentication: Authentication::new(record, self.nonce, secure, front.public_key_pem()),
             account,
             user,
             database: None,
@@ -136,7 +137,7 @@ impl Login {
 
     pub fn packet(
         &mut self,
-        server: &Arc<Server>,
+        front: &Arc<Front>,
         client: &Arc<Client>,
         transport: &Transport,
         payload: &[u8],
@@ -146,7 +147,7 @@ impl Login {
         let step = match &mut self.state {
             State::Hello => match decode_handshake_response(payload, self.origin.offered) {
                 Ok(ClientHello::TlsRequest { .. }) if transport.tls().is_none() => return LoginStep::StartTls,
-                Ok(ClientHello::Response(response)) => match self.respond(server, &response, secure) {
+                Ok(ClientHello::Response(response)) => match self.respond(front, &response, secure) {
                     Ok(step) => step,
                     Err(error) => return refuse(out, &error),
                 },
@@ -157,14 +158,14 @@ impl Login {
                 Err(_) => return refuse(out, &Error::new(&ER_HANDSHAKE_ERROR, &[])),
             },
         };
-        self.drive(server, client, transport, step, out)
+        self.drive(front, client, transport, step, out)
     }
 
-    fn respond(&mut self, server: &Arc<Server>, response: &HandshakeResponse<'_>, secure: bool) -> Result<Step, Error> {
-        if !secure && server.requires_secure_transport() {
+    fn respond(&mut self, front: &Arc<Front>, response: &HandshakeResponse<'_>, secure: bool) -> Result<Step, Error> {
+        if !secure && front.requires_secure_transport() {
             return Err(Error::new(&ER_SECURE_TRANSPORT_REQUIRED, &[]));
         }
-        let mut attempt = self.attempt(server, response.user, secure);
+        let mut attempt = self.attempt(front, response.user, secure);
         attempt.database = response.database.map(text);
         attempt.caps = response.capabilities & self.origin.offered;
         attempt.charset = response.charset;
@@ -185,7 +186,7 @@ impl Login {
 
     fn drive(
         &mut self,
-        server: &Arc<Server>,
+        front: &Arc<Front>,
         client: &Arc<Client>,
         transport: &Transport,
         mut step: Step,
@@ -200,13 +201,13 @@ impl Login {
                 }
                 Step::Decrypt(ciphertext) => {
                     let mut plaintext = None;
-                    server.pool().blocking(&mut || plaintext = server.decrypt(&ciphertext));
+                    front.pool().blocking(&mut || plaintext = front.decrypt(&ciphertext));
                     attempt.authentication.decrypted(plaintext)
                 }
                 Step::Check(check) => {
                     let mut checked = None;
                     let mut check = Some(check);
-                    server.pool().blocking(&mut || checked = check.take().map(|c| c.run()));
+                    front.pool().blocking(&mut || checked = check.take().map(|c| c.run()));
                     match checked {
                         Some(checked) => attempt.authentication.checked(checked),
                         None => Step::Reject,
@@ -215,10 +216,10 @@ impl Login {
                 Step::Reject => {
                     if let Some(account) = &attempt.account {
                         // Once it is blocked, a right password and a wrong one get the same answer.
-                        if server.accounts().blocked(account).is_none() {
-                            server.accounts().failed_login(account);
+                        if front.server.accounts().blocked(account).is_none() {
+                            front.server.accounts().failed_login(account);
                         }
-                        if let Some(days_left) = server.accounts().blocked(account) {
+                        if let Some(days_left) = front.server.accounts().blocked(account) {
                             return refuse(out, &blocked(account, &attempt.user, &self.origin.host, days_left));
                         }
                     }
@@ -228,12 +229,12 @@ impl Login {
                 Step::Accept(accepted) => {
                     let Some(account) = attempt.account.take() else { return LoginStep::Refused };
                     if let Some(digest) = accepted.cache {
-                        server.accounts().cache_digest(&account, digest);
+                        front.server.accounts().cache_digest(&account, digest);
                     }
                     if let Some(prelude) = accepted.prelude {
                         out.packet(|buffer| buffer.extend_from_slice(&prelude));
                     }
-                    return self.accept(server, client, transport, account, out);
+                    return self.accept(front, client, transport, account, out);
                 }
             };
         }
@@ -241,17 +242,17 @@ impl Login {
 
     fn accept(
         &mut self,
-        server: &Arc<Server>,
+        front: &Arc<Front>,
         client: &Arc<Client>,
         transport: &Transport,
         account: Arc<AccountRecord>,
         out: &mut PacketWriter,
     ) -> LoginStep {
         let State::Authenticating(attempt) = &mut self.state else { return LoginStep::Refused };
-        if let Some(days_left) = server.accounts().blocked(&account) {
+        if let Some(days_left) = front.server.accounts().blocked(&account) {
             return refuse(out, &blocked(&account, &attempt.user, &self.origin.host, days_left));
         }
-        server.accounts().clear_failures(&account);
+        front.server.accounts().clear_failures(&account);
         if account.locked {
             let error = Error::with_message(
                 &vaquita_types::errno::ER_ACCOUNT_HAS_BEEN_LOCKED,
@@ -268,22 +269,24 @@ impl Login {
             return refuse(out, &Error::new(&ER_ACCESS_DENIED_ERROR, &[&attempt.user, &self.origin.host, &using]));
         }
         client.authenticated(&attempt.user, (&account.user, &account.host), attempt.authentication.used_password());
-        let limit = server.globals.number(Var::MaxUserConnections);
-        if let Err(error) = server.accounts().admit(&account, limit, || server.clients().count(&account.user, &account.host)) {
+        let limit = front.server.globals.number(Var::MaxUserConnections);
+        if let Err(error) =
+            front.server.accounts().admit(&account, limit, || front.server.clients().count(&account.user, &account.host))
+        {
             return refuse(out, &error);
         }
         let (options, charset) = (client_options(attempt.caps), u16::from(attempt.charset));
-        let mut session = Session::new(server.clone(), client.clone(), account, options, charset);
+        let mut session = Session::new(front.server.clone(), client.clone(), account, options, charset);
         if self.origin.administrative {
             if !session.may_use_the_admin_address() {
                 return refuse(out, &Error::new(&ER_SPECIFIC_ACCESS_DENIED_ERROR, &[&"SERVICE_CONNECTION_ADMIN"]));
             }
-        } else if server.is_full() && !session.may_take_the_last_connection() {
+        } else if front.is_full() && !session.may_take_the_last_connection() {
             return refuse(out, &Error::new(&ER_CON_COUNT_ERROR, &[]));
         }
         session.set_attributes(std::mem::take(&mut attempt.attributes));
         if let Some(tls) = transport.tls() {
-            let (version, cipher) = crate::tls::names(tls);
+            let (version, cipher) = super::tls::names(tls);
             session.set_tls(version, &cipher);
         }
         if let Some(database) = attempt.database.take().filter(|name| !name.is_empty())

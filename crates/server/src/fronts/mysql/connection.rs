@@ -23,26 +23,26 @@ use vaquita_wire::handshake::decode_change_user;
 use vaquita_wire::packet::{PacketReader, PacketWriter, Payload, UNAUTHENTICATED_PAYLOAD_BYTES_MAX};
 use vaquita_wire::result::{put_err, put_protocol_error};
 
-use crate::commands::{Commands, Next};
-use crate::counters::Counter;
-use crate::login::{Login, LoginStep, Origin};
-use crate::output::Output;
+use super::commands::{Commands, Next};
+use super::front::Front;
+use super::login::{Login, LoginStep, Origin};
+use super::output::Output;
+use super::reply::Rows;
+use super::transport::{Received, Transport};
 use crate::pool::{Gate, Ran, Task, Worker};
-use crate::reply::Rows;
-use crate::server::Server;
-use crate::session::answer::MakeWaiter;
-use crate::transport::{Received, Transport};
+use vaquita_session::counters::Counter;
+use vaquita_session::session::answer::MakeWaiter;
 
 pub struct Connection {
     gate: Gate,
     pub id: u64,
-    server: Arc<Server>,
+    front: Arc<Front>,
     body: Mutex<Body>,
     /// The outcome of the commit that this connection is parked for.
     commit_result: Mutex<Option<Result<()>>>,
     origin: Origin,
     /// What other threads may see and do: processlist, KILL, time-outs.
-    pub client: Arc<crate::clients::Client>,
+    pub client: Arc<vaquita_session::clients::Client>,
 }
 
 struct Body {
@@ -90,11 +90,11 @@ enum Phase {
 
 impl Connection {
     pub fn new(
-        server: Arc<Server>,
+        front: Arc<Front>,
         transport: Transport,
         login: Login,
         seq: u8,
-        client: Arc<crate::clients::Client>,
+        client: Arc<vaquita_session::clients::Client>,
     ) -> Connection {
         let origin = login.origin().clone();
         let mut reader = PacketReader::new(UNAUTHENTICATED_PAYLOAD_BYTES_MAX);
@@ -102,7 +102,7 @@ impl Connection {
         Connection {
             gate: Gate::new(),
             id: client.id,
-            server,
+            front,
             body: Mutex::new(Body {
                 transport,
                 reader,
@@ -119,19 +119,29 @@ impl Connection {
     /// Hands the connection to the pool.
     pub fn register(self: &Arc<Self>) -> std::io::Result<()> {
         let body = self.body.lock();
-        self.server.pool().add(self, body.transport.socket())
+        self.front.pool().add(self.clone(), body.transport.socket())
+    }
+
+    /// Whoever ends `client` wakes this connection.
+    pub fn wakes(self: &Arc<Self>, client: &vaquita_session::clients::Client) {
+        let connection = Arc::downgrade(self);
+        client.set_waker(Box::new(move || {
+            if let Some(connection) = connection.upgrade() {
+                connection.poke();
+            }
+        }));
     }
 
     /// Makes a pool thread look at this connection now.
-    pub fn poke(self: Arc<Self>) {
-        let pool = self.server.pool().clone();
+    fn poke(self: Arc<Self>) {
+        let pool = self.front.pool().clone();
         pool.poke(self);
     }
 
     /// The commit that this connection waits for is over; called by the thread that completed the group.
     pub fn commit_done(self: Arc<Self>, result: Result<()>) {
         *self.commit_result.lock() = Some(result);
-        let pool = self.server.pool().clone();
+        let pool = self.front.pool().clone();
         pool.push(self);
     }
 
@@ -179,7 +189,7 @@ impl Connection {
     fn login(self: &Arc<Self>, body: &mut Body, payload: &[u8], rest: &mut &[u8], write_buffer: &mut Vec<u8>) -> Step {
         let mut writer = PacketWriter::with_buffer(std::mem::take(write_buffer), body.answer_seq());
         let Phase::Login(login) = &mut body.phase else { return Step::Close };
-        let step = login.packet(&self.server, &self.client, &body.transport, payload, &mut writer);
+        let step = login.packet(&self.front, &self.client, &body.transport, payload, &mut writer);
         self.login_step(body, step, writer, rest, write_buffer)
     }
 
@@ -192,7 +202,7 @@ impl Connection {
         rest: &mut &[u8],
         write_buffer: &mut Vec<u8>,
     ) -> Step {
-        let sent = body.transport.send(writer.bytes(), &|wait| self.server.pool().blocking(wait));
+        let sent = body.transport.send(writer.bytes(), &|wait| self.front.pool().blocking(wait));
         body.expect_seq(writer.seq());
         *write_buffer = writer.into_buffer();
         write_buffer.clear();
@@ -203,7 +213,7 @@ impl Connection {
             LoginStep::More => Step::NeedInput,
             LoginStep::StartTls => {
                 let early = std::mem::take(rest);
-                match self.server.tls_config().map(|config| body.transport.start_tls(&config, early)) {
+                match self.front.tls_config().map(|config| body.transport.start_tls(&config, early)) {
                     Some(Ok(())) => Step::NeedInput,
                     _ => Step::Close,
                 }
@@ -248,7 +258,7 @@ impl Connection {
             rest,
             pending: &mut body.pending,
             received_inside: &mut body.received_inside,
-            server: &self.server,
+            front: &self.front,
             caps: commands.caps(),
             connection_id: self.id,
             broken: false,
@@ -299,7 +309,7 @@ impl Connection {
         self.client.set_database(None);
         let mut writer = PacketWriter::with_buffer(std::mem::take(write_buffer), seq);
         let (login, step) =
-            Login::change_user(&self.origin, &self.server, &self.client, &body.transport, caps, &change, &mut writer);
+            Login::change_user(&self.origin, &self.front, &self.client, &body.transport, caps, &change, &mut writer);
         body.phase = Phase::Login(Box::new(login));
         self.login_step(body, step, writer, &mut &[][..], write_buffer)
     }
@@ -322,7 +332,7 @@ impl Connection {
     fn refuse(&self, body: &mut Body, error: &Error) {
         let mut writer = PacketWriter::with_buffer(Vec::new(), body.answer_seq());
         writer.packet(|out| put_err(out, error.code(), error.sqlstate(), error.message()));
-        let _ = body.transport.send(writer.bytes(), &|wait| self.server.pool().blocking(wait));
+        let _ = body.transport.send(writer.bytes(), &|wait| self.front.pool().blocking(wait));
     }
 
     fn work(self: &Arc<Self>, body: &mut Body, worker: &mut Worker) -> Step {
@@ -348,7 +358,7 @@ impl Connection {
             }
             match body.transport.receive(&mut worker.read_buffer) {
                 Ok(Received::Bytes(n)) => {
-                    self.server.counters.add(self.id, Counter::BytesReceived, n as u64);
+                    self.front.server.counters.add(self.id, Counter::BytesReceived, n as u64);
                     let full = n == worker.read_buffer.len();
                     let buffer = std::mem::take(&mut worker.read_buffer);
                     let step = self.process(body, &buffer[..n], &mut worker.write_buffer);
@@ -408,7 +418,7 @@ enum Step {
 }
 
 impl Task for Connection {
-    fn run(self: &Arc<Self>, worker: &mut Worker) -> Ran {
+    fn run(self: Arc<Self>, worker: &mut Worker) -> Ran {
         let mut body = self.body.lock();
         self.client.touch(Instant::now());
         match self.work(&mut body, worker) {
@@ -440,10 +450,10 @@ impl Task for Connection {
 
     fn hung_up(&self) {
         self.client.hung_up();
-        self.server.clients().note_abandoned();
+        self.front.server.clients().note_abandoned();
     }
 
     fn closed(&self) {
-        self.server.clients().remove(self.id);
+        self.front.server.clients().remove(self.id);
     }
 }

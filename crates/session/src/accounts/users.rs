@@ -6,6 +6,7 @@ use vaquita_parser::ast::{
     AlterUser, AuthOption, AuthSecret, PasswordExpire, Require, RoleSet, SetPassword, Statement as Ast, UserName, UserOptions,
     UserSpec,
 };
+use vaquita_password::{CachingSha2, Plugin, SALT_BYTES, make_caching_sha2, make_native, parse_native};
 use vaquita_plan::env::Level;
 use vaquita_types::errno::{
     ER_CANNOT_USER, ER_CURRENT_PASSWORD_NOT_REQUIRED, ER_INCORRECT_CURRENT_PASSWORD, ER_MISSING_CURRENT_PASSWORD,
@@ -13,8 +14,6 @@ use vaquita_types::errno::{
     ER_USER_ALREADY_EXISTS, ER_USER_DOES_NOT_EXIST,
 };
 use vaquita_types::{Error, Result};
-use vaquita_wire::auth::Plugin;
-use vaquita_wire::password::{CachingSha2, SALT_BYTES, make_caching_sha2, make_native, parse_native};
 
 use super::history::{ReusePolicy, is_password};
 use super::privilege::{DELETE, INSERT, UPDATE};

@@ -236,7 +236,7 @@ impl Session {
         if result.is_err() {
             let patience = Patience { wait: self.state.metadata_lock_wait(), interrupt };
             self.client.set_state("Waiting for table metadata lock");
-            self.server.pool().blocking(&mut || result = lock(self, &patience));
+            self.server.blocking(&mut || result = lock(self, &patience));
             self.client.set_state("");
         }
         result

@@ -30,11 +30,10 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use parking_lot::{Mutex, RwLock};
 use vaquita_exec::system::{AccountInfo, DatabaseGrantInfo, TableGrantInfo};
 use vaquita_parser::ast::UserName;
+use vaquita_password::{FastDigest, Plugin};
 use vaquita_storage::Catalog;
 use vaquita_types::errno::{ER_NONEXISTING_GRANT, ER_ROLE_NOT_GRANTED};
 use vaquita_types::{Error, Result};
-use vaquita_wire::auth::Plugin;
-use vaquita_wire::password::FastDigest;
 
 pub use check::Subject;
 pub use grant::change_grants;

@@ -13,10 +13,10 @@ use vaquita_types::{Error, Result};
 use vaquita_wire::packet::{Mark, PacketReader, PacketWriter};
 use vaquita_wire::result::put_err;
 
-use crate::counters::Counter;
-use crate::reply::Rows;
-use crate::server::Server;
-use crate::transport::{Received, Transport};
+use super::front::Front;
+use super::reply::Rows;
+use super::transport::{Received, Transport};
+use vaquita_session::counters::Counter;
 
 /// Where a command's answer goes: packets collect and are sent when the buffer is full or the command is over.
 pub struct Output<'a> {
@@ -27,7 +27,7 @@ pub struct Output<'a> {
     pub(crate) rest: &'a [u8],
     pub(crate) pending: &'a mut Vec<u8>,
     pub(crate) received_inside: &'a mut bool,
-    pub(crate) server: &'a Arc<Server>,
+    pub(crate) front: &'a Arc<Front>,
     pub caps: u32,
     pub(crate) connection_id: u64,
     /// Sending failed: the client is gone.
@@ -46,9 +46,9 @@ pub const FLUSH_BYTES: usize = 64 << 10;
 
 impl Output<'_> {
     pub fn flush(&mut self) -> Result<()> {
-        let server = self.server;
-        server.counters.add(self.connection_id, Counter::BytesSent, self.writer.len() as u64);
-        let sent = self.transport.send(self.writer.bytes(), &|wait| server.pool().blocking(wait));
+        let front = self.front;
+        front.server.counters.add(self.connection_id, Counter::BytesSent, self.writer.len() as u64);
+        let sent = self.transport.send(self.writer.bytes(), &|wait| front.pool().blocking(wait));
         self.writer.clear();
         if let Some(compression) = self.transport.compression() {
             self.writer.set_seq(compression.seq());
@@ -92,13 +92,13 @@ impl Output<'_> {
             *self.received_inside = true;
             match self.transport.receive(&mut buffer) {
                 Ok(Received::Bytes(n)) => {
-                    self.server.counters.add(self.connection_id, Counter::BytesReceived, n as u64);
+                    self.front.server.counters.add(self.connection_id, Counter::BytesReceived, n as u64);
                     self.pending.extend_from_slice(buffer.get(..n).unwrap_or_default());
                 }
                 Ok(Received::Later) => {
                     interrupt.check_wait()?;
-                    let server = self.server;
-                    if !self.transport.wait_for_input(INPUT_WAIT, &|wait| server.pool().blocking(wait))
+                    let front = self.front;
+                    if !self.transport.wait_for_input(INPUT_WAIT, &|wait| front.pool().blocking(wait))
                         && started.elapsed() >= timeout
                     {
                         self.broken = true;

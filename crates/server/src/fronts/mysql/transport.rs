@@ -14,7 +14,7 @@ use rustix::net::{RecvFlags, SendFlags};
 use rustls::ServerConnection;
 use vaquita_wire::compress::Algorithm;
 
-use crate::compression::Compression;
+use super::compression::Compression;
 
 /// Runs a wait while another pool thread takes this one's place.
 pub type Blocking<'a> = &'a dyn Fn(&mut dyn FnMut());

@@ -1,37 +1,27 @@
-//! The running server: what all connections share, and the thread that accepts them.
+//! The MySQL front: accepts clients, greets them and gives their connections to the pool.
 
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
-use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock, Weak};
 
 use rustix::net::sockopt;
-use vaquita_storage::{Catalog, Engine, LogLevel, OperatorLog, Statements, Threads};
+use vaquita_storage::{LogLevel, OperatorLog, Statements, Threads};
+use vaquita_types::Error;
 use vaquita_types::errno::{ER_CON_COUNT_ERROR, ER_HOST_NOT_PRIVILEGED};
-use vaquita_types::{Error, Value};
 use vaquita_wire::caps::{SERVER_CAPABILITIES, client, status};
 use vaquita_wire::handshake::{Greeting, NONCE_BYTES, nonce_from_random, put_greeting};
 use vaquita_wire::packet::PacketWriter;
 use vaquita_wire::result::put_err_without_sqlstate;
 
-use crate::accounts::Accounts;
-use crate::clients::{Client, Clients};
-use crate::connection::Connection;
-use crate::counters::Counters;
-use crate::login::Login;
+use super::connection::Connection;
+use super::login::Login;
+use super::tls::Keys;
+use super::transport::Transport;
 use crate::pool::Pool;
-use crate::statements::StatementCount;
-use crate::tls::Keys;
-use crate::transport::Transport;
-use crate::user_locks::UserLocks;
-use crate::variables::{Globals, Var, registry};
-
-/// Frameworks refuse less than 8.4, and some tools misread 9.0.
-pub const VERSION: &str = concat!("8.4.", env!("CARGO_PKG_VERSION_MINOR"), "-vaquita");
-
-/// MySQL gives the ids below to its own threads.
-const FIRST_CONNECTION_ID: u64 = 8;
+use vaquita_session::clients::Client;
+use vaquita_session::server::{Server, VERSION};
+use vaquita_session::variables::Var;
 
 /// Over what a client came.
 #[derive(Clone, Copy, Debug)]
@@ -46,30 +36,19 @@ pub enum Origin {
 /// File descriptors of the engine's share that administrators may use.
 const ADMIN_SOCKETS: u64 = 8;
 
-pub struct Server {
-    pub engine: Arc<Engine>,
-    pub catalog: Arc<Catalog>,
-    /// Global values of the system variables.
-    pub globals: Arc<Globals>,
-    pub statements: StatementCount,
-    pub counters: Counters,
-    pub user_locks: UserLocks,
-    pool: Arc<Pool<Connection>>,
-    clients: Clients,
-    table_locks: crate::table_locks::TableLocks,
-    accounts: Accounts,
+pub struct Front {
+    pub server: Arc<Server>,
+    pool: Arc<Pool>,
     keys: Option<Keys>,
     /// Connections that there are file descriptors for.
     sockets_max: u64,
-    next_connection_id: AtomicU64,
-    pub started: std::time::Instant,
     pub stopping: AtomicBool,
 }
 
 /// Tells the pool when the engine blocks a thread; set once the pool exists.
 #[derive(Default)]
 pub struct Hooks {
-    pub pool: OnceLock<Arc<Pool<Connection>>>,
+    pub pool: OnceLock<Arc<Pool>>,
     /// Set once the server exists.
     pub server: OnceLock<Weak<Server>>,
 }
@@ -106,58 +85,17 @@ impl OperatorLog for Hooks {
     }
 }
 
-impl Server {
-    pub fn new(
-        engine: Arc<Engine>,
-        catalog: Arc<Catalog>,
-        globals: Arc<Globals>,
-        pool: Arc<Pool<Connection>>,
-        accounts: Accounts,
-        keys: Option<Keys>,
-        sockets_max: u64,
-    ) -> Arc<Server> {
-        Arc::new(Server {
-            engine,
-            catalog,
-            statements: StatementCount::new(globals.clone()),
-            counters: Counters::default(),
-            user_locks: UserLocks::default(),
-            globals,
-            pool,
-            clients: Clients::default(),
-            table_locks: crate::table_locks::TableLocks::default(),
-            accounts,
-            keys,
-            sockets_max,
-            next_connection_id: AtomicU64::new(FIRST_CONNECTION_ID),
-            started: std::time::Instant::now(),
-            stopping: AtomicBool::new(false),
-        })
+impl Front {
+    pub fn new(server: Arc<Server>, pool: Arc<Pool>, keys: Option<Keys>, sockets_max: u64) -> Arc<Front> {
+        Arc::new(Front { server, pool, keys, sockets_max, stopping: AtomicBool::new(false) })
     }
 
-    pub fn pool(&self) -> &Arc<Pool<Connection>> {
+    pub fn pool(&self) -> &Arc<Pool> {
         &self.pool
     }
 
-    pub fn table_locks(&self) -> &crate::table_locks::TableLocks {
-        &self.table_locks
-    }
-
-    pub fn clients(&self) -> &Clients {
-        &self.clients
-    }
-
-    pub fn accounts(&self) -> &Accounts {
-        &self.accounts
-    }
-
-    /// Connections accepted since start.
-    pub fn connections_total(&self) -> u64 {
-        self.next_connection_id.load(Ordering::Relaxed) - FIRST_CONNECTION_ID
-    }
-
     pub fn requires_secure_transport(&self) -> bool {
-        self.globals.is_on(Var::RequireSecureTransport)
+        self.server.globals.is_on(Var::RequireSecureTransport)
     }
 
     pub fn public_key_pem(&self) -> Option<String> {
@@ -166,15 +104,6 @@ impl Server {
 
     pub fn decrypt(&self, ciphertext: &[u8]) -> Option<Vec<u8>> {
         self.keys.as_ref()?.decrypt(ciphertext)
-    }
-
-    /// Where the data lives.
-    pub fn data_dir(&self) -> PathBuf {
-        let dir = registry().find("datadir").map(|def| self.globals.get(def));
-        match dir {
-            Some(Value::Bytes(dir)) => PathBuf::from(String::from_utf8_lossy(&dir).into_owned()),
-            _ => PathBuf::new(),
-        }
     }
 
     pub fn tls_config(&self) -> Option<Arc<rustls::ServerConfig>> {
@@ -194,16 +123,16 @@ impl Server {
     }
 
     fn connections_max(&self) -> u64 {
-        self.globals.number(Var::MaxConnections).min(self.sockets_max - 1)
+        self.server.globals.number(Var::MaxConnections).min(self.sockets_max - 1)
     }
 
     /// Only the one connection that is kept for administrators is left, and the one that asks has it.
     pub fn is_full(&self) -> bool {
-        self.clients.len() as u64 > self.connections_max()
+        self.server.clients().len() as u64 > self.connections_max()
     }
 
     /// Greets a new client and gives it to the pool.
-    pub fn accept(self: &Arc<Server>, socket: OwnedFd, origin: Origin) {
+    pub fn accept(self: &Arc<Front>, socket: OwnedFd, origin: Origin) {
         let mut transport = Transport::new(socket);
         let mut out = PacketWriter::new();
         let (peer, peer_uid, most) = match origin {
@@ -212,7 +141,7 @@ impl Server {
             Origin::Unix(uid) => (None, Some(uid), self.connections_max()),
             Origin::Admin(peer) => (Some(peer), None, self.sockets_max.saturating_add(ADMIN_SOCKETS)),
         };
-        if self.clients.len() as u64 > most {
+        if self.server.clients().len() as u64 > most {
             let error = Error::new(&ER_CON_COUNT_ERROR, &[]);
             out.packet(|buffer| put_err_without_sqlstate(buffer, error.code(), error.message()));
             let _ = transport.send(out.bytes(), &|wait| wait());
@@ -223,13 +152,13 @@ impl Server {
             let _ = sockopt::set_tcp_nodelay(transport.socket(), true);
             let _ = sockopt::set_socket_keepalive(transport.socket(), true);
         }
-        let id = self.next_connection_id.fetch_add(1, Ordering::Relaxed);
+        let id = self.server.new_connection_id();
         let host = match peer {
             Some(address) if address.ip().is_loopback() => "localhost".to_string(),
             Some(address) => address.ip().to_string(),
             None => "localhost".to_string(),
         };
-        if !self.accounts.admits(&host, peer.map(|address| address.ip())) {
+        if !self.server.accounts().admits(&host, peer.map(|address| address.ip())) {
             let error = Error::new(&ER_HOST_NOT_PRIVILEGED, &[&host]);
             out.packet(|buffer| put_err_without_sqlstate(buffer, error.code(), error.message()));
             let _ = transport.send(out.bytes(), &|wait| wait());
@@ -259,11 +188,11 @@ impl Server {
         let login =
             Login::new(nonce, offered, host, peer.map(|address| address.ip()), peer_uid, matches!(origin, Origin::Admin(_)));
         let connection = Arc::new(Connection::new(self.clone(), transport, login, out.seq(), client.clone()));
-        let _ = client.connection.set(Arc::downgrade(&connection));
-        self.clients.add(client);
+        connection.wakes(&client);
+        self.server.clients().add(client);
         if let Err(error) = connection.register() {
             tracing::warn!(%error, "cannot watch a new connection");
-            self.clients.remove(id);
+            self.server.clients().remove(id);
         }
     }
 }

@@ -22,9 +22,9 @@ use vaquita_wire::result::{
 };
 use vaquita_wire::row::{self, BinaryRow};
 
-use crate::output::{FLUSH_BYTES, Output};
-use crate::session::answer::{Answer, Change, Completed, ResultForm, Status};
-use crate::session::cursor::Cursor;
+use super::output::{FLUSH_BYTES, Output};
+use vaquita_session::session::answer::{Answer, Change, Completed, ResultForm, Status};
+use vaquita_session::session::cursor::Cursor;
 
 /// Bytes of rows that a locking read keeps before it sends any. A conflict that it meets after that is shown (error 1213).
 const HELD_BYTES: usize = 16 << 20;

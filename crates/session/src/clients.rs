@@ -5,13 +5,11 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use vaquita_storage::{Interrupt, InterruptReason, Progress};
-
-use crate::connection::Connection;
 
 pub struct Client {
     pub id: u64,
@@ -20,7 +18,8 @@ pub struct Client {
     pub interrupt: Arc<Interrupt>,
     /// Of the DDL statement that it runs.
     pub progress: Arc<Progress>,
-    pub connection: OnceLock<Weak<Connection>>,
+    /// Makes its connection look at what is said here.
+    waker: OnceLock<Box<dyn Fn() + Send + Sync>>,
     /// What the client told of itself at login.
     pub attributes: OnceLock<Vec<(String, String)>>,
     started: Instant,
@@ -71,7 +70,7 @@ impl Client {
             port,
             interrupt: Arc::new(Interrupt::new(id)),
             progress: Arc::default(),
-            connection: OnceLock::new(),
+            waker: OnceLock::new(),
             attributes: OnceLock::new(),
             started: Instant::now(),
             state: Mutex::new(ClientState { user: "unauthenticated user".into(), command: "Connect", ..ClientState::default() }),
@@ -220,10 +219,15 @@ impl Client {
         }
     }
 
+    /// How its connection is woken; set once.
+    pub fn set_waker(&self, wake: Box<dyn Fn() + Send + Sync>) {
+        let _ = self.waker.set(wake);
+    }
+
     /// Makes the connection look at its state even if no bytes arrive.
     fn poke(&self) {
-        if let Some(connection) = self.connection.get().and_then(Weak::upgrade) {
-            connection.poke();
+        if let Some(wake) = self.waker.get() {
+            wake();
         }
     }
 

@@ -9,7 +9,7 @@
 //!
 //! Tags of lists come once per element. A tag that this version does not know is damage: a newer version wrote it.
 
-use vaquita_wire::auth::Plugin;
+use vaquita_password::Plugin;
 
 use super::grants::{DatabaseGrant, RoleGrant, TableGrant};
 use super::history::UsedPassword;

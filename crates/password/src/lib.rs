@@ -1,26 +1,44 @@
-//! Stored passwords and the proofs that clients send for them.
+//! Passwords as accounts store them.
 //!
-//! | plugin | stored | proof for nonce n |
-//! |---|---|---|
-//! | caching_sha2_password | `$A$005$` + 20-byte salt + sha256-crypt in 43 characters | SHA256(p) XOR SHA256(SHA256(SHA256(p)) ‖ n) |
-//! | mysql_native_password | `*` + 40 hex digits of SHA1(SHA1(p)) | SHA1(p) XOR SHA1(n ‖ SHA1(SHA1(p))) |
+//! | plugin | stored |
+//! |---|---|
+//! | caching_sha2_password | `$A$005$` + 20-byte salt + sha256-crypt in 43 characters |
+//! | mysql_native_password | `*` + 40 hex digits of SHA1(SHA1(p)) |
 //!
-//! The sha256-crypt digest cannot check the proof: only who has `FastDigest` = SHA256(SHA256(p)), which the server keeps in
-//! memory after a full authentication, can. `005` is the number of rounds in thousands, in hexadecimal; five
-//! thousand rounds take milliseconds on purpose. Sources: "Caching_sha2_password information" in the server's
+//! The sha256-crypt digest cannot check the proof that a client sends instead of its password: only who has `FastDigest` =
+//! SHA256(SHA256(p)), which the server keeps in memory after a full authentication, can. `005` is the number of rounds in thousands,
+//! in hexadecimal; five thousand rounds take milliseconds on purpose. Sources: "Caching_sha2_password information" in the server's
 //! documentation, and U. Drepper, "Unix crypt using SHA-256 and SHA-512". Every comparison takes constant time (CVE-2012-2122).
 
 use sha1::Sha1;
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
-use crate::handshake::NONCE_BYTES;
-
 pub const SALT_BYTES: usize = 20;
 const CRYPT_CHARS: usize = 43;
 const ROUNDS_THOUSANDS: u32 = 5;
-/// `MAX_PLAINTEXT_LENGTH` of the plugin.
-pub const PASSWORD_BYTES_MAX: usize = 256;
+
+/// How an account proves its password.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Plugin {
+    CachingSha2Password,
+    MysqlNativePassword,
+}
+
+impl Plugin {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::CachingSha2Password => "caching_sha2_password",
+            Self::MysqlNativePassword => "mysql_native_password",
+        }
+    }
+
+    pub fn from_name(name: &[u8]) -> Option<Self> {
+        [Self::CachingSha2Password, Self::MysqlNativePassword]
+            .into_iter()
+            .find(|plugin| name.eq_ignore_ascii_case(plugin.name().as_bytes()))
+    }
+}
 
 /// SHA256(SHA256(password)): what the fast path of caching_sha2_password needs.
 pub type FastDigest = [u8; 32];
@@ -56,7 +74,7 @@ impl CachingSha2 {
     }
 }
 
-/// The string to store for a password; `salt` from `handshake::nonce_from_random`. Takes milliseconds.
+/// The string to store for a password; the salt's bytes are neither 0 nor `$`. Takes milliseconds.
 pub fn make_caching_sha2(password: &[u8], salt: &[u8; SALT_BYTES]) -> Vec<u8> {
     if password.is_empty() {
         return Vec::new();
@@ -69,33 +87,6 @@ pub fn make_caching_sha2(password: &[u8], salt: &[u8; SALT_BYTES]) -> Vec<u8> {
 
 pub fn fast_digest(password: &[u8]) -> FastDigest {
     Sha256::digest(Sha256::digest(password)).into()
-}
-
-/// The client's proof.
-pub fn caching_sha2_proof(password: &[u8], nonce: &[u8; NONCE_BYTES]) -> [u8; 32] {
-    let mut proof: [u8; 32] = Sha256::digest(password).into();
-    xor(&mut proof, &fast_mask(&fast_digest(password), nonce));
-    proof
-}
-
-pub fn verify_caching_sha2_proof(proof: &[u8], nonce: &[u8; NONCE_BYTES], cached: &FastDigest) -> bool {
-    let Ok(mut candidate) = <[u8; 32]>::try_from(proof) else {
-        return false;
-    };
-    xor(&mut candidate, &fast_mask(cached, nonce));
-    let digest: FastDigest = Sha256::digest(candidate).into();
-    digest.ct_eq(cached).into()
-}
-
-fn fast_mask(digest: &FastDigest, nonce: &[u8; NONCE_BYTES]) -> [u8; 32] {
-    Sha256::new().chain_update(digest).chain_update(nonce).finalize().into()
-}
-
-/// A password that RSA protected was XORed with the nonce, repeated, before it was encrypted.
-pub fn unmask_password(masked: &mut [u8], nonce: &[u8; NONCE_BYTES]) {
-    for (byte, mask) in masked.iter_mut().zip(nonce.iter().cycle()) {
-        *byte ^= mask;
-    }
 }
 
 /// `*` and 40 hexadecimal digits.
@@ -123,32 +114,6 @@ pub fn parse_native(stored: &[u8]) -> Option<[u8; 20]> {
         *byte = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
     }
     Some(digest)
-}
-
-pub fn native_proof(password: &[u8], nonce: &[u8; NONCE_BYTES]) -> [u8; 20] {
-    let mut proof: [u8; 20] = Sha1::digest(password).into();
-    let stored: [u8; 20] = Sha1::digest(proof).into();
-    xor(&mut proof, &native_mask(&stored, nonce));
-    proof
-}
-
-pub fn verify_native_proof(proof: &[u8], nonce: &[u8; NONCE_BYTES], stored: &[u8; 20]) -> bool {
-    let Ok(mut candidate) = <[u8; 20]>::try_from(proof) else {
-        return false;
-    };
-    xor(&mut candidate, &native_mask(stored, nonce));
-    let digest: [u8; 20] = Sha1::digest(candidate).into();
-    digest.ct_eq(stored).into()
-}
-
-fn native_mask(stored: &[u8; 20], nonce: &[u8; NONCE_BYTES]) -> [u8; 20] {
-    Sha1::new().chain_update(nonce).chain_update(stored).finalize().into()
-}
-
-fn xor(bytes: &mut [u8], mask: &[u8]) {
-    for (byte, mask) in bytes.iter_mut().zip(mask) {
-        *byte ^= mask;
-    }
 }
 
 /// The sha256-crypt of Drepper's specification (its step numbers below), with a salt of 20 bytes instead of up to 16.
@@ -246,7 +211,7 @@ mod tests {
     /// Accounts made by MySQL 9.7 with CREATE USER … IDENTIFIED BY. It uses 10,000 rounds, `$A$00A$`.
     #[test]
     fn verifies_what_mysql_stored() {
-        for line in include_str!("golden/passwords.txt").lines().filter(|l| !l.starts_with('#')) {
+        for line in include_str!("passwords.txt").lines().filter(|l| !l.starts_with('#')) {
             let (password, stored) = line.split_once('\t').unwrap();
             let stored = CachingSha2::parse(&hex(stored)).unwrap();
             assert!(stored.verify(password.as_bytes()), "{password}");
@@ -270,20 +235,6 @@ mod tests {
         ] {
             assert_eq!(parse_native(bad.as_bytes()), None);
         }
-        let nonce = [7; NONCE_BYTES];
-        assert!(verify_native_proof(&native_proof(b"password", &nonce), &nonce, &digest));
-        assert!(!verify_native_proof(&native_proof(b"Password", &nonce), &nonce, &digest));
-        assert!(!verify_native_proof(&[], &nonce, &digest));
-    }
-
-    #[test]
-    fn caching_sha2_proofs() {
-        let nonce = [9; NONCE_BYTES];
-        let cached = fast_digest(b"secret");
-        let proof = caching_sha2_proof(b"secret", &nonce);
-        assert!(verify_caching_sha2_proof(&proof, &nonce, &cached));
-        assert!(!verify_caching_sha2_proof(&proof, &[8; NONCE_BYTES], &cached));
-        assert!(!verify_caching_sha2_proof(&proof[..31], &nonce, &cached));
     }
 
     #[test]

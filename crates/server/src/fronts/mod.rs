@@ -1,0 +1,3 @@
+//! What clients talk to: each front decodes its protocol, runs sessions, and writes their answers. Only fronts know packets.
+
+pub mod mysql;

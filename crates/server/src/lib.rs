@@ -1,0 +1,20 @@
+//! The server around sessions: pool, fronts, start and end, and the allocator. The binary `vaquita` is its command line.
+
+// Only the allocator (`memory`); and an unmangled name is unsafe code to the compiler: `instructions` has two.
+#![deny(unsafe_code)]
+
+pub mod check;
+mod descriptors;
+mod durable;
+pub mod fronts;
+#[cfg(test)]
+mod instructions;
+pub mod log;
+#[allow(unsafe_code)] // an allocator
+mod memory;
+pub mod options;
+pub mod pool;
+pub mod serve;
+
+#[global_allocator]
+static ALLOCATOR: memory::CountingAllocator = memory::CountingAllocator;

@@ -1,0 +1,101 @@
+//! What all sessions of a running server share.
+//!
+//! It has no thread and no socket: whoever has them (`Threads`, and the front of each client) is told when a session blocks or is to be woken.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use vaquita_storage::{Catalog, Engine, Threads};
+use vaquita_types::Value;
+
+use crate::accounts::Accounts;
+use crate::clients::Clients;
+use crate::counters::Counters;
+use crate::statements::StatementCount;
+use crate::table_locks::TableLocks;
+use crate::user_locks::UserLocks;
+use crate::variables::{Globals, registry};
+
+/// Frameworks refuse less than 8.4, and some tools misread 9.0.
+pub const VERSION: &str = concat!("8.4.", env!("CARGO_PKG_VERSION_MINOR"), "-vaquita");
+
+/// MySQL gives the ids below to its own threads.
+const FIRST_CONNECTION_ID: u64 = 8;
+
+pub struct Server {
+    pub engine: Arc<Engine>,
+    pub catalog: Arc<Catalog>,
+    /// Global values of the system variables.
+    pub globals: Arc<Globals>,
+    pub statements: StatementCount,
+    pub counters: Counters,
+    pub user_locks: UserLocks,
+    threads: Arc<dyn Threads>,
+    clients: Clients,
+    table_locks: TableLocks,
+    accounts: Accounts,
+    next_connection_id: AtomicU64,
+    pub started: Instant,
+}
+
+impl Server {
+    pub fn new(
+        engine: Arc<Engine>,
+        catalog: Arc<Catalog>,
+        globals: Arc<Globals>,
+        accounts: Accounts,
+        threads: Arc<dyn Threads>,
+    ) -> Arc<Server> {
+        Arc::new(Server {
+            engine,
+            catalog,
+            statements: StatementCount::new(globals.clone()),
+            counters: Counters::default(),
+            user_locks: UserLocks::default(),
+            globals,
+            threads,
+            clients: Clients::default(),
+            table_locks: TableLocks::default(),
+            accounts,
+            next_connection_id: AtomicU64::new(FIRST_CONNECTION_ID),
+            started: Instant::now(),
+        })
+    }
+
+    /// Runs `wait`, which blocks this thread.
+    pub fn blocking(&self, wait: &mut dyn FnMut()) {
+        self.threads.blocking(wait);
+    }
+
+    pub fn table_locks(&self) -> &TableLocks {
+        &self.table_locks
+    }
+
+    pub fn clients(&self) -> &Clients {
+        &self.clients
+    }
+
+    pub fn accounts(&self) -> &Accounts {
+        &self.accounts
+    }
+
+    pub fn new_connection_id(&self) -> u64 {
+        self.next_connection_id.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Connections accepted since start.
+    pub fn connections_total(&self) -> u64 {
+        self.next_connection_id.load(Ordering::Relaxed) - FIRST_CONNECTION_ID
+    }
+
+    /// Where the data lives.
+    pub fn data_dir(&self) -> PathBuf {
+        let dir = registry().find("datadir").map(|def| self.globals.get(def));
+        match dir {
+            Some(Value::Bytes(dir)) => PathBuf::from(String::from_utf8_lossy(&dir).into_owned()),
+            _ => PathBuf::new(),
+        }
+    }
+}
