@@ -9,12 +9,10 @@
 pub mod accounts;
 pub mod clients;
 pub mod counters;
-mod info;
 pub mod memory;
 pub mod server;
 pub mod session;
 mod statements;
-mod status;
 mod table_locks;
 mod user_locks;
 pub mod variables;

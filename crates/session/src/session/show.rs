@@ -16,7 +16,7 @@ use vaquita_types::{ColumnType, Error, Result, Value};
 use super::Session;
 use super::answer::Exchange;
 use super::run::Done;
-use crate::info::Info;
+use super::server_info::Info;
 
 /// Width of SHOW CREATE USER's column.
 const CREATE_USER_CHARS_MAX: u32 = 1024;

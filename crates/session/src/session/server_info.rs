@@ -7,10 +7,10 @@ use vaquita_parser::ast::UserName;
 use vaquita_plan::uses::UseList;
 use vaquita_types::Result;
 
+use super::state::SessionState;
 use crate::accounts::{Access, AccountRecord, Subject};
 use crate::clients::Client;
 use crate::server::{Server, VERSION};
-use crate::session::state::SessionState;
 use crate::table_locks::SessionLock;
 
 /// The server as one session sees it.
@@ -28,7 +28,7 @@ impl ServerInfo for Info<'_> {
     }
 
     fn status(&self, scope: VariableScope) -> Vec<(String, String)> {
-        crate::status::values(self, scope)
+        super::status_variables::values(self, scope)
     }
 
     /// Without PROCESS only those of the session's own user.

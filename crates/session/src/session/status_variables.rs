@@ -4,7 +4,7 @@
 
 use vaquita_exec::system::VariableScope;
 
-use crate::info::Info;
+use super::server_info::Info;
 
 /// Names and values, by name. Counters are the server's in both scopes.
 pub fn values(info: &Info<'_>, scope: VariableScope) -> Vec<(String, String)> {
