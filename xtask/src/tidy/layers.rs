@@ -16,7 +16,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("vaquita-wire", &["vaquita-password", "vaquita-types"]),
     ("vaquita-plan", &["vaquita-parser", "vaquita-types", "vaquita-scripts"]),
     ("vaquita-storage", &["vaquita-types"]),
-    ("vaquita-exec", &["vaquita-storage", "vaquita-plan", "vaquita-parser", "vaquita-types"]),
+    ("vaquita-exec", &["vaquita-storage", "vaquita-plan", "vaquita-parser", "vaquita-types", "vaquita-scripts"]),
     (
         "vaquita-session",
         &["vaquita-exec", "vaquita-storage", "vaquita-plan", "vaquita-parser", "vaquita-password", "vaquita-types"],

@@ -2,60 +2,26 @@
 //! the plan (EXPLAIN FORMAT=TREE), with `columns ` before it its output columns, with `logical ` the logical tree of each of its blocks,
 //! each rewrite that changed it, and the plan; or the error.
 //!
-//! `UPDATE_GOLDEN=1 cargo test -p vaquita-plan --test plans` writes what the planner says now; with a script's name behind it, of that one.
+//! `VAQUITA_RECORD=own cargo test -p vaquita-plan --test scripts -- joins` writes what the planner says now of one script.
 //! Error texts were compared with MySQL's when they were written.
 
 mod mock;
 
 use std::cell::RefCell;
 use std::fmt::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::process::ExitCode;
 
 use vaquita_parser::{ParserOptions, Statement, parse_one, parse_prepared};
 use vaquita_plan::bind::{Place, PlanContext, plan_statement};
 use vaquita_plan::explain;
 use vaquita_plan::settings::PlanSettings;
 use vaquita_plan::uses::Uses;
+use vaquita_scripts::{Answers, Suite};
 
-/// A test for each script, and one that no script is without.
-macro_rules! scripts {
-    ($($name:ident)*) => {
-        $(#[test]
-        fn $name() {
-            check(stringify!($name));
-        })*
-
-        #[test]
-        fn every_script_has_a_test() {
-            let files = std::fs::read_dir(golden_dir()).expect("golden directory").map(|e| e.expect("entry").file_name());
-            let mut files: Vec<String> = files.filter_map(|name| Some(name.to_str()?.strip_suffix(".test")?.to_string())).collect();
-            files.sort();
-            assert_eq!(files, [$(stringify!($name)),*]);
-        }
-    };
-}
-
-scripts! { access cte errors joins rewrites }
-
-fn golden_dir() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden")
-}
-
-fn check(name: &str) {
-    let path = golden_dir().join(format!("{name}.test"));
-    let script = std::fs::read_to_string(&path).expect("script");
-    let now = run(&script);
-    if std::env::var_os("UPDATE_GOLDEN").is_some() {
-        std::fs::write(path, &now).expect("write script");
-    } else {
-        assert!(now == script, "{}:\n{}", path.display(), first_difference(&script, &now));
-    }
-}
-
-fn first_difference(old: &str, new: &str) -> String {
-    let at = old.lines().zip(new.lines()).position(|(a, b)| a != b).unwrap_or(0);
-    let around = |text: &str| text.lines().skip(at.saturating_sub(4)).take(10).collect::<Vec<_>>().join("\n");
-    format!("line {}\n--- expected\n{}\n--- now\n{}", at + 1, around(old), around(new))
+fn main() -> ExitCode {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+    vaquita_scripts::main(vec![Suite::new("plans", Answers::Ours, &folder, |script| run(&script.text))])
 }
 
 /// Lines beginning with `> ` are queries (continued by `. `), `# ` comments; all else is output and is made anew.

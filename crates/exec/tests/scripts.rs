@@ -1,7 +1,7 @@
 //! Golden scripts of changes, in process: `golden/*.test` holds statements, each followed by how it ended, its warnings, and under `[keys]`
 //! what it did to the table's rows and index entries: `+` is written, `-` deleted, in the order of the keys.
 //!
-//! `UPDATE_GOLDEN=1 cargo test -p vaquita-exec --test changes` writes what happens now. What a statement answers is recorded from MySQL
+//! `VAQUITA_RECORD=own cargo test -p vaquita-exec --test scripts -- times` writes what happens now in one script. What a statement answers is recorded from MySQL
 //! in the server's scripts; these show what is behind it. `@ zone NAME` sets the time zone.
 
 mod session;
@@ -9,7 +9,8 @@ mod session;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,6 +22,7 @@ use vaquita_parser::{Statement as Ast, parse_one};
 use vaquita_plan::bind::{Place, PlanContext, plan_statement};
 use vaquita_plan::node::Plan;
 use vaquita_plan::uses::Uses;
+use vaquita_scripts::{Answers, Suite};
 use vaquita_storage::{
     Catalog, DdlContext, Direction, Engine, EngineHooks, EngineOptions, Interrupt, Progress, ScanOptions, SessionCatalog, Table,
     Transaction, TxnOptions,
@@ -29,39 +31,9 @@ use vaquita_types::schema::TableRef;
 use vaquita_types::temporal::TimeZone;
 use vaquita_types::{Error, Result, Value};
 
-/// A test for each script, and one that no script is without.
-macro_rules! scripts {
-    ($($name:ident)*) => {
-        $(#[test]
-        fn $name() {
-            check(stringify!($name));
-        })*
-
-        #[test]
-        fn every_script_has_a_test() {
-            let files = std::fs::read_dir(golden_dir()).expect("golden directory").map(|e| e.expect("entry").file_name());
-            let mut files: Vec<String> = files.filter_map(|name| Some(name.to_str()?.strip_suffix(".test")?.to_string())).collect();
-            files.sort();
-            assert_eq!(files, [$(stringify!($name)),*]);
-        }
-    };
-}
-
-scripts! { duplicates indexes several_tables times }
-
-fn golden_dir() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden")
-}
-
-fn check(name: &str) {
-    let path = golden_dir().join(format!("{name}.test"));
-    let script = std::fs::read_to_string(&path).expect("script");
-    let now = run(&script);
-    if std::env::var_os("UPDATE_GOLDEN").is_some() {
-        std::fs::write(&path, &now).expect("write script");
-    } else {
-        assert_eq!(now, script, "{name}; UPDATE_GOLDEN=1 rewrites the file");
-    }
+fn main() -> ExitCode {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+    vaquita_scripts::main(vec![Suite::new("changes", Answers::Ours, &folder, |script| run(&script.text))])
 }
 
 /// Lines beginning with `> ` are statements, with `@ ` settings, with `#` comments; all else is output and is made anew.
