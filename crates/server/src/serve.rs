@@ -269,7 +269,7 @@ fn shut_down(front: &Arc<Front>, socket: &Path) -> Result<(), Failure> {
         client.kill(true);
     }
     let deadline = std::time::Instant::now() + Duration::from_millis(STATEMENTS_END_MS_MAX);
-    while server.clients().len() > 0 && std::time::Instant::now() < deadline {
+    while server.clients().connected() > 0 && std::time::Instant::now() < deadline {
         std::thread::sleep(Duration::from_millis(5));
     }
     kill_point("stop.statements-ended");

@@ -268,7 +268,7 @@ impl Clients {
         self.most.load(Ordering::Relaxed)
     }
 
-    pub fn len(&self) -> usize {
+    pub fn connected(&self) -> usize {
         self.by_id.lock().len()
     }
 

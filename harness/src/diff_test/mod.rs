@@ -152,7 +152,9 @@ impl Test {
         let mut left = statements;
         while left > 0 {
             let tables: Vec<Table> = (0..3).map(|i| schema::table(&mut random, format!("t{i}"))).collect();
-            let round = Round { strict: !random.one_in(3), names: *schema::pick(&mut random, NAMES) };
+            let strict = !random.one_in(3);
+            let names: &&str = schema::pick(&mut random, NAMES);
+            let round = Round { strict, names };
             let database = self.database.clone();
             self.pair.create(&database, &tables, round)?;
             for _ in 0..ROUND.min(left) {

@@ -44,7 +44,7 @@ impl Ddl<'_> {
     /// The text of an expression that is kept with a table.
     pub(super) fn expression_text(&self, expr: &ast::Expr) -> String {
         let charset = self.connection_charset();
-        print_expr(expr, Style { charset: Some(&charset), unqualified: true })
+        print_expr(expr, Style { charset: Some(charset), unqualified: true })
     }
 
     /// Adds a constraint; without a name it is `table_chk_1`, `table_chk_2` ….

@@ -330,13 +330,13 @@ fn year_week(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
 fn month_name(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     let month = arg!(fuzzy(call, cx)).month() as usize;
     let name = month.checked_sub(1).and_then(|m| locale::of_session(cx.env).months.get(m));
-    Ok(name.map_or(Value::Null, |name| Value::bytes(&locale::in_charset(name, call.ty))))
+    Ok(name.map_or(Value::Null, |name| Value::bytes(locale::in_charset(name, call.ty))))
 }
 
 fn day_name(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     let day = arg!(whole(call, cx)).weekday() as usize % 7;
     let name = locale::of_session(cx.env).days.get(day);
-    Ok(name.map_or(Value::Null, |name| Value::bytes(&locale::in_charset(name, call.ty))))
+    Ok(name.map_or(Value::Null, |name| Value::bytes(locale::in_charset(name, call.ty))))
 }
 
 /// The unit that a literal argument names.

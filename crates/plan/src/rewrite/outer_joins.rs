@@ -24,10 +24,11 @@ pub fn to_inner(block: &mut LogicalBlock, tables: &Tables<'_>) -> Result<()> {
 fn decide<'t>(tables: &Tables<'_>, node: &'t Logical, pool: &mut Vec<&'t Expr>, found: &mut Vec<bool>) {
     match node {
         Logical::Filter { input, predicate } => {
-            if !matches!(**input, Logical::Relation(_)) {
-                pool.extend(predicate);
-                decide(tables, input, pool, found);
+            if matches!(**input, Logical::Relation(_)) {
+                return;
             }
+            pool.extend(predicate);
+            decide(tables, input, pool, found);
         }
         Logical::Join { kind, left, right, on, .. } => {
             let becomes_inner = *kind == JoinKind::Left && rejects_missing(tables, right, pool);

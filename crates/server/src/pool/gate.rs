@@ -20,8 +20,8 @@ pub struct Gate {
     hung_up: AtomicBool,
 }
 
-impl Gate {
-    pub fn new() -> Gate {
+impl Default for Gate {
+    fn default() -> Gate {
         Gate {
             state: AtomicU8::new(IDLE),
             token: AtomicU64::new(0),
@@ -29,7 +29,9 @@ impl Gate {
             hung_up: AtomicBool::new(false),
         }
     }
+}
 
+impl Gate {
     /// True if the caller now owns the task.
     pub(super) fn on_event(&self) -> bool {
         let mut seen = self.state.load(Ordering::Acquire);

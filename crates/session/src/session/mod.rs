@@ -299,7 +299,7 @@ impl Session {
         format!(
             "Uptime: {uptime_s}  Threads: {}  Questions: {questions}  Slow queries: {}  Opens: {tables_opened}  Flush tables: {}  \
              Open tables: {tables_open}  Queries per second avg: {:.3}",
-            server.clients().len(),
+            server.clients().connected(),
             server.counters.get(Counter::SlowQueries),
             server.counters.get(Counter::FlushTables),
             if uptime_s == 0 { 0.0 } else { questions as f64 / uptime_s as f64 },

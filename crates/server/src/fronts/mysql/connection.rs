@@ -100,7 +100,7 @@ impl Connection {
         let mut reader = PacketReader::new(UNAUTHENTICATED_PAYLOAD_BYTES_MAX);
         reader.expect_seq(seq);
         Connection {
-            gate: Gate::new(),
+            gate: Gate::default(),
             id: client.id,
             front,
             body: Mutex::new(Body {

@@ -128,7 +128,7 @@ impl Front {
 
     /// Only the one connection that is kept for administrators is left, and the one that asks has it.
     pub fn is_full(&self) -> bool {
-        self.server.clients().len() as u64 > self.connections_max()
+        self.server.clients().connected() as u64 > self.connections_max()
     }
 
     /// Greets a new client and gives it to the pool.
@@ -141,7 +141,7 @@ impl Front {
             Origin::Unix(uid) => (None, Some(uid), self.connections_max()),
             Origin::Admin(peer) => (Some(peer), None, self.sockets_max.saturating_add(ADMIN_SOCKETS)),
         };
-        if self.server.clients().len() as u64 > most {
+        if self.server.clients().connected() as u64 > most {
             let error = Error::new(&ER_CON_COUNT_ERROR, &[]);
             out.packet(|buffer| put_err_without_sqlstate(buffer, error.code(), error.message()));
             let _ = transport.send(out.bytes(), &|wait| wait());
