@@ -2,9 +2,10 @@
 //!
 //! * ACTIVE-1: a transaction begins once and ends once, and nobody else has its id.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+use rustc_hash::FxHashMap;
 
 use crate::base::invariants::{CHECKED, holds};
 use crate::base::sync::{ACTIVE_SHARDS, Mutex};
@@ -39,7 +40,7 @@ pub struct TxnInfo {
 #[derive(Default)]
 pub struct ActiveTransactions {
     /// Sharded, because every writing transaction comes by.
-    shards: [Mutex<HashMap<u64, Active>>; ACTIVE_SHARDS],
+    shards: [Mutex<FxHashMap<u64, Active>>; ACTIVE_SHARDS],
 }
 
 struct Active {
@@ -75,7 +76,7 @@ impl ActiveTransactions {
         self.shard(id).lock().contains_key(&id)
     }
 
-    fn shard(&self, id: u64) -> &Mutex<HashMap<u64, Active>> {
+    fn shard(&self, id: u64) -> &Mutex<FxHashMap<u64, Active>> {
         &self.shards[(id % ACTIVE_SHARDS as u64) as usize]
     }
 
