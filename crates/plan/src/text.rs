@@ -3,7 +3,10 @@
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
+use vaquita_types::Error;
 use vaquita_types::charset::{Charset, CollationId, charset, collation};
+
+use crate::env::Env;
 
 pub fn charset_name(id: CollationId) -> &'static str {
     charset(id).name
@@ -91,9 +94,23 @@ pub fn byte_offset(bytes: &[u8], n: usize, id: CollationId) -> usize {
     charset(id).prefix_len(bytes, n)
 }
 
+/// So many bytes, compared with all of a pattern each, take a while.
+const LONG_BYTES: usize = 4 << 10;
+
 /// `text LIKE pattern`: `%` any characters, `_` one; `escape` makes the next one literal.
-pub fn like(text: &[u8], pattern: &[u8], escape: Option<u32>, id: CollationId) -> bool {
-    collation(id).like(text, pattern, escape)
+pub fn like(text: &[u8], pattern: &[u8], escape: Option<u32>, id: CollationId, env: &dyn Env) -> Result<bool, Error> {
+    if text.len() < LONG_BYTES {
+        return Ok(collation(id).like(text, pattern, escape));
+    }
+    collation(id).like_while(text, pattern, escape, &mut || env.check_interrupt())
+}
+
+/// The position, in characters from 0, of the first `needle` at or after character `from`.
+pub fn find(haystack: &[u8], needle: &[u8], from: usize, id: CollationId, env: &dyn Env) -> Result<Option<usize>, Error> {
+    if haystack.len() < LONG_BYTES {
+        return Ok(collation(id).find(haystack, needle, from));
+    }
+    collation(id).find_while(haystack, needle, from, &mut || env.check_interrupt())
 }
 
 /// The code point of the first character.

@@ -350,7 +350,8 @@ impl<'a> Compiler<'a> {
     fn like(&self, args: &[Expr]) -> Option<Test> {
         let [text, pattern] = args else { return None };
         let (position, ty) = self.column(text)?;
-        let Value::Bytes(bytes) = self.constant(pattern)? else { return None };
+        // With a long pattern one row may take long, and only the expression itself can be ended.
+        let Value::Bytes(bytes) = self.constant(pattern).filter(|value| !is_long_pattern(value))? else { return None };
         let escapes = self.cx.env.sql_mode() & sql_mode::NO_BACKSLASH_ESCAPES == 0;
         let pattern = LikePattern::new(collation(like_collation(ty, &pattern.ty)), bytes, escapes.then_some(LIKE_ESCAPE));
         is_text(ty).then(|| Test::Like { position, pattern: Box::new(pattern) })
@@ -387,6 +388,13 @@ impl<'a> Compiler<'a> {
             _ => None,
         }
     }
+}
+
+/// Bytes of LIKE's pattern from which on a text may be compared with it for long.
+const LONG_PATTERN_BYTES: usize = 256;
+
+fn is_long_pattern(value: &Value) -> bool {
+    matches!(value, Value::Bytes(bytes) if bytes.len() >= LONG_PATTERN_BYTES)
 }
 
 /// Strings as they are stored in the variable part of a row.

@@ -378,8 +378,8 @@ fn search(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
         escape = given.first().copied().or(Some(b'\\'));
     }
     let within = if call.len() > 4 { arg!(paths(call, 4, cx, true)) } else { Vec::new() };
-    let matches = |s: &str| text::like(s.as_bytes(), &pattern, escape.map(u32::from), CollationId::UTF8MB4_BIN);
-    Ok(or_null(json.search(&matches, one, &within)))
+    let matches = |s: &str| text::like(s.as_bytes(), &pattern, escape.map(u32::from), CollationId::UTF8MB4_BIN, cx.env);
+    Ok(or_null(json.search(&matches, one, &within)?))
 }
 
 fn edit(call: &FuncCall<'_>, cx: &EvalCx<'_>, function: &str, how: Edit) -> Result<Value> {

@@ -45,7 +45,7 @@ fn like(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     } else {
         Some(u32::from(b'\\'))
     };
-    Ok(Value::bool(text::like(&text, &pattern, escape, id)))
+    Ok(Value::bool(text::like(&text, &pattern, escape, id, cx.env)?))
 }
 
 /// The collation that LIKE compares by: bytes where either is of bytes.
@@ -77,7 +77,7 @@ fn find(call: &FuncCall<'_>, cx: &EvalCx<'_>, haystack: usize, needle: usize) ->
     if from < 1 || from > haystack.len() as i128 + 1 {
         return Ok(Value::Int(0));
     }
-    let found = collation(id).find(&haystack, &needle, from as usize - 1);
+    let found = text::find(&haystack, &needle, from as usize - 1, id, cx.env)?;
     Ok(Value::Int(found.map_or(0, |at| at as i64 + 1)))
 }
 

@@ -236,6 +236,9 @@ fn loops_without_rows_are_ended() {
         let numbers = "WITH RECURSIVE r AS (SELECT 1 n UNION ALL SELECT n + 1 FROM r WHERE n < 300000)";
         ok(&mut client, &format!("SET @{name} = ({numbers} SELECT JSON_ARRAYAGG({value}) FROM r)"));
     }
+    ok(&mut client, "CREATE DATABASE d");
+    ok(&mut client, "CREATE TABLE d.long_text (s LONGTEXT)");
+    ok(&mut client, "INSERT INTO d.long_text VALUES (REPEAT('a', 10000000))");
     ok(&mut client, "SET max_execution_time = 300");
     for sql in [
         "SELECT BENCHMARK(100000000000, 1 + 1)",
@@ -243,6 +246,13 @@ fn loops_without_rows_are_ended() {
         "SELECT 1 FROM (SELECT 1 x UNION SELECT 2) t WHERE BENCHMARK(100000000000, x)",
         "SELECT JSON_CONTAINS(@long, '[1]'), JSON_CONTAINS(@long, @long), JSON_CONTAINS(@long, @other)",
         "SELECT JSON_OVERLAPS(@long, @other)",
+        // Each character of the text is compared with all of the pattern.
+        "SELECT LOCATE(CONCAT(REPEAT('a', 1000000), 'b'), REPEAT('a', 10000000))",
+        "SELECT LOCATE(CONCAT(REPEAT('ä', 1000000), 'b'), REPEAT('ä', 10000000))",
+        "SELECT REPEAT('a', 10000000) LIKE CONCAT('%', REPEAT('a', 1000000), 'b%')",
+        "SELECT REPEAT('ä', 10000000) LIKE CONCAT('%', REPEAT('ä', 1000000), 'b%')",
+        "SELECT JSON_SEARCH(JSON_QUOTE(REPEAT('a', 10000000)), 'one', CONCAT('%', REPEAT('a', 1000000), 'b%'))",
+        "SELECT COUNT(*) FROM d.long_text WHERE s LIKE CONCAT('%', REPEAT('a', 1000000), 'b%')",
     ] {
         assert_eq!(code(&mut client, sql), 3024, "{sql}");
     }

@@ -5,6 +5,8 @@
 //! equal. Trailing spaces count. LOCATE and INSTR compare weights from each
 //! character on, so that 'ss' is found in 'straße', and 's' too.
 
+use std::convert::Infallible;
+
 use super::Collation;
 use super::codec::{Char, Chars};
 use super::collation::Order;
@@ -24,20 +26,32 @@ enum Element<'a> {
 impl Collation {
     /// `text LIKE pattern ESCAPE escape`; no escape character for `ESCAPE ''`.
     pub fn like(&self, text: &[u8], pattern: &[u8], escape: Option<u32>) -> bool {
+        self.like_while(text, pattern, escape, &mut || Ok::<_, Infallible>(())).unwrap_or_else(|never| match never {})
+    }
+
+    /// As `like`, for long texts and patterns, in which each character may be compared with all of the pattern: `go_on` is asked as often
+    /// as the comparison starts anew, and its error ends it.
+    pub fn like_while<E>(
+        &self,
+        text: &[u8],
+        pattern: &[u8],
+        escape: Option<u32>,
+        go_on: &mut impl FnMut() -> Result<(), E>,
+    ) -> Result<bool, E> {
         if self.charset.is_ascii_compatible() && text.is_ascii() && pattern.is_ascii() {
             let escape_char = escape;
             let escape = escape.and_then(|e| u8::try_from(e).ok());
             return match self.order {
-                Order::Table(weights) => like_ascii(text, pattern, escape, |b| u16::from(weights[b as usize])),
-                Order::General(table) => like_ascii(text, pattern, escape, |b| table.weight(u32::from(b))),
-                Order::Special(special) => like_ascii(text, pattern, escape, |b| u16::from(special.like_class(b))),
-                Order::EastAsian(_) => self.like_chars(text, pattern, escape_char),
-                Order::Uca(table, _) if !table.ascii_is_plain => self.like_chars(text, pattern, escape_char),
-                Order::Uca(table, 1 | 2) => like_ascii(text, pattern, escape, |b| table.ascii[(b & 0x7F) as usize]),
-                _ => like_ascii(text, pattern, escape, u16::from),
+                Order::Table(weights) => like_ascii(text, pattern, escape, |b| u16::from(weights[b as usize]), go_on),
+                Order::General(table) => like_ascii(text, pattern, escape, |b| table.weight(u32::from(b)), go_on),
+                Order::Special(special) => like_ascii(text, pattern, escape, |b| u16::from(special.like_class(b)), go_on),
+                Order::EastAsian(_) => self.like_chars(text, pattern, escape_char, go_on),
+                Order::Uca(table, _) if !table.ascii_is_plain => self.like_chars(text, pattern, escape_char, go_on),
+                Order::Uca(table, 1 | 2) => like_ascii(text, pattern, escape, |b| table.ascii[(b & 0x7F) as usize], go_on),
+                _ => like_ascii(text, pattern, escape, u16::from, go_on),
             };
         }
-        self.like_chars(text, pattern, escape)
+        self.like_chars(text, pattern, escape, go_on)
     }
 
     /// How LIKE weighs an ASCII character.
@@ -51,7 +65,13 @@ impl Collation {
         }
     }
 
-    fn like_chars(&self, text: &[u8], pattern: &[u8], escape: Option<u32>) -> bool {
+    fn like_chars<E>(
+        &self,
+        text: &[u8],
+        pattern: &[u8],
+        escape: Option<u32>,
+        go_on: &mut impl FnMut() -> Result<(), E>,
+    ) -> Result<bool, E> {
         let (mut text, mut pattern) = (self.charset.chars(text), self.charset.chars(pattern));
         // Where to go on after a mismatch: behind the last `%`, one character of text later.
         let mut retry: Option<(Chars<'_>, Chars<'_>)> = None;
@@ -61,7 +81,7 @@ impl Collation {
                 None => text.rest.is_empty(),
                 Some(Element::Any) => {
                     if pattern.rest.is_empty() {
-                        return true;
+                        return Ok(true);
                     }
                     retry = Some((pattern.clone(), before));
                     continue;
@@ -71,14 +91,15 @@ impl Collation {
             };
             if matched {
                 if text.rest.is_empty() && pattern.rest.is_empty() {
-                    return true;
+                    return Ok(true);
                 }
                 continue;
             }
-            let Some((after_any, from)) = &mut retry else { return false };
+            let Some((after_any, from)) = &mut retry else { return Ok(false) };
             if from.next().is_none() {
-                return false;
+                return Ok(false);
             }
+            go_on()?;
             pattern = after_any.clone();
             text = from.clone();
         }
@@ -120,19 +141,31 @@ impl Collation {
 
     /// The position, in characters from 0, of the first `needle` at or after character `from`.
     pub fn find(&self, haystack: &[u8], needle: &[u8], from: usize) -> Option<usize> {
+        self.find_while(haystack, needle, from, &mut || Ok::<_, Infallible>(())).unwrap_or_else(|never| match never {})
+    }
+
+    /// As `find`, for long texts: `go_on` is asked at each position, where all of the needle may be compared, and its error ends the search.
+    pub fn find_while<E>(
+        &self,
+        haystack: &[u8],
+        needle: &[u8],
+        from: usize,
+        go_on: &mut impl FnMut() -> Result<(), E>,
+    ) -> Result<Option<usize>, E> {
         let skipped = self.charset.prefix_len(haystack, from);
         let mut rest = &haystack[skipped..];
         if self.charset.char_count(&haystack[..skipped]) < from || rest.is_empty() && !needle.is_empty() {
-            return None;
+            return Ok(None);
         }
         let mut at = from;
         loop {
             if self.weights_begin_with(rest, needle) {
-                return Some(at);
+                return Ok(Some(at));
             }
             if rest.is_empty() {
-                return None;
+                return Ok(None);
             }
+            go_on()?;
             rest = &rest[self.charset.prefix_len(rest, 1)..];
             at += 1;
         }
@@ -256,18 +289,24 @@ impl SimplePattern {
 }
 
 /// `Collation::like_chars` for one byte per character, compared by `weight`.
-fn like_ascii(text: &[u8], pattern: &[u8], escape: Option<u8>, weight: impl Fn(u8) -> u16) -> bool {
+fn like_ascii<E>(
+    text: &[u8],
+    pattern: &[u8],
+    escape: Option<u8>,
+    weight: impl Fn(u8) -> u16,
+    go_on: &mut impl FnMut() -> Result<(), E>,
+) -> Result<bool, E> {
     let (mut t, mut p) = (0, 0);
     // Where to go on after a mismatch: in the pattern, and one behind that in the text.
     let mut retry: Option<(usize, usize)> = None;
     loop {
         let matched = match pattern.get(p) {
-            None if t == text.len() => return true,
+            None if t == text.len() => return Ok(true),
             None => false,
             Some(b'%') if escape != Some(b'%') => {
                 p += 1;
                 if p == pattern.len() {
-                    return true;
+                    return Ok(true);
                 }
                 retry = Some((p, t));
                 continue;
@@ -291,8 +330,9 @@ fn like_ascii(text: &[u8], pattern: &[u8], escape: Option<u8>, weight: impl Fn(u
             Some((after_any, from)) if from < text.len() => {
                 (p, t) = (after_any, from + 1);
                 retry = Some((after_any, from + 1));
+                go_on()?;
             }
-            _ => return false,
+            _ => return Ok(false),
         }
     }
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::path::{JsonPath, Leg, push_member};
 use super::{Json, JsonObject};
+use crate::Error;
 
 /// Which of JSON_SET, JSON_INSERT and JSON_REPLACE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -242,7 +243,7 @@ impl Json {
 
     /// JSON_SEARCH: the paths of the strings that `matches`, as a string if there is one, as an
     /// array if there are more; only the first if `one`. `within` are paths to search in, none for `$`.
-    pub fn search(&self, matches: &dyn Fn(&str) -> bool, one: bool, within: &[JsonPath]) -> Option<Json> {
+    pub fn search(&self, matches: &dyn Fn(&str) -> Result<bool, Error>, one: bool, within: &[JsonPath]) -> Result<Option<Json>, Error> {
         let mut all: Vec<(String, &Json)> = Vec::new();
         self.strings("$".to_string(), &mut all);
         let mut allowed: Option<std::collections::HashSet<*const Json>> = None;
@@ -254,14 +255,14 @@ impl Json {
         let mut found: Vec<Json> = Vec::new();
         for (path, value) in all {
             let Json::String(s) = value else { continue };
-            if allowed.as_ref().is_none_or(|a| a.contains(&(value as *const Json))) && matches(s) {
+            if allowed.as_ref().is_none_or(|a| a.contains(&(value as *const Json))) && matches(s)? {
                 found.push(Json::string(path));
                 if one {
                     break;
                 }
             }
         }
-        if found.len() > 1 { Some(Json::array(found)) } else { found.pop() }
+        Ok(if found.len() > 1 { Some(Json::array(found)) } else { found.pop() })
     }
 
     /// Every string in the value with its path.
