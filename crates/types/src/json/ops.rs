@@ -243,7 +243,12 @@ impl Json {
 
     /// JSON_SEARCH: the paths of the strings that `matches`, as a string if there is one, as an
     /// array if there are more; only the first if `one`. `within` are paths to search in, none for `$`.
-    pub fn search(&self, matches: &dyn Fn(&str) -> Result<bool, Error>, one: bool, within: &[JsonPath]) -> Result<Option<Json>, Error> {
+    pub fn search(
+        &self,
+        matches: &dyn Fn(&str) -> Result<bool, Error>,
+        one: bool,
+        within: &[JsonPath],
+    ) -> Result<Option<Json>, Error> {
         let mut all: Vec<(String, &Json)> = Vec::new();
         self.strings("$".to_string(), &mut all);
         let mut allowed: Option<std::collections::HashSet<*const Json>> = None;
