@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use session::Session;
 use vaquita_exec::catalog::PlanCatalog;
-use vaquita_exec::context::Statement;
+use vaquita_exec::context::Execution;
 use vaquita_exec::ddl::Ddl;
 use vaquita_parser::{Statement as Ast, parse_one};
 use vaquita_plan::bind::{Place, PlanContext, plan_statement};
@@ -131,7 +131,7 @@ impl Server {
         let plan = plan_statement(ast, &context)?;
         assert!(!matches!(plan, Plan::Query(_)), "a statement that changes rows");
         txn.borrow_mut().begin_statement(vaquita_exec::query::reads(&plan));
-        let statement = Statement::new(self.engine.store(), &self.catalog, &txn, &[], &self.session, &self.interrupt);
+        let statement = Execution::new(self.engine.store(), &self.catalog, &txn, &[], &self.session, &self.interrupt);
         let changed = vaquita_exec::dml::run(&plan, &statement);
         drop(statement);
         match changed {

@@ -13,7 +13,7 @@ use crate::caps::{client, command};
 use crate::codec::{Bytes, Decoded};
 use crate::error::ProtocolError;
 use crate::handshake::{ChangeUser, decode_change_user};
-use crate::params::{QueryAttribute, read_query_attributes};
+use crate::params::{Execute, QueryAttribute, read_query_attributes};
 
 /// A decoded command.
 #[derive(Debug, PartialEq)]
@@ -41,17 +41,6 @@ pub enum Command<'a> {
 pub struct Query<'a> {
     pub sql: &'a [u8],
     pub attributes: Vec<QueryAttribute>,
-}
-
-/// COM_STMT_EXECUTE up to its parameters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Execute<'a> {
-    pub statement_id: u32,
-    /// `caps::cursor` flags without PARAMETER_COUNT_AVAILABLE.
-    pub cursor: u8,
-    pub(crate) has_parameter_count: bool,
-    /// Null bitmap, types and values.
-    pub(crate) parameters: &'a [u8],
 }
 
 /// COM_STMT_SEND_LONG_DATA, COM_STMT_CLOSE and COM_QUIT are never answered, not even with an error.

@@ -18,7 +18,6 @@ use vaquita_types::{ColumnType, TypeKind, Value};
 
 use crate::caps::{client, mysql_type};
 use crate::codec::{Bytes, Decoded};
-use crate::commands::Execute;
 use crate::error::ProtocolError;
 
 /// `?` in one statement, and attributes of one query: the protocol counts both in 16 bits.
@@ -29,6 +28,17 @@ const STRING_CHARS_MAX: u32 = 16_383;
 
 const WRONG_COUNT: ProtocolError = ProtocolError::WrongArguments("COM_STMT_EXECUTE");
 const WRONG_TYPE: ProtocolError = ProtocolError::WrongArguments("mysqld_stmt_execute");
+
+/// COM_STMT_EXECUTE up to its parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Execute<'a> {
+    pub statement_id: u32,
+    /// `caps::cursor` flags without PARAMETER_COUNT_AVAILABLE.
+    pub cursor: u8,
+    pub(crate) has_parameter_count: bool,
+    /// Null bitmap, types and values.
+    pub(crate) parameters: &'a [u8],
+}
 
 /// A parameter's type as the client names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -20,7 +20,8 @@ use vaquita_types::{Error, Result, TypeKind, Value};
 use super::create::{attribute_indexes, check_auto_increment, check_row_size, collation_given};
 use super::indexes::{add_index, check_parts, require_not_null, sort_indexes, warn_of_duplicates};
 use super::primary_key::check_rename;
-use super::{Ddl, check_identifier, choose_collation, options};
+use super::{Ddl, check_identifier, options};
+use crate::data_type::choose_collation;
 
 pub(super) struct Edit<'a> {
     ddl: &'a Ddl<'a>,

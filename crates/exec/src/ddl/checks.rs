@@ -3,12 +3,10 @@
 
 use std::sync::Arc;
 
+use vaquita_parser::ast;
 use vaquita_parser::printer::{Style, print_expr};
-use vaquita_parser::{ParserOptions, ast, parse_expr};
 use vaquita_plan::bind::{Place, PlanContext, bind_over_row};
-use vaquita_plan::expr::Expr;
 use vaquita_plan::visit;
-use vaquita_storage::SessionCatalog;
 use vaquita_types::errno::{
     ER_BAD_FIELD_ERROR, ER_CHECK_CONSTRAINT_DUP_NAME, ER_DEFAULT_VAL_GENERATED_NON_PRIOR, ER_DEFAULT_VAL_GENERATED_REF_AUTO_INC,
     ER_TOO_LONG_IDENT,
@@ -18,27 +16,7 @@ use vaquita_types::schema::{CheckDef, ColumnDefault, TableDef};
 use vaquita_types::{Error, Result};
 
 use super::Ddl;
-
-/// An expression of the catalog as a tree again.
-pub fn parse_stored(text: &str) -> Result<ast::Expr> {
-    parse_expr(text.as_bytes(), &ParserOptions::default())
-        .map_err(|e| Error::internal(format_args!("stored expression {text}: {e:?}")))
-}
-
-/// The enforced constraints of a table with their names, over the slots 0, 1 … of a row.
-pub fn bind_checks(def: &TableDef, catalog: &SessionCatalog) -> Result<Vec<(String, Expr)>> {
-    let enforced: Vec<&CheckDef> = def.options.checks.iter().filter(|c| c.enforced).collect();
-    if enforced.is_empty() {
-        return Ok(Vec::new());
-    }
-    let planner = crate::catalog::PlanCatalog::new(catalog);
-    let table = Arc::new(def.clone());
-    let bind = |check: &CheckDef| {
-        let context = PlanContext::new(&planner, Place::Check(&check.name));
-        Ok((check.name.clone(), bind_over_row(&parse_stored(&check.expr)?, &table, 0, &context)?))
-    };
-    enforced.into_iter().map(bind).collect()
-}
+use crate::dml::stored_exprs::parse_stored;
 
 impl Ddl<'_> {
     /// The text of an expression that is kept with a table.

@@ -14,9 +14,9 @@ use vaquita_types::limits::COLUMN_COMMENT_CHARS_MAX;
 use vaquita_types::schema::{ColumnDef, ColumnDefault, ColumnId};
 use vaquita_types::{Error, Result, TypeKind, Value};
 
-use super::data_type::column_type;
 use super::{Ddl, check_identifier};
 use crate::context::Constants;
+use crate::data_type::column_type;
 use crate::dml::implicit_default;
 
 /// A column and what its attributes say about indexes.

@@ -16,10 +16,10 @@ use vaquita_types::temporal::DateTime;
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, sql_mode};
 
 use super::Ddl;
-use super::checks::bind_checks;
 use crate::context::Constants;
 use crate::dml::group_numbers::counting_index;
 use crate::dml::implicit_default;
+use crate::dml::stored_exprs::{bind_checks, parse_stored};
 
 /// Where a value of the new row comes from.
 enum Source {
@@ -210,7 +210,7 @@ fn added(ddl: &Ddl<'_>, new: &TableDef, position: usize, strict_with_rows: bool)
         return Ok(Source::AutoIncrement);
     }
     if let ColumnDefault::Expr(text) = &column.default {
-        let parsed = super::checks::parse_stored(text)?;
+        let parsed = parse_stored(text)?;
         let catalog = crate::catalog::PlanCatalog::new(ddl.catalog);
         let context = PlanContext::new(&catalog, Place::Default(&column.name));
         return Ok(Source::Expr(bind_over_row(&parsed, &Arc::new(new.clone()), 0, &context)?));

@@ -15,7 +15,7 @@ use vaquita_types::schema::{ColumnDef, ColumnDefault, ColumnId};
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value};
 
 use super::{Ddl, Outcome};
-use crate::context::Statement;
+use crate::context::Execution;
 use crate::dml::{self, implicit_default};
 
 /// Digits up to which an integer expression becomes INT.
@@ -98,7 +98,7 @@ impl Ddl<'_> {
         let txn = RefCell::new(self.transaction());
         txn.borrow_mut().begin_statement(Reads::Many);
         let statement =
-            Statement::new(self.catalog.store(), self.catalog, &txn, self.params, self.session, &self.context.interrupt);
+            Execution::new(self.catalog.store(), self.catalog, &txn, self.params, self.session, &self.context.interrupt);
         let changed = dml::run(&plan, &statement)?;
         drop(statement);
         let mut txn = txn.into_inner();

@@ -14,8 +14,7 @@ mod checksum;
 pub mod columns;
 mod convert;
 pub mod create;
-pub mod data_type;
-mod from_query;
+pub mod from_query;
 pub mod indexes;
 mod maintenance;
 pub mod options;
@@ -27,11 +26,10 @@ use std::sync::Arc;
 
 use vaquita_parser::ast::{self, Name, Statement as Ast};
 use vaquita_storage::{DdlContext, Isolation, SessionCatalog, Table, Transaction, TxnOptions};
-use vaquita_types::charset::{Charset, Collation, CollationId, charset};
+use vaquita_types::charset::{CollationId, charset};
 use vaquita_types::errno::{
-    ER_BAD_DB_ERROR, ER_BAD_TABLE_ERROR, ER_COLLATION_CHARSET_MISMATCH, ER_DB_CREATE_EXISTS, ER_DB_DROP_EXISTS, ER_NO_DB_ERROR,
-    ER_NO_SUCH_DB, ER_NO_SUCH_TABLE, ER_NONUNIQ_TABLE, ER_TABLE_EXISTS_ERROR, ER_UNKNOWN_CHARACTER_SET, ER_UNKNOWN_COLLATION,
-    ER_WRONG_DB_NAME, ER_WRONG_TABLE_NAME,
+    ER_BAD_DB_ERROR, ER_BAD_TABLE_ERROR, ER_DB_CREATE_EXISTS, ER_DB_DROP_EXISTS, ER_NO_DB_ERROR, ER_NO_SUCH_DB, ER_NO_SUCH_TABLE,
+    ER_NONUNIQ_TABLE, ER_TABLE_EXISTS_ERROR, ER_WRONG_DB_NAME, ER_WRONG_TABLE_NAME,
 };
 use vaquita_types::schema::TableRef;
 use vaquita_types::{ColumnType, Error, Result, Value};
@@ -41,6 +39,7 @@ use vaquita_plan::expr::Expr;
 use vaquita_plan::node::{OutputColumn, Plan};
 
 use crate::context::SessionEnv;
+use crate::data_type::choose_collation;
 
 /// How a statement ended well.
 #[derive(Debug)]
@@ -258,28 +257,6 @@ impl<'a> Ddl<'a> {
 pub fn text_column(name: &str, chars_max: u32, nullable: bool) -> OutputColumn {
     let ty = ColumnType::varchar(chars_max, CollationId::default());
     OutputColumn { expr: Expr::slot(0, ty, nullable), name: name.to_string(), origin: None }
-}
-
-/// CHARACTER SET and COLLATE clauses to a collation; `default` without any.
-pub fn choose_collation(charset: Option<&str>, collate: Option<&str>, default: CollationId) -> Result<CollationId> {
-    let charset = charset.filter(|name| !name.eq_ignore_ascii_case("default"));
-    let charset = match charset {
-        Some(name) => Some(Charset::by_name(name).ok_or_else(|| Error::new(&ER_UNKNOWN_CHARACTER_SET, &[&name]))?),
-        None => None,
-    };
-    let Some(collate) = collate.filter(|name| !name.eq_ignore_ascii_case("default")) else {
-        return Ok(charset.map_or(default, |c| c.default_collation));
-    };
-    let collation = Collation::by_name(collate).ok_or_else(|| Error::new(&ER_UNKNOWN_COLLATION, &[&collate]))?;
-    if let Some(charset) = charset
-        && collation.charset.name != charset.name
-    {
-        return Err(Error::new(&ER_COLLATION_CHARSET_MISMATCH, &[&collate, &charset.name]));
-    }
-    if !collation.is_supported() {
-        return Err(Error::unsupported(format_args!("COLLATE {collate}")));
-    }
-    Ok(collation.id)
 }
 
 /// Names of objects: not empty, at most 64 characters, no space at the end.

@@ -9,10 +9,10 @@ use vaquita_types::{Result, Value};
 use super::Changed;
 use super::change::StoredRows;
 use super::stream::{self, Order};
-use crate::context::Statement;
-use crate::op::{self, Frame};
+use crate::context::{Execution, Frame};
+use crate::op;
 
-pub fn run(plan: &DeletePlan, statement: &Statement<'_>) -> Result<Changed> {
+pub fn run(plan: &DeletePlan, statement: &Execution<'_>) -> Result<Changed> {
     let mut changed = Changed::default();
     let order = stream::of_delete(&plan.source, plan.targets.len(), statement);
     match &plan.targets[..] {
@@ -46,7 +46,7 @@ pub fn run(plan: &DeletePlan, statement: &Statement<'_>) -> Result<Changed> {
 }
 
 /// Calls `f` with the target and the key of each row that is to be deleted.
-fn for_each(plan: &DeletePlan, statement: &Statement<'_>, mut f: impl FnMut(usize, &[u8]) -> Result<()>) -> Result<()> {
+fn for_each(plan: &DeletePlan, statement: &Execution<'_>, mut f: impl FnMut(usize, &[u8]) -> Result<()>) -> Result<()> {
     let mut seen: Vec<HashSet<Box<[u8]>>> = plan.targets.iter().map(|_| HashSet::new()).collect();
     let mut frame = Frame::new(statement, None, plan.frame_width);
     let mut source = op::build(&plan.source);

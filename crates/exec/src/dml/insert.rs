@@ -14,13 +14,12 @@ use vaquita_types::{ColumnType, Result, Value};
 
 use super::Changed;
 use super::change::{Completed, Evaluated, Found, TableChange, stored_digits};
-use crate::context::Statement;
-use crate::op::Frame;
+use crate::context::{Execution, Frame};
 
 /// A running INSERT; LOAD DATA drives one too.
 pub(crate) struct Insert<'a> {
     plan: &'a InsertPlan,
-    statement: &'a Statement<'a>,
+    statement: &'a Execution<'a>,
     table: &'a Table,
     pub(crate) change: TableChange<'a>,
     pub(crate) frame: Frame<'a>,
@@ -40,7 +39,7 @@ pub(crate) struct Insert<'a> {
     updated_id: Option<u64>,
 }
 
-pub fn run(plan: &InsertPlan, statement: &Statement<'_>) -> Result<Changed> {
+pub fn run(plan: &InsertPlan, statement: &Execution<'_>) -> Result<Changed> {
     let table = statement.open_table(&plan.table, LockMode::IX)?;
     let several_rows = match &plan.source {
         InsertSource::Values(rows) => rows.len() > 1,
@@ -69,7 +68,7 @@ pub fn run(plan: &InsertPlan, statement: &Statement<'_>) -> Result<Changed> {
 }
 
 impl<'a> Insert<'a> {
-    pub(crate) fn new(plan: &'a InsertPlan, statement: &'a Statement<'a>, table: &'a Table, several_rows: bool) -> Insert<'a> {
+    pub(crate) fn new(plan: &'a InsertPlan, statement: &'a Execution<'a>, table: &'a Table, several_rows: bool) -> Insert<'a> {
         let width = plan.frame_width.max(2 * table.def.columns.len());
         Insert {
             plan,

@@ -6,6 +6,7 @@ mod change;
 mod delete;
 pub(crate) mod group_numbers;
 pub(crate) mod insert;
+pub(crate) mod stored_exprs;
 mod stream;
 mod update;
 
@@ -15,7 +16,7 @@ use vaquita_plan::node::{Node, Plan};
 use vaquita_types::schema::ColumnDef;
 use vaquita_types::{Error, Result, sql_mode};
 
-use crate::context::Statement;
+use crate::context::Execution;
 use crate::query::evaluate_early;
 
 /// What a data-changing statement did.
@@ -33,7 +34,7 @@ pub struct Changed {
     pub info: String,
 }
 
-pub fn run(plan: &Plan, statement: &Statement<'_>) -> Result<Changed> {
+pub fn run(plan: &Plan, statement: &Execution<'_>) -> Result<Changed> {
     let ignore = match plan {
         Plan::Insert(insert) => insert.ignore,
         Plan::Update(update) => update.ignore,
@@ -51,7 +52,7 @@ pub fn run(plan: &Plan, statement: &Statement<'_>) -> Result<Changed> {
     }
 }
 
-fn change(plan: &Plan, statement: &Statement<'_>) -> Result<Changed> {
+fn change(plan: &Plan, statement: &Execution<'_>) -> Result<Changed> {
     let early = match plan {
         Plan::Insert(insert) => &insert.early,
         Plan::Update(update) => &update.early,

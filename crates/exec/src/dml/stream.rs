@@ -1,7 +1,7 @@
 //! Whether rows may be changed while the scan that finds them goes on, so that a statement needs no memory for them.
 //!
 //! A scan could meet a row again that the statement moved ahead of it, and a subquery could read what the statement has
-//! written. Neither happens if reads leave out what the transaction wrote (`Statement::hide_own_writes`), which gives the right rows
+//! written. Neither happens if reads leave out what the transaction wrote (`Execution::hide_own_writes`), which gives the right rows
 //! as long as that is nothing but this statement's. In a transaction that wrote before, only what one scan finds is changed at once,
 //! if the changes stay behind it.
 
@@ -10,7 +10,7 @@ use vaquita_plan::node::{AccessPath, Assignment, Node, Scan, UpdatePlan};
 use vaquita_plan::visit::has_subquery;
 use vaquita_types::schema::TableRef;
 
-use crate::context::Statement;
+use crate::context::Execution;
 
 /// How a DELETE or UPDATE goes.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -23,11 +23,11 @@ pub enum Order {
     StreamBehindOwn,
 }
 
-pub fn of_delete(source: &Node, targets: usize, statement: &Statement<'_>) -> Order {
+pub fn of_delete(source: &Node, targets: usize, statement: &Execution<'_>) -> Order {
     order(source, targets, statement, |_| true)
 }
 
-pub fn of_update(plan: &UpdatePlan, statement: &Statement<'_>) -> Order {
+pub fn of_update(plan: &UpdatePlan, statement: &Execution<'_>) -> Order {
     order(&plan.source, plan.targets.len(), statement, |scan| {
         let mut assignments = plan.targets.iter().flat_map(|target| &target.assignments);
         let plain = assignments.all(|a| a.value.as_ref().is_none_or(|value| !has_subquery(value)));
@@ -35,7 +35,7 @@ pub fn of_update(plan: &UpdatePlan, statement: &Statement<'_>) -> Order {
     })
 }
 
-fn order(source: &Node, targets: usize, statement: &Statement<'_>, stays_behind: impl Fn(&Scan) -> bool) -> Order {
+fn order(source: &Node, targets: usize, statement: &Execution<'_>, stays_behind: impl Fn(&Scan) -> bool) -> Order {
     if targets != 1 || super::is_join(source) {
         return Order::Collect;
     }

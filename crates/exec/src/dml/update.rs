@@ -13,10 +13,10 @@ use vaquita_types::{Result, Value};
 use super::Changed;
 use super::change::{Evaluated, Found, TableChange, Update};
 use super::stream::{self, Order};
-use crate::context::Statement;
-use crate::op::{self, Frame};
+use crate::context::{Execution, Frame, heap_bytes};
+use crate::op;
 
-pub fn run(plan: &UpdatePlan, statement: &Statement<'_>) -> Result<Changed> {
+pub fn run(plan: &UpdatePlan, statement: &Execution<'_>) -> Result<Changed> {
     let mut tables = Vec::with_capacity(plan.targets.len());
     for target in &plan.targets {
         tables.push(statement.open_table(&target.table, LockMode::IX)?);
@@ -31,7 +31,7 @@ pub fn run(plan: &UpdatePlan, statement: &Statement<'_>) -> Result<Changed> {
             if order != Order::Collect {
                 return change.update(&key, &update);
             }
-            let values: usize = update.new.iter().map(op::heap_bytes).sum();
+            let values: usize = update.new.iter().map(heap_bytes).sum();
             statement.keep_bytes(key.len() + 48 * update.new.len() + values)?;
             collected[target].push((key, update));
             Ok(false)
@@ -53,7 +53,7 @@ pub fn run(plan: &UpdatePlan, statement: &Statement<'_>) -> Result<Changed> {
 /// says whether it was written.
 fn for_each<'a>(
     plan: &UpdatePlan,
-    statement: &'a Statement<'a>,
+    statement: &'a Execution<'a>,
     changes: &mut [TableChange<'a>],
     changed: &mut Changed,
     mut f: impl FnMut(usize, &mut TableChange<'a>, Box<[u8]>, Update) -> Result<bool>,

@@ -16,7 +16,7 @@ use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, sql_mode};
 
 use super::FileFormat;
 use super::reader::{Field, FileSource, Reader};
-use crate::context::Statement;
+use crate::context::Execution;
 use crate::dml::Changed;
 use crate::dml::insert::Insert;
 
@@ -25,7 +25,7 @@ const INTERRUPT_ROWS: u64 = 1 << 8;
 
 struct Load<'a> {
     plan: &'a LoadPlan,
-    statement: &'a Statement<'a>,
+    statement: &'a Execution<'a>,
     table: &'a Table,
     insert: Insert<'a>,
     /// The type of fields: strings in the charset of the file.
@@ -37,7 +37,7 @@ pub fn load(
     plan: &LoadPlan,
     format: &FileFormat,
     text: CollationId,
-    statement: &Statement<'_>,
+    statement: &Execution<'_>,
     source: &mut dyn FileSource,
 ) -> Result<Changed> {
     if sql_mode::is_strict(statement.session.sql_mode()) && !plan.insert.ignore {

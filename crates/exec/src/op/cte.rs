@@ -16,10 +16,10 @@ use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, sql_mode};
 
 use super::key_table::KeyTable;
 use super::limit::bounds;
-use super::rows::Rows;
 use super::set_op::encode_row;
 use super::sub_plan::SubPlan;
 use super::{Frame, Operator, Pulse};
+use crate::context::Rows;
 
 /// What a round takes beside its rows: `Rows`, its reference counts, and room for some values of 24 bytes.
 const ROUND_BYTES: usize = 192;

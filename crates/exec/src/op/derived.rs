@@ -9,9 +9,9 @@ use vaquita_plan::expr::{Expr, Slot};
 use vaquita_plan::node::QueryPlan;
 use vaquita_types::Result;
 
-use super::rows::Rows;
 use super::sub_plan::SubPlan;
 use super::{Frame, Operator, Pulse, give};
+use crate::context::Rows;
 
 pub struct Derived<'p> {
     source: SubPlan<'p>,

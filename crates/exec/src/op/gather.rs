@@ -12,10 +12,10 @@ use vaquita_plan::node::{Limit, Node};
 use vaquita_storage::KeyRange;
 use vaquita_types::Result;
 
-use super::rows::Rows;
+use super::parallel::{self, Division};
 use super::slots::{filled_slots, refills};
 use super::{Frame, Operator, build, limit};
-use crate::parallel::{self, Division};
+use crate::context::Rows;
 
 /// Rows that are read here before anything else, at most.
 const FIRST_ROWS_MAX: u64 = 1 << 13;

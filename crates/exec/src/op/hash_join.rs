@@ -9,9 +9,9 @@ use vaquita_types::{Result, Value};
 
 use super::key;
 use super::key_table::KeyTable;
-use super::rows::Rows;
 use super::slots::{is_independent, key_slots, refills};
 use super::{Frame, Operator, Pulse, build, build_again};
+use crate::context::Rows;
 
 /// The end of a chain.
 const NO_ROW: u32 = u32::MAX;

@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 use vaquita_types::Result;
 
-use crate::context::Statement;
+use crate::context::Execution;
 
 /// Unknown to clients, who could otherwise choose keys that collide.
 static SEED: LazyLock<u64> = LazyLock::new(|| RandomState::new().build_hasher().finish());
@@ -63,7 +63,7 @@ impl KeyTable {
         self.kept_bytes
     }
 
-    pub fn clear(&mut self, statement: &Statement<'_>) {
+    pub fn clear(&mut self, statement: &Execution<'_>) {
         self.bytes.clear();
         self.entries.clear();
         self.places.clear();
@@ -78,7 +78,7 @@ impl KeyTable {
     }
 
     /// The key's number, and whether it is new.
-    pub fn insert(&mut self, key: &[u8], statement: &Statement<'_>) -> Result<(usize, bool)> {
+    pub fn insert(&mut self, key: &[u8], statement: &Execution<'_>) -> Result<(usize, bool)> {
         if self.entries.len() * 2 >= self.places.len() {
             self.grow();
         }

@@ -15,7 +15,7 @@
 //! | Derived, SetOp, Values | `derived`, `set_op`, `values` | rows if opened again and again; keys; nothing |
 //! | RecursiveCte, CteRows | `cte` | all rows |
 //!
-//! Kept rows are `rows::Rows`, compared as the bytes that `key` makes of them, found in a `key_table`. Sort, Distinct and Aggregate
+//! Kept rows are `context::Rows`, compared as the bytes that `key` makes of them, found in a `key_table`. Sort, Distinct and Aggregate
 //! go on with rows on disk when memory ends (`overflow`); the others end with error 1041.
 
 mod aggregate;
@@ -29,9 +29,9 @@ mod key;
 mod key_table;
 mod limit;
 mod overflow;
+mod parallel;
 mod row_bytes;
 mod row_filter;
-mod rows;
 mod scan;
 mod set_op;
 mod slots;
@@ -41,49 +41,16 @@ mod sub_plan;
 mod values;
 mod window;
 
-use vaquita_plan::env::EvalCx;
 use vaquita_plan::expr::{CompareOp, Expr, Slot};
 use vaquita_plan::node::{AccessPath, Node};
 use vaquita_storage::KeyRange;
 use vaquita_types::{Result, Value};
 
 pub use limit::bounds as limit_bounds;
-pub use rows::{Rows, heap_bytes};
 pub use scan::{TableScan, scan_ranges};
 pub use sub_plan::SubPlan;
 
-use crate::context::Statement;
-
-/// The slots of a running query block, with what its expressions may ask.
-pub struct Frame<'a> {
-    pub statement: &'a Statement<'a>,
-    pub outer: Option<&'a EvalCx<'a>>,
-    pub slots: Vec<Value>,
-}
-
-impl<'a> Frame<'a> {
-    pub fn new(statement: &'a Statement<'a>, outer: Option<&'a EvalCx<'a>>, width: usize) -> Frame<'a> {
-        Frame { statement, outer, slots: vec![Value::Null; width] }
-    }
-
-    pub fn cx(&self) -> EvalCx<'_> {
-        self.statement.cx(&self.slots, self.outer)
-    }
-
-    /// All predicates are true for the row in the slots.
-    pub fn all_true(&self, predicates: &[Expr]) -> Result<bool> {
-        if predicates.is_empty() {
-            return Ok(true);
-        }
-        let cx = self.cx();
-        for predicate in predicates {
-            if predicate.eval_bool(&cx)? != Some(true) {
-                return Ok(false);
-            }
-        }
-        Ok(true)
-    }
-}
+use crate::context::Frame;
 
 pub trait Operator {
     fn open(&mut self, frame: &mut Frame<'_>) -> Result<()>;

@@ -1,6 +1,6 @@
 //! Rows that the statement's memory has no room for: they go to disk, and come back sorted by a key.
 //!
-//! Operators keep what they need in memory; when that becomes too much (`Statement::is_short_of_memory`), they give what is to come, or all, to an `Overflow`. Rows with equal keys come back in the order in which they went.
+//! Operators keep what they need in memory; when that becomes too much (`Execution::is_short_of_memory`), they give what is to come, or all, to an `Overflow`. Rows with equal keys come back in the order in which they went.
 //! Example: GROUP BY goes on counting for the groups it has; rows of others overflow, and are counted group after group in the end.
 
 use vaquita_plan::expr::Slot;
@@ -8,7 +8,7 @@ use vaquita_storage::{Sorted, Sorter};
 use vaquita_types::{Result, Value};
 
 use super::{Frame, row_bytes};
-use crate::context::Statement;
+use crate::context::Execution;
 
 /// The part of an operator's memory in which rows are sorted before they are written.
 const MEMORY_SHARE: usize = 4;
@@ -28,7 +28,7 @@ enum Stage {
 
 impl Overflow {
     /// For rows in these slots.
-    pub fn new(slots: Vec<Slot>, statement: &Statement<'_>) -> Result<Overflow> {
+    pub fn new(slots: Vec<Slot>, statement: &Execution<'_>) -> Result<Overflow> {
         let kept_bytes = statement.operator_bytes_max() / MEMORY_SHARE;
         statement.keep_bytes(kept_bytes)?;
         let sorter = statement.store.sorter(kept_bytes);
@@ -96,7 +96,7 @@ impl Overflow {
     }
 
     /// Throws it away, if there is one, and gives its memory back.
-    pub fn end(overflow: &mut Option<Overflow>, statement: &Statement<'_>) {
+    pub fn end(overflow: &mut Option<Overflow>, statement: &Execution<'_>) {
         if let Some(overflow) = overflow.take() {
             statement.release_bytes(overflow.kept_bytes);
         }

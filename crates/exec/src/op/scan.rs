@@ -23,7 +23,7 @@ use vaquita_types::{ColumnType, Error, Result, TypeKind, Value};
 use self::lock::Newcomers;
 use super::row_filter::{RowFilter, Truth};
 use super::{Frame, Operator};
-use crate::context::Statement;
+use crate::context::Execution;
 
 pub struct TableScan<'p> {
     scan: &'p Scan,
@@ -623,7 +623,7 @@ fn sort_ranges(ranges: &mut Vec<KeyRange>, reverse: bool) {
     *ranges = merged;
 }
 
-pub(super) fn read(statement: &Statement<'_>, key: &[u8], value: &mut Vec<u8>) -> Result<bool> {
+pub(super) fn read(statement: &Execution<'_>, key: &[u8], value: &mut Vec<u8>) -> Result<bool> {
     let txn = statement.txn.borrow();
     if statement.own_writes_hidden.get() {
         return txn.get_stored(key, Version::Snapshot, value);

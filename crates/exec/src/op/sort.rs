@@ -15,11 +15,11 @@ use vaquita_plan::parallel::is_pure;
 use vaquita_types::{Result, Value};
 
 use super::overflow::Overflow;
-use super::rows::Rows;
 use super::slots::refills;
 use super::{Frame, Operator, Pulse, build, build_again, key, limit};
-use crate::context::Statement;
-use crate::parallel;
+use crate::context::Execution;
+use crate::context::Rows;
+use crate::op::parallel;
 
 /// Rows up to which a LIMIT is kept in a heap; above, everything is sorted.
 const TOP_ROWS_MAX: u64 = 1 << 16;
@@ -285,12 +285,12 @@ impl Run {
         self.keys_bytes + self.rows.kept_bytes()
     }
 
-    fn release_keys(&mut self, statement: &Statement<'_>) {
+    fn release_keys(&mut self, statement: &Execution<'_>) {
         self.keys = Keys::default();
         statement.release_bytes(std::mem::take(&mut self.keys_bytes));
     }
 
-    fn clear(&mut self, statement: &Statement<'_>) {
+    fn clear(&mut self, statement: &Execution<'_>) {
         self.release_keys(statement);
         self.rows.clear(statement);
     }

@@ -10,9 +10,9 @@ use vaquita_types::Result;
 
 use super::key_table::KeyTable;
 use super::overflow::Overflow;
-use super::rows::Rows;
 use super::slots::refills;
 use super::{Frame, Operator, Pulse, build, build_again, key, sort};
+use crate::context::Rows;
 
 pub struct SortDistinct<'p> {
     input: Box<dyn Operator + 'p>,

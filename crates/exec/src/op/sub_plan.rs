@@ -11,7 +11,7 @@ use vaquita_types::{Result, Value, stack};
 
 use super::slots::refills;
 use super::{Frame, Operator, build};
-use crate::context::Statement;
+use crate::context::Execution;
 
 pub struct SubPlan<'p> {
     pub plan: &'p QueryPlan,
@@ -47,7 +47,7 @@ impl<'p> SubPlan<'p> {
         SubPlan { plan, root: build(&plan.root), slots: vec![Value::Null; plan.frame_width], takes }
     }
 
-    pub fn open(&mut self, statement: &Statement<'_>, outer: Option<&EvalCx<'_>>) -> Result<()> {
+    pub fn open(&mut self, statement: &Execution<'_>, outer: Option<&EvalCx<'_>>) -> Result<()> {
         let mut frame = Frame { statement, outer, slots: std::mem::take(&mut self.slots) };
         let opened = stack::deeper(|| self.root.open(&mut frame));
         self.slots = frame.slots;
@@ -55,7 +55,7 @@ impl<'p> SubPlan<'p> {
     }
 
     /// Appends the next row's output to `row`; false when there is none.
-    pub fn next(&mut self, statement: &Statement<'_>, outer: Option<&EvalCx<'_>>, row: &mut Vec<Value>) -> Result<bool> {
+    pub fn next(&mut self, statement: &Execution<'_>, outer: Option<&EvalCx<'_>>, row: &mut Vec<Value>) -> Result<bool> {
         let mut frame = Frame { statement, outer, slots: std::mem::take(&mut self.slots) };
         let found = stack::deeper(|| self.root.next(&mut frame)).and_then(|found| {
             if found {

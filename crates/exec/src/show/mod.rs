@@ -25,7 +25,7 @@ use vaquita_types::errno::{ER_BAD_DB_ERROR, ER_NO_DB_ERROR};
 use vaquita_types::schema::{ColumnDef, TableDef};
 use vaquita_types::{Error, Result, TypeKind, Value};
 
-use crate::context::Statement;
+use crate::context::Execution;
 use crate::system::{self, Row};
 
 /// What goes to the client.
@@ -36,7 +36,7 @@ pub struct ShowResult {
 
 /// What a SHOW statement has at hand.
 pub struct ShowContext<'a> {
-    pub statement: &'a Statement<'a>,
+    pub statement: &'a Execution<'a>,
     /// For WHERE; `bind` gives it its place.
     pub plan: &'a PlanContext<'a>,
     pub database: Option<&'a str>,

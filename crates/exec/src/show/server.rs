@@ -6,7 +6,8 @@ use vaquita_types::limits::PROCESSLIST_INFO_CHARS_MAX;
 use vaquita_types::{Result, Value};
 
 use super::{Listing, ShowContext, ShowResult, limited};
-use crate::system::{Row, VariableScope, WarningInfo};
+use crate::context::{VariableScope, WarningInfo};
+use crate::system::Row;
 
 fn scope_of(scope: VarScope) -> VariableScope {
     if scope == VarScope::Global { VariableScope::Global } else { VariableScope::Session }

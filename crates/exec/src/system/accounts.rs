@@ -4,8 +4,8 @@ use vaquita_types::temporal::DateTime;
 use vaquita_types::{Result, Value};
 
 use super::row::{NULL, cell, row, yes_no};
-use super::server::AccountInfo;
 use super::{Row, SystemContext, registry};
+use crate::context::AccountInfo;
 
 /// Static privileges on `*.*` in the order of SHOW GRANTS, each with its column of mysql.user.
 const COLUMN_PRIVILEGES: [(&str, &str); STATIC_PRIVILEGES.len()] = {

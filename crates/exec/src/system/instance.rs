@@ -4,8 +4,8 @@ use vaquita_storage::{Stage, StageProgress};
 use vaquita_types::Result;
 
 use super::row::{NULL, row};
-use super::server::{ProcessInfo, VariableScope};
 use super::{Row, SystemContext};
+use crate::context::{ProcessInfo, VariableScope};
 
 pub fn processlist(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
     Ok(cx.statement.server.processes().into_iter().map(process_row).collect())

@@ -5,7 +5,7 @@
 //! table through `table` (a `TableDef` without indexes, which the planner reads with `AccessPath::System`) and
 //! its rows through `rows`. SHOW statements (`crate::show`) are made of the same rows.
 //!
-//! What only the server knows (variables, connections, accounts) comes through `ServerInfo`. Tables of what
+//! What only the server knows (variables, connections, accounts) comes through `context::ServerInfo`. Tables of what
 //! this server does not have (triggers, events, InnoDB's internals) are there and empty, because clients read
 //! them and take an error for a broken server.
 
@@ -17,7 +17,6 @@ mod narrow;
 mod registry;
 mod row;
 mod schema;
-mod server;
 pub mod text;
 mod transactions;
 
@@ -34,13 +33,9 @@ use vaquita_types::{Error, Result, Value};
 
 pub use accounts::STATIC_PRIVILEGES;
 pub use registry::{SystemTable, empty_table, parse_columns, table};
-pub use server::{
-    ALL_OF_COLUMN, AccountInfo, DatabaseGrantInfo, NoServer, ProcessInfo, ServerInfo, SessionLockInfo, TableGrantInfo,
-    VariableScope, WarningInfo, thread_id,
-};
 pub use transactions::{LockNames, isolation_text, mode_text};
 
-use crate::context::Statement;
+use crate::context::{ALL_OF_COLUMN, Execution};
 
 /// Databases that exist on every server and hold no user tables.
 pub const SYSTEM_DATABASES: &[&str] = &["information_schema", "mysql", "performance_schema", "sys"];
@@ -60,7 +55,7 @@ pub type Row = Vec<Value>;
 /// What the functions that make rows have at hand. `database` and `table` narrow the rows to those of one
 /// database or table when the caller wants no others; a function may ignore them.
 pub struct SystemContext<'a> {
-    pub statement: &'a Statement<'a>,
+    pub statement: &'a Execution<'a>,
     pub database: Option<String>,
     pub table: Option<String>,
     /// Which columns are read, if not all.
@@ -70,7 +65,7 @@ pub struct SystemContext<'a> {
 }
 
 impl<'a> SystemContext<'a> {
-    pub fn new(statement: &'a Statement<'a>) -> SystemContext<'a> {
+    pub fn new(statement: &'a Execution<'a>) -> SystemContext<'a> {
         SystemContext { statement, database: None, table: None, columns: None, temporary: None }
     }
 
@@ -146,7 +141,7 @@ impl<'a> SystemContext<'a> {
 }
 
 /// The rows that a scan of a system table looks at, and perhaps others; `eval` is what its filter sees.
-pub fn rows(scan: &Scan, statement: &Statement<'_>, eval: &EvalCx<'_>) -> Result<Vec<Row>> {
+pub fn rows(scan: &Scan, statement: &Execution<'_>, eval: &EvalCx<'_>) -> Result<Vec<Row>> {
     let mut cx = SystemContext::new(statement);
     narrow::narrow(&mut cx, scan, eval);
     rows_of(&scan.table.database, &scan.table.name, &cx)

@@ -13,7 +13,7 @@ use vaquita_types::schema::{ColumnDef, ColumnDefault, ColumnId, TableDef, TableI
 use vaquita_types::{ColumnType, Result, TypeKind, Value};
 
 use super::{Row, SystemContext, accounts, columns, fixed, instance, schema, transactions};
-use crate::ddl::data_type::column_type;
+use crate::data_type::column_type;
 
 pub type MakeRows = fn(&SystemContext<'_>) -> Result<Vec<Row>>;
 

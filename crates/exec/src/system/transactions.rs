@@ -8,8 +8,8 @@ use vaquita_types::Result;
 use vaquita_types::schema::{IndexId, TableId};
 
 use super::row::{NULL, row};
-use super::server::{SessionLockInfo, thread_id};
 use super::{Row, SystemContext};
+use crate::context::{SessionLockInfo, thread_id};
 
 /// The isolation level as `@@transaction_isolation` without the hyphen.
 pub fn isolation_text(isolation: Isolation) -> &'static str {

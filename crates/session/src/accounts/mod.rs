@@ -28,7 +28,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use parking_lot::{Mutex, RwLock};
-use vaquita_exec::system::{AccountInfo, DatabaseGrantInfo, TableGrantInfo};
+use vaquita_exec::context::{AccountInfo, DatabaseGrantInfo, TableGrantInfo};
 use vaquita_parser::ast::UserName;
 use vaquita_password::{FastDigest, Plugin};
 use vaquita_storage::Catalog;

@@ -8,7 +8,7 @@
 
 use std::borrow::Cow;
 
-use vaquita_exec::system::ALL_OF_COLUMN;
+use vaquita_exec::context::ALL_OF_COLUMN;
 use vaquita_plan::uses::{Actions, DELETE, INSERT, SELECT, SELECT_OR_UPDATE, TableUse, UPDATE, UseList, Whose};
 use vaquita_types::errno::{ER_COLUMNACCESS_DENIED_ERROR, ER_SPECIFIC_ACCESS_DENIED_ERROR};
 use vaquita_types::{Error, Result};

@@ -11,7 +11,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use vaquita_exec::context::Statement;
+use vaquita_exec::context::Execution;
 use vaquita_exec::dml::Changed;
 use vaquita_exec::file::{DumpWriter, FileFormat, FileSource, FileWriter, Transcoded, load};
 use vaquita_parser::ast::{LoadData, SelectInto};
@@ -130,7 +130,7 @@ impl Session {
     ) -> Result<Changed> {
         let txn: &RefCell<Transaction> = &self.txn;
         let (engine, catalog) = (&self.server.engine, &self.catalog);
-        let mut statement = Statement::new(engine, catalog, txn, &self.params, &self.state, &self.client.interrupt);
+        let mut statement = Execution::new(engine, catalog, txn, &self.params, &self.state, &self.client.interrupt);
         let info = self.info();
         statement.server = &info;
         statement.lock_wait_ms_max = self.state.lock_wait_ms();
@@ -155,7 +155,7 @@ impl Session {
     }
 
     /// The rows of a query to the file of its INTO; how many there were.
-    pub(super) fn write_file(&self, query: &QueryPlan, statement: &Statement<'_>) -> Result<u64> {
+    pub(super) fn write_file(&self, query: &QueryPlan, statement: &Execution<'_>) -> Result<u64> {
         let Some(into) = query.into_file.as_deref() else { return Err(Error::internal("a query without a file")) };
         let run = |sink: &mut dyn vaquita_exec::sink::RowSink| vaquita_exec::query::run(query, statement, None, sink);
         match into {

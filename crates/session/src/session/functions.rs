@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use vaquita_exec::system::thread_id;
+use vaquita_exec::context::thread_id;
 use vaquita_types::errno::{ER_SP_DOES_NOT_EXIST, ER_USER_LOCK_OVERLONG_NAME, ER_USER_LOCK_WRONG_NAME, ER_WRONG_ARGUMENTS};
 use vaquita_types::{ColumnType, Error, Result, Value};
 

@@ -7,7 +7,7 @@
 //! 4. A failed statement undoes only itself; deadlock and conflict undo the transaction.
 //! 5. The commit of an autocommit statement may park the session; the answer then waits in `Pending`.
 
-use vaquita_exec::context::Statement;
+use vaquita_exec::context::Execution;
 use vaquita_exec::dml::Changed;
 use vaquita_parser::Statement as Ast;
 use vaquita_plan::node::Plan;
@@ -163,7 +163,7 @@ impl Session {
         let Planned { plan, params, .. } = *planned;
         let form = self.result_form(exchange);
         let mut statement =
-            Statement::new(&self.server.engine, &self.catalog, &self.txn, params, &self.state, &self.client.interrupt);
+            Execution::new(&self.server.engine, &self.catalog, &self.txn, params, &self.state, &self.client.interrupt);
         let info = self.info();
         statement.server = &info;
         statement.lock_wait_ms_max = self.state.lock_wait_ms();

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use vaquita_exec::system::{AccountInfo, ProcessInfo, ServerInfo, SessionLockInfo, VariableScope, WarningInfo};
+use vaquita_exec::context::{AccountInfo, ProcessInfo, ServerInfo, SessionLockInfo, VariableScope, WarningInfo};
 use vaquita_parser::ast::UserName;
 use vaquita_plan::uses::UseList;
 use vaquita_types::Result;

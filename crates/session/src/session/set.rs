@@ -3,7 +3,7 @@
 //! 1. Every right side is evaluated and checked, in order, against the state before the statement.
 //! 2. Only if all of them are good, all are applied: a SET that fails changes nothing.
 
-use vaquita_exec::context::Statement;
+use vaquita_exec::context::Execution;
 use vaquita_parser::ast::{self, AccessMode, SetItem, SetValue, VarScope};
 use vaquita_plan::bind::{PlanContext, bind_scalar};
 use vaquita_plan::env::Level;
@@ -263,7 +263,7 @@ impl Session {
         self.txn.get_mut().begin_statement(Reads::Many);
         let evaluated = {
             let mut statement =
-                Statement::new(&self.server.engine, &self.catalog, &self.txn, &self.params, &self.state, &self.client.interrupt);
+                Execution::new(&self.server.engine, &self.catalog, &self.txn, &self.params, &self.state, &self.client.interrupt);
             let info = self.info();
             statement.server = &info;
             statement.lock_wait_ms_max = self.state.lock_wait_ms();

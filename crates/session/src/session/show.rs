@@ -1,7 +1,7 @@
 //! SHOW and DESCRIBE: runs `exec::show` and writes its rows.
 
 use vaquita_exec::catalog::PlanCatalog;
-use vaquita_exec::context::Statement;
+use vaquita_exec::context::Execution;
 use vaquita_exec::show::{self, ShowContext, ShowResult};
 use vaquita_parser::ast::Show;
 use vaquita_parser::statement_kind::{Class, InXa};
@@ -104,7 +104,7 @@ impl Session {
     fn run_show(&self, ast: &Ast) -> Result<ShowResult> {
         let info = self.info();
         let mut statement =
-            Statement::new(&self.server.engine, &self.catalog, &self.txn, &[], &self.state, &self.client.interrupt);
+            Execution::new(&self.server.engine, &self.catalog, &self.txn, &[], &self.state, &self.client.interrupt);
         statement.server = &info;
         let catalog = PlanCatalog::new(&self.catalog);
         let database = self.state.database();

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use vaquita_exec::context::SessionEnv;
-use vaquita_exec::system::WarningInfo;
+use vaquita_exec::context::WarningInfo;
 use vaquita_plan::env::{Level, VarScope};
 use vaquita_plan::settings::RunSettings;
 use vaquita_storage::{Interrupt, TxnOptions};

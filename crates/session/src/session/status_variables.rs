@@ -2,7 +2,7 @@
 //!
 //! Names of MySQL's that stand for nothing here are left out.
 
-use vaquita_exec::system::VariableScope;
+use vaquita_exec::context::VariableScope;
 
 use super::server_info::Info;
 

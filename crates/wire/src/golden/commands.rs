@@ -35,7 +35,7 @@ fn commands_decode() {
     }
 }
 
-fn check_execute(name: &str, execute: &crate::commands::Execute<'_>, caps: u32, expected: &str) {
+fn check_execute(name: &str, execute: &crate::params::Execute<'_>, caps: u32, expected: &str) {
     let (expected, has_attribute) = match expected.strip_suffix(",attr") {
         Some(rest) => (rest, true),
         None => (expected, false),

@@ -29,8 +29,7 @@ use vaquita_plan::node::Assignment;
 use vaquita_storage::{Duplicate, Table, Written};
 use vaquita_types::{ColumnType, Error, Result, Value};
 
-use crate::context::Statement;
-use crate::op::Frame;
+use crate::context::{Execution, Frame};
 use numbers::Numbers;
 pub(crate) use stored::StoredRows;
 use values::Times;
@@ -39,7 +38,7 @@ pub(crate) use values::{RowBuilder, stored_digits};
 
 /// The rows of one table that one statement changes.
 pub(crate) struct TableChange<'a> {
-    statement: &'a Statement<'a>,
+    statement: &'a Execution<'a>,
     table: &'a Table,
     pub(crate) values: RowBuilder<'a>,
     pub(crate) rows: StoredRows<'a>,
@@ -83,7 +82,7 @@ pub(crate) enum Evaluated {
 }
 
 impl<'a> TableChange<'a> {
-    pub fn new(statement: &'a Statement<'a>, table: &'a Table, ignore: bool) -> TableChange<'a> {
+    pub fn new(statement: &'a Execution<'a>, table: &'a Table, ignore: bool) -> TableChange<'a> {
         TableChange {
             statement,
             table,

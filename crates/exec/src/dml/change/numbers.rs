@@ -6,11 +6,11 @@ use vaquita_types::temporal::Date;
 use vaquita_types::{ColumnType, Error, Result, Value, convert, sql_mode};
 
 use super::values::RowBuilder;
-use crate::context::Statement;
+use crate::context::Execution;
 use crate::dml::group_numbers;
 
 pub(super) struct Numbers<'a> {
-    statement: &'a Statement<'a>,
+    statement: &'a Execution<'a>,
     table: &'a Table,
     column: Option<usize>,
     /// Where they are counted, if not in the table's counter.
@@ -21,7 +21,7 @@ pub(super) struct Numbers<'a> {
 }
 
 impl<'a> Numbers<'a> {
-    pub fn new(statement: &'a Statement<'a>, table: &'a Table) -> Numbers<'a> {
+    pub fn new(statement: &'a Execution<'a>, table: &'a Table) -> Numbers<'a> {
         Numbers {
             statement,
             table,

@@ -3,11 +3,11 @@
 use vaquita_storage::{Buffers, Duplicate, LockMode, Table, Version, Written};
 use vaquita_types::{Result, Value};
 
-use crate::context::Statement;
+use crate::context::Execution;
 
 /// The stored rows of one table, for one statement. TIMESTAMPs are in UTC.
 pub(crate) struct StoredRows<'a> {
-    statement: &'a Statement<'a>,
+    statement: &'a Execution<'a>,
     table: &'a Table,
     buffers: Buffers,
     /// The bytes of a row that was read.
@@ -15,7 +15,7 @@ pub(crate) struct StoredRows<'a> {
 }
 
 impl<'a> StoredRows<'a> {
-    pub fn new(statement: &'a Statement<'a>, table: &'a Table) -> StoredRows<'a> {
+    pub fn new(statement: &'a Execution<'a>, table: &'a Table) -> StoredRows<'a> {
         StoredRows { statement, table, buffers: Buffers::default(), read: Vec::new() }
     }
 

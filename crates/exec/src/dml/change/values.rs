@@ -13,8 +13,8 @@ use vaquita_types::schema::{ColumnDef, ColumnDefault, TableDef};
 use vaquita_types::temporal::{DateTime, TimeZone};
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, sql_mode};
 
-use crate::context::Statement;
-use crate::ddl::checks::bind_checks;
+use crate::context::Execution;
+use crate::dml::stored_exprs::bind_checks;
 
 /// Whether the local times of a row tell the moments that they mean.
 #[must_use]
@@ -27,7 +27,7 @@ pub enum Times {
 
 /// Converts values for one table, raising errors or warnings as `sql_mode` asks.
 pub struct RowBuilder<'a> {
-    statement: &'a Statement<'a>,
+    statement: &'a Execution<'a>,
     table: &'a TableDef,
     store: StoreContext<'a>,
     now: DateTime,
@@ -43,7 +43,7 @@ pub struct RowBuilder<'a> {
 }
 
 impl<'a> RowBuilder<'a> {
-    pub fn new(statement: &'a Statement<'a>, table: &'a TableDef, ignore: bool) -> RowBuilder<'a> {
+    pub fn new(statement: &'a Execution<'a>, table: &'a TableDef, ignore: bool) -> RowBuilder<'a> {
         let mode = statement.session.sql_mode();
         let zone = statement.session.time_zone();
         let now = local_now(zone, statement.session.statement_time_us());

@@ -11,10 +11,10 @@ use vaquita_types::{Result, TypeKind, Value};
 use super::concat;
 use super::merge::Origin;
 use super::state::State;
-use crate::context::Statement;
+use crate::context::Execution;
+use crate::context::{Frame, Rows};
 use crate::op::key;
 use crate::op::key_table::KeyTable;
-use crate::op::{Frame, rows::Rows};
 
 /// The clauses of the node.
 #[derive(Clone, Copy)]
@@ -110,14 +110,14 @@ impl<'p> Groups<'p> {
         self.keys.len()
     }
 
-    pub fn open(&mut self, statement: &Statement<'_>) {
+    pub fn open(&mut self, statement: &Execution<'_>) {
         self.clear(statement);
         if self.spec.aggregates.iter().any(|a| a.kind == AggregateKind::GroupConcat) {
             self.concat_max = concat::length_max(statement);
         }
     }
 
-    pub fn clear(&mut self, statement: &Statement<'_>) {
+    pub fn clear(&mut self, statement: &Execution<'_>) {
         self.states.clear();
         self.origins.clear();
         self.keys.clear(statement);

@@ -12,7 +12,7 @@ use vaquita_types::{Result, TypeKind, Value};
 
 use super::groups::{Groups, Spec};
 use super::state::State;
-use crate::context::Statement;
+use crate::context::Execution;
 use crate::op::key_table::KeyTable;
 
 /// Where the first row of a group was.
@@ -47,12 +47,12 @@ pub fn applies(spec: Spec<'_>) -> bool {
 
 impl Partial<'_> {
     /// Counts what another statement has counted.
-    pub fn adopt(&mut self, statement: &Statement<'_>) -> Result<()> {
+    pub fn adopt(&mut self, statement: &Execution<'_>) -> Result<()> {
         statement.keep_bytes(self.table.kept_bytes() + self.groups.kept_bytes_in_all())
     }
 
     /// Takes in the groups of another thread. False: only one thread alone can tell the result.
-    pub fn merge(&mut self, mut other: Partial<'_>, statement: &Statement<'_>) -> Result<bool> {
+    pub fn merge(&mut self, mut other: Partial<'_>, statement: &Execution<'_>) -> Result<bool> {
         let has_keys = !self.groups.spec.keys.is_empty();
         let mut places = Vec::with_capacity(other.groups.len());
         for from in 0..other.groups.len() {
@@ -86,7 +86,7 @@ impl Groups<'_> {
     }
 
     /// Adds another's group. What its DISTINCT functions counted is left to `merge_seen`.
-    fn take_group(&mut self, other: &mut Groups<'_>, from: usize, statement: &Statement<'_>) -> Result<()> {
+    fn take_group(&mut self, other: &mut Groups<'_>, from: usize, statement: &Execution<'_>) -> Result<()> {
         let count = self.spec.aggregates.len();
         for (n, of) in self.spec.aggregates.iter().enumerate() {
             let fresh = State::new(of.kind, &of.ty);
@@ -125,7 +125,7 @@ impl Groups<'_> {
     }
 
     /// COUNT(DISTINCT …): what the other has seen and this one has not. `places` are its groups' numbers here.
-    fn merge_seen(&mut self, other: &Groups<'_>, places: &[usize], statement: &Statement<'_>) -> Result<()> {
+    fn merge_seen(&mut self, other: &Groups<'_>, places: &[usize], statement: &Execution<'_>) -> Result<()> {
         let count = self.spec.aggregates.len();
         let mut key = Vec::new();
         for (n, (mine, its)) in self.seen.iter_mut().zip(&other.seen).enumerate() {

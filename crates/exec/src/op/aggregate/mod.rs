@@ -24,7 +24,7 @@ use super::key::{self, AFTER_ALL};
 use super::key_table::KeyTable;
 use super::overflow::Overflow;
 use super::{Frame, Operator, Pulse, build, build_again};
-use crate::parallel;
+use crate::op::parallel;
 
 pub struct HashAggregate<'p> {
     node: &'p Node,

@@ -18,7 +18,7 @@ use vaquita_types::json::{JSON_DEPTH_MAX, Json, JsonObject};
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value};
 
 use super::concat::Concat;
-use crate::op::rows::heap_bytes;
+use crate::context::heap_bytes;
 
 pub enum State {
     Count(u64),

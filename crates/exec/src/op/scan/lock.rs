@@ -16,11 +16,11 @@ use vaquita_storage::{
 use vaquita_types::Result;
 
 use super::{TableScan, read};
-use crate::context::Statement;
-use crate::op::Frame;
+use crate::context::Execution;
+use crate::context::Frame;
 
 /// How the scan's row lock is taken; SERIALIZABLE locks what it reads.
-pub fn lock_of(scan: &Scan, statement: &Statement<'_>) -> Option<(LockMode, LockPolicy)> {
+pub fn lock_of(scan: &Scan, statement: &Execution<'_>) -> Option<(LockMode, LockPolicy)> {
     let wait = statement.lock_wait();
     match scan.lock {
         Some(lock) => {

@@ -14,8 +14,9 @@ use vaquita_types::errno::{ER_WINDOW_FRAME_ILLEGAL, ER_WINDOW_RANGE_FRAME_ORDER_
 use vaquita_types::{ColumnType, Error, Result, Value};
 
 use super::function::Partition;
+use crate::context::Frame;
+use crate::op::key;
 use crate::op::sort::Keys;
-use crate::op::{Frame, key};
 
 const UNNAMED: &str = "<unnamed window>";
 

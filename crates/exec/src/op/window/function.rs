@@ -8,8 +8,8 @@ use vaquita_types::errno::ER_WRONG_ARGUMENTS;
 use vaquita_types::{Error, Result, Value};
 
 use super::frame::FrameOf;
+use crate::context::Rows;
 use crate::op::aggregate::state::State;
-use crate::op::rows::Rows;
 use crate::op::sort::Keys;
 
 #[derive(Clone, Copy)]

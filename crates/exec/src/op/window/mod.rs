@@ -15,10 +15,10 @@ use vaquita_types::{Result, Value};
 
 use self::frame::FrameOf;
 use self::function::{Kind, Partition};
-use super::rows::Rows;
 use super::slots::refills;
 use super::sort::Keys;
 use super::{Frame, Operator, Pulse, build, build_again, key};
+use crate::context::Rows;
 
 /// PARTITION BY and ORDER BY that some functions share.
 struct Spec {

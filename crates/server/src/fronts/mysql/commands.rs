@@ -6,9 +6,9 @@
 use rustc_hash::FxHashMap;
 use vaquita_types::{Error, Result, Value};
 use vaquita_wire::caps::{client, cursor, mysql_type};
-use vaquita_wire::commands::{Command, Execute};
+use vaquita_wire::commands::Command;
 use vaquita_wire::packet::PacketWriter;
-use vaquita_wire::params::StatementParams;
+use vaquita_wire::params::{Execute, StatementParams};
 use vaquita_wire::result::{
     OkPacket, put_column_definition, put_eof, put_field_list_definition, put_ok, put_prepare_ok, put_protocol_error,
     put_result_set_end,

@@ -1,5 +1,7 @@
 //! Runs a `QueryPlan`: builds its operators, pulls rows, evaluates the output columns.
 
+mod environment;
+
 use std::borrow::Cow;
 use std::cell::Cell;
 
@@ -13,20 +15,20 @@ use vaquita_types::errno::{ER_SP_FETCH_NO_DATA, ER_TOO_MANY_ROWS};
 use vaquita_types::temporal::TimeZone;
 use vaquita_types::{Error, Result, TypeKind, Value};
 
-use crate::context::Statement;
-use crate::op::{self, Frame, Operator, SubPlan, TableScan};
+use crate::context::{Execution, Frame, heap_bytes};
+use crate::op::{self, Operator, SubPlan, TableScan};
 use crate::sink::RowSink;
 
 /// Rows between two looks at the interrupt.
 const INTERRUPT_ROWS: u64 = 1 << 10;
 
 /// Sends all rows to `sink`; returns what FOUND_ROWS() tells: how many, with SQL_CALC_FOUND_ROWS also those that LIMIT leaves out.
-pub fn run(plan: &QueryPlan, statement: &Statement<'_>, outer: Option<&EvalCx<'_>>, sink: &mut dyn RowSink) -> Result<u64> {
+pub fn run(plan: &QueryPlan, statement: &Execution<'_>, outer: Option<&EvalCx<'_>>, sink: &mut dyn RowSink) -> Result<u64> {
     evaluate_early(&plan.early, statement)?;
     send_rows(plan, statement, outer, sink).map_err(|e| print::unmarked(print::name_columns(e, &plan.root)))
 }
 
-fn send_rows(plan: &QueryPlan, statement: &Statement<'_>, outer: Option<&EvalCx<'_>>, sink: &mut dyn RowSink) -> Result<u64> {
+fn send_rows(plan: &QueryPlan, statement: &Execution<'_>, outer: Option<&EvalCx<'_>>, sink: &mut dyn RowSink) -> Result<u64> {
     let _memory = Memory::of(statement);
     sink.columns(&plan.output)?;
     let mut frame = Frame::new(statement, outer, plan.frame_width);
@@ -63,7 +65,7 @@ fn send_rows(plan: &QueryPlan, statement: &Statement<'_>, outer: Option<&EvalCx<
 }
 
 /// What a plan evaluates before its first row (`vaquita_plan::bind`, EARLY-1 to EARLY-4).
-pub fn evaluate_early(early: &[Expr], statement: &Statement<'_>) -> Result<()> {
+pub fn evaluate_early(early: &[Expr], statement: &Execution<'_>) -> Result<()> {
     if early.is_empty() {
         return Ok(());
     }
@@ -74,7 +76,7 @@ pub fn evaluate_early(early: &[Expr], statement: &Statement<'_>) -> Result<()> {
 }
 
 /// The scan that is all there is to do, and the positions of the columns that it sends as they are stored.
-fn stored_columns<'p>(plan: &'p QueryPlan, statement: &Statement<'_>) -> Option<(&'p Scan, Vec<usize>)> {
+fn stored_columns<'p>(plan: &'p QueryPlan, statement: &Execution<'_>) -> Option<(&'p Scan, Vec<usize>)> {
     let Node::Scan(scan) = &plan.root else { return None };
     let from_row =
         matches!(scan.path, AccessPath::Full { .. } | AccessPath::Point { .. } | AccessPath::Range { covering: false, .. });
@@ -124,7 +126,7 @@ fn without_limit(root: &Node) -> Option<(Cow<'_, Node>, &Limit)> {
 }
 
 /// SELECT … INTO @a, @b: sets the variables from the only row; returns how many rows there were. Error 1172 for a second one.
-pub fn run_into(plan: &QueryPlan, statement: &Statement<'_>) -> Result<u64> {
+pub fn run_into(plan: &QueryPlan, statement: &Execution<'_>) -> Result<u64> {
     evaluate_early(&plan.early, statement)?;
     let rows = collect_some(plan, statement, None, 2)?;
     let Some(row) = rows.first() else {
@@ -143,7 +145,7 @@ pub fn run_into(plan: &QueryPlan, statement: &Statement<'_>) -> Result<u64> {
 /// Calls `f` with each row, for INSERT … SELECT.
 pub fn for_each(
     plan: &QueryPlan,
-    statement: &Statement<'_>,
+    statement: &Execution<'_>,
     outer: Option<&EvalCx<'_>>,
     mut f: impl FnMut(&mut Vec<Value>) -> Result<()>,
 ) -> Result<()> {
@@ -164,14 +166,14 @@ pub fn for_each(
 }
 
 /// All rows, for subqueries.
-pub fn collect(plan: &QueryPlan, statement: &Statement<'_>, outer: Option<&EvalCx<'_>>) -> Result<Vec<Vec<Value>>> {
+pub fn collect(plan: &QueryPlan, statement: &Execution<'_>, outer: Option<&EvalCx<'_>>) -> Result<Vec<Vec<Value>>> {
     collect_some(plan, statement, outer, usize::MAX)
 }
 
 /// The first `rows_max` rows.
 pub fn collect_some(
     plan: &QueryPlan,
-    statement: &Statement<'_>,
+    statement: &Execution<'_>,
     outer: Option<&EvalCx<'_>>,
     rows_max: usize,
 ) -> Result<Vec<Vec<Value>>> {
@@ -181,9 +183,8 @@ pub fn collect_some(
     let mut rows = Vec::new();
     let mut row = Vec::with_capacity(plan.output.len());
     while rows.len() < rows_max && source.next(statement, outer, &mut row)? {
-        statement.keep_bytes(
-            row.len() * size_of::<Value>() + size_of::<Vec<Value>>() + row.iter().map(op::heap_bytes).sum::<usize>(),
-        )?;
+        statement
+            .keep_bytes(row.len() * size_of::<Value>() + size_of::<Vec<Value>>() + row.iter().map(heap_bytes).sum::<usize>())?;
         rows.push(std::mem::replace(&mut row, Vec::with_capacity(plan.output.len())));
         if (rows.len() as u64).is_multiple_of(INTERRUPT_ROWS) {
             statement.interrupt.check_in_turn()?;
@@ -199,7 +200,7 @@ struct Memory<'a> {
 }
 
 impl<'a> Memory<'a> {
-    fn of(statement: &'a Statement<'_>) -> Memory<'a> {
+    fn of(statement: &'a Execution<'_>) -> Memory<'a> {
         Memory { of: &statement.memory_bytes, bytes: statement.memory_bytes.get() }
     }
 }

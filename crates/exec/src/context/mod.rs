@@ -1,8 +1,15 @@
-//! What a running statement has at hand.
+//! What a running statement has at hand: `Execution`, and what is made of it for a query block (`Frame`), for rows that are kept
+//! (`Rows`) and for one of several threads (`Part`); the session and the server around it (`SessionEnv`, `ServerInfo`).
 //!
-//! `Statement` implements `plan::env::Env`, so that expressions reach the session, and runs
-//! their subqueries. The transaction is in a cell: a scan reads through it while the
-//! statement that drives the scan writes through it.
+//! It never knows how anything is run: operators, subqueries, changes and system tables are floors above. `query` makes a
+//! `Execution` the environment of expressions, because they may ask for the rows of a subquery.
+//!
+//! The transaction is in a cell: a scan reads through it while the statement that drives the scan writes through it.
+
+mod frame;
+mod part;
+mod rows;
+mod server;
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -10,7 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use vaquita_plan::env::{Env, EvalCx, Level, SubqueryRows, VarScope};
-use vaquita_plan::expr::{Subquery, SubqueryKind};
+use vaquita_plan::expr::Subquery;
 use vaquita_plan::func::SeededRandom;
 use vaquita_plan::settings::RunSettings;
 use vaquita_storage::{Interrupt, LockMode, LockPolicy, SessionCatalog, Store, Table, Transaction};
@@ -25,8 +32,13 @@ use vaquita_types::schema::TableRef;
 use vaquita_types::temporal::TimeZone;
 use vaquita_types::{Error, Result, Value};
 
-use crate::op::Rows;
-use crate::parallel::Part;
+pub use frame::Frame;
+pub use part::Part;
+pub use rows::{Rows, heap_bytes};
+pub use server::{
+    ALL_OF_COLUMN, AccountInfo, DatabaseGrantInfo, NoServer, ProcessInfo, ServerInfo, SessionLockInfo, TableGrantInfo,
+    VariableScope, WarningInfo, thread_id,
+};
 
 /// The session, as statements see it. The methods are those of `plan::env::Env` without subqueries.
 pub trait SessionEnv {
@@ -56,7 +68,7 @@ pub trait SessionEnv {
 }
 
 /// One execution of one statement.
-pub struct Statement<'a> {
+pub struct Execution<'a> {
     pub store: &'a Arc<Store>,
     pub catalog: &'a SessionCatalog,
     pub txn: &'a RefCell<Transaction>,
@@ -64,7 +76,7 @@ pub struct Statement<'a> {
     pub session: &'a dyn SessionEnv,
     pub interrupt: &'a Interrupt,
     /// For system tables; `NoServer` unless set.
-    pub server: &'a dyn crate::system::ServerInfo,
+    pub server: &'a dyn ServerInfo,
     /// Bytes that sorts, hash tables and kept results of this statement may take.
     pub memory_bytes_max: usize,
     pub lock_wait_ms_max: u64,
@@ -109,7 +121,7 @@ fn fails_strict(code: u16) -> bool {
     .any(|def| def.code == code)
 }
 
-impl<'a> Statement<'a> {
+impl<'a> Execution<'a> {
     pub fn new(
         store: &'a Arc<Store>,
         catalog: &'a SessionCatalog,
@@ -117,15 +129,15 @@ impl<'a> Statement<'a> {
         params: &'a [Value],
         session: &'a dyn SessionEnv,
         interrupt: &'a Interrupt,
-    ) -> Statement<'a> {
-        Statement {
+    ) -> Execution<'a> {
+        Execution {
             store,
             catalog,
             txn,
             params,
             session,
             interrupt,
-            server: &crate::system::NoServer,
+            server: &NoServer,
             memory_bytes_max: store.options().statement_bytes_max,
             lock_wait_ms_max: 50_000,
             table_lock_wait: Duration::from_secs(50),
@@ -168,6 +180,20 @@ impl<'a> Statement<'a> {
     /// Whether what is evaluated now comes before the first row.
     pub(crate) fn set_early(&self, early: bool) {
         self.early.set(early);
+    }
+
+    /// What an expression warns of.
+    pub(crate) fn warn(&self, level: Level, error: Error) {
+        if self.strict.get() && level == Level::Warning && fails_strict(error.code()) {
+            self.raised.borrow_mut().get_or_insert(error);
+        } else if !self.is_repeated(&error) {
+            self.session.warn(level, error);
+        }
+    }
+
+    /// The next number of RAND(seed) at a place.
+    pub(crate) fn seeded_number(&self, site: usize, seed: u32) -> f64 {
+        self.generators.borrow_mut().entry(site).or_insert_with(|| SeededRandom::new(seed)).number()
     }
 
     /// Notes a warning that came before the first row; true of one that has come so.
@@ -227,6 +253,11 @@ impl<'a> Statement<'a> {
         Err(Error::new(&vaquita_types::errno::ER_OUT_OF_RESOURCES, &[]))
     }
 
+    /// What `keep_bytes` counted is free again.
+    pub fn release_bytes(&self, bytes: usize) {
+        self.memory_bytes.set(self.memory_bytes.get().saturating_sub(bytes));
+    }
+
     /// Bytes that an operator may keep before it gives rows to the disk, if the statement keeps twice as much.
     pub fn operator_bytes_max(&self) -> usize {
         self.store.options().operator_bytes_max.min(self.memory_bytes_max / 4)
@@ -240,7 +271,7 @@ impl<'a> Statement<'a> {
     }
 }
 
-/// What both environments pass on to the session.
+/// What both environments of expressions pass on to the session.
 macro_rules! forward_to_session {
     () => {
         fn statement_time_us(&self) -> i64 {
@@ -289,51 +320,7 @@ macro_rules! forward_to_session {
     };
 }
 
-impl Statement<'_> {
-    /// What `keep_bytes` counted is free again.
-    pub fn release_bytes(&self, bytes: usize) {
-        self.memory_bytes.set(self.memory_bytes.get().saturating_sub(bytes));
-    }
-}
-
-impl Env for Statement<'_> {
-    forward_to_session!();
-
-    fn warn(&self, level: Level, error: Error) {
-        if self.strict.get() && level == Level::Warning && fails_strict(error.code()) {
-            self.raised.borrow_mut().get_or_insert(error);
-        } else if !self.is_repeated(&error) {
-            self.session.warn(level, error);
-        }
-    }
-
-    fn check_interrupt(&self) -> Result<()> {
-        self.interrupt.check()
-    }
-
-    fn seeded_random(&self, site: usize, seed: u32) -> f64 {
-        self.generators.borrow_mut().entry(site).or_insert_with(|| SeededRandom::new(seed)).number()
-    }
-
-    fn subquery(&self, subquery: &Subquery, cx: &EvalCx<'_>) -> Result<SubqueryRows> {
-        if !subquery.correlated
-            && let Some(rows) = self.subqueries.borrow().get(&subquery.id)
-        {
-            return Ok(rows.clone());
-        }
-        let rows_max = match subquery.kind {
-            SubqueryKind::Exists { .. } => 1,
-            // A second row is error 1242.
-            SubqueryKind::Scalar | SubqueryKind::Row { .. } => 2,
-            SubqueryKind::In { .. } | SubqueryKind::Quantified { .. } => usize::MAX,
-        };
-        let rows = Arc::new(crate::query::collect_some(&subquery.plan, self, Some(cx), rows_max)?);
-        if !subquery.correlated {
-            self.subqueries.borrow_mut().insert(subquery.id, rows.clone());
-        }
-        Ok(rows)
-    }
-}
+pub(crate) use forward_to_session;
 
 /// The environment of expressions without rows or subqueries: defaults, SET, LIMIT of SHOW ….
 pub struct Constants<'a> {

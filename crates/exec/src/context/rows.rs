@@ -7,8 +7,7 @@ use vaquita_plan::expr::Slot;
 use vaquita_types::limits::VALUE_BYTES_MAX;
 use vaquita_types::{Result, Value};
 
-use super::Frame;
-use crate::context::Statement;
+use super::{Execution, Frame};
 
 #[derive(Default)]
 pub struct Rows {
@@ -54,7 +53,7 @@ impl Rows {
     }
 
     /// Adds row `n` of another, whose values are then gone.
-    pub fn take_row(&mut self, other: &mut Rows, n: usize, statement: &Statement<'_>) -> Result<()> {
+    pub fn take_row(&mut self, other: &mut Rows, n: usize, statement: &Execution<'_>) -> Result<()> {
         let row = other.row_mut(n);
         let heap = row.iter().map(heap_bytes).sum();
         self.values.extend(row.iter_mut().map(std::mem::take));
@@ -62,13 +61,13 @@ impl Rows {
     }
 
     /// Gives the memory back, to be filled again.
-    pub fn clear(&mut self, statement: &Statement<'_>) {
+    pub fn clear(&mut self, statement: &Execution<'_>) {
         self.values.clear();
         self.count = 0;
         statement.release_bytes(std::mem::take(&mut self.kept_bytes));
     }
 
-    fn count_row(&mut self, heap: usize, statement: &Statement<'_>) -> Result<()> {
+    fn count_row(&mut self, heap: usize, statement: &Execution<'_>) -> Result<()> {
         self.count += 1;
         let bytes = heap + self.width * size_of::<Value>();
         self.kept_bytes += bytes;
@@ -87,7 +86,7 @@ impl Rows {
     }
 
     /// Adds a row of values, which are moved out of `row`.
-    pub fn push(&mut self, row: &mut Vec<Value>, statement: &Statement<'_>) -> Result<()> {
+    pub fn push(&mut self, row: &mut Vec<Value>, statement: &Execution<'_>) -> Result<()> {
         let heap = row.iter().map(heap_bytes).sum();
         self.values.append(row);
         self.count_row(heap, statement)

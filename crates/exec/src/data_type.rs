@@ -1,19 +1,17 @@
 //! Declared types: `VARCHAR(20) CHARACTER SET latin1` to a `ColumnType`, with MySQL's limits and errors.
 
 use vaquita_parser::ast::{DataType, TypeName};
-use vaquita_types::charset::{Charset, CollationId, charset, collation};
+use vaquita_types::charset::{Charset, Collation, CollationId, charset, collation};
 use vaquita_types::datatype::DECIMALS_NOT_FIXED;
 use vaquita_types::errno::{
-    ER_DUPLICATED_VALUE_IN_TYPE, ER_ILLEGAL_VALUE_FOR_TYPE, ER_INVALID_FIELD_SIZE, ER_INVALID_YEAR_COLUMN_LENGTH,
-    ER_M_BIGGER_THAN_D, ER_TOO_BIG_DISPLAYWIDTH, ER_TOO_BIG_FIELDLENGTH, ER_TOO_BIG_PRECISION, ER_TOO_BIG_SCALE, ER_TOO_BIG_SET,
-    ER_WRONG_FIELD_SPEC,
+    ER_COLLATION_CHARSET_MISMATCH, ER_DUPLICATED_VALUE_IN_TYPE, ER_ILLEGAL_VALUE_FOR_TYPE, ER_INVALID_FIELD_SIZE,
+    ER_INVALID_YEAR_COLUMN_LENGTH, ER_M_BIGGER_THAN_D, ER_TOO_BIG_DISPLAYWIDTH, ER_TOO_BIG_FIELDLENGTH, ER_TOO_BIG_PRECISION,
+    ER_TOO_BIG_SCALE, ER_TOO_BIG_SET, ER_UNKNOWN_CHARACTER_SET, ER_UNKNOWN_COLLATION, ER_WRONG_FIELD_SPEC,
 };
 use vaquita_types::limits::{
     DECIMAL_DIGITS_MAX, DECIMAL_SCALE_MAX, DISPLAY_WIDTH_MAX, ENUM_MEMBERS_MAX, FSP_MAX, ROW_BYTES_MAX, SET_MEMBERS_MAX,
 };
 use vaquita_types::{ColumnType, Error, Result, TypeKind};
-
-use super::choose_collation;
 
 /// `collate` is the column's own COLLATE attribute; `default` the table's collation.
 pub fn column_type(name: &str, ty: &DataType, collate: Option<&str>, default: CollationId) -> Result<ColumnType> {
@@ -262,4 +260,26 @@ fn members(name: &str, ty: &DataType, collate: Option<&str>, default: CollationI
     }
     column.members = Some(labels.into());
     Ok(())
+}
+
+/// CHARACTER SET and COLLATE clauses to a collation; `default` without any.
+pub fn choose_collation(charset: Option<&str>, collate: Option<&str>, default: CollationId) -> Result<CollationId> {
+    let charset = charset.filter(|name| !name.eq_ignore_ascii_case("default"));
+    let charset = match charset {
+        Some(name) => Some(Charset::by_name(name).ok_or_else(|| Error::new(&ER_UNKNOWN_CHARACTER_SET, &[&name]))?),
+        None => None,
+    };
+    let Some(collate) = collate.filter(|name| !name.eq_ignore_ascii_case("default")) else {
+        return Ok(charset.map_or(default, |c| c.default_collation));
+    };
+    let collation = Collation::by_name(collate).ok_or_else(|| Error::new(&ER_UNKNOWN_COLLATION, &[&collate]))?;
+    if let Some(charset) = charset
+        && collation.charset.name != charset.name
+    {
+        return Err(Error::new(&ER_COLLATION_CHARSET_MISMATCH, &[&collate, &charset.name]));
+    }
+    if !collation.is_supported() {
+        return Err(Error::unsupported(format_args!("COLLATE {collate}")));
+    }
+    Ok(collation.id)
 }

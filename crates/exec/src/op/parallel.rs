@@ -11,7 +11,7 @@
 //!
 //! All statements together start no more threads than there are cores (`Helpers`).
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -25,8 +25,8 @@ use vaquita_types::charset::CollationId;
 use vaquita_types::temporal::TimeZone;
 use vaquita_types::{Error, Result, Value};
 
-use crate::context::{SessionEnv, Statement};
-use crate::op::{Frame, scan_ranges};
+use super::scan::scan_ranges;
+use crate::context::{Execution, Frame, Part, SessionEnv};
 
 /// Morsels for each thread.
 const MORSELS: u64 = 16;
@@ -34,44 +34,6 @@ const MORSELS: u64 = 16;
 const MORSEL_BYTES_MIN: u64 = 128 << 10;
 /// Bytes that a stored row is taken to have, before anybody looks at the table.
 const ROW_BYTES: u64 = 128;
-
-/// The share of one thread.
-pub struct Part<'a> {
-    driving: &'a Scan,
-    tables: &'a [Arc<Table>],
-    /// The driving scan's ranges, in the order in which it reads them.
-    morsels: &'a Queue<'a, KeyRange>,
-    at: Cell<usize>,
-}
-
-impl Part<'_> {
-    pub fn divides(&self, scan: &Scan) -> bool {
-        std::ptr::eq(self.driving, scan)
-    }
-
-    /// The next range to read.
-    pub fn take(&self) -> Option<KeyRange> {
-        let (at, range) = self.morsels.take()?;
-        self.at.set(at);
-        Some(range.clone())
-    }
-
-    /// The number of the range that is read now.
-    pub fn morsel(&self) -> usize {
-        self.at.get()
-    }
-
-    /// Nobody takes another range.
-    pub fn stop(&self) {
-        self.morsels.stop();
-    }
-
-    /// A table that the statement has opened.
-    pub fn table(&self, id: vaquita_types::schema::TableId) -> Result<Arc<Table>> {
-        let table = self.tables.iter().find(|table| table.def.id == id);
-        table.cloned().ok_or_else(|| Error::internal("a table that nobody has opened"))
-    }
-}
 
 /// What there is to read in parts.
 pub struct Division<'p> {
@@ -151,12 +113,12 @@ pub fn run_morsels<T: Send>(
 }
 
 /// `innodb_parallel_read_threads`, as far as there are cores.
-pub fn threads_max(statement: &Statement<'_>) -> usize {
+pub fn threads_max(statement: &Execution<'_>) -> usize {
     statement.session.run_settings().read_threads_max.min(cores())
 }
 
 /// A table is to have so many rows at least, as far as that can be told before anybody looks at it.
-pub fn rows_min(statement: &Statement<'_>) -> u64 {
+pub fn rows_min(statement: &Execution<'_>) -> u64 {
     statement.store.options().tuning.parallel_bytes_min / ROW_BYTES
 }
 
@@ -221,9 +183,9 @@ impl Shared<'_> {
         let catalog = SessionCatalog::new(Arc::clone(&self.statement.catalog));
         let txn = RefCell::new(self.view.transaction());
         let Division { driving, tables, .. } = self.division;
-        let part = Part { driving, tables, morsels: self.morsels, at: Cell::new(0) };
+        let part = Part::new(driving, tables, self.morsels);
         let lent = &self.statement;
-        let mut statement = Statement::new(lent.store, &catalog, &txn, lent.params, self.session, lent.interrupt);
+        let mut statement = Execution::new(lent.store, &catalog, &txn, lent.params, self.session, lent.interrupt);
         statement.memory_bytes_max = lent.memory_bytes_max;
         statement.part = Some(&part);
         let result = work(&mut Frame::new(&statement, None, self.width));

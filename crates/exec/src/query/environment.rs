@@ -1,0 +1,47 @@
+//! A running statement as the environment of its expressions: they reach the session through it, and it runs their subqueries.
+
+use std::sync::Arc;
+
+use vaquita_plan::env::{Env, EvalCx, Level, SubqueryRows, VarScope};
+use vaquita_plan::expr::{Subquery, SubqueryKind};
+use vaquita_plan::settings::RunSettings;
+use vaquita_types::temporal::TimeZone;
+use vaquita_types::{Error, Result, Value};
+
+use super::collect_some;
+use crate::context::{Execution, forward_to_session};
+
+impl Env for Execution<'_> {
+    forward_to_session!();
+
+    fn warn(&self, level: Level, error: Error) {
+        Execution::warn(self, level, error);
+    }
+
+    fn check_interrupt(&self) -> Result<()> {
+        self.interrupt.check()
+    }
+
+    fn seeded_random(&self, site: usize, seed: u32) -> f64 {
+        self.seeded_number(site, seed)
+    }
+
+    fn subquery(&self, subquery: &Subquery, cx: &EvalCx<'_>) -> Result<SubqueryRows> {
+        if !subquery.correlated
+            && let Some(rows) = self.subqueries.borrow().get(&subquery.id)
+        {
+            return Ok(rows.clone());
+        }
+        let rows_max = match subquery.kind {
+            SubqueryKind::Exists { .. } => 1,
+            // A second row is error 1242.
+            SubqueryKind::Scalar | SubqueryKind::Row { .. } => 2,
+            SubqueryKind::In { .. } | SubqueryKind::Quantified { .. } => usize::MAX,
+        };
+        let rows = Arc::new(collect_some(&subquery.plan, self, Some(cx), rows_max)?);
+        if !subquery.correlated {
+            self.subqueries.borrow_mut().insert(subquery.id, rows.clone());
+        }
+        Ok(rows)
+    }
+}
