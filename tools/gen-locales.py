@@ -3,7 +3,7 @@
 
 usage: tools/gen-locales.py 'mysql -h127.0.0.1 -uroot'
 
-Writes crates/plan/src/func/locales.txt, one locale per line in the order of MySQL's numbers, fields separated by tabs: its name,
+Writes crates/plan/src/locales.txt, one locale per line in the order of MySQL's numbers, fields separated by tabs: its name,
 twelve months as full and short name (%M, %b), seven days from Monday on (%W, %a).
 """
 import shlex
@@ -11,7 +11,7 @@ import subprocess
 import sys
 
 CLIENT = shlex.split(sys.argv[1])
-TABLE = "crates/plan/src/func/locales.txt"
+TABLE = "crates/plan/src/locales.txt"
 NUMBERS_TRIED = 200
 
 

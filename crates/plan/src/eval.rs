@@ -5,10 +5,12 @@
 //! as a number, text or time with MySQL's warnings, `compare` orders two values by a `CompareAs`,
 //! `cast` converts to a declared type, `fold` replaces constant expressions by their values.
 
+mod call;
 pub mod cast;
 pub mod coerce;
 pub mod compare;
 mod fold;
+pub mod json;
 mod messages;
 pub mod print;
 mod subquery;
@@ -19,16 +21,23 @@ use vaquita_types::json::{JSON_DEPTH_MAX, Json};
 use vaquita_types::limits::VALUE_BYTES_MAX;
 use vaquita_types::{Error, Result, Value, stack};
 
-use crate::env::EvalCx;
+use crate::env::{Env, EvalCx};
 use crate::expr::{CompareAs, CompareOp, Expr, ExprKind};
-use crate::func::FuncCall;
+use crate::function::FuncCall;
 
+pub use call::DateOrTime;
+pub(crate) use call::{arg, is_date_text};
 pub use fold::{constant_fold, is_silent};
+
+/// `max_allowed_packet`: bytes of the largest value that a function makes.
+pub(crate) fn packet_bytes_max(env: &dyn Env) -> usize {
+    env.run_settings().packet_bytes_max
+}
 
 /// Error 1041 for a value that no packet and no limit of this server has room for: functions of functions would else make
 /// values of any size.
 pub(crate) fn check_value_bytes(bytes: usize, cx: &EvalCx<'_>) -> Result<()> {
-    if bytes <= VALUE_BYTES_MAX || bytes <= crate::func::packet_bytes_max(cx.env) {
+    if bytes <= VALUE_BYTES_MAX || bytes <= packet_bytes_max(cx.env) {
         return vaquita_types::memory::ask(bytes);
     }
     Err(Error::new(&vaquita_types::errno::ER_OUT_OF_RESOURCES, &[]))
@@ -44,6 +53,18 @@ pub fn check_document(json: &Json, cx: &EvalCx<'_>) -> Result<()> {
 
 /// After a function has made a value of so many bytes it may be time to end.
 const LONG_BYTES: usize = 64 << 10;
+
+impl Expr {
+    /// The value for the row in `cx`; slots, literals and parameters are borrowed.
+    pub fn eval<'a>(&'a self, cx: &EvalCx<'a>) -> Result<Cow<'a, Value>> {
+        eval(self, cx)
+    }
+
+    /// MySQL's truth of the value: NULL is `None`.
+    pub fn eval_bool(&self, cx: &EvalCx<'_>) -> Result<Option<bool>> {
+        eval_bool(self, cx)
+    }
+}
 
 pub fn eval<'a>(expr: &'a Expr, cx: &EvalCx<'a>) -> Result<Cow<'a, Value>> {
     match &expr.kind {

@@ -12,7 +12,7 @@ pub use tree::tree;
 
 use crate::expr::{Expr, ExprKind};
 use crate::node::{AccessPath, InsertSource, Node, Plan, QueryPlan, Scan};
-use crate::optimize::visit;
+use crate::visit;
 use text::Names;
 
 /// One row of EXPLAIN; `None` prints as NULL.

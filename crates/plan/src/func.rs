@@ -18,6 +18,7 @@
 mod aes;
 mod args;
 mod arith;
+mod ask_session;
 mod constant;
 mod control;
 mod crypto;
@@ -25,85 +26,21 @@ mod date;
 mod date_arith;
 mod date_format;
 mod encode;
-mod info;
-pub mod json;
-pub mod locale;
+mod json;
 mod logic;
+mod names;
 mod net;
 mod numeric;
 mod regexp;
 mod search;
 mod string;
 
+use crate::function::{FuncCall, FuncDef, FuncType};
 pub use arith::{DIVISION_DECIMALS, retype_quotient};
-pub use date::full_year;
-pub use numeric::SeededRandom;
+pub use names::retype as retype_names;
 pub use search::like_collation;
 use std::collections::HashMap;
 use std::sync::LazyLock;
-pub(crate) use string::packet_bytes_max;
-
-use vaquita_types::{ColumnType, Error, Result, Value, errno};
-
-use crate::env::EvalCx;
-use crate::expr::{Expr, ExprKind};
-
-pub struct FuncDef {
-    /// MySQL's name in upper case; an operator's token.
-    pub name: &'static str,
-    /// Smallest and largest number of arguments (error 1582 outside).
-    pub args: (usize, usize),
-    /// Types the call; may wrap arguments in casts, and fails as MySQL does (collation mix 1267 …).
-    pub resolve: fn(&mut Vec<Expr>) -> Result<FuncType>,
-    pub eval: fn(&FuncCall<'_>, &EvalCx<'_>) -> Result<Value>,
-    /// Same arguments, same result within a statement: constant calls are folded.
-    pub foldable: bool,
-}
-
-impl FuncDef {
-    /// The same arguments give the same value throughout a statement.
-    pub fn is_steady(&self) -> bool {
-        const OF_STATEMENT: &[&str] = &[
-            "NOW",
-            "CURDATE",
-            "CURTIME",
-            "UTC_DATE",
-            "UTC_TIME",
-            "UTC_TIMESTAMP",
-            "UNIX_TIMESTAMP",
-            "FROM_UNIXTIME",
-            "CONVERT_TZ",
-            "DATABASE",
-            "SCHEMA",
-            "USER",
-            "SESSION_USER",
-            "SYSTEM_USER",
-            "CURRENT_USER",
-            "CURRENT_ROLE",
-            "VERSION",
-            "CONNECTION_ID",
-        ];
-        self.foldable || OF_STATEMENT.contains(&self.name)
-    }
-}
-
-/// The typing of a call.
-pub struct FuncType {
-    pub ty: ColumnType,
-    pub nullable: bool,
-    pub coercibility: u8,
-}
-
-pub struct FuncCall<'a> {
-    pub args: &'a [Expr],
-    pub ty: &'a ColumnType,
-}
-
-impl std::fmt::Debug for FuncDef {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.name)
-    }
-}
 
 /// The functions of all families, by name.
 static TABLE: LazyLock<HashMap<&'static str, &'static FuncDef>> = LazyLock::new(|| {
@@ -123,7 +60,7 @@ static TABLE: LazyLock<HashMap<&'static str, &'static FuncDef>> = LazyLock::new(
         regexp::FUNCTIONS,
         crypto::FUNCTIONS,
         net::FUNCTIONS,
-        info::FUNCTIONS,
+        ask_session::FUNCTIONS,
         aes::FUNCTIONS,
     ];
     families.iter().flat_map(|family| family.iter()).map(|def| (def.name, def)).collect()
@@ -132,38 +69,4 @@ static TABLE: LazyLock<HashMap<&'static str, &'static FuncDef>> = LazyLock::new(
 /// A built-in function by name in any case, or an operator by its token.
 pub fn lookup(name: &str) -> Option<&'static FuncDef> {
     TABLE.get(name).copied().or_else(|| TABLE.get(name.to_ascii_uppercase().as_str()).copied())
-}
-
-/// Functions and operators that read their arguments as numbers.
-const NUMERIC: [&str; 22] = [
-    "+", "-", "*", "/", "DIV", "%", "MOD", "NEG", "|", "&", "^", "~", "<<", ">>", "ABS", "ROUND", "TRUNCATE", "CEIL", "CEILING",
-    "FLOOR", "SIGN", "SQRT",
-];
-
-/// `expr` where a number is wanted: a date or time that a function gives as text is a number as those of temporal types are.
-pub fn as_number(expr: Expr) -> Result<Expr> {
-    let gives_dates = |def: &FuncDef| {
-        matches!(def.name, "DATE_ADD" | "DATE_SUB" | "TIMESTAMPADD" | "ADDDATE" | "SUBDATE" | "ADDTIME" | "SUBTIME")
-    };
-    match (&expr.kind, lookup("NUMBER OF DATE")) {
-        (ExprKind::Call(def, _), Some(number)) if expr.ty.is_bytes() && gives_dates(def) => call(number, vec![expr]),
-        _ => Ok(expr),
-    }
-}
-
-/// A typed call: checks the number of arguments, types the call and builds it.
-pub fn call(def: &'static FuncDef, mut args: Vec<Expr>) -> Result<Expr> {
-    if args.len() < def.args.0 || args.len() > def.args.1 {
-        return Err(Error::new(&errno::ER_WRONG_PARAMCOUNT_TO_NATIVE_FCT, &[&def.name]));
-    }
-    for arg in &args {
-        if let ExprKind::Row(_) = arg.kind {
-            return Err(Error::new(&errno::ER_OPERAND_COLUMNS, &[&1]));
-        }
-    }
-    if NUMERIC.contains(&def.name) {
-        args = args.into_iter().map(as_number).collect::<Result<_>>()?;
-    }
-    let FuncType { ty, nullable, coercibility } = (def.resolve)(&mut args)?;
-    Ok(Expr { kind: ExprKind::Call(def, args), ty, nullable, coercibility })
 }

@@ -9,27 +9,29 @@
 //! 3. `optimize` chooses the join order and access paths.
 //! 4. The result is a `node::Plan` that the executor runs and that a prepared
 //!    statement keeps. `Expr::eval` computes expressions over a frame of slots.
+//!
+//! Floors, each of which uses those before it only (`cargo xtask tidy`): `locale`, `catalog`, `uses` and `settings`, `tree` (`expr`, `node`, `env`,
+//! `function`, `visit`), `text`, `eval`, `typing`, `func`, `explain`, `logical`, `rewrite`, `optimize`, `bind`; beside them `params`,
+//! `bounds` and `parallel`, which read finished plans.
 
 #![forbid(unsafe_code)]
 
 pub mod bind;
 pub mod bounds;
 pub mod catalog;
-pub mod env;
 pub mod eval;
 pub mod explain;
-pub mod expr;
 pub mod func;
-pub mod literal_values;
+pub mod locale;
 pub(crate) mod logical;
-pub mod node;
 pub(crate) mod optimize;
 pub mod parallel;
 pub mod params;
 pub mod rewrite;
 pub mod settings;
 pub mod text;
+mod tree;
 pub mod typing;
 pub mod uses;
 
-pub use optimize::visit;
+pub use tree::{env, expr, function, literal_values, node, visit};

@@ -6,7 +6,7 @@
 
 use crate::expr::{Expr, ExprKind};
 use crate::node::{AccessPath, Node, Scan};
-use crate::optimize::visit::{children, for_each_expr, inputs};
+use crate::visit::{children, for_each_expr, inputs};
 
 /// The scan to divide; `None` if the input cannot be read in parts.
 pub fn driving_scan(input: &Node) -> Option<&Scan> {

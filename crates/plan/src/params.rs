@@ -16,8 +16,8 @@ use vaquita_types::{ColumnType, TypeKind, Value};
 
 use crate::expr::{Expr, ExprKind, SubqueryKind};
 use crate::node::{AccessPath, Assignment, InsertSource, KeyExpr, Limit, Node, Plan, QueryPlan, Scan};
-use crate::optimize::visit;
 use crate::typing::PARAMETER_CHARS_MAX;
+use crate::visit;
 
 /// The type that each of `count` parameters takes; none where nothing is known.
 pub fn parameter_types(plan: &Plan, count: usize) -> Vec<Option<ColumnType>> {

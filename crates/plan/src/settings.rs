@@ -16,7 +16,7 @@ use vaquita_types::charset::{Charset, CollationId};
 use vaquita_types::sql_mode;
 use vaquita_types::temporal::TimeZone;
 
-use crate::func::locale::Locale;
+use crate::locale::Locale;
 
 #[derive(Clone)]
 pub struct PlanSettings {

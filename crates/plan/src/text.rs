@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
-use vaquita_types::Error;
 use vaquita_types::charset::{Charset, CollationId, charset, collation};
+use vaquita_types::{ColumnType, Error, TypeKind};
 
 use crate::env::Env;
 
@@ -129,4 +129,14 @@ pub fn to_utf8(bytes: &[u8], id: CollationId) -> String {
         true => String::from_utf8_lossy(bytes).into_owned(),
         false => charset(id).chars(bytes).map(|c| c.code_point.and_then(char::from_u32).unwrap_or('\u{FFFD}')).collect(),
     }
+}
+
+/// `x'41'` and `b'1'`: VARBINARY marked unsigned, an integer in numeric context.
+pub fn is_hex_literal(ty: &ColumnType) -> bool {
+    ty.kind == TypeKind::VarBinary && ty.unsigned
+}
+
+/// Values of the type are read as text: character and binary strings, ENUM and SET.
+pub fn is_string(ty: &ColumnType) -> bool {
+    ty.is_bytes() || matches!(ty.kind, TypeKind::Enum | TypeKind::Set)
 }

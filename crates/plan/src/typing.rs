@@ -6,9 +6,11 @@
 //! Nothing here evaluates anything but the constants that MySQL too converts while planning.
 
 mod build;
+mod call;
 mod cast;
 mod collate;
 mod compare;
+mod conversion;
 mod merge;
 mod stored;
 
@@ -17,17 +19,19 @@ use vaquita_types::datatype::DECIMALS_NOT_FIXED;
 use vaquita_types::{ColumnType, TypeKind, Value};
 
 pub use build::{as_string, case, convert_using, with_collation};
+pub use call::{as_number, call};
 pub use cast::explicit_cast;
 pub use collate::{Collated, PARAMETER_CHARS_MAX, aggregate_collations, convert_charset, mix_error, string_collation};
 pub use compare::{adapt_constants, between, case_compare, compare, compare_as, compare_columns, compare_list, make_row_compare};
+pub(crate) use conversion::year_type;
 pub use merge::{Merged, aggregate_types, merge_two, unify};
 
+pub use crate::expr::COERCIBILITY_NUMERIC;
 use crate::expr::{Expr, ExprKind};
+pub use crate::text::{is_hex_literal, is_string};
 
 /// What numbers without a collation of their own become when they are used as strings.
 pub const NUMBER_COLLATION: CollationId = CollationId::UTF8MB4_0900_AI_CI;
-/// Coercibility of numbers and temporal values.
-pub const COERCIBILITY_NUMERIC: u8 = 5;
 /// Characters of the longest DOUBLE as text.
 const DOUBLE_CHARS: u32 = 22;
 /// The width of an unbounded DOUBLE.
@@ -63,16 +67,6 @@ pub fn number_class(ty: &ColumnType) -> NumberClass {
 /// The class in which functions such as ROUND calculate: only numbers keep theirs.
 pub fn function_class(ty: &ColumnType) -> NumberClass {
     if ty.is_temporal() || is_hex_literal(ty) { NumberClass::Double } else { number_class(ty) }
-}
-
-/// `x'41'` and `b'1'`: VARBINARY marked unsigned, an integer in numeric context.
-pub fn is_hex_literal(ty: &ColumnType) -> bool {
-    ty.kind == TypeKind::VarBinary && ty.unsigned
-}
-
-/// Values of the type are read as text: character and binary strings, ENUM and SET.
-pub fn is_string(ty: &ColumnType) -> bool {
-    ty.is_bytes() || matches!(ty.kind, TypeKind::Enum | TypeKind::Set)
 }
 
 /// Digits before and after the point that a value of the type may have.

@@ -14,9 +14,6 @@ use std::path::Path;
 use super::Findings;
 use super::source::{Source, is_word, words};
 
-/// Crates that have circles still, by their folders. Whoever ends the last circle of one takes it from here.
-const WITH_CIRCLES: &[&str] = &["crates/plan"];
-
 /// Modules by name, and which others each uses, with a place where it does.
 type Uses = BTreeMap<String, BTreeMap<String, String>>;
 
@@ -29,14 +26,8 @@ pub fn check(sources: &[Source], findings: &mut Findings) {
     }
     for (name, files) in &crates {
         let uses = uses(files);
-        let circles = circles(&uses);
-        let known = WITH_CIRCLES.contains(&name.as_str());
-        if known && circles.is_empty() {
-            findings.fail(name, "has no circle any more: take it from the list in xtask/src/tidy/circles.rs");
-        }
-        for circle in circles {
-            let text = format!("these modules use each other in a circle: {}", describe(&circle, &uses));
-            if known { findings.note(name, text) } else { findings.fail(name, text) }
+        for circle in circles(&uses) {
+            findings.fail(name, format!("these modules use each other in a circle: {}", describe(&circle, &uses)));
         }
     }
 }

@@ -16,9 +16,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use vaquita_plan::env::{Env, EvalCx, Level, SubqueryRows, VarScope};
+use vaquita_plan::env::{Env, EvalCx, Level, SeededRandom, SubqueryRows, VarScope};
 use vaquita_plan::expr::Subquery;
-use vaquita_plan::func::SeededRandom;
 use vaquita_plan::settings::RunSettings;
 use vaquita_storage::{Interrupt, LockMode, LockPolicy, SessionCatalog, Store, Table, Transaction};
 use vaquita_types::charset::CollationId;

@@ -19,8 +19,8 @@
 use vaquita_plan::env::{Env, EvalCx};
 use vaquita_plan::eval::coerce;
 use vaquita_plan::eval::compare;
+use vaquita_plan::eval::json::sql_to_json;
 use vaquita_plan::expr::{CompareAs, Expr};
-use vaquita_plan::func::json::sql_to_json;
 use vaquita_plan::node::SortKey;
 use vaquita_types::charset::{CollationId, collation};
 use vaquita_types::decimal::Decimal;

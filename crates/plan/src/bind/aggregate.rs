@@ -11,8 +11,8 @@ use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno};
 use super::Binder;
 use crate::expr::{Expr, ExprKind};
 use crate::node::{Aggregate, AggregateKind, SortKey};
-use crate::optimize::visit;
 use crate::typing::{self, NumberClass, number_class};
+use crate::visit;
 
 /// Bytes of GROUP_CONCAT's result in its metadata: `group_concat_max_len`'s default.
 const GROUP_CONCAT_LENGTH: u32 = 1024;
@@ -95,7 +95,7 @@ impl Binder<'_> {
         use ast::AggregateFunc as F;
         let mut args = args;
         if let F::Sum | F::Avg | F::StdPop | F::StdSamp | F::VarPop | F::VarSamp | F::BitAnd | F::BitOr | F::BitXor = call.func {
-            args = args.into_iter().map(crate::func::as_number).collect::<Result<_>>()?;
+            args = args.into_iter().map(typing::as_number).collect::<Result<_>>()?;
         }
         let Some(first) = args.first() else {
             return Ok(self.new_aggregate(AggregateKind::CountStar, ColumnType::bigint(), Vec::new()));

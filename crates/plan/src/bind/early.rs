@@ -14,7 +14,6 @@ use vaquita_types::temporal::DateTime;
 use vaquita_types::{ColumnType, Result, TypeKind, Value};
 
 use super::Binder;
-use super::expr::not;
 use super::literal::word;
 use crate::expr::{CompareAs, CompareOp, Expr, ExprKind};
 use crate::typing::is_string;
@@ -45,7 +44,7 @@ impl Binder<'_> {
             return;
         }
         match &condition.kind {
-            _ if is_constant(condition) => self.note_unless_silent(not(condition.clone()), condition),
+            _ if is_constant(condition) => self.note_unless_silent(condition.clone().negated(), condition),
             ExprKind::And(parts) | ExprKind::Or(parts) => parts.iter().for_each(|part| self.note_condition(part)),
             ExprKind::Not(inner) => self.note_condition(inner),
             ExprKind::Compare(_, left, right, rule) => {
@@ -62,9 +61,9 @@ impl Binder<'_> {
         if is_number_column(operand) && !is_number && is_constant(constant) {
             // Compared with a number by the same rule, it is converted in the same way; beside DECIMAL it is called one.
             let rule = if operand.ty.kind == TypeKind::Decimal { CompareAs::Decimal } else { rule };
-            let zero = Box::new(crate::optimize::int_literal(0));
+            let zero = Box::new(Expr::int(0));
             let kind = ExprKind::Compare(CompareOp::Eq, zero, Box::new(constant.clone()), rule);
-            self.note_unless_silent(Expr { kind, ..not(constant.clone()) }, constant);
+            self.note_unless_silent(Expr { kind, ..constant.clone().negated() }, constant);
         }
     }
 
@@ -77,8 +76,8 @@ impl Binder<'_> {
             if operand.ty.is_temporal() {
                 self.note_for_time(operand, constant, Form::Operator)?;
             } else if operand.ty.kind == TypeKind::BigInt && is_column(operand) && is_string(&constant.ty) {
-                let converted = func::as_number(constant.clone())?;
-                let zero = crate::optimize::int_literal(0);
+                let converted = typing::as_number(constant.clone())?;
+                let zero = Expr::int(0);
                 self.note_unless_silent(typing::compare(CompareOp::Eq, converted, zero)?, constant);
             }
         }
@@ -122,7 +121,7 @@ impl Binder<'_> {
         let column = self.name_of_column(operand).unwrap_or_default();
         let (Some(def), true) = (func::lookup("CONSTANT FOR"), is_constant(constant)) else { return Ok(()) };
         let operand = Expr::literal(Value::Null, operand.ty.clone());
-        let call = func::call(def, vec![constant.clone(), operand, word(&column), word(form.word())])?;
+        let call = typing::call(def, vec![constant.clone(), operand, word(&column), word(form.word())])?;
         self.note_unless_silent(call, constant);
         Ok(())
     }
@@ -151,7 +150,7 @@ impl Binder<'_> {
         if expr.ty.kind == TypeKind::Json
             && let Some(def) = func::lookup("JSON CONDITION")
         {
-            self.early.push(func::call(def, Vec::new())?);
+            self.early.push(typing::call(def, Vec::new())?);
         }
         super::expr::as_condition(expr)
     }

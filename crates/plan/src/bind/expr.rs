@@ -174,7 +174,7 @@ impl Binder<'_> {
             ast::UnaryOp::Plus => self.scalar(expr),
             ast::UnaryOp::Not => {
                 let inner = self.scalar(expr)?;
-                Ok(not(self.as_condition(inner)?))
+                Ok(self.as_condition(inner)?.negated())
             }
             ast::UnaryOp::BitNot => {
                 let inner = self.scalar(expr)?;
@@ -308,10 +308,10 @@ impl Binder<'_> {
             self.count_copies(value, 1)?;
             self.note_compared(value, other)?;
         }
-        let mut call = func::call(def, args)?;
+        let mut call = typing::call(def, args)?;
         let settings = self.cx.settings;
         if let Some(locale) = settings.time_names {
-            func::locale::retype(&mut call, locale, settings.connection_collation);
+            func::retype_names(&mut call, locale, settings.connection_collation);
         }
         if settings.division_decimals != func::DIVISION_DECIMALS && def.name == "/" {
             func::retype_quotient(&mut call, settings.division_decimals)?;
@@ -353,21 +353,16 @@ pub fn is_null(inner: Expr) -> Expr {
     predicate(ExprKind::IsNull(Box::new(inner)), false)
 }
 
-pub fn not(inner: Expr) -> Expr {
-    let nullable = inner.nullable;
-    predicate(ExprKind::Not(Box::new(inner)), nullable)
-}
-
 /// JSON as a condition is compared with the JSON number 0, so that `false` and `"0"` are true. (In IF and CASE it is a number.)
 pub fn as_condition(expr: Expr) -> Result<Expr> {
     if expr.ty.kind != TypeKind::Json {
         return Ok(expr);
     }
-    typing::compare(CompareOp::Ne, expr, crate::optimize::int_literal(0))
+    typing::compare(CompareOp::Ne, expr, Expr::int(0))
 }
 
 pub fn negate_if(negated: bool, inner: Expr) -> Expr {
-    if negated { not(inner) } else { inner }
+    if negated { inner.negated() } else { inner }
 }
 
 pub fn and(parts: Vec<Expr>) -> Expr {

@@ -13,9 +13,9 @@ use super::{Binder, Clause, Relation, Source};
 use crate::expr::{CompareOp, Expr};
 use crate::logical::Logical;
 use crate::node::{ColumnOrigin, JoinKind, QueryPlan};
-use crate::optimize::visit;
 use crate::typing;
 use crate::uses::{Actions, SELECT};
+use crate::visit;
 
 /// What a table reference brings into scope.
 pub struct FromPart {

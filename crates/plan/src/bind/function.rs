@@ -55,7 +55,7 @@ impl Binder<'_> {
                     Some(name) => {
                         let target =
                             text::default_collation(name).ok_or_else(|| Error::new(&errno::ER_UNKNOWN_CHARACTER_SET, &[name]))?;
-                        args.insert(0, crate::optimize::int_literal(text::bytes_per_char_min(target).into()));
+                        args.insert(0, Expr::int(text::bytes_per_char_min(target).into()));
                         Ok(typing::convert_using(self.call("CHAR OF UNITS", args)?, target))
                     }
                 }

@@ -16,7 +16,7 @@ use crate::expr::{CompareOp, Expr, ExprKind, Slot};
 use crate::func;
 use crate::logical::Logical;
 use crate::node::{AggregateKind, OutputColumn, WindowFunction};
-use crate::optimize::visit;
+use crate::visit;
 
 impl Binder<'_> {
     pub(super) fn group_by(&mut self, items: &[ast::Expr], output: &[OutputColumn]) -> Result<Vec<Expr>> {
@@ -61,7 +61,7 @@ impl Binder<'_> {
             bits = Some(match bits {
                 None => bit,
                 Some(before) => {
-                    let two = crate::optimize::int_literal(2);
+                    let two = Expr::int(2);
                     let shifted = self.call("*", vec![before, two])?;
                     self.call("+", vec![shifted, bit])?
                 }
@@ -76,7 +76,7 @@ impl Binder<'_> {
             let Some(position) = aggregate.args.first().and_then(|arg| keys.iter().position(|k| visit::same(k, arg))) else {
                 return Err(Error::new(&errno::ER_FIELD_IN_GROUPING_NOT_GROUP_BY, &[&1]));
             };
-            aggregate.args = vec![crate::optimize::int_literal(position as i64)];
+            aggregate.args = vec![Expr::int(position as i64)];
         }
         Ok(())
     }

@@ -17,8 +17,8 @@ use super::{Binder, Clause};
 use crate::expr::Expr;
 use crate::literal_values::LiteralValues;
 use crate::node::{Assignment, InsertPlan, InsertSource, OutputColumn, Plan};
-use crate::optimize::visit;
 use crate::uses::{DELETE, INSERT, NOTHING, UPDATE};
+use crate::visit;
 
 /// The relations of the old and the new row, for VALUES(): frame, old, new.
 pub(super) type ValuesRow = Option<(usize, usize, usize)>;

@@ -39,10 +39,10 @@ use vaquita_types::{ColumnType, Error, Result, errno, stack};
 use crate::catalog::Catalog;
 use crate::expr::{Expr, Slot};
 use crate::node::{AccessPath, Node, OutputColumn, Plan, QueryPlan};
-use crate::optimize::visit;
 use crate::rewrite::Watch;
 use crate::settings::PlanSettings;
 use crate::uses::{Actions, TableUse};
+use crate::visit;
 
 pub use load::plan_load;
 pub use place::Place;
@@ -421,11 +421,6 @@ impl<'a> Binder<'a> {
         self.note_table(&table);
         Ok(table)
     }
-}
-
-/// NOT of an expression.
-pub(crate) fn negated(expr: Expr) -> Expr {
-    expr::not(expr)
 }
 
 /// The first MAX_EXECUTION_TIME among the hints of the first SELECT.

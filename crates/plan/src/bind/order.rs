@@ -13,7 +13,7 @@ use super::scope::{same_name, written};
 use super::{Binder, Clause};
 use crate::expr::{Expr, ExprKind};
 use crate::node::{OutputColumn, SortKey};
-use crate::optimize::visit;
+use crate::visit;
 
 impl Binder<'_> {
     /// What an unqualified name means as an output column, in the clauses that allow it.

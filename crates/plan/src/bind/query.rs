@@ -10,9 +10,9 @@ use super::{Binder, Clause, Relation, Source};
 use crate::expr::Expr;
 use crate::logical::{LogicalBlock, Tables};
 use crate::node::{ColumnOrigin, Limit, Node, OutputColumn, QueryPlan, SetOpKind, SortKey};
-use crate::optimize::{self, visit};
 use crate::rewrite::rewrite;
 use crate::typing;
+use crate::{optimize, visit};
 
 impl Binder<'_> {
     /// A query in a frame of its own.

@@ -15,8 +15,8 @@ use crate::expr::{Expr, ExprKind, Slot};
 pub(crate) use crate::logical::same_name;
 pub(crate) use crate::logical::{ColumnValue, Relation, RelationColumn, Source};
 use crate::node::{Aggregate, WindowFunction};
-use crate::optimize::visit;
 use crate::uses::{Actions, SELECT};
+use crate::visit;
 
 /// The part of a statement whose names are being resolved, as errors 1052 and 1054 call it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -13,8 +13,8 @@ use super::{Binder, Clause, Source};
 use crate::expr::{Expr, ExprKind, Slot};
 use crate::logical::{Logical, LogicalBlock, Read};
 use crate::node::{Limit, LockWait, OutputColumn, QueryPlan, RowLock, SortKey};
-use crate::optimize::visit;
 use crate::uses::SELECT;
+use crate::visit;
 
 /// The bound clauses of a block.
 pub(super) struct Block {

@@ -19,9 +19,9 @@ use super::{Binder, Clause};
 use crate::expr::{CompareOp, Expr, ExprKind, Subquery, SubqueryKind};
 use crate::logical::Logical;
 use crate::node::{JoinKind, QueryPlan};
-use crate::optimize::visit;
 use crate::typing;
 use crate::uses::SELECT;
+use crate::visit;
 
 impl Binder<'_> {
     /// The conjuncts of WHERE; those that become joins go to `tree`.

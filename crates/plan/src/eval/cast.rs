@@ -8,8 +8,8 @@ use vaquita_types::temporal::DateTime;
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno, sql_mode};
 
 use super::coerce::{self, DateNeed};
+use super::json;
 use crate::env::{Env, Level};
-use crate::func::json;
 use crate::text;
 
 pub fn cast(value: &Value, from: &ColumnType, to: &ColumnType, env: &dyn Env) -> Result<Value> {
@@ -112,7 +112,7 @@ fn to_decimal(value: &Value, from: &ColumnType, to: &ColumnType, env: &dyn Env) 
 }
 
 fn to_year(value: &Value, from: &ColumnType, env: &dyn Env) -> Result<Value> {
-    if let (Value::Bytes(b), false) = (value, crate::typing::is_hex_literal(from)) {
+    if let (Value::Bytes(b), false) = (value, text::is_hex_literal(from)) {
         // Text must begin with the digits of a year.
         let digits = b.iter().take_while(|c| c.is_ascii_digit()).count();
         if digits < b.len() {
@@ -126,7 +126,7 @@ fn to_year(value: &Value, from: &ColumnType, env: &dyn Env) -> Result<Value> {
         }
     }
     let n = match value {
-        Value::Bytes(b) if !crate::typing::is_hex_literal(from) => {
+        Value::Bytes(b) if !text::is_hex_literal(from) => {
             b.iter().take_while(|c| c.is_ascii_digit()).fold(0i128, |n, c| n * 10 + i128::from(c - b'0'))
         }
         Value::Date(d) => i128::from(d.year()),
@@ -151,7 +151,7 @@ fn to_year(value: &Value, from: &ColumnType, env: &dyn Env) -> Result<Value> {
 
 fn to_text(value: &Value, from: &ColumnType, to: &ColumnType, env: &dyn Env) -> Result<Value> {
     let bytes = coerce::text_of(value, from);
-    let from_collation = if crate::typing::is_string(from) {
+    let from_collation = if text::is_string(from) {
         from.collation
     } else if matches!(from.kind, TypeKind::Json) {
         CollationId::UTF8MB4_BIN
@@ -189,7 +189,7 @@ fn to_text(value: &Value, from: &ColumnType, to: &ColumnType, env: &dyn Env) -> 
         }
     }
     if to.kind == TypeKind::Binary && out.len() < limit {
-        let packet = crate::func::packet_bytes_max(env);
+        let packet = super::packet_bytes_max(env);
         if limit > packet {
             env.warn(Level::Warning, Error::new(&errno::ER_WARN_ALLOWED_PACKET_OVERFLOWED, &[&"cast_as_binary", &packet]));
             return Ok(Value::Null);

@@ -18,7 +18,7 @@ use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno, format, s
 use super::messages::warn_truncated_value;
 pub use super::messages::{printable, shown, warn_incorrect, warn_of_delimiters, warn_truncated};
 use crate::env::{Env, Level};
-use crate::typing::is_hex_literal;
+use crate::text::is_hex_literal;
 
 /// The value as text in the charset of its type; ASCII for everything that is no string.
 pub fn text_of<'v>(value: &'v Value, ty: &ColumnType) -> Cow<'v, [u8]> {

@@ -9,9 +9,9 @@ use vaquita_types::temporal::{Date, DateTime};
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno};
 
 use super::coerce::{self, DateNeed};
+use super::json::sql_to_json;
 use crate::env::{Env, Level};
 use crate::expr::{CompareAs, CompareOp};
-use crate::func::json::sql_to_json;
 use crate::text;
 
 /// Whether `order` satisfies `op`.

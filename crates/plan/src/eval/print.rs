@@ -13,8 +13,8 @@ use super::coerce::{printable, text_of};
 use crate::env::EvalCx;
 use crate::expr::{Expr, ExprKind, Slot};
 use crate::node::{AggregateKind, Node, QueryPlan};
-use crate::optimize::visit;
-use crate::typing::is_hex_literal;
+use crate::text::is_hex_literal;
+use crate::visit;
 
 /// A mark is `START depth MIDDLE slot MIDDLE value END`.
 const START: char = '\u{1}';

@@ -8,7 +8,7 @@ use vaquita_types::Value;
 use crate::eval::coerce::text_of;
 use crate::expr::{Expr, ExprKind, Slot, SubqueryKind};
 use crate::node::{Aggregate, Node, QueryPlan, WindowFunction};
-use crate::optimize::visit;
+use crate::visit;
 
 /// Names of the slots of a frame and of the frames around it, innermost last.
 #[derive(Default)]

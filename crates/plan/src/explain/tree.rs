@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::text::Names;
 use crate::expr::Expr;
 use crate::node::{AccessPath, InsertSource, JoinKind, Limit, Node, Plan, QueryPlan, Range, Scan, SetOpKind, SortKey};
-use crate::optimize::visit;
+use crate::visit;
 
 pub fn tree(plan: &Plan) -> String {
     let mut printer = Printer { out: String::new(), names: Names::default() };

@@ -9,9 +9,10 @@ use aes::cipher::{BlockDecrypt, BlockEncrypt, KeyInit};
 use aes::{Aes128, Aes192, Aes256};
 use vaquita_types::{Error, Result, Value, errno};
 
-use super::args::{arg, volatile};
+use super::args::volatile;
 use super::{FuncCall, FuncDef, FuncType};
 use crate::env::EvalCx;
+use crate::eval::arg;
 use crate::typing::char_length;
 
 pub(super) static FUNCTIONS: &[FuncDef] = &[

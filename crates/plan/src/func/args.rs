@@ -1,15 +1,10 @@
 //! What the families share: reading arguments and naming result types.
 
-use std::borrow::Cow;
-
 use vaquita_types::charset::CollationId;
-use vaquita_types::decimal::Decimal;
-use vaquita_types::temporal::{Date, DateTime, Time};
 use vaquita_types::{ColumnType, Result, Value};
 
 use super::{FuncCall, FuncDef, FuncType};
 use crate::env::EvalCx;
-use crate::eval::coerce::{self, DateNeed};
 use crate::expr::Expr;
 use crate::typing::{COERCIBILITY_NUMERIC, Collated, aggregate_collations, as_string, convert_charset, string_type};
 
@@ -88,85 +83,3 @@ pub(super) fn common_text(args: &mut [Expr], which: impl Fn(usize) -> bool, name
     }
     Ok(collated)
 }
-
-impl FuncCall<'_> {
-    pub(super) fn len(&self) -> usize {
-        self.args.len()
-    }
-
-    /// The argument's value; NULL if it is not given.
-    pub(super) fn value<'s>(&'s self, i: usize, cx: &EvalCx<'s>) -> Result<Cow<'s, Value>> {
-        match self.args.get(i) {
-            Some(arg) => arg.eval(cx),
-            None => Ok(Cow::Owned(Value::Null)),
-        }
-    }
-
-    pub(super) fn arg_type(&self, i: usize) -> &ColumnType {
-        self.args.get(i).map_or(self.ty, |a| &a.ty)
-    }
-
-    pub(super) fn text<'s>(&'s self, i: usize, cx: &EvalCx<'s>) -> Result<Option<Cow<'s, [u8]>>> {
-        Ok(match self.value(i, cx)? {
-            Cow::Borrowed(Value::Null) | Cow::Owned(Value::Null) => None,
-            Cow::Borrowed(Value::Bytes(b)) => Some(Cow::Borrowed(&b[..])),
-            Cow::Owned(Value::Bytes(b)) => Some(Cow::Owned(b.into_vec())),
-            other => Some(Cow::Owned(coerce::text_of(&other, self.arg_type(i)).into_owned())),
-        })
-    }
-
-    pub(super) fn int(&self, i: usize, cx: &EvalCx<'_>) -> Result<Option<i128>> {
-        let value = self.value(i, cx)?;
-        if value.is_null() {
-            return Ok(None);
-        }
-        coerce::to_int(&value, self.arg_type(i), cx.env).map(Some)
-    }
-
-    /// As `int`, clamped to 64 bits signed.
-    pub(super) fn i64(&self, i: usize, cx: &EvalCx<'_>) -> Result<Option<i64>> {
-        Ok(self.int(i, cx)?.map(|n| i64::try_from(n).unwrap_or(i64::MAX)))
-    }
-
-    pub(super) fn f64(&self, i: usize, cx: &EvalCx<'_>) -> Result<Option<f64>> {
-        let value = self.value(i, cx)?;
-        if value.is_null() {
-            return Ok(None);
-        }
-        coerce::to_f64(&value, self.arg_type(i), cx.env).map(Some)
-    }
-
-    pub(super) fn decimal(&self, i: usize, cx: &EvalCx<'_>) -> Result<Option<Decimal>> {
-        let value = self.value(i, cx)?;
-        if value.is_null() {
-            return Ok(None);
-        }
-        coerce::to_decimal(&value, self.arg_type(i), cx.env).map(Some)
-    }
-
-    pub(super) fn datetime(&self, i: usize, need: DateNeed, cx: &EvalCx<'_>) -> Result<Option<DateTime>> {
-        let value = self.value(i, cx)?;
-        coerce::to_datetime(&value, self.arg_type(i), need, cx.env)
-    }
-
-    pub(super) fn date(&self, i: usize, need: DateNeed, cx: &EvalCx<'_>) -> Result<Option<Date>> {
-        let value = self.value(i, cx)?;
-        coerce::to_date(&value, self.arg_type(i), need, cx.env)
-    }
-
-    pub(super) fn time(&self, i: usize, cx: &EvalCx<'_>) -> Result<Option<Time>> {
-        let value = self.value(i, cx)?;
-        coerce::to_time(&value, self.arg_type(i), cx.env)
-    }
-}
-
-/// Leaves the surrounding function with SQL NULL if the argument is NULL.
-macro_rules! arg {
-    ($e:expr) => {
-        match $e? {
-            Some(value) => value,
-            None => return Ok(vaquita_types::Value::Null),
-        }
-    };
-}
-pub(super) use arg;

@@ -8,9 +8,10 @@ use vaquita_types::datatype::DECIMALS_NOT_FIXED;
 use vaquita_types::decimal::Decimal;
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno, sql_mode};
 
-use super::args::{any_nullable, arg, def};
+use super::args::{any_nullable, def};
 use super::{FuncCall, FuncDef, FuncType};
 use crate::env::{Env, EvalCx, Level};
+use crate::eval::arg;
 use crate::eval::cast::integer;
 use crate::eval::coerce::to_int;
 use crate::eval::print;

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno};
 
-use super::args::{MANY, any_nullable, def, volatile};
+use super::args::{MANY, any_nullable, def};
 use super::{FuncCall, FuncDef, FuncType};
 use crate::env::EvalCx;
 use crate::eval::{coerce, compare};
@@ -21,8 +21,6 @@ pub(super) static FUNCTIONS: &[FuncDef] = &[
     def("LEAST", 2, MANY, |a| resolve_extreme(a, "least"), |c, cx| extreme(c, cx, Ordering::Less)),
     def("INTERVAL", 2, MANY, |_| FuncType::number(int_of_length(2), false), interval),
     def("ANY_VALUE", 1, 1, resolve_same, |c, cx| Ok(c.value(0, cx)?.into_owned())),
-    // A constant text that BETWEEN compares with dates, which need not be one.
-    volatile("TEXT OF DATE", 1, 1, resolve_same, |c, cx| Ok(c.value(0, cx)?.into_owned())),
     def("NAME_CONST", 2, 2, resolve_name_const, |c, cx| Ok(c.value(1, cx)?.into_owned())),
 ];
 

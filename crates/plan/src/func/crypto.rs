@@ -11,9 +11,10 @@ use sha2::{Digest, Sha224, Sha256, Sha384, Sha512};
 use vaquita_types::limits::{RANDOM_BYTES_MAX, UNCOMPRESSED_BYTES_MAX};
 use vaquita_types::{Error, Result, Value, errno};
 
-use super::args::{arg, def, volatile};
+use super::args::{def, volatile};
 use super::{FuncCall, FuncDef, FuncType};
 use crate::env::{EvalCx, Level};
+use crate::eval::arg;
 use crate::expr::{Expr, ExprKind};
 use crate::typing::{char_length, int_of_length};
 

@@ -9,16 +9,16 @@ use vaquita_types::temporal::{
 };
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno};
 
-use super::args::{any_nullable, arg, def, volatile};
-use super::locale;
+use super::args::{any_nullable, def, volatile};
+use super::names;
 use super::{FuncCall, FuncDef, FuncType};
 use crate::env::EvalCx;
+use crate::eval::arg;
 use crate::eval::coerce::{self, DateNeed};
 use crate::expr::{Expr, ExprKind};
-use crate::typing::{NumberClass, decimal_type, int_of_length, is_string, number_class, scale};
+use crate::typing::{NumberClass, decimal_type, int_of_length, is_string, number_class, scale, year_type};
 
 pub(super) static FUNCTIONS: &[FuncDef] = &[
-    def("FULL YEAR", 1, 1, resolve_full_year, |c, cx| Ok(full_year(&*c.value(0, cx)?))),
     volatile(
         "NOW",
         0,
@@ -198,39 +198,6 @@ pub(super) static FUNCTIONS: &[FuncDef] = &[
     volatile("CONVERT_TZ", 3, 3, |a| temporal(a, TypeKind::DateTime), convert_tz),
 ];
 
-fn resolve_full_year(args: &mut Vec<Expr>) -> Result<FuncType> {
-    let of = args.first().ok_or_else(|| Error::internal("a year of nothing"))?;
-    Ok(FuncType { ty: of.ty.clone(), nullable: of.nullable, coercibility: of.coercibility })
-}
-
-/// A number or a text of two digits as a YEAR column takes it: 99 is 1999, 1 is 2001, '0' is 2000 (but 0 is year 0).
-/// Other values stay.
-pub fn full_year(value: &Value) -> Value {
-    let full = |n: i64| match n {
-        0..70 => 2000 + n,
-        70..100 => 1900 + n,
-        n => n,
-    };
-    match value {
-        Value::Int(n @ 1..100) => Value::Int(full(*n)),
-        Value::UInt(n @ 1..100) => Value::UInt(full(*n as i64) as u64),
-        Value::Float(f) if f.fract() == 0.0 && (1.0..100.0).contains(f) => Value::Float(full(*f as i64) as f64),
-        Value::Decimal(d) if d.truncate(0) == *d => match d.to_i64() {
-            (n @ 1..100, false) => Value::Decimal(Decimal::from(full(n))),
-            _ => value.clone(),
-        },
-        Value::Bytes(text) => match std::str::from_utf8(text).map(str::parse::<u8>) {
-            Ok(Ok(n)) if text.len() <= 2 => Value::from(full(i64::from(n)).to_string()),
-            _ => value.clone(),
-        },
-        _ => value.clone(),
-    }
-}
-
-fn year_type() -> ColumnType {
-    ColumnType { length: 4, unsigned: true, ..ColumnType::new(TypeKind::Year) }
-}
-
 /// The type of NOW(n): n must be a literal from 0 to 6.
 fn now_type(args: &mut Vec<Expr>, kind: TypeKind) -> Result<FuncType> {
     let fsp = match args.first().map(|a| &a.kind) {
@@ -329,14 +296,14 @@ fn year_week(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
 
 fn month_name(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     let month = arg!(fuzzy(call, cx)).month() as usize;
-    let name = month.checked_sub(1).and_then(|m| locale::of_session(cx.env).months.get(m));
-    Ok(name.map_or(Value::Null, |name| Value::bytes(locale::in_charset(name, call.ty))))
+    let name = month.checked_sub(1).and_then(|m| names::of_session(cx.env).months.get(m));
+    Ok(name.map_or(Value::Null, |name| Value::bytes(names::in_charset(name, call.ty))))
 }
 
 fn day_name(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     let day = arg!(whole(call, cx)).weekday() as usize % 7;
-    let name = locale::of_session(cx.env).days.get(day);
-    Ok(name.map_or(Value::Null, |name| Value::bytes(locale::in_charset(name, call.ty))))
+    let name = names::of_session(cx.env).days.get(day);
+    Ok(name.map_or(Value::Null, |name| Value::bytes(names::in_charset(name, call.ty))))
 }
 
 /// The unit that a literal argument names.

@@ -3,14 +3,15 @@
 //! DATE_ADD keeps the type of its first argument where it can: a DATE becomes a DATETIME with a unit of
 //! hours or less, a text stays a text. A result outside the calendar is NULL with warning 1441.
 
-use vaquita_types::temporal::{DateTime, Interval, IntervalUnit, MICROS_PER_DAY, Time, datetime_from_number, parse_datetime};
+use vaquita_types::temporal::{Interval, IntervalUnit, MICROS_PER_DAY, Time};
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno};
 
-use super::args::{arg, def};
+use super::args::def;
 use super::date::{fsp_of_expr, temporal, unit_of};
 use super::{FuncCall, FuncDef, FuncType};
 use crate::env::{EvalCx, Level};
 use crate::eval::coerce::{self, DateNeed};
+use crate::eval::{DateOrTime, arg, is_date_text};
 use crate::expr::Expr;
 use crate::typing::{NumberClass, int_of_length, number_class};
 
@@ -26,8 +27,6 @@ pub(super) static FUNCTIONS: &[FuncDef] = &[
     def("SUBTIME", 2, 2, resolve_add_time, |c, cx| add_time(c, cx, true)),
     def("TIMEDIFF", 2, 2, resolve_time_diff, time_diff),
     def("TIMESTAMP", 1, 2, resolve_timestamp, timestamp),
-    // What `as_number` makes of a date or time in a text.
-    def("NUMBER OF DATE", 1, 1, |_| FuncType::number(ColumnType::double(), true), number_of_date),
 ];
 
 fn resolve_days(args: &mut Vec<Expr>) -> Result<FuncType> {
@@ -133,14 +132,6 @@ fn date_add(call: &FuncCall<'_>, cx: &EvalCx<'_>, date: usize, amount: usize, un
     })
 }
 
-/// The text or number names a day without a time.
-fn is_date_text(value: &Value, ty: &ColumnType) -> bool {
-    match value {
-        Value::Bytes(b) => parse_datetime(b, Default::default()).is_ok_and(|p| p.date_only),
-        other => coerce::text_of(other, ty).len() <= 8,
-    }
-}
-
 fn timestamp_diff(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     let unit = unit_of(call.args, 0)?;
     let (from, to) = (arg!(call.datetime(1, DateNeed::Whole, cx)), arg!(call.datetime(2, DateNeed::Whole, cx)));
@@ -162,46 +153,13 @@ fn resolve_add_time(args: &mut Vec<Expr>) -> Result<FuncType> {
     Ok(FuncType { ty, nullable: true, coercibility: 5 })
 }
 
-/// A value as either a date with time or a time: texts with a date part are dates.
-enum DateOrTime {
-    DateTime(DateTime),
-    Time(Time),
-}
-
-fn date_or_time(call: &FuncCall<'_>, i: usize, cx: &EvalCx<'_>) -> Result<Option<DateOrTime>> {
-    let value = call.value(i, cx)?;
-    let ty = call.arg_type(i);
-    let dated = match &*value {
-        Value::Date(_) | Value::DateTime(_) => true,
-        // So large a number is no time of day.
-        Value::Int(n) => *n > 8_385_959 && datetime_from_number(*n, Default::default()).is_ok(),
-        Value::Bytes(b) => {
-            let delimited =
-                b.iter().filter(|c| **c == b'-').count() >= 2 || b.iter().take_while(|c| c.is_ascii_digit()).count() >= 12;
-            delimited && parse_datetime(b, Default::default()).is_ok()
-        }
-        _ => false,
-    };
-    Ok(if dated {
-        match &*value {
-            // The zero date is a date here.
-            Value::Bytes(text) if parse_datetime(text, Default::default()).is_ok_and(|parsed| parsed.value.is_zero()) => {
-                Some(DateOrTime::DateTime(DateTime::ZERO))
-            }
-            _ => coerce::to_datetime(&value, ty, DateNeed::Fuzzy, cx.env)?.map(DateOrTime::DateTime),
-        }
-    } else {
-        coerce::to_time(&value, ty, cx.env)?.map(DateOrTime::Time)
-    })
-}
-
 fn add_time(call: &FuncCall<'_>, cx: &EvalCx<'_>, subtract: bool) -> Result<Value> {
     let base = match call.ty.kind {
         TypeKind::DateTime => DateOrTime::DateTime(arg!(call.datetime(0, DateNeed::Fuzzy, cx))),
-        _ => arg!(date_or_time(call, 0, cx)),
+        _ => arg!(call.date_or_time(0, cx)),
     };
     // Of a date with time only the time is added.
-    let by = match arg!(date_or_time(call, 1, cx)) {
+    let by = match arg!(call.date_or_time(1, cx)) {
         DateOrTime::DateTime(at) => at.time(),
         DateOrTime::Time(time) => time,
     };
@@ -246,7 +204,7 @@ fn resolve_time_diff(args: &mut Vec<Expr>) -> Result<FuncType> {
 }
 
 fn time_diff(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
-    let (a, b) = (arg!(date_or_time(call, 0, cx)), arg!(date_or_time(call, 1, cx)));
+    let (a, b) = (arg!(call.date_or_time(0, cx)), arg!(call.date_or_time(1, cx)));
     let us = match (a, b) {
         (DateOrTime::DateTime(a), DateOrTime::DateTime(b)) => a.micros_linear() - b.micros_linear(),
         (DateOrTime::Time(a), DateOrTime::Time(b)) => a.micros_total() - b.micros_total(),
@@ -261,15 +219,6 @@ fn resolve_timestamp(args: &mut Vec<Expr>) -> Result<FuncType> {
     let mut ty = temporal(args, TypeKind::DateTime)?;
     ty.ty.decimals = fsp;
     Ok(ty)
-}
-
-fn number_of_date(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
-    let number = match arg!(date_or_time(call, 0, cx)) {
-        DateOrTime::DateTime(at) if is_date_text(&*call.value(0, cx)?, call.arg_type(0)) => Value::Date(at.date()),
-        DateOrTime::DateTime(at) => Value::DateTime(at),
-        DateOrTime::Time(time) => Value::Time(time),
-    };
-    Ok(Value::Float(coerce::temporal_number(&number).to_f64()))
 }
 
 fn timestamp(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {

@@ -4,12 +4,14 @@
 use vaquita_types::temporal::{Date, DateTime, Time};
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno, sql_mode};
 
-use super::args::{arg, def};
-use super::locale::{self, Locale};
+use super::args::def;
+use super::names;
 use super::{FuncCall, FuncDef, FuncType};
 use crate::env::{EvalCx, Level};
+use crate::eval::arg;
 use crate::eval::coerce::{self, DateNeed};
 use crate::expr::{Expr, ExprKind};
+use crate::locale::{self, Locale};
 
 pub(super) static FUNCTIONS: &[FuncDef] = &[
     def("DATE_FORMAT", 2, 2, |a| FuncType::ascii(format_width(a.get(1))), date_format),
@@ -83,8 +85,8 @@ fn format_fields(date: Option<Date>, t: Time, format: &[u8], call: &FuncCall<'_>
             continue;
         };
         if let b'M' | b'b' | b'W' | b'a' = spec {
-            let names = *names.get_or_insert_with(|| locale::of_session(cx.env));
-            raw.extend_from_slice(&locale::in_charset(name_of(*spec, date.is_some(), d, names)?, call.ty));
+            let names = *names.get_or_insert_with(|| names::of_session(cx.env));
+            raw.extend_from_slice(&names::in_charset(name_of(*spec, date.is_some(), d, names)?, call.ty));
             continue;
         }
         out.clear();

@@ -4,9 +4,10 @@
 use vaquita_types::charset::{CollationId, collation};
 use vaquita_types::{Error, Result, TypeKind, Value, errno};
 
-use super::args::{MANY, any_nullable, arg, common_text, def};
+use super::args::{MANY, any_nullable, common_text, def};
 use super::{FuncCall, FuncDef, FuncType};
 use crate::env::{EvalCx, Level};
+use crate::eval::arg;
 use crate::eval::coerce;
 use crate::expr::Expr;
 use crate::text;

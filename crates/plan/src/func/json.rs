@@ -3,16 +3,16 @@
 //! A document argument is a JSON value or a text that is parsed (error 3141 with the function's
 //! name); a value argument is any SQL value, and a text there is a JSON string.
 
-use std::borrow::Cow;
-
 use vaquita_types::charset::CollationId;
 use vaquita_types::json::{Edit, Json, JsonError, JsonObject, JsonPath, quote, unquote};
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno};
 
-use super::args::{MANY, any_nullable, arg, def};
+use super::args::{MANY, any_nullable, def};
 use super::{FuncCall, FuncDef, FuncType};
-use crate::env::{Env, EvalCx, Level};
+use crate::env::{EvalCx, Level};
+use crate::eval::arg;
 use crate::eval::coerce;
+use crate::eval::json::{parse, sql_to_json};
 use crate::expr::Expr;
 use crate::text;
 use crate::typing::{int_of_length, is_string};
@@ -102,58 +102,6 @@ fn resolve_object(args: &mut Vec<Expr>) -> Result<FuncType> {
         return Err(Error::new(&errno::ER_WRONG_PARAMCOUNT_TO_NATIVE_FCT, &[&"JSON_OBJECT"]));
     }
     json_null(args)
-}
-
-/// A SQL value as a JSON value; a text is a JSON string, NULL is JSON null.
-pub fn sql_to_json(value: &Value, ty: &ColumnType, env: &dyn Env) -> Result<Json> {
-    let _ = env;
-    Ok(match value {
-        Value::Null => Json::Null,
-        Value::Json(j) => j.clone(),
-        Value::Int(i) if ty.kind == TypeKind::BigInt && ty.length == 1 => Json::Bool(*i != 0),
-        Value::Int(i) => Json::Int(*i),
-        Value::UInt(u) => match ty.kind {
-            TypeKind::Enum | TypeKind::Set => Json::string(String::from_utf8_lossy(&coerce::text_of(value, ty)).into_owned()),
-            TypeKind::Bit => Json::opaque(TypeKind::Bit, coerce::text_of(value, ty).into_owned()),
-            _ => Json::UInt(*u),
-        },
-        Value::Float(f) => Json::Double(*f),
-        Value::Decimal(d) => {
-            Json::decimal(d.rescale(ty.decimals).filter(|_| ty.kind == TypeKind::Decimal).unwrap_or_else(|| d.clone()))
-        }
-        Value::Date(d) => Json::Date(*d),
-        Value::DateTime(d) => Json::DateTime(*d, ty.kind == TypeKind::Timestamp),
-        Value::Time(t) => Json::Time(*t),
-        Value::Bytes(b) if ty.collation == CollationId::BINARY => {
-            let kind = if ty.is_bytes() { ty.kind } else { TypeKind::VarBinary };
-            Json::opaque(kind, b.to_vec())
-        }
-        Value::Bytes(b) => {
-            let utf8 = text::convert(Cow::Borrowed(b), ty.collation, CollationId::UTF8MB4_BIN).unwrap_or(Cow::Borrowed(b));
-            Json::string(String::from_utf8_lossy(&utf8).into_owned())
-        }
-    })
-}
-
-/// `CAST(value AS JSON)`: a text is parsed.
-pub fn cast_to_json(value: &Value, ty: &ColumnType, env: &dyn Env) -> Result<Json> {
-    match value {
-        Value::Bytes(b) if ty.collation != CollationId::BINARY => parse(b, ty, 1, "cast_as_json"),
-        Value::UInt(_) if matches!(ty.kind, TypeKind::Enum | TypeKind::Set) => {
-            parse(&coerce::text_of(value, ty), ty, 1, "cast_as_json")
-        }
-        other => sql_to_json(other, ty, env),
-    }
-}
-
-fn parse(bytes: &[u8], ty: &ColumnType, argument: usize, function: &str) -> Result<Json> {
-    let utf8 = text::convert(Cow::Borrowed(bytes), ty.collation, CollationId::UTF8MB4_BIN).unwrap_or(Cow::Borrowed(bytes));
-    Json::parse(&utf8).map_err(|e| match e {
-        JsonError::Syntax { message, position } => {
-            Error::new(&errno::ER_INVALID_JSON_TEXT_IN_PARAM, &[&argument, &function, &message, &position])
-        }
-        JsonError::TooDeep => Error::new(&errno::ER_JSON_DOCUMENT_TOO_DEEP, &[]),
-    })
 }
 
 /// Argument `i` as a document.
@@ -461,7 +409,7 @@ fn merge_patch(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
 fn pretty(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     let json = arg!(doc(call, 0, cx, "json_pretty"));
     let mut out = Vec::new();
-    let bytes_max = super::string::packet_bytes_max(cx.env);
+    let bytes_max = crate::eval::packet_bytes_max(cx.env);
     json.write_pretty(&mut out, bytes_max);
     Ok(if super::string::too_long(out.len(), "json_pretty", cx)? { Value::Null } else { Value::from(out) })
 }

@@ -6,9 +6,10 @@
 use vaquita_types::charset::CollationId;
 use vaquita_types::{ColumnType, Error, Result, Value, errno};
 
-use super::args::{any_nullable, arg, def};
+use super::args::{any_nullable, def};
 use super::{FuncCall, FuncDef, FuncType};
 use crate::env::EvalCx;
+use crate::eval::arg;
 use crate::eval::truth;
 use crate::expr::Expr;
 use crate::typing::{is_hex_literal, string_type};

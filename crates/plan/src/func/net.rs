@@ -4,10 +4,11 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use vaquita_types::{ColumnType, Error, Result, Value, errno};
 
-use super::args::{any_nullable, arg, def, volatile};
+use super::args::{any_nullable, def, volatile};
 use super::encode::from_hex;
 use super::{FuncCall, FuncDef, FuncType};
 use crate::env::EvalCx;
+use crate::eval::arg;
 use crate::expr::Expr;
 use crate::typing::char_length;
 

@@ -8,10 +8,12 @@ use vaquita_types::datatype::DECIMALS_NOT_FIXED;
 use vaquita_types::decimal::Decimal;
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno};
 
-use super::args::{any_nullable, arg, def, volatile};
+use super::args::{any_nullable, def, volatile};
 use super::arith::{int_in_range, out_of_range};
 use super::{FuncCall, FuncDef, FuncType};
+use crate::env::SeededRandom;
 use crate::env::{EvalCx, Level};
+use crate::eval::arg;
 use crate::expr::{Expr, ExprKind};
 use crate::typing::{
     NumberClass, decimal_type, decimals_meta, double_type, function_class, int_of_length, int_type, precision, scale,
@@ -257,31 +259,6 @@ fn rand(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     } else {
         SeededRandom::new(seed).number()
     }))
-}
-
-/// MySQL's two coupled linear generators (my_rnd).
-#[derive(Clone, Debug)]
-pub struct SeededRandom {
-    seed1: u64,
-    seed2: u64,
-}
-
-impl SeededRandom {
-    const MAX: u64 = 0x3FFF_FFFF;
-
-    pub fn new(n: u32) -> SeededRandom {
-        SeededRandom {
-            seed1: u64::from(n.wrapping_mul(0x10001).wrapping_add(55_555_555)) % SeededRandom::MAX,
-            seed2: u64::from(n.wrapping_mul(0x1000_0001)) % SeededRandom::MAX,
-        }
-    }
-
-    /// A number in [0, 1).
-    pub fn number(&mut self) -> f64 {
-        self.seed1 = (self.seed1 * 3 + self.seed2) % SeededRandom::MAX;
-        self.seed2 = (self.seed1 + self.seed2 + 33) % SeededRandom::MAX;
-        self.seed1 as f64 / SeededRandom::MAX as f64
-    }
 }
 
 fn crc32(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {

@@ -12,9 +12,10 @@ use fancy_regex::Regex;
 use vaquita_types::charset::{CollationId, collation};
 use vaquita_types::{ColumnType, Error, Result, Value, errno};
 
-use super::args::{any_nullable, arg, common_text, def};
+use super::args::{any_nullable, common_text, def};
 use super::{FuncCall, FuncDef, FuncType};
 use crate::env::EvalCx;
+use crate::eval::arg;
 use crate::expr::Expr;
 use crate::text;
 use crate::typing::{char_length, int_of_length};
@@ -263,7 +264,7 @@ fn replace(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     if m.subject.is_empty() {
         return Ok(Value::from(""));
     }
-    let bytes_max = super::string::packet_bytes_max(cx.env);
+    let bytes_max = crate::eval::packet_bytes_max(cx.env);
     let mut out = m.subject[..at].to_string();
     let mut nth = 0;
     while at <= m.subject.len() {

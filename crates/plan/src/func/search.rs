@@ -5,9 +5,10 @@ use std::borrow::Cow;
 use vaquita_types::charset::{CollationId, collation};
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno, sql_mode};
 
-use super::args::{MANY, any_nullable, arg, common_text, def};
+use super::args::{MANY, any_nullable, common_text, def};
 use super::{FuncCall, FuncDef, FuncType};
 use crate::env::EvalCx;
+use crate::eval::arg;
 use crate::eval::{coerce, compare};
 use crate::expr::{CompareAs, Expr};
 use crate::text;

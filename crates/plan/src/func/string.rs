@@ -8,9 +8,10 @@ use std::borrow::Cow;
 use vaquita_types::charset::{CollationId, collation};
 use vaquita_types::{ColumnType, Error, Result, Value, errno};
 
-use super::args::{MANY, any_nullable, arg, common_text, def};
+use super::args::{MANY, any_nullable, common_text, def};
 use super::{FuncCall, FuncDef, FuncType};
-use crate::env::{Env, EvalCx, Level};
+use crate::env::{EvalCx, Level};
+use crate::eval::arg;
 use crate::expr::{Expr, ExprKind};
 use crate::text;
 use crate::typing::{char_length, int_of_length, string_collation};
@@ -320,17 +321,13 @@ fn trim(call: &FuncCall<'_>, cx: &EvalCx<'_>, leading: bool, trailing: bool) -> 
     Ok(Value::bytes(rest))
 }
 
-pub(crate) fn packet_bytes_max(env: &dyn Env) -> usize {
-    env.run_settings().packet_bytes_max
-}
-
 /// NULL with warning 1301 if the result would not fit a packet; error 1041 if the server has no room for it.
 pub(super) fn too_long(bytes: usize, name: &str, cx: &EvalCx<'_>) -> Result<bool> {
     // Asked only for results that are long: short ones fit any limit.
     if bytes < 1 << 20 {
         return Ok(false);
     }
-    let limit = packet_bytes_max(cx.env);
+    let limit = crate::eval::packet_bytes_max(cx.env);
     if bytes > limit {
         cx.env.warn(Level::Warning, Error::new(&errno::ER_WARN_ALLOWED_PACKET_OVERFLOWED, &[&name, &limit]));
     }

@@ -17,11 +17,11 @@
 mod relation;
 pub(crate) mod text;
 
-pub(crate) use relation::{ColumnValue, Relation, RelationColumn, Source, Tables, same_name};
+pub(crate) use relation::{ColumnValue, Relation, RelationColumn, Set, Source, Tables, bit, same_name, set_of};
 
 use crate::expr::{Expr, Slot};
 use crate::node::{Aggregate, JoinKind, Limit, OutputColumn, SortKey, WindowFunction};
-use crate::optimize::visit;
+use crate::visit;
 
 #[derive(Debug)]
 pub(crate) struct LogicalBlock {

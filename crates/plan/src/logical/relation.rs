@@ -9,6 +9,7 @@ use vaquita_types::schema::TableRef;
 use crate::catalog::Catalog;
 use crate::expr::{Expr, Slot};
 use crate::node::{ColumnOrigin, Limit, QueryPlan, RowLock};
+use crate::visit;
 
 /// All that planning a query block knows beside its tree.
 pub(crate) struct Tables<'a> {
@@ -130,4 +131,16 @@ impl Relation {
 /// Column names compare without case.
 pub fn same_name(a: &str, b: &str) -> bool {
     a.eq_ignore_ascii_case(b) || (!a.is_ascii() && a.to_lowercase() == b.to_lowercase())
+}
+
+/// A set of relations of one frame, by index.
+pub type Set = u128;
+
+pub fn bit(relation: usize) -> Set {
+    1u128.checked_shl(relation as u32).unwrap_or(0)
+}
+
+/// The relations that an expression reads.
+pub fn set_of(tables: &Tables<'_>, expr: &Expr) -> Set {
+    visit::slots(expr).into_iter().filter_map(|s| tables.owner(s)).map(bit).fold(0, |a, b| a | b)
 }

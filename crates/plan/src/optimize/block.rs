@@ -2,10 +2,11 @@
 
 use vaquita_types::{Error, Result, Value};
 
-use super::{Planned, Want, extreme_of, filtered, flatten, group_order, int_literal, keys_follow, order, visit};
+use super::{Planned, Want, extreme_of, filtered, flatten, group_order, keys_follow, order};
 use crate::expr::{Expr, ExprKind, Slot};
 use crate::logical::{Logical, LogicalBlock, Read, Source, Tables};
 use crate::node::{Aggregate, Limit, Node, OutputColumn, SortKey, WindowFunction};
+use crate::visit;
 
 /// The nodes above the joins, taken off a logical tree.
 #[derive(Default)]
@@ -31,7 +32,7 @@ pub(crate) fn plan(block: LogicalBlock, tables: &Tables<'_>) -> Result<(Node, Ve
     let planned = plan_rows(rows, tables, &above.want(), straight)?;
     let (mut node, mut ordered) = (planned.node, planned.ordered);
     if planned.first_row_is_extreme {
-        node = Node::Limit { input: Box::new(node), limit: Limit { offset: None, count: Some(int_literal(1)) } };
+        node = Node::Limit { input: Box::new(node), limit: Limit { offset: None, count: Some(Expr::int(1)) } };
     }
     if let Some(Groups { keys, aggregates, rollup }) = above.groups.take() {
         let mut saved = above.slots(&read);

@@ -5,13 +5,10 @@
 
 use vaquita_types::{Error, Result, TypeKind};
 
-use super::visit;
 use crate::expr::{CompareAs, CompareOp, Expr, ExprKind};
-use crate::logical::{Logical, Source, Tables};
+use crate::logical::{Logical, Set, Source, Tables, bit, set_of};
 use crate::node::JoinKind;
-
-/// A set of relations of one frame, by index.
-pub type Set = u128;
+use crate::visit;
 
 #[derive(Clone, Debug)]
 pub struct Item {
@@ -34,15 +31,6 @@ pub enum Shape {
         items: Vec<Item>,
         keys: Vec<Expr>,
     },
-}
-
-pub fn bit(relation: usize) -> Set {
-    1u128.checked_shl(relation as u32).unwrap_or(0)
-}
-
-/// The relations that an expression reads.
-pub fn set_of(tables: &Tables<'_>, expr: &Expr) -> Set {
-    visit::slots(expr).into_iter().filter_map(|s| tables.owner(s)).map(bit).fold(0, |a, b| a | b)
 }
 
 /// The items of joined relations. Conditions of inner joins are above them (`rewrite::conditions::gather`).

@@ -18,18 +18,18 @@ mod order;
 mod path;
 mod prune;
 mod sarg;
-pub mod visit;
 
 pub(crate) use block::{plan, sorted};
 pub use prune::prune_columns;
 
 use std::sync::Arc;
 
-use vaquita_types::{ColumnType, Error, Result, TypeKind, Value};
+use vaquita_types::{Error, Result, TypeKind};
 
 use crate::expr::{Expr, ExprKind, Slot};
 use crate::logical::{Source, Tables};
 use crate::node::{Aggregate, AggregateKind, Node, SortKey};
+use crate::visit;
 
 /// What would make later work unnecessary.
 #[derive(Debug, Default)]
@@ -55,19 +55,6 @@ pub struct Planned {
 
 pub fn filtered(node: Node, predicate: Vec<Expr>) -> Node {
     if predicate.is_empty() { node } else { Node::Filter { input: Box::new(node), predicate } }
-}
-
-/// The condition is false or NULL whatever the row is.
-pub fn is_never(expr: &Expr) -> bool {
-    match &expr.kind {
-        ExprKind::Literal(Value::Null) => true,
-        ExprKind::Literal(Value::Int(n)) => *n == 0,
-        _ => false,
-    }
-}
-
-pub fn int_literal(n: i64) -> Expr {
-    Expr::literal(Value::Int(n), ColumnType::bigint())
 }
 
 /// The only aggregate is MIN or MAX of a column.

@@ -7,13 +7,14 @@
 use vaquita_types::limits::{BLOCK_TABLES_MAX, JOIN_TABLES_MAX};
 use vaquita_types::{Error, Result, errno};
 
-use super::flatten::{Item, Set, Shape, bit, distinct_sides, lateral, set_of};
+use super::flatten::{Item, Shape, distinct_sides, lateral};
 use super::path::{self, Candidate, TableInput};
-use super::{Planned, Want, cost, filtered, other_source, visit};
+use super::{Planned, Want, cost, filtered, other_source};
 use crate::catalog::TableStatistics;
 use crate::expr::{CompareAs, CompareOp, Expr, ExprKind, Slot};
-use crate::logical::{Relation, Source, Tables};
+use crate::logical::{Relation, Set, Source, Tables, bit, set_of};
 use crate::node::{JoinKind, Node, Scan};
+use crate::visit;
 
 /// Every item is tried as the first one up to so many items.
 const STARTS_MAX: usize = 12;

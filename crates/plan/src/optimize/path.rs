@@ -10,10 +10,11 @@ use vaquita_types::charset::collation;
 use vaquita_types::schema::{IndexDef, IndexKind, TableDef};
 
 use super::sarg::{Bound, Columns, Term};
-use super::{Want, cost, visit};
+use super::{Want, cost};
 use crate::catalog::TableStatistics;
 use crate::expr::{CompareOp, Expr, ExprKind, Slot};
 use crate::node::{AccessPath, Inclusive, KeyExpr, Range};
+use crate::visit;
 
 /// Ranges of one scan at most; more alternatives of IN lists stay conditions.
 const RANGES_MAX: usize = 10_000;

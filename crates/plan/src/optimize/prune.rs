@@ -7,9 +7,9 @@
 use vaquita_types::schema::{IndexDef, TableDef};
 
 use super::path;
-use super::visit;
 use crate::expr::Slot;
 use crate::node::{AccessPath, Node, OutputColumn, Scan};
+use crate::visit;
 
 /// `root` is a whole query block and `output` what is sent of it.
 pub fn prune_columns(root: &mut Node, output: &[OutputColumn]) {

@@ -8,9 +8,9 @@ use vaquita_types::charset::{CollationId, LIKE_ESCAPE, collation};
 use vaquita_types::schema::TableDef;
 use vaquita_types::{ColumnType, TypeKind, Value};
 
-use super::visit;
 use crate::expr::{CompareAs, CompareOp, Expr, ExprKind, Slot};
 use crate::node::{Inclusive, KeyExpr};
+use crate::visit;
 use crate::{text, typing};
 
 #[derive(Clone, Debug)]

@@ -1,11 +1,10 @@
 //! Conditions: one list of them above the inner joins, what follows from them, and whether they can be true at all.
 
-use vaquita_types::Result;
+use vaquita_types::{Result, Value};
 
 use crate::expr::{CompareOp, Expr, ExprKind};
 use crate::logical::{Logical, LogicalBlock, Tables};
 use crate::node::JoinKind;
-use crate::optimize::is_never;
 use crate::typing;
 
 /// Conditions of inner joins and of merged derived tables go to WHERE, or to the ON of the outer join or semijoin on whose right side they
@@ -103,4 +102,13 @@ fn propagate(pool: &mut Vec<Expr>) -> Result<()> {
 /// Known before any row is read.
 fn is_given(expr: &Expr) -> bool {
     matches!(expr.kind, ExprKind::Literal(_) | ExprKind::Param(_) | ExprKind::Outer { .. })
+}
+
+/// The condition is false or NULL whatever the row is.
+fn is_never(expr: &Expr) -> bool {
+    match &expr.kind {
+        ExprKind::Literal(Value::Null) => true,
+        ExprKind::Literal(Value::Int(n)) => *n == 0,
+        _ => false,
+    }
 }

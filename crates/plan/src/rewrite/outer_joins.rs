@@ -6,9 +6,8 @@
 use vaquita_types::Result;
 
 use crate::expr::{CompareOp, Expr, ExprKind};
-use crate::logical::{Logical, LogicalBlock, Tables};
+use crate::logical::{Logical, LogicalBlock, Set, Tables, bit};
 use crate::node::JoinKind;
-use crate::optimize::flatten::{Set, bit};
 
 pub fn to_inner(block: &mut LogicalBlock, tables: &Tables<'_>) -> Result<()> {
     let rows = block.root.rows_mut();

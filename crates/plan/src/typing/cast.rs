@@ -12,7 +12,7 @@ use crate::text;
 pub fn explicit_cast(expr: Expr, target: &CastType, connection: CollationId) -> Result<Expr> {
     let ty = cast_type(&expr, target, connection)?;
     let expr = match target {
-        CastType::Decimal { .. } | CastType::Double | CastType::Real | CastType::Float(_) => crate::func::as_number(expr)?,
+        CastType::Decimal { .. } | CastType::Double | CastType::Real | CastType::Float(_) => super::as_number(expr)?,
         _ => expr,
     };
     // Only a length that was asked for cuts the text of an integer: one of a display width, as of TINYINT(1), does not.

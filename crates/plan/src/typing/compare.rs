@@ -9,10 +9,13 @@ use vaquita_types::datatype::DECIMALS_NOT_FIXED;
 use vaquita_types::decimal::Decimal;
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno, stack};
 
+use super::conversion::{FULL_YEAR, TEXT_OF_DATE, THIS_YEAR};
 use super::stored::stored;
-use super::{NumberClass, aggregate_collations, convert_charset, is_hex_literal, is_string, mix_error, number_class, scale};
+use super::{
+    NumberClass, aggregate_collations, as_number, call, convert_charset, is_hex_literal, is_string, mix_error, number_class,
+    scale,
+};
 use crate::expr::{CompareAs, CompareOp, Expr, ExprKind};
-use crate::func;
 
 impl CompareOp {
     /// The token, as errors name it.
@@ -171,7 +174,7 @@ fn compare_scalars(op: CompareOp, left: Expr, right: Expr) -> Result<Expr> {
     let (left, right) = adapt_constants(left, right);
     let rule = compare_as(&left, &right, op.token())?;
     let (left, right) = match rule {
-        CompareAs::Double | CompareAs::DoubleFixed(_) => (func::as_number(left)?, func::as_number(right)?),
+        CompareAs::Double | CompareAs::DoubleFixed(_) => (as_number(left)?, as_number(right)?),
         _ => prepare_operands(left, right, rule),
     };
     let nullable = op != CompareOp::NullSafeEq && (left.nullable || right.nullable);
@@ -257,10 +260,7 @@ pub fn between(value: Expr, low: Expr, high: Expr, negated: bool) -> Result<Expr
 /// A constant text that BETWEEN and IN compare with a date: one that is none is the zero date there, not error 1525.
 fn unchecked_date(value: &Expr, text: Expr) -> Result<Expr> {
     let is_text = is_row_independent(&text) && is_string(&text.ty);
-    match func::lookup("TEXT OF DATE") {
-        Some(def) if is_text && is_date(&value.ty) && stored(value, &text).is_none() => func::call(def, vec![text]),
-        _ => Ok(text),
-    }
+    if is_text && is_date(&value.ty) && stored(value, &text).is_none() { call(&TEXT_OF_DATE, vec![text]) } else { Ok(text) }
 }
 
 /// `value IN (list)`. Candidates that need different rules become a disjunction.
@@ -394,11 +394,11 @@ fn prepare_operands(left: Expr, right: Expr, rule: CompareAs) -> (Expr, Expr) {
 /// A constant that a YEAR column is compared with becomes the year that the column would store: 99 is 1999.
 fn full_years(left: Expr, right: Expr) -> Result<(Expr, Expr)> {
     let is_year = |e: &Expr| e.ty.kind == TypeKind::Year && matches!(e.kind, ExprKind::Slot(_) | ExprKind::Outer { .. });
-    let full_year = |e: Expr| match (&e.kind, func::lookup("FULL YEAR")) {
+    let full_year = |e: Expr| match &e.kind {
         // A time of day is stored as one of today.
-        (ExprKind::Literal(Value::Time(_)), _) => this_year(),
-        (ExprKind::Literal(_), _) => Ok(e),
-        (_, Some(def)) if is_row_independent(&e) => func::call(def, vec![e]),
+        ExprKind::Literal(Value::Time(_)) => call(&THIS_YEAR, Vec::new()),
+        ExprKind::Literal(_) => Ok(e),
+        _ if is_row_independent(&e) => call(&FULL_YEAR, vec![e]),
         _ => Ok(e),
     };
     Ok(match (is_year(&left), is_year(&right)) {
@@ -418,14 +418,6 @@ fn full_years(left: Expr, right: Expr) -> Result<(Expr, Expr)> {
         }
         _ => (left, right),
     })
-}
-
-/// YEAR(CURDATE()).
-fn this_year() -> Result<Expr> {
-    let (Some(year), Some(today)) = (func::lookup("YEAR"), func::lookup("CURDATE")) else {
-        return Err(Error::internal("no functions of today's date"));
-    };
-    func::call(year, vec![func::call(today, Vec::new())?])
 }
 
 /// Numbers and texts that are the same for every row.

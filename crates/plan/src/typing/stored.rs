@@ -13,7 +13,6 @@ use vaquita_types::{ColumnType, TypeKind, Value};
 
 use super::{is_hex_literal, is_string};
 use crate::expr::{Expr, ExprKind};
-use crate::func;
 
 /// Years that a YEAR column can hold beside 0.
 const YEARS: std::ops::RangeInclusive<i64> = 1901..=2155;
@@ -120,7 +119,7 @@ fn year(value: &Value) -> Option<Expr> {
         }
         other => number(other)?.to_i64().0,
     };
-    let full = match func::full_year(&Value::Int(n)) {
+    let full = match super::conversion::full_year(&Value::Int(n)) {
         Value::Int(n) if n == 0 || YEARS.contains(&n) => n,
         _ => return None,
     };

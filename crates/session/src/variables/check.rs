@@ -3,7 +3,7 @@
 //! MySQL's rules: a wrong type is error 1232, a value that is none of the variable's is 1231, an integer beyond the range is
 //! clamped with warning 1292 (under STRICT_ALL_TABLES: error 1231). NULL is a value of few variables.
 
-use vaquita_plan::func::locale;
+use vaquita_plan::locale;
 use vaquita_types::charset::{Charset, Collation, CollationId};
 use vaquita_types::errno::{
     ER_SQL_MODE_MERGED, ER_TRUNCATED_WRONG_VALUE, ER_UNKNOWN_CHARACTER_SET, ER_UNKNOWN_COLLATION, ER_UNKNOWN_LOCALE,

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use vaquita_plan::func::locale;
+use vaquita_plan::locale;
 use vaquita_plan::settings::{PlanSettings, RunSettings};
 use vaquita_storage::Isolation;
 use vaquita_types::Value;

@@ -8,7 +8,7 @@ use std::cmp::Ordering;
 use vaquita_plan::env::Env;
 use vaquita_plan::eval::coerce;
 use vaquita_plan::eval::compare::order_of;
-use vaquita_plan::func::json::sql_to_json;
+use vaquita_plan::eval::json::sql_to_json;
 use vaquita_plan::node::AggregateKind;
 use vaquita_plan::text;
 use vaquita_plan::typing::{NumberClass, number_class};

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use vaquita_types::schema::TableId;
 use vaquita_types::stack;
 
-use crate::expr::{Expr, ExprKind, Slot, Subquery, SubqueryKind};
-use crate::node::{AccessPath, Aggregate, Limit, Node, QueryPlan, Range, SortKey, WindowFunction};
+use super::expr::{Expr, ExprKind, Slot, Subquery, SubqueryKind};
+use super::node::{AccessPath, Aggregate, Limit, Node, QueryPlan, Range, SortKey, WindowFunction};
 
 /// Calls `f` on each direct operand (not into a subquery's plan).
 pub fn children<'e>(expr: &'e Expr, f: &mut dyn FnMut(&'e Expr)) {
@@ -305,7 +305,7 @@ fn terms(expr: Expr) -> Vec<Expr> {
     match expr.kind {
         ExprKind::And(parts) => parts.into_iter().flat_map(conjuncts).collect(),
         ExprKind::Not(inner) => match inner.kind {
-            ExprKind::Or(parts) => parts.into_iter().flat_map(|p| conjuncts(crate::bind::negated(p))).collect(),
+            ExprKind::Or(parts) => parts.into_iter().flat_map(|p| conjuncts(p.negated())).collect(),
             _ => vec![Expr { kind: ExprKind::Not(inner), ..expr }],
         },
         _ => vec![expr],

@@ -7,15 +7,17 @@
 //! `SELECT a.x + b.y FROM a JOIN b ON a.id = b.id` the planner gives a.x, a.id, b.y, b.id
 //! the slots 0 to 3, and the output is `Call(+, [Slot(0), Slot(2)])`.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use vaquita_types::charset::CollationId;
-use vaquita_types::{ColumnType, Result, Value, stack};
+use vaquita_types::{ColumnType, Value, stack};
 
-use crate::env::{EvalCx, VarScope};
-use crate::func::FuncDef;
-use crate::node::QueryPlan;
+use super::env::VarScope;
+use super::function::FuncDef;
+use super::node::QueryPlan;
+
+/// Coercibility of numbers and temporal values.
+pub const COERCIBILITY_NUMERIC: u8 = 5;
 
 /// An index into the frame of a query block.
 pub type Slot = usize;
@@ -171,13 +173,18 @@ impl Expr {
         )
     }
 
-    /// The value for the row in `cx`; slots, literals and parameters are borrowed.
-    pub fn eval<'a>(&'a self, cx: &EvalCx<'a>) -> Result<Cow<'a, Value>> {
-        crate::eval::eval(self, cx)
+    pub fn int(n: i64) -> Expr {
+        Expr::literal(Value::Int(n), ColumnType::bigint())
     }
 
-    /// MySQL's truth of the value: NULL is `None`.
-    pub fn eval_bool(&self, cx: &EvalCx<'_>) -> Result<Option<bool>> {
-        crate::eval::eval_bool(self, cx)
+    /// NOT of it.
+    pub fn negated(self) -> Expr {
+        let nullable = self.nullable;
+        Expr::predicate(ExprKind::Not(Box::new(self)), nullable)
+    }
+
+    /// What is true, false or NULL.
+    pub fn predicate(kind: ExprKind, nullable: bool) -> Expr {
+        Expr { kind, ty: ColumnType::boolean(), nullable, coercibility: COERCIBILITY_NUMERIC }
     }
 }

@@ -6,8 +6,7 @@
 use vaquita_types::temporal::TimeZone;
 use vaquita_types::{Error, Result, Value};
 
-use crate::expr::Subquery;
-use crate::func::SeededRandom;
+use super::expr::Subquery;
 use crate::settings::RunSettings;
 
 /// Severity in SHOW WARNINGS.
@@ -71,4 +70,29 @@ pub struct EvalCx<'a> {
     /// Values of `?`.
     pub params: &'a [Value],
     pub env: &'a dyn Env,
+}
+
+/// MySQL's two coupled linear generators (my_rnd).
+#[derive(Clone, Debug)]
+pub struct SeededRandom {
+    seed1: u64,
+    seed2: u64,
+}
+
+impl SeededRandom {
+    const MAX: u64 = 0x3FFF_FFFF;
+
+    pub fn new(n: u32) -> SeededRandom {
+        SeededRandom {
+            seed1: u64::from(n.wrapping_mul(0x10001).wrapping_add(55_555_555)) % SeededRandom::MAX,
+            seed2: u64::from(n.wrapping_mul(0x1000_0001)) % SeededRandom::MAX,
+        }
+    }
+
+    /// A number in [0, 1).
+    pub fn number(&mut self) -> f64 {
+        self.seed1 = (self.seed1 * 3 + self.seed2) % SeededRandom::MAX;
+        self.seed2 = (self.seed1 + self.seed2 + 33) % SeededRandom::MAX;
+        self.seed1 as f64 / SeededRandom::MAX as f64
+    }
 }

@@ -14,8 +14,8 @@ use vaquita_parser::SelectInto;
 use vaquita_types::schema::TableRef;
 use vaquita_types::{ColumnType, Value};
 
-use crate::expr::{CompareAs, Expr, Slot};
-use crate::literal_values::LiteralValues;
+use super::expr::{CompareAs, Expr, Slot};
+use super::literal_values::LiteralValues;
 
 /// A query block with its output, or a UNION of such.
 #[derive(Clone, Debug)]

@@ -4,14 +4,7 @@
 //! it too (`PlanSettings::time_names`), because the longest name is the length of DAYNAME's column. Example: under `de_DE`,
 //! `DAYNAME('2024-01-04')` is `Donnerstag`, a VARCHAR(10).
 
-use std::borrow::Cow;
 use std::sync::OnceLock;
-
-use vaquita_types::ColumnType;
-use vaquita_types::charset::{CollationId, charset};
-
-use crate::env::Env;
-use crate::expr::{Expr, ExprKind};
 
 const TABLE: &str = include_str!("locales.txt");
 
@@ -57,32 +50,4 @@ pub fn by_name(name: &str) -> Option<&'static Locale> {
 
 pub fn by_number(number: usize) -> Option<&'static Locale> {
     locales().get(number)
-}
-
-/// The session's.
-pub(super) fn of_session(env: &dyn Env) -> &'static Locale {
-    env.run_settings().time_names.unwrap_or_else(english)
-}
-
-/// A name in the charset of the function's result.
-pub(super) fn in_charset<'n>(name: &'n str, ty: &ColumnType) -> Cow<'n, [u8]> {
-    let target = charset(ty.collation);
-    if name.is_ascii() || target.name.starts_with("utf8mb") {
-        return Cow::Borrowed(name.as_bytes());
-    }
-    Cow::Owned(charset(CollationId::UTF8MB4_BIN).convert(target, name.as_bytes()).bytes.into_owned())
-}
-
-/// Gives a call of one of the functions the charset and the length that it has in another locale than English.
-pub(crate) fn retype(expr: &mut Expr, locale: &Locale, collation: CollationId) {
-    let ExprKind::Call(def, _) = &expr.kind else { return };
-    let longest = |names: &[&str]| names.iter().map(|name| name.chars().count()).max().unwrap_or(0) as u32;
-    match def.name {
-        "DAYNAME" => expr.ty.length = longest(&locale.days),
-        "MONTHNAME" => expr.ty.length = longest(&locale.months),
-        "DATE_FORMAT" => {}
-        "FROM_UNIXTIME" if crate::typing::is_string(&expr.ty) => {}
-        _ => return,
-    }
-    expr.ty.collation = collation;
 }

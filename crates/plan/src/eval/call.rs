@@ -1,0 +1,135 @@
+//! Reading the arguments of a function's call, each as what the function takes it for.
+
+use std::borrow::Cow;
+
+use vaquita_types::decimal::Decimal;
+use vaquita_types::temporal::{Date, DateTime, Time, datetime_from_number, parse_datetime};
+use vaquita_types::{ColumnType, Result, Value};
+
+use super::coerce::{self, DateNeed};
+use crate::env::EvalCx;
+use crate::function::FuncCall;
+
+/// A value as either a date with time or a time.
+pub enum DateOrTime {
+    DateTime(DateTime),
+    Time(Time),
+}
+
+/// The text or number names a day without a time.
+pub(crate) fn is_date_text(value: &Value, ty: &ColumnType) -> bool {
+    match value {
+        Value::Bytes(b) => parse_datetime(b, Default::default()).is_ok_and(|p| p.date_only),
+        other => coerce::text_of(other, ty).len() <= 8,
+    }
+}
+
+impl FuncCall<'_> {
+    pub(crate) fn len(&self) -> usize {
+        self.args.len()
+    }
+
+    /// The argument's value; NULL if it is not given.
+    pub(crate) fn value<'s>(&'s self, i: usize, cx: &EvalCx<'s>) -> Result<Cow<'s, Value>> {
+        match self.args.get(i) {
+            Some(arg) => arg.eval(cx),
+            None => Ok(Cow::Owned(Value::Null)),
+        }
+    }
+
+    pub(crate) fn arg_type(&self, i: usize) -> &ColumnType {
+        self.args.get(i).map_or(self.ty, |a| &a.ty)
+    }
+
+    pub(crate) fn text<'s>(&'s self, i: usize, cx: &EvalCx<'s>) -> Result<Option<Cow<'s, [u8]>>> {
+        Ok(match self.value(i, cx)? {
+            Cow::Borrowed(Value::Null) | Cow::Owned(Value::Null) => None,
+            Cow::Borrowed(Value::Bytes(b)) => Some(Cow::Borrowed(&b[..])),
+            Cow::Owned(Value::Bytes(b)) => Some(Cow::Owned(b.into_vec())),
+            other => Some(Cow::Owned(coerce::text_of(&other, self.arg_type(i)).into_owned())),
+        })
+    }
+
+    pub(crate) fn int(&self, i: usize, cx: &EvalCx<'_>) -> Result<Option<i128>> {
+        let value = self.value(i, cx)?;
+        if value.is_null() {
+            return Ok(None);
+        }
+        coerce::to_int(&value, self.arg_type(i), cx.env).map(Some)
+    }
+
+    /// As `int`, clamped to 64 bits signed.
+    pub(crate) fn i64(&self, i: usize, cx: &EvalCx<'_>) -> Result<Option<i64>> {
+        Ok(self.int(i, cx)?.map(|n| i64::try_from(n).unwrap_or(i64::MAX)))
+    }
+
+    pub(crate) fn f64(&self, i: usize, cx: &EvalCx<'_>) -> Result<Option<f64>> {
+        let value = self.value(i, cx)?;
+        if value.is_null() {
+            return Ok(None);
+        }
+        coerce::to_f64(&value, self.arg_type(i), cx.env).map(Some)
+    }
+
+    pub(crate) fn decimal(&self, i: usize, cx: &EvalCx<'_>) -> Result<Option<Decimal>> {
+        let value = self.value(i, cx)?;
+        if value.is_null() {
+            return Ok(None);
+        }
+        coerce::to_decimal(&value, self.arg_type(i), cx.env).map(Some)
+    }
+
+    pub(crate) fn datetime(&self, i: usize, need: DateNeed, cx: &EvalCx<'_>) -> Result<Option<DateTime>> {
+        let value = self.value(i, cx)?;
+        coerce::to_datetime(&value, self.arg_type(i), need, cx.env)
+    }
+
+    pub(crate) fn date(&self, i: usize, need: DateNeed, cx: &EvalCx<'_>) -> Result<Option<Date>> {
+        let value = self.value(i, cx)?;
+        coerce::to_date(&value, self.arg_type(i), need, cx.env)
+    }
+
+    pub(crate) fn time(&self, i: usize, cx: &EvalCx<'_>) -> Result<Option<Time>> {
+        let value = self.value(i, cx)?;
+        coerce::to_time(&value, self.arg_type(i), cx.env)
+    }
+
+    /// Texts with a date part are dates.
+    pub(crate) fn date_or_time(&self, i: usize, cx: &EvalCx<'_>) -> Result<Option<DateOrTime>> {
+        let value = self.value(i, cx)?;
+        let ty = self.arg_type(i);
+        let dated = match &*value {
+            Value::Date(_) | Value::DateTime(_) => true,
+            // So large a number is no time of day.
+            Value::Int(n) => *n > 8_385_959 && datetime_from_number(*n, Default::default()).is_ok(),
+            Value::Bytes(b) => {
+                let delimited =
+                    b.iter().filter(|c| **c == b'-').count() >= 2 || b.iter().take_while(|c| c.is_ascii_digit()).count() >= 12;
+                delimited && parse_datetime(b, Default::default()).is_ok()
+            }
+            _ => false,
+        };
+        Ok(if dated {
+            match &*value {
+                // The zero date is a date here.
+                Value::Bytes(text) if parse_datetime(text, Default::default()).is_ok_and(|parsed| parsed.value.is_zero()) => {
+                    Some(DateOrTime::DateTime(DateTime::ZERO))
+                }
+                _ => coerce::to_datetime(&value, ty, DateNeed::Fuzzy, cx.env)?.map(DateOrTime::DateTime),
+            }
+        } else {
+            coerce::to_time(&value, ty, cx.env)?.map(DateOrTime::Time)
+        })
+    }
+}
+
+/// Leaves the surrounding function with SQL NULL if the argument is NULL.
+macro_rules! arg {
+    ($e:expr) => {
+        match $e? {
+            Some(value) => value,
+            None => return Ok(vaquita_types::Value::Null),
+        }
+    };
+}
+pub(crate) use arg;

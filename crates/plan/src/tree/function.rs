@@ -1,0 +1,63 @@
+//! `FuncDef`: what a function is to plans and to those who run them. The table of functions is `func`.
+
+use vaquita_types::{ColumnType, Result, Value};
+
+use super::env::EvalCx;
+use super::expr::Expr;
+
+pub struct FuncDef {
+    /// MySQL's name in upper case; an operator's token.
+    pub name: &'static str,
+    /// Smallest and largest number of arguments (error 1582 outside).
+    pub args: (usize, usize),
+    /// Types the call; may wrap arguments in casts, and fails as MySQL does (collation mix 1267 …).
+    pub resolve: fn(&mut Vec<Expr>) -> Result<FuncType>,
+    pub eval: fn(&FuncCall<'_>, &EvalCx<'_>) -> Result<Value>,
+    /// Same arguments, same result within a statement: constant calls are folded.
+    pub foldable: bool,
+}
+
+impl FuncDef {
+    /// The same arguments give the same value throughout a statement.
+    pub fn is_steady(&self) -> bool {
+        const OF_STATEMENT: &[&str] = &[
+            "NOW",
+            "CURDATE",
+            "CURTIME",
+            "UTC_DATE",
+            "UTC_TIME",
+            "UTC_TIMESTAMP",
+            "UNIX_TIMESTAMP",
+            "FROM_UNIXTIME",
+            "CONVERT_TZ",
+            "DATABASE",
+            "SCHEMA",
+            "USER",
+            "SESSION_USER",
+            "SYSTEM_USER",
+            "CURRENT_USER",
+            "CURRENT_ROLE",
+            "VERSION",
+            "CONNECTION_ID",
+        ];
+        self.foldable || OF_STATEMENT.contains(&self.name)
+    }
+}
+
+/// The typing of a call.
+pub struct FuncType {
+    pub ty: ColumnType,
+    pub nullable: bool,
+    pub coercibility: u8,
+}
+
+pub struct FuncCall<'a> {
+    pub args: &'a [Expr],
+    pub ty: &'a ColumnType,
+}
+
+impl std::fmt::Debug for FuncDef {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name)
+    }
+}

@@ -1,0 +1,41 @@
+//! Typed calls of functions.
+
+use vaquita_types::{Error, Result, errno};
+
+use super::conversion::NUMBER_OF_DATE;
+use crate::expr::{Expr, ExprKind};
+use crate::function::{FuncDef, FuncType};
+
+/// Functions and operators that read their arguments as numbers.
+const NUMERIC: [&str; 22] = [
+    "+", "-", "*", "/", "DIV", "%", "MOD", "NEG", "|", "&", "^", "~", "<<", ">>", "ABS", "ROUND", "TRUNCATE", "CEIL", "CEILING",
+    "FLOOR", "SIGN", "SQRT",
+];
+
+/// `expr` where a number is wanted: a date or time that a function gives as text is a number as those of temporal types are.
+pub fn as_number(expr: Expr) -> Result<Expr> {
+    let gives_dates = |def: &FuncDef| {
+        matches!(def.name, "DATE_ADD" | "DATE_SUB" | "TIMESTAMPADD" | "ADDDATE" | "SUBDATE" | "ADDTIME" | "SUBTIME")
+    };
+    match &expr.kind {
+        ExprKind::Call(def, _) if expr.ty.is_bytes() && gives_dates(def) => call(&NUMBER_OF_DATE, vec![expr]),
+        _ => Ok(expr),
+    }
+}
+
+/// A typed call: checks the number of arguments, types the call and builds it.
+pub fn call(def: &'static FuncDef, mut args: Vec<Expr>) -> Result<Expr> {
+    if args.len() < def.args.0 || args.len() > def.args.1 {
+        return Err(Error::new(&errno::ER_WRONG_PARAMCOUNT_TO_NATIVE_FCT, &[&def.name]));
+    }
+    for arg in &args {
+        if let ExprKind::Row(_) = arg.kind {
+            return Err(Error::new(&errno::ER_OPERAND_COLUMNS, &[&1]));
+        }
+    }
+    if NUMERIC.contains(&def.name) {
+        args = args.into_iter().map(as_number).collect::<Result<_>>()?;
+    }
+    let FuncType { ty, nullable, coercibility } = (def.resolve)(&mut args)?;
+    Ok(Expr { kind: ExprKind::Call(def, args), ty, nullable, coercibility })
+}
