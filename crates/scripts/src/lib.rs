@@ -10,7 +10,10 @@
 //! VAQUITA_RECORD=127.0.0.1:13306:user:password cargo test -p vaquita-server --test scripts -- sql::xa
 //!                                                                 writes what that MySQL answers, for suites that are MySQL's
 //! ```
+//! `sql` reads scripts of SQL statements, whoever answers them.
 //! Scripts of one suite run one after the other, because they may change what is the server's; suites run beside each other.
+
+pub mod sql;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -69,6 +72,8 @@ impl Record {
 pub enum Answers {
     Ours,
     Mysqls,
+    /// Those of another suite, which records them; this one only compares.
+    Anothers,
 }
 
 /// One script, as the function of a suite gets it.

@@ -14,50 +14,42 @@ use crate::variables::{Globals, Var};
 const STATEMENT_BYTES: usize = 4 << 10;
 const BYTES_PER_TEXT_BYTE: usize = 16;
 
-/// The memory of one statement, which is given back with it.
-pub struct StatementMemory(usize);
-
-impl StatementMemory {
-    /// Error 1041 if the server has no room. Small statements ask too, because they stay and there may be many.
-    fn of(text_bytes: usize) -> Result<StatementMemory> {
-        let bytes = STATEMENT_BYTES + text_bytes.saturating_mul(BYTES_PER_TEXT_BYTE);
-        memory::ask(BLOCK_BYTES_MIN + bytes)?;
-        memory::allocated(bytes);
-        Ok(StatementMemory(bytes))
-    }
+/// One prepared statement. Its place in the count and its memory are given back with it.
+pub struct OpenStatement {
+    open: Arc<AtomicU64>,
+    bytes: usize,
 }
 
-impl Drop for StatementMemory {
+impl Drop for OpenStatement {
     fn drop(&mut self) {
-        memory::freed(self.0);
+        memory::freed(self.bytes);
+        self.open.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
 pub struct StatementCount {
     globals: Arc<Globals>,
-    open: AtomicU64,
+    open: Arc<AtomicU64>,
 }
 
 impl StatementCount {
     pub fn new(globals: Arc<Globals>) -> StatementCount {
-        StatementCount { globals, open: AtomicU64::new(0) }
+        StatementCount { globals, open: Arc::default() }
     }
 
     pub fn open(&self) -> u64 {
         self.open.load(Ordering::Relaxed)
     }
 
-    pub fn opened(&self, text_bytes: usize) -> Result<StatementMemory> {
-        let memory = StatementMemory::of(text_bytes)?;
+    /// Error 1041 if the server has no room, error 1461 if there are `max_prepared_stmt_count`. Small statements ask for memory too, because
+    /// they stay and there may be many.
+    pub fn opened(&self, text_bytes: usize) -> Result<OpenStatement> {
+        let bytes = STATEMENT_BYTES + text_bytes.saturating_mul(BYTES_PER_TEXT_BYTE);
+        memory::ask(BLOCK_BYTES_MIN + bytes)?;
+        memory::allocated(bytes);
+        let before = self.open.fetch_add(1, Ordering::Relaxed);
+        let statement = OpenStatement { open: self.open.clone(), bytes };
         let max = self.globals.number(Var::MaxPreparedStmtCount);
-        if self.open.fetch_add(1, Ordering::Relaxed) < max {
-            return Ok(memory);
-        }
-        self.closed(1);
-        Err(Error::new(&ER_MAX_PREPARED_STMT_COUNT_REACHED, &[&max]))
-    }
-
-    pub fn closed(&self, count: usize) {
-        self.open.fetch_sub(count as u64, Ordering::Relaxed);
+        if before < max { Ok(statement) } else { Err(Error::new(&ER_MAX_PREPARED_STMT_COUNT_REACHED, &[&max])) }
     }
 }

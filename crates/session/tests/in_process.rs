@@ -1,27 +1,30 @@
 //! Sessions without a port, a packet or a thread of their own: an `Answer` that prints, and the scripts that were recorded from MySQL.
 //!
-//! The scripts are those of the server's golden tests (`crates/server/tests/golden/sql`, whose runner says how they are recorded).
+//! The scripts are those of the server's golden tests (`crates/server/tests/golden/sql`), which records them; here they are compared.
 //! What a session answers here must be what the server sends, so a statement can have no effect that only the wire knows.
 
-use std::fmt::Write;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::process::ExitCode;
 use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use vaquita_exec::sink::RowSink;
 use vaquita_plan::node::OutputColumn;
 use vaquita_session::accounts::{Accounts, root_account};
 use vaquita_session::clients::Client;
-use vaquita_session::session::cursor::Cursor;
 use vaquita_session::variables::{Fixed, Globals, server_uuid};
-use vaquita_session::{Answer, ClientOptions, Completed, Flow, Request, ResultForm, Server, Session, VERSION};
+use vaquita_scripts::sql::{self, escape, print_error, print_ok};
+use vaquita_scripts::{Answers, Script, Suite};
+use vaquita_session::{Answer, ClientOptions, Completed, Cursor, Flow, Request, ResultForm, Server, Session, VERSION};
 use vaquita_storage::{Catalog, CommitWaiter, Engine, EngineHooks, EngineOptions, Interrupt, Threads, ValueRef};
 use vaquita_types::charset::{CollationId, charset};
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, convert};
 
 /// utf8mb4_0900_ai_ci.
 const CHARSET: u16 = 255;
+/// Between two looks for statements that have run too long.
+const DEADLINES_EACH: Duration = Duration::from_millis(5);
 
 /// The test's thread waits where a pool would let another one take its place.
 struct OneThread;
@@ -109,14 +112,11 @@ impl Answer for Printed {
     }
 
     fn ok(&mut self, ok: &Completed<'_>) {
-        let info = if ok.info.is_empty() { String::new() } else { format!(" {}", ok.info) };
-        let warnings = if ok.warnings == 0 { String::new() } else { format!(" warnings {}", ok.warnings) };
-        let _ = writeln!(self.text, "ok {}{warnings}{info}", ok.affected);
+        self.text.push_str(&print_ok(ok.affected, ok.warnings, ok.info));
     }
 
     fn error(&mut self, error: &Error) {
-        let state = error.sqlstate();
-        let _ = writeln!(self.text, "error {} ({state}): {}", error.code(), escape(error.message().as_bytes()));
+        self.text.push_str(&print_error(error.code(), &error.sqlstate().to_string(), error.message()));
     }
 
     fn ask_for_file(&mut self, _: &[u8]) -> Result<()> {
@@ -124,7 +124,7 @@ impl Answer for Printed {
     }
 
     fn file_bytes(&mut self, out: &mut Vec<u8>, _: Duration, _: &Interrupt) -> Result<bool> {
-        out.append(&mut self.file);
+        out.extend_from_slice(&self.file);
         Ok(false)
     }
 
@@ -140,24 +140,6 @@ fn in_utf8(text: Vec<u8>, ty: &ColumnType) -> Vec<u8> {
     let own = charset(ty.collation);
     let is_text = ty.is_text() || matches!(ty.kind, TypeKind::Enum | TypeKind::Set);
     if !is_text || own.is_binary() { text } else { own.convert(charset(CollationId::UTF8MB4_BIN), &text).bytes.to_vec() }
-}
-
-/// One value on a line, and bytes that are no text as hexadecimal digits.
-fn escape(bytes: &[u8]) -> String {
-    match std::str::from_utf8(bytes) {
-        Ok(text) if !text.chars().any(|c| c.is_control() && c != '\n' && c != '\t') => {
-            text.replace('\\', "\\\\").replace('\n', "\\n").replace('\t', "\\t")
-        }
-        _ => bytes.iter().fold("0x".to_string(), |hex, byte| format!("{hex}{byte:02X}")),
-    }
-}
-
-struct Directory(PathBuf);
-
-impl Drop for Directory {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
 }
 
 /// A session and where its answers go.
@@ -192,6 +174,23 @@ impl Console {
     }
 }
 
+impl sql::Console for Console {
+    fn answer(&mut self, statement: &str) -> String {
+        self.run(statement)
+    }
+
+    fn set_file(&mut self, bytes: Vec<u8>) {
+        self.answer.file = bytes;
+    }
+}
+
+impl Drop for Console {
+    fn drop(&mut self) {
+        self.session.close();
+        self.session.server.clients().remove(self.session.client.id);
+    }
+}
+
 /// A server on an empty directory, without listeners.
 fn server(dir: &Path) -> Result<Arc<Server>> {
     let engine = Engine::open(&dir.join("rocksdb"), EngineOptions::default(), EngineHooks::default())?;
@@ -213,72 +212,60 @@ fn server(dir: &Path) -> Result<Arc<Server>> {
     Ok(Server::new(engine, catalog, Arc::new(Globals::new(&fixed)), accounts, Arc::new(OneThread)))
 }
 
-fn replay(server: &Arc<Server>, name: &str, script: &str) -> String {
-    let mut consoles = vec![Console::open(server)];
-    for statement in ["DROP DATABASE IF EXISTS", "CREATE DATABASE", "USE"] {
-        consoles[0].run(&format!("{statement} golden_{name}"));
-    }
-    let (mut out, mut current) = (String::new(), 0);
-    for line in script.lines() {
-        if line.starts_with('#') {
-            let _ = writeln!(out, "{line}");
-        }
-        let Some(sql) = line.strip_prefix("> ") else { continue };
-        let _ = writeln!(out, "> {sql}");
-        match sql.strip_prefix("connection ") {
-            Some(number) => {
-                current = number.trim().parse().expect("a number");
-                while consoles.len() <= current {
-                    let mut console = Console::open(server);
-                    console.run(&format!("USE golden_{name}"));
-                    consoles.push(console);
-                }
+fn replay(server: &Arc<Server>, script: &Script) -> String {
+    let name = format!("golden_{}", script.name);
+    let mut owner = Console::open(server);
+    owner.run(&format!("DROP DATABASE IF EXISTS {name}"));
+    owner.run(&format!("CREATE DATABASE {name}"));
+    let answers = sql::replay(script, || {
+        let mut console = Console::open(server);
+        console.run(&format!("USE {name}"));
+        console
+    });
+    owner.run(&format!("DROP DATABASE IF EXISTS {name}"));
+    answers
+}
+
+/// The server of all scripts, on a directory of its own.
+struct Started {
+    server: Arc<Server>,
+    dir: PathBuf,
+}
+
+impl Started {
+    fn new() -> Started {
+        let dir = std::env::temp_dir().join(format!("vaquita-it-{}-in-process", std::process::id()));
+        std::fs::create_dir_all(&dir).expect("a directory");
+        let server = server(&dir).expect("a server");
+        // The server's pool does so: `max_execution_time`.
+        let weak = Arc::downgrade(&server);
+        std::thread::spawn(move || {
+            while let Some(server) = weak.upgrade() {
+                server.clients().interrupt_overdue();
+                drop(server);
+                std::thread::sleep(DEADLINES_EACH);
             }
-            None => out.push_str(&consoles[current].run(sql)),
-        }
+        });
+        Started { server, dir }
     }
-    consoles[0].run(&format!("DROP DATABASE IF EXISTS golden_{name}"));
-    for console in &mut consoles {
-        console.session.close();
-        server.clients().remove(console.session.client.id);
+
+    fn end(&self) {
+        self.server.catalog.close();
+        self.server.engine.shutdown().expect("an end");
+        let _ = std::fs::remove_dir_all(&self.dir);
     }
-    out
 }
 
-/// The statements whose answers differ, with both.
-fn differences(expected: &str, actual: &str) -> String {
-    let blocks = |text: &str| text.trim_end().split("\n> ").map(str::to_string).collect::<Vec<_>>();
-    let (expected, actual) = (blocks(expected), blocks(actual));
-    assert_eq!(expected.len(), actual.len());
-    let differing = expected.iter().zip(&actual).filter(|(expected, actual)| expected != actual);
-    differing.map(|(expected, actual)| format!("recorded:\n{expected}\nhere:\n{actual}\n")).collect()
-}
-
-#[test]
-fn scripts_answer_without_a_port() {
-    let dir = Directory(std::env::temp_dir().join(format!("vaquita-it-{}-in-process", std::process::id())));
-    std::fs::create_dir_all(&dir.0).expect("a directory");
-    let server = server(&dir.0).expect("a server");
-    let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("../server/tests/golden/sql");
-    let mut failures = String::new();
-    let mut replayed = 0;
-    let mut paths: Vec<_> = std::fs::read_dir(scripts).expect("scripts").filter_map(|e| e.ok().map(|e| e.path())).collect();
-    paths.sort();
-    for path in paths {
-        let script = std::fs::read_to_string(&path).expect("a script");
-        let name = path.file_stem().expect("a name").to_string_lossy();
-        // Files of the client are the wire's matter, and its golden tests'; a limit of time is watched by a thread of the server.
-        if script.contains("\n> file ") || name == "execution_time" {
-            continue;
-        }
-        let differences = differences(&script, &replay(&server, &name, &script));
-        if !differences.is_empty() {
-            let _ = writeln!(failures, "{}:\n{differences}", path.display());
-        }
-        replayed += 1;
+fn main() -> ExitCode {
+    let started: Arc<OnceLock<Started>> = Arc::default();
+    let of_suite = started.clone();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../server/tests/golden/sql");
+    let suite = Suite::new("sql", Answers::Anothers, &folder, move |script| {
+        replay(&of_suite.get_or_init(Started::new).server, script)
+    });
+    let code = vaquita_scripts::main(vec![suite]);
+    if let Some(started) = started.get() {
+        started.end();
     }
-    server.catalog.close();
-    server.engine.shutdown().expect("an end");
-    assert!(replayed > 10, "{replayed} scripts");
-    assert!(failures.is_empty(), "{failures}");
+    code
 }

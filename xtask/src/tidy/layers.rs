@@ -19,7 +19,15 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("vaquita-exec", &["vaquita-storage", "vaquita-plan", "vaquita-parser", "vaquita-types", "vaquita-scripts"]),
     (
         "vaquita-session",
-        &["vaquita-exec", "vaquita-storage", "vaquita-plan", "vaquita-parser", "vaquita-password", "vaquita-types"],
+        &[
+            "vaquita-exec",
+            "vaquita-storage",
+            "vaquita-plan",
+            "vaquita-parser",
+            "vaquita-password",
+            "vaquita-types",
+            "vaquita-scripts",
+        ],
     ),
     (
         "vaquita-server",

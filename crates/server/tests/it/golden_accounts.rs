@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use crate::client::{Answer, Client};
 use crate::server::{PASSWORD, Server};
-use crate::sql::unescape;
+use vaquita_scripts::sql::unescape;
 use vaquita_scripts::{Record, Target};
 
 const STRANGER: &str = "golden_stranger";

@@ -23,9 +23,6 @@ mod pool;
 mod protocol;
 mod restart;
 mod server;
-#[allow(dead_code)] // of the scripts' runner, which uses all of it
-#[path = "../scripts/sql.rs"]
-mod sql;
 mod statement_kinds;
 mod temporary;
 mod tls;

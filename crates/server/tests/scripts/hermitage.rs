@@ -25,7 +25,7 @@ use vaquita_scripts::Script;
 
 use crate::client::{Answer, Client};
 use crate::server::Server;
-use crate::sql::print_answer;
+use crate::sql::printed;
 
 /// A statement that has not answered by then waits for somebody.
 const BLOCKED_AFTER: Duration = Duration::from_millis(400);
@@ -59,12 +59,7 @@ impl Session {
 
     /// The answer, or `blocks`.
     fn wait(&self, at_most: Duration) -> String {
-        let mut text = String::new();
-        match self.answers.recv_timeout(at_most) {
-            Ok(answer) => print_answer(&answer, &mut text),
-            Err(_) => text.push_str("blocks\n"),
-        }
-        text
+        self.answers.recv_timeout(at_most).map_or_else(|_| "blocks\n".to_string(), |answer| printed(&answer))
     }
 }
 

@@ -11,55 +11,67 @@
 //! [locks]                                 what performance_schema.data_locks has afterwards, for all sessions of the script
 //!   t  PRIMARY  RECORD  X,REC_NOT_GAP  GRANTED  5
 //! ```
+//! The log of a statement's commit is shown by the scripts of `crates/session`, which have the engine at hand.
 
-use std::fmt::Write;
+use std::cell::RefCell;
 
 use vaquita_scripts::Script;
+use vaquita_scripts::sql::{self, Console, section};
 
 use crate::client::{Answer, Client};
 use crate::server::Server;
-use crate::sql::print_answer;
+use crate::sql::printed;
 
 /// Statements that EXPLAIN takes.
 const EXPLAINED: [&str; 6] = ["SELECT", "INSERT", "UPDATE", "DELETE", "REPLACE", "WITH"];
 
+/// What all connections of a script share.
+struct Sections {
+    wanted: RefCell<Vec<String>>,
+    observer: RefCell<Client>,
+    database: String,
+}
+
+impl Sections {
+    fn wants(&self, name: &str) -> bool {
+        self.wanted.borrow().iter().any(|section| section == name)
+    }
+}
+
+struct Watched<'s> {
+    client: Client,
+    sections: &'s Sections,
+}
+
+impl Console for Watched<'_> {
+    fn answer(&mut self, statement: &str) -> String {
+        if let Some(names) = statement.strip_prefix("sections") {
+            *self.sections.wanted.borrow_mut() = names.split_whitespace().map(str::to_string).collect();
+            return String::new();
+        }
+        let plan = if self.sections.wants("plan") { plan(&mut self.client, statement) } else { String::new() };
+        let answer = printed(&self.client.query(statement));
+        let locks = if self.sections.wants("locks") { locks(self.sections) } else { String::new() };
+        answer + &plan + &locks
+    }
+
+    fn set_file(&mut self, bytes: Vec<u8>) {
+        self.client.local_file = bytes;
+    }
+}
+
 pub fn replay(script: &Script, server: &Server) -> String {
     let database = format!("inside_{}", script.name);
-    let mut observer = server.connect();
-    observer.query(&format!("DROP DATABASE IF EXISTS {database}"));
-    observer.query(&format!("CREATE DATABASE {database}"));
-    let connect = || {
+    let sections = Sections { wanted: RefCell::default(), observer: RefCell::new(server.connect()), database };
+    let database = &sections.database;
+    sections.observer.borrow_mut().query(&format!("DROP DATABASE IF EXISTS {database}"));
+    sections.observer.borrow_mut().query(&format!("CREATE DATABASE {database}"));
+    let out = sql::replay(script, || {
         let mut client = server.connect();
         client.query(&format!("USE {database}"));
-        client
-    };
-    let mut connections = vec![connect()];
-    let (mut current, mut sections) = (0, Vec::new());
-    let mut out = String::new();
-    for line in script.text.lines() {
-        if line.starts_with('#') {
-            let _ = writeln!(out, "{line}");
-        }
-        let Some(sql) = line.strip_prefix("> ") else { continue };
-        let _ = writeln!(out, "{line}");
-        if let Some(names) = sql.strip_prefix("sections") {
-            sections = names.split_whitespace().map(str::to_string).collect();
-        } else if let Some(number) = sql.strip_prefix("connection ") {
-            current = number.trim().parse().expect("connection number");
-            connections.resize_with(connections.len().max(current + 1), connect);
-        } else {
-            let wanted = |name: &str| sections.iter().any(|section| section == name);
-            let client = &mut connections[current];
-            let plan = if wanted("plan") { plan(client, sql) } else { String::new() };
-            print_answer(&client.query(sql), &mut out);
-            out.push_str(&plan);
-            if wanted("locks") {
-                out.push_str(&locks(&mut observer, &database));
-            }
-        }
-    }
-    drop(connections);
-    observer.query(&format!("DROP DATABASE IF EXISTS {database}"));
+        Watched { client, sections: &sections }
+    });
+    sections.observer.borrow_mut().query(&format!("DROP DATABASE IF EXISTS {database}"));
     out
 }
 
@@ -73,18 +85,12 @@ fn plan(client: &mut Client, sql: &str) -> String {
     }
 }
 
-fn locks(observer: &mut Client, database: &str) -> String {
+fn locks(sections: &Sections) -> String {
     let columns = "OBJECT_NAME, COALESCE(INDEX_NAME, ''), LOCK_TYPE, LOCK_MODE, LOCK_STATUS, COALESCE(LOCK_DATA, '')";
+    let database = &sections.database;
     let sql = format!(
         "SELECT CONCAT_WS('  ', {columns}) FROM performance_schema.data_locks WHERE OBJECT_SCHEMA = '{database}' ORDER BY 1"
     );
-    let held = observer.query(&sql).rows().concat();
+    let held = sections.observer.borrow_mut().query(&sql).rows().concat();
     section("locks", held.iter().map(|lock| lock.trim_end()))
-}
-
-fn section<'a>(name: &str, lines: impl Iterator<Item = &'a str>) -> String {
-    lines.fold(format!("[{name}]\n"), |mut text, line| {
-        let _ = writeln!(text, "  {line}");
-        text
-    })
 }

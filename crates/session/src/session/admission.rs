@@ -4,14 +4,10 @@
 use vaquita_parser::StatementKind;
 use vaquita_parser::statement_kind::{InXa, UnderLockTables};
 use vaquita_plan::node::Plan;
-use vaquita_types::errno::{
-    ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, ER_LOCK_OR_ACTIVE_TRANSACTION, ER_OPTION_PREVENTS_STATEMENT, ER_TABLE_NOT_LOCKED,
-    ER_XA_TEMP_TABLE,
-};
+use vaquita_types::errno::{ER_LOCK_OR_ACTIVE_TRANSACTION, ER_OPTION_PREVENTS_STATEMENT, ER_TABLE_NOT_LOCKED, ER_XA_TEMP_TABLE};
 use vaquita_types::{Error, Result};
 
 use super::Session;
-use crate::accounts::privilege;
 use crate::variables::Var;
 
 impl Session {
@@ -23,9 +19,9 @@ impl Session {
         }
         match facts.in_xa {
             InXa::Allowed => {}
-            InXa::WhileActive => self.refuse_unless_active()?,
-            InXa::Refused => self.refuse_commit_of_branch()?,
-            InXa::RefusedAsTemporary if self.in_branch() => return Err(Error::new(&ER_XA_TEMP_TABLE, &[])),
+            InXa::WhileActive => self.transaction.refuse_unless_active()?,
+            InXa::Refused => self.transaction.refuse_commit_of_branch()?,
+            InXa::RefusedAsTemporary if self.transaction.in_branch() => return Err(Error::new(&ER_XA_TEMP_TABLE, &[])),
             InXa::RefusedAsTemporary => {}
         }
         if facts.commits {
@@ -33,13 +29,11 @@ impl Session {
         }
         // Of the transaction that would be the statement's, if it has ended the open one.
         if facts.refused_in_read_only {
-            self.refuse_in_read_only()?;
+            self.transaction.refuse_in_read_only(&self.env.settings)?;
         }
         match facts.under_lock_tables {
-            UnderLockTables::Refused if self.is_under_lock_tables() => Err(Error::new(&ER_LOCK_OR_ACTIVE_TRANSACTION, &[])),
-            UnderLockTables::SystemTable(table) if self.is_under_lock_tables() => {
-                Err(Error::new(&ER_TABLE_NOT_LOCKED, &[&table]))
-            }
+            UnderLockTables::Refused if self.locked.is_under() => Err(Error::new(&ER_LOCK_OR_ACTIVE_TRANSACTION, &[])),
+            UnderLockTables::SystemTable(table) if self.locked.is_under() => Err(Error::new(&ER_TABLE_NOT_LOCKED, &[&table])),
             _ => Ok(()),
         }
     }
@@ -54,9 +48,9 @@ impl Session {
         if let Plan::Query(query) = plan
             && query.for_update.iter().any(|table| !table.options.temporary)
         {
-            self.refuse_in_read_only()?;
+            self.transaction.refuse_in_read_only(&self.env.settings)?;
         }
-        self.refuse_unless_active()?;
+        self.transaction.refuse_unless_active()?;
         self.admit_plan(plan)
     }
 
@@ -66,7 +60,7 @@ impl Session {
             return Ok(());
         }
         self.admit_tables(plan)?;
-        if locks_shared_tables(plan) { self.refuse_in_read_only() } else { Ok(()) }
+        if locks_shared_tables(plan) { self.transaction.refuse_in_read_only(&self.env.settings) } else { Ok(()) }
     }
 
     /// `super_read_only` is for everybody, `read_only` not for those who administer the server.
@@ -74,23 +68,10 @@ impl Session {
         let globals = &self.server.globals;
         let option = match (globals.is_on(Var::SuperReadOnly), globals.is_on(Var::ReadOnly)) {
             (true, _) => "--super-read-only",
-            (false, true) if !self.administers() => "--read-only",
+            (false, true) if !self.access.administers() => "--read-only",
             _ => return Ok(()),
         };
         Err(Error::new(&ER_OPTION_PREVENTS_STATEMENT, &[&option]))
-    }
-
-    fn administers(&self) -> bool {
-        let grants = &self.access.grants;
-        self.access.is_unlimited() || grants.global & privilege::SUPER != 0 || grants.dynamic.contains_key("CONNECTION_ADMIN")
-    }
-
-    pub(super) fn refuse_in_read_only(&self) -> Result<()> {
-        let read_only = match self.in_transaction {
-            true => self.txn.borrow().options().read_only,
-            false => self.state.next_transaction.read_only.unwrap_or(self.state.settings.read_only),
-        };
-        if read_only { Err(Error::new(&ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, &[])) } else { Ok(()) }
     }
 }
 

@@ -13,8 +13,8 @@ use vaquita_types::errno::ER_UNKNOWN_EXPLAIN_FORMAT;
 use vaquita_types::{ColumnType, Error, Result, Value};
 
 use super::Session;
-use super::answer::Exchange;
-use super::run::Done;
+use super::exchange::Exchange;
+use super::execute::Done;
 
 impl Session {
     pub(super) fn explain(&mut self, statement: &Explain, exchange: &mut Exchange<'_>) -> Result<Done> {
@@ -45,7 +45,7 @@ impl Session {
         if let Some(format) = &statement.format {
             return format.to_ascii_uppercase();
         }
-        self.state.settings.explain_format.clone()
+        self.env.settings.explain_format.clone()
     }
 }
 

@@ -4,7 +4,6 @@
 //! the FILE privilege's owner names. A file of the client (LOCAL) comes in packets: the server asks with its name, the
 //! client sends it up to an empty packet. If the statement fails, the rest is read and dropped before the error goes out.
 
-use std::cell::RefCell;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::fs::OpenOptionsExt;
@@ -17,7 +16,7 @@ use vaquita_exec::file::{DumpWriter, FileFormat, FileSource, FileWriter, Transco
 use vaquita_parser::ast::{LoadData, SelectInto};
 use vaquita_plan::env::Level;
 use vaquita_plan::node::{LoadPlan, Plan, QueryPlan};
-use vaquita_storage::{Interrupt, Reads, Transaction};
+use vaquita_storage::{Interrupt, Reads};
 use vaquita_types::charset::{Charset, CollationId};
 use vaquita_types::errno::{
     ER_AMBIGUOUS_FIELD_TERM, ER_CANT_CREATE_FILE, ER_CLIENT_LOCAL_FILES_DISABLED, ER_ERROR_ON_READ, ER_FILE_EXISTS_ERROR,
@@ -26,10 +25,12 @@ use vaquita_types::errno::{
 use vaquita_types::error::Next;
 use vaquita_types::{Error, Result, Value};
 
-use super::answer::{Answer, Exchange};
-use super::run::{Done, RESTARTS_MAX};
-use super::{Flow, Session};
+use super::Session;
+use super::exchange::Exchange;
+use super::execute::{Done, RESTARTS_MAX};
+use crate::answer::{Answer, Flow};
 use crate::clients::Client;
+use crate::state::prepared::os_text;
 use crate::variables::{Var, registry};
 
 /// Bytes of a file that are read at once.
@@ -55,13 +56,13 @@ impl Session {
             Err(error) => return self.fail(&error, exchange),
         };
         self.client.note_change();
-        self.begin_if_needed();
+        self.transaction.begin_if_needed(&self.env.settings);
         self.track_plan(&Plan::Insert(ready.plan.insert.clone()));
         match self.run_load(&load.path, ready, exchange.answer) {
             Ok(changed) => {
                 // MySQL's answer to LOAD DATA has no insert id.
                 if changed.generated_id != 0 {
-                    self.state.set_last_insert_id(changed.generated_id);
+                    self.env.ids.set_last(changed.generated_id);
                 }
                 let done = Done::Ok { affected: changed.affected, last_insert_id: 0, info: changed.info };
                 self.finish_statement(done, exchange)
@@ -81,12 +82,12 @@ impl Session {
         if load.local && (!self.server.globals.is_on(Var::LocalInfile) || !self.options.local_files) {
             return Err(Error::new(&ER_CLIENT_LOCAL_FILES_DISABLED, &[]));
         }
-        let format = FileFormat::new(&load.format, &self.state)?;
+        let format = FileFormat::new(&load.format, &self.env)?;
         let plan = self.with_plan_context(|context| vaquita_plan::bind::plan_load(load, !format.is_fixed_size(), context))?;
         self.admit_at_once(&Plan::Insert(plan.insert.clone()))?;
         let name = match &load.charset {
             Some(name) => name.clone(),
-            None => text(&self.state.settings.of(Var::CharacterSetDatabase)),
+            None => text(&self.env.settings.of(Var::CharacterSetDatabase)),
         };
         let charset = supported_charset(&name)?;
         let file = if load.local { None } else { Some(self.open_for_reading(&load.path)?) };
@@ -96,8 +97,8 @@ impl Session {
     fn run_load(&mut self, name: &[u8], mut ready: Ready, answer: &mut dyn Answer) -> Result<Changed> {
         let mut restarts = 0;
         loop {
-            self.txn.get_mut().begin_statement(Reads::Many);
-            self.txn.get_mut().note_change();
+            self.transaction.storage().begin_statement(Reads::Many);
+            self.transaction.storage().note_change();
             let loaded = match &mut ready.file {
                 Some((file, path)) => {
                     file.seek(SeekFrom::Start(0)).map_err(|e| file_error(&ER_ERROR_ON_READ, path, &e))?;
@@ -108,13 +109,13 @@ impl Session {
             };
             match loaded {
                 Ok(changed) => {
-                    self.txn.get_mut().end_statement();
+                    self.transaction.storage().end_statement();
                     return Ok(changed);
                 }
                 // What the client has sent is gone.
                 Err(error) if error.next() == Next::Restart && ready.file.is_some() && restarts < RESTARTS_MAX => {
                     restarts += 1;
-                    self.txn.get_mut().restart_statement();
+                    self.transaction.storage().restart_statement();
                 }
                 Err(error) => return Err(error),
             }
@@ -128,13 +129,8 @@ impl Session {
         charset: &'static Charset,
         source: &mut dyn FileSource,
     ) -> Result<Changed> {
-        let txn: &RefCell<Transaction> = &self.txn;
-        let (engine, catalog) = (&self.server.engine, &self.catalog);
-        let mut statement = Execution::new(engine, catalog, txn, &self.params, &self.state, &self.client.interrupt);
-        let info = self.info();
-        statement.server = &info;
-        statement.lock_wait_ms_max = self.state.lock_wait_ms();
-        statement.table_lock_wait = self.state.metadata_lock_wait();
+        let server = self.server_view();
+        let statement = self.executing(self.prepared.values(), &server);
         let bytes_compare = charset.mbmaxlen == 1 || matches!(charset.name, "utf8mb4" | "utf8mb3");
         if bytes_compare {
             return load(plan, format, charset.default_collation, &statement, source);
@@ -145,7 +141,7 @@ impl Session {
 
     fn load_from_client(&self, name: &[u8], ready: &Ready, answer: &mut dyn Answer) -> Result<Changed> {
         answer.ask_for_file(name)?;
-        let timeout = Duration::from_secs(seconds(&self.state.settings.of(Var::NetReadTimeout)));
+        let timeout = Duration::from_secs(seconds(&self.env.settings.of(Var::NetReadTimeout)));
         let mut source = ClientFile { answer, timeout, client: &self.client, ended: false };
         let loaded = self.load_from(&ready.plan, &ready.format, ready.charset, &mut source);
         match source.drop_rest() {
@@ -168,12 +164,12 @@ impl Session {
             }
             SelectInto::Outfile { path, charset, format } => {
                 let charset = charset.as_deref().map(supported_charset).transpose()?;
-                let format = FileFormat::new(format, &self.state)?;
+                let format = FileFormat::new(format, &self.env)?;
                 let (file, path) = self.create_file(path)?;
                 let mut writer = FileWriter::new(file, format, charset.filter(|charset| !charset.is_binary()));
                 let written = run(&mut writer).and_then(|rows| writer.finish().map(|()| rows));
                 if writer.is_ambiguous() {
-                    self.state.push_warning(Level::Warning, Error::new(&ER_AMBIGUOUS_FIELD_TERM, &[]));
+                    self.env.push_warning(Level::Warning, Error::new(&ER_AMBIGUOUS_FIELD_TERM, &[]));
                 }
                 kept(written, &path)
             }
@@ -189,7 +185,7 @@ impl Session {
         } else if name.components().count() > 1 {
             self.server.data_dir().join(name)
         } else {
-            self.server.data_dir().join(self.state.database().unwrap_or_default()).join(name)
+            self.server.data_dir().join(self.env.database().unwrap_or_default()).join(name)
         };
         let Value::Bytes(dir) = self.server.globals.get(registry().of(Var::SecureFilePriv)) else { return Err(refused()) };
         if dir.is_empty() {
@@ -303,10 +299,4 @@ fn seconds(value: &Value) -> u64 {
 
 fn file_error(def: &ErrorDef, path: &Path, error: &std::io::Error) -> Error {
     Error::new(def, &[&path.display(), &error.raw_os_error().unwrap_or_default(), &os_text(error)])
-}
-
-/// The system's text for an error without the number that Rust puts behind it.
-pub(super) fn os_text(error: &std::io::Error) -> String {
-    let text = error.to_string();
-    text.split(" (os error").next().unwrap_or_default().to_string()
 }

@@ -9,7 +9,7 @@ use vaquita_types::errno::ER_WARN_DEPRECATED_SYNTAX_NO_REPLACEMENT;
 use vaquita_types::{Error, Result};
 
 use super::Session;
-use super::run::Done;
+use super::execute::Done;
 use crate::counters::Counter;
 
 impl Session {
@@ -27,20 +27,22 @@ impl Session {
             self.server.counters.add(self.client.id, Counter::FlushTables, 1);
         }
         match &flush.what {
-            FlushWhat::Tables { with_read_lock: true, tables, .. } if tables.is_empty() => self.flush_with_read_lock(),
+            FlushWhat::Tables { with_read_lock: true, tables, .. } if tables.is_empty() => {
+                self.locked.lock_all_for_reading(self.env.settings.metadata_lock_wait).map(|()| Done::nothing())
+            }
             FlushWhat::Tables { with_read_lock: true, tables, .. } => {
-                self.refuse_in_read_only()?;
+                self.transaction.refuse_in_read_only(&self.env.settings)?;
                 let read = |table: &Name| TableLock { table: table.clone(), alias: None, kind: TableLockKind::Read };
                 self.lock_tables(&tables.iter().map(read).collect::<Vec<_>>())
             }
             FlushWhat::Tables { for_export: true, .. } => Err(Error::unsupported("FLUSH TABLES FOR EXPORT")),
-            FlushWhat::Tables { .. } => self.refuse_flush().map(|()| Done::nothing()),
+            FlushWhat::Tables { .. } => self.locked.refuse_flush().map(|()| Done::nothing()),
             FlushWhat::Options(options) => {
                 if options.iter().any(|option| option == "PRIVILEGES") {
                     self.server.accounts().forget_digests();
                     self.server.accounts().forget_usage();
                     let deprecated = Error::new(&ER_WARN_DEPRECATED_SYNTAX_NO_REPLACEMENT, &[&"FLUSH PRIVILEGES"]);
-                    self.state.push_warning(Level::Warning, deprecated);
+                    self.env.push_warning(Level::Warning, deprecated);
                 }
                 if options.iter().any(|option| option == "USER_RESOURCES") {
                     self.server.accounts().forget_usage();

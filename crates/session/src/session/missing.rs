@@ -10,11 +10,11 @@ use vaquita_types::errno::{
 use vaquita_types::{Error, Result};
 
 use super::Session;
-use super::run::Done;
+use super::execute::Done;
 
 impl Session {
     pub(super) fn drop_views(&mut self, if_exists: bool, names: &[Name]) -> Result<Done> {
-        self.refuse_under_own_read_lock()?;
+        self.locked.refuse_under_own_read_lock()?;
         let (mut tables, mut unknown) = (Vec::new(), Vec::new());
         for name in names {
             let database = self.database_of(name)?;
@@ -25,14 +25,14 @@ impl Session {
         }
         if if_exists {
             let unknown = unknown.iter().map(|name| Error::new(&ER_BAD_TABLE_ERROR, &[name]));
-            tables.into_iter().chain(unknown).for_each(|note| self.state.push_warning(Level::Note, note));
+            tables.into_iter().chain(unknown).for_each(|note| self.env.push_warning(Level::Note, note));
             return Ok(Done::nothing());
         }
         Err(tables.into_iter().next().unwrap_or_else(|| Error::new(&ER_BAD_TABLE_ERROR, &[&unknown.join(",")])))
     }
 
     pub(super) fn drop_program(&mut self, kind: ProgramKind, if_exists: bool, name: &Name) -> Result<Done> {
-        self.refuse_under_own_read_lock()?;
+        self.locked.refuse_under_own_read_lock()?;
         let database = self.database_of(name)?;
         let missing = |what: &str, name: &str| Error::new(&ER_SP_DOES_NOT_EXIST, &[&what, &name]);
         let error = match kind {
@@ -47,11 +47,11 @@ impl Session {
         if !if_exists {
             return Err(error);
         }
-        self.state.push_warning(Level::Note, error);
+        self.env.push_warning(Level::Note, error);
         Ok(Done::nothing())
     }
 
     fn database_of(&self, name: &Name) -> Result<String> {
-        name.db.clone().or_else(|| self.state.database()).ok_or_else(|| Error::new(&ER_NO_DB_ERROR, &[]))
+        name.db.clone().or_else(|| self.env.database()).ok_or_else(|| Error::new(&ER_NO_DB_ERROR, &[]))
     }
 }

@@ -1,93 +1,67 @@
-//! A session: what one client's statements mean, and how they are answered (`answer`).
+//! A session: what one client's statements mean, and how they are answered (`crate::answer`).
 //!
-//! 1. `Session::run` takes a statement: text goes to `query`, prepared statements to `prepared`.
-//! 2. `run` executes one statement: plans through the executor, everything else through `admin`.
+//! 1. `Session::run` takes a statement: text goes to `query`, prepared statements to `prepared`. `planning` makes and keeps plans.
+//! 2. `execute` runs a plan through the executor; every other statement goes through `other_statements`.
 //! 3. A statement whose commit must wait parks the session: `Pending` remembers what to answer, and
 //!    `resume` answers when the commit group is durable.
 //!
-//! The session's variables, warnings and other state that expressions see live in `state`; its temporary tables are in
-//! `Session::catalog`.
+//! What a session keeps is in parts that own it (`crate::state`); its temporary tables are in `Session::catalog`.
 
-mod admin;
+mod account_statements;
 mod admission;
-pub mod answer;
-pub mod cursor;
+mod exchange;
+mod execute;
 mod explain;
 mod file;
-mod functions;
 mod lock_tables;
 mod maintain;
 mod missing;
-pub mod prepared;
-mod privileges;
+mod named;
+mod other_statements;
+mod planning;
+mod prepared;
 mod query;
-mod run;
-mod savepoints;
-mod server_info;
+mod server_view;
 mod set;
 mod show;
-pub mod state;
 mod status_variables;
-pub(crate) mod temporary;
-mod text_plans;
-mod text_prepared;
-mod track;
-mod xa;
+mod temporary;
+mod transactions;
+mod xa_statements;
 
-use std::cell::RefCell;
-use std::collections::HashMap;
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
 use vaquita_plan::env::Level;
-use vaquita_storage::{SessionCatalog, Transaction};
+use vaquita_storage::SessionCatalog;
 use vaquita_types::errno::ER_BAD_DB_ERROR;
-use vaquita_types::{Error, Result, Value, sql_mode};
+use vaquita_types::{Error, Result, sql_mode};
 
-use crate::accounts::{Access, AccountRecord, Limits};
+use crate::accounts::AccountRecord;
+use crate::answer::{Answer, Completed, Flow, MakeWaiter, Request, Status};
 use crate::clients::Client;
 use crate::counters::Counter;
 use crate::server::Server;
-use answer::Completed;
-pub use answer::{Answer, Flow, MakeWaiter, Request, Status};
-use prepared::Prepared;
-use savepoints::Savepoints;
-use state::SessionState;
-use text_prepared::Named;
+use crate::state::access::SessionAccess;
+use crate::state::environment::{Environment, Tls};
+use crate::state::locked_tables::LockedTables;
+use crate::state::prepared::PreparedStatements;
+use crate::state::tracker::Change;
+use crate::state::transaction::SessionTransaction;
+pub use prepared::PreparedShape;
 
 pub struct Session {
     pub server: Arc<Server>,
     pub client: Arc<Client>,
-    pub account: Arc<AccountRecord>,
-    access: Access,
-    /// How many statements the account may run; `None`: any number.
-    limits: Option<Limits>,
     options: ClientOptions,
-    /// Errors answered so far: a text of several statements ends at the first.
-    failures: usize,
-    pub state: SessionState,
-    txn: RefCell<Transaction>,
+    env: Environment,
+    access: SessionAccess,
+    transaction: SessionTransaction,
     /// With the session's temporary tables; dropped after the transaction that may have written them.
     catalog: SessionCatalog,
-    /// BEGIN was given, or autocommit is off and something ran.
-    in_transaction: bool,
-    /// `None`: the transaction had done nothing yet.
-    savepoints: Savepoints,
+    locked: LockedTables,
+    prepared: PreparedStatements,
     /// KILL CONNECTION_ID(): the statement is answered before the connection closes.
     killed_itself: bool,
-    /// The XA transaction that this one is.
-    xa_branch: Option<xa::Branch>,
-    locked: lock_tables::LockedTables,
-    /// By their ids, which the server gives. Taken out while they run, and so moved twice an execution.
-    statements: FxHashMap<u32, Box<Prepared>>,
-    text_plans: text_plans::TextPlans,
-    named: HashMap<String, Named>,
-    /// Values of `?` of the prepared statement that runs, if it is no plan.
-    params: Vec<Value>,
-    /// The rows of the running query are kept, in what it has filled once it is over.
-    keeps_rows: bool,
-    cursor: Option<Box<cursor::Cursor>>,
-    next_statement_id: u32,
     pending: Option<Pending>,
 }
 
@@ -103,9 +77,9 @@ pub struct ClientOptions {
 }
 
 /// What the answer to a parked statement is, and which statements of the same packet follow it.
-pub(crate) struct Pending {
-    pub done: run::Done,
-    pub rest: Vec<u8>,
+struct Pending {
+    done: execute::Done,
+    rest: Vec<u8>,
 }
 
 impl Session {
@@ -116,35 +90,18 @@ impl Session {
         options: ClientOptions,
         charset: u16,
     ) -> Session {
-        let state = SessionState::new(&server, &client, &account, charset);
-        let mut txn = server.engine.begin(state.txn_options(&client));
-        txn.carry_temporary();
-        let access = Session::initial_access(&server, &account);
-        client.set_system_user(access.is_system_user());
-        let limits = server.accounts().limits(&account);
+        let env = Environment::new(&server, &client, &account, charset);
         Session {
-            access,
-            limits,
+            transaction: SessionTransaction::new(&server.engine, &client.interrupt, &env.settings),
+            access: SessionAccess::new(&server, &client, account),
             catalog: SessionCatalog::new(server.catalog.clone()),
+            locked: LockedTables::new(&server, &client),
+            prepared: PreparedStatements::default(),
             server,
             client,
-            account,
             options,
-            failures: 0,
-            state,
-            txn: RefCell::new(txn),
-            in_transaction: false,
-            savepoints: Savepoints::default(),
+            env,
             killed_itself: false,
-            xa_branch: None,
-            locked: lock_tables::LockedTables::default(),
-            statements: FxHashMap::default(),
-            text_plans: text_plans::TextPlans::default(),
-            named: HashMap::new(),
-            params: Vec::new(),
-            keeps_rows: false,
-            cursor: None,
-            next_statement_id: 1,
             pending: None,
         }
     }
@@ -154,7 +111,17 @@ impl Session {
     }
 
     pub fn max_allowed_packet(&self) -> usize {
-        self.state.settings.run.packet_bytes_max
+        self.env.settings.run.packet_bytes_max
+    }
+
+    /// The collation that the client reads texts in; 0: as they are stored.
+    pub fn result_charset(&self) -> u16 {
+        self.env.settings.results_collation
+    }
+
+    /// Warnings of the statement that ran last.
+    pub fn warnings(&self) -> u16 {
+        self.env.diagnostics.count_u16()
     }
 
     pub fn set_attributes(&mut self, attributes: Vec<(String, String)>) {
@@ -163,27 +130,36 @@ impl Session {
 
     /// Version and cipher suite of the client's encryption.
     pub fn set_tls(&mut self, version: &str, cipher: &str) {
-        self.state.set_tls(version, cipher);
+        self.env.set_tls(Tls { version: version.to_string(), cipher: cipher.to_string() });
+    }
+
+    pub fn may_use_the_admin_address(&self) -> bool {
+        self.access.may_use_the_admin_address()
+    }
+
+    pub fn may_take_the_last_connection(&self) -> bool {
+        self.access.may_take_the_last_connection()
     }
 
     pub fn use_database(&mut self, name: &str) -> Result<()> {
-        self.may_use(name)?;
+        self.access.may_use(name)?;
         let database = self.server.catalog.database(name)?;
         if database.is_none() && !vaquita_exec::system::is_system_database(name) {
             return Err(Error::new(&ER_BAD_DB_ERROR, &[&name]));
         }
         self.client.set_database(Some(name));
-        self.state.set_database(Some(name), database.map(|d| d.collation));
+        self.env.set_database(Some(name), database.map(|d| d.collation));
         Ok(())
     }
 
     /// The status that answers tell.
+    #[inline]
     pub fn status(&self) -> Status {
         Status {
-            autocommit: self.state.autocommit(),
-            in_transaction: self.in_transaction,
-            read_only: self.in_transaction && self.txn.borrow().options().read_only,
-            no_backslash_escapes: self.state.sql_mode_bits() & sql_mode::NO_BACKSLASH_ESCAPES != 0,
+            autocommit: self.env.settings.autocommit,
+            in_transaction: self.transaction.is_open(),
+            read_only: self.transaction.is_open_for_reading(),
+            no_backslash_escapes: self.env.settings.plan.sql_mode & sql_mode::NO_BACKSLASH_ESCAPES != 0,
             ..Status::default()
         }
     }
@@ -223,10 +199,10 @@ impl Session {
     }
 
     fn end_command(&mut self) {
-        if !self.in_transaction {
-            self.catalog.release_dropped(self.txn.get_mut());
+        if !self.transaction.is_open() {
+            self.catalog.release_dropped(self.transaction.storage());
         }
-        if self.client.end_command() >= self.state.settings.slow_us {
+        if self.client.end_command() >= self.env.settings.slow_us {
             self.server.counters.add(self.client.id, Counter::SlowQueries, 1);
         }
     }
@@ -240,54 +216,50 @@ impl Session {
     }
 
     pub fn ok(&mut self, answer: &mut dyn Answer) {
-        let changes = self.take_tracked();
-        let (status, warnings) = (self.status(), self.state.warnings_u16());
-        answer.ok(&Completed { status, warnings, changes: &changes, ..Completed::default() });
+        let changes = self.take_changes();
+        answer.ok(&Completed { status: self.status(), warnings: self.warnings(), changes: &changes, ..Completed::default() });
     }
 
     pub fn error(&mut self, error: &Error, answer: &mut dyn Answer) {
         let error = &vaquita_plan::eval::print::unmarked(error.clone());
-        self.state.push_warning(Level::Error, error.clone());
-        self.failures += 1;
+        self.env.push_warning(Level::Error, error.clone());
         answer.error(error);
+    }
+
+    /// What the client wants to be told and has not been.
+    #[inline]
+    fn take_changes(&self) -> Vec<Change> {
+        self.env.tracker.take(&self.env.settings.track, self.locked.is_under())
     }
 
     /// COM_RESET_CONNECTION: as after a login.
     pub fn reset(&mut self) {
-        self.txn.get_mut().rollback();
-        self.xa_branch = None;
-        self.in_transaction = false;
-        self.savepoints.clear();
+        self.transaction.abandon();
         self.close_statements();
         self.catalog.drop_all_temporary();
-        let database = self.state.database();
-        let fresh = SessionState::new(&self.server, &self.client, &self.account, self.state.charset_of_login());
-        fresh.keep_tls(&self.state);
-        self.state = fresh;
-        self.txn.get_mut().renew(self.state.txn_options(&self.client));
-        self.set_access(Session::initial_access(&self.server, &self.account));
+        let database = self.env.database();
+        self.env.reset(self.access.account());
+        self.transaction.renew(&self.env.settings);
+        self.access.reset();
         if let Some(name) = database {
             let _ = self.use_database(&name);
         }
         // The client knows what it asked for.
-        let _ = self.take_tracked();
+        let _ = self.take_changes();
     }
 
     pub fn close(&mut self) {
-        self.txn.get_mut().rollback();
-        self.xa_branch = None;
+        self.transaction.abandon();
         self.close_statements();
         self.catalog.drop_all_temporary();
-        self.catalog.release_dropped(self.txn.get_mut());
+        self.catalog.release_dropped(self.transaction.storage());
     }
 
     fn close_statements(&mut self) {
-        self.release_table_locks();
-        self.server.table_locks().unlock_for_backup(self.client.id);
+        self.locked.release();
+        self.locked.unlock_for_backup();
         self.server.user_locks.release_all(self.client.id);
-        self.server.statements.closed(self.statements.len() + self.named.len());
-        self.statements.clear();
-        self.named.clear();
+        self.prepared.close_all();
     }
 
     /// COM_STATISTICS: the same numbers as in SHOW STATUS.

@@ -3,7 +3,6 @@
 //! 1. Every right side is evaluated and checked, in order, against the state before the statement.
 //! 2. Only if all of them are good, all are applied: a SET that fails changes nothing.
 
-use vaquita_exec::context::Execution;
 use vaquita_parser::ast::{self, AccessMode, SetItem, SetValue, VarScope};
 use vaquita_plan::bind::{PlanContext, bind_scalar};
 use vaquita_plan::env::Level;
@@ -18,8 +17,8 @@ use vaquita_types::errno::{
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value};
 
 use super::Session;
-use super::run::Done;
-use super::state::type_of_value;
+use super::execute::Done;
+use crate::state::user_variables::type_of_value;
 use crate::variables::settings::isolation_of;
 use crate::variables::{Change, Def, Effect, Scope, Var, check, registry};
 
@@ -83,7 +82,7 @@ impl Session {
         let global = !matches!(scope, VarScope::Default | VarScope::Session);
         check_scope(def, scope, global)?;
         let default = matches!(value, SetValue::Default);
-        let now = if global || def.scope == Scope::Global { self.server.globals.get(def) } else { self.state.settings.get(def) };
+        let now = if global || def.scope == Scope::Global { self.server.globals.get(def) } else { self.env.settings.get(def) };
         let value = match value {
             SetValue::Default if global => def.default.clone(),
             SetValue::Default if def.scope == Scope::Session => def.default.clone(),
@@ -93,12 +92,12 @@ impl Session {
                     Some(word) => word,
                     None => self.evaluate(expr)?.0,
                 };
-                let checked = check(def, &given, &now, self.state.sql_mode_bits())?;
+                let checked = check(def, &given, &now, self.env.settings.plan.sql_mode)?;
                 if def.effect == Effect::Refused && checked.value != def.default {
                     return Err(Error::unsupported(format_args!("{} = {}", def.name, def.show(&checked.value))));
                 }
                 if let Some(warning) = checked.warning {
-                    self.state.push_warning(Level::Warning, warning);
+                    self.env.push_warning(Level::Warning, warning);
                 }
                 if def.var == Some(Var::SessionTrackSystemVariables) {
                     self.warn_of_unknown_variables(&checked.value);
@@ -114,7 +113,7 @@ impl Session {
             };
             return Ok(Assignment::Global { def, value, keep, default });
         }
-        self.may_set(def, default, value != now)?;
+        self.access.may_set(def, default, value != now)?;
         match def.var.map(Var::canonical) {
             // Without SESSION these are for the next transaction alone.
             Some(Var::TransactionIsolation) if scope == VarScope::Default => self.next_transaction(Some(isolation(&value)), None),
@@ -132,13 +131,13 @@ impl Session {
         for name in list.split(',').map(str::trim).filter(|name| !name.is_empty() && *name != "*") {
             if registry().find(name).is_none() {
                 let text = format!("{name} is not a valid system variable and will be ignored.");
-                self.state.push_warning(Level::Warning, Error::with_message(&ER_WRONG_VALUE_FOR_VAR, text));
+                self.env.push_warning(Level::Warning, Error::with_message(&ER_WRONG_VALUE_FOR_VAR, text));
             }
         }
     }
 
     fn next_transaction(&self, isolation: Option<Isolation>, read_only: Option<bool>) -> Result<Assignment> {
-        if self.in_transaction {
+        if self.transaction.is_open() {
             return Err(Error::new(&ER_CANT_CHANGE_TX_CHARACTERISTICS, &[]));
         }
         Ok(Assignment::NextTransaction { isolation, read_only })
@@ -176,8 +175,8 @@ impl Session {
     fn assign(&mut self, assignment: Assignment) -> Result<()> {
         match assignment {
             Assignment::User { name, value, ty } => {
-                self.state.keep_user_var(&name, value, &ty)?;
-                self.state.tracker.state_changed(&self.state.settings.track);
+                self.env.user_variables.set(&name, value, &ty)?;
+                self.env.tracker.state_changed(&self.env.settings.track);
             }
             Assignment::Session { def, value } => self.assign_session(def, value)?,
             Assignment::Global { def, value, keep, default } => {
@@ -189,20 +188,17 @@ impl Session {
                 }
             }
             Assignment::Names(collation) => {
-                self.state.settings.set_names(collation);
+                self.env.settings.set_names(collation);
                 self.charsets_changed();
             }
             Assignment::Charset(charset) => {
-                self.state.settings.set_charset(charset);
+                self.env.settings.set_charset(charset);
                 self.charsets_changed();
             }
             Assignment::NextTransaction { isolation, read_only } => {
-                let next = &mut self.state.next_transaction;
-                next.isolation = isolation.or(next.isolation);
-                next.read_only = read_only.or(next.read_only);
-                self.state.note_txn_options_changed();
-                let (track, next) = (&self.state.settings.track, &self.state.next_transaction);
-                self.state.tracker.next_transaction_set(track, next);
+                self.transaction.set_next(isolation, read_only);
+                let (track, next) = (&self.env.settings.track, self.transaction.next());
+                self.env.tracker.next_transaction_set(track, next);
             }
         }
         Ok(())
@@ -215,24 +211,24 @@ impl Session {
     }
 
     fn track(&self, def: &Def) {
-        let value = self.state.settings.get(def);
-        self.state.tracker.variable_changed(&self.state.settings.track, def.name, &def.show(&value));
+        let value = self.env.settings.get(def);
+        self.env.tracker.variable_changed(&self.env.settings.track, def.name, &def.show(&value));
     }
 
     fn assign_session(&mut self, def: &'static Def, value: Value) -> Result<()> {
         match def.var {
-            Some(Var::Autocommit) if value != Value::Int(0) && !self.state.autocommit() && self.in_transaction => {
+            Some(Var::Autocommit) if value != Value::Int(0) && !self.env.settings.autocommit && self.transaction.is_open() => {
                 self.commit_implicitly()?
             }
             Some(Var::LastInsertId | Var::Identity) => {
                 if let Value::UInt(id) = value {
-                    self.state.set_last_insert_id(id);
+                    self.env.ids.set_last(id);
                 }
                 return Ok(());
             }
             Some(Var::InsertId) => {
                 if let Value::UInt(id) = value {
-                    self.state.give_insert_id(id);
+                    self.env.ids.give_next(id);
                 }
                 return Ok(());
             }
@@ -243,12 +239,12 @@ impl Session {
             }
             _ => {}
         }
-        self.state.settings.set(def, value);
+        self.env.settings.set(def, value);
         if def.var.is_some_and(Var::changes_transactions) {
-            self.state.note_txn_options_changed();
+            self.transaction.settings_changed();
         }
         if def.var == Some(Var::SessionTrackTransactionInfo) {
-            self.state.tracker.transaction_info_set(&self.state.settings.track, self.in_transaction);
+            self.env.tracker.transaction_info_set(&self.env.settings.track, self.transaction.is_open());
         }
         self.track(def);
         Ok(())
@@ -256,29 +252,27 @@ impl Session {
 
     /// The value of an expression that sees no table, and its type; subqueries run in the session's transaction.
     pub(super) fn evaluate(&mut self, expr: &ast::Expr) -> Result<(Value, ColumnType)> {
-        let collation = self.state.connection_collation();
-        let types: Vec<_> =
-            self.params.iter().map(|value| type_of_parameter(value, collation).unwrap_or_else(ColumnType::null)).collect();
+        let collation = self.env.connection_collation();
+        let types: Vec<_> = self
+            .prepared
+            .values()
+            .iter()
+            .map(|value| type_of_parameter(value, collation).unwrap_or_else(ColumnType::null))
+            .collect();
         let bound = self.with_plan_context(|context| bind_scalar(expr, &PlanContext { param_types: &types, ..*context }))?;
-        self.txn.get_mut().begin_statement(Reads::Many);
+        self.transaction.storage().begin_statement(Reads::Many);
         let evaluated = {
-            let mut statement =
-                Execution::new(&self.server.engine, &self.catalog, &self.txn, &self.params, &self.state, &self.client.interrupt);
-            let info = self.info();
-            statement.server = &info;
-            statement.lock_wait_ms_max = self.state.lock_wait_ms();
-            statement.table_lock_wait = self.state.metadata_lock_wait();
+            let server = self.server_view();
+            let statement = self.executing(self.prepared.values(), &server);
             let cx = statement.cx(&[], None);
             bound.eval(&cx).map(|value| value.into_owned())
         };
-        self.txn.get_mut().end_statement();
-        if !self.in_transaction {
-            self.txn.get_mut().rollback();
-        }
+        self.transaction.storage().end_statement();
+        self.transaction.release_reads();
         let value = evaluated?;
         let ty = match bound.ty.kind {
             // The type of a `?` is that of its value.
-            TypeKind::Null => type_of_value(&value, self.state.connection_collation()),
+            TypeKind::Null => type_of_value(&value, self.env.connection_collation()),
             _ => bound.ty,
         };
         Ok((value, ty))

@@ -1,7 +1,6 @@
 //! SHOW and DESCRIBE: runs `exec::show` and writes its rows.
 
 use vaquita_exec::catalog::PlanCatalog;
-use vaquita_exec::context::Execution;
 use vaquita_exec::show::{self, ShowContext, ShowResult};
 use vaquita_parser::ast::Show;
 use vaquita_parser::statement_kind::{Class, InXa};
@@ -14,27 +13,28 @@ use vaquita_types::charset::{CollationId, LIKE_ESCAPE, collation};
 use vaquita_types::{ColumnType, Error, Result, Value};
 
 use super::Session;
-use super::answer::Exchange;
-use super::run::Done;
-use super::server_info::Info;
+use super::exchange::Exchange;
+use super::execute::Done;
+use super::server_view::ServerView;
 
 /// Width of SHOW CREATE USER's column.
 const CREATE_USER_CHARS_MAX: u32 = 1024;
 
 impl Session {
     /// What system tables may ask of this session and its server.
-    pub(super) fn info(&self) -> Info<'_> {
-        Info { server: &self.server, state: &self.state, client: &self.client, account: &self.account, access: &self.access }
+    #[inline]
+    pub(super) fn server_view(&self) -> ServerView<'_> {
+        ServerView { server: &self.server, client: &self.client, env: &self.env, access: &self.access }
     }
 
     /// Runs SHOW or DESCRIBE and writes the rows.
     pub(super) fn show(&mut self, ast: &Ast, exchange: &mut Exchange<'_>) -> Result<Done> {
         if let Ast::Show(Show::Warnings(_) | Show::Errors(_) | Show::WarningCount | Show::ErrorCount) = ast {
-            self.state.keep_warnings();
-            let found = self.state.found_rows();
+            self.env.diagnostics.keep_previous();
+            let found = self.env.diagnostics.found_rows();
             let result = self.show_result(ast)?;
             let done = self.put_rows(&result.columns, &result.rows, exchange);
-            self.state.set_found_rows(found);
+            self.env.diagnostics.set_found_rows(found);
             return done;
         }
         let result = self.show_result(ast)?;
@@ -58,7 +58,7 @@ impl Session {
             }
             rows.end_row()?;
         }
-        self.state.set_found_rows(result.len() as u64);
+        self.env.diagnostics.set_found_rows(result.len() as u64);
         Ok(Done::Rows)
     }
 
@@ -92,25 +92,21 @@ impl Session {
     }
 
     fn show_result(&mut self, ast: &Ast) -> Result<ShowResult> {
-        self.txn.get_mut().begin_statement(Reads::Many);
+        self.transaction.storage().begin_statement(Reads::Many);
         let result = self.run_show(ast);
-        self.txn.get_mut().end_statement();
-        if !self.in_transaction {
-            self.txn.get_mut().rollback();
-        }
+        self.transaction.storage().end_statement();
+        self.transaction.release_reads();
         result
     }
 
     fn run_show(&self, ast: &Ast) -> Result<ShowResult> {
-        let info = self.info();
-        let mut statement =
-            Execution::new(&self.server.engine, &self.catalog, &self.txn, &[], &self.state, &self.client.interrupt);
-        statement.server = &info;
+        let server = self.server_view();
+        let statement = self.executing(&[], &server);
         let catalog = PlanCatalog::new(&self.catalog);
-        let database = self.state.database();
+        let database = self.env.database();
         // Expressions get their place where they are bound.
         let mut plan = PlanContext::new(&catalog, Place::Check(""));
-        plan.settings = &self.state.settings.plan;
+        plan.settings = &self.env.settings.plan;
         let context = ShowContext { statement: &statement, plan: &plan, database: database.as_deref() };
         match ast {
             Ast::Show(Show::CreateTable(name)) => {

@@ -4,18 +4,18 @@
 
 use vaquita_exec::context::VariableScope;
 
-use super::server_info::Info;
+use super::server_view::ServerView;
 
 /// Names and values, by name. Counters are the server's in both scopes.
-pub fn values(info: &Info<'_>, scope: VariableScope) -> Vec<(String, String)> {
+pub fn values(view: &ServerView<'_>, scope: VariableScope) -> Vec<(String, String)> {
     let mut values: Vec<(&str, String)> = Vec::new();
-    connections(info, &mut values);
-    values.extend(info.server.counters.list().into_iter().map(|(name, count)| (name, count.to_string())));
-    storage(info, &mut values);
+    connections(view, &mut values);
+    values.extend(view.server.counters.list().into_iter().map(|(name, count)| (name, count.to_string())));
+    storage(view, &mut values);
     if scope == VariableScope::Session {
-        let version = info.state.tls_version();
-        values.push(("Ssl_cipher", info.state.tls_cipher()));
-        values.push(("Ssl_version", version));
+        let tls = view.env.tls();
+        values.push(("Ssl_cipher", tls.cipher.clone()));
+        values.push(("Ssl_version", tls.version.clone()));
     } else {
         values.push(("Ssl_cipher", String::new()));
         values.push(("Ssl_version", String::new()));
@@ -26,8 +26,8 @@ pub fn values(info: &Info<'_>, scope: VariableScope) -> Vec<(String, String)> {
     values.into_iter().map(|(name, value)| (name.to_string(), value)).collect()
 }
 
-fn connections(info: &Info<'_>, values: &mut Vec<(&'static str, String)>) {
-    let server = info.server;
+fn connections(view: &ServerView<'_>, values: &mut Vec<(&'static str, String)>) {
+    let server = view.server;
     let clients = server.clients().list();
     let running = clients.iter().filter(|client| client.is_busy()).count();
     let uptime_s = server.started.elapsed().as_secs();
@@ -47,8 +47,8 @@ fn connections(info: &Info<'_>, values: &mut Vec<(&'static str, String)>) {
     ]);
 }
 
-fn storage(info: &Info<'_>, values: &mut Vec<(&'static str, String)>) {
-    let engine = &info.server.engine;
+fn storage(view: &ServerView<'_>, values: &mut Vec<(&'static str, String)>) {
+    let engine = &view.server.engine;
     let locks = engine.locks().stats();
     let property = |name: &str| engine.property(name).unwrap_or_else(|| "0".to_string());
     values.extend([

@@ -12,16 +12,11 @@ use vaquita_types::errno::{
 };
 use vaquita_types::{Error, Result};
 
-use super::answer::Exchange;
-use super::run::{Done, Planned};
-use super::{Flow, Session};
-
-/// What a transaction did that its ROLLBACK leaves done.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct NotRolledBack {
-    created: bool,
-    dropped: bool,
-}
+use super::Session;
+use super::exchange::Exchange;
+use super::execute::{Done, Planned};
+use crate::answer::Flow;
+use crate::state::transaction::NotRolledBack;
 
 impl Session {
     /// CREATE TEMPORARY TABLE … SELECT.
@@ -34,39 +29,33 @@ impl Session {
             Ok(plan) => plan,
             Err(error) => return self.fail(&error, exchange),
         };
-        self.state.tracker.state_changed(&self.state.settings.track);
+        self.env.tracker.state_changed(&self.env.settings.track);
         let Some(plan) = plan else {
             self.note_created();
             return self.succeed(&Done::nothing(), exchange);
         };
-        let (failures, params) = (self.failures, std::mem::take(&mut self.params));
+        let params = self.prepared.take_values();
         let planned = Planned { plan: &plan, ast: None, types: &[], params: &params };
         let flow = self.run_plan(planned, exchange);
-        if self.failures == failures {
+        if !exchange.failed {
             self.note_created();
-        } else if let Some(database) = create.name.db.clone().or_else(|| self.state.database()) {
+        } else if let Some(database) = create.name.db.clone().or_else(|| self.env.database()) {
             self.catalog.drop_temporary((&database, &create.name.name));
         }
         flow
     }
 
-    fn note_created(&self) {
-        self.note_not_rolled_back(|done| done.created = true);
-    }
-
-    fn note_not_rolled_back(&self, change: impl FnOnce(&mut NotRolledBack)) {
-        if self.in_transaction || !self.state.autocommit() {
-            let mut done = self.state.not_rolled_back.get();
-            change(&mut done);
-            self.state.not_rolled_back.set(done);
-        }
+    fn note_created(&mut self) {
+        self.transaction.note_not_rolled_back(&self.env.settings, |done| done.created = true);
     }
 
     /// Runs DDL that leaves the transaction open, and remembers what ROLLBACK will have to say.
-    pub(super) fn note_temporary_ddl(&self, ast: &Ast, changes_before: u64) {
+    pub(super) fn note_temporary_ddl(&mut self, ast: &Ast, changes_before: u64) {
         match ast {
             Ast::CreateTable(_) => self.note_created(),
-            _ if self.catalog.temporary_changes() != changes_before => self.note_not_rolled_back(|done| done.dropped = true),
+            _ if self.catalog.temporary_changes() != changes_before => {
+                self.transaction.note_not_rolled_back(&self.env.settings, |done| done.dropped = true)
+            }
             _ => {}
         }
     }
@@ -78,7 +67,7 @@ impl Session {
             (done.dropped, &ER_WARNING_NOT_COMPLETE_ROLLBACK_WITH_DROPPED_TEMP_TABLE),
         ];
         for (_, def) in all.into_iter().filter(|(is, _)| *is) {
-            self.state.push_warning(Level::Warning, Error::new(def, &[]));
+            self.env.push_warning(Level::Warning, Error::new(def, &[]));
         }
     }
 
@@ -88,11 +77,11 @@ impl Session {
         // What reads rows does so in a transaction of its own, but for CHECKSUM TABLE in one that is open.
         let reads_rows = match kind {
             StatementKind::DropTable | StatementKind::Truncate => false,
-            StatementKind::Checksum => !self.in_transaction,
+            StatementKind::Checksum => !self.transaction.is_open(),
             _ => kind.facts().commits,
         };
         if reads_rows {
-            self.txn.get_mut().store_carried()?;
+            self.transaction.storage().store_carried()?;
         }
         self.admit_ddl(ast)
     }

@@ -16,8 +16,8 @@ use vaquita_wire::result::{
 
 use super::output::Output;
 use super::reply::{definition, definition_of_parameter, put_definitions, put_eof_if_wanted, status_flags};
-use vaquita_session::session::answer::{Flow, MakeWaiter, Request};
-use vaquita_session::session::prepared::PreparedShape;
+use vaquita_session::answer::{Flow, MakeWaiter, Request};
+use vaquita_session::session::PreparedShape;
 use vaquita_session::session::{ClientOptions, Session};
 
 /// What follows a command.
@@ -199,8 +199,8 @@ fn after(flow: Flow, mark: vaquita_wire::packet::Mark, out: &mut Output<'_>) -> 
 }
 
 fn put_prepared(session: &Session, shape: &PreparedShape, out: &mut Output<'_>) {
-    let (caps, status, charset) = (out.caps, session.status(), session.state.result_charset());
-    let (columns, parameters, warnings) = (shape.columns.len(), shape.parameters.len(), session.state.warnings_u16());
+    let (caps, status, charset) = (out.caps, session.status(), session.result_charset());
+    let (columns, parameters, warnings) = (shape.columns.len(), shape.parameters.len(), session.warnings());
     out.writer.packet(|buffer| put_prepare_ok(buffer, caps, shape.id, columns as u16, parameters as u16, warnings));
     if parameters > 0 {
         for ty in &shape.parameters {
@@ -215,12 +215,12 @@ fn put_prepared(session: &Session, shape: &PreparedShape, out: &mut Output<'_>) 
 
 fn put_fields(session: &mut Session, table: &[u8], wildcard: &[u8], out: &mut Output<'_>) -> Result<()> {
     let fields = session.list_fields(table, wildcard)?;
-    let (caps, charset) = (out.caps, session.state.result_charset());
+    let (caps, charset) = (out.caps, session.result_charset());
     for (column, default) in &fields {
         let definition = definition(column, charset);
         out.writer.packet(|buffer| put_field_list_definition(buffer, &definition, default.as_deref().map(str::as_bytes)));
     }
-    let (status, warnings) = (status_flags(session.status()), session.state.warnings_u16());
+    let (status, warnings) = (status_flags(session.status()), session.warnings());
     let end = OkPacket { status, warnings, ..OkPacket::default() };
     out.writer.packet(|buffer| put_result_set_end(buffer, caps, &end));
     Ok(())

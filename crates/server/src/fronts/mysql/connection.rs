@@ -30,8 +30,8 @@ use super::output::Output;
 use super::reply::Rows;
 use super::transport::{Received, Transport};
 use crate::pool::{Gate, Ran, Task, Worker};
+use vaquita_session::answer::MakeWaiter;
 use vaquita_session::counters::Counter;
-use vaquita_session::session::answer::MakeWaiter;
 
 pub struct Connection {
     gate: Gate,

@@ -23,8 +23,9 @@ use vaquita_wire::result::{
 use vaquita_wire::row::{self, BinaryRow};
 
 use super::output::{FLUSH_BYTES, Output};
-use vaquita_session::session::answer::{Answer, Change, Completed, ResultForm, Status};
-use vaquita_session::session::cursor::Cursor;
+use vaquita_session::Change;
+use vaquita_session::Cursor;
+use vaquita_session::answer::{Answer, Completed, ResultForm, Status};
 
 /// Bytes of rows that a locking read keeps before it sends any. A conflict that it meets after that is shown (error 1213).
 const HELD_BYTES: usize = 16 << 20;

@@ -12,7 +12,7 @@ use vaquita_types::memory::Reserve;
 const SAVEPOINT_BYTES: usize = 256;
 
 #[derive(Default)]
-pub struct Savepoints {
+pub(super) struct Savepoints {
     /// Name in lower case (ASCII), and where the transaction was; none if it had not begun.
     by_time: BTreeMap<u64, (String, Option<Mark>)>,
     by_name: HashMap<String, u64>,

@@ -14,13 +14,8 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags};
-use vaquita_types::errno::{ER_ERROR_ON_READ, ER_ERROR_ON_WRITE, ER_STMT_HAS_NO_OPEN_CURSOR};
+use vaquita_types::errno::{ER_ERROR_ON_READ, ER_ERROR_ON_WRITE};
 use vaquita_types::{Error, Result};
-
-use super::answer::{Answer, Completed};
-use super::prepared::unknown;
-use super::{Session, Status};
-use crate::counters::Counter;
 
 /// Rows of one cursor that are kept in memory, in bytes.
 const MEMORY_BYTES_MAX: usize = 1 << 20;
@@ -85,7 +80,7 @@ impl Cursor {
     }
 
     /// The next row.
-    fn next(&mut self) -> Result<Option<&[u8]>> {
+    pub fn next_row(&mut self) -> Result<Option<&[u8]>> {
         if self.at >= self.first.len() {
             self.at = 0;
             self.first = match (self.pieces.pop_front(), &self.file) {
@@ -116,37 +111,13 @@ fn nameless_file(dir: &Path) -> Result<File> {
 
 fn file_error(def: &vaquita_types::errno::ErrorDef, dir: &Path, error: &std::io::Error) -> Error {
     let number = error.raw_os_error().unwrap_or_default();
-    Error::new(def, &[&dir.display(), &number, &super::file::os_text(error)])
+    Error::new(def, &[&dir.display(), &number, &os_text(error)])
 }
 
-impl Session {
-    /// COM_STMT_FETCH: the next rows, and whether the cursor stays open.
-    pub fn fetch(&mut self, id: u32, rows_max: u32, answer: &mut dyn Answer) {
-        self.state.begin_statement();
-        self.server.counters.add(self.client.id, Counter::StmtFetch, 1);
-        let Some(prepared) = self.statements.get_mut(&id) else {
-            return self.error(&unknown(id), answer);
-        };
-        let Some(mut cursor) = prepared.cursor.take() else {
-            return self.error(&Error::new(&ER_STMT_HAS_NO_OPEN_CURSOR, &[&id]), answer);
-        };
-        let mut fetched = 0;
-        while fetched < rows_max {
-            match cursor.next() {
-                Ok(Some(row)) if answer.kept_row(row).is_err() => return,
-                Ok(Some(_)) => {}
-                Ok(None) => break,
-                Err(error) => return self.error(&error, answer),
-            }
-            fetched += 1;
-        }
-        let open = fetched == rows_max;
-        if open && let Some(prepared) = self.statements.get_mut(&id) {
-            prepared.cursor = Some(cursor);
-        }
-        let status = Status { cursor_exists: open, last_row_sent: !open, ..self.status() };
-        answer.end_of_rows(&Completed { status, ..Completed::default() });
-    }
+/// The system's text for an error without the number that Rust puts behind it.
+pub fn os_text(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error").next().unwrap_or_default().to_string()
 }
 
 #[cfg(test)]
@@ -163,10 +134,10 @@ mod tests {
         cursor.push(&vec![7; 3 << 20]).unwrap();
         assert!(cursor.file.is_some());
         for n in 0..2_000 {
-            assert_eq!(cursor.next().unwrap(), Some(&row(n)[..]), "row {n}");
+            assert_eq!(cursor.next_row().unwrap(), Some(&row(n)[..]), "row {n}");
         }
-        assert_eq!(cursor.next().unwrap().map(<[u8]>::len), Some(3 << 20));
-        assert_eq!(cursor.next().unwrap(), None);
-        assert_eq!(cursor.next().unwrap(), None);
+        assert_eq!(cursor.next_row().unwrap().map(<[u8]>::len), Some(3 << 20));
+        assert_eq!(cursor.next_row().unwrap(), None);
+        assert_eq!(cursor.next_row().unwrap(), None);
     }
 }

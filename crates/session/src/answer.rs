@@ -16,7 +16,8 @@ use vaquita_exec::sink::RowSink;
 use vaquita_storage::{CommitWaiter, Interrupt};
 use vaquita_types::{Error, Result, Value};
 
-use super::cursor::Cursor;
+use crate::state::prepared::Cursor;
+use crate::state::tracker::Change;
 
 /// A statement that a session is to run.
 pub enum Request<'a> {
@@ -54,22 +55,6 @@ pub struct Status {
     pub more_results: bool,
     pub cursor_exists: bool,
     pub last_row_sent: bool,
-}
-
-/// A change of the session that its client wants to be told.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Change {
-    Variable {
-        name: String,
-        value: String,
-    },
-    Schema(String),
-    /// Something has changed; `session_track_state_change`.
-    State,
-    /// `T_R_W_S_`: see `track`.
-    Transaction([u8; 8]),
-    /// The statements that would begin the transaction again.
-    Characteristics(String),
 }
 
 /// The end of an answer.
@@ -134,20 +119,4 @@ pub trait Answer {
 
     /// Gives the client up: what it still sends is not read.
     fn give_up(&mut self);
-}
-
-/// One statement's way to its client: where its answer goes, who waits for its commit, what of the same text follows.
-pub(super) struct Exchange<'a> {
-    pub answer: &'a mut dyn Answer,
-    pub park: MakeWaiter<'a>,
-    /// The unread statements of the text.
-    pub rest: &'a [u8],
-    /// Rows in the binary protocol.
-    pub binary: bool,
-}
-
-impl Exchange<'_> {
-    pub fn more(&self) -> bool {
-        !self.rest.is_empty()
-    }
 }

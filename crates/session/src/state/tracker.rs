@@ -15,10 +15,24 @@ use std::collections::BTreeMap;
 use vaquita_plan::node::{InsertSource, Plan};
 use vaquita_storage::Isolation;
 
-use super::Session;
-use super::answer::Change;
-use super::state::NextTransaction;
+use super::transaction::NextTransaction;
 use crate::variables::settings::{Track, TrackTransaction};
+
+/// A change of the session that its client wants to be told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    Variable {
+        name: String,
+        value: String,
+    },
+    Schema(String),
+    /// Something has changed; `session_track_state_change`.
+    State,
+    /// `T_R_W_S_`, as above.
+    Transaction([u8; 8]),
+    /// The statements that would begin the transaction again.
+    Characteristics(String),
+}
 
 const NO_TRANSACTION: [u8; 8] = *b"________";
 /// Places in the state of a transaction.
@@ -156,7 +170,14 @@ impl Tracker {
     }
 
     /// A statement runs inside a transaction, which it begins if there is none.
-    fn statement_in_transaction(&self, plan: &Plan) {
+    #[inline]
+    pub fn statement_in_transaction(&self, track: &Track, plan: &Plan) {
+        if track.transaction != TrackTransaction::Off {
+            self.note_plan(plan);
+        }
+    }
+
+    fn note_plan(&self, plan: &Plan) {
         let [kind, ..] = self.transaction.get();
         let (reads, writes) = match plan {
             Plan::Query(query) => (!query.tables.is_empty(), false),
@@ -174,6 +195,19 @@ impl Tracker {
         }
     }
 
+    /// The client has got a result set.
+    #[inline]
+    pub fn rows_sent(&self, track: &Track) {
+        if track.transaction != TrackTransaction::Off && !self.transaction.get().starts_with(b"_") {
+            self.set(SENT_ROWS, b'S');
+        }
+    }
+
+    /// LOCK TABLES or UNLOCK TABLES runs.
+    pub fn locks_change(&self) {
+        self.pending.set(true);
+    }
+
     /// A transaction ended, be it one statement's.
     #[inline]
     pub fn transaction_ended(&self, track: &Track) {
@@ -187,7 +221,18 @@ impl Tracker {
         }
     }
 
-    fn take(&self, track: &Track) -> Vec<Change> {
+    /// All that has changed since it was last told; empty as a rule. `under_locks`: LOCK TABLES was given.
+    #[inline]
+    pub fn take(&self, track: &Track, under_locks: bool) -> Vec<Change> {
+        if self.pending.get() { self.take_pending(track, under_locks) } else { Vec::new() }
+    }
+
+    #[cold]
+    fn take_pending(&self, track: &Track, under_locks: bool) -> Vec<Change> {
+        if track.transaction != TrackTransaction::Off {
+            self.set(LOCKED, if under_locks { b'L' } else { b'_' });
+        }
+        self.pending.set(false);
         let variables = self.variables.take().into_iter();
         let mut changes: Vec<Change> = variables.map(|(name, value)| Change::Variable { name, value }).collect();
         changes.extend(self.schema.take().map(Change::Schema));
@@ -214,44 +259,4 @@ fn isolation_statement(isolation: Option<Isolation>) -> String {
         Some(Isolation::Serializable) => "SERIALIZABLE",
     };
     format!("SET TRANSACTION ISOLATION LEVEL {level}; ")
-}
-
-impl Session {
-    /// All that has changed since it was last told; empty as a rule.
-    #[inline]
-    pub(super) fn take_tracked(&self) -> Vec<Change> {
-        let tracker = &self.state.tracker;
-        if !tracker.pending.get() {
-            return Vec::new();
-        }
-        tracker.pending.set(false);
-        let track = &self.state.settings.track;
-        if track.transaction != TrackTransaction::Off {
-            tracker.set(LOCKED, if self.is_under_lock_tables() { b'L' } else { b'_' });
-            tracker.pending.set(false);
-        }
-        tracker.take(track)
-    }
-
-    /// A plan is about to run.
-    #[inline]
-    pub(super) fn track_plan(&self, plan: &Plan) {
-        if self.in_transaction && self.state.settings.track.transaction != TrackTransaction::Off {
-            self.state.tracker.statement_in_transaction(plan);
-        }
-    }
-
-    /// The client has got a result set.
-    #[inline]
-    pub(super) fn track_rows(&self) {
-        let tracker = &self.state.tracker;
-        if self.state.settings.track.transaction != TrackTransaction::Off && !tracker.transaction.get().starts_with(b"_") {
-            tracker.set(SENT_ROWS, b'S');
-        }
-    }
-
-    /// LOCK TABLES or UNLOCK TABLES ran.
-    pub(super) fn track_locks(&self) {
-        self.state.tracker.pending.set(true);
-    }
 }

@@ -16,17 +16,14 @@ use std::time::{Duration, Instant};
 
 use vaquita_parser::ast::{BinaryOp, Expr, Query, QueryBody, UnaryOp};
 use vaquita_parser::digest::{Digest, DigestLiteral, LiteralKind, digest_into};
-use vaquita_parser::{ParserOptions, Statement as Ast, StatementKind, parse_prepared_noting};
+use vaquita_parser::{ParserOptions, Statement as Ast, parse_prepared_noting};
 use vaquita_plan::params::parameter_types;
 use vaquita_plan::settings::PlanSettings;
 use vaquita_types::charset::charset;
 use vaquita_types::decimal::Decimal;
 use vaquita_types::{ColumnType, TypeKind, Value};
 
-use super::answer::Exchange;
-use super::prepared::CachedPlan;
-use super::run::Planned;
-use super::{Flow, Session};
+use super::CachedPlan;
 
 /// Longer statements spend their time elsewhere.
 const TEXT_BYTES_MAX: usize = 4 << 10;
@@ -90,33 +87,27 @@ impl TextPlans {
     }
 }
 
-impl Session {
-    /// Runs a statement whose plan is known, or that can be planned for others like it. `None`: nothing has happened.
-    pub(super) fn run_known(&mut self, sql: &[u8], exchange: &mut Exchange<'_>) -> Option<Flow> {
+/// Who makes the plans: the session.
+pub trait Planner {
+    fn settings(&self) -> &Arc<PlanSettings>;
+
+    /// A plan that was made without a word.
+    fn quiet_plan(&self, ast: &Ast, types: &[ColumnType]) -> Option<CachedPlan>;
+
+    /// The plan would be made the same again.
+    fn is_current(&self, plan: &CachedPlan) -> bool;
+}
+
+impl TextPlans {
+    /// The tree and plan of a statement that is known, or that can be planned for others like it; `values` has the literals then.
+    pub fn find(&mut self, sql: &[u8], planner: &impl Planner) -> Option<(Arc<Ast>, Arc<CachedPlan>)> {
         if sql.len() > TEXT_BYTES_MAX || !may_fit(sql) {
             return None;
         }
-        let mut plans = std::mem::take(&mut self.text_plans);
-        let fit = self.find(&mut plans, sql);
-        let flow = fit.map(|(ast, plan)| {
-            self.server.counters.statement(self.client.id, StatementKind::of(&ast));
-            match self.may_run(&plan) {
-                Ok(()) => {
-                    let planned = Planned { plan: &plan.plan, ast: Some(&ast), types: &plan.types, params: &plans.values };
-                    self.run_plan(planned, exchange)
-                }
-                Err(error) => self.fail(&error, exchange),
-            }
-        });
-        self.text_plans = plans;
-        flow
-    }
-
-    fn find(&mut self, plans: &mut TextPlans, sql: &[u8]) -> Option<(Arc<Ast>, Arc<CachedPlan>)> {
-        let settings = &self.state.settings.plan;
-        plans.begin_under(settings);
+        let settings = planner.settings();
+        self.begin_under(settings);
         let options = settings.parser_options();
-        let TextPlans { known, digest, values, .. } = plans;
+        let TextPlans { known, digest, values, .. } = self;
         if !digest_into(sql, &options, digest) || digest.len != sql.len() {
             return None;
         }
@@ -131,14 +122,14 @@ impl Session {
             std::collections::hash_map::Entry::Occupied(entry) => entry.into_mut(),
         };
         if let Known::Once = entry {
-            let fit = self.make_fit(sql, &digest.literals, &options);
+            let fit = make_fit(sql, &digest.literals, &options, planner);
             *entry = fit.map_or(Known::Unfit, |fit| Known::Fit(Box::new(fit)));
         }
         let Known::Fit(fit) = entry else { return None };
         fit.bind(sql, &digest.literals, values)?;
-        if !self.is_current(&fit.plan) || fit.planned.elapsed() >= PLAN_AGE_MAX {
-            let plan = self.quiet_plan(&fit.ast, &fit.plan.types).filter(|plan| suits(plan, &fit.literals, &digest.literals));
-            let Some(plan) = plan else {
+        if !planner.is_current(&fit.plan) || fit.planned.elapsed() >= PLAN_AGE_MAX {
+            let plan = planner.quiet_plan(&fit.ast, &fit.plan.types);
+            let Some(plan) = plan.filter(|plan| suits(plan, &fit.literals, &digest.literals)) else {
                 // DDL has changed the columns.
                 *entry = Known::Once;
                 return None;
@@ -148,48 +139,43 @@ impl Session {
         Some((Arc::clone(&fit.ast), Arc::clone(&fit.plan)))
     }
 
-    fn make_fit(&mut self, sql: &[u8], literals: &[DigestLiteral], options: &ParserOptions) -> Option<Fit> {
-        // The types of variables are their values'.
-        if sql.contains(&b'@') || !charset(self.state.connection_collation()).is_ascii_compatible() {
-            return None;
-        }
-        let ast = parse_with_parameters(sql, literals, &vec![Mark::Parameter; literals.len()], options)?;
-        let mut marks = vec![Mark::Fixed; literals.len()];
-        mark_parameters(&ast, literals, &mut marks)?;
-        let (mut uses, mut types) = (Vec::with_capacity(literals.len()), Vec::new());
-        for (literal, mark) in literals.iter().zip(&mut marks) {
-            let text = text_of(sql, literal);
-            let number = if *mark == Mark::Number { number_of(literal.kind, text) } else { None };
-            uses.push(match (*mark, number) {
-                (Mark::Parameter, _) => {
-                    types.push(ColumnType::null());
-                    Use::Parameter
-                }
-                (Mark::Number, Some((value, scale))) => {
-                    types.push(operand_type(&value, scale));
-                    Use::Number { scale }
-                }
-                _ => {
-                    *mark = Mark::Fixed;
-                    Use::Fixed(text.into())
-                }
-            });
-        }
-        let ast = parse_with_parameters(sql, literals, &marks, options)?;
-        let plan = self.quiet_plan(&ast, &types)?;
-        let suits = suits(&plan, &uses, literals);
-        suits.then(|| Fit { ast: Arc::new(ast), literals: uses, plan: Arc::new(plan), planned: Instant::now() })
+    /// The literals of the statement that was found last.
+    pub fn values(&self) -> &[Value] {
+        &self.values
     }
+}
 
-    /// A plan that was made without a word.
-    fn quiet_plan(&mut self, ast: &Ast, types: &[ColumnType]) -> Option<CachedPlan> {
-        let plan = self.fresh_plan(ast, types).ok();
-        if self.state.warnings_u16() > 0 {
-            self.state.begin_statement();
-            return None;
-        }
-        plan
+fn make_fit(sql: &[u8], literals: &[DigestLiteral], options: &ParserOptions, planner: &impl Planner) -> Option<Fit> {
+    // The types of variables are their values'.
+    if sql.contains(&b'@') || !charset(planner.settings().connection_collation).is_ascii_compatible() {
+        return None;
     }
+    let ast = parse_with_parameters(sql, literals, &vec![Mark::Parameter; literals.len()], options)?;
+    let mut marks = vec![Mark::Fixed; literals.len()];
+    mark_parameters(&ast, literals, &mut marks)?;
+    let (mut uses, mut types) = (Vec::with_capacity(literals.len()), Vec::new());
+    for (literal, mark) in literals.iter().zip(&mut marks) {
+        let text = text_of(sql, literal);
+        let number = if *mark == Mark::Number { number_of(literal.kind, text) } else { None };
+        uses.push(match (*mark, number) {
+            (Mark::Parameter, _) => {
+                types.push(ColumnType::null());
+                Use::Parameter
+            }
+            (Mark::Number, Some((value, scale))) => {
+                types.push(operand_type(&value, scale));
+                Use::Number { scale }
+            }
+            _ => {
+                *mark = Mark::Fixed;
+                Use::Fixed(text.into())
+            }
+        });
+    }
+    let ast = parse_with_parameters(sql, literals, &marks, options)?;
+    let plan = planner.quiet_plan(&ast, &types)?;
+    let suits = suits(&plan, &uses, literals);
+    suits.then(|| Fit { ast: Arc::new(ast), literals: uses, plan: Arc::new(plan), planned: Instant::now() })
 }
 
 /// Whether each parameter is of the kind of the column that it is compared with or stored in.

@@ -7,42 +7,42 @@ use vaquita_exec::context::thread_id;
 use vaquita_types::errno::{ER_SP_DOES_NOT_EXIST, ER_USER_LOCK_OVERLONG_NAME, ER_USER_LOCK_WRONG_NAME, ER_WRONG_ARGUMENTS};
 use vaquita_types::{ColumnType, Error, Result, Value};
 
-use super::state::SessionState;
+use super::Environment;
 
 /// Characters of the name of a lock.
 const LOCK_NAME_CHARS_MAX: usize = 64;
 /// Between two looks at the interrupt of a session that sleeps.
 const LOOK_MS: u64 = 20;
 
-impl SessionState {
+impl Environment {
     pub(super) fn function(&self, name: &str, args: &[Value]) -> Result<Value> {
         Ok(match (name, args) {
             ("DATABASE", _) => self.database().map_or(Value::Null, Value::from),
-            ("USER", _) => self.user().into(),
-            ("CURRENT_USER", _) => self.account().into(),
+            ("USER", _) => self.user.as_str().into(),
+            ("CURRENT_USER", _) => self.account.as_str().into(),
             ("CURRENT_ROLE", _) => "NONE".into(),
-            ("CONNECTION_ID", _) => Value::UInt(self.connection_id()),
+            ("CONNECTION_ID", _) => Value::UInt(self.client.id),
             ("VERSION", _) => crate::server::VERSION.into(),
             ("ICU_VERSION", _) => "77.1".into(),
-            ("ROW_COUNT", _) => Value::Int(self.row_count()),
-            ("FOUND_ROWS", _) => Value::UInt(self.found_rows()),
-            ("LAST_INSERT_ID", []) => Value::UInt(self.last_insert_id()),
+            ("ROW_COUNT", _) => Value::Int(self.diagnostics.row_count()),
+            ("FOUND_ROWS", _) => Value::UInt(self.diagnostics.found_rows()),
+            ("LAST_INSERT_ID", []) => Value::UInt(self.ids.last()),
             ("LAST_INSERT_ID", [id]) => self.set_last_insert_id_to(id),
             ("UUID_SHORT", _) => Value::UInt(uuid_short()),
             ("SLEEP", [seconds]) => self.sleep(seconds)?,
             ("GET_LOCK", [name, timeout]) => self.get_lock(name, timeout)?,
             ("RELEASE_LOCK", [name]) => {
-                let released = self.server().user_locks.release(self.connection_id(), &lock_name(name)?);
+                let released = self.server.user_locks.release(self.client.id, &lock_name(name)?);
                 released.map_or(Value::Null, Value::bool)
             }
-            ("RELEASE_ALL_LOCKS", _) => Value::UInt(self.server().user_locks.release_all(self.connection_id())),
-            ("IS_FREE_LOCK", [name]) => Value::bool(self.server().user_locks.owner(&lock_name(name)?).is_none()),
-            ("IS_USED_LOCK", [name]) => self.server().user_locks.owner(&lock_name(name)?).map_or(Value::Null, Value::UInt),
-            ("PS_CURRENT_THREAD_ID", _) => Value::UInt(thread_id(self.connection_id())),
+            ("RELEASE_ALL_LOCKS", _) => Value::UInt(self.server.user_locks.release_all(self.client.id)),
+            ("IS_FREE_LOCK", [name]) => Value::bool(self.server.user_locks.owner(&lock_name(name)?).is_none()),
+            ("IS_USED_LOCK", [name]) => self.server.user_locks.owner(&lock_name(name)?).map_or(Value::Null, Value::UInt),
+            ("PS_CURRENT_THREAD_ID", _) => Value::UInt(thread_id(self.client.id)),
             ("PS_THREAD_ID", [Value::Null]) => Value::Null,
             ("PS_THREAD_ID", [id]) => {
                 let id = vaquita_types::convert::to_u64(id, &ColumnType::null()).value;
-                self.server().clients().get(id).map_or(Value::Null, |_| Value::UInt(thread_id(id)))
+                self.server.clients().get(id).map_or(Value::Null, |_| Value::UInt(thread_id(id)))
             }
             _ => return Err(Error::new(&ER_SP_DOES_NOT_EXIST, &[&"FUNCTION", &name])),
         })
@@ -54,7 +54,7 @@ impl SessionState {
             Value::Int(i) => *i as u64,
             other => vaquita_types::convert::to_u64(other, &ColumnType::null()).value,
         };
-        self.give_last_insert_id(number);
+        self.ids.give_last(number);
         if id.is_null() { Value::Null } else { Value::UInt(number) }
     }
 
@@ -68,10 +68,10 @@ impl SessionState {
             return Err(Error::new(&ER_WRONG_ARGUMENTS, &[&"sleep."]));
         };
         let mut undisturbed = true;
-        self.server().blocking(&mut || {
+        self.server.blocking(&mut || {
             while undisturbed && Instant::now() < until {
                 std::thread::sleep(until.saturating_duration_since(Instant::now()).min(Duration::from_millis(LOOK_MS)));
-                undisturbed = self.interrupt().check_wait().is_ok();
+                undisturbed = self.client.interrupt.check_wait().is_ok();
             }
         });
         Ok(Value::bool(!undisturbed))
@@ -81,12 +81,12 @@ impl SessionState {
         let name = lock_name(name)?;
         let seconds = vaquita_types::convert::to_i64(timeout, &ColumnType::null()).value;
         let timeout = u64::try_from(seconds).ok().map(Duration::from_secs);
-        let locks = &self.server().user_locks;
-        if locks.owner(&name).is_none_or(|owner| owner == self.connection_id()) || timeout == Some(Duration::ZERO) {
-            return Ok(Value::bool(locks.get(self.connection_id(), &name, Some(Duration::ZERO), self.interrupt())?));
+        let locks = &self.server.user_locks;
+        if locks.owner(&name).is_none_or(|owner| owner == self.client.id) || timeout == Some(Duration::ZERO) {
+            return Ok(Value::bool(locks.get(self.client.id, &name, Some(Duration::ZERO), &self.client.interrupt)?));
         }
         let mut got = Ok(false);
-        self.server().blocking(&mut || got = locks.get(self.connection_id(), &name, timeout, self.interrupt()));
+        self.server.blocking(&mut || got = locks.get(self.client.id, &name, timeout, &self.client.interrupt));
         got.map(Value::bool)
     }
 }

@@ -7,24 +7,24 @@ use vaquita_parser::ast::UserName;
 use vaquita_plan::uses::UseList;
 use vaquita_types::Result;
 
-use super::state::SessionState;
-use crate::accounts::{Access, AccountRecord, Subject};
+use crate::accounts::{Subject, resolve};
 use crate::clients::Client;
 use crate::server::{Server, VERSION};
+use crate::state::access::SessionAccess;
+use crate::state::environment::Environment;
 use crate::table_locks::SessionLock;
 
 /// The server as one session sees it.
-pub struct Info<'a> {
+pub struct ServerView<'a> {
     pub server: &'a Server,
-    pub state: &'a SessionState,
     pub client: &'a Client,
-    pub account: &'a AccountRecord,
-    pub access: &'a Access,
+    pub env: &'a Environment,
+    pub access: &'a SessionAccess,
 }
 
-impl ServerInfo for Info<'_> {
+impl ServerInfo for ServerView<'_> {
     fn variables(&self, scope: VariableScope) -> Vec<(String, String)> {
-        self.state.variables(scope == VariableScope::Global)
+        self.env.variables(scope == VariableScope::Global)
     }
 
     fn status(&self, scope: VariableScope) -> Vec<(String, String)> {
@@ -48,11 +48,12 @@ impl ServerInfo for Info<'_> {
     }
 
     fn database(&self) -> Option<String> {
-        self.state.database()
+        self.env.database()
     }
 
     fn current_account(&self) -> String {
-        format!("{}@{}", self.account.user, self.account.host)
+        let account = self.access.account();
+        format!("{}@{}", account.user, account.host)
     }
 
     fn accounts(&self) -> Vec<AccountInfo> {
@@ -60,11 +61,11 @@ impl ServerInfo for Info<'_> {
     }
 
     fn sees_accounts(&self) -> bool {
-        self.access.grants.on_database("mysql") & crate::accounts::privilege::SELECT != 0
+        self.access.rights().grants.on_database("mysql") & crate::accounts::privilege::SELECT != 0
     }
 
     fn grants(&self, account: Option<&UserName>, using: &[UserName]) -> Result<(String, Vec<String>)> {
-        let resolve = |name: &UserName| crate::accounts::resolve(name, self.account);
+        let resolve = |name: &UserName| resolve(name, self.access.account());
         let (user, host) = resolve(account.unwrap_or(&UserName::CurrentUser));
         let using: Vec<_> = using.iter().map(resolve).collect();
         self.server.accounts().show_grants(&user, &host, &using)
@@ -83,7 +84,7 @@ impl ServerInfo for Info<'_> {
     }
 
     fn warnings(&self) -> Vec<WarningInfo> {
-        self.state.warnings()
+        self.env.diagnostics.list()
     }
 
     fn version(&self) -> &str {
@@ -91,16 +92,9 @@ impl ServerInfo for Info<'_> {
     }
 }
 
-impl Info<'_> {
+impl ServerView<'_> {
     fn subject(&self) -> Subject<'_> {
-        Subject {
-            account: self.account,
-            access: self.access,
-            client_host: &self.client.host,
-            database: None,
-            used_password: self.client.used_password(),
-            catalog: None,
-        }
+        self.access.subject(None, None)
     }
 }
 

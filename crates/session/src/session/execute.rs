@@ -12,13 +12,14 @@ use vaquita_exec::dml::Changed;
 use vaquita_parser::Statement as Ast;
 use vaquita_plan::node::Plan;
 use vaquita_storage::CommitStart;
-use vaquita_types::errno::{ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, ER_LOCK_DEADLOCK};
 use vaquita_types::error::Next;
 use vaquita_types::{ColumnType, Error, Result, Value};
 
-use super::answer::{Answer, Completed, Exchange, ResultForm};
-use super::cursor::Cursor;
-use super::{Flow, MakeWaiter, Pending, Session, Status};
+use super::exchange::Exchange;
+use super::server_view::ServerView;
+use super::{Pending, Session};
+use crate::answer::{Answer, Completed, Flow, MakeWaiter, ResultForm, Status};
+use crate::state::prepared::Cursor;
 
 /// How a statement ended well.
 #[derive(Debug)]
@@ -70,13 +71,13 @@ impl Session {
             return self.fail(&error, exchange);
         }
         // Without tables nothing is to be undone: with autocommit off no transaction begins.
-        if self.in_transaction || self.state.autocommit() || uses_tables {
-            self.begin_if_needed();
+        if self.transaction.is_open() || self.env.settings.autocommit || uses_tables {
+            self.transaction.begin_if_needed(&self.env.settings);
         }
         self.track_plan(plan);
         let execution_ms_max = match plan {
             Plan::Query(query) if query.execution_ms_max != 0 => query.execution_ms_max,
-            Plan::Query(_) => self.state.settings.execution_ms_max,
+            Plan::Query(_) => self.env.settings.execution_ms_max,
             _ => 0,
         };
         let limited = execution_ms_max != 0;
@@ -90,11 +91,11 @@ impl Session {
             self.client.note_change();
         }
         if changes {
-            self.state.begin_try();
+            self.env.begin_try();
         }
         let ran = self.run_with_restarts(planned, changes, exchange);
         if changes {
-            self.state.end_try();
+            self.env.end_try();
         }
         if limited {
             self.client.set_deadline(0);
@@ -109,16 +110,11 @@ impl Session {
         }
     }
 
-    /// A new transaction takes the session's isolation level and mode.
-    pub(super) fn begin_if_needed(&mut self) {
-        if self.in_transaction {
-            return;
-        }
-        if self.state.txn_options_changed() {
-            self.txn.get_mut().renew(self.state.txn_options(&self.client));
-        }
-        if !self.state.autocommit() {
-            self.in_transaction = true;
+    /// A plan is about to run.
+    #[inline]
+    pub(super) fn track_plan(&self, plan: &Plan) {
+        if self.transaction.is_open() {
+            self.env.tracker.statement_in_transaction(&self.env.settings.track, plan);
         }
     }
 
@@ -127,14 +123,14 @@ impl Session {
         let mut fresh: Option<Plan> = None;
         loop {
             let plan = fresh.as_ref().unwrap_or(planned.plan);
-            self.txn.get_mut().begin_statement(vaquita_exec::query::reads(plan));
+            self.transaction.storage().begin_statement(vaquita_exec::query::reads(plan));
             if changes {
-                self.txn.get_mut().note_change();
+                self.transaction.storage().note_change();
             }
             exchange.answer.begin_try();
             let error = match self.run_once(&Planned { plan, ..planned }, exchange) {
                 Ok(done) => {
-                    self.txn.get_mut().end_statement();
+                    self.transaction.storage().end_statement();
                     return Ok(done);
                 }
                 Err(error) => error,
@@ -145,12 +141,12 @@ impl Session {
             match (error.next(), planned.ast) {
                 (Next::Restart, _) if restarts < RESTARTS_MAX => {
                     restarts += 1;
-                    self.state.take_back();
-                    self.txn.get_mut().restart_statement();
+                    self.env.take_back();
+                    self.transaction.storage().restart_statement();
                 }
                 (Next::Replan, Some(ast)) if replans < REPLANS_MAX => {
                     replans += 1;
-                    self.txn.get_mut().rollback_statement();
+                    self.transaction.storage().rollback_statement();
                     fresh = Some(self.plan(ast, planned.types)?);
                 }
                 _ => return Err(error),
@@ -162,12 +158,8 @@ impl Session {
     fn run_once(&mut self, planned: &Planned<'_>, exchange: &mut Exchange<'_>) -> Result<Done> {
         let Planned { plan, params, .. } = *planned;
         let form = self.result_form(exchange);
-        let mut statement =
-            Execution::new(&self.server.engine, &self.catalog, &self.txn, params, &self.state, &self.client.interrupt);
-        let info = self.info();
-        statement.server = &info;
-        statement.lock_wait_ms_max = self.state.lock_wait_ms();
-        statement.table_lock_wait = self.state.metadata_lock_wait();
+        let server = self.server_view();
+        let statement = self.executing(params, &server);
         let query = match plan {
             Plan::Query(query) => query,
             other => {
@@ -182,18 +174,18 @@ impl Session {
         } else if query.into_file.is_some() {
             let rows = self.write_file(query, &statement)?;
             (rows, Done::affected(rows))
-        } else if self.keeps_rows {
+        } else if exchange.keeps_rows {
             // A restarted statement begins an empty one.
             let cursor = Some(Box::new(Cursor::new(self.server.data_dir())));
             let rows = exchange.answer.rows(ResultForm { cursor, ..form });
             let found = vaquita_exec::query::run(query, &statement, None, rows)?;
-            self.cursor = exchange.answer.take_cursor();
+            exchange.cursor = exchange.answer.take_cursor();
             (found, Done::Cursor)
         } else {
             let rows = exchange.answer.rows(ResultForm { held: query.locking, ..form });
             (vaquita_exec::query::run(query, &statement, None, rows)?, Done::Rows)
         };
-        self.state.set_found_rows(found);
+        self.env.diagnostics.set_found_rows(found);
         Ok(done)
     }
 
@@ -202,7 +194,7 @@ impl Session {
         ResultForm {
             binary: exchange.binary,
             status: Status { more_results: exchange.more(), ..self.status() },
-            charset: self.state.result_charset(),
+            charset: self.env.settings.results_collation,
             ..ResultForm::default()
         }
     }
@@ -211,38 +203,40 @@ impl Session {
     /// that the last row has. Only the first of them becomes what LAST_INSERT_ID() returns; LAST_INSERT_ID(expr) did that itself.
     pub(super) fn insert_id(&self, plan: &Plan, changed: &Changed) -> u64 {
         if changed.generated_id != 0 {
-            self.state.set_last_insert_id(changed.generated_id);
+            self.env.ids.set_last(changed.generated_id);
             return changed.generated_id;
         }
         match plan {
-            Plan::Insert(_) => self.state.last_insert_id_given().unwrap_or(changed.row_id),
-            Plan::Update(_) => self.state.last_insert_id_given().unwrap_or(0),
+            Plan::Insert(_) => self.env.ids.last_given().unwrap_or(changed.row_id),
+            Plan::Update(_) => self.env.ids.last_given().unwrap_or(0),
             _ => 0,
         }
     }
 
+    /// What the executor is given to run a statement.
+    #[inline]
+    pub(super) fn executing<'a>(&'a self, params: &'a [Value], server: &'a ServerView<'a>) -> Execution<'a> {
+        let (engine, txn, interrupt) = (&self.server.engine, self.transaction.shared(), &self.client.interrupt);
+        let mut statement = Execution::new(engine, &self.catalog, txn, params, &self.env, interrupt);
+        statement.server = server;
+        statement.lock_wait_ms_max = self.env.settings.lock_wait.as_millis() as u64;
+        statement.table_lock_wait = self.env.settings.metadata_lock_wait;
+        statement
+    }
+
     pub(super) fn fail_statement(&mut self, error: &Error) {
-        self.txn.get_mut().rollback_statement();
-        // Also a conflict after which the statement could have run again, but for the rows that it has sent.
-        let whole = matches!(error.next(), Next::Retry | Next::Restart) && error.is(&ER_LOCK_DEADLOCK);
-        if error.is(&ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION) && !self.in_transaction {
-            // The transaction did not begin: what SET TRANSACTION said is still to come.
-            self.txn.get_mut().rollback();
-        } else if whole && self.in_branch() {
-            self.branch_is_lost();
-        } else if whole || !self.in_transaction {
-            self.rollback_transaction();
+        if self.transaction.fail_statement(error) {
+            self.transaction_over();
         }
         self.client.interrupt.clear();
     }
 
     /// Commits an autocommit statement, then answers.
     pub(super) fn finish_statement(&mut self, done: Done, exchange: &mut Exchange<'_>) -> Flow {
-        // What used no table was no transaction: SET TRANSACTION's is still to come.
-        if self.in_transaction || self.txn.get_mut().is_idle() && !self.state.next_transaction.is_default() {
-            return self.succeed(&done, exchange);
+        match self.transaction.ends_with_statement() {
+            true => self.commit_then(done, exchange),
+            false => self.succeed(&done, exchange),
         }
-        self.commit_then(done, exchange)
     }
 
     /// Commits the transaction and answers `done` when it is durable.
@@ -255,7 +249,7 @@ impl Session {
         // Whoever completes the group may run this session before `commit` returns here, but not
         // before this thread has released the connection's lock.
         self.pending = Some(Pending { done, rest: exchange.rest.to_vec() });
-        match self.txn.get_mut().commit(&mut *exchange.park) {
+        match self.transaction.commit(&mut *exchange.park) {
             CommitStart::Parked => Flow::Parked,
             CommitStart::Done(result) => {
                 let Some(pending) = self.pending.take() else { return Flow::Next };
@@ -275,7 +269,7 @@ impl Session {
         park: MakeWaiter<'_>,
     ) -> Flow {
         let Pending { done, rest } = pending;
-        let mut exchange = Exchange { answer, park, rest: &rest, binary: false };
+        let mut exchange = Exchange { rest: &rest, ..Exchange::new(answer, park) };
         match result {
             Err(error) => self.fail(&error, &mut exchange),
             Ok(()) if rest.is_empty() => self.succeed(&done, &mut exchange),
@@ -286,14 +280,10 @@ impl Session {
         }
     }
 
-    pub(super) fn rollback_transaction(&mut self) {
-        self.txn.get_mut().rollback();
-        self.transaction_over();
-    }
-
     /// Answers with an error.
     pub(super) fn fail(&mut self, error: &Error, exchange: &mut Exchange<'_>) -> Flow {
         self.error(error, exchange.answer);
+        exchange.failed = true;
         Flow::Next
     }
 
@@ -307,18 +297,18 @@ impl Session {
 
     pub(super) fn succeed(&mut self, done: &Done, exchange: &mut Exchange<'_>) -> Flow {
         let mut status = Status { more_results: exchange.more(), ..self.status() };
-        let warnings = self.state.warnings_u16();
+        let warnings = self.env.diagnostics.count_u16();
         match done {
             Done::Rows | Done::Cursor => {
-                self.state.set_row_count(-1);
+                self.env.diagnostics.set_row_count(-1);
                 status.cursor_exists = matches!(done, Done::Cursor);
-                self.track_rows();
-                let changes = if exchange.answer.rows_tell_changes() { self.take_tracked() } else { Vec::new() };
+                self.env.tracker.rows_sent(&self.env.settings.track);
+                let changes = if exchange.answer.rows_tell_changes() { self.take_changes() } else { Vec::new() };
                 exchange.answer.end_of_rows(&Completed { status, warnings, changes: &changes, ..Completed::default() });
             }
             Done::Ok { affected, last_insert_id, info } => {
-                self.state.set_row_count(*affected as i64);
-                let changes = self.take_tracked();
+                self.env.diagnostics.set_row_count(*affected as i64);
+                let changes = self.take_changes();
                 let (affected, last_insert_id) = (*affected, *last_insert_id);
                 exchange.answer.ok(&Completed { affected, last_insert_id, info, status, warnings, changes: &changes });
             }

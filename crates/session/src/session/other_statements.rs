@@ -5,20 +5,21 @@ use vaquita_parser::ast::{self, AccessMode, SetItem};
 use vaquita_parser::statement_kind::Class;
 use vaquita_parser::{Statement as Ast, StatementKind};
 use vaquita_plan::bind::{PlanContext, plan_statement};
-use vaquita_storage::{DdlContext, Mark, TxnOptions};
-use vaquita_types::errno::{ER_KILL_DENIED_ERROR, ER_NO_SUCH_THREAD, ER_QUERY_INTERRUPTED, ER_SP_DOES_NOT_EXIST};
+use vaquita_storage::DdlContext;
+use vaquita_types::errno::{ER_KILL_DENIED_ERROR, ER_NO_SUCH_THREAD, ER_QUERY_INTERRUPTED};
 use vaquita_types::schema::TableRef;
 use vaquita_types::{Error, Result, Value};
 
-use super::answer::Exchange;
-use super::prepared::VariableTypes;
-use super::run::Done;
-use super::state::type_of_value;
-use super::{Flow, Session};
+use super::Session;
+use super::exchange::Exchange;
+use super::execute::Done;
+use crate::answer::Flow;
+use crate::state::prepared::VariableTypes;
+use crate::state::user_variables::type_of_value;
 use crate::variables::settings::Completion;
 
 impl Session {
-    pub(super) fn admin(&mut self, ast: &Ast, exchange: &mut Exchange<'_>) -> Flow {
+    pub(super) fn other_statement(&mut self, ast: &Ast, exchange: &mut Exchange<'_>) -> Flow {
         if let Err(error) = self.admit_kind(StatementKind::of(ast)) {
             return self.fail(&error, exchange);
         }
@@ -33,7 +34,7 @@ impl Session {
             },
             Ast::Rollback(completion) => {
                 let after = self.completion(completion);
-                let left = self.state.not_rolled_back.get();
+                let left = self.transaction.not_rolled_back();
                 let ended = self.end_and(false, after);
                 if ended.is_ok() {
                     self.warn_of_not_rolled_back(left);
@@ -43,17 +44,20 @@ impl Session {
             Ast::StartTransaction { consistent_snapshot, access_mode } => {
                 self.start_transaction(*consistent_snapshot, access_mode.map(|mode| mode == AccessMode::ReadOnly))
             }
-            Ast::Savepoint(name) => self.savepoint(name),
+            Ast::Savepoint(name) => self.transaction.set_savepoint(name, &self.env.settings).map(|()| Done::nothing()),
             Ast::RollbackTo(name) => self.rollback_to(name),
-            Ast::ReleaseSavepoint(name) => self.release_savepoint(name),
+            Ast::ReleaseSavepoint(name) => self.transaction.release_savepoint(name).map(|()| Done::nothing()),
             Ast::LockTables(locks) => {
-                self.track_locks();
+                self.env.tracker.locks_change();
                 self.lock_tables(locks)
             }
-            Ast::LockInstance => self.lock_instance(),
-            Ast::UnlockInstance => self.unlock_instance(),
+            Ast::LockInstance => self.locked.lock_for_backup(self.env.settings.metadata_lock_wait).map(|()| Done::nothing()),
+            Ast::UnlockInstance => {
+                self.locked.unlock_for_backup();
+                Ok(Done::nothing())
+            }
             Ast::UnlockTables => {
-                self.track_locks();
+                self.env.tracker.locks_change();
                 self.unlock_tables()
             }
             Ast::Use(name) => self.use_database(name).map(|()| Done::nothing()),
@@ -63,8 +67,8 @@ impl Session {
             Ast::Set(items) => self.set(items),
             Ast::Do(exprs) => self.evaluate_all(exprs),
             Ast::Kill { query_only, id } => self.kill_statement(id, *query_only),
-            Ast::Prepare { name, source } => self.prepare_text(name, source),
-            Ast::Execute { name, using } => return self.execute_text(name, using, exchange),
+            Ast::Prepare { name, source } => self.prepare_named(name, source),
+            Ast::Execute { name, using } => return self.execute_named(name, using, exchange),
             Ast::Deallocate(name) => self.deallocate(name),
             Ast::LoadData(load) => return self.load_data(load, exchange),
             Ast::CreateTable(create) if create.temporary && create.select.is_some() => {
@@ -102,12 +106,12 @@ impl Session {
         if shared && let Err(error) = self.enter_ddl(Some(ast)) {
             return Some(Err(error));
         }
-        let database = self.state.database();
+        let database = self.env.database();
         let changes_before = self.catalog.temporary_changes();
         let outcome = self.with_ddl(|ddl| ddl.run(ast));
         self.client.progress.finish();
         if shared {
-            self.leave_ddl();
+            self.locked.end_ddl();
         }
         let outcome = outcome?;
         let done = outcome.and_then(|outcome| match outcome {
@@ -116,22 +120,22 @@ impl Session {
         });
         if facts.is_temporary_ddl() && done.is_ok() {
             self.note_temporary_ddl(ast, changes_before);
-            self.state.tracker.state_changed(&self.state.settings.track);
+            self.env.tracker.state_changed(&self.env.settings.track);
         }
         if let Ast::DropDatabase { name, .. } = ast
             && database.as_deref() == Some(name)
             && done.is_ok()
         {
-            self.state.set_database(None, None);
+            self.env.set_database(None, None);
         }
         Some(done)
     }
 
     /// Runs `f` with what DDL needs of this session.
     pub(super) fn with_ddl<T>(&self, f: impl FnOnce(&Ddl<'_>) -> T) -> T {
-        let database = self.state.database();
-        let collation = self.state.connection_collation();
-        let param_types: Vec<_> = self.params.iter().map(|value| type_of_value(value, collation)).collect();
+        let database = self.env.database();
+        let collation = self.env.connection_collation();
+        let param_types: Vec<_> = self.prepared.values().iter().map(|value| type_of_value(value, collation)).collect();
         let planner = |ast: &Ast, target: Option<&TableRef>| {
             self.with_plan_context(|context| {
                 plan_statement(ast, &PlanContext { insert_target: target, param_types: &param_types, ..*context })
@@ -139,69 +143,16 @@ impl Session {
         };
         f(&Ddl {
             catalog: &self.catalog,
-            session: &self.state,
+            session: &self.env,
             database: database.as_deref(),
             planner: &planner,
-            params: &self.params,
+            params: self.prepared.values(),
             context: DdlContext {
-                wait: self.state.metadata_lock_wait(),
+                wait: self.env.settings.metadata_lock_wait,
                 interrupt: self.client.interrupt.clone(),
                 progress: self.client.progress.clone(),
             },
         })
-    }
-
-    pub(super) fn commit_implicitly(&mut self) -> Result<()> {
-        self.refuse_commit_of_branch()?;
-        if let Err(error) = self.wait_for_commits() {
-            self.rollback_transaction();
-            return Err(error);
-        }
-        self.transaction_over();
-        self.txn.get_mut().commit_wait()
-    }
-
-    /// What is left to do when a transaction has ended.
-    pub(super) fn transaction_over(&mut self) {
-        self.in_transaction = false;
-        self.savepoints.clear();
-        self.state.end_transaction();
-    }
-
-    /// What follows the end of a transaction; `completion_type` says what is not written.
-    fn completion(&self, written: &ast::Completion) -> Completion {
-        let default = self.state.settings.completion;
-        match (written.chain, written.release) {
-            (Some(true), _) => Completion::Chain,
-            (_, Some(true)) => Completion::Release,
-            (None, None) => default,
-            (None, Some(false)) if default == Completion::Chain => Completion::Chain,
-            (Some(false), None) if default == Completion::Release => Completion::Release,
-            _ => Completion::NoChain,
-        }
-    }
-
-    /// Ends the transaction; CHAIN begins another like it.
-    fn end_and(&mut self, commit: bool, after: Completion) -> Result<()> {
-        let options = self.txn.get_mut().options().clone();
-        let characteristics = self.state.tracker.characteristics();
-        if commit {
-            self.commit_implicitly()?;
-        } else {
-            self.rollback_transaction();
-        }
-        if after == Completion::Chain {
-            self.txn.get_mut().renew(TxnOptions { autocommit: false, ..options });
-            self.in_transaction = true;
-            self.state.note_txn_options_used();
-            self.state.tracker.transaction_chained(&self.state.settings.track, characteristics);
-        }
-        Ok(())
-    }
-
-    fn answer_end(&mut self, ended: Result<()>, after: Completion, exchange: &mut Exchange<'_>) -> Flow {
-        self.conclude(ended.map(|()| Done::nothing()), exchange);
-        if after == Completion::Release { Flow::Close } else { Flow::Next }
     }
 
     fn evaluate_all(&mut self, exprs: &[ast::Expr]) -> Result<Done> {
@@ -230,62 +181,9 @@ impl Session {
         Ok(Done::nothing())
     }
 
-    pub(super) fn start_transaction(&mut self, consistent_snapshot: bool, read_only: Option<bool>) -> Result<Done> {
-        if self.is_under_lock_tables() {
-            self.unlock_tables()?;
-        }
-        if self.in_transaction {
-            self.commit_implicitly()?;
-        }
-        let mut options = TxnOptions { autocommit: false, ..self.state.txn_options(&self.client) };
-        options.read_only = read_only.unwrap_or(options.read_only);
-        self.txn.get_mut().renew(options);
-        if consistent_snapshot {
-            self.txn.get_mut().take_snapshot();
-        }
-        self.in_transaction = true;
-        self.state.note_txn_options_used();
-        let (track, next) = (&self.state.settings.track, &self.state.next_transaction);
-        self.state.tracker.transaction_started(track, consistent_snapshot, read_only, next);
-        Ok(Done::nothing())
-    }
-
-    fn savepoint(&mut self, name: &str) -> Result<Done> {
-        if !self.state.autocommit() {
-            self.begin_if_needed();
-        }
-        if self.in_transaction {
-            let txn = self.txn.get_mut();
-            let mark = (!txn.is_idle()).then(|| txn.savepoint());
-            self.savepoints.set(name, mark)?;
-        }
-        Ok(Done::nothing())
-    }
-
-    fn find_savepoint(&self, name: &str) -> Result<Option<Mark>> {
-        self.savepoints.find(name).ok_or_else(|| Error::new(&ER_SP_DOES_NOT_EXIST, &[&"SAVEPOINT", &name]))
-    }
-
-    fn rollback_to(&mut self, name: &str) -> Result<Done> {
-        match self.find_savepoint(name)? {
-            Some(mark) => self.txn.get_mut().rollback_to(&mark),
-            // As MySQL: what began behind the savepoint ends, with its locks and its snapshot.
-            None => self.txn.get_mut().rollback(),
-        }
-        self.savepoints.end_after(name);
-        self.warn_of_not_rolled_back(self.state.not_rolled_back.get());
-        Ok(Done::nothing())
-    }
-
-    fn release_savepoint(&mut self, name: &str) -> Result<Done> {
-        self.find_savepoint(name)?;
-        self.savepoints.release(name);
-        Ok(Done::nothing())
-    }
-
     pub fn kill(&mut self, id: u64, query_only: bool) -> Result<()> {
         let target = self.server.clients().get(id).ok_or_else(|| Error::new(&ER_NO_SUCH_THREAD, &[&id]))?;
-        if !self.may_kill(&target) {
+        if !self.access.may_kill(&target) {
             return Err(Error::new(&ER_KILL_DENIED_ERROR, &[&id]));
         }
         target.kill(!query_only);

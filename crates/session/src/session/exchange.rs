@@ -1,0 +1,29 @@
+//! One statement's way from the session to its client.
+
+use crate::answer::{Answer, MakeWaiter};
+use crate::state::prepared::Cursor;
+
+/// Where the answer of a statement goes, who waits for its commit, what of the same text follows, and what became of it.
+pub(super) struct Exchange<'a> {
+    pub answer: &'a mut dyn Answer,
+    pub park: MakeWaiter<'a>,
+    /// The unread statements of the text.
+    pub rest: &'a [u8],
+    /// Rows in the binary protocol.
+    pub binary: bool,
+    /// The rows of the query are kept in `cursor`, for the client to fetch.
+    pub keeps_rows: bool,
+    pub cursor: Option<Box<Cursor>>,
+    /// The answer was an error: a text of several statements ends here.
+    pub failed: bool,
+}
+
+impl<'a> Exchange<'a> {
+    pub fn new(answer: &'a mut dyn Answer, park: MakeWaiter<'a>) -> Exchange<'a> {
+        Exchange { answer, park, rest: &[], binary: false, keeps_rows: false, cursor: None, failed: false }
+    }
+
+    pub fn more(&self) -> bool {
+        !self.rest.is_empty()
+    }
+}

@@ -1,0 +1,109 @@
+//! PREPARE, EXECUTE and DEALLOCATE PREPARE as statements of SQL text.
+//!
+//! Statements have names, which belong to the session. `EXECUTE s USING @a` takes the values of user variables for the
+//! `?` of the text. Statements of the binary protocol are in `prepared`.
+
+use std::sync::Arc;
+
+use vaquita_parser::ast::PrepareSource;
+use vaquita_parser::statement_kind::Prepares;
+use vaquita_parser::{Statement as Ast, StatementKind};
+use vaquita_types::charset::charset;
+use vaquita_types::errno::{ER_UNKNOWN_STMT_HANDLER, ER_WRONG_ARGUMENTS};
+use vaquita_types::{Error, Result, Value};
+
+use super::Session;
+use super::exchange::Exchange;
+use super::execute::{Done, Planned};
+use crate::answer::Flow;
+use crate::counters::Counter;
+use crate::state::prepared::{CachedPlan, Prepared};
+
+impl Session {
+    pub(super) fn prepare_named(&mut self, name: &str, source: &PrepareSource) -> Result<Done> {
+        // A PREPARE that fails leaves no statement of that name.
+        self.prepared.close_named(name);
+        let text = match source {
+            PrepareSource::Text(text) => text.clone(),
+            PrepareSource::UserVar(variable) => user_variable_text(&self.env.user_variables.get(variable)),
+        };
+        let (prepared, _) = self.prepared_from(&text, Prepares::ProtocolOnly)?;
+        self.env.tracker.state_changed(&self.env.settings.track);
+        self.prepared.set_named(name, prepared);
+        Ok(Done::Ok { affected: 0, last_insert_id: 0, info: "Statement prepared".into() })
+    }
+
+    pub(super) fn deallocate(&mut self, name: &str) -> Result<Done> {
+        if !self.prepared.close_named(name) {
+            return Err(unknown(name, "DEALLOCATE PREPARE"));
+        }
+        self.server.counters.add(self.client.id, Counter::StmtClose, 1);
+        self.env.tracker.state_changed(&self.env.settings.track);
+        Ok(Done::nothing())
+    }
+
+    pub(super) fn execute_named(&mut self, name: &str, using: &[String], exchange: &mut Exchange<'_>) -> Flow {
+        let database = self.prepared.named(name).and_then(|named| named.database.clone());
+        self.in_database(database.as_deref(), |session| match session.ready_to_execute(name, using) {
+            Err(error) => session.fail(&error, exchange),
+            Ok((ast, values, Some(plan))) => {
+                session.server.counters.add(session.client.id, Counter::StmtExecute, 1);
+                session.server.counters.statement(session.client.id, StatementKind::of(&ast));
+                let planned = Planned { plan: &plan.plan, ast: Some(&ast), types: &plan.types, params: &values };
+                session.run_plan(planned, exchange)
+            }
+            Ok((ast, values, None)) => {
+                session.server.counters.add(session.client.id, Counter::StmtExecute, 1);
+                session.prepared.set_values(values);
+                let flow = session.statement(&ast, exchange);
+                session.prepared.take_values();
+                flow
+            }
+        })
+    }
+
+    /// The value of a variable; a text in the connection's charset, as parameters are.
+    fn parameter_of(&self, variable: &str) -> Value {
+        let variables = &self.env.user_variables;
+        let value = variables.get(variable);
+        let to = charset(self.env.connection_collation());
+        match (&value, variables.type_of(variable)) {
+            (Value::Bytes(bytes), Some(ty)) if !to.is_binary() && !charset(ty.collation).is_binary() => {
+                Value::bytes(&charset(ty.collation).convert(to, bytes).bytes)
+            }
+            _ => value,
+        }
+    }
+
+    fn ready_to_execute(&mut self, name: &str, using: &[String]) -> Result<(Arc<Ast>, Vec<Value>, Option<Arc<CachedPlan>>)> {
+        let Some(mut named) = self.prepared.take_named(name) else { return Err(unknown(name, "EXECUTE")) };
+        let ready = self.ready(&mut named, using);
+        let ast = named.ast.clone();
+        self.prepared.set_named(name, named);
+        ready.map(|(values, plan)| (ast, values, plan))
+    }
+
+    fn ready(&mut self, named: &mut Prepared, using: &[String]) -> Result<(Vec<Value>, Option<Arc<CachedPlan>>)> {
+        if named.parameters != using.len() {
+            return Err(Error::new(&ER_WRONG_ARGUMENTS, &[&"EXECUTE"]));
+        }
+        let values: Vec<Value> = using.iter().map(|variable| self.parameter_of(variable)).collect();
+        if named.plan.is_some() {
+            named.plan = Some(self.plan_to_run(named, &values)?);
+        }
+        Ok((values, named.plan.clone()))
+    }
+}
+
+fn unknown(name: &str, whose: &str) -> Error {
+    Error::new(&ER_UNKNOWN_STMT_HANDLER, &[&name, &whose])
+}
+
+/// The text of a statement in a user variable; NULL is the text `NULL`, which is no statement.
+fn user_variable_text(value: &Value) -> Vec<u8> {
+    match value {
+        Value::Bytes(bytes) => bytes.to_vec(),
+        Value::Null => b"NULL".to_vec(),
+        other => vaquita_types::convert::to_text(other, &vaquita_types::ColumnType::null()),
+    }
+}

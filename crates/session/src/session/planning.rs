@@ -1,0 +1,208 @@
+//! Plans: what the session gives to planning, which plans it may run, and when a kept one is made again.
+//!
+//! Planning sees the session's settings, catalog and types of variables (`bound`), and notes what a statement uses; the session must be allowed
+//! to use it (`authorize` before anything is done, `plan_noting` when a plan is made, `SessionAccess::may_run` when a kept plan runs).
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use vaquita_parser::ast::{Expr, Hint, Limit, Literal, Query, QueryBody};
+use vaquita_parser::statement_kind::Binds;
+use vaquita_parser::{Statement as Ast, StatementKind};
+use vaquita_plan::bind::{Place, PlanContext, bind_scalar, plan_statement};
+use vaquita_plan::node::Plan;
+use vaquita_plan::params::{free_parameters, parameter_types, type_at_place, type_of_parameter};
+use vaquita_plan::settings::PlanSettings;
+use vaquita_plan::uses::{UseList, Uses};
+use vaquita_types::errno::ER_UPDATE_WITHOUT_KEY_IN_SAFE_MODE;
+use vaquita_types::{ColumnType, Error, Result, TypeKind, Value};
+
+use super::Session;
+use crate::accounts::binds;
+use crate::state::prepared::{CachedPlan, Planner, Prepared, Variable, VariableTypes};
+use crate::variables::{Effect, registry};
+
+impl Session {
+    /// Error 1142 and its kin if the session may not run the statement.
+    pub(super) fn authorize(&mut self, ast: &Ast) -> Result<()> {
+        self.access.refresh();
+        if self.access.is_unlimited() {
+            return Ok(());
+        }
+        let database = self.env.database();
+        self.access.subject(database.as_deref(), Some(&self.catalog)).check(ast)?;
+        // What is bound here runs later: other errors are told then.
+        let no_variables = VariableTypes::default();
+        match StatementKind::of(ast).facts().binds {
+            Binds::Nothing | Binds::Plan | Binds::WhenItRuns => Ok(()),
+            Binds::Scalars => binds::scalars(ast)
+                .into_iter()
+                .try_for_each(|expr| self.allows(&self.bound(&no_variables, |context| bind_scalar(expr, context)).1)),
+            Binds::Query => binds::query(ast).map_or(Ok(()), |query| {
+                let query = Ast::Query(Box::new(query.clone()));
+                self.allows(&self.bound(&no_variables, |context| plan_statement(&query, context)).1)
+            }),
+        }
+    }
+
+    /// Whether the session may do what was bound.
+    fn allows(&self, uses: &UseList) -> Result<()> {
+        self.access.allows(uses, &self.catalog)
+    }
+
+    pub(super) fn plan(&self, ast: &Ast, param_types: &[ColumnType]) -> Result<Plan> {
+        self.plan_noting(ast, param_types, &VariableTypes::default()).map(|(plan, _)| plan)
+    }
+
+    /// A plan that the session may run, and what it uses; `variables` gets the types of variables that are asked for.
+    fn plan_noting(&self, ast: &Ast, param_types: &[ColumnType], variables: &VariableTypes) -> Result<(Plan, UseList)> {
+        refuse_hints(ast)?;
+        let limited = self.with_select_limit(ast);
+        let (plan, uses) = self.bound(variables, |context| {
+            plan_statement(limited.as_ref().unwrap_or(ast), &PlanContext { param_types, ..*context })
+        });
+        // What it may not use comes before what is wrong with it.
+        self.allows(&uses)?;
+        let plan = plan?;
+        if self.env.settings.plan.safe_updates && plan.changes_without_key() {
+            return Err(Error::new(&ER_UPDATE_WITHOUT_KEY_IN_SAFE_MODE, &[&""]));
+        }
+        Ok((plan, uses))
+    }
+
+    /// `sql_select_limit` is the LIMIT of a query that has none.
+    fn with_select_limit(&self, ast: &Ast) -> Option<Ast> {
+        let rows_max = self.env.settings.plan.select_rows_max;
+        let Ast::Query(query) = ast else { return None };
+        if rows_max == u64::MAX || query.limit.is_some() {
+            return None;
+        }
+        let count = Expr::Literal(Literal::Int(rows_max));
+        Some(Ast::Query(Box::new(Query { limit: Some(Limit { offset: None, count }), ..Query::clone(query) })))
+    }
+
+    /// Runs `bind` with what planning may know of this session, which must be allowed to use what was bound.
+    pub(super) fn with_plan_context<R>(&self, bind: impl FnOnce(&PlanContext<'_>) -> Result<R>) -> Result<R> {
+        let (bound, uses) = self.bound(&VariableTypes::default(), bind);
+        self.allows(&uses)?;
+        bound
+    }
+
+    /// The same without asking: what was bound, or an error, and what it uses. `variables` gets the types of variables that are asked for.
+    pub(super) fn bound<R>(
+        &self,
+        variables: &VariableTypes,
+        bind: impl FnOnce(&PlanContext<'_>) -> Result<R>,
+    ) -> (Result<R>, UseList) {
+        let uses = Uses::default();
+        let catalog = vaquita_exec::catalog::PlanCatalog::within(&self.catalog, self.transaction.shared());
+        let mut context = PlanContext::new(&catalog, Place::Statement(&uses));
+        context.settings = &self.env.settings.plan;
+        let user_var_type = |name: &str| variables.note(Variable::User(name.into()), &self.env);
+        let sys_var_type =
+            |name: &str| variables.note(Variable::System(name.into()), &self.env).map_or_else(|| self.env.sys_var_type(name), Ok);
+        context.user_var_type = Some(&user_var_type);
+        context.sys_var_type = Some(&sys_var_type);
+        context.fold = true;
+        let check_interrupt = || self.client.interrupt.check();
+        context.check_interrupt = Some(&check_interrupt);
+        let bound = bind(&context);
+        (bound, uses.into_list())
+    }
+
+    /// `types` are those of the first parameters; NULL's leaves it to where the parameter stands.
+    fn fresh_plan(&self, ast: &Ast, types: &[ColumnType]) -> Result<CachedPlan> {
+        let catalog_version = self.catalog.version();
+        let settings = Arc::clone(&self.env.settings.plan);
+        let variables = VariableTypes::default();
+        let (plan, uses) = self.plan_noting(ast, types, &variables)?;
+        let variables = variables.into_list();
+        let allowed_under = AtomicU64::new(self.access.rights().serial);
+        Ok(CachedPlan { plan, types: types.into(), catalog_version, settings, variables, uses, allowed_under })
+    }
+
+    /// A plan with types for the free parameters: those of `values`, else those of the plan before, else what their places tell.
+    pub(super) fn typed_plan(
+        &self,
+        ast: &Ast,
+        parameters: usize,
+        values: &[Value],
+        before: Option<&CachedPlan>,
+    ) -> Result<CachedPlan> {
+        let plan = self.fresh_plan(ast, &[])?;
+        let free = free_parameters(&plan.plan, parameters);
+        if !free.contains(&true) {
+            return Ok(plan);
+        }
+        let places = parameter_types(&plan.plan, parameters);
+        let collation = self.env.connection_collation();
+        let type_of = |n: usize| {
+            let last = before.and_then(|plan| plan.types.get(n)).filter(|ty| ty.kind != TypeKind::Null);
+            let of_value = values.get(n).and_then(|value| type_of_parameter(value, collation));
+            of_value.unwrap_or_else(|| type_at_place(last.or(places.get(n).and_then(Option::as_ref)), collation))
+        };
+        let types = free.iter().enumerate().map(|(n, free)| if *free { type_of(n) } else { ColumnType::null() });
+        self.fresh_plan(ast, &types.collect::<Vec<_>>())
+    }
+
+    /// The plan with the types that free parameters have.
+    fn is_typed_for(&self, plan: &CachedPlan, values: &[Value]) -> bool {
+        let collation = self.env.connection_collation();
+        plan.types.iter().zip(values).all(|(ty, value)| {
+            ty.kind == TypeKind::Null || type_of_parameter(value, collation).is_none_or(|of_value| of_value == *ty)
+        })
+    }
+
+    /// The plan that a prepared statement has kept if it is still good, or a new one; the session may run it.
+    pub(super) fn plan_to_run(&mut self, prepared: &Prepared, values: &[Value]) -> Result<Arc<CachedPlan>> {
+        let kept = prepared.plan.as_ref();
+        if let Some(kept) = kept.filter(|kept| self.is_current(kept) && self.is_typed_for(kept, values)) {
+            self.access.may_run(kept, &self.catalog)?;
+            return Ok(kept.clone());
+        }
+        self.authorize(&prepared.ast)?;
+        Ok(Arc::new(self.typed_plan(&prepared.ast, prepared.parameters, values, kept.map(|kept| &**kept))?))
+    }
+}
+
+impl Planner for Session {
+    fn settings(&self) -> &Arc<PlanSettings> {
+        &self.env.settings.plan
+    }
+
+    fn quiet_plan(&self, ast: &Ast, types: &[ColumnType]) -> Option<CachedPlan> {
+        let plan = self.fresh_plan(ast, types).ok();
+        if self.env.diagnostics.count() > 0 {
+            self.env.begin_statement();
+            return None;
+        }
+        plan
+    }
+
+    #[inline]
+    fn is_current(&self, plan: &CachedPlan) -> bool {
+        plan.is_current(self.catalog.version(), &self.env)
+    }
+}
+
+/// Error 1235 for SET_VAR of a variable that would change what the statement does.
+fn refuse_hints(ast: &Ast) -> Result<()> {
+    let hints = match ast {
+        Ast::Query(query) => match &query.body {
+            QueryBody::Select(select) => &select.hints,
+            _ => return Ok(()),
+        },
+        Ast::Insert(insert) => &insert.hints,
+        Ast::Update(update) => &update.hints,
+        Ast::Delete(delete) => &delete.hints,
+        _ => return Ok(()),
+    };
+    for hint in hints {
+        if let Hint::SetVar { name, .. } = hint
+            && registry().find(name).is_some_and(|def| def.effect != Effect::None)
+        {
+            return Err(Error::unsupported(format_args!("SET_VAR({name})")));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,189 @@
+//! What the session may do: its account, its active roles, the sum of their privileges, and how many statements it may run.
+//!
+//! Accounts belong to the server and change under the session: `refresh` puts `rights` together again when `Accounts::version` has moved.
+//! They have another serial then, so that a kept plan asks again only after a change (`may_run`).
+//!
+//! * ACCESS-1: a statement is checked against the version of the accounts that it found when it began.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use vaquita_parser::StatementKind;
+use vaquita_parser::ast::RoleSet;
+use vaquita_plan::uses::UseList;
+use vaquita_storage::SessionCatalog;
+use vaquita_types::errno::{ER_MUST_CHANGE_PASSWORD, ER_SPECIFIC_ACCESS_DENIED_ERROR};
+use vaquita_types::{Error, Result};
+
+use super::prepared::CachedPlan;
+use crate::accounts::{Access, AccountRecord, Actor, Limits, ReusePolicy, Subject, privilege};
+use crate::clients::Client;
+use crate::server::Server;
+use crate::variables::{Def, Var};
+
+pub struct SessionAccess {
+    server: Arc<Server>,
+    client: Arc<Client>,
+    account: Arc<AccountRecord>,
+    rights: Access,
+    /// How many statements the account may run; `None`: any number.
+    limits: Option<Limits>,
+}
+
+impl SessionAccess {
+    /// After a login: the account's default roles are active.
+    pub fn new(server: &Arc<Server>, client: &Arc<Client>, account: Arc<AccountRecord>) -> SessionAccess {
+        let limits = server.accounts().limits(&account);
+        let (server, client) = (server.clone(), client.clone());
+        let mut access = SessionAccess { server, client, account, rights: Access::default(), limits };
+        access.reset();
+        access
+    }
+
+    /// As after a login.
+    pub fn reset(&mut self) {
+        self.set_rights(self.server.accounts().access(&self.account, &self.account.default_roles));
+    }
+
+    pub fn account(&self) -> &AccountRecord {
+        &self.account
+    }
+
+    pub fn rights(&self) -> &Access {
+        &self.rights
+    }
+
+    #[inline]
+    pub fn is_unlimited(&self) -> bool {
+        self.rights.is_unlimited()
+    }
+
+    #[inline]
+    pub fn refresh(&mut self) {
+        if self.rights.version != self.server.accounts().version() {
+            self.reload();
+        }
+    }
+
+    #[cold]
+    fn reload(&mut self) {
+        let accounts = self.server.accounts();
+        // Of an account that was dropped its name remains.
+        let (user, host) = (&self.account.user, &self.account.host);
+        self.account = accounts.get(user, host).unwrap_or_else(|| Arc::new(AccountRecord::new(user, host)));
+        self.set_rights(accounts.access(&self.account, &self.rights.roles));
+    }
+
+    fn set_rights(&mut self, rights: Access) {
+        self.client.set_system_user(rights.is_system_user());
+        self.rights = rights;
+    }
+
+    /// Who asks whether a statement may run. `catalog` has the temporary tables, which are the session's own.
+    pub fn subject<'a>(&'a self, database: Option<&'a str>, catalog: Option<&'a SessionCatalog>) -> Subject<'a> {
+        Subject {
+            account: &self.account,
+            access: &self.rights,
+            client_host: &self.client.host,
+            database,
+            used_password: self.client.used_password(),
+            catalog,
+        }
+    }
+
+    /// Who changes accounts.
+    pub fn actor<'a>(&'a self, database: Option<&'a str>) -> Actor<'a> {
+        Actor {
+            account: &self.account,
+            access: &self.rights,
+            client_host: &self.client.host,
+            database,
+            used_password: self.client.used_password(),
+            reuse: ReusePolicy {
+                passwords: self.server.globals.number(Var::PasswordHistory),
+                days: self.server.globals.number(Var::PasswordReuseInterval),
+            },
+        }
+    }
+
+    /// Whether the session may do what was bound.
+    pub fn allows(&self, uses: &UseList, catalog: &SessionCatalog) -> Result<()> {
+        self.subject(None, Some(catalog)).check_uses(uses)
+    }
+
+    /// Whether it still may run a plan that was kept. What is kept was allowed once.
+    #[inline]
+    pub fn may_run(&mut self, kept: &CachedPlan, catalog: &SessionCatalog) -> Result<()> {
+        self.refresh();
+        if self.rights.is_unlimited() || kept.allowed_under.load(Ordering::Relaxed) == self.rights.serial {
+            return Ok(());
+        }
+        self.ask_again(kept, catalog)
+    }
+
+    #[cold]
+    fn ask_again(&self, kept: &CachedPlan, catalog: &SessionCatalog) -> Result<()> {
+        if self.rights.expired {
+            return Err(Error::new(&ER_MUST_CHANGE_PASSWORD, &[]));
+        }
+        self.allows(&kept.uses, catalog)?;
+        kept.allowed_under.store(self.rights.serial, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Its statements are counted by kind.
+    #[inline]
+    pub fn has_limits(&self) -> bool {
+        self.limits.is_some()
+    }
+
+    /// Error 1226 if the account has run as many statements as it may.
+    #[inline]
+    pub fn count_statement(&self, kind: StatementKind) -> Result<()> {
+        self.limits.as_ref().map_or(Ok(()), |limits| limits.count(kind))
+    }
+
+    pub fn may_use_the_admin_address(&self) -> bool {
+        self.rights.is_unlimited() || self.rights.grants.dynamic.contains_key("SERVICE_CONNECTION_ADMIN")
+    }
+
+    /// CONNECTION_ADMIN or SUPER, as for KILL.
+    pub fn may_take_the_last_connection(&self) -> bool {
+        self.rights.is_unlimited() || self.subject(None, None).may_kill_others()
+    }
+
+    /// `read_only` is not for it.
+    pub fn administers(&self) -> bool {
+        let grants = &self.rights.grants;
+        self.rights.is_unlimited() || grants.global & privilege::SUPER != 0 || grants.dynamic.contains_key("CONNECTION_ADMIN")
+    }
+
+    /// Error 1227 if a session variable is not for everybody to set.
+    pub fn may_set(&self, def: &Def, default: bool, changes: bool) -> Result<()> {
+        let Some(restriction) = def.restriction(default, changes) else { return Ok(()) };
+        let grants = &self.rights.grants;
+        let (is_super, has_file) = (grants.global & privilege::SUPER != 0, grants.global & privilege::FILE != 0);
+        let checked = restriction.check(is_super, has_file, |name| grants.dynamic.contains_key(name));
+        checked.map_err(|missing| Error::new(&ER_SPECIFIC_ACCESS_DENIED_ERROR, &[&missing]))
+    }
+
+    /// Whether the session may enter a database.
+    pub fn may_use(&self, database: &str) -> Result<()> {
+        self.subject(None, None).may_use(database)
+    }
+
+    /// Whether the session may end another connection.
+    pub fn may_kill(&self, other: &Client) -> bool {
+        if other.snapshot().user == self.client.snapshot().user {
+            return true;
+        }
+        let protected = other.is_system_user() && !self.rights.is_system_user();
+        !protected && self.subject(None, None).may_kill_others()
+    }
+
+    pub fn set_role(&mut self, set: &RoleSet) -> Result<()> {
+        let roles = self.subject(None, None).roles_of(set)?;
+        self.set_rights(self.server.accounts().access(&self.account, &roles));
+        Ok(())
+    }
+}

@@ -1,0 +1,60 @@
+//! LAST_INSERT_ID(), and `SET insert_id = n`: the statement after it that generates AUTO_INCREMENT values begins with `n`.
+//!
+//! The number of `insert_id` is used up when the next statement begins, not when it is taken, so that a statement that restarts on a fresh
+//! snapshot takes it again.
+
+use std::cell::Cell;
+
+#[derive(Default)]
+pub struct InsertIds {
+    last: Cell<u64>,
+    /// The statement has called LAST_INSERT_ID(expr).
+    last_given: Cell<bool>,
+    next: Cell<Option<u64>>,
+    next_taken: Cell<bool>,
+}
+
+impl InsertIds {
+    #[inline]
+    pub fn begin_statement(&self) {
+        self.last_given.set(false);
+        if self.next_taken.replace(false) {
+            self.next.set(None);
+        }
+    }
+
+    pub fn last(&self) -> u64 {
+        self.last.get()
+    }
+
+    pub fn set_last(&self, id: u64) {
+        self.last.set(id);
+    }
+
+    /// LAST_INSERT_ID(expr).
+    pub fn give_last(&self, id: u64) {
+        self.last.set(id);
+        self.last_given.set(true);
+    }
+
+    /// What LAST_INSERT_ID(expr) was given in this statement.
+    pub fn last_given(&self) -> Option<u64> {
+        self.last_given.get().then(|| self.last.get())
+    }
+
+    /// SET insert_id.
+    pub fn give_next(&self, id: u64) {
+        self.next.set(Some(id));
+        self.next_taken.set(false);
+    }
+
+    /// `@@insert_id`.
+    pub fn next(&self) -> u64 {
+        self.next.get().unwrap_or(0)
+    }
+
+    pub fn take_next(&self) -> Option<u64> {
+        self.next_taken.set(true);
+        self.next.get()
+    }
+}

@@ -1,0 +1,145 @@
+//! What LOCK TABLES, FLUSH TABLES WITH READ LOCK and LOCK INSTANCE FOR BACKUP of this session hold, and its waits for what others hold.
+//!
+//! Under LOCK TABLES a session may use only what it locked (errors 1100 and 1099). Who waits for whom is in `crate::table_locks`.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use vaquita_types::errno::{ER_CANT_UPDATE_WITH_READLOCK, ER_TABLE_NOT_LOCKED, ER_TABLE_NOT_LOCKED_FOR_WRITE};
+use vaquita_types::{Error, Result};
+
+use crate::clients::Client;
+use crate::server::Server;
+use crate::table_locks::{Patience, TableLocks, Wanted};
+
+pub struct LockedTables {
+    server: Arc<Server>,
+    client: Arc<Client>,
+    /// LOCK TABLES was given, perhaps of nothing but temporary tables, which need no lock.
+    is_under: bool,
+    tables: Vec<Wanted>,
+    /// Successful calls that `TableLocks::unlock` gives back.
+    holds: usize,
+}
+
+impl LockedTables {
+    pub fn new(server: &Arc<Server>, client: &Arc<Client>) -> LockedTables {
+        LockedTables { server: server.clone(), client: client.clone(), is_under: false, tables: Vec::new(), holds: 0 }
+    }
+
+    fn all(&self) -> &TableLocks {
+        self.server.table_locks()
+    }
+
+    /// LOCK TABLES was given.
+    #[inline]
+    pub fn is_under(&self) -> bool {
+        self.is_under
+    }
+
+    /// Nobody holds anything.
+    #[inline]
+    pub fn are_idle(&self) -> bool {
+        self.all().is_idle()
+    }
+
+    pub fn tables(&self) -> &[Wanted] {
+        &self.tables
+    }
+
+    /// LOCK TABLES.
+    pub fn lock(&mut self, wanted: Vec<Wanted>, wait: Duration) -> Result<()> {
+        self.patiently(wait, |locks, id, patience| locks.lock(id, &wanted, patience))?;
+        self.holds += 1;
+        self.tables = wanted;
+        self.is_under = true;
+        Ok(())
+    }
+
+    /// FLUSH TABLES WITH READ LOCK.
+    pub fn lock_all_for_reading(&mut self, wait: Duration) -> Result<()> {
+        self.patiently(wait, |locks, id, patience| locks.lock_all_for_reading(id, patience))?;
+        self.holds += 1;
+        Ok(())
+    }
+
+    /// Gives back what both hold: UNLOCK TABLES, the end of the session, START TRANSACTION.
+    pub fn release(&mut self) {
+        if self.holds > 0 {
+            self.all().unlock(self.client.id, self.holds);
+            (self.is_under, self.tables, self.holds) = (false, Vec::new(), 0);
+        }
+    }
+
+    pub fn lock_for_backup(&self, wait: Duration) -> Result<()> {
+        self.patiently(wait, |locks, id, patience| locks.lock_for_backup(id, patience))
+    }
+
+    pub fn unlock_for_backup(&self) {
+        self.all().unlock_for_backup(self.client.id);
+    }
+
+    /// Before a statement uses tables: they must be free, and under LOCK TABLES ours.
+    pub fn admit(&self, wanted: &[Wanted], wait: Duration) -> Result<()> {
+        if wanted.iter().any(|w| w.write) {
+            self.refuse_under_own_read_lock()?;
+        }
+        if self.is_under {
+            let lock_of = |w: &Wanted| self.tables.iter().find(|l| l.table == w.table);
+            if let Some(w) = wanted.iter().find(|w| lock_of(w).is_none()) {
+                return Err(Error::new(&ER_TABLE_NOT_LOCKED, &[&w.table.1]));
+            }
+            if let Some(w) = wanted.iter().find(|w| w.write && lock_of(w).is_some_and(|lock| !lock.write)) {
+                return Err(Error::new(&ER_TABLE_NOT_LOCKED_FOR_WRITE, &[&w.table.1]));
+            }
+        }
+        self.patiently(wait, |locks, id, patience| locks.admit(id, wanted, patience))
+    }
+
+    /// Before DDL or a change of accounts: nobody else has the global read lock or a backup lock. `end_ddl` follows.
+    pub fn begin_ddl(&self, wait: Duration) -> Result<()> {
+        self.refuse_under_own_read_lock()?;
+        self.patiently(wait, |locks, id, patience| locks.begin_ddl(id, patience))
+    }
+
+    pub fn end_ddl(&self) {
+        self.all().end_ddl(self.client.id);
+    }
+
+    /// A transaction that wrote does not commit while another session has the global read lock.
+    pub fn admit_commit(&self, wait: Duration) -> Result<()> {
+        if self.are_idle() {
+            return Ok(());
+        }
+        self.patiently(wait, |locks, id, patience| locks.admit_commit(id, patience))
+    }
+
+    /// Error 1223 if FLUSH TABLES WITH READ LOCK is this session's.
+    pub fn refuse_under_own_read_lock(&self) -> Result<()> {
+        match self.all().holds_global(self.client.id) {
+            true => Err(Error::new(&ER_CANT_UPDATE_WITH_READLOCK, &[])),
+            false => Ok(()),
+        }
+    }
+
+    /// FLUSH TABLES closes all tables, for which each that is locked must be locked for writing.
+    pub fn refuse_flush(&self) -> Result<()> {
+        match self.tables.iter().find(|lock| !lock.write) {
+            Some(lock) => Err(Error::new(&ER_TABLE_NOT_LOCKED_FOR_WRITE, &[&lock.table.1])),
+            None => Ok(()),
+        }
+    }
+
+    /// Tries at once; if that is not enough, waits while another pool thread takes this one's place.
+    fn patiently(&self, wait: Duration, mut lock: impl FnMut(&TableLocks, u64, &Patience<'_>) -> Result<()>) -> Result<()> {
+        let (locks, id, interrupt) = (self.all(), self.client.id, &self.client.interrupt);
+        let mut result = lock(locks, id, &Patience { wait: Duration::ZERO, interrupt });
+        if result.is_err() {
+            let patience = Patience { wait, interrupt };
+            self.client.set_state("Waiting for table metadata lock");
+            self.server.blocking(&mut || result = lock(locks, id, &patience));
+            self.client.set_state("");
+        }
+        result
+    }
+}

@@ -1,0 +1,205 @@
+//! Prepared statements of a session, and the plans that it keeps: of statements with ids (the binary protocol), of statements with names
+//! (PREPARE), and of texts that differ in literals only (`texts`). Cursors of statements are `cursor`'s.
+//!
+//! A statement keeps its syntax tree and its plan; the plan is made again when the catalog's version, a setting that planning depends on
+//! (`PlanSettings`) or the type of a variable in it has changed. Making plans is the session's matter.
+//!
+//! * PREPARED-1: statements of both kinds count towards `max_prepared_stmt_count`, and their memory towards the server's, as long as they
+//!   are here (`OpenStatement`).
+
+mod cursor;
+mod texts;
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use rustc_hash::FxHashMap;
+use vaquita_parser::{Statement as Ast, StatementKind};
+use vaquita_plan::node::Plan;
+use vaquita_plan::settings::PlanSettings;
+use vaquita_plan::uses::UseList;
+use vaquita_types::errno::{ER_STMT_HAS_NO_OPEN_CURSOR, ER_UNKNOWN_STMT_HANDLER};
+use vaquita_types::{ColumnType, Error, Result, Value};
+
+pub use cursor::{Cursor, os_text};
+pub use texts::{Planner, TextPlans};
+
+use super::environment::Environment;
+use crate::statements::OpenStatement;
+
+#[derive(Default)]
+pub struct PreparedStatements {
+    by_id: FxHashMap<u32, Box<Prepared>>,
+    /// By names in lower case.
+    by_name: HashMap<String, Prepared>,
+    last_id: u32,
+    /// Values of `?` of the prepared statement that runs, if it is no plan.
+    values: Vec<Value>,
+    texts: TextPlans,
+}
+
+pub struct Prepared {
+    pub text: Arc<str>,
+    /// The current database when it was prepared.
+    pub database: Option<String>,
+    pub ast: Arc<Ast>,
+    pub kind: StatementKind,
+    /// That of what it explains, for EXPLAIN.
+    pub counted: StatementKind,
+    /// How many `?` it has.
+    pub parameters: usize,
+    pub plan: Option<Arc<CachedPlan>>,
+    /// What COM_STMT_FETCH takes its rows from.
+    pub cursor: Option<Box<Cursor>>,
+    pub open: OpenStatement,
+}
+
+pub struct CachedPlan {
+    pub plan: Plan,
+    /// Those that it was asked to give its first parameters.
+    pub types: Box<[ColumnType]>,
+    pub catalog_version: u64,
+    /// Of the session when it was made.
+    pub settings: Arc<PlanSettings>,
+    /// The types of variables that it was made with.
+    pub variables: Box<[VariableType]>,
+    pub uses: UseList,
+    /// The `Access::serial` under which `uses` were allowed last.
+    pub allowed_under: AtomicU64,
+}
+
+impl CachedPlan {
+    /// It would be made the same again.
+    #[inline]
+    pub fn is_current(&self, catalog_version: u64, env: &Environment) -> bool {
+        let now = &env.settings.plan;
+        self.catalog_version == catalog_version
+            && (Arc::ptr_eq(&self.settings, now) || self.settings == *now)
+            && self.variables.iter().all(|(variable, ty)| variable.type_in(env) == *ty)
+    }
+}
+
+type VariableType = (Variable, Option<ColumnType>);
+
+pub enum Variable {
+    User(Box<str>),
+    System(Box<str>),
+}
+
+impl Variable {
+    fn type_in(&self, env: &Environment) -> Option<ColumnType> {
+        match self {
+            Variable::User(name) => env.user_variables.type_of(name),
+            Variable::System(name) => env.sys_var_type(name).ok(),
+        }
+    }
+}
+
+/// The types of variables that are asked for while a plan is made.
+#[derive(Default)]
+pub struct VariableTypes(RefCell<Vec<VariableType>>);
+
+impl VariableTypes {
+    /// The type that the variable has now.
+    pub fn note(&self, variable: Variable, env: &Environment) -> Option<ColumnType> {
+        let ty = variable.type_in(env);
+        self.0.borrow_mut().push((variable, ty.clone()));
+        ty
+    }
+
+    pub fn into_list(self) -> Box<[VariableType]> {
+        self.0.into_inner().into()
+    }
+}
+
+impl PreparedStatements {
+    /// Keeps a statement; its id, which is never 0.
+    pub fn add(&mut self, prepared: Prepared) -> u32 {
+        self.last_id = self.last_id.wrapping_add(1).max(1);
+        self.by_id.insert(self.last_id, Box::new(prepared));
+        self.last_id
+    }
+
+    /// Takes a statement out while it runs; `put_back` follows.
+    #[inline]
+    pub fn take(&mut self, id: u32) -> Result<Box<Prepared>> {
+        self.by_id.remove(&id).ok_or_else(|| unknown(id))
+    }
+
+    #[inline]
+    pub fn put_back(&mut self, id: u32, prepared: Box<Prepared>) {
+        self.by_id.insert(id, prepared);
+    }
+
+    /// False: there is none.
+    pub fn close(&mut self, id: u32) -> bool {
+        self.by_id.remove(&id).is_some()
+    }
+
+    pub fn take_cursor(&mut self, id: u32) -> Result<Box<Cursor>> {
+        let prepared = self.by_id.get_mut(&id).ok_or_else(|| unknown(id))?;
+        prepared.cursor.take().ok_or_else(|| Error::new(&ER_STMT_HAS_NO_OPEN_CURSOR, &[&id]))
+    }
+
+    pub fn put_back_cursor(&mut self, id: u32, cursor: Box<Cursor>) {
+        if let Some(prepared) = self.by_id.get_mut(&id) {
+            prepared.cursor = Some(cursor);
+        }
+    }
+
+    pub fn close_cursor(&mut self, id: u32) -> Result<()> {
+        self.by_id.get_mut(&id).ok_or_else(|| unknown(id))?.cursor = None;
+        Ok(())
+    }
+
+    /// A statement of PREPARE.
+    pub fn named(&self, name: &str) -> Option<&Prepared> {
+        self.by_name.get(&name.to_lowercase())
+    }
+
+    pub fn set_named(&mut self, name: &str, prepared: Prepared) {
+        self.by_name.insert(name.to_lowercase(), prepared);
+    }
+
+    /// Taken out while its plan is looked at; `set_named` puts it back.
+    pub fn take_named(&mut self, name: &str) -> Option<Prepared> {
+        self.by_name.remove(&name.to_lowercase())
+    }
+
+    /// False: there is none.
+    pub fn close_named(&mut self, name: &str) -> bool {
+        self.by_name.remove(&name.to_lowercase()).is_some()
+    }
+
+    /// All statements; plans of texts stay.
+    pub fn close_all(&mut self) {
+        self.by_id.clear();
+        self.by_name.clear();
+    }
+
+    /// Values of `?` of the prepared statement that runs, if it is no plan.
+    #[inline]
+    pub fn values(&self) -> &[Value] {
+        &self.values
+    }
+
+    pub fn set_values(&mut self, values: Vec<Value>) {
+        self.values = values;
+    }
+
+    pub fn take_values(&mut self) -> Vec<Value> {
+        std::mem::take(&mut self.values)
+    }
+
+    /// Taken out while a text runs, and put back.
+    #[inline]
+    pub fn texts(&mut self) -> &mut TextPlans {
+        &mut self.texts
+    }
+}
+
+fn unknown(id: u32) -> Error {
+    Error::new(&ER_UNKNOWN_STMT_HANDLER, &[&id, &"mysql_stmt_precheck"])
+}

@@ -1,0 +1,292 @@
+//! The session's transaction: storage's, whether it is open, its savepoints (`savepoints`), the XA branch that it is (`branch`), and
+//! what SET TRANSACTION said of the next.
+//!
+//! ```text
+//! closed -- begin_if_needed with autocommit off, start, chain --> open -- over --> closed
+//! ```
+//! While it is closed, the statement that runs is a transaction of its own: storage's has been begun, and ends with the statement.
+//!
+//! * TRANSACTION-1: savepoints, a branch, and what ROLLBACK leaves done belong to an open transaction; `over` ends them with it.
+//! * TRANSACTION-2: what SET TRANSACTION said holds for one transaction. `stale` says that storage's was begun with options that the next
+//!   does not have; the next one begins it anew.
+
+mod branch;
+mod savepoints;
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use vaquita_storage::{CommitStart, CommitWaiter, Engine, Interrupt, Isolation, Mark, Transaction, TxnOptions};
+use vaquita_types::errno::{ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, ER_LOCK_DEADLOCK, ER_SP_DOES_NOT_EXIST};
+use vaquita_types::error::Next;
+use vaquita_types::{Error, Result};
+
+use branch::Branch;
+pub use branch::BranchState;
+use savepoints::Savepoints;
+
+use crate::variables::settings::Settings;
+
+pub struct SessionTransaction {
+    /// Shared with the executor while a statement runs.
+    storage: RefCell<Transaction>,
+    interrupt: Arc<Interrupt>,
+    open: bool,
+    savepoints: Savepoints,
+    branch: Option<Branch>,
+    next: NextTransaction,
+    stale: bool,
+    not_rolled_back: NotRolledBack,
+}
+
+/// What SET TRANSACTION without a scope said.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NextTransaction {
+    pub isolation: Option<Isolation>,
+    pub read_only: Option<bool>,
+}
+
+impl NextTransaction {
+    pub fn is_default(&self) -> bool {
+        self.isolation.is_none() && self.read_only.is_none()
+    }
+}
+
+/// What a transaction did that its ROLLBACK leaves done.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NotRolledBack {
+    /// CREATE TEMPORARY TABLE.
+    pub created: bool,
+    /// DROP TEMPORARY TABLE.
+    pub dropped: bool,
+}
+
+impl SessionTransaction {
+    pub fn new(engine: &Engine, interrupt: &Arc<Interrupt>, settings: &Settings) -> SessionTransaction {
+        let next = NextTransaction::default();
+        let mut storage = engine.begin(options(settings, next, interrupt));
+        storage.carry_temporary();
+        SessionTransaction {
+            storage: RefCell::new(storage),
+            interrupt: interrupt.clone(),
+            open: false,
+            savepoints: Savepoints::default(),
+            branch: None,
+            next,
+            stale: false,
+            not_rolled_back: NotRolledBack::default(),
+        }
+    }
+
+    /// BEGIN was given, or autocommit is off and something ran.
+    #[inline]
+    pub fn is_open(&self) -> bool {
+        self.open
+    }
+
+    /// Storage's, as the executor shares it.
+    #[inline]
+    pub fn shared(&self) -> &RefCell<Transaction> {
+        &self.storage
+    }
+
+    /// Storage's, between the uses of it by the executor.
+    #[inline]
+    pub fn storage(&mut self) -> &mut Transaction {
+        self.storage.get_mut()
+    }
+
+    /// It has written nothing.
+    pub fn is_read_only(&self) -> bool {
+        self.storage.borrow().is_read_only()
+    }
+
+    /// An open transaction that START TRANSACTION READ ONLY or a setting has begun.
+    pub fn is_open_for_reading(&self) -> bool {
+        self.open && self.storage.borrow().options().read_only
+    }
+
+    /// Error 1792 in a transaction that may only read, or before one.
+    pub fn refuse_in_read_only(&self, settings: &Settings) -> Result<()> {
+        let read_only = match self.open {
+            true => self.storage.borrow().options().read_only,
+            false => self.next.read_only.unwrap_or(settings.read_only),
+        };
+        if read_only { Err(Error::new(&ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, &[])) } else { Ok(()) }
+    }
+
+    pub fn next(&self) -> &NextTransaction {
+        &self.next
+    }
+
+    /// SET TRANSACTION.
+    pub fn set_next(&mut self, isolation: Option<Isolation>, read_only: Option<bool>) {
+        self.next.isolation = isolation.or(self.next.isolation);
+        self.next.read_only = read_only.or(self.next.read_only);
+        self.stale = true;
+    }
+
+    /// A setting that transactions begin with has changed.
+    pub fn settings_changed(&mut self) {
+        self.stale = true;
+    }
+
+    fn options(&mut self, settings: &Settings) -> TxnOptions {
+        self.stale = false;
+        options(settings, self.next, &self.interrupt)
+    }
+
+    /// A statement is about to run that belongs to a transaction.
+    #[inline]
+    pub fn begin_if_needed(&mut self, settings: &Settings) {
+        if self.open {
+            return;
+        }
+        if self.stale {
+            let options = self.options(settings);
+            self.storage().renew(options);
+        }
+        if !settings.autocommit {
+            self.open = true;
+        }
+    }
+
+    /// START TRANSACTION, when none is open.
+    pub fn start(&mut self, settings: &Settings, consistent_snapshot: bool, read_only: Option<bool>) {
+        let mut options = self.options(settings);
+        options.read_only = read_only.unwrap_or(options.read_only);
+        self.begin_with(options);
+        if consistent_snapshot {
+            self.storage().take_snapshot();
+        }
+    }
+
+    /// AND CHAIN: another one with the options of the one before.
+    pub fn chain(&mut self, before: TxnOptions) {
+        self.begin_with(before);
+    }
+
+    fn begin_with(&mut self, options: TxnOptions) {
+        self.storage().renew(TxnOptions { autocommit: false, ..options });
+        self.open = true;
+        // The one after it takes the session's options again.
+        self.stale = true;
+    }
+
+    pub fn set_savepoint(&mut self, name: &str, settings: &Settings) -> Result<()> {
+        if !settings.autocommit {
+            self.begin_if_needed(settings);
+        }
+        if self.open {
+            let storage = self.storage.get_mut();
+            let mark = (!storage.is_idle()).then(|| storage.savepoint());
+            self.savepoints.set(name, mark)?;
+        }
+        Ok(())
+    }
+
+    pub fn rollback_to(&mut self, name: &str) -> Result<()> {
+        match self.find_savepoint(name)? {
+            Some(mark) => self.storage().rollback_to(&mark),
+            // As MySQL: what began behind the savepoint ends, with its locks and its snapshot.
+            None => self.storage().rollback(),
+        }
+        self.savepoints.end_after(name);
+        Ok(())
+    }
+
+    pub fn release_savepoint(&mut self, name: &str) -> Result<()> {
+        self.find_savepoint(name)?;
+        self.savepoints.release(name);
+        Ok(())
+    }
+
+    fn find_savepoint(&self, name: &str) -> Result<Option<Mark>> {
+        self.savepoints.find(name).ok_or_else(|| Error::new(&ER_SP_DOES_NOT_EXIST, &[&"SAVEPOINT", &name]))
+    }
+
+    pub fn not_rolled_back(&self) -> NotRolledBack {
+        self.not_rolled_back
+    }
+
+    /// Notes what ROLLBACK will leave done, if there is a transaction or one will begin.
+    pub fn note_not_rolled_back(&mut self, settings: &Settings, note: impl FnOnce(&mut NotRolledBack)) {
+        if self.open || !settings.autocommit {
+            note(&mut self.not_rolled_back);
+        }
+    }
+
+    /// Undoes what a statement did that failed, and with some errors all of the transaction. True: it is over.
+    pub fn fail_statement(&mut self, error: &Error) -> bool {
+        self.storage().rollback_statement();
+        // Also a conflict after which the statement could have run again, but for the rows that it has sent.
+        let whole = matches!(error.next(), Next::Retry | Next::Restart) && error.is(&ER_LOCK_DEADLOCK);
+        if error.is(&ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION) && !self.open {
+            // It did not begin: what SET TRANSACTION said is still to come.
+            self.storage().rollback();
+            return false;
+        }
+        if whole && self.in_branch() {
+            self.lose_branch();
+            return false;
+        }
+        let over = whole || !self.open;
+        if over {
+            self.storage().rollback();
+        }
+        over
+    }
+
+    /// The statement that ran is the end of its transaction. What used no table was none: SET TRANSACTION's is still to come.
+    #[inline]
+    pub fn ends_with_statement(&mut self) -> bool {
+        !self.open && (self.next.is_default() || !self.storage().is_idle())
+    }
+
+    /// Its commit is on the way, or it was rolled back: TRANSACTION-1 and TRANSACTION-2.
+    #[inline]
+    pub fn over(&mut self) {
+        self.open = false;
+        self.savepoints.clear();
+        self.not_rolled_back = NotRolledBack::default();
+        if !self.next.is_default() {
+            self.next = NextTransaction::default();
+            self.stale = true;
+        }
+    }
+
+    pub fn commit(&mut self, waiter: impl FnOnce() -> CommitWaiter) -> CommitStart {
+        self.storage().commit(waiter)
+    }
+
+    /// Ends what a statement outside of a transaction has read.
+    pub fn release_reads(&mut self) {
+        if !self.open {
+            self.storage().rollback();
+        }
+    }
+
+    /// The session ends or begins anew: nothing of it stays.
+    pub fn abandon(&mut self) {
+        self.storage().rollback();
+        self.branch = None;
+        self.over();
+    }
+
+    /// After `abandon`: with the settings of a new session.
+    pub fn renew(&mut self, settings: &Settings) {
+        let options = self.options(settings);
+        self.storage().renew(options);
+    }
+}
+
+/// What the next transaction is.
+fn options(settings: &Settings, next: NextTransaction, interrupt: &Arc<Interrupt>) -> TxnOptions {
+    TxnOptions {
+        isolation: next.isolation.unwrap_or(settings.isolation),
+        autocommit: settings.autocommit,
+        read_only: next.read_only.unwrap_or(settings.read_only),
+        snapshot_isolation: settings.snapshot_isolation,
+        interrupt: interrupt.clone(),
+    }
+}
