@@ -71,7 +71,9 @@ pub use catalog::{
     AlterContext, Catalog, DdlContext, FirstRows, Leftovers, Progress, RowChange, SessionCatalog, Stage, StageProgress, TableName,
 };
 pub use commit::active::{Isolation, TxnInfo};
-pub use commit::{CommitStart, CommitWaiter};
+pub use commit::records::Records;
+pub use commit::stages::{Change, Content, LogError, RocksLog, Stages};
+pub use commit::{CommitRequest, CommitStart, CommitWaiter, Touched};
 pub use encoding::key::{Entry, IndexCodec};
 pub use encoding::row::{RowCodec, RowView};
 pub use encoding::value_ref::ValueRef;
@@ -79,7 +81,10 @@ pub use encoding::{KeyRange, form, key, layout, row};
 pub use engine::Engine;
 pub use engine::check::{CheckReport, check_table};
 pub use locks::looks as interrupt_looks;
-pub use locks::{Deadlock, DeadlockMember, Interrupt, InterruptReason, LockInfo, LockManager, LockMode, LockPolicy, LockTarget};
+pub use locks::{
+    Deadlock, DeadlockMember, Interrupt, InterruptReason, LockInfo, LockManager, LockMode, LockPolicy, LockTarget, Owner,
+};
+pub use rocks::{Family, SortedFiles};
 pub use spill::sorter::{Sorted, Sorter};
 pub use txn::xa::{XID_PART_BYTES_MAX, XaBranch, Xid};
 pub use txn::{

@@ -55,6 +55,10 @@ impl Stages for Certifier {
     fn log(&self, change: Change<'_>, sync: bool) -> (std::result::Result<(), LogError>, u64) {
         self.0.log(change, sync)
     }
+
+    fn sync(&self) -> std::result::Result<(), LogError> {
+        self.0.sync()
+    }
 }
 
 /// How a parked commit went.

@@ -29,14 +29,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use vaquita_types::errno::ER_SERVER_SHUTDOWN;
-use vaquita_types::schema::TableId;
 use vaquita_types::{Error, Result};
 
 use super::active::ActiveTransactions;
-use super::counters::{CounterChange, Counters};
+use super::counters::Counters;
 use super::records::Records;
 use super::request::{CommitRequest, CommitStart, CommitWaiter, Touched};
-use super::stages::{Change, LogError, Stages};
+use super::stages::{Change, Content, LogError, Stages};
 use crate::base::hooks::{LogLevel, OperatorLog, Threads};
 use crate::base::invariants::{CHECKED, holds};
 use crate::base::kill_points::kill_point;
@@ -160,6 +159,11 @@ impl Pipeline {
         self.flush_mode.store(mode as u8, Ordering::Relaxed);
     }
 
+    /// Makes durable what was logged without a sync.
+    pub fn sync_log(&self) -> std::result::Result<(), LogError> {
+        self.stages.sync()
+    }
+
     /// Groups and commits so far.
     pub fn counts(&self) -> (u64, u64) {
         (self.groups.load(Ordering::Relaxed), self.commits.load(Ordering::Relaxed))
@@ -216,8 +220,8 @@ impl Pipeline {
         let mut records = std::mem::take(&mut request.records);
         self.announce(&request);
         let (done, sequence) = match request.files.take() {
-            Some(files) => self.log_files(files, &mut records, &request.counters),
-            None => self.log_batch(&mut records, request.counters.iter()),
+            Some(files) => self.log_files(files, &mut records, &request),
+            None => self.log_batch(&mut records, &[&request]),
         };
         self.note(&request, sequence);
         self.spans.note(sequence, done.is_ok());
@@ -243,14 +247,15 @@ impl Pipeline {
             && let Some(files) = alone.request.files.take()
         {
             let mut records = std::mem::take(&mut alone.request.records);
-            let done = self.log_files(files, &mut records, &alone.request.counters);
+            let done = self.log_files(files, &mut records, &alone.request);
             return self.end_group(group, done);
         }
         let bytes = group.iter().map(|q| q.request.records.bytes()).sum();
         let mut records = Records::with_capacity(bytes);
         group.iter().for_each(|q| records.append(&q.request.records));
         kill_point("group.gathered");
-        let done = self.log_batch(&mut records, group.iter().flat_map(|q| q.request.counters.iter()));
+        let commits: Vec<&CommitRequest> = group.iter().map(|q| &q.request).collect();
+        let done = self.log_batch(&mut records, &commits);
         self.end_group(group, done);
     }
 
@@ -296,18 +301,14 @@ impl Pipeline {
     }
 
     /// Stages *log* and *apply* of a group without files.
-    fn log_batch<'a>(
-        &self,
-        records: &mut Records,
-        counters: impl Iterator<Item = &'a (TableId, CounterChange)> + Clone,
-    ) -> Logged {
-        self.count_rows(counters.clone(), records);
+    fn log_batch(&self, records: &mut Records, commits: &[&CommitRequest]) -> Logged {
+        self.count_rows(commits, records);
         kill_point("commit.counted");
         self.spans.announce(records.writes(), self.db.latest_sequence());
         let sync = self.flush_mode() == FlushMode::SyncEachCommit;
-        let (done, sequence) = self.stages.log(Change::Batch(records), sync);
+        let (done, sequence) = self.stages.log(Change { commits, content: Content::Batch(records) }, sync);
         if let Err(e) = done {
-            return (Err(self.refuse(e, counters)), sequence);
+            return (Err(self.refuse(e, commits)), sequence);
         }
         if self.refusing.load(Ordering::Relaxed) {
             self.refusing.store(false, Ordering::Relaxed);
@@ -318,32 +319,34 @@ impl Pipeline {
     }
 
     /// The same of one commit with files.
-    fn log_files(&self, files: SortedFiles, records: &mut Records, changes: &[(TableId, CounterChange)]) -> Logged {
+    fn log_files(&self, files: SortedFiles, records: &mut Records, request: &CommitRequest) -> Logged {
         let mut counters = Records::with_capacity(0);
-        self.count_rows(changes.iter(), &mut counters);
+        let commits = &[request];
+        self.count_rows(commits, &mut counters);
         kill_point("ingest.counted");
         self.spans.announce_all();
-        let (done, sequence) = self.stages.log(Change::Files { files, counters: &counters, records }, true);
+        let content = Content::Files { files, counters: &mut counters, records };
+        let (done, sequence) = self.stages.log(Change { commits, content }, true);
         if let Err(e) = done {
-            return (Err(self.refuse(e, changes.iter())), sequence);
+            return (Err(self.refuse(e, commits)), sequence);
         }
         kill_point("ingest.finished");
         (Ok(()), sequence)
     }
 
-    fn count_rows<'a>(&self, changes: impl Iterator<Item = &'a (TableId, CounterChange)>, records: &mut Records) {
-        if let Err(e) = self.counters.log(changes, records) {
+    fn count_rows(&self, commits: &[&CommitRequest], records: &mut Records) {
+        if let Err(e) = self.counters.log(commits.iter().flat_map(|commit| commit.counters.iter()), records) {
             self.die(&format!("cannot read a counter: {}", e.message()));
         }
     }
 
     /// COMMIT-4. What the group did to counters is undone; the error for its clients.
-    fn refuse<'a>(&self, e: LogError, counters: impl Iterator<Item = &'a (TableId, CounterChange)>) -> Error {
+    fn refuse(&self, e: LogError, commits: &[&CommitRequest]) -> Error {
         let file = match e {
             LogError::NoSpace(file) => file,
             LogError::Unknown(text) => self.die(&text),
         };
-        if let Err(e) = self.counters.undo(counters) {
+        if let Err(e) = self.counters.undo(commits.iter().flat_map(|commit| commit.counters.iter())) {
             self.die(&format!("cannot read a counter: {}", e.message()));
         }
         if !self.refusing.swap(true, Ordering::Relaxed) {

@@ -77,21 +77,25 @@ impl Records {
 
     /// The writes of the data family, in the order given.
     pub fn writes(&self) -> impl Iterator<Item = (&[u8], Option<&[u8]>)> {
+        self.all_writes().filter(|(family, ..)| *family == Family::Data).map(|(_, key, write)| (key, write))
+    }
+
+    /// All writes: a value, or `None` for a deletion.
+    pub fn all_writes(&self) -> impl Iterator<Item = (Family, &[u8], Option<&[u8]>)> {
         let mut rest = self.bytes.get(HEADER_BYTES..).unwrap_or(&[]);
         std::iter::from_fn(move || {
-            loop {
-                let (&tag, after) = rest.split_first()?;
-                rest = after;
-                let is_data = matches!(tag, TAG_DELETE | TAG_PUT);
-                if !is_data {
+            let (&tag, after) = rest.split_first()?;
+            rest = after;
+            let family = match tag {
+                TAG_DELETE | TAG_PUT => Family::Data,
+                _ => {
                     take_varint(&mut rest)?;
+                    Family::Catalog
                 }
-                let key = take_slice(&mut rest)?;
-                let value = if matches!(tag, TAG_PUT | TAG_FAMILY_PUT) { Some(take_slice(&mut rest)?) } else { None };
-                if is_data {
-                    return Some((key, value));
-                }
-            }
+            };
+            let key = take_slice(&mut rest)?;
+            let value = if matches!(tag, TAG_PUT | TAG_FAMILY_PUT) { Some(take_slice(&mut rest)?) } else { None };
+            Some((family, key, value))
         })
     }
 

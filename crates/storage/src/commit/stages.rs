@@ -3,7 +3,15 @@
 //! The leader of a group asks `certify` for each commit, alone or in a group, with files or without. What is refused is over: its client has
 //! the error, its locks are free, and nothing of it is counted, announced or logged (COMMIT-6). The rest goes to `log` in one piece.
 //!
-//! RocksDB logs and applies a batch in one write. Another log writes its own record first, and then gives RocksDB the same change.
+//! RocksDB logs and applies a batch in one write. Another log does it in two steps, behind `Engine::open_with`:
+//!
+//! 1. It appends its own record, made from the commits one by one, and syncs it if asked to.
+//! 2. It adds the position that the record brings the data to, as one more record of the change, to the batch or to what is ingested beside
+//!    the files, and gives the change to `RocksLog`, which need not sync it. So data and position cannot disagree, and a start appends what is
+//!    behind the position.
+//!
+//! * LOG-1: all that changes data or catalog comes through here, files and prepared XA branches among it. What does not has no meaning of
+//!   its own: range deletions of indexes that nobody can see any more, and padding.
 
 use std::sync::Arc;
 
@@ -14,23 +22,33 @@ use super::request::CommitRequest;
 use crate::base::kill_points::kill_point;
 use crate::rocks::{Db, RocksError, SortedFiles};
 
-/// What stands between *prepare* and *publish*. Only the leader calls it, so never two threads at a time (COMMIT-1).
+/// What stands between *prepare* and *publish*. Only the leader certifies and logs, so never two threads at a time (COMMIT-1).
 pub trait Stages: Send + Sync {
-    /// *certify*: an error refuses this commit, and no other of its group. Called in the order in which commits are logged.
+    /// *certify*: an error refuses this commit, and no other of its group. Called in the order in which commits are logged. What was
+    /// certified is logged next, or fails there with the rest of its group.
     fn certify(&self, request: &CommitRequest) -> Result<()>;
 
     /// *log* and *apply*: afterwards the change is as durable as `sync` asks, and can be read. The number is that of its last
     /// write, or of the last one before it if it failed (COMMIT-5).
     fn log(&self, change: Change<'_>, sync: bool) -> (std::result::Result<(), LogError>, u64);
+
+    /// Makes durable what was logged without `sync`: once a second, and at the end. Any thread may call it, beside a leader.
+    fn sync(&self) -> std::result::Result<(), LogError>;
 }
 
 /// What is logged in one piece.
-pub enum Change<'g> {
-    /// The records of a group, commit after commit, and its counters.
+pub struct Change<'g> {
+    /// The group's, in the order of their records. The records of several are still there too; those of one have become the batch.
+    pub commits: &'g [&'g CommitRequest],
+    pub content: Content<'g>,
+}
+
+pub enum Content<'g> {
+    /// The records of the group, commit after commit, and its counters.
     Batch(&'g mut Records),
     /// Files that become part of the data in one step, the counters as one of them. Records of the catalog follow, so without them
     /// the files must do no harm.
-    Files { files: SortedFiles, counters: &'g Records, records: &'g mut Records },
+    Files { files: SortedFiles, counters: &'g mut Records, records: &'g mut Records },
 }
 
 /// COMMIT-4 asks which of the two it was.
@@ -41,13 +59,16 @@ pub enum LogError {
     Unknown(String),
 }
 
+/// The file of an append that failed earlier: whoever's it was knows which.
+const LOG: &str = "the log";
+
 /// RocksDB's own log.
 pub struct RocksLog {
     db: Arc<Db>,
 }
 
 impl RocksLog {
-    pub fn new(db: Arc<Db>) -> RocksLog {
+    pub(crate) fn new(db: Arc<Db>) -> RocksLog {
         RocksLog { db }
     }
 
@@ -64,7 +85,7 @@ impl RocksLog {
             Err(e) => (Err(e), self.db.settled_sequence()),
         };
         if let Err(e) = done {
-            let earlier = e.is_earlier_failure().then_some("the log");
+            let earlier = e.is_earlier_failure().then_some(LOG);
             return match e.file_without_space().or(earlier) {
                 Some(file) => (Err(LogError::NoSpace(file.to_string())), sequence),
                 None => (Err(LogError::Unknown(format!("cannot commit files: {}", e.0))), sequence),
@@ -87,8 +108,8 @@ impl Stages for RocksLog {
     }
 
     fn log(&self, change: Change<'_>, sync: bool) -> (std::result::Result<(), LogError>, u64) {
-        match change {
-            Change::Batch(records) => {
+        match change.content {
+            Content::Batch(records) => {
                 let (done, sequence) = self.db.write(records.as_batch(), sync);
                 let error = |e: RocksError| match e.file_without_space() {
                     Some(file) => LogError::NoSpace(file.to_string()),
@@ -96,8 +117,15 @@ impl Stages for RocksLog {
                 };
                 (done.map_err(error), sequence)
             }
-            Change::Files { files, counters, records } => self.ingest(files, counters, records),
+            Content::Files { files, counters, records } => self.ingest(files, counters, records),
         }
+    }
+
+    fn sync(&self) -> std::result::Result<(), LogError> {
+        self.db.flush_log(true).map_err(|e| match e.is_earlier_failure() {
+            true => LogError::NoSpace(LOG.to_string()),
+            false => LogError::Unknown(format!("cannot sync the log: {}", e.0)),
+        })
     }
 }
 

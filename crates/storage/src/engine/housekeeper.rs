@@ -16,6 +16,7 @@ use super::space_reserve;
 use crate::base::hooks::LogLevel;
 use crate::base::kill_points::kill_point;
 use crate::base::options::{self, FlushMode};
+use crate::commit::stages::LogError;
 use crate::rocks::options::RECYCLED_LOGS;
 use crate::rocks::{RocksError, log_check};
 use crate::txn::Store;
@@ -179,16 +180,18 @@ impl Housekeeper {
         if self.store.pipeline().flush_mode() == FlushMode::SyncEachCommit {
             return true;
         }
-        if let Err(e) = self.store.db().flush_log(true) {
-            if e.is_earlier_failure() {
-                // Whoever's append failed says so, and ends the process unless the disk is full.
-                return false;
+        match self.store.pipeline().sync_log() {
+            Ok(()) => {
+                kill_point("log.synced");
+                true
             }
-            self.store.hooks().log(LogLevel::Error, &format!("cannot sync the log: {}. The server stops now", e.0));
-            std::process::abort();
+            // Whoever's append failed says so, and ends the process unless the disk is full.
+            Err(LogError::NoSpace(_)) => false,
+            Err(LogError::Unknown(text)) => {
+                self.store.hooks().log(LogLevel::Error, &format!("{text}. The server stops now"));
+                std::process::abort()
+            }
         }
-        kill_point("log.synced");
-        true
     }
 
     fn flush_memtables(&self) {

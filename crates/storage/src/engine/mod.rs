@@ -29,8 +29,9 @@ use vaquita_types::{Error, Result};
 use crate::base::hooks::{EngineHooks, LogLevel};
 use crate::base::kill_points::kill_point;
 use crate::base::options::{EngineOptions, FlushMode};
+use crate::commit::stages::{LogError, RocksLog, Stages};
 use crate::locks::count_looks;
-use crate::rocks::{log_check, read_error};
+use crate::rocks::{disk_full_error, log_check};
 use crate::txn::Store;
 use housekeeper::Housekeeper;
 
@@ -54,11 +55,21 @@ impl Deref for Engine {
 impl Engine {
     /// Opens or creates the database in `dir`. A directory that another process has open is refused.
     pub fn open(dir: &Path, options: EngineOptions, hooks: EngineHooks) -> Result<Arc<Engine>> {
+        Engine::open_with(dir, options, hooks, |rocks| Arc::new(rocks))
+    }
+
+    /// The same with other stages *certify* and *log*, which `stages` makes around RocksDB's.
+    pub fn open_with(
+        dir: &Path,
+        options: EngineOptions,
+        hooks: EngineHooks,
+        stages: impl FnOnce(RocksLog) -> Arc<dyn Stages>,
+    ) -> Result<Arc<Engine>> {
         if options.tuning.count_interrupt_looks {
             count_looks();
         }
         let flush_mode = options.flush_mode;
-        let (store, cache) = open::open(dir, options, hooks)?;
+        let (store, cache) = open::open(dir, options, hooks, stages)?;
         let housekeeper = Arc::new(Housekeeper::new(Arc::clone(&store), cache));
         let engine = Arc::new(Engine { store, housekeeper, threads: Mutex::default() });
         engine.set_flush_mode(flush_mode)?;
@@ -112,7 +123,10 @@ impl Engine {
         }
         kill_point("stop.threads-ended");
         self.db().cancel_background_work();
-        self.db().flush_log(true).map_err(read_error)?;
+        self.pipeline().sync_log().map_err(|e| match e {
+            LogError::NoSpace(file) => disk_full_error(&file),
+            LogError::Unknown(text) => Error::internal(text),
+        })?;
         // The last commit is followed by something, so that damage to it is told from a torn end. A disk that is
         // full only makes the next start less strict.
         let _ = self.db().pad_log(LOG_END_BYTES);

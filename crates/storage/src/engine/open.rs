@@ -11,6 +11,7 @@ use super::space_reserve;
 use crate::base::hooks::{EngineHooks, LogLevel};
 use crate::base::kill_points::kill_point;
 use crate::base::options::EngineOptions;
+use crate::commit::stages::{RocksLog, Stages};
 use crate::rocks::log_check::{self, Damage, Logs, Missing};
 use crate::rocks::{Db, RocksError, newest_log, options as rocks_options, read_error};
 use crate::spill::scratch::Scratches;
@@ -21,7 +22,12 @@ const SCRATCH_DIR: &str = "scratch";
 const INGEST_DIR: &str = "ingest";
 
 /// The store, and the block cache, whose size the housekeeper changes.
-pub fn open(dir: &Path, options: EngineOptions, hooks: EngineHooks) -> Result<(Arc<Store>, Cache)> {
+pub fn open(
+    dir: &Path,
+    options: EngineOptions,
+    hooks: EngineHooks,
+    stages: impl FnOnce(RocksLog) -> Arc<dyn Stages>,
+) -> Result<(Arc<Store>, Cache)> {
     create_dir(dir).map_err(|e| io_error(dir, e))?;
     if space_reserve::release_if_full(dir, space_reserve::free_bytes(dir).unwrap_or(u64::MAX)) {
         hooks.log(LogLevel::Warning, "disk full: the reserved space is given back");
@@ -41,7 +47,8 @@ pub fn open(dir: &Path, options: EngineOptions, hooks: EngineHooks) -> Result<(A
     let ingested = dir.join(INGEST_DIR);
     remove_dir(&ingested).map_err(|e| io_error(dir, e))?;
     kill_point("start.opened");
-    Ok((Store::new(dir, options, hooks, db, Places { scratches, ingested }), cache))
+    let stages = stages(RocksLog::new(Arc::clone(&db)));
+    Ok((Store::new(dir, options, hooks, db, stages, Places { scratches, ingested }), cache))
 }
 
 /// Makes the directory durable, too: RocksDB syncs what is in it, not its name.

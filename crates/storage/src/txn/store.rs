@@ -21,7 +21,7 @@ use crate::cache::span_cache::SpanCache;
 use crate::commit::active::{ActiveTransactions, TxnInfo};
 use crate::commit::counters::Counters;
 use crate::commit::pipeline::{Parts, Pipeline};
-use crate::commit::stages::RocksLog;
+use crate::commit::stages::Stages;
 use crate::commit::{CommitRequest, CommitStart, CommitWaiter};
 use crate::encoding::KeyRange;
 use crate::locks::{Interrupt, LockManager, Owner};
@@ -71,13 +71,20 @@ pub struct Store {
 }
 
 impl Store {
-    pub(crate) fn new(dir: &Path, options: EngineOptions, hooks: EngineHooks, db: Arc<Db>, places: Places) -> Arc<Store> {
+    pub(crate) fn new(
+        dir: &Path,
+        options: EngineOptions,
+        hooks: EngineHooks,
+        db: Arc<Db>,
+        stages: Arc<dyn Stages>,
+        places: Places,
+    ) -> Arc<Store> {
         let locks = Arc::new(LockManager::new(Arc::clone(&hooks.threads), Arc::clone(&hooks.statements)));
         let counters = Arc::new(Counters::new(Arc::clone(&db)));
         let active = Arc::new(ActiveTransactions::default());
         let parts = Parts {
             db: Arc::clone(&db),
-            stages: Arc::new(RocksLog::new(Arc::clone(&db))),
+            stages,
             locks: Arc::clone(&locks),
             counters: Arc::clone(&counters),
             active: Arc::clone(&active),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::{CString, c_char};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use librocksdb_sys as ffi;
 use parking_lot::Mutex;
@@ -87,12 +87,16 @@ pub struct SortedFiles {
     begun: AtomicUsize,
     /// Files that are complete.
     paths: Mutex<Vec<PathBuf>>,
+    /// Writes in them.
+    writes: AtomicU64,
 }
 
 /// Writes some of the files, of keys that no other writer has; several threads may each have one.
 pub struct SortedWriter<'f> {
     files: &'f SortedFiles,
     writer: Option<FileWriter>,
+    /// Of the file that is begun.
+    writes: u64,
 }
 
 /// Bytes of one file.
@@ -104,11 +108,22 @@ impl SortedFiles {
     /// In the new directory `dir`, on the file system of the database.
     pub fn create(db: &Arc<Db>, dir: &Path) -> Result<SortedFiles> {
         std::fs::create_dir_all(dir).map_err(|e| RocksError(format!("IO error: {e}: {}", dir.display())))?;
-        Ok(SortedFiles { db: Arc::clone(db), dir: dir.to_path_buf(), begun: AtomicUsize::new(0), paths: Mutex::default() })
+        Ok(SortedFiles {
+            db: Arc::clone(db),
+            dir: dir.to_path_buf(),
+            begun: AtomicUsize::new(0),
+            paths: Mutex::default(),
+            writes: AtomicU64::new(0),
+        })
     }
 
     pub fn writer(&self) -> SortedWriter<'_> {
-        SortedWriter { files: self, writer: None }
+        SortedWriter { files: self, writer: None, writes: 0 }
+    }
+
+    /// How many writes the complete files have.
+    pub fn writes(&self) -> u64 {
+        self.writes.load(Ordering::Relaxed)
     }
 
     /// Adds a file of keys below all others; they come in any order, and the last write of a key counts.
@@ -132,12 +147,14 @@ impl SortedWriter<'_> {
             }
         };
         writer.add(key, write)?;
+        self.writes += 1;
         if writer.bytes() >= FILE_BYTES { self.finish() } else { Ok(()) }
     }
 
     /// Completes the last file.
     pub fn finish(&mut self) -> Result<()> {
         if let Some(writer) = self.writer.take() {
+            self.files.writes.fetch_add(std::mem::take(&mut self.writes), Ordering::Relaxed);
             self.files.paths.lock().push(writer.finish()?);
         }
         Ok(())

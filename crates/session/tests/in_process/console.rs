@@ -1,23 +1,20 @@
-//! Sessions without a port, a packet or a thread of their own: an `Answer` that prints, and the scripts that were recorded from MySQL.
-//!
-//! The scripts are those of the server's golden tests (`crates/server/tests/golden/sql`), which records them; here they are compared.
-//! What a session answers here must be what the server sends, so a statement can have no effect that only the wire knows.
+//! A session without a port, a packet or a thread of its own, and an `Answer` that prints as scripts want it.
 
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
-use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use vaquita_exec::sink::RowSink;
 use vaquita_plan::node::OutputColumn;
+use vaquita_scripts::sql::{self, escape, print_error, print_ok};
 use vaquita_session::accounts::{Accounts, root_account};
 use vaquita_session::clients::Client;
 use vaquita_session::variables::{Fixed, Globals, server_uuid};
-use vaquita_scripts::sql::{self, escape, print_error, print_ok};
-use vaquita_scripts::{Answers, Script, Suite};
 use vaquita_session::{Answer, ClientOptions, Completed, Cursor, Flow, Request, ResultForm, Server, Session, VERSION};
-use vaquita_storage::{Catalog, CommitWaiter, Engine, EngineHooks, EngineOptions, Interrupt, Threads, ValueRef};
+use vaquita_storage::{
+    Catalog, CommitWaiter, Engine, EngineHooks, EngineOptions, Interrupt, RocksLog, Stages, Threads, ValueRef,
+};
 use vaquita_types::charset::{CollationId, charset};
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, convert};
 
@@ -116,7 +113,7 @@ impl Answer for Printed {
     }
 
     fn error(&mut self, error: &Error) {
-        self.text.push_str(&print_error(error.code(), &error.sqlstate().to_string(), error.message()));
+        self.text.push_str(&print_error(error.code(), error.sqlstate(), error.message()));
     }
 
     fn ask_for_file(&mut self, _: &[u8]) -> Result<()> {
@@ -143,13 +140,13 @@ fn in_utf8(text: Vec<u8>, ty: &ColumnType) -> Vec<u8> {
 }
 
 /// A session and where its answers go.
-struct Console {
-    session: Session,
+pub struct Console {
+    pub session: Session,
     answer: Printed,
 }
 
 impl Console {
-    fn open(server: &Arc<Server>) -> Console {
+    pub fn open(server: &Arc<Server>) -> Console {
         let client = Arc::new(Client::new(server.new_connection_id(), "localhost".into(), None));
         let account = server.accounts().get("root", "localhost").expect("root");
         client.authenticated("root", ("root", "localhost"), true);
@@ -159,7 +156,7 @@ impl Console {
     }
 
     /// The printed answer to a statement.
-    fn run(&mut self, sql: &str) -> String {
+    pub fn run(&mut self, sql: &str) -> String {
         let (done, committed): (_, Receiver<Result<()>>) = channel();
         let mut park = || -> CommitWaiter {
             let done = done.clone();
@@ -191,9 +188,39 @@ impl Drop for Console {
     }
 }
 
-/// A server on an empty directory, without listeners.
-fn server(dir: &Path) -> Result<Arc<Server>> {
-    let engine = Engine::open(&dir.join("rocksdb"), EngineOptions::default(), EngineHooks::default())?;
+/// A server without listeners, on a directory of its own.
+pub struct Started {
+    pub server: Arc<Server>,
+    dir: PathBuf,
+}
+
+impl Started {
+    /// `stages` makes the log of commits.
+    pub fn new(name: &str, options: EngineOptions, stages: impl FnOnce(RocksLog) -> Arc<dyn Stages>) -> Started {
+        let dir = std::env::temp_dir().join(format!("vaquita-it-{}-{name}", std::process::id()));
+        std::fs::create_dir_all(&dir).expect("a directory");
+        let engine = Engine::open_with(&dir.join("rocksdb"), options, EngineHooks::default(), stages).expect("an engine");
+        let server = server(&dir, engine).expect("a server");
+        // The server's pool does so: `max_execution_time`.
+        let weak = Arc::downgrade(&server);
+        std::thread::spawn(move || {
+            while let Some(server) = weak.upgrade() {
+                server.clients().interrupt_overdue();
+                drop(server);
+                std::thread::sleep(DEADLINES_EACH);
+            }
+        });
+        Started { server, dir }
+    }
+
+    pub fn end(&self) {
+        self.server.catalog.close();
+        self.server.engine.shutdown().expect("an end");
+        let _ = std::fs::remove_dir_all(&self.dir);
+    }
+}
+
+fn server(dir: &Path, engine: Arc<Engine>) -> Result<Arc<Server>> {
     let catalog = Catalog::open(&engine)?;
     let accounts = Accounts::open(catalog.clone())?;
     accounts.change(|records| {
@@ -210,62 +237,4 @@ fn server(dir: &Path) -> Result<Arc<Server>> {
         options: vec![("local_infile", Value::Int(1))],
     };
     Ok(Server::new(engine, catalog, Arc::new(Globals::new(&fixed)), accounts, Arc::new(OneThread)))
-}
-
-fn replay(server: &Arc<Server>, script: &Script) -> String {
-    let name = format!("golden_{}", script.name);
-    let mut owner = Console::open(server);
-    owner.run(&format!("DROP DATABASE IF EXISTS {name}"));
-    owner.run(&format!("CREATE DATABASE {name}"));
-    let answers = sql::replay(script, || {
-        let mut console = Console::open(server);
-        console.run(&format!("USE {name}"));
-        console
-    });
-    owner.run(&format!("DROP DATABASE IF EXISTS {name}"));
-    answers
-}
-
-/// The server of all scripts, on a directory of its own.
-struct Started {
-    server: Arc<Server>,
-    dir: PathBuf,
-}
-
-impl Started {
-    fn new() -> Started {
-        let dir = std::env::temp_dir().join(format!("vaquita-it-{}-in-process", std::process::id()));
-        std::fs::create_dir_all(&dir).expect("a directory");
-        let server = server(&dir).expect("a server");
-        // The server's pool does so: `max_execution_time`.
-        let weak = Arc::downgrade(&server);
-        std::thread::spawn(move || {
-            while let Some(server) = weak.upgrade() {
-                server.clients().interrupt_overdue();
-                drop(server);
-                std::thread::sleep(DEADLINES_EACH);
-            }
-        });
-        Started { server, dir }
-    }
-
-    fn end(&self) {
-        self.server.catalog.close();
-        self.server.engine.shutdown().expect("an end");
-        let _ = std::fs::remove_dir_all(&self.dir);
-    }
-}
-
-fn main() -> ExitCode {
-    let started: Arc<OnceLock<Started>> = Arc::default();
-    let of_suite = started.clone();
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../server/tests/golden/sql");
-    let suite = Suite::new("sql", Answers::Anothers, &folder, move |script| {
-        replay(&of_suite.get_or_init(Started::new).server, script)
-    });
-    let code = vaquita_scripts::main(vec![suite]);
-    if let Some(started) = started.get() {
-        started.end();
-    }
-    code
 }
