@@ -626,7 +626,7 @@ impl Parser<'_> {
         self.expr()
     }
 
-    /// Whether INTERVAL is the function `INTERVAL(n, a, ..)`: a comma stands in its parentheses.
+    /// Whether INTERVAL is the function `INTERVAL(n, a, ..)`: a comma stands in its parentheses, which hold no query.
     pub(super) fn at_interval_function(&mut self) -> bool {
         if self.peek() != Tok::Op(Op::LParen) {
             return false;
@@ -664,6 +664,14 @@ impl Parser<'_> {
                     }
                     if open.is_empty() {
                         return;
+                    }
+                }
+                Tok::Kw(kw) if is_of_query(kw, before.tok) => {
+                    if let Some(at) = open.last_mut().and_then(Option::take) {
+                        self.interval_commas.insert(at, false);
+                        if open.len() == 1 {
+                            return;
+                        }
                     }
                 }
                 Tok::Eof | Tok::Bad | Tok::Op(Op::Semicolon) => {
@@ -725,5 +733,15 @@ impl Parser<'_> {
         };
         self.bump();
         Ok(unit)
+    }
+}
+
+/// The word between parentheses, outside of others, says that they hold a query, whose commas are its own.
+fn is_of_query(kw: Kw, before: Tok) -> bool {
+    match kw {
+        Kw::SELECT | Kw::WITH | Kw::TABLE | Kw::UNION | Kw::INTERSECT | Kw::EXCEPT | Kw::ORDER | Kw::LIMIT => true,
+        // VALUES alone may be the function VALUES(column).
+        Kw::ROW => before == Tok::Kw(Kw::VALUES),
+        _ => false,
     }
 }

@@ -27,7 +27,7 @@ mod select;
 mod server;
 mod set;
 mod show;
-mod show_more;
+mod show_server;
 mod statement;
 mod table;
 mod table_ref;
