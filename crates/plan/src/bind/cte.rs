@@ -16,7 +16,7 @@ use super::from::FromPart;
 use super::scope::{ColumnValue, RelationColumn, Scope};
 use super::{Binder, Relation, Source};
 use crate::expr::Expr;
-use crate::node::{Node, QueryPlan};
+use crate::logical::{Inner, Logical, Query};
 use crate::typing;
 
 #[derive(Debug)]
@@ -112,8 +112,8 @@ impl Binder<'_> {
         {
             return Ok(part);
         }
-        let (plan, outermost) = self.nested_query(&def.query)?;
-        self.materialized(plan, outermost < level, false, alias, &def.columns)
+        let (query, outermost) = self.nested_query(&def.query)?;
+        self.materialized(query, outermost < level, false, alias, &def.columns)
     }
 
     fn working_table(&mut self, working: &WorkingTable, alias: &str) -> Result<FromPart> {
@@ -150,16 +150,16 @@ impl Binder<'_> {
         }
         let seed_query = bare(union_of(&blocks[..first], !distinct));
         let (mut seed, _) = self.nested_query(&seed_query)?;
-        if !def.columns.is_empty() && def.columns.len() != seed.output.len() {
+        if !def.columns.is_empty() && def.columns.len() != seed.output().len() {
             return Err(Error::new(&errno::ER_VIEW_WRONG_LIST, &[]));
         }
         let id = self.new_id();
         // The seed decides names and types; every column may be NULL.
-        for output in &mut seed.output {
+        for output in seed.output_mut() {
             output.expr.nullable = true;
         }
         let columns: Vec<(String, ColumnType)> = seed
-            .output
+            .output()
             .iter()
             .enumerate()
             .map(|(n, o)| (def.columns.get(n).unwrap_or(&o.name).clone(), o.expr.ty.clone()))
@@ -169,34 +169,34 @@ impl Binder<'_> {
         self.scopes.push(Scope { frame, working: Some(working), ..Scope::default() });
         let recursive = self.recursive_blocks(&blocks[first..], &seed, &def.name);
         self.scopes.pop();
-        let types = seed.output.iter().map(|o| o.expr.ty.clone()).collect();
+        let types = seed.output().iter().map(|o| o.expr.ty.clone()).collect();
         let columns = self.output_relation(&seed, alias, &def.columns)?;
         let source =
-            Source::Recursive { id, seed: Arc::new(seed), recursive: recursive?, distinct, types, limit: limit.map(Box::new) };
+            Source::Recursive { id, seed: Inner::new(seed), recursive: recursive?, distinct, types, limit: limit.map(Box::new) };
         let relation = self.add_relation(Relation::new(alias, None, source, columns));
         self.own_slots(relation);
         Ok(self.leaf(relation))
     }
 
-    fn recursive_blocks(&mut self, blocks: &[&ast::QueryBody], seed: &QueryPlan, name: &str) -> Result<Vec<Arc<QueryPlan>>> {
-        let mut plans = Vec::with_capacity(blocks.len());
+    fn recursive_blocks(&mut self, blocks: &[&ast::QueryBody], seed: &Query, name: &str) -> Result<Vec<Inner>> {
+        let mut bound_blocks = Vec::with_capacity(blocks.len());
         for block in blocks {
             check_recursive_block(block, name)?;
             let level = self.frames.len();
             let before = std::mem::take(&mut self.working_references);
             let bound = self.nested_query(&bare((*block).clone()));
             let references = std::mem::replace(&mut self.working_references, before);
-            let (mut plan, _) = bound?;
+            let (mut query, _) = bound?;
             if references != [level] {
                 return Err(Error::new(&errno::ER_CTE_RECURSIVE_REQUIRES_SINGLE_REFERENCE, &[&name]));
             }
-            if aggregates(&plan.root) {
+            if aggregates(&query.block.root) {
                 return Err(Error::new(&errno::ER_CTE_RECURSIVE_FORBIDS_AGGREGATION, &[&name]));
             }
-            if plan.output.len() != seed.output.len() {
+            if query.output().len() != seed.output().len() {
                 return Err(Error::new(&errno::ER_WRONG_NUMBER_OF_COLUMNS_IN_SELECT, &[]));
             }
-            for (output, target) in plan.output.iter_mut().zip(&seed.output) {
+            for (output, target) in query.output_mut().iter_mut().zip(seed.output()) {
                 // A string that is too long for the seed's column is an error when it is stored; a cast would cut it.
                 if !(typing::is_string(&target.expr.ty) && typing::is_string(&output.expr.ty)) {
                     let expr: Expr = output.expr.clone();
@@ -204,9 +204,9 @@ impl Binder<'_> {
                 }
                 output.name.clone_from(&target.name);
             }
-            plans.push(Arc::new(plan));
+            bound_blocks.push(Inner::new(query));
         }
-        Ok(plans)
+        Ok(bound_blocks)
     }
 }
 
@@ -242,14 +242,8 @@ fn optional_in(table_ref: &ast::TableRef, name: &str) -> bool {
 }
 
 /// The block of this root has aggregates or window functions.
-fn aggregates(root: &Node) -> bool {
-    match root {
-        Node::Aggregate { .. } | Node::Window { .. } => true,
-        Node::Filter { input, .. } | Node::Sort { input, .. } | Node::Limit { input, .. } | Node::Distinct { input, .. } => {
-            aggregates(input)
-        }
-        _ => false,
-    }
+fn aggregates(root: &Logical) -> bool {
+    matches!(root, Logical::Aggregate { .. } | Logical::Window { .. }) || root.input().is_some_and(aggregates)
 }
 
 pub(super) fn bare(body: ast::QueryBody) -> ast::Query {

@@ -11,8 +11,8 @@ use vaquita_types::{Error, Result, errno};
 use super::scope::{ColumnValue, RelationColumn, Scope, VisibleColumn, same_name};
 use super::{Binder, Clause, Relation, Source};
 use crate::expr::{CompareOp, Expr};
-use crate::logical::Logical;
-use crate::node::{ColumnOrigin, JoinKind, QueryPlan};
+use crate::logical::{Inner, Logical, Query};
+use crate::node::{ColumnOrigin, JoinKind};
 use crate::typing;
 use crate::uses::{Actions, SELECT};
 use crate::visit;
@@ -274,22 +274,22 @@ impl Binder<'_> {
         let reading = std::mem::replace(&mut self.reading_derived, true);
         let bound = self.nested_query(query);
         self.reading_derived = reading;
-        let (plan, outermost) = bound?;
+        let (query, outermost) = bound?;
         let correlated = outermost < level;
-        self.materialized(plan, correlated, lateral, alias, names)
+        self.materialized(query, correlated, lateral, alias, names)
     }
 
-    /// A relation whose rows come from a plan of its own.
+    /// A relation whose rows come from a query of its own.
     pub fn materialized(
         &mut self,
-        plan: QueryPlan,
+        query: Query,
         correlated: bool,
         lateral: bool,
         alias: &str,
         names: &[String],
     ) -> Result<FromPart> {
-        let columns = self.output_relation(&plan, alias, names)?;
-        let source = Source::Derived { plan: std::sync::Arc::new(plan), correlated, lateral };
+        let columns = self.output_relation(&query, alias, names)?;
+        let source = Source::Derived { query: Inner::new(query), correlated, lateral };
         let relation = self.add_relation(Relation::new(alias, None, source, columns));
         self.own_slots(relation);
         Ok(self.leaf(relation))
@@ -306,12 +306,12 @@ impl Binder<'_> {
     }
 
     /// A plan's output as columns with slots of this frame; error 1060 for equal names, 1353 for a wrong list.
-    pub fn output_relation(&mut self, plan: &QueryPlan, alias: &str, names: &[String]) -> Result<Vec<RelationColumn>> {
-        if !names.is_empty() && names.len() != plan.output.len() {
+    pub fn output_relation(&mut self, query: &Query, alias: &str, names: &[String]) -> Result<Vec<RelationColumn>> {
+        if !names.is_empty() && names.len() != query.output().len() {
             return Err(Error::new(&errno::ER_VIEW_WRONG_LIST, &[]));
         }
-        let mut columns: Vec<RelationColumn> = Vec::with_capacity(plan.output.len());
-        for (n, output) in plan.output.iter().enumerate() {
+        let mut columns: Vec<RelationColumn> = Vec::with_capacity(query.output().len());
+        for (n, output) in query.output().iter().enumerate() {
             let name = names.get(n).unwrap_or(&output.name).clone();
             if columns.iter().any(|c| same_name(&c.name, &name)) {
                 return Err(Error::new(&errno::ER_DUP_FIELDNAME, &[&name]));

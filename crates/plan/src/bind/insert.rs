@@ -219,13 +219,13 @@ impl Binder<'_> {
             let style = Style { charset: None, unqualified: true };
             self.upsert.text += &print_expr(&assignment.value, style).to_lowercase();
         }
-        let plan = self.query(query)?;
+        let bound = self.query(query)?;
         self.upsert.frame = None;
-        if plan.output.len() - self.upsert.columns.len() != columns.len() {
+        if bound.output().len() - self.upsert.columns.len() != columns.len() {
             return Err(Error::new(&errno::ER_WRONG_VALUE_COUNT_ON_ROW, &[&1]));
         }
-        let on_duplicate = self.on_duplicate(insert, table, columns, Some(&plan.output))?;
-        let mut plan = plan;
+        let on_duplicate = self.on_duplicate(insert, table, columns, Some(bound.output()))?;
+        let mut plan = self.plan_query(bound)?;
         plan.tables = self.tables.clone();
         plan.locking = self.locking;
         Ok((InsertSource::Query(Arc::new(plan)), on_duplicate))

@@ -346,7 +346,8 @@ impl<'a> Binder<'a> {
     }
 
     fn top_query(&mut self, query: &ast::Query) -> Result<Arc<QueryPlan>> {
-        let mut plan = self.query(query)?;
+        let bound = self.query(query)?;
+        let mut plan = self.plan_query(bound)?;
         plan.tables = std::mem::take(&mut self.tables);
         plan.locking = self.locking;
         plan.for_update = std::mem::take(&mut self.for_update);

@@ -1,38 +1,44 @@
 //! Queries: WITH, set operations, VALUES, TABLE, and the ORDER BY and LIMIT around them.
 
-use std::sync::Arc;
-
 use vaquita_parser as ast;
 use vaquita_types::{ColumnType, Error, Result, TypeKind, errno};
 
 use super::scope::{RelationColumn, Scope, VisibleColumn};
 use super::{Binder, Clause, Relation, Source};
 use crate::expr::Expr;
-use crate::logical::{LogicalBlock, Tables};
+use crate::logical::{Logical, LogicalBlock, Query, Read};
 use crate::node::{ColumnOrigin, Limit, Node, OutputColumn, QueryPlan, SetOpKind, SortKey};
-use crate::rewrite::rewrite;
+use crate::optimize;
+use crate::rewrite::{rewrite_block, rewrite_query};
 use crate::typing;
-use crate::{optimize, visit};
+
+/// A tree and its output.
+type Rows = (Logical, Vec<OutputColumn>);
 
 impl Binder<'_> {
     /// A query in a frame of its own.
-    pub fn query(&mut self, query: &ast::Query) -> Result<QueryPlan> {
-        self.nested_query(query).map(|(plan, _)| plan)
+    pub fn query(&mut self, query: &ast::Query) -> Result<Query> {
+        self.nested_query(query).map(|(bound, _)| bound)
     }
 
     /// As `query`, with the index of the outermost frame it refers to.
-    pub fn nested_query(&mut self, query: &ast::Query) -> Result<(QueryPlan, usize)> {
+    pub fn nested_query(&mut self, query: &ast::Query) -> Result<(Query, usize)> {
+        self.in_own_frame(|b| b.in_query(|b| b.query_in_frame(query)))
+    }
+
+    /// Binds a block, which `bind` gives, in a new frame.
+    fn in_own_frame(&mut self, bind: impl FnOnce(&mut Self) -> Result<LogicalBlock>) -> Result<(Query, usize)> {
         self.nested(|b| {
             let scopes = b.scopes.len();
             b.push_frame();
-            let plan = b.in_query(|b| b.query_in_frame(query));
+            let block = bind(b);
             b.scopes.truncate(scopes);
             let frame = b.pop_frame()?;
-            Ok((plan?, frame.outermost))
+            Ok((Query::new(block?, frame.relations, frame.slot_owner, b.locking), frame.outermost))
         })
     }
 
-    fn query_in_frame(&mut self, query: &ast::Query) -> Result<QueryPlan> {
+    fn query_in_frame(&mut self, query: &ast::Query) -> Result<LogicalBlock> {
         if let Some(with) = &query.with {
             self.push_with(with)?;
         }
@@ -43,46 +49,43 @@ impl Binder<'_> {
     }
 
     /// `body` under the clauses of `query`, of which only those are looked at.
-    fn body_in_frame(&mut self, body: &ast::QueryBody, query: &ast::Query) -> Result<QueryPlan> {
+    fn body_in_frame(&mut self, body: &ast::QueryBody, query: &ast::Query) -> Result<LogicalBlock> {
         match body {
             ast::QueryBody::Select(select) => self.select(select, query),
+            // Parentheses alone mean nothing.
+            ast::QueryBody::Nested(inner) if query.order_by.is_empty() && query.limit.is_none() && query.locks.is_empty() => {
+                self.nested(|b| b.in_query(|b| b.query_in_frame(inner)))
+            }
             ast::QueryBody::Nested(inner) => {
-                let plan = self.query(inner)?;
-                self.order_and_limit(plan, query)
+                let inner = self.query(inner)?;
+                self.in_parentheses(inner, query)
             }
             ast::QueryBody::SetOp { .. } => {
-                let plan = self.set_operation(body, &query.locks)?;
-                self.order_and_limit(plan, query)
+                let (root, output) = self.set_operation(body, &query.locks)?;
+                self.order_and_limit(root, output, query)
             }
             ast::QueryBody::Values(rows) => {
-                let plan = self.values(rows)?;
-                self.order_and_limit(plan, query)
+                let (root, output) = self.values(rows)?;
+                self.order_and_limit(root, output, query)
             }
             ast::QueryBody::Table(name) => self.select(&select_from(name), query),
         }
     }
 
     /// One operand of a set operation, in a frame of its own. `locks` stand behind it without parentheses between.
-    fn operand(&mut self, body: &ast::QueryBody, locks: &[ast::LockClause]) -> Result<QueryPlan> {
+    fn operand(&mut self, body: &ast::QueryBody, locks: &[ast::LockClause]) -> Result<Query> {
         match body {
             ast::QueryBody::Nested(query) => self.query(query),
-            _ => self.nested(|b| {
-                let scopes = b.scopes.len();
-                b.push_frame();
-                let plan = b.bare_body(body, locks);
-                b.scopes.truncate(scopes);
-                b.pop_frame()?;
-                plan
-            }),
+            _ => self.in_own_frame(|b| b.bare_body(body, locks)).map(|(query, _)| query),
         }
     }
 
-    fn bare_body(&mut self, body: &ast::QueryBody, locks: &[ast::LockClause]) -> Result<QueryPlan> {
+    fn bare_body(&mut self, body: &ast::QueryBody, locks: &[ast::LockClause]) -> Result<LogicalBlock> {
         let bare = super::cte::bare(ast::QueryBody::Values(Vec::new()));
         self.body_in_frame(body, &ast::Query { locks: locks.to_vec(), ..bare })
     }
 
-    fn set_operation(&mut self, body: &ast::QueryBody, locks: &[ast::LockClause]) -> Result<QueryPlan> {
+    fn set_operation(&mut self, body: &ast::QueryBody, locks: &[ast::LockClause]) -> Result<Rows> {
         let ast::QueryBody::SetOp { op, all, left, right } = body else { return Err(Error::internal("not a set operation")) };
         // `a UNION b UNION c` with one kind is one operation over three inputs. What is distinct in the end need not be before.
         let mut bodies = vec![right.as_ref()];
@@ -111,65 +114,52 @@ impl Binder<'_> {
     }
 
     /// A set operation over bound inputs: their columns get common types (error 1222 if the numbers differ).
-    pub fn combine(&mut self, op: SetOpKind, all: bool, mut inputs: Vec<QueryPlan>) -> Result<QueryPlan> {
+    fn combine(&mut self, op: SetOpKind, all: bool, mut inputs: Vec<Query>) -> Result<Rows> {
         let name = match op {
             SetOpKind::Union => "UNION",
             SetOpKind::Intersect => "INTERSECT",
             SetOpKind::Except => "EXCEPT",
         };
-        let columns = inputs.first().map_or(0, |p| p.output.len());
-        if inputs.iter().any(|p| p.output.len() != columns) {
+        let columns = inputs.first().map_or(0, |p| p.output().len());
+        if inputs.iter().any(|p| p.output().len() != columns) {
             return Err(Error::new(&errno::ER_WRONG_NUMBER_OF_COLUMNS_IN_SELECT, &[]));
         }
         let mut output = Vec::with_capacity(columns);
         let mut slots = Vec::with_capacity(columns);
         let mut types = Vec::with_capacity(columns);
         for n in 0..columns {
-            let mut alternatives: Vec<Expr> = inputs.iter().map(|p| p.output[n].expr.clone()).collect();
+            let mut alternatives: Vec<Expr> = inputs.iter().map(|p| p.output()[n].expr.clone()).collect();
             bits_as_numbers(&mut alternatives);
             let merged = typing::unify(&mut alternatives, name)?;
             for (input, expr) in inputs.iter_mut().zip(alternatives) {
-                input.output[n].expr = expr;
+                input.output_mut()[n].expr = expr;
             }
             let slot = self.new_slot();
             slots.push(slot);
             types.push(merged.ty.clone());
             let expr = Expr { coercibility: merged.coercibility, ..Expr::slot(slot, merged.ty, merged.nullable) };
-            let name = inputs[0].output[n].name.clone();
+            let name = inputs[0].output()[n].name.clone();
             // A column of the temporary table that holds the union.
             let origin = Some(ColumnOrigin { org_name: name.clone(), ..ColumnOrigin::default() });
             output.push(OutputColumn { expr, name, origin });
         }
-        let root = Node::SetOp { op, all, inputs: inputs.into_iter().map(Arc::new).collect(), slots, types };
-        Ok(self.finish_plan(root, output))
+        Ok((Logical::SetOp { op, all, inputs, slots, types }, output))
+    }
+
+    /// Rewrites and plans a query that is bound.
+    pub(super) fn plan_query(&self, mut query: Query) -> Result<QueryPlan> {
+        rewrite_query(&mut query, self.cx.catalog, self.cx.watch)?;
+        optimize::plan_query(query, self.cx.catalog)
     }
 
     /// Rewrites and plans the block that is bound in the innermost frame.
-    pub(super) fn plan_logical(&self, mut block: LogicalBlock) -> Result<(Node, Vec<OutputColumn>)> {
-        let Some(frame) = self.frames.last() else { return Err(Error::internal("no frame to plan")) };
-        let tables = Tables { relations: &frame.relations, owners: &frame.slot_owner, catalog: self.cx.catalog };
-        rewrite(&mut block, &tables, self.cx.watch)?;
-        optimize::plan(block, &tables)
+    pub(super) fn plan_block(&mut self, mut block: LogicalBlock) -> Result<Node> {
+        let Some(frame) = self.frames.last_mut() else { return Err(Error::internal("no frame to plan")) };
+        rewrite_block(&mut block, &mut frame.relations, &frame.slot_owner, self.cx.catalog, self.cx.watch)?;
+        optimize::plan_block(block, &mut frame.relations, &frame.slot_owner, self.cx.catalog).map(|(node, _)| node)
     }
 
-    pub fn finish_plan(&mut self, mut root: Node, output: Vec<OutputColumn>) -> QueryPlan {
-        optimize::prune_columns(&mut root, &output);
-        QueryPlan {
-            root,
-            output,
-            frame_width: self.frame().width,
-            tables: Vec::new(),
-            locking: self.locking,
-            for_update: Vec::new(),
-            calc_found_rows: false,
-            into: Vec::new(),
-            into_file: None,
-            execution_ms_max: 0,
-            early: Vec::new(),
-        }
-    }
-
-    fn values(&mut self, rows: &[Vec<ast::Expr>]) -> Result<QueryPlan> {
+    fn values(&mut self, rows: &[Vec<ast::Expr>]) -> Result<Rows> {
         let width = rows.first().map_or(0, Vec::len);
         if width == 0 {
             return Err(Error::new(&errno::ER_TABLE_VALUE_CONSTRUCTOR_MUST_HAVE_COLUMNS, &[]));
@@ -194,35 +184,22 @@ impl Binder<'_> {
             let expr = Expr { coercibility: merged.coercibility, ..Expr::slot(slot, merged.ty, merged.nullable) };
             output.push(OutputColumn { expr, name: format!("column_{n}"), origin: None });
         }
-        Ok(self.finish_plan(Node::Values { rows: bound, slots }, output))
+        Ok((Logical::Values { rows: bound, slots }, output))
     }
 
-    /// ORDER BY and LIMIT around a query that is not a plain SELECT: its columns become a relation.
-    fn order_and_limit(&mut self, mut plan: QueryPlan, query: &ast::Query) -> Result<QueryPlan> {
-        if query.order_by.is_empty() && query.limit.is_none() {
-            // A query in parentheses has its own frame already; without more it is the plan.
-            if plan.frame_width != self.frame().width {
-                return self.wrap(plan, Vec::new(), None);
-            }
-            return Ok(plan);
-        }
-        if !matches!(query.body, ast::QueryBody::Nested(_)) {
-            let keys = self.order_over_output(&plan.output, &query.order_by)?;
-            let limit = self.limit(query.limit.as_ref())?;
-            plan.root =
-                optimize::sorted(plan.root, keys, limit, || plan.output.iter().flat_map(|o| visit::slots(&o.expr)).collect());
-            plan.frame_width = self.frame().width;
-            return Ok(plan);
-        }
+    /// ORDER BY and LIMIT behind a set operation or VALUES.
+    fn order_and_limit(&mut self, rows: Logical, output: Vec<OutputColumn>, query: &ast::Query) -> Result<LogicalBlock> {
+        let keys = self.order_over_output(&output, &query.order_by)?;
         let limit = self.limit(query.limit.as_ref())?;
-        self.wrap(plan, query.order_by.clone(), limit)
+        Ok(block_of(rows.sorted(keys, limit), output))
     }
 
-    /// `SELECT * FROM (plan) ORDER BY … LIMIT …`.
-    fn wrap(&mut self, plan: QueryPlan, order_by: Vec<ast::OrderItem>, limit: Option<Limit>) -> Result<QueryPlan> {
+    /// ORDER BY and LIMIT behind a query in parentheses: `SELECT * FROM (query) ORDER BY … LIMIT …`.
+    fn in_parentheses(&mut self, inner: Query, query: &ast::Query) -> Result<LogicalBlock> {
+        let limit = self.limit(query.limit.as_ref())?;
         let mut slots = Vec::new();
         let mut output = Vec::new();
-        for column in &plan.output {
+        for column in inner.output() {
             let slot = self.new_slot();
             slots.push(slot);
             output.push(OutputColumn {
@@ -231,11 +208,10 @@ impl Binder<'_> {
                 origin: column.origin.clone(),
             });
         }
-        let keys = self.order_over_output(&output, &order_by)?;
+        let keys = self.order_over_output(&output, &query.order_by)?;
         let correlated = self.frame().outermost != usize::MAX;
-        let node = Node::Derived { plan: Arc::new(plan), slots: slots.clone(), filter: Vec::new(), correlated };
-        let root = optimize::sorted(node, keys, limit, || slots);
-        Ok(self.finish_plan(root, output))
+        let root = Logical::Nested { query: Box::new(inner), slots, correlated };
+        Ok(block_of(root.sorted(keys, limit), output))
     }
 
     /// ORDER BY over columns that have names but no tables.
@@ -283,6 +259,10 @@ impl Binder<'_> {
         let count = typed(self.scalar(&limit.count)?);
         Ok(Some(Limit { offset, count: Some(count) }))
     }
+}
+
+fn block_of(root: Logical, output: Vec<OutputColumn>) -> LogicalBlock {
+    LogicalBlock { root, read: Read::Output(output), straight: false, calc_found_rows: false }
 }
 
 /// Beside texts a set operation takes BIT and YEAR for numbers.

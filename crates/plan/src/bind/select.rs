@@ -12,7 +12,7 @@ use super::scope::Scope;
 use super::{Binder, Clause, Source};
 use crate::expr::{Expr, ExprKind, Slot};
 use crate::logical::{Logical, LogicalBlock, Read};
-use crate::node::{Limit, LockWait, OutputColumn, QueryPlan, RowLock, SortKey};
+use crate::node::{Limit, LockWait, OutputColumn, RowLock, SortKey};
 use crate::uses::SELECT;
 use crate::visit;
 
@@ -28,14 +28,17 @@ pub(super) struct Block {
     pub limit: Option<Limit>,
     pub distinct: bool,
     pub straight: bool,
+    pub calc_found_rows: bool,
 }
 
 impl Binder<'_> {
-    pub(super) fn select(&mut self, select: &ast::Select, query: &ast::Query) -> Result<QueryPlan> {
+    pub(super) fn select(&mut self, select: &ast::Select, query: &ast::Query) -> Result<LogicalBlock> {
         let block = self.bind_block(select, query)?;
-        let mut plan = self.plan_block(block)?;
-        plan.calc_found_rows = select.options.calc_found_rows;
-        Ok(plan)
+        let grouped = !block.group_by.is_empty() || !self.frame().aggregates.is_empty();
+        self.check_group_by(&block, grouped)?;
+        self.check_distinct_order(&block, grouped)?;
+        self.place_groupings(&block.group_by)?;
+        Ok(self.logical(block, grouped))
     }
 
     fn bind_block(&mut self, select: &ast::Select, query: &ast::Query) -> Result<Block> {
@@ -97,6 +100,7 @@ impl Binder<'_> {
             limit,
             distinct: select.options.distinct,
             straight: select.options.straight_join,
+            calc_found_rows: select.options.calc_found_rows,
         })
     }
 
@@ -168,16 +172,6 @@ impl Binder<'_> {
         Ok(())
     }
 
-    fn plan_block(&mut self, block: Block) -> Result<QueryPlan> {
-        let grouped = !block.group_by.is_empty() || !self.frame().aggregates.is_empty();
-        self.check_group_by(&block, grouped)?;
-        self.check_distinct_order(&block, grouped)?;
-        self.place_groupings(&block.group_by)?;
-        let logical = self.logical(block, grouped);
-        let (root, output) = self.plan_logical(logical)?;
-        Ok(self.finish_plan(root, output))
-    }
-
     /// The block as a tree. Its aggregates and windows come from the frame.
     fn logical(&mut self, mut block: Block, grouped: bool) -> LogicalBlock {
         let mut windows = std::mem::take(&mut self.frame().windows);
@@ -199,13 +193,12 @@ impl Binder<'_> {
         if block.distinct && !one_group {
             root = Logical::Distinct { input: Box::new(root) };
         }
-        if !block.order_by.is_empty() {
-            root = Logical::Sort { input: Box::new(root), keys: block.order_by };
+        LogicalBlock {
+            root: root.sorted(block.order_by, block.limit),
+            read: Read::Output(block.output),
+            straight: block.straight,
+            calc_found_rows: block.calc_found_rows,
         }
-        if let Some(limit) = block.limit {
-            root = Logical::Limit { input: Box::new(root), limit };
-        }
-        LogicalBlock { root, read: Read::Output(block.output), straight: block.straight }
     }
 }
 

@@ -137,8 +137,8 @@ impl Binder<'_> {
         let allowed = (self.frame().aggregates_allowed, self.frame().windows_allowed);
         let bound = self.nested_query(query);
         (self.frame().aggregates_allowed, self.frame().windows_allowed) = allowed;
-        let (plan, outermost) = bound?;
-        Ok((plan, outermost < level))
+        let (query, outermost) = bound?;
+        Ok((self.plan_query(query)?, outermost < level))
     }
 
     fn subquery_expr(

@@ -195,14 +195,8 @@ impl Binder<'_> {
             let frame = self.frame();
             slots.extend((0..frame.width).filter(|s| frame.slot_owner[*s].is_some()));
         }
-        let mut root = tree.unwrap_or(Logical::One).filtered(filter);
-        if !keys.is_empty() {
-            root = Logical::Sort { input: Box::new(root), keys };
-        }
-        if let Some(limit) = limit {
-            root = Logical::Limit { input: Box::new(root), limit };
-        }
-        self.plan_logical(LogicalBlock { root, read: Read::Slots(slots), straight: false }).map(|(node, _)| node)
+        let root = tree.unwrap_or(Logical::One).filtered(filter).sorted(keys, limit);
+        self.plan_block(LogicalBlock { root, read: Read::Slots(slots), straight: false, calc_found_rows: false })
     }
 }
 

@@ -1,4 +1,4 @@
-//! The logical tree of a query block: what is asked, before anybody has decided how it is found.
+//! The logical tree of a query: what is asked, before anybody has decided how it is found.
 //!
 //! `bind` makes it, the named rewrites of `rewrite` change it, `optimize` plans it. From the root down a block's nodes stand in this order,
 //! each only where the block has it:
@@ -11,17 +11,92 @@
 //! `Sort (b) over Filter (a = 1) over Join (t.id = u.id) of t and u`. Merging a derived table into the block leaves its WHERE as a
 //! `Filter` among the joins.
 //!
-//! Subqueries and derived tables are blocks of their own, planned before the one around them, which holds their plans. UNION and VALUES
-//! have no logical node: there is nothing to decide about them.
+//! A set operation or VALUES stands where the joins of a block would, under Sort and Limit alone. Its inputs, derived tables and CTEs are
+//! queries of their own, in frames of their own (`Query`), and the tree holds them until the walk of `optimize` comes to them.
+//! A subquery of an expression is planned where it is bound: what reads expressions wants to know which columns it refers to.
 
 mod relation;
 pub(crate) mod text;
 
 pub(crate) use relation::{ColumnValue, Relation, RelationColumn, Set, Source, Tables, bit, same_name, set_of};
 
+use std::sync::Arc;
+
+use vaquita_types::{ColumnType, Error, Result};
+
 use crate::expr::{Expr, Slot};
-use crate::node::{Aggregate, JoinKind, Limit, OutputColumn, SortKey, WindowFunction};
+use crate::node::{Aggregate, JoinKind, Limit, OutputColumn, QueryPlan, SetOpKind, SortKey, WindowFunction};
 use crate::visit;
+
+/// A bound query: its tree, and the frame whose slots the tree fills.
+#[derive(Debug)]
+pub(crate) struct Query {
+    pub block: LogicalBlock,
+    pub relations: Vec<Relation>,
+    /// As `Tables::owners`.
+    pub owners: Vec<Option<usize>>,
+    /// Slots of the frame.
+    pub width: usize,
+    pub locking: bool,
+    /// The output as what is around the query wants it (`output_mut`). What the block does with its output, it does with its own.
+    adapted: Option<Vec<OutputColumn>>,
+}
+
+impl Query {
+    pub fn new(block: LogicalBlock, relations: Vec<Relation>, owners: Vec<Option<usize>>, locking: bool) -> Query {
+        let width = owners.len();
+        Query { block, relations, owners, width, locking, adapted: None }
+    }
+
+    pub fn output(&self) -> &[OutputColumn] {
+        match (&self.adapted, &self.block.read) {
+            (Some(output), _) | (None, Read::Output(output)) => output,
+            (None, Read::Slots(_)) => &[],
+        }
+    }
+
+    /// The output, to give it other types or names.
+    pub fn output_mut(&mut self) -> &mut Vec<OutputColumn> {
+        let own = match &self.block.read {
+            Read::Output(output) => output,
+            Read::Slots(_) => &Vec::new(),
+        };
+        self.adapted.get_or_insert_with(|| own.clone())
+    }
+
+    pub fn take_adapted(&mut self) -> Option<Vec<OutputColumn>> {
+        self.adapted.take()
+    }
+}
+
+/// A query whose rows a relation gives: bound first, and a plan once the walk of `optimize` has come to it.
+#[derive(Debug)]
+pub(crate) struct Inner {
+    bound: Option<Box<Query>>,
+    plan: Option<Arc<QueryPlan>>,
+}
+
+impl Inner {
+    pub fn new(query: Query) -> Inner {
+        Inner { bound: Some(Box::new(query)), plan: None }
+    }
+
+    pub fn bound_mut(&mut self) -> Option<&mut Query> {
+        self.bound.as_deref_mut()
+    }
+
+    /// Puts the plan that `plan` makes in the place of the query.
+    pub fn plan_by(&mut self, plan: impl FnOnce(Query) -> Result<QueryPlan>) -> Result<()> {
+        if let Some(query) = self.bound.take() {
+            self.plan = Some(Arc::new(plan(*query)?));
+        }
+        Ok(())
+    }
+
+    pub fn plan(&self) -> Result<&Arc<QueryPlan>> {
+        self.plan.as_ref().ok_or_else(|| Error::internal("a query inside of another is not planned"))
+    }
+}
 
 #[derive(Debug)]
 pub(crate) struct LogicalBlock {
@@ -29,6 +104,8 @@ pub(crate) struct LogicalBlock {
     pub read: Read,
     /// SELECT STRAIGHT_JOIN: tables are joined in the order of FROM.
     pub straight: bool,
+    /// SELECT SQL_CALC_FOUND_ROWS.
+    pub calc_found_rows: bool,
 }
 
 /// What the statement takes of each row of a block.
@@ -56,6 +133,25 @@ pub(crate) enum Logical {
     Empty,
     /// The table, derived table or CTE at this position of the block's relations.
     Relation(usize),
+    /// UNION, INTERSECT or EXCEPT of queries with as many columns as there are `slots`.
+    SetOp {
+        op: SetOpKind,
+        all: bool,
+        inputs: Vec<Query>,
+        slots: Vec<Slot>,
+        types: Vec<ColumnType>,
+    },
+    /// `VALUES ROW(…), …`
+    Values {
+        rows: Vec<Vec<Expr>>,
+        slots: Vec<Slot>,
+    },
+    /// A query in parentheses under an ORDER BY or LIMIT of its own.
+    Nested {
+        query: Box<Query>,
+        slots: Vec<Slot>,
+        correlated: bool,
+    },
     /// `on` of a semijoin or antijoin holds all that the subquery asks.
     Join {
         kind: JoinKind,
@@ -114,7 +210,14 @@ impl Logical {
             | Logical::Distinct { input }
             | Logical::Sort { input, .. }
             | Logical::Limit { input, .. } => Some(input),
-            Logical::One | Logical::Empty | Logical::Relation(_) | Logical::Join { .. } | Logical::RowCount { .. } => None,
+            Logical::One
+            | Logical::Empty
+            | Logical::Relation(_)
+            | Logical::Join { .. }
+            | Logical::RowCount { .. }
+            | Logical::SetOp { .. }
+            | Logical::Values { .. }
+            | Logical::Nested { .. } => None,
         }
     }
 
@@ -127,7 +230,14 @@ impl Logical {
             | Logical::Distinct { input }
             | Logical::Sort { input, .. }
             | Logical::Limit { input, .. } => Some(input),
-            Logical::One | Logical::Empty | Logical::Relation(_) | Logical::Join { .. } | Logical::RowCount { .. } => None,
+            Logical::One
+            | Logical::Empty
+            | Logical::Relation(_)
+            | Logical::Join { .. }
+            | Logical::RowCount { .. }
+            | Logical::SetOp { .. }
+            | Logical::Values { .. }
+            | Logical::Nested { .. } => None,
         }
     }
 
@@ -153,6 +263,27 @@ impl Logical {
             | Logical::Sort { input, .. }
             | Logical::Limit { input, .. } => input.rows_mut(),
             rows => rows,
+        }
+    }
+
+    /// The queries that stand in the tree itself.
+    pub fn queries_mut(&mut self, f: &mut dyn FnMut(&mut Query) -> Result<()>) -> Result<()> {
+        match self {
+            Logical::SetOp { inputs, .. } => inputs.iter_mut().try_for_each(f),
+            Logical::Nested { query, .. } => f(query),
+            other => other.input_mut().map_or(Ok(()), |input| input.queries_mut(f)),
+        }
+    }
+
+    /// `self` under ORDER BY and LIMIT, as far as there are any.
+    pub fn sorted(self, keys: Vec<SortKey>, limit: Option<Limit>) -> Logical {
+        let mut root = self;
+        if !keys.is_empty() {
+            root = Logical::Sort { input: Box::new(root), keys };
+        }
+        match limit {
+            Some(limit) => Logical::Limit { input: Box::new(root), limit },
+            None => root,
         }
     }
 

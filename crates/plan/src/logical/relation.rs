@@ -1,14 +1,13 @@
 //! The tables of a query block: what they are called, where their rows come from, and which slots their columns fill.
 
-use std::sync::Arc;
-
 use vaquita_parser as ast;
-use vaquita_types::ColumnType;
 use vaquita_types::schema::TableRef;
+use vaquita_types::{ColumnType, Result};
 
+use super::Inner;
 use crate::catalog::Catalog;
 use crate::expr::{Expr, Slot};
-use crate::node::{ColumnOrigin, Limit, QueryPlan, RowLock};
+use crate::node::{ColumnOrigin, Limit, RowLock};
 use crate::visit;
 
 /// All that planning a query block knows beside its tree.
@@ -27,7 +26,7 @@ impl Tables<'_> {
 
 /// A table of a FROM clause.
 #[derive(Debug)]
-pub struct Relation {
+pub(crate) struct Relation {
     pub alias: String,
     /// The database it can be qualified with; none for derived tables and CTEs.
     pub database: Option<String>,
@@ -46,17 +45,17 @@ pub struct Relation {
 }
 
 #[derive(Debug)]
-pub enum Source {
+pub(crate) enum Source {
     Base(TableRef),
     Derived {
-        plan: Arc<QueryPlan>,
+        query: Inner,
         correlated: bool,
         lateral: bool,
     },
     Recursive {
         id: usize,
-        seed: Arc<QueryPlan>,
-        recursive: Vec<Arc<QueryPlan>>,
+        seed: Inner,
+        recursive: Vec<Inner>,
         distinct: bool,
         types: Vec<ColumnType>,
         limit: Option<Box<Limit>>,
@@ -92,6 +91,20 @@ pub enum ColumnValue {
         nullable: bool,
     },
     Expr(Expr),
+}
+
+impl Source {
+    /// The queries whose rows it gives.
+    pub fn queries_mut(&mut self, f: &mut dyn FnMut(&mut Inner) -> Result<()>) -> Result<()> {
+        match self {
+            Source::Derived { query, .. } => f(query),
+            Source::Recursive { seed, recursive, .. } => {
+                f(seed)?;
+                recursive.iter_mut().try_for_each(f)
+            }
+            Source::Base(_) | Source::CteRows { .. } | Source::Merged | Source::Row(_) => Ok(()),
+        }
+    }
 }
 
 impl Relation {

@@ -3,12 +3,16 @@
 use std::collections::HashMap;
 use std::fmt::Write;
 
-use super::{Logical, LogicalBlock, Source, Tables};
+use super::{Logical, LogicalBlock, Query, Source, Tables};
 use crate::explain::text::{Names, aggregate_name, window_name};
 use crate::expr::{Expr, Slot};
 use crate::node::JoinKind;
 
 pub(crate) fn tree(block: &LogicalBlock, tables: &Tables<'_>) -> String {
+    block_at(block, tables, 0)
+}
+
+fn block_at(block: &LogicalBlock, tables: &Tables<'_>, level: usize) -> String {
     let mut names = HashMap::new();
     for relation in tables.relations {
         for (n, column) in relation.columns.iter().enumerate() {
@@ -18,8 +22,9 @@ pub(crate) fn tree(block: &LogicalBlock, tables: &Tables<'_>) -> String {
         }
     }
     name_results(&block.root, &mut names);
+    name_inputs(&block.root, &mut names);
     let mut printer = Printer { out: String::new(), names: Names::of(names), tables };
-    printer.node(&block.root, 0);
+    printer.node(&block.root, level);
     printer.out
 }
 
@@ -39,6 +44,21 @@ fn name_results(node: &Logical, names: &mut HashMap<Slot, String>) {
     }
 }
 
+/// Names for the slots of queries inside: those of their columns.
+fn name_inputs(node: &Logical, names: &mut HashMap<Slot, String>) {
+    let (query, slots) = match node {
+        Logical::SetOp { inputs, slots, .. } => (inputs.first(), slots),
+        Logical::Nested { query, slots, .. } => (Some(&**query), slots),
+        Logical::Values { slots, .. } => {
+            names.extend(slots.iter().enumerate().map(|(n, slot)| (*slot, format!("column_{n}"))));
+            return;
+        }
+        other => return other.input().map_or((), |input| name_inputs(input, names)),
+    };
+    let output = query.map_or(&[][..], Query::output);
+    names.extend(slots.iter().zip(output).map(|(slot, column)| (*slot, column.name.clone())));
+}
+
 struct Printer<'a> {
     out: String,
     names: Names,
@@ -54,12 +74,20 @@ impl Printer<'_> {
                 self.node(left, level + 1);
                 self.node(right, level + 1);
             }
+            Logical::SetOp { inputs, .. } => inputs.iter().for_each(|input| self.query(input, level + 1)),
+            Logical::Nested { query, .. } => self.query(query, level + 1),
             _ => {
                 if let Some(input) = node.input() {
                     self.node(input, level + 1);
                 }
             }
         }
+    }
+
+    /// A query inside, which has names of its own.
+    fn query(&mut self, query: &Query, level: usize) {
+        let tables = Tables { relations: &query.relations, owners: &query.owners, catalog: self.tables.catalog };
+        self.out += &block_at(&query.block, &tables, level);
     }
 
     fn describe(&self, node: &Logical) -> String {
@@ -77,6 +105,9 @@ impl Printer<'_> {
                 };
                 format!("{kind}{}{}", if *straight { ", straight" } else { "" }, self.on(on))
             }
+            Logical::SetOp { op, all, .. } => format!("{op:?}{}", if *all { " all" } else { "" }),
+            Logical::Values { rows, .. } => format!("Values: {} rows", rows.len()),
+            Logical::Nested { .. } => "Query in parentheses".to_string(),
             Logical::Filter { predicate, .. } => format!("Filter: {}", n.conjunction(predicate)),
             Logical::RowCount { relation, .. } => format!("Row count of {}", self.tables.relations[*relation].alias),
             Logical::Aggregate { keys, aggregates, rollup, .. } => {

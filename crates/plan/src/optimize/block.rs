@@ -1,8 +1,10 @@
 //! The nodes of a block from the logical tree: what is above the joins, and what that wants of them.
 
-use vaquita_types::{Error, Result, Value};
+use vaquita_types::{Error, Result, Value, stack};
 
-use super::{Planned, Want, extreme_of, filtered, flatten, group_order, keys_follow, order};
+use std::sync::Arc;
+
+use super::{Planned, Want, extreme_of, filtered, flatten, group_order, keys_follow, order, plan_query};
 use crate::expr::{Expr, ExprKind, Slot};
 use crate::logical::{Logical, LogicalBlock, Read, Source, Tables};
 use crate::node::{Aggregate, Limit, Node, OutputColumn, SortKey, WindowFunction};
@@ -27,7 +29,7 @@ struct Groups {
 
 /// The plan of a block's tree, which has been rewritten, and the block's output.
 pub(crate) fn plan(block: LogicalBlock, tables: &Tables<'_>) -> Result<(Node, Vec<OutputColumn>)> {
-    let LogicalBlock { root, read, straight } = block;
+    let LogicalBlock { root, read, straight, .. } = block;
     let (mut above, rows) = Above::take(root);
     let planned = plan_rows(rows, tables, &above.want(), straight)?;
     let (mut node, mut ordered) = (planned.node, planned.ordered);
@@ -146,13 +148,27 @@ fn plan_rows(rows: Logical, tables: &Tables<'_>, want: &Want, straight: bool) ->
             Source::Base(table) => Node::RowCount { table: table.clone(), slot },
             _ => return Err(Error::internal("rows of no table are counted")),
         },
+        Logical::SetOp { op, all, inputs, slots, types } => {
+            let plan = |query| stack::deeper(|| plan_query(query, tables.catalog)).map(Arc::new);
+            let inputs = inputs.into_iter().map(plan).collect::<Result<_>>()?;
+            return Ok(unordered(Node::SetOp { op, all, inputs, slots, types }));
+        }
+        Logical::Values { rows, slots } => return Ok(unordered(Node::Values { rows, slots })),
+        Logical::Nested { query, slots, correlated } => {
+            let plan = Arc::new(stack::deeper(|| plan_query(*query, tables.catalog))?);
+            return Ok(unordered(Node::Derived { plan, slots, filter: Vec::new(), correlated }));
+        }
         joins => return order::join(tables, flatten::flatten(tables, joins, straight)?, pool, want),
     };
     Ok(Planned { node, ordered: true, first_row_is_extreme: false })
 }
 
+fn unordered(node: Node) -> Planned {
+    Planned { node, ordered: false, first_row_is_extreme: false }
+}
+
 /// Sort and limit on top of a node; `saved` are the slots that are read of its rows.
-pub fn sorted(node: Node, keys: Vec<SortKey>, limit: Option<Limit>, saved: impl FnOnce() -> Vec<Slot>) -> Node {
+fn sorted(node: Node, keys: Vec<SortKey>, limit: Option<Limit>, saved: impl FnOnce() -> Vec<Slot>) -> Node {
     match (keys.is_empty(), limit) {
         (true, None) => node,
         (true, Some(limit)) => Node::Limit { input: Box::new(node), limit },

@@ -58,7 +58,7 @@ fn walk(tables: &Tables<'_>, joins: Logical, items: &mut Vec<Item>) -> Result<()
                 kind: JoinKind::Inner,
                 shape: Shape::Table(relation),
                 on: Vec::new(),
-                after: lateral(tables, relation),
+                after: lateral(tables, relation)?,
                 relations: bit(relation),
             });
         }
@@ -96,14 +96,14 @@ fn walk(tables: &Tables<'_>, joins: Logical, items: &mut Vec<Item>) -> Result<()
 }
 
 /// What a LATERAL derived table reads of this frame.
-pub fn lateral(tables: &Tables<'_>, relation: usize) -> Set {
+pub fn lateral(tables: &Tables<'_>, relation: usize) -> Result<Set> {
     match &tables.relations[relation].source {
-        Source::Derived { plan, lateral: true, .. } => {
+        Source::Derived { query, lateral: true, .. } => {
             let mut slots = Vec::new();
-            visit::plan_slots(plan, 1, &mut slots);
-            slots.into_iter().filter_map(|s| tables.owner(s)).map(bit).fold(0, |a, b| a | b)
+            visit::plan_slots(query.plan()?, 1, &mut slots);
+            Ok(slots.into_iter().filter_map(|s| tables.owner(s)).map(bit).fold(0, |a, b| a | b))
         }
-        _ => 0,
+        _ => Ok(0),
     }
 }
 

@@ -19,17 +19,49 @@ mod path;
 mod prune;
 mod sarg;
 
-pub(crate) use block::{plan, sorted};
-pub use prune::prune_columns;
-
 use std::sync::Arc;
 
-use vaquita_types::{Error, Result, TypeKind};
+use vaquita_types::{Error, Result, TypeKind, stack};
 
+use crate::catalog::Catalog;
 use crate::expr::{Expr, ExprKind, Slot};
-use crate::logical::{Source, Tables};
-use crate::node::{Aggregate, AggregateKind, Node, SortKey};
+use crate::logical::{LogicalBlock, Query, Relation, Source, Tables};
+use crate::node::{Aggregate, AggregateKind, Node, OutputColumn, QueryPlan, SortKey};
 use crate::visit;
+
+/// The plan of a rewritten query, those inside of it first.
+pub(crate) fn plan_query(mut query: Query, catalog: &dyn Catalog) -> Result<QueryPlan> {
+    let calc_found_rows = query.block.calc_found_rows;
+    let adapted = query.take_adapted();
+    let (mut root, output) = plan_block(query.block, &mut query.relations, &query.owners, catalog)?;
+    prune::prune_columns(&mut root, &output);
+    Ok(QueryPlan {
+        root,
+        output: adapted.unwrap_or(output),
+        frame_width: query.width,
+        tables: Vec::new(),
+        locking: query.locking,
+        for_update: Vec::new(),
+        calc_found_rows,
+        into: Vec::new(),
+        into_file: None,
+        execution_ms_max: 0,
+        early: Vec::new(),
+    })
+}
+
+/// As `plan_query`, for a block whose frame somebody else has: the nodes of its tree, and its output.
+pub(crate) fn plan_block(
+    block: LogicalBlock,
+    relations: &mut [Relation],
+    owners: &[Option<usize>],
+    catalog: &dyn Catalog,
+) -> Result<(Node, Vec<OutputColumn>)> {
+    for relation in relations.iter_mut() {
+        relation.source.queries_mut(&mut |inner| inner.plan_by(|query| stack::deeper(|| plan_query(query, catalog))))?;
+    }
+    block::plan(block, &Tables { relations, owners, catalog })
+}
 
 /// What would make later work unnecessary.
 #[derive(Debug, Default)]
@@ -99,13 +131,13 @@ fn other_source(tables: &Tables<'_>, relation: usize, filter: Vec<Expr>) -> Resu
     let rel = &tables.relations[relation];
     let slots: Vec<Slot> = (0..rel.columns.len()).filter_map(|c| rel.slot(c)).collect();
     match &rel.source {
-        Source::Derived { plan, correlated, .. } => {
-            Ok(Node::Derived { plan: Arc::clone(plan), slots, filter, correlated: *correlated })
+        Source::Derived { query, correlated, .. } => {
+            Ok(Node::Derived { plan: Arc::clone(query.plan()?), slots, filter, correlated: *correlated })
         }
         Source::Recursive { id, seed, recursive, distinct, types, limit } => Ok(Node::RecursiveCte {
             id: *id,
-            seed: Arc::clone(seed),
-            recursive: recursive.clone(),
+            seed: Arc::clone(seed.plan()?),
+            recursive: recursive.iter().map(|block| block.plan().cloned()).collect::<Result<_>>()?,
             distinct: *distinct,
             slots,
             types: types.clone(),

@@ -270,7 +270,7 @@ impl Planner<'_, '_> {
     fn hash_keys(&self, item: &Item, pool: &[Condition], placed: Set) -> HashKeys {
         // A LATERAL table must be run anew for each row.
         let lateral = match &item.shape {
-            Shape::Table(relation) => lateral(self.tables, *relation) != 0,
+            Shape::Table(relation) => !matches!(lateral(self.tables, *relation), Ok(0)),
             Shape::Nest(items) | Shape::Distinct { items, .. } => items.iter().any(|i| i.after & !item.relations != 0),
         };
         if lateral {

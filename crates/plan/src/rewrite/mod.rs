@@ -17,9 +17,10 @@ mod conditions;
 mod outer_joins;
 mod rows;
 
-use vaquita_types::Result;
+use vaquita_types::{Result, stack};
 
-use crate::logical::{LogicalBlock, Tables, text};
+use crate::catalog::Catalog;
+use crate::logical::{LogicalBlock, Query, Relation, Tables, text};
 
 type Rewrite = fn(&mut LogicalBlock, &Tables<'_>) -> Result<()>;
 
@@ -36,7 +37,28 @@ const REWRITES: [(&str, Rewrite); 7] = [
 /// Is told a tree, and what made it.
 pub type Watch<'a> = &'a dyn Fn(&str, &str);
 
-pub(crate) fn rewrite(block: &mut LogicalBlock, tables: &Tables<'_>, watch: Option<Watch<'_>>) -> Result<()> {
+/// Rewrites a query, those inside of it first.
+pub(crate) fn rewrite_query(query: &mut Query, catalog: &dyn Catalog, watch: Option<Watch<'_>>) -> Result<()> {
+    rewrite_block(&mut query.block, &mut query.relations, &query.owners, catalog, watch)
+}
+
+/// As `rewrite_query`, for a block whose frame somebody else has.
+pub(crate) fn rewrite_block(
+    block: &mut LogicalBlock,
+    relations: &mut [Relation],
+    owners: &[Option<usize>],
+    catalog: &dyn Catalog,
+    watch: Option<Watch<'_>>,
+) -> Result<()> {
+    let mut inside = |query: &mut Query| stack::deeper(|| rewrite_query(query, catalog, watch));
+    for relation in relations.iter_mut() {
+        relation.source.queries_mut(&mut |inner| inner.bound_mut().map_or(Ok(()), &mut inside))?;
+    }
+    block.root.queries_mut(&mut inside)?;
+    rewrite(block, &Tables { relations, owners, catalog }, watch)
+}
+
+fn rewrite(block: &mut LogicalBlock, tables: &Tables<'_>, watch: Option<Watch<'_>>) -> Result<()> {
     let Some(watch) = watch else {
         return REWRITES.iter().try_for_each(|(_, rewrite)| rewrite(block, tables));
     };
