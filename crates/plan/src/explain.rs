@@ -182,7 +182,9 @@ impl Lister {
             visit::subqueries(expr, &mut |s| subs.push(s));
         }
         for sub in subs {
-            self.plan(&sub.plan, if sub.correlated { "DEPENDENT SUBQUERY" } else { "SUBQUERY" });
+            if let Some(plan) = sub.plan() {
+                self.plan(plan, if sub.correlated { "DEPENDENT SUBQUERY" } else { "SUBQUERY" });
+            }
         }
         for (plan, kind) in later {
             self.plan(plan, kind);

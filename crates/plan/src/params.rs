@@ -260,13 +260,15 @@ impl Found {
             }
             ExprKind::Subquery(sub) => {
                 if let SubqueryKind::In { left, .. } | SubqueryKind::Quantified { left, .. } = &sub.kind
-                    && let Some(output) = sub.plan.output.first()
+                    && let Some(output) = sub.output().first()
                 {
                     self.note(left, &output.expr.ty);
                     self.beside(left, &output.expr.ty);
-                    return self.query(&sub.plan);
+                    return sub.plan().map_or((), |plan| self.query(plan));
                 }
-                self.query(&sub.plan);
+                if let Some(plan) = sub.plan() {
+                    self.query(plan);
+                }
             }
             _ => {}
         }

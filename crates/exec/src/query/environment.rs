@@ -38,7 +38,8 @@ impl Env for Execution<'_> {
             SubqueryKind::Scalar | SubqueryKind::Row { .. } => 2,
             SubqueryKind::In { .. } | SubqueryKind::Quantified { .. } => usize::MAX,
         };
-        let rows = Arc::new(collect_some(&subquery.plan, self, Some(cx), rows_max)?);
+        let plan = subquery.plan().ok_or_else(|| Error::internal("a subquery without a plan"))?;
+        let rows = Arc::new(collect_some(plan, self, Some(cx), rows_max)?);
         if !subquery.correlated {
             self.subqueries.borrow_mut().insert(subquery.id, rows.clone());
         }

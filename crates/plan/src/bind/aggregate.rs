@@ -29,7 +29,10 @@ impl Binder<'_> {
             return Ok(self.add_aggregate(aggregate));
         }
         let out = self.frames.len() - 1 - target;
-        let order_by = self.concat_order(call, &args)?;
+        let mut order_by = self.concat_order(call, &args)?;
+        for key in &mut order_by {
+            self.plan_subqueries(self.frames.len() - 1, &mut key.expr)?;
+        }
         // The enclosing block computes it: its arguments are seen from there.
         let inner = self.frames.split_off(target + 1);
         let args = args.into_iter().map(|a| visit::moved_out(a, out)).collect();

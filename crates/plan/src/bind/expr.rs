@@ -328,7 +328,7 @@ impl Binder<'_> {
 pub fn width(expr: &Expr) -> usize {
     match &expr.kind {
         ExprKind::Row(items) => items.len(),
-        ExprKind::Subquery(sub) if matches!(sub.kind, crate::expr::SubqueryKind::Scalar) => sub.plan.output.len(),
+        ExprKind::Subquery(sub) if matches!(sub.kind, crate::expr::SubqueryKind::Scalar) => sub.output().len(),
         _ => 1,
     }
 }

@@ -186,6 +186,7 @@ impl Binder<'_> {
             _ => {
                 let mut bound = self.in_clause(Clause::FieldList, |b| b.scalar(expr))?;
                 self.fold(&mut bound);
+                self.plan_subqueries(self.frames.len() - 1, &mut bound)?;
                 Ok(Some(bound))
             }
         }

@@ -105,6 +105,7 @@ pub fn bind_scalar(expr: &ast::Expr, cx: &PlanContext<'_>) -> Result<Expr> {
     binder.push_frame();
     let mut bound = binder.in_clause(Clause::FieldList, |b| b.expr(expr))?;
     binder.fold(&mut bound);
+    binder.plan_subqueries(0, &mut bound)?;
     Ok(bound)
 }
 
@@ -116,6 +117,7 @@ pub fn bind_over_row(expr: &ast::Expr, table: &TableRef, first_slot: Slot, cx: &
     binder.push_row_scope(table, &table.name, first_slot, true);
     let mut bound = binder.in_clause(Clause::FieldList, |b| b.expr(expr))?;
     binder.fold(&mut bound);
+    binder.plan_subqueries(0, &mut bound)?;
     Ok(bound)
 }
 
@@ -126,6 +128,7 @@ pub fn bind_where_over_row(expr: &ast::Expr, table: &TableRef, first_slot: Slot,
     binder.push_row_scope(table, &table.name, first_slot, true);
     let mut bound = binder.in_clause(Clause::Where, |b| b.expr(expr))?;
     binder.fold(&mut bound);
+    binder.plan_subqueries(0, &mut bound)?;
     Ok(bound)
 }
 

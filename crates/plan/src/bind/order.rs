@@ -68,7 +68,7 @@ impl Binder<'_> {
             return Err(refused("forward reference in item list"));
         }
         let named = scope.aliases.iter().filter(|(name, _)| same_name(name, &column.name)).map(|(_, e)| e);
-        let Some(expr) = self.output_in_frame(frame, column, named)? else { return Ok(None) };
+        let Some(mut expr) = self.output_in_frame(frame, column, named)? else { return Ok(None) };
         let slots = visit::slots(&expr);
         if self.frames[frame].aggregates.iter().any(|a| slots.contains(&a.slot)) {
             return Err(refused("reference to group function"));
@@ -77,6 +77,7 @@ impl Binder<'_> {
             return Err(Error::new(&errno::ER_WINDOW_INVALID_WINDOW_FUNC_ALIAS_USE, &[&column.name]));
         }
         self.count_copies(&expr, 1)?;
+        self.plan_subqueries(frame, &mut expr)?;
         Ok(Some(self.from_frame(frame, expr)))
     }
 

@@ -4,13 +4,13 @@ use vaquita_parser as ast;
 use vaquita_types::{ColumnType, Error, Result, TypeKind, errno};
 
 use super::scope::{RelationColumn, Scope, VisibleColumn};
-use super::{Binder, Clause, Relation, Source};
+use super::{Binder, Clause, Frame, Relation, Source};
 use crate::expr::Expr;
 use crate::logical::{Logical, LogicalBlock, Query, Read};
 use crate::node::{ColumnOrigin, Limit, Node, OutputColumn, QueryPlan, SetOpKind, SortKey};
-use crate::optimize;
 use crate::rewrite::{rewrite_block, rewrite_query};
 use crate::typing;
+use crate::{optimize, visit};
 
 /// A tree and its output.
 type Rows = (Logical, Vec<OutputColumn>);
@@ -34,7 +34,7 @@ impl Binder<'_> {
             let block = bind(b);
             b.scopes.truncate(scopes);
             let frame = b.pop_frame()?;
-            Ok((Query::new(block?, frame.relations, frame.slot_owner, b.locking), frame.outermost))
+            Ok((Query::new(block?, frame.relations, frame.slot_owner, frame.subqueries, b.locking), frame.outermost))
         })
     }
 
@@ -155,8 +155,22 @@ impl Binder<'_> {
     /// Rewrites and plans the block that is bound in the innermost frame.
     pub(super) fn plan_block(&mut self, mut block: LogicalBlock) -> Result<Node> {
         let Some(frame) = self.frames.last_mut() else { return Err(Error::internal("no frame to plan")) };
-        rewrite_block(&mut block, &mut frame.relations, &frame.slot_owner, self.cx.catalog, self.cx.watch)?;
-        optimize::plan_block(block, &mut frame.relations, &frame.slot_owner, self.cx.catalog).map(|(node, _)| node)
+        let Frame { relations, slot_owner, subqueries, .. } = frame;
+        rewrite_block(&mut block, relations, slot_owner, subqueries, self.cx.catalog, self.cx.watch)?;
+        optimize::plan_block(block, relations, slot_owner, subqueries, self.cx.catalog).map(|(node, _)| node)
+    }
+
+    /// Plans the subqueries of an expression that is part of no tree, or goes to another frame than its own.
+    pub(super) fn plan_subqueries(&mut self, frame: usize, expr: &mut Expr) -> Result<()> {
+        let Some(frame) = self.frames.get_mut(frame).filter(|frame| !frame.subqueries.is_empty()) else { return Ok(()) };
+        let mut bound = Vec::new();
+        visit::subqueries(expr, &mut |sub| bound.push(sub.id));
+        for (_, inner) in frame.subqueries.iter_mut().filter(|(id, _)| bound.contains(id)) {
+            if let Some(query) = inner.bound_mut() {
+                rewrite_query(query, self.cx.catalog, self.cx.watch)?;
+            }
+        }
+        optimize::plan_subqueries(expr, &mut frame.subqueries, self.cx.catalog)
     }
 
     fn values(&mut self, rows: &[Vec<ast::Expr>]) -> Result<Rows> {

@@ -12,6 +12,7 @@ use vaquita_types::{Error, Result, errno};
 
 use super::Binder;
 use crate::expr::{Expr, ExprKind, Slot};
+use crate::logical::Subqueries;
 pub(crate) use crate::logical::same_name;
 pub(crate) use crate::logical::{ColumnValue, Relation, RelationColumn, Source};
 use crate::node::{Aggregate, WindowFunction};
@@ -61,6 +62,7 @@ pub struct Frame {
     pub slot_owner: Vec<Option<usize>>,
     pub aggregates: Vec<Aggregate>,
     pub windows: Vec<WindowFunction>,
+    pub subqueries: Subqueries,
     pub clause: Clause,
     pub aggregates_allowed: bool,
     pub windows_allowed: bool,
@@ -88,6 +90,7 @@ impl Default for Frame {
             slot_owner: Vec::new(),
             aggregates: Vec::new(),
             windows: Vec::new(),
+            subqueries: Vec::new(),
             clause: Clause::FieldList,
             aggregates_allowed: false,
             windows_allowed: false,

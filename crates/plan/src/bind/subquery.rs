@@ -1,6 +1,6 @@
 //! Subqueries in expressions, and which of them become semijoins.
 //!
-//! A subquery is planned in a frame of its own and becomes `ExprKind::Subquery`. `EXISTS (SELECT …)` and
+//! A subquery is bound in a frame of its own and becomes `ExprKind::Subquery`; its logical tree stays with the block. `EXISTS (SELECT …)` and
 //! `x IN (SELECT y …)` that stand as a conjunct of WHERE and whose query is a plain join without grouping
 //! join this block instead (`Logical::Join` of kind Semi or Anti): their tables live in this frame and the
 //! optimizer is free to use indexes and hash joins.
@@ -16,9 +16,9 @@ use super::query::select_from;
 use super::scope::Scope;
 use super::update::table_key;
 use super::{Binder, Clause};
-use crate::expr::{CompareOp, Expr, ExprKind, Subquery, SubqueryKind};
-use crate::logical::Logical;
-use crate::node::{JoinKind, QueryPlan};
+use crate::expr::{BoundSubquery, CompareOp, Expr, ExprKind, Subquery, SubqueryKind, SubqueryState};
+use crate::logical::{Inner, Logical, Query, outside_reads};
+use crate::node::{JoinKind, OutputColumn};
 use crate::typing;
 use crate::uses::SELECT;
 use crate::visit;
@@ -131,62 +131,65 @@ impl Binder<'_> {
         Ok(())
     }
 
-    fn subplan(&mut self, query: &ast::Query) -> Result<(QueryPlan, bool)> {
+    fn bound_subquery(&mut self, query: &ast::Query) -> Result<(Query, bool)> {
         self.uses()?;
         let level = self.frames.len();
         let allowed = (self.frame().aggregates_allowed, self.frame().windows_allowed);
         let bound = self.nested_query(query);
         (self.frame().aggregates_allowed, self.frame().windows_allowed) = allowed;
         let (query, outermost) = bound?;
-        Ok((self.plan_query(query)?, outermost < level))
+        Ok((query, outermost < level))
     }
 
     fn subquery_expr(
         &mut self,
         kind: SubqueryKind,
-        plan: QueryPlan,
+        mut query: Query,
         correlated: bool,
         ty: ColumnType,
         nullable: bool,
         coercibility: u8,
-    ) -> Expr {
+    ) -> Result<Expr> {
         let id = self.new_id();
-        let subquery = Subquery { kind, plan: Arc::new(plan), correlated, id };
-        Expr { kind: ExprKind::Subquery(Box::new(subquery)), ty, nullable, coercibility }
+        let reads = if correlated { outside_reads(&mut query)? } else { Vec::new() };
+        let bound = BoundSubquery { output: query.output().to_vec(), reads };
+        self.frame().subqueries.push((id, Inner::new(query)));
+        let subquery = Subquery { kind, query: SubqueryState::Bound(Arc::new(bound)), correlated, id };
+        Ok(Expr { kind: ExprKind::Subquery(Box::new(subquery)), ty, nullable, coercibility })
     }
 
     pub(super) fn scalar_subquery(&mut self, query: &ast::Query) -> Result<Expr> {
-        let (plan, correlated) = self.subplan(query)?;
-        let (ty, coercibility) = match plan.output.as_slice() {
+        let (query, correlated) = self.bound_subquery(query)?;
+        let (ty, coercibility) = match query.output() {
             [one] => (one.expr.ty.clone(), one.expr.coercibility),
             _ => (ColumnType::null(), 4),
         };
-        Ok(self.subquery_expr(SubqueryKind::Scalar, plan, correlated, ty, true, coercibility))
+        self.subquery_expr(SubqueryKind::Scalar, query, correlated, ty, true, coercibility)
     }
 
     pub(super) fn exists(&mut self, query: &ast::Query, negated: bool) -> Result<Expr> {
-        let (plan, correlated) = match without_star(query) {
-            Some(query) => self.subplan(&query)?,
-            None => self.subplan(query)?,
+        let (query, correlated) = match without_star(query) {
+            Some(bare) => self.bound_subquery(&bare)?,
+            None => self.bound_subquery(query)?,
         };
-        Ok(self.subquery_expr(
+        self.subquery_expr(
             SubqueryKind::Exists { negated },
-            plan,
+            query,
             correlated,
             ColumnType::boolean(),
             false,
             typing::COERCIBILITY_NUMERIC,
-        ))
+        )
     }
 
     pub(super) fn in_subquery(&mut self, expr: &ast::Expr, query: &ast::Query, negated: bool) -> Result<Expr> {
         let left = self.expr(expr)?;
         refuse_limit(query)?;
-        let (mut plan, correlated) = self.subplan(query)?;
-        let (left, compare) = self.match_columns(left, &mut plan, "in")?;
-        let nullable = left.nullable || plan.output.iter().any(|o| o.expr.nullable);
+        let (query, correlated) = self.bound_subquery(query)?;
+        let (left, compare) = self.match_columns(left, query.output(), "in")?;
+        let nullable = left.nullable || query.output().iter().any(|o| o.expr.nullable);
         let kind = SubqueryKind::In { left, compare, negated };
-        Ok(self.subquery_expr(kind, plan, correlated, ColumnType::boolean(), nullable, typing::COERCIBILITY_NUMERIC))
+        self.subquery_expr(kind, query, correlated, ColumnType::boolean(), nullable, typing::COERCIBILITY_NUMERIC)
     }
 
     pub(super) fn quantified(
@@ -205,20 +208,20 @@ impl Binder<'_> {
         }
         let left = self.scalar(left)?;
         refuse_limit(query)?;
-        let (mut plan, correlated) = self.subplan(query)?;
-        let (left, compare) = self.match_columns(left, &mut plan, op.token())?;
+        let (query, correlated) = self.bound_subquery(query)?;
+        let (left, compare) = self.match_columns(left, query.output(), op.token())?;
         let kind = SubqueryKind::Quantified { left, op, all, compare };
-        Ok(self.subquery_expr(kind, plan, correlated, ColumnType::boolean(), true, typing::COERCIBILITY_NUMERIC))
+        self.subquery_expr(kind, query, correlated, ColumnType::boolean(), true, typing::COERCIBILITY_NUMERIC)
     }
 
     /// The rules by which the left operand's columns compare with the subquery's; error 1241.
     fn match_columns(
         &mut self,
         left: Expr,
-        plan: &mut QueryPlan,
+        output: &[OutputColumn],
         operation: &str,
     ) -> Result<(Expr, Vec<crate::expr::CompareAs>)> {
-        if plan.output.len() != width(&left) {
+        if output.len() != width(&left) {
             return Err(Error::new(&errno::ER_OPERAND_COLUMNS, &[&width(&left)]));
         }
         let row = matches!(left.kind, ExprKind::Row(_));
@@ -229,7 +232,7 @@ impl Binder<'_> {
         };
         let mut compare = Vec::with_capacity(lefts.len());
         let mut adapted = Vec::with_capacity(lefts.len());
-        for (l, o) in lefts.into_iter().zip(&plan.output) {
+        for (l, o) in lefts.into_iter().zip(output) {
             let (l, _) = typing::adapt_constants(l, o.expr.clone());
             compare.push(typing::compare_as(&l, &o.expr, operation)?);
             adapted.push(l);
@@ -250,11 +253,10 @@ impl Binder<'_> {
             (ExprKind::Subquery(sub), ExprKind::Row(_)) => (right, sub, exchanged(op)),
             _ => return Ok(None),
         };
-        let mut plan = (*sub.plan).clone();
         self.count_copies(row, 1)?;
-        let (row, compare) = self.match_columns(row.clone(), &mut plan, op.token())?;
-        let kind = SubqueryKind::Row { left: row, op, compare };
-        Ok(Some(self.subquery_expr(kind, plan, sub.correlated, ColumnType::boolean(), true, typing::COERCIBILITY_NUMERIC)))
+        let (row, compare) = self.match_columns(row.clone(), sub.output(), op.token())?;
+        let subquery = Subquery { kind: SubqueryKind::Row { left: row, op, compare }, ..(**sub).clone() };
+        Ok(Some(Expr::predicate(ExprKind::Subquery(Box::new(subquery)), true)))
     }
 
     /// The table is what the statement changes, and this is a subquery of it (error 1093).

@@ -59,7 +59,7 @@ fn compare_row(
         _ => std::slice::from_ref(left),
     };
     let mut unknown = false;
-    for (((element, other), column), rule) in elements.iter().zip(row).zip(&sub.plan.output).zip(rules) {
+    for (((element, other), column), rule) in elements.iter().zip(row).zip(sub.output()).zip(rules) {
         let value = eval_expr(element, cx)?;
         let order = match (value.is_null(), other.is_null()) {
             (true, true) if op == CompareOp::NullSafeEq => Some(std::cmp::Ordering::Equal),
@@ -97,7 +97,7 @@ fn any_match(
         _ => std::slice::from_ref(left),
     };
     let values = elements.iter().map(|e| eval_expr(e, cx)).collect::<Result<Vec<Cow<'_, Value>>>>()?;
-    let types: Vec<&ColumnType> = sub.plan.output.iter().map(|c| &c.expr.ty).collect();
+    let types: Vec<&ColumnType> = sub.output().iter().map(|c| &c.expr.ty).collect();
     let mut unknown = false;
     for row in rows {
         let mut result = Some(true);

@@ -65,7 +65,9 @@ impl Printer {
         for sub in found {
             let kind = if sub.correlated { "dependent" } else { "run only once" };
             self.line(level, &format!("Select #{} (subquery; {kind})", sub.id));
-            self.plan(&sub.plan, level + 1);
+            if let Some(plan) = sub.plan() {
+                self.plan(plan, level + 1);
+            }
         }
     }
 

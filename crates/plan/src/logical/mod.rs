@@ -13,11 +13,14 @@
 //!
 //! A set operation or VALUES stands where the joins of a block would, under Sort and Limit alone. Its inputs, derived tables and CTEs are
 //! queries of their own, in frames of their own (`Query`), and the tree holds them until the walk of `optimize` comes to them.
-//! A subquery of an expression is planned where it is bound: what reads expressions wants to know which columns it refers to.
+//! A subquery of an expression stands beside the tree (`Query::subqueries`); the expression has its number, and knows what it gives and
+//! reads (`BoundSubquery`).
 
+mod expressions;
 mod relation;
 pub(crate) mod text;
 
+pub(crate) use expressions::outside_reads;
 pub(crate) use relation::{ColumnValue, Relation, RelationColumn, Set, Source, Tables, bit, same_name, set_of};
 
 use std::sync::Arc;
@@ -38,14 +41,22 @@ pub(crate) struct Query {
     /// Slots of the frame.
     pub width: usize,
     pub locking: bool,
+    /// Those of the block's expressions, by `Subquery::id`.
+    pub subqueries: Subqueries,
     /// The output as what is around the query wants it (`output_mut`). What the block does with its output, it does with its own.
     adapted: Option<Vec<OutputColumn>>,
 }
 
 impl Query {
-    pub fn new(block: LogicalBlock, relations: Vec<Relation>, owners: Vec<Option<usize>>, locking: bool) -> Query {
+    pub fn new(
+        block: LogicalBlock,
+        relations: Vec<Relation>,
+        owners: Vec<Option<usize>>,
+        subqueries: Subqueries,
+        locking: bool,
+    ) -> Query {
         let width = owners.len();
-        Query { block, relations, owners, width, locking, adapted: None }
+        Query { block, relations, owners, width, locking, subqueries, adapted: None }
     }
 
     pub fn output(&self) -> &[OutputColumn] {
@@ -69,7 +80,9 @@ impl Query {
     }
 }
 
-/// A query whose rows a relation gives: bound first, and a plan once the walk of `optimize` has come to it.
+pub(crate) type Subqueries = Vec<(usize, Inner)>;
+
+/// A query whose rows a relation or an expression wants: bound first, and a plan once the walk of `optimize` has come to it.
 #[derive(Debug)]
 pub(crate) struct Inner {
     bound: Option<Box<Query>>,

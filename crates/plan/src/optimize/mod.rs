@@ -24,16 +24,19 @@ use std::sync::Arc;
 use vaquita_types::{Error, Result, TypeKind, stack};
 
 use crate::catalog::Catalog;
-use crate::expr::{Expr, ExprKind, Slot};
-use crate::logical::{LogicalBlock, Query, Relation, Source, Tables};
+use crate::expr::{Expr, ExprKind, Slot, SubqueryState};
+use crate::logical::{Inner, LogicalBlock, Query, Read, Relation, Source, Subqueries, Tables};
 use crate::node::{Aggregate, AggregateKind, Node, OutputColumn, QueryPlan, SortKey};
 use crate::visit;
 
 /// The plan of a rewritten query, those inside of it first.
 pub(crate) fn plan_query(mut query: Query, catalog: &dyn Catalog) -> Result<QueryPlan> {
     let calc_found_rows = query.block.calc_found_rows;
-    let adapted = query.take_adapted();
-    let (mut root, output) = plan_block(query.block, &mut query.relations, &query.owners, catalog)?;
+    let mut adapted = query.take_adapted();
+    let (mut root, output) = plan_block(query.block, &mut query.relations, &query.owners, &mut query.subqueries, catalog)?;
+    for column in adapted.iter_mut().flatten() {
+        plan_subqueries(&mut column.expr, &mut query.subqueries, catalog)?;
+    }
     prune::prune_columns(&mut root, &output);
     Ok(QueryPlan {
         root,
@@ -52,15 +55,57 @@ pub(crate) fn plan_query(mut query: Query, catalog: &dyn Catalog) -> Result<Quer
 
 /// As `plan_query`, for a block whose frame somebody else has: the nodes of its tree, and its output.
 pub(crate) fn plan_block(
-    block: LogicalBlock,
+    mut block: LogicalBlock,
     relations: &mut [Relation],
     owners: &[Option<usize>],
+    subqueries: &mut Subqueries,
     catalog: &dyn Catalog,
 ) -> Result<(Node, Vec<OutputColumn>)> {
     for relation in relations.iter_mut() {
-        relation.source.queries_mut(&mut |inner| inner.plan_by(|query| stack::deeper(|| plan_query(query, catalog))))?;
+        relation.source.queries_mut(&mut |inner| plan_inner(inner, catalog))?;
+    }
+    if !subqueries.is_empty() {
+        plan_block_subqueries(&mut block, relations, subqueries, catalog)?;
     }
     block::plan(block, &Tables { relations, owners, catalog })
+}
+
+fn plan_inner(inner: &mut Inner, catalog: &dyn Catalog) -> Result<()> {
+    inner.plan_by(|query| stack::deeper(|| plan_query(query, catalog)))
+}
+
+fn plan_block_subqueries(
+    block: &mut LogicalBlock,
+    relations: &mut [Relation],
+    subqueries: &mut Subqueries,
+    catalog: &dyn Catalog,
+) -> Result<()> {
+    let mut plan = |expr: &mut Expr| plan_subqueries(expr, subqueries, catalog);
+    block.root.expressions_mut(&mut plan)?;
+    if let Read::Output(output) = &mut block.read {
+        output.iter_mut().try_for_each(|column| plan(&mut column.expr))?;
+    }
+    relations.iter_mut().try_for_each(|relation| relation.source.expressions_mut(&mut plan))
+}
+
+/// Gives each subquery of an expression its plan. A subquery that stands in several copies of it is planned once.
+pub(crate) fn plan_subqueries(expr: &mut Expr, bound: &mut Subqueries, catalog: &dyn Catalog) -> Result<()> {
+    if let ExprKind::Subquery(sub) = &mut expr.kind
+        && let SubqueryState::Bound(_) = sub.query
+    {
+        let Some((_, inner)) = bound.iter_mut().find(|(id, _)| *id == sub.id) else {
+            return Err(Error::internal("a subquery of another block"));
+        };
+        plan_inner(inner, catalog)?;
+        sub.query = SubqueryState::Planned(Arc::clone(inner.plan()?));
+    }
+    let mut done = Ok(());
+    visit::children_mut(expr, &mut |child| {
+        if done.is_ok() {
+            done = plan_subqueries(child, bound, catalog);
+        }
+    });
+    done
 }
 
 /// What would make later work unnecessary.

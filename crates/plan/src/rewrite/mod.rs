@@ -20,7 +20,7 @@ mod rows;
 use vaquita_types::{Result, stack};
 
 use crate::catalog::Catalog;
-use crate::logical::{LogicalBlock, Query, Relation, Tables, text};
+use crate::logical::{LogicalBlock, Query, Relation, Subqueries, Tables, text};
 
 type Rewrite = fn(&mut LogicalBlock, &Tables<'_>) -> Result<()>;
 
@@ -39,7 +39,7 @@ pub type Watch<'a> = &'a dyn Fn(&str, &str);
 
 /// Rewrites a query, those inside of it first.
 pub(crate) fn rewrite_query(query: &mut Query, catalog: &dyn Catalog, watch: Option<Watch<'_>>) -> Result<()> {
-    rewrite_block(&mut query.block, &mut query.relations, &query.owners, catalog, watch)
+    rewrite_block(&mut query.block, &mut query.relations, &query.owners, &mut query.subqueries, catalog, watch)
 }
 
 /// As `rewrite_query`, for a block whose frame somebody else has.
@@ -47,6 +47,7 @@ pub(crate) fn rewrite_block(
     block: &mut LogicalBlock,
     relations: &mut [Relation],
     owners: &[Option<usize>],
+    subqueries: &mut Subqueries,
     catalog: &dyn Catalog,
     watch: Option<Watch<'_>>,
 ) -> Result<()> {
@@ -55,6 +56,9 @@ pub(crate) fn rewrite_block(
         relation.source.queries_mut(&mut |inner| inner.bound_mut().map_or(Ok(()), &mut inside))?;
     }
     block.root.queries_mut(&mut inside)?;
+    for (_, subquery) in subqueries {
+        subquery.bound_mut().map_or(Ok(()), &mut inside)?;
+    }
     rewrite(block, &Tables { relations, owners, catalog }, watch)
 }
 

@@ -14,7 +14,7 @@ use vaquita_types::{ColumnType, Value, stack};
 
 use super::env::VarScope;
 use super::function::FuncDef;
-use super::node::QueryPlan;
+use super::node::{OutputColumn, QueryPlan};
 
 /// Coercibility of numbers and temporal values.
 pub const COERCIBILITY_NUMERIC: u8 = 5;
@@ -103,11 +103,43 @@ pub enum CompareAs {
 #[derive(Clone, Debug)]
 pub struct Subquery {
     pub kind: SubqueryKind,
-    pub plan: Arc<QueryPlan>,
+    pub query: SubqueryState,
     /// It refers to no slot of an enclosing block: run once per statement.
     pub correlated: bool,
     /// Identifies it within the statement, for the cache of uncorrelated results.
     pub id: usize,
+}
+
+#[derive(Clone, Debug)]
+pub enum SubqueryState {
+    /// Its logical tree is with the block whose expression this is.
+    Bound(Arc<BoundSubquery>),
+    Planned(Arc<QueryPlan>),
+}
+
+/// What is known of a subquery before it is planned.
+#[derive(Debug)]
+pub struct BoundSubquery {
+    pub output: Vec<OutputColumn>,
+    /// The slots of enclosing frames that it reads, and how many levels further out than it they are.
+    pub reads: Vec<(usize, Slot)>,
+}
+
+impl Subquery {
+    pub fn output(&self) -> &[OutputColumn] {
+        match &self.query {
+            SubqueryState::Bound(bound) => &bound.output,
+            SubqueryState::Planned(plan) => &plan.output,
+        }
+    }
+
+    /// None while it is only bound.
+    pub fn plan(&self) -> Option<&Arc<QueryPlan>> {
+        match &self.query {
+            SubqueryState::Bound(_) => None,
+            SubqueryState::Planned(plan) => Some(plan),
+        }
+    }
 }
 
 #[derive(Clone, Debug)]

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use vaquita_types::schema::TableId;
 use vaquita_types::stack;
 
-use super::expr::{Expr, ExprKind, Slot, Subquery, SubqueryKind};
+use super::expr::{Expr, ExprKind, Slot, Subquery, SubqueryKind, SubqueryState};
 use super::node::{AccessPath, Aggregate, Limit, Node, QueryPlan, Range, SortKey, WindowFunction};
 
 /// Calls `f` on each direct operand (not into a subquery's plan).
@@ -116,7 +116,12 @@ pub fn expr_slots(expr: &Expr, level: usize, out: &mut Vec<Slot>) {
     match &expr.kind {
         ExprKind::Slot(slot) if level == 0 => out.push(*slot),
         ExprKind::Outer { depth, slot } if *depth == level && level > 0 => out.push(*slot),
-        ExprKind::Subquery(sub) if sub.correlated => plan_slots(&sub.plan, level + 1, out),
+        ExprKind::Subquery(sub) if sub.correlated => match &sub.query {
+            SubqueryState::Planned(plan) => plan_slots(plan, level + 1, out),
+            SubqueryState::Bound(bound) => {
+                out.extend(bound.reads.iter().filter(|(depth, _)| *depth == level + 1).map(|(_, slot)| *slot));
+            }
+        },
         _ => {}
     }
     children(expr, &mut |child| expr_slots(child, level, out));
@@ -154,7 +159,7 @@ pub fn reads_table(node: &Node, table: TableId) -> bool {
         Node::RowCount { table: counted, .. } => counted.id == table,
         _ => false,
     };
-    for_each_expr(node, &mut |e| subqueries(e, &mut |sub| found = found || plan_reads_table(&sub.plan, table)));
+    for_each_expr(node, &mut |e| found = found || subqueries_read_table(e, table));
     for_each_plan(node, &mut |plan| found = found || plan_reads_table(plan, table));
     inputs(node, &mut |input| found = found || reads_table(input, table));
     found
@@ -163,8 +168,14 @@ pub fn reads_table(node: &Node, table: TableId) -> bool {
 pub fn plan_reads_table(plan: &QueryPlan, table: TableId) -> bool {
     let mut found = reads_table(&plan.root, table);
     for output in &plan.output {
-        subqueries(&output.expr, &mut |sub| found = found || plan_reads_table(&sub.plan, table));
+        found = found || subqueries_read_table(&output.expr, table);
     }
+    found
+}
+
+fn subqueries_read_table(expr: &Expr, table: TableId) -> bool {
+    let mut found = false;
+    subqueries(expr, &mut |sub| found = found || sub.plan().is_some_and(|plan| plan_reads_table(plan, table)));
     found
 }
 
@@ -350,7 +361,12 @@ fn same_inside(a: &Expr, b: &Expr) -> bool {
             operands && elses && w.len() == v.len() && w.iter().zip(v).all(|((a, b), (c, d))| same(a, c) && same(b, d))
         }
         (ExprKind::Subquery(x), ExprKind::Subquery(y)) => {
-            x.id == y.id && Arc::ptr_eq(&x.plan, &y.plan) && matches!(x.kind, SubqueryKind::Scalar | SubqueryKind::Exists { .. })
+            let one = match (&x.query, &y.query) {
+                (SubqueryState::Bound(x), SubqueryState::Bound(y)) => Arc::ptr_eq(x, y),
+                (SubqueryState::Planned(x), SubqueryState::Planned(y)) => Arc::ptr_eq(x, y),
+                _ => false,
+            };
+            one && x.id == y.id && matches!(x.kind, SubqueryKind::Scalar | SubqueryKind::Exists { .. })
         }
         _ => false,
     }
