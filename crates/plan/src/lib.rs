@@ -5,8 +5,9 @@
 //! A statement's life here:
 //! 1. `bind` resolves names against the `Catalog`, gives every expression a type and
 //!    turns the AST into `expr::Expr` over numbered *slots*.
-//! 2. Each query block is then a tree (`logical`), which named rewrites make easier to plan (`rewrite`).
-//! 3. `optimize` chooses the join order and access paths.
+//! 2. The query is then a tree (`logical`): blocks, set operations, the queries of derived tables and of expressions. Named rewrites make
+//!    it easier to plan (`rewrite`), those inside before the one around them.
+//! 3. `optimize` walks over it once more and chooses join orders and access paths.
 //! 4. The result is a `node::Plan` that the executor runs and that a prepared
 //!    statement keeps. `Expr::eval` computes expressions over a frame of slots.
 //!

@@ -2,8 +2,8 @@
 //!
 //! `Binder` walks a statement with a stack of frames (one per query block, see `expr`) and a stack of
 //! scopes (what names mean at this place). A column resolves in the innermost scope that has it: in the
-//! current frame it is a `Slot`, in an enclosing one an `Outer`. The block becomes a `logical` tree, which `rewrite` and `optimize`
-//! make nodes of. Example: `SELECT b FROM t WHERE a = ?` makes one frame with one
+//! current frame it is a `Slot`, in an enclosing one an `Outer`. The query becomes a `logical` tree, with the queries inside of it, which
+//! `rewrite` and `optimize` make nodes of in walks of their own. Example: `SELECT b FROM t WHERE a = ?` makes one frame with one
 //! relation, gives `b` and `a` the slots 1 and 0, and becomes a `Filter` with `[a = ?]` over that relation.
 //!
 //! Nothing here evaluates anything except constants, under `PlanContext::settings`.

@@ -3,7 +3,7 @@
 //! 1. FROM gives relations and a join tree, the select list output columns, WHERE conjuncts (IN and EXISTS
 //!    subqueries among them may become semijoins).
 //! 2. GROUP BY, HAVING, windows and ORDER BY are bound; grouped expressions are replaced by the slots of the keys.
-//! 3. The bound clauses become the block's logical tree, which `rewrite` changes and `optimize` plans.
+//! 3. The bound clauses become the block's logical tree.
 
 use vaquita_parser as ast;
 use vaquita_types::{Error, Result, Value, errno};
