@@ -9,7 +9,7 @@ variable per line, fields separated by tabs:
 
     name, scope (G global, B both, S session), type, change (D dynamic, R read-only, g dynamic but only
     globally), minimum, maximum, block size, default or \\N, members separated by |, what Vaquita does with values if nothing acts on them (kept,
-    refused: only the default can be set), which is kept from the table that was there
+    refused: only the default can be set), and what setting a session's value needs; the last two are kept from the table that was there
 """
 import re
 import shlex
@@ -50,12 +50,12 @@ def main():
     members(variables)
     blocks(variables)
     lines = [line.rstrip("\n").split("\t") for line in open(TABLE) if not line.startswith("#")]
-    effects = {line[0]: line[9] for line in lines if len(line) == 10}
+    kept = {line[0]: line[9:] for line in lines if len(line) == 11}
     with open(TABLE, "w") as out:
         version = run("SELECT VERSION();")[0][0][0].split("-")[0]
         out.write(f"# Recorded from MySQL {version} by tools/gen-variables.py.\n")
         for v in variables:
-            out.write("\t".join(v + [effects.get(v[0], "kept")]) + "\n")
+            out.write("\t".join(v + kept.get(v[0], ["kept", ""])) + "\n")
 
 
 def changes(variables):

@@ -10,6 +10,9 @@ step() { echo; echo "== $* ($(date -u +%H:%M:%S))"; }
 
 step tests
 cargo test --locked --workspace --no-fail-fast
+step invariants
+# Unit tests of the storage and the models execute them anyhow.
+cargo test --locked -q -p vaquita-storage --features check-invariants --tests
 step lints
 cargo clippy --locked --workspace --all-targets -- -D warnings
 step formatting

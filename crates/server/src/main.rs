@@ -5,7 +5,7 @@
 //! open statements, syncs and exits.
 
 use clap::{Parser, Subcommand};
-use vaquita_server::{check, log, options, serve};
+use vaquita_server::{check_data, log, options, serve};
 
 /// A MySQL-compatible database server.
 #[derive(Parser)]
@@ -33,7 +33,7 @@ fn main() -> std::process::ExitCode {
     log::start();
     let outcome = match arguments.command {
         Command::Serve(serve) => serve::run(*serve),
-        Command::Check(check) => check::run(check),
+        Command::Check(check) => check_data::run(check),
         Command::KillPoints => {
             vaquita_storage::kill_points::ALL.iter().for_each(|name| println!("{name}"));
             Ok(())

@@ -1,14 +1,17 @@
 //! Options of `vaquita serve`: command line first, then `VAQUITA_*` in the environment, then the file of `--config`,
 //! then the default.
 //!
+//! Most options set a variable; what they are, which values they take and which they have by default stands in its row.
 //! The file is TOML with the long options as keys; a key that is none is an error.
 //! ```text
 //! data-dir = "/var/lib/vaquita"
 //! port = 3306
 //! ```
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use vaquita_session::variables::{Kind, Var, registry};
 use vaquita_storage::{EngineOptions, kill_points};
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
@@ -62,48 +65,133 @@ impl CheckArguments {
     }
 }
 
-#[derive(clap::Args, serde::Deserialize, Default)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-struct Given {
-    /// Where the data lives; created if it does not exist.
-    #[arg(long, env = "VAQUITA_DATA_DIR")]
-    data_dir: Option<PathBuf>,
-    /// TCP port [default: 3306].
-    #[arg(long, env = "VAQUITA_PORT")]
-    port: Option<u16>,
-    /// Address to listen on [default: 127.0.0.1].
-    #[arg(long, env = "VAQUITA_BIND")]
-    bind: Option<String>,
-    /// Address on which accounts with SERVICE_CONNECTION_ADMIN connect however many connections there are [default: none].
-    #[arg(long, env = "VAQUITA_ADMIN_ADDRESS")]
-    admin_address: Option<String>,
-    /// TCP port there [default: 33062].
-    #[arg(long, env = "VAQUITA_ADMIN_PORT")]
-    admin_port: Option<u16>,
-    /// Unix socket [default: vaquita.sock in the data directory].
-    #[arg(long, env = "VAQUITA_SOCKET")]
-    socket: Option<PathBuf>,
-    /// Password of root@localhost on the first start [default: random, in client.cnf].
-    #[arg(long, env = "VAQUITA_INITIAL_ROOT_PASSWORD", hide_env_values = true)]
-    initial_root_password: Option<String>,
-    /// Threads that run statements [default: the number of cores plus one].
-    #[arg(long, env = "VAQUITA_THREADS")]
-    threads: Option<usize>,
-    /// Connections that are served at once; one more is refused with error 1040 [default: 12000].
-    #[arg(long, env = "VAQUITA_MAX_CONNECTIONS")]
-    max_connections: Option<usize>,
-    /// Seconds within which a client must have logged in [default: 10].
-    #[arg(long, env = "VAQUITA_CONNECT_TIMEOUT")]
-    connect_timeout: Option<u64>,
-    /// Refuse connections that use neither TLS nor the Unix socket [default: false].
-    #[arg(long, env = "VAQUITA_REQUIRE_SECURE_TRANSPORT", num_args = 0..=1, default_missing_value = "true")]
-    require_secure_transport: Option<bool>,
-    /// Allow LOAD DATA LOCAL INFILE [default: false].
-    #[arg(long, env = "VAQUITA_LOCAL_INFILE", num_args = 0..=1, default_missing_value = "true")]
-    local_infile: Option<bool>,
-    /// Directory of the files that LOAD DATA and SELECT INTO OUTFILE may use, '' for any [default: none].
-    #[arg(long, env = "VAQUITA_SECURE_FILE_PRIV")]
-    secure_file_priv: Option<String>,
+/// An option of `serve`, on the command line and in the file.
+struct ServeOption {
+    long: &'static str,
+    env: &'static str,
+    source: Source,
+}
+
+/// What says which values an option takes, which it has by default, and what it does.
+enum Source {
+    /// The row of the variable that it sets.
+    Row(Var),
+    /// It sets no variable.
+    Own(Kind, &'static str),
+}
+
+const fn of(long: &'static str, env: &'static str, var: Var) -> ServeOption {
+    ServeOption { long, env, source: Source::Row(var) }
+}
+
+const ANY_NUMBER: Kind = Kind::Int { min: 1, max: 65_536, block: 1 };
+
+static OPTIONS: &[ServeOption] = &[
+    of("data-dir", "VAQUITA_DATA_DIR", Var::Datadir),
+    of("port", "VAQUITA_PORT", Var::Port),
+    of("bind", "VAQUITA_BIND", Var::BindAddress),
+    of("admin-address", "VAQUITA_ADMIN_ADDRESS", Var::AdminAddress),
+    of("admin-port", "VAQUITA_ADMIN_PORT", Var::AdminPort),
+    of("socket", "VAQUITA_SOCKET", Var::Socket),
+    ServeOption {
+        long: "initial-root-password",
+        env: "VAQUITA_INITIAL_ROOT_PASSWORD",
+        source: Source::Own(Kind::Text, "Password of root@localhost on the first start [default: random, in client.cnf]."),
+    },
+    ServeOption {
+        long: "threads",
+        env: "VAQUITA_THREADS",
+        source: Source::Own(ANY_NUMBER, "Threads that run statements [default: the number of cores plus one]."),
+    },
+    of("max-connections", "VAQUITA_MAX_CONNECTIONS", Var::MaxConnections),
+    of("connect-timeout", "VAQUITA_CONNECT_TIMEOUT", Var::ConnectTimeout),
+    of("require-secure-transport", "VAQUITA_REQUIRE_SECURE_TRANSPORT", Var::RequireSecureTransport),
+    of("local-infile", "VAQUITA_LOCAL_INFILE", Var::LocalInfile),
+    of("secure-file-priv", "VAQUITA_SECURE_FILE_PRIV", Var::SecureFilePriv),
+];
+
+impl ServeOption {
+    fn kind(&self) -> &Kind {
+        match &self.source {
+            Source::Row(var) => &registry().of(*var).kind,
+            Source::Own(kind, _) => kind,
+        }
+    }
+
+    fn arg(&'static self) -> clap::Arg {
+        let name = self.env.strip_prefix("VAQUITA_").unwrap_or(self.env);
+        let arg = clap::Arg::new(self.long).long(self.long).env(self.env).value_name(name).help(self.help());
+        let arg = arg.hide_env_values(self.long.contains("password")).value_parser(|text: &str| self.checked(text));
+        if *self.kind() == Kind::Bool { arg.num_args(0..=1).default_missing_value("true") } else { arg }
+    }
+
+    fn help(&self) -> String {
+        match &self.source {
+            Source::Own(_, prose) => prose.trim_end_matches('.').to_string(),
+            Source::Row(var) => {
+                let row = registry().of(*var);
+                let (prose, default) = (row.prose.trim_end_matches('.'), row.show(&row.default));
+                if default.is_empty() { prose.to_string() } else { format!("{prose} [default: {default}]") }
+            }
+        }
+    }
+
+    /// The text, if it is a value of the option.
+    fn checked(&self, text: &str) -> Result<String, String> {
+        match self.kind() {
+            Kind::Bool if switch(text).is_none() => Err("it is on or off".to_string()),
+            Kind::Int { min, max, .. } => match text.parse::<i128>() {
+                Ok(number) if (i128::from(*min)..=i128::from(*max)).contains(&number) => Ok(text.to_string()),
+                _ => Err(format!("it is a number from {min} to {max}")),
+            },
+            _ => Ok(text.to_string()),
+        }
+    }
+
+    /// The text of a value in the file, which has the type of the option.
+    fn in_file(&self, value: &toml::Value) -> Result<String, String> {
+        match (self.kind(), value) {
+            (Kind::Bool, toml::Value::Boolean(on)) => Ok(on.to_string()),
+            (Kind::Int { .. }, toml::Value::Integer(number)) => self.checked(&number.to_string()),
+            (Kind::Bool | Kind::Int { .. }, other) => Err(format!("invalid type: {}", other.type_str())),
+            (_, toml::Value::String(text)) => Ok(text.clone()),
+            (_, other) => Err(format!("invalid type: {}", other.type_str())),
+        }
+    }
+}
+
+fn switch(text: &str) -> Option<bool> {
+    match text.to_ascii_lowercase().as_str() {
+        "true" | "on" | "1" => Some(true),
+        "false" | "off" | "0" => Some(false),
+        _ => None,
+    }
+}
+
+/// Options with their texts, which are checked.
+#[derive(Default)]
+struct Given(BTreeMap<&'static str, String>);
+
+impl clap::FromArgMatches for Given {
+    fn from_arg_matches(matches: &clap::ArgMatches) -> Result<Given, clap::Error> {
+        let given = |option: &ServeOption| matches.get_one::<String>(option.long).map(|text| (option.long, text.clone()));
+        Ok(Given(OPTIONS.iter().filter_map(given).collect()))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &clap::ArgMatches) -> Result<(), clap::Error> {
+        self.0.extend(Given::from_arg_matches(matches)?.0);
+        Ok(())
+    }
+}
+
+impl clap::Args for Given {
+    fn augment_args(command: clap::Command) -> clap::Command {
+        OPTIONS.iter().fold(command, |command, option| command.arg(option.arg()))
+    }
+
+    fn augment_args_for_update(command: clap::Command) -> clap::Command {
+        Given::augment_args(command)
+    }
 }
 
 /// The options with defaults filled in.
@@ -139,34 +227,50 @@ impl ServeArguments {
         }
         let mut engine = EngineOptions { accept_damaged_log: self.accept_damaged_log, ..EngineOptions::default() };
         self.storage_test.apply(&mut engine)?;
-        let given = self.given;
-        let data_dir = given.data_dir.or(file.data_dir);
+        let mut given = file;
+        given.0.extend(self.given.0);
+        let own = |long: &str| given.0.get(long).cloned();
+        // What is not given is as the row says.
+        let text = |long: &str, var: Var| own(long).unwrap_or_else(|| registry().of(var).show(&registry().of(var).default));
+        let number = |long: &str, var: Var| text(long, var).parse::<u64>().unwrap_or_default();
+        let is_on = |long: &str, var: Var| switch(&text(long, var)).unwrap_or_default();
         Ok(ServeOptions {
-            data_dir: data_dir
+            data_dir: own("data-dir")
+                .map(PathBuf::from)
                 .ok_or("no data directory: give --data-dir, VAQUITA_DATA_DIR or data-dir in the file of --config")?,
-            port: given.port.or(file.port).unwrap_or(3306),
-            bind: given.bind.or(file.bind).unwrap_or_else(|| "127.0.0.1".into()),
-            admin_address: given.admin_address.or(file.admin_address).filter(|address| !address.is_empty()),
-            admin_port: given.admin_port.or(file.admin_port).unwrap_or(33_062),
-            socket: given.socket.or(file.socket),
-            initial_root_password: given.initial_root_password.or(file.initial_root_password),
-            threads: given.threads.or(file.threads).map(|threads| threads.max(1)),
-            max_connections: given.max_connections.or(file.max_connections).unwrap_or(12_000),
-            connect_timeout_s: given.connect_timeout.or(file.connect_timeout).unwrap_or(10),
-            require_secure_transport: given.require_secure_transport.or(file.require_secure_transport).unwrap_or(false),
-            local_infile: given.local_infile.or(file.local_infile).unwrap_or(false),
+            port: number("port", Var::Port) as u16,
+            bind: text("bind", Var::BindAddress),
+            admin_address: own("admin-address").filter(|address| !address.is_empty()),
+            admin_port: number("admin-port", Var::AdminPort) as u16,
+            socket: own("socket").map(PathBuf::from),
+            initial_root_password: own("initial-root-password"),
+            threads: own("threads").and_then(|threads| threads.parse().ok()),
+            max_connections: number("max-connections", Var::MaxConnections) as usize,
+            connect_timeout_s: number("connect-timeout", Var::ConnectTimeout),
+            require_secure_transport: is_on("require-secure-transport", Var::RequireSecureTransport),
+            local_infile: is_on("local-infile", Var::LocalInfile),
             engine,
-            secure_file_priv: given.secure_file_priv.or(file.secure_file_priv),
+            secure_file_priv: own("secure-file-priv"),
         })
     }
 }
 
 /// One line about what is wrong, with the line it is in.
 fn parse(text: &str) -> Result<Given, String> {
-    toml::from_str(text).map_err(|e| {
-        let line = e.span().map(|span| 1 + text.get(..span.start).map_or(0, |before| before.matches('\n').count()));
-        format!("line {}: {}", line.unwrap_or(1), e.message().lines().next().unwrap_or_default())
-    })
+    let line_of = |at: usize| 1 + text.get(..at).map_or(0, |before| before.matches('\n').count());
+    let values: BTreeMap<toml::Spanned<String>, toml::Spanned<toml::Value>> = toml::from_str(text).map_err(|e| {
+        let line = e.span().map_or(1, |span| line_of(span.start));
+        format!("line {line}: {}", e.message().lines().next().unwrap_or_default())
+    })?;
+    let mut given = Given::default();
+    for (key, value) in values {
+        let wrong = |what: String| format!("line {}: {what}", line_of(key.span().start));
+        let option = OPTIONS.iter().find(|option| option.long == key.get_ref());
+        let option = option.ok_or_else(|| wrong(format!("unknown field `{}`", key.get_ref())))?;
+        let text = option.in_file(value.get_ref()).map_err(|what| wrong(format!("{}: {what}", option.long)))?;
+        given.0.insert(option.long, text);
+    }
+    Ok(given)
 }
 
 #[cfg(test)]
@@ -176,8 +280,18 @@ mod tests {
     #[test]
     fn the_file_has_the_long_options_as_keys() {
         let given = parse("data-dir = '/d'\nport = 3307\nlocal-infile = true\n").unwrap();
-        assert_eq!((given.port, given.local_infile), (Some(3307), Some(true)));
+        let text = |long: &str| given.0.get(long).map(String::as_str);
+        assert_eq!((text("port"), text("local-infile"), text("bind")), (Some("3307"), Some("true"), None));
         assert!(parse("port = 1\nprot = 2").err().unwrap().starts_with("line 2: unknown field `prot`"));
-        assert!(parse("port = 70000").err().unwrap().starts_with("line 1: "));
+        assert!(parse("\nport = 70000").err().unwrap().starts_with("line 2: port: it is a number from 0 to 65535"));
+        assert!(parse("port = '1'").err().unwrap().starts_with("line 1: port: invalid type"));
+    }
+
+    #[test]
+    fn options_say_what_the_rows_of_their_variables_say() {
+        let help = |long: &str| OPTIONS.iter().find(|option| option.long == long).map(ServeOption::help).unwrap();
+        let row = registry().of(Var::MaxConnections);
+        assert_eq!(help("max-connections"), format!("{} [default: 12000]", row.prose.trim_end_matches('.')));
+        assert!(help("port").ends_with("[default: 3306]"));
     }
 }

@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use vaquita_storage::{Interrupt, InterruptReason, Progress};
 
+use crate::counters::{Counts, SessionCounters};
+
 pub struct Client {
     pub id: u64,
     pub host: String,
@@ -18,6 +20,7 @@ pub struct Client {
     pub interrupt: Arc<Interrupt>,
     /// Of the DDL statement that it runs.
     pub progress: Arc<Progress>,
+    pub counters: SessionCounters,
     /// Makes its connection look at what is said here.
     waker: OnceLock<Box<dyn Fn() + Send + Sync>>,
     /// What the client told of itself at login.
@@ -70,6 +73,7 @@ impl Client {
             port,
             interrupt: Arc::new(Interrupt::new(id)),
             progress: Arc::default(),
+            counters: SessionCounters::default(),
             waker: OnceLock::new(),
             attributes: OnceLock::new(),
             started: Instant::now(),
@@ -242,8 +246,15 @@ impl Client {
 }
 
 #[derive(Default)]
+struct Connected {
+    by_id: BTreeMap<u64, Arc<Client>>,
+    /// What connections have counted that are gone.
+    ended: Counts,
+}
+
+#[derive(Default)]
 pub struct Clients {
-    by_id: Mutex<BTreeMap<u64, Arc<Client>>>,
+    connected: Mutex<Connected>,
     /// The most there were at once.
     most: AtomicU64,
     /// Statements with a deadline that run.
@@ -254,13 +265,16 @@ pub struct Clients {
 
 impl Clients {
     pub fn add(&self, client: Arc<Client>) {
-        let mut by_id = self.by_id.lock();
-        by_id.insert(client.id, client);
-        self.most.fetch_max(by_id.len() as u64, Ordering::Relaxed);
+        let mut connected = self.connected.lock();
+        connected.by_id.insert(client.id, client);
+        self.most.fetch_max(connected.by_id.len() as u64, Ordering::Relaxed);
     }
 
     pub fn remove(&self, id: u64) {
-        self.by_id.lock().remove(&id);
+        let mut connected = self.connected.lock();
+        if let Some(client) = connected.by_id.remove(&id) {
+            connected.ended.add(&client.counters.all());
+        }
     }
 
     /// The most connections there were at once.
@@ -269,11 +283,11 @@ impl Clients {
     }
 
     pub fn connected(&self) -> usize {
-        self.by_id.lock().len()
+        self.connected.lock().by_id.len()
     }
 
     pub fn get(&self, id: u64) -> Option<Arc<Client>> {
-        self.by_id.lock().get(&id).cloned()
+        self.connected.lock().by_id.get(&id).cloned()
     }
 
     /// Connections of an account.
@@ -282,11 +296,26 @@ impl Clients {
             let state = client.state.lock();
             !client.must_close() && state.account.as_ref().is_some_and(|(u, h)| u == user && h == host)
         };
-        self.by_id.lock().values().filter(of_account).count() as u64
+        self.connected.lock().by_id.values().filter(of_account).count() as u64
     }
 
     pub fn list(&self) -> Vec<Arc<Client>> {
-        self.by_id.lock().values().cloned().collect()
+        self.connected.lock().by_id.values().cloned().collect()
+    }
+
+    /// What all connections have counted since the server began.
+    pub fn counts(&self) -> Counts {
+        let connected = self.connected.lock();
+        let mut counts = connected.ended.clone();
+        connected.by_id.values().for_each(|client| counts.add(&client.counters.all()));
+        counts
+    }
+
+    /// FLUSH STATUS: the counts of each session begin anew, and the most connections at once.
+    pub fn flush_status(&self) {
+        let connected = self.connected.lock();
+        connected.by_id.values().for_each(|client| client.counters.flush());
+        self.most.store(connected.by_id.len() as u64, Ordering::Relaxed);
     }
 
     /// A statement with a deadline starts (`true`) or has ended.

@@ -1,9 +1,11 @@
-//! What the server counts: statements by kind, bytes, prepared statements.
+//! What is counted: statements by kind, bytes, prepared statements.
 //!
-//! Counts are kept in shards, by connection, so that cores do not fight over a cache line; reading adds them up.
+//! Each session counts for itself, so that cores do not fight over a cache line. The server's count is the sum of those of its sessions,
+//! the ended ones among them (`Clients::counts`).
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use parking_lot::Mutex;
 use vaquita_parser::StatementKind;
 
 /// Declares the counters: a name in Rust and MySQL's name.
@@ -13,6 +15,7 @@ macro_rules! counters {
         pub enum Counter { $($(#[$doc])* $counter),* }
 
         const NAMES: &[&str] = &[$($name),*];
+        const ALL: &[Counter] = &[$(Counter::$counter),*];
     };
 }
 
@@ -33,64 +36,101 @@ counters! {
 
 /// Kinds of statements follow.
 const COUNTERS: usize = NAMES.len() + StatementKind::ALL.len();
-/// A power of two, about the number of cores of a large machine.
-const SHARDS: usize = 16;
 
-/// Alone on its cache lines.
-#[repr(align(128))]
-struct Shard([AtomicU64; COUNTERS]);
-
-pub struct Counters {
-    shards: [Shard; SHARDS],
+/// What one session has counted. Only the thread that serves the session writes, so an addition is a load and a store.
+pub struct SessionCounters {
+    counts: [AtomicU64; COUNTERS],
+    /// The counts at the last FLUSH STATUS, if there was one.
+    flushed: Mutex<Option<Box<Counts>>>,
 }
 
-impl Default for Counters {
-    fn default() -> Counters {
-        Counters { shards: std::array::from_fn(|_| Shard(std::array::from_fn(|_| AtomicU64::new(0)))) }
+/// Counts of a session, or their sums.
+#[derive(Clone)]
+pub struct Counts([u64; COUNTERS]);
+
+impl Default for SessionCounters {
+    fn default() -> SessionCounters {
+        SessionCounters { counts: std::array::from_fn(|_| AtomicU64::new(0)), flushed: Mutex::new(None) }
     }
 }
 
-impl Counters {
+impl SessionCounters {
     #[inline]
-    pub fn add(&self, connection_id: u64, counter: Counter, count: u64) {
-        self.add_at(connection_id, counter as usize, count);
+    pub fn add(&self, counter: Counter, count: u64) {
+        self.add_at(counter as usize, count);
     }
 
     #[inline]
-    fn add_at(&self, connection_id: u64, at: usize, count: u64) {
-        self.shards[connection_id as usize % SHARDS].0[at].fetch_add(count, Ordering::Relaxed);
+    fn add_at(&self, at: usize, count: u64) {
+        let counter = &self.counts[at];
+        counter.store(counter.load(Ordering::Relaxed) + count, Ordering::Relaxed);
     }
 
     /// A statement is about to run.
     #[inline]
-    pub fn statement(&self, connection_id: u64, kind: StatementKind) {
-        self.add(connection_id, Counter::Questions, 1);
-        self.add(connection_id, Counter::Queries, 1);
-        self.add_at(connection_id, NAMES.len() + kind as usize, 1);
+    pub fn statement(&self, kind: StatementKind) {
+        self.add(Counter::Questions, 1);
+        self.add(Counter::Queries, 1);
+        self.add_at(NAMES.len() + kind as usize, 1);
     }
 
-    /// The sum of one.
+    /// Since the session began.
+    pub fn all(&self) -> Counts {
+        Counts(std::array::from_fn(|at| self.counts[at].load(Ordering::Relaxed)))
+    }
+
+    /// Since the last FLUSH STATUS.
+    pub fn since_flush(&self) -> Counts {
+        let mut counts = self.all();
+        if let Some(flushed) = &*self.flushed.lock() {
+            counts.0.iter_mut().zip(flushed.0).for_each(|(count, before)| *count -= before);
+        }
+        counts
+    }
+
+    /// FLUSH STATUS: the session's counts begin anew, the server's go on.
+    pub fn flush(&self) {
+        *self.flushed.lock() = Some(Box::new(self.all()));
+    }
+}
+
+impl Default for Counts {
+    fn default() -> Counts {
+        Counts([0; COUNTERS])
+    }
+}
+
+impl Counts {
+    pub fn add(&mut self, other: &Counts) {
+        self.0.iter_mut().zip(&other.0).for_each(|(sum, count)| *sum += count);
+    }
+
     pub fn get(&self, counter: Counter) -> u64 {
-        self.sum(counter as usize) + u64::from(counter == Counter::FlushTables)
+        self.0[counter as usize] + u64::from(counter == Counter::FlushTables)
     }
 
-    fn sum(&self, at: usize) -> u64 {
-        self.shards.iter().map(|shard| shard.0[at].load(Ordering::Relaxed)).sum()
-    }
-
-    /// All names and sums; several kinds of statements may have one counter.
-    pub fn list(&self) -> Vec<(&'static str, u64)> {
-        let flushes = Counter::FlushTables as usize;
-        let mut list: Vec<(&str, u64)> =
-            NAMES.iter().enumerate().map(|(at, name)| (*name, self.sum(at) + u64::from(at == flushes))).collect();
+    /// All names and counts; several kinds of statements may have one counter. Of a session's, `server` has what is counted for all.
+    pub fn list(&self, server: &Counts) -> Vec<(&'static str, u64)> {
+        let mut list: Vec<(&str, u64)> = ALL
+            .iter()
+            .zip(NAMES)
+            .map(|(counter, name)| (*name, if counter.is_of_server() { server.get(*counter) } else { self.get(*counter) }))
+            .collect();
         for kind in StatementKind::ALL {
-            let (name, sum) = (kind.facts().counter, self.sum(NAMES.len() + *kind as usize));
+            let (name, count) = (kind.facts().counter, self.0[NAMES.len() + *kind as usize]);
             match list.iter_mut().find(|(listed, _)| *listed == name) {
-                Some((_, listed)) => *listed += sum,
-                None => list.push((name, sum)),
+                Some((_, listed)) => *listed += count,
+                None => list.push((name, count)),
             }
         }
         list.retain(|(name, _)| !name.is_empty());
         list
+    }
+}
+
+impl Counter {
+    /// MySQL has it for the whole server only.
+    fn is_of_server(self) -> bool {
+        matches!(self, Counter::Queries | Counter::FlushTables)
     }
 }

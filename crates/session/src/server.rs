@@ -5,14 +5,13 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use vaquita_storage::{Catalog, Engine, Threads};
 use vaquita_types::Value;
 
 use crate::accounts::Accounts;
 use crate::clients::Clients;
-use crate::counters::Counters;
 use crate::statements::StatementCount;
 use crate::table_locks::TableLocks;
 use crate::user_locks::UserLocks;
@@ -30,7 +29,6 @@ pub struct Server {
     /// Global values of the system variables.
     pub globals: Arc<Globals>,
     pub statements: StatementCount,
-    pub counters: Counters,
     pub user_locks: UserLocks,
     threads: Arc<dyn Threads>,
     clients: Clients,
@@ -38,6 +36,8 @@ pub struct Server {
     accounts: Accounts,
     next_connection_id: AtomicU64,
     pub started: Instant,
+    /// Milliseconds after `started` of the last FLUSH STATUS.
+    flushed_ms: AtomicU64,
 }
 
 impl Server {
@@ -52,7 +52,6 @@ impl Server {
             engine,
             catalog,
             statements: StatementCount::new(globals.clone()),
-            counters: Counters::default(),
             user_locks: UserLocks::default(),
             globals,
             threads,
@@ -61,7 +60,19 @@ impl Server {
             accounts,
             next_connection_id: AtomicU64::new(FIRST_CONNECTION_ID),
             started: Instant::now(),
+            flushed_ms: AtomicU64::new(0),
         })
+    }
+
+    /// FLUSH STATUS.
+    pub fn flush_status(&self) {
+        self.clients.flush_status();
+        self.flushed_ms.store(self.started.elapsed().as_millis() as u64, Ordering::Relaxed);
+    }
+
+    /// `Uptime_since_flush_status`.
+    pub fn since_flush_status_s(&self) -> u64 {
+        self.started.elapsed().saturating_sub(Duration::from_millis(self.flushed_ms.load(Ordering::Relaxed))).as_secs()
     }
 
     /// Runs `wait`, which blocks this thread.

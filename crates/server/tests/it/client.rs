@@ -205,6 +205,13 @@ impl Client {
         }
     }
 
+    /// Waits until the server has closed the connection.
+    #[allow(dead_code)]
+    pub fn wait_for_end(&mut self) {
+        let mut buffer = [0; 1 << 10];
+        while !matches!(self.stream.read(&mut buffer), Ok(0)) {}
+    }
+
     /// Runs a statement that has one result.
     pub fn query(&mut self, sql: &str) -> Answer {
         self.try_query(sql).unwrap_or_else(|e| panic!("{sql}: {e}"))

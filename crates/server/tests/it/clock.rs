@@ -18,10 +18,10 @@ const HOUR_S: i64 = 3600;
 const TEN_YEARS_S: i64 = 10 * 365 * 24 * HOUR_S;
 const ER_LOCK_WAIT_TIMEOUT: u16 = 1205;
 const ER_QUERY_TIMEOUT: u16 = 3024;
-/// What a wait may take longer on a machine that has other work.
-const SLACK: Duration = Duration::from_secs(8);
+/// A wait that followed the clock would last longer than this, or be over at once.
+const TOO_LONG: Duration = Duration::from_secs(HOUR_S as u64 / 2);
 /// When the clock jumps, after the waits began.
-const JUMP_AFTER: Duration = Duration::from_millis(400);
+const JUMP_AFTER: Duration = Duration::from_millis(300);
 
 fn compiled_shim(dir: &Path) -> PathBuf {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/clock.c");
@@ -31,12 +31,12 @@ fn compiled_shim(dir: &Path) -> PathBuf {
     library
 }
 
-/// How long `run` takes: at least `least`, and not much more.
+/// Runs `run`, which takes at least `least`, however long the machine needs.
 fn timed<T>(what: &str, least: Duration, run: impl FnOnce() -> T) -> T {
     let begun = Instant::now();
     let result = run();
     let took = begun.elapsed();
-    assert!(took + Duration::from_millis(20) >= least && took < least + SLACK, "{what} took {took:?}, not {least:?}");
+    assert!(took + Duration::from_millis(20) >= least && took < TOO_LONG, "{what} took {took:?}, not {least:?}");
     result
 }
 
@@ -88,22 +88,17 @@ fn wait_in_every_way(server: &Server, jump: impl FnOnce()) {
             assert_eq!(code_of(ended), ER_QUERY_TIMEOUT);
         });
         scope.spawn(|| {
-            // Not closed early, and closed in time.
             let mut client = server.connect();
-            ok(&mut client, "SET wait_timeout = 3");
-            thread::sleep(JUMP_AFTER * 3);
-            assert_eq!(number(&mut client, "SELECT 1"), 1);
-            thread::sleep(Duration::from_secs(3) + SLACK);
-            assert!(
-                client.try_query("SELECT 1").is_ok_and(|answer| code_of(answer) != 0) || client.try_query("SELECT 1").is_err()
-            );
+            ok(&mut client, "SET wait_timeout = 1");
+            client.set_timeout(TOO_LONG).expect("a time-out");
+            timed("wait_timeout", second, || client.wait_for_end());
         });
         for writer in 0..4 {
             scope.spawn(move || {
                 let mut client = server.connect();
                 let begun = Instant::now();
                 let mut last = 0;
-                while begun.elapsed() < 2 * second {
+                while begun.elapsed() < second {
                     timed("a commit", Duration::ZERO, || {
                         ok(&mut client, &format!("INSERT INTO clock.log (writer) VALUES ({writer})"))
                     });
@@ -136,14 +131,16 @@ fn waits_and_commits_do_not_follow_the_wall_clock() {
     ok(&mut client, "CREATE TABLE clock.held (id INT PRIMARY KEY, n INT)");
     ok(&mut client, "INSERT INTO clock.held VALUES (1, 0)");
     ok(&mut client, "CREATE TABLE clock.log (id INT PRIMARY KEY AUTO_INCREMENT, writer INT)");
+    // Forward and back, over the time of the start and to before it.
+    let mut shifted = 0;
     for seconds in [HOUR_S, -HOUR_S, TEN_YEARS_S, -TEN_YEARS_S] {
         let before = number(&mut client, "SELECT UNIX_TIMESTAMP()");
         wait_in_every_way(&server, || set(seconds));
         let after = number(&mut client, "SELECT UNIX_TIMESTAMP()");
-        let went_on = after - before - seconds;
-        assert!((0..120).contains(&went_on), "NOW() jumps by {seconds} s: from {before} to {after}");
+        let went_on = after - before - (seconds - shifted);
+        assert!((0..HOUR_S / 2).contains(&went_on), "NOW() jumps by {} s: from {before} to {after}", seconds - shifted);
         assert_eq!(number(&mut server.connect(), "SELECT COUNT(*) FROM clock.held"), 1);
-        wait_in_every_way(&server, || set(0));
+        shifted = seconds;
     }
     let rows = number(&mut client, "SELECT COUNT(*) FROM clock.log");
     drop(client);

@@ -21,6 +21,7 @@ mod no_effect;
 mod online_ddl;
 mod pool;
 mod protocol;
+mod read_only;
 mod restart;
 mod server;
 mod statement_kinds;

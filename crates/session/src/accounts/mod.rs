@@ -3,13 +3,12 @@
 //! Records live in the engine's metadata under `account/` (`record`) and are all held here. A login takes the record
 //! with the most specific host that matches (`host`). Sessions keep the record they logged in with and the sum of
 //! its and its roles' privileges (`Access`); `version` tells them cheaply that something has changed.
-//! `users` and `grant` carry out the statements and ask `rules` for who may; `check` finds what other statements need.
+//! `users` and `grant` carry out the statements and ask `rules` for who may; `subject` finds what other statements need.
 //!
 //! * ACC-1: a change is durable before it is visible: `change` writes the records, then replaces the cached ones.
 //! * ACC-2: digests that make the next login fast belong to one `authentication_string`; changing it drops them.
 
 pub mod binds;
-mod check;
 mod grant;
 pub mod grants;
 mod history;
@@ -17,6 +16,7 @@ pub mod host;
 pub mod privilege;
 mod record;
 mod rules;
+mod subject;
 mod usage;
 mod users;
 mod uses;
@@ -35,12 +35,12 @@ use vaquita_storage::Catalog;
 use vaquita_types::errno::{ER_NONEXISTING_GRANT, ER_ROLE_NOT_GRANTED};
 use vaquita_types::{Error, Result};
 
-pub use check::Subject;
 pub use grant::change_grants;
 use grants::{Grants, RoleGrant, quote};
 pub use history::ReusePolicy;
 use history::UsedPassword;
 pub use rules::Actor;
+pub use subject::Subject;
 pub use usage::Limits;
 pub use users::{change_users, hash_password};
 

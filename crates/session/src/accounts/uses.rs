@@ -13,10 +13,10 @@ use vaquita_plan::uses::{Actions, DELETE, INSERT, SELECT, SELECT_OR_UPDATE, Tabl
 use vaquita_types::errno::{ER_COLUMNACCESS_DENIED_ERROR, ER_SPECIFIC_ACCESS_DENIED_ERROR};
 use vaquita_types::{Error, Result};
 
-use super::check::Subject;
 use super::grants::TableGrant;
 use super::privilege as p;
 use super::privilege::Bits;
+use super::subject::Subject;
 
 impl Subject<'_> {
     pub fn check_uses(&self, uses: &UseList) -> Result<()> {

@@ -241,7 +241,7 @@ impl Session {
 
     /// Commits the transaction and answers `done` when it is durable.
     pub(super) fn commit_then(&mut self, done: Done, exchange: &mut Exchange<'_>) -> Flow {
-        if let Err(error) = self.wait_for_commits() {
+        if let Err(error) = self.admit_commit() {
             self.rollback_transaction();
             return self.fail(&error, exchange);
         }

@@ -24,7 +24,7 @@ impl Session {
 
     fn flush(&mut self, flush: &Flush) -> Result<Done> {
         if matches!(flush.what, FlushWhat::Tables { .. }) {
-            self.server.counters.add(self.client.id, Counter::FlushTables, 1);
+            self.client.counters.add(Counter::FlushTables, 1);
         }
         match &flush.what {
             FlushWhat::Tables { with_read_lock: true, tables, .. } if tables.is_empty() => {
@@ -43,6 +43,9 @@ impl Session {
                     self.server.accounts().forget_usage();
                     let deprecated = Error::new(&ER_WARN_DEPRECATED_SYNTAX_NO_REPLACEMENT, &[&"FLUSH PRIVILEGES"]);
                     self.env.push_warning(Level::Warning, deprecated);
+                }
+                if options.iter().any(|option| option == "STATUS") {
+                    self.server.flush_status();
                 }
                 if options.iter().any(|option| option == "USER_RESOURCES") {
                     self.server.accounts().forget_usage();

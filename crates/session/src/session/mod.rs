@@ -203,7 +203,7 @@ impl Session {
             self.catalog.release_dropped(self.transaction.storage());
         }
         if self.client.end_command() >= self.env.settings.slow_us {
-            self.server.counters.add(self.client.id, Counter::SlowQueries, 1);
+            self.client.counters.add(Counter::SlowQueries, 1);
         }
     }
 
@@ -236,6 +236,7 @@ impl Session {
     pub fn reset(&mut self) {
         self.transaction.abandon();
         self.close_statements();
+        self.client.counters.flush();
         self.catalog.drop_all_temporary();
         let database = self.env.database();
         self.env.reset(self.access.account());
@@ -266,14 +267,15 @@ impl Session {
     pub fn statistics(&self) -> String {
         let server = &self.server;
         let uptime_s = server.started.elapsed().as_secs();
-        let questions = server.counters.get(Counter::Questions);
+        let counts = server.clients().counts();
+        let questions = counts.get(Counter::Questions);
         let (tables_open, tables_opened) = server.catalog.open_tables();
         format!(
             "Uptime: {uptime_s}  Threads: {}  Questions: {questions}  Slow queries: {}  Opens: {tables_opened}  Flush tables: {}  \
              Open tables: {tables_open}  Queries per second avg: {:.3}",
             server.clients().connected(),
-            server.counters.get(Counter::SlowQueries),
-            server.counters.get(Counter::FlushTables),
+            counts.get(Counter::SlowQueries),
+            counts.get(Counter::FlushTables),
             if uptime_s == 0 { 0.0 } else { questions as f64 / uptime_s as f64 },
         )
     }

@@ -37,7 +37,7 @@ impl Session {
         if !self.prepared.close_named(name) {
             return Err(unknown(name, "DEALLOCATE PREPARE"));
         }
-        self.server.counters.add(self.client.id, Counter::StmtClose, 1);
+        self.client.counters.add(Counter::StmtClose, 1);
         self.env.tracker.state_changed(&self.env.settings.track);
         Ok(Done::nothing())
     }
@@ -47,13 +47,13 @@ impl Session {
         self.in_database(database.as_deref(), |session| match session.ready_to_execute(name, using) {
             Err(error) => session.fail(&error, exchange),
             Ok((ast, values, Some(plan))) => {
-                session.server.counters.add(session.client.id, Counter::StmtExecute, 1);
-                session.server.counters.statement(session.client.id, StatementKind::of(&ast));
+                session.client.counters.add(Counter::StmtExecute, 1);
+                session.client.counters.statement(StatementKind::of(&ast));
                 let planned = Planned { plan: &plan.plan, ast: Some(&ast), types: &plan.types, params: &values };
                 session.run_plan(planned, exchange)
             }
             Ok((ast, values, None)) => {
-                session.server.counters.add(session.client.id, Counter::StmtExecute, 1);
+                session.client.counters.add(Counter::StmtExecute, 1);
                 session.prepared.set_values(values);
                 let flow = session.statement(&ast, exchange);
                 session.prepared.take_values();

@@ -59,7 +59,7 @@ impl Session {
         let plan = if kind.is_planned() { Some(Arc::new(self.typed_plan(&ast, parameters, &[], None)?)) } else { None };
         // Only the protocol tells columns, before the statement runs.
         let shown = if refused == Prepares::SqlOnly { self.show_columns(&ast)? } else { Vec::new() };
-        self.server.counters.add(self.client.id, Counter::StmtPrepare, 1);
+        self.client.counters.add(Counter::StmtPrepare, 1);
         let prepared = Prepared {
             open: self.server.statements.opened(sql.len())?,
             text: String::from_utf8_lossy(sql).into(),
@@ -120,8 +120,8 @@ impl Session {
 
     fn execute_one(&mut self, prepared: &mut Prepared, values: &[Value], cursor: bool, exchange: &mut Exchange<'_>) -> Flow {
         prepared.cursor = None;
-        self.server.counters.add(self.client.id, Counter::StmtExecute, 1);
-        self.server.counters.statement(self.client.id, prepared.counted);
+        self.client.counters.add(Counter::StmtExecute, 1);
+        self.client.counters.statement(prepared.counted);
         if let Err(error) = self.access.count_statement(prepared.kind) {
             return self.fail(&error, exchange);
         }
@@ -179,7 +179,7 @@ impl Session {
     /// COM_STMT_FETCH: the next rows, and whether the cursor stays open.
     pub fn fetch(&mut self, id: u32, rows_max: u32, answer: &mut dyn Answer) {
         self.env.begin_statement();
-        self.server.counters.add(self.client.id, Counter::StmtFetch, 1);
+        self.client.counters.add(Counter::StmtFetch, 1);
         let mut cursor = match self.prepared.take_cursor(id) {
             Ok(cursor) => cursor,
             Err(error) => return self.error(&error, answer),
@@ -209,13 +209,13 @@ impl Session {
 
     pub fn close_statement(&mut self, id: u32) {
         if self.prepared.close(id) {
-            self.server.counters.add(self.client.id, Counter::StmtClose, 1);
+            self.client.counters.add(Counter::StmtClose, 1);
         }
     }
 
     /// COM_STMT_RESET.
     pub fn reset_statement(&mut self, id: u32) -> Result<()> {
-        self.server.counters.add(self.client.id, Counter::StmtReset, 1);
+        self.client.counters.add(Counter::StmtReset, 1);
         self.close_cursor(id)
     }
 

@@ -79,7 +79,7 @@ impl Session {
         let mut texts = std::mem::take(self.prepared.texts());
         let found = texts.find(sql, self);
         let flow = found.map(|(ast, plan)| {
-            self.server.counters.statement(self.client.id, StatementKind::of(&ast));
+            self.client.counters.statement(StatementKind::of(&ast));
             match self.access.may_run(&plan, &self.catalog) {
                 Ok(()) => {
                     let planned = Planned { plan: &plan.plan, ast: Some(&ast), types: &plan.types, params: texts.values() };
@@ -93,7 +93,7 @@ impl Session {
     }
 
     pub(super) fn statement(&mut self, ast: &Ast, exchange: &mut Exchange<'_>) -> Flow {
-        self.server.counters.statement(self.client.id, StatementKind::counted(ast));
+        self.client.counters.statement(StatementKind::counted(ast));
         if let Err(error) = self.authorize(ast) {
             return self.fail(&error, exchange);
         }

@@ -6,11 +6,16 @@ use vaquita_exec::context::VariableScope;
 
 use super::server_view::ServerView;
 
-/// Names and values, by name. Counters are the server's in both scopes.
+/// Names and values, by name.
 pub fn values(view: &ServerView<'_>, scope: VariableScope) -> Vec<(String, String)> {
     let mut values: Vec<(&str, String)> = Vec::new();
     connections(view, &mut values);
-    values.extend(view.server.counters.list().into_iter().map(|(name, count)| (name, count.to_string())));
+    let server = view.server.clients().counts();
+    let counts = match scope {
+        VariableScope::Session => view.client.counters.since_flush().list(&server),
+        VariableScope::Global => server.list(&server),
+    };
+    values.extend(counts.into_iter().map(|(name, count)| (name, count.to_string())));
     storage(view, &mut values);
     if scope == VariableScope::Session {
         let tls = view.env.tls();
@@ -43,7 +48,7 @@ fn connections(view: &ServerView<'_>, values: &mut Vec<(&'static str, String)>) 
         ("Threads_created", server.connections_total().to_string()),
         ("Threads_running", running.to_string()),
         ("Uptime", uptime_s.to_string()),
-        ("Uptime_since_flush_status", uptime_s.to_string()),
+        ("Uptime_since_flush_status", server.since_flush_status_s().to_string()),
     ]);
 }
 

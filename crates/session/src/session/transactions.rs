@@ -8,12 +8,13 @@ use super::Session;
 use super::exchange::Exchange;
 use super::execute::Done;
 use crate::answer::Flow;
+use crate::variables::Var;
 use crate::variables::settings::Completion;
 
 impl Session {
     pub(super) fn commit_implicitly(&mut self) -> Result<()> {
         self.transaction.refuse_commit_of_branch()?;
-        if let Err(error) = self.wait_for_commits() {
+        if let Err(error) = self.admit_commit() {
             self.rollback_transaction();
             return Err(error);
         }
@@ -37,6 +38,16 @@ impl Session {
     #[inline]
     pub(super) fn wait_for_commits(&self) -> Result<()> {
         if self.transaction.is_read_only() { Ok(()) } else { self.locked.admit_commit(self.env.settings.metadata_lock_wait) }
+    }
+
+    /// The same, and error 1290 if the server has become read-only since the transaction wrote. The transaction is to be rolled back then.
+    #[inline]
+    pub(super) fn admit_commit(&self) -> Result<()> {
+        self.wait_for_commits()?;
+        if self.server.globals.is_on(Var::ReadOnly) && self.transaction.has_shared_writes() {
+            return self.refuse_by_read_only();
+        }
+        Ok(())
     }
 
     /// What follows the end of a transaction; `completion_type` says what is not written.

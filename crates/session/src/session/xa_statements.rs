@@ -64,7 +64,13 @@ impl Session {
         }
         self.transaction.expect_branch(&[BranchState::Idle], xid)?;
         self.wait_for_commits()?;
-        let committed = self.transaction.commit_branch();
+        let committed = match self.admit_commit() {
+            Ok(()) => self.transaction.commit_branch(),
+            Err(refused) => {
+                self.transaction.rollback_branch();
+                Err(refused)
+            }
+        };
         self.transaction_over();
         committed.map(|()| Done::nothing())
     }

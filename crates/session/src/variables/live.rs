@@ -49,9 +49,12 @@ macro_rules! live {
 }
 
 live! {
+    AdminAddress "admin_address" AsValue, "Address on which accounts with SERVICE_CONNECTION_ADMIN connect however many connections there are; there is none by default.";
+    AdminPort "admin_port" AsValue, "TCP port of admin_address.";
     AutoIncrementIncrement "auto_increment_increment" ForSession(|s, v| s.auto_increment.0 = number(v).max(1)), "The step between automatic values of AUTO_INCREMENT columns.";
     AutoIncrementOffset "auto_increment_offset" ForSession(|s, v| s.auto_increment.1 = number(v).max(1)), "The first automatic value; those that follow are steps of auto_increment_increment away.";
     Autocommit "autocommit" ForTransactions(|s, v| s.autocommit = is_on(v)), "ON commits each statement by itself. Turning it on commits the open transaction.";
+    BindAddress "bind_address" AsValue, "Address to listen on.";
     BlockEncryptionMode "block_encryption_mode" ForRuns(|s, v| s.block_encryption = word(v).to_ascii_lowercase().into()), "The cipher of AES_ENCRYPT() and AES_DECRYPT().";
     CharacterSetClient "character_set_client" ForPlans(|s, v| s.client_charset = Charset::by_name(word(v)).filter(|c| needs_reading(c))), "The character set in which statements arrive.";
     CharacterSetConnection "character_set_connection" AsValue, "The character set of string literals and of numbers made strings.";
@@ -64,6 +67,7 @@ live! {
     CompletionType "completion_type" ForSession(|s, v| s.completion = Completion::of(word(v))), "What COMMIT and ROLLBACK do when neither CHAIN nor RELEASE is written.";
     ConnectTimeout "connect_timeout" AsValue, "Seconds within which a client must have logged in.";
     CteMaxRecursionDepth "cte_max_recursion_depth" ForRuns(|s, v| s.cte_rounds_max = number(v)), "Rounds after which a recursive common table expression fails with error 3636.";
+    Datadir "datadir" AsValue, "Where the data lives; created if it does not exist.";
     DefaultStorageEngine "default_storage_engine" ForRuns(|s, v| s.engine = word(v).to_string().into()), "The engine that CREATE TABLE without ENGINE notes in the table's definition.";
     DefaultTmpStorageEngine "default_tmp_storage_engine" ForRuns(|s, v| s.temporary_engine = word(v).to_string().into()), "The same for CREATE TEMPORARY TABLE.";
     DefaultWeekFormat "default_week_format" ForRuns(|s, v| s.week_format = number(v) as u32), "The mode of WEEK() without a second argument.";
@@ -93,6 +97,7 @@ live! {
     NetReadTimeout "net_read_timeout" AsValue, "Seconds that the server waits for more of a file that the client sends.";
     PasswordHistory "password_history" AsValue, "Passwords of an account that may not be used again (error 3638), unless the account has a PASSWORD HISTORY of its own; 0 for none.";
     PasswordReuseInterval "password_reuse_interval" AsValue, "Days for which a password may not be used again (error 3638), unless the account has a PASSWORD REUSE INTERVAL of its own; 0 for none.";
+    Port "port" AsValue, "TCP port.";
     PseudoThreadId "pseudo_thread_id" AsValue, "What CONNECTION_ID() returns.";
     ReadOnly "read_only" AsValue, "ON refuses changes of data by accounts without CONNECTION_ADMIN.";
     RequireSecureTransport "require_secure_transport" AsValue, "ON refuses connections that use neither TLS nor the Unix socket.";
@@ -101,6 +106,7 @@ live! {
     SessionTrackStateChange "session_track_state_change" ForSession(|s, v| s.track.state_change = is_on(v)), "Tell the client when anything of its session changes.";
     SessionTrackSystemVariables "session_track_system_variables" ForSession(|s, v| s.track.set_variables(word(v))), "Variables whose changes the client is told; * for all.";
     SessionTrackTransactionInfo "session_track_transaction_info" ForSession(|s, v| s.track.transaction = TrackTransaction::of(word(v))), "Tell the client the state of its transaction, or also the statements that would begin it again.";
+    Socket "socket" AsValue, "Unix socket; vaquita.sock in datadir by default.";
     SqlGenerateInvisiblePrimaryKey "sql_generate_invisible_primary_key" ForRuns(|s, v| s.generates_primary_key = is_on(v)), "ON adds the invisible column my_row_id as primary key to InnoDB tables that are created without one.";
     SqlMode "sql_mode" ForPlans(|s, v| s.sql_mode = sql_mode_bits(word(v))), "How strictly statements and values are read.";
     SqlNotes "sql_notes" ForSession(|s, v| s.notes = is_on(v)), "OFF keeps no notes among the warnings.";
@@ -146,6 +152,9 @@ impl Var {
 /// Lines that replace or complete those of `table.txt`; a name alone takes the variable out.
 pub const OWN_TABLE: &str = "\
 version\tG\tString\tR\t\t\t1\t\t
+port\tG\tInteger\tR\t0\t65535\t1\t3306\t
+datadir\tG\tString\tR\t\t\t1\t\t
+socket\tG\tString\tR\t\t\t1\t\t
 version_comment\tG\tString\tR\t\t\t1\tVaquita, MySQL Source compatible\t
 version_compile_machine\tG\tString\tR\t\t\t1\tx86_64\t
 version_compile_os\tG\tString\tR\t\t\t1\tLinux\t

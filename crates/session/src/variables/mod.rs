@@ -2,7 +2,7 @@
 //!
 //! `table.txt` has name, scope, type, range, default and members of every MySQL variable, recorded from a
 //! MySQL server. `live` has one row for each that acts here: where a session keeps its value, so what a change makes stale, and in prose what it does. It also gives the values
-//! that are Vaquita's own. A variable that is not in `live` is kept and shown and changes nothing, or, where that would change answers, can only be set to its default (`refused` in the table's last column).
+//! that are Vaquita's own. A variable that is not in `live` is kept and shown and changes nothing, or, where that would change answers, can only be set to its default (`refused` in the table).
 //!
 //! `check` turns what SET was given into a value of the variable, with MySQL's errors and warnings. The global values
 //! are in `Globals`; a session takes them all at login, by reference, and keeps what it sets beside them.
@@ -12,7 +12,7 @@
 //!
 //! What a change does at once, to a session or the server, is `session::set`'s and `Globals::set`'s.
 
-mod check;
+mod given;
 mod globals;
 mod live;
 mod restricted;
@@ -21,9 +21,10 @@ pub mod settings;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-pub use check::check;
+pub use given::check;
 pub use globals::{Globals, server_uuid};
 pub use live::{Fixed, Var, system_time_zone};
+use restricted::Restriction;
 use vaquita_types::charset::CollationId;
 use vaquita_types::{ColumnType, Value, sql_mode};
 
@@ -88,6 +89,8 @@ pub struct Def {
     pub prose: &'static str,
     /// Set for a variable that acts.
     pub var: Option<Var>,
+    /// What setting a session's value needs.
+    needs: Option<Restriction>,
 }
 
 const ONLY_DEFAULT: &str = "Any value but the default is refused with error 1235: it would change answers.";
@@ -111,9 +114,9 @@ impl Registry {
         for line in lines.filter(|l| !l.is_empty() && !l.starts_with('#')) {
             let mut fields: Vec<&str> = line.split('\t').collect();
             let before = rows.iter().position(|row| row[0] == fields[0]).map(|at| rows.swap_remove(at));
-            if fields.len() == FIELDS - 1 {
-                // A line of Vaquita's own says nothing of what is not acted on.
-                fields.push(before.map_or("kept", |row| row[FIELDS - 1]));
+            if fields.len() == FIELDS - 2 {
+                // A line of Vaquita's own says nothing of what is not acted on, and of who may set it.
+                fields.extend(before.map_or(["kept", ""], |row| [row[FIELDS - 2], row[FIELDS - 1]]));
             }
             if fields.len() == FIELDS {
                 rows.push(fields);
@@ -141,10 +144,10 @@ impl Registry {
 }
 
 /// Fields of a line of the table.
-const FIELDS: usize = 10;
+const FIELDS: usize = 11;
 
 fn def(id: usize, row: &[&'static str]) -> Def {
-    let [name, scope, kind, change, min, max, block, default, members, effect] = row else {
+    let [name, scope, kind, change, min, max, block, default, members, effect, needs] = row else {
         unreachable!("lines have {FIELDS} fields")
     };
     let scope = match *scope {
@@ -176,7 +179,18 @@ fn def(id: usize, row: &[&'static str]) -> Def {
         (None, "refused") => (Effect::Refused, ONLY_DEFAULT),
         (None, _) => (Effect::None, NO_EFFECT),
     };
-    Def { name, id, scope, default: parse_default(&kind, default), kind, change, effect, prose, var: live.map(|live| live.var) }
+    Def {
+        name,
+        id,
+        scope,
+        default: parse_default(&kind, default),
+        kind,
+        change,
+        effect,
+        prose,
+        var: live.map(|live| live.var),
+        needs: Restriction::of_row(needs),
+    }
 }
 
 fn parse_default(kind: &Kind, text: &str) -> Value {

@@ -1,6 +1,6 @@
 //! Session variables that not everybody may set, as MySQL 9.7 has them: error 1227.
 //!
-//! They say what is logged, replicated or checked, or take memory. `tests/golden/accounts/variables.txt` has what MySQL answers.
+//! They say what is logged, replicated or checked, or take memory; the last column of the table of variables says which. `tests/golden/accounts/variables.txt` has what MySQL answers.
 
 use super::Def;
 
@@ -23,57 +23,29 @@ pub enum Restriction {
 
 use Restriction::{Applier, Encryption, File, SessionAdmin, SessionAdminUnlessDefault, SuperOrSessionAdmin};
 
-/// Sorted by name.
-const RESTRICTED: &[(&str, Restriction)] = &[
-    ("binlog_direct_non_transactional_updates", SuperOrSessionAdmin),
-    ("binlog_format", SuperOrSessionAdmin),
-    ("binlog_row_image", SuperOrSessionAdmin),
-    ("binlog_row_value_options", SuperOrSessionAdmin),
-    ("binlog_rows_query_log_events", SuperOrSessionAdmin),
-    ("binlog_transaction_compression", SuperOrSessionAdmin),
-    ("binlog_transaction_compression_level_zstd", SuperOrSessionAdmin),
-    ("bulk_insert_buffer_size", SuperOrSessionAdmin),
-    ("character_set_database", SuperOrSessionAdmin),
-    ("character_set_filesystem", SuperOrSessionAdmin),
-    ("connection_memory_chunk_size", SuperOrSessionAdmin),
-    ("connection_memory_limit", SuperOrSessionAdmin),
-    ("default_table_encryption", Encryption),
-    ("global_connection_memory_tracking", SuperOrSessionAdmin),
-    ("gtid_next", Applier),
-    ("histogram_generation_max_mem_size", SuperOrSessionAdmin),
-    ("innodb_strict_mode", SessionAdminUnlessDefault),
-    ("innodb_tmpdir", File),
-    ("internal_tmp_mem_storage_engine", SessionAdmin),
-    ("low_priority_updates", SessionAdmin),
-    ("max_delayed_threads", SessionAdmin),
-    ("max_error_count", SessionAdmin),
-    ("max_insert_delayed_threads", SessionAdmin),
-    ("min_examined_row_limit", SessionAdmin),
-    ("original_commit_timestamp", Applier),
-    ("preload_buffer_size", SessionAdmin),
-    ("pseudo_replica_mode", Applier),
-    ("pseudo_slave_mode", Applier),
-    ("pseudo_thread_id", SuperOrSessionAdmin),
-    ("select_into_buffer_size", SessionAdmin),
-    ("select_into_disk_sync_delay", SessionAdmin),
-    ("sql_generate_invisible_primary_key", SuperOrSessionAdmin),
-    ("sql_log_bin", SuperOrSessionAdmin),
-    ("sql_log_off", SuperOrSessionAdmin),
-    ("sql_require_primary_key", SuperOrSessionAdmin),
-    ("xa_detach_on_prepare", SuperOrSessionAdmin),
-];
+impl Restriction {
+    /// As the table of variables spells it.
+    pub fn of_row(word: &str) -> Option<Restriction> {
+        Some(match word {
+            "session_admin" => SessionAdmin,
+            "super_or_session_admin" => SuperOrSessionAdmin,
+            "applier" => Applier,
+            "file" => File,
+            "session_admin_unless_default" => SessionAdminUnlessDefault,
+            "encryption" => Encryption,
+            _ => return None,
+        })
+    }
+}
 
 impl Def {
     /// What setting it for a session needs, if anything; `default`: to DEFAULT, `changes`: to another value than it has.
     pub fn restriction(&self, default: bool, changes: bool) -> Option<Restriction> {
-        let at = RESTRICTED.binary_search_by_key(&self.name, |(name, _)| name).ok()?;
-        let restriction = RESTRICTED[at].1;
-        let asked = match restriction {
+        self.needs.filter(|needs| match needs {
             SessionAdmin | SuperOrSessionAdmin | Applier => true,
             File | SessionAdminUnlessDefault => !default,
             Encryption => changes,
-        };
-        asked.then_some(restriction)
+        })
     }
 }
 
@@ -95,19 +67,5 @@ impl Restriction {
             }
         };
         if may { Ok(()) } else { Err(text) }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::variables::registry;
-
-    #[test]
-    fn names_are_sorted_and_those_of_variables() {
-        assert!(RESTRICTED.is_sorted_by_key(|(name, _)| name));
-        for (name, _) in RESTRICTED {
-            assert!(registry().find(name).is_some(), "{name}");
-        }
     }
 }

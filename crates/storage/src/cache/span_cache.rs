@@ -41,6 +41,7 @@ use hashbrown::HashMap;
 
 use super::span::{Filler, Gauge, Span};
 use super::span_index::{IndexPrefix, IndexSpans};
+use crate::base::invariants::CHECKED_MAX;
 use crate::base::sync::{Mutex, RwLock};
 use crate::encoding::ids::INDEX_ID_BYTES;
 
@@ -155,6 +156,16 @@ impl SpanCache {
                 && let Some(renewed) = index.announce(key, value, after)
             {
                 self.clock.lock().add(index, &renewed);
+            }
+        }
+    }
+
+    /// SPANS-1, looked at when the group is about to be written.
+    pub fn check_announced<'k>(&self, writes: impl Iterator<Item = (&'k [u8], Option<&'k [u8]>)>) {
+        let touched = &self.flight.lock().touched;
+        for (key, _) in writes.take(CHECKED_MAX) {
+            if let Some(index) = touched.iter().find(|index| index.is_of(key)) {
+                index.check_announced(key);
             }
         }
     }

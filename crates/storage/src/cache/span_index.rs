@@ -264,6 +264,22 @@ impl IndexSpans {
         renewed
     }
 
+    /// SPANS-1, of a key that the group writes: no span shows it as it was to later snapshots, and none can be made.
+    pub fn check_announced(&self, key: &[u8]) {
+        let place = At::new(key);
+        let state = self.state.read();
+        let kept = state.up_to(&place).filter(|kept| key < kept.span.upper());
+        holds(
+            kept.is_none_or(|kept| kept.changes.list.iter().any(|change| *change.key == *key && change.sequence == ANNOUNCED)),
+            "SPANS-1: a span that holds a key that is about to be written has its change, announced",
+        );
+        let told = state.heads.iter().rev().take_while(|changed| changed.sequence == ANNOUNCED);
+        holds(
+            state.known_from == ANNOUNCED || told.into_iter().any(|changed| changed.head == place.head),
+            "SPANS-1: nobody makes a span of what was read before a key there was announced",
+        );
+    }
+
     /// A group may change everything.
     pub fn announce_all(&self) {
         let mut state = self.state.write();
@@ -294,6 +310,13 @@ impl IndexSpans {
             *known_from = sequence;
         }
         heads.iter_mut().rev().take_while(|c| c.sequence == ANNOUNCED).for_each(|c| c.sequence = sequence);
+        if CHECKED {
+            let last = heads.iter().rev().take(2).map(|changed| changed.sequence);
+            holds(
+                last.is_sorted_by(|later, earlier| later >= earlier),
+                "SPANS-3: changes have the numbers of their commits, which ascend",
+            );
+        }
         for lower in announced.drain(..) {
             let lower: &dyn Lower = &At::new(&lower);
             if let Some(kept) = spans.get_mut(lower) {
@@ -324,6 +347,9 @@ impl IndexSpans {
         let unchanged = |kept: &Kept| kept.changes.list.is_empty().then(|| Arc::clone(&kept.span));
         let before = before.and_then(unchanged).filter(|span| span.upper() == place.key);
         let after = after.and_then(unchanged).filter(|span| **span.lower() == *upper);
+        if CHECKED {
+            holds(at != ANNOUNCED && good_from <= at, "SPANS-2: a span holds every commit up to the number that it was read at");
+        }
         let span = Arc::new(filler.span(&upper, good_from, before.as_deref(), after.as_deref(), &self.gauge));
         let joined = |old: &&Arc<Span>| old.lower() >= span.lower() && **old.lower() < *span.upper();
         before.iter().chain(&after).filter(joined).for_each(|old| state.remove(old.lower()));
@@ -362,6 +388,8 @@ impl State {
             holds(lower.key == *kept.span.lower(), "SPANS-4: a span is found by its lower bound");
             holds(end <= &*lower.key && *lower.key < *kept.span.upper(), "SPANS-4: spans of an index do not overlap");
             end = kept.span.upper();
+            let ascend = kept.changes.list.is_sorted_by_key(|change| change.sequence);
+            holds(ascend, "SPANS-3: changes have the numbers of their commits, which ascend");
         }
     }
 

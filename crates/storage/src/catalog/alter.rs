@@ -16,7 +16,7 @@ use std::sync::Arc;
 use vaquita_types::schema::{IndexId, TableDef};
 use vaquita_types::{Error, Result, Value, errno};
 
-use super::ddl::{Statement, check_column_ids, order_indexes};
+use super::ddl::{DdlStatement, check_column_ids, order_indexes};
 use super::progress::Stage;
 use super::table::{Buffers, Table, Written};
 use super::{Catalog, DdlContext};
@@ -79,7 +79,7 @@ impl Catalog {
         rows: RowChange<'_>,
         context: &AlterContext<'_>,
     ) -> Result<(Arc<Table>, u64)> {
-        let mut statement = Statement::new(self, context.ddl);
+        let mut statement = DdlStatement::new(self, context.ddl);
         if !statement.begin(std::slice::from_ref(old), context.ddl)? {
             return Err(Error::new(&errno::ER_TABLE_DEF_CHANGED, &[]));
         }
@@ -100,7 +100,7 @@ impl Catalog {
 
     fn alter_instantly(
         &self,
-        mut statement: Statement<'_>,
+        mut statement: DdlStatement<'_>,
         old: &Arc<Table>,
         new: TableDef,
         change: &Alter<'_>,
@@ -112,7 +112,7 @@ impl Catalog {
 
     fn alter_online(
         &self,
-        mut statement: Statement<'_>,
+        mut statement: DdlStatement<'_>,
         old: &Arc<Table>,
         new: TableDef,
         change: &Alter<'_>,
@@ -131,7 +131,7 @@ impl Catalog {
     /// Copies rows, or builds indexes while writers are to be kept out.
     fn alter_under_lock(
         &self,
-        mut statement: Statement<'_>,
+        mut statement: DdlStatement<'_>,
         old: &Arc<Table>,
         mut new: TableDef,
         rows: RowChange<'_>,
@@ -272,7 +272,7 @@ fn keep_columns(old: &TableDef, new: &TableDef) -> impl FnMut(Vec<Value>) -> Res
 }
 
 /// The commit that replaces the definition.
-fn install(statement: Statement<'_>, old: &Arc<Table>, new: TableDef, alter: &Alter<'_>) -> Result<Arc<Table>> {
+fn install(statement: DdlStatement<'_>, old: &Arc<Table>, new: TableDef, alter: &Alter<'_>) -> Result<Arc<Table>> {
     alter.context.ddl.progress.enter(Stage::Committing);
     let mut change = statement.change();
     let renamed = (&new.database, &new.name) != (&old.def.database, &old.def.name);

@@ -44,7 +44,7 @@ const FIRST_TURN: Duration = Duration::from_secs(1);
 pub type TableName<'a> = (&'a str, &'a str);
 
 /// A DDL statement between its first lock and its commit.
-pub(super) struct Statement<'c> {
+pub(super) struct DdlStatement<'c> {
     pub catalog: &'c Catalog,
     pub txn: Transaction,
     guard: Option<DdlGuard<'c>>,
@@ -63,9 +63,9 @@ pub(super) struct Change<'c> {
     _guard: Option<DdlGuard<'c>>,
 }
 
-impl<'c> Statement<'c> {
-    pub fn new(catalog: &'c Catalog, context: &DdlContext) -> Statement<'c> {
-        Statement { catalog, txn: internal_transaction(&catalog.store, context.interrupt.clone()), guard: None }
+impl<'c> DdlStatement<'c> {
+    pub fn new(catalog: &'c Catalog, context: &DdlContext) -> DdlStatement<'c> {
+        DdlStatement { catalog, txn: internal_transaction(&catalog.store, context.interrupt.clone()), guard: None }
     }
 
     /// Keeps other DDL on the tables away. False: one changed meanwhile, look it up again.
@@ -299,7 +299,7 @@ fn first_missing(missing: &[TableName<'_>]) -> Error {
 impl Catalog {
     /// Error 1007 if it exists.
     pub fn create_database(&self, name: &str, collation: CollationId, context: &DdlContext) -> Result<()> {
-        let mut change = Statement::new(self, context).change();
+        let mut change = DdlStatement::new(self, context).change();
         if self.cached_database(name).is_some() {
             return Err(Error::new(&errno::ER_DB_CREATE_EXISTS, &[&name]));
         }
@@ -313,7 +313,7 @@ impl Catalog {
 
     /// Changes the default collation. Error 1049 if there is no such database.
     pub fn alter_database(&self, name: &str, collation: CollationId, context: &DdlContext) -> Result<()> {
-        let mut change = Statement::new(self, context).change();
+        let mut change = DdlStatement::new(self, context).change();
         let old = self.cached_database(name).ok_or_else(|| Error::new(&errno::ER_BAD_DB_ERROR, &[&name]))?;
         let def = Arc::new(DatabaseDef { collation, ..(*old).clone() });
         change.txn.meta_put(&keys::database(name), &record::encode_database(&def))?;
@@ -336,7 +336,7 @@ impl Catalog {
             for table in &names {
                 tables.extend(self.table(name, table)?);
             }
-            let mut statement = Statement::new(self, context);
+            let mut statement = DdlStatement::new(self, context);
             if !statement.lock(&tables, context)? {
                 continue;
             }
@@ -369,7 +369,7 @@ impl Catalog {
         order_indexes(&mut def);
         check_column_ids(&mut def)?;
         layout::fresh_layout(&mut def);
-        let mut change = Statement::new(self, context).change();
+        let mut change = DdlStatement::new(self, context).change();
         change.check_database(&def.database)?;
         let name = (def.database.as_str(), def.name.as_str());
         if change.exists(name)? {
@@ -487,7 +487,7 @@ impl Catalog {
         }
         let statistics = Arc::new(TableStatistics::collect(table, &read, &context.interrupt)?);
         kill_point("analyze.collected");
-        let mut change = Statement::new(self, context).change();
+        let mut change = DdlStatement::new(self, context).change();
         change.txn.meta_put(&keys::statistics(table.def.id), &statistics.encode())?;
         kill_point("analyze.written");
         change.txn.commit_wait()?;
@@ -517,7 +517,7 @@ impl Catalog {
             if !unknown.is_empty() {
                 return Err(missing(&unknown));
             }
-            let mut statement = Statement::new(self, context);
+            let mut statement = DdlStatement::new(self, context);
             if statement.lock(&tables, context)? {
                 return Ok((statement.change(), tables));
             }

@@ -21,7 +21,7 @@ use vaquita_types::Result;
 use vaquita_types::schema::{IndexId, TableDef};
 
 use super::building::{Building, EntryBuffers, Filled};
-use super::ddl::Statement;
+use super::ddl::DdlStatement;
 use super::progress::Stage;
 use super::table::Table;
 use super::{Catalog, DdlContext};
@@ -49,7 +49,7 @@ impl Catalog {
     /// lock. The handle is the table's from here on; `withdraw` follows if the statement fails later.
     pub(super) fn build_online(
         &self,
-        statement: &mut Statement<'_>,
+        statement: &mut DdlStatement<'_>,
         old: &Arc<Table>,
         new: &TableDef,
         built: &[IndexId],

@@ -21,7 +21,7 @@ use crate::commit::{CommitRequest, Touched};
 use crate::encoding::KeyRange;
 use crate::locks::{LockMode, LockPolicy};
 use crate::rocks::SortedFiles;
-use crate::spill::run::{Run, RunFile};
+use crate::spill::sorted_run::{Run, RunFile};
 use crate::spill::sorter::SortBuffer;
 use crate::txn::{Direction, Keep, Reads, ScanOptions, SharedView, Transaction, Version};
 

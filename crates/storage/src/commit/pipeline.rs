@@ -224,7 +224,7 @@ impl Pipeline {
             None => self.log_batch(&mut records, &[&request]),
         };
         self.note(&request, sequence);
-        self.spans.note(sequence, done.is_ok());
+        self.note_spans(sequence, done.is_ok());
         if let Err(e) = done {
             self.finish(request);
             return Err(e);
@@ -277,7 +277,7 @@ impl Pipeline {
 
     fn end_group(&self, group: Vec<Queued>, (done, sequence): Logged) {
         group.iter().for_each(|q| self.note(&q.request, sequence));
-        self.spans.note(sequence, done.is_ok());
+        self.note_spans(sequence, done.is_ok());
         if let Err(e) = done {
             for queued in group {
                 self.finish(queued.request);
@@ -305,6 +305,9 @@ impl Pipeline {
         self.count_rows(commits, records);
         kill_point("commit.counted");
         self.spans.announce(records.writes(), self.db.latest_sequence());
+        if CHECKED {
+            self.spans.check_announced(records.writes());
+        }
         let sync = self.flush_mode() == FlushMode::SyncEachCommit;
         let (done, sequence) = self.stages.log(Change { commits, content: Content::Batch(records) }, sync);
         if let Err(e) = done {
@@ -382,6 +385,13 @@ impl Pipeline {
             Touched::Keys(hashes) => hashes.iter().for_each(|&hash| self.recent.note(hash, sequence)),
             Touched::Any => self.recent.note_all(sequence),
         }
+    }
+
+    fn note_spans(&self, sequence: u64, written: bool) {
+        if CHECKED {
+            holds(sequence <= self.db.latest_sequence(), "SPANS-3: changes do not have a later number than RocksDB's");
+        }
+        self.spans.note(sequence, written);
     }
 
     fn finish(&self, mut request: CommitRequest) {

@@ -5,7 +5,7 @@
 //! | `open` | what is checked and made before RocksDB opens the directory |
 //! | `housekeeper` | what is done now and then and nobody waits for |
 //! | `space_reserve` | disk space that is given back when the disk is full |
-//! | `check` | CHECK TABLE |
+//! | `check_table` | CHECK TABLE |
 //!
 //! `Engine::open` takes the directory for this process alone (RocksDB's LOCK file), recovers the log and starts two threads, the
 //! committer (see `commit::pipeline`) and the housekeeper. What transactions need of it is its `Store`, to which it dereferences:
@@ -13,7 +13,7 @@
 //!
 //! It may use every floor below. Nobody below knows it.
 
-pub mod check;
+pub mod check_table;
 mod housekeeper;
 mod open;
 mod space_reserve;

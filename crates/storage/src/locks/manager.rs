@@ -25,7 +25,7 @@ use super::graph::{Deadlock, Detected, WaitGraph, Wanted};
 use super::range::RangeLocks;
 use super::{Interrupt, LockInfo, LockMode, LockPolicy, LockStats, LockTarget};
 use crate::base::hooks::{Statements, Threads};
-use crate::base::invariants::{CHECKED, holds};
+use crate::base::invariants::{CHECKED, CHECKED_MAX, holds};
 use crate::base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::base::sync::{Condvar, LOCK_SHARDS, Mutex, MutexGuard};
 use crate::encoding::key_hash;
@@ -130,7 +130,10 @@ impl Owner {
 
     pub(super) fn begin_wait(&self) {
         self.waits.fetch_add(1, Ordering::Relaxed);
-        *self.wait.lock() = WaitState::Waiting(Instant::now());
+        let before = std::mem::replace(&mut *self.wait.lock(), WaitState::Waiting(Instant::now()));
+        if CHECKED {
+            holds(before == WaitState::Idle, "LOCK-4: an owner waits for at most one lock");
+        }
     }
 
     /// Blocks until the wait ends or the deadline passes.
@@ -145,7 +148,11 @@ impl Owner {
 
     /// How the wait ended; `Waiting` if it timed out. Nobody can end it any more after this.
     pub(super) fn take_wait(&self) -> WaitState {
-        std::mem::replace(&mut *self.wait.lock(), WaitState::Idle)
+        let how = std::mem::replace(&mut *self.wait.lock(), WaitState::Idle);
+        if CHECKED {
+            holds(how != WaitState::Idle, "LOCK-4: a wait ends once");
+        }
+        how
     }
 }
 
@@ -738,6 +745,11 @@ impl Entry {
         }
         let upgrades_first = self.queue.iter().skip_while(|r| r.upgrade).all(|r| !r.upgrade);
         holds(upgrades_first, "LOCK-2: an upgrade goes ahead of all requests that are not upgrades");
+        if self.queue.len() <= CHECKED_MAX {
+            let mut waiters: Vec<u64> = self.queue.iter().map(|request| request.owner.id).collect();
+            waiters.sort_unstable();
+            holds(waiters.windows(2).all(|pair| pair[0] != pair[1]), "LOCK-4: an owner waits for at most one lock");
+        }
     }
 
     pub(super) fn mode_of(&self, owner: u64) -> Option<LockMode> {

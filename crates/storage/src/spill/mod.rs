@@ -2,14 +2,14 @@
 //!
 //! | file | for |
 //! |---|---|
-//! | `run` | a file of sorted runs, and how they are read, cut and merged |
+//! | `sorted_run` | a file of sorted runs, and how they are read, cut and merged |
 //! | `scratch` | the part of a transaction's writes that lies in such a file, in segments |
 //! | `sorter` | any number of entries in the order of their keys |
 //! | `sorted_files` | runs merged into files that RocksDB ingests |
 //!
 //! It may use `base`, `encoding`, `rocks` and `locks` (for KILL). It never knows a transaction, a table or a commit.
 
-pub mod run;
 pub mod scratch;
 pub mod sorted_files;
+pub mod sorted_run;
 pub mod sorter;

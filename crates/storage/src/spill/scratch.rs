@@ -1,6 +1,6 @@
 //! `Spill`: the part of a transaction's writes that did not fit into its memory.
 //!
-//! It lies in a file (`run`) that goes with the transaction. What is spilled at a time is a *segment*, one sorted run; a later segment
+//! It lies in a file (`sorted_run`) that goes with the transaction. What is spilled at a time is a *segment*, one sorted run; a later segment
 //! hides what an earlier one says about the same key. Going back to a mark drops the segments that were written after it, so a
 //! segment never spans a mark that may still be wanted. Example: segments 0 and 1 wrote k=1 and k=2; a get looks into 1 first and finds 2.
 
@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 use vaquita_types::schema::TableId;
 use vaquita_types::{Error, Result};
 
-use super::run::{Entry, Run, RunCursor, RunFile};
+use super::sorted_run::{Entry, Run, RunCursor, RunFile};
 
 const FILTER_BITS_PER_KEY: usize = 10;
 const FILTER_PROBES: u64 = 5;
@@ -285,7 +285,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::spill::run::{Piece, merge};
+    use crate::spill::sorted_run::{Piece, merge};
 
     type Model = BTreeMap<Vec<u8>, Option<Vec<u8>>>;
 

@@ -5,7 +5,7 @@
 
 use vaquita_types::Result;
 
-use super::run::{Piece, Run, RunFile, merge, pieces};
+use super::sorted_run::{Piece, Run, RunFile, merge, pieces};
 use crate::base::helpers::{Helpers, Pace, Queue, cores};
 use crate::locks::Interrupt;
 use crate::rocks::SortedFiles;

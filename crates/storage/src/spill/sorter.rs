@@ -1,13 +1,13 @@
 //! `Sorter`: any number of entries of key and value, in the order of their keys; those of one key as they came.
 //!
-//! Entries are collected in memory; when that is full they are sorted and become a run of a file (`run`), and in the end the runs are merged.
+//! Entries are collected in memory; when that is full they are sorted and become a run of a file (`sorted_run`), and in the end the runs are merged.
 
 use std::sync::Arc;
 
 use vaquita_types::Result;
 
-use super::run::{Merge, Run, RunFile, Ties};
 use super::scratch::Scratches;
+use super::sorted_run::{Merge, Run, RunFile, Ties};
 
 /// Bytes of an entry beside key and value.
 const PLACE_BYTES: usize = size_of::<Place>();

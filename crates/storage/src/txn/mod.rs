@@ -129,7 +129,7 @@ pub struct Transaction {
     tables: Vec<(TableId, LockMode)>,
     writes: WriteSet,
     counters: Vec<(TableId, CounterChange)>,
-    statement: Statement,
+    statement: StatementStart,
     view: RefCell<View>,
     /// It is a session's: what it writes into temporary tables need not be stored.
     carries: bool,
@@ -171,7 +171,7 @@ const WRITE_SET_BYTES_MIN: usize = 4 << 20;
 
 /// The running statement.
 #[derive(Clone, Copy)]
-struct Statement {
+struct StatementStart {
     began: Mark,
     reads: Reads,
     /// Locks that earlier statements took.
@@ -182,17 +182,17 @@ struct Statement {
     changes: bool,
 }
 
-impl Statement {
+impl StatementStart {
     /// Of a transaction that holds nothing.
-    fn new(writes: &mut WriteSet) -> Statement {
-        Statement { began: writes.begin_statement(), reads: Reads::Many, locks_before: 0, may_restart: true, changes: false }
+    fn new(writes: &mut WriteSet) -> StatementStart {
+        StatementStart { began: writes.begin_statement(), reads: Reads::Many, locks_before: 0, may_restart: true, changes: false }
     }
 }
 
 impl Transaction {
     pub(crate) fn new(store: Arc<Store>, options: TxnOptions) -> Transaction {
         let mut writes = WriteSet::default();
-        let statement = Statement::new(&mut writes);
+        let statement = StatementStart::new(&mut writes);
         Transaction {
             store,
             options,
@@ -293,7 +293,7 @@ impl Transaction {
         }
         let may_restart = self.view.get_mut().snapshot.is_none();
         let began = self.writes.begin_statement();
-        self.statement = Statement { began, reads, locks_before: self.held.mark(), may_restart, changes: false };
+        self.statement = StatementStart { began, reads, locks_before: self.held.mark(), may_restart, changes: false };
     }
 
     /// Undoes what the statement wrote; its locks stay.
@@ -324,6 +324,11 @@ impl Transaction {
     /// Nothing was written.
     pub fn is_read_only(&self) -> bool {
         self.writes.is_empty()
+    }
+
+    /// It has written what other sessions will see: more than into temporary tables.
+    pub fn has_shared_writes(&self) -> bool {
+        !self.writes.is_empty() && !self.writes.is_temporary()
     }
 
     /// Scans meet rows that only this transaction sees: it has written, or carries what it wrote into temporary tables.
@@ -805,7 +810,7 @@ impl Transaction {
         self.tables.clear();
         self.ascent.forget();
         self.view.get_mut().take();
-        self.statement = Statement::new(&mut self.writes);
+        self.statement = StatementStart::new(&mut self.writes);
     }
 }
 

@@ -26,9 +26,9 @@ use crate::commit::{CommitRequest, CommitStart, CommitWaiter};
 use crate::encoding::KeyRange;
 use crate::locks::{Interrupt, LockManager, Owner};
 use crate::rocks::{Db, IdleIters, Snapshot, SortedFiles, disk_full_error, read_error, split, write_error};
-use crate::spill::run::{Run, RunFile};
 use crate::spill::scratch::Scratches;
 use crate::spill::sorted_files::merge_runs;
+use crate::spill::sorted_run::{Run, RunFile};
 use crate::spill::sorter::Sorter;
 
 /// A scan fills the block cache with what it reads if that, as it is on disk, is at most this part of the cache: decompressed

@@ -34,10 +34,10 @@ pub enum Next {
 pub struct Commands {
     pub session: Session,
     caps: u32,
-    statements: FxHashMap<u32, Statement>,
+    statements: FxHashMap<u32, ClientStatement>,
 }
 
-struct Statement {
+struct ClientStatement {
     params: StatementParams,
     values: Vec<Value>,
 }
@@ -95,7 +95,7 @@ impl Commands {
         let id = execute.statement_id;
         let mut values: &[Value] = &[];
         // One that is not here is not the session's either, which says so.
-        if let Some(Statement { params, values: read }) = self.statements.get_mut(&id) {
+        if let Some(ClientStatement { params, values: read }) = self.statements.get_mut(&id) {
             let mut rebound = false;
             if let Err(error) = params.read(execute, self.caps, read, &mut rebound) {
                 out.writer.packet(|buffer| put_protocol_error(buffer, error));
@@ -124,7 +124,7 @@ impl Commands {
                     Ok(shape) => {
                         put_prepared(session, &shape, out);
                         let params = StatementParams::new(shape.parameters.len());
-                        statements.insert(shape.id, Statement { params, values: Vec::new() });
+                        statements.insert(shape.id, ClientStatement { params, values: Vec::new() });
                     }
                     Err(error) => session.error(&error, out),
                 },

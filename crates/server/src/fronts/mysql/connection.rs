@@ -260,7 +260,7 @@ impl Connection {
             received_inside: &mut body.received_inside,
             front: &self.front,
             caps: commands.caps(),
-            connection_id: self.id,
+            client: &self.client,
             broken: false,
             rows: Rows::default(),
             sent: false,
@@ -358,7 +358,7 @@ impl Connection {
             }
             match body.transport.receive(&mut worker.read_buffer) {
                 Ok(Received::Bytes(n)) => {
-                    self.front.server.counters.add(self.id, Counter::BytesReceived, n as u64);
+                    self.client.counters.add(Counter::BytesReceived, n as u64);
                     let full = n == worker.read_buffer.len();
                     let buffer = std::mem::take(&mut worker.read_buffer);
                     let step = self.process(body, &buffer[..n], &mut worker.write_buffer);

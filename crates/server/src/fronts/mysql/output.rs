@@ -16,6 +16,7 @@ use vaquita_wire::result::put_err;
 use super::front::Front;
 use super::reply::Rows;
 use super::transport::{Received, Transport};
+use vaquita_session::clients::Client;
 use vaquita_session::counters::Counter;
 
 /// Where a command's answer goes: packets collect and are sent when the buffer is full or the command is over.
@@ -29,7 +30,7 @@ pub struct Output<'a> {
     pub(crate) received_inside: &'a mut bool,
     pub(crate) front: &'a Arc<Front>,
     pub caps: u32,
-    pub(crate) connection_id: u64,
+    pub(crate) client: &'a Client,
     /// Sending failed: the client is gone.
     pub broken: bool,
     /// Of the result set that is being written.
@@ -47,7 +48,7 @@ pub const FLUSH_BYTES: usize = 64 << 10;
 impl Output<'_> {
     pub fn flush(&mut self) -> Result<()> {
         let front = self.front;
-        front.server.counters.add(self.connection_id, Counter::BytesSent, self.writer.len() as u64);
+        self.client.counters.add(Counter::BytesSent, self.writer.len() as u64);
         let sent = self.transport.send(self.writer.bytes(), &|wait| front.pool().blocking(wait));
         self.writer.clear();
         if let Some(compression) = self.transport.compression() {
@@ -92,7 +93,7 @@ impl Output<'_> {
             *self.received_inside = true;
             match self.transport.receive(&mut buffer) {
                 Ok(Received::Bytes(n)) => {
-                    self.front.server.counters.add(self.connection_id, Counter::BytesReceived, n as u64);
+                    self.client.counters.add(Counter::BytesReceived, n as u64);
                     self.pending.extend_from_slice(buffer.get(..n).unwrap_or_default());
                 }
                 Ok(Received::Later) => {

@@ -101,6 +101,11 @@ impl SessionTransaction {
         self.storage.borrow().is_read_only()
     }
 
+    /// Its commit changes what other sessions see.
+    pub fn has_shared_writes(&self) -> bool {
+        self.storage.borrow().has_shared_writes()
+    }
+
     /// An open transaction that START TRANSACTION READ ONLY or a setting has begun.
     pub fn is_open_for_reading(&self) -> bool {
         self.open && self.storage.borrow().options().read_only
