@@ -92,11 +92,17 @@ pub fn session_variables(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
 }
 
 pub fn global_status(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
-    Ok(pairs(cx.statement.server.status(VariableScope::Global)))
+    Ok(status(cx, VariableScope::Global))
 }
 
 pub fn session_status(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
-    Ok(pairs(cx.statement.server.status(VariableScope::Session)))
+    Ok(status(cx, VariableScope::Session))
+}
+
+/// As MySQL's tables, without the counts of statements, which SHOW STATUS has.
+fn status(cx: &SystemContext<'_>, scope: VariableScope) -> Vec<Row> {
+    let values = cx.statement.server.status(scope).into_iter();
+    pairs(values.filter(|(name, _)| !name.starts_with("Com_")).collect())
 }
 
 /// What DDL statements are doing. Their work is counted in rows of the old table.
