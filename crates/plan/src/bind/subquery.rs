@@ -154,7 +154,7 @@ impl Binder<'_> {
         let reads = if correlated { outside_reads(&mut query)? } else { Vec::new() };
         let bound = BoundSubquery { output: query.output().to_vec(), reads };
         self.frame().subqueries.push((id, Inner::new(query)));
-        let subquery = Subquery { kind, query: SubqueryState::Bound(Arc::new(bound)), correlated, id };
+        let subquery = Subquery { kind, query: SubqueryState::Bound(Arc::new(bound)), depth: 0, correlated, id };
         Ok(Expr { kind: ExprKind::Subquery(Box::new(subquery)), ty, nullable, coercibility })
     }
 

@@ -9,7 +9,7 @@ use crate::env::EvalCx;
 use crate::expr::{CompareAs, CompareOp, Expr, ExprKind, Subquery, SubqueryKind};
 
 pub(super) fn eval(sub: &Subquery, cx: &EvalCx<'_>) -> Result<Value> {
-    let rows = cx.env.subquery(sub, cx)?;
+    let rows = cx.env.subquery(sub, block_of(sub, cx)?)?;
     match &sub.kind {
         SubqueryKind::Scalar => match rows.as_slice() {
             [] => Ok(Value::Null),
@@ -43,6 +43,15 @@ pub(super) fn eval(sub: &Subquery, cx: &EvalCx<'_>) -> Result<Value> {
             Ok(truth(any_match(left, failing, compare, sub, &rows, cx)?.map(|b| !b)))
         }
     }
+}
+
+/// The row of the block that the subquery belongs to.
+fn block_of<'a, 'c>(sub: &Subquery, cx: &'c EvalCx<'a>) -> Result<&'c EvalCx<'a>> {
+    let mut at = cx;
+    for _ in 0..sub.depth {
+        at = at.outer.ok_or_else(|| Error::internal(format_args!("a subquery of {} levels out", sub.depth)))?;
+    }
+    Ok(at)
 }
 
 /// `left op row`, element by element: the first pair that differs decides an order.

@@ -93,21 +93,26 @@ fn query_reads(query: &mut Query, level: usize, out: &mut Vec<(usize, Slot)>) ->
 fn expr_reads(expr: &Expr, level: usize, out: &mut Vec<(usize, Slot)>) {
     match &expr.kind {
         ExprKind::Outer { depth, slot } if *depth > level => out.push((depth - level, *slot)),
-        ExprKind::Subquery(sub) => match &sub.query {
-            SubqueryState::Bound(bound) => {
-                let further = bound.reads.iter().filter(|(depth, _)| *depth > level + 1);
-                out.extend(further.map(|(depth, slot)| (depth - level - 1, *slot)));
-            }
-            // It was moved in from a frame further out, which had it planned.
-            SubqueryState::Planned(plan) if sub.correlated => {
-                for further in 1..=QUERY_NESTING_MAX as usize {
-                    let mut slots = Vec::new();
-                    visit::plan_slots(plan, level + 1 + further, &mut slots);
-                    out.extend(slots.into_iter().map(|slot| (further, slot)));
+        ExprKind::Subquery(sub) if sub.correlated => {
+            // The first level outside of the subquery is the frame that it belongs to.
+            let mut read = |depth: usize, slot: Slot| {
+                let from_here = sub.depth + depth - 1;
+                if from_here > level {
+                    out.push((from_here - level, slot));
+                }
+            };
+            match &sub.query {
+                SubqueryState::Bound(bound) => bound.reads.iter().for_each(|(depth, slot)| read(*depth, *slot)),
+                // It was moved in from a frame further out, which had it planned.
+                SubqueryState::Planned(plan) => {
+                    for depth in 1..=QUERY_NESTING_MAX as usize {
+                        let mut slots = Vec::new();
+                        visit::plan_slots(plan, depth, &mut slots);
+                        slots.into_iter().for_each(|slot| read(depth, slot));
+                    }
                 }
             }
-            SubqueryState::Planned(_) => {}
-        },
+        }
         _ => {}
     }
     visit::children(expr, &mut |child| expr_reads(child, level, out));

@@ -104,6 +104,8 @@ pub enum CompareAs {
 pub struct Subquery {
     pub kind: SubqueryKind,
     pub query: SubqueryState,
+    /// How many levels further out the block is that the query belongs to. Not 0 where an alias names a subquery from inside another.
+    pub depth: usize,
     /// It refers to no slot of an enclosing block: run once per statement.
     pub correlated: bool,
     /// Identifies it within the statement, for the cache of uncorrelated results.
@@ -121,7 +123,7 @@ pub enum SubqueryState {
 #[derive(Debug)]
 pub struct BoundSubquery {
     pub output: Vec<OutputColumn>,
-    /// The slots of enclosing frames that it reads, and how many levels further out than it they are.
+    /// The slots of enclosing frames that it reads, and how many levels further out than it they are: 1 is the block it belongs to.
     pub reads: Vec<(usize, Slot)>,
 }
 

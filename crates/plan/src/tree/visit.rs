@@ -116,10 +116,10 @@ pub fn expr_slots(expr: &Expr, level: usize, out: &mut Vec<Slot>) {
     match &expr.kind {
         ExprKind::Slot(slot) if level == 0 => out.push(*slot),
         ExprKind::Outer { depth, slot } if *depth == level && level > 0 => out.push(*slot),
-        ExprKind::Subquery(sub) if sub.correlated => match &sub.query {
-            SubqueryState::Planned(plan) => plan_slots(plan, level + 1, out),
+        ExprKind::Subquery(sub) if sub.correlated && level >= sub.depth => match &sub.query {
+            SubqueryState::Planned(plan) => plan_slots(plan, level - sub.depth + 1, out),
             SubqueryState::Bound(bound) => {
-                out.extend(bound.reads.iter().filter(|(depth, _)| *depth == level + 1).map(|(_, slot)| *slot));
+                out.extend(bound.reads.iter().filter(|(depth, _)| *depth == level - sub.depth + 1).map(|(_, slot)| *slot));
             }
         },
         _ => {}
@@ -259,7 +259,7 @@ fn limit_exprs<'n>(limit: &'n Limit, f: &mut dyn FnMut(&'n Expr)) {
     limit.offset.iter().chain(&limit.count).for_each(f);
 }
 
-/// `expr` seen from a frame `depth` levels further in: its slots become `Outer`. It holds no subquery.
+/// `expr` seen from a frame `depth` levels further in: its slots become `Outer`, and its subqueries belong further out.
 pub fn shifted(mut expr: Expr, depth: usize) -> Expr {
     shift(&mut expr, depth);
     expr
@@ -269,7 +269,12 @@ fn shift(expr: &mut Expr, by: usize) {
     match &mut expr.kind {
         ExprKind::Slot(slot) => expr.kind = ExprKind::Outer { depth: by, slot: *slot },
         ExprKind::Outer { depth, .. } => *depth += by,
-        _ => children_mut(expr, &mut |child| shift(child, by)),
+        _ => {
+            if let ExprKind::Subquery(sub) = &mut expr.kind {
+                sub.depth += by;
+            }
+            children_mut(expr, &mut |child| shift(child, by));
+        }
     }
 }
 
@@ -283,7 +288,12 @@ fn unshift(expr: &mut Expr, by: usize) {
     match &mut expr.kind {
         ExprKind::Outer { depth, slot } if *depth == by => expr.kind = ExprKind::Slot(*slot),
         ExprKind::Outer { depth, .. } => *depth = depth.saturating_sub(by),
-        _ => children_mut(expr, &mut |child| unshift(child, by)),
+        _ => {
+            if let ExprKind::Subquery(sub) = &mut expr.kind {
+                sub.depth = sub.depth.saturating_sub(by);
+            }
+            children_mut(expr, &mut |child| unshift(child, by));
+        }
     }
 }
 
@@ -366,7 +376,7 @@ fn same_inside(a: &Expr, b: &Expr) -> bool {
                 (SubqueryState::Planned(x), SubqueryState::Planned(y)) => Arc::ptr_eq(x, y),
                 _ => false,
             };
-            one && x.id == y.id && matches!(x.kind, SubqueryKind::Scalar | SubqueryKind::Exists { .. })
+            one && x.id == y.id && x.depth == y.depth && matches!(x.kind, SubqueryKind::Scalar | SubqueryKind::Exists { .. })
         }
         _ => false,
     }
