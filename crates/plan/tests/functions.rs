@@ -4,11 +4,12 @@
 use std::cell::RefCell;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use vaquita_parser::{ParserOptions, parse_expr};
 use vaquita_plan::bind::{Place, PlanContext, bind_scalar};
 use vaquita_plan::catalog::{Catalog, TableStatistics};
-use vaquita_plan::env::{Env, EvalCx, Level, SubqueryRows, VarScope};
+use vaquita_plan::env::{AskSession, Env, EvalCx, Level, SubqueryRows, VarScope};
 use vaquita_plan::eval::coerce::text_of;
 use vaquita_plan::expr::{Expr, Subquery};
 use vaquita_plan::settings::{PlanSettings, RunSettings};
@@ -64,11 +65,144 @@ impl Env for Session {
     fn random_bytes(&self, out: &mut [u8]) {
         out.fill(7);
     }
+    fn session(&self) -> Result<&dyn AskSession> {
+        Ok(self)
+    }
     fn subquery(&self, _: &Subquery, _: &EvalCx<'_>) -> Result<SubqueryRows> {
         Err(Error::unsupported("subqueries here"))
     }
-    fn session_function(&self, name: &str, _: &[Value]) -> Result<Value> {
-        Ok(Value::from(name))
+}
+
+/// Says what it was asked to do, as a warning.
+impl AskSession for Session {
+    fn database(&self) -> Option<String> {
+        Some("shop".to_string())
+    }
+    fn user(&self) -> &str {
+        "ann@10.0.0.1"
+    }
+    fn account(&self) -> &str {
+        "ann@%"
+    }
+    fn server_version(&self) -> &str {
+        "8.4.0"
+    }
+    fn connection_id(&self) -> u64 {
+        7
+    }
+    fn thread_id(&self, connection_id: u64) -> Option<u64> {
+        (connection_id == 7).then_some(47)
+    }
+    fn row_count(&self) -> i64 {
+        -1
+    }
+    fn found_rows(&self) -> u64 {
+        3
+    }
+    fn last_insert_id(&self) -> u64 {
+        12
+    }
+    fn give_last_insert_id(&self, id: u64) {
+        self.hear(format!("last_insert_id {id}"));
+    }
+    fn unique_number(&self) -> u64 {
+        1 << 56
+    }
+    fn sleep(&self, duration: Duration) -> Result<bool> {
+        self.hear(format!("sleep {duration:?}"));
+        Ok(duration < Duration::from_secs(5))
+    }
+    fn lock(&self, name: &str, timeout: Option<Duration>) -> Result<bool> {
+        self.hear(format!("lock {name} {timeout:?}"));
+        Ok(timeout.is_some())
+    }
+    fn unlock(&self, name: &str) -> Option<bool> {
+        self.lock_owner(name).map(|owner| owner == 7)
+    }
+    fn unlock_all(&self) -> u64 {
+        2
+    }
+    fn lock_owner(&self, name: &str) -> Option<u64> {
+        match name {
+            "mine" => Some(7),
+            "theirs" => Some(8),
+            _ => None,
+        }
+    }
+}
+
+impl Session {
+    fn hear(&self, what: String) {
+        self.warnings.borrow_mut().push(Error::internal(what));
+    }
+}
+
+macro_rules! wrong_name {
+    ($name:literal) => {
+        concat!(
+            "Incorrect user-level lock name '",
+            $name,
+            "'. The name is empty, NULL, or can not be expressed in the current character-set."
+        )
+    };
+}
+
+/// What each asks, with its arguments as MySQL reads them.
+#[test]
+fn functions_ask_the_session() {
+    let cases = [
+        ("DATABASE()", "shop"),
+        ("SCHEMA()", "shop"),
+        ("USER()", "ann@10.0.0.1"),
+        ("SESSION_USER()", "ann@10.0.0.1"),
+        ("SYSTEM_USER()", "ann@10.0.0.1"),
+        ("CURRENT_USER()", "ann@%"),
+        ("CURRENT_ROLE()", "NONE"),
+        ("VERSION()", "8.4.0"),
+        ("CONNECTION_ID()", "7"),
+        ("ROW_COUNT()", "-1"),
+        ("FOUND_ROWS()", "3"),
+        ("LAST_INSERT_ID()", "12"),
+        ("LAST_INSERT_ID('5x')", "5; last_insert_id 5"),
+        ("LAST_INSERT_ID(NULL)", "NULL; last_insert_id 0"),
+        ("UUID_SHORT()", "72057594037927936"),
+        ("SLEEP('0.5')", "0; sleep 500ms"),
+        ("SLEEP(5)", "1; sleep 5s"),
+        ("SLEEP(-1)", "Incorrect arguments to sleep."),
+        ("SLEEP(1e300)", "Incorrect arguments to sleep."),
+        ("GET_LOCK('Mine', 2)", "1; lock mine Some(2s)"),
+        ("GET_LOCK('x', -1)", "0; lock x None"),
+        ("GET_LOCK('', 1)", wrong_name!("")),
+        ("GET_LOCK(NULL, 1)", wrong_name!("NULL")),
+        ("RELEASE_LOCK('MINE')", "1"),
+        ("RELEASE_LOCK('theirs')", "0"),
+        ("RELEASE_LOCK('x')", "NULL"),
+        ("RELEASE_ALL_LOCKS()", "2"),
+        ("IS_FREE_LOCK('mine')", "0"),
+        ("IS_FREE_LOCK('x')", "1"),
+        ("IS_USED_LOCK('theirs')", "8"),
+        ("IS_USED_LOCK('x')", "NULL"),
+        ("PS_CURRENT_THREAD_ID()", "47"),
+        ("PS_THREAD_ID(7)", "47"),
+        ("PS_THREAD_ID(9)", "NULL"),
+        ("PS_THREAD_ID(NULL)", "NULL"),
+    ];
+    for (text, expected) in cases {
+        let session = Session::default();
+        let parsed = parse_expr(text.as_bytes(), &ParserOptions::default()).expect(text);
+        let uses = Uses::default();
+        let bound = bind_scalar(&parsed, &PlanContext::new(&NoTables, Place::Statement(&uses))).expect(text);
+        let cx = EvalCx { frame: &[], outer: None, params: &[], env: &session };
+        let mut answer = match bound.eval(&cx) {
+            Ok(value) if value.is_null() => "NULL".to_string(),
+            Ok(value) => String::from_utf8_lossy(&text_of(&value, &bound.ty)).into_owned(),
+            Err(error) => error.message().to_string(),
+        };
+        for heard in session.warnings.borrow().iter() {
+            answer += "; ";
+            answer += heard.message().trim_start_matches("Internal error: ");
+        }
+        assert_eq!(answer, expected, "{text}");
     }
 }
 

@@ -16,7 +16,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use vaquita_plan::env::{Env, EvalCx, Level, SeededRandom, SubqueryRows, VarScope};
+use vaquita_plan::env::{AskSession, Env, EvalCx, Level, SeededRandom, SubqueryRows, VarScope};
 use vaquita_plan::expr::Subquery;
 use vaquita_plan::settings::RunSettings;
 use vaquita_storage::{Interrupt, LockMode, LockPolicy, SessionCatalog, Store, Table, Transaction};
@@ -54,7 +54,8 @@ pub trait SessionEnv {
     fn sys_var(&self, scope: VarScope, name: &str) -> Result<Value>;
     fn random(&self) -> f64;
     fn random_bytes(&self, out: &mut [u8]);
-    fn session_function(&self, name: &str, args: &[Value]) -> Result<Value>;
+    /// What functions ask; an error if there is nobody to ask.
+    fn ask(&self) -> Result<&dyn AskSession>;
     fn check_interrupt(&self) -> Result<()>;
     /// Warnings of the running statement so far, for "Warnings: n".
     fn warning_count(&self) -> u64;
@@ -313,8 +314,8 @@ macro_rules! forward_to_session {
             self.session.random_bytes(out);
         }
 
-        fn session_function(&self, name: &str, args: &[Value]) -> Result<Value> {
-            self.session.session_function(name, args)
+        fn session(&self) -> Result<&dyn vaquita_plan::env::AskSession> {
+            self.session.ask()
         }
     };
 }

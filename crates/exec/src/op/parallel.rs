@@ -15,7 +15,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use vaquita_plan::env::{Level, VarScope};
+use vaquita_plan::env::{AskSession, Level, VarScope};
 use vaquita_plan::node::{Node, Scan};
 use vaquita_plan::parallel::{driving_scan, scans};
 use vaquita_plan::settings::RunSettings;
@@ -277,7 +277,7 @@ impl SessionEnv for Quiet {
         self.refuse();
     }
 
-    fn session_function(&self, _: &str, _: &[Value]) -> Result<Value> {
+    fn ask(&self) -> Result<&dyn AskSession> {
         Err(self.refuse())
     }
 

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 
 use vaquita_exec::context::SessionEnv;
-use vaquita_plan::env::{Level, VarScope};
+use vaquita_plan::env::{AskSession, Level, VarScope};
 use vaquita_plan::settings::{PlanSettings, RunSettings};
 use vaquita_types::charset::CollationId;
 use vaquita_types::temporal::TimeZone;
@@ -73,8 +73,8 @@ impl SessionEnv for Session {
         out.fill(7);
     }
 
-    fn session_function(&self, name: &str, _: &[Value]) -> Result<Value> {
-        Err(Error::internal(format_args!("no function {name} here")))
+    fn ask(&self) -> Result<&dyn AskSession> {
+        Err(Error::internal("nobody to ask here"))
     }
 
     fn check_interrupt(&self) -> Result<()> {

@@ -6,7 +6,7 @@ use vaquita_types::temporal::TimeZone;
 use vaquita_types::{Error, Result, Value, stack};
 
 use super::eval;
-use crate::env::{Env, EvalCx, Level, SubqueryRows, VarScope};
+use crate::env::{AskSession, Env, EvalCx, Level, SubqueryRows, VarScope};
 use crate::expr::{Expr, ExprKind, Subquery};
 use crate::settings::{PlanSettings, RunSettings};
 
@@ -140,7 +140,7 @@ impl Env for FoldEnv<'_> {
     fn subquery(&self, _: &Subquery, _: &EvalCx<'_>) -> Result<SubqueryRows> {
         self.refuse()
     }
-    fn session_function(&self, _: &str, _: &[Value]) -> Result<Value> {
+    fn session(&self) -> Result<&dyn AskSession> {
         self.refuse()
     }
     fn check_interrupt(&self) -> Result<()> {

@@ -1,7 +1,11 @@
-//! Functions that ask the session or the server: their arguments are evaluated here, the answer
-//! comes from `Env::session_function` under the name given here.
+//! Functions that ask the session or the server around it (`env::AskSession`). One that reads a setting asks `Env::run_settings`
+//! or `Env::sys_var` instead, wherever its family is. A function is one row here, with its evaluation.
 
-use vaquita_types::{ColumnType, Result, TypeKind, Value};
+use std::time::Duration;
+
+use vaquita_types::convert;
+use vaquita_types::errno::{ER_USER_LOCK_OVERLONG_NAME, ER_USER_LOCK_WRONG_NAME, ER_WRONG_ARGUMENTS};
+use vaquita_types::{ColumnType, Error, Result, TypeKind, Value};
 
 use super::args::volatile;
 use super::{FuncCall, FuncDef, FuncType};
@@ -9,38 +13,62 @@ use crate::env::EvalCx;
 use crate::expr::Expr;
 use crate::typing::int_of_length;
 
-macro_rules! ask {
-    ($name:literal) => {
-        |call: &FuncCall<'_>, cx: &EvalCx<'_>| ask($name, call, cx)
-    };
-}
+/// Characters of the name of a user lock.
+const LOCK_NAME_CHARS_MAX: usize = 64;
 
 pub(super) static FUNCTIONS: &[FuncDef] = &[
-    volatile("DATABASE", 0, 0, |_| system(34, true), ask!("DATABASE")),
-    volatile("SCHEMA", 0, 0, |_| system(34, true), ask!("DATABASE")),
-    volatile("USER", 0, 0, |_| system(288, true), ask!("USER")),
-    volatile("SESSION_USER", 0, 0, |_| system(288, true), ask!("USER")),
-    volatile("SYSTEM_USER", 0, 0, |_| system(288, true), ask!("USER")),
-    volatile("CURRENT_USER", 0, 0, |_| system(288, true), ask!("CURRENT_USER")),
-    volatile("CURRENT_ROLE", 0, 0, |_| system(1 << 14, false), ask!("CURRENT_ROLE")),
-    volatile("VERSION", 0, 0, |_| system(16, false), ask!("VERSION")),
-    volatile("ICU_VERSION", 0, 0, |_| system(5, false), ask!("ICU_VERSION")),
-    volatile("CONNECTION_ID", 0, 0, |_| unsigned(21, false), ask!("CONNECTION_ID")),
-    volatile("LAST_INSERT_ID", 0, 1, |_| unsigned(21, false), ask!("LAST_INSERT_ID")),
-    volatile("ROW_COUNT", 0, 0, |_| FuncType::number(int_of_length(21), false), ask!("ROW_COUNT")),
-    volatile("FOUND_ROWS", 0, 0, |_| FuncType::number(int_of_length(21), false), ask!("FOUND_ROWS")),
-    volatile("UUID_SHORT", 0, 0, |_| unsigned(21, false), ask!("UUID_SHORT")),
-    volatile("SLEEP", 1, 1, |_| FuncType::number(int_of_length(21), false), ask!("SLEEP")),
-    volatile("BENCHMARK", 2, 2, |_| FuncType::number(int_of_length(1), false), benchmark),
-    volatile("GET_LOCK", 2, 2, |_| FuncType::number(int_of_length(1), true), ask!("GET_LOCK")),
-    volatile("RELEASE_LOCK", 1, 1, |_| FuncType::number(int_of_length(1), true), ask!("RELEASE_LOCK")),
-    volatile("RELEASE_ALL_LOCKS", 0, 0, |_| unsigned(21, false), ask!("RELEASE_ALL_LOCKS")),
-    volatile("IS_FREE_LOCK", 1, 1, |_| FuncType::number(int_of_length(1), true), ask!("IS_FREE_LOCK")),
-    volatile("IS_USED_LOCK", 1, 1, |_| unsigned(21, true), ask!("IS_USED_LOCK")),
+    volatile("DATABASE", 0, 0, |_| system(34, true), |_, cx| Ok(cx.env.session()?.database().map_or(Value::Null, Value::from))),
+    volatile("SCHEMA", 0, 0, |_| system(34, true), |_, cx| Ok(cx.env.session()?.database().map_or(Value::Null, Value::from))),
+    volatile("USER", 0, 0, |_| system(288, true), |_, cx| Ok(cx.env.session()?.user().into())),
+    volatile("SESSION_USER", 0, 0, |_| system(288, true), |_, cx| Ok(cx.env.session()?.user().into())),
+    volatile("SYSTEM_USER", 0, 0, |_| system(288, true), |_, cx| Ok(cx.env.session()?.user().into())),
+    volatile("CURRENT_USER", 0, 0, |_| system(288, true), |_, cx| Ok(cx.env.session()?.account().into())),
+    volatile("CURRENT_ROLE", 0, 0, |_| system(1 << 14, false), |_, _| Ok("NONE".into())),
+    volatile("VERSION", 0, 0, |_| system(16, false), |_, cx| Ok(cx.env.session()?.server_version().into())),
+    volatile("ICU_VERSION", 0, 0, |_| system(5, false), |_, _| Ok("77.1".into())),
+    volatile("CONNECTION_ID", 0, 0, |_| unsigned(21, false), |_, cx| Ok(Value::UInt(cx.env.session()?.connection_id()))),
+    volatile("LAST_INSERT_ID", 0, 1, |_| unsigned(21, false), last_insert_id),
+    volatile("ROW_COUNT", 0, 0, |_| signed(21, false), |_, cx| Ok(Value::Int(cx.env.session()?.row_count()))),
+    volatile("FOUND_ROWS", 0, 0, |_| signed(21, false), |_, cx| Ok(Value::Int(cx.env.session()?.found_rows() as i64))),
+    volatile("UUID_SHORT", 0, 0, |_| unsigned(21, false), |_, cx| Ok(Value::UInt(cx.env.session()?.unique_number()))),
+    volatile("SLEEP", 1, 1, |_| signed(21, false), sleep),
+    volatile("BENCHMARK", 2, 2, |_| signed(1, false), benchmark),
+    volatile("GET_LOCK", 2, 2, |_| signed(1, true), get_lock),
+    volatile(
+        "RELEASE_LOCK",
+        1,
+        1,
+        |_| signed(1, true),
+        |call, cx| Ok(cx.env.session()?.unlock(&lock_name(call, cx)?).map_or(Value::Null, Value::bool)),
+    ),
+    volatile("RELEASE_ALL_LOCKS", 0, 0, |_| unsigned(21, false), |_, cx| Ok(Value::UInt(cx.env.session()?.unlock_all()))),
+    volatile(
+        "IS_FREE_LOCK",
+        1,
+        1,
+        |_| signed(1, true),
+        |call, cx| Ok(Value::bool(cx.env.session()?.lock_owner(&lock_name(call, cx)?).is_none())),
+    ),
+    volatile(
+        "IS_USED_LOCK",
+        1,
+        1,
+        |_| unsigned(21, true),
+        |call, cx| Ok(cx.env.session()?.lock_owner(&lock_name(call, cx)?).map_or(Value::Null, Value::UInt)),
+    ),
     // Files of the server are out of reach, as with `secure_file_priv=NULL`.
     volatile("LOAD_FILE", 1, 1, |_| FuncType::binary(1 << 24), |_, _| Ok(Value::Null)),
-    volatile("PS_CURRENT_THREAD_ID", 0, 0, |_| unsigned(21, true), ask!("PS_CURRENT_THREAD_ID")),
-    volatile("PS_THREAD_ID", 1, 1, |_| unsigned(21, true), ask!("PS_THREAD_ID")),
+    volatile(
+        "PS_CURRENT_THREAD_ID",
+        0,
+        0,
+        |_| unsigned(21, true),
+        |_, cx| {
+            let session = cx.env.session()?;
+            Ok(session.thread_id(session.connection_id()).map_or(Value::Null, Value::UInt))
+        },
+    ),
+    volatile("PS_THREAD_ID", 1, 1, |_| unsigned(21, true), thread_id),
 ];
 
 /// Text about the system: utf8mb3_general_ci, stronger than literals and weaker than columns.
@@ -53,15 +81,74 @@ fn unsigned(length: u32, nullable: bool) -> Result<FuncType> {
     FuncType::number(ColumnType { length, unsigned: true, ..ColumnType::new(TypeKind::BigInt) }, nullable)
 }
 
-fn ask(name: &str, call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
-    let args = call.args.iter().map(|a| a.eval(cx).map(|v| v.into_owned())).collect::<Result<Vec<Value>>>()?;
-    let value = cx.env.session_function(name, &args)?;
-    // Counts come as either kind of integer; the type decides.
-    Ok(match value {
-        Value::Int(i) if call.ty.unsigned => Value::UInt(i as u64),
-        Value::UInt(u) if call.ty.is_integer() && !call.ty.unsigned => Value::Int(u as i64),
-        other => other,
-    })
+fn signed(length: u32, nullable: bool) -> Result<FuncType> {
+    FuncType::number(int_of_length(length), nullable)
+}
+
+/// LAST_INSERT_ID(x) gives x, and so does the next LAST_INSERT_ID().
+fn last_insert_id(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
+    let session = cx.env.session()?;
+    if call.len() == 0 {
+        return Ok(Value::UInt(session.last_insert_id()));
+    }
+    let id = call.value(0, cx)?;
+    let number = match &*id {
+        Value::Null => 0,
+        Value::Int(i) => *i as u64,
+        other => convert::to_u64(other, &ColumnType::null()).value,
+    };
+    session.give_last_insert_id(number);
+    Ok(if id.is_null() { Value::Null } else { Value::UInt(number) })
+}
+
+/// SLEEP(seconds); 1 if a KILL or `max_execution_time` ends it. The statement fails where it next looks, if it does.
+fn sleep(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
+    let seconds = convert::to_f64(&*call.value(0, cx)?, &ColumnType::null()).value;
+    let wrong = || Error::new(&ER_WRONG_ARGUMENTS, &[&"sleep."]);
+    if seconds < 0.0 || seconds.is_nan() {
+        return Err(wrong());
+    }
+    let duration = Duration::try_from_secs_f64(seconds).map_err(|_| wrong())?;
+    Ok(Value::Int(i64::from(!cx.env.session()?.sleep(duration)?)))
+}
+
+/// GET_LOCK(name, seconds): a negative time is no limit.
+fn get_lock(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
+    let name = lock_name(call, cx)?;
+    let seconds = convert::to_i64(&*call.value(1, cx)?, &ColumnType::null()).value;
+    let timeout = u64::try_from(seconds).ok().map(Duration::from_secs);
+    Ok(Value::bool(cx.env.session()?.lock(&name, timeout)?))
+}
+
+/// The first argument as the name of a lock: without case.
+fn lock_name(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<String> {
+    let name = call.value(0, cx)?;
+    let text = convert::to_text(&name, &ColumnType::null());
+    let (text, chars) = match name.is_null() {
+        true => ("NULL".to_string(), 0),
+        false => {
+            let text = String::from_utf8_lossy(&text).into_owned();
+            let chars = text.chars().count();
+            (text, chars)
+        }
+    };
+    if chars > LOCK_NAME_CHARS_MAX {
+        return Err(Error::new(&ER_USER_LOCK_OVERLONG_NAME, &[&text, &LOCK_NAME_CHARS_MAX]));
+    }
+    if chars == 0 {
+        return Err(Error::new(&ER_USER_LOCK_WRONG_NAME, &[&text]));
+    }
+    Ok(text.to_lowercase())
+}
+
+/// PS_THREAD_ID(connection)
+fn thread_id(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
+    let id = call.value(0, cx)?;
+    if id.is_null() {
+        return Ok(Value::Null);
+    }
+    let id = convert::to_u64(&id, &ColumnType::null()).value;
+    Ok(cx.env.session()?.thread_id(id).map_or(Value::Null, Value::UInt))
 }
 
 /// BENCHMARK(count, expr): evaluates and gives 0.

@@ -3,6 +3,8 @@
 //! `EvalCx` is the row at hand plus an `Env`; the executor implements `Env` for a
 //! statement of a session. All methods take `&self`: implementations use cells.
 
+use std::time::Duration;
+
 use vaquita_types::temporal::TimeZone;
 use vaquita_types::{Error, Result, Value};
 
@@ -50,11 +52,44 @@ pub trait Env {
     fn random_bytes(&self, out: &mut [u8]);
     /// Runs a subquery for the outer row in `cx`. Uncorrelated results are cached by the implementation.
     fn subquery(&self, subquery: &Subquery, cx: &EvalCx<'_>) -> Result<SubqueryRows>;
-    /// Functions that ask the session or server (DATABASE, USER, CONNECTION_ID, LAST_INSERT_ID,
-    /// ROW_COUNT, FOUND_ROWS, GET_LOCK, SLEEP, BENCHMARK …): by MySQL's upper-case name.
-    fn session_function(&self, name: &str, args: &[Value]) -> Result<Value>;
+    /// For functions that ask the session; an error where there is none.
+    fn session(&self) -> Result<&dyn AskSession> {
+        Err(Error::unsupported("a function of the session here"))
+    }
     /// Error 1317 or 3024 once somebody has ended the statement: whatever may take long asks now and then.
     fn check_interrupt(&self) -> Result<()>;
+}
+
+/// What functions ask of the session and of the server around it. It has no function's name and no argument as SQL gave it: those are
+/// the business of the function (`func::ask_session`), and several may ask the same.
+pub trait AskSession {
+    fn database(&self) -> Option<String>;
+    /// `user@host` as the client gave it.
+    fn user(&self) -> &str;
+    /// `user@host` of the account that it uses.
+    fn account(&self) -> &str;
+    fn server_version(&self) -> &str;
+    fn connection_id(&self) -> u64;
+    /// The number that performance_schema gives the thread of a connection; `None` if nobody has that connection.
+    fn thread_id(&self, connection_id: u64) -> Option<u64>;
+    /// Rows that the statement before changed; -1 if it gave rows.
+    fn row_count(&self) -> i64;
+    /// Rows that it would have found without LIMIT.
+    fn found_rows(&self) -> u64;
+    fn last_insert_id(&self) -> u64;
+    fn give_last_insert_id(&self, id: u64);
+    /// Greater than all before, also than those before a restart.
+    fn unique_number(&self) -> u64;
+    /// Waits; false if somebody has ended that.
+    fn sleep(&self, duration: Duration) -> Result<bool>;
+    /// Takes the user lock of that name, which is in lower case; false if others had it for so long. Without a time it waits for ever.
+    fn lock(&self, name: &str, timeout: Option<Duration>) -> Result<bool>;
+    /// `None` if nobody has the lock, false if it is another session's.
+    fn unlock(&self, name: &str) -> Option<bool>;
+    /// How many it had.
+    fn unlock_all(&self) -> u64;
+    /// The connection that has the lock.
+    fn lock_owner(&self, name: &str) -> Option<u64>;
 }
 
 /// The rows of a subquery, one `Value` per output column.

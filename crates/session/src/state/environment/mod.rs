@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use vaquita_exec::context::SessionEnv;
-use vaquita_plan::env::{Level, VarScope};
+use vaquita_plan::env::{AskSession, Level, VarScope};
 use vaquita_plan::settings::RunSettings;
 use vaquita_types::charset::CollationId;
 use vaquita_types::errno::{ER_INCORRECT_GLOBAL_LOCAL_VAR, ER_UNKNOWN_SYSTEM_VARIABLE};
@@ -237,8 +237,8 @@ impl SessionEnv for Environment {
         rand::fill(out);
     }
 
-    fn session_function(&self, name: &str, args: &[Value]) -> Result<Value> {
-        self.function(name, args)
+    fn ask(&self) -> Result<&dyn AskSession> {
+        Ok(self)
     }
 
     fn check_interrupt(&self) -> Result<()> {
