@@ -1,7 +1,7 @@
 //! The expressions of a logical tree.
 
-use vaquita_types::Result;
 use vaquita_types::limits::QUERY_NESTING_MAX;
+use vaquita_types::{Result, stack};
 
 use super::{Logical, Query, Read, Source};
 use crate::expr::{Expr, ExprKind, Slot, SubqueryState};
@@ -83,7 +83,7 @@ fn query_reads(query: &mut Query, level: usize, out: &mut Vec<(usize, Slot)>) ->
         expr_reads(expr, level, out);
         Ok(())
     })?;
-    let mut inside = |query: &mut Query| query_reads(query, level + 1, out);
+    let mut inside = |query: &mut Query| stack::deeper(|| query_reads(query, level + 1, out));
     for relation in &mut query.relations {
         relation.source.queries_mut(&mut |inner| inner.bound_mut().map_or(Ok(()), &mut inside))?;
     }
