@@ -70,3 +70,10 @@ static TABLE: LazyLock<HashMap<&'static str, &'static FuncDef>> = LazyLock::new(
 pub fn lookup(name: &str) -> Option<&'static FuncDef> {
     TABLE.get(name).copied().or_else(|| TABLE.get(name.to_ascii_uppercase().as_str()).copied())
 }
+
+/// Every built-in function and operator, by name: for tests that leave none out.
+pub fn all() -> Vec<&'static FuncDef> {
+    let mut all: Vec<_> = TABLE.values().copied().collect();
+    all.sort_unstable_by_key(|def| def.name);
+    all
+}

@@ -5,8 +5,10 @@
 
 /// Characters of an identifier (MySQL manual, "Identifier Length Limits").
 pub const IDENTIFIER_CHARS_MAX: usize = 64;
-/// Characters of an alias (MySQL manual, "Identifier Length Limits").
-pub const ALIAS_CHARS_MAX: usize = 256;
+/// Bytes of a column's alias; a longer one is cut. (Warning 1466. The manual, "Identifier Length Limits", says characters.)
+pub const ALIAS_BYTES_MAX: usize = 256;
+/// Bytes of the name that a column without an alias has from its text; a longer text is cut.
+pub const COLUMN_TEXT_BYTES_MAX: usize = 255;
 /// Columns of a table (InnoDB's 1017; MySQL manual, "InnoDB Limits").
 pub const TABLE_COLUMNS_MAX: usize = 1017;
 /// Secondary indexes of a table (MySQL manual, "InnoDB Limits").

@@ -294,7 +294,7 @@ impl Parser<'_> {
             self.deprecate("VALUES function", VALUES_INSTEAD);
         } else {
             let def = &vaquita_types::errno::ER_WARN_DEPRECATED_SYNTAX_NO_REPLACEMENT;
-            self.deprecated.push(vaquita_types::Error::new(def, &[&"VALUES function"]));
+            self.warnings.push(vaquita_types::Error::new(def, &[&"VALUES function"]));
         }
     }
 

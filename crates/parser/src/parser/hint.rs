@@ -69,7 +69,7 @@ impl Parser<'_> {
             }
         }
         if let Some(at) = wrong {
-            self.deprecated.push(hint_warning(self.src, begins_at + at, at >= text.len()));
+            self.warnings.push(hint_warning(self.src, begins_at + at, at >= text.len()));
         }
         hints
     }

@@ -53,13 +53,13 @@ pub fn parse_one(sql: &[u8], opts: &ParserOptions) -> Result<(Statement, usize)>
     parse_one_noting(sql, opts, &mut Vec::new())
 }
 
-/// As `parse_one`; `deprecated` takes the warnings of what MySQL calls deprecated in its grammar.
-pub fn parse_one_noting(sql: &[u8], opts: &ParserOptions, deprecated: &mut Vec<Error>) -> Result<(Statement, usize)> {
+/// As `parse_one`; `warnings` takes those that MySQL gives for syntax.
+pub fn parse_one_noting(sql: &[u8], opts: &ParserOptions, warnings: &mut Vec<Error>) -> Result<(Statement, usize)> {
     let mut p = Parser::new(sql, opts);
     p.params_allowed = false;
     let statement = p.first_statement()?;
     let end = if p.tok.tok == Tok::Eof { sql.len() } else { p.tok.end as usize };
-    deprecated.append(&mut p.deprecated);
+    warnings.append(&mut p.warnings);
     Ok((statement, end))
 }
 
@@ -68,14 +68,14 @@ pub fn parse_prepared(sql: &[u8], opts: &ParserOptions) -> Result<(Statement, us
     parse_prepared_noting(sql, opts, &mut Vec::new())
 }
 
-/// As `parse_prepared`; `deprecated` takes the warnings of what MySQL calls deprecated in its grammar.
-pub fn parse_prepared_noting(sql: &[u8], opts: &ParserOptions, deprecated: &mut Vec<Error>) -> Result<(Statement, usize)> {
+/// As `parse_prepared`; `warnings` takes those that MySQL gives for syntax.
+pub fn parse_prepared_noting(sql: &[u8], opts: &ParserOptions, warnings: &mut Vec<Error>) -> Result<(Statement, usize)> {
     let mut p = Parser::new(sql, opts);
     let statement = p.first_statement()?;
     while p.is_op(Op::Semicolon) {
         p.bump();
     }
-    deprecated.append(&mut p.deprecated);
+    warnings.append(&mut p.warnings);
     if p.tok.tok == Tok::Eof { Ok((statement, p.params)) } else { p.fail() }
 }
 
@@ -127,8 +127,8 @@ pub(crate) struct Parser<'a> {
     table_parens: bool,
     /// In the assignments of ON DUPLICATE KEY UPDATE.
     in_duplicate_update: bool,
-    /// Warnings of deprecated syntax that was met.
-    deprecated: Vec<Error>,
+    /// Warnings of what was met: deprecated syntax, names that are cut.
+    warnings: Vec<Error>,
 }
 
 impl<'a> Parser<'a> {
@@ -152,18 +152,18 @@ impl<'a> Parser<'a> {
             into: None,
             table_parens: false,
             in_duplicate_update: false,
-            deprecated: Vec::new(),
+            warnings: Vec::new(),
         }
     }
 
     /// Warning 1287: `what` is deprecated, `instead` is to be used.
     fn deprecate(&mut self, what: &str, instead: &str) {
-        self.deprecated.push(Error::new(&errno::ER_WARN_DEPRECATED_SYNTAX, &[&what, &instead]));
+        self.warnings.push(Error::new(&errno::ER_WARN_DEPRECATED_SYNTAX, &[&what, &instead]));
     }
 
     /// Warning 1287 with a text of its own.
     fn deprecate_with(&mut self, text: &str) {
-        self.deprecated.push(Error::with_message(&errno::ER_WARN_DEPRECATED_SYNTAX, text));
+        self.warnings.push(Error::with_message(&errno::ER_WARN_DEPRECATED_SYNTAX, text));
     }
 
     /// A character set that is on its way out, where it is named.
@@ -171,7 +171,7 @@ impl<'a> Parser<'a> {
         if name.eq_ignore_ascii_case("utf8mb3") {
             self.deprecate("utf8mb3", "utf8mb4");
         } else if name.eq_ignore_ascii_case("utf8") {
-            self.deprecated.push(Error::new(&errno::ER_DEPRECATED_UTF8_ALIAS, &[]));
+            self.warnings.push(Error::new(&errno::ER_DEPRECATED_UTF8_ALIAS, &[]));
         }
     }
 

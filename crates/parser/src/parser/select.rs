@@ -4,6 +4,8 @@ use super::{Parser, Result};
 use crate::ast::*;
 use crate::keyword::Kw;
 use crate::lexer::{Op, Tok};
+use vaquita_types::errno::{ER_NAME_BECOMES_EMPTY, ER_REMOVED_SPACES};
+use vaquita_types::limits::{ALIAS_BYTES_MAX, COLUMN_TEXT_BYTES_MAX};
 
 const CALC_FOUND_ROWS_TEXT: &str = "SQL_CALC_FOUND_ROWS is deprecated and will be removed in a future release. \
     Consider using two separate queries instead.";
@@ -83,7 +85,7 @@ impl Parser<'_> {
                 Kw::SQL_CALC_FOUND_ROWS => self.deprecate_with(CALC_FOUND_ROWS_TEXT),
                 Kw::SQL_NO_CACHE => {
                     let def = &vaquita_types::errno::ER_WARN_DEPRECATED_SYNTAX_NO_REPLACEMENT;
-                    self.deprecated.push(vaquita_types::Error::new(def, &[&"SQL_NO_CACHE"]));
+                    self.warnings.push(vaquita_types::Error::new(def, &[&"SQL_NO_CACHE"]));
                 }
                 _ => {}
             }
@@ -105,7 +107,7 @@ impl Parser<'_> {
         let start = self.start();
         let expr = self.expr()?;
         let end = self.prev_end;
-        let alias = self.opt_select_alias()?;
+        let alias = self.opt_select_alias()?.map(|written| self.column_alias(written));
         let source_text = if alias.is_some() {
             String::new()
         } else {
@@ -120,7 +122,19 @@ impl Parser<'_> {
                 _ => String::from_utf8_lossy(self.slice(start, end)).into_owned(),
             }
         };
+        let source_text = cut(source_text, COLUMN_TEXT_BYTES_MAX);
         Ok(SelectItem::Expr { expr, alias, source_text })
+    }
+
+    /// The alias that is written as `written`: without what precedes its first visible character, and not too long.
+    fn column_alias(&mut self, written: String) -> String {
+        let kept = without_leading_blanks(&written);
+        if kept.len() == written.len() && kept.len() <= ALIAS_BYTES_MAX {
+            return written;
+        }
+        let warning = if kept.is_empty() { &ER_NAME_BECOMES_EMPTY } else { &ER_REMOVED_SPACES };
+        self.warnings.push(vaquita_types::Error::new(warning, &[&written]));
+        cut(kept.to_string(), ALIAS_BYTES_MAX)
     }
 
     /// The name of a column that is a string literal: the text of its first piece.
@@ -130,8 +144,7 @@ impl Parser<'_> {
             p.bump();
         }
         let bytes = p.string_piece();
-        let name = String::from_utf8_lossy(&bytes);
-        name.trim_start_matches(|c: char| c == ' ' || c.is_ascii_control()).to_string()
+        without_leading_blanks(&String::from_utf8_lossy(&bytes)).to_string()
     }
 
     /// `t.*` and `db.t.*`
@@ -171,4 +184,16 @@ impl Parser<'_> {
         }
         Ok(None)
     }
+}
+
+fn without_leading_blanks(name: &str) -> &str {
+    name.trim_start_matches(|c: char| c == ' ' || c.is_ascii_control())
+}
+
+/// As many whole characters of `name` as `bytes_max` bytes hold.
+fn cut(mut name: String, bytes_max: usize) -> String {
+    if name.len() > bytes_max {
+        name.truncate(name.floor_char_boundary(bytes_max));
+    }
+    name
 }

@@ -21,6 +21,9 @@ const CAPS: u32 = cap::LONG_PASSWORD
     | cap::LOCAL_FILES
     | cap::DEPRECATE_EOF;
 
+/// An answer that takes longer is taken for a hang. Machines that do much else are slow, so it is long.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(300);
+
 pub struct Client {
     stream: TcpStream,
     reader: PacketReader,
@@ -95,14 +98,14 @@ impl Client {
     }
 
     fn over(stream: TcpStream, user: &str, password: &str, caps: u32) -> Result<Client> {
-        stream.set_read_timeout(Some(Duration::from_secs(60)))?;
+        stream.set_read_timeout(Some(ANSWER_TIMEOUT))?;
         let mut client =
             Client { stream, reader: PacketReader::new(1 << 30), input: Vec::new(), seq: 0, caps, local_file: Vec::new() };
         client.log_in(user, password)?;
         Ok(client)
     }
 
-    /// How long an answer may take; a minute without this.
+    /// How long an answer may take, instead of `ANSWER_TIMEOUT`.
     #[allow(dead_code)] // of the benchmarks, as the next
     pub fn set_timeout(&self, timeout: Duration) -> Result<()> {
         self.stream.set_read_timeout(Some(timeout))

@@ -17,6 +17,7 @@ mod interrupts;
 mod layers;
 mod load;
 mod memory;
+mod nesting;
 mod no_effect;
 mod online_ddl;
 mod pool;

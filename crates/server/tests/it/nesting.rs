@@ -1,0 +1,253 @@
+//! Every function and operator inside itself, in each position of its arguments, as deep as it goes and beyond; and every limit of
+//! `types::limits` that a client can reach. Whatever the answer is, the server and the session go on.
+//!
+//! Functions come from the registry (`plan::func::all`): a new one is tested without being named here, unless its syntax is its own. A limit that
+//! has no line here fails the test, too.
+
+use vaquita_plan::func;
+use vaquita_types::limits::*;
+
+use crate::client::{Answer, Client};
+use crate::server::Server;
+
+/// Far beyond every limit.
+const TOO_MANY: usize = 50_000;
+/// Some of these levels every function has; whether all of them have an answer depends on what it makes of its own results.
+const LEVELS: [usize; 2] = [300, 2000];
+const FILLERS: [&str; 4] = ["1", "'a'", "'[1]'", "'2020-02-02'"];
+/// Optional arguments beyond these repeat the ones before.
+const OPTIONAL_ARGUMENTS_MAX: usize = 3;
+const ER_PARSE_ERROR: u16 = 1064;
+const ER_SP_DOES_NOT_EXIST: u16 = 1305;
+const ER_WRONG_PARAMCOUNT_TO_NATIVE_FCT: u16 = 1582;
+
+/// Functions whose calls are not `NAME(argument, …)`, with `{}` for each argument.
+const FORMS: [(&str, &[&str]); 26] = [
+    ("%", &["({} % {})"]),
+    ("&", &["({} & {})"]),
+    ("*", &["({} * {})"]),
+    ("+", &["({} + {})"]),
+    ("-", &["({} - {})"]),
+    ("/", &["({} / {})"]),
+    ("<<", &["({} << {})"]),
+    (">>", &["({} >> {})"]),
+    ("^", &["({} ^ {})"]),
+    ("|", &["({} | {})"]),
+    ("~", &["(~{})"]),
+    ("NEG", &["(- {})"]),
+    ("DIV", &["({} DIV {})"]),
+    ("XOR", &["({} XOR {})"]),
+    ("IS TRUE", &["({} IS TRUE)"]),
+    ("IS FALSE", &["({} IS FALSE)"]),
+    ("LIKE", &["({} LIKE {})", "({} LIKE {} ESCAPE '!')"]),
+    ("REGEXP", &["({} REGEXP {})"]),
+    ("RLIKE", &["({} RLIKE {})"]),
+    ("MEMBER OF", &["({} MEMBER OF ({}))"]),
+    ("DATE_ADD", &["DATE_ADD({}, INTERVAL {} DAY)", "({} + INTERVAL {} HOUR)"]),
+    ("DATE_SUB", &["DATE_SUB({}, INTERVAL {} MONTH)"]),
+    ("EXTRACT", &["EXTRACT(DAY FROM {})"]),
+    ("POSITION", &["POSITION({} IN {})"]),
+    ("TIMESTAMPADD", &["TIMESTAMPADD(DAY, {}, {})"]),
+    ("TIMESTAMPDIFF", &["TIMESTAMPDIFF(DAY, {}, {})"]),
+];
+/// Further forms of expressions, of the binder's own.
+const EXPRESSIONS: [&str; 24] = [
+    "({} = {})",
+    "({} <=> {})",
+    "({} <> {})",
+    "({} < {})",
+    "({} >= {})",
+    "({} AND {})",
+    "({} OR {})",
+    "(NOT {})",
+    "(! {})",
+    "({} IS NULL)",
+    "({} IS UNKNOWN)",
+    "({} BETWEEN {} AND 5)",
+    "({} NOT BETWEEN 0 AND {})",
+    "({} IN ({}, 3))",
+    "({} NOT IN ({}, {}))",
+    "(CASE {} WHEN {} THEN {} ELSE {} END)",
+    "(CASE WHEN {} THEN {} END)",
+    "CAST({} AS CHAR)",
+    "CAST({} AS JSON)",
+    "CONVERT({} USING latin1)",
+    "(BINARY {})",
+    "({} COLLATE utf8mb4_bin)",
+    "(ROW({}, 1) = ROW({}, 2))",
+    "TRIM(LEADING {} FROM {})",
+];
+/// Functions of the binder, which no call names, and those that take literals only.
+const WITHOUT_FORM: [&str; 9] = [
+    "CHAR OF UNITS",
+    "FULL YEAR",
+    "NUMBER OF DATE",
+    "TEXT OF DATE",
+    "GET_FORMAT",
+    "JSON_VALUE",
+    "NAME_CONST",
+    "UTC_TIME",
+    "WEIGHT_STRING",
+];
+
+fn forms(def: &func::FuncDef) -> Vec<String> {
+    if let Some((_, forms)) = FORMS.iter().find(|(name, _)| *name == def.name) {
+        return forms.iter().map(|form| form.to_string()).collect();
+    }
+    let (least, most) = def.args;
+    let counts = least.max(1)..=most.min(least + OPTIONAL_ARGUMENTS_MAX);
+    counts.map(|count| format!("{}({})", def.name, vec!["{}"; count].join(", "))).collect()
+}
+
+/// `form` inside itself at `position`, `levels` deep, around `x`; its other arguments are `filler`.
+fn nested(form: &str, position: usize, filler: &str, levels: usize) -> String {
+    let parts: Vec<&str> = form.split("{}").collect();
+    let open = parts[..=position].join(filler);
+    let close = parts[position + 1..].join(filler);
+    format!("{}x{}", open.repeat(levels), close.repeat(levels))
+}
+
+/// The error's number, 0 for an answer; the server must give one or the other.
+fn code(client: &mut Client, what: &str, sql: &str) -> u16 {
+    match client.try_query(sql) {
+        Ok(Answer::Err { code, .. }) => code,
+        Ok(_) => 0,
+        Err(error) => panic!("{what}: the session is gone: {error}; {}", sql.get(..200).unwrap_or(sql)),
+    }
+}
+
+fn try_form(client: &mut Client, form: &str) {
+    for position in 0..form.matches("{}").count() {
+        let what = format!("{form}, argument {}", position + 1);
+        for filler in FILLERS {
+            let sql = |levels| format!("SELECT {} FROM (SELECT 0 x UNION SELECT 1) t", nested(form, position, filler, levels));
+            let once = code(client, &what, &sql(1));
+            assert!(
+                ![ER_PARSE_ERROR, ER_SP_DOES_NOT_EXIST].contains(&once),
+                "{what}: error {once}; its syntax belongs into FORMS"
+            );
+            if once == ER_WRONG_PARAMCOUNT_TO_NATIVE_FCT {
+                break;
+            }
+            for levels in LEVELS {
+                code(client, &what, &sql(levels));
+            }
+        }
+        let sql = format!("SELECT {} FROM (SELECT 1 x) t", nested(form, position, "1", TOO_MANY));
+        assert_ne!(code(client, &what, &sql), 0, "{what}: {TOO_MANY} levels have an answer");
+    }
+    assert_eq!(client.query("SELECT 1").rows(), [["1"]], "{form}");
+}
+
+/// What grows with each level stops there, and not at 64 MiB.
+fn prepare(server: &Server) -> Client {
+    let mut client = server.connect();
+    client.query("SET GLOBAL max_allowed_packet = 4194304");
+    drop(client);
+    let mut client = server.connect();
+    client.query("CREATE DATABASE d");
+    client.query("USE d");
+    // BENCHMARK inside BENCHMARK would never end.
+    client.query("SET max_execution_time = 2000");
+    client
+}
+
+#[test]
+fn functions_inside_themselves() {
+    let server = Server::start("nesting-functions");
+    let mut client = prepare(&server);
+    for def in func::all() {
+        if def.args.1 > 0 && !WITHOUT_FORM.contains(&def.name) {
+            forms(def).iter().for_each(|form| try_form(&mut client, form));
+        }
+    }
+}
+
+#[test]
+fn operators_inside_themselves() {
+    let server = Server::start("nesting-operators");
+    let mut client = prepare(&server);
+    EXPRESSIONS.iter().for_each(|form| try_form(&mut client, form));
+}
+
+/// A limit's name, its value, and the statement that needs so many.
+type Limit = (&'static str, usize, fn(usize) -> String);
+
+const LIMITS: [Limit; 18] = [
+    ("IDENTIFIER_CHARS_MAX", IDENTIFIER_CHARS_MAX, |n| format!("CREATE TABLE `{}` (a INT)", "é".repeat(n))),
+    ("TABLE_COLUMNS_MAX", TABLE_COLUMNS_MAX, |n| format!("CREATE TABLE many_columns ({})", list(n, |i| format!("c{i} TINYINT")))),
+    ("TABLE_INDEXES_MAX", TABLE_INDEXES_MAX, |n| {
+        format!("CREATE TABLE many_indexes (a INT, {})", list(n, |i| format!("KEY k{i} (a)")))
+    }),
+    ("INDEX_PARTS_MAX", INDEX_PARTS_MAX, |n| {
+        format!("CREATE TABLE parts ({}, KEY ({}))", list(n, |i| format!("c{i} INT")), list(n, |i| format!("c{i}")))
+    }),
+    ("INDEX_KEY_BYTES_MAX", INDEX_KEY_BYTES_MAX, |n| format!("CREATE TABLE long_key (a VARBINARY({n}), KEY (a))")),
+    // Two bytes are the value's length.
+    ("ROW_BYTES_MAX", ROW_BYTES_MAX, |n| format!("CREATE TABLE long_row (a VARBINARY({}) NOT NULL)", n - 2)),
+    ("DECIMAL_DIGITS_MAX", DECIMAL_DIGITS_MAX as usize, |n| format!("SELECT CAST(1 AS DECIMAL({n}))")),
+    ("DECIMAL_SCALE_MAX", DECIMAL_SCALE_MAX as usize, |n| format!("SELECT CAST(1 AS DECIMAL(65, {n}))")),
+    ("FSP_MAX", FSP_MAX as usize, |n| format!("SELECT NOW({n})")),
+    ("ENUM_MEMBERS_MAX", ENUM_MEMBERS_MAX, |n| format!("CREATE TABLE enums (a ENUM({}))", list(n, |i| format!("'{i}'")))),
+    ("SET_MEMBERS_MAX", SET_MEMBERS_MAX, |n| format!("CREATE TABLE sets (a SET({}))", list(n, |i| format!("'{i}'")))),
+    ("PARAMETERS_MAX", PARAMETERS_MAX, |n| format!("PREPARE p FROM 'SELECT 1 IN ({})'", list(n, |_| "?".into()))),
+    ("BLOCK_TABLES_MAX", BLOCK_TABLES_MAX, |n| format!("SELECT COUNT(*) FROM {}", list(n, |i| format!("one t{i}")))),
+    ("RANDOM_BYTES_MAX", RANDOM_BYTES_MAX, |n| format!("SELECT RANDOM_BYTES({n})")),
+    ("DISPLAY_WIDTH_MAX", DISPLAY_WIDTH_MAX as usize, |n| format!("CREATE TABLE wide (a INT({n}))")),
+    ("TABLE_COMMENT_CHARS_MAX", TABLE_COMMENT_CHARS_MAX, |n| format!("CREATE TABLE c1 (a INT) COMMENT '{}'", "é".repeat(n))),
+    ("COLUMN_COMMENT_CHARS_MAX", COLUMN_COMMENT_CHARS_MAX, |n| format!("CREATE TABLE c2 (a INT COMMENT '{}')", "é".repeat(n))),
+    ("INDEX_COMMENT_CHARS_MAX", INDEX_COMMENT_CHARS_MAX, |n| {
+        format!("CREATE TABLE c3 (a INT, KEY (a) COMMENT '{}')", "é".repeat(n))
+    }),
+];
+
+/// Limits and the test that hits them; the last are of gigabytes.
+const HIT_ELSEWHERE: [(&str, &str); 17] = [
+    ("SYNTAX_NESTING_MAX", "it::depth"),
+    ("SYNTAX_HEIGHT_MAX", "it::depth"),
+    ("BINDING_DEPTH_MAX", "it::depth"),
+    ("QUERY_NESTING_MAX", "it::depth"),
+    ("CTE_EXPANSIONS_MAX", "it::depth"),
+    ("COPIED_NODES_MAX", "it::depth"),
+    ("JSON_DEPTH_MAX", "it::depth"),
+    ("USER_VARIABLES_BYTES_MAX", "it::memory"),
+    ("VALUE_BYTES_MAX", "it::memory"),
+    ("LONG_DATA_BYTES_MAX", "wire::params"),
+    ("SENT_ROW_BYTES_MAX", "wire::row"),
+    ("LOADED_FIELD_BYTES_MAX", "a gigabyte, as the one before"),
+    ("UNCOMPRESSED_BYTES_MAX", "golden script compress"),
+    ("JOIN_TABLES_MAX", "what the error of BLOCK_TABLES_MAX says"),
+    ("PROCESSLIST_INFO_CHARS_MAX", "what is longer is cut"),
+    ("ALIAS_BYTES_MAX", "golden script output_names"),
+    ("COLUMN_TEXT_BYTES_MAX", "golden script output_names"),
+];
+
+fn list(n: usize, item: impl Fn(usize) -> String) -> String {
+    (0..n).map(item).collect::<Vec<_>>().join(", ")
+}
+
+#[test]
+fn limits_hold_where_they_are_said_to() {
+    let server = Server::start("nesting-limits");
+    let mut client = server.connect();
+    for sql in ["CREATE DATABASE d", "USE d", "CREATE TABLE one (a INT)", "INSERT INTO one VALUES (1)"] {
+        assert_eq!(code(&mut client, sql, sql), 0);
+    }
+    for (name, limit, sql) in LIMITS {
+        assert_eq!(code(&mut client, name, &sql(limit)), 0, "{name}: {limit}");
+        // What the first statement made does not stand in the way of the second.
+        client.query("DROP DATABASE d");
+        for sql in ["CREATE DATABASE d", "USE d", "CREATE TABLE one (a INT)", "INSERT INTO one VALUES (1)"] {
+            assert_eq!(code(&mut client, sql, sql), 0);
+        }
+        for beyond in [limit + 1, 2 * limit, 10 * limit] {
+            assert_ne!(code(&mut client, name, &sql(beyond)), 0, "{name}: {beyond}");
+        }
+        assert_eq!(client.query("SELECT COUNT(*) FROM one").rows(), [["1"]], "{name}");
+    }
+    let text = include_str!("../../../types/src/limits.rs");
+    for name in text.lines().filter_map(|line| line.strip_prefix("pub const ")?.split(':').next()) {
+        let known = LIMITS.iter().any(|(known, ..)| *known == name) || HIT_ELSEWHERE.iter().any(|(known, _)| *known == name);
+        assert!(known, "no test hits {name}");
+    }
+}
