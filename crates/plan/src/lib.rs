@@ -35,4 +35,4 @@ mod tree;
 pub mod typing;
 pub mod uses;
 
-pub use tree::{env, expr, function, literal_values, node, visit};
+pub use tree::{env, expr, function, literal_values, node, same_index, visit};

@@ -17,6 +17,7 @@ use vaquita_types::limits::{ROW_BYTES_MAX, TABLE_COLUMNS_MAX};
 use vaquita_types::schema::{ColumnDef, ColumnDefault, ColumnId, IndexDef, IndexId, IndexKind, TableDef};
 use vaquita_types::{Error, Result, TypeKind, Value};
 
+use super::checks::last_generated_check;
 use super::create::{attribute_indexes, check_auto_increment, check_row_size, collation_given};
 use super::indexes::{add_index, check_parts, require_not_null, sort_indexes, warn_of_duplicates};
 use super::primary_key::check_rename;
@@ -30,13 +31,17 @@ pub(super) struct Edit<'a> {
     new_indexes: Vec<ast::IndexDef>,
     /// Columns declared NULL by this statement.
     null_given: Vec<ColumnId>,
+    /// The number of the last constraint that was named after the table.
+    generated_checks: u64,
     /// The AUTO_INCREMENT option.
     pub auto_increment: Option<u64>,
 }
 
 impl<'a> Edit<'a> {
     pub fn new(ddl: &'a Ddl<'a>, old: &'a TableDef) -> Edit<'a> {
-        Edit { ddl, old, def: old.clone(), new_indexes: Vec::new(), null_given: Vec::new(), auto_increment: None }
+        let generated_checks = last_generated_check(old);
+        let (new_indexes, null_given) = (Vec::new(), Vec::new());
+        Edit { ddl, old, def: old.clone(), new_indexes, null_given, generated_checks, auto_increment: None }
     }
 
     pub fn apply(&mut self, actions: &[AlterAction]) -> Result<()> {
@@ -157,7 +162,7 @@ impl<'a> Edit<'a> {
                 Ok(())
             }
             AlterAction::ConvertCharset { charset, collate } => self.convert_charset(charset.as_deref(), collate.as_deref()),
-            AlterAction::AddCheck(check) => self.ddl.add_check(check, &mut self.def),
+            AlterAction::AddCheck(check) => self.ddl.add_check(check, &mut self.def, &mut self.generated_checks),
             AlterAction::AlterCheck { name, enforced } | AlterAction::AlterConstraint { name, enforced } => {
                 let check = self.def.options.checks.iter_mut().find(|c| c.name.eq_ignore_ascii_case(name));
                 check.ok_or_else(|| Error::new(&ER_CHECK_CONSTRAINT_NOT_FOUND, &[name]))?.enforced = *enforced;
@@ -238,7 +243,7 @@ impl<'a> Edit<'a> {
     fn add_checks(&mut self, column: &ast::ColumnDef) -> Result<()> {
         for attribute in &column.attributes {
             if let ColumnAttribute::Check(check) = attribute {
-                self.ddl.add_check(check, &mut self.def)?;
+                self.ddl.add_check(check, &mut self.def, &mut self.generated_checks)?;
             }
         }
         Ok(())

@@ -18,6 +18,18 @@ use vaquita_types::{Error, Result};
 use super::Ddl;
 use crate::dml::stored_exprs::parse_stored;
 
+/// The greatest number of a name that a table's constraints have without being given one.
+pub(super) fn last_generated_check(def: &TableDef) -> u64 {
+    let number = |name: &str| {
+        let (table, rest) = name.split_at_checked(def.name.len())?;
+        if !table.eq_ignore_ascii_case(&def.name) {
+            return None;
+        }
+        rest.strip_prefix("_chk_")?.parse().ok()
+    };
+    def.options.checks.iter().filter_map(|check| number(&check.name)).max().unwrap_or(0)
+}
+
 impl Ddl<'_> {
     /// The text of an expression that is kept with a table.
     pub(super) fn expression_text(&self, expr: &ast::Expr) -> String {
@@ -25,14 +37,19 @@ impl Ddl<'_> {
         print_expr(expr, Style { charset: Some(charset), unqualified: true })
     }
 
-    /// Adds a constraint; without a name it is `table_chk_1`, `table_chk_2` ….
-    pub(super) fn add_check(&self, check: &ast::CheckConstraint, def: &mut TableDef) -> Result<()> {
-        let taken = |name: &str| def.options.checks.iter().any(|c| c.name.eq_ignore_ascii_case(name));
+    /// Adds a constraint; one without a name is `table_chk_` and the number after `generated`.
+    pub(super) fn add_check(&self, check: &ast::CheckConstraint, def: &mut TableDef, generated: &mut u64) -> Result<()> {
+        self.session.check_interrupt()?;
         let name = match &check.name {
-            Some(name) if !name.is_empty() && taken(name) => return Err(Error::new(&ER_CHECK_CONSTRAINT_DUP_NAME, &[name])),
             Some(name) if !name.is_empty() => name.clone(),
-            _ => (1..).map(|n| format!("{}_chk_{n}", def.name)).find(|name| !taken(name)).unwrap_or_default(),
+            _ => {
+                *generated += 1;
+                format!("{}_chk_{generated}", def.name)
+            }
         };
+        if def.options.checks.iter().any(|c| c.name.eq_ignore_ascii_case(&name)) {
+            return Err(Error::new(&ER_CHECK_CONSTRAINT_DUP_NAME, &[&name]));
+        }
         // Unlike a table's, it may end with spaces, or be nothing else.
         if name.chars().count() > IDENTIFIER_CHARS_MAX {
             return Err(Error::new(&ER_TOO_LONG_IDENT, &[&name]));
@@ -51,6 +68,7 @@ impl Ddl<'_> {
         let catalog = crate::catalog::PlanCatalog::new(self.catalog);
         let table = Arc::new(def.clone());
         for check in &def.options.checks {
+            self.session.check_interrupt()?;
             let context = PlanContext::new(&catalog, Place::Check(&check.name));
             let bound = bind_over_row(&parse_stored(&check.expr)?, &table, 0, &context);
             bound.map_err(|error| match unknown_column(&error) {

@@ -1,5 +1,6 @@
 //! CREATE TABLE, also LIKE another and from a query (`from_query` derives its columns and fills the table).
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use vaquita_parser::ast::{self, ColumnAttribute, TableElement, TableOption};
@@ -155,8 +156,9 @@ impl Ddl<'_> {
             options: table_options,
             created_us: self.session.statement_time_us() as u64,
         };
+        let mut generated = 0;
         for check in &elements.checks {
-            self.add_check(check, &mut def)?;
+            self.add_check(check, &mut def, &mut generated)?;
         }
         self.check_expressions(&def)?;
         Ok(Wanted { def, auto_increment: given.auto_increment })
@@ -165,12 +167,13 @@ impl Ddl<'_> {
     fn elements(&self, create: &ast::CreateTable, collation: CollationId) -> Result<Elements> {
         let mut found = Elements::default();
         let as_shown = is_as_shown(create);
+        let mut names = HashSet::new();
         for element in &create.elements {
+            self.session.check_interrupt()?;
             match element {
                 TableElement::Column(column) => {
                     let new = self.column(column, collation)?;
-                    let name = new.def.name.to_lowercase();
-                    if found.columns.iter().any(|c| c.name.to_lowercase() == name) {
+                    if !names.insert(new.def.name.to_lowercase()) {
                         return Err(Error::new(&ER_DUP_FIELDNAME, &[&new.def.name]));
                     }
                     found.indexes.extend(attribute_indexes(&new));

@@ -10,11 +10,12 @@ use vaquita_parser::ast;
 use vaquita_plan::node::{OutputColumn, Plan};
 use vaquita_storage::{Reads, Table, kill_point};
 use vaquita_types::charset::collation;
+use vaquita_types::errno::ER_WRONG_COLUMN_NAME;
 use vaquita_types::limits::ROW_BYTES_MAX;
 use vaquita_types::schema::{ColumnDef, ColumnDefault, ColumnId};
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value};
 
-use super::{Ddl, Outcome};
+use super::{Ddl, Outcome, check_identifier};
 use crate::context::Execution;
 use crate::dml::{self, implicit_default};
 
@@ -43,6 +44,7 @@ impl Ddl<'_> {
     }
 
     fn selected_column(&self, output: &OutputColumn, selected: &mut Selected) -> Result<()> {
+        check_identifier(&output.name).map_err(|_| Error::new(&ER_WRONG_COLUMN_NAME, &[&output.name]))?;
         let nullable = output.expr.nullable;
         let mut column = ColumnDef {
             id: ColumnId(0),

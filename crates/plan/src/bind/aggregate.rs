@@ -9,6 +9,7 @@ use vaquita_types::datatype::DECIMALS_NOT_FIXED;
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno};
 
 use super::Binder;
+use super::scope::Frame;
 use crate::expr::{Expr, ExprKind};
 use crate::node::{Aggregate, AggregateKind, SortKey};
 use crate::typing::{self, NumberClass, number_class};
@@ -196,7 +197,8 @@ impl Binder<'_> {
         );
         let frame = self.frame();
         frame.grouped = true;
-        let equal = frame.aggregates.iter().find(|a| {
+        let Frame { aggregates, aggregate_index, .. } = frame;
+        let equal = |a: &Aggregate| {
             a.kind == aggregate.kind
                 && a.distinct == aggregate.distinct
                 && a.order_by.is_empty()
@@ -204,12 +206,16 @@ impl Binder<'_> {
                 && a.separator == aggregate.separator
                 && a.args.len() == aggregate.args.len()
                 && a.args.iter().zip(&aggregate.args).all(|(x, y)| visit::same(x, y))
-        });
-        let (slot, ty) = match equal {
+        };
+        let hash = |a: &Aggregate| a.args.first().map_or(0, visit::hash);
+        let hash_of = |at: usize| aggregates.get(at).map_or(0, hash);
+        let is = |at: usize| aggregates.get(at).is_some_and(equal);
+        let equal = aggregate_index.position(aggregates.len(), hash_of, || hash(&aggregate), is);
+        let (slot, ty) = match equal.and_then(|at| aggregates.get(at)) {
             Some(a) => (a.slot, a.ty.clone()),
             None => {
                 let made = (aggregate.slot, aggregate.ty.clone());
-                frame.aggregates.push(aggregate);
+                aggregates.push(aggregate);
                 made
             }
         };

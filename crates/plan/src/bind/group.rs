@@ -16,6 +16,7 @@ use crate::expr::{CompareOp, Expr, ExprKind, Slot};
 use crate::func;
 use crate::logical::Logical;
 use crate::node::{AggregateKind, OutputColumn, WindowFunction};
+use crate::same_index::Known;
 use crate::visit;
 
 impl Binder<'_> {
@@ -89,7 +90,8 @@ impl Binder<'_> {
             keys.push((key, slot));
         }
         let rollup = block.rollup;
-        let mut change = |e: &mut Expr| replace(e, &keys, rollup);
+        let mut known = Known::new(&keys, |(key, _)| key);
+        let mut change = |e: &mut Expr| replace(e, &mut known, rollup);
         block.output.iter_mut().for_each(|o| change(&mut o.expr));
         block.having.iter_mut().for_each(&mut change);
         block.order_by.iter_mut().for_each(|k| change(&mut k.expr));
@@ -110,19 +112,20 @@ impl Binder<'_> {
         known.extend(frame.windows.iter().map(|w| w.slot));
         known.extend(block.group_by.iter().filter_map(super::scope::plain_slot));
         self.close(&mut known, block);
+        let mut keys = Known::new(&block.group_by, |key| key);
         for (n, column) in block.output.iter().enumerate() {
-            if let Some(slot) = undetermined(&column.expr, &block.group_by, &known) {
+            if let Some(slot) = undetermined(&column.expr, &mut keys, &known) {
                 return Err(self.group_error(n + 1, "SELECT list", slot, block.group_by.is_empty()));
             }
         }
         // Without GROUP BY there is one row: its order means nothing.
         for (n, key) in block.order_by.iter().enumerate().filter(|_| !block.group_by.is_empty()) {
-            if let Some(slot) = undetermined(&key.expr, &block.group_by, &known) {
+            if let Some(slot) = undetermined(&key.expr, &mut keys, &known) {
                 return Err(self.group_error(n + 1, "ORDER BY clause", slot, false));
             }
         }
         for having in &block.having {
-            if let Some(slot) = undetermined(having, &block.group_by, &known) {
+            if let Some(slot) = undetermined(having, &mut keys, &known) {
                 let name = self.column_name(slot, false);
                 return Err(Error::new(&errno::ER_BAD_FIELD_ERROR, &[&name, &"having clause"]));
             }
@@ -136,11 +139,12 @@ impl Binder<'_> {
         if !block.distinct || one_row || !self.mode(sql_mode::ONLY_FULL_GROUP_BY) {
             return Ok(());
         }
-        let selected: Vec<Expr> = block.output.iter().map(|o| o.expr.clone()).collect();
+        let mut selected = Known::new(&block.output, |o| &o.expr);
+        let exprs = block.output.iter().map(|o| &o.expr);
         let known: BTreeSet<Slot> =
-            selected.iter().filter_map(super::scope::plain_slot).chain(self.frame().windows.iter().map(|w| w.slot)).collect();
+            exprs.filter_map(super::scope::plain_slot).chain(self.frame().windows.iter().map(|w| w.slot)).collect();
         for (n, key) in block.order_by.iter().enumerate() {
-            if let Some(slot) = undetermined(&key.expr, &selected, &known) {
+            if let Some(slot) = undetermined(&key.expr, &mut selected, &known) {
                 if self.frame().aggregates.iter().any(|a| a.slot == slot) {
                     return Err(Error::new(&errno::ER_AGGREGATE_IN_ORDER_NOT_SELECT, &[&(n + 1), &"DISTINCT"]));
                 }
@@ -271,8 +275,8 @@ fn add_equal(condition: &Expr, known: &mut BTreeSet<Slot>, wanted: impl Fn(Slot)
 }
 
 /// A column in `expr` that the keys do not determine.
-fn undetermined(expr: &Expr, keys: &[Expr], known: &BTreeSet<Slot>) -> Option<Slot> {
-    if keys.iter().any(|k| visit::same(k, expr)) {
+fn undetermined<T>(expr: &Expr, keys: &mut Known<T>, known: &BTreeSet<Slot>) -> Option<Slot> {
+    if keys.find(expr).is_some() {
         return None;
     }
     if let ExprKind::Slot(slot) = expr.kind {
@@ -297,8 +301,8 @@ fn undetermined(expr: &Expr, keys: &[Expr], known: &BTreeSet<Slot>) -> Option<Sl
     found
 }
 
-fn replace(expr: &mut Expr, keys: &[(Expr, Slot)], rollup: bool) {
-    if let Some((key, slot)) = keys.iter().find(|(k, _)| visit::same(k, expr)) {
+fn replace(expr: &mut Expr, keys: &mut Known<(Expr, Slot)>, rollup: bool) {
+    if let Some((key, slot)) = keys.find(expr) {
         let nullable = key.nullable || rollup;
         *expr = Expr { kind: ExprKind::Slot(*slot), nullable, ..key.clone() };
         return;

@@ -16,6 +16,7 @@ use crate::logical::Subqueries;
 pub(crate) use crate::logical::same_name;
 pub(crate) use crate::logical::{ColumnValue, Relation, RelationColumn, Source};
 use crate::node::{Aggregate, WindowFunction};
+use crate::same_index::SameIndex;
 use crate::uses::{Actions, SELECT};
 use crate::visit;
 
@@ -61,6 +62,7 @@ pub struct Frame {
     /// Which relation fills a slot; none for results of aggregation and windows.
     pub slot_owner: Vec<Option<usize>>,
     pub aggregates: Vec<Aggregate>,
+    pub aggregate_index: SameIndex,
     pub windows: Vec<WindowFunction>,
     pub subqueries: Subqueries,
     pub clause: Clause,
@@ -89,6 +91,7 @@ impl Default for Frame {
             relations: Vec::new(),
             slot_owner: Vec::new(),
             aggregates: Vec::new(),
+            aggregate_index: SameIndex::default(),
             windows: Vec::new(),
             subqueries: Vec::new(),
             clause: Clause::FieldList,

@@ -13,6 +13,7 @@ use super::{Binder, Clause, Source};
 use crate::expr::{Expr, ExprKind, Slot};
 use crate::logical::{Logical, LogicalBlock, Read};
 use crate::node::{Limit, LockWait, OutputColumn, RowLock, SortKey};
+use crate::same_index::SameIndex;
 use crate::uses::SELECT;
 use crate::visit;
 
@@ -60,6 +61,7 @@ impl Binder<'_> {
         if f.any_value_seen && f.grouped && !f.aggregates.is_empty() {
             // Now it is known that ANY_VALUE picks a row of a group.
             f.aggregates.clear();
+            f.aggregate_index = SameIndex::default();
             f.windows.clear();
             output = self.select_items(&select.items)?;
         }

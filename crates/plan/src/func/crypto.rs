@@ -78,20 +78,21 @@ fn uncompress(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     if bytes.is_empty() {
         return Ok(Value::from(""));
     }
-    let bad = || {
-        cx.env.warn(Level::Warning, Error::new(&errno::ER_ZLIB_Z_DATA_ERROR, &[]));
+    let bad = |error| {
+        cx.env.warn(Level::Warning, error);
         Ok(Value::Null)
     };
-    let Some((head, body)) = bytes.split_first_chunk::<4>() else { return bad() };
+    let not_compressed = || Error::new(&errno::ER_ZLIB_Z_DATA_ERROR, &[]);
+    let Some((head, body)) = bytes.split_first_chunk::<4>() else { return bad(not_compressed()) };
     let length = (u32::from_le_bytes(*head) & 0x3FFF_FFFF) as usize;
     if length > UNCOMPRESSED_BYTES_MAX {
-        cx.env.warn(Level::Warning, Error::new(&errno::ER_TOO_BIG_FOR_UNCOMPRESS, &[&UNCOMPRESSED_BYTES_MAX]));
-        return Ok(Value::Null);
+        return bad(Error::new(&errno::ER_TOO_BIG_FOR_UNCOMPRESS, &[&UNCOMPRESSED_BYTES_MAX]));
     }
     let mut out = Vec::new();
     match ZlibDecoder::new(body).take(length as u64 + 1).read_to_end(&mut out) {
         Ok(n) if n <= length => Ok(Value::from(out)),
-        _ => bad(),
+        Ok(_) => bad(Error::new(&errno::ER_ZLIB_Z_BUF_ERROR, &[])),
+        Err(_) => bad(not_compressed()),
     }
 }
 

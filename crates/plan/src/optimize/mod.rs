@@ -27,6 +27,7 @@ use crate::catalog::Catalog;
 use crate::expr::{Expr, ExprKind, Slot, SubqueryState};
 use crate::logical::{Inner, LogicalBlock, Query, Read, Relation, Source, Subqueries, Tables};
 use crate::node::{Aggregate, AggregateKind, Node, OutputColumn, QueryPlan, SortKey};
+use crate::same_index::SameIndex;
 use crate::visit;
 
 /// The plan of a rewritten query, those inside of it first.
@@ -158,8 +159,11 @@ pub fn group_order(keys: &[(Expr, Slot)], order_by: &[SortKey]) -> Vec<(Expr, bo
         let Some((key, _)) = keys.iter().find(|(_, slot)| matches!(by.expr.kind, ExprKind::Slot(s) if s == *slot)) else { break };
         order.push((key.clone(), by.descending));
     }
+    let mut index = SameIndex::default();
     for (key, _) in keys {
-        if !order.iter().any(|(e, _)| visit::same(e, key)) {
+        let hash_of = |at: usize| order.get(at).map_or(0, |(e, _)| visit::hash(e));
+        let is = |at: usize| order.get(at).is_some_and(|(e, _)| visit::same(e, key));
+        if index.position(order.len(), hash_of, || visit::hash(key), is).is_none() {
             order.push((key.clone(), false));
         }
     }

@@ -9,4 +9,5 @@ pub mod expr;
 pub mod function;
 pub mod literal_values;
 pub mod node;
+pub mod same_index;
 pub mod visit;

@@ -3,10 +3,12 @@
 //! `children`, `inputs` and the like see to the stack, so that those who walk by them need not (`vaquita_types::stack`).
 
 use std::collections::BTreeSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::mem::discriminant;
 use std::sync::Arc;
 
 use vaquita_types::schema::TableId;
-use vaquita_types::stack;
+use vaquita_types::{Value, stack};
 
 use super::expr::{Expr, ExprKind, Slot, Subquery, SubqueryKind, SubqueryState};
 use super::node::{AccessPath, Aggregate, Limit, Node, QueryPlan, Range, SortKey, WindowFunction};
@@ -380,6 +382,22 @@ fn same_inside(a: &Expr, b: &Expr) -> bool {
         }
         _ => false,
     }
+}
+
+/// Equal for expressions that are `same`.
+pub fn hash(expr: &Expr) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    discriminant(&expr.kind).hash(&mut hasher);
+    match &expr.kind {
+        ExprKind::Literal(Value::Int(n)) => n.hash(&mut hasher),
+        ExprKind::Literal(Value::Bytes(bytes)) => bytes.hash(&mut hasher),
+        ExprKind::Param(n) => n.hash(&mut hasher),
+        ExprKind::Slot(slot) | ExprKind::Outer { slot, .. } => slot.hash(&mut hasher),
+        ExprKind::Call(def, _) => def.name.hash(&mut hasher),
+        _ => {}
+    }
+    children(expr, &mut |child| hash(child).hash(&mut hasher));
+    hasher.finish()
 }
 
 /// Some part of `expr` satisfies `test`; subqueries' plans are not entered.

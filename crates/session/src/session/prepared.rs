@@ -8,7 +8,8 @@ use vaquita_parser::{StatementKind, parse_prepared_noting};
 use vaquita_plan::node::{OutputColumn, Plan};
 use vaquita_plan::params::parameter_types;
 use vaquita_types::charset::{CollationId, charset};
-use vaquita_types::errno::{ER_SP_BAD_CURSOR_SELECT, ER_UNSUPPORTED_PS};
+use vaquita_types::errno::{ER_PS_MANY_PARAM, ER_SP_BAD_CURSOR_SELECT, ER_UNSUPPORTED_PS};
+use vaquita_types::limits::PARAMETERS_MAX;
 use vaquita_types::{ColumnType, Error, Result, Value};
 
 use super::Session;
@@ -50,6 +51,9 @@ impl Session {
         let options = self.env.settings.plan.parser_options();
         let mut deprecated = Vec::new();
         let (ast, parameters) = parse_prepared_noting(sql, &options, &mut deprecated)?;
+        if parameters > PARAMETERS_MAX {
+            return Err(Error::new(&ER_PS_MANY_PARAM, &[]));
+        }
         self.warn_of_syntax(deprecated);
         let kind = StatementKind::of(&ast);
         if [refused, Prepares::Neither].contains(&kind.facts().prepares) {
