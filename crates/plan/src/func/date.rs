@@ -425,13 +425,16 @@ fn micros_of(seconds: &Decimal) -> Option<i64> {
 }
 
 fn sec_to_time(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
-    let seconds = arg!(call.decimal(0, cx));
+    let (value, ty) = (call.value(0, cx)?, call.arg_type(0));
+    if value.is_null() {
+        return Ok(Value::Null);
+    }
+    let seconds = coerce::to_decimal(&value, ty, cx.env)?;
     let clamped = if seconds.is_negative() { Time::MIN } else { Time::MAX };
     match micros_of(&seconds).and_then(Time::from_micros) {
         Some(t) if t <= Time::MAX && t >= Time::MIN => Ok(Value::Time(t.to_fsp(call.ty.decimals, false, 0))),
         _ => {
-            let text = call.text(0, cx)?.unwrap_or_default().into_owned();
-            coerce::warn_truncated(cx.env, "time", &text);
+            coerce::warn_truncated(cx.env, "time", &coerce::text_of(&value, ty));
             Ok(Value::Time(clamped))
         }
     }
@@ -513,10 +516,11 @@ fn unix_timestamp(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     if call.len() == 0 {
         return Ok(Value::Int(cx.env.statement_time_us().div_euclid(MICROS_PER_SECOND)));
     }
-    if call.value(0, cx)?.is_null() {
+    let value = call.value(0, cx)?;
+    if value.is_null() {
         return Ok(Value::Null);
     }
-    let us = match call.datetime(0, DateNeed::Whole, cx)? {
+    let us = match coerce::to_datetime(&value, call.arg_type(0), DateNeed::Whole, cx.env)? {
         Some(local) => cx.env.time_zone().to_utc(local).map_or(0, |utc| utc.value.unix_micros()),
         None => 0,
     };

@@ -268,11 +268,12 @@ fn overlaps(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
 }
 
 fn member_of(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
-    if call.value(0, cx)?.is_null() {
+    let value = call.value(0, cx)?;
+    if value.is_null() {
         return Ok(Value::Null);
     }
     let array = arg!(doc(call, 1, cx, "member of"));
-    Ok(Value::bool(scalar(call, 0, cx)?.member_of(&array)))
+    Ok(Value::bool(sql_to_json(&value, call.arg_type(0), cx.env)?.member_of(&array)))
 }
 
 fn keys(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
