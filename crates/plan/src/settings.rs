@@ -65,6 +65,10 @@ pub struct RunSettings {
     pub requires_primary_key: bool,
     /// `sql_generate_invisible_primary_key`.
     pub generates_primary_key: bool,
+    /// `foreign_key_checks`.
+    pub foreign_key_checks: bool,
+    /// `restrict_fk_on_non_standard_key`: what a foreign key refers to is unique.
+    pub unique_parents: bool,
 }
 
 impl RunSettings {
@@ -82,6 +86,8 @@ impl RunSettings {
         time_names: None,
         requires_primary_key: false,
         generates_primary_key: false,
+        foreign_key_checks: true,
+        unique_parents: true,
     };
 }
 

@@ -43,6 +43,7 @@ fn index(id: u32, name: &str, kind: IndexKind, column: u16) -> IndexDef {
         comment: String::new(),
         invisible: false,
         using: None,
+        generated: false,
     }
 }
 
@@ -66,6 +67,8 @@ fn sbtest() -> TableDef {
         options: TableOptions::default(),
         next_column_id: ColumnId(5),
         created_us: 0,
+        foreign_keys: Vec::new(),
+        referenced_by: Vec::new(),
     };
     fresh_layout(&mut def);
     def

@@ -19,7 +19,12 @@ const POLICY: LockPolicy = LockPolicy::Wait(Duration::from_secs(20));
 const CLIENTS: u64 = 4;
 
 fn context() -> DdlContext {
-    DdlContext { wait: Duration::from_secs(20), interrupt: interrupt(), progress: Default::default() }
+    DdlContext {
+        wait: Duration::from_secs(20),
+        interrupt: interrupt(),
+        progress: Default::default(),
+        foreign_keys: Default::default(),
+    }
 }
 
 fn begin(server: &Server, isolation: Isolation) -> Transaction {

@@ -21,7 +21,12 @@ use vaquita_types::{Error, Result, Value};
 const POLICY: LockPolicy = LockPolicy::Wait(Duration::from_secs(5));
 
 fn context() -> DdlContext {
-    DdlContext { wait: Duration::from_secs(5), interrupt: interrupt(), progress: Default::default() }
+    DdlContext {
+        wait: Duration::from_secs(5),
+        interrupt: interrupt(),
+        progress: Default::default(),
+        foreign_keys: Default::default(),
+    }
 }
 
 impl Server {

@@ -19,7 +19,12 @@ const POLICY: LockPolicy = LockPolicy::Wait(Duration::from_secs(5));
 const RECLAIMED_WITHIN: Duration = Duration::from_secs(20);
 
 fn context() -> DdlContext {
-    DdlContext { wait: Duration::from_secs(5), interrupt: interrupt(), progress: Default::default() }
+    DdlContext {
+        wait: Duration::from_secs(5),
+        interrupt: interrupt(),
+        progress: Default::default(),
+        foreign_keys: Default::default(),
+    }
 }
 
 fn begin(server: &Server, read_only: bool) -> Transaction {

@@ -41,6 +41,12 @@ pub const SYNTAX_HEIGHT_MAX: u32 = 5000;
 pub const BINDING_DEPTH_MAX: usize = 8000;
 /// Queries inside one another, those of common table expressions where they are named (MySQL's MAX_SELECT_NESTING; error 1473).
 pub const QUERY_NESTING_MAX: u32 = 63;
+/// Levels of a foreign key's cascade, with the row that the statement changes (MySQL's error 3008).
+pub const FOREIGN_KEY_DEPTH_MAX: usize = 15;
+
+/// Bytes of parents' keys that a statement remembers to be there, so that a bulk load of children looks each of them up once.
+pub const FOREIGN_KEYS_CHECKED_BYTES_MAX: usize = 4 << 20;
+
 /// References to common table expressions, but for the first to each, whose queries are bound for each reference (MySQL's error 4169).
 pub const CTE_EXPANSIONS_MAX: usize = 1024;
 /// Nodes that the binder adds to a statement by copying expressions: `x BETWEEN 1 AND 2` is two comparisons of x, an alias in ORDER BY is its

@@ -53,6 +53,81 @@ pub struct TableDef {
     pub next_column_id: ColumnId,
     /// Microseconds since 1970, UTC.
     pub created_us: u64,
+    /// By name without case, the order in which MySQL checks and prints them.
+    pub foreign_keys: Vec<ForeignKeyDef>,
+    /// The tables that have a foreign key to this name, the oldest first. Of the catalog, not of the table's record.
+    pub referenced_by: Vec<QualifiedName>,
+}
+
+/// Database and name of a table.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct QualifiedName {
+    pub database: String,
+    pub name: String,
+}
+
+/// `CONSTRAINT name FOREIGN KEY (columns) REFERENCES parent (parent_columns) …`, kept with the child. The parent is named, because it
+/// may not be there (`foreign_key_checks` = 0).
+#[derive(Clone, Debug, PartialEq)]
+pub struct ForeignKeyDef {
+    pub name: String,
+    pub columns: Vec<ColumnId>,
+    pub parent: QualifiedName,
+    pub parent_columns: Vec<String>,
+    pub on_delete: ReferentialAction,
+    pub on_update: ReferentialAction,
+    /// MATCH as written, which changes nothing.
+    pub match_option: MatchOption,
+}
+
+/// What happens to the children of a row that goes or gets another key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum ReferentialAction {
+    NoAction = 0,
+    Restrict = 1,
+    Cascade = 2,
+    SetNull = 3,
+    /// Acts as NO ACTION, as InnoDB's does.
+    SetDefault = 4,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum MatchOption {
+    None = 0,
+    Simple = 1,
+    Partial = 2,
+    Full = 3,
+}
+
+impl ReferentialAction {
+    /// As SQL writes it.
+    pub fn name(self) -> &'static str {
+        match self {
+            ReferentialAction::NoAction => "NO ACTION",
+            ReferentialAction::Restrict => "RESTRICT",
+            ReferentialAction::Cascade => "CASCADE",
+            ReferentialAction::SetNull => "SET NULL",
+            ReferentialAction::SetDefault => "SET DEFAULT",
+        }
+    }
+
+    /// Children change instead of being in the way.
+    pub fn changes_children(self) -> bool {
+        matches!(self, ReferentialAction::Cascade | ReferentialAction::SetNull)
+    }
+}
+
+impl MatchOption {
+    /// As information_schema names it.
+    pub fn name(self) -> &'static str {
+        match self {
+            MatchOption::None | MatchOption::Simple => "NONE",
+            MatchOption::Partial => "PARTIAL",
+            MatchOption::Full => "FULL",
+        }
+    }
 }
 
 /// Options that SHOW CREATE TABLE prints back; they change nothing in storage.
@@ -148,6 +223,8 @@ pub struct IndexDef {
     pub invisible: bool,
     /// `USING BTREE` or `USING HASH` as written, for SHOW CREATE TABLE.
     pub using: Option<String>,
+    /// Made for a foreign key that had no index. It goes when another one comes that serves.
+    pub generated: bool,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -185,8 +262,41 @@ impl TableDef {
         &self.layouts[self.layouts.len() - 1]
     }
 
+    /// Has foreign keys, or is the parent of some.
+    pub fn has_foreign_keys(&self) -> bool {
+        !self.foreign_keys.is_empty() || !self.referenced_by.is_empty()
+    }
+
+    pub fn qualified_name(&self) -> QualifiedName {
+        QualifiedName { database: self.database.clone(), name: self.name.clone() }
+    }
+
+    /// The index in which the rows with given values of these columns are next to each other.
+    pub fn index_led_by(&self, columns: &[ColumnId]) -> Option<usize> {
+        self.indexes.iter().position(|index| index.is_led_by(columns))
+    }
+
+    /// The index that a foreign key to these columns uses: a unique one of these columns alone, or one that begins with them.
+    pub fn referenced_index(&self, columns: &[ColumnId]) -> Option<usize> {
+        let unique = self.indexes.iter().position(|index| index.is_unique_of(columns));
+        unique.or_else(|| self.index_led_by(columns))
+    }
+
     pub fn auto_increment_column(&self) -> Option<usize> {
         self.columns.iter().position(|c| c.auto_increment)
+    }
+}
+
+impl IndexDef {
+    /// The first parts are whole columns, and these.
+    pub fn is_led_by(&self, columns: &[ColumnId]) -> bool {
+        self.parts.len() >= columns.len()
+            && self.parts.iter().zip(columns).all(|(part, column)| part.column == *column && part.prefix.is_none())
+    }
+
+    /// Unique, and these columns are all of its parts.
+    pub fn is_unique_of(&self, columns: &[ColumnId]) -> bool {
+        self.kind != IndexKind::Secondary && self.parts.len() == columns.len() && self.is_led_by(columns)
     }
 }
 

@@ -7,6 +7,7 @@
 //! The transaction is in a cell: a scan reads through it while the statement that drives the scan writes through it.
 
 mod frame;
+mod links;
 mod part;
 mod rows;
 mod server;
@@ -32,6 +33,8 @@ use vaquita_types::temporal::TimeZone;
 use vaquita_types::{Error, Result, Value};
 
 pub use frame::Frame;
+use links::ForeignKeys;
+pub(crate) use links::{Links, Parent, ToChild, columns_at};
 pub use part::Part;
 pub use rows::{Rows, heap_bytes};
 pub use server::{
@@ -102,6 +105,8 @@ pub struct Execution<'a> {
     raised: RefCell<Option<Error>>,
     /// The sequences of RAND(n), by the place of the call.
     generators: RefCell<HashMap<usize, SeededRandom>>,
+    /// What changes of tables with foreign keys have found out.
+    pub(crate) foreign_keys: RefCell<Option<Box<ForeignKeys>>>,
 }
 
 /// Warnings of expressions that fail a change of data in strict mode.
@@ -152,6 +157,7 @@ impl<'a> Execution<'a> {
             strict: Cell::new(false),
             raised: RefCell::new(None),
             generators: RefCell::new(HashMap::new()),
+            foreign_keys: RefCell::default(),
         }
     }
 

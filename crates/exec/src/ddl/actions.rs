@@ -9,9 +9,9 @@ use vaquita_parser::ast::{self, AlterAction, AlterColumn, ColumnAttribute, Colum
 use vaquita_types::charset::{CollationId, charset, collation};
 use vaquita_types::errno::{
     ER_BAD_DB_ERROR, ER_BAD_FIELD_ERROR, ER_CANT_DROP_FIELD_OR_KEY, ER_CANT_REMOVE_ALL_FIELDS, ER_CHECK_CONSTRAINT_NOT_FOUND,
-    ER_CONSTRAINT_NOT_FOUND, ER_DEPENDENT_BY_CHECK_CONSTRAINT, ER_DUP_FIELDNAME, ER_DUP_KEYNAME, ER_KEY_DOES_NOT_EXITS,
-    ER_PK_INDEX_CANT_BE_INVISIBLE, ER_TABLE_MUST_HAVE_A_VISIBLE_COLUMN, ER_TOO_BIG_FIELDLENGTH, ER_TOO_MANY_FIELDS,
-    ER_WRONG_NAME_FOR_INDEX,
+    ER_CONSTRAINT_NOT_FOUND, ER_DEPENDENT_BY_CHECK_CONSTRAINT, ER_DUP_FIELDNAME, ER_DUP_KEYNAME, ER_FK_CANNOT_CHANGE_ENGINE,
+    ER_KEY_DOES_NOT_EXITS, ER_MULTIPLE_CONSTRAINTS_WITH_SAME_NAME, ER_PK_INDEX_CANT_BE_INVISIBLE,
+    ER_TABLE_MUST_HAVE_A_VISIBLE_COLUMN, ER_TOO_BIG_FIELDLENGTH, ER_TOO_MANY_FIELDS, ER_WRONG_NAME_FOR_INDEX,
 };
 use vaquita_types::limits::{ROW_BYTES_MAX, TABLE_COLUMNS_MAX};
 use vaquita_types::schema::{ColumnDef, ColumnDefault, ColumnId, IndexDef, IndexId, IndexKind, TableDef};
@@ -21,7 +21,7 @@ use super::checks::last_generated_check;
 use super::create::{attribute_indexes, check_auto_increment, check_row_size, collation_given};
 use super::indexes::{add_index, check_parts, require_not_null, sort_indexes, warn_of_duplicates};
 use super::primary_key::check_rename;
-use super::{Ddl, check_identifier, options};
+use super::{Ddl, check_identifier, foreign_keys, options};
 use crate::data_type::choose_collation;
 
 pub(super) struct Edit<'a> {
@@ -29,6 +29,7 @@ pub(super) struct Edit<'a> {
     old: &'a TableDef,
     pub def: TableDef,
     new_indexes: Vec<ast::IndexDef>,
+    new_keys: Vec<ast::ForeignKey>,
     /// Columns declared NULL by this statement.
     null_given: Vec<ColumnId>,
     /// The number of the last constraint that was named after the table.
@@ -41,10 +42,18 @@ impl<'a> Edit<'a> {
     pub fn new(ddl: &'a Ddl<'a>, old: &'a TableDef) -> Edit<'a> {
         let generated_checks = last_generated_check(old);
         let (new_indexes, null_given) = (Vec::new(), Vec::new());
-        Edit { ddl, old, def: old.clone(), new_indexes, null_given, generated_checks, auto_increment: None }
+        let new_keys = Vec::new();
+        Edit { ddl, old, def: old.clone(), new_indexes, new_keys, null_given, generated_checks, auto_increment: None }
     }
 
     pub fn apply(&mut self, actions: &[AlterAction]) -> Result<()> {
+        for action in actions {
+            if let AlterAction::DropForeignKey(name) = action
+                && !self.drop_foreign_key(name)
+            {
+                return Err(Error::new(&ER_CANT_DROP_FIELD_OR_KEY, &[name]));
+            }
+        }
         for action in actions {
             self.drop(action)?;
         }
@@ -60,23 +69,22 @@ impl<'a> Edit<'a> {
     }
 
     fn drop(&mut self, action: &AlterAction) -> Result<()> {
-        let cannot = |name: &str| Error::new(&ER_CANT_DROP_FIELD_OR_KEY, &[&name]);
         match action {
             AlterAction::DropColumn(name) => self.drop_column(name),
             AlterAction::DropIndex(name) => self.drop_index(name),
             AlterAction::DropPrimaryKey => self.drop_index("PRIMARY"),
-            AlterAction::DropForeignKey(name) => Err(cannot(name)),
             AlterAction::DropCheck(name) => match self.drop_check(name) {
                 true => Ok(()),
                 false => Err(Error::new(&ER_CHECK_CONSTRAINT_NOT_FOUND, &[name])),
             },
             AlterAction::DropConstraint(name) => {
-                let is_key = self
-                    .def
-                    .indexes
-                    .iter()
-                    .any(|i| i.kind != IndexKind::Secondary && !i.parts.is_empty() && i.name.eq_ignore_ascii_case(name));
-                if self.drop_check(name) {
+                let is_key = self.def.indexes.iter().any(|index| foreign_keys::is_key_constraint(index, name));
+                let is_check = self.def.options.checks.iter().any(|check| check.name.eq_ignore_ascii_case(name));
+                let is_foreign = self.def.foreign_keys.iter().any(|key| key.name.eq_ignore_ascii_case(name));
+                if [is_key, is_check, is_foreign].iter().filter(|is| **is).count() > 1 {
+                    return Err(Error::new(&ER_MULTIPLE_CONSTRAINTS_WITH_SAME_NAME, &[name, &"DROP"]));
+                }
+                if self.drop_check(name) || self.drop_foreign_key(name) {
                     return Ok(());
                 }
                 if is_key { self.drop_index(name) } else { Err(Error::new(&ER_CONSTRAINT_NOT_FOUND, &[name])) }
@@ -89,7 +97,11 @@ impl<'a> Edit<'a> {
         let Some(at) = self.def.column_position(name) else {
             return Err(Error::new(&ER_CANT_DROP_FIELD_OR_KEY, &[&name]));
         };
-        let id = self.def.columns.remove(at).id;
+        let id = self.def.columns[at].id;
+        if self.old.has_foreign_keys() {
+            self.ddl.check_dropped_column(self.old, &self.def, id, name)?;
+        }
+        self.def.columns.remove(at);
         for index in &mut self.def.indexes {
             if index.parts.iter().any(|p| p.column == id) {
                 index.parts.retain(|p| p.column != id);
@@ -134,6 +146,12 @@ impl<'a> Edit<'a> {
         self.def.options.checks.len() < before
     }
 
+    fn drop_foreign_key(&mut self, name: &str) -> bool {
+        let before = self.def.foreign_keys.len();
+        self.def.foreign_keys.retain(|key| !key.name.eq_ignore_ascii_case(name));
+        self.def.foreign_keys.len() < before
+    }
+
     fn options(&mut self, list: &[ast::TableOption]) -> Result<()> {
         let given = options::apply(list, &mut self.def.options, &self.def.name)?;
         self.def.collation = given.collation(self.def.collation)?;
@@ -168,7 +186,10 @@ impl<'a> Edit<'a> {
                 check.ok_or_else(|| Error::new(&ER_CHECK_CONSTRAINT_NOT_FOUND, &[name]))?.enforced = *enforced;
                 Ok(())
             }
-            AlterAction::AddForeignKey(_) => Err(Error::unsupported("FOREIGN KEY constraints")),
+            AlterAction::AddForeignKey(key) => {
+                self.new_keys.push(key.clone());
+                Ok(())
+            }
             AlterAction::PartitionBy(_) | AlterAction::PartitionAction(_) => Err(Error::unsupported("partitioning")),
             AlterAction::DiscardTablespace | AlterAction::ImportTablespace => Err(Error::unsupported("tablespaces")),
             AlterAction::SecondaryLoad | AlterAction::SecondaryUnload => Err(Error::unsupported("secondary engines")),
@@ -238,6 +259,7 @@ impl<'a> Edit<'a> {
             self.null_given.push(id);
         }
         self.new_indexes.extend(attribute_indexes(new));
+        self.new_keys.extend(foreign_keys::of_column(column));
     }
 
     fn add_checks(&mut self, column: &ast::ColumnDef) -> Result<()> {
@@ -342,6 +364,20 @@ impl<'a> Edit<'a> {
             add_index(index, &self.def.columns, &mut indexes, self.ddl.session)?;
         }
         let kept = indexes.len() - self.new_indexes.len();
+        if foreign_keys::keeps_keys(&self.old.options.engine) != foreign_keys::keeps_keys(&self.def.options.engine)
+            && self.old.has_foreign_keys()
+        {
+            return Err(Error::new(&ER_FK_CANNOT_CHANGE_ENGINE, &[]));
+        }
+        for index in foreign_keys::missing_indexes(&self.new_keys, &self.def.columns, &indexes)? {
+            add_index(&index, &self.def.columns, &mut indexes, self.ddl.session)?;
+            if let Some(index) = indexes.last_mut() {
+                index.generated = true;
+            }
+        }
+        let before = indexes.len();
+        foreign_keys::drop_useless(&mut indexes);
+        let kept = kept.saturating_sub(before - indexes.len());
         warn_of_duplicates(&indexes, kept, (&self.def.database, &self.def.name), self.ddl.session);
         let null_given: Vec<usize> = self.null_given.iter().filter_map(|id| self.def.position_of(*id)).collect();
         require_not_null(&indexes, &mut self.def.columns, &null_given)?;
@@ -356,6 +392,11 @@ impl<'a> Edit<'a> {
             indexes.insert(0, hidden.unwrap_or_else(hidden_index));
         }
         self.def.indexes = indexes;
+        if foreign_keys::keeps_keys(&self.def.options.engine) {
+            let used = foreign_keys::numbers_used(self.old);
+            self.ddl.add_foreign_keys(&self.new_keys, &mut self.def, used)?;
+        }
+        foreign_keys::check_checks(&self.def)?;
         self.ddl.check_expressions(&self.def)
     }
 
@@ -399,6 +440,7 @@ fn hidden_index() -> IndexDef {
         comment: String::new(),
         invisible: false,
         using: None,
+        generated: false,
     }
 }
 

@@ -14,8 +14,8 @@ use vaquita_storage::LockMode;
 use vaquita_types::errno::{
     ER_ALTER_OPERATION_NOT_SUPPORTED, ER_ALTER_OPERATION_NOT_SUPPORTED_REASON, ER_ALTER_OPERATION_NOT_SUPPORTED_REASON_AUTOINC,
     ER_ALTER_OPERATION_NOT_SUPPORTED_REASON_COLUMN_TYPE, ER_ALTER_OPERATION_NOT_SUPPORTED_REASON_COLUMN_TYPE_INSTANT,
-    ER_ALTER_OPERATION_NOT_SUPPORTED_REASON_COPY, ER_ALTER_OPERATION_NOT_SUPPORTED_REASON_NOPK, ER_UNKNOWN_ALTER_ALGORITHM,
-    ER_UNKNOWN_ALTER_LOCK, ER_WRONG_USAGE,
+    ER_ALTER_OPERATION_NOT_SUPPORTED_REASON_COPY, ER_ALTER_OPERATION_NOT_SUPPORTED_REASON_FK_CHECK,
+    ER_ALTER_OPERATION_NOT_SUPPORTED_REASON_NOPK, ER_UNKNOWN_ALTER_ALGORITHM, ER_UNKNOWN_ALTER_LOCK, ER_WRONG_USAGE,
 };
 use vaquita_types::schema::{IndexId, TableDef};
 use vaquita_types::{Error, Result};
@@ -104,6 +104,22 @@ impl Way {
             return Err(Error::new(&ER_ALTER_OPERATION_NOT_SUPPORTED, &[&"LOCK=NONE/SHARED", &"LOCK=EXCLUSIVE"]));
         }
         Ok(())
+    }
+}
+
+impl Way {
+    /// The same for foreign keys: adding them copies the table in MySQL, unless nobody checks, and is never INSTANT.
+    pub fn check_foreign_keys(self, adds: bool, changes: bool, checks: bool) -> Result<()> {
+        let (needs, other) = (ER_ALTER_OPERATION_NOT_SUPPORTED_REASON_FK_CHECK.format, "ALGORITHM=COPY");
+        match self.algorithm {
+            "INSTANT" if adds && checks => Err(because("ALGORITHM=INSTANT", needs, other)),
+            "INSTANT" if changes => {
+                Err(Error::new(&ER_ALTER_OPERATION_NOT_SUPPORTED, &[&"ALGORITHM=INSTANT", &"ALGORITHM=COPY/INPLACE"]))
+            }
+            "INPLACE" if adds && checks => Err(because("ALGORITHM=INPLACE", needs, other)),
+            "DEFAULT" if self.lock == "NONE" && adds && checks => Err(because("LOCK=NONE", needs, "LOCK=SHARED")),
+            _ => Ok(()),
+        }
     }
 }
 

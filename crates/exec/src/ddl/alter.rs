@@ -15,8 +15,8 @@ use vaquita_plan::env::Level;
 use vaquita_storage::layout::instant_change;
 use vaquita_storage::{AlterContext, Direction, Entry, RowChange, ScanOptions, Table, Version};
 use vaquita_types::charset::charset;
-use vaquita_types::errno::{ER_ILLEGAL_HA, ER_TABLE_DEF_CHANGED};
-use vaquita_types::schema::{ColumnDef, ColumnDefault, TableDef};
+use vaquita_types::errno::ER_ILLEGAL_HA;
+use vaquita_types::schema::{ColumnDef, ColumnDefault, ForeignKeyDef, TableDef};
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value};
 
 use super::actions::Edit;
@@ -24,9 +24,6 @@ use super::algorithm::Way;
 use super::convert::RowMap;
 use super::temporary::refuse_in_alter;
 use super::{Ddl, Outcome};
-
-/// Times that an ALTER starts again because another one was faster.
-const RETRIES_MAX: usize = 20;
 
 impl Ddl<'_> {
     pub fn create_index(&self, create: &ast::CreateIndex) -> Result<Outcome> {
@@ -57,15 +54,11 @@ impl Ddl<'_> {
 
     pub fn alter_table(&self, alter: &AlterTable) -> Result<Outcome> {
         let way = Way::of(alter)?;
-        let mut tries = 0;
-        loop {
+        self.retrying(|| {
             let old = self.table(&alter.name)?;
             refuse_in_alter(alter, way.algorithm, &old)?;
-            match self.alter_once(alter, way, &old) {
-                Err(error) if error.is(&ER_TABLE_DEF_CHANGED) && tries < RETRIES_MAX => tries += 1,
-                done => return done,
-            }
-        }
+            self.alter_once(alter, way, &old)
+        })
     }
 
     fn alter_once(&self, alter: &AlterTable, way: Way, old: &Arc<Table>) -> Result<Outcome> {
@@ -73,6 +66,11 @@ impl Ddl<'_> {
         edit.apply(&alter.actions)?;
         let auto_increment = edit.auto_increment;
         let new = edit.def;
+        if old.def.has_foreign_keys() {
+            self.check_needed(&old.def, &new)?;
+        }
+        let is_added = |key: &&ForeignKeyDef| !old.def.foreign_keys.contains(key);
+        let added: Vec<ForeignKeyDef> = new.foreign_keys.iter().filter(is_added).cloned().collect();
         if !alter.actions.iter().all(is_simple) {
             self.check_key_left(&old.def, &new)?;
         }
@@ -86,6 +84,11 @@ impl Ddl<'_> {
         let keep = !map.makes_values() && !map.validates() && (instant || !map.converts());
         if temporary_rows.is_none() {
             way.check(alter, &old.def, &new, instant && keep)?;
+            way.check_foreign_keys(
+                !added.is_empty(),
+                old.def.foreign_keys != new.foreign_keys,
+                self.context.foreign_keys.checks,
+            )?;
         }
         let new_auto = new.auto_increment_column().and_then(|at| new.columns.get(at)).cloned();
         let old_auto = old.def.auto_increment_column().and_then(|at| old.def.columns.get(at));
@@ -109,7 +112,10 @@ impl Ddl<'_> {
                 (table, copied)
             }
             None => {
-                let context = AlterContext { auto_increment: &next, lock: way.table_lock(), ddl: &self.context };
+                let check_rows = |table: &Table| self.check_rows(table, &added);
+                let checked = self.context.foreign_keys.checks && !added.is_empty();
+                let validate = checked.then_some(&check_rows as &dyn Fn(&Table) -> Result<()>);
+                let context = AlterContext { auto_increment: &next, lock: way.table_lock(), validate, ddl: &self.context };
                 self.catalog.alter_table_with(old, new, change, &context)?
             }
         };
@@ -167,12 +173,13 @@ fn says_copied(old: &TableDef, new: &TableDef, alter: &AlterTable) -> bool {
     let computed =
         |c: &ColumnDef| matches!(c.default, ColumnDefault::Expr(_)) && !old.columns.iter().any(|before| before.id == c.id);
     new.columns.iter().any(|c| retyped(c) || computed(c))
+        || new.foreign_keys.iter().any(|key| !old.foreign_keys.iter().any(|before| before.name == key.name))
         || !old.hidden_rowid && new.hidden_rowid
         || alter.actions.iter().any(validates)
 }
 
 /// InnoDB changes the type without a copy: longer VARCHARs with as many length bytes, more labels.
-fn in_place(before: &ColumnType, after: &ColumnType) -> bool {
+pub(super) fn in_place(before: &ColumnType, after: &ColumnType) -> bool {
     let bytes = |ty: &ColumnType| u64::from(ty.length) * u64::from(charset(ty.collation).mbmaxlen);
     match (before.kind, after.kind) {
         _ if before == after => true,

@@ -97,9 +97,9 @@ impl Ddl<'_> {
             ColumnAttribute::Invisible => def.invisible = true,
             ColumnAttribute::Generated { .. } => return Err(Error::unsupported("generated columns")),
             ColumnAttribute::Srid(_) => return Err(Error::unsupported("SRID")),
-            ColumnAttribute::References(_) => return Err(Error::unsupported("FOREIGN KEY constraints")),
-            // Hints for other engines. CHECK is the table's.
+            // Hints for other engines. CHECK and REFERENCES are the table's.
             ColumnAttribute::Collate(_)
+            | ColumnAttribute::References(_)
             | ColumnAttribute::Check(_)
             | ColumnAttribute::ColumnFormat(_)
             | ColumnAttribute::Storage(_)

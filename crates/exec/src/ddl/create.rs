@@ -8,8 +8,8 @@ use vaquita_plan::env::Level;
 use vaquita_storage::{FirstRows, Table, kill_point};
 use vaquita_types::charset::{CollationId, charset};
 use vaquita_types::errno::{
-    ER_BAD_DB_ERROR, ER_DUP_FIELDNAME, ER_NONUNIQ_TABLE, ER_TABLE_EXISTS_ERROR, ER_TABLE_MUST_HAVE_A_VISIBLE_COLUMN,
-    ER_TOO_BIG_ROWSIZE, ER_TOO_MANY_FIELDS, ER_WRONG_AUTO_KEY,
+    ER_BAD_DB_ERROR, ER_DUP_FIELDNAME, ER_FOREIGN_KEY_WITH_ATOMIC_CREATE_SELECT, ER_NONUNIQ_TABLE, ER_TABLE_EXISTS_ERROR,
+    ER_TABLE_MUST_HAVE_A_VISIBLE_COLUMN, ER_TOO_BIG_ROWSIZE, ER_TOO_MANY_FIELDS, ER_WRONG_AUTO_KEY,
 };
 use vaquita_types::limits::{ROW_BYTES_MAX, TABLE_COLUMNS_MAX};
 use vaquita_types::schema::{ColumnDef, ColumnId, IndexDef, IndexId, TableDef, TableId, TableOptions};
@@ -18,7 +18,7 @@ use vaquita_types::{ColumnType, Error, Result, TypeKind};
 use super::from_query::Selected;
 use super::indexes::{add_index, require_not_null, sort_indexes, warn_of_duplicates};
 use super::temporary::refuse_in_create;
-use super::{Ddl, Outcome, check_identifier, options};
+use super::{Ddl, Outcome, check_identifier, foreign_keys, options};
 
 /// What CREATE TABLE asks for besides the definition.
 struct Wanted {
@@ -39,7 +39,8 @@ struct Elements {
 
 impl Ddl<'_> {
     pub fn create_table(&self, create: &ast::CreateTable) -> Result<Outcome> {
-        let Some((table, names)) = self.make_table(create)? else { return Ok(Outcome::affected(0)) };
+        let made = self.retrying(|| self.make_table(create))?;
+        let Some((table, names)) = made else { return Ok(Outcome::affected(0)) };
         if create.temporary {
             self.catalog.add_temporary(&table);
         }
@@ -88,6 +89,7 @@ impl Ddl<'_> {
         };
         self.require_primary_key(&wanted.def)?;
         if !create.temporary {
+            self.check_waiting_children(&wanted.def)?;
             let rows = FirstRows { auto_increment: wanted.auto_increment, follow: create.select.is_some() };
             let table = self.catalog.create_table_with(wanted.def, rows, &self.context)?;
             return Ok(Some((table, names)));
@@ -107,6 +109,8 @@ impl Ddl<'_> {
         def.database = database.to_string();
         def.name = name.to_string();
         def.options.temporary = false;
+        def.foreign_keys.clear();
+        def.referenced_by.clear();
         for index in &mut def.indexes {
             index.id = IndexId(0);
         }
@@ -138,7 +142,11 @@ impl Ddl<'_> {
         merge_selected(&mut elements.columns, selected.columns)?;
         elements.collations_given.extend(selected.collations_given);
         self.generate_primary_key(&mut elements.columns, &mut elements.indexes, &table_options.engine)?;
-        let indexes = self.put_together(&mut elements, (database, &create.name.name), &table_options.engine)?;
+        let keys = foreign_keys::of_elements(&create.elements);
+        if !keys.is_empty() && create.select.is_some() {
+            return Err(Error::new(&ER_FOREIGN_KEY_WITH_ATOMIC_CREATE_SELECT, &[]));
+        }
+        let indexes = self.put_together(&mut elements, &keys, (database, &create.name.name), &table_options.engine)?;
         let columns = elements.columns;
         let id_of = |name: &String| columns.iter().find(|c| c.name == *name).map(|c| c.id);
         table_options.collations_given = elements.collations_given.iter().filter_map(id_of).collect();
@@ -155,11 +163,17 @@ impl Ddl<'_> {
             collation,
             options: table_options,
             created_us: self.session.statement_time_us() as u64,
+            foreign_keys: Vec::new(),
+            referenced_by: Vec::new(),
         };
         let mut generated = 0;
         for check in &elements.checks {
             self.add_check(check, &mut def, &mut generated)?;
         }
+        if foreign_keys::keeps_keys(&def.options.engine) {
+            self.add_foreign_keys(&keys, &mut def, 0)?;
+        }
+        foreign_keys::check_checks(&def)?;
         self.check_expressions(&def)?;
         Ok(Wanted { def, auto_increment: given.auto_increment })
     }
@@ -191,7 +205,7 @@ impl Ddl<'_> {
                     found.columns.push(new.def);
                 }
                 TableElement::Index(index) => found.indexes.push(index.clone()),
-                TableElement::ForeignKey(_) => return Err(Error::unsupported("FOREIGN KEY constraints")),
+                TableElement::ForeignKey(_) => {}
                 TableElement::Check(check) => found.checks.push(check.clone()),
             }
         }
@@ -199,7 +213,13 @@ impl Ddl<'_> {
     }
 
     /// Makes the indexes and gives ids to the columns.
-    fn put_together(&self, elements: &mut Elements, name: (&str, &str), engine: &str) -> Result<Vec<IndexDef>> {
+    fn put_together(
+        &self,
+        elements: &mut Elements,
+        keys: &[ast::ForeignKey],
+        name: (&str, &str),
+        engine: &str,
+    ) -> Result<Vec<IndexDef>> {
         let columns = &mut elements.columns;
         if columns.iter().all(|c| c.invisible) {
             return Err(Error::new(&ER_TABLE_MUST_HAVE_A_VISIBLE_COLUMN, &[]));
@@ -211,6 +231,12 @@ impl Ddl<'_> {
         let mut indexes = Vec::new();
         for index in &elements.indexes {
             add_index(index, columns, &mut indexes, self.session)?;
+        }
+        for index in foreign_keys::missing_indexes(keys, columns, &indexes)? {
+            add_index(&index, columns, &mut indexes, self.session)?;
+            if let Some(index) = indexes.last_mut() {
+                index.generated = true;
+            }
         }
         warn_of_duplicates(&indexes, 0, name, self.session);
         let null_given: Vec<usize> =

@@ -63,7 +63,7 @@ pub fn add_index(
         session.warn(Level::Note, Error::new(&ER_UNSUPPORTED_INDEX_ALGORITHM, &[&"HASH"]));
         using = None;
     }
-    indexes.push(IndexDef { id: IndexId(0), name, kind, parts, comment, invisible, using });
+    indexes.push(IndexDef { id: IndexId(0), name, kind, parts, comment, invisible, using, generated: false });
     Ok(())
 }
 

@@ -14,6 +14,7 @@ mod checksum;
 pub mod columns;
 mod convert;
 pub mod create;
+mod foreign_keys;
 pub mod from_query;
 pub mod indexes;
 mod maintenance;
@@ -29,7 +30,7 @@ use vaquita_storage::{DdlContext, Isolation, SessionCatalog, Table, Transaction,
 use vaquita_types::charset::{CollationId, charset};
 use vaquita_types::errno::{
     ER_BAD_DB_ERROR, ER_BAD_TABLE_ERROR, ER_DB_CREATE_EXISTS, ER_DB_DROP_EXISTS, ER_NO_DB_ERROR, ER_NO_SUCH_DB, ER_NO_SUCH_TABLE,
-    ER_NONUNIQ_TABLE, ER_TABLE_EXISTS_ERROR, ER_WRONG_DB_NAME, ER_WRONG_TABLE_NAME,
+    ER_NONUNIQ_TABLE, ER_TABLE_DEF_CHANGED, ER_TABLE_EXISTS_ERROR, ER_WRONG_DB_NAME, ER_WRONG_TABLE_NAME,
 };
 use vaquita_types::schema::TableRef;
 use vaquita_types::{ColumnType, Error, Result, Value};
@@ -40,6 +41,9 @@ use vaquita_plan::node::{OutputColumn, Plan};
 
 use crate::context::SessionEnv;
 use crate::data_type::choose_collation;
+
+/// Times that a statement starts again because another one was faster.
+const RETRIES_MAX: usize = 20;
 
 /// How a statement ended well.
 #[derive(Debug)]
@@ -118,6 +122,17 @@ impl<'a> Ddl<'a> {
         Ok(ResultRows { columns, rows: vec![vec![Value::from(def.name.as_str()), Value::from(text)]] })
     }
 
+    /// Again, if another statement changed a table that this one had looked at.
+    fn retrying<T>(&self, mut run: impl FnMut() -> Result<T>) -> Result<T> {
+        let mut tries = 0;
+        loop {
+            match run() {
+                Err(error) if error.is(&ER_TABLE_DEF_CHANGED) && tries < RETRIES_MAX => tries += 1,
+                done => return done,
+            }
+        }
+    }
+
     /// The table of a name; errors 1046 and 1146.
     fn table(&self, name: &Name) -> Result<Arc<Table>> {
         let database = self.database_of(name)?;
@@ -185,7 +200,7 @@ impl<'a> Ddl<'a> {
     }
 
     fn drop_database(&self, if_exists: bool, name: &str) -> Result<u64> {
-        match self.catalog.drop_database(name, &self.context) {
+        match self.retrying(|| self.catalog.drop_database(name, &self.context)) {
             Err(error) if error.is(&ER_DB_DROP_EXISTS) && if_exists => {
                 self.session.warn(Level::Note, error);
                 Ok(0)
@@ -217,7 +232,7 @@ impl<'a> Ddl<'a> {
             self.session.warn(Level::Note, Error::new(&ER_BAD_TABLE_ERROR, &[&name]));
         }
         if !permanent.is_empty() {
-            self.catalog.drop_tables(&permanent, &self.context)?;
+            self.retrying(|| self.catalog.drop_tables(&permanent, &self.context))?;
         }
         for name in of_session {
             self.catalog.drop_temporary(name);
@@ -229,7 +244,7 @@ impl<'a> Ddl<'a> {
         let database = self.database_of(name)?;
         match self.catalog.temporary(database, &name.name) {
             Some(table) => self.catalog.truncate_temporary(&table)?,
-            None => self.catalog.truncate_table((database, &name.name), &self.context)?,
+            None => self.retrying(|| self.catalog.truncate_table((database, &name.name), &self.context))?,
         };
         Ok(0)
     }
@@ -248,7 +263,7 @@ impl<'a> Ddl<'a> {
             }
             renames.push(((database, from.name.as_str()), (self.database_of(to)?, to.name.as_str())));
         }
-        self.catalog.rename_tables(&renames, &self.context)?;
+        self.retrying(|| self.catalog.rename_tables(&renames, &self.context))?;
         Ok(0)
     }
 }

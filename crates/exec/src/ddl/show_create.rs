@@ -17,7 +17,7 @@ use std::fmt::Write;
 use vaquita_parser::keyword::is_reserved_word;
 use vaquita_types::charset::{Collation, CollationId, charset, collation};
 use vaquita_types::convert;
-use vaquita_types::schema::{ColumnDef, ColumnDefault, IndexDef, IndexKind, TableDef};
+use vaquita_types::schema::{ColumnDef, ColumnDefault, ForeignKeyDef, IndexDef, IndexKind, ReferentialAction, TableDef};
 use vaquita_types::{ColumnType, TypeKind, Value, sql_mode};
 
 use crate::system::text::{type_text, utf8_of};
@@ -63,10 +63,32 @@ pub fn show_create_table(def: &TableDef, auto_increment: Option<u64>, quoting: Q
         let enforced = if check.enforced { "" } else { " /*!80016 NOT ENFORCED */" };
         format!("CONSTRAINT {} CHECK ({}){enforced}", quoting.name(&check.name), check.expr)
     });
-    let lines: Vec<String> = columns.chain(indexes).chain(checks).map(|line| format!("  {line}")).collect();
+    let keys = def.foreign_keys.iter().map(|key| foreign_key_text(def, key, quoting));
+    let lines: Vec<String> = columns.chain(indexes).chain(keys).chain(checks).map(|line| format!("  {line}")).collect();
     out.push_str(&lines.join(",\n"));
     out.push_str("\n)");
     options_text(def, auto_increment, &mut out);
+    out
+}
+
+/// ``CONSTRAINT `c` FOREIGN KEY (`a`) REFERENCES `p` (`b`) ON DELETE CASCADE``
+fn foreign_key_text(def: &TableDef, key: &ForeignKeyDef, quoting: Quoting) -> String {
+    let list = |names: &mut dyn Iterator<Item = &str>| names.map(|name| quoting.name(name)).collect::<Vec<_>>().join(", ");
+    let mut own = key.columns.iter().filter_map(|id| def.columns.get(def.position_of(*id)?)).map(|column| column.name.as_str());
+    let other_database = key.parent.database != def.database;
+    let database = if other_database { format!("{}.", quoting.name(&key.parent.database)) } else { String::new() };
+    let mut out = format!(
+        "CONSTRAINT {} FOREIGN KEY ({}) REFERENCES {database}{} ({})",
+        quoting.name(&key.name),
+        list(&mut own),
+        quoting.name(&key.parent.name),
+        list(&mut key.parent_columns.iter().map(String::as_str)),
+    );
+    for (event, action) in [("DELETE", key.on_delete), ("UPDATE", key.on_update)] {
+        if action != ReferentialAction::NoAction {
+            let _ = write!(out, " ON {event} {}", action.name());
+        }
+    }
     out
 }
 

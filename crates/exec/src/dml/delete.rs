@@ -21,7 +21,7 @@ pub fn run(plan: &DeletePlan, statement: &Execution<'_>) -> Result<Changed> {
             let mut rows = StoredRows::new(statement, &table);
             let _hidden = (order == Order::StreamBehindOwn).then(|| statement.hide_own_writes());
             for_each(plan, statement, |_, key| {
-                changed.affected += u64::from(rows.delete(key)?);
+                changed.affected += u64::from(delete(&mut rows, key, plan.ignore)?);
                 Ok(())
             })?;
         }
@@ -32,17 +32,37 @@ pub fn run(plan: &DeletePlan, statement: &Execution<'_>) -> Result<Changed> {
                 keys[target].push(key.into());
                 Ok(())
             })?;
-            for (target, keys) in plan.targets.iter().zip(keys) {
+            for n in children_first(plan) {
+                let (target, keys) = (&plan.targets[n], std::mem::take(&mut keys[n]));
                 let table = statement.open_table(&target.table, LockMode::IX)?;
                 let mut rows = StoredRows::new(statement, &table);
                 for key in keys {
-                    changed.affected += u64::from(rows.delete(&key)?);
+                    changed.affected += u64::from(delete(&mut rows, &key, plan.ignore)?);
                 }
             }
         }
     }
     changed.found = changed.affected;
     Ok(changed)
+}
+
+/// The targets, each before the parents of its foreign keys.
+fn children_first(plan: &DeletePlan) -> Vec<usize> {
+    let refers = |child: usize, parent: usize| {
+        let parent = plan.targets[parent].table.qualified_name();
+        plan.targets[child].table.foreign_keys.iter().any(|key| key.parent == parent)
+    };
+    let mut left: Vec<usize> = (0..plan.targets.len()).collect();
+    let mut order = Vec::with_capacity(left.len());
+    while !left.is_empty() {
+        let free = left.iter().position(|n| !left.iter().any(|other| other != n && refers(*other, *n)));
+        order.push(left.remove(free.unwrap_or(0)));
+    }
+    order
+}
+
+fn delete(rows: &mut StoredRows<'_>, key: &[u8], ignore: bool) -> Result<bool> {
+    if ignore { Ok(rows.ignoring(|rows| rows.delete(key))?.unwrap_or(false)) } else { rows.delete(key) }
 }
 
 /// Calls `f` with the target and the key of each row that is to be deleted.

@@ -32,6 +32,8 @@ pub(crate) struct Insert<'a> {
     pub(crate) deleted: u64,
     /// Rows that a CHECK constraint refused.
     pub(crate) refused: u64,
+    /// Rows that a foreign key refused, which do not count as records.
+    orphans: u64,
     /// A column that is not given and has no default gets its type's zero, without a word.
     pub(crate) defaults_quietly: bool,
     pub(crate) changed: Changed,
@@ -62,9 +64,18 @@ pub fn run(plan: &InsertPlan, statement: &Execution<'_>) -> Result<Changed> {
     changed.found += changed.affected;
     if several_rows {
         let warnings = statement.session.warning_count();
-        changed.info = format!("Records: {}  Duplicates: {}  Warnings: {}", insert.records, insert.duplicates, warnings);
+        changed.info =
+            format!("Records: {}  Duplicates: {}  Warnings: {}", insert.records - insert.orphans, insert.duplicates, warnings);
     }
     Ok(changed)
+}
+
+/// What REPLACE did with the row that was there.
+enum Replaced {
+    Deleted,
+    Changed,
+    /// It is the new row already.
+    Same,
 }
 
 impl<'a> Insert<'a> {
@@ -82,6 +93,7 @@ impl<'a> Insert<'a> {
             duplicates: 0,
             deleted: 0,
             refused: 0,
+            orphans: 0,
             defaults_quietly: false,
             changed: Changed::default(),
             updated_id: None,
@@ -221,15 +233,19 @@ impl<'a> Insert<'a> {
                     }
                     return Ok(());
                 }
-                Written::Skipped => return Ok(()),
+                Written::Skipped => {
+                    self.orphans += 1;
+                    return Ok(());
+                }
                 Written::Duplicate(duplicate) => duplicate,
             };
             self.duplicates += 1;
             if self.plan.replace {
-                if self.delete_existing(&duplicate)? {
-                    continue;
+                match self.replace_existing(&duplicate)? {
+                    Replaced::Deleted => continue,
+                    Replaced::Changed => {}
+                    Replaced::Same => self.duplicates -= 1,
                 }
-                self.duplicates -= 1;
                 return Ok(());
             }
             if !self.plan.on_duplicate.is_empty() {
@@ -239,19 +255,27 @@ impl<'a> Insert<'a> {
         }
     }
 
-    /// REPLACE of the row that is there: deletes it, or leaves it (false) if it is the new row already. As in MySQL only a
-    /// row that is found by the last unique index is compared.
-    fn delete_existing(&mut self, duplicate: &Duplicate) -> Result<bool> {
-        let Some(old) = self.change.rows.lock_existing(duplicate)? else { return Ok(true) };
+    /// REPLACE of the row that is there: deletes it, or leaves it if it is the new row already. As in MySQL only a row that is found by the
+    /// last unique index is compared, or changed, if others refer to it, so that they keep their parent.
+    fn replace_existing(&mut self, duplicate: &Duplicate) -> Result<Replaced> {
+        let Some(old) = self.change.rows.lock_existing(duplicate)? else { return Ok(Replaced::Deleted) };
         let is_last = self.table.def.indexes.iter().skip(duplicate.index + 1).all(|index| index.kind != IndexKind::Unique);
         let columns = self.columns();
         self.changed.affected += 1;
-        if is_last && old == self.change.as_stored(&self.frame.slots[columns..2 * columns]) {
-            return Ok(false);
+        let new = self.change.as_stored(&self.frame.slots[columns..2 * columns]);
+        if is_last && self.change.rows.is_parent() {
+            let new = new.to_vec();
+            if self.change.rows.update(&duplicate.clustered_key, &old, &new)? == Written::Done {
+                self.changed.affected += 1;
+                self.deleted += 1;
+                return Ok(Replaced::Changed);
+            }
+        } else if is_last && old == new {
+            return Ok(Replaced::Same);
         }
         self.change.rows.delete_row(&duplicate.clustered_key, &old)?;
         self.deleted += 1;
-        Ok(true)
+        Ok(Replaced::Deleted)
     }
 
     fn update_existing(&mut self, duplicate: &Duplicate) -> Result<()> {

@@ -38,7 +38,9 @@ pub fn run(plan: &UpdatePlan, statement: &Execution<'_>) -> Result<Changed> {
         })?;
     }
     for (n, (change, updates)) in changes.iter_mut().zip(collected).enumerate() {
-        let again = plan.targets[..n].iter().any(|before| before.table.id == plan.targets[n].table.id);
+        // A foreign key may have changed the row since, with its parent's.
+        let again = plan.targets[..n].iter().any(|before| before.table.id == plan.targets[n].table.id)
+            || n > 0 && !plan.targets[n].table.foreign_keys.is_empty();
         for (key, update) in updates {
             let written = if again { change.update_again(&key, &update)? } else { change.update(&key, &update)? };
             changed.affected += u64::from(written);

@@ -14,6 +14,7 @@ mod columns;
 mod fixed;
 mod instance;
 mod narrow;
+mod references;
 mod registry;
 mod row;
 mod schema;

@@ -12,7 +12,7 @@ use vaquita_types::charset::{Collation, CollationId};
 use vaquita_types::schema::{ColumnDef, ColumnDefault, ColumnId, TableDef, TableId, TableOptions, TableRef};
 use vaquita_types::{ColumnType, Result, TypeKind, Value};
 
-use super::{Row, SystemContext, accounts, columns, fixed, instance, schema, transactions};
+use super::{Row, SystemContext, accounts, columns, fixed, instance, references, schema, transactions};
 use crate::data_type::column_type;
 
 pub type MakeRows = fn(&SystemContext<'_>) -> Result<Vec<Row>>;
@@ -45,11 +45,14 @@ const MAKERS: &[(&str, MakeRows)] = &[
     ("information_schema.columns", columns::columns),
     ("information_schema.column_privileges", accounts::column_privileges),
     ("information_schema.engines", fixed::engines),
+    ("information_schema.innodb_foreign", references::innodb_foreign),
+    ("information_schema.innodb_foreign_cols", references::innodb_foreign_cols),
     ("information_schema.innodb_trx", transactions::innodb_trx),
     ("information_schema.key_column_usage", schema::key_column_usage),
     ("information_schema.keywords", fixed::keywords),
     ("information_schema.plugins", fixed::plugins),
     ("information_schema.processlist", instance::processlist),
+    ("information_schema.referential_constraints", references::referential_constraints),
     ("information_schema.schemata", schema::schemata),
     ("information_schema.schema_privileges", accounts::schema_privileges),
     ("information_schema.statistics", schema::statistics),
@@ -146,6 +149,8 @@ pub fn empty_table(database: &str, name: &str) -> TableDef {
         options: TableOptions { engine: "PERFORMANCE_SCHEMA".to_string(), ..TableOptions::default() },
         next_column_id: ColumnId(0),
         created_us: 0,
+        foreign_keys: Vec::new(),
+        referenced_by: Vec::new(),
     }
 }
 

@@ -8,7 +8,7 @@ use vaquita_types::schema::{IndexDef, IndexKind, TableDef};
 use vaquita_types::{Result, Value};
 
 use super::row::{NULL, row, yes_no};
-use super::{Row, SYSTEM_DATABASES, SystemContext, SystemTable};
+use super::{Row, SYSTEM_DATABASES, SystemContext, SystemTable, references};
 
 pub fn schemata(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
@@ -267,6 +267,10 @@ pub fn table_constraints(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
                 "YES"
             ]);
         }
+        for key in &def.foreign_keys {
+            let database = def.database.as_str();
+            rows.push(row!["def", database, key.name.as_str(), database, def.name.as_str(), "FOREIGN KEY", "YES"]);
+        }
         for check in &def.options.checks {
             let (database, enforced) = (def.database.as_str(), yes_no(check.enforced));
             rows.push(row!["def", database, check.name.as_str(), database, def.name.as_str(), "CHECK", enforced]);
@@ -308,6 +312,7 @@ pub fn key_column_usage(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
                 }
             }
         }
+        references::push_key_columns(cx, def, &mut rows);
         Ok(())
     })?;
     Ok(rows)

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::Instant;
 
-use vaquita_storage::{Isolation, KeyColumn, LockInfo, LockMode, LockTarget, Transaction, TxnInfo, TxnOptions};
+use vaquita_storage::{Isolation, KeyColumn, LockInfo, LockMode, LockTarget, Transaction, TxnInfo, TxnOptions, referenced_key};
 use vaquita_types::Result;
 use vaquita_types::schema::{IndexId, TableId};
 
@@ -104,6 +104,7 @@ impl LockNames {
     }
 
     fn index_of(&self, key: &[u8]) -> Option<&(TableId, usize, String)> {
+        let key = referenced_key(key).unwrap_or(key);
         let id = key.first_chunk().map(|bytes| IndexId(u32::from_be_bytes(*bytes)))?;
         self.indexes.get(&id)
     }
@@ -113,7 +114,7 @@ impl LockNames {
         let Some((table, n, _)) = self.index_of(key) else { return Ok(Vec::new()) };
         let Some((database, name)) = self.tables.get(table) else { return Ok(Vec::new()) };
         match cx.statement.catalog.table(database, name)? {
-            Some(table) => table.key_columns(&self.txn, *n, key),
+            Some(table) => table.key_columns(&self.txn, *n, referenced_key(key).unwrap_or(key)),
             None => Ok(Vec::new()),
         }
     }
@@ -144,7 +145,8 @@ impl LockNames {
             LockTarget::Key(key) => {
                 let columns = self.columns(cx, key)?;
                 let columns: Vec<String> = columns.into_iter().map(|(name, value)| format!("{name} = {value}")).collect();
-                format!("row {} of table {table} (index {index})", columns.join(", "))
+                let what = if referenced_key(key).is_some() { "key" } else { "row" };
+                format!("{what} {} of table {table} (index {index})", columns.join(", "))
             }
             LockTarget::Range(lower, upper) => {
                 format!("range {} .. {} of table {table} (index {index})", hex(lower), hex(upper))

@@ -85,6 +85,8 @@ impl Catalog {
             collation: CollationId::default(),
             options: TableOptions { comment: comment.unwrap_or_default(), ..TableOptions::default() },
             created_us: 0,
+            foreign_keys: Vec::new(),
+            referenced_by: Vec::new(),
         }));
     }
 }
@@ -155,5 +157,14 @@ fn index_def(def: &ast::IndexDef, columns: &mut [ColumnDef]) -> IndexDef {
 
 fn index(name: &str, kind: IndexKind, parts: Vec<(ColumnId, Option<u32>, bool)>) -> IndexDef {
     let parts = parts.into_iter().map(|(column, prefix, descending)| IndexPart { column, prefix, descending }).collect();
-    IndexDef { id: IndexId(0), name: name.to_string(), kind, parts, comment: String::new(), invisible: false, using: None }
+    IndexDef {
+        id: IndexId(0),
+        name: name.to_string(),
+        kind,
+        parts,
+        comment: String::new(),
+        invisible: false,
+        using: None,
+        generated: false,
+    }
 }

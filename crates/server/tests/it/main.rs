@@ -12,6 +12,7 @@ mod broken_log;
 mod client;
 mod clock;
 mod depth;
+mod foreign_keys;
 mod golden_accounts;
 mod interrupts;
 mod layers;

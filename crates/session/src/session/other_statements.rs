@@ -1,11 +1,12 @@
 //! Statements that are no plans: transactions, SET, SHOW, DDL, KILL ….
 
+use vaquita_exec::context::SessionEnv;
 use vaquita_exec::ddl::{Ddl, Outcome};
 use vaquita_parser::ast::{self, AccessMode, SetItem};
 use vaquita_parser::statement_kind::Class;
 use vaquita_parser::{Statement as Ast, StatementKind};
 use vaquita_plan::bind::{PlanContext, plan_statement};
-use vaquita_storage::DdlContext;
+use vaquita_storage::{DdlContext, KeyRules};
 use vaquita_types::errno::{ER_KILL_DENIED_ERROR, ER_NO_SUCH_THREAD, ER_QUERY_INTERRUPTED};
 use vaquita_types::schema::TableRef;
 use vaquita_types::{Error, Result, Value};
@@ -134,6 +135,7 @@ impl Session {
     /// Runs `f` with what DDL needs of this session.
     pub(super) fn with_ddl<T>(&self, f: impl FnOnce(&Ddl<'_>) -> T) -> T {
         let database = self.env.database();
+        let settings = self.env.run_settings();
         let collation = self.env.connection_collation();
         let param_types: Vec<_> = self.prepared.values().iter().map(|value| type_of_value(value, collation)).collect();
         let planner = |ast: &Ast, target: Option<&TableRef>| {
@@ -151,6 +153,7 @@ impl Session {
                 wait: self.env.settings.metadata_lock_wait,
                 interrupt: self.client.interrupt.clone(),
                 progress: self.client.progress.clone(),
+                foreign_keys: KeyRules { checks: settings.foreign_key_checks, unique_parents: settings.unique_parents },
             },
         })
     }

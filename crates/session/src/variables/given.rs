@@ -7,7 +7,8 @@ use vaquita_plan::locale;
 use vaquita_types::charset::{Charset, Collation, CollationId};
 use vaquita_types::errno::{
     ER_SQL_MODE_MERGED, ER_TRUNCATED_WRONG_VALUE, ER_UNKNOWN_CHARACTER_SET, ER_UNKNOWN_COLLATION, ER_UNKNOWN_LOCALE,
-    ER_UNKNOWN_TIME_ZONE, ER_WARN_DEPRECATED_SQLMODE, ER_WRONG_TYPE_FOR_VAR, ER_WRONG_VALUE_FOR_VAR,
+    ER_UNKNOWN_TIME_ZONE, ER_WARN_DEPRECATED_SQLMODE, ER_WARN_DEPRECATED_SYNTAX_NO_REPLACEMENT, ER_WARN_DEPRECATED_WITH_NOTE,
+    ER_WRONG_TYPE_FOR_VAR, ER_WRONG_VALUE_FOR_VAR,
 };
 use vaquita_types::temporal::TimeZone;
 use vaquita_types::{Error, Result, Value, sql_mode};
@@ -36,6 +37,7 @@ pub fn check(def: &Def, given: &Value, now: &Value, mode: u64) -> Result<Checked
         }
         (_, Some(Var::TimeZone)) => check_time_zone(def, given),
         (_, Some(Var::LcTimeNames)) => check_locale(def, given),
+        (Kind::Bool, Some(Var::RestrictFkOnNonStandardKey)) => check_restriction(def, given),
         (Kind::Bool, _) => check_bool(def, given),
         (Kind::Int { min, max, block }, _) => check_int(def, given, (*min, *max, *block), mode),
         (Kind::Number { min, max }, _) => check_number(def, given, (*min, *max), mode),
@@ -50,6 +52,17 @@ pub fn check(def: &Def, given: &Value, now: &Value, mode: u64) -> Result<Checked
             _ => Err(wrong_type(def)),
         },
     }
+}
+
+/// `restrict_fk_on_non_standard_key`, which MySQL will not have for ever.
+fn check_restriction(def: &Def, given: &Value) -> Result<Checked> {
+    const NOTE: &str = "Foreign key referring to non-unique or partial keys is unsafe and may break replication.";
+    let Checked { value, .. } = check_bool(def, given)?;
+    let warning = match is_on(&value) {
+        true => Error::new(&ER_WARN_DEPRECATED_SYNTAX_NO_REPLACEMENT, &[&def.name]),
+        false => Error::new(&ER_WARN_DEPRECATED_WITH_NOTE, &[&def.name, &NOTE]),
+    };
+    Ok(Checked { value, warning: Some(warning) })
 }
 
 /// A locale by name or number.

@@ -74,6 +74,7 @@ live! {
     DivPrecisionIncrement "div_precision_increment" ForPlans(|s, v| s.division_decimals = u8::try_from(number(v)).unwrap_or(u8::MAX)), "Decimals that / and AVG() have more than what they divide.";
     ErrorCount "error_count" AsValue, "Errors of the statement before.";
     ExplainFormat "explain_format" ForSession(|s, v| s.explain_format = word(v).to_string()), "The format of EXPLAIN without FORMAT.";
+    ForeignKeyChecks "foreign_key_checks" ForRuns(|s, v| s.foreign_key_checks = is_on(v)), "OFF changes rows without a look at foreign keys, creates keys without a look at the rows, and drops parents.";
     GlobalConnectionMemoryLimit "global_connection_memory_limit" AsValue, "Bytes that statements and sessions may take together in large pieces, and at most an eighth of the machine's memory; who would take more than a quarter of what is left gets error 1041.";
     GroupConcatMaxLen "group_concat_max_len" ForRuns(|s, v| s.group_concat_bytes_max = size(v)), "Bytes at which a result of GROUP_CONCAT() is cut, with a warning.";
     Identity "identity" AsValue, "The same as last_insert_id.";
@@ -101,6 +102,7 @@ live! {
     PseudoThreadId "pseudo_thread_id" AsValue, "What CONNECTION_ID() returns.";
     ReadOnly "read_only" AsValue, "ON refuses changes of data by accounts without CONNECTION_ADMIN.";
     RequireSecureTransport "require_secure_transport" AsValue, "ON refuses connections that use neither TLS nor the Unix socket.";
+    RestrictFkOnNonStandardKey "restrict_fk_on_non_standard_key" ForRuns(|s, v| s.unique_parents = is_on(v)), "OFF lets new foreign keys refer to columns that begin an index without being a unique key (warning 6124).";
     SecureFilePriv "secure_file_priv" AsValue, "The directory of the files that LOAD DATA and SELECT INTO OUTFILE may use; empty for every one, NULL for none.";
     SessionTrackSchema "session_track_schema" ForSession(|s, v| s.track.schema = is_on(v)), "Tell the client when its default database changes.";
     SessionTrackStateChange "session_track_state_change" ForSession(|s, v| s.track.state_change = is_on(v)), "Tell the client when anything of its session changes.";

@@ -19,7 +19,7 @@ use vaquita_types::{Error, Result, Value, errno};
 use super::ddl::{DdlStatement, check_column_ids, order_indexes};
 use super::progress::Stage;
 use super::table::{Buffers, Table, Written};
-use super::{Catalog, DdlContext};
+use super::{Catalog, DdlContext, foreign_keys};
 use crate::base::kill_points::kill_point;
 use crate::encoding::catalog::keys;
 use crate::encoding::key::Entry;
@@ -42,6 +42,9 @@ pub struct AlterContext<'a> {
     pub auto_increment: &'a dyn Fn(&Table) -> Result<Option<u64>>,
     /// S or X: keeps writers, or all others, out from the first row to the last, although it need not be.
     pub lock: Option<LockMode>,
+    /// Looks at all rows of the new table, which is whole but not yet installed, while nobody writes it or the parents of its keys: foreign
+    /// keys are added.
+    pub validate: Option<&'a dyn Fn(&Table) -> Result<()>>,
     pub ddl: &'a DdlContext,
 }
 
@@ -50,6 +53,8 @@ struct Alter<'a> {
     /// Rows stay as they are.
     instant: bool,
     built: &'a [IndexId],
+    /// Parents, and children that follow other names.
+    related: &'a [Arc<Table>],
     context: &'a AlterContext<'a>,
 }
 
@@ -68,7 +73,12 @@ impl Catalog {
         rows: RowChange<'_>,
         context: &DdlContext,
     ) -> Result<(Arc<Table>, u64)> {
-        self.alter_table_with(old, new, rows, &AlterContext { auto_increment: &|_| Ok(None), lock: None, ddl: context })
+        self.alter_table_with(
+            old,
+            new,
+            rows,
+            &AlterContext { auto_increment: &|_| Ok(None), lock: None, validate: None, ddl: context },
+        )
     }
 
     /// As `alter_table`.
@@ -79,14 +89,25 @@ impl Catalog {
         rows: RowChange<'_>,
         context: &AlterContext<'_>,
     ) -> Result<(Arc<Table>, u64)> {
+        let name = old.def.qualified_name();
+        let after = new.clone();
+        foreign_keys::follow_parent(&mut new, &old.def, &after);
+        if new.qualified_name() != name {
+            let to = new.qualified_name();
+            foreign_keys::rename_own_keys(&mut new, &name, &to)?;
+        }
+        let mut related = self.relatives([&*old.def, &new].into_iter(), foreign_keys::changes_names(&old.def, &new))?;
+        related.retain(|table| table.def.id != old.def.id);
+        related.sort_by_key(|table| table.def.id);
         let mut statement = DdlStatement::new(self, context.ddl);
-        if !statement.begin(std::slice::from_ref(old), context.ddl)? {
+        if !statement.begin(&[std::slice::from_ref(old), &related].concat(), context.ddl)? {
             return Err(Error::new(&errno::ER_TABLE_DEF_CHANGED, &[]));
         }
         let instant = prepare(&old.def, &mut new, &rows)?;
         let built = self.start_build(&mut new)?;
-        let change = Alter { instant, built: &built, context };
+        let change = Alter { instant, built: &built, related: &related, context };
         let result = match (instant, context.lock) {
+            _ if context.validate.is_some() => self.alter_under_lock(statement, old, new, rows, &change),
             (true, _) if built.is_empty() => self.alter_instantly(statement, old, new, &change),
             (true, None) => self.alter_online(statement, old, new, &change),
             _ => self.alter_under_lock(statement, old, new, rows, &change),
@@ -139,10 +160,17 @@ impl Catalog {
     ) -> Result<(Arc<Table>, u64)> {
         let context = change.context.ddl;
         statement.lock_table(old.def.id, change.context.lock.unwrap_or(LockMode::S), context)?;
+        if change.context.validate.is_some() {
+            change.related.iter().try_for_each(|table| statement.lock_table(table.def.id, LockMode::S, context))?;
+        }
         let expected = self.transaction().row_count(old.def.id)?;
         let stage = if change.instant { Stage::ReadingRows } else { Stage::CopyingRows };
         context.progress.start_rows(stage, expected);
         let copied = self.build(old, &mut new, change.built, change.instant, rows, context)?;
+        if let Some(validate) = change.context.validate {
+            validate(&Table::new(Arc::new(new.clone()))?)?;
+            kill_point("alter.validated");
+        }
         context.progress.enter(Stage::WaitingToCommit);
         statement.lock_table(old.def.id, LockMode::X, context)?;
         Ok((install(statement, old, new, change)?, copied))
@@ -272,9 +300,11 @@ fn keep_columns(old: &TableDef, new: &TableDef) -> impl FnMut(Vec<Value>) -> Res
 }
 
 /// The commit that replaces the definition.
-fn install(statement: DdlStatement<'_>, old: &Arc<Table>, new: TableDef, alter: &Alter<'_>) -> Result<Arc<Table>> {
+fn install(mut statement: DdlStatement<'_>, old: &Arc<Table>, new: TableDef, alter: &Alter<'_>) -> Result<Arc<Table>> {
+    alter.related.iter().try_for_each(|table| statement.lock_table(table.def.id, LockMode::X, alter.context.ddl))?;
     alter.context.ddl.progress.enter(Stage::Committing);
     let mut change = statement.change();
+    change.related = alter.related.to_vec();
     let renamed = (&new.database, &new.name) != (&old.def.database, &old.def.name);
     if renamed {
         change.check_database(&new.database)?;
@@ -283,6 +313,7 @@ fn install(statement: DdlStatement<'_>, old: &Arc<Table>, new: TableDef, alter: 
         }
         change.remove(old)?;
     } else {
+        change.unrelate(&old.def)?;
         change.retire(old);
     }
     for id in alter.built {
@@ -292,6 +323,12 @@ fn install(statement: DdlStatement<'_>, old: &Arc<Table>, new: TableDef, alter: 
     for index in &old.def.indexes {
         if !new.indexes.iter().any(|i| i.id == index.id) {
             change.drop_index(index.id)?;
+        }
+    }
+    for child in alter.related {
+        let mut def = (*child.def).clone();
+        if foreign_keys::changes_names(&old.def, &new) && foreign_keys::follow_parent(&mut def, &old.def, &new) {
+            change.replace(child, def)?;
         }
     }
     let table = change.put(new, old.statistics())?;

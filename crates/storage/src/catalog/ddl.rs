@@ -12,14 +12,15 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use parking_lot::MutexGuard;
 use vaquita_types::charset::CollationId;
-use vaquita_types::schema::{ColumnId, DatabaseDef, IndexDef, IndexId, IndexKind, TableDef, TableId};
+use vaquita_types::schema::{ColumnId, DatabaseDef, IndexDef, IndexId, IndexKind, QualifiedName, TableDef, TableId};
 use vaquita_types::{Error, Result, errno};
 
 use super::ddl_lock::DdlGuard;
+use super::foreign_keys::KeyRules;
 use super::progress::Stage;
 use super::statistics::TableStatistics;
 use super::table::Table;
-use super::{Catalog, Database, Ddl, DdlContext, Ids, damaged, internal_transaction};
+use super::{Catalog, Database, Ddl, DdlContext, Ids, damaged, foreign_keys, internal_transaction};
 use crate::base::kill_points::kill_point;
 use crate::encoding::KeyRange;
 use crate::encoding::catalog::{keys, record};
@@ -56,8 +57,12 @@ pub(super) struct Change<'c> {
     pub txn: Transaction,
     pub ddl: MutexGuard<'c, Ddl>,
     /// What the cache shall hold after the commit: (database, table) and the new handle, if any.
-    tables: BTreeMap<(String, String), Option<Arc<Table>>>,
+    pub(super) tables: BTreeMap<(String, String), Option<Arc<Table>>>,
     stale: Vec<Arc<Table>>,
+    /// Parents and children of the tables, locked with them.
+    pub(super) related: Vec<Arc<Table>>,
+    /// Names whose `referenced_by` may have changed.
+    pub(super) parents: Vec<QualifiedName>,
     dropped: bool,
     /// Keeps other DDL on the tables away until the end.
     _guard: Option<DdlGuard<'c>>,
@@ -121,6 +126,8 @@ impl<'c> DdlStatement<'c> {
             ddl,
             tables: BTreeMap::new(),
             stale: Vec::new(),
+            related: Vec::new(),
+            parents: Vec::new(),
             dropped: false,
             _guard: self.guard,
         }
@@ -147,8 +154,15 @@ impl Change<'_> {
         }
     }
 
-    /// Writes a definition under its name.
-    pub fn put(&mut self, mut def: TableDef, statistics: Option<Arc<TableStatistics>>) -> Result<Arc<Table>> {
+    /// Writes a definition under its name, with its foreign keys.
+    pub fn put(&mut self, def: TableDef, statistics: Option<Arc<TableStatistics>>) -> Result<Arc<Table>> {
+        self.relate(&def)?;
+        self.store(def, statistics)
+    }
+
+    /// Writes a definition whose foreign keys are as they were.
+    pub(super) fn store(&mut self, mut def: TableDef, statistics: Option<Arc<TableStatistics>>) -> Result<Arc<Table>> {
+        def.referenced_by = foreign_keys::referrers(&self.txn, &def.qualified_name())?;
         def.schema_version = self.ids().next_schema_version();
         let table = Arc::new(Table::with_statistics(Arc::new(def), statistics)?);
         self.txn.meta_put(&keys::table(&table.def.database, &table.def.name), &record::encode_table(&table.def))?;
@@ -161,6 +175,7 @@ impl Change<'_> {
     pub fn remove(&mut self, table: &Arc<Table>) -> Result<()> {
         self.txn.meta_delete(&keys::table(&table.def.database, &table.def.name))?;
         self.tables.insert((table.def.database.clone(), table.def.name.clone()), None);
+        self.unrelate(&table.def)?;
         self.retire(table);
         kill_point("ddl.definition-removed");
         Ok(())
@@ -200,6 +215,8 @@ impl Change<'_> {
 
     /// As `commit`; `databases` changes the cached list of databases.
     fn commit_with(&mut self, databases: impl FnOnce(&mut BTreeMap<String, Database>)) -> Result<()> {
+        self.renew_parents()?;
+        self.check_references()?;
         self.txn.meta_put(keys::IDS, &self.ddl.ids.encode())?;
         // The locks must outlive the change of the cache, and go with the commit: nobody can find
         // the old handles once they are stale, and a stale handle is looked up again under `ddl`.
@@ -261,6 +278,7 @@ pub(super) fn order_indexes(def: &mut TableDef) {
             comment: String::new(),
             invisible: false,
             using: None,
+            generated: false,
         };
         def.indexes.insert(0, hidden.unwrap_or_else(new));
         def.hidden_rowid = true;
@@ -336,15 +354,18 @@ impl Catalog {
             for table in &names {
                 tables.extend(self.table(name, table)?);
             }
+            let relatives = self.relatives(tables.iter().map(|table| &*table.def), false)?;
             let mut statement = DdlStatement::new(self, context);
-            if !statement.lock(&tables, context)? {
+            if !statement.lock(&[&tables[..], &relatives].concat(), context)? {
                 continue;
             }
             let mut change = statement.change();
+            change.related = relatives;
             // A table may have come while we waited for the others.
             if self.tables(name)? != names || tables.iter().any(|t| t.is_stale()) {
                 continue;
             }
+            change.check_dropped(&tables, context)?;
             for table in &tables {
                 change.drop_table(table)?;
             }
@@ -369,7 +390,13 @@ impl Catalog {
         order_indexes(&mut def);
         check_column_ids(&mut def)?;
         layout::fresh_layout(&mut def);
-        let mut change = DdlStatement::new(self, context).change();
+        let parents = self.relatives(std::iter::once(&def), false)?;
+        let mut statement = DdlStatement::new(self, context);
+        if !parents.is_empty() && !statement.lock(&parents, context)? {
+            return Err(Error::new(&errno::ER_TABLE_DEF_CHANGED, &[]));
+        }
+        let mut change = statement.change();
+        change.related = parents;
         change.check_database(&def.database)?;
         let name = (def.database.as_str(), def.name.as_str());
         if change.exists(name)? {
@@ -399,7 +426,12 @@ impl Catalog {
 
     /// At start: a crash left these tables before they were filled.
     pub(super) fn drop_unfinished(&self) -> Result<()> {
-        let context = DdlContext { wait: Duration::ZERO, interrupt: Arc::new(Interrupt::new(0)), progress: Arc::default() };
+        let context = DdlContext {
+            wait: Duration::ZERO,
+            interrupt: Arc::new(Interrupt::new(0)),
+            progress: Arc::default(),
+            foreign_keys: KeyRules { checks: false, ..KeyRules::default() },
+        };
         for (key, _) in self.transaction().meta_scan(KeyRange::prefix(&[keys::UNFINISHED]))? {
             let (database, name) = keys::unfinished_name(&key).ok_or_else(|| damaged(format_args!("an unfinished table")))?;
             if self.table(database, name)?.is_some() {
@@ -416,10 +448,11 @@ impl Catalog {
 
     /// Drops all of them or none. Missing tables are error 1051, which lists them.
     pub fn drop_tables(&self, names: &[TableName<'_>], context: &DdlContext) -> Result<()> {
-        let (mut change, tables) = self.lock_tables(names, context, |missing| {
+        let (mut change, tables) = self.lock_tables(names, false, context, |missing| {
             let list: Vec<String> = missing.iter().map(|(database, name)| format!("{database}.{name}")).collect();
             Error::new(&errno::ER_BAD_TABLE_ERROR, &[&list.join(",")])
         })?;
+        change.check_dropped(&tables, context)?;
         tables.iter().try_for_each(|table| change.drop_table(table))?;
         change.commit()
     }
@@ -435,7 +468,7 @@ impl Catalog {
             }
             made.push(*to);
         }
-        let (mut change, tables) = self.lock_tables(&first, context, first_missing)?;
+        let (mut change, tables) = self.lock_tables(&first, true, context, first_missing)?;
         let mut defs: BTreeMap<TableName<'_>, (TableDef, &Arc<Table>)> = BTreeMap::new();
         for (name, table) in first.iter().zip(&tables) {
             defs.insert(*name, ((*table.def).clone(), table));
@@ -454,7 +487,9 @@ impl Catalog {
             change.tables.insert((to.0.to_string(), to.1.to_string()), Some(old.clone()));
             defs.insert(*to, (def, old));
         }
-        for (def, old) in defs.into_values() {
+        let mut renamed: Vec<(TableDef, Arc<Table>)> = defs.into_values().map(|(def, old)| (def, old.clone())).collect();
+        change.follow_renamed(&mut renamed)?;
+        for (def, old) in renamed {
             change.put(def, old.statistics())?;
             kill_point("ddl.renamed-one");
         }
@@ -463,8 +498,9 @@ impl Catalog {
 
     /// Empties the table: new table and index ids, AUTO_INCREMENT from 1. Error 1146.
     pub fn truncate_table(&self, name: TableName<'_>, context: &DdlContext) -> Result<Arc<Table>> {
-        let (mut change, tables) = self.lock_tables(&[name], context, first_missing)?;
+        let (mut change, tables) = self.lock_tables(&[name], false, context, first_missing)?;
         let old = tables.first().ok_or_else(|| no_such_table(name))?;
+        change.check_truncated(old, context)?;
         change.drop_table(old)?;
         kill_point("ddl.truncated");
         let mut def = (*old.def).clone();
@@ -498,10 +534,12 @@ impl Catalog {
         Ok(statistics)
     }
 
-    /// Finds and locks tables, in the order of `names`, ready to be changed.
+    /// Finds and locks tables, in the order of `names`, ready to be changed, and with them the parents of their keys and, if they get other
+    /// names, their children.
     pub(super) fn lock_tables<'c>(
         &'c self,
         names: &[TableName<'_>],
+        children: bool,
         context: &DdlContext,
         missing: impl Fn(&[TableName<'_>]) -> Error,
     ) -> Result<(Change<'c>, Vec<Arc<Table>>)> {
@@ -517,9 +555,12 @@ impl Catalog {
             if !unknown.is_empty() {
                 return Err(missing(&unknown));
             }
+            let relatives = self.relatives(tables.iter().map(|table| &*table.def), children)?;
             let mut statement = DdlStatement::new(self, context);
-            if statement.lock(&tables, context)? {
-                return Ok((statement.change(), tables));
+            if statement.lock(&[&tables[..], &relatives].concat(), context)? {
+                let mut change = statement.change();
+                change.related = relatives;
+                return Ok((change, tables));
             }
             drop(self.ddl.lock());
         }

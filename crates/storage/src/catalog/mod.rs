@@ -9,6 +9,7 @@
 //! | `table` | a table's handle: its rows change with their index entries |
 //! | `statistics`, `key_text` | what the planner is told of a table; the columns of a locked key |
 //! | `ddl`, `alter`, `ddl_lock` | creates, drops, renames; changes definitions and rows; one DDL statement at a time changes a table |
+//! | `foreign_keys` | who refers to whom |
 //! | `building`, `online`, `sorted` | indexes that are built while others write |
 //! | `reclaim`, `leftovers` | frees the space of dropped indexes; looks for what no definition knows |
 //! | `progress` | how far a DDL statement is |
@@ -33,6 +34,7 @@ mod alter;
 mod building;
 mod ddl;
 mod ddl_lock;
+pub mod foreign_keys;
 pub mod key_text;
 mod leftovers;
 mod online;
@@ -63,6 +65,7 @@ use crate::locks::{Interrupt, LockMode, LockPolicy};
 use crate::txn::{Store, Transaction, TxnOptions};
 pub use alter::{AlterContext, RowChange};
 pub use ddl::{FirstRows, TableName};
+use foreign_keys::KeyRules;
 pub use leftovers::Leftovers;
 pub use progress::{Progress, Stage, StageProgress};
 use statistics::TableStatistics;
@@ -78,6 +81,7 @@ pub struct DdlContext {
     pub interrupt: Arc<Interrupt>,
     /// Others look at it.
     pub progress: Arc<Progress>,
+    pub foreign_keys: KeyRules,
 }
 
 pub struct Catalog {
@@ -293,7 +297,8 @@ impl Catalog {
         let _ddl = self.ddl.lock();
         let txn = self.transaction();
         let Some(bytes) = txn.meta_get(&keys::table(database, name))? else { return Ok(None) };
-        let def = record::decode_table(&bytes).ok_or_else(|| damaged(format_args!("table {database}.{name}")))?;
+        let mut def = record::decode_table(&bytes).ok_or_else(|| damaged(format_args!("table {database}.{name}")))?;
+        def.referenced_by = foreign_keys::referrers(&txn, &def.qualified_name())?;
         // Statistics only guide the planner: damaged ones are as good as none.
         let statistics = txn.meta_get(&keys::statistics(def.id))?.and_then(|bytes| TableStatistics::decode(&bytes)).map(Arc::new);
         let table = Arc::new(Table::with_statistics(Arc::new(def), statistics)?);

@@ -346,6 +346,12 @@ impl Table {
         }
     }
 
+    /// The columns of an index in a row, as messages print them.
+    pub fn key_text(&self, index: usize, row: &[Value]) -> String {
+        let codec = self.codec.indexes().get(index);
+        codec.map_or(String::new(), |codec| crate::encoding::duplicate::entry_text(&self.def, codec, row))
+    }
+
     /// Secondary indexes with their position in `TableDef::indexes`.
     fn secondary(&self) -> impl Iterator<Item = (usize, &IndexCodec)> {
         self.codec.indexes().iter().enumerate().skip(1)

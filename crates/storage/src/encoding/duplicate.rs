@@ -17,6 +17,15 @@ const ENTRY_BYTES_MAX: usize = 64;
 
 /// Error 1062 for a row that has the same key as another in `def.indexes[index]`.
 pub(crate) fn duplicate_error(def: &TableDef, index: usize, codec: &IndexCodec, row: &[Value]) -> Error {
+    let text = entry_text(def, codec, row);
+    let name = def.indexes.get(index).map_or("", |i| i.name.as_str());
+    // MySQL's text of 1586 under the number that clients know.
+    let named = Error::new(&errno::ER_DUP_ENTRY_WITH_KEY_NAME, &[&text, &format_args!("{}.{}", def.name, name)]);
+    Error::with_message(&errno::ER_DUP_ENTRY, named.message())
+}
+
+/// The columns of an index in a row, as MySQL's messages print them.
+pub(crate) fn entry_text(def: &TableDef, codec: &IndexCodec, row: &[Value]) -> String {
     let mut entry = Vec::new();
     for (i, part) in codec.parts().iter().enumerate() {
         if i > 0 {
@@ -28,10 +37,7 @@ pub(crate) fn duplicate_error(def: &TableDef, index: usize, codec: &IndexCodec, 
     }
     let mut text = String::from_utf8_lossy(&entry).into_owned();
     text.truncate(text.floor_char_boundary(ENTRY_BYTES_MAX));
-    let name = def.indexes.get(index).map_or("", |i| i.name.as_str());
-    // MySQL's text of 1586 under the number that clients know.
-    let named = Error::new(&errno::ER_DUP_ENTRY_WITH_KEY_NAME, &[&text, &format_args!("{}.{}", def.name, name)]);
-    Error::with_message(&errno::ER_DUP_ENTRY, named.message())
+    text
 }
 
 pub(crate) fn write_value(ty: &ColumnType, value: &Value, out: &mut Vec<u8>) {

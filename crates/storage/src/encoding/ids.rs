@@ -8,6 +8,21 @@ pub const INDEX_ID_BYTES: usize = 4;
 /// The lowest id of temporary tables and of their indexes.
 pub const TEMPORARY_ID_MIN: u32 = 1 << 31;
 
+/// What the keys of locks on referenced keys begin with, before the key itself: an index id that is never given out.
+const REFERENCE_LOCK: [u8; INDEX_ID_BYTES] = [0xFF, 0xFF, 0xFF, 0xFE];
+
+/// The lock on which the children and the deletes of a parent's key meet, whatever else happens to the parent's row.
+pub fn reference_lock(key: &[u8], out: &mut Vec<u8>) {
+    out.clear();
+    out.extend_from_slice(&REFERENCE_LOCK);
+    out.extend_from_slice(key);
+}
+
+/// The key of the parent's index under such a lock.
+pub fn referenced_key(lock: &[u8]) -> Option<&[u8]> {
+    lock.strip_prefix(&REFERENCE_LOCK)
+}
+
 /// Whether a data key belongs to a temporary table.
 pub(crate) fn is_temporary_key(key: &[u8]) -> bool {
     key.first().is_some_and(|byte| byte & 0x80 != 0)

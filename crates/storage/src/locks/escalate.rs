@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use super::manager::{Entry, HeldLocks, LockManager, Owner, TABLE_KEY_PREFIX};
 use super::{LockMode, LockTarget};
+use crate::encoding::ids::{INDEX_ID_BYTES, referenced_key};
 
 /// Row locks of one index that are worth a range.
 const WORTH: usize = 1000;
@@ -83,12 +84,13 @@ impl LockManager {
     }
 
     /// By index id and mode (exclusive or not), with the owner's ranges, which a new one shall include.
-    fn count_by_index(&self, owner: &Arc<Owner>, held: &HeldLocks) -> BTreeMap<([u8; 4], bool), Locks> {
-        let mut found: BTreeMap<([u8; 4], bool), Locks> = BTreeMap::new();
+    fn count_by_index(&self, owner: &Arc<Owner>, held: &HeldLocks) -> BTreeMap<(Vec<u8>, bool), Locks> {
+        let mut found: BTreeMap<(Vec<u8>, bool), Locks> = BTreeMap::new();
         let mut add = |key: &[u8], mode: LockMode, count: usize| {
-            let Some(index) = key.first_chunk().filter(|index| **index != TABLE_KEY_PREFIX) else { return };
+            let id_bytes = if referenced_key(key).is_some() { 2 * INDEX_ID_BYTES } else { INDEX_ID_BYTES };
+            let Some(index) = key.get(..id_bytes).filter(|index| *index != TABLE_KEY_PREFIX) else { return };
             let new = || Locks { first: key.to_vec(), last: key.to_vec(), count: 0 };
-            let locks = found.entry((*index, mode == LockMode::X)).or_insert_with(new);
+            let locks = found.entry((index.to_vec(), mode == LockMode::X)).or_insert_with(new);
             locks.count += count;
             if key < locks.first.as_slice() {
                 key.clone_into(&mut locks.first);

@@ -28,6 +28,10 @@
 //! * ISO-9: whether a unique key is free is decided on its latest version, under its lock: error 1062 also for a row that the snapshot does not
 //!   show. REPLACE and ON DUPLICATE KEY UPDATE change the row in the way, so ISO-3 is about them; and a key is not free for who
 //!   still sees a row with it in its snapshot.
+//! * ISO-10: whether a parent or a child is there is decided on its latest version, at every level. Who makes a child holds an S lock of the
+//!   parent's *key*, who takes the key away an X lock of it (`encoding::ids::reference_lock`, beside the locks of rows) from before it looks until
+//!   its transaction ends; so neither can miss the other, and an update of a parent's other columns meets neither. A child that a cascade changes
+//!   is a row that the statement changes: ISO-3 is about it, also where it came after the snapshot.
 
 use std::sync::Arc;
 

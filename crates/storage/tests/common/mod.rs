@@ -133,6 +133,8 @@ pub fn table_def(name: &str, columns: &str, indexes: &[&str]) -> TableDef {
         options: TableOptions { engine: "InnoDB".into(), ..TableOptions::default() },
         next_column_id: ColumnId(100),
         created_us: 0,
+        foreign_keys: Vec::new(),
+        referenced_by: Vec::new(),
     };
     if !indexes.iter().any(|i| i.starts_with("primary")) {
         def.hidden_rowid = true;
@@ -193,6 +195,7 @@ pub fn index_def(def: &TableDef, id: u32, text: &str) -> IndexDef {
         comment: String::new(),
         invisible: false,
         using: None,
+        generated: false,
     }
 }
 

@@ -8,17 +8,20 @@
 //! |---|---|---|---|
 //! | 1. values: conversion, NOT NULL, defaults | `given`, `default`, `complete` | `evaluate` | |
 //! | 2. CHECK constraints, then AUTO_INCREMENT | `complete` | `evaluate` | |
-//! | 3. storage: unique keys, the row, its index entries | `insert` | `update` | `StoredRows::delete` |
+//! | 3. storage: foreign keys, unique keys, the row, its index entries | `insert` | `update` | `StoredRows::delete` |
 //!
 //! NOT NULL is looked at with each value, because the first column in the statement's order is the one that MySQL names. A number of
 //! AUTO_INCREMENT comes after CHECK, which cannot read it, so that a refused row uses none.
 //!
-//! What has its place here later: BEFORE triggers between 1 and 2, since constraints hold for what they set; foreign keys and then the row
-//! image in `stored`, which has the old and the new row as they are written.
+//! A row that a foreign key changes (`foreign_keys`) takes step 3 alone, in the `StoredRows` of its table.
+//!
+//! What has its place here later: BEFORE triggers between 1 and 2, since constraints hold for what they set; the row image in `stored`, which
+//! has the old and the new row as they are written.
 //!
 //! Example: `INSERT IGNORE INTO t VALUES (1, NULL)` makes NULL the type's zero with a warning (1), finds the constraints
 //! satisfied (2), and gets the row with key 1 that is in the way back from storage (3); what that means is the statement's to say.
 
+pub(crate) mod foreign_keys;
 mod numbers;
 mod stored;
 mod values;
@@ -131,7 +134,10 @@ impl<'a> TableChange<'a> {
             }
             false => row,
         };
-        self.rows.insert(row)
+        if !self.values.ignores() {
+            return self.rows.insert(row);
+        }
+        Ok(self.rows.ignoring(|rows| rows.insert(row))?.unwrap_or(Written::Skipped))
     }
 
     /// Steps 1 and 2 of an update: evaluates `assignments` left to right over the row in `slots`, each of which sees what those before
@@ -180,7 +186,11 @@ impl<'a> TableChange<'a> {
     /// Step 3 of an update; false: the row is as it was, because the new one's key is taken (IGNORE) or a lock was not free.
     pub fn update(&mut self, key: &[u8], update: &Update) -> Result<bool> {
         let Update { old, new } = update;
-        match self.rows.update(key, old, new)? {
+        let written = match self.values.ignores() {
+            true => self.rows.ignoring(|rows| rows.update(key, old, new))?.unwrap_or(Written::Skipped),
+            false => self.rows.update(key, old, new)?,
+        };
+        match written {
             Written::Done => Ok(true),
             Written::Skipped => Ok(false),
             Written::Duplicate(duplicate) => {

@@ -1,9 +1,13 @@
-//! Step 3 of a change: a row as it is stored, with its index entries. Foreign keys and the row image come here after what is written.
+//! Step 3 of a change: a row as it is stored, with its index entries and its foreign keys. The row image comes here after what is written.
 
+use std::rc::Rc;
+
+use vaquita_plan::env::Level;
 use vaquita_storage::{Buffers, Duplicate, LockMode, Table, Version, Written};
 use vaquita_types::{Result, Value};
 
-use crate::context::Execution;
+use super::foreign_keys::{Chain, cascade, check_children, check_parents, is_key_error};
+use crate::context::{Execution, Links};
 
 /// The stored rows of one table, for one statement. TIMESTAMPs are in UTC.
 pub(crate) struct StoredRows<'a> {
@@ -12,20 +16,45 @@ pub(crate) struct StoredRows<'a> {
     buffers: Buffers,
     /// The bytes of a row that was read.
     read: Vec<u8>,
+    /// The table has foreign keys or is the parent of some, and they are checked.
+    keyed: bool,
 }
 
 impl<'a> StoredRows<'a> {
     pub fn new(statement: &'a Execution<'a>, table: &'a Table) -> StoredRows<'a> {
-        StoredRows { statement, table, buffers: Buffers::default(), read: Vec::new() }
+        let keyed = table.def.has_foreign_keys() && statement.session.run_settings().foreign_key_checks;
+        StoredRows { statement, table, buffers: Buffers::default(), read: Vec::new(), keyed }
     }
 
     pub fn insert(&mut self, row: &[Value]) -> Result<Written> {
+        if self.keyed {
+            check_parents(self.statement, self.table, &*self.links()?, None, row)?;
+        }
         let mut txn = self.statement.txn.borrow_mut();
         self.table.insert(&mut txn, row, self.statement.lock_wait(), &mut self.buffers)
     }
 
     /// Changes a row that is locked.
     pub fn update(&mut self, key: &[u8], old: &[Value], new: &[Value]) -> Result<Written> {
+        if self.keyed {
+            return self.update_within(key, old, new, &Chain::root(self.table.def.id));
+        }
+        self.write_update(key, old, new)
+    }
+
+    /// As `update`, within a cascade.
+    pub(super) fn update_within(&mut self, key: &[u8], old: &[Value], new: &[Value], chain: &Chain<'_>) -> Result<Written> {
+        let links = self.links()?;
+        check_parents(self.statement, self.table, &links, Some(old), new)?;
+        check_children(self.statement, self.table, &links, old, Some(new), chain)?;
+        let written = self.write_update(key, old, new)?;
+        if written == Written::Done {
+            cascade(self.statement, self.table, &links, old, Some(new), chain)?;
+        }
+        Ok(written)
+    }
+
+    fn write_update(&mut self, key: &[u8], old: &[Value], new: &[Value]) -> Result<Written> {
         let mut txn = self.statement.txn.borrow_mut();
         self.table.update(&mut txn, key, old, new, self.statement.lock_wait(), &mut self.buffers)
     }
@@ -39,6 +68,46 @@ impl<'a> StoredRows<'a> {
 
     /// As `delete`, of a row that the caller has read.
     pub fn delete_row(&mut self, key: &[u8], old: &[Value]) -> Result<()> {
+        if self.keyed {
+            return self.delete_within(key, old, &Chain::root(self.table.def.id));
+        }
+        self.write_delete(key, old)
+    }
+
+    /// As `delete_row`, within a cascade.
+    pub(super) fn delete_within(&mut self, key: &[u8], old: &[Value], chain: &Chain<'_>) -> Result<()> {
+        let links = self.links()?;
+        check_children(self.statement, self.table, &links, old, None, chain)?;
+        self.write_delete(key, old)?;
+        cascade(self.statement, self.table, &links, old, None, chain)
+    }
+
+    /// Other rows refer to rows of this table.
+    pub fn is_parent(&self) -> bool {
+        self.keyed && !self.table.def.referenced_by.is_empty()
+    }
+
+    /// Under IGNORE: as `change`, but a foreign key that fails is a warning, and all that came of the change is undone.
+    pub fn ignoring<T>(&mut self, change: impl FnOnce(&mut Self) -> Result<T>) -> Result<Option<T>> {
+        if !self.keyed {
+            return change(self).map(Some);
+        }
+        let mark = self.statement.txn.borrow_mut().savepoint();
+        match change(self) {
+            Err(error) if is_key_error(&error) => {
+                self.statement.txn.borrow_mut().rollback_to(&mark);
+                self.statement.session.warn(Level::Warning, error);
+                Ok(None)
+            }
+            done => done.map(Some),
+        }
+    }
+
+    fn links(&self) -> Result<Rc<Links>> {
+        self.statement.links(self.table)
+    }
+
+    fn write_delete(&mut self, key: &[u8], old: &[Value]) -> Result<()> {
         let mut txn = self.statement.txn.borrow_mut();
         self.table.delete(&mut txn, key, old, self.statement.lock_wait(), &mut self.buffers)?;
         Ok(())

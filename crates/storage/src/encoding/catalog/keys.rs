@@ -11,10 +11,12 @@
 //! | 06    | a key of another crate             | its value (accounts, persisted variables …)      |
 //! | 07    |                                    | belongs to `xa`                                  |
 //! | 08    | database name, 00, table name      | empty: the table is being filled by its CREATE   |
+//! | 09    | parent's database, 00, its name, 00, child's database, 00, its name | the child's table id (u32, big-endian): it has a foreign key to the parent |
+//! | 0A    | database name, 00, name of a foreign key, lower case | the name of its table       |
 //!
 //! Names cannot contain a zero byte.
 
-use vaquita_types::schema::{IndexId, TableId};
+use vaquita_types::schema::{IndexId, QualifiedName, TableId};
 
 pub(crate) const DATABASES: u8 = 1;
 pub(crate) const TABLES: u8 = 2;
@@ -23,6 +25,9 @@ pub(crate) const DROPPED: u8 = 4;
 pub(crate) const STATISTICS: u8 = 5;
 pub(crate) const META: u8 = 6;
 pub(crate) const UNFINISHED: u8 = 8;
+
+const REFERENCES: u8 = 9;
+const FOREIGN_KEY_NAMES: u8 = 10;
 
 pub(crate) fn database(name: &str) -> Vec<u8> {
     [&[DATABASES], name.as_bytes()].concat()
@@ -45,6 +50,26 @@ pub(crate) fn unfinished_name(key: &[u8]) -> Option<(&str, &str)> {
 /// The part of a table's key before its name.
 pub(crate) fn tables_of(database: &str) -> Vec<u8> {
     table(database, "")
+}
+
+/// Says that the child has a foreign key to the parent's name.
+pub(crate) fn reference(parent: &QualifiedName, child: &QualifiedName) -> Vec<u8> {
+    [&references_of(parent)[..], child.database.as_bytes(), &[0], child.name.as_bytes()].concat()
+}
+
+/// The part of these keys before the child.
+pub(crate) fn references_of(parent: &QualifiedName) -> Vec<u8> {
+    [&[REFERENCES], parent.database.as_bytes(), &[0], parent.name.as_bytes(), &[0]].concat()
+}
+
+/// The child in a key that begins so.
+pub(crate) fn referring_child(key: &[u8], references: &[u8]) -> Option<QualifiedName> {
+    let (database, name) = std::str::from_utf8(key.strip_prefix(references)?).ok()?.split_once('\0')?;
+    Some(QualifiedName { database: database.to_string(), name: name.to_string() })
+}
+
+pub(crate) fn foreign_key_name(database: &str, name: &str) -> Vec<u8> {
+    [&[FOREIGN_KEY_NAMES], database.as_bytes(), &[0], name.to_lowercase().as_bytes()].concat()
 }
 
 pub(crate) fn dropped(id: IndexId) -> Vec<u8> {

@@ -1,6 +1,6 @@
 //! Catalog records: descriptors to bytes and back.
 //!
-//! Each record starts with a format byte (now 1) and has its fields in the order of the functions
+//! Each record starts with a format byte (now 2; 1 is read too) and has its fields in the order of the functions
 //! below, written with the primitives of `wire`. Tags are fixed numbers: those of `TypeKind` and
 //! `IndexKind` are their discriminants; those of values and defaults stand beside each case.
 
@@ -12,14 +12,17 @@ use vaquita_types::datatype::{ColumnType, TypeKind};
 use vaquita_types::decimal::Decimal;
 use vaquita_types::json::Json;
 use vaquita_types::schema::{
-    CheckDef, ColumnDef, ColumnDefault, ColumnId, DatabaseDef, DatabaseId, Generated, IndexDef, IndexId, IndexKind, IndexPart,
-    Layout, LayoutColumn, LayoutVersion, TableDef, TableId, TableOptions,
+    CheckDef, ColumnDef, ColumnDefault, ColumnId, DatabaseDef, DatabaseId, ForeignKeyDef, Generated, IndexDef, IndexId,
+    IndexKind, IndexPart, Layout, LayoutColumn, LayoutVersion, MatchOption, QualifiedName, ReferentialAction, TableDef, TableId,
+    TableOptions,
 };
 use vaquita_types::temporal::{Date, DateTime, Time};
 
 use super::primitives::{Reader, Writer};
 
-const FORMAT: u8 = 1;
+const FORMAT: u8 = 2;
+/// The same without what foreign keys need.
+const FORMAT_WITHOUT_FOREIGN_KEYS: u8 = 1;
 
 pub(crate) fn encode_database(def: &DatabaseDef) -> Vec<u8> {
     let mut w = Writer::default();
@@ -31,14 +34,16 @@ pub(crate) fn encode_database(def: &DatabaseDef) -> Vec<u8> {
 }
 
 pub(crate) fn decode_database(bytes: &[u8]) -> Option<DatabaseDef> {
-    let r = &mut start(bytes)?;
+    let (ref mut r, _) = start(bytes)?;
     let def = DatabaseDef { id: DatabaseId(r.narrow()?), name: r.string()?, collation: CollationId(r.narrow()?) };
     r.rest.is_empty().then_some(def)
 }
 
-fn start(bytes: &[u8]) -> Option<Reader<'_>> {
+/// What follows the format, and whether the record has what format 2 added.
+fn start(bytes: &[u8]) -> Option<(Reader<'_>, bool)> {
     let mut r = Reader { rest: bytes };
-    (r.byte()? == FORMAT).then_some(r)
+    let format = r.byte()?;
+    [FORMAT_WITHOUT_FOREIGN_KEYS, FORMAT].contains(&format).then_some((r, format == FORMAT))
 }
 
 pub(crate) fn encode_table(def: &TableDef) -> Vec<u8> {
@@ -56,26 +61,69 @@ pub(crate) fn encode_table(def: &TableDef) -> Vec<u8> {
     write_options(&mut w, &def.options);
     w.int(def.next_column_id.0 as u64);
     w.int(def.created_us);
+    w.list(&def.foreign_keys, write_foreign_key);
     w.bytes
 }
 
 pub(crate) fn decode_table(bytes: &[u8]) -> Option<TableDef> {
-    let r = &mut start(bytes)?;
+    let (ref mut r, has_foreign_keys) = start(bytes)?;
     let def = TableDef {
         id: TableId(r.narrow()?),
         database: r.string()?,
         name: r.string()?,
         schema_version: r.int()?,
         columns: r.list(read_column)?,
-        indexes: r.list(read_index)?,
+        indexes: r.list(|r| read_index(r, has_foreign_keys))?,
         hidden_rowid: r.flag()?,
         layouts: r.list(read_layout)?,
         collation: CollationId(r.narrow()?),
         options: read_options(r)?,
         next_column_id: ColumnId(r.narrow()?),
         created_us: r.int()?,
+        foreign_keys: if has_foreign_keys { r.list(read_foreign_key)? } else { Vec::new() },
+        referenced_by: Vec::new(),
     };
     r.rest.is_empty().then_some(def)
+}
+
+fn write_foreign_key(w: &mut Writer, key: &ForeignKeyDef) {
+    w.string(&key.name);
+    w.list(&key.columns, |w, id| w.int(id.0 as u64));
+    w.string(&key.parent.database);
+    w.string(&key.parent.name);
+    w.list(&key.parent_columns, |w, name| w.string(name));
+    w.byte(key.on_delete as u8);
+    w.byte(key.on_update as u8);
+    w.byte(key.match_option as u8);
+}
+
+fn read_foreign_key(r: &mut Reader<'_>) -> Option<ForeignKeyDef> {
+    Some(ForeignKeyDef {
+        name: r.string()?,
+        columns: r.list(|r| Some(ColumnId(r.narrow()?)))?,
+        parent: QualifiedName { database: r.string()?, name: r.string()? },
+        parent_columns: r.list(Reader::string)?,
+        on_delete: read_action(r)?,
+        on_update: read_action(r)?,
+        match_option: match r.byte()? {
+            0 => MatchOption::None,
+            1 => MatchOption::Simple,
+            2 => MatchOption::Partial,
+            3 => MatchOption::Full,
+            _ => return None,
+        },
+    })
+}
+
+fn read_action(r: &mut Reader<'_>) -> Option<ReferentialAction> {
+    Some(match r.byte()? {
+        0 => ReferentialAction::NoAction,
+        1 => ReferentialAction::Restrict,
+        2 => ReferentialAction::Cascade,
+        3 => ReferentialAction::SetNull,
+        4 => ReferentialAction::SetDefault,
+        _ => return None,
+    })
 }
 
 fn write_options(w: &mut Writer, o: &TableOptions) {
@@ -209,9 +257,10 @@ fn write_index(w: &mut Writer, i: &IndexDef) {
     w.string(&i.comment);
     w.flag(i.invisible);
     w.option(i.using.as_ref(), |w, u| w.string(u));
+    w.flag(i.generated);
 }
 
-fn read_index(r: &mut Reader<'_>) -> Option<IndexDef> {
+fn read_index(r: &mut Reader<'_>, has_generated: bool) -> Option<IndexDef> {
     Some(IndexDef {
         id: IndexId(r.narrow()?),
         name: r.string()?,
@@ -227,6 +276,7 @@ fn read_index(r: &mut Reader<'_>) -> Option<IndexDef> {
         comment: r.string()?,
         invisible: r.flag()?,
         using: r.option(Reader::string)?,
+        generated: has_generated && r.flag()?,
     })
 }
 
@@ -358,6 +408,7 @@ mod tests {
             comment: String::new(),
             invisible: id == 2,
             using: (id == 3).then(|| "HASH".into()),
+            generated: id == 3,
         };
         let layout_columns = columns.iter().map(|c| LayoutColumn { id: c.id, ty: c.ty.clone(), nullable: c.nullable }).collect();
         TableDef {
@@ -376,6 +427,16 @@ mod tests {
             },
             next_column_id: ColumnId(99),
             created_us: 1 << 50,
+            foreign_keys: vec![ForeignKeyDef {
+                name: "t_ibfk_1".into(),
+                columns: vec![ColumnId(1), ColumnId(2)],
+                parent: QualifiedName { database: "db".into(), name: "p".into() },
+                parent_columns: vec!["a".into(), "b".into()],
+                on_delete: ReferentialAction::SetDefault,
+                on_update: ReferentialAction::Cascade,
+                match_option: MatchOption::Full,
+            }],
+            referenced_by: Vec::new(),
             columns,
         }
     }

@@ -1,0 +1,411 @@
+//! Foreign keys of rows that change: children find their parent, and parents their children.
+//!
+//! | change | before the row is written | after it |
+//! |---|---|---|
+//! | a child comes, or gets another parent | an S lock on the parent's key, which must be there in its latest version (1452) | |
+//! | a parent goes, or gets another key | an X lock on its key; a child is in the way (1451) | children are deleted, changed or set NULL, each by this module again |
+//!
+//! These are locks of the *key*, beside those of rows: an update of other columns of the parent is in nobody's way. A key that was found is
+//! looked for once a statement. Nothing here asks the statement's snapshot (ISO-10), but for children that change: they are rows that a
+//! statement changes (ISO-3).
+//!
+//! Example: `DELETE FROM p WHERE id = 1` with a child `c` ON DELETE CASCADE locks the key 1 of p (X), waits for whoever inserts a child of it,
+//! deletes the row, then scans c's index for 1, and locks and deletes each row there as `DELETE FROM c` would.
+
+use vaquita_storage::foreign_keys::parent_columns;
+use vaquita_storage::{
+    Direction, Duplicate, Entry, Interrupt, Keep, KeyRange, LockMode, Locked, ScanOptions, Table, Transaction,
+    Version, Written, reference_lock,
+};
+use vaquita_types::charset::collation;
+use vaquita_types::errno::{
+    ER_FK_DEPTH_EXCEEDED, ER_FOREIGN_DUPLICATE_KEY_WITH_CHILD_INFO, ER_NO_REFERENCED_ROW_2, ER_ROW_IS_REFERENCED_2,
+};
+use vaquita_types::limits::FOREIGN_KEY_DEPTH_MAX;
+use vaquita_types::schema::{ColumnDef, ForeignKeyDef, ReferentialAction, TableDef, TableId};
+use vaquita_types::{ColumnType, Error, Result, TypeKind, Value};
+
+use super::stored::StoredRows;
+use crate::context::{Execution, Links, Parent, ToChild, columns_at};
+
+/// The tables that a cascade has gone through.
+pub(super) struct Chain<'c> {
+    before: Option<&'c Chain<'c>>,
+    table: TableId,
+    depth: usize,
+}
+
+impl<'c> Chain<'c> {
+    pub fn root(table: TableId) -> Chain<'c> {
+        Chain { before: None, table, depth: 0 }
+    }
+
+    fn to(&'c self, table: TableId) -> Chain<'c> {
+        Chain { before: Some(self), table, depth: self.depth + 1 }
+    }
+
+    fn has(&self, table: TableId) -> bool {
+        self.table == table || self.before.is_some_and(|before| before.has(table))
+    }
+}
+
+/// Whether it is a foreign key that fails, which IGNORE makes a warning.
+pub(crate) fn is_key_error(error: &Error) -> bool {
+    error.is(&ER_NO_REFERENCED_ROW_2) || error.is(&ER_ROW_IS_REFERENCED_2)
+}
+
+fn no_index() -> Error {
+    Error::internal("a foreign key without its index")
+}
+
+impl Parent {
+    fn exists(&self, statement: &Execution<'_>, key: &[u8]) -> Result<bool> {
+        let txn = statement.txn.borrow();
+        if self.unique {
+            return txn.exists(key, Version::Latest);
+        }
+        let mut cursor = txn.scan(KeyRange::prefix(key), Direction::Forward, latest())?;
+        Ok(cursor.next(&txn)?.is_some())
+    }
+
+    /// Waits for whoever is inserting the row.
+    fn wait_for(&self, statement: &Execution<'_>, key: &[u8]) -> Result<()> {
+        let mut txn = statement.txn.borrow_mut();
+        if !self.unique {
+            return txn.lock_range(&KeyRange::prefix(key), statement.lock_wait());
+        }
+        txn.lock_key(key, LockMode::S, statement.lock_wait()).map(drop)
+    }
+}
+
+fn latest() -> ScanOptions {
+    ScanOptions { version: Version::Latest, ..ScanOptions::default() }
+}
+
+/// The key of the columns' values in an index that they lead; `None`: no row can have them.
+fn key_of(table: &Table, index: usize, columns: &[usize], values: &[&Value]) -> Result<Option<Vec<u8>>> {
+    let Some(codec) = table.codec.indexes().get(index) else { return Err(no_index()) };
+    let fits = |(column, value): (&usize, &&Value)| table.def.columns.get(*column).is_some_and(|column| fits(value, &column.ty));
+    if !columns.iter().zip(values).all(fits) {
+        return Ok(None);
+    }
+    let values: Vec<Value> = values.iter().map(|value| (*value).clone()).collect();
+    let mut key = Vec::new();
+    // A number that the other type cannot hold.
+    Ok(codec.encode_values(&values, &mut key).is_ok().then_some(key))
+}
+
+/// The type has this value without losing any of it.
+fn fits(value: &Value, ty: &ColumnType) -> bool {
+    let unit = 10i64.pow(6 - u32::from(ty.decimals.min(6)));
+    match value {
+        Value::DateTime(time) => i64::from(time.micros()) % unit == 0,
+        Value::Time(time) => time.micros_total() % unit == 0,
+        Value::Bytes(bytes) if ty.kind == TypeKind::Binary => bytes.len() == ty.length as usize,
+        _ => true,
+    }
+}
+
+/// The values of these columns; `None` if one is NULL, which refers to nothing.
+fn values<'r>(row: &'r [Value], columns: &[usize]) -> Option<Vec<&'r Value>> {
+    columns.iter().map(|column| row.get(*column).filter(|value| !value.is_null())).collect()
+}
+
+fn same(a: &[Value], b: &[Value], columns: &[usize]) -> bool {
+    columns.iter().all(|column| a.get(*column) == b.get(*column))
+}
+
+/// A new or changed row has its parents; `old` is what it was.
+pub(super) fn check_parents(
+    statement: &Execution<'_>,
+    table: &Table,
+    links: &Links,
+    old: Option<&[Value]>,
+    new: &[Value],
+) -> Result<()> {
+    for to in &links.parents {
+        if old.is_some_and(|old| same(old, new, &to.columns)) {
+            continue;
+        }
+        let Some(values) = values(new, &to.columns) else { continue };
+        let missing = || error(&ER_NO_REFERENCED_ROW_2, &table.def, to.key);
+        let Some(parent) = &to.parent else { return Err(missing()) };
+        let Some(key) = key_of(&parent.table, parent.index, &parent.columns, &values)? else { return Err(missing()) };
+        let mut lock = Vec::with_capacity(key.len() + 4);
+        reference_lock(&key, &mut lock);
+        if statement.has_found_key(&lock) {
+            continue;
+        }
+        statement.txn.borrow_mut().lock_key(&lock, LockMode::S, statement.lock_wait())?;
+        if !parent.exists(statement, &key)? {
+            if parent.table.def.id == table.def.id && is_own_parent(table, parent, new, &key)? {
+                continue;
+            }
+            parent.wait_for(statement, &key)?;
+            if !parent.exists(statement, &key)? {
+                return Err(missing());
+            }
+        }
+        statement.note_found_key(lock);
+    }
+    Ok(())
+}
+
+/// A row that is its own parent.
+fn is_own_parent(table: &Table, parent: &Parent, new: &[Value], key: &[u8]) -> Result<bool> {
+    let Some(own) = values(new, &parent.columns) else { return Ok(false) };
+    Ok(key_of(table, parent.index, &parent.columns, &own)?.is_some_and(|own| own == key))
+}
+
+/// Before a row goes, or becomes `new`: locks the keys that it has and will not have, and finds children that are in the way.
+pub(super) fn check_children(
+    statement: &Execution<'_>,
+    table: &Table,
+    links: &Links,
+    old: &[Value],
+    new: Option<&[Value]>,
+    chain: &Chain<'_>,
+) -> Result<()> {
+    for to in &links.children {
+        let Some((values, parent_key)) = to.left_key(table, old, new)? else { continue };
+        let mut lock = Vec::with_capacity(parent_key.len() + 4);
+        reference_lock(&parent_key, &mut lock);
+        statement.txn.borrow_mut().lock_key(&lock, LockMode::X, statement.lock_wait())?;
+        statement.forget_found_key(&lock);
+        if to.acts(new, chain).is_none() && to.has_child(statement, &values)? {
+            return Err(error(&ER_ROW_IS_REFERENCED_2, &to.child.def, to.key));
+        }
+    }
+    Ok(())
+}
+
+/// After a row has gone or become `new`: what its children become.
+pub(super) fn cascade(
+    statement: &Execution<'_>,
+    table: &Table,
+    links: &Links,
+    old: &[Value],
+    new: Option<&[Value]>,
+    chain: &Chain<'_>,
+) -> Result<()> {
+    for to in &links.children {
+        let Some(action) = to.acts(new, chain) else { continue };
+        if to.left_key(table, old, new)?.is_none() {
+            continue;
+        }
+        let Some(values) = values(old, &to.parent_columns) else { continue };
+        to.change_children(statement, table, action, &values, new, chain)?;
+    }
+    Ok(())
+}
+
+impl ToChild {
+    fn key(&self) -> &ForeignKeyDef {
+        &self.child.def.foreign_keys[self.key]
+    }
+
+    /// The values and the key that no row has any more once `old` is gone or `new`, if it refers to one.
+    fn left_key<'r>(&self, table: &Table, old: &'r [Value], new: Option<&[Value]>) -> Result<Option<(Vec<&'r Value>, Vec<u8>)>> {
+        if new.is_some_and(|new| same(old, new, &self.parent_columns)) {
+            return Ok(None);
+        }
+        let Some(values) = values(old, &self.parent_columns) else { return Ok(None) };
+        Ok(key_of(table, self.parent_index, &self.parent_columns, &values)?.map(|key| (values, key)))
+    }
+
+    /// What children become; `None`: they are in the way. An update that comes back to a table of its own cascade would never end.
+    fn acts(&self, new: Option<&[Value]>, chain: &Chain<'_>) -> Option<ReferentialAction> {
+        let action = if new.is_some() { self.key().on_update } else { self.key().on_delete };
+        let returns = new.is_some() && chain.has(self.child.def.id);
+        (action.changes_children() && !returns).then_some(action)
+    }
+
+    /// Whether a child is there, or will be when others have ended.
+    fn has_child(&self, statement: &Execution<'_>, values: &[&Value]) -> Result<bool> {
+        let mut found = false;
+        self.for_each_child(
+            statement,
+            values,
+            |key| {
+                statement.txn.borrow_mut().lock_key(key, LockMode::S, statement.lock_wait())?;
+                Ok(())
+            },
+            |_, _| {
+                found = true;
+                Ok(false)
+            },
+        )?;
+        Ok(found)
+    }
+
+    fn change_children(
+        &self,
+        statement: &Execution<'_>,
+        parent: &Table,
+        action: ReferentialAction,
+        values: &[&Value],
+        new: Option<&[Value]>,
+        chain: &Chain<'_>,
+    ) -> Result<()> {
+        let chain = chain.to(self.child.def.id);
+        let mut rows = StoredRows::new(statement, &self.child);
+        let taken = |duplicate: &Duplicate| self.taken(parent, new, duplicate);
+        let lock = |key: &[u8]| {
+            let locked = statement.txn.borrow_mut().lock_row(key, LockMode::X, statement.lock_wait())?;
+            debug_assert!(locked != Locked::Skipped);
+            Ok(())
+        };
+        self.for_each_child(statement, values, lock, |key, row| {
+            statement.interrupt.check()?;
+            if chain.depth >= FOREIGN_KEY_DEPTH_MAX {
+                return Err(Error::new(&ER_FK_DEPTH_EXCEEDED, &[&FOREIGN_KEY_DEPTH_MAX]));
+            }
+            match (action, new) {
+                (ReferentialAction::Cascade, None) => rows.delete_within(key, &row, &chain)?,
+                _ => {
+                    let changed = self.changed(action, &row, new)?;
+                    match rows.update_within(key, &row, &changed, &chain)? {
+                        Written::Done | Written::Skipped => {}
+                        Written::Duplicate(duplicate) => return Err(taken(&duplicate)),
+                    }
+                }
+            }
+            Ok(true)
+        })
+    }
+
+    /// Error 1761: the parent's new key would make two children the same.
+    fn taken(&self, parent: &Table, new: Option<&[Value]>, duplicate: &Duplicate) -> Error {
+        let entry = parent.key_text(self.parent_index, new.unwrap_or_default());
+        let index = self.child.def.indexes.get(duplicate.index).map_or("", |index| &index.name);
+        let args: [&dyn std::fmt::Display; 4] = [&parent.def.name, &entry, &self.child.def.name, &index];
+        Error::new(&ER_FOREIGN_DUPLICATE_KEY_WITH_CHILD_INFO, &args)
+    }
+
+    /// A child's row with other values of the key.
+    fn changed(&self, action: ReferentialAction, row: &[Value], new: Option<&[Value]>) -> Result<Vec<Value>> {
+        let mut changed = row.to_vec();
+        for (column, parent) in self.columns.iter().zip(&self.parent_columns) {
+            let value = match new.and_then(|new| new.get(*parent)) {
+                Some(value) if action == ReferentialAction::Cascade => {
+                    let child = self.child.def.columns.get(*column).ok_or_else(no_index)?;
+                    let held = held_by(value, child);
+                    held.ok_or_else(|| error(&ER_ROW_IS_REFERENCED_2, &self.child.def, self.key))?
+                }
+                _ => Value::Null,
+            };
+            if let Some(place) = changed.get_mut(*column) {
+                *place = value;
+            }
+        }
+        Ok(changed)
+    }
+
+    /// Calls `f` with the clustered key and the row of each child in its latest version, after `lock` of its key, as long as it says true.
+    fn for_each_child(
+        &self,
+        statement: &Execution<'_>,
+        values: &[&Value],
+        lock: impl Fn(&[u8]) -> Result<()>,
+        mut f: impl FnMut(&[u8], Vec<Value>) -> Result<bool>,
+    ) -> Result<()> {
+        let Some(prefix) = key_of(&self.child, self.index, &self.columns, values)? else { return Ok(()) };
+        let Some(codec) = self.child.codec.indexes().get(self.index) else { return Err(no_index()) };
+        let mut cursor = statement.txn.borrow().scan(KeyRange::prefix(&prefix), Direction::Forward, latest())?;
+        let (mut key, mut stored) = (Vec::new(), Vec::new());
+        loop {
+            {
+                let txn = statement.txn.borrow();
+                let Some((entry, value)) = cursor.next(&txn)? else { break };
+                codec.clustered_key(Entry { key: entry, value }, &mut key)?;
+            }
+            lock(&key)?;
+            // It may have gone, or got another parent, before we had the lock.
+            if !statement.txn.borrow().get(&key, Version::Latest, &mut stored)? {
+                continue;
+            }
+            let row = self.child.codec.decode_row(&key, &stored)?;
+            let Some(own) = self::values(&row, &self.columns) else { continue };
+            if key_of(&self.child, self.index, &self.columns, &own)?.is_some_and(|own| own == prefix) && !f(&key, row)? {
+                break;
+            }
+        }
+        statement.txn.borrow().finish_scan(cursor);
+        Ok(())
+    }
+}
+
+/// Error 1452 if a row of `table` has no parent by this key. Nobody else writes the two tables meanwhile.
+pub(crate) fn check_rows(
+    txn: &Transaction,
+    table: &Table,
+    key: &ForeignKeyDef,
+    parent: &Table,
+    interrupt: &Interrupt,
+) -> Result<()> {
+    let columns = columns_at(&table.def, &key.columns)?;
+    let ids = parent_columns(key, &parent.def)?;
+    let (index, parent_columns) = (parent.def.referenced_index(&ids).ok_or_else(no_index)?, columns_at(&parent.def, &ids)?);
+    let options = ScanOptions { keep: Keep::Nothing, ..latest() };
+    let mut cursor = txn.scan(table.codec.clustered().all(), Direction::Forward, options)?;
+    let mut last_found = Vec::new();
+    while let Some((clustered, stored)) = cursor.next(txn)? {
+        interrupt.check()?;
+        let row = table.codec.decode_row(clustered, stored)?;
+        let Some(values) = values(&row, &columns) else { continue };
+        let wanted = key_of(parent, index, &parent_columns, &values)?;
+        let found = match &wanted {
+            Some(wanted) if *wanted == last_found => true,
+            Some(wanted) => txn.scan(KeyRange::prefix(wanted), Direction::Forward, latest())?.next(txn)?.is_some(),
+            None => false,
+        };
+        if !found {
+            return Err(Error::new(&ER_NO_REFERENCED_ROW_2, &[&constraint_text(&table.def, key)]));
+        }
+        last_found = wanted.unwrap_or_default();
+    }
+    Ok(())
+}
+
+/// The value of a parent's column as a child's column holds it.
+fn held_by(value: &Value, column: &ColumnDef) -> Option<Value> {
+    match value {
+        Value::Bytes(bytes) if column.ty.is_text() => {
+            let bytes = if column.ty.kind == TypeKind::Char { bytes.trim_ascii_end() } else { bytes };
+            let chars = collation(column.ty.collation).charset.char_count(bytes);
+            (column.ty.is_blob() || chars <= column.ty.length as usize).then(|| Value::bytes(bytes))
+        }
+        Value::Bytes(bytes) => (column.ty.is_blob() || bytes.len() <= column.ty.length as usize).then(|| value.clone()),
+        Value::Null => column.nullable.then_some(Value::Null),
+        _ => fits(value, &column.ty).then(|| value.clone()),
+    }
+}
+
+/// Error 1451 or 1452 with the constraint as SHOW CREATE TABLE prints it.
+fn error(def: &vaquita_types::errno::ErrorDef, child: &TableDef, key: usize) -> Error {
+    let text = child.foreign_keys.get(key).map_or(String::new(), |key| constraint_text(child, key));
+    Error::new(def, &[&text])
+}
+
+/// `` (`d`.`c`, CONSTRAINT `k` FOREIGN KEY (`a`) REFERENCES `p` (`b`) ON DELETE CASCADE)``. MySQL's messages double no quotes in names and know
+/// no SET DEFAULT.
+fn constraint_text(child: &TableDef, key: &ForeignKeyDef) -> String {
+    let own = key.columns.iter().filter_map(|id| child.columns.get(child.position_of(*id)?)).map(|column| column.name.as_str());
+    let own = own.collect::<Vec<_>>().join("`, `");
+    let database = if key.parent.database == child.database { String::new() } else { format!("`{}`.", key.parent.database) };
+    let mut text = format!(
+        " (`{}`.`{}`, CONSTRAINT `{}` FOREIGN KEY (`{own}`) REFERENCES {database}`{}` (`{}`)",
+        child.database,
+        child.name,
+        key.name,
+        key.parent.name,
+        key.parent_columns.join("`, `"),
+    );
+    for (event, action) in [("DELETE", key.on_delete), ("UPDATE", key.on_update)] {
+        if !matches!(action, ReferentialAction::NoAction | ReferentialAction::SetDefault) {
+            text.push_str(&format!(" ON {event} {}", action.name()));
+        }
+    }
+    text.push(')');
+    text
+}
