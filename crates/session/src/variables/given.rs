@@ -13,6 +13,7 @@ use vaquita_types::errno::{
 use vaquita_types::temporal::TimeZone;
 use vaquita_types::{Error, Result, Value, sql_mode};
 
+use super::settings::is_on;
 use super::{Def, Kind, Var, sql_mode_bits};
 
 /// A value of the variable, and the warning that it differs from what was given.
