@@ -369,15 +369,16 @@ impl<'a> Edit<'a> {
         {
             return Err(Error::new(&ER_FK_CANNOT_CHANGE_ENGINE, &[]));
         }
-        for index in foreign_keys::missing_indexes(&self.new_keys, &self.def.columns, &indexes)? {
+        let missing = foreign_keys::missing_indexes(&self.new_keys, &self.def.columns, &indexes)?;
+        let before = indexes.len();
+        foreign_keys::drop_useless(&mut indexes, &missing, &self.def.columns);
+        let kept = kept.saturating_sub(before - indexes.len());
+        for index in missing {
             add_index(&index, &self.def.columns, &mut indexes, self.ddl.session)?;
             if let Some(index) = indexes.last_mut() {
                 index.generated = true;
             }
         }
-        let before = indexes.len();
-        foreign_keys::drop_useless(&mut indexes);
-        let kept = kept.saturating_sub(before - indexes.len());
         warn_of_duplicates(&indexes, kept, (&self.def.database, &self.def.name), self.ddl.session);
         let null_given: Vec<usize> = self.null_given.iter().filter_map(|id| self.def.position_of(*id)).collect();
         require_not_null(&indexes, &mut self.def.columns, &null_given)?;
@@ -396,7 +397,7 @@ impl<'a> Edit<'a> {
             let used = foreign_keys::numbers_used(self.old);
             self.ddl.add_foreign_keys(&self.new_keys, &mut self.def, used)?;
         }
-        foreign_keys::check_checks(&self.def)?;
+        self.def.foreign_keys.iter().try_for_each(|key| foreign_keys::check_checks(&self.def, key))?;
         self.ddl.check_expressions(&self.def)
     }
 

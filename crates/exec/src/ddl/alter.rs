@@ -74,6 +74,7 @@ impl Ddl<'_> {
         if !alter.actions.iter().all(is_simple) {
             self.check_key_left(&old.def, &new)?;
         }
+        let checked = self.context.foreign_keys.checks && !added.is_empty();
         let temporary_rows = self.rows_of_temporary(old)?;
         if alter.actions.is_empty() && temporary_rows.is_none() {
             return Ok(Outcome::affected(0));
@@ -113,7 +114,6 @@ impl Ddl<'_> {
             }
             None => {
                 let check_rows = |table: &Table| self.check_rows(table, &added);
-                let checked = self.context.foreign_keys.checks && !added.is_empty();
                 let validate = checked.then_some(&check_rows as &dyn Fn(&Table) -> Result<()>);
                 let context = AlterContext { auto_increment: &next, lock: way.table_lock(), validate, ddl: &self.context };
                 self.catalog.alter_table_with(old, new, change, &context)?
@@ -129,7 +129,7 @@ impl Ddl<'_> {
         if simple {
             return Ok(Outcome::affected(0));
         }
-        let records = if says_copied(&old.def, &table.def, alter) { rows.max(copied) } else { 0 };
+        let records = if checked || says_copied(&old.def, &table.def, alter) { rows.max(copied) } else { 0 };
         Ok(Outcome::records(records, self.session.warning_count()))
     }
 
@@ -173,7 +173,6 @@ fn says_copied(old: &TableDef, new: &TableDef, alter: &AlterTable) -> bool {
     let computed =
         |c: &ColumnDef| matches!(c.default, ColumnDefault::Expr(_)) && !old.columns.iter().any(|before| before.id == c.id);
     new.columns.iter().any(|c| retyped(c) || computed(c))
-        || new.foreign_keys.iter().any(|key| !old.foreign_keys.iter().any(|before| before.name == key.name))
         || !old.hidden_rowid && new.hidden_rowid
         || alter.actions.iter().any(validates)
 }

@@ -173,7 +173,6 @@ impl Ddl<'_> {
         if foreign_keys::keeps_keys(&def.options.engine) {
             self.add_foreign_keys(&keys, &mut def, 0)?;
         }
-        foreign_keys::check_checks(&def)?;
         self.check_expressions(&def)?;
         Ok(Wanted { def, auto_increment: given.auto_increment })
     }

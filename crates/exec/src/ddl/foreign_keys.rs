@@ -85,9 +85,10 @@ pub(super) fn missing_indexes(
     let covers = |long: &[ColumnId], short: &[ColumnId]| long.starts_with(short);
     let mut missing: Vec<ast::IndexDef> = Vec::new();
     for (n, (ids, key)) in wanted.iter().enumerate() {
-        let served = indexes.iter().any(|index| index.is_led_by(ids));
+        // An index that was generated for another key is replaced by one of this key's name.
+        let served = indexes.iter().any(|index| index.is_led_by(ids) && (!index.generated || index.parts.len() > ids.len()));
         let other = |(m, (other, _)): (usize, &(Vec<ColumnId>, &ast::ForeignKey))| {
-            m != n && covers(other, ids) && (other.len() > ids.len() || m < n)
+            m != n && covers(other, ids) && (other.len() > ids.len() || m > n)
         };
         if served || wanted.iter().enumerate().any(other) {
             continue;
@@ -103,14 +104,20 @@ pub(super) fn missing_indexes(
     Ok(missing)
 }
 
-/// Generated indexes that another one makes useless go. Parts may be positions or ids.
-pub(super) fn drop_useless(indexes: &mut Vec<IndexDef>) {
+/// Generated indexes that others make useless go: those that are there, or those that will be for columns of these names. Parts are positions.
+pub(super) fn drop_useless(indexes: &mut Vec<IndexDef>, missing: &[ast::IndexDef], columns: &[ColumnDef]) {
+    let position = |part: &KeyPart| match part {
+        KeyPart::Column { name, .. } => columns.iter().position(|c| c.name.eq_ignore_ascii_case(name)),
+        KeyPart::Expr { .. } => None,
+    };
+    let will_lead: Vec<Vec<Option<usize>>> = missing.iter().map(|index| index.parts.iter().map(position).collect()).collect();
     let useless = |n: usize, index: &IndexDef| {
         let columns: Vec<ColumnId> = index.parts.iter().map(|part| part.column).collect();
         let better = |(m, other): (usize, &IndexDef)| {
-            m != n && other.is_led_by(&columns) && (!other.generated || other.parts.len() > columns.len() || m < n)
+            m != n && other.is_led_by(&columns) && (!other.generated || other.parts.len() > columns.len() || m > n)
         };
-        index.generated && indexes.iter().enumerate().any(better)
+        let own: Vec<Option<usize>> = columns.iter().map(|id| Some(usize::from(id.0))).collect();
+        index.generated && (indexes.iter().enumerate().any(better) || will_lead.iter().any(|columns| columns.starts_with(&own)))
     };
     let gone: Vec<bool> = indexes.iter().enumerate().map(|(n, index)| useless(n, index)).collect();
     let mut gone = gone.into_iter();
@@ -176,6 +183,7 @@ impl Ddl<'_> {
                 Some(_) => MatchOption::Simple,
             },
         };
+        check_checks(def, &new)?;
         let mismatch = || Error::new(&ER_WRONG_FK_DEF, &[&new.name, &"Key reference and table reference don't match"]);
         if new.parent_columns.is_empty() {
             let primary = parent_def.and_then(|def| Some((def, def.primary_key()?)));
@@ -339,15 +347,15 @@ fn check_null(key: &ForeignKeyDef, def: &TableDef) -> Result<()> {
 }
 
 /// Error 3823: a CHECK constraint reads a column that a key changes.
-pub(super) fn check_checks(def: &TableDef) -> Result<()> {
+pub(super) fn check_checks(def: &TableDef, key: &ForeignKeyDef) -> Result<()> {
+    if !key.on_update.changes_children() && key.on_delete != ReferentialAction::SetNull {
+        return Ok(());
+    }
     for check in &def.options.checks {
-        for key in &def.foreign_keys {
-            let changes = key.on_update.changes_children() || key.on_delete == ReferentialAction::SetNull;
-            let read = |column: &&ColumnDef| check.expr.contains(&format!("`{}`", column.name.replace('`', "``")));
-            if let Some(column) = key.columns.iter().filter_map(|id| column(def, *id)).find(read).filter(|_| changes) {
-                let args: [&dyn std::fmt::Display; 3] = [&column.name, &check.name, &key.name];
-                return Err(Error::new(&ER_CHECK_CONSTRAINT_CLAUSE_USING_FK_REFER_ACTION_COLUMN, &args));
-            }
+        let read = |column: &&ColumnDef| check.expr.contains(&format!("`{}`", column.name.replace('`', "``")));
+        if let Some(column) = key.columns.iter().filter_map(|id| column(def, *id)).find(read) {
+            let args: [&dyn std::fmt::Display; 3] = [&column.name, &check.name, &key.name];
+            return Err(Error::new(&ER_CHECK_CONSTRAINT_CLAUSE_USING_FK_REFER_ACTION_COLUMN, &args));
         }
     }
     Ok(())

@@ -14,8 +14,8 @@
 
 use vaquita_storage::foreign_keys::parent_columns;
 use vaquita_storage::{
-    Direction, Duplicate, Entry, Interrupt, Keep, KeyRange, LockMode, Locked, ScanOptions, Table, Transaction,
-    Version, Written, reference_lock,
+    Direction, Duplicate, Entry, Interrupt, Keep, KeyRange, LockMode, Locked, ScanOptions, Table, Transaction, Version, Written,
+    reference_lock,
 };
 use vaquita_types::charset::collation;
 use vaquita_types::errno::{
@@ -124,7 +124,8 @@ pub(super) fn check_parents(
     new: &[Value],
 ) -> Result<()> {
     for to in &links.parents {
-        if old.is_some_and(|old| same(old, new, &to.columns)) {
+        // MySQL lets no row with a parent be changed while the parent's table is not there.
+        if to.parent.is_some() && old.is_some_and(|old| same(old, new, &to.columns)) {
             continue;
         }
         let Some(values) = values(new, &to.columns) else { continue };
@@ -387,6 +388,9 @@ fn error(def: &vaquita_types::errno::ErrorDef, child: &TableDef, key: usize) -> 
     Error::new(def, &[&text])
 }
 
+/// Bytes of a constraint in an error message.
+const CONSTRAINT_TEXT_BYTES_MAX: usize = 192;
+
 /// `` (`d`.`c`, CONSTRAINT `k` FOREIGN KEY (`a`) REFERENCES `p` (`b`) ON DELETE CASCADE)``. MySQL's messages double no quotes in names and know
 /// no SET DEFAULT.
 fn constraint_text(child: &TableDef, key: &ForeignKeyDef) -> String {
@@ -407,5 +411,6 @@ fn constraint_text(child: &TableDef, key: &ForeignKeyDef) -> String {
         }
     }
     text.push(')');
+    text.truncate(text.floor_char_boundary(CONSTRAINT_TEXT_BYTES_MAX));
     text
 }
