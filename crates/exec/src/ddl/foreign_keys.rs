@@ -52,7 +52,7 @@ pub(super) fn of_column(column: &ast::ColumnDef) -> impl Iterator<Item = ast::Fo
 }
 
 /// MyISAM and its like read foreign keys and forget them.
-pub(super) fn keeps_keys(engine: &str) -> bool {
+pub fn keeps_keys(engine: &str) -> bool {
     !["MyISAM", "MEMORY", "ARCHIVE", "CSV", "MRG_MYISAM"].iter().any(|other| other.eq_ignore_ascii_case(engine))
 }
 

@@ -14,7 +14,7 @@ mod checksum;
 pub mod columns;
 mod convert;
 pub mod create;
-mod foreign_keys;
+pub mod foreign_keys;
 pub mod from_query;
 pub mod indexes;
 mod maintenance;

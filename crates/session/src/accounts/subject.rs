@@ -4,10 +4,12 @@
 //! Tables and columns of expressions and queries are those that the binder resolves (`uses`). An account with everything on `*.*` passes after
 //! one comparison. Error texts name the account's host for databases (1044) and the client's host for tables (1142), as MySQL does.
 
+use vaquita_exec::ddl::foreign_keys::keeps_keys;
 use vaquita_parser::StatementKind;
 use vaquita_parser::ast::{
-    AlterAction, AlterTable, CreateTable, ExplainTarget, Flush, FlushWhat, Handler, LoadData, LoadDuplicate, MaintenanceKind,
-    Name, ProgramKind, SetItem, Show, Statement as Ast, TableElement, TableMaintenance, TableOption, VarScope, Xa,
+    AlterAction, AlterTable, ColumnAttribute, ColumnDef, CreateTable, ExplainTarget, Flush, FlushWhat, Handler, LoadData,
+    LoadDuplicate, MaintenanceKind, Name, ProgramKind, SetItem, Show, Statement as Ast, TableElement, TableMaintenance,
+    TableOption, VarScope, Xa,
 };
 use vaquita_parser::statement_kind::Asks;
 use vaquita_storage::SessionCatalog;
@@ -137,8 +139,14 @@ impl Subject<'_> {
             self.object(like, p::SELECT)?;
         }
         self.merged(&create.options)?;
+        // MyISAM and its like forget the foreign keys that they read.
+        let forgets = |option: &TableOption| matches!(option, TableOption::Engine(engine) if !keeps_keys(engine));
+        if create.options.iter().any(forgets) {
+            return Ok(());
+        }
         create.elements.iter().try_for_each(|element| match element {
             TableElement::ForeignKey(key) => self.referenced(&key.reference.table),
+            TableElement::Column(column) => self.referenced_by(column),
             _ => Ok(()),
         })
     }
@@ -151,11 +159,22 @@ impl Subject<'_> {
         })
     }
 
+    /// REFERENCES at a column.
+    fn referenced_by(&self, column: &ColumnDef) -> Result<()> {
+        column.attributes.iter().try_for_each(|attribute| match attribute {
+            ColumnAttribute::References(reference) => self.referenced(&reference.table),
+            _ => Ok(()),
+        })
+    }
+
     fn alter_table(&self, alter: &AlterTable) -> Result<()> {
         let renames = alter.actions.iter().any(|action| matches!(action, AlterAction::RenameTo(_)));
         self.object(&alter.name, if renames { p::ALTER | p::DROP } else { p::ALTER })?;
         alter.actions.iter().try_for_each(|action| match action {
             AlterAction::AddForeignKey(key) => self.referenced(&key.reference.table),
+            AlterAction::AddColumn { column, .. }
+            | AlterAction::ModifyColumn { column, .. }
+            | AlterAction::ChangeColumn { column, .. } => self.referenced_by(column),
             AlterAction::RenameTo(to) => self.permanent(to, p::CREATE | p::INSERT),
             AlterAction::Options(options) => self.merged(options),
             _ => Ok(()),
