@@ -300,3 +300,35 @@ fn prepared_children_keep_their_parents() {
     ok(&mut client, "XA COMMIT 'x'");
     assert_eq!(code(&client.query("DELETE FROM p WHERE id = 1")), 1451);
 }
+
+/// Errors tell nobody of tables that they may not know of.
+#[test]
+fn errors_name_what_may_be_seen() {
+    let server = Server::start("foreign-keys-seen");
+    let mut root = server.connect();
+    for sql in [
+        "CREATE DATABASE d",
+        "CREATE TABLE d.p (id INT PRIMARY KEY)",
+        "CREATE TABLE d.c (id INT PRIMARY KEY, pid INT, FOREIGN KEY (pid) REFERENCES d.p (id))",
+        "INSERT INTO d.p VALUES (1)",
+        "INSERT INTO d.c VALUES (1, 1)",
+        "CREATE USER of_child IDENTIFIED BY 'x'",
+        "GRANT INSERT ON d.c TO of_child",
+        "CREATE USER of_parent IDENTIFIED BY 'x'",
+        "GRANT SELECT, DELETE ON d.p TO of_parent",
+    ] {
+        ok(&mut root, sql);
+    }
+    for (user, sql, expected) in [
+        ("of_child", "INSERT INTO d.c VALUES (2, 2)", "Cannot add or update a child row: a foreign key constraint fails"),
+        ("of_parent", "DELETE FROM d.p", "Cannot delete or update a parent row: a foreign key constraint fails"),
+    ] {
+        let mut client = Client::connect(server.port, user, "x").expect("logs in");
+        let Answer::Err { text, .. } = client.query(sql) else { panic!("{sql} succeeds") };
+        assert_eq!(text, expected);
+        ok(&mut root, &format!("GRANT SELECT ON d.* TO {user}"));
+        let mut client = Client::connect(server.port, user, "x").expect("logs in");
+        let Answer::Err { text, .. } = client.query(sql) else { panic!("{sql} succeeds") };
+        assert!(text.contains("`d`.`c`, CONSTRAINT `c_ibfk_1`"), "{text}");
+    }
+}

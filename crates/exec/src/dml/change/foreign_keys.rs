@@ -19,10 +19,10 @@ use vaquita_storage::{
 };
 use vaquita_types::charset::collation;
 use vaquita_types::errno::{
-    ER_FK_DEPTH_EXCEEDED, ER_FOREIGN_DUPLICATE_KEY_WITH_CHILD_INFO, ER_NO_REFERENCED_ROW_2, ER_ROW_IS_REFERENCED_2,
+    ER_FK_DEPTH_EXCEEDED, ER_FOREIGN_DUPLICATE_KEY_WITH_CHILD_INFO, ER_NO_REFERENCED_ROW_2, ER_ROW_IS_REFERENCED_2, ErrorDef,
 };
 use vaquita_types::limits::FOREIGN_KEY_DEPTH_MAX;
-use vaquita_types::schema::{ColumnDef, ForeignKeyDef, ReferentialAction, TableDef, TableId};
+use vaquita_types::schema::{ColumnDef, ForeignKeyDef, QualifiedName, ReferentialAction, TableDef, TableId};
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value};
 
 use super::stored::StoredRows;
@@ -129,7 +129,7 @@ pub(super) fn check_parents(
             continue;
         }
         let Some(values) = values(new, &to.columns) else { continue };
-        let missing = || error(&ER_NO_REFERENCED_ROW_2, &table.def, to.key);
+        let missing = || error(statement, &ER_NO_REFERENCED_ROW_2, &table.def, to.key, &table.def.foreign_keys[to.key].parent);
         let Some(parent) = &to.parent else { return Err(missing()) };
         let Some(key) = key_of(&parent.table, parent.index, &parent.columns, &values)? else { return Err(missing()) };
         let mut lock = Vec::with_capacity(key.len() + 4);
@@ -174,7 +174,7 @@ pub(super) fn check_children(
         statement.txn.borrow_mut().lock_key(&lock, LockMode::X, statement.lock_wait())?;
         statement.forget_found_key(&lock);
         if to.acts(new, chain).is_none() && to.has_child(statement, &values)? {
-            return Err(error(&ER_ROW_IS_REFERENCED_2, &to.child.def, to.key));
+            return Err(to.in_the_way(statement));
         }
     }
     Ok(())
@@ -212,6 +212,11 @@ impl ToChild {
         }
         let Some(values) = values(old, &self.parent_columns) else { return Ok(None) };
         Ok(key_of(table, self.parent_index, &self.parent_columns, &values)?.map(|key| (values, key)))
+    }
+
+    /// Error 1451.
+    fn in_the_way(&self, statement: &Execution<'_>) -> Error {
+        error(statement, &ER_ROW_IS_REFERENCED_2, &self.child.def, self.key, &self.child.def.qualified_name())
     }
 
     /// What children become; `None`: they are in the way. An update that comes back to a table of its own cascade would never end.
@@ -264,7 +269,7 @@ impl ToChild {
             match (action, new) {
                 (ReferentialAction::Cascade, None) => rows.delete_within(key, &row, &chain)?,
                 _ => {
-                    let changed = self.changed(action, &row, new)?;
+                    let changed = self.changed(statement, action, &row, new)?;
                     match rows.update_within(key, &row, &changed, &chain)? {
                         Written::Done | Written::Skipped => {}
                         Written::Duplicate(duplicate) => return Err(taken(&duplicate)),
@@ -284,14 +289,20 @@ impl ToChild {
     }
 
     /// A child's row with other values of the key.
-    fn changed(&self, action: ReferentialAction, row: &[Value], new: Option<&[Value]>) -> Result<Vec<Value>> {
+    fn changed(
+        &self,
+        statement: &Execution<'_>,
+        action: ReferentialAction,
+        row: &[Value],
+        new: Option<&[Value]>,
+    ) -> Result<Vec<Value>> {
         let mut changed = row.to_vec();
         for (column, parent) in self.columns.iter().zip(&self.parent_columns) {
             let value = match new.and_then(|new| new.get(*parent)) {
                 Some(value) if action == ReferentialAction::Cascade => {
                     let child = self.child.def.columns.get(*column).ok_or_else(no_index)?;
                     let held = held_by(value, child);
-                    held.ok_or_else(|| error(&ER_ROW_IS_REFERENCED_2, &self.child.def, self.key))?
+                    held.ok_or_else(|| self.in_the_way(statement))?
                 }
                 _ => Value::Null,
             };
@@ -382,10 +393,10 @@ fn held_by(value: &Value, column: &ColumnDef) -> Option<Value> {
     }
 }
 
-/// Error 1451 or 1452 with the constraint as SHOW CREATE TABLE prints it.
-fn error(def: &vaquita_types::errno::ErrorDef, child: &TableDef, key: usize) -> Error {
-    let text = child.foreign_keys.get(key).map_or(String::new(), |key| constraint_text(child, key));
-    Error::new(def, &[&text])
+/// Error 1451 or 1452 with the constraint, for accounts that may know of `other`, the table at its other end.
+fn error(statement: &Execution<'_>, def: &ErrorDef, child: &TableDef, key: usize, other: &QualifiedName) -> Error {
+    let known = child.foreign_keys.get(key).filter(|_| statement.server.sees(&other.database, Some(&other.name)));
+    Error::new(def, &[&known.map_or(String::new(), |key| constraint_text(child, key))])
 }
 
 /// Bytes of a constraint in an error message.
