@@ -110,7 +110,7 @@ impl Server {
             wait: Duration::from_secs(1),
             interrupt: self.interrupt.clone(),
             progress: Arc::new(Progress::default()),
-            foreign_keys: KeyRules::default(),
+            foreign_keys: Default::default(),
         };
         let ddl = Ddl {
             catalog: &self.catalog,
