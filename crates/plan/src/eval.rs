@@ -281,7 +281,17 @@ fn case<'a>(
             Some((value, ty, rules)) => {
                 let rule = *rules.get(n).ok_or_else(|| Error::internal("WHEN without a rule"))?;
                 let test = eval(when, cx)?;
-                !test.is_null() && compare::compare(value, ty, &test, &when.ty, rule, cx.env)?.is_some_and(|o| o.is_eq())
+                match (&*test, rule) {
+                    (Value::Null, _) => false,
+                    // A text that is no time is equal to none.
+                    (Value::Bytes(_), CompareAs::Time) => match coerce::to_time(&test, &when.ty, cx.env)? {
+                        Some(time) => {
+                            compare::compare(value, ty, &Value::Time(time), ty, rule, cx.env)?.is_some_and(|o| o.is_eq())
+                        }
+                        None => false,
+                    },
+                    _ => compare::compare(value, ty, &test, &when.ty, rule, cx.env)?.is_some_and(|o| o.is_eq()),
+                }
             }
         };
         if hit {

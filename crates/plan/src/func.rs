@@ -77,3 +77,39 @@ pub fn all() -> Vec<&'static FuncDef> {
     all.sort_unstable_by_key(|def| def.name);
     all
 }
+
+/// Functions whose text is NULL, outside of strict mode, only if an argument is.
+pub const NULL_IF_ARGUMENTS_ARE: [&str; 32] = [
+    "CHAR",
+    "CONCAT",
+    "CONCAT_WS",
+    "EXPORT_SET",
+    "FORMAT",
+    "HEX",
+    "INSERT",
+    "LEFT",
+    "LOWER",
+    "LCASE",
+    "LPAD",
+    "LTRIM",
+    "MID",
+    "QUOTE",
+    "REPEAT",
+    "REPLACE",
+    "REVERSE",
+    "RIGHT",
+    "RPAD",
+    "RTRIM",
+    "SOUNDEX",
+    "SPACE",
+    "SUBSTRING",
+    "SUBSTR",
+    "SUBSTRING_INDEX",
+    "TO_BASE64",
+    "TRIM",
+    "UPPER",
+    "UCASE",
+    "COMPRESS",
+    "AES_ENCRYPT",
+    "FORMAT_BYTES",
+];

@@ -27,6 +27,7 @@ pub mod locale;
 pub(crate) mod logical;
 pub(crate) mod optimize;
 pub mod parallel;
+pub mod param_texts;
 pub mod params;
 pub mod rewrite;
 pub mod settings;

@@ -16,7 +16,8 @@ use vaquita_types::{ColumnType, TypeKind, Value};
 
 use crate::expr::{Expr, ExprKind, SubqueryKind};
 use crate::node::{AccessPath, Assignment, InsertSource, KeyExpr, Limit, Node, Plan, QueryPlan, Scan};
-use crate::typing::PARAMETER_CHARS_MAX;
+use crate::param_texts::ReadAs;
+use crate::typing::parameter_chars;
 use crate::visit;
 
 /// The type that each of `count` parameters takes; none where nothing is known.
@@ -28,6 +29,17 @@ pub fn parameter_types(plan: &Plan, count: usize) -> Vec<Option<ColumnType>> {
 pub fn free_parameters(plan: &Plan, count: usize) -> Vec<bool> {
     let found = look(plan, count);
     found.free.iter().zip(&found.bounds).map(|(free, bound)| *free && !bound).collect()
+}
+
+/// What a text is read as that is sent for each of `count` parameters of a plan that was made without their types.
+pub fn texts_read_as(plan: &Plan, count: usize) -> Vec<Option<ReadAs>> {
+    let found = look(plan, count);
+    let read_as = |(ty, assigned): (&Option<ColumnType>, &bool)| ty.as_ref().filter(|_| !assigned).and_then(ReadAs::of);
+    let mut all: Vec<_> = found.types.iter().zip(&found.assigned).map(read_as).collect();
+    for (read_as, _) in all.iter_mut().zip(&found.moments).filter(|(_, moment)| **moment) {
+        *read_as = Some(ReadAs::Moment);
+    }
+    all
 }
 
 /// The type of a free parameter with this value; none for NULL, which fits all. `collation`: the connection's.
@@ -64,12 +76,18 @@ pub fn type_at_place(ty: Option<&ColumnType>, collation: CollationId) -> ColumnT
 fn text_parameter(collation: CollationId) -> ColumnType {
     match collation {
         CollationId::BINARY => ColumnType::varbinary(65_535),
-        _ => ColumnType::varchar(PARAMETER_CHARS_MAX, collation),
+        _ => ColumnType::varchar(parameter_chars(collation), collation),
     }
 }
 
 fn look(plan: &Plan, count: usize) -> Found {
-    let mut found = Found { types: vec![None; count], free: vec![false; count], bounds: vec![false; count] };
+    let mut found = Found {
+        types: vec![None; count],
+        free: vec![false; count],
+        bounds: vec![false; count],
+        assigned: vec![false; count],
+        moments: vec![false; count],
+    };
     match plan {
         Plan::Query(query) => found.query(query),
         Plan::Insert(insert) => {
@@ -105,6 +123,10 @@ struct Found {
     free: Vec<bool>,
     /// They are bounds of an index, or a LIMIT: the visit of all expressions meets these too.
     bounds: Vec<bool>,
+    /// They are what a column is set to, which says itself what is wrong with them.
+    assigned: Vec<bool>,
+    /// An interval is added to them.
+    moments: Vec<bool>,
 }
 
 impl Found {
@@ -142,8 +164,9 @@ impl Found {
     fn assigned(&mut self, value: Option<&Expr>, table: &TableDef, column: usize) {
         let (Some(value), Some(column)) = (value, table.columns.get(column)) else { return };
         self.note(value, &column.ty);
-        if !is_param(value) {
-            self.expr(value);
+        match param_of(value) {
+            Some(n) => mark(&mut self.assigned, n),
+            None => self.expr(value),
         }
     }
 
@@ -204,10 +227,8 @@ impl Found {
 
     fn bounds_by(&mut self, expr: &Expr, ty: &ColumnType) {
         self.note(expr, ty);
-        if let Some(n) = param_of(expr)
-            && let Some(bound) = self.bounds.get_mut(n)
-        {
-            *bound = true;
+        if let Some(n) = param_of(expr) {
+            mark(&mut self.bounds, n);
         }
     }
 
@@ -215,8 +236,10 @@ impl Found {
     fn expr(&mut self, expr: &Expr) {
         match &expr.kind {
             ExprKind::Param(n) => {
-                if let Some(free) = self.free.get_mut(*n) {
-                    *free = true;
+                mark(&mut self.free, *n);
+                // A condition (`bind::early`).
+                if expr.ty.is_integer() {
+                    self.note(expr, &expr.ty);
                 }
             }
             ExprKind::Compare(_, a, b, _) => {
@@ -258,6 +281,13 @@ impl Found {
                 let known = args.iter().find(|arg| !is_param(arg)).map_or_else(ColumnType::double, |arg| number(&arg.ty));
                 args.iter().for_each(|arg| self.note(arg, &known));
             }
+            ExprKind::Call(def, args) if INTERVALS_ADDED.contains(&def.name) => {
+                let date = args.get(if def.name == "TIMESTAMPADD" { 2 } else { 0 });
+                if let Some((date, n)) = date.and_then(|date| Some((date, param_of(date)?))) {
+                    self.note(date, &ColumnType::temporal(TypeKind::DateTime, 6));
+                    mark(&mut self.moments, n);
+                }
+            }
             ExprKind::Subquery(sub) => {
                 if let SubqueryKind::In { left, .. } | SubqueryKind::Quantified { left, .. } = &sub.kind
                     && let Some(output) = sub.output().first()
@@ -273,6 +303,15 @@ impl Found {
             _ => {}
         }
         visit::children(expr, &mut |child| self.expr(child));
+    }
+}
+
+/// Functions that add an interval to a date.
+const INTERVALS_ADDED: [&str; 5] = ["DATE_ADD", "DATE_SUB", "TIMESTAMPADD", "ADDDATE", "SUBDATE"];
+
+fn mark(flags: &mut [bool], n: usize) {
+    if let Some(flag) = flags.get_mut(n) {
+        *flag = true;
     }
 }
 

@@ -21,7 +21,7 @@ use vaquita_types::{ColumnType, TypeKind, Value};
 pub use build::{as_string, case, convert_using, with_collation};
 pub use call::{as_number, call};
 pub use cast::explicit_cast;
-pub use collate::{Collated, PARAMETER_CHARS_MAX, aggregate_collations, convert_charset, mix_error, string_collation};
+pub use collate::{Collated, aggregate_collations, convert_charset, mix_error, parameter_chars, string_collation};
 pub use compare::{adapt_constants, between, case_compare, compare, compare_as, compare_columns, compare_list, make_row_compare};
 pub(crate) use conversion::year_type;
 pub use merge::{Merged, aggregate_types, merge_two, unify};
@@ -132,10 +132,12 @@ pub fn char_length(ty: &ColumnType) -> u32 {
     }
 }
 
-/// The TEXT and BLOB families count bytes.
+/// The TEXT and BLOB families count bytes; but as many characters are taken to be in a column as it has bytes.
 fn blob_chars(ty: &ColumnType, bytes_max: u32) -> u32 {
-    let bytes = if ty.length == 0 { bytes_max } else { ty.length };
-    bytes / u32::from(crate::text::bytes_per_char_max(ty.collation)).max(1)
+    if ty.length == 0 || ty.length == bytes_max {
+        return bytes_max;
+    }
+    ty.length / u32::from(crate::text::bytes_per_char_max(ty.collation)).max(1)
 }
 
 fn member_chars(ty: &ColumnType) -> impl Iterator<Item = u32> {
@@ -165,18 +167,29 @@ pub fn double_type(decimals: u8) -> ColumnType {
     ColumnType { length, decimals: decimals.min(DECIMALS_NOT_FIXED), ..ColumnType::new(TypeKind::Double) }
 }
 
+/// Bytes of VARCHAR and VARBINARY.
+const VARCHAR_BYTES_MAX: u32 = 65_535;
+/// Bytes of MEDIUMTEXT and MEDIUMBLOB.
+const MEDIUM_BYTES_MAX: u32 = (1 << 24) - 1;
+
 /// A string of at most `chars` characters as MySQL's expressions have them: VARCHAR, or
-/// LONGTEXT if it is longer than a VARCHAR can be; VARBINARY and LONGBLOB if binary.
+/// MEDIUMTEXT or LONGTEXT if it is longer than a VARCHAR can be; VARBINARY and the BLOBs if binary.
 pub fn string_type(chars: u64, collation: CollationId) -> ColumnType {
     let binary = collation == CollationId::BINARY;
-    let limit = if binary { 65_535 } else { 16_383 };
     let chars = u32::try_from(chars).unwrap_or(u32::MAX);
     let bytes = chars.saturating_mul(u32::from(crate::text::bytes_per_char_max(collation)));
-    match (chars <= limit, binary) {
+    match (bytes <= VARCHAR_BYTES_MAX, binary) {
         (true, false) => ColumnType::varchar(chars, collation),
         (true, true) => ColumnType::varbinary(chars),
-        (false, false) => ColumnType { length: bytes, collation, ..ColumnType::new(TypeKind::LongText) },
-        (false, true) => ColumnType { length: chars, ..ColumnType::new(TypeKind::LongBlob) },
+        (false, false) => ColumnType {
+            length: bytes,
+            collation,
+            ..ColumnType::new(if bytes <= MEDIUM_BYTES_MAX { TypeKind::MediumText } else { TypeKind::LongText })
+        },
+        (false, true) => ColumnType {
+            length: chars,
+            ..ColumnType::new(if chars <= MEDIUM_BYTES_MAX { TypeKind::MediumBlob } else { TypeKind::LongBlob })
+        },
     }
 }
 

@@ -93,7 +93,8 @@ pub fn write_value_text(out: &mut Vec<u8>, value: &Value, column_type: &ColumnTy
     let start = out.len();
     match value {
         Value::Null => {}
-        Value::Int(n) if has_labels(column_type.kind) => {
+        // What YEAR() gives has no leading zeros.
+        Value::Int(n) if has_labels(column_type.kind) && column_type.kind != TypeKind::Year => {
             write_kind_of_uint(out, *n as u64, column_type);
         }
         Value::Int(n) => format::write_i64(out, *n),

@@ -77,8 +77,10 @@ impl Case<'_> {
     }
 }
 
-/// Flags that a column of a temporary table has not: keys, BINARY, NO_DEFAULT_VALUE of an expression.
-const LOST_FLAGS: u32 = 2 | 4 | 8 | 0x80 | 0x4000;
+/// Flags that a column of a temporary table has not: keys, BINARY, AUTO_INCREMENT, NO_DEFAULT_VALUE.
+const LOST_FLAGS: u32 = 2 | 4 | 8 | 0x80 | 0x200 | 0x1000 | 0x4000;
+/// Of a hexadecimal literal.
+const UNSIGNED: u32 = 0x20;
 
 /// Sorting, grouping and DISTINCT go through a temporary table, or not: its columns are made from the expressions.
 fn temporary_table(case: &Case<'_>) -> bool {
@@ -99,7 +101,8 @@ fn temporary_table(case: &Case<'_>) -> bool {
     let origins = origin == own_origin || *origin == format!("..{name}") && own_origin.starts_with('.');
     // Small integers become INT; labels of ENUM and SET CHAR.
     let kinds = kind == own_kind || matches!((*kind, *own_kind), ("3", "8") | ("254", "253"));
-    let lost = number(own_flags) & !number(flags);
+    let literal = name.starts_with("x'") || name.starts_with("b'") || name.starts_with("0x");
+    let lost = number(own_flags) & !number(flags) & !if literal { UNSIGNED } else { 0 };
     let gained = number(flags) & !number(own_flags);
     origins
         && kinds
@@ -151,7 +154,8 @@ fn value_of_a_joined_row(case: &Case<'_>) -> bool {
     let text = fields.next().unwrap_or_default();
     let Some(quoted) = quoted(text) else { return false };
     let value = quoted.split("' for column").next().unwrap_or(quoted);
-    let written = case.sql.contains(value) || case.params.iter().any(|param| param.contains(value));
+    let literal = format!("'{value}'");
+    let written = case.sql.contains(&literal) || case.params.contains(&literal);
     case.finding.difference == Difference::Warnings
         && level == "Warning"
         && matches!(code, "1292" | "1366" | "3156")

@@ -136,6 +136,10 @@ impl Ddl<'_> {
     }
 }
 
+/// Bytes of TEXT and BLOB, and of MEDIUMTEXT and MEDIUMBLOB.
+const TEXT_BYTES_MAX: u32 = 65_535;
+const MEDIUM_TEXT_BYTES_MAX: u32 = 16_777_215;
+
 /// The column type for an expression's.
 fn expression_type(ty: &ColumnType) -> ColumnType {
     let mut column = ty.clone();
@@ -162,6 +166,10 @@ fn expression_type(ty: &ColumnType) -> ColumnType {
             (column.kind, column.length) = (TypeKind::LongBlob, u32::MAX);
         }
         TypeKind::Binary => column.kind = TypeKind::VarBinary,
+        // Of what is announced as long, the length tells.
+        TypeKind::LongText if ty.length <= TEXT_BYTES_MAX => (column.kind, column.length) = (TypeKind::Text, TEXT_BYTES_MAX),
+        TypeKind::LongBlob if ty.length <= TEXT_BYTES_MAX => (column.kind, column.length) = (TypeKind::Blob, TEXT_BYTES_MAX),
+        TypeKind::MediumText | TypeKind::MediumBlob => column.length = MEDIUM_TEXT_BYTES_MAX,
         _ => {}
     }
     column

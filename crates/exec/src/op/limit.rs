@@ -28,6 +28,7 @@ pub struct Limit<'p> {
     input: Box<dyn Operator + 'p>,
     limit: &'p node::Limit,
     skip: u64,
+    skipped: u64,
     left: u64,
 }
 
@@ -37,13 +38,14 @@ impl<'p> Limit<'p> {
     }
 
     pub fn over(input: Box<dyn Operator + 'p>, limit: &'p node::Limit) -> Limit<'p> {
-        Limit { input, limit, skip: 0, left: 0 }
+        Limit { input, limit, skip: 0, skipped: 0, left: 0 }
     }
 }
 
 impl Operator for Limit<'_> {
     fn open(&mut self, frame: &mut Frame<'_>) -> Result<()> {
         (self.skip, self.left) = bounds(self.limit, frame)?;
+        self.skipped = 0;
         if self.left == 0 {
             return Ok(());
         }
@@ -60,8 +62,13 @@ impl Operator for Limit<'_> {
                 return Ok(false);
             }
             self.skip -= 1;
+            self.skipped += 1;
         }
         self.left -= 1;
         self.input.next(frame)
+    }
+
+    fn skipped(&self) -> u64 {
+        self.skipped
     }
 }

@@ -56,6 +56,11 @@ pub trait Operator {
     fn open(&mut self, frame: &mut Frame<'_>) -> Result<()>;
     fn next(&mut self, frame: &mut Frame<'_>) -> Result<bool>;
 
+    /// Rows that an OFFSET has left out so far.
+    fn skipped(&self) -> u64 {
+        0
+    }
+
     /// The number of the rows that are left, which are not given; `None`, and nothing done, if the operator would have to make them.
     fn count_rest(&mut self, _frame: &mut Frame<'_>) -> Result<Option<u64>> {
         Ok(None)

@@ -39,12 +39,27 @@ pub struct Sort<'p> {
     /// All rows, if there are too many, and how many of them are still wanted.
     overflow: Option<Overflow>,
     left: u64,
+    /// Rows that the OFFSET left out.
+    skipped: u64,
 }
 
 impl<'p> Sort<'p> {
     pub fn new(node: &'p Node, keys: &'p [SortKey], limit: Option<&'p node::Limit>, saved: &'p [Slot], again: bool) -> Sort<'p> {
         let input = if again { build_again(node) } else { build(node) };
-        Sort { node, input, keys, limit, saved, again, runs: Vec::new(), order: Vec::new(), at: 0, overflow: None, left: 0 }
+        Sort {
+            node,
+            input,
+            keys,
+            limit,
+            saved,
+            again,
+            runs: Vec::new(),
+            order: Vec::new(),
+            at: 0,
+            overflow: None,
+            left: 0,
+            skipped: 0,
+        }
     }
 
     /// Sorts the rows on several threads; false: they are to be sorted here.
@@ -74,6 +89,7 @@ impl Operator for Sort<'_> {
         Overflow::end(&mut self.overflow, frame.statement);
         self.order.clear();
         self.at = 0;
+        self.skipped = 0;
         let (skip, count) = match self.limit {
             Some(limit) => limit::bounds(limit, frame)?,
             None => (0, u64::MAX),
@@ -88,11 +104,10 @@ impl Operator for Sort<'_> {
             run.release_keys(frame.statement);
             if let Some(mut overflow) = run.overflow.take() {
                 overflow.sort()?;
-                let mut skipped = 0;
-                while skipped < skip && overflow.key().is_some() {
+                while self.skipped < skip && overflow.key().is_some() {
                     frame.statement.interrupt.check_in_turn()?;
                     overflow.advance()?;
-                    skipped += 1;
+                    self.skipped += 1;
                 }
                 self.left = count;
                 self.overflow = Some(overflow);
@@ -102,7 +117,12 @@ impl Operator for Sort<'_> {
         }
         self.order.truncate(usize::try_from(wanted).unwrap_or(usize::MAX));
         self.at = usize::try_from(skip).unwrap_or(usize::MAX);
+        self.skipped += skip.min(self.order.len() as u64);
         Ok(())
+    }
+
+    fn skipped(&self) -> u64 {
+        self.skipped
     }
 
     fn next(&mut self, frame: &mut Frame<'_>) -> Result<bool> {

@@ -22,7 +22,8 @@ use crate::sink::RowSink;
 /// Rows between two looks at the interrupt.
 const INTERRUPT_ROWS: u64 = 1 << 10;
 
-/// Sends all rows to `sink`; returns what FOUND_ROWS() tells: how many, with SQL_CALC_FOUND_ROWS also those that LIMIT leaves out.
+/// Sends all rows to `sink`; returns what FOUND_ROWS() tells: how many, those before them that OFFSET leaves out, and with
+/// SQL_CALC_FOUND_ROWS all that LIMIT leaves out.
 pub fn run(plan: &QueryPlan, statement: &Execution<'_>, outer: Option<&EvalCx<'_>>, sink: &mut dyn RowSink) -> Result<u64> {
     evaluate_early(&plan.early, statement)?;
     send_rows(plan, statement, outer, sink).map_err(|e| print::unmarked(print::name_columns(e, &plan.root)))
@@ -61,7 +62,7 @@ fn send_rows(plan: &QueryPlan, statement: &Execution<'_>, outer: Option<&EvalCx<
             statement.interrupt.check_in_turn()?;
         }
     }
-    Ok(rows)
+    Ok(rows + root.skipped())
 }
 
 /// What a plan evaluates before its first row (`vaquita_plan::bind`, EARLY-1 to EARLY-4).

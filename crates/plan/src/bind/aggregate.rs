@@ -54,6 +54,10 @@ impl Binder<'_> {
         let innermost = args.iter().filter_map(visit::innermost_depth).min().unwrap_or(0);
         let may = |f: &super::Frame| f.aggregates_allowed && !f.inside_aggregate;
         let columns = current.saturating_sub(innermost);
+        // An aggregate of the outer block inside of another one's argument.
+        if columns < current && self.frames[columns].aggregates_allowed && self.frames[columns].inside_aggregate {
+            return Err(Error::new(&errno::ER_INVALID_GROUP_FUNC_USE, &[]));
+        }
         if may(&self.frames[columns]) {
             return Ok(columns);
         }
@@ -115,9 +119,9 @@ impl Binder<'_> {
             F::Avg => (AggregateKind::Avg, average_type(&ty, self.cx.settings.division_decimals)),
             F::Min => (AggregateKind::Min, extreme_type(ty)),
             F::Max => (AggregateKind::Max, extreme_type(ty)),
-            F::BitAnd => (AggregateKind::BitAnd, ColumnType::bigint_unsigned()),
-            F::BitOr => (AggregateKind::BitOr, ColumnType::bigint_unsigned()),
-            F::BitXor => (AggregateKind::BitXor, ColumnType::bigint_unsigned()),
+            F::BitAnd => (AggregateKind::BitAnd, bits_type(&ty)?),
+            F::BitOr => (AggregateKind::BitOr, bits_type(&ty)?),
+            F::BitXor => (AggregateKind::BitXor, bits_type(&ty)?),
             F::StdPop => (AggregateKind::StdDevPop, ColumnType::double()),
             F::StdSamp => (AggregateKind::StdDevSamp, ColumnType::double()),
             F::VarPop => (AggregateKind::VarPop, ColumnType::double()),
@@ -163,10 +167,12 @@ impl Binder<'_> {
         let refs: Vec<&Expr> = args.iter().collect();
         let collation = typing::aggregate_collations(&refs, "group_concat", false)?.collation;
         let args = args.into_iter().map(|a| typing::as_string(a, collation)).collect();
+        let char_bytes = u32::from(crate::text::bytes_per_char_max(collation));
         let ty = if collation == CollationId::BINARY {
-            ColumnType { length: GROUP_CONCAT_LENGTH, ..ColumnType::new(TypeKind::Blob) }
+            ColumnType { length: GROUP_CONCAT_LENGTH, ..ColumnType::new(TypeKind::LongBlob) }
         } else {
-            ColumnType { length: GROUP_CONCAT_LENGTH, collation, ..ColumnType::new(TypeKind::Text) }
+            // So many characters of the longest are announced.
+            ColumnType { length: GROUP_CONCAT_LENGTH * char_bytes * char_bytes, collation, ..ColumnType::new(TypeKind::LongText) }
         };
         let mut aggregate = self.new_aggregate(AggregateKind::GroupConcat, ty, args);
         aggregate.distinct = call.distinct;
@@ -221,6 +227,20 @@ impl Binder<'_> {
         };
         Expr { coercibility, ..Expr::slot(slot, ty, nullable) }
     }
+}
+
+/// Bytes of the longest binary string that is aggregated bit by bit.
+const BIT_STRING_BYTES_MAX: u32 = 511;
+
+/// Binary strings, but for hexadecimal literals, give one of their length; one byte more is announced. Error 3514 if they may be too long.
+fn bits_type(ty: &ColumnType) -> Result<ColumnType> {
+    if !ty.is_bytes() || ty.collation != CollationId::BINARY || typing::is_hex_literal(ty) {
+        return Ok(ColumnType::bigint_unsigned());
+    }
+    if typing::char_length(ty) > BIT_STRING_BYTES_MAX {
+        return Err(Error::new(&errno::ER_INVALID_BITWISE_AGGREGATE_OPERANDS_SIZE, &[]));
+    }
+    Ok(ColumnType { unsigned: true, ..ColumnType::varbinary(ty.length + 1) })
 }
 
 fn sum_type(ty: &ColumnType) -> ColumnType {

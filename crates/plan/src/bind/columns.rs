@@ -8,6 +8,7 @@ use super::scope::VisibleColumn;
 use super::{Binder, Clause, Source};
 use crate::expr::{Expr, ExprKind};
 use crate::node::{ColumnOrigin, OutputColumn};
+use crate::typing;
 use crate::uses::SELECT;
 
 /// The query of INSERT … SELECT … ON DUPLICATE KEY UPDATE, whose update may name any column of its tables.
@@ -45,7 +46,8 @@ impl Binder<'_> {
                     let found = self.found_column.take().filter(|_| matches!(expr, ast::Expr::Column(_)));
                     self.fold(&mut bound);
                     if let (ExprKind::Param(_), TypeKind::Null) = (&bound.kind, bound.ty.kind) {
-                        bound.ty = ColumnType::varchar(16_383, self.cx.settings.connection_collation);
+                        let collation = self.cx.settings.connection_collation;
+                        bound.ty = ColumnType::varchar(typing::parameter_chars(collation), collation);
                     }
                     let origin = self.named_origin(&bound, found);
                     let name = match (alias, &origin) {

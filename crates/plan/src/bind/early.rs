@@ -10,6 +10,7 @@
 //!
 //! Parameters are none of them: a statement that is executed again and again must not pay for it.
 
+use vaquita_types::decimal::Decimal;
 use vaquita_types::temporal::DateTime;
 use vaquita_types::{ColumnType, Result, TypeKind, Value};
 
@@ -39,31 +40,43 @@ impl Form {
 
 impl Binder<'_> {
     /// A condition of WHERE, ON or HAVING, its constants folded.
-    pub(super) fn note_condition(&mut self, condition: &Expr) {
+    pub(super) fn note_condition(&mut self, condition: &mut Expr) {
         if !self.cx.fold {
             return;
         }
-        match &condition.kind {
-            _ if is_constant(condition) => self.note_unless_silent(condition.clone().negated(), condition),
-            ExprKind::And(parts) | ExprKind::Or(parts) => parts.iter().for_each(|part| self.note_condition(part)),
+        let constant = is_constant(condition);
+        match &mut condition.kind {
+            _ if constant => self.note_unless_silent(condition.clone().negated(), condition),
+            ExprKind::And(parts) | ExprKind::Or(parts) => parts.iter_mut().for_each(|part| self.note_condition(part)),
             ExprKind::Not(inner) => self.note_condition(inner),
             ExprKind::Compare(_, left, right, rule) => {
                 self.note_beside_number(left, right, *rule);
                 self.note_beside_number(right, left, *rule);
             }
-            ExprKind::InList(value, list, rule) => list.iter().for_each(|item| self.note_beside_number(value, item, *rule)),
+            ExprKind::InList(value, list, rule) => list.iter_mut().for_each(|item| self.note_beside_number(value, item, *rule)),
             _ => {}
         }
     }
 
-    fn note_beside_number(&mut self, operand: &Expr, constant: &Expr, rule: CompareAs) {
+    fn note_beside_number(&mut self, operand: &Expr, constant: &mut Expr, rule: CompareAs) {
         let is_number = matches!(constant.kind, ExprKind::Literal(_)) && !is_string(&constant.ty);
         if is_number_column(operand) && !is_number && is_constant(constant) {
             // Compared with a number by the same rule, it is converted in the same way; beside DECIMAL it is called one.
-            let rule = if operand.ty.kind == TypeKind::Decimal { CompareAs::Decimal } else { rule };
+            let beside_decimal = operand.ty.kind == TypeKind::Decimal;
+            let rule = if beside_decimal { CompareAs::Decimal } else { rule };
             let zero = Box::new(Expr::int(0));
             let kind = ExprKind::Compare(CompareOp::Eq, zero, Box::new(constant.clone()), rule);
+            let before = self.early.len();
             self.note_unless_silent(Expr { kind, ..constant.clone().negated() }, constant);
+            // Rows warn no more, and would call it a DOUBLE.
+            if beside_decimal
+                && self.early.len() > before
+                && let ExprKind::Literal(Value::Bytes(text)) = &constant.kind
+            {
+                let value = Decimal::parse(text).value;
+                let ty = ColumnType::decimal(65, value.scale().min(30));
+                *constant = Expr::literal(Value::Decimal(value), ty);
+            }
         }
     }
 
@@ -85,6 +98,11 @@ impl Binder<'_> {
     }
 
     pub(super) fn note_between(&mut self, value: &Expr, low: &Expr, high: &Expr) -> Result<()> {
+        if [value, low, high].iter().any(|e| e.ty.kind == TypeKind::Json)
+            && let Some(def) = func::lookup("JSON BETWEEN")
+        {
+            self.early.push(typing::call(def, Vec::new())?);
+        }
         let texts = is_string(&low.ty) && is_string(&high.ty);
         if !is_column(value) || !value.ty.is_temporal() || texts && value.ty.kind != TypeKind::Time {
             return Ok(());
@@ -152,8 +170,16 @@ impl Binder<'_> {
         {
             self.early.push(typing::call(def, Vec::new())?);
         }
-        super::expr::as_condition(expr)
+        Ok(truth_parameter(super::expr::as_condition(expr)?))
     }
+}
+
+/// A parameter that is a condition is an integer, if nothing else is known of it.
+pub(super) fn truth_parameter(mut expr: Expr) -> Expr {
+    if matches!(expr.kind, ExprKind::Param(_)) && expr.ty.kind == TypeKind::Null {
+        expr.ty = ColumnType { length: 21, ..ColumnType::bigint() };
+    }
+    expr
 }
 
 fn is_column(expr: &Expr) -> bool {

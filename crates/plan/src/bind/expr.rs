@@ -4,7 +4,7 @@
 //! MySQL decides while resolving (types, collations, number of operands) is decided here by `typing`.
 
 use vaquita_parser as ast;
-use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno};
+use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno, sql_mode};
 
 use super::Binder;
 use super::early::is_constant;
@@ -94,11 +94,19 @@ impl Binder<'_> {
             }
             E::Case { operand, whens, otherwise } => self.case(operand.as_deref(), whens, otherwise.as_deref()),
             E::Cast { array: true, .. } => Err(Error::unsupported("CAST-ing data to array of char/binary BLOBs")),
-            E::Cast { expr, ty, .. } => typing::explicit_cast(self.scalar(expr)?, ty, self.cx.settings.connection_collation),
+            E::Cast { expr, ty, .. } => {
+                let mut cast = typing::explicit_cast(self.scalar(expr)?, ty, self.cx.settings.connection_collation)?;
+                if let (ast::CastType::Char { .. } | ast::CastType::Binary(_), ExprKind::Cast(inner)) = (ty, &cast.kind) {
+                    cast.nullable = self.text_is_nullable(inner.nullable);
+                }
+                Ok(cast)
+            }
             E::ConvertUsing { expr, charset } => {
                 let target =
                     text::default_collation(charset).ok_or_else(|| Error::new(&errno::ER_UNKNOWN_CHARACTER_SET, &[charset]))?;
-                Ok(typing::convert_using(self.scalar(expr)?, target))
+                let expr = self.scalar(expr)?;
+                let nullable = self.text_is_nullable(expr.nullable);
+                Ok(Expr { nullable, ..typing::convert_using(expr, target) })
             }
             E::Collate { expr, collation: name } => typing::with_collation(self.scalar(expr)?, collation(name)?),
             E::InSubquery { expr, query, negated } => self.in_subquery(expr, query, *negated),
@@ -293,7 +301,7 @@ impl Binder<'_> {
     }
 
     /// A built-in function or operator; error 1305 for an unknown one.
-    pub fn call(&mut self, name: &str, args: Vec<Expr>) -> Result<Expr> {
+    pub fn call(&mut self, name: &str, mut args: Vec<Expr>) -> Result<Expr> {
         let Some(def) = func::lookup(name) else {
             let database = self.cx.settings.current_database.as_deref().unwrap_or_default();
             if database.is_empty() {
@@ -308,8 +316,17 @@ impl Binder<'_> {
             self.count_copies(value, 1)?;
             self.note_compared(value, other)?;
         }
+        if def.name == "IF" && !args.is_empty() {
+            let condition = super::early::truth_parameter(args.remove(0));
+            args.insert(0, condition);
+        }
         let mut call = typing::call(def, args)?;
         let settings = self.cx.settings;
+        if let ExprKind::Call(def, args) = &call.kind
+            && func::NULL_IF_ARGUMENTS_ARE.contains(&def.name)
+        {
+            call.nullable = self.text_is_nullable(args.iter().any(|arg| arg.nullable));
+        }
         if let Some(locale) = settings.time_names {
             func::retype_names(&mut call, locale, settings.connection_collation);
         }
@@ -317,6 +334,11 @@ impl Binder<'_> {
             func::retype_quotient(&mut call, settings.division_decimals)?;
         }
         Ok(call)
+    }
+
+    /// A function's text is nullable in strict mode: one that is too long is NULL.
+    fn text_is_nullable(&self, arguments_are: bool) -> bool {
+        arguments_are || sql_mode::is_strict(self.cx.settings.sql_mode)
     }
 
     pub(super) fn unit(unit: ast::IntervalUnit) -> Expr {

@@ -90,6 +90,12 @@ impl Binder<'_> {
             keys.push((key, slot));
         }
         let rollup = block.rollup;
+        // What may be a sum's NULL is no table's column.
+        for column in
+            block.output.iter_mut().filter(|column| rollup && keys.iter().any(|(key, _)| visit::same(key, &column.expr)))
+        {
+            column.origin = None;
+        }
         let mut known = Known::new(&keys, |(key, _)| key);
         let mut change = |e: &mut Expr| replace(e, &mut known, rollup);
         block.output.iter_mut().for_each(|o| change(&mut o.expr));

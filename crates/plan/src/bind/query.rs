@@ -279,9 +279,9 @@ fn block_of(root: Logical, output: Vec<OutputColumn>) -> LogicalBlock {
     LogicalBlock { root, read: Read::Output(output), straight: false, calc_found_rows: false }
 }
 
-/// Beside texts a set operation takes BIT and YEAR for numbers.
+/// Beside texts and dates a set operation takes BIT and YEAR for numbers.
 fn bits_as_numbers(alternatives: &mut [Expr]) {
-    if !alternatives.iter().any(|e| typing::is_string(&e.ty)) {
+    if !alternatives.iter().any(|e| typing::is_string(&e.ty) || e.ty.is_temporal()) {
         return;
     }
     for expr in alternatives.iter_mut().filter(|e| matches!(e.ty.kind, TypeKind::Bit | TypeKind::Year)) {

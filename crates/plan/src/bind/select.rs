@@ -130,7 +130,7 @@ impl Binder<'_> {
             bound = self.as_condition(bound)?;
         }
         self.fold(&mut bound);
-        self.note_condition(&bound);
+        self.note_condition(&mut bound);
         Ok(visit::conjuncts(bound).into_iter().filter(|e| !is_true(e)).collect())
     }
 

@@ -137,12 +137,13 @@ pub fn to_f64(value: &Value, ty: &ColumnType, env: &dyn Env) -> Result<f64> {
             }
             number
         }
-        Value::Json(j) => json_f64(j, env),
+        Value::Json(j) => json_f64(j, "DOUBLE", env),
         other => temporal_number(other).to_f64(),
     })
 }
 
-fn json_f64(json: &Json, env: &dyn Env) -> f64 {
+/// `target` is what a warning calls the number.
+fn json_f64(json: &Json, target: &str, env: &dyn Env) -> f64 {
     match json {
         Json::Bool(b) => f64::from(u8::from(*b)),
         Json::Int(i) => *i as f64,
@@ -152,7 +153,7 @@ fn json_f64(json: &Json, env: &dyn Env) -> f64 {
         Json::String(s) => {
             let (number, used) = parse_f64(s.as_bytes());
             if used < s.len() || s.is_empty() {
-                warn_json(env, "DOUBLE");
+                warn_json(env, target);
             }
             number
         }
@@ -160,7 +161,7 @@ fn json_f64(json: &Json, env: &dyn Env) -> f64 {
         Json::DateTime(d, _) => temporal_number(&Value::DateTime(*d)).to_f64(),
         Json::Time(t) => temporal_number(&Value::Time(*t)).to_f64(),
         _ => {
-            warn_json(env, "DOUBLE");
+            warn_json(env, target);
             0.0
         }
     }
@@ -239,7 +240,7 @@ pub fn parse_int(text: &[u8], env: &dyn Env) -> i128 {
 }
 
 /// The same, and whether the text is that integer.
-fn int_of_text(text: &[u8]) -> (i128, bool) {
+pub(crate) fn int_of_text(text: &[u8]) -> (i128, bool) {
     let start = text.iter().take_while(|b| b.is_ascii_whitespace()).count();
     let negative = text.get(start) == Some(&b'-');
     let sign = usize::from(matches!(text.get(start), Some(b'-' | b'+')));
@@ -323,7 +324,7 @@ pub fn to_decimal(value: &Value, ty: &ColumnType, env: &dyn Env) -> Result<Decim
             Json::Int(i) => Decimal::from(*i),
             Json::UInt(u) => Decimal::from(*u),
             Json::Bool(b) => Decimal::from(i64::from(*b)),
-            other => Decimal::from_f64(json_f64(other, env)).0,
+            other => Decimal::from_f64(json_f64(other, "DECIMAL", env)).0,
         },
         other => temporal_number(other),
     })
@@ -408,10 +409,11 @@ fn read_datetime(value: &Value, ty: &ColumnType, need: DateNeed, wanted: Wanted,
         Value::Null => None,
         Value::Date(d) => checked(d.to_datetime()),
         Value::DateTime(d) => checked(*d),
-        // A day takes whole days of the time only: that of -01:30:00 is today.
-        Value::Time(t) if wanted == Wanted::Date => {
-            Time::clamped(t.micros_total() / MICROS_PER_DAY * MICROS_PER_DAY).on(now(env).date())
-        }
+        // The day of a time that is none of a day is the one on which that time from now ends.
+        Value::Time(t) if wanted == Wanted::Date => match (0..MICROS_PER_DAY).contains(&t.micros_total()) {
+            true => Some(now(env).date().to_datetime()),
+            false => now(env).add_micros(t.micros_total()),
+        },
         Value::Time(t) => t.on(now(env).date()),
         // The bits of a BIT are bytes here.
         Value::UInt(_) if ty.kind == TypeKind::Bit => read_text(&text_of(value, ty), CollationId::BINARY, flags, wanted, env),
@@ -424,6 +426,10 @@ fn read_datetime(value: &Value, ty: &ColumnType, need: DateNeed, wanted: Wanted,
         Value::Json(Json::DateTime(d, _)) => checked(*d),
         Value::Json(Json::Time(t)) => t.on(now(env).date()),
         Value::Json(Json::String(s)) => read_text(s.as_bytes(), CollationId::UTF8MB4_BIN, flags, wanted, env),
+        Value::Json(_) => {
+            warn_json(env, if wanted == Wanted::Date { "DATE" } else { "DATETIME/TIMESTAMP" });
+            None
+        }
         number if ty.kind == TypeKind::Year => first_day(number),
         number => datetime_from_numeric(number, ty, need, wanted, env)?,
     })
@@ -525,6 +531,10 @@ pub fn to_time(value: &Value, ty: &ColumnType, env: &dyn Env) -> Result<Option<T
         Value::Json(Json::Time(t)) => Some(*t),
         Value::Json(Json::DateTime(d, _)) => Some(d.time()),
         Value::Json(Json::String(s)) => time_from_text(s.as_bytes(), env),
+        Value::Json(_) => {
+            warn_json(env, "TIME");
+            None
+        }
         number => {
             let decimal = to_decimal(number, ty, env)?;
             let (whole, _) = decimal.truncate(0).to_i64();

@@ -39,6 +39,9 @@ pub fn compare(
     Ok(Some(match rule {
         CompareAs::Int => match (a, b) {
             (Value::Int(a), Value::Int(b)) => a.cmp(b),
+            // A parameter's value may be of another kind than the plan knew.
+            (Value::Float(_), _) | (_, Value::Float(_)) => return compare(a, a_ty, b, b_ty, CompareAs::Double, env),
+            (Value::Decimal(_), _) | (_, Value::Decimal(_)) => return compare(a, a_ty, b, b_ty, CompareAs::Decimal, env),
             _ => coerce::to_int(a, a_ty, env)?.cmp(&coerce::to_int(b, b_ty, env)?),
         },
         CompareAs::Decimal => match (a, b) {

@@ -52,9 +52,8 @@ pub fn unmarked(error: Error) -> Error {
 }
 
 fn replace_marks(error: Error, replacement: impl Fn(usize, Slot, &str) -> String) -> Error {
-    if !error.is(&errno::ER_DATA_OUT_OF_RANGE) || !error.message().contains(START) {
-        return error;
-    }
+    let code = [&errno::ER_DATA_OUT_OF_RANGE, &errno::ER_TEMPORAL_FUNCTION_OVERFLOW].into_iter().find(|code| error.is(code));
+    let Some(code) = code.filter(|_| error.message().contains(START)) else { return error };
     let mut out = String::new();
     let mut rest = error.message();
     while let Some((before, after)) = rest.split_once(START) {
@@ -67,7 +66,7 @@ fn replace_marks(error: Error, replacement: impl Fn(usize, Slot, &str) -> String
         rest = after;
     }
     out.push_str(rest);
-    Error::with_message(&errno::ER_DATA_OUT_OF_RANGE, out)
+    Error::with_message(code, out)
 }
 
 fn mark(depth: usize, slot: Slot, value: &str) -> String {

@@ -3,7 +3,7 @@
 //! `CONSTANT FOR(constant, operand, column, form)` is NULL and called for its warnings. `operand` is a NULL of the other operand's type,
 //! `column` the column's name, or '' if it is an expression. `DATE_COLUMN = 'x'` is `CONSTANT FOR('x', <DATE>, 'date_column', '=')`: warning
 //! `Incorrect date value: 'x' for column 'date_column' at row 1`, then error 1525, as comparing with what is no date makes no sense. The
-//! forms `IN` and `BETWEEN` end without the error. `JSON CONDITION()` warns of JSON as a condition.
+//! forms `IN` and `BETWEEN` end without the error. `JSON CONDITION()` warns of JSON as a condition, `JSON BETWEEN()` of JSON in BETWEEN.
 
 use vaquita_types::temporal::{datetime_from_number, parse_datetime, parse_time, time_from_number};
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno};
@@ -16,6 +16,7 @@ use crate::eval::coerce::{self, DateNeed};
 pub(super) static FUNCTIONS: &[FuncDef] = &[
     volatile("CONSTANT FOR", 4, 4, |_| FuncType::number(ColumnType::null(), true), constant_for),
     volatile("JSON CONDITION", 0, 0, |_| FuncType::number(ColumnType::null(), true), json_condition),
+    volatile("JSON BETWEEN", 0, 0, |_| FuncType::number(ColumnType::null(), true), json_between),
 ];
 
 /// How the constant falls short of the type.
@@ -27,6 +28,12 @@ enum Loss {
     Some,
     /// A date's time of day, or a time's date.
     Half,
+}
+
+fn json_between(_: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
+    let what = "comparison of JSON in the BETWEEN operator";
+    cx.env.warn(Level::Warning, Error::new(&errno::ER_NOT_SUPPORTED_YET, &[&what]));
+    Ok(Value::Null)
 }
 
 fn json_condition(_: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {

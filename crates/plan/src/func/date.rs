@@ -16,6 +16,7 @@ use crate::env::EvalCx;
 use crate::eval::arg;
 use crate::eval::coerce::{self, DateNeed};
 use crate::expr::{Expr, ExprKind};
+use crate::settings::PlanSettings;
 use crate::typing::{NumberClass, decimal_type, int_of_length, is_string, number_class, scale, year_type};
 
 pub(super) static FUNCTIONS: &[FuncDef] = &[
@@ -97,7 +98,7 @@ pub(super) static FUNCTIONS: &[FuncDef] = &[
         |_| FuncType::number(ColumnType::new(TypeKind::Date), false),
         |_, cx| Ok(Value::Date(utc_now(cx).date())),
     ),
-    def("YEAR", 1, 1, |_| FuncType::number(year_type(), true), |c, cx| Ok(Value::UInt(u64::from(arg!(fuzzy(c, cx)).year())))),
+    def("YEAR", 1, 1, |_| FuncType::number(year_type(), true), |c, cx| Ok(Value::Int(i64::from(arg!(fuzzy(c, cx)).year())))),
     def("MONTH", 1, 1, |_| FuncType::number(int_of_length(3), true), |c, cx| part(c, cx, |d| d.month())),
     def("DAY", 1, 1, |_| FuncType::number(int_of_length(3), true), |c, cx| part(c, cx, |d| d.day())),
     def("DAYOFMONTH", 1, 1, |_| FuncType::number(int_of_length(3), true), |c, cx| part(c, cx, |d| d.day())),
@@ -250,8 +251,23 @@ pub(super) fn fsp_of_expr(expr: &Expr) -> u8 {
 }
 
 pub(super) fn temporal(args: &mut Vec<Expr>, kind: TypeKind) -> Result<FuncType> {
-    let fsp = args.first().map_or(0, fsp_of_expr);
+    let fsp = args.first().map_or(0, |arg| fsp_as(arg, kind));
     FuncType::number(ColumnType::temporal(kind, fsp), true)
+}
+
+/// The fraction digits of what is read as a value of `kind`: those of a constant text that is one, else six of a text.
+pub(super) fn fsp_as(expr: &Expr, kind: TypeKind) -> u8 {
+    if !is_string(&expr.ty) {
+        return fsp_of(&expr.ty);
+    }
+    let mut constant = expr.clone();
+    crate::eval::constant_fold(&mut constant, const { &PlanSettings::DEFAULT });
+    let ExprKind::Literal(Value::Bytes(text)) = &constant.kind else { return 6 };
+    let digits = match kind {
+        TypeKind::Time => parse_time(text).ok().map(|parsed| parsed.fraction_digits),
+        _ => parse_datetime(text, Default::default()).ok().map(|parsed| parsed.fraction_digits),
+    };
+    digits.map_or(6, |digits| digits.min(6))
 }
 
 /// A type with the fraction digits that argument `i` has as a number of seconds; six for text.

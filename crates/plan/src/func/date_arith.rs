@@ -7,12 +7,12 @@ use vaquita_types::temporal::{Interval, IntervalUnit, MICROS_PER_DAY, Time};
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno};
 
 use super::args::def;
-use super::date::{fsp_of_expr, temporal, unit_of};
+use super::date::{fsp_as, fsp_of_expr, temporal, unit_of};
 use super::{FuncCall, FuncDef, FuncType};
 use crate::env::{EvalCx, Level};
 use crate::eval::coerce::{self, DateNeed};
-use crate::eval::{DateOrTime, arg, is_date_text};
-use crate::expr::Expr;
+use crate::eval::{DateOrTime, arg, is_date_text, print};
+use crate::expr::{Expr, ExprKind};
 use crate::typing::{NumberClass, int_of_length, number_class};
 
 pub(super) static FUNCTIONS: &[FuncDef] = &[
@@ -47,6 +47,8 @@ fn resolve_add(args: &mut Vec<Expr>, date: usize, amount: usize, unit: usize) ->
     };
     let ty = match date.ty.kind {
         TypeKind::Date if !unit.has_time() => ColumnType::new(TypeKind::Date),
+        // A parameter is a DATETIME(6) unless only its day counts.
+        TypeKind::Date if matches!(date.kind, ExprKind::Param(_)) => ColumnType::temporal(TypeKind::DateTime, 6),
         TypeKind::Date => ColumnType::temporal(TypeKind::DateTime, unit_fsp),
         TypeKind::DateTime | TypeKind::Timestamp => ColumnType::temporal(TypeKind::DateTime, date.ty.decimals.max(unit_fsp)),
         TypeKind::Time if unit.has_time() && !unit.keyword().starts_with("DAY_") => {
@@ -156,7 +158,14 @@ fn resolve_add_time(args: &mut Vec<Expr>) -> Result<FuncType> {
 fn add_time(call: &FuncCall<'_>, cx: &EvalCx<'_>, subtract: bool) -> Result<Value> {
     let base = match call.ty.kind {
         TypeKind::DateTime => DateOrTime::DateTime(arg!(call.datetime(0, DateNeed::Fuzzy, cx))),
-        _ => arg!(call.date_or_time(0, cx)),
+        _ => match arg!(call.date_or_time(0, cx)) {
+            // The zero date is none, whatever sql_mode says.
+            DateOrTime::DateTime(at) if at.is_zero() => {
+                coerce::warn_truncated(cx.env, "date", &arg!(call.text(0, cx)));
+                return Ok(Value::Null);
+            }
+            base => base,
+        },
     };
     // Of a date with time only the time is added.
     let by = match arg!(call.date_or_time(1, cx)) {
@@ -170,7 +179,14 @@ fn add_time(call: &FuncCall<'_>, cx: &EvalCx<'_>, subtract: bool) -> Result<Valu
             Some(d) => Value::DateTime(d),
             None => overflow(cx),
         },
-        (DateOrTime::Time(t), TypeKind::Time) => Value::Time(clamp(t.micros_total() + by, cx)),
+        (DateOrTime::Time(t), TypeKind::Time) => {
+            let us = t.micros_total() + by;
+            if is_out_of_range(us) {
+                warn_out_of_range(call, subtract, cx);
+                return Ok(Value::Null);
+            }
+            Value::Time(Time::clamped(us))
+        }
         (DateOrTime::DateTime(d), _) => match d.add_micros(by) {
             Some(d) => {
                 d.write_text(&mut out, if d.micros() == 0 { 0 } else { 6 });
@@ -179,16 +195,30 @@ fn add_time(call: &FuncCall<'_>, cx: &EvalCx<'_>, subtract: bool) -> Result<Valu
             None => overflow(cx),
         },
         (DateOrTime::Time(t), _) => {
-            let t = clamp(t.micros_total() + by, cx);
+            let us = t.micros_total() + by;
+            if is_out_of_range(us) {
+                warn_out_of_range(call, subtract, cx);
+            }
+            let t = Time::clamped(us);
             t.write_text(&mut out, if t.micros() == 0 { 0 } else { 6 });
             Value::from(out)
         }
     })
 }
 
+fn is_out_of_range(us: i64) -> bool {
+    us.unsigned_abs() > Time::MAX.micros_total().unsigned_abs()
+}
+
+/// Warning 6527: `TIME value is out of range in 'addtime('838:59:59','01:00:00')'`.
+fn warn_out_of_range(call: &FuncCall<'_>, subtract: bool, cx: &EvalCx<'_>) {
+    let shown = print::print_call(if subtract { "SUBTIME" } else { "ADDTIME" }, call.args, cx);
+    cx.env.warn(Level::Warning, print::unmarked(Error::new(&errno::ER_TEMPORAL_FUNCTION_OVERFLOW, &[&"TIME", &shown])));
+}
+
 /// The time, or ±838:59:59 with warning 1292.
 fn clamp(us: i64, cx: &EvalCx<'_>) -> Time {
-    if us.unsigned_abs() > Time::MAX.micros_total().unsigned_abs() {
+    if is_out_of_range(us) {
         let seconds = us.unsigned_abs() / 1_000_000;
         let sign = if us < 0 { "-" } else { "" };
         let shown = format!("{sign}{}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60);
@@ -215,9 +245,9 @@ fn time_diff(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
 }
 
 fn resolve_timestamp(args: &mut Vec<Expr>) -> Result<FuncType> {
-    let fsp = args.iter().map(fsp_of_expr).max().unwrap_or(0);
+    let of_time = args.get(1).map_or(0, |time| fsp_as(time, TypeKind::Time));
     let mut ty = temporal(args, TypeKind::DateTime)?;
-    ty.ty.decimals = fsp;
+    ty.ty.decimals = ty.ty.decimals.max(of_time);
     Ok(ty)
 }
 

@@ -111,12 +111,17 @@ fn radix(call: &FuncCall<'_>, cx: &EvalCx<'_>, base: u64) -> Result<Value> {
     Ok(Value::from(to_radix(if negative { n.wrapping_neg() } else { n }, base)))
 }
 
+/// The number that the first argument is, if it is a hexadecimal literal.
+fn hex_literal(call: &FuncCall<'_>, bytes: &[u8]) -> Option<i128> {
+    crate::typing::is_hex_literal(call.arg_type(0)).then(|| i128::from(coerce::hex_number(bytes)))
+}
+
 fn conv(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     let (text, from, to) = (arg!(call.text(0, cx)), arg!(call.int(1, cx)), arg!(call.int(2, cx)));
     if !(2..=36).contains(&from.abs()) || !(2..=36).contains(&to.abs()) || text.is_empty() {
         return Ok(Value::Null);
     }
-    let (n, negative) = match bits(call, cx)? {
+    let (n, negative) = match bits(call, cx)?.or_else(|| hex_literal(call, &text)) {
         Some(n) => (n as u64, false),
         None => parse_radix(&text, from.unsigned_abs() as u32),
     };

@@ -154,7 +154,7 @@ fn object(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
         if call.arg_type(i).is_bytes() && call.arg_type(i).collation == CollationId::BINARY {
             return Err(Error::new(&errno::ER_INVALID_JSON_CHARSET, &[&"binary"]));
         }
-        members.push((String::from_utf8_lossy(&key).into_owned().into_boxed_str(), scalar(call, i + 1, cx)?));
+        members.push((utf8_of(&key, call.arg_type(i)).into_boxed_str(), scalar(call, i + 1, cx)?));
     }
     Ok(Value::Json(Json::object(JsonObject::from_members(members))))
 }
@@ -175,6 +175,8 @@ fn unquote_value(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
             Ok(Value::from(out))
         }
         Value::Bytes(b) => {
+            let utf8 = utf8_of(b, call.arg_type(0));
+            let b = utf8.as_bytes();
             let quoted = b.len() >= 2 && b.first() == Some(&b'"') && b.last() == Some(&b'"');
             if !quoted {
                 return Ok(Value::bytes(b));
@@ -194,9 +196,21 @@ fn unquote_value(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
 fn quote_value(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     match &*call.value(0, cx)? {
         Value::Null => Ok(Value::Null),
-        Value::Bytes(b) => Ok(Value::from(quote(b))),
+        Value::Bytes(_) if call.arg_type(0).collation == CollationId::BINARY => {
+            Err(Error::new(&errno::ER_INVALID_JSON_CHARSET, &[&"binary"]))
+        }
+        Value::Bytes(b) => Ok(Value::from(quote(utf8_of(b, call.arg_type(0)).as_bytes()))),
+        label if is_string(call.arg_type(0)) => Ok(Value::from(quote(&coerce::text_of(label, call.arg_type(0))))),
         _ => Err(Error::new(&errno::ER_INCORRECT_TYPE, &[&1, &"json_quote"])),
     }
+}
+
+/// A text, or what is written as one.
+fn utf8_of(bytes: &[u8], ty: &ColumnType) -> String {
+    if is_string(ty) && ty.collation != CollationId::BINARY {
+        return text::to_utf8(bytes, ty.collation);
+    }
+    String::from_utf8_lossy(bytes).into_owned()
 }
 
 /// JSON_VALUE without clauses: the one value found as text; NULL if there is none, more, or no JSON.

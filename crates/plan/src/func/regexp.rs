@@ -10,7 +10,7 @@ use std::rc::Rc;
 
 use fancy_regex::Regex;
 use vaquita_types::charset::{CollationId, collation};
-use vaquita_types::{ColumnType, Error, Result, Value, errno};
+use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno};
 
 use super::args::{any_nullable, common_text, def};
 use super::{FuncCall, FuncDef, FuncType};
@@ -38,7 +38,8 @@ thread_local! {
 
 fn refuse_binary(args: &[Expr], name: &str, count: usize) -> Result<()> {
     for (i, arg) in args.iter().take(count).enumerate() {
-        if arg.ty.is_bytes() && arg.ty.collation == CollationId::BINARY && args.len() > i {
+        // A column of BLOB or BINARY is taken for text.
+        if arg.ty.kind == TypeKind::VarBinary && args.len() > i {
             let other = args.iter().take(count).find(|a| a.ty.is_bytes() && a.ty.collation != CollationId::BINARY);
             if let Some(other) = other {
                 let name_of = |e: &Expr| text::collation_name(e.ty.collation);

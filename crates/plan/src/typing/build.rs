@@ -58,6 +58,10 @@ pub fn as_string(expr: Expr, collation: CollationId) -> Expr {
         return super::convert_charset(expr, collation);
     }
     // Labels of ENUM and SET too become texts, so that a function may give them as they are.
-    let ty = string_type(u64::from(char_length(&expr.ty)), collation);
-    super::cast_to(expr, ty)
+    let chars = match (&expr.kind, expr.ty.kind) {
+        // Nobody knows yet how long it is.
+        (ExprKind::Param(_), TypeKind::Null) => super::parameter_chars(collation),
+        _ => char_length(&expr.ty),
+    };
+    super::cast_to(expr, string_type(u64::from(chars), collation))
 }

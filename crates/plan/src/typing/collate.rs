@@ -167,8 +167,10 @@ fn coercibility_name(coercibility: u8) -> &'static str {
     }
 }
 
-/// Characters of a parameter that is a string, as MySQL describes it.
-pub const PARAMETER_CHARS_MAX: u32 = 16_383;
+/// Characters of a parameter that is a string, as MySQL describes it: as many as a VARCHAR has.
+pub fn parameter_chars(collation: CollationId) -> u32 {
+    65_535 / u32::from(text::bytes_per_char_max(collation)).max(1)
+}
 
 /// A `?` of which nothing is known, whose bytes mean something else in the charset of `collation`.
 fn is_foreign_parameter(expr: &Expr, collation: CollationId) -> bool {
@@ -181,7 +183,7 @@ fn is_foreign_parameter(expr: &Expr, collation: CollationId) -> bool {
 /// `expr` as a string in the charset of `collation`, if it is a string in another one.
 pub fn convert_charset(mut expr: Expr, collation: CollationId) -> Expr {
     if is_foreign_parameter(&expr, collation) {
-        expr.ty = ColumnType::varchar(PARAMETER_CHARS_MAX, expr.ty.collation);
+        expr.ty = ColumnType::varchar(parameter_chars(expr.ty.collation), expr.ty.collation);
     }
     let ty = &expr.ty;
     if !is_string(ty)

@@ -5,6 +5,7 @@
 //! picks the rule. Example: `date_column = '2024-01-31'` becomes a comparison of two DATETIME
 //! values, the string parsed once.
 
+use vaquita_types::charset::CollationId;
 use vaquita_types::datatype::DECIMALS_NOT_FIXED;
 use vaquita_types::decimal::Decimal;
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno, stack};
@@ -12,9 +13,10 @@ use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno, stack};
 use super::conversion::{FULL_YEAR, TEXT_OF_DATE, THIS_YEAR};
 use super::stored::stored;
 use super::{
-    NumberClass, aggregate_collations, as_number, call, convert_charset, is_hex_literal, is_string, mix_error, number_class,
-    scale,
+    NumberClass, aggregate_collations, as_number, call, cast_to, convert_charset, is_hex_literal, is_string, mix_error,
+    number_class, scale,
 };
+use crate::eval::coerce::hex_number;
 use crate::expr::{CompareAs, CompareOp, Expr, ExprKind};
 
 impl CompareOp {
@@ -161,7 +163,32 @@ pub fn compare(op: CompareOp, left: Expr, right: Expr) -> Result<Expr> {
 /// As `compare`, for two columns of subqueries, which look at times of day as well.
 pub fn compare_columns(op: CompareOp, left: Expr, right: Expr) -> Result<Expr> {
     let (left, right) = full_years(left, right)?;
-    compare_scalars(op, left, right)
+    let (right, exact) = text_beside_decimal(&left, right);
+    let (left, also_exact) = text_beside_decimal(&right, left);
+    let mut made = compare_scalars(op, left, right)?;
+    if (exact || also_exact)
+        && let ExprKind::Compare(_, _, _, rule @ (CompareAs::Double | CompareAs::DoubleFixed(_))) = &mut made.kind
+    {
+        *rule = CompareAs::Decimal;
+    }
+    Ok(made)
+}
+
+/// A text that a DECIMAL of the row is compared with is a DECIMAL, and said to be a bad one. (BETWEEN and IN compare both as DOUBLE.)
+fn text_beside_decimal(operand: &Expr, text: Expr) -> (Expr, bool) {
+    if operand.ty.kind != TypeKind::Decimal || !is_row_dependent(operand) || is_hex_literal(&text.ty) {
+        return (text, false);
+    }
+    let ExprKind::Literal(Value::Bytes(bytes)) = &text.kind else { return (text, false) };
+    let parsed = Decimal::parse(bytes);
+    if parsed.overflow {
+        return (text, false);
+    }
+    if parsed.used < bytes.len() || bytes.is_empty() {
+        return (text, true);
+    }
+    let ty = ColumnType::decimal(65, parsed.value.scale().min(30));
+    (Expr::literal(Value::Decimal(parsed.value), ty), true)
 }
 
 /// Of a text that is not constant a DATE looks at the day only.
@@ -233,13 +260,14 @@ fn boolean(kind: ExprKind, nullable: bool) -> Expr {
 
 /// `value [NOT] BETWEEN low AND high`: two comparisons by one rule, as MySQL types it.
 pub fn between(value: Expr, low: Expr, high: Expr, negated: bool) -> Result<Expr> {
+    let number = [&value, &low, &high].iter().any(|e| is_plain_number(&e.ty));
+    let [value, low, high] = [value, low, high].map(|e| without_json(e, number));
     let strings = [&value, &low, &high].iter().all(|e| is_string(&e.ty) || e.ty.kind == TypeKind::Null);
     if strings && aggregate_collations(&[&value, &low, &high], "between", true).is_err() {
         return Err(mix_error(&[&value, &low, &high], "between"));
     }
     let (below, above) = if negated { (CompareOp::Lt, CompareOp::Gt) } else { (CompareOp::Ge, CompareOp::Le) };
-    let is_number = |e: &Expr| !is_string(&e.ty) && !e.ty.is_temporal() && !matches!(e.ty.kind, TypeKind::Null | TypeKind::Json);
-    let numbers = is_string(&value.ty) && (is_number(&low) || is_number(&high));
+    let numbers = is_string(&value.ty) && (is_plain_number(&low.ty) || is_plain_number(&high.ty));
     let side = |op: CompareOp, bound: Expr| {
         let (value, bound) = full_years(value.clone(), bound)?;
         let bound = unchecked_date(&value, bound)?;
@@ -255,6 +283,20 @@ pub fn between(value: Expr, low: Expr, high: Expr, negated: bool) -> Result<Expr
     let nullable = first.nullable || second.nullable;
     let parts = vec![first, second];
     Ok(boolean(if negated { ExprKind::Or(parts) } else { ExprKind::And(parts) }, nullable))
+}
+
+fn is_plain_number(ty: &ColumnType) -> bool {
+    !is_string(ty) && !ty.is_temporal() && !matches!(ty.kind, TypeKind::Null | TypeKind::Json)
+}
+
+/// BETWEEN compares JSON as a text, or as a number if one of its operands is one.
+fn without_json(expr: Expr, number: bool) -> Expr {
+    if expr.ty.kind != TypeKind::Json {
+        return expr;
+    }
+    let text = ColumnType { length: u32::MAX, collation: CollationId::UTF8MB4_BIN, ..ColumnType::new(TypeKind::LongText) };
+    let coercibility = expr.coercibility;
+    Expr { coercibility, ..cast_to(expr, if number { ColumnType::double() } else { text }) }
 }
 
 /// A constant text that BETWEEN and IN compare with a date: one that is none is the zero date there, not error 1525.
@@ -289,7 +331,8 @@ pub fn compare_list(value: Expr, mut list: Vec<Expr>) -> Result<Expr> {
         if let ExprKind::Row(_) = &item.kind {
             return Err(Error::new(&errno::ER_OPERAND_COLUMNS, &[&1]));
         }
-        let (_, item) = adapt_constants(value.clone(), item);
+        // IN compares times to the last digit.
+        let (_, item) = adapt_constants(exact_time(value.clone()), item);
         let item = unchecked_date(&value, item)?;
         // A text that is no time is midnight here; alone it would be compared as text.
         let is_text = matches!(item.kind, ExprKind::Literal(Value::Bytes(_))) && is_string(&item.ty);
@@ -319,6 +362,13 @@ pub fn compare_list(value: Expr, mut list: Vec<Expr>) -> Result<Expr> {
         operand = convert_charset(operand, collation);
     }
     Ok(boolean(ExprKind::InList(Box::new(operand), adapted, rule), nullable))
+}
+
+fn exact_time(mut value: Expr) -> Expr {
+    if value.ty.kind == TypeKind::Time {
+        value.ty.decimals = 6;
+    }
+    value
 }
 
 /// IN and CASE compare floating point numbers to the last digit.
@@ -444,6 +494,10 @@ fn adapt_literal(operand: &Expr, literal: &Expr) -> Option<Expr> {
     let ExprKind::Literal(value) = &literal.kind else { return None };
     let is_column = matches!(operand.kind, ExprKind::Slot(_) | ExprKind::Outer { .. });
     match (&operand.ty, value) {
+        // A hexadecimal literal beside a number is one, for an index too.
+        (ty, Value::Bytes(bytes)) if is_hex_literal(&literal.ty) && is_plain_number(ty) => {
+            Some(Expr::literal(Value::UInt(hex_number(bytes)), ColumnType::bigint_unsigned()))
+        }
         (ty, _) if ty.is_temporal() => stored(operand, literal),
         (ty, Value::Bytes(text)) if is_column && ty.is_integer() && !is_hex_literal(&literal.ty) => {
             let parsed = Decimal::parse(text);

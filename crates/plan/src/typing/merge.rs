@@ -89,7 +89,11 @@ fn merge_strings(a: TypeKind, b: TypeKind) -> TypeKind {
         LongText | LongBlob | Json | Geometry => 4,
         _ => 0,
     };
+    // A CHAR or BINARY beside what is no string of varying length stays one.
+    let fixed = |k: TypeKind| matches!(k, Char | Binary);
+    let varying = |k: TypeKind| matches!(k, VarChar | VarBinary);
     match blob(a).max(blob(b)) {
+        0 if (fixed(a) || fixed(b)) && !varying(a) && !varying(b) => Char,
         0 => VarChar,
         1 => TinyText,
         2 => Text,
@@ -174,10 +178,12 @@ fn merge_to_string(exprs: &[&Expr], kind: TypeKind, nullable: bool, operation: &
         TypeKind::Char | TypeKind::VarChar | TypeKind::Binary | TypeKind::VarBinary | TypeKind::Enum | TypeKind::Set => {
             let mut ty = string_type(u64::from(chars), collated.collation);
             ty.unsigned = exprs.iter().all(|e| is_hex_literal(&e.ty));
-            if matches!(kind, TypeKind::Char | TypeKind::Binary)
-                && exprs.iter().all(|e| e.ty.kind == kind || e.ty.kind == TypeKind::Null)
-            {
-                ty.kind = kind;
+            if matches!(kind, TypeKind::Char | TypeKind::Binary) {
+                ty.kind = match ty.kind {
+                    TypeKind::VarChar => TypeKind::Char,
+                    TypeKind::VarBinary => TypeKind::Binary,
+                    long => long,
+                };
             }
             ty
         }
@@ -218,9 +224,15 @@ fn text_of(kind: TypeKind) -> TypeKind {
 /// Casts each of `exprs` to their common type.
 pub fn unify(exprs: &mut [Expr], operation: &str) -> Result<Merged> {
     let merged = aggregate_types(&exprs.iter().collect::<Vec<_>>(), operation)?;
+    let in_table = matches!(operation, "UNION" | "INTERSECT" | "EXCEPT" | "VALUES");
+    // Only the column of a table fills up what is shorter.
+    let ty = match merged.ty.kind {
+        TypeKind::Binary if !in_table => ColumnType { kind: TypeKind::VarBinary, ..merged.ty.clone() },
+        _ => merged.ty.clone(),
+    };
     for expr in exprs {
         let taken = std::mem::replace(expr, Expr::literal(vaquita_types::Value::Null, ColumnType::null()));
-        *expr = to_merged(taken, &merged.ty);
+        *expr = to_merged(taken, &ty);
     }
     Ok(merged)
 }

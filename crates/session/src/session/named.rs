@@ -3,6 +3,7 @@
 //! Statements have names, which belong to the session. `EXECUTE s USING @a` takes the values of user variables for the
 //! `?` of the text. Statements of the binary protocol are in `prepared`.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use vaquita_parser::ast::PrepareSource;
@@ -87,9 +88,13 @@ impl Session {
         if named.parameters != using.len() {
             return Err(Error::new(&ER_WRONG_ARGUMENTS, &[&"EXECUTE"]));
         }
-        let values: Vec<Value> = using.iter().map(|variable| self.parameter_of(variable)).collect();
+        let mut values: Vec<Value> = using.iter().map(|variable| self.parameter_of(variable)).collect();
         if named.plan.is_some() {
-            named.plan = Some(self.plan_to_run(named, &values)?);
+            let (plan, read) = self.plan_to_run(named, &values)?;
+            if let Cow::Owned(read) = read {
+                values = read;
+            }
+            named.plan = Some(plan);
         }
         Ok((values, named.plan.clone()))
     }

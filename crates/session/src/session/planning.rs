@@ -3,6 +3,7 @@
 //! Planning sees the session's settings, catalog and types of variables (`bound`), and notes what a statement uses; the session must be allowed
 //! to use it (`authorize` before anything is done, `plan_noting` when a plan is made, `SessionAccess::may_run` when a kept plan runs).
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
@@ -10,12 +11,13 @@ use vaquita_parser::ast::{Expr, Hint, Limit, Literal, Query, QueryBody};
 use vaquita_parser::statement_kind::Binds;
 use vaquita_parser::{Statement as Ast, StatementKind};
 use vaquita_plan::bind::{Place, PlanContext, bind_scalar, plan_statement};
+use vaquita_plan::env::Level;
 use vaquita_plan::node::Plan;
-use vaquita_plan::params::{free_parameters, parameter_types, type_at_place, type_of_parameter};
+use vaquita_plan::params::{free_parameters, parameter_types, texts_read_as, type_at_place, type_of_parameter};
 use vaquita_plan::settings::PlanSettings;
 use vaquita_plan::uses::{UseList, Uses};
 use vaquita_types::errno::ER_UPDATE_WITHOUT_KEY_IN_SAFE_MODE;
-use vaquita_types::{ColumnType, Error, Result, TypeKind, Value};
+use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, sql_mode};
 
 use super::Session;
 use crate::accounts::binds;
@@ -118,18 +120,36 @@ impl Session {
         let (plan, uses) = self.plan_noting(ast, types, &variables)?;
         let variables = variables.into_list();
         let allowed_under = AtomicU64::new(self.access.rights().serial);
-        Ok(CachedPlan { plan, types: types.into(), catalog_version, settings, variables, uses, allowed_under })
+        Ok(CachedPlan {
+            plan,
+            types: types.into(),
+            reads: Box::default(),
+            catalog_version,
+            settings,
+            variables,
+            uses,
+            allowed_under,
+        })
     }
 
-    /// A plan with types for the free parameters: those of `values`, else those of the plan before, else what their places tell.
+    /// A plan with types for the free parameters: those of `values`, else those of the plan before, else what their places tell. Texts
+    /// among `values` become what the plan reads them as.
     pub(super) fn typed_plan(
         &self,
         ast: &Ast,
         parameters: usize,
-        values: &[Value],
+        values: &mut Cow<'_, [Value]>,
         before: Option<&CachedPlan>,
     ) -> Result<CachedPlan> {
-        let plan = self.fresh_plan(ast, &[])?;
+        let mut plan = self.fresh_plan(ast, &[])?;
+        if parameters == 0 {
+            return Ok(plan);
+        }
+        let reads = texts_read_as(&plan.plan, parameters);
+        if reads.iter().any(Option::is_some) {
+            plan.reads = reads.into();
+        }
+        self.read_parameters(&plan, values)?;
         let free = free_parameters(&plan.plan, parameters);
         if !free.contains(&true) {
             return Ok(plan);
@@ -142,7 +162,27 @@ impl Session {
             of_value.unwrap_or_else(|| type_at_place(last.or(places.get(n).and_then(Option::as_ref)), collation))
         };
         let types = free.iter().enumerate().map(|(n, free)| if *free { type_of(n) } else { ColumnType::null() });
-        self.fresh_plan(ast, &types.collect::<Vec<_>>())
+        let typed = self.fresh_plan(ast, &types.collect::<Vec<_>>())?;
+        Ok(CachedPlan { reads: plan.reads, ..typed })
+    }
+
+    /// Texts become what the plan reads them as. What is wrong with one is a warning, or an error of a strict change.
+    fn read_parameters(&self, plan: &CachedPlan, values: &mut Cow<'_, [Value]>) -> Result<()> {
+        for (n, read_as) in plan.reads.iter().enumerate() {
+            let settings = &self.env.settings.plan;
+            let read = read_as.zip(values.get(n)).and_then(|(read_as, value)| read_as.read(value, settings));
+            let Some((value, complaint)) = read else { continue };
+            if let Some(error) = complaint {
+                if sql_mode::is_strict(settings.sql_mode) && fails_of_warnings(&plan.plan) {
+                    return Err(error);
+                }
+                self.env.push_warning(Level::Warning, error);
+            }
+            if let Some(slot) = values.to_mut().get_mut(n) {
+                *slot = value;
+            }
+        }
+        Ok(())
     }
 
     /// The plan with the types that free parameters have.
@@ -153,15 +193,35 @@ impl Session {
         })
     }
 
-    /// The plan that a prepared statement has kept if it is still good, or a new one; the session may run it.
-    pub(super) fn plan_to_run(&mut self, prepared: &Prepared, values: &[Value]) -> Result<Arc<CachedPlan>> {
+    /// The plan that a prepared statement has kept if it is still good, or a new one; the session may run it. And the values as the plan
+    /// reads them.
+    pub(super) fn plan_to_run<'v>(
+        &mut self,
+        prepared: &Prepared,
+        values: &'v [Value],
+    ) -> Result<(Arc<CachedPlan>, Cow<'v, [Value]>)> {
+        let mut values = Cow::Borrowed(values);
         let kept = prepared.plan.as_ref();
-        if let Some(kept) = kept.filter(|kept| self.is_current(kept) && self.is_typed_for(kept, values)) {
-            self.access.may_run(kept, &self.catalog)?;
-            return Ok(kept.clone());
+        if let Some(kept) = kept.filter(|kept| self.is_current(kept)) {
+            self.read_parameters(kept, &mut values)?;
+            if self.is_typed_for(kept, &values) {
+                self.access.may_run(kept, &self.catalog)?;
+                return Ok((kept.clone(), values));
+            }
         }
         self.authorize(&prepared.ast)?;
-        Ok(Arc::new(self.typed_plan(&prepared.ast, prepared.parameters, values, kept.map(|kept| &**kept))?))
+        let plan = self.typed_plan(&prepared.ast, prepared.parameters, &mut values, kept.map(|kept| &**kept))?;
+        Ok((Arc::new(plan), values))
+    }
+}
+
+/// In strict mode: it changes data and has no IGNORE.
+fn fails_of_warnings(plan: &Plan) -> bool {
+    match plan {
+        Plan::Query(_) => false,
+        Plan::Insert(insert) => !insert.ignore,
+        Plan::Update(update) => !update.ignore,
+        Plan::Delete(delete) => !delete.ignore,
     }
 }
 

@@ -1,6 +1,7 @@
 //! Prepared statements of the binary protocol: prepare, execute, fetch, close. Those of SQL text are in `named`; both are kept in
 //! `state::prepared`. What parameters look like to a client is its front's matter.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use vaquita_parser::statement_kind::Prepares;
@@ -30,10 +31,10 @@ pub struct PreparedShape {
 impl Session {
     /// Prepares a statement, which `Request::Prepared` then runs by its id.
     pub fn prepare(&mut self, sql: &[u8]) -> Result<PreparedShape> {
-        self.client.begin_command("Prepare", Some(String::from_utf8_lossy(sql).into()));
+        let sql = self.client_text(super::query::without_end(sql));
+        self.client.begin_command("Prepare", Some(String::from_utf8_lossy(&sql).into()));
         self.env.begin_statement();
-        let sql = super::query::without_end(sql);
-        let (prepared, shown) = self.prepared_from(sql, Prepares::SqlOnly)?;
+        let (prepared, shown) = self.prepared_from(&sql, Prepares::SqlOnly)?;
         let columns = match prepared.plan.as_deref() {
             Some(CachedPlan { plan: Plan::Query(query), .. }) if !query.into.is_empty() || query.into_file.is_some() => {
                 Vec::new()
@@ -60,7 +61,11 @@ impl Session {
             return Err(Error::new(&ER_UNSUPPORTED_PS, &[]));
         }
         self.authorize(&ast)?;
-        let plan = if kind.is_planned() { Some(Arc::new(self.typed_plan(&ast, parameters, &[], None)?)) } else { None };
+        let plan = if kind.is_planned() {
+            Some(Arc::new(self.typed_plan(&ast, parameters, &mut Cow::Borrowed(&[]), None)?))
+        } else {
+            None
+        };
         // Only the protocol tells columns, before the statement runs.
         let shown = if refused == Prepares::SqlOnly { self.show_columns(&ast)? } else { Vec::new() };
         self.client.counters.add(Counter::StmtPrepare, 1);
@@ -139,14 +144,14 @@ impl Session {
             self.prepared.take_values();
             return flow;
         }
-        let cached = match self.plan_to_run(prepared, values) {
-            Ok(cached) => cached,
+        let (cached, values) = match self.plan_to_run(prepared, values) {
+            Ok(ready) => ready,
             Err(error) => return self.fail(&error, exchange),
         };
         if !prepared.plan.as_ref().is_some_and(|kept| Arc::ptr_eq(kept, &cached)) {
             prepared.plan = Some(cached.clone());
         }
-        let planned = Planned { plan: &cached.plan, ast: Some(&prepared.ast), types: &cached.types, params: values };
+        let planned = Planned { plan: &cached.plan, ast: Some(&prepared.ast), types: &cached.types, params: &values };
         if !cursor {
             return self.run_plan(planned, exchange);
         }

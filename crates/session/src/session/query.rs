@@ -3,10 +3,12 @@
 //! A packet may hold several statements if the client has MULTI_STATEMENTS; each is parsed only when the one
 //! before succeeded. SELECT, INSERT, UPDATE, DELETE become plans; the rest is `other_statements`.
 
+use std::borrow::Cow;
+
 use vaquita_parser::{ParserOptions, Statement as Ast, StatementKind, parse_one_noting};
 use vaquita_plan::env::Level;
 use vaquita_types::Error;
-use vaquita_types::charset::CollationId;
+use vaquita_types::charset::{CollationId, charset};
 
 use super::Session;
 use super::exchange::Exchange;
@@ -15,13 +17,15 @@ use crate::answer::{Answer, Flow, MakeWaiter};
 
 impl Session {
     pub(super) fn query(&mut self, sql: &[u8], answer: &mut dyn Answer, park: MakeWaiter<'_>) -> Flow {
-        let sql = without_end(sql);
+        let text = self.client_text(without_end(sql));
+        self.statements_of(&text, answer, park)
+    }
+
+    /// A statement's text in utf8mb4.
+    pub(super) fn client_text<'t>(&self, sql: &'t [u8]) -> Cow<'t, [u8]> {
         match self.env.settings.plan.client_charset {
-            None => self.statements_of(sql, answer, park),
-            Some(charset) => {
-                let text = charset.convert(vaquita_types::charset::charset(CollationId::UTF8MB4_BIN), sql).bytes;
-                self.statements_of(&text, answer, park)
-            }
+            None => Cow::Borrowed(sql),
+            Some(from) => Cow::Owned(from.convert(charset(CollationId::UTF8MB4_BIN), sql).bytes.into_owned()),
         }
     }
 

@@ -11,7 +11,7 @@ use vaquita_plan::node::{Aggregate, AggregateKind};
 use vaquita_types::{Result, TypeKind, Value};
 
 use super::groups::{Groups, Spec};
-use super::state::State;
+use super::state::{State, bit_operation};
 use crate::context::Execution;
 use crate::op::key_table::KeyTable;
 
@@ -158,10 +158,27 @@ impl State {
                 AggregateKind::BitOr => *mine |= *its,
                 _ => *mine ^= *its,
             },
+            (State::BitString(mine), State::BitString(its)) => return merge_bits(mine, its.take(), of.kind),
             (State::One(mine), State::One(its)) => return merge_one(mine, its, of, earlier),
             _ => return false,
         }
         true
+    }
+}
+
+/// False for strings of different lengths, which are an error that a run on one thread finds.
+fn merge_bits(mine: &mut Option<Box<[u8]>>, its: Option<Box<[u8]>>, kind: AggregateKind) -> bool {
+    match (&mut *mine, its) {
+        (_, None) => true,
+        (None, its) => {
+            *mine = its;
+            true
+        }
+        (Some(mine), Some(its)) if mine.len() == its.len() => {
+            mine.iter_mut().zip(&its[..]).for_each(|(a, b)| *a = bit_operation(kind, *a, *b));
+            true
+        }
+        _ => false,
     }
 }
 

@@ -13,7 +13,10 @@ use vaquita_plan::node::AggregateKind;
 use vaquita_plan::text;
 use vaquita_plan::typing::{NumberClass, number_class};
 use vaquita_types::decimal::Decimal;
-use vaquita_types::errno::{ER_JSON_DOCUMENT_NULL_KEY, ER_JSON_DOCUMENT_TOO_DEEP};
+use vaquita_types::errno::{
+    ER_INVALID_BITWISE_AGGREGATE_OPERANDS_SIZE, ER_INVALID_BITWISE_OPERANDS_SIZE, ER_JSON_DOCUMENT_NULL_KEY,
+    ER_JSON_DOCUMENT_TOO_DEEP,
+};
 use vaquita_types::json::{JSON_DEPTH_MAX, Json, JsonObject};
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value};
 
@@ -39,6 +42,8 @@ pub enum State {
     /// MIN, MAX, ANY_VALUE; `None` before the first row that counts.
     One(Option<Value>),
     Bits(u64),
+    /// BIT_AND, BIT_OR and BIT_XOR of binary strings of one length; `None` before the first.
+    BitString(Option<Box<[u8]>>),
     /// Welford's method.
     Variance {
         count: u64,
@@ -53,6 +58,43 @@ pub enum State {
 /// Bytes that a JSON value in a growing result is counted with, beside its text.
 const JSON_BYTES: usize = 64;
 
+/// Bytes of the longest binary string that is aggregated bit by bit.
+const BIT_STRING_BYTES_MAX: usize = 511;
+
+/// The operation of a bit aggregate on one byte.
+pub(super) fn bit_operation(kind: AggregateKind, a: u8, b: u8) -> u8 {
+    match kind {
+        AggregateKind::BitAnd => a & b,
+        AggregateKind::BitOr => a | b,
+        _ => a ^ b,
+    }
+}
+
+/// Error 3513 for a string of another length, 3514 for one that is too long. Returns the bytes that it keeps more than before.
+fn combine_bits(bits: &mut Option<Box<[u8]>>, kind: AggregateKind, value: &Value) -> Result<usize> {
+    let Value::Bytes(value) = value else { return Err(Error::internal("bits of what is no binary string")) };
+    if value.len() > BIT_STRING_BYTES_MAX {
+        return Err(Error::new(&ER_INVALID_BITWISE_AGGREGATE_OPERANDS_SIZE, &[]));
+    }
+    match bits {
+        None => {
+            *bits = Some(value.to_vec().into());
+            Ok(value.len())
+        }
+        Some(bits) if bits.len() == value.len() => {
+            bits.iter_mut().zip(value.iter()).for_each(|(a, b)| *a = bit_operation(kind, *a, *b));
+            Ok(0)
+        }
+        Some(_) => Err(Error::new(&ER_INVALID_BITWISE_OPERANDS_SIZE, &[])),
+    }
+}
+
+/// The result of no rows: as many bytes as the longest value has.
+fn no_bits(kind: AggregateKind, ty: &ColumnType) -> Vec<u8> {
+    let byte = if kind == AggregateKind::BitAnd { 0xFF } else { 0 };
+    vec![byte; (ty.length as usize).saturating_sub(1).min(BIT_STRING_BYTES_MAX)]
+}
+
 impl State {
     pub fn new(kind: AggregateKind, ty: &ColumnType) -> State {
         use AggregateKind as K;
@@ -61,6 +103,7 @@ impl State {
             K::Sum | K::Avg if ty.kind == TypeKind::Double => State::Double { sum: 0.0, count: 0 },
             K::Sum | K::Avg => State::Exact { sum: 0, scale: 0, count: 0 },
             K::Min | K::Max | K::AnyValue => State::One(None),
+            K::BitAnd | K::BitOr | K::BitXor if ty.is_bytes() => State::BitString(None),
             K::BitAnd => State::Bits(u64::MAX),
             K::BitOr | K::BitXor => State::Bits(0),
             K::StdDevPop | K::StdDevSamp | K::VarPop | K::VarSamp => State::Variance { count: 0, mean: 0.0, squares: 0.0 },
@@ -119,6 +162,7 @@ impl State {
                     _ => *bits ^= value,
                 }
             }
+            State::BitString(bits) => return combine_bits(bits, kind, value),
             State::Variance { count, mean, squares } => {
                 let value = coerce::to_f64(value, from, env)?;
                 *count += 1;
@@ -203,6 +247,7 @@ impl State {
     pub fn heap_bytes(&self) -> usize {
         match self {
             State::One(Some(value)) => heap_bytes(value),
+            State::BitString(Some(bits)) => bits.len(),
             _ => 0,
         }
     }
@@ -216,6 +261,8 @@ impl State {
             State::Double { sum, count } => Value::Float(if kind == AggregateKind::Avg { *sum / *count as f64 } else { *sum }),
             State::One(value) => value.clone().unwrap_or_default(),
             State::Bits(bits) => Value::UInt(*bits),
+            State::BitString(Some(bits)) => Value::bytes(bits),
+            State::BitString(None) => Value::from(no_bits(kind, ty)),
             State::Variance { count, squares, .. } => variance(kind, *count, *squares),
             State::Concat(concat) => concat.finish(),
             State::Array(items) if items.is_empty() => Value::Null,

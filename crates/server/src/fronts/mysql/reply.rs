@@ -7,7 +7,7 @@ use std::time::Duration;
 use vaquita_exec::sink::RowSink;
 use vaquita_plan::expr::{Expr, ExprKind};
 use vaquita_plan::node::{ColumnOrigin, OutputColumn};
-use vaquita_plan::typing::is_hex_literal;
+use vaquita_plan::typing::{COERCIBILITY_NUMERIC, is_hex_literal};
 use vaquita_storage::{Interrupt, ValueRef};
 use vaquita_types::charset::{self, Charset, CollationId};
 use vaquita_types::errno::ER_NET_PACKET_TOO_LARGE;
@@ -277,8 +277,29 @@ fn put_header(out: &mut Output<'_>, columns: &[OutputColumn], charset: u16) {
     let caps = out.caps;
     out.writer.packet(|buffer| put_result_set_header(buffer, caps, columns.len(), true));
     for column in columns {
-        out.writer.packet(|buffer| put_column_definition(buffer, &definition(column, charset)));
+        out.writer.packet(|buffer| put_named(buffer, &definition(column, charset), charset));
     }
+}
+
+/// The definition with its names in the charset that the client reads.
+fn put_named(buffer: &mut Vec<u8>, definition: &ColumnDefinition<'_>, results: u16) {
+    let to = charset::charset(CollationId(results));
+    let ColumnDefinition { schema, table, org_table, name, org_name, .. } = definition;
+    let names = [schema, table, org_table, name, org_name];
+    if results == 0 || to.is_binary() || to.name.starts_with("utf8") || names.iter().all(|name| name.is_ascii()) {
+        return put_column_definition(buffer, definition);
+    }
+    let utf8 = charset::charset(CollationId::UTF8MB4_BIN);
+    let [schema, table, org_table, name, org_name] = names.map(|name| utf8.convert(to, name).bytes);
+    let named = ColumnDefinition {
+        schema: &schema,
+        table: &table,
+        org_table: &org_table,
+        name: &name,
+        org_name: &org_name,
+        ..definition.clone()
+    };
+    put_column_definition(buffer, &named);
 }
 
 /// As `put_header`, for rows that are kept: their columns are those of a temporary table, without keys.
@@ -294,13 +315,13 @@ fn put_kept_header(out: &mut Output<'_>, columns: &[OutputColumn], charset: u16)
             definition.org_name = definition.name;
             definition.flags &= !flag::BINARY;
         }
-        out.writer.packet(|buffer| put_column_definition(buffer, &definition));
+        out.writer.packet(|buffer| put_named(buffer, &definition, charset));
     }
 }
 
 pub fn put_definitions(out: &mut Output<'_>, columns: &[OutputColumn], status: Status, charset: u16) {
     for column in columns {
-        out.writer.packet(|buffer| put_column_definition(buffer, &definition(column, charset)));
+        out.writer.packet(|buffer| put_named(buffer, &definition(column, charset), charset));
     }
     put_eof_if_wanted(out, status);
 }
@@ -341,12 +362,20 @@ const UTF8MB4_BYTES_MAX: u32 = 4;
 /// What an expression has beside its type, and what only columns have.
 fn describe_expression(definition: &mut ColumnDefinition<'_>, expr: &Expr, results: Option<ResultCharset>) {
     let is_json = expr.ty.kind == TypeKind::Json;
-    let is_text = expr.ty.is_bytes() && !expr.ty.is_blob() || is_json;
+    let is_text = expr.ty.is_bytes() || is_json;
     let is_hex = matches!(expr.kind, ExprKind::Literal(_)) && is_hex_literal(&expr.ty);
     if is_text && !is_hex {
         definition.decimals = NOT_FIXED_DECIMALS;
     }
-    if !is_text && !expr.ty.is_blob() || charset::collation(expr.ty.collation).is_bin() {
+    if expr.ty.is_blob() {
+        definition.flags &= !flag::BLOB;
+        definition.column_type = match expr.ty.kind {
+            TypeKind::LongText | TypeKind::LongBlob => mysql_type::LONG_BLOB,
+            TypeKind::MediumText | TypeKind::MediumBlob => mysql_type::MEDIUM_BLOB,
+            _ => definition.column_type,
+        };
+    }
+    if !is_text || collation_of_expression(expr, results).is_bin() {
         definition.flags |= flag::BINARY;
     }
     if expr.ty.kind == TypeKind::Year {
@@ -358,6 +387,16 @@ fn describe_expression(definition: &mut ColumnDefinition<'_>, expr: &Expr, resul
             definition.charset = results.collation;
             definition.length = u32::MAX / UTF8MB4_BYTES_MAX * results.char_bytes_max;
         }
+    }
+}
+
+/// A text without a collation of its own has the client's.
+fn collation_of_expression(expr: &Expr, results: Option<ResultCharset>) -> &'static charset::Collation {
+    match results {
+        Some(results) if expr.coercibility == COERCIBILITY_NUMERIC && expr.ty.is_text() => {
+            charset::collation(CollationId(results.collation))
+        }
+        _ => charset::collation(expr.ty.collation),
     }
 }
 

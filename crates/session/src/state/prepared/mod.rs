@@ -18,6 +18,7 @@ use std::sync::atomic::AtomicU64;
 use rustc_hash::FxHashMap;
 use vaquita_parser::{Statement as Ast, StatementKind};
 use vaquita_plan::node::Plan;
+use vaquita_plan::param_texts::ReadAs;
 use vaquita_plan::settings::PlanSettings;
 use vaquita_plan::uses::UseList;
 use vaquita_types::errno::{ER_STMT_HAS_NO_OPEN_CURSOR, ER_UNKNOWN_STMT_HANDLER};
@@ -60,6 +61,8 @@ pub struct CachedPlan {
     pub plan: Plan,
     /// Those that it was asked to give its first parameters.
     pub types: Box<[ColumnType]>,
+    /// What texts for its parameters are read as; empty if all stay texts.
+    pub reads: Box<[Option<ReadAs>]>,
     pub catalog_version: u64,
     /// Of the session when it was made.
     pub settings: Arc<PlanSettings>,
