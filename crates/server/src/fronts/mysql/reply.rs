@@ -297,7 +297,7 @@ fn put_named(buffer: &mut Vec<u8>, definition: &ColumnDefinition<'_>, results: u
         org_table: &org_table,
         name: &name,
         org_name: &org_name,
-        ..definition.clone()
+        ..*definition
     };
     put_column_definition(buffer, &named);
 }
