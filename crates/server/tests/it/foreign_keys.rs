@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use crate::client::{Answer, Client};
-use crate::server::Server;
+use crate::server::{PASSWORD, Server};
 
 const CLIENTS: u64 = 6;
 const TRANSACTIONS: u64 = 250;
@@ -88,9 +88,9 @@ fn statement(random: &mut Random) -> String {
 /// Transactions of one to three statements; some connections end in the middle of one.
 fn work(server: &Server, level: &str, seed: u64) {
     let mut random = Random(seed);
-    // Until nobody kills it before it has begun.
+    // Until nobody kills it before it has begun, which may be while it logs in.
     let connect = || loop {
-        let mut client = server.connect();
+        let Ok(mut client) = Client::connect(server.port, "root", PASSWORD) else { continue };
         let level = format!("SET SESSION TRANSACTION ISOLATION LEVEL {level}");
         if ["USE d", &level].iter().all(|sql| client.try_query(sql).is_ok_and(|answer| code(&answer) == 0)) {
             return client;
