@@ -45,13 +45,14 @@ pub mod statistics;
 pub mod table;
 mod temporary;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use parking_lot::{Mutex, RwLock};
+use rustc_hash::FxHashMap;
 use vaquita_types::schema::{DatabaseDef, DatabaseId, IndexId, TableId};
 use vaquita_types::{Error, Result};
 
@@ -101,7 +102,8 @@ pub struct Catalog {
 /// A database and the tables of it that were used since start.
 struct Database {
     def: Arc<DatabaseDef>,
-    tables: HashMap<String, Arc<Table>>,
+    /// By a cheap hash: every statement looks its tables up, and only who may create tables chooses names.
+    tables: FxHashMap<String, Arc<Table>>,
 }
 
 /// What DDL statements share.
@@ -183,7 +185,7 @@ impl Catalog {
         for (key, value) in txn.meta_scan(KeyRange::prefix(&[keys::DATABASES]))? {
             let shown = || String::from_utf8_lossy(key.get(1..).unwrap_or(&[])).into_owned();
             let def = record::decode_database(&value).ok_or_else(|| damaged(format_args!("database {}", shown())))?;
-            databases.insert(def.name.clone(), Database { def: Arc::new(def), tables: HashMap::new() });
+            databases.insert(def.name.clone(), Database { def: Arc::new(def), tables: FxHashMap::default() });
         }
         let catalog = Arc::new(Catalog {
             store: store.clone(),
