@@ -8,7 +8,7 @@ use std::io::{Error, ErrorKind, Result};
 use vaquita_wire::codec::Bytes;
 
 use super::answer::Row;
-use crate::client::{Answer, Client};
+use crate::client::{Answer, Client, text_row};
 
 const COM_QUERY: u8 = 3;
 const COM_STMT_PREPARE: u8 = 0x16;
@@ -159,20 +159,6 @@ fn kind_of(definition: &[u8]) -> Option<(u8, bool)> {
     }
     bytes.skip(7).ok()?;
     Some((bytes.u8().ok()?, bytes.u16().ok()? & 32 != 0))
-}
-
-fn text_row(packet: &[u8], columns: usize) -> Option<Row> {
-    let mut bytes = Bytes::new(packet);
-    let mut row = Vec::with_capacity(columns);
-    for _ in 0..columns {
-        if bytes.rest().first() == Some(&0xfb) {
-            bytes.skip(1).ok()?;
-            row.push(None);
-        } else {
-            row.push(Some(bytes.lenenc_bytes().ok()?.to_vec()));
-        }
-    }
-    Some(row)
 }
 
 fn binary_row(packet: &[u8], kinds: &[(u8, bool)]) -> Option<Row> {

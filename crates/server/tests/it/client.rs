@@ -367,11 +367,12 @@ fn column_name(packet: &[u8]) -> Option<String> {
     Some(String::from_utf8_lossy(bytes.lenenc_bytes().ok()?).into_owned())
 }
 
-type Row = Vec<Option<Vec<u8>>>;
+pub type Row = Vec<Option<Vec<u8>>>;
 /// Reads the packet of a row of so many columns.
 type ReadRow = fn(&[u8], usize) -> Option<Row>;
 
-fn text_row(packet: &[u8], columns: usize) -> Option<Row> {
+/// The values of a row that is sent as text.
+pub fn text_row(packet: &[u8], columns: usize) -> Option<Row> {
     let mut bytes = Bytes::new(packet);
     let mut row = Vec::with_capacity(columns);
     for _ in 0..columns {
