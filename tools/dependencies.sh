@@ -18,7 +18,8 @@ if ! command -v cargo-deny >/dev/null; then
   rm -rf "$cache/target"
 fi
 
-# Everything is in Cargo.lock and was fetched for the build.
+# A build fetches only what its own platform needs, cargo-deny reads the packages of all of them.
+cargo fetch --locked --quiet
 cargo deny --locked --offline check licenses bans sources
 copies=("${CARGO_HOME:-$HOME/.cargo}"/advisory-dbs/advisory-db-*/crates)
 if ! timeout 120 cargo deny --locked fetch db >/dev/null 2>&1; then
