@@ -5,11 +5,14 @@
 //! columns only add a layout. Descriptors are immutable and shared by `Arc`; DDL
 //! makes a new one with a higher `schema_version`.
 
+mod object;
+
 use std::sync::Arc;
 
 use crate::charset::CollationId;
 use crate::datatype::ColumnType;
 use crate::value::Value;
+pub use object::{Definer, ObjectKind, SqlSecurity, StoredObject};
 
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident($inner:ty)) => {

@@ -308,7 +308,7 @@ fn install(mut statement: DdlStatement<'_>, old: &Arc<Table>, new: TableDef, alt
     let renamed = (&new.database, &new.name) != (&old.def.database, &old.def.name);
     if renamed {
         change.check_database(&new.database)?;
-        if change.exists((&new.database, &new.name))? {
+        if change.is_taken((&new.database, &new.name))? {
             return Err(Error::new(&errno::ER_TABLE_EXISTS_ERROR, &[&new.name]));
         }
         change.remove(old)?;

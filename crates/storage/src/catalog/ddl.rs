@@ -12,7 +12,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use parking_lot::MutexGuard;
 use vaquita_types::charset::CollationId;
-use vaquita_types::schema::{ColumnId, DatabaseDef, IndexDef, IndexId, IndexKind, QualifiedName, TableDef, TableId};
+use vaquita_types::schema::{ColumnId, DatabaseDef, IndexDef, IndexId, IndexKind, ObjectKind, QualifiedName, TableDef, TableId};
 use vaquita_types::{Error, Result, errno};
 
 use super::ddl_lock::DdlGuard;
@@ -135,7 +135,7 @@ impl<'c> DdlStatement<'c> {
 }
 
 impl Change<'_> {
-    fn ids(&mut self) -> &mut Ids {
+    pub(super) fn ids(&mut self) -> &mut Ids {
         &mut self.ddl.ids
     }
 
@@ -145,6 +145,11 @@ impl Change<'_> {
             Some(table) => Ok(table.is_some()),
             None => Ok(self.txn.meta_get(&keys::table(database, name))?.is_some()),
         }
+    }
+
+    /// True if a table or a view of that name will exist: a new one cannot have it.
+    pub fn is_taken(&self, name: TableName<'_>) -> Result<bool> {
+        Ok(self.exists(name)? || self.txn.meta_get(&keys::object(name.0, ObjectKind::View, name.1))?.is_some())
     }
 
     pub fn check_database(&self, name: &str) -> Result<()> {
@@ -214,7 +219,7 @@ impl Change<'_> {
     }
 
     /// As `commit`; `databases` changes the cached list of databases.
-    fn commit_with(&mut self, databases: impl FnOnce(&mut BTreeMap<String, Database>)) -> Result<()> {
+    pub(super) fn commit_with(&mut self, databases: impl FnOnce(&mut BTreeMap<String, Database>)) -> Result<()> {
         self.renew_parents()?;
         self.check_references()?;
         self.txn.meta_put(keys::IDS, &self.ddl.ids.encode())?;
@@ -301,7 +306,7 @@ pub(super) fn now_us() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_micros() as u64)
 }
 
-fn table_exists((_, name): TableName<'_>) -> Error {
+pub(super) fn table_exists((_, name): TableName<'_>) -> Error {
     Error::new(&errno::ER_TABLE_EXISTS_ERROR, &[&name])
 }
 
@@ -325,7 +330,7 @@ impl Catalog {
         change.txn.meta_put(&keys::database(name), &record::encode_database(&def))?;
         kill_point("ddl.database-created");
         change.commit_with(|databases| {
-            databases.insert(def.name.clone(), Database { def: Arc::new(def), tables: Default::default() });
+            databases.insert(def.name.clone(), Database::new(def));
         })
     }
 
@@ -369,6 +374,7 @@ impl Catalog {
             for table in &tables {
                 change.drop_table(table)?;
             }
+            change.drop_objects(name)?;
             change.txn.meta_delete(&keys::database(name))?;
             kill_point("ddl.database-dropped");
             change.commit_with(|databases| {
@@ -399,7 +405,7 @@ impl Catalog {
         change.related = parents;
         change.check_database(&def.database)?;
         let name = (def.database.as_str(), def.name.as_str());
-        if change.exists(name)? {
+        if change.is_taken(name)? {
             return Err(table_exists(name));
         }
         def.id = change.ids().next_table()?;
@@ -480,7 +486,7 @@ impl Catalog {
             let (mut def, old) = defs.remove(from).ok_or_else(|| no_such_table(*from))?;
             change.tables.insert((from.0.to_string(), from.1.to_string()), None);
             change.check_database(to.0)?;
-            if change.exists(*to)? {
+            if change.is_taken(*to)? {
                 return Err(table_exists(*to));
             }
             (def.database, def.name) = (to.0.to_string(), to.1.to_string());

@@ -10,6 +10,7 @@
 //! | `statistics`, `key_text` | what the planner is told of a table; the columns of a locked key |
 //! | `ddl`, `alter`, `ddl_lock` | creates, drops, renames; changes definitions and rows; one DDL statement at a time changes a table |
 //! | `foreign_keys` | who refers to whom |
+//! | `objects` | views, procedures, functions, triggers, events: what is kept as SQL text |
 //! | `building`, `online`, `sorted` | indexes that are built while others write |
 //! | `reclaim`, `leftovers` | frees the space of dropped indexes; looks for what no definition knows |
 //! | `progress` | how far a DDL statement is |
@@ -37,6 +38,7 @@ mod ddl_lock;
 pub mod foreign_keys;
 pub mod key_text;
 mod leftovers;
+mod objects;
 mod online;
 mod progress;
 mod reclaim;
@@ -104,6 +106,14 @@ struct Database {
     def: Arc<DatabaseDef>,
     /// By a cheap hash: every statement looks its tables up, and only who may create tables chooses names.
     tables: FxHashMap<String, Arc<Table>>,
+    /// All of them, once one was looked for.
+    objects: Option<objects::Objects>,
+}
+
+impl Database {
+    fn new(def: DatabaseDef) -> Database {
+        Database { def: Arc::new(def), tables: FxHashMap::default(), objects: None }
+    }
 }
 
 /// What DDL statements share.
@@ -185,7 +195,7 @@ impl Catalog {
         for (key, value) in txn.meta_scan(KeyRange::prefix(&[keys::DATABASES]))? {
             let shown = || String::from_utf8_lossy(key.get(1..).unwrap_or(&[])).into_owned();
             let def = record::decode_database(&value).ok_or_else(|| damaged(format_args!("database {}", shown())))?;
-            databases.insert(def.name.clone(), Database { def: Arc::new(def), tables: FxHashMap::default() });
+            databases.insert(def.name.clone(), Database::new(def));
         }
         let catalog = Arc::new(Catalog {
             store: store.clone(),

@@ -13,10 +13,11 @@
 //! | 08    | database name, 00, table name      | empty: the table is being filled by its CREATE   |
 //! | 09    | parent's database, 00, its name, 00, child's database, 00, its name | the child's table id (u32, big-endian): it has a foreign key to the parent |
 //! | 0A    | database name, 00, name of a foreign key, lower case | the name of its table       |
+//! | 0B    | database name, 00, kind (a byte), name, lower case if it compares so | `StoredObject` |
 //!
 //! Names cannot contain a zero byte.
 
-use vaquita_types::schema::{IndexId, QualifiedName, TableId};
+use vaquita_types::schema::{IndexId, ObjectKind, QualifiedName, TableId};
 
 pub(crate) const DATABASES: u8 = 1;
 pub(crate) const TABLES: u8 = 2;
@@ -28,6 +29,7 @@ pub(crate) const UNFINISHED: u8 = 8;
 
 const REFERENCES: u8 = 9;
 const FOREIGN_KEY_NAMES: u8 = 10;
+const OBJECTS: u8 = 11;
 
 pub(crate) fn database(name: &str) -> Vec<u8> {
     [&[DATABASES], name.as_bytes()].concat()
@@ -70,6 +72,16 @@ pub(crate) fn referring_child(key: &[u8], references: &[u8]) -> Option<Qualified
 
 pub(crate) fn foreign_key_name(database: &str, name: &str) -> Vec<u8> {
     [&[FOREIGN_KEY_NAMES], database.as_bytes(), &[0], name.to_lowercase().as_bytes()].concat()
+}
+
+/// The part of the keys of a database's stored objects before their kinds.
+pub(crate) fn objects_of(database: &str) -> Vec<u8> {
+    [&[OBJECTS], database.as_bytes(), &[0]].concat()
+}
+
+/// `key` is what `ObjectKind::key_of` makes of the name.
+pub(crate) fn object(database: &str, kind: ObjectKind, key: &str) -> Vec<u8> {
+    [&objects_of(database)[..], &[kind as u8], key.as_bytes()].concat()
 }
 
 pub(crate) fn dropped(id: IndexId) -> Vec<u8> {

@@ -1,5 +1,6 @@
 //! The column family `catalog`: its keys, its records, and the primitives that records are made of.
 
 pub(crate) mod keys;
+pub(crate) mod object;
 pub(crate) mod primitives;
 pub(crate) mod record;

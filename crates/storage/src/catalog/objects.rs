@@ -1,0 +1,150 @@
+//! Stored objects: views, procedures, functions, triggers, events.
+//!
+//! Each is one record, created, changed and dropped by one commit as tables are, under `ddl` (CAT-4). A change gives the object a
+//! version that none had before, and a new version to the catalog, so that plans and compiled programs of the old one are found stale.
+//! The objects of a database are read together when one of them is first looked for, and go with the database.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use vaquita_types::Result;
+use vaquita_types::schema::{ObjectKind, StoredObject};
+
+use super::ddl::{Change, DdlStatement, now_us, table_exists};
+use super::{Catalog, DdlContext, damaged};
+use crate::encoding::KeyRange;
+use crate::encoding::catalog::{keys, object};
+
+/// By kind and key.
+pub(super) type Objects = BTreeMap<(ObjectKind, String), Arc<StoredObject>>;
+
+impl Catalog {
+    /// `None` also if the database does not exist.
+    pub fn object(&self, database: &str, kind: ObjectKind, name: &str) -> Result<Option<Arc<StoredObject>>> {
+        self.with_objects(database, |objects| objects.get(&(kind, kind.key_of(name))).cloned()).map(Option::flatten)
+    }
+
+    /// A database's objects of a kind, by name; none if it does not exist.
+    pub fn objects(&self, database: &str, kind: ObjectKind) -> Result<Vec<Arc<StoredObject>>> {
+        let found = self.with_objects(database, |objects| {
+            let of_kind = objects.range((kind, String::new())..).take_while(|((found, _), _)| *found == kind);
+            of_kind.map(|(_, object)| object.clone()).collect()
+        })?;
+        Ok(found.unwrap_or_default())
+    }
+
+    fn with_objects<T>(&self, database: &str, look: impl Fn(&Objects) -> T) -> Result<Option<T>> {
+        match self.cache.read().get(database).map(|d| d.objects.as_ref().map(&look)) {
+            None => return Ok(None),
+            Some(Some(found)) => return Ok(Some(found)),
+            Some(None) => {}
+        }
+        // Under `ddl` the records cannot change between reading and caching them.
+        let _ddl = self.ddl.lock();
+        let objects = self.read_objects(database)?;
+        let mut cache = self.cache.write();
+        let Some(d) = cache.get_mut(database) else { return Ok(None) };
+        Ok(Some(look(d.objects.insert(objects))))
+    }
+
+    #[cold]
+    fn read_objects(&self, database: &str) -> Result<Objects> {
+        let records = self.transaction().meta_scan(KeyRange::prefix(&keys::objects_of(database)))?;
+        let decoded = records.into_iter().map(|(_, bytes)| {
+            let object = object::decode(&bytes).ok_or_else(|| damaged(format_args!("a stored object of database {database}")))?;
+            Ok(((object.kind, object.kind.key_of(&object.name)), Arc::new(object)))
+        });
+        decoded.collect()
+    }
+
+    /// Stores a new object, or with `replace` one in the place of that which has its name. Version and times are given here. `None`:
+    /// the name is taken, and nothing is changed. Error 1049 without the database; error 1050 for a view with the name of a table.
+    pub fn create_object(&self, new: StoredObject, replace: bool, context: &DdlContext) -> Result<Option<Arc<StoredObject>>> {
+        let mut change = DdlStatement::new(self, context).change();
+        change.check_database(&new.database)?;
+        let table = (new.database.as_str(), new.name.as_str());
+        if new.kind == ObjectKind::View && change.exists(table)? {
+            return Err(table_exists(table));
+        }
+        let there = change.object(&new.database, new.kind, &new.name)?;
+        if there.is_some() && !replace {
+            return Ok(None);
+        }
+        let now = now_us();
+        change.put_object(StoredObject { created_us: now, altered_us: now, ..new }).map(Some)
+    }
+
+    /// Changes an object, whose kind and name stay. False: there is none.
+    pub fn alter_object(
+        &self,
+        (database, kind, name): (&str, ObjectKind, &str),
+        alter: impl FnOnce(&mut StoredObject) -> Result<()>,
+        context: &DdlContext,
+    ) -> Result<bool> {
+        let mut change = DdlStatement::new(self, context).change();
+        let Some(mut object) = change.object(database, kind, name)? else { return Ok(false) };
+        alter(&mut object)?;
+        object.altered_us = now_us();
+        change.put_object(object)?;
+        Ok(true)
+    }
+
+    /// False: there is none.
+    pub fn drop_object(&self, database: &str, kind: ObjectKind, name: &str, context: &DdlContext) -> Result<bool> {
+        Ok(self.drop_objects(&[(database, name)], kind, context)?.is_empty())
+    }
+
+    /// Drops those of the named objects that exist, in one commit. The positions of the others.
+    pub fn drop_objects(&self, names: &[(&str, &str)], kind: ObjectKind, context: &DdlContext) -> Result<Vec<usize>> {
+        let mut change = DdlStatement::new(self, context).change();
+        let (mut missing, mut gone) = (Vec::new(), Vec::new());
+        for (at, (database, name)) in names.iter().enumerate() {
+            let name = kind.key_of(name);
+            let key = keys::object(database, kind, &name);
+            if change.txn.meta_get(&key)?.is_none() {
+                missing.push(at);
+                continue;
+            }
+            change.txn.meta_delete(&key)?;
+            gone.push((*database, (kind, name)));
+        }
+        if gone.is_empty() {
+            return Ok(missing);
+        }
+        change.commit_with(|databases| {
+            for (database, key) in gone {
+                if let Some(objects) = databases.get_mut(database).and_then(|d| d.objects.as_mut()) {
+                    objects.remove(&key);
+                }
+            }
+        })?;
+        Ok(missing)
+    }
+}
+
+impl Change<'_> {
+    fn object(&self, database: &str, kind: ObjectKind, name: &str) -> Result<Option<StoredObject>> {
+        let Some(bytes) = self.txn.meta_get(&keys::object(database, kind, &kind.key_of(name)))? else { return Ok(None) };
+        object::decode(&bytes).map(Some).ok_or_else(|| damaged(format_args!("stored object {database}.{name}")))
+    }
+
+    /// Writes the object and commits.
+    fn put_object(&mut self, mut object: StoredObject) -> Result<Arc<StoredObject>> {
+        object.version = self.ids().next_schema_version();
+        let key = (object.kind, object.kind.key_of(&object.name));
+        self.txn.meta_put(&keys::object(&object.database, object.kind, &key.1), &object::encode(&object))?;
+        let object = Arc::new(object);
+        self.commit_with(|databases| {
+            if let Some(objects) = databases.get_mut(&object.database).and_then(|d| d.objects.as_mut()) {
+                objects.insert(key, object.clone());
+            }
+        })?;
+        Ok(object)
+    }
+
+    /// Removes all of a database.
+    pub(super) fn drop_objects(&mut self, database: &str) -> Result<()> {
+        let records = self.txn.meta_scan(KeyRange::prefix(&keys::objects_of(database)))?;
+        records.iter().try_for_each(|(key, _)| self.txn.meta_delete(key))
+    }
+}

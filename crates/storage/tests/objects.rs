@@ -1,0 +1,144 @@
+//! Stored objects: created, changed, dropped and found again after a restart.
+
+mod common;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use common::{Server, interrupt, server, table_def};
+use vaquita_storage::{Catalog, DdlContext};
+use vaquita_types::charset::CollationId;
+use vaquita_types::errno;
+use vaquita_types::schema::{Definer, ObjectKind, SqlSecurity, StoredObject};
+
+fn context() -> DdlContext {
+    DdlContext {
+        wait: Duration::from_secs(5),
+        interrupt: interrupt(),
+        progress: Default::default(),
+        foreign_keys: Default::default(),
+    }
+}
+
+fn object(kind: ObjectKind, name: &str, text: &str) -> StoredObject {
+    StoredObject {
+        kind,
+        database: "db".into(),
+        name: name.into(),
+        version: 0,
+        definer: Definer { user: "u".into(), host: "%".into() },
+        security: SqlSecurity::Definer,
+        sql_mode: 0,
+        client_collation: CollationId::default(),
+        connection_collation: CollationId::default(),
+        database_collation: CollationId::default(),
+        created_us: 0,
+        altered_us: 0,
+        comment: String::new(),
+        characteristics: Vec::new(),
+        text: text.into(),
+    }
+}
+
+fn with_database() -> Server {
+    let server = server();
+    server.catalog.create_database("db", CollationId::default(), &context()).expect("database");
+    server
+}
+
+fn names(catalog: &Catalog, kind: ObjectKind) -> Vec<String> {
+    catalog.objects("db", kind).expect("objects").iter().map(|object| object.name.clone()).collect()
+}
+
+fn restart(server: Server) -> Server {
+    let Server { catalog, engine, dir, .. } = server;
+    catalog.close();
+    drop(catalog);
+    engine.shutdown().expect("shutdown");
+    drop(engine);
+    common::open(dir)
+}
+
+fn create(catalog: &Catalog, kind: ObjectKind, name: &str) -> Arc<StoredObject> {
+    catalog.create_object(object(kind, name, "text"), false, &context()).expect("create").expect("a new name")
+}
+
+#[test]
+fn objects_are_found_again_after_a_restart() {
+    let server = with_database();
+    let first = create(&server.catalog, ObjectKind::Procedure, "P1");
+    let second = create(&server.catalog, ObjectKind::Procedure, "a");
+    create(&server.catalog, ObjectKind::Function, "p1");
+    create(&server.catalog, ObjectKind::View, "v");
+    create(&server.catalog, ObjectKind::View, "V");
+    assert!(first.version < second.version && first.created_us > 0);
+    let check = |catalog: &Catalog| {
+        assert_eq!(names(catalog, ObjectKind::Procedure), ["a", "P1"]);
+        assert_eq!(names(catalog, ObjectKind::View), ["V", "v"]);
+        let found = catalog.object("db", ObjectKind::Procedure, "p1").expect("found");
+        assert_eq!(found.as_deref(), Some(&*first));
+        assert_eq!(catalog.object("db", ObjectKind::View, "w").expect("found"), None);
+        assert_eq!(catalog.object("nowhere", ObjectKind::View, "v").expect("found"), None);
+    };
+    check(&server.catalog);
+    check(&restart(server).catalog);
+}
+
+#[test]
+fn a_change_gives_a_new_version() {
+    let server = with_database();
+    let catalog = &server.catalog;
+    let old = create(catalog, ObjectKind::Procedure, "p");
+    // Another spelling is the same name; the old object stays.
+    assert_eq!(catalog.create_object(object(ObjectKind::Procedure, "P", "new"), false, &context()).expect("create"), None);
+    let before = catalog.version();
+    let comment = |object: &mut StoredObject| {
+        object.comment = "changed".into();
+        Ok(())
+    };
+    assert!(catalog.alter_object(("db", ObjectKind::Procedure, "P"), comment, &context()).expect("alter"));
+    let altered = catalog.object("db", ObjectKind::Procedure, "p").expect("found").expect("there");
+    assert!(altered.version > old.version && catalog.version() > before && altered.altered_us >= altered.created_us);
+    assert_eq!((&altered.comment[..], altered.created_us), ("changed", old.created_us));
+    let replaced = catalog.create_object(object(ObjectKind::Procedure, "P", "new"), true, &context()).expect("replace");
+    assert_eq!(replaced.map(|object| (object.name.clone(), object.text.clone())), Some(("P".into(), "new".into())));
+    assert!(!catalog.alter_object(("db", ObjectKind::Function, "p"), comment, &context()).expect("alter"));
+    assert_eq!(names(&restart(server).catalog, ObjectKind::Procedure), ["P"]);
+}
+
+#[test]
+fn objects_go_alone_and_with_their_database() {
+    let server = with_database();
+    let catalog = &server.catalog;
+    for name in ["a", "b", "c"] {
+        create(catalog, ObjectKind::View, name);
+    }
+    let dropped = catalog.drop_objects(&[("db", "a"), ("db", "x"), ("db", "b")], ObjectKind::View, &context()).expect("drop");
+    assert_eq!((dropped, names(catalog, ObjectKind::View)), (vec![1], vec!["c".to_string()]));
+    assert!(!catalog.drop_object("db", ObjectKind::Procedure, "c", &context()).expect("drop"));
+    // Names that begin with the database's name are of another one.
+    catalog.create_database("db2", CollationId::default(), &context()).expect("database");
+    let other = StoredObject { database: "db2".into(), ..object(ObjectKind::View, "c", "text") };
+    catalog.create_object(other, false, &context()).expect("create").expect("new");
+    catalog.drop_database("db", &context()).expect("drop");
+    catalog.create_database("db", CollationId::default(), &context()).expect("database");
+    assert!(names(catalog, ObjectKind::View).is_empty());
+    let server = restart(server);
+    assert!(names(&server.catalog, ObjectKind::View).is_empty());
+    assert_eq!(server.catalog.objects("db2", ObjectKind::View).expect("objects").len(), 1);
+}
+
+#[test]
+fn views_and_tables_share_their_names() {
+    let server = with_database();
+    let catalog = &server.catalog;
+    catalog.create_table(table_def("t", "a int", &["primary a"]), &context()).expect("table");
+    create(catalog, ObjectKind::View, "v");
+    let taken = catalog.create_object(object(ObjectKind::View, "t", "text"), true, &context()).expect_err("taken");
+    assert!(taken.is(&errno::ER_TABLE_EXISTS_ERROR));
+    let taken = catalog.create_table(table_def("v", "a int", &["primary a"]), &context()).expect_err("taken");
+    assert!(taken.is(&errno::ER_TABLE_EXISTS_ERROR));
+    let taken = catalog.rename_tables(&[(("db", "t"), ("db", "v"))], &context()).expect_err("taken");
+    assert!(taken.is(&errno::ER_TABLE_EXISTS_ERROR));
+    create(catalog, ObjectKind::Procedure, "t");
+}
