@@ -68,6 +68,7 @@ pub use catalog::foreign_keys::{self, KeyRules};
 pub use catalog::key_text::KeyColumn;
 pub use catalog::statistics::{IndexStatistics, TableStatistics};
 pub use catalog::table::{Buffers, Duplicate, Table, Written};
+pub use catalog::validation::{ChangedRows, Validation};
 pub use catalog::{
     AlterContext, Catalog, DdlContext, FirstRows, Leftovers, Progress, RowChange, SessionCatalog, Stage, StageProgress, TableName,
 };

@@ -2,6 +2,7 @@
 
 mod common;
 
+use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
@@ -9,11 +10,13 @@ use std::time::{Duration, Instant};
 
 use common::{Server, index_def, interrupt, server, table_def};
 use vaquita_storage::{
-    Buffers, DdlContext, Direction, EngineOptions, InterruptReason, Isolation, LockMode, LockPolicy, Locked, Reads, RowChange,
-    ScanOptions, Stage, Table, Transaction, TxnOptions, Version, Written, Xid, check_table,
+    AlterContext, Buffers, ChangedRows, DdlContext, Direction, EngineOptions, Entry, InterruptReason, Isolation, LockMode,
+    LockPolicy, Locked, Reads, RowChange, ScanOptions, Stage, Table, Transaction, TxnOptions, Validation, Version, Written, Xid,
+    check_table,
 };
 use vaquita_types::charset::CollationId;
-use vaquita_types::{Error, Result, Value};
+use vaquita_types::schema::{ForeignKeyDef, MatchOption, QualifiedName, ReferentialAction};
+use vaquita_types::{Error, Result, Value, errno};
 
 const POLICY: LockPolicy = LockPolicy::Wait(Duration::from_secs(20));
 const CLIENTS: u64 = 4;
@@ -463,4 +466,98 @@ fn a_prepared_transaction_of_a_build_that_ended_badly_leaves_nothing() {
     server.engine.xa_end(&xid, true).unwrap();
     assert_reclaimed(&server);
     assert_eq!(assert_sound(&server), 52);
+}
+
+/// Writes while all rows are checked, and keeps what is said to have changed.
+struct Writes<'s> {
+    server: &'s Server,
+    changed: RefCell<Vec<Vec<Value>>>,
+    refuses: bool,
+}
+
+impl Validation for Writes<'_> {
+    fn all(&self, txn: &Transaction, version: Version, new: &Table) -> Result<()> {
+        assert_eq!(version, Version::Snapshot);
+        let mut writer = begin(self.server, Isolation::ReadCommitted);
+        let buffers = &mut Buffers::default();
+        let child = open(self.server, &mut writer);
+        assert_eq!(child.insert(&mut writer, &row(1, 20), POLICY, buffers)?, Written::Done);
+        let (key, old) = locked(&child, &mut writer, 2)?.unwrap();
+        child.update(&mut writer, &key, &old, &row(3, 20), POLICY, buffers)?;
+        let parent = self.server.catalog.open_table(&mut writer, "db", "p", LockMode::IX, POLICY)?.unwrap();
+        let (key, old) = locked(&parent, &mut writer, 40)?.unwrap();
+        parent.delete(&mut writer, &key, &old, POLICY, buffers)?;
+        writer.commit_wait()?;
+        // The snapshot is from before.
+        let (mut key, mut value) = (Vec::new(), Vec::new());
+        new.codec.clustered().encode_values(&[Value::Int(2)], &mut key)?;
+        assert!(txn.get(&key, version, &mut value)?);
+        Ok(())
+    }
+
+    fn changed(&self, before: &Transaction, new: &Table, rows: &ChangedRows) -> Result<()> {
+        let parent = self.server.catalog.table("db", "p")?.unwrap();
+        let mut value = Vec::new();
+        for (table, n) in [(new, 0), (&*parent, 1)] {
+            for key in rows.of(table.def.id) {
+                assert_eq!(before.get(key, Version::Snapshot, &mut value)?, n == 1 || key.ends_with(&[2]));
+                let id = table.codec.clustered().part_value(0, Entry { key, value: &[] })?.unwrap().to_value()?;
+                self.changed.borrow_mut().push(vec![Value::Int(n), id]);
+            }
+        }
+        // Nobody writes any more.
+        let mut writer = begin(self.server, Isolation::ReadCommitted);
+        for name in ["t", "p"] {
+            let refused = self.server.catalog.open_table(&mut writer, "db", name, LockMode::IX, LockPolicy::NoWait);
+            assert!(refused.is_err(), "{name}");
+        }
+        if self.refuses { Err(Error::new(&errno::ER_NO_REFERENCED_ROW_2, &[&""])) } else { Ok(()) }
+    }
+}
+
+#[test]
+fn foreign_keys_are_checked_while_others_write() {
+    for refuses in [false, true] {
+        let server = with_rows(10);
+        server.catalog.create_table(table_def("p", "id int, v int null, s varchar(20)", &["primary id"]), &context()).unwrap();
+        let mut txn = begin(&server, Isolation::ReadCommitted);
+        let parent = server.catalog.open_table(&mut txn, "db", "p", LockMode::IX, POLICY).unwrap().unwrap();
+        for id in (0..10).map(|n| n * 20) {
+            assert_eq!(parent.insert(&mut txn, &row(id, 0), POLICY, &mut Buffers::default()).unwrap(), Written::Done);
+        }
+        txn.commit_wait().unwrap();
+        let old = server.catalog.table("db", "t").unwrap().unwrap();
+        let mut new = (*old.def).clone();
+        let index = index_def(&new, 0, "v v");
+        new.foreign_keys.push(ForeignKeyDef {
+            name: "fk".to_string(),
+            columns: vec![index.parts[0].column],
+            parent: QualifiedName { database: "db".to_string(), name: "p".to_string() },
+            parent_columns: vec!["id".to_string()],
+            on_delete: ReferentialAction::NoAction,
+            on_update: ReferentialAction::NoAction,
+            match_option: MatchOption::None,
+        });
+        new.indexes.push(index);
+        let writes = Writes { server: &server, changed: RefCell::default(), refuses };
+        let ddl = context();
+        let alter = AlterContext { auto_increment: &|_| Ok(None), lock: None, validation: Some(&writes), ddl: &ddl };
+        let altered = server.catalog.alter_table_with(&old, new, RowChange::Keep, &alter);
+        assert_eq!(altered.map_or_else(|e| e.code(), |_| 0), if refuses { 1452 } else { 0 });
+        let mut changed = writes.changed.take();
+        changed.sort_by_key(|row| format!("{row:?}"));
+        let expected = [[0, 1], [0, 2], [0, 3], [1, 40]];
+        assert_eq!(changed, expected.map(|[table, id]| vec![Value::Int(table), Value::Int(id)]));
+        let table = server.catalog.table("db", "t").unwrap().unwrap();
+        assert_eq!(table.def.foreign_keys.len(), usize::from(!refuses));
+        let parent = server.catalog.table("db", "p").unwrap().unwrap();
+        assert_eq!(parent.def.referenced_by.len(), usize::from(!refuses));
+        assert_eq!(assert_sound(&server), 11);
+        let mut txn = begin(&server, Isolation::ReadCommitted);
+        let table = open(&server, &mut txn);
+        assert_eq!(table.insert(&mut txn, &row(100, 20), POLICY, &mut Buffers::default()).unwrap(), Written::Done);
+        txn.commit_wait().unwrap();
+        assert_sound(&server);
+        assert_reclaimed(&server);
+    }
 }

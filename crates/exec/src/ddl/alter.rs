@@ -13,7 +13,7 @@ use std::sync::Arc;
 use vaquita_parser::ast::{self, AlterAction, AlterTable};
 use vaquita_plan::env::Level;
 use vaquita_storage::layout::instant_change;
-use vaquita_storage::{AlterContext, Direction, Entry, RowChange, ScanOptions, Table, Version};
+use vaquita_storage::{AlterContext, Direction, Entry, RowChange, ScanOptions, Table, Validation, Version};
 use vaquita_types::charset::charset;
 use vaquita_types::errno::ER_ILLEGAL_HA;
 use vaquita_types::schema::{ColumnDef, ColumnDefault, ForeignKeyDef, TableDef};
@@ -22,6 +22,7 @@ use vaquita_types::{ColumnType, Error, Result, TypeKind, Value};
 use super::actions::Edit;
 use super::algorithm::Way;
 use super::convert::RowMap;
+use super::foreign_keys::AddedKeys;
 use super::temporary::refuse_in_alter;
 use super::{Ddl, Outcome};
 
@@ -113,9 +114,9 @@ impl Ddl<'_> {
                 (table, copied)
             }
             None => {
-                let check_rows = |table: &Table| self.check_rows(table, &added);
-                let validate = checked.then_some(&check_rows as &dyn Fn(&Table) -> Result<()>);
-                let context = AlterContext { auto_increment: &next, lock: way.table_lock(), validate, ddl: &self.context };
+                let added = AddedKeys { ddl: self, keys: &added };
+                let validation = checked.then_some(&added as &dyn Validation);
+                let context = AlterContext { auto_increment: &next, lock: way.table_lock(), validation, ddl: &self.context };
                 self.catalog.alter_table_with(old, new, change, &context)?
             }
         };

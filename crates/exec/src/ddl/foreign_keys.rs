@@ -4,12 +4,10 @@
 //! index is `generated`: it goes when one comes that serves as well. What a key and its parent must have in common is looked at here, with
 //! MySQL's errors, and again by the catalog under the locks of both tables (FKEY-3).
 
-use std::sync::Arc;
-
 use vaquita_parser::ast::{self, ColumnAttribute, KeyPart, ReferenceAction, TableElement};
 use vaquita_plan::env::Level;
-use vaquita_storage::Table;
 use vaquita_storage::foreign_keys::{check_reference, parent_columns, sort_keys};
+use vaquita_storage::{ChangedRows, Table, Transaction, Validation, Version};
 use vaquita_types::errno::{
     ER_CANNOT_ADD_FOREIGN, ER_CHECK_CONSTRAINT_CLAUSE_USING_FK_REFER_ACTION_COLUMN, ER_DROP_INDEX_FK, ER_DUP_FIELDNAME,
     ER_FK_CANNOT_OPEN_PARENT, ER_FK_COLUMN_CANNOT_CHANGE, ER_FK_COLUMN_CANNOT_CHANGE_CHILD, ER_FK_COLUMN_CANNOT_DROP,
@@ -24,6 +22,7 @@ use vaquita_types::{Error, Result};
 
 use super::Ddl;
 use super::alter::in_place;
+use crate::dml::AddedKey;
 
 /// The keys of CREATE TABLE, in its order.
 pub(super) fn of_elements(elements: &[TableElement]) -> Vec<ast::ForeignKey> {
@@ -304,20 +303,41 @@ impl Ddl<'_> {
         }
         Ok(())
     }
+}
 
-    /// Error 1452 if a row of `table`, which nobody else writes, has no parent by one of these keys.
-    pub(super) fn check_rows(&self, table: &Table, keys: &[ForeignKeyDef]) -> Result<()> {
-        let txn = self.transaction();
-        for key in keys {
-            let own = key.parent == table.def.qualified_name();
-            let other: Option<Arc<Table>> = match own {
-                true => None,
-                false => self.catalog.permanent(&key.parent.database, &key.parent.name)?,
-            };
-            let Some(parent) = (if own { Some(table) } else { other.as_deref() }) else { continue };
-            crate::dml::check_rows(&txn, table, key, parent, &self.context.interrupt)?;
+/// The foreign keys that an ALTER adds, and the rows that must fulfil them: error 1452.
+pub(super) struct AddedKeys<'a> {
+    pub ddl: &'a Ddl<'a>,
+    pub keys: &'a [ForeignKeyDef],
+}
+
+impl AddedKeys<'_> {
+    /// Calls `f` with each key and its parent, if there is one.
+    fn each(&self, table: &Table, mut f: impl FnMut(&ForeignKeyDef, &Table) -> Result<()>) -> Result<()> {
+        for key in self.keys {
+            if key.parent == table.def.qualified_name() {
+                f(key, table)?;
+            } else if let Some(parent) = self.ddl.catalog.permanent(&key.parent.database, &key.parent.name)? {
+                f(key, &parent)?;
+            }
         }
         Ok(())
+    }
+}
+
+impl Validation for AddedKeys<'_> {
+    fn all(&self, txn: &Transaction, version: Version, table: &Table) -> Result<()> {
+        let interrupt = &self.ddl.context.interrupt;
+        self.each(table, |key, parent| AddedKey::new(table, key, parent)?.check_all(txn, version, interrupt))
+    }
+
+    fn changed(&self, before: &Transaction, table: &Table, rows: &ChangedRows) -> Result<()> {
+        let (now, interrupt) = (self.ddl.transaction(), &self.ddl.context.interrupt);
+        self.each(table, |key, parent| {
+            let added = AddedKey::new(table, key, parent)?;
+            added.check_children(&now, rows.of(table.def.id), interrupt)?;
+            added.check_parents(before, &now, rows.of(parent.def.id), interrupt)
+        })
     }
 }
 

@@ -10,7 +10,7 @@ pub(crate) mod stored_exprs;
 mod stream;
 mod update;
 
-pub(crate) use change::foreign_keys::check_rows;
+pub(crate) use change::added_keys::AddedKey;
 pub use change::implicit_default;
 use vaquita_plan::eval::print;
 use vaquita_plan::node::{Node, Plan};

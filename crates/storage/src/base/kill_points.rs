@@ -94,6 +94,7 @@ pub const ALL: &[&str] = &[
     "alter.withdrawn",
     "alter.unlisted",
     "alter.auto-increment",
+    "alter.validating",
     "alter.validated",
     "alter.installed",
     "alter.finished",

@@ -4,6 +4,7 @@
 //! |-----------------------------------------------------|----------------------------------------------|
 //! | names, defaults, comments, order; columns added, dropped or widened as `encoding::layout::instant_change` allows | one commit; rows are read through their old layout |
 //! | indexes added                                       | their entries are built while others read and write (`online`) |
+//! | foreign keys added                                  | rows are checked while others read and write (`validation`), else as below |
 //! | anything else                                       | all rows are copied into new index ids, while others read (S lock) |
 //!
 //! Building and copying go in batches of their own transactions, into index ids that are on the drop
@@ -19,6 +20,7 @@ use vaquita_types::{Error, Result, Value, errno};
 use super::ddl::{DdlStatement, check_column_ids, order_indexes};
 use super::progress::Stage;
 use super::table::{Buffers, Table, Written};
+use super::validation::Validation;
 use super::{Catalog, DdlContext, foreign_keys};
 use crate::base::kill_points::kill_point;
 use crate::encoding::catalog::keys;
@@ -42,20 +44,29 @@ pub struct AlterContext<'a> {
     pub auto_increment: &'a dyn Fn(&Table) -> Result<Option<u64>>,
     /// S or X: keeps writers, or all others, out from the first row to the last, although it need not be.
     pub lock: Option<LockMode>,
-    /// Looks at all rows of the new table, which is whole but not yet installed, while nobody writes it or the parents of its keys: foreign
-    /// keys are added.
-    pub validate: Option<&'a dyn Fn(&Table) -> Result<()>>,
+    /// Foreign keys are added: what rows must fulfil.
+    pub validation: Option<&'a dyn Validation>,
     pub ddl: &'a DdlContext,
 }
 
 /// What the ways of an ALTER share.
-struct Alter<'a> {
+pub(super) struct Alter<'a> {
     /// Rows stay as they are.
     instant: bool,
-    built: &'a [IndexId],
+    pub built: &'a [IndexId],
     /// Parents, and children that follow other names.
-    related: &'a [Arc<Table>],
-    context: &'a AlterContext<'a>,
+    pub related: &'a [Arc<Table>],
+    pub context: &'a AlterContext<'a>,
+}
+
+impl<'a> Alter<'a> {
+    /// The same with other handles of the related tables.
+    pub fn of<'r>(&'r self, related: &'r [Arc<Table>]) -> Alter<'r>
+    where
+        'a: 'r,
+    {
+        Alter { instant: self.instant, built: self.built, related, context: self.context }
+    }
 }
 
 /// Bytes of rows of one batch, where rows are long; else `Tuning::build_batch_rows` bounds it.
@@ -77,7 +88,7 @@ impl Catalog {
             old,
             new,
             rows,
-            &AlterContext { auto_increment: &|_| Ok(None), lock: None, validate: None, ddl: context },
+            &AlterContext { auto_increment: &|_| Ok(None), lock: None, validation: None, ddl: context },
         )
     }
 
@@ -106,8 +117,13 @@ impl Catalog {
         let instant = prepare(&old.def, &mut new, &rows)?;
         let built = self.start_build(&mut new)?;
         let change = Alter { instant, built: &built, related: &related, context };
+        // The snapshot in which rows are checked lacks the entries of an index that is built now.
+        let refers_to_built = !built.is_empty() && new.foreign_keys.iter().any(|key| key.parent == new.qualified_name());
         let result = match (instant, context.lock) {
-            _ if context.validate.is_some() => self.alter_under_lock(statement, old, new, rows, &change),
+            (true, None) if !refers_to_built && let Some(validation) = context.validation => {
+                self.alter_validated(statement, old, new, &change, validation)
+            }
+            _ if context.validation.is_some() => self.alter_under_lock(statement, old, new, rows, &change),
             (true, _) if built.is_empty() => self.alter_instantly(statement, old, new, &change),
             (true, None) => self.alter_online(statement, old, new, &change),
             _ => self.alter_under_lock(statement, old, new, rows, &change),
@@ -160,15 +176,15 @@ impl Catalog {
     ) -> Result<(Arc<Table>, u64)> {
         let context = change.context.ddl;
         statement.lock_table(old.def.id, change.context.lock.unwrap_or(LockMode::S), context)?;
-        if change.context.validate.is_some() {
+        if change.context.validation.is_some() {
             change.related.iter().try_for_each(|table| statement.lock_table(table.def.id, LockMode::S, context))?;
         }
         let expected = self.transaction().row_count(old.def.id)?;
         let stage = if change.instant { Stage::ReadingRows } else { Stage::CopyingRows };
         context.progress.start_rows(stage, expected);
         let copied = self.build(old, &mut new, change.built, change.instant, rows, context)?;
-        if let Some(validate) = change.context.validate {
-            validate(&Table::new(Arc::new(new.clone()))?)?;
+        if let Some(validation) = change.context.validation {
+            validation.all(&self.transaction(), Version::Latest, &Table::new(Arc::new(new.clone()))?)?;
             kill_point("alter.validated");
         }
         context.progress.enter(Stage::WaitingToCommit);
@@ -300,7 +316,7 @@ fn keep_columns(old: &TableDef, new: &TableDef) -> impl FnMut(Vec<Value>) -> Res
 }
 
 /// The commit that replaces the definition.
-fn install(mut statement: DdlStatement<'_>, old: &Arc<Table>, new: TableDef, alter: &Alter<'_>) -> Result<Arc<Table>> {
+pub(super) fn install(mut statement: DdlStatement<'_>, old: &Arc<Table>, new: TableDef, alter: &Alter<'_>) -> Result<Arc<Table>> {
     alter.related.iter().try_for_each(|table| statement.lock_table(table.def.id, LockMode::X, alter.context.ddl))?;
     alter.context.ddl.progress.enter(Stage::Committing);
     let mut change = statement.change();

@@ -49,12 +49,27 @@ pub struct Building {
     notes: AtomicBool,
     /// Clustered keys; `None` once nothing is noted any more.
     noted: Mutex<Option<Noted>>,
+    /// Rows that were changed, for an ALTER that checks foreign keys (`validation`).
+    changed: Option<Mutex<Noted>>,
 }
 
 #[derive(Debug, Default)]
-pub struct Noted {
-    pub keys: HashSet<Box<[u8]>>,
+struct Noted {
+    keys: HashSet<Box<[u8]>>,
     bytes: usize,
+}
+
+impl Noted {
+    fn add(&mut self, key: Vec<u8>) {
+        let bytes = key.len() + NOTE_OVERHEAD_BYTES;
+        if self.keys.insert(key.into()) {
+            self.bytes += bytes;
+        }
+    }
+
+    fn is_too_much(&self) -> bool {
+        self.bytes > NOTED_BYTES_MAX
+    }
 }
 
 /// Bytes of noted keys that are too many to go through their rows again.
@@ -96,7 +111,35 @@ impl Building {
             sources.clear();
         }
         let target = Table::new(std::sync::Arc::new(new.clone()))?;
-        Ok(Building { target, fill, sources, failed: OnceLock::new(), notes: AtomicBool::new(false), noted: Mutex::default() })
+        let (failed, notes) = (OnceLock::new(), AtomicBool::new(false));
+        Ok(Building { target, fill, sources, failed, notes, noted: Mutex::default(), changed: None })
+    }
+
+    /// `new`, and writers note all rows that they change.
+    pub fn watching(old: &TableDef, new: &TableDef, built: &[IndexId]) -> Result<Building> {
+        Ok(Building { changed: Some(Mutex::default()), ..Building::new(old, new, built)? })
+    }
+
+    /// The rows changed since; `None`: too many.
+    pub fn take_changed(&self) -> Option<HashSet<Box<[u8]>>> {
+        let noted = std::mem::take(&mut *self.changed.as_ref()?.lock());
+        (!noted.is_too_much()).then_some(noted.keys)
+    }
+
+    fn note_changed(&self, row: &[Value], row_id: u64) -> Result<()> {
+        let Some(changed) = &self.changed else { return Ok(()) };
+        let key = self.clustered_key(row, row_id)?;
+        let mut changed = changed.lock();
+        if !changed.is_too_much() {
+            changed.add(key);
+        }
+        Ok(())
+    }
+
+    fn clustered_key(&self, row: &[Value], row_id: u64) -> Result<Vec<u8>> {
+        let mut key = Vec::new();
+        self.target.codec.clustered().encode_clustered(row, row_id, &mut key)?;
+        Ok(key)
     }
 
     /// From here on writers note rows, if no index that is built is unique. Nobody has written yet.
@@ -113,7 +156,7 @@ impl Building {
 
     /// Whether writers have noted too much.
     pub fn has_too_many_notes(&self) -> bool {
-        self.noted.lock().as_ref().is_some_and(|noted| noted.bytes > NOTED_BYTES_MAX)
+        self.noted.lock().as_ref().is_some_and(Noted::is_too_much)
     }
 
     /// The rows noted; from here on writers keep entries.
@@ -128,14 +171,10 @@ impl Building {
         if !self.notes_rows() {
             return Ok(false);
         }
-        let mut key = Vec::new();
-        self.target.codec.clustered().encode_clustered(row, row_id, &mut key)?;
+        let key = self.clustered_key(row, row_id)?;
         let mut noted = self.noted.lock();
         let Some(noted) = &mut *noted else { return Ok(false) };
-        let bytes = key.len() + NOTE_OVERHEAD_BYTES;
-        if noted.keys.insert(key.into()) {
-            noted.bytes += bytes;
-        }
+        noted.add(key);
         Ok(true)
     }
 
@@ -196,6 +235,7 @@ impl Building {
             return Ok(());
         }
         let (row, mut b) = (self.row(row), EntryBuffers::default());
+        self.note_changed(&row, row_id)?;
         if self.note(&row, row_id)? {
             return Ok(());
         }
@@ -207,6 +247,7 @@ impl Building {
             return Ok(());
         }
         let (row, mut b) = (self.row(row), EntryBuffers::default());
+        self.note_changed(&row, row_id)?;
         if self.note(&row, row_id)? {
             return Ok(());
         }
@@ -226,6 +267,10 @@ impl Building {
             return Ok(());
         }
         let (old, new, mut b) = (self.row(old), self.row(new), EntryBuffers::default());
+        self.note_changed(&new, row_id)?;
+        if moved {
+            self.note_changed(&old, row_id)?;
+        }
         if self.note(&new, row_id)? && (!moved || self.note(&old, row_id)?) {
             return Ok(());
         }

@@ -12,6 +12,7 @@
 //! | `foreign_keys` | who refers to whom |
 //! | `objects` | views, procedures, functions, triggers, events: what is kept as SQL text |
 //! | `building`, `online`, `sorted` | indexes that are built while others write |
+//! | `validation` | foreign keys that are added while others write |
 //! | `reclaim`, `leftovers` | frees the space of dropped indexes; looks for what no definition knows |
 //! | `progress` | how far a DDL statement is |
 //! | `temporary` | what a session adds to the catalog for itself |
@@ -46,6 +47,7 @@ mod sorted;
 pub mod statistics;
 pub mod table;
 mod temporary;
+pub mod validation;
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -387,11 +389,9 @@ fn deferred_at_start(store: &Arc<Store>) -> Result<Vec<online::Deferred>> {
 }
 
 fn internal_transaction(store: &Arc<Store>, interrupt: Arc<Interrupt>) -> Transaction {
-    store.begin(TxnOptions {
-        isolation: Isolation::ReadCommitted,
-        autocommit: false,
-        read_only: false,
-        snapshot_isolation: false,
-        interrupt,
-    })
+    internal_transaction_at(store, Isolation::ReadCommitted, interrupt)
+}
+
+fn internal_transaction_at(store: &Arc<Store>, isolation: Isolation, interrupt: Arc<Interrupt>) -> Transaction {
+    store.begin(TxnOptions { isolation, autocommit: false, read_only: false, snapshot_isolation: false, interrupt })
 }

@@ -18,7 +18,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use vaquita_types::Result;
-use vaquita_types::schema::{IndexId, TableDef};
+use vaquita_types::schema::{IndexId, TableDef, TableId};
 
 use super::building::{Building, EntryBuffers, Filled};
 use super::ddl::DdlStatement;
@@ -58,10 +58,7 @@ impl Catalog {
         let building = Building::new(&old.def, new, built)?;
         statement.lock_table(old.def.id, LockMode::S, context)?;
         context.progress.enter(Stage::Preparing);
-        // Rows of more than one batch are sorted, if they can be.
-        if self.transaction().row_count(old.def.id)? > self.batch_rows() as u64 {
-            building.note_rows();
-        }
+        self.prepare_notes(&building, old.def.id)?;
         let handle = self.publish(old, Some(building))?;
         statement.txn.rollback();
         kill_point("alter.published");
@@ -80,11 +77,19 @@ impl Catalog {
         }
     }
 
+    /// Rows of more than one batch are sorted, if they can be.
+    pub(super) fn prepare_notes(&self, building: &Building, table: TableId) -> Result<()> {
+        if self.transaction().row_count(table)? > self.batch_rows() as u64 {
+            building.note_rows();
+        }
+        Ok(())
+    }
+
     pub(super) fn batch_rows(&self) -> usize {
         self.store.options().tuning.build_batch_rows.clamp(1, BATCH_ROWS_MAX)
     }
 
-    fn backfill(&self, handle: &Table, context: &DdlContext) -> Result<()> {
+    pub(super) fn backfill(&self, handle: &Table, context: &DdlContext) -> Result<()> {
         let Some(building) = handle.building() else { return Ok(()) };
         let rows = self.transaction().row_count(handle.def.id)?;
         context.progress.start_rows(Stage::ReadingRows, rows);
@@ -103,7 +108,7 @@ impl Catalog {
     }
 
     /// Replaces the handle of a table by one of the same definition.
-    fn publish(&self, old: &Arc<Table>, building: Option<Building>) -> Result<Arc<Table>> {
+    pub(super) fn publish(&self, old: &Arc<Table>, building: Option<Building>) -> Result<Arc<Table>> {
         let _ddl = self.ddl.lock();
         let handle = Arc::new(old.rebuilt(building)?);
         if let Some(database) = self.cache.write().get_mut(&old.def.database) {
@@ -117,6 +122,9 @@ impl Catalog {
     /// The build is given up. The ids stay away from `reclaim` until all who may write them have ended.
     pub(super) fn withdraw(&self, handle: &Arc<Table>, built: &[IndexId]) -> Result<()> {
         self.publish(handle, None)?;
+        if built.is_empty() {
+            return Ok(());
+        }
         // Later users find that the handle is stale.
         let until = self.store.locks().table_users(handle.def.id);
         self.ddl.lock().deferred.push(Deferred { indexes: built.iter().copied().collect(), until });

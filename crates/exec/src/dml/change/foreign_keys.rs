@@ -12,10 +12,8 @@
 //! Example: `DELETE FROM p WHERE id = 1` with a child `c` ON DELETE CASCADE locks the key 1 of p (X), waits for whoever inserts a child of it,
 //! deletes the row, then scans c's index for 1, and locks and deletes each row there as `DELETE FROM c` would.
 
-use vaquita_storage::foreign_keys::parent_columns;
 use vaquita_storage::{
-    Direction, Duplicate, Entry, Interrupt, Keep, KeyRange, LockMode, Locked, ScanOptions, Table, Transaction, Version, Written,
-    reference_lock,
+    Direction, Duplicate, Entry, KeyRange, LockMode, Locked, ScanOptions, Table, Version, Written, reference_lock,
 };
 use vaquita_types::charset::collation;
 use vaquita_types::errno::{
@@ -26,7 +24,7 @@ use vaquita_types::schema::{ColumnDef, ForeignKeyDef, QualifiedName, Referential
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value};
 
 use super::stored::StoredRows;
-use crate::context::{Execution, Links, Parent, ToChild, columns_at};
+use crate::context::{Execution, Links, Parent, ToChild};
 
 /// The tables that a cascade has gone through.
 pub(super) struct Chain<'c> {
@@ -54,7 +52,7 @@ pub(crate) fn is_key_error(error: &Error) -> bool {
     error.is(&ER_NO_REFERENCED_ROW_2) || error.is(&ER_ROW_IS_REFERENCED_2)
 }
 
-fn no_index() -> Error {
+pub(super) fn no_index() -> Error {
     Error::internal("a foreign key without its index")
 }
 
@@ -83,7 +81,7 @@ fn latest() -> ScanOptions {
 }
 
 /// The key of the columns' values in an index that they lead; `None`: no row can have them.
-fn key_of(table: &Table, index: usize, columns: &[usize], values: &[&Value]) -> Result<Option<Vec<u8>>> {
+pub(super) fn key_of(table: &Table, index: usize, columns: &[usize], values: &[&Value]) -> Result<Option<Vec<u8>>> {
     let Some(codec) = table.codec.indexes().get(index) else { return Err(no_index()) };
     let fits = |(column, value): (&usize, &&Value)| table.def.columns.get(*column).is_some_and(|column| fits(value, &column.ty));
     if !columns.iter().zip(values).all(fits) {
@@ -107,7 +105,7 @@ fn fits(value: &Value, ty: &ColumnType) -> bool {
 }
 
 /// The values of these columns; `None` if one is NULL, which refers to nothing.
-fn values<'r>(row: &'r [Value], columns: &[usize]) -> Option<Vec<&'r Value>> {
+pub(super) fn values<'r>(row: &'r [Value], columns: &[usize]) -> Option<Vec<&'r Value>> {
     columns.iter().map(|column| row.get(*column).filter(|value| !value.is_null())).collect()
 }
 
@@ -347,38 +345,6 @@ impl ToChild {
     }
 }
 
-/// Error 1452 if a row of `table` has no parent by this key. Nobody else writes the two tables meanwhile.
-pub(crate) fn check_rows(
-    txn: &Transaction,
-    table: &Table,
-    key: &ForeignKeyDef,
-    parent: &Table,
-    interrupt: &Interrupt,
-) -> Result<()> {
-    let columns = columns_at(&table.def, &key.columns)?;
-    let ids = parent_columns(key, &parent.def)?;
-    let (index, parent_columns) = (parent.def.referenced_index(&ids).ok_or_else(no_index)?, columns_at(&parent.def, &ids)?);
-    let options = ScanOptions { keep: Keep::Nothing, ..latest() };
-    let mut cursor = txn.scan(table.codec.clustered().all(), Direction::Forward, options)?;
-    let mut last_found = Vec::new();
-    while let Some((clustered, stored)) = cursor.next(txn)? {
-        interrupt.check()?;
-        let row = table.codec.decode_row(clustered, stored)?;
-        let Some(values) = values(&row, &columns) else { continue };
-        let wanted = key_of(parent, index, &parent_columns, &values)?;
-        let found = match &wanted {
-            Some(wanted) if *wanted == last_found => true,
-            Some(wanted) => txn.scan(KeyRange::prefix(wanted), Direction::Forward, latest())?.next(txn)?.is_some(),
-            None => false,
-        };
-        if !found {
-            return Err(Error::new(&ER_NO_REFERENCED_ROW_2, &[&constraint_text(&table.def, key)]));
-        }
-        last_found = wanted.unwrap_or_default();
-    }
-    Ok(())
-}
-
 /// The value of a parent's column as a child's column holds it.
 fn held_by(value: &Value, column: &ColumnDef) -> Option<Value> {
     match value {
@@ -404,7 +370,7 @@ const CONSTRAINT_TEXT_BYTES_MAX: usize = 192;
 
 /// `` (`d`.`c`, CONSTRAINT `k` FOREIGN KEY (`a`) REFERENCES `p` (`b`) ON DELETE CASCADE)``. MySQL's messages double no quotes in names and know
 /// no SET DEFAULT.
-fn constraint_text(child: &TableDef, key: &ForeignKeyDef) -> String {
+pub(super) fn constraint_text(child: &TableDef, key: &ForeignKeyDef) -> String {
     let own = key.columns.iter().filter_map(|id| child.columns.get(child.position_of(*id)?)).map(|column| column.name.as_str());
     let own = own.collect::<Vec<_>>().join("`, `");
     let database = if key.parent.database == child.database { String::new() } else { format!("`{}`.", key.parent.database) };

@@ -21,6 +21,7 @@
 //! Example: `INSERT IGNORE INTO t VALUES (1, NULL)` makes NULL the type's zero with a warning (1), finds the constraints
 //! satisfied (2), and gets the row with key 1 that is in the way back from storage (3); what that means is the statement's to say.
 
+pub(crate) mod added_keys;
 pub(crate) mod foreign_keys;
 mod numbers;
 mod stored;
