@@ -12,7 +12,7 @@ use vaquita_parser as ast;
 use vaquita_types::limits::CTE_EXPANSIONS_MAX;
 use vaquita_types::{ColumnType, Error, Result, errno};
 
-use super::from::FromPart;
+use super::from::{FromPart, is_mergeable};
 use super::scope::{ColumnValue, RelationColumn, Scope};
 use super::{Binder, Relation, Source};
 use crate::expr::Expr;
@@ -107,12 +107,10 @@ impl Binder<'_> {
     }
 
     fn plain(&mut self, def: &CteDef, alias: &str, level: usize) -> Result<FromPart> {
-        if self.targets.is_empty()
-            && let Some(part) = self.in_query(|b| b.merge_derived(&def.query, alias, &def.columns))?
-        {
-            return Ok(part);
-        }
         let (query, outermost) = self.nested_query(&def.query)?;
+        if self.targets.is_empty() && is_mergeable(&query) {
+            return self.merged(query, alias, &def.columns);
+        }
         self.materialized(query, outermost < level, false, alias, &def.columns)
     }
 

@@ -16,13 +16,13 @@ impl Binder<'_> {
             self.push_with(with)?;
         }
         // The form for several tables reads them all, whatever it makes of it.
-        let mut tree = self.dml_from(&delete.from, if delete.targets.is_empty() { DELETE } else { SELECT })?;
+        let tree = self.dml_from(&delete.from, if delete.targets.is_empty() { DELETE } else { SELECT })?;
         let several = !matches!(tree, Some(Logical::Relation(_)));
         check_ordered(several, "DELETE", &delete.order_by, delete.limit.as_ref())?;
         let targets = self.delete_targets(delete)?;
         self.mark_targets(&targets);
         let filter = match &delete.filter {
-            Some(filter) => self.in_clause(Clause::Where, |b| b.where_clause(filter, &mut tree))?,
+            Some(filter) => self.in_clause(Clause::Where, |b| b.where_clause(filter))?,
             None => Vec::new(),
         };
         let source = self.dml_source(tree, filter, &delete.order_by, delete.limit.as_ref(), &targets)?;

@@ -10,11 +10,11 @@ use vaquita_types::{Error, Result, errno};
 
 use super::scope::{ColumnValue, RelationColumn, Scope, VisibleColumn, same_name};
 use super::{Binder, Clause, Relation, Source};
-use crate::expr::{CompareOp, Expr};
-use crate::logical::{Inner, Logical, Query};
-use crate::node::{ColumnOrigin, JoinKind};
+use crate::expr::{CompareOp, Expr, ExprKind};
+use crate::logical::{Inner, Logical, Query, merge};
+use crate::node::{ColumnOrigin, JoinKind, OutputColumn};
 use crate::typing;
-use crate::uses::{Actions, SELECT};
+use crate::uses::Actions;
 use crate::visit;
 
 /// What a table reference brings into scope.
@@ -263,20 +263,16 @@ impl Binder<'_> {
     }
 
     fn derived_inner(&mut self, query: &ast::Query, lateral: bool, alias: &str, names: &[String]) -> Result<FromPart> {
-        // A table that the statement changes may be read through a derived table only if that is kept.
-        if !lateral
-            && self.targets.is_empty()
-            && let Some(part) = self.in_query(|b| b.merge_derived(query, alias, names))?
-        {
-            return Ok(part);
-        }
         let level = self.frames.len();
+        // A table that the statement changes may be read through a derived table only if that is kept.
         let reading = std::mem::replace(&mut self.reading_derived, true);
         let bound = self.nested_query(query);
         self.reading_derived = reading;
         let (query, outermost) = bound?;
-        let correlated = outermost < level;
-        self.materialized(query, correlated, lateral, alias, names)
+        if !lateral && self.targets.is_empty() && is_mergeable(&query) {
+            return self.merged(query, alias, names);
+        }
+        self.materialized(query, outermost < level, lateral, alias, names)
     }
 
     /// A relation whose rows come from a query of its own.
@@ -324,17 +320,14 @@ impl Binder<'_> {
         Ok(columns)
     }
 
-    /// Tries to make the derived table's own tables part of this frame.
-    pub(super) fn merge_derived(&mut self, query: &ast::Query, alias: &str, names: &[String]) -> Result<Option<FromPart>> {
-        let Some(select) = mergeable(query) else { return Ok(None) };
-        let saved_clause = self.frame().clause;
-        let Some(inner) = self.from(&select.from, SELECT)? else { return Ok(None) };
-        let frame = self.frames.len() - 1;
-        self.scopes.push(Scope { frame, relations: inner.relations.clone(), columns: inner.columns.clone(), ..Scope::default() });
-        let bound = self.merged_parts(select);
-        self.scopes.pop();
-        self.frame().clause = saved_clause;
-        let (outputs, filter) = bound?;
+    /// The rewrite `derived_merge`: the query's tables become tables of this frame, and its columns expressions over them. It is made as
+    /// soon as the query is bound, because UPDATE, GROUP BY and the metadata of results ask what a column of it is in its table.
+    pub(super) fn merged(&mut self, query: Query, alias: &str, names: &[String]) -> Result<FromPart> {
+        let frame = self.frame();
+        let into =
+            merge::Frame { relations: &mut frame.relations, owners: &mut frame.slot_owner, subqueries: &mut frame.subqueries };
+        let (tree, outputs) = merge::merge(query, into)?;
+        frame.width = frame.slot_owner.len();
         if !names.is_empty() && names.len() != outputs.len() {
             return Err(Error::new(&errno::ER_VIEW_WRONG_LIST, &[]));
         }
@@ -347,22 +340,9 @@ impl Binder<'_> {
             let origin = derived_origin(output.origin, alias, &name);
             columns.push(RelationColumn { name, invisible: false, value: ColumnValue::Expr(output.expr), origin });
         }
-        let relation = self.add_relation(Relation::new(alias, None, Source::Merged, columns));
-        let mut part = self.leaf(relation);
-        part.relations.extend(&inner.relations);
-        part.tree = inner.tree.filtered(filter);
         // Only the derived table itself can be named from outside.
-        part.relations.truncate(1);
-        Ok(Some(part))
-    }
-
-    fn merged_parts(&mut self, select: &ast::Select) -> Result<(Vec<crate::node::OutputColumn>, Vec<Expr>)> {
-        let outputs = self.in_clause(Clause::FieldList, |b| b.select_items(&select.items))?;
-        let filter = match &select.filter {
-            Some(filter) => self.in_clause(Clause::Where, |b| b.condition(filter))?,
-            None => Vec::new(),
-        };
-        Ok((outputs, filter))
+        let relation = self.add_relation(Relation::new(alias, None, Source::Merged, columns));
+        Ok(FromPart { tree, ..self.leaf(relation) })
     }
 }
 
@@ -374,36 +354,22 @@ fn derived_origin(origin: Option<ColumnOrigin>, alias: &str, name: &str) -> Opti
     })
 }
 
-/// The derived query is nothing but columns of joined tables under a condition: merging it changes no result.
-fn mergeable(query: &ast::Query) -> Option<&ast::Select> {
-    let ast::QueryBody::Select(select) = &query.body else { return None };
-    let plain = query.with.is_none()
-        && query.order_by.is_empty()
-        && query.limit.is_none()
-        && query.into.is_none()
-        && query.locks.is_empty()
-        && !select.options.distinct
-        && !select.options.straight_join
-        && select.group_by.is_empty()
-        && select.having.is_none()
-        && select.windows.is_empty()
-        && !select.from.is_empty()
-        && select.from.iter().all(inner_tables)
-        && select.items.iter().all(|item| match item {
-            ast::SelectItem::Expr { expr, .. } => matches!(expr, ast::Expr::Column(_)),
-            _ => true,
-        });
-    plain.then_some(select)
+/// The query is nothing but columns of joined tables under a condition: merging it changes no result.
+pub(super) fn is_mergeable(query: &Query) -> bool {
+    let is_column = |column: &OutputColumn| matches!(column.expr.kind, ExprKind::Slot(_) | ExprKind::Outer { .. });
+    let block = &query.block;
+    is_inner_join(&block.root)
+        && !block.straight
+        && !block.calc_found_rows
+        && query.output().iter().all(is_column)
+        && query.relations.iter().all(|relation| relation.lock.is_none())
 }
 
-fn inner_tables(table_ref: &ast::TableRef) -> bool {
-    match table_ref {
-        ast::TableRef::Table(_) => true,
-        ast::TableRef::Derived { query, lateral: false, .. } => mergeable(query).is_some(),
-        ast::TableRef::Join(join) => {
-            matches!(join.kind, ast::JoinKind::Inner) && inner_tables(&join.left) && inner_tables(&join.right)
-        }
-        ast::TableRef::List(items) => items.iter().all(inner_tables),
+fn is_inner_join(node: &Logical) -> bool {
+    match node {
+        Logical::Relation(_) => true,
+        Logical::Filter { input, .. } => is_inner_join(input),
+        Logical::Join { kind: JoinKind::Inner, left, right, .. } => is_inner_join(left) && is_inner_join(right),
         _ => false,
     }
 }

@@ -8,7 +8,7 @@ use super::{Binder, Clause, Frame, Relation, Source};
 use crate::expr::Expr;
 use crate::logical::{Logical, LogicalBlock, Query, Read};
 use crate::node::{ColumnOrigin, Limit, Node, OutputColumn, QueryPlan, SetOpKind, SortKey};
-use crate::rewrite::{rewrite_block, rewrite_query};
+use crate::rewrite::rewrite_query;
 use crate::typing;
 use crate::{optimize, visit};
 
@@ -153,11 +153,15 @@ impl Binder<'_> {
     }
 
     /// Rewrites and plans the block that is bound in the innermost frame.
-    pub(super) fn plan_block(&mut self, mut block: LogicalBlock) -> Result<Node> {
+    pub(super) fn plan_block(&mut self, block: LogicalBlock) -> Result<Node> {
         let Some(frame) = self.frames.last_mut() else { return Err(Error::internal("no frame to plan")) };
-        let Frame { relations, slot_owner, subqueries, .. } = frame;
-        rewrite_block(&mut block, relations, slot_owner, subqueries, self.cx.catalog, self.cx.watch)?;
-        optimize::plan_block(block, relations, slot_owner, subqueries, self.cx.catalog).map(|(node, _)| node)
+        let (relations, owners) = (std::mem::take(&mut frame.relations), std::mem::take(&mut frame.slot_owner));
+        let mut query = Query::new(block, relations, owners, std::mem::take(&mut frame.subqueries), false);
+        rewrite_query(&mut query, self.cx.catalog, self.cx.watch)?;
+        let Query { block, mut relations, owners, width, mut subqueries, .. } = query;
+        let (node, _) = optimize::plan_block(block, &mut relations, &owners, &mut subqueries, self.cx.catalog)?;
+        *frame = Frame { relations, slot_owner: owners, subqueries, width, ..std::mem::take(frame) };
+        Ok(node)
     }
 
     /// Plans the subqueries of an expression that is part of no tree, or goes to another frame than its own.

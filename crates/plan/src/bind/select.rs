@@ -1,7 +1,6 @@
 //! SELECT: binds the clauses in MySQL's order and stacks the nodes of the block.
 //!
-//! 1. FROM gives relations and a join tree, the select list output columns, WHERE conjuncts (IN and EXISTS
-//!    subqueries among them may become semijoins).
+//! 1. FROM gives relations and a join tree, the select list output columns, WHERE conjuncts.
 //! 2. GROUP BY, HAVING, windows and ORDER BY are bound; grouped expressions are replaced by the slots of the keys.
 //! 3. The bound clauses become the block's logical tree.
 
@@ -45,7 +44,7 @@ impl Binder<'_> {
     fn bind_block(&mut self, select: &ast::Select, query: &ast::Query) -> Result<Block> {
         let frame = self.frames.len() - 1;
         let part = self.from(&select.from, SELECT)?;
-        let (mut tree, relations, columns) = match part {
+        let (tree, relations, columns) = match part {
             Some(part) => (Some(part.tree), part.relations, part.columns),
             None => (None, Vec::new(), Vec::new()),
         };
@@ -68,7 +67,7 @@ impl Binder<'_> {
         self.frame().aggregates_allowed = false;
         self.frame().windows_allowed = false;
         let filter = match &select.filter {
-            Some(filter) => self.in_clause(Clause::Where, |b| b.where_clause(filter, &mut tree))?,
+            Some(filter) => self.in_clause(Clause::Where, |b| b.where_clause(filter))?,
             None => Vec::new(),
         };
         self.set_aliases(&output);

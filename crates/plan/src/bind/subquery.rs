@@ -1,9 +1,7 @@
-//! Subqueries in expressions, and which of them become semijoins.
+//! Subqueries in expressions.
 //!
-//! A subquery is bound in a frame of its own and becomes `ExprKind::Subquery`; its logical tree stays with the block. `EXISTS (SELECT …)` and
-//! `x IN (SELECT y …)` that stand as a conjunct of WHERE and whose query is a plain join without grouping
-//! join this block instead (`Logical::Join` of kind Semi or Anti): their tables live in this frame and the
-//! optimizer is free to use indexes and hash joins.
+//! A subquery is bound in a frame of its own and becomes `ExprKind::Subquery`; its logical tree stays with the block. Which of them join the
+//! block instead is for `rewrite::semijoins` to see.
 
 use std::sync::Arc;
 
@@ -13,122 +11,21 @@ use vaquita_types::{ColumnType, Error, Result, errno};
 
 use super::expr::{compare_op, width};
 use super::query::select_from;
-use super::scope::Scope;
 use super::update::table_key;
-use super::{Binder, Clause};
+use super::Binder;
 use crate::expr::{BoundSubquery, CompareOp, Expr, ExprKind, Subquery, SubqueryKind, SubqueryState};
-use crate::logical::{Inner, Logical, Query, outside_reads};
-use crate::node::{JoinKind, OutputColumn};
+use crate::logical::{Inner, Query, outside_reads};
+use crate::node::OutputColumn;
 use crate::typing;
-use crate::uses::SELECT;
-use crate::visit;
 
 impl Binder<'_> {
-    /// The conjuncts of WHERE; those that become joins go to `tree`.
-    pub(super) fn where_clause(&mut self, filter: &ast::Expr, tree: &mut Option<Logical>) -> Result<Vec<Expr>> {
+    /// The conjuncts of WHERE.
+    pub(super) fn where_clause(&mut self, filter: &ast::Expr) -> Result<Vec<Expr>> {
         let mut conditions = Vec::new();
         for conjunct in and_terms(filter) {
-            if let Some(left) = tree.take() {
-                match self.semijoin(conjunct)? {
-                    Some((kind, right, on)) => {
-                        *tree = Some(Logical::Join { kind, straight: false, left: Box::new(left), right: Box::new(right), on });
-                        continue;
-                    }
-                    None => *tree = Some(left),
-                }
-            }
             conditions.extend(self.condition(conjunct)?);
         }
         Ok(conditions)
-    }
-
-    /// The join that a conjunct stands for, if its subquery is a plain join.
-    fn semijoin(&mut self, conjunct: &ast::Expr) -> Result<Option<(JoinKind, Logical, Vec<Expr>)>> {
-        let (query, left, negated) = match conjunct {
-            ast::Expr::Exists(query) => (query, None, false),
-            ast::Expr::Unary { op: ast::UnaryOp::Not, expr } => match expr.as_ref() {
-                ast::Expr::Exists(query) => (query, None, true),
-                _ => return Ok(None),
-            },
-            ast::Expr::InSubquery { expr, query, negated } => (query, Some(expr.as_ref()), *negated),
-            _ => return Ok(None),
-        };
-        let Some(select) = plain_join(query) else { return Ok(None) };
-        // What is bound here in vain is bound again: a subquery in it, and one in that, would be so again and again.
-        if negated && left.is_some_and(|l| !plain_operand(l)) {
-            return Ok(None);
-        }
-        let mut on = Vec::new();
-        let left = left.map(|l| self.expr(l)).transpose()?;
-        // NOT IN is an antijoin only where no NULL can come in: a column of one NOT NULL table that is not optional.
-        if negated
-            && let Some(left) = &left
-            && (left.nullable || !self.selects_not_null(select)?)
-        {
-            return Ok(None);
-        }
-        let frame = self.frames.len() - 1;
-        let clause = self.frame().clause;
-        let Some(part) = self.from(&select.from, SELECT)? else { return Ok(None) };
-        self.scopes.push(Scope { frame, relations: part.relations, columns: part.columns, ..Scope::default() });
-        let mut tree = Some(part.tree);
-        let bound = self.semijoin_condition(select, left, &mut tree, &mut on);
-        self.scopes.pop();
-        self.frame().clause = clause;
-        bound?;
-        let Some(tree) = tree else { return Err(Error::internal("semijoin lost its tables")) };
-        Ok(Some((if negated { JoinKind::Anti } else { JoinKind::Semi }, tree, on)))
-    }
-
-    /// The only table's only selected column is NOT NULL.
-    fn selects_not_null(&mut self, select: &ast::Select) -> Result<bool> {
-        let ([ast::TableRef::Table(factor)], [ast::SelectItem::Expr { expr: ast::Expr::Column(column), .. }]) =
-            (select.from.as_slice(), select.items.as_slice())
-        else {
-            return Ok(false);
-        };
-        if factor.name.db.is_none() && self.is_cte(&factor.name.name) {
-            return Ok(false);
-        }
-        let alias = factor.alias.as_ref().unwrap_or(&factor.name.name);
-        if column.table.as_ref().is_some_and(|t| t != alias) {
-            return Ok(false);
-        }
-        let table = self.base_table(&factor.name, SELECT)?;
-        Ok(table.column_position(&column.name).is_some_and(|c| !table.columns[c].nullable))
-    }
-
-    fn semijoin_condition(
-        &mut self,
-        select: &ast::Select,
-        left: Option<Expr>,
-        tree: &mut Option<Logical>,
-        on: &mut Vec<Expr>,
-    ) -> Result<()> {
-        if left.is_none() {
-            // What EXISTS selects is of no use, but its names must be right.
-            let named: Vec<ast::SelectItem> =
-                select.items.iter().filter(|i| matches!(i, ast::SelectItem::Expr { .. })).cloned().collect();
-            self.select_items(&named)?;
-        }
-        if let Some(left) = left {
-            let output = self.select_items(&select.items)?;
-            if output.len() != width(&left) {
-                return Err(Error::new(&errno::ER_OPERAND_COLUMNS, &[&width(&left)]));
-            }
-            let lefts = match left.kind {
-                ExprKind::Row(items) => items,
-                _ => vec![left],
-            };
-            for (l, o) in lefts.into_iter().zip(output) {
-                on.extend(visit::conjuncts(typing::compare_columns(CompareOp::Eq, l, o.expr)?));
-            }
-        }
-        if let Some(filter) = &select.filter {
-            let inner = self.in_clause(Clause::Where, |b| b.where_clause(filter, tree))?;
-            on.extend(inner);
-        }
-        Ok(())
     }
 
     fn bound_subquery(&mut self, query: &ast::Query) -> Result<(Query, bool)> {
@@ -323,41 +220,4 @@ fn and_terms(expr: &ast::Expr) -> Vec<&ast::Expr> {
         .into_iter()
         .flat_map(|t| if matches!(t, ast::Expr::Binary { op: ast::BinaryOp::And, .. }) { and_terms(t) } else { vec![t] })
         .collect()
-}
-
-/// The query is a join under a condition: no grouping, limit or set operation.
-fn plain_join(query: &ast::Query) -> Option<&ast::Select> {
-    let ast::QueryBody::Select(select) = &query.body else { return None };
-    let plain = query.with.is_none()
-        && query.limit.is_none()
-        && query.locks.is_empty()
-        && select.group_by.is_empty()
-        && select.having.is_none()
-        && select.windows.is_empty()
-        && !select.from.is_empty()
-        && select.from.iter().all(base_tables)
-        && !select.items.iter().any(|i| matches!(i, ast::SelectItem::Expr { expr, .. } if !plain_value(expr)));
-    plain.then_some(select)
-}
-
-fn base_tables(table_ref: &ast::TableRef) -> bool {
-    match table_ref {
-        ast::TableRef::Table(_) => true,
-        ast::TableRef::Join(join) => base_tables(&join.left) && base_tables(&join.right),
-        ast::TableRef::List(items) => items.iter().all(base_tables),
-        _ => false,
-    }
-}
-
-/// A plain value or a row of such.
-fn plain_operand(expr: &ast::Expr) -> bool {
-    match expr {
-        ast::Expr::Row(items) => items.iter().all(plain_value),
-        _ => plain_value(expr),
-    }
-}
-
-/// No aggregate, window function or subquery inside.
-fn plain_value(expr: &ast::Expr) -> bool {
-    matches!(expr, ast::Expr::Column(_) | ast::Expr::Literal(_) | ast::Expr::Param(_))
 }

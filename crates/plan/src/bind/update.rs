@@ -23,7 +23,7 @@ impl Binder<'_> {
             self.push_with(with)?;
         }
         let one = matches!(update.tables.as_slice(), [ast::TableRef::Table(_)]);
-        let mut tree = self.dml_from(&update.tables, if one { UPDATE } else { SELECT_OR_UPDATE })?;
+        let tree = self.dml_from(&update.tables, if one { UPDATE } else { SELECT_OR_UPDATE })?;
         let several = !matches!(tree, Some(Logical::Relation(_)));
         check_ordered(several, "UPDATE", &update.order_by, update.limit.as_ref())?;
         let targets = self.update_targets(update)?;
@@ -40,7 +40,7 @@ impl Binder<'_> {
         }
         self.refuse_moving_twice(&assignments)?;
         let filter = match &update.filter {
-            Some(filter) => self.in_clause(Clause::Where, |b| b.where_clause(filter, &mut tree))?,
+            Some(filter) => self.in_clause(Clause::Where, |b| b.where_clause(filter))?,
             None => Vec::new(),
         };
         let source = self.dml_source(tree, filter, &update.order_by, update.limit.as_ref(), &targets)?;

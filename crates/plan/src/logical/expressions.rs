@@ -49,7 +49,7 @@ impl Logical {
 
 impl Query {
     /// The expressions of the query's own block: of its tree, its output and its relations.
-    fn expressions_mut(&mut self, f: &mut dyn FnMut(&mut Expr) -> Result<()>) -> Result<()> {
+    pub fn expressions_mut(&mut self, f: &mut dyn FnMut(&mut Expr) -> Result<()>) -> Result<()> {
         self.block.root.expressions_mut(f)?;
         if let Read::Output(output) = &mut self.block.read {
             output.iter_mut().try_for_each(|column| f(&mut column.expr))?;

@@ -17,6 +17,7 @@
 //! reads (`BoundSubquery`).
 
 mod expressions;
+pub(crate) mod merge;
 mod relation;
 pub(crate) mod text;
 
@@ -96,6 +97,10 @@ impl Inner {
 
     pub fn bound_mut(&mut self) -> Option<&mut Query> {
         self.bound.as_deref_mut()
+    }
+
+    pub fn into_bound(self) -> Option<Query> {
+        self.bound.map(|query| *query)
     }
 
     /// Puts the plan that `plan` makes in the place of the query.
@@ -303,6 +308,16 @@ impl Logical {
     /// `self` under a condition, if there is one.
     pub fn filtered(self, predicate: Vec<Expr>) -> Logical {
         if predicate.is_empty() { self } else { Logical::Filter { input: Box::new(self), predicate } }
+    }
+
+    /// Nothing but joined relations under conditions.
+    pub fn is_joins(&self) -> bool {
+        match self {
+            Logical::Relation(_) => true,
+            Logical::Filter { input, .. } => input.is_joins(),
+            Logical::Join { left, right, .. } => left.is_joins() && right.is_joins(),
+            _ => false,
+        }
     }
 
     /// The conditions that every row of joined relations satisfies.

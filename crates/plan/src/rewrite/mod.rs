@@ -1,10 +1,12 @@
 //! Rewrites: each turns a block's logical tree into one that has the same rows and is easier to plan.
 //!
-//! They run once each, in the order of `REWRITES`; a later one may count on what an earlier one leaves. `PlanContext::watch` is told the tree
+//! They run once each, `subquery_to_semijoin` first and the others in the order of `REWRITES` once the queries inside are rewritten; a later one may count on what an earlier one leaves. `PlanContext::watch` is told the tree
 //! that `bind` made and each rewrite that changed it (`crates/plan/tests/golden/rewrites.test` shows them).
 //!
 //! | rewrite | example |
 //! |---|---|
+//! | `derived_merge` | `(SELECT x FROM a WHERE y = 1) AS d` is the table a under a condition; made by `bind::from`, which says why |
+//! | `subquery_to_semijoin` | `a.x IN (SELECT y FROM b)` joins a and b |
 //! | `row_count` | `SELECT COUNT(*) FROM t` asks storage |
 //! | `order_of_one_row` | no ORDER BY over an aggregate without GROUP BY |
 //! | `extremes_by_member` | MIN of an ENUM as its index has it |
@@ -16,11 +18,12 @@
 mod conditions;
 mod outer_joins;
 mod rows;
+mod semijoins;
 
 use vaquita_types::{Result, stack};
 
 use crate::catalog::Catalog;
-use crate::logical::{LogicalBlock, Query, Relation, Subqueries, Tables, text};
+use crate::logical::{LogicalBlock, Query, Tables, text};
 
 type Rewrite = fn(&mut LogicalBlock, &Tables<'_>) -> Result<()>;
 
@@ -37,44 +40,45 @@ const REWRITES: [(&str, Rewrite); 7] = [
 /// Is told a tree, and what made it.
 pub type Watch<'a> = &'a dyn Fn(&str, &str);
 
-/// Rewrites a query, those inside of it first.
+/// Rewrites a query, those inside of it too.
 pub(crate) fn rewrite_query(query: &mut Query, catalog: &dyn Catalog, watch: Option<Watch<'_>>) -> Result<()> {
-    rewrite_block(&mut query.block, &mut query.relations, &query.owners, &mut query.subqueries, catalog, watch)
-}
-
-/// As `rewrite_query`, for a block whose frame somebody else has.
-pub(crate) fn rewrite_block(
-    block: &mut LogicalBlock,
-    relations: &mut [Relation],
-    owners: &[Option<usize>],
-    subqueries: &mut Subqueries,
-    catalog: &dyn Catalog,
-    watch: Option<Watch<'_>>,
-) -> Result<()> {
-    let mut inside = |query: &mut Query| stack::deeper(|| rewrite_query(query, catalog, watch));
-    for relation in relations.iter_mut() {
-        relation.source.queries_mut(&mut |inner| inner.bound_mut().map_or(Ok(()), &mut inside))?;
-    }
-    block.root.queries_mut(&mut inside)?;
-    for (_, subquery) in subqueries {
-        subquery.bound_mut().map_or(Ok(()), &mut inside)?;
-    }
-    rewrite(block, &Tables { relations, owners, catalog }, watch)
-}
-
-fn rewrite(block: &mut LogicalBlock, tables: &Tables<'_>, watch: Option<Watch<'_>>) -> Result<()> {
     let Some(watch) = watch else {
-        return REWRITES.iter().try_for_each(|(_, rewrite)| rewrite(block, tables));
+        semijoins::to_semijoins(query)?;
+        rewrite_inside(query, catalog, None)?;
+        let tables = Tables { relations: &query.relations, owners: &query.owners, catalog };
+        return REWRITES.iter().try_for_each(|(_, rewrite)| rewrite(&mut query.block, &tables));
     };
-    let mut before = text::tree(block, tables);
-    watch("logical", &before);
+    let bound = tree(query, catalog);
+    semijoins::to_semijoins(query)?;
+    let joined = tree(query, catalog);
+    rewrite_inside(query, catalog, Some(watch))?;
+    let mut before = tree(query, catalog);
+    if joined == bound {
+        watch("logical", &before);
+    } else {
+        watch("logical", &bound);
+        watch("subquery_to_semijoin", &before);
+    }
     for (name, rewrite) in REWRITES {
-        rewrite(block, tables)?;
-        let after = text::tree(block, tables);
+        rewrite(&mut query.block, &Tables { relations: &query.relations, owners: &query.owners, catalog })?;
+        let after = tree(query, catalog);
         if after != before {
             watch(name, &after);
             before = after;
         }
     }
     Ok(())
+}
+
+fn tree(query: &Query, catalog: &dyn Catalog) -> String {
+    text::tree(&query.block, &Tables { relations: &query.relations, owners: &query.owners, catalog })
+}
+
+fn rewrite_inside(query: &mut Query, catalog: &dyn Catalog, watch: Option<Watch<'_>>) -> Result<()> {
+    let mut inside = |query: &mut Query| stack::deeper(|| rewrite_query(query, catalog, watch));
+    for relation in query.relations.iter_mut() {
+        relation.source.queries_mut(&mut |inner| inner.bound_mut().map_or(Ok(()), &mut inside))?;
+    }
+    query.block.root.queries_mut(&mut inside)?;
+    query.subqueries.iter_mut().try_for_each(|(_, subquery)| subquery.bound_mut().map_or(Ok(()), &mut inside))
 }
