@@ -342,6 +342,14 @@ impl Printer<'_> {
     }
 
     pub(super) fn window_spec(&mut self, spec: &WindowSpec) {
+        let before = self.view.as_mut().map(|view| std::mem::replace(&mut view.in_window, true));
+        self.window_parts(spec);
+        if let (Some(view), Some(before)) = (&mut self.view, before) {
+            view.in_window = before;
+        }
+    }
+
+    fn window_parts(&mut self, spec: &WindowSpec) {
         self.put("(");
         if let Some(base) = &spec.base {
             self.ident(base);

@@ -163,11 +163,12 @@ impl Printer<'_> {
             }
             Expr::InList { expr, list, negated } => self.in_list(expr, list, *negated != flip),
             Expr::InSubquery { expr, query, negated } => {
-                self.put("(");
+                let close = self.open();
                 self.expr(expr);
                 self.put(if *negated != flip { " not in (" } else { " in (" });
-                self.query(query);
-                self.put("))");
+                self.query_in_expression(query);
+                self.put(")");
+                self.put(close);
             }
             Expr::Like { negated, .. } | Expr::Regexp { negated, .. } if *negated != flip => {
                 self.put("(not(");
@@ -226,17 +227,18 @@ impl Printer<'_> {
                 self.put(")");
             }
             Expr::Quantified { op, left, quantifier, query } => {
-                self.put("(");
+                let close = self.open();
                 self.expr(left);
                 self.put(" ");
                 self.put(operator(*op));
                 self.put(if *quantifier == Quantifier::All { " all (" } else { " any (" });
-                self.query(query);
-                self.put("))");
+                self.query_in_expression(query);
+                self.put(")");
+                self.put(close);
             }
             Expr::Exists(query) => {
                 self.put("exists(");
-                self.query(query);
+                self.query_in_expression(query);
                 self.put(")");
             }
             _ => {}

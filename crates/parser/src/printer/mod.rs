@@ -28,16 +28,65 @@ pub struct Style<'a> {
 
 /// The text of `expr`.
 pub fn print_expr(expr: &Expr, style: Style<'_>) -> String {
-    let mut p = Printer { out: String::new(), style };
+    let mut p = Printer::new(style);
     p.expr(expr);
     p.out
 }
 
 /// The text of `query`. Names are printed as they were written, not completed.
 pub fn print_query(query: &Query, style: Style<'_>) -> String {
-    let mut p = Printer { out: String::new(), style };
+    let mut p = Printer::new(style);
     p.query(query);
     p.out
+}
+
+/// What names in a view's query turned out to mean.
+pub trait Names {
+    /// The text of a column, with its table's name or alias.
+    fn column(&self, column: &ColumnRef) -> Option<String>;
+    /// The same by what is written alone, for window specifications.
+    fn column_as_written(&self, column: &ColumnRef) -> Option<String>;
+    /// The texts and names of the columns that a star stands for.
+    fn star(&self, item: &SelectItem) -> Option<Vec<(String, String)>>;
+    /// The database of a table; none of a CTE.
+    fn database(&self, table: &TableFactor) -> Option<String>;
+    /// The pairs of columns that USING and NATURAL compare.
+    fn joined(&self, join: &Join) -> Option<Vec<(String, String)>>;
+}
+
+/// The text of a view's query, with names as `names` completes them.
+pub fn print_view(query: &Query, style: Style<'_>, names: &dyn Names) -> String {
+    let mut p = Printer::new(style);
+    p.view = Some(View { names: Some(names), ..View::default() });
+    p.query(query);
+    p.out
+}
+
+/// The text of a view's query that is complete, leaving out `database` where it is named.
+pub fn print_complete_view(query: &Query, style: Style<'_>, database: Option<&str>) -> String {
+    let mut p = Printer::new(style);
+    p.view = Some(View { left_out: database, ..View::default() });
+    p.query(query);
+    p.out
+}
+
+/// Printing a view.
+#[derive(Default)]
+struct View<'a> {
+    names: Option<&'a dyn Names>,
+    /// The database that is not named.
+    left_out: Option<&'a str>,
+    /// Subqueries of expressions around what is printed, whose columns have no names.
+    in_expression: usize,
+    in_window: bool,
+    /// The columns of the block that is printed.
+    outputs: Vec<Output>,
+}
+
+struct Output {
+    name: String,
+    text: String,
+    is_column: bool,
 }
 
 /// `name` in backquotes.
@@ -66,6 +115,13 @@ pub fn quote_string(bytes: &[u8]) -> String {
 pub(crate) struct Printer<'a> {
     out: String,
     style: Style<'a>,
+    view: Option<View<'a>>,
+}
+
+impl<'a> Printer<'a> {
+    fn new(style: Style<'a>) -> Printer<'a> {
+        Printer { out: String::new(), style, view: None }
+    }
 }
 
 impl Printer<'_> {
@@ -85,7 +141,7 @@ impl Printer<'_> {
     }
 
     fn name(&mut self, name: &Name) {
-        if let Some(db) = &name.db {
+        if let Some(db) = name.db.as_ref().filter(|db| self.names_database(db)) {
             self.ident(db);
             self.put(".");
         }
@@ -126,7 +182,7 @@ impl Printer<'_> {
             Expr::Binary { op, left, right } => self.binary(*op, left, right),
             Expr::Subquery(query) => {
                 self.put("(");
-                self.query(query);
+                self.query_in_expression(query);
                 self.put(")");
             }
             Expr::Row(items) => {
@@ -150,13 +206,41 @@ impl Printer<'_> {
     }
 
     fn column(&mut self, column: &ColumnRef) {
+        if let Some(text) = self.view.as_ref().and_then(|view| view.column(column)) {
+            return self.put(&text);
+        }
         if !self.style.unqualified {
-            for qualifier in [&column.db, &column.table].into_iter().flatten() {
+            let database = column.db.as_ref().filter(|db| self.names_database(db));
+            for qualifier in [database, column.table.as_ref()].into_iter().flatten() {
                 self.ident(qualifier);
                 self.put(".");
             }
         }
         self.ident(&column.name);
+    }
+
+    fn names_database(&self, database: &str) -> bool {
+        self.view.as_ref().is_none_or(|view| view.left_out != Some(database))
+    }
+
+    /// Begins a comparison with a subquery, which a view does not put in parentheses; returns how it ends.
+    fn open(&mut self) -> &'static str {
+        if self.view.is_some() {
+            return "";
+        }
+        self.put("(");
+        ")"
+    }
+
+    /// Its columns have no names.
+    fn query_in_expression(&mut self, query: &Query) {
+        if let Some(view) = &mut self.view {
+            view.in_expression += 1;
+        }
+        self.query(query);
+        if let Some(view) = &mut self.view {
+            view.in_expression -= 1;
+        }
     }
 
     fn system_variable(&mut self, var: &SysVar) {
@@ -276,6 +360,21 @@ impl Printer<'_> {
         }
         let quoted = quote_string(bytes);
         self.put(&quoted);
+    }
+}
+
+impl View<'_> {
+    /// The text of a column that is more than its name.
+    fn column(&self, column: &ColumnRef) -> Option<String> {
+        let names = self.names?;
+        if let Some(text) = names.column(column) {
+            return Some(text);
+        }
+        if self.in_window {
+            return names.column_as_written(column);
+        }
+        let output = self.outputs.iter().find(|output| output.name.eq_ignore_ascii_case(&column.name))?;
+        (column.table.is_none() && output.is_column).then(|| output.text.clone())
     }
 }
 

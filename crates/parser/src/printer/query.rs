@@ -7,6 +7,14 @@ use crate::ast::*;
 
 impl Printer<'_> {
     pub(super) fn query(&mut self, query: &Query) {
+        let outputs = self.view.as_mut().map(|view| std::mem::take(&mut view.outputs));
+        self.query_alone(query);
+        if let (Some(view), Some(outputs)) = (&mut self.view, outputs) {
+            view.outputs = outputs;
+        }
+    }
+
+    fn query_alone(&mut self, query: &Query) {
         if let Some(with) = &query.with {
             self.with(with);
         }
@@ -23,8 +31,8 @@ impl Printer<'_> {
             }
             self.expr(&limit.count);
         }
-        for lock in &query.locks {
-            self.lock(lock);
+        if self.view.is_none() {
+            query.locks.iter().for_each(|lock| self.lock(lock));
         }
     }
 
@@ -40,7 +48,7 @@ impl Printer<'_> {
                 self.idents(&cte.columns);
             }
             self.put(" as (");
-            self.query(&cte.query);
+            self.with_names(|p| p.query(&cte.query));
             self.put(")");
         }
         self.put(" ");
@@ -83,6 +91,8 @@ impl Printer<'_> {
             QueryBody::Select(select) => self.select(select),
             QueryBody::SetOp { op, all, left, right } => {
                 self.operand(*op, left, true);
+                self.name_outputs();
+                let outputs = self.view.as_mut().map(|view| std::mem::take(&mut view.outputs));
                 self.put(match op {
                     SetOp::Union => " union ",
                     SetOp::Intersect => " intersect ",
@@ -92,6 +102,9 @@ impl Printer<'_> {
                     self.put("all ");
                 }
                 self.operand(*op, right, *op == SetOp::Union);
+                if let (Some(view), Some(outputs)) = (&mut self.view, outputs) {
+                    view.outputs = outputs;
+                }
             }
             QueryBody::Values(rows) => {
                 self.put("values ");
@@ -113,6 +126,23 @@ impl Printer<'_> {
         }
     }
 
+    /// Runs `print` for a query whose columns have names.
+    fn with_names(&mut self, print: impl FnOnce(&mut Self)) {
+        let before = self.view.as_mut().map(|view| std::mem::take(&mut view.in_expression));
+        print(self);
+        if let (Some(view), Some(before)) = (&mut self.view, before) {
+            view.in_expression = before;
+        }
+    }
+
+    /// Behind a set operation its columns go by their names.
+    fn name_outputs(&mut self) {
+        for output in self.view.iter_mut().flat_map(|view| &mut view.outputs) {
+            output.text = super::quote_ident(&output.name);
+            output.is_column = false;
+        }
+    }
+
     /// An operand of a set operation; another set operation inside needs parentheses unless it
     /// is the same one, printed in order.
     fn operand(&mut self, outer: SetOp, body: &QueryBody, in_order: bool) {
@@ -130,9 +160,9 @@ impl Printer<'_> {
         self.put("select ");
         let options = &select.options;
         for (set, word) in [
+            (options.straight_join, "straight_join "),
             (options.distinct, "distinct "),
             (options.high_priority, "high_priority "),
-            (options.straight_join, "straight_join "),
             (options.small_result, "sql_small_result "),
             (options.big_result, "sql_big_result "),
             (options.buffer_result, "sql_buffer_result "),
@@ -142,6 +172,9 @@ impl Printer<'_> {
             if set {
                 self.put(word);
             }
+        }
+        if let Some(view) = &mut self.view {
+            view.outputs.clear();
         }
         for (i, item) in select.items.iter().enumerate() {
             if i > 0 {
@@ -156,7 +189,10 @@ impl Printer<'_> {
         }
         if !select.group_by.is_empty() {
             self.put(" group by ");
-            self.list(&select.group_by);
+            for (i, expr) in select.group_by.iter().enumerate() {
+                self.put(if i > 0 { "," } else { "" });
+                self.order_expr(expr);
+            }
             if select.rollup {
                 self.put(" with rollup");
             }
@@ -181,6 +217,12 @@ impl Printer<'_> {
                 self.put(" from ");
                 self.table(only);
             }
+            list if self.view.is_some() => {
+                for (i, table) in list.iter().enumerate() {
+                    self.put(if i > 0 { " join " } else { " from " });
+                    self.table(table);
+                }
+            }
             list => {
                 self.put(" from ");
                 self.table_list(list);
@@ -190,6 +232,9 @@ impl Printer<'_> {
 
     /// A comma list, which MySQL prints as joins.
     fn table_list(&mut self, list: &[TableRef]) {
+        if self.view.is_some() && list.len() == 1 {
+            return self.table(&list[0]);
+        }
         for _ in 1..list.len() {
             self.put("(");
         }
@@ -205,17 +250,55 @@ impl Printer<'_> {
     }
 
     fn item(&mut self, item: &SelectItem) {
-        match item {
-            SelectItem::Wildcard => self.put("*"),
-            SelectItem::TableWildcard(name) => {
+        let columns = self.view.as_ref().and_then(|view| view.names).and_then(|names| names.star(item));
+        match (item, columns) {
+            (_, Some(columns)) => {
+                for (i, (text, name)) in columns.into_iter().enumerate() {
+                    if i > 0 {
+                        self.put(",");
+                    }
+                    self.put(&text);
+                    self.item_name(&name, text, true);
+                }
+            }
+            (SelectItem::Wildcard, _) => self.put("*"),
+            (SelectItem::TableWildcard(name), _) => {
                 self.name(name);
                 self.put(".*");
             }
-            SelectItem::Expr { expr, alias, source_text } => {
+            (SelectItem::Expr { expr, alias, source_text }, _) => {
+                let start = self.out.len();
                 self.expr(expr);
-                self.put(" AS ");
-                self.ident(alias.as_deref().unwrap_or(source_text));
+                let text = self.out[start..].to_string();
+                self.item_name(alias.as_deref().unwrap_or(source_text), text, matches!(expr, Expr::Column(_)));
             }
+        }
+    }
+
+    fn item_name(&mut self, name: &str, text: String, is_column: bool) {
+        let named = match &mut self.view {
+            Some(view) => {
+                view.outputs.push(super::Output { name: name.to_string(), text, is_column });
+                view.in_expression == 0
+            }
+            None => true,
+        };
+        if named {
+            self.put(" AS ");
+            self.ident(name);
+        }
+    }
+
+    /// An expression of GROUP BY or ORDER BY: in a view a position is the expression there.
+    fn order_expr(&mut self, expr: &Expr) {
+        let at = match expr {
+            Expr::Literal(Literal::Int(n)) => usize::try_from(*n).ok().and_then(|n| n.checked_sub(1)),
+            _ => None,
+        };
+        let text = at.and_then(|at| self.view.as_ref()?.outputs.get(at).map(|output| output.text.clone()));
+        match text {
+            Some(text) => self.put(&text),
+            None => self.expr(expr),
         }
     }
 
@@ -224,7 +307,10 @@ impl Printer<'_> {
             if i > 0 {
                 self.put(",");
             }
-            self.expr(&item.expr);
+            match upper {
+                true => self.expr(&item.expr),
+                false => self.order_expr(&item.expr),
+            }
             match (item.desc, upper) {
                 (true, true) => self.put(" DESC"),
                 (true, false) => self.put(" desc"),
@@ -243,7 +329,7 @@ impl Printer<'_> {
             TableRef::Table(factor) => self.factor(factor),
             TableRef::Derived { query, lateral, alias, columns } => {
                 self.put(if *lateral { "lateral (" } else { "(" });
-                self.query(query);
+                self.with_names(|p| p.query(query));
                 self.put(")");
                 if let Some(alias) = alias {
                     self.put(" ");
@@ -261,7 +347,13 @@ impl Printer<'_> {
     }
 
     fn factor(&mut self, factor: &TableFactor) {
-        self.name(&factor.name);
+        if let Some(database) = self.view.as_ref().and_then(|view| view.names).and_then(|names| names.database(factor)) {
+            self.ident(&database);
+            self.put(".");
+            self.ident(&factor.name.name);
+        } else {
+            self.name(&factor.name);
+        }
         if !factor.partitions.is_empty() {
             self.put(" PARTITION ");
             self.idents(&factor.partitions);
@@ -286,7 +378,36 @@ impl Printer<'_> {
         }
     }
 
+    /// As a view has it: RIGHT JOIN with its sides exchanged, USING and NATURAL as conditions.
+    fn join_of_view(&mut self, join: &Join) {
+        let (left, right) = if join.kind == JoinKind::Right { (&join.right, &join.left) } else { (&join.left, &join.right) };
+        self.put("(");
+        self.table(left);
+        self.put(match join.kind {
+            JoinKind::Inner => " join ",
+            JoinKind::Straight => " straight_join ",
+            JoinKind::Left | JoinKind::Right => " left join ",
+        });
+        self.table(right);
+        let pairs = self.view.as_ref().and_then(|view| view.names).and_then(|names| names.joined(join)).unwrap_or_default();
+        let pairs: Vec<String> = pairs.iter().map(|(a, b)| format!("({a} = {b})")).collect();
+        match (&join.on, &pairs[..]) {
+            (JoinOn::On(condition), _) => {
+                self.put(" on(");
+                self.expr(condition);
+                self.put(")");
+            }
+            (_, []) => {}
+            (_, [only]) => self.put(&format!(" on({only})")),
+            (_, pairs) => self.put(&format!(" on(({}))", pairs.join(" and "))),
+        }
+        self.put(")");
+    }
+
     fn join(&mut self, join: &Join) {
+        if self.view.is_some() {
+            return self.join_of_view(join);
+        }
         self.put("(");
         self.table(&join.left);
         let natural = join.on == JoinOn::Natural;

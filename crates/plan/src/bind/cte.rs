@@ -79,13 +79,6 @@ impl Binder<'_> {
         Ok(None)
     }
 
-    /// The name is that of a visible CTE.
-    pub(super) fn is_cte(&self, name: &str) -> bool {
-        self.scopes.iter().any(|s| {
-            !s.hidden && (s.cte.as_ref().is_some_and(|c| c.name == name) || s.working.as_ref().is_some_and(|w| w.name == name))
-        })
-    }
-
     fn bind_cte(&mut self, def: &CteDef, alias: &str) -> Result<FromPart> {
         // Each reference binds the query anew, and with it those that it refers to: that many times two of two of two would be.
         if def.used.replace(true) {

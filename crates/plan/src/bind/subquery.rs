@@ -9,10 +9,10 @@ use vaquita_parser as ast;
 use vaquita_types::schema::TableRef;
 use vaquita_types::{ColumnType, Error, Result, errno};
 
+use super::Binder;
 use super::expr::{compare_op, width};
 use super::query::select_from;
 use super::update::table_key;
-use super::Binder;
 use crate::expr::{BoundSubquery, CompareOp, Expr, ExprKind, Subquery, SubqueryKind, SubqueryState};
 use crate::logical::{Inner, Query, outside_reads};
 use crate::node::OutputColumn;

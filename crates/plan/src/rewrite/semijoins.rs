@@ -80,8 +80,7 @@ fn semijoin(conjunct: &Expr, query: &mut Query) -> Result<Option<(JoinKind, Logi
         inner.block.root = *input;
     }
     to_semijoins(&mut inner)?;
-    let frame =
-        Frame { relations: &mut query.relations, owners: &mut query.owners, subqueries: &mut query.subqueries };
+    let frame = Frame { relations: &mut query.relations, owners: &mut query.owners, subqueries: &mut query.subqueries };
     let (tree, output) = merge(inner, frame)?;
     query.width = query.owners.len();
     let mut on = Vec::new();
