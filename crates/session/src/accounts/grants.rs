@@ -6,9 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::host::{covers, first_wildcard, like_exactly};
-use super::privilege::{
-    ALL_DATABASE, ALL_GLOBAL, ALL_TABLE, Bits, DYNAMIC, GRANT_OPTION, NOT_IN_PERFORMANCE_SCHEMA, SELECT, names,
-};
+use super::privilege::{ALL_DATABASE, ALL_GLOBAL, ALL_TABLE, Bits, DYNAMIC, GRANT_OPTION, SELECT, in_performance_schema, names};
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Grants {
@@ -68,7 +66,7 @@ impl Grants {
 
     pub fn on_table(&self, database: &str, table: &str) -> Bits {
         let granted = self.on_database(database) | self.table(database, table).map_or(0, |g| g.bits);
-        if database.eq_ignore_ascii_case("performance_schema") { granted & !NOT_IN_PERFORMANCE_SCHEMA } else { granted }
+        if database.eq_ignore_ascii_case("performance_schema") { granted & in_performance_schema(table) } else { granted }
     }
 
     /// Like `on_table`, and what is granted on at least one column.

@@ -71,6 +71,16 @@ pub const NOT_IN_PERFORMANCE_SCHEMA: Bits = CREATE
     | ALTER_ROUTINE
     | EVENT
     | TRIGGER;
+/// What privileges mean for a table there: few can be changed.
+pub fn in_performance_schema(table: &str) -> Bits {
+    let changeable = match table.to_ascii_lowercase().as_str() {
+        "setup_actors" | "setup_objects" => INSERT | UPDATE | DELETE,
+        "setup_consumers" | "setup_instruments" | "setup_loggers" | "setup_meters" | "setup_threads" | "threads" => UPDATE,
+        _ => 0,
+    };
+    !(NOT_IN_PERFORMANCE_SCHEMA | INSERT | UPDATE | DELETE) | changeable
+}
+
 pub const ALL_COLUMN: Bits = SELECT | INSERT | UPDATE | REFERENCES;
 
 /// What MySQL 8.4 and 9.7 call dynamic privileges, sorted.

@@ -151,12 +151,13 @@ impl Subject<'_> {
         })
     }
 
-    /// As `object`; the error has the database's name in it.
+    /// A parent: what is granted on its columns is not enough, and the error has the database's name in it.
     fn referenced(&self, name: &Name) -> Result<()> {
-        self.object(name, p::REFERENCES).map_err(|error| match name.db.as_deref().or(self.database) {
-            Some(database) => self.denied("REFERENCES", &format!("{database}.{}", name.name)),
-            None => error,
-        })
+        let database = name.db.as_deref().or(self.database).ok_or_else(|| Error::new(&ER_NO_DB_ERROR, &[]))?;
+        if self.is_temporary(name) || self.access.grants.on_table(database, &name.name) & p::REFERENCES != 0 {
+            return Ok(());
+        }
+        Err(self.denied("REFERENCES", &format!("{database}.{}", name.name)))
     }
 
     /// REFERENCES at a column.
@@ -361,7 +362,10 @@ impl Subject<'_> {
             Show::Columns { table, .. } | Show::Index { table, .. } => self.any_on_table(table, "SELECT"),
             Show::CreateTable(table) => {
                 let database = table.db.as_deref().or(self.database).ok_or_else(|| Error::new(&ER_NO_DB_ERROR, &[]))?;
-                let have = self.access.grants.on_table(database, &table.name) & p::ALL_TABLE;
+                // Who may empty a table of performance_schema need not see it.
+                let in_performance_schema = database.eq_ignore_ascii_case("performance_schema");
+                let shows = if in_performance_schema { p::ALL_TABLE & !p::DROP } else { p::ALL_TABLE };
+                let have = self.access.grants.on_table(database, &table.name) & shows;
                 let free = self.is_temporary(table) || reads_freely(database, &table.name);
                 if have != 0 || free { Ok(()) } else { Err(self.denied("SHOW", &table.name)) }
             }
