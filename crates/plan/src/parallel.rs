@@ -68,7 +68,8 @@ fn all_pure(node: &Node, pure: &mut bool) {
     *pure &= match node {
         Node::Scan(scan) => {
             let system = matches!(scan.path, AccessPath::System);
-            !system && scan.lock.is_none() && scan.key_slot.is_none() && !scan.table.options.temporary
+            let computed = scan.computed.iter().all(|column| is_pure(&column.expr));
+            computed && !system && scan.lock.is_none() && scan.key_slot.is_none() && !scan.table.options.temporary
         }
         Node::Filter { .. } | Node::NestedLoop { .. } | Node::HashJoin { .. } => true,
         _ => false,

@@ -185,14 +185,18 @@ pub struct ColumnDef {
     pub invisible: bool,
     /// What rows of layouts without this column hold: the default when it was added.
     pub added_default: Value,
-    /// `GENERATED ALWAYS AS (expr)`: SQL text, and whether it is stored.
+    /// `GENERATED ALWAYS AS (expr)`.
     pub generated: Option<Generated>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Generated {
+    /// SQL text as MySQL prints it.
     pub expr: String,
     pub stored: bool,
+    /// Rows hold the value: it is STORED, or part of an index or was. What an index holds is found again by the row, whatever
+    /// settings the expression would be evaluated with.
+    pub in_row: bool,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -236,6 +240,13 @@ pub struct IndexPart {
     /// Characters (bytes for binary types) of a prefix index.
     pub prefix: Option<u32>,
     pub descending: bool,
+}
+
+impl ColumnDef {
+    /// Rows hold the column; the others are computed when they are read.
+    pub fn is_in_row(&self) -> bool {
+        self.generated.as_ref().is_none_or(|generated| generated.in_row)
+    }
 }
 
 impl TableDef {
@@ -283,6 +294,10 @@ impl TableDef {
     pub fn referenced_index(&self, columns: &[ColumnId]) -> Option<usize> {
         let unique = self.indexes.iter().position(|index| index.is_unique_of(columns));
         unique.or_else(|| self.index_led_by(columns))
+    }
+
+    pub fn has_generated_columns(&self) -> bool {
+        self.columns.iter().any(|column| column.generated.is_some())
     }
 
     pub fn auto_increment_column(&self) -> Option<usize> {

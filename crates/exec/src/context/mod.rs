@@ -6,6 +6,7 @@
 //!
 //! The transaction is in a cell: a scan reads through it while the statement that drives the scan writes through it.
 
+mod column_value;
 mod frame;
 mod links;
 mod part;
@@ -32,6 +33,7 @@ use vaquita_types::schema::TableRef;
 use vaquita_types::temporal::TimeZone;
 use vaquita_types::{Error, Result, Value};
 
+pub use column_value::{already_stored, local_now, value_of_column};
 pub use frame::Frame;
 use links::ForeignKeys;
 pub(crate) use links::{Links, Parent, ToChild, columns_at};
@@ -336,6 +338,34 @@ pub struct Constants<'a> {
 impl Constants<'_> {
     pub fn cx(&self) -> EvalCx<'_> {
         EvalCx { frame: &[], outer: None, params: &[], env: self }
+    }
+}
+
+/// The environment of expressions whose values are written.
+pub(crate) struct Writing<'a> {
+    pub session: &'a dyn SessionEnv,
+    pub strict: bool,
+    /// The first warning that is an error.
+    pub raised: RefCell<Option<Error>>,
+}
+
+impl Env for Writing<'_> {
+    forward_to_session!();
+
+    fn warn(&self, level: Level, error: Error) {
+        if self.strict && level == Level::Warning && fails_strict(error.code()) {
+            self.raised.borrow_mut().get_or_insert(error);
+        } else {
+            self.session.warn(level, error);
+        }
+    }
+
+    fn check_interrupt(&self) -> Result<()> {
+        self.session.check_interrupt()
+    }
+
+    fn subquery(&self, _: &Subquery, _: &EvalCx<'_>) -> Result<SubqueryRows> {
+        Err(Error::unsupported("subqueries here"))
     }
 }
 

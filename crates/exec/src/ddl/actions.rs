@@ -11,7 +11,7 @@ use vaquita_types::errno::{
     ER_BAD_DB_ERROR, ER_BAD_FIELD_ERROR, ER_CANT_DROP_FIELD_OR_KEY, ER_CANT_REMOVE_ALL_FIELDS, ER_CHECK_CONSTRAINT_NOT_FOUND,
     ER_CONSTRAINT_NOT_FOUND, ER_DEPENDENT_BY_CHECK_CONSTRAINT, ER_DUP_FIELDNAME, ER_DUP_KEYNAME, ER_FK_CANNOT_CHANGE_ENGINE,
     ER_KEY_DOES_NOT_EXITS, ER_MULTIPLE_CONSTRAINTS_WITH_SAME_NAME, ER_PK_INDEX_CANT_BE_INVISIBLE,
-    ER_TABLE_MUST_HAVE_A_VISIBLE_COLUMN, ER_TOO_BIG_FIELDLENGTH, ER_TOO_MANY_FIELDS, ER_WRONG_NAME_FOR_INDEX,
+    ER_TABLE_MUST_HAVE_A_VISIBLE_COLUMN, ER_TOO_BIG_FIELDLENGTH, ER_TOO_MANY_FIELDS, ER_WRONG_NAME_FOR_INDEX, ER_WRONG_USAGE,
 };
 use vaquita_types::limits::{ROW_BYTES_MAX, TABLE_COLUMNS_MAX};
 use vaquita_types::schema::{ColumnDef, ColumnDefault, ColumnId, IndexDef, IndexId, IndexKind, TableDef};
@@ -21,7 +21,7 @@ use super::checks::last_generated_check;
 use super::create::{attribute_indexes, check_auto_increment, check_row_size, collation_given};
 use super::indexes::{add_index, check_parts, require_not_null, sort_indexes, warn_of_duplicates};
 use super::primary_key::check_rename;
-use super::{Ddl, check_identifier, foreign_keys, options};
+use super::{Ddl, check_identifier, foreign_keys, generated, options};
 use crate::data_type::choose_collation;
 
 pub(super) struct Edit<'a> {
@@ -244,7 +244,8 @@ impl<'a> Edit<'a> {
         let before = self.def.columns.remove(at);
         new.def.id = before.id;
         // Rows of layouts that do not have the column hold this still.
-        new.def.added_default = before.added_default;
+        new.def.added_default = before.added_default.clone();
+        generated::check_redefinition(&before, &mut new.def)?;
         self.def.options.collations_given.retain(|c| *c != before.id);
         self.note_attributes(column, &new, before.id);
         self.insert(new.def, position, at)?;
@@ -275,6 +276,9 @@ impl<'a> Edit<'a> {
         let at = self.place_of(name)?;
         let Some(column) = self.def.columns.get_mut(at) else { return Err(self.unknown_column(name)) };
         match change {
+            AlterColumn::SetDefault(_) if column.generated.is_some() => {
+                return Err(Error::new(&ER_WRONG_USAGE, &[&"DEFAULT", &"generated column"]));
+            }
             AlterColumn::SetDefault(default) => {
                 self.ddl.default(default, column)?;
                 if !column.nullable && matches!(column.default, ColumnDefault::Value(Value::Null)) {
@@ -392,12 +396,15 @@ impl<'a> Edit<'a> {
         if self.def.hidden_rowid {
             indexes.insert(0, hidden.unwrap_or_else(hidden_index));
         }
+        generated::keep_indexed(&mut self.def.columns, &indexes)?;
+        generated::check_needed(self.old, &self.def)?;
         self.def.indexes = indexes;
         if foreign_keys::keeps_keys(&self.def.options.engine) {
             let used = foreign_keys::numbers_used(self.old);
             self.ddl.add_foreign_keys(&self.new_keys, &mut self.def, used)?;
         }
         self.def.foreign_keys.iter().try_for_each(|key| foreign_keys::check_checks(&self.def, key))?;
+        self.def.foreign_keys.iter().try_for_each(|key| generated::check_bases(&self.def, key))?;
         self.ddl.check_expressions(&self.def)
     }
 
@@ -405,7 +412,7 @@ impl<'a> Edit<'a> {
     fn fill_added_columns(&mut self) -> Result<()> {
         let (ddl, old) = (self.ddl, self.old);
         for column in self.def.columns.iter_mut().filter(|column| old.position_of(column.id).is_none()) {
-            column.added_default = ddl.added_default(column)?;
+            column.added_default = if column.generated.is_some() { Value::Null } else { ddl.added_default(column)? };
         }
         Ok(())
     }

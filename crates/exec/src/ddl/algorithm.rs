@@ -37,6 +37,8 @@ enum Reason {
     NoPrimaryKey,
     AutoIncrement,
     Check,
+    /// A STORED column is new or changed.
+    Generated,
     Other,
 }
 
@@ -51,6 +53,12 @@ impl Reason {
             Reason::AutoIncrement
         } else if alter.actions.iter().any(|a| matches!(a, AlterAction::AddCheck(check) if check.enforced)) {
             Reason::Check
+        } else if new
+            .columns
+            .iter()
+            .any(|c| c.generated.as_ref().is_some_and(|g| g.stored && before(c.id).and_then(|b| b.generated.as_ref()) != Some(g)))
+        {
+            Reason::Generated
         } else {
             Reason::Other
         }
@@ -61,7 +69,7 @@ impl Reason {
             Reason::ColumnType => Some(ER_ALTER_OPERATION_NOT_SUPPORTED_REASON_COLUMN_TYPE.format),
             Reason::NoPrimaryKey => Some(ER_ALTER_OPERATION_NOT_SUPPORTED_REASON_NOPK.format),
             Reason::AutoIncrement => Some(ER_ALTER_OPERATION_NOT_SUPPORTED_REASON_AUTOINC.format),
-            Reason::Check | Reason::Other => None,
+            Reason::Check | Reason::Generated | Reason::Other => None,
         }
     }
 }
@@ -138,7 +146,7 @@ fn check_instant(new: &TableDef, rows_stay: bool, reason: Reason) -> Result<()> 
             let reason = ER_ALTER_OPERATION_NOT_SUPPORTED_REASON_COLUMN_TYPE_INSTANT.format;
             Err(because(algorithm, reason, others))
         }
-        Reason::Check => not_supported("ALGORITHM=COPY"),
+        Reason::Check | Reason::Generated => not_supported("ALGORITHM=COPY"),
         _ => reason.text().map_or_else(|| not_supported(others), |text| Err(because(algorithm, text, others))),
     }
 }
@@ -147,7 +155,7 @@ fn check_in_place(reason: Reason) -> Result<()> {
     let (algorithm, other) = ("ALGORITHM=INPLACE", "ALGORITHM=COPY");
     match reason {
         Reason::ColumnType | Reason::NoPrimaryKey => Err(because(algorithm, reason.text().unwrap_or_default(), other)),
-        Reason::Check => Err(Error::new(&ER_ALTER_OPERATION_NOT_SUPPORTED, &[&algorithm, &other])),
+        Reason::Check | Reason::Generated => Err(Error::new(&ER_ALTER_OPERATION_NOT_SUPPORTED, &[&algorithm, &other])),
         // InnoDB rebuilds the table; so does the copy here.
         Reason::AutoIncrement | Reason::Other => Ok(()),
     }

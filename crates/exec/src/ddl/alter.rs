@@ -83,6 +83,9 @@ impl Ddl<'_> {
         let instant = instant_change(&old.def, &new)?;
         let rows = self.transaction().row_count(old.def.id)?;
         let mut map = RowMap::new(self, &old.def, &new, auto_increment, rows > 0)?;
+        if alter.validation == Some(true) {
+            map.compute_virtual();
+        }
         let keep = !map.makes_values() && !map.validates() && (instant || !map.converts());
         if temporary_rows.is_none() {
             way.check(alter, &old.def, &new, instant && keep)?;
@@ -165,7 +168,12 @@ fn is_simple(action: &AlterAction) -> bool {
 /// really happened here may be less.
 fn says_copied(old: &TableDef, new: &TableDef, alter: &AlterTable) -> bool {
     let retyped = |c: &ColumnDef| old.columns.iter().any(|before| before.id == c.id && !in_place(&before.ty, &c.ty));
+    let with_check = |column: &ast::ColumnDef| {
+        column.attributes.iter().any(|attribute| matches!(attribute, ast::ColumnAttribute::Check(check) if check.enforced))
+    };
     let validates = |a: &AlterAction| match a {
+        AlterAction::AddColumn { column, .. } | AlterAction::ModifyColumn { column, .. } => with_check(column),
+        AlterAction::ChangeColumn { column, .. } => with_check(column),
         AlterAction::AddCheck(check) => check.enforced,
         AlterAction::AlterCheck { enforced, .. } | AlterAction::AlterConstraint { enforced, .. } => *enforced,
         AlterAction::OrderBy(_) => true,
@@ -173,7 +181,12 @@ fn says_copied(old: &TableDef, new: &TableDef, alter: &AlterTable) -> bool {
     };
     let computed =
         |c: &ColumnDef| matches!(c.default, ColumnDefault::Expr(_)) && !old.columns.iter().any(|before| before.id == c.id);
-    new.columns.iter().any(|c| retyped(c) || computed(c))
+    let generated = |c: &ColumnDef| {
+        let before = old.columns.iter().find(|before| before.id == c.id);
+        let before = before.and_then(|before| before.generated.as_ref());
+        before != c.generated.as_ref() && before.into_iter().chain(&c.generated).any(|generated| generated.stored)
+    };
+    new.columns.iter().any(|c| retyped(c) || computed(c) || generated(c))
         || !old.hidden_rowid && new.hidden_rowid
         || alter.actions.iter().any(validates)
 }

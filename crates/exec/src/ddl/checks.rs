@@ -61,6 +61,7 @@ impl Ddl<'_> {
 
     /// Binds all expressions of a definition, which finds unknown columns and functions.
     pub(super) fn check_expressions(&self, def: &TableDef) -> Result<()> {
+        self.check_generated(def)?;
         let has_exprs = def.columns.iter().any(|c| matches!(c.default, ColumnDefault::Expr(_)));
         if def.options.checks.is_empty() && !has_exprs {
             return Ok(());
@@ -101,7 +102,7 @@ fn refuse_later_defaults(def: &TableDef, position: usize, read: &[usize]) -> Res
         if column.auto_increment {
             return Err(Error::new(&ER_DEFAULT_VAL_GENERATED_REF_AUTO_INC, &[&name]));
         }
-        if *other >= position && matches!(column.default, ColumnDefault::Expr(_)) {
+        if *other >= position && (column.generated.is_some() || matches!(column.default, ColumnDefault::Expr(_))) {
             return Err(Error::new(&ER_DEFAULT_VAL_GENERATED_NON_PRIOR, &[&name]));
         }
     }
@@ -109,7 +110,7 @@ fn refuse_later_defaults(def: &TableDef, position: usize, read: &[usize]) -> Res
 }
 
 /// The name in error 1054.
-fn unknown_column(error: &Error) -> Option<String> {
+pub(super) fn unknown_column(error: &Error) -> Option<String> {
     let name = error.message().strip_prefix("Unknown column '")?.split('\'').next()?;
     error.is(&ER_BAD_FIELD_ERROR).then(|| name.to_string())
 }

@@ -11,9 +11,10 @@ use vaquita_types::errno::{
     ER_WARN_DEPRECATED_UTF8MB3_COLLATION, ER_WRONG_COLUMN_NAME, ER_WRONG_FIELD_SPEC, ER_WRONG_TABLE_NAME,
 };
 use vaquita_types::limits::COLUMN_COMMENT_CHARS_MAX;
-use vaquita_types::schema::{ColumnDef, ColumnDefault, ColumnId};
+use vaquita_types::schema::{ColumnDef, ColumnDefault, ColumnId, Generated};
 use vaquita_types::{Error, Result, TypeKind, Value};
 
+use super::generated::{check_attributes, forget_defaults};
 use super::{Ddl, check_identifier};
 use crate::context::Constants;
 use crate::data_type::column_type;
@@ -32,6 +33,7 @@ impl Ddl<'_> {
     pub fn column(&self, column: &ast::ColumnDef, table_collation: CollationId) -> Result<NewColumn> {
         check_identifier(&column.name)
             .map_err(|e| if e.is(&ER_WRONG_TABLE_NAME) { Error::new(&ER_WRONG_COLUMN_NAME, &[&column.name]) } else { e })?;
+        check_attributes(column)?;
         let collate = column.attributes.iter().rev().find_map(|a| match a {
             ColumnAttribute::Collate(name) => Some(name.as_str()),
             _ => None,
@@ -95,7 +97,9 @@ impl Ddl<'_> {
             }
             ColumnAttribute::Visible => def.invisible = false,
             ColumnAttribute::Invisible => def.invisible = true,
-            ColumnAttribute::Generated { .. } => return Err(Error::unsupported("generated columns")),
+            ColumnAttribute::Generated { expr, stored } => {
+                def.generated = Some(Generated { expr: self.expression_text(expr), stored: *stored, in_row: *stored });
+            }
             ColumnAttribute::Srid(_) => return Err(Error::unsupported("SRID")),
             // Hints for other engines. CHECK and REFERENCES are the table's.
             ColumnAttribute::Collate(_)
@@ -180,6 +184,7 @@ impl Ddl<'_> {
             ColumnDefault::Value(value) => value.clone(),
             _ => implicit_default(def),
         };
+        forget_defaults(def);
         Ok(())
     }
 }

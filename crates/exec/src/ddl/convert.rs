@@ -4,22 +4,26 @@
 //! mode and a warning otherwise. Stored TIMESTAMPs are UTC and are local time while they are converted. CHECK constraints hold for all rows that
 //! come out.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use vaquita_plan::bind::{Place, PlanContext, bind_over_row};
 use vaquita_plan::env::{EvalCx, Level};
 use vaquita_plan::expr::Expr;
 use vaquita_types::convert::{StoreContext, store};
-use vaquita_types::errno::{ER_CHECK_CONSTRAINT_VIOLATED, ER_INVALID_USE_OF_NULL, ER_TRUNCATED_WRONG_VALUE, WARN_DATA_TRUNCATED};
+use vaquita_types::errno::{
+    ER_BAD_NULL_ERROR, ER_CHECK_CONSTRAINT_VIOLATED, ER_INVALID_USE_OF_NULL, ER_TRUNCATED_WRONG_VALUE, WARN_DATA_TRUNCATED,
+};
 use vaquita_types::schema::{CheckDef, ColumnDef, ColumnDefault, TableDef};
 use vaquita_types::temporal::DateTime;
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, sql_mode};
 
 use super::Ddl;
-use crate::context::Constants;
+use super::generated::local_row;
+use crate::context::{Constants, Writing};
 use crate::dml::group_numbers::counting_index;
 use crate::dml::implicit_default;
-use crate::dml::stored_exprs::{bind_checks, parse_stored};
+use crate::dml::stored_exprs::{bind_checks, bind_generated, parse_stored};
 
 /// Where a value of the new row comes from.
 enum Source {
@@ -29,6 +33,8 @@ enum Source {
     AutoIncrement,
     /// DEFAULT (expr), over the new row.
     Expr(Expr),
+    /// A generated column, likewise, after all others.
+    Generated(Expr),
 }
 
 pub(super) struct RowMap<'a> {
@@ -39,6 +45,8 @@ pub(super) struct RowMap<'a> {
     /// The enforced constraints, and whether rows have not been checked against one of them.
     checks: Vec<(String, Expr)>,
     validates: bool,
+    /// Values of virtual columns have to fit (WITH VALIDATION).
+    computes_virtual: bool,
     strict: bool,
     row: u64,
     next: u64,
@@ -54,8 +62,14 @@ impl<'a> RowMap<'a> {
     ) -> Result<RowMap<'a>> {
         let strict = sql_mode::is_strict(ddl.session.sql_mode());
         let mut sources = Vec::with_capacity(new.columns.len());
+        let generated = bind_generated(new, ddl.catalog)?;
         for (position, column) in new.columns.iter().enumerate() {
             sources.push(match old.position_of(column.id) {
+                Some(at) if keeps_generated(old.columns.get(at), column) => Source::Keep(at),
+                _ if column.generated.is_some() => {
+                    let bound = generated.iter().find(|(at, _)| *at == position).map(|(_, expr)| expr.clone());
+                    Source::Generated(bound.ok_or_else(|| Error::internal("a generated column without its expression"))?)
+                }
                 Some(at) if old.columns.get(at).is_some_and(|c| same(c, column)) => Source::Keep(at),
                 Some(at) => Source::Convert(at),
                 None if column.auto_increment && has_rows && counting_index(new).is_some() => {
@@ -69,8 +83,21 @@ impl<'a> RowMap<'a> {
         };
         let validates = new.options.checks.iter().any(|check| check.enforced && !known(check));
         let checks = bind_checks(new, ddl.catalog)?;
+        // Of columns that are converted others may be generated.
+        if sources.iter().any(|source| matches!(source, Source::Convert(_))) {
+            for (position, expr) in generated {
+                if let Some(source) = sources.get_mut(position) {
+                    *source = Source::Generated(expr);
+                }
+            }
+        }
         let next = auto_increment.unwrap_or(1);
-        Ok(RowMap { ddl, old, new: new.clone(), sources, checks, validates, strict, row: 0, next })
+        Ok(RowMap { ddl, old, new: new.clone(), sources, checks, validates, computes_virtual: false, strict, row: 0, next })
+    }
+
+    /// Virtual columns that are new or changed are computed for all rows.
+    pub fn compute_virtual(&mut self) {
+        self.computes_virtual = true;
     }
 
     /// Each row has to be looked at, also if it stays as it is.
@@ -80,7 +107,11 @@ impl<'a> RowMap<'a> {
 
     /// Each row gets a value of its own in some column, so that all have to be written.
     pub fn makes_values(&self) -> bool {
-        self.sources.iter().any(|s| matches!(s, Source::AutoIncrement | Source::Expr(_)))
+        self.sources.iter().zip(&self.new.columns).any(|(source, column)| match source {
+            Source::AutoIncrement | Source::Expr(_) => true,
+            Source::Generated(_) => column.is_in_row() || self.computes_virtual,
+            _ => false,
+        })
     }
 
     /// Stored values may change.
@@ -104,32 +135,58 @@ impl<'a> RowMap<'a> {
                     self.next = self.next.saturating_add(1);
                     value
                 }
-                Source::Expr(_) => Value::Null,
+                Source::Expr(_) | Source::Generated(_) => Value::Null,
             });
         }
         for (position, source) in self.sources.iter().enumerate() {
             let (Source::Expr(expr), Some(column)) = (source, self.new.columns.get(position)) else { continue };
-            let constants = Constants { session: self.ddl.session };
-            let cx = EvalCx { frame: &new, outer: None, params: &[], env: &constants };
-            let value = self.stored(expr.eval(&cx)?.into_owned(), &expr.ty, column)?;
+            let value = self.evaluate(expr, &new)?;
+            let value = self.stored(value, &expr.ty, column)?;
             if let Some(place) = new.get_mut(position) {
                 *place = value;
             }
         }
+        self.generate(&mut new)?;
         self.check(&new)?;
         Ok(new)
+    }
+
+    /// What an expression warns of is an error in strict mode.
+    fn evaluate(&self, expr: &Expr, row: &[Value]) -> Result<Value> {
+        let env = Writing { session: self.ddl.session, strict: self.strict, raised: RefCell::default() };
+        let value = expr.eval(&EvalCx { frame: row, outer: None, params: &[], env: &env })?.into_owned();
+        env.raised.into_inner().map_or(Ok(value), Err)
+    }
+
+    fn generate(&self, row: &mut [Value]) -> Result<()> {
+        let mut local = None;
+        for (position, (source, column)) in self.sources.iter().zip(&self.new.columns).enumerate() {
+            let Source::Generated(expr) = source else { continue };
+            let zone = self.ddl.session.time_zone();
+            let frame = local.get_or_insert_with(|| local_row(row, &self.new.columns, zone));
+            let value = self.evaluate(expr, frame)?;
+            if value.is_null() && !column.nullable {
+                return Err(Error::new(&ER_BAD_NULL_ERROR, &[&column.name]));
+            }
+            let value = self.stored(value, &expr.ty, column)?;
+            if let (Some(place), Some(local)) = (row.get_mut(position), frame.get_mut(position)) {
+                *local = match &value {
+                    Value::DateTime(utc) if column.ty.kind == TypeKind::Timestamp => {
+                        Value::DateTime(zone.timestamp_from_utc(*utc))
+                    }
+                    value => value.clone(),
+                };
+                *place = value;
+            }
+        }
+        Ok(())
     }
 
     fn check(&self, row: &[Value]) -> Result<()> {
         if self.checks.is_empty() {
             return Ok(());
         }
-        let zone = self.ddl.session.time_zone();
-        let local = |(value, column): (&Value, &ColumnDef)| match value {
-            Value::DateTime(utc) if column.ty.kind == TypeKind::Timestamp => Value::DateTime(zone.timestamp_from_utc(*utc)),
-            value => value.clone(),
-        };
-        let frame: Vec<Value> = row.iter().zip(&self.new.columns).map(local).collect();
+        let frame = local_row(row, &self.new.columns, self.ddl.session.time_zone());
         let constants = Constants { session: self.ddl.session };
         let cx = EvalCx { frame: &frame, outer: None, params: &[], env: &constants };
         for (name, check) in &self.checks {
@@ -201,6 +258,14 @@ impl<'a> RowMap<'a> {
 /// Nothing about the stored values of the column changes.
 fn same(before: &ColumnDef, after: &ColumnDef) -> bool {
     before.ty == after.ty && (after.nullable || !before.nullable)
+}
+
+/// Rows hold the generated column, and will hold it.
+fn keeps_generated(before: Option<&ColumnDef>, after: &ColumnDef) -> bool {
+    let text = |column: &ColumnDef| column.generated.as_ref().map(|generated| generated.expr.clone());
+    let stays =
+        |before: &ColumnDef| same(before, after) && before.is_in_row() && after.is_in_row() && text(before) == text(after);
+    after.generated.is_some() && before.is_some_and(stays)
 }
 
 /// A column that the rows do not have yet.

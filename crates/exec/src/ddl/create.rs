@@ -18,7 +18,7 @@ use vaquita_types::{ColumnType, Error, Result, TypeKind};
 use super::from_query::Selected;
 use super::indexes::{add_index, require_not_null, sort_indexes, warn_of_duplicates};
 use super::temporary::refuse_in_create;
-use super::{Ddl, Outcome, check_identifier, foreign_keys, options};
+use super::{Ddl, Outcome, check_identifier, foreign_keys, generated, options};
 
 /// What CREATE TABLE asks for besides the definition.
 struct Wanted {
@@ -250,6 +250,7 @@ impl Ddl<'_> {
         for part in indexes.iter_mut().flat_map(|i: &mut IndexDef| i.parts.iter_mut()) {
             part.column = ColumnId(part.column.0 + 1);
         }
+        generated::keep_indexed(columns, &indexes)?;
         Ok(indexes)
     }
 }

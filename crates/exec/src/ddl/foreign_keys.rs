@@ -20,8 +20,8 @@ use vaquita_types::schema::{
 };
 use vaquita_types::{Error, Result};
 
-use super::Ddl;
 use super::alter::in_place;
+use super::{Ddl, generated};
 use crate::dml::AddedKey;
 
 /// The keys of CREATE TABLE, in its order.
@@ -202,7 +202,11 @@ impl Ddl<'_> {
             return Err(mismatch());
         }
         check_null(&new, def)?;
+        generated::check_key(def, &new, None)?;
         if let Some(parent) = parent_def {
+            let named = new.parent_columns.iter().filter_map(|name| parent.columns.get(parent.column_position(name)?));
+            let ids: Vec<ColumnId> = named.map(|column| column.id).collect();
+            generated::check_key(def, &new, Some((parent, &ids)))?;
             check_reference(def, &new, parent, rules.unique_parents)?;
             let ids = parent_columns(&new, parent)?;
             // They are named as the parent names them.

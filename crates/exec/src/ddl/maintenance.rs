@@ -117,13 +117,16 @@ impl Ddl<'_> {
         txn.begin_statement(Reads::Many);
         let options = ScanOptions { keep: Keep::Nothing, spans: false, version: Version::Snapshot, ..ScanOptions::default() };
         let mut cursor = txn.scan(table.codec.clustered().all(), Direction::Forward, options)?;
+        let generator = self.generator(&table.def)?;
         let (mut total, mut read, mut buffer) = (0u32, 0u64, Vec::new());
         while let Some((key, value)) = cursor.next(&txn)? {
             read += 1;
             if read.is_multiple_of(INTERRUPT_EVERY) {
                 self.context.interrupt.check()?;
             }
-            total = total.wrapping_add(row_crc(&table.def, &table.codec.decode_row(key, value)?, &mut buffer));
+            let mut row = table.codec.decode_row(key, value)?;
+            generator.fill(&mut row)?;
+            total = total.wrapping_add(row_crc(&table.def, &row, &mut buffer));
         }
         Ok(total)
     }

@@ -9,7 +9,7 @@ use vaquita_plan::literal_values::LiteralValues;
 use vaquita_plan::node::{InsertPlan, InsertSource, QueryPlan};
 use vaquita_plan::visit::plan_reads_table;
 use vaquita_storage::{Duplicate, LockMode, Table, Written};
-use vaquita_types::schema::IndexKind;
+use vaquita_types::schema::{IndexKind, TableDef};
 use vaquita_types::{ColumnType, Result, Value};
 
 use super::Changed;
@@ -270,7 +270,7 @@ impl<'a> Insert<'a> {
                 self.deleted += 1;
                 return Ok(Replaced::Changed);
             }
-        } else if is_last && old == new {
+        } else if is_last && is_same_row(&self.table.def, &old, new) {
             return Ok(Replaced::Same);
         }
         self.change.rows.delete_row(&duplicate.clustered_key, &old)?;
@@ -284,6 +284,9 @@ impl<'a> Insert<'a> {
         let columns = self.columns();
         self.frame.slots[..columns].clone_from_slice(&old);
         self.change.values.to_local(&mut self.frame.slots[..columns]);
+        if self.change.values.generates() {
+            self.change.values.compute(&mut self.frame.slots[..columns])?;
+        }
         let slots: Vec<usize> = (0..columns).collect();
         let found = Found { key, stored: Some(old), is_joined: false };
         match self.change.evaluate(&self.plan.on_duplicate, &slots, &mut self.frame, found)? {
@@ -309,4 +312,9 @@ impl<'a> Insert<'a> {
         let columns = self.columns();
         self.updated_id.unwrap_or_else(|| self.change.number(&self.frame.slots[columns..2 * columns]))
     }
+}
+
+/// What the rows hold is the same.
+fn is_same_row(table: &TableDef, old: &[Value], new: &[Value]) -> bool {
+    old.iter().zip(new).zip(&table.columns).all(|((old, new), column)| old == new || !column.is_in_row())
 }

@@ -120,6 +120,7 @@ impl Load<'_> {
                 }
             };
             match (target, field) {
+                (LoadTarget::Generated(_), _) => {}
                 (LoadTarget::UserVar(name), field) => {
                     self.statement.session.set_user_var(name, field.map_or(Value::Null, |value| self.variable(value)))?
                 }
@@ -146,7 +147,7 @@ impl Load<'_> {
         let plan = self.plan;
         let columns = || {
             plan.targets.iter().filter_map(|target| match target {
-                LoadTarget::Column(column) => Some(*column),
+                LoadTarget::Column(column) | LoadTarget::Generated(column) => Some(*column),
                 LoadTarget::UserVar(_) => None,
             })
         };
@@ -156,7 +157,7 @@ impl Load<'_> {
         let mut rest = row;
         self.insert.start_row()?;
         for column in columns() {
-            if rest.is_empty() {
+            if rest.is_empty() && self.table.def.columns.get(column).is_some_and(|column| column.generated.is_none()) {
                 // Unlike in rows with separators, the column keeps its default, if that is not NULL.
                 let value = self.insert.change.values.default_quietly(column)?.filter(|value| !value.is_null());
                 self.put(column, value.unwrap_or_else(|| self.insert.change.values.without_value(column)));
@@ -166,6 +167,9 @@ impl Load<'_> {
             let width = self.table.def.columns.get(column).map_or(0, |c| self::width(&c.ty));
             let (field, after) = rest.split_at(width.min(rest.len()));
             rest = after;
+            if self.table.def.columns.get(column).is_some_and(|column| column.generated.is_some()) {
+                continue;
+            }
             self.insert.set(column, Value::bytes(field), &self.text)?;
         }
         Ok(true)

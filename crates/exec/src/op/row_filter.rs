@@ -51,6 +51,8 @@ impl<'p> RowFilter<'p> {
         let rest = scan.filter.get(tests.len()..).unwrap_or(&[]);
         let mut read = Vec::new();
         rest.iter().for_each(|condition| visit::expr_slots(condition, 0, &mut read));
+        // Generated columns may be computed of any.
+        scan.computed.iter().for_each(|column| visit::expr_slots(&column.expr, 0, &mut read));
         let (early, late) = scan.columns.iter().partition(|(_, slot)| read.contains(slot));
         RowFilter { tests, rest, early, late, cut: None }
     }

@@ -5,6 +5,7 @@
 //! row (`row_filter`). A scan that locks rows finds them in its snapshot, and locks those that match (`lock`); at SERIALIZABLE, with
 //! snapshot isolation off, and where it looks for one row by its primary key, it locks a row before it reads the latest version.
 
+mod computed;
 mod lock;
 
 use std::ops::Bound;
@@ -480,10 +481,14 @@ impl TableScan<'_> {
         let (key, value) = self.row();
         let view = table.codec.view(key, value)?;
         match &self.filter {
-            None => self.decode(&self.scan.columns, &view, frame)?,
+            None => {
+                self.decode(&self.scan.columns, &view, frame)?;
+                self.compute(frame)?;
+            }
             Some(filter) => match filter.check(&view) {
                 Truth::True => {
                     self.decode(&filter.early, &view, frame)?;
+                    self.compute(frame)?;
                     if !frame.all_true(filter.rest)? || filter.is_cut(&view) {
                         return Ok(false);
                     }
@@ -493,6 +498,7 @@ impl TableScan<'_> {
                 }
                 Truth::Unsure => {
                     self.decode(&self.scan.columns, &view, frame)?;
+                    self.compute(frame)?;
                     if !frame.all_true(&self.scan.filter)? {
                         return Ok(false);
                     }
@@ -513,6 +519,11 @@ impl TableScan<'_> {
         }
         self.localize(columns, frame);
         Ok(())
+    }
+
+    #[inline]
+    fn compute(&self, frame: &mut Frame<'_>) -> Result<()> {
+        if self.scan.computed.is_empty() { Ok(()) } else { computed::compute(self.scan, frame) }
     }
 
     fn decode_entry(&self, codec: &IndexCodec, frame: &mut Frame<'_>) -> Result<()> {

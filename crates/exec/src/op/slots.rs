@@ -11,6 +11,7 @@ fn filled(node: &Node, out: &mut BTreeSet<Slot>) {
     match node {
         Node::Scan(scan) => {
             out.extend(scan.columns.iter().map(|(_, slot)| *slot));
+            out.extend(scan.computed.iter().map(|column| column.slot));
             out.extend(scan.key_slot);
         }
         Node::Derived { slots, .. }

@@ -27,7 +27,7 @@ pub fn columns(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
 }
 
 fn column_row(def: &TableDef, column: &ColumnDef, position: usize, privileges: &str, cx: &SystemContext<'_>) -> Row {
-    let generation = column.generated.as_ref().map_or("", |g| g.expr.as_str());
+    let generation = column.generated.as_ref().map_or(String::new(), |g| text::escaped(&g.expr));
     let mut row = described(def, column, position, cx);
     row.extend(row![
         cx;

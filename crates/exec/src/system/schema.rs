@@ -284,7 +284,14 @@ pub fn check_constraints(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
     cx.for_each_table(|table| {
         let database = table.def.database.as_str();
-        rows.extend(table.def.options.checks.iter().map(|check| row!["def", database, check.name.as_str(), check.expr.as_str()]));
+        rows.extend(
+            table
+                .def
+                .options
+                .checks
+                .iter()
+                .map(|check| row!["def", database, check.name.as_str(), super::text::escaped(&check.expr)]),
+        );
         Ok(())
     })?;
     Ok(rows)

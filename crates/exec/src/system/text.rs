@@ -94,7 +94,7 @@ pub fn default_text(column: &ColumnDef) -> Option<String> {
     match &column.default {
         ColumnDefault::None | ColumnDefault::Value(Value::Null) => None,
         ColumnDefault::Now => Some(now_text(&column.ty)),
-        ColumnDefault::Expr(text) => Some(text.clone()),
+        ColumnDefault::Expr(text) => Some(escaped(text)),
         ColumnDefault::Value(value) => Some(value_text(value, &column.ty)),
     }
 }
@@ -126,6 +126,11 @@ fn value_text(value: &Value, ty: &ColumnType) -> String {
 /// `CURRENT_TIMESTAMP(3)`
 fn now_text(ty: &ColumnType) -> String {
     if ty.decimals > 0 { format!("CURRENT_TIMESTAMP({})", ty.decimals) } else { "CURRENT_TIMESTAMP".to_string() }
+}
+
+/// The text of an expression as the dictionary's columns have it.
+pub fn escaped(expr: &str) -> String {
+    expr.replace('\\', "\\\\").replace('\'', "\\'")
 }
 
 /// EXTRA.

@@ -29,6 +29,14 @@ impl Parser<'_> {
         } else {
             self.data_type()?
         };
+        // AS comes before all other attributes.
+        while self.is(Kw::COLLATE) || self.is(Kw::GENERATED) || self.is(Kw::AS) {
+            if !self.is(Kw::COLLATE) {
+                attributes.push(self.generated()?);
+                break;
+            }
+            attributes.extend(self.column_attribute()?);
+        }
         while let Some(attribute) = self.column_attribute()? {
             attributes.push(attribute);
         }
@@ -46,7 +54,7 @@ impl Parser<'_> {
         self.column_property(kw)
     }
 
-    /// NULL, keys, CHECK, GENERATED.
+    /// NULL, keys, CHECK.
     fn column_constraint(&mut self, kw: Kw) -> Result<Option<ColumnAttribute>> {
         Ok(Some(match kw {
             Kw::NULL => {
@@ -83,7 +91,6 @@ impl Parser<'_> {
                 ColumnAttribute::Check(self.check(name)?)
             }
             Kw::CHECK => ColumnAttribute::Check(self.check(None)?),
-            Kw::GENERATED | Kw::AS => self.generated()?,
             _ => return Ok(None),
         }))
     }

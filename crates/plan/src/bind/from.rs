@@ -206,13 +206,14 @@ impl Binder<'_> {
                 }
             }
         }
-        let relation = self.base_relation(&table, alias);
+        let relation = self.base_relation(&table, alias)?;
         self.frame().relations[relation].index_hints = factor.index_hints.clone();
         Ok(self.leaf(relation))
     }
 
     /// Adds a base table to the frame.
-    pub fn base_relation(&mut self, table: &TableRef, alias: &str) -> usize {
+    pub fn base_relation(&mut self, table: &TableRef, alias: &str) -> Result<usize> {
+        let generated = super::generated::bind_generated(table, self.cx.catalog)?;
         let columns = table
             .columns
             .iter()
@@ -223,7 +224,8 @@ impl Binder<'_> {
                 origin: None,
             })
             .collect();
-        self.add_relation(Relation::new(alias, Some(table.database.clone()), Source::Base(table.clone()), columns))
+        let relation = Relation::new(alias, Some(table.database.clone()), Source::Base(table.clone()), columns);
+        Ok(self.add_relation(Relation { generated, ..relation }))
     }
 
     pub fn add_relation(&mut self, relation: Relation) -> usize {

@@ -144,6 +144,7 @@ impl Binder<'_> {
             return Err(Error::unsupported("DEFAULT of a column of another query block"));
         };
         match &def.default {
+            _ if def.generated.is_some() => Err(Error::new(&errno::ER_NO_DEFAULT_FOR_FIELD, &[&def.name])),
             ColumnDefault::Value(value) => Ok(Expr {
                 kind: ExprKind::Literal(value.clone()),
                 ty: def.ty.clone(),

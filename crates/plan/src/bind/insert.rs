@@ -53,7 +53,10 @@ impl Binder<'_> {
                 self.targets.push(super::update::table_key(&table.database, &table.name));
                 self.inserting_values = true;
                 let source = match &insert.source {
-                    ast::InsertSource::Literals(rows) => self.literal_rows(rows, &columns)?,
+                    ast::InsertSource::Literals(rows) => {
+                        columns.iter().try_for_each(|column| self.refuse_generated(&table, *column))?;
+                        self.literal_rows(rows, &columns)?
+                    }
                     ast::InsertSource::Values(rows) => InsertSource::Values(self.insert_rows(rows, &table, &columns, width)?),
                     ast::InsertSource::Query(_) => InsertSource::Values(Vec::new()),
                 };
@@ -168,8 +171,12 @@ impl Binder<'_> {
         match expr {
             ast::Expr::Default => self.default_value(table, relation, column),
             // There is nothing to fold, and no name to be in a clause.
-            ast::Expr::Literal(_) => self.scalar(expr).map(Some),
+            ast::Expr::Literal(_) => {
+                self.refuse_generated(table, column)?;
+                self.scalar(expr).map(Some)
+            }
             ast::Expr::Param(n) => {
+                self.refuse_generated(table, column)?;
                 let mut param = self.param(*n);
                 if param.ty.kind == TypeKind::Null
                     && let Some(column) = table.columns.get(column)
@@ -185,6 +192,7 @@ impl Binder<'_> {
             }
             _ => {
                 let mut bound = self.in_clause(Clause::FieldList, |b| b.scalar(expr))?;
+                self.refuse_generated(table, column)?;
                 self.fold(&mut bound);
                 self.plan_subqueries(self.frames.len() - 1, &mut bound)?;
                 Ok(Some(bound))
@@ -225,6 +233,7 @@ impl Binder<'_> {
         if bound.output().len() - self.upsert.columns.len() != columns.len() {
             return Err(Error::new(&errno::ER_WRONG_VALUE_COUNT_ON_ROW, &[&1]));
         }
+        columns.iter().try_for_each(|column| self.refuse_generated(table, *column))?;
         let on_duplicate = self.on_duplicate(insert, table, columns, Some(bound.output()))?;
         let mut plan = self.plan_query(bound)?;
         plan.tables = self.tables.clone();

@@ -36,12 +36,14 @@ impl Binder<'_> {
             return Err(Error::new(&errno::ER_LOAD_FROM_FIXED_SIZE_ROWS_TO_VAR, &[]));
         }
         let assigned = load.set.iter().map(|a| column_of(&a.column, &table)).collect::<Result<Vec<_>>>()?;
+        // As MySQL, SET of a generated column is left out.
+        let is_given = |column: &usize| table.columns.get(*column).is_some_and(|column| column.generated.is_none());
         let mut given: Vec<usize> = Vec::new();
         let fields = targets.iter().filter_map(|target| match target {
             LoadTarget::Column(column) => Some(*column),
-            LoadTarget::UserVar(_) => None,
+            LoadTarget::Generated(_) | LoadTarget::UserVar(_) => None,
         });
-        for column in fields.chain(assigned.iter().copied()) {
+        for column in fields.chain(assigned.iter().copied().filter(is_given)) {
             if !given.contains(&column) {
                 given.push(column);
             }
@@ -64,7 +66,7 @@ impl Binder<'_> {
         self.push_row_scope(&table, &table.name, table.columns.len(), false);
         let relation = self.frame().relations.len() - 1;
         let mut set = Vec::with_capacity(load.set.len());
-        for (assignment, column) in load.set.iter().zip(assigned) {
+        for (assignment, column) in load.set.iter().zip(assigned).filter(|(_, column)| is_given(column)) {
             set.push(Assignment { column, value: self.assigned(&assignment.value, &table, relation, column)? });
         }
         self.scopes.pop();
@@ -77,13 +79,18 @@ impl Binder<'_> {
 fn load_targets(written: &[ast::LoadTarget], table: &TableRef) -> Result<Vec<LoadTarget>> {
     if written.is_empty() {
         let visible = table.columns.iter().enumerate().filter(|(_, column)| !column.invisible);
-        return Ok(visible.map(|(n, _)| LoadTarget::Column(n)).collect());
+        return Ok(visible.map(|(n, _)| load_column(n, table)).collect());
     }
     let target = |target: &ast::LoadTarget| match target {
-        ast::LoadTarget::Column(name) => column_of(name, table).map(LoadTarget::Column),
+        ast::LoadTarget::Column(name) => column_of(name, table).map(|column| load_column(column, table)),
         ast::LoadTarget::UserVar(name) => Ok(LoadTarget::UserVar(name.clone())),
     };
     written.iter().map(target).collect()
+}
+
+fn load_column(column: usize, table: &TableRef) -> LoadTarget {
+    let is_generated = table.columns.get(column).is_some_and(|column| column.generated.is_some());
+    if is_generated { LoadTarget::Generated(column) } else { LoadTarget::Column(column) }
 }
 
 fn column_of(name: &ast::ColumnRef, table: &TableRef) -> Result<usize> {

@@ -16,6 +16,7 @@ mod early;
 mod expr;
 mod from;
 mod function;
+mod generated;
 mod group;
 mod insert;
 mod literal;
@@ -44,6 +45,7 @@ use crate::settings::PlanSettings;
 use crate::uses::{Actions, TableUse};
 use crate::visit;
 
+pub use generated::bind_generated;
 pub use load::plan_load;
 pub use place::Place;
 use scope::Scope;

@@ -16,9 +16,11 @@ pub enum Place<'a> {
     Default(&'a str),
     /// The CHECK constraint of that name.
     Check(&'a str),
+    /// The generated column of that name.
+    Generated(&'a str),
 }
 
-/// Functions that neither DEFAULT nor CHECK may have, with their names in MySQL's errors.
+/// Functions that nothing in a table's definition may have, with their names in MySQL's errors.
 const NEVER: &[(&str, &str)] = &[
     ("BENCHMARK", "benchmark"),
     ("FOUND_ROWS", "found_rows"),
@@ -36,7 +38,7 @@ const NEVER: &[(&str, &str)] = &[
     ("VERSION", "version()"),
 ];
 
-/// Functions that CHECK may not have.
+/// Functions that CHECK and generated columns may not have.
 const NOT_IN_CHECK: &[(&str, &str)] = &[
     ("CONNECTION_ID", "connection_id"),
     ("CURDATE", "curdate"),
@@ -64,13 +66,17 @@ impl Binder<'_> {
             Place::Statement(uses) => Ok(uses),
             Place::Default(column) => Err(Error::new(&errno::ER_DEFAULT_VAL_GENERATED_FUNCTION_IS_NOT_ALLOWED, &[&column])),
             Place::Check(name) => Err(Error::new(&errno::ER_CHECK_CONSTRAINT_FUNCTION_IS_NOT_ALLOWED, &[&name])),
+            Place::Generated(column) => Err(Error::new(&errno::ER_GENERATED_COLUMN_FUNCTION_IS_NOT_ALLOWED, &[&column])),
         }
     }
 
     pub(super) fn variables_allowed(&self) -> Result<()> {
         match self.cx.place {
             Place::Statement(_) => Ok(()),
-            Place::Default(column) => Err(Error::new(&errno::ER_DEFAULT_VAL_GENERATED_VARIABLES, &[&column])),
+            // MySQL calls both a default.
+            Place::Default(column) | Place::Generated(column) => {
+                Err(Error::new(&errno::ER_DEFAULT_VAL_GENERATED_VARIABLES, &[&column]))
+            }
             Place::Check(name) => Err(Error::new(&errno::ER_CHECK_CONSTRAINT_VARIABLES, &[&name])),
         }
     }
@@ -84,13 +90,15 @@ impl Binder<'_> {
                 None => Ok(()),
                 Some(name) => Err(Error::new(&errno::ER_DEFAULT_VAL_GENERATED_NAMED_FUNCTION_IS_NOT_ALLOWED, &[&column, &name])),
             },
-            Place::Check(constraint) => {
+            Place::Check(of) | Place::Generated(of) => {
                 let now = (name == "UNIX_TIMESTAMP" && args == 0).then_some("unix_timestamp");
+                let error = match self.cx.place {
+                    Place::Generated(_) => &errno::ER_GENERATED_COLUMN_NAMED_FUNCTION_IS_NOT_ALLOWED,
+                    _ => &errno::ER_CHECK_CONSTRAINT_NAMED_FUNCTION_IS_NOT_ALLOWED,
+                };
                 match now.or(among(NEVER)).or(among(NOT_IN_CHECK)) {
                     None => Ok(()),
-                    Some(name) => {
-                        Err(Error::new(&errno::ER_CHECK_CONSTRAINT_NAMED_FUNCTION_IS_NOT_ALLOWED, &[&constraint, &name]))
-                    }
+                    Some(name) => Err(Error::new(error, &[&of, &name])),
                 }
             }
         }

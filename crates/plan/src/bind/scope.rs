@@ -272,6 +272,7 @@ impl Binder<'_> {
 
     /// The same without reading it for the account. The column gets its slot here.
     pub(super) fn slot_of(&mut self, frame: usize, relation: usize, column: usize) -> Expr {
+        let frame_at = frame;
         let frame = &mut self.frames[frame];
         let optional = frame.relations[relation].optional;
         let (slot, ty, nullable) = match &frame.relations[relation].columns[column].value {
@@ -285,10 +286,24 @@ impl Binder<'_> {
                 let (ty, nullable) = (ty.clone(), *nullable);
                 let slot = frame.new_slot_of(Some(relation));
                 frame.relations[relation].columns[column].value = ColumnValue::Slot { slot, ty: ty.clone(), nullable };
+                self.slots_of_bases(frame_at, relation, column);
                 (slot, ty, nullable)
             }
         };
         Expr::slot(slot, ty, nullable || optional)
+    }
+
+    /// Gives slots to the columns that a generated column, which rows do not hold, is computed of.
+    fn slots_of_bases(&mut self, frame: usize, relation: usize, column: usize) {
+        let of = &self.frames[frame].relations[relation];
+        let Source::Base(table) = &of.source else { return };
+        if of.generated.is_empty() || table.columns[column].is_in_row() {
+            return;
+        }
+        let expr = of.generated.iter().find(|(generated, _)| *generated == column);
+        for base in expr.map_or(Vec::new(), |(_, expr)| visit::slots(expr)) {
+            self.slot_of(frame, relation, base);
+        }
     }
 
     /// Makes the row of `table` nameable: column n is slot `first_slot + n`. `free`: see `Relation`.

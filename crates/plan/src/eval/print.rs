@@ -83,7 +83,8 @@ fn collect(node: &Node, names: &mut HashMap<Slot, String>) {
     visit::inputs(node, &mut |input| collect(input, names));
     match node {
         Node::Scan(scan) => {
-            for (column, slot) in &scan.columns {
+            let computed = scan.computed.iter().map(|column| (&column.position, &column.slot));
+            for (column, slot) in scan.columns.iter().map(|(column, slot)| (column, slot)).chain(computed) {
                 if let Some(def) = scan.table.columns.get(*column) {
                     names.insert(*slot, quoted(&[&scan.table.database, &scan.alias, &def.name]));
                 }

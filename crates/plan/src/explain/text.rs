@@ -134,7 +134,8 @@ fn literal(value: &Value, expr: &Expr) -> String {
 fn collect(node: &Node, names: &mut HashMap<Slot, String>) {
     match node {
         Node::Scan(scan) => {
-            for (column, slot) in &scan.columns {
+            let computed = scan.computed.iter().map(|column| (&column.position, &column.slot));
+            for (column, slot) in scan.columns.iter().map(|(column, slot)| (column, slot)).chain(computed) {
                 if let Some(def) = scan.table.columns.get(*column) {
                     names.insert(*slot, format!("{}.{}", scan.alias, def.name));
                 }

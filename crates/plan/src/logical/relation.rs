@@ -42,6 +42,8 @@ pub(crate) struct Relation {
     pub free: bool,
     /// The tables' columns that its columns were selected from, where naming them reads those.
     pub stands_for: Vec<Option<(TableRef, usize)>>,
+    /// The generated columns of a base table, by position, over its columns' positions in place of slots.
+    pub generated: Vec<(usize, Expr)>,
 }
 
 #[derive(Debug)]
@@ -120,6 +122,7 @@ impl Relation {
             key_slot: None,
             free: false,
             stands_for: Vec::new(),
+            generated: Vec::new(),
         }
     }
 

@@ -5,6 +5,7 @@
 //! 3. `order` finds a left-deep order of the items, estimating rows with `cost`.
 //! 4. `path` chooses how each table is read (`sarg` finds the conditions that an index can use), and the nodes are stacked:
 //!    nested loops over index lookups, hash joins on equalities otherwise.
+//!    `generated` lists the generated columns that a scan computes of others.
 //! 5. `prune` takes out the columns that only conditions read which became key ranges.
 //!
 //! Example: `a JOIN b ON a.id = b.a_id WHERE a.x = 1` gives a scan of a by the index on x, and for each row a lookup of b.
@@ -14,6 +15,7 @@
 mod block;
 mod cost;
 pub mod flatten;
+mod generated;
 mod order;
 mod path;
 mod prune;

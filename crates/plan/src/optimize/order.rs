@@ -9,7 +9,7 @@ use vaquita_types::{Error, Result, errno};
 
 use super::flatten::{Item, Shape, distinct_sides, lateral};
 use super::path::{self, Candidate, TableInput};
-use super::{Planned, Want, cost, filtered, other_source};
+use super::{Planned, Want, cost, filtered, generated, other_source};
 use crate::catalog::TableStatistics;
 use crate::expr::{CompareAs, CompareOp, Expr, ExprKind, Slot};
 use crate::logical::{Relation, Set, Source, Tables, bit, set_of};
@@ -426,12 +426,16 @@ impl Planner<'_, '_> {
         let Source::Base(table) = &rel.source else {
             return Ok((other_source(self.tables, relation, filter)?, candidate));
         };
-        let columns = (0..rel.columns.len()).filter_map(|c| rel.slot(c).map(|s| (c, s))).collect();
+        let columns = (0..rel.columns.len()).filter_map(|c| rel.slot(c).map(|s| (c, s)));
+        let (mut columns, computed): (Vec<_>, Vec<_>) = columns.partition(|(c, _)| table.columns[*c].is_in_row());
+        columns.shrink_to_fit();
+        let computed = generated::computed(rel, computed)?;
         let scan = Scan {
             table: table.clone(),
             alias: rel.alias.clone(),
             path: candidate.path.clone(),
             columns,
+            computed,
             filter,
             lock: rel.lock,
             key_slot: rel.key_slot,

@@ -6,7 +6,7 @@
 
 use vaquita_types::schema::{IndexDef, TableDef};
 
-use super::path;
+use super::{generated, path};
 use crate::expr::Slot;
 use crate::node::{AccessPath, Node, OutputColumn, Scan};
 use crate::visit;
@@ -20,7 +20,7 @@ pub fn prune_columns(root: &mut Node, output: &[OutputColumn]) {
 }
 
 fn prune(scan: &mut Scan, read: &[Slot]) {
-    scan.columns.retain(|(_, slot)| read.contains(slot));
+    generated::keep_read(scan, read);
     if let AccessPath::Range { index, covering, .. } = &mut scan.path
         && *index != 0
         && scan.lock.is_none()

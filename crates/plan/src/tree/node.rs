@@ -200,6 +200,8 @@ pub struct Scan {
     pub path: AccessPath,
     /// Column positions (in `table.columns`) to decode, and the slots they go to.
     pub columns: Vec<(usize, Slot)>,
+    /// Generated columns that are computed of these, in their order.
+    pub computed: Vec<Computed>,
     /// Conjuncts over slots known here.
     pub filter: Vec<Expr>,
     pub lock: Option<RowLock>,
@@ -207,6 +209,16 @@ pub struct Scan {
     pub key_slot: Option<Slot>,
     /// Estimate for EXPLAIN.
     pub rows_estimate: u64,
+}
+
+/// A generated column that rows do not hold.
+#[derive(Clone, Debug)]
+pub struct Computed {
+    /// In `table.columns`.
+    pub position: usize,
+    pub slot: Slot,
+    /// Over the slots of the scan; its value is still to be converted to the column's type.
+    pub expr: Expr,
 }
 
 impl Scan {
@@ -388,6 +400,8 @@ pub struct LoadPlan {
 pub enum LoadTarget {
     /// Column position in the table.
     Column(usize),
+    /// A generated column, whose field is passed over.
+    Generated(usize),
     UserVar(String),
 }
 

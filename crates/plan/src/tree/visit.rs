@@ -202,7 +202,7 @@ pub fn inputs<'n>(node: &'n Node, f: &mut dyn FnMut(&'n Node)) {
     });
 }
 
-/// The expressions of the node itself.
+/// The expressions of the node itself, but for those of generated columns, which read slots of their own scan alone.
 pub fn for_each_expr<'n>(node: &'n Node, f: &mut dyn FnMut(&'n Expr)) {
     match node {
         Node::One | Node::Empty | Node::RowCount { .. } | Node::SetOp { .. } => {}
@@ -317,6 +317,19 @@ pub fn innermost_depth(expr: &Expr) -> Option<usize> {
             innermost
         }
     }
+}
+
+/// Puts other slots of this frame in the place of all slots; false if one has none.
+pub fn map_slots(expr: &mut Expr, to: &dyn Fn(Slot) -> Option<Slot>) -> bool {
+    let mut all = true;
+    if let ExprKind::Slot(slot) = &mut expr.kind {
+        match to(*slot) {
+            Some(other) => *slot = other,
+            None => all = false,
+        }
+    }
+    children_mut(expr, &mut |child| all &= map_slots(child, to));
+    all
 }
 
 /// The terms of a conjunction; NOT over OR and double NOT are resolved.

@@ -13,6 +13,7 @@ mod client;
 mod clock;
 mod depth;
 mod foreign_keys;
+mod generated_columns;
 mod golden_accounts;
 mod interrupts;
 mod layers;

@@ -18,10 +18,10 @@ use super::form::Form;
 use super::key::{IndexCodec, Part};
 use super::row::LAYOUT_VERSION_MAX;
 
-/// The layout of a table's columns: fixed widths and variable ones in column order, virtual ones left out.
+/// The layout of a table's columns in their order; those that are computed when they are read are left out.
 fn layout_of(columns: &[ColumnDef], version: LayoutVersion) -> Layout {
-    let stored = columns.iter().filter(|c| c.generated.as_ref().is_none_or(|g| g.stored));
-    let columns = stored.map(|c| LayoutColumn { id: c.id, ty: c.ty.clone(), nullable: c.nullable }).collect();
+    let columns = columns.iter().filter(|c| c.is_in_row());
+    let columns = columns.map(|c| LayoutColumn { id: c.id, ty: c.ty.clone(), nullable: c.nullable }).collect();
     Layout { version, columns }
 }
 
@@ -59,17 +59,22 @@ pub fn instant_change(old: &TableDef, new: &TableDef) -> Result<bool> {
     }
     let columns_kept = new.columns.iter().all(|column| match old.columns.iter().find(|c| c.id == column.id) {
         Some(before) => column_stays(before, column),
-        None => column.generated.as_ref().is_none_or(|g| !g.stored),
+        None => column.generated.as_ref().is_none_or(|g| !g.in_row),
     });
     Ok(columns_kept && keys_stay(old, new)?)
 }
 
 fn column_stays(before: &ColumnDef, after: &ColumnDef) -> bool {
-    let stored = |c: &ColumnDef| c.generated.as_ref().is_none_or(|g| g.stored);
-    (after.nullable || !before.nullable)
-        && stored(before) == stored(after)
-        && before.generated == after.generated
-        && reads_as(&before.ty, &after.ty)
+    if !before.is_in_row() && !after.is_in_row() {
+        return true;
+    }
+    let same_values = match (&before.generated, &after.generated) {
+        (Some(a), Some(b)) => a.expr == b.expr && a.in_row == b.in_row,
+        // A stored column that is generated no more keeps its values.
+        (Some(a), None) => a.in_row,
+        (None, b) => b.is_none(),
+    };
+    (after.nullable || !before.nullable) && same_values && reads_as(&before.ty, &after.ty)
 }
 
 /// Every stored value of type `old` reads as the same value of type `new`.

@@ -9,7 +9,7 @@
 //! | …           | rest          | variable bytes                                                   |
 //!
 //! Columns of the primary key that their key gives back (`Part::restorable`) are not repeated.
-//! Virtual generated columns are not stored. So column i is reached by adding up numbers that
+//! Generated columns that are neither STORED nor indexed are not in the row. So column i is reached by adding up numbers that
 //! `RowCodec` knows beforehand, without reading the others.
 //!
 //! Example: (id INT PRIMARY KEY, k INT NOT NULL, c VARCHAR(9), n INT) = (1, 5, 'ab', NULL) in

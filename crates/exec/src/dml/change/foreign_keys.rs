@@ -24,6 +24,7 @@ use vaquita_types::schema::{ColumnDef, ForeignKeyDef, QualifiedName, Referential
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value};
 
 use super::stored::StoredRows;
+use super::values::RowBuilder;
 use crate::context::{Execution, Links, Parent, ToChild};
 
 /// The tables that a cascade has gone through.
@@ -307,6 +308,9 @@ impl ToChild {
             if let Some(place) = changed.get_mut(*column) {
                 *place = value;
             }
+        }
+        if self.child.def.has_generated_columns() {
+            RowBuilder::new(statement, &self.child.def, false).generate_stored(&mut changed, row)?;
         }
         Ok(changed)
     }

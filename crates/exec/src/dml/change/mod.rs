@@ -7,13 +7,13 @@
 //! | step | insert | update | delete |
 //! |---|---|---|---|
 //! | 1. values: conversion, NOT NULL, defaults | `given`, `default`, `complete` | `evaluate` | |
-//! | 2. CHECK constraints, then AUTO_INCREMENT | `complete` | `evaluate` | |
+//! | 2. generated columns, CHECK constraints, then AUTO_INCREMENT | `complete` | `evaluate` | |
 //! | 3. storage: foreign keys, unique keys, the row, its index entries | `insert` | `update` | `StoredRows::delete` |
 //!
 //! NOT NULL is looked at with each value, because the first column in the statement's order is the one that MySQL names. A number of
-//! AUTO_INCREMENT comes after CHECK, which cannot read it, so that a refused row uses none.
+//! AUTO_INCREMENT comes after CHECK and generated columns, which cannot read it, so that a refused row uses none.
 //!
-//! A row that a foreign key changes (`foreign_keys`) takes step 3 alone, in the `StoredRows` of its table.
+//! A row that a foreign key changes (`foreign_keys`) takes step 3 alone, in the `StoredRows` of its table, once its generated columns follow.
 //!
 //! What has its place here later: BEFORE triggers between 1 and 2, since constraints hold for what they set; the row image in `stored`, which
 //! has the old and the new row as they are written.
@@ -114,10 +114,16 @@ impl<'a> TableChange<'a> {
         several_rows: bool,
     ) -> Result<Completed> {
         for (position, expr) in computed {
+            if self.values.generates() {
+                self.values.compute_before(&mut frame.slots[first..first + self.table.def.columns.len()], *position)?;
+            }
             let value = expr.eval(&frame.cx())?.into_owned();
             frame.slots[first + position] = self.given(value, &expr.ty, *position, several_rows)?;
         }
         let row = &mut frame.slots[first..first + self.table.def.columns.len()];
+        if self.values.generates() {
+            self.values.generate(row)?;
+        }
         if !self.values.check_constraints(row)? {
             return Ok(Completed::Refused);
         }
@@ -161,6 +167,9 @@ impl<'a> TableChange<'a> {
             return Ok(Evaluated::Same);
         }
         self.touch(assignments, &mut new);
+        if self.values.generates() {
+            self.values.generate(&mut new)?;
+        }
         if !self.values.check_constraints(&new)? {
             return Ok(Evaluated::Refused);
         }
@@ -211,6 +220,9 @@ impl<'a> TableChange<'a> {
         for (n, value) in update.new.iter().enumerate().filter(|(n, value)| **value != update.old[*n]) {
             new[n].clone_from(value);
         }
+        if self.values.generates() {
+            self.values.generate_stored(&mut new, &old)?;
+        }
         let mut local = new.clone();
         self.values.to_local(&mut local);
         Ok(self.values.check_constraints(&local)? && self.update(key, &Update { old, new })?)
@@ -239,6 +251,8 @@ impl<'a> TableChange<'a> {
                     let value = self.values.convert(value, &expr.ty, assignment.column)?;
                     self.values.check_null(value, assignment.column, true)?
                 }
+                // What it is generated of decides.
+                None if self.table.def.columns[assignment.column].generated.is_some() => continue,
                 None => self.values.default(assignment.column, true)?.unwrap_or(Value::Null),
             };
             frame.slots[slots[assignment.column]] = value;

@@ -13,8 +13,8 @@ use vaquita_types::schema::{ColumnDef, ColumnDefault, TableDef};
 use vaquita_types::temporal::{DateTime, TimeZone};
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, sql_mode};
 
-use crate::context::Execution;
-use crate::dml::stored_exprs::bind_checks;
+use crate::context::{Execution, already_stored, local_now, value_of_column};
+use crate::dml::stored_exprs::{bind_checks, bind_generated};
 
 /// Whether the local times of a row tell the moments that they mean.
 #[must_use]
@@ -34,10 +34,14 @@ pub struct RowBuilder<'a> {
     strict: bool,
     /// The table has TIMESTAMP columns.
     timestamps: bool,
+    /// The table has generated columns.
+    generates: bool,
     /// IGNORE: errors become warnings.
     ignore: bool,
     /// CHECK constraints by name, bound when the first row is written.
     checks: OnceCell<Vec<(String, Expr)>>,
+    /// Generated columns in their order, likewise.
+    generated: OnceCell<Vec<(usize, Expr)>>,
     /// Counts from 1, for messages.
     pub row: u64,
 }
@@ -53,9 +57,11 @@ impl<'a> RowBuilder<'a> {
             store: StoreContext { sql_mode: mode, time_zone: zone, today: now.date() },
             now,
             strict: sql_mode::is_strict(mode) && !ignore,
+            generates: table.has_generated_columns(),
             timestamps: table.columns.iter().any(|column| column.ty.kind == TypeKind::Timestamp),
             ignore,
             checks: OnceCell::new(),
+            generated: OnceCell::new(),
             row: 1,
         }
     }
@@ -136,7 +142,7 @@ impl<'a> RowBuilder<'a> {
             ColumnDefault::Value(value) => value.clone(),
             ColumnDefault::Now => self.now(column),
             ColumnDefault::Expr(_) => return Ok(None),
-            ColumnDefault::None if column.auto_increment => Value::Null,
+            ColumnDefault::None if column.auto_increment || column.generated.is_some() => Value::Null,
             ColumnDefault::None if column.nullable => Value::Null,
             ColumnDefault::None => {
                 let error = Error::new(&ER_NO_DEFAULT_FOR_FIELD, &[&column.name]);
@@ -178,11 +184,77 @@ impl<'a> RowBuilder<'a> {
         Ok(true)
     }
 
+    fn generated(&self) -> Result<&[(usize, Expr)]> {
+        if let Some(bound) = self.generated.get() {
+            return Ok(bound);
+        }
+        let bound = bind_generated(self.table, self.statement.catalog)?;
+        Ok(self.generated.get_or_init(|| bound))
+    }
+
+    /// Whether `generate` has anything to do.
+    pub fn generates(&self) -> bool {
+        self.generates
+    }
+
+    /// Computes the generated columns of a row, in the session's time zone, of its other columns.
+    pub fn generate(&self, row: &mut [Value]) -> Result<()> {
+        for (position, expr) in self.generated()? {
+            let value = expr.eval(&self.statement.cx(row, None))?.into_owned();
+            let value = self.convert(value, &expr.ty, *position)?;
+            row[*position] = self.check_null(value, *position, true)?;
+        }
+        Ok(())
+    }
+
+    /// Fills the generated columns that rows do not hold, in a row that was read, as a scan does.
+    pub fn compute(&self, row: &mut [Value]) -> Result<()> {
+        self.compute_those(row, |position| !self.table.columns[position].is_in_row())
+    }
+
+    /// Fills the generated columns before this one, for a default that may read them.
+    pub fn compute_before(&self, row: &mut [Value], column: usize) -> Result<()> {
+        self.compute_those(row, |position| position < column)
+    }
+
+    fn compute_those(&self, row: &mut [Value], wanted: impl Fn(usize) -> bool) -> Result<()> {
+        for (position, expr) in self.generated()? {
+            let column = &self.table.columns[*position];
+            if wanted(*position) {
+                let value = expr.eval(&self.statement.cx(row, None))?.into_owned();
+                row[*position] = value_of_column(value, &expr.ty, &column.ty, self.statement.session);
+            }
+        }
+        Ok(())
+    }
+
+    /// As `generate`, of a row as it is stored, which was `before`.
+    pub fn generate_stored(&self, row: &mut [Value], before: &[Value]) -> Result<()> {
+        let (mut local, mut old) = (row.to_vec(), before.to_vec());
+        self.to_local(&mut local);
+        self.to_local(&mut old);
+        self.generate(&mut local)?;
+        for (position, _) in self.generated()? {
+            row[*position].clone_from(&before[*position]);
+        }
+        let changed: Vec<usize> = self
+            .generated()?
+            .iter()
+            .map(|(position, _)| *position)
+            .filter(|position| local[*position] != old[*position])
+            .collect();
+        let _ = self.to_utc(&mut local);
+        changed.into_iter().for_each(|position| row[position] = std::mem::take(&mut local[position]));
+        Ok(())
+    }
+
     /// As `default`, but a column that has none gets its type's zero, without a word.
     pub fn default_quietly(&self, position: usize) -> Result<Option<Value>> {
         let column = &self.table.columns[position];
         match column.default {
-            ColumnDefault::None if !column.nullable && !column.auto_increment => Ok(Some(implicit_default(column))),
+            ColumnDefault::None if !column.nullable && !column.auto_increment && column.generated.is_none() => {
+                Ok(Some(implicit_default(column)))
+            }
             _ => self.default(position, false),
         }
     }
@@ -276,31 +348,8 @@ impl<'a> RowBuilder<'a> {
     }
 }
 
-fn local_now(zone: &TimeZone, unix_us: i64) -> DateTime {
-    DateTime::from_unix_micros(unix_us).and_then(|utc| zone.from_utc(utc)).unwrap_or(DateTime::ZERO)
-}
-
 fn is_number(ty: &ColumnType) -> bool {
     ty.is_integer() || matches!(ty.kind, TypeKind::Decimal | TypeKind::Float | TypeKind::Double)
-}
-
-/// Values that most columns hold need no conversion; an error gives back one that does. NULL stays NULL.
-fn already_stored(value: Value, ty: &ColumnType) -> std::result::Result<Value, Value> {
-    let Value::Int(n) = value else { return if value.is_null() { Ok(value) } else { Err(value) } };
-    let bits = match ty.kind {
-        TypeKind::TinyInt => 8,
-        TypeKind::SmallInt => 16,
-        TypeKind::MediumInt => 24,
-        TypeKind::Int => 32,
-        TypeKind::BigInt => 64,
-        _ => return Err(value),
-    };
-    let above = 64 - bits;
-    match ty.unsigned {
-        false if n << above >> above == n => Ok(value),
-        true if n >= 0 && (n as u64) << above >> above == n as u64 => Ok(Value::UInt(n as u64)),
-        _ => Err(value),
-    }
 }
 
 /// What an integer column holds after a text of nothing but digits; `None` if it has to be looked at more closely.
