@@ -3,10 +3,10 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use vaquita_plan::catalog::{Catalog as PlannerCatalog, TableStatistics};
+use vaquita_plan::catalog::{Catalog as PlannerCatalog, TableStatistics, View};
 use vaquita_storage::{Interrupt, Isolation, SessionCatalog, Transaction, TxnOptions};
 use vaquita_types::Result;
-use vaquita_types::schema::{TableDef, TableRef};
+use vaquita_types::schema::{ObjectKind, TableDef, TableRef};
 
 pub struct PlanCatalog<'a> {
     catalog: &'a SessionCatalog,
@@ -30,6 +30,18 @@ impl PlannerCatalog for PlanCatalog<'_> {
             Some(table) => Ok(Some(table)),
             None => Ok(self.catalog.table(database, name)?.map(|table| table.def.clone())),
         }
+    }
+
+    fn permanent(&self, database: &str, name: &str) -> Result<Option<TableRef>> {
+        match crate::system::table(database, name) {
+            Some(table) => Ok(Some(table)),
+            None => Ok(self.catalog.permanent(database, name)?.map(|table| table.def.clone())),
+        }
+    }
+
+    fn view(&self, database: &str, name: &str) -> Result<Option<Arc<View>>> {
+        let object = self.catalog.object(database, ObjectKind::View, name)?;
+        object.map(|object| View::parse(object).map(Arc::new)).transpose()
     }
 
     fn database_exists(&self, database: &str) -> Result<bool> {

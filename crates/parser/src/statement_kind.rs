@@ -173,7 +173,7 @@ const ACCOUNT: StatementFacts = StatementFacts {
 const PROGRAM: StatementFacts =
     StatementFacts { class: Class::Other, prepares: Prepares::Neither, under_lock_tables: UnderLockTables::Refused, ..DDL };
 
-const VIEW: StatementFacts = StatementFacts { class: Class::Other, under_lock_tables: UnderLockTables::Refused, ..DDL };
+const VIEW: StatementFacts = StatementFacts { under_lock_tables: UnderLockTables::Refused, ..DDL };
 
 const SHOW: StatementFacts =
     StatementFacts { class: Class::Show, asks: Asks::Syntax, binds: Binds::WhenItRuns, in_xa: InXa::WhileActive, ..PLAIN };

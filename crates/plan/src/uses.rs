@@ -9,7 +9,7 @@
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
-use vaquita_types::schema::TableRef;
+use vaquita_types::schema::{Definer, TableRef};
 
 /// A set of actions.
 pub type Actions = u8;
@@ -22,10 +22,21 @@ pub const SELECT_OR_UPDATE: Actions = 16;
 pub const NOTHING: Actions = 0;
 
 /// Whose privileges count.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub enum Whose {
-    /// The session's. (What a view or a routine reads will count for its definer.)
+    #[default]
     Session,
+    /// It is read by a view.
+    View(Arc<ViewRights>),
+}
+
+/// Who reads the tables of a view, and the view that the statement names.
+#[derive(Debug, PartialEq, Eq)]
+pub struct ViewRights {
+    /// None: the session, by SQL SECURITY INVOKER.
+    pub definer: Option<Definer>,
+    pub database: String,
+    pub name: String,
 }
 
 /// All uses of one table in a statement, by whatever aliases.
@@ -53,6 +64,7 @@ pub struct TableUse {
 pub struct Uses {
     tables: RefCell<Vec<TableUse>>,
     writes_file: Cell<bool>,
+    whose: RefCell<Whose>,
 }
 
 /// The same when the statement is bound.
@@ -68,6 +80,25 @@ impl Uses {
         UseList { tables: self.tables.into_inner(), writes_file: self.writes_file.get() }
     }
 
+    pub(crate) fn whose(&self) -> Whose {
+        self.whose.borrow().clone()
+    }
+
+    /// For what is noted from now on.
+    pub(crate) fn set_whose(&self, whose: Whose) {
+        self.whose.replace(whose);
+    }
+
+    /// A name that was no table's is a view's, which has these columns.
+    pub(crate) fn set_table(&self, view: &TableRef) {
+        let whose = self.whose();
+        let mut tables = self.tables.borrow_mut();
+        let of_name = |t: &&mut TableUse| t.whose == whose && t.database == view.database && t.name == view.name;
+        if let Some(entry) = tables.iter_mut().filter(|t| t.table.is_none()).find(of_name) {
+            entry.table = Some(view.clone());
+        }
+    }
+
     pub(crate) fn note_file(&self) {
         self.writes_file.set(true);
     }
@@ -76,18 +107,21 @@ impl Uses {
     pub(crate) fn note_name(&self, database: &str, name: &str, table: Option<&TableRef>, actions: Actions) {
         let mut tables = self.tables.borrow_mut();
         let (database, name) = table.map_or((database, name), |t| (t.database.as_str(), t.name.as_str()));
-        let known = tables.iter_mut().find(|t| match (&t.table, table) {
+        let whose = self.whose();
+        let is_known = |t: &&mut TableUse| match (&t.table, table) {
+            _ if t.whose != whose => false,
             (Some(known), Some(table)) => same_table(known, table),
             (None, None) => t.database == database && t.name == name,
             _ => false,
-        });
+        };
+        let known = tables.iter_mut().find(is_known);
         match known {
             Some(known) => known.actions |= actions,
             None => tables.push(TableUse {
                 database: database.to_string(),
                 name: name.to_string(),
                 table: table.cloned(),
-                whose: Whose::Session,
+                whose,
                 actions,
                 locks: false,
                 columns: Vec::new(),
@@ -99,7 +133,8 @@ impl Uses {
 
     /// Changes the entry of a table that was met.
     pub(crate) fn of(&self, table: &TableRef, note: impl FnOnce(&mut TableUse)) {
-        let of_table = |t: &&mut TableUse| t.table.as_ref().is_some_and(|known| same_table(known, table));
+        let whose = self.whose();
+        let of_table = |t: &&mut TableUse| t.whose == whose && t.table.as_ref().is_some_and(|known| same_table(known, table));
         if let Some(known) = self.tables.borrow_mut().iter_mut().find(of_table) {
             return note(known);
         }
@@ -112,6 +147,13 @@ impl Uses {
 
     pub(crate) fn note_column(&self, table: &TableRef, column: usize, actions: Actions) {
         self.of(table, |entry| entry.note_column(column, actions));
+    }
+}
+
+impl UseList {
+    /// Some of it counts for others than the session.
+    pub fn has_definers(&self) -> bool {
+        self.tables.iter().any(|table| matches!(table.whose, Whose::View(_)))
     }
 }
 

@@ -1,12 +1,15 @@
 //! `ServerInfo`: what system tables and SHOW ask of the server around the executor.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 use std::time::Duration;
 
 use vaquita_parser::ast::UserName;
 use vaquita_plan::env::Level;
 use vaquita_plan::uses::UseList;
-use vaquita_storage::StageProgress;
+use vaquita_storage::{SessionCatalog, StageProgress};
+use vaquita_types::errno::ER_VIEW_INVALID;
+use vaquita_types::schema::{ColumnDef, StoredObject};
 use vaquita_types::{Error, Result};
 
 /// All that information_schema.COLUMNS may say of a column.
@@ -136,6 +139,10 @@ pub trait ServerInfo {
     /// What information_schema.COLUMNS says that the session may do with a column; empty: it does not see it.
     fn column_privileges(&self, _database: &str, _table: &str, _column: &str) -> Cow<'static, str> {
         ALL_OF_COLUMN.into()
+    }
+    /// The columns of a view as its tables are now; error 1356 if they are not such any more.
+    fn view_columns(&self, _catalog: &SessionCatalog, view: &Arc<StoredObject>) -> Result<Vec<ColumnDef>> {
+        Err(Error::new(&ER_VIEW_INVALID, &[&view.database, &view.name]))
     }
     /// Whether the session may do what an expression was bound to.
     fn authorize(&self, uses: &UseList) -> Result<()>;

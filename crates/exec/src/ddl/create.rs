@@ -12,7 +12,7 @@ use vaquita_types::errno::{
     ER_TABLE_MUST_HAVE_A_VISIBLE_COLUMN, ER_TOO_BIG_ROWSIZE, ER_TOO_MANY_FIELDS, ER_WRONG_AUTO_KEY,
 };
 use vaquita_types::limits::{ROW_BYTES_MAX, TABLE_COLUMNS_MAX};
-use vaquita_types::schema::{ColumnDef, ColumnId, IndexDef, IndexId, TableDef, TableId, TableOptions};
+use vaquita_types::schema::{ColumnDef, ColumnId, IndexDef, IndexId, ObjectKind, TableDef, TableId, TableOptions};
 use vaquita_types::{ColumnType, Error, Result, TypeKind};
 
 use super::from_query::Selected;
@@ -70,7 +70,8 @@ impl Ddl<'_> {
             true => self.catalog.temporary(database, &create.name.name),
             false => self.catalog.permanent(database, &create.name.name)?,
         };
-        if existing.is_some() {
+        let is_view = !create.temporary && self.catalog.object(database, ObjectKind::View, &create.name.name)?.is_some();
+        if existing.is_some() || is_view {
             let error = Error::new(&ER_TABLE_EXISTS_ERROR, &[&create.name.name]);
             if !create.if_not_exists {
                 return Err(error);

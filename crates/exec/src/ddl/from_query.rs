@@ -8,7 +8,7 @@ use std::cell::RefCell;
 
 use vaquita_parser::ast;
 use vaquita_plan::node::{OutputColumn, Plan};
-use vaquita_storage::{Reads, Table, kill_point};
+use vaquita_storage::{Reads, SessionCatalog, Table, kill_point};
 use vaquita_types::charset::collation;
 use vaquita_types::errno::ER_WRONG_COLUMN_NAME;
 use vaquita_types::limits::ROW_BYTES_MAX;
@@ -45,44 +45,9 @@ impl Ddl<'_> {
 
     fn selected_column(&self, output: &OutputColumn, selected: &mut Selected) -> Result<()> {
         check_identifier(&output.name).map_err(|_| Error::new(&ER_WRONG_COLUMN_NAME, &[&output.name]))?;
-        let nullable = output.expr.nullable;
-        let mut column = ColumnDef {
-            id: ColumnId(0),
-            name: output.name.clone(),
-            ty: expression_type(&output.expr.ty),
-            nullable,
-            default: ColumnDefault::Value(Value::Null),
-            on_update_now: false,
-            auto_increment: false,
-            comment: String::new(),
-            invisible: false,
-            added_default: Value::Null,
-            generated: None,
-        };
-        if !nullable {
-            let has_none = column.ty.is_blob() || column.ty.is_temporal();
-            column.default = if has_none { ColumnDefault::None } else { ColumnDefault::Value(implicit_default(&column)) };
-        }
-        let table = match &output.origin {
-            Some(origin) => self.catalog.table(&origin.database, &origin.org_table)?,
-            None => None,
-        };
-        let name = output.origin.as_ref().map_or("", |o| o.org_name.as_str());
-        let source = table.as_ref().and_then(|t| t.def.columns.get(t.def.column_position(name)?));
-        let (Some(table), Some(source)) = (&table, source) else {
-            selected.columns.push(column);
-            return Ok(());
-        };
-        if table.def.options.collations_given.contains(&source.id) {
+        let (column, collation_given) = column_of(self.catalog, output)?;
+        if collation_given {
             selected.collations_given.push(column.name.clone());
-        }
-        column.on_update_now = source.on_update_now;
-        column.ty = source.ty.clone();
-        column.comment = source.comment.clone();
-        if source.auto_increment {
-            column.default = ColumnDefault::Value(implicit_default(&column));
-        } else if nullable == source.nullable {
-            column.default = source.default.clone();
         }
         selected.columns.push(column);
         Ok(())
@@ -173,4 +138,45 @@ fn expression_type(ty: &ColumnType) -> ColumnType {
         _ => {}
     }
     column
+}
+
+/// The column that a column of a query's output makes, and whether its collation was written where it comes from.
+pub(super) fn column_of(catalog: &SessionCatalog, output: &OutputColumn) -> Result<(ColumnDef, bool)> {
+    let nullable = output.expr.nullable;
+    let mut column = ColumnDef {
+        id: ColumnId(0),
+        name: output.name.clone(),
+        ty: expression_type(&output.expr.ty),
+        nullable,
+        default: ColumnDefault::Value(Value::Null),
+        on_update_now: false,
+        auto_increment: false,
+        comment: String::new(),
+        invisible: false,
+        added_default: Value::Null,
+        generated: None,
+    };
+    if !nullable {
+        let has_none = column.ty.is_blob() || column.ty.is_temporal();
+        column.default = if has_none { ColumnDefault::None } else { ColumnDefault::Value(implicit_default(&column)) };
+    }
+    let table = match &output.origin {
+        Some(origin) => catalog.table(&origin.database, &origin.org_table)?,
+        None => None,
+    };
+    let name = output.origin.as_ref().map_or("", |o| o.org_name.as_str());
+    let source = table.as_ref().and_then(|t| t.def.columns.get(t.def.column_position(name)?));
+    let (Some(table), Some(source)) = (&table, source) else {
+        return Ok((column, false));
+    };
+    let collation_given = table.def.options.collations_given.contains(&source.id);
+    column.on_update_now = source.on_update_now;
+    column.ty = source.ty.clone();
+    column.comment = source.comment.clone();
+    if source.auto_increment {
+        column.default = ColumnDefault::Value(implicit_default(&column));
+    } else if nullable == source.nullable {
+        column.default = source.default.clone();
+    }
+    Ok((column, collation_given))
 }

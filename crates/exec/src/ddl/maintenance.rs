@@ -3,15 +3,19 @@
 //! Each gives a result set with a row or two per table, as InnoDB's tables do; a table that is missing is a row
 //! and no error. OPTIMIZE compacts the table's key ranges.
 
+use std::sync::Arc;
+
 use vaquita_parser::ast::{MaintenanceKind, Name, TableMaintenance};
 use vaquita_plan::env::Level;
 use vaquita_plan::expr::Expr;
 use vaquita_plan::node::OutputColumn;
 use vaquita_storage::{Direction, Keep, LockMode, LockPolicy, Reads, ScanOptions, Table, Version, check_table};
-use vaquita_types::errno::ER_NO_SUCH_TABLE;
+use vaquita_types::errno::{ER_NO_SUCH_TABLE, ER_WRONG_OBJECT};
+use vaquita_types::schema::StoredObject;
 use vaquita_types::{ColumnType, Error, Result, Value};
 
 use super::checksum::row_crc;
+use super::views::columns_of_view;
 use super::{Ddl, Outcome, ResultRows, text_column};
 
 /// How often a scan looks whether it was killed.
@@ -43,7 +47,10 @@ impl Ddl<'_> {
             let full = format!("{database}.{}", name.name);
             let messages = match self.catalog.table(database, &name.name)? {
                 Some(table) => self.messages(statement.kind, &table, extended)?,
-                None => missing(database, name),
+                None => match self.view(name)? {
+                    Some(view) => self.messages_of_view(statement.kind, &view),
+                    None => missing(database, name),
+                },
             };
             for (kind, text) in messages {
                 rows.push(vec![Value::from(full.as_str()), Value::from(op), Value::from(kind), Value::from(text)]);
@@ -56,6 +63,17 @@ impl Ddl<'_> {
             text_column("Msg_text", 131_072, true),
         ];
         Ok(Outcome::Rows(ResultRows { columns, rows }))
+    }
+
+    fn messages_of_view(&self, kind: MaintenanceKind, view: &Arc<StoredObject>) -> Vec<Message> {
+        if kind != MaintenanceKind::Check {
+            let wrong = Error::new(&ER_WRONG_OBJECT, &[&view.database, &view.name, &"BASE TABLE"]);
+            return vec![("Error", wrong.message().to_string()), ("status", "Operation failed".to_string())];
+        }
+        match columns_of_view(self.catalog, view) {
+            Ok(_) => vec![("status", "OK".to_string())],
+            Err(error) => vec![("Error", error.message().to_string()), ("error", "Corrupt".to_string())],
+        }
     }
 
     fn messages(&self, kind: MaintenanceKind, table: &std::sync::Arc<Table>, extended: bool) -> Result<Vec<Message>> {

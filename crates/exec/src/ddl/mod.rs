@@ -23,6 +23,7 @@ pub mod options;
 mod primary_key;
 pub mod show_create;
 mod temporary;
+pub mod views;
 
 use std::sync::Arc;
 
@@ -31,11 +32,12 @@ use vaquita_storage::{DdlContext, Isolation, SessionCatalog, Table, Transaction,
 use vaquita_types::charset::{CollationId, charset};
 use vaquita_types::errno::{
     ER_BAD_DB_ERROR, ER_BAD_TABLE_ERROR, ER_DB_CREATE_EXISTS, ER_DB_DROP_EXISTS, ER_NO_DB_ERROR, ER_NO_SUCH_DB, ER_NO_SUCH_TABLE,
-    ER_NONUNIQ_TABLE, ER_TABLE_DEF_CHANGED, ER_TABLE_EXISTS_ERROR, ER_WRONG_DB_NAME, ER_WRONG_TABLE_NAME,
+    ER_NONUNIQ_TABLE, ER_TABLE_DEF_CHANGED, ER_TABLE_EXISTS_ERROR, ER_WRONG_DB_NAME, ER_WRONG_OBJECT, ER_WRONG_TABLE_NAME,
 };
-use vaquita_types::schema::TableRef;
+use vaquita_types::schema::{Definer, TableRef};
 use vaquita_types::{ColumnType, Error, Result, Value};
 
+use vaquita_plan::bind::DefinedView;
 use vaquita_plan::env::Level;
 use vaquita_plan::expr::Expr;
 use vaquita_plan::node::{OutputColumn, Plan};
@@ -78,6 +80,10 @@ pub struct Ddl<'a> {
     pub database: Option<&'a str>,
     /// Plans a query, or an INSERT into the given table.
     pub planner: &'a dyn Fn(&Ast, Option<&TableRef>) -> Result<Plan>,
+    /// Whom an object belongs to that names this account, or none, and whether there is such an account.
+    pub definer: &'a dyn Fn(Option<&ast::UserName>) -> Result<(Definer, bool)>,
+    /// Binds the query of the view of a database and name.
+    pub define_view: &'a dyn Fn((&str, &str), &ast::Query) -> Result<DefinedView>,
     /// The values of `?`.
     pub params: &'a [Value],
     pub context: DdlContext,
@@ -95,6 +101,8 @@ impl<'a> Ddl<'a> {
             Ast::CreateDatabase { if_not_exists, name, options } => self.create_database(*if_not_exists, name, options),
             Ast::AlterDatabase { name, options } => self.alter_database(name.as_deref(), options),
             Ast::DropDatabase { if_exists, name } => self.drop_database(*if_exists, name),
+            Ast::CreateView(create) => self.create_view(create),
+            Ast::DropView { if_exists, names } => self.drop_views(*if_exists, names),
             Ast::DropTable { temporary, if_exists, names } => self.drop_tables(*temporary, *if_exists, names),
             Ast::Truncate(name) => self.truncate(name),
             Ast::RenameTable(pairs) => self.rename_tables(pairs),
@@ -109,6 +117,9 @@ impl<'a> Ddl<'a> {
         let known = self.catalog.database(database)?.is_some() || crate::system::is_system_database(database);
         if !known && self.catalog.temporary(database, &name.name).is_none() {
             return Err(Error::new(&ER_BAD_DB_ERROR, &[&database]));
+        }
+        if let Some(view) = self.view(name)? {
+            return self.shown_view(&view);
         }
         let (def, next) = match crate::system::table(database, &name.name) {
             Some(def) => (def, None),
@@ -137,8 +148,13 @@ impl<'a> Ddl<'a> {
     /// The table of a name; errors 1046 and 1146.
     fn table(&self, name: &Name) -> Result<Arc<Table>> {
         let database = self.database_of(name)?;
-        let table = self.catalog.table(database, &name.name)?;
-        table.ok_or_else(|| Error::new(&ER_NO_SUCH_TABLE, &[&database, &name.name]))
+        if let Some(table) = self.catalog.table(database, &name.name)? {
+            return Ok(table);
+        }
+        Err(match self.view(name)? {
+            Some(_) => Error::new(&ER_WRONG_OBJECT, &[&database, &name.name, &"BASE TABLE"]),
+            None => Error::new(&ER_NO_SUCH_TABLE, &[&database, &name.name]),
+        })
     }
 
     /// A transaction of its own, for what goes with a statement.
@@ -261,6 +277,9 @@ impl<'a> Ddl<'a> {
                     return Err(Error::new(&ER_NO_SUCH_TABLE, &[&database, &from.name]));
                 }
                 return Err(Error::new(&ER_TABLE_EXISTS_ERROR, &[&to.name]));
+            }
+            if self.view(from)?.is_some() {
+                return Err(Error::unsupported("RENAME TABLE of a view"));
             }
             renames.push(((database, from.name.as_str()), (self.database_of(to)?, to.name.as_str())));
         }

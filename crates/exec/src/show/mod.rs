@@ -44,7 +44,7 @@ pub struct ShowContext<'a> {
 
 /// Runs the statement; `None`: it is another module's (SHOW CREATE TABLE, SHOW CREATE USER).
 pub fn run(show: &Show, cx: &ShowContext<'_>) -> Option<Result<ShowResult>> {
-    if matches!(show, Show::CreateTable(_) | Show::CreateUser(_)) {
+    if matches!(show, Show::CreateTable(_) | Show::CreateView(_) | Show::CreateUser(_)) {
         return None;
     }
     Some(run_form(show, cx))

@@ -3,8 +3,8 @@
 use vaquita_parser::ast::{Name, Show};
 use vaquita_types::charset;
 use vaquita_types::errno::{
-    ER_BAD_DB_ERROR, ER_EVENT_DOES_NOT_EXIST, ER_FEATURE_DISABLED, ER_NO_BINARY_LOGGING, ER_NO_SUCH_TABLE, ER_SP_DOES_NOT_EXIST,
-    ER_TRG_DOES_NOT_EXIST, ER_WRONG_OBJECT,
+    ER_BAD_DB_ERROR, ER_EVENT_DOES_NOT_EXIST, ER_FEATURE_DISABLED, ER_NO_BINARY_LOGGING, ER_SP_DOES_NOT_EXIST,
+    ER_TRG_DOES_NOT_EXIST,
 };
 use vaquita_types::{Error, Result, Value};
 
@@ -14,7 +14,6 @@ use crate::system;
 pub(super) fn run(show: &Show, cx: &ShowContext<'_>) -> Result<ShowResult> {
     let listing = match show {
         Show::CreateDatabase { if_not_exists, name } => create_database(*if_not_exists, name, cx)?,
-        Show::CreateView(name) => return Err(not_a_view(name, cx)?),
         Show::CreateTrigger(name) => {
             cx.database(name.db.as_deref())?;
             return Err(Error::new(&ER_TRG_DOES_NOT_EXIST, &[]));
@@ -60,16 +59,6 @@ fn create_database(if_not_exists: bool, name: &str, cx: &ShowContext<'_>) -> Res
         "CREATE DATABASE {clause}{quoted} /*!40100 DEFAULT CHARACTER SET {charset}{collate} */ /*!80016 DEFAULT ENCRYPTION='N' */"
     );
     Ok(Listing::with_rows("CREATE DATABASE", vec![vec![Value::from(name), Value::from(text)]]))
-}
-
-fn not_a_view(name: &Name, cx: &ShowContext<'_>) -> Result<Error> {
-    let database = cx.database(name.db.as_deref())?;
-    let exists =
-        system::table(&database, &name.name).is_some() || cx.statement.catalog.permanent(&database, &name.name)?.is_some();
-    Ok(match exists {
-        true => Error::new(&ER_WRONG_OBJECT, &[&database, &name.name, &"VIEW"]),
-        false => Error::new(&ER_NO_SUCH_TABLE, &[&database, &name.name]),
-    })
 }
 
 fn no_routine(kind: &str, name: &Name, cx: &ShowContext<'_>) -> Result<Error> {

@@ -5,7 +5,10 @@ use std::sync::Arc;
 use vaquita_parser::ast::Name;
 use vaquita_storage::{LockTarget, Table};
 use vaquita_types::errno::ER_NO_SUCH_TABLE;
+use vaquita_types::schema::ObjectKind;
 use vaquita_types::{Error, Result, Value};
+
+use crate::ddl::views::columns_of_view;
 
 use super::{Listing, ShowContext, pick};
 use crate::system::{self, Row, SystemContext};
@@ -57,14 +60,13 @@ fn table_names(database: &str, cx: &ShowContext<'_>) -> Result<Vec<(String, &'st
         names.sort();
         return Ok(names);
     }
-    Ok(cx
-        .statement
-        .catalog
-        .tables(database)?
-        .into_iter()
-        .filter(|name| cx.statement.server.sees(database, Some(name)))
-        .map(|name| (name, "BASE TABLE"))
-        .collect())
+    let catalog = &cx.statement.catalog;
+    let mut names: Vec<_> = catalog.tables(database)?.into_iter().map(|name| (name, "BASE TABLE")).collect();
+    let views = catalog.objects(database, ObjectKind::View)?;
+    names.extend(views.iter().map(|view| (view.name.clone(), "VIEW")));
+    names.retain(|(name, _)| cx.statement.server.sees(database, Some(name)));
+    names.sort();
+    Ok(names)
 }
 
 pub(super) fn tables(full: bool, database: Option<&str>, cx: &ShowContext<'_>) -> Result<Listing> {
@@ -116,6 +118,11 @@ fn existing_table(name: &Name, cx: &ShowContext<'_>) -> Result<Shown> {
     let database = cx.database(name.db.as_deref())?;
     if let Some(table) = system::table(&database, &name.name) {
         return Ok(Shown { database: table.database.clone(), name: table.name.clone(), temporary: None });
+    }
+    if let Some(view) = cx.statement.catalog.object(&database, ObjectKind::View, &name.name)? {
+        // Error 1356 if it is not valid.
+        columns_of_view(cx.statement.catalog, &view)?;
+        return Ok(Shown { database, name: name.name.clone(), temporary: None });
     }
     match cx.statement.catalog.table(&database, &name.name)? {
         Some(_) => Ok(Shown { database, name: name.name.clone(), temporary: None }),

@@ -8,7 +8,7 @@ use vaquita_types::schema::{ColumnDef, TableDef};
 use vaquita_types::{ColumnType, Result, TypeKind};
 
 use super::row::{NULL, row, yes_no};
-use super::{Row, SystemContext, SystemTable, text};
+use super::{Row, SystemContext, SystemTable, text, views};
 
 pub fn columns(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
@@ -23,6 +23,15 @@ pub fn columns(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
         }
         Ok(())
     })?;
+    for view in cx.views()? {
+        cx.statement.interrupt.check()?;
+        let Some(def) = views::definition(cx, &view) else { continue };
+        for (n, column) in def.columns.iter().enumerate() {
+            if let Some(may) = cx.column_privileges(&def, &column.name) {
+                rows.push(column_row(&def, column, n, &may, cx));
+            }
+        }
+    }
     Ok(rows)
 }
 

@@ -20,6 +20,7 @@ mod row;
 mod schema;
 pub mod text;
 mod transactions;
+mod views;
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -28,7 +29,7 @@ use vaquita_plan::env::EvalCx;
 use vaquita_plan::node::Scan;
 use vaquita_storage::Table;
 use vaquita_types::charset::{Charset, CollationId};
-use vaquita_types::schema::{DatabaseDef, TableDef};
+use vaquita_types::schema::{DatabaseDef, ObjectKind, StoredObject, TableDef};
 use vaquita_types::temporal::DateTime;
 use vaquita_types::{Error, Result, Value};
 
@@ -114,6 +115,22 @@ impl<'a> SystemContext<'a> {
             }
         }
         Ok(())
+    }
+
+    /// The views that are wanted, by name.
+    fn views(&self) -> Result<Vec<Arc<StoredObject>>> {
+        let mut views = Vec::new();
+        if self.temporary.is_some() {
+            return Ok(views);
+        }
+        for database in self.databases()? {
+            views.extend(self.statement.catalog.objects(&database.name, ObjectKind::View)?);
+        }
+        let server = &self.statement.server;
+        views.retain(|view| {
+            self.table.as_ref().is_none_or(|wanted| *wanted == view.name) && server.sees(&view.database, Some(&view.name))
+        });
+        Ok(views)
     }
 
     /// System tables that are wanted.

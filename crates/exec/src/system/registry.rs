@@ -12,7 +12,7 @@ use vaquita_types::charset::{Collation, CollationId};
 use vaquita_types::schema::{ColumnDef, ColumnDefault, ColumnId, TableDef, TableId, TableOptions, TableRef};
 use vaquita_types::{ColumnType, Result, TypeKind, Value};
 
-use super::{Row, SystemContext, accounts, columns, fixed, instance, references, schema, transactions};
+use super::{Row, SystemContext, accounts, columns, fixed, instance, references, schema, transactions, views};
 use crate::data_type::column_type;
 
 pub type MakeRows = fn(&SystemContext<'_>) -> Result<Vec<Row>>;
@@ -60,6 +60,8 @@ const MAKERS: &[(&str, MakeRows)] = &[
     ("information_schema.table_constraints", schema::table_constraints),
     ("information_schema.table_privileges", accounts::table_privileges),
     ("information_schema.user_privileges", accounts::user_privileges),
+    ("information_schema.views", views::views),
+    ("information_schema.view_table_usage", views::view_table_usage),
     ("mysql.columns_priv", accounts::columns_priv),
     ("mysql.password_history", accounts::password_history),
     ("mysql.tables_priv", accounts::tables_priv),

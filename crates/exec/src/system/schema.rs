@@ -8,7 +8,7 @@ use vaquita_types::schema::{IndexDef, IndexKind, TableDef};
 use vaquita_types::{Result, Value};
 
 use super::row::{NULL, row, yes_no};
-use super::{Row, SYSTEM_DATABASES, SystemContext, SystemTable, references};
+use super::{Row, SYSTEM_DATABASES, SystemContext, SystemTable, references, views};
 
 pub fn schemata(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
@@ -29,6 +29,7 @@ pub fn tables(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
         rows.push(table_row(table, cx)?);
         Ok(())
     })?;
+    rows.extend(views::table_rows(cx)?);
     Ok(rows)
 }
 

@@ -54,7 +54,6 @@ impl Parser<'_> {
         let columns = self.opt_ident_list()?;
         self.expect(Kw::AS)?;
         let start = self.start();
-        self.into_allowed = false;
         if !self.at_query() && !self.is_op(Op::LParen) {
             return self.fail();
         }

@@ -32,14 +32,19 @@ pub struct SourceColumn {
 impl Binder<'_> {
     pub fn select_items(&mut self, items: &[ast::SelectItem]) -> Result<Vec<OutputColumn>> {
         let mut output = Vec::with_capacity(items.len());
+        let bare = self.bare_stars.take_if(|list| *list == items.as_ptr()).is_some();
         if let Some(scope) = self.scopes.last_mut() {
             scope.aliases.clear();
         }
         for (n, item) in items.iter().enumerate() {
             self.name_output_so_far(&output, items, n);
             match item {
-                ast::SelectItem::Wildcard => self.star(&mut output)?,
-                ast::SelectItem::TableWildcard(name) => self.table_star(name, &mut output)?,
+                ast::SelectItem::Wildcard if bare => {
+                    self.log_bare_star(item);
+                    output.push(OutputColumn { expr: Expr::int(1), name: "1".to_string(), origin: None });
+                }
+                ast::SelectItem::Wildcard => self.star(item, &mut output)?,
+                ast::SelectItem::TableWildcard(name) => self.table_star(item, name, &mut output)?,
                 ast::SelectItem::Expr { expr, alias, source_text } => {
                     self.found_column = None;
                     let mut bound = self.in_clause(Clause::FieldList, |b| b.scalar(expr))?;
@@ -84,18 +89,28 @@ impl Binder<'_> {
         scope.items_bound = n;
     }
 
-    fn star(&mut self, output: &mut Vec<OutputColumn>) -> Result<()> {
+    fn star(&mut self, item: &ast::SelectItem, output: &mut Vec<OutputColumn>) -> Result<()> {
         let columns = match self.scopes.last() {
             Some(scope) if scope.frame + 1 == self.frames.len() && !scope.relations.is_empty() => scope.columns.clone(),
             _ => return Err(Error::new(&errno::ER_NO_TABLES_USED, &[])),
         };
-        for column in columns {
-            self.read_star_column(column, output);
-        }
+        self.star_columns(item, columns, output);
         Ok(())
     }
 
-    fn table_star(&mut self, name: &ast::Name, output: &mut Vec<OutputColumn>) -> Result<()> {
+    fn star_columns(&mut self, item: &ast::SelectItem, columns: Vec<VisibleColumn>, output: &mut Vec<OutputColumn>) {
+        let mut made = Vec::new();
+        for column in columns {
+            let before = output.len();
+            self.read_star_column(column, output);
+            if self.cx.names.is_some() {
+                made.extend(output[before..].iter().map(|output| (column, output.name.clone())));
+            }
+        }
+        self.log_star(item, &made);
+    }
+
+    fn table_star(&mut self, item: &ast::SelectItem, name: &ast::Name, output: &mut Vec<OutputColumn>) -> Result<()> {
         let frame = self.frames.len() - 1;
         let relations = self.scopes.last().filter(|s| s.frame == frame).map(|s| s.relations.clone()).unwrap_or_default();
         let found = relations.into_iter().find(|r| self.frames[frame].relations[*r].is_called(name.db.as_deref(), &name.name));
@@ -103,9 +118,9 @@ impl Binder<'_> {
             let written = name.db.as_ref().map_or(name.name.clone(), |db| format!("{db}.{}", name.name));
             return Err(Error::new(&errno::ER_BAD_TABLE_ERROR, &[&written]));
         };
-        for column in 0..self.frames[frame].relations[relation].columns.len() {
-            self.read_star_column(VisibleColumn { relation, column }, output);
-        }
+        let columns = self.frames[frame].relations[relation].columns.len();
+        let columns = (0..columns).map(|column| VisibleColumn { relation, column }).collect();
+        self.star_columns(item, columns, output);
         Ok(())
     }
 

@@ -67,6 +67,9 @@ impl Binder<'_> {
         for &relation in &targets {
             self.note_table_use(self.frames.len() - 1, relation, |entry| entry.actions |= DELETE);
             let rel = &self.frame().relations[relation];
+            if rel.view.is_some() {
+                return Err(Error::unsupported("DELETE from a view"));
+            }
             if !matches!(&rel.source, Source::Base(table) if !table.indexes.is_empty()) {
                 return Err(Error::new(&errno::ER_NON_UPDATABLE_TABLE, &[&rel.alias, &"DELETE"]));
             }

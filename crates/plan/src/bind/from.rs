@@ -9,7 +9,7 @@ use vaquita_types::schema::TableRef;
 use vaquita_types::{Error, Result, errno};
 
 use super::scope::{ColumnValue, RelationColumn, Scope, VisibleColumn, same_name};
-use super::{Binder, Clause, Relation, Source};
+use super::{Binder, Clause, Named, Relation, Source};
 use crate::expr::{CompareOp, Expr, ExprKind};
 use crate::logical::{Inner, Logical, Query, merge};
 use crate::node::{ColumnOrigin, JoinKind, OutputColumn};
@@ -57,14 +57,22 @@ impl Binder<'_> {
     }
 
     fn join(&mut self, join: &ast::Join, outer: Option<&FromPart>, actions: Actions) -> Result<FromPart> {
-        let left = self.table_ref(&join.left, outer, actions)?;
-        let right = self.table_ref(&join.right, Some(&left), actions)?;
+        let left = self.side(join.kind == ast::JoinKind::Right, |b| b.table_ref(&join.left, outer, actions))?;
+        let right = self.side(join.kind == ast::JoinKind::Left, |b| b.table_ref(&join.right, Some(&left), actions))?;
         match join.kind {
             ast::JoinKind::Inner => self.join_parts(JoinKind::Inner, false, left, right, &join.on),
             ast::JoinKind::Straight => self.join_parts(JoinKind::Inner, true, left, right, &join.on),
             ast::JoinKind::Left => self.join_parts(JoinKind::Left, false, left, right, &join.on),
             ast::JoinKind::Right => self.right_join(left, right, &join.on),
         }
+    }
+
+    /// Binds a side of a join, which may have no row beside the other.
+    fn side(&mut self, optional: bool, bind: impl FnOnce(&mut Self) -> Result<FromPart>) -> Result<FromPart> {
+        self.optional_sides += usize::from(optional);
+        let bound = bind(self);
+        self.optional_sides -= usize::from(optional);
+        bound
     }
 
     fn right_join(&mut self, left: FromPart, right: FromPart, on: &ast::JoinOn) -> Result<FromPart> {
@@ -114,13 +122,13 @@ impl Binder<'_> {
                 visit::conjuncts(bound)
             }
             ast::JoinOn::Using(names) => {
-                let (condition, merged) = self.using(&left, &right, names)?;
+                let (condition, merged) = self.using(&left, &right, names, on)?;
                 columns = merged;
                 condition
             }
             ast::JoinOn::Natural => {
                 let names = self.common_names(&left, &right)?;
-                let (condition, merged) = self.using(&left, &right, &names)?;
+                let (condition, merged) = self.using(&left, &right, &names, on)?;
                 columns = merged;
                 condition
             }
@@ -142,18 +150,27 @@ impl Binder<'_> {
     }
 
     /// The equalities of USING, and the visible columns: the shared ones first.
-    fn using(&mut self, left: &FromPart, right: &FromPart, names: &[String]) -> Result<(Vec<Expr>, Vec<VisibleColumn>)> {
+    fn using(
+        &mut self,
+        left: &FromPart,
+        right: &FromPart,
+        names: &[String],
+        on: &ast::JoinOn,
+    ) -> Result<(Vec<Expr>, Vec<VisibleColumn>)> {
         let frame = self.frames.len() - 1;
         let mut condition = Vec::new();
         let mut shared = Vec::new();
         let mut hidden = Vec::new();
+        let mut pairs = Vec::new();
         for name in names {
             let (l, r) = (self.one_visible(&left.columns, name)?, self.one_visible(&right.columns, name)?);
             let (a, b) = (self.column_of(frame, l.relation, l.column), self.column_of(frame, r.relation, r.column));
             condition.push(typing::compare(CompareOp::Eq, a, b)?);
             shared.push(l);
+            pairs.push((l, r));
             hidden.extend([(l.relation, l.column), (r.relation, r.column)]);
         }
+        self.log_join(on, &pairs);
         let rest = left.columns.iter().chain(&right.columns).copied().filter(|c| !hidden.contains(&(c.relation, c.column)));
         // Shared columns are in the order of the left side, not of USING.
         shared.sort_by_key(|s| left.columns.iter().position(|c| (c.relation, c.column) == (s.relation, s.column)));
@@ -192,7 +209,14 @@ impl Binder<'_> {
         {
             return Ok(part);
         }
-        let table = self.base_table(&factor.name, actions)?;
+        let table = match self.table_or_view(&factor.name, actions)? {
+            Named::Table(table) => table,
+            Named::View(view) => return self.view(&view, factor),
+        };
+        self.log_table(factor, &table.database, &table.name);
+        if self.cx.names.is_some() && table.options.temporary {
+            return Err(Error::new(&errno::ER_VIEW_SELECT_TMPTABLE, &[&table.name]));
+        }
         if !factor.partitions.is_empty() {
             return Err(Error::new(&errno::ER_PARTITION_CLAUSE_ON_NONPARTITIONED, &[]));
         }

@@ -28,6 +28,7 @@ mod scope;
 mod select;
 mod subquery;
 mod update;
+mod view;
 mod window;
 
 use std::sync::Arc;
@@ -37,7 +38,7 @@ use vaquita_types::limits::{BINDING_DEPTH_MAX, COPIED_NODES_MAX, IDENTIFIER_CHAR
 use vaquita_types::schema::TableRef;
 use vaquita_types::{ColumnType, Error, Result, errno, stack};
 
-use crate::catalog::Catalog;
+use crate::catalog::{Catalog, View};
 use crate::expr::{Expr, Slot};
 use crate::node::{AccessPath, Node, OutputColumn, Plan, QueryPlan};
 use crate::rewrite::Watch;
@@ -50,6 +51,7 @@ pub use load::plan_load;
 pub use place::Place;
 use scope::Scope;
 pub(crate) use scope::{Clause, Frame, Relation, Source};
+pub use view::{DefinedView, NameLog, define_view, invalid as invalid_view, view_columns};
 
 /// What planning may know of the session and the server.
 pub struct PlanContext<'a> {
@@ -70,6 +72,8 @@ pub struct PlanContext<'a> {
     pub place: Place<'a>,
     /// Is told each block's logical tree and what each rewrite makes of it.
     pub watch: Option<Watch<'a>>,
+    /// Is told what the names of a view's query mean.
+    pub names: Option<&'a NameLog>,
 }
 
 impl<'a> PlanContext<'a> {
@@ -82,6 +86,7 @@ impl<'a> PlanContext<'a> {
             user_var_type: None,
             sys_var_type: None,
             watch: None,
+            names: None,
             fold: false,
             check_interrupt: None,
             place,
@@ -217,6 +222,14 @@ pub(crate) struct Binder<'a> {
     inserting_values: bool,
     /// What is evaluated before the first row.
     early: Vec<Expr>,
+    /// Database and name of each view that is being bound, from the outermost in.
+    views: Vec<(String, String)>,
+    /// Sides of outer joins around what is being bound that may have no row.
+    optional_sides: usize,
+    /// The select list of an EXISTS, whose stars mean nothing.
+    bare_stars: Option<*const ast::SelectItem>,
+    /// The view that is defined was met in its own definition.
+    met_itself: bool,
 }
 
 /// Expressions, tables and queries that are bound between two looks at the interrupt.
@@ -245,6 +258,10 @@ impl<'a> Binder<'a> {
             reading_derived: false,
             inserting_values: false,
             early: Vec::new(),
+            views: Vec::new(),
+            optional_sides: 0,
+            bare_stars: None,
+            met_itself: false,
         }
     }
 
@@ -402,8 +419,16 @@ impl<'a> Binder<'a> {
         }
     }
 
-    /// The base table of a name, with what is done to it; error 1046 without a database, 1049, 1146, 1109 in information_schema.
+    /// The base table of a name, with what is done to it.
     pub fn base_table(&mut self, name: &ast::Name, actions: Actions) -> Result<TableRef> {
+        match self.table_or_view(name, actions)? {
+            Named::Table(table) => Ok(table),
+            Named::View(_) => Err(Error::unsupported("INSERT into a view")),
+        }
+    }
+
+    /// What a name means, with what is done to it; error 1046 without a database, 1049, 1146, 1109 in information_schema.
+    fn table_or_view(&mut self, name: &ast::Name, actions: Actions) -> Result<Named> {
         let database = match (&name.db, self.cx.settings.current_database.as_deref()) {
             (Some(db), _) => db.as_str(),
             (None, Some(db)) => db,
@@ -412,9 +437,17 @@ impl<'a> Binder<'a> {
         if let Some(long) = [database, &name.name].into_iter().find(|n| n.chars().count() > IDENTIFIER_CHARS_MAX) {
             return Err(Error::new(&errno::ER_TOO_LONG_IDENT, &[&long]));
         }
-        let found = self.cx.catalog.table(database, &name.name)?;
+        let found = match self.views.is_empty() {
+            true => self.cx.catalog.table(database, &name.name)?,
+            false => self.cx.catalog.permanent(database, &name.name)?,
+        };
         self.uses()?.note_name(database, &name.name, found.as_ref(), actions);
         let Some(table) = found else {
+            if let Some(view) = self.cx.catalog.view(database, &name.name)?
+                && !self.defines(&view)
+            {
+                return Ok(Named::View(view));
+            }
             if !self.cx.catalog.database_exists(database)? {
                 return Err(Error::new(&errno::ER_BAD_DB_ERROR, &[&database]));
             }
@@ -425,8 +458,14 @@ impl<'a> Binder<'a> {
             });
         };
         self.note_table(&table);
-        Ok(table)
+        Ok(Named::Table(table))
     }
+}
+
+/// What a name in FROM means.
+enum Named {
+    Table(TableRef),
+    View(Arc<View>),
 }
 
 /// The first MAX_EXECUTION_TIME among the hints of the first SELECT.

@@ -120,6 +120,7 @@ impl Binder<'_> {
             && keys.iter().any(|k| visit::same(k, expr))
         {
             self.note_reading(*read);
+            self.log_column(column, read.0, read.1);
             return Ok(Some(expr.clone()));
         }
         if column.table.is_none() {
@@ -133,6 +134,7 @@ impl Binder<'_> {
             None => Ok(None),
             Some((expr, read)) if selected.iter().any(|(_, e)| visit::same(e, &expr)) => {
                 self.note_reading(read);
+                self.log_column(column, read.0, read.1);
                 Ok(Some(expr))
             }
             Some(_) => Err(Error::new(&errno::ER_BAD_FIELD_ERROR, &[&written(column), &self.clause_name()])),

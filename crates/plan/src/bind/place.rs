@@ -71,6 +71,9 @@ impl Binder<'_> {
     }
 
     pub(super) fn variables_allowed(&self) -> Result<()> {
+        if self.cx.names.is_some() {
+            return Err(Error::new(&errno::ER_VIEW_SELECT_VARIABLE, &[]));
+        }
         match self.cx.place {
             Place::Statement(_) => Ok(()),
             // MySQL calls both a default.

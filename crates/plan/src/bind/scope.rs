@@ -160,6 +160,7 @@ impl Binder<'_> {
                 self.note_candidates(at, column);
             }
             if let Some(found) = found? {
+                self.log_column(column, self.scopes[at].frame, found);
                 return self.use_column(at, found);
             }
             if let Some(selected) = self.selected_outside(at, column)? {
@@ -193,7 +194,10 @@ impl Binder<'_> {
     pub fn resolve_here(&mut self, column: &ast::ColumnRef) -> Result<Option<Expr>> {
         let Some(at) = self.scopes.len().checked_sub(1) else { return Ok(None) };
         match self.find_in_scope(at, column)? {
-            Some(found) => self.use_column(at, found).map(Some),
+            Some(found) => {
+                self.log_column(column, self.scopes[at].frame, found);
+                self.use_column(at, found).map(Some)
+            }
             None => Ok(None),
         }
     }

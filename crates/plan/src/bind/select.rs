@@ -160,6 +160,9 @@ impl Binder<'_> {
                 }
                 locked.push(at);
             }
+            // The tables of a view are locked, those of a derived table not.
+            let merged: Vec<usize> = locked.iter().flat_map(|at| self.frames[frame].relations[*at].merged.clone()).collect();
+            locked.extend(merged.into_iter().filter(|at| matches!(self.frames[frame].relations[*at].source, Source::Base(_))));
             for relation in locked {
                 let relation_of = &mut self.frame().relations[relation];
                 relation_of.lock = Some(lock);

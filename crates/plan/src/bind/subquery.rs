@@ -65,9 +65,15 @@ impl Binder<'_> {
     }
 
     pub(super) fn exists(&mut self, query: &ast::Query, negated: bool) -> Result<Expr> {
-        let (query, correlated) = match without_star(query) {
-            Some(bare) => self.bound_subquery(&bare)?,
-            None => self.bound_subquery(query)?,
+        let (query, correlated) = match &query.body {
+            ast::QueryBody::Table(name) => self.bound_subquery(&one_of(name, query))?,
+            ast::QueryBody::Select(select) if !select.from.is_empty() => {
+                let before = self.bare_stars.replace(select.items.as_ptr());
+                let bound = self.bound_subquery(query);
+                self.bare_stars = before;
+                bound?
+            }
+            _ => self.bound_subquery(query)?,
         };
         self.subquery_expr(
             SubqueryKind::Exists { negated },
@@ -182,28 +188,12 @@ fn refuse_limit(query: &ast::Query) -> Result<()> {
     }
 }
 
-/// `EXISTS (SELECT * …)` reads no column: the star may stand for anything.
-fn without_star(query: &ast::Query) -> Option<ast::Query> {
-    let one =
-        || ast::SelectItem::Expr { expr: ast::Expr::Literal(ast::Literal::Int(1)), alias: None, source_text: "1".to_string() };
-    let select = match &query.body {
-        ast::QueryBody::Select(select) => select,
-        ast::QueryBody::Table(name) => {
-            let select = ast::Select { items: vec![one()], ..select_from(name) };
-            return Some(ast::Query { body: ast::QueryBody::Select(Box::new(select)), ..query.clone() });
-        }
-        _ => return None,
-    };
-    if select.from.is_empty() || !select.items.contains(&ast::SelectItem::Wildcard) {
-        return None;
-    }
-    let mut bare = query.clone();
-    if let ast::QueryBody::Select(select) = &mut bare.body {
-        for item in select.items.iter_mut().filter(|item| **item == ast::SelectItem::Wildcard) {
-            *item = one();
-        }
-    }
-    Some(bare)
+/// `EXISTS (TABLE name)` reads no column.
+fn one_of(name: &ast::Name, query: &ast::Query) -> ast::Query {
+    let one = ast::Expr::Literal(ast::Literal::Int(1));
+    let items = vec![ast::SelectItem::Expr { expr: one, alias: None, source_text: "1".to_string() }];
+    let select = ast::Select { items, ..select_from(name) };
+    ast::Query { body: ast::QueryBody::Select(Box::new(select)), ..query.clone() }
 }
 
 /// The terms of an AND, in their order.

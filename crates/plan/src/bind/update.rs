@@ -115,6 +115,9 @@ impl Binder<'_> {
         {
             // MySQL names the table that the derived one was merged from.
             let frame = self.frame();
+            if frame.relations[found.relation].view.is_some() {
+                return Err(Error::unsupported("UPDATE of a view"));
+            }
             let named = &frame.relations[relation.unwrap_or(found.relation)].alias;
             return Err(Error::new(&errno::ER_NON_UPDATABLE_TABLE, &[named, &"UPDATE"]));
         }
@@ -140,6 +143,7 @@ impl Binder<'_> {
         let [relation] = relations[..] else { return Ok(()) };
         let rel = &self.frame().relations[relation];
         match rel.source {
+            _ if rel.view.is_some() => Err(Error::unsupported("UPDATE of a view")),
             Source::Base(_) => Ok(()),
             _ => Err(Error::new(&errno::ER_NON_UPDATABLE_TABLE, &[&rel.alias, &"UPDATE"])),
         }

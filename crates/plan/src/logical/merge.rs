@@ -30,6 +30,7 @@ pub(crate) fn merge(mut query: Query, into: Frame<'_>) -> Result<(Logical, Vec<O
     let first_relation = into.relations.len();
     for relation in &mut query.relations {
         relation.key_slot = relation.key_slot.map(|slot| slot + mover.first_slot);
+        relation.merged = relation.merged.start + first_relation..relation.merged.end + first_relation;
         for column in &mut relation.columns {
             if let ColumnValue::Slot { slot, .. } = &mut column.value {
                 *slot += mover.first_slot;

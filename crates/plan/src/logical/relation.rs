@@ -1,5 +1,7 @@
 //! The tables of a query block: what they are called, where their rows come from, and which slots their columns fill.
 
+use std::ops::Range;
+
 use vaquita_parser as ast;
 use vaquita_types::schema::TableRef;
 use vaquita_types::{ColumnType, Result};
@@ -44,6 +46,10 @@ pub(crate) struct Relation {
     pub stands_for: Vec<Option<(TableRef, usize)>>,
     /// The generated columns of a base table, by position, over its columns' positions in place of slots.
     pub generated: Vec<(usize, Expr)>,
+    /// It is a view, with these columns.
+    pub view: Option<TableRef>,
+    /// The relations of the block that a merged view brought.
+    pub merged: Range<usize>,
 }
 
 #[derive(Debug)]
@@ -123,6 +129,8 @@ impl Relation {
             free: false,
             stands_for: Vec::new(),
             generated: Vec::new(),
+            view: None,
+            merged: 0..0,
         }
     }
 

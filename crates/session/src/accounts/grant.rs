@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use vaquita_parser::ast::{Grant, GrantLevel, Privilege, Revoke, RevokeWhat, Statement as Ast, UserName};
+use vaquita_plan::catalog::View;
 use vaquita_plan::env::Level;
 use vaquita_storage::Catalog;
 use vaquita_types::errno::{
@@ -10,6 +11,7 @@ use vaquita_types::errno::{
     ER_NO_SUCH_TABLE, ER_NONEXISTING_GRANT, ER_NONEXISTING_TABLE_GRANT, ER_REVOKE_GRANTS, ER_ROLE_GRANTED_TO_ITSELF,
     ER_SYNTAX_ERROR, ER_UNKNOWN_AUTHID, ER_USER_DOES_NOT_EXIST, ER_WRONG_USAGE,
 };
+use vaquita_types::schema::ObjectKind;
 use vaquita_types::{Error, Result};
 
 use super::grants::{Grants, RoleGrant, column_mut};
@@ -265,14 +267,17 @@ impl Context<'_> {
         if vaquita_exec::system::is_system_database(database) {
             return Ok(());
         }
-        let Some(found) = self.catalog.table(database, table)? else {
-            if wanted.bits & CREATE != 0 {
-                return Ok(());
-            }
+        let names: Vec<String> = if let Some(found) = self.catalog.table(database, table)? {
+            found.def.columns.iter().map(|column| column.name.clone()).collect()
+        } else if let Some(object) = self.catalog.object(database, ObjectKind::View, table)? {
+            View::parse(object)?.names()
+        } else if wanted.bits & CREATE != 0 {
+            return Ok(());
+        } else {
             return Err(Error::new(&ER_NO_SUCH_TABLE, &[database, table]));
         };
         for (column, _) in &wanted.columns {
-            if !found.def.columns.iter().any(|c| c.name.eq_ignore_ascii_case(column)) {
+            if !names.iter().any(|name| name.eq_ignore_ascii_case(column)) {
                 return Err(Error::new(&ER_BAD_FIELD_ERROR, &[column, table]));
             }
         }

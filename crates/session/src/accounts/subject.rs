@@ -18,6 +18,7 @@ use vaquita_types::errno::{
     ER_PERSIST_ONLY_ACCESS_DENIED_ERROR, ER_PROCACCESS_DENIED_ERROR, ER_ROLE_NOT_GRANTED, ER_TABLEACCESS_DENIED_ERROR,
     ER_XAER_RMERR,
 };
+use vaquita_types::schema::ObjectKind;
 use vaquita_types::{Error, Result};
 
 use super::privilege as p;
@@ -338,6 +339,11 @@ impl Subject<'_> {
         if rest { self.global(p::RELOAD, &[], "RELOAD") } else { Ok(()) }
     }
 
+    fn is_view(&self, name: &Name) -> Result<bool> {
+        let (Some(database), Some(catalog)) = (name.db.as_deref().or(self.database), self.catalog) else { return Ok(false) };
+        Ok(!self.is_temporary(name) && catalog.object(database, ObjectKind::View, &name.name)?.is_some())
+    }
+
     /// Anything granted on a table or its columns makes it visible; of what is granted on databases SELECT does.
     fn any_on_table(&self, table: &Name, command: &str) -> Result<()> {
         let database = table.db.as_deref().or(self.database).ok_or_else(|| Error::new(&ER_NO_DB_ERROR, &[]))?;
@@ -358,7 +364,10 @@ impl Subject<'_> {
                 }
             }
             Show::CreateEvent(name) => self.on_database(name.db.as_deref(), p::EVENT),
-            Show::CreateView(name) => self.object(name, p::SELECT),
+            Show::CreateView(name) => {
+                self.object(name, p::SELECT)?;
+                if self.is_view(name)? { self.object(name, p::SHOW_VIEW) } else { Ok(()) }
+            }
             Show::Columns { table, .. } | Show::Index { table, .. } => self.any_on_table(table, "SELECT"),
             Show::CreateTable(table) => {
                 let database = table.db.as_deref().or(self.database).ok_or_else(|| Error::new(&ER_NO_DB_ERROR, &[]))?;
@@ -367,6 +376,10 @@ impl Subject<'_> {
                 let shows = if in_performance_schema { p::ALL_TABLE & !p::DROP } else { p::ALL_TABLE };
                 let have = self.access.grants.on_table(database, &table.name) & shows;
                 let free = self.is_temporary(table) || reads_freely(database, &table.name);
+                if self.is_view(table)? {
+                    self.object(table, p::SELECT)?;
+                    return self.object(table, p::SHOW_VIEW);
+                }
                 if have != 0 || free { Ok(()) } else { Err(self.denied("SHOW", &table.name)) }
             }
             Show::CreateDatabase { name, .. } if self.access.grants.enters_database(name) => Ok(()),

@@ -26,14 +26,22 @@ impl Subject<'_> {
         if uses.writes_file {
             self.global(p::FILE, &[], "FILE")?;
         }
+        self.check_tables(uses, &Whose::Session)
+    }
+
+    /// What counts for `whose`, which is this account.
+    pub fn check_tables(&self, uses: &UseList, whose: &Whose) -> Result<()> {
+        if self.access.is_unlimited() {
+            return Ok(());
+        }
+        let of = || uses.tables.iter().filter(|table| table.whose == *whose);
         // A session may do everything with its temporary tables.
-        let asked = || uses.tables.iter().filter(|t| t.table.as_ref().is_none_or(|def| !def.options.temporary));
+        let asked = || of().filter(|t| t.table.as_ref().is_none_or(|def| !def.options.temporary));
         asked().try_for_each(|table| self.table_allows(table))?;
         asked().try_for_each(|table| self.columns_allow(table))
     }
 
     fn table_allows(&self, table: &TableUse) -> Result<()> {
-        let Whose::Session = table.whose;
         let need = bits(table.actions);
         let public = reads_freely(&table.database, &table.name);
         if public && is_of_innodb(&table.database, &table.name) {

@@ -3,9 +3,11 @@
 
 use vaquita_parser::Statement as Ast;
 use vaquita_parser::ast::{Name, TableLock, TableLockKind};
+use vaquita_plan::catalog::View;
 use vaquita_plan::node::Plan;
 use vaquita_storage::{LockMode, LockPolicy};
 use vaquita_types::errno::{ER_NO_DB_ERROR, ER_NO_SUCH_TABLE, ER_TABLE_NOT_LOCKED};
+use vaquita_types::schema::ObjectKind;
 use vaquita_types::{Error, Result};
 
 use super::Session;
@@ -21,6 +23,16 @@ impl Session {
         let mut wanted: Vec<Wanted> = Vec::with_capacity(locks.len());
         for lock in locks {
             let table = self.qualified(&lock.table)?;
+            if let Some(tables) = self.tables_of_view(&table)? {
+                let write = lock.kind == TableLockKind::Write;
+                for table in tables {
+                    match wanted.iter_mut().find(|w| w.table == table) {
+                        Some(other) => other.write |= write,
+                        None => wanted.push(Wanted { table, write }),
+                    }
+                }
+                continue;
+            }
             if self.catalog.temporary(&table.0, &table.1).is_some() {
                 continue;
             }
@@ -45,6 +57,30 @@ impl Session {
             self.unlock_tables()?;
         }
         drained.map(|()| Done::nothing())
+    }
+
+    /// The tables that a view and those in it read: who locks the view locks them. `None`: it is no view.
+    fn tables_of_view(&self, name: &TableName) -> Result<Option<Vec<TableName>>> {
+        let view = |(database, name): &TableName| -> Result<Option<Vec<TableName>>> {
+            if self.catalog.temporary(database, name).is_some() {
+                return Ok(None);
+            }
+            Ok(self.catalog.object(database, ObjectKind::View, name)?.map(|object| View::tables(&object)))
+        };
+        let Some(mut waiting) = view(name)? else { return Ok(None) };
+        let (mut tables, mut seen) = (Vec::new(), vec![name.clone()]);
+        while let Some(next) = waiting.pop() {
+            if seen.contains(&next) {
+                continue;
+            }
+            match view(&next)? {
+                Some(inner) => waiting.extend(inner),
+                None if self.server.catalog.table(&next.0, &next.1)?.is_some() => tables.push(next.clone()),
+                None => {}
+            }
+            seen.push(next);
+        }
+        Ok(Some(tables))
     }
 
     /// Waits for the transactions that were using the tables before they were locked.

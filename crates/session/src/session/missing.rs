@@ -1,11 +1,10 @@
-//! DROP VIEW, PROCEDURE, FUNCTION, TRIGGER and EVENT. There are none here, so every name is that of what is not there: an error, and with
+//! DROP PROCEDURE, FUNCTION, TRIGGER and EVENT. There are none here, so every name is that of what is not there: an error, and with
 //! IF EXISTS a note, as scripts expect that drop what an earlier run may have left.
 
 use vaquita_parser::ast::{Name, ProgramKind};
 use vaquita_plan::env::Level;
 use vaquita_types::errno::{
-    ER_BAD_DB_ERROR, ER_BAD_TABLE_ERROR, ER_EVENT_DOES_NOT_EXIST, ER_NO_DB_ERROR, ER_SP_DOES_NOT_EXIST, ER_TRG_DOES_NOT_EXIST,
-    ER_WRONG_OBJECT,
+    ER_BAD_DB_ERROR, ER_EVENT_DOES_NOT_EXIST, ER_NO_DB_ERROR, ER_SP_DOES_NOT_EXIST, ER_TRG_DOES_NOT_EXIST,
 };
 use vaquita_types::{Error, Result};
 
@@ -13,24 +12,6 @@ use super::Session;
 use super::execute::Done;
 
 impl Session {
-    pub(super) fn drop_views(&mut self, if_exists: bool, names: &[Name]) -> Result<Done> {
-        self.locked.refuse_under_own_read_lock()?;
-        let (mut tables, mut unknown) = (Vec::new(), Vec::new());
-        for name in names {
-            let database = self.database_of(name)?;
-            match self.catalog.table(&database, &name.name)? {
-                Some(_) => tables.push(Error::new(&ER_WRONG_OBJECT, &[&database, &name.name, &"VIEW"])),
-                None => unknown.push(format!("{database}.{}", name.name)),
-            }
-        }
-        if if_exists {
-            let unknown = unknown.iter().map(|name| Error::new(&ER_BAD_TABLE_ERROR, &[name]));
-            tables.into_iter().chain(unknown).for_each(|note| self.env.push_warning(Level::Note, note));
-            return Ok(Done::nothing());
-        }
-        Err(tables.into_iter().next().unwrap_or_else(|| Error::new(&ER_BAD_TABLE_ERROR, &[&unknown.join(",")])))
-    }
-
     pub(super) fn drop_program(&mut self, kind: ProgramKind, if_exists: bool, name: &Name) -> Result<Done> {
         self.locked.refuse_under_own_read_lock()?;
         let database = self.database_of(name)?;

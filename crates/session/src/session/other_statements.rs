@@ -3,9 +3,10 @@
 use vaquita_exec::context::SessionEnv;
 use vaquita_exec::ddl::{Ddl, Outcome};
 use vaquita_parser::ast::{self, AccessMode, SetItem};
+use vaquita_parser::printer::Style;
 use vaquita_parser::statement_kind::Class;
 use vaquita_parser::{Statement as Ast, StatementKind};
-use vaquita_plan::bind::{PlanContext, plan_statement};
+use vaquita_plan::bind::{PlanContext, define_view, plan_statement};
 use vaquita_storage::{DdlContext, KeyRules};
 use vaquita_types::errno::{ER_KILL_DENIED_ERROR, ER_NO_SUCH_THREAD, ER_QUERY_INTERRUPTED};
 use vaquita_types::schema::TableRef;
@@ -77,7 +78,6 @@ impl Session {
             }
             Ast::Show(_) | Ast::Describe { .. } => self.show(ast, exchange),
             Ast::Explain(explain) => self.explain(explain, exchange),
-            Ast::DropView { if_exists, names } => self.drop_views(*if_exists, names),
             Ast::DropProgram { kind, if_exists, name } => self.drop_program(*kind, *if_exists, name),
             other => self
                 .account_statement(other)
@@ -143,7 +143,18 @@ impl Session {
                 plan_statement(ast, &PlanContext { insert_target: target, param_types: &param_types, ..*context })
             })
         };
+        let definer = |named: Option<&ast::UserName>| {
+            let definer = self.access.definer(named)?;
+            let is_known = self.access.account_exists(&definer);
+            Ok((definer, is_known))
+        };
+        let define = |name: (&str, &str), query: &ast::Query| {
+            let style = Style { charset: None, unqualified: false };
+            self.with_plan_context(|context| define_view(name, query, style, context))
+        };
         f(&Ddl {
+            definer: &definer,
+            define_view: &define,
             catalog: &self.catalog,
             session: &self.env,
             database: database.as_deref(),

@@ -49,7 +49,7 @@ impl Session {
 
     /// Whether the session may do what was bound.
     fn allows(&self, uses: &UseList) -> Result<()> {
-        self.access.allows(uses, &self.catalog)
+        self.access.allows(uses, Some(&self.catalog))
     }
 
     pub(super) fn plan(&self, ast: &Ast, param_types: &[ColumnType]) -> Result<Plan> {
@@ -120,6 +120,7 @@ impl Session {
         let (plan, uses) = self.plan_noting(ast, types, &variables)?;
         let variables = variables.into_list();
         let allowed_under = AtomicU64::new(self.access.rights().serial);
+        let has_definers = uses.has_definers();
         Ok(CachedPlan {
             plan,
             types: types.into(),
@@ -129,6 +130,7 @@ impl Session {
             variables,
             uses,
             allowed_under,
+            has_definers,
         })
     }
 

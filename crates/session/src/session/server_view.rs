@@ -1,11 +1,15 @@
 //! What the executor's system tables and SHOW read from the server: `system::ServerInfo` for a session.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use vaquita_exec::context::{AccountInfo, ProcessInfo, ServerInfo, SessionLockInfo, VariableScope, WarningInfo};
+use vaquita_exec::ddl::views::columns_of_view;
 use vaquita_parser::ast::UserName;
 use vaquita_plan::uses::UseList;
+use vaquita_storage::SessionCatalog;
 use vaquita_types::Result;
+use vaquita_types::schema::{ColumnDef, StoredObject};
 
 use crate::accounts::{Subject, resolve};
 use crate::clients::Client;
@@ -79,8 +83,12 @@ impl ServerInfo for ServerView<'_> {
         self.subject().column_privileges(database, table, column)
     }
 
+    fn view_columns(&self, catalog: &SessionCatalog, view: &Arc<StoredObject>) -> Result<Vec<ColumnDef>> {
+        columns_of_view(catalog, view)
+    }
+
     fn authorize(&self, uses: &UseList) -> Result<()> {
-        self.subject().check_uses(uses)
+        self.access.allows(uses, None)
     }
 
     fn warnings(&self) -> Vec<WarningInfo> {

@@ -113,6 +113,10 @@ impl Session {
                 let result = self.with_ddl(|ddl| ddl.show_create_table(name))?;
                 Ok(ShowResult { columns: result.columns, rows: result.rows })
             }
+            Ast::Show(Show::CreateView(name)) => {
+                let result = self.with_ddl(|ddl| ddl.show_create_view(name))?;
+                Ok(ShowResult { columns: result.columns, rows: result.rows })
+            }
             Ast::Show(form @ Show::CreateUser(_)) => {
                 let (name, text) = self.show_create_user(form).unwrap_or_else(|| Err(Error::internal("no SHOW CREATE USER")))?;
                 let ty = ColumnType::varchar(CREATE_USER_CHARS_MAX, CollationId::default());

@@ -9,14 +9,15 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use vaquita_parser::StatementKind;
-use vaquita_parser::ast::RoleSet;
-use vaquita_plan::uses::UseList;
+use vaquita_parser::ast::{RoleSet, UserName};
+use vaquita_plan::uses::{UseList, ViewRights, Whose};
 use vaquita_storage::SessionCatalog;
-use vaquita_types::errno::{ER_MUST_CHANGE_PASSWORD, ER_SPECIFIC_ACCESS_DENIED_ERROR};
+use vaquita_types::errno::{ER_MUST_CHANGE_PASSWORD, ER_NO_SUCH_USER, ER_SPECIFIC_ACCESS_DENIED_ERROR, ER_VIEW_INVALID};
+use vaquita_types::schema::Definer;
 use vaquita_types::{Error, Result};
 
 use super::prepared::CachedPlan;
-use crate::accounts::{Access, AccountRecord, Actor, Limits, ReusePolicy, Subject, privilege};
+use crate::accounts::{Access, AccountRecord, Actor, Limits, ReusePolicy, Subject, privilege, resolve};
 use crate::clients::Client;
 use crate::server::Server;
 use crate::variables::{Def, Var};
@@ -107,15 +108,45 @@ impl SessionAccess {
     }
 
     /// Whether the session may do what was bound.
-    pub fn allows(&self, uses: &UseList, catalog: &SessionCatalog) -> Result<()> {
-        self.subject(None, Some(catalog)).check_uses(uses)
+    pub fn allows(&self, uses: &UseList, catalog: Option<&SessionCatalog>) -> Result<()> {
+        self.subject(None, catalog).check_uses(uses)?;
+        let mut asked: Vec<&Whose> = Vec::new();
+        for table in &uses.tables {
+            if let Whose::View(rights) = &table.whose
+                && !asked.contains(&&table.whose)
+            {
+                self.view_allows(uses, &table.whose, rights, catalog)?;
+                asked.push(&table.whose);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a view's definer, or by SQL SECURITY INVOKER the session, may read what the view reads: error 1356 that names the view.
+    #[cold]
+    fn view_allows(&self, uses: &UseList, whose: &Whose, rights: &ViewRights, catalog: Option<&SessionCatalog>) -> Result<()> {
+        let checked = match &rights.definer {
+            None => self.subject(None, catalog).check_tables(uses, whose),
+            Some(definer) => {
+                let accounts = self.server.accounts();
+                let Some(account) = accounts.get(&definer.user, &definer.host) else {
+                    return Err(Error::new(&ER_NO_SUCH_USER, &[&definer.user, &definer.host]));
+                };
+                let access = accounts.access(&account, &account.default_roles);
+                let subject = Subject { account: &account, access: &access, ..self.subject(None, catalog) };
+                subject.check_tables(uses, whose)
+            }
+        };
+        checked.map_err(|_| Error::new(&ER_VIEW_INVALID, &[&rights.database, &rights.name]))
     }
 
     /// Whether it still may run a plan that was kept. What is kept was allowed once.
     #[inline]
     pub fn may_run(&mut self, kept: &CachedPlan, catalog: &SessionCatalog) -> Result<()> {
         self.refresh();
-        if self.rights.is_unlimited() || kept.allowed_under.load(Ordering::Relaxed) == self.rights.serial {
+        // Whatever changes an account changes the serial, so that definers of views are asked again too.
+        let is_free = self.rights.is_unlimited() && !kept.has_definers;
+        if is_free || kept.allowed_under.load(Ordering::Relaxed) == self.rights.serial {
             return Ok(());
         }
         self.ask_again(kept, catalog)
@@ -126,7 +157,7 @@ impl SessionAccess {
         if self.rights.expired {
             return Err(Error::new(&ER_MUST_CHANGE_PASSWORD, &[]));
         }
-        self.allows(&kept.uses, catalog)?;
+        self.allows(&kept.uses, Some(catalog))?;
         kept.allowed_under.store(self.rights.serial, Ordering::Relaxed);
         Ok(())
     }
@@ -141,6 +172,31 @@ impl SessionAccess {
     #[inline]
     pub fn count_statement(&self, kind: StatementKind) -> Result<()> {
         self.limits.as_ref().map_or(Ok(()), |limits| limits.count(kind))
+    }
+
+    /// The account that owns what the session creates: itself, or with SET_ANY_DEFINER whoever is named.
+    pub fn definer(&self, named: Option<&UserName>) -> Result<Definer> {
+        let own = Definer { user: self.account.user.clone(), host: self.account.host.clone() };
+        let Some(named) = named else { return Ok(own) };
+        let (user, host) = resolve(named, &self.account);
+        let named = Definer { user, host };
+        let grants = &self.rights.grants;
+        let may =
+            self.rights.is_unlimited() || grants.global & privilege::SUPER != 0 || grants.dynamic.contains_key("SET_ANY_DEFINER");
+        if named != own && !may {
+            return Err(Error::new(&ER_SPECIFIC_ACCESS_DENIED_ERROR, &[&"SUPER or SET_ANY_DEFINER"]));
+        }
+        let accounts = self.server.accounts();
+        let is_system_user =
+            accounts.get(&named.user, &named.host).is_some_and(|account| accounts.access(&account, &[]).is_system_user());
+        if named != own && is_system_user && !self.rights.is_system_user() {
+            return Err(Error::new(&ER_SPECIFIC_ACCESS_DENIED_ERROR, &[&"SYSTEM_USER"]));
+        }
+        Ok(named)
+    }
+
+    pub fn account_exists(&self, definer: &Definer) -> bool {
+        self.server.accounts().get(&definer.user, &definer.host).is_some()
     }
 
     pub fn may_use_the_admin_address(&self) -> bool {

@@ -71,6 +71,8 @@ pub struct CachedPlan {
     pub uses: UseList,
     /// The `Access::serial` under which `uses` were allowed last.
     pub allowed_under: AtomicU64,
+    /// Some of `uses` counts for definers of views.
+    pub has_definers: bool,
 }
 
 impl CachedPlan {

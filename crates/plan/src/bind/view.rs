@@ -1,0 +1,348 @@
+//! Views: a name in FROM that stands for a query.
+//!
+//! A view's query is bound where its name stands, in a frame of its own that sees nothing of what is around, and what it reads counts for the
+//! view's definer (`Whose`). Where MySQL merges the view its tables become tables of the block (`from::merged`); else it is run on its own.
+//!
+//! Its text is complete: `define_view` binds the query of CREATE VIEW, notes what each name means (`NameLog`), and prints it with
+//! these meanings. `CREATE VIEW v AS SELECT * FROM t` is kept as ``select `d`.`t`.`a` AS `a` from `d`.`t` ``.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use vaquita_parser as ast;
+use vaquita_parser::printer::{Names, Style, print_view, quote_ident};
+use vaquita_types::charset::CollationId;
+use vaquita_types::schema::{ColumnDef, ColumnDefault, SqlSecurity, TableDef, TableId, TableOptions, TableRef};
+use vaquita_types::{ColumnType, Error, Result, Value, errno};
+
+use super::from::FromPart;
+use super::scope::VisibleColumn;
+use super::{Binder, PlanContext, Source};
+use crate::catalog::View;
+use crate::expr::{Expr, ExprKind};
+use crate::logical::Query;
+use crate::node::OutputColumn;
+use crate::uses::{ViewRights, Whose};
+use crate::visit;
+
+/// What CREATE VIEW keeps of a query.
+pub struct DefinedView {
+    /// The complete text.
+    pub text: String,
+    pub output: Vec<OutputColumn>,
+    /// ALGORITHM = MERGE can be kept.
+    pub merges: bool,
+    pub is_updatable: bool,
+    /// The tables and views that its text names.
+    pub tables: Vec<(String, String)>,
+}
+
+/// Binds the query of a view.
+pub fn define_view(
+    (database, name): (&str, &str),
+    query: &ast::Query,
+    style: Style<'_>,
+    cx: &PlanContext<'_>,
+) -> Result<DefinedView> {
+    let log = NameLog { view: (database.to_string(), name.to_string()), ..NameLog::default() };
+    let cx = PlanContext { names: Some(&log), ..*cx };
+    let mut binder = Binder::new(&cx);
+    let bound = binder.query(query)?;
+    let merges = is_mergeable(&bound, false);
+    let is_updatable = merges
+        && bound.relations.iter().all(|relation| match &relation.source {
+            Source::Base(table) => !table.indexes.is_empty() && !relation.optional,
+            Source::Merged => true,
+            _ => false,
+        });
+    Ok(DefinedView {
+        text: print_view(query, style, &log),
+        output: bound.output().to_vec(),
+        merges,
+        is_updatable,
+        tables: log.named.into_inner(),
+    })
+}
+
+/// The columns of a view. Error 1356 if it is no longer valid.
+pub fn view_columns(view: &View, cx: &PlanContext<'_>) -> Result<Vec<OutputColumn>> {
+    let mut binder = Binder::new(cx);
+    let query = binder.outermost_view(view)?;
+    let names = view.columns();
+    let named = |(n, column): (usize, &OutputColumn)| OutputColumn {
+        name: names.get(n).unwrap_or(&column.name).clone(),
+        ..column.clone()
+    };
+    Ok(query.output().iter().enumerate().map(named).collect())
+}
+
+/// What the names of a query turned out to mean, by where they stand in its tree.
+#[derive(Default)]
+pub struct NameLog {
+    /// The view that is defined.
+    view: (String, String),
+    columns: RefCell<HashMap<*const ast::ColumnRef, String>>,
+    as_written: RefCell<HashMap<ast::ColumnRef, String>>,
+    stars: RefCell<HashMap<*const ast::SelectItem, Vec<(String, String)>>>,
+    databases: RefCell<HashMap<*const ast::TableFactor, String>>,
+    joins: RefCell<HashMap<*const ast::JoinOn, Vec<(String, String)>>>,
+    named: RefCell<Vec<(String, String)>>,
+}
+
+impl NameLog {
+    fn note_table(&self, factor: &ast::TableFactor, database: &str, name: &str) {
+        self.databases.borrow_mut().insert(factor, database.to_string());
+        let named = (database.to_string(), name.to_string());
+        let mut all = self.named.borrow_mut();
+        if !all.contains(&named) {
+            all.push(named);
+        }
+    }
+}
+
+impl Names for NameLog {
+    fn column(&self, column: &ast::ColumnRef) -> Option<String> {
+        self.columns.borrow().get(&std::ptr::from_ref(column)).cloned()
+    }
+
+    fn column_as_written(&self, column: &ast::ColumnRef) -> Option<String> {
+        self.as_written.borrow().get(column).cloned()
+    }
+
+    fn star(&self, item: &ast::SelectItem) -> Option<Vec<(String, String)>> {
+        self.stars.borrow().get(&std::ptr::from_ref(item)).cloned()
+    }
+
+    fn database(&self, table: &ast::TableFactor) -> Option<String> {
+        self.databases.borrow().get(&std::ptr::from_ref(table)).cloned()
+    }
+
+    fn joined(&self, join: &ast::Join) -> Option<Vec<(String, String)>> {
+        self.joins.borrow().get(&std::ptr::from_ref(&join.on)).cloned()
+    }
+}
+
+impl Binder<'_> {
+    /// Where names are noted, outside of the views that the query names.
+    fn log(&self) -> Option<&NameLog> {
+        self.cx.names.filter(|_| self.views.is_empty())
+    }
+
+    fn text_of(&self, frame: usize, visible: VisibleColumn) -> Option<String> {
+        let relation = self.frames.get(frame)?.relations.get(visible.relation)?;
+        let column = quote_ident(&relation.columns.get(visible.column)?.name);
+        if relation.alias.is_empty() {
+            return None;
+        }
+        let alias = quote_ident(&relation.alias);
+        let table = match (&relation.source, &relation.view) {
+            (_, Some(table)) | (Source::Base(table), _) => Some(table),
+            _ => None,
+        };
+        Some(match table.filter(|table| table.name == relation.alias) {
+            Some(table) => format!("{}.{alias}.{column}", quote_ident(&table.database)),
+            None => format!("{alias}.{column}"),
+        })
+    }
+
+    pub(super) fn log_column(&self, column: &ast::ColumnRef, frame: usize, visible: VisibleColumn) {
+        let Some(log) = self.log() else { return };
+        if let Some(text) = self.text_of(frame, visible) {
+            log.columns.borrow_mut().insert(column, text.clone());
+            log.as_written.borrow_mut().insert(column.clone(), text);
+        }
+    }
+
+    /// `made`: the output that a star made.
+    pub(super) fn log_star(&self, item: &ast::SelectItem, made: &[(VisibleColumn, String)]) {
+        let Some(log) = self.log() else { return };
+        let frame = self.frames.len() - 1;
+        let columns = made.iter().filter_map(|(visible, name)| Some((self.text_of(frame, *visible)?, name.clone())));
+        log.stars.borrow_mut().insert(item, columns.collect());
+    }
+
+    /// `EXISTS (SELECT * …)`.
+    pub(super) fn log_bare_star(&self, item: &ast::SelectItem) {
+        if let Some(log) = self.log() {
+            log.stars.borrow_mut().insert(item, vec![("1".to_string(), "1".to_string())]);
+        }
+    }
+
+    pub(super) fn log_table(&self, factor: &ast::TableFactor, database: &str, name: &str) {
+        if let Some(log) = self.log() {
+            log.note_table(factor, database, name);
+        }
+    }
+
+    pub(super) fn log_join(&self, on: &ast::JoinOn, pairs: &[(VisibleColumn, VisibleColumn)]) {
+        let Some(log) = self.log() else { return };
+        let frame = self.frames.len() - 1;
+        let texts = pairs.iter().filter_map(|(a, b)| Some((self.text_of(frame, *a)?, self.text_of(frame, *b)?)));
+        log.joins.borrow_mut().insert(on, texts.collect());
+    }
+
+    /// A view in FROM.
+    pub(super) fn view(&mut self, view: &View, factor: &ast::TableFactor) -> Result<FromPart> {
+        let object = &view.object;
+        let alias = factor.alias.as_deref().unwrap_or(&factor.name.name);
+        self.log_table(factor, &object.database, &object.name);
+        if !factor.partitions.is_empty() {
+            return Err(Error::new(&errno::ER_PARTITION_CLAUSE_ON_NONPARTITIONED, &[]));
+        }
+        if let Some(name) = factor.index_hints.iter().flat_map(|hint| &hint.indexes).next() {
+            return Err(Error::new(&errno::ER_KEY_DOES_NOT_EXITS, &[name, &alias]));
+        }
+        let query = if self.views.is_empty() { self.outermost_view(view)? } else { self.view_query(view)? };
+        let names = view.columns();
+        let columns = query
+            .output()
+            .iter()
+            .enumerate()
+            .map(|(n, column)| (names.get(n).unwrap_or(&column.name).as_str(), &column.expr.ty, column.expr.nullable));
+        let def: TableRef = Arc::new(definition(view, columns));
+        self.uses()?.set_table(&def);
+        let optional = self.optional_sides > 0;
+        let merges = self.targets.is_empty() && view.algorithm() != Some("TEMPTABLE") && is_mergeable(&query, optional);
+        let first = self.frame().relations.len();
+        let part = match merges {
+            true => self.merged(query, alias, &names)?,
+            false => self.materialized(query, false, false, alias, &names)?,
+        };
+        let Some(&relation) = part.relations.first() else { return Err(Error::internal("a view without a relation")) };
+        let frame = self.frame();
+        let of_view = &mut frame.relations[relation];
+        of_view.database = Some(object.database.clone());
+        of_view.stands_for = (0..def.columns.len()).map(|column| Some((def.clone(), column))).collect();
+        of_view.view = Some(def);
+        of_view.merged = first..if merges { relation } else { first };
+        Ok(part)
+    }
+
+    /// As `view_query`, with the error that names a view which a statement names.
+    fn outermost_view(&mut self, view: &View) -> Result<Query> {
+        let bound = self.view_query(view);
+        let is_hidden = |error: &Error| hides(error) && !self.met_itself;
+        bound.map_err(|error| if is_hidden(&error) { invalid(view) } else { error })
+    }
+
+    /// The view is the one that is defined, which is not there yet.
+    pub(super) fn defines(&mut self, view: &View) -> bool {
+        let is_itself = self.cx.names.is_some_and(|log| (&log.view.0, &log.view.1) == (&view.object.database, &view.object.name));
+        self.met_itself |= is_itself;
+        is_itself
+    }
+
+    /// The bound query of a view.
+    fn view_query(&mut self, view: &View) -> Result<Query> {
+        let object = &view.object;
+        let key = (object.database.clone(), object.name.clone());
+        if self.views.contains(&key) {
+            return Err(Error::new(&errno::ER_VIEW_RECURSIVE, &[&key.0, &key.1]));
+        }
+        let outer = self.uses()?.whose();
+        let definer = match (object.security, &outer) {
+            (SqlSecurity::Definer, _) => Some(object.definer.clone()),
+            // The invoker of a view in another is that one's definer.
+            (SqlSecurity::Invoker, Whose::View(rights)) => rights.definer.clone(),
+            (SqlSecurity::Invoker, Whose::Session) => None,
+        };
+        let (database, name) = match &outer {
+            Whose::View(rights) => (rights.database.clone(), rights.name.clone()),
+            Whose::Session => key.clone(),
+        };
+        let inner = Whose::View(Arc::new(ViewRights { definer, database, name }));
+        let hidden: Vec<bool> = self.scopes.iter().map(|s| s.hidden).collect();
+        self.scopes.iter_mut().for_each(|s| s.hidden = true);
+        let reading = std::mem::replace(&mut self.reading_derived, true);
+        let sides = std::mem::take(&mut self.optional_sides);
+        self.views.push(key);
+        self.uses()?.set_whose(inner);
+        let bound = self.nested_query(&view.query);
+        self.uses()?.set_whose(outer);
+        self.views.pop();
+        self.optional_sides = sides;
+        self.reading_derived = reading;
+        for (scope, was) in self.scopes.iter_mut().zip(hidden) {
+            scope.hidden = was;
+        }
+        let (query, _) = bound?;
+        let columns = view.columns();
+        if !columns.is_empty() && columns.len() != query.output().len() {
+            return Err(invalid(view));
+        }
+        Ok(query)
+    }
+}
+
+/// The error that tells nothing of what is in a view.
+pub fn invalid(view: &View) -> Error {
+    Error::new(&errno::ER_VIEW_INVALID, &[&view.object.database, &view.object.name])
+}
+
+/// It is about what the view names.
+fn hides(error: &Error) -> bool {
+    [
+        &errno::ER_BAD_FIELD_ERROR,
+        &errno::ER_NO_SUCH_TABLE,
+        &errno::ER_BAD_DB_ERROR,
+        &errno::ER_SP_DOES_NOT_EXIST,
+        &errno::ER_COLUMNACCESS_DENIED_ERROR,
+        &errno::ER_TABLEACCESS_DENIED_ERROR,
+        &errno::ER_PROCACCESS_DENIED_ERROR,
+    ]
+    .into_iter()
+    .any(|hidden| error.is(hidden))
+}
+
+/// The view as a table, for those who ask what may be done with it.
+fn definition<'c>(view: &View, columns: impl Iterator<Item = (&'c str, &'c ColumnType, bool)>) -> TableDef {
+    let object = &view.object;
+    TableDef {
+        id: TableId(0),
+        database: object.database.clone(),
+        name: object.name.clone(),
+        schema_version: object.version,
+        columns: columns.map(|(name, ty, nullable)| column_of(name, ty, nullable)).collect(),
+        indexes: Vec::new(),
+        hidden_rowid: false,
+        layouts: Vec::new(),
+        collation: CollationId::default(),
+        options: TableOptions::default(),
+        next_column_id: Default::default(),
+        created_us: object.created_us,
+        foreign_keys: Vec::new(),
+        referenced_by: Vec::new(),
+    }
+}
+
+fn column_of(name: &str, ty: &ColumnType, nullable: bool) -> ColumnDef {
+    ColumnDef {
+        id: Default::default(),
+        name: name.to_string(),
+        ty: ty.clone(),
+        nullable,
+        default: ColumnDefault::None,
+        on_update_now: false,
+        auto_increment: false,
+        comment: String::new(),
+        invisible: false,
+        added_default: Value::Null,
+        generated: None,
+    }
+}
+
+/// MySQL merges a view of joined tables whose columns are no subqueries. Beside an outer join only its tables' columns are NULL
+/// where there is no row, so that a view with others is run on its own there.
+fn is_mergeable(query: &Query, optional: bool) -> bool {
+    let block = &query.block;
+    let may_move = |expr: &Expr| match expr.kind {
+        ExprKind::Slot(_) => true,
+        _ => !optional && !visit::any(expr, &|e| matches!(e.kind, ExprKind::Subquery(_) | ExprKind::AssignVar(..))),
+    };
+    block.root.is_joins()
+        && !block.straight
+        && !block.calc_found_rows
+        && query.output().iter().all(|column| may_move(&column.expr))
+        && query.relations.iter().all(|relation| relation.lock.is_none())
+}
