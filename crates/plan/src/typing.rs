@@ -18,12 +18,13 @@ use vaquita_types::charset::CollationId;
 use vaquita_types::datatype::DECIMALS_NOT_FIXED;
 use vaquita_types::{ColumnType, TypeKind, Value};
 
-pub use build::{as_string, case, convert_using, with_collation};
+pub use build::{as_string, case, convert_using, cut_behind_null, with_collation};
 pub use call::{as_number, call};
 pub use cast::explicit_cast;
 pub use collate::{Collated, aggregate_collations, convert_charset, mix_error, parameter_chars, string_collation};
 pub use compare::{adapt_constants, between, case_compare, compare, compare_as, compare_columns, compare_list, make_row_compare};
 pub(crate) use conversion::year_type;
+pub use conversion::{stored_number, text_of_binary};
 pub use merge::{Merged, aggregate_types, merge_two, unify};
 
 pub use crate::expr::COERCIBILITY_NUMERIC;
@@ -78,7 +79,8 @@ pub fn precision(ty: &ColumnType) -> u32 {
         TypeKind::DateTime | TypeKind::Timestamp => 14 + u32::from(ty.decimals),
         TypeKind::Year => 4,
         TypeKind::Bit => ty.length.div_ceil(3).min(20),
-        TypeKind::VarBinary if is_hex_literal(ty) => (ty.length * 8).div_ceil(3).min(20),
+        // So many digits has the greatest number of these bytes.
+        TypeKind::VarBinary if is_hex_literal(ty) => (ty.length.min(8) * 8 * 30_103 / 100_000 + 1).min(20),
         // A display width, as of BOOLEAN, says nothing about the values.
         TypeKind::TinyInt => 3,
         TypeKind::SmallInt => 5,
@@ -119,6 +121,7 @@ pub fn char_length(ty: &ColumnType) -> u32 {
         TypeKind::DateTime | TypeKind::Timestamp => 19 + fraction,
         TypeKind::Year => 4,
         TypeKind::Bit => ty.length.div_ceil(8),
+        TypeKind::Float | TypeKind::Double if ty.decimals < DECIMALS_NOT_FIXED && ty.length > 0 => ty.length,
         TypeKind::Float => 12,
         TypeKind::Double => DOUBLE_CHARS,
         TypeKind::Enum => member_chars(ty).max().unwrap_or(0),
@@ -130,6 +133,16 @@ pub fn char_length(ty: &ColumnType) -> u32 {
         TypeKind::LongText | TypeKind::LongBlob => blob_chars(ty, u32::MAX),
         _ => ty.length,
     }
+}
+
+/// How long a value of this type is in a string under `collation`: in characters, or in bytes if that is binary.
+pub fn length_among(ty: &ColumnType, collation: CollationId) -> u32 {
+    let chars = char_length(ty);
+    let is_text = is_string(ty) && ty.collation != CollationId::BINARY;
+    if collation == CollationId::BINARY && is_text {
+        return chars.saturating_mul(u32::from(crate::text::bytes_per_char_max(ty.collation)));
+    }
+    chars
 }
 
 /// The TEXT and BLOB families count bytes; but as many characters are taken to be in a column as it has bytes.

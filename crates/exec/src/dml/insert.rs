@@ -49,6 +49,13 @@ pub fn run(plan: &InsertPlan, statement: &Execution<'_>) -> Result<Changed> {
         InsertSource::Query(_) => true,
     };
     let mut insert = Insert::new(plan, statement, &table, several_rows);
+    if table.def.auto_increment_column().is_some_and(|column| !plan.columns.contains(&column)) {
+        insert.change.expect_numbers(match &plan.source {
+            InsertSource::Values(rows) => rows.len(),
+            InsertSource::Literals(values) => values.rows.len(),
+            InsertSource::Query(_) => 1,
+        });
+    }
     match &plan.source {
         InsertSource::Values(rows) => {
             for row in rows {
@@ -218,9 +225,16 @@ impl<'a> Insert<'a> {
         self.updated_id = None;
         let columns = self.columns();
         let completed = self.change.complete(&mut self.frame, columns, &self.plan.default_exprs, self.several_rows)?;
-        let Completed::Ready { generated } = completed else {
-            self.refused += 1;
-            return Ok(());
+        let generated = match completed {
+            Completed::Ready { generated } => generated,
+            Completed::Refused => {
+                self.refused += 1;
+                return Ok(());
+            }
+            Completed::Orphan => {
+                self.orphans += 1;
+                return Ok(());
+            }
         };
         loop {
             let duplicate = match self.change.insert(&self.frame.slots[columns..2 * columns])? {

@@ -62,10 +62,18 @@ impl Printer<'_> {
         self.put("(");
         self.expr(date);
         self.put(if subtract { " - interval " } else { " + interval " });
-        self.expr(value);
+        self.interval_value(value);
         self.put(" ");
         self.put(unit.as_str());
         self.put(")");
+    }
+
+    /// A row keeps its word: `interval (1,2)` is a call of the function.
+    fn interval_value(&mut self, value: &Expr) {
+        if let Expr::Row(_) = value {
+            self.put("row");
+        }
+        self.expr(value);
     }
 
     fn special(&mut self, expr: &Expr) {
@@ -398,12 +406,12 @@ impl Printer<'_> {
             }
             FrameBound::PrecedingInterval(n, unit) => {
                 self.put("INTERVAL ");
-                self.expr(n);
+                self.interval_value(n);
                 let _ = write!(self.out, " {} PRECEDING", unit.as_str());
             }
             FrameBound::FollowingInterval(n, unit) => {
                 self.put("INTERVAL ");
-                self.expr(n);
+                self.interval_value(n);
                 let _ = write!(self.out, " {} FOLLOWING", unit.as_str());
             }
         }

@@ -105,6 +105,9 @@ impl Binder<'_> {
         if let F::Sum | F::Avg | F::StdPop | F::StdSamp | F::VarPop | F::VarSamp | F::BitAnd | F::BitOr | F::BitXor = call.func {
             args = args.into_iter().map(typing::as_number).collect::<Result<_>>()?;
         }
+        if call.distinct && matches!(call.func, F::Sum | F::Avg) {
+            args = args.into_iter().map(typing::stored_number).collect::<Result<_>>()?;
+        }
         let Some(first) = args.first() else {
             return Ok(self.new_aggregate(AggregateKind::CountStar, ColumnType::bigint(), Vec::new()));
         };
@@ -166,8 +169,11 @@ impl Binder<'_> {
     fn group_concat(&mut self, call: &ast::AggregateCall, args: Vec<Expr>, order_by: Vec<SortKey>) -> Result<Aggregate> {
         let refs: Vec<&Expr> = args.iter().collect();
         let collation = typing::aggregate_collations(&refs, "group_concat", false)?.collation;
+        let numbers = !args.iter().any(|arg| typing::is_string(&arg.ty));
         let args = args.into_iter().map(|a| typing::as_string(a, collation)).collect();
-        let char_bytes = u32::from(crate::text::bytes_per_char_max(collation));
+        // Numbers are text in the client's charset.
+        let charset = if numbers { self.cx.settings.connection_collation } else { collation };
+        let char_bytes = u32::from(crate::text::bytes_per_char_max(charset));
         let ty = if collation == CollationId::BINARY {
             ColumnType { length: GROUP_CONCAT_LENGTH, ..ColumnType::new(TypeKind::LongBlob) }
         } else {
@@ -245,6 +251,7 @@ fn bits_type(ty: &ColumnType) -> Result<ColumnType> {
 
 fn sum_type(ty: &ColumnType) -> ColumnType {
     match number_class(ty) {
+        _ if ty.kind == TypeKind::Null => typing::double_type(0),
         NumberClass::Double => typing::double_type(typing::decimals_meta(ty)),
         _ => typing::decimal_type((typing::precision(ty) + 22).min(65), typing::scale(ty), false),
     }
@@ -252,6 +259,7 @@ fn sum_type(ty: &ColumnType) -> ColumnType {
 
 fn average_type(ty: &ColumnType, decimals: u8) -> ColumnType {
     match number_class(ty) {
+        _ if ty.kind == TypeKind::Null => typing::double_type(decimals),
         NumberClass::Double => typing::double_type((typing::decimals_meta(ty) + decimals).min(DECIMALS_NOT_FIXED)),
         _ => {
             let scale = (typing::scale(ty) + decimals).min(30);

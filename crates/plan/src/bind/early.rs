@@ -17,7 +17,7 @@ use vaquita_types::{ColumnType, Result, TypeKind, Value};
 use super::Binder;
 use super::literal::word;
 use crate::expr::{CompareAs, CompareOp, Expr, ExprKind};
-use crate::typing::is_string;
+use crate::typing::{is_hex_literal, is_string};
 use crate::{eval, func, typing};
 
 /// How a date or time is compared with constants.
@@ -44,6 +44,7 @@ impl Binder<'_> {
         if !self.cx.fold {
             return;
         }
+        typing::cut_behind_null(condition);
         let constant = is_constant(condition);
         match &mut condition.kind {
             _ if constant => self.note_unless_silent(condition.clone().negated(), condition),
@@ -52,6 +53,11 @@ impl Binder<'_> {
             ExprKind::Compare(_, left, right, rule) => {
                 self.note_beside_number(left, right, *rule);
                 self.note_beside_number(right, left, *rule);
+            }
+            ExprKind::Call(def, args) if def.name == "BETWEEN" => {
+                if let [value, bounds @ ..] = &mut args[..] {
+                    bounds.iter_mut().for_each(|bound| self.note_beside_number(value, bound, CompareAs::Double));
+                }
             }
             ExprKind::InList(value, list, rule) => list.iter_mut().for_each(|item| self.note_beside_number(value, item, *rule)),
             _ => {}
@@ -115,6 +121,17 @@ impl Binder<'_> {
         if let [only] = &*list {
             return self.note_compared(value, only);
         }
+        let is_text =
+            |e: &Expr| matches!(e.kind, ExprKind::Literal(Value::Bytes(_))) && e.ty.is_bytes() && !is_hex_literal(&e.ty);
+        if value.ty.is_integer()
+            && value.ty.kind != TypeKind::Year
+            && !is_column(value)
+            && self.cx.fold
+            && list.iter().all(is_text)
+        {
+            list.iter_mut().for_each(|item| self.note_integer(item));
+            return Ok(());
+        }
         let is_null = |e: &Expr| e.ty.kind == TypeKind::Null;
         let (texts, numbers) = (list.iter().any(|e| is_string(&e.ty)), list.iter().any(|e| !is_string(&e.ty) && !is_null(e)));
         let of_one_kind = texts != numbers && list.iter().all(is_constant);
@@ -130,6 +147,16 @@ impl Binder<'_> {
             }
         }
         Ok(())
+    }
+
+    /// A text among texts that an integer is looked for in: all of them become integers, once.
+    fn note_integer(&mut self, text: &mut Expr) {
+        let number = typing::cast_to(text.clone(), ColumnType::bigint());
+        self.note_unless_silent(number, text);
+        if let ExprKind::Literal(Value::Bytes(bytes)) = &text.kind {
+            let value = i64::try_from(eval::coerce::int_of_text(bytes).0).unwrap_or(i64::MAX);
+            *text = Expr::literal(Value::Int(value), ColumnType::bigint());
+        }
     }
 
     fn note_for_time(&mut self, operand: &Expr, constant: &Expr, form: Form) -> Result<()> {

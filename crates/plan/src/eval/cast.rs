@@ -78,7 +78,11 @@ fn to_integer(value: &Value, from: &ColumnType, unsigned: bool, env: &dyn Env) -
             n
         }
         _ => {
-            let n = coerce::to_int(value, from, env)?;
+            let n = match value {
+                // CAST complains of TEXT columns too.
+                Value::Bytes(text) if from.is_blob() => coerce::parse_int(text, env),
+                _ => coerce::to_int(value, from, env)?,
+            };
             if let Value::Bytes(_) = value {
                 warn_complement(n, unsigned, env);
             }

@@ -132,7 +132,7 @@ pub fn to_f64(value: &Value, ty: &ColumnType, env: &dyn Env) -> Result<f64> {
         Value::Bytes(b) if is_hex_literal(ty) => hex_number(b) as f64,
         Value::Bytes(b) => {
             let (number, used) = parse_f64(b);
-            if used < b.len() {
+            if used < b.len() && !is_silent(ty) {
                 warn_truncated_value(env, "DOUBLE", b, ty);
             }
             number
@@ -140,6 +140,17 @@ pub fn to_f64(value: &Value, ty: &ColumnType, env: &dyn Env) -> Result<f64> {
         Value::Json(j) => json_f64(j, "DOUBLE", env),
         other => temporal_number(other).to_f64(),
     })
+}
+
+/// Columns of TEXT and BLOB are numbers without a word of what is lost, as in MySQL. (What functions give is MEDIUMTEXT or longer, and
+/// of another length.)
+fn is_silent(ty: &ColumnType) -> bool {
+    match ty.kind {
+        TypeKind::TinyText | TypeKind::Text | TypeKind::TinyBlob | TypeKind::Blob => true,
+        TypeKind::MediumText | TypeKind::MediumBlob => matches!(ty.length, 0 | 0xFF_FFFF),
+        TypeKind::LongText | TypeKind::LongBlob => matches!(ty.length, 0 | u32::MAX),
+        _ => false,
+    }
 }
 
 /// `target` is what a warning calls the number.
@@ -208,12 +219,13 @@ pub fn to_int(value: &Value, ty: &ColumnType, env: &dyn Env) -> Result<i128> {
         Value::Bytes(b) if is_hex_literal(ty) => i128::from(hex_number(b)),
         Value::Bytes(b) => {
             let (n, whole) = int_of_text(b);
-            if !whole {
+            if !whole && !is_silent(ty) {
                 warn_truncated_value(env, "INTEGER", b, ty);
             }
             n
         }
         Value::Json(j) => json_int(j, env),
+        Value::Time(t) => decimal_to_int(&temporal_number(&Value::Time(t.to_fsp(0, false, 0)))),
         // A fraction carries into the minutes, which rounding of the number would not do.
         Value::DateTime(d) => decimal_to_int(&temporal_number(&Value::DateTime(d.to_fsp(0, false, 0).unwrap_or(*d)))),
         other => decimal_to_int(&temporal_number(other)),
@@ -314,7 +326,7 @@ pub fn to_decimal(value: &Value, ty: &ColumnType, env: &dyn Env) -> Result<Decim
         Value::Bytes(b) if is_hex_literal(ty) => Decimal::from(hex_number(b)),
         Value::Bytes(b) => {
             let parsed = Decimal::parse(b);
-            if parsed.used < b.len() || parsed.overflow || b.is_empty() {
+            if (parsed.used < b.len() || parsed.overflow || b.is_empty()) && !is_silent(ty) {
                 warn_truncated_value(env, "DECIMAL", b, ty);
             }
             parsed.value
@@ -415,6 +427,9 @@ fn read_datetime(value: &Value, ty: &ColumnType, need: DateNeed, wanted: Wanted,
             false => now(env).add_micros(t.micros_total()),
         },
         Value::Time(t) => t.on(now(env).date()),
+        Value::UInt(_) if matches!(ty.kind, TypeKind::Enum | TypeKind::Set) => {
+            read_text(&text_of(value, ty), ty.collation, flags, wanted, env)
+        }
         // The bits of a BIT are bytes here.
         Value::UInt(_) if ty.kind == TypeKind::Bit => read_text(&text_of(value, ty), CollationId::BINARY, flags, wanted, env),
         Value::Bytes(b) => read_text(b, ty.collation, flags, wanted, env),
@@ -499,6 +514,13 @@ fn datetime_from_numeric(
         return Ok(None);
     };
     let micros = fraction_micros(&number);
+    if dt.is_zero() && wanted == Wanted::DateTime {
+        let time = u32::try_from(micros).ok().and_then(|micros| DateTime::new(Date::ZERO, 0, 0, 0, micros));
+        if time.is_none() {
+            wanted.warn(env, &text_of(value, ty), CollationId::UTF8MB4_BIN);
+        }
+        return Ok(time);
+    }
     Ok(if micros == 0 || wanted == Wanted::Date && dt.date().check(date_flags(DateNeed::Whole, env)).is_err() {
         Some(dt)
     } else {
@@ -526,6 +548,7 @@ pub fn to_time(value: &Value, ty: &ColumnType, env: &dyn Env) -> Result<Option<T
         Value::DateTime(d) => Some(d.time()),
         Value::Date(_) => Some(Time::ZERO),
         Value::Bytes(b) => time_from_text(b, env),
+        Value::UInt(_) if matches!(ty.kind, TypeKind::Enum | TypeKind::Set) => time_from_text(&text_of(value, ty), env),
         Value::UInt(_) | Value::Int(_) if ty.kind == TypeKind::Year => Some(Time::ZERO),
         Value::UInt(u) if i64::try_from(*u).is_err() => return to_time(&Value::Int(*u as i64), ty, env),
         Value::Json(Json::Time(t)) => Some(*t),

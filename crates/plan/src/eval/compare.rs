@@ -114,6 +114,10 @@ pub fn as_datetime(value: &Value, ty: &ColumnType, other: &ColumnType, env: &dyn
             }
             Ok(coerce::datetime_from_text(b, flags, env))
         }
+        Value::UInt(_) if matches!(ty.kind, TypeKind::Enum | TypeKind::Set) => {
+            let label = Value::bytes(&*coerce::text_of(value, ty));
+            as_datetime(&label, &ColumnType::varchar(0, ty.collation), other, env)
+        }
         // A year is before all of its days.
         year if ty.kind == TypeKind::Year => {
             let year = u32::try_from(coerce::to_int(year, ty, env)?).unwrap_or(0);

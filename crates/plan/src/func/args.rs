@@ -6,7 +6,9 @@ use vaquita_types::{ColumnType, Result, Value};
 use super::{FuncCall, FuncDef, FuncType};
 use crate::env::EvalCx;
 use crate::expr::Expr;
-use crate::typing::{COERCIBILITY_NUMERIC, Collated, aggregate_collations, as_string, convert_charset, string_type};
+use crate::typing::{
+    COERCIBILITY_NUMERIC, Collated, aggregate_collations, as_string, convert_charset, is_string, string_type, text_of_binary,
+};
 
 /// More arguments than any call has.
 pub(super) const MANY: usize = usize::MAX;
@@ -60,6 +62,21 @@ impl FuncType {
 
 pub(super) fn any_nullable(args: &[Expr]) -> bool {
     args.iter().any(|a| a.nullable)
+}
+
+/// As `common_text`; but whether the result is a text or binary, the first of the arguments decides. Others that are binary become
+/// texts when the call is evaluated, with error 3854 if they are none.
+pub(super) fn text_like_first(args: &mut [Expr], which: impl Fn(usize) -> bool, name: &str, strict: bool) -> Result<Collated> {
+    let first = args.first().filter(|first| is_string(&first.ty)).map(|first| first.ty.collation);
+    if let Some(collation) = first.filter(|collation| *collation != CollationId::BINARY) {
+        for (_, arg) in args.iter_mut().enumerate().filter(|(i, _)| which(*i)) {
+            if is_string(&arg.ty) && arg.ty.collation == CollationId::BINARY {
+                let taken = std::mem::replace(arg, Expr::literal(Value::Null, ColumnType::null()));
+                *arg = text_of_binary(taken, collation)?;
+            }
+        }
+    }
+    common_text(args, which, name, strict)
 }
 
 /// Brings the arguments at `which` to one charset, as text, and says which collation they have.

@@ -70,7 +70,11 @@ fn resolve_mul(args: &mut Vec<Expr>) -> Result<FuncType> {
     let (a, b) = pair(args)?;
     let digits = precision(a) + precision(b);
     let ty = match class_of(args) {
-        NumberClass::Int => int_type(digits, unsigned(a) || unsigned(b)),
+        // As many digits are announced, though a BIGINT has no more than twenty.
+        NumberClass::Int => {
+            let unsigned = unsigned(a) || unsigned(b);
+            ColumnType { length: digits + u32::from(!unsigned), ..int_type(digits, unsigned) }
+        }
         NumberClass::Decimal => decimal_type(digits, (scale(a) + scale(b)).min(30), unsigned(a) && unsigned(b)),
         NumberClass::Double => double_type(decimals_meta(a).max(decimals_meta(b))),
     };
@@ -105,13 +109,28 @@ pub fn retype_quotient(expr: &mut Expr, decimals: u8) -> Result<()> {
 
 fn resolve_int_div(args: &mut Vec<Expr>) -> Result<FuncType> {
     let (a, b) = pair(args)?;
-    FuncType::number(int_type(whole_digits(a), unsigned(a) || unsigned(b)), true)
+    let unsigned = unsigned(a) || unsigned(b);
+    let is_exact = |ty: &ColumnType| number_class(ty) != NumberClass::Double && ty.kind != TypeKind::Null;
+    let dividend = if a.kind == TypeKind::Null { 0 } else { whole_digits(a) };
+    let ty = match is_exact(b) || b.kind == TypeKind::Null {
+        true if is_exact(a) || a.kind == TypeKind::Null => {
+            ColumnType { length: (dividend + u32::from(scale(b)) + u32::from(!unsigned)).min(22), ..int_type(1, unsigned) }
+        }
+        true => int_type(dividend, unsigned),
+        false if a.kind == TypeKind::Null && b.decimals < DECIMALS_NOT_FIXED => int_type(u32::from(b.decimals), unsigned),
+        false => ColumnType { length: 22, ..int_type(1, unsigned) },
+    };
+    FuncType::number(ty, true)
 }
 
 fn resolve_mod(args: &mut Vec<Expr>) -> Result<FuncType> {
     let (a, b) = pair(args)?;
     let ty = match class_of(args) {
-        NumberClass::Int => int_type(precision(a).max(precision(b)), unsigned(a)),
+        // A place for the sign, if it has one or not.
+        NumberClass::Int => {
+            let digits = precision(a).max(precision(b));
+            ColumnType { length: digits + 1, ..int_type(digits, unsigned(a)) }
+        }
         NumberClass::Decimal => decimal_type(precision(a).max(precision(b)), scale(a).max(scale(b)), unsigned(a)),
         NumberClass::Double => double_type(decimals_meta(a).max(decimals_meta(b))),
     };

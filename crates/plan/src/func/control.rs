@@ -9,7 +9,9 @@ use super::{FuncCall, FuncDef, FuncType};
 use crate::env::EvalCx;
 use crate::eval::{coerce, compare};
 use crate::expr::{CompareOp, Expr};
-use crate::typing::{Merged, NumberClass, char_length, int_of_length, is_string, number_class, string_type, unify};
+use crate::typing::{
+    Merged, NumberClass, char_length, cut_behind_null, int_of_length, is_string, number_class, string_type, unify,
+};
 
 pub(super) static FUNCTIONS: &[FuncDef] = &[
     def("IF", 3, 3, resolve_if, if_),
@@ -29,6 +31,9 @@ fn typed(merged: Merged, nullable: bool) -> Result<FuncType> {
 }
 
 fn resolve_if(args: &mut Vec<Expr>) -> Result<FuncType> {
+    if let Some(condition) = args.first_mut() {
+        cut_behind_null(condition);
+    }
     let merged = unify(args.get_mut(1..).unwrap_or_default(), "if")?;
     let nullable = merged.nullable;
     typed(merged, nullable)

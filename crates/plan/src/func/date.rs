@@ -12,9 +12,9 @@ use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno};
 use super::args::{any_nullable, def, volatile};
 use super::names;
 use super::{FuncCall, FuncDef, FuncType};
-use crate::env::EvalCx;
-use crate::eval::arg;
+use crate::env::{EvalCx, Level};
 use crate::eval::coerce::{self, DateNeed};
+use crate::eval::{arg, print};
 use crate::expr::{Expr, ExprKind};
 use crate::settings::PlanSettings;
 use crate::typing::{NumberClass, decimal_type, int_of_length, is_string, number_class, scale, year_type};
@@ -431,7 +431,12 @@ fn time(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
 
 fn from_days(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     let n = arg!(call.i64(0, cx));
-    Ok(if (1..=DAY_NUMBER_MAX).contains(&n) { Value::Date(Date::from_day_number(n)) } else { Value::Null })
+    if (1..=DAY_NUMBER_MAX).contains(&n) {
+        return Ok(Value::Date(Date::from_day_number(n)));
+    }
+    let shown = print::print_call("FROM_DAYS", call.args, cx);
+    cx.env.warn(Level::Warning, print::unmarked(Error::new(&errno::ER_TEMPORAL_FUNCTION_OVERFLOW, &[&"DATE", &shown])));
+    Ok(Value::Null)
 }
 
 /// Seconds, with a fraction, in microseconds; `None` if they do not fit.

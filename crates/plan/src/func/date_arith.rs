@@ -99,12 +99,15 @@ fn date_add(call: &FuncCall<'_>, cx: &EvalCx<'_>, date: usize, amount: usize, un
     if base.is_null() {
         return Ok(Value::Null);
     }
-    let interval = match arg!(interval(call, amount, unit, cx)) {
-        Some(i) if subtract => -i,
-        Some(i) => i,
-        None => return Ok(overflow(cx)),
-    };
     let ty = call.arg_type(date);
+    let interval = match interval(call, amount, unit, cx)? {
+        Some(Some(i)) if subtract => -i,
+        Some(Some(i)) => i,
+        Some(None) => return Ok(overflow(cx)),
+        // The date is read all the same, with its warnings.
+        None if call.ty.kind == TypeKind::Time => return coerce::to_time(&base, ty, cx.env).map(|_| Value::Null),
+        None => return coerce::to_datetime(&base, ty, DateNeed::Whole, cx.env).map(|_| Value::Null),
+    };
     if call.ty.kind == TypeKind::Time {
         let time = arg!(coerce::to_time(&base, ty, cx.env));
         let sum = interval.micros_total().and_then(|us| time.micros_total().checked_add(us)).and_then(Time::from_micros);

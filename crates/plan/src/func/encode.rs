@@ -138,6 +138,8 @@ fn conv(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
 fn resolve_hex(args: &mut Vec<Expr>) -> Result<FuncType> {
     let width = match args.first() {
         Some(a) if is_string(&a.ty) => chars(args, 0) * 2 * u64::from(text::bytes_per_char_max(a.ty.collation)),
+        Some(a) if a.ty.is_temporal() => chars(args, 0) * 2,
+        Some(a) if a.ty.kind == TypeKind::Json => u64::from(u32::MAX),
         _ => 16,
     };
     FuncType::ascii(width)

@@ -8,13 +8,13 @@ use std::borrow::Cow;
 use vaquita_types::charset::{CollationId, collation};
 use vaquita_types::{ColumnType, Error, Result, Value, errno};
 
-use super::args::{MANY, any_nullable, common_text, def};
+use super::args::{MANY, any_nullable, common_text, def, text_like_first};
 use super::{FuncCall, FuncDef, FuncType};
 use crate::env::{EvalCx, Level};
 use crate::eval::arg;
 use crate::expr::{Expr, ExprKind};
 use crate::text;
-use crate::typing::{char_length, int_of_length, string_collation};
+use crate::typing::{char_length, int_of_length, length_among, string_collation};
 
 pub(super) static FUNCTIONS: &[FuncDef] = &[
     def("LENGTH", 1, 1, int_11, length),
@@ -77,10 +77,12 @@ fn literal_count(arg: Option<&Expr>) -> Option<u64> {
 /// Characters of a result whose length no literal tells: max_allowed_packet's default in utf8mb4.
 const UNKNOWN_CHARS: u64 = 16_777_216;
 
-/// As `literal_count`; a negative count tells nothing.
-fn positive_count(arg: Option<&Expr>) -> Option<u64> {
+/// As `literal_count`. A negative count tells nothing: as many bytes are announced as there are characters otherwise.
+fn positive_count(arg: Option<&Expr>, collation: CollationId) -> Option<u64> {
     match arg.map(|a| &a.kind) {
-        Some(ExprKind::Literal(Value::Int(n))) if *n < 0 => None,
+        Some(ExprKind::Literal(Value::Int(n))) if *n < 0 => {
+            Some(UNKNOWN_CHARS / u64::from(text::bytes_per_char_max(collation)).max(1))
+        }
         _ => literal_count(arg),
     }
 }
@@ -89,21 +91,29 @@ fn char_sum(args: &[Expr]) -> u64 {
     args.iter().map(|a| u64::from(char_length(&a.ty))).sum()
 }
 
+/// What argument `i` adds to the length of a result: characters, or bytes if the result is binary.
+fn units_of(args: &[Expr], i: usize, collation: CollationId) -> u64 {
+    args.get(i).map_or(0, |arg| u64::from(length_among(&arg.ty, collation)))
+}
+
 fn chars_of(args: &[Expr], i: usize) -> u64 {
     args.get(i).map_or(0, |a| u64::from(char_length(&a.ty)))
 }
 
 fn resolve_concat(args: &mut Vec<Expr>) -> Result<FuncType> {
-    let chars = char_sum(args);
+    let types: Vec<ColumnType> = args.iter().map(|a| a.ty.clone()).collect();
     let collated = common_text(args, |_| true, "concat", false)?;
-    FuncType::string(chars, collated)
+    let length = types.iter().map(|ty| u64::from(length_among(ty, collated.collation))).sum();
+    FuncType::string(length, collated)
 }
 
 fn resolve_concat_ws(args: &mut Vec<Expr>) -> Result<FuncType> {
-    let separators = chars_of(args, 0) * (args.len() as u64).saturating_sub(2);
-    let chars = char_sum(args.get(1..).unwrap_or_default()) + separators;
+    let types: Vec<ColumnType> = args.iter().map(|a| a.ty.clone()).collect();
     let collated = common_text(args, |_| true, "concat_ws", false)?;
-    FuncType::string(chars, collated)
+    let length_of = |ty: &ColumnType| u64::from(length_among(ty, collated.collation));
+    let separators = types.first().map_or(0, length_of) * (types.len() as u64).saturating_sub(2);
+    let length = types.iter().skip(1).map(length_of).sum::<u64>() + separators;
+    FuncType::string(length, collated)
 }
 
 fn resolve_same(args: &mut Vec<Expr>, factor: u64, name: &str) -> Result<FuncType> {
@@ -137,43 +147,47 @@ fn resolve_substring(args: &mut Vec<Expr>) -> Result<FuncType> {
 
 fn resolve_pair(args: &mut Vec<Expr>, name: &str) -> Result<FuncType> {
     let chars = chars_of(args, 0);
-    let collated = common_text(args, |i| i < 2, name, true)?;
+    let collated = text_like_first(args, |i| i < 2, name, true)?;
     FuncType::string(chars, collated)
 }
 
 fn resolve_pad(args: &mut Vec<Expr>, name: &str) -> Result<FuncType> {
-    let chars = positive_count(args.get(1)).unwrap_or(UNKNOWN_CHARS);
+    let collation = args.first().map_or(CollationId::BINARY, |a| string_collation(a).collation);
+    let chars = positive_count(args.get(1), collation).unwrap_or(UNKNOWN_CHARS);
     if args.len() == 2 {
-        let (collation, coercibility) = args.first().map_or((CollationId::BINARY, 4), |a| (string_collation(a).collation, 4));
-        args.push(Expr { coercibility, ..Expr::literal(Value::from(" "), ColumnType::varchar(1, collation)) });
+        args.push(Expr { coercibility: 4, ..Expr::literal(Value::from(" "), ColumnType::varchar(1, collation)) });
     }
-    let collated = common_text(args, |i| i != 1, name, false)?;
+    let collated = text_like_first(args, |i| i != 1, name, false)?;
     FuncType::string(chars, collated)
 }
 
 fn resolve_repeat(args: &mut Vec<Expr>) -> Result<FuncType> {
-    let count = positive_count(args.get(1));
-    let chars = count.map_or(UNKNOWN_CHARS, |n| chars_of(args, 0).saturating_mul(n));
+    let is_negative = matches!(args.get(1).map(|a| &a.kind), Some(ExprKind::Literal(Value::Int(n))) if *n < 0);
+    let collation = args.first().map_or(CollationId::BINARY, |a| string_collation(a).collation);
+    let count = positive_count(args.get(1), collation);
+    let chars = count.map_or(UNKNOWN_CHARS, |n| if is_negative { n } else { chars_of(args, 0).saturating_mul(n) });
     let collated = common_text(args, |i| i == 0, "repeat", false)?;
     FuncType::string(chars, collated)
 }
 
 fn resolve_space(args: &mut Vec<Expr>) -> Result<FuncType> {
-    FuncType::ascii(positive_count(args.first()).unwrap_or(UNKNOWN_CHARS))
+    FuncType::ascii(literal_count(args.first()).unwrap_or(UNKNOWN_CHARS))
 }
 
 fn resolve_replace(args: &mut Vec<Expr>) -> Result<FuncType> {
-    let (base, to) = (chars_of(args, 0), chars_of(args, 2));
-    let from = chars_of(args, 1).max(1);
-    let chars = if to > from { base.saturating_add((base / from).saturating_mul(to - from)) } else { base };
-    let collated = common_text(args, |_| true, "replace", true)?;
-    FuncType::string(chars, collated)
+    let (text, with) = (args.first().map(|a| a.ty.clone()), args.get(2).map(|a| a.ty.clone()));
+    let collated = text_like_first(args, |_| true, "replace", true)?;
+    let length_of = |ty: Option<&ColumnType>| ty.map_or(0, |ty| u64::from(length_among(ty, collated.collation)));
+    // MySQL takes away one of what each character may become.
+    let length = length_of(text.as_ref()).saturating_mul(length_of(with.as_ref()).saturating_sub(1).max(1));
+    FuncType::string(length, collated)
 }
 
 fn resolve_insert(args: &mut Vec<Expr>) -> Result<FuncType> {
-    let chars = chars_of(args, 0) + chars_of(args, 3);
-    let collated = common_text(args, |i| i == 0 || i == 3, "insert", false)?;
-    FuncType::string(chars, collated)
+    let new = args.get(3).map(|a| a.ty.clone());
+    let collated = text_like_first(args, |i| i == 0 || i == 3, "insert", false)?;
+    let new = new.map_or(0, |ty| u64::from(length_among(&ty, collated.collation)));
+    FuncType::string(units_of(args, 0, collated.collation) + new, collated)
 }
 
 fn resolve_elt(args: &mut Vec<Expr>) -> Result<FuncType> {
@@ -185,16 +199,17 @@ fn resolve_elt(args: &mut Vec<Expr>) -> Result<FuncType> {
 fn resolve_make_set(args: &mut Vec<Expr>) -> Result<FuncType> {
     let strings = args.get(1..).unwrap_or_default();
     let chars = char_sum(strings) + (strings.len() as u64).saturating_sub(1);
-    let nullable = args.first().is_some_and(|a| a.nullable);
+    let nullable = any_nullable(args);
     let collated = common_text(args, |i| i > 0, "make_set", false)?;
     Ok(FuncType { nullable, ..FuncType::string(chars, collated)? })
 }
 
 fn resolve_export_set(args: &mut Vec<Expr>) -> Result<FuncType> {
-    let widest = chars_of(args, 1).max(chars_of(args, 2));
-    let separator = if args.len() > 3 { chars_of(args, 3) } else { 1 };
+    let types: Vec<ColumnType> = args.iter().map(|a| a.ty.clone()).collect();
     let collated = common_text(args, |i| (1..=3).contains(&i), "export_set", false)?;
-    FuncType::string(widest * 64 + separator * 63, collated)
+    let length_of = |i: usize| types.get(i).map_or(0, |ty| u64::from(length_among(ty, collated.collation)));
+    let separator = if args.len() > 3 { length_of(3) } else { 1 };
+    FuncType::string(length_of(1).max(length_of(2)) * 64 + separator * 63, collated)
 }
 
 fn concat(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {

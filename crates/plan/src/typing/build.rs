@@ -1,7 +1,7 @@
 //! Typed CASE, COLLATE and CONVERT USING, for a binder.
 
 use vaquita_types::charset::CollationId;
-use vaquita_types::{ColumnType, Error, Result, TypeKind, errno};
+use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno};
 
 use super::{case_compare, char_length, is_string, string_type, unify};
 use crate::expr::{Expr, ExprKind};
@@ -24,6 +24,18 @@ pub fn case(operand: Option<Expr>, whens: Vec<(Expr, Expr)>, otherwise: Option<E
     let nullable = merged.nullable || !has_else;
     let whens = tests.into_iter().zip(results).collect();
     Ok(Expr { kind: ExprKind::Case { operand, whens, otherwise }, ty: merged.ty, nullable, coercibility: merged.coercibility })
+}
+
+/// A condition that is not true is as good as one that is false: what stands behind NULL in AND is not looked at.
+pub fn cut_behind_null(condition: &mut Expr) {
+    if let ExprKind::And(parts) = &mut condition.kind
+        && let Some(at) = parts.iter().position(|part| matches!(part.kind, ExprKind::Literal(Value::Null)))
+    {
+        parts.truncate(at + 1);
+        if parts.len() == 1 {
+            *condition = parts.swap_remove(0);
+        }
+    }
 }
 
 /// `expr COLLATE collation`: the same bytes under another collation; error 1253 if it is of another charset.
@@ -61,6 +73,8 @@ pub fn as_string(expr: Expr, collation: CollationId) -> Expr {
     let chars = match (&expr.kind, expr.ty.kind) {
         // Nobody knows yet how long it is.
         (ExprKind::Param(_), TypeKind::Null) => super::parameter_chars(collation),
+        // A number may be longer than it is declared.
+        (_, TypeKind::Float | TypeKind::Double) => char_length(&expr.ty).max(super::DOUBLE_CHARS),
         _ => char_length(&expr.ty),
     };
     super::cast_to(expr, string_type(u64::from(chars), collation))

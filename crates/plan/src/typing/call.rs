@@ -2,7 +2,7 @@
 
 use vaquita_types::{Error, Result, errno};
 
-use super::conversion::NUMBER_OF_DATE;
+use super::conversion::{NUMBER_OF_DATE, QUIET_NUMBER};
 use crate::expr::{Expr, ExprKind};
 use crate::function::{FuncDef, FuncType};
 
@@ -19,6 +19,10 @@ pub fn as_number(expr: Expr) -> Result<Expr> {
     };
     match &expr.kind {
         ExprKind::Call(def, _) if expr.ty.is_bytes() && gives_dates(def) => call(&NUMBER_OF_DATE, vec![expr]),
+        // A text that has been picked is not complained of.
+        ExprKind::Call(def, _) if expr.ty.is_bytes() && matches!(def.name, "GREATEST" | "LEAST") => {
+            call(&QUIET_NUMBER, vec![expr])
+        }
         _ => Ok(expr),
     }
 }

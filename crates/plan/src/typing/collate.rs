@@ -7,7 +7,7 @@
 //! strings can be converted to anything. Example: a latin1 column and a utf8mb4 literal `'a'`
 //! compare in latin1; a literal `'я'` makes it utf8mb4.
 
-use vaquita_types::charset::{CollationId, charset};
+use vaquita_types::charset::CollationId;
 use vaquita_types::errno;
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value};
 
@@ -18,9 +18,6 @@ use crate::text;
 /// Coercibility "no collation": two columns of different collations were mixed.
 const NONE: u8 = 1;
 const EXPLICIT: u8 = 0;
-/// Functions that return one of their arguments and may never look at the others.
-const PICKING: [&str; 5] = ["if", "ifnull", "coalesce", "case", "elt"];
-
 /// A collation with its strength.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Collated {
@@ -66,24 +63,7 @@ pub fn aggregate_collations(exprs: &[&Expr], operation: &str, strict: bool) -> R
     if strict && unknown_none && result.coercibility >= NONE && result.coercibility == NONE {
         return Err(mix_error(exprs, operation));
     }
-    if !PICKING.contains(&operation) {
-        exprs.iter().try_for_each(|expr| check_bytes(expr, result.collation))?;
-    }
     Ok(result)
-}
-
-/// Error 3854 for a constant binary string that is no text in the charset that it is joined with.
-fn check_bytes(expr: &Expr, collation: CollationId) -> Result<()> {
-    let (ExprKind::Literal(Value::Bytes(bytes)), CollationId::BINARY) = (&expr.kind, expr.ty.collation) else { return Ok(()) };
-    let charset = charset(collation);
-    if charset.is_binary() || !is_string(&expr.ty) || charset.validate(bytes).is_ok() {
-        return Ok(());
-    }
-    let shown = bytes.iter().fold(String::new(), |text, byte| match byte {
-        b' '..=b'~' => text + char::from(*byte).encode_utf8(&mut [0; 4]),
-        _ => format!("{text}\\x{byte:02X}"),
-    });
-    Err(Error::new(&errno::ER_CANNOT_CONVERT_STRING, &[&shown, &"binary", &charset.name]))
 }
 
 /// MySQL's rule for two; `None` if there is no common charset or two COLLATE clauses differ.
@@ -180,8 +160,18 @@ fn is_foreign_parameter(expr: &Expr, collation: CollationId) -> bool {
         && !(is_utf8(expr.ty.collation) && is_utf8(collation))
 }
 
-/// `expr` as a string in the charset of `collation`, if it is a string in another one.
+/// A constant binary string that is no text in the charset of `collation`.
+fn is_no_text(expr: &Expr, collation: CollationId) -> bool {
+    let ExprKind::Literal(Value::Bytes(bytes)) = &expr.kind else { return false };
+    is_string(&expr.ty) && expr.ty.collation == CollationId::BINARY && super::conversion::check_binary(bytes, collation).is_err()
+}
+
+/// `expr` as a string in the charset of `collation`, if it is a string in another one. A binary one that is no text there is error 3854
+/// when it is evaluated.
 pub fn convert_charset(mut expr: Expr, collation: CollationId) -> Expr {
+    if is_no_text(&expr, collation) {
+        return super::text_of_binary(expr.clone(), collation).unwrap_or(expr);
+    }
     if is_foreign_parameter(&expr, collation) {
         expr.ty = ColumnType::varchar(parameter_chars(expr.ty.collation), expr.ty.collation);
     }

@@ -10,7 +10,7 @@ use vaquita_types::datatype::DECIMALS_NOT_FIXED;
 use vaquita_types::decimal::Decimal;
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno, stack};
 
-use super::conversion::{FULL_YEAR, TEXT_OF_DATE, THIS_YEAR};
+use super::conversion::{BETWEEN_NUMBERS, FULL_YEAR, TEXT_OF_DATE, THIS_YEAR};
 use super::stored::stored;
 use super::{
     NumberClass, aggregate_collations, as_number, call, cast_to, convert_charset, is_hex_literal, is_string, mix_error,
@@ -267,6 +267,10 @@ pub fn between(value: Expr, low: Expr, high: Expr, negated: bool) -> Result<Expr
         return Err(mix_error(&[&value, &low, &high], "between"));
     }
     let (below, above) = if negated { (CompareOp::Lt, CompareOp::Gt) } else { (CompareOp::Ge, CompareOp::Le) };
+    if is_of_numbers_and_texts(&value, &low, &high) {
+        let between = super::call(&BETWEEN_NUMBERS, vec![value, low, high])?;
+        return Ok(if negated { between.negated() } else { between });
+    }
     let numbers = is_string(&value.ty) && (is_plain_number(&low.ty) || is_plain_number(&high.ty));
     let side = |op: CompareOp, bound: Expr| {
         let (value, bound) = full_years(value.clone(), bound)?;
@@ -283,6 +287,24 @@ pub fn between(value: Expr, low: Expr, high: Expr, negated: bool) -> Result<Expr
     let nullable = first.nullable || second.nullable;
     let parts = vec![first, second];
     Ok(boolean(if negated { ExprKind::Or(parts) } else { ExprKind::And(parts) }, nullable))
+}
+
+/// A number between texts, which are read as numbers one and the other, with a warning each.
+fn is_of_numbers_and_texts(value: &Expr, low: &Expr, high: &Expr) -> bool {
+    let is_text = |e: &Expr| e.ty.is_bytes() && !is_hex_literal(&e.ty);
+    let is_number = |e: &Expr| is_plain_number(&e.ty) && e.ty.kind != TypeKind::Year;
+    let beside_text = |bound: &Expr| {
+        // What an index can look for stays a comparison.
+        is_text(bound) && (!is_column(value) || adapt_literal(value, bound).is_none())
+    };
+    is_number(value)
+        && (is_text(low) || is_number(low))
+        && (is_text(high) || is_number(high))
+        && (beside_text(low) || beside_text(high))
+}
+
+fn is_column(expr: &Expr) -> bool {
+    matches!(expr.kind, ExprKind::Slot(_) | ExprKind::Outer { .. })
 }
 
 fn is_plain_number(ty: &ColumnType) -> bool {

@@ -1,10 +1,11 @@
 //! Functions that no statement names: what comparisons and arithmetic make of some operands.
 
+use vaquita_types::charset::{CollationId, charset};
 use vaquita_types::decimal::Decimal;
-use vaquita_types::{ColumnType, Error, Result, TypeKind, Value};
+use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno};
 
-use super::COERCIBILITY_NUMERIC;
-use crate::env::EvalCx;
+use super::{COERCIBILITY_NUMERIC, char_length, is_hex_literal, is_string, string_type};
+use crate::env::{EvalCx, Level};
 use crate::eval::{DateOrTime, arg, coerce, is_date_text};
 use crate::expr::Expr;
 use crate::function::{FuncCall, FuncDef, FuncType};
@@ -44,6 +45,100 @@ pub(super) static NUMBER_OF_DATE: FuncDef = FuncDef {
     eval: number_of_date,
     foldable: true,
 };
+
+/// A binary string as a text in the charset of the second argument.
+static TEXT_OF_BINARY: FuncDef = FuncDef {
+    name: "TEXT OF BINARY",
+    args: (2, 2),
+    resolve: |args| match &args[..] {
+        [binary, text] => {
+            let ty = string_type(u64::from(char_length(&binary.ty)), text.ty.collation);
+            Ok(FuncType { ty, nullable: binary.nullable, coercibility: binary.coercibility.max(4) })
+        }
+        _ => Err(Error::internal("a text of nothing")),
+    },
+    eval: |call, cx| {
+        let value = call.value(0, cx)?.into_owned();
+        if let Value::Bytes(bytes) = &value {
+            check_binary(bytes, call.ty.collation)?;
+        }
+        Ok(value)
+    },
+    foldable: true,
+};
+
+/// `expr`, a binary string, as a text under `collation`.
+pub fn text_of_binary(expr: Expr, collation: CollationId) -> Result<Expr> {
+    let text = Expr::literal(Value::Null, ColumnType::varchar(0, collation));
+    super::call(&TEXT_OF_BINARY, vec![expr, text])
+}
+
+/// Error 3854 if `bytes` are no text in the charset of `collation`.
+pub(super) fn check_binary(bytes: &[u8], collation: CollationId) -> Result<()> {
+    let charset = charset(collation);
+    if charset.is_binary() || charset.validate(bytes).is_ok() {
+        return Ok(());
+    }
+    let shown = bytes.iter().fold(String::new(), |text, byte| match byte {
+        b' '..=b'~' => text + char::from(*byte).encode_utf8(&mut [0; 4]),
+        _ => format!("{text}\\x{byte:02X}"),
+    });
+    Err(Error::new(&errno::ER_CANNOT_CONVERT_STRING, &[&shown, &"binary", &charset.name]))
+}
+
+/// A number that is read from a text without a warning.
+pub(super) static QUIET_NUMBER: FuncDef = FuncDef {
+    name: "QUIET NUMBER",
+    args: (1, 1),
+    resolve: |_| number(ColumnType::double()),
+    eval: |call, cx| Ok(Value::Float(coerce::parse_f64(&arg!(call.text(0, cx))).0)),
+    foldable: true,
+};
+
+/// BETWEEN of numbers some of which are texts: MySQL reads both bounds, whatever the first one says.
+pub(super) static BETWEEN_NUMBERS: FuncDef = FuncDef {
+    name: "BETWEEN",
+    args: (3, 3),
+    resolve: |args| {
+        let nullable = args.iter().any(|arg| arg.nullable);
+        Ok(FuncType { ty: ColumnType::boolean(), nullable, coercibility: COERCIBILITY_NUMERIC })
+    },
+    eval: |call, cx| {
+        let value = arg!(call.f64(0, cx));
+        let (low, high) = (call.f64(1, cx)?, call.f64(2, cx)?);
+        let (above, below) = (low.map(|low| value >= low), high.map(|high| value <= high));
+        Ok(match (above, below) {
+            (Some(false), _) | (_, Some(false)) => Value::bool(false),
+            (None, _) | (_, None) => Value::Null,
+            _ => Value::bool(true),
+        })
+    },
+    foldable: true,
+};
+
+/// A text as the DOUBLE column of a temporary table takes it.
+static STORED_NUMBER: FuncDef = FuncDef {
+    name: "STORED NUMBER",
+    args: (1, 1),
+    resolve: |_| number(ColumnType::double()),
+    eval: |call, cx| {
+        let text = arg!(call.text(0, cx));
+        let (number, used) = coerce::parse_f64(&text);
+        if used < text.len() || text.is_empty() {
+            let shown = coerce::shown(&text, call.arg_type(0).collation);
+            let message = format!("Incorrect DOUBLE value: '{shown}' for column '' at row 1");
+            cx.env.warn(Level::Warning, Error::with_message(&errno::ER_TRUNCATED_WRONG_VALUE_FOR_FIELD, message));
+        }
+        Ok(Value::Float(number))
+    },
+    foldable: true,
+};
+
+/// `expr` as SUM and AVG of distinct values add it: in MySQL they go through a temporary table.
+pub fn stored_number(expr: Expr) -> Result<Expr> {
+    let is_text = is_string(&expr.ty) && !is_hex_literal(&expr.ty) && expr.ty.is_bytes();
+    if is_text { super::call(&STORED_NUMBER, vec![expr]) } else { Ok(expr) }
+}
 
 fn number(ty: ColumnType) -> Result<FuncType> {
     Ok(FuncType { ty, nullable: true, coercibility: COERCIBILITY_NUMERIC })

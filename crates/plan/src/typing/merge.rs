@@ -9,10 +9,10 @@ use vaquita_types::datatype::DECIMALS_NOT_FIXED;
 use vaquita_types::{ColumnType, Result, TypeKind};
 
 use super::{
-    aggregate_collations, cast_to, char_length, convert_charset, decimal_type, is_hex_literal, is_string, precision, scale,
-    string_type,
+    aggregate_collations, cast_to, char_length, convert_charset, decimal_type, is_hex_literal, is_string, length_among,
+    precision, scale, string_type,
 };
-use crate::expr::Expr;
+use crate::expr::{Expr, ExprKind};
 
 /// The type that all alternatives get.
 #[derive(Clone, Debug, PartialEq)]
@@ -124,10 +124,11 @@ pub fn aggregate_types(exprs: &[&Expr], operation: &str) -> Result<Merged> {
             let decimals =
                 types().map(|t| if matches!(t.kind, TypeKind::Float | TypeKind::Double) { t.decimals } else { scale(t) }).max();
             ty.decimals = decimals.unwrap_or(DECIMALS_NOT_FIXED);
-            ty.length = if ty.decimals >= DECIMALS_NOT_FIXED && kind == TypeKind::Double {
+            ty.length = if ty.decimals >= DECIMALS_NOT_FIXED {
                 23
             } else {
-                types().map(char_length).max().unwrap_or(23)
+                let whole = |t: &ColumnType| char_length(t).saturating_sub(u32::from(t.decimals));
+                types().map(whole).max().map_or(23, |whole| whole + u32::from(ty.decimals))
             };
         }
         TypeKind::Json | TypeKind::Geometry | TypeKind::Date | TypeKind::Null => {}
@@ -162,17 +163,13 @@ fn merge_integers(kind: TypeKind, typed: &[&&Expr]) -> ColumnType {
         (_, BigInt) => return decimal_type(digits.max(20), 0, false),
         (_, k) => k,
     };
-    let length = if matches!(kind, Bit | Year) {
-        typed.iter().map(|e| e.ty.length).max().unwrap_or(4)
-    } else {
-        digits + u32::from(!unsigned)
-    };
+    let length = typed.iter().map(|e| e.ty.length).max().unwrap_or(digits);
     ColumnType { length, unsigned, ..ColumnType::new(kind) }
 }
 
 fn merge_to_string(exprs: &[&Expr], kind: TypeKind, nullable: bool, operation: &str) -> Result<Merged> {
     let collated = aggregate_collations(exprs, operation, false)?;
-    let chars = exprs.iter().map(|e| char_length(&e.ty)).max().unwrap_or(0);
+    let chars = exprs.iter().map(|e| length_among(&e.ty, collated.collation)).max().unwrap_or(0);
     let binary = collated.collation == CollationId::BINARY;
     let ty = match kind {
         TypeKind::Char | TypeKind::VarChar | TypeKind::Binary | TypeKind::VarBinary | TypeKind::Enum | TypeKind::Set => {
@@ -232,9 +229,23 @@ pub fn unify(exprs: &mut [Expr], operation: &str) -> Result<Merged> {
     };
     for expr in exprs {
         let taken = std::mem::replace(expr, Expr::literal(vaquita_types::Value::Null, ColumnType::null()));
-        *expr = to_merged(taken, &ty);
+        *expr = if in_table { to_column(taken, &ty) } else { to_merged(taken, &ty) };
     }
     Ok(merged)
+}
+
+/// `expr` as a value of a temporary table's column: a BINARY is filled up, a floating point number shows all of its digits.
+fn to_column(expr: Expr, ty: &ColumnType) -> Expr {
+    let is_float = matches!(expr.ty.kind, TypeKind::Float | TypeKind::Double);
+    if is_float && ty.is_bytes() {
+        let double = Expr { ty: ColumnType::double(), kind: ExprKind::Cast(Box::new(expr.clone())), ..expr };
+        return to_merged(double, ty);
+    }
+    let is_column = matches!(expr.kind, ExprKind::Slot(_) | ExprKind::Outer { .. });
+    if ty.kind == TypeKind::Binary && is_column && expr.ty.is_bytes() && expr.ty.length < ty.length {
+        return cast_to(expr, ty.clone());
+    }
+    to_merged(expr, ty)
 }
 
 /// `expr` as a value of the merged type `ty`. Strings only change their charset.
@@ -244,6 +255,10 @@ pub fn to_merged(expr: Expr, ty: &ColumnType) -> Expr {
     }
     if expr.ty.is_bytes() && is_string(ty) {
         return convert_charset(expr, ty.collation);
+    }
+    // A number may be longer than it is declared.
+    if matches!(expr.ty.kind, TypeKind::Float | TypeKind::Double) && is_string(ty) && !ty.is_blob() {
+        return cast_to(expr, ColumnType { length: ty.length.max(super::DOUBLE_CHARS), ..ty.clone() });
     }
     cast_to(expr, ty.clone())
 }

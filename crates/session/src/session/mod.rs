@@ -223,6 +223,7 @@ impl Session {
     pub fn error(&mut self, error: &Error, answer: &mut dyn Answer) {
         let error = &vaquita_plan::eval::print::unmarked(error.clone());
         self.env.push_warning(Level::Error, error.clone());
+        self.env.diagnostics.set_row_count(-1);
         answer.error(error);
     }
 

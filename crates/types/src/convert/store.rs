@@ -333,6 +333,11 @@ fn clamp_float(f: f64, to: &ColumnType) -> (f64, bool) {
 fn store_bit(value: Value, from: &ColumnType, to: &ColumnType) -> Stored {
     let mask = if to.length >= 64 { u64::MAX } else { (1 << to.length) - 1 };
     let too_wide = || StoreProblem::of(ProblemKind::TooManyBits, Value::UInt(mask));
+    // Dates, times and documents are stored as their text.
+    let value = match value {
+        Value::Date(_) | Value::DateTime(_) | Value::Time(_) | Value::Json(_) => Value::from(super::to_text(&value, from)),
+        value => value,
+    };
     let bits = match &value {
         Value::Bytes(bytes) => {
             let zeros = bytes.iter().take_while(|b| **b == 0).count();

@@ -123,7 +123,8 @@ impl Interval {
             let (n, clamped) = d.to_i64();
             return if clamped { None } else { Interval::from_int(n, unit) };
         }
-        let (us, clamped) = d.mul(&Decimal::from(MICROS_PER_SECOND))?.to_i64();
+        // Digits behind the microseconds are cut.
+        let (us, clamped) = d.mul(&Decimal::from(MICROS_PER_SECOND))?.truncate(0).to_i64();
         (!clamped).then_some(Interval { months: 0, days: 0, micros: us })
     }
 

@@ -59,6 +59,8 @@ pub(crate) enum Completed {
     },
     /// A CHECK constraint leaves it out (IGNORE).
     Refused,
+    /// It has no parent (IGNORE).
+    Orphan,
 }
 
 /// A row that is to be updated.
@@ -127,7 +129,34 @@ impl<'a> TableChange<'a> {
         if !self.values.check_constraints(row)? {
             return Ok(Completed::Refused);
         }
+        // A row without a parent takes no number.
+        if self.numbers.is_after_parents() && !self.has_parents(&frame.slots[first..first + self.table.def.columns.len()])? {
+            return Ok(Completed::Orphan);
+        }
+        let row = &mut frame.slots[first..first + self.table.def.columns.len()];
         Ok(Completed::Ready { generated: self.numbers.complete(row, &self.values)? })
+    }
+
+    /// Whether the parents of a new row are there: error 1452, or a warning and false under IGNORE.
+    fn has_parents(&mut self, row: &[Value]) -> Result<bool> {
+        let mut stored = Vec::new();
+        let row = match self.values.stores_other_times() {
+            true => {
+                stored.extend_from_slice(row);
+                let _ = self.values.to_utc(&mut stored);
+                &stored[..]
+            }
+            false => row,
+        };
+        if !self.values.ignores() {
+            return self.rows.find_parents(row).map(|()| true);
+        }
+        Ok(self.rows.ignoring(|rows| rows.find_parents(row))?.is_some())
+    }
+
+    /// So many rows come that give no AUTO_INCREMENT value.
+    pub fn expect_numbers(&mut self, rows: usize) {
+        self.numbers.expect(rows);
     }
 
     /// Step 3 of an insert, of a row that is complete.

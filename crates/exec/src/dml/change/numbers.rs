@@ -2,6 +2,7 @@
 
 use vaquita_storage::Table;
 use vaquita_types::errno::{ER_AUTOINC_READ_FAILED, ER_WARN_DATA_OUT_OF_RANGE};
+use vaquita_types::schema::ForeignKeyDef;
 use vaquita_types::temporal::Date;
 use vaquita_types::{ColumnType, Error, Result, Value, convert, sql_mode};
 
@@ -18,18 +19,55 @@ pub(super) struct Numbers<'a> {
     /// Whether SET insert_id gave the first number is known; the number that follows that one.
     asked_for_given: bool,
     after_given: Option<u64>,
+    /// Rows that are still to come, as far as is known.
+    expected: u64,
+    /// The next of the numbers that were drawn at once for these rows, and how many are left.
+    drawn: (u64, u64),
+    /// Foreign keys are looked at before a number is drawn, as none of them is about the number.
+    after_parents: bool,
 }
 
 impl<'a> Numbers<'a> {
     pub fn new(statement: &'a Execution<'a>, table: &'a Table) -> Numbers<'a> {
+        let column = table.def.auto_increment_column();
+        let of_others = |key: &ForeignKeyDef| {
+            let id = column.map(|column| table.def.columns[column].id);
+            key.parent != table.def.qualified_name() && !key.columns.iter().any(|column| Some(*column) == id)
+        };
+        let keys = &table.def.foreign_keys;
+        let after_parents = column.is_some() && !keys.is_empty() && keys.iter().all(of_others);
         Numbers {
             statement,
             table,
-            column: table.def.auto_increment_column(),
+            column,
+            expected: 0,
+            drawn: (0, 0),
+            after_parents,
             counting_index: group_numbers::counting_index(&table.def),
             asked_for_given: false,
             after_given: None,
         }
+    }
+
+    pub fn is_after_parents(&self) -> bool {
+        self.after_parents
+    }
+
+    /// So many rows come that give no number: those of a statement are drawn at once, and what a refused row leaves is lost.
+    pub fn expect(&mut self, rows: usize) {
+        self.expected = rows as u64;
+    }
+
+    /// The next number of the table's counter.
+    fn draw(&mut self, increment: u64, offset: u64) -> Result<u64> {
+        if self.drawn.1 == 0 {
+            let count = std::mem::take(&mut self.expected).max(1);
+            let first = self.statement.txn.borrow_mut().next_auto_increment(self.table.def.id, count, increment, offset)?;
+            self.drawn = (first, count);
+        }
+        let number = self.drawn.0;
+        self.drawn = (group_numbers::following(number, increment, offset).unwrap_or(u64::MAX), self.drawn.1 - 1);
+        Ok(number)
     }
 
     /// Gives the next number to a column that got NULL or 0; returns it if it was generated.
@@ -69,7 +107,10 @@ impl<'a> Numbers<'a> {
             row[position] = self.as_stored(next, position).map_err(out_of_range)?;
             return Ok(Some(next));
         } else {
-            txn.next_auto_increment(self.table.def.id, 1, increment, offset)?
+            drop(txn);
+            let number = self.draw(increment, offset)?;
+            row[position] = self.as_stored(number, position)?;
+            return Ok(Some(number));
         };
         drop(txn);
         row[position] = self.as_stored(number, position)?;

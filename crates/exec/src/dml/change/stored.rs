@@ -34,6 +34,11 @@ impl<'a> StoredRows<'a> {
         self.table.insert(&mut txn, row, self.statement.lock_wait(), &mut self.buffers)
     }
 
+    /// Error 1452 for a new row without a parent.
+    pub fn find_parents(&mut self, row: &[Value]) -> Result<()> {
+        if self.keyed { check_parents(self.statement, self.table, &*self.links()?, None, row) } else { Ok(()) }
+    }
+
     /// Changes a row that is locked.
     pub fn update(&mut self, key: &[u8], old: &[Value], new: &[Value]) -> Result<Written> {
         if self.keyed {
