@@ -134,6 +134,8 @@ impl Pair {
         self.both(&format!("CREATE DATABASE {database}"))?;
         self.both(&format!("USE {database}"))?;
         self.both("SET time_zone = '+00:00', timestamp = 1700000000")?;
+        // Whatever others have made of the servers' global values.
+        self.both("SET max_error_count = 1024, group_concat_max_len = 1024")?;
         self.both("SET sql_mode = ''")?;
         for table in tables {
             self.both(&table.create)?;

@@ -37,7 +37,7 @@ impl Binder<'_> {
             targets: plan_targets,
             ignore: delete.ignore,
             tables: std::mem::take(&mut self.tables),
-            early: std::mem::take(&mut self.early),
+            early: self.take_early(),
         })))
     }
 

@@ -64,6 +64,31 @@ impl Binder<'_> {
         }
     }
 
+    /// All that was noted.
+    pub(super) fn take_early(&mut self) -> Vec<Expr> {
+        let of_numbers = std::mem::take(&mut self.early_of_numbers);
+        let mut early = std::mem::take(&mut self.early);
+        early.extend(of_numbers.into_iter().map(|(_, expr)| expr));
+        early
+    }
+
+    /// Where a condition of WHERE is never true, the constants in none of the block's conditions are converted for columns of numbers.
+    pub(super) fn forget_numbers(&mut self, condition: &Expr) {
+        if is_never_true(condition) {
+            let block = self.frames.len();
+            self.early_of_numbers.retain(|(of, _)| *of < block);
+        }
+    }
+
+    /// As `note_condition`, of ON: if it is never true, its own constants are not converted.
+    pub(super) fn note_on(&mut self, condition: &mut Expr) {
+        let before = self.early_of_numbers.len();
+        self.note_condition(condition);
+        if is_never_true(condition) {
+            self.early_of_numbers.truncate(before);
+        }
+    }
+
     fn note_beside_number(&mut self, operand: &Expr, constant: &mut Expr, rule: CompareAs) {
         let is_number = matches!(constant.kind, ExprKind::Literal(_)) && !is_string(&constant.ty);
         if is_number_column(operand) && !is_number && is_constant(constant) {
@@ -72,13 +97,13 @@ impl Binder<'_> {
             let rule = if beside_decimal { CompareAs::Decimal } else { rule };
             let zero = Box::new(Expr::int(0));
             let kind = ExprKind::Compare(CompareOp::Eq, zero, Box::new(constant.clone()), rule);
-            let before = self.early.len();
-            self.note_unless_silent(Expr { kind, ..constant.clone().negated() }, constant);
+            let compared = Expr { kind, ..constant.clone().negated() };
+            if eval::is_silent(&compared, self.cx.settings) {
+                return;
+            }
+            self.early_of_numbers.push((self.frames.len(), compared));
             // Rows warn no more, and would call it a DOUBLE.
-            if beside_decimal
-                && self.early.len() > before
-                && let ExprKind::Literal(Value::Bytes(text)) = &constant.kind
-            {
+            if beside_decimal && let ExprKind::Literal(Value::Bytes(text)) = &constant.kind {
                 let value = Decimal::parse(text).value;
                 let ty = ColumnType::decimal(65, value.scale().min(30));
                 *constant = Expr::literal(Value::Decimal(value), ty);
@@ -207,6 +232,21 @@ pub(super) fn truth_parameter(mut expr: Expr) -> Expr {
         expr.ty = ColumnType { length: 21, ..ColumnType::bigint() };
     }
     expr
+}
+
+/// A constant that is not true, or AND with one.
+fn is_never_true(condition: &Expr) -> bool {
+    match &condition.kind {
+        ExprKind::Literal(value) => match value {
+            Value::Null | Value::Int(0) | Value::UInt(0) => true,
+            Value::Float(f) => *f == 0.0,
+            Value::Decimal(d) => d.is_zero(),
+            Value::Bytes(text) => !is_hex_literal(&condition.ty) && eval::coerce::parse_f64(text).0 == 0.0,
+            _ => false,
+        },
+        ExprKind::And(parts) => parts.iter().any(is_never_true),
+        _ => false,
+    }
 }
 
 fn is_column(expr: &Expr) -> bool {

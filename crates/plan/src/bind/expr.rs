@@ -378,7 +378,7 @@ pub fn is_null(inner: Expr) -> Expr {
 /// JSON as a condition is compared with the JSON number 0, so that `false` and `"0"` are true. (In IF and CASE it is a number.)
 pub fn as_condition(expr: Expr) -> Result<Expr> {
     if expr.ty.kind != TypeKind::Json {
-        return Ok(expr);
+        return typing::quiet_number(expr);
     }
     typing::compare(CompareOp::Ne, expr, Expr::int(0))
 }

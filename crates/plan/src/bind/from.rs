@@ -118,7 +118,7 @@ impl Binder<'_> {
                 self.scopes.pop();
                 let mut bound = self.as_condition(bound?)?;
                 self.fold(&mut bound);
-                self.note_condition(&mut bound);
+                self.note_on(&mut bound);
                 visit::conjuncts(bound)
             }
             ast::JoinOn::Using(names) => {

@@ -83,7 +83,7 @@ impl Binder<'_> {
             ignore: insert.ignore,
             replace: insert.replace,
             tables: std::mem::take(&mut self.tables),
-            early: std::mem::take(&mut self.early),
+            early: self.take_early(),
             table,
         })))
     }

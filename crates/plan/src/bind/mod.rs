@@ -230,6 +230,8 @@ pub(crate) struct Binder<'a> {
     bare_stars: Option<*const ast::SelectItem>,
     /// The view that is defined was met in its own definition.
     met_itself: bool,
+    /// EARLY-2, with the block that each is of; they come behind the others.
+    early_of_numbers: Vec<(usize, Expr)>,
 }
 
 /// Expressions, tables and queries that are bound between two looks at the interrupt.
@@ -262,6 +264,7 @@ impl<'a> Binder<'a> {
             optional_sides: 0,
             bare_stars: None,
             met_itself: false,
+            early_of_numbers: Vec::new(),
         }
     }
 
@@ -373,7 +376,7 @@ impl<'a> Binder<'a> {
         plan.tables = std::mem::take(&mut self.tables);
         plan.locking = self.locking;
         plan.for_update = std::mem::take(&mut self.for_update);
-        plan.early = std::mem::take(&mut self.early);
+        plan.early = self.take_early();
         plan.execution_ms_max = execution_ms_max(&query.body);
         match &query.into {
             None => {}

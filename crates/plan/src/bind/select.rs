@@ -130,6 +130,9 @@ impl Binder<'_> {
         }
         self.fold(&mut bound);
         self.note_condition(&mut bound);
+        if self.frame().clause == Clause::Where {
+            self.forget_numbers(&bound);
+        }
         Ok(visit::conjuncts(bound).into_iter().filter(|e| !is_true(e)).collect())
     }
 

@@ -56,7 +56,7 @@ impl Binder<'_> {
             targets: plan_targets,
             ignore: update.ignore,
             tables: std::mem::take(&mut self.tables),
-            early: std::mem::take(&mut self.early),
+            early: self.take_early(),
         })))
     }
 

@@ -92,7 +92,8 @@ pub(super) fn common_text(args: &mut [Expr], which: impl Fn(usize) -> bool, name
                 as_string(taken, collated.collation)
             };
             // The call reads the collation from its arguments.
-            if crate::text::same_charset(text.ty.collation, collated.collation) {
+            let is_binary = is_string(&text.ty) && text.ty.collation == CollationId::BINARY;
+            if is_binary || crate::text::same_charset(text.ty.collation, collated.collation) {
                 text.ty.collation = collated.collation;
             }
             *arg = text;

@@ -10,7 +10,7 @@ use crate::env::EvalCx;
 use crate::eval::{coerce, compare};
 use crate::expr::{CompareOp, Expr};
 use crate::typing::{
-    Merged, NumberClass, char_length, cut_behind_null, int_of_length, is_string, number_class, string_type, unify,
+    Merged, NumberClass, char_length, cut_behind_null, int_of_length, is_string, number_class, quiet_number, string_type, unify,
 };
 
 pub(super) static FUNCTIONS: &[FuncDef] = &[
@@ -33,6 +33,8 @@ fn typed(merged: Merged, nullable: bool) -> Result<FuncType> {
 fn resolve_if(args: &mut Vec<Expr>) -> Result<FuncType> {
     if let Some(condition) = args.first_mut() {
         cut_behind_null(condition);
+        let taken = std::mem::replace(condition, Expr::literal(Value::Null, ColumnType::null()));
+        *condition = quiet_number(taken)?;
     }
     let merged = unify(args.get_mut(1..).unwrap_or_default(), "if")?;
     let nullable = merged.nullable;

@@ -3,7 +3,8 @@
 use vaquita_types::{Error, Result, errno};
 
 use super::conversion::{NUMBER_OF_DATE, QUIET_NUMBER};
-use crate::expr::{Expr, ExprKind};
+use super::is_hex_literal;
+use crate::expr::{Expr, ExprKind, SubqueryKind};
 use crate::function::{FuncDef, FuncType};
 
 /// Functions and operators that read their arguments as numbers.
@@ -19,12 +20,18 @@ pub fn as_number(expr: Expr) -> Result<Expr> {
     };
     match &expr.kind {
         ExprKind::Call(def, _) if expr.ty.is_bytes() && gives_dates(def) => call(&NUMBER_OF_DATE, vec![expr]),
-        // A text that has been picked is not complained of.
-        ExprKind::Call(def, _) if expr.ty.is_bytes() && matches!(def.name, "GREATEST" | "LEAST") => {
-            call(&QUIET_NUMBER, vec![expr])
-        }
-        _ => Ok(expr),
+        _ => quiet_number(expr),
     }
+}
+
+/// A text that a function picks or a subquery gives is read as a number without a warning, as in MySQL, where it is asked for one.
+pub fn quiet_number(expr: Expr) -> Result<Expr> {
+    let picks = match &expr.kind {
+        ExprKind::Call(def, _) => matches!(def.name, "GREATEST" | "LEAST" | "IFNULL" | "COALESCE" | "ANY_VALUE"),
+        ExprKind::Subquery(subquery) => matches!(subquery.kind, SubqueryKind::Scalar),
+        _ => false,
+    };
+    if picks && expr.ty.is_bytes() && !is_hex_literal(&expr.ty) { call(&QUIET_NUMBER, vec![expr]) } else { Ok(expr) }
 }
 
 /// A typed call: checks the number of arguments, types the call and builds it.

@@ -28,7 +28,7 @@ mod stored;
 mod values;
 
 use vaquita_plan::env::Level;
-use vaquita_plan::expr::Expr;
+use vaquita_plan::expr::{Expr, ExprKind};
 use vaquita_plan::node::Assignment;
 use vaquita_storage::{Duplicate, Table, Written};
 use vaquita_types::{ColumnType, Error, Result, Value};
@@ -275,6 +275,8 @@ impl<'a> TableChange<'a> {
     fn assign(&self, assignments: &[Assignment], slots: &[usize], frame: &mut Frame<'_>) -> Result<()> {
         for assignment in assignments {
             let value = match &assignment.value {
+                // A column that is given itself keeps what it has, even what sql_mode refuses now.
+                Some(Expr { kind: ExprKind::Slot(slot), .. }) if *slot == slots[assignment.column] => continue,
                 Some(expr) => {
                     let value = expr.eval(&frame.cx())?.into_owned();
                     let value = self.values.convert(value, &expr.ty, assignment.column)?;
