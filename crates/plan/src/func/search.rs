@@ -100,7 +100,12 @@ fn find_in_set(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
 
 fn resolve_field(args: &mut Vec<Expr>) -> Result<FuncType> {
     if args.iter().all(|a| is_string(&a.ty) || a.ty.kind == TypeKind::Null) {
+        // A binary string that is looked for is compared as one, whatever the others are.
+        let binary = args.first().is_some_and(|needle| needle.ty.is_bytes() && needle.ty.collation == CollationId::BINARY);
         common_text(args, |_| true, "field", true)?;
+        if let Some(needle) = args.first_mut().filter(|_| binary) {
+            needle.ty.collation = CollationId::BINARY;
+        }
     }
     FuncType::number(int_of_length(11), false)
 }
