@@ -197,6 +197,8 @@ pub struct Generated {
     /// Rows hold the value: it is STORED, or part of an index or was. What an index holds is found again by the row, whatever
     /// settings the expression would be evaluated with.
     pub in_row: bool,
+    /// Part of a functional index, and nothing else: no statement can name it.
+    pub hidden: bool,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -243,6 +245,11 @@ pub struct IndexPart {
 }
 
 impl ColumnDef {
+    /// A part of a functional index.
+    pub fn is_hidden(&self) -> bool {
+        self.generated.as_ref().is_some_and(|generated| generated.hidden)
+    }
+
     /// Rows hold the column; the others are computed when they are read.
     pub fn is_in_row(&self) -> bool {
         self.generated.as_ref().is_none_or(|generated| generated.in_row)
@@ -252,7 +259,9 @@ impl ColumnDef {
 impl TableDef {
     /// The position of a column in `columns`; names compare without case, as MySQL's do.
     pub fn column_position(&self, name: &str) -> Option<usize> {
-        self.columns.iter().position(|c| c.name.eq_ignore_ascii_case(name) || c.name.to_lowercase() == name.to_lowercase())
+        self.columns.iter().position(|c| {
+            !c.is_hidden() && (c.name.eq_ignore_ascii_case(name) || c.name.to_lowercase() == name.to_lowercase())
+        })
     }
 
     pub fn position_of(&self, id: ColumnId) -> Option<usize> {

@@ -98,7 +98,8 @@ impl Ddl<'_> {
             ColumnAttribute::Visible => def.invisible = false,
             ColumnAttribute::Invisible => def.invisible = true,
             ColumnAttribute::Generated { expr, stored } => {
-                def.generated = Some(Generated { expr: self.expression_text(expr), stored: *stored, in_row: *stored });
+                let expr = self.expression_text(expr);
+                def.generated = Some(Generated { expr, stored: *stored, in_row: *stored, hidden: false });
             }
             ColumnAttribute::Srid(_) => return Err(Error::unsupported("SRID")),
             // Hints for other engines. CHECK and REFERENCES are the table's.

@@ -147,6 +147,7 @@ impl Ddl<'_> {
         if !keys.is_empty() && create.select.is_some() {
             return Err(Error::new(&ER_FOREIGN_KEY_WITH_ATOMIC_CREATE_SELECT, &[]));
         }
+        self.functional_columns((database, &create.name.name), &mut elements, collation)?;
         let indexes = self.put_together(&mut elements, &keys, (database, &create.name.name), &table_options.engine)?;
         let columns = elements.columns;
         let id_of = |name: &String| columns.iter().find(|c| c.name == *name).map(|c| c.id);
@@ -176,6 +177,33 @@ impl Ddl<'_> {
         }
         self.check_expressions(&def)?;
         Ok(Wanted { def, auto_increment: given.auto_increment })
+    }
+
+    /// Columns for the expressions of indexes, which see the others.
+    fn functional_columns(&self, (database, name): (&str, &str), elements: &mut Elements, collation: CollationId) -> Result<()> {
+        if !elements.indexes.iter().any(|index| index.parts.iter().any(|part| matches!(part, ast::KeyPart::Expr { .. }))) {
+            return Ok(());
+        }
+        let columns = std::mem::take(&mut elements.columns);
+        let mut def = TableDef {
+            id: TableId(0),
+            database: database.to_string(),
+            name: name.to_string(),
+            schema_version: 0,
+            next_column_id: ColumnId(columns.len() as u16 + 1),
+            columns,
+            indexes: Vec::new(),
+            hidden_rowid: false,
+            layouts: Vec::new(),
+            collation,
+            options: TableOptions::default(),
+            created_us: 0,
+            foreign_keys: Vec::new(),
+            referenced_by: Vec::new(),
+        };
+        self.add_functional_columns(&mut elements.indexes, &mut def)?;
+        elements.columns = def.columns;
+        Ok(())
     }
 
     fn elements(&self, create: &ast::CreateTable, collation: CollationId) -> Result<Elements> {

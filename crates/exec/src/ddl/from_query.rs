@@ -106,7 +106,7 @@ const TEXT_BYTES_MAX: u32 = 65_535;
 const MEDIUM_TEXT_BYTES_MAX: u32 = 16_777_215;
 
 /// The column type for an expression's.
-fn expression_type(ty: &ColumnType) -> ColumnType {
+pub(super) fn expression_type(ty: &ColumnType) -> ColumnType {
     let mut column = ty.clone();
     match ty.kind {
         TypeKind::Null => return ColumnType { length: 0, ..ColumnType::new(TypeKind::VarBinary) },

@@ -89,7 +89,7 @@ pub(super) fn check_needed(old: &TableDef, new: &TableDef) -> Result<()> {
     let stays = |column: &ColumnDef| new.columns.iter().any(|other| other.id == column.id && other.name == column.name);
     let left =
         |column: &&ColumnDef| old.columns.iter().any(|before| before.id == column.id && before.generated == column.generated);
-    for gone in old.columns.iter().filter(|column| !stays(column)) {
+    for gone in old.columns.iter().filter(|column| !column.is_hidden() && !stays(column)) {
         if new.columns.iter().filter(left).any(|column| reads(column, &gone.name)) {
             return Err(Error::new(&ER_DEPENDENT_BY_GENERATED_COLUMN, &[&gone.name]));
         }

@@ -15,6 +15,7 @@ use vaquita_types::limits::{
 use vaquita_types::schema::{ColumnDef, ColumnDefault, IndexDef, IndexId, IndexKind, IndexPart};
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value};
 
+use super::functional::{UNNAMED, is_hidden_name};
 use crate::context::SessionEnv;
 
 /// Adds the index to `indexes`; `sort_indexes` puts them in order when all are there.
@@ -141,7 +142,7 @@ fn parts(index: &ast::IndexDef, columns: &[ColumnDef]) -> Result<Vec<IndexPart>>
     let mut parts: Vec<IndexPart> = Vec::with_capacity(index.parts.len());
     let mut bytes = 0;
     for part in &index.parts {
-        let KeyPart::Column { name, length, desc } = part else { return Err(Error::unsupported("functional indexes")) };
+        let KeyPart::Column { name, length, desc } = part else { return Err(no_column()) };
         let Some(at) = columns.iter().position(|c| c.name.eq_ignore_ascii_case(name)) else {
             return Err(Error::new(&ER_KEY_COLUMN_DOES_NOT_EXITS, &[name]));
         };
@@ -194,14 +195,19 @@ fn key_bytes(ty: &ColumnType, prefix: Option<u32>) -> usize {
     }
 }
 
+fn no_column() -> Error {
+    Error::internal("an expression of an index without its column")
+}
+
 /// The first column's name, with `_2`, `_3` … if it is taken.
 fn generated_name(index: &ast::IndexDef, indexes: &[IndexDef]) -> Result<String> {
     let Some(KeyPart::Column { name, .. }) = index.parts.first() else {
-        return Err(Error::unsupported("functional indexes"));
+        return Err(no_column());
     };
+    let name = if is_hidden_name(name) { UNNAMED } else { name.as_str() };
     let taken = |candidate: &str| indexes.iter().any(|i| i.name.eq_ignore_ascii_case(candidate));
     if !taken(name) && !name.eq_ignore_ascii_case("PRIMARY") {
-        return Ok(name.clone());
+        return Ok(name.to_string());
     }
     Ok((2..).map(|n| format!("{name}_{n}")).find(|candidate| !taken(candidate)).unwrap_or_default())
 }

@@ -2,7 +2,7 @@
 //!
 //! `data_type` turns a declared type into a `ColumnType`; `columns` and `indexes` build the parts of a
 //! `TableDef` with MySQL's checks; `create` and `alter` put them together; the catalog then makes
-//! each statement one atomic commit. `checks` holds CHECK constraints, `generated` generated columns, `from_query` CREATE TABLE … SELECT,
+//! each statement one atomic commit. `checks` holds CHECK constraints, `generated` generated columns, `functional` indexes over expressions, `from_query` CREATE TABLE … SELECT,
 //! `show_create` prints a definition back as MySQL does, `temporary` is what temporary tables have of their own,
 //! `maintenance` is ANALYZE, CHECK, OPTIMIZE ….
 
@@ -16,6 +16,7 @@ mod convert;
 pub mod create;
 pub mod foreign_keys;
 pub mod from_query;
+mod functional;
 mod generated;
 pub mod indexes;
 mod maintenance;

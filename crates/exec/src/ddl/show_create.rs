@@ -55,7 +55,7 @@ fn needs_quotes(name: &str) -> bool {
 pub fn show_create_table(def: &TableDef, auto_increment: Option<u64>, quoting: Quoting) -> String {
     let temporary = if def.options.temporary { "TEMPORARY " } else { "" };
     let mut out = format!("CREATE {temporary}TABLE {} (\n", quoting.name(&def.name));
-    let columns = def.columns.iter().map(|c| column_text(def, c, quoting));
+    let columns = def.columns.iter().filter(|c| !c.is_hidden()).map(|c| column_text(def, c, quoting));
     let indexes = def.indexes.iter().filter(|i| !i.parts.is_empty()).map(|i| index_text(def, i, quoting));
     let mut checks: Vec<_> = def.options.checks.iter().collect();
     checks.sort_by_key(|check| check.name.to_lowercase());
@@ -220,8 +220,13 @@ fn index_text(def: &TableDef, index: &IndexDef, quoting: Quoting) -> String {
         if n > 0 {
             out.push(',');
         }
-        let name = def.position_of(part.column).and_then(|at| def.columns.get(at)).map_or("", |c| c.name.as_str());
-        out.push_str(&quoting.name(name));
+        let column = def.position_of(part.column).and_then(|at| def.columns.get(at));
+        match column.and_then(|column| column.generated.as_ref()).filter(|generated| generated.hidden) {
+            Some(generated) => {
+                let _ = write!(out, "({})", generated.expr);
+            }
+            None => out.push_str(&quoting.name(column.map_or("", |column| column.name.as_str()))),
+        }
         if let Some(prefix) = part.prefix {
             let _ = write!(out, "({prefix})");
         }

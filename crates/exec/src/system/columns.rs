@@ -16,7 +16,7 @@ pub fn columns(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
         push_system_columns(table, cx, &mut rows);
     }
     cx.for_each_table(|table| {
-        for (n, column) in table.def.columns.iter().enumerate() {
+        for (n, column) in table.def.columns.iter().filter(|column| !column.is_hidden()).enumerate() {
             if let Some(may) = cx.column_privileges(&table.def, &column.name) {
                 rows.push(column_row(&table.def, column, n, &may, cx));
             }

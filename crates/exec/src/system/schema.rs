@@ -166,7 +166,8 @@ pub fn statistics(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
                 index: "PRIMARY",
                 unique: true,
                 number: n as u64 + 1,
-                column: &column.name,
+                column: Some(&column.name),
+                expression: None,
             };
             rows.push(key.row("A", NULL, NULL, column.nullable, "BTREE", "", true));
         }
@@ -188,7 +189,9 @@ struct IndexPartRow<'a> {
     index: &'a str,
     unique: bool,
     number: u64,
-    column: &'a str,
+    /// None for an expression.
+    column: Option<&'a str>,
+    expression: Option<String>,
 }
 
 impl IndexPartRow<'_> {
@@ -211,7 +214,7 @@ impl IndexPartRow<'_> {
             self.database,
             self.index,
             self.number,
-            self.column,
+            self.column.map_or(NULL, Value::from),
             order,
             cardinality,
             prefix,
@@ -221,7 +224,7 @@ impl IndexPartRow<'_> {
             "",
             comment,
             yes_no(visible),
-            NULL,
+            self.expression.as_deref().map_or(NULL, Value::from),
         ]
     }
 }
@@ -240,7 +243,8 @@ fn push_index(table: &Table, index: &IndexDef, row_count: u64, rows: &mut Vec<Ro
             index: &index.name,
             unique: index.kind != IndexKind::Secondary,
             number: n as u64 + 1,
-            column: &column.name,
+            column: if column.is_hidden() { None } else { Some(&column.name) },
+            expression: column.generated.as_ref().filter(|generated| generated.hidden).map(|g| super::text::escaped(&g.expr)),
         };
         let prefix = part.prefix.map_or(NULL, |chars| Value::Int(i64::from(chars)));
         let order = if part.descending { "D" } else { "A" };
@@ -314,6 +318,7 @@ pub fn key_column_usage(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
         for (_, index) in declared(def).filter(|(_, i)| i.kind != IndexKind::Secondary) {
             for (n, part) in index.parts.iter().enumerate() {
                 if let Some(column) = def.position_of(part.column).and_then(|at| def.columns.get(at))
+                    && !column.is_hidden()
                     && cx.column_privileges(def, &column.name).is_some()
                 {
                     rows.push(key_column(def, &index.name, &column.name, n));

@@ -242,7 +242,7 @@ impl Binder<'_> {
             .columns
             .iter()
             .map(|c| RelationColumn {
-                name: c.name.clone(),
+                name: if c.is_hidden() { String::new() } else { c.name.clone() },
                 invisible: c.invisible,
                 value: ColumnValue::Lazy { ty: c.ty.clone(), nullable: c.nullable },
                 origin: None,
@@ -259,8 +259,13 @@ impl Binder<'_> {
     }
 
     pub fn leaf(&mut self, relation: usize) -> FromPart {
-        let columns =
-            (0..self.frame().relations[relation].columns.len()).map(|column| VisibleColumn { relation, column }).collect();
+        let of = &self.frame().relations[relation];
+        let is_hidden = |column: usize| match &of.source {
+            Source::Base(table) => table.columns[column].is_hidden(),
+            _ => false,
+        };
+        let columns = (0..of.columns.len()).filter(|column| !is_hidden(*column));
+        let columns = columns.map(|column| VisibleColumn { relation, column }).collect();
         FromPart { tree: Logical::Relation(relation), relations: vec![relation], columns }
     }
 

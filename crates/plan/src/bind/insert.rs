@@ -98,7 +98,8 @@ impl Binder<'_> {
         // LOAD DATA, which has no rows here, may fill variables alone.
         let of_file = matches!(&insert.source, ast::InsertSource::Values(rows) if rows.is_empty());
         if !of_file && insert.columns.as_ref().is_none_or(Vec::is_empty) {
-            (0..table.columns.len()).for_each(|column| uses.note_column(table, column, INSERT));
+            let columns = (0..table.columns.len()).filter(|column| !table.columns[*column].is_hidden());
+            columns.for_each(|column| uses.note_column(table, column, INSERT));
             uses.of(table, |entry| entry.whole |= INSERT);
         }
         Ok(())

@@ -18,6 +18,8 @@ pub enum Place<'a> {
     Check(&'a str),
     /// The generated column of that name.
     Generated(&'a str),
+    /// A part of the functional index of that name.
+    Functional(&'a str),
 }
 
 /// Functions that nothing in a table's definition may have, with their names in MySQL's errors.
@@ -67,6 +69,7 @@ impl Binder<'_> {
             Place::Default(column) => Err(Error::new(&errno::ER_DEFAULT_VAL_GENERATED_FUNCTION_IS_NOT_ALLOWED, &[&column])),
             Place::Check(name) => Err(Error::new(&errno::ER_CHECK_CONSTRAINT_FUNCTION_IS_NOT_ALLOWED, &[&name])),
             Place::Generated(column) => Err(Error::new(&errno::ER_GENERATED_COLUMN_FUNCTION_IS_NOT_ALLOWED, &[&column])),
+            Place::Functional(index) => Err(Error::new(&errno::ER_FUNCTIONAL_INDEX_FUNCTION_IS_NOT_ALLOWED, &[&index])),
         }
     }
 
@@ -76,8 +79,8 @@ impl Binder<'_> {
         }
         match self.cx.place {
             Place::Statement(_) => Ok(()),
-            // MySQL calls both a default.
-            Place::Default(column) | Place::Generated(column) => {
+            // MySQL calls all of them a default.
+            Place::Default(column) | Place::Generated(column) | Place::Functional(column) => {
                 Err(Error::new(&errno::ER_DEFAULT_VAL_GENERATED_VARIABLES, &[&column]))
             }
             Place::Check(name) => Err(Error::new(&errno::ER_CHECK_CONSTRAINT_VARIABLES, &[&name])),
@@ -93,7 +96,7 @@ impl Binder<'_> {
                 None => Ok(()),
                 Some(name) => Err(Error::new(&errno::ER_DEFAULT_VAL_GENERATED_NAMED_FUNCTION_IS_NOT_ALLOWED, &[&column, &name])),
             },
-            Place::Check(of) | Place::Generated(of) => {
+            Place::Check(of) | Place::Generated(of) | Place::Functional(of) => {
                 let now = (name == "UNIX_TIMESTAMP" && args == 0).then_some("unix_timestamp");
                 let error = match self.cx.place {
                     Place::Generated(_) => &errno::ER_GENERATED_COLUMN_NAMED_FUNCTION_IS_NOT_ALLOWED,
@@ -101,6 +104,7 @@ impl Binder<'_> {
                 };
                 match now.or(among(NEVER)).or(among(NOT_IN_CHECK)) {
                     None => Ok(()),
+                    Some(_) if matches!(self.cx.place, Place::Functional(_)) => self.uses().map(drop),
                     Some(name) => Err(Error::new(error, &[&of, &name])),
                 }
             }

@@ -322,7 +322,7 @@ impl Binder<'_> {
             .iter()
             .enumerate()
             .map(|(n, c)| RelationColumn {
-                name: c.name.clone(),
+                name: if c.is_hidden() { String::new() } else { c.name.clone() },
                 invisible: c.invisible,
                 value: ColumnValue::Slot { slot: first_slot + n, ty: c.ty.clone(), nullable: c.nullable },
                 origin: None,

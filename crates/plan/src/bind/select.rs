@@ -38,6 +38,9 @@ impl Binder<'_> {
         self.check_group_by(&block, grouped)?;
         self.check_distinct_order(&block, grouped)?;
         self.place_groupings(&block.group_by)?;
+        let mut block = block;
+        let keys = if grouped || block.distinct { &mut [] } else { block.order_by.as_mut_slice() };
+        self.name_generated(block.tree.as_mut(), &mut block.filter, keys)?;
         Ok(self.logical(block, grouped))
     }
 

@@ -186,7 +186,9 @@ impl Binder<'_> {
         targets: &[usize],
     ) -> Result<Node> {
         let several = !matches!(tree, Some(Logical::Relation(_)));
-        let keys = self.order_keys(order_by, &[])?;
+        let (mut tree, mut filter) = (tree, filter);
+        let mut keys = self.order_keys(order_by, &[])?;
+        self.name_generated(tree.as_mut(), &mut filter, &mut keys)?;
         let limit = self.limit(limit)?;
         let mut slots = Vec::new();
         for &relation in targets {

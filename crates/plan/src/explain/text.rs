@@ -137,7 +137,11 @@ fn collect(node: &Node, names: &mut HashMap<Slot, String>) {
             let computed = scan.computed.iter().map(|column| (&column.position, &column.slot));
             for (column, slot) in scan.columns.iter().map(|(column, slot)| (column, slot)).chain(computed) {
                 if let Some(def) = scan.table.columns.get(*column) {
-                    names.insert(*slot, format!("{}.{}", scan.alias, def.name));
+                    let name = match &def.generated {
+                        Some(generated) if generated.hidden => generated.expr.replace('`', ""),
+                        _ => format!("{}.{}", scan.alias, def.name),
+                    };
+                    names.insert(*slot, name);
                 }
             }
         }

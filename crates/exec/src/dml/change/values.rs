@@ -8,8 +8,11 @@ use vaquita_plan::expr::Expr;
 use vaquita_plan::typing;
 use vaquita_types::charset::CollationId;
 use vaquita_types::convert::{self, StoreContext, StoreProblem};
-use vaquita_types::errno::{ER_BAD_NULL_ERROR, ER_CHECK_CONSTRAINT_VIOLATED, ER_NO_DEFAULT_FOR_FIELD};
-use vaquita_types::schema::{ColumnDef, ColumnDefault, TableDef};
+use vaquita_types::errno::{
+    ER_BAD_NULL_ERROR, ER_CHECK_CONSTRAINT_VIOLATED, ER_DATA_TOO_LONG, ER_FUNCTIONAL_INDEX_DATA_IS_TOO_LONG, ER_NO_DEFAULT_FOR_FIELD,
+    ER_WARN_DATA_OUT_OF_RANGE, ER_WARN_DATA_OUT_OF_RANGE_FUNCTIONAL_INDEX, ER_WARN_DATA_TRUNCATED_FUNCTIONAL_INDEX,
+};
+use vaquita_types::schema::{ColumnDef, ColumnDefault, IndexDef, TableDef};
 use vaquita_types::temporal::{DateTime, TimeZone};
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, sql_mode};
 
@@ -109,7 +112,10 @@ impl<'a> RowBuilder<'a> {
         };
         // Of bits MySQL says what the mode says, also under IGNORE.
         let strict = self.strict || column.ty.kind == TypeKind::Bit && sql_mode::is_strict(self.store.sql_mode);
-        let report = problem.report(&self.table.name, &column.name, self.row, strict);
+        let report = match column.is_hidden() {
+            true => self.of_functional_index(problem.report(&self.table.name, &column.name, self.row, strict), column),
+            false => problem.report(&self.table.name, &column.name, self.row, strict),
+        };
         if problem.is_note(self.strict) {
             self.statement.session.warn(Level::Note, report);
         } else if self.strict || problem.always_fails() {
@@ -118,6 +124,19 @@ impl<'a> RowBuilder<'a> {
             self.statement.session.warn(Level::Warning, report);
         }
         Ok(problem.adjusted)
+    }
+
+    /// Errors 3907, 3752 and 3751 name the index.
+    fn of_functional_index(&self, error: Error, column: &ColumnDef) -> Error {
+        let has = |index: &&IndexDef| index.parts.iter().any(|part| part.column == column.id);
+        let index = self.table.indexes.iter().find(has).map_or("", |index| index.name.as_str());
+        match () {
+            () if error.is(&ER_DATA_TOO_LONG) => Error::new(&ER_FUNCTIONAL_INDEX_DATA_IS_TOO_LONG, &[&index]),
+            () if error.is(&ER_WARN_DATA_OUT_OF_RANGE) => {
+                Error::new(&ER_WARN_DATA_OUT_OF_RANGE_FUNCTIONAL_INDEX, &[&index, &self.row])
+            }
+            () => Error::new(&ER_WARN_DATA_TRUNCATED_FUNCTIONAL_INDEX, &[&index, &self.row]),
+        }
     }
 
     /// NULL for a NOT NULL column: an error, or the type's zero with a warning.

@@ -181,6 +181,7 @@ fn write_column(w: &mut Writer, c: &ColumnDef) {
         w.string(&g.expr);
         w.flag(g.stored);
         w.flag(g.in_row);
+        w.flag(g.hidden);
     });
 }
 
@@ -202,7 +203,7 @@ fn read_column(r: &mut Reader<'_>) -> Option<ColumnDef> {
         comment: r.string()?,
         invisible: r.flag()?,
         added_default: read_value(r)?,
-        generated: r.option(|r| Some(Generated { expr: r.string()?, stored: r.flag()?, in_row: r.flag()? }))?,
+        generated: r.option(|r| Some(Generated { expr: r.string()?, stored: r.flag()?, in_row: r.flag()?, hidden: r.flag()? }))?,
     })
 }
 
@@ -397,7 +398,7 @@ mod tests {
             comment: "ä".into(),
             invisible: i == 4,
             added_default: v.clone(),
-            generated: (i == 5).then(|| Generated { expr: "a + 1".into(), stored: true, in_row: true }),
+            generated: (i == 5).then(|| Generated { expr: "a + 1".into(), stored: true, in_row: true, hidden: false }),
         });
         let columns: Vec<ColumnDef> = columns.collect();
         let part = |prefix, descending| IndexPart { column: ColumnId(2), prefix, descending };

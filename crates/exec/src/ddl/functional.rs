@@ -1,0 +1,130 @@
+//! Functional indexes: an index over an expression is one over a hidden generated column, which goes with it.
+//!
+//! Before indexes are made, each expression of `key ((a + 1))` becomes a column at the end of the table and a part that names it. Its name cannot be
+//! written (`HIDDEN`), and whoever looks names up leaves hidden columns out. Queries find the index as that of any generated column
+//! (`plan::bind::generated`).
+
+use std::sync::Arc;
+
+use vaquita_parser::ast::{self, KeyPart};
+use vaquita_plan::bind::{Place, PlanContext, bind_over_row};
+use vaquita_plan::expr::{Expr, ExprKind};
+use vaquita_plan::visit;
+use vaquita_types::errno::{
+    ER_BAD_FIELD_ERROR, ER_DEPENDENT_BY_FUNCTIONAL_INDEX, ER_FULLTEXT_FUNCTIONAL_INDEX, ER_FUNCTIONAL_INDEX_ON_FIELD,
+    ER_FUNCTIONAL_INDEX_ON_JSON_OR_GEOMETRY_FUNCTION, ER_FUNCTIONAL_INDEX_ON_LOB, ER_FUNCTIONAL_INDEX_PRIMARY_KEY,
+    ER_FUNCTIONAL_INDEX_REF_AUTO_INCREMENT, ER_FUNCTIONAL_INDEX_ROW_VALUE_IS_NOT_ALLOWED, ER_SPATIAL_FUNCTIONAL_INDEX,
+    ER_TOO_MANY_FIELDS,
+};
+use vaquita_types::schema::{ColumnDef, ColumnDefault, ColumnId, Generated, TableDef};
+use vaquita_types::{ColumnType, Error, Result, TypeKind, Value};
+
+use super::Ddl;
+use super::checks::unknown_column;
+use super::from_query::expression_type;
+use super::generated::names;
+use crate::dml::stored_exprs::parse_stored;
+
+/// Begins the names of hidden columns; no client's name has it.
+const HIDDEN: char = '\0';
+/// What an index over an expression is called that has no name.
+pub(super) const UNNAMED: &str = "functional_index";
+/// Longer texts are TEXT to MySQL.
+const TEXT_CHARS_MAX: u32 = 512;
+
+/// Whether a part's name is that of a hidden column.
+pub(super) fn is_hidden_name(name: &str) -> bool {
+    name.starts_with(HIDDEN)
+}
+
+impl Ddl<'_> {
+    /// Makes columns of the expressions of indexes. `def` has the other columns.
+    pub(super) fn add_functional_columns(&self, indexes: &mut [ast::IndexDef], def: &mut TableDef) -> Result<()> {
+        for index in indexes.iter_mut() {
+            let constraint = index.constraint.clone().flatten();
+            let name = index.name.clone().or(constraint).unwrap_or_else(|| UNNAMED.to_string());
+            let kind = index.kind;
+            for part in &mut index.parts {
+                let KeyPart::Expr { expr, desc } = part else { continue };
+                self.session.check_interrupt()?;
+                match kind {
+                    ast::IndexKind::Primary => return Err(Error::new(&ER_FUNCTIONAL_INDEX_PRIMARY_KEY, &[])),
+                    ast::IndexKind::FullText => return Err(Error::new(&ER_FULLTEXT_FUNCTIONAL_INDEX, &[])),
+                    ast::IndexKind::Spatial => return Err(Error::new(&ER_SPATIAL_FUNCTIONAL_INDEX, &[])),
+                    ast::IndexKind::Plain | ast::IndexKind::Unique => {}
+                }
+                let text = self.expression_text(expr);
+                let bound = self.bind_functional(&text, &name, def)?;
+                let id = def.next_column_id;
+                def.next_column_id = ColumnId(id.0.checked_add(1).ok_or_else(|| Error::new(&ER_TOO_MANY_FIELDS, &[]))?);
+                let column = hidden_column(id, text, column_type(&bound)?);
+                *part = KeyPart::Column { name: column.name.clone(), length: None, desc: *desc };
+                def.columns.push(column);
+            }
+        }
+        Ok(())
+    }
+
+    fn bind_functional(&self, text: &str, index: &str, def: &TableDef) -> Result<Expr> {
+        let catalog = crate::catalog::PlanCatalog::new(self.catalog);
+        let context = PlanContext::new(&catalog, Place::Functional(index));
+        let bound = bind_over_row(&parse_stored(text)?, &Arc::new(def.clone()), 0, &context);
+        let bound = bound.map_err(|error| match unknown_column(&error) {
+            Some(name) => Error::new(&ER_BAD_FIELD_ERROR, &[&name, &"functional index"]),
+            None => error,
+        })?;
+        match bound.kind {
+            ExprKind::Row(_) => return Err(Error::new(&ER_FUNCTIONAL_INDEX_ROW_VALUE_IS_NOT_ALLOWED, &[&index])),
+            ExprKind::Slot(_) => return Err(Error::new(&ER_FUNCTIONAL_INDEX_ON_FIELD, &[])),
+            _ => {}
+        }
+        if visit::slots(&bound).iter().any(|read| def.columns.get(*read).is_some_and(|column| column.auto_increment)) {
+            return Err(Error::new(&ER_FUNCTIONAL_INDEX_REF_AUTO_INCREMENT, &[&index]));
+        }
+        Ok(bound)
+    }
+}
+
+/// The type of the column for an expression; errors 3753 and 3757.
+fn column_type(expr: &Expr) -> Result<ColumnType> {
+    let ty = expression_type(&expr.ty);
+    match ty.kind {
+        TypeKind::Json | TypeKind::Geometry => Err(Error::new(&ER_FUNCTIONAL_INDEX_ON_JSON_OR_GEOMETRY_FUNCTION, &[])),
+        _ if ty.is_blob() || ty.is_bytes() && ty.length > TEXT_CHARS_MAX => Err(Error::new(&ER_FUNCTIONAL_INDEX_ON_LOB, &[])),
+        _ => Ok(ty),
+    }
+}
+
+fn hidden_column(id: ColumnId, expr: String, ty: ColumnType) -> ColumnDef {
+    ColumnDef {
+        id,
+        name: format!("{HIDDEN}{}", id.0),
+        ty,
+        nullable: true,
+        default: ColumnDefault::Value(Value::Null),
+        on_update_now: false,
+        auto_increment: false,
+        comment: String::new(),
+        invisible: true,
+        added_default: Value::Null,
+        generated: Some(Generated { expr, stored: false, in_row: true, hidden: true }),
+    }
+}
+
+/// Hidden columns whose indexes have gone go too, and the others stand behind all columns.
+pub(super) fn settle_hidden(def: &mut TableDef) {
+    let (shown, mut hidden): (Vec<ColumnDef>, Vec<ColumnDef>) =
+        std::mem::take(&mut def.columns).into_iter().partition(|column| !column.is_hidden());
+    hidden.retain(|column| def.indexes.iter().any(|index| index.parts.iter().any(|part| part.column == column.id)));
+    def.columns = shown;
+    def.columns.append(&mut hidden);
+}
+
+/// Error 3837: a functional index needs a column that goes or gets another name.
+pub(super) fn check_needed(def: &TableDef, column: &str) -> Result<()> {
+    let reads = |hidden: &ColumnDef| hidden.generated.as_ref().is_some_and(|g| g.hidden && names(&g.expr, column));
+    match def.columns.iter().any(reads) {
+        true => Err(Error::new(&ER_DEPENDENT_BY_FUNCTIONAL_INDEX, &[&column])),
+        false => Ok(()),
+    }
+}
