@@ -259,9 +259,9 @@ impl ColumnDef {
 impl TableDef {
     /// The position of a column in `columns`; names compare without case, as MySQL's do.
     pub fn column_position(&self, name: &str) -> Option<usize> {
-        self.columns.iter().position(|c| {
-            !c.is_hidden() && (c.name.eq_ignore_ascii_case(name) || c.name.to_lowercase() == name.to_lowercase())
-        })
+        self.columns
+            .iter()
+            .position(|c| !c.is_hidden() && (c.name.eq_ignore_ascii_case(name) || c.name.to_lowercase() == name.to_lowercase()))
     }
 
     pub fn position_of(&self, id: ColumnId) -> Option<usize> {

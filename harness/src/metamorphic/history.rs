@@ -33,6 +33,8 @@ enum Class {
 struct Table {
     name: String,
     columns: Vec<(String, Class)>,
+    /// Generated columns.
+    computed: Vec<(String, Class)>,
     indexes: Vec<String>,
     /// Columns and indexes made so far, for new names.
     made: u32,
@@ -46,6 +48,8 @@ pub struct History<'a> {
     savepoint: bool,
     /// Ids are generated, which a restart may give again after a rollback; so there is none.
     generated: bool,
+    /// Tables have generated columns and functional indexes.
+    computes: bool,
 }
 
 const CLASSES: &[Class] = &[Class::Int, Class::Int, Class::Decimal, Class::Text, Class::Text, Class::DateTime];
@@ -72,9 +76,9 @@ impl Class {
 
 /// The statements of a history of about `length` steps.
 pub fn history(random: &mut Random, length: usize) -> Vec<Step> {
-    let generated = random.one_in(2);
-    let mut history =
-        History { random, tables: Vec::new(), steps: Vec::new(), in_transaction: [false; SESSIONS], savepoint: false, generated };
+    let (generated, computes) = (random.one_in(2), random.one_in(2));
+    let (tables, steps, in_transaction) = (Vec::new(), Vec::new(), [false; SESSIONS]);
+    let mut history = History { random, tables, steps, in_transaction, savepoint: false, generated, computes };
     history.run(WRITER, "DROP DATABASE IF EXISTS meta");
     history.run(WRITER, "CREATE DATABASE meta");
     (0..SESSIONS).for_each(|session| history.run(session, "USE meta"));
@@ -141,11 +145,36 @@ impl History<'_> {
         // Sometimes ids lie in a secondary index, and rows under hidden ones.
         let key = if self.random.one_in(4) { "UNIQUE KEY ids (id)" } else { "PRIMARY KEY (id)" };
         let name = format!("t{n}");
-        self.run(WRITER, format!("CREATE TABLE {name} ({id}, {}, {key}, KEY c0 (c0))", declared.join(", ")));
-        let table = Table { name, columns, indexes: vec!["c0".into()], made: 10 };
+        let (computed, more) = if self.computes { self.computed() } else { (Vec::new(), "") };
+        self.run(WRITER, format!("CREATE TABLE {name} ({id}, {}{more}, {key}, KEY c0 (c0))", declared.join(", ")));
+        let table = Table { name, columns, computed, indexes: vec!["c0".into()], made: 10 };
         match self.tables.get_mut(n) {
             Some(old) => *old = table,
             None => self.tables.push(table),
+        }
+    }
+
+    /// Generated columns of a new table, in the row, in an index and in neither, and how they are declared.
+    fn computed(&mut self) -> (Vec<(String, Class)>, &'static str) {
+        let columns =
+            [("g0", Class::Int), ("g1", Class::Text), ("g2", Class::Int)].map(|(name, class)| (name.to_string(), class));
+        let declared = *pick(
+            self.random,
+            &[
+                ", g0 INT AS (LENGTH(pad)), g1 VARCHAR(400) AS (CONCAT(pad, '-')) STORED, g2 INT AS (g0 % 5), KEY g0 (g0)",
+                ", g0 INT AS (LENGTH(pad)) STORED, g1 VARCHAR(400) AS (CONCAT(pad, g0)), g2 INT AS (g0 + 1), KEY f ((LENGTH(pad) + 2))",
+                ", g0 INT AS (LENGTH(pad)), g1 VARCHAR(400) AS (REVERSE(pad)), g2 INT AS (g0 * 2), KEY g1 (g1(20)), KEY f ((LENGTH(pad) + 2), g2)",
+            ],
+        );
+        (columns.into(), declared)
+    }
+
+    /// A column that is read; generated ones cannot be written.
+    fn read_column(&mut self, table: usize) -> (String, Class) {
+        let computed = self.tables[table].computed.len() as u64;
+        match self.random.below(2) {
+            0 if computed > 0 => self.tables[table].computed[self.random.below(computed) as usize].clone(),
+            _ => self.column(table),
         }
     }
 
@@ -226,10 +255,11 @@ impl History<'_> {
     }
 
     fn filter(&mut self, table: usize) -> String {
-        let (column, class) = self.column(table);
+        let (column, class) = self.read_column(table);
         let (low, high) = (self.random.below(IDS), self.random.below(IDS));
         let value = self.value(class);
-        match self.random.below(7) {
+        match self.random.below(if self.computes { 8 } else { 7 }) {
+            7 => format!("LENGTH(pad) + 2 = {}", self.random.below(60)),
             0 => format!("id = {low}"),
             1 => format!("id BETWEEN {} AND {}", low.min(high), low.max(high)),
             2 => format!("id IN ({low}, {high}, {})", self.random.below(IDS)),
@@ -244,7 +274,7 @@ impl History<'_> {
         let table = self.table();
         let name = self.tables[table].name.clone();
         let filter = self.filter(table);
-        let (column, _) = self.column(table);
+        let (column, _) = self.read_column(table);
         let direction = *pick(self.random, &["", " DESC"]);
         let limit = *pick(self.random, &["", " LIMIT 3", " LIMIT 10 OFFSET 4"]);
         match self.random.below(9) {
@@ -301,7 +331,21 @@ impl History<'_> {
         let (column, class) = self.column(at);
         self.tables[at].made += 1;
         let made = self.tables[at].made;
-        let sql = match self.random.below(14) {
+        let sql = match self.random.below(if self.computes { 17 } else { 14 }) {
+            14 => {
+                self.tables[at].computed.push((format!("g{made}"), Class::Int));
+                let kind = *pick(self.random, &["", "", " STORED"]);
+                format!("ALTER TABLE {name} ADD COLUMN g{made} INT AS (LENGTH(pad) % 7){kind}")
+            }
+            15 => {
+                self.tables[at].indexes.push(format!("i{made}"));
+                let part = *pick(self.random, &["g0", "g2", "(LENGTH(pad) * 3)", "(g0 + id), c0"]);
+                format!("CREATE INDEX i{made} ON {name} ({part})")
+            }
+            16 => {
+                let (computed, _) = self.tables[at].computed.pop().unwrap_or(("g0".into(), Class::Int));
+                format!("ALTER TABLE {name} DROP COLUMN {computed}")
+            }
             0 | 1 => {
                 let class = *pick(self.random, CLASSES);
                 let position = *pick(self.random, &["", " FIRST", " AFTER id"]);

@@ -21,7 +21,7 @@ use super::checks::last_generated_check;
 use super::create::{attribute_indexes, check_auto_increment, check_row_size, collation_given};
 use super::indexes::{add_index, check_parts, require_not_null, sort_indexes, warn_of_duplicates};
 use super::primary_key::check_rename;
-use super::{Ddl, check_identifier, foreign_keys, functional, generated, options};
+use super::{Ddl, check_identifier, foreign_keys, generated, options};
 use crate::data_type::choose_collation;
 
 pub(super) struct Edit<'a> {
@@ -101,7 +101,6 @@ impl<'a> Edit<'a> {
         if self.old.has_foreign_keys() {
             self.ddl.check_dropped_column(self.old, &self.def, id, name)?;
         }
-        functional::check_needed(&self.def, name)?;
         self.def.columns.remove(at);
         for index in &mut self.def.indexes {
             if index.parts.iter().any(|p| p.column == id) {
@@ -240,9 +239,6 @@ impl<'a> Edit<'a> {
     /// MODIFY and CHANGE.
     fn redefine(&mut self, old: &str, column: &ast::ColumnDef, position: &ColumnPosition) -> Result<()> {
         let at = self.place_of(old)?;
-        if !old.eq_ignore_ascii_case(&column.name) {
-            functional::check_needed(&self.def, old)?;
-        }
         check_rename(&self.def, old, &column.name)?;
         let mut new = self.ddl.column(column, self.def.collation)?;
         let before = self.def.columns.remove(at);
@@ -299,7 +295,6 @@ impl<'a> Edit<'a> {
         let at = self.place_of(old)?;
         check_rename(&self.def, old, new)?;
         check_identifier(new).map_err(|_| Error::new(&vaquita_types::errno::ER_WRONG_COLUMN_NAME, &[&new]))?;
-        functional::check_needed(&self.def, old)?;
         let quoted = format!("`{}`", old.replace('`', "``"));
         if let Some(check) = self.def.options.checks.iter().filter(|c| c.expr.contains(&quoted)).min_by_key(|c| &c.name) {
             return Err(Error::new(&ER_DEPENDENT_BY_CHECK_CONSTRAINT, &[&check.name, &old]));
@@ -357,7 +352,7 @@ impl<'a> Edit<'a> {
 
     /// Checks what depends on all columns and puts the indexes together.
     fn finish(&mut self) -> Result<()> {
-        functional::settle_hidden(&mut self.def);
+        self.ddl.settle_hidden(self.old, &mut self.def)?;
         self.ddl.add_functional_columns(&mut self.new_indexes, &mut self.def)?;
         self.check_columns()?;
         let hidden = match self.def.indexes.first() {

@@ -65,6 +65,30 @@ impl Ddl<'_> {
         Ok(())
     }
 
+    /// Hidden columns whose indexes have gone go too; the others stand behind all columns and have the types of their expressions. Error 3837 if
+    /// one needs a column that goes or gets another name.
+    pub(super) fn settle_hidden(&self, old: &TableDef, def: &mut TableDef) -> Result<()> {
+        let (shown, mut hidden): (Vec<ColumnDef>, Vec<ColumnDef>) =
+            std::mem::take(&mut def.columns).into_iter().partition(|column| !column.is_hidden());
+        hidden.retain(|column| def.indexes.iter().any(|index| index.parts.iter().any(|part| part.column == column.id)));
+        def.columns = shown;
+        let text = |column: &ColumnDef| column.generated.as_ref().map_or(String::new(), |generated| generated.expr.clone());
+        let stays = |column: &ColumnDef| def.columns.iter().any(|other| other.id == column.id && other.name == column.name);
+        for gone in old.columns.iter().filter(|column| !column.is_hidden() && !stays(column)) {
+            if hidden.iter().any(|column| names(&text(column), &gone.name)) {
+                return Err(Error::new(&ER_DEPENDENT_BY_FUNCTIONAL_INDEX, &[&gone.name]));
+            }
+        }
+        let retyped = |column: &ColumnDef| old.columns.iter().any(|before| before.id == column.id && before.ty != column.ty);
+        if def.columns.iter().any(retyped) {
+            for column in &mut hidden {
+                column.ty = column_type(&self.bind_functional(&text(column), UNNAMED, def)?)?;
+            }
+        }
+        def.columns.append(&mut hidden);
+        Ok(())
+    }
+
     fn bind_functional(&self, text: &str, index: &str, def: &TableDef) -> Result<Expr> {
         let catalog = crate::catalog::PlanCatalog::new(self.catalog);
         let context = PlanContext::new(&catalog, Place::Functional(index));
@@ -108,23 +132,5 @@ fn hidden_column(id: ColumnId, expr: String, ty: ColumnType) -> ColumnDef {
         invisible: true,
         added_default: Value::Null,
         generated: Some(Generated { expr, stored: false, in_row: true, hidden: true }),
-    }
-}
-
-/// Hidden columns whose indexes have gone go too, and the others stand behind all columns.
-pub(super) fn settle_hidden(def: &mut TableDef) {
-    let (shown, mut hidden): (Vec<ColumnDef>, Vec<ColumnDef>) =
-        std::mem::take(&mut def.columns).into_iter().partition(|column| !column.is_hidden());
-    hidden.retain(|column| def.indexes.iter().any(|index| index.parts.iter().any(|part| part.column == column.id)));
-    def.columns = shown;
-    def.columns.append(&mut hidden);
-}
-
-/// Error 3837: a functional index needs a column that goes or gets another name.
-pub(super) fn check_needed(def: &TableDef, column: &str) -> Result<()> {
-    let reads = |hidden: &ColumnDef| hidden.generated.as_ref().is_some_and(|g| g.hidden && names(&g.expr, column));
-    match def.columns.iter().any(reads) {
-        true => Err(Error::new(&ER_DEPENDENT_BY_FUNCTIONAL_INDEX, &[&column])),
-        false => Ok(()),
     }
 }

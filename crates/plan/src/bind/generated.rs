@@ -5,8 +5,8 @@
 //! of this kind.
 
 use vaquita_parser::{ParserOptions, parse_expr};
-use vaquita_types::schema::TableRef;
 use vaquita_types::charset::CollationId;
+use vaquita_types::schema::TableRef;
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno};
 
 use super::scope::Source;
@@ -51,7 +51,12 @@ struct Indexed {
 
 impl Binder<'_> {
     /// Puts columns in the place of their expressions, in conditions and in the keys that rows are sorted by.
-    pub(super) fn name_generated(&mut self, tree: Option<&mut Logical>, filter: &mut [Expr], order_by: &mut [SortKey]) -> Result<()> {
+    pub(super) fn name_generated(
+        &mut self,
+        tree: Option<&mut Logical>,
+        filter: &mut [Expr],
+        order_by: &mut [SortKey],
+    ) -> Result<()> {
         let frame = self.frames.len() - 1;
         if self.frames[frame].relations.iter().all(|relation| relation.generated.is_empty()) {
             return Ok(());
@@ -96,7 +101,9 @@ impl Binder<'_> {
 
     fn name_in_condition(&mut self, frame: usize, expr: &mut Expr, indexed: &[Indexed]) {
         match &mut expr.kind {
-            ExprKind::And(parts) | ExprKind::Or(parts) => parts.iter_mut().for_each(|part| self.name_in_condition(frame, part, indexed)),
+            ExprKind::And(parts) | ExprKind::Or(parts) => {
+                parts.iter_mut().for_each(|part| self.name_in_condition(frame, part, indexed))
+            }
             ExprKind::Not(inner) => self.name_in_condition(frame, inner, indexed),
             ExprKind::Compare(_, left, right, _) => {
                 self.name_operand(frame, left, indexed);

@@ -1,5 +1,6 @@
 //! EXPLAIN FORMAT=TREE: one line per node, its inputs indented below it.
 
+use std::borrow::Cow;
 use std::fmt::Write;
 
 use super::text::Names;
@@ -251,8 +252,13 @@ impl Printer {
     }
 }
 
-fn column(scan: &Scan, id: vaquita_types::schema::ColumnId) -> &str {
-    scan.table.position_of(id).map_or("?", |c| scan.table.columns[c].name.as_str())
+/// A column's name; of a functional index the expression.
+fn column(scan: &Scan, id: vaquita_types::schema::ColumnId) -> Cow<'_, str> {
+    let Some(column) = scan.table.position_of(id).map(|at| &scan.table.columns[at]) else { return "?".into() };
+    match &column.generated {
+        Some(generated) if generated.hidden => generated.expr.replace('`', "").into(),
+        _ => column.name.as_str().into(),
+    }
 }
 
 pub(super) fn join_name(kind: JoinKind) -> &'static str {

@@ -9,8 +9,9 @@ use vaquita_plan::typing;
 use vaquita_types::charset::CollationId;
 use vaquita_types::convert::{self, StoreContext, StoreProblem};
 use vaquita_types::errno::{
-    ER_BAD_NULL_ERROR, ER_CHECK_CONSTRAINT_VIOLATED, ER_DATA_TOO_LONG, ER_FUNCTIONAL_INDEX_DATA_IS_TOO_LONG, ER_NO_DEFAULT_FOR_FIELD,
-    ER_WARN_DATA_OUT_OF_RANGE, ER_WARN_DATA_OUT_OF_RANGE_FUNCTIONAL_INDEX, ER_WARN_DATA_TRUNCATED_FUNCTIONAL_INDEX,
+    ER_BAD_NULL_ERROR, ER_CHECK_CONSTRAINT_VIOLATED, ER_DATA_TOO_LONG, ER_FUNCTIONAL_INDEX_DATA_IS_TOO_LONG,
+    ER_NO_DEFAULT_FOR_FIELD, ER_WARN_DATA_OUT_OF_RANGE, ER_WARN_DATA_OUT_OF_RANGE_FUNCTIONAL_INDEX,
+    ER_WARN_DATA_TRUNCATED_FUNCTIONAL_INDEX,
 };
 use vaquita_types::schema::{ColumnDef, ColumnDefault, IndexDef, TableDef};
 use vaquita_types::temporal::{DateTime, TimeZone};

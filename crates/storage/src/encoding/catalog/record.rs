@@ -203,7 +203,8 @@ fn read_column(r: &mut Reader<'_>) -> Option<ColumnDef> {
         comment: r.string()?,
         invisible: r.flag()?,
         added_default: read_value(r)?,
-        generated: r.option(|r| Some(Generated { expr: r.string()?, stored: r.flag()?, in_row: r.flag()?, hidden: r.flag()? }))?,
+        generated: r
+            .option(|r| Some(Generated { expr: r.string()?, stored: r.flag()?, in_row: r.flag()?, hidden: r.flag()? }))?,
     })
 }
 
