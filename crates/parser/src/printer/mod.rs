@@ -285,12 +285,7 @@ impl Printer<'_> {
             }
             (BinaryOp::Eq, Expr::Row(a), Expr::Row(b)) if a.len() == b.len() => {
                 self.put("(");
-                for (i, (l, r)) in a.iter().zip(b).enumerate() {
-                    if i > 0 {
-                        self.put(" and ");
-                    }
-                    self.binary(BinaryOp::Eq, l, r);
-                }
+                self.equal_rows(a, b);
                 self.put(")");
             }
             _ => {
@@ -301,6 +296,19 @@ impl Printer<'_> {
                 self.put(" ");
                 self.expr(right);
                 self.put(")");
+            }
+        }
+    }
+
+    /// Equal rows are equal element by element, those of rows inside of them too.
+    fn equal_rows(&mut self, left: &[Expr], right: &[Expr]) {
+        for (i, (left, right)) in left.iter().zip(right).enumerate() {
+            if i > 0 {
+                self.put(" and ");
+            }
+            match (left, right) {
+                (Expr::Row(a), Expr::Row(b)) if a.len() == b.len() => stack::deeper(|| self.equal_rows(a, b)),
+                _ => self.binary(BinaryOp::Eq, left, right),
             }
         }
     }
