@@ -8,7 +8,7 @@
 //! 4. `dml` changes rows, each one through `dml::change`; `file` loads and writes files of rows; `ddl` changes the catalog; `system` holds the
 //!    information_schema tables.
 //!
-//! Floors, each of which uses those before it only (`cargo xtask tidy`): `sink`, `data_type` and `context`, `system`, `catalog`, `op`, `query`,
+//! Floors, each of which uses those before it only (`cargo xtask tidy`): `sink` and `context`, `system`, `catalog`, `op`, `query`,
 //! `dml`, `ddl` and `file`, `show`.
 //!
 //! It knows nothing of packets, sockets or sessions: what it needs of a session comes through
@@ -18,7 +18,6 @@
 
 pub mod catalog;
 pub mod context;
-mod data_type;
 pub mod ddl;
 pub mod dml;
 pub mod file;

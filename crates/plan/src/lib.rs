@@ -11,7 +11,7 @@
 //! 4. The result is a `node::Plan` that the executor runs and that a prepared
 //!    statement keeps. `Expr::eval` computes expressions over a frame of slots.
 //!
-//! Floors, each of which uses those before it only (`cargo xtask tidy`): `locale`, `catalog`, `uses` and `settings`, `tree` (`expr`, `node`, `env`,
+//! Floors, each of which uses those before it only (`cargo xtask tidy`): `locale`, `data_type`, `catalog`, `uses` and `settings`, `tree` (`expr`, `node`, `env`,
 //! `function`, `visit`), `text`, `eval`, `typing`, `func`, `explain`, `logical`, `rewrite`, `optimize`, `bind`; beside them `params`,
 //! `bounds` and `parallel`, which read finished plans.
 
@@ -20,6 +20,7 @@
 pub mod bind;
 pub mod bounds;
 pub mod catalog;
+pub mod data_type;
 pub mod eval;
 pub mod explain;
 pub mod func;
@@ -36,4 +37,4 @@ mod tree;
 pub mod typing;
 pub mod uses;
 
-pub use tree::{env, expr, function, literal_values, node, same_index, visit};
+pub use tree::{env, expr, function, json_table, literal_values, node, same_index, visit};

@@ -22,7 +22,7 @@ use super::create::{attribute_indexes, check_auto_increment, check_row_size, col
 use super::indexes::{add_index, check_parts, require_not_null, sort_indexes, warn_of_duplicates};
 use super::primary_key::check_rename;
 use super::{Ddl, check_identifier, foreign_keys, generated, options};
-use crate::data_type::choose_collation;
+use vaquita_plan::data_type::choose_collation;
 
 pub(super) struct Edit<'a> {
     ddl: &'a Ddl<'a>,

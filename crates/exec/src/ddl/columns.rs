@@ -17,8 +17,8 @@ use vaquita_types::{Error, Result, TypeKind, Value};
 use super::generated::{check_attributes, forget_defaults};
 use super::{Ddl, check_identifier};
 use crate::context::Constants;
-use crate::data_type::column_type;
 use crate::dml::implicit_default;
+use vaquita_plan::data_type::column_type;
 
 /// A column and what its attributes say about indexes.
 pub struct NewColumn {

@@ -44,7 +44,7 @@ use vaquita_plan::expr::Expr;
 use vaquita_plan::node::{OutputColumn, Plan};
 
 use crate::context::SessionEnv;
-use crate::data_type::choose_collation;
+use vaquita_plan::data_type::choose_collation;
 
 /// Times that a statement starts again because another one was faster.
 const RETRIES_MAX: usize = 20;

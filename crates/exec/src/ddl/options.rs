@@ -7,7 +7,7 @@ use vaquita_types::limits::TABLE_COMMENT_CHARS_MAX;
 use vaquita_types::schema::TableOptions;
 use vaquita_types::{Error, Result};
 
-use crate::data_type::choose_collation;
+use vaquita_plan::data_type::choose_collation;
 
 /// Engines that CREATE TABLE accepts, as SHOW CREATE TABLE prints them; all are stored alike.
 pub const ENGINES: &[&str] =

@@ -13,6 +13,7 @@
 //! | Sort, Limit, Distinct | `sort`, `limit`, `distinct` | rows and keys, or the first few; nothing; keys |
 //! | Aggregate, Window | `aggregate`, `window` | groups; all rows |
 //! | Derived, SetOp, Values | `derived`, `set_op`, `values` | rows if opened again and again; keys; nothing |
+//! | JsonTable | `json_table` | the document |
 //! | RecursiveCte, CteRows | `cte` | all rows |
 //!
 //! Kept rows are `context::Rows`, compared as the bytes that `key` makes of them, found in a `key_table`. Sort, Distinct and Aggregate
@@ -25,6 +26,7 @@ mod distinct;
 mod gather;
 mod hash_join;
 mod join;
+mod json_table;
 mod key;
 mod key_table;
 mod limit;
@@ -136,6 +138,7 @@ fn build_node(node: &Node, again: bool) -> Box<dyn Operator + '_> {
         }
         Node::Distinct { input, keys } => Box::new(distinct::Distinct::new(input, keys, again)),
         Node::SetOp { op, all, inputs, slots, types } => Box::new(set_op::SetOp::new(*op, *all, inputs, slots, types)),
+        Node::JsonTable { document, table } => Box::new(json_table::JsonTable::new(document, table)),
         Node::Values { rows, slots } => Box::new(values::Values::new(rows, slots)),
         Node::Window { input, windows, saved } => Box::new(window::Window::new(input, windows, saved, again)),
         Node::RowCount { table, slot } => Box::new(values::RowCount::new(table, *slot)),

@@ -19,6 +19,7 @@ fn filled(node: &Node, out: &mut BTreeSet<Slot>) {
         | Node::Values { slots, .. }
         | Node::RecursiveCte { slots, .. }
         | Node::CteRows { slots, .. } => out.extend(slots),
+        Node::JsonTable { table, .. } => out.extend(&table.slots),
         Node::Aggregate { keys, aggregates, .. } => {
             out.extend(keys.iter().map(|(_, slot)| *slot));
             out.extend(aggregates.iter().map(|a| a.slot));

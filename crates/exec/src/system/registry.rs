@@ -13,7 +13,7 @@ use vaquita_types::schema::{ColumnDef, ColumnDefault, ColumnId, TableDef, TableI
 use vaquita_types::{ColumnType, Result, TypeKind, Value};
 
 use super::{Row, SystemContext, accounts, columns, fixed, instance, references, schema, transactions, views};
-use crate::data_type::column_type;
+use vaquita_plan::data_type::column_type;
 
 pub type MakeRows = fn(&SystemContext<'_>) -> Result<Vec<Row>>;
 

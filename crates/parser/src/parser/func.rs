@@ -104,6 +104,9 @@ fn aggregate(kw: Kw) -> Option<AggregateFunc> {
     })
 }
 
+const EMPTY_AFTER_ERROR_TEXT: &str = "Specifying an ON EMPTY clause after the ON ERROR clause in a JSON_TABLE column definition is deprecated \
+    syntax and will be removed in a future release. Specify ON EMPTY before ON ERROR instead.";
+
 impl Parser<'_> {
     /// The call that the present keyword begins; `None` if it begins none.
     pub(super) fn keyword_call(&mut self, kw: Kw) -> Result<Option<Expr>> {
@@ -500,15 +503,15 @@ impl Parser<'_> {
         self.expect_op(Op::Comma)?;
         let path = self.string()?;
         let returning = if self.eat(Kw::RETURNING) { Some(self.cast_type()?) } else { None };
-        let (on_empty, on_error) = self.json_on()?;
+        let (on_empty, on_error) = self.json_on(false)?;
         self.expect_op(Op::RParen)?;
         Ok(Expr::JsonValue(Box::new(JsonValue { doc, path, returning, on_empty, on_error })))
     }
 
     /// `[.. ON EMPTY] [.. ON ERROR]`
-    pub(super) fn json_on(&mut self) -> Result<(Option<JsonOn>, Option<JsonOn>)> {
+    pub(super) fn json_on(&mut self, in_table: bool) -> Result<(Option<JsonOn>, Option<JsonOn>)> {
         let (mut on_empty, mut on_error) = (None, None);
-        while on_error.is_none() && self.is_any(&[Kw::ERROR, Kw::NULL, Kw::DEFAULT]) {
+        while (on_error.is_none() || in_table && on_empty.is_none()) && self.is_any(&[Kw::ERROR, Kw::NULL, Kw::DEFAULT]) {
             let response = match self.eat_any(&[Kw::ERROR, Kw::NULL]) {
                 Some(Kw::ERROR) => JsonOn::Error,
                 Some(_) => JsonOn::Null,
@@ -519,6 +522,9 @@ impl Parser<'_> {
             };
             self.expect(Kw::ON)?;
             if on_empty.is_none() && self.eat(Kw::EMPTY) {
+                if on_error.is_some() {
+                    self.deprecate_with(EMPTY_AFTER_ERROR_TEXT);
+                }
                 on_empty = Some(response);
             } else {
                 self.expect(Kw::ERROR)?;

@@ -231,9 +231,9 @@ impl Parser<'_> {
     }
 
     fn json_column(&mut self) -> Result<JsonTableColumn> {
-        if self.is(Kw::NESTED) && matches!(self.peek(), Tok::Kw(Kw::PATH) | Tok::Str) {
+        if self.is(Kw::NESTED) && self.peek() == Tok::Kw(Kw::PATH) {
             self.bump();
-            self.eat(Kw::PATH);
+            self.bump();
             let path = self.string()?;
             return Ok(JsonTableColumn::Nested { path, columns: self.json_columns()? });
         }
@@ -247,7 +247,7 @@ impl Parser<'_> {
         let exists = self.eat(Kw::EXISTS);
         self.expect(Kw::PATH)?;
         let path = self.string()?;
-        let (on_empty, on_error) = if exists { (None, None) } else { self.json_on()? };
+        let (on_empty, on_error) = if exists { (None, None) } else { self.json_on(true)? };
         Ok(JsonTableColumn::Path { name, ty, collation, exists, path, on_empty, on_error })
     }
 }

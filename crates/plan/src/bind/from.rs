@@ -24,6 +24,18 @@ pub struct FromPart {
     pub columns: Vec<VisibleColumn>,
 }
 
+impl FromPart {
+    /// The names of both, for what may stand behind them and name their columns.
+    fn with_names_of(&self, before: Option<&FromPart>) -> FromPart {
+        let (mut relations, mut columns) = (Vec::new(), Vec::new());
+        for part in before.into_iter().chain([self]) {
+            relations.extend(&part.relations);
+            columns.extend(&part.columns);
+        }
+        FromPart { tree: Logical::Empty, relations, columns }
+    }
+}
+
 impl Binder<'_> {
     /// The comma list of FROM, and what is done to its tables at least. `None` without a table.
     pub fn from(&mut self, refs: &[ast::TableRef], actions: Actions) -> Result<Option<FromPart>> {
@@ -47,7 +59,7 @@ impl Binder<'_> {
                 let Some(alias) = alias else { return Err(Error::new(&errno::ER_DERIVED_MUST_HAVE_ALIAS, &[])) };
                 b.derived(query, *lateral, alias, columns, left)
             }
-            ast::TableRef::JsonTable(_) => Err(Error::unsupported("JSON_TABLE")),
+            ast::TableRef::JsonTable(table) => b.json_table(table, left),
             ast::TableRef::List(items) => match b.from(items, actions)? {
                 Some(part) => Ok(part),
                 None => Err(Error::internal("empty table list")),
@@ -58,7 +70,10 @@ impl Binder<'_> {
 
     fn join(&mut self, join: &ast::Join, outer: Option<&FromPart>, actions: Actions) -> Result<FromPart> {
         let left = self.side(join.kind == ast::JoinKind::Right, |b| b.table_ref(&join.left, outer, actions))?;
-        let right = self.side(join.kind == ast::JoinKind::Left, |b| b.table_ref(&join.right, Some(&left), actions))?;
+        // What is read first by a RIGHT JOIN can name nothing of its other side.
+        let visible = (join.kind != ast::JoinKind::Right).then(|| left.with_names_of(outer));
+        let right = visible.as_ref().or(outer);
+        let right = self.side(join.kind == ast::JoinKind::Left, |b| b.table_ref(&join.right, right, actions))?;
         match join.kind {
             ast::JoinKind::Inner => self.join_parts(JoinKind::Inner, false, left, right, &join.on),
             ast::JoinKind::Straight => self.join_parts(JoinKind::Inner, true, left, right, &join.on),

@@ -19,6 +19,7 @@ mod function;
 mod generated;
 mod group;
 mod insert;
+mod json_table;
 mod literal;
 mod load;
 mod order;

@@ -27,7 +27,7 @@ impl Binder<'_> {
     }
 
     /// Binds a block, which `bind` gives, in a new frame.
-    fn in_own_frame(&mut self, bind: impl FnOnce(&mut Self) -> Result<LogicalBlock>) -> Result<(Query, usize)> {
+    pub(super) fn in_own_frame(&mut self, bind: impl FnOnce(&mut Self) -> Result<LogicalBlock>) -> Result<(Query, usize)> {
         self.nested(|b| {
             let scopes = b.scopes.len();
             b.push_frame();

@@ -32,6 +32,8 @@ pub enum Clause {
     Order,
     Window,
     WindowOrder,
+    /// The document of JSON_TABLE.
+    TableFunction,
 }
 
 impl Clause {
@@ -50,6 +52,7 @@ impl Clause {
             Clause::Order => "order clause",
             Clause::Window => "window partition by",
             Clause::WindowOrder => "window order by",
+            Clause::TableFunction => "a table function argument",
         }
     }
 }
@@ -168,7 +171,12 @@ impl Binder<'_> {
             }
         }
         self.note_unknown(&column.name, SELECT);
-        Err(Error::new(&errno::ER_BAD_FIELD_ERROR, &[&written(column), &self.clause_name()]))
+        match &column.table {
+            Some(table) if self.frames.last().is_some_and(|f| f.clause == Clause::TableFunction) && !self.sees_table(table) => {
+                Err(Error::new(&errno::ER_UNKNOWN_TABLE, &[table, &self.clause_name()]))
+            }
+            _ => Err(Error::new(&errno::ER_BAD_FIELD_ERROR, &[&written(column), &self.clause_name()])),
+        }
     }
 
     /// As MySQL: who may not read a table whole is not told which columns it has not.
@@ -200,6 +208,15 @@ impl Binder<'_> {
             }
             None => Ok(None),
         }
+    }
+
+    /// A table of this name can be named here.
+    fn sees_table(&self, alias: &str) -> bool {
+        let has = |scope: &Scope| {
+            let relations = &self.frames[scope.frame].relations;
+            scope.relations.iter().any(|relation| relations[*relation].alias == alias)
+        };
+        self.scopes.iter().any(|scope| !scope.hidden && has(scope))
     }
 
     pub fn clause_name(&self) -> &'static str {

@@ -8,7 +8,7 @@ use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno};
 
 use super::coerce;
 use crate::env::Env;
-use crate::text;
+use crate::text::{self, is_string};
 
 /// A SQL value as a JSON value; a text is a JSON string, NULL is JSON null.
 pub fn sql_to_json(value: &Value, ty: &ColumnType, env: &dyn Env) -> Result<Json> {
@@ -55,10 +55,27 @@ pub fn cast_to_json(value: &Value, ty: &ColumnType, env: &dyn Env) -> Result<Jso
 /// A text, which is argument number `argument` of a function, as a document; error 3141.
 pub(crate) fn parse(bytes: &[u8], ty: &ColumnType, argument: usize, function: &str) -> Result<Json> {
     let utf8 = text::convert(Cow::Borrowed(bytes), ty.collation, CollationId::UTF8MB4_BIN).unwrap_or(Cow::Borrowed(bytes));
-    Json::parse(&utf8).map_err(|e| match e {
+    Json::parse(&utf8).map_err(|error| syntax_error(error, argument, function))
+}
+
+/// Errors 3141 and 3157: what is wrong with the text of an argument.
+pub(crate) fn syntax_error(error: JsonError, argument: usize, function: &str) -> Error {
+    match error {
         JsonError::Syntax { message, position } => {
             Error::new(&errno::ER_INVALID_JSON_TEXT_IN_PARAM, &[&argument, &function, &message, &position])
         }
         JsonError::TooDeep => Error::new(&errno::ER_JSON_DOCUMENT_TOO_DEEP, &[]),
-    })
+    }
+}
+
+/// Argument `i` of a function as a JSON document; `None` if it is NULL.
+pub fn document(value: &Value, ty: &ColumnType, i: usize, function: &str) -> Result<Option<Json>> {
+    match value {
+        Value::Null => Ok(None),
+        Value::Json(j) => Ok(Some(j.clone())),
+        Value::Bytes(_) if ty.collation == CollationId::BINARY => Err(Error::new(&errno::ER_INVALID_JSON_CHARSET, &[&"binary"])),
+        Value::Bytes(b) => parse(b, ty, i + 1, function).map(Some),
+        v if is_string(ty) => parse(&coerce::text_of(v, ty), ty, i + 1, function).map(Some),
+        _ => Err(Error::new(&errno::ER_INVALID_TYPE_FOR_JSON, &[&(i + 1), &function])),
+    }
 }

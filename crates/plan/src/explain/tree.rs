@@ -145,6 +145,7 @@ impl Printer {
                 format!("{name}{}", if *all { " all" } else { "" })
             }
             Node::Values { rows, .. } => format!("Rows: {}", rows.len()),
+            Node::JsonTable { .. } => "Materialize table function".to_string(),
             Node::Window { windows, .. } => {
                 format!("Window: {}", windows.iter().map(|w| w.name.to_lowercase()).collect::<Vec<_>>().join(", "))
             }

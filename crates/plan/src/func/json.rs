@@ -12,7 +12,7 @@ use super::{FuncCall, FuncDef, FuncType};
 use crate::env::{EvalCx, Level};
 use crate::eval::arg;
 use crate::eval::coerce;
-use crate::eval::json::{parse, sql_to_json};
+use crate::eval::json::{document, sql_to_json};
 use crate::expr::Expr;
 use crate::text;
 use crate::typing::{int_of_length, is_string};
@@ -106,16 +106,7 @@ fn resolve_object(args: &mut Vec<Expr>) -> Result<FuncType> {
 
 /// Argument `i` as a document.
 fn doc(call: &FuncCall<'_>, i: usize, cx: &EvalCx<'_>, function: &str) -> Result<Option<Json>> {
-    let value = call.value(i, cx)?;
-    let ty = call.arg_type(i);
-    match &*value {
-        Value::Null => Ok(None),
-        Value::Json(j) => Ok(Some(j.clone())),
-        Value::Bytes(_) if ty.collation == CollationId::BINARY => Err(Error::new(&errno::ER_INVALID_JSON_CHARSET, &[&"binary"])),
-        Value::Bytes(b) => parse(b, ty, i + 1, function).map(Some),
-        v if is_string(ty) => parse(&coerce::text_of(v, ty), ty, i + 1, function).map(Some),
-        _ => Err(Error::new(&errno::ER_INVALID_TYPE_FOR_JSON, &[&(i + 1), &function])),
-    }
+    document(&*call.value(i, cx)?, call.arg_type(i), i, function)
 }
 
 /// Argument `i` as a value.

@@ -23,6 +23,7 @@ impl Logical {
                 left.expressions_mut(f)?;
                 right.expressions_mut(f)?;
             }
+            Logical::JsonTable { document, .. } => f(document)?,
             Logical::Values { rows, .. } => rows.iter_mut().flatten().try_for_each(&mut *f)?,
             Logical::Filter { predicate, .. } | Logical::Having { predicate, .. } => {
                 predicate.iter_mut().try_for_each(&mut *f)?

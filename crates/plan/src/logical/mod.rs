@@ -29,6 +29,7 @@ use std::sync::Arc;
 use vaquita_types::{ColumnType, Error, Result};
 
 use crate::expr::{Expr, Slot};
+use crate::json_table::JsonTable;
 use crate::node::{Aggregate, JoinKind, Limit, OutputColumn, QueryPlan, SetOpKind, SortKey, WindowFunction};
 use crate::visit;
 
@@ -164,6 +165,10 @@ pub(crate) enum Logical {
         rows: Vec<Vec<Expr>>,
         slots: Vec<Slot>,
     },
+    JsonTable {
+        document: Expr,
+        table: Arc<JsonTable>,
+    },
     /// A query in parentheses under an ORDER BY or LIMIT of its own.
     Nested {
         query: Box<Query>,
@@ -235,6 +240,7 @@ impl Logical {
             | Logical::RowCount { .. }
             | Logical::SetOp { .. }
             | Logical::Values { .. }
+            | Logical::JsonTable { .. }
             | Logical::Nested { .. } => None,
         }
     }
@@ -255,6 +261,7 @@ impl Logical {
             | Logical::RowCount { .. }
             | Logical::SetOp { .. }
             | Logical::Values { .. }
+            | Logical::JsonTable { .. }
             | Logical::Nested { .. } => None,
         }
     }

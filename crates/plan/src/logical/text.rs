@@ -53,6 +53,10 @@ fn name_inputs(node: &Logical, names: &mut HashMap<Slot, String>) {
             names.extend(slots.iter().enumerate().map(|(n, slot)| (*slot, format!("column_{n}"))));
             return;
         }
+        Logical::JsonTable { table, .. } => {
+            table.rows.each_column(&mut |column| drop(names.insert(column.slot, column.name.clone())));
+            return;
+        }
         other => return other.input().map_or((), |input| name_inputs(input, names)),
     };
     let output = query.map_or(&[][..], Query::output);
@@ -107,6 +111,7 @@ impl Printer<'_> {
             }
             Logical::SetOp { op, all, .. } => format!("{op:?}{}", if *all { " all" } else { "" }),
             Logical::Values { rows, .. } => format!("Values: {} rows", rows.len()),
+            Logical::JsonTable { document, .. } => format!("Table function: json_table({})", n.print(document)),
             Logical::Nested { .. } => "Query in parentheses".to_string(),
             Logical::Filter { predicate, .. } => format!("Filter: {}", n.conjunction(predicate)),
             Logical::RowCount { relation, .. } => format!("Row count of {}", self.tables.relations[*relation].alias),

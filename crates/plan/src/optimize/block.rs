@@ -154,6 +154,7 @@ fn plan_rows(rows: Logical, tables: &Tables<'_>, want: &Want, straight: bool) ->
             return Ok(unordered(Node::SetOp { op, all, inputs, slots, types }));
         }
         Logical::Values { rows, slots } => return Ok(unordered(Node::Values { rows, slots })),
+        Logical::JsonTable { document, table } => return Ok(unordered(Node::JsonTable { document, table })),
         Logical::Nested { query, slots, correlated } => {
             let plan = Arc::new(stack::deeper(|| plan_query(*query, tables.catalog))?);
             return Ok(unordered(Node::Derived { plan, slots, filter: Vec::new(), correlated }));

@@ -7,6 +7,7 @@
 pub mod env;
 pub mod expr;
 pub mod function;
+pub mod json_table;
 pub mod literal_values;
 pub mod node;
 pub mod same_index;

@@ -15,6 +15,7 @@ use vaquita_types::schema::TableRef;
 use vaquita_types::{ColumnType, Value};
 
 use super::expr::{CompareAs, Expr, Slot};
+use super::json_table::JsonTable;
 use super::literal_values::LiteralValues;
 
 /// A query block with its output, or a UNION of such.
@@ -140,6 +141,11 @@ pub enum Node {
     Values {
         rows: Vec<Vec<Expr>>,
         slots: Vec<Slot>,
+    },
+    /// JSON_TABLE.
+    JsonTable {
+        document: Expr,
+        table: Arc<JsonTable>,
     },
     /// Window functions, evaluated over sorted partitions into slots.
     Window {

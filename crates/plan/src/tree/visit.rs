@@ -239,6 +239,7 @@ pub fn for_each_expr<'n>(node: &'n Node, f: &mut dyn FnMut(&'n Expr)) {
             });
         }
         Node::Distinct { keys, .. } => keys.iter().for_each(f),
+        Node::JsonTable { document, .. } => f(document),
         Node::Values { rows, .. } => rows.iter().flatten().for_each(f),
         Node::Window { windows, .. } => windows.iter().for_each(|w: &WindowFunction| {
             w.args.iter().chain(&w.partition_by).for_each(&mut *f);

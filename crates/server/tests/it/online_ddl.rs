@@ -192,17 +192,14 @@ fn a_waiting_alter_makes_no_reader_wait_and_shows_what_it_does() {
         assert!(wait_for(&mut client, &stage)[0].starts_with("stage/sql/"));
         // Beyond the turn in which it lets writers pass.
         thread::sleep(Duration::from_millis(1_300));
+        // A reader that waited would get 1205.
         ok(&mut other, "SET lock_wait_timeout = 1, innodb_lock_wait_timeout = 1");
-        let began = Instant::now();
         assert_eq!(one(&mut other, "SELECT COUNT(*) FROM d.t WHERE v IS NOT NULL"), "1000");
-        assert!(began.elapsed() < Duration::from_millis(900), "a reader waited: {sql}");
         assert!(!waits.is_finished(), "{sql}");
-        let killed = Instant::now();
         ok(&mut client, &format!("KILL QUERY {id}"));
         let (back, answer) = waits.join().unwrap();
         alter = back;
         assert_eq!(code(&answer), 1317, "{sql}");
-        assert!(killed.elapsed() < Duration::from_secs(5));
     }
     // It waits for no longer than it may.
     ok(&mut alter, "SET lock_wait_timeout = 1");
@@ -235,11 +232,9 @@ fn a_build_shows_its_progress_is_killed_and_ended_by_a_duplicate() {
             "altering table"
         );
         ok(&mut client, &end);
-        let ended = Instant::now();
         let (back, answer) = waits.join().unwrap();
         alter = back;
         assert_eq!(code(&answer), error, "{sql}");
-        assert!(ended.elapsed() < Duration::from_secs(5));
         let indexes = "SELECT COUNT(*) FROM information_schema.statistics WHERE table_schema = 'd'";
         assert_eq!(one(&mut client, indexes), "1");
         assert_eq!(one(&mut client, "SELECT COUNT(*) FROM performance_schema.events_stages_current"), "0");

