@@ -30,7 +30,7 @@ use vaquita_types::errno::{
 };
 use vaquita_types::memory::Reserve;
 use vaquita_types::schema::TableRef;
-use vaquita_types::temporal::{DateTime, TimeZone};
+use vaquita_types::temporal::TimeZone;
 use vaquita_types::{Error, Result, Value};
 
 pub use column_value::{already_stored, local_now, value_of_column};
@@ -43,11 +43,6 @@ pub use server::{
     ALL_OF_COLUMN, AccountInfo, DatabaseGrantInfo, NoServer, ProcessInfo, ServerInfo, SessionLockInfo, TableGrantInfo,
     VariableScope, WarningInfo, thread_id,
 };
-
-/// A time of the clock in a session's time zone.
-pub(crate) fn local_now(zone: &TimeZone, unix_us: i64) -> DateTime {
-    DateTime::from_unix_micros(unix_us).and_then(|utc| zone.from_utc(utc)).unwrap_or(DateTime::ZERO)
-}
 
 /// The session, as statements see it. The methods are those of `plan::env::Env` without subqueries.
 pub trait SessionEnv {
