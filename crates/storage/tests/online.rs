@@ -483,7 +483,7 @@ impl Validation for Writes<'_> {
         let child = open(self.server, &mut writer);
         assert_eq!(child.insert(&mut writer, &row(1, 20), POLICY, buffers)?, Written::Done);
         let (key, old) = locked(&child, &mut writer, 2)?.unwrap();
-        child.update(&mut writer, &key, &old, &row(3, 20), POLICY, buffers)?;
+        assert_eq!(child.update(&mut writer, &key, &old, &row(3, 20), POLICY, buffers)?, Written::Done);
         let parent = self.server.catalog.open_table(&mut writer, "db", "p", LockMode::IX, POLICY)?.unwrap();
         let (key, old) = locked(&parent, &mut writer, 40)?.unwrap();
         parent.delete(&mut writer, &key, &old, POLICY, buffers)?;
