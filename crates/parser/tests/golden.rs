@@ -91,7 +91,7 @@ fn names() {
 
 #[test]
 fn expressions() {
-    let style = vaquita_parser::printer::Style { charset: Some("utf8mb4"), unqualified: true };
+    let style = vaquita_parser::printer::Style { charset: Some("utf8mb4"), cast_charset: Some("utf8mb4"), unqualified: true };
     check(include_str!("golden/expressions.txt"), |case| {
         match vaquita_parser::parse_expr(case.statement.as_bytes(), &case.opts) {
             Ok(expr) => vaquita_parser::printer::print_expr(&expr, style),
@@ -103,7 +103,7 @@ fn expressions() {
 /// What the printer makes of a query must be the same query.
 #[test]
 fn printed_queries_parse_to_the_same_query() {
-    let style = vaquita_parser::printer::Style { charset: None, unqualified: false };
+    let style = vaquita_parser::printer::Style { charset: None, cast_charset: None, unqualified: false };
     let print = |text: &[u8], opts: &ParserOptions| match parse_prepared(text, opts) {
         Ok((Statement::Query(query), _)) => Some(vaquita_parser::printer::print_query(&query, style)),
         _ => None,

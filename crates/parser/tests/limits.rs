@@ -113,7 +113,7 @@ fn run_all(sql: &[u8], opts: &ParserOptions) {
     let _ = digest(sql, opts);
     if let Ok(expr) = parse_expr(sql, opts) {
         // What was printed must parse, and print the same again.
-        let style = Style { charset: None, unqualified: false };
+        let style = Style { charset: None, cast_charset: None, unqualified: false };
         let once = print_expr(&expr, style);
         if let Ok(again) = parse_expr(once.as_bytes(), &ParserOptions::default()) {
             let _ = print_expr(&again, style);

@@ -34,7 +34,7 @@ impl Ddl<'_> {
     /// The text of an expression that is kept with a table.
     pub(super) fn expression_text(&self, expr: &ast::Expr) -> String {
         let charset = self.connection_charset();
-        print_expr(expr, Style { charset: Some(charset), unqualified: true })
+        print_expr(expr, Style { charset: Some(charset), cast_charset: Some(charset), unqualified: true })
     }
 
     /// Adds a constraint; one without a name is `table_chk_` and the number after `generated`.

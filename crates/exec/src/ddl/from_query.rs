@@ -137,6 +137,8 @@ pub(super) fn expression_type(ty: &ColumnType) -> ColumnType {
         TypeKind::MediumText | TypeKind::MediumBlob => column.length = MEDIUM_TEXT_BYTES_MAX,
         _ => {}
     }
+    // What a hexadecimal literal says of itself as a number.
+    column.unsigned &= !column.is_bytes();
     column
 }
 

@@ -10,6 +10,7 @@ use vaquita_parser::printer::{Style, print_complete_view, quote_ident};
 use vaquita_plan::bind::{Place, PlanContext, invalid_view, view_columns};
 use vaquita_plan::catalog::View;
 use vaquita_plan::env::{Level, VarScope};
+use vaquita_plan::node::OutputColumn;
 use vaquita_plan::uses::Uses;
 use vaquita_storage::SessionCatalog;
 use vaquita_types::charset::{Charset, CollationId, charset, collation};
@@ -18,12 +19,13 @@ use vaquita_types::errno::{
     ER_BAD_DB_ERROR, ER_BAD_TABLE_ERROR, ER_DUP_FIELDNAME, ER_NO_SUCH_TABLE, ER_NO_SUCH_USER, ER_TABLE_EXISTS_ERROR,
     ER_VIEW_NONUPD_CHECK, ER_VIEW_SELECT_CLAUSE, ER_VIEW_WRONG_LIST, ER_WARN_VIEW_MERGE, ER_WRONG_COLUMN_NAME, ER_WRONG_OBJECT,
 };
-use vaquita_types::schema::{ColumnDef, ObjectKind, SqlSecurity, StoredObject};
+use vaquita_types::schema::{ColumnDef, ColumnDefault, ObjectKind, SqlSecurity, StoredObject};
 use vaquita_types::{ColumnType, Error, Result, Value};
 
 use super::from_query::column_of;
 use super::{Ddl, ResultRows, check_identifier, text_column};
 use crate::catalog::PlanCatalog;
+use crate::dml::implicit_default;
 
 /// The longest name of a character set, in the columns of SHOW CREATE VIEW.
 const CHARSET_CHARS_MAX: u32 = 64;
@@ -166,7 +168,7 @@ impl Ddl<'_> {
         let tables = View::tables(object);
         let is_here = self.database == Some(object.database.as_str());
         let left_out = (is_here && tables.iter().all(|(database, _)| *database == object.database)).then_some(&*object.database);
-        let style = Style { charset: None, unqualified: false };
+        let style = Style { charset: None, cast_charset: None, unqualified: false };
         let text = format!(
             "CREATE ALGORITHM={} DEFINER={}@{} SQL SECURITY {} VIEW {}{} AS {}{}",
             view.algorithm().unwrap_or("UNDEFINED"),
@@ -217,7 +219,14 @@ pub fn columns_of_view(catalog: &SessionCatalog, object: &Arc<StoredObject>) -> 
     let context = PlanContext::new(&planner, Place::Statement(&uses));
     let output =
         view_columns(&view, &context).map_err(|error| if error.is(&ER_NO_SUCH_TABLE) { invalid_view(&view) } else { error })?;
-    output.iter().map(|column| Ok(column_of(catalog, column)?.0)).collect()
+    let column = |output: &OutputColumn| {
+        let mut column = column_of(catalog, output)?.0;
+        if !column.nullable && column.ty.is_temporal() && output.origin.is_none() {
+            column.default = ColumnDefault::Value(implicit_default(&column));
+        }
+        Ok(column)
+    };
+    output.iter().map(column).collect()
 }
 
 /// Error 1060 for equal names, 1166 for one that no column may have.

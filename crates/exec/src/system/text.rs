@@ -109,6 +109,9 @@ fn value_text(value: &Value, ty: &ColumnType) -> String {
             } else {
                 bytes.len()
             };
+            if end == 0 {
+                return String::new();
+            }
             bytes[..end].iter().fold(String::from("0x"), |hex, byte| format!("{hex}{byte:02X}"))
         }
         _ => {

@@ -220,7 +220,7 @@ impl Printer<'_> {
             CastType::Signed => "signed".to_string(),
             CastType::Unsigned => "unsigned".to_string(),
             CastType::Char { length: n, charset } => {
-                let charset = charset.as_deref().or(self.style.charset);
+                let charset = charset.as_deref().or(self.style.cast_charset);
                 let charset = charset.map_or(String::new(), |c| format!(" charset {c}"));
                 format!("char{}{charset}", length(n))
             }

@@ -20,8 +20,10 @@ use crate::ast::*;
 /// How to print.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Style<'a> {
-    /// The introducer of strings that have none, and the charset of CAST AS CHAR without one.
+    /// The introducer of strings that have none.
     pub charset: Option<&'a str>,
+    /// The charset of CAST AS CHAR without one.
+    pub cast_charset: Option<&'a str>,
     /// Leave out table names in front of columns, as in SHOW CREATE TABLE.
     pub unqualified: bool,
 }

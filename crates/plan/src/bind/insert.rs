@@ -98,7 +98,8 @@ impl Binder<'_> {
         // LOAD DATA, which has no rows here, may fill variables alone.
         let of_file = matches!(&insert.source, ast::InsertSource::Values(rows) if rows.is_empty());
         if !of_file && insert.columns.as_ref().is_none_or(Vec::is_empty) {
-            let columns = (0..table.columns.len()).filter(|column| !table.columns[*column].is_hidden());
+            let columns = (0..table.columns.len())
+                .filter(|column| !table.columns[*column].invisible && !table.columns[*column].is_hidden());
             columns.for_each(|column| uses.note_column(table, column, INSERT));
             uses.of(table, |entry| entry.whole |= INSERT);
         }
@@ -226,7 +227,7 @@ impl Binder<'_> {
         self.upsert.frame = (!insert.on_duplicate.is_empty()).then_some(self.frames.len());
         self.upsert.text.clear();
         for assignment in &insert.on_duplicate {
-            let style = Style { charset: None, unqualified: true };
+            let style = Style { charset: None, cast_charset: None, unqualified: true };
             self.upsert.text += &print_expr(&assignment.value, style).to_lowercase();
         }
         let bound = self.query(query)?;

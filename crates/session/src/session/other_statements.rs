@@ -149,7 +149,8 @@ impl Session {
             Ok((definer, is_known))
         };
         let define = |name: (&str, &str), query: &ast::Query| {
-            let style = Style { charset: None, unqualified: false };
+            let style =
+                Style { charset: None, cast_charset: Some(vaquita_types::charset::charset(collation).name), unqualified: false };
             self.with_plan_context(|context| define_view(name, query, style, context))
         };
         f(&Ddl {
