@@ -58,19 +58,11 @@ impl<'a> AddedKey<'a> {
         keys: impl Iterator<Item = &'k [u8]>,
         interrupt: &Interrupt,
     ) -> Result<()> {
-        let mut stored = Vec::new();
-        for clustered in keys {
-            interrupt.check()?;
-            if !now.get(clustered, Version::Latest, &mut stored)? {
-                continue;
-            }
-            let row = self.child.codec.decode_row(clustered, &stored)?;
-            let Some(values) = values(&row, &self.columns) else { continue };
-            if !is_there(now, Version::Latest, self.parent_key(&values)?.as_deref())? {
-                return Err(self.error());
-            }
-        }
-        Ok(())
+        each_row((now, Version::Latest), self.child, keys, interrupt, |row| {
+            let Some(values) = values(row, &self.columns) else { return Ok(()) };
+            let has_parent = is_there(now, Version::Latest, self.parent_key(&values)?.as_deref())?;
+            if has_parent { Ok(()) } else { Err(self.error()) }
+        })
     }
 
     /// Parents with these clustered keys in the snapshot of `before`: if one has no successor now, it has no children either.
@@ -81,22 +73,13 @@ impl<'a> AddedKey<'a> {
         keys: impl Iterator<Item = &'k [u8]>,
         interrupt: &Interrupt,
     ) -> Result<()> {
-        let mut stored = Vec::new();
-        for clustered in keys {
-            interrupt.check()?;
-            if !before.get(clustered, Version::Snapshot, &mut stored)? {
-                continue;
-            }
-            let row = self.parent.codec.decode_row(clustered, &stored)?;
-            let Some(values) = values(&row, &self.parent_columns) else { continue };
+        each_row((before, Version::Snapshot), self.parent, keys, interrupt, |row| {
+            let Some(values) = values(row, &self.parent_columns) else { return Ok(()) };
             let children = key_of(self.child, self.index, &self.columns, &values)?;
-            if is_there(now, Version::Latest, children.as_deref())?
-                && !is_there(now, Version::Latest, self.parent_key(&values)?.as_deref())?
-            {
-                return Err(self.error());
-            }
-        }
-        Ok(())
+            let alone = is_there(now, Version::Latest, children.as_deref())?
+                && !is_there(now, Version::Latest, self.parent_key(&values)?.as_deref())?;
+            if alone { Err(self.error()) } else { Ok(()) }
+        })
     }
 
     /// The parent's key of these values; `None`: no parent can have them.
@@ -107,6 +90,24 @@ impl<'a> AddedKey<'a> {
     fn error(&self) -> Error {
         Error::new(&ER_NO_REFERENCED_ROW_2, &[&constraint_text(&self.child.def, self.key)])
     }
+}
+
+/// Calls `f` with the rows of these clustered keys that are there.
+fn each_row<'k>(
+    (txn, version): (&Transaction, Version),
+    table: &Table,
+    keys: impl Iterator<Item = &'k [u8]>,
+    interrupt: &Interrupt,
+    mut f: impl FnMut(&[Value]) -> Result<()>,
+) -> Result<()> {
+    let mut stored = Vec::new();
+    for clustered in keys {
+        interrupt.check()?;
+        if txn.get(clustered, version, &mut stored)? {
+            f(&table.codec.decode_row(clustered, &stored)?)?;
+        }
+    }
+    Ok(())
 }
 
 fn scan(version: Version) -> ScanOptions {
