@@ -26,3 +26,5 @@ pub mod query;
 pub mod show;
 pub mod sink;
 pub mod system;
+
+pub use dml::store_in_variable;

@@ -213,6 +213,10 @@ kinds! {
     HandlerRead "HANDLER" "Com_ha_read" StatementFacts { in_xa: InXa::WhileActive, under_lock_tables: UnderLockTables::Refused, ..UNPREPARED };
     HandlerClose "HANDLER" "Com_ha_close" StatementFacts { under_lock_tables: UnderLockTables::Refused, ..UNPREPARED };
 
+    Signal "SIGNAL" "Com_signal" StatementFacts { binds: Binds::Scalars, ..UNPREPARED };
+    Resignal "RESIGNAL" "Com_resignal" StatementFacts { binds: Binds::Scalars, ..UNPREPARED };
+    GetDiagnostics "GET DIAGNOSTICS" "Com_get_diagnostics" StatementFacts { binds: Binds::Scalars, ..UNPREPARED };
+
     CreateDatabase "CREATE DATABASE" "Com_create_db" StatementFacts { under_lock_tables: UnderLockTables::Refused, ..DDL };
     AlterDatabase "ALTER DATABASE" "Com_alter_db" StatementFacts { prepares: Prepares::Neither, under_lock_tables: UnderLockTables::Refused, ..DDL };
     DropDatabase "DROP DATABASE" "Com_drop_db" StatementFacts { under_lock_tables: UnderLockTables::Refused, ..DDL };
@@ -230,6 +234,9 @@ kinds! {
     CreateView "CREATE VIEW" "Com_create_view" StatementFacts { binds: Binds::Query, ..VIEW };
     AlterView "ALTER VIEW" "Com_create_view" StatementFacts { binds: Binds::Query, prepares: Prepares::Neither, ..VIEW };
     DropView "DROP VIEW" "Com_drop_view" VIEW;
+    CreateProcedure "CREATE PROCEDURE" "Com_create_procedure" PROGRAM;
+    AlterProcedure "ALTER PROCEDURE" "Com_alter_procedure" PROGRAM;
+    AlterFunction "ALTER FUNCTION" "Com_alter_function" PROGRAM;
     DropProcedure "DROP PROCEDURE" "Com_drop_procedure" PROGRAM;
     DropFunction "DROP FUNCTION" "Com_drop_function" PROGRAM;
     DropTrigger "DROP TRIGGER" "Com_drop_trigger" StatementFacts { under_lock_tables: UnderLockTables::OwnTables, ..PROGRAM };
@@ -399,6 +406,13 @@ impl StatementKind {
             Statement::CreateView(view) if view.alter => AlterView,
             Statement::CreateView(_) => CreateView,
             Statement::DropView { .. } => DropView,
+            Statement::Signal(signal) if signal.resignal => Resignal,
+            Statement::Signal(_) => Signal,
+            Statement::GetDiagnostics(_) => GetDiagnostics,
+            // No other kind is made.
+            Statement::CreateRoutine(_) => CreateProcedure,
+            Statement::AlterRoutine(alter) if alter.kind == ProgramKind::Function => AlterFunction,
+            Statement::AlterRoutine(_) => AlterProcedure,
             Statement::DropProgram { kind: ProgramKind::Procedure, .. } => DropProcedure,
             Statement::DropProgram { kind: ProgramKind::Function, .. } => DropFunction,
             Statement::DropProgram { kind: ProgramKind::Trigger, .. } => DropTrigger,

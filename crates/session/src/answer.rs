@@ -55,6 +55,8 @@ pub struct Status {
     pub more_results: bool,
     pub cursor_exists: bool,
     pub last_row_sent: bool,
+    /// The rows are the OUT parameters of a CALL.
+    pub out_parameters: bool,
 }
 
 /// The end of an answer.

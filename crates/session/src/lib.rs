@@ -11,6 +11,7 @@ pub mod answer;
 pub mod clients;
 pub mod counters;
 pub mod memory;
+pub mod programs;
 pub mod server;
 pub mod session;
 pub mod state;

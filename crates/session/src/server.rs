@@ -12,6 +12,7 @@ use vaquita_types::Value;
 
 use crate::accounts::Accounts;
 use crate::clients::Clients;
+use crate::programs::Programs;
 use crate::statements::StatementCount;
 use crate::table_locks::TableLocks;
 use crate::user_locks::UserLocks;
@@ -30,6 +31,7 @@ pub struct Server {
     pub globals: Arc<Globals>,
     pub statements: StatementCount,
     pub user_locks: UserLocks,
+    pub programs: Programs,
     threads: Arc<dyn Threads>,
     clients: Clients,
     table_locks: TableLocks,
@@ -53,6 +55,7 @@ impl Server {
             catalog,
             statements: StatementCount::new(globals.clone()),
             user_locks: UserLocks::default(),
+            programs: Programs::default(),
             globals,
             threads,
             clients: Clients::default(),

@@ -5,6 +5,7 @@
 //! places of MySQL's message in order. Texts and numbers live in `errno`.
 
 use std::fmt;
+use std::sync::Arc;
 
 use crate::errno::{self, ErrorDef};
 
@@ -39,7 +40,12 @@ struct Inner {
     sqlstate: [u8; 5],
     message: String,
     next: Next,
+    /// What SIGNAL said of it beside these.
+    items: Option<Arc<SignalItems>>,
 }
+
+/// Names of condition information items, and their values.
+pub type SignalItems = Vec<(&'static str, String)>;
 
 impl Error {
     /// An error from MySQL's table, its `%` places filled with `args` in order.
@@ -54,7 +60,17 @@ impl Error {
             1021 | 1026 | 1030 | 1037 => Next::Io,
             _ => Next::User,
         };
-        Error(Box::new(Inner { code: def.code, sqlstate: *def.sqlstate, message: message.into(), next }))
+        Error(Box::new(Inner { code: def.code, sqlstate: *def.sqlstate, message: message.into(), next, items: None }))
+    }
+
+    /// The condition that SIGNAL raises.
+    pub fn signalled(code: u16, sqlstate: [u8; 5], message: String, items: SignalItems) -> Error {
+        let items = (!items.is_empty()).then(|| Arc::new(items));
+        Error(Box::new(Inner { code, sqlstate, message, next: Next::User, items }))
+    }
+
+    pub fn items(&self) -> &[(&'static str, String)] {
+        self.0.items.as_ref().map_or(&[], |items| items)
     }
 
     /// Error 1235 for a feature that MySQL has and this server does not.

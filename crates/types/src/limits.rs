@@ -41,6 +41,11 @@ pub const SYNTAX_HEIGHT_MAX: u32 = 5000;
 pub const BINDING_DEPTH_MAX: usize = 8000;
 /// Queries inside one another, those of common table expressions where they are named (MySQL's MAX_SELECT_NESTING; error 1473).
 pub const QUERY_NESTING_MAX: u32 = 63;
+/// Stored programs inside one another, whose own recursion `max_sp_recursion_depth` bounds (error 1436). Each takes some 10 KB of stack.
+pub const PROGRAM_DEPTH_MAX: usize = 1000;
+/// Steps of one stored program: some hundred bytes each beside their expressions.
+pub const PROGRAM_STEPS_MAX: usize = 1 << 20;
+
 /// Levels of a foreign key's cascade, with the row that the statement changes (MySQL's error 3008).
 pub const FOREIGN_KEY_DEPTH_MAX: usize = 15;
 

@@ -10,6 +10,7 @@ mod column_value;
 mod frame;
 mod links;
 mod part;
+mod program;
 mod rows;
 mod server;
 
@@ -31,13 +32,14 @@ use vaquita_types::errno::{
 use vaquita_types::memory::Reserve;
 use vaquita_types::schema::TableRef;
 use vaquita_types::temporal::TimeZone;
-use vaquita_types::{Error, Result, Value};
+use vaquita_types::{ColumnType, Error, Result, Value};
 
 pub use column_value::{already_stored, local_now, value_of_column};
 pub use frame::Frame;
 use links::ForeignKeys;
 pub(crate) use links::{Links, Parent, ToChild, columns_at};
 pub use part::Part;
+pub use program::Assignment;
 pub use rows::{Rows, heap_bytes};
 pub use server::{
     ALL_OF_COLUMN, AccountInfo, DatabaseGrantInfo, NoServer, ProcessInfo, ServerInfo, SessionLockInfo, TableGrantInfo,
@@ -56,6 +58,8 @@ pub trait SessionEnv {
     fn warn(&self, level: Level, error: Error);
     fn user_var(&self, name: &str) -> Value;
     fn set_user_var(&self, name: &str, value: Value) -> Result<()>;
+    /// SELECT … INTO a variable of the stored program that runs, which takes it when the statement is over.
+    fn set_program_variable(&self, _variable: usize, _value: Value, _ty: &ColumnType) {}
     fn sys_var(&self, scope: VarScope, name: &str) -> Result<Value>;
     fn random(&self) -> f64;
     fn random_bytes(&self, out: &mut [u8]);

@@ -5,6 +5,7 @@ mod environment;
 use std::borrow::Cow;
 use std::cell::Cell;
 
+use vaquita_parser::IntoTarget;
 use vaquita_plan::env::{EvalCx, Level};
 use vaquita_plan::eval::print;
 use vaquita_plan::expr::{Expr, ExprKind};
@@ -134,8 +135,11 @@ pub fn run_into(plan: &QueryPlan, statement: &Execution<'_>) -> Result<u64> {
         statement.session.warn(Level::Warning, Error::new(&ER_SP_FETCH_NO_DATA, &[]));
         return Ok(0);
     };
-    for (name, value) in plan.into.iter().zip(row) {
-        statement.session.set_user_var(name, value.clone())?;
+    for ((target, value), column) in plan.into.iter().zip(row).zip(&plan.output) {
+        match target {
+            IntoTarget::UserVar(name) => statement.session.set_user_var(name, value.clone())?,
+            IntoTarget::Variable(variable) => statement.session.set_program_variable(*variable, value.clone(), &column.expr.ty),
+        }
     }
     if rows.len() > 1 {
         return Err(Error::new(&ER_TOO_MANY_ROWS, &[]));

@@ -85,7 +85,12 @@ fn run_form(show: &Show, cx: &ShowContext<'_>) -> Result<ShowResult> {
             cx.database_unchecked(db.as_deref())?;
             Listing::new("EVENTS").filtered(filter, 1, cx)
         }
-        Show::FunctionStatus(filter) | Show::ProcedureStatus(filter) => Listing::new("ROUTINE STATUS").filtered(filter, 1, cx),
+        // There are no functions.
+        Show::FunctionStatus(filter) => Listing::new("ROUTINE STATUS").filtered(filter, 1, cx),
+        Show::ProcedureStatus(filter) => {
+            let rows = system::routines::status(&system::SystemContext::new(cx.statement))?;
+            Listing::with_rows("ROUTINE STATUS", rows).filtered(filter, 1, cx)
+        }
         other => objects::run(other, cx),
     }
 }

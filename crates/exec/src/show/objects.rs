@@ -6,6 +6,7 @@ use vaquita_types::errno::{
     ER_BAD_DB_ERROR, ER_EVENT_DOES_NOT_EXIST, ER_FEATURE_DISABLED, ER_NO_BINARY_LOGGING, ER_SP_DOES_NOT_EXIST,
     ER_TRG_DOES_NOT_EXIST,
 };
+use vaquita_types::schema::ObjectKind;
 use vaquita_types::{Error, Result, Value};
 
 use super::{Listing, ShowContext, ShowResult};
@@ -22,7 +23,7 @@ pub(super) fn run(show: &Show, cx: &ShowContext<'_>) -> Result<ShowResult> {
             cx.database_unchecked(name.db.as_deref())?;
             return Err(Error::new(&ER_EVENT_DOES_NOT_EXIST, &[&name.name]));
         }
-        Show::CreateProcedure(name) => return Err(no_routine("PROCEDURE", name, cx)?),
+        Show::CreateProcedure(name) => create_procedure(name, cx)?,
         Show::CreateFunction(name) => return Err(no_routine("FUNCTION", name, cx)?),
         Show::ProcedureCode(name) | Show::FunctionCode(name) => {
             cx.database_unchecked(name.db.as_deref())?;
@@ -59,6 +60,14 @@ fn create_database(if_not_exists: bool, name: &str, cx: &ShowContext<'_>) -> Res
         "CREATE DATABASE {clause}{quoted} /*!40100 DEFAULT CHARACTER SET {charset}{collate} */ /*!80016 DEFAULT ENCRYPTION='N' */"
     );
     Ok(Listing::with_rows("CREATE DATABASE", vec![vec![Value::from(name), Value::from(text)]]))
+}
+
+fn create_procedure(name: &Name, cx: &ShowContext<'_>) -> Result<Listing> {
+    let database = cx.database_unchecked(name.db.as_deref())?;
+    let found = cx.statement.catalog.object(&database, ObjectKind::Procedure, &name.name)?;
+    let seen = found.and_then(|object| Some((cx.statement.server.sees_routine(&object)?, object)));
+    let Some((whole, object)) = seen else { return Err(no_routine("PROCEDURE", name, cx)?) };
+    Ok(Listing::with_rows("CREATE PROCEDURE", vec![system::routines::create_row(&object, whole)]))
 }
 
 fn no_routine(kind: &str, name: &Name, cx: &ShowContext<'_>) -> Result<Error> {

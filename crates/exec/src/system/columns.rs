@@ -62,9 +62,7 @@ fn described(def: &TableDef, column: &ColumnDef, position: usize, cx: &SystemCon
     let ty = &column.ty;
     let lengths = LazyCell::new(|| string_lengths(ty));
     let (precision, scale) = number_precision(ty);
-    let fsp = matches!(ty.kind, TypeKind::Time | TypeKind::DateTime | TypeKind::Timestamp).then_some(u64::from(ty.decimals));
-    let has_charset = ty.is_text() || matches!(ty.kind, TypeKind::Enum | TypeKind::Set);
-    let collation = has_charset.then(|| charset::collation(ty.collation));
+    let (fsp, collation) = (fraction(ty), collation_of(ty));
     row![
         cx;
         0;
@@ -84,6 +82,33 @@ fn described(def: &TableDef, column: &ColumnDef, position: usize, cx: &SystemCon
         collation.map(|c| c.charset.name),
         collation.map(|c| c.name),
     ]
+}
+
+/// DATA_TYPE to COLLATION_NAME of a parameter.
+pub fn described_type(ty: &ColumnType) -> Row {
+    let (lengths, collation) = (string_lengths(ty), collation_of(ty));
+    let (precision, scale) = number_precision(ty);
+    // Unlike a column's.
+    let scale = if precision.is_some() { scale.or(Some(0)) } else { scale };
+    row![
+        text::type_name(ty.kind),
+        lengths.0,
+        lengths.1,
+        precision,
+        scale,
+        fraction(ty),
+        collation.map(|c| c.charset.name),
+        collation.map(|c| c.name),
+    ]
+}
+
+fn fraction(ty: &ColumnType) -> Option<u64> {
+    matches!(ty.kind, TypeKind::Time | TypeKind::DateTime | TypeKind::Timestamp).then_some(u64::from(ty.decimals))
+}
+
+fn collation_of(ty: &ColumnType) -> Option<&'static charset::Collation> {
+    let has_charset = ty.is_text() || matches!(ty.kind, TypeKind::Enum | TypeKind::Set);
+    has_charset.then(|| charset::collation(ty.collation))
 }
 
 /// CHARACTER_MAXIMUM_LENGTH and CHARACTER_OCTET_LENGTH.

@@ -16,6 +16,7 @@ mod instance;
 mod narrow;
 mod references;
 mod registry;
+pub mod routines;
 mod row;
 mod schema;
 pub mod text;

@@ -12,7 +12,7 @@ use vaquita_types::charset::{Collation, CollationId};
 use vaquita_types::schema::{ColumnDef, ColumnDefault, ColumnId, TableDef, TableId, TableOptions, TableRef};
 use vaquita_types::{ColumnType, Result, TypeKind, Value};
 
-use super::{Row, SystemContext, accounts, columns, fixed, instance, references, schema, transactions, views};
+use super::{Row, SystemContext, accounts, columns, fixed, instance, references, routines, schema, transactions, views};
 use vaquita_plan::data_type::column_type;
 
 pub type MakeRows = fn(&SystemContext<'_>) -> Result<Vec<Row>>;
@@ -50,9 +50,11 @@ const MAKERS: &[(&str, MakeRows)] = &[
     ("information_schema.innodb_trx", transactions::innodb_trx),
     ("information_schema.key_column_usage", schema::key_column_usage),
     ("information_schema.keywords", fixed::keywords),
+    ("information_schema.parameters", routines::parameters),
     ("information_schema.plugins", fixed::plugins),
     ("information_schema.processlist", instance::processlist),
     ("information_schema.referential_constraints", references::referential_constraints),
+    ("information_schema.routines", routines::routines),
     ("information_schema.schemata", schema::schemata),
     ("information_schema.schema_privileges", accounts::schema_privileges),
     ("information_schema.statistics", schema::statistics),

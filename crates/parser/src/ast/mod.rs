@@ -15,6 +15,7 @@ mod ddl;
 mod dml;
 mod expr;
 mod literal_rows;
+mod program;
 mod query;
 mod show;
 
@@ -24,6 +25,7 @@ pub use ddl::*;
 pub use dml::*;
 pub use expr::*;
 pub use literal_rows::*;
+pub use program::*;
 pub use query::*;
 pub use show::*;
 
@@ -49,6 +51,9 @@ pub enum Statement {
         args: Vec<Expr>,
     },
     Handler(Handler),
+    /// SIGNAL and RESIGNAL.
+    Signal(Box<Signal>),
+    GetDiagnostics(Box<GetDiagnostics>),
 
     CreateDatabase {
         if_not_exists: bool,
@@ -85,6 +90,10 @@ pub enum Statement {
         if_exists: bool,
         names: Vec<Name>,
     },
+    /// CREATE PROCEDURE.
+    CreateRoutine(Box<CreateRoutine>),
+    /// ALTER PROCEDURE and FUNCTION.
+    AlterRoutine(Box<AlterRoutine>),
     /// DROP PROCEDURE, FUNCTION, TRIGGER, EVENT.
     DropProgram {
         kind: ProgramKind,

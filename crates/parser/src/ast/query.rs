@@ -126,16 +126,20 @@ pub enum Hint {
     },
 }
 
+/// Where a value goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum IntoTarget {
+    /// `@a`, without the `@`.
+    UserVar(String),
+    /// A variable of the stored program.
+    Variable(usize),
+}
+
 #[derive(Clone, Debug, PartialEq)]
 pub enum SelectInto {
-    /// `INTO @a, @b`, without the `@`.
-    Vars(Vec<String>),
+    Vars(Vec<IntoTarget>),
     Dumpfile(Vec<u8>),
-    Outfile {
-        path: Vec<u8>,
-        charset: Option<String>,
-        format: FileFormat,
-    },
+    Outfile { path: Vec<u8>, charset: Option<String>, format: FileFormat },
 }
 
 /// FIELDS and LINES of OUTFILE and LOAD DATA; `None` means MySQL's default.

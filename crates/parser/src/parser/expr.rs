@@ -367,7 +367,7 @@ impl Parser<'_> {
         Ok(expr)
     }
 
-    fn primary(&mut self) -> Result<Expr> {
+    pub(super) fn primary(&mut self) -> Result<Expr> {
         match self.kind() {
             Tok::Charset if !self.charset_introduces() => self.column_or_call(),
             Tok::Int | Tok::Decimal | Tok::Float | Tok::Str | Tok::NatStr | Tok::Charset | Tok::Hex | Tok::Bit => {
@@ -561,6 +561,9 @@ impl Parser<'_> {
             return self.call(None, first);
         }
         if !self.eat_op(Op::Dot) {
+            if let Some(variable) = self.variable_named(&first) {
+                return Ok(Expr::Param(variable));
+            }
             return self.json_path(ColumnRef { db: None, table: None, name: first });
         }
         let second = self.ident()?;

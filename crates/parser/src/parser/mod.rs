@@ -22,7 +22,9 @@ mod index;
 mod literal;
 mod literal_rows;
 mod load;
+mod program;
 mod query;
+mod routine;
 mod select;
 mod server;
 mod set;
@@ -127,6 +129,8 @@ pub(crate) struct Parser<'a> {
     table_parens: bool,
     /// In the assignments of ON DUPLICATE KEY UPDATE.
     in_duplicate_update: bool,
+    /// The stored program whose body is being read.
+    program: Option<Box<program::Builder>>,
     /// Warnings of what was met: deprecated syntax, names that are cut.
     warnings: Vec<Error>,
 }
@@ -152,6 +156,7 @@ impl<'a> Parser<'a> {
             into: None,
             table_parens: false,
             in_duplicate_update: false,
+            program: None,
             warnings: Vec::new(),
         }
     }

@@ -227,7 +227,10 @@ impl Parser<'_> {
                 _ => self.fail(),
             },
             Tok::Op(Op::Param) => self.param(),
-            _ => Ok(Expr::column(self.ident()?)),
+            _ => {
+                let name = self.ident()?;
+                Ok(self.variable_named(&name).map_or_else(|| Expr::column(name), Expr::Param))
+            }
         }
     }
 
@@ -277,10 +280,7 @@ impl Parser<'_> {
                 SelectInto::Outfile { path, charset, format: self.file_format()? }
             }
             Some(_) => SelectInto::Dumpfile(self.string()?),
-            None => SelectInto::Vars(self.comma_list(|p| {
-                // A bare name is a stored program's variable.
-                if p.at_ident() { p.ident() } else { p.at_name() }
-            })?),
+            None => SelectInto::Vars(self.comma_list(Self::into_target)?),
         });
         self.into = before;
         self.keep_into(into)

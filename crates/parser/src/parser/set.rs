@@ -45,7 +45,7 @@ impl Parser<'_> {
         Ok(Statement::Set(items))
     }
 
-    fn set_item(&mut self, scope: &mut VarScope, first: bool) -> Result<SetItem> {
+    pub(super) fn set_item(&mut self, scope: &mut VarScope, first: bool) -> Result<SetItem> {
         match self.kind() {
             Tok::At => {
                 let name = self.at_name()?;

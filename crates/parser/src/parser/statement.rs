@@ -59,6 +59,8 @@ impl Parser<'_> {
                 })?))
             }
             Kw::CALL => self.call_procedure(),
+            Kw::SIGNAL | Kw::RESIGNAL => self.signal(kw == Kw::RESIGNAL),
+            Kw::GET => self.get_diagnostics(),
             Kw::LOAD => self.load(),
             Kw::HANDLER => self.handler(),
             Kw::EXPLAIN | Kw::DESCRIBE | Kw::DESC => self.explain(),
@@ -88,25 +90,16 @@ impl Parser<'_> {
     fn unsupported_statement(&mut self, kw: Kw) -> Result<Statement> {
         let second = self.peek();
         let known = match kw {
-            Kw::BINLOG
-            | Kw::CACHE
-            | Kw::CHANGE
-            | Kw::CLONE
-            | Kw::GET
-            | Kw::IMPORT
-            | Kw::INSTALL
-            | Kw::PURGE
-            | Kw::RESIGNAL
-            | Kw::SIGNAL
-            | Kw::STOP
-            | Kw::UNINSTALL => second != Tok::Eof || kw == Kw::RESIGNAL,
+            Kw::BINLOG | Kw::CACHE | Kw::CHANGE | Kw::CLONE | Kw::IMPORT | Kw::INSTALL | Kw::PURGE | Kw::STOP | Kw::UNINSTALL => {
+                second != Tok::Eof
+            }
             _ => false,
         };
         if !known {
             return self.fail();
         }
         let what = match second {
-            Tok::Kw(next) if !matches!(kw, Kw::PURGE | Kw::SIGNAL | Kw::BINLOG) => {
+            Tok::Kw(next) if !matches!(kw, Kw::PURGE | Kw::BINLOG) => {
                 format!("{} {}", kw.as_str(), next.as_str())
             }
             _ => kw.as_str().to_string(),
@@ -190,7 +183,7 @@ impl Parser<'_> {
             Kw::USER => self.create_user(),
             Kw::ROLE => self.create_role(),
             Kw::VIEW | Kw::OR | Kw::ALGORITHM | Kw::DEFINER | Kw::SQL => self.create_view_or_program(),
-            Kw::PROCEDURE => self.unsupported_program("CREATE PROCEDURE"),
+            Kw::PROCEDURE => self.create_procedure(None),
             Kw::FUNCTION | Kw::AGGREGATE => self.unsupported_program("CREATE FUNCTION"),
             Kw::TRIGGER => self.unsupported_program("CREATE TRIGGER"),
             Kw::EVENT => self.unsupported_program("CREATE EVENT"),
@@ -209,8 +202,8 @@ impl Parser<'_> {
             Kw::DATABASE | Kw::SCHEMA => self.alter_database(),
             Kw::USER => self.alter_user(),
             Kw::VIEW | Kw::ALGORITHM | Kw::DEFINER | Kw::SQL => self.alter_view_or_event(),
-            Kw::PROCEDURE => self.unsupported("ALTER PROCEDURE"),
-            Kw::FUNCTION => self.unsupported("ALTER FUNCTION"),
+            Kw::PROCEDURE => self.alter_routine(ProgramKind::Procedure),
+            Kw::FUNCTION => self.alter_routine(ProgramKind::Function),
             Kw::EVENT => self.unsupported_program("ALTER EVENT"),
             Kw::SERVER => self.unsupported("ALTER SERVER"),
             Kw::TABLESPACE | Kw::UNDO => self.unsupported("ALTER TABLESPACE"),

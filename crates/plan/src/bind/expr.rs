@@ -126,6 +126,9 @@ impl Binder<'_> {
         let given = self.cx.param_types.get(n).filter(|ty| ty.kind != TypeKind::Null).cloned();
         // Its kind is its value's; a text comes in the connection's charset.
         let ty = given.unwrap_or_else(|| ColumnType { collation: self.cx.settings.connection_collation, ..ColumnType::null() });
+        if self.cx.variables {
+            return Expr::variable(n, ty);
+        }
         Expr { kind: ExprKind::Param(n), ty, nullable: true, coercibility: 4 }
     }
 

@@ -62,6 +62,8 @@ pub struct PlanContext<'a> {
     pub settings: &'a PlanSettings,
     /// The types of `?` by position; missing ones are taken from where they stand.
     pub param_types: &'a [ColumnType],
+    /// `?` are variables of a stored program.
+    pub variables: bool,
     /// Types of user variables that are set.
     pub user_var_type: Option<&'a dyn Fn(&str) -> Option<ColumnType>>,
     /// Types of system variables; error 1193 for a name that is none.
@@ -84,6 +86,7 @@ impl<'a> PlanContext<'a> {
             insert_target: None,
             settings: const { &PlanSettings::DEFAULT },
             param_types: &[],
+            variables: false,
             user_var_type: None,
             sys_var_type: None,
             watch: None,

@@ -48,7 +48,9 @@ fn resolve_add(args: &mut Vec<Expr>, date: usize, amount: usize, unit: usize) ->
     let ty = match date.ty.kind {
         TypeKind::Date if !unit.has_time() => ColumnType::new(TypeKind::Date),
         // A parameter is a DATETIME(6) unless only its day counts.
-        TypeKind::Date if matches!(date.kind, ExprKind::Param(_)) => ColumnType::temporal(TypeKind::DateTime, 6),
+        TypeKind::Date if matches!(date.kind, ExprKind::Param(_)) && !date.is_variable() => {
+            ColumnType::temporal(TypeKind::DateTime, 6)
+        }
         TypeKind::Date => ColumnType::temporal(TypeKind::DateTime, unit_fsp),
         TypeKind::DateTime | TypeKind::Timestamp => ColumnType::temporal(TypeKind::DateTime, date.ty.decimals.max(unit_fsp)),
         TypeKind::Time if unit.has_time() && !unit.keyword().starts_with("DAY_") => {

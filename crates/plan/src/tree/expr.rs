@@ -19,6 +19,9 @@ use super::node::{OutputColumn, QueryPlan};
 /// Coercibility of numbers and temporal values.
 pub const COERCIBILITY_NUMERIC: u8 = 5;
 
+/// Of variables of stored programs, as of columns.
+const COERCIBILITY_VARIABLE: u8 = 2;
+
 /// An index into the frame of a query block.
 pub type Slot = usize;
 
@@ -192,6 +195,16 @@ impl Expr {
 
     pub fn slot(slot: Slot, ty: ColumnType, nullable: bool) -> Expr {
         Expr { kind: ExprKind::Slot(slot), ty, nullable, coercibility: 2 }
+    }
+
+    /// A variable of a stored program.
+    pub fn variable(at: usize, ty: ColumnType) -> Expr {
+        Expr { kind: ExprKind::Param(at), ty, nullable: true, coercibility: COERCIBILITY_VARIABLE }
+    }
+
+    /// It is a variable of a stored program, not a `?`.
+    pub fn is_variable(&self) -> bool {
+        matches!(self.kind, ExprKind::Param(_)) && self.coercibility == COERCIBILITY_VARIABLE
     }
 
     /// It has no operands.

@@ -10,7 +10,7 @@
 
 use std::sync::Arc;
 
-use vaquita_parser::SelectInto;
+use vaquita_parser::{IntoTarget, SelectInto};
 use vaquita_types::schema::TableRef;
 use vaquita_types::{ColumnType, Value};
 
@@ -35,7 +35,7 @@ pub struct QueryPlan {
     /// SQL_CALC_FOUND_ROWS: FOUND_ROWS() counts the rows that a LIMIT at the root of the plan leaves out.
     pub calc_found_rows: bool,
     /// INTO @a, @b: the names of the variables that take the only row.
-    pub into: Vec<String>,
+    pub into: Vec<IntoTarget>,
     /// INTO OUTFILE or DUMPFILE.
     pub into_file: Option<Arc<SelectInto>>,
     /// The hint MAX_EXECUTION_TIME of the statement's first SELECT; 0 is no hint.

@@ -17,6 +17,7 @@ const CAPS: u32 = cap::LONG_PASSWORD
     | cap::PLUGIN_AUTH_LENENC_CLIENT_DATA
     | cap::TRANSACTIONS
     | cap::MULTI_RESULTS
+    | cap::PS_MULTI_RESULTS
     | cap::MULTI_STATEMENTS
     | cap::LOCAL_FILES
     | cap::DEPRECATE_EOF;
@@ -30,6 +31,8 @@ pub struct Client {
     input: Vec<u8>,
     seq: u8,
     caps: u32,
+    /// Another answer follows the last one.
+    more: bool,
     /// What is sent when the server asks for a file.
     pub local_file: Vec<u8>,
 }
@@ -99,8 +102,15 @@ impl Client {
 
     fn over(stream: TcpStream, user: &str, password: &str, caps: u32) -> Result<Client> {
         stream.set_read_timeout(Some(ANSWER_TIMEOUT))?;
-        let mut client =
-            Client { stream, reader: PacketReader::new(1 << 30), input: Vec::new(), seq: 0, caps, local_file: Vec::new() };
+        let mut client = Client {
+            stream,
+            reader: PacketReader::new(1 << 30),
+            input: Vec::new(),
+            seq: 0,
+            caps,
+            more: false,
+            local_file: Vec::new(),
+        };
         client.log_in(user, password)?;
         Ok(client)
     }
@@ -227,6 +237,21 @@ impl Client {
         self.answer()
     }
 
+    /// Runs a statement and reads all of its results, as those of a CALL.
+    #[allow(dead_code)] // not of every harness
+    pub fn query_last(&mut self, sql: &str) -> Answer {
+        self.query_all(sql).pop().expect("an answer")
+    }
+
+    #[allow(dead_code)]
+    pub fn query_all(&mut self, sql: &str) -> Vec<Answer> {
+        let mut answers = vec![self.query(sql)];
+        while self.more {
+            answers.push(self.answer().unwrap_or_else(|e| panic!("{sql}: {e}")));
+        }
+        answers
+    }
+
     /// COM_STMT_PREPARE; the inner error is the server's.
     #[allow(dead_code)] // not of every harness, as the next
     pub fn prepare(&mut self, sql: &str) -> Result<std::result::Result<Prepared, Answer>> {
@@ -269,9 +294,13 @@ impl Client {
 
     fn answer_by<T>(&mut self, describe: impl Fn(&[u8]) -> Option<T>, read: ReadRow) -> Result<(Vec<T>, Answer)> {
         let first = self.receive()?;
+        self.more = false;
         let mut described = Vec::new();
         let answer = match first.first() {
-            Some(0) => ok_of(&first).ok_or_else(|| broken("ok")),
+            Some(0) => {
+                self.more = more_follows(&first);
+                ok_of(&first).ok_or_else(|| broken("ok"))
+            }
             Some(0xff) => error_of(&first).ok_or_else(|| broken("error")),
             Some(0xfb) => {
                 self.send_file()?;
@@ -307,7 +336,10 @@ impl Client {
         loop {
             let packet = self.receive()?;
             match packet.first() {
-                Some(0xfe) if packet.len() < 0xff_ffff => return Ok(Answer::Rows { columns, rows }),
+                Some(0xfe) if packet.len() < 0xff_ffff => {
+                    self.more = more_follows(&packet);
+                    return Ok(Answer::Rows { columns, rows });
+                }
                 Some(0xff) => return error_of(&packet).ok_or_else(|| broken("error")),
                 _ => rows.push(read(&packet, columns.len()).ok_or_else(|| broken("row"))?),
             }
@@ -332,6 +364,17 @@ pub fn seal(pem: &[u8], password: &str, nonce: &[u8; NONCE_BYTES]) -> Result<Vec
         *byte ^= mask;
     }
     key.encrypt(&mut rsa::rand_core::OsRng, rsa::Oaep::new::<sha1::Sha1>(), &masked).map_err(Error::other)
+}
+
+/// What the status of an OK packet, or of one that ends rows, says.
+#[allow(dead_code)] // not of every harness
+pub fn more_follows(packet: &[u8]) -> bool {
+    if let [0xfe, _, _, low, high] = packet {
+        return u16::from_le_bytes([*low, *high]) & vaquita_wire::caps::status::MORE_RESULTS_EXISTS != 0;
+    }
+    let mut bytes = Bytes::new(packet.get(1..).unwrap_or_default());
+    let status = bytes.lenenc_int().and_then(|_| bytes.lenenc_int()).and_then(|_| bytes.u16());
+    status.is_ok_and(|status| status & vaquita_wire::caps::status::MORE_RESULTS_EXISTS != 0)
 }
 
 fn ok_of(packet: &[u8]) -> Option<Answer> {

@@ -163,7 +163,7 @@ impl Play<'_> {
             // What a session of the script has locked, GRANT does not wait for.
             "SET SESSION lock_wait_timeout = 1".to_string(),
         ] {
-            let answer = root.query(&sql);
+            let answer = root.query_last(&sql);
             assert!(!matches!(answer, Answer::Err { .. }), "{sql}: {answer:?}");
         }
         Play { target, database, root, sessions: Vec::new(), current: 0, granted: Vec::new(), version: 1 }
@@ -209,7 +209,7 @@ impl Play<'_> {
 
     fn ask_stranger(&mut self, sql: &str) -> String {
         let taken = NOT_FOR_STRANGERS.iter().any(|word| sql.to_uppercase().contains(word));
-        if taken { "-".to_string() } else { outcome(&self.sessions[self.current].stranger.query(sql)) }
+        if taken { "-".to_string() } else { outcome(&self.sessions[self.current].stranger.query_last(sql)) }
     }
 
     /// Gives the role exactly `wanted`; false if that cannot be.
@@ -231,7 +231,7 @@ impl Play<'_> {
             sessions.player.query(&format!("SET ROLE {ROLE}"));
             sessions.version = self.version;
         }
-        sessions.player.query(sql)
+        sessions.player.query_last(sql)
     }
 
     fn replay(&mut self, sql: &str, line: &str) -> String {

@@ -18,7 +18,7 @@ use std::fmt::Write;
 
 use vaquita_scripts::{Script, Target};
 
-use crate::client::Client;
+use crate::client::{Client, more_follows};
 
 pub fn replay(script: &Script, target: &Target) -> String {
     let connect = |eof| Client::connect_tracking(target.port, &target.user, &target.password, eof).expect("connect");
@@ -136,6 +136,19 @@ fn parameters(values: &str) -> Vec<u8> {
 /// Sends a command and receives the packets that answer it.
 fn run(client: &mut Client, eof: bool, parts: &[&[u8]]) -> Vec<Vec<u8>> {
     client.command(&parts.concat()).expect("send");
+    let mut packets = Vec::new();
+    let several = !matches!(parts[0], b"\x1c" | b"\x16");
+    loop {
+        packets.append(&mut result(client, eof, parts));
+        let ends = |last: &Vec<u8>| !matches!(last.first(), Some(0 | 0xfe)) || !more_follows(last);
+        if !several || packets.last().is_none_or(ends) {
+            return packets;
+        }
+    }
+}
+
+/// The packets of one result.
+fn result(client: &mut Client, eof: bool, parts: &[&[u8]]) -> Vec<Vec<u8>> {
     let mut packets = vec![client.receive().expect("an answer")];
     let until_end = |client: &mut Client, packets: &mut Vec<Vec<u8>>| {
         while !packets.last().is_some_and(|packet| matches!(packet.first(), Some(0xfe | 0xff))) {

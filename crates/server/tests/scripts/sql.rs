@@ -8,7 +8,7 @@ use crate::client::{Answer, Client};
 
 impl Console for Client {
     fn answer(&mut self, statement: &str) -> String {
-        printed(&self.query(statement))
+        self.query_all(statement).iter().map(printed).collect()
     }
 
     fn set_file(&mut self, bytes: Vec<u8>) {

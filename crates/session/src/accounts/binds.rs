@@ -3,12 +3,17 @@
 //! What is named here is bound, and asked of the account, before the statement does anything; it is bound again, and asked again, where it
 //! runs (`Session::with_plan_context`), so that nothing depends on this list being complete but the order of things.
 
-use vaquita_parser::ast::{Expr, Query, SetItem, SetValue, Statement as Ast};
+use vaquita_parser::ast::{DiagnosticsWhat, Expr, Query, SetItem, SetValue, Statement as Ast};
 
 /// Expressions that see no table of the statement: those of a kind that binds `Scalars`.
 pub fn scalars(ast: &Ast) -> Vec<&Expr> {
     match ast {
         Ast::Do(exprs) | Ast::Call { args: exprs, .. } => exprs.iter().collect(),
+        Ast::Signal(signal) => signal.items.iter().map(|(_, value)| value).collect(),
+        Ast::GetDiagnostics(get) => match &get.what {
+            DiagnosticsWhat::Condition(number, _) => vec![number],
+            DiagnosticsWhat::Statement(_) => Vec::new(),
+        },
         Ast::Set(items) => items.iter().filter_map(assigned).collect(),
         _ => Vec::new(),
     }

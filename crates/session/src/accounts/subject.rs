@@ -99,6 +99,11 @@ impl Subject<'_> {
                 may.map_err(|_| Error::new(&ER_XAER_RMERR, &[]))
             }
             Ast::Call { name, .. } => self.routine(name, p::EXECUTE, "execute"),
+            Ast::CreateRoutine(create) => {
+                let name = &create.name;
+                self.on_database(name.db.as_deref(), p::CREATE_ROUTINE)
+            }
+            Ast::AlterRoutine(alter) => self.routine(&alter.name, p::ALTER_ROUTINE, "alter routine"),
             Ast::DropProgram { kind, name, .. } => match kind {
                 ProgramKind::Procedure | ProgramKind::Function => self.routine(name, p::ALTER_ROUTINE, "alter routine"),
                 ProgramKind::Event => self.on_database(name.db.as_deref(), p::EVENT),

@@ -14,13 +14,15 @@ pub(super) struct Exchange<'a> {
     /// The rows of the query are kept in `cursor`, for the client to fetch.
     pub keeps_rows: bool,
     pub cursor: Option<Box<Cursor>>,
+    /// A step of a stored program: its commit is waited for.
+    pub in_program: bool,
     /// The answer was an error: a text of several statements ends here.
     pub failed: bool,
 }
 
 impl<'a> Exchange<'a> {
     pub fn new(answer: &'a mut dyn Answer, park: MakeWaiter<'a>) -> Exchange<'a> {
-        Exchange { answer, park, rest: &[], binary: false, keeps_rows: false, cursor: None, failed: false }
+        Exchange { answer, park, rest: &[], binary: false, keeps_rows: false, cursor: None, in_program: false, failed: false }
     }
 
     pub fn more(&self) -> bool {

@@ -76,6 +76,8 @@ impl Session {
         }
         self.track_plan(plan);
         let execution_ms_max = match plan {
+            // Of a stored program's statements none is limited by itself.
+            _ if exchange.in_program => 0,
             Plan::Query(query) if query.execution_ms_max != 0 => query.execution_ms_max,
             Plan::Query(_) => self.env.settings.execution_ms_max,
             _ => 0,
@@ -228,7 +230,10 @@ impl Session {
         if self.transaction.fail_statement(error) {
             self.transaction_over();
         }
-        self.client.interrupt.clear();
+        // Who has asked for the end of a program has asked for more than this statement's.
+        if !self.programs.is_running() {
+            self.client.interrupt.clear();
+        }
     }
 
     /// Commits an autocommit statement, then answers.
@@ -246,6 +251,12 @@ impl Session {
             return self.fail(&error, exchange);
         }
         self.transaction_over();
+        if exchange.in_program {
+            return match self.transaction.storage().commit_wait() {
+                Ok(()) => self.succeed(&done, exchange),
+                Err(error) => self.fail(&error, exchange),
+            };
+        }
         // Whoever completes the group may run this session before `commit` returns here, but not
         // before this thread has released the connection's lock.
         self.pending = Some(Pending { done, rest: exchange.rest.to_vec() });

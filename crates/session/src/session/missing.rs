@@ -1,4 +1,4 @@
-//! DROP PROCEDURE, FUNCTION, TRIGGER and EVENT. There are none here, so every name is that of what is not there: an error, and with
+//! DROP TRIGGER and EVENT. There are none here, so every name is that of what is not there: an error, and with
 //! IF EXISTS a note, as scripts expect that drop what an earlier run may have left.
 
 use vaquita_parser::ast::{Name, ProgramKind};
@@ -23,7 +23,7 @@ impl Session {
             ProgramKind::Trigger => Error::new(&ER_TRG_DOES_NOT_EXIST, &[]),
             ProgramKind::Event if if_exists => missing("Event", &name.name),
             ProgramKind::Event => Error::new(&ER_EVENT_DOES_NOT_EXIST, &[&name.name]),
-            ProgramKind::Procedure | ProgramKind::Function => missing(kind.as_str(), &format!("{database}.{}", name.name)),
+            ProgramKind::Procedure | ProgramKind::Function => Error::internal("routines are dropped elsewhere"),
         };
         if !if_exists {
             return Err(error);
@@ -32,7 +32,7 @@ impl Session {
         Ok(Done::nothing())
     }
 
-    fn database_of(&self, name: &Name) -> Result<String> {
+    pub(super) fn database_of(&self, name: &Name) -> Result<String> {
         name.db.clone().or_else(|| self.env.database()).ok_or_else(|| Error::new(&ER_NO_DB_ERROR, &[]))
     }
 }

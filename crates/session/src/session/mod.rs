@@ -20,6 +20,7 @@ mod named;
 mod other_statements;
 mod planning;
 mod prepared;
+mod program;
 mod query;
 mod server_view;
 mod set;
@@ -62,6 +63,7 @@ pub struct Session {
     prepared: PreparedStatements,
     /// KILL CONNECTION_ID(): the statement is answered before the connection closes.
     killed_itself: bool,
+    programs: program::Running,
     pending: Option<Pending>,
 }
 
@@ -72,6 +74,10 @@ pub struct ClientOptions {
     pub found_rows: bool,
     /// A text may hold several statements.
     pub multi_statements: bool,
+    /// A statement may be answered by several results.
+    pub multi_results: bool,
+    /// A prepared CALL answers with the values of its OUT parameters.
+    pub out_parameters: bool,
     /// LOAD DATA LOCAL may ask it for files.
     pub local_files: bool,
 }
@@ -102,6 +108,7 @@ impl Session {
             options,
             env,
             killed_itself: false,
+            programs: program::Running::default(),
             pending: None,
         }
     }

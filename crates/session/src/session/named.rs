@@ -22,6 +22,14 @@ use crate::state::prepared::{CachedPlan, Prepared};
 
 impl Session {
     pub(super) fn prepare_named(&mut self, name: &str, source: &PrepareSource) -> Result<Done> {
+        // Its `?` are no variables of the program that prepares it.
+        let outer = std::mem::replace(&mut self.programs.variables, false);
+        let done = self.prepare_source(name, source);
+        self.programs.variables = outer;
+        done
+    }
+
+    fn prepare_source(&mut self, name: &str, source: &PrepareSource) -> Result<Done> {
         // A PREPARE that fails leaves no statement of that name.
         self.prepared.close_named(name);
         let text = match source {
@@ -45,7 +53,8 @@ impl Session {
 
     pub(super) fn execute_named(&mut self, name: &str, using: &[String], exchange: &mut Exchange<'_>) -> Flow {
         let database = self.prepared.named(name).and_then(|named| named.database.clone());
-        self.in_database(database.as_deref(), |session| match session.ready_to_execute(name, using) {
+        let outer = std::mem::replace(&mut self.programs.variables, false);
+        let flow = self.in_database(database.as_deref(), |session| match session.ready_to_execute(name, using) {
             Err(error) => session.fail(&error, exchange),
             Ok((ast, values, Some(plan))) => {
                 session.client.counters.add(Counter::StmtExecute, 1);
@@ -60,7 +69,9 @@ impl Session {
                 session.prepared.take_values();
                 flow
             }
-        })
+        });
+        self.programs.variables = outer;
+        flow
     }
 
     /// The value of a variable; a text in the connection's charset, as parameters are.

@@ -2,7 +2,7 @@
 
 use vaquita_exec::context::SessionEnv;
 use vaquita_exec::ddl::{Ddl, Outcome};
-use vaquita_parser::ast::{self, AccessMode, SetItem};
+use vaquita_parser::ast::{self, AccessMode, ProgramKind, SetItem};
 use vaquita_parser::printer::Style;
 use vaquita_parser::statement_kind::Class;
 use vaquita_parser::{Statement as Ast, StatementKind};
@@ -78,6 +78,14 @@ impl Session {
             }
             Ast::Show(_) | Ast::Describe { .. } => self.show(ast, exchange),
             Ast::Explain(explain) => self.explain(explain, exchange),
+            Ast::Call { name, args } => return self.call_statement(name, args, exchange),
+            Ast::Signal(signal) => self.signal(signal, None).map(|()| Done::nothing()),
+            Ast::GetDiagnostics(get) => return self.get_diagnostics(get, exchange),
+            Ast::CreateRoutine(create) => self.create_routine(create),
+            Ast::AlterRoutine(alter) => self.alter_routine(alter),
+            Ast::DropProgram { kind: kind @ (ProgramKind::Procedure | ProgramKind::Function), if_exists, name } => {
+                self.drop_routine(*kind, *if_exists, name)
+            }
             Ast::DropProgram { kind, if_exists, name } => self.drop_program(*kind, *if_exists, name),
             other => self
                 .account_statement(other)
@@ -135,7 +143,6 @@ impl Session {
     /// Runs `f` with what DDL needs of this session.
     pub(super) fn with_ddl<T>(&self, f: impl FnOnce(&Ddl<'_>) -> T) -> T {
         let database = self.env.database();
-        let settings = self.env.run_settings();
         let collation = self.env.connection_collation();
         let param_types: Vec<_> = self.prepared.values().iter().map(|value| type_of_value(value, collation)).collect();
         let planner = |ast: &Ast, target: Option<&TableRef>| {
@@ -161,13 +168,18 @@ impl Session {
             database: database.as_deref(),
             planner: &planner,
             params: self.prepared.values(),
-            context: DdlContext {
-                wait: self.env.settings.metadata_lock_wait,
-                interrupt: self.client.interrupt.clone(),
-                progress: self.client.progress.clone(),
-                foreign_keys: KeyRules { checks: settings.foreign_key_checks, unique_parents: settings.unique_parents },
-            },
+            context: self.ddl_context(),
         })
+    }
+
+    pub(super) fn ddl_context(&self) -> DdlContext {
+        let settings = self.env.run_settings();
+        DdlContext {
+            wait: self.env.settings.metadata_lock_wait,
+            interrupt: self.client.interrupt.clone(),
+            progress: self.client.progress.clone(),
+            foreign_keys: KeyRules { checks: settings.foreign_key_checks, unique_parents: settings.unique_parents },
+        }
     }
 
     fn evaluate_all(&mut self, exprs: &[ast::Expr]) -> Result<Done> {

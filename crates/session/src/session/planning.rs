@@ -76,7 +76,8 @@ impl Session {
     fn with_select_limit(&self, ast: &Ast) -> Option<Ast> {
         let rows_max = self.env.settings.plan.select_rows_max;
         let Ast::Query(query) = ast else { return None };
-        if rows_max == u64::MAX || query.limit.is_some() {
+        // It is not for statements of stored programs.
+        if self.programs.variables || rows_max == u64::MAX || query.limit.is_some() {
             return None;
         }
         let count = Expr::Literal(Literal::Int(rows_max));
@@ -100,6 +101,7 @@ impl Session {
         let catalog = vaquita_exec::catalog::PlanCatalog::within(&self.catalog, self.transaction.shared());
         let mut context = PlanContext::new(&catalog, Place::Statement(&uses));
         context.settings = &self.env.settings.plan;
+        context.variables = self.programs.variables;
         let user_var_type = |name: &str| variables.note(Variable::User(name.into()), &self.env);
         let sys_var_type =
             |name: &str| variables.note(Variable::System(name.into()), &self.env).map_or_else(|| self.env.sys_var_type(name), Ok);
@@ -113,7 +115,7 @@ impl Session {
     }
 
     /// `types` are those of the first parameters; NULL's leaves it to where the parameter stands.
-    fn fresh_plan(&self, ast: &Ast, types: &[ColumnType]) -> Result<CachedPlan> {
+    pub(super) fn fresh_plan(&self, ast: &Ast, types: &[ColumnType]) -> Result<CachedPlan> {
         let catalog_version = self.catalog.version();
         let settings = Arc::clone(&self.env.settings.plan);
         let variables = VariableTypes::default();

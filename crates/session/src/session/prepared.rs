@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use vaquita_parser::statement_kind::Prepares;
-use vaquita_parser::{StatementKind, parse_prepared_noting};
+use vaquita_parser::{Statement as Ast, StatementKind, parse_prepared_noting};
 use vaquita_plan::node::{OutputColumn, Plan};
 use vaquita_plan::params::parameter_types;
 use vaquita_types::charset::{CollationId, charset};
@@ -61,6 +61,9 @@ impl Session {
             return Err(Error::new(&ER_UNSUPPORTED_PS, &[]));
         }
         self.authorize(&ast)?;
+        if let Ast::Call { name, .. } = &ast {
+            self.routine_named(name)?;
+        }
         let plan = if kind.is_planned() {
             Some(Arc::new(self.typed_plan(&ast, parameters, &mut Cow::Borrowed(&[]), None)?))
         } else {

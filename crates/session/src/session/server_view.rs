@@ -11,7 +11,7 @@ use vaquita_storage::SessionCatalog;
 use vaquita_types::Result;
 use vaquita_types::schema::{ColumnDef, StoredObject};
 
-use crate::accounts::{Subject, resolve};
+use crate::accounts::{Subject, privilege, resolve};
 use crate::clients::Client;
 use crate::server::{Server, VERSION};
 use crate::state::access::SessionAccess;
@@ -62,6 +62,17 @@ impl ServerInfo for ServerView<'_> {
 
     fn accounts(&self) -> Vec<AccountInfo> {
         self.server.accounts().infos()
+    }
+
+    /// Its definer, and who may read everything, sees its body; who may do anything with it sees that it is there.
+    fn sees_routine(&self, routine: &StoredObject) -> Option<bool> {
+        let (account, rights) = (self.access.account(), self.access.rights());
+        let own = account.user == routine.definer.user && account.host == routine.definer.host;
+        if own || rights.grants.global & privilege::SELECT != 0 || rights.grants.dynamic.contains_key("SHOW_ROUTINE") {
+            return Some(true);
+        }
+        const ANY: privilege::Bits = privilege::EXECUTE | privilege::ALTER_ROUTINE | privilege::CREATE_ROUTINE;
+        (rights.grants.on_database(&routine.database) & ANY != 0).then_some(false)
     }
 
     fn sees_accounts(&self) -> bool {

@@ -30,7 +30,9 @@ impl Session {
     /// Runs SHOW or DESCRIBE and writes the rows.
     pub(super) fn show(&mut self, ast: &Ast, exchange: &mut Exchange<'_>) -> Result<Done> {
         if let Ast::Show(Show::Warnings(_) | Show::Errors(_) | Show::WarningCount | Show::ErrorCount) = ast {
-            self.env.diagnostics.keep_previous();
+            if !exchange.in_program {
+                self.env.diagnostics.keep_previous();
+            }
             let found = self.env.diagnostics.found_rows();
             let result = self.show_result(ast)?;
             let done = self.put_rows(&result.columns, &result.rows, exchange);

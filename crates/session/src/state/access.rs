@@ -31,6 +31,12 @@ pub struct SessionAccess {
     limits: Option<Limits>,
 }
 
+/// What a session has put off to run as another account.
+pub struct Worn {
+    account: Arc<AccountRecord>,
+    rights: Access,
+}
+
 impl SessionAccess {
     /// After a login: the account's default roles are active.
     pub fn new(server: &Arc<Server>, client: &Arc<Client>, account: Arc<AccountRecord>) -> SessionAccess {
@@ -78,6 +84,28 @@ impl SessionAccess {
     fn set_rights(&mut self, rights: Access) {
         self.client.set_system_user(rights.is_system_user());
         self.rights = rights;
+    }
+
+    /// Takes on another account, with its default roles, for a routine of it.
+    pub fn wear(&mut self, account: Arc<AccountRecord>) -> Worn {
+        let rights = self.server.accounts().access(&account, &account.default_roles);
+        Worn { account: std::mem::replace(&mut self.account, account), rights: std::mem::replace(&mut self.rights, rights) }
+    }
+
+    /// Puts its own back, which is read again if accounts have changed meanwhile.
+    pub fn take_off(&mut self, worn: Worn) {
+        self.account = worn.account;
+        self.set_rights(worn.rights);
+    }
+
+    /// Whether it may create routines of accounts that are missing.
+    pub fn may_name_missing_definer(&self) -> bool {
+        self.has_super_or("ALLOW_NONEXISTENT_DEFINER")
+    }
+
+    fn has_super_or(&self, dynamic: &str) -> bool {
+        let grants = &self.rights.grants;
+        self.rights.is_unlimited() || grants.global & privilege::SUPER != 0 || grants.dynamic.contains_key(dynamic)
     }
 
     /// Who asks whether a statement may run. `catalog` has the temporary tables, which are the session's own.

@@ -20,11 +20,16 @@ pub struct Diagnostics {
     try_began: Cell<(usize, usize)>,
     found_rows: Cell<u64>,
     row_count: Cell<i64>,
+    /// Conditions that were ever pushed.
+    pushed: Cell<u64>,
+    /// A step of a program has begun: its first condition takes the place of those before it.
+    fresh: Cell<bool>,
 }
 
 impl Diagnostics {
     #[inline]
     pub fn begin_statement(&self) {
+        self.fresh.set(false);
         self.previous_lost.set(self.lost.take());
         let mut warnings = self.warnings.borrow_mut();
         let mut previous = self.previous.borrow_mut();
@@ -43,11 +48,73 @@ impl Diagnostics {
     /// Keeps a warning if there are fewer than `kept_max`, and counts it.
     pub fn push(&self, level: Level, error: Error, kept_max: usize) {
         let mut warnings = self.warnings.borrow_mut();
+        self.pushed.set(self.pushed.get() + 1);
+        if self.fresh.take() {
+            warnings.clear();
+            self.lost.set(0);
+        }
         if warnings.len() < kept_max {
             warnings.push((level, error));
         } else {
             self.lost.set(self.lost.get() + 1);
         }
+    }
+
+    #[inline]
+    pub fn begin_step(&self) -> u64 {
+        self.fresh.set(true);
+        self.pushed.get()
+    }
+
+    /// A statement of a program begins.
+    pub fn clear(&self) {
+        self.warnings.borrow_mut().clear();
+        self.lost.set(0);
+    }
+
+    /// RESIGNAL: what it raises comes behind what is there.
+    pub fn keep(&self) {
+        self.fresh.set(false);
+    }
+
+    #[inline]
+    pub fn pushed(&self) -> u64 {
+        self.pushed.get()
+    }
+
+    pub fn conditions(&self) -> Vec<(Level, Error)> {
+        self.warnings.borrow().clone()
+    }
+
+    fn ends_with(&self, error: &Error) -> bool {
+        let warnings = self.warnings.borrow();
+        let same = |(level, last): &(Level, Error)| {
+            *level == Level::Error && last.code() == error.code() && last.message() == error.message()
+        };
+        warnings.last().is_some_and(same)
+    }
+
+    /// A step has failed, which may have been noted already.
+    pub fn note_error(&self, error: &Error, kept_max: usize) {
+        if !self.ends_with(error) {
+            self.push(Level::Error, error.clone(), kept_max);
+        }
+    }
+
+    /// Takes the error away that was noted last, if it is this one.
+    pub fn forget_error(&self, error: &Error) {
+        if self.ends_with(error) {
+            self.warnings.borrow_mut().pop();
+        }
+    }
+
+    /// A handler is over: only what has come since stays.
+    pub fn keep_since(&self, pushed: u64) {
+        let mut warnings = self.warnings.borrow_mut();
+        let since = usize::try_from(self.pushed.get() - pushed).unwrap_or(usize::MAX).min(warnings.len());
+        let gone = warnings.len() - since;
+        warnings.drain(..gone);
+        self.lost.set(0);
     }
 
     pub fn begin_try(&self) {

@@ -238,6 +238,12 @@ pub fn sql_mode_bits(text: &str) -> u64 {
     text.split(',').filter_map(|name| sql_mode::NAMES.iter().find(|(n, _)| *n == name)).fold(0, |bits, (_, bit)| bits | bit)
 }
 
+/// The text of `sql_mode` for its bits.
+pub fn sql_mode_value(bits: u64) -> Value {
+    let names: Vec<&str> = sql_mode::NAMES.iter().filter(|(_, bit)| bits & bit != 0).map(|(name, _)| *name).collect();
+    names.join(",").into()
+}
+
 /// `vaquita variables`.
 pub fn print_all() -> std::result::Result<(), Box<dyn std::error::Error + Send + Sync>> {
     use std::io::Write;

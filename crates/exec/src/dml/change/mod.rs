@@ -37,8 +37,8 @@ use crate::context::{Execution, Frame};
 use numbers::Numbers;
 pub(crate) use stored::StoredRows;
 use values::Times;
-pub use values::implicit_default;
 pub(crate) use values::{RowBuilder, stored_digits};
+pub use values::{implicit_default, store_in_variable};
 
 /// The rows of one table that one statement changes.
 pub(crate) struct TableChange<'a> {

@@ -17,7 +17,7 @@ use vaquita_types::schema::{ColumnDef, ColumnDefault, IndexDef, TableDef};
 use vaquita_types::temporal::{DateTime, TimeZone};
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, sql_mode};
 
-use crate::context::{Execution, already_stored, local_now, value_of_column};
+use crate::context::{Execution, SessionEnv, already_stored, local_now, value_of_column};
 use crate::dml::stored_exprs::{bind_checks, bind_generated};
 
 /// Whether the local times of a row tell the moments that they mean.
@@ -370,6 +370,43 @@ impl<'a> RowBuilder<'a> {
 
 fn is_number(ty: &ColumnType) -> bool {
     ty.is_integer() || matches!(ty.kind, TypeKind::Decimal | TypeKind::Float | TypeKind::Double)
+}
+
+/// `value` as a variable of a stored program holds it: as a column of its type would.
+pub fn store_in_variable(
+    value: Value,
+    from: &ColumnType,
+    name: &str,
+    ty: &ColumnType,
+    session: &dyn SessionEnv,
+) -> Result<Value> {
+    let value = match already_stored(value, ty) {
+        Ok(stored) => return Ok(stored),
+        Err(value) => value,
+    };
+    let (mode, zone) = (session.sql_mode(), session.time_zone());
+    let today = match ty.is_temporal() {
+        true => local_now(zone, session.statement_time_us()).date(),
+        false => DateTime::ZERO.date(),
+    };
+    let value = match value {
+        Value::Bytes(bytes) if typing::is_hex_literal(from) && is_number(ty) => Value::UInt(coerce::hex_number(&bytes)),
+        value => value,
+    };
+    let problem = match convert::store(value, from, ty, &StoreContext { sql_mode: mode, time_zone: zone, today }) {
+        Ok(stored) => return Ok(stored),
+        Err(problem) => problem,
+    };
+    let strict = sql_mode::is_strict(mode);
+    let report = problem.report("", name, 1, strict);
+    if problem.is_note(strict) {
+        session.warn(Level::Note, report);
+    } else if strict || problem.always_fails() {
+        return Err(report);
+    } else {
+        session.warn(Level::Warning, report);
+    }
+    Ok(problem.adjusted)
 }
 
 /// What an integer column holds after a text of nothing but digits; `None` if it has to be looked at more closely.

@@ -47,6 +47,8 @@ pub fn client_options(caps: u32) -> ClientOptions {
     ClientOptions {
         found_rows: caps & client::FOUND_ROWS != 0,
         multi_statements: caps & client::MULTI_STATEMENTS != 0,
+        multi_results: caps & client::MULTI_RESULTS != 0,
+        out_parameters: caps & client::PS_MULTI_RESULTS != 0,
         local_files: caps & client::LOCAL_FILES != 0,
     }
 }

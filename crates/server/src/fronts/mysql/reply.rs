@@ -256,6 +256,7 @@ pub fn status_flags(status: Status) -> u16 {
         | flag(status.more_results, status_flag::MORE_RESULTS_EXISTS)
         | flag(status.cursor_exists, status_flag::CURSOR_EXISTS)
         | flag(status.last_row_sent, status_flag::LAST_ROW_SENT)
+        | flag(status.out_parameters, status_flag::PS_OUT_PARAMS)
 }
 
 fn encode_changes(changes: &[Change]) -> Vec<u8> {
@@ -343,6 +344,17 @@ pub fn definition(column: &OutputColumn, charset: u16) -> ColumnDefinition<'_> {
     definition.name = column.name.as_bytes();
     if !column.expr.nullable {
         definition.flags |= flag::NOT_NULL;
+    }
+    if column.expr.is_variable() {
+        // As a column of no table; an OUT parameter of a prepared CALL as one of a table with the routine's name.
+        definition.org_name = definition.name;
+        if let Some(origin) = &column.origin {
+            definition.schema = origin.database.as_bytes();
+            definition.table = origin.table.as_bytes();
+            definition.org_table = origin.org_table.as_bytes();
+            definition.charset = CollationId::BINARY.0;
+        }
+        return definition;
     }
     let Some(origin) = &column.origin else {
         describe_expression(&mut definition, &column.expr, results);

@@ -11,7 +11,7 @@
 
 mod functions;
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -49,6 +49,8 @@ pub struct Environment {
     /// Collation of the handshake.
     login_charset: u16,
     tls: Tls,
+    /// What SELECT … INTO has for variables of the program.
+    selected: RefCell<Vec<(usize, Value, ColumnType)>>,
 }
 
 /// The client's encryption; empty if there is none.
@@ -73,6 +75,7 @@ impl Environment {
             account: format!("{}@{}", account.user, account.host),
             login_charset,
             tls: Tls::default(),
+            selected: RefCell::default(),
         }
     }
 
@@ -89,6 +92,22 @@ impl Environment {
         self.diagnostics.begin_statement();
     }
 
+    /// A step of a program begins; how many conditions have been pushed so far.
+    #[inline]
+    pub fn begin_step(&self) -> u64 {
+        self.statement_time_us.set(self.settings.timestamp_us.unwrap_or_else(now_us));
+        self.diagnostics.begin_step()
+    }
+
+    pub fn take_program_variables(&self) -> Vec<(usize, Value, ColumnType)> {
+        self.selected.take()
+    }
+
+    /// What CURRENT_USER() is; what it was.
+    pub fn set_account(&mut self, name: String) -> String {
+        std::mem::replace(&mut self.account, name)
+    }
+
     /// A statement begins that may run again.
     pub fn begin_try(&self) {
         self.diagnostics.begin_try();
@@ -102,6 +121,7 @@ impl Environment {
 
     /// It is about to run again: what it has left in the session goes.
     pub fn take_back(&self) {
+        self.selected.borrow_mut().clear();
         if self.user_variables.take_back() {
             self.diagnostics.take_back();
         }
@@ -210,6 +230,10 @@ impl SessionEnv for Environment {
     fn set_user_var(&self, name: &str, value: Value) -> Result<()> {
         let ty = type_of_value(&value, self.settings.plan.connection_collation);
         self.user_variables.set(name, value, &ty)
+    }
+
+    fn set_program_variable(&self, variable: usize, value: Value, ty: &ColumnType) {
+        self.selected.borrow_mut().push((variable, value, ty.clone()));
     }
 
     fn sys_var(&self, scope: VarScope, name: &str) -> Result<Value> {

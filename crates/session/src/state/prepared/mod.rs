@@ -86,7 +86,7 @@ impl CachedPlan {
     }
 }
 
-type VariableType = (Variable, Option<ColumnType>);
+pub type VariableType = (Variable, Option<ColumnType>);
 
 pub enum Variable {
     User(Box<str>),
@@ -94,7 +94,7 @@ pub enum Variable {
 }
 
 impl Variable {
-    fn type_in(&self, env: &Environment) -> Option<ColumnType> {
+    pub fn type_in(&self, env: &Environment) -> Option<ColumnType> {
         match self {
             Variable::User(name) => env.user_variables.type_of(name),
             Variable::System(name) => env.sys_var_type(name).ok(),

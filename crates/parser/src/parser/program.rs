@@ -1,0 +1,678 @@
+//! Bodies of stored programs: statements of the language around SQL, resolved and flattened as they are read (`ast::program`).
+//!
+//! What MySQL's parser refuses in a body is refused here, with its errors: names that are not declared or declared twice, declarations in
+//! the wrong order, labels that do not match, statements that no program may hold.
+
+use vaquita_types::errno::{self, ErrorDef};
+use vaquita_types::limits::PROGRAM_STEPS_MAX;
+
+use super::{Parser, Result};
+use crate::ast::*;
+use crate::error::ParseError;
+use crate::keyword::Kw;
+use crate::lexer::{Op, Tok};
+
+/// The program that is being read.
+#[derive(Default)]
+pub(super) struct Builder {
+    pub program: Program,
+    blocks: Vec<Block>,
+    labels: Vec<Label>,
+    /// Whose handlers see what comes next.
+    scope: usize,
+    /// A function's RETURN was read.
+    returns: bool,
+    is_function: bool,
+}
+
+/// What the declarations of a block name.
+#[derive(Default)]
+struct Block {
+    variables: Vec<(String, usize)>,
+    conditions: Vec<(String, Condition)>,
+    cursors: Vec<(String, usize)>,
+    handled: Vec<Condition>,
+    /// Ends of EXIT handlers, which go to the end of the block.
+    exits: Vec<usize>,
+    /// The scope of its handlers.
+    scope: Option<usize>,
+}
+
+struct Label {
+    name: String,
+    /// ITERATE goes here; `None` for a block.
+    start: Option<usize>,
+    /// Steps that jump to its end.
+    leaves: Vec<usize>,
+    /// Cursors that are declared further inside are closed by LEAVE and ITERATE.
+    cursors: usize,
+    /// In a handler the labels around it are not seen.
+    is_barrier: bool,
+}
+
+fn error<T>(def: &'static ErrorDef, args: &[&dyn std::fmt::Display]) -> Result<T> {
+    Err(ParseError::other(def, vaquita_types::Error::new(def, args).message().to_string()))
+}
+
+fn find<T: Copy>(list: &[(String, T)], name: &str) -> Option<T> {
+    list.iter()
+        .find(|(known, _)| known.eq_ignore_ascii_case(name) || known.to_lowercase() == name.to_lowercase())
+        .map(|(_, it)| *it)
+}
+
+impl Builder {
+    pub fn new(is_function: bool) -> Builder {
+        let mut builder = Builder { is_function, blocks: vec![Block::default()], ..Builder::default() };
+        builder.program.scopes.push(Scope::default());
+        builder
+    }
+
+    pub fn variable(&self, name: &str) -> Option<usize> {
+        self.blocks.iter().rev().find_map(|block| find(&block.variables, name))
+    }
+
+    /// Parameters are declared in the outermost block, variables in the innermost.
+    pub fn declare(&mut self, variable: Variable, is_parameter: bool) -> Result<()> {
+        let slot = self.program.variables.len();
+        let Some(block) = self.blocks.last_mut() else { return Ok(()) };
+        if find(&block.variables, &variable.name).is_some() {
+            return error(if is_parameter { &errno::ER_SP_DUP_PARAM } else { &errno::ER_SP_DUP_VAR }, &[&variable.name]);
+        }
+        block.variables.push((variable.name.clone(), slot));
+        self.program.variables.push(variable);
+        Ok(())
+    }
+
+    fn next(&self) -> usize {
+        self.program.steps.len()
+    }
+
+    fn emit(&mut self, instruction: Instruction) -> Result<usize> {
+        if self.next() >= PROGRAM_STEPS_MAX {
+            return error(&errno::ER_OUT_OF_RESOURCES, &[]);
+        }
+        self.program.steps.push(Step { instruction, scope: self.scope });
+        Ok(self.next() - 1)
+    }
+
+    /// A jump whose target is the next step after all.
+    fn land(&mut self, at: usize) {
+        let next = self.next();
+        match self.program.steps.get_mut(at).map(|step| &mut step.instruction) {
+            Some(Instruction::Jump(target) | Instruction::JumpUnless { target, .. }) => *target = next,
+            Some(Instruction::EndHandler { exit }) => *exit = Some(next),
+            _ => {}
+        }
+    }
+
+    /// Conditions go on behind the whole statement, which ends here.
+    fn end_conditions(&mut self, conditions: &[usize]) {
+        let next = self.next();
+        for at in conditions {
+            if let Some(Instruction::JumpUnless { after, .. }) = self.program.steps.get_mut(*at).map(|step| &mut step.instruction)
+            {
+                *after = next;
+            }
+        }
+    }
+
+    fn cursors(&self) -> usize {
+        self.program.cursors.len()
+    }
+
+    fn condition(&self, name: &str) -> Result<Condition> {
+        match self.blocks.iter().rev().find_map(|block| find(&block.conditions, name)) {
+            Some(condition) => Ok(condition),
+            None => error(&errno::ER_SP_COND_MISMATCH, &[&name]),
+        }
+    }
+
+    fn cursor(&self, name: &str) -> Result<usize> {
+        match self.blocks.iter().rev().find_map(|block| find(&block.cursors, name)) {
+            Some(cursor) => Ok(cursor),
+            None => error(&errno::ER_SP_CURSOR_MISMATCH, &[&name]),
+        }
+    }
+}
+
+impl Parser<'_> {
+    fn builder(&mut self) -> Result<&mut Builder> {
+        if self.program.is_none() {
+            return self.fail();
+        }
+        Ok(self.program.get_or_insert_default())
+    }
+
+    fn emit(&mut self, instruction: Instruction) -> Result<usize> {
+        self.builder()?.emit(instruction)
+    }
+
+    /// The place of a program's variable.
+    pub(super) fn variable_named(&self, name: &str) -> Option<usize> {
+        self.program.as_ref().and_then(|program| program.variable(name))
+    }
+
+    pub(super) fn variable_slot(&self, name: &str) -> Result<usize> {
+        self.variable_named(name).map_or_else(|| error(&errno::ER_SP_UNDECLARED_VAR, &[&name]), Ok)
+    }
+
+    /// `@a` or a variable of the program.
+    pub(super) fn into_target(&mut self) -> Result<IntoTarget> {
+        if !self.at_ident() {
+            return self.at_name().map(IntoTarget::UserVar);
+        }
+        let name = self.ident()?;
+        self.variable_slot(&name).map(IntoTarget::Variable)
+    }
+
+    /// A body up to its end, with the parameters declared: the program.
+    pub(super) fn program_body(&mut self, builder: Builder) -> Result<Program> {
+        let is_function = builder.is_function;
+        self.program = Some(Box::new(builder));
+        let read = self.program_statement();
+        let builder = self.program.take();
+        read?;
+        match builder {
+            Some(builder) if is_function && !builder.returns => error(&errno::ER_SP_NORETURN, &[&""]),
+            Some(builder) => Ok(builder.program),
+            None => self.fail(),
+        }
+    }
+
+    fn program_statement(&mut self) -> Result<()> {
+        self.enclosed(Self::program_statement_inner)
+    }
+
+    fn program_statement_inner(&mut self) -> Result<()> {
+        if self.at_ident() && self.peek() == Tok::Op(Op::Colon) {
+            let label = self.ident()?;
+            self.bump();
+            return match self.kind() {
+                Tok::Kw(kw @ (Kw::BEGIN | Kw::LOOP | Kw::WHILE | Kw::REPEAT)) => self.labelled(kw, Some(label)),
+                _ => self.fail(),
+            };
+        }
+        let Tok::Kw(kw) = self.kind() else { return self.program_sql() };
+        match kw {
+            Kw::BEGIN | Kw::LOOP | Kw::WHILE => self.labelled(kw, None),
+            Kw::REPEAT if self.peek() != Tok::Op(Op::LParen) => self.labelled(kw, None),
+            Kw::IF => self.if_statement(),
+            Kw::CASE => self.case_statement(),
+            Kw::LEAVE | Kw::ITERATE => self.leave_or_iterate(kw == Kw::LEAVE),
+            Kw::RETURN => self.return_statement(),
+            Kw::OPEN | Kw::CLOSE => {
+                self.bump();
+                let name = self.ident()?;
+                let cursor = self.builder()?.cursor(&name)?;
+                self.emit(if kw == Kw::OPEN { Instruction::Open(cursor) } else { Instruction::Close(cursor) })?;
+                Ok(())
+            }
+            Kw::FETCH => self.fetch_statement(),
+            Kw::SET => self.program_set(),
+            _ => self.program_sql(),
+        }
+    }
+
+    /// Statements with semicolons, up to one of the words.
+    fn program_statements(&mut self, ends: &[Kw]) -> Result<()> {
+        while !self.is_any(ends) {
+            self.program_statement()?;
+            self.expect_op(Op::Semicolon)?;
+        }
+        Ok(())
+    }
+
+    fn program_sql(&mut self) -> Result<()> {
+        self.into_allowed = true;
+        let statement = self.statement()?;
+        refuse_in_program(&statement, self.builder()?.is_function)?;
+        self.emit(Instruction::Run(Box::new(statement)))?;
+        Ok(())
+    }
+
+    fn labelled(&mut self, kw: Kw, label: Option<String>) -> Result<()> {
+        let builder = self.builder()?;
+        if let Some(name) = &label {
+            let seen = builder.labels.iter().rev().take_while(|label| !label.is_barrier);
+            if seen.into_iter().any(|label| label.name.eq_ignore_ascii_case(name)) {
+                return error(&errno::ER_SP_LABEL_REDEFINE, &[name]);
+            }
+        }
+        let start = (kw != Kw::BEGIN).then(|| builder.next());
+        let cursors = builder.cursors();
+        let name = label.clone().unwrap_or_default();
+        builder.labels.push(Label { name, start, leaves: Vec::new(), cursors, is_barrier: false });
+        match kw {
+            Kw::BEGIN => self.block()?,
+            Kw::LOOP => {
+                self.bump();
+                self.program_statements(&[Kw::END])?;
+                self.emit(Instruction::Jump(start.unwrap_or_default()))?;
+                self.expect_all(&[Kw::END, Kw::LOOP])?;
+            }
+            Kw::WHILE => {
+                self.bump();
+                let condition = self.expr()?;
+                let jump = self.emit(Instruction::JumpUnless { condition, target: 0, after: 0 })?;
+                self.expect(Kw::DO)?;
+                self.program_statements(&[Kw::END])?;
+                self.emit(Instruction::Jump(start.unwrap_or_default()))?;
+                self.expect_all(&[Kw::END, Kw::WHILE])?;
+                self.builder()?.land(jump);
+                self.builder()?.end_conditions(&[jump]);
+            }
+            _ => {
+                self.bump();
+                self.program_statements(&[Kw::UNTIL])?;
+                self.bump();
+                let condition = self.expr()?;
+                let jump = self.emit(Instruction::JumpUnless { condition, target: start.unwrap_or_default(), after: 0 })?;
+                self.expect_all(&[Kw::END, Kw::REPEAT])?;
+                self.builder()?.end_conditions(&[jump]);
+            }
+        }
+        if self.at_ident() {
+            let name = self.ident()?;
+            if !label.is_some_and(|label| label.eq_ignore_ascii_case(&name)) {
+                return error(&errno::ER_SP_LABEL_MISMATCH, &[&name]);
+            }
+        }
+        let builder = self.builder()?;
+        for at in builder.labels.pop().map(|label| label.leaves).unwrap_or_default() {
+            builder.land(at);
+        }
+        Ok(())
+    }
+
+    /// BEGIN declarations statements END
+    fn block(&mut self) -> Result<()> {
+        self.bump();
+        let builder = self.builder()?;
+        let (outer, cursors) = (builder.scope, builder.cursors());
+        builder.blocks.push(Block::default());
+        while self.is(Kw::DECLARE) {
+            self.bump();
+            self.declaration(outer)?;
+            self.expect_op(Op::Semicolon)?;
+        }
+        let builder = self.builder()?;
+        if let Some(scope) = builder.blocks.last().and_then(|block| block.scope) {
+            builder.scope = scope;
+        }
+        self.program_statements(&[Kw::END])?;
+        self.bump();
+        let builder = self.builder()?;
+        builder.scope = outer;
+        for at in builder.blocks.pop().map(|block| block.exits).unwrap_or_default() {
+            builder.land(at);
+        }
+        if builder.cursors() > cursors {
+            let all = cursors..builder.cursors();
+            self.emit(Instruction::CloseAll(all))?;
+        }
+        Ok(())
+    }
+
+    fn declaration(&mut self, outer: usize) -> Result<()> {
+        if self.is_any(&[Kw::CONTINUE, Kw::EXIT, Kw::UNDO]) && self.peek() == Tok::Kw(Kw::HANDLER) {
+            return self.declare_handler(outer);
+        }
+        let mut names = vec![self.ident()?];
+        if self.is(Kw::CURSOR) && names.len() == 1 {
+            return self.declare_cursor(&names[0]);
+        }
+        if self.is(Kw::CONDITION) && names.len() == 1 {
+            return self.declare_condition(&names[0]);
+        }
+        while self.eat_op(Op::Comma) {
+            names.push(self.ident()?);
+        }
+        self.declare_variables(names)
+    }
+
+    fn declare_variables(&mut self, names: Vec<String>) -> Result<()> {
+        let ty = self.variable_type()?;
+        let default = if self.eat(Kw::DEFAULT) { Some(self.expr()?) } else { None };
+        let builder = self.builder()?;
+        if builder.blocks.last().is_some_and(|block| !block.cursors.is_empty() || block.scope.is_some()) {
+            return error(&errno::ER_SP_VARCOND_AFTER_CURSHNDLR, &[]);
+        }
+        for name in names {
+            let variable = builder.program.variables.len();
+            builder.declare(Variable { name, mode: None, ty: Some(ty.clone()) }, false)?;
+            builder.emit(Instruction::Set { variable, value: default.clone() })?;
+        }
+        Ok(())
+    }
+
+    /// A type with its collation.
+    pub(super) fn variable_type(&mut self) -> Result<VariableType> {
+        let start = self.start();
+        let ty = self.data_type()?;
+        let collate = if self.eat(Kw::COLLATE) { Some(self.collation_name()?) } else { None };
+        Ok(VariableType { ty, collate, text: self.text_since(start) })
+    }
+
+    fn declare_condition(&mut self, name: &str) -> Result<()> {
+        self.bump();
+        self.expect(Kw::FOR)?;
+        let condition = self.condition_value()?;
+        let builder = self.builder()?;
+        let Some(block) = builder.blocks.last_mut() else { return Ok(()) };
+        if !block.cursors.is_empty() || block.scope.is_some() {
+            return error(&errno::ER_SP_VARCOND_AFTER_CURSHNDLR, &[]);
+        }
+        if find(&block.conditions, name).is_some() {
+            return error(&errno::ER_SP_DUP_COND, &[&name]);
+        }
+        block.conditions.push((name.to_string(), condition));
+        Ok(())
+    }
+
+    /// A number or `SQLSTATE [VALUE] 'text'`.
+    fn condition_value(&mut self) -> Result<Condition> {
+        if self.is(Kw::SQLSTATE) {
+            return self.sqlstate().map(Condition::SqlState);
+        }
+        let code = self.number()?;
+        match u16::try_from(code) {
+            Ok(code) if code != 0 => Ok(Condition::Code(code)),
+            _ => error(&errno::ER_WRONG_VALUE, &[&"CONDITION", &code]),
+        }
+    }
+
+    /// Success is no condition.
+    pub(super) fn sqlstate(&mut self) -> Result<[u8; 5]> {
+        self.expect(Kw::SQLSTATE)?;
+        self.eat(Kw::VALUE);
+        let text = self.string()?;
+        match <[u8; 5]>::try_from(&text[..]) {
+            Ok(state) if state.iter().all(|b| b.is_ascii_digit() || b.is_ascii_uppercase()) && !state.starts_with(b"00") => {
+                Ok(state)
+            }
+            _ => error(&errno::ER_SP_BAD_SQLSTATE, &[&String::from_utf8_lossy(&text)]),
+        }
+    }
+
+    /// A declared condition, for SIGNAL: error 1646 if it is a number.
+    pub(super) fn signalled(&mut self) -> Result<[u8; 5]> {
+        if self.is(Kw::SQLSTATE) {
+            return self.sqlstate();
+        }
+        let name = self.ident()?;
+        match self.program.as_ref().map(|program| program.condition(&name)) {
+            Some(Ok(Condition::SqlState(state))) => Ok(state),
+            Some(Ok(_)) => error(&errno::ER_SIGNAL_BAD_CONDITION_TYPE, &[]),
+            Some(Err(unknown)) => Err(unknown),
+            None => error(&errno::ER_SP_COND_MISMATCH, &[&name]),
+        }
+    }
+
+    fn declare_cursor(&mut self, name: &str) -> Result<()> {
+        self.bump();
+        self.expect(Kw::FOR)?;
+        self.into_allowed = true;
+        if !self.at_query() && !self.is_op(Op::LParen) && !self.is(Kw::WITH) {
+            return self.fail();
+        }
+        let statement = self.statement()?;
+        let Statement::Query(query) = &statement else { return error(&errno::ER_SP_BAD_CURSOR_QUERY, &[]) };
+        if query.into.is_some() {
+            return error(&errno::ER_SP_BAD_CURSOR_SELECT, &[]);
+        }
+        let builder = self.builder()?;
+        let cursor = builder.cursors();
+        let Some(block) = builder.blocks.last_mut() else { return Ok(()) };
+        if block.scope.is_some() {
+            return error(&errno::ER_SP_CURSOR_AFTER_HANDLER, &[]);
+        }
+        if find(&block.cursors, name).is_some() {
+            return error(&errno::ER_SP_DUP_CURS, &[&name]);
+        }
+        block.cursors.push((name.to_string(), cursor));
+        builder.program.cursors.push(statement);
+        Ok(())
+    }
+
+    /// Its statement runs under the handlers around the block, and its labels are its own.
+    fn declare_handler(&mut self, outer: usize) -> Result<()> {
+        let continues = match self.expect_any(&[Kw::CONTINUE, Kw::EXIT, Kw::UNDO])? {
+            Kw::UNDO => return self.fail(),
+            kw => kw == Kw::CONTINUE,
+        };
+        self.bump();
+        self.expect(Kw::FOR)?;
+        let conditions = self.comma_list(Self::handled_condition)?;
+        let builder = self.builder()?;
+        let scope = match builder.blocks.last().and_then(|block| block.scope) {
+            Some(scope) => scope,
+            None => {
+                builder.program.scopes.push(Scope { handlers: Vec::new(), outer: Some(outer) });
+                builder.program.scopes.len() - 1
+            }
+        };
+        if let Some(block) = builder.blocks.last_mut() {
+            block.scope = Some(scope);
+            for condition in &conditions {
+                if block.handled.contains(condition) {
+                    return error(&errno::ER_SP_DUP_HANDLER, &[]);
+                }
+                block.handled.push(*condition);
+            }
+        }
+        let over = builder.emit(Instruction::Jump(0))?;
+        let first = builder.next();
+        let cursors = builder.cursors();
+        builder.labels.push(Label { name: String::new(), start: None, leaves: Vec::new(), cursors, is_barrier: true });
+        self.program_statement()?;
+        let builder = self.builder()?;
+        builder.labels.pop();
+        let end = builder.emit(Instruction::EndHandler { exit: None })?;
+        builder.land(over);
+        if let Some(scope) = builder.program.scopes.get_mut(scope) {
+            scope.handlers.push(Handling { conditions, continues, first, last: end });
+        }
+        if !continues && let Some(block) = builder.blocks.last_mut() {
+            block.exits.push(end);
+        }
+        Ok(())
+    }
+
+    fn handled_condition(&mut self) -> Result<Condition> {
+        match self.eat_any(&[Kw::SQLWARNING, Kw::SQLEXCEPTION, Kw::NOT]) {
+            Some(Kw::SQLWARNING) => return Ok(Condition::SqlWarning),
+            Some(Kw::SQLEXCEPTION) => return Ok(Condition::SqlException),
+            Some(_) => {
+                self.expect(Kw::FOUND)?;
+                return Ok(Condition::NotFound);
+            }
+            None => {}
+        }
+        if self.at_ident() {
+            let name = self.ident()?;
+            return self.builder()?.condition(&name);
+        }
+        self.condition_value()
+    }
+
+    fn if_statement(&mut self) -> Result<()> {
+        let (mut conditions, mut ends) = (Vec::new(), Vec::new());
+        loop {
+            self.bump();
+            let condition = self.expr()?;
+            let jump = self.emit(Instruction::JumpUnless { condition, target: 0, after: 0 })?;
+            conditions.push(jump);
+            self.expect(Kw::THEN)?;
+            self.program_statements(&[Kw::ELSEIF, Kw::ELSE, Kw::END])?;
+            let otherwise = self.is_any(&[Kw::ELSEIF, Kw::ELSE]);
+            if otherwise {
+                ends.push(self.emit(Instruction::Jump(0))?);
+            }
+            self.builder()?.land(jump);
+            if !self.is(Kw::ELSEIF) {
+                break;
+            }
+        }
+        if self.eat(Kw::ELSE) {
+            self.program_statements(&[Kw::END])?;
+        }
+        self.expect_all(&[Kw::END, Kw::IF])?;
+        self.end_branches(conditions, ends)
+    }
+
+    fn case_statement(&mut self) -> Result<()> {
+        self.bump();
+        let operand = if self.is(Kw::WHEN) { None } else { Some(self.expr()?) };
+        let place = match operand {
+            None => None,
+            Some(value) => {
+                let builder = self.builder()?;
+                let variable = builder.program.variables.len();
+                builder.program.variables.push(Variable { name: String::new(), mode: None, ty: None });
+                builder.emit(Instruction::Set { variable, value: Some(value) })?;
+                Some(variable)
+            }
+        };
+        let (mut conditions, mut ends) = (Vec::new(), Vec::new());
+        while self.eat(Kw::WHEN) {
+            let mut condition = self.expr()?;
+            if let Some(place) = place {
+                let (left, right) = (Box::new(Expr::Param(place)), Box::new(condition));
+                condition = Expr::Binary { op: BinaryOp::Eq, left, right };
+            }
+            let jump = self.emit(Instruction::JumpUnless { condition, target: 0, after: 0 })?;
+            conditions.push(jump);
+            self.expect(Kw::THEN)?;
+            self.program_statements(&[Kw::WHEN, Kw::ELSE, Kw::END])?;
+            ends.push(self.emit(Instruction::Jump(0))?);
+            self.builder()?.land(jump);
+        }
+        if conditions.is_empty() {
+            return self.fail();
+        }
+        if self.eat(Kw::ELSE) {
+            self.program_statements(&[Kw::END])?;
+        } else {
+            self.emit(Instruction::CaseNotFound)?;
+        }
+        self.expect_all(&[Kw::END, Kw::CASE])?;
+        self.end_branches(conditions, ends)
+    }
+
+    fn end_branches(&mut self, conditions: Vec<usize>, ends: Vec<usize>) -> Result<()> {
+        let builder = self.builder()?;
+        ends.into_iter().for_each(|at| builder.land(at));
+        builder.end_conditions(&conditions);
+        Ok(())
+    }
+
+    fn leave_or_iterate(&mut self, leave: bool) -> Result<()> {
+        self.bump();
+        let name = self.ident()?;
+        let builder = self.builder()?;
+        let seen = builder.labels.iter().rposition(|label| label.is_barrier).map_or(0, |at| at + 1);
+        let fits =
+            |label: &Label| label.name.eq_ignore_ascii_case(&name) && !label.name.is_empty() && (leave || label.start.is_some());
+        let Some(at) = builder.labels.iter().rposition(fits).filter(|at| *at >= seen) else {
+            return error(&errno::ER_SP_LILABEL_MISMATCH, &[if leave { &"LEAVE" } else { &"ITERATE" }, &name]);
+        };
+        let (open, start) = (builder.labels[at].cursors, builder.labels[at].start);
+        if builder.cursors() > open {
+            let inner = open..builder.cursors();
+            builder.emit(Instruction::CloseAll(inner))?;
+        }
+        let jump = builder.emit(Instruction::Jump(start.unwrap_or_default()))?;
+        if leave {
+            builder.labels[at].leaves.push(jump);
+        }
+        Ok(())
+    }
+
+    fn return_statement(&mut self) -> Result<()> {
+        self.bump();
+        if !self.builder()?.is_function {
+            return error(&errno::ER_SP_BADRETURN, &[]);
+        }
+        let value = self.expr()?;
+        self.builder()?.returns = true;
+        self.emit(Instruction::Return(value))?;
+        Ok(())
+    }
+
+    fn fetch_statement(&mut self) -> Result<()> {
+        self.bump();
+        if self.eat(Kw::NEXT) {
+            self.expect(Kw::FROM)?;
+        } else {
+            self.eat(Kw::FROM);
+        }
+        let name = self.ident()?;
+        let cursor = self.builder()?.cursor(&name)?;
+        self.expect(Kw::INTO)?;
+        let into = self.comma_list(|p| {
+            let name = p.ident()?;
+            p.variable_slot(&name)
+        })?;
+        self.emit(Instruction::Fetch { cursor, into })?;
+        Ok(())
+    }
+
+    /// Assignments one by one, each seeing those before it.
+    fn program_set(&mut self) -> Result<()> {
+        let whole = match self.peek() {
+            Tok::Kw(Kw::PASSWORD | Kw::ROLE | Kw::RESOURCE | Kw::TRANSACTION) => true,
+            Tok::Kw(Kw::DEFAULT) => true,
+            _ => false,
+        };
+        if whole {
+            return self.program_sql();
+        }
+        self.bump();
+        let mut scope = VarScope::Default;
+        let mut first = true;
+        loop {
+            self.program_assignment(&mut scope, first)?;
+            first = false;
+            if !self.eat_op(Op::Comma) {
+                return Ok(());
+            }
+        }
+    }
+
+    fn program_assignment(&mut self, scope: &mut VarScope, first: bool) -> Result<()> {
+        if self.at_ident() && matches!(self.peek(), Tok::Op(Op::Eq | Op::Assign)) && *scope == VarScope::Default {
+            let name = String::from_utf8_lossy(self.text()).trim_matches('`').replace("``", "`");
+            if let Some(variable) = self.variable_named(&name) {
+                self.bump();
+                self.bump();
+                let value = Some(self.expr()?);
+                self.emit(Instruction::Set { variable, value })?;
+                return Ok(());
+            }
+        }
+        let instruction = match self.set_item(scope, first)? {
+            SetItem::UserVar { name, value } => Instruction::SetUserVar { name, value },
+            other => Instruction::Run(Box::new(Statement::Set(vec![other]))),
+        };
+        self.emit(instruction)?;
+        Ok(())
+    }
+}
+
+/// Statements that MySQL lets no program hold.
+fn refuse_in_program(statement: &Statement, is_function: bool) -> Result<()> {
+    let what = match statement {
+        Statement::Use(_) => "USE",
+        Statement::LockTables(_) | Statement::UnlockTables => "LOCK",
+        Statement::LoadData(_) => "LOAD DATA",
+        Statement::CreateView(view) if view.alter => "ALTER VIEW",
+        Statement::Prepare { .. } | Statement::Execute { .. } | Statement::Deallocate(_) if is_function => {
+            return error(&errno::ER_STMT_NOT_ALLOWED_IN_SF_OR_TRG, &[&"Dynamic SQL"]);
+        }
+        Statement::Query(query) if is_function && query.into.is_none() => {
+            return error(&errno::ER_SP_NO_RETSET, &[&"a function"]);
+        }
+        _ => return Ok(()),
+    };
+    error(&errno::ER_SP_BADSTATEMENT, &[&what])
+}

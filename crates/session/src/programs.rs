@@ -1,0 +1,167 @@
+//! Stored programs as they run: read from their text once per version, and shared by all sessions.
+//!
+//! A routine has its steps (`vaquita_parser::ast::Program`), the types of its variables, and for each step and expression the plan that a
+//! session made last, which others take if it is current for them, too (`CachedPlan::is_current`, `BoundExpr::is_current`).
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use parking_lot::Mutex;
+use vaquita_exec::system::routines::read_routine;
+use vaquita_parser::ast::{CreateRoutine, Expr, Instruction, Statement as Ast, Step};
+use vaquita_plan::expr::Expr as BoundTree;
+use vaquita_plan::settings::PlanSettings;
+use vaquita_plan::uses::UseList;
+use vaquita_types::memory::{self, BLOCK_BYTES_MIN};
+use vaquita_types::schema::{ObjectKind, StoredObject};
+use vaquita_types::{ColumnType, Result};
+
+use crate::state::environment::Environment;
+use crate::state::prepared::{CachedPlan, VariableType};
+
+/// Routines that are kept; then all are forgotten and read again.
+const KEPT_MAX: usize = 4096;
+/// What a routine takes for each byte of its text.
+const BYTES_PER_TEXT_BYTE: usize = 32;
+
+/// An expression of a program.
+pub struct BoundExpr {
+    pub expr: BoundTree,
+    /// It needs a statement to run in.
+    pub has_subquery: bool,
+    pub catalog_version: u64,
+    pub settings: Arc<PlanSettings>,
+    pub variables: Box<[VariableType]>,
+    /// Of a CASE's operand, which has the type of its value: what it was.
+    pub operand: Option<ColumnType>,
+    pub uses: UseList,
+    pub allowed_under: AtomicU64,
+}
+
+impl BoundExpr {
+    pub fn is_current(&self, catalog_version: u64, env: &Environment) -> bool {
+        let now = &env.settings.plan;
+        self.catalog_version == catalog_version
+            && (Arc::ptr_eq(&self.settings, now) || self.settings == *now)
+            && self.variables.iter().all(|(variable, ty)| variable.type_in(env) == *ty)
+    }
+}
+
+pub struct Routine {
+    pub object: Arc<StoredObject>,
+    pub ast: CreateRoutine,
+    /// Of each variable; NULL's for those that take any value.
+    pub types: Vec<ColumnType>,
+    /// The first expression of each step, and behind the last how many there are.
+    pub expressions: Vec<usize>,
+    pub bound: Vec<Mutex<Option<Arc<BoundExpr>>>>,
+    /// Of steps that are planned statements, and behind them of cursors.
+    pub plans: Vec<Mutex<Option<Arc<CachedPlan>>>>,
+    /// It may answer with rows.
+    pub gives_rows: bool,
+    bytes: usize,
+}
+
+impl Drop for Routine {
+    fn drop(&mut self) {
+        memory::freed(self.bytes);
+    }
+}
+
+impl Routine {
+    pub fn read(object: &Arc<StoredObject>) -> Result<Routine> {
+        memory::ask(BLOCK_BYTES_MIN + object.text.len().saturating_mul(BYTES_PER_TEXT_BYTE))?;
+        Routine::new(object, read_routine(object)?)
+    }
+
+    /// Errors of types that do not exist or are too large.
+    pub fn new(object: &Arc<StoredObject>, ast: CreateRoutine) -> Result<Routine> {
+        let program = &ast.program;
+        let types = program.variables.iter().map(|variable| match &variable.ty {
+            None => Ok(ColumnType::null()),
+            Some(ty) => vaquita_plan::data_type::column_type(&variable.name, &ty.ty, ty.collate.as_deref(), object.database_collation),
+        });
+        let types = types.collect::<Result<_>>()?;
+        let mut expressions = Vec::with_capacity(program.steps.len() + 1);
+        let mut count = 0;
+        for step in &program.steps {
+            expressions.push(count);
+            count += expressions_of(step);
+        }
+        expressions.push(count);
+        let plans = program.steps.len() + program.cursors.len();
+        let bytes = object.text.len() * BYTES_PER_TEXT_BYTE;
+        memory::allocated(bytes);
+        Ok(Routine {
+            types,
+            expressions,
+            bound: (0..count).map(|_| Mutex::new(None)).collect(),
+            plans: (0..plans).map(|_| Mutex::new(None)).collect(),
+            gives_rows: program.steps.iter().any(gives_rows),
+            object: object.clone(),
+            ast,
+            bytes,
+        })
+    }
+
+    /// As errors name it.
+    pub fn qualified_name(&self) -> String {
+        format!("{}.{}", self.object.database, self.object.name)
+    }
+
+    pub fn is(&self, other: &Routine) -> bool {
+        let key = |routine: &Routine| routine.object.kind.key_of(&routine.object.name);
+        self.object.database == other.object.database && self.object.kind == other.object.kind && key(self) == key(other)
+    }
+}
+
+/// The expressions that the interpreter evaluates itself.
+pub fn expression(step: &Step, at: usize) -> Option<&Expr> {
+    match &step.instruction {
+        Instruction::Set { value, .. } => value.as_ref().filter(|_| at == 0),
+        Instruction::SetUserVar { value, .. } | Instruction::Return(value) => Some(value).filter(|_| at == 0),
+        Instruction::JumpUnless { condition, .. } => Some(condition).filter(|_| at == 0),
+        Instruction::Run(statement) => match &**statement {
+            Ast::Call { args, .. } => args.get(at),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn expressions_of(step: &Step) -> usize {
+    (0..).take_while(|at| expression(step, *at).is_some()).count()
+}
+
+fn gives_rows(step: &Step) -> bool {
+    let Instruction::Run(statement) = &step.instruction else { return false };
+    match &**statement {
+        Ast::Query(query) => query.into.is_none(),
+        Ast::Show(_) | Ast::Describe { .. } | Ast::Explain(_) | Ast::TableMaintenance(_) | Ast::Execute { .. } => true,
+        // The routine that it calls says so.
+        _ => false,
+    }
+}
+
+/// The routines that were called.
+#[derive(Default)]
+pub struct Programs {
+    kept: Mutex<HashMap<(String, ObjectKind, String), Arc<Routine>>>,
+}
+
+impl Programs {
+    pub fn routine(&self, object: &Arc<StoredObject>) -> Result<Arc<Routine>> {
+        let key = (object.database.clone(), object.kind, object.kind.key_of(&object.name));
+        if let Some(kept) = self.kept.lock().get(&key).filter(|kept| kept.object.version == object.version) {
+            return Ok(kept.clone());
+        }
+        let routine = Arc::new(Routine::read(object)?);
+        let mut kept = self.kept.lock();
+        if kept.len() >= KEPT_MAX {
+            kept.clear();
+        }
+        kept.insert(key, routine.clone());
+        Ok(routine)
+    }
+}

@@ -1,0 +1,70 @@
+//! A call of a stored program: its variables, open cursors and running handlers, and the plans that it has at hand.
+
+use std::sync::Arc;
+
+use vaquita_plan::settings::PlanSettings;
+use vaquita_types::memory::Reserve;
+use vaquita_types::{ColumnType, Value};
+
+use crate::programs::{BoundExpr, Routine};
+use crate::state::prepared::CachedPlan;
+
+pub struct Frame {
+    pub routine: Arc<Routine>,
+    pub values: Vec<Value>,
+    pub types: Vec<ColumnType>,
+    pub cursors: Vec<Option<OpenCursor>>,
+    pub handlers: Vec<ActiveHandler>,
+    /// Plans and expressions that were found current and allowed under `version` and `settings`.
+    pub bound: Vec<Option<Arc<BoundExpr>>>,
+    pub plans: Vec<Option<Arc<CachedPlan>>>,
+    version: u64,
+    settings: Arc<PlanSettings>,
+    access: u64,
+}
+
+pub struct OpenCursor {
+    pub columns: Vec<ColumnType>,
+    pub rows: std::vec::IntoIter<Vec<Value>>,
+    pub _memory: Reserve,
+}
+
+/// A handler whose statement runs.
+pub struct ActiveHandler {
+    /// Its steps.
+    pub steps: std::ops::RangeInclusive<usize>,
+    /// Where CONTINUE goes on.
+    pub resume: usize,
+    pub condition: super::conditions::Raised,
+    /// How many conditions had been pushed when it began: those go with it.
+    pub pushed: u64,
+}
+
+impl Frame {
+    pub fn new(routine: Arc<Routine>, settings: &Arc<PlanSettings>) -> Frame {
+        Frame {
+            values: vec![Value::Null; routine.types.len()],
+            types: routine.types.clone(),
+            cursors: routine.ast.program.cursors.iter().map(|_| None).collect(),
+            handlers: Vec::new(),
+            bound: vec![None; routine.bound.len()],
+            plans: vec![None; routine.plans.len()],
+            version: 0,
+            settings: settings.clone(),
+            access: 0,
+            routine,
+        }
+    }
+
+    /// Forgets what is at hand if anything that it depends on has changed.
+    #[inline]
+    pub fn look_again(&mut self, version: u64, settings: &Arc<PlanSettings>, access: u64) {
+        if self.version == version && self.access == access && Arc::ptr_eq(&self.settings, settings) {
+            return;
+        }
+        self.bound.fill(None);
+        self.plans.fill(None);
+        (self.version, self.access) = (version, access);
+        self.settings = settings.clone();
+    }
+}

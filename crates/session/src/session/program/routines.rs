@@ -1,0 +1,158 @@
+//! CREATE, ALTER and DROP of stored routines. Nothing of what a body names is looked up before it runs.
+
+use std::sync::Arc;
+
+use vaquita_parser::ast::{
+    AlterRoutine, Characteristics, CreateRoutine, Instruction, Name, ProgramKind, SetItem, Statement, UserName,
+};
+use vaquita_plan::env::Level;
+use vaquita_types::errno::{
+    ER_BAD_DB_ERROR, ER_NO_SUCH_USER, ER_SP_ALREADY_EXISTS, ER_SP_DOES_NOT_EXIST, ER_SP_WRONG_NAME,
+    ER_SPECIFIC_ACCESS_DENIED_ERROR, ER_TOO_LONG_IDENT, ER_UNKNOWN_SYSTEM_VARIABLE,
+};
+use vaquita_types::limits::IDENTIFIER_CHARS_MAX;
+use vaquita_types::schema::{Definer, ObjectKind, SqlSecurity, StoredObject};
+use vaquita_types::{Error, Result};
+
+use super::super::Session;
+use super::super::execute::Done;
+use crate::programs::Routine;
+use crate::variables::registry;
+
+fn object_kind(kind: ProgramKind) -> ObjectKind {
+    match kind {
+        ProgramKind::Procedure => ObjectKind::Procedure,
+        ProgramKind::Function => ObjectKind::Function,
+        ProgramKind::Trigger => ObjectKind::Trigger,
+        ProgramKind::Event => ObjectKind::Event,
+    }
+}
+
+impl Session {
+    pub(in super::super) fn create_routine(&mut self, create: &CreateRoutine) -> Result<Done> {
+        let database = self.database_of(&create.name)?;
+        let name = &create.name.name;
+        if name.is_empty() || name.ends_with(' ') {
+            return Err(Error::new(&ER_SP_WRONG_NAME, &[name]));
+        }
+        if name.chars().count() > IDENTIFIER_CHARS_MAX {
+            return Err(Error::new(&ER_TOO_LONG_IDENT, &[name]));
+        }
+        let found = self.server.catalog.database(&database)?;
+        let found = found.ok_or_else(|| Error::new(&ER_BAD_DB_ERROR, &[&database]))?;
+        let definer = self.definer(create.definer.as_ref())?;
+        let plan = &self.env.settings.plan;
+        let client = plan.client_charset.map_or(plan.connection_collation, |charset| charset.default_collation);
+        let mut object = StoredObject {
+            kind: object_kind(create.kind),
+            database: database.clone(),
+            name: name.clone(),
+            version: 0,
+            definer,
+            security: SqlSecurity::Definer,
+            sql_mode: plan.sql_mode,
+            client_collation: client,
+            connection_collation: plan.connection_collation,
+            database_collation: found.collation,
+            created_us: 0,
+            altered_us: 0,
+            comment: String::new(),
+            characteristics: vec![("parameters".into(), create.parameters_text.clone())],
+            text: create.body.clone(),
+        };
+        characterize(&mut object, &create.characteristics);
+        let object = Arc::new(object);
+        // System variables that do not exist, and types that are wrong, are told now.
+        create.program.steps.iter().try_for_each(|step| known_variables(&step.instruction))?;
+        Routine::new(&object, create.clone())?;
+        let kind = create.kind.as_str();
+        let context = self.ddl_context();
+        self.enter_ddl(None)?;
+        let made = self.server.catalog.create_object(Arc::unwrap_or_clone(object), false, &context);
+        self.locked.end_ddl();
+        let made = made?;
+        if made.is_none() {
+            let error = Error::new(&ER_SP_ALREADY_EXISTS, &[&kind, name]);
+            if !create.if_not_exists {
+                return Err(error);
+            }
+            self.env.push_warning(Level::Note, error);
+        }
+        Ok(Done::nothing())
+    }
+
+    /// Who is named, or the session's account.
+    fn definer(&self, named: Option<&UserName>) -> Result<Definer> {
+        let definer = self.access.definer(named)?;
+        if !self.access.account_exists(&definer) {
+            if !self.access.may_name_missing_definer() {
+                return Err(Error::new(&ER_SPECIFIC_ACCESS_DENIED_ERROR, &[&"SUPER or ALLOW_NONEXISTENT_DEFINER"]));
+            }
+            self.env.push_warning(Level::Note, Error::new(&ER_NO_SUCH_USER, &[&definer.user, &definer.host]));
+        }
+        Ok(definer)
+    }
+
+    pub(in super::super) fn alter_routine(&mut self, alter: &AlterRoutine) -> Result<Done> {
+        let database = self.database_of(&alter.name)?;
+        let key = (database.as_str(), object_kind(alter.kind), alter.name.name.as_str());
+        let change = |object: &mut StoredObject| {
+            characterize(object, &alter.characteristics);
+            Ok(())
+        };
+        let context = self.ddl_context();
+        self.enter_ddl(None)?;
+        let altered = self.server.catalog.alter_object(key, change, &context);
+        self.locked.end_ddl();
+        match altered? {
+            true => Ok(Done::nothing()),
+            false => Err(no_such_routine(alter.kind, &database, &alter.name)),
+        }
+    }
+
+    /// DROP PROCEDURE and FUNCTION.
+    pub(in super::super) fn drop_routine(&mut self, kind: ProgramKind, if_exists: bool, name: &Name) -> Result<Done> {
+        let database = self.database_of(name)?;
+        let context = self.ddl_context();
+        self.enter_ddl(None)?;
+        let dropped = self.server.catalog.drop_object(&database, object_kind(kind), &name.name, &context);
+        self.locked.end_ddl();
+        if !dropped? {
+            let missing = no_such_routine(kind, &database, name);
+            if !if_exists {
+                return Err(missing);
+            }
+            self.env.push_warning(Level::Note, missing);
+        }
+        Ok(Done::nothing())
+    }
+}
+
+fn known_variables(instruction: &Instruction) -> Result<()> {
+    let Instruction::Run(statement) = instruction else { return Ok(()) };
+    let Statement::Set(items) = &**statement else { return Ok(()) };
+    let unknown = items.iter().find_map(|item| match item {
+        SetItem::SysVar { component: None, name, .. } if registry().find(name).is_none() => Some(name),
+        _ => None,
+    });
+    unknown.map_or(Ok(()), |name| Err(Error::new(&ER_UNKNOWN_SYSTEM_VARIABLE, &[name])))
+}
+
+fn no_such_routine(kind: ProgramKind, database: &str, name: &Name) -> Error {
+    Error::new(&ER_SP_DOES_NOT_EXIST, &[&kind.as_str(), &format!("{database}.{}", name.name)])
+}
+
+fn characterize(object: &mut StoredObject, said: &Characteristics) {
+    if let Some(invoker) = said.invoker {
+        object.security = if invoker { SqlSecurity::Invoker } else { SqlSecurity::Definer };
+    }
+    if let Some(comment) = &said.comment {
+        object.comment.clone_from(comment);
+    }
+    if let Some(deterministic) = said.deterministic {
+        object.set_characteristic("deterministic", deterministic.then(|| "YES".into()));
+    }
+    if let Some(access) = said.data_access {
+        object.set_characteristic("data access", Some(access.as_str().into()));
+    }
+}
