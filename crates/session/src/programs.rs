@@ -80,7 +80,9 @@ impl Routine {
         let program = &ast.program;
         let types = program.variables.iter().map(|variable| match &variable.ty {
             None => Ok(ColumnType::null()),
-            Some(ty) => vaquita_plan::data_type::column_type(&variable.name, &ty.ty, ty.collate.as_deref(), object.database_collation),
+            Some(ty) => {
+                vaquita_plan::data_type::column_type(&variable.name, &ty.ty, ty.collate.as_deref(), object.database_collation)
+            }
         });
         let types = types.collect::<Result<_>>()?;
         let mut expressions = Vec::with_capacity(program.steps.len() + 1);

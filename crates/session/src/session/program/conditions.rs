@@ -12,7 +12,10 @@ use vaquita_types::errno::{
 use vaquita_types::{ColumnType, Error, Result, Value, sql_mode};
 
 use super::super::Session;
+use super::super::exchange::Exchange;
+use super::super::execute::Done;
 use super::frame::Frame;
+use crate::answer::{Completed, Flow, Status};
 
 /// What was raised, and how.
 #[derive(Clone)]
@@ -113,6 +116,27 @@ impl Session {
         }
         self.env.push_warning(Level::Warning, error);
         Ok(text.chars().take(chars_max).collect())
+    }
+
+    /// GET DIAGNOSTICS of a client: it is about the statement before, whose conditions stay.
+    pub(in super::super) fn get_diagnostics(&mut self, get: &GetDiagnostics, exchange: &mut Exchange<'_>) -> Flow {
+        self.env.diagnostics.keep_previous();
+        let pushed = self.env.diagnostics.pushed();
+        let given = self.diagnostics(get, None).and_then(|given| {
+            given.into_iter().try_for_each(|(target, value, ty)| match target {
+                IntoTarget::UserVar(name) => self.env.user_variables.set(&name, value, &ty),
+                IntoTarget::Variable(_) => Err(Error::internal("a variable without a program")),
+            })
+        });
+        match given {
+            Ok(()) if self.env.diagnostics.pushed() == pushed => {
+                exchange
+                    .answer
+                    .ok(&Completed { status: Status { more_results: exchange.more(), ..self.status() }, ..Completed::default() });
+                Flow::Next
+            }
+            given => self.conclude(given.map(|()| Done::nothing()), exchange),
+        }
     }
 
     /// The assignments of GET DIAGNOSTICS.
