@@ -7,6 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use vaquita_parser::ast::{Instruction, Program, Statement};
 use vaquita_parser::{ParserOptions, digest, is_blank, parse_one, parse_prepared};
 
 const INPUT_BYTES_MAX: usize = 4096;
@@ -64,12 +65,39 @@ fn mutate(random: &mut Random, corpus: &[Vec<u8>]) -> Vec<u8> {
 }
 
 fn run(sql: &[u8], options: &ParserOptions) {
-    if let Ok((_, used)) = parse_one(sql, options) {
+    if let Ok((statement, used)) = parse_one(sql, options) {
+        if let Statement::CreateRoutine(create) = &statement {
+            check_program(&create.program);
+        }
         assert!(used <= sql.len(), "read {used} of {} bytes", sql.len());
         is_blank(&sql[used..], options);
     }
     let _ = parse_prepared(sql, options);
     let _ = digest::digest(sql, options);
+}
+
+/// Every step, variable, cursor and scope that a program names is there, and handlers end.
+fn check_program(program: &Program) {
+    let (steps, cursors) = (program.steps.len(), program.cursors.len());
+    for step in &program.steps {
+        assert!(step.scope < program.scopes.len(), "scope {}", step.scope);
+        match &step.instruction {
+            Instruction::Jump(target) => assert!(*target <= steps),
+            Instruction::JumpUnless { target, after, .. } => assert!(*target <= steps && *after <= steps),
+            Instruction::Set { variable, .. } => assert!(*variable < program.variables.len()),
+            Instruction::Open(cursor) | Instruction::Close(cursor) => assert!(*cursor < cursors),
+            Instruction::Fetch { cursor, into } => {
+                assert!(*cursor < cursors && into.iter().all(|variable| *variable < program.variables.len()));
+            }
+            Instruction::CloseAll(range) => assert!(range.start < range.end && range.end <= cursors),
+            Instruction::EndHandler { exit } => assert!(exit.is_none_or(|exit| exit <= steps)),
+            Instruction::Run(_) | Instruction::SetUserVar { .. } | Instruction::CaseNotFound | Instruction::Return(_) => {}
+        }
+    }
+    for handling in program.scopes.iter().flat_map(|scope| &scope.handlers) {
+        let last = program.steps.get(handling.last).map(|step| &step.instruction);
+        assert!(handling.first <= handling.last && matches!(last, Some(Instruction::EndHandler { .. })));
+    }
 }
 
 /// The input that is being parsed, and its number.

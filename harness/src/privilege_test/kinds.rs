@@ -53,6 +53,8 @@ kinds! {
     Delete 15 Nothing
     LoadData 6 Nothing
     Do 4 Nothing
+    Signal 1 Nothing
+    GetDiagnostics 1 Nothing
     Call 1 Nothing
     Handler 3 Session
     CreateDatabase 2 Objects
@@ -67,6 +69,8 @@ kinds! {
     DropIndex 2 Objects
     CreateView 4 Objects
     DropView 2 Objects
+    CreateRoutine 6 Objects
+    AlterRoutine 2 Objects
     DropProgram 2 Objects
     StartTransaction 1 Session
     Commit 1 Session

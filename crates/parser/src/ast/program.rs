@@ -127,7 +127,7 @@ pub struct Handling {
     pub last: usize,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Condition {
     Code(u16),
     SqlState([u8; 5]),

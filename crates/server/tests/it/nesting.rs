@@ -217,7 +217,7 @@ const LIMITS: [Limit; 18] = [
 ];
 
 /// Limits and the test that hits them; the last are of gigabytes.
-const HIT_ELSEWHERE: [(&str, &str); 19] = [
+const HIT_ELSEWHERE: [(&str, &str); 21] = [
     ("SYNTAX_NESTING_MAX", "it::depth"),
     ("SYNTAX_HEIGHT_MAX", "it::depth"),
     ("BINDING_DEPTH_MAX", "it::depth"),
@@ -235,6 +235,8 @@ const HIT_ELSEWHERE: [(&str, &str); 19] = [
     ("PROCESSLIST_INFO_CHARS_MAX", "what is longer is cut"),
     ("ALIAS_BYTES_MAX", "golden script output_names"),
     ("COLUMN_TEXT_BYTES_MAX", "golden script output_names"),
+    ("PROGRAM_DEPTH_MAX", "it::programs"),
+    ("PROGRAM_STEPS_MAX", "it::programs"),
     ("FOREIGN_KEY_DEPTH_MAX", "golden script fk_cascades"),
     ("FOREIGN_KEYS_CHECKED_BYTES_MAX", "what is beyond it is looked up again"),
 ];

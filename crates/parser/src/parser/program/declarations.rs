@@ -2,7 +2,7 @@
 
 use vaquita_types::errno;
 
-use super::{Label, Parser, Result, error, find};
+use super::{Label, Parser, Result, error};
 use crate::ast::*;
 use crate::keyword::Kw;
 use crate::lexer::{Op, Tok};
@@ -29,7 +29,7 @@ impl Parser<'_> {
         let ty = self.variable_type()?;
         let default = if self.eat(Kw::DEFAULT) { Some(self.expr()?) } else { None };
         let builder = self.builder()?;
-        if builder.blocks.last().is_some_and(|block| !block.cursors.is_empty() || block.scope.is_some()) {
+        if builder.is_behind_cursors() {
             return error(&errno::ER_SP_VARCOND_AFTER_CURSHNDLR, &[]);
         }
         for name in names {
@@ -53,14 +53,12 @@ impl Parser<'_> {
         self.expect(Kw::FOR)?;
         let condition = self.condition_value()?;
         let builder = self.builder()?;
-        let Some(block) = builder.blocks.last_mut() else { return Ok(()) };
-        if !block.cursors.is_empty() || block.scope.is_some() {
+        if builder.is_behind_cursors() {
             return error(&errno::ER_SP_VARCOND_AFTER_CURSHNDLR, &[]);
         }
-        if find(&block.conditions, name).is_some() {
+        if !builder.conditions.declare(builder.blocks.len(), name, condition) {
             return error(&errno::ER_SP_DUP_COND, &[&name]);
         }
-        block.conditions.push((name.to_string(), condition));
         Ok(())
     }
 
@@ -117,24 +115,19 @@ impl Parser<'_> {
         }
         let builder = self.builder()?;
         let cursor = builder.cursors();
-        let Some(block) = builder.blocks.last_mut() else { return Ok(()) };
-        if block.scope.is_some() {
+        if builder.is_behind_handlers() {
             return error(&errno::ER_SP_CURSOR_AFTER_HANDLER, &[]);
         }
-        if find(&block.cursors, name).is_some() {
+        if !builder.cursors.declare(builder.blocks.len(), name, cursor) {
             return error(&errno::ER_SP_DUP_CURS, &[&name]);
         }
-        block.cursors.push((name.to_string(), cursor));
         builder.program.cursors.push(statement);
         Ok(())
     }
 
     /// Its statement runs under the handlers around the block, and its labels are its own.
     fn declare_handler(&mut self, outer: usize) -> Result<()> {
-        let continues = match self.expect_any(&[Kw::CONTINUE, Kw::EXIT, Kw::UNDO])? {
-            Kw::UNDO => return self.fail(),
-            kw => kw == Kw::CONTINUE,
-        };
+        let continues = self.expect_any(&[Kw::CONTINUE, Kw::EXIT])? == Kw::CONTINUE;
         self.bump();
         self.expect(Kw::FOR)?;
         let conditions = self.comma_list(Self::handled_condition)?;
@@ -149,10 +142,9 @@ impl Parser<'_> {
         if let Some(block) = builder.blocks.last_mut() {
             block.scope = Some(scope);
             for condition in &conditions {
-                if block.handled.contains(condition) {
+                if !block.handled.insert(*condition) {
                     return error(&errno::ER_SP_DUP_HANDLER, &[]);
                 }
-                block.handled.push(*condition);
             }
         }
         let over = builder.emit(Instruction::Jump(0))?;

@@ -4,6 +4,9 @@
 //! the wrong order, labels that do not match, statements that no program may hold.
 
 mod declarations;
+mod names;
+
+use std::collections::HashSet;
 
 use vaquita_types::errno::{self, ErrorDef};
 use vaquita_types::limits::PROGRAM_STEPS_MAX;
@@ -13,12 +16,17 @@ use crate::ast::*;
 use crate::error::ParseError;
 use crate::keyword::Kw;
 use crate::lexer::{Op, Tok};
+use names::Names;
 
 /// The program that is being read.
 #[derive(Default)]
 pub(super) struct Builder {
     pub program: Program,
+    /// The parameters belong to the first.
     blocks: Vec<Block>,
+    variables: Names<usize>,
+    conditions: Names<Condition>,
+    cursors: Names<usize>,
     labels: Vec<Label>,
     /// Whose handlers see what comes next.
     scope: usize,
@@ -27,13 +35,9 @@ pub(super) struct Builder {
     is_function: bool,
 }
 
-/// What the declarations of a block name.
 #[derive(Default)]
 struct Block {
-    variables: Vec<(String, usize)>,
-    conditions: Vec<(String, Condition)>,
-    cursors: Vec<(String, usize)>,
-    handled: Vec<Condition>,
+    handled: HashSet<Condition>,
     /// Ends of EXIT handlers, which go to the end of the block.
     exits: Vec<usize>,
     /// The scope of its handlers.
@@ -56,12 +60,6 @@ fn error<T>(def: &'static ErrorDef, args: &[&dyn std::fmt::Display]) -> Result<T
     Err(ParseError::other(def, vaquita_types::Error::new(def, args).message().to_string()))
 }
 
-fn find<T: Copy>(list: &[(String, T)], name: &str) -> Option<T> {
-    list.iter()
-        .find(|(known, _)| known.eq_ignore_ascii_case(name) || known.to_lowercase() == name.to_lowercase())
-        .map(|(_, it)| *it)
-}
-
 impl Builder {
     pub fn new(is_function: bool) -> Builder {
         let mut builder = Builder { is_function, blocks: vec![Block::default()], ..Builder::default() };
@@ -70,17 +68,15 @@ impl Builder {
     }
 
     pub fn variable(&self, name: &str) -> Option<usize> {
-        self.blocks.iter().rev().find_map(|block| find(&block.variables, name))
+        self.variables.find(name)
     }
 
     /// Parameters are declared in the outermost block, variables in the innermost.
     pub fn declare(&mut self, variable: Variable, is_parameter: bool) -> Result<()> {
         let slot = self.program.variables.len();
-        let Some(block) = self.blocks.last_mut() else { return Ok(()) };
-        if find(&block.variables, &variable.name).is_some() {
+        if !self.variables.declare(self.blocks.len(), &variable.name, slot) {
             return error(if is_parameter { &errno::ER_SP_DUP_PARAM } else { &errno::ER_SP_DUP_VAR }, &[&variable.name]);
         }
-        block.variables.push((variable.name.clone(), slot));
         self.program.variables.push(variable);
         Ok(())
     }
@@ -122,15 +118,33 @@ impl Builder {
         self.program.cursors.len()
     }
 
+    /// The exits of the block's handlers.
+    fn end_block(&mut self) -> Vec<usize> {
+        let block = self.blocks.len();
+        self.variables.end(block);
+        self.conditions.end(block);
+        self.cursors.end(block);
+        self.blocks.pop().map(|block| block.exits).unwrap_or_default()
+    }
+
+    /// The present block has a cursor or a handler.
+    fn is_behind_cursors(&self) -> bool {
+        self.cursors.has_any_of(self.blocks.len()) || self.is_behind_handlers()
+    }
+
+    fn is_behind_handlers(&self) -> bool {
+        self.blocks.last().is_some_and(|block| block.scope.is_some())
+    }
+
     fn condition(&self, name: &str) -> Result<Condition> {
-        match self.blocks.iter().rev().find_map(|block| find(&block.conditions, name)) {
+        match self.conditions.find(name) {
             Some(condition) => Ok(condition),
             None => error(&errno::ER_SP_COND_MISMATCH, &[&name]),
         }
     }
 
     fn cursor(&self, name: &str) -> Result<usize> {
-        match self.blocks.iter().rev().find_map(|block| find(&block.cursors, name)) {
+        match self.cursors.find(name) {
             Some(cursor) => Ok(cursor),
             None => error(&errno::ER_SP_CURSOR_MISMATCH, &[&name]),
         }
@@ -215,8 +229,15 @@ impl Parser<'_> {
         }
     }
 
-    /// Statements with semicolons, up to one of the words.
+    /// Statements with semicolons, up to one of the words: at least one.
     fn program_statements(&mut self, ends: &[Kw]) -> Result<()> {
+        if self.is_any(ends) {
+            return self.fail();
+        }
+        self.statements_of_block(ends)
+    }
+
+    fn statements_of_block(&mut self, ends: &[Kw]) -> Result<()> {
         while !self.is_any(ends) {
             self.program_statement()?;
             self.expect_op(Op::Semicolon)?;
@@ -301,11 +322,11 @@ impl Parser<'_> {
         if let Some(scope) = builder.blocks.last().and_then(|block| block.scope) {
             builder.scope = scope;
         }
-        self.program_statements(&[Kw::END])?;
+        self.statements_of_block(&[Kw::END])?;
         self.bump();
         let builder = self.builder()?;
         builder.scope = outer;
-        for at in builder.blocks.pop().map(|block| block.exits).unwrap_or_default() {
+        for at in builder.end_block() {
             builder.land(at);
         }
         if builder.cursors() > cursors {

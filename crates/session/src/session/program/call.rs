@@ -49,7 +49,9 @@ impl Session {
         let done = called.and_then(|(routine, given)| self.give_back(&routine, given, exchange));
         match done {
             Ok(()) => {
-                let affected = self.env.diagnostics.row_count().max(0) as u64;
+                let affected = self.env.diagnostics.row_count().max(0);
+                self.env.diagnostics.set_row_count(affected);
+                let affected = affected as u64;
                 let status = Status { more_results: exchange.more(), ..self.status() };
                 let (warnings, changes) = (self.warnings(), self.take_changes());
                 exchange.answer.ok(&Completed { affected, status, warnings, changes: &changes, ..Completed::default() });
@@ -150,7 +152,7 @@ impl Session {
         arguments: Vec<Argument>,
         exchange: &mut Exchange<'_>,
     ) -> Result<Vec<Given>> {
-        let mut frame = Frame::new(routine.clone(), &self.env.settings.plan);
+        let mut frame = Frame::new(routine.clone(), &self.env.settings.plan)?;
         let mut outs = Vec::new();
         for (n, argument) in arguments.into_iter().enumerate() {
             match argument {

@@ -70,15 +70,18 @@ impl Session {
     pub(super) fn evaluate_in(&mut self, frame: &mut Frame, id: usize, expr: &Expr) -> Result<(Value, ColumnType)> {
         let bound = self.bound_in(frame, id, expr)?;
         let value = self.evaluate_bound(&bound, &frame.values)?;
-        let ty = if bound.expr.ty.kind == TypeKind::Null {
-            type_of_value(&value, self.env.connection_collation())
-        } else {
-            bound.expr.ty.clone()
-        };
+        let ty = self.type_of_result(&bound, &value);
         Ok((value, ty))
     }
 
-    fn evaluate_bound(&mut self, bound: &BoundExpr, values: &[Value]) -> Result<Value> {
+    pub(super) fn type_of_result(&self, bound: &BoundExpr, value: &Value) -> ColumnType {
+        match bound.expr.ty.kind {
+            TypeKind::Null => type_of_value(value, self.env.connection_collation()),
+            _ => bound.expr.ty.clone(),
+        }
+    }
+
+    pub(super) fn evaluate_bound(&mut self, bound: &BoundExpr, values: &[Value]) -> Result<Value> {
         if bound.has_subquery {
             return self.evaluate_with_subquery(&bound.expr, values);
         }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use vaquita_plan::settings::PlanSettings;
-use vaquita_types::memory::Reserve;
-use vaquita_types::{ColumnType, Value};
+use vaquita_types::memory::{BLOCK_BYTES_MIN, Reserve};
+use vaquita_types::{ColumnType, Result, Value};
 
 use crate::programs::{BoundExpr, Routine};
 use crate::state::prepared::CachedPlan;
@@ -21,6 +21,9 @@ pub struct Frame {
     version: u64,
     settings: Arc<PlanSettings>,
     access: u64,
+    /// Of the values of variables, and of what is as long as the program.
+    bytes: usize,
+    memory: Reserve,
 }
 
 pub struct OpenCursor {
@@ -41,8 +44,15 @@ pub struct ActiveHandler {
 }
 
 impl Frame {
-    pub fn new(routine: Arc<Routine>, settings: &Arc<PlanSettings>) -> Frame {
-        Frame {
+    /// Error 1041 where there is no room for its variables.
+    pub fn new(routine: Arc<Routine>, settings: &Arc<PlanSettings>) -> Result<Frame> {
+        let bytes = routine.types.len() * (size_of::<Value>() + size_of::<ColumnType>())
+            + (routine.bound.len() + routine.plans.len()) * size_of::<usize>();
+        let memory = Reserve::default();
+        memory.keep(bytes)?;
+        Ok(Frame {
+            bytes,
+            memory,
             values: vec![Value::Null; routine.types.len()],
             types: routine.types.clone(),
             cursors: routine.ast.program.cursors.iter().map(|_| None).collect(),
@@ -53,7 +63,19 @@ impl Frame {
             settings: settings.clone(),
             access: 0,
             routine,
+        })
+    }
+
+    /// Error 1041 where there is no room for a long value.
+    #[inline]
+    pub fn set(&mut self, variable: usize, value: Value) -> Result<()> {
+        let (more, less) = (long_bytes(&value), long_bytes(&self.values[variable]));
+        if more != less {
+            self.memory.keep(self.bytes + more - less)?;
+            self.bytes = self.bytes + more - less;
         }
+        self.values[variable] = value;
+        Ok(())
     }
 
     /// Forgets what is at hand if anything that it depends on has changed.
@@ -66,5 +88,15 @@ impl Frame {
         self.plans.fill(None);
         (self.version, self.access) = (version, access);
         self.settings = settings.clone();
+    }
+}
+
+/// What counts of a value: nothing of a short one, nor of one that the allocator counts.
+#[inline]
+fn long_bytes(value: &Value) -> usize {
+    const COUNTED: std::ops::Range<usize> = 256..BLOCK_BYTES_MIN;
+    match value {
+        Value::Bytes(bytes) if COUNTED.contains(&bytes.len()) => bytes.len(),
+        _ => 0,
     }
 }

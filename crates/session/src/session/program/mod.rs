@@ -118,10 +118,16 @@ impl Session {
     fn step(&mut self, frame: &mut Frame, at: usize, instruction: &Instruction, exchange: &mut Exchange<'_>) -> Result<usize> {
         let first = frame.routine.expressions[at];
         match instruction {
-            Instruction::Set { variable, value: None } => frame.values[*variable] = Value::Null,
+            Instruction::Set { variable, value: None } => frame.set(*variable, Value::Null)?,
             Instruction::Set { variable, value: Some(value) } => {
-                let (value, ty) = self.evaluate_in(frame, first, value)?;
-                self.store(frame, *variable, value, &ty)?;
+                let bound = self.bound_in(frame, first, value)?;
+                let evaluated = self.evaluate_bound(&bound, &frame.values);
+                let ty = self.type_of_result(&bound, evaluated.as_ref().unwrap_or(&Value::Null));
+                if let Err(error) = evaluated.and_then(|value| self.store(frame, *variable, value, &ty)) {
+                    // As in MySQL, where a handler finds it so.
+                    frame.set(*variable, Value::Null)?;
+                    return Err(error);
+                }
             }
             Instruction::SetUserVar { name, value } => {
                 self.env.diagnostics.clear();
@@ -167,11 +173,10 @@ impl Session {
         let declared = &frame.routine.ast.program.variables[variable];
         if declared.ty.is_none() {
             frame.types[variable] = from.clone();
-            frame.values[variable] = value;
-            return Ok(());
+            return frame.set(variable, value);
         }
-        frame.values[variable] = store_in_variable(value, from, &declared.name, &frame.types[variable], &self.env)?;
-        Ok(())
+        let value = store_in_variable(value, from, &declared.name, &frame.types[variable], &self.env)?;
+        frame.set(variable, value)
     }
 
     fn run_statement(&mut self, frame: &mut Frame, at: usize, ast: &Ast, exchange: &mut Exchange<'_>) -> Result<()> {

@@ -1,0 +1,220 @@
+//! Stored programs over a restart, under KILL, as other accounts, inside one another, and as large and deep as they may be.
+
+use std::time::Duration;
+
+use vaquita_types::limits::PROGRAM_STEPS_MAX;
+
+use crate::client::{Answer, Client};
+use crate::server::Server;
+
+const ER_OUT_OF_RESOURCES: u16 = 1041;
+const ER_TABLEACCESS_DENIED_ERROR: u16 = 1142;
+const ER_SP_DOES_NOT_EXIST: u16 = 1305;
+const ER_QUERY_INTERRUPTED: u16 = 1317;
+const ER_PROCACCESS_DENIED_ERROR: u16 = 1370;
+const ER_STACK_OVERRUN_NEED_MORE: u16 = 1436;
+const ER_NO_SUCH_USER: u16 = 1449;
+const ER_SP_RECURSION_LIMIT: u16 = 1456;
+
+/// The number of the last answer's error; 0 for none.
+fn code(client: &mut Client, sql: &str) -> u16 {
+    match client.query_last(sql) {
+        Answer::Err { code, .. } => code,
+        _ => 0,
+    }
+}
+
+fn run(client: &mut Client, statements: &[&str]) {
+    for sql in statements {
+        let answer = client.query_last(sql);
+        assert!(!matches!(answer, Answer::Err { .. }), "{}: {answer:?}", sql.get(..200).unwrap_or(sql));
+    }
+}
+
+/// The rows of a statement's first result.
+fn rows(client: &mut Client, sql: &str) -> Vec<Vec<String>> {
+    client.query_all(sql).swap_remove(0).rows()
+}
+
+#[test]
+fn procedures_are_there_after_a_restart() {
+    let server = Server::start("programs-restart");
+    let mut client = server.connect();
+    let create = [
+        "CREATE DATABASE d",
+        "USE d",
+        "CREATE TABLE t (a INT)",
+        "SET sql_mode = 'ANSI_QUOTES'",
+        "CREATE PROCEDURE p(IN x INT, OUT y INT) COMMENT 'kept' BEGIN INSERT INTO \"t\" VALUES (x); SET y = x + 1; END",
+        "CREATE PROCEDURE gone() SELECT 1",
+        "DROP PROCEDURE gone",
+    ];
+    run(&mut client, &create);
+    let server = Server::start_in(server.kill());
+    let mut client = server.connect();
+    run(&mut client, &["USE d", "CALL p(5, @y)", "CALL p(6, @z)"]);
+    assert_eq!(rows(&mut client, "SELECT @y, @z, COUNT(*), SUM(a) FROM t"), [["6", "7", "2", "11"]]);
+    assert_eq!(code(&mut client, "CALL gone()"), ER_SP_DOES_NOT_EXIST);
+    let shown = "SELECT routine_name, routine_comment, sql_mode FROM information_schema.routines WHERE routine_schema = 'd'";
+    assert_eq!(rows(&mut client, shown), [["p", "kept", "ANSI_QUOTES"]]);
+    run(&mut client, &["DROP PROCEDURE p"]);
+    let server = Server::start_in(server.kill());
+    assert_eq!(code(&mut server.connect(), "CALL d.p(5, @y)"), ER_SP_DOES_NOT_EXIST);
+}
+
+/// Bodies that do not end, whatever their handlers catch.
+const ENDLESS: [&str; 9] = [
+    "BEGIN DECLARE CONTINUE HANDLER FOR SQLEXCEPTION BEGIN END; LOOP SET @n = 1; END LOOP; END",
+    "BEGIN DECLARE x INT DEFAULT 0; WHILE 1 DO SET x = 1 - x; END WHILE; END",
+    "REPEAT DO 1; UNTIL FALSE END REPEAT",
+    "l: LOOP ITERATE l; END LOOP",
+    "BEGIN DECLARE CONTINUE HANDLER FOR SQLEXCEPTION BEGIN END; LOOP SELECT COUNT(*) INTO @n FROM t; END LOOP; END",
+    "LOOP INSERT INTO t VALUES (1); DELETE FROM t; END LOOP",
+    "LOOP BEGIN DECLARE EXIT HANDLER FOR 1051 BEGIN END; DROP TABLE nowhere; END; END LOOP",
+    "LOOP BEGIN DECLARE CONTINUE HANDLER FOR SQLWARNING BEGIN END; SIGNAL SQLSTATE '01000'; END; END LOOP",
+    "LOOP BEGIN DECLARE c CURSOR FOR SELECT 1; OPEN c; END; END LOOP",
+];
+
+#[test]
+fn kill_query_ends_endless_programs() {
+    let server = Server::start("programs-kill");
+    let mut killer = server.connect();
+    run(&mut killer, &["CREATE DATABASE d", "USE d", "CREATE TABLE t (a INT)"]);
+    for body in ENDLESS {
+        run(&mut killer, &["DROP PROCEDURE IF EXISTS p", &format!("CREATE PROCEDURE p() {body}")]);
+        let mut client = server.connect();
+        let id = rows(&mut client, "SELECT CONNECTION_ID()")[0][0].clone();
+        let running = std::thread::spawn(move || {
+            let ended = code(&mut client, "CALL d.p()");
+            (ended, rows(&mut client, "SELECT 1"))
+        });
+        let is_running = format!("SELECT COUNT(*) FROM information_schema.processlist WHERE id = {id} AND info LIKE 'CALL%'");
+        while rows(&mut killer, &is_running)[0][0] == "0" {
+            assert!(!running.is_finished(), "{body}");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        run(&mut killer, &[&format!("KILL QUERY {id}")]);
+        let (ended, after) = running.join().expect("a client");
+        assert_eq!((ended, after), (ER_QUERY_INTERRUPTED, vec![vec!["1".to_string()]]), "{body}");
+    }
+}
+
+#[test]
+fn programs_run_as_their_definer_or_their_caller() {
+    let server = Server::start("programs-security");
+    let mut root = server.connect();
+    let who = "SELECT SUBSTRING_INDEX(CURRENT_USER(), '@', 1), SUBSTRING_INDEX(USER(), '@', 1)";
+    let fails = "BEGIN DECLARE CONTINUE HANDLER FOR 1062 SET @caught = SUBSTRING_INDEX(CURRENT_USER(), '@', 1); INSERT INTO d.t VALUES (1); SELECT * FROM nowhere; END";
+    let create = [
+        "CREATE DATABASE d",
+        "CREATE DATABASE own",
+        "CREATE TABLE d.t (a INT PRIMARY KEY)",
+        "INSERT INTO d.t VALUES (1)",
+        "CREATE USER u IDENTIFIED BY 'x'",
+        "CREATE USER other IDENTIFIED BY 'x'",
+        "GRANT EXECUTE ON d.* TO u",
+        "GRANT ALL ON own.* TO u",
+        &format!("CREATE PROCEDURE d.definer() BEGIN SELECT COUNT(*) FROM d.t; {who}; END"),
+        &format!("CREATE PROCEDURE d.invoker() SQL SECURITY INVOKER BEGIN {who}; SELECT COUNT(*) FROM d.t; END"),
+        "CREATE PROCEDURE d.both() BEGIN CALL d.invoker(); END",
+        &format!("CREATE PROCEDURE d.fails() {fails}"),
+        &format!("CREATE DEFINER = other PROCEDURE d.others() BEGIN {who}; SELECT COUNT(*) FROM d.t; END"),
+        "CREATE PROCEDURE own.indirect() CALL d.definer()",
+    ];
+    run(&mut root, &create);
+    let mut client = Client::connect(server.port, "u", "x").expect("u connects");
+    let text = |answer: Answer| match answer {
+        Answer::Err { code, .. } => vec![vec![code.to_string()]],
+        Answer::Ok { .. } => Vec::new(),
+        answer => answer.rows(),
+    };
+    let mut answers = |sql: &str| client.query_all(sql).into_iter().map(text).collect::<Vec<_>>().concat();
+    let denied = ER_TABLEACCESS_DENIED_ERROR.to_string();
+    assert_eq!(answers("CALL d.definer()"), [vec!["1"], vec!["root", "u"]]);
+    assert_eq!(answers("CALL d.invoker()"), [vec!["u", "u"], vec![denied.as_str()]]);
+    assert_eq!(answers("CALL d.both()"), [vec!["root", "u"], vec!["1"]]);
+    assert_eq!(answers("CALL d.others()"), [vec!["other", "u"], vec![denied.as_str()]]);
+    assert_eq!(answers("CALL own.indirect()"), [vec!["1"], vec!["root", "u"]]);
+    // An error inside leaves the session as its own account again.
+    assert_eq!(answers("CALL d.fails()"), [["1146"]]);
+    assert_eq!(answers("SELECT @caught, SUBSTRING_INDEX(CURRENT_USER(), '@', 1)"), [["root", "u"]]);
+    assert_eq!(answers("SELECT * FROM d.t"), [[denied.as_str()]]);
+    // A plan that the definer's session has made is asked for again as the caller.
+    run(&mut root, &["GRANT SELECT ON d.* TO u"]);
+    assert_eq!(answers("CALL d.invoker()"), [vec!["u", "u"], vec!["1"]]);
+    run(&mut root, &["REVOKE SELECT ON d.* FROM u"]);
+    assert_eq!(answers("CALL d.invoker()"), [vec!["u", "u"], vec![denied.as_str()]]);
+    assert_eq!(answers("DROP PROCEDURE d.definer"), [[ER_PROCACCESS_DENIED_ERROR.to_string()]]);
+    run(&mut root, &["DROP USER other", "REVOKE EXECUTE ON d.* FROM u"]);
+    assert_eq!(answers("CALL d.definer()"), [[ER_PROCACCESS_DENIED_ERROR.to_string()]]);
+    // It runs as its definer, who may not any more.
+    assert_eq!(code(&mut root, "CALL d.others()"), ER_NO_SUCH_USER);
+}
+
+#[test]
+fn programs_inside_one_another() {
+    let server = Server::start("programs-depth");
+    let mut client = server.connect();
+    let recursive = "BEGIN DECLARE s VARCHAR(50) DEFAULT REPEAT('x', 50); DECLARE c CURSOR FOR SELECT n; OPEN c; \
+                     IF n > 0 THEN CALL d.r(n - 1); ELSE SET @deep = 1; END IF; CLOSE c; END";
+    let setup = ["CREATE DATABASE d", "USE d", &format!("CREATE PROCEDURE r(n INT) {recursive}")];
+    run(&mut client, &setup);
+    assert_eq!(code(&mut client, "CALL r(1)"), ER_SP_RECURSION_LIMIT);
+    run(&mut client, &["SET max_sp_recursion_depth = 255", "CALL r(255)"]);
+    assert_eq!(rows(&mut client, "SELECT @deep"), [["1"]]);
+    assert_eq!(code(&mut client, "CALL r(256)"), ER_SP_RECURSION_LIMIT);
+    // Each of five may be inside itself 255 times, all together not.
+    for n in 0..5 {
+        let next = (n + 1) % 5;
+        let body = format!("BEGIN SET @n = @n + 1; IF @n < @max THEN CALL c{next}(); END IF; END");
+        run(&mut client, &[&format!("CREATE PROCEDURE c{n}() {body}")]);
+    }
+    run(&mut client, &["SET @n = 0, @max = 1000", "CALL c0()"]);
+    run(&mut client, &["SET @n = 0, @max = 5000"]);
+    assert_eq!(code(&mut client, "CALL c0()"), ER_STACK_OVERRUN_NEED_MORE);
+    assert_eq!(rows(&mut client, "SELECT @n"), [["1000"]]);
+}
+
+/// What opens a level of statements, and what closes it.
+const LEVELS: [(&str, &str); 7] = [
+    ("BEGIN ", "; END"),
+    ("IF 1 THEN ", "; END IF"),
+    ("IF 0 THEN DO 1; ELSE ", "; END IF"),
+    ("CASE 1 WHEN 1 THEN ", "; END CASE"),
+    ("l: BEGIN DECLARE EXIT HANDLER FOR 1062 DO 1; ", "; END"),
+    ("REPEAT ", "; UNTIL 1 END REPEAT"),
+    ("BEGIN DECLARE CONTINUE HANDLER FOR 1051 ", "; DROP TABLE nowhere; END"),
+];
+
+#[test]
+fn statements_inside_one_another() {
+    let server = Server::start("programs-levels");
+    let mut client = server.connect();
+    run(&mut client, &["CREATE DATABASE d", "USE d"]);
+    for (open, close) in LEVELS {
+        for (levels, expected) in [(20, 0), (1000, 0), (50_000, ER_STACK_OVERRUN_NEED_MORE)] {
+            let open: String = (0..levels).map(|n| open.replace('l', &format!("l{n}"))).collect();
+            let create = format!("CREATE PROCEDURE p() {open}SET @deep = {levels}{}", close.repeat(levels));
+            assert_eq!(code(&mut client, &create), expected, "{levels} {close}");
+            if expected == 0 {
+                run(&mut client, &["CALL p()", "SHOW CREATE PROCEDURE p", "DROP PROCEDURE p"]);
+                assert_eq!(rows(&mut client, "SELECT @deep"), [[levels.to_string()]], "{close}");
+            }
+        }
+    }
+}
+
+#[test]
+fn programs_are_as_long_as_they_may_be() {
+    let server = Server::start("programs-length");
+    let mut client = server.connect();
+    run(&mut client, &["CREATE DATABASE d", "USE d"]);
+    let steps = |n: usize| format!("CREATE PROCEDURE p() l: BEGIN {}END", "LEAVE l; ".repeat(n));
+    run(&mut client, &[&steps(PROGRAM_STEPS_MAX), "CALL p()", "DROP PROCEDURE p"]);
+    assert_eq!(code(&mut client, &steps(PROGRAM_STEPS_MAX + 1)), ER_OUT_OF_RESOURCES);
+    // Of many names none is compared with all others.
+    let names: String = (0..200_000).map(|n| format!("DECLARE v{n} INT;")).collect();
+    let sets: String = (0..200_000).map(|n| format!("SET v{n} = {n};")).collect();
+    run(&mut client, &[&format!("CREATE PROCEDURE p() BEGIN {names}{sets} SET @sum = v1 + v199999; END"), "CALL p()"]);
+    assert_eq!(rows(&mut client, "SELECT @sum"), [["200000"]]);
+}
