@@ -460,12 +460,8 @@ impl Parser<'_> {
 
     /// Assignments one by one, each seeing those before it.
     fn program_set(&mut self) -> Result<()> {
-        let whole = match self.peek() {
-            Tok::Kw(Kw::PASSWORD | Kw::ROLE | Kw::RESOURCE | Kw::TRANSACTION) => true,
-            Tok::Kw(Kw::DEFAULT) => true,
-            _ => false,
-        };
-        if whole {
+        let whole = [Kw::PASSWORD, Kw::ROLE, Kw::RESOURCE, Kw::TRANSACTION, Kw::DEFAULT];
+        if matches!(self.peek(), Tok::Kw(kw) if whole.contains(&kw)) {
             return self.program_sql();
         }
         self.bump();
