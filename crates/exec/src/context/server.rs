@@ -144,11 +144,11 @@ pub trait ServerInfo {
     fn view_columns(&self, _catalog: &SessionCatalog, view: &Arc<StoredObject>) -> Result<Vec<ColumnDef>> {
         Err(Error::new(&ER_VIEW_INVALID, &[&view.database, &view.name]))
     }
-    /// Whether the session may do what an expression was bound to.
     /// Whether the session sees the body of a routine; `None`: it does not see the routine.
     fn sees_routine(&self, _routine: &StoredObject) -> Option<bool> {
         Some(true)
     }
+    /// Whether the session may do what an expression was bound to.
     fn authorize(&self, uses: &UseList) -> Result<()>;
     /// The version that VERSION() returns.
     fn version(&self) -> &str;
