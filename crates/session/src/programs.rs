@@ -3,7 +3,6 @@
 //! A routine has its steps (`vaquita_parser::ast::Program`), the types of its variables, and for each step and expression the plan that a
 //! session made last, which others take if it is current for them, too (`CachedPlan::is_current`, `BoundExpr::is_current`).
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
@@ -14,14 +13,13 @@ use vaquita_plan::expr::Expr as BoundTree;
 use vaquita_plan::settings::PlanSettings;
 use vaquita_plan::uses::UseList;
 use vaquita_types::memory::{self, BLOCK_BYTES_MIN};
-use vaquita_types::schema::{ObjectKind, StoredObject};
+use vaquita_types::schema::StoredObject;
 use vaquita_types::{ColumnType, Result};
 
+use crate::known_programs::KnownPrograms;
 use crate::state::environment::Environment;
 use crate::state::prepared::{CachedPlan, VariableType};
 
-/// Routines that are kept; then all are forgotten and read again.
-const KEPT_MAX: usize = 4096;
 /// What a routine takes for each byte of its text.
 const BYTES_PER_TEXT_BYTE: usize = 32;
 
@@ -146,24 +144,14 @@ fn gives_rows(step: &Step) -> bool {
     }
 }
 
-/// The routines that were called.
-#[derive(Default)]
-pub struct Programs {
-    kept: Mutex<HashMap<(String, ObjectKind, String), Arc<Routine>>>,
-}
-
-impl Programs {
-    pub fn routine(&self, object: &Arc<StoredObject>) -> Result<Arc<Routine>> {
-        let key = (object.database.clone(), object.kind, object.kind.key_of(&object.name));
-        if let Some(kept) = self.kept.lock().get(&key).filter(|kept| kept.object.version == object.version) {
-            return Ok(kept.clone());
-        }
-        let routine = Arc::new(Routine::read(object)?);
-        let mut kept = self.kept.lock();
-        if kept.len() >= KEPT_MAX {
-            kept.clear();
-        }
-        kept.insert(key, routine.clone());
-        Ok(routine)
+/// The routine as it was read before, or reads it.
+pub fn routine(known: &KnownPrograms, object: &Arc<StoredObject>) -> Result<Arc<Routine>> {
+    let key = (object.database.clone(), object.kind, object.kind.key_of(&object.name));
+    let kept = known.find(&key).and_then(|program| program.downcast::<Routine>().ok());
+    if let Some(kept) = kept.filter(|kept| kept.object.version == object.version) {
+        return Ok(kept);
     }
+    let routine = Arc::new(Routine::read(object)?);
+    known.keep(key, routine.clone());
+    Ok(routine)
 }

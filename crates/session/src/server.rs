@@ -12,7 +12,7 @@ use vaquita_types::Value;
 
 use crate::accounts::Accounts;
 use crate::clients::Clients;
-use crate::programs::Programs;
+use crate::known_programs::KnownPrograms;
 use crate::statements::StatementCount;
 use crate::table_locks::TableLocks;
 use crate::user_locks::UserLocks;
@@ -31,7 +31,7 @@ pub struct Server {
     pub globals: Arc<Globals>,
     pub statements: StatementCount,
     pub user_locks: UserLocks,
-    pub programs: Programs,
+    pub programs: KnownPrograms,
     threads: Arc<dyn Threads>,
     clients: Clients,
     table_locks: TableLocks,
@@ -55,7 +55,7 @@ impl Server {
             catalog,
             statements: StatementCount::new(globals.clone()),
             user_locks: UserLocks::default(),
-            programs: Programs::default(),
+            programs: KnownPrograms::default(),
             globals,
             threads,
             clients: Clients::default(),

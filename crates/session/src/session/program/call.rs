@@ -18,7 +18,7 @@ use super::super::Session;
 use super::super::exchange::Exchange;
 use super::frame::Frame;
 use crate::answer::{Completed, Flow, Status};
-use crate::programs::Routine;
+use crate::programs::{self, Routine};
 use crate::state::access::Worn;
 use crate::variables::{Var, registry, sql_mode_value};
 
@@ -68,7 +68,7 @@ impl Session {
     pub(in super::super) fn routine_named(&self, name: &Name) -> Result<Arc<Routine>> {
         let database = self.database_of(name)?;
         match self.server.catalog.object(&database, ObjectKind::Procedure, &name.name)? {
-            Some(object) => self.server.programs.routine(&object),
+            Some(object) => programs::routine(&self.server.programs, &object),
             None => {
                 let shown = format!("{database}.{}", name.name);
                 Err(Error::new(&ER_SP_DOES_NOT_EXIST, &[&"PROCEDURE", &shown]))
