@@ -151,7 +151,8 @@ impl Console {
         let account = server.accounts().get("root", "localhost").expect("root");
         client.authenticated("root", ("root", "localhost"), true);
         server.clients().add(client.clone());
-        let options = ClientOptions { multi_statements: true, local_files: true, ..ClientOptions::default() };
+        let options =
+            ClientOptions { multi_statements: true, multi_results: true, local_files: true, ..ClientOptions::default() };
         Console { session: Session::new(server.clone(), client, account, options, CHARSET), answer: Printed::default() }
     }
 
