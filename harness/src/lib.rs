@@ -22,6 +22,7 @@ mod io_errors;
 mod kill_points;
 mod kill_test;
 mod metamorphic;
+mod mtr;
 mod out_of_files;
 pub mod paths;
 mod power_loss;
@@ -70,6 +71,8 @@ usage: cargo harness COMMAND
                        random statements on both servers, which must answer alike; --show N prints N failures of each kind
   sqllogictest --mysql HOST:PORT:USER:PASSWORD --files PATH,.. [--show N]
                        scripts of SQLite's sqllogictest corpus on both servers, which must answer alike
+  mtr --mysql HOST:PORT:USER:PASSWORD --suite DIR [--tests NAME,..] [--vardir DIR] [--seconds N] [--report FILE]
+                       scripts of MySQL's test suite on both servers in lockstep, which must answer alike
   privilege-test --mysql HOST:PORT:USER:PASSWORD [--vaquita HOST:PORT:USER:PASSWORD] [--seed S] [--statements N] [--show N]
                        random statements by accounts with random privileges: what MySQL refuses must be refused
 kill-test, power-loss and io-errors also take --server mysql|mariadb|myrocks, with
@@ -88,6 +91,7 @@ pub fn run(command: &str, flags: &[String]) -> Result<(), String> {
         "io-errors" => io_errors::main(flags),
         "kill-points" => kill_points::main(flags),
         "kill-test" => kill_test::main(flags),
+        "mtr" => mtr::main(flags),
         "metamorphic" => metamorphic::main(flags),
         "out-of-files" => out_of_files::main(flags),
         "power-loss" => power_loss::main(flags),

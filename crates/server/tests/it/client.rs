@@ -315,7 +315,7 @@ impl Client {
     }
 
     /// In packets that cut it anywhere.
-    fn send_file(&mut self) -> Result<()> {
+    pub fn send_file(&mut self) -> Result<()> {
         let file = self.local_file.clone();
         for piece in file.chunks(1013) {
             self.send(piece)?;
