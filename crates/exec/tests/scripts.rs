@@ -113,6 +113,7 @@ impl Server {
             foreign_keys: Default::default(),
         };
         let ddl = Ddl {
+            has_account: &|_| true,
             definer: &|_| Err(Error::internal("no accounts here")),
             define_view: &|_, _| Err(Error::internal("no views here")),
             catalog: &self.catalog,

@@ -32,6 +32,8 @@ pub struct PlanSettings {
     pub select_rows_max: u64,
     /// `sql_safe_updates`: an UPDATE or DELETE needs a key or LIMIT.
     pub safe_updates: bool,
+    /// `updatable_views_with_limit`: LIMIT may stand in an UPDATE or DELETE of a view that has no key of its table.
+    pub limits_without_key: bool,
     /// `div_precision_increment`: decimals that `/` and AVG add.
     pub division_decimals: u8,
     /// `lc_time_names`, unless it is `en_US`: lengths of the functions that write names.
@@ -101,6 +103,7 @@ impl PlanSettings {
         time_zone: TimeZone::Utc,
         select_rows_max: u64::MAX,
         safe_updates: false,
+        limits_without_key: true,
         division_decimals: 4,
         time_names: None,
     };
@@ -131,6 +134,7 @@ impl PartialEq for PlanSettings {
             time_zone,
             select_rows_max,
             safe_updates,
+            limits_without_key,
             division_decimals,
             time_names,
         } = self;
@@ -139,6 +143,7 @@ impl PartialEq for PlanSettings {
             && client_charset.map(|c| c.name) == other.client_charset.map(|c| c.name)
             && *select_rows_max == other.select_rows_max
             && *safe_updates == other.safe_updates
+            && *limits_without_key == other.limits_without_key
             && *division_decimals == other.division_decimals
             && time_names.map(|l| l.name) == other.time_names.map(|l| l.name)
             && *current_database == other.current_database

@@ -133,13 +133,19 @@ impl Uses {
 
     /// Changes the entry of a table that was met.
     pub(crate) fn of(&self, table: &TableRef, note: impl FnOnce(&mut TableUse)) {
-        let whose = self.whose();
-        let of_table = |t: &&mut TableUse| t.whose == whose && t.table.as_ref().is_some_and(|known| same_table(known, table));
+        self.of_whose(&self.whose(), table, note);
+    }
+
+    /// As `of`, for the entry that counts for `whose`.
+    pub(crate) fn of_whose(&self, whose: &Whose, table: &TableRef, note: impl FnOnce(&mut TableUse)) {
+        let of_table = |t: &&mut TableUse| t.whose == *whose && t.table.as_ref().is_some_and(|known| same_table(known, table));
         if let Some(known) = self.tables.borrow_mut().iter_mut().find(of_table) {
             return note(known);
         }
         // It is noted where its name is resolved; this is for who forgets.
+        let before = self.whose.replace(whose.clone());
         self.note_name(&table.database, &table.name, Some(table), NOTHING);
+        self.whose.replace(before);
         if let Some(known) = self.tables.borrow_mut().iter_mut().find(of_table) {
             note(known);
         }

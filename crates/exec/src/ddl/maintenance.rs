@@ -10,7 +10,7 @@ use vaquita_plan::env::Level;
 use vaquita_plan::expr::Expr;
 use vaquita_plan::node::OutputColumn;
 use vaquita_storage::{Direction, Keep, LockMode, LockPolicy, Reads, ScanOptions, Table, Version, check_table};
-use vaquita_types::errno::{ER_NO_SUCH_TABLE, ER_WRONG_OBJECT};
+use vaquita_types::errno::{ER_NO_SUCH_TABLE, ER_NO_SUCH_USER, ER_WRONG_OBJECT};
 use vaquita_types::schema::StoredObject;
 use vaquita_types::{ColumnType, Error, Result, Value};
 
@@ -70,8 +70,12 @@ impl Ddl<'_> {
             let wrong = Error::new(&ER_WRONG_OBJECT, &[&view.database, &view.name, &"BASE TABLE"]);
             return vec![("Error", wrong.message().to_string()), ("status", "Operation failed".to_string())];
         }
-        match columns_of_view(self.catalog, view) {
-            Ok(_) => vec![("status", "OK".to_string())],
+        let checked = columns_of_view(self.catalog, view).and_then(|_| match (self.has_account)(&view.definer) {
+            true => Ok(()),
+            false => Err(Error::new(&ER_NO_SUCH_USER, &[&view.definer.user, &view.definer.host])),
+        });
+        match checked {
+            Ok(()) => vec![("status", "OK".to_string())],
             Err(error) => vec![("Error", error.message().to_string()), ("error", "Corrupt".to_string())],
         }
     }
@@ -118,7 +122,11 @@ impl Ddl<'_> {
                 Some(_) if quick => Value::Null,
                 Some(table) => Value::Int(self.checksum(&table)? as i64),
                 None => {
-                    self.session.warn(Level::Error, Error::new(&ER_NO_SUCH_TABLE, &[&database, &name.name]));
+                    let error = match self.view(name)? {
+                        Some(_) => Error::new(&ER_WRONG_OBJECT, &[&database, &name.name, &"BASE TABLE"]),
+                        None => Error::new(&ER_NO_SUCH_TABLE, &[&database, &name.name]),
+                    };
+                    self.session.warn(Level::Error, error);
                     Value::Null
                 }
             };

@@ -35,7 +35,7 @@ use vaquita_types::errno::{
     ER_BAD_DB_ERROR, ER_BAD_TABLE_ERROR, ER_DB_CREATE_EXISTS, ER_DB_DROP_EXISTS, ER_NO_DB_ERROR, ER_NO_SUCH_DB, ER_NO_SUCH_TABLE,
     ER_NONUNIQ_TABLE, ER_TABLE_DEF_CHANGED, ER_TABLE_EXISTS_ERROR, ER_WRONG_DB_NAME, ER_WRONG_OBJECT, ER_WRONG_TABLE_NAME,
 };
-use vaquita_types::schema::{Definer, TableRef};
+use vaquita_types::schema::{Definer, ObjectKind, TableRef};
 use vaquita_types::{ColumnType, Error, Result, Value};
 
 use vaquita_plan::bind::DefinedView;
@@ -83,6 +83,8 @@ pub struct Ddl<'a> {
     pub planner: &'a dyn Fn(&Ast, Option<&TableRef>) -> Result<Plan>,
     /// Whom an object belongs to that names this account, or none, and whether there is such an account.
     pub definer: &'a dyn Fn(Option<&ast::UserName>) -> Result<(Definer, bool)>,
+    /// There is such an account.
+    pub has_account: &'a dyn Fn(&Definer) -> bool,
     /// Binds the query of the view of a database and name.
     pub define_view: &'a dyn Fn((&str, &str), &ast::Query) -> Result<DefinedView>,
     /// The values of `?`.
@@ -267,20 +269,18 @@ impl<'a> Ddl<'a> {
         Ok(0)
     }
 
-    /// Of permanent tables alone, as in MySQL.
+    /// Of permanent tables and views alone, as in MySQL.
     fn rename_tables(&self, pairs: &[(Name, Name)]) -> Result<u64> {
         let mut renames = Vec::with_capacity(pairs.len());
         for (from, to) in pairs {
             check_identifier(&to.name)?;
             let database = self.database_of(from)?;
             if database == self.database_of(to)? && from.name == to.name {
-                if self.catalog.permanent(database, &from.name)?.is_none() {
+                let is_view = self.catalog.object(database, ObjectKind::View, &from.name)?.is_some();
+                if !is_view && self.catalog.permanent(database, &from.name)?.is_none() {
                     return Err(Error::new(&ER_NO_SUCH_TABLE, &[&database, &from.name]));
                 }
                 return Err(Error::new(&ER_TABLE_EXISTS_ERROR, &[&to.name]));
-            }
-            if self.view(from)?.is_some() {
-                return Err(Error::unsupported("RENAME TABLE of a view"));
             }
             renames.push(((database, from.name.as_str()), (self.database_of(to)?, to.name.as_str())));
         }

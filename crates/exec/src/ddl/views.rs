@@ -67,7 +67,8 @@ impl Ddl<'_> {
             self.session.warn(Level::Note, exists);
             return Ok(0);
         }
-        if create.check_option.is_some() && !defined.is_updatable {
+        let is_updatable = defined.is_updatable && create.algorithm.as_deref() != Some("TEMPTABLE");
+        if create.check_option.is_some() && !is_updatable {
             return Err(Error::new(&ER_VIEW_NONUPD_CHECK, &[&database, &name]));
         }
         let mut algorithm = create.algorithm.clone().filter(|algorithm| algorithm != "UNDEFINED");
@@ -75,7 +76,6 @@ impl Ddl<'_> {
             self.session.warn(Level::Warning, Error::new(&ER_WARN_VIEW_MERGE, &[]));
             algorithm = None;
         }
-        let is_updatable = defined.is_updatable && algorithm.as_deref() != Some("TEMPTABLE");
         let tables: Vec<String> = defined.tables.into_iter().flat_map(|(database, name)| [database, name]).collect();
         let mut object = StoredObject {
             kind: ObjectKind::View,
@@ -106,6 +106,12 @@ impl Ddl<'_> {
         }
         let made = self.catalog.create_object(object, create.or_replace || create.alter, &self.context)?;
         made.map(|_| 0).ok_or(exists)
+    }
+
+    /// What PREPARE says of the query of CREATE VIEW.
+    pub fn check_view(&self, create: &CreateView) -> Result<()> {
+        let database = self.database_of(&create.name)?;
+        (self.define_view)((database, &create.name.name), &normalized(&create.query)).map(drop)
     }
 
     fn client_collation(&self) -> CollationId {
@@ -182,6 +188,9 @@ impl Ddl<'_> {
         );
         if let Err(error) = columns_of_view(self.catalog, object) {
             self.session.warn(Level::Warning, error);
+        }
+        if !(self.has_account)(&object.definer) {
+            self.session.warn(Level::Note, Error::new(&ER_NO_SUCH_USER, &[&object.definer.user, &object.definer.host]));
         }
         let columns = vec![
             text_column("View", 64, false),

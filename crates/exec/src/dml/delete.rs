@@ -2,9 +2,11 @@
 
 use std::collections::HashSet;
 
+use vaquita_plan::env::Level;
 use vaquita_plan::node::DeletePlan;
 use vaquita_storage::LockMode;
-use vaquita_types::{Result, Value};
+use vaquita_types::errno::ER_WARN_VIEW_WITHOUT_KEY;
+use vaquita_types::{Error, Result, Value};
 
 use super::Changed;
 use super::change::StoredRows;
@@ -14,6 +16,9 @@ use crate::op;
 
 pub fn run(plan: &DeletePlan, statement: &Execution<'_>) -> Result<Changed> {
     let mut changed = Changed::default();
+    if plan.lacks_key {
+        statement.session.warn(Level::Note, Error::new(&ER_WARN_VIEW_WITHOUT_KEY, &[]));
+    }
     let order = stream::of_delete(&plan.source, plan.targets.len(), statement);
     match &plan.targets[..] {
         [target] if order != Order::Collect => {

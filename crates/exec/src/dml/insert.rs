@@ -34,6 +34,8 @@ pub(crate) struct Insert<'a> {
     pub(crate) refused: u64,
     /// Rows that a foreign key refused, which do not count as records.
     orphans: u64,
+    /// The same for rows that the view would not have.
+    pub(crate) out_of_view: u64,
     /// A column that is not given and has no default gets its type's zero, without a word.
     pub(crate) defaults_quietly: bool,
     pub(crate) changed: Changed,
@@ -71,8 +73,8 @@ pub fn run(plan: &InsertPlan, statement: &Execution<'_>) -> Result<Changed> {
     changed.found += changed.affected;
     if several_rows {
         let warnings = statement.session.warning_count();
-        changed.info =
-            format!("Records: {}  Duplicates: {}  Warnings: {}", insert.records - insert.orphans, insert.duplicates, warnings);
+        let records = insert.records - insert.orphans - insert.out_of_view;
+        changed.info = format!("Records: {records}  Duplicates: {}  Warnings: {warnings}", insert.duplicates);
     }
     Ok(changed)
 }
@@ -92,7 +94,7 @@ impl<'a> Insert<'a> {
             plan,
             statement,
             table,
-            change: TableChange::new(statement, table, plan.ignore),
+            change: TableChange::new(statement, table, plan.ignore).through_view(plan.through.as_deref()),
             frame: Frame::new(statement, None, width),
             others: (0..table.def.columns.len()).filter(|n| !plan.columns.contains(n)).collect(),
             several_rows,
@@ -101,6 +103,7 @@ impl<'a> Insert<'a> {
             deleted: 0,
             refused: 0,
             orphans: 0,
+            out_of_view: 0,
             defaults_quietly: false,
             changed: Changed::default(),
             updated_id: None,
@@ -231,6 +234,10 @@ impl<'a> Insert<'a> {
                 self.refused += 1;
                 return Ok(());
             }
+            Completed::OutOfView => {
+                self.out_of_view += 1;
+                return Ok(());
+            }
             Completed::Orphan => {
                 self.orphans += 1;
                 return Ok(());
@@ -242,6 +249,7 @@ impl<'a> Insert<'a> {
                     self.changed.affected += 1;
                     if let Some(id) = generated
                         && self.changed.generated_id == 0
+                        && self.plan.through.as_ref().is_none_or(|view| view.gives_number)
                     {
                         self.changed.generated_id = id;
                     }

@@ -6,9 +6,11 @@
 
 use std::collections::HashSet;
 
+use vaquita_plan::env::Level;
 use vaquita_plan::node::UpdatePlan;
 use vaquita_storage::LockMode;
-use vaquita_types::{Result, Value};
+use vaquita_types::errno::ER_WARN_VIEW_WITHOUT_KEY;
+use vaquita_types::{Error, Result, Value};
 
 use super::Changed;
 use super::change::{Evaluated, Found, TableChange, Update};
@@ -21,7 +23,13 @@ pub fn run(plan: &UpdatePlan, statement: &Execution<'_>) -> Result<Changed> {
     for target in &plan.targets {
         tables.push(statement.open_table(&target.table, LockMode::IX)?);
     }
-    let mut changes: Vec<TableChange<'_>> = tables.iter().map(|table| TableChange::new(statement, table, plan.ignore)).collect();
+    if plan.lacks_key {
+        statement.session.warn(Level::Note, Error::new(&ER_WARN_VIEW_WITHOUT_KEY, &[]));
+    }
+    let mut changes: Vec<TableChange<'_>> = Vec::with_capacity(tables.len());
+    for (table, target) in tables.iter().zip(&plan.targets) {
+        changes.push(TableChange::new(statement, table, plan.ignore).through_view(target.through.as_deref()));
+    }
     let mut changed = Changed::default();
     let order = stream::of_update(plan, statement);
     let mut collected: Vec<Vec<(Box<[u8]>, Update)>> = plan.targets.iter().map(|_| Vec::new()).collect();

@@ -65,8 +65,8 @@ pub fn load(
             statement.interrupt.check_in_turn()?;
         }
     }
-    let Insert { records, refused, deleted, mut changed, .. } = load.insert;
-    let records = records - refused;
+    let Insert { records, refused, out_of_view, deleted, mut changed, .. } = load.insert;
+    let records = records - refused - out_of_view;
     let skipped = (records + deleted).saturating_sub(changed.affected);
     let warnings = statement.session.warning_count();
     changed.found = changed.affected;

@@ -1,6 +1,7 @@
 //! information_schema's tables about views, and the rows of views in its other tables.
 
 use vaquita_plan::catalog::View;
+use vaquita_plan::env::Level;
 use vaquita_types::charset::{charset, collation};
 use vaquita_types::schema::{StoredObject, TableDef};
 use vaquita_types::{Result, Value};
@@ -47,7 +48,11 @@ pub(super) fn table_rows(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
         cx.statement.interrupt.check()?;
         let comment = match cx.statement.server.view_columns(cx.statement.catalog, &view) {
             Ok(_) => "VIEW".to_string(),
-            Err(error) => error.message().to_string(),
+            Err(error) => {
+                let comment = error.message().to_string();
+                cx.statement.warn(Level::Warning, error);
+                comment
+            }
         };
         let mut row = row!["def", view.database.as_str(), view.name.as_str(), "VIEW"];
         row.resize(20, NULL);
@@ -60,6 +65,11 @@ pub(super) fn table_rows(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
 
 /// The view as a table, for its columns. `None`: it is not valid.
 pub(super) fn definition(cx: &SystemContext<'_>, view: &std::sync::Arc<StoredObject>) -> Option<TableDef> {
-    let columns = cx.statement.server.view_columns(cx.statement.catalog, view).ok()?;
-    Some(TableDef { columns, ..empty_table(&view.database, &view.name) })
+    match cx.statement.server.view_columns(cx.statement.catalog, view) {
+        Ok(columns) => Some(TableDef { columns, ..empty_table(&view.database, &view.name) }),
+        Err(error) => {
+            cx.statement.warn(Level::Warning, error);
+            None
+        }
+    }
 }

@@ -376,7 +376,7 @@ impl Printer<'_> {
         if let Some(frame) = &spec.frame {
             self.frame(frame);
         }
-        self.put(")");
+        self.put(if self.view.is_some() { ") " } else { ")" });
     }
 
     fn frame(&mut self, frame: &WindowFrame) {

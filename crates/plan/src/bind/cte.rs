@@ -101,7 +101,7 @@ impl Binder<'_> {
 
     fn plain(&mut self, def: &CteDef, alias: &str, level: usize) -> Result<FromPart> {
         let (query, outermost) = self.nested_query(&def.query)?;
-        if self.targets.is_empty() && is_mergeable(&query) {
+        if self.merges_derived() && is_mergeable(&query) {
             return self.merged(query, alias, &def.columns);
         }
         self.materialized(query, outermost < level, false, alias, &def.columns)
@@ -139,8 +139,16 @@ impl Binder<'_> {
         if first == 0 || blocks[first..].iter().any(|b| !names_table(b, &def.name)) {
             return Err(Error::new(&errno::ER_CTE_RECURSIVE_REQUIRES_NONRECURSIVE_FIRST, &[&def.name]));
         }
-        let seed_query = bare(union_of(&blocks[..first], !distinct));
-        let (mut seed, _) = self.nested_query(&seed_query)?;
+        let (mut seed, _) = match &blocks[..first] {
+            [only] => self.nested_body(only)?,
+            several => {
+                // What is made of them is a copy, whose names nobody prints.
+                if self.cx.names.is_some() {
+                    several.iter().try_for_each(|block| self.nested_body(block).map(drop))?;
+                }
+                self.nested_query(&bare(union_of(several, !distinct)))?
+            }
+        };
         if !def.columns.is_empty() && def.columns.len() != seed.output().len() {
             return Err(Error::new(&errno::ER_VIEW_WRONG_LIST, &[]));
         }
@@ -175,7 +183,7 @@ impl Binder<'_> {
             check_recursive_block(block, name)?;
             let level = self.frames.len();
             let before = std::mem::take(&mut self.working_references);
-            let bound = self.nested_query(&bare((*block).clone()));
+            let bound = self.nested_body(block);
             let references = std::mem::replace(&mut self.working_references, before);
             let (mut query, _) = bound?;
             if references != [level] {

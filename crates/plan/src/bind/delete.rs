@@ -3,9 +3,9 @@
 use vaquita_parser as ast;
 use vaquita_types::{Error, Result, errno};
 
-use super::update::check_ordered;
+use super::through_view::Changing;
+use super::update::{check_ordered, several};
 use super::{Binder, Clause, Source};
-use crate::logical::Logical;
 use crate::node::{DeletePlan, DeleteTarget, Plan};
 use crate::uses::{DELETE, SELECT};
 
@@ -15,19 +15,20 @@ impl Binder<'_> {
         if let Some(with) = &delete.with {
             self.push_with(with)?;
         }
+        self.operation = "DELETE";
         // The form for several tables reads them all, whatever it makes of it.
         let tree = self.dml_from(&delete.from, if delete.targets.is_empty() { DELETE } else { SELECT })?;
-        let several = !matches!(tree, Some(Logical::Relation(_)));
-        check_ordered(several, "DELETE", &delete.order_by, delete.limit.as_ref())?;
         let targets = self.delete_targets(delete)?;
+        check_ordered(several(tree.as_ref()), "DELETE", &delete.order_by, delete.limit.as_ref())?;
         self.mark_targets(&targets);
         let filter = match &delete.filter {
             Some(filter) => self.in_clause(Clause::Where, |b| b.where_clause(filter))?,
             None => Vec::new(),
         };
+        let lacks_key = delete.limit.is_some() && self.lack_key(&targets)?;
         let source = self.dml_source(tree, filter, &delete.order_by, delete.limit.as_ref(), &targets)?;
         let mut plan_targets = Vec::with_capacity(targets.len());
-        for relation in targets {
+        for Changing { relation, .. } in targets {
             let (table, key_slot, column_slots) = self.target_slots(relation)?;
             plan_targets.push(DeleteTarget { table, key_slot, column_slots });
         }
@@ -36,13 +37,14 @@ impl Binder<'_> {
             frame_width: self.frame().width,
             targets: plan_targets,
             ignore: delete.ignore,
+            lacks_key,
             tables: std::mem::take(&mut self.tables),
             early: self.take_early(),
         })))
     }
 
     /// The relations of the names before (or after) FROM; the only one if none is named.
-    fn delete_targets(&mut self, delete: &ast::Delete) -> Result<Vec<usize>> {
+    fn delete_targets(&mut self, delete: &ast::Delete) -> Result<Vec<Changing>> {
         let relations: Vec<usize> = self.scopes.last().map(|s| s.relations.clone()).unwrap_or_default();
         let mut targets = Vec::new();
         if delete.targets.is_empty() {
@@ -64,16 +66,18 @@ impl Binder<'_> {
                 targets.push(relation);
             }
         }
-        for &relation in &targets {
+        let mut changing = Vec::with_capacity(targets.len());
+        for relation in targets {
             self.note_table_use(self.frames.len() - 1, relation, |entry| entry.actions |= DELETE);
             let rel = &self.frame().relations[relation];
-            if rel.view.is_some() {
-                return Err(Error::unsupported("DELETE from a view"));
-            }
-            if !matches!(&rel.source, Source::Base(table) if !table.indexes.is_empty()) {
-                return Err(Error::new(&errno::ER_NON_UPDATABLE_TABLE, &[&rel.alias, &"DELETE"]));
-            }
+            let target = match &rel.source {
+                _ if rel.view.is_some() => self.deleted_through_view(relation)?,
+                Source::Base(table) if !table.indexes.is_empty() => Changing { relation, view: None },
+                _ => return Err(self.not_updatable(relation)),
+            };
+            self.note_deletion(target, DELETE);
+            changing.push(target);
         }
-        Ok(targets)
+        Ok(changing)
     }
 }

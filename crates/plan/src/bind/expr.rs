@@ -33,7 +33,10 @@ impl Binder<'_> {
         use ast::Expr as E;
         match expr {
             E::Literal(literal) => self.literal(literal),
-            E::Param(n) => Ok(self.param(*n)),
+            E::Param(n) => {
+                self.variables_allowed()?;
+                Ok(self.param(*n))
+            }
             E::Column(column) => self.column(column),
             E::UserVar(name) => {
                 self.variables_allowed()?;

@@ -226,7 +226,7 @@ impl Binder<'_> {
         }
         let table = match self.table_or_view(&factor.name, actions)? {
             Named::Table(table) => table,
-            Named::View(view) => return self.view(&view, factor),
+            Named::View(view) => return self.view(view, factor),
         };
         self.log_table(factor, &table.database, &table.name);
         if self.cx.names.is_some() && table.options.temporary {
@@ -235,9 +235,7 @@ impl Binder<'_> {
         if !factor.partitions.is_empty() {
             return Err(Error::new(&errno::ER_PARTITION_CLAUSE_ON_NONPARTITIONED, &[]));
         }
-        if self.in_subquery_of_target(&table, factor) {
-            return Err(Error::new(&errno::ER_UPDATE_TABLE_USED, &[&factor.name.name]));
-        }
+        self.refuse_reading_target(&table, factor)?;
         for hint in &factor.index_hints {
             for name in &hint.indexes {
                 if table.index_named(name).is_none_or(|i| i.name == "PRIMARY" && table.hidden_rowid) {
@@ -264,7 +262,8 @@ impl Binder<'_> {
             })
             .collect();
         let relation = Relation::new(alias, Some(table.database.clone()), Source::Base(table.clone()), columns);
-        Ok(self.add_relation(Relation { generated, ..relation }))
+        let whose = self.whose();
+        Ok(self.add_relation(Relation { generated, whose, ..relation }))
     }
 
     pub fn add_relation(&mut self, relation: Relation) -> usize {
@@ -315,10 +314,15 @@ impl Binder<'_> {
         let bound = self.nested_query(query);
         self.reading_derived = reading;
         let (query, outermost) = bound?;
-        if !lateral && self.targets.is_empty() && is_mergeable(&query) {
+        if !lateral && self.merges_derived() && is_mergeable(&query) {
             return self.merged(query, alias, names);
         }
         self.materialized(query, outermost < level, lateral, alias, names)
+    }
+
+    /// Derived tables may be merged. In a view that is changed they may not: their rows are no table's.
+    pub(super) fn merges_derived(&self) -> bool {
+        self.targets.is_empty() && (self.views.is_empty() || !self.changing)
     }
 
     /// A relation whose rows come from a query of its own.
@@ -372,7 +376,9 @@ impl Binder<'_> {
         let frame = self.frame();
         let into =
             merge::Frame { relations: &mut frame.relations, owners: &mut frame.slot_owner, subqueries: &mut frame.subqueries };
-        let (tree, outputs) = merge::merge(query, into)?;
+        let merge::Merged { tree, output: outputs, order } = merge::merge(query, into)?;
+        self.order_of_view = order;
+        let frame = self.frame();
         frame.width = frame.slot_owner.len();
         if !names.is_empty() && names.len() != outputs.len() {
             return Err(Error::new(&errno::ER_VIEW_WRONG_LIST, &[]));

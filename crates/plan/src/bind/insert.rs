@@ -13,11 +13,12 @@ use vaquita_types::schema::{ColumnDefault, TableRef};
 use vaquita_types::{Error, Result, TypeKind, errno};
 
 use super::scope::{ColumnValue, Relation, RelationColumn, Scope, Source, VisibleColumn, same_name, written};
-use super::{Binder, Clause};
+use super::through_view::Inserted;
+use super::{Binder, Clause, Named};
 use crate::expr::Expr;
 use crate::literal_values::LiteralValues;
 use crate::node::{Assignment, InsertPlan, InsertSource, OutputColumn, Plan};
-use crate::uses::{DELETE, INSERT, NOTHING, UPDATE};
+use crate::uses::{Actions, DELETE, INSERT, NOTHING, UPDATE};
 use crate::visit;
 
 /// The relations of the old and the new row, for VALUES(): frame, old, new.
@@ -31,43 +32,71 @@ impl Binder<'_> {
         let actions = INSERT
             | if insert.replace { DELETE } else { NOTHING }
             | if insert.on_duplicate.is_empty() { NOTHING } else { UPDATE };
-        let table = match self.cx.insert_target {
+        self.operation = "INSERT";
+        let into = match self.cx.insert_target {
             Some(table) => {
                 self.note_table(table);
-                table.clone()
+                Inserted { table: table.clone(), through: None }
             }
-            None => self.base_table(&insert.table, actions)?,
+            None => self.insert_target(&insert.table, actions, insert.columns.as_deref(), insert.replace)?,
         };
-        if table.indexes.is_empty() {
-            return Err(Error::new(&errno::ER_DBACCESS_DENIED_ERROR, &[&"", &"", &table.database]));
+        let columns = self.insert_columns(&into, insert.columns.as_deref())?;
+        self.insert_into(insert, &into, columns)
+    }
+
+    /// What a name means to an INSERT that names these columns.
+    pub(super) fn insert_target(
+        &mut self,
+        name: &ast::Name,
+        actions: Actions,
+        columns: Option<&[ast::ColumnRef]>,
+        replace: bool,
+    ) -> Result<Inserted> {
+        let into = match self.table_or_view(name, actions)? {
+            Named::Table(table) => Inserted { table, through: None },
+            Named::View(view) => {
+                let factor =
+                    ast::TableFactor { name: name.clone(), partitions: Vec::new(), alias: None, index_hints: Vec::new() };
+                self.insertable(view, &factor, columns.filter(|columns| !columns.is_empty()), replace)?
+            }
+        };
+        if into.table.indexes.is_empty() {
+            return Err(Error::new(&errno::ER_DBACCESS_DENIED_ERROR, &[&"", &"", &into.table.database]));
         }
-        let columns = self.insert_columns(&table, insert.columns.as_deref())?;
-        self.note_inserted(&table, &columns, insert)?;
+        into.note_table(self, actions)?;
+        Ok(into)
+    }
+
+    /// `columns`: positions in the table of those that get values.
+    pub(super) fn insert_into(&mut self, insert: &ast::Insert, into: &Inserted, columns: Vec<usize>) -> Result<Plan> {
+        self.note_inserted(into, &columns, insert)?;
         self.push_frame();
+        let table = into.table.clone();
         let width = table.columns.len();
         self.frame().width = 2 * width;
         self.frame().slot_owner.resize(2 * width, None);
         let (source, on_duplicate) = match &insert.source {
             ast::InsertSource::Values(_) | ast::InsertSource::Literals(_) => {
                 // A subquery among the values may not read the table.
-                self.targets.push(super::update::table_key(&table.database, &table.name));
+                self.targets.push(into.target());
                 self.inserting_values = true;
                 let source = match &insert.source {
                     ast::InsertSource::Literals(rows) => {
                         columns.iter().try_for_each(|column| self.refuse_generated(&table, *column))?;
                         self.literal_rows(rows, &columns)?
                     }
-                    ast::InsertSource::Values(rows) => InsertSource::Values(self.insert_rows(rows, &table, &columns, width)?),
+                    ast::InsertSource::Values(rows) => InsertSource::Values(self.insert_rows(rows, into, &columns, width)?),
                     ast::InsertSource::Query(_) => InsertSource::Values(Vec::new()),
                 };
                 self.inserting_values = false;
-                let on_duplicate = self.on_duplicate(insert, &table, &columns, None)?;
+                let on_duplicate = self.on_duplicate(insert, into, &columns, None)?;
                 self.targets.pop();
                 (source, on_duplicate)
             }
-            ast::InsertSource::Query(query) => self.insert_query(insert, query, &table, &columns)?,
+            ast::InsertSource::Query(query) => self.insert_query(insert, query, into, &columns)?,
         };
         let default_exprs = self.default_exprs(&table, &columns)?;
+        let through = self.inserted_through(into)?;
         let values = match &source {
             InsertSource::Values(rows) => rows.as_slice(),
             InsertSource::Literals(_) | InsertSource::Query(_) => &[],
@@ -82,6 +111,7 @@ impl Binder<'_> {
             on_duplicate,
             ignore: insert.ignore,
             replace: insert.replace,
+            through,
             tables: std::mem::take(&mut self.tables),
             early: self.take_early(),
             table,
@@ -89,11 +119,14 @@ impl Binder<'_> {
     }
 
     /// Without a list of columns, or with an empty one, a row is inserted as a whole.
-    fn note_inserted(&self, table: &TableRef, columns: &[usize], insert: &ast::Insert) -> Result<()> {
+    fn note_inserted(&self, into: &Inserted, columns: &[usize], insert: &ast::Insert) -> Result<()> {
         if self.cx.insert_target.is_some() {
             return Ok(());
         }
-        let uses = self.uses()?;
+        if into.through.is_some() {
+            return columns.iter().try_for_each(|column| into.note(self, *column, INSERT));
+        }
+        let (uses, table) = (self.uses()?, &into.table);
         uses.of(table, |entry| columns.iter().for_each(|column| entry.note_column(*column, INSERT)));
         // LOAD DATA, which has no rows here, may fill variables alone.
         let of_file = matches!(&insert.source, ast::InsertSource::Values(rows) if rows.is_empty());
@@ -107,17 +140,19 @@ impl Binder<'_> {
     }
 
     /// Positions of the columns that get values; error 1054, 1110.
-    fn insert_columns(&mut self, table: &TableRef, names: Option<&[ast::ColumnRef]>) -> Result<Vec<usize>> {
+    pub(super) fn insert_columns(&mut self, into: &Inserted, names: Option<&[ast::ColumnRef]>) -> Result<Vec<usize>> {
         let Some(names) = names else {
+            if let Some(through) = &into.through {
+                return Ok(through.columns.iter().map(|(_, _, position)| *position).collect());
+            }
+            let table = &into.table;
             return Ok((0..table.columns.len()).filter(|n| !table.columns[*n].invisible).collect());
         };
         let mut columns = Vec::with_capacity(names.len());
         for name in names {
-            let ours = name.table.as_deref().is_none_or(|t| t == table.name);
-            let Some(position) = table.column_position(&name.name).filter(|_| ours) else {
-                return Err(Error::new(&errno::ER_BAD_FIELD_ERROR, &[&written(name), &"field list"]));
-            };
-            if columns.contains(&position) {
+            let position = self.position_of(into, name)?;
+            // As MySQL, a view's column may be named twice.
+            if columns.contains(&position) && into.through.is_none() {
                 return Err(Error::new(&errno::ER_FIELD_SPECIFIED_TWICE, &[&name.name]));
             }
             columns.push(position);
@@ -125,15 +160,35 @@ impl Binder<'_> {
         Ok(columns)
     }
 
+    /// Position in the table of a column that the statement names; error 1054.
+    pub(super) fn position_of(&self, into: &Inserted, name: &ast::ColumnRef) -> Result<usize> {
+        let ours = name.table.as_deref().is_none_or(|t| t == into.name());
+        let position = into.position(&name.name).filter(|_| ours);
+        position.ok_or_else(|| Error::new(&errno::ER_BAD_FIELD_ERROR, &[&written(name), &"field list"]))
+    }
+
+    /// Makes a row of what is inserted into nameable, as the statement names it; returns its relation.
+    pub(super) fn push_inserted_scope(&mut self, into: &Inserted, first_slot: usize) -> usize {
+        self.push_row_scope(&into.table, &into.table.name, first_slot, false);
+        let relation = self.frame().relations.len() - 1;
+        self.name_by_view(relation, into);
+        if let Some(through) = &into.through {
+            let of_row = &mut self.frame().relations[relation];
+            of_row.alias.clone_from(&through.def.name);
+            of_row.database = Some(through.def.database.clone());
+        }
+        relation
+    }
+
     fn insert_rows(
         &mut self,
         rows: &[Vec<ast::Expr>],
-        table: &TableRef,
+        into: &Inserted,
         columns: &[usize],
         first_slot: usize,
     ) -> Result<Vec<Vec<Option<Expr>>>> {
-        self.push_row_scope(table, &table.name, first_slot, false);
-        let relation = self.frame().relations.len() - 1;
+        let table = &into.table;
+        let relation = self.push_inserted_scope(into, first_slot);
         let mut bound = Vec::with_capacity(rows.len());
         for (n, row) in rows.iter().enumerate() {
             if row.len() != columns.len() && !row.is_empty() || row.is_empty() != rows[0].is_empty() {
@@ -221,7 +276,7 @@ impl Binder<'_> {
         &mut self,
         insert: &ast::Insert,
         query: &ast::Query,
-        table: &TableRef,
+        into: &Inserted,
         columns: &[usize],
     ) -> Result<(InsertSource, Vec<Assignment>)> {
         self.upsert.frame = (!insert.on_duplicate.is_empty()).then_some(self.frames.len());
@@ -235,8 +290,8 @@ impl Binder<'_> {
         if bound.output().len() - self.upsert.columns.len() != columns.len() {
             return Err(Error::new(&errno::ER_WRONG_VALUE_COUNT_ON_ROW, &[&1]));
         }
-        columns.iter().try_for_each(|column| self.refuse_generated(table, *column))?;
-        let on_duplicate = self.on_duplicate(insert, table, columns, Some(bound.output()))?;
+        columns.iter().try_for_each(|column| self.refuse_generated(&into.table, *column))?;
+        let on_duplicate = self.on_duplicate(insert, into, columns, Some(bound.output()))?;
         let mut plan = self.plan_query(bound)?;
         plan.tables = self.tables.clone();
         plan.locking = self.locking;
@@ -246,10 +301,11 @@ impl Binder<'_> {
     fn on_duplicate(
         &mut self,
         insert: &ast::Insert,
-        table: &TableRef,
+        into: &Inserted,
         columns: &[usize],
         output: Option<&[OutputColumn]>,
     ) -> Result<Vec<Assignment>> {
+        let table = &into.table;
         let width = table.columns.len();
         let frame = self.frames.len() - 1;
         if let Some(output) = output {
@@ -260,9 +316,8 @@ impl Binder<'_> {
         if insert.on_duplicate.is_empty() {
             return Ok(Vec::new());
         }
-        self.push_row_scope(table, &table.name, 0, false);
-        let old = self.frame().relations.len() - 1;
-        let new = self.new_row_relation(insert, table, columns)?;
+        let old = self.push_inserted_scope(into, 0);
+        let new = self.new_row_relation(insert, into, columns)?;
         if let Some(output) = output {
             self.name_source(output, 2 * width);
         }
@@ -270,12 +325,15 @@ impl Binder<'_> {
         let mut assignments = Vec::with_capacity(insert.on_duplicate.len());
         for assignment in &insert.on_duplicate {
             let name = &assignment.column;
-            let ours = name.table.as_deref().is_none_or(|t| t == table.name);
-            let Some(column) = table.column_position(&name.name).filter(|_| ours) else {
-                self.uses()?.of(table, |entry| entry.unknown_column = Some((name.name.clone(), UPDATE)));
-                return Err(Error::new(&errno::ER_BAD_FIELD_ERROR, &[&written(name), &"field list"]));
+            let column = match self.position_of(into, name) {
+                Ok(column) => column,
+                Err(unknown) => {
+                    let named = into.through.as_ref().map_or(table, |through| &through.def);
+                    self.uses()?.of(named, |entry| entry.unknown_column = Some((name.name.clone(), UPDATE)));
+                    return Err(self.of_other_table(into, name).unwrap_or(unknown));
+                }
             };
-            self.uses()?.note_column(table, column, UPDATE);
+            into.note(self, column, UPDATE)?;
             let value = self.assigned(&assignment.value, table, old, column)?;
             assignments.push(Assignment { column, value });
         }
@@ -285,9 +343,9 @@ impl Binder<'_> {
     }
 
     /// The new row as a relation; with `AS new(a, b)` it can be named.
-    fn new_row_relation(&mut self, insert: &ast::Insert, table: &TableRef, columns: &[usize]) -> Result<usize> {
-        let width = table.columns.len();
-        let mut row: Vec<RelationColumn> = table
+    fn new_row_relation(&mut self, insert: &ast::Insert, into: &Inserted, columns: &[usize]) -> Result<usize> {
+        let (table, width) = (&into.table, into.table.columns.len());
+        let row: Vec<RelationColumn> = table
             .columns
             .iter()
             .enumerate()
@@ -299,8 +357,8 @@ impl Binder<'_> {
             })
             .collect();
         let alias = insert.row_alias.as_ref();
-        if alias.is_some_and(|a| a.name == table.name) {
-            return Err(Error::new(&errno::ER_NONUNIQ_TABLE, &[&table.name]));
+        if alias.is_some_and(|a| a.name == into.name()) {
+            return Err(Error::new(&errno::ER_NONUNIQ_TABLE, &[&into.name()]));
         }
         if let Some(alias) = alias
             && !alias.columns.is_empty()
@@ -313,12 +371,16 @@ impl Binder<'_> {
             {
                 return Err(Error::new(&errno::ER_DUP_FIELDNAME, &[name]));
             }
-            for (name, column) in alias.columns.iter().zip(columns) {
-                row[*column].name = name.clone();
-            }
         }
         let name = alias.map_or("", |a| a.name.as_str());
         let relation = self.add_relation(Relation::new(name, None, Source::Row(table.clone()), row));
+        self.name_by_view(relation, into);
+        let new = &mut self.frame().relations[relation];
+        // MySQL asks nothing for what is named of a view's new row.
+        new.free = alias.is_some() && into.through.is_some();
+        for (name, column) in alias.iter().flat_map(|alias| &alias.columns).zip(columns) {
+            new.columns[*column].name.clone_from(name);
+        }
         if alias.is_some()
             && let Some(scope) = self.scopes.last_mut()
         {

@@ -7,7 +7,7 @@ use vaquita_parser as ast;
 use vaquita_types::schema::TableRef;
 use vaquita_types::{ColumnType, Error, Result, errno};
 
-use super::scope::written;
+use super::through_view::Inserted;
 use super::{Binder, PlanContext};
 use crate::node::{Assignment, LoadPlan, LoadTarget, Plan};
 use crate::uses::INSERT;
@@ -30,12 +30,14 @@ pub fn plan_load(load: &ast::LoadData, fields_have_ends: bool, cx: &PlanContext<
 
 impl Binder<'_> {
     fn load(&mut self, load: &ast::LoadData, fields_have_ends: bool) -> Result<LoadPlan> {
-        let table = self.base_table(&load.table, INSERT)?;
-        let targets = load_targets(&load.columns, &table)?;
+        self.operation = "LOAD";
+        let into = self.insert_target(&load.table, INSERT, None, false)?;
+        let table = into.table.clone();
+        let targets = self.load_targets(&load.columns, &into)?;
         if !fields_have_ends && targets.iter().any(|target| matches!(target, LoadTarget::UserVar(_))) {
             return Err(Error::new(&errno::ER_LOAD_FROM_FIXED_SIZE_ROWS_TO_VAR, &[]));
         }
-        let assigned = load.set.iter().map(|a| column_of(&a.column, &table)).collect::<Result<Vec<_>>>()?;
+        let assigned = load.set.iter().map(|a| self.position_of(&into, &a.column)).collect::<Result<Vec<_>>>()?;
         // As MySQL, SET of a generated column is left out.
         let is_given = |column: &usize| table.columns.get(*column).is_some_and(|column| column.generated.is_none());
         let mut given: Vec<usize> = Vec::new();
@@ -57,14 +59,18 @@ impl Binder<'_> {
                 || load.local && load.on_duplicate == ast::LoadDuplicate::Error,
             table: load.table.clone(),
             partitions: load.partitions.clone(),
-            columns: Some(given.iter().filter_map(|c| table.columns.get(*c)).map(|c| named(&c.name)).collect()),
+            columns: Some(Vec::new()),
             source: ast::InsertSource::Values(Vec::new()),
             row_alias: None,
             on_duplicate: Vec::new(),
         };
-        let Plan::Insert(mut insert) = self.insert(&insert)? else { return Err(Error::internal("LOAD DATA inserts")) };
-        self.push_row_scope(&table, &table.name, table.columns.len(), false);
-        let relation = self.frame().relations.len() - 1;
+        if !load.partitions.is_empty() {
+            return Err(Error::new(&errno::ER_PARTITION_CLAUSE_ON_NONPARTITIONED, &[]));
+        }
+        let Plan::Insert(mut insert) = self.insert_into(&insert, &into, given)? else {
+            return Err(Error::internal("LOAD DATA inserts"));
+        };
+        let relation = self.push_inserted_scope(&into, table.columns.len());
         let mut set = Vec::with_capacity(load.set.len());
         for (assignment, column) in load.set.iter().zip(assigned).filter(|(_, column)| is_given(column)) {
             set.push(Assignment { column, value: self.assigned(&assignment.value, &table, relation, column)? });
@@ -74,31 +80,21 @@ impl Binder<'_> {
         insert.tables.append(&mut self.tables);
         Ok(LoadPlan { insert, targets, set, ignore_lines: load.ignore_lines })
     }
-}
 
-fn load_targets(written: &[ast::LoadTarget], table: &TableRef) -> Result<Vec<LoadTarget>> {
-    if written.is_empty() {
-        let visible = table.columns.iter().enumerate().filter(|(_, column)| !column.invisible);
-        return Ok(visible.map(|(n, _)| load_column(n, table)).collect());
+    fn load_targets(&mut self, written: &[ast::LoadTarget], into: &Inserted) -> Result<Vec<LoadTarget>> {
+        if written.is_empty() {
+            let columns = self.insert_columns(into, None)?;
+            return Ok(columns.into_iter().map(|column| load_column(column, &into.table)).collect());
+        }
+        let target = |target: &ast::LoadTarget| match target {
+            ast::LoadTarget::Column(name) => self.position_of(into, name).map(|column| load_column(column, &into.table)),
+            ast::LoadTarget::UserVar(name) => Ok(LoadTarget::UserVar(name.clone())),
+        };
+        written.iter().map(target).collect()
     }
-    let target = |target: &ast::LoadTarget| match target {
-        ast::LoadTarget::Column(name) => column_of(name, table).map(|column| load_column(column, table)),
-        ast::LoadTarget::UserVar(name) => Ok(LoadTarget::UserVar(name.clone())),
-    };
-    written.iter().map(target).collect()
 }
 
 fn load_column(column: usize, table: &TableRef) -> LoadTarget {
     let is_generated = table.columns.get(column).is_some_and(|column| column.generated.is_some());
     if is_generated { LoadTarget::Generated(column) } else { LoadTarget::Column(column) }
-}
-
-fn column_of(name: &ast::ColumnRef, table: &TableRef) -> Result<usize> {
-    let ours = name.table.as_deref().is_none_or(|t| t == table.name);
-    let position = table.column_position(&name.name).filter(|_| ours);
-    position.ok_or_else(|| Error::new(&errno::ER_BAD_FIELD_ERROR, &[&written(name), &"field list"]))
-}
-
-fn named(column: &str) -> ast::ColumnRef {
-    ast::ColumnRef { db: None, table: None, name: column.to_string() }
 }

@@ -28,6 +28,7 @@ mod query;
 mod scope;
 mod select;
 mod subquery;
+mod through_view;
 mod update;
 mod view;
 mod window;
@@ -41,7 +42,7 @@ use vaquita_types::{ColumnType, Error, Result, errno, stack};
 
 use crate::catalog::{Catalog, View};
 use crate::expr::{Expr, Slot};
-use crate::node::{AccessPath, Node, OutputColumn, Plan, QueryPlan};
+use crate::node::{AccessPath, Node, OutputColumn, Plan, QueryPlan, SortKey};
 use crate::rewrite::Watch;
 use crate::settings::PlanSettings;
 use crate::uses::{Actions, TableUse};
@@ -198,8 +199,18 @@ pub(crate) struct Binder<'a> {
     /// Every table read so far, each once.
     pub tables: Vec<TableRef>,
     next_id: usize,
-    /// Tables that the statement changes: reading them in a subquery is error 1093.
-    targets: Vec<String>,
+    /// Tables that the statement changes: reading them in a subquery is error 1093 or 1443.
+    targets: Vec<Target>,
+    /// What the statement does to its targets, as errors call it.
+    operation: &'static str,
+    /// The tables of FROM may be changed.
+    changing: bool,
+    /// The conditions of WITH CHECK OPTION are bound.
+    checking: bool,
+    /// The first of `targets` that the view which is being bound reads.
+    target_in_view: Option<usize>,
+    /// ORDER BY of the only table of FROM, a view.
+    order_of_view: Vec<SortKey>,
     /// Expressions and queries inside one another, against stack overflow.
     depth: usize,
     /// Calls of `nested`.
@@ -250,6 +261,11 @@ impl<'a> Binder<'a> {
             tables: Vec::new(),
             next_id: 0,
             targets: Vec::new(),
+            operation: "",
+            changing: false,
+            checking: false,
+            target_in_view: None,
+            order_of_view: Vec::new(),
             depth: 0,
             steps: 0,
             copied: 0,
@@ -401,17 +417,15 @@ impl<'a> Binder<'a> {
     fn note_column(&self, frame: usize, relation: usize, column: usize, actions: Actions) {
         let Place::Statement(uses) = self.cx.place else { return };
         let relation = &self.frames[frame].relations[relation];
-        match &relation.source {
-            Source::Base(table) | Source::Row(table) => {
-                if !relation.free {
-                    uses.note_column(table, column, actions);
-                }
+        match (&relation.source, relation.stands_for.get(column)) {
+            _ if relation.free => {}
+            (_, Some(Some((table, column)))) => {
+                uses.of_whose(&relation.whose, table, |entry| entry.note_column(*column, actions));
             }
-            _ => {
-                if let Some(Some((table, column))) = relation.stands_for.get(column) {
-                    uses.note_column(table, *column, actions);
-                }
+            (Source::Base(table) | Source::Row(table), None) => {
+                uses.of_whose(&relation.whose, table, |entry| entry.note_column(column, actions));
             }
+            _ => {}
         }
     }
 
@@ -421,16 +435,17 @@ impl<'a> Binder<'a> {
         let relation = &self.frames[frame].relations[relation];
         if let Source::Base(table) | Source::Row(table) = &relation.source
             && !relation.free
+            && relation.stands_for.is_empty()
         {
-            uses.of(table, note);
+            uses.of_whose(&relation.whose, table, note);
         }
     }
 
-    /// The base table of a name, with what is done to it.
-    pub fn base_table(&mut self, name: &ast::Name, actions: Actions) -> Result<TableRef> {
-        match self.table_or_view(name, actions)? {
-            Named::Table(table) => Ok(table),
-            Named::View(_) => Err(Error::unsupported("INSERT into a view")),
+    /// The same for a table or a view. Of a view MySQL asks for less.
+    fn note_object_use(&self, frame: usize, relation: usize, note: impl FnOnce(&mut TableUse)) {
+        match (self.cx.place, &self.frames[frame].relations[relation]) {
+            (Place::Statement(uses), Relation { view: Some(view), whose, .. }) => uses.of_whose(whose, &view.def, note),
+            _ => self.note_table_use(frame, relation, note),
         }
     }
 
@@ -467,6 +482,19 @@ impl<'a> Binder<'a> {
         self.note_table(&table);
         Ok(Named::Table(table))
     }
+}
+
+/// A table that a statement changes.
+#[derive(Clone)]
+struct Target {
+    /// Its database and name (`update::table_key`).
+    key: String,
+    /// What the statement calls it.
+    alias: String,
+    /// What it is called where it stands: in FROM of the view, if there is one.
+    inner_alias: String,
+    /// The view of the statement through which it is changed: database and name.
+    view: Option<(String, String)>,
 }
 
 /// What a name in FROM means.

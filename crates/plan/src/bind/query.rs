@@ -23,6 +23,23 @@ impl Binder<'_> {
 
     /// As `query`, with the index of the outermost frame it refers to.
     pub fn nested_query(&mut self, query: &ast::Query) -> Result<(Query, usize)> {
+        let changing = std::mem::take(&mut self.changing);
+        let bound = self.query_of_view(query);
+        self.changing = changing;
+        bound
+    }
+
+    /// As `nested_query`, of a body alone.
+    pub(super) fn nested_body(&mut self, body: &ast::QueryBody) -> Result<(Query, usize)> {
+        let around = super::cte::bare(ast::QueryBody::Values(Vec::new()));
+        let changing = std::mem::take(&mut self.changing);
+        let bound = self.in_own_frame(|b| b.in_query(|b| b.body_in_frame(body, &around)));
+        self.changing = changing;
+        bound
+    }
+
+    /// As `nested_query`, of what may be changed if the statement changes the view.
+    pub(super) fn query_of_view(&mut self, query: &ast::Query) -> Result<(Query, usize)> {
         self.in_own_frame(|b| b.in_query(|b| b.query_in_frame(query)))
     }
 

@@ -176,7 +176,9 @@ impl Binder<'_> {
                     let table = table.clone();
                     self.for_update.push(table);
                 }
-                self.note_table_use(frame, relation, |entry| entry.locks |= changes);
+                // Who defines a view locks nothing yet.
+                let locks = changes && self.cx.names.is_none();
+                self.note_object_use(frame, relation, |entry| entry.locks |= locks);
             }
         }
         Ok(())

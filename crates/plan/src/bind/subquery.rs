@@ -6,13 +6,13 @@
 use std::sync::Arc;
 
 use vaquita_parser as ast;
-use vaquita_types::schema::TableRef;
+use vaquita_types::schema::{StoredObject, TableRef};
 use vaquita_types::{ColumnType, Error, Result, errno};
 
-use super::Binder;
 use super::expr::{compare_op, width};
 use super::query::select_from;
 use super::update::table_key;
+use super::{Binder, Target};
 use crate::expr::{BoundSubquery, CompareOp, Expr, ExprKind, Subquery, SubqueryKind, SubqueryState};
 use crate::logical::{Inner, Query, outside_reads};
 use crate::node::OutputColumn;
@@ -162,11 +162,36 @@ impl Binder<'_> {
         Ok(Some(Expr::predicate(ExprKind::Subquery(Box::new(subquery)), true)))
     }
 
-    /// The table is what the statement changes, and this is a subquery of it (error 1093).
-    pub(super) fn in_subquery_of_target(&self, table: &TableRef, factor: &ast::TableFactor) -> bool {
+    /// Errors 1093 and 1443: the table is what the statement changes, and this is a subquery of it.
+    pub(super) fn refuse_reading_target(&mut self, table: &TableRef, factor: &ast::TableFactor) -> Result<()> {
+        if self.targets.is_empty() || self.reading_derived {
+            return Ok(());
+        }
+        let key = table_key(&table.database, &table.name);
+        let alias = factor.alias.as_ref().unwrap_or(&factor.name.name);
         // Under another name the values of an INSERT may read the table.
-        let by_alias = self.inserting_values && factor.alias.as_ref().is_some_and(|alias| *alias != table.name);
-        self.targets.contains(&table_key(&table.database, &table.name)) && !self.reading_derived && !by_alias
+        let is_same = |target: &Target| target.key == key && !(self.inserting_values && target.inner_alias != *alias);
+        let Some(found) = self.targets.iter().position(is_same) else { return Ok(()) };
+        if !self.views.is_empty() {
+            // Whether the view is merged decides.
+            self.target_in_view.get_or_insert(found);
+            return Ok(());
+        }
+        let target = &self.targets[found];
+        Err(match target.view {
+            None => Error::new(&errno::ER_UPDATE_TABLE_USED, &[&target.alias]),
+            Some(_) => Error::new(&errno::ER_VIEW_PREVENT_UPDATE, &[&target.alias, &self.operation, &target.alias]),
+        })
+    }
+
+    /// The same for a view which reads a target and is merged.
+    pub(super) fn refuse_view_of_target(&self, found: usize, view: &StoredObject, alias: &str) -> Error {
+        let target = &self.targets[found];
+        let is_same = target.view.as_ref().is_some_and(|(database, name)| (database, name) == (&view.database, &view.name));
+        match is_same {
+            true => Error::new(&errno::ER_UPDATE_TABLE_USED, &[&target.alias]),
+            false => Error::new(&errno::ER_VIEW_PREVENT_UPDATE, &[&alias, &self.operation, &target.alias]),
+        }
     }
 }
 

@@ -7,6 +7,7 @@ use vaquita_parser as ast;
 use vaquita_types::{Error, Result, errno};
 
 use super::scope::{Scope, written};
+use super::through_view::Changing;
 use super::{Binder, Clause, Source};
 use crate::expr::Slot;
 use crate::logical::{Logical, LogicalBlock, Read};
@@ -22,15 +23,16 @@ impl Binder<'_> {
         if let Some(with) = &update.with {
             self.push_with(with)?;
         }
+        self.operation = "UPDATE";
         let one = matches!(update.tables.as_slice(), [ast::TableRef::Table(_)]);
         let tree = self.dml_from(&update.tables, if one { UPDATE } else { SELECT_OR_UPDATE })?;
-        let several = !matches!(tree, Some(Logical::Relation(_)));
+        let several = several(tree.as_ref());
         check_ordered(several, "UPDATE", &update.order_by, update.limit.as_ref())?;
         let targets = self.update_targets(update)?;
         self.mark_targets(&targets);
         let mut assignments: Vec<(usize, Assignment)> = Vec::with_capacity(update.assignments.len());
         for assignment in &update.assignments {
-            let (relation, column) = self.assigned_column(&assignment.column)?;
+            let (Changing { relation, .. }, column) = self.assigned_column(&assignment.column)?;
             let Source::Base(table) = &self.frame().relations[relation].source else {
                 return Err(Error::internal("assignment to no table"));
             };
@@ -38,23 +40,26 @@ impl Binder<'_> {
             let value = self.assigned(&assignment.value, &table, relation, column)?;
             assignments.push((relation, Assignment { column, value }));
         }
-        self.refuse_moving_twice(&assignments)?;
+        self.refuse_moving_twice(&assignments, &targets)?;
         let filter = match &update.filter {
             Some(filter) => self.in_clause(Clause::Where, |b| b.where_clause(filter))?,
             None => Vec::new(),
         };
+        let lacks_key = update.limit.is_some() && self.lack_key(&targets)?;
+        let through = targets.iter().map(|target| self.origin_of_change(*target)).collect::<Result<Vec<_>>>()?;
         let source = self.dml_source(tree, filter, &update.order_by, update.limit.as_ref(), &targets)?;
         let mut plan_targets = Vec::with_capacity(targets.len());
-        for relation in targets {
+        for (Changing { relation, .. }, through) in targets.into_iter().zip(through) {
             let (table, key_slot, column_slots) = self.target_slots(relation)?;
             let own = assignments.iter().filter(|(r, _)| *r == relation).map(|(_, a)| a.clone()).collect();
-            plan_targets.push(UpdateTarget { table, key_slot, column_slots, assignments: own });
+            plan_targets.push(UpdateTarget { table, key_slot, column_slots, assignments: own, through });
         }
         Ok(Plan::Update(Box::new(UpdatePlan {
             source,
             frame_width: self.frame().width,
             targets: plan_targets,
             ignore: update.ignore,
+            lacks_key,
             tables: std::mem::take(&mut self.tables),
             early: self.take_early(),
         })))
@@ -63,29 +68,46 @@ impl Binder<'_> {
     /// FROM of a statement that changes rows; its scope stays. `actions` are what the statement does to each table at least.
     pub(super) fn dml_from(&mut self, refs: &[ast::TableRef], actions: Actions) -> Result<Option<Logical>> {
         let frame = self.frames.len() - 1;
-        let Some(part) = self.from(refs, actions)? else { return Err(Error::internal("no table to change")) };
+        self.changing = true;
+        let bound = self.from(refs, actions);
+        self.changing = false;
+        let Some(part) = bound? else { return Err(Error::internal("no table to change")) };
         self.scopes.push(Scope { frame, relations: part.relations, columns: part.columns, ..Scope::default() });
         Ok(Some(part.tree))
     }
 
-    /// The relations that SET names, in the order of FROM.
-    fn update_targets(&mut self, update: &ast::Update) -> Result<Vec<usize>> {
-        let mut targets = Vec::new();
+    /// The relations that SET names, in the order of FROM. Error 1393: one view has several of them.
+    fn update_targets(&mut self, update: &ast::Update) -> Result<Vec<Changing>> {
+        let mut targets: Vec<Changing> = Vec::new();
         for assignment in &update.assignments {
-            let (relation, _) = self.assigned_column(&assignment.column)?;
-            if !targets.contains(&relation) {
-                targets.push(relation);
+            let (target, _) = self.assigned_column(&assignment.column)?;
+            if targets.contains(&target) {
+                continue;
             }
+            let other = targets.iter().find(|other| other.view.is_some() && other.view == target.view);
+            let view = other.and_then(|other| other.view).and_then(|view| self.frame().relations[view].view.as_ref());
+            if let Some(view) = view {
+                return Err(Error::new(&errno::ER_VIEW_MULTIUPDATE, &[&view.def.database, &view.def.name]));
+            }
+            targets.push(target);
         }
-        targets.sort_unstable();
+        targets.sort_unstable_by_key(|target| target.relation);
         Ok(targets)
     }
 
+    /// Some view under LIMIT has no key of its table.
+    pub(super) fn lack_key(&self, targets: &[Changing]) -> Result<bool> {
+        targets.iter().try_fold(false, |lacks, target| Ok(lacks | self.lacks_key(*target)?))
+    }
+
     /// Error 1706: a table is changed under two names, and one of them moves its rows to other places.
-    fn refuse_moving_twice(&mut self, assignments: &[(usize, Assignment)]) -> Result<()> {
+    fn refuse_moving_twice(&mut self, assignments: &[(usize, Assignment)], targets: &[Changing]) -> Result<()> {
         let frame = self.frame();
         let of = |relation: usize| match &frame.relations[relation].source {
-            Source::Base(table) => Some((table, &frame.relations[relation].alias)),
+            Source::Base(table) => {
+                let view = targets.iter().find(|target| target.relation == relation).and_then(|target| target.view);
+                Some((table, &frame.relations[view.unwrap_or(relation)].alias))
+            }
             _ => None,
         };
         for (relation, assignment) in assignments {
@@ -105,19 +127,24 @@ impl Binder<'_> {
         Ok(())
     }
 
-    fn assigned_column(&mut self, column: &ast::ColumnRef) -> Result<(usize, usize)> {
+    fn assigned_column(&mut self, column: &ast::ColumnRef) -> Result<(Changing, usize)> {
         self.refuse_single_derived()?;
         let named = self.in_clause(Clause::FieldList, |b| b.look_up_here(column))?;
         let slot = named.as_ref().and_then(|(expr, _)| super::scope::plain_slot(expr));
         let relation = slot.and_then(|s| self.owner(s));
         if let Some((_, (_, found))) = named
+            && self.frame().relations[found.relation].view.is_some()
+        {
+            let (changing, position) = self.assigned_through_view(found.relation, found.column, &column.name)?;
+            self.note_column(self.frames.len() - 1, found.relation, found.column, UPDATE);
+            self.note_change(changing, position, UPDATE);
+            return Ok((changing, position));
+        }
+        if let Some((_, (_, found))) = named
             && matches!(self.frame().relations[found.relation].source, Source::Merged)
         {
             // MySQL names the table that the derived one was merged from.
             let frame = self.frame();
-            if frame.relations[found.relation].view.is_some() {
-                return Err(Error::unsupported("UPDATE of a view"));
-            }
             let named = &frame.relations[relation.unwrap_or(found.relation)].alias;
             return Err(Error::new(&errno::ER_NON_UPDATABLE_TABLE, &[named, &"UPDATE"]));
         }
@@ -132,7 +159,9 @@ impl Binder<'_> {
             self.note_column(frame, relation, position, UPDATE);
         }
         match (&rel.source, position) {
-            (Source::Base(table), Some(position)) if !table.indexes.is_empty() => Ok((relation, position)),
+            (Source::Base(table), Some(position)) if !table.indexes.is_empty() => {
+                Ok((Changing { relation, view: None }, position))
+            }
             _ => Err(Error::new(&errno::ER_NON_UPDATABLE_TABLE, &[&rel.alias, &"UPDATE"])),
         }
     }
@@ -143,26 +172,24 @@ impl Binder<'_> {
         let [relation] = relations[..] else { return Ok(()) };
         let rel = &self.frame().relations[relation];
         match rel.source {
-            _ if rel.view.is_some() => Err(Error::unsupported("UPDATE of a view")),
+            _ if rel.view.as_ref().is_some_and(|view| view.is_updatable) => Ok(()),
             Source::Base(_) => Ok(()),
             _ => Err(Error::new(&errno::ER_NON_UPDATABLE_TABLE, &[&rel.alias, &"UPDATE"])),
         }
     }
 
     /// Gives the changed tables their key slot, slots for all columns, and exclusive locks.
-    pub(super) fn mark_targets(&mut self, targets: &[usize]) {
+    pub(super) fn mark_targets(&mut self, targets: &[Changing]) {
         let frame = self.frames.len() - 1;
-        for &relation in targets {
+        for &target in targets {
+            let relation = target.relation;
             let slot = self.frame().new_slot_of(Some(relation));
             let columns = self.frame().relations[relation].columns.len();
             (0..columns).for_each(|c| drop(self.slot_of(frame, relation, c)));
             let rel = &mut self.frame().relations[relation];
             rel.key_slot = Some(slot);
             rel.lock = Some(EXCLUSIVE);
-            if let Source::Base(table) = &rel.source {
-                let name = table_key(&table.database, &table.name);
-                self.targets.push(name);
-            }
+            self.targets.extend(self.target_of(target));
         }
         self.locking = true;
     }
@@ -183,16 +210,19 @@ impl Binder<'_> {
         filter: Vec<crate::expr::Expr>,
         order_by: &[ast::OrderItem],
         limit: Option<&ast::Limit>,
-        targets: &[usize],
+        targets: &[Changing],
     ) -> Result<Node> {
-        let several = !matches!(tree, Some(Logical::Relation(_)));
+        let several = several(tree.as_ref());
         let (mut tree, mut filter) = (tree, filter);
         let mut keys = self.order_keys(order_by, &[])?;
+        if keys.is_empty() && !several {
+            keys = std::mem::take(&mut self.order_of_view);
+        }
         self.name_generated(tree.as_mut(), &mut filter, &mut keys)?;
         let limit = self.limit(limit)?;
         let mut slots = Vec::new();
-        for &relation in targets {
-            let rel = &self.frame().relations[relation];
+        for target in targets {
+            let rel = &self.frame().relations[target.relation];
             slots.extend(rel.key_slot);
             slots.extend((0..rel.columns.len()).filter_map(|c| rel.slot(c)));
         }
@@ -204,6 +234,13 @@ impl Binder<'_> {
         let root = tree.unwrap_or(Logical::One).filtered(filter).sorted(keys, limit);
         self.plan_block(LogicalBlock { root, read: Read::Slots(slots), straight: false, calc_found_rows: false })
     }
+}
+
+/// There is more than one table.
+pub(super) fn several(tree: Option<&Logical>) -> bool {
+    let mut relations = Vec::new();
+    tree.iter().for_each(|tree| tree.relations(&mut relations));
+    relations.len() != 1
 }
 
 /// Error 1221: only a statement over one table may have ORDER BY and LIMIT.

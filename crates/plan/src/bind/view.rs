@@ -8,20 +8,22 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use vaquita_parser as ast;
 use vaquita_parser::printer::{Names, Style, print_view, quote_ident};
 use vaquita_types::charset::CollationId;
 use vaquita_types::schema::{ColumnDef, ColumnDefault, SqlSecurity, TableDef, TableId, TableOptions, TableRef};
-use vaquita_types::{ColumnType, Error, Result, Value, errno};
+use vaquita_types::{ColumnType, Error, Result, Value, errno, stack};
 
 use super::from::FromPart;
 use super::scope::VisibleColumn;
-use super::{Binder, PlanContext, Source};
+use super::update::table_key;
+use super::{Binder, Place, PlanContext, Relation, Source};
 use crate::catalog::View;
 use crate::expr::{Expr, ExprKind};
-use crate::logical::Query;
+use crate::logical::{Logical, Query, UsedView};
 use crate::node::OutputColumn;
 use crate::uses::{ViewRights, Whose};
 use crate::visit;
@@ -49,13 +51,8 @@ pub fn define_view(
     let cx = PlanContext { names: Some(&log), ..*cx };
     let mut binder = Binder::new(&cx);
     let bound = binder.query(query)?;
-    let merges = is_mergeable(&bound, false);
-    let is_updatable = merges
-        && bound.relations.iter().all(|relation| match &relation.source {
-            Source::Base(table) => !table.indexes.is_empty() && !relation.optional,
-            Source::Merged => true,
-            _ => false,
-        });
+    let merges = is_mergeable(&bound, false, false);
+    let is_updatable = is_called_updatable(&bound);
     Ok(DefinedView {
         text: print_view(query, style, &log),
         output: bound.output().to_vec(),
@@ -137,7 +134,8 @@ impl Binder<'_> {
         }
         let alias = quote_ident(&relation.alias);
         let table = match (&relation.source, &relation.view) {
-            (_, Some(table)) | (Source::Base(table), _) => Some(table),
+            (_, Some(view)) => Some(&view.def),
+            (Source::Base(table), _) => Some(table),
             _ => None,
         };
         Some(match table.filter(|table| table.name == relation.alias) {
@@ -183,8 +181,8 @@ impl Binder<'_> {
     }
 
     /// A view in FROM.
-    pub(super) fn view(&mut self, view: &View, factor: &ast::TableFactor) -> Result<FromPart> {
-        let object = &view.object;
+    pub(super) fn view(&mut self, view: Arc<View>, factor: &ast::TableFactor) -> Result<FromPart> {
+        let object = Arc::clone(&view.object);
         let alias = factor.alias.as_deref().unwrap_or(&factor.name.name);
         self.log_table(factor, &object.database, &object.name);
         if !factor.partitions.is_empty() {
@@ -193,30 +191,111 @@ impl Binder<'_> {
         if let Some(name) = factor.index_hints.iter().flat_map(|hint| &hint.indexes).next() {
             return Err(Error::new(&errno::ER_KEY_DOES_NOT_EXITS, &[name, &alias]));
         }
-        let query = if self.views.is_empty() { self.outermost_view(view)? } else { self.view_query(view)? };
+        let target_before = self.target_in_view.take();
+        self.order_of_view.clear();
+        let mut query = if self.views.is_empty() { self.outermost_view(&view)? } else { self.view_query(&view)? };
         let names = view.columns();
         let columns = query
             .output()
             .iter()
             .enumerate()
             .map(|(n, column)| (names.get(n).unwrap_or(&column.name).as_str(), &column.expr.ty, column.expr.nullable));
-        let def: TableRef = Arc::new(definition(view, columns));
+        let def: TableRef = Arc::new(definition(&view, columns));
         self.uses()?.set_table(&def);
         let optional = self.optional_sides > 0;
-        let merges = self.targets.is_empty() && view.algorithm() != Some("TEMPTABLE") && is_mergeable(&query, optional);
+        let may_merge = |changing| view.algorithm() != Some("TEMPTABLE") && is_mergeable(&query, optional, changing);
+        if let Some(found) = self.target_in_view.take().filter(|_| may_merge(true)) {
+            if self.views.is_empty() {
+                return Err(self.refuse_view_of_target(found, &object, alias));
+            }
+            self.target_in_view = Some(found);
+        }
+        self.target_in_view = self.target_in_view.or(target_before);
+        let merges = self.targets.is_empty() && may_merge(self.changing);
+        let mut used = self.used_view(Arc::clone(&view), def.clone(), &mut query, merges);
         let first = self.frame().relations.len();
-        let part = match merges {
+        let mut part = match merges {
             true => self.merged(query, alias, &names)?,
             false => self.materialized(query, false, false, alias, &names)?,
         };
         let Some(&relation) = part.relations.first() else { return Err(Error::internal("a view without a relation")) };
-        let frame = self.frame();
-        let of_view = &mut frame.relations[relation];
+        let merged = first..if merges { relation } else { first };
+        if self.checking && merges {
+            self.note_conditions(&mut used, &merged, &part.tree)?;
+            // The conditions of the view around it are then its own.
+            part.tree = Logical::Relation(relation);
+        }
+        let whose = self.whose();
+        let of_view = &mut self.frame().relations[relation];
         of_view.database = Some(object.database.clone());
         of_view.stands_for = (0..def.columns.len()).map(|column| Some((def.clone(), column))).collect();
-        of_view.view = Some(def);
-        of_view.merged = first..if merges { relation } else { first };
+        of_view.view = Some(Box::new(used));
+        of_view.merged = merged;
+        of_view.whose = whose;
         Ok(part)
+    }
+
+    /// Whose privileges count for what is bound here.
+    pub(super) fn whose(&self) -> Whose {
+        match self.cx.place {
+            Place::Statement(uses) if !self.views.is_empty() => uses.whose(),
+            _ => Whose::Session,
+        }
+    }
+
+    /// What the statement may do with a view, whose bound query is given.
+    fn used_view(&mut self, view: Arc<View>, def: TableRef, query: &mut Query, merges: bool) -> UsedView {
+        let order = std::mem::take(&mut self.order_of_view);
+        let tables: Vec<&Relation> = tables_of(&query.relations).collect();
+        let is_outer = tables.iter().any(|table| table.optional);
+        let may = |of_view: fn(&UsedView) -> bool| {
+            move |table: &&Relation| match (&table.source, &table.view) {
+                (Source::Base(table), _) => !table.indexes.is_empty(),
+                (_, Some(view)) => of_view(view),
+                _ => false,
+            }
+        };
+        let views = || query.relations.iter().filter_map(|relation| relation.view.as_ref());
+        let used = UsedView {
+            def,
+            is_updatable: merges && !is_outer && tables.iter().any(may(|view| view.is_updatable)),
+            is_insertable: merges && !is_outer && tables.iter().all(may(|view| view.is_insertable)),
+            checks: view.object.characteristic(View::CHECK_OPTION).is_some() || views().any(|view| view.checks),
+            read_inside: if self.changing { read_inside(query) } else { Vec::new() },
+            conditions: Vec::new(),
+            checked: Vec::new(),
+            view,
+        };
+        // As MySQL: the order of a view that is the only table of another is that one's.
+        if merges && !order.is_empty() && tables.len() == 1 && !matches!(query.block.root, Logical::Sort { .. }) {
+            let root = std::mem::replace(&mut query.block.root, Logical::Empty);
+            query.block.root = root.sorted(order, None);
+        }
+        used
+    }
+
+    /// What the rows of a merged view satisfy, and what WITH CHECK OPTION asks of new ones.
+    fn note_conditions(&mut self, used: &mut UsedView, merged: &Range<usize>, tree: &Logical) -> Result<()> {
+        let mut own = Vec::new();
+        tree.inner_conditions(&mut own);
+        own.iter().try_for_each(|condition| self.count_copies(condition, 2))?;
+        let relations = &self.frame().relations[merged.clone()];
+        let inner = |of: fn(&UsedView) -> &Vec<Expr>| {
+            let views = relations.iter().filter_map(|relation| relation.view.as_deref());
+            views.flat_map(of).cloned().collect::<Vec<_>>()
+        };
+        let own = || own.iter().map(|condition| (*condition).clone());
+        used.conditions = own().chain(inner(|view| &view.conditions)).collect();
+        used.checked = match used.view.object.characteristic(View::CHECK_OPTION) {
+            Some("LOCAL") => own().chain(inner(|view| &view.checked)).collect(),
+            Some(_) => used.conditions.clone(),
+            None => inner(|view| &view.checked),
+        };
+        // Of the views in it this has all.
+        for view in self.frame().relations[merged.clone()].iter_mut().filter_map(|relation| relation.view.as_mut()) {
+            (view.conditions, view.checked) = Default::default();
+        }
+        Ok(())
     }
 
     /// As `view_query`, with the error that names a view which a statement names.
@@ -254,15 +333,13 @@ impl Binder<'_> {
         let inner = Whose::View(Arc::new(ViewRights { definer, database, name }));
         let hidden: Vec<bool> = self.scopes.iter().map(|s| s.hidden).collect();
         self.scopes.iter_mut().for_each(|s| s.hidden = true);
-        let reading = std::mem::replace(&mut self.reading_derived, true);
         let sides = std::mem::take(&mut self.optional_sides);
         self.views.push(key);
         self.uses()?.set_whose(inner);
-        let bound = self.nested_query(&view.query);
+        let bound = self.query_of_view(&view.query);
         self.uses()?.set_whose(outer);
         self.views.pop();
         self.optional_sides = sides;
-        self.reading_derived = reading;
         for (scope, was) in self.scopes.iter_mut().zip(hidden) {
             scope.hidden = was;
         }
@@ -333,16 +410,76 @@ fn column_of(name: &str, ty: &ColumnType, nullable: bool) -> ColumnDef {
 }
 
 /// MySQL merges a view of joined tables whose columns are no subqueries. Beside an outer join only its tables' columns are NULL
-/// where there is no row, so that a view with others is run on its own there.
-fn is_mergeable(query: &Query, optional: bool) -> bool {
+/// where there is no row, so that a view with others is run on its own there. Of a view that may be changed order, hints and locks are
+/// left out, and subqueries that are the same for all rows may stay.
+fn is_mergeable(query: &Query, optional: bool, changing: bool) -> bool {
     let block = &query.block;
+    let stays = |e: &Expr| match &e.kind {
+        ExprKind::Subquery(subquery) => subquery.correlated || !changing,
+        ExprKind::AssignVar(..) => true,
+        _ => false,
+    };
     let may_move = |expr: &Expr| match expr.kind {
         ExprKind::Slot(_) => true,
-        _ => !optional && !visit::any(expr, &|e| matches!(e.kind, ExprKind::Subquery(_) | ExprKind::AssignVar(..))),
+        _ => !optional && !visit::any(expr, &stays),
     };
-    block.root.is_joins()
-        && !block.straight
-        && !block.calc_found_rows
-        && query.output().iter().all(|column| may_move(&column.expr))
-        && query.relations.iter().all(|relation| relation.lock.is_none())
+    let of_joins = match changing {
+        true => unordered(&block.root).is_joins(),
+        false => {
+            let is_locked = query.relations.iter().any(|relation| relation.lock.is_some());
+            block.root.is_joins() && !block.straight && !block.calc_found_rows && !is_locked
+        }
+    };
+    of_joins && query.output().iter().all(|column| may_move(&column.expr))
+}
+
+fn unordered(root: &Logical) -> &Logical {
+    match root {
+        Logical::Sort { input, .. } => input,
+        root => root,
+    }
+}
+
+/// The tables and views that FROM names.
+fn tables_of(relations: &[Relation]) -> impl Iterator<Item = &Relation> {
+    let in_view = |at: &usize| relations.iter().any(|relation| relation.merged.contains(at));
+    relations.iter().enumerate().filter(move |(at, _)| !in_view(at)).map(|(_, relation)| relation)
+}
+
+/// What information_schema says of a view, and what WITH CHECK OPTION asks.
+fn is_called_updatable(query: &Query) -> bool {
+    let is_updatable = |table: &Relation| match (&table.source, &table.view) {
+        _ if table.optional => false,
+        (Source::Base(table), _) => !table.indexes.is_empty() || !table.database.eq_ignore_ascii_case("information_schema"),
+        (_, Some(view)) => view.view.object.characteristic(View::IS_UPDATABLE).is_some(),
+        _ => true,
+    };
+    let tables: Vec<&Relation> = tables_of(&query.relations).collect();
+    let reads_itself = match &tables[..] {
+        [Relation { source: Source::Base(table), .. }] => {
+            let key = table_key(&table.database, &table.name);
+            read_inside(query).iter().any(|(other, _)| *other == key)
+        }
+        _ => false,
+    };
+    let is_column = |column: &OutputColumn| matches!(column.expr.kind, ExprKind::Slot(_));
+    unordered(&query.block.root).is_joins()
+        && query.output().iter().any(is_column)
+        && !reads_itself
+        && tables.into_iter().all(is_updatable)
+}
+
+/// The tables that subqueries of a query read.
+fn read_inside(query: &Query) -> Vec<(String, String)> {
+    let mut keys = Vec::new();
+    for inner in query.subqueries.iter().filter_map(|(_, inner)| inner.bound()) {
+        for relation in &inner.relations {
+            if let Source::Base(table) = &relation.source {
+                keys.push((table_key(&table.database, &table.name), relation.alias.clone()));
+            }
+        }
+        keys.extend(stack::deeper(|| read_inside(inner)));
+    }
+    keys.extend(query.relations.iter().filter_map(|relation| relation.view.as_ref()).flat_map(|view| view.read_inside.clone()));
+    keys
 }

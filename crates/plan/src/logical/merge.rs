@@ -10,7 +10,7 @@ use vaquita_types::{Error, Result, stack};
 
 use super::{ColumnValue, Logical, Query, Relation, Subqueries};
 use crate::expr::{BoundSubquery, Expr, ExprKind, SubqueryState};
-use crate::node::OutputColumn;
+use crate::node::{OutputColumn, SortKey};
 use crate::visit;
 
 /// What a block takes over from a query that is merged into it.
@@ -20,9 +20,16 @@ pub(crate) struct Frame<'a> {
     pub subqueries: &'a mut Subqueries,
 }
 
-/// Moves `query` to the frame of the block around it; returns its tree and its output as that block sees them. The tree is nothing but
-/// joined relations under conditions.
-pub(crate) fn merge(mut query: Query, into: Frame<'_>) -> Result<(Logical, Vec<OutputColumn>)> {
+/// A query as the block around it sees it.
+pub(crate) struct Merged {
+    /// Nothing but joined relations under conditions.
+    pub tree: Logical,
+    pub output: Vec<OutputColumn>,
+    pub order: Vec<SortKey>,
+}
+
+/// Moves `query` to the frame of the block around it.
+pub(crate) fn merge(mut query: Query, into: Frame<'_>) -> Result<Merged> {
     let mut output = query.output().to_vec();
     let mut mover = Mover { first_slot: into.owners.len(), subqueries: Vec::new() };
     mover.query(&mut query, 0)?;
@@ -40,9 +47,12 @@ pub(crate) fn merge(mut query: Query, into: Frame<'_>) -> Result<(Logical, Vec<O
     into.relations.append(&mut query.relations);
     into.owners.extend(query.owners.iter().map(|owner| owner.map(|relation| relation + first_relation)));
     into.subqueries.append(&mut query.subqueries);
-    let mut root = query.block.root;
-    move_relations(&mut root, first_relation)?;
-    Ok((root, output))
+    let (mut tree, order) = match query.block.root {
+        Logical::Sort { input, keys } => (*input, keys),
+        root => (root, Vec::new()),
+    };
+    move_relations(&mut tree, first_relation)?;
+    Ok(Merged { tree, output, order })
 }
 
 fn move_relations(node: &mut Logical, by: usize) -> Result<()> {
@@ -75,6 +85,10 @@ impl Mover {
                 if let ColumnValue::Expr(expr) = &mut column.value {
                     self.expr(expr, level)?;
                 }
+            }
+            let conditions = relation.view.iter_mut().flat_map(|view| view.conditions.iter_mut().chain(&mut view.checked));
+            for condition in conditions {
+                self.expr(condition, level)?;
             }
             relation.source.queries_mut(&mut |inner| inner.bound_mut().map_or(Ok(()), |query| self.inside(query, level)))?;
         }

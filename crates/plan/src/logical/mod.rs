@@ -22,7 +22,7 @@ mod relation;
 pub(crate) mod text;
 
 pub(crate) use expressions::outside_reads;
-pub(crate) use relation::{ColumnValue, Relation, RelationColumn, Set, Source, Tables, bit, same_name, set_of};
+pub(crate) use relation::{ColumnValue, Relation, RelationColumn, Set, Source, Tables, UsedView, bit, same_name, set_of};
 
 use std::sync::Arc;
 
@@ -94,6 +94,10 @@ pub(crate) struct Inner {
 impl Inner {
     pub fn new(query: Query) -> Inner {
         Inner { bound: Some(Box::new(query)), plan: None }
+    }
+
+    pub fn bound(&self) -> Option<&Query> {
+        self.bound.as_deref()
     }
 
     pub fn bound_mut(&mut self) -> Option<&mut Query> {

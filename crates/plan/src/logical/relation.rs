@@ -1,15 +1,17 @@
 //! The tables of a query block: what they are called, where their rows come from, and which slots their columns fill.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use vaquita_parser as ast;
 use vaquita_types::schema::TableRef;
 use vaquita_types::{ColumnType, Result};
 
 use super::Inner;
-use crate::catalog::Catalog;
+use crate::catalog::{Catalog, View};
 use crate::expr::{Expr, Slot};
 use crate::node::{ColumnOrigin, Limit, RowLock};
+use crate::uses::Whose;
 use crate::visit;
 
 /// All that planning a query block knows beside its tree.
@@ -46,10 +48,29 @@ pub(crate) struct Relation {
     pub stands_for: Vec<Option<(TableRef, usize)>>,
     /// The generated columns of a base table, by position, over its columns' positions in place of slots.
     pub generated: Vec<(usize, Expr)>,
-    /// It is a view, with these columns.
-    pub view: Option<TableRef>,
+    pub view: Option<Box<UsedView>>,
     /// The relations of the block that a merged view brought.
     pub merged: Range<usize>,
+    /// Who reads it: a view's definer, if it came with one.
+    pub whose: Whose,
+}
+
+/// What a view is to the statement that names it.
+#[derive(Debug)]
+pub(crate) struct UsedView {
+    pub view: Arc<View>,
+    /// Its columns.
+    pub def: TableRef,
+    /// Its rows are those of tables: one of them may be changed through it.
+    pub is_updatable: bool,
+    pub is_insertable: bool,
+    /// WITH CHECK OPTION of it or of a view in it asks something of new rows.
+    pub checks: bool,
+    /// Key and alias of the tables that its subqueries read, as `Binder::targets` has them.
+    pub read_inside: Vec<(String, String)>,
+    /// While its check is bound: what its rows and those of the views in it satisfy, and which of that new rows must.
+    pub conditions: Vec<Expr>,
+    pub checked: Vec<Expr>,
 }
 
 #[derive(Debug)]
@@ -131,6 +152,7 @@ impl Relation {
             generated: Vec::new(),
             view: None,
             merged: 0..0,
+            whose: Whose::Session,
         }
     }
 

@@ -6,7 +6,7 @@
 use vaquita_types::Result;
 
 use crate::expr::{CompareOp, Expr, ExprKind, SubqueryKind};
-use crate::logical::merge::{Frame, merge};
+use crate::logical::merge::{Frame, Merged, merge};
 use crate::logical::{Logical, Query, Read, Relation, Source, outside_reads};
 use crate::node::JoinKind;
 use crate::{typing, visit};
@@ -81,7 +81,7 @@ fn semijoin(conjunct: &Expr, query: &mut Query) -> Result<Option<(JoinKind, Logi
     }
     to_semijoins(&mut inner)?;
     let frame = Frame { relations: &mut query.relations, owners: &mut query.owners, subqueries: &mut query.subqueries };
-    let (tree, output) = merge(inner, frame)?;
+    let Merged { tree, output, .. } = merge(inner, frame)?;
     query.width = query.owners.len();
     let mut on = Vec::new();
     let lefts = match left.map(|left| &left.kind) {

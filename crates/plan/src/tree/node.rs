@@ -385,6 +385,8 @@ pub struct InsertPlan {
     pub on_duplicate: Vec<Assignment>,
     pub ignore: bool,
     pub replace: bool,
+    /// The view that is inserted into.
+    pub through: Option<Box<ViewOrigin>>,
     /// Every table that the statement reads or changes.
     pub tables: Vec<TableRef>,
     /// As a query's.
@@ -435,6 +437,8 @@ pub struct UpdatePlan {
     pub frame_width: usize,
     pub targets: Vec<UpdateTarget>,
     pub ignore: bool,
+    /// LIMIT, of a view that has no key of its table (note 1355).
+    pub lacks_key: bool,
     pub tables: Vec<TableRef>,
     /// As a query's.
     pub early: Vec<Expr>,
@@ -447,6 +451,29 @@ pub struct UpdateTarget {
     /// Slot of each column of the table.
     pub column_slots: Vec<Slot>,
     pub assignments: Vec<Assignment>,
+    /// The view through which it is changed, if that asks something of new rows.
+    pub through: Option<Box<ViewOrigin>>,
+}
+
+/// The view through which rows come, by the statement's name.
+#[derive(Clone, Debug)]
+pub struct ViewOrigin {
+    pub database: String,
+    pub name: String,
+    /// It has the table's AUTO_INCREMENT column.
+    pub gives_number: bool,
+    pub check: Option<ViewCheck>,
+}
+
+/// WITH CHECK OPTION: what a new row must satisfy, in a frame of its own.
+#[derive(Clone, Debug)]
+pub struct ViewCheck {
+    pub width: usize,
+    pub conditions: Vec<Expr>,
+    /// Positions in the table of the columns that are read, and their slots.
+    pub row: Vec<(usize, Slot)>,
+    /// Slots of the statement's frame with what the conditions read of other tables, and theirs.
+    pub others: Vec<(Slot, Slot)>,
 }
 
 #[derive(Clone, Debug)]
@@ -455,6 +482,8 @@ pub struct DeletePlan {
     pub frame_width: usize,
     pub targets: Vec<DeleteTarget>,
     pub ignore: bool,
+    /// As an update's.
+    pub lacks_key: bool,
     pub tables: Vec<TableRef>,
     /// As a query's.
     pub early: Vec<Expr>,

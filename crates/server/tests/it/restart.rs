@@ -25,6 +25,35 @@ fn sigterm_ends_within_five_seconds_and_keeps_everything() {
 }
 
 #[test]
+fn views_survive_and_are_planned_again() {
+    let server = Server::start("views");
+    let mut client = server.connect();
+    client.query("CREATE DATABASE d");
+    client.query("USE d");
+    client.query("CREATE TABLE t (id INT PRIMARY KEY, v VARCHAR(20))");
+    client.query("INSERT INTO t VALUES (1, 'one'), (2, 'two')");
+    client.query("CREATE VIEW w (a, b) AS SELECT id + 1, v FROM t WHERE id > 1");
+    client.query("CREATE VIEW gone AS SELECT * FROM w");
+    client.query("CREATE VIEW x AS SELECT b FROM w");
+    let shown = client.query("SHOW CREATE VIEW w").rows();
+    client.query("DROP VIEW gone");
+    let server = Server::start_in(server.kill());
+    let mut client = server.connect();
+    client.query("USE d");
+    assert_eq!(client.query("SHOW CREATE VIEW w").rows(), shown);
+    assert_eq!(client.query("SELECT * FROM w").rows(), [["3", "two"]]);
+    client.query("PREPARE p FROM 'SELECT * FROM x'");
+    assert_eq!(client.query("EXECUTE p").rows(), [["two"]]);
+    assert_eq!(client.query("SHOW TABLES").rows(), [["t"], ["w"], ["x"]]);
+    client.query("CREATE OR REPLACE VIEW w (a, b) AS SELECT id, CONCAT(v, '!') FROM t WHERE id = 1");
+    assert_eq!(client.query("EXECUTE p").rows(), [["one!"]]);
+    assert!(matches!(client.query("CREATE TABLE w (id INT)"), Answer::Err { code: 1050, .. }));
+    client.query("DROP DATABASE d");
+    client.query("CREATE DATABASE d");
+    assert_eq!(client.query("SHOW TABLES FROM d").rows().len(), 0);
+}
+
+#[test]
 fn a_second_server_on_the_directory_is_refused() {
     let server = Server::start("second");
     let second = Command::new(env!("CARGO_BIN_EXE_vaquita"))

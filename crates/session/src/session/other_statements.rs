@@ -162,6 +162,7 @@ impl Session {
         };
         f(&Ddl {
             definer: &definer,
+            has_account: &|definer| self.access.account_exists(definer),
             define_view: &define,
             catalog: &self.catalog,
             session: &self.env,

@@ -64,6 +64,9 @@ impl Session {
         if let Ast::Call { name, .. } = &ast {
             self.routine_named(name)?;
         }
+        if let Ast::CreateView(view) = &ast {
+            self.with_ddl(|ddl| ddl.check_view(view))?;
+        }
         let plan = if kind.is_planned() {
             Some(Arc::new(self.typed_plan(&ast, parameters, &mut Cow::Borrowed(&[]), None)?))
         } else {

@@ -12,7 +12,9 @@ use vaquita_parser::StatementKind;
 use vaquita_parser::ast::{RoleSet, UserName};
 use vaquita_plan::uses::{UseList, ViewRights, Whose};
 use vaquita_storage::SessionCatalog;
-use vaquita_types::errno::{ER_MUST_CHANGE_PASSWORD, ER_NO_SUCH_USER, ER_SPECIFIC_ACCESS_DENIED_ERROR, ER_VIEW_INVALID};
+use vaquita_types::errno::{
+    ER_ACCESS_DENIED_ERROR, ER_MUST_CHANGE_PASSWORD, ER_NO_SUCH_USER, ER_SPECIFIC_ACCESS_DENIED_ERROR, ER_VIEW_INVALID,
+};
 use vaquita_types::schema::Definer;
 use vaquita_types::{Error, Result};
 
@@ -158,7 +160,7 @@ impl SessionAccess {
             Some(definer) => {
                 let accounts = self.server.accounts();
                 let Some(account) = accounts.get(&definer.user, &definer.host) else {
-                    return Err(Error::new(&ER_NO_SUCH_USER, &[&definer.user, &definer.host]));
+                    return Err(self.no_definer(definer));
                 };
                 let access = accounts.access(&account, &account.default_roles);
                 let subject = Subject { account: &account, access: &access, ..self.subject(None, catalog) };
@@ -166,6 +168,15 @@ impl SessionAccess {
             }
         };
         checked.map_err(|_| Error::new(&ER_VIEW_INVALID, &[&rights.database, &rights.name]))
+    }
+
+    /// Error 1449, which tells only who has SUPER who the definer was.
+    fn no_definer(&self, definer: &Definer) -> Error {
+        if self.rights.is_unlimited() || self.rights.grants.global & privilege::SUPER != 0 {
+            return Error::new(&ER_NO_SUCH_USER, &[&definer.user, &definer.host]);
+        }
+        let password = if self.client.used_password() { "YES" } else { "NO" };
+        Error::new(&ER_ACCESS_DENIED_ERROR, &[&self.account.user, &self.account.host, &password])
     }
 
     /// Whether it still may run a plan that was kept. What is kept was allowed once.

@@ -124,6 +124,7 @@ live! {
     TransactionReadOnly "transaction_read_only" ForTransactions(|s, v| s.read_only = is_on(v)), "ON starts transactions that may not write.";
     TxIsolation "tx_isolation" ForTransactions(|s, v| s.isolation = isolation_of(word(v))), "The same as transaction_isolation, under its old name.";
     TxReadOnly "tx_read_only" ForTransactions(|s, v| s.read_only = is_on(v)), "The same as transaction_read_only, under its old name.";
+    UpdatableViewsWithLimit "updatable_views_with_limit" ForPlans(|s, v| s.limits_without_key = word(v).eq_ignore_ascii_case("YES")), "NO refuses an UPDATE or DELETE with LIMIT of a view that has no key of its table (error 1288); YES notes it.";
     WaitTimeout "wait_timeout" AsValue, "Seconds of silence after which a client is disconnected.";
     WarningCount "warning_count" AsValue, "Warnings of the statement before.";
 }

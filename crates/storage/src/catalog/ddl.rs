@@ -310,12 +310,12 @@ pub(super) fn table_exists((_, name): TableName<'_>) -> Error {
     Error::new(&errno::ER_TABLE_EXISTS_ERROR, &[&name])
 }
 
-fn no_such_table((database, name): TableName<'_>) -> Error {
+pub(super) fn no_such_table((database, name): TableName<'_>) -> Error {
     Error::new(&errno::ER_NO_SUCH_TABLE, &[&database, &name])
 }
 
 /// Error 1146 for the first of the tables that are missing.
-fn first_missing(missing: &[TableName<'_>]) -> Error {
+pub(super) fn first_missing(missing: &[TableName<'_>]) -> Error {
     no_such_table(missing.first().copied().unwrap_or_default())
 }
 
@@ -460,45 +460,6 @@ impl Catalog {
         })?;
         change.check_dropped(&tables, context)?;
         tables.iter().try_for_each(|table| change.drop_table(table))?;
-        change.commit()
-    }
-
-    /// `RENAME TABLE a TO b, c TO d`: left to right, all or none. Errors 1146, 1049, 1050.
-    pub fn rename_tables(&self, renames: &[(TableName<'_>, TableName<'_>)], context: &DdlContext) -> Result<()> {
-        // Names that appear only because of an earlier rename of the statement have no table yet.
-        let mut made: Vec<TableName<'_>> = Vec::new();
-        let mut first = Vec::new();
-        for (from, to) in renames {
-            if !made.contains(from) {
-                first.push(*from);
-            }
-            made.push(*to);
-        }
-        let (mut change, tables) = self.lock_tables(&first, true, context, first_missing)?;
-        let mut defs: BTreeMap<TableName<'_>, (TableDef, &Arc<Table>)> = BTreeMap::new();
-        for (name, table) in first.iter().zip(&tables) {
-            defs.insert(*name, ((*table.def).clone(), table));
-            change.remove(table)?;
-            // Until it is renamed it is still there.
-            change.tables.insert((name.0.to_string(), name.1.to_string()), Some(table.clone()));
-        }
-        for (from, to) in renames {
-            let (mut def, old) = defs.remove(from).ok_or_else(|| no_such_table(*from))?;
-            change.tables.insert((from.0.to_string(), from.1.to_string()), None);
-            change.check_database(to.0)?;
-            if change.is_taken(*to)? {
-                return Err(table_exists(*to));
-            }
-            (def.database, def.name) = (to.0.to_string(), to.1.to_string());
-            change.tables.insert((to.0.to_string(), to.1.to_string()), Some(old.clone()));
-            defs.insert(*to, (def, old));
-        }
-        let mut renamed: Vec<(TableDef, Arc<Table>)> = defs.into_values().map(|(def, old)| (def, old.clone())).collect();
-        change.follow_renamed(&mut renamed)?;
-        for (def, old) in renamed {
-            change.put(def, old.statistics())?;
-            kill_point("ddl.renamed-one");
-        }
         change.commit()
     }
 

@@ -43,6 +43,7 @@ mod objects;
 mod online;
 mod progress;
 mod reclaim;
+mod rename;
 mod sorted;
 pub mod statistics;
 pub mod table;

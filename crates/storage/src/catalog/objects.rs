@@ -123,7 +123,7 @@ impl Catalog {
 }
 
 impl Change<'_> {
-    fn object(&self, database: &str, kind: ObjectKind, name: &str) -> Result<Option<StoredObject>> {
+    pub(super) fn object(&self, database: &str, kind: ObjectKind, name: &str) -> Result<Option<StoredObject>> {
         let Some(bytes) = self.txn.meta_get(&keys::object(database, kind, &kind.key_of(name)))? else { return Ok(None) };
         object::decode(&bytes).map(Some).ok_or_else(|| damaged(format_args!("stored object {database}.{name}")))
     }

@@ -7,7 +7,7 @@
 //! | step | insert | update | delete |
 //! |---|---|---|---|
 //! | 1. values: conversion, NOT NULL, defaults | `given`, `default`, `complete` | `evaluate` | |
-//! | 2. generated columns, CHECK constraints, then AUTO_INCREMENT | `complete` | `evaluate` | |
+//! | 2. generated columns, WITH CHECK OPTION, CHECK constraints, then AUTO_INCREMENT | `complete` | `evaluate` | |
 //! | 3. storage: foreign keys, unique keys, the row, its index entries | `insert` | `update` | `StoredRows::delete` |
 //!
 //! NOT NULL is looked at with each value, because the first column in the statement's order is the one that MySQL names. A number of
@@ -25,17 +25,19 @@ pub(crate) mod added_keys;
 pub(crate) mod foreign_keys;
 mod numbers;
 mod stored;
+mod through_view;
 mod values;
 
 use vaquita_plan::env::Level;
 use vaquita_plan::expr::{Expr, ExprKind};
-use vaquita_plan::node::Assignment;
+use vaquita_plan::node::{Assignment, ViewOrigin};
 use vaquita_storage::{Duplicate, Table, Written};
 use vaquita_types::{ColumnType, Error, Result, Value};
 
 use crate::context::{Execution, Frame};
 use numbers::Numbers;
 pub(crate) use stored::StoredRows;
+use through_view::ThroughView;
 use values::Times;
 pub(crate) use values::{RowBuilder, stored_digits};
 pub use values::{implicit_default, store_in_variable};
@@ -49,6 +51,7 @@ pub(crate) struct TableChange<'a> {
     numbers: Numbers<'a>,
     /// The new row with TIMESTAMPs in UTC, if those differ.
     utc: Vec<Value>,
+    through: Option<ThroughView<'a>>,
 }
 
 /// What `complete` makes of a new row.
@@ -59,6 +62,8 @@ pub(crate) enum Completed {
     },
     /// A CHECK constraint leaves it out (IGNORE).
     Refused,
+    /// WITH CHECK OPTION does (IGNORE).
+    OutOfView,
     /// It has no parent (IGNORE).
     Orphan,
 }
@@ -83,7 +88,7 @@ pub(crate) enum Evaluated {
     Update(Update),
     /// All columns have the values that they had.
     Same,
-    /// A CHECK constraint leaves it as it is (IGNORE).
+    /// A CHECK constraint or WITH CHECK OPTION leaves it as it is (IGNORE).
     Refused,
 }
 
@@ -96,7 +101,28 @@ impl<'a> TableChange<'a> {
             rows: StoredRows::new(statement, table),
             numbers: Numbers::new(statement, table),
             utc: Vec::new(),
+            through: None,
         }
+    }
+
+    /// The rows come through a view.
+    pub fn through_view(mut self, view: Option<&'a ViewOrigin>) -> TableChange<'a> {
+        self.values.view = view;
+        self.through = view.and_then(|view| ThroughView::new(view, self.statement));
+        self
+    }
+
+    /// Error 1369 if the view would not have the new row, in the session's time zone; false: it is left out (IGNORE).
+    fn in_view(&mut self, row: &[Value], slots: &[Value]) -> Result<bool> {
+        let Some(through) = &mut self.through else { return Ok(true) };
+        if through.has(row, slots, self.table)? {
+            return Ok(true);
+        }
+        if !self.values.ignores() {
+            return Err(through.error());
+        }
+        self.statement.session.warn(Level::Warning, through.error());
+        Ok(false)
     }
 
     /// Step 1: a value that the statement gives a column of a new row. NULL asks AUTO_INCREMENT for a number.
@@ -126,6 +152,10 @@ impl<'a> TableChange<'a> {
         if self.values.generates() {
             self.values.generate(row)?;
         }
+        if self.through.is_some() && !self.in_view(&frame.slots[first..first + self.table.def.columns.len()], &[])? {
+            return Ok(Completed::OutOfView);
+        }
+        let row = &mut frame.slots[first..first + self.table.def.columns.len()];
         if !self.values.check_constraints(row)? {
             return Ok(Completed::Refused);
         }
@@ -198,6 +228,9 @@ impl<'a> TableChange<'a> {
         self.touch(assignments, &mut new);
         if self.values.generates() {
             self.values.generate(&mut new)?;
+        }
+        if self.through.is_some() && !self.in_view(&new, &frame.slots)? {
+            return Ok(Evaluated::Refused);
         }
         if !self.values.check_constraints(&new)? {
             return Ok(Evaluated::Refused);

@@ -5,12 +5,13 @@ use std::cell::OnceCell;
 use vaquita_plan::env::Level;
 use vaquita_plan::eval::coerce;
 use vaquita_plan::expr::Expr;
+use vaquita_plan::node::ViewOrigin;
 use vaquita_plan::typing;
 use vaquita_types::charset::CollationId;
 use vaquita_types::convert::{self, StoreContext, StoreProblem};
 use vaquita_types::errno::{
     ER_BAD_NULL_ERROR, ER_CHECK_CONSTRAINT_VIOLATED, ER_DATA_TOO_LONG, ER_FUNCTIONAL_INDEX_DATA_IS_TOO_LONG,
-    ER_NO_DEFAULT_FOR_FIELD, ER_WARN_DATA_OUT_OF_RANGE, ER_WARN_DATA_OUT_OF_RANGE_FUNCTIONAL_INDEX,
+    ER_NO_DEFAULT_FOR_FIELD, ER_NO_DEFAULT_FOR_VIEW_FIELD, ER_WARN_DATA_OUT_OF_RANGE, ER_WARN_DATA_OUT_OF_RANGE_FUNCTIONAL_INDEX,
     ER_WARN_DATA_TRUNCATED_FUNCTIONAL_INDEX,
 };
 use vaquita_types::schema::{ColumnDef, ColumnDefault, IndexDef, TableDef};
@@ -48,6 +49,8 @@ pub struct RowBuilder<'a> {
     generated: OnceCell<Vec<(usize, Expr)>>,
     /// Counts from 1, for messages.
     pub row: u64,
+    /// The view that is inserted into.
+    pub view: Option<&'a ViewOrigin>,
 }
 
 impl<'a> RowBuilder<'a> {
@@ -67,6 +70,7 @@ impl<'a> RowBuilder<'a> {
             checks: OnceCell::new(),
             generated: OnceCell::new(),
             row: 1,
+            view: None,
         }
     }
 
@@ -165,7 +169,10 @@ impl<'a> RowBuilder<'a> {
             ColumnDefault::None if column.auto_increment || column.generated.is_some() => Value::Null,
             ColumnDefault::None if column.nullable => Value::Null,
             ColumnDefault::None => {
-                let error = Error::new(&ER_NO_DEFAULT_FOR_FIELD, &[&column.name]);
+                let error = match self.view {
+                    Some(view) if !explicit => Error::new(&ER_NO_DEFAULT_FOR_VIEW_FIELD, &[&view.database, &view.name]),
+                    _ => Error::new(&ER_NO_DEFAULT_FOR_FIELD, &[&column.name]),
+                };
                 if column.ty.kind == TypeKind::Enum && !explicit {
                     return Ok(Some(Value::UInt(1)));
                 }
