@@ -180,7 +180,10 @@ fn is_null(inner: &Expr, cx: &EvalCx<'_>) -> Result<bool> {
         Value::Null => Ok(true),
         // ODBC programs find '0000-00-00' in a NOT NULL column with IS NULL.
         Value::Date(d) => Ok(d.is_zero() && !inner.nullable && matches!(inner.kind, ExprKind::Slot(_))),
-        Value::DateTime(d) => Ok(d.is_zero() && !inner.nullable && matches!(inner.kind, ExprKind::Slot(_))),
+        Value::DateTime(d) => {
+            let is_column = inner.ty.kind == vaquita_types::TypeKind::DateTime && matches!(inner.kind, ExprKind::Slot(_));
+            Ok(d.is_zero() && !inner.nullable && is_column)
+        }
         _ => Ok(false),
     }
 }

@@ -23,6 +23,8 @@ pub enum ReadAs {
     Time,
     /// What an interval is added to: a DATE or a DATETIME, as the text or number has it.
     Moment,
+    /// What a part is taken of: a DATETIME if the text or number is one, or as it is.
+    Whole,
 }
 
 impl ReadAs {
@@ -41,8 +43,14 @@ impl ReadAs {
     /// The value that is taken for `value`, and what is to be said of that; none if it is taken as it is.
     pub fn read(self, value: &Value, settings: &PlanSettings) -> Option<(Value, Option<Error>)> {
         let text = match (value, self) {
+            (Value::Bytes(text), ReadAs::Whole) => {
+                let parsed = parse_datetime(text, ANY).ok().filter(|parsed| !parsed.truncated)?;
+                return Some((Value::DateTime(at(&parsed, settings)?), None));
+            }
             (Value::Bytes(text), _) => text,
-            (Value::Int(_) | Value::UInt(_) | Value::Decimal(_), ReadAs::Moment) => return Some((moment_of_number(value), None)),
+            (Value::Int(_) | Value::UInt(_) | Value::Decimal(_), ReadAs::Moment | ReadAs::Whole) => {
+                return Some((moment_of_number(value), None));
+            }
             _ => return None,
         };
         let wrong = |what: &str| {
@@ -61,7 +69,7 @@ impl ReadAs {
                 (Value::Float(number), (used < text.len()).then_some("DOUBLE"))
             }
             ReadAs::Time => time(text, settings),
-            ReadAs::Date | ReadAs::DateTime | ReadAs::Moment => date(self, text, settings),
+            ReadAs::Date | ReadAs::DateTime | ReadAs::Moment | ReadAs::Whole => date(self, text, settings),
         };
         Some((value, complaint.map(wrong)))
     }

@@ -17,7 +17,7 @@ use vaquita_types::{ColumnType, TypeKind, Value};
 use crate::expr::{Expr, ExprKind, SubqueryKind};
 use crate::node::{AccessPath, Assignment, InsertSource, KeyExpr, Limit, Node, Plan, QueryPlan, Scan};
 use crate::param_texts::ReadAs;
-use crate::typing::parameter_chars;
+use crate::typing::{is_string, parameter_chars};
 use crate::visit;
 
 /// The type that each of `count` parameters takes; none where nothing is known.
@@ -39,7 +39,15 @@ pub fn texts_read_as(plan: &Plan, count: usize) -> Vec<Option<ReadAs>> {
     for (read_as, _) in all.iter_mut().zip(&found.moments).filter(|(_, moment)| **moment) {
         *read_as = Some(ReadAs::Moment);
     }
+    for (read_as, _) in all.iter_mut().zip(&found.wholes).filter(|(_, whole)| **whole) {
+        *read_as = Some(ReadAs::Whole);
+    }
     all
+}
+
+/// Which of `count` parameters are compared with texts: a number for one is compared as a number, which is another plan.
+pub fn parameters_beside_texts(plan: &Plan, count: usize) -> Vec<bool> {
+    look(plan, count).texts
 }
 
 /// The type of a free parameter with this value; none for NULL, which fits all. `collation`: the connection's.
@@ -87,6 +95,8 @@ fn look(plan: &Plan, count: usize) -> Found {
         bounds: vec![false; count],
         assigned: vec![false; count],
         moments: vec![false; count],
+        wholes: vec![false; count],
+        texts: vec![false; count],
     };
     match plan {
         Plan::Query(query) => found.query(query),
@@ -127,6 +137,10 @@ struct Found {
     assigned: Vec<bool>,
     /// An interval is added to them.
     moments: Vec<bool>,
+    /// A part of the date or time is taken of them.
+    wholes: Vec<bool>,
+    /// They are compared with texts.
+    texts: Vec<bool>,
 }
 
 impl Found {
@@ -150,6 +164,9 @@ impl Found {
 
     /// `expr` is compared with something of type `ty`.
     fn beside(&mut self, expr: &Expr, ty: &ColumnType) {
+        if let Some(n) = param_of(expr).filter(|_| is_string(ty)) {
+            mark(&mut self.texts, n);
+        }
         if !is_param(expr) || ty.kind == TypeKind::Null {
             self.expr(expr);
         }
@@ -229,6 +246,9 @@ impl Found {
         self.note(expr, ty);
         if let Some(n) = param_of(expr) {
             mark(&mut self.bounds, n);
+            if is_string(ty) {
+                mark(&mut self.texts, n);
+            }
         }
     }
 
@@ -262,8 +282,8 @@ impl Found {
             }
             ExprKind::Call(def, args) if matches!(def.name, "LIKE" | "FULL YEAR") => {
                 let beside = args.first().map_or(TypeKind::Null, |arg| arg.ty.kind);
-                let known = if def.name == "LIKE" { beside } else { TypeKind::Year };
-                args.iter().for_each(|arg| self.beside(arg, &ColumnType::new(known)));
+                let is_known = def.name != "LIKE" || beside != TypeKind::Null;
+                args.iter().filter(|arg| !is_known || !is_param(arg)).for_each(|arg| self.expr(arg));
                 return;
             }
             ExprKind::Case { operand, whens, otherwise } => {
@@ -288,6 +308,12 @@ impl Found {
                     mark(&mut self.moments, n);
                 }
             }
+            ExprKind::Call(def, args) if PARTS.contains(&def.name) => {
+                if let Some((whole, n)) = args.iter().find_map(|arg| Some((arg, param_of(arg)?))) {
+                    self.note(whole, &ColumnType::temporal(TypeKind::DateTime, 6));
+                    mark(&mut self.wholes, n);
+                }
+            }
             ExprKind::Subquery(sub) => {
                 if let SubqueryKind::In { left, .. } | SubqueryKind::Quantified { left, .. } = &sub.kind
                     && let Some(output) = sub.output().first()
@@ -308,6 +334,10 @@ impl Found {
 
 /// Functions that add an interval to a date.
 const INTERVALS_ADDED: [&str; 5] = ["DATE_ADD", "DATE_SUB", "TIMESTAMPADD", "ADDDATE", "SUBDATE"];
+
+/// Functions of a part of a date and time.
+const PARTS: [&str; 11] =
+    ["DATE", "DAY", "DAYOFMONTH", "EXTRACT", "HOUR", "MICROSECOND", "MINUTE", "MONTH", "SECOND", "TIME", "YEAR"];
 
 fn mark(flags: &mut [bool], n: usize) {
     if let Some(flag) = flags.get_mut(n) {

@@ -24,7 +24,7 @@ pub use cast::explicit_cast;
 pub use collate::{Collated, aggregate_collations, convert_charset, mix_error, parameter_chars, string_collation};
 pub use compare::{adapt_constants, between, case_compare, compare, compare_as, compare_columns, compare_list, make_row_compare};
 pub(crate) use conversion::year_type;
-pub use conversion::{stored_number, text_of_binary};
+pub use conversion::{stored_number, text_of_binary, text_of_number};
 pub use merge::{Merged, aggregate_types, merge_two, unify};
 
 pub use crate::expr::COERCIBILITY_NUMERIC;

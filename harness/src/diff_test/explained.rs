@@ -41,12 +41,50 @@ const RULES: &[Rule] = &[
     },
     Rule {
         reason: "GREATEST and LEAST of a date and a text that is none is NULL here, the date 16383-15-31 in MySQL",
-        applies: |case| matches!(case.finding.difference, Difference::Rows | Difference::Tables) && case.mysql_has("16383-15-31"),
+        applies: greatest_of_no_date,
     },
     Rule {
-        reason: "BETWEEN of a date or time and a constant that is none: MySQL compares the packed form of the other one with a number",
+        reason: "BETWEEN of a temporal column and a constant: MySQL compares the constant's packed form with a bound that is none as a number",
         applies: half_converted_bounds,
     },
+    Rule {
+        reason: "arrays and objects are sorted by what is in them, in MySQL by their length, with warning 1235",
+        applies: sorted_documents,
+    },
+    Rule {
+        reason: "ALL and ANY of texts beside a number: each text is compared as a number, in MySQL the greatest or least text",
+        applies: extreme_text,
+    },
+    Rule {
+        reason: "DISTINCT of a lone parameter: MySQL's constant counts NULL, and GROUP_CONCAT ordered by it is NULL",
+        applies: distinct_parameter,
+    },
+    Rule { reason: "which of two equal texts stands for both depends on the order of rows", applies: equal_texts },
+    Rule {
+        reason: "a message about a text that is no date or time names its value, in MySQL also the column that it is compared with",
+        applies: column_in_a_message,
+    },
+    Rule {
+        reason: "MySQL prepares again when a parameter's value is of another type than its place, and then reads all texts as texts",
+        applies: parameters_of_another_type,
+    },
+    Rule {
+        reason: "a constant that cannot decide the condition warns or not, as each server's order of evaluation and plan have it",
+        applies: constant_that_decides_nothing,
+    },
+    Rule {
+        reason: "MySQL stores the zero date into a temporary table and warns that strict mode refuses it",
+        applies: zero_date_in_a_temporary_table,
+    },
+    Rule {
+        reason: "of two errors in a statement MySQL tells the one of a constant first, which it evaluates while it resolves names",
+        applies: two_errors,
+    },
+    Rule {
+        reason: "a strict change ends at the first bad value, and the order of the joins decides which row is first",
+        applies: first_bad_row,
+    },
+    Rule { reason: "b'101' has the flag UNSIGNED here, as x'05' has in both", applies: bit_literal },
     Rule {
         reason: "UPDATE of several tables computes DEFAULT (expr) over the row, MySQL over its temporary table",
         applies: |case| {
@@ -105,6 +143,11 @@ fn temporary_table(case: &Case<'_>) -> bool {
     let origins = origin == own_origin || *origin == format!("..{name}") && own_origin.starts_with('.');
     // Small integers become INT; labels of ENUM and SET CHAR.
     let kinds = kind == own_kind || matches!((*kind, *own_kind), ("3", "8") | ("254", "253"));
+    // A column of the table shows its name for an origin: it is made from an expression, and has a type that columns have.
+    let made = *origin == format!("..{name}") && !own_origin.ends_with(&format!(".{name}"));
+    if made && kind_of_column(own_kind, kind) {
+        return true;
+    }
     let literal = name.starts_with("x'") || name.starts_with("b'") || name.starts_with("0x");
     let lost = number(own_flags) & !number(flags) & !if literal { UNSIGNED } else { 0 };
     let gained = number(flags) & !number(own_flags);
@@ -115,6 +158,13 @@ fn temporary_table(case: &Case<'_>) -> bool {
         && (decimals == own_decimals || *decimals == "0" && *own_decimals == "31")
         && charset == own_charset
         && length == own_length
+}
+
+/// What kind the column of a temporary table has that is made for values of a kind.
+fn kind_of_column(of: &str, column: &str) -> bool {
+    let is_integer = |kind: &str| matches!(kind, "1" | "2" | "3" | "8" | "9" | "13");
+    let is_text = |kind: &str| matches!(kind, "249" | "250" | "251" | "252" | "253" | "254");
+    of == column || is_integer(of) && is_integer(column) || is_text(of) && is_text(column)
 }
 
 fn quoted(line: &str) -> Option<&str> {
@@ -155,7 +205,215 @@ fn half_converted_bounds(case: &Case<'_>) -> bool {
             case.finding.difference,
             Difference::Rows | Difference::Affected | Difference::Counts | Difference::Tables | Difference::Warnings
         )
-        && case.mysql.warnings.iter().filter(refused).any(again)
+        && (case.mysql.warnings.iter().filter(refused).any(again) || packed_bounds(case))
+}
+
+/// GREATEST or LEAST of which one argument is a DATE literal or function, another a text literal without a digit.
+fn greatest_of_no_date(case: &Case<'_>) -> bool {
+    let is_no_date = |argument: &str| argument.trim().starts_with('\'') && !argument.contains(|c: char| c.is_ascii_digit());
+    let of_both = |name: &str| {
+        case.sql.match_indices(name).any(|(at, _)| {
+            let arguments = case.sql[at + name.len()..].split(')').next().unwrap_or_default();
+            arguments.contains("DATE'") && arguments.split(',').any(is_no_date)
+        })
+    };
+    let differs = matches!(case.finding.difference, Difference::Rows | Difference::Tables | Difference::Counts);
+    differs && (case.mysql_has("16383-15-31") || of_both("GREATEST(") || of_both("LEAST("))
+}
+
+/// The definition of the column of one of the statement's tables that `name` is (`a0.c1`, `t1.c2`).
+fn definition_of<'a>(case: &Case<'a>, name: &str) -> Option<&'a str> {
+    let (alias, column) = name.split_once('.')?;
+    let is_its = |table: &&Table| {
+        // Aliases have one digit, so that none begins another.
+        table.name == alias || case.sql.contains(&format!("{} AS {alias}", table.name))
+    };
+    let table = case.tables.iter().find(is_its)?;
+    let (_, columns) = table.create.split_once('(')?;
+    columns.split(", ").find_map(|part| part.strip_prefix(column)?.strip_prefix(' '))
+}
+
+fn is_temporal(definition: &str) -> bool {
+    ["DATE", "TIME"].iter().any(|kind| definition.starts_with(kind))
+}
+
+/// `column BETWEEN low AND high` of a DATE, TIME, DATETIME or TIMESTAMP column where a bound is a literal or parameter.
+fn packed_bounds(case: &Case<'_>) -> bool {
+    const BETWEEN: &str = " BETWEEN ";
+    let is_constant = |bound: &str| bound.starts_with(|c: char| c == '\'' || c == '?' || c == '-' || c.is_ascii_digit());
+    case.sql.match_indices(BETWEEN).any(|(at, _)| {
+        let before = case.sql[..at].strip_suffix(" NOT").unwrap_or(&case.sql[..at]);
+        let operand = before.rsplit([' ', '(']).next().unwrap_or_default();
+        let bounds = &case.sql[at + BETWEEN.len()..];
+        let (low, high) = bounds.split_once(" AND ").unwrap_or((bounds, ""));
+        definition_of(case, operand).is_some_and(is_temporal) && (is_constant(low) || is_constant(high))
+    })
+}
+
+fn sorted_documents(case: &Case<'_>) -> bool {
+    const WARNING: &str = "sorting of non-scalar JSON values";
+    let warned = case.mysql.warnings.iter().any(|line| line.contains(WARNING));
+    match case.finding.difference {
+        Difference::Warnings => case.finding.mysql.contains(WARNING),
+        Difference::Rows => warned && sorted_rows(case.mysql) == sorted_rows(case.vaquita),
+        _ => false,
+    }
+}
+
+fn sorted_rows(full: &Full) -> Vec<String> {
+    let mut lines: Vec<String> = match &full.answer {
+        crate::client::Answer::Rows { rows, .. } => rows.iter().map(super::answer::text).collect(),
+        _ => Vec::new(),
+    };
+    lines.sort_unstable();
+    lines
+}
+
+/// `number > ALL (SELECT text …)` is `number > (SELECT MAX(text) …)` in MySQL, and MAX compares texts.
+fn extreme_text(case: &Case<'_>) -> bool {
+    let quantified = [
+        "< ALL (SELECT",
+        "> ALL (SELECT",
+        "<= ALL (SELECT",
+        ">= ALL (SELECT",
+        "< ANY (SELECT",
+        "> ANY (SELECT",
+        "<= ANY (SELECT",
+        ">= ANY (SELECT",
+    ];
+    let is_number = |c: char| c.is_ascii_digit();
+    matches!(case.finding.difference, Difference::Rows | Difference::Warnings)
+        && quantified
+            .iter()
+            .any(|word| case.sql.match_indices(word).any(|(at, _)| case.sql[..at].trim_end().ends_with(is_number)))
+}
+
+fn distinct_parameter(case: &Case<'_>) -> bool {
+    case.finding.difference == Difference::Rows
+        && ["COUNT(DISTINCT ?)", "GROUP_CONCAT(DISTINCT ? ORDER BY 1)"].iter().any(|call| case.sql.contains(call))
+}
+
+/// The rows are the same but for accents and spaces at the end, in what folds equal texts into one.
+fn equal_texts(case: &Case<'_>) -> bool {
+    let folded = |full: &Full| {
+        let plain = |line: String| line.to_lowercase().replace('ä', "a").replace(" \t", "\t").trim_end().to_string();
+        let mut lines: Vec<String> = sorted_rows(full).into_iter().map(plain).collect();
+        lines.sort_unstable();
+        lines
+    };
+    case.finding.difference == Difference::Rows
+        && ["GROUP BY", "DISTINCT", "UNION", "MIN(", "MAX("].iter().any(|word| case.sql.contains(word))
+        && folded(case.mysql) == folded(case.vaquita)
+}
+
+/// Both complain of the same text as a date or time.
+fn column_in_a_message(case: &Case<'_>) -> bool {
+    let about = |line: &str| {
+        let rest = line.rsplit_once(" value: '").map(|(_, rest)| rest)?;
+        let kind = ["date", "time", "datetime"].iter().any(|kind| line.contains(&format!("ncorrect {kind} value: ")));
+        let value = rest.split_once("' for column '").map_or_else(|| rest.strip_suffix('\''), |(value, _)| Some(value))?;
+        kind.then(|| value.to_string())
+    };
+    match case.finding.difference {
+        Difference::Warnings => {
+            let (line, other) = match case.finding.mysql.is_empty() {
+                true => (&case.finding.vaquita, &case.mysql.warnings),
+                false => (&case.finding.mysql, &case.vaquita.warnings),
+            };
+            let named = |line: &str| line.contains("' for column '");
+            about(line).is_some_and(|value| {
+                other.iter().any(|other| about(other).as_ref() == Some(&value) && (named(other) || named(line)))
+            })
+        }
+        Difference::ErrorText(1292) => match (error_text(case.mysql), error_text(case.vaquita)) {
+            (Some(theirs), Some(ours)) => {
+                let theirs = theirs.split(" at row ").next().unwrap_or(theirs);
+                theirs.contains("' for column '") && about(theirs).is_some() && about(theirs) == about(ours)
+            }
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
+fn error_text(full: &Full) -> Option<&str> {
+    match &full.answer {
+        crate::client::Answer::Err { text, .. } => Some(text),
+        _ => None,
+    }
+}
+
+/// A text for one of several parameters is read as an integer here, and as a number or not at all in MySQL.
+fn parameters_of_another_type(case: &Case<'_>) -> bool {
+    let line = if case.finding.mysql.is_empty() { &case.finding.vaquita } else { &case.finding.mysql };
+    let kinds = ["\t1292\tTruncated incorrect INTEGER value", "\t1292\tTruncated incorrect DOUBLE value"];
+    let of_parameter = quoted(line).is_some_and(|value| case.params.contains(&format!("'{value}'")));
+    case.finding.difference == Difference::Warnings
+        && case.params.len() > 1
+        && of_parameter
+        && kinds.iter().any(|kind| line.contains(kind))
+}
+
+/// A warning of a literal, which the other server has nothing to say of, where AND, OR, NULL, joins or subqueries may leave it out.
+fn constant_that_decides_nothing(case: &Case<'_>) -> bool {
+    let (line, other) = match case.finding.mysql.is_empty() {
+        true => (&case.finding.vaquita, &case.mysql.warnings),
+        false => (&case.finding.mysql, &case.vaquita.warnings),
+    };
+    let Some(value) = quoted(line) else { return false };
+    let literal = format!("'{value}'");
+    let may_be_left = [" AND ", " OR ", " XOR ", "NULL", " JOIN ", "(SELECT "];
+    case.finding.difference == Difference::Warnings
+        && line.starts_with("Warning\t1292\tTruncated incorrect ")
+        && case.sql.contains(&literal)
+        && !other.iter().any(|other| other.contains(&literal))
+        && may_be_left.iter().any(|word| case.sql.contains(word))
+}
+
+fn zero_date_in_a_temporary_table(case: &Case<'_>) -> bool {
+    let line = &case.finding.mysql;
+    case.finding.difference == Difference::Warnings
+        && (line.contains("Incorrect datetime value: '0000-00-00") || line.contains("Incorrect date value: '0000-00-00"))
+        && line.contains("' for column '")
+        && !case.sql.contains("'0000-00-00")
+        && (case.sql.contains("GROUP BY") || case.sql.contains("DISTINCT"))
+}
+
+/// Both refuse the statement, MySQL for a text that it converts or compares.
+fn two_errors(case: &Case<'_>) -> bool {
+    match case.finding.difference {
+        Difference::Error(mysql, vaquita) => {
+            matches!(mysql, 1292 | 1525 | 3854) && matches!(vaquita, 1054 | 1093 | 1111 | 1140 | 1253 | 1267 | 3029)
+        }
+        // Each names a constant of the statement.
+        Difference::ErrorText(1525) => [case.mysql, case.vaquita].iter().all(|full| {
+            let value = error_text(full).and_then(|text| quoted(text).map(|value| format!("'{value}'")));
+            value.is_some_and(|value| case.sql.contains(&value)) && error_text(case.mysql) != error_text(case.vaquita)
+        }),
+        _ => false,
+    }
+}
+
+/// A change of or from several tables in strict mode, refused by one server, or by both, for values that the statement does not hold.
+fn first_bad_row(case: &Case<'_>) -> bool {
+    let changes = ["UPDATE ", "DELETE ", "INSERT ", "REPLACE "].iter().any(|word| case.sql.starts_with(word));
+    let of_a_row = |full: &Full| {
+        error_text(full).is_none_or(|text| {
+            let value = quoted(text).map(|value| value.split("' for column").next().unwrap_or(value));
+            value.is_some_and(|value| !case.sql.contains(&format!("'{value}'")) && !case.params.contains(&format!("'{value}'")))
+        })
+    };
+    matches!(case.finding.difference, Difference::Error(1292, 0) | Difference::Error(0, 1292) | Difference::ErrorText(1292))
+        && changes
+        && case.joins()
+        && of_a_row(case.mysql)
+        && of_a_row(case.vaquita)
+}
+
+fn bit_literal(case: &Case<'_>) -> bool {
+    case.finding.difference == Difference::Metadata("flags")
+        && case.finding.mysql.starts_with("b'")
+        && case.finding.mysql.replace("0x0081", "0x00a1") == case.finding.vaquita
 }
 
 /// Only the first byte of such a value, or what follows it, is lost in MySQL's line.

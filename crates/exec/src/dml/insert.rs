@@ -10,7 +10,7 @@ use vaquita_plan::node::{InsertPlan, InsertSource, QueryPlan};
 use vaquita_plan::visit::plan_reads_table;
 use vaquita_storage::{Duplicate, LockMode, Table, Written};
 use vaquita_types::schema::{IndexKind, TableDef};
-use vaquita_types::{ColumnType, Result, Value};
+use vaquita_types::{ColumnType, Error, Result, Value};
 
 use super::Changed;
 use super::change::{Completed, Evaluated, Found, TableChange, stored_digits};
@@ -38,6 +38,8 @@ pub(crate) struct Insert<'a> {
     pub(crate) out_of_view: u64,
     /// A column that is not given and has no default gets its type's zero, without a word.
     pub(crate) defaults_quietly: bool,
+    /// What is wrong with a column of the new row that is not given.
+    missing: Option<Error>,
     pub(crate) changed: Changed,
     /// The AUTO_INCREMENT value of the row that ON DUPLICATE KEY UPDATE changed instead of inserting the last one.
     updated_id: Option<u64>,
@@ -104,6 +106,7 @@ impl<'a> Insert<'a> {
             refused: 0,
             orphans: 0,
             out_of_view: 0,
+            missing: None,
             defaults_quietly: false,
             changed: Changed::default(),
             updated_id: None,
@@ -193,9 +196,13 @@ impl<'a> Insert<'a> {
         self.change.values.row = self.records;
         for &position in &self.others {
             let value = match self.defaults_quietly {
-                true => self.change.values.default_quietly(position)?,
-                false => self.change.values.default(position, false)?,
+                true => self.change.values.default_quietly(position),
+                false => self.change.values.default(position, false),
             };
+            let value = value.unwrap_or_else(|error| {
+                self.missing.get_or_insert(error);
+                None
+            });
             let at = self.table.def.columns.len() + position;
             self.frame.slots[at] = value.unwrap_or(Value::Null);
         }
@@ -225,6 +232,10 @@ impl<'a> Insert<'a> {
 
     /// Sends the new row, whose given columns have their values, through `change`.
     pub(crate) fn write_row(&mut self) -> Result<()> {
+        // What is wrong with given values is said first.
+        if let Some(error) = self.missing.take() {
+            return Err(error);
+        }
         self.updated_id = None;
         let columns = self.columns();
         let completed = self.change.complete(&mut self.frame, columns, &self.plan.default_exprs, self.several_rows)?;

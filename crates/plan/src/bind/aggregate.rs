@@ -102,11 +102,11 @@ impl Binder<'_> {
     ) -> Result<Aggregate> {
         use ast::AggregateFunc as F;
         let mut args = args;
-        if let F::Sum | F::Avg | F::StdPop | F::StdSamp | F::VarPop | F::VarSamp | F::BitAnd | F::BitOr | F::BitXor = call.func {
-            args = args.into_iter().map(typing::as_number).collect::<Result<_>>()?;
-        }
         if call.distinct && matches!(call.func, F::Sum | F::Avg) {
             args = args.into_iter().map(typing::stored_number).collect::<Result<_>>()?;
+        }
+        if let F::Sum | F::Avg | F::StdPop | F::StdSamp | F::VarPop | F::VarSamp | F::BitAnd | F::BitOr | F::BitXor = call.func {
+            args = args.into_iter().map(typing::as_number).collect::<Result<_>>()?;
         }
         let Some(first) = args.first() else {
             return Ok(self.new_aggregate(AggregateKind::CountStar, ColumnType::bigint(), Vec::new()));
@@ -122,9 +122,9 @@ impl Binder<'_> {
             F::Avg => (AggregateKind::Avg, average_type(&ty, self.cx.settings.division_decimals)),
             F::Min => (AggregateKind::Min, extreme_type(ty)),
             F::Max => (AggregateKind::Max, extreme_type(ty)),
-            F::BitAnd => (AggregateKind::BitAnd, bits_type(&ty)?),
-            F::BitOr => (AggregateKind::BitOr, bits_type(&ty)?),
-            F::BitXor => (AggregateKind::BitXor, bits_type(&ty)?),
+            F::BitAnd => (AggregateKind::BitAnd, bits_type(first)?),
+            F::BitOr => (AggregateKind::BitOr, bits_type(first)?),
+            F::BitXor => (AggregateKind::BitXor, bits_type(first)?),
             F::StdPop => (AggregateKind::StdDevPop, ColumnType::double()),
             F::StdSamp => (AggregateKind::StdDevSamp, ColumnType::double()),
             F::VarPop => (AggregateKind::VarPop, ColumnType::double()),
@@ -239,9 +239,14 @@ impl Binder<'_> {
 const BIT_STRING_BYTES_MAX: u32 = 511;
 
 /// Binary strings, but for hexadecimal literals, give one of their length; one byte more is announced. Error 3514 if they may be too long.
-fn bits_type(ty: &ColumnType) -> Result<ColumnType> {
+fn bits_type(arg: &Expr) -> Result<ColumnType> {
+    let ty = &arg.ty;
     if !ty.is_bytes() || ty.collation != CollationId::BINARY || typing::is_hex_literal(ty) {
         return Ok(ColumnType::bigint_unsigned());
+    }
+    // A parameter's value may be short.
+    if matches!(arg.kind, ExprKind::Param(_)) {
+        return Ok(ColumnType { unsigned: true, ..ColumnType::varbinary(BIT_STRING_BYTES_MAX + 1) });
     }
     if typing::char_length(ty) > BIT_STRING_BYTES_MAX {
         return Err(Error::new(&errno::ER_INVALID_BITWISE_AGGREGATE_OPERANDS_SIZE, &[]));

@@ -1,7 +1,7 @@
 //! The select list: `*`, names of output columns, and where they come from.
 
 use vaquita_parser as ast;
-use vaquita_types::schema::{ColumnDefault, IndexKind, TableDef, TableRef};
+use vaquita_types::schema::{ColumnDefault, IndexDef, IndexKind, TableDef, TableRef};
 use vaquita_types::{ColumnType, Error, Result, TypeKind, errno};
 
 use super::scope::VisibleColumn;
@@ -203,9 +203,18 @@ fn base_origin(table: &TableDef, alias: &str, position: usize) -> ColumnOrigin {
             .iter()
             .any(|i| i.kind == kind && i.parts.iter().enumerate().any(|(n, p)| p.column == column.id && (!first_only || n == 0)))
     };
-    let primary_key = !table.hidden_rowid && in_index(IndexKind::Primary, false);
-    let unique_key =
-        table.indexes.iter().any(|i| i.kind == IndexKind::Unique && i.parts.len() == 1 && i.parts[0].column == column.id);
+    // Without a PRIMARY KEY the first UNIQUE one over columns that are NOT NULL is told as one.
+    let is_required = |i: &&IndexDef| {
+        let nullable = |id| table.columns.iter().any(|column| column.id == id && column.nullable);
+        i.kind == IndexKind::Unique && !i.parts.iter().any(|part| nullable(part.column))
+    };
+    let stands_in = table.indexes.iter().find(is_required).filter(|_| table.hidden_rowid);
+    let primary_key = match stands_in {
+        Some(index) => index.parts.iter().any(|part| part.column == column.id),
+        None => !table.hidden_rowid && in_index(IndexKind::Primary, false),
+    };
+    let unique_key = !primary_key
+        && table.indexes.iter().any(|i| i.kind == IndexKind::Unique && i.parts.len() == 1 && i.parts[0].column == column.id);
     ColumnOrigin {
         database: table.database.clone(),
         table: alias.to_string(),

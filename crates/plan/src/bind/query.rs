@@ -147,7 +147,16 @@ impl Binder<'_> {
         for n in 0..columns {
             let mut alternatives: Vec<Expr> = inputs.iter().map(|p| p.output()[n].expr.clone()).collect();
             bits_as_numbers(&mut alternatives);
+            let floats: Vec<Option<Expr>> =
+                alternatives.iter().map(|e| (e.ty.kind == TypeKind::Float).then(|| e.clone())).collect();
             let merged = typing::unify(&mut alternatives, name)?;
+            if merged.ty.is_bytes() && !merged.ty.is_blob() {
+                for (stored, float) in alternatives.iter_mut().zip(floats) {
+                    if let Some(float) = float {
+                        *stored = typing::text_of_number(float, &merged.ty)?;
+                    }
+                }
+            }
             for (input, expr) in inputs.iter_mut().zip(alternatives) {
                 input.output_mut()[n].expr = expr;
             }

@@ -548,7 +548,9 @@ pub fn to_time(value: &Value, ty: &ColumnType, env: &dyn Env) -> Result<Option<T
         Value::DateTime(d) => Some(d.time()),
         Value::Date(_) => Some(Time::ZERO),
         Value::Bytes(b) => time_from_text(b, env),
-        Value::UInt(_) if matches!(ty.kind, TypeKind::Enum | TypeKind::Set) => time_from_text(&text_of(value, ty), env),
+        Value::UInt(_) if matches!(ty.kind, TypeKind::Enum | TypeKind::Set | TypeKind::Bit) => {
+            time_from_text(&text_of(value, ty), env)
+        }
         Value::UInt(_) | Value::Int(_) if ty.kind == TypeKind::Year => Some(Time::ZERO),
         Value::UInt(u) if i64::try_from(*u).is_err() => return to_time(&Value::Int(*u as i64), ty, env),
         Value::Json(Json::Time(t)) => Some(*t),

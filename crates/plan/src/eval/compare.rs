@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 
 use vaquita_types::charset::CollationId;
 use vaquita_types::json::Json;
-use vaquita_types::temporal::{Date, DateTime};
+use vaquita_types::temporal::{Date, DateTime, Time};
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno};
 
 use super::coerce::{self, DateNeed};
@@ -71,9 +71,13 @@ pub fn compare(
             a.date().cmp(&b.date())
         }
         CompareAs::Time => {
-            // A text that is no time counts as midnight.
-            let (a, b) = (coerce::to_time(a, a_ty, env)?, coerce::to_time(b, b_ty, env)?);
-            a.unwrap_or_default().cmp(&b.unwrap_or_default())
+            // A text that is no time counts as midnight, a number that is none is NULL.
+            let time = |value: &Value, ty: &ColumnType| -> Result<Option<Time>> {
+                let time = coerce::to_time(value, ty, env)?;
+                Ok(time.or_else(|| matches!(value, Value::Bytes(_)).then(Time::default)))
+            };
+            let (Some(a), Some(b)) = (time(a, a_ty)?, time(b, b_ty)?) else { return Ok(None) };
+            a.cmp(&b)
         }
         CompareAs::Json => return json_order(a, a_ty, b, b_ty, env),
         CompareAs::Row => return Err(Error::internal("a row as a scalar")),

@@ -59,8 +59,12 @@ pub fn with_collation(expr: Expr, collation: CollationId) -> Result<Expr> {
 
 /// `CONVERT(expr USING charset)`, given the charset's default collation.
 pub fn convert_using(expr: Expr, collation: CollationId) -> Expr {
-    let chars = u64::from(char_length(&expr.ty));
-    let ty: ColumnType = string_type(chars, collation);
+    let chars = match (&expr.kind, expr.ty.kind) {
+        // Nobody knows yet how long it is.
+        (ExprKind::Param(_), TypeKind::Null) => super::parameter_chars(collation),
+        _ => char_length(&expr.ty),
+    };
+    let ty: ColumnType = string_type(u64::from(chars), collation);
     Expr { kind: ExprKind::Cast(Box::new(expr)), ty, nullable: true, coercibility: 2 }
 }
 

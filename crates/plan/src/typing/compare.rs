@@ -267,8 +267,9 @@ pub fn between(value: Expr, low: Expr, high: Expr, negated: bool) -> Result<Expr
         return Err(mix_error(&[&value, &low, &high], "between"));
     }
     let (below, above) = if negated { (CompareOp::Lt, CompareOp::Gt) } else { (CompareOp::Ge, CompareOp::Le) };
-    if is_of_numbers_and_texts(&value, &low, &high) {
-        let between = super::call(&BETWEEN_NUMBERS, vec![value, low, high])?;
+    if is_of_numbers_and_texts(&value, &low, &high) || is_of_all_kinds(&value, &low, &high) {
+        let numbers = [value, low, high].into_iter().map(as_number).collect::<Result<_>>()?;
+        let between = super::call(&BETWEEN_NUMBERS, numbers)?;
         return Ok(if negated { between.negated() } else { between });
     }
     let numbers = is_string(&value.ty) && (is_plain_number(&low.ty) || is_plain_number(&high.ty));
@@ -301,6 +302,16 @@ fn is_of_numbers_and_texts(value: &Expr, low: &Expr, high: &Expr) -> bool {
         && (is_text(low) || is_number(low))
         && (is_text(high) || is_number(high))
         && (beside_text(low) || beside_text(high))
+}
+
+/// A date or time, a number and a text: all are numbers, unless a constant becomes what the temporal column holds.
+fn is_of_all_kinds(value: &Expr, low: &Expr, high: &Expr) -> bool {
+    let all = [value, low, high];
+    let converts = value.ty.is_temporal() && is_column(value) && (is_row_independent(low) || is_row_independent(high));
+    all.iter().any(|e| e.ty.is_temporal())
+        && all.iter().any(|e| is_plain_number(&e.ty) && e.ty.kind != TypeKind::Year)
+        && all.iter().any(|e| e.ty.is_bytes() && !is_hex_literal(&e.ty))
+        && !converts
 }
 
 fn is_column(expr: &Expr) -> bool {
@@ -347,6 +358,18 @@ pub fn compare_list(value: Expr, mut list: Vec<Expr>) -> Result<Expr> {
         let value = Box::new(convert_charset(value, collation));
         return Ok(boolean(ExprKind::InList(value, list, CompareAs::Text(collation)), nullable));
     }
+    if let Some(rule) = mixed_list_rule(&value, &list) {
+        let nullable = value.nullable || list.iter().any(|e| e.nullable);
+        let (value, list) = match rule {
+            CompareAs::Double => (as_number(value)?, list.into_iter().map(as_number).collect::<Result<_>>()?),
+            // Among times alone a text that is none is NULL, not midnight.
+            CompareAs::Time if !list.iter().any(|e| is_string(&e.ty)) => {
+                (cast_to(value, ColumnType::temporal(TypeKind::Time, 6)), list)
+            }
+            _ => (value, list),
+        };
+        return Ok(boolean(ExprKind::InList(Box::new(value), list, rule), nullable));
+    }
     let mut adapted = Vec::with_capacity(list.len());
     let mut rules = Vec::with_capacity(list.len());
     for item in list {
@@ -386,6 +409,32 @@ pub fn compare_list(value: Expr, mut list: Vec<Expr>) -> Result<Expr> {
     Ok(boolean(ExprKind::InList(Box::new(operand), adapted, rule), nullable))
 }
 
+/// A text among dates or times and other texts: all of them are dates or times, and a text that is none is the zero date or midnight.
+/// With a number among them all are numbers.
+fn mixed_list_rule(value: &Expr, list: &[Expr]) -> Option<CompareAs> {
+    let is_text = |e: &Expr| e.ty.is_bytes() && !is_hex_literal(&e.ty);
+    let is_constant = |e: &Expr| is_row_independent(e) || matches!(e.kind, ExprKind::Literal(_));
+    if !is_text(value) || list.iter().all(is_constant) {
+        return None;
+    }
+    let (mut date, mut time, mut number) = (false, false, false);
+    for item in list.iter().filter(|item| !is_text(item)) {
+        match &item.ty {
+            _ if matches!(item.kind, ExprKind::Literal(Value::Null)) => {}
+            ty if is_date(ty) => date = true,
+            ty if ty.kind == TypeKind::Time => time = true,
+            ty if is_plain_number(ty) && ty.kind != TypeKind::Year && !is_hex_literal(ty) => number = true,
+            _ => return None,
+        }
+    }
+    match (date, time, number) {
+        (true, _, false) => Some(CompareAs::DateTime),
+        (false, true, false) => Some(CompareAs::Time),
+        (true, _, true) if !is_constant(value) => Some(CompareAs::Double),
+        _ => None,
+    }
+}
+
 fn exact_time(mut value: Expr) -> Expr {
     if value.ty.kind == TypeKind::Time {
         value.ty.decimals = 6;
@@ -398,9 +447,10 @@ fn exactly(rule: CompareAs) -> CompareAs {
     if let CompareAs::DoubleFixed(_) = rule { CompareAs::Double } else { rule }
 }
 
-/// One rule for all candidates; NULL literals fit every rule.
+/// One rule for all candidates; NULL literals fit every rule, but not parameters whose value is not there yet.
 fn common_rule(rules: &[CompareAs], items: &[Expr]) -> Option<CompareAs> {
-    let mut typed = rules.iter().zip(items).filter(|(_, e)| e.ty.kind != TypeKind::Null).map(|(r, _)| *r);
+    let is_null = |e: &Expr| e.ty.kind == TypeKind::Null && !is_given_later(e);
+    let mut typed = rules.iter().zip(items).filter(|(_, e)| !is_null(e)).map(|(r, _)| *r);
     let first = typed.next().or(rules.first().copied())?;
     typed.all(|r| r == first).then_some(first)
 }

@@ -2,6 +2,7 @@
 
 use vaquita_types::charset::{CollationId, charset};
 use vaquita_types::decimal::Decimal;
+use vaquita_types::format::write_double_within;
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno};
 
 use super::{COERCIBILITY_NUMERIC, char_length, is_hex_literal, is_string, string_type};
@@ -71,6 +72,28 @@ static TEXT_OF_BINARY: FuncDef = FuncDef {
 pub fn text_of_binary(expr: Expr, collation: CollationId) -> Result<Expr> {
     let text = Expr::literal(Value::Null, ColumnType::varchar(0, collation));
     super::call(&TEXT_OF_BINARY, vec![expr, text])
+}
+
+/// A number as a column of texts of the second argument's type stores it: with as many digits as there is room for.
+static TEXT_OF_NUMBER: FuncDef = FuncDef {
+    name: "TEXT OF NUMBER",
+    args: (2, 2),
+    resolve: |args| match &args[..] {
+        [number, text] => Ok(FuncType { ty: text.ty.clone(), nullable: number.nullable, coercibility: number.coercibility }),
+        _ => Err(Error::internal("a text of no number")),
+    },
+    eval: |call, cx| {
+        let number = arg!(call.f64(0, cx));
+        let mut text = Vec::new();
+        write_double_within(&mut text, number, char_length(call.ty) as usize);
+        Ok(Value::from(text))
+    },
+    foldable: true,
+};
+
+/// `number`, a FLOAT, as a column of a UNION whose columns are texts of type `ty`.
+pub fn text_of_number(number: Expr, ty: &ColumnType) -> Result<Expr> {
+    super::call(&TEXT_OF_NUMBER, vec![number, Expr::literal(Value::Null, ty.clone())])
 }
 
 /// Error 3854 if `bytes` are no text in the charset of `collation`.

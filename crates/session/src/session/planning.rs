@@ -13,9 +13,12 @@ use vaquita_parser::{Statement as Ast, StatementKind};
 use vaquita_plan::bind::{Place, PlanContext, bind_scalar, plan_statement};
 use vaquita_plan::env::Level;
 use vaquita_plan::node::Plan;
-use vaquita_plan::params::{free_parameters, parameter_types, texts_read_as, type_at_place, type_of_parameter};
+use vaquita_plan::params::{
+    free_parameters, parameter_types, parameters_beside_texts, texts_read_as, type_at_place, type_of_parameter,
+};
 use vaquita_plan::settings::PlanSettings;
 use vaquita_plan::uses::{UseList, Uses};
+use vaquita_types::charset::CollationId;
 use vaquita_types::errno::ER_UPDATE_WITHOUT_KEY_IN_SAFE_MODE;
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, sql_mode};
 
@@ -127,6 +130,7 @@ impl Session {
             plan,
             types: types.into(),
             reads: Box::default(),
+            beside_texts: Box::default(),
             catalog_version,
             settings,
             variables,
@@ -155,7 +159,16 @@ impl Session {
         }
         self.read_parameters(&plan, values)?;
         let free = free_parameters(&plan.plan, parameters);
-        if !free.contains(&true) {
+        let mut beside_texts = parameters_beside_texts(&plan.plan, parameters);
+        beside_texts.iter_mut().zip(&free).for_each(|(beside, free)| *beside &= !free);
+        if beside_texts.contains(&true) {
+            plan.beside_texts = beside_texts.into();
+        }
+        let beside_text = |n: usize| {
+            let value = values.get(n).filter(|_| plan.beside_texts.get(n) == Some(&true))?;
+            type_beside_text(value)
+        };
+        if (0..parameters).all(|n| !free[n] && beside_text(n).is_none()) {
             return Ok(plan);
         }
         let places = parameter_types(&plan.plan, parameters);
@@ -165,9 +178,12 @@ impl Session {
             let of_value = values.get(n).and_then(|value| type_of_parameter(value, collation));
             of_value.unwrap_or_else(|| type_at_place(last.or(places.get(n).and_then(Option::as_ref)), collation))
         };
-        let types = free.iter().enumerate().map(|(n, free)| if *free { type_of(n) } else { ColumnType::null() });
+        let types = free.iter().enumerate().map(|(n, free)| match free {
+            true => type_of(n),
+            false => beside_text(n).unwrap_or_else(ColumnType::null),
+        });
         let typed = self.fresh_plan(ast, &types.collect::<Vec<_>>())?;
-        Ok(CachedPlan { reads: plan.reads, ..typed })
+        Ok(CachedPlan { reads: plan.reads, beside_texts: plan.beside_texts, ..typed })
     }
 
     /// Texts become what the plan reads them as. What is wrong with one is a warning, or an error of a strict change.
@@ -192,9 +208,14 @@ impl Session {
     /// The plan with the types that free parameters have.
     fn is_typed_for(&self, plan: &CachedPlan, values: &[Value]) -> bool {
         let collation = self.env.connection_collation();
-        plan.types.iter().zip(values).all(|(ty, value)| {
+        let is_typed = |(ty, value): (&ColumnType, &Value)| {
             ty.kind == TypeKind::Null || type_of_parameter(value, collation).is_none_or(|of_value| of_value == *ty)
-        })
+        };
+        let fits_text = |(n, (beside, value)): (usize, (&bool, &Value))| {
+            let is_text = plan.types.get(n).is_none_or(|ty| ty.kind == TypeKind::Null);
+            !beside || value.is_null() || is_text == type_beside_text(value).is_none()
+        };
+        plan.types.iter().zip(values).all(is_typed) && plan.beside_texts.iter().zip(values).enumerate().all(fits_text)
     }
 
     /// The plan that a prepared statement has kept if it is still good, or a new one; the session may run it. And the values as the plan
@@ -217,6 +238,12 @@ impl Session {
         let plan = self.typed_plan(&prepared.ast, prepared.parameters, &mut values, kept.map(|kept| &**kept))?;
         Ok((Arc::new(plan), values))
     }
+}
+
+/// The type that a parameter beside a text has for this value: a number's; none if it is as good as a text.
+fn type_beside_text(value: &Value) -> Option<ColumnType> {
+    let is_number = matches!(value, Value::Int(_) | Value::UInt(_) | Value::Float(_) | Value::Decimal(_));
+    if is_number { type_of_parameter(value, CollationId::default()) } else { None }
 }
 
 /// In strict mode: it changes data and has no IGNORE.

@@ -63,6 +63,8 @@ pub struct CachedPlan {
     pub types: Box<[ColumnType]>,
     /// What texts for its parameters are read as; empty if all stay texts.
     pub reads: Box<[Option<ReadAs>]>,
+    /// Its parameters that are compared with texts; empty if there are none.
+    pub beside_texts: Box<[bool]>,
     pub catalog_version: u64,
     /// Of the session when it was made.
     pub settings: Arc<PlanSettings>,
