@@ -38,6 +38,7 @@ mod string;
 use crate::function::{FuncCall, FuncDef, FuncType};
 pub use arith::{DIVISION_DECIMALS, retype_quotient};
 pub use names::retype as retype_names;
+pub use names::retype_text;
 pub use search::like_collation;
 use std::collections::HashMap;
 use std::sync::LazyLock;

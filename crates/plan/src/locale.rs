@@ -1,4 +1,5 @@
-//! Names of months and days by locale, as `lc_time_names` chooses them for DATE_FORMAT, DAYNAME, MONTHNAME and FROM_UNIXTIME.
+//! Names of months and days by locale, as `lc_time_names` chooses them for DATE_FORMAT, DAYNAME, MONTHNAME and FROM_UNIXTIME, and how
+//! FORMAT writes numbers in it.
 //!
 //! `locales.txt` is recorded from MySQL (`tools/gen-locales.py`). The functions ask for the locale when they run; a plan depends on
 //! it too (`PlanSettings::time_names`), because the longest name is the length of DAYNAME's column. Example: under `de_DE`,
@@ -8,7 +9,7 @@ use std::sync::OnceLock;
 
 const TABLE: &str = include_str!("locales.txt");
 
-/// The names of one locale.
+/// One locale.
 #[derive(Debug)]
 pub struct Locale {
     pub name: &'static str,
@@ -18,6 +19,12 @@ pub struct Locale {
     /// From Monday.
     pub days: Vec<&'static str>,
     pub short_days: Vec<&'static str>,
+    /// Of decimals.
+    pub point: &'static str,
+    /// Of thousands; empty if there is none.
+    pub separator: &'static str,
+    /// Between two separators; the group before the point has three.
+    pub group_digits: usize,
 }
 
 /// All of them, in the order of MySQL's numbers.
@@ -36,6 +43,9 @@ fn parse(line: &'static str) -> Locale {
         short_months: every_second(1, 12),
         days: every_second(24, 7),
         short_days: every_second(25, 7),
+        point: names.get(38).copied().unwrap_or("."),
+        separator: names.get(39).copied().unwrap_or_default(),
+        group_digits: names.get(40).and_then(|digits| digits.parse().ok()).unwrap_or(3),
     }
 }
 

@@ -25,9 +25,9 @@ pub fn is_unicode(id: CollationId) -> bool {
     charset(id).is_unicode()
 }
 
-/// The charset holds characters beyond the basic plane.
-pub fn has_supplementary(id: CollationId) -> bool {
-    matches!(charset_name(id), "utf8mb4" | "utf16" | "utf16le" | "utf32" | "gb18030")
+/// A charset of Unicode in which MySQL takes every string of Unicode to be at home; it does not think so of utf16.
+pub fn holds_unicode(id: CollationId) -> bool {
+    matches!(charset_name(id), "utf8mb4" | "utf32")
 }
 
 /// A `_bin` collation.

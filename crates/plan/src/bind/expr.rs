@@ -333,6 +333,7 @@ impl Binder<'_> {
         {
             call.nullable = self.text_is_nullable(args.iter().any(|arg| arg.nullable));
         }
+        func::retype_text(&mut call, settings.connection_collation);
         if let Some(locale) = settings.time_names {
             func::retype_names(&mut call, locale, settings.connection_collation);
         }

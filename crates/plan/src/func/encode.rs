@@ -10,6 +10,7 @@ use crate::env::{EvalCx, Level};
 use crate::eval::arg;
 use crate::eval::coerce;
 use crate::expr::Expr;
+use crate::locale;
 use crate::text;
 use crate::typing::{char_length, int_of_length, is_string, string_collation};
 
@@ -176,7 +177,7 @@ fn unhex(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     match from_hex(&text) {
         Some(bytes) => Ok(Value::from(bytes)),
         None => {
-            let error = Error::new(&errno::ER_WRONG_VALUE_FOR_TYPE, &[&"string", &coerce::printable(&text), &"unhex"]);
+            let error = Error::new(&errno::ER_WRONG_VALUE_FOR_TYPE, &[&"string", &format!("'{}'", coerce::printable(&text)), &"unhex"]);
             cx.env.warn(Level::Warning, error);
             Ok(Value::Null)
         }
@@ -281,52 +282,6 @@ fn quote(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     Ok(if super::string::too_long(out.len(), "quote", cx)? { Value::Null } else { Value::from(out) })
 }
 
-/// Locales with their decimal point, thousands separator and size of groups after the first (0 for no groups).
-const LOCALES: &[(&str, char, char, bool)] = &[
-    ("en_US", '.', ',', true),
-    ("en_GB", '.', ',', true),
-    ("en_CA", '.', ',', true),
-    ("en_AU", '.', ',', true),
-    ("en_NZ", '.', ',', true),
-    ("ja_JP", '.', ',', true),
-    ("zh_CN", '.', ',', true),
-    ("zh_TW", '.', ',', true),
-    ("ko_KR", '.', ',', true),
-    ("he_IL", '.', ',', true),
-    ("th_TH", '.', ',', true),
-    ("es_MX", '.', ',', true),
-    ("de_DE", ',', '.', true),
-    ("nl_NL", ',', ' ', false),
-    ("da_DK", ',', '.', true),
-    ("id_ID", ',', '.', true),
-    ("tr_TR", ',', '.', true),
-    ("pt_BR", ',', '.', true),
-    ("el_GR", ',', '.', true),
-    ("vi_VN", ',', '.', true),
-    ("ro_RO", ',', '.', true),
-    ("is_IS", ',', '.', true),
-    ("nb_NO", ',', '.', true),
-    ("no_NO", ',', '.', true),
-    ("es_AR", ',', '.', true),
-    ("fr_FR", ',', ' ', false),
-    ("it_IT", ',', ' ', false),
-    ("es_ES", ',', ' ', false),
-    ("pt_PT", ',', ' ', false),
-    ("de_AT", ',', ' ', false),
-    ("pl_PL", ',', ' ', false),
-    ("sl_SI", ',', ' ', false),
-    ("hr_HR", ',', ' ', false),
-    ("fr_BE", ',', '.', false),
-    ("ru_RU", ',', '.', true),
-    ("uk_UA", ',', '.', true),
-    ("cs_CZ", ',', ' ', true),
-    ("sk_SK", ',', ' ', true),
-    ("sv_SE", ',', ' ', true),
-    ("fi_FI", ',', ' ', true),
-    ("bg_BG", ',', ' ', false),
-    ("de_CH", '.', '\'', true),
-];
-
 fn resolve_format(args: &mut Vec<Expr>) -> Result<FuncType> {
     let width = chars(args, 0);
     FuncType::ascii(width + width / 3 + 32)
@@ -334,13 +289,13 @@ fn resolve_format(args: &mut Vec<Expr>) -> Result<FuncType> {
 
 fn format(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     let places = arg!(call.int(1, cx)).clamp(0, 30) as u8;
-    let mut locale = LOCALES[0];
+    let mut locale = locale::english();
     if call.len() > 2
         && let Some(name) = call.text(2, cx)?
     {
         let name = String::from_utf8_lossy(&name).into_owned();
-        match LOCALES.iter().find(|l| l.0.eq_ignore_ascii_case(&name)) {
-            Some(found) => locale = *found,
+        match locale::by_name(&name) {
+            Some(found) => locale = found,
             None => cx.env.warn(Level::Warning, Error::new(&errno::ER_UNKNOWN_LOCALE, &[&name])),
         }
     }
@@ -352,7 +307,6 @@ fn format(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     } else {
         arg!(call.decimal(0, cx)).round(i32::from(places)).write_text(&mut digits, places);
     }
-    let (_, point, separator, grouped) = locale;
     let text = String::from_utf8_lossy(&digits).into_owned();
     let (sign, text) = match text.strip_prefix('-') {
         Some(rest) => ("-", rest),
@@ -361,13 +315,14 @@ fn format(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let mut out = String::from(sign);
     for (i, digit) in whole.chars().enumerate() {
-        if grouped && i > 0 && (whole.len() - i).is_multiple_of(3) {
-            out.push(separator);
+        // The first group is of three digits in every locale.
+        if i > 0 && whole.len() - i >= 3 && (whole.len() - i - 3).is_multiple_of(locale.group_digits) {
+            out.push_str(locale.separator);
         }
         out.push(digit);
     }
     if places > 0 {
-        out.push(point);
+        out.push_str(locale.point);
         out.push_str(fraction);
     }
     Ok(Value::from(out))
@@ -379,7 +334,8 @@ fn resolve_soundex(args: &mut Vec<Expr>) -> Result<FuncType> {
     FuncType::string(width, collated)
 }
 
-/// MySQL's SOUNDEX: all letters are coded, not only four; letters beyond ASCII count as vowels.
+/// MySQL's SOUNDEX: all letters are coded, not only four; letters beyond ASCII count as vowels. A vowel does not separate letters of
+/// the same code.
 fn soundex(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     let text = arg!(call.text(0, cx));
     let text = text::to_utf8(&text, call.ty.collation);
@@ -390,17 +346,12 @@ fn soundex(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     let mut out = String::from(first.to_ascii_uppercase());
     let mut last = code(first);
     let mut count = 1;
-    for c in letters {
-        // H and W do not separate letters of the same code.
-        let digit = code(c);
-        if matches!(c.to_ascii_uppercase(), 'H' | 'W') {
-            continue;
-        }
+    for digit in letters.map(code) {
         if digit != b'0' && digit != last {
             out.push(digit as char);
             count += 1;
+            last = digit;
         }
-        last = digit;
     }
     for _ in count..4 {
         out.push('0');

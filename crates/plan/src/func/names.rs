@@ -8,7 +8,7 @@ use vaquita_types::charset::{CollationId, charset};
 use crate::env::Env;
 use crate::expr::{Expr, ExprKind};
 use crate::locale::{Locale, english};
-use crate::text::is_string;
+use crate::typing::{COERCIBILITY_NUMERIC, NUMBER_COLLATION, is_string};
 
 /// The session's.
 pub(super) fn of_session(env: &dyn Env) -> &'static Locale {
@@ -22,6 +22,23 @@ pub(super) fn in_charset<'n>(name: &'n str, ty: &ColumnType) -> Cow<'n, [u8]> {
         return Cow::Borrowed(name.as_bytes());
     }
     Cow::Owned(charset(CollationId::UTF8MB4_BIN).convert(target, name.as_bytes()).bytes.into_owned())
+}
+
+/// The coercibility of literals, and of texts that functions make of nothing that has a collation.
+const COERCIBLE: u8 = 4;
+/// Functions that write the server's own words, which are of utf8mb3 in MySQL.
+const OF_THE_SERVER: &[&str] = &["UUID", "FORMAT_BYTES", "FORMAT_PICO_TIME"];
+
+/// Gives a text that no argument gave a collation that of the connection. One whose characters are not single bytes cannot be
+/// given to what is written in ASCII: such a text keeps the one that it has.
+pub fn retype_text(call: &mut Expr, connection: CollationId) {
+    let ExprKind::Call(def, _) = &call.kind else { return };
+    let of_none = call.coercibility == COERCIBILITY_NUMERIC && call.ty.collation == NUMBER_COLLATION;
+    if !is_string(&call.ty) || !of_none || !charset(connection).is_ascii_compatible() {
+        return;
+    }
+    call.ty.collation = if OF_THE_SERVER.contains(&def.name) { CollationId::UTF8MB3_GENERAL_CI } else { connection };
+    call.coercibility = COERCIBLE;
 }
 
 /// Gives a call of one of the functions the charset and the length that it has in another locale than English.

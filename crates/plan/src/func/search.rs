@@ -12,7 +12,7 @@ use crate::eval::arg;
 use crate::eval::{coerce, compare};
 use crate::expr::{CompareAs, Expr};
 use crate::text;
-use crate::typing::{NumberClass, int_of_length, is_string, number_class};
+use crate::typing::{NumberClass, convert_charset, int_of_length, is_string, number_class};
 
 pub(super) static FUNCTIONS: &[FuncDef] = &[
     def("LIKE", 2, 3, resolve_like, like),
@@ -98,13 +98,14 @@ fn find_in_set(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     Ok(Value::Int(at.map_or(0, |at| at as i64 + 1)))
 }
 
+/// Texts are compared in the collation of the one that is looked for, whatever those of the others are.
 fn resolve_field(args: &mut Vec<Expr>) -> Result<FuncType> {
-    if args.iter().all(|a| is_string(&a.ty) || a.ty.kind == TypeKind::Null) {
-        // A binary string that is looked for is compared as one, whatever the others are.
-        let binary = args.first().is_some_and(|needle| needle.ty.is_bytes() && needle.ty.collation == CollationId::BINARY);
-        common_text(args, |_| true, "field", true)?;
-        if let Some(needle) = args.first_mut().filter(|_| binary) {
-            needle.ty.collation = CollationId::BINARY;
+    if args.iter().all(|a| is_string(&a.ty) || a.ty.kind == TypeKind::Null)
+        && let Some((needle, others)) = args.split_first_mut()
+    {
+        for other in others {
+            let text = std::mem::replace(other, Expr::literal(Value::Null, ColumnType::null()));
+            *other = convert_charset(text, needle.ty.collation);
         }
     }
     FuncType::number(int_of_length(11), false)

@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use vaquita_types::charset::{CollationId, collation};
+use vaquita_types::charset::{CollationId, charset, collation};
 use vaquita_types::{ColumnType, Error, Result, Value, errno};
 
 use super::args::{MANY, any_nullable, common_text, def, text_like_first};
@@ -293,10 +293,26 @@ fn occurrences(text: &[u8], needle: &[u8], id: CollationId) -> Vec<usize> {
     found
 }
 
+/// Occurrences are found from the end on, as MySQL does where each character is a byte: of `aaa`, the last `aa` is the last two.
+fn behind_nth_from_end<'t>(text: &'t [u8], delimiter: &[u8], mut n: u64) -> &'t [u8] {
+    let mut end = text.len();
+    while let Some(at) = text[..end].windows(delimiter.len()).rposition(|window| window == delimiter) {
+        n -= 1;
+        if n == 0 {
+            return &text[at + delimiter.len()..];
+        }
+        end = at;
+    }
+    text
+}
+
 fn substring_index(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     let (text, delimiter, n) = (arg!(call.text(0, cx)), arg!(call.text(1, cx)), arg!(call.i64(2, cx)));
     if n == 0 || delimiter.is_empty() || text.is_empty() {
         return Ok(Value::from(""));
+    }
+    if n < 0 && charset(call.ty.collation).mbmaxlen == 1 {
+        return Ok(Value::bytes(behind_nth_from_end(&text, &delimiter, n.unsigned_abs())));
     }
     let found = occurrences(&text, &delimiter, call.ty.collation);
     if n > 0 {

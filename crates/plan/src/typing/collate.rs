@@ -32,7 +32,7 @@ pub fn string_collation(expr: &Expr) -> Collated {
     if is_string(&expr.ty) {
         let ascii = match &expr.kind {
             ExprKind::Literal(Value::Bytes(b)) => b.is_ascii(),
-            _ => false,
+            _ => matches!(expr.ty.collation, CollationId::ASCII_GENERAL_CI | CollationId::ASCII_BIN),
         };
         return Collated { collation: expr.ty.collation, coercibility: expr.coercibility, ascii };
     }
@@ -109,7 +109,7 @@ fn combine(a: Collated, b: Collated) -> Option<Collated> {
 
 fn is_superset(left: Collated, right: Collated) -> bool {
     let (lu, ru) = (text::is_unicode(left.collation), text::is_unicode(right.collation));
-    let wider = !ru || (text::has_supplementary(left.collation) && !text::has_supplementary(right.collation));
+    let wider = !ru || text::holds_unicode(left.collation);
     let stronger = left.coercibility < right.coercibility;
     let equal = left.coercibility == right.coercibility;
     (lu && (stronger || (equal && wider))) || (right.ascii && (stronger || (equal && !left.ascii)))
