@@ -61,6 +61,8 @@ pub struct RunSettings {
     pub engine: Cow<'static, str>,
     /// `default_tmp_storage_engine`.
     pub temporary_engine: Cow<'static, str>,
+    /// `collation_server`: that of a new database that is not given one.
+    pub server_collation: CollationId,
     /// `lc_time_names`, unless it is `en_US`: names that functions write.
     pub time_names: Option<&'static Locale>,
     /// `sql_require_primary_key`.
@@ -85,6 +87,7 @@ impl RunSettings {
         quotes_show_create: true,
         engine: Cow::Borrowed("InnoDB"),
         temporary_engine: Cow::Borrowed("InnoDB"),
+        server_collation: CollationId::UTF8MB4_0900_AI_CI,
         time_names: None,
         requires_primary_key: false,
         generates_primary_key: false,

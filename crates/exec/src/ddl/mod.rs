@@ -182,7 +182,7 @@ impl<'a> Ddl<'a> {
     }
 
     fn create_database(&self, if_not_exists: bool, name: &str, options: &[ast::DatabaseOption]) -> Result<u64> {
-        let collation = self.database_collation(options, CollationId::default())?;
+        let collation = self.database_collation(options, self.session.run_settings().server_collation)?;
         check_identifier(name)
             .map_err(|error| if error.is(&ER_WRONG_TABLE_NAME) { Error::new(&ER_WRONG_DB_NAME, &[&name]) } else { error })?;
         match self.catalog.create_database(name, collation, &self.context) {

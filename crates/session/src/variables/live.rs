@@ -63,7 +63,7 @@ live! {
     CharacterSetServer "character_set_server" AsValue, "The character set of databases that are created without one.";
     CollationConnection "collation_connection" ForPlans(|s, v| s.connection_collation = Collation::by_name(word(v)).map_or(s.connection_collation, |c| c.id)), "The collation of string literals.";
     CollationDatabase "collation_database" AsValue, "The collation of the current database.";
-    CollationServer "collation_server" AsValue, "The collation of databases that are created without one.";
+    CollationServer "collation_server" ForRuns(|s, v| s.server_collation = Collation::by_name(word(v)).map_or(s.server_collation, |c| c.id)), "The collation of databases that are created without one.";
     CompletionType "completion_type" ForSession(|s, v| s.completion = Completion::of(word(v))), "What COMMIT and ROLLBACK do when neither CHAIN nor RELEASE is written.";
     ConnectTimeout "connect_timeout" AsValue, "Seconds within which a client must have logged in.";
     CteMaxRecursionDepth "cte_max_recursion_depth" ForRuns(|s, v| s.cte_rounds_max = number(v)), "Rounds after which a recursive common table expression fails with error 3636.";

@@ -263,7 +263,10 @@ impl<'a> TableChange<'a> {
             false => self.rows.update(key, old, new)?,
         };
         match written {
-            Written::Done => Ok(true),
+            Written::Done => {
+                self.numbers.note_changed(old, new)?;
+                Ok(true)
+            }
             Written::Skipped => Ok(false),
             Written::Duplicate(duplicate) => {
                 let mut local = new.clone();

@@ -138,6 +138,14 @@ impl<'a> Numbers<'a> {
         Ok(Some(number))
     }
 
+    /// As `note_updated`, if the update changed the number.
+    pub fn note_changed(&self, old: &[Value], new: &[Value]) -> Result<()> {
+        match self.column {
+            Some(position) if old[position] != new[position] => self.note_updated(new).map(drop),
+            _ => Ok(()),
+        }
+    }
+
     /// The column of a row; 0 if the table has none.
     pub fn of(&self, row: &[Value]) -> u64 {
         self.column.map_or(0, |position| number_of(&row[position]))
