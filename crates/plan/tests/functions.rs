@@ -295,7 +295,9 @@ fn wire_length(ty: &ColumnType) -> u64 {
         return u64::from(ty.length);
     }
     match ty.is_bytes() {
-        true => (chars * u64::from(charset(ty.collation).mbmaxlen)).min(u64::from(u32::MAX)),
+        true if ty.collation == CollationId::BINARY => chars,
+        // What is sent is utf8mb4, whatever the text's own charset.
+        true => (chars * 4).min(u64::from(u32::MAX)),
         false => chars,
     }
 }

@@ -111,7 +111,8 @@ pub(super) fn expression_type(ty: &ColumnType) -> ColumnType {
     match ty.kind {
         TypeKind::Null => return ColumnType { length: 0, ..ColumnType::new(TypeKind::VarBinary) },
         _ if ty.is_integer() => {
-            let small = ty.length <= INT_DIGITS_MAX;
+            // What IF, COALESCE and the like make of INT columns is INT however many digits it is described by.
+            let small = ty.length <= INT_DIGITS_MAX || ty.kind == TypeKind::Int;
             (column.kind, column.length) = match (small, ty.unsigned) {
                 (true, true) => (TypeKind::Int, 10),
                 (true, false) => (TypeKind::Int, 11),
@@ -137,8 +138,8 @@ pub(super) fn expression_type(ty: &ColumnType) -> ColumnType {
         TypeKind::MediumText | TypeKind::MediumBlob => column.length = MEDIUM_TEXT_BYTES_MAX,
         _ => {}
     }
-    // What a hexadecimal literal says of itself as a number.
-    column.unsigned &= !column.is_bytes();
+    // What a hexadecimal literal and BIT say of themselves as numbers.
+    column.unsigned &= !column.is_bytes() && column.kind != TypeKind::Bit;
     column
 }
 

@@ -235,7 +235,9 @@ impl Binder<'_> {
     fn order_and_limit(&mut self, rows: Logical, output: Vec<OutputColumn>, query: &ast::Query) -> Result<LogicalBlock> {
         let keys = self.order_over_output(&output, &query.order_by)?;
         let limit = self.limit(query.limit.as_ref())?;
-        Ok(block_of(rows.sorted(keys, limit), output))
+        // SQL_CALC_FOUND_ROWS of the first query block is about the LIMIT behind the whole.
+        let calc_found_rows = calculates_found_rows(&query.body);
+        Ok(LogicalBlock { calc_found_rows, ..block_of(rows.sorted(keys, limit), output) })
     }
 
     /// ORDER BY and LIMIT behind a query in parentheses: `SELECT * FROM (query) ORDER BY … LIMIT …`.
@@ -302,6 +304,17 @@ impl Binder<'_> {
         let offset = limit.offset.as_ref().map(|e| self.scalar(e).map(typed)).transpose()?;
         let count = typed(self.scalar(&limit.count)?);
         Ok(Some(Limit { offset, count: Some(count) }))
+    }
+}
+
+fn calculates_found_rows(mut body: &ast::QueryBody) -> bool {
+    loop {
+        body = match body {
+            ast::QueryBody::Select(select) => return select.options.calc_found_rows,
+            ast::QueryBody::SetOp { left, .. } => left,
+            ast::QueryBody::Nested(query) => &query.body,
+            ast::QueryBody::Values(_) | ast::QueryBody::Table(_) => return false,
+        };
     }
 }
 

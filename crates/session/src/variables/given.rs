@@ -14,7 +14,7 @@ use vaquita_types::temporal::TimeZone;
 use vaquita_types::{Error, Result, Value, sql_mode};
 
 use super::settings::is_on;
-use super::{Def, Kind, Var, sql_mode_bits};
+use super::{Def, Kind, Var};
 
 /// A value of the variable, and the warning that it differs from what was given.
 #[derive(Debug)]
@@ -45,7 +45,7 @@ pub fn check(def: &Def, given: &Value, now: &Value, mode: u64) -> Result<Checked
         (Kind::Enum(members), _) => check_enum(def, members, given),
         (Kind::Set(members), _) => check_set(def, members, given),
         (Kind::Flags(members), _) => check_flags(def, members, given, now),
-        (Kind::SqlMode, _) => check_sql_mode(def, given, now),
+        (Kind::SqlMode, _) => check_sql_mode(def, given),
         (Kind::Text, _) => match given {
             Value::Bytes(_) => Ok(given.clone().into()),
             Value::Null if def.default.is_null() => Ok(Value::Null.into()),
@@ -228,7 +228,7 @@ fn check_flags(def: &Def, members: &[&'static str], given: &Value, now: &Value) 
 /// A mode of older servers and of MariaDB, which dumps of theirs still set: it means nothing any more.
 const NO_AUTO_CREATE_USER: &str = "NO_AUTO_CREATE_USER";
 
-fn check_sql_mode(def: &Def, given: &Value, now: &Value) -> Result<Checked> {
+fn check_sql_mode(def: &Def, given: &Value) -> Result<Checked> {
     let mut warning = None;
     let mut bits = 0;
     match (text(given), integer(given)) {
@@ -253,10 +253,9 @@ fn check_sql_mode(def: &Def, given: &Value, now: &Value) -> Result<Checked> {
     if bits & sql_mode::PAD_CHAR_TO_FULL_LENGTH != 0 {
         return Err(Error::unsupported("sql_mode PAD_CHAR_TO_FULL_LENGTH"));
     }
-    let parts = sql_mode::NO_ZERO_DATE | sql_mode::NO_ZERO_IN_DATE | sql_mode::ERROR_FOR_DIVISION_BY_ZERO;
-    let before = text(now).map_or(0, sql_mode_bits);
-    let together = |mode: u64| mode & parts == 0 || mode & parts == parts && sql_mode::is_strict(mode);
-    if warning.is_none() && (bits ^ before) & parts != 0 && !together(bits) {
+    let parts = [sql_mode::NO_ZERO_DATE, sql_mode::NO_ZERO_IN_DATE, sql_mode::ERROR_FOR_DIVISION_BY_ZERO];
+    let together = parts.iter().all(|part| (bits & part != 0) == sql_mode::is_strict(bits));
+    if warning.is_none() && !together {
         warning = Some(Error::new(&ER_SQL_MODE_MERGED, &[]));
     }
     Ok(Checked { value: sql_mode_text(bits).into(), warning })
