@@ -177,7 +177,8 @@ fn unhex(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     match from_hex(&text) {
         Some(bytes) => Ok(Value::from(bytes)),
         None => {
-            let error = Error::new(&errno::ER_WRONG_VALUE_FOR_TYPE, &[&"string", &format!("'{}'", coerce::printable(&text)), &"unhex"]);
+            let error =
+                Error::new(&errno::ER_WRONG_VALUE_FOR_TYPE, &[&"string", &format!("'{}'", coerce::printable(&text)), &"unhex"]);
             cx.env.warn(Level::Warning, error);
             Ok(Value::Null)
         }
