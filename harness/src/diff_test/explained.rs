@@ -65,14 +65,6 @@ const RULES: &[Rule] = &[
         applies: column_in_a_message,
     },
     Rule {
-        reason: "MySQL prepares again when a parameter's value is of another type than its place, and then reads all texts as texts",
-        applies: parameters_of_another_type,
-    },
-    Rule {
-        reason: "a constant that cannot decide the condition warns or not, as each server's order of evaluation and plan have it",
-        applies: constant_that_decides_nothing,
-    },
-    Rule {
         reason: "MySQL stores the zero date into a temporary table and warns that strict mode refuses it",
         applies: zero_date_in_a_temporary_table,
     },
@@ -341,33 +333,6 @@ fn error_text(full: &Full) -> Option<&str> {
         crate::client::Answer::Err { text, .. } => Some(text),
         _ => None,
     }
-}
-
-/// A text for one of several parameters is read as an integer here, and as a number or not at all in MySQL.
-fn parameters_of_another_type(case: &Case<'_>) -> bool {
-    let line = if case.finding.mysql.is_empty() { &case.finding.vaquita } else { &case.finding.mysql };
-    let kinds = ["\t1292\tTruncated incorrect INTEGER value", "\t1292\tTruncated incorrect DOUBLE value"];
-    let of_parameter = quoted(line).is_some_and(|value| case.params.contains(&format!("'{value}'")));
-    case.finding.difference == Difference::Warnings
-        && case.params.len() > 1
-        && of_parameter
-        && kinds.iter().any(|kind| line.contains(kind))
-}
-
-/// A warning of a literal, which the other server has nothing to say of, where AND, OR, NULL, joins or subqueries may leave it out.
-fn constant_that_decides_nothing(case: &Case<'_>) -> bool {
-    let (line, other) = match case.finding.mysql.is_empty() {
-        true => (&case.finding.vaquita, &case.mysql.warnings),
-        false => (&case.finding.mysql, &case.vaquita.warnings),
-    };
-    let Some(value) = quoted(line) else { return false };
-    let literal = format!("'{value}'");
-    let may_be_left = [" AND ", " OR ", " XOR ", "NULL", " JOIN ", "(SELECT "];
-    case.finding.difference == Difference::Warnings
-        && line.starts_with("Warning\t1292\tTruncated incorrect ")
-        && case.sql.contains(&literal)
-        && !other.iter().any(|other| other.contains(&literal))
-        && may_be_left.iter().any(|word| case.sql.contains(word))
 }
 
 fn zero_date_in_a_temporary_table(case: &Case<'_>) -> bool {
