@@ -4,7 +4,7 @@ use vaquita_parser::ast::{self, ColumnAttribute, DefaultValue};
 use vaquita_plan::bind::{Place, PlanContext, bind_scalar};
 use vaquita_plan::env::Level;
 use vaquita_plan::settings::PlanSettings;
-use vaquita_types::charset::CollationId;
+use vaquita_types::charset::{Charset, CollationId};
 use vaquita_types::errno::{
     ER_BLOB_CANT_HAVE_DEFAULT, ER_DEPRECATED_UTF8_ALIAS, ER_INVALID_DEFAULT, ER_INVALID_ON_UPDATE, ER_PRIMARY_CANT_HAVE_NULL,
     ER_TOO_LONG_FIELD_COMMENT, ER_WARN_DEPRECATED_SYNTAX, ER_WARN_DEPRECATED_SYNTAX_NO_REPLACEMENT,
@@ -219,8 +219,8 @@ impl Ddl<'_> {
     /// utf8mb3 and its collations.
     pub(super) fn warn_of_charset(&self, charset: Option<&str>, collate: Option<&str>) {
         let warn = |error| self.session.warn(Level::Warning, error);
-        if charset.is_some_and(|c| c.eq_ignore_ascii_case("utf8mb3")) {
-            warn(Error::new(&ER_WARN_DEPRECATED_SYNTAX, &[&"utf8mb3", &"utf8mb4"]));
+        if let Some(name) = charset.filter(|name| Charset::is_deprecated(name)) {
+            warn(Error::new(&ER_WARN_DEPRECATED_SYNTAX, &[&name.to_ascii_lowercase(), &"utf8mb4"]));
         } else if charset.is_some_and(|c| c.eq_ignore_ascii_case("utf8")) {
             warn(Error::new(&ER_DEPRECATED_UTF8_ALIAS, &[]));
         }

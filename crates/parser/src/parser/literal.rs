@@ -184,6 +184,9 @@ impl Parser<'_> {
     /// Adjacent string literals are one.
     fn string_literal(&mut self, charset: Option<String>) -> Result<Literal> {
         let national = self.tok.tok == Tok::NatStr;
+        if national {
+            self.deprecate_national();
+        }
         let mut bytes = self.string_piece();
         while self.tok.tok == Tok::Str {
             bytes.extend(self.string_piece());
@@ -211,6 +214,7 @@ impl Parser<'_> {
             b"utf8" => "utf8mb3".to_string(),
             _ => String::from_utf8_lossy(&name).into_owned(),
         });
+        self.deprecate_charset(&String::from_utf8_lossy(&name));
         self.bump();
         match self.kind() {
             Tok::Str => self.string_literal(charset),

@@ -40,6 +40,7 @@ mod window;
 
 use std::collections::BTreeMap;
 
+use vaquita_types::charset::Charset;
 use vaquita_types::limits::{QUERY_NESTING_MAX, SYNTAX_HEIGHT_MAX, SYNTAX_NESTING_MAX};
 use vaquita_types::{Error, errno, stack};
 
@@ -173,11 +174,16 @@ impl<'a> Parser<'a> {
 
     /// A character set that is on its way out, where it is named.
     fn deprecate_charset(&mut self, name: &str) {
-        if name.eq_ignore_ascii_case("utf8mb3") {
-            self.deprecate("utf8mb3", "utf8mb4");
+        if Charset::is_deprecated(name) {
+            self.deprecate(&name.to_ascii_lowercase(), "utf8mb4");
         } else if name.eq_ignore_ascii_case("utf8") {
             self.warnings.push(Error::new(&errno::ER_DEPRECATED_UTF8_ALIAS, &[]));
         }
+    }
+
+    /// NCHAR and its like, which mean utf8mb3.
+    fn deprecate_national(&mut self) {
+        self.warnings.push(Error::new(&errno::ER_DEPRECATED_NATIONAL, &[]));
     }
 
     /// A statement up to its `;` or the end of the text.

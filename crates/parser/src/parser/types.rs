@@ -38,11 +38,13 @@ impl Parser<'_> {
                 CastType::Char { length, charset: self.cast_charset()? }
             }
             Kw::NCHAR => {
+                self.deprecate_national();
                 let length = self.opt_paren_number()?;
                 CastType::Char { length, charset: Some("utf8mb3".to_string()) }
             }
             Kw::NATIONAL => {
                 self.expect_any(&[Kw::CHAR, Kw::CHARACTER])?;
+                self.deprecate_national();
                 let length = self.opt_paren_number()?;
                 CastType::Char { length, charset: Some("utf8mb3".to_string()) }
             }

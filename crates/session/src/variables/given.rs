@@ -7,8 +7,8 @@ use vaquita_plan::locale;
 use vaquita_types::charset::{Charset, Collation, CollationId};
 use vaquita_types::errno::{
     ER_SQL_MODE_MERGED, ER_TRUNCATED_WRONG_VALUE, ER_UNKNOWN_CHARACTER_SET, ER_UNKNOWN_COLLATION, ER_UNKNOWN_LOCALE,
-    ER_UNKNOWN_TIME_ZONE, ER_WARN_DEPRECATED_SQLMODE, ER_WARN_DEPRECATED_SYNTAX_NO_REPLACEMENT, ER_WARN_DEPRECATED_WITH_NOTE,
-    ER_WRONG_TYPE_FOR_VAR, ER_WRONG_VALUE_FOR_VAR,
+    ER_UNKNOWN_TIME_ZONE, ER_WARN_DEPRECATED_SQLMODE, ER_WARN_DEPRECATED_SYNTAX, ER_WARN_DEPRECATED_SYNTAX_NO_REPLACEMENT,
+    ER_WARN_DEPRECATED_UTF8MB3_COLLATION, ER_WARN_DEPRECATED_WITH_NOTE, ER_WRONG_TYPE_FOR_VAR, ER_WRONG_VALUE_FOR_VAR,
 };
 use vaquita_types::temporal::TimeZone;
 use vaquita_types::{Error, Result, Value, sql_mode};
@@ -34,7 +34,10 @@ pub fn check(def: &Def, given: &Value, now: &Value, mode: u64) -> Result<Checked
     match (&def.kind, def.var) {
         (_, Some(var)) if is_charset(var) => check_charset(def, var, given),
         (_, Some(Var::CollationConnection | Var::CollationDatabase | Var::CollationServer)) => {
-            Ok(Value::from(collation_of(given, def)?.name).into())
+            let collation = collation_of(given, def)?;
+            let deprecated = collation.charset.name == "utf8mb3";
+            let warning = deprecated.then(|| Error::new(&ER_WARN_DEPRECATED_UTF8MB3_COLLATION, &[&collation.name]));
+            Ok(Checked { value: collation.name.into(), warning })
         }
         (_, Some(Var::TimeZone)) => check_time_zone(def, given),
         (_, Some(Var::LcTimeNames)) => check_locale(def, given),
@@ -317,7 +320,9 @@ fn check_charset(def: &Def, var: Var, given: &Value) -> Result<Checked> {
     if var == Var::CharacterSetClient && !charset.may_be_client() {
         return Err(wrong_value(def, &charset.name.into()));
     }
-    Ok(Value::from(charset.name).into())
+    let warning =
+        Charset::is_deprecated(charset.name).then(|| Error::new(&ER_WARN_DEPRECATED_SYNTAX, &[&charset.name, &"utf8mb4"]));
+    Ok(Checked { value: charset.name.into(), warning })
 }
 
 /// A charset by its name or the number of a collation.

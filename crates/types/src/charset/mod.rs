@@ -78,6 +78,11 @@ impl Charset {
         !matches!(self.encoding, Encoding::Unsupported)
     }
 
+    /// Whether MySQL warns where `name` is written as the name of a charset (1287).
+    pub fn is_deprecated(name: &str) -> bool {
+        ["dec8", "hp8", "macce", "macroman", "ucs2", "utf8mb3"].iter().any(|deprecated| deprecated.eq_ignore_ascii_case(name))
+    }
+
     pub fn is_binary(&self) -> bool {
         matches!(self.encoding, Encoding::Binary)
     }
