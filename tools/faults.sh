@@ -8,8 +8,11 @@ size=${1:-short}
 seed=${2:-1}
 run() { cargo run --locked -q -p vaquita-harness -- "$@" --seed "$seed"; }
 
+said=$(mktemp)
+trap 'rm -f "$said"' EXIT
 must_fail() {
-  if run "$@" > /dev/null 2>&1; then
+  if run "$@" > "$said" 2>&1; then
+    cat "$said"
     echo "the planted bug was not found: $*" >&2
     exit 1
   fi

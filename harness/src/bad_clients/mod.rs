@@ -39,8 +39,9 @@ use watch::{GoodClient, Holdings, Process};
 const CHECKPOINTS: u64 = 24;
 /// What memory may grow by from the first third of the checkpoints to the last: pages that the allocator has not given back yet.
 const GROWTH_KIB_MAX: u64 = 16 << 10;
-/// That the server is made to keep at each checkpoint, if that is planted.
-const PLANTED_BYTES: usize = 4 << 20;
+/// That the server is made to keep at each checkpoint, if that is planted: over the third in the middle several times what memory may grow by,
+/// because the first checkpoints hold pages of the start too.
+const PLANTED_BYTES: usize = 8 << 20;
 /// The client that asks for the sessions, and the good one.
 const OWN_SESSIONS: usize = 2;
 
@@ -105,7 +106,9 @@ fn run(dir: &Path, seed: u64, numbers: std::ops::Range<u64>, at_once: usize, pla
             Some(Plant::Session) => kept.push(server.connect()?),
             Some(Plant::Memory) => {
                 let keep = format!("SET @kept{part} = REPEAT('x', {PLANTED_BYTES})");
-                client.try_query(&keep).map_err(|e| format!("{keep}: {e}"))?;
+                if let Answer::Err { code, text, .. } = client.try_query(&keep).map_err(|e| format!("{keep}: {e}"))? {
+                    return Err(format!("{keep}: {code} {text}"));
+                }
             }
             None => {}
         }
