@@ -59,6 +59,8 @@ pub struct Run<'a> {
     asked: Asked,
     line: usize,
     depth: usize,
+    /// Of the file that runs.
+    folder: PathBuf,
 }
 
 type Flow = Result<(), End>;
@@ -80,13 +82,18 @@ impl<'a> Run<'a> {
             asked: Asked::default(),
             line: 0,
             depth: 0,
+            folder: PathBuf::new(),
         }
     }
 
     pub fn file(&mut self, path: &Path) -> Flow {
         let read = std::fs::read(path).map_err(|e| e.to_string()).and_then(|bytes| script::parse(&bytes));
         let commands = read.map_err(|e| End::Early(format!("{}: {e}", path.display())))?;
-        self.block(&commands)
+        let folder = path.parent().map(Path::to_path_buf).unwrap_or_default();
+        let outer = std::mem::replace(&mut self.folder, folder);
+        let done = self.block(&commands);
+        self.folder = outer;
+        done
     }
 
     fn block(&mut self, commands: &[Command]) -> Flow {
@@ -125,7 +132,7 @@ impl<'a> Run<'a> {
             "expr" => self.compute(text),
             "source" => self.source(text)?,
             "connect" => self.connect(text),
-            "connection" => self.each(text, |side, name| side.current = name.trim().into()),
+            "connection" => self.each(text, |side, name| side.go_to(name.trim())),
             "disconnect" | "dirty_close" => self.each(text, |side, name| side.disconnect(name.trim())),
             "sleep" | "real_sleep" => self.sleep(text),
             "sorted_result" | "partially_sorted_result" => self.asked.sorted = true,
@@ -136,10 +143,11 @@ impl<'a> Run<'a> {
             "replace_regex" | "replace_numeric_round" => self.asked.outcome_only = true,
             // `disable_warnings ER_X,… ONCE` is about the next statement.
             "enable_warnings" | "disable_warnings" if text.ends_with("ONCE") => self.asked.without_warnings = true,
-            "enable_warnings" => self.warnings = true,
-            "disable_warnings" => self.warnings = false,
-            "enable_result_log" => self.result_log = true,
-            "disable_result_log" => self.result_log = false,
+            "enable_warnings" | "disable_warnings" => self.warnings = self.switch(&command.word),
+            "enable_result_log" | "disable_result_log" => self.result_log = self.switch(&command.word),
+            "enable_query_log" | "disable_query_log" | "enable_abort_on_error" | "disable_abort_on_error" => {
+                self.switch(&command.word);
+            }
             "enable_testcase" => self.disabled = false,
             "disable_testcase" => self.disabled = true,
             "skip" => return Err(End::Skip(text.into())),
@@ -159,6 +167,16 @@ impl<'a> Run<'a> {
             _ => {}
         }
         Ok(())
+    }
+
+    /// Whether `enable_X` or `disable_X` switches on. Scripts read it as mysqltest's variable `$ENABLE_X` and restore it.
+    fn switch(&mut self, word: &str) -> bool {
+        let on = word.starts_with("enable_");
+        let name = word.trim_start_matches("enable_").trim_start_matches("disable_");
+        for side in self.sides.iter_mut() {
+            side.variables.insert(format!("ENABLE_{}", name.to_uppercase()), u8::from(on).to_string());
+        }
+        on
     }
 
     fn expand(&self, text: &str) -> [String; 2] {
@@ -246,7 +264,8 @@ impl<'a> Run<'a> {
         if self.depth == SOURCES_DEEP_MAX {
             return Err(End::Early(format!("{name}: files inside one another")));
         }
-        let path = [self.suite.join(name), self.suite.join("t").join(name)].into_iter().find(|path| path.is_file());
+        let folders = [self.suite, &self.suite.join("t"), &self.folder];
+        let path = folders.into_iter().map(|folder| folder.join(name)).find(|path| path.is_file());
         let path = path.ok_or_else(|| End::Early(format!("{name} is missing")))?;
         self.depth += 1;
         let done = self.file(&path);

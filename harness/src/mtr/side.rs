@@ -16,7 +16,7 @@ pub struct Side {
     password: String,
     pub variables: HashMap<String, String>,
     connections: HashMap<String, Client>,
-    pub current: String,
+    current: String,
     timeout: Duration,
 }
 
@@ -61,8 +61,17 @@ impl Side {
         let mut client = self.administrator()?;
         reply::query(&mut client, "USE test").map_err(|e| e.to_string())?;
         self.connections.insert(DEFAULT.into(), client);
-        self.current = DEFAULT.into();
+        self.go_to(DEFAULT);
+        for switch in ["WARNINGS", "RESULT_LOG", "QUERY_LOG", "ABORT_ON_ERROR"] {
+            self.variables.insert(format!("ENABLE_{switch}"), "1".into());
+        }
         Ok(())
+    }
+
+    /// The connection that what follows is sent over.
+    pub fn go_to(&mut self, connection: &str) {
+        self.current = connection.into();
+        self.variables.insert("CURRENT_CONNECTION".into(), connection.into());
     }
 
     /// Leaves the script's connections.
@@ -89,7 +98,7 @@ impl Side {
         });
         let client = connected.map_err(|e| e.to_string())?;
         self.connections.insert(name.into(), client);
-        self.current = name.into();
+        self.go_to(name);
         Ok(())
     }
 
