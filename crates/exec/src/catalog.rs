@@ -3,10 +3,13 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use vaquita_plan::catalog::{Catalog as PlannerCatalog, TableStatistics, View};
+use vaquita_plan::catalog::{Catalog as PlannerCatalog, StoredFunction, TableStatistics, View};
+use vaquita_plan::data_type::column_type;
 use vaquita_storage::{Interrupt, Isolation, SessionCatalog, Transaction, TxnOptions};
-use vaquita_types::Result;
 use vaquita_types::schema::{ObjectKind, TableDef, TableRef};
+use vaquita_types::{Error, Result};
+
+use crate::system::routines::read_routine;
 
 pub struct PlanCatalog<'a> {
     catalog: &'a SessionCatalog,
@@ -42,6 +45,15 @@ impl PlannerCatalog for PlanCatalog<'_> {
     fn view(&self, database: &str, name: &str) -> Result<Option<Arc<View>>> {
         let object = self.catalog.object(database, ObjectKind::View, name)?;
         object.map(|object| View::parse(object).map(Arc::new)).transpose()
+    }
+
+    fn function(&self, database: &str, name: &str) -> Result<Option<StoredFunction>> {
+        let Some(object) = self.catalog.object(database, ObjectKind::Function, name)? else { return Ok(None) };
+        let create = read_routine(&object)?;
+        let returns = create.returns.ok_or_else(|| Error::internal("a function without a type"))?;
+        let returns = column_type(&object.name, &returns.ty, returns.collate.as_deref(), object.database_collation)?;
+        let (database, name) = (object.database.clone(), object.name.clone());
+        Ok(Some(StoredFunction { database, name, parameters: create.parameters, returns }))
     }
 
     fn database_exists(&self, database: &str) -> Result<bool> {

@@ -235,6 +235,7 @@ kinds! {
     AlterView "ALTER VIEW" "Com_create_view" StatementFacts { binds: Binds::Query, prepares: Prepares::Neither, ..VIEW };
     DropView "DROP VIEW" "Com_drop_view" VIEW;
     CreateProcedure "CREATE PROCEDURE" "Com_create_procedure" PROGRAM;
+    CreateFunction "CREATE FUNCTION" "Com_create_function" PROGRAM;
     AlterProcedure "ALTER PROCEDURE" "Com_alter_procedure" PROGRAM;
     AlterFunction "ALTER FUNCTION" "Com_alter_function" PROGRAM;
     DropProcedure "DROP PROCEDURE" "Com_drop_procedure" PROGRAM;
@@ -409,7 +410,7 @@ impl StatementKind {
             Statement::Signal(signal) if signal.resignal => Resignal,
             Statement::Signal(_) => Signal,
             Statement::GetDiagnostics(_) => GetDiagnostics,
-            // No other kind is made.
+            Statement::CreateRoutine(create) if create.kind == ProgramKind::Function => CreateFunction,
             Statement::CreateRoutine(_) => CreateProcedure,
             Statement::AlterRoutine(alter) if alter.kind == ProgramKind::Function => AlterFunction,
             Statement::AlterRoutine(_) => AlterProcedure,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use vaquita_parser::ast::{self, Statement};
 use vaquita_types::schema::{IndexId, SqlSecurity, StoredObject, TableDef, TableRef};
-use vaquita_types::{Error, Result};
+use vaquita_types::{ColumnType, Error, Result};
 
 pub trait Catalog {
     /// A base table or a system table (information_schema …); `None` if there is none.
@@ -17,8 +17,21 @@ pub trait Catalog {
     fn view(&self, _database: &str, _name: &str) -> Result<Option<Arc<View>>> {
         Ok(None)
     }
+    /// A stored function.
+    fn function(&self, _database: &str, _name: &str) -> Result<Option<StoredFunction>> {
+        Ok(None)
+    }
     fn database_exists(&self, database: &str) -> Result<bool>;
     fn statistics(&self, table: &TableDef) -> TableStatistics;
+}
+
+/// What calls of a stored function must know.
+#[derive(Debug)]
+pub struct StoredFunction {
+    pub database: String,
+    pub name: String,
+    pub parameters: usize,
+    pub returns: ColumnType,
 }
 
 /// A view with its query parsed.

@@ -64,6 +64,7 @@ pub struct TableUse {
 pub struct Uses {
     tables: RefCell<Vec<TableUse>>,
     writes_file: Cell<bool>,
+    functions: RefCell<Vec<(String, String)>>,
     whose: RefCell<Whose>,
 }
 
@@ -73,11 +74,14 @@ pub struct UseList {
     pub tables: Vec<TableUse>,
     /// INTO OUTFILE and DUMPFILE.
     pub writes_file: bool,
+    /// Databases and names of stored functions, each once.
+    pub functions: Vec<(String, String)>,
 }
 
 impl Uses {
     pub fn into_list(self) -> UseList {
-        UseList { tables: self.tables.into_inner(), writes_file: self.writes_file.get() }
+        let functions = self.functions.into_inner();
+        UseList { tables: self.tables.into_inner(), writes_file: self.writes_file.get(), functions }
     }
 
     pub(crate) fn whose(&self) -> Whose {
@@ -96,6 +100,13 @@ impl Uses {
         let of_name = |t: &&mut TableUse| t.whose == whose && t.database == view.database && t.name == view.name;
         if let Some(entry) = tables.iter_mut().filter(|t| t.table.is_none()).find(of_name) {
             entry.table = Some(view.clone());
+        }
+    }
+
+    pub(crate) fn note_function(&self, database: &str, name: &str) {
+        let mut functions = self.functions.borrow_mut();
+        if !functions.iter().any(|(known, function)| known == database && function == name) {
+            functions.push((database.to_string(), name.to_string()));
         }
     }
 

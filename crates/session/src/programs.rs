@@ -26,8 +26,8 @@ const BYTES_PER_TEXT_BYTE: usize = 32;
 /// An expression of a program.
 pub struct BoundExpr {
     pub expr: BoundTree,
-    /// It needs a statement to run in.
-    pub has_subquery: bool,
+    /// It has subqueries or calls functions.
+    pub needs_statement: bool,
     pub catalog_version: u64,
     pub settings: Arc<PlanSettings>,
     pub variables: Box<[VariableType]>,
@@ -38,8 +38,7 @@ pub struct BoundExpr {
 }
 
 impl BoundExpr {
-    pub fn is_current(&self, catalog_version: u64, env: &Environment) -> bool {
-        let now = &env.settings.plan;
+    pub fn is_current(&self, catalog_version: u64, now: &Arc<PlanSettings>, env: &Environment) -> bool {
         self.catalog_version == catalog_version
             && (Arc::ptr_eq(&self.settings, now) || self.settings == *now)
             && self.variables.iter().all(|(variable, ty)| variable.type_in(env) == *ty)
@@ -51,6 +50,8 @@ pub struct Routine {
     pub ast: CreateRoutine,
     /// Of each variable; NULL's for those that take any value.
     pub types: Vec<ColumnType>,
+    /// What a function gives; NULL's for a procedure.
+    pub returns: ColumnType,
     /// The first expression of each step, and behind the last how many there are.
     pub expressions: Vec<usize>,
     pub bound: Vec<Mutex<Option<Arc<BoundExpr>>>>,
@@ -83,6 +84,9 @@ impl Routine {
             }
         });
         let types = types.collect::<Result<_>>()?;
+        let returns = ast.returns.as_ref().map_or(Ok(ColumnType::null()), |ty| {
+            vaquita_plan::data_type::column_type(&object.name, &ty.ty, ty.collate.as_deref(), object.database_collation)
+        })?;
         let mut expressions = Vec::with_capacity(program.steps.len() + 1);
         let mut count = 0;
         for step in &program.steps {
@@ -95,6 +99,7 @@ impl Routine {
         memory::allocated(bytes);
         Ok(Routine {
             types,
+            returns,
             expressions,
             bound: (0..count).map(|_| Mutex::new(None)).collect(),
             plans: (0..plans).map(|_| Mutex::new(None)).collect(),

@@ -39,7 +39,7 @@ pub use frame::Frame;
 use links::ForeignKeys;
 pub(crate) use links::{Links, Parent, ToChild, columns_at};
 pub use part::Part;
-pub use program::Assignment;
+pub use program::{Assignment, Functions, NoFunctions};
 pub use rows::{Rows, heap_bytes};
 pub use server::{
     ALL_OF_COLUMN, AccountInfo, DatabaseGrantInfo, NoServer, ProcessInfo, ServerInfo, SessionLockInfo, TableGrantInfo,
@@ -86,6 +86,8 @@ pub struct Execution<'a> {
     pub interrupt: &'a Interrupt,
     /// For system tables; `NoServer` unless set.
     pub server: &'a dyn ServerInfo,
+    /// `NoFunctions` unless set.
+    pub functions: &'a dyn Functions,
     /// Bytes that sorts, hash tables and kept results of this statement may take.
     pub memory_bytes_max: usize,
     pub lock_wait_ms_max: u64,
@@ -150,6 +152,7 @@ impl<'a> Execution<'a> {
             session,
             interrupt,
             server: &NoServer,
+            functions: &NoFunctions,
             memory_bytes_max: store.options().statement_bytes_max,
             lock_wait_ms_max: 50_000,
             table_lock_wait: Duration::from_secs(50),

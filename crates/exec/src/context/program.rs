@@ -4,13 +4,27 @@
 
 use std::cell::RefCell;
 
-use vaquita_plan::env::{Env, EvalCx, Level, SubqueryRows, VarScope};
+use vaquita_plan::env::{Env, EvalCx, Level, StoredCall, SubqueryRows, VarScope};
 use vaquita_plan::expr::Subquery;
 use vaquita_plan::settings::RunSettings;
 use vaquita_types::temporal::TimeZone;
 use vaquita_types::{Error, Result, Value, sql_mode};
 
-use super::{SessionEnv, fails_strict, forward_to_session};
+use super::{Execution, SessionEnv, fails_strict, forward_to_session};
+
+/// Runs stored functions for the expressions of a statement, in its transaction and under its snapshot.
+pub trait Functions {
+    fn call(&self, call: &StoredCall<'_>, statement: &Execution<'_>) -> Result<Value>;
+}
+
+/// Where there is nobody who could.
+pub struct NoFunctions;
+
+impl Functions for NoFunctions {
+    fn call(&self, _: &StoredCall<'_>, _: &Execution<'_>) -> Result<Value> {
+        Err(Error::unsupported("stored functions here"))
+    }
+}
 
 pub struct Assignment<'a> {
     session: &'a dyn SessionEnv,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use vaquita_plan::env::{Env, EvalCx, Level, SubqueryRows, VarScope};
+use vaquita_plan::env::{Env, EvalCx, Level, StoredCall, SubqueryRows, VarScope};
 use vaquita_plan::expr::{Subquery, SubqueryKind};
 use vaquita_plan::settings::RunSettings;
 use vaquita_types::temporal::TimeZone;
@@ -20,6 +20,10 @@ impl Env for Execution<'_> {
 
     fn check_interrupt(&self) -> Result<()> {
         self.interrupt.check()
+    }
+
+    fn stored_function(&self, call: &StoredCall<'_>) -> Result<Value> {
+        self.functions.call(call, self)
     }
 
     fn seeded_random(&self, site: usize, seed: u32) -> f64 {

@@ -10,7 +10,7 @@ use vaquita_plan::env::{EvalCx, Level};
 use vaquita_plan::eval::print;
 use vaquita_plan::expr::{Expr, ExprKind};
 use vaquita_plan::node::{AccessPath, Limit, Node, OutputColumn, Plan, QueryPlan, Scan};
-use vaquita_plan::visit::has_subquery;
+use vaquita_plan::visit::{calls_stored, for_each_expr, has_subquery};
 use vaquita_storage::Reads;
 use vaquita_types::errno::{ER_SP_FETCH_NO_DATA, ER_TOO_MANY_ROWS};
 use vaquita_types::temporal::TimeZone;
@@ -230,9 +230,20 @@ pub fn reads(plan: &Plan) -> Reads {
     if one { Reads::One } else { Reads::Many }
 }
 
-/// As `has_subquery`, at once for what most statements have.
+/// A query without tables of its own may read some all the same, by stored functions.
+pub fn may_call_functions(plan: &Plan) -> bool {
+    let Plan::Query(query) = plan else { return false };
+    let mut calls = query.output.iter().any(|column| holds_subquery(&column.expr));
+    if !calls {
+        for_each_expr(&query.root, &mut |expr| calls |= holds_subquery(expr));
+    }
+    calls
+}
+
+/// It reads more than the row, by subqueries or stored functions; at once for what most statements have.
 fn holds_subquery(expr: &Expr) -> bool {
-    !matches!(expr.kind, ExprKind::Slot(_) | ExprKind::Literal(_) | ExprKind::Param(_)) && has_subquery(expr)
+    !matches!(expr.kind, ExprKind::Slot(_) | ExprKind::Literal(_) | ExprKind::Param(_))
+        && (has_subquery(expr) || calls_stored(expr))
 }
 
 /// At most one row, by its primary key.

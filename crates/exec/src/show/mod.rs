@@ -22,7 +22,7 @@ use vaquita_plan::node::OutputColumn;
 use vaquita_plan::uses::Uses;
 use vaquita_types::charset::{self, LIKE_ESCAPE};
 use vaquita_types::errno::{ER_BAD_DB_ERROR, ER_NO_DB_ERROR};
-use vaquita_types::schema::{ColumnDef, TableDef};
+use vaquita_types::schema::{ColumnDef, ObjectKind, TableDef};
 use vaquita_types::{Error, Result, TypeKind, Value};
 
 use crate::context::Execution;
@@ -85,10 +85,9 @@ fn run_form(show: &Show, cx: &ShowContext<'_>) -> Result<ShowResult> {
             cx.database_unchecked(db.as_deref())?;
             Listing::new("EVENTS").filtered(filter, 1, cx)
         }
-        // There are no functions.
-        Show::FunctionStatus(filter) => Listing::new("ROUTINE STATUS").filtered(filter, 1, cx),
-        Show::ProcedureStatus(filter) => {
-            let rows = system::routines::status(&system::SystemContext::new(cx.statement))?;
+        Show::FunctionStatus(filter) | Show::ProcedureStatus(filter) => {
+            let kind = if matches!(show, Show::FunctionStatus(_)) { ObjectKind::Function } else { ObjectKind::Procedure };
+            let rows = system::routines::status(kind, &system::SystemContext::new(cx.statement))?;
             Listing::with_rows("ROUTINE STATUS", rows).filtered(filter, 1, cx)
         }
         other => objects::run(other, cx),

@@ -23,8 +23,8 @@ pub(super) fn run(show: &Show, cx: &ShowContext<'_>) -> Result<ShowResult> {
             cx.database_unchecked(name.db.as_deref())?;
             return Err(Error::new(&ER_EVENT_DOES_NOT_EXIST, &[&name.name]));
         }
-        Show::CreateProcedure(name) => create_procedure(name, cx)?,
-        Show::CreateFunction(name) => return Err(no_routine("FUNCTION", name, cx)?),
+        Show::CreateProcedure(name) => create_routine(ObjectKind::Procedure, name, cx)?,
+        Show::CreateFunction(name) => create_routine(ObjectKind::Function, name, cx)?,
         Show::ProcedureCode(name) | Show::FunctionCode(name) => {
             cx.database_unchecked(name.db.as_deref())?;
             return Err(Error::new(&ER_FEATURE_DISABLED, &[&"SHOW PROCEDURE|FUNCTION CODE", &"--with-debug"]));
@@ -62,12 +62,16 @@ fn create_database(if_not_exists: bool, name: &str, cx: &ShowContext<'_>) -> Res
     Ok(Listing::with_rows("CREATE DATABASE", vec![vec![Value::from(name), Value::from(text)]]))
 }
 
-fn create_procedure(name: &Name, cx: &ShowContext<'_>) -> Result<Listing> {
+fn create_routine(kind: ObjectKind, name: &Name, cx: &ShowContext<'_>) -> Result<Listing> {
+    let (word, form) = match kind {
+        ObjectKind::Function => ("FUNCTION", "CREATE FUNCTION"),
+        _ => ("PROCEDURE", "CREATE PROCEDURE"),
+    };
     let database = cx.database_unchecked(name.db.as_deref())?;
-    let found = cx.statement.catalog.object(&database, ObjectKind::Procedure, &name.name)?;
+    let found = cx.statement.catalog.object(&database, kind, &name.name)?;
     let seen = found.and_then(|object| Some((cx.statement.server.sees_routine(&object)?, object)));
-    let Some((whole, object)) = seen else { return Err(no_routine("PROCEDURE", name, cx)?) };
-    Ok(Listing::with_rows("CREATE PROCEDURE", vec![system::routines::create_row(&object, whole)]))
+    let Some((whole, object)) = seen else { return Err(no_routine(word, name, cx)?) };
+    Ok(Listing::with_rows(form, vec![system::routines::create_row(&object, whole)]))
 }
 
 fn no_routine(kind: &str, name: &Name, cx: &ShowContext<'_>) -> Result<Error> {

@@ -106,7 +106,7 @@ fn fraction(ty: &ColumnType) -> Option<u64> {
     matches!(ty.kind, TypeKind::Time | TypeKind::DateTime | TypeKind::Timestamp).then_some(u64::from(ty.decimals))
 }
 
-fn collation_of(ty: &ColumnType) -> Option<&'static charset::Collation> {
+pub fn collation_of(ty: &ColumnType) -> Option<&'static charset::Collation> {
     let has_charset = ty.is_text() || matches!(ty.kind, TypeKind::Enum | TypeKind::Set);
     has_charset.then(|| charset::collation(ty.collation))
 }

@@ -5,16 +5,28 @@ use vaquita_parser::parse_one;
 use vaquita_plan::settings::PlanSettings;
 use vaquita_types::charset::{charset, collation};
 use vaquita_types::schema::{ObjectKind, SqlSecurity, StoredObject};
-use vaquita_types::{Error, Result, Value, sql_mode};
+use vaquita_types::{ColumnType, Error, Result, Value, sql_mode};
 
 use super::row::{NULL, row, yes_no};
 use super::{Row, SystemContext, columns, text};
 use vaquita_plan::data_type::column_type;
 
+fn kind_name(object: &StoredObject) -> &'static str {
+    if object.kind == ObjectKind::Function { "FUNCTION" } else { "PROCEDURE" }
+}
+
+/// The type of a function, as its record says it.
+fn returned(object: &StoredObject) -> Result<Option<ColumnType>> {
+    let Some(returns) = read_routine(object)?.returns else { return Ok(None) };
+    column_type(&object.name, &returns.ty, returns.collate.as_deref(), object.database_collation).map(Some)
+}
+
 /// A text that creates the routine again, as far as it can be run.
 pub fn routine_text(object: &StoredObject) -> String {
     let parameters = object.characteristic("parameters").unwrap_or_default();
-    format!("CREATE PROCEDURE `{}`({parameters}) {}", object.name.replace('`', "``"), object.text)
+    let (kind, name) = (kind_name(object), object.name.replace('`', "``"));
+    let returns = object.characteristic("returns").map(|returns| format!("RETURNS {returns} ")).unwrap_or_default();
+    format!("CREATE {kind} `{name}`({parameters}) {returns}{}", object.text)
 }
 
 /// The tree of a routine's text.
@@ -31,12 +43,24 @@ pub fn create_text(object: &StoredObject) -> String {
     let quote = if object.sql_mode & sql_mode::ANSI_QUOTES != 0 { "\"" } else { "`" };
     let quoted = |name: &str| format!("{quote}{}{quote}", name.replace(quote, &quote.repeat(2)));
     let mut text = format!(
-        "CREATE DEFINER={}@{} PROCEDURE {}({})\n",
+        "CREATE DEFINER={}@{} {} {}({})",
         quoted(&object.definer.user),
         quoted(&object.definer.host),
+        kind_name(object),
         quoted(&object.name),
         object.characteristic("parameters").unwrap_or_default()
     );
+    if let Ok(Some(ty)) = returned(object) {
+        text += " RETURNS ";
+        text += &text::type_text(&ty);
+        if let Some(collation) = columns::collation_of(&ty) {
+            text += &format!(" CHARSET {}", collation.charset.name);
+            if !collation.is_default {
+                text += &format!(" COLLATE {}", collation.name);
+            }
+        }
+    }
+    text.push('\n');
     if let Some(access) = object.characteristic("data access").filter(|access| *access != "CONTAINS SQL") {
         text += &format!("    {access}\n");
     }
@@ -71,36 +95,38 @@ fn definer(object: &StoredObject) -> String {
 }
 
 /// Calls `f` with each routine that the session sees, and whether it sees the body.
-fn for_each(cx: &SystemContext<'_>, mut f: impl FnMut(&StoredObject, bool) -> Result<()>) -> Result<()> {
+fn for_each(cx: &SystemContext<'_>, kinds: &[ObjectKind], mut f: impl FnMut(&StoredObject, bool) -> Result<()>) -> Result<()> {
     for database in cx.statement.catalog.databases()?.iter().filter(|database| cx.wants_database(&database.name)) {
         cx.statement.interrupt.check()?;
-        for object in cx.statement.catalog.objects(&database.name, ObjectKind::Procedure)? {
-            if let Some(whole) = cx.statement.server.sees_routine(&object) {
-                f(&object, whole)?;
+        for kind in kinds {
+            for object in cx.statement.catalog.objects(&database.name, *kind)? {
+                if let Some(whole) = cx.statement.server.sees_routine(&object) {
+                    f(&object, whole)?;
+                }
             }
         }
     }
     Ok(())
 }
 
+/// Both kinds, as information_schema lists them.
+const ROUTINES: [ObjectKind; 2] = [ObjectKind::Function, ObjectKind::Procedure];
+
 pub fn routines(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
-    for_each(cx, |object, whole| {
-        rows.push(row![
-            object.name.as_str(),
-            "def",
-            object.database.as_str(),
-            object.name.as_str(),
-            "PROCEDURE",
-            "",
-            NULL,
-            NULL,
-            NULL,
-            NULL,
-            NULL,
-            NULL,
-            NULL,
-            NULL,
+    for_each(cx, &ROUTINES, |object, whole| {
+        let mut row = row![object.name.as_str(), "def", object.database.as_str(), object.name.as_str(), kind_name(object)];
+        match returned(object)? {
+            // DATA_TYPE to DTD_IDENTIFIER.
+            Some(ty) => {
+                row.extend(columns::described_type(&ty));
+                row.push(text::type_text(&ty).into());
+            }
+            None => {
+                row.extend(row!["", NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL]);
+            }
+        }
+        row.extend(row![
             "SQL",
             whole.then_some(object.text.as_str()),
             NULL,
@@ -119,6 +145,7 @@ pub fn routines(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
             collation(object.connection_collation).name,
             collation(object.database_collation).name,
         ]);
+        rows.push(row);
         Ok(())
     })?;
     Ok(rows)
@@ -126,8 +153,15 @@ pub fn routines(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
 
 pub fn parameters(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
-    for_each(cx, |object, _| {
+    for_each(cx, &ROUTINES, |object, _| {
         let create = read_routine(object)?;
+        // What a function gives is its parameter 0.
+        if let Some(ty) = returned(object)? {
+            let mut row = row!["def", object.database.as_str(), object.name.as_str(), 0u64, NULL, NULL];
+            row.extend(columns::described_type(&ty));
+            row.extend(row![text::type_text(&ty), kind_name(object)]);
+            rows.push(row);
+        }
         for (n, variable) in create.program.variables.iter().take(create.parameters).enumerate() {
             let Some(declared) = &variable.ty else { continue };
             let ty = column_type(&variable.name, &declared.ty, declared.collate.as_deref(), object.database_collation)?;
@@ -140,7 +174,7 @@ pub fn parameters(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
                 variable.name.as_str(),
             ];
             row.extend(columns::described_type(&ty));
-            row.extend(row![text::type_text(&ty), "PROCEDURE"]);
+            row.extend(row![text::type_text(&ty), kind_name(object)]);
             rows.push(row);
         }
         Ok(())
@@ -148,14 +182,14 @@ pub fn parameters(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// The rows of SHOW PROCEDURE STATUS.
-pub fn status(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
+/// The rows of SHOW PROCEDURE STATUS and SHOW FUNCTION STATUS.
+pub fn status(kind: ObjectKind, cx: &SystemContext<'_>) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
-    for_each(cx, |object, _| {
+    for_each(cx, &[kind], |object, _| {
         rows.push(row![
             object.database.as_str(),
             object.name.as_str(),
-            "PROCEDURE",
+            kind_name(object),
             "SQL",
             definer(object),
             cx.time(object.altered_us),

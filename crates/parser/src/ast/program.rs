@@ -25,6 +25,8 @@ pub struct CreateRoutine {
     pub parameters: usize,
     /// What stands between the parentheses.
     pub parameters_text: String,
+    /// Of a function.
+    pub returns: Option<VariableType>,
     pub characteristics: Characteristics,
     pub program: Program,
     pub body: String,

@@ -11,21 +11,28 @@ use crate::lexer::Op;
 
 impl Parser<'_> {
     /// Behind CREATE and what may stand before the kind.
-    pub(super) fn create_procedure(&mut self, definer: Option<UserName>) -> Result<Statement> {
+    pub(super) fn create_routine(&mut self, kind: ProgramKind, definer: Option<UserName>) -> Result<Statement> {
         if self.program.is_some() {
             let def = &errno::ER_SP_NO_RECURSIVE_CREATE;
-            let message = vaquita_types::Error::new(def, &[&"PROCEDURE"]).message().to_string();
+            let message = vaquita_types::Error::new(def, &[&kind.as_str()]).message().to_string();
             return Err(ParseError::other(def, message));
         }
         self.bump();
         let if_not_exists = self.if_not_exists()?;
         let name = self.name()?;
-        let mut builder = Builder::new(false);
+        let is_function = kind == ProgramKind::Function;
+        if is_function && self.is(Kw::RETURNS) {
+            // A function of a library.
+            self.bump();
+            self.bump();
+            return if self.is(Kw::SONAME) { self.unsupported_program("CREATE FUNCTION ... SONAME") } else { self.fail() };
+        }
+        let mut builder = Builder::new(is_function);
         self.expect_op(Op::LParen)?;
         let start = self.start();
         if !self.is_op(Op::RParen) {
             self.comma_list(|p| {
-                let mode = match p.eat_any(&[Kw::IN, Kw::OUT, Kw::INOUT]) {
+                let mode = match if is_function { None } else { p.eat_any(&[Kw::IN, Kw::OUT, Kw::INOUT]) } {
                     Some(Kw::OUT) => ParameterMode::Out,
                     Some(Kw::INOUT) => ParameterMode::InOut,
                     _ => ParameterMode::In,
@@ -39,11 +46,17 @@ impl Parser<'_> {
             if self.is_op(Op::RParen) && self.start() == start { String::new() } else { self.text_since(start) };
         self.expect_op(Op::RParen)?;
         let parameters = builder.program.variables.len();
+        let returns = match is_function {
+            true => {
+                self.expect(Kw::RETURNS)?;
+                Some(self.variable_type()?)
+            }
+            false => None,
+        };
         let characteristics = self.characteristics(true)?;
         let start = self.start();
         let program = self.program_body(builder)?;
         let body = self.text_since(start);
-        let kind = ProgramKind::Procedure;
         Ok(Statement::CreateRoutine(Box::new(CreateRoutine {
             kind,
             if_not_exists,
@@ -51,6 +64,7 @@ impl Parser<'_> {
             name,
             parameters,
             parameters_text,
+            returns,
             characteristics,
             program,
             body,

@@ -43,7 +43,10 @@ impl Parser<'_> {
         let verb = if alter { "ALTER" } else { "CREATE" };
         match self.kind() {
             Tok::Kw(Kw::VIEW) => self.bump(),
-            Tok::Kw(Kw::PROCEDURE) if !alter && algorithm.is_none() && !or_replace => return self.create_procedure(definer),
+            Tok::Kw(kw @ (Kw::PROCEDURE | Kw::FUNCTION)) if !alter && algorithm.is_none() && !or_replace => {
+                let kind = if kw == Kw::FUNCTION { ProgramKind::Function } else { ProgramKind::Procedure };
+                return self.create_routine(kind, definer);
+            }
             Tok::Kw(kw @ (Kw::PROCEDURE | Kw::FUNCTION | Kw::TRIGGER | Kw::EVENT)) => {
                 return self.unsupported_program(&format!("{verb} {}", kw.as_str()));
             }

@@ -80,7 +80,7 @@ impl Binder<'_> {
 
     fn function(&mut self, call: &ast::FuncCall) -> Result<Expr> {
         if let Some(db) = &call.db {
-            return Err(Error::new(&errno::ER_SP_DOES_NOT_EXIST, &[&"FUNCTION", &format!("{db}.{}", call.written)]));
+            return self.stored_call(Some(db), call);
         }
         match call.name.as_str() {
             "any_value" => return self.any_value(call),
@@ -95,10 +95,7 @@ impl Binder<'_> {
             let args = self.scalars(&call.args)?;
             return self.call(&call.name, args);
         }
-        match self.cx.settings.current_database.as_deref() {
-            Some(db) => Err(Error::new(&errno::ER_SP_DOES_NOT_EXIST, &[&"FUNCTION", &format!("{db}.{}", call.written)])),
-            None => Err(Error::new(&errno::ER_NO_DB_ERROR, &[])),
-        }
+        self.stored_call(None, call)
     }
 
     /// JSON_VALUE: the default type is VARCHAR(512).

@@ -27,6 +27,7 @@ mod place;
 mod query;
 mod scope;
 mod select;
+pub mod stored;
 mod subquery;
 mod through_view;
 mod update;

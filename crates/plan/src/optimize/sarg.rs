@@ -49,7 +49,7 @@ impl Columns<'_> {
     fn is_outside(&self, expr: &Expr) -> bool {
         let own = visit::slots(expr).iter().any(|s| self.slots.contains(&Some(*s)));
         !own && !visit::any(expr, &|e| match &e.kind {
-            ExprKind::Call(def, _) => matches!(def.name, "RAND" | "UUID" | "UUID_SHORT" | "SLEEP"),
+            ExprKind::Call(def, _) => def.is_stored() || matches!(def.name, "RAND" | "UUID" | "UUID_SHORT" | "SLEEP"),
             ExprKind::AssignVar(..) | ExprKind::UserVar(_) => true,
             _ => false,
         })

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use vaquita_types::temporal::TimeZone;
-use vaquita_types::{Error, Result, Value};
+use vaquita_types::{ColumnType, Error, Result, Value};
 
 use super::expr::Subquery;
 use crate::settings::RunSettings;
@@ -56,8 +56,21 @@ pub trait Env {
     fn session(&self) -> Result<&dyn AskSession> {
         Err(Error::unsupported("a function of the session here"))
     }
+    /// Calls a stored function.
+    fn stored_function(&self, call: &StoredCall<'_>) -> Result<Value> {
+        Err(Error::unsupported(format_args!("the stored function {}.{} here", call.database, call.name)))
+    }
     /// Error 1317 or 3024 once somebody has ended the statement: whatever may take long asks now and then.
     fn check_interrupt(&self) -> Result<()>;
+}
+
+/// A call of a stored function, with its arguments and their types.
+pub struct StoredCall<'a> {
+    pub database: &'a str,
+    pub name: &'a str,
+    pub args: Vec<(Value, &'a ColumnType)>,
+    /// What the plan takes its value for.
+    pub ty: &'a ColumnType,
 }
 
 /// What functions ask of the session and of the server around it. It has no function's name and no argument as SQL gave it: those are

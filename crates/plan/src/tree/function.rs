@@ -18,6 +18,13 @@ pub struct FuncDef {
 }
 
 impl FuncDef {
+    /// Calls of all stored functions are of one.
+    pub const STORED: &'static str = "STORED FUNCTION";
+
+    pub fn is_stored(&self) -> bool {
+        self.name == FuncDef::STORED
+    }
+
     /// The same arguments give the same value throughout a statement.
     pub fn is_steady(&self) -> bool {
         const OF_STATEMENT: &[&str] = &[

@@ -372,7 +372,9 @@ fn same_inside(a: &Expr, b: &Expr) -> bool {
         (ExprKind::Cast(x), ExprKind::Cast(y)) => a.ty == b.ty && same(x, y),
         (ExprKind::Compare(o, x, y, r), ExprKind::Compare(p, u, v, s)) => o == p && r == s && same(x, u) && same(y, v),
         (ExprKind::InList(x, l, r), ExprKind::InList(y, m, s)) => r == s && same(x, y) && all(l, m),
-        (ExprKind::Call(f, x), ExprKind::Call(g, y)) => std::ptr::eq(*f, *g) && f.is_steady() && a.ty == b.ty && all(x, y),
+        (ExprKind::Call(f, x), ExprKind::Call(g, y)) => {
+            std::ptr::eq(*f, *g) && (f.is_steady() || f.is_stored()) && a.ty == b.ty && all(x, y)
+        }
         (ExprKind::Case { operand: o, whens: w, otherwise: e }, ExprKind::Case { operand: p, whens: v, otherwise: f }) => {
             let operands = match (o, p) {
                 (None, None) => true,
@@ -422,6 +424,11 @@ pub fn any(expr: &Expr, test: &dyn Fn(&Expr) -> bool) -> bool {
     let mut found = false;
     children(expr, &mut |child| found = found || any(child, test));
     found
+}
+
+/// It calls stored functions.
+pub fn calls_stored(expr: &Expr) -> bool {
+    any(expr, &|e| matches!(e.kind, ExprKind::Call(def, _) if def.is_stored()))
 }
 
 pub fn has_subquery(expr: &Expr) -> bool {

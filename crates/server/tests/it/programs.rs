@@ -175,6 +175,88 @@ fn programs_inside_one_another() {
     assert_eq!(rows(&mut client, "SELECT @n"), [["1000"]]);
 }
 
+/// A function is ended with its statement, runs as its definer, is there after a restart, and one that calls others reaches a thousand of them.
+#[test]
+fn functions_run_inside_statements() {
+    let server = Server::start("programs-functions");
+    let mut root = server.connect();
+    let create = [
+        "CREATE DATABASE d",
+        "USE d",
+        "CREATE TABLE t (a INT PRIMARY KEY)",
+        "INSERT INTO t VALUES (1), (2)",
+        "CREATE USER u IDENTIFIED BY 'x'",
+        "GRANT EXECUTE ON d.* TO u",
+        "CREATE FUNCTION counted() RETURNS INT READS SQL DATA BEGIN DECLARE n INT; SELECT COUNT(*) INTO n FROM t; RETURN n; END",
+        "CREATE FUNCTION mine() RETURNS INT READS SQL DATA SQL SECURITY INVOKER RETURN (SELECT COUNT(*) FROM t)",
+        "CREATE FUNCTION who() RETURNS VARCHAR(99) NO SQL RETURN SUBSTRING_INDEX(CURRENT_USER(), '@', 1)",
+        "CREATE FUNCTION endless(x INT) RETURNS INT NO SQL BEGIN DECLARE CONTINUE HANDLER FOR SQLEXCEPTION BEGIN END; WHILE 1 DO SET x = 1 - x; END WHILE; RETURN 1; END",
+        "CREATE FUNCTION f0() RETURNS INT NO SQL RETURN 1",
+    ];
+    run(&mut root, &create);
+    for n in 1..=1000 {
+        let last = n - 1;
+        run(&mut root, &[&format!("CREATE FUNCTION f{n}() RETURNS INT NO SQL RETURN f{last}() + 1")]);
+    }
+    assert_eq!(rows(&mut root, "SELECT f999()"), [["1000"]]);
+    assert_eq!(code(&mut root, "SELECT f1000()"), ER_STACK_OVERRUN_NEED_MORE);
+    let mut client = Client::connect(server.port, "u", "x").expect("u connects");
+    assert_eq!(rows(&mut client, "SELECT d.counted(), d.who()"), [["2", "root"]]);
+    assert_eq!(code(&mut client, "SELECT d.mine()"), ER_TABLEACCESS_DENIED_ERROR);
+    assert_eq!(rows(&mut client, "SELECT SUBSTRING_INDEX(CURRENT_USER(), '@', 1)"), [["u"]]);
+    run(&mut root, &["REVOKE EXECUTE ON d.* FROM u"]);
+    assert_eq!(code(&mut client, "SELECT d.counted()"), ER_PROCACCESS_DENIED_ERROR);
+    for sql in ["SELECT d.endless(1)", "SET @x = d.endless(0)", "UPDATE d.t SET a = d.endless(a)"] {
+        let mut client = server.connect();
+        let id = rows(&mut client, "SELECT CONNECTION_ID()")[0][0].clone();
+        let running = std::thread::spawn(move || (code(&mut client, sql), rows(&mut client, "SELECT 1")));
+        let is_running = format!("SELECT COUNT(*) FROM information_schema.processlist WHERE id = {id} AND info LIKE '%endless%'");
+        while rows(&mut root, &is_running)[0][0] == "0" {
+            assert!(!running.is_finished(), "{sql}");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        run(&mut root, &[&format!("KILL QUERY {id}")]);
+        assert_eq!(running.join().expect("a client"), (ER_QUERY_INTERRUPTED, vec![vec!["1".to_string()]]), "{sql}");
+    }
+    let server = Server::start_in(server.kill());
+    assert_eq!(rows(&mut server.connect(), "SELECT d.counted(), d.f5()"), [["2", "6"]]);
+}
+
+/// What a function reads is what its statement reads, whatever others commit meanwhile.
+#[test]
+fn functions_read_the_snapshot_of_their_statement() {
+    let server = Server::start("programs-snapshot");
+    let mut writer = server.connect();
+    let create = [
+        "CREATE DATABASE d",
+        "USE d",
+        "CREATE TABLE t (a INT PRIMARY KEY, b INT)",
+        "INSERT INTO t VALUES (1, 0), (2, 0)",
+        "CREATE FUNCTION b_of(x INT) RETURNS INT READS SQL DATA BEGIN DECLARE n INT; SELECT b INTO n FROM t WHERE a = x; RETURN n; END",
+    ];
+    run(&mut writer, &create);
+    for level in ["READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"] {
+        let mut reader = server.connect();
+        run(&mut reader, &["USE d", &format!("SET SESSION TRANSACTION ISOLATION LEVEL {level}")]);
+        let stop = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+        let writing = {
+            let (stop, mut writer) = (stop.clone(), server.connect());
+            std::thread::spawn(move || {
+                while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+                    writer.query("UPDATE d.t SET b = b + 1");
+                }
+            })
+        };
+        for _ in 0..200 {
+            for row in rows(&mut reader, "SELECT b, b_of(a), b_of(3 - a) FROM t") {
+                assert!(row.iter().all(|b| *b == row[0]), "{level}: {row:?}");
+            }
+        }
+        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+        writing.join().expect("a writer");
+    }
+}
+
 /// What opens a level of statements, and what closes it.
 const LEVELS: [(&str, &str); 7] = [
     ("BEGIN ", "; END"),

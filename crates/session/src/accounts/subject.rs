@@ -199,10 +199,14 @@ impl Subject<'_> {
     /// A stored procedure or function, of which none exists: what is granted on its database counts.
     fn routine(&self, name: &Name, need: Bits, command: &str) -> Result<()> {
         let database = name.db.as_deref().or(self.database).ok_or_else(|| Error::new(&ER_NO_DB_ERROR, &[]))?;
+        self.routine_in(database, &name.name, need, command)
+    }
+
+    pub(super) fn routine_in(&self, database: &str, name: &str, need: Bits, command: &str) -> Result<()> {
         if self.access.grants.on_database(database) & need != 0 {
             return Ok(());
         }
-        let routine = format!("{database}.{}", name.name);
+        let routine = format!("{database}.{name}");
         Err(Error::new(&ER_PROCACCESS_DENIED_ERROR, &[&command, &self.account.user, &self.account.host, &routine]))
     }
 

@@ -26,7 +26,8 @@ impl Subject<'_> {
         if uses.writes_file {
             self.global(p::FILE, &[], "FILE")?;
         }
-        self.check_tables(uses, &Whose::Session)
+        self.check_tables(uses, &Whose::Session)?;
+        uses.functions.iter().try_for_each(|(database, name)| self.routine_in(database, name, p::EXECUTE, "execute"))
     }
 
     /// What counts for `whose`, which is this account.

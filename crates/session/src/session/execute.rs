@@ -66,7 +66,7 @@ impl Session {
     /// Runs a plan and, if the statement is a transaction of its own, commits.
     pub(super) fn run_plan(&mut self, planned: Planned<'_>, exchange: &mut Exchange<'_>) -> Flow {
         let plan = planned.plan;
-        let uses_tables = !plan.tables().is_empty();
+        let uses_tables = !plan.tables().is_empty() || vaquita_exec::query::may_call_functions(plan);
         if uses_tables && let Err(error) = self.admit_tables(plan) {
             return self.fail(&error, exchange);
         }
@@ -221,6 +221,7 @@ impl Session {
         let (engine, txn, interrupt) = (&self.server.engine, self.transaction.shared(), &self.client.interrupt);
         let mut statement = Execution::new(engine, &self.catalog, txn, params, &self.env, interrupt);
         statement.server = server;
+        statement.functions = server;
         statement.lock_wait_ms_max = self.env.settings.lock_wait.as_millis() as u64;
         statement.table_lock_wait = self.env.settings.metadata_lock_wait;
         statement

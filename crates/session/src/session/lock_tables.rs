@@ -1,6 +1,8 @@
 //! LOCK TABLES and UNLOCK TABLES, and what other statements ask for the tables that they use. What the session holds is
 //! `state::locked_tables`'; what others wait for is in `crate::table_locks`.
 
+use std::time::Duration;
+
 use vaquita_parser::Statement as Ast;
 use vaquita_parser::ast::{Name, TableLock, TableLockKind};
 use vaquita_plan::catalog::View;
@@ -12,6 +14,7 @@ use vaquita_types::{Error, Result};
 
 use super::Session;
 use super::execute::Done;
+use crate::state::locked_tables::LockedTables;
 use crate::table_locks::{TableName, Wanted};
 
 impl Session {
@@ -106,19 +109,7 @@ impl Session {
 
     /// Before a plan runs: its tables must be free, and under LOCK TABLES ours.
     pub(super) fn admit_plan(&self, plan: &Plan) -> Result<()> {
-        if self.locked.are_idle() {
-            return Ok(());
-        }
-        let targets: Vec<TableName> = match plan {
-            Plan::Query(query) => query.for_update.iter().map(name_of).collect(),
-            Plan::Insert(insert) => vec![name_of(&insert.table)],
-            Plan::Update(update) => update.targets.iter().map(|t| name_of(&t.table)).collect(),
-            Plan::Delete(delete) => delete.targets.iter().map(|t| name_of(&t.table)).collect(),
-        };
-        let tables = plan.tables();
-        let wanted = tables.iter().filter(|t| !t.indexes.is_empty() && !t.options.temporary).map(name_of);
-        let wanted: Vec<Wanted> = wanted.map(|table| Wanted { write: targets.contains(&table), table }).collect();
-        self.locked.admit(&wanted, self.env.settings.metadata_lock_wait)
+        admit_plan(&self.locked, plan, self.env.settings.metadata_lock_wait)
     }
 
     /// Before DDL runs on tables that exist; temporary ones need no lock.
@@ -185,4 +176,21 @@ fn tables_of(ast: &Ast) -> Vec<&Name> {
         Ast::CreateTable(create) => create.like.iter().collect(),
         _ => Vec::new(),
     }
+}
+
+/// Whether LOCK TABLES and its kin let a plan use its tables.
+pub(super) fn admit_plan(locked: &LockedTables, plan: &Plan, wait: Duration) -> Result<()> {
+    if locked.are_idle() {
+        return Ok(());
+    }
+    let targets: Vec<TableName> = match plan {
+        Plan::Query(query) => query.for_update.iter().map(name_of).collect(),
+        Plan::Insert(insert) => vec![name_of(&insert.table)],
+        Plan::Update(update) => update.targets.iter().map(|t| name_of(&t.table)).collect(),
+        Plan::Delete(delete) => delete.targets.iter().map(|t| name_of(&t.table)).collect(),
+    };
+    let tables = plan.tables();
+    let wanted = tables.iter().filter(|t| !t.indexes.is_empty() && !t.options.temporary).map(name_of);
+    let wanted: Vec<Wanted> = wanted.map(|table| Wanted { write: targets.contains(&table), table }).collect();
+    locked.admit(&wanted, wait)
 }

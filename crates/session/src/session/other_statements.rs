@@ -79,7 +79,7 @@ impl Session {
             Ast::Show(_) | Ast::Describe { .. } => self.show(ast, exchange),
             Ast::Explain(explain) => self.explain(explain, exchange),
             Ast::Call { name, args } => return self.call_statement(name, args, exchange),
-            Ast::Signal(signal) => self.signal(signal, None).map(|()| Done::nothing()),
+            Ast::Signal(signal) => self.signal(signal, exchange).map(|()| Done::nothing()),
             Ast::GetDiagnostics(get) => return self.get_diagnostics(get, exchange),
             Ast::CreateRoutine(create) => self.create_routine(create),
             Ast::AlterRoutine(alter) => self.alter_routine(alter),

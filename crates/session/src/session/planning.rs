@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
+use vaquita_exec::catalog::PlanCatalog;
 use vaquita_parser::ast::{Expr, Hint, Limit, Literal, Query, QueryBody};
 use vaquita_parser::statement_kind::Binds;
 use vaquita_parser::{Statement as Ast, StatementKind};
@@ -18,12 +19,14 @@ use vaquita_plan::params::{
 };
 use vaquita_plan::settings::PlanSettings;
 use vaquita_plan::uses::{UseList, Uses};
+use vaquita_storage::Interrupt;
 use vaquita_types::charset::CollationId;
 use vaquita_types::errno::ER_UPDATE_WITHOUT_KEY_IN_SAFE_MODE;
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, sql_mode};
 
 use super::Session;
 use crate::accounts::binds;
+use crate::state::environment::Environment;
 use crate::state::prepared::{CachedPlan, Planner, Prepared, Variable, VariableTypes};
 use crate::variables::{Effect, registry};
 
@@ -100,21 +103,9 @@ impl Session {
         variables: &VariableTypes,
         bind: impl FnOnce(&PlanContext<'_>) -> Result<R>,
     ) -> (Result<R>, UseList) {
-        let uses = Uses::default();
-        let catalog = vaquita_exec::catalog::PlanCatalog::within(&self.catalog, self.transaction.shared());
-        let mut context = PlanContext::new(&catalog, Place::Statement(&uses));
-        context.settings = &self.env.settings.plan;
-        context.variables = self.programs.variables;
-        let user_var_type = |name: &str| variables.note(Variable::User(name.into()), &self.env);
-        let sys_var_type =
-            |name: &str| variables.note(Variable::System(name.into()), &self.env).map_or_else(|| self.env.sys_var_type(name), Ok);
-        context.user_var_type = Some(&user_var_type);
-        context.sys_var_type = Some(&sys_var_type);
-        context.fold = true;
-        let check_interrupt = || self.client.interrupt.check();
-        context.check_interrupt = Some(&check_interrupt);
-        let bound = bind(&context);
-        (bound, uses.into_list())
+        let catalog = PlanCatalog::within(&self.catalog, self.transaction.shared());
+        let settings = (&*self.env.settings.plan, self.programs.variables);
+        bind_in(&catalog, settings, &self.env, &self.client.interrupt, variables, bind)
     }
 
     /// `types` are those of the first parameters; NULL's leaves it to where the parameter stands.
@@ -246,6 +237,30 @@ fn type_beside_text(value: &Value) -> Option<ColumnType> {
     if is_number { type_of_parameter(value, CollationId::default()) } else { None }
 }
 
+/// What planning may know: of `env`, but for the settings, with which comes whether `?` are variables of a program.
+#[inline]
+pub(super) fn bind_in<R>(
+    catalog: &PlanCatalog<'_>,
+    settings: (&PlanSettings, bool),
+    env: &Environment,
+    interrupt: &Interrupt,
+    variables: &VariableTypes,
+    bind: impl FnOnce(&PlanContext<'_>) -> Result<R>,
+) -> (Result<R>, UseList) {
+    let uses = Uses::default();
+    let mut context = PlanContext::new(catalog, Place::Statement(&uses));
+    (context.settings, context.variables) = settings;
+    let user_var_type = |name: &str| variables.note(Variable::User(name.into()), env);
+    let sys_var_type = |name: &str| variables.note(Variable::System(name.into()), env).map_or_else(|| env.sys_var_type(name), Ok);
+    context.user_var_type = Some(&user_var_type);
+    context.sys_var_type = Some(&sys_var_type);
+    context.fold = true;
+    let check_interrupt = || interrupt.check();
+    context.check_interrupt = Some(&check_interrupt);
+    let bound = bind(&context);
+    (bound, uses.into_list())
+}
+
 /// In strict mode: it changes data and has no IGNORE.
 fn fails_of_warnings(plan: &Plan) -> bool {
     match plan {
@@ -277,7 +292,7 @@ impl Planner for Session {
 }
 
 /// Error 1235 for SET_VAR of a variable that would change what the statement does.
-fn refuse_hints(ast: &Ast) -> Result<()> {
+pub(super) fn refuse_hints(ast: &Ast) -> Result<()> {
     let hints = match ast {
         Ast::Query(query) => match &query.body {
             QueryBody::Select(select) => &select.hints,

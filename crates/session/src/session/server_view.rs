@@ -6,16 +6,19 @@ use std::sync::Arc;
 use vaquita_exec::context::{AccountInfo, ProcessInfo, ServerInfo, SessionLockInfo, VariableScope, WarningInfo};
 use vaquita_exec::ddl::views::columns_of_view;
 use vaquita_parser::ast::UserName;
+use vaquita_plan::settings::PlanSettings;
 use vaquita_plan::uses::UseList;
 use vaquita_storage::SessionCatalog;
 use vaquita_types::Result;
 use vaquita_types::schema::{ColumnDef, StoredObject};
 
+use super::program::Caller;
 use crate::accounts::{Subject, privilege, resolve};
 use crate::clients::Client;
 use crate::server::{Server, VERSION};
 use crate::state::access::SessionAccess;
 use crate::state::environment::Environment;
+use crate::state::locked_tables::LockedTables;
 use crate::table_locks::SessionLock;
 
 /// The server as one session sees it.
@@ -24,6 +27,10 @@ pub struct ServerView<'a> {
     pub client: &'a Client,
     pub env: &'a Environment,
     pub access: &'a SessionAccess,
+    pub locked: &'a LockedTables,
+    /// The functions that run, and the settings of the innermost.
+    pub caller: Option<&'a Caller<'a>>,
+    pub plan: Option<&'a Arc<PlanSettings>>,
 }
 
 impl ServerInfo for ServerView<'_> {
@@ -112,6 +119,10 @@ impl ServerInfo for ServerView<'_> {
 }
 
 impl ServerView<'_> {
+    pub fn settings(&self) -> &Arc<PlanSettings> {
+        self.plan.unwrap_or(&self.env.settings.plan)
+    }
+
     fn subject(&self) -> Subject<'_> {
         self.access.subject(None, None)
     }

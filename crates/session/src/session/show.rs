@@ -24,7 +24,15 @@ impl Session {
     /// What system tables may ask of this session and its server.
     #[inline]
     pub(super) fn server_view(&self) -> ServerView<'_> {
-        ServerView { server: &self.server, client: &self.client, env: &self.env, access: &self.access }
+        ServerView {
+            server: &self.server,
+            client: &self.client,
+            env: &self.env,
+            access: &self.access,
+            locked: &self.locked,
+            caller: None,
+            plan: None,
+        }
     }
 
     /// Runs SHOW or DESCRIBE and writes the rows.

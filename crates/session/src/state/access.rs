@@ -94,6 +94,12 @@ impl SessionAccess {
         Worn { account: std::mem::replace(&mut self.account, account), rights: std::mem::replace(&mut self.rights, rights) }
     }
 
+    /// What another account may do, with its default roles, beside this one.
+    pub fn of_account(&self, account: Arc<AccountRecord>) -> SessionAccess {
+        let rights = self.server.accounts().access(&account, &account.default_roles);
+        SessionAccess { server: self.server.clone(), client: self.client.clone(), account, rights, limits: None }
+    }
+
     /// Puts its own back, which is read again if accounts have changed meanwhile.
     pub fn take_off(&mut self, worn: Worn) {
         self.account = worn.account;
@@ -102,12 +108,11 @@ impl SessionAccess {
 
     /// Whether it may create routines of accounts that are missing.
     pub fn may_name_missing_definer(&self) -> bool {
-        self.has_super_or("ALLOW_NONEXISTENT_DEFINER")
+        self.has_super() || self.rights.grants.dynamic.contains_key("ALLOW_NONEXISTENT_DEFINER")
     }
 
-    fn has_super_or(&self, dynamic: &str) -> bool {
-        let grants = &self.rights.grants;
-        self.rights.is_unlimited() || grants.global & privilege::SUPER != 0 || grants.dynamic.contains_key(dynamic)
+    pub fn has_super(&self) -> bool {
+        self.rights.is_unlimited() || self.rights.grants.global & privilege::SUPER != 0
     }
 
     /// Who asks whether a statement may run. `catalog` has the temporary tables, which are the session's own.

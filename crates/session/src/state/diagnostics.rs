@@ -26,6 +26,15 @@ pub struct Diagnostics {
     fresh: Cell<bool>,
 }
 
+/// The conditions of a statement while a function runs that it calls.
+pub struct Kept {
+    warnings: Vec<(Level, Error)>,
+    lost: usize,
+    fresh: bool,
+    found_rows: u64,
+    row_count: i64,
+}
+
 impl Diagnostics {
     #[inline]
     pub fn begin_statement(&self) {
@@ -57,6 +66,29 @@ impl Diagnostics {
             warnings.push((level, error));
         } else {
             self.lost.set(self.lost.get() + 1);
+        }
+    }
+
+    /// A function is called, and has conditions of its own; what it found goes to `end_call`.
+    pub fn begin_call(&self) -> Kept {
+        Kept {
+            warnings: self.warnings.take(),
+            lost: self.lost.take(),
+            fresh: self.fresh.take(),
+            found_rows: self.found_rows.get(),
+            row_count: self.row_count.get(),
+        }
+    }
+
+    /// It is over: what it leaves comes behind what was there. The error of one that failed is its caller's.
+    pub fn end_call(&self, kept: Kept, well: bool, kept_max: usize) {
+        let (left, lost) = (self.warnings.replace(kept.warnings), self.lost.replace(kept.lost));
+        self.fresh.set(kept.fresh);
+        self.found_rows.set(kept.found_rows);
+        self.row_count.set(kept.row_count);
+        if well {
+            left.into_iter().for_each(|(level, error)| self.push(level, error, kept_max));
+            self.lost.set(self.lost.get() + lost);
         }
     }
 

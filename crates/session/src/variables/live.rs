@@ -86,6 +86,7 @@ live! {
     InteractiveTimeout "interactive_timeout" AsValue, "Seconds of silence after which an interactive client is disconnected: its wait_timeout at login.";
     LastInsertId "last_insert_id" AsValue, "What LAST_INSERT_ID() returns.";
     LcTimeNames "lc_time_names" ForSession(|s, v| s.set_time_names(word(v))), "The locale of the names of days and months that DATE_FORMAT(), DAYNAME(), MONTHNAME() and FROM_UNIXTIME() write.";
+    LogBinTrustFunctionCreators "log_bin_trust_function_creators" AsValue, "ON makes functions that do not say what they read (1418).";
     MaxSpRecursionDepth "max_sp_recursion_depth" AsValue, "How often a procedure may be inside itself before error 1456.";
     LocalInfile "local_infile" AsValue, "ON allows LOAD DATA LOCAL.";
     LockWaitTimeout "lock_wait_timeout" ForSession(|s, v| s.metadata_lock_wait = Duration::from_secs(number(v))), "Seconds that a statement waits for a metadata lock before error 1205.";

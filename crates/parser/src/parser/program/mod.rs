@@ -16,6 +16,7 @@ use crate::ast::*;
 use crate::error::ParseError;
 use crate::keyword::Kw;
 use crate::lexer::{Op, Tok};
+use crate::statement_kind::StatementKind;
 use names::Names;
 
 /// The program that is being read.
@@ -30,8 +31,6 @@ pub(super) struct Builder {
     labels: Vec<Label>,
     /// Whose handlers see what comes next.
     scope: usize,
-    /// A function's RETURN was read.
-    returns: bool,
     is_function: bool,
 }
 
@@ -183,13 +182,11 @@ impl Parser<'_> {
 
     /// A body up to its end, with the parameters declared: the program.
     pub(super) fn program_body(&mut self, builder: Builder) -> Result<Program> {
-        let is_function = builder.is_function;
         self.program = Some(Box::new(builder));
         let read = self.program_statement();
         let builder = self.program.take();
         read?;
         match builder {
-            Some(builder) if is_function && !builder.returns => error(&errno::ER_SP_NORETURN, &[&""]),
             Some(builder) => Ok(builder.program),
             None => self.fail(),
         }
@@ -435,7 +432,6 @@ impl Parser<'_> {
             return error(&errno::ER_SP_BADRETURN, &[]);
         }
         let value = self.expr()?;
-        self.builder()?.returns = true;
         self.emit(Instruction::Return(value))?;
         Ok(())
     }
@@ -496,20 +492,38 @@ impl Parser<'_> {
     }
 }
 
-/// Statements that MySQL lets no program hold.
+/// Statements that MySQL lets no program hold, or no function.
 fn refuse_in_program(statement: &Statement, is_function: bool) -> Result<()> {
     let what = match statement {
         Statement::Use(_) => "USE",
         Statement::LockTables(_) | Statement::UnlockTables => "LOCK",
         Statement::LoadData(_) => "LOAD DATA",
         Statement::CreateView(view) if view.alter => "ALTER VIEW",
-        Statement::Prepare { .. } | Statement::Execute { .. } | Statement::Deallocate(_) if is_function => {
-            return error(&errno::ER_STMT_NOT_ALLOWED_IN_SF_OR_TRG, &[&"Dynamic SQL"]);
-        }
-        Statement::Query(query) if is_function && query.into.is_none() => {
-            return error(&errno::ER_SP_NO_RETSET, &[&"a function"]);
-        }
+        _ if is_function => return refuse_in_function(statement),
         _ => return Ok(()),
     };
     error(&errno::ER_SP_BADSTATEMENT, &[&what])
+}
+
+fn refuse_in_function(statement: &Statement) -> Result<()> {
+    let kind = StatementKind::of(statement);
+    match statement {
+        Statement::Prepare { .. } | Statement::Execute { .. } | Statement::Deallocate(_) => {
+            error(&errno::ER_STMT_NOT_ALLOWED_IN_SF_OR_TRG, &[&"Dynamic SQL"])
+        }
+        Statement::Flush(_) => error(&errno::ER_STMT_NOT_ALLOWED_IN_SF_OR_TRG, &[&"FLUSH"]),
+        Statement::Query(query) if query.into.is_none() => error(&errno::ER_SP_NO_RETSET, &[&"function"]),
+        Statement::Show(_) | Statement::Describe { .. } | Statement::Explain(_) => error(&errno::ER_SP_NO_RETSET, &[&"function"]),
+        Statement::Query(query) if query.locks.is_empty() => Ok(()),
+        Statement::Do(_) | Statement::Signal(_) | Statement::GetDiagnostics(_) => Ok(()),
+        _ if kind.facts().commits
+            || matches!(statement, Statement::StartTransaction { .. } | Statement::Commit(_) | Statement::Rollback(_)) =>
+        {
+            error(&errno::ER_COMMIT_NOT_ALLOWED_IN_SF_OR_TRG, &[])
+        }
+        _ => {
+            let what = format!("{} in a stored function", kind.facts().name);
+            Err(ParseError::other(&errno::ER_NOT_SUPPORTED_YET, vaquita_types::Error::unsupported(what).message().to_string()))
+        }
+    }
 }

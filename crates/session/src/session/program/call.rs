@@ -16,7 +16,9 @@ use vaquita_types::{ColumnType, Error, Result, Value, stack};
 
 use super::super::Session;
 use super::super::exchange::Exchange;
+use super::SessionHost;
 use super::frame::Frame;
+use super::interpreter::{Host, Interpreter};
 use crate::answer::{Completed, Flow, Status};
 use crate::programs::{self, Routine};
 use crate::state::access::Worn;
@@ -42,7 +44,7 @@ impl Session {
             if routine.gives_rows && !self.options.multi_results {
                 return Err(Error::new(&ER_SP_BADSELECT, &[&routine.qualified_name()]));
             }
-            let arguments = self.arguments(&routine, args, None)?;
+            let arguments = arguments(&mut SessionHost { session: self, exchange }, &routine, args, None)?;
             let given = self.call(&routine, arguments, exchange)?;
             Ok((routine, given))
         });
@@ -74,40 +76,6 @@ impl Session {
                 Err(Error::new(&ER_SP_DOES_NOT_EXIST, &[&"PROCEDURE", &shown]))
             }
         }
-    }
-
-    /// The arguments of a CALL in `frame`, or of a client's. `at` is the first expression of the step that has them.
-    pub(super) fn arguments(
-        &mut self,
-        routine: &Routine,
-        args: &[Expr],
-        mut frame: Option<(&mut Frame, usize)>,
-    ) -> Result<Vec<Argument>> {
-        let parameters = routine.ast.parameters;
-        if parameters != args.len() {
-            let name = routine.qualified_name();
-            return Err(Error::new(&ER_SP_WRONG_NO_OF_ARGS, &[&"PROCEDURE", &name, &parameters, &args.len()]));
-        }
-        let mut arguments = Vec::with_capacity(args.len());
-        for (n, (arg, parameter)) in args.iter().zip(&routine.ast.program.variables).enumerate() {
-            let mode = parameter.mode.unwrap_or(ParameterMode::In);
-            let target = match arg {
-                Expr::UserVar(name) => Some(IntoTarget::UserVar(name.clone())),
-                Expr::Param(at) => Some(IntoTarget::Variable(*at)),
-                _ => None,
-            };
-            let value = match (mode, &mut frame) {
-                (ParameterMode::Out, _) => None,
-                (_, Some((frame, at))) => Some(self.evaluate_in(frame, *at + n, arg)?),
-                (_, None) => Some(self.evaluate(arg)?),
-            };
-            arguments.push(match (mode, target, value) {
-                (ParameterMode::In, _, Some((value, ty))) => Argument::In(value, ty),
-                (_, Some(target), value) => Argument::Out { target, value },
-                _ => return Err(Error::new(&ER_SP_NOT_VAR_ARG, &[&(n + 1), &routine.qualified_name()])),
-            });
-        }
-        Ok(arguments)
     }
 
     /// Runs a routine; what its OUT and INOUT parameters are in the end.
@@ -153,19 +121,20 @@ impl Session {
         exchange: &mut Exchange<'_>,
     ) -> Result<Vec<Given>> {
         let mut frame = Frame::new(routine.clone(), &self.env.settings.plan)?;
+        let host = &mut SessionHost { session: self, exchange };
         let mut outs = Vec::new();
         for (n, argument) in arguments.into_iter().enumerate() {
             match argument {
-                Argument::In(value, ty) => self.store(&mut frame, n, value, &ty)?,
+                Argument::In(value, ty) => host.store(&mut frame, n, value, &ty)?,
                 Argument::Out { target, value } => {
                     if let Some((value, ty)) = value {
-                        self.store(&mut frame, n, value, &ty)?;
+                        host.store(&mut frame, n, value, &ty)?;
                     }
                     outs.push((n, target));
                 }
             }
         }
-        self.run_steps(&mut frame, exchange)?;
+        host.run_steps(&mut frame)?;
         let given = outs.into_iter().map(|(n, target)| {
             let name = routine.ast.program.variables[n].name.clone();
             (target, name, frame.values[n].clone(), frame.types[n].clone())
@@ -215,6 +184,40 @@ impl Session {
         exchange.answer.end_of_rows(&Completed { status, ..Completed::default() });
         Ok(())
     }
+}
+
+/// The arguments of a CALL in `frame`, or of a client's. `at` is the first expression of the step that has them.
+pub(super) fn arguments(
+    host: &mut impl Host,
+    routine: &Routine,
+    args: &[Expr],
+    mut frame: Option<(&mut Frame, usize)>,
+) -> Result<Vec<Argument>> {
+    let parameters = routine.ast.parameters;
+    if parameters != args.len() {
+        let name = routine.qualified_name();
+        return Err(Error::new(&ER_SP_WRONG_NO_OF_ARGS, &[&"PROCEDURE", &name, &parameters, &args.len()]));
+    }
+    let mut arguments = Vec::with_capacity(args.len());
+    for (n, (arg, parameter)) in args.iter().zip(&routine.ast.program.variables).enumerate() {
+        let mode = parameter.mode.unwrap_or(ParameterMode::In);
+        let target = match arg {
+            Expr::UserVar(name) => Some(IntoTarget::UserVar(name.clone())),
+            Expr::Param(at) => Some(IntoTarget::Variable(*at)),
+            _ => None,
+        };
+        let value = match (mode, &mut frame) {
+            (ParameterMode::Out, _) => None,
+            (_, Some((frame, at))) => Some(host.evaluate_in(frame, *at + n, arg)?),
+            (_, None) => Some(host.evaluate_outside(arg)?),
+        };
+        arguments.push(match (mode, target, value) {
+            (ParameterMode::In, _, Some((value, ty))) => Argument::In(value, ty),
+            (_, Some(target), value) => Argument::Out { target, value },
+            _ => return Err(Error::new(&ER_SP_NOT_VAR_ARG, &[&(n + 1), &routine.qualified_name()])),
+        });
+    }
+    Ok(arguments)
 }
 
 /// What a call may change in the session, as it was before.

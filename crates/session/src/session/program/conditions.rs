@@ -14,8 +14,11 @@ use vaquita_types::{ColumnType, Error, Result, Value, sql_mode};
 use super::super::Session;
 use super::super::exchange::Exchange;
 use super::super::execute::Done;
+use super::SessionHost;
 use super::frame::Frame;
+use super::interpreter::{Host, Interpreter};
 use crate::answer::{Completed, Flow, Status};
+use crate::state::environment::Environment;
 
 /// What was raised, and how.
 #[derive(Clone)]
@@ -53,76 +56,82 @@ fn rank(condition: &Condition, raised: &Raised) -> Option<u8> {
     }
 }
 
-impl Session {
-    /// SIGNAL and RESIGNAL: an error, or a warning and nothing more.
-    pub(in super::super) fn signal(&mut self, signal: &Signal, frame: Option<&Frame>) -> Result<()> {
-        let active = frame.and_then(|frame| frame.handlers.last()).map(|handler| handler.condition.clone());
-        if signal.resignal && active.is_none() {
-            return Err(Error::new(&ER_RESIGNAL_WITHOUT_ACTIVE_HANDLER, &[]));
-        }
-        let base = active.filter(|_| signal.resignal);
-        let state = signal.sqlstate.unwrap_or_else(|| {
-            let state = base.as_ref().map_or("HY000", |raised| raised.error.sqlstate());
-            state.as_bytes().try_into().unwrap_or(*b"HY000")
-        });
-        let (mut code, mut message, mut items) = match &base {
-            Some(raised) => (raised.error.code(), raised.error.message().to_string(), raised.error.items().to_vec()),
-            None => {
-                let def = match &state[..2] {
-                    b"01" => &ER_SIGNAL_WARN,
-                    b"02" => &ER_SIGNAL_NOT_FOUND,
-                    _ => &ER_SIGNAL_EXCEPTION,
-                };
-                (def.code, def.format.to_string(), Vec::new())
-            }
-        };
-        for (item, expr) in &signal.items {
-            let (value, ty) = self.evaluate_with(expr, frame)?;
-            let refused = |shown: &str| Error::new(&ER_WRONG_VALUE_FOR_VAR, &[&item.as_str(), &shown]);
-            if value.is_null() {
-                return Err(refused("NULL"));
-            }
-            let text = String::from_utf8_lossy(&vaquita_types::convert::to_text(&value, &ty)).into_owned();
-            match item {
-                ConditionItem::MessageText => message = self.fitting(*item, text, MESSAGE_CHARS_MAX)?,
-                ConditionItem::MysqlErrno => {
-                    code = text.parse::<u16>().ok().filter(|code| *code != 0).ok_or_else(|| refused(&text))?;
-                }
-                _ => {
-                    items.retain(|(known, _)| *known != item.as_str());
-                    items.push((item.as_str(), self.fitting(*item, text, ITEM_CHARS_MAX)?));
-                }
-            }
-        }
-        if signal.resignal && signal.sqlstate.is_some() {
-            self.env.diagnostics.keep();
-        }
-        let error = Error::signalled(code, state, message, items);
-        if state.starts_with(b"01") {
-            self.env.push_warning(Level::Warning, error);
-            return Ok(());
-        }
-        Err(error)
+/// SIGNAL and RESIGNAL: an error, or a warning and nothing more.
+pub fn signal(host: &mut impl Host, signal: &Signal, frame: Option<&Frame>) -> Result<()> {
+    let active = frame.and_then(|frame| frame.handlers.last()).map(|handler| handler.condition.clone());
+    if signal.resignal && active.is_none() {
+        return Err(Error::new(&ER_RESIGNAL_WITHOUT_ACTIVE_HANDLER, &[]));
     }
+    let base = active.filter(|_| signal.resignal);
+    let state = signal.sqlstate.unwrap_or_else(|| {
+        let state = base.as_ref().map_or("HY000", |raised| raised.error.sqlstate());
+        state.as_bytes().try_into().unwrap_or(*b"HY000")
+    });
+    let (mut code, mut message, mut items) = match &base {
+        Some(raised) => (raised.error.code(), raised.error.message().to_string(), raised.error.items().to_vec()),
+        None => {
+            let def = match &state[..2] {
+                b"01" => &ER_SIGNAL_WARN,
+                b"02" => &ER_SIGNAL_NOT_FOUND,
+                _ => &ER_SIGNAL_EXCEPTION,
+            };
+            (def.code, def.format.to_string(), Vec::new())
+        }
+    };
+    for (item, expr) in &signal.items {
+        let (value, ty) = host.evaluate_with(expr, frame)?;
+        let refused = |shown: &str| Error::new(&ER_WRONG_VALUE_FOR_VAR, &[&item.as_str(), &shown]);
+        if value.is_null() {
+            return Err(refused("NULL"));
+        }
+        let text = String::from_utf8_lossy(&vaquita_types::convert::to_text(&value, &ty)).into_owned();
+        match item {
+            ConditionItem::MessageText => message = fitting(host.env(), *item, text, MESSAGE_CHARS_MAX)?,
+            ConditionItem::MysqlErrno => {
+                code = text.parse::<u16>().ok().filter(|code| *code != 0).ok_or_else(|| refused(&text))?;
+            }
+            _ => {
+                items.retain(|(known, _)| *known != item.as_str());
+                items.push((item.as_str(), fitting(host.env(), *item, text, ITEM_CHARS_MAX)?));
+            }
+        }
+    }
+    if signal.resignal && signal.sqlstate.is_some() {
+        host.env().diagnostics.keep();
+    }
+    let error = Error::signalled(code, state, message, items);
+    if state.starts_with(b"01") {
+        host.env().push_warning(Level::Warning, error);
+        return Ok(());
+    }
+    Err(error)
+}
 
-    /// The text of an item; of one that is too long its beginning, and in strict mode error 1648.
-    fn fitting(&self, item: ConditionItem, text: String, chars_max: usize) -> Result<String> {
-        if text.chars().count() <= chars_max {
-            return Ok(text);
-        }
-        let error = Error::new(&ER_COND_ITEM_TOO_LONG, &[&item.as_str()]);
-        if sql_mode::is_strict(self.env.settings.plan.sql_mode) {
-            return Err(error);
-        }
-        self.env.push_warning(Level::Warning, error);
-        Ok(text.chars().take(chars_max).collect())
+/// The text of an item; of one that is too long its beginning, and in strict mode error 1648.
+fn fitting(env: &Environment, item: ConditionItem, text: String, chars_max: usize) -> Result<String> {
+    if text.chars().count() <= chars_max {
+        return Ok(text);
+    }
+    let error = Error::new(&ER_COND_ITEM_TOO_LONG, &[&item.as_str()]);
+    if sql_mode::is_strict(env.settings.plan.sql_mode) {
+        return Err(error);
+    }
+    env.push_warning(Level::Warning, error);
+    Ok(text.chars().take(chars_max).collect())
+}
+
+impl Session {
+    /// SIGNAL of a client.
+    pub(in super::super) fn signal(&mut self, raised: &Signal, exchange: &mut Exchange<'_>) -> Result<()> {
+        signal(&mut SessionHost { session: self, exchange }, raised, None)
     }
 
     /// GET DIAGNOSTICS of a client: it is about the statement before, whose conditions stay.
     pub(in super::super) fn get_diagnostics(&mut self, get: &GetDiagnostics, exchange: &mut Exchange<'_>) -> Flow {
         self.env.diagnostics.keep_previous();
         let pushed = self.env.diagnostics.pushed();
-        let given = self.diagnostics(get, None).and_then(|given| {
+        let host = &mut SessionHost { session: self, exchange };
+        let given = diagnostics(host, get, None).and_then(|given| {
             given.into_iter().try_for_each(|(target, value, ty)| match target {
                 IntoTarget::UserVar(name) => self.env.user_variables.set(&name, value, &ty),
                 IntoTarget::Variable(_) => Err(Error::internal("a variable without a program")),
@@ -138,51 +147,51 @@ impl Session {
             given => self.conclude(given.map(|()| Done::nothing()), exchange),
         }
     }
+}
 
-    /// The assignments of GET DIAGNOSTICS.
-    pub(in super::super) fn diagnostics(
-        &mut self,
-        get: &GetDiagnostics,
-        frame: Option<&Frame>,
-    ) -> Result<Vec<(IntoTarget, Value, ColumnType)>> {
-        let text = || ColumnType::varchar(MESSAGE_CHARS_MAX as u32, CollationId::default());
-        let active = frame.and_then(|frame| frame.handlers.last());
-        if get.stacked && active.is_none() {
-            return Err(Error::new(&ER_GET_STACKED_DA_WITHOUT_ACTIVE_HANDLER, &[]));
-        }
-        let conditions = match active.filter(|_| get.stacked) {
-            Some(handler) => vec![(handler.condition.level, handler.condition.error.clone())],
-            None => self.env.diagnostics.conditions(),
-        };
-        match &get.what {
-            DiagnosticsWhat::Statement(items) => Ok(items
-                .iter()
-                .map(|(target, item)| {
-                    let value = match item {
-                        StatementItem::Number => Value::Int(conditions.len() as i64),
-                        StatementItem::RowCount => Value::Int(self.env.diagnostics.row_count()),
-                    };
-                    (target.clone(), value, ColumnType::bigint())
-                })
-                .collect()),
-            DiagnosticsWhat::Condition(number, items) => {
-                let (number, ty) = self.evaluate_with(number, frame)?;
-                let number = vaquita_types::convert::to_u64(&number, &ty).value;
-                let condition = usize::try_from(number).ok().and_then(|n| n.checked_sub(1)).and_then(|at| conditions.get(at));
-                let Some((_, error)) = condition else {
-                    // It is no failure of the statement.
-                    self.env.diagnostics.keep();
-                    self.env.push_warning(Level::Error, Error::new(&ER_DA_INVALID_CONDITION_NUMBER, &[]));
-                    return Ok(Vec::new());
+/// The assignments of GET DIAGNOSTICS.
+pub fn diagnostics(
+    host: &mut impl Host,
+    get: &GetDiagnostics,
+    frame: Option<&Frame>,
+) -> Result<Vec<(IntoTarget, Value, ColumnType)>> {
+    let text = || ColumnType::varchar(MESSAGE_CHARS_MAX as u32, CollationId::default());
+    let active = frame.and_then(|frame| frame.handlers.last());
+    if get.stacked && active.is_none() {
+        return Err(Error::new(&ER_GET_STACKED_DA_WITHOUT_ACTIVE_HANDLER, &[]));
+    }
+    let conditions = match active.filter(|_| get.stacked) {
+        Some(handler) => vec![(handler.condition.level, handler.condition.error.clone())],
+        None => host.env().diagnostics.conditions(),
+    };
+    match &get.what {
+        DiagnosticsWhat::Statement(items) => Ok(items
+            .iter()
+            .map(|(target, item)| {
+                let value = match item {
+                    StatementItem::Number => Value::Int(conditions.len() as i64),
+                    StatementItem::RowCount => Value::Int(host.env().diagnostics.row_count()),
                 };
-                Ok(items
-                    .iter()
-                    .map(|(target, item)| match item {
-                        ConditionItem::MysqlErrno => (target.clone(), Value::Int(error.code().into()), ColumnType::bigint()),
-                        item => (target.clone(), Value::from(item_of(error, *item)), text()),
-                    })
-                    .collect())
-            }
+                (target.clone(), value, ColumnType::bigint())
+            })
+            .collect()),
+        DiagnosticsWhat::Condition(number, items) => {
+            let (number, ty) = host.evaluate_with(number, frame)?;
+            let number = vaquita_types::convert::to_u64(&number, &ty).value;
+            let condition = usize::try_from(number).ok().and_then(|n| n.checked_sub(1)).and_then(|at| conditions.get(at));
+            let Some((_, error)) = condition else {
+                // It is no failure of the statement.
+                host.env().diagnostics.keep();
+                host.env().push_warning(Level::Error, Error::new(&ER_DA_INVALID_CONDITION_NUMBER, &[]));
+                return Ok(Vec::new());
+            };
+            Ok(items
+                .iter()
+                .map(|(target, item)| match item {
+                    ConditionItem::MysqlErrno => (target.clone(), Value::Int(error.code().into()), ColumnType::bigint()),
+                    item => (target.clone(), Value::from(item_of(error, *item)), text()),
+                })
+                .collect())
         }
     }
 }

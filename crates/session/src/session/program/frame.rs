@@ -18,6 +18,8 @@ pub struct Frame {
     /// Plans and expressions that were found current and allowed under `version` and `settings`.
     pub bound: Vec<Option<Arc<BoundExpr>>>,
     pub plans: Vec<Option<Arc<CachedPlan>>>,
+    /// What RETURN has given.
+    pub returned: Option<(Value, ColumnType)>,
     version: u64,
     settings: Arc<PlanSettings>,
     access: u64,
@@ -62,6 +64,7 @@ impl Frame {
             version: 0,
             settings: settings.clone(),
             access: 0,
+            returned: None,
             routine,
         })
     }

@@ -7,8 +7,9 @@ use vaquita_parser::ast::{
 };
 use vaquita_plan::env::Level;
 use vaquita_types::errno::{
-    ER_BAD_DB_ERROR, ER_NO_SUCH_USER, ER_SP_ALREADY_EXISTS, ER_SP_DOES_NOT_EXIST, ER_SP_WRONG_NAME,
-    ER_SPECIFIC_ACCESS_DENIED_ERROR, ER_TOO_LONG_IDENT, ER_UNKNOWN_SYSTEM_VARIABLE,
+    ER_BAD_DB_ERROR, ER_BINLOG_CREATE_ROUTINE_NEED_SUPER, ER_BINLOG_UNSAFE_ROUTINE, ER_NO_SUCH_USER, ER_SP_ALREADY_EXISTS,
+    ER_SP_DOES_NOT_EXIST, ER_SP_NORETURN, ER_SP_WRONG_NAME, ER_SPECIFIC_ACCESS_DENIED_ERROR, ER_TOO_LONG_IDENT,
+    ER_UNKNOWN_SYSTEM_VARIABLE,
 };
 use vaquita_types::limits::IDENTIFIER_CHARS_MAX;
 use vaquita_types::schema::{Definer, ObjectKind, SqlSecurity, StoredObject};
@@ -17,7 +18,7 @@ use vaquita_types::{Error, Result};
 use super::super::Session;
 use super::super::execute::Done;
 use crate::programs::Routine;
-use crate::variables::registry;
+use crate::variables::{Var, registry};
 
 fn object_kind(kind: ProgramKind) -> ObjectKind {
     match kind {
@@ -60,7 +61,15 @@ impl Session {
             characteristics: vec![("parameters".into(), create.parameters_text.clone())],
             text: create.body.clone(),
         };
+        if let Some(returns) = &create.returns {
+            object.set_characteristic("returns", Some(returns.text.clone()));
+        }
+        let returns = |instruction: &Instruction| matches!(instruction, Instruction::Return(_));
+        if create.kind == ProgramKind::Function && !create.program.steps.iter().any(|step| returns(&step.instruction)) {
+            return Err(Error::new(&ER_SP_NORETURN, &[&format!("{database}.{name}")]));
+        }
         characterize(&mut object, &create.characteristics);
+        self.refuse_untrusted(create, &object)?;
         let object = Arc::new(object);
         // System variables that do not exist, and types that are wrong, are told now.
         create.program.steps.iter().try_for_each(|step| known_variables(&step.instruction))?;
@@ -79,6 +88,20 @@ impl Session {
             self.env.push_warning(Level::Note, error);
         }
         Ok(Done::nothing())
+    }
+
+    /// Error 1418 of a function that says nothing of what it reads, 1419 for who may not make one, unless `log_bin_trust_function_creators` is set.
+    fn refuse_untrusted(&self, create: &CreateRoutine, object: &StoredObject) -> Result<()> {
+        let reads_only = matches!(object.characteristic("data access"), Some("NO SQL" | "READS SQL DATA"));
+        let says = reads_only || object.characteristic("deterministic").is_some();
+        let trusted = self.server.globals.is_on(Var::LogBinTrustFunctionCreators);
+        match create.kind {
+            ProgramKind::Function if says && !trusted && !self.access.has_super() => {
+                Err(Error::new(&ER_BINLOG_CREATE_ROUTINE_NEED_SUPER, &[]))
+            }
+            ProgramKind::Function if !says && !trusted => Err(Error::new(&ER_BINLOG_UNSAFE_ROUTINE, &[])),
+            _ => Ok(()),
+        }
     }
 
     /// Who is named, or the session's account.

@@ -81,7 +81,12 @@ impl CachedPlan {
     /// It would be made the same again.
     #[inline]
     pub fn is_current(&self, catalog_version: u64, env: &Environment) -> bool {
-        let now = &env.settings.plan;
+        self.is_current_under(catalog_version, &env.settings.plan, env)
+    }
+
+    /// The same with other settings than the session's.
+    #[inline]
+    pub fn is_current_under(&self, catalog_version: u64, now: &Arc<PlanSettings>, env: &Environment) -> bool {
         self.catalog_version == catalog_version
             && (Arc::ptr_eq(&self.settings, now) || self.settings == *now)
             && self.variables.iter().all(|(variable, ty)| variable.type_in(env) == *ty)
