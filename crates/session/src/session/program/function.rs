@@ -248,6 +248,7 @@ impl Host for FunctionHost<'_> {
             plan: plan?,
             types: types.into(),
             reads: Box::default(),
+            beside_texts: Box::default(),
             catalog_version,
             settings: self.outside.plan.clone(),
             variables: variables.into_list(),
