@@ -245,9 +245,8 @@ fn members(name: &str, ty: &DataType, collate: Option<&str>, default: CollationI
     let mut seen: HashMap<Vec<u8>, usize> = HashMap::new();
     for value in &ty.values {
         let converted = utf8.convert(to, value).bytes.into_owned();
-        let end = converted.iter().rposition(|b| *b != b' ').map_or(0, |at| at + 1);
-        let label = &converted[..if to.is_binary() { converted.len() } else { end }];
-        if column.kind == TypeKind::Set && label.contains(&b',') {
+        let label = if to.is_binary() { &converted } else { to.trim_end_spaces(&converted) };
+        if column.kind == TypeKind::Set && value.contains(&b',') {
             return Err(Error::new(&ER_ILLEGAL_VALUE_FOR_TYPE, &[&"set", &String::from_utf8_lossy(label)]));
         }
         let mut key = Vec::new();

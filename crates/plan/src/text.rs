@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 
 use vaquita_types::charset::{Charset, CollationId, charset, collation};
+use vaquita_types::datatype::DECIMALS_NOT_FIXED;
 use vaquita_types::{ColumnType, Error, TypeKind};
 
 use crate::env::Env;
@@ -65,6 +66,10 @@ pub fn compare(a: &[u8], b: &[u8], id: CollationId) -> Ordering {
 pub fn convert(bytes: Cow<'_, [u8]>, from: CollationId, to: CollationId) -> Result<Cow<'_, [u8]>, Vec<u8>> {
     let (from, to) = (charset(from), charset(to));
     if from.is_binary() && !to.is_binary() {
+        let bytes = match to.whole_units(&bytes) {
+            Cow::Borrowed(_) => bytes,
+            Cow::Owned(whole) => Cow::Owned(whole),
+        };
         return match to.validate(&bytes) {
             Ok(()) => Ok(bytes),
             Err(at) => Err(bytes.get(at..).unwrap_or_default().to_vec()),
@@ -133,7 +138,22 @@ pub fn to_utf8(bytes: &[u8], id: CollationId) -> String {
 
 /// `x'41'` and `b'1'`: VARBINARY marked unsigned, an integer in numeric context.
 pub fn is_hex_literal(ty: &ColumnType) -> bool {
-    ty.kind == TypeKind::VarBinary && ty.unsigned
+    ty.kind == TypeKind::VarBinary && ty.unsigned && ty.decimals == 0
+}
+
+/// The type of a value that was a literal: a hexadecimal one is a binary string where it was stored or chosen among others.
+pub fn without_hex(ty: ColumnType) -> ColumnType {
+    if is_hex_literal(&ty) { ColumnType { unsigned: false, ..ty } } else { ty }
+}
+
+/// VARBINARY with the flag UNSIGNED in its metadata, which is no hexadecimal literal.
+pub fn unsigned_varbinary(bytes_max: u32) -> ColumnType {
+    ColumnType { unsigned: true, decimals: DECIMALS_NOT_FIXED, ..ColumnType::varbinary(bytes_max) }
+}
+
+/// What BIT_AND and its like give of binary strings: a number without decimals, read without a warning.
+pub fn is_unsigned_varbinary(ty: &ColumnType) -> bool {
+    ty.kind == TypeKind::VarBinary && ty.unsigned && ty.decimals != 0
 }
 
 /// Values of the type are read as text: character and binary strings, ENUM and SET.

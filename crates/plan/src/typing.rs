@@ -29,7 +29,7 @@ pub use merge::{Merged, aggregate_types, merge_two, unify};
 
 pub use crate::expr::COERCIBILITY_NUMERIC;
 use crate::expr::{Expr, ExprKind};
-pub use crate::text::{is_hex_literal, is_string};
+pub use crate::text::{is_hex_literal, is_string, is_unsigned_varbinary};
 
 /// What numbers without a collation of their own become when they are used as strings.
 pub const NUMBER_COLLATION: CollationId = CollationId::UTF8MB4_0900_AI_CI;
@@ -105,6 +105,7 @@ pub fn scale(ty: &ColumnType) -> u8 {
 pub fn decimals_meta(ty: &ColumnType) -> u8 {
     match ty.kind {
         TypeKind::Float | TypeKind::Double => ty.decimals,
+        _ if is_unsigned_varbinary(ty) => 0,
         _ if number_class(ty) == NumberClass::Double => DECIMALS_NOT_FIXED,
         _ => scale(ty),
     }

@@ -13,7 +13,7 @@ use super::scope::Frame;
 use crate::expr::{Expr, ExprKind};
 use crate::node::{Aggregate, AggregateKind, SortKey};
 use crate::typing::{self, NumberClass, number_class};
-use crate::visit;
+use crate::{text, visit};
 
 /// Bytes of GROUP_CONCAT's result in its metadata: `group_concat_max_len`'s default.
 const GROUP_CONCAT_LENGTH: u32 = 1024;
@@ -77,7 +77,7 @@ impl Binder<'_> {
             return self.scalar(arg);
         }
         let arg = self.aggregate_arg(arg)?;
-        let aggregate = self.new_aggregate(AggregateKind::AnyValue, arg.ty.clone(), vec![arg]);
+        let aggregate = self.new_aggregate(AggregateKind::AnyValue, text::without_hex(arg.ty.clone()), vec![arg]);
         Ok(self.add_aggregate(aggregate))
     }
 
@@ -246,12 +246,12 @@ fn bits_type(arg: &Expr) -> Result<ColumnType> {
     }
     // A parameter's value may be short.
     if matches!(arg.kind, ExprKind::Param(_)) {
-        return Ok(ColumnType { unsigned: true, ..ColumnType::varbinary(BIT_STRING_BYTES_MAX + 1) });
+        return Ok(text::unsigned_varbinary(BIT_STRING_BYTES_MAX + 1));
     }
     if typing::char_length(ty) > BIT_STRING_BYTES_MAX {
         return Err(Error::new(&errno::ER_INVALID_BITWISE_AGGREGATE_OPERANDS_SIZE, &[]));
     }
-    Ok(ColumnType { unsigned: true, ..ColumnType::varbinary(ty.length + 1) })
+    Ok(text::unsigned_varbinary(ty.length + 1))
 }
 
 fn sum_type(ty: &ColumnType) -> ColumnType {
@@ -278,7 +278,6 @@ fn extreme_type(ty: ColumnType) -> ColumnType {
     match ty.kind {
         TypeKind::Enum | TypeKind::Set => typing::string_type(u64::from(typing::char_length(&ty)), ty.collation),
         // Only the literal itself counts as a number.
-        _ if typing::is_hex_literal(&ty) => ColumnType { unsigned: false, ..ty },
-        _ => ty,
+        _ => text::without_hex(ty),
     }
 }

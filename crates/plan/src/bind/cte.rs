@@ -17,6 +17,7 @@ use super::scope::{ColumnValue, RelationColumn, Scope};
 use super::{Binder, Relation, Source};
 use crate::expr::Expr;
 use crate::logical::{Inner, Logical, Query};
+use crate::text::without_hex;
 use crate::typing;
 
 #[derive(Debug)]
@@ -156,6 +157,7 @@ impl Binder<'_> {
         // The seed decides names and types; every column may be NULL.
         for output in seed.output_mut() {
             output.expr.nullable = true;
+            output.expr.ty = without_hex(output.expr.ty.clone());
         }
         let columns: Vec<(String, ColumnType)> = seed
             .output()

@@ -13,6 +13,7 @@ use super::{Binder, Clause, Named, Relation, Source};
 use crate::expr::{CompareOp, Expr, ExprKind};
 use crate::logical::{Inner, Logical, Query, merge};
 use crate::node::{ColumnOrigin, JoinKind, OutputColumn};
+use crate::text::without_hex;
 use crate::typing;
 use crate::uses::Actions;
 use crate::visit;
@@ -356,6 +357,8 @@ impl Binder<'_> {
         if !names.is_empty() && names.len() != query.output().len() {
             return Err(Error::new(&errno::ER_VIEW_WRONG_LIST, &[]));
         }
+        // Literals of what MySQL merges stay literals.
+        let stays = is_inner_join(&query.block.root);
         let mut columns: Vec<RelationColumn> = Vec::with_capacity(query.output().len());
         for (n, output) in query.output().iter().enumerate() {
             let name = names.get(n).unwrap_or(&output.name).clone();
@@ -363,7 +366,9 @@ impl Binder<'_> {
                 return Err(Error::new(&errno::ER_DUP_FIELDNAME, &[&name]));
             }
             let slot = self.new_slot();
-            let value = ColumnValue::Slot { slot, ty: output.expr.ty.clone(), nullable: output.expr.nullable };
+            let ty = output.expr.ty.clone();
+            let ty = if stays { ty } else { without_hex(ty) };
+            let value = ColumnValue::Slot { slot, ty, nullable: output.expr.nullable };
             let origin = derived_origin(output.origin.clone(), alias, &name);
             columns.push(RelationColumn { name, invisible: false, value, origin });
         }

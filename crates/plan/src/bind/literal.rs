@@ -26,7 +26,7 @@ impl Binder<'_> {
             ast::Literal::Hex { bytes, charset } | ast::Literal::Bit { bytes, charset } => match charset {
                 Some(charset) => {
                     let collation = introduced(charset)?;
-                    let bytes = whole_units(bytes, collation);
+                    let bytes = charset_of(collation).whole_units(bytes);
                     check_text(&bytes, collation)?;
                     text_literal(&bytes, collation)
                 }
@@ -112,13 +112,6 @@ impl Binder<'_> {
 /// The collation of an introducer; error 1115.
 fn introduced(charset: &str) -> Result<CollationId> {
     text::default_collation(charset).ok_or_else(|| Error::new(&errno::ER_UNKNOWN_CHARACTER_SET, &[&charset]))
-}
-
-/// The first character of UCS-2, UTF-16 and UTF-32 may be written without its leading zeros.
-fn whole_units(bytes: &[u8], collation: CollationId) -> Vec<u8> {
-    let unit = usize::from(charset_of(collation).mbminlen);
-    let missing = bytes.len().next_multiple_of(unit) - bytes.len();
-    [vec![0; missing].as_slice(), bytes].concat()
 }
 
 /// Error 1300 for bytes after an introducer that are no text in its charset.

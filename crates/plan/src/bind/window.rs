@@ -9,7 +9,7 @@ use vaquita_types::{ColumnType, Error, Result, errno};
 use super::{Binder, Clause};
 use crate::expr::Expr;
 use crate::node::{AggregateKind, FrameBound, SortKey, WindowFrame, WindowFunction};
-use crate::typing;
+use crate::{text, typing};
 
 impl Binder<'_> {
     pub(super) fn window_call(&mut self, call: &ast::WindowCall) -> Result<Expr> {
@@ -61,14 +61,14 @@ impl Binder<'_> {
             W::FirstValue { expr, ignore_nulls } | W::LastValue { expr, ignore_nulls } => {
                 refuse(*ignore_nulls, "IGNORE NULLS")?;
                 let arg = self.scalar(expr)?;
-                let ty = arg.ty.clone();
+                let ty = kept_type(&arg.ty);
                 (vec![arg], ty, true)
             }
             W::NthValue { expr, n, from_last, ignore_nulls } => {
                 refuse(*ignore_nulls, "IGNORE NULLS")?;
                 refuse(*from_last, "FROM LAST")?;
                 let (arg, n) = (self.scalar(expr)?, self.scalar(n)?);
-                let ty = arg.ty.clone();
+                let ty = kept_type(&arg.ty);
                 (vec![arg, n], ty, true)
             }
             W::Aggregate(call) => return self.window_aggregate(call),
@@ -81,7 +81,7 @@ impl Binder<'_> {
         let one = ast::Expr::Literal(ast::Literal::Int(1));
         args.push(self.scalar(call.offset.as_ref().unwrap_or(&one))?);
         let Some(default) = &call.default else {
-            let ty = args[0].ty.clone();
+            let ty = kept_type(&args[0].ty);
             return Ok((args, ty, true));
         };
         let mut pair = [args.remove(0), self.scalar(default)?];
@@ -195,6 +195,11 @@ impl Binder<'_> {
         let args = vec![key.expr.clone(), self.scalar(by)?, Self::unit(unit)];
         self.call(if preceding != key.descending { "DATE_SUB" } else { "DATE_ADD" }, args)
     }
+}
+
+/// The type of a row's value that a window keeps: a hexadecimal literal is no number any more.
+fn kept_type(ty: &ColumnType) -> ColumnType {
+    if text::is_hex_literal(ty) { text::unsigned_varbinary(ty.length) } else { ty.clone() }
 }
 
 fn refuse(present: bool, what: &str) -> Result<()> {

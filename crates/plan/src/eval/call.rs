@@ -18,6 +18,9 @@ pub enum DateOrTime {
 
 /// The text or number names a day without a time.
 pub(crate) fn is_date_text(value: &Value, ty: &ColumnType) -> bool {
+    if let Some((text, ty)) = coerce::readable(value, ty) {
+        return is_date_text(&text, &ty);
+    }
     match value {
         Value::Bytes(b) => parse_datetime(b, Default::default()).is_ok_and(|p| p.date_only),
         other => coerce::text_of(other, ty).len() <= 8,
@@ -96,8 +99,11 @@ impl FuncCall<'_> {
 
     /// Texts with a date part are dates.
     pub(crate) fn date_or_time(&self, i: usize, cx: &EvalCx<'_>) -> Result<Option<DateOrTime>> {
-        let value = self.value(i, cx)?;
-        let ty = self.arg_type(i);
+        let (mut value, mut ty) = (self.value(i, cx)?, Cow::Borrowed(self.arg_type(i)));
+        if let Some((text, of)) = coerce::readable(&value, &ty) {
+            (value, ty) = (Cow::Owned(text), Cow::Owned(of));
+        }
+        let ty = &*ty;
         let dated = match &*value {
             Value::Date(_) | Value::DateTime(_) => true,
             // So large a number is no time of day.

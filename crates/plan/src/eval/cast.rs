@@ -17,6 +17,11 @@ pub fn cast(value: &Value, from: &ColumnType, to: &ColumnType, env: &dyn Env) ->
     if value.is_null() {
         return Ok(Value::Null);
     }
+    if (to.is_numeric() || to.is_temporal())
+        && let Some((text, from)) = coerce::readable(value, from)
+    {
+        return cast(&text, &from, to, env);
+    }
     let truncate = env.sql_mode() & sql_mode::TIME_TRUNCATE_FRACTIONAL != 0;
     Ok(match to.kind {
         Null => Value::Null,

@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 
-use vaquita_types::charset::CollationId;
+use vaquita_types::charset::{CollationId, charset};
 use vaquita_types::decimal::Decimal;
 use vaquita_types::json::Json;
 use vaquita_types::temporal::{
@@ -18,7 +18,7 @@ use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno, format, s
 use super::messages::warn_truncated_value;
 pub use super::messages::{printable, shown, warn_incorrect, warn_of_delimiters, warn_truncated};
 use crate::env::{Env, Level};
-use crate::text::is_hex_literal;
+use crate::text::{is_hex_literal, is_unsigned_varbinary};
 
 /// The value as text in the charset of its type; ASCII for everything that is no string.
 pub fn text_of<'v>(value: &'v Value, ty: &ColumnType) -> Cow<'v, [u8]> {
@@ -41,6 +41,16 @@ pub fn text_of<'v>(value: &'v Value, ty: &ColumnType) -> Cow<'v, [u8]> {
         Value::Json(j) => j.write_text(&mut out),
     }
     Cow::Owned(out)
+}
+
+/// A text of UTF-16 and its like in UTF-8, where digits can be read, with its type; `None` for all others.
+pub(crate) fn readable(value: &Value, ty: &ColumnType) -> Option<(Value, ColumnType)> {
+    let Value::Bytes(text) = value else { return None };
+    if !ty.is_bytes() || charset(ty.collation).is_ascii_compatible() {
+        return None;
+    }
+    let utf8 = charset(ty.collation).convert(charset(CollationId::UTF8MB4_BIN), text).bytes;
+    Some((Value::bytes(utf8), ColumnType { collation: CollationId::UTF8MB4_BIN, ..ty.clone() }))
 }
 
 /// The digits to print: the type's, or those of a value whose type says nothing.
@@ -80,7 +90,7 @@ fn write_set(out: &mut Vec<u8>, bits: u64, ty: &ColumnType) {
     for (i, label) in ty.members.iter().flat_map(|m| m.iter()).enumerate().take(64) {
         if bits >> i & 1 == 1 {
             if !first {
-                out.push(b',');
+                charset(ty.collation).encode(u32::from(b','), out);
             }
             out.extend_from_slice(label);
             first = false;
@@ -131,6 +141,9 @@ pub fn to_f64(value: &Value, ty: &ColumnType, env: &dyn Env) -> Result<f64> {
         Value::Decimal(d) => d.to_f64(),
         Value::Bytes(b) if is_hex_literal(ty) => hex_number(b) as f64,
         Value::Bytes(b) => {
+            if let Some((text, ty)) = readable(value, ty) {
+                return to_f64(&text, &ty, env);
+            }
             let (number, used) = parse_f64(b);
             if used < b.len() && !is_silent(ty) {
                 warn_truncated_value(env, "DOUBLE", b, ty);
@@ -149,7 +162,7 @@ fn is_silent(ty: &ColumnType) -> bool {
         TypeKind::TinyText | TypeKind::Text | TypeKind::TinyBlob | TypeKind::Blob => true,
         TypeKind::MediumText | TypeKind::MediumBlob => matches!(ty.length, 0 | 0xFF_FFFF),
         TypeKind::LongText | TypeKind::LongBlob => matches!(ty.length, 0 | u32::MAX),
-        _ => false,
+        _ => is_unsigned_varbinary(ty),
     }
 }
 
@@ -218,6 +231,9 @@ pub fn to_int(value: &Value, ty: &ColumnType, env: &dyn Env) -> Result<i128> {
         Value::Decimal(d) => decimal_to_int(d),
         Value::Bytes(b) if is_hex_literal(ty) => i128::from(hex_number(b)),
         Value::Bytes(b) => {
+            if let Some((text, ty)) = readable(value, ty) {
+                return to_int(&text, &ty, env);
+            }
             let (n, whole) = int_of_text(b);
             if !whole && !is_silent(ty) {
                 warn_truncated_value(env, "INTEGER", b, ty);
@@ -325,6 +341,9 @@ pub fn to_decimal(value: &Value, ty: &ColumnType, env: &dyn Env) -> Result<Decim
         Value::Decimal(d) => d.clone(),
         Value::Bytes(b) if is_hex_literal(ty) => Decimal::from(hex_number(b)),
         Value::Bytes(b) => {
+            if let Some((text, ty)) = readable(value, ty) {
+                return to_decimal(&text, &ty, env);
+            }
             let parsed = Decimal::parse(b);
             if (parsed.used < b.len() || parsed.overflow || b.is_empty()) && !is_silent(ty) {
                 warn_truncated_value(env, "DECIMAL", b, ty);
@@ -432,7 +451,10 @@ fn read_datetime(value: &Value, ty: &ColumnType, need: DateNeed, wanted: Wanted,
         }
         // The bits of a BIT are bytes here.
         Value::UInt(_) if ty.kind == TypeKind::Bit => read_text(&text_of(value, ty), CollationId::BINARY, flags, wanted, env),
-        Value::Bytes(b) => read_text(b, ty.collation, flags, wanted, env),
+        Value::Bytes(b) => match readable(value, ty) {
+            Some((text, ty)) => return read_datetime(&text, &ty, need, wanted, env),
+            None => read_text(b, ty.collation, flags, wanted, env),
+        },
         Value::UInt(u) if !matches!(ty.kind, TypeKind::Year) && i64::try_from(*u).is_err() => {
             warn_incorrect(env, "datetime", (*u as i64).to_string().as_bytes());
             None
@@ -547,7 +569,10 @@ pub fn to_time(value: &Value, ty: &ColumnType, env: &dyn Env) -> Result<Option<T
         Value::Time(t) => Some(*t),
         Value::DateTime(d) => Some(d.time()),
         Value::Date(_) => Some(Time::ZERO),
-        Value::Bytes(b) => time_from_text(b, env),
+        Value::Bytes(b) => match readable(value, ty) {
+            Some((text, ty)) => return to_time(&text, &ty, env),
+            None => time_from_text(b, env),
+        },
         Value::UInt(_) if matches!(ty.kind, TypeKind::Enum | TypeKind::Set | TypeKind::Bit) => {
             time_from_text(&text_of(value, ty), env)
         }

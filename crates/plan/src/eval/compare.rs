@@ -105,6 +105,9 @@ pub fn as_datetime(value: &Value, ty: &ColumnType, other: &ColumnType, env: &dyn
         Value::DateTime(d) => Ok(Some(*d)),
         Value::Date(d) => Ok(Some(d.to_datetime())),
         Value::Bytes(b) => {
+            if let Some((text, ty)) = coerce::readable(value, ty) {
+                return as_datetime(&text, &ty, other, env);
+            }
             let flags = coerce::date_flags(DateNeed::Mode, env);
             if vaquita_types::temporal::parse_datetime(b, flags).is_err() {
                 let text = coerce::shown(b, ty.collation);

@@ -1,7 +1,7 @@
 //! AES_ENCRYPT and AES_DECRYPT in the modes ECB and CBC of `block_encryption_mode`.
 //!
 //! The key is folded: its bytes are XORed into as many bytes as the key size has. CBC takes the
-//! first 16 bytes of the third argument as its initialization vector. Padding is PKCS#7; text that does not
+//! first 16 bytes of the third argument as its initialization vector, which ECB ignores with warning 1618. Padding is PKCS#7; text that does not
 //! decrypt is NULL. Other modes and key derivation functions are error 1235.
 
 use aes::cipher::generic_array::GenericArray;
@@ -11,7 +11,7 @@ use vaquita_types::{Error, Result, Value, errno};
 
 use super::args::volatile;
 use super::{FuncCall, FuncDef, FuncType};
-use crate::env::EvalCx;
+use crate::env::{EvalCx, Level};
 use crate::eval::arg;
 use crate::typing::char_length;
 
@@ -92,15 +92,19 @@ fn run(call: &FuncCall<'_>, cx: &EvalCx<'_>, encrypt: bool) -> Result<Value> {
     let (text, key) = (arg!(call.text(0, cx)), arg!(call.text(1, cx)));
     let mut previous = [0u8; BLOCK];
     if chained {
-        let vector = if call.len() > 2 {
-            arg!(call.text(2, cx))
-        } else {
+        if call.len() < 3 {
             return Err(Error::new(&errno::ER_WRONG_PARAMCOUNT_TO_NATIVE_FCT, &[&name]));
-        };
-        match vector.first_chunk::<BLOCK>() {
+        }
+        let vector = call.text(2, cx)?;
+        match vector.as_deref().and_then(<[u8]>::first_chunk::<BLOCK>) {
             Some(first) => previous = *first,
             None => return Err(Error::new(&errno::ER_AES_INVALID_IV, &[&name, &BLOCK])),
         }
+    } else if call.len() > 2 {
+        cx.env.warn(Level::Warning, Error::new(&errno::WARN_OPTION_IGNORED, &[&"IV"]));
+    }
+    if encrypt && key.len() > bits / 8 {
+        cx.env.warn(Level::Warning, Error::new(&errno::WARN_AES_KEY_SIZE, &[&(bits / 8)]));
     }
     let cipher = Cipher::new(&key, bits);
     Ok(if encrypt {

@@ -5,6 +5,8 @@
 //! `Incorrect date value: 'x' for column 'date_column' at row 1`, then error 1525, as comparing with what is no date makes no sense. The
 //! forms `IN` and `BETWEEN` end without the error. `JSON CONDITION()` warns of JSON as a condition, `JSON BETWEEN()` of JSON in BETWEEN.
 
+use std::borrow::Cow;
+
 use vaquita_types::temporal::{datetime_from_number, parse_datetime, parse_time, time_from_number};
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno};
 
@@ -43,7 +45,10 @@ fn json_condition(_: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
 
 fn constant_for(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     let [constant, operand, ..] = call.args else { return Ok(Value::Null) };
-    let value = call.value(0, cx)?;
+    let (mut value, mut ty) = (call.value(0, cx)?, Cow::Borrowed(&constant.ty));
+    if let Some((text, of)) = coerce::readable(&value, &ty) {
+        (value, ty) = (Cow::Owned(text), Cow::Owned(of));
+    }
     let kind = operand.ty.kind;
     let loss = match kind {
         TypeKind::Time => lost_of_time(&value),
@@ -52,14 +57,14 @@ fn constant_for(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     let Some(loss) = loss else { return Ok(Value::Null) };
     let word = |n| Ok::<_, Error>(call.text(n, cx)?.map(|text| String::from_utf8_lossy(&text).into_owned()).unwrap_or_default());
     let (column, form) = (word(2)?, word(3)?);
-    let text = coerce::text_of(&value, &constant.ty);
+    let text = coerce::text_of(&value, &ty);
     let is_text = matches!(*value, Value::Bytes(_));
     let name = match kind {
         TypeKind::Date => "date",
         TypeKind::Time => "time",
         _ => "datetime",
     };
-    let shown = coerce::shown(&text, constant.ty.collation);
+    let shown = coerce::shown(&text, ty.collation);
     // A list for IN is converted by itself, that of a DATETIME column of texts as the column does it.
     let by_itself = form == "IN" && (!is_text || !matches!(kind, TypeKind::DateTime | TypeKind::Timestamp));
     let message = match (by_itself, column.as_str()) {

@@ -9,6 +9,7 @@ use super::{FuncCall, FuncDef, FuncType};
 use crate::env::EvalCx;
 use crate::eval::{coerce, compare};
 use crate::expr::{CompareOp, Expr};
+use crate::text::without_hex;
 use crate::typing::{
     Merged, NumberClass, char_length, cut_behind_null, int_of_length, is_string, number_class, quiet_number, string_type, unify,
 };
@@ -179,7 +180,7 @@ fn interval(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
 
 fn resolve_same(args: &mut Vec<Expr>) -> Result<FuncType> {
     match args.first() {
-        Some(a) => Ok(FuncType { ty: a.ty.clone(), nullable: a.nullable, coercibility: a.coercibility }),
+        Some(a) => Ok(FuncType { ty: without_hex(a.ty.clone()), nullable: a.nullable, coercibility: a.coercibility }),
         None => Err(Error::internal("ANY_VALUE without argument")),
     }
 }

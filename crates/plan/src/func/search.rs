@@ -10,7 +10,7 @@ use super::{FuncCall, FuncDef, FuncType};
 use crate::env::EvalCx;
 use crate::eval::arg;
 use crate::eval::{coerce, compare};
-use crate::expr::{CompareAs, Expr};
+use crate::expr::{CompareAs, Expr, ExprKind};
 use crate::text;
 use crate::typing::{NumberClass, convert_charset, int_of_length, is_string, number_class};
 
@@ -84,11 +84,32 @@ fn find(call: &FuncCall<'_>, cx: &EvalCx<'_>, haystack: usize, needle: usize) ->
 
 fn resolve_find_in_set(args: &mut Vec<Expr>) -> Result<FuncType> {
     let nullable = any_nullable(args);
+    let list = args.get(1).filter(|list| list.ty.kind == TypeKind::Set && is_column(list)).cloned();
     common_text(args, |_| true, "find_in_set", true)?;
+    if let (Some(column), Some(text)) = (list, args.get_mut(1)) {
+        *text = column;
+    }
     FuncType::number(int_of_length(11), nullable)
 }
 
+fn is_column(expr: &Expr) -> bool {
+    matches!(expr.kind, ExprKind::Slot(_) | ExprKind::Outer { .. })
+}
+
+/// The place of a label in the declaration of a SET column, if the value has it.
+fn find_label(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
+    let (needle, bits) = (arg!(call.text(0, cx)), arg!(call.int(1, cx)) as u64);
+    let c = collation(call.arg_type(1).collation);
+    let labels = call.arg_type(1).members.iter().flat_map(|labels| labels.iter());
+    let needle = text::convert(needle, call.arg_type(0).collation, call.arg_type(1).collation).unwrap_or_default();
+    let at = labels.take(64).position(|label| c.equal(label, &needle));
+    Ok(Value::Int(at.filter(|at| bits >> at & 1 == 1).map_or(0, |at| at as i64 + 1)))
+}
+
 fn find_in_set(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
+    if call.arg_type(1).kind == TypeKind::Set {
+        return find_label(call, cx);
+    }
     let (needle, list) = (arg!(call.text(0, cx)), arg!(call.text(1, cx)));
     if list.is_empty() || needle.contains(&b',') {
         return Ok(Value::Int(0));

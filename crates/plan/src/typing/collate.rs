@@ -7,7 +7,9 @@
 //! strings can be converted to anything. Example: a latin1 column and a utf8mb4 literal `'a'`
 //! compare in latin1; a literal `'я'` makes it utf8mb4.
 
-use vaquita_types::charset::CollationId;
+use std::borrow::Cow;
+
+use vaquita_types::charset::{CollationId, charset};
 use vaquita_types::errno;
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value};
 
@@ -171,6 +173,12 @@ fn is_no_text(expr: &Expr, collation: CollationId) -> bool {
 pub fn convert_charset(mut expr: Expr, collation: CollationId) -> Expr {
     if is_no_text(&expr, collation) {
         return super::text_of_binary(expr.clone(), collation).unwrap_or(expr);
+    }
+    if let (ExprKind::Literal(Value::Bytes(bytes)), CollationId::BINARY) = (&mut expr.kind, expr.ty.collation)
+        && let Cow::Owned(whole) = charset(collation).whole_units(bytes)
+    {
+        *bytes = whole.into();
+        return expr;
     }
     if is_foreign_parameter(&expr, collation) {
         expr.ty = ColumnType::varchar(parameter_chars(expr.ty.collation), expr.ty.collation);

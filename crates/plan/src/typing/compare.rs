@@ -5,7 +5,7 @@
 //! picks the rule. Example: `date_column = '2024-01-31'` becomes a comparison of two DATETIME
 //! values, the string parsed once.
 
-use vaquita_types::charset::CollationId;
+use vaquita_types::charset::{CollationId, charset};
 use vaquita_types::datatype::DECIMALS_NOT_FIXED;
 use vaquita_types::decimal::Decimal;
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno, stack};
@@ -162,6 +162,8 @@ pub fn compare(op: CompareOp, left: Expr, right: Expr) -> Result<Expr> {
 
 /// As `compare`, for two columns of subqueries, which look at times of day as well.
 pub fn compare_columns(op: CompareOp, left: Expr, right: Expr) -> Result<Expr> {
+    let right = readable(right, &left);
+    let left = readable(left, &right);
     let (left, right) = full_years(left, right)?;
     let (right, exact) = text_beside_decimal(&left, right);
     let (left, also_exact) = text_beside_decimal(&right, left);
@@ -196,8 +198,19 @@ fn is_day_and_text(day: &Expr, text: &Expr) -> bool {
     day.ty.kind == TypeKind::Date && is_string(&text.ty) && is_row_dependent(day) && is_row_dependent(text)
 }
 
+/// A constant text beside what is none: in UTF-8, so that its digits can be read.
+fn readable(text: Expr, other: &Expr) -> Expr {
+    let is_wide = text.ty.is_bytes() && !charset(text.ty.collation).is_ascii_compatible();
+    if is_wide && !is_string(&other.ty) && !matches!(other.kind, ExprKind::Row(_)) && is_row_independent(&text) {
+        return convert_charset(text, CollationId::UTF8MB4_BIN);
+    }
+    text
+}
+
 /// As `compare`, but years have four digits: so IN takes them.
 fn compare_scalars(op: CompareOp, left: Expr, right: Expr) -> Result<Expr> {
+    let right = readable(right, &left);
+    let left = readable(left, &right);
     let (left, right) = adapt_constants(left, right);
     let rule = compare_as(&left, &right, op.token())?;
     let (left, right) = match rule {
@@ -373,6 +386,7 @@ pub fn compare_list(value: Expr, mut list: Vec<Expr>) -> Result<Expr> {
     let mut adapted = Vec::with_capacity(list.len());
     let mut rules = Vec::with_capacity(list.len());
     for item in list {
+        let item = readable(item, &value);
         if let ExprKind::Row(_) = &item.kind {
             return Err(Error::new(&errno::ER_OPERAND_COLUMNS, &[&1]));
         }

@@ -62,6 +62,7 @@ static TEXT_OF_BINARY: FuncDef = FuncDef {
         let value = call.value(0, cx)?.into_owned();
         if let Value::Bytes(bytes) = &value {
             check_binary(bytes, call.ty.collation)?;
+            return Ok(Value::bytes(charset(call.ty.collation).whole_units(bytes)));
         }
         Ok(value)
     },
@@ -99,7 +100,7 @@ pub fn text_of_number(number: Expr, ty: &ColumnType) -> Result<Expr> {
 /// Error 3854 if `bytes` are no text in the charset of `collation`.
 pub(super) fn check_binary(bytes: &[u8], collation: CollationId) -> Result<()> {
     let charset = charset(collation);
-    if charset.is_binary() || charset.validate(bytes).is_ok() {
+    if charset.is_binary() || charset.validate(&charset.whole_units(bytes)).is_ok() {
         return Ok(());
     }
     let shown = bytes.iter().fold(String::new(), |text, byte| match byte {

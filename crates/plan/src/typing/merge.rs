@@ -174,7 +174,8 @@ fn merge_to_string(exprs: &[&Expr], kind: TypeKind, nullable: bool, operation: &
     let ty = match kind {
         TypeKind::Char | TypeKind::VarChar | TypeKind::Binary | TypeKind::VarBinary | TypeKind::Enum | TypeKind::Set => {
             let mut ty = string_type(u64::from(chars), collated.collation);
-            ty.unsigned = exprs.iter().all(|e| is_hex_literal(&e.ty));
+            // Only these two give the literal itself to whoever asks for a number.
+            ty.unsigned = matches!(operation, "if" | "case") && exprs.iter().all(|e| is_hex_literal(&e.ty));
             if matches!(kind, TypeKind::Char | TypeKind::Binary) {
                 ty.kind = match ty.kind {
                     TypeKind::VarChar => TypeKind::Char,

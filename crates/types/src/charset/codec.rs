@@ -165,6 +165,28 @@ impl Charset {
         }
     }
 
+    /// A binary string as a text of this charset: the first character of UCS-2, UTF-16 and UTF-32 may lack its leading zeros.
+    pub fn whole_units<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
+        match bytes.len().next_multiple_of(usize::from(self.mbminlen.max(1))) - bytes.len() {
+            0 => Cow::Borrowed(bytes),
+            missing => Cow::Owned([vec![0; missing].as_slice(), bytes].concat()),
+        }
+    }
+
+    /// The string without the spaces at its end.
+    pub fn trim_end_spaces<'a>(&self, bytes: &'a [u8]) -> &'a [u8] {
+        if self.mbminlen <= 1 {
+            return &bytes[..bytes.iter().rposition(|b| *b != b' ').map_or(0, |at| at + 1)];
+        }
+        let mut space = Vec::with_capacity(4);
+        self.encoding.encode(u32::from(b' '), &mut space);
+        let mut rest = bytes;
+        while let Some(shorter) = rest.strip_suffix(space.as_slice()).filter(|_| !space.is_empty()) {
+            rest = shorter;
+        }
+        rest
+    }
+
     /// Characters in the string; every byte that is none counts as one.
     pub fn char_count(&self, bytes: &[u8]) -> usize {
         if self.encoding.one_byte() || self.encoding.ascii_compatible() && bytes.is_ascii() {

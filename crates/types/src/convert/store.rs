@@ -7,6 +7,7 @@
 
 use super::number::{Converted, bytes_to_f64, to_decimal, to_f64};
 use super::text::{message_text, to_text};
+use crate::charset::charset;
 use crate::datatype::{ColumnType, DECIMALS_NOT_FIXED, TypeKind};
 use crate::decimal::Decimal;
 use crate::errno;
@@ -141,6 +142,13 @@ pub fn store(value: Value, from: &ColumnType, to: &ColumnType, ctx: &StoreContex
     if value.is_null() {
         return Ok(value);
     }
+    let value = match value {
+        // Digits are read in ASCII.
+        Value::Bytes(text) if !charset(from.collation).is_ascii_compatible() && is_number_or_time(to.kind) => {
+            Value::Bytes(super::store_text::in_ascii(&text, from.collation).into())
+        }
+        value => value,
+    };
     match to.kind {
         TypeKind::TinyInt | TypeKind::SmallInt | TypeKind::MediumInt | TypeKind::Int | TypeKind::BigInt => {
             store_integer(value, from, to)
@@ -159,6 +167,14 @@ pub fn store(value: Value, from: &ColumnType, to: &ColumnType, ctx: &StoreContex
         TypeKind::Geometry => Ok(value),
         _ => super::store_text::store_string(value, from, to),
     }
+}
+
+fn is_number_or_time(kind: TypeKind) -> bool {
+    use TypeKind::*;
+    matches!(
+        kind,
+        TinyInt | SmallInt | MediumInt | Int | BigInt | Decimal | Float | Double | Year | Date | DateTime | Timestamp | Time
+    )
 }
 
 /// The least and the greatest value of an integer type.

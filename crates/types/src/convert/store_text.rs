@@ -1,5 +1,7 @@
 //! Storing into character, binary, ENUM, SET and JSON columns.
 
+use std::borrow::Cow;
+
 use super::store::{ProblemKind, StoreProblem, Stored};
 use super::strings;
 use super::text::to_text;
@@ -43,7 +45,8 @@ pub(super) fn store_string(value: Value, from: &ColumnType, to: &ColumnType) -> 
     let is_number = !matches!(value, Value::Bytes(_) | Value::Json(_));
     let (bytes, source) = text_of(value, from);
     let is_text = to.collation != CollationId::BINARY;
-    let (bytes, incorrect) = if is_text && !(is_number && bytes.is_ascii()) {
+    let target = charset(to.collation);
+    let (bytes, incorrect) = if is_text && !(is_number && target.is_ascii_compatible() && bytes.is_ascii()) {
         match strings::convert(bytes, source, to.collation) {
             Ok(bytes) => (bytes, None),
             Err(incorrect) => (incorrect.best, Some(incorrect.shown)),
@@ -58,14 +61,14 @@ pub(super) fn store_string(value: Value, from: &ColumnType, to: &ColumnType) -> 
     }
     let kept = match to.kind {
         _ if bytes.len() <= length => bytes.len(),
-        TypeKind::Char | TypeKind::VarChar => charset(to.collation).prefix_len(&bytes, length),
-        _ => charset(to.collation).prefix_in_bytes(&bytes, length).len(),
+        TypeKind::Char | TypeKind::VarChar => target.prefix_len(&bytes, length),
+        _ => target.prefix_in_bytes(&bytes, length).len(),
     };
     let (stored, rest) = bytes.split_at(kept);
     // Spaces at the end may go: from CHAR in silence, else with a note; from binary strings never.
-    let spaces_only = is_text && rest.iter().all(|b| *b == b' ');
+    let spaces_only = is_text && target.trim_end_spaces(rest).is_empty();
     let stored = match to.kind {
-        TypeKind::Char => stored.trim_end_spaces(is_text),
+        TypeKind::Char if is_text => target.trim_end_spaces(stored),
         _ => stored,
     };
     let mut stored: Box<[u8]> = stored.into();
@@ -86,15 +89,22 @@ pub(super) fn store_string(value: Value, from: &ColumnType, to: &ColumnType) -> 
     }
 }
 
-trait TrimEndSpaces {
-    fn trim_end_spaces(&self, trim: bool) -> &Self;
+/// What stands before the first `char` and behind it.
+fn split_at_char<'a>(text: &'a [u8], char: &[u8]) -> (&'a [u8], Option<&'a [u8]>) {
+    let found = text.chunks(char.len().max(1)).position(|unit| unit == char).map(|n| n * char.len());
+    match found {
+        Some(at) => (&text[..at], Some(&text[at + char.len()..])),
+        None => (text, None),
+    }
 }
 
-impl TrimEndSpaces for [u8] {
-    fn trim_end_spaces(&self, trim: bool) -> &[u8] {
-        let spaces = if trim { self.iter().rev().take_while(|b| **b == b' ').count() } else { 0 };
-        &self[..self.len() - spaces]
+/// A text in which digits can be read.
+pub(super) fn in_ascii(text: &[u8], collation: CollationId) -> Cow<'_, [u8]> {
+    let source = charset(collation);
+    if source.is_ascii_compatible() {
+        return Cow::Borrowed(text);
     }
+    source.convert(charset(CollationId::UTF8MB4_BIN), text).bytes
 }
 
 /// The number that all of `text` is.
@@ -121,11 +131,12 @@ pub(super) fn store_enum(value: Value, from: &ColumnType, to: &ColumnType) -> St
     }
     let (bytes, source) = text_of(value, from);
     let text = strings::convert(bytes, source, to.collation).unwrap_or_else(|incorrect| incorrect.best);
-    let trimmed = text.trim_end_spaces(true);
+    let target = charset(to.collation);
+    let trimmed = target.trim_end_spaces(&text);
     if let Some(index) = labels.iter().position(|label| collation(to.collation).equal(label, trimmed)) {
         return Ok(Value::UInt(index as u64 + 1));
     }
-    match whole_number(&text) {
+    match whole_number(&in_ascii(&text, to.collation)) {
         // MySQL takes '0' for the error value without complaint.
         Some(n) if n <= labels.len() as u64 => Ok(Value::UInt(n)),
         _ => StoreProblem::of(ProblemKind::Truncated, Value::UInt(0)),
@@ -148,20 +159,26 @@ pub(super) fn store_set(value: Value, from: &ColumnType, to: &ColumnType) -> Sto
     }
     let (bytes, source) = text_of(value, from);
     let text = strings::convert(bytes, source, to.collation).unwrap_or_else(|incorrect| incorrect.best);
-    let trimmed = text.trim_end_spaces(true);
+    let target = charset(to.collation);
+    let trimmed = target.trim_end_spaces(&text);
     if trimmed.is_empty() {
         return Ok(Value::UInt(0));
     }
     let mut bits = 0u64;
     let mut unknown = false;
-    for part in trimmed.split(|b| *b == b',') {
+    let mut comma = Vec::with_capacity(4);
+    target.encode(u32::from(b','), &mut comma);
+    let mut rest = Some(trimmed);
+    while let Some(labels_left) = rest {
+        let (part, behind) = split_at_char(labels_left, &comma);
+        rest = behind;
         match labels.iter().position(|label| collation(to.collation).equal(label, part)) {
             Some(i) => bits |= 1 << i,
             None => unknown = true,
         }
     }
     // A number must be all there is, without spaces behind it.
-    match whole_number(&text).filter(|_| !text.ends_with(b" ")) {
+    match whole_number(&in_ascii(&text, to.collation)).filter(|_| trimmed.len() == text.len()) {
         _ if !unknown => Ok(Value::UInt(bits)),
         Some(n) if n & !all == 0 => Ok(Value::UInt(n)),
         _ => StoreProblem::of(ProblemKind::Truncated, Value::UInt(bits)),

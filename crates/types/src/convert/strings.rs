@@ -35,6 +35,10 @@ pub(super) fn convert(bytes: Box<[u8]>, from: CollationId, to: CollationId) -> R
     if target.is_binary() || (bytes.is_ascii() && source.is_ascii_compatible() && target.is_ascii_compatible()) {
         return Ok(bytes);
     }
+    let bytes = match source.is_binary() {
+        true => target.whole_units(&bytes).into(),
+        false => bytes,
+    };
     if source.is_binary() || std::ptr::eq(source, target) {
         return match target.validate(&bytes) {
             Ok(()) => Ok(bytes),

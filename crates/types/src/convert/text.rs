@@ -1,5 +1,6 @@
 //! The text of a value, and the text of a value inside an error message.
 
+use crate::charset::charset;
 use crate::datatype::{ColumnType, DECIMALS_NOT_FIXED, TypeKind};
 use crate::errno;
 use crate::error::Error;
@@ -66,7 +67,7 @@ fn write_unsigned(n: u64, ty: &ColumnType, out: &mut Vec<u8>) {
             for (i, label) in labels.iter().enumerate().take(64) {
                 if n >> i & 1 == 1 {
                     if !first {
-                        out.push(b',');
+                        charset(ty.collation).encode(u32::from(b','), out);
                     }
                     first = false;
                     out.extend_from_slice(label);

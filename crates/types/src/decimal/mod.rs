@@ -155,7 +155,7 @@ impl Decimal {
     }
 
     /// The shortest decimal text of `f`, as MySQL converts DOUBLE; the flag tells that it
-    /// does not fit 65 digits, and the value then is ±(65 nines). NaN is 0.
+    /// does not fit an intermediate result, and the value then is ±(65 nines). NaN is 0.
     pub fn from_f64(f: f64) -> (Decimal, bool) {
         if !f.is_finite() {
             let max = Decimal::max_of(PRECISION_MAX, 0);

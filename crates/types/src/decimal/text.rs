@@ -14,7 +14,7 @@ pub struct Parsed {
     /// Bytes read: leading spaces, the number and trailing spaces. Fewer than the text has
     /// if junk follows; 0 if there is no number.
     pub used: usize,
-    /// The number does not fit 65 digits; `value` is ±(65 nines).
+    /// The number has more digits before the point than an intermediate result; `value` is ±(65 nines).
     pub overflow: bool,
     /// Fraction digits were cut.
     pub truncated: bool,
@@ -139,7 +139,7 @@ fn assemble(integer: &[u8], fraction: &[u8], exponent: i32) -> Parsed {
     let all_zero = digits.clone().all(|b| *b == b'0');
     // Leading zeros of the fraction count for the scale but not for the width.
     let leading = digits.clone().take_while(|b| **b == b'0').count();
-    if !all_zero && point - leading as i32 > PRECISION_MAX as i32 {
+    if !all_zero && point - leading as i32 > DIGITS_MAX as i32 {
         return Parsed { value: Decimal::max_of(PRECISION_MAX, 0), used: 0, overflow: true, truncated: false };
     }
     let total = integer.len() + fraction.len();

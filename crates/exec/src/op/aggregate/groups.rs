@@ -2,11 +2,12 @@
 
 use std::borrow::Cow;
 
+use vaquita_plan::env::Level;
 use vaquita_plan::eval::coerce;
 use vaquita_plan::expr::{Expr, ExprKind, Slot};
 use vaquita_plan::node::{Aggregate, AggregateKind};
 use vaquita_plan::visit;
-use vaquita_types::{Result, TypeKind, Value};
+use vaquita_types::{Error, Result, TypeKind, Value, errno};
 
 use super::concat;
 use super::merge::Origin;
@@ -60,6 +61,10 @@ pub struct Groups<'p> {
     key: Vec<u8>,
     row: Vec<Value>,
     concat_max: usize,
+    /// For each level of ROLLUP and each function the rows that GROUP_CONCAT has joined, which its warnings count through all groups.
+    concat_rows: Vec<u64>,
+    /// With GROUP_CONCAT, how many keys each group has.
+    levels: Vec<usize>,
     pub(super) kept_bytes: usize,
 }
 
@@ -102,6 +107,8 @@ impl<'p> Groups<'p> {
             key: Vec::new(),
             row: Vec::new(),
             concat_max: 0,
+            concat_rows: Vec::new(),
+            levels: Vec::new(),
             kept_bytes: 0,
         }
     }
@@ -114,12 +121,14 @@ impl<'p> Groups<'p> {
         self.clear(statement);
         if self.spec.aggregates.iter().any(|a| a.kind == AggregateKind::GroupConcat) {
             self.concat_max = concat::length_max(statement);
+            self.concat_rows = vec![0; (self.spec.keys.len() + 1) * self.spec.aggregates.len()];
         }
     }
 
     pub fn clear(&mut self, statement: &Execution<'_>) {
         self.states.clear();
         self.origins.clear();
+        self.levels.clear();
         self.keys.clear(statement);
         self.first_rows.clear(statement);
         self.seen.iter_mut().flatten().for_each(|seen| seen.clear(statement));
@@ -138,6 +147,9 @@ impl<'p> Groups<'p> {
             if let (Some(key), Some(state)) = (key, self.states.get_mut(first + n)) {
                 *state = State::Count(u64::from(key >= levels));
             }
+        }
+        if !self.concat_rows.is_empty() {
+            self.levels.push(levels);
         }
         let bytes = self.spec.aggregates.len() * size_of::<State>();
         self.kept_bytes += bytes;
@@ -238,7 +250,14 @@ impl<'p> Groups<'p> {
         for (n, of) in self.spec.aggregates.iter().enumerate() {
             let Some(state) = self.states.get_mut(first + n) else { continue };
             if let State::Concat(concat) = state {
-                concat.settle(of, self.concat_max, frame.statement);
+                let (rows, cut) = concat.settle(of, self.concat_max);
+                let level = self.levels.get(group).copied().unwrap_or_default();
+                if let Some(total) = self.concat_rows.get_mut(level * self.spec.aggregates.len() + n) {
+                    *total += rows;
+                    if cut {
+                        frame.statement.warn(Level::Warning, Error::new(&errno::ER_CUT_VALUE_GROUP_CONCAT, &[&*total]));
+                    }
+                }
             }
             let value = state.finish(of.kind, &of.ty);
             let is_extreme = matches!(of.kind, AggregateKind::Min | AggregateKind::Max);
