@@ -169,22 +169,9 @@ fn predicate(expr: &Expr, cx: &EvalCx<'_>) -> Result<Option<bool>> {
         ExprKind::And(parts) => connective(parts, false, cx),
         ExprKind::Or(parts) => connective(parts, true, cx),
         ExprKind::Not(inner) => Ok(eval_bool(inner, cx)?.map(|b| !b)),
-        ExprKind::IsNull(inner) => Ok(Some(is_null(inner, cx)?)),
+        ExprKind::IsNull(inner) => Ok(Some(eval(inner, cx)?.is_null())),
         ExprKind::InList(value, list, rule) => in_list(value, list, *rule, cx),
         _ => eval_bool(expr, cx),
-    }
-}
-
-fn is_null(inner: &Expr, cx: &EvalCx<'_>) -> Result<bool> {
-    match &*eval(inner, cx)? {
-        Value::Null => Ok(true),
-        // ODBC programs find '0000-00-00' in a NOT NULL column with IS NULL.
-        Value::Date(d) => Ok(d.is_zero() && !inner.nullable && matches!(inner.kind, ExprKind::Slot(_))),
-        Value::DateTime(d) => {
-            let is_column = inner.ty.kind == vaquita_types::TypeKind::DateTime && matches!(inner.kind, ExprKind::Slot(_));
-            Ok(d.is_zero() && !inner.nullable && is_column)
-        }
-        _ => Ok(false),
     }
 }
 

@@ -267,12 +267,16 @@ impl<'a> Insert<'a> {
                     return Ok(());
                 }
                 Written::Skipped => {
+                    self.change.take_back_number(generated);
                     self.orphans += 1;
                     return Ok(());
                 }
                 Written::Duplicate(duplicate) => duplicate,
             };
             self.duplicates += 1;
+            if !self.plan.replace {
+                self.change.take_back_number(generated);
+            }
             if self.plan.replace {
                 match self.replace_existing(&duplicate)? {
                     Replaced::Deleted => continue,
@@ -321,7 +325,7 @@ impl<'a> Insert<'a> {
             self.change.values.compute(&mut self.frame.slots[..columns])?;
         }
         let slots: Vec<usize> = (0..columns).collect();
-        let found = Found { key, stored: Some(old), is_joined: false };
+        let found = Found { key, stored: Some(old), is_joined: false, several_rows: self.several_rows };
         match self.change.evaluate(&self.plan.on_duplicate, &slots, &mut self.frame, found)? {
             Evaluated::Same => {
                 self.changed.found += 1;

@@ -83,7 +83,7 @@ fn for_each<'a>(
             }
             changed.found += 1;
             change.values.row = row;
-            let found = Found { key: &key, stored: None, is_joined: joined };
+            let found = Found { key: &key, stored: None, is_joined: joined, several_rows: true };
             let evaluated = change.evaluate(&target.assignments, &target.column_slots, &mut frame, found)?;
             if let Evaluated::Update(update) = evaluated {
                 changed.affected += u64::from(f(n, change, key, update)?);

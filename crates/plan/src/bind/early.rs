@@ -16,6 +16,7 @@ use vaquita_types::{ColumnType, Result, TypeKind, Value};
 
 use super::Binder;
 use super::literal::word;
+use super::scope::{ColumnValue, RelationColumn};
 use crate::expr::{CompareAs, CompareOp, Expr, ExprKind};
 use crate::typing::{is_hex_literal, is_string};
 use crate::{eval, func, typing};
@@ -196,8 +197,8 @@ impl Binder<'_> {
         Ok(())
     }
 
-    /// The name of the column that a slot of this block or of one around it holds.
-    fn name_of_column(&self, expr: &Expr) -> Option<String> {
+    /// The column of this block or of one around it that a slot holds.
+    fn column_in(&self, expr: &Expr) -> Option<&RelationColumn> {
         let (depth, slot) = match expr.kind {
             ExprKind::Slot(slot) => (0, slot),
             ExprKind::Outer { depth, slot } => (depth, slot),
@@ -206,7 +207,29 @@ impl Binder<'_> {
         let frame = self.frames.get(self.frames.len().checked_sub(depth + 1)?)?;
         let relation = &frame.relations[frame.slot_owner.get(slot).copied().flatten()?];
         let position = (0..relation.columns.len()).find(|n| relation.slot(*n) == Some(slot))?;
-        Some(relation.columns[position].name.clone())
+        relation.columns.get(position)
+    }
+
+    fn name_of_column(&self, expr: &Expr) -> Option<String> {
+        self.column_in(expr).map(|column| column.name.clone())
+    }
+
+    /// `column IS NULL` in WHERE finds the zero date too if the column is a date that is NOT NULL, as ODBC programs expect.
+    pub(super) fn null_or_zero_date(&self, condition: Expr) -> Result<Expr> {
+        let ExprKind::IsNull(column) = &condition.kind else { return Ok(condition) };
+        let is_date = matches!(column.ty.kind, TypeKind::Date | TypeKind::DateTime);
+        let nullable = self.column_in(column).map(|column| match &column.value {
+            ColumnValue::Slot { nullable, .. } | ColumnValue::Lazy { nullable, .. } => *nullable,
+            ColumnValue::Expr(expr) => expr.nullable,
+        });
+        if !is_date || nullable != Some(false) {
+            return Ok(condition);
+        }
+        let zero = Expr::literal(Value::DateTime(DateTime::ZERO), ColumnType::temporal(TypeKind::DateTime, 0));
+        let is_zero = typing::compare(CompareOp::Eq, (**column).clone(), zero)?;
+        // A column of an outer join may be NULL.
+        let parts = if column.nullable { vec![condition, is_zero] } else { return Ok(is_zero) };
+        Ok(super::expr::predicate(ExprKind::Or(parts), true))
     }
 
     fn note_unless_silent(&mut self, expr: Expr, constant: &Expr) {

@@ -60,10 +60,10 @@ impl Binder<'_> {
                 self.insertable(view, &factor, columns.filter(|columns| !columns.is_empty()), replace)?
             }
         };
+        into.note_table(self, actions)?;
         if into.table.indexes.is_empty() {
             return Err(Error::new(&errno::ER_DBACCESS_DENIED_ERROR, &[&"", &"", &into.table.database]));
         }
-        into.note_table(self, actions)?;
         Ok(into)
     }
 

@@ -136,7 +136,11 @@ impl Binder<'_> {
         if self.frame().clause == Clause::Where {
             self.forget_numbers(&bound);
         }
-        Ok(visit::conjuncts(bound).into_iter().filter(|e| !is_true(e)).collect())
+        let parts = visit::conjuncts(bound).into_iter().filter(|e| !is_true(e));
+        match self.frame().clause {
+            Clause::Where => parts.map(|part| self.null_or_zero_date(part)).collect(),
+            _ => Ok(parts.collect()),
+        }
     }
 
     /// FOR UPDATE and FOR SHARE mark the scans.

@@ -88,7 +88,11 @@ impl Binder<'_> {
     pub(super) fn in_subquery(&mut self, expr: &ast::Expr, query: &ast::Query, negated: bool) -> Result<Expr> {
         let left = self.expr(expr)?;
         refuse_limit(query)?;
-        let (query, correlated) = self.bound_subquery(query)?;
+        let (mut query, correlated) = self.bound_subquery(query)?;
+        let left = match query.output_mut().as_mut_slice() {
+            [one] => typing::years_of_literals(left, &mut one.expr),
+            _ => left,
+        };
         let (left, compare) = self.match_columns(left, query.output(), "in")?;
         let nullable = left.nullable || query.output().iter().any(|o| o.expr.nullable);
         let kind = SubqueryKind::In { left, compare, negated };

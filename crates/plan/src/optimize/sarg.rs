@@ -65,7 +65,7 @@ impl Columns<'_> {
             }
             ExprKind::InList(value, list, rule) => self.in_list(value, list, *rule).into_iter().collect(),
             ExprKind::IsNull(inner) => match self.position(inner) {
-                // A key of a NOT NULL column cannot hold NULL, and zero dates in such columns count as NULL.
+                // A key of a NOT NULL column cannot hold NULL.
                 Some(column) if self.table.columns[column].nullable => {
                     let null = Expr { nullable: true, ..Expr::literal(Value::Null, ColumnType::null()) };
                     vec![Term { column, bound: Bound::Equal(vec![KeyExpr { expr: null, null_safe: true }]), exact: true }]

@@ -556,6 +556,21 @@ fn full_years(left: Expr, right: Expr) -> Result<(Expr, Expr)> {
     })
 }
 
+/// As `full_years`, for `left IN (SELECT right)`: a literal on one side and a column on the other.
+pub fn years_of_literals(left: Expr, right: &mut Expr) -> Expr {
+    let is_year = |e: &Expr| e.ty.kind == TypeKind::Year && is_column(e);
+    if is_year(&left)
+        && let Some(stored) = stored(&left, right)
+    {
+        *right = stored;
+    } else if is_year(right)
+        && let Some(stored) = stored(right, &left)
+    {
+        return stored;
+    }
+    left
+}
+
 /// Numbers and texts that are the same for every row.
 fn is_row_independent(expr: &Expr) -> bool {
     match &expr.kind {

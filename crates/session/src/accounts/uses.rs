@@ -20,10 +20,7 @@ use super::subject::Subject;
 
 impl Subject<'_> {
     pub fn check_uses(&self, uses: &UseList) -> Result<()> {
-        if self.access.is_unlimited() {
-            return Ok(());
-        }
-        if uses.writes_file {
+        if uses.writes_file && !self.access.is_unlimited() {
             self.global(p::FILE, &[], "FILE")?;
         }
         self.check_tables(uses, &Whose::Session)?;
@@ -32,14 +29,23 @@ impl Subject<'_> {
 
     /// What counts for `whose`, which is this account.
     pub fn check_tables(&self, uses: &UseList, whose: &Whose) -> Result<()> {
+        let of = || uses.tables.iter().filter(|table| table.whose == *whose);
+        of().try_for_each(|table| self.information_schema_is_read_only(table))?;
         if self.access.is_unlimited() {
             return Ok(());
         }
-        let of = || uses.tables.iter().filter(|table| table.whose == *whose);
         // A session may do everything with its temporary tables.
         let asked = || of().filter(|t| t.table.as_ref().is_none_or(|def| !def.options.temporary));
         asked().try_for_each(|table| self.table_allows(table))?;
         asked().try_for_each(|table| self.columns_allow(table))
+    }
+
+    /// Nobody may change what only shows.
+    fn information_schema_is_read_only(&self, table: &TableUse) -> Result<()> {
+        if bits(table.actions) & !p::SELECT != 0 && table.database.eq_ignore_ascii_case("information_schema") {
+            return Err(self.database_denied("information_schema"));
+        }
+        Ok(())
     }
 
     fn table_allows(&self, table: &TableUse) -> Result<()> {
@@ -47,9 +53,6 @@ impl Subject<'_> {
         let public = reads_freely(&table.database, &table.name);
         if public && is_of_innodb(&table.database, &table.name) {
             self.global(p::PROCESS, &[], "PROCESS")?;
-        }
-        if public && need & !p::SELECT != 0 && table.database.eq_ignore_ascii_case("information_schema") {
-            return Err(self.database_denied("information_schema"));
         }
         let free = if public { p::SELECT } else { 0 };
         let have = self.access.grants.on_table_or_columns(&table.database, &table.name) | free;

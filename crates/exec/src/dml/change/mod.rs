@@ -75,6 +75,8 @@ pub(crate) struct Found<'k> {
     pub stored: Option<Vec<Value>>,
     /// It may be joined with further rows, which are found by what it was, as are the values of other tables.
     pub is_joined: bool,
+    /// Outside of strict mode NULL for a column that is NOT NULL is a warning, not an error.
+    pub several_rows: bool,
 }
 
 /// A row that is there and what it becomes, both as they are stored.
@@ -215,9 +217,9 @@ impl<'a> TableChange<'a> {
         frame: &mut Frame<'_>,
         row: Found<'_>,
     ) -> Result<Evaluated> {
-        let Found { key, stored, is_joined } = row;
+        let Found { key, stored, is_joined, several_rows } = row;
         let before: Vec<Value> = slots.iter().map(|slot| frame.slots[*slot].clone()).collect();
-        self.assign(assignments, slots, frame)?;
+        self.assign(assignments, slots, frame, several_rows)?;
         let mut new: Vec<Value> = slots.iter().map(|slot| std::mem::take(&mut frame.slots[*slot])).collect();
         if is_joined {
             slots.iter().zip(&before).for_each(|(slot, value)| frame.slots[*slot].clone_from(value));
@@ -308,7 +310,7 @@ impl<'a> TableChange<'a> {
         Ok(())
     }
 
-    fn assign(&self, assignments: &[Assignment], slots: &[usize], frame: &mut Frame<'_>) -> Result<()> {
+    fn assign(&self, assignments: &[Assignment], slots: &[usize], frame: &mut Frame<'_>, several_rows: bool) -> Result<()> {
         for assignment in assignments {
             let value = match &assignment.value {
                 // A column that is given itself keeps what it has, even what sql_mode refuses now.
@@ -316,10 +318,14 @@ impl<'a> TableChange<'a> {
                 Some(expr) => {
                     let value = expr.eval(&frame.cx())?.into_owned();
                     let value = self.values.convert(value, &expr.ty, assignment.column)?;
-                    self.values.check_null(value, assignment.column, true)?
+                    self.values.check_null(value, assignment.column, several_rows)?
                 }
                 // What it is generated of decides.
                 None if self.table.def.columns[assignment.column].generated.is_some() => continue,
+                // No number is drawn for a row that is there.
+                None if self.table.def.columns[assignment.column].auto_increment => {
+                    values::implicit_default(&self.table.def.columns[assignment.column])
+                }
                 None => self.values.default(assignment.column, true)?.unwrap_or(Value::Null),
             };
             frame.slots[slots[assignment.column]] = value;
@@ -333,6 +339,13 @@ impl<'a> TableChange<'a> {
             if column.on_update_now && !assignments.iter().any(|a| a.column == position) {
                 row[position] = self.values.now(column);
             }
+        }
+    }
+
+    /// The number of a row that was not inserted is that of the next one.
+    pub fn take_back_number(&mut self, generated: Option<u64>) {
+        if let Some(number) = generated {
+            self.numbers.take_back(number);
         }
     }
 

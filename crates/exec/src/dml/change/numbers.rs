@@ -23,6 +23,8 @@ pub(super) struct Numbers<'a> {
     expected: u64,
     /// The next of the numbers that were drawn at once for these rows, and how many are left.
     drawn: (u64, u64),
+    /// The number of a row that was not inserted.
+    taken_back: Option<u64>,
     /// Foreign keys are looked at before a number is drawn, as none of them is about the number.
     after_parents: bool,
 }
@@ -42,6 +44,7 @@ impl<'a> Numbers<'a> {
             column,
             expected: 0,
             drawn: (0, 0),
+            taken_back: None,
             after_parents,
             counting_index: group_numbers::counting_index(&table.def),
             asked_for_given: false,
@@ -60,6 +63,9 @@ impl<'a> Numbers<'a> {
 
     /// The next number of the table's counter.
     fn draw(&mut self, increment: u64, offset: u64) -> Result<u64> {
+        if let Some(number) = self.taken_back.take() {
+            return Ok(number);
+        }
         if self.drawn.1 == 0 {
             let count = std::mem::take(&mut self.expected).max(1);
             let first = self.statement.txn.borrow_mut().next_auto_increment(self.table.def.id, count, increment, offset)?;
@@ -68,6 +74,15 @@ impl<'a> Numbers<'a> {
         let number = self.drawn.0;
         self.drawn = (group_numbers::following(number, increment, offset).unwrap_or(u64::MAX), self.drawn.1 - 1);
         Ok(number)
+    }
+
+    /// The row of this number was not inserted: the next one gets it.
+    pub fn take_back(&mut self, number: u64) {
+        match &mut self.after_given {
+            Some(next) => *next = number,
+            None if self.counting_index.is_none() => self.taken_back = Some(number),
+            None => {}
+        }
     }
 
     /// Gives the next number to a column that got NULL or 0; returns it if it was generated.
@@ -85,6 +100,7 @@ impl<'a> Numbers<'a> {
         if !row[position].is_null() && (!zero || zero_is_a_value) {
             if let Some(value) = given.filter(|_| self.counting_index.is_none()) {
                 txn.note_auto_increment(self.table.def.id, value)?;
+                self.taken_back = self.taken_back.filter(|number| *number > value);
             }
             return Ok(None);
         }
