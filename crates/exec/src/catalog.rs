@@ -3,6 +3,8 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
+use vaquita_parser::Statement;
+use vaquita_parser::ast::{Instruction, Program};
 use vaquita_plan::catalog::{Catalog as PlannerCatalog, StoredFunction, TableStatistics, View};
 use vaquita_plan::data_type::column_type;
 use vaquita_storage::{Interrupt, Isolation, SessionCatalog, Transaction, TxnOptions};
@@ -10,6 +12,19 @@ use vaquita_types::schema::{ObjectKind, TableDef, TableRef};
 use vaquita_types::{Error, Result};
 
 use crate::system::routines::read_routine;
+
+/// It changes or locks rows, or calls what may.
+fn may_change(program: &Program) -> bool {
+    let changes = |statement: &Statement| match statement {
+        Statement::Query(query) => !query.locks.is_empty(),
+        Statement::Do(_) | Statement::Signal(_) | Statement::GetDiagnostics(_) => false,
+        _ => true,
+    };
+    let is_stored = |name: &String| vaquita_plan::func::lookup(name).is_none();
+    program.calls.iter().any(is_stored)
+        || program.cursors.iter().any(changes)
+        || program.steps.iter().any(|step| matches!(&step.instruction, Instruction::Run(statement) if changes(statement)))
+}
 
 pub struct PlanCatalog<'a> {
     catalog: &'a SessionCatalog,
@@ -53,7 +68,8 @@ impl PlannerCatalog for PlanCatalog<'_> {
         let returns = create.returns.ok_or_else(|| Error::internal("a function without a type"))?;
         let returns = column_type(&object.name, &returns.ty, returns.collate.as_deref(), object.database_collation)?;
         let (database, name) = (object.database.clone(), object.name.clone());
-        Ok(Some(StoredFunction { database, name, parameters: create.parameters, returns }))
+        let changes = may_change(&create.program);
+        Ok(Some(StoredFunction { database, name, parameters: create.parameters, returns, changes }))
     }
 
     fn database_exists(&self, database: &str) -> Result<bool> {

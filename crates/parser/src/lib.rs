@@ -24,7 +24,7 @@ pub mod statement_kind;
 
 pub use ast::*;
 pub use error::ParseError;
-pub use parser::{is_blank, parse_expr, parse_one, parse_one_noting, parse_prepared, parse_prepared_noting};
+pub use parser::{is_blank, parse_expr, parse_one, parse_one_noting, parse_prepared, parse_prepared_noting, refuse_in_function};
 pub use statement_kind::StatementKind;
 
 /// What the session says about the grammar: the bits of `sql_mode` and the version.

@@ -32,6 +32,8 @@ pub struct StoredFunction {
     pub name: String,
     pub parameters: usize,
     pub returns: ColumnType,
+    /// It may change data, or call another one that does.
+    pub changes: bool,
 }
 
 /// A view with its query parsed.

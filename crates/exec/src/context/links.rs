@@ -138,6 +138,14 @@ impl Execution<'_> {
         }
     }
 
+    /// Somebody else has changed rows inside of the statement.
+    pub fn forget_found_keys(&self) {
+        if let Some(known) = self.foreign_keys.borrow_mut().as_mut() {
+            known.found.clear();
+            known.found_bytes = 0;
+        }
+    }
+
     /// The key may go.
     pub(crate) fn forget_found_key(&self, lock: &[u8]) {
         if let Some(known) = self.foreign_keys.borrow_mut().as_mut() {

@@ -76,6 +76,8 @@ pub struct Program {
     pub scopes: Vec<Scope>,
     /// The queries of cursors.
     pub cursors: Vec<Statement>,
+    /// Names of functions that it calls, those of the server and others.
+    pub calls: Vec<String>,
 }
 
 #[derive(Clone, Debug, PartialEq)]

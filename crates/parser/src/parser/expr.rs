@@ -592,6 +592,9 @@ impl Parser<'_> {
         if db.is_none() && name.eq_ignore_ascii_case("found_rows") {
             self.deprecate_with(FOUND_ROWS_TEXT);
         }
+        if let Some(builder) = &mut self.program {
+            builder.program.calls.push(if db.is_some() { String::new() } else { name.to_ascii_lowercase() });
+        }
         Ok(Expr::Func(FuncCall { db, name: name.to_ascii_lowercase(), written: name, args }))
     }
 

@@ -38,6 +38,7 @@ mod user;
 mod view;
 mod window;
 
+pub use program::refuse_in_function;
 use std::collections::BTreeMap;
 
 use vaquita_types::charset::Charset;

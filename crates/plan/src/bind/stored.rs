@@ -57,6 +57,8 @@ impl Binder<'_> {
         let Some(function) = self.cx.catalog.function(database, &call.written)? else {
             return Err(Error::new(&errno::ER_SP_DOES_NOT_EXIST, &[&"FUNCTION", &format!("{database}.{}", call.written)]));
         };
+        // Its caller may have to run again, as a statement that changes rows.
+        self.locking |= function.changes;
         if self.cx.names.is_some() {
             return Err(Error::unsupported("a stored function in a view"));
         }

@@ -10,9 +10,11 @@ use crate::server::Server;
 const ER_OUT_OF_RESOURCES: u16 = 1041;
 const ER_TABLEACCESS_DENIED_ERROR: u16 = 1142;
 const ER_SP_DOES_NOT_EXIST: u16 = 1305;
+const ER_OPTION_PREVENTS_STATEMENT: u16 = 1290;
 const ER_QUERY_INTERRUPTED: u16 = 1317;
 const ER_PROCACCESS_DENIED_ERROR: u16 = 1370;
 const ER_STACK_OVERRUN_NEED_MORE: u16 = 1436;
+const ER_CANT_UPDATE_USED_TABLE_IN_SF_OR_TRG: u16 = 1442;
 const ER_NO_SUCH_USER: u16 = 1449;
 const ER_SP_RECURSION_LIMIT: u16 = 1456;
 
@@ -255,6 +257,112 @@ fn functions_read_the_snapshot_of_their_statement() {
         stop.store(true, std::sync::atomic::Ordering::Relaxed);
         writing.join().expect("a writer");
     }
+}
+
+/// Functions that change rows which others change, too: each call counts once, whatever had to run again, and stays after a crash.
+#[test]
+fn functions_change_data_once() {
+    const CLIENTS: usize = 4;
+    const CALLS: usize = 25;
+    let server = Server::start("programs-changes");
+    let mut root = server.connect();
+    let create = [
+        "CREATE DATABASE d",
+        "USE d",
+        "CREATE TABLE c (a INT PRIMARY KEY, n INT)",
+        "INSERT INTO c VALUES (1, 0)",
+        "CREATE TABLE log (id INT PRIMARY KEY AUTO_INCREMENT, n INT)",
+        "CREATE FUNCTION take() RETURNS INT DETERMINISTIC MODIFIES SQL DATA BEGIN DECLARE x INT; UPDATE c SET n = n + 1; \
+         SELECT n INTO x FROM c; SET @taken = x; INSERT INTO log (n) VALUES (x); RETURN x; END",
+        "CREATE PROCEDURE p() BEGIN DECLARE x INT; SET x = take(); IF take() = x THEN SIGNAL SQLSTATE '45000'; END IF; END",
+        "CREATE TABLE free (id INT PRIMARY KEY AUTO_INCREMENT)",
+        "CREATE FUNCTION notes(x INT) RETURNS INT DETERMINISTIC MODIFIES SQL DATA BEGIN INSERT INTO free VALUES (); RETURN x; END",
+        "CREATE TABLE one (a INT)",
+        "INSERT INTO one VALUES (1)",
+    ];
+    run(&mut root, &create);
+    let clients: Vec<_> = (0..CLIENTS)
+        .map(|client| {
+            let mut connection = server.connect();
+            std::thread::spawn(move || {
+                let level = ["READ COMMITTED", "REPEATABLE READ"][client % 2];
+                run(&mut connection, &["USE d", &format!("SET SESSION TRANSACTION ISOLATION LEVEL {level}")]);
+                for n in 0..CALLS {
+                    // Nobody waits for a lock: the commits of several clients are one group.
+                    assert_eq!(rows(&mut connection, &format!("SELECT notes({n}), 'x'")), [[n.to_string(), "x".to_string()]]);
+                    let taken = rows(&mut connection, "SELECT take() FROM one");
+                    assert_eq!(rows(&mut connection, "SELECT @taken"), taken);
+                    run(&mut connection, &["SET @x = take()", "DO take()", "CALL p()"]);
+                }
+            })
+        })
+        .collect();
+    clients.into_iter().for_each(|client| client.join().expect("a client"));
+    let calls = (CLIENTS * CALLS * 5).to_string();
+    let counted = "SELECT n, (SELECT COUNT(*) FROM d.log), (SELECT COUNT(DISTINCT n) FROM d.log) FROM d.c";
+    let expected = [[calls.as_str(), &calls, &calls]];
+    assert_eq!(rows(&mut root, counted), expected);
+    assert_eq!(rows(&mut root, "SELECT COUNT(*) FROM d.free"), [[(CLIENTS * CALLS).to_string()]]);
+    let server = Server::start_in(server.kill());
+    assert_eq!(rows(&mut server.connect(), counted), expected);
+}
+
+/// A handler in a function finds the change that failed undone, and what came before it done.
+#[test]
+fn a_change_that_fails_in_a_function_is_undone() {
+    let server = Server::start("programs-undone");
+    let mut client = server.connect();
+    let create = [
+        "CREATE DATABASE d",
+        "USE d",
+        "CREATE TABLE t (a INT PRIMARY KEY, b INT)",
+        "INSERT INTO t VALUES (1, 0), (2, 0), (3, 0)",
+        "CREATE TABLE parent (a INT PRIMARY KEY)",
+        "CREATE TABLE child (a INT PRIMARY KEY, FOREIGN KEY (a) REFERENCES parent (a) ON DELETE CASCADE)",
+        "INSERT INTO parent VALUES (1), (2)",
+        "INSERT INTO child VALUES (1)",
+        "CREATE FUNCTION f() RETURNS INT DETERMINISTIC MODIFIES SQL DATA BEGIN \
+         DECLARE CONTINUE HANDLER FOR 1062 SET @caught = @caught + 1; \
+         INSERT INTO t VALUES (10, 1); INSERT INTO t VALUES (11, 1), (12, 1), (1, 1); UPDATE t SET a = a + 1 WHERE a < 3; RETURN 1; END",
+        "CREATE FUNCTION removes(x INT) RETURNS INT DETERMINISTIC MODIFIES SQL DATA BEGIN DELETE FROM parent WHERE a = x; RETURN x; END",
+        "SET @caught = 0",
+    ];
+    run(&mut client, &create);
+    run(&mut client, &["SELECT f()"]);
+    let all = "SELECT GROUP_CONCAT(a ORDER BY a), @caught FROM t";
+    assert_eq!(rows(&mut client, all), [["1,2,3,10", "2"]]);
+    // A row that a statement changes cannot go with its parent meanwhile, nor a parent that it has found.
+    assert_eq!(code(&mut client, "UPDATE child SET a = removes(1) + 1"), ER_CANT_UPDATE_USED_TABLE_IN_SF_OR_TRG);
+    assert_eq!(code(&mut client, "INSERT INTO child SELECT removes(2)"), ER_CANT_UPDATE_USED_TABLE_IN_SF_OR_TRG);
+    run(&mut client, &["SELECT removes(1)"]);
+    assert_eq!(rows(&mut client, "SELECT COUNT(*) FROM child"), [["0"]]);
+}
+
+/// A function changes what its definer may change, one with SQL SECURITY INVOKER what its caller may.
+#[test]
+fn functions_change_data_as_somebody() {
+    let server = Server::start("programs-changes-as");
+    let mut root = server.connect();
+    let create = [
+        "CREATE DATABASE d",
+        "USE d",
+        "CREATE TABLE t (a INT)",
+        "CREATE USER caller IDENTIFIED BY 'x'",
+        "GRANT EXECUTE ON d.* TO caller",
+        "CREATE FUNCTION as_definer() RETURNS INT DETERMINISTIC MODIFIES SQL DATA BEGIN INSERT INTO t VALUES (1); RETURN ROW_COUNT(); END",
+        "CREATE FUNCTION as_caller() RETURNS INT DETERMINISTIC MODIFIES SQL DATA SQL SECURITY INVOKER BEGIN INSERT INTO t VALUES (2); RETURN 1; END",
+        "CREATE PROCEDURE fills() SQL SECURITY INVOKER INSERT INTO t VALUES (3)",
+        "CREATE FUNCTION calls() RETURNS INT DETERMINISTIC MODIFIES SQL DATA BEGIN CALL fills(); RETURN 1; END",
+    ];
+    run(&mut root, &create);
+    let mut caller = Client::connect(server.port, "caller", "x").expect("caller connects");
+    assert_eq!(rows(&mut caller, "SELECT d.as_definer(), d.calls()"), [["1", "1"]]);
+    assert_eq!(code(&mut caller, "SELECT d.as_caller()"), ER_TABLEACCESS_DENIED_ERROR);
+    run(&mut root, &["SET GLOBAL read_only = ON"]);
+    assert_eq!(code(&mut caller, "SELECT d.as_definer()"), ER_OPTION_PREVENTS_STATEMENT);
+    run(&mut root, &["SET GLOBAL read_only = OFF", "GRANT INSERT ON d.t TO caller"]);
+    run(&mut caller, &["SELECT d.as_caller()"]);
+    assert_eq!(rows(&mut root, "SELECT a FROM d.t ORDER BY a"), [["1"], ["2"], ["3"]]);
 }
 
 /// What opens a level of statements, and what closes it.

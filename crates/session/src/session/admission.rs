@@ -8,6 +8,8 @@ use vaquita_types::errno::{ER_LOCK_OR_ACTIVE_TRANSACTION, ER_OPTION_PREVENTS_STA
 use vaquita_types::{Error, Result};
 
 use super::Session;
+use crate::server::Server;
+use crate::state::access::SessionAccess;
 use crate::variables::Var;
 
 impl Session {
@@ -63,16 +65,19 @@ impl Session {
         if locks_shared_tables(plan) { self.transaction.refuse_in_read_only(&self.env.settings) } else { Ok(()) }
     }
 
-    /// `super_read_only` is for everybody, `read_only` not for those who administer the server.
     pub(super) fn refuse_by_read_only(&self) -> Result<()> {
-        let globals = &self.server.globals;
-        let option = match (globals.is_on(Var::SuperReadOnly), globals.is_on(Var::ReadOnly)) {
-            (true, _) => "--super-read-only",
-            (false, true) if !self.access.administers() => "--read-only",
-            _ => return Ok(()),
-        };
-        Err(Error::new(&ER_OPTION_PREVENTS_STATEMENT, &[&option]))
+        refuse_by_read_only(&self.server, &self.access)
     }
+}
+
+/// `super_read_only` is for everybody, `read_only` not for those who administer the server.
+pub(super) fn refuse_by_read_only(server: &Server, access: &SessionAccess) -> Result<()> {
+    let option = match (server.globals.is_on(Var::SuperReadOnly), server.globals.is_on(Var::ReadOnly)) {
+        (true, _) => "--super-read-only",
+        (false, true) if !access.administers() => "--read-only",
+        _ => return Ok(()),
+    };
+    Err(Error::new(&ER_OPTION_PREVENTS_STATEMENT, &[&option]))
 }
 
 /// Changes them, or reads them as if to change them.

@@ -11,11 +11,13 @@ use vaquita_exec::context::Execution;
 use vaquita_exec::dml::Changed;
 use vaquita_parser::Statement as Ast;
 use vaquita_plan::node::Plan;
-use vaquita_storage::CommitStart;
+use vaquita_plan::uses::UseList;
+use vaquita_storage::{CommitStart, Reads};
 use vaquita_types::error::Next;
 use vaquita_types::{ColumnType, Error, Result, Value};
 
 use super::exchange::Exchange;
+use super::program::{InUse, Tables};
 use super::server_view::ServerView;
 use super::{Pending, Session};
 use crate::answer::{Answer, Completed, Flow, MakeWaiter, ResultForm, Status};
@@ -120,6 +122,59 @@ impl Session {
         }
     }
 
+    /// Evaluates expressions that read tables or call functions, which are a statement of their own.
+    pub(super) fn run_expression<T>(
+        &mut self,
+        (calls, uses): (bool, &UseList),
+        values: &[Value],
+        mut f: impl FnMut(&Execution<'_>) -> Result<T>,
+    ) -> Result<T> {
+        if calls {
+            self.transaction.refuse_unless_active()?;
+            self.transaction.begin_if_needed(&self.env.settings);
+            self.env.begin_try();
+        }
+        let mut restarts = 0;
+        let done = loop {
+            self.transaction.storage().begin_statement(Reads::Many);
+            if calls {
+                self.transaction.storage().note_change();
+            }
+            let done = {
+                let in_use = InUse { tables: Tables::Used(uses), outer: None };
+                let server = ServerView { in_use: Some(&in_use), ..self.server_view() };
+                f(&self.executing(values, &server))
+            };
+            match done {
+                Err(error) if calls && error.next() == Next::Restart && restarts < RESTARTS_MAX => {
+                    restarts += 1;
+                    self.env.take_back();
+                    self.transaction.storage().restart_statement();
+                }
+                done => break done,
+            }
+        };
+        if calls {
+            self.env.end_try();
+            if let Err(error) = &done {
+                self.fail_statement(error);
+                return done;
+            }
+        }
+        self.transaction.storage().end_statement();
+        if calls && !self.transaction.is_open() && !self.transaction.is_read_only() {
+            if let Err(error) = self.admit_commit() {
+                self.rollback_transaction();
+                return Err(error);
+            }
+            self.transaction_over();
+            self.transaction.storage().commit_wait()?;
+            return done;
+        }
+        self.transaction.release_reads();
+        done
+    }
+
     fn run_with_restarts(&mut self, planned: Planned<'_>, changes: bool, exchange: &mut Exchange<'_>) -> Result<Done> {
         let (mut restarts, mut replans) = (0, 0);
         let mut fresh: Option<Plan> = None;
@@ -160,7 +215,8 @@ impl Session {
     fn run_once(&mut self, planned: &Planned<'_>, exchange: &mut Exchange<'_>) -> Result<Done> {
         let Planned { plan, params, .. } = *planned;
         let form = self.result_form(exchange);
-        let server = self.server_view();
+        let in_use = InUse { tables: Tables::Of(plan), outer: None };
+        let server = ServerView { in_use: Some(&in_use), ..self.server_view() };
         let statement = self.executing(params, &server);
         let query = match plan {
             Plan::Query(query) => query,
@@ -252,7 +308,9 @@ impl Session {
             return self.fail(&error, exchange);
         }
         self.transaction_over();
-        if exchange.in_program {
+        // The rows of a query whose functions have changed data are in an answer that does not outlast this call.
+        let has_rows = matches!(done, Done::Rows | Done::Cursor) && !self.transaction.is_read_only();
+        if exchange.in_program || has_rows {
             return match self.transaction.storage().commit_wait() {
                 Ok(()) => self.succeed(&done, exchange),
                 Err(error) => self.fail(&error, exchange),

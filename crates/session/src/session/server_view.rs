@@ -12,7 +12,7 @@ use vaquita_storage::SessionCatalog;
 use vaquita_types::Result;
 use vaquita_types::schema::{ColumnDef, StoredObject};
 
-use super::program::Caller;
+use super::program::{Caller, InUse};
 use crate::accounts::{Subject, privilege, resolve};
 use crate::clients::Client;
 use crate::server::{Server, VERSION};
@@ -31,6 +31,8 @@ pub struct ServerView<'a> {
     /// The functions that run, and the settings of the innermost.
     pub caller: Option<&'a Caller<'a>>,
     pub plan: Option<&'a Arc<PlanSettings>>,
+    /// The tables of the statement, and of those around its functions.
+    pub in_use: Option<&'a InUse<'a>>,
 }
 
 impl ServerInfo for ServerView<'_> {

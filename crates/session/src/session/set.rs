@@ -7,7 +7,8 @@ use vaquita_parser::ast::{self, AccessMode, SetItem, SetValue, VarScope};
 use vaquita_plan::bind::{PlanContext, bind_scalar};
 use vaquita_plan::env::Level;
 use vaquita_plan::params::type_of_parameter;
-use vaquita_storage::{Isolation, Reads};
+use vaquita_plan::visit::calls_stored;
+use vaquita_storage::Isolation;
 use vaquita_types::charset::{Charset, Collation, CollationId};
 use vaquita_types::errno::{
     ER_CANT_CHANGE_TX_CHARACTERISTICS, ER_COLLATION_CHARSET_MISMATCH, ER_GLOBAL_VARIABLE, ER_INCORRECT_GLOBAL_LOCAL_VAR,
@@ -18,6 +19,7 @@ use vaquita_types::{ColumnType, Error, Result, TypeKind, Value};
 
 use super::Session;
 use super::execute::Done;
+use crate::state::prepared::VariableTypes;
 use crate::state::user_variables::type_of_value;
 use crate::variables::settings::isolation_of;
 use crate::variables::{Change, Def, Effect, Scope, Var, check, registry};
@@ -259,17 +261,14 @@ impl Session {
             .iter()
             .map(|value| type_of_parameter(value, collation).unwrap_or_else(ColumnType::null))
             .collect();
-        let bound = self.with_plan_context(|context| bind_scalar(expr, &PlanContext { param_types: &types, ..*context }))?;
-        self.transaction.storage().begin_statement(Reads::Many);
-        let evaluated = {
-            let server = self.server_view();
-            let statement = self.executing(self.prepared.values(), &server);
-            let cx = statement.cx(&[], None);
-            bound.eval(&cx).map(|value| value.into_owned())
-        };
-        self.transaction.storage().end_statement();
-        self.transaction.release_reads();
-        let value = evaluated?;
+        let (bound, uses) =
+            self.bound(&VariableTypes::default(), |context| bind_scalar(expr, &PlanContext { param_types: &types, ..*context }));
+        self.access.allows(&uses, Some(&self.catalog))?;
+        let bound = bound?;
+        let values = self.prepared.values().to_vec();
+        let value = self.run_expression((calls_stored(&bound), &uses), &values, |statement| {
+            bound.eval(&statement.cx(&[], None)).map(|value| value.into_owned())
+        })?;
         let ty = match bound.ty.kind {
             // The type of a `?` is that of its value.
             TypeKind::Null => type_of_value(&value, self.env.connection_collation()),

@@ -32,6 +32,7 @@ impl Session {
             locked: &self.locked,
             caller: None,
             plan: None,
+            in_use: None,
         }
     }
 

@@ -42,6 +42,16 @@ impl InsertIds {
         self.last_given.get().then(|| self.last.get())
     }
 
+    /// A function is called: what it does to LAST_INSERT_ID() goes with it.
+    pub fn begin_call(&self) -> (u64, bool) {
+        (self.last.get(), self.last_given.get())
+    }
+
+    pub fn end_call(&self, (last, given): (u64, bool)) {
+        self.last.set(last);
+        self.last_given.set(given);
+    }
+
     /// SET insert_id.
     pub fn give_next(&self, id: u64) {
         self.next.set(Some(id));

@@ -505,7 +505,8 @@ fn refuse_in_program(statement: &Statement, is_function: bool) -> Result<()> {
     error(&errno::ER_SP_BADSTATEMENT, &[&what])
 }
 
-fn refuse_in_function(statement: &Statement) -> Result<()> {
+/// Statements that MySQL lets no function hold, nor a procedure that one calls.
+pub fn refuse_in_function(statement: &Statement) -> Result<()> {
     let kind = StatementKind::of(statement);
     match statement {
         Statement::Prepare { .. } | Statement::Execute { .. } | Statement::Deallocate(_) => {
@@ -514,8 +515,8 @@ fn refuse_in_function(statement: &Statement) -> Result<()> {
         Statement::Flush(_) => error(&errno::ER_STMT_NOT_ALLOWED_IN_SF_OR_TRG, &[&"FLUSH"]),
         Statement::Query(query) if query.into.is_none() => error(&errno::ER_SP_NO_RETSET, &[&"function"]),
         Statement::Show(_) | Statement::Describe { .. } | Statement::Explain(_) => error(&errno::ER_SP_NO_RETSET, &[&"function"]),
-        Statement::Query(query) if query.locks.is_empty() => Ok(()),
-        Statement::Do(_) | Statement::Signal(_) | Statement::GetDiagnostics(_) => Ok(()),
+        Statement::Query(_) | Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) => Ok(()),
+        Statement::Do(_) | Statement::Call { .. } | Statement::Signal(_) | Statement::GetDiagnostics(_) => Ok(()),
         _ if kind.facts().commits
             || matches!(statement, Statement::StartTransaction { .. } | Statement::Commit(_) | Statement::Rollback(_)) =>
         {

@@ -122,18 +122,7 @@ impl Session {
     ) -> Result<Vec<Given>> {
         let mut frame = Frame::new(routine.clone(), &self.env.settings.plan)?;
         let host = &mut SessionHost { session: self, exchange };
-        let mut outs = Vec::new();
-        for (n, argument) in arguments.into_iter().enumerate() {
-            match argument {
-                Argument::In(value, ty) => host.store(&mut frame, n, value, &ty)?,
-                Argument::Out { target, value } => {
-                    if let Some((value, ty)) = value {
-                        host.store(&mut frame, n, value, &ty)?;
-                    }
-                    outs.push((n, target));
-                }
-            }
-        }
+        let outs = take_arguments(host, &mut frame, arguments)?;
         host.run_steps(&mut frame)?;
         let given = outs.into_iter().map(|(n, target)| {
             let name = routine.ast.program.variables[n].name.clone();
@@ -184,6 +173,27 @@ impl Session {
         exchange.answer.end_of_rows(&Completed { status, ..Completed::default() });
         Ok(())
     }
+}
+
+/// Gives a procedure its arguments; the variables whose values go somewhere in the end.
+pub(super) fn take_arguments(
+    host: &mut impl Host,
+    frame: &mut Frame,
+    arguments: Vec<Argument>,
+) -> Result<Vec<(usize, IntoTarget)>> {
+    let mut outs = Vec::new();
+    for (n, argument) in arguments.into_iter().enumerate() {
+        match argument {
+            Argument::In(value, ty) => host.store(frame, n, value, &ty)?,
+            Argument::Out { target, value } => {
+                if let Some((value, ty)) = value {
+                    host.store(frame, n, value, &ty)?;
+                }
+                outs.push((n, target));
+            }
+        }
+    }
+    Ok(outs)
 }
 
 /// The arguments of a CALL in `frame`, or of a client's. `at` is the first expression of the step that has them.

@@ -1,4 +1,4 @@
-//! Stored functions: bodies that run inside a statement, in its transaction and under its snapshot.
+//! Stored functions: bodies that run inside a statement, in its transaction and under its snapshot, and change data as a part of it.
 //!
 //! Nothing of the session can be changed while its statement runs, so a function sees it through `FunctionEnv`, which has the function's own
 //! settings and account over it. Conditions of the statement are put aside until the function is over.
@@ -9,42 +9,43 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 use vaquita_exec::context::{Execution, Functions, SessionEnv};
 use vaquita_exec::store_in_variable;
 use vaquita_parser::ast::Expr;
 use vaquita_parser::{Statement as Ast, StatementKind};
 use vaquita_plan::bind::{PlanContext, plan_statement};
-use vaquita_plan::env::{AskSession, Level, StoredCall, VarScope};
+use vaquita_plan::env::StoredCall;
 use vaquita_plan::expr::Expr as BoundTree;
 use vaquita_plan::node::{Plan, QueryPlan};
-use vaquita_plan::settings::{PlanSettings, RunSettings};
+use vaquita_plan::settings::PlanSettings;
 use vaquita_plan::uses::UseList;
 use vaquita_storage::{Interrupt, SessionCatalog};
-use vaquita_types::charset::CollationId;
 use vaquita_types::errno::{
-    ER_NO_SUCH_USER, ER_QUERY_INTERRUPTED, ER_SP_CURSOR_ALREADY_OPEN, ER_SP_DOES_NOT_EXIST, ER_SP_NO_RECURSION,
-    ER_SP_NORETURNEND, ER_STACK_OVERRUN_NEED_MORE,
+    ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, ER_CANT_UPDATE_USED_TABLE_IN_SF_OR_TRG, ER_NO_DB_ERROR, ER_NO_SUCH_USER,
+    ER_QUERY_INTERRUPTED, ER_SP_CURSOR_ALREADY_OPEN, ER_SP_DOES_NOT_EXIST, ER_SP_NO_RECURSION, ER_SP_NORETURNEND,
+    ER_SP_RECURSION_LIMIT, ER_STACK_OVERRUN_NEED_MORE, ER_UPDATE_WITHOUT_KEY_IN_SAFE_MODE,
 };
 use vaquita_types::error::Next;
 use vaquita_types::limits::PROGRAM_DEPTH_MAX;
-use vaquita_types::schema::{ObjectKind, SqlSecurity, StoredObject};
-use vaquita_types::temporal::TimeZone;
+use vaquita_types::schema::{ObjectKind, SqlSecurity, StoredObject, TableRef};
 use vaquita_types::{ColumnType, Error, Result, Value, stack};
 
+use super::super::admission::refuse_by_read_only;
 use super::super::lock_tables::admit_plan;
 use super::super::planning::{bind_in, refuse_hints};
 use super::super::server_view::ServerView;
 use super::answer::CursorRows;
+use super::call::{arguments, take_arguments};
 use super::conditions;
 use super::frame::{Frame, OpenCursor};
+use super::function_env::FunctionEnv;
 use super::interpreter::{Host, Interpreter};
 use crate::programs::{self, Routine};
 use crate::state::access::SessionAccess;
 use crate::state::environment::Environment;
 use crate::state::prepared::{CachedPlan, VariableTypes};
-use crate::variables::{Var, registry, sql_mode_value};
+use crate::variables::Var;
 
 /// DDL statements that may come between the planning of a query and its start before it fails.
 const REPLANS_MAX: usize = 100;
@@ -54,6 +55,29 @@ pub struct Caller<'a> {
     routine: &'a Routine,
     outer: Option<&'a Caller<'a>>,
     depth: usize,
+}
+
+/// Tables that a statement uses, and what is around it: what runs inside may not change them (error 1442).
+pub struct InUse<'a> {
+    pub tables: Tables<'a>,
+    pub outer: Option<&'a InUse<'a>>,
+}
+
+#[derive(Clone, Copy)]
+pub enum Tables<'a> {
+    Of(&'a Plan),
+    /// Of an expression.
+    Used(&'a UseList),
+}
+
+impl InUse<'_> {
+    fn has(&self, table: &TableRef) -> bool {
+        let here = match self.tables {
+            Tables::Of(plan) => plan.tables().iter().any(|used| used.id == table.id),
+            Tables::Used(uses) => uses.tables.iter().filter_map(|used| used.table.as_ref()).any(|used| used.id == table.id),
+        };
+        here || self.outer.is_some_and(|outer| outer.has(table))
+    }
 }
 
 impl Functions for ServerView<'_> {
@@ -67,29 +91,54 @@ impl Functions for ServerView<'_> {
         if routine.returns != *call.ty || routine.ast.parameters != call.args.len() {
             return Err(Error::stale_plan());
         }
-        let depth = self.caller.map_or(0, |caller| caller.depth) + 1;
-        let mut running = self.caller;
-        while let Some(caller) = running {
-            if caller.routine.is(&routine) {
-                return Err(Error::new(&ER_SP_NO_RECURSION, &[]));
+        if Caller::count(self.caller, &routine) > 0 {
+            return Err(Error::new(&ER_SP_NO_RECURSION, &[]));
+        }
+        run(self, &routine, statement, |host, frame| {
+            for (n, (value, from)) in call.args.iter().enumerate() {
+                let name = &routine.ast.program.variables[n].name;
+                let value = store_in_variable(value.clone(), from, name, &routine.types[n], statement.session)?;
+                frame.set(n, value)?;
             }
-            running = caller.outer;
-        }
-        if depth > PROGRAM_DEPTH_MAX {
-            return Err(Error::new(&ER_STACK_OVERRUN_NEED_MORE, &[&depth, &PROGRAM_DEPTH_MAX, &1]));
-        }
-        let caller = Caller { routine: &routine, outer: self.caller, depth };
-        stack::deeper(|| run(self, &caller, &routine, call, statement))
+            let env = self.env;
+            let (kept, ids) = (env.diagnostics.begin_call(), env.ids.begin_call());
+            let returned = host.run_steps(frame).and_then(|returned| {
+                let (value, from) = returned.ok_or_else(|| Error::new(&ER_SP_NORETURNEND, &[&routine.object.name]))?;
+                store_in_variable(value, &from, &routine.object.name, &routine.returns, host.outside)
+            });
+            env.diagnostics.end_call(kept, returned.is_ok(), env.settings.warnings_max);
+            env.ids.end_call(ids);
+            // It may have taken away what the statement has found.
+            statement.forget_found_keys();
+            returned
+        })
     }
 }
 
-fn run(
+impl Caller<'_> {
+    /// How often the routine runs already.
+    fn count(mut running: Option<&Caller<'_>>, routine: &Routine) -> u64 {
+        let mut count = 0;
+        while let Some(caller) = running {
+            count += u64::from(caller.routine.is(routine));
+            running = caller.outer;
+        }
+        count
+    }
+}
+
+/// Runs a routine inside of `statement`, as its definer and under its settings.
+fn run<T>(
     view: &ServerView<'_>,
-    caller: &Caller<'_>,
     routine: &Arc<Routine>,
-    call: &StoredCall<'_>,
     statement: &Execution<'_>,
-) -> Result<Value> {
+    f: impl FnOnce(&mut FunctionHost<'_>, &mut Frame) -> Result<T>,
+) -> Result<T> {
+    let depth = view.caller.map_or(0, |caller| caller.depth) + 1;
+    if depth > PROGRAM_DEPTH_MAX {
+        return Err(Error::new(&ER_STACK_OVERRUN_NEED_MORE, &[&depth, &PROGRAM_DEPTH_MAX, &1]));
+    }
+    let caller = Caller { routine, outer: view.caller, depth };
     let worn = definer_of(view, &routine.object)?;
     let access = worn.as_ref().unwrap_or(view.access);
     let outside = FunctionEnv {
@@ -99,20 +148,8 @@ fn run(
         selected: RefCell::default(),
     };
     let mut frame = Frame::new(routine.clone(), &outside.plan)?;
-    for (n, (value, from)) in call.args.iter().enumerate() {
-        let name = &routine.ast.program.variables[n].name;
-        let value = store_in_variable(value.clone(), from, name, &routine.types[n], statement.session)?;
-        frame.set(n, value)?;
-    }
-    let inner = ServerView { access, caller: Some(caller), plan: Some(&outside.plan), ..*view };
-    let mut host = FunctionHost { view: inner, statement, outside: &outside };
-    let kept = view.env.diagnostics.begin_call();
-    let returned = host.run_steps(&mut frame).and_then(|returned| {
-        let (value, from) = returned.ok_or_else(|| Error::new(&ER_SP_NORETURNEND, &[&routine.object.name]))?;
-        store_in_variable(value, &from, &routine.object.name, &routine.returns, &outside)
-    });
-    view.env.diagnostics.end_call(kept, returned.is_ok(), view.env.settings.warnings_max);
-    returned
+    let inner = ServerView { access, caller: Some(&caller), plan: Some(&outside.plan), ..*view };
+    stack::deeper(|| f(&mut FunctionHost { view: inner, statement, outside: &outside }, &mut frame))
 }
 
 /// The account that a function runs as, if it is another.
@@ -151,39 +188,138 @@ struct FunctionHost<'a> {
 
 impl FunctionHost<'_> {
     /// What runs inside of it.
-    fn inner<'b>(&'b self, params: &'b [Value]) -> Execution<'b> {
+    fn inner<'b>(&'b self, view: &'b ServerView<'b>, params: &'b [Value]) -> Execution<'b> {
         let outer = self.statement;
         let mut inner = Execution::new(outer.store, outer.catalog, outer.txn, params, self.outside, outer.interrupt);
-        inner.server = &self.view;
-        inner.functions = &self.view;
+        inner.server = view;
+        inner.functions = view;
         inner.lock_wait_ms_max = outer.lock_wait_ms_max;
         inner.table_lock_wait = outer.table_lock_wait;
         inner
     }
 
-    /// Runs a query by a plan that is current.
-    fn run_query<T>(
+    /// Runs a statement by a plan that is current. One that fails undoes what it has changed.
+    fn run_planned<T>(
         &mut self,
         frame: &mut Frame,
         (id, ast): (usize, &Ast),
-        mut f: impl FnMut(&QueryPlan, &Execution<'_>) -> Result<T>,
+        mut f: impl FnMut(&Plan, &Execution<'_>) -> Result<T>,
     ) -> Result<T> {
         let mut plan = self.plan_in(frame, id, ast)?;
         let mut replans = 0;
         loop {
-            let Plan::Query(query) = &plan.plan else { return Err(Error::unsupported("changes by a stored function")) };
-            if query.locking {
-                return Err(Error::unsupported("locking reads of a stored function"));
+            self.admit(&plan.plan)?;
+            let changes = vaquita_exec::query::changes(&plan.plan);
+            let mark = changes.then(|| self.statement.txn.borrow_mut().savepoint());
+            let ran = {
+                let in_use = InUse { tables: Tables::Of(&plan.plan), outer: self.view.in_use };
+                let view = ServerView { in_use: Some(&in_use), ..self.view };
+                f(&plan.plan, &self.inner(&view, &frame.values))
+            };
+            let Err(error) = ran else { return ran };
+            if let Some(mark) = &mark {
+                self.statement.txn.borrow_mut().rollback_to(mark);
             }
-            admit_plan(self.view.locked, &plan.plan, self.view.env.settings.metadata_lock_wait)?;
-            match f(query, &self.inner(&frame.values)) {
-                Err(error) if error.next() == Next::Replan && replans < REPLANS_MAX => {
-                    replans += 1;
-                    plan = Arc::new(self.fresh_plan(ast, &frame.types)?);
-                }
-                ran => return ran,
+            if error.next() != Next::Replan || replans >= REPLANS_MAX {
+                return Err(error);
+            }
+            replans += 1;
+            plan = Arc::new(self.fresh_plan(ast, &frame.types)?);
+        }
+    }
+
+    /// What a client's statement is asked, and that it changes no table that is in use around it.
+    fn admit(&self, plan: &Plan) -> Result<()> {
+        let view = &self.view;
+        let targets = targets(plan);
+        if targets.iter().any(|table| !table.options.temporary) {
+            refuse_by_read_only(view.server, view.access)?;
+            if self.statement.txn.borrow().options().read_only {
+                return Err(Error::new(&ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, &[]));
             }
         }
+        if let (Some(in_use), false) = (view.in_use, matches!(plan, Plan::Query(_))) {
+            self.refuse_in_use(in_use, targets)?;
+        }
+        admit_plan(view.locked, plan, view.env.settings.metadata_lock_wait)
+    }
+
+    /// Error 1442 for a table in use around it, also for one that only a foreign key would change.
+    fn refuse_in_use(&self, in_use: &InUse<'_>, targets: Vec<TableRef>) -> Result<()> {
+        let mut changed = targets;
+        let mut at = 0;
+        while let Some(table) = changed.get(at).cloned() {
+            if in_use.has(&table) {
+                return Err(Error::new(&ER_CANT_UPDATE_USED_TABLE_IN_SF_OR_TRG, &[&table.name]));
+            }
+            for child in &table.referenced_by {
+                let child = self.statement.catalog.table(&child.database, &child.name)?.map(|child| child.def.clone());
+                changed.extend(child.filter(|child| !changed.iter().any(|known| known.id == child.id)));
+            }
+            at += 1;
+        }
+        Ok(())
+    }
+
+    fn run_query<T>(
+        &mut self,
+        frame: &mut Frame,
+        statement: (usize, &Ast),
+        mut f: impl FnMut(&QueryPlan, &Execution<'_>) -> Result<T>,
+    ) -> Result<T> {
+        self.run_planned(frame, statement, |plan, execution| match plan {
+            Plan::Query(query) => f(query, execution),
+            _ => Err(Error::internal("a query that changes rows")),
+        })
+    }
+
+    /// CALL in the body: the procedure is held to what a function may do.
+    fn call_procedure(&mut self, frame: &mut Frame, at: usize, ast: &Ast) -> Result<()> {
+        let Ast::Call { name, args } = ast else { return Err(Error::internal("a call of nothing")) };
+        let here = self.outside.plan.current_database.as_deref();
+        self.view.access.subject(here, Some(self.statement.catalog)).check(ast)?;
+        let database = name.db.as_deref().or(here).ok_or_else(|| Error::new(&ER_NO_DB_ERROR, &[]))?;
+        let object = self.statement.catalog.object(database, ObjectKind::Procedure, &name.name)?;
+        let missing = || Error::new(&ER_SP_DOES_NOT_EXIST, &[&"PROCEDURE", &format!("{database}.{}", name.name)]);
+        let routine = programs::routine(&self.view.server.programs, &object.ok_or_else(missing)?)?;
+        let first = frame.routine.expressions[at];
+        let arguments = arguments(self, &routine, args, Some((frame, first)))?;
+        let depth_max = match self.view.env.settings.of(Var::MaxSpRecursionDepth) {
+            Value::Int(n) => n as u64,
+            Value::UInt(n) => n,
+            _ => 0,
+        };
+        if Caller::count(self.view.caller, &routine) > depth_max {
+            return Err(Error::new(&ER_SP_RECURSION_LIMIT, &[&depth_max, &routine.object.name]));
+        }
+        let given = run(&self.view, &routine, self.statement, |host, frame| {
+            let outs = take_arguments(host, frame, arguments)?;
+            host.run_steps(frame)?;
+            let given = outs.into_iter().map(|(n, target)| (target, frame.values[n].clone(), frame.types[n].clone()));
+            Ok(given.collect::<Vec<_>>())
+        })?;
+        given.into_iter().try_for_each(|(target, value, ty)| self.put(frame, &target, value, &ty))
+    }
+
+    fn run_change(&mut self, frame: &mut Frame, statement: (usize, &Ast)) -> Result<()> {
+        let changed = self.run_planned(frame, statement, vaquita_exec::dml::run);
+        let env = self.view.env;
+        env.diagnostics.set_row_count(changed.as_ref().map_or(-1, |changed| changed.affected as i64));
+        let changed = changed?;
+        if changed.generated_id != 0 {
+            env.ids.set_last(changed.generated_id);
+        }
+        Ok(())
+    }
+}
+
+/// What it changes or locks.
+fn targets(plan: &Plan) -> Vec<TableRef> {
+    match plan {
+        Plan::Query(query) => query.for_update.clone(),
+        Plan::Insert(insert) => vec![insert.table.clone()],
+        Plan::Update(update) => update.targets.iter().map(|target| target.table.clone()).collect(),
+        Plan::Delete(delete) => delete.targets.iter().map(|target| target.table.clone()).collect(),
     }
 }
 
@@ -244,8 +380,12 @@ impl Host for FunctionHost<'_> {
         let catalog_version = self.catalog().version();
         let (plan, uses) = self.bound(&variables, |context| plan_statement(ast, &PlanContext { param_types: types, ..*context }));
         self.allows(&uses)?;
+        let plan = plan?;
+        if self.outside.plan.safe_updates && plan.changes_without_key() {
+            return Err(Error::new(&ER_UPDATE_WITHOUT_KEY_IN_SAFE_MODE, &[&""]));
+        }
         Ok(CachedPlan {
-            plan: plan?,
+            plan,
             types: types.into(),
             reads: Box::default(),
             beside_texts: Box::default(),
@@ -258,8 +398,10 @@ impl Host for FunctionHost<'_> {
         })
     }
 
-    fn evaluate_in_statement(&mut self, expr: &BoundTree, values: &[Value]) -> Result<Value> {
-        let statement = self.inner(values);
+    fn evaluate_in_statement(&mut self, expr: &BoundTree, uses: &UseList, values: &[Value]) -> Result<Value> {
+        let in_use = InUse { tables: Tables::Used(uses), outer: self.view.in_use };
+        let view = ServerView { in_use: Some(&in_use), ..self.view };
+        let statement = self.inner(&view, values);
         expr.eval(&statement.cx(&[], None)).map(|value| value.into_owned())
     }
 
@@ -269,7 +411,10 @@ impl Host for FunctionHost<'_> {
 
     fn run_statement(&mut self, frame: &mut Frame, at: usize, ast: &Ast) -> Result<()> {
         self.view.client.counters.statement(StatementKind::of(ast));
+        // A procedure may have what no function can be created with.
+        vaquita_parser::refuse_in_function(ast)?;
         match ast {
+            Ast::Call { .. } => return self.call_procedure(frame, at, ast),
             Ast::Signal(signal) => return conditions::signal(self, signal, Some(frame)),
             Ast::GetDiagnostics(get) => {
                 for (target, value, ty) in conditions::diagnostics(self, get, Some(frame))? {
@@ -290,6 +435,7 @@ impl Host for FunctionHost<'_> {
                 }
                 ran.map(drop)
             }
+            Ast::Insert(_) | Ast::Update(_) | Ast::Delete(_) => self.run_change(frame, (at, ast)),
             other => Err(Error::unsupported(format_args!("{} in a stored function", StatementKind::of(other).facts().name))),
         }
     }
@@ -314,154 +460,5 @@ impl Host for FunctionHost<'_> {
     fn is_final(&self, error: &Error) -> bool {
         error.is(&ER_QUERY_INTERRUPTED)
             || matches!(error.next(), Next::Internal | Next::Corrupt | Next::Io | Next::Restart | Next::Replan | Next::Retry)
-    }
-}
-
-/// The session with a function's settings and account over it.
-struct FunctionEnv<'a> {
-    session: &'a Environment,
-    plan: Arc<PlanSettings>,
-    account: String,
-    /// What SELECT … INTO has for variables of the function.
-    selected: RefCell<Vec<(usize, Value, ColumnType)>>,
-}
-
-impl SessionEnv for FunctionEnv<'_> {
-    fn statement_time_us(&self) -> i64 {
-        self.session.statement_time_us()
-    }
-
-    fn clock_us(&self) -> i64 {
-        self.session.clock_us()
-    }
-
-    fn time_zone(&self) -> &TimeZone {
-        &self.plan.time_zone
-    }
-
-    fn sql_mode(&self) -> u64 {
-        self.plan.sql_mode
-    }
-
-    fn run_settings(&self) -> &RunSettings {
-        self.session.run_settings()
-    }
-
-    fn connection_collation(&self) -> CollationId {
-        self.plan.connection_collation
-    }
-
-    fn warn(&self, level: Level, error: Error) {
-        self.session.warn(level, error);
-    }
-
-    fn user_var(&self, name: &str) -> Value {
-        self.session.user_var(name)
-    }
-
-    fn set_user_var(&self, name: &str, value: Value) -> Result<()> {
-        self.session.set_user_var(name, value)
-    }
-
-    fn set_program_variable(&self, variable: usize, value: Value, ty: &ColumnType) {
-        self.selected.borrow_mut().push((variable, value, ty.clone()));
-    }
-
-    fn sys_var(&self, scope: VarScope, name: &str) -> Result<Value> {
-        let is_mode = registry().find(name).is_some_and(|def| def.var == Some(Var::SqlMode));
-        match scope {
-            VarScope::Any | VarScope::Session if is_mode => Ok(sql_mode_value(self.plan.sql_mode)),
-            _ => self.session.sys_var(scope, name),
-        }
-    }
-
-    fn random(&self) -> f64 {
-        self.session.random()
-    }
-
-    fn random_bytes(&self, out: &mut [u8]) {
-        self.session.random_bytes(out);
-    }
-
-    fn ask(&self) -> Result<&dyn AskSession> {
-        Ok(self)
-    }
-
-    fn check_interrupt(&self) -> Result<()> {
-        self.session.check_interrupt()
-    }
-
-    fn warning_count(&self) -> u64 {
-        self.session.warning_count()
-    }
-
-    fn auto_increment(&self) -> (u64, u64) {
-        self.session.auto_increment()
-    }
-}
-
-impl AskSession for FunctionEnv<'_> {
-    fn database(&self) -> Option<String> {
-        self.plan.current_database.clone()
-    }
-
-    fn user(&self) -> &str {
-        AskSession::user(self.session)
-    }
-
-    fn account(&self) -> &str {
-        &self.account
-    }
-
-    fn server_version(&self) -> &str {
-        self.session.server_version()
-    }
-
-    fn connection_id(&self) -> u64 {
-        self.session.connection_id()
-    }
-
-    fn thread_id(&self, connection_id: u64) -> Option<u64> {
-        self.session.thread_id(connection_id)
-    }
-
-    fn row_count(&self) -> i64 {
-        self.session.row_count()
-    }
-
-    fn found_rows(&self) -> u64 {
-        self.session.found_rows()
-    }
-
-    fn last_insert_id(&self) -> u64 {
-        self.session.last_insert_id()
-    }
-
-    fn give_last_insert_id(&self, id: u64) {
-        self.session.give_last_insert_id(id);
-    }
-
-    fn unique_number(&self) -> u64 {
-        self.session.unique_number()
-    }
-
-    fn sleep(&self, duration: Duration) -> Result<bool> {
-        self.session.sleep(duration)
-    }
-
-    fn lock(&self, name: &str, timeout: Option<Duration>) -> Result<bool> {
-        self.session.lock(name, timeout)
-    }
-
-    fn unlock(&self, name: &str) -> Option<bool> {
-        self.session.unlock(name)
-    }
-
-    fn unlock_all(&self) -> u64 {
-        self.session.unlock_all()
-    }
-
-    fn lock_owner(&self, name: &str) -> Option<u64> {
-        self.session.lock_owner(name)
     }
 }

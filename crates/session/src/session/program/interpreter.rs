@@ -50,7 +50,7 @@ pub trait Host {
     fn bound<R>(&self, variables: &VariableTypes, bind: impl FnOnce(&PlanContext<'_>) -> Result<R>) -> (Result<R>, UseList);
     fn fresh_plan(&self, ast: &Ast, types: &[ColumnType]) -> Result<CachedPlan>;
     /// An expression that reads tables or calls functions.
-    fn evaluate_in_statement(&mut self, expr: &BoundTree, values: &[Value]) -> Result<Value>;
+    fn evaluate_in_statement(&mut self, expr: &BoundTree, uses: &UseList, values: &[Value]) -> Result<Value>;
     /// An expression that no program has.
     fn evaluate_outside(&mut self, expr: &Expr) -> Result<(Value, ColumnType)>;
     fn run_statement(&mut self, frame: &mut Frame, at: usize, ast: &Ast) -> Result<()>;
@@ -312,7 +312,7 @@ pub trait Interpreter: Host {
 
     fn evaluate_bound(&mut self, bound: &BoundExpr, values: &[Value]) -> Result<Value> {
         if bound.needs_statement {
-            return self.evaluate_in_statement(&bound.expr, values);
+            return self.evaluate_in_statement(&bound.expr, &bound.uses, values);
         }
         let env = Assignment::new(self.outside());
         let value = bound.expr.eval(&env.cx(values)).map(|value| value.into_owned());
@@ -326,7 +326,7 @@ pub trait Interpreter: Host {
     fn condition(&mut self, frame: &mut Frame, id: usize, expr: &Expr) -> Result<bool> {
         let bound = self.bound_in(frame, id, expr)?;
         if bound.needs_statement {
-            let value = self.evaluate_in_statement(&bound.expr, &frame.values)?;
+            let value = self.evaluate_in_statement(&bound.expr, &bound.uses, &frame.values)?;
             let literal = BoundTree::literal(value, bound.expr.ty.clone());
             let env = Assignment::new(self.outside());
             return Ok(literal.eval_bool(&env.cx(&[]))?.unwrap_or(false));
@@ -347,7 +347,7 @@ pub trait Interpreter: Host {
             self.bound(&VariableTypes::default(), |context| bind_scalar(expr, &PlanContext { param_types: types, ..*context }));
         self.allows(&uses)?;
         let bound = bound?;
-        let value = self.evaluate_in_statement(&bound, &frame.values)?;
+        let value = self.evaluate_in_statement(&bound, &uses, &frame.values)?;
         let ty = match bound.ty.kind {
             TypeKind::Null => type_of_value(&value, self.env().connection_collation()),
             _ => bound.ty,

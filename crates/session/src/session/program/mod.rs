@@ -13,6 +13,7 @@ mod call;
 mod conditions;
 mod frame;
 mod function;
+mod function_env;
 mod interpreter;
 mod routines;
 
@@ -25,7 +26,8 @@ use vaquita_plan::bind::PlanContext;
 use vaquita_plan::expr::Expr as BoundTree;
 use vaquita_plan::settings::PlanSettings;
 use vaquita_plan::uses::UseList;
-use vaquita_storage::{Interrupt, Reads, SessionCatalog};
+use vaquita_plan::visit::calls_stored;
+use vaquita_storage::{Interrupt, SessionCatalog};
 use vaquita_types::errno::ER_SP_CURSOR_ALREADY_OPEN;
 use vaquita_types::{ColumnType, Error, Result, Value};
 
@@ -39,7 +41,7 @@ use crate::state::environment::Environment;
 use crate::state::prepared::{CachedPlan, VariableTypes};
 use answer::{CursorRows, ProgramAnswer};
 use frame::{Frame, OpenCursor};
-pub use function::Caller;
+pub use function::{Caller, InUse, Tables};
 use interpreter::{Host, Interpreter};
 
 /// What a session knows of the programs that it runs.
@@ -114,17 +116,10 @@ impl Host for SessionHost<'_, '_, '_> {
         self.session.fresh_plan(ast, types)
     }
 
-    fn evaluate_in_statement(&mut self, expr: &BoundTree, values: &[Value]) -> Result<Value> {
-        let session = &mut *self.session;
-        session.transaction.storage().begin_statement(Reads::Many);
-        let value = {
-            let server = session.server_view();
-            let statement = session.executing(values, &server);
+    fn evaluate_in_statement(&mut self, expr: &BoundTree, uses: &UseList, values: &[Value]) -> Result<Value> {
+        self.session.run_expression((calls_stored(expr), uses), values, |statement| {
             expr.eval(&statement.cx(&[], None)).map(|value| value.into_owned())
-        };
-        session.transaction.storage().end_statement();
-        session.transaction.release_reads();
-        value
+        })
     }
 
     fn evaluate_outside(&mut self, expr: &Expr) -> Result<(Value, ColumnType)> {
