@@ -12,6 +12,7 @@ UPPER() and LOWER() return, 8-bit charsets what CONVERT() returns. Written files
     data/uca400.z        weights of utf8mb4_unicode_ci
     data/unicode.z       utf8mb4_general_ci's weights and three sets of case mappings
     data/single_byte.z   8-bit charsets and their collations
+    data/word_chars.z    characters that InnoDB's full-text search takes for parts of words
     data/golden.txt      digests of the recorded weights per 256 code points, for the test
 
 A database `charset_recording` is made on the server and dropped. The formats are
@@ -172,6 +173,53 @@ def single_byte(charsets, collations):
     write("single_byte.z", out)
 
 
+# ---------------------------------------------------------------- characters of words
+
+def separators(charset, texts):
+    """What of the marks `qa…` in texts is a word of its own, because the character behind it is no part of words."""
+    rows = "".join(f"insert into words values ({n}, _{charset} x'{text.hex()}');" for n, text in enumerate(texts))
+    query(f"drop table if exists words; create table words (id int primary key, t text character set {charset} collate {charset}_bin, fulltext (t));"
+          f"{rows} set global innodb_ft_aux_table='{DB}/words'; set global innodb_optimize_fulltext_only=on; optimize table words;"
+          "set global innodb_optimize_fulltext_only=off;", DB)
+    found = query("select word from information_schema.INNODB_FT_INDEX_CACHE union select word from information_schema.INNODB_FT_INDEX_TABLE")
+    return {int(row[0][2:], 16) for row in found if len(row[0]) == 7 and row[0].startswith("qa")}
+
+
+def word_chars(charsets):
+    out = Stream()
+    marked = lambda n, char: f"qa{n:05x}".encode() + char + f"qb{n:05x} ".encode()
+    # No character beyond the basic plane is a part of words.
+    cps = [cp for cp in range(1, 0x10000) if not 0xD800 <= cp <= 0xDFFF]
+    separate = separators("utf8mb4", [b"".join(marked(cp, chr(cp).encode()) for cp in cps[at:at + 256]) for at in range(0, len(cps), 256)])
+    ranges = []
+    for cp in cps:
+        if cp in separate:
+            continue
+        if ranges and ranges[-1][1] == cp - 1:
+            ranges[-1][1] = cp
+        else:
+            ranges.append([cp, cp])
+    out.varint(len(ranges))
+    at = 0
+    for first, last in ranges:
+        out.varint(first - at)
+        out.varint(last - first)
+        at = last
+    names = sorted(c[0] for c in charsets if c[3] == "1" and c[0] != "binary")
+    out.varint(len(names))
+    for name in names:
+        count = 128 if name == "ascii" else 256
+        separate = separators(name, [b"".join(marked(b, bytes([b])) for b in range(count))])
+        bits = bytearray(32)
+        for b in range(count):
+            if b not in separate:
+                bits[b >> 3] |= 1 << (b & 7)
+        out.text(name)
+        for byte in bits:
+            out.u8(byte)
+    write("word_chars.z", out)
+
+
 # ---------------------------------------------------------------- tables.rs and golden digests
 
 def quote(s):
@@ -245,6 +293,7 @@ def main():
     uca("uca520.z", u520, 1)
     uca("uca400.z", u400, 1)
     golden([("utf8mb4_0900_as_cs", as_cs), ("utf8mb4_unicode_520_ci", u520), ("utf8mb4_unicode_ci", u400), ("utf8mb4_general_ci", general)])
+    word_chars(charsets)
     query(f"drop database {DB}")
 
 

@@ -219,6 +219,8 @@ pub enum IndexKind {
     Primary = 0,
     Unique = 1,
     Secondary = 2,
+    /// An entry for each word of a row. It has no order, so that nothing but MATCH … AGAINST reads it.
+    FullText = 3,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -315,15 +317,25 @@ impl TableDef {
 }
 
 impl IndexDef {
+    /// PRIMARY KEY or UNIQUE.
+    pub fn is_unique(&self) -> bool {
+        matches!(self.kind, IndexKind::Primary | IndexKind::Unique)
+    }
+
+    pub fn is_full_text(&self) -> bool {
+        self.kind == IndexKind::FullText
+    }
+
     /// The first parts are whole columns, and these.
     pub fn is_led_by(&self, columns: &[ColumnId]) -> bool {
-        self.parts.len() >= columns.len()
+        !self.is_full_text()
+            && self.parts.len() >= columns.len()
             && self.parts.iter().zip(columns).all(|(part, column)| part.column == *column && part.prefix.is_none())
     }
 
     /// Unique, and these columns are all of its parts.
     pub fn is_unique_of(&self, columns: &[ColumnId]) -> bool {
-        self.kind != IndexKind::Secondary && self.parts.len() == columns.len() && self.is_led_by(columns)
+        self.is_unique() && self.parts.len() == columns.len() && self.is_led_by(columns)
     }
 }
 

@@ -196,11 +196,10 @@ impl Building {
         mut f: impl FnMut(&[u8], &[u8]) -> Result<()>,
     ) -> Result<()> {
         let row = self.row(row);
-        for (_, index) in self.indexes() {
-            index.encode_entry(&row, row_id, &mut b.key, &mut b.value)?;
-            f(&b.key, &b.value)?;
-        }
-        Ok(())
+        let buffers = &mut (&mut b.key, &mut b.value);
+        self.indexes().try_for_each(|(_, index)| {
+            index.each_entry(&row, row_id, (buffers.0, buffers.1), |key, value, _| f(key, value))
+        })
     }
 
     /// The first error stays.
@@ -275,7 +274,7 @@ impl Building {
             return Ok(());
         }
         for (n, index) in self.indexes() {
-            if moved || !index.same_entry(&old, &new) {
+            if moved || index.has_many_entries() || !index.same_entry(&old, &new) {
                 self.delete(txn, index, &old, row_id, policy, &mut b)?;
                 self.put(txn, (n, index), &new, row_id, policy, &mut b)?;
             }
@@ -288,6 +287,10 @@ impl Building {
     pub(crate) fn fill(&self, txn: &mut Transaction, row: &[Value], row_id: u64, b: &mut EntryBuffers) -> Result<Filled> {
         let row = self.row(row);
         for (n, index) in self.indexes() {
+            if index.has_many_entries() {
+                index.each_entry(&row, row_id, (&mut b.key, &mut b.value), |key, value, _| txn.put(key, value))?;
+                continue;
+            }
             if index.encode_entry(&row, row_id, &mut b.key, &mut b.value)? {
                 if !txn.lock_key(&b.key, LockMode::X, LockPolicy::SkipLocked)? {
                     return Ok(Filled::Locked(b.key.clone()));
@@ -310,6 +313,9 @@ impl Building {
         policy: LockPolicy,
         b: &mut EntryBuffers,
     ) -> Result<()> {
+        if index.has_many_entries() {
+            return index.each_entry(row, row_id, (&mut b.key, &mut b.value), |key, value, _| txn.put(key, value));
+        }
         if index.encode_entry(row, row_id, &mut b.key, &mut b.value)? {
             self.lock(txn, &b.key, policy)?;
             if let There::Others(clustered_key) = self.look(txn, index, row, row_id, b)? {
@@ -329,6 +335,9 @@ impl Building {
         policy: LockPolicy,
         b: &mut EntryBuffers,
     ) -> Result<()> {
+        if index.has_many_entries() {
+            return index.each_entry(row, row_id, (&mut b.key, &mut b.value), |key, _, _| txn.delete(key));
+        }
         if index.encode_entry(row, row_id, &mut b.key, &mut b.value)? {
             self.lock(txn, &b.key, policy)?;
             // Of two rows with the same key, which is about to be found out, the other one may have it.

@@ -86,15 +86,20 @@ impl TableStatistics {
     /// Reads the table's indexes as `txn` sees them.
     pub(crate) fn collect(table: &Table, txn: &Transaction, interrupt: &Arc<Interrupt>) -> Result<TableStatistics> {
         let rows = txn.row_count(table.def.id)?;
-        let indexes = table.codec.indexes().iter().map(|index| index_statistics(index, rows, txn, interrupt));
+        let indexes = counted(table).map(|index| index_statistics(index, rows, txn, interrupt));
         Ok(TableStatistics { rows, indexes: indexes.collect::<Result<_>>()? })
     }
 
     /// Reads a little of each index of a table with `rows` rows, as they are now.
     pub(crate) fn sample(table: &Table, store: &Store, txn: &Transaction, rows: u64) -> Result<TableStatistics> {
-        let indexes = table.codec.indexes().iter().map(|index| sample_index(index, rows, store, txn));
+        let indexes = counted(table).map(|index| sample_index(index, rows, store, txn));
         Ok(TableStatistics { rows, indexes: indexes.collect::<Result<_>>()? })
     }
+}
+
+/// The indexes that plans read by the values of columns.
+fn counted(table: &Table) -> impl Iterator<Item = &IndexCodec> {
+    table.codec.indexes().iter().filter(|index| !index.has_many_entries())
 }
 
 fn sample_index(index: &IndexCodec, rows: u64, store: &Store, txn: &Transaction) -> Result<IndexStatistics> {

@@ -12,7 +12,7 @@
 //! An old unique key is locked too, so that another transaction that wants to insert it waits for
 //! this one to end instead of reporting a duplicate that may never have been. Keys of entries that are
 //! not unique are locked although nobody competes for them: SERIALIZABLE transactions find writers in
-//! the ranges that they have read by these locks.
+//! the ranges that they have read by these locks. Entries of FULLTEXT indexes are not locked: who reads them locks the rows of the table.
 //! Nothing is written before all duplicates are ruled out, except that a statement may be rolled
 //! back by its caller (`Transaction::rollback_statement`).
 //!
@@ -210,7 +210,7 @@ impl Table {
         }
         // A row that our snapshot shows, and that somebody has deleted since.
         txn.check_conflict(&b.clustered)?;
-        for (n, index) in self.secondary() {
+        for (n, index) in self.secondary().filter(|(_, index)| !index.has_many_entries()) {
             let unique = index.encode_entry(row, row_id, &mut b.key, &mut b.value)?;
             match claim(txn, index, n, unique, policy, b)? {
                 Written::Done => {}
@@ -219,6 +219,10 @@ impl Table {
         }
         txn.put(&b.clustered, &b.row)?;
         for (_, index) in self.secondary() {
+            if index.has_many_entries() {
+                put_entries(txn, index, row, row_id, b)?;
+                continue;
+            }
             let unique = index.encode_entry(row, row_id, &mut b.key, &mut b.value)?;
             put_entry(txn, unique, b)?;
         }
@@ -247,6 +251,10 @@ impl Table {
         };
         for n in indexes {
             let Some(index) = self.codec.indexes().get(*n) else { continue };
+            if index.has_many_entries() {
+                put_entries(txn, index, row, row_id, b)?;
+                continue;
+            }
             let unique = if index.is_clustered() {
                 self.codec.encode_row(row, &mut b.value)?;
                 index.encode_clustered(row, row_id, &mut b.key)?;
@@ -287,7 +295,7 @@ impl Table {
             }
             txn.check_conflict(&b.clustered)?;
         }
-        for (n, index) in self.secondary() {
+        for (n, index) in self.secondary().filter(|(_, index)| !index.has_many_entries()) {
             if moved || !index.same_entry(old, new) {
                 match self.claim_changed(txn, n, index, (old, new), row_id, policy, b)? {
                     Written::Done => {}
@@ -300,7 +308,9 @@ impl Table {
         }
         txn.put(&b.clustered, &b.row)?;
         for (_, index) in self.secondary() {
-            if moved || !index.same_entry(old, new) {
+            if index.has_many_entries() {
+                replace_entries(txn, index, (old, new), row_id, moved, b)?;
+            } else if moved || !index.same_entry(old, new) {
                 replace_entry(txn, index, (old, new), row_id, b)?;
             }
         }
@@ -320,7 +330,7 @@ impl Table {
         b: &mut Buffers,
     ) -> Result<bool> {
         let row_id = self.row_id(clustered_key)?;
-        for (_, index) in self.secondary() {
+        for (_, index) in self.secondary().filter(|(_, index)| !index.has_many_entries()) {
             index.encode_entry(old, row_id, &mut b.key, &mut b.value)?;
             if !txn.lock_key(&b.key, LockMode::X, policy)? {
                 return Ok(false);
@@ -328,6 +338,10 @@ impl Table {
         }
         txn.delete(clustered_key)?;
         for (_, index) in self.secondary() {
+            if index.has_many_entries() {
+                index.each_entry(old, row_id, (&mut b.key, &mut b.value), |key, _, _| txn.delete(key))?;
+                continue;
+            }
             index.encode_entry(old, row_id, &mut b.key, &mut b.value)?;
             txn.delete(&b.key)?;
         }
@@ -416,6 +430,31 @@ fn claim(
 /// transaction has written it only if it has deleted the row: then the write set has no heap of the index.
 fn put_entry(txn: &mut Transaction, unique: bool, b: &Buffers) -> Result<()> {
     if unique { txn.put(&b.key, &b.value) } else { txn.put_new(&b.key, &b.value) }
+}
+
+/// Writes the entries of a new row in an index that has many of a row.
+fn put_entries(txn: &mut Transaction, index: &IndexCodec, row: &[Value], row_id: u64, b: &mut Buffers) -> Result<()> {
+    index.each_entry(row, row_id, (&mut b.key, &mut b.value), |key, value, _| txn.put_new(key, value))
+}
+
+/// As `replace_entry`, in an index that has many of a row. `moved`: the clustered key changed.
+fn replace_entries(
+    txn: &mut Transaction,
+    index: &IndexCodec,
+    (old, new): (&[Value], &[Value]),
+    row_id: u64,
+    moved: bool,
+    b: &mut Buffers,
+) -> Result<()> {
+    let buffers = (&mut b.key, &mut b.value);
+    if moved {
+        index.each_entry(old, row_id, (&mut b.old_key, &mut b.old_value), |key, _, _| txn.delete(key))?;
+        return index.each_entry(new, row_id, buffers, |key, value, _| txn.put(key, value));
+    }
+    index.each_changed_entry((old, new), row_id, buffers, |key, value| match value {
+        Some(value) => txn.put(key, value),
+        None => txn.delete(key),
+    })
 }
 
 fn replace_entry(

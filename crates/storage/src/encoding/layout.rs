@@ -15,7 +15,7 @@ use vaquita_types::schema::{ColumnDef, Layout, LayoutColumn, LayoutVersion, Tabl
 use vaquita_types::{Result, Value};
 
 use super::form::Form;
-use super::key::{IndexCodec, Part};
+use super::key::{FullText, IndexCodec, Part};
 use super::row::LAYOUT_VERSION_MAX;
 
 /// The layout of a table's columns in their order; those that are computed when they are read are left out.
@@ -128,5 +128,12 @@ fn keys_stay(old: &TableDef, new: &TableDef) -> Result<bool> {
 fn same_keys(a: &IndexCodec, a_def: &TableDef, b: &IndexCodec, b_def: &TableDef) -> bool {
     let column = |def: &TableDef, part: &Part| def.columns.get(part.position).map(|c| c.id);
     let same = |(x, y): (&Part, &Part)| column(a_def, x) == column(b_def, y) && x.writes_as(y);
-    a.entry_parts().len() == b.entry_parts().len() && a.entry_parts().iter().zip(b.entry_parts()).all(same)
+    // The word of a FULLTEXT index is of no column.
+    let texts = |def: &TableDef, codec: &IndexCodec| {
+        let columns = codec.full_text().map_or(&[][..], FullText::columns);
+        columns.iter().map(|at| def.columns.get(*at).map(|c| c.id)).collect::<Vec<_>>()
+    };
+    texts(a_def, a) == texts(b_def, b)
+        && a.entry_parts().len() == b.entry_parts().len()
+        && a.entry_parts().iter().zip(b.entry_parts()).all(same)
 }

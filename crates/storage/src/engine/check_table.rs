@@ -162,8 +162,10 @@ impl Check<'_> {
                 self.report.add(clustered.damaged(key).message());
             }
             for (index, digest) in table.codec.indexes().iter().skip(1).zip(&mut expected) {
-                index.encode_entry(&row, row_id, &mut entry_key, &mut entry_value)?;
-                digest.add(Entry { key: &entry_key, value: &entry_value });
+                index.each_entry(&row, row_id, (&mut entry_key, &mut entry_value), |key, value, _| {
+                    digest.add(Entry { key, value });
+                    Ok(())
+                })?;
             }
         }
         Ok(expected)
@@ -195,8 +197,12 @@ impl Check<'_> {
             self.step()?;
             let Ok(row) = table.codec.decode_row(key, value) else { continue };
             let row_id = clustered.row_id(Entry { key, value }).unwrap_or(0);
-            index.encode_entry(&row, row_id, &mut entry_key, &mut entry_value)?;
-            if !txn.get(&entry_key, Version::Snapshot, &mut found)? || found != entry_value {
+            let mut lacks = false;
+            index.each_entry(&row, row_id, (&mut entry_key, &mut entry_value), |key, value, _| {
+                lacks |= !txn.get(key, Version::Snapshot, &mut found)? || found != *value;
+                Ok(())
+            })?;
+            if lacks {
                 self.report.add(format!("Index '{}' has no entry for the row with key {}", index.name(), hex(key)));
             }
         }
@@ -212,9 +218,12 @@ impl Check<'_> {
             }
             let Ok(row) = table.codec.decode_row(&entry_key, &found) else { continue };
             let row_id = clustered.row_id(Entry { key: &entry_key, value: &[] }).unwrap_or(0);
-            let mut right_key = Vec::new();
-            index.encode_entry(&row, row_id, &mut right_key, &mut entry_value)?;
-            if right_key != key {
+            let (mut right_key, mut is_right) = (Vec::new(), false);
+            index.each_entry(&row, row_id, (&mut right_key, &mut entry_value), |right, _, _| {
+                is_right |= right == key;
+                Ok(())
+            })?;
+            if !is_right {
                 self.report.add(format!("Index '{}' has an entry with other values than its row: {}", index.name(), hex(key)));
             }
         }

@@ -14,7 +14,7 @@
 //! recorded from MySQL (`tools/gen-charset-data.py`), so that strings order here as there:
 //! `uca` the Unicode Collation Algorithm's weights, `tailoring` what languages change in them,
 //! `general` those of `general_ci` and its likes, `single_byte` the 8-bit charsets, `special` those of
-//! their collations that are no table, `east_asian` the multi-byte charsets, `tables` every name of
+//! their collations that are no table, `east_asian` the multi-byte charsets, `words` what full-text search takes for a word, `tables` every name of
 //! SHOW COLLATION. Every table is loaded when a collation first needs it.
 
 mod blob;
@@ -35,6 +35,7 @@ mod special;
 mod tables;
 mod tailoring;
 mod uca;
+mod words;
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -43,6 +44,7 @@ pub use codec::{Char, Chars, Converted};
 pub use collation::Collation;
 pub use id::CollationId;
 pub use like::{LIKE_ESCAPE, LikePattern};
+pub use words::{STOP_WORDS, WORD_CHARS_MAX, WORD_CHARS_MIN, Word, Words};
 
 use case::CaseMap;
 use codec::Encoding;

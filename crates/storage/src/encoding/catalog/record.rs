@@ -271,6 +271,7 @@ fn read_index(r: &mut Reader<'_>, has_generated: bool) -> Option<IndexDef> {
             0 => IndexKind::Primary,
             1 => IndexKind::Unique,
             2 => IndexKind::Secondary,
+            3 => IndexKind::FullText,
             _ => return None,
         },
         parts: r.list(|r| {
@@ -419,7 +420,7 @@ mod tests {
             database: "db".into(),
             name: "t".into(),
             schema_version: u64::MAX,
-            indexes: vec![index(1, IndexKind::Primary), index(2, IndexKind::Unique), index(3, IndexKind::Secondary)],
+            indexes: vec![index(1, IndexKind::Primary), index(2, IndexKind::Unique), index(3, IndexKind::Secondary), index(4, IndexKind::FullText)],
             hidden_rowid: false,
             layouts: vec![Layout { version: LayoutVersion(3), columns: layout_columns }],
             collation: CollationId::UTF8MB4_BIN,

@@ -18,7 +18,7 @@
 //! contain (or the row id), so that the row is found and entries are unique; its value is empty.
 //! Where a UNIQUE index holds no NULL, its own parts are the key and the rest is the value, so
 //! that uniqueness and reads by a unique key take one point read. Entries are therefore read as
-//! key and value together.
+//! key and value together. A FULLTEXT index has an entry for each word of a row (`full_text`).
 //! Example: `KEY (b)` of a row (a INT PRIMARY KEY, b INT) = (7, NULL), index id 5, is
 //! `00000005 00 80000007`; `UNIQUE (b)` of (7, 8) is `00000005 01 80000008` with value `80000007`.
 //!
@@ -33,6 +33,7 @@
 //! sort keys and PAD SPACE strings that may have had trailing spaces do not.
 
 mod escape;
+mod full_text;
 mod part;
 
 use std::ops::Bound;
@@ -44,6 +45,8 @@ use super::range::KeyRange;
 use super::value_ref::ValueRef;
 use crate::encoding::ids::INDEX_ID_BYTES;
 use escape::invert;
+use full_text::WORD;
+pub use full_text::FullText;
 pub use part::Part;
 
 /// Bytes of a hidden row id in a key.
@@ -90,6 +93,8 @@ pub struct IndexCodec {
     /// For each part of the clustered key, its place in `parts`.
     clustered: Vec<Source>,
     clustered_id: IndexId,
+    /// Of a FULLTEXT index, whose first part is a word.
+    full_text: Option<Box<FullText>>,
     /// `db.table: index`, for errors about damaged keys.
     name: String,
 }
@@ -98,7 +103,11 @@ impl IndexCodec {
     /// The codec of `def.indexes[index]`.
     pub fn new(def: &TableDef, index: usize) -> Result<IndexCodec> {
         let damaged = || Error::internal(format_args!("definition of table {}.{} is inconsistent", def.database, def.name));
-        let declared = IndexCodec::declared_parts(def, index)?;
+        let full_text = FullText::new(def, index)?.map(Box::new);
+        let declared = match &full_text {
+            Some(full_text) => vec![full_text.part()],
+            None => IndexCodec::declared_parts(def, index)?,
+        };
         let count = declared.len();
         let mut parts = declared;
         let mut clustered = Vec::new();
@@ -121,7 +130,7 @@ impl IndexCodec {
             }
         }
         let index_def = def.indexes.get(index).ok_or_else(damaged)?;
-        let places = fixed_places(&parts, if index_def.kind == IndexKind::Secondary { parts.len() } else { count });
+        let places = fixed_places(&parts, if index_def.is_unique() { count } else { parts.len() });
         Ok(IndexCodec {
             places,
             id: index_def.id,
@@ -131,6 +140,7 @@ impl IndexCodec {
             row_id: def.hidden_rowid,
             clustered,
             clustered_id: def.indexes.first().ok_or_else(damaged)?.id,
+            full_text,
             name: format!("{}.{}: {}", def.database, def.name, index_def.name),
         })
     }
@@ -163,11 +173,12 @@ impl IndexCodec {
 
     /// Positions of the columns that an entry is made of.
     pub fn columns(&self) -> impl Iterator<Item = usize> {
-        self.parts.iter().map(|part| part.position)
+        let texts = self.full_text().map_or(&[][..], FullText::columns);
+        self.parts.iter().map(|part| part.position).filter(|at| *at != WORD).chain(texts.iter().copied())
     }
 
     pub fn is_unique(&self) -> bool {
-        self.kind != IndexKind::Secondary
+        matches!(self.kind, IndexKind::Primary | IndexKind::Unique)
     }
 
     pub fn is_clustered(&self) -> bool {
@@ -227,19 +238,25 @@ impl IndexCodec {
         Ok(())
     }
 
-    /// A row's entry in this secondary index. True if the key alone is unique: the index is and no part is NULL.
+    /// A row's entry in this secondary index, which is no FULLTEXT index (`each_entry`). True if the key alone is unique: the index is and no part is NULL.
     pub fn encode_entry(&self, row: &[Value], row_id: u64, key: &mut Vec<u8>, value: &mut Vec<u8>) -> Result<bool> {
         value.clear();
         let null = self.encode_declared(row, key)?;
         let unique = self.is_unique() && !null;
-        let rest = if unique { value } else { key };
+        self.encode_rest(row, row_id, if unique { value } else { key })?;
+        Ok(unique)
+    }
+
+    /// Appends what an entry has of the clustered key behind its declared parts.
+    #[inline]
+    fn encode_rest(&self, row: &[Value], row_id: u64, rest: &mut Vec<u8>) -> Result<()> {
         for part in &self.parts[self.declared..] {
             part.encode(self.value_of(part, row)?, rest)?;
         }
         if self.row_id {
             rest.extend_from_slice(&row_id.to_be_bytes());
         }
-        Ok(unique)
+        Ok(())
     }
 
     fn value_of<'v>(&self, part: &Part, row: &'v [Value]) -> Result<&'v Value> {
@@ -277,7 +294,7 @@ impl IndexCodec {
 
     /// The hidden row id at the end of an entry.
     pub fn row_id(&self, entry: Entry<'_>) -> Option<u64> {
-        let holder = if self.is_clustered() || entry.value.is_empty() { entry.key.get(INDEX_ID_BYTES..)? } else { entry.value };
+        let holder = if self.is_clustered() || entry.value.is_empty() || self.has_many_entries() { entry.key.get(INDEX_ID_BYTES..)? } else { entry.value };
         let id = holder.last_chunk::<ROW_ID_BYTES>()?;
         self.row_id.then(|| u64::from_be_bytes(*id))
     }
@@ -378,8 +395,10 @@ impl IndexCodec {
             }
             len += bytes.len();
         }
-        let stored = entry.key.len() + if self.is_clustered() { 0 } else { entry.value.len() };
-        entry.key.starts_with(&self.id.0.to_be_bytes()) && len == stored
+        let in_value = !self.is_clustered() && !self.has_many_entries();
+        let stored = entry.key.len() + if in_value { entry.value.len() } else { 0 };
+        let is_counted = !self.has_many_entries() || self.is_count(entry.value);
+        entry.key.starts_with(&self.id.0.to_be_bytes()) && len == stored && is_counted
     }
 
     #[cold]

@@ -64,6 +64,11 @@ impl Part {
         Ok(Part { position, form, nullable, descending, prefix, collation: ty.collation, restorable })
     }
 
+    /// A word of a FULLTEXT index.
+    pub(super) fn word(position: usize, form: PartForm, collation: CollationId) -> Part {
+        Part { position, form, nullable: false, descending: false, prefix: None, collation, restorable: false }
+    }
+
     /// Keys of both parts are the same bytes for the same value, and give back as much.
     pub(crate) fn writes_as(&self, other: &Part) -> bool {
         (self.form, self.nullable, self.descending, self.prefix, self.restorable)
