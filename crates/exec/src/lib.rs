@@ -21,6 +21,7 @@ pub mod context;
 pub mod ddl;
 pub mod dml;
 pub mod file;
+mod full_text;
 pub mod op;
 pub mod query;
 pub mod show;

@@ -119,6 +119,10 @@ fn eval_operation<'a>(expr: &'a Expr, cx: &EvalCx<'a>) -> Result<Cow<'a, Value>>
         }
         ExprKind::SysVar(scope, name) => cx.env.sys_var(*scope, name).map(Cow::Owned),
         ExprKind::Subquery(sub) => subquery::eval(sub, cx).map(Cow::Owned),
+        ExprKind::Match(search) => match &*eval(&search.key, cx)? {
+            Value::Bytes(key) => Ok(Cow::Owned(Value::Float(f64::from(cx.env.full_text_rank(search, key, cx)?)))),
+            _ => Ok(Cow::Owned(Value::Float(0.0))),
+        },
         ExprKind::Row(_) => Err(Error::new(&vaquita_types::errno::ER_OPERAND_COLUMNS, &[&1])),
     }
 }

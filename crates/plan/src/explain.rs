@@ -277,6 +277,13 @@ impl Lister {
         };
         match &scan.path {
             AccessPath::Full { .. } | AccessPath::System => row.access = Some("ALL".to_string()),
+            AccessPath::FullText { search } => {
+                row.access = Some("fulltext".to_string());
+                row.reference = Some("const".to_string());
+                if let ExprKind::Match(search) = &search.kind {
+                    key_columns(&mut row, scan, search.index, 0);
+                }
+            }
             AccessPath::Point { index, key } => {
                 let given = key.iter().all(|k| visit::slots(k).is_empty());
                 row.access = Some(if given { "const" } else { "eq_ref" }.to_string());

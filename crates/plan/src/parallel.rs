@@ -58,6 +58,7 @@ pub fn is_pure(expr: &Expr) -> bool {
         | ExprKind::UserVar(_)
         | ExprKind::AssignVar(..)
         | ExprKind::SysVar(..)
+        | ExprKind::Match(_)
         | ExprKind::Subquery(_) => false,
     };
     children(expr, &mut |child| pure &= is_pure(child));

@@ -228,7 +228,7 @@ impl Found {
                     }
                 }
             }
-            AccessPath::Full { .. } | AccessPath::System => {}
+            AccessPath::Full { .. } | AccessPath::FullText { .. } | AccessPath::System => {}
         }
     }
 
@@ -314,6 +314,7 @@ impl Found {
                     mark(&mut self.wholes, n);
                 }
             }
+            ExprKind::Match(search) => self.note(&search.against, &search.against.ty),
             ExprKind::Subquery(sub) => {
                 if let SubqueryKind::In { left, .. } | SubqueryKind::Quantified { left, .. } = &sub.kind
                     && let Some(output) = sub.output().first()

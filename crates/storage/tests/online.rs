@@ -58,7 +58,7 @@ fn with_rows_in(server: Server, rows: i64) -> Server {
 }
 
 fn row(id: i64, v: i64) -> Vec<Value> {
-    vec![Value::Int(id), Value::Int(v), Value::from("x")]
+    vec![Value::Int(id), Value::Int(v), Value::from(format!("every word{} word{}", v % 5, v % 3).as_str())]
 }
 
 fn open(server: &Server, txn: &mut Transaction) -> Arc<Table> {
@@ -97,7 +97,7 @@ fn change(table: &Table, txn: &mut Transaction, random: u64, ids: i64) -> Result
             table.update(txn, &key, &old, &new, POLICY, buffers).map(drop)
         }
         _ => {
-            let new = vec![old[0].clone(), Value::Int(to), old[2].clone()];
+            let new = row(id, to);
             table.update(txn, &key, &old, &new, POLICY, buffers).map(drop)
         }
     }
@@ -169,7 +169,7 @@ fn assert_sound(server: &Server) -> u64 {
     let mut txn = begin(server, Isolation::RepeatableRead);
     let report = check_table(&server.engine, &table, &mut txn, false, &interrupt()).unwrap();
     assert_eq!(report.findings, Vec::<String>::new());
-    for index in table.codec.indexes() {
+    for index in table.codec.indexes().iter().filter(|index| !index.has_many_entries()) {
         let mut cursor = txn.scan(index.all(), Direction::Forward, ScanOptions::default()).unwrap();
         let mut entries = 0;
         while cursor.next(&txn).unwrap().is_some() {
@@ -209,7 +209,7 @@ fn agree_whatever_clients_do(server: Server, ids: i64) {
         let mut within = 0;
         for round in 0..6 {
             let before = commits.load(Ordering::Relaxed);
-            add_index(&server, ["key v: v", "key vs: v desc, s"][round % 2], &context()).unwrap();
+            add_index(&server, ["key v: v", "key vs: v desc, s", "fulltext s: s"][round % 3], &context()).unwrap();
             within += commits.load(Ordering::Relaxed) - before;
             assert_sound(&server);
             drop_indexes(&server);

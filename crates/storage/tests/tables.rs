@@ -513,3 +513,81 @@ fn ids_are_not_the_callers() {
     def.columns[1].id = ColumnId(1);
     assert_eq!(code(s.catalog.create_table(def, &context())).0, 1815);
 }
+
+/// The rows that have a word, and how often.
+fn rows_with(server: &Server, word: &str, is_prefix: bool) -> Vec<(i64, u64)> {
+    let (table, mut txn) = (server.table("t"), server.begin());
+    txn.begin_statement(Reads::Many);
+    let index = &table.codec.indexes()[1];
+    let range = if is_prefix { index.word_prefix_range(word.as_bytes()) } else { index.word_range(word.as_bytes()) };
+    let mut cursor = txn.scan(range.unwrap(), Direction::Forward, ScanOptions::default()).unwrap();
+    let (mut rows, mut row_key, mut row) = (Vec::new(), Vec::new(), Vec::new());
+    while let Some((key, value)) = cursor.next(&txn).unwrap() {
+        let entry = Entry { key, value };
+        if is_prefix && !index.begins_with(entry, word.as_bytes()).unwrap() {
+            continue;
+        }
+        index.clustered_key(entry, &mut row_key).unwrap();
+        assert!(txn.get(&row_key, Version::Snapshot, &mut row).unwrap(), "an entry without a row");
+        let Value::Int(id) = table.codec.decode_row(&row_key, &row).unwrap()[0] else { panic!("an id") };
+        rows.push((id, index.occurrences(entry).unwrap()));
+    }
+    rows
+}
+
+#[test]
+fn words_follow_their_rows() {
+    for collation in
+        ["utf8mb4_0900_ai_ci", "utf8mb4_0900_as_cs", "utf8mb4_general_ci", "utf8mb4_bin", "utf8mb4_0900_bin", "sjis_japanese_ci"]
+    {
+        let columns = format!("id int, a varchar(100) {collation} null, b text {collation} null");
+        let server = Server::with_table(&columns, &["primary id", "fulltext ab: a, b"]);
+        let text = |text: &str| Value::from(text);
+        let rows = [
+            vec![Value::Int(1), text("one dog, one cat"), text("one more")],
+            vec![Value::Int(2), Value::Null, text("dogs and the cats")],
+            vec![Value::Int(3), text("of it"), Value::Null],
+        ];
+        server.insert("t", &rows.iter().map(Vec::as_slice).collect::<Vec<_>>()).unwrap();
+        assert_eq!(rows_with(&server, "one", false), [(1, 3)], "{collation}");
+        assert_eq!(rows_with(&server, "dog", false), [(1, 1)], "{collation}");
+        assert_eq!(rows_with(&server, "dog", true), [(1, 1), (2, 1)], "{collation}");
+        assert_eq!(rows_with(&server, "the", false), []);
+        assert_eq!(rows_with(&server, "of", true), []);
+
+        let (table, buffers) = (server.table("t"), &mut Buffers::default());
+        let key = |id: i64| {
+            let mut key = Vec::new();
+            table.codec.clustered().encode_value(&Value::Int(id), &mut key).unwrap();
+            key
+        };
+        let mut txn = server.begin();
+        txn.begin_statement(Reads::Many);
+        let changed =
+            [vec![Value::Int(1), text("one bird"), text("more birds")], vec![Value::Int(7), Value::Null, text("dogs again")]];
+        let done = table.update(&mut txn, &key(1), &rows[0], &changed[0], POLICY, buffers).unwrap();
+        assert_eq!(done, Written::Done);
+        // The clustered key moves.
+        assert_eq!(table.update(&mut txn, &key(2), &rows[1], &changed[1], POLICY, buffers).unwrap(), Written::Done);
+        txn.end_statement();
+        // A statement that is taken back.
+        txn.begin_statement(Reads::Many);
+        assert!(table.delete(&mut txn, &key(1), &changed[0], POLICY, buffers).unwrap());
+        txn.rollback_statement();
+        txn.end_statement();
+        txn.commit_wait().unwrap();
+        drop(txn);
+        assert_eq!(rows_with(&server, "one", false), [(1, 1)], "{collation}");
+        assert_eq!(rows_with(&server, "dog", true), [(7, 1)], "{collation}");
+        assert_eq!(rows_with(&server, "bird", true), [(1, 1), (1, 1)], "{collation}");
+        assert_eq!(server.check("t").findings, Vec::<String>::new(), "{collation}");
+
+        let server = server.restart();
+        assert_eq!(rows_with(&server, "more", false), [(1, 1)], "{collation}");
+        let (table, mut txn) = (server.table("t"), server.begin());
+        assert!(table.delete(&mut txn, &key(1), &changed[0], POLICY, buffers).unwrap());
+        txn.commit_wait().unwrap();
+        assert_eq!(rows_with(&server, "one", true), [], "{collation}");
+        assert_eq!(server.check("t").findings, Vec::<String>::new(), "{collation}");
+    }
+}

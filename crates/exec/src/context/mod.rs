@@ -11,6 +11,7 @@ mod frame;
 mod links;
 mod part;
 mod program;
+mod ranks;
 mod rows;
 mod server;
 
@@ -40,6 +41,7 @@ use links::ForeignKeys;
 pub(crate) use links::{Links, Parent, ToChild, columns_at};
 pub use part::Part;
 pub use program::{Assignment, Functions, NoFunctions};
+pub use ranks::Ranks;
 pub use rows::{Rows, heap_bytes};
 pub use server::{
     ALL_OF_COLUMN, AccountInfo, DatabaseGrantInfo, NoServer, ProcessInfo, ServerInfo, SessionLockInfo, TableGrantInfo,
@@ -102,6 +104,10 @@ pub struct Execution<'a> {
     pub(crate) part: Option<&'a Part<'a>>,
     /// Results of uncorrelated subqueries by `Subquery::id`.
     pub(crate) subqueries: RefCell<HashMap<usize, SubqueryRows>>,
+    /// What its full-text searches have found, by `FullTextMatch::id`.
+    pub(crate) searches: RefCell<HashMap<usize, Arc<Ranks>>>,
+    /// The key and the row of a version that the snapshot does not show, while a condition is evaluated for it.
+    pub(crate) judged_row: RefCell<Option<(Vec<u8>, Vec<u8>)>>,
     /// The last round's rows of the recursive common table expressions that are running, by id.
     pub(crate) cte_rows: RefCell<HashMap<usize, Arc<Rows>>>,
     /// What constants warned of before the first row (`query::evaluate_early`), which rows do not repeat.
@@ -161,6 +167,8 @@ impl<'a> Execution<'a> {
             own_writes_hidden: Cell::new(false),
             part: None,
             subqueries: RefCell::new(HashMap::new()),
+            searches: RefCell::default(),
+            judged_row: RefCell::default(),
             cte_rows: RefCell::new(HashMap::new()),
             early_warnings: RefCell::default(),
             early: Cell::new(false),

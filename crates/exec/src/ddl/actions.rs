@@ -21,7 +21,7 @@ use super::checks::last_generated_check;
 use super::create::{attribute_indexes, check_auto_increment, check_row_size, collation_given};
 use super::indexes::{add_index, check_parts, require_not_null, sort_indexes, warn_of_duplicates};
 use super::primary_key::check_rename;
-use super::{Ddl, check_identifier, foreign_keys, generated, options};
+use super::{Ddl, check_identifier, foreign_keys, full_text, generated, options};
 use vaquita_plan::data_type::choose_collation;
 
 pub(super) struct Edit<'a> {
@@ -389,6 +389,7 @@ impl<'a> Edit<'a> {
         let null_given: Vec<usize> = self.null_given.iter().filter_map(|id| self.def.position_of(*id)).collect();
         require_not_null(&indexes, &mut self.def.columns, &null_given)?;
         self.fill_added_columns()?;
+        full_text::check_row_number(&self.def.columns, &indexes)?;
         sort_indexes(&mut indexes, &self.def.columns);
         check_auto_increment(&self.def.columns, &indexes, &self.def.options.engine)?;
         for part in indexes.iter_mut().flat_map(|i| i.parts.iter_mut()) {

@@ -17,8 +17,8 @@ use vaquita_types::{ColumnType, Error, Result, TypeKind};
 
 use super::from_query::Selected;
 use super::indexes::{add_index, require_not_null, sort_indexes, warn_of_duplicates};
-use super::temporary::refuse_in_create;
-use super::{Ddl, Outcome, check_identifier, foreign_keys, generated, options};
+use super::temporary::{refuse_in_create, refuse_indexes};
+use super::{Ddl, Outcome, check_identifier, foreign_keys, full_text, generated, options};
 
 /// What CREATE TABLE asks for besides the definition.
 struct Wanted {
@@ -95,6 +95,7 @@ impl Ddl<'_> {
             let table = self.catalog.create_table_with(wanted.def, rows, &self.context)?;
             return Ok(Some((table, names)));
         }
+        refuse_indexes(&wanted.def)?;
         let table = self.catalog.new_temporary(wanted.def)?;
         if let Some(next) = wanted.auto_increment {
             let mut txn = self.transaction();
@@ -270,6 +271,7 @@ impl Ddl<'_> {
         let null_given: Vec<usize> =
             elements.null_given.iter().filter_map(|name| columns.iter().position(|c| c.name == *name)).collect();
         require_not_null(&indexes, columns, &null_given)?;
+        full_text::check_row_number(columns, &indexes)?;
         sort_indexes(&mut indexes, columns);
         check_auto_increment(columns, &indexes, engine)?;
         // Parts name columns by position until here.

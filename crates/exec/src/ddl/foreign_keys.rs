@@ -16,7 +16,7 @@ use vaquita_types::errno::{
 };
 use vaquita_types::limits::IDENTIFIER_CHARS_MAX;
 use vaquita_types::schema::{
-    ColumnDef, ColumnId, ForeignKeyDef, IndexDef, IndexKind, MatchOption, QualifiedName, ReferentialAction, TableDef,
+    ColumnDef, ColumnId, ForeignKeyDef, IndexDef, MatchOption, QualifiedName, ReferentialAction, TableDef,
 };
 use vaquita_types::{Error, Result};
 
@@ -393,5 +393,5 @@ pub(super) fn numbers_used(def: &TableDef) -> u64 {
 
 /// Only unique keys and the primary key are constraints beside foreign keys and checks.
 pub(super) fn is_key_constraint(index: &IndexDef, name: &str) -> bool {
-    index.kind != IndexKind::Secondary && !index.parts.is_empty() && index.name.eq_ignore_ascii_case(name)
+    index.is_unique() && !index.parts.is_empty() && index.name.eq_ignore_ascii_case(name)
 }

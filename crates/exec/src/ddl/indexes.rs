@@ -15,6 +15,7 @@ use vaquita_types::limits::{
 use vaquita_types::schema::{ColumnDef, ColumnDefault, IndexDef, IndexId, IndexKind, IndexPart};
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value};
 
+use super::full_text;
 use super::functional::{UNNAMED, is_hidden_name};
 use crate::context::SessionEnv;
 
@@ -29,7 +30,7 @@ pub fn add_index(
         ast::IndexKind::Plain => IndexKind::Secondary,
         ast::IndexKind::Unique => IndexKind::Unique,
         ast::IndexKind::Primary => IndexKind::Primary,
-        ast::IndexKind::FullText => return Err(Error::unsupported("FULLTEXT indexes")),
+        ast::IndexKind::FullText => IndexKind::FullText,
         ast::IndexKind::Spatial => return Err(Error::unsupported("SPATIAL indexes")),
     };
     if kind == IndexKind::Primary && indexes.iter().any(|i| i.kind == IndexKind::Primary) {
@@ -38,7 +39,7 @@ pub fn add_index(
     if indexes.len() >= TABLE_INDEXES_MAX {
         return Err(Error::new(&ER_TOO_MANY_KEYS, &[&TABLE_INDEXES_MAX]));
     }
-    let parts = parts(index, columns)?;
+    let parts = if kind == IndexKind::FullText { full_text::parts(index, columns)? } else { parts(index, columns)? };
     let constraint = index.constraint.clone().flatten();
     let name = match index.name.clone().or(constraint) {
         _ if kind == IndexKind::Primary => "PRIMARY".to_string(),
@@ -78,6 +79,7 @@ pub fn sort_indexes(indexes: &mut [IndexDef], columns: &[ColumnDef]) {
             (1, nullable, i.parts.iter().any(|p| p.prefix.is_some()))
         }
         IndexKind::Secondary => (2, false, false),
+        IndexKind::FullText => (3, false, false),
     };
     indexes.sort_by_key(rank);
 }
@@ -111,6 +113,9 @@ pub fn require_not_null(indexes: &[IndexDef], columns: &mut [ColumnDef], null_gi
 
 /// A kept index over columns that may have changed their types: prefixes that are no prefixes any more go.
 pub fn check_parts(index: &mut IndexDef, columns: &[ColumnDef]) -> Result<()> {
+    if index.is_full_text() {
+        return full_text::check_parts(index, columns);
+    }
     let mut bytes = 0;
     for part in &mut index.parts {
         let Some(column) = columns.get(usize::from(part.column.0)) else {

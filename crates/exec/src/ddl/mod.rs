@@ -16,6 +16,7 @@ mod convert;
 pub mod create;
 pub mod foreign_keys;
 pub mod from_query;
+mod full_text;
 mod functional;
 mod generated;
 pub mod indexes;

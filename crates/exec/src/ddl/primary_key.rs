@@ -115,7 +115,7 @@ fn names_a_key(index: &ast::IndexDef, columns: &[ColumnDef]) -> bool {
 fn has_key(def: &TableDef) -> bool {
     let not_null = |id| def.position_of(id).is_some_and(|at| !def.columns[at].nullable);
     def.indexes.iter().any(|index| {
-        index.kind != IndexKind::Secondary
+        index.is_unique()
             && !index.parts.is_empty()
             && index.parts.iter().all(|part| part.prefix.is_none() || index.kind == IndexKind::Primary)
             && index.parts.iter().all(|part| not_null(part.column))

@@ -12,6 +12,7 @@ use vaquita_types::errno::{
     ER_ALTER_OPERATION_NOT_SUPPORTED, ER_CANNOT_ADD_FOREIGN, ER_INNODB_NO_FT_TEMP_TABLE, ER_PARTITION_NO_TEMPORARY,
     ER_UNSUPPORT_COMPRESSED_TEMPORARY_TABLE,
 };
+use vaquita_types::schema::TableDef;
 use vaquita_types::{Error, Result};
 
 use super::Ddl;
@@ -79,6 +80,11 @@ pub(super) fn refuse_in_alter(alter: &ast::AlterTable, algorithm: &str, old: &Ar
 fn refuse_column(column: &ast::ColumnDef) -> Result<()> {
     let references = column.attributes.iter().any(|a| matches!(a, ColumnAttribute::References(_)));
     if references { Err(Error::new(&ER_CANNOT_ADD_FOREIGN, &[])) } else { Ok(()) }
+}
+
+/// The same for a copy of another table's definition.
+pub(super) fn refuse_indexes(def: &TableDef) -> Result<()> {
+    if def.indexes.iter().any(|index| index.is_full_text()) { Err(Error::new(&ER_INNODB_NO_FT_TEMP_TABLE, &[])) } else { Ok(()) }
 }
 
 fn refuse_index(index: &ast::IndexDef) -> Result<()> {

@@ -66,7 +66,7 @@ fn without_subqueries(exprs: &[Expr]) -> bool {
 /// A changed row may get another place in the index that is scanned.
 fn moves_rows(scan: &Scan, table: &TableRef, assignments: &[Assignment]) -> bool {
     let index = match &scan.path {
-        AccessPath::Full { .. } => None,
+        AccessPath::Full { .. } | AccessPath::FullText { .. } => None,
         AccessPath::Point { index, .. } | AccessPath::Range { index, .. } => table.indexes.get(*index),
         AccessPath::System => return true,
     };

@@ -7,6 +7,7 @@
 
 mod computed;
 mod lock;
+mod ranked;
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -14,6 +15,7 @@ use std::sync::Arc;
 use vaquita_plan::bounds::{KeyValue, to_key_value};
 use vaquita_plan::expr::{CompareOp, Expr, ExprKind, Slot};
 use vaquita_plan::node::{AccessPath, KeyExpr, Range, Scan};
+use vaquita_plan::visit::has_subquery;
 use vaquita_storage::helpers::Pace;
 use vaquita_storage::{
     Cursor, Direction, Entry, IndexCodec, Keep, KeyRange, LockMode, LockPolicy, RowView, ScanOptions, Step, Table, Version,
@@ -24,7 +26,7 @@ use vaquita_types::{ColumnType, Error, Result, TypeKind, Value};
 use self::lock::Newcomers;
 use super::row_filter::{RowFilter, Truth};
 use super::{Frame, Operator};
-use crate::context::Execution;
+use crate::context::{Execution, Ranks};
 
 pub struct TableScan<'p> {
     scan: &'p Scan,
@@ -57,6 +59,10 @@ pub struct TableScan<'p> {
     /// How many to read together next.
     batch_rows: usize,
     filter: Option<RowFilter<'p>>,
+    /// The filter asks a search for the row by its clustered key.
+    matches_by_key: bool,
+    /// What a search has found, and how much of it was read.
+    ranked: Option<(Arc<Ranks>, usize)>,
     /// Parts of a covering index's entry, and the slots that they go to.
     entry_parts: Vec<(usize, Slot)>,
     /// Slots of TIMESTAMP columns, where the session's zone is not UTC.
@@ -95,6 +101,8 @@ impl<'p> TableScan<'p> {
             fetched: Vec::new(),
             batch_rows: BATCH_ROWS_MIN,
             filter: None,
+            matches_by_key: false,
+            ranked: None,
             entry_parts: Vec::new(),
             local_slots: Vec::new(),
             keep: Keep::All,
@@ -115,7 +123,7 @@ impl Operator for TableScan<'_> {
             let table = statement.open_table(&self.scan.table, intention)?;
             let index = match &self.scan.path {
                 AccessPath::Point { index, .. } | AccessPath::Range { index, .. } => *index,
-                AccessPath::Full { .. } | AccessPath::System => 0,
+                AccessPath::Full { .. } | AccessPath::FullText { .. } | AccessPath::System => 0,
             };
             table.check_readable(&statement.txn.borrow(), index)?;
             self.prepare(&table, frame)?;
@@ -134,6 +142,7 @@ impl Operator for TableScan<'_> {
         }
         match &self.scan.path {
             AccessPath::Point { index, key } => self.open_point(&table, *index, key, frame)?,
+            AccessPath::FullText { search } => self.open_ranked(&table, search, frame)?,
             _ if statement.part.is_some_and(|part| part.divides(self.scan)) => {}
             _ => {
                 scan_ranges(self.scan, &table, frame, &mut self.ranges)?;
@@ -215,6 +224,7 @@ impl TableScan<'_> {
             }
         } else if !self.scan.filter.is_empty() {
             self.filter = Some(RowFilter::new(self.scan, &table.def, &frame.cx()));
+            self.matches_by_key = self.scan.filter.iter().any(has_subquery);
         }
         if !matches!(frame.statement.session.time_zone(), TimeZone::Utc) {
             let is_timestamp = |position: usize| table.def.columns[position].ty.kind == TypeKind::Timestamp;
@@ -336,6 +346,8 @@ impl TableScan<'_> {
         let (index, reverse, covering) = match &self.scan.path {
             AccessPath::Range { index, reverse, covering, .. } => (*index, *reverse, *covering),
             AccessPath::Full { reverse } => (0, *reverse, false),
+            AccessPath::FullText { .. } if self.ranked.is_some() => return self.advance_ranked(table, frame),
+            AccessPath::FullText { .. } => (0, false, false),
             AccessPath::Point { index, .. } => (*index, false, false),
             AccessPath::System => return Ok(false),
         };
@@ -428,19 +440,25 @@ impl TableScan<'_> {
             if keys.is_empty() {
                 return Ok(false);
             }
-            let refs: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
-            let mut rows = Vec::with_capacity(refs.len());
-            let own_writes = !frame.statement.own_writes_hidden.get();
-            frame.statement.txn.borrow().multi_get(&refs, Version::Snapshot, own_writes, &mut rows)?;
-            let bytes: usize = rows.iter().flatten().map(Vec::len).sum();
-            self.batch_rows =
-                if bytes > BATCH_BYTES_MAX { (self.batch_rows / 2).max(1) } else { (self.batch_rows * 2).min(BATCH_ROWS_MAX) };
-            self.fetched.extend(keys.into_iter().zip(rows).rev().filter_map(|(key, row)| Some((key, row?))));
+            self.fetch(keys, frame)?;
         }
         if let Some((key, row)) = self.fetched.pop() {
             (self.key, self.value) = (key, row);
         }
         Ok(true)
+    }
+
+    /// Reads the rows of these keys together.
+    fn fetch(&mut self, keys: Vec<Vec<u8>>, frame: &Frame<'_>) -> Result<()> {
+        let refs: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
+        let mut rows = Vec::with_capacity(refs.len());
+        let own_writes = !frame.statement.own_writes_hidden.get();
+        frame.statement.txn.borrow().multi_get(&refs, Version::Snapshot, own_writes, &mut rows)?;
+        let bytes: usize = rows.iter().flatten().map(Vec::len).sum();
+        self.batch_rows =
+            if bytes > BATCH_BYTES_MAX { (self.batch_rows / 2).max(1) } else { (self.batch_rows * 2).min(BATCH_ROWS_MAX) };
+        self.fetched.extend(keys.into_iter().zip(rows).rev().filter_map(|(key, row)| Some((key, row?))));
+        Ok(())
     }
 
     fn open_next_range(&mut self, frame: &Frame<'_>, direction: Direction) -> Result<bool> {
@@ -480,6 +498,9 @@ impl TableScan<'_> {
         }
         let (key, value) = self.row();
         let view = table.codec.view(key, value)?;
+        if let (true, Some(slot)) = (self.matches_by_key, self.scan.key_slot) {
+            frame.slots[slot] = Value::Bytes(key.into());
+        }
         match &self.filter {
             None => {
                 self.decode(&self.scan.columns, &view, frame)?;
@@ -561,7 +582,9 @@ pub fn scan_ranges(scan: &Scan, table: &Table, frame: &Frame<'_>, out: &mut Vec<
             }
             sort_ranges(out, *reverse);
         }
-        AccessPath::Point { .. } | AccessPath::System => return Err(Error::internal("a scan without ranges")),
+        AccessPath::Point { .. } | AccessPath::FullText { .. } | AccessPath::System => {
+            return Err(Error::internal("a scan without ranges"));
+        }
     }
     Ok(())
 }

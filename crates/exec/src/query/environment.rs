@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use vaquita_plan::env::{Env, EvalCx, Level, StoredCall, SubqueryRows, VarScope};
-use vaquita_plan::expr::{Subquery, SubqueryKind};
+use vaquita_plan::expr::{FullTextMatch, Subquery, SubqueryKind};
 use vaquita_plan::settings::RunSettings;
 use vaquita_types::temporal::TimeZone;
 use vaquita_types::{Error, Result, Value};
 
 use super::collect_some;
 use crate::context::{Execution, forward_to_session};
+use crate::full_text;
 
 impl Env for Execution<'_> {
     forward_to_session!();
@@ -48,5 +49,9 @@ impl Env for Execution<'_> {
             self.subqueries.borrow_mut().insert(subquery.id, rows.clone());
         }
         Ok(rows)
+    }
+
+    fn full_text_rank(&self, search: &FullTextMatch, key: &[u8], cx: &EvalCx<'_>) -> Result<f32> {
+        full_text::rank(self, search, key, cx)
     }
 }

@@ -1,7 +1,7 @@
 //! information_schema's tables about foreign keys.
 
 use vaquita_storage::foreign_keys::parent_columns;
-use vaquita_types::schema::{ColumnDef, ForeignKeyDef, IndexKind, ReferentialAction, TableDef};
+use vaquita_types::schema::{ColumnDef, ForeignKeyDef, ReferentialAction, TableDef};
 use vaquita_types::{Result, Value};
 
 use super::row::{NULL, row};
@@ -12,7 +12,7 @@ fn unique_name(cx: &SystemContext<'_>, key: &ForeignKeyDef) -> Result<Value> {
     let Some(parent) = cx.statement.catalog.permanent(&key.parent.database, &key.parent.name)? else { return Ok(NULL) };
     let Ok(ids) = parent_columns(key, &parent.def) else { return Ok(NULL) };
     let index = parent.def.referenced_index(&ids).and_then(|at| parent.def.indexes.get(at));
-    Ok(index.filter(|index| index.kind != IndexKind::Secondary).map_or(NULL, |index| Value::from(index.name.as_str())))
+    Ok(index.filter(|index| index.is_unique()).map_or(NULL, |index| Value::from(index.name.as_str())))
 }
 
 fn columns<'d>(def: &'d TableDef, key: &'d ForeignKeyDef) -> impl Iterator<Item = (&'d ColumnDef, &'d str)> {

@@ -169,7 +169,7 @@ pub fn statistics(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
                 column: Some(&column.name),
                 expression: None,
             };
-            rows.push(key.row("A", NULL, NULL, column.nullable, "BTREE", "", true));
+            rows.push(key.row(Value::from("A"), NULL, NULL, column.nullable, "BTREE", "", true));
         }
     }
     cx.for_each_table(|table| {
@@ -198,7 +198,7 @@ impl IndexPartRow<'_> {
     #[allow(clippy::too_many_arguments)]
     fn row(
         &self,
-        order: &str,
+        order: Value,
         cardinality: Value,
         prefix: Value,
         nullable: bool,
@@ -241,14 +241,18 @@ fn push_index(table: &Table, index: &IndexDef, row_count: u64, rows: &mut Vec<Ro
             database: &def.database,
             table: &def.name,
             index: &index.name,
-            unique: index.kind != IndexKind::Secondary,
+            unique: index.is_unique(),
             number: n as u64 + 1,
             column: if column.is_hidden() { None } else { Some(&column.name) },
             expression: column.generated.as_ref().filter(|generated| generated.hidden).map(|g| super::text::escaped(&g.expr)),
         };
         let prefix = part.prefix.map_or(NULL, |chars| Value::Int(i64::from(chars)));
-        let order = if part.descending { "D" } else { "A" };
-        rows.push(named.row(order, Value::UInt(cardinality), prefix, column.nullable, "BTREE", &index.comment, !index.invisible));
+        let (order, method) = match part.descending {
+            _ if index.is_full_text() => (NULL, "FULLTEXT"),
+            true => (Value::from("D"), "BTREE"),
+            false => (Value::from("A"), "BTREE"),
+        };
+        rows.push(named.row(order, Value::UInt(cardinality), prefix, column.nullable, method, &index.comment, !index.invisible));
     }
 }
 
@@ -260,7 +264,7 @@ pub fn table_constraints(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
     }
     cx.for_each_table(|table| {
         let def = &table.def;
-        for (_, index) in declared(def).filter(|(_, i)| i.kind != IndexKind::Secondary) {
+        for (_, index) in declared(def).filter(|(_, i)| i.is_unique()) {
             let kind = if index.kind == IndexKind::Primary { "PRIMARY KEY" } else { "UNIQUE" };
             rows.push(row![
                 "def",
@@ -315,7 +319,7 @@ pub fn key_column_usage(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
     }
     cx.for_each_table(|table| {
         let def = &table.def;
-        for (_, index) in declared(def).filter(|(_, i)| i.kind != IndexKind::Secondary) {
+        for (_, index) in declared(def).filter(|(_, i)| i.is_unique()) {
             for (n, part) in index.parts.iter().enumerate() {
                 if let Some(column) = def.position_of(part.column).and_then(|at| def.columns.get(at))
                     && !column.is_hidden()

@@ -198,6 +198,13 @@ pub enum IndexKind {
     Spatial,
 }
 
+impl IndexKind {
+    /// Entries are in the order of values: USING and ASC mean something.
+    pub fn is_ordered(self) -> bool {
+        !matches!(self, IndexKind::FullText | IndexKind::Spatial)
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct IndexOptions {
     /// USING BTREE|HASH|RTREE, as written.

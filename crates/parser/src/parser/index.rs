@@ -1,7 +1,10 @@
 //! Indexes and constraints of tables; CREATE INDEX and DROP INDEX.
 
+use vaquita_types::errno;
+
 use super::{Parser, Result};
 use crate::ast::*;
+use crate::error::ParseError;
 use crate::keyword::Kw;
 use crate::lexer::{Op, Tok};
 
@@ -51,11 +54,11 @@ impl Parser<'_> {
     /// `[USING x] (parts) options`
     fn index_body(&mut self, kind: IndexKind, name: Option<String>, constraint: Option<Option<String>>) -> Result<IndexDef> {
         let mut options = IndexOptions::default();
-        if self.is_any(&[Kw::USING, Kw::TYPE]) {
+        if kind.is_ordered() && self.is_any(&[Kw::USING, Kw::TYPE]) {
             self.index_type(&mut options)?;
         }
-        let parts = self.key_parts()?;
-        while self.index_option(&mut options)? {}
+        let parts = self.index_parts(kind)?;
+        while self.index_option(kind, &mut options)? {}
         Ok(IndexDef { kind, name, constraint, parts, options })
     }
 
@@ -66,29 +69,49 @@ impl Parser<'_> {
         Ok(())
     }
 
+    fn index_parts(&mut self, kind: IndexKind) -> Result<Vec<KeyPart>> {
+        if kind.is_ordered() {
+            return self.key_parts();
+        }
+        let mut is_ordered = false;
+        let parts = self.paren_list(|p| {
+            let part = p.key_part_without_order()?;
+            is_ordered |= p.eat_any(&[Kw::ASC, Kw::DESC]).is_some();
+            Ok(part)
+        })?;
+        if is_ordered {
+            let message = "Incorrect usage of spatial/fulltext/hash index and explicit index order".to_string();
+            return Err(ParseError::other(&errno::ER_WRONG_USAGE, message));
+        }
+        Ok(parts)
+    }
+
     pub(super) fn key_parts(&mut self) -> Result<Vec<KeyPart>> {
         self.paren_list(|p| {
-            if p.eat_op(Op::LParen) {
-                let expr = p.expr()?;
-                p.expect_op(Op::RParen)?;
-                let desc = p.eat_any(&[Kw::ASC, Kw::DESC]) == Some(Kw::DESC);
-                return Ok(KeyPart::Expr { expr, desc });
-            }
-            let name = p.ident()?;
-            let length = p.opt_paren_number()?;
-            let desc = p.eat_any(&[Kw::ASC, Kw::DESC]) == Some(Kw::DESC);
-            Ok(KeyPart::Column { name, length, desc })
+            let mut part = p.key_part_without_order()?;
+            let (KeyPart::Expr { desc, .. } | KeyPart::Column { desc, .. }) = &mut part;
+            *desc = p.eat_any(&[Kw::ASC, Kw::DESC]) == Some(Kw::DESC);
+            Ok(part)
         })
     }
 
-    fn index_option(&mut self, options: &mut IndexOptions) -> Result<bool> {
+    fn key_part_without_order(&mut self) -> Result<KeyPart> {
+        if self.eat_op(Op::LParen) {
+            let expr = self.expr()?;
+            self.expect_op(Op::RParen)?;
+            return Ok(KeyPart::Expr { expr, desc: false });
+        }
+        Ok(KeyPart::Column { name: self.ident()?, length: self.opt_paren_number()?, desc: false })
+    }
+
+    fn index_option(&mut self, kind: IndexKind, options: &mut IndexOptions) -> Result<bool> {
         let Tok::Kw(kw) = self.tok.tok else { return Ok(false) };
         match kw {
-            Kw::USING | Kw::TYPE => {
+            Kw::USING | Kw::TYPE if kind.is_ordered() => {
                 self.index_type(options)?;
                 return Ok(true);
             }
-            Kw::WITH => {
+            Kw::WITH if kind == IndexKind::FullText => {
                 self.bump();
                 self.expect(Kw::PARSER)?;
                 options.parser = Some(self.ident()?);
@@ -179,13 +202,13 @@ impl Parser<'_> {
         self.expect(Kw::INDEX)?;
         let name = Some(self.ident()?);
         let mut options = IndexOptions::default();
-        if self.is_any(&[Kw::USING, Kw::TYPE]) {
+        if kind.is_ordered() && self.is_any(&[Kw::USING, Kw::TYPE]) {
             self.index_type(&mut options)?;
         }
         self.expect(Kw::ON)?;
         let table = self.name()?;
-        let parts = self.key_parts()?;
-        while self.index_option(&mut options)? {}
+        let parts = self.index_parts(kind)?;
+        while self.index_option(kind, &mut options)? {}
         let index = IndexDef { kind, name, constraint: None, parts, options };
         let (algorithm, lock) = self.algorithm_and_lock()?;
         Ok(Statement::CreateIndex(Box::new(CreateIndex { index, table, algorithm, lock })))

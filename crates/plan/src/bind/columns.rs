@@ -222,7 +222,9 @@ fn base_origin(table: &TableDef, alias: &str, position: usize) -> ColumnOrigin {
         org_name: column.name.clone(),
         primary_key,
         unique_key,
-        multiple_key: !primary_key && !unique_key && (in_index(IndexKind::Secondary, true) || in_index(IndexKind::Unique, true)),
+        multiple_key: !primary_key
+            && !unique_key
+            && [IndexKind::Secondary, IndexKind::Unique, IndexKind::FullText].iter().any(|kind| in_index(*kind, true)),
         auto_increment: column.auto_increment,
         no_default: column.default == ColumnDefault::None && !column.nullable && !column.auto_increment,
         on_update_now: column.on_update_now,

@@ -72,7 +72,7 @@ impl Binder<'_> {
                 let args = vec![self.scalar(value)?, self.scalar(array)?];
                 self.call("MEMBER OF", args)
             }
-            E::MatchAgainst { .. } => Err(Error::new(&errno::ER_FT_MATCHING_KEY_NOT_FOUND, &[])),
+            E::MatchAgainst { columns, against, mode } => self.match_against(columns, against, *mode),
             E::JsonValue(call) => self.json_value(call),
             _ => Err(Error::unsupported("this expression")),
         }

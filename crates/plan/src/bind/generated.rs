@@ -84,7 +84,9 @@ impl Binder<'_> {
             for (position, expr) in &relation.generated {
                 let column = &table.columns[*position];
                 let has = |index: &&vaquita_types::schema::IndexDef| index.parts.iter().any(|part| part.column == column.id);
-                if !table.indexes.iter().any(|index| has(&index) && !index.invisible) || !holds_whole(&column.ty, &expr.ty) {
+                if !table.indexes.iter().any(|index| has(&index) && !index.invisible && !index.is_full_text())
+                    || !holds_whole(&column.ty, &expr.ty)
+                {
                     continue;
                 }
                 let mut expr = expr.clone();

@@ -7,7 +7,6 @@
 use std::collections::BTreeSet;
 
 use vaquita_parser as ast;
-use vaquita_types::schema::IndexKind;
 use vaquita_types::{Error, Result, errno, sql_mode};
 
 use super::select::Block;
@@ -180,6 +179,7 @@ impl Binder<'_> {
         };
         let column = (0..relation.columns.len())
             .find(|n| relation.slot(*n) == Some(slot))
+            .or_else(|| self.first_matched(slot))
             .map_or("", |n| relation.columns[n].name.as_str());
         match (&relation.database, qualified) {
             (_, false) => column.to_string(),
@@ -234,7 +234,7 @@ impl Binder<'_> {
             for relation in &self.frame().relations {
                 let Source::Base(table) = &relation.source else { continue };
                 let determined = table.indexes.iter().any(|index| {
-                    index.kind != IndexKind::Secondary
+                    index.is_unique()
                         && !index.parts.is_empty()
                         && index.parts.iter().all(|part| {
                             table.position_of(part.column).is_some_and(|c| {
@@ -245,7 +245,7 @@ impl Binder<'_> {
                         })
                 });
                 if determined {
-                    known.extend((0..relation.columns.len()).filter_map(|c| relation.slot(c)));
+                    known.extend((0..relation.columns.len()).filter_map(|c| relation.slot(c)).chain(relation.key_slot));
                 }
             }
             if known.len() == before {

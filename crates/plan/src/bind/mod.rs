@@ -15,6 +15,7 @@ mod delete;
 mod early;
 mod expr;
 mod from;
+mod full_text;
 mod function;
 mod generated;
 mod group;
@@ -42,7 +43,7 @@ use vaquita_types::schema::TableRef;
 use vaquita_types::{ColumnType, Error, Result, errno, stack};
 
 use crate::catalog::{Catalog, View};
-use crate::expr::{Expr, Slot};
+use crate::expr::{Expr, FullTextMatch, Slot};
 use crate::node::{AccessPath, Node, OutputColumn, Plan, QueryPlan, SortKey};
 use crate::rewrite::Watch;
 use crate::settings::PlanSettings;
@@ -183,7 +184,7 @@ fn reads_all_of(node: &Node, keys: &[Slot]) -> bool {
             AccessPath::Range { ranges, .. } => {
                 ranges.iter().all(|r| !r.equal.is_empty() || r.low.is_some() || r.high.is_some() || r.not_null)
             }
-            AccessPath::Full { .. } | AccessPath::System => false,
+            AccessPath::Full { .. } | AccessPath::FullText { .. } | AccessPath::System => false,
         };
         return !bounded && scan.key_slot.is_some_and(|slot| keys.contains(&slot));
     }
@@ -236,6 +237,8 @@ pub(crate) struct Binder<'a> {
     reading_derived: bool,
     /// Binding the values of an INSERT.
     inserting_values: bool,
+    /// What MATCH searches for.
+    searches: Vec<FullTextMatch>,
     /// What is evaluated before the first row.
     early: Vec<Expr>,
     /// Database and name of each view that is being bound, from the outermost in.
@@ -262,6 +265,7 @@ impl<'a> Binder<'a> {
             tables: Vec::new(),
             next_id: 0,
             targets: Vec::new(),
+            searches: Vec::new(),
             operation: "",
             changing: false,
             checking: false,

@@ -35,6 +35,7 @@ impl Binder<'_> {
     pub(super) fn select(&mut self, select: &ast::Select, query: &ast::Query) -> Result<LogicalBlock> {
         let block = self.bind_block(select, query)?;
         let grouped = !block.group_by.is_empty() || !self.frame().aggregates.is_empty();
+        self.refuse_rolled_up(&block)?;
         self.check_group_by(&block, grouped)?;
         self.check_distinct_order(&block, grouped)?;
         self.place_groupings(&block.group_by)?;

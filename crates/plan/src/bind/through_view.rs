@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use vaquita_parser as ast;
-use vaquita_types::schema::{IndexKind, TableRef};
+use vaquita_types::schema::TableRef;
 use vaquita_types::{Error, Result, errno};
 
 use super::scope::{ColumnValue, plain_slot};
@@ -168,7 +168,7 @@ impl Binder<'_> {
             })
             .collect();
         let has = |position: usize| of_table.slot(position).is_some_and(|slot| slots.contains(&slot));
-        let has_key = table.indexes.iter().filter(|index| index.kind != IndexKind::Secondary).any(|index| {
+        let has_key = table.indexes.iter().filter(|index| index.is_unique()).any(|index| {
             index.parts.iter().all(|part| {
                 let position = table.columns.iter().position(|column| column.id == part.column);
                 position.is_some_and(|position| !table.columns[position].nullable && has(position))

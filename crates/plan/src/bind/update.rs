@@ -183,11 +183,11 @@ impl Binder<'_> {
         let frame = self.frames.len() - 1;
         for &target in targets {
             let relation = target.relation;
-            let slot = self.frame().new_slot_of(Some(relation));
+            let slot = self.key_slot(frame, relation);
             let columns = self.frame().relations[relation].columns.len();
             (0..columns).for_each(|c| drop(self.slot_of(frame, relation, c)));
             let rel = &mut self.frame().relations[relation];
-            rel.key_slot = Some(slot);
+            debug_assert_eq!(rel.key_slot, Some(slot));
             rel.lock = Some(EXCLUSIVE);
             self.targets.extend(self.target_of(target));
         }

@@ -43,6 +43,7 @@ fn fold_any(expr: &mut Expr, settings: &PlanSettings) {
                 constant_fold(otherwise, settings);
             }
         }
+        ExprKind::Match(search) => constant_fold(&mut search.against, settings),
         _ => return,
     }
     if !is_foldable(expr) {

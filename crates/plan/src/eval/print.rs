@@ -7,6 +7,7 @@
 
 use std::collections::HashMap;
 
+use vaquita_parser::ast::MatchMode;
 use vaquita_types::{Error, TypeKind, Value, errno, stack};
 
 use super::coerce::{printable, text_of};
@@ -209,7 +210,22 @@ fn write_any(expr: &Expr, columns: &Columns<'_>, out: &mut String) {
             }
             out.push_str(" end");
         }),
+        ExprKind::Match(search) => parenthesized(out, |out| {
+            out.push_str(&format!("match {} against (", search.columns.join(",")));
+            write(&search.against, columns, out);
+            out.push_str(mode_text(search.mode));
+            out.push(')');
+        }),
         ExprKind::Row(_) | ExprKind::AssignVar(..) | ExprKind::SysVar(..) | ExprKind::Subquery(_) => out.push_str("..."),
+    }
+}
+
+/// What stands behind the text that is searched for.
+pub fn mode_text(mode: MatchMode) -> &'static str {
+    match mode {
+        MatchMode::NaturalLanguage => "",
+        MatchMode::NaturalLanguageWithExpansion => " with query expansion",
+        MatchMode::Boolean => " in boolean mode",
     }
 }
 

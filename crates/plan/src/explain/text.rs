@@ -6,6 +6,7 @@ use std::fmt::Write;
 use vaquita_types::Value;
 
 use crate::eval::coerce::text_of;
+use crate::eval::print::mode_text;
 use crate::expr::{Expr, ExprKind, Slot, SubqueryKind};
 use crate::node::{Aggregate, Node, QueryPlan, WindowFunction};
 use crate::visit;
@@ -88,6 +89,10 @@ impl Names {
             ExprKind::Cast(inner) => format!("cast({} as {:?})", self.print(inner), expr.ty.kind).to_lowercase(),
             ExprKind::Call(def, args) => self.call(def.name, args),
             ExprKind::Row(parts) => joined(parts, ","),
+            ExprKind::Match(search) => {
+                let mode = mode_text(search.mode);
+                format!("(match {} against ({}{mode}))", search.columns.join(","), self.print(uncast(&search.against)))
+            }
             ExprKind::Subquery(sub) => match &sub.kind {
                 SubqueryKind::Scalar => format!("(select #{})", sub.id),
                 SubqueryKind::Exists { negated } => format!("{}exists(select #{})", if *negated { "not " } else { "" }, sub.id),
@@ -109,6 +114,14 @@ impl Names {
             [a] if name == "NEG" => format!("-({})", self.print(a)),
             _ => format!("{}({})", name.to_lowercase(), args.iter().map(|e| self.print(e)).collect::<Vec<_>>().join(",")),
         }
+    }
+}
+
+/// What is searched for, as it was given.
+pub fn uncast(expr: &Expr) -> &Expr {
+    match &expr.kind {
+        ExprKind::Cast(inner) => inner,
+        _ => expr,
     }
 }
 

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt::Write;
 
 use super::text::Names;
-use crate::expr::Expr;
+use crate::expr::{Expr, ExprKind};
 use crate::node::{AccessPath, InsertSource, JoinKind, Limit, Node, Plan, QueryPlan, Range, Scan, SetOpKind, SortKey};
 use crate::visit;
 
@@ -183,6 +183,15 @@ impl Printer {
         let text = match &scan.path {
             AccessPath::Full { reverse } => format!("Table scan on {alias}{}", if *reverse { " (reverse)" } else { "" }),
             AccessPath::System => format!("System table {alias}"),
+            AccessPath::FullText { search } => {
+                let ExprKind::Match(search) = &search.kind else { return format!("Full-text index search on {alias}") };
+                let index = scan.table.indexes.get(search.index);
+                let column =
+                    index.and_then(|i| scan.table.position_of(i.parts.first()?.column)).and_then(|at| scan.table.columns.get(at));
+                let against = self.names.print(super::text::uncast(&search.against));
+                let (index, column) = (index.map_or("", |i| i.name.as_str()), column.map_or("", |c| c.name.as_str()));
+                format!("Full-text index search on {alias} using {index} ({column} = {against})")
+            }
             AccessPath::Point { index, key } => {
                 let index = &scan.table.indexes[*index];
                 let parts: Vec<String> = index

@@ -40,7 +40,7 @@ pub(crate) struct Relation {
     pub optional: bool,
     pub index_hints: Vec<ast::IndexHint>,
     pub lock: Option<RowLock>,
-    /// For UPDATE and DELETE.
+    /// For UPDATE, DELETE and MATCH.
     pub key_slot: Option<Slot>,
     /// Its columns are not the account's to be asked for: a row of SHOW, the row under a DEFAULT (expr).
     pub free: bool,

@@ -3,7 +3,7 @@
 //! One unit is reading the next row of an open scan. Figures are rough on purpose; a wrong one makes a slow plan.
 //! Small tables are counted as `ROWS_MIN`, because a cached plan outlives the moment when the table was small.
 
-use vaquita_types::schema::{IndexDef, IndexKind};
+use vaquita_types::schema::IndexDef;
 
 use crate::catalog::TableStatistics;
 use crate::expr::{CompareOp, Expr, ExprKind};
@@ -28,6 +28,9 @@ pub const ROUND_ROWS: f64 = 10.0;
 /// Rows that a derived table is taken to have.
 pub const DERIVED_ROWS: f64 = 200.0;
 
+/// The share of a table's rows that a full-text search is taken to find.
+pub const FOUND_BY_WORDS: f64 = 0.01;
+
 pub fn table_rows(statistics: &TableStatistics) -> f64 {
     (statistics.rows as f64).max(ROWS_MIN)
 }
@@ -38,7 +41,7 @@ pub fn rows_per_prefix(statistics: &TableStatistics, index: &IndexDef, parts: us
     if parts == 0 {
         return rows;
     }
-    if index.kind != IndexKind::Secondary && parts == index.parts.len() {
+    if index.is_unique() && parts == index.parts.len() {
         return 1.0;
     }
     let known = statistics.distinct.iter().find(|(id, _)| *id == index.id).and_then(|(_, d)| d.get(parts - 1));
@@ -51,7 +54,7 @@ pub fn rows_per_prefix(statistics: &TableStatistics, index: &IndexDef, parts: us
 
 /// The share of rows with one value of the first part of an index, if that is known.
 pub fn known_share(statistics: &TableStatistics, index: &IndexDef) -> Option<f64> {
-    if index.kind != IndexKind::Secondary && index.parts.len() == 1 {
+    if index.is_unique() && index.parts.len() == 1 {
         return Some(1.0 / table_rows(statistics));
     }
     let (_, distinct) = statistics.distinct.iter().find(|(id, _)| *id == index.id)?;

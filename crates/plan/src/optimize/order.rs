@@ -263,6 +263,7 @@ impl Planner<'_, '_> {
             conditions,
             hints: &rel.index_hints,
             want,
+            key_slot: rel.key_slot,
             locks: rel.lock.is_some() || rel.key_slot.is_some(),
         })
     }

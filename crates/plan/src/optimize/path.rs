@@ -28,6 +28,8 @@ pub struct TableInput<'a> {
     pub conditions: &'a [&'a Expr],
     pub hints: &'a [IndexHint],
     pub want: &'a Want,
+    /// Where a row's clustered key goes.
+    pub key_slot: Option<Slot>,
     /// Locking reads and changes need the row itself.
     pub locks: bool,
 }
@@ -92,14 +94,30 @@ pub fn best(input: &TableInput<'_>) -> Candidate {
     };
     consider(full_scan(input, true));
     for (at, index) in input.table.indexes.iter().enumerate() {
-        if index.parts.is_empty() || index.invisible || !allowed(index, input.hints) {
+        if index.parts.is_empty() || index.is_full_text() || index.invisible || !allowed(index, input.hints) {
             continue;
         }
         for candidate in index_candidates(input, at, index, &terms, &columns) {
             consider(candidate);
         }
     }
+    for condition in input.conditions {
+        full_text(input, condition).into_iter().for_each(&mut consider);
+    }
     best
+}
+
+/// The rows that a MATCH among the conditions finds, whatever hints say, as in MySQL. They come in the order of their rank.
+fn full_text(input: &TableInput<'_>, condition: &Expr) -> Option<Candidate> {
+    let ExprKind::Match(search) = &condition.kind else { return None };
+    let is_own = matches!(search.key.kind, ExprKind::Slot(slot) if input.key_slot == Some(slot));
+    let ordered = match input.want.order.as_slice() {
+        [(by, descending)] => *descending && !input.want.grouping && visit::same(by, condition),
+        _ => false,
+    };
+    let rows = (cost::table_rows(input.statistics) * cost::FOUND_BY_WORDS).max(1.0);
+    let path = AccessPath::FullText { search: Box::new(condition.clone()) };
+    is_own.then(|| finish(input, path, rows, cost::SEEK + rows * cost::FETCH, Vec::new(), ordered))
 }
 
 /// USE and FORCE name the only indexes to consider, IGNORE those not to.
@@ -283,7 +301,7 @@ fn index_candidates(
 
 /// Every part of a unique index has one value that is not NULL.
 fn point(input: &TableInput<'_>, at: usize, index: &IndexDef, prefix: &Prefix) -> Option<Candidate> {
-    let whole = index.kind != IndexKind::Secondary
+    let whole = index.is_unique()
         && prefix.equal.len() == index.parts.len()
         && index.parts.iter().all(|p| p.prefix.is_none())
         && prefix.equal.iter().all(|e| e.len() == 1 && !e[0].null_safe);

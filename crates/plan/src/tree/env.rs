@@ -8,7 +8,7 @@ use std::time::Duration;
 use vaquita_types::temporal::TimeZone;
 use vaquita_types::{ColumnType, Error, Result, Value};
 
-use super::expr::Subquery;
+use super::expr::{FullTextMatch, Subquery};
 use crate::settings::RunSettings;
 
 /// Severity in SHOW WARNINGS.
@@ -52,6 +52,10 @@ pub trait Env {
     fn random_bytes(&self, out: &mut [u8]);
     /// Runs a subquery for the outer row in `cx`. Uncorrelated results are cached by the implementation.
     fn subquery(&self, subquery: &Subquery, cx: &EvalCx<'_>) -> Result<SubqueryRows>;
+    /// The rank of the row with this clustered key, of those that a search finds; 0 if it is not among them.
+    fn full_text_rank(&self, _search: &FullTextMatch, _key: &[u8], _cx: &EvalCx<'_>) -> Result<f32> {
+        Err(Error::unsupported("MATCH here"))
+    }
     /// For functions that ask the session; an error where there is none.
     fn session(&self) -> Result<&dyn AskSession> {
         Err(Error::unsupported("a function of the session here"))

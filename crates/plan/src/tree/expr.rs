@@ -9,7 +9,9 @@
 
 use std::sync::Arc;
 
+use vaquita_parser::ast::MatchMode;
 use vaquita_types::charset::CollationId;
+use vaquita_types::schema::TableRef;
 use vaquita_types::{ColumnType, Value, stack};
 
 use super::env::VarScope;
@@ -68,6 +70,8 @@ pub enum ExprKind {
     /// A row constructor; only as an operand of comparisons and IN.
     Row(Vec<Expr>),
     Subquery(Box<Subquery>),
+    /// MATCH … AGAINST: a rank, 0 for a row that is not found.
+    Match(Box<FullTextMatch>),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,6 +105,23 @@ pub enum CompareAs {
     Json,
     /// Element by element; the row's elements carry their own rule.
     Row,
+}
+
+/// A search in a FULLTEXT index, which is the same for all rows of the statement, and the row whose rank is asked for.
+#[derive(Clone, Debug)]
+pub struct FullTextMatch {
+    pub table: TableRef,
+    /// Position in `table.indexes`.
+    pub index: usize,
+    /// The slot of the row's clustered key; NULL beside an outer join.
+    pub key: Expr,
+    /// A constant, as text of the columns' charset.
+    pub against: Expr,
+    pub mode: MatchMode,
+    /// Identifies the search within the statement, for the cache of results.
+    pub id: usize,
+    /// The columns as they were written, for EXPLAIN.
+    pub columns: Vec<String>,
 }
 
 #[derive(Clone, Debug)]

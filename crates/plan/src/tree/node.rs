@@ -211,7 +211,7 @@ pub struct Scan {
     /// Conjuncts over slots known here.
     pub filter: Vec<Expr>,
     pub lock: Option<RowLock>,
-    /// For UPDATE and DELETE: where the executor keeps this row's clustered key.
+    /// For UPDATE, DELETE and MATCH: where the executor keeps this row's clustered key.
     pub key_slot: Option<Slot>,
     /// Estimate for EXPLAIN.
     pub rows_estimate: u64,
@@ -242,6 +242,8 @@ pub enum AccessPath {
     /// Ranges of one index in index order; `covering`: all columns come from the index entry. The
     /// ranges may overlap and come in any order (`IN (2, 1, 2)`): the reader sorts and merges them.
     Range { index: usize, ranges: Vec<Range>, reverse: bool, covering: bool },
+    /// The rows that a search finds, those of highest rank first; `search` is the `ExprKind::Match`.
+    FullText { search: Box<Expr> },
     /// A system table produced by the executor: one whose `TableDef` has no index.
     System,
 }

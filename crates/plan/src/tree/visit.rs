@@ -42,6 +42,10 @@ fn operands<'e>(expr: &'e Expr, f: &mut dyn FnMut(&'e Expr)) {
                 f(otherwise);
             }
         }
+        ExprKind::Match(search) => {
+            f(&search.key);
+            f(&search.against);
+        }
         ExprKind::Subquery(sub) => match &sub.kind {
             SubqueryKind::In { left, .. } | SubqueryKind::Row { left, .. } | SubqueryKind::Quantified { left, .. } => f(left),
             SubqueryKind::Scalar | SubqueryKind::Exists { .. } => {}
@@ -85,6 +89,10 @@ fn operands_mut(expr: &mut Expr, f: &mut dyn FnMut(&mut Expr)) {
             if let Some(otherwise) = otherwise {
                 f(otherwise);
             }
+        }
+        ExprKind::Match(search) => {
+            f(&mut search.key);
+            f(&mut search.against);
         }
         ExprKind::Subquery(sub) => match &mut sub.kind {
             SubqueryKind::In { left, .. } | SubqueryKind::Row { left, .. } | SubqueryKind::Quantified { left, .. } => f(left),
@@ -209,6 +217,7 @@ pub fn for_each_expr<'n>(node: &'n Node, f: &mut dyn FnMut(&'n Expr)) {
         Node::Scan(scan) => {
             match &scan.path {
                 AccessPath::Full { .. } | AccessPath::System => {}
+                AccessPath::FullText { search } => f(search),
                 AccessPath::Point { key, .. } => key.iter().for_each(&mut *f),
                 AccessPath::Range { ranges, .. } => ranges.iter().for_each(|r| range_exprs(r, f)),
             }
@@ -388,6 +397,9 @@ fn same_inside(a: &Expr, b: &Expr) -> bool {
             };
             operands && elses && w.len() == v.len() && w.iter().zip(v).all(|((a, b), (c, d))| same(a, c) && same(b, d))
         }
+        (ExprKind::Match(x), ExprKind::Match(y)) => {
+            (x.table.id, x.index, x.mode) == (y.table.id, y.index, y.mode) && same(&x.key, &y.key) && same(&x.against, &y.against)
+        }
         (ExprKind::Subquery(x), ExprKind::Subquery(y)) => {
             let one = match (&x.query, &y.query) {
                 (SubqueryState::Bound(x), SubqueryState::Bound(y)) => Arc::ptr_eq(x, y),
@@ -431,8 +443,9 @@ pub fn calls_stored(expr: &Expr) -> bool {
     any(expr, &|e| matches!(e.kind, ExprKind::Call(def, _) if def.is_stored()))
 }
 
+/// It reads more than the row at hand: a subquery, or a search of MATCH.
 pub fn has_subquery(expr: &Expr) -> bool {
-    any(expr, &|e| matches!(e.kind, ExprKind::Subquery(_)))
+    any(expr, &|e| matches!(e.kind, ExprKind::Subquery(_) | ExprKind::Match(_)))
 }
 
 /// The subqueries of an expression, those of operands included.

@@ -197,9 +197,8 @@ impl Building {
     ) -> Result<()> {
         let row = self.row(row);
         let buffers = &mut (&mut b.key, &mut b.value);
-        self.indexes().try_for_each(|(_, index)| {
-            index.each_entry(&row, row_id, (buffers.0, buffers.1), |key, value, _| f(key, value))
-        })
+        self.indexes()
+            .try_for_each(|(_, index)| index.each_entry(&row, row_id, (buffers.0, buffers.1), |key, value, _| f(key, value)))
     }
 
     /// The first error stays.

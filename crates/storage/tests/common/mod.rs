@@ -189,6 +189,7 @@ pub fn index_def(def: &TableDef, id: u32, text: &str) -> IndexDef {
         kind: match kind {
             "primary" => IndexKind::Primary,
             "unique" => IndexKind::Unique,
+            "fulltext" => IndexKind::FullText,
             _ => IndexKind::Secondary,
         },
         parts: parts.split(',').filter(|p| !p.trim().is_empty()).map(part).collect(),

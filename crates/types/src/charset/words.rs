@@ -21,8 +21,8 @@ pub const WORD_CHARS_MAX: usize = 84;
 
 /// information_schema.INNODB_FT_DEFAULT_STOPWORD.
 pub static STOP_WORDS: [&str; 36] = [
-    "a", "about", "an", "are", "as", "at", "be", "by", "com", "de", "en", "for", "from", "how", "i", "in", "is", "it", "la", "of",
-    "on", "or", "that", "the", "this", "to", "was", "what", "when", "where", "who", "will", "with", "und", "the", "www",
+    "a", "about", "an", "are", "as", "at", "be", "by", "com", "de", "en", "for", "from", "how", "i", "in", "is", "it", "la",
+    "of", "on", "or", "that", "the", "this", "to", "was", "what", "when", "where", "who", "will", "with", "und", "the", "www",
 ];
 
 struct Tables {
@@ -166,7 +166,10 @@ mod tests {
 
     #[test]
     fn words_are_runs_of_letters_digits_and_underscores() {
-        assert_eq!(words("utf8mb4", b"it's a well-known x_1."), ["it@0/2", "s@3/1", "a@5/1", "well@7/4", "known@12/5", "x_1@18/3"]);
+        assert_eq!(
+            words("utf8mb4", b"it's a well-known x_1."),
+            ["it@0/2", "s@3/1", "a@5/1", "well@7/4", "known@12/5", "x_1@18/3"]
+        );
         assert_eq!(words("utf8mb4", "caf\u{e9} na\u{ef}ve \u{1f600}".as_bytes()), ["caf\u{e9}@0/4", "na\u{ef}ve@6/5"]);
         assert_eq!(words("utf8mb4", "e\u{301}t \u{4e00}\u{4e8c}".as_bytes()), ["e\u{301}t@0/3", "\u{4e00}\u{4e8c}@5/2"]);
         assert_eq!(words("latin1", b"a\xd7b\xb5c"), ["a@0/1", "b@2/1", "c@4/1"]);

@@ -188,7 +188,14 @@ impl TableScan<'_> {
     fn matches(&mut self, version: Version, table: &Table, frame: &mut Frame<'_>) -> Result<bool> {
         self.at_cursor = false;
         let found = frame.statement.txn.borrow().get_stored(&self.key, version, &mut self.value)?;
-        Ok(found && self.is_match(table, frame, false)?)
+        if !self.matches_by_key || version == Version::Snapshot {
+            return Ok(found && self.is_match(table, frame, false)?);
+        }
+        // What a search has found does not say whether it would find the row as it is now.
+        frame.statement.judged_row.replace(found.then(|| (self.key.clone(), self.value.clone())));
+        let matches = if found { self.is_match(table, frame, false) } else { Ok(false) };
+        frame.statement.judged_row.replace(None);
+        matches
     }
 
     /// The row matches, and a scan that locks wants it: false, if it is to be skipped.

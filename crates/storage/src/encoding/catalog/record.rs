@@ -420,7 +420,12 @@ mod tests {
             database: "db".into(),
             name: "t".into(),
             schema_version: u64::MAX,
-            indexes: vec![index(1, IndexKind::Primary), index(2, IndexKind::Unique), index(3, IndexKind::Secondary), index(4, IndexKind::FullText)],
+            indexes: vec![
+                index(1, IndexKind::Primary),
+                index(2, IndexKind::Unique),
+                index(3, IndexKind::Secondary),
+                index(4, IndexKind::FullText),
+            ],
             hidden_rowid: false,
             layouts: vec![Layout { version: LayoutVersion(3), columns: layout_columns }],
             collation: CollationId::UTF8MB4_BIN,

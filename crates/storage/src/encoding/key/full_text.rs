@@ -43,7 +43,8 @@ impl FullText {
     pub(super) fn new(def: &TableDef, index: usize) -> Result<Option<FullText>> {
         let Some(index) = def.indexes.get(index).filter(|index| index.kind == IndexKind::FullText) else { return Ok(None) };
         let damaged = || Error::internal(format_args!("definition of table {}.{} is inconsistent", def.database, def.name));
-        let columns = index.parts.iter().map(|part| def.position_of(part.column)).collect::<Option<Vec<_>>>().ok_or_else(damaged)?;
+        let columns =
+            index.parts.iter().map(|part| def.position_of(part.column)).collect::<Option<Vec<_>>>().ok_or_else(damaged)?;
         let first = columns.first().and_then(|at| def.columns.get(*at)).ok_or_else(damaged)?;
         let collation_id = first.ty.collation;
         let keeps_word = !collation(collation_id).has_one_level();
@@ -68,10 +69,12 @@ impl FullText {
     fn words(&self, row: &[Value], part: &Part) -> Result<WordList> {
         let (charset, collation) = (charset(self.collation), collation(self.collation));
         let mut list = WordList::default();
-        let texts = || self.columns.iter().filter_map(|at| match row.get(*at) {
-            Some(Value::Bytes(text)) => Some(text),
-            _ => None,
-        });
+        let texts = || {
+            self.columns.iter().filter_map(|at| match row.get(*at) {
+                Some(Value::Bytes(text)) => Some(text),
+                _ => None,
+            })
+        };
         // A word of three letters takes as many bytes, some more for its end, and its place.
         let bytes: usize = texts().map(|text| text.len()).sum();
         memory::ask(bytes.saturating_mul(4))?;

@@ -45,8 +45,8 @@ use super::range::KeyRange;
 use super::value_ref::ValueRef;
 use crate::encoding::ids::INDEX_ID_BYTES;
 use escape::invert;
-use full_text::WORD;
 pub use full_text::FullText;
+use full_text::WORD;
 pub use part::Part;
 
 /// Bytes of a hidden row id in a key.
@@ -294,7 +294,11 @@ impl IndexCodec {
 
     /// The hidden row id at the end of an entry.
     pub fn row_id(&self, entry: Entry<'_>) -> Option<u64> {
-        let holder = if self.is_clustered() || entry.value.is_empty() || self.has_many_entries() { entry.key.get(INDEX_ID_BYTES..)? } else { entry.value };
+        let holder = if self.is_clustered() || entry.value.is_empty() || self.has_many_entries() {
+            entry.key.get(INDEX_ID_BYTES..)?
+        } else {
+            entry.value
+        };
         let id = holder.last_chunk::<ROW_ID_BYTES>()?;
         self.row_id.then(|| u64::from_be_bytes(*id))
     }
