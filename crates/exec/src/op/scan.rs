@@ -6,23 +6,26 @@
 //! snapshot isolation off, and where it looks for one row by its primary key, it locks a row before it reads the latest version.
 
 mod computed;
+mod keys;
 mod lock;
 mod ranked;
 
 use std::ops::Bound;
 use std::sync::Arc;
 
-use vaquita_plan::bounds::{KeyValue, to_key_value};
+use vaquita_plan::bounds::KeyValue;
 use vaquita_plan::expr::{CompareOp, Expr, ExprKind, Slot};
-use vaquita_plan::node::{AccessPath, KeyExpr, Range, Scan};
+use vaquita_plan::node::{AccessPath, Scan};
 use vaquita_plan::visit::has_subquery;
 use vaquita_storage::helpers::Pace;
 use vaquita_storage::{
     Cursor, Direction, Entry, IndexCodec, Keep, KeyRange, LockMode, LockPolicy, RowView, ScanOptions, Step, Table, Version,
 };
 use vaquita_types::temporal::TimeZone;
-use vaquita_types::{ColumnType, Error, Result, TypeKind, Value};
+use vaquita_types::{Error, Result, TypeKind, Value};
 
+pub use self::keys::scan_ranges;
+use self::keys::{index_codec, key_value};
 use self::lock::Newcomers;
 use super::row_filter::{RowFilter, Truth};
 use super::{Frame, Operator};
@@ -312,7 +315,7 @@ impl TableScan<'_> {
         let mut values = Vec::with_capacity(key.len());
         for (expr, part) in key.iter().zip(codec.parts()) {
             let ty = &table.def.columns[part.position].ty;
-            match to_key_value(&*expr.eval(&frame.cx())?, ty) {
+            match key_value(&*expr.eval(&frame.cx())?, ty, frame) {
                 KeyValue::Exact(value) => values.push(value),
                 _ => return Ok(()),
             }
@@ -569,92 +572,6 @@ impl TableScan<'_> {
             }
         }
     }
-}
-
-/// Adds what a scan that is no point read reads, in its order.
-pub fn scan_ranges(scan: &Scan, table: &Table, frame: &Frame<'_>, out: &mut Vec<KeyRange>) -> Result<()> {
-    match &scan.path {
-        AccessPath::Full { .. } => out.push(table.codec.clustered().all()),
-        AccessPath::Range { index, ranges, reverse, .. } => {
-            let codec = index_codec(table, *index)?;
-            for range in ranges {
-                out.extend(key_range(codec, table, range, frame)?);
-            }
-            sort_ranges(out, *reverse);
-        }
-        AccessPath::Point { .. } | AccessPath::FullText { .. } | AccessPath::System => {
-            return Err(Error::internal("a scan without ranges"));
-        }
-    }
-    Ok(())
-}
-
-fn index_codec(table: &Table, index: usize) -> Result<&IndexCodec> {
-    table.codec.indexes().get(index).ok_or_else(|| Error::internal("index out of range"))
-}
-
-/// The key bytes of a plan's range; `None` if nothing can be in it.
-fn key_range(codec: &IndexCodec, table: &Table, range: &Range, frame: &Frame<'_>) -> Result<Option<KeyRange>> {
-    let mut equal = Vec::with_capacity(range.equal.len());
-    for (KeyExpr { expr, null_safe }, part) in range.equal.iter().zip(codec.parts()) {
-        let column = &table.def.columns[part.position];
-        let value = expr.eval(&frame.cx())?;
-        // A column that is NOT NULL has no key for NULL: then nothing is found, as with `=`.
-        if value.is_null() && *null_safe && column.nullable {
-            equal.push(Value::Null);
-            continue;
-        }
-        match to_key_value(&value, &column.ty) {
-            KeyValue::Exact(value) => equal.push(value),
-            _ => return Ok(None),
-        }
-    }
-    let bounded = codec.parts().get(range.equal.len());
-    let ty = bounded.map(|part| &table.def.columns[part.position].ty);
-    let low = bound(&range.low, ty, true, frame)?;
-    let high = bound(&range.high, ty, false, frame)?;
-    let (Some(low), Some(high)) = (low, high) else { return Ok(None) };
-    // `col < x` is never true for NULL, which sorts first where it can be.
-    let nullable = bounded.is_some_and(|part| table.def.columns[part.position].nullable);
-    let skips_null = nullable && (range.not_null || !matches!(high, Bound::Unbounded));
-    let low = if skips_null && matches!(low, Bound::Unbounded) { Bound::Excluded(Value::Null) } else { low };
-    codec.range(&equal, low.as_ref(), high.as_ref()).map(Some)
-}
-
-/// A bound in the column's own type; `None` if nothing can be beyond it.
-fn bound(given: &Option<(Expr, bool)>, ty: Option<&ColumnType>, low: bool, frame: &Frame<'_>) -> Result<Option<Bound<Value>>> {
-    let (Some((expr, inclusive)), Some(ty)) = (given, ty) else { return Ok(Some(Bound::Unbounded)) };
-    let cx = frame.cx();
-    let value = expr.eval(&cx)?;
-    Ok(match to_key_value(&value, ty) {
-        KeyValue::Exact(value) if *inclusive => Some(Bound::Included(value)),
-        KeyValue::Exact(value) => Some(Bound::Excluded(value)),
-        KeyValue::Gap { below, above } => (if low { above } else { below }).map(Bound::Included),
-        KeyValue::Null | KeyValue::Never => None,
-    })
-}
-
-/// Orders the ranges as they are read and drops repeated ones, so that no row is seen twice.
-fn sort_ranges(ranges: &mut Vec<KeyRange>, reverse: bool) {
-    if ranges.len() < 2 {
-        return;
-    }
-    ranges.sort_by(|a, b| a.lower.cmp(&b.lower).then_with(|| a.upper.cmp(&b.upper)));
-    let mut merged: Vec<KeyRange> = Vec::with_capacity(ranges.len());
-    for range in ranges.drain(..) {
-        match merged.last_mut() {
-            Some(last) if last.upper.is_empty() || range.lower < last.upper => {
-                if !last.upper.is_empty() && (range.upper.is_empty() || range.upper > last.upper) {
-                    last.upper = range.upper;
-                }
-            }
-            _ => merged.push(range),
-        }
-    }
-    if reverse {
-        merged.reverse();
-    }
-    *ranges = merged;
 }
 
 pub(super) fn read(statement: &Execution<'_>, key: &[u8], value: &mut Vec<u8>) -> Result<bool> {

@@ -1,0 +1,129 @@
+//! From the bounds of a plan to keys: evaluated, in the columns' own types, TIMESTAMPs in UTC.
+
+use std::ops::Bound;
+
+use vaquita_plan::bounds::{KeyValue, to_key_value};
+use vaquita_plan::expr::Expr;
+use vaquita_plan::node::{AccessPath, KeyExpr, Range, Scan};
+use vaquita_storage::{IndexCodec, KeyRange, Table};
+use vaquita_types::temporal::TimeZone;
+use vaquita_types::{ColumnType, Error, Result, TypeKind, Value};
+
+use super::Frame;
+
+/// Adds what a scan that is no point read reads, in its order.
+pub fn scan_ranges(scan: &Scan, table: &Table, frame: &Frame<'_>, out: &mut Vec<KeyRange>) -> Result<()> {
+    match &scan.path {
+        AccessPath::Full { .. } => out.push(table.codec.clustered().all()),
+        AccessPath::Range { index, ranges, reverse, .. } => {
+            let codec = index_codec(table, *index)?;
+            for range in ranges {
+                out.extend(key_range(codec, table, range, frame)?);
+            }
+            sort_ranges(out, *reverse);
+        }
+        AccessPath::Point { .. } | AccessPath::FullText { .. } | AccessPath::System => {
+            return Err(Error::internal("a scan without ranges"));
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn index_codec(table: &Table, index: usize) -> Result<&IndexCodec> {
+    table.codec.indexes().get(index).ok_or_else(|| Error::internal("index out of range"))
+}
+
+/// The key bytes of a plan's range; `None` if nothing can be in it.
+fn key_range(codec: &IndexCodec, table: &Table, range: &Range, frame: &Frame<'_>) -> Result<Option<KeyRange>> {
+    let mut equal = Vec::with_capacity(range.equal.len());
+    for (KeyExpr { expr, null_safe }, part) in range.equal.iter().zip(codec.parts()) {
+        let column = &table.def.columns[part.position];
+        let value = expr.eval(&frame.cx())?;
+        // A column that is NOT NULL has no key for NULL: then nothing is found, as with `=`.
+        if value.is_null() && *null_safe && column.nullable {
+            equal.push(Value::Null);
+            continue;
+        }
+        match key_value(&value, &column.ty, frame) {
+            KeyValue::Exact(value) => equal.push(value),
+            _ => return Ok(None),
+        }
+    }
+    let bounded = codec.parts().get(range.equal.len());
+    let ty = bounded.map(|part| &table.def.columns[part.position].ty);
+    let low = bound(&range.low, ty, true, frame)?;
+    let high = bound(&range.high, ty, false, frame)?;
+    let (Some(low), Some(high)) = (low, high) else { return Ok(None) };
+    // `col < x` is never true for NULL, which sorts first where it can be.
+    let nullable = bounded.is_some_and(|part| table.def.columns[part.position].nullable);
+    let skips_null = nullable && (range.not_null || !matches!(high, Bound::Unbounded));
+    let low = if skips_null && matches!(low, Bound::Unbounded) { Bound::Excluded(Value::Null) } else { low };
+    codec.range(&equal, low.as_ref(), high.as_ref()).map(Some)
+}
+
+/// A bound in the column's own type; `None` if nothing can be beyond it.
+fn bound(given: &Option<(Expr, bool)>, ty: Option<&ColumnType>, low: bool, frame: &Frame<'_>) -> Result<Option<Bound<Value>>> {
+    let (Some((expr, inclusive)), Some(ty)) = (given, ty) else { return Ok(Some(Bound::Unbounded)) };
+    let cx = frame.cx();
+    let value = expr.eval(&cx)?;
+    if ty.kind == TypeKind::Timestamp {
+        return Ok(timestamp_bound(to_key_value(&value, ty), *inclusive, low, frame.statement.session.time_zone()));
+    }
+    Ok(match to_key_value(&value, ty) {
+        KeyValue::Exact(value) if *inclusive => Some(Bound::Included(value)),
+        KeyValue::Exact(value) => Some(Bound::Excluded(value)),
+        KeyValue::Gap { below, above } => (if low { above } else { below }).map(Bound::Included),
+        KeyValue::Null | KeyValue::Never => None,
+    })
+}
+
+/// As `to_key_value`, of a value as the session sees it: keys have TIMESTAMPs in UTC, a repeated local time the earlier one.
+pub(super) fn key_value(value: &Value, ty: &ColumnType, frame: &Frame<'_>) -> KeyValue {
+    let found = to_key_value(value, ty);
+    let (KeyValue::Exact(Value::DateTime(local)), TypeKind::Timestamp) = (&found, ty.kind) else { return found };
+    match frame.statement.session.time_zone().timestamp_to_utc(*local) {
+        Some(utc) => KeyValue::Exact(Value::DateTime(utc.value)),
+        None => KeyValue::Never,
+    }
+}
+
+/// A bound of a TIMESTAMP, in UTC. What lies between it and the local time is left to the scan's filter, which always has the comparison:
+/// a bound is missing or wider where the zone's clock was changed, and where the time is outside of the type's range.
+fn timestamp_bound(value: KeyValue, inclusive: bool, low: bool, zone: &TimeZone) -> Option<Bound<Value>> {
+    let (value, inclusive) = match value {
+        KeyValue::Exact(value) => (value, inclusive),
+        KeyValue::Gap { below, above } => ((if low { above } else { below })?, true),
+        KeyValue::Null | KeyValue::Never => return None,
+    };
+    let Value::DateTime(local) = value else { return Some(Bound::Unbounded) };
+    Some(match zone.timestamp_to_utc(local) {
+        None => Bound::Unbounded,
+        // Later times have the same local time.
+        Some(utc) if utc.repeated && !low => Bound::Unbounded,
+        Some(utc) if inclusive || utc.in_gap || utc.repeated => Bound::Included(Value::DateTime(utc.value)),
+        Some(utc) => Bound::Excluded(Value::DateTime(utc.value)),
+    })
+}
+
+/// Orders the ranges as they are read and drops repeated ones, so that no row is seen twice.
+fn sort_ranges(ranges: &mut Vec<KeyRange>, reverse: bool) {
+    if ranges.len() < 2 {
+        return;
+    }
+    ranges.sort_by(|a, b| a.lower.cmp(&b.lower).then_with(|| a.upper.cmp(&b.upper)));
+    let mut merged: Vec<KeyRange> = Vec::with_capacity(ranges.len());
+    for range in ranges.drain(..) {
+        match merged.last_mut() {
+            Some(last) if last.upper.is_empty() || range.lower < last.upper => {
+                if !last.upper.is_empty() && (range.upper.is_empty() || range.upper > last.upper) {
+                    last.upper = range.upper;
+                }
+            }
+            _ => merged.push(range),
+        }
+    }
+    if reverse {
+        merged.reverse();
+    }
+    *ranges = merged;
+}
