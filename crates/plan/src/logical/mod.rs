@@ -16,6 +16,7 @@
 //! A subquery of an expression stands beside the tree (`Query::subqueries`); the expression has its number, and knows what it gives and
 //! reads (`BoundSubquery`).
 
+pub(crate) mod dependencies;
 mod expressions;
 pub(crate) mod merge;
 mod relation;
