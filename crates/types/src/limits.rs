@@ -76,6 +76,11 @@ pub const SENT_ROW_BYTES_MAX: usize = 1 << 30;
 pub const LOADED_FIELD_BYTES_MAX: usize = 1 << 30;
 /// Bytes that UNCOMPRESS gives: max_allowed_packet's default. (Warning 1256.)
 pub const UNCOMPRESSED_BYTES_MAX: usize = 64 << 20;
+/// Bytes of a regular expression's pattern (error 3700): compiling it takes some hundred times as much. ICU's limit is larger.
+pub const REGEXP_BYTES_MAX: usize = 64 << 10;
+/// Looks around, atomic groups and references in a regular expression (error 3700): what stands between them is compiled apart, to at most
+/// 10 MB each.
+pub const REGEXP_PARTS_MAX: usize = 32;
 /// Bytes that RANDOM_BYTES gives (MySQL manual, "Encryption and Compression Functions").
 pub const RANDOM_BYTES_MAX: usize = 1024;
 /// Display width of a number, in characters (error 1439).

@@ -8,8 +8,9 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use fancy_regex::Regex;
+use fancy_regex::{CompileError, Regex};
 use vaquita_types::charset::{CollationId, collation};
+use vaquita_types::limits::{REGEXP_BYTES_MAX, REGEXP_PARTS_MAX};
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno};
 
 use super::args::{any_nullable, common_text, def};
@@ -29,8 +30,11 @@ pub(super) static FUNCTIONS: &[FuncDef] = &[
     def("REGEXP_REPLACE", 3, 6, resolve_replace, replace),
 ];
 
-/// Compiled expressions that a thread keeps; all are dropped when it has more.
-const KEPT_MAX: usize = 64;
+/// Compiled expressions that a thread keeps; all are dropped when it has more, and when one comes that may be large.
+const KEPT_MAX: usize = 16;
+
+/// Of their patterns: what is compiled takes some hundred times as much.
+const KEPT_BYTES_MAX: usize = 64 << 10;
 
 thread_local! {
     static COMPILED: RefCell<HashMap<(String, String), Rc<Regex>>> = RefCell::new(HashMap::new());
@@ -96,6 +100,10 @@ fn compile(pattern: &str, match_type: &str, id: CollationId) -> Result<Rc<Regex>
     if pattern.is_empty() {
         return Err(Error::new(&errno::ER_REGEXP_ILLEGAL_ARGUMENT, &[]));
     }
+    let parts = parts(pattern);
+    if pattern.len() > REGEXP_BYTES_MAX || parts > REGEXP_PARTS_MAX {
+        return Err(Error::new(&errno::ER_REGEXP_PATTERN_TOO_BIG, &[]));
+    }
     let mut flags = String::new();
     flags.extend([(ignore_case, 'i'), (multi_line, 'm'), (dot_all, 's')].iter().filter(|f| f.0).map(|f| f.1));
     let key = (pattern.to_string(), flags.clone());
@@ -106,13 +114,24 @@ fn compile(pattern: &str, match_type: &str, id: CollationId) -> Result<Rc<Regex>
         }
         let prefix = if flags.is_empty() { String::new() } else { format!("(?{flags})") };
         let regex = Regex::new(&format!("{prefix}{pattern}")).map_err(|e| syntax_error(&e, pattern))?;
-        if kept.len() >= KEPT_MAX {
+        let bytes: usize = kept.keys().map(|(pattern, _)| pattern.len()).sum();
+        if kept.len() >= KEPT_MAX || bytes + pattern.len() > KEPT_BYTES_MAX || parts > 0 {
             kept.clear();
         }
         let regex = Rc::new(regex);
         kept.insert(key, regex.clone());
         Ok(regex)
     })
+}
+
+/// How many looks around, atomic groups and references there may be.
+fn parts(pattern: &str) -> usize {
+    let begins = |three: &&[u8]| match three {
+        [b'(', b'?', next] => b"=!<>(".contains(next),
+        [b'\\', next, _] => next.is_ascii_digit() || *next == b'k',
+        _ => false,
+    };
+    pattern.as_bytes().windows(3).filter(begins).count()
 }
 
 /// ICU's errors by what is wrong with the pattern.
@@ -128,8 +147,16 @@ fn syntax_error(error: &fancy_regex::Error, pattern: &str) -> Error {
             })
             .count()
     };
-    let _ = error;
-    if count('(') != count(')') {
+    let too_big = match error {
+        fancy_regex::Error::CompileError(error) => match error {
+            CompileError::InnerError(error) => error.size_limit().is_some(),
+            _ => false,
+        },
+        _ => false,
+    };
+    if too_big {
+        Error::new(&errno::ER_REGEXP_PATTERN_TOO_BIG, &[])
+    } else if count('(') != count(')') {
         Error::new(&errno::ER_REGEXP_MISMATCHED_PAREN, &[])
     } else if count('[') > count(']') {
         Error::new(&errno::ER_REGEXP_MISSING_CLOSE_BRACKET, &[])
