@@ -65,6 +65,13 @@ impl<'a> Edit<'a> {
         for action in actions {
             self.change(action)?;
         }
+        for action in actions {
+            if let AlterAction::RenameIndex { new, .. } = action
+                && self.def.indexes.iter().filter(|index| index.name.eq_ignore_ascii_case(new)).count() > 1
+            {
+                return Err(Error::new(&ER_DUP_KEYNAME, &[new]));
+            }
+        }
         self.finish()
     }
 
@@ -324,11 +331,13 @@ impl<'a> Edit<'a> {
         if let Some(name) = [old, new].into_iter().find(|n| n.eq_ignore_ascii_case("PRIMARY")) {
             return Err(Error::new(&ER_WRONG_NAME_FOR_INDEX, &[&name]));
         }
-        let taken = self.def.indexes.iter().any(|i| i.name.eq_ignore_ascii_case(new) && !i.name.eq_ignore_ascii_case(old));
-        let index = self.index_mut(old)?;
-        if taken {
-            return Err(Error::new(&ER_DUP_KEYNAME, &[&new]));
-        }
+        // Several indexes are renamed at once: names are those before the statement.
+        let was_it = |index: &&IndexDef| !index.parts.is_empty() && index.name.eq_ignore_ascii_case(old);
+        let id = self.old.indexes.iter().find(was_it).map(|index| index.id);
+        let is_it =
+            |index: &&mut IndexDef| Some(index.id) == id || index.id == IndexId(0) && index.name.eq_ignore_ascii_case(old);
+        let index = self.def.indexes.iter_mut().find(is_it);
+        let index = index.ok_or_else(|| Error::new(&ER_KEY_DOES_NOT_EXITS, &[&old, &self.old.name]))?;
         index.name = new.to_string();
         Ok(())
     }

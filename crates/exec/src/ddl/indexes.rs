@@ -47,7 +47,7 @@ pub fn add_index(
         Some(name) if name.ends_with(' ') => return Err(Error::new(&ER_WRONG_NAME_FOR_INDEX, &[&name])),
         Some(name) if name.chars().count() > IDENTIFIER_CHARS_MAX => return Err(Error::new(&ER_TOO_LONG_IDENT, &[&name])),
         Some(name) => name,
-        None => generated_name(index, indexes)?,
+        None => generated_name(index, indexes, columns)?,
     };
     if indexes.iter().any(|i| i.name.eq_ignore_ascii_case(&name)) {
         return Err(Error::new(&ER_DUP_KEYNAME, &[&name]));
@@ -205,11 +205,14 @@ fn no_column() -> Error {
 }
 
 /// The first column's name, with `_2`, `_3` … if it is taken.
-fn generated_name(index: &ast::IndexDef, indexes: &[IndexDef]) -> Result<String> {
+fn generated_name(index: &ast::IndexDef, indexes: &[IndexDef], columns: &[ColumnDef]) -> Result<String> {
     let Some(KeyPart::Column { name, .. }) = index.parts.first() else {
         return Err(no_column());
     };
-    let name = if is_hidden_name(name) { UNNAMED } else { name.as_str() };
+    // As the column writes it.
+    let of_column = columns.iter().find(|column| column.name.to_lowercase() == name.to_lowercase());
+    let name = of_column.map_or(name.as_str(), |column| &column.name);
+    let name = if is_hidden_name(name) { UNNAMED } else { name };
     let taken = |candidate: &str| indexes.iter().any(|i| i.name.eq_ignore_ascii_case(candidate));
     if !taken(name) && !name.eq_ignore_ascii_case("PRIMARY") {
         return Ok(name.to_string());

@@ -53,12 +53,10 @@ pub fn run(plan: &InsertPlan, statement: &Execution<'_>) -> Result<Changed> {
         InsertSource::Query(_) => true,
     };
     let mut insert = Insert::new(plan, statement, &table, several_rows);
-    if table.def.auto_increment_column().is_some_and(|column| !plan.columns.contains(&column)) {
-        insert.change.expect_numbers(match &plan.source {
-            InsertSource::Values(rows) => rows.len(),
-            InsertSource::Literals(values) => values.rows.len(),
-            InsertSource::Query(_) => 1,
-        });
+    match &plan.source {
+        InsertSource::Values(rows) => insert.change.expect_numbers(rows.len()),
+        InsertSource::Literals(values) => insert.change.expect_numbers(values.rows.len()),
+        InsertSource::Query(_) => {}
     }
     match &plan.source {
         InsertSource::Values(rows) => {

@@ -220,6 +220,11 @@ impl Parser<'_> {
         Ok(Some(Limit { offset: None, count: self.limit_value()? }))
     }
 
+    /// What NTILE, LEAD and LAG take.
+    pub(super) fn number_or_variable(&mut self) -> Result<Expr> {
+        if self.kind() == Tok::At { self.at_name().map(Expr::UserVar) } else { self.limit_value() }
+    }
+
     fn limit_value(&mut self) -> Result<Expr> {
         match self.kind() {
             Tok::Int => match self.opt_literal()? {

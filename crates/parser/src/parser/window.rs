@@ -16,7 +16,7 @@ impl Parser<'_> {
             Kw::DENSE_RANK => WindowFunc::DenseRank,
             Kw::PERCENT_RANK => WindowFunc::PercentRank,
             Kw::CUME_DIST => WindowFunc::CumeDist,
-            Kw::NTILE => WindowFunc::Ntile(self.expr()?),
+            Kw::NTILE => WindowFunc::Ntile(self.number_or_variable()?),
             _ => return self.value_window_function(kw),
         };
         self.expect_op(Op::RParen)?;
@@ -27,7 +27,7 @@ impl Parser<'_> {
         let expr = self.expr()?;
         let func = match kw {
             Kw::LEAD | Kw::LAG => {
-                let offset = if self.eat_op(Op::Comma) { Some(self.expr()?) } else { None };
+                let offset = if self.eat_op(Op::Comma) { Some(self.number_or_variable()?) } else { None };
                 let default = if offset.is_some() && self.eat_op(Op::Comma) { Some(self.expr()?) } else { None };
                 self.expect_op(Op::RParen)?;
                 let ignore_nulls = self.ignore_nulls()?;

@@ -122,7 +122,9 @@ impl Binder<'_> {
             self.resolve(column)?;
             return Ok(super::expr::null());
         };
-        let position = self.frames[frame].relations[old].position(&column.name);
+        let of_table = &self.frames[frame].relations[old];
+        let is_of_it = column.table.as_deref().is_none_or(|table| of_table.is_called(column.db.as_deref(), table));
+        let position = of_table.position(&column.name).filter(|_| is_of_it);
         let Some(position) = position else {
             return Err(Error::new(&errno::ER_BAD_FIELD_ERROR, &[&written(column), &self.clause_name()]));
         };

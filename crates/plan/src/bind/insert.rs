@@ -68,8 +68,15 @@ impl Binder<'_> {
     }
 
     /// `columns`: positions in the table of those that get values.
-    pub(super) fn insert_into(&mut self, insert: &ast::Insert, into: &Inserted, columns: Vec<usize>) -> Result<Plan> {
+    pub(super) fn insert_into(&mut self, insert: &ast::Insert, into: &Inserted, mut columns: Vec<usize>) -> Result<Plan> {
         self.note_inserted(into, &columns, insert)?;
+        if let ast::InsertSource::Values(rows) = &insert.source
+            && rows.first().is_some_and(Vec::is_empty)
+            && insert.columns.as_ref().is_none_or(Vec::is_empty)
+        {
+            // `VALUES ()`: no column gets a value.
+            columns.clear();
+        }
         self.push_frame();
         let table = into.table.clone();
         let width = table.columns.len();
@@ -191,16 +198,11 @@ impl Binder<'_> {
         let relation = self.push_inserted_scope(into, first_slot);
         let mut bound = Vec::with_capacity(rows.len());
         for (n, row) in rows.iter().enumerate() {
-            if row.len() != columns.len() && !row.is_empty() || row.is_empty() != rows[0].is_empty() {
+            if row.len() != columns.len() {
                 return Err(Error::new(&errno::ER_WRONG_VALUE_COUNT_ON_ROW, &[&(n + 1)]));
             }
-            let values = match row.is_empty() {
-                true => columns.iter().map(|c| self.default_value(table, relation, *c)).collect::<Result<Vec<_>>>()?,
-                false => {
-                    row.iter().zip(columns).map(|(e, c)| self.assigned(e, table, relation, *c)).collect::<Result<Vec<_>>>()?
-                }
-            };
-            bound.push(values);
+            let values = row.iter().zip(columns).map(|(e, c)| self.assigned(e, table, relation, *c));
+            bound.push(values.collect::<Result<Vec<_>>>()?);
         }
         self.scopes.pop();
         Ok(bound)

@@ -164,12 +164,17 @@ impl Binder<'_> {
             for name in &clause.of {
                 let relations = &self.frame().relations;
                 let Some(at) = relations.iter().position(|r| r.is_called(name.db.as_deref(), &name.name)) else {
-                    return Err(Error::new(&errno::ER_UNRESOLVED_TABLE_LOCK, &[&format_args!("`{}`", name.name)]));
+                    let db = name.db.as_ref().map_or_else(String::new, |db| format!("`{db}`."));
+                    return Err(Error::new(&errno::ER_UNRESOLVED_TABLE_LOCK, &[&format_args!("{db}`{}`", name.name)]));
                 };
                 if relations[at].lock.is_some() || locked.contains(&at) {
                     return Err(Error::new(&errno::ER_DUPLICATE_TABLE_LOCK, &[&format_args!("`{}`", name.name)]));
                 }
                 locked.push(at);
+            }
+            let twice = locked.iter().map(|at| &self.frames[frame].relations[*at]).find(|relation| relation.lock.is_some());
+            if let Some(relation) = twice {
+                return Err(Error::new(&errno::ER_DUPLICATE_TABLE_LOCK, &[&relation.alias]));
             }
             // The tables of a view are locked, those of a derived table not.
             let merged: Vec<usize> = locked.iter().flat_map(|at| self.frames[frame].relations[*at].merged.clone()).collect();

@@ -6,8 +6,9 @@
 use vaquita_parser as ast;
 use vaquita_types::{ColumnType, Error, Result, errno};
 
+use super::early::is_constant;
 use super::{Binder, Clause};
-use crate::expr::Expr;
+use crate::expr::{Expr, ExprKind};
 use crate::node::{AggregateKind, FrameBound, SortKey, WindowFrame, WindowFunction};
 use crate::{text, typing};
 
@@ -56,7 +57,10 @@ impl Binder<'_> {
         Ok(match func {
             W::RowNumber | W::Rank | W::DenseRank => (Vec::new(), rank(), false),
             W::PercentRank | W::CumeDist => (Vec::new(), ColumnType::double(), false),
-            W::Ntile(buckets) => (vec![self.scalar(buckets)?], rank(), true),
+            W::Ntile(buckets) => {
+                refuse_column(buckets)?;
+                (vec![self.scalar(buckets)?], rank(), true)
+            }
             W::Lead(call) | W::Lag(call) => return self.lead_lag(call),
             W::FirstValue { expr, ignore_nulls } | W::LastValue { expr, ignore_nulls } => {
                 refuse(*ignore_nulls, "IGNORE NULLS")?;
@@ -68,6 +72,10 @@ impl Binder<'_> {
                 refuse(*ignore_nulls, "IGNORE NULLS")?;
                 refuse(*from_last, "FROM LAST")?;
                 let (arg, n) = (self.scalar(expr)?, self.scalar(n)?);
+                let is_given = matches!(n.kind, ExprKind::Param(_) | ExprKind::UserVar(_));
+                if !is_given && !(is_constant(&n) && n.ty.is_integer()) {
+                    return Err(Error::new(&errno::ER_WRONG_ARGUMENTS, &[&"nth_value"]));
+                }
                 let ty = kept_type(&arg.ty);
                 (vec![arg, n], ty, true)
             }
@@ -77,6 +85,7 @@ impl Binder<'_> {
 
     fn lead_lag(&mut self, call: &ast::LeadLag) -> Result<(Vec<Expr>, ColumnType, bool)> {
         refuse(call.ignore_nulls, "IGNORE NULLS")?;
+        call.offset.as_ref().map_or(Ok(()), refuse_column)?;
         let mut args = vec![self.scalar(&call.expr)?];
         let one = ast::Expr::Literal(ast::Literal::Int(1));
         args.push(self.scalar(call.offset.as_ref().unwrap_or(&one))?);
@@ -200,6 +209,14 @@ impl Binder<'_> {
 /// The type of a row's value that a window keeps: a hexadecimal literal is no number any more.
 fn kept_type(ty: &ColumnType) -> ColumnType {
     if text::is_hex_literal(ty) { text::unsigned_varbinary(ty.length) } else { ty.clone() }
+}
+
+/// Error 1327: a number or a variable is wanted, and a name that is no variable of a program was written.
+fn refuse_column(expr: &ast::Expr) -> Result<()> {
+    match expr {
+        ast::Expr::Column(variable) => Err(Error::new(&errno::ER_SP_UNDECLARED_VAR, &[&variable.name])),
+        _ => Ok(()),
+    }
 }
 
 fn refuse(present: bool, what: &str) -> Result<()> {

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use vaquita_types::convert;
 use vaquita_types::errno::{ER_USER_LOCK_OVERLONG_NAME, ER_USER_LOCK_WRONG_NAME, ER_WRONG_ARGUMENTS};
-use vaquita_types::{ColumnType, Error, Result, TypeKind, Value};
+use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, sql_mode};
 
 use super::args::volatile;
 use super::{FuncCall, FuncDef, FuncType};
-use crate::env::EvalCx;
+use crate::env::{EvalCx, Level};
 use crate::expr::Expr;
 use crate::typing::int_of_length;
 
@@ -103,10 +103,16 @@ fn last_insert_id(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
 
 /// SLEEP(seconds); 1 if a KILL or `max_execution_time` ends it. The statement fails where it next looks, if it does.
 fn sleep(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
-    let seconds = convert::to_f64(&*call.value(0, cx)?, &ColumnType::null()).value;
+    let seconds = call.value(0, cx)?;
+    let is_null = seconds.is_null();
+    let seconds = convert::to_f64(&seconds, &ColumnType::null()).value;
     let wrong = || Error::new(&ER_WRONG_ARGUMENTS, &[&"sleep."]);
-    if seconds < 0.0 || seconds.is_nan() {
-        return Err(wrong());
+    if is_null || seconds < 0.0 || seconds.is_nan() {
+        if sql_mode::is_strict(cx.env.sql_mode()) {
+            return Err(wrong());
+        }
+        cx.env.warn(Level::Warning, wrong());
+        return Ok(Value::Int(0));
     }
     let duration = Duration::try_from_secs_f64(seconds).map_err(|_| wrong())?;
     Ok(Value::Int(i64::from(!cx.env.session()?.sleep(duration)?)))

@@ -8,7 +8,7 @@ use vaquita_parser::ast::{Name, TableLock, TableLockKind};
 use vaquita_plan::catalog::View;
 use vaquita_plan::node::Plan;
 use vaquita_storage::{LockMode, LockPolicy};
-use vaquita_types::errno::{ER_NO_DB_ERROR, ER_NO_SUCH_TABLE, ER_TABLE_NOT_LOCKED};
+use vaquita_types::errno::{ER_CANT_REOPEN_TABLE, ER_NO_DB_ERROR, ER_NO_SUCH_TABLE, ER_TABLE_NOT_LOCKED};
 use vaquita_types::schema::ObjectKind;
 use vaquita_types::{Error, Result};
 
@@ -24,6 +24,7 @@ impl Session {
             self.unlock_tables()?;
         }
         let mut wanted: Vec<Wanted> = Vec::with_capacity(locks.len());
+        let mut temporary: Vec<TableName> = Vec::new();
         for lock in locks {
             let table = self.qualified(&lock.table)?;
             if let Some(tables) = self.tables_of_view(&table)? {
@@ -37,6 +38,10 @@ impl Session {
                 continue;
             }
             if self.catalog.temporary(&table.0, &table.1).is_some() {
+                if temporary.contains(&table) {
+                    return Err(Error::new(&ER_CANT_REOPEN_TABLE, &[&table.1]));
+                }
+                temporary.push(table);
                 continue;
             }
             let system = vaquita_exec::system::is_system_database(&table.0);

@@ -309,6 +309,7 @@ fn is_charset(var: Var) -> bool {
             | Var::CharacterSetResults
             | Var::CharacterSetServer
             | Var::CharacterSetDatabase
+            | Var::CharacterSetFilesystem
     )
 }
 

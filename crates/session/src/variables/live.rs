@@ -59,6 +59,7 @@ live! {
     CharacterSetClient "character_set_client" ForPlans(|s, v| s.client_charset = Charset::by_name(word(v)).filter(|c| needs_reading(c))), "The character set in which statements arrive.";
     CharacterSetConnection "character_set_connection" AsValue, "The character set of string literals and of numbers made strings.";
     CharacterSetDatabase "character_set_database" AsValue, "The character set of the current database.";
+    CharacterSetFilesystem "character_set_filesystem" AsValue, "The character set of file names. Names of files are taken as bytes.";
     CharacterSetResults "character_set_results" ForSession(|s, v| s.results_collation = Charset::by_name(word(v)).map_or(0, results_collation)), "The character set in which results are sent; NULL sends them as stored.";
     CharacterSetServer "character_set_server" AsValue, "The character set of databases that are created without one.";
     CollationConnection "collation_connection" ForPlans(|s, v| s.connection_collation = Collation::by_name(word(v)).map_or(s.connection_collation, |c| c.id)), "The collation of string literals.";

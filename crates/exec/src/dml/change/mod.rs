@@ -186,7 +186,7 @@ impl<'a> TableChange<'a> {
         Ok(self.rows.ignoring(|rows| rows.find_parents(row))?.is_some())
     }
 
-    /// So many rows come that give no AUTO_INCREMENT value.
+    /// So many rows come that may need AUTO_INCREMENT values.
     pub fn expect_numbers(&mut self, rows: usize) {
         self.numbers.expect(rows);
     }

@@ -10,6 +10,9 @@ use super::values::RowBuilder;
 use crate::context::Execution;
 use crate::dml::group_numbers;
 
+/// Numbers that are drawn at once for rows whose count is not known.
+const DRAWN_MAX: u64 = 65_535;
+
 pub(super) struct Numbers<'a> {
     statement: &'a Execution<'a>,
     table: &'a Table,
@@ -19,11 +22,14 @@ pub(super) struct Numbers<'a> {
     /// Whether SET insert_id gave the first number is known; the number that follows that one.
     asked_for_given: bool,
     after_given: Option<u64>,
-    /// Rows that are still to come, as far as is known.
+    /// The rows of the statement, and those that are still to come, as far as is known.
     expected: u64,
-    /// The next of the numbers that were drawn at once for these rows, and how many are left.
+    left: u64,
+    /// The next of the numbers that were drawn at once, and how many are left.
     drawn: (u64, u64),
-    /// The number of a row that was not inserted.
+    /// How often numbers were drawn.
+    draws: u32,
+    /// Of a row that was not inserted: the next row gets it.
     taken_back: Option<u64>,
     /// Foreign keys are looked at before a number is drawn, as none of them is about the number.
     after_parents: bool,
@@ -43,7 +49,9 @@ impl<'a> Numbers<'a> {
             table,
             column,
             expected: 0,
+            left: 0,
             drawn: (0, 0),
+            draws: 0,
             taken_back: None,
             after_parents,
             counting_index: group_numbers::counting_index(&table.def),
@@ -56,24 +64,38 @@ impl<'a> Numbers<'a> {
         self.after_parents
     }
 
-    /// So many rows come that give no number: those of a statement are drawn at once, and what a refused row leaves is lost.
+    /// So many rows come, whose numbers are drawn at once.
     pub fn expect(&mut self, rows: usize) {
-        self.expected = rows as u64;
+        (self.expected, self.left) = (rows as u64, rows as u64);
     }
 
-    /// The next number of the table's counter.
+    /// The next number of the table's counter. Numbers are drawn for all rows of the statement, and for all that are left if a row gave
+    /// itself a greater number; where rows are not known, for one, then for twice as many each time. So does MySQL. What is left over in
+    /// the end is lost.
     fn draw(&mut self, increment: u64, offset: u64) -> Result<u64> {
         if let Some(number) = self.taken_back.take() {
             return Ok(number);
         }
         if self.drawn.1 == 0 {
-            let count = std::mem::take(&mut self.expected).max(1);
+            let count = match std::mem::take(&mut self.expected).max(self.left) {
+                0 => 1u64.checked_shl(self.draws).map_or(DRAWN_MAX, |count| count.min(DRAWN_MAX)),
+                rows => rows,
+            };
+            self.draws += 1;
             let first = self.statement.txn.borrow_mut().next_auto_increment(self.table.def.id, count, increment, offset)?;
             self.drawn = (first, count);
         }
         let number = self.drawn.0;
         self.drawn = (group_numbers::following(number, increment, offset).unwrap_or(u64::MAX), self.drawn.1 - 1);
         Ok(number)
+    }
+
+    /// A row gave `number` itself: what follows is greater.
+    fn skip_drawn(&mut self, number: u64, (increment, offset): (u64, u64)) {
+        self.taken_back = self.taken_back.filter(|taken_back| *taken_back > number);
+        while self.drawn.1 > 0 && self.drawn.0 <= number {
+            self.drawn = (group_numbers::following(self.drawn.0, increment, offset).unwrap_or(u64::MAX), self.drawn.1 - 1);
+        }
     }
 
     /// The row of this number was not inserted: the next one gets it.
@@ -88,6 +110,12 @@ impl<'a> Numbers<'a> {
     /// Gives the next number to a column that got NULL or 0; returns it if it was generated.
     pub fn complete(&mut self, row: &mut [Value], values: &RowBuilder<'_>) -> Result<Option<u64>> {
         let Some(position) = self.column else { return Ok(None) };
+        let number = self.of_row(row, position, values)?;
+        self.left = self.left.saturating_sub(1);
+        Ok(number)
+    }
+
+    fn of_row(&mut self, row: &mut [Value], position: usize, values: &RowBuilder<'_>) -> Result<Option<u64>> {
         let zero_is_a_value = self.statement.session.sql_mode() & sql_mode::NO_AUTO_VALUE_ON_ZERO != 0;
         let (given, zero) = match &row[position] {
             Value::Null => (None, false),
@@ -100,7 +128,10 @@ impl<'a> Numbers<'a> {
         if !row[position].is_null() && (!zero || zero_is_a_value) {
             if let Some(value) = given.filter(|_| self.counting_index.is_none()) {
                 txn.note_auto_increment(self.table.def.id, value)?;
-                self.taken_back = self.taken_back.filter(|number| *number > value);
+                if self.draws > 0 {
+                    drop(txn);
+                    self.skip_drawn(value, self.statement.session.auto_increment());
+                }
             }
             return Ok(None);
         }

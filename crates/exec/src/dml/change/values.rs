@@ -163,6 +163,17 @@ impl<'a> RowBuilder<'a> {
     pub fn default(&self, position: usize, explicit: bool) -> Result<Option<Value>> {
         let column = &self.table.columns[position];
         Ok(Some(match &column.default {
+            // A date that is a default may not be one under the mode.
+            ColumnDefault::Value(value) if explicit && matches!(column.ty.kind, TypeKind::Date | TypeKind::DateTime) => {
+                match convert::store(value.clone(), &column.ty, &column.ty, &self.store) {
+                    Err(_) if !self.strict => {
+                        let warning = Error::new(&ER_WARN_DATA_OUT_OF_RANGE, &[&column.name, &self.row]);
+                        self.statement.session.warn(Level::Warning, warning);
+                        value.clone()
+                    }
+                    stored => self.stored(stored, column)?,
+                }
+            }
             ColumnDefault::Value(value) => value.clone(),
             ColumnDefault::Now => self.now(column),
             ColumnDefault::Expr(_) => return Ok(None),
@@ -173,13 +184,16 @@ impl<'a> RowBuilder<'a> {
                     Some(view) if !explicit => Error::new(&ER_NO_DEFAULT_FOR_VIEW_FIELD, &[&view.database, &view.name]),
                     _ => Error::new(&ER_NO_DEFAULT_FOR_FIELD, &[&column.name]),
                 };
-                if column.ty.kind == TypeKind::Enum && !explicit {
+                if column.ty.kind == TypeKind::Enum {
                     return Ok(Some(Value::UInt(1)));
                 }
                 if self.strict {
                     return Err(error);
                 }
-                self.statement.session.warn(Level::Warning, error);
+                // A column that is not listed lacks in all rows: one warning says so.
+                if explicit || self.row == 1 {
+                    self.statement.session.warn(Level::Warning, error);
+                }
                 implicit_default(column)
             }
         }))

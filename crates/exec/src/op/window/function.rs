@@ -162,7 +162,7 @@ impl Call<'_> {
     fn neighbour(&self, i: usize, partition: &Partition<'_>, env: &dyn Env) -> Result<Value> {
         let row = partition.rows[i];
         let by = if self.window.args.len() > 1 { self.count_arg(row, 1, env)? } else { Some(1) };
-        let Some(by) = by.filter(|by| *by >= 0) else {
+        let Some(by) = by.filter(|by| (0..=i128::from(i64::MAX)).contains(by)) else {
             return Err(Error::new(&ER_WRONG_ARGUMENTS, &[&self.window.name.to_lowercase()]));
         };
         let at = if matches!(self.kind, Kind::Lag) { i as i128 - by } else { i as i128 + by };
