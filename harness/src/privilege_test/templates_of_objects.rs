@@ -148,7 +148,8 @@ pub const RENAME_TABLE: &[&str] =
     &["RENAME TABLE {t} TO {new}", "RENAME TABLE {t} TO {new}, {t2} TO {new}", "RENAME TABLE {new} TO {t}"];
 
 pub const CREATE_INDEX: &[&str] = &[
-    "CREATE {|UNIQUE |FULLTEXT }INDEX i ON {t} ({c}{|(3)}{| DESC}){| ALGORITHM = INPLACE| LOCK = NONE}",
+    "CREATE {|UNIQUE }INDEX i ON {t} ({c}{|(3)}{| DESC}){| ALGORITHM = INPLACE| LOCK = NONE}",
+    "CREATE FULLTEXT INDEX i ON {t} ({c}{|(3)}){| ALGORITHM = INPLACE| LOCK = SHARED}",
     "CREATE INDEX i ON {t} ((b + {s}))",
     "CREATE INDEX i ON {t} ((CAST(b AS UNSIGNED ARRAY)))",
     "CREATE SPATIAL INDEX i ON {t} ({c})",

@@ -46,6 +46,30 @@ fn files_of_the_server_need_a_directory() {
     assert_eq!(client.query("SELECT @@secure_file_priv, @@local_infile").rows(), [["NULL", "0"]]);
 }
 
+/// A function that SET calls may change other tables, and not the one that is loaded (error 1442).
+#[test]
+fn a_function_does_not_change_the_loaded_table() {
+    let files = Files::new("functions");
+    let server = Server::start_with("load-functions", &["--secure-file-priv", &files.path("")]);
+    let mut client = server.connect();
+    for sql in [
+        "CREATE DATABASE d",
+        "USE d",
+        "CREATE TABLE t (a INT, b INT)",
+        "CREATE TABLE log (a INT)",
+        "CREATE FUNCTION same() RETURNS INT DETERMINISTIC MODIFIES SQL DATA BEGIN INSERT INTO t VALUES (0, 0); RETURN 1; END",
+        "CREATE FUNCTION other() RETURNS INT DETERMINISTIC MODIFIES SQL DATA BEGIN INSERT INTO log VALUES (0); RETURN 1; END",
+    ] {
+        let made = client.query(sql);
+        assert!(matches!(made, Answer::Ok { .. }), "{sql}: {made:?}");
+    }
+    std::fs::write(files.path("rows"), "1\n2\n").expect("write");
+    let load = |function: &str| format!("LOAD DATA INFILE '{}' INTO TABLE t (a) SET b = {function}()", files.path("rows"));
+    assert_eq!(code(&client.query(&load("same"))), 1442);
+    assert!(matches!(client.query(&load("other")), Answer::Ok { affected: 2, .. }));
+    assert_eq!(client.query("SELECT COUNT(*), SUM(b), (SELECT COUNT(*) FROM log) FROM t").rows(), [["2", "2", "2"]]);
+}
+
 #[test]
 fn a_table_goes_out_and_comes_back() {
     let files = Files::new("round");

@@ -207,6 +207,8 @@ const LIMITS: [Limit; 18] = [
     ("SET_MEMBERS_MAX", SET_MEMBERS_MAX, |n| format!("CREATE TABLE sets (a SET({}))", list(n, |i| format!("'{i}'")))),
     ("PARAMETERS_MAX", PARAMETERS_MAX, |n| format!("PREPARE p FROM 'SELECT 1 IN ({})'", list(n, |_| "?".into()))),
     ("BLOCK_TABLES_MAX", BLOCK_TABLES_MAX, |n| format!("SELECT COUNT(*) FROM {}", list(n, |i| format!("one t{i}")))),
+    ("REGEXP_BYTES_MAX", REGEXP_BYTES_MAX, |n| format!("SELECT 'a' REGEXP REPEAT('a', {n})")),
+    ("REGEXP_PARTS_MAX", REGEXP_PARTS_MAX, |n| format!("SELECT 'a' REGEXP REPEAT('(?=a)', {n})")),
     ("RANDOM_BYTES_MAX", RANDOM_BYTES_MAX, |n| format!("SELECT RANDOM_BYTES({n})")),
     ("DISPLAY_WIDTH_MAX", DISPLAY_WIDTH_MAX as usize, |n| format!("CREATE TABLE wide (a INT({n}))")),
     ("TABLE_COMMENT_CHARS_MAX", TABLE_COMMENT_CHARS_MAX, |n| format!("CREATE TABLE c1 (a INT) COMMENT '{}'", "é".repeat(n))),

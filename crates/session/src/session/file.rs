@@ -28,6 +28,8 @@ use vaquita_types::{Error, Result, Value};
 use super::Session;
 use super::exchange::Exchange;
 use super::execute::{Done, RESTARTS_MAX};
+use super::program::{InUse, Tables};
+use super::server_view::ServerView;
 use crate::answer::{Answer, Flow};
 use crate::clients::Client;
 use crate::state::prepared::os_text;
@@ -129,7 +131,9 @@ impl Session {
         charset: &'static Charset,
         source: &mut dyn FileSource,
     ) -> Result<Changed> {
-        let server = self.server_view();
+        let whole = Plan::Insert(plan.insert.clone());
+        let in_use = InUse { tables: Tables::Of(&whole), outer: None };
+        let server = ServerView { in_use: Some(&in_use), ..self.server_view() };
         let statement = self.executing(self.prepared.values(), &server);
         let bytes_compare = charset.mbmaxlen == 1 || matches!(charset.name, "utf8mb4" | "utf8mb3");
         if bytes_compare {
