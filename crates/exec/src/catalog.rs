@@ -86,8 +86,8 @@ impl PlannerCatalog for PlanCatalog<'_> {
             snapshot_isolation: false,
             interrupt: Arc::new(Interrupt::new(0)),
         });
-        let own = self.txn.map_or(0, |txn| txn.borrow().rows_added(table.def.id));
-        let committed = txn.row_count(table.def.id).unwrap_or(0);
+        let own = self.txn.map_or(0, |txn| table.rows_added(&txn.borrow()));
+        let committed = table.row_count(&txn).unwrap_or(0);
         let rows = committed.saturating_add_signed(own);
         let Some(found) = table.statistics_for(self.catalog.store(), &txn, committed) else {
             return TableStatistics { rows, ..TableStatistics::default() };

@@ -24,12 +24,16 @@ pub type Result<T> = std::result::Result<T, ParseError>;
 impl ParseError {
     /// Error 1064 at byte `at` of `sql`.
     pub(crate) fn syntax(sql: &[u8], at: usize) -> ParseError {
+        ParseError::syntax_as(errno::ER_SYNTAX_ERROR.format, sql, at)
+    }
+
+    /// The same with a text of its own.
+    pub(crate) fn syntax_as(text: &str, sql: &[u8], at: usize) -> ParseError {
         let end = sql.iter().rposition(|b| !(b.is_ascii_whitespace() || *b == b';' || *b == 0x0b)).map_or(0, |last| last + 1);
         let at = at.min(sql.len());
         let rest = sql.get(at..end).unwrap_or(&[]);
         let near = lossy_prefix(rest, NEAR_BYTES_MAX);
         let line = 1 + sql.iter().take(at).filter(|b| **b == b'\n').count();
-        let text = errno::ER_SYNTAX_ERROR.format;
         ParseError { def: &errno::ER_PARSE_ERROR, message: format!("{text} near '{near}' at line {line}"), near, line }
     }
 

@@ -273,6 +273,7 @@ impl Lister {
             table: Some(scan.alias.clone()),
             rows: Some(scan.rows_estimate),
             filtered: Some(if scan.filter.is_empty() { 100.0 } else { 33.33 }),
+            partitions: scan.partitions.as_ref().and_then(|partitions| partitions.names()),
             ..ExplainRow::default()
         };
         match &scan.path {

@@ -12,7 +12,7 @@
 //!    statement keeps. `Expr::eval` computes expressions over a frame of slots.
 //!
 //! Floors, each of which uses those before it only (`cargo xtask tidy`): `locale`, `data_type`, `catalog`, `uses` and `settings`, `tree` (`expr`, `node`, `env`,
-//! `function`, `visit`), `text`, `eval`, `typing`, `func`, `explain`, `logical`, `rewrite`, `optimize`, `bind`; beside them `params`,
+//! `function`, `visit`), `text`, `eval`, `typing`, `func`, `partition`, `explain`, `logical`, `rewrite`, `optimize`, `bind`; beside them `params`,
 //! `bounds` and `parallel`, which read finished plans.
 
 #![forbid(unsafe_code)]
@@ -30,6 +30,7 @@ pub(crate) mod optimize;
 pub mod parallel;
 pub mod param_texts;
 pub mod params;
+pub mod partition;
 pub mod rewrite;
 pub mod settings;
 pub mod text;

@@ -23,7 +23,8 @@ pub fn driving_scan(input: &Node) -> Option<&Scan> {
             Node::HashJoin { probe, .. } => probe,
             Node::Scan(scan) => {
                 let divides = matches!(scan.path, AccessPath::Full { .. } | AccessPath::Range { .. });
-                return divides.then_some(&**scan);
+                // The partitions of a table are read one after the other.
+                return (divides && scan.partitions.is_none()).then_some(&**scan);
             }
             _ => return None,
         };

@@ -541,7 +541,8 @@ fn foreign_keys_are_checked_while_others_write() {
         new.indexes.push(index);
         let writes = Writes { server: &server, changed: RefCell::default(), refuses };
         let ddl = context();
-        let alter = AlterContext { auto_increment: &|_| Ok(None), lock: None, validation: Some(&writes), ddl: &ddl };
+        let alter =
+            AlterContext { auto_increment: &|_| Ok(None), lock: None, validation: Some(&writes), partition: None, ddl: &ddl };
         let altered = server.catalog.alter_table_with(&old, new, RowChange::Keep, &alter);
         assert_eq!(altered.map_or_else(|e| e.code(), |_| 0), if refuses { 1452 } else { 0 });
         let mut changed = writes.changed.take();

@@ -17,6 +17,10 @@ pub const TABLE_INDEXES_MAX: usize = 64;
 pub const INDEX_PARTS_MAX: usize = 16;
 /// Bytes of one index part and of a whole key (InnoDB, DYNAMIC row format).
 pub const INDEX_KEY_BYTES_MAX: usize = 3072;
+/// Partitions of a table (MySQL manual, "Restrictions and Limitations on Partitioning").
+pub const PARTITIONS_MAX: usize = 8192;
+/// Columns that divide a table (MySQL's MAX_REF_PARTS).
+pub const PARTITION_COLUMNS_MAX: usize = 16;
 /// Bytes of a row without BLOB and TEXT contents (MySQL manual, "Row Size Limits").
 pub const ROW_BYTES_MAX: usize = 65_535;
 /// Digits of a DECIMAL (MySQL manual, "DECIMAL Data Type").

@@ -6,6 +6,7 @@
 //! makes a new one with a higher `schema_version`.
 
 mod object;
+mod partition;
 
 use std::sync::Arc;
 
@@ -13,6 +14,7 @@ use crate::charset::CollationId;
 use crate::datatype::ColumnType;
 use crate::value::Value;
 pub use object::{Definer, ObjectKind, SqlSecurity, StoredObject};
+pub use partition::{PartitionDef, PartitionKey, PartitionMethod, PartitionValues, Partitioning};
 
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident($inner:ty)) => {
@@ -60,6 +62,7 @@ pub struct TableDef {
     pub foreign_keys: Vec<ForeignKeyDef>,
     /// The tables that have a foreign key to this name, the oldest first. Of the catalog, not of the table's record.
     pub referenced_by: Vec<QualifiedName>,
+    pub partitioning: Option<Arc<Partitioning>>,
 }
 
 /// Database and name of a table.

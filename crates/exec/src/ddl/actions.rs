@@ -197,7 +197,8 @@ impl<'a> Edit<'a> {
                 self.new_keys.push(key.clone());
                 Ok(())
             }
-            AlterAction::PartitionBy(_) | AlterAction::PartitionAction(_) => Err(Error::unsupported("partitioning")),
+            // The statement's whole definition is divided behind all others (`alter`, `alter_partitions`).
+            AlterAction::PartitionBy(_) | AlterAction::Partition(_) => Ok(()),
             AlterAction::DiscardTablespace | AlterAction::ImportTablespace => Err(Error::unsupported("tablespaces")),
             AlterAction::SecondaryLoad | AlterAction::SecondaryUnload => Err(Error::unsupported("secondary engines")),
             // Rows stand in the order of the clustered key, and keys are always enabled.

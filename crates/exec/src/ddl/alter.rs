@@ -10,12 +10,12 @@
 
 use std::sync::Arc;
 
-use vaquita_parser::ast::{self, AlterAction, AlterTable};
+use vaquita_parser::ast::{self, AlterAction, AlterTable, PartitionAction};
 use vaquita_plan::env::Level;
 use vaquita_storage::layout::instant_change;
 use vaquita_storage::{AlterContext, Direction, Entry, RowChange, ScanOptions, Table, Validation, Version};
 use vaquita_types::charset::charset;
-use vaquita_types::errno::ER_ILLEGAL_HA;
+use vaquita_types::errno::{ER_ILLEGAL_HA, ER_PARTITION_MGMT_ON_NONPARTITIONED};
 use vaquita_types::schema::{ColumnDef, ColumnDefault, ForeignKeyDef, TableDef};
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value};
 
@@ -58,6 +58,11 @@ impl Ddl<'_> {
         self.retrying(|| {
             let old = self.table(&alter.name)?;
             refuse_in_alter(alter, way.algorithm, &old)?;
+            if let [AlterAction::Partition(action)] = alter.actions.as_slice()
+                && *action != PartitionAction::Remove
+            {
+                return self.alter_partitions(alter, way, action, &old);
+            }
             self.alter_once(alter, way, &old)
         })
     }
@@ -66,9 +71,13 @@ impl Ddl<'_> {
         let mut edit = Edit::new(self, &old.def);
         edit.apply(&alter.actions)?;
         let auto_increment = edit.auto_increment;
-        let new = edit.def;
+        let mut new = edit.def;
+        let repartitions = self.repartition(alter, &old.def, &mut new)?;
         if old.def.has_foreign_keys() {
             self.check_needed(&old.def, &new)?;
+        }
+        if !repartitions {
+            self.check_partitioned(&old.def, &new)?;
         }
         let is_added = |key: &&ForeignKeyDef| !old.def.foreign_keys.contains(key);
         let added: Vec<ForeignKeyDef> = new.foreign_keys.iter().filter(is_added).cloned().collect();
@@ -81,14 +90,14 @@ impl Ddl<'_> {
             return Ok(Outcome::affected(0));
         }
         let instant = instant_change(&old.def, &new)?;
-        let rows = self.transaction().row_count(old.def.id)?;
+        let rows = old.row_count(&self.transaction())?;
         let mut map = RowMap::new(self, &old.def, &new, auto_increment, rows > 0)?;
         if alter.validation == Some(true) {
             map.compute_virtual();
         }
         let keep = !map.makes_values() && !map.validates() && (instant || !map.converts());
         if temporary_rows.is_none() {
-            way.check(alter, &old.def, &new, instant && keep)?;
+            way.check(alter, &old.def, &new, instant && keep && !repartitions)?;
             way.check_foreign_keys(
                 !added.is_empty(),
                 old.def.foreign_keys != new.foreign_keys,
@@ -119,7 +128,14 @@ impl Ddl<'_> {
             None => {
                 let added = AddedKeys { ddl: self, keys: &added };
                 let validation = checked.then_some(&added as &dyn Validation);
-                let context = AlterContext { auto_increment: &next, lock: way.table_lock(), validation, ddl: &self.context };
+                let partition = self.partition_of_rows(&new)?;
+                let context = AlterContext {
+                    auto_increment: &next,
+                    lock: way.table_lock(),
+                    validation,
+                    partition: Some(&*partition),
+                    ddl: &self.context,
+                };
                 self.catalog.alter_table_with(old, new, change, &context)?
             }
         };
@@ -133,8 +149,31 @@ impl Ddl<'_> {
         if simple {
             return Ok(Outcome::affected(0));
         }
-        let records = if checked || says_copied(&old.def, &table.def, alter) { rows.max(copied) } else { 0 };
+        let says = checked || repartitions || says_copied(&old.def, &table.def, alter);
+        let records = if says { rows.max(copied) } else { 0 };
         Ok(Outcome::records(records, self.session.warning_count()))
+    }
+
+    /// PARTITION BY and REMOVE PARTITIONING; whether the statement has one of them.
+    fn repartition(&self, alter: &AlterTable, old: &TableDef, new: &mut TableDef) -> Result<bool> {
+        for action in &alter.actions {
+            match action {
+                AlterAction::PartitionBy(by) => {
+                    new.partitioning = None;
+                    self.partition(by, new)?;
+                    return Ok(true);
+                }
+                AlterAction::Partition(_) if !old.is_partitioned() => {
+                    return Err(Error::new(&ER_PARTITION_MGMT_ON_NONPARTITIONED, &[]));
+                }
+                AlterAction::Partition(PartitionAction::Remove) => {
+                    new.partitioning = None;
+                    return Ok(true);
+                }
+                _ => {}
+            }
+        }
+        Ok(false)
     }
 
     /// The highest value of the AUTO_INCREMENT column in the table.
@@ -143,19 +182,25 @@ impl Ddl<'_> {
         let leads =
             |(_, index): &(usize, &vaquita_types::schema::IndexDef)| index.parts.first().is_some_and(|p| p.column == column.id);
         let Some((at, index)) = table.def.indexes.iter().enumerate().find(leads) else { return Ok(0) };
-        let Some(codec) = table.codec.indexes().get(at) else { return Ok(0) };
         let descending = index.parts.first().is_some_and(|p| p.descending);
         let direction = if descending { Direction::Forward } else { Direction::Backward };
         let txn = self.transaction();
-        let mut cursor = txn.scan(codec.all(), direction, ScanOptions { version: Version::Latest, ..ScanOptions::default() })?;
-        let Some((key, value)) = cursor.next(&txn)? else { return Ok(0) };
-        let last = codec.part_value(0, Entry { key, value })?.map(|v| v.to_value()).transpose()?;
-        Ok(match last {
-            Some(Value::Int(i)) => u64::try_from(i).unwrap_or(0),
-            Some(Value::UInt(u)) => u,
-            Some(Value::Float(f)) => f as u64,
-            _ => 0,
-        })
+        let mut used = 0;
+        table.for_each_stored(|part| {
+            let Some(codec) = part.codec.indexes().get(at) else { return Ok(()) };
+            let mut cursor =
+                txn.scan(codec.all(), direction, ScanOptions { version: Version::Latest, ..ScanOptions::default() })?;
+            let Some((key, value)) = cursor.next(&txn)? else { return Ok(()) };
+            let last = codec.part_value(0, Entry { key, value })?.map(|v| v.to_value()).transpose()?;
+            used = used.max(match last {
+                Some(Value::Int(i)) => u64::try_from(i).unwrap_or(0),
+                Some(Value::UInt(u)) => u,
+                Some(Value::Float(f)) => f as u64,
+                _ => 0,
+            });
+            Ok(())
+        })?;
+        Ok(used)
     }
 }
 

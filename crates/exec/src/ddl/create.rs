@@ -8,8 +8,8 @@ use vaquita_plan::env::Level;
 use vaquita_storage::{FirstRows, Table, kill_point};
 use vaquita_types::charset::{CollationId, charset};
 use vaquita_types::errno::{
-    ER_BAD_DB_ERROR, ER_DUP_FIELDNAME, ER_FOREIGN_KEY_WITH_ATOMIC_CREATE_SELECT, ER_NONUNIQ_TABLE, ER_TABLE_EXISTS_ERROR,
-    ER_TABLE_MUST_HAVE_A_VISIBLE_COLUMN, ER_TOO_BIG_ROWSIZE, ER_TOO_MANY_FIELDS, ER_WRONG_AUTO_KEY,
+    ER_BAD_DB_ERROR, ER_DUP_FIELDNAME, ER_FOREIGN_KEY_WITH_ATOMIC_CREATE_SELECT, ER_NONUNIQ_TABLE, ER_PARTITION_NO_TEMPORARY,
+    ER_TABLE_EXISTS_ERROR, ER_TABLE_MUST_HAVE_A_VISIBLE_COLUMN, ER_TOO_BIG_ROWSIZE, ER_TOO_MANY_FIELDS, ER_WRONG_AUTO_KEY,
 };
 use vaquita_types::limits::{ROW_BYTES_MAX, TABLE_COLUMNS_MAX};
 use vaquita_types::schema::{ColumnDef, ColumnId, IndexDef, IndexId, ObjectKind, TableDef, TableId, TableOptions};
@@ -85,7 +85,13 @@ impl Ddl<'_> {
         };
         let names: Vec<String> = selected.columns.iter().map(|c| c.name.clone()).collect();
         let wanted = match &create.like {
-            Some(like) => Wanted { def: self.like(database, &create.name.name, like)?, auto_increment: None },
+            Some(like) => {
+                let def = self.like(database, &create.name.name, like)?;
+                if create.temporary && def.partitioning.is_some() {
+                    return Err(Error::new(&ER_PARTITION_NO_TEMPORARY, &[]));
+                }
+                Wanted { def, auto_increment: None }
+            }
             None => self.definition(database, create, parent.collation, selected)?,
         };
         self.require_primary_key(&wanted.def)?;
@@ -133,9 +139,6 @@ impl Ddl<'_> {
     }
 
     fn definition(&self, database: &str, create: &ast::CreateTable, parent: CollationId, selected: Selected) -> Result<Wanted> {
-        if create.partitioning.is_some() {
-            return Err(Error::unsupported("PARTITION BY"));
-        }
         let mut table_options = TableOptions { engine: self.default_engine(create.temporary)?, ..TableOptions::default() };
         let given = options::apply(&create.options, &mut table_options, &create.name.name)?;
         let collation = given.collation(parent)?;
@@ -168,6 +171,7 @@ impl Ddl<'_> {
             created_us: self.session.statement_time_us() as u64,
             foreign_keys: Vec::new(),
             referenced_by: Vec::new(),
+            partitioning: None,
         };
         let mut generated = 0;
         for check in &elements.checks {
@@ -177,6 +181,9 @@ impl Ddl<'_> {
             self.add_foreign_keys(&keys, &mut def, 0)?;
         }
         self.check_expressions(&def)?;
+        if let Some(by) = &create.partitioning {
+            self.partition(by, &mut def)?;
+        }
         Ok(Wanted { def, auto_increment: given.auto_increment })
     }
 
@@ -201,6 +208,7 @@ impl Ddl<'_> {
             created_us: 0,
             foreign_keys: Vec::new(),
             referenced_by: Vec::new(),
+            partitioning: None,
         };
         self.add_functional_columns(&mut elements.indexes, &mut def)?;
         elements.columns = def.columns;

@@ -11,8 +11,9 @@ use vaquita_storage::{ChangedRows, Table, Transaction, Validation, Version};
 use vaquita_types::errno::{
     ER_CANNOT_ADD_FOREIGN, ER_CHECK_CONSTRAINT_CLAUSE_USING_FK_REFER_ACTION_COLUMN, ER_DROP_INDEX_FK, ER_DUP_FIELDNAME,
     ER_FK_CANNOT_OPEN_PARENT, ER_FK_COLUMN_CANNOT_CHANGE, ER_FK_COLUMN_CANNOT_CHANGE_CHILD, ER_FK_COLUMN_CANNOT_DROP,
-    ER_FK_COLUMN_CANNOT_DROP_CHILD, ER_FK_COLUMN_NOT_NULL, ER_FK_DUP_NAME, ER_KEY_COLUMN_DOES_NOT_EXITS, ER_TOO_LONG_IDENT,
-    ER_WARN_DEPRECATED_NON_STANDARD_KEY, ER_WRONG_FK_DEF, ER_WRONG_NAME_FOR_INDEX,
+    ER_FK_COLUMN_CANNOT_DROP_CHILD, ER_FK_COLUMN_NOT_NULL, ER_FK_DUP_NAME, ER_FOREIGN_KEY_ON_PARTITIONED,
+    ER_KEY_COLUMN_DOES_NOT_EXITS, ER_TOO_LONG_IDENT, ER_WARN_DEPRECATED_NON_STANDARD_KEY, ER_WRONG_FK_DEF,
+    ER_WRONG_NAME_FOR_INDEX,
 };
 use vaquita_types::limits::IDENTIFIER_CHARS_MAX;
 use vaquita_types::schema::{
@@ -204,6 +205,9 @@ impl Ddl<'_> {
         check_null(&new, def)?;
         generated::check_key(def, &new, None)?;
         if let Some(parent) = parent_def {
+            if parent.partitioning.is_some() {
+                return Err(Error::new(&ER_FOREIGN_KEY_ON_PARTITIONED, &[]));
+            }
             let named = new.parent_columns.iter().filter_map(|name| parent.columns.get(parent.column_position(name)?));
             let ids: Vec<ColumnId> = named.map(|column| column.id).collect();
             generated::check_key(def, &new, Some((parent, &ids)))?;
@@ -224,6 +228,9 @@ impl Ddl<'_> {
         let rules = self.context.foreign_keys;
         let name = def.qualified_name();
         for child in self.catalog.children_of(&name)? {
+            if def.partitioning.is_some() {
+                return Err(Error::new(&ER_FOREIGN_KEY_ON_PARTITIONED, &[]));
+            }
             for key in child.def.foreign_keys.iter().filter(|key| key.parent == name) {
                 check_reference(&child.def, key, def, rules.unique_parents).map_err(|error| match rules.checks {
                     true => Error::new(&ER_CANNOT_ADD_FOREIGN, &[]),

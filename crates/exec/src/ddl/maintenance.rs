@@ -22,7 +22,7 @@ use super::{Ddl, Outcome, ResultRows, text_column};
 const INTERRUPT_EVERY: u64 = 4096;
 
 /// Msg_type and Msg_text.
-type Message = (&'static str, String);
+pub(super) type Message = (&'static str, String);
 
 impl Ddl<'_> {
     pub fn maintain(&self, statement: &TableMaintenance) -> Result<Outcome> {
@@ -34,12 +34,6 @@ impl Ddl<'_> {
             let quick = statement.options.iter().any(|o| o == "QUICK");
             return self.checksums(&statement.tables, quick);
         }
-        let op = match statement.kind {
-            MaintenanceKind::Analyze => "analyze",
-            MaintenanceKind::Check => "check",
-            MaintenanceKind::Optimize => "optimize",
-            MaintenanceKind::Repair | MaintenanceKind::Checksum => "repair",
-        };
         let extended = statement.options.iter().any(|o| o == "EXTENDED");
         let mut rows = Vec::new();
         for name in &statement.tables {
@@ -52,17 +46,9 @@ impl Ddl<'_> {
                     None => missing(database, name),
                 },
             };
-            for (kind, text) in messages {
-                rows.push(vec![Value::from(full.as_str()), Value::from(op), Value::from(kind), Value::from(text)]);
-            }
+            push_rows(&full, statement.kind, messages, &mut rows);
         }
-        let columns = vec![
-            text_column("Table", 128, true),
-            text_column("Op", 10, true),
-            text_column("Msg_type", 10, true),
-            text_column("Msg_text", 131_072, true),
-        ];
-        Ok(Outcome::Rows(ResultRows { columns, rows }))
+        Ok(answer(rows))
     }
 
     fn messages_of_view(&self, kind: MaintenanceKind, view: &Arc<StoredObject>) -> Vec<Message> {
@@ -80,7 +66,7 @@ impl Ddl<'_> {
         }
     }
 
-    fn messages(&self, kind: MaintenanceKind, table: &std::sync::Arc<Table>, extended: bool) -> Result<Vec<Message>> {
+    pub(super) fn messages(&self, kind: MaintenanceKind, table: &std::sync::Arc<Table>, extended: bool) -> Result<Vec<Message>> {
         let ok = || ("status", "OK".to_string());
         Ok(match kind {
             MaintenanceKind::Analyze => {
@@ -101,8 +87,8 @@ impl Ddl<'_> {
                 }
             }
             MaintenanceKind::Optimize => {
-                for index in table.codec.indexes() {
-                    let range = vaquita_storage::key::index_range(index.id);
+                for id in table.def.index_ids() {
+                    let range = vaquita_storage::key::index_range(id);
                     self.catalog.store().compact_data_range(&range.lower, &range.upper)?;
                 }
                 self.catalog.analyze_table(table, &self.context)?;
@@ -142,20 +128,52 @@ impl Ddl<'_> {
         txn.lock_table(table.def.id, LockMode::IS, LockPolicy::Wait(self.context.wait))?;
         txn.begin_statement(Reads::Many);
         let options = ScanOptions { keep: Keep::Nothing, spans: false, version: Version::Snapshot, ..ScanOptions::default() };
-        let mut cursor = txn.scan(table.codec.clustered().all(), Direction::Forward, options)?;
         let generator = self.generator(&table.def)?;
         let (mut total, mut read, mut buffer) = (0u32, 0u64, Vec::new());
-        while let Some((key, value)) = cursor.next(&txn)? {
-            read += 1;
-            if read.is_multiple_of(INTERRUPT_EVERY) {
-                self.context.interrupt.check()?;
+        table.for_each_stored(|part| {
+            let mut cursor = txn.scan(part.codec.clustered().all(), Direction::Forward, options)?;
+            while let Some((key, value)) = cursor.next(&txn)? {
+                read += 1;
+                if read.is_multiple_of(INTERRUPT_EVERY) {
+                    self.context.interrupt.check()?;
+                }
+                let mut row = part.codec.decode_row(key, value)?;
+                generator.fill(&mut row)?;
+                total = total.wrapping_add(row_crc(&table.def, &row, &mut buffer));
             }
-            let mut row = table.codec.decode_row(key, value)?;
-            generator.fill(&mut row)?;
-            total = total.wrapping_add(row_crc(&table.def, &row, &mut buffer));
-        }
+            Ok(())
+        })?;
         Ok(total)
     }
+}
+
+fn push_rows(full: &str, kind: MaintenanceKind, messages: impl IntoIterator<Item = Message>, rows: &mut Vec<Vec<Value>>) {
+    let op = match kind {
+        MaintenanceKind::Analyze => "analyze",
+        MaintenanceKind::Check => "check",
+        MaintenanceKind::Optimize => "optimize",
+        MaintenanceKind::Repair | MaintenanceKind::Checksum => "repair",
+    };
+    for (kind, text) in messages {
+        rows.push(vec![Value::from(full), Value::from(op), Value::from(kind), Value::from(text)]);
+    }
+}
+
+fn answer(rows: Vec<Vec<Value>>) -> Outcome {
+    let columns = vec![
+        text_column("Table", 128, true),
+        text_column("Op", 10, true),
+        text_column("Msg_type", 10, true),
+        text_column("Msg_text", 131_072, true),
+    ];
+    Outcome::Rows(ResultRows { columns, rows })
+}
+
+/// What ALTER TABLE … CHECK PARTITION and the like give.
+pub(super) fn outcome(full: &str, kind: MaintenanceKind, messages: impl IntoIterator<Item = Message>) -> Outcome {
+    let mut rows = Vec::new();
+    push_rows(full, kind, messages, &mut rows);
+    answer(rows)
 }
 
 fn missing(database: &str, name: &Name) -> Vec<Message> {

@@ -9,6 +9,7 @@
 mod actions;
 mod algorithm;
 mod alter;
+mod alter_partitions;
 pub(crate) mod checks;
 mod checksum;
 pub mod columns;
@@ -22,8 +23,10 @@ mod generated;
 pub mod indexes;
 mod maintenance;
 pub mod options;
+mod partitions;
 mod primary_key;
 pub mod show_create;
+mod show_partitions;
 mod temporary;
 pub mod views;
 

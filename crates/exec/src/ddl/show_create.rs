@@ -16,11 +16,11 @@ use std::fmt::Write;
 
 use vaquita_parser::keyword::is_reserved_word;
 use vaquita_types::charset::{Collation, CollationId, charset, collation};
-use vaquita_types::convert;
 use vaquita_types::schema::{ColumnDef, ColumnDefault, ForeignKeyDef, IndexDef, IndexKind, ReferentialAction, TableDef};
 use vaquita_types::{ColumnType, TypeKind, Value, sql_mode};
 
-use crate::system::text::{type_text, utf8_of};
+use super::show_partitions::partitions_text;
+use crate::system::text::{quoted, type_text, utf8_of, written_value};
 
 /// How SHOW CREATE writes names.
 #[derive(Clone, Copy, Debug)]
@@ -36,7 +36,12 @@ impl Quoting {
         Quoting { ansi: mode & sql_mode::ANSI_QUOTES != 0, always: sql_quote_show_create }
     }
 
-    fn name(self, name: &str) -> String {
+    /// The same for names that MySQL quotes only where they need it.
+    pub(super) fn where_needed(self) -> Quoting {
+        Quoting { always: false, ..self }
+    }
+
+    pub(super) fn name(self, name: &str) -> String {
         if !self.always && !needs_quotes(name) {
             return name.to_string();
         }
@@ -68,6 +73,9 @@ pub fn show_create_table(def: &TableDef, auto_increment: Option<u64>, quoting: Q
     out.push_str(&lines.join(",\n"));
     out.push_str("\n)");
     options_text(def, auto_increment, &mut out);
+    if let Some(by) = &def.partitioning {
+        partitions_text(def, by, quoting, &mut out);
+    }
     out
 }
 
@@ -166,48 +174,14 @@ fn default_text(column: &ColumnDef, out: &mut String) {
             let _ = write!(out, " DEFAULT ({text})");
         }
         ColumnDefault::Value(value) => {
-            let _ = write!(out, " DEFAULT {}", value_text(value, ty));
+            let _ = write!(out, " DEFAULT {}", written_value(value, ty));
         }
-    }
-}
-
-fn value_text(value: &Value, ty: &ColumnType) -> String {
-    if let (Value::UInt(bits), TypeKind::Bit) = (value, ty.kind) {
-        return format!("b'{bits:b}'");
-    }
-    let text = convert::to_text(value, ty);
-    if matches!(ty.kind, TypeKind::Enum | TypeKind::Set) {
-        return quoted(&utf8_of(&text, charset(ty.collation)));
-    }
-    let utf8 = if ty.is_text() { Ok(utf8_of(&text, charset(ty.collation))) } else { String::from_utf8(text.to_vec()) };
-    match utf8 {
-        // MySQL writes in bytes what its own utf8mb3 does not hold.
-        Ok(utf8) if utf8.chars().all(|c| c <= '\u{ffff}') => quoted(&utf8),
-        _ => text.iter().fold(String::from("0x"), |hex, byte| format!("{hex}{byte:02X}")),
     }
 }
 
 /// `CURRENT_TIMESTAMP(3)`
 fn now_text(ty: &ColumnType) -> String {
     if ty.decimals > 0 { format!("CURRENT_TIMESTAMP({})", ty.decimals) } else { "CURRENT_TIMESTAMP".to_string() }
-}
-
-/// A string with the escapes that MySQL uses here.
-fn quoted(text: &str) -> String {
-    let mut out = String::with_capacity(text.len() + 2);
-    out.push('\'');
-    for c in text.chars() {
-        match c {
-            '\\' => out.push_str("\\\\"),
-            '\0' => out.push_str("\\0"),
-            '\'' => out.push_str("''"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            c => out.push(c),
-        }
-    }
-    out.push('\'');
-    out
 }
 
 fn index_text(def: &TableDef, index: &IndexDef, quoting: Quoting) -> String {

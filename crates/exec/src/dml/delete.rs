@@ -23,7 +23,7 @@ pub fn run(plan: &DeletePlan, statement: &Execution<'_>) -> Result<Changed> {
     match &plan.targets[..] {
         [target] if order != Order::Collect => {
             let table = statement.open_table(&target.table, LockMode::IX)?;
-            let mut rows = StoredRows::new(statement, &table);
+            let mut rows = StoredRows::within(statement, &table, None)?;
             let _hidden = (order == Order::StreamBehindOwn).then(|| statement.hide_own_writes());
             for_each(plan, statement, |_, key| {
                 changed.affected += u64::from(delete(&mut rows, key, plan.ignore)?);
@@ -40,7 +40,7 @@ pub fn run(plan: &DeletePlan, statement: &Execution<'_>) -> Result<Changed> {
             for n in children_first(plan) {
                 let (target, keys) = (&plan.targets[n], std::mem::take(&mut keys[n]));
                 let table = statement.open_table(&target.table, LockMode::IX)?;
-                let mut rows = StoredRows::new(statement, &table);
+                let mut rows = StoredRows::within(statement, &table, None)?;
                 for key in keys {
                     changed.affected += u64::from(delete(&mut rows, &key, plan.ignore)?);
                 }

@@ -52,7 +52,7 @@ pub fn run(plan: &InsertPlan, statement: &Execution<'_>) -> Result<Changed> {
         InsertSource::Literals(values) => values.rows.len() > 1,
         InsertSource::Query(_) => true,
     };
-    let mut insert = Insert::new(plan, statement, &table, several_rows);
+    let mut insert = Insert::new(plan, statement, &table, several_rows)?;
     match &plan.source {
         InsertSource::Values(rows) => insert.change.expect_numbers(rows.len()),
         InsertSource::Literals(values) => insert.change.expect_numbers(values.rows.len()),
@@ -88,13 +88,19 @@ enum Replaced {
 }
 
 impl<'a> Insert<'a> {
-    pub(crate) fn new(plan: &'a InsertPlan, statement: &'a Execution<'a>, table: &'a Table, several_rows: bool) -> Insert<'a> {
+    pub(crate) fn new(
+        plan: &'a InsertPlan,
+        statement: &'a Execution<'a>,
+        table: &'a Table,
+        several_rows: bool,
+    ) -> Result<Insert<'a>> {
         let width = plan.frame_width.max(2 * table.def.columns.len());
-        Insert {
+        Ok(Insert {
             plan,
             statement,
             table,
-            change: TableChange::new(statement, table, plan.ignore).through_view(plan.through.as_deref()),
+            change: TableChange::new(statement, table, plan.partitions.as_ref(), plan.ignore)?
+                .through_view(plan.through.as_deref()),
             frame: Frame::new(statement, None, width),
             others: (0..table.def.columns.len()).filter(|n| !plan.columns.contains(n)).collect(),
             several_rows,
@@ -108,7 +114,7 @@ impl<'a> Insert<'a> {
             defaults_quietly: false,
             changed: Changed::default(),
             updated_id: None,
-        }
+        })
     }
 
     fn columns(&self) -> usize {
@@ -262,6 +268,11 @@ impl<'a> Insert<'a> {
                     {
                         self.changed.generated_id = id;
                     }
+                    return Ok(());
+                }
+                // IGNORE: a row without a partition, or without a parent.
+                Written::Skipped if self.table.def.is_partitioned() => {
+                    self.duplicates += 1;
                     return Ok(());
                 }
                 Written::Skipped => {

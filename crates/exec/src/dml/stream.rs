@@ -72,9 +72,15 @@ fn moves_rows(scan: &Scan, table: &TableRef, assignments: &[Assignment]) -> bool
     };
     // Entries of other indexes end with the primary key.
     let mut parts = index.into_iter().chain([table.clustered()]).flat_map(|index| &index.parts);
-    parts.any(|part| {
-        let Some(position) = table.columns.iter().position(|column| column.id == part.column) else { return true };
+    let is_set = |position: usize| {
         let column = &table.columns[position];
         column.on_update_now || column.generated.is_some() || assignments.iter().any(|a| a.column == position)
+    };
+    if scan.partitions.as_ref().is_some_and(|partitions| partitions.function.columns().iter().any(|at| is_set(*at))) {
+        return true;
+    }
+    parts.any(|part| {
+        let Some(position) = table.columns.iter().position(|column| column.id == part.column) else { return true };
+        is_set(position)
     })
 }

@@ -28,7 +28,8 @@ pub fn run(plan: &UpdatePlan, statement: &Execution<'_>) -> Result<Changed> {
     }
     let mut changes: Vec<TableChange<'_>> = Vec::with_capacity(tables.len());
     for (table, target) in tables.iter().zip(&plan.targets) {
-        changes.push(TableChange::new(statement, table, plan.ignore).through_view(target.through.as_deref()));
+        let change = TableChange::new(statement, table, target.partitions.as_ref(), plan.ignore)?;
+        changes.push(change.through_view(target.through.as_deref()));
     }
     let mut changed = Changed::default();
     let order = stream::of_update(plan, statement);

@@ -45,7 +45,7 @@ pub fn load(
     }
     let table = statement.open_table(&plan.insert.table, LockMode::IX)?;
     let mut reader = Reader::new(source, format);
-    let mut insert = Insert::new(&plan.insert, statement, &table, true);
+    let mut insert = Insert::new(&plan.insert, statement, &table, true)?;
     insert.defaults_quietly = true;
     let mut load = Load { plan, statement, table: &table, insert, text: ColumnType::varchar(0, text) };
     let mut more = true;

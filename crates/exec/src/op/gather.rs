@@ -59,8 +59,11 @@ enum Reading {
 /// Whether it is worth trying: a filter keeps rows few, and a hash table would be built anew in each round.
 pub fn applies(node: &Node) -> bool {
     match node {
-        Node::Scan(scan) => !scan.filter.is_empty(),
-        Node::Filter { input, .. } => matches!(**input, Node::Scan(_)) || applies(input),
+        Node::Scan(scan) => !scan.filter.is_empty() && scan.partitions.is_none(),
+        Node::Filter { input, .. } => match &**input {
+            Node::Scan(scan) => scan.partitions.is_none(),
+            input => applies(input),
+        },
         Node::NestedLoop { outer, .. } => applies(outer),
         _ => false,
     }

@@ -7,7 +7,7 @@
 //!
 //! | node | file | keeps |
 //! |---|---|---|
-//! | Scan | `scan` and `row_filter`, `values` (system tables) | nothing |
+//! | Scan | `scan` and `row_filter`, `partitioned`, `values` (system tables) | nothing |
 //! | a root that is a scan with a filter | `gather` | rows of some morsels |
 //! | NestedLoop, HashJoin | `join`, `hash_join` | nothing; the build side |
 //! | Sort, Limit, Distinct | `sort`, `limit`, `distinct` | rows and keys, or the first few; nothing; keys |
@@ -32,6 +32,7 @@ mod key_table;
 mod limit;
 mod overflow;
 mod parallel;
+mod partitioned;
 mod row_bytes;
 mod row_filter;
 mod scan;
@@ -114,7 +115,10 @@ fn build_node(node: &Node, again: bool) -> Box<dyn Operator + '_> {
         Node::One => Box::new(One { given: false }),
         Node::Empty => Box::new(Empty),
         Node::Scan(scan) if matches!(scan.path, AccessPath::System) => Box::new(values::SystemScan::new(scan)),
-        Node::Scan(scan) => Box::new(scan::TableScan::new(scan)),
+        Node::Scan(scan) => match &scan.partitions {
+            None => Box::new(scan::TableScan::new(scan)),
+            Some(partitions) => Box::new(partitioned::PartitionedScan::new(scan, partitions)),
+        },
         Node::Derived { plan, slots, filter, correlated } => {
             Box::new(derived::Derived::new(plan, slots, filter, again && !*correlated))
         }

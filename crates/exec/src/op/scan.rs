@@ -34,6 +34,8 @@ use crate::context::{Execution, Ranks};
 pub struct TableScan<'p> {
     scan: &'p Scan,
     table: Option<Arc<Table>>,
+    /// The partition to read in place of the table, whose caller has opened that.
+    partition: Option<Arc<Table>>,
     /// The ranges still to be read, last first, and the one that is being read.
     ranges: Vec<KeyRange>,
     range: KeyRange,
@@ -86,6 +88,7 @@ impl<'p> TableScan<'p> {
         TableScan {
             scan,
             table: None,
+            partition: None,
             ranges: Vec::new(),
             range: KeyRange::default(),
             rows_to_pause: u64::MAX,
@@ -112,6 +115,19 @@ impl<'p> TableScan<'p> {
             pace: None,
         }
     }
+
+    pub fn of_partition(scan: &'p Scan, partition: Arc<Table>) -> TableScan<'p> {
+        TableScan { partition: Some(partition), ..TableScan::new(scan) }
+    }
+}
+
+/// The table of a scan, opened and locked as what is done with its rows asks for.
+pub fn open_scanned(scan: &Scan, statement: &Execution<'_>) -> Result<Arc<Table>> {
+    let intention = match lock::lock_of(scan, statement) {
+        Some((LockMode::X, _)) => LockMode::IX,
+        _ => LockMode::IS,
+    };
+    statement.open_table(&scan.table, intention)
 }
 
 impl Operator for TableScan<'_> {
@@ -119,11 +135,10 @@ impl Operator for TableScan<'_> {
         let statement = frame.statement;
         if self.table.is_none() {
             self.lock = lock::lock_of(self.scan, statement);
-            let intention = match self.lock {
-                Some((LockMode::X, _)) => LockMode::IX,
-                _ => LockMode::IS,
+            let table = match self.partition.take() {
+                Some(partition) => partition,
+                None => open_scanned(self.scan, statement)?,
             };
-            let table = statement.open_table(&self.scan.table, intention)?;
             let index = match &self.scan.path {
                 AccessPath::Point { index, .. } | AccessPath::Range { index, .. } => *index,
                 AccessPath::Full { .. } | AccessPath::FullText { .. } | AccessPath::System => 0,

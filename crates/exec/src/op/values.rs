@@ -63,13 +63,13 @@ impl Operator for RowCount<'_> {
         }
         let table = frame.statement.open_table(self.table, LockMode::IS)?;
         if frame.statement.locks_reads() {
-            let all = table.codec.clustered().all();
-            frame.statement.txn.borrow_mut().lock_range(&all, frame.statement.lock_wait())?;
+            let (txn, wait) = (frame.statement.txn, frame.statement.lock_wait());
+            table.for_each_stored(|part| txn.borrow_mut().lock_range(&part.codec.clustered().all(), wait).map(drop))?;
         }
         let txn = frame.statement.txn.borrow();
-        table.check_readable(&txn, 0)?;
-        let own = if frame.statement.own_writes_hidden.get() { txn.rows_added(table.def.id) } else { 0 };
-        let count = txn.row_count(table.def.id)?.saturating_add_signed(-own);
+        table.for_each_stored(|part| part.check_readable(&txn, 0))?;
+        let own = if frame.statement.own_writes_hidden.get() { table.rows_added(&txn) } else { 0 };
+        let count = table.row_count(&txn)?.saturating_add_signed(-own);
         frame.slots[self.slot] = Value::Int(count as i64);
         Ok(true)
     }

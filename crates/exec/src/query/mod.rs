@@ -82,7 +82,7 @@ fn stored_columns<'p>(plan: &'p QueryPlan, statement: &Execution<'_>) -> Option<
     let Node::Scan(scan) = &plan.root else { return None };
     let from_row =
         matches!(scan.path, AccessPath::Full { .. } | AccessPath::Point { .. } | AccessPath::Range { covering: false, .. });
-    if !from_row || !scan.filter.is_empty() {
+    if !from_row || !scan.filter.is_empty() || scan.partitions.is_some() {
         return None;
     }
     let utc = matches!(statement.session.time_zone(), TimeZone::Utc);
@@ -250,6 +250,8 @@ fn holds_subquery(expr: &Expr) -> bool {
 fn is_point(node: &Node) -> bool {
     let Node::Scan(scan) = node else { return false };
     match &scan.path {
+        // Where its row can be is found out when it opens, and need not be one partition.
+        _ if scan.partitions.is_some() => false,
         AccessPath::Point { index: 0, key } => !key.iter().chain(&scan.filter).any(holds_subquery),
         _ => false,
     }

@@ -14,6 +14,8 @@ mod columns;
 mod fixed;
 mod instance;
 mod narrow;
+pub(crate) mod partition_text;
+mod partitions;
 mod references;
 mod registry;
 pub mod routines;

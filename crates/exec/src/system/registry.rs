@@ -12,7 +12,9 @@ use vaquita_types::charset::{Collation, CollationId};
 use vaquita_types::schema::{ColumnDef, ColumnDefault, ColumnId, TableDef, TableId, TableOptions, TableRef};
 use vaquita_types::{ColumnType, Result, TypeKind, Value};
 
-use super::{Row, SystemContext, accounts, columns, fixed, instance, references, routines, schema, transactions, views};
+use super::{
+    Row, SystemContext, accounts, columns, fixed, instance, partitions, references, routines, schema, transactions, views,
+};
 use vaquita_plan::data_type::column_type;
 
 pub type MakeRows = fn(&SystemContext<'_>) -> Result<Vec<Row>>;
@@ -51,6 +53,7 @@ const MAKERS: &[(&str, MakeRows)] = &[
     ("information_schema.key_column_usage", schema::key_column_usage),
     ("information_schema.keywords", fixed::keywords),
     ("information_schema.parameters", routines::parameters),
+    ("information_schema.partitions", partitions::partitions),
     ("information_schema.plugins", fixed::plugins),
     ("information_schema.processlist", instance::processlist),
     ("information_schema.referential_constraints", references::referential_constraints),
@@ -155,6 +158,7 @@ pub fn empty_table(database: &str, name: &str) -> TableDef {
         created_us: 0,
         foreign_keys: Vec::new(),
         referenced_by: Vec::new(),
+        partitioning: None,
     }
 }
 

@@ -2,9 +2,9 @@
 
 use std::cell::LazyCell;
 
-use vaquita_storage::{IndexCodec, Table};
+use vaquita_storage::Table;
 use vaquita_types::charset;
-use vaquita_types::schema::{IndexDef, IndexKind, TableDef};
+use vaquita_types::schema::{IndexDef, IndexId, IndexKind, TableDef};
 use vaquita_types::{Result, Value};
 
 use super::row::{NULL, row, yes_no};
@@ -70,18 +70,20 @@ const AVG_ROW_LENGTH: usize = 8;
 fn table_row(table: &Table, cx: &SystemContext<'_>) -> Result<Row> {
     let def = &table.def;
     let txn = cx.statement.txn.borrow();
-    let row_count = if cx.reads(TABLE_ROWS) || cx.reads(AVG_ROW_LENGTH) { txn.row_count(def.id)? } else { 0 };
+    let row_count = if cx.reads(TABLE_ROWS) || cx.reads(AVG_ROW_LENGTH) { table.row_count(&txn)? } else { 0 };
     // MySQL tells nothing before the first value is used.
     let next = || -> Result<Option<u64>> {
         let next = def.auto_increment_column().map(|_| txn.peek_auto_increment(def.id)).transpose()?;
         Ok(next.filter(|n| *n > 1))
     };
     // RocksDB must estimate them.
-    let bytes = |index: &IndexCodec| {
-        let range = index.all();
+    let bytes = |id: IndexId| {
+        let range = vaquita_storage::key::index_range(id);
         cx.statement.store.data_range_bytes(&range.lower, &range.upper)
     };
-    let data_bytes = LazyCell::new(|| bytes(table.codec.clustered()));
+    let clustered = def.clustered().id;
+    let data_ids = std::iter::once(clustered).chain(def.partitions().iter().filter_map(|p| p.indexes.first().copied()));
+    let data_bytes = LazyCell::new(|| data_ids.map(bytes).sum::<u64>());
     Ok(row![
         cx;
         0;
@@ -96,7 +98,7 @@ fn table_row(table: &Table, cx: &SystemContext<'_>) -> Result<Row> {
         data_bytes.checked_div(row_count).unwrap_or(0),
         *data_bytes,
         0u64,
-        table.codec.indexes().iter().skip(1).map(bytes).sum::<u64>(),
+        secondary_ids(def).map(bytes).sum::<u64>(),
         0u64,
         next()?,
         cx.time(def.created_us),
@@ -107,6 +109,12 @@ fn table_row(table: &Table, cx: &SystemContext<'_>) -> Result<Row> {
         create_options(def),
         def.options.comment.as_str(),
     ])
+}
+
+/// The ids of all indexes but the clustered ones.
+fn secondary_ids(def: &TableDef) -> impl Iterator<Item = IndexId> {
+    let own = def.indexes.iter().skip(1).map(|index| index.id);
+    own.chain(def.partitions().iter().flat_map(|p| p.indexes.iter().skip(1).copied()))
 }
 
 fn engine_name(def: &TableDef) -> &str {
@@ -146,7 +154,8 @@ fn create_options(def: &TableDef) -> String {
         };
         value.map(|value| format!("{name}={value}"))
     };
-    CREATE_OPTIONS.iter().filter_map(given).collect::<Vec<String>>().join(" ")
+    let partitioned = def.is_partitioned().then(|| "partitioned".to_string());
+    CREATE_OPTIONS.iter().filter_map(given).chain(partitioned).collect::<Vec<String>>().join(" ")
 }
 
 /// The indexes that were declared: not the one of a hidden row id.
@@ -173,7 +182,7 @@ pub fn statistics(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
         }
     }
     cx.for_each_table(|table| {
-        let row_count = cx.statement.txn.borrow().row_count(table.def.id)?;
+        let row_count = table.row_count(&cx.statement.txn.borrow())?;
         for (_, index) in declared(&table.def) {
             push_index(table, index, row_count, &mut rows);
         }

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use vaquita_types::charset::charset;
 use vaquita_types::convert;
 use vaquita_types::datatype::DECIMALS_NOT_FIXED;
 use vaquita_types::schema::{ColumnDef, ColumnDefault, IndexDef, IndexKind, TableDef};
@@ -179,4 +180,39 @@ pub fn key_text(table: &TableDef, column: &ColumnDef) -> &'static str {
         return "UNI";
     }
     if is_any { "MUL" } else { "" }
+}
+
+/// A value of a column as SHOW CREATE TABLE prints it.
+pub(crate) fn written_value(value: &Value, ty: &ColumnType) -> String {
+    if let (Value::UInt(bits), TypeKind::Bit) = (value, ty.kind) {
+        return format!("b'{bits:b}'");
+    }
+    let text = convert::to_text(value, ty);
+    if matches!(ty.kind, TypeKind::Enum | TypeKind::Set) {
+        return quoted(&utf8_of(&text, charset(ty.collation)));
+    }
+    let utf8 = if ty.is_text() { Ok(utf8_of(&text, charset(ty.collation))) } else { String::from_utf8(text.to_vec()) };
+    match utf8 {
+        // MySQL writes in bytes what its own utf8mb3 does not hold.
+        Ok(utf8) if utf8.chars().all(|c| c <= '\u{ffff}') => quoted(&utf8),
+        _ => text.iter().fold(String::from("0x"), |hex, byte| format!("{hex}{byte:02X}")),
+    }
+}
+
+/// A string with the escapes that MySQL uses here.
+pub(crate) fn quoted(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 2);
+    out.push('\'');
+    for c in text.chars() {
+        match c {
+            '\\' => out.push_str("\\\\"),
+            '\0' => out.push_str("\\0"),
+            '\'' => out.push_str("''"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            c => out.push(c),
+        }
+    }
+    out.push('\'');
+    out
 }

@@ -83,7 +83,10 @@ impl LockNames {
             let def = &table.def;
             names.tables.insert(def.id, (def.database.clone(), def.name.clone()));
             for (n, index) in def.indexes.iter().enumerate() {
-                names.indexes.insert(index.id, (def.id, n, index.name.clone()));
+                let of_partitions = def.partitions().iter().filter_map(|p| p.indexes.get(n).copied());
+                for id in std::iter::once(index.id).chain(of_partitions) {
+                    names.indexes.insert(id, (def.id, n, index.name.clone()));
+                }
             }
             Ok(())
         })?;

@@ -3,6 +3,7 @@
 use super::Name;
 use super::account::UserName;
 use super::expr::{Expr, Literal};
+use super::partition::{PartitionAction, Partitioning};
 use super::query::{OrderItem, Query};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -103,13 +104,6 @@ pub struct CreateTable {
 pub enum OnDuplicateRows {
     Ignore,
     Replace,
-}
-
-/// PARTITION BY: kept as text.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Partitioning {
-    /// The clause as written, from PARTITION on.
-    pub text: String,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -373,8 +367,8 @@ pub enum AlterAction {
     ImportTablespace,
     /// PARTITION BY.
     PartitionBy(Partitioning),
-    /// ADD, DROP, TRUNCATE, .. PARTITION, REMOVE PARTITIONING: as text.
-    PartitionAction(String),
+    /// ADD, DROP, TRUNCATE, .. PARTITION, REMOVE PARTITIONING.
+    Partition(PartitionAction),
     SecondaryLoad,
     SecondaryUnload,
 }

@@ -18,8 +18,13 @@ impl Parser<'_> {
             return Ok(Statement::AlterTable(Box::new(alter)));
         }
         loop {
+            // What is done to partitions stands alone.
+            let partitions = matches!(self.peek(), Tok::Kw(Kw::PARTITION | Kw::PARTITIONING)) && !self.is(Kw::RENAME);
+            if partitions && !alter.actions.is_empty() {
+                return self.fail();
+            }
             self.alter_item(&mut alter)?;
-            if self.eat_op(Op::Comma) {
+            if !partitions && self.eat_op(Op::Comma) {
                 continue;
             }
             if self.is(Kw::PARTITION) {
@@ -282,21 +287,6 @@ impl Parser<'_> {
             self.eat_op(Op::Eq);
         }
         Ok(AlterAction::RenameTo(self.name()?))
-    }
-
-    /// An action on partitions, kept as text to the end of the statement.
-    fn partition_action(&mut self) -> Result<AlterAction> {
-        let start = self.start();
-        self.bump();
-        self.expect_any(&[Kw::PARTITION, Kw::PARTITIONING])?;
-        loop {
-            match self.kind() {
-                Tok::Eof | Tok::Op(Op::Semicolon) => break,
-                Tok::Bad => return self.fail(),
-                _ => self.bump(),
-            }
-        }
-        Ok(AlterAction::PartitionAction(self.text_since(start)))
     }
 }
 

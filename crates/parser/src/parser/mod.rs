@@ -22,6 +22,7 @@ mod index;
 mod literal;
 mod literal_rows;
 mod load;
+mod partition;
 mod program;
 mod query;
 mod routine;

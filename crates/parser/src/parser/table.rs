@@ -1,4 +1,4 @@
-//! CREATE TABLE, table options, partitioning as text; CREATE and ALTER DATABASE.
+//! CREATE TABLE, table options; CREATE and ALTER DATABASE.
 
 use super::{Parser, Result};
 use crate::ast::*;
@@ -200,29 +200,6 @@ impl Parser<'_> {
                 TableOption::Union(tables)
             }
         })
-    }
-
-    /// PARTITION BY .., kept as text: up to the end of the statement or the query behind it.
-    pub(super) fn partitioning(&mut self) -> Result<Partitioning> {
-        let start = self.start();
-        self.expect_all(&[Kw::PARTITION, Kw::BY])?;
-        let mut depth = 0u32;
-        loop {
-            match self.kind() {
-                Tok::Op(Op::LParen) => depth += 1,
-                Tok::Op(Op::RParen) if depth == 0 => return self.fail(),
-                Tok::Op(Op::RParen) => depth -= 1,
-                Tok::Bad => return self.fail(),
-                Tok::Eof | Tok::Op(Op::Semicolon) => break,
-                Tok::Kw(Kw::AS | Kw::SELECT | Kw::IGNORE | Kw::REPLACE) if depth == 0 => break,
-                _ => {}
-            }
-            self.bump();
-        }
-        if depth > 0 {
-            return self.fail();
-        }
-        Ok(Partitioning { text: self.text_since(start) })
     }
 
     pub(super) fn create_database(&mut self) -> Result<Statement> {

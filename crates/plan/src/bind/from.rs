@@ -4,15 +4,19 @@
 //! the joined columns are visible once. Example: `a LEFT JOIN b USING (id)` is `Join { Left, a, b, [a.id = b.id] }`
 //! and `*` gives `a.id`, the other columns of a, the other columns of b.
 
+use std::sync::Arc;
+
 use vaquita_parser as ast;
 use vaquita_types::schema::TableRef;
 use vaquita_types::{Error, Result, errno};
 
+use super::partition::{bind_partitions, select_partitions};
 use super::scope::{ColumnValue, RelationColumn, Scope, VisibleColumn, same_name};
 use super::{Binder, Clause, Named, Relation, Source};
 use crate::expr::{CompareOp, Expr, ExprKind};
 use crate::logical::{Inner, Logical, Query, merge};
 use crate::node::{ColumnOrigin, JoinKind, OutputColumn};
+use crate::partition::ScanPartitions;
 use crate::text::without_hex;
 use crate::typing;
 use crate::uses::Actions;
@@ -233,9 +237,7 @@ impl Binder<'_> {
         if self.cx.names.is_some() && table.options.temporary {
             return Err(Error::new(&errno::ER_VIEW_SELECT_TMPTABLE, &[&table.name]));
         }
-        if !factor.partitions.is_empty() {
-            return Err(Error::new(&errno::ER_PARTITION_CLAUSE_ON_NONPARTITIONED, &[]));
-        }
+        let selected = select_partitions(&table, &factor.partitions)?;
         self.refuse_reading_target(&table, factor)?;
         for hint in &factor.index_hints {
             for name in &hint.indexes {
@@ -246,6 +248,9 @@ impl Binder<'_> {
         }
         let relation = self.base_relation(&table, alias)?;
         self.frame().relations[relation].index_hints = factor.index_hints.clone();
+        if let Some(partitions) = &mut self.frame().relations[relation].partitions {
+            partitions.selected = selected;
+        }
         Ok(self.leaf(relation))
     }
 
@@ -263,8 +268,16 @@ impl Binder<'_> {
             })
             .collect();
         let relation = Relation::new(alias, Some(table.database.clone()), Source::Base(table.clone()), columns);
+        let partitions = match table.partitioning {
+            Some(_) => Some(ScanPartitions {
+                function: Arc::new(bind_partitions(table, self.cx.catalog)?),
+                selected: None,
+                terms: Vec::new(),
+            }),
+            None => None,
+        };
         let whose = self.whose();
-        Ok(self.add_relation(Relation { generated, whose, ..relation }))
+        Ok(self.add_relation(Relation { generated, partitions, whose, ..relation }))
     }
 
     pub fn add_relation(&mut self, relation: Relation) -> usize {

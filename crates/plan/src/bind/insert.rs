@@ -26,9 +26,6 @@ pub(super) type ValuesRow = Option<(usize, usize, usize)>;
 
 impl Binder<'_> {
     pub(super) fn insert(&mut self, insert: &ast::Insert) -> Result<Plan> {
-        if !insert.partitions.is_empty() {
-            return Err(Error::new(&errno::ER_PARTITION_CLAUSE_ON_NONPARTITIONED, &[]));
-        }
         let actions = INSERT
             | if insert.replace { DELETE } else { NOTHING }
             | if insert.on_duplicate.is_empty() { NOTHING } else { UPDATE };
@@ -69,6 +66,7 @@ impl Binder<'_> {
 
     /// `columns`: positions in the table of those that get values.
     pub(super) fn insert_into(&mut self, insert: &ast::Insert, into: &Inserted, mut columns: Vec<usize>) -> Result<Plan> {
+        let partitions = super::select_partitions(&into.table, &insert.partitions)?;
         self.note_inserted(into, &columns, insert)?;
         if let ast::InsertSource::Values(rows) = &insert.source
             && rows.first().is_some_and(Vec::is_empty)
@@ -122,6 +120,7 @@ impl Binder<'_> {
             tables: std::mem::take(&mut self.tables),
             early: self.take_early(),
             table,
+            partitions,
         })))
     }
 

@@ -24,6 +24,7 @@ mod json_table;
 mod literal;
 mod load;
 mod order;
+mod partition;
 mod place;
 mod query;
 mod scope;
@@ -52,6 +53,7 @@ use crate::visit;
 
 pub use generated::bind_generated;
 pub use load::plan_load;
+pub use partition::{bind_partitions, select_partitions};
 pub use place::Place;
 use scope::Scope;
 pub(crate) use scope::{Clause, Frame, Relation, Source};

@@ -20,6 +20,8 @@ pub enum Place<'a> {
     Generated(&'a str),
     /// A part of the functional index of that name.
     Functional(&'a str),
+    /// A partitioning function.
+    Partition,
 }
 
 /// Functions that nothing in a table's definition may have, with their names in MySQL's errors.
@@ -61,6 +63,40 @@ const NOT_IN_CHECK: &[(&str, &str)] = &[
     ("UUID_SHORT", "uuid_short"),
 ];
 
+/// The functions and operators that a partitioning function may have (manual, "Partitioning Limitations Relating to Functions").
+const PARTITIONING: &[&str] = &[
+    "+",
+    "-",
+    "*",
+    "%",
+    "DIV",
+    "NEG",
+    "ABS",
+    "CEIL",
+    "CEILING",
+    "DATEDIFF",
+    "DAY",
+    "DAYOFMONTH",
+    "DAYOFWEEK",
+    "DAYOFYEAR",
+    "EXTRACT",
+    "FLOOR",
+    "HOUR",
+    "MICROSECOND",
+    "MINUTE",
+    "MOD",
+    "MONTH",
+    "QUARTER",
+    "SECOND",
+    "TIME_TO_SEC",
+    "TO_DAYS",
+    "TO_SECONDS",
+    "UNIX_TIMESTAMP",
+    "WEEKDAY",
+    "YEAR",
+    "YEARWEEK",
+];
+
 impl Binder<'_> {
     /// Where uses are noted, for what only a statement may have: tables and subqueries.
     pub(super) fn uses(&self) -> Result<&Uses> {
@@ -70,6 +106,7 @@ impl Binder<'_> {
             Place::Check(name) => Err(Error::new(&errno::ER_CHECK_CONSTRAINT_FUNCTION_IS_NOT_ALLOWED, &[&name])),
             Place::Generated(column) => Err(Error::new(&errno::ER_GENERATED_COLUMN_FUNCTION_IS_NOT_ALLOWED, &[&column])),
             Place::Functional(index) => Err(Error::new(&errno::ER_FUNCTIONAL_INDEX_FUNCTION_IS_NOT_ALLOWED, &[&index])),
+            Place::Partition => Err(Error::new(&errno::ER_PARTITION_FUNCTION_IS_NOT_ALLOWED, &[])),
         }
     }
 
@@ -84,6 +121,7 @@ impl Binder<'_> {
                 Err(Error::new(&errno::ER_DEFAULT_VAL_GENERATED_VARIABLES, &[&column]))
             }
             Place::Check(name) => Err(Error::new(&errno::ER_CHECK_CONSTRAINT_VARIABLES, &[&name])),
+            Place::Partition => Err(Error::new(&errno::ER_PARTITION_FUNCTION_IS_NOT_ALLOWED, &[])),
         }
     }
 
@@ -92,6 +130,8 @@ impl Binder<'_> {
         let among = |list: &[(&str, &'static str)]| list.iter().find(|(n, _)| *n == name).map(|(_, shown)| *shown);
         match self.cx.place {
             Place::Statement(_) => Ok(()),
+            Place::Partition if PARTITIONING.contains(&name) => Ok(()),
+            Place::Partition => Err(Error::new(&errno::ER_PARTITION_FUNCTION_IS_NOT_ALLOWED, &[])),
             Place::Default(column) => match among(NEVER) {
                 None => Ok(()),
                 Some(name) => Err(Error::new(&errno::ER_DEFAULT_VAL_GENERATED_NAMED_FUNCTION_IS_NOT_ALLOWED, &[&column, &name])),

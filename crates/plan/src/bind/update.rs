@@ -52,7 +52,8 @@ impl Binder<'_> {
         for (Changing { relation, .. }, through) in targets.into_iter().zip(through) {
             let (table, key_slot, column_slots) = self.target_slots(relation)?;
             let own = assignments.iter().filter(|(r, _)| *r == relation).map(|(_, a)| a.clone()).collect();
-            plan_targets.push(UpdateTarget { table, key_slot, column_slots, assignments: own, through });
+            let partitions = self.frame().relations[relation].partitions.as_ref().and_then(|p| p.selected.clone());
+            plan_targets.push(UpdateTarget { table, partitions, key_slot, column_slots, assignments: own, through });
         }
         Ok(Plan::Update(Box::new(UpdatePlan {
             source,
@@ -117,8 +118,10 @@ impl Binder<'_> {
                 let (other_table, other_alias) = of(*other)?;
                 (other_table.id == table.id).then_some((*other, other_alias))
             });
-            let Some((other, other_alias)) = other.filter(|_| table.clustered().parts.iter().any(|part| part.column == column))
-            else {
+            let partitions = &frame.relations[*relation].partitions;
+            let divides = partitions.as_ref().is_some_and(|p| p.function.columns().contains(&assignment.column));
+            let moves = divides || table.clustered().parts.iter().any(|part| part.column == column);
+            let Some((other, other_alias)) = other.filter(|_| moves) else {
                 continue;
             };
             let (first, second) = if *relation < other { (alias, other_alias) } else { (other_alias, alias) };

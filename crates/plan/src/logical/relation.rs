@@ -11,6 +11,7 @@ use super::Inner;
 use crate::catalog::{Catalog, View};
 use crate::expr::{Expr, Slot};
 use crate::node::{ColumnOrigin, Limit, RowLock};
+use crate::tree::partition::ScanPartitions;
 use crate::uses::Whose;
 use crate::visit;
 
@@ -48,6 +49,8 @@ pub(crate) struct Relation {
     pub stands_for: Vec<Option<(TableRef, usize)>>,
     /// The generated columns of a base table, by position, over its columns' positions in place of slots.
     pub generated: Vec<(usize, Expr)>,
+    /// Of a partitioned table: its function and the partitions that are named.
+    pub partitions: Option<ScanPartitions>,
     pub view: Option<Box<UsedView>>,
     /// The relations of the block that a merged view brought.
     pub merged: Range<usize>,
@@ -150,6 +153,7 @@ impl Relation {
             free: false,
             stands_for: Vec::new(),
             generated: Vec::new(),
+            partitions: None,
             view: None,
             merged: 0..0,
             whose: Whose::Session,

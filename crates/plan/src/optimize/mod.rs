@@ -17,6 +17,7 @@ mod cost;
 pub mod flatten;
 mod generated;
 mod order;
+mod partitions;
 mod path;
 mod prune;
 mod sarg;

@@ -9,7 +9,7 @@ use vaquita_types::{Error, Result, errno};
 
 use super::flatten::{Item, Shape, distinct_sides, lateral};
 use super::path::{self, Candidate, TableInput};
-use super::{Planned, Want, cost, filtered, generated, other_source};
+use super::{Planned, Want, cost, filtered, generated, other_source, partitions};
 use crate::catalog::TableStatistics;
 use crate::expr::{CompareAs, CompareOp, Expr, ExprKind, Slot};
 use crate::logical::{Relation, Set, Source, Tables, bit, set_of};
@@ -256,6 +256,8 @@ impl Planner<'_, '_> {
             };
         };
         let slots: Vec<Option<Slot>> = (0..rel.columns.len()).map(|c| rel.slot(c)).collect();
+        // Rows come partition by partition.
+        let want = if rel.partitions.is_some() { &NO_WANT } else { want };
         path::best(&TableInput {
             table,
             statistics,
@@ -420,6 +422,7 @@ impl Planner<'_, '_> {
     fn table(&mut self, relation: usize, conditions: Vec<Expr>, want: &Want) -> Result<(Node, Candidate)> {
         let refs: Vec<&Expr> = conditions.iter().collect();
         let candidate = self.candidate(relation, &refs, want);
+        let partitions = partitions::of_scan(&self.tables.relations[relation], &refs);
         let mut filter: Vec<Expr> =
             conditions.into_iter().enumerate().filter(|(n, _)| !candidate.consumed.contains(n)).map(|(_, c)| c).collect();
         filter.sort_by_key(|e| visit::any(e, &|e| matches!(e.kind, ExprKind::Subquery(_))));
@@ -441,6 +444,7 @@ impl Planner<'_, '_> {
             lock: rel.lock,
             key_slot: rel.key_slot,
             rows_estimate: candidate.rows_read.max(1.0) as u64,
+            partitions,
         };
         Ok((Node::Scan(Box::new(scan)), candidate))
     }

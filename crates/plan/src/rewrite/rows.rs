@@ -4,17 +4,18 @@ use vaquita_types::schema::IndexDef;
 use vaquita_types::{Result, TypeKind};
 
 use crate::expr::{Expr, ExprKind};
-use crate::logical::{Logical, LogicalBlock, Source, Tables};
+use crate::logical::{Logical, LogicalBlock, Relation, Source, Tables};
 use crate::node::AggregateKind;
 
 /// `SELECT COUNT(*) FROM t`: storage knows the number.
 pub fn row_count(block: &mut LogicalBlock, tables: &Tables<'_>) -> Result<()> {
     let Logical::Aggregate { input, keys, aggregates, .. } = &block.root else { return Ok(()) };
     let (Logical::Relation(relation), [aggregate]) = (input.as_ref(), aggregates.as_slice()) else { return Ok(()) };
-    let known = tables
-        .relations
-        .get(*relation)
-        .is_some_and(|rel| rel.lock.is_none() && matches!(&rel.source, Source::Base(table) if !table.indexes.is_empty()));
+    // Storage counts the rows of all partitions together.
+    let is_whole = |rel: &Relation| rel.partitions.as_ref().is_none_or(|partitions| partitions.selected.is_none());
+    let known = tables.relations.get(*relation).is_some_and(|rel| {
+        is_whole(rel) && rel.lock.is_none() && matches!(&rel.source, Source::Base(table) if !table.indexes.is_empty())
+    });
     let reads_no_column = tables.owners.iter().all(Option::is_none);
     if known && reads_no_column && keys.is_empty() && aggregate.kind == AggregateKind::CountStar {
         block.root = Logical::RowCount { relation: *relation, slot: aggregate.slot };

@@ -10,5 +10,6 @@ pub mod function;
 pub mod json_table;
 pub mod literal_values;
 pub mod node;
+pub mod partition;
 pub mod same_index;
 pub mod visit;

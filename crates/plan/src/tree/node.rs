@@ -17,6 +17,7 @@ use vaquita_types::{ColumnType, Value};
 use super::expr::{CompareAs, Expr, Slot};
 use super::json_table::JsonTable;
 use super::literal_values::LiteralValues;
+use super::partition::ScanPartitions;
 
 /// A query block with its output, or a UNION of such.
 #[derive(Clone, Debug)]
@@ -215,6 +216,8 @@ pub struct Scan {
     pub key_slot: Option<Slot>,
     /// Estimate for EXPLAIN.
     pub rows_estimate: u64,
+    /// Of a partitioned table: what is read of it.
+    pub partitions: Option<Arc<ScanPartitions>>,
 }
 
 /// A generated column that rows do not hold.
@@ -373,6 +376,8 @@ pub enum Plan {
 #[derive(Clone, Debug)]
 pub struct InsertPlan {
     pub table: TableRef,
+    /// The partitions that new rows must be in, if the statement names some.
+    pub partitions: Option<Arc<[usize]>>,
     /// Positions of the columns that the source gives values for.
     pub columns: Vec<usize>,
     pub source: InsertSource,
@@ -449,6 +454,8 @@ pub struct UpdatePlan {
 #[derive(Clone, Debug)]
 pub struct UpdateTarget {
     pub table: TableRef,
+    /// The partitions that changed rows must be in, if the statement names some.
+    pub partitions: Option<Arc<[usize]>>,
     pub key_slot: Slot,
     /// Slot of each column of the table.
     pub column_slots: Vec<Slot>,

@@ -22,6 +22,7 @@ mod memory;
 mod nesting;
 mod no_effect;
 mod online_ddl;
+mod partitions;
 mod pool;
 mod programs;
 mod protocol;

@@ -8,8 +8,8 @@ use vaquita_exec::ddl::foreign_keys::keeps_keys;
 use vaquita_parser::StatementKind;
 use vaquita_parser::ast::{
     AlterAction, AlterTable, ColumnAttribute, ColumnDef, CreateTable, ExplainTarget, Flush, FlushWhat, Handler, LoadData,
-    LoadDuplicate, MaintenanceKind, Name, ProgramKind, SetItem, Show, Statement as Ast, TableElement, TableMaintenance,
-    TableOption, VarScope, Xa,
+    LoadDuplicate, MaintenanceKind, Name, PartitionAction, ProgramKind, SetItem, Show, Statement as Ast, TableElement,
+    TableMaintenance, TableOption, VarScope, Xa,
 };
 use vaquita_parser::statement_kind::Asks;
 use vaquita_storage::SessionCatalog;
@@ -175,6 +175,9 @@ impl Subject<'_> {
     }
 
     fn alter_table(&self, alter: &AlterTable) -> Result<()> {
+        if let [AlterAction::Partition(action)] = alter.actions.as_slice() {
+            return self.alter_partitions(&alter.name, action);
+        }
         let renames = alter.actions.iter().any(|action| matches!(action, AlterAction::RenameTo(_)));
         self.object(&alter.name, if renames { p::ALTER | p::DROP } else { p::ALTER })?;
         alter.actions.iter().try_for_each(|action| match action {
@@ -186,6 +189,22 @@ impl Subject<'_> {
             AlterAction::Options(options) => self.merged(options),
             _ => Ok(()),
         })
+    }
+
+    fn alter_partitions(&self, table: &Name, action: &PartitionAction) -> Result<()> {
+        match action {
+            PartitionAction::Truncate(_) => self.object(table, p::DROP),
+            PartitionAction::Drop(_) => self.object(table, p::ALTER | p::DROP),
+            PartitionAction::Analyze(_) | PartitionAction::Optimize(_) | PartitionAction::Repair(_) => {
+                self.object(table, p::SELECT | p::INSERT)
+            }
+            PartitionAction::Check(_) => self.object(table, p::SELECT),
+            PartitionAction::Exchange { table: other, .. } => {
+                self.object(table, p::ALTER | p::INSERT | p::CREATE | p::DROP)?;
+                self.object(other, p::ALTER | p::INSERT | p::CREATE | p::DROP)
+            }
+            _ => self.object(table, p::ALTER),
+        }
     }
 
     /// The tables of UNION=.

@@ -5,6 +5,7 @@
 //! | names, defaults, comments, order; columns added, dropped or widened as `encoding::layout::instant_change` allows | one commit; rows are read through their old layout |
 //! | indexes added                                       | their entries are built while others read and write (`online`) |
 //! | foreign keys added                                  | rows are checked while others read and write (`validation`), else as below |
+//! | partitions split, merged or made of another function | the rows of those that do not stay are copied (`partitions`) |
 //! | anything else                                       | all rows are copied into new index ids, while others read (S lock) |
 //!
 //! Building and copying go in batches of their own transactions, into index ids that are on the drop
@@ -12,12 +13,14 @@
 //! replaced ones on it. So after a crash or an error at any point the old table is whole and the half-built
 //! data is reclaimed.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
-use vaquita_types::schema::{IndexId, TableDef};
+use vaquita_types::schema::{IndexId, TableDef, TableId};
 use vaquita_types::{Error, Result, Value, errno};
 
 use super::ddl::{DdlStatement, check_column_ids, order_indexes};
+use super::partitions::forget_ids;
 use super::progress::Stage;
 use super::table::{Buffers, Table, Written};
 use super::validation::Validation;
@@ -46,13 +49,15 @@ pub struct AlterContext<'a> {
     pub lock: Option<LockMode>,
     /// Foreign keys are added: what rows must fulfil.
     pub validation: Option<&'a dyn Validation>,
+    /// The number of the partition of a row of the new definition, if that is partitioned.
+    pub partition: Option<&'a dyn Fn(&[Value]) -> Result<usize>>,
     pub ddl: &'a DdlContext,
 }
 
 /// What the ways of an ALTER share.
 pub(super) struct Alter<'a> {
     /// Rows stay as they are.
-    instant: bool,
+    pub instant: bool,
     pub built: &'a [IndexId],
     /// Parents, and children that follow other names.
     pub related: &'a [Arc<Table>],
@@ -88,7 +93,7 @@ impl Catalog {
             old,
             new,
             rows,
-            &AlterContext { auto_increment: &|_| Ok(None), lock: None, validation: None, ddl: context },
+            &AlterContext { auto_increment: &|_| Ok(None), lock: None, validation: None, partition: None, ddl: context },
         )
     }
 
@@ -125,7 +130,8 @@ impl Catalog {
             }
             _ if context.validation.is_some() => self.alter_under_lock(statement, old, new, rows, &change),
             (true, _) if built.is_empty() => self.alter_instantly(statement, old, new, &change),
-            (true, None) => self.alter_online(statement, old, new, &change),
+            // Writers note and keep entries of one index, not of one for each partition.
+            (true, None) if new.partitioning.is_none() => self.alter_online(statement, old, new, &change),
             _ => self.alter_under_lock(statement, old, new, rows, &change),
         };
         self.ddl.lock().building.retain(|id| !built.contains(id));
@@ -179,16 +185,20 @@ impl Catalog {
         if change.context.validation.is_some() {
             change.related.iter().try_for_each(|table| statement.lock_table(table.def.id, LockMode::S, context))?;
         }
-        let expected = self.transaction().row_count(old.def.id)?;
+        let expected = old.row_count(&self.transaction())?;
         let stage = if change.instant { Stage::ReadingRows } else { Stage::CopyingRows };
         context.progress.start_rows(stage, expected);
-        let copied = self.build(old, &mut new, change.built, change.instant, rows, context)?;
+        let (copied, counted) = match old.def.partitioning.is_some() || new.partitioning.is_some() {
+            true => self.build_partitions(old, &new, change, rows)?,
+            false => (self.build(old, &mut new, change.built, change.instant, rows, context)?, Vec::new()),
+        };
         if let Some(validation) = change.context.validation {
             validation.all(&self.transaction(), Version::Latest, &Table::new(Arc::new(new.clone()))?)?;
             kill_point("alter.validated");
         }
         context.progress.enter(Stage::WaitingToCommit);
         statement.lock_table(old.def.id, LockMode::X, context)?;
+        counted.into_iter().for_each(|(id, rows)| statement.txn.add_rows(id, rows));
         Ok((install(statement, old, new, change)?, copied))
     }
 
@@ -201,6 +211,18 @@ impl Catalog {
             index.id = ddl.ids.next_index()?;
             built.push(index.id);
             txn.meta_put(&keys::dropped(index.id), &[])?;
+        }
+        if let Some(by) = new.partitioning_mut() {
+            for partition in &mut by.partitions {
+                if partition.id == TableId(0) {
+                    partition.id = ddl.ids.next_table()?;
+                }
+                for id in partition.indexes.iter_mut().filter(|id| **id == IndexId(0)) {
+                    *id = ddl.ids.next_index()?;
+                    built.push(*id);
+                    txn.meta_put(&keys::dropped(*id), &[])?;
+                }
+            }
         }
         if !built.is_empty() {
             txn.meta_put(keys::IDS, &ddl.ids.encode())?;
@@ -258,9 +280,9 @@ impl Catalog {
 }
 
 /// The write side of a build.
-struct Batch<'c> {
-    txn: Transaction,
-    buffers: Buffers,
+pub(super) struct Batch<'c> {
+    pub txn: Transaction,
+    pub buffers: Buffers,
     context: &'c DdlContext,
     rows: usize,
     bytes: usize,
@@ -268,13 +290,13 @@ struct Batch<'c> {
 }
 
 impl<'c> Batch<'c> {
-    fn new(catalog: &Catalog, context: &'c DdlContext) -> Batch<'c> {
+    pub fn new(catalog: &Catalog, context: &'c DdlContext) -> Batch<'c> {
         let rows_max = catalog.store.options().tuning.build_batch_rows;
         Batch { txn: catalog.transaction(), buffers: Buffers::default(), context, rows: 0, bytes: 0, rows_max }
     }
 
     /// Commits when the batch is large enough; fails if the statement was killed.
-    fn wrote(&mut self, bytes: usize) -> Result<()> {
+    pub fn wrote(&mut self, bytes: usize) -> Result<()> {
         self.rows += 1;
         self.bytes += bytes;
         if self.rows >= self.rows_max || self.bytes >= BATCH_BYTES {
@@ -293,18 +315,37 @@ pub(super) fn prepare(old: &TableDef, new: &mut TableDef, rows: &RowChange<'_>) 
     order_indexes(new);
     check_column_ids(new)?;
     new.layouts = old.layouts.clone();
-    let instant = matches!(rows, RowChange::Keep) && instant_change(old, new)?;
-    if instant {
+    let keeps_rows = matches!(rows, RowChange::Keep) && instant_change(old, new)?;
+    let ids = |def: &TableDef| def.partitions().iter().map(|p| p.id).collect::<Vec<TableId>>();
+    let instant = keeps_rows && old.partitioning.is_some() == new.partitioning.is_some() && ids(old) == ids(new);
+    if keeps_rows && old.partitioning.is_some() && new.partitioning.is_some() {
+        // Partitions that stay are as they are; only rows of the others move.
+        add_layout(new);
+        follow_indexes(old, new);
+    } else if instant {
         add_layout(new);
     } else {
+        forget_ids(new);
+        follow_indexes(old, new);
         only_layout(new);
         new.indexes.iter_mut().for_each(|i| i.id = IndexId(0));
     }
     Ok(instant)
 }
 
+/// The partitions keep their indexes, in the order of the table's.
+fn follow_indexes(old: &TableDef, new: &mut TableDef) {
+    let places: Vec<Option<usize>> = new.indexes.iter().map(|i| old.indexes.iter().position(|b| b.id == i.id)).collect();
+    let Some(by) = new.partitioning_mut() else { return };
+    for partition in &mut by.partitions {
+        let before = std::mem::take(&mut partition.indexes);
+        let kept = |place: &Option<usize>| place.and_then(|at| before.get(at).copied()).unwrap_or(IndexId(0));
+        partition.indexes = places.iter().map(kept).collect();
+    }
+}
+
 /// The row of the new columns from that of the old ones.
-fn keep_columns(old: &TableDef, new: &TableDef) -> impl FnMut(Vec<Value>) -> Result<Vec<Value>> + use<> {
+pub(super) fn keep_columns(old: &TableDef, new: &TableDef) -> impl FnMut(Vec<Value>) -> Result<Vec<Value>> + use<> {
     let sources: Vec<_> = new.columns.iter().map(|c| (old.position_of(c.id), c.added_default.clone())).collect();
     move |mut row| {
         let take = |(position, default): &(Option<usize>, Value)| match position {
@@ -336,11 +377,10 @@ pub(super) fn install(mut statement: DdlStatement<'_>, old: &Arc<Table>, new: Ta
         change.txn.meta_delete(&keys::dropped(*id))?;
     }
     kill_point("alter.unlisted");
-    for index in &old.def.indexes {
-        if !new.indexes.iter().any(|i| i.id == index.id) {
-            change.drop_index(index.id)?;
-        }
-    }
+    let kept: HashSet<TableId> = new.counter_ids().collect();
+    old.def.counter_ids().filter(|id| !kept.contains(id)).for_each(|id| change.txn.drop_counters(id));
+    let kept: HashSet<IndexId> = new.index_ids().collect();
+    old.def.index_ids().filter(|id| !kept.contains(id)).try_for_each(|id| change.drop_index(id))?;
     for child in alter.related {
         let mut def = (*child.def).clone();
         if foreign_keys::changes_names(&old.def, &new) && foreign_keys::follow_parent(&mut def, &old.def, &new) {

@@ -17,6 +17,7 @@ use vaquita_types::{Error, Result, errno};
 
 use super::ddl_lock::DdlGuard;
 use super::foreign_keys::KeyRules;
+use super::partitions::forget_ids;
 use super::progress::Stage;
 use super::statistics::TableStatistics;
 use super::table::Table;
@@ -202,13 +203,13 @@ impl Change<'_> {
     /// Removes a table and all that belongs to it.
     pub fn drop_table(&mut self, table: &Arc<Table>) -> Result<()> {
         self.remove(table)?;
-        self.txn.drop_counters(table.def.id);
+        table.def.counter_ids().for_each(|id| self.txn.drop_counters(id));
         self.txn.meta_delete(&keys::statistics(table.def.id))?;
         let unfinished = keys::unfinished(&table.def.database, &table.def.name);
         if self.txn.meta_get(&unfinished)?.is_some() {
             self.txn.meta_delete(&unfinished)?;
         }
-        table.def.indexes.iter().try_for_each(|index| self.drop_index(index.id))?;
+        table.def.index_ids().try_for_each(|id| self.drop_index(id))?;
         kill_point("ddl.table-dropped");
         Ok(())
     }
@@ -413,6 +414,8 @@ impl Catalog {
         for index in &mut def.indexes {
             index.id = change.ids().next_index()?;
         }
+        forget_ids(&mut def);
+        change.number_partitions(&mut def)?;
         if let Some(next) = rows.auto_increment {
             change.txn.set_auto_increment(def.id, next)?;
             kill_point("ddl.auto-increment");
@@ -476,6 +479,8 @@ impl Catalog {
         for index in &mut def.indexes {
             index.id = change.ids().next_index()?;
         }
+        forget_ids(&mut def);
+        change.number_partitions(&mut def)?;
         let table = change.put(def, None)?;
         change.commit()?;
         Ok(table)

@@ -43,8 +43,8 @@ impl Catalog {
         let (mut tables, mut indexes) = (BTreeSet::new(), BTreeSet::new());
         for (_, value) in txn.meta_scan(KeyRange::prefix(&[keys::TABLES]))? {
             let def = record::decode_table(&value).ok_or_else(|| damaged(format_args!("a table")))?;
-            tables.insert(def.id);
-            indexes.extend(def.indexes.iter().map(|i| i.id));
+            tables.extend(def.counter_ids());
+            indexes.extend(def.index_ids());
         }
         let mut found = Leftovers::default();
         for (key, _) in txn.meta_scan(KeyRange::prefix(&[keys::DROPPED]))? {

@@ -11,6 +11,7 @@
 //! | `ddl`, `alter`, `ddl_lock` | creates, drops, renames; changes definitions and rows; one DDL statement at a time changes a table |
 //! | `foreign_keys` | who refers to whom |
 //! | `objects` | views, procedures, functions, triggers, events: what is kept as SQL text |
+//! | `partitions` | the parts of a table, and what DDL does to whole ones |
 //! | `building`, `online`, `sorted` | indexes that are built while others write |
 //! | `validation` | foreign keys that are added while others write |
 //! | `reclaim`, `leftovers` | frees the space of dropped indexes; looks for what no definition knows |
@@ -41,6 +42,7 @@ pub mod key_text;
 mod leftovers;
 mod objects;
 mod online;
+mod partitions;
 mod progress;
 mod reclaim;
 mod rename;
@@ -232,7 +234,8 @@ impl Catalog {
             let cache = self.cache.read();
             cache.values().flat_map(|database| database.tables.values().cloned()).collect()
         };
-        let rows = |table: &Table| self.store.counters().rows(table.def.id, None).map_or(0, |rows| rows.max(0) as u64);
+        let rows_of = |id| self.store.counters().rows(id, None).map_or(0, |rows| rows.max(0) as u64);
+        let rows = |table: &Table| table.def.row_count_ids().map(rows_of).sum();
         let renewed = tables.iter().filter(|table| table.forget_old_sample(|| rows(table))).count();
         if renewed > 0 {
             self.version.fetch_add(1, Ordering::AcqRel);

@@ -16,7 +16,7 @@
 use std::sync::Arc;
 
 use vaquita_types::Result;
-use vaquita_types::schema::IndexId;
+use vaquita_types::schema::{IndexDef, IndexId};
 
 use super::table::Table;
 use crate::encoding::catalog::primitives::{Reader, Writer};
@@ -33,6 +33,10 @@ const PLACES: u64 = 16;
 const PLACE_ENTRIES: usize = 128;
 /// Rows from which a table is sampled. The planner takes smaller ones for as large.
 pub const SAMPLED_ROWS_MIN: u64 = 1_000;
+/// Partitions that a sample of a table looks into.
+const PARTITIONS_SAMPLED_MAX: usize = 8;
+/// Where so many rows of a partition have each value, other partitions are taken to have the same values.
+const REPEATED: u64 = 16;
 /// How often a long scan looks whether it was killed.
 const INTERRUPT_EVERY: u64 = 4096;
 
@@ -85,6 +89,9 @@ impl TableStatistics {
 
     /// Reads the table's indexes as `txn` sees them.
     pub(crate) fn collect(table: &Table, txn: &Transaction, interrupt: &Arc<Interrupt>) -> Result<TableStatistics> {
+        if table.def.partitioning.is_some() {
+            return TableStatistics::merged(table, |part| TableStatistics::collect(part, txn, interrupt));
+        }
         let rows = txn.row_count(table.def.id)?;
         let indexes = counted(table).map(|index| index_statistics(index, rows, txn, interrupt));
         Ok(TableStatistics { rows, indexes: indexes.collect::<Result<_>>()? })
@@ -92,8 +99,55 @@ impl TableStatistics {
 
     /// Reads a little of each index of a table with `rows` rows, as they are now.
     pub(crate) fn sample(table: &Table, store: &Store, txn: &Transaction, rows: u64) -> Result<TableStatistics> {
+        if table.def.partitioning.is_some() {
+            return TableStatistics::sample_partitions(table, store, txn, rows);
+        }
         let indexes = counted(table).map(|index| sample_index(index, rows, store, txn));
         Ok(TableStatistics { rows, indexes: indexes.collect::<Result<_>>()? })
+    }
+
+    /// Those of a partitioned table from those of its partitions.
+    fn merged(table: &Table, mut of: impl FnMut(&Table) -> Result<TableStatistics>) -> Result<TableStatistics> {
+        let of_index = |index: &IndexDef| IndexStatistics { id: index.id, distinct: vec![0; index.parts.len()] };
+        let mut all = TableStatistics { rows: 0, indexes: table.def.indexes.iter().map(of_index).collect() };
+        table.for_each_stored(|part| {
+            let found = of(part)?;
+            all.add(&found);
+            Ok(())
+        })?;
+        Ok(all)
+    }
+
+    /// Values of one partition are taken to be in no other, unless there are as few in each.
+    fn add(&mut self, part: &TableStatistics) {
+        for (all, of_part) in self.indexes.iter_mut().zip(&part.indexes) {
+            for (all, of_part) in all.distinct.iter_mut().zip(&of_part.distinct) {
+                let repeats = of_part.saturating_mul(REPEATED) < part.rows;
+                *all = if repeats { (*all).max(*of_part) } else { *all + of_part };
+            }
+        }
+        self.rows += part.rows;
+    }
+
+    /// Samples a few partitions, and takes the others for as they are.
+    fn sample_partitions(table: &Table, store: &Store, txn: &Transaction, rows: u64) -> Result<TableStatistics> {
+        let of_index = |index: &IndexDef| IndexStatistics { id: index.id, distinct: vec![0; index.parts.len()] };
+        let mut all = TableStatistics { rows: 0, indexes: table.def.indexes.iter().map(of_index).collect() };
+        let count = table.def.partitions().len();
+        for number in (0..count).step_by(count.div_ceil(PARTITIONS_SAMPLED_MAX).max(1)) {
+            let part = table.partition(number)?;
+            let in_part = txn.row_count(part.def.id)?;
+            if in_part > 0 {
+                all.add(&TableStatistics::sample(part, store, txn, in_part)?);
+            }
+        }
+        for distinct in all.indexes.iter_mut().flat_map(|index| &mut index.distinct) {
+            if distinct.saturating_mul(REPEATED) >= all.rows && all.rows > 0 {
+                *distinct = (u128::from(*distinct) * u128::from(rows) / u128::from(all.rows)) as u64;
+            }
+        }
+        all.rows = rows;
+        Ok(all)
     }
 }
 

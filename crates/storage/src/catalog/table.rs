@@ -29,6 +29,7 @@ use vaquita_types::schema::TableRef;
 use vaquita_types::{Error, Result, Value, errno};
 
 use super::building::Building;
+use super::partitions::Partitions;
 use super::statistics::{SAMPLED_ROWS_MIN, TableStatistics};
 use crate::encoding::ids::INDEX_ID_BYTES;
 use crate::encoding::key::{Entry, IndexCodec};
@@ -50,6 +51,8 @@ pub struct Table {
     building: Option<Box<Building>>,
     /// The sequence number of the commit from which on each of `def.indexes` shows the table; 0: any.
     readable_from: Box<[AtomicU64]>,
+    /// Of a partitioned table, which has no row of its own.
+    partitions: Option<Box<Partitions>>,
 }
 
 /// Scratch space of row operations, reused between rows.
@@ -100,6 +103,7 @@ impl Table {
         let readable_from = def.indexes.iter().map(|_| AtomicU64::new(0)).collect();
         Ok(Table {
             codec: RowCodec::new(&def)?,
+            partitions: Partitions::of(&def).map(Box::new),
             def,
             statistics: RwLock::new(statistics),
             sample: RwLock::default(),
@@ -130,6 +134,50 @@ impl Table {
             });
             from.store(before.unwrap_or(sequence), Ordering::Release);
         }
+        if let Some(partitions) = &self.partitions {
+            partitions.set_readable_from(&self.def, old.and_then(|old| Some((&*old.def, old.partitions.as_deref()?))), sequence);
+        }
+    }
+
+    /// A partition, which is a table of its own to all that reads and changes rows.
+    pub fn partition(&self, number: usize) -> Result<&Arc<Table>> {
+        match &self.partitions {
+            Some(partitions) => partitions.table(&self.def, number),
+            None => Err(Error::internal("a partition of a table without partitions")),
+        }
+    }
+
+    /// The number of the partition that a clustered key is of.
+    pub fn partition_of_key(&self, key: &[u8]) -> Option<usize> {
+        self.partitions.as_ref()?.of_key(key)
+    }
+
+    /// The table, or its partitions one after the other: what rows are in.
+    pub fn for_each_stored(&self, mut f: impl FnMut(&Table) -> Result<()>) -> Result<()> {
+        let Some(partitions) = &self.partitions else { return f(self) };
+        (0..self.def.partitions().len()).try_for_each(|number| f(&*partitions.passing(&self.def, number)?))
+    }
+
+    /// What a floor above makes of the definition of a partitioned table, made once.
+    pub fn kept_with<T: Send + Sync + 'static>(&self, make: impl FnOnce() -> Result<T>) -> Result<Arc<T>> {
+        match &self.partitions {
+            Some(partitions) => partitions.kept_with(make),
+            None => make().map(Arc::new),
+        }
+    }
+
+    /// The exact number of rows that the transaction sees.
+    pub fn row_count(&self, txn: &Transaction) -> Result<u64> {
+        self.def.row_count_ids().try_fold(0, |rows, id| Ok(rows + txn.row_count(id)?))
+    }
+
+    /// What the transaction adds to the committed number of rows.
+    pub fn rows_added(&self, txn: &Transaction) -> i64 {
+        self.def.row_count_ids().map(|id| txn.rows_added(id)).sum()
+    }
+
+    pub(super) fn readable_from(&self, from: impl Iterator<Item = u64>) {
+        self.readable_from.iter().zip(from).for_each(|(to, from)| to.store(from, Ordering::Release));
     }
 
     /// Error 1412 if the index has not been there when the snapshot of the transaction was taken; if the statement has taken

@@ -80,9 +80,14 @@ pub fn check_table(
     interrupt: &Interrupt,
 ) -> Result<CheckReport> {
     txn.begin_statement(Reads::Many);
-    let mut check = Check { table, txn, interrupt, report: CheckReport::default(), steps: 0 };
-    let result = check.run();
-    let mut report = std::mem::take(&mut check.report);
+    let mut report = CheckReport::default();
+    let result = table.for_each_stored(|part| {
+        let mut check = Check { table: part, txn, interrupt, report: CheckReport::default(), steps: 0 };
+        let result = check.run();
+        report.rows += check.report.rows;
+        check.report.findings.into_iter().for_each(|finding| report.add(finding));
+        result
+    });
     txn.end_statement();
     result?;
     if extended && let Err(e) = store.verify_checksums() {

@@ -29,7 +29,7 @@ fn owner(db: &Arc<Db>, key: &[u8]) -> Option<String> {
     iter.seek(&range.lower);
     while iter.valid() {
         if let Some(def) = record::decode_table(iter.entry().1)
-            && let Some(index) = def.indexes.iter().find(|index| index.id == id)
+            && let Some(index) = def.index_named_by(id).and_then(|at| def.indexes.get(at))
         {
             return Some(format!("{}.{}.{}", def.database, def.name, index.name));
         }

@@ -24,9 +24,12 @@
 pub(crate) mod added_keys;
 pub(crate) mod foreign_keys;
 mod numbers;
+mod row_partitions;
 mod stored;
 mod through_view;
 mod values;
+
+use std::sync::Arc;
 
 use vaquita_plan::env::Level;
 use vaquita_plan::expr::{Expr, ExprKind};
@@ -95,16 +98,21 @@ pub(crate) enum Evaluated {
 }
 
 impl<'a> TableChange<'a> {
-    pub fn new(statement: &'a Execution<'a>, table: &'a Table, ignore: bool) -> TableChange<'a> {
-        TableChange {
+    pub fn new(
+        statement: &'a Execution<'a>,
+        table: &'a Table,
+        partitions: Option<&Arc<[usize]>>,
+        ignore: bool,
+    ) -> Result<TableChange<'a>> {
+        Ok(TableChange {
             statement,
             table,
             values: RowBuilder::new(statement, &table.def, ignore),
-            rows: StoredRows::new(statement, table),
+            rows: StoredRows::within(statement, table, partitions)?,
             numbers: Numbers::new(statement, table),
             utc: Vec::new(),
             through: None,
-        }
+        })
     }
 
     /// The rows come through a view.

@@ -1,12 +1,14 @@
 //! Step 3 of a change: a row as it is stored, with its index entries and its foreign keys. The row image comes here after what is written.
 
 use std::rc::Rc;
+use std::sync::Arc;
 
 use vaquita_plan::env::Level;
 use vaquita_storage::{Buffers, Duplicate, LockMode, Table, Version, Written};
 use vaquita_types::{Result, Value};
 
 use super::foreign_keys::{Chain, cascade, check_children, check_parents, is_key_error};
+use super::row_partitions::{RowPartitions, is_partition_error, number_of_key};
 use crate::context::{Execution, Links};
 
 /// The stored rows of one table, for one statement. TIMESTAMPs are in UTC.
@@ -18,20 +20,32 @@ pub(crate) struct StoredRows<'a> {
     read: Vec<u8>,
     /// The table has foreign keys or is the parent of some, and they are checked.
     keyed: bool,
+    /// Of a partitioned table.
+    partitions: Option<Box<RowPartitions>>,
 }
 
 impl<'a> StoredRows<'a> {
     pub fn new(statement: &'a Execution<'a>, table: &'a Table) -> StoredRows<'a> {
         let keyed = table.def.has_foreign_keys() && statement.session.run_settings().foreign_key_checks;
-        StoredRows { statement, table, buffers: Buffers::default(), read: Vec::new(), keyed }
+        StoredRows { statement, table, buffers: Buffers::default(), read: Vec::new(), keyed, partitions: None }
+    }
+
+    /// As `new`, of a table that may be partitioned; `selected` are the partitions that the statement names, which rows must be in.
+    pub fn within(statement: &'a Execution<'a>, table: &'a Table, selected: Option<&Arc<[usize]>>) -> Result<StoredRows<'a>> {
+        let rows = StoredRows::new(statement, table);
+        Ok(StoredRows { partitions: RowPartitions::of(statement, table, selected)?, ..rows })
     }
 
     pub fn insert(&mut self, row: &[Value]) -> Result<Written> {
         if self.keyed {
             check_parents(self.statement, self.table, &*self.links()?, None, row)?;
         }
+        let table = match &self.partitions {
+            None => self.table,
+            Some(partitions) => self.table.partition(partitions.of_row(row)?)?,
+        };
         let mut txn = self.statement.txn.borrow_mut();
-        self.table.insert(&mut txn, row, self.statement.lock_wait(), &mut self.buffers)
+        table.insert(&mut txn, row, self.statement.lock_wait(), &mut self.buffers)
     }
 
     /// Error 1452 for a new row without a parent.
@@ -60,8 +74,16 @@ impl<'a> StoredRows<'a> {
     }
 
     fn write_update(&mut self, key: &[u8], old: &[Value], new: &[Value]) -> Result<Written> {
+        let mut table = self.table;
+        if let Some(partitions) = &self.partitions {
+            let (from, to) = (number_of_key(self.table, key)?, partitions.of_row(new)?);
+            table = self.table.partition(from)?;
+            if from != to {
+                return self.move_row(key, old, new, self.table.partition(to)?, table);
+            }
+        }
         let mut txn = self.statement.txn.borrow_mut();
-        self.table.update(&mut txn, key, old, new, self.statement.lock_wait(), &mut self.buffers)
+        table.update(&mut txn, key, old, new, self.statement.lock_wait(), &mut self.buffers)
     }
 
     /// Deletes a row that is locked; false: it is gone already.
@@ -92,10 +114,16 @@ impl<'a> StoredRows<'a> {
         self.keyed && !self.table.def.referenced_by.is_empty()
     }
 
-    /// Under IGNORE: as `change`, but a foreign key that fails is a warning, and all that came of the change is undone.
+    /// Under IGNORE: as `change`, but a row without a partition or a foreign key that fails is a warning, and all that came of the change is undone.
     pub fn ignoring<T>(&mut self, change: impl FnOnce(&mut Self) -> Result<T>) -> Result<Option<T>> {
         if !self.keyed {
-            return change(self).map(Some);
+            return match change(self) {
+                Err(error) if is_partition_error(&error) => {
+                    self.statement.session.warn(Level::Warning, error);
+                    Ok(None)
+                }
+                done => done.map(Some),
+            };
         }
         let mark = self.statement.txn.borrow_mut().savepoint();
         match change(self) {
@@ -113,9 +141,25 @@ impl<'a> StoredRows<'a> {
     }
 
     fn write_delete(&mut self, key: &[u8], old: &[Value]) -> Result<()> {
+        let table = match &self.partitions {
+            None => self.table,
+            Some(_) => self.table.partition(number_of_key(self.table, key)?)?,
+        };
         let mut txn = self.statement.txn.borrow_mut();
-        self.table.delete(&mut txn, key, old, self.statement.lock_wait(), &mut self.buffers)?;
+        table.delete(&mut txn, key, old, self.statement.lock_wait(), &mut self.buffers)?;
         Ok(())
+    }
+
+    /// An update gives the row another partition. Whether its unique keys are free is known there: they hold all columns that say
+    /// which partition a row is in.
+    fn move_row(&mut self, key: &[u8], old: &[Value], new: &[Value], to: &Table, from: &Table) -> Result<Written> {
+        let mut txn = self.statement.txn.borrow_mut();
+        let wait = self.statement.lock_wait();
+        let written = to.insert(&mut txn, new, wait, &mut self.buffers)?;
+        if written == Written::Done {
+            from.delete(&mut txn, key, old, wait, &mut self.buffers)?;
+        }
+        Ok(written)
     }
 
     /// The row of a key, as the transaction sees the newest one.

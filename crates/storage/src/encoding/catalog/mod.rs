@@ -2,5 +2,6 @@
 
 pub(crate) mod keys;
 pub(crate) mod object;
+mod partition;
 pub(crate) mod primitives;
 pub(crate) mod record;

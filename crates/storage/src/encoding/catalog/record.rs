@@ -1,6 +1,6 @@
 //! Catalog records: descriptors to bytes and back.
 //!
-//! Each record starts with a format byte (now 2; 1 is read too) and has its fields in the order of the functions
+//! Each record starts with a format byte (now 3; 1 and 2 are read too) and has its fields in the order of the functions
 //! below, written with the primitives of `wire`. Tags are fixed numbers: those of `TypeKind` and
 //! `IndexKind` are their discriminants; those of values and defaults stand beside each case.
 
@@ -18,15 +18,18 @@ use vaquita_types::schema::{
 };
 use vaquita_types::temporal::{Date, DateTime, Time};
 
+use super::partition;
 use super::primitives::{Reader, Writer};
 
-const FORMAT: u8 = 2;
+const FORMAT: u8 = 3;
+/// The same without partitions, which tables without them keep: a server that knows none reads them.
+const FORMAT_WITHOUT_PARTITIONS: u8 = 2;
 /// The same without what foreign keys need.
 const FORMAT_WITHOUT_FOREIGN_KEYS: u8 = 1;
 
 pub(crate) fn encode_database(def: &DatabaseDef) -> Vec<u8> {
     let mut w = Writer::default();
-    w.byte(FORMAT);
+    w.byte(FORMAT_WITHOUT_PARTITIONS);
     w.int(def.id.0 as u64);
     w.string(&def.name);
     w.int(def.collation.0 as u64);
@@ -39,16 +42,16 @@ pub(crate) fn decode_database(bytes: &[u8]) -> Option<DatabaseDef> {
     r.rest.is_empty().then_some(def)
 }
 
-/// What follows the format, and whether the record has what format 2 added.
-fn start(bytes: &[u8]) -> Option<(Reader<'_>, bool)> {
+/// What follows the format, and that.
+fn start(bytes: &[u8]) -> Option<(Reader<'_>, u8)> {
     let mut r = Reader { rest: bytes };
     let format = r.byte()?;
-    [FORMAT_WITHOUT_FOREIGN_KEYS, FORMAT].contains(&format).then_some((r, format == FORMAT))
+    (FORMAT_WITHOUT_FOREIGN_KEYS..=FORMAT).contains(&format).then_some((r, format))
 }
 
 pub(crate) fn encode_table(def: &TableDef) -> Vec<u8> {
     let mut w = Writer::default();
-    w.byte(FORMAT);
+    w.byte(if def.partitioning.is_some() { FORMAT } else { FORMAT_WITHOUT_PARTITIONS });
     w.int(def.id.0 as u64);
     w.string(&def.database);
     w.string(&def.name);
@@ -62,11 +65,15 @@ pub(crate) fn encode_table(def: &TableDef) -> Vec<u8> {
     w.int(def.next_column_id.0 as u64);
     w.int(def.created_us);
     w.list(&def.foreign_keys, write_foreign_key);
+    if let Some(partitioning) = &def.partitioning {
+        partition::write(&mut w, partitioning);
+    }
     w.bytes
 }
 
 pub(crate) fn decode_table(bytes: &[u8]) -> Option<TableDef> {
-    let (ref mut r, has_foreign_keys) = start(bytes)?;
+    let (ref mut r, format) = start(bytes)?;
+    let has_foreign_keys = format >= FORMAT_WITHOUT_PARTITIONS;
     let def = TableDef {
         id: TableId(r.narrow()?),
         database: r.string()?,
@@ -82,6 +89,7 @@ pub(crate) fn decode_table(bytes: &[u8]) -> Option<TableDef> {
         created_us: r.int()?,
         foreign_keys: if has_foreign_keys { r.list(read_foreign_key)? } else { Vec::new() },
         referenced_by: Vec::new(),
+        partitioning: if format == FORMAT { Some(Arc::new(partition::read(r)?)) } else { None },
     };
     r.rest.is_empty().then_some(def)
 }
@@ -299,7 +307,7 @@ fn read_layout(r: &mut Reader<'_>) -> Option<Layout> {
     Some(Layout { version, columns })
 }
 
-fn write_value(w: &mut Writer, value: &Value) {
+pub(super) fn write_value(w: &mut Writer, value: &Value) {
     match value {
         Value::Null => w.byte(0),
         Value::Int(i) => {
@@ -346,7 +354,7 @@ fn write_value(w: &mut Writer, value: &Value) {
     }
 }
 
-fn read_value(r: &mut Reader<'_>) -> Option<Value> {
+pub(super) fn read_value(r: &mut Reader<'_>) -> Option<Value> {
     let date = |n: u64| Date::new((n / 10_000) as u32, (n / 100 % 100) as u32, (n % 100) as u32);
     Some(match r.byte()? {
         0 => Value::Null,
@@ -446,6 +454,7 @@ mod tests {
                 match_option: MatchOption::Full,
             }],
             referenced_by: Vec::new(),
+            partitioning: None,
             columns,
         }
     }

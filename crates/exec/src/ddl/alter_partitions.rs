@@ -1,0 +1,320 @@
+//! ALTER TABLE of partitions, and what other ALTERs may not do to a partitioned table.
+//!
+//! | action | what happens |
+//! |---|---|
+//! | ADD (RANGE, LIST), DROP, TRUNCATE | one commit of the catalog, whatever the partitions hold |
+//! | REORGANIZE, REBUILD | the rows of the named partitions are copied to new ones |
+//! | ADD and COALESCE (HASH, KEY), PARTITION BY, REMOVE PARTITIONING | all rows are copied |
+//! | ANALYZE, CHECK, OPTIMIZE, REPAIR | as of the table, with MySQL's rows |
+//!
+//! While rows are copied others read, and writers wait.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use vaquita_parser::ast::{AlterTable, MaintenanceKind, PartitionAction, PartitionNames};
+use vaquita_storage::{AlterContext, RowChange, Table};
+use vaquita_types::errno::*;
+use vaquita_types::schema::{PartitionDef, PartitionValues, TableDef, TableId};
+use vaquita_types::{Error, Result, Value};
+
+use super::algorithm::Way;
+use super::partitions::{check_unique_keys, is_before, sliced};
+use super::{Ddl, Outcome};
+
+/// What an action makes of the partitions.
+enum Change {
+    /// Partitions come empty and go whole.
+    Whole(Vec<PartitionDef>),
+    /// Rows of those that do not stay are copied.
+    Copy(Vec<PartitionDef>),
+}
+
+impl Ddl<'_> {
+    pub(super) fn alter_partitions(
+        &self,
+        alter: &AlterTable,
+        way: Way,
+        action: &PartitionAction,
+        old: &Arc<Table>,
+    ) -> Result<Outcome> {
+        if let Some((kind, names)) = maintenance(action) {
+            return self.maintain_partitions(kind, names, old);
+        }
+        if !old.def.is_partitioned() {
+            return Err(Error::new(&ER_PARTITION_MGMT_ON_NONPARTITIONED, &[]));
+        }
+        if alter.algorithm.as_deref().is_some_and(|given| given.eq_ignore_ascii_case("INSTANT")) {
+            return Err(Error::unsupported("ALGORITHM=INSTANT of an action on partitions"));
+        }
+        let mut new = (*old.def).clone();
+        match self.changed_partitions(action, &mut new, &old.def)? {
+            Change::Whole(partitions) => {
+                if let Some(by) = new.partitioning_mut() {
+                    by.partitions = partitions;
+                }
+                self.check_partitions(&new)?;
+                self.catalog.change_partitions(old, new, &self.context)?;
+            }
+            Change::Copy(partitions) => {
+                if let Some(by) = new.partitioning_mut() {
+                    by.partitions = partitions;
+                }
+                self.check_partitions(&new)?;
+                self.copy_to_partitions(old, new, way)?;
+            }
+        }
+        match action {
+            PartitionAction::Truncate(_) => Ok(Outcome::affected(0)),
+            _ => Ok(Outcome::records(0, self.session.warning_count())),
+        }
+    }
+
+    /// Copies what has to move from the old partitions to the new ones; returns how many rows.
+    pub(super) fn copy_to_partitions(&self, old: &Arc<Table>, new: TableDef, way: Way) -> Result<u64> {
+        let partition = self.partition_of_rows(&new)?;
+        let context = AlterContext {
+            auto_increment: &|_| Ok(None),
+            lock: way.table_lock(),
+            validation: None,
+            partition: Some(&*partition),
+            ddl: &self.context,
+        };
+        let (_, copied) = self.catalog.alter_table_with(old, new, RowChange::Keep, &context)?;
+        Ok(copied)
+    }
+
+    /// The number of the partition of a row as it is stored.
+    pub(super) fn partition_of_rows(&self, def: &TableDef) -> Result<Box<dyn Fn(&[Value]) -> Result<usize> + '_>> {
+        let function = match def.is_partitioned() {
+            true => Some(self.function(def)?),
+            false => None,
+        };
+        let generator = self.generator(def)?;
+        let reads_computed = function.as_ref().is_some_and(|f| f.columns().iter().any(|at| !def.columns[*at].is_in_row()));
+        Ok(Box::new(move |row: &[Value]| match &function {
+            None => Ok(0),
+            Some(function) if reads_computed => {
+                let mut row = row.to_vec();
+                generator.fill(&mut row)?;
+                function.partition_of(&row)
+            }
+            Some(function) => function.partition_of(row),
+        }))
+    }
+
+    fn changed_partitions(&self, action: &PartitionAction, new: &mut TableDef, old: &TableDef) -> Result<Change> {
+        let Some(by) = old.partitioning.clone() else { return Err(Error::internal("a table without partitions")) };
+        let (method, count) = (by.method, by.partitions.len());
+        let is_sliced = method.is_hash() || method.is_key();
+        let all_new = |mut partitions: Vec<PartitionDef>| {
+            partitions.iter_mut().for_each(forget_ids);
+            Ok(Change::Copy(partitions))
+        };
+        match action {
+            PartitionAction::Add(list) => {
+                let added = self.elements_of(list, &self.function(old)?, old)?;
+                let mut partitions = by.partitions.clone();
+                let ends = partitions.last().is_some_and(|last| is_open(&last.values));
+                if ends && !by.has_columns() {
+                    return Err(Error::new(&ER_PARTITION_MAXVALUE_ERROR, &[]));
+                }
+                partitions.extend(added);
+                if !is_sliced {
+                    return Ok(Change::Whole(partitions));
+                }
+                // What is named is printed name by name.
+                if let Some(by) = new.partitioning_mut() {
+                    (by.listed, by.counted) = (true, false);
+                }
+                all_new(partitions)
+            }
+            PartitionAction::AddCount(_) if !is_sliced => {
+                Err(Error::new(&ER_PARTITIONS_MUST_BE_DEFINED_ERROR, &[&method.name()]))
+            }
+            PartitionAction::AddCount(0) => Err(Error::new(&ER_ADD_PARTITION_NO_NEW_PARTITION, &[])),
+            PartitionAction::AddCount(added) => {
+                if *added > vaquita_types::limits::PARTITIONS_MAX as u64 {
+                    return Err(Error::new(&ER_TOO_MANY_PARTITIONS_ERROR, &[]));
+                }
+                if let Some(by) = new.partitioning_mut() {
+                    by.counted = !by.listed;
+                }
+                let added = (count..count + *added as usize).map(sliced);
+                all_new(by.partitions.iter().cloned().chain(added).collect())
+            }
+            PartitionAction::Coalesce(_) if !is_sliced => Err(Error::new(&ER_COALESCE_ONLY_ON_HASH_PARTITION, &[])),
+            PartitionAction::Coalesce(0) => Err(Error::new(&ER_COALESCE_PARTITION_NO_PARTITION, &[])),
+            PartitionAction::Coalesce(less) if *less >= count as u64 => Err(Error::new(&ER_DROP_LAST_PARTITION, &[])),
+            PartitionAction::Coalesce(less) => {
+                if let Some(by) = new.partitioning_mut() {
+                    by.counted = !by.listed;
+                }
+                all_new(by.partitions.iter().take(count - *less as usize).cloned().collect())
+            }
+            PartitionAction::Drop(_) if is_sliced => Err(Error::new(&ER_ONLY_ON_RANGE_LIST_PARTITION, &[&"DROP"])),
+            PartitionAction::Drop(names) => {
+                let dropped = numbers(old, names, || Error::new(&ER_DROP_PARTITION_NON_EXISTENT, &[&"DROP"]))?;
+                if dropped.len() >= count {
+                    return Err(Error::new(&ER_DROP_LAST_PARTITION, &[]));
+                }
+                let kept = by.partitions.iter().enumerate().filter(|(n, _)| !dropped.contains(n));
+                Ok(Change::Whole(kept.map(|(_, p)| p.clone()).collect()))
+            }
+            PartitionAction::Truncate(names) => {
+                let emptied = self.chosen(old, names, |name| Error::new(&ER_UNKNOWN_PARTITION, &[&name, &old.name]))?;
+                Ok(Change::Whole(renewed(&by.partitions, &emptied)))
+            }
+            PartitionAction::Rebuild(names) => {
+                let rebuilt = self.chosen(old, names, |_| Error::new(&ER_DROP_PARTITION_NON_EXISTENT, &[&"REBUILD"]))?;
+                Ok(Change::Copy(renewed(&by.partitions, &rebuilt)))
+            }
+            PartitionAction::Reorganize { names, .. } if names.is_empty() => match is_sliced {
+                true => Ok(Change::Whole(by.partitions.clone())),
+                false => Err(Error::new(&ER_REORG_NO_PARAM_ERROR, &[])),
+            },
+            PartitionAction::Reorganize { names, into } => self.reorganized(names, into, old).map(Change::Copy),
+            PartitionAction::Exchange { .. } => Err(Error::unsupported("EXCHANGE PARTITION")),
+            PartitionAction::Discard(_) => Err(Error::unsupported("DISCARD PARTITION")),
+            PartitionAction::Import(_) => Err(Error::unsupported("IMPORT PARTITION")),
+            PartitionAction::Remove
+            | PartitionAction::Analyze(_)
+            | PartitionAction::Check(_)
+            | PartitionAction::Optimize(_)
+            | PartitionAction::Repair(_) => Err(Error::internal("an action of another kind")),
+        }
+    }
+
+    fn chosen(&self, def: &TableDef, names: &PartitionNames, unknown: impl Fn(&str) -> Error) -> Result<BTreeSet<usize>> {
+        match names {
+            PartitionNames::All => Ok((0..def.partitions().len()).collect()),
+            PartitionNames::Named(names) => names.iter().map(|name| number(def, name).ok_or_else(|| unknown(name))).collect(),
+        }
+    }
+
+    fn reorganized(
+        &self,
+        names: &[String],
+        into: &[vaquita_parser::ast::PartitionElement],
+        old: &TableDef,
+    ) -> Result<Vec<PartitionDef>> {
+        let by = old.partitioning.as_ref().ok_or_else(|| Error::internal("a table without partitions"))?;
+        if names.len() > by.partitions.len() {
+            return Err(Error::new(&ER_REORG_PARTITION_NOT_EXIST, &[]));
+        }
+        if by.method.is_hash() || by.method.is_key() {
+            return match names.len() == into.len() {
+                true => Err(Error::unsupported("REORGANIZE PARTITION of HASH and KEY")),
+                false => Err(Error::new(&ER_REORG_HASH_ONLY_ON_SAME_NO, &[])),
+            };
+        }
+        let gone = numbers(old, names, || Error::new(&ER_DROP_PARTITION_NON_EXISTENT, &[&"REORGANIZE"]))?;
+        let (Some(first), Some(last)) = (gone.first().copied(), gone.last().copied()) else { return Ok(by.partitions.clone()) };
+        let is_range = by.method == vaquita_types::schema::PartitionMethod::Range;
+        if is_range && last - first + 1 != gone.len() {
+            return Err(Error::new(&ER_CONSECUTIVE_REORG_PARTITIONS, &[]));
+        }
+        let made = self.elements_of(into, &self.function(old)?, old)?;
+        if is_range && !keeps_range(old, last, &made) {
+            return Err(Error::new(&ER_REORG_OUTSIDE_RANGE, &[]));
+        }
+        let kept = |range: std::ops::Range<usize>| range.filter(|n| !gone.contains(n)).map(|n| by.partitions[n].clone());
+        Ok(kept(0..first).chain(made).chain(kept(first..by.partitions.len())).collect())
+    }
+
+    fn maintain_partitions(&self, kind: MaintenanceKind, names: &PartitionNames, table: &Arc<Table>) -> Result<Outcome> {
+        let full = format!("{}.{}", table.def.database, table.def.name);
+        let wrong = match self.chosen(&table.def, names, |_| Error::new(&ER_DROP_PARTITION_NON_EXISTENT, &[&full])) {
+            _ if !table.def.is_partitioned() => Some(Error::new(&ER_PARTITION_MGMT_ON_NONPARTITIONED, &[])),
+            Err(error) => Some(error),
+            Ok(_) => None,
+        };
+        let messages = match wrong {
+            Some(error) => vec![("Error", error.message().to_string()), ("status", "Operation failed".to_string())],
+            None if kind == MaintenanceKind::Repair => vec![("status", "OK".to_string())],
+            None => self.messages(kind, table, false)?,
+        };
+        let messages = messages.into_iter().map(|(word, text)| match (kind, word) {
+            (MaintenanceKind::Optimize, "note") => (word, OPTIMIZED.to_string()),
+            _ => (word, text),
+        });
+        Ok(super::maintenance::outcome(&full, kind, messages))
+    }
+
+    /// What an ALTER may not do to a partitioned table, beside copying its rows.
+    pub(super) fn check_partitioned(&self, old: &TableDef, new: &TableDef) -> Result<()> {
+        if new.partitioning.is_none() {
+            return Ok(());
+        }
+        let before = self.function(old)?;
+        for column in before.columns().iter().filter_map(|at| old.columns.get(*at)) {
+            let after = new.columns.iter().find(|after| after.id == column.id);
+            let Some(after) = after.filter(|after| after.name == column.name) else {
+                return Err(Error::new(&ER_DEPENDENT_BY_PARTITION_FUNC, &[&column.name]));
+            };
+            if after.generated != column.generated {
+                return Err(Error::unsupported("another expression of a generated column that divides a table"));
+            }
+            if after.ty.kind != column.ty.kind
+                || after.ty.collation != column.ty.collation
+                || after.ty.unsigned != column.ty.unsigned
+            {
+                return Err(Error::unsupported("another type of a column that divides a table"));
+            }
+        }
+        if new.has_foreign_keys() {
+            return Err(Error::new(&ER_FOREIGN_KEY_ON_PARTITIONED, &[]));
+        }
+        if new.options.engine != old.options.engine && !new.options.engine.eq_ignore_ascii_case("InnoDB") {
+            return Err(Error::new(&ER_CHECK_NOT_IMPLEMENTED, &[&"native partitioning"]));
+        }
+        check_unique_keys(new, &self.function(new)?)
+    }
+}
+
+/// What MySQL says when it has rebuilt a table to optimize a partition.
+const OPTIMIZED: &str = "Table does not support optimize on partitions. All partitions will be rebuilt and analyzed.";
+
+fn maintenance(action: &PartitionAction) -> Option<(MaintenanceKind, &PartitionNames)> {
+    Some(match action {
+        PartitionAction::Analyze(names) => (MaintenanceKind::Analyze, names),
+        PartitionAction::Check(names) => (MaintenanceKind::Check, names),
+        PartitionAction::Optimize(names) => (MaintenanceKind::Optimize, names),
+        PartitionAction::Repair(names) => (MaintenanceKind::Repair, names),
+        _ => return None,
+    })
+}
+
+fn number(def: &TableDef, name: &str) -> Option<usize> {
+    def.partitioning.as_ref()?.position(name)
+}
+
+fn numbers(def: &TableDef, names: &[String], unknown: impl Fn() -> Error) -> Result<BTreeSet<usize>> {
+    names.iter().map(|name| number(def, name).ok_or_else(&unknown)).collect()
+}
+
+fn forget_ids(partition: &mut PartitionDef) {
+    partition.id = TableId(0);
+    partition.indexes.clear();
+}
+
+/// The partitions, of which some are to have new ids.
+fn renewed(partitions: &[PartitionDef], which: &BTreeSet<usize>) -> Vec<PartitionDef> {
+    let mut partitions = partitions.to_vec();
+    partitions.iter_mut().enumerate().filter(|(n, _)| which.contains(n)).for_each(|(_, p)| forget_ids(p));
+    partitions
+}
+
+fn is_open(values: &PartitionValues) -> bool {
+    matches!(values, PartitionValues::LessThan(bounds) if bounds.iter().all(Option::is_none))
+}
+
+/// The new partitions end where the last of the old ones did, or behind it if that was the last of all.
+fn keeps_range(old: &TableDef, last: usize, made: &[PartitionDef]) -> bool {
+    let bound = |partition: Option<&PartitionDef>| match partition.map(|p| &p.values) {
+        Some(PartitionValues::LessThan(bounds)) => bounds.clone(),
+        _ => Vec::new(),
+    };
+    let (before, after) = (bound(old.partitions().get(last)), bound(made.last()));
+    before == after || last + 1 == old.partitions().len() && is_before(&before, &after, &super::partitions::bound_types(old))
+}

@@ -1,0 +1,189 @@
+//! MySQL's hash of KEY partitioning (ALGORITHM = 2): over the columns' values as its records hold them, texts as their collation hashes them,
+//! numbers and dates as latin1_swedish_ci does.
+//!
+//! | value | bytes |
+//! |---|---|
+//! | integers, FLOAT, DOUBLE, ENUM, SET | little-endian |
+//! | DATE; YEAR | 3 bytes little-endian; 1 byte from 1900 |
+//! | DECIMAL, DATETIME, TIMESTAMP, TIME | big-endian, ordered by memcmp |
+//! | CHAR, VARCHAR | weights, without trailing spaces where the collation pads; CHAR is filled up with spaces to its longest |
+//! | NULL | none: `n1 ^= n1 << 1 | 1` |
+
+use vaquita_types::charset::{CollationId, charset, collation};
+use vaquita_types::temporal::{DateTime, Time};
+use vaquita_types::{ColumnType, TypeKind, Value};
+
+/// Whether the hash of a type is known.
+pub fn can_hash(ty: &ColumnType) -> bool {
+    match ty.kind {
+        TypeKind::Char | TypeKind::VarChar => text_hash(ty.collation).is_some(),
+        kind => !ty.is_blob() && !matches!(kind, TypeKind::Json | TypeKind::Geometry | TypeKind::Bit | TypeKind::Null),
+    }
+}
+
+/// How the collation hashes.
+#[derive(Clone, Copy)]
+enum TextHash {
+    Bytes,
+    /// Bytes without trailing spaces.
+    Padded,
+    /// The weight of each byte, without trailing spaces.
+    Simple,
+    /// Weights of 16 bits, the low byte first, without trailing spaces.
+    General,
+    /// Weights of 16 bits, FNV.
+    Weights,
+}
+
+fn text_hash(id: CollationId) -> Option<TextHash> {
+    let rule = collation(id);
+    Some(match rule.name {
+        "binary" => TextHash::Bytes,
+        "utf8mb4_bin" | "utf8mb4_0900_bin" | "latin1_bin" | "ascii_bin" | "utf8mb3_bin" => TextHash::Padded,
+        "latin1_swedish_ci" | "latin1_general_ci" | "ascii_general_ci" => TextHash::Simple,
+        "utf8mb4_general_ci" | "utf8mb3_general_ci" => TextHash::General,
+        "utf8mb4_0900_ai_ci" => TextHash::Weights,
+        _ => return None,
+    })
+}
+
+pub(super) fn key_hash<'v>(values: impl Iterator<Item = (&'v Value, &'v ColumnType)>) -> u32 {
+    let mut hash = Hash { n1: 1, n2: 4 };
+    let mut bytes = Vec::new();
+    for (value, ty) in values {
+        if value.is_null() {
+            hash.n1 ^= hash.n1 << 1 | 1;
+            continue;
+        }
+        bytes.clear();
+        hash.add(value, ty, &mut bytes);
+    }
+    hash.n1 as u32
+}
+
+struct Hash {
+    n1: u64,
+    n2: u64,
+}
+
+impl Hash {
+    fn add(&mut self, value: &Value, ty: &ColumnType, bytes: &mut Vec<u8>) {
+        if let (Value::Bytes(text), TypeKind::Char | TypeKind::VarChar) = (value, ty.kind) {
+            bytes.extend_from_slice(text);
+            if ty.kind == TypeKind::Char {
+                // Its place in MySQL's record holds as many characters of any length.
+                bytes.resize(bytes.len().max(ty.length as usize * usize::from(charset(ty.collation).mbmaxlen)), b' ');
+            }
+            return self.add_text(bytes, ty.collation);
+        }
+        record_bytes(value, ty, bytes);
+        match ty.kind {
+            TypeKind::DateTime
+            | TypeKind::Timestamp
+            | TypeKind::Time
+            | TypeKind::Enum
+            | TypeKind::Set
+            | TypeKind::Binary
+            | TypeKind::VarBinary => self.add_bytes(bytes),
+            // MySQL hashes numbers and dates as if they were texts of latin1_swedish_ci.
+            _ => self.add_text(bytes, CollationId::LATIN1_SWEDISH_CI),
+        }
+    }
+
+    fn add_bytes(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            let step = ((self.n1 & 63) + self.n2).wrapping_mul(u64::from(*byte)).wrapping_add(self.n1 << 8);
+            self.n1 ^= step;
+            self.n2 = self.n2.wrapping_add(3);
+        }
+    }
+
+    fn add_text(&mut self, text: &[u8], id: CollationId) {
+        match text_hash(id) {
+            Some(TextHash::Weights) => {
+                let mut h = self.n1 ^ 14_695_981_039_346_656_037;
+                for weight in collation(id).weight_string(text).chunks_exact(2) {
+                    h ^= u64::from(u16::from_be_bytes([weight[0], weight[1]]));
+                    h = h.wrapping_mul(1_099_511_628_211);
+                }
+                self.n1 = h;
+            }
+            Some(TextHash::Padded) => self.add_bytes(unpadded(text)),
+            Some(TextHash::Simple) => self.add_bytes(&collation(id).weight_string(unpadded(text))),
+            Some(TextHash::General) => {
+                for weight in collation(id).weight_string(unpadded(text)).chunks_exact(2) {
+                    self.add_bytes(&[weight[1], weight[0]]);
+                }
+            }
+            Some(TextHash::Bytes) | None => self.add_bytes(text),
+        }
+    }
+}
+
+/// Without the spaces at its end.
+fn unpadded(text: &[u8]) -> &[u8] {
+    let length = text.iter().rposition(|b| *b != b' ').map_or(0, |last| last + 1);
+    &text[..length]
+}
+
+fn record_bytes(value: &Value, ty: &ColumnType, out: &mut Vec<u8>) {
+    use TypeKind as K;
+    let number = match value {
+        Value::Int(n) => *n as u64,
+        Value::UInt(n) => *n,
+        _ => 0,
+    };
+    let little = |bytes: usize, out: &mut Vec<u8>| out.extend_from_slice(number.to_le_bytes().get(..bytes).unwrap_or_default());
+    let members = ty.members.as_ref().map_or(0, |m| m.len());
+    match (ty.kind, value) {
+        (K::TinyInt, _) => little(1, out),
+        (K::SmallInt, _) => little(2, out),
+        (K::MediumInt, _) => little(3, out),
+        (K::Int, _) => little(4, out),
+        (K::BigInt, _) => little(8, out),
+        (K::Enum, _) => little(if members > 255 { 2 } else { 1 }, out),
+        (K::Set, _) => little(if members > 32 { 8 } else { members.div_ceil(8).max(1) }, out),
+        (K::Year, _) => out.push(number.saturating_sub(1900) as u8),
+        (K::Float, Value::Float(f)) => out.extend_from_slice(&(*f as f32).to_le_bytes()),
+        (K::Double, Value::Float(f)) => out.extend_from_slice(&f.to_le_bytes()),
+        (K::Decimal, Value::Decimal(d)) => d.encode(ty.length, ty.decimals, out),
+        (K::Date, Value::Date(d)) => out.extend_from_slice(&(d.day() | d.month() << 5 | d.year() << 9).to_le_bytes()[..3]),
+        (K::DateTime, Value::DateTime(at)) => put_datetime(*at, ty.decimals, out),
+        (K::Timestamp, Value::DateTime(at)) => {
+            let _ = at.encode_timestamp(ty.decimals, out);
+        }
+        (K::Time, Value::Time(at)) => put_time(*at, ty.decimals, out),
+        (K::Binary, Value::Bytes(bytes)) => {
+            out.extend_from_slice(bytes);
+            out.resize(ty.length as usize, 0);
+        }
+        (_, Value::Bytes(bytes)) => out.extend_from_slice(bytes),
+        _ => {}
+    }
+}
+
+/// The digits of `micros` that the type keeps, in 0 to 3 bytes.
+fn put_fraction(micros: i64, digits: u8, out: &mut Vec<u8>) {
+    let bytes = usize::from(digits.min(6)).div_ceil(2);
+    let unit = 100i64.pow(3 - bytes as u32);
+    out.extend_from_slice((micros / unit).to_be_bytes().get(8 - bytes..).unwrap_or_default());
+}
+
+fn put_datetime(at: DateTime, digits: u8, out: &mut Vec<u8>) {
+    let date = (u64::from(at.year()) * 13 + u64::from(at.month())) << 5 | u64::from(at.day());
+    let clock = u64::from(at.hour()) << 12 | u64::from(at.minute()) << 6 | u64::from(at.second());
+    out.extend_from_slice(&(0x80_0000_0000 + (date << 17 | clock)).to_be_bytes()[3..]);
+    put_fraction(i64::from(at.micros()), digits, out);
+}
+
+/// Hours, minutes, seconds and 24 bits of microseconds are one number, which a negative time negates.
+fn put_time(at: Time, digits: u8, out: &mut Vec<u8>) {
+    let clock = i64::from(at.hour()) << 12 | i64::from(at.minute()) << 6 | i64::from(at.second());
+    let packed = clock << 24 | i64::from(at.micros());
+    let packed = if at.is_negative() { -packed } else { packed };
+    if digits > 4 {
+        return out.extend_from_slice(&(packed + (0x80_0000 << 24)).to_be_bytes()[2..]);
+    }
+    out.extend_from_slice(&((packed >> 24) + 0x80_0000).to_be_bytes()[5..]);
+    put_fraction(packed % (1 << 24), digits, out);
+}

@@ -1,0 +1,112 @@
+//! Partitions beside clients that go on, and behind a kill.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use crate::client::{Answer, Client};
+use crate::server::Server;
+
+const KEYS: u64 = 60;
+/// What writers must expect: duplicates, no partition, deadlocks and conflicts, waits, a table that changed.
+const EXPECTED: &[u16] = &[1062, 1205, 1213, 1412, 1526];
+
+fn code(answer: &Answer) -> u16 {
+    match answer {
+        Answer::Err { code, .. } => *code,
+        Answer::Ok { .. } | Answer::Rows { .. } => 0,
+    }
+}
+
+fn ok(client: &mut Client, sql: &str) {
+    let answer = client.query(sql);
+    assert_eq!(code(&answer), 0, "{sql}: {answer:?}");
+}
+
+fn one(client: &mut Client, sql: &str) -> String {
+    client.query(sql).rows().concat().join("|")
+}
+
+/// Changes rows, which moves some of them to other partitions.
+fn write(server: &Server, seed: u64, stop: &AtomicBool) {
+    let mut client = server.connect();
+    let mut state = seed | 1;
+    let mut below = |n: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % n
+    };
+    while !stop.load(Ordering::Relaxed) {
+        let (key, other) = (below(KEYS), below(KEYS));
+        let sql = match below(6) {
+            0 | 1 => format!("INSERT INTO d.t VALUES ({key}, {other}, {seed})"),
+            2 => format!("UPDATE d.t SET id = {other} WHERE id = {key}"),
+            3 => format!("UPDATE d.t SET v = v + 1 WHERE id BETWEEN {} AND {key}", key.saturating_sub(5)),
+            4 => format!("DELETE FROM d.t WHERE id = {key}"),
+            _ => format!("SELECT SUM(v) FROM d.t WHERE id IN ({key}, {other})"),
+        };
+        let answer = client.query(&sql);
+        assert!(code(&answer) == 0 || EXPECTED.contains(&code(&answer)), "{sql}: {answer:?}");
+    }
+}
+
+/// The rows are counted, indexed, and where their values say.
+fn assert_sound(client: &mut Client) {
+    assert_eq!(one(client, "CHECK TABLE d.t"), "d.t|check|status|OK");
+    let by_index = one(client, "SELECT COUNT(*) FROM d.t FORCE INDEX (v) WHERE v >= 0");
+    assert_eq!(one(client, "SELECT COUNT(*) FROM d.t"), by_index);
+    for (partition, condition) in [("a", "id < 20"), ("b", "id >= 20 AND id < 40")] {
+        let inside = one(client, &format!("SELECT COUNT(*) FROM d.t PARTITION ({partition})"));
+        assert_eq!(inside, one(client, &format!("SELECT COUNT(*) FROM d.t WHERE {condition}")), "{partition}");
+    }
+}
+
+#[test]
+fn partitions_change_beside_writers_and_survive_a_kill() {
+    let server = Server::start("partitions");
+    let mut client = server.connect();
+    ok(&mut client, "CREATE DATABASE d");
+    let range = "PARTITION BY RANGE (id) (PARTITION a VALUES LESS THAN (20), PARTITION b VALUES LESS THAN (40), PARTITION c VALUES LESS THAN MAXVALUE)";
+    ok(&mut client, &format!("CREATE TABLE d.t (id INT PRIMARY KEY, v INT NOT NULL, w INT, KEY (v)) {range}"));
+    let stop = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for seed in 1..4 {
+            let (server, stop) = (&server, &stop);
+            scope.spawn(move || write(server, seed, stop));
+        }
+        let changes = [
+            "ALTER TABLE d.t TRUNCATE PARTITION b",
+            "ALTER TABLE d.t REORGANIZE PARTITION c INTO (PARTITION c VALUES LESS THAN (50), PARTITION e VALUES LESS THAN MAXVALUE)",
+            "ALTER TABLE d.t DROP PARTITION c",
+            "ALTER TABLE d.t REORGANIZE PARTITION e INTO (PARTITION c VALUES LESS THAN MAXVALUE)",
+            "ALTER TABLE d.t ADD INDEX (w)",
+            "ALTER TABLE d.t DROP INDEX w",
+            "ALTER TABLE d.t PARTITION BY HASH (id) PARTITIONS 5",
+            "ALTER TABLE d.t COALESCE PARTITION 2",
+            "ALTER TABLE d.t REMOVE PARTITIONING",
+        ];
+        for change in changes.into_iter().chain([format!("ALTER TABLE d.t {range}").as_str()]) {
+            ok(&mut client, change);
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
+    assert_sound(&mut client);
+    let rows = one(&mut client, "SELECT COUNT(*), SUM(v), SUM(id) FROM d.t");
+    let server = Server::start_in(server.kill());
+    let mut client = server.connect();
+    assert_eq!(one(&mut client, "SELECT COUNT(*), SUM(v), SUM(id) FROM d.t"), rows);
+    assert_sound(&mut client);
+}
+
+/// A statement looks at the partitions that it touches: of 8,192 it locks and reads one.
+#[test]
+fn a_statement_reads_the_partition_that_it_touches() {
+    let server = Server::start("partitions-many");
+    let mut client = server.connect();
+    ok(&mut client, "CREATE DATABASE d");
+    ok(&mut client, "CREATE TABLE d.m (id INT PRIMARY KEY, v INT) PARTITION BY HASH (id) PARTITIONS 8192");
+    ok(&mut client, "INSERT INTO d.m VALUES (1, 10), (8193, 20), (77, 30)");
+    assert_eq!(one(&mut client, "SELECT v FROM d.m WHERE id = 8193"), "20");
+    assert_eq!(client.query("EXPLAIN FORMAT=TRADITIONAL SELECT v FROM d.m WHERE id = 8193").rows()[0][3], "p1");
+    ok(&mut client, "UPDATE d.m SET id = 78 WHERE id = 77");
+    assert_eq!(one(&mut client, "SELECT SUM(v), COUNT(*) FROM d.m PARTITION (p1, p78)"), "60|3");
+    ok(&mut client, "DROP TABLE d.m");
+}

@@ -1,0 +1,170 @@
+//! Partitioned tables: by what rows are divided, and under which ids each partition has its keys.
+//!
+//! A partition is to storage a table of its own: it has an id for its counters, and an id for each index. The ids of the table itself
+//! name locks, AUTO_INCREMENT and statistics, and no key is written under its index ids.
+//!
+//! Example: `PARTITION BY RANGE (a) (PARTITION p0 VALUES LESS THAN (10), PARTITION p1 VALUES LESS THAN MAXVALUE)` of a table with a
+//! PRIMARY KEY and an index has two partitions with two index ids each.
+
+use std::sync::Arc;
+
+use super::{ColumnId, IndexId, TableDef, TableId};
+use crate::value::Value;
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Partitioning {
+    pub method: PartitionMethod,
+    pub key: PartitionKey,
+    /// The partitions were written one by one, and are printed so.
+    pub listed: bool,
+    /// Their number was written, or is not what is assumed: `PARTITIONS n` is printed.
+    pub counted: bool,
+    /// In the order of their numbers.
+    pub partitions: Vec<PartitionDef>,
+}
+
+/// The numbers are those of its record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum PartitionMethod {
+    Range = 0,
+    List = 1,
+    Hash = 2,
+    LinearHash = 3,
+    Key = 4,
+    LinearKey = 5,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum PartitionKey {
+    /// SQL text as MySQL prints it, with an integer for its value.
+    Expr(String),
+    /// COLUMNS (…) and KEY (…).
+    Columns(Vec<ColumnId>),
+    /// KEY (): the primary key.
+    PrimaryKey,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct PartitionDef {
+    pub name: String,
+    pub values: PartitionValues,
+    pub comment: String,
+    pub rows_max: Option<u64>,
+    pub rows_min: Option<u64>,
+    /// What it is to storage.
+    pub id: TableId,
+    /// In the order of the table's indexes.
+    pub indexes: Vec<IndexId>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum PartitionValues {
+    /// HASH and KEY.
+    None,
+    /// VALUES LESS THAN, a bound for each column; `None` is MAXVALUE.
+    LessThan(Vec<Option<Value>>),
+    /// VALUES IN, a value for each column.
+    In(Vec<Vec<Value>>),
+}
+
+impl PartitionMethod {
+    pub const ALL: [PartitionMethod; 6] = [
+        PartitionMethod::Range,
+        PartitionMethod::List,
+        PartitionMethod::Hash,
+        PartitionMethod::LinearHash,
+        PartitionMethod::Key,
+        PartitionMethod::LinearKey,
+    ];
+
+    /// As SQL writes it, without COLUMNS.
+    pub fn name(self) -> &'static str {
+        match self {
+            PartitionMethod::Range => "RANGE",
+            PartitionMethod::List => "LIST",
+            PartitionMethod::Hash => "HASH",
+            PartitionMethod::LinearHash => "LINEAR HASH",
+            PartitionMethod::Key => "KEY",
+            PartitionMethod::LinearKey => "LINEAR KEY",
+        }
+    }
+
+    pub fn is_hash(self) -> bool {
+        matches!(self, PartitionMethod::Hash | PartitionMethod::LinearHash)
+    }
+
+    pub fn is_key(self) -> bool {
+        matches!(self, PartitionMethod::Key | PartitionMethod::LinearKey)
+    }
+
+    pub fn is_linear(self) -> bool {
+        matches!(self, PartitionMethod::LinearHash | PartitionMethod::LinearKey)
+    }
+}
+
+impl Partitioning {
+    /// The number of a partition; names compare without case.
+    pub fn position(&self, name: &str) -> Option<usize> {
+        let same = |p: &PartitionDef| p.name.eq_ignore_ascii_case(name) || p.name.to_lowercase() == name.to_lowercase();
+        self.partitions.iter().position(same)
+    }
+
+    /// RANGE COLUMNS or LIST COLUMNS.
+    pub fn has_columns(&self) -> bool {
+        matches!(self.key, PartitionKey::Columns(_)) && !self.method.is_key()
+    }
+}
+
+impl TableDef {
+    /// The definition that a partition has as a table of its own.
+    pub fn of_partition(&self, partition: &PartitionDef) -> TableDef {
+        let mut def = TableDef { partitioning: None, id: partition.id, ..self.clone() };
+        def.indexes.iter_mut().zip(&partition.indexes).for_each(|(index, id)| index.id = *id);
+        def
+    }
+
+    pub fn is_partitioned(&self) -> bool {
+        self.partitioning.is_some()
+    }
+
+    pub fn partitions(&self) -> &[PartitionDef] {
+        self.partitioning.as_ref().map_or(&[], |by| &by.partitions)
+    }
+
+    /// All index ids that are its own: of its indexes, and of those of its partitions.
+    pub fn index_ids(&self) -> impl Iterator<Item = IndexId> {
+        self.indexes.iter().map(|index| index.id).chain(self.partitions().iter().flat_map(|p| p.indexes.iter().copied()))
+    }
+
+    /// The position of the index that has the id, itself or in a partition.
+    pub fn index_named_by(&self, id: IndexId) -> Option<usize> {
+        let own = self.indexes.iter().position(|index| index.id == id);
+        own.or_else(|| self.partitions().iter().find_map(|p| p.indexes.iter().position(|of| *of == id)))
+    }
+
+    /// The ids that row counts and row ids are kept under: its own, and those of its partitions.
+    pub fn counter_ids(&self) -> impl Iterator<Item = TableId> {
+        std::iter::once(self.id).chain(self.partitions().iter().map(|p| p.id))
+    }
+
+    /// The ids whose row counts make the table's.
+    pub fn row_count_ids(&self) -> impl Iterator<Item = TableId> {
+        let own = self.partitioning.is_none().then_some(self.id);
+        own.into_iter().chain(self.partitions().iter().map(|p| p.id))
+    }
+
+    /// The columns that KEY and COLUMNS name.
+    pub fn partition_columns(&self) -> Vec<ColumnId> {
+        match self.partitioning.as_ref().map(|by| &by.key) {
+            Some(PartitionKey::Columns(columns)) => columns.clone(),
+            Some(PartitionKey::PrimaryKey) => self.clustered().parts.iter().map(|part| part.column).collect(),
+            Some(PartitionKey::Expr(_)) | None => Vec::new(),
+        }
+    }
+
+    /// Changes its partitioning.
+    pub fn partitioning_mut(&mut self) -> Option<&mut Partitioning> {
+        self.partitioning.as_mut().map(Arc::make_mut)
+    }
+}
