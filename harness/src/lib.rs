@@ -41,8 +41,8 @@ usage: cargo harness COMMAND
                        kill -9 during writes; verifies what was acknowledged after each restart
   kill-points [--rounds N] [--seed S] [--only NAME,..] [--seconds N]
                        ends the server at each named place under load; verifies what it finds after each restart
-  metamorphic [--seed S] [--histories N] [--length STEPS] [--plant]
-                       runs random histories on thirteen storage configurations, which must answer alike
+  metamorphic [--seed S] [--histories N] [--length STEPS] [--only WORD] [--plant]
+                       runs random histories on fifteen configurations, which must answer alike
   power-loss [--cycles N] [--seed S] [--writers N] [--journal] [--plant flush-mode-0|flush-mode-2|lying-fsync]
                        the same, and what was not synced is lost or torn; needs /dev/fuse, as the next three
   io-errors [--upto N] [--runs N] [--seed S] [--class fsync|write|open|rename]

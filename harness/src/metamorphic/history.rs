@@ -8,6 +8,8 @@ use crate::diff_test::schema::pick;
 use crate::random::Random;
 
 pub const SESSIONS: usize = 3;
+/// `t0`, `t1` …
+pub const TABLES: usize = 3;
 const WRITER: usize = 0;
 /// Rows of one INSERT: enough that a history fills many small memtables.
 const ROWS_MAX: u64 = 30;
@@ -82,7 +84,7 @@ pub fn history(random: &mut Random, length: usize) -> Vec<Step> {
     history.run(WRITER, "DROP DATABASE IF EXISTS meta");
     history.run(WRITER, "CREATE DATABASE meta");
     (0..SESSIONS).for_each(|session| history.run(session, "USE meta"));
-    (0..3).for_each(|n| history.create_table(n));
+    (0..TABLES).for_each(|n| history.create_table(n));
     while history.steps.len() < length {
         history.step();
     }

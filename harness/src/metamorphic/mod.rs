@@ -3,12 +3,16 @@
 //! Each configuration has a server of its own, started with hidden options (`EngineOptions::set`), on which the histories of
 //! `history` run one after the other. What the first configuration answers, rows, counts, warnings and errors, all must
 //! answer. A difference prints the statement, both answers and the seed that repeats it. One configuration is killed and
-//! started again wherever no transaction is open.
+//! started again wherever no transaction is open. One has its tables partitioned by `id`, and divides them anew at such places
+//! (`partitions`).
 //!
-//! `--plant` makes all but the first configuration wrong: the tenth UPDATE of a history is not sent.
+//! `--only WORD` leaves out the configurations whose names do not hold the word, but for the first. `--plant` makes all but the
+//! first configuration wrong: the tenth UPDATE of a history is not sent.
 
 mod history;
+mod partitions;
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -29,6 +33,7 @@ struct Configuration {
     storage: &'static str,
     more: &'static [&'static str],
     restarts: bool,
+    partitions: bool,
 }
 
 /// Memtables of 64 KiB, so that a history is mostly in files.
@@ -39,7 +44,7 @@ macro_rules! small {
 }
 
 const fn storage(name: &'static str, storage: &'static str) -> Configuration {
-    Configuration { name, storage, more: &[], restarts: false }
+    Configuration { name, storage, more: &[], restarts: false, partitions: false }
 }
 
 const CONFIGURATIONS: &[Configuration] = &[
@@ -56,6 +61,8 @@ const CONFIGURATIONS: &[Configuration] = &[
     storage("scans in parts", small!("parallel-bytes-min=1")),
     storage("sorts on disk", small!("operator-bytes-max=500")),
     Configuration { restarts: true, ..storage("restarts", small!("compression=off")) },
+    Configuration { partitions: true, ..storage("partitions", small!("block-cache-bytes=8388608")) },
+    Configuration { partitions: true, restarts: true, ..storage("partitions and restarts", small!("build-batch-rows=7")) },
 ];
 
 struct Run {
@@ -73,13 +80,17 @@ pub fn main(args: &[String]) -> Result<(), String> {
     let histories = flags.number("--histories", 10)?;
     let length = flags.number("--length", 400)? as usize;
     let plant = flags.switch("--plant");
+    let only = flags.text("--only")?.unwrap_or_default();
     flags.finish()?;
     let dir = paths::target_dir().join(format!("metamorphic/{}", std::process::id()));
     println!("metamorphic: seed {seed}, {histories} histories of {length} steps, {} configurations", CONFIGURATIONS.len());
     let mut run = Run { binary: paths::vaquita()?, dir: dir.clone(), plant, differences: 0, statements: 0 };
     let all: Vec<Vec<Step>> = (0..histories).map(|n| history(&mut Random::new(seed + n), length)).collect();
     let mut expected = Vec::new();
-    for configuration in CONFIGURATIONS {
+    for (n, configuration) in CONFIGURATIONS.iter().enumerate() {
+        if n > 0 && !configuration.name.contains(&only) {
+            continue;
+        }
         let before = run.differences;
         run.configuration(configuration, seed, &all, &mut expected)?;
         println!("{}: {} differences", configuration.name, run.differences - before);
@@ -111,14 +122,24 @@ impl Run {
                             client.try_query("USE meta").map_err(|e| format!("USE after a restart: {e}"))?;
                         }
                     }
+                    for sql in (0..history::TABLES).filter(|_| configuration.partitions).map(|table| partitions::anew(table, at))
+                    {
+                        clients[0].try_query(&sql).map_err(|e| format!("{sql}: {e}"))?;
+                    }
                     answers.push(String::new());
                     continue;
                 };
                 updates += usize::from(sql.starts_with("UPDATE"));
                 let left_out = self.plant && updates == PLANTED && sql.starts_with("UPDATE") && !expected.is_empty();
-                let sent = if left_out { "DO 1" } else { sql };
+                let sent = match left_out {
+                    true => Cow::from("DO 1"),
+                    false if configuration.partitions => partitions::of(sql, at),
+                    false => Cow::from(sql),
+                };
                 let lost = |e| format!("{}, history of --seed {} at step {at}: {sql}: {e}", configuration.name, seed + n as u64);
-                let answer = format!("{:?}", clients[*session].try_query(sent).map_err(lost)?);
+                let mut answer = clients[*session].try_query(&sent).map_err(lost)?;
+                partitions::leave_out(&mut answer);
+                let answer = format!("{answer:?}");
                 self.statements += 1;
                 if let Some(first) = expected.get(n).and_then(|answers| answers.get(at))
                     && *first != answer
