@@ -154,10 +154,10 @@ impl Ddl<'_> {
             }
             PartitionAction::Drop(_) if is_sliced => Err(Error::new(&ER_ONLY_ON_RANGE_LIST_PARTITION, &[&"DROP"])),
             PartitionAction::Drop(names) => {
-                let dropped = numbers(old, names, || Error::new(&ER_DROP_PARTITION_NON_EXISTENT, &[&"DROP"]))?;
-                if dropped.len() >= count {
+                if names.len() >= count {
                     return Err(Error::new(&ER_DROP_LAST_PARTITION, &[]));
                 }
+                let dropped = numbers(old, names, || Error::new(&ER_DROP_PARTITION_NON_EXISTENT, &[&"DROP"]))?;
                 let kept = by.partitions.iter().enumerate().filter(|(n, _)| !dropped.contains(n));
                 Ok(Change::Whole(kept.map(|(_, p)| p.clone()).collect()))
             }
@@ -166,7 +166,11 @@ impl Ddl<'_> {
                 Ok(Change::Whole(renewed(&by.partitions, &emptied)))
             }
             PartitionAction::Rebuild(names) => {
-                let rebuilt = self.chosen(old, names, |_| Error::new(&ER_DROP_PARTITION_NON_EXISTENT, &[&"REBUILD"]))?;
+                let unknown = || Error::new(&ER_DROP_PARTITION_NON_EXISTENT, &[&"REBUILD"]);
+                let rebuilt = match names {
+                    PartitionNames::All => (0..count).collect(),
+                    PartitionNames::Named(names) => numbers(old, names, unknown)?,
+                };
                 Ok(Change::Copy(renewed(&by.partitions, &rebuilt)))
             }
             PartitionAction::Reorganize { names, .. } if names.is_empty() => match is_sliced {
@@ -289,8 +293,10 @@ fn number(def: &TableDef, name: &str) -> Option<usize> {
     def.partitioning.as_ref()?.position(name)
 }
 
+/// A name that stands there twice is as wrong as one that is not there.
 fn numbers(def: &TableDef, names: &[String], unknown: impl Fn() -> Error) -> Result<BTreeSet<usize>> {
-    names.iter().map(|name| number(def, name).ok_or_else(&unknown)).collect()
+    let found = names.iter().map(|name| number(def, name).ok_or_else(&unknown)).collect::<Result<BTreeSet<usize>>>()?;
+    if found.len() == names.len() { Ok(found) } else { Err(unknown()) }
 }
 
 fn forget_ids(partition: &mut PartitionDef) {

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use vaquita_storage::{Isolation, KeyColumn, LockInfo, LockMode, LockTarget, Transaction, TxnInfo, TxnOptions, referenced_key};
 use vaquita_types::Result;
-use vaquita_types::schema::{IndexId, TableId};
+use vaquita_types::schema::{IndexId, PartitionDef, TableId};
 
 use super::row::{NULL, row};
 use super::{Row, SystemContext};
@@ -71,8 +71,16 @@ pub fn innodb_trx(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
 pub struct LockNames {
     txn: Transaction,
     tables: HashMap<TableId, (String, String)>,
-    /// The table and the position of the index.
-    indexes: HashMap<IndexId, (TableId, usize, String)>,
+    indexes: HashMap<IndexId, NamedIndex>,
+}
+
+struct NamedIndex {
+    table: TableId,
+    /// In the table's list.
+    position: usize,
+    /// Number and name of the partition that it is of.
+    partition: Option<(usize, String)>,
+    name: String,
 }
 
 impl LockNames {
@@ -83,9 +91,12 @@ impl LockNames {
             let def = &table.def;
             names.tables.insert(def.id, (def.database.clone(), def.name.clone()));
             for (n, index) in def.indexes.iter().enumerate() {
-                let of_partitions = def.partitions().iter().filter_map(|p| p.indexes.get(n).copied());
-                for id in std::iter::once(index.id).chain(of_partitions) {
-                    names.indexes.insert(id, (def.id, n, index.name.clone()));
+                let of_partition =
+                    |(number, p): (usize, &PartitionDef)| Some((*p.indexes.get(n)?, Some((number, p.name.clone()))));
+                let of_partitions = def.partitions().iter().enumerate().filter_map(of_partition);
+                for (id, partition) in std::iter::once((index.id, None)).chain(of_partitions) {
+                    let named = NamedIndex { table: def.id, position: n, partition, name: index.name.clone() };
+                    names.indexes.insert(id, named);
                 }
             }
             Ok(())
@@ -99,26 +110,34 @@ impl LockNames {
             LockTarget::Table(id) => (Some(*id), None),
             LockTarget::Key(key) | LockTarget::Range(key, _) => {
                 let found = self.index_of(key);
-                (found.map(|f| f.0), found.map(|f| f.2.as_str()))
+                (found.map(|f| f.table), found.map(|f| f.name.as_str()))
             }
         };
         let table = table.and_then(|id| self.tables.get(&id));
         (table.map(|t| t.0.as_str()), table.map(|t| t.1.as_str()), index)
     }
 
-    fn index_of(&self, key: &[u8]) -> Option<&(TableId, usize, String)> {
+    fn index_of(&self, key: &[u8]) -> Option<&NamedIndex> {
         let key = referenced_key(key).unwrap_or(key);
         let id = key.first_chunk().map(|bytes| IndexId(u32::from_be_bytes(*bytes)))?;
         self.indexes.get(&id)
     }
 
+    /// The partition that a key or range is of.
+    fn partition(&self, target: &LockTarget) -> Option<&str> {
+        let (LockTarget::Key(key) | LockTarget::Range(key, _)) = target else { return None };
+        self.index_of(key)?.partition.as_ref().map(|(_, name)| name.as_str())
+    }
+
     /// The columns and values of a key.
     fn columns(&self, cx: &SystemContext<'_>, key: &[u8]) -> Result<Vec<KeyColumn>> {
-        let Some((table, n, _)) = self.index_of(key) else { return Ok(Vec::new()) };
-        let Some((database, name)) = self.tables.get(table) else { return Ok(Vec::new()) };
-        match cx.statement.catalog.table(database, name)? {
-            Some(table) => table.key_columns(&self.txn, *n, referenced_key(key).unwrap_or(key)),
-            None => Ok(Vec::new()),
+        let Some(index) = self.index_of(key) else { return Ok(Vec::new()) };
+        let Some((database, name)) = self.tables.get(&index.table) else { return Ok(Vec::new()) };
+        let Some(table) = cx.statement.catalog.table(database, name)? else { return Ok(Vec::new()) };
+        let key = referenced_key(key).unwrap_or(key);
+        match index.partition.as_ref().map(|(number, _)| *number).filter(|number| *number < table.def.partitions().len()) {
+            Some(number) => table.partition(number)?.key_columns(&self.txn, index.position, key),
+            None => table.key_columns(&self.txn, index.position, key),
         }
     }
 
@@ -201,7 +220,7 @@ pub fn data_locks(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
             0u64,
             database,
             table,
-            NULL,
+            names.partition(&lock.target),
             NULL,
             index,
             0u64,

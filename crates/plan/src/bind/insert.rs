@@ -66,7 +66,7 @@ impl Binder<'_> {
 
     /// `columns`: positions in the table of those that get values.
     pub(super) fn insert_into(&mut self, insert: &ast::Insert, into: &Inserted, mut columns: Vec<usize>) -> Result<Plan> {
-        let partitions = super::select_partitions(&into.table, &insert.partitions)?;
+        let partitions = super::select_partitions(&into.table, &into.table.name, &insert.partitions)?;
         self.note_inserted(into, &columns, insert)?;
         if let ast::InsertSource::Values(rows) = &insert.source
             && rows.first().is_some_and(Vec::is_empty)

@@ -6,8 +6,11 @@
 //! | integers, FLOAT, DOUBLE, ENUM, SET | little-endian |
 //! | DATE; YEAR | 3 bytes little-endian; 1 byte from 1900 |
 //! | DECIMAL, DATETIME, TIMESTAMP, TIME | big-endian, ordered by memcmp |
-//! | CHAR, VARCHAR | weights, without trailing spaces where the collation pads; CHAR is filled up with spaces to its longest |
+//! | CHAR, VARCHAR | weights, without trailing spaces where the collation pads; else CHAR is filled up with spaces to its longest |
 //! | NULL | none: `n1 ^= n1 << 1 | 1` |
+//!
+//! What is equal has one hash, so that one partition tells whether a key is taken. MySQL's differ for two: it fills CHAR up by bytes, and finds
+//! `'E'` elsewhere than `'é'`; it takes `-0.0` for another number. Here each weight counts as a byte, as for ASCII texts in both.
 
 use vaquita_types::charset::{CollationId, charset, collation};
 use vaquita_types::temporal::{DateTime, Time};
@@ -69,12 +72,9 @@ struct Hash {
 impl Hash {
     fn add(&mut self, value: &Value, ty: &ColumnType, bytes: &mut Vec<u8>) {
         if let (Value::Bytes(text), TypeKind::Char | TypeKind::VarChar) = (value, ty.kind) {
-            bytes.extend_from_slice(text);
-            if ty.kind == TypeKind::Char {
-                // Its place in MySQL's record holds as many characters of any length.
-                bytes.resize(bytes.len().max(ty.length as usize * usize::from(charset(ty.collation).mbmaxlen)), b' ');
-            }
-            return self.add_text(bytes, ty.collation);
+            // The place of a CHAR in MySQL's record holds as many characters of any length.
+            let filled = ty.length as usize * usize::from(charset(ty.collation).mbmaxlen);
+            return self.add_text(text, ty.collation, if ty.kind == TypeKind::Char { filled } else { 0 });
         }
         record_bytes(value, ty, bytes);
         match ty.kind {
@@ -86,7 +86,7 @@ impl Hash {
             | TypeKind::Binary
             | TypeKind::VarBinary => self.add_bytes(bytes),
             // MySQL hashes numbers and dates as if they were texts of latin1_swedish_ci.
-            _ => self.add_text(bytes, CollationId::LATIN1_SWEDISH_CI),
+            _ => self.add_text(bytes, CollationId::LATIN1_SWEDISH_CI, 0),
         }
     }
 
@@ -98,12 +98,16 @@ impl Hash {
         }
     }
 
-    fn add_text(&mut self, text: &[u8], id: CollationId) {
+    /// `filled`: how many weights there are with the spaces behind it, where those count.
+    fn add_text(&mut self, text: &[u8], id: CollationId, filled: usize) {
         match text_hash(id) {
             Some(TextHash::Weights) => {
                 let mut h = self.n1 ^ 14_695_981_039_346_656_037;
-                for weight in collation(id).weight_string(text).chunks_exact(2) {
-                    h ^= u64::from(u16::from_be_bytes([weight[0], weight[1]]));
+                let (weights, space) = (collation(id).weight_string(text), collation(id).weight_string(b" "));
+                let spaces = filled.saturating_sub(weights.len() / 2);
+                for weight in weights.chunks_exact(2).chain(std::iter::repeat_n(space.as_slice(), spaces)) {
+                    let [high, low] = weight else { continue };
+                    h ^= u64::from(u16::from_be_bytes([*high, *low]));
                     h = h.wrapping_mul(1_099_511_628_211);
                 }
                 self.n1 = h;
@@ -144,8 +148,9 @@ fn record_bytes(value: &Value, ty: &ColumnType, out: &mut Vec<u8>) {
         (K::Enum, _) => little(if members > 255 { 2 } else { 1 }, out),
         (K::Set, _) => little(if members > 32 { 8 } else { members.div_ceil(8).max(1) }, out),
         (K::Year, _) => out.push(number.saturating_sub(1900) as u8),
-        (K::Float, Value::Float(f)) => out.extend_from_slice(&(*f as f32).to_le_bytes()),
-        (K::Double, Value::Float(f)) => out.extend_from_slice(&f.to_le_bytes()),
+        // The sum has no negative zero.
+        (K::Float, Value::Float(f)) => out.extend_from_slice(&(*f as f32 + 0.0).to_le_bytes()),
+        (K::Double, Value::Float(f)) => out.extend_from_slice(&(*f + 0.0).to_le_bytes()),
         (K::Decimal, Value::Decimal(d)) => d.encode(ty.length, ty.decimals, out),
         (K::Date, Value::Date(d)) => out.extend_from_slice(&(d.day() | d.month() << 5 | d.year() << 9).to_le_bytes()[..3]),
         (K::DateTime, Value::DateTime(at)) => put_datetime(*at, ty.decimals, out),
