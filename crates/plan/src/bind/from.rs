@@ -237,7 +237,7 @@ impl Binder<'_> {
         if self.cx.names.is_some() && table.options.temporary {
             return Err(Error::new(&errno::ER_VIEW_SELECT_TMPTABLE, &[&table.name]));
         }
-        let selected = select_partitions(&table, alias, &factor.partitions)?;
+        let selected = select_partitions(&table, &factor.partitions)?;
         self.refuse_reading_target(&table, factor)?;
         for hint in &factor.index_hints {
             for name in &hint.indexes {

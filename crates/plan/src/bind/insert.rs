@@ -33,7 +33,7 @@ impl Binder<'_> {
         let into = match self.cx.insert_target {
             Some(table) => {
                 self.note_table(table);
-                Inserted { table: table.clone(), through: None }
+                Inserted { table: table.clone(), partitions: None, through: None }
             }
             None => self.insert_target(&insert.table, actions, insert.columns.as_deref(), insert.replace)?,
         };
@@ -50,7 +50,7 @@ impl Binder<'_> {
         replace: bool,
     ) -> Result<Inserted> {
         let into = match self.table_or_view(name, actions)? {
-            Named::Table(table) => Inserted { table, through: None },
+            Named::Table(table) => Inserted { table, partitions: None, through: None },
             Named::View(view) => {
                 let factor =
                     ast::TableFactor { name: name.clone(), partitions: Vec::new(), alias: None, index_hints: Vec::new() };
@@ -66,7 +66,11 @@ impl Binder<'_> {
 
     /// `columns`: positions in the table of those that get values.
     pub(super) fn insert_into(&mut self, insert: &ast::Insert, into: &Inserted, mut columns: Vec<usize>) -> Result<Plan> {
-        let partitions = super::select_partitions(&into.table, &into.table.name, &insert.partitions)?;
+        let named = super::select_partitions(&into.table, &insert.partitions)?;
+        let partitions = match (named, into.partitions.clone()) {
+            (Some(named), Some(of_view)) => Some(named.iter().copied().filter(|n| of_view.contains(n)).collect()),
+            (named, of_view) => named.or(of_view),
+        };
         self.note_inserted(into, &columns, insert)?;
         if let ast::InsertSource::Values(rows) = &insert.source
             && rows.first().is_some_and(Vec::is_empty)

@@ -30,13 +30,13 @@ pub fn bind_partitions(table: &TableRef, catalog: &dyn Catalog) -> Result<Partit
     PartitionFunction::new(table, key)
 }
 
-/// The numbers of the partitions that `PARTITION (p0, p1)` names, ascending; errors 1747 and 1735. `alias` is what the statement calls the table.
-pub fn select_partitions(table: &TableRef, alias: &str, names: &[String]) -> Result<Option<Arc<[usize]>>> {
+/// The numbers of the partitions that `PARTITION (p0, p1)` names, ascending; errors 1747 and 1735.
+pub fn select_partitions(table: &TableRef, names: &[String]) -> Result<Option<Arc<[usize]>>> {
     if names.is_empty() {
         return Ok(None);
     }
     let Some(by) = &table.partitioning else { return Err(Error::new(&errno::ER_PARTITION_CLAUSE_ON_NONPARTITIONED, &[])) };
-    let number = |name: &String| by.position(name).ok_or_else(|| Error::new(&errno::ER_UNKNOWN_PARTITION, &[name, &alias]));
+    let number = |name: &String| by.position(name).ok_or_else(|| Error::new(&errno::ER_UNKNOWN_PARTITION, &[name, &table.name]));
     let mut numbers = names.iter().map(number).collect::<Result<Vec<usize>>>()?;
     numbers.sort_unstable();
     numbers.dedup();

@@ -29,6 +29,8 @@ pub(super) struct Changing {
 /// What an INSERT fills.
 pub(super) struct Inserted {
     pub table: TableRef,
+    /// The partitions that the view names.
+    pub partitions: Option<Arc<[usize]>>,
     pub through: Option<InsertedView>,
 }
 
@@ -302,9 +304,14 @@ impl Binder<'_> {
         let of_table = &self.frame().relations[target.relation];
         let Source::Base(table) = &of_table.source else { return Err(not_insertable()) };
         let (table, inner_alias) = (table.clone(), of_table.alias.clone());
+        let partitions = of_table.partitions.as_ref().and_then(|partitions| partitions.selected.clone());
         let chain = self.chain(target, &table);
         let relation_after = target.relation - self.frame().relations[at].merged.start;
-        Ok(Inserted { table, through: Some(InsertedView { view, def, inner_alias, columns, chain, checks, relation_after }) })
+        Ok(Inserted {
+            table,
+            partitions,
+            through: Some(InsertedView { view, def, inner_alias, columns, chain, checks, relation_after }),
+        })
     }
 
     /// The columns of a view that are columns of a table. None: one is no column, or there are two of one.

@@ -77,6 +77,7 @@ pub const ALL: &[&str] = &[
     "ddl.definition-removed",
     "ddl.index-listed",
     "ddl.table-dropped",
+    "ddl.partitions-changed",
     "ddl.auto-increment",
     "ddl.renamed-one",
     "ddl.truncated",
