@@ -47,7 +47,7 @@ impl Binder<'_> {
             Place::Default(of) => return disallowed(&errno::ER_DEFAULT_VAL_GENERATED_NAMED_FUNCTION_IS_NOT_ALLOWED, of),
             Place::Check(of) => return disallowed(&errno::ER_CHECK_CONSTRAINT_NAMED_FUNCTION_IS_NOT_ALLOWED, of),
             Place::Generated(of) => return disallowed(&errno::ER_GENERATED_COLUMN_NAMED_FUNCTION_IS_NOT_ALLOWED, of),
-            Place::Functional(_) => self.uses()?,
+            Place::Functional(_) | Place::Partition => self.uses()?,
         };
         let Some(database) = database.or(self.cx.settings.current_database.as_deref()) else {
             return Err(Error::new(&errno::ER_NO_DB_ERROR, &[]));
