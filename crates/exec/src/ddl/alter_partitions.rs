@@ -19,7 +19,7 @@ use vaquita_types::schema::{PartitionDef, PartitionValues, TableDef, TableId};
 use vaquita_types::{Error, Result, Value};
 
 use super::algorithm::Way;
-use super::partitions::{check_unique_keys, is_before, sliced};
+use super::partitions::{check_keys, is_before, sliced};
 use super::{Ddl, Outcome};
 
 /// What an action makes of the partitions.
@@ -272,7 +272,7 @@ impl Ddl<'_> {
         if new.options.engine != old.options.engine && !new.options.engine.eq_ignore_ascii_case("InnoDB") {
             return Err(Error::new(&ER_CHECK_NOT_IMPLEMENTED, &[&"native partitioning"]));
         }
-        check_unique_keys(new, &self.function(new)?)
+        check_keys(new, &self.function(new)?)
     }
 }
 

@@ -15,7 +15,7 @@ use vaquita_types::convert::{StoreContext, store};
 use vaquita_types::errno::*;
 use vaquita_types::limits::PARTITIONS_MAX;
 use vaquita_types::schema::{
-    ColumnDef, IndexKind, PartitionDef, PartitionKey, PartitionMethod, PartitionValues, Partitioning, TableDef, TableId,
+    ColumnDef, IndexDef, IndexKind, PartitionDef, PartitionKey, PartitionMethod, PartitionValues, Partitioning, TableDef, TableId,
 };
 use vaquita_types::temporal::{Date, TimeZone};
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value};
@@ -70,7 +70,7 @@ impl Ddl<'_> {
         if def.has_foreign_keys() {
             return Err(Error::new(&ER_FOREIGN_KEY_ON_PARTITIONED, &[]));
         }
-        check_unique_keys(def, &function)
+        check_keys(def, &function)
     }
 
     fn method_and_key(&self, by: &ast::PartitionBy, def: &TableDef) -> Result<(PartitionMethod, PartitionKey)> {
@@ -412,9 +412,12 @@ pub(super) fn is_before(a: &[Option<Value>], b: &[Option<Value>], types: &[Colum
     false
 }
 
-/// Error 1503: a unique key says which partition a row is in, so that one partition tells whether it is taken.
-pub(super) fn check_unique_keys(def: &TableDef, function: &PartitionFunction) -> Result<()> {
-    for index in def.indexes.iter().filter(|index| index.kind != IndexKind::Secondary && !index.parts.is_empty()) {
+/// Error 1214 for a FULLTEXT index, and 1503: a unique key says which partition a row is in, so that one partition tells whether it is taken.
+pub(super) fn check_keys(def: &TableDef, function: &PartitionFunction) -> Result<()> {
+    if def.indexes.iter().any(IndexDef::is_full_text) {
+        return Err(Error::new(&ER_TABLE_CANT_HANDLE_FT, &[]));
+    }
+    for index in def.indexes.iter().filter(|index| index.is_unique() && !index.parts.is_empty()) {
         let holds = |at: &usize| {
             let id = def.columns.get(*at).map(|column| column.id);
             index.parts.iter().any(|part| Some(part.column) == id && part.prefix.is_none())
