@@ -83,7 +83,7 @@ impl Word<'_> {
     /// As InnoDB does, under any collation only ASCII letters are the same in both cases here.
     pub fn is_stop_word(&self) -> bool {
         let is_one = |stop: &&str| stop.as_bytes().eq_ignore_ascii_case(self.bytes);
-        self.bytes.len() <= STOP_WORD_BYTES_MAX && STOP_WORDS.iter().any(|stop| is_one(stop))
+        self.bytes.len() <= STOP_WORD_BYTES_MAX && STOP_WORDS.iter().any(is_one)
     }
 }
 
