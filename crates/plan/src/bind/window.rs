@@ -73,7 +73,7 @@ impl Binder<'_> {
                 refuse(*from_last, "FROM LAST")?;
                 let (arg, n) = (self.scalar(expr)?, self.scalar(n)?);
                 let is_given = matches!(n.kind, ExprKind::Param(_) | ExprKind::UserVar(_));
-                if !is_given && !(is_constant(&n) && n.ty.is_integer()) {
+                if !(is_given || is_constant(&n) && n.ty.is_integer()) {
                     return Err(Error::new(&errno::ER_WRONG_ARGUMENTS, &[&"nth_value"]));
                 }
                 let ty = kept_type(&arg.ty);

@@ -148,10 +148,7 @@ fn syntax_error(error: &fancy_regex::Error, pattern: &str) -> Error {
             .count()
     };
     let too_big = match error {
-        fancy_regex::Error::CompileError(error) => match error {
-            CompileError::InnerError(error) => error.size_limit().is_some(),
-            _ => false,
-        },
+        fancy_regex::Error::CompileError(CompileError::InnerError(error)) => error.size_limit().is_some(),
         _ => false,
     };
     if too_big {
