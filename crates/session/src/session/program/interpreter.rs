@@ -153,6 +153,8 @@ pub trait Interpreter: Host {
             }
             Instruction::CaseNotFound => return Err(Error::new(&ER_SP_CASE_NOT_FOUND, &[])),
             Instruction::Return(value) => {
+                // Of what came before the caller hears nothing.
+                self.env().diagnostics.clear();
                 frame.returned = Some(self.evaluate_in(frame, first, value)?);
                 return Ok(frame.routine.ast.program.steps.len());
             }
