@@ -188,7 +188,7 @@ fn operators_inside_themselves() {
 /// A limit's name, its value, and the statement that needs so many.
 type Limit = (&'static str, usize, fn(usize) -> String);
 
-const LIMITS: [Limit; 20] = [
+const LIMITS: [Limit; 21] = [
     ("IDENTIFIER_CHARS_MAX", IDENTIFIER_CHARS_MAX, |n| format!("CREATE TABLE `{}` (a INT)", "é".repeat(n))),
     ("TABLE_COLUMNS_MAX", TABLE_COLUMNS_MAX, |n| format!("CREATE TABLE many_columns ({})", list(n, |i| format!("c{i} TINYINT")))),
     ("TABLE_INDEXES_MAX", TABLE_INDEXES_MAX, |n| {
@@ -207,6 +207,11 @@ const LIMITS: [Limit; 20] = [
     ("SET_MEMBERS_MAX", SET_MEMBERS_MAX, |n| format!("CREATE TABLE sets (a SET({}))", list(n, |i| format!("'{i}'")))),
     ("PARAMETERS_MAX", PARAMETERS_MAX, |n| format!("PREPARE p FROM 'SELECT 1 IN ({})'", list(n, |_| "?".into()))),
     ("BLOCK_TABLES_MAX", BLOCK_TABLES_MAX, |n| format!("SELECT COUNT(*) FROM {}", list(n, |i| format!("one t{i}")))),
+    ("PARTITION_COLUMNS_MAX", PARTITION_COLUMNS_MAX, |n| {
+        let (columns, types) = (list(n, |i| format!("c{i}")), list(n, |i| format!("c{i} INT")));
+        let bounds = list(n, |_| "MAXVALUE".into());
+        format!("CREATE TABLE parts ({types}) PARTITION BY RANGE COLUMNS ({columns}) (PARTITION p VALUES LESS THAN ({bounds}))")
+    }),
     ("REGEXP_BYTES_MAX", REGEXP_BYTES_MAX, |n| format!("SELECT 'a' REGEXP REPEAT('a', {n})")),
     ("REGEXP_PARTS_MAX", REGEXP_PARTS_MAX, |n| format!("SELECT 'a' REGEXP REPEAT('(?=a)', {n})")),
     ("RANDOM_BYTES_MAX", RANDOM_BYTES_MAX, |n| format!("SELECT RANDOM_BYTES({n})")),
@@ -240,6 +245,7 @@ const HIT_ELSEWHERE: [(&str, &str); 21] = [
     ("PROGRAM_DEPTH_MAX", "it::programs"),
     ("PROGRAM_STEPS_MAX", "it::programs"),
     ("FOREIGN_KEY_DEPTH_MAX", "golden script fk_cascades"),
+    ("PARTITIONS_MAX", "golden script partitions_ddl"),
     ("FOREIGN_KEYS_CHECKED_BYTES_MAX", "what is beyond it is looked up again"),
 ];
 
