@@ -91,5 +91,5 @@ pub use rocks::{Family, SortedFiles};
 pub use spill::sorter::{Sorted, Sorter};
 pub use txn::xa::{XID_PART_BYTES_MAX, XaBranch, Xid};
 pub use txn::{
-    Cursor, Direction, Keep, Locked, Mark, Reads, ScanOptions, SharedView, Step, Store, Transaction, TxnOptions, Version,
+    Cursor, Direction, Keep, Locked, Mark, Part, Reads, ScanOptions, SharedView, Step, Store, Transaction, TxnOptions, Version,
 };

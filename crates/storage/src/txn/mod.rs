@@ -42,8 +42,8 @@ pub use cursor::{Cursor, Direction, Keep, ScanOptions, Step};
 pub use gap::Gap;
 pub(crate) use store::Places;
 pub use store::Store;
-pub use write_set::Mark;
 use write_set::WriteSet;
+pub use write_set::{Mark, Part};
 
 use self::ascent::Ascent;
 use self::base::{Base, Spans};
@@ -312,6 +312,21 @@ impl Transaction {
     /// A named savepoint of the session is a mark.
     pub fn savepoint(&mut self) -> Mark {
         self.writes.savepoint()
+    }
+
+    /// A part of a statement begins, which is undone by itself if it fails.
+    pub fn begin_part(&mut self) -> Part {
+        self.writes.begin_part()
+    }
+
+    /// The part has succeeded.
+    pub fn end_part(&mut self, part: Part) {
+        self.writes.end_part(part);
+    }
+
+    pub fn rollback_part(&mut self, part: Part) {
+        self.rollback_to(&part.mark);
+        self.end_part(part);
     }
 
     pub fn rollback_to(&mut self, mark: &Mark) {

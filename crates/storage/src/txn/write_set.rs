@@ -35,6 +35,14 @@ use crate::spill::scratch::{Scratches, Spill};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Mark(u64);
 
+/// A mark that goes when its part of a statement has ended.
+#[derive(Clone, Copy, Debug)]
+pub struct Part {
+    pub mark: Mark,
+    /// How many savepoints came before it.
+    marks: usize,
+}
+
 /// Bytes of a map node and of the undo entry, estimated.
 const ENTRY_OVERHEAD_BYTES: usize = 96;
 /// The same of an entry that was appended and has no undo entry of its own.
@@ -243,6 +251,19 @@ impl WriteSet {
             self.savepoints.push(mark);
         }
         mark
+    }
+
+    /// A mark for a part of a statement.
+    pub fn begin_part(&mut self) -> Part {
+        let marks = self.savepoints.len();
+        Part { mark: self.savepoint(), marks }
+    }
+
+    /// The part has succeeded: its mark goes, of which a statement of many parts would have as many, and a spill a run for each.
+    pub fn end_part(&mut self, part: Part) {
+        if self.savepoints.len() == part.marks + 1 {
+            self.savepoints.pop();
+        }
     }
 
     pub fn rollback_to(&mut self, mark: Mark) {
@@ -529,6 +550,9 @@ mod tests {
         Statement,
         Rollback,
         RollbackStatement,
+        Part,
+        EndPart,
+        RollbackPart,
         Spill,
     }
 
@@ -543,6 +567,9 @@ mod tests {
             2 => Just(Op::Statement),
             1 => Just(Op::Rollback),
             1 => Just(Op::RollbackStatement),
+            2 => Just(Op::Part),
+            1 => Just(Op::EndPart),
+            1 => Just(Op::RollbackPart),
             1 => Just(Op::Spill),
         ];
         proptest::collection::vec((op, any::<bool>()), 0..60)
@@ -561,6 +588,20 @@ mod tests {
         found.filter_map(|(k, write)| Some((k, write?))).collect()
     }
 
+    /// A spill writes a run for each mark: parts that have ended leave none.
+    #[test]
+    fn parts_that_have_ended_leave_no_marks() {
+        let mut set = WriteSet::default();
+        let before = set.savepoint();
+        for k in 0..12 {
+            let part = set.begin_part();
+            set.write(Family::Data, &key(k), Some(&[k]));
+            set.end_part(part);
+        }
+        assert_eq!(set.savepoints, [before]);
+        assert!(set.marks_within().len() <= 1);
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(128))]
         #[test]
@@ -571,8 +612,22 @@ mod tests {
             let mut model = Model::default();
             let mut savepoints: Vec<(Mark, Model)> = Vec::new();
             let mut statement: Option<(Mark, Model)> = None;
+            let mut parts: Vec<(Part, Model)> = Vec::new();
             for (op, looks) in ops {
+                // Parts are within a statement.
+                if matches!(op, Op::Savepoint | Op::Statement | Op::Rollback | Op::RollbackStatement) {
+                    parts.drain(..).rev().for_each(|(part, _)| set.end_part(part));
+                }
                 match op {
+                    Op::Part => parts.push((set.begin_part(), model.clone())),
+                    Op::EndPart => if let Some((part, _)) = parts.pop() {
+                        set.end_part(part);
+                    }
+                    Op::RollbackPart => if let Some((part, then)) = parts.pop() {
+                        set.rollback_to(part.mark);
+                        set.end_part(part);
+                        model = then;
+                    }
                     Op::Put(k, v) => {
                         set.write(Family::Data, &key(k), Some(&[v]));
                         model.0.insert(k, Some(v));

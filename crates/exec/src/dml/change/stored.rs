@@ -125,14 +125,17 @@ impl<'a> StoredRows<'a> {
                 done => done.map(Some),
             };
         }
-        let mark = self.statement.txn.borrow_mut().savepoint();
+        let part = self.statement.txn.borrow_mut().begin_part();
         match change(self) {
             Err(error) if is_key_error(&error) => {
-                self.statement.txn.borrow_mut().rollback_to(&mark);
+                self.statement.txn.borrow_mut().rollback_part(part);
                 self.statement.session.warn(Level::Warning, error);
                 Ok(None)
             }
-            done => done.map(Some),
+            done => {
+                self.statement.txn.borrow_mut().end_part(part);
+                done.map(Some)
+            }
         }
     }
 

@@ -210,16 +210,20 @@ impl FunctionHost<'_> {
         loop {
             self.admit(&plan.plan)?;
             let changes = vaquita_exec::query::changes(&plan.plan);
-            let mark = changes.then(|| self.statement.txn.borrow_mut().savepoint());
+            let part = changes.then(|| self.statement.txn.borrow_mut().begin_part());
             let ran = {
                 let in_use = InUse { tables: Tables::Of(&plan.plan), outer: self.view.in_use };
                 let view = ServerView { in_use: Some(&in_use), ..self.view };
                 f(&plan.plan, &self.inner(&view, &frame.values))
             };
-            let Err(error) = ran else { return ran };
-            if let Some(mark) = &mark {
-                self.statement.txn.borrow_mut().rollback_to(mark);
+            let mut txn = self.statement.txn.borrow_mut();
+            match (&ran, part) {
+                (Ok(_), Some(part)) => txn.end_part(part),
+                (Err(_), Some(part)) => txn.rollback_part(part),
+                (_, None) => {}
             }
+            drop(txn);
+            let Err(error) = ran else { return ran };
             if error.next() != Next::Replan || replans >= REPLANS_MAX {
                 return Err(error);
             }
