@@ -13,7 +13,7 @@ use vaquita_storage::{
 };
 use vaquita_types::Value;
 use vaquita_types::charset::CollationId;
-use vaquita_types::schema::{PartitionDef, PartitionKey, PartitionMethod, PartitionValues, Partitioning, TableDef, TableId};
+use vaquita_types::schema::{PartitionDef, PartitionKey, PartitionMethod, PartitionValues, Partitioning, TableDef};
 
 const POLICY: LockPolicy = LockPolicy::Wait(Duration::from_secs(5));
 
@@ -27,15 +27,7 @@ fn context() -> DdlContext {
 }
 
 fn empty(name: &str) -> PartitionDef {
-    PartitionDef {
-        name: name.into(),
-        values: PartitionValues::None,
-        comment: String::new(),
-        rows_max: None,
-        rows_min: None,
-        id: TableId(0),
-        indexes: Vec::new(),
-    }
+    PartitionDef::new(name.into(), PartitionValues::None)
 }
 
 /// `db.t` (id, v) with an index on v and three partitions; which one a row is in is the test's to say.

@@ -19,7 +19,8 @@ use vaquita_types::schema::{PartitionDef, PartitionValues, TableDef, TableId};
 use vaquita_types::{Error, Result, Value};
 
 use super::algorithm::Way;
-use super::partitions::{check_keys, is_before, sliced};
+use super::partition_values::{bound_types, is_before};
+use super::partitions::{check_keys, sliced};
 use super::{Ddl, Outcome};
 
 /// What an action makes of the partitions.
@@ -322,5 +323,5 @@ fn keeps_range(old: &TableDef, last: usize, made: &[PartitionDef]) -> bool {
         _ => Vec::new(),
     };
     let (before, after) = (bound(old.partitions().get(last)), bound(made.last()));
-    before == after || last + 1 == old.partitions().len() && is_before(&before, &after, &super::partitions::bound_types(old))
+    before == after || last + 1 == old.partitions().len() && is_before(&before, &after, &bound_types(old))
 }

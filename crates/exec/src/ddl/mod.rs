@@ -23,6 +23,7 @@ mod generated;
 pub mod indexes;
 mod maintenance;
 pub mod options;
+mod partition_values;
 mod partitions;
 mod primary_key;
 pub mod show_create;

@@ -5,6 +5,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
+use crate::ask::{code, ok, one};
 use crate::client::{Answer, Client};
 use crate::server::{PASSWORD, Server};
 
@@ -35,22 +36,6 @@ const ORPHANS: &[&str] = &[
 
 /// What clients must expect: duplicates, children in the way, missing parents, deadlocks and conflicts, waits, KILL.
 const EXPECTED: &[u16] = &[1062, 1205, 1213, 1317, 1451, 1452, 1761];
-
-fn code(answer: &Answer) -> u16 {
-    match answer {
-        Answer::Err { code, .. } => *code,
-        Answer::Ok { .. } | Answer::Rows { .. } => 0,
-    }
-}
-
-fn ok(client: &mut Client, sql: &str) {
-    let answer = client.query(sql);
-    assert_eq!(code(&answer), 0, "{sql}: {answer:?}");
-}
-
-fn one(client: &mut Client, sql: &str) -> String {
-    client.query(sql).rows().concat().join("|")
-}
 
 struct Random(u64);
 

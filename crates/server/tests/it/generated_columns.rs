@@ -1,23 +1,7 @@
 //! Generated columns over restarts, and settings that their expressions depend on.
 
-use crate::client::{Answer, Client};
+use crate::ask::{code, ok, one};
 use crate::server::Server;
-
-fn code(answer: &Answer) -> u16 {
-    match answer {
-        Answer::Err { code, .. } => *code,
-        Answer::Ok { .. } | Answer::Rows { .. } => 0,
-    }
-}
-
-fn ok(client: &mut Client, sql: &str) {
-    let answer = client.query(sql);
-    assert_eq!(code(&answer), 0, "{sql}: {answer:?}");
-}
-
-fn one(client: &mut Client, sql: &str) -> String {
-    client.query(sql).rows().concat().join("|")
-}
 
 /// What an index holds is found again in another time zone, because the row has it.
 #[test]

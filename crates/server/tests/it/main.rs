@@ -7,6 +7,7 @@
 
 mod account_matrix;
 mod accounts;
+mod ask;
 mod authorization;
 mod broken_log;
 mod client;

@@ -4,23 +4,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::client::{Answer, Client};
+use crate::ask::{code, ok, one};
+use crate::client::Client;
 use crate::server::Server;
-
-fn ok(client: &mut Client, sql: &str) {
-    assert_eq!(code(&client.query(sql)), 0, "{sql}");
-}
-
-fn code(answer: &Answer) -> u16 {
-    match answer {
-        Answer::Err { code, .. } => *code,
-        Answer::Ok { .. } | Answer::Rows { .. } => 0,
-    }
-}
-
-fn one(client: &mut Client, sql: &str) -> String {
-    client.query(sql).rows().concat().join("|")
-}
 
 const DIGITS: &str = "(SELECT 0 n UNION SELECT 1 UNION SELECT 2 UNION SELECT 3 UNION SELECT 4 UNION SELECT 5 UNION SELECT 6 \
     UNION SELECT 7 UNION SELECT 8 UNION SELECT 9)";

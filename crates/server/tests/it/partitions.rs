@@ -3,28 +3,13 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use crate::client::{Answer, Client};
+use crate::ask::{code, ok, one};
+use crate::client::Client;
 use crate::server::Server;
 
 const KEYS: u64 = 60;
 /// What writers must expect: duplicates, no partition, deadlocks and conflicts, waits, a table that changed.
 const EXPECTED: &[u16] = &[1062, 1205, 1213, 1412, 1526];
-
-fn code(answer: &Answer) -> u16 {
-    match answer {
-        Answer::Err { code, .. } => *code,
-        Answer::Ok { .. } | Answer::Rows { .. } => 0,
-    }
-}
-
-fn ok(client: &mut Client, sql: &str) {
-    let answer = client.query(sql);
-    assert_eq!(code(&answer), 0, "{sql}: {answer:?}");
-}
-
-fn one(client: &mut Client, sql: &str) -> String {
-    client.query(sql).rows().concat().join("|")
-}
 
 /// Changes rows, which moves some of them to other partitions.
 fn write(server: &Server, seed: u64, stop: &AtomicBool) {

@@ -58,6 +58,13 @@ pub struct PartitionDef {
     pub indexes: Vec<IndexId>,
 }
 
+impl PartitionDef {
+    /// Without options; storage gives the ids.
+    pub fn new(name: String, values: PartitionValues) -> PartitionDef {
+        PartitionDef { name, values, comment: String::new(), rows_max: None, rows_min: None, id: TableId(0), indexes: Vec::new() }
+    }
+}
+
 #[derive(Clone, Debug, PartialEq)]
 pub enum PartitionValues {
     /// HASH and KEY.
