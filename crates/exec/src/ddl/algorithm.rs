@@ -75,6 +75,9 @@ impl Reason {
 }
 
 impl Way {
+    /// Of a statement that says nothing of it.
+    pub const ANY: Way = Way { algorithm: "DEFAULT", lock: "DEFAULT" };
+
     pub fn of(alter: &AlterTable) -> Result<Way> {
         let algorithm =
             known(alter.algorithm.as_deref(), ALGORITHMS).map_err(|word| Error::new(&ER_UNKNOWN_ALTER_ALGORITHM, &[&word]))?;

@@ -55,6 +55,9 @@ impl Ddl<'_> {
 
     pub fn alter_table(&self, alter: &AlterTable) -> Result<Outcome> {
         let way = Way::of(alter)?;
+        if let [AlterAction::Partition(PartitionAction::Exchange { partition, table, validation })] = alter.actions.as_slice() {
+            return self.retrying(|| self.exchange_partition(&alter.name, partition, table, *validation));
+        }
         self.retrying(|| {
             let old = self.table(&alter.name)?;
             refuse_in_alter(alter, way.algorithm, &old)?;
@@ -95,7 +98,9 @@ impl Ddl<'_> {
         if alter.validation == Some(true) {
             map.compute_virtual();
         }
-        let keep = !map.makes_values() && !map.validates() && (instant || !map.converts());
+        // Rows are written anew where some are in an older layout, so that EXCHANGE PARTITION takes them.
+        let rewrites = old.def.layouts.len() > 1 && alter.actions.iter().any(|action| matches!(action, AlterAction::Force));
+        let keep = !map.makes_values() && !map.validates() && (instant || !map.converts()) && !rewrites;
         if temporary_rows.is_none() {
             way.check(alter, &old.def, &new, instant && keep && !repartitions)?;
             way.check_foreign_keys(

@@ -2,7 +2,7 @@
 //!
 //! | action | what happens |
 //! |---|---|
-//! | ADD (RANGE, LIST), DROP, TRUNCATE | one commit of the catalog, whatever the partitions hold |
+//! | ADD (RANGE, LIST), DROP, TRUNCATE, EXCHANGE (`exchange`) | one commit of the catalog, whatever the partitions hold |
 //! | REORGANIZE, REBUILD | the rows of the named partitions are copied to new ones |
 //! | ADD and COALESCE (HASH, KEY), PARTITION BY, REMOVE PARTITIONING | all rows are copied |
 //! | ANALYZE, CHECK, OPTIMIZE, REPAIR | as of the table, with MySQL's rows |
@@ -179,10 +179,10 @@ impl Ddl<'_> {
                 false => Err(Error::new(&ER_REORG_NO_PARAM_ERROR, &[])),
             },
             PartitionAction::Reorganize { names, into } => self.reorganized(names, into, old).map(Change::Copy),
-            PartitionAction::Exchange { .. } => Err(Error::unsupported("EXCHANGE PARTITION")),
             PartitionAction::Discard(_) => Err(Error::unsupported("DISCARD PARTITION")),
             PartitionAction::Import(_) => Err(Error::unsupported("IMPORT PARTITION")),
             PartitionAction::Remove
+            | PartitionAction::Exchange { .. }
             | PartitionAction::Analyze(_)
             | PartitionAction::Check(_)
             | PartitionAction::Optimize(_)
@@ -229,15 +229,18 @@ impl Ddl<'_> {
 
     fn maintain_partitions(&self, kind: MaintenanceKind, names: &PartitionNames, table: &Arc<Table>) -> Result<Outcome> {
         let full = format!("{}.{}", table.def.database, table.def.name);
-        let wrong = match self.chosen(&table.def, names, |_| Error::new(&ER_DROP_PARTITION_NON_EXISTENT, &[&full])) {
+        let chosen = self.chosen(&table.def, names, |_| Error::new(&ER_DROP_PARTITION_NON_EXISTENT, &[&full]));
+        let wrong = match &chosen {
             _ if !table.def.is_partitioned() => Some(Error::new(&ER_PARTITION_MGMT_ON_NONPARTITIONED, &[])),
-            Err(error) => Some(error),
+            Err(error) => Some(error.clone()),
             Ok(_) => None,
         };
         let messages = match wrong {
             Some(error) => vec![("Error", error.message().to_string()), ("status", "Operation failed".to_string())],
-            None if kind == MaintenanceKind::Repair => vec![("status", "OK".to_string())],
-            None => self.messages(kind, table, false)?,
+            None => {
+                let chosen: Vec<usize> = chosen.into_iter().flatten().collect();
+                self.messages(kind, table, false, Some(&chosen))?
+            }
         };
         let messages = messages.into_iter().map(|(word, text)| match (kind, word) {
             (MaintenanceKind::Optimize, "note") => (word, OPTIMIZED.to_string()),
@@ -306,7 +309,7 @@ fn forget_ids(partition: &mut PartitionDef) {
 }
 
 /// The partitions, of which some are to have new ids.
-fn renewed(partitions: &[PartitionDef], which: &BTreeSet<usize>) -> Vec<PartitionDef> {
+pub(super) fn renewed(partitions: &[PartitionDef], which: &BTreeSet<usize>) -> Vec<PartitionDef> {
     let mut partitions = partitions.to_vec();
     partitions.iter_mut().enumerate().filter(|(n, _)| which.contains(n)).for_each(|(_, p)| forget_ids(p));
     partitions

@@ -20,7 +20,7 @@ use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, sql_mode};
 
 use super::Ddl;
 use super::generated::local_row;
-use crate::context::{Constants, Writing};
+use crate::context::{Constants, SessionEnv, Writing};
 use crate::dml::group_numbers::counting_index;
 use crate::dml::implicit_default;
 use crate::dml::stored_exprs::{bind_checks, bind_generated, parse_stored};
@@ -183,18 +183,7 @@ impl<'a> RowMap<'a> {
     }
 
     fn check(&self, row: &[Value]) -> Result<()> {
-        if self.checks.is_empty() {
-            return Ok(());
-        }
-        let frame = local_row(row, &self.new.columns, self.ddl.session.time_zone());
-        let constants = Constants { session: self.ddl.session };
-        let cx = EvalCx { frame: &frame, outer: None, params: &[], env: &constants };
-        for (name, check) in &self.checks {
-            if check.eval_bool(&cx)? == Some(false) {
-                return Err(Error::new(&ER_CHECK_CONSTRAINT_VIOLATED, &[name]));
-            }
-        }
-        Ok(())
+        check_row(&self.checks, row, &self.new.columns, self.ddl.session)
     }
 
     fn convert(&self, value: Value, before: &ColumnDef, after: &ColumnDef) -> Result<Value> {
@@ -253,6 +242,22 @@ impl<'a> RowMap<'a> {
         };
         Ok(self.ddl.to_utc(value, column))
     }
+}
+
+/// Error 3819 for a stored row that one of the constraints does not hold for.
+pub(super) fn check_row(checks: &[(String, Expr)], row: &[Value], columns: &[ColumnDef], session: &dyn SessionEnv) -> Result<()> {
+    if checks.is_empty() {
+        return Ok(());
+    }
+    let frame = local_row(row, columns, session.time_zone());
+    let constants = Constants { session };
+    let cx = EvalCx { frame: &frame, outer: None, params: &[], env: &constants };
+    for (name, check) in checks {
+        if check.eval_bool(&cx)? == Some(false) {
+            return Err(Error::new(&ER_CHECK_CONSTRAINT_VIOLATED, &[name]));
+        }
+    }
+    Ok(())
 }
 
 /// Nothing about the stored values of the column changes.

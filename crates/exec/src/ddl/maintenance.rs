@@ -40,7 +40,7 @@ impl Ddl<'_> {
             let database = self.database_of(name)?;
             let full = format!("{database}.{}", name.name);
             let messages = match self.catalog.table(database, &name.name)? {
-                Some(table) => self.messages(statement.kind, &table, extended)?,
+                Some(table) => self.messages(statement.kind, &table, extended, None)?,
                 None => match self.view(name)? {
                     Some(view) => self.messages_of_view(statement.kind, &view),
                     None => missing(database, name),
@@ -66,7 +66,14 @@ impl Ddl<'_> {
         }
     }
 
-    pub(super) fn messages(&self, kind: MaintenanceKind, table: &std::sync::Arc<Table>, extended: bool) -> Result<Vec<Message>> {
+    /// `among`: the numbers of the partitions that are named.
+    pub(super) fn messages(
+        &self,
+        kind: MaintenanceKind,
+        table: &Arc<Table>,
+        extended: bool,
+        among: Option<&[usize]>,
+    ) -> Result<Vec<Message>> {
         let ok = || ("status", "OK".to_string());
         Ok(match kind {
             MaintenanceKind::Analyze => {
@@ -78,7 +85,7 @@ impl Ddl<'_> {
                 txn.lock_table(table.def.id, LockMode::IS, LockPolicy::Wait(self.context.wait))?;
                 let report = check_table(self.catalog.store(), table, &mut txn, extended, &self.context.interrupt)?;
                 match report.findings.is_empty() {
-                    true => vec![ok()],
+                    true => self.misplaced(table, among)?.map_or_else(|| vec![ok()], |found| found.messages(&table.def)),
                     false => {
                         let mut lines: Vec<Message> = report.findings.into_iter().map(|finding| ("Warning", finding)).collect();
                         lines.push(("error", "Corrupt".to_string()));
@@ -94,6 +101,7 @@ impl Ddl<'_> {
                 self.catalog.analyze_table(table, &self.context)?;
                 vec![("note", "Table does not support optimize, doing recreate + analyze instead".to_string()), ok()]
             }
+            MaintenanceKind::Repair if table.def.is_partitioned() => self.repair(table, among)?,
             MaintenanceKind::Repair | MaintenanceKind::Checksum => {
                 vec![("note", "The storage engine for the table doesn't support repair".to_string())]
             }

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use vaquita_parser::Statement as Ast;
-use vaquita_parser::ast::{Name, TableLock, TableLockKind};
+use vaquita_parser::ast::{AlterAction, Name, PartitionAction, TableLock, TableLockKind};
 use vaquita_plan::catalog::View;
 use vaquita_plan::node::Plan;
 use vaquita_storage::{LockMode, LockPolicy};
@@ -173,7 +173,10 @@ fn name_of(table: &vaquita_types::schema::TableRef) -> TableName {
 /// The tables that DDL names and that exist before it.
 fn tables_of(ast: &Ast) -> Vec<&Name> {
     match ast {
-        Ast::AlterTable(alter) => vec![&alter.name],
+        Ast::AlterTable(alter) => match alter.actions.as_slice() {
+            [AlterAction::Partition(PartitionAction::Exchange { table, .. })] => vec![&alter.name, table],
+            _ => vec![&alter.name],
+        },
         Ast::CreateIndex(create) => vec![&create.table],
         Ast::DropIndex { table, .. } | Ast::Truncate(table) => vec![table],
         Ast::DropTable { names, temporary: false, .. } => names.iter().collect(),

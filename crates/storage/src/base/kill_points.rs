@@ -78,6 +78,7 @@ pub const ALL: &[&str] = &[
     "ddl.index-listed",
     "ddl.table-dropped",
     "ddl.partitions-changed",
+    "ddl.exchanging",
     "ddl.auto-increment",
     "ddl.renamed-one",
     "ddl.truncated",

@@ -11,7 +11,7 @@
 //! | `ddl`, `alter`, `ddl_lock` | creates, drops, renames; changes definitions and rows; one DDL statement at a time changes a table |
 //! | `foreign_keys` | who refers to whom |
 //! | `objects` | views, procedures, functions, triggers, events: what is kept as SQL text |
-//! | `partitions` | the parts of a table, and what DDL does to whole ones |
+//! | `partitions`, `exchange` | the parts of a table, and what DDL does to whole ones |
 //! | `building`, `online`, `sorted` | indexes that are built while others write |
 //! | `validation` | foreign keys that are added while others write |
 //! | `reclaim`, `leftovers` | frees the space of dropped indexes; looks for what no definition knows |
@@ -37,6 +37,7 @@ mod alter;
 mod building;
 mod ddl;
 mod ddl_lock;
+mod exchange;
 pub mod foreign_keys;
 pub mod key_text;
 mod leftovers;
@@ -73,6 +74,7 @@ use crate::locks::{Interrupt, LockMode, LockPolicy};
 use crate::txn::{Store, Transaction, TxnOptions};
 pub use alter::{AlterContext, RowChange};
 pub use ddl::{FirstRows, TableName};
+pub use exchange::{RowCheck, stores_alike};
 use foreign_keys::KeyRules;
 pub use leftovers::Leftovers;
 pub use progress::{Progress, Stage, StageProgress};

@@ -1,7 +1,8 @@
 //! The partitions of a table: each is a `Table` of its own, with ids of its own, which is made when it is first used.
 //!
 //! PART-1: no key is written under the index ids of a partitioned table itself; whoever reads or changes rows has a partition in hand.
-//! PART-2: a row is in the partition that its values say. `exec` knows which; storage takes its word.
+//! PART-2: a row is in the partition that its values say. `exec` knows which; storage takes its word, also where EXCHANGE PARTITION
+//! WITHOUT VALIDATION has it from the user: then a pruned scan does not find the row, and nothing else is wrong.
 //!
 //! What DDL does to whole partitions is one commit of the catalog, as it is for tables: new ids for what is to be empty, and what goes
 //! is on the drop list.
@@ -124,6 +125,12 @@ impl Partitions {
     }
 }
 
+/// A row that EXCHANGE PARTITION … WITHOUT VALIDATION let in, and that only a rebuild of all partitions can move.
+fn misplaced(from: usize, to: usize) -> Error {
+    let text = format!("from REBUILD/REORGANIZED partition: {from} to non included partition (new definition): {to}");
+    Error::new(&errno::ER_ROW_IN_WRONG_PARTITION, &[&text])
+}
+
 /// All ids of partitions are to be new.
 pub(super) fn forget_ids(def: &mut TableDef) {
     let Some(by) = def.partitioning_mut() else { return };
@@ -202,7 +209,7 @@ impl Catalog {
                     (false, _) => 0,
                 };
                 let Some(fill) = fill.get(to).filter(|fill| !fill.is_empty()) else {
-                    return Err(Error::internal("a row that is moved to a partition that stays"));
+                    return Err(misplaced(number, to));
                 };
                 // Row ids are a partition's own.
                 let row_id = if alter.instant || !new.hidden_rowid { Some(row_id.unwrap_or(0)) } else { None };

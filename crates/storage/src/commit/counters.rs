@@ -185,6 +185,17 @@ impl Counters {
         self.table(table)?.row_id.next(1, 1, 1).ok_or_else(|| Error::new(&ER_AUTOINC_READ_FAILED, &[]))
     }
 
+    /// Row ids up to `id` are used.
+    pub fn note_row_id(&self, table: TableId, id: u64) -> Result<()> {
+        self.table(table)?.row_id.last.fetch_max(id, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// The highest row id handed out or seen.
+    pub fn last_row_id(&self, table: TableId) -> Result<u64> {
+        Ok(self.table(table)?.row_id.last.load(Ordering::Relaxed))
+    }
+
     /// `ALTER TABLE … AUTO_INCREMENT` of a temporary table.
     pub fn set_unlogged(&self, table: TableId, last: u64) -> Result<()> {
         self.table(table)?.auto_increment.last.store(last, Ordering::Relaxed);

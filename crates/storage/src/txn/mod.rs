@@ -683,6 +683,13 @@ impl Transaction {
         Ok(id)
     }
 
+    /// The table gets rows with hidden ids up to `id`: later ones are higher.
+    pub fn note_row_id(&mut self, table: TableId, id: u64) -> Result<()> {
+        self.store.counters().note_row_id(table, id)?;
+        self.note_used(table, CounterChange::RowIdUsed(id));
+        Ok(())
+    }
+
     /// DROP and TRUNCATE: the counters of the table go with the commit.
     pub fn drop_counters(&mut self, table: TableId) {
         self.counters.push((table, CounterChange::Dropped));
