@@ -19,6 +19,11 @@ pub fn value_of_column(value: Value, from: &ColumnType, ty: &ColumnType, session
     }
 }
 
+/// Whether what a column stores depends on the day: a TIME becomes one of today.
+pub fn stores_days(ty: &ColumnType) -> bool {
+    ty.is_temporal() || ty.kind == TypeKind::Year
+}
+
 /// The time in the session's zone.
 pub fn local_now(zone: &TimeZone, unix_us: i64) -> DateTime {
     DateTime::from_unix_micros(unix_us).and_then(|utc| zone.from_utc(utc)).unwrap_or(DateTime::ZERO)

@@ -23,6 +23,7 @@ impl<'a> Frame<'a> {
     }
 
     /// All predicates are true for the row in the slots.
+    #[inline]
     pub fn all_true(&self, predicates: &[Expr]) -> Result<bool> {
         if predicates.is_empty() {
             return Ok(true);

@@ -35,7 +35,7 @@ use vaquita_types::schema::TableRef;
 use vaquita_types::temporal::TimeZone;
 use vaquita_types::{ColumnType, Error, Result, Value};
 
-pub use column_value::{already_stored, local_now, value_of_column};
+pub use column_value::{already_stored, local_now, stores_days, value_of_column};
 pub use frame::Frame;
 use links::ForeignKeys;
 pub(crate) use links::{Links, Parent, ToChild, columns_at};

@@ -327,13 +327,25 @@ impl TableScan<'_> {
 
     fn open_point(&mut self, table: &Table, index: usize, key: &[Expr], frame: &Frame<'_>) -> Result<()> {
         let codec = index_codec(table, index)?;
+        let exact = |expr: &Expr, position: usize| -> Result<Option<Value>> {
+            let ty = &table.def.columns[position].ty;
+            Ok(match key_value(&*expr.eval(&frame.cx())?, ty, frame) {
+                KeyValue::Exact(value) => Some(value),
+                _ => None,
+            })
+        };
+        // A key of one column, which most are, needs no list.
+        if let ([expr], [part], true) = (key, codec.parts(), codec.is_clustered()) {
+            if let Some(value) = exact(expr, part.position)? {
+                codec.encode_value(&value, &mut self.key)?;
+                self.point = true;
+            }
+            return Ok(());
+        }
         let mut values = Vec::with_capacity(key.len());
         for (expr, part) in key.iter().zip(codec.parts()) {
-            let ty = &table.def.columns[part.position].ty;
-            match key_value(&*expr.eval(&frame.cx())?, ty, frame) {
-                KeyValue::Exact(value) => values.push(value),
-                _ => return Ok(()),
-            }
+            let Some(value) = exact(expr, part.position)? else { return Ok(()) };
+            values.push(value);
         }
         if codec.is_clustered() {
             codec.encode_values(&values, &mut self.key)?;
@@ -576,6 +588,7 @@ impl TableScan<'_> {
     }
 
     /// TIMESTAMPs are stored as UTC and evaluated in the session's time zone.
+    #[inline]
     fn localize(&self, columns: &[(usize, Slot)], frame: &mut Frame<'_>) {
         if self.local_slots.is_empty() {
             return;

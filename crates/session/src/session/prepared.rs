@@ -16,6 +16,7 @@ use vaquita_types::{ColumnType, Error, Result, Value};
 use super::Session;
 use super::exchange::Exchange;
 use super::execute::Planned;
+use super::query::shown_text;
 use crate::answer::{Answer, Completed, Flow, MakeWaiter, Status};
 use crate::counters::Counter;
 use crate::state::prepared::{CachedPlan, Cursor, Prepared};
@@ -32,7 +33,7 @@ impl Session {
     /// Prepares a statement, which `Request::Prepared` then runs by its id.
     pub fn prepare(&mut self, sql: &[u8]) -> Result<PreparedShape> {
         let sql = self.client_text(super::query::without_end(sql));
-        self.client.begin_command("Prepare", Some(String::from_utf8_lossy(&sql).into()));
+        self.client.begin_command("Prepare", Some(shown_text(&sql)));
         self.env.begin_statement();
         let (prepared, shown) = self.prepared_from(&sql, Prepares::SqlOnly)?;
         let columns = match prepared.plan.as_deref() {
@@ -77,7 +78,7 @@ impl Session {
         self.client.counters.add(Counter::StmtPrepare, 1);
         let prepared = Prepared {
             open: self.server.statements.opened(sql.len())?,
-            text: String::from_utf8_lossy(sql).into(),
+            text: shown_text(sql),
             database: self.env.database(),
             counted: StatementKind::counted(&ast),
             kind,

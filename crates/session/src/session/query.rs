@@ -4,6 +4,7 @@
 //! before succeeded. SELECT, INSERT, UPDATE, DELETE become plans; the rest is `other_statements`.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use vaquita_parser::{ParserOptions, Statement as Ast, StatementKind, parse_one_noting};
 use vaquita_plan::env::Level;
@@ -36,7 +37,7 @@ impl Session {
             let mut exchange = Exchange::new(answer, park);
             let statement_text = rest;
             self.client.interrupt.clear();
-            self.client.begin_command(Session::QUERY_COMMAND, Some(String::from_utf8_lossy(statement_text).into()));
+            self.client.begin_command(Session::QUERY_COMMAND, Some(shown_text(statement_text)));
             self.env.begin_statement();
             // Statements of an account with limits are counted by kind, which only parsing tells.
             if !self.access.has_limits()
@@ -121,6 +122,14 @@ pub(super) fn without_end(mut sql: &[u8]) -> &[u8] {
         sql = before.trim_ascii_end();
     }
     sql
+}
+
+/// A statement's text as PROCESSLIST shows it. Most texts are UTF-8, which is told several times as fast as it is repaired.
+pub(super) fn shown_text(sql: &[u8]) -> Arc<str> {
+    match std::str::from_utf8(sql) {
+        Ok(text) => text.into(),
+        Err(_) => String::from_utf8_lossy(sql).into(),
+    }
 }
 
 fn holds_comments_only(sql: &[u8], options: &ParserOptions) -> bool {

@@ -111,6 +111,7 @@ impl RowCodec {
     }
 
     /// In the order of `TableDef::indexes`.
+    #[inline]
     pub fn indexes(&self) -> &[IndexCodec] {
         &self.indexes
     }
@@ -189,6 +190,7 @@ impl RowCodec {
     }
 }
 
+#[inline]
 fn offset_bytes(wide: bool) -> usize {
     if wide { 4 } else { 2 }
 }
@@ -241,6 +243,8 @@ impl LayoutCodec {
         let width = offset_bytes(wide);
         let variable_start = self.fixed_end + self.variable_count * width;
         out.clear();
+        // Once for the whole row: a vector that grows with each column is copied each time.
+        out.reserve(variable_start + row.iter().map(bytes_of).sum::<usize>());
         out.resize(variable_start, 0);
         out[..VERSION_BYTES].copy_from_slice(&(self.version.0 | if wide { WIDE } else { 0 }).to_le_bytes());
         for (slot, value) in self.slots.iter().zip(row) {
@@ -267,6 +271,14 @@ impl LayoutCodec {
             out[at..at + width].copy_from_slice(&(end as u32).to_le_bytes()[..width]);
         }
         Ok(true)
+    }
+}
+
+/// What a text takes behind the offsets; documents are encoded by themselves.
+fn bytes_of(value: &Value) -> usize {
+    match value {
+        Value::Bytes(bytes) => bytes.len(),
+        _ => 0,
     }
 }
 

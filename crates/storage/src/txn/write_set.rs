@@ -121,6 +121,7 @@ impl WriteSet {
     }
 
     /// Nothing to look for among the family's writes.
+    #[inline]
     pub fn has_none(&self, family: Family) -> bool {
         self.map(family).is_empty() && (family == Family::Catalog || self.spill.is_none())
     }

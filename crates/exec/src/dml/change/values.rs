@@ -18,7 +18,7 @@ use vaquita_types::schema::{ColumnDef, ColumnDefault, IndexDef, TableDef};
 use vaquita_types::temporal::{DateTime, TimeZone};
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, sql_mode};
 
-use crate::context::{Execution, SessionEnv, already_stored, local_now, value_of_column};
+use crate::context::{Execution, SessionEnv, already_stored, local_now, stores_days, value_of_column};
 use crate::dml::stored_exprs::{bind_checks, bind_generated};
 
 /// Whether the local times of a row tell the moments that they mean.
@@ -57,7 +57,10 @@ impl<'a> RowBuilder<'a> {
     pub fn new(statement: &'a Execution<'a>, table: &'a TableDef, ignore: bool) -> RowBuilder<'a> {
         let mode = statement.session.sql_mode();
         let zone = statement.session.time_zone();
-        let now = local_now(zone, statement.session.statement_time_us());
+        let now = match table.columns.iter().any(|column| stores_days(&column.ty)) {
+            true => local_now(zone, statement.session.statement_time_us()),
+            false => DateTime::ZERO,
+        };
         RowBuilder {
             statement,
             table,
@@ -406,7 +409,7 @@ pub fn store_in_variable(
         Err(value) => value,
     };
     let (mode, zone) = (session.sql_mode(), session.time_zone());
-    let today = match ty.is_temporal() {
+    let today = match stores_days(ty) {
         true => local_now(zone, session.statement_time_us()).date(),
         false => DateTime::ZERO.date(),
     };

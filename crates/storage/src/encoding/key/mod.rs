@@ -162,6 +162,7 @@ impl IndexCodec {
     }
 
     /// The declared parts.
+    #[inline]
     pub fn parts(&self) -> &[Part] {
         &self.parts[..self.declared]
     }
@@ -181,6 +182,7 @@ impl IndexCodec {
         matches!(self.kind, IndexKind::Primary | IndexKind::Unique)
     }
 
+    #[inline]
     pub fn is_clustered(&self) -> bool {
         self.id == self.clustered_id
     }
