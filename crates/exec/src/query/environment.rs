@@ -40,7 +40,7 @@ impl Env for Execution<'_> {
         let rows_max = match subquery.kind {
             SubqueryKind::Exists { .. } => 1,
             // A second row is error 1242.
-            SubqueryKind::Scalar | SubqueryKind::Row { .. } => 2,
+            SubqueryKind::Scalar | SubqueryKind::Column(_) | SubqueryKind::Row { .. } => 2,
             SubqueryKind::In { .. } | SubqueryKind::Quantified { .. } => usize::MAX,
         };
         let plan = subquery.plan().ok_or_else(|| Error::internal("a subquery without a plan"))?;

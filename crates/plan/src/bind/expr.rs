@@ -67,12 +67,19 @@ impl Binder<'_> {
                         return Err(Error::new(&errno::ER_OPERAND_COLUMNS, &[&width(&value)]));
                     }
                 }
-                if width(&value) > 1 && matches!(value.kind, ExprKind::Subquery(_)) {
-                    let test = |item: &Expr| {
-                        let equal = self.row_subquery_comparison(CompareOp::Eq, &value, item)?;
-                        equal.ok_or_else(|| Error::unsupported("a subquery of rows IN a list of subqueries"))
-                    };
-                    return Ok(negate_if(*negated, or(list.iter().map(test).collect::<Result<Vec<_>>>()?)));
+                let is_query = |expr: &Expr| matches!(expr.kind, ExprKind::Subquery(_));
+                if width(&value) > 1 && (is_query(&value) || list.iter().any(is_query)) {
+                    let mut tests = Vec::with_capacity(list.len());
+                    for item in list {
+                        tests.push(match self.row_subquery_comparison(CompareOp::Eq, &value, &item)? {
+                            Some(equal) => equal,
+                            None => {
+                                self.count_copies(&value, 1)?;
+                                typing::compare(CompareOp::Eq, value.clone(), item)?
+                            }
+                        });
+                    }
+                    return Ok(negate_if(*negated, or(tests)));
                 }
                 self.count_list_copies(&value, &list)?;
                 self.note_list(&value, &mut list)?;

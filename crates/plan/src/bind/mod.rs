@@ -119,14 +119,14 @@ pub fn plan_statement(statement: &ast::Statement, cx: &PlanContext<'_>) -> Resul
 pub fn bind_scalar(expr: &ast::Expr, cx: &PlanContext<'_>) -> Result<Expr> {
     let mut binder = Binder::new(cx);
     binder.push_frame();
-    let mut bound = binder.in_clause(Clause::FieldList, |b| b.expr(expr))?;
+    let mut bound = binder.in_clause(Clause::FieldList, |b| b.scalar(expr))?;
     binder.fold(&mut bound);
     binder.plan_subqueries(0, &mut bound)?;
     Ok(bound)
 }
 
 /// An expression over one row of `table`, whose column at position n is slot `first_slot + n`:
-/// DEFAULT (expr), CHECK, generated columns.
+/// DEFAULT (expr), CHECK, generated columns. A row is refused by those, each with an error of its own.
 pub fn bind_over_row(expr: &ast::Expr, table: &TableRef, first_slot: Slot, cx: &PlanContext<'_>) -> Result<Expr> {
     let mut binder = Binder::new(cx);
     binder.push_frame();
@@ -142,7 +142,7 @@ pub fn bind_where_over_row(expr: &ast::Expr, table: &TableRef, first_slot: Slot,
     let mut binder = Binder::new(cx);
     binder.push_frame();
     binder.push_row_scope(table, &table.name, first_slot, true);
-    let mut bound = binder.in_clause(Clause::Where, |b| b.expr(expr))?;
+    let mut bound = binder.in_clause(Clause::Where, |b| b.scalar(expr))?;
     binder.fold(&mut bound);
     binder.plan_subqueries(0, &mut bound)?;
     Ok(bound)

@@ -9,7 +9,7 @@ use vaquita_parser as ast;
 use vaquita_types::{Error, Result, errno};
 
 use super::early::is_constant;
-use super::scope::{same_name, written};
+use super::scope::same_name;
 use super::{Binder, Clause};
 use crate::expr::{Expr, ExprKind};
 use crate::node::{OutputColumn, SortKey};
@@ -137,7 +137,8 @@ impl Binder<'_> {
                 self.log_column(column, read.0, read.1);
                 Ok(Some(expr))
             }
-            Some(_) => Err(Error::new(&errno::ER_BAD_FIELD_ERROR, &[&written(column), &self.clause_name()])),
+            // Of a query inside another it may be a column of that one.
+            Some(_) => self.resolve_below(self.scopes.len().saturating_sub(1), column).map(Some),
         }
     }
 

@@ -154,9 +154,19 @@ pub struct Scope {
 impl Binder<'_> {
     /// The column that a name means here.
     pub fn resolve(&mut self, column: &ast::ColumnRef) -> Result<Expr> {
-        for at in (0..self.scopes.len()).rev() {
+        self.resolve_below(self.scopes.len(), column)
+    }
+
+    /// The same, looked for in the `scopes` outermost ones.
+    pub(super) fn resolve_below(&mut self, scopes: usize, column: &ast::ColumnRef) -> Result<Expr> {
+        // HAVING looks at what a block selects before it looks at the block's tables.
+        let is_having = self.frames.last().is_some_and(|frame| frame.clause == Clause::Having);
+        for at in (0..scopes).rev() {
             if self.scopes[at].hidden {
                 continue;
+            }
+            if is_having && let Some(selected) = self.selected_outside(at, column)? {
+                return Ok(selected);
             }
             let found = self.find_in_scope(at, column);
             if found.is_err() {

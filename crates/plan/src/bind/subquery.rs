@@ -9,7 +9,7 @@ use vaquita_parser as ast;
 use vaquita_types::schema::{StoredObject, TableRef};
 use vaquita_types::{ColumnType, Error, Result, errno};
 
-use super::expr::{compare_op, width};
+use super::expr::{compare_op, one_column, width};
 use super::query::select_from;
 use super::update::table_key;
 use super::{Binder, Target};
@@ -87,6 +87,7 @@ impl Binder<'_> {
 
     pub(super) fn in_subquery(&mut self, expr: &ast::Expr, query: &ast::Query, negated: bool) -> Result<Expr> {
         let left = self.expr(expr)?;
+        let left = self.row_of(left)?;
         refuse_limit(query)?;
         let (mut query, correlated) = self.bound_subquery(query)?;
         let left = match query.output_mut().as_mut_slice() {
@@ -113,11 +114,12 @@ impl Binder<'_> {
             (CompareOp::Ne, true) => return self.in_subquery(left, query, true),
             _ => {}
         }
-        let left = self.scalar(left)?;
+        let left = self.expr(left)?;
+        let left = self.row_of(left)?;
         refuse_limit(query)?;
         let (query, correlated) = self.bound_subquery(query)?;
         let (left, compare) = self.match_columns(left, query.output(), op.token())?;
-        let kind = SubqueryKind::Quantified { left, op, all, compare };
+        let kind = SubqueryKind::Quantified { left: one_column(left)?, op, all, compare };
         self.subquery_expr(kind, query, correlated, ColumnType::boolean(), true, typing::COERCIBILITY_NUMERIC)
     }
 
@@ -153,15 +155,33 @@ impl Binder<'_> {
         }
     }
 
+    /// A subquery of several columns as the row that it is, so that each column is compared.
+    pub(super) fn row_of(&mut self, expr: Expr) -> Result<Expr> {
+        let columns = width(&expr);
+        let ExprKind::Subquery(sub) = &expr.kind else { return Ok(expr) };
+        if columns == 1 {
+            return Ok(expr);
+        }
+        self.count_copies(&expr, columns)?;
+        let column = |(n, column): (usize, &OutputColumn)| {
+            let subquery = Subquery { kind: SubqueryKind::Column(n), ..(**sub).clone() };
+            let kind = ExprKind::Subquery(Box::new(subquery));
+            Expr { kind, ty: column.expr.ty.clone(), nullable: true, coercibility: column.expr.coercibility }
+        };
+        let items = sub.output().iter().enumerate().map(column).collect();
+        Ok(Expr { kind: ExprKind::Row(items), ..expr })
+    }
+
     /// `(a, b) = (SELECT x, y …)`: compared as a whole.
     pub(super) fn row_subquery_comparison(&mut self, op: CompareOp, left: &Expr, right: &Expr) -> Result<Option<Expr>> {
         let (row, sub, op) = match (&left.kind, &right.kind) {
-            (ExprKind::Row(_), ExprKind::Subquery(sub)) => (left, sub, op),
-            (ExprKind::Subquery(sub), ExprKind::Row(_)) => (right, sub, exchanged(op)),
+            (ExprKind::Row(_), ExprKind::Subquery(sub)) => (left.clone(), sub, op),
+            (ExprKind::Subquery(sub), ExprKind::Row(_)) => (right.clone(), sub, exchanged(op)),
+            (ExprKind::Subquery(_), ExprKind::Subquery(sub)) if width(left) > 1 => (self.row_of(left.clone())?, sub, op),
             _ => return Ok(None),
         };
-        self.count_copies(row, 1)?;
-        let (row, compare) = self.match_columns(row.clone(), sub.output(), op.token())?;
+        self.count_copies(&row, 1)?;
+        let (row, compare) = self.match_columns(row, sub.output(), op.token())?;
         let subquery = Subquery { kind: SubqueryKind::Row { left: row, op, compare }, ..(**sub).clone() };
         Ok(Some(Expr::predicate(ExprKind::Subquery(Box::new(subquery)), true)))
     }

@@ -11,11 +11,8 @@ use crate::expr::{CompareAs, CompareOp, Expr, ExprKind, Subquery, SubqueryKind};
 pub(super) fn eval(sub: &Subquery, cx: &EvalCx<'_>) -> Result<Value> {
     let rows = cx.env.subquery(sub, block_of(sub, cx)?)?;
     match &sub.kind {
-        SubqueryKind::Scalar => match rows.as_slice() {
-            [] => Ok(Value::Null),
-            [row] => Ok(row.first().cloned().unwrap_or_default()),
-            _ => Err(Error::new(&errno::ER_SUBQUERY_NO_1_ROW, &[])),
-        },
+        SubqueryKind::Scalar => one_of(&rows, 0),
+        SubqueryKind::Column(column) => one_of(&rows, *column),
         SubqueryKind::Exists { negated } => Ok(Value::bool(rows.is_empty() == *negated)),
         SubqueryKind::In { left, compare, negated } => {
             let found = any_match(left, CompareOp::Eq, compare, sub, &rows, cx)?;
@@ -42,6 +39,15 @@ pub(super) fn eval(sub: &Subquery, cx: &EvalCx<'_>) -> Result<Value> {
             };
             Ok(truth(any_match(left, failing, compare, sub, &rows, cx)?.map(|b| !b)))
         }
+    }
+}
+
+/// A column of the only row; NULL without one.
+fn one_of(rows: &[Vec<Value>], column: usize) -> Result<Value> {
+    match rows {
+        [] => Ok(Value::Null),
+        [row] => Ok(row.get(column).cloned().unwrap_or_default()),
+        _ => Err(Error::new(&errno::ER_SUBQUERY_NO_1_ROW, &[])),
     }
 }
 

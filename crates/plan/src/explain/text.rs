@@ -94,7 +94,7 @@ impl Names {
                 format!("(match {} against ({}{mode}))", search.columns.join(","), self.print(uncast(&search.against)))
             }
             ExprKind::Subquery(sub) => match &sub.kind {
-                SubqueryKind::Scalar => format!("(select #{})", sub.id),
+                SubqueryKind::Scalar | SubqueryKind::Column(_) => format!("(select #{})", sub.id),
                 SubqueryKind::Exists { negated } => format!("{}exists(select #{})", if *negated { "not " } else { "" }, sub.id),
                 SubqueryKind::In { left, negated, .. } => {
                     format!("({} {}in (select #{}))", self.print(left), if *negated { "not " } else { "" }, sub.id)

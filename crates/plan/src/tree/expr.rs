@@ -172,6 +172,8 @@ impl Subquery {
 pub enum SubqueryKind {
     /// One row at most (error 1242), one column or a row.
     Scalar,
+    /// One column of such a row, where each is compared by itself.
+    Column(usize),
     Exists {
         negated: bool,
     },

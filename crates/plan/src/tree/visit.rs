@@ -48,7 +48,7 @@ fn operands<'e>(expr: &'e Expr, f: &mut dyn FnMut(&'e Expr)) {
         }
         ExprKind::Subquery(sub) => match &sub.kind {
             SubqueryKind::In { left, .. } | SubqueryKind::Row { left, .. } | SubqueryKind::Quantified { left, .. } => f(left),
-            SubqueryKind::Scalar | SubqueryKind::Exists { .. } => {}
+            SubqueryKind::Scalar | SubqueryKind::Column(_) | SubqueryKind::Exists { .. } => {}
         },
         ExprKind::Literal(_)
         | ExprKind::Param(_)
@@ -96,7 +96,7 @@ fn operands_mut(expr: &mut Expr, f: &mut dyn FnMut(&mut Expr)) {
         }
         ExprKind::Subquery(sub) => match &mut sub.kind {
             SubqueryKind::In { left, .. } | SubqueryKind::Row { left, .. } | SubqueryKind::Quantified { left, .. } => f(left),
-            SubqueryKind::Scalar | SubqueryKind::Exists { .. } => {}
+            SubqueryKind::Scalar | SubqueryKind::Column(_) | SubqueryKind::Exists { .. } => {}
         },
         ExprKind::Literal(_)
         | ExprKind::Param(_)

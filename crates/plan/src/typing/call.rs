@@ -28,7 +28,7 @@ pub fn as_number(expr: Expr) -> Result<Expr> {
 pub fn quiet_number(expr: Expr) -> Result<Expr> {
     let picks = match &expr.kind {
         ExprKind::Call(def, _) => matches!(def.name, "GREATEST" | "LEAST" | "IFNULL" | "COALESCE" | "ANY_VALUE"),
-        ExprKind::Subquery(subquery) => matches!(subquery.kind, SubqueryKind::Scalar),
+        ExprKind::Subquery(subquery) => matches!(subquery.kind, SubqueryKind::Scalar | SubqueryKind::Column(_)),
         _ => false,
     };
     if picks && expr.ty.is_bytes() && !is_hex_literal(&expr.ty) { call(&QUIET_NUMBER, vec![expr]) } else { Ok(expr) }
