@@ -236,6 +236,7 @@ kinds! {
     DropView "DROP VIEW" "Com_drop_view" VIEW;
     CreateProcedure "CREATE PROCEDURE" "Com_create_procedure" PROGRAM;
     CreateFunction "CREATE FUNCTION" "Com_create_function" PROGRAM;
+    CreateTrigger "CREATE TRIGGER" "Com_create_trigger" StatementFacts { asks: Asks::WhenItRuns, under_lock_tables: UnderLockTables::OwnTables, ..PROGRAM };
     AlterProcedure "ALTER PROCEDURE" "Com_alter_procedure" PROGRAM;
     AlterFunction "ALTER FUNCTION" "Com_alter_function" PROGRAM;
     DropProcedure "DROP PROCEDURE" "Com_drop_procedure" PROGRAM;
@@ -412,6 +413,7 @@ impl StatementKind {
             Statement::GetDiagnostics(_) => GetDiagnostics,
             Statement::CreateRoutine(create) if create.kind == ProgramKind::Function => CreateFunction,
             Statement::CreateRoutine(_) => CreateProcedure,
+            Statement::CreateTrigger(_) => CreateTrigger,
             Statement::AlterRoutine(alter) if alter.kind == ProgramKind::Function => AlterFunction,
             Statement::AlterRoutine(_) => AlterProcedure,
             Statement::DropProgram { kind: ProgramKind::Procedure, .. } => DropProcedure,

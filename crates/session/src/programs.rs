@@ -8,13 +8,17 @@ use std::sync::atomic::AtomicU64;
 
 use parking_lot::Mutex;
 use vaquita_exec::system::routines::read_routine;
-use vaquita_parser::ast::{CreateRoutine, Expr, Instruction, Statement as Ast, Step};
+use vaquita_exec::system::triggers::read_trigger;
+use vaquita_parser::ast::{
+    Characteristics, CreateRoutine, CreateTrigger, Expr, Instruction, ProgramKind, Statement as Ast, Step, TriggerTime,
+};
 use vaquita_plan::expr::Expr as BoundTree;
 use vaquita_plan::settings::PlanSettings;
 use vaquita_plan::uses::UseList;
+use vaquita_types::errno::ER_BAD_FIELD_ERROR;
 use vaquita_types::memory::{self, BLOCK_BYTES_MIN};
-use vaquita_types::schema::StoredObject;
-use vaquita_types::{ColumnType, Result};
+use vaquita_types::schema::{StoredObject, TableDef};
+use vaquita_types::{ColumnType, Error, Result};
 
 use crate::known_programs::KnownPrograms;
 use crate::state::environment::Environment;
@@ -45,6 +49,18 @@ impl BoundExpr {
     }
 }
 
+/// A column of OLD or NEW, which is a variable of a trigger.
+pub struct TriggerColumn {
+    pub variable: usize,
+    /// In the table.
+    pub position: usize,
+    pub is_new: bool,
+    pub is_read: bool,
+    pub is_set: bool,
+    /// The trigger may give it another value.
+    is_open: bool,
+}
+
 pub struct Routine {
     pub object: Arc<StoredObject>,
     pub ast: CreateRoutine,
@@ -57,6 +73,9 @@ pub struct Routine {
     pub bound: Vec<Mutex<Option<Arc<BoundExpr>>>>,
     /// Of steps that are planned statements, and behind them of cursors.
     pub plans: Vec<Mutex<Option<Arc<CachedPlan>>>>,
+    /// Of a trigger: the columns of OLD and NEW that it names, in the version of the table that it was read for.
+    pub row: Vec<TriggerColumn>,
+    table_version: u64,
     /// It may answer with rows.
     pub gives_rows: bool,
     bytes: usize,
@@ -103,11 +122,57 @@ impl Routine {
             expressions,
             bound: (0..count).map(|_| Mutex::new(None)).collect(),
             plans: (0..plans).map(|_| Mutex::new(None)).collect(),
+            row: Vec::new(),
+            table_version: 0,
             gives_rows: program.steps.iter().any(gives_rows),
             object: object.clone(),
             ast,
             bytes,
         })
+    }
+
+    /// A trigger of a table. Error 1054 for a column that the table does not have.
+    pub fn of_trigger(object: &Arc<StoredObject>, create: CreateTrigger, table: &TableDef) -> Result<Routine> {
+        let CreateTrigger { time, definer, name, mut program, body, .. } = create;
+        let mut row = Vec::with_capacity(program.row_columns.len());
+        for column in &program.row_columns {
+            let variable = &mut program.variables[column.variable];
+            let row_name = if column.is_new { "NEW" } else { "OLD" };
+            let position = table.column_position(&variable.name);
+            let position = position.ok_or_else(|| Error::new(&ER_BAD_FIELD_ERROR, &[&variable.name, &row_name]))?;
+            variable.name.clone_from(&table.columns[position].name);
+            row.push(TriggerColumn {
+                variable: column.variable,
+                position,
+                is_new: column.is_new,
+                is_read: column.is_read,
+                is_set: column.is_set,
+                is_open: column.is_new && time == TriggerTime::Before,
+            });
+        }
+        let ast = CreateRoutine {
+            kind: ProgramKind::Trigger,
+            if_not_exists: false,
+            definer,
+            name,
+            parameters: 0,
+            parameters_text: String::new(),
+            returns: None,
+            characteristics: Characteristics::default(),
+            program,
+            body,
+        };
+        let mut routine = Routine::new(object, ast)?;
+        for column in &row {
+            routine.types[column.variable] = table.columns[column.position].ty.clone();
+        }
+        (routine.row, routine.table_version) = (row, table.schema_version);
+        Ok(routine)
+    }
+
+    /// Whether an OUT argument may be this variable.
+    pub fn may_set(&self, variable: usize) -> bool {
+        !self.row.iter().any(|column| column.variable == variable && !column.is_open)
     }
 
     /// As errors name it.
@@ -147,6 +212,20 @@ fn gives_rows(step: &Step) -> bool {
         // The routine that it calls says so.
         _ => false,
     }
+}
+
+/// The trigger as it was read before for this version of its table, or reads it.
+pub fn trigger(known: &KnownPrograms, object: &Arc<StoredObject>, table: &TableDef) -> Result<Arc<Routine>> {
+    let key = (object.database.clone(), object.kind, object.kind.key_of(&object.name));
+    let kept = known.find(&key).and_then(|program| program.downcast::<Routine>().ok());
+    let is_current = |kept: &Arc<Routine>| kept.object.version == object.version && kept.table_version == table.schema_version;
+    if let Some(kept) = kept.filter(is_current) {
+        return Ok(kept);
+    }
+    memory::ask(BLOCK_BYTES_MIN + object.text.len().saturating_mul(BYTES_PER_TEXT_BYTE))?;
+    let routine = Arc::new(Routine::of_trigger(object, read_trigger(object)?, table)?);
+    known.keep(key, routine.clone());
+    Ok(routine)
 }
 
 /// The routine as it was read before, or reads it.

@@ -69,6 +69,7 @@ fn sbtest() -> TableDef {
         created_us: 0,
         foreign_keys: Vec::new(),
         referenced_by: Vec::new(),
+        triggers: Vec::new(),
         partitioning: None,
     };
     fresh_layout(&mut def);

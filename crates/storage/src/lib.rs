@@ -71,7 +71,7 @@ pub use catalog::table::{Buffers, Duplicate, Table, Written};
 pub use catalog::validation::{ChangedRows, Validation};
 pub use catalog::{
     AlterContext, Catalog, DdlContext, FirstRows, Leftovers, Progress, RowChange, RowCheck, SessionCatalog, Stage, StageProgress,
-    TableName, stores_alike,
+    TableName, TriggerPlace, stores_alike,
 };
 pub use commit::active::{Isolation, TxnInfo};
 pub use commit::records::Records;

@@ -7,6 +7,7 @@
 
 mod object;
 mod partition;
+mod trigger;
 
 use std::sync::Arc;
 
@@ -15,6 +16,7 @@ use crate::datatype::ColumnType;
 use crate::value::Value;
 pub use object::{Definer, ObjectKind, SqlSecurity, StoredObject};
 pub use partition::{PartitionDef, PartitionKey, PartitionMethod, PartitionValues, Partitioning};
+pub use trigger::{Trigger, TriggerEvent, TriggerTime};
 
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident($inner:ty)) => {
@@ -62,6 +64,8 @@ pub struct TableDef {
     pub foreign_keys: Vec<ForeignKeyDef>,
     /// The tables that have a foreign key to this name, the oldest first. Of the catalog, not of the table's record.
     pub referenced_by: Vec<QualifiedName>,
+    /// By event and time, in the order in which they run. Of the catalog, too.
+    pub triggers: Vec<Trigger>,
     pub partitioning: Option<Arc<Partitioning>>,
 }
 
@@ -293,6 +297,11 @@ impl TableDef {
     /// Has foreign keys, or is the parent of some.
     pub fn has_foreign_keys(&self) -> bool {
         !self.foreign_keys.is_empty() || !self.referenced_by.is_empty()
+    }
+
+    /// Those of an event and time, in the order in which they run.
+    pub fn triggers_at(&self, event: TriggerEvent, time: TriggerTime) -> impl Iterator<Item = &Trigger> {
+        self.triggers.iter().filter(move |trigger| trigger.event == event && trigger.time == time)
     }
 
     pub fn qualified_name(&self) -> QualifiedName {

@@ -70,6 +70,7 @@ kinds! {
     CreateView 4 Objects
     DropView 2 Objects
     CreateRoutine 6 Objects
+    CreateTrigger 3 Objects
     AlterRoutine 2 Objects
     DropProgram 2 Objects
     StartTransaction 1 Session

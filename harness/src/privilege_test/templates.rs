@@ -42,6 +42,7 @@ pub fn templates(kind: Kind) -> &'static [&'static str] {
         Kind::CreateView => objects::CREATE_VIEW,
         Kind::DropView => &["DROP VIEW {|IF EXISTS }{t}", "DROP VIEW {new}, {t2}"],
         Kind::CreateRoutine => objects::CREATE_ROUTINE,
+        Kind::CreateTrigger => objects::CREATE_TRIGGER,
         Kind::AlterRoutine => objects::ALTER_ROUTINE,
         Kind::DropProgram => &["DROP {PROCEDURE|FUNCTION|TRIGGER|EVENT} {|IF EXISTS }{d}.p"],
         Kind::StartTransaction => server::START_TRANSACTION,

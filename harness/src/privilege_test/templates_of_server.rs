@@ -91,7 +91,6 @@ pub const GET_DIAGNOSTICS: &[&str] = &[
 
 /// What MySQL has and this server does not carry out.
 pub const UNSUPPORTED: &[&str] = &[
-    "CREATE TRIGGER x BEFORE INSERT ON {t} FOR EACH ROW SET @v = 1",
     "CREATE EVENT {new} ON SCHEDULE EVERY 1 YEAR DO SELECT 1",
     "{START|STOP} REPLICA",
     "PURGE BINARY LOGS TO 'x'",

@@ -40,7 +40,7 @@ pub use frame::Frame;
 use links::ForeignKeys;
 pub(crate) use links::{Links, Parent, ToChild, columns_at};
 pub use part::Part;
-pub use program::{Assignment, Functions, NoFunctions};
+pub use program::{Assignment, Functions, KeptTriggers, NewRow, NoFunctions, TriggeredRow};
 pub use ranks::Ranks;
 pub use rows::{Rows, heap_bytes};
 pub use server::{

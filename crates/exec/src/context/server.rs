@@ -148,6 +148,10 @@ pub trait ServerInfo {
     fn sees_routine(&self, _routine: &StoredObject) -> Option<bool> {
         Some(true)
     }
+    /// Whether the session may know of the triggers of a table.
+    fn sees_triggers(&self, _database: &str, _table: &str) -> bool {
+        true
+    }
     /// Whether the session may do what an expression was bound to.
     fn authorize(&self, uses: &UseList) -> Result<()>;
     /// The version that VERSION() returns.

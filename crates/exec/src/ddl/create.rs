@@ -119,6 +119,7 @@ impl Ddl<'_> {
         def.options.temporary = false;
         def.foreign_keys.clear();
         def.referenced_by.clear();
+        def.triggers.clear();
         for index in &mut def.indexes {
             index.id = IndexId(0);
         }
@@ -171,6 +172,7 @@ impl Ddl<'_> {
             created_us: self.session.statement_time_us() as u64,
             foreign_keys: Vec::new(),
             referenced_by: Vec::new(),
+            triggers: Vec::new(),
             partitioning: None,
         };
         let mut generated = 0;
@@ -208,6 +210,7 @@ impl Ddl<'_> {
             created_us: 0,
             foreign_keys: Vec::new(),
             referenced_by: Vec::new(),
+            triggers: Vec::new(),
             partitioning: None,
         };
         self.add_functional_columns(&mut elements.indexes, &mut def)?;

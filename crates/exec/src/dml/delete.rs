@@ -4,12 +4,12 @@ use std::collections::HashSet;
 
 use vaquita_plan::env::Level;
 use vaquita_plan::node::DeletePlan;
-use vaquita_storage::LockMode;
+use vaquita_storage::{LockMode, Table};
 use vaquita_types::errno::ER_WARN_VIEW_WITHOUT_KEY;
 use vaquita_types::{Error, Result, Value};
 
 use super::Changed;
-use super::change::StoredRows;
+use super::change::{StoredRows, TableChange};
 use super::stream::{self, Order};
 use crate::context::{Execution, Frame};
 use crate::op;
@@ -23,10 +23,10 @@ pub fn run(plan: &DeletePlan, statement: &Execution<'_>) -> Result<Changed> {
     match &plan.targets[..] {
         [target] if order != Order::Collect => {
             let table = statement.open_table(&target.table, LockMode::IX)?;
-            let mut rows = StoredRows::within(statement, &table, None)?;
+            let mut rows = Rows::of(statement, &table, plan.ignore)?;
             let _hidden = (order == Order::StreamBehindOwn).then(|| statement.hide_own_writes());
             for_each(plan, statement, |_, key| {
-                changed.affected += u64::from(delete(&mut rows, key, plan.ignore)?);
+                changed.affected += u64::from(rows.delete(key, plan.ignore)?);
                 Ok(())
             })?;
         }
@@ -40,9 +40,9 @@ pub fn run(plan: &DeletePlan, statement: &Execution<'_>) -> Result<Changed> {
             for n in children_first(plan) {
                 let (target, keys) = (&plan.targets[n], std::mem::take(&mut keys[n]));
                 let table = statement.open_table(&target.table, LockMode::IX)?;
-                let mut rows = StoredRows::within(statement, &table, None)?;
+                let mut rows = Rows::of(statement, &table, plan.ignore)?;
                 for key in keys {
-                    changed.affected += u64::from(delete(&mut rows, &key, plan.ignore)?);
+                    changed.affected += u64::from(rows.delete(&key, plan.ignore)?);
                 }
             }
         }
@@ -66,8 +66,29 @@ fn children_first(plan: &DeletePlan) -> Vec<usize> {
     order
 }
 
-fn delete(rows: &mut StoredRows<'_>, key: &[u8], ignore: bool) -> Result<bool> {
-    if ignore { Ok(rows.ignoring(|rows| rows.delete(key))?.unwrap_or(false)) } else { rows.delete(key) }
+/// The rows of a target.
+struct Rows<'a> {
+    rows: StoredRows<'a>,
+    /// Of a table with triggers.
+    triggered: Option<Box<TableChange<'a>>>,
+}
+
+impl<'a> Rows<'a> {
+    fn of(statement: &'a Execution<'a>, table: &'a Table, ignore: bool) -> Result<Rows<'a>> {
+        let triggered = match table.def.triggers.is_empty() {
+            true => None,
+            false => Some(Box::new(TableChange::new(statement, table, None, ignore)?)),
+        };
+        Ok(Rows { rows: StoredRows::within(statement, table, None)?, triggered })
+    }
+
+    fn delete(&mut self, key: &[u8], ignore: bool) -> Result<bool> {
+        match &mut self.triggered {
+            Some(change) => change.delete(key),
+            None if ignore => Ok(self.rows.ignoring(|rows| rows.delete(key))?.unwrap_or(false)),
+            None => self.rows.delete(key),
+        }
+    }
 }
 
 /// Calls `f` with the target and the key of each row that is to be deleted.

@@ -95,14 +95,17 @@ impl<'a> Insert<'a> {
         several_rows: bool,
     ) -> Result<Insert<'a>> {
         let width = plan.frame_width.max(2 * table.def.columns.len());
+        let others: Vec<usize> = (0..table.def.columns.len()).filter(|n| !plan.columns.contains(n)).collect();
+        let mut change =
+            TableChange::new(statement, table, plan.partitions.as_ref(), plan.ignore)?.through_view(plan.through.as_deref());
+        change.leave_out(&others);
         Ok(Insert {
             plan,
             statement,
             table,
-            change: TableChange::new(statement, table, plan.partitions.as_ref(), plan.ignore)?
-                .through_view(plan.through.as_deref()),
+            change,
             frame: Frame::new(statement, None, width),
-            others: (0..table.def.columns.len()).filter(|n| !plan.columns.contains(n)).collect(),
+            others,
             several_rows,
             records: 0,
             duplicates: 0,
@@ -201,6 +204,7 @@ impl<'a> Insert<'a> {
         for &position in &self.others {
             let value = match self.defaults_quietly {
                 true => self.change.values.default_quietly(position),
+                false if self.change.waits_for_trigger(position) => Ok(None),
                 false => self.change.values.default(position, false),
             };
             let value = value.unwrap_or_else(|error| {
@@ -268,7 +272,7 @@ impl<'a> Insert<'a> {
                     {
                         self.changed.generated_id = id;
                     }
-                    return Ok(());
+                    return self.change.after_insert(&self.frame.slots[columns..2 * columns]);
                 }
                 // IGNORE: a row without a partition, or without a parent.
                 Written::Skipped if self.table.def.is_partitioned() => {
@@ -292,7 +296,7 @@ impl<'a> Insert<'a> {
                     Replaced::Changed => {}
                     Replaced::Same => self.duplicates -= 1,
                 }
-                return Ok(());
+                return self.change.after_insert(&self.frame.slots[columns..2 * columns]);
             }
             if !self.plan.on_duplicate.is_empty() {
                 return self.update_existing(&duplicate);
@@ -308,6 +312,8 @@ impl<'a> Insert<'a> {
         let is_last = self.table.def.indexes.iter().skip(duplicate.index + 1).all(|index| index.kind != IndexKind::Unique);
         let columns = self.columns();
         self.changed.affected += 1;
+        // Triggers of DELETE see every row that goes.
+        let is_last = is_last && !self.change.fires_delete();
         let new = self.change.as_stored(&self.frame.slots[columns..2 * columns]);
         if is_last && self.change.rows.is_parent() {
             let new = new.to_vec();
@@ -319,7 +325,7 @@ impl<'a> Insert<'a> {
         } else if is_last && is_same_row(&self.table.def, &old, new) {
             return Ok(Replaced::Same);
         }
-        self.change.rows.delete_row(&duplicate.clustered_key, &old)?;
+        self.change.delete_row(&duplicate.clustered_key, &old)?;
         self.deleted += 1;
         Ok(Replaced::Deleted)
     }

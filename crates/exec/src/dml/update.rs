@@ -13,7 +13,7 @@ use vaquita_types::errno::ER_WARN_VIEW_WITHOUT_KEY;
 use vaquita_types::{Error, Result, Value};
 
 use super::Changed;
-use super::change::{Evaluated, Found, TableChange, Update};
+use super::change::{Assigned, Evaluated, Found, TableChange, Update};
 use super::stream::{self, Order};
 use crate::context::{Execution, Frame, heap_bytes};
 use crate::op;
@@ -33,16 +33,23 @@ pub fn run(plan: &UpdatePlan, statement: &Execution<'_>) -> Result<Changed> {
     }
     let mut changed = Changed::default();
     let order = stream::of_update(plan, statement);
-    let mut collected: Vec<Vec<(Box<[u8]>, Update)>> = plan.targets.iter().map(|_| Vec::new()).collect();
+    let mut collected: Vec<Vec<(Box<[u8]>, Waiting)>> = plan.targets.iter().map(|_| Vec::new()).collect();
     {
         let _hidden = (order == Order::StreamBehindOwn).then(|| statement.hide_own_writes());
-        for_each(plan, statement, &mut changes, &mut changed, |target, change, key, update| {
-            if order != Order::Collect {
-                return change.update(&key, &update);
+        let collects = order == Order::Collect;
+        for_each(plan, statement, (&mut changes, collects), &mut changed, |target, change, key, waiting| {
+            let new = match &waiting {
+                Waiting::Update(update) if !collects => return change.update(&key, update),
+                Waiting::Update(update) => &update.new,
+                Waiting::Assigned { assigned, .. } => &assigned.new,
+            };
+            let values: usize = new.iter().map(heap_bytes).sum();
+            statement.keep_bytes(key.len() + 48 * new.len() + values)?;
+            if let Waiting::Assigned { assigned, slots, .. } = &waiting {
+                let values: usize = assigned.before.iter().chain(slots).map(heap_bytes).sum();
+                statement.keep_bytes(24 * slots.len() + values)?;
             }
-            let values: usize = update.new.iter().map(heap_bytes).sum();
-            statement.keep_bytes(key.len() + 48 * update.new.len() + values)?;
-            collected[target].push((key, update));
+            collected[target].push((key, waiting));
             Ok(false)
         })?;
     }
@@ -50,7 +57,18 @@ pub fn run(plan: &UpdatePlan, statement: &Execution<'_>) -> Result<Changed> {
         // A foreign key may have changed the row since, with its parent's.
         let again = plan.targets[..n].iter().any(|before| before.table.id == plan.targets[n].table.id)
             || n > 0 && !plan.targets[n].table.foreign_keys.is_empty();
-        for (key, update) in updates {
+        for (key, waiting) in updates {
+            let update = match waiting {
+                Waiting::Update(update) => update,
+                Waiting::Assigned { assigned, slots, row } => {
+                    change.values.row = row;
+                    let found = Found { key: &key, stored: None, is_joined: true, several_rows: true };
+                    match change.finish(&plan.targets[n].assignments, assigned, &slots, found)? {
+                        Evaluated::Update(update) => update,
+                        Evaluated::Same | Evaluated::Refused => continue,
+                    }
+                }
+            };
             let written = if again { change.update_again(&key, &update)? } else { change.update(&key, &update)? };
             changed.affected += u64::from(written);
         }
@@ -60,14 +78,26 @@ pub fn run(plan: &UpdatePlan, statement: &Execution<'_>) -> Result<Changed> {
     Ok(changed)
 }
 
+/// What is changed when all rows are found.
+enum Waiting {
+    Update(Update),
+    /// Of a table with triggers, which run when the row is written.
+    Assigned {
+        assigned: Assigned,
+        /// Those of the statement, if a view asks for them.
+        slots: Vec<Value>,
+        row: u64,
+    },
+}
+
 /// Finds the rows and evaluates the assignments of each target over them; `f` gets the key and the update of each row that changes, and
 /// says whether it was written.
 fn for_each<'a>(
     plan: &UpdatePlan,
     statement: &'a Execution<'a>,
-    changes: &mut [TableChange<'a>],
+    (changes, collects): (&mut [TableChange<'a>], bool),
     changed: &mut Changed,
-    mut f: impl FnMut(usize, &mut TableChange<'a>, Box<[u8]>, Update) -> Result<bool>,
+    mut f: impl FnMut(usize, &mut TableChange<'a>, Box<[u8]>, Waiting) -> Result<bool>,
 ) -> Result<()> {
     let mut seen: Vec<HashSet<Box<[u8]>>> = plan.targets.iter().map(|_| HashSet::new()).collect();
     let mut frame = Frame::new(statement, None, plan.frame_width);
@@ -85,9 +115,15 @@ fn for_each<'a>(
             changed.found += 1;
             change.values.row = row;
             let found = Found { key: &key, stored: None, is_joined: joined, several_rows: true };
+            if collects && change.fires_update() {
+                let assigned = change.assigned(&target.assignments, &target.column_slots, &mut frame, &found)?;
+                let slots = if target.through.is_some() { frame.slots.clone() } else { Vec::new() };
+                changed.affected += u64::from(f(n, change, key, Waiting::Assigned { assigned, slots, row })?);
+                continue;
+            }
             let evaluated = change.evaluate(&target.assignments, &target.column_slots, &mut frame, found)?;
             if let Evaluated::Update(update) = evaluated {
-                changed.affected += u64::from(f(n, change, key, update)?);
+                changed.affected += u64::from(f(n, change, key, Waiting::Update(update))?);
             }
         }
     }

@@ -220,6 +220,8 @@ impl Drop for Memory<'_> {
 pub fn reads(plan: &Plan) -> Reads {
     let one = match plan {
         Plan::Query(query) => is_point(&query.root) && !query.output.iter().any(|column| holds_subquery(&column.expr)),
+        // Triggers read what they like.
+        _ if fires_triggers(plan) => false,
         Plan::Update(update) => {
             let mut assignments = update.targets.iter().flat_map(|target| &target.assignments);
             is_point(&update.source) && assignments.all(|a| a.value.as_ref().is_none_or(|value| !holds_subquery(value)))
@@ -228,6 +230,15 @@ pub fn reads(plan: &Plan) -> Reads {
         Plan::Insert(_) => false,
     };
     if one { Reads::One } else { Reads::Many }
+}
+
+/// A table that it changes has triggers.
+fn fires_triggers(plan: &Plan) -> bool {
+    match plan {
+        Plan::Query(_) | Plan::Insert(_) => false,
+        Plan::Update(update) => update.targets.iter().any(|target| !target.table.triggers.is_empty()),
+        Plan::Delete(delete) => delete.targets.iter().any(|target| !target.table.triggers.is_empty()),
+    }
 }
 
 /// A query without tables of its own may read some all the same, by stored functions.

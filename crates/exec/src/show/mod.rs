@@ -78,8 +78,9 @@ fn run_form(show: &Show, cx: &ShowContext<'_>) -> Result<ShowResult> {
         Show::Privileges => Ok(server::privileges().unfiltered()),
         Show::Plugins => Ok(Listing::of_system("PLUGINS", "plugins", &[0, 2, 3, 5, 9], cx)?.unfiltered()),
         Show::Triggers { db, filter, .. } => {
-            cx.database(db.as_deref())?;
-            Listing::new("TRIGGERS").filtered(filter, 2, cx)
+            let database = cx.database(db.as_deref())?;
+            let rows = system::triggers::listed(&database, &system::SystemContext::new(cx.statement))?;
+            Listing::with_rows("TRIGGERS", rows).filtered(filter, 2, cx)
         }
         Show::Events { db, filter } => {
             cx.database_unchecked(db.as_deref())?;

@@ -4,9 +4,9 @@ use vaquita_parser::ast::{Name, Show};
 use vaquita_types::charset;
 use vaquita_types::errno::{
     ER_BAD_DB_ERROR, ER_EVENT_DOES_NOT_EXIST, ER_FEATURE_DISABLED, ER_NO_BINARY_LOGGING, ER_SP_DOES_NOT_EXIST,
-    ER_TRG_DOES_NOT_EXIST,
+    ER_SPECIFIC_ACCESS_DENIED_ERROR, ER_TRG_DOES_NOT_EXIST,
 };
-use vaquita_types::schema::ObjectKind;
+use vaquita_types::schema::{ObjectKind, Trigger};
 use vaquita_types::{Error, Result, Value};
 
 use super::{Listing, ShowContext, ShowResult};
@@ -16,8 +16,14 @@ pub(super) fn run(show: &Show, cx: &ShowContext<'_>) -> Result<ShowResult> {
     let listing = match show {
         Show::CreateDatabase { if_not_exists, name } => create_database(*if_not_exists, name, cx)?,
         Show::CreateTrigger(name) => {
-            cx.database(name.db.as_deref())?;
-            return Err(Error::new(&ER_TRG_DOES_NOT_EXIST, &[]));
+            let database = cx.database(name.db.as_deref())?;
+            let found = cx.statement.catalog.object(&database, ObjectKind::Trigger, &name.name)?;
+            let object = found.ok_or_else(|| Error::new(&ER_TRG_DOES_NOT_EXIST, &[]))?;
+            if !cx.statement.server.sees_triggers(&database, Trigger::table_of(&object)) {
+                return Err(Error::new(&ER_SPECIFIC_ACCESS_DENIED_ERROR, &[&"TRIGGER"]));
+            }
+            let row = system::triggers::create_row(&object, &system::SystemContext::new(cx.statement));
+            Listing::with_rows("CREATE TRIGGER", vec![row])
         }
         Show::CreateEvent(name) => {
             cx.database_unchecked(name.db.as_deref())?;

@@ -6,7 +6,7 @@
 //! its rows through `rows`. SHOW statements (`crate::show`) are made of the same rows.
 //!
 //! What only the server knows (variables, connections, accounts) comes through `context::ServerInfo`. Tables of what
-//! this server does not have (triggers, events, InnoDB's internals) are there and empty, because clients read
+//! this server does not have (events, InnoDB's internals) are there and empty, because clients read
 //! them and take an error for a broken server.
 
 mod accounts;
@@ -23,6 +23,7 @@ mod row;
 mod schema;
 pub mod text;
 mod transactions;
+pub mod triggers;
 mod views;
 
 use std::borrow::Cow;

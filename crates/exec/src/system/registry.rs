@@ -13,7 +13,8 @@ use vaquita_types::schema::{ColumnDef, ColumnDefault, ColumnId, TableDef, TableI
 use vaquita_types::{ColumnType, Result, TypeKind, Value};
 
 use super::{
-    Row, SystemContext, accounts, columns, fixed, instance, partitions, references, routines, schema, transactions, views,
+    Row, SystemContext, accounts, columns, fixed, instance, partitions, references, routines, schema, transactions, triggers,
+    views,
 };
 use vaquita_plan::data_type::column_type;
 
@@ -58,6 +59,7 @@ const MAKERS: &[(&str, MakeRows)] = &[
     ("information_schema.processlist", instance::processlist),
     ("information_schema.referential_constraints", references::referential_constraints),
     ("information_schema.routines", routines::routines),
+    ("information_schema.triggers", triggers::triggers),
     ("information_schema.schemata", schema::schemata),
     ("information_schema.schema_privileges", accounts::schema_privileges),
     ("information_schema.statistics", schema::statistics),
@@ -158,6 +160,7 @@ pub fn empty_table(database: &str, name: &str) -> TableDef {
         created_us: 0,
         foreign_keys: Vec::new(),
         referenced_by: Vec::new(),
+        triggers: Vec::new(),
         partitioning: None,
     }
 }

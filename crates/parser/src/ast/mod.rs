@@ -94,6 +94,7 @@ pub enum Statement {
     },
     /// CREATE PROCEDURE.
     CreateRoutine(Box<CreateRoutine>),
+    CreateTrigger(Box<CreateTrigger>),
     /// ALTER PROCEDURE and FUNCTION.
     AlterRoutine(Box<AlterRoutine>),
     /// DROP PROCEDURE, FUNCTION, TRIGGER, EVENT.

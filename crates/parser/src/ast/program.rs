@@ -13,6 +13,7 @@ use super::ddl::DataType;
 use super::expr::Expr;
 use super::query::IntoTarget;
 use super::{Name, ProgramKind, Statement};
+pub use vaquita_types::schema::{TriggerEvent, TriggerTime};
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct CreateRoutine {
@@ -30,6 +31,26 @@ pub struct CreateRoutine {
     pub characteristics: Characteristics,
     pub program: Program,
     pub body: String,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct CreateTrigger {
+    pub if_not_exists: bool,
+    pub definer: Option<UserName>,
+    pub name: Name,
+    pub time: TriggerTime,
+    pub event: TriggerEvent,
+    pub table: Name,
+    pub place: Option<TriggerOrder>,
+    pub program: Program,
+    pub body: String,
+}
+
+/// Beside which trigger another one comes.
+#[derive(Clone, Debug, PartialEq)]
+pub enum TriggerOrder {
+    Follows(String),
+    Precedes(String),
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -78,6 +99,17 @@ pub struct Program {
     pub cursors: Vec<Statement>,
     /// Names of functions that it calls, those of the server and others.
     pub calls: Vec<String>,
+    /// Of a trigger: the columns of OLD and NEW that it names, each of which is a variable.
+    pub row_columns: Vec<RowColumn>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct RowColumn {
+    /// NEW, not OLD.
+    pub is_new: bool,
+    pub variable: usize,
+    pub is_read: bool,
+    pub is_set: bool,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -85,8 +117,15 @@ pub struct Variable {
     pub name: String,
     /// Of a parameter.
     pub mode: Option<ParameterMode>,
-    /// `None`: it takes any value, with its type.
+    /// `None`: it takes any value, with its type, or is a column of a trigger's row and has that one's.
     pub ty: Option<VariableType>,
+}
+
+impl Variable {
+    /// A place of the program's own, which has no name: it takes any value, with its type.
+    pub fn takes_any(&self) -> bool {
+        self.ty.is_none() && self.name.is_empty()
+    }
 }
 
 #[derive(Clone, Debug, PartialEq)]

@@ -564,17 +564,20 @@ impl Parser<'_> {
             if let Some(variable) = self.variable_named(&first) {
                 return Ok(Expr::Param(variable));
             }
-            return self.json_path(ColumnRef { db: None, table: None, name: first });
+            return self.json_path(Expr::Column(ColumnRef { db: None, table: None, name: first }));
         }
         let second = self.ident()?;
         if self.is_op(Op::LParen) {
             return self.call(Some(first), second);
         }
         if !self.eat_op(Op::Dot) {
-            return self.json_path(ColumnRef { db: None, table: Some(first), name: second });
+            if let Some(variable) = self.row_column(&first, &second)? {
+                return self.json_path(Expr::Param(variable));
+            }
+            return self.json_path(Expr::Column(ColumnRef { db: None, table: Some(first), name: second }));
         }
         let name = self.ident()?;
-        self.json_path(ColumnRef { db: Some(first), table: Some(second), name })
+        self.json_path(Expr::Column(ColumnRef { db: Some(first), table: Some(second), name }))
     }
 
     fn call(&mut self, db: Option<String>, name: String) -> Result<Expr> {
@@ -599,14 +602,14 @@ impl Parser<'_> {
     }
 
     /// `column -> 'path'`, `column ->> 'path'`
-    fn json_path(&mut self, column: ColumnRef) -> Result<Expr> {
+    fn json_path(&mut self, column: Expr) -> Result<Expr> {
         let text = self.is_op(Op::ArrowText);
         if !text && !self.is_op(Op::Arrow) {
-            return Ok(Expr::Column(column));
+            return Ok(column);
         }
         self.bump();
         let path = Literal::String(StringLiteral { bytes: self.string()?, charset: None });
-        let extract = Expr::func("json_extract", vec![Expr::Column(column), Expr::Literal(path)]);
+        let extract = Expr::func("json_extract", vec![column, Expr::Literal(path)]);
         Ok(if text { Expr::func("json_unquote", vec![extract]) } else { extract })
     }
 

@@ -186,7 +186,7 @@ impl Parser<'_> {
             Kw::PROCEDURE => self.create_routine(ProgramKind::Procedure, None),
             Kw::FUNCTION => self.create_routine(ProgramKind::Function, None),
             Kw::AGGREGATE => self.unsupported_program("CREATE FUNCTION"),
-            Kw::TRIGGER => self.unsupported_program("CREATE TRIGGER"),
+            Kw::TRIGGER => self.create_trigger(None),
             Kw::EVENT => self.unsupported_program("CREATE EVENT"),
             Kw::SERVER => self.unsupported("CREATE SERVER"),
             Kw::TABLESPACE | Kw::UNDO => self.unsupported("CREATE TABLESPACE"),

@@ -47,7 +47,11 @@ impl Parser<'_> {
                 let kind = if kw == Kw::FUNCTION { ProgramKind::Function } else { ProgramKind::Procedure };
                 return self.create_routine(kind, definer);
             }
-            Tok::Kw(kw @ (Kw::PROCEDURE | Kw::FUNCTION | Kw::TRIGGER | Kw::EVENT)) => {
+            Tok::Kw(Kw::TRIGGER) if !alter && algorithm.is_none() && !or_replace && !invoker => {
+                return self.create_trigger(definer);
+            }
+            Tok::Kw(Kw::TRIGGER) => return self.fail(),
+            Tok::Kw(kw @ (Kw::PROCEDURE | Kw::FUNCTION | Kw::EVENT)) => {
                 return self.unsupported_program(&format!("{verb} {}", kw.as_str()));
             }
             Tok::Kw(Kw::AGGREGATE) => return self.unsupported_program("CREATE FUNCTION"),

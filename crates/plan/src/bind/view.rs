@@ -390,6 +390,7 @@ fn definition<'c>(view: &View, columns: impl Iterator<Item = (&'c str, &'c Colum
         created_us: object.created_us,
         foreign_keys: Vec::new(),
         referenced_by: Vec::new(),
+        triggers: Vec::new(),
         partitioning: None,
     }
 }

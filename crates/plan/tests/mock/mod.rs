@@ -87,6 +87,7 @@ impl Catalog {
             created_us: 0,
             foreign_keys: Vec::new(),
             referenced_by: Vec::new(),
+            triggers: Vec::new(),
             partitioning: None,
         }));
     }

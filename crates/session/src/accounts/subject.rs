@@ -246,6 +246,14 @@ impl Subject<'_> {
         }
     }
 
+    /// The TRIGGER privilege of a table.
+    pub fn may_have_triggers(&self, database: &str, table: &str) -> Result<()> {
+        match self.access.is_unlimited() || self.access.grants.on_table(database, table) & p::TRIGGER != 0 {
+            true => Ok(()),
+            false => Err(self.denied("TRIGGER", table)),
+        }
+    }
+
     fn is_temporary(&self, name: &Name) -> bool {
         let database = name.db.as_deref().or(self.database);
         self.catalog.zip(database).is_some_and(|(catalog, database)| catalog.temporary(database, &name.name).is_some())

@@ -135,6 +135,15 @@ impl Session {
         self.locked.admit(&wanted, self.env.settings.metadata_lock_wait)
     }
 
+    /// Before DDL changes a table.
+    pub(super) fn admit_ddl_of(&self, database: &str, name: &str) -> Result<()> {
+        if self.locked.are_idle() {
+            return Ok(());
+        }
+        let wanted = Wanted { table: (database.to_string(), name.to_string()), write: true };
+        self.locked.admit(&[wanted], self.env.settings.metadata_lock_wait)
+    }
+
     /// The statement changes nothing that other sessions can see.
     pub(super) fn changes_own_tables_only(&self, ast: &Ast) -> Result<bool> {
         if matches!(ast, Ast::RenameTable(_) | Ast::CreateTable(_)) {
@@ -188,9 +197,15 @@ fn tables_of(ast: &Ast) -> Vec<&Name> {
 
 /// Whether LOCK TABLES and its kin let a plan use its tables.
 pub(super) fn admit_plan(locked: &LockedTables, plan: &Plan, wait: Duration) -> Result<()> {
-    if locked.are_idle() {
-        return Ok(());
-    }
+    if locked.are_idle() { Ok(()) } else { locked.admit(&wanted(plan), wait) }
+}
+
+/// As `admit_plan`, of a plan inside a function or a trigger: under LOCK TABLES it may use what the session has not locked.
+pub(super) fn admit_inner_plan(locked: &LockedTables, plan: &Plan, wait: Duration) -> Result<()> {
+    if locked.are_idle() { Ok(()) } else { locked.admit_inside(&wanted(plan), wait) }
+}
+
+fn wanted(plan: &Plan) -> Vec<Wanted> {
     let targets: Vec<TableName> = match plan {
         Plan::Query(query) => query.for_update.iter().map(name_of).collect(),
         Plan::Insert(insert) => vec![name_of(&insert.table)],
@@ -199,6 +214,5 @@ pub(super) fn admit_plan(locked: &LockedTables, plan: &Plan, wait: Duration) -> 
     };
     let tables = plan.tables();
     let wanted = tables.iter().filter(|t| !t.indexes.is_empty() && !t.options.temporary).map(name_of);
-    let wanted: Vec<Wanted> = wanted.map(|table| Wanted { write: targets.contains(&table), table }).collect();
-    locked.admit(&wanted, wait)
+    wanted.map(|table| Wanted { write: targets.contains(&table), table }).collect()
 }

@@ -1,11 +1,9 @@
-//! DROP TRIGGER and EVENT. There are none here, so every name is that of what is not there: an error, and with
+//! DROP EVENT. There are none here, so every name is that of what is not there: an error, and with
 //! IF EXISTS a note, as scripts expect that drop what an earlier run may have left.
 
 use vaquita_parser::ast::{Name, ProgramKind};
 use vaquita_plan::env::Level;
-use vaquita_types::errno::{
-    ER_BAD_DB_ERROR, ER_EVENT_DOES_NOT_EXIST, ER_NO_DB_ERROR, ER_SP_DOES_NOT_EXIST, ER_TRG_DOES_NOT_EXIST,
-};
+use vaquita_types::errno::{ER_EVENT_DOES_NOT_EXIST, ER_NO_DB_ERROR, ER_SP_DOES_NOT_EXIST};
 use vaquita_types::{Error, Result};
 
 use super::Session;
@@ -14,16 +12,12 @@ use super::execute::Done;
 impl Session {
     pub(super) fn drop_program(&mut self, kind: ProgramKind, if_exists: bool, name: &Name) -> Result<Done> {
         self.locked.refuse_under_own_read_lock()?;
-        let database = self.database_of(name)?;
+        self.database_of(name)?;
         let missing = |what: &str, name: &str| Error::new(&ER_SP_DOES_NOT_EXIST, &[&what, &name]);
         let error = match kind {
-            ProgramKind::Trigger if self.server.catalog.database(&database)?.is_none() => {
-                Error::new(&ER_BAD_DB_ERROR, &[&database])
-            }
-            ProgramKind::Trigger => Error::new(&ER_TRG_DOES_NOT_EXIST, &[]),
             ProgramKind::Event if if_exists => missing("Event", &name.name),
             ProgramKind::Event => Error::new(&ER_EVENT_DOES_NOT_EXIST, &[&name.name]),
-            ProgramKind::Procedure | ProgramKind::Function => Error::internal("routines are dropped elsewhere"),
+            ProgramKind::Procedure | ProgramKind::Function | ProgramKind::Trigger => Error::internal("it is dropped elsewhere"),
         };
         if !if_exists {
             return Err(error);

@@ -82,6 +82,8 @@ impl Session {
             Ast::Signal(signal) => self.signal(signal, exchange).map(|()| Done::nothing()),
             Ast::GetDiagnostics(get) => return self.get_diagnostics(get, exchange),
             Ast::CreateRoutine(create) => self.create_routine(create),
+            Ast::CreateTrigger(create) => self.create_trigger(create),
+            Ast::DropProgram { kind: ProgramKind::Trigger, if_exists, name } => self.drop_trigger(*if_exists, name),
             Ast::AlterRoutine(alter) => self.alter_routine(alter),
             Ast::DropProgram { kind: kind @ (ProgramKind::Procedure | ProgramKind::Function), if_exists, name } => {
                 self.drop_routine(*kind, *if_exists, name)

@@ -84,6 +84,10 @@ impl ServerInfo for ServerView<'_> {
         (rights.grants.on_database(&routine.database) & ANY != 0).then_some(false)
     }
 
+    fn sees_triggers(&self, database: &str, table: &str) -> bool {
+        self.subject().may_have_triggers(database, table).is_ok()
+    }
+
     fn sees_accounts(&self) -> bool {
         self.access.rights().grants.on_database("mysql") & crate::accounts::privilege::SELECT != 0
     }

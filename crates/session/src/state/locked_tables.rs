@@ -96,6 +96,14 @@ impl LockedTables {
         self.patiently(wait, |locks, id, patience| locks.admit(id, wanted, patience))
     }
 
+    /// As `admit`, inside a function or a trigger, whose tables LOCK TABLES of its caller's need not name.
+    pub fn admit_inside(&self, wanted: &[Wanted], wait: Duration) -> Result<()> {
+        if wanted.iter().any(|w| w.write) {
+            self.refuse_under_own_read_lock()?;
+        }
+        self.patiently(wait, |locks, id, patience| locks.admit(id, wanted, patience))
+    }
+
     /// Before DDL or a change of accounts: nobody else has the global read lock or a backup lock. `end_ddl` follows.
     pub fn begin_ddl(&self, wait: Duration) -> Result<()> {
         self.refuse_under_own_read_lock()?;

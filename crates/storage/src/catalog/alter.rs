@@ -368,6 +368,7 @@ pub(super) fn install(mut statement: DdlStatement<'_>, old: &Arc<Table>, new: Ta
         if change.is_taken((&new.database, &new.name))? {
             return Err(Error::new(&errno::ER_TABLE_EXISTS_ERROR, &[&new.name]));
         }
+        change.rename_triggers(&old.def, &new.qualified_name())?;
         change.remove(old)?;
     } else {
         change.unrelate(&old.def)?;

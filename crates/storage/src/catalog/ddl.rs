@@ -12,16 +12,19 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use parking_lot::MutexGuard;
 use vaquita_types::charset::CollationId;
-use vaquita_types::schema::{ColumnId, DatabaseDef, IndexDef, IndexId, IndexKind, ObjectKind, QualifiedName, TableDef, TableId};
+use vaquita_types::schema::{
+    ColumnId, DatabaseDef, IndexDef, IndexId, IndexKind, ObjectKind, QualifiedName, StoredObject, TableDef, TableId,
+};
 use vaquita_types::{Error, Result, errno};
 
 use super::ddl_lock::DdlGuard;
 use super::foreign_keys::KeyRules;
+use super::objects::ObjectKey;
 use super::partitions::forget_ids;
 use super::progress::Stage;
 use super::statistics::TableStatistics;
 use super::table::Table;
-use super::{Catalog, Database, Ddl, DdlContext, Ids, damaged, foreign_keys, internal_transaction};
+use super::{Catalog, Database, Ddl, DdlContext, Ids, damaged, foreign_keys, internal_transaction, triggers};
 use crate::base::kill_points::kill_point;
 use crate::encoding::KeyRange;
 use crate::encoding::catalog::{keys, record};
@@ -64,6 +67,8 @@ pub(super) struct Change<'c> {
     pub(super) related: Vec<Arc<Table>>,
     /// Names whose `referenced_by` may have changed.
     pub(super) parents: Vec<QualifiedName>,
+    /// What the cache shall hold of stored objects after the commit, by database.
+    pub(super) objects: Vec<(String, ObjectKey, Option<Arc<StoredObject>>)>,
     dropped: bool,
     /// Keeps other DDL on the tables away until the end.
     _guard: Option<DdlGuard<'c>>,
@@ -129,6 +134,7 @@ impl<'c> DdlStatement<'c> {
             stale: Vec::new(),
             related: Vec::new(),
             parents: Vec::new(),
+            objects: Vec::new(),
             dropped: false,
             _guard: self.guard,
         }
@@ -169,6 +175,7 @@ impl Change<'_> {
     /// Writes a definition whose foreign keys are as they were.
     pub(super) fn store(&mut self, mut def: TableDef, statistics: Option<Arc<TableStatistics>>) -> Result<Arc<Table>> {
         def.referenced_by = foreign_keys::referrers(&self.txn, &def.qualified_name())?;
+        def.triggers = triggers::triggers_of(&self.txn, &def.qualified_name())?;
         def.schema_version = self.ids().next_schema_version();
         let table = Arc::new(Table::with_statistics(Arc::new(def), statistics)?);
         self.txn.meta_put(&keys::table(&table.def.database, &table.def.name), &record::encode_table(&table.def))?;
@@ -253,6 +260,13 @@ impl Change<'_> {
                     database.tables.insert(name, table)
                 }
                 None => database.tables.remove(&name),
+            };
+        }
+        for (database, key, object) in std::mem::take(&mut self.objects) {
+            let Some(objects) = cache.get_mut(&database).and_then(|database| database.objects.as_mut()) else { continue };
+            match object {
+                Some(object) => objects.insert(key, object),
+                None => objects.remove(&key),
             };
         }
         drop(cache);
@@ -462,7 +476,10 @@ impl Catalog {
             Error::new(&errno::ER_BAD_TABLE_ERROR, &[&list.join(",")])
         })?;
         change.check_dropped(&tables, context)?;
-        tables.iter().try_for_each(|table| change.drop_table(table))?;
+        for table in &tables {
+            change.drop_triggers(&table.def)?;
+            change.drop_table(table)?;
+        }
         change.commit()
     }
 

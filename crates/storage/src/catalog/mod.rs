@@ -51,6 +51,7 @@ mod sorted;
 pub mod statistics;
 pub mod table;
 mod temporary;
+mod triggers;
 pub mod validation;
 
 use std::collections::{BTreeMap, HashSet};
@@ -81,6 +82,7 @@ pub use progress::{Progress, Stage, StageProgress};
 use statistics::TableStatistics;
 use table::Table;
 pub use temporary::SessionCatalog;
+pub use triggers::TriggerPlace;
 
 /// How long a DDL statement waits for other users of its tables, and who may interrupt it.
 #[derive(Clone)]
@@ -319,6 +321,7 @@ impl Catalog {
         let Some(bytes) = txn.meta_get(&keys::table(database, name))? else { return Ok(None) };
         let mut def = record::decode_table(&bytes).ok_or_else(|| damaged(format_args!("table {database}.{name}")))?;
         def.referenced_by = foreign_keys::referrers(&txn, &def.qualified_name())?;
+        def.triggers = triggers::triggers_of(&txn, &def.qualified_name())?;
         // Statistics only guide the planner: damaged ones are as good as none.
         let statistics = txn.meta_get(&keys::statistics(def.id))?.and_then(|bytes| TableStatistics::decode(&bytes)).map(Arc::new);
         let table = Arc::new(Table::with_statistics(Arc::new(def), statistics)?);

@@ -15,8 +15,9 @@ use super::{Catalog, DdlContext, damaged};
 use crate::encoding::KeyRange;
 use crate::encoding::catalog::{keys, object};
 
-/// By kind and key.
-pub(super) type Objects = BTreeMap<(ObjectKind, String), Arc<StoredObject>>;
+/// The kind of an object, and what `ObjectKind::key_of` makes of its name.
+pub(super) type ObjectKey = (ObjectKind, String);
+pub(super) type Objects = BTreeMap<ObjectKey, Arc<StoredObject>>;
 
 impl Catalog {
     /// `None` also if the database does not exist.
@@ -129,16 +130,9 @@ impl Change<'_> {
     }
 
     /// Writes the object and commits.
-    fn put_object(&mut self, mut object: StoredObject) -> Result<Arc<StoredObject>> {
-        object.version = self.ids().next_schema_version();
-        let key = (object.kind, object.kind.key_of(&object.name));
-        self.txn.meta_put(&keys::object(&object.database, object.kind, &key.1), &object::encode(&object))?;
-        let object = Arc::new(object);
-        self.commit_with(|databases| {
-            if let Some(objects) = databases.get_mut(&object.database).and_then(|d| d.objects.as_mut()) {
-                objects.insert(key, object.clone());
-            }
-        })?;
+    fn put_object(&mut self, object: StoredObject) -> Result<Arc<StoredObject>> {
+        let object = self.write_object(object)?;
+        self.commit()?;
         Ok(object)
     }
 

@@ -73,6 +73,9 @@ impl Change<'_> {
     fn take_name(&mut self, name: TableName<'_>, renamed: &mut Renamed<'_>) -> Result<()> {
         match renamed {
             Renamed::Table(def, old) => {
+                if def.database != name.0 && !old.def.triggers.is_empty() {
+                    return Err(Error::new(&errno::ER_TRG_IN_WRONG_SCHEMA, &[]));
+                }
                 (def.database, def.name) = (name.0.to_string(), name.1.to_string());
                 self.tables.insert((name.0.to_string(), name.1.to_string()), Some(old.clone()));
             }
@@ -98,6 +101,9 @@ impl Change<'_> {
             }
         }
         self.follow_renamed(&mut tables)?;
+        for (def, old) in &tables {
+            self.rename_triggers(&old.def, &def.qualified_name())?;
+        }
         for (def, old) in tables {
             self.put(def, old.statistics())?;
             kill_point("ddl.renamed-one");

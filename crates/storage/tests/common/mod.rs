@@ -135,6 +135,7 @@ pub fn table_def(name: &str, columns: &str, indexes: &[&str]) -> TableDef {
         created_us: 0,
         foreign_keys: Vec::new(),
         referenced_by: Vec::new(),
+        triggers: Vec::new(),
         partitioning: None,
     };
     if !indexes.iter().any(|i| i.starts_with("primary")) {

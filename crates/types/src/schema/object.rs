@@ -19,11 +19,11 @@ impl ObjectKind {
     pub const ALL: [ObjectKind; 5] =
         [ObjectKind::View, ObjectKind::Procedure, ObjectKind::Function, ObjectKind::Trigger, ObjectKind::Event];
 
-    /// Names of views and triggers compare byte by byte, as those of tables; the others without case.
+    /// Names of views compare byte by byte, as those of tables; the others without case.
     pub fn key_of(self, name: &str) -> String {
         match self {
-            ObjectKind::View | ObjectKind::Trigger => name.to_string(),
-            ObjectKind::Procedure | ObjectKind::Function | ObjectKind::Event => name.to_lowercase(),
+            ObjectKind::View => name.to_string(),
+            ObjectKind::Procedure | ObjectKind::Function | ObjectKind::Trigger | ObjectKind::Event => name.to_lowercase(),
         }
     }
 }

@@ -8,15 +8,15 @@
 //! |---|---|---|---|
 //! | 1. values: conversion, NOT NULL, defaults | `given`, `default`, `complete` | `evaluate` | |
 //! | 2. generated columns, WITH CHECK OPTION, CHECK constraints, then AUTO_INCREMENT | `complete` | `evaluate` | |
-//! | 3. storage: foreign keys, unique keys, the row, its index entries | `insert` | `update` | `StoredRows::delete` |
+//! | 3. storage: foreign keys, unique keys, the row, its index entries | `insert` | `update` | `StoredRows::delete`, with triggers `delete` |
 //!
 //! NOT NULL is looked at with each value, because the first column in the statement's order is the one that MySQL names. A number of
 //! AUTO_INCREMENT comes after CHECK and generated columns, which cannot read it, so that a refused row uses none.
 //!
 //! A row that a foreign key changes (`foreign_keys`) takes step 3 alone, in the `StoredRows` of its table, once its generated columns follow.
 //!
-//! What has its place here later: BEFORE triggers between 1 and 2, since constraints hold for what they set; the row image in `stored`, which
-//! has the old and the new row as they are written.
+//! Triggers BEFORE run between 1 and 2, since constraints hold for what they set; of a table that has some, NOT NULL is looked at behind them. Those
+//! AFTER run behind 3 (`triggers`). What has its place here later: the row image in `stored`, which has the old and the new row as they are written.
 //!
 //! Example: `INSERT IGNORE INTO t VALUES (1, NULL)` makes NULL the type's zero with a warning (1), finds the constraints
 //! satisfied (2), and gets the row with key 1 that is in the way back from storage (3); what that means is the statement's to say.
@@ -27,6 +27,7 @@ mod numbers;
 mod row_partitions;
 mod stored;
 mod through_view;
+mod triggers;
 mod values;
 
 use std::sync::Arc;
@@ -35,12 +36,14 @@ use vaquita_plan::env::Level;
 use vaquita_plan::expr::{Expr, ExprKind};
 use vaquita_plan::node::{Assignment, ViewOrigin};
 use vaquita_storage::{Duplicate, Table, Written};
+use vaquita_types::schema::{TriggerEvent, TriggerTime};
 use vaquita_types::{ColumnType, Error, Result, Value};
 
 use crate::context::{Execution, Frame};
 use numbers::Numbers;
 pub(crate) use stored::StoredRows;
 use through_view::ThroughView;
+use triggers::Triggers;
 use values::Times;
 pub(crate) use values::{RowBuilder, stored_digits};
 pub use values::{implicit_default, store_in_variable};
@@ -55,6 +58,10 @@ pub(crate) struct TableChange<'a> {
     /// The new row with TIMESTAMPs in UTC, if those differ.
     utc: Vec<Value>,
     through: Option<ThroughView<'a>>,
+    triggers: Option<Box<Triggers<'a>>>,
+    /// NOT NULL is looked at behind the triggers BEFORE.
+    nulls_after_insert: bool,
+    nulls_after_update: bool,
 }
 
 /// What `complete` makes of a new row.
@@ -82,6 +89,12 @@ pub(crate) struct Found<'k> {
     pub several_rows: bool,
 }
 
+/// What assignments make of a row, before triggers and constraints have seen it.
+pub(crate) struct Assigned {
+    pub before: Vec<Value>,
+    pub new: Vec<Value>,
+}
+
 /// A row that is there and what it becomes, both as they are stored.
 pub(crate) struct Update {
     pub old: Vec<Value>,
@@ -104,7 +117,12 @@ impl<'a> TableChange<'a> {
         partitions: Option<&Arc<[usize]>>,
         ignore: bool,
     ) -> Result<TableChange<'a>> {
+        let triggers = Triggers::of(statement, table);
+        let before = |event| triggers.as_ref().is_some_and(|triggers| triggers.has(event, TriggerTime::Before));
         Ok(TableChange {
+            nulls_after_insert: before(TriggerEvent::Insert),
+            nulls_after_update: before(TriggerEvent::Update),
+            triggers,
             statement,
             table,
             values: RowBuilder::new(statement, &table.def, ignore),
@@ -139,7 +157,7 @@ impl<'a> TableChange<'a> {
     pub fn given(&self, value: Value, ty: &ColumnType, position: usize, several_rows: bool) -> Result<Value> {
         let value = self.values.convert(value, ty, position)?;
         let automatic = self.table.def.columns[position].auto_increment;
-        if automatic { Ok(value) } else { self.values.check_null(value, position, several_rows) }
+        if automatic || self.nulls_after_insert { Ok(value) } else { self.values.check_null(value, position, several_rows) }
     }
 
     /// Steps 1 and 2 for the new row at `first` and the slots after it, whose columns have what is given or a constant default:
@@ -159,6 +177,9 @@ impl<'a> TableChange<'a> {
             frame.slots[first + position] = self.given(value, &expr.ty, *position, several_rows)?;
         }
         let row = &mut frame.slots[first..first + self.table.def.columns.len()];
+        if self.nulls_after_insert {
+            self.before_insert(row, several_rows)?;
+        }
         if self.values.generates() {
             self.values.generate(row)?;
         }
@@ -225,21 +246,53 @@ impl<'a> TableChange<'a> {
         frame: &mut Frame<'_>,
         row: Found<'_>,
     ) -> Result<Evaluated> {
-        let Found { key, stored, is_joined, several_rows } = row;
+        let assigned = self.assigned(assignments, slots, frame, &row)?;
+        self.finish(assignments, assigned, &frame.slots, row)
+    }
+
+    /// Step 1 of `evaluate`.
+    pub fn assigned(
+        &mut self,
+        assignments: &[Assignment],
+        slots: &[usize],
+        frame: &mut Frame<'_>,
+        row: &Found<'_>,
+    ) -> Result<Assigned> {
         let before: Vec<Value> = slots.iter().map(|slot| frame.slots[*slot].clone()).collect();
-        self.assign(assignments, slots, frame, several_rows)?;
-        let mut new: Vec<Value> = slots.iter().map(|slot| std::mem::take(&mut frame.slots[*slot])).collect();
-        if is_joined {
+        self.assign(assignments, slots, frame, row.several_rows)?;
+        let new: Vec<Value> = slots.iter().map(|slot| std::mem::take(&mut frame.slots[*slot])).collect();
+        if row.is_joined {
             slots.iter().zip(&before).for_each(|(slot, value)| frame.slots[*slot].clone_from(value));
         }
-        if new == before {
+        Ok(Assigned { before, new })
+    }
+
+    /// The triggers BEFORE, and step 2. A row that stays as it was has gone through those AFTER, too. `slots`: those of the whole statement.
+    pub fn finish(
+        &mut self,
+        assignments: &[Assignment],
+        assigned: Assigned,
+        slots: &[Value],
+        row: Found<'_>,
+    ) -> Result<Evaluated> {
+        let Assigned { before, mut new } = assigned;
+        let Found { key, stored, several_rows, .. } = row;
+        let mut is_same = new == before;
+        if !is_same {
+            self.touch(assignments, &mut new);
+        }
+        if self.nulls_after_update {
+            self.before_update(&before, &mut new, several_rows)?;
+            is_same = new == before;
+        }
+        if is_same {
+            self.after_same(&before, &new)?;
             return Ok(Evaluated::Same);
         }
-        self.touch(assignments, &mut new);
         if self.values.generates() {
             self.values.generate(&mut new)?;
         }
-        if self.through.is_some() && !self.in_view(&new, &frame.slots)? {
+        if self.through.is_some() && !self.in_view(&new, slots)? {
             return Ok(Evaluated::Refused);
         }
         if !self.values.check_constraints(&new)? {
@@ -275,6 +328,7 @@ impl<'a> TableChange<'a> {
         match written {
             Written::Done => {
                 self.numbers.note_changed(old, new)?;
+                self.after_update(old, new)?;
                 Ok(true)
             }
             Written::Skipped => Ok(false),
@@ -326,7 +380,10 @@ impl<'a> TableChange<'a> {
                 Some(expr) => {
                     let value = expr.eval(&frame.cx())?.into_owned();
                     let value = self.values.convert(value, &expr.ty, assignment.column)?;
-                    self.values.check_null(value, assignment.column, several_rows)?
+                    match self.nulls_after_update {
+                        true => value,
+                        false => self.values.check_null(value, assignment.column, several_rows)?,
+                    }
                 }
                 // What it is generated of decides.
                 None if self.table.def.columns[assignment.column].generated.is_some() => continue,

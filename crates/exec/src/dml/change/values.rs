@@ -256,6 +256,11 @@ impl<'a> RowBuilder<'a> {
         self.compute_those(row, |position| !self.table.columns[position].is_in_row())
     }
 
+    /// Fills all generated columns, for triggers.
+    pub fn compute_all(&self, row: &mut [Value]) -> Result<()> {
+        self.compute_those(row, |_| true)
+    }
+
     /// Fills the generated columns before this one, for a default that may read them.
     pub fn compute_before(&self, row: &mut [Value], column: usize) -> Result<()> {
         self.compute_those(row, |position| position < column)

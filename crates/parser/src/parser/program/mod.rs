@@ -5,8 +5,9 @@
 
 mod declarations;
 mod names;
+mod rows;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use vaquita_types::errno::{self, ErrorDef};
 use vaquita_types::limits::PROGRAM_STEPS_MAX;
@@ -32,6 +33,10 @@ pub(super) struct Builder {
     /// Whose handlers see what comes next.
     scope: usize,
     is_function: bool,
+    /// The rows that a trigger has.
+    trigger: Option<(TriggerTime, TriggerEvent)>,
+    /// The columns of OLD and of NEW that it has named, with their places in `Program::row_columns`.
+    row_columns: HashMap<(bool, String), usize>,
 }
 
 #[derive(Default)]
@@ -64,6 +69,10 @@ impl Builder {
         let mut builder = Builder { is_function, blocks: vec![Block::default()], ..Builder::default() };
         builder.program.scopes.push(Scope::default());
         builder
+    }
+
+    pub fn of_trigger(time: TriggerTime, event: TriggerEvent) -> Builder {
+        Builder { trigger: Some((time, event)), ..Builder::new(false) }
     }
 
     pub fn variable(&self, name: &str) -> Option<usize> {
@@ -245,7 +254,7 @@ impl Parser<'_> {
     fn program_sql(&mut self) -> Result<()> {
         self.into_allowed = true;
         let statement = self.statement()?;
-        refuse_in_program(&statement, self.builder()?.is_function)?;
+        refuse_in_program(&statement, self.builder()?.host())?;
         self.emit(Instruction::Run(Box::new(statement)))?;
         Ok(())
     }
@@ -473,6 +482,13 @@ impl Parser<'_> {
     }
 
     fn program_assignment(&mut self, scope: &mut VarScope, first: bool) -> Result<()> {
+        if *scope == VarScope::Default
+            && let Some(variable) = self.row_column_to_set()?
+        {
+            let value = Some(self.expr()?);
+            self.emit(Instruction::Set { variable, value })?;
+            return Ok(());
+        }
         if self.at_ident() && matches!(self.peek(), Tok::Op(Op::Eq | Op::Assign)) && *scope == VarScope::Default {
             let name = String::from_utf8_lossy(self.text()).trim_matches('`').replace("``", "`");
             if let Some(variable) = self.variable_named(&name) {
@@ -492,29 +508,28 @@ impl Parser<'_> {
     }
 }
 
-/// Statements that MySQL lets no program hold, or no function.
-fn refuse_in_program(statement: &Statement, is_function: bool) -> Result<()> {
+/// Statements that MySQL lets no program hold, or no function or trigger, which is the `host`.
+fn refuse_in_program(statement: &Statement, host: Option<&str>) -> Result<()> {
     let what = match statement {
         Statement::Use(_) => "USE",
         Statement::LockTables(_) | Statement::UnlockTables => "LOCK",
         Statement::LoadData(_) => "LOAD DATA",
         Statement::CreateView(view) if view.alter => "ALTER VIEW",
-        _ if is_function => return refuse_in_function(statement),
-        _ => return Ok(()),
+        _ => return host.map_or(Ok(()), |host| refuse_in_function(statement, host)),
     };
     error(&errno::ER_SP_BADSTATEMENT, &[&what])
 }
 
-/// Statements that MySQL lets no function hold, nor a procedure that one calls.
-pub fn refuse_in_function(statement: &Statement) -> Result<()> {
+/// Statements that MySQL lets no function and no trigger hold, nor a procedure that one calls. `host` is which of them it is.
+pub fn refuse_in_function(statement: &Statement, host: &str) -> Result<()> {
     let kind = StatementKind::of(statement);
     match statement {
         Statement::Prepare { .. } | Statement::Execute { .. } | Statement::Deallocate(_) => {
             error(&errno::ER_STMT_NOT_ALLOWED_IN_SF_OR_TRG, &[&"Dynamic SQL"])
         }
         Statement::Flush(_) => error(&errno::ER_STMT_NOT_ALLOWED_IN_SF_OR_TRG, &[&"FLUSH"]),
-        Statement::Query(query) if query.into.is_none() => error(&errno::ER_SP_NO_RETSET, &[&"function"]),
-        Statement::Show(_) | Statement::Describe { .. } | Statement::Explain(_) => error(&errno::ER_SP_NO_RETSET, &[&"function"]),
+        Statement::Query(query) if query.into.is_none() => error(&errno::ER_SP_NO_RETSET, &[&host]),
+        Statement::Show(_) | Statement::Describe { .. } | Statement::Explain(_) => error(&errno::ER_SP_NO_RETSET, &[&host]),
         Statement::Query(_) | Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) => Ok(()),
         Statement::Do(_) | Statement::Call { .. } | Statement::Signal(_) | Statement::GetDiagnostics(_) => Ok(()),
         _ if kind.facts().commits
@@ -523,7 +538,10 @@ pub fn refuse_in_function(statement: &Statement) -> Result<()> {
             error(&errno::ER_COMMIT_NOT_ALLOWED_IN_SF_OR_TRG, &[])
         }
         _ => {
-            let what = format!("{} in a stored function", kind.facts().name);
+            let what = match host {
+                "trigger" => format!("{} in a trigger", kind.facts().name),
+                _ => format!("{} in a stored function", kind.facts().name),
+            };
             Err(ParseError::other(&errno::ER_NOT_SUPPORTED_YET, vaquita_types::Error::unsupported(what).message().to_string()))
         }
     }

@@ -213,7 +213,11 @@ pub(super) fn arguments(
         let mode = parameter.mode.unwrap_or(ParameterMode::In);
         let target = match arg {
             Expr::UserVar(name) => Some(IntoTarget::UserVar(name.clone())),
-            Expr::Param(at) => Some(IntoTarget::Variable(*at)),
+            Expr::Param(at) => {
+                // Not a column of a row that the trigger may not change.
+                let takes = frame.as_ref().is_none_or(|(frame, _)| frame.routine.may_set(*at));
+                takes.then_some(IntoTarget::Variable(*at))
+            }
             _ => None,
         };
         let value = match (mode, &mut frame) {

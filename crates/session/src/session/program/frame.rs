@@ -69,6 +69,20 @@ impl Frame {
         })
     }
 
+    /// As a new one of the same routine and settings.
+    pub fn again(mut self) -> Result<Frame> {
+        for variable in 0..self.values.len() {
+            if !self.values[variable].is_null() {
+                self.set(variable, Value::Null)?;
+            }
+        }
+        self.types.clone_from(&self.routine.types);
+        self.cursors.fill_with(|| None);
+        self.handlers.clear();
+        self.returned = None;
+        Ok(self)
+    }
+
     /// Error 1041 where there is no room for a long value.
     #[inline]
     pub fn set(&mut self, variable: usize, value: Value) -> Result<()> {

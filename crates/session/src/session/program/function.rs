@@ -10,7 +10,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use vaquita_exec::context::{Execution, Functions, SessionEnv};
+use vaquita_exec::context::{Execution, Functions, KeptTriggers, SessionEnv, TriggeredRow};
 use vaquita_exec::store_in_variable;
 use vaquita_parser::ast::Expr;
 use vaquita_parser::{Statement as Ast, StatementKind};
@@ -32,7 +32,7 @@ use vaquita_types::schema::{ObjectKind, SqlSecurity, StoredObject, TableRef};
 use vaquita_types::{ColumnType, Error, Result, Value, stack};
 
 use super::super::admission::refuse_by_read_only;
-use super::super::lock_tables::admit_plan;
+use super::super::lock_tables::admit_inner_plan;
 use super::super::planning::{bind_in, refuse_hints};
 use super::super::server_view::ServerView;
 use super::answer::CursorRows;
@@ -52,9 +52,9 @@ const REPLANS_MAX: usize = 100;
 
 /// The functions that are running inside one another, the innermost first.
 pub struct Caller<'a> {
-    routine: &'a Routine,
-    outer: Option<&'a Caller<'a>>,
-    depth: usize,
+    pub routine: &'a Routine,
+    pub outer: Option<&'a Caller<'a>>,
+    pub depth: usize,
 }
 
 /// Tables that a statement uses, and what is around it: what runs inside may not change them (error 1442).
@@ -113,9 +113,25 @@ impl Functions for ServerView<'_> {
             returned
         })
     }
+
+    fn fire(&self, row: &mut TriggeredRow<'_>, kept: &mut KeptTriggers, statement: &Execution<'_>) -> Result<()> {
+        super::triggers::fire(self, row, kept, statement)
+    }
 }
 
 impl Caller<'_> {
+    /// What a procedure inside is held to: a function or a trigger.
+    fn host(mut running: Option<&Caller<'_>>) -> &'static str {
+        while let Some(caller) = running {
+            match caller.routine.object.kind {
+                ObjectKind::Trigger => return "trigger",
+                ObjectKind::Function => return "function",
+                _ => running = caller.outer,
+            }
+        }
+        "function"
+    }
+
     /// How often the routine runs already.
     fn count(mut running: Option<&Caller<'_>>, routine: &Routine) -> u64 {
         let mut count = 0;
@@ -153,7 +169,7 @@ fn run<T>(
 }
 
 /// The account that a function runs as, if it is another.
-fn definer_of(view: &ServerView<'_>, object: &StoredObject) -> Result<Option<SessionAccess>> {
+pub fn definer_of(view: &ServerView<'_>, object: &StoredObject) -> Result<Option<SessionAccess>> {
     let account = view.access.account();
     let own = account.user == object.definer.user && account.host == object.definer.host;
     if own || object.security == SqlSecurity::Invoker {
@@ -165,7 +181,7 @@ fn definer_of(view: &ServerView<'_>, object: &StoredObject) -> Result<Option<Ses
 }
 
 /// Those that the function was created under, over what is `now`.
-fn settings_of(object: &StoredObject, now: &Arc<PlanSettings>) -> Arc<PlanSettings> {
+pub fn settings_of(object: &StoredObject, now: &Arc<PlanSettings>) -> Arc<PlanSettings> {
     let same = now.sql_mode == object.sql_mode
         && now.connection_collation == object.connection_collation
         && now.current_database.as_deref() == Some(&object.database);
@@ -180,10 +196,10 @@ fn settings_of(object: &StoredObject, now: &Arc<PlanSettings>) -> Arc<PlanSettin
 }
 
 /// A function that runs inside `statement`.
-struct FunctionHost<'a> {
-    view: ServerView<'a>,
-    statement: &'a Execution<'a>,
-    outside: &'a FunctionEnv<'a>,
+pub struct FunctionHost<'a> {
+    pub view: ServerView<'a>,
+    pub statement: &'a Execution<'a>,
+    pub outside: &'a FunctionEnv<'a>,
 }
 
 impl FunctionHost<'_> {
@@ -245,7 +261,7 @@ impl FunctionHost<'_> {
         if let (Some(in_use), false) = (view.in_use, matches!(plan, Plan::Query(_))) {
             self.refuse_in_use(in_use, targets)?;
         }
-        admit_plan(view.locked, plan, view.env.settings.metadata_lock_wait)
+        admit_inner_plan(view.locked, plan, view.env.settings.metadata_lock_wait)
     }
 
     /// Error 1442 for a table in use around it, also for one that only a foreign key would change.
@@ -416,7 +432,7 @@ impl Host for FunctionHost<'_> {
     fn run_statement(&mut self, frame: &mut Frame, at: usize, ast: &Ast) -> Result<()> {
         self.view.client.counters.statement(StatementKind::of(ast));
         // A procedure may have what no function can be created with.
-        vaquita_parser::refuse_in_function(ast)?;
+        vaquita_parser::refuse_in_function(ast, Caller::host(self.view.caller))?;
         match ast {
             Ast::Call { .. } => return self.call_procedure(frame, at, ast),
             Ast::Signal(signal) => return conditions::signal(self, signal, Some(frame)),

@@ -144,6 +144,7 @@ pub trait Interpreter: Host {
                 let (value, ty) = self.evaluate_in(frame, first, value)?;
                 let ty = if ty.kind == TypeKind::Null { type_of_value(&value, self.env().connection_collation()) } else { ty };
                 self.env().user_variables.set(name, value, &ty)?;
+                self.env().diagnostics.set_row_count(0);
             }
             Instruction::Jump(target) => return Ok(*target),
             Instruction::JumpUnless { condition, target, .. } => {
@@ -186,7 +187,7 @@ pub trait Interpreter: Host {
     /// `value` as the variable holds it.
     fn store(&mut self, frame: &mut Frame, variable: usize, value: Value, from: &ColumnType) -> Result<()> {
         let declared = &frame.routine.ast.program.variables[variable];
-        if declared.ty.is_none() {
+        if declared.takes_any() {
             frame.types[variable] = from.clone();
             return frame.set(variable, value);
         }
@@ -363,5 +364,5 @@ fn operand_of(expr: &Expr, frame: &Frame) -> Option<ColumnType> {
     let Expr::Binary { left, .. } = expr else { return None };
     let Expr::Param(variable) = **left else { return None };
     let declared = frame.routine.ast.program.variables.get(variable)?;
-    declared.ty.is_none().then(|| frame.types[variable].clone())
+    declared.takes_any().then(|| frame.types[variable].clone())
 }

@@ -11,11 +11,13 @@
 mod answer;
 mod call;
 mod conditions;
+mod create_trigger;
 mod frame;
 mod function;
 mod function_env;
 mod interpreter;
 mod routines;
+mod triggers;
 
 use std::sync::Arc;
 

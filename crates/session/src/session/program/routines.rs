@@ -105,7 +105,7 @@ impl Session {
     }
 
     /// Who is named, or the session's account.
-    fn definer(&self, named: Option<&UserName>) -> Result<Definer> {
+    pub(super) fn definer(&self, named: Option<&UserName>) -> Result<Definer> {
         let definer = self.access.definer(named)?;
         if !self.access.account_exists(&definer) {
             if !self.access.may_name_missing_definer() {
@@ -151,7 +151,7 @@ impl Session {
     }
 }
 
-fn known_variables(instruction: &Instruction) -> Result<()> {
+pub(super) fn known_variables(instruction: &Instruction) -> Result<()> {
     let Instruction::Run(statement) = instruction else { return Ok(()) };
     let Statement::Set(items) = &**statement else { return Ok(()) };
     let unknown = items.iter().find_map(|item| match item {

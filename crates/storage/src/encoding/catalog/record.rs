@@ -89,6 +89,7 @@ pub(crate) fn decode_table(bytes: &[u8]) -> Option<TableDef> {
         created_us: r.int()?,
         foreign_keys: if has_foreign_keys { r.list(read_foreign_key)? } else { Vec::new() },
         referenced_by: Vec::new(),
+        triggers: Vec::new(),
         partitioning: if format == FORMAT { Some(Arc::new(partition::read(r)?)) } else { None },
     };
     r.rest.is_empty().then_some(def)
@@ -454,6 +455,7 @@ mod tests {
                 match_option: MatchOption::Full,
             }],
             referenced_by: Vec::new(),
+            triggers: Vec::new(),
             partitioning: None,
             columns,
         }
