@@ -83,6 +83,7 @@ impl Binder<'_> {
             no_zero_in_date: self.mode(sql_mode::NO_ZERO_IN_DATE),
             invalid_dates: self.mode(sql_mode::ALLOW_INVALID_DATES),
         };
+        let cut = self.mode(sql_mode::TIME_TRUNCATE_FRACTIONAL);
         let wrong = |kind: &str| Error::new(&errno::ER_WRONG_VALUE, &[&kind, &String::from_utf8_lossy(written)]);
         match literal {
             ast::Literal::Date(_) => match parse_datetime(written, flags) {
@@ -92,14 +93,20 @@ impl Binder<'_> {
                 _ => Err(wrong("DATE")),
             },
             ast::Literal::Time(_) => match parse_time(written) {
-                Ok(p) if !p.truncated && !p.out_of_range => {
-                    Ok(Expr::literal(Value::Time(p.value), ColumnType::temporal(TypeKind::Time, p.fraction_digits.min(6))))
+                Ok(p) if !p.truncated && !p.out_of_range =>
+                // Rounded, as in MySQL, also under TIME_TRUNCATE_FRACTIONAL.
+                {
+                    Ok(Expr::literal(
+                        Value::Time(p.to_fsp(6, false)),
+                        ColumnType::temporal(TypeKind::Time, p.fraction_digits.min(6)),
+                    ))
                 }
                 _ => Err(wrong("TIME")),
             },
             _ => match parse_datetime(written, flags) {
                 Ok(p) if !p.truncated && !p.date_only => {
-                    let value = self.local(p.value, p.offset_seconds).ok_or_else(|| wrong("DATETIME"))?;
+                    let value = p.to_fsp(6, cut).and_then(|value| self.local(value, p.offset_seconds));
+                    let value = value.ok_or_else(|| wrong("DATETIME"))?;
                     let ty = ColumnType::temporal(TypeKind::DateTime, p.fraction_digits.min(6));
                     Ok(Expr::literal(Value::DateTime(value), ty))
                 }

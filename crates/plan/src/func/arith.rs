@@ -156,6 +156,7 @@ fn resolve_neg(args: &mut Vec<Expr>) -> Result<FuncType> {
 /// Error 1690: `BIGINT value is out of range in '(9223372036854775807 + 1)'`.
 pub(super) fn out_of_range(ty: &ColumnType, name: &str, args: &[Expr], cx: &EvalCx<'_>) -> Error {
     let what = match ty.kind {
+        TypeKind::Decimal if ty.unsigned => "DECIMAL UNSIGNED",
         TypeKind::Decimal => "DECIMAL",
         TypeKind::Double | TypeKind::Float => "DOUBLE",
         _ if ty.unsigned => "BIGINT UNSIGNED",
@@ -194,6 +195,13 @@ fn binary(
         TypeKind::Decimal => {
             let (a, b) = arg!(both(call.decimal(0, cx), call.decimal(1, cx)));
             let result = decimal(&a, &b).ok_or_else(range_error)?;
+            if name == "-"
+                && call.ty.unsigned
+                && result.is_negative()
+                && cx.env.sql_mode() & sql_mode::NO_UNSIGNED_SUBTRACTION == 0
+            {
+                return Err(range_error());
+            }
             Ok(Value::Decimal(result))
         }
         TypeKind::Double | TypeKind::Float => {

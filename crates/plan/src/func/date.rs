@@ -7,7 +7,7 @@ use vaquita_types::decimal::Decimal;
 use vaquita_types::temporal::{
     DAY_NUMBER_MAX, Date, DateTime, IntervalUnit, MICROS_PER_SECOND, Time, TimeZone, UNIX_MICROS_MAX, parse_datetime, parse_time,
 };
-use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno};
+use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno, sql_mode};
 
 use super::args::{any_nullable, def, volatile};
 use super::names;
@@ -393,8 +393,9 @@ fn extract(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     if let Value::Bytes(b) = &*value
         && b.iter().filter(|c| **c == b'-').count() >= 2
         && let Ok(parsed) = parse_datetime(b, coerce::date_flags(DateNeed::Fuzzy, cx.env))
+        && let Some(rounded) = parsed.to_fsp(6, cx.env.sql_mode() & sql_mode::TIME_TRUNCATE_FRACTIONAL != 0)
     {
-        return Ok(Value::Int(extract_time(unit, parsed.value.time(), 0)));
+        return Ok(Value::Int(extract_time(unit, rounded.time(), 0)));
     }
     let time = arg!(coerce::to_time(&value, ty, cx.env));
     Ok(Value::Int(extract_time(unit, time, 0)))

@@ -406,7 +406,23 @@ fn same_inside(a: &Expr, b: &Expr) -> bool {
                 (SubqueryState::Planned(x), SubqueryState::Planned(y)) => Arc::ptr_eq(x, y),
                 _ => false,
             };
-            one && x.id == y.id && x.depth == y.depth && matches!(x.kind, SubqueryKind::Scalar | SubqueryKind::Exists { .. })
+            one && x.id == y.id && x.depth == y.depth && same_use(&x.kind, &y.kind)
+        }
+        _ => false,
+    }
+}
+
+/// The same is asked of the rows of one subquery.
+fn same_use(a: &SubqueryKind, b: &SubqueryKind) -> bool {
+    use SubqueryKind::{Column, Exists, In, Quantified, Row, Scalar};
+    match (a, b) {
+        (Scalar, Scalar) => true,
+        (Column(a), Column(b)) => a == b,
+        (Exists { negated: a }, Exists { negated: b }) => a == b,
+        (In { left: a, compare: c, negated: m }, In { left: b, compare: d, negated: n }) => m == n && c == d && same(a, b),
+        (Row { left: a, op: o, compare: c }, Row { left: b, op: p, compare: d }) => o == p && c == d && same(a, b),
+        (Quantified { left: a, op: o, all: m, compare: c }, Quantified { left: b, op: p, all: n, compare: d }) => {
+            o == p && m == n && c == d && same(a, b)
         }
         _ => false,
     }

@@ -1,6 +1,6 @@
 //! Typed calls of functions.
 
-use vaquita_types::{Error, Result, errno};
+use vaquita_types::{Error, Result, TypeKind, errno};
 
 use super::conversion::{NUMBER_OF_DATE, QUIET_NUMBER};
 use super::is_hex_literal;
@@ -18,8 +18,15 @@ pub fn as_number(expr: Expr) -> Result<Expr> {
     let gives_dates = |def: &FuncDef| {
         matches!(def.name, "DATE_ADD" | "DATE_SUB" | "TIMESTAMPADD" | "ADDDATE" | "SUBDATE" | "ADDTIME" | "SUBTIME")
     };
+    // The greater or lesser of a time and a text is a text of the time that it is.
+    let picks_date = |def: &FuncDef, args: &[Expr]| {
+        matches!(def.name, "GREATEST" | "LEAST")
+            && args.iter().any(|arg| matches!(arg.ty.kind, TypeKind::Date | TypeKind::DateTime | TypeKind::Timestamp))
+    };
     match &expr.kind {
-        ExprKind::Call(def, _) if expr.ty.is_bytes() && gives_dates(def) => call(&NUMBER_OF_DATE, vec![expr]),
+        ExprKind::Call(def, args) if expr.ty.is_bytes() && (gives_dates(def) || picks_date(def, args)) => {
+            call(&NUMBER_OF_DATE, vec![expr])
+        }
         _ => quiet_number(expr),
     }
 }
