@@ -351,7 +351,7 @@ fn key_columns(row: &mut ExplainRow, scan: &Scan, index: usize, parts: usize) {
         .iter()
         .take(parts)
         .filter_map(|p| scan.table.position_of(p.column).map(|c| (&scan.table.columns[c], p.prefix)))
-        .map(|(c, prefix)| key_bytes(&c.ty, prefix) + u32::from(c.nullable))
+        .map(|(c, prefix)| key_bytes(c.key_type(), prefix) + u32::from(c.nullable))
         .sum();
     row.key_len = Some(bytes.to_string());
 }

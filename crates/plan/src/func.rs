@@ -18,6 +18,7 @@
 mod aes;
 mod args;
 mod arith;
+mod array_cast;
 mod ask_session;
 mod constant;
 mod control;
@@ -37,6 +38,7 @@ mod string;
 
 use crate::function::{FuncCall, FuncDef, FuncType};
 pub use arith::{DIVISION_DECIMALS, retype_quotient};
+pub use array_cast::CAST_ARRAY;
 pub use names::retype as retype_names;
 pub use names::retype_text;
 pub use search::like_collation;
@@ -47,6 +49,7 @@ use std::sync::LazyLock;
 static TABLE: LazyLock<HashMap<&'static str, &'static FuncDef>> = LazyLock::new(|| {
     let families: &[&'static [FuncDef]] = &[
         arith::FUNCTIONS,
+        array_cast::FUNCTIONS,
         constant::FUNCTIONS,
         logic::FUNCTIONS,
         json::FUNCTIONS,

@@ -24,7 +24,7 @@ pub fn driving_scan(input: &Node) -> Option<&Scan> {
             Node::Scan(scan) => {
                 let divides = matches!(scan.path, AccessPath::Full { .. } | AccessPath::Range { .. });
                 // The partitions of a table are read one after the other.
-                return (divides && scan.partitions.is_none()).then_some(&**scan);
+                return (divides && scan.partitions.is_none() && !scan.reads_elements()).then_some(&**scan);
             }
             _ => return None,
         };

@@ -44,6 +44,7 @@ fn index(id: u32, name: &str, kind: IndexKind, column: u16) -> IndexDef {
         invisible: false,
         using: None,
         generated: false,
+        multi_valued: false,
     }
 }
 

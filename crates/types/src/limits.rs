@@ -95,3 +95,6 @@ pub const PROCESSLIST_INFO_CHARS_MAX: usize = 100;
 pub const TABLE_COMMENT_CHARS_MAX: usize = 2048;
 pub const COLUMN_COMMENT_CHARS_MAX: usize = 1024;
 pub const INDEX_COMMENT_CHARS_MAX: usize = 1024;
+
+/// Elements of one array that a multi-valued index has entries for; MySQL's limit follows from its undo pages (error 3905).
+pub const INDEX_ELEMENTS_MAX: usize = 65_535;

@@ -206,6 +206,8 @@ pub struct Generated {
     pub in_row: bool,
     /// Part of a functional index, and nothing else: no statement can name it.
     pub hidden: bool,
+    /// The type of the elements of the arrays that it holds, in a multi-valued index; keys are of it.
+    pub elements: Option<ColumnType>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -243,6 +245,8 @@ pub struct IndexDef {
     pub using: Option<String>,
     /// Made for a foreign key that had no index. It goes when another one comes that serves.
     pub generated: bool,
+    /// One part has an entry for each element of an array: a row may have many entries, or none.
+    pub multi_valued: bool,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -257,6 +261,16 @@ impl ColumnDef {
     /// A part of a functional index.
     pub fn is_hidden(&self) -> bool {
         self.generated.as_ref().is_some_and(|generated| generated.hidden)
+    }
+
+    /// Of a column of arrays: the type of their elements.
+    pub fn element_type(&self) -> Option<&ColumnType> {
+        self.generated.as_ref()?.elements.as_ref()
+    }
+
+    /// The type that keys of the column have.
+    pub fn key_type(&self) -> &ColumnType {
+        self.element_type().unwrap_or(&self.ty)
     }
 
     /// Rows hold the column; the others are computed when they are read.
@@ -341,6 +355,7 @@ impl IndexDef {
     /// The first parts are whole columns, and these.
     pub fn is_led_by(&self, columns: &[ColumnId]) -> bool {
         !self.is_full_text()
+            && !self.multi_valued
             && self.parts.len() >= columns.len()
             && self.parts.iter().zip(columns).all(|(part, column)| part.column == *column && part.prefix.is_none())
     }

@@ -56,6 +56,9 @@ pub const STEPS: &[&str] = &[
     "ALTER TABLE kp.m EXCHANGE PARTITION p1 WITH TABLE kp.n",
     "DROP TABLE kp.n",
     "ALTER TABLE kp.m REMOVE PARTITIONING",
+    "ALTER TABLE kp.m ADD INDEX mv ((CAST(JSON_ARRAY(id, b) AS SIGNED ARRAY)))",
+    "UPDATE kp.m SET id = -id WHERE 300 MEMBER OF (JSON_ARRAY(id, b)) OR id > 5100",
+    "ALTER TABLE kp.m DROP INDEX mv",
     "DROP TABLE kp.a, kp.s",
     "DROP DATABASE kp",
 ];

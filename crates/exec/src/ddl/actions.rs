@@ -462,6 +462,7 @@ fn hidden_index() -> IndexDef {
         invisible: false,
         using: None,
         generated: false,
+        multi_valued: false,
     }
 }
 

@@ -99,7 +99,7 @@ impl Ddl<'_> {
             ColumnAttribute::Invisible => def.invisible = true,
             ColumnAttribute::Generated { expr, stored } => {
                 let expr = self.expression_text(expr);
-                def.generated = Some(Generated { expr, stored: *stored, in_row: *stored, hidden: false });
+                def.generated = Some(Generated { expr, stored: *stored, in_row: *stored, hidden: false, elements: None });
             }
             ColumnAttribute::Srid(_) => return Err(Error::unsupported("SRID")),
             // Hints for other engines. CHECK and REFERENCES are the table's.

@@ -23,6 +23,7 @@ use super::generated::local_row;
 use crate::context::{Constants, SessionEnv, Writing};
 use crate::dml::group_numbers::counting_index;
 use crate::dml::implicit_default;
+use crate::dml::of_element;
 use crate::dml::stored_exprs::{bind_checks, bind_generated, parse_stored};
 
 /// Where a value of the new row comes from.
@@ -164,7 +165,7 @@ impl<'a> RowMap<'a> {
             let Source::Generated(expr) = source else { continue };
             let zone = self.ddl.session.time_zone();
             let frame = local.get_or_insert_with(|| local_row(row, &self.new.columns, zone));
-            let value = self.evaluate(expr, frame)?;
+            let value = self.evaluate(expr, frame).map_err(|error| of_element(error, &self.new, column, self.row))?;
             if value.is_null() && !column.nullable {
                 return Err(Error::new(&ER_BAD_NULL_ERROR, &[&column.name]));
             }

@@ -7,14 +7,15 @@
 use std::sync::Arc;
 
 use vaquita_parser::ast::{self, KeyPart};
-use vaquita_plan::bind::{Place, PlanContext, bind_over_row};
+use vaquita_plan::bind::{self, Place, PlanContext};
 use vaquita_plan::expr::{Expr, ExprKind};
+use vaquita_plan::func::CAST_ARRAY;
 use vaquita_plan::visit;
 use vaquita_types::errno::{
     ER_BAD_FIELD_ERROR, ER_DEPENDENT_BY_FUNCTIONAL_INDEX, ER_FULLTEXT_FUNCTIONAL_INDEX, ER_FUNCTIONAL_INDEX_ON_FIELD,
     ER_FUNCTIONAL_INDEX_ON_JSON_OR_GEOMETRY_FUNCTION, ER_FUNCTIONAL_INDEX_ON_LOB, ER_FUNCTIONAL_INDEX_PRIMARY_KEY,
     ER_FUNCTIONAL_INDEX_REF_AUTO_INCREMENT, ER_FUNCTIONAL_INDEX_ROW_VALUE_IS_NOT_ALLOWED, ER_SPATIAL_FUNCTIONAL_INDEX,
-    ER_TOO_MANY_FIELDS,
+    ER_TOO_MANY_FIELDS, ER_WRONG_USAGE,
 };
 use vaquita_types::schema::{ColumnDef, ColumnDefault, ColumnId, Generated, TableDef};
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value};
@@ -55,9 +56,16 @@ impl Ddl<'_> {
                 }
                 let text = self.expression_text(expr);
                 let bound = self.bind_functional(&text, &name, def)?;
+                let elements = element_type(&bound);
+                if elements.is_some() && *desc {
+                    return Err(Error::new(&ER_WRONG_USAGE, &[&"multi-valued index", &"explicit index order"]));
+                }
                 let id = def.next_column_id;
                 def.next_column_id = ColumnId(id.0.checked_add(1).ok_or_else(|| Error::new(&ER_TOO_MANY_FIELDS, &[]))?);
-                let column = hidden_column(id, text, column_type(&bound)?);
+                let mut column = hidden_column(id, text, column_type(&bound)?);
+                if let Some(generated) = &mut column.generated {
+                    generated.elements = elements;
+                }
                 *part = KeyPart::Column { name: column.name.clone(), length: None, desc: *desc };
                 def.columns.push(column);
             }
@@ -92,7 +100,7 @@ impl Ddl<'_> {
     fn bind_functional(&self, text: &str, index: &str, def: &TableDef) -> Result<Expr> {
         let catalog = crate::catalog::PlanCatalog::new(self.catalog);
         let context = PlanContext::new(&catalog, Place::Functional(index));
-        let bound = bind_over_row(&parse_stored(text)?, &Arc::new(def.clone()), 0, &context);
+        let bound = bind::bind_functional(&parse_stored(text)?, &Arc::new(def.clone()), index, &context);
         let bound = bound.map_err(|error| match unknown_column(&error) {
             Some(name) => Error::new(&ER_BAD_FIELD_ERROR, &[&name, &"functional index"]),
             None => error,
@@ -112,10 +120,21 @@ impl Ddl<'_> {
 /// The type of the column for an expression; errors 3753 and 3757.
 fn column_type(expr: &Expr) -> Result<ColumnType> {
     let ty = expression_type(&expr.ty);
+    if element_type(expr).is_some() {
+        return Ok(ty);
+    }
     match ty.kind {
         TypeKind::Json | TypeKind::Geometry => Err(Error::new(&ER_FUNCTIONAL_INDEX_ON_JSON_OR_GEOMETRY_FUNCTION, &[])),
         _ if ty.is_blob() || ty.is_bytes() && ty.length > TEXT_CHARS_MAX => Err(Error::new(&ER_FUNCTIONAL_INDEX_ON_LOB, &[])),
         _ => Ok(ty),
+    }
+}
+
+/// What the expression is an array of.
+fn element_type(expr: &Expr) -> Option<ColumnType> {
+    match &expr.kind {
+        ExprKind::Call(def, args) if def.name == CAST_ARRAY => args.get(1).map(|elements| elements.ty.clone()),
+        _ => None,
     }
 }
 
@@ -131,6 +150,6 @@ fn hidden_column(id: ColumnId, expr: String, ty: ColumnType) -> ColumnDef {
         comment: String::new(),
         invisible: true,
         added_default: Value::Null,
-        generated: Some(Generated { expr, stored: false, in_row: true, hidden: true }),
+        generated: Some(Generated { expr, stored: false, in_row: true, hidden: true, elements: None }),
     }
 }

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use vaquita_parser::ast::{self, ColumnAttribute};
-use vaquita_plan::bind::{Place, PlanContext, bind_over_row};
+use vaquita_plan::bind::{Place, PlanContext, bind_functional, bind_over_row};
 use vaquita_plan::env::EvalCx;
 use vaquita_plan::expr::{Expr, ExprKind};
 use vaquita_plan::visit;
@@ -146,7 +146,11 @@ impl Ddl<'_> {
             let Some(generated) = &column.generated else { continue };
             self.session.check_interrupt()?;
             let context = PlanContext::new(&catalog, Place::Generated(&column.name));
-            let bound = bind_over_row(&parse_stored(&generated.expr)?, &table, 0, &context);
+            let parsed = parse_stored(&generated.expr)?;
+            let bound = match column.element_type() {
+                Some(_) => bind_functional(&parsed, &table, "", &context),
+                None => bind_over_row(&parsed, &table, 0, &context),
+            };
             let bound = bound.map_err(|error| match unknown_column(&error) {
                 Some(name) => Error::new(&ER_BAD_FIELD_ERROR, &[&name, &"generated column function"]),
                 None => error,

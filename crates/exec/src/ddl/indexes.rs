@@ -4,10 +4,10 @@ use vaquita_parser::ast::{self, KeyPart};
 use vaquita_plan::env::Level;
 use vaquita_types::charset::collation;
 use vaquita_types::errno::{
-    ER_BLOB_KEY_WITHOUT_LENGTH, ER_DUP_FIELDNAME, ER_DUP_INDEX, ER_DUP_KEYNAME, ER_JSON_USED_AS_KEY,
-    ER_KEY_COLUMN_DOES_NOT_EXITS, ER_KEY_PART_0, ER_MULTIPLE_PRI_KEY, ER_PK_INDEX_CANT_BE_INVISIBLE, ER_PRIMARY_CANT_HAVE_NULL,
-    ER_TOO_LONG_IDENT, ER_TOO_LONG_INDEX_COMMENT, ER_TOO_LONG_KEY, ER_TOO_MANY_KEY_PARTS, ER_TOO_MANY_KEYS,
-    ER_UNSUPPORTED_INDEX_ALGORITHM, ER_WRONG_NAME_FOR_INDEX, ER_WRONG_SUB_KEY,
+    ER_BLOB_KEY_WITHOUT_LENGTH, ER_DUP_FIELDNAME, ER_DUP_INDEX, ER_DUP_KEYNAME, ER_FUNCTIONAL_INDEX_PRIMARY_KEY,
+    ER_JSON_USED_AS_KEY, ER_KEY_COLUMN_DOES_NOT_EXITS, ER_KEY_PART_0, ER_MULTIPLE_PRI_KEY, ER_PK_INDEX_CANT_BE_INVISIBLE,
+    ER_PRIMARY_CANT_HAVE_NULL, ER_TOO_LONG_IDENT, ER_TOO_LONG_INDEX_COMMENT, ER_TOO_LONG_KEY, ER_TOO_MANY_KEY_PARTS,
+    ER_TOO_MANY_KEYS, ER_UNSUPPORTED_INDEX_ALGORITHM, ER_WRONG_NAME_FOR_INDEX, ER_WRONG_SUB_KEY,
 };
 use vaquita_types::limits::{
     IDENTIFIER_CHARS_MAX, INDEX_COMMENT_CHARS_MAX, INDEX_KEY_BYTES_MAX, INDEX_PARTS_MAX, TABLE_INDEXES_MAX,
@@ -65,7 +65,14 @@ pub fn add_index(
         session.warn(Level::Note, Error::new(&ER_UNSUPPORTED_INDEX_ALGORITHM, &[&"HASH"]));
         using = None;
     }
-    indexes.push(IndexDef { id: IndexId(0), name, kind, parts, comment, invisible, using, generated: false });
+    let is_array = |part: &IndexPart| columns.get(usize::from(part.column.0)).is_some_and(|c| c.element_type().is_some());
+    let multi_valued = match parts.iter().filter(|part| is_array(part)).count() {
+        0 => false,
+        1 if kind == IndexKind::Primary => return Err(Error::new(&ER_FUNCTIONAL_INDEX_PRIMARY_KEY, &[])),
+        1 => true,
+        _ => return Err(Error::unsupported("more than one multi-valued key part per index")),
+    };
+    indexes.push(IndexDef { id: IndexId(0), name, kind, parts, comment, invisible, using, generated: false, multi_valued });
     Ok(())
 }
 
@@ -121,17 +128,17 @@ pub fn check_parts(index: &mut IndexDef, columns: &[ColumnDef]) -> Result<()> {
         let Some(column) = columns.get(usize::from(part.column.0)) else {
             return Err(Error::internal("an index part without its column"));
         };
-        if column.ty.kind == TypeKind::Json {
+        if column.key_type().kind == TypeKind::Json {
             return Err(Error::new(&ER_JSON_USED_AS_KEY, &[&column.name]));
         }
-        if column.ty.is_blob() && part.prefix.is_none() {
+        if column.key_type().is_blob() && part.prefix.is_none() {
             return Err(Error::new(&ER_BLOB_KEY_WITHOUT_LENGTH, &[&column.name]));
         }
         let whole = |n: u32| !column.ty.is_bytes() || !column.ty.is_blob() && n >= column.ty.length;
         if part.prefix.is_some_and(whole) {
             part.prefix = None;
         }
-        bytes += key_bytes(&column.ty, part.prefix);
+        bytes += key_bytes(column.key_type(), part.prefix);
     }
     if bytes > INDEX_KEY_BYTES_MAX {
         return Err(Error::new(&ER_TOO_LONG_KEY, &[&INDEX_KEY_BYTES_MAX]));
@@ -156,7 +163,7 @@ fn parts(index: &ast::IndexDef, columns: &[ColumnDef]) -> Result<Vec<IndexPart>>
             return Err(Error::new(&ER_DUP_FIELDNAME, &[name]));
         }
         let prefix = prefix(column, *length)?;
-        bytes += key_bytes(&column.ty, prefix);
+        bytes += key_bytes(column.key_type(), prefix);
         parts.push(IndexPart { column: vaquita_types::schema::ColumnId(at as u16), prefix, descending: *desc });
     }
     if bytes > INDEX_KEY_BYTES_MAX {
@@ -167,11 +174,11 @@ fn parts(index: &ast::IndexDef, columns: &[ColumnDef]) -> Result<Vec<IndexPart>>
 
 /// The prefix length to store; a prefix of the whole column is none.
 fn prefix(column: &ColumnDef, length: Option<u64>) -> Result<Option<u32>> {
-    if column.ty.kind == TypeKind::Json {
+    if column.key_type().kind == TypeKind::Json {
         return Err(Error::new(&ER_JSON_USED_AS_KEY, &[&column.name]));
     }
     let Some(length) = length else {
-        if column.ty.is_blob() {
+        if column.key_type().is_blob() {
             return Err(Error::new(&ER_BLOB_KEY_WITHOUT_LENGTH, &[&column.name]));
         }
         return Ok(None);

@@ -27,6 +27,7 @@ use vaquita_types::{Error, Result, TypeKind, Value};
 pub use self::keys::scan_ranges;
 use self::keys::{index_codec, key_value};
 use self::lock::Newcomers;
+use super::key_table::KeyTable;
 use super::row_filter::{RowFilter, Truth};
 use super::{Frame, Operator};
 use crate::context::{Execution, Ranks};
@@ -63,6 +64,8 @@ pub struct TableScan<'p> {
     fetched: Vec<(Vec<u8>, Vec<u8>)>,
     /// How many to read together next.
     batch_rows: usize,
+    /// The rows that entries have led to, where several may lead to one.
+    met: Option<KeyTable>,
     filter: Option<RowFilter<'p>>,
     /// The filter asks a search for the row by its clustered key.
     matches_by_key: bool,
@@ -106,6 +109,7 @@ impl<'p> TableScan<'p> {
             newcomers: None,
             fetched: Vec::new(),
             batch_rows: BATCH_ROWS_MIN,
+            met: None,
             filter: None,
             matches_by_key: false,
             ranked: None,
@@ -165,6 +169,10 @@ impl Operator for TableScan<'_> {
             _ => {
                 scan_ranges(self.scan, &table, frame, &mut self.ranges)?;
                 self.ranges.reverse();
+                if let Some(mut met) = self.met.take() {
+                    met.clear(statement);
+                }
+                self.met = (self.scan.reads_elements() && self.ranges.len() > 1).then(KeyTable::new);
             }
         }
         if self.lock.is_some() {
@@ -328,7 +336,7 @@ impl TableScan<'_> {
     fn open_point(&mut self, table: &Table, index: usize, key: &[Expr], frame: &Frame<'_>) -> Result<()> {
         let codec = index_codec(table, index)?;
         let exact = |expr: &Expr, position: usize| -> Result<Option<Value>> {
-            let ty = &table.def.columns[position].ty;
+            let ty = table.def.columns[position].key_type();
             Ok(match key_value(&*expr.eval(&frame.cx())?, ty, frame) {
                 KeyValue::Exact(value) => Some(value),
                 _ => None,
@@ -426,7 +434,7 @@ impl TableScan<'_> {
                 return Ok(true);
             }
             codec.clustered_key(Entry { key, value }, &mut self.key)?;
-            if self.read_row(table, frame)? {
+            if is_new(&mut self.met, &self.key, frame)? && self.read_row(table, frame)? {
                 return Ok(true);
             }
         }
@@ -458,7 +466,9 @@ impl TableScan<'_> {
                     Some((key, value)) => {
                         let mut row_key = Vec::new();
                         codec.clustered_key(Entry { key, value }, &mut row_key)?;
-                        keys.push(row_key);
+                        if is_new(&mut self.met, &row_key, frame)? {
+                            keys.push(row_key);
+                        }
                         reached = self.meets_newcomers.then(|| key.to_vec());
                     }
                     None => self.cursor_open = false,
@@ -599,6 +609,14 @@ impl TableScan<'_> {
                 frame.slots[*slot] = Value::DateTime(zone.timestamp_from_utc(*utc));
             }
         }
+    }
+}
+
+/// No entry has led to the row yet.
+fn is_new(met: &mut Option<KeyTable>, key: &[u8], frame: &Frame<'_>) -> Result<bool> {
+    match met {
+        None => Ok(true),
+        Some(met) => Ok(met.insert(key, frame.statement)?.1),
     }
 }
 

@@ -35,8 +35,13 @@ impl Printer<'_> {
                 self.put("cast(");
                 self.expr(expr);
                 self.put(" as ");
-                self.cast_type(ty);
-                self.put(if *array { " array)" } else { ")" });
+                if *array {
+                    self.element_type(ty);
+                    self.put(" array)");
+                } else {
+                    self.cast_type(ty);
+                    self.put(")");
+                }
             }
             Expr::ConvertUsing { expr, charset } => {
                 self.put("convert(");
@@ -212,6 +217,20 @@ impl Printer<'_> {
             self.expr(otherwise);
         }
         self.put(" end)");
+    }
+
+    /// Of the elements of a multi-valued index, which MySQL prints in its own way.
+    fn element_type(&mut self, ty: &CastType) {
+        match ty {
+            CastType::Char { length: Some(n), charset: None } => self.put(&format!("char({n})")),
+            CastType::Char { length: None, charset: None } => self.put("char"),
+            CastType::Binary(Some(n)) => self.put(&format!("binary({n})")),
+            CastType::Binary(None) => self.put("binary"),
+            CastType::Decimal { precision, scale } => {
+                self.put(&format!("decimal({}, {})", precision.unwrap_or(10), scale.unwrap_or(0)))
+            }
+            _ => self.cast_type(ty),
+        }
     }
 
     fn cast_type(&mut self, ty: &CastType) {

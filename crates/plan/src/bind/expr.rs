@@ -103,7 +103,9 @@ impl Binder<'_> {
                 Ok(Expr { kind: ExprKind::Row(items), ty: ColumnType::null(), nullable, coercibility: 4 })
             }
             E::Case { operand, whens, otherwise } => self.case(operand.as_deref(), whens, otherwise.as_deref()),
-            E::Cast { array: true, .. } => Err(Error::unsupported("CAST-ing data to array of char/binary BLOBs")),
+            E::Cast { array: true, .. } => Err(Error::unsupported(
+                "Use of CAST( .. AS .. ARRAY) outside of functional index in CREATE(non-SELECT)/ALTER TABLE or in general expressions",
+            )),
             E::Cast { expr, ty, .. } => {
                 let mut cast = typing::explicit_cast(self.scalar(expr)?, ty, self.cx.settings.connection_collation)?;
                 if let (ast::CastType::Char { .. } | ast::CastType::Binary(_), ExprKind::Cast(inner)) = (ty, &cast.kind) {

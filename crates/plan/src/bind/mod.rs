@@ -52,6 +52,7 @@ use crate::uses::{Actions, TableUse};
 use crate::visit;
 
 pub use generated::bind_generated;
+pub(crate) use generated::wanted_elements;
 pub use load::plan_load;
 pub use partition::{bind_partitions, select_partitions};
 pub use place::Place;
@@ -134,6 +135,17 @@ pub fn bind_over_row(expr: &ast::Expr, table: &TableRef, first_slot: Slot, cx: &
     let mut bound = binder.in_clause(Clause::FieldList, |b| b.expr(expr))?;
     binder.fold(&mut bound);
     binder.plan_subqueries(0, &mut bound)?;
+    Ok(bound)
+}
+
+/// As `bind_over_row`, of a part of the functional index of that name: it may be an array of values.
+pub fn bind_functional(expr: &ast::Expr, table: &TableRef, index: &str, cx: &PlanContext<'_>) -> Result<Expr> {
+    let ast::Expr::Cast { expr: document, ty, array: true } = expr else { return bind_over_row(expr, table, 0, cx) };
+    let mut binder = Binder::new(cx);
+    binder.push_frame();
+    binder.push_row_scope(table, &table.name, 0, true);
+    let mut bound = binder.in_clause(Clause::FieldList, |b| b.array_cast(document, ty, index))?;
+    binder.fold(&mut bound);
     Ok(bound)
 }
 

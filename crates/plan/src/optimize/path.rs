@@ -291,12 +291,25 @@ fn index_candidates(
 ) -> Vec<Candidate> {
     let mut candidates = Vec::new();
     let prefix = prefix_of(input.table, index, terms);
+    if index.multi_valued && prefix.equal.len() <= array_part(input.table, index) {
+        // Rows have many entries, or none.
+        return candidates;
+    }
     if let Some(point) = point(input, at, index, &prefix) {
         return vec![point];
     }
     candidates.extend(range_candidate(input, at, index, &prefix));
+    if index.multi_valued {
+        return candidates;
+    }
     candidates.extend(disjunction(input, at, index, terms, columns));
     candidates
+}
+
+/// The part of a multi-valued index that holds elements.
+fn array_part(table: &TableDef, index: &IndexDef) -> usize {
+    let is_array = |column| table.position_of(column).is_some_and(|at| table.columns[at].element_type().is_some());
+    index.parts.iter().position(|part| is_array(part.column)).unwrap_or(usize::MAX)
 }
 
 /// Every part of a unique index has one value that is not NULL.
@@ -316,10 +329,11 @@ fn point(input: &TableInput<'_>, at: usize, index: &IndexDef, prefix: &Prefix) -
 }
 
 fn range_candidate(input: &TableInput<'_>, at: usize, index: &IndexDef, prefix: &Prefix) -> Option<Candidate> {
-    let covering = at == 0 || is_covering(input, index);
+    let is_plain = !index.multi_valued;
+    let covering = at == 0 || is_plain && is_covering(input, index);
     let single = prefix.single();
-    let order = order_of(input, index, &prefix.equal, prefix.equal.iter().all(|e| e.len() == 1));
-    let extreme = extreme_of(input, index, &prefix.equal, single);
+    let order = order_of(input, index, &prefix.equal, prefix.equal.iter().all(|e| e.len() == 1)).filter(|_| is_plain);
+    let extreme = extreme_of(input, index, &prefix.equal, single).filter(|_| is_plain);
     // A whole index is only of use for its order or as a smaller copy of the table.
     if prefix.is_empty() && order.is_none() && extreme.is_none() && (at == 0 || !covering) && !is_forced(input.hints) {
         return None;
@@ -413,7 +427,8 @@ fn is_covering(input: &TableInput<'_>, index: &IndexDef) -> bool {
 pub fn restores(table: &TableDef, index: &IndexDef, column: usize) -> bool {
     let clustered: &[_] = if table.hidden_rowid { &[] } else { &table.indexes[0].parts };
     let def = &table.columns[column];
-    index.parts.iter().chain(clustered).any(|p| p.column == def.id && p.prefix.is_none()) && is_reversible(&def.ty)
+    let has = index.parts.iter().chain(clustered).any(|p| p.column == def.id && p.prefix.is_none());
+    has && is_reversible(&def.ty) && !index.multi_valued
 }
 
 /// The value can be read back from its key.

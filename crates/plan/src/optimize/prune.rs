@@ -27,7 +27,7 @@ fn prune(scan: &mut Scan, read: &[Slot]) {
         && scan.key_slot.is_none()
         && let Some(def) = scan.table.indexes.get(*index)
     {
-        *covering = covers(&scan.table, def, &scan.columns);
+        *covering = !def.multi_valued && covers(&scan.table, def, &scan.columns);
     }
 }
 

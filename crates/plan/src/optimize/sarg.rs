@@ -5,9 +5,11 @@
 //! the key range means the same as the condition, so that the condition need not be checked again.
 
 use vaquita_types::charset::{CollationId, LIKE_ESCAPE, collation};
+use vaquita_types::json::Json;
 use vaquita_types::schema::TableDef;
 use vaquita_types::{ColumnType, TypeKind, Value};
 
+use crate::bind::wanted_elements;
 use crate::expr::{CompareAs, CompareOp, Expr, ExprKind, Slot};
 use crate::node::{Inclusive, KeyExpr};
 use crate::visit;
@@ -80,6 +82,7 @@ impl Columns<'_> {
                 _ => Vec::new(),
             },
             ExprKind::Call(def, args) if def.name == "LIKE" => self.like(args),
+            ExprKind::Call(def, args) => self.elements(def.name, args).into_iter().collect(),
             _ => Vec::new(),
         }
     }
@@ -115,6 +118,33 @@ impl Columns<'_> {
             keys.push(KeyExpr { expr: item.clone(), null_safe: false });
         }
         Some(Term { column, bound: Bound::Equal(keys), exact })
+    }
+
+    /// Elements that are looked for in a column of arrays: one of those that have to be there, or all of those of which one has to.
+    fn elements(&self, function: &str, args: &[Expr]) -> Option<Term> {
+        let [left, right] = args else { return None };
+        let array = |expr: &Expr| self.position(expr).filter(|at| self.table.columns[*at].element_type().is_some());
+        let (column, wanted) = match function {
+            "MEMBER OF" => (array(right)?, left),
+            "JSON_CONTAINS" => (array(left)?, right),
+            "JSON_OVERLAPS" => array(left).map(|at| (at, right)).or_else(|| array(right).map(|at| (at, left)))?,
+            _ => return None,
+        };
+        let ty = self.table.columns[column].key_type();
+        let key = |expr: Expr| KeyExpr { expr, null_safe: false };
+        let literal = |item: Json| match item {
+            Json::Int(i) => Some(Expr::literal(Value::Int(i), ty.clone())),
+            Json::UInt(u) => Some(Expr::literal(Value::UInt(u), ty.clone())),
+            Json::Decimal(d) => Some(Expr::literal(Value::Decimal((*d).clone()), ty.clone())),
+            Json::String(text) => Some(Expr::literal(Value::bytes(text.as_bytes()), ty.clone())),
+            _ => None,
+        };
+        let keys: Vec<KeyExpr> = match function {
+            "MEMBER OF" => self.is_outside(wanted).then(|| vec![key(wanted.clone())])?,
+            "JSON_CONTAINS" => vec![key(literal(wanted_elements(wanted)?.into_iter().next()?)?)],
+            _ => wanted_elements(wanted)?.into_iter().map(|item| literal(item).map(key)).collect::<Option<_>>()?,
+        };
+        Some(Term { column, bound: Bound::Equal(keys), exact: false })
     }
 
     /// `column LIKE 'abc%'`: from the fixed beginning to the greatest text that begins so.

@@ -234,6 +234,14 @@ impl Scan {
     pub fn reads_backward(&self) -> bool {
         matches!(self.path, AccessPath::Full { reverse: true } | AccessPath::Range { reverse: true, .. })
     }
+
+    /// By a multi-valued index, whose ranges may have several entries of a row.
+    pub fn reads_elements(&self) -> bool {
+        match &self.path {
+            AccessPath::Range { index, .. } => self.table.indexes.get(*index).is_some_and(|index| index.multi_valued),
+            _ => false,
+        }
+    }
 }
 
 #[derive(Clone, Debug)]

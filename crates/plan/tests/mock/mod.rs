@@ -168,5 +168,6 @@ fn index(name: &str, kind: IndexKind, parts: Vec<(ColumnId, Option<u32>, bool)>)
         invisible: false,
         using: None,
         generated: false,
+        multi_valued: false,
     }
 }

@@ -124,14 +124,20 @@ impl Catalog {
         let change = Alter { instant, built: &built, related: &related, context };
         // The snapshot in which rows are checked lacks the entries of an index that is built now.
         let refers_to_built = !built.is_empty() && new.foreign_keys.iter().any(|key| key.parent == new.qualified_name());
+        // Writers beside an online build claim one entry of a row.
+        let many = new.indexes.iter().any(|index| index.multi_valued && built.contains(&index.id));
         let result = match (instant, context.lock) {
-            (true, None) if !refers_to_built && let Some(validation) = context.validation => {
+            (true, None)
+                if !refers_to_built
+                    && !many
+                    && let Some(validation) = context.validation =>
+            {
                 self.alter_validated(statement, old, new, &change, validation)
             }
             _ if context.validation.is_some() => self.alter_under_lock(statement, old, new, rows, &change),
             (true, _) if built.is_empty() => self.alter_instantly(statement, old, new, &change),
             // Writers note and keep entries of one index, not of one for each partition.
-            (true, None) if new.partitioning.is_none() => self.alter_online(statement, old, new, &change),
+            (true, None) if new.partitioning.is_none() && !many => self.alter_online(statement, old, new, &change),
             _ => self.alter_under_lock(statement, old, new, rows, &change),
         };
         self.ddl.lock().building.retain(|id| !built.contains(id));

@@ -299,6 +299,7 @@ pub(super) fn order_indexes(def: &mut TableDef) {
             invisible: false,
             using: None,
             generated: false,
+            multi_valued: false,
         };
         def.indexes.insert(0, hidden.unwrap_or_else(new));
         def.hidden_rowid = true;

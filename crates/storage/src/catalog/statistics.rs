@@ -153,7 +153,7 @@ impl TableStatistics {
 
 /// The indexes that plans read by the values of columns.
 fn counted(table: &Table) -> impl Iterator<Item = &IndexCodec> {
-    table.codec.indexes().iter().filter(|index| !index.has_many_entries())
+    table.codec.indexes().iter().filter(|index| index.full_text().is_none())
 }
 
 fn sample_index(index: &IndexCodec, rows: u64, store: &Store, txn: &Transaction) -> Result<IndexStatistics> {

@@ -12,7 +12,8 @@
 //! An old unique key is locked too, so that another transaction that wants to insert it waits for
 //! this one to end instead of reporting a duplicate that may never have been. Keys of entries that are
 //! not unique are locked although nobody competes for them: SERIALIZABLE transactions find writers in
-//! the ranges that they have read by these locks. Entries of FULLTEXT indexes are not locked: who reads them locks the rows of the table.
+//! the ranges that they have read by these locks. Entries of FULLTEXT indexes are not locked: who reads them locks the rows of the table. Of a multi-valued index a
+//! row has as many entries as its array has different elements, each locked and claimed for itself.
 //! Nothing is written before all duplicates are ruled out, except that a statement may be rolled
 //! back by its caller (`Transaction::rollback_statement`).
 //!
@@ -32,7 +33,7 @@ use super::building::Building;
 use super::partitions::Partitions;
 use super::statistics::{SAMPLED_ROWS_MIN, TableStatistics};
 use crate::encoding::ids::INDEX_ID_BYTES;
-use crate::encoding::key::{Entry, IndexCodec};
+use crate::encoding::key::{ElementEntry, Entry, IndexCodec, entries_without};
 use crate::encoding::row::{RowCodec, RowView};
 use crate::locks::{LockMode, LockPolicy};
 use crate::txn::Store;
@@ -265,6 +266,13 @@ impl Table {
                 refused => return Ok(refused),
             }
         }
+        for (n, index) in self.secondary().filter(|(_, index)| index.is_multi_valued()) {
+            let entries = index.element_entries(row, row_id)?;
+            match claim_elements(txn, index, n, &entries.iter().collect::<Vec<_>>(), policy, b)? {
+                Written::Done => {}
+                refused => return Ok(refused),
+            }
+        }
         txn.put(&b.clustered, &b.row)?;
         for (_, index) in self.secondary() {
             if index.has_many_entries() {
@@ -299,6 +307,17 @@ impl Table {
         };
         for n in indexes {
             let Some(index) = self.codec.indexes().get(*n) else { continue };
+            if index.is_multi_valued() {
+                for entry in index.element_entries(row, row_id)? {
+                    if entry.unique && txn.get(&entry.key, Version::Latest, &mut b.old_value)? {
+                        let mut clustered_key = Vec::new();
+                        index.clustered_key(Entry { key: &entry.key, value: &b.old_value }, &mut clustered_key)?;
+                        return Ok(Written::Duplicate(Duplicate { index: *n, clustered_key }));
+                    }
+                    txn.put(&entry.key, &entry.value)?;
+                }
+                continue;
+            }
             if index.has_many_entries() {
                 put_entries(txn, index, row, row_id, b)?;
                 continue;
@@ -351,11 +370,31 @@ impl Table {
                 }
             }
         }
+        let mut elements = Vec::new();
+        for (n, index) in self.secondary().filter(|(_, index)| index.is_multi_valued()) {
+            if !moved && index.same_entry(old, new) {
+                continue;
+            }
+            let (before, after) = (index.element_entries(old, row_id)?, index.element_entries(new, row_id)?);
+            for gone in entries_without(&before, &after) {
+                if !txn.lock_key(&gone.key, LockMode::X, policy)? {
+                    return Ok(Written::Skipped);
+                }
+            }
+            match claim_elements(txn, index, n, &entries_without(&after, &before), policy, b)? {
+                Written::Done => elements.push((before, after)),
+                refused => return Ok(refused),
+            }
+        }
         if moved {
             txn.delete(clustered_key)?;
         }
         txn.put(&b.clustered, &b.row)?;
-        for (_, index) in self.secondary() {
+        for (before, after) in &elements {
+            entries_without(before, after).into_iter().try_for_each(|gone| txn.delete(&gone.key))?;
+            after.iter().filter(|entry| !before.contains(entry)).try_for_each(|entry| txn.put(&entry.key, &entry.value))?;
+        }
+        for (_, index) in self.secondary().filter(|(_, index)| !index.is_multi_valued()) {
             if index.has_many_entries() {
                 replace_entries(txn, index, (old, new), row_id, moved, b)?;
             } else if moved || !index.same_entry(old, new) {
@@ -382,6 +421,13 @@ impl Table {
             index.encode_entry(old, row_id, &mut b.key, &mut b.value)?;
             if !txn.lock_key(&b.key, LockMode::X, policy)? {
                 return Ok(false);
+            }
+        }
+        for (_, index) in self.secondary().filter(|(_, index)| index.is_multi_valued()) {
+            for entry in index.element_entries(old, row_id)? {
+                if !txn.lock_key(&entry.key, LockMode::X, policy)? {
+                    return Ok(false);
+                }
             }
         }
         txn.delete(clustered_key)?;
@@ -474,6 +520,25 @@ fn claim(
     Ok(Written::Duplicate(Duplicate { index: n, clustered_key }))
 }
 
+/// As `claim`, of entries of one row in a multi-valued index.
+fn claim_elements(
+    txn: &mut Transaction,
+    index: &IndexCodec,
+    n: usize,
+    entries: &[&ElementEntry],
+    policy: LockPolicy,
+    b: &mut Buffers,
+) -> Result<Written> {
+    for entry in entries {
+        b.key.clone_from(&entry.key);
+        match claim(txn, index, n, entry.unique, policy, b)? {
+            Written::Done => {}
+            refused => return Ok(refused),
+        }
+    }
+    Ok(Written::Done)
+}
+
 /// Writes the entry of a row that was not there. If the index is not unique, the primary key is a part of the key, so that the
 /// transaction has written it only if it has deleted the row: then the write set has no heap of the index.
 fn put_entry(txn: &mut Transaction, unique: bool, b: &Buffers) -> Result<()> {
@@ -482,7 +547,14 @@ fn put_entry(txn: &mut Transaction, unique: bool, b: &Buffers) -> Result<()> {
 
 /// Writes the entries of a new row in an index that has many of a row.
 fn put_entries(txn: &mut Transaction, index: &IndexCodec, row: &[Value], row_id: u64, b: &mut Buffers) -> Result<()> {
-    index.each_entry(row, row_id, (&mut b.key, &mut b.value), |key, value, _| txn.put_new(key, value))
+    index.each_entry(
+        row,
+        row_id,
+        (&mut b.key, &mut b.value),
+        |key, value, unique| {
+            if unique { txn.put(key, value) } else { txn.put_new(key, value) }
+        },
+    )
 }
 
 /// As `replace_entry`, in an index that has many of a row. `moved`: the clustered key changed.

@@ -199,6 +199,7 @@ pub fn index_def(def: &TableDef, id: u32, text: &str) -> IndexDef {
         invisible: false,
         using: None,
         generated: false,
+        multi_valued: false,
     }
 }
 

@@ -45,7 +45,7 @@ pub(crate) use stored::StoredRows;
 use through_view::ThroughView;
 use triggers::Triggers;
 use values::Times;
-pub(crate) use values::{RowBuilder, stored_digits};
+pub(crate) use values::{RowBuilder, of_element, stored_digits};
 pub use values::{implicit_default, store_in_variable};
 
 /// The rows of one table that one statement changes.

@@ -12,7 +12,7 @@ use vaquita_types::convert::{self, StoreContext, StoreProblem};
 use vaquita_types::errno::{
     ER_BAD_NULL_ERROR, ER_CHECK_CONSTRAINT_VIOLATED, ER_DATA_TOO_LONG, ER_FUNCTIONAL_INDEX_DATA_IS_TOO_LONG,
     ER_NO_DEFAULT_FOR_FIELD, ER_NO_DEFAULT_FOR_VIEW_FIELD, ER_WARN_DATA_OUT_OF_RANGE, ER_WARN_DATA_OUT_OF_RANGE_FUNCTIONAL_INDEX,
-    ER_WARN_DATA_TRUNCATED_FUNCTIONAL_INDEX,
+    ER_WARN_DATA_TRUNCATED_FUNCTIONAL_INDEX, WARN_DATA_TRUNCATED,
 };
 use vaquita_types::schema::{ColumnDef, ColumnDefault, IndexDef, TableDef};
 use vaquita_types::temporal::{DateTime, TimeZone};
@@ -134,17 +134,17 @@ impl<'a> RowBuilder<'a> {
         Ok(problem.adjusted)
     }
 
+    /// An element that a multi-valued index cannot have: errors 3752 and 3751 name the index and the row.
+    fn of_element(&self, error: Error, position: usize) -> Error {
+        match self.table.columns.get(position) {
+            Some(column) => of_element(error, self.table, column, self.row),
+            None => error,
+        }
+    }
+
     /// Errors 3907, 3752 and 3751 name the index.
     fn of_functional_index(&self, error: Error, column: &ColumnDef) -> Error {
-        let has = |index: &&IndexDef| index.parts.iter().any(|part| part.column == column.id);
-        let index = self.table.indexes.iter().find(has).map_or("", |index| index.name.as_str());
-        match () {
-            () if error.is(&ER_DATA_TOO_LONG) => Error::new(&ER_FUNCTIONAL_INDEX_DATA_IS_TOO_LONG, &[&index]),
-            () if error.is(&ER_WARN_DATA_OUT_OF_RANGE) => {
-                Error::new(&ER_WARN_DATA_OUT_OF_RANGE_FUNCTIONAL_INDEX, &[&index, &self.row])
-            }
-            () => Error::new(&ER_WARN_DATA_TRUNCATED_FUNCTIONAL_INDEX, &[&index, &self.row]),
-        }
+        of_functional_index(error, self.table, column, self.row)
     }
 
     /// NULL for a NOT NULL column: an error, or the type's zero with a warning.
@@ -244,7 +244,7 @@ impl<'a> RowBuilder<'a> {
     /// Computes the generated columns of a row, in the session's time zone, of its other columns.
     pub fn generate(&self, row: &mut [Value]) -> Result<()> {
         for (position, expr) in self.generated()? {
-            let value = expr.eval(&self.statement.cx(row, None))?.into_owned();
+            let value = expr.eval(&self.statement.cx(row, None)).map_err(|error| self.of_element(error, *position))?.into_owned();
             let value = self.convert(value, &expr.ty, *position)?;
             row[*position] = self.check_null(value, *position, true)?;
         }
@@ -473,5 +473,21 @@ pub fn implicit_default(column: &ColumnDef) -> Value {
         TypeKind::Binary => Value::Bytes(vec![0; ty.length as usize].into()),
         TypeKind::Json => Value::Json(vaquita_types::json::Json::Null),
         _ => Value::Bytes(Box::default()),
+    }
+}
+
+/// An element that a multi-valued index cannot have: errors 3752 and 3751 name the index and the row.
+pub(crate) fn of_element(error: Error, table: &TableDef, column: &ColumnDef, row: u64) -> Error {
+    let is_of_element = error.is(&ER_WARN_DATA_OUT_OF_RANGE) || error.is(&WARN_DATA_TRUNCATED);
+    if is_of_element && column.element_type().is_some() { of_functional_index(error, table, column, row) } else { error }
+}
+
+fn of_functional_index(error: Error, table: &TableDef, column: &ColumnDef, row: u64) -> Error {
+    let has = |index: &&IndexDef| index.parts.iter().any(|part| part.column == column.id);
+    let index = table.indexes.iter().find(has).map_or("", |index| index.name.as_str());
+    match () {
+        () if error.is(&ER_DATA_TOO_LONG) => Error::new(&ER_FUNCTIONAL_INDEX_DATA_IS_TOO_LONG, &[&index]),
+        () if error.is(&ER_WARN_DATA_OUT_OF_RANGE) => Error::new(&ER_WARN_DATA_OUT_OF_RANGE_FUNCTIONAL_INDEX, &[&index, &row]),
+        () => Error::new(&ER_WARN_DATA_TRUNCATED_FUNCTIONAL_INDEX, &[&index, &row]),
     }
 }

@@ -44,13 +44,13 @@ fn key_range(codec: &IndexCodec, table: &Table, range: &Range, frame: &Frame<'_>
             equal.push(Value::Null);
             continue;
         }
-        match key_value(&value, &column.ty, frame) {
+        match key_value(&value, column.key_type(), frame) {
             KeyValue::Exact(value) => equal.push(value),
             _ => return Ok(None),
         }
     }
     let bounded = codec.parts().get(range.equal.len());
-    let ty = bounded.map(|part| &table.def.columns[part.position].ty);
+    let ty = bounded.map(|part| table.def.columns[part.position].key_type());
     let low = bound(&range.low, ty, true, frame)?;
     let high = bound(&range.high, ty, false, frame)?;
     let (Some(low), Some(high)) = (low, high) else { return Ok(None) };

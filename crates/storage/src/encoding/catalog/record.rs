@@ -1,6 +1,6 @@
 //! Catalog records: descriptors to bytes and back.
 //!
-//! Each record starts with a format byte (now 3; 1 and 2 are read too) and has its fields in the order of the functions
+//! Each record starts with a format byte (now 4; 1, 2 and 3 are read too) and has its fields in the order of the functions
 //! below, written with the primitives of `wire`. Tags are fixed numbers: those of `TypeKind` and
 //! `IndexKind` are their discriminants; those of values and defaults stand beside each case.
 
@@ -21,8 +21,10 @@ use vaquita_types::temporal::{Date, DateTime, Time};
 use super::partition;
 use super::primitives::{Reader, Writer};
 
-const FORMAT: u8 = 3;
-/// The same without partitions, which tables without them keep: a server that knows none reads them.
+const FORMAT: u8 = 4;
+/// The same without multi-valued indexes. What a table has not its record has not either, so that an older server reads it.
+const FORMAT_WITHOUT_ARRAYS: u8 = 3;
+/// The same without partitions.
 const FORMAT_WITHOUT_PARTITIONS: u8 = 2;
 /// The same without what foreign keys need.
 const FORMAT_WITHOUT_FOREIGN_KEYS: u8 = 1;
@@ -51,7 +53,12 @@ fn start(bytes: &[u8]) -> Option<(Reader<'_>, u8)> {
 
 pub(crate) fn encode_table(def: &TableDef) -> Vec<u8> {
     let mut w = Writer::default();
-    w.byte(if def.partitioning.is_some() { FORMAT } else { FORMAT_WITHOUT_PARTITIONS });
+    let arrays: Vec<(&ColumnDef, &ColumnType)> = def.columns.iter().filter_map(|c| Some((c, c.element_type()?))).collect();
+    w.byte(match &def.partitioning {
+        _ if !arrays.is_empty() => FORMAT,
+        Some(_) => FORMAT_WITHOUT_ARRAYS,
+        None => FORMAT_WITHOUT_PARTITIONS,
+    });
     w.int(def.id.0 as u64);
     w.string(&def.database);
     w.string(&def.name);
@@ -65,8 +72,16 @@ pub(crate) fn encode_table(def: &TableDef) -> Vec<u8> {
     w.int(def.next_column_id.0 as u64);
     w.int(def.created_us);
     w.list(&def.foreign_keys, write_foreign_key);
-    if let Some(partitioning) = &def.partitioning {
-        partition::write(&mut w, partitioning);
+    match &def.partitioning {
+        partitioning if !arrays.is_empty() => {
+            w.list(&arrays, |w, (column, elements)| {
+                w.int(column.id.0 as u64);
+                write_type(w, elements);
+            });
+            w.option(partitioning.as_ref(), |w, partitioning| partition::write(w, partitioning));
+        }
+        Some(partitioning) => partition::write(&mut w, partitioning),
+        None => {}
     }
     w.bytes
 }
@@ -74,7 +89,7 @@ pub(crate) fn encode_table(def: &TableDef) -> Vec<u8> {
 pub(crate) fn decode_table(bytes: &[u8]) -> Option<TableDef> {
     let (ref mut r, format) = start(bytes)?;
     let has_foreign_keys = format >= FORMAT_WITHOUT_PARTITIONS;
-    let def = TableDef {
+    let mut def = TableDef {
         id: TableId(r.narrow()?),
         database: r.string()?,
         name: r.string()?,
@@ -90,8 +105,19 @@ pub(crate) fn decode_table(bytes: &[u8]) -> Option<TableDef> {
         foreign_keys: if has_foreign_keys { r.list(read_foreign_key)? } else { Vec::new() },
         referenced_by: Vec::new(),
         triggers: Vec::new(),
-        partitioning: if format == FORMAT { Some(Arc::new(partition::read(r)?)) } else { None },
+        partitioning: None,
     };
+    if format == FORMAT {
+        for (column, elements) in r.list(|r| Some((ColumnId(r.narrow()?), read_type(r)?)))? {
+            let of_column = def.columns.iter_mut().find(|c| c.id == column)?;
+            of_column.generated.as_mut()?.elements = Some(elements);
+            let has = |part: &IndexPart| part.column == column;
+            def.indexes.iter_mut().filter(|index| index.parts.iter().any(has)).for_each(|index| index.multi_valued = true);
+        }
+        def.partitioning = r.option(partition::read)?.map(Arc::new);
+    } else if format == FORMAT_WITHOUT_ARRAYS {
+        def.partitioning = Some(Arc::new(partition::read(r)?));
+    }
     r.rest.is_empty().then_some(def)
 }
 
@@ -212,8 +238,9 @@ fn read_column(r: &mut Reader<'_>) -> Option<ColumnDef> {
         comment: r.string()?,
         invisible: r.flag()?,
         added_default: read_value(r)?,
-        generated: r
-            .option(|r| Some(Generated { expr: r.string()?, stored: r.flag()?, in_row: r.flag()?, hidden: r.flag()? }))?,
+        generated: r.option(|r| {
+            Some(Generated { expr: r.string()?, stored: r.flag()?, in_row: r.flag()?, hidden: r.flag()?, elements: None })
+        })?,
     })
 }
 
@@ -290,6 +317,7 @@ fn read_index(r: &mut Reader<'_>, has_generated: bool) -> Option<IndexDef> {
         invisible: r.flag()?,
         using: r.option(Reader::string)?,
         generated: has_generated && r.flag()?,
+        multi_valued: false,
     })
 }
 
@@ -409,7 +437,13 @@ mod tests {
             comment: "ä".into(),
             invisible: i == 4,
             added_default: v.clone(),
-            generated: (i == 5).then(|| Generated { expr: "a + 1".into(), stored: true, in_row: true, hidden: false }),
+            generated: (i == 5).then(|| Generated {
+                expr: "a + 1".into(),
+                stored: true,
+                in_row: true,
+                hidden: false,
+                elements: None,
+            }),
         });
         let columns: Vec<ColumnDef> = columns.collect();
         let part = |prefix, descending| IndexPart { column: ColumnId(2), prefix, descending };
@@ -422,6 +456,7 @@ mod tests {
             invisible: id == 2,
             using: (id == 3).then(|| "HASH".into()),
             generated: id == 3,
+            multi_valued: false,
         };
         let layout_columns = columns.iter().map(|c| LayoutColumn { id: c.id, ty: c.ty.clone(), nullable: c.nullable }).collect();
         TableDef {
@@ -465,6 +500,14 @@ mod tests {
     fn tables_read_back() {
         let bytes = encode_table(&table());
         assert_eq!(decode_table(&bytes), Some(table()));
+        let mut arrays = table();
+        if let Some(generated) = &mut arrays.columns[5].generated {
+            generated.elements = Some(ColumnType::decimal(5, 2));
+        }
+        arrays.indexes[1].parts[0].column = ColumnId(6);
+        arrays.indexes[1].multi_valued = true;
+        let bytes = encode_table(&arrays);
+        assert_eq!((bytes[0], decode_table(&bytes)), (FORMAT, Some(arrays)));
     }
 
     #[test]

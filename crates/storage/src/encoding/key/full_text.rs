@@ -107,10 +107,10 @@ impl WordList {
 }
 
 impl IndexCodec {
-    /// A row may have any number of entries, none of which is unique, and none of which anybody locks.
+    /// A row may have any number of entries.
     #[inline]
     pub fn has_many_entries(&self) -> bool {
-        self.kind == IndexKind::FullText
+        self.kind == IndexKind::FullText || self.is_multi_valued()
     }
 
     pub fn full_text(&self) -> Option<&FullText> {
@@ -125,6 +125,9 @@ impl IndexCodec {
         (key, value): (&mut Vec<u8>, &mut Vec<u8>),
         mut f: impl FnMut(&mut Vec<u8>, &mut Vec<u8>, bool) -> Result<()>,
     ) -> Result<()> {
+        if self.is_multi_valued() {
+            return self.element_entries(row, row_id)?.iter_mut().try_for_each(|e| f(&mut e.key, &mut e.value, e.unique));
+        }
         let Some(full_text) = self.full_text() else {
             let unique = self.encode_entry(row, row_id, key, value)?;
             return f(key, value, unique);

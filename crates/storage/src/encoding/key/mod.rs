@@ -34,6 +34,7 @@
 
 mod escape;
 mod full_text;
+mod multi_valued;
 mod part;
 
 use std::ops::Bound;
@@ -47,6 +48,8 @@ use crate::encoding::ids::INDEX_ID_BYTES;
 use escape::invert;
 pub use full_text::FullText;
 use full_text::WORD;
+use multi_valued::Elements;
+pub use multi_valued::{ElementEntry, entries_without};
 pub use part::Part;
 
 /// Bytes of a hidden row id in a key.
@@ -95,6 +98,8 @@ pub struct IndexCodec {
     clustered_id: IndexId,
     /// Of a FULLTEXT index, whose first part is a word.
     full_text: Option<Box<FullText>>,
+    /// Of a multi-valued index.
+    elements: Option<Box<Elements>>,
     /// `db.table: index`, for errors about damaged keys.
     name: String,
 }
@@ -141,6 +146,7 @@ impl IndexCodec {
             clustered,
             clustered_id: def.indexes.first().ok_or_else(damaged)?.id,
             full_text,
+            elements: Elements::new(def, index).map(Box::new),
             name: format!("{}.{}: {}", def.database, def.name, index_def.name),
         })
     }
@@ -156,7 +162,7 @@ impl IndexCodec {
                 let column = def.columns.get(position).ok_or_else(damaged)?;
                 // MySQL makes every column of a PRIMARY KEY NOT NULL.
                 let nullable = column.nullable && index.kind != IndexKind::Primary;
-                Part::new(position, &column.ty, nullable, part.prefix, part.descending)
+                Part::new(position, column.key_type(), nullable, part.prefix, part.descending)
             })
             .collect()
     }
@@ -296,7 +302,7 @@ impl IndexCodec {
 
     /// The hidden row id at the end of an entry.
     pub fn row_id(&self, entry: Entry<'_>) -> Option<u64> {
-        let holder = if self.is_clustered() || entry.value.is_empty() || self.has_many_entries() {
+        let holder = if self.is_clustered() || entry.value.is_empty() || self.full_text.is_some() {
             entry.key.get(INDEX_ID_BYTES..)?
         } else {
             entry.value
@@ -401,9 +407,9 @@ impl IndexCodec {
             }
             len += bytes.len();
         }
-        let in_value = !self.is_clustered() && !self.has_many_entries();
+        let in_value = !self.is_clustered() && self.full_text.is_none();
         let stored = entry.key.len() + if in_value { entry.value.len() } else { 0 };
-        let is_counted = !self.has_many_entries() || self.is_count(entry.value);
+        let is_counted = self.full_text.is_none() || self.is_count(entry.value);
         entry.key.starts_with(&self.id.0.to_be_bytes()) && len == stored && is_counted
     }
 
