@@ -1,8 +1,8 @@
 //! `CAST(json AS type ARRAY)`, of which the columns of multi-valued indexes are made.
 //!
-//! The result is a JSON array whose elements have the type; a scalar is an array of one. The arguments are the document, a NULL of the
+//! The result is a JSON array of different elements of the type, in their order; a scalar is an array of one. The arguments are the document, a NULL of the
 //! elements' type, and the name of the index for errors. What does not fit is an error in every SQL mode. Example: `["7", 2.6, true]`
-//! AS UNSIGNED ARRAY is `[7, 3, 1]`.
+//! AS UNSIGNED ARRAY is `[1, 3, 7]`.
 
 use vaquita_types::charset::charset;
 use vaquita_types::decimal::Decimal;
@@ -35,7 +35,7 @@ fn cast_array(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
         _ => String::new(),
     };
     let element = Element { ty: call.arg_type(1), index: &index };
-    let array = match cast_to_json(&value, call.arg_type(0), cx.env)? {
+    let mut array = match cast_to_json(&value, call.arg_type(0), cx.env)? {
         Json::Array(items) => {
             let mut cast = Vec::with_capacity(items.len());
             for item in items.iter() {
@@ -47,6 +47,8 @@ fn cast_array(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
         Json::Object(_) => return Err(Error::unsupported("CAST-ing JSON OBJECT type to array")),
         scalar => vec![element.cast(&scalar)?],
     };
+    array.sort();
+    array.dedup();
     Ok(Value::Json(Json::array(array)))
 }
 
