@@ -38,7 +38,7 @@ mod string;
 
 use crate::function::{FuncCall, FuncDef, FuncType};
 pub use arith::{DIVISION_DECIMALS, retype_quotient};
-pub use array_cast::CAST_ARRAY;
+pub use array_cast::{CAST_ARRAY, wanted_elements};
 pub use names::retype as retype_names;
 pub use names::retype_text;
 pub use search::like_collation;

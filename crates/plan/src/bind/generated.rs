@@ -14,7 +14,7 @@ use super::scope::Source;
 use super::{Binder, Place, PlanContext, bind_functional, bind_over_row};
 use crate::catalog::Catalog;
 use crate::expr::{Expr, ExprKind};
-use crate::func::CAST_ARRAY;
+use crate::func::{CAST_ARRAY, wanted_elements};
 use crate::logical::Logical;
 use crate::node::SortKey;
 use crate::{text, typing, visit};
@@ -225,20 +225,6 @@ fn may_find(function: &str, wanted: &Expr, elements: &ColumnType) -> bool {
         Json::String(_) => elements.is_text(),
         _ => false,
     })
-}
-
-/// The elements that a literal document asks for: its own, or itself.
-pub(crate) fn wanted_elements(literal: &Expr) -> Option<Vec<Json>> {
-    let document = match &literal.kind {
-        ExprKind::Literal(Value::Json(document)) => document.clone(),
-        ExprKind::Literal(Value::Bytes(text)) if literal.ty.is_text() => Json::parse(text).ok()?,
-        _ => return None,
-    };
-    match document {
-        Json::Array(items) => Some(items.to_vec()),
-        Json::Object(_) => None,
-        scalar => Some(vec![scalar]),
-    }
 }
 
 /// The column has every value of the expression, and compares as it.

@@ -52,7 +52,6 @@ use crate::uses::{Actions, TableUse};
 use crate::visit;
 
 pub use generated::bind_generated;
-pub(crate) use generated::wanted_elements;
 pub use load::plan_load;
 pub use partition::{bind_partitions, select_partitions};
 pub use place::Place;

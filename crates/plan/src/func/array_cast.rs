@@ -14,6 +14,7 @@ use super::{FuncCall, FuncDef, FuncType};
 use crate::bounds::{KeyValue, to_key_value};
 use crate::env::EvalCx;
 use crate::eval::json::cast_to_json;
+use crate::expr::{Expr, ExprKind};
 
 pub const CAST_ARRAY: &str = "CAST ARRAY";
 
@@ -184,5 +185,19 @@ impl Element<'_> {
 
     fn too_long(&self) -> Error {
         Error::new(&errno::ER_FUNCTIONAL_INDEX_DATA_IS_TOO_LONG, &[&self.index])
+    }
+}
+
+/// The elements that a literal document asks for: its own, or itself.
+pub fn wanted_elements(literal: &Expr) -> Option<Vec<Json>> {
+    let document = match &literal.kind {
+        ExprKind::Literal(Value::Json(document)) => document.clone(),
+        ExprKind::Literal(Value::Bytes(text)) if literal.ty.is_text() => Json::parse(text).ok()?,
+        _ => return None,
+    };
+    match document {
+        Json::Array(items) => Some(items.to_vec()),
+        Json::Object(_) => None,
+        scalar => Some(vec![scalar]),
     }
 }

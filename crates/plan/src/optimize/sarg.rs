@@ -9,8 +9,8 @@ use vaquita_types::json::Json;
 use vaquita_types::schema::TableDef;
 use vaquita_types::{ColumnType, TypeKind, Value};
 
-use crate::bind::wanted_elements;
 use crate::expr::{CompareAs, CompareOp, Expr, ExprKind, Slot};
+use crate::func::wanted_elements;
 use crate::node::{Inclusive, KeyExpr};
 use crate::visit;
 use crate::{text, typing};

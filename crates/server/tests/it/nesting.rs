@@ -82,7 +82,8 @@ const EXPRESSIONS: [&str; 24] = [
     "TRIM(LEADING {} FROM {})",
 ];
 /// Functions of the binder, which no call names, and those that take literals only.
-const WITHOUT_FORM: [&str; 19] = [
+const WITHOUT_FORM: [&str; 20] = [
+    "CAST ARRAY",
     "CHAR OF UNITS",
     "CONSTANT FOR",
     "CURRENT_TIME",
