@@ -9,7 +9,7 @@ use vaquita_parser as ast;
 use vaquita_types::{Error, Result, errno};
 
 use super::early::is_constant;
-use super::scope::same_name;
+use super::scope::{same_name, written};
 use super::{Binder, Clause};
 use crate::expr::{Expr, ExprKind};
 use crate::node::{OutputColumn, SortKey};
@@ -138,7 +138,10 @@ impl Binder<'_> {
                 Ok(Some(expr))
             }
             // Of a query inside another it may be a column of that one.
-            Some(_) => self.resolve_below(self.scopes.len().saturating_sub(1), column).map(Some),
+            Some(_) => match self.find_below(self.scopes.len().saturating_sub(1), column)? {
+                Some(outside) => Ok(Some(outside)),
+                None => Err(Error::new(&errno::ER_BAD_FIELD_ERROR, &[&written(column), &self.clause_name()])),
+            },
         }
     }
 

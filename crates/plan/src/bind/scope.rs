@@ -154,31 +154,8 @@ pub struct Scope {
 impl Binder<'_> {
     /// The column that a name means here.
     pub fn resolve(&mut self, column: &ast::ColumnRef) -> Result<Expr> {
-        self.resolve_below(self.scopes.len(), column)
-    }
-
-    /// The same, looked for in the `scopes` outermost ones.
-    pub(super) fn resolve_below(&mut self, scopes: usize, column: &ast::ColumnRef) -> Result<Expr> {
-        // HAVING looks at what a block selects before it looks at the block's tables.
-        let is_having = self.frames.last().is_some_and(|frame| frame.clause == Clause::Having);
-        for at in (0..scopes).rev() {
-            if self.scopes[at].hidden {
-                continue;
-            }
-            if is_having && let Some(selected) = self.selected_outside(at, column)? {
-                return Ok(selected);
-            }
-            let found = self.find_in_scope(at, column);
-            if found.is_err() {
-                self.note_candidates(at, column);
-            }
-            if let Some(found) = found? {
-                self.log_column(column, self.scopes[at].frame, found);
-                return self.use_column(at, found);
-            }
-            if let Some(selected) = self.selected_outside(at, column)? {
-                return Ok(selected);
-            }
+        if let Some(found) = self.find_below(self.scopes.len(), column)? {
+            return Ok(found);
         }
         self.note_unknown(&column.name, SELECT);
         match &column.table {
@@ -187,6 +164,32 @@ impl Binder<'_> {
             }
             _ => Err(Error::new(&errno::ER_BAD_FIELD_ERROR, &[&written(column), &self.clause_name()])),
         }
+    }
+
+    /// What it means in the `scopes` outermost ones.
+    pub(super) fn find_below(&mut self, scopes: usize, column: &ast::ColumnRef) -> Result<Option<Expr>> {
+        // HAVING looks at what a block selects before it looks at the block's tables.
+        let is_having = self.frames.last().is_some_and(|frame| frame.clause == Clause::Having);
+        for at in (0..scopes).rev() {
+            if self.scopes[at].hidden {
+                continue;
+            }
+            if is_having && let Some(selected) = self.selected_outside(at, column)? {
+                return Ok(Some(selected));
+            }
+            let found = self.find_in_scope(at, column);
+            if found.is_err() {
+                self.note_candidates(at, column);
+            }
+            if let Some(found) = found? {
+                self.log_column(column, self.scopes[at].frame, found);
+                return self.use_column(at, found).map(Some);
+            }
+            if let Some(selected) = self.selected_outside(at, column)? {
+                return Ok(Some(selected));
+            }
+        }
+        Ok(None)
     }
 
     /// As MySQL: who may not read a table whole is not told which columns it has not.

@@ -424,7 +424,10 @@ impl Subject<'_> {
                 Err(Error::new(&ER_DBACCESS_DENIED_ERROR, &[&self.account.user, &self.client_host, name]))
             }
             Show::Grants { user: Some(user), .. } if !self.is_me(user) => {
-                let have = self.access.grants.on_table("mysql", "user") & p::SELECT;
+                // While roles are active MySQL asks for the whole database.
+                let grants = &self.access.grants;
+                let granted = if grants.with_roles { grants.on_database("mysql") } else { grants.on_table("mysql", "user") };
+                let have = granted & p::SELECT;
                 if have != 0 { Ok(()) } else { Err(self.denied("SELECT", "user")) }
             }
             // The whole database's, unlike SHOW GRANTS.
