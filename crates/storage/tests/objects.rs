@@ -60,7 +60,7 @@ fn restart(server: Server) -> Server {
 }
 
 fn create(catalog: &Catalog, kind: ObjectKind, name: &str) -> Arc<StoredObject> {
-    catalog.create_object(object(kind, name, "text"), false, &context()).expect("create").expect("a new name")
+    catalog.create_object(object(kind, name, "text"), false, &[], &context()).expect("create").expect("a new name")
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn a_change_gives_a_new_version() {
     let catalog = &server.catalog;
     let old = create(catalog, ObjectKind::Procedure, "p");
     // Another spelling is the same name; the old object stays.
-    assert_eq!(catalog.create_object(object(ObjectKind::Procedure, "P", "new"), false, &context()).expect("create"), None);
+    assert_eq!(catalog.create_object(object(ObjectKind::Procedure, "P", "new"), false, &[], &context()).expect("create"), None);
     let before = catalog.version();
     let comment = |object: &mut StoredObject| {
         object.comment = "changed".into();
@@ -100,7 +100,7 @@ fn a_change_gives_a_new_version() {
     let altered = catalog.object("db", ObjectKind::Procedure, "p").expect("found").expect("there");
     assert!(altered.version > old.version && catalog.version() > before && altered.altered_us >= altered.created_us);
     assert_eq!((&altered.comment[..], altered.created_us), ("changed", old.created_us));
-    let replaced = catalog.create_object(object(ObjectKind::Procedure, "P", "new"), true, &context()).expect("replace");
+    let replaced = catalog.create_object(object(ObjectKind::Procedure, "P", "new"), true, &[], &context()).expect("replace");
     assert_eq!(replaced.map(|object| (object.name.clone(), object.text.clone())), Some(("P".into(), "new".into())));
     assert!(!catalog.alter_object(("db", ObjectKind::Function, "p"), comment, &context()).expect("alter"));
     assert_eq!(names(&restart(server).catalog, ObjectKind::Procedure), ["P"]);
@@ -115,11 +115,11 @@ fn objects_go_alone_and_with_their_database() {
     }
     let dropped = catalog.drop_objects(&[("db", "a"), ("db", "x"), ("db", "b")], ObjectKind::View, &context()).expect("drop");
     assert_eq!((dropped, names(catalog, ObjectKind::View)), (vec![1], vec!["c".to_string()]));
-    assert!(!catalog.drop_object("db", ObjectKind::Procedure, "c", &context()).expect("drop"));
+    assert!(!catalog.drop_object(("db", ObjectKind::Procedure, "c"), &[], &context()).expect("drop"));
     // Names that begin with the database's name are of another one.
     catalog.create_database("db2", CollationId::default(), &context()).expect("database");
     let other = StoredObject { database: "db2".into(), ..object(ObjectKind::View, "c", "text") };
-    catalog.create_object(other, false, &context()).expect("create").expect("new");
+    catalog.create_object(other, false, &[], &context()).expect("create").expect("new");
     catalog.drop_database("db", &context()).expect("drop");
     catalog.create_database("db", CollationId::default(), &context()).expect("database");
     assert!(names(catalog, ObjectKind::View).is_empty());
@@ -134,7 +134,7 @@ fn views_and_tables_share_their_names() {
     let catalog = &server.catalog;
     catalog.create_table(table_def("t", "a int", &["primary a"]), &context()).expect("table");
     create(catalog, ObjectKind::View, "v");
-    let taken = catalog.create_object(object(ObjectKind::View, "t", "text"), true, &context()).expect_err("taken");
+    let taken = catalog.create_object(object(ObjectKind::View, "t", "text"), true, &[], &context()).expect_err("taken");
     assert!(taken.is(&errno::ER_TABLE_EXISTS_ERROR));
     let taken = catalog.create_table(table_def("v", "a int", &["primary a"]), &context()).expect_err("taken");
     assert!(taken.is(&errno::ER_TABLE_EXISTS_ERROR));

@@ -166,6 +166,8 @@ impl Test {
         }
         self.both(&format!("CREATE TABLE {database}_own.m (x INT, y VARCHAR(100))"))?;
         self.both(&format!("CREATE TABLE {database}_b.t (a INT PRIMARY KEY, b INT)"))?;
+        self.both(&format!("CREATE PROCEDURE {database}.p() SQL SECURITY INVOKER DO 1"))?;
+        self.both(&format!("CREATE FUNCTION {database}.p() RETURNS INT DETERMINISTIC RETURN 1"))?;
         for (table, columns) in TABLES {
             let column = |(n, name): (usize, &&str)| match (n, *name) {
                 (0, name) => format!("{name} INT PRIMARY KEY"),

@@ -83,12 +83,18 @@ impl Generator<'_> {
     fn level(&mut self) -> String {
         let database = self.database();
         let table = self.pick(&["t", "u", "w"]);
-        match self.number(10) {
+        match self.number(12) {
             0 => "*.*".to_string(),
             1 => "*".to_string(),
             2..5 => format!("{}.*", self.any_database()),
             5 => format!("`{}`.*", pattern(database, self.number(4))),
             6 => format!("{database}_b.t"),
+            7..9 => format!(
+                "{} {}.{}",
+                self.pick(&["PROCEDURE", "FUNCTION"]),
+                self.any_database(),
+                self.pick(&["p", "p", "nosuch", "*"])
+            ),
             _ => format!("{database}.{table}"),
         }
     }

@@ -2,7 +2,7 @@
 
 use super::TABLES;
 use super::names::{ROLES, pattern};
-use super::templates_of_accounts::{DYNAMIC, GLOBAL, OF_COLUMNS, OF_DATABASES, OF_TABLES};
+use super::templates_of_accounts::{DYNAMIC, GLOBAL, OF_COLUMNS, OF_DATABASES, OF_ROUTINES, OF_TABLES};
 use crate::random::Random;
 
 /// From when on an open session has what was granted, and lacks what was revoked, in MySQL.
@@ -110,7 +110,7 @@ impl Maker<'_> {
         let of_role = to.rsplit('_').next().is_some_and(|end| ROLES.contains(&end));
         let (table, columns) = TABLES[self.random.below(TABLES.len() as u64) as usize];
         let seen = |seen| if of_role { Seen::WithLogin } else { seen };
-        match self.random.below(20) {
+        match self.random.below(22) {
             0..5 => {
                 let privilege = self.one(OF_TABLES);
                 self.grant(to, format!("{privilege} ON {database}.{table}"), seen(Seen::AtOnce))
@@ -141,6 +141,10 @@ impl Maker<'_> {
             17..19 => {
                 let privilege = self.one(GLOBAL);
                 self.grant(to, format!("{privilege} ON *.*"), Seen::WithLogin)
+            }
+            19..21 => {
+                let (privilege, kind) = (self.one(OF_ROUTINES), self.one(&["PROCEDURE", "FUNCTION"]));
+                self.grant(to, format!("{privilege} ON {kind} {database}.p"), seen(Seen::AtOnce))
             }
             _ => {
                 let privilege = self.one(DYNAMIC);

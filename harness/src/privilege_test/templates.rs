@@ -24,7 +24,7 @@ pub fn templates(kind: Kind) -> &'static [&'static str] {
         Kind::Update => UPDATE,
         Kind::Delete => DELETE,
         Kind::LoadData => LOAD_DATA,
-        Kind::Do => &["DO {s}", "DO {s}, 1 + {s}", "DO {e}"],
+        Kind::Do => &["DO {s}", "DO {d}.p() + {s}", "DO {s}, 1 + {s}", "DO {e}"],
         Kind::Signal => server::SIGNAL,
         Kind::GetDiagnostics => server::GET_DIAGNOSTICS,
         Kind::Call => &["CALL {d}.p()", "CALL p({s})"],

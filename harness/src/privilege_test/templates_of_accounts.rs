@@ -39,6 +39,7 @@ pub const GRANT: &[&str] = &[
     "GRANT {r}, {r} TO {r}",
     "GRANT PROXY ON {u} TO {u}{| WITH GRANT OPTION}",
     "GRANT ALL ON {level} TO {u}",
+    "GRANT {EXECUTE|ALTER ROUTINE|EXECUTE, ALTER ROUTINE|USAGE} ON {PROCEDURE|FUNCTION} {d}.p TO {u}{| WITH GRANT OPTION}",
     "GRANT SELECT ON {level} TO {u} AS {u}",
     "GRANT EXECUTE ON {PROCEDURE|FUNCTION} {d}.p TO {u}",
 ];
@@ -47,6 +48,7 @@ pub const REVOKE: &[&str] = &[
     "REVOKE {|IF EXISTS }{privileges} ON {level} FROM {u}{| IGNORE UNKNOWN USER}",
     "REVOKE ALL PRIVILEGES, GRANT OPTION FROM {u}",
     "REVOKE {ALL|GRANT OPTION|{dynamic}} ON {level} FROM {u}",
+    "REVOKE {|IF EXISTS }{EXECUTE|ALTER ROUTINE|ALL} ON {PROCEDURE|FUNCTION} {d}.p FROM {u}",
     "REVOKE {r} FROM {u}",
     "REVOKE PROXY ON {u} FROM {u}",
     "REVOKE EXECUTE ON {PROCEDURE|FUNCTION} {d}.p FROM {u}",
@@ -72,6 +74,9 @@ pub const OF_COLUMNS: &[&str] = &["SELECT", "INSERT", "UPDATE", "REFERENCES"];
 /// Those that may be granted on databases and not on tables.
 pub const OF_DATABASES: &[&str] =
     &["CREATE TEMPORARY TABLES", "LOCK TABLES", "EXECUTE", "CREATE ROUTINE", "ALTER ROUTINE", "EVENT"];
+
+/// Those that may be granted on one procedure or function.
+pub const OF_ROUTINES: &[&str] = &["EXECUTE", "ALTER ROUTINE"];
 
 /// Those that exist on `*.*` only, but for SHUTDOWN, which would end the test.
 pub const GLOBAL: &[&str] = &[

@@ -44,8 +44,8 @@ pub use program::{Assignment, Functions, KeptTriggers, NewRow, NoFunctions, Trig
 pub use ranks::Ranks;
 pub use rows::{Rows, heap_bytes};
 pub use server::{
-    ALL_OF_COLUMN, AccountInfo, DatabaseGrantInfo, NoServer, ProcessInfo, ServerInfo, SessionLockInfo, TableGrantInfo,
-    VariableScope, WarningInfo, thread_id,
+    ALL_OF_COLUMN, AccountInfo, DatabaseGrantInfo, NoServer, ProcessInfo, RoutineGrantInfo, ServerInfo, SessionLockInfo,
+    TableGrantInfo, VariableScope, WarningInfo, thread_id,
 };
 
 /// The session, as statements see it. The methods are those of `plan::env::Env` without subqueries.

@@ -78,6 +78,7 @@ pub struct AccountInfo {
     pub dynamic: Vec<(String, bool)>,
     pub databases: Vec<DatabaseGrantInfo>,
     pub tables: Vec<TableGrantInfo>,
+    pub routines: Vec<RoutineGrantInfo>,
 }
 
 /// What an account may do in databases whose names match a pattern.
@@ -97,6 +98,16 @@ pub struct TableGrantInfo {
     pub privileges: Vec<&'static str>,
     pub grant_option: bool,
     pub columns: Vec<(String, Vec<&'static str>)>,
+}
+
+/// What an account may do with a procedure or function.
+#[derive(Clone, Debug)]
+pub struct RoutineGrantInfo {
+    pub database: String,
+    pub name: String,
+    pub function: bool,
+    pub privileges: Vec<&'static str>,
+    pub grant_option: bool,
 }
 
 #[derive(Clone, Debug)]

@@ -104,7 +104,7 @@ impl Ddl<'_> {
             let unknown = Error::new(&ER_NO_SUCH_USER, &[&object.definer.user, &object.definer.host]);
             self.session.warn(Level::Note, unknown);
         }
-        let made = self.catalog.create_object(object, create.or_replace || create.alter, &self.context)?;
+        let made = self.catalog.create_object(object, create.or_replace || create.alter, &[], &self.context)?;
         made.map(|_| 0).ok_or(exists)
     }
 

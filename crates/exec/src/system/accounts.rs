@@ -213,6 +213,30 @@ pub fn tables_priv(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
+/// mysql.procs_priv.
+pub fn procs_priv(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    for account in cx.statement.server.accounts() {
+        for grant in &account.routines {
+            let mut privileges = grant.privileges.clone();
+            if grant.grant_option {
+                privileges.push("Grant");
+            }
+            rows.push(row![
+                account.host.as_str(),
+                grant.database.as_str(),
+                account.user.as_str(),
+                grant.name.as_str(),
+                if grant.function { "FUNCTION" } else { "PROCEDURE" },
+                "",
+                labels(&privileges),
+                Value::DateTime(DateTime::ZERO),
+            ]);
+        }
+    }
+    Ok(rows)
+}
+
 /// mysql.columns_priv.
 pub fn columns_priv(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
     let mut rows = Vec::new();

@@ -71,6 +71,7 @@ const MAKERS: &[(&str, MakeRows)] = &[
     ("information_schema.view_table_usage", views::view_table_usage),
     ("mysql.columns_priv", accounts::columns_priv),
     ("mysql.password_history", accounts::password_history),
+    ("mysql.procs_priv", accounts::procs_priv),
     ("mysql.tables_priv", accounts::tables_priv),
     ("mysql.user", accounts::user),
     ("performance_schema.data_locks", transactions::data_locks),

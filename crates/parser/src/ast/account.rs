@@ -137,6 +137,8 @@ pub enum GrantLevel {
     Table(Name),
     Function(Name),
     Procedure(Name),
+    /// `PROCEDURE *.*` and the like, which no privilege can be granted on.
+    Routines(Box<GrantLevel>),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

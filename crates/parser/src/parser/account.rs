@@ -178,18 +178,20 @@ impl Parser<'_> {
     /// `[TABLE|FUNCTION|PROCEDURE] *|*.*|db.*|db.t|t`
     fn grant_level(&mut self) -> Result<GrantLevel> {
         let kind = self.eat_any(&[Kw::TABLE, Kw::FUNCTION, Kw::PROCEDURE]);
+        let of_routine = matches!(kind, Some(Kw::FUNCTION | Kw::PROCEDURE));
+        let many = |level| if of_routine { GrantLevel::Routines(Box::new(level)) } else { level };
         if self.eat_op(Op::Star) {
             if self.eat_op(Op::Dot) {
                 self.expect_op(Op::Star)?;
-                return Ok(GrantLevel::Global);
+                return Ok(many(GrantLevel::Global));
             }
-            return Ok(GrantLevel::CurrentDatabase);
+            return Ok(many(GrantLevel::CurrentDatabase));
         }
         let first = self.ident()?;
         let mut name = Name { db: None, name: first };
         if self.eat_op(Op::Dot) {
             if self.eat_op(Op::Star) {
-                return Ok(GrantLevel::Database(name.name));
+                return Ok(many(GrantLevel::Database(name.name)));
             }
             name = Name { db: Some(name.name), name: self.ident()? };
         }

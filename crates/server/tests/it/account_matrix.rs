@@ -1,6 +1,6 @@
 //! Which account may run which statement about accounts: each of some accounts runs each of some statements.
 //!
-//! `tests/golden/accounts/matrix.txt` (statements about accounts) and `administration.txt` (others that need more than tables) begin with the statements that make the accounts, up to a line `---`; after each
+//! `tests/golden/accounts/matrix.txt` (statements about accounts) and `administration.txt` (others that need more than tables), `routines.txt` (privileges of one routine) begin with the statements that make the accounts, up to a line `---`; after each
 //! statement that succeeded they are run again. Then follow the statements, each after `> `, and below it what MySQL
 //! answered with the accounts that got this answer. `ME` in a statement or an answer is the account that runs it, `PLAIN` and `SYS`
 //! are the numbers of open connections of `t_plain` and `t_sys`. A line that begins with `! ` is what Vaquita answers by decision instead.
@@ -26,6 +26,12 @@ fn matrix_of_accounts_and_statements() {
 #[test]
 fn matrix_of_administrators_and_statements() {
     play("administration");
+}
+
+/// The same for what is granted on one routine.
+#[test]
+fn matrix_of_routines_and_statements() {
+    play("routines");
 }
 
 fn play(name: &str) {

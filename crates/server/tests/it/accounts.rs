@@ -86,6 +86,28 @@ fn used_passwords_survive_a_restart() {
     assert!(matches!(root.query("ALTER USER h IDENTIFIED BY 'a'"), Answer::Ok { .. }));
 }
 
+/// EXECUTE and ALTER ROUTINE of who creates a routine come and go in one commit with it.
+#[test]
+fn privileges_of_a_routine_survive_a_crash_with_it() {
+    let server = Server::start("routine-privileges");
+    let mut root = server.connect();
+    for sql in ["CREATE DATABASE d", "CREATE USER c IDENTIFIED BY 'x'", "GRANT CREATE ROUTINE ON d.* TO c"] {
+        assert!(matches!(root.query(sql), Answer::Ok { .. }), "{sql}");
+    }
+    let mut creator = Client::connect(server.port, "c", "x").expect("c connects");
+    for sql in ["CREATE PROCEDURE d.Kept() DO 1", "CREATE PROCEDURE d.gone() DO 1", "DROP PROCEDURE d.gone"] {
+        assert!(matches!(creator.query(sql), Answer::Ok { .. }), "{sql}");
+    }
+    let server = Server::start_in(server.kill());
+    let listed = server.connect().query("SELECT User, Routine_name, Routine_type, Proc_priv FROM mysql.procs_priv").rows();
+    assert_eq!(listed, [["c", "Kept", "PROCEDURE", "Execute,Alter Routine"]]);
+    let mut creator = Client::connect(server.port, "c", "x").expect("c connects");
+    for sql in ["CALL d.kept()", "DROP PROCEDURE d.kept"] {
+        assert!(matches!(creator.query(sql), Answer::Ok { .. }), "{sql}");
+    }
+    assert!(server.connect().query("SELECT * FROM mysql.procs_priv").rows().is_empty());
+}
+
 /// What a login is refused with.
 fn refused(port: u16, user: &str, password: &str) -> String {
     Client::connect(port, user, password).err().expect("refused").to_string()

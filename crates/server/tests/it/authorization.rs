@@ -139,3 +139,9 @@ fn prepared_statements_lose_what_is_revoked_as_in_mysql() {
 fn levels_of_privileges_are_mysqls() {
     check("levels.txt", "levels");
 }
+
+/// What is granted on one routine, where it is shown and where it goes.
+#[test]
+fn privileges_of_one_routine_are_mysqls() {
+    check("routine_grants.txt", "routine-grants");
+}

@@ -135,6 +135,9 @@ fn programs_run_as_their_definer_or_their_caller() {
     assert_eq!(answers("CALL d.definer()"), [vec!["1"], vec!["root", "u"]]);
     assert_eq!(answers("CALL d.invoker()"), [vec!["u", "u"], vec![denied.as_str()]]);
     assert_eq!(answers("CALL d.both()"), [vec!["root", "u"], vec!["1"]]);
+    // The definer needs EXECUTE, too.
+    assert_eq!(answers("CALL d.others()"), [["1370"]]);
+    run(&mut root, &["GRANT EXECUTE ON PROCEDURE d.others TO other"]);
     assert_eq!(answers("CALL d.others()"), [vec!["other", "u"], vec![denied.as_str()]]);
     assert_eq!(answers("CALL own.indirect()"), [vec!["1"], vec!["root", "u"]]);
     // An error inside leaves the session as its own account again.

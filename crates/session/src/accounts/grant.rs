@@ -8,14 +8,16 @@ use vaquita_plan::env::Level;
 use vaquita_storage::Catalog;
 use vaquita_types::errno::{
     ER_BAD_FIELD_ERROR, ER_CANT_CREATE_USER_WITH_GRANT, ER_ILLEGAL_GRANT_FOR_TABLE, ER_ILLEGAL_PRIVILEGE_LEVEL, ER_NO_DB_ERROR,
-    ER_NO_SUCH_TABLE, ER_NONEXISTING_GRANT, ER_NONEXISTING_TABLE_GRANT, ER_REVOKE_GRANTS, ER_ROLE_GRANTED_TO_ITSELF,
-    ER_SYNTAX_ERROR, ER_UNKNOWN_AUTHID, ER_USER_DOES_NOT_EXIST, ER_WRONG_USAGE,
+    ER_NO_SUCH_TABLE, ER_NONEXISTING_GRANT, ER_NONEXISTING_PROC_GRANT, ER_NONEXISTING_TABLE_GRANT, ER_REVOKE_GRANTS,
+    ER_ROLE_GRANTED_TO_ITSELF, ER_SP_DOES_NOT_EXIST, ER_SYNTAX_ERROR, ER_UNKNOWN_AUTHID, ER_USER_DOES_NOT_EXIST, ER_WRONG_USAGE,
 };
 use vaquita_types::schema::ObjectKind;
 use vaquita_types::{Error, Result};
 
 use super::grants::{Grants, RoleGrant, column_mut};
-use super::privilege::{ALL_COLUMN, ALL_DATABASE, ALL_GLOBAL, ALL_TABLE, Bits, CREATE, DYNAMIC, GRANT_OPTION, UPDATE, bit};
+use super::privilege::{
+    ALL_COLUMN, ALL_DATABASE, ALL_GLOBAL, ALL_ROUTINE, ALL_TABLE, Bits, CREATE, DYNAMIC, GRANT_OPTION, UPDATE, bit,
+};
 use super::rules::Actor;
 use super::users::{Notes, replace};
 use super::{AccountRecord, Accounts, resolve};
@@ -25,6 +27,7 @@ pub enum Target {
     Global,
     Database(String),
     Table(String, String),
+    Routine(String, ObjectKind, String),
 }
 
 /// Static privileges, those of columns, and names of what else was written: dynamic ones.
@@ -77,8 +80,8 @@ impl Context<'_> {
                     wanted.bits |= GRANT_OPTION;
                 }
                 self.by.have(&target, &wanted)?;
-                fits(&wanted, &target)?;
-                self.table_exists(&target, &wanted)?;
+                fits(&wanted, &target, level)?;
+                self.exists(&target, &wanted)?;
                 self.by.have_on_columns(&target, &wanted)?;
                 self.accounts.change(|records| {
                     self.by.touch_all(records, users)?;
@@ -142,16 +145,17 @@ impl Context<'_> {
                 let target = self.target(level, privileges)?;
                 let wanted = wanted(privileges, &target);
                 self.by.have(&target, &wanted)?;
-                fits(&wanted, &target)?;
+                fits(&wanted, &target, level)?;
                 let missing = |user: &str, host: &str| match &target {
                     Target::Table(_, table) => Error::new(&ER_NONEXISTING_TABLE_GRANT, &[&user, &host, table]),
+                    Target::Routine(.., name) => Error::new(&ER_NONEXISTING_PROC_GRANT, &[&user, &host, name]),
                     _ => Error::new(&ER_NONEXISTING_GRANT, &[&user, &host]),
                 };
                 self.each(revoke, &mut notes, &|| self.dynamic(&wanted), &missing, &|account| match remove(
                     account, &target, &wanted,
                 ) {
-                    Err(_) if revoke.if_exists => Ok(()),
-                    other => other,
+                    Err(missing) if revoke.if_exists => Ok(Some(missing)),
+                    other => other.map(|()| None),
                 })?;
             }
             RevokeWhat::All => self.revoke_all(revoke, &mut notes)?,
@@ -171,7 +175,7 @@ impl Context<'_> {
         let missing = |_: &str, _: &str| Error::new(&ER_REVOKE_GRANTS, &[]);
         self.each(revoke, notes, &|| Ok(()), &missing, &|account| {
             account.grants = Grants::default();
-            Ok(())
+            Ok(None)
         })
     }
 
@@ -205,7 +209,7 @@ impl Context<'_> {
         notes: &mut Notes,
         allowed: &dyn Fn() -> Result<()>,
         missing: &dyn Fn(&str, &str) -> Error,
-        change: &dyn Fn(&mut AccountRecord) -> Result<()>,
+        change: &dyn Fn(&mut AccountRecord) -> Result<Option<Error>>,
     ) -> Result<()> {
         self.accounts.change(|records| {
             self.by.touch_all(records, &revoke.users)?;
@@ -214,13 +218,13 @@ impl Context<'_> {
                 let (user, host) = self.resolve(name);
                 let Some(found) = records.iter().find(|r| r.is(&user, &host)).cloned() else {
                     if revoke.ignore_unknown_user {
-                        notes.push((Level::Warning, Error::new(&ER_USER_DOES_NOT_EXIST, &[&format!("'{user}'@'{host}'")])));
+                        notes.push((Level::Warning, Error::new(&ER_USER_DOES_NOT_EXIST, &[&user])));
                         continue;
                     }
                     return Err(missing(&user, &host));
                 };
                 let mut account = AccountRecord::clone(&found);
-                change(&mut account)?;
+                notes.extend(change(&mut account)?.map(|missing| (Level::Warning, missing)));
                 account.grants.tidy();
                 replace(records, account);
             }
@@ -251,19 +255,32 @@ impl Context<'_> {
             GrantLevel::Database(name) => Target::Database(name.clone()),
             GrantLevel::CurrentDatabase => Target::Database(current()?),
             GrantLevel::Table(name) => Target::Table(name.db.clone().map_or_else(current, Ok)?, name.name.clone()),
-            GrantLevel::Function(_) | GrantLevel::Procedure(_) => return Err(Error::unsupported("privileges of routines")),
+            GrantLevel::Function(name) => {
+                Target::Routine(name.db.clone().map_or_else(current, Ok)?, ObjectKind::Function, name.name.clone())
+            }
+            GrantLevel::Procedure(name) => {
+                Target::Routine(name.db.clone().map_or_else(current, Ok)?, ObjectKind::Procedure, name.name.clone())
+            }
+            // Who may not grant there is told that first.
+            GrantLevel::Routines(level) => return self.target(level, privileges),
         };
         let dynamic = privileges.iter().find(|privilege| is_dynamic(&privilege.name));
         match (dynamic, &target) {
             (None, _) => Ok(target),
-            (Some(_), Target::Table(_, table)) => Err(Error::new(&ER_ILLEGAL_PRIVILEGE_LEVEL, &[table])),
+            (Some(_), Target::Table(_, name) | Target::Routine(.., name)) => {
+                Err(Error::new(&ER_ILLEGAL_PRIVILEGE_LEVEL, &[name]))
+            }
             (Some(privilege), _) => Err(Error::new(&ER_ILLEGAL_PRIVILEGE_LEVEL, &[&privilege.name])),
         }
     }
 
     /// A privilege on a table that does not exist needs CREATE among the privileges.
-    fn table_exists(&self, target: &Target, wanted: &Wanted) -> Result<()> {
-        let Target::Table(database, table) = target else { return Ok(()) };
+    fn exists(&self, target: &Target, wanted: &Wanted) -> Result<()> {
+        let (database, table) = match target {
+            Target::Global | Target::Database(_) => return Ok(()),
+            Target::Table(database, table) => (database, table),
+            Target::Routine(database, kind, name) => return self.routine_exists(database, *kind, name),
+        };
         if vaquita_exec::system::is_system_database(database) {
             return Ok(());
         }
@@ -282,6 +299,14 @@ impl Context<'_> {
             }
         }
         Ok(())
+    }
+
+    fn routine_exists(&self, database: &str, kind: ObjectKind, name: &str) -> Result<()> {
+        if self.catalog.object(database, kind, name)?.is_some() {
+            return Ok(());
+        }
+        let kind = if kind == ObjectKind::Function { "FUNCTION" } else { "PROCEDURE" };
+        Err(Error::new(&ER_SP_DOES_NOT_EXIST, &[&kind, &name]))
     }
 }
 
@@ -315,6 +340,7 @@ fn wanted(privileges: &[Privilege], target: &Target) -> Wanted {
                 Target::Global => ALL_GLOBAL,
                 Target::Database(_) => ALL_DATABASE,
                 Target::Table(..) => ALL_TABLE,
+                Target::Routine(..) => ALL_ROUTINE,
             };
         } else if let Some(bit) = bit(&privilege.name) {
             for column in &privilege.columns {
@@ -331,11 +357,13 @@ fn wanted(privileges: &[Privilege], target: &Target) -> Wanted {
 }
 
 /// Whether such privileges exist there.
-fn fits(wanted: &Wanted, target: &Target) -> Result<()> {
+fn fits(wanted: &Wanted, target: &Target, level: &GrantLevel) -> Result<()> {
     let columns = wanted.on_columns();
     let illegal = match target {
+        _ if matches!(level, GrantLevel::Routines(_)) => true,
         Target::Global | Target::Database(_) => columns != 0,
         Target::Table(..) => wanted.bits & !(ALL_TABLE | GRANT_OPTION) != 0 || columns & !ALL_COLUMN != 0,
+        Target::Routine(..) => wanted.bits & !(ALL_ROUTINE | GRANT_OPTION) != 0 || columns != 0,
     };
     if illegal {
         return Err(Error::new(&ER_ILLEGAL_GRANT_FOR_TABLE, &[]));
@@ -367,6 +395,7 @@ fn add(grants: &mut Grants, target: &Target, wanted: &Wanted, grant_option: bool
                 *column_mut(&mut grant.columns, column) |= bits;
             }
         }
+        Target::Routine(database, kind, name) => grants.routine_mut(database, *kind, name).bits |= wanted.bits,
     }
 }
 
@@ -408,6 +437,14 @@ fn remove(account: &mut AccountRecord, target: &Target, wanted: &Wanted) -> Resu
             for (column, bits) in &wanted.columns {
                 *column_mut(&mut grant.columns, column) &= !bits;
             }
+        }
+        Target::Routine(database, kind, name) => {
+            let missing = || Error::new(&ER_NONEXISTING_PROC_GRANT, &[&user, &host, name]);
+            let grant = grants.routines.iter_mut().find(|g| g.is(database, *kind, name)).ok_or_else(missing)?;
+            let held = wanted.all || grant.bits & wanted.bits == wanted.bits;
+            // With IF EXISTS the error is a warning, and what is held goes.
+            grant.bits &= !wanted.bits;
+            return if held { Ok(()) } else { Err(missing()) };
         }
     }
     Ok(())

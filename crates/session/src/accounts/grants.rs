@@ -6,6 +6,8 @@
 use std::collections::BTreeMap;
 
 use super::host::{covers, first_wildcard, like_exactly};
+use vaquita_types::schema::ObjectKind;
+
 use super::privilege::{ALL_DATABASE, ALL_GLOBAL, ALL_TABLE, Bits, DYNAMIC, GRANT_OPTION, SELECT, in_performance_schema, names};
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -15,6 +17,7 @@ pub struct Grants {
     pub dynamic: BTreeMap<String, bool>,
     pub databases: Vec<DatabaseGrant>,
     pub tables: Vec<TableGrant>,
+    pub routines: Vec<RoutineGrant>,
     /// Those of an account and its active roles, among whose patterns MySQL chooses otherwise.
     pub with_roles: bool,
 }
@@ -31,6 +34,22 @@ pub struct TableGrant {
     pub table: String,
     pub bits: Bits,
     pub columns: Vec<(String, Bits)>,
+}
+
+/// Names are as they were first written, and compared without regard to case. The routine may be gone.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RoutineGrant {
+    pub database: String,
+    /// A procedure or a function.
+    pub kind: ObjectKind,
+    pub name: String,
+    pub bits: Bits,
+}
+
+impl RoutineGrant {
+    pub fn is(&self, database: &str, kind: ObjectKind, name: &str) -> bool {
+        self.kind == kind && self.database == database && kind.key_of(&self.name) == kind.key_of(name)
+    }
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -90,16 +109,24 @@ impl Grants {
         self.tables.iter().find(|g| g.database == database && g.table == table)
     }
 
+    /// Privileges on one routine, those on its database included.
+    pub fn on_routine(&self, database: &str, kind: ObjectKind, name: &str) -> Bits {
+        let own = self.routines.iter().find(|g| g.is(database, kind, name));
+        self.on_database(database) | own.map_or(0, |g| g.bits)
+    }
+
     /// Whether a database is listed: anything is granted in it.
     pub fn sees_database(&self, database: &str) -> bool {
         let listed = self.global & ALL_DATABASE | self.pattern_of(database) & (ALL_DATABASE | GRANT_OPTION);
-        listed != 0 || self.tables.iter().any(|g| g.database == database)
+        listed != 0 || self.tables.iter().any(|g| g.database == database) || self.routines.iter().any(|g| g.database == database)
     }
 
     /// Whether a database may be entered: anything but GRANT OPTION alone.
     pub fn enters_database(&self, database: &str) -> bool {
         let in_table = |g: &TableGrant| g.database == database && (g.bits & ALL_TABLE != 0 || !g.columns.is_empty());
-        self.on_database(database) & ALL_DATABASE != 0 || self.tables.iter().any(in_table)
+        self.on_database(database) & ALL_DATABASE != 0
+            || self.tables.iter().any(in_table)
+            || self.routines.iter().any(|g| g.database == database)
     }
 
     /// What makes the columns of a table known: SELECT on its database, or anything on the table or one of its columns.
@@ -130,6 +157,14 @@ impl Grants {
         &mut self.tables[at]
     }
 
+    pub fn routine_mut(&mut self, database: &str, kind: ObjectKind, name: &str) -> &mut RoutineGrant {
+        let at = self.routines.iter().position(|g| g.is(database, kind, name)).unwrap_or_else(|| {
+            self.routines.push(RoutineGrant { database: database.to_string(), kind, name: name.to_string(), bits: 0 });
+            self.routines.len() - 1
+        });
+        &mut self.routines[at]
+    }
+
     /// Removes entries that grant nothing and sorts the rest.
     pub fn tidy(&mut self) {
         self.databases.retain(|g| g.bits != 0);
@@ -138,8 +173,11 @@ impl Grants {
             grant.columns.sort();
         }
         self.tables.retain(|g| g.bits != 0 || !g.columns.is_empty());
+        self.routines.retain(|g| g.bits != 0);
         self.databases.sort_by(|a, b| rank(&a.pattern).cmp(&rank(&b.pattern)));
         self.tables.sort_by(|a, b| (&a.database, &a.table).cmp(&(&b.database, &b.table)));
+        let key = |g: &RoutineGrant| (g.kind == ObjectKind::Function, g.database.clone(), g.kind.key_of(&g.name));
+        self.routines.sort_by_cached_key(key);
     }
 
     /// Everything that `other`, those of an active role, grants too.
@@ -158,6 +196,9 @@ impl Grants {
             for (column, bits) in &grant.columns {
                 *column_mut(&mut mine.columns, column) |= bits;
             }
+        }
+        for grant in &other.routines {
+            self.routine_mut(&grant.database, grant.kind, &grant.name).bits |= grant.bits;
         }
         self.tidy();
     }
@@ -180,6 +221,11 @@ impl Grants {
         for grant in &self.tables {
             let on = format!("{}.{}", quote(&grant.database), quote(&grant.table));
             lines.push(format!("GRANT {} ON {on} TO {to}{}", table_list(grant), option(grant.bits)));
+        }
+        for grant in &self.routines {
+            let kind = if grant.kind == ObjectKind::Function { "FUNCTION" } else { "PROCEDURE" };
+            let on = format!("{kind} {}.{}", quote(&grant.database), quote(&grant.kind.key_of(&grant.name)));
+            lines.push(format!("GRANT {} ON {on} TO {to}{}", list(grant.bits, None), option(grant.bits)));
         }
         lines
     }

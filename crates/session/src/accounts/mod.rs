@@ -15,6 +15,7 @@ mod history;
 pub mod host;
 pub mod privilege;
 mod record;
+mod routines;
 mod rules;
 mod subject;
 mod usage;
@@ -28,11 +29,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use parking_lot::{Mutex, RwLock};
-use vaquita_exec::context::{AccountInfo, DatabaseGrantInfo, TableGrantInfo};
+use vaquita_exec::context::{AccountInfo, DatabaseGrantInfo, RoutineGrantInfo, TableGrantInfo};
 use vaquita_parser::ast::UserName;
 use vaquita_password::{FastDigest, Plugin};
-use vaquita_storage::Catalog;
+use vaquita_storage::{Catalog, MetaChanges};
 use vaquita_types::errno::{ER_NONEXISTING_GRANT, ER_ROLE_NOT_GRANTED};
+use vaquita_types::schema::ObjectKind;
 use vaquita_types::{Error, Result};
 
 pub use grant::change_grants;
@@ -213,11 +215,29 @@ impl Accounts {
 
     /// Replaces, adds and removes records, all or none. `change` works on a copy of the list.
     pub fn change<T>(&self, change: impl FnOnce(&mut Vec<Arc<AccountRecord>>) -> Result<T>) -> Result<T> {
+        self.change_with(change, |result, changes| {
+            if !changes.is_empty() {
+                self.catalog.meta_write(changes)?;
+            }
+            Ok(Some(result))
+        })?
+        .ok_or_else(|| Error::internal("accounts were not changed"))
+    }
+
+    /// The same, where `write` writes the records with other things in one commit; `None`: it wrote nothing.
+    pub fn change_with<T, U>(
+        &self,
+        change: impl FnOnce(&mut Vec<Arc<AccountRecord>>) -> Result<T>,
+        write: impl FnOnce(T, &MetaChanges<'_>) -> Result<Option<U>>,
+    ) -> Result<Option<U>> {
         let _changing = self.changing.lock();
         let before = self.records.read().clone();
         let mut after = before.clone();
         let result = change(&mut after)?;
-        self.write(&before, &after)?;
+        let changes = changes_of(&before, &after);
+        let changes: Vec<(&[u8], Option<&[u8]>)> =
+            changes.iter().map(|(key, value)| (key.as_slice(), value.as_deref())).collect();
+        let Some(result) = write(result, &changes)? else { return Ok(None) };
         for old in &before {
             let new = after.iter().find(|r| r.is(&old.user, &old.host));
             if new.is_none_or(|new| new.authentication_string != old.authentication_string) {
@@ -232,23 +252,7 @@ impl Accounts {
         }
         *self.records.write() = after;
         self.version.fetch_add(1, Ordering::Release);
-        Ok(result)
-    }
-
-    fn write(&self, before: &[Arc<AccountRecord>], after: &[Arc<AccountRecord>]) -> Result<()> {
-        let mut changes: Vec<(Vec<u8>, Option<Vec<u8>>)> = Vec::new();
-        for old in before.iter().filter(|old| !after.iter().any(|new| new.is(&old.user, &old.host))) {
-            changes.push((record::key(&old.user, &old.host), None));
-        }
-        for new in after.iter().filter(|new| !before.iter().any(|old| Arc::ptr_eq(old, new))) {
-            changes.push((record::key(&new.user, &new.host), Some(record::encode(new))));
-        }
-        if changes.is_empty() {
-            return Ok(());
-        }
-        let changes: Vec<(&[u8], Option<&[u8]>)> =
-            changes.iter().map(|(key, value)| (key.as_slice(), value.as_deref())).collect();
-        self.catalog.meta_write(&changes)
+        Ok(Some(result))
     }
 
     /// Who a client is: the account with the most specific host; the anonymous user's after the named ones.
@@ -405,6 +409,18 @@ impl Accounts {
     }
 }
 
+/// The records that are other than before.
+fn changes_of(before: &[Arc<AccountRecord>], after: &[Arc<AccountRecord>]) -> Vec<(Vec<u8>, Option<Vec<u8>>)> {
+    let mut changes = Vec::new();
+    for old in before.iter().filter(|old| !after.iter().any(|new| new.is(&old.user, &old.host))) {
+        changes.push((record::key(&old.user, &old.host), None));
+    }
+    for new in after.iter().filter(|new| !before.iter().any(|old| Arc::ptr_eq(old, new))) {
+        changes.push((record::key(&new.user, &new.host), Some(record::encode(new))));
+    }
+    changes
+}
+
 fn info(account: &AccountRecord) -> AccountInfo {
     AccountInfo {
         user: account.user.clone(),
@@ -421,6 +437,7 @@ fn info(account: &AccountRecord) -> AccountInfo {
         grant_option: account.grants.global & privilege::GRANT_OPTION != 0,
         databases: account.grants.databases.iter().map(database_info).collect(),
         tables: account.grants.tables.iter().map(table_info).collect(),
+        routines: account.grants.routines.iter().map(routine_info).collect(),
     }
 }
 
@@ -439,6 +456,16 @@ fn table_info(grant: &grants::TableGrant) -> TableGrantInfo {
         privileges: privilege::names(grant.bits),
         grant_option: grant.bits & privilege::GRANT_OPTION != 0,
         columns: grant.columns.iter().map(|(column, bits)| (column.clone(), privilege::names(*bits))).collect(),
+    }
+}
+
+fn routine_info(grant: &grants::RoutineGrant) -> RoutineGrantInfo {
+    RoutineGrantInfo {
+        database: grant.database.clone(),
+        name: grant.name.clone(),
+        function: grant.kind == ObjectKind::Function,
+        privileges: privilege::names(grant.bits),
+        grant_option: grant.bits & privilege::GRANT_OPTION != 0,
     }
 }
 

@@ -58,6 +58,7 @@ pub const ALL_TABLE: Bits =
     SELECT | INSERT | UPDATE | DELETE | CREATE | DROP | REFERENCES | INDEX | ALTER | CREATE_VIEW | SHOW_VIEW | TRIGGER;
 pub const ALL_DATABASE: Bits =
     ALL_TABLE | CREATE_TEMPORARY_TABLES | LOCK_TABLES | EXECUTE | CREATE_ROUTINE | ALTER_ROUTINE | EVENT;
+pub const ALL_ROUTINE: Bits = EXECUTE | ALTER_ROUTINE;
 /// What nobody can be granted in performance_schema, and what is granted on `*.*` does not mean there.
 pub const NOT_IN_PERFORMANCE_SCHEMA: Bits = CREATE
     | REFERENCES

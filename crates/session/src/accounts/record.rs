@@ -11,7 +11,9 @@
 
 use vaquita_password::Plugin;
 
-use super::grants::{DatabaseGrant, RoleGrant, TableGrant};
+use vaquita_types::schema::ObjectKind;
+
+use super::grants::{DatabaseGrant, RoleGrant, RoutineGrant, TableGrant};
 use super::history::UsedPassword;
 use super::{AccountRecord, Expire};
 
@@ -35,6 +37,8 @@ mod tag {
     pub const DEFAULT_ROLE: u8 = 13;
     pub const RESOURCES: u8 = 14;
     pub const USED_PASSWORD: u8 = 15;
+    pub const PROCEDURE: u8 = 16;
+    pub const FUNCTION: u8 = 17;
 }
 
 const LOCKED: u64 = 1;
@@ -123,6 +127,10 @@ pub fn encode(account: &AccountRecord) -> Vec<u8> {
         for (column, bits) in &grant.columns {
             out.field(tag::COLUMN, &[column.as_bytes(), &number(*bits)]);
         }
+    }
+    for grant in &grants.routines {
+        let tag = if grant.kind == ObjectKind::Function { tag::FUNCTION } else { tag::PROCEDURE };
+        out.field(tag, &[grant.database.as_bytes(), grant.name.as_bytes(), &number(grant.bits)]);
     }
     for role in &account.roles {
         out.field(tag::ROLE, &[role.user.as_bytes(), role.host.as_bytes(), &number(u64::from(role.admin))]);
@@ -222,6 +230,11 @@ fn read_field(account: &mut AccountRecord, tag: u8, mut parts: Parts<'_>) -> Opt
             let column = (parts.text()?, parts.number()?);
             account.grants.tables.last_mut()?.columns.push(column);
         }
+        tag::PROCEDURE | tag::FUNCTION => {
+            let kind = if tag == tag::FUNCTION { ObjectKind::Function } else { ObjectKind::Procedure };
+            let (database, name) = (parts.text()?, parts.text()?);
+            account.grants.routines.push(RoutineGrant { database, kind, name, bits: parts.number()? });
+        }
         tag::ROLE => account.roles.push(RoleGrant { user: parts.text()?, host: parts.text()?, admin: parts.number()? != 0 }),
         tag::DEFAULT_ROLE => account.default_roles.push((parts.text()?, parts.text()?)),
         _ => return None,
@@ -251,6 +264,9 @@ mod tests {
             bits: 1,
             columns: vec![("c".into(), 2)],
         });
+        for kind in [ObjectKind::Procedure, ObjectKind::Function] {
+            account.grants.routines.push(RoutineGrant { database: "d".into(), kind, name: "P".into(), bits: 8 });
+        }
         account.roles.push(RoleGrant { user: "r".into(), host: "%".into(), admin: true });
         account.default_roles.push(("r".into(), "%".into()));
         let bytes = encode(&account);

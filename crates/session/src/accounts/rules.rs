@@ -24,7 +24,7 @@ use std::sync::Arc;
 use vaquita_parser::ast::{AlterUser, AuthOption, AuthSecret, Statement as Ast, UserName, UserOptions, UserSpec};
 use vaquita_types::errno::{
     ER_ACCESS_DENIED_ERROR, ER_ACCESS_DENIED_NO_PASSWORD_ERROR, ER_COLUMNACCESS_DENIED_ERROR, ER_DBACCESS_DENIED_ERROR,
-    ER_SPECIFIC_ACCESS_DENIED_ERROR, ER_TABLEACCESS_DENIED_ERROR,
+    ER_PROCACCESS_DENIED_ERROR, ER_SPECIFIC_ACCESS_DENIED_ERROR, ER_TABLEACCESS_DENIED_ERROR,
 };
 use vaquita_types::{Error, Result};
 
@@ -186,6 +186,16 @@ impl Actor<'_> {
                 self.no_database_privilege(missing)?;
                 if missing == 0 { Ok(()) } else { Err(self.table_denied(missing, table)) }
             }
+            Target::Routine(database, kind, name) => {
+                self.have_in_system_database(database, need)?;
+                let missing = need & !self.access.grants.on_routine(database, *kind, name);
+                self.no_database_privilege(missing)?;
+                match missing {
+                    0 => Ok(()),
+                    _ if missing & !(p::ALL_TABLE | p::ALL_ROUTINE | p::GRANT_OPTION) != 0 => Err(self.database_denied(database)),
+                    _ => Err(self.routine_denied(missing, &format!("{database}.{name}"))),
+                }
+            }
         }
     }
 
@@ -237,6 +247,12 @@ impl Actor<'_> {
 
     fn database_denied(&self, database: &str) -> Error {
         Error::new(&ER_DBACCESS_DENIED_ERROR, &[&self.account.user, &self.account.host, &database])
+    }
+
+    fn routine_denied(&self, missing: Bits, routine: &str) -> Error {
+        let named = [(p::EXECUTE, "execute"), (p::ALTER_ROUTINE, "alter routine"), (p::GRANT_OPTION, "grant")];
+        let command = named.iter().find(|(bit, _)| missing & bit != 0).map_or("", |(_, command)| command);
+        Error::new(&ER_PROCACCESS_DENIED_ERROR, &[&command, &self.account.user, &self.account.host, &routine])
     }
 
     fn table_denied(&self, missing: Bits, table: &str) -> Error {

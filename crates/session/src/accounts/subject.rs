@@ -39,6 +39,10 @@ pub struct Subject<'a> {
     pub catalog: Option<&'a SessionCatalog>,
 }
 
+fn routine_kind(kind: ProgramKind) -> ObjectKind {
+    if kind == ProgramKind::Function { ObjectKind::Function } else { ObjectKind::Procedure }
+}
+
 impl Subject<'_> {
     /// Whether the session may run a statement, as far as its syntax says what it is about. What its expressions and queries
     /// use is the binder's to say: `binds` names them, `check_uses` decides.
@@ -98,14 +102,16 @@ impl Subject<'_> {
                 let may = self.global(0, &["XA_RECOVER_ADMIN"], "XA_RECOVER_ADMIN");
                 may.map_err(|_| Error::new(&ER_XAER_RMERR, &[]))
             }
-            Ast::Call { name, .. } => self.routine(name, p::EXECUTE, "execute"),
+            Ast::Call { name, .. } => self.routine(ObjectKind::Procedure, name, p::EXECUTE, "execute"),
             Ast::CreateRoutine(create) => {
                 let name = &create.name;
                 self.on_database(name.db.as_deref(), p::CREATE_ROUTINE)
             }
-            Ast::AlterRoutine(alter) => self.routine(&alter.name, p::ALTER_ROUTINE, "alter routine"),
+            Ast::AlterRoutine(alter) => self.routine(routine_kind(alter.kind), &alter.name, p::ALTER_ROUTINE, "alter routine"),
             Ast::DropProgram { kind, name, .. } => match kind {
-                ProgramKind::Procedure | ProgramKind::Function => self.routine(name, p::ALTER_ROUTINE, "alter routine"),
+                ProgramKind::Procedure | ProgramKind::Function => {
+                    self.routine(routine_kind(*kind), name, p::ALTER_ROUTINE, "alter routine")
+                }
                 ProgramKind::Event => self.on_database(name.db.as_deref(), p::EVENT),
                 // It is looked for before the table that it belongs to is known.
                 ProgramKind::Trigger => Ok(()),
@@ -215,14 +221,18 @@ impl Subject<'_> {
         })
     }
 
-    /// A stored procedure or function, of which none exists: what is granted on its database counts.
-    fn routine(&self, name: &Name, need: Bits, command: &str) -> Result<()> {
+    /// A stored procedure or function, whether it exists or not.
+    fn routine(&self, kind: ObjectKind, name: &Name, need: Bits, command: &str) -> Result<()> {
         let database = name.db.as_deref().or(self.database).ok_or_else(|| Error::new(&ER_NO_DB_ERROR, &[]))?;
-        self.routine_in(database, &name.name, need, command)
+        self.routine_in((database, kind, &name.name), need, command)
     }
 
-    pub(super) fn routine_in(&self, database: &str, name: &str, need: Bits, command: &str) -> Result<()> {
-        if self.access.grants.on_database(database) & need != 0 {
+    pub fn may_execute(&self, routine: (&str, ObjectKind, &str)) -> Result<()> {
+        self.routine_in(routine, p::EXECUTE, "execute")
+    }
+
+    fn routine_in(&self, (database, kind, name): (&str, ObjectKind, &str), need: Bits, command: &str) -> Result<()> {
+        if self.access.grants.on_routine(database, kind, name) & need != 0 {
             return Ok(());
         }
         let routine = format!("{database}.{name}");

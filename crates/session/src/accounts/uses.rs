@@ -11,6 +11,7 @@ use std::borrow::Cow;
 use vaquita_exec::context::ALL_OF_COLUMN;
 use vaquita_plan::uses::{Actions, DELETE, INSERT, SELECT, SELECT_OR_UPDATE, TableUse, UPDATE, UseList, Whose};
 use vaquita_types::errno::{ER_COLUMNACCESS_DENIED_ERROR, ER_SPECIFIC_ACCESS_DENIED_ERROR};
+use vaquita_types::schema::ObjectKind;
 use vaquita_types::{Error, Result};
 
 use super::grants::TableGrant;
@@ -24,7 +25,7 @@ impl Subject<'_> {
             self.global(p::FILE, &[], "FILE")?;
         }
         self.check_tables(uses, &Whose::Session)?;
-        uses.functions.iter().try_for_each(|(database, name)| self.routine_in(database, name, p::EXECUTE, "execute"))
+        uses.functions.iter().try_for_each(|(database, name)| self.may_execute((database, ObjectKind::Function, name)))
     }
 
     /// What counts for `whose`, which is this account.

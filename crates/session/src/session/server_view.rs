@@ -80,8 +80,8 @@ impl ServerInfo for ServerView<'_> {
         if own || rights.grants.global & privilege::SELECT != 0 || rights.grants.dynamic.contains_key("SHOW_ROUTINE") {
             return Some(true);
         }
-        const ANY: privilege::Bits = privilege::EXECUTE | privilege::ALTER_ROUTINE | privilege::CREATE_ROUTINE;
-        (rights.grants.on_database(&routine.database) & ANY != 0).then_some(false)
+        const ANY: privilege::Bits = privilege::ALL_ROUTINE | privilege::CREATE_ROUTINE;
+        (rights.grants.on_routine(&routine.database, routine.kind, &routine.name) & ANY != 0).then_some(false)
     }
 
     fn sees_triggers(&self, database: &str, table: &str) -> bool {

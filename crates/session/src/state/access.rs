@@ -11,11 +11,11 @@ use std::sync::atomic::Ordering;
 use vaquita_parser::StatementKind;
 use vaquita_parser::ast::{RoleSet, UserName};
 use vaquita_plan::uses::{UseList, ViewRights, Whose};
-use vaquita_storage::SessionCatalog;
+use vaquita_storage::{MetaChanges, SessionCatalog};
 use vaquita_types::errno::{
     ER_ACCESS_DENIED_ERROR, ER_MUST_CHANGE_PASSWORD, ER_NO_SUCH_USER, ER_SPECIFIC_ACCESS_DENIED_ERROR, ER_VIEW_INVALID,
 };
-use vaquita_types::schema::Definer;
+use vaquita_types::schema::{Definer, ObjectKind, StoredObject};
 use vaquita_types::{Error, Result};
 
 use super::prepared::CachedPlan;
@@ -98,6 +98,17 @@ impl SessionAccess {
     pub fn of_account(&self, account: Arc<AccountRecord>) -> SessionAccess {
         let rights = self.server.accounts().access(&account, &account.default_roles);
         SessionAccess { server: self.server.clone(), client: self.client.clone(), account, rights, limits: None }
+    }
+
+    /// Error 1370 of a definer who may not run a routine that is his.
+    pub fn may_execute(&self, routine: &StoredObject) -> Result<()> {
+        match routine.kind {
+            ObjectKind::Procedure | ObjectKind::Function => {
+                self.subject(None, None).may_execute((&routine.database, routine.kind, &routine.name))
+            }
+            // Of a trigger its table is asked.
+            ObjectKind::View | ObjectKind::Trigger | ObjectKind::Event => Ok(()),
+        }
     }
 
     /// Puts its own back, which is read again if accounts have changed meanwhile.
@@ -237,6 +248,19 @@ impl SessionAccess {
             return Err(Error::new(&ER_SPECIFIC_ACCESS_DENIED_ERROR, &[&"SYSTEM_USER"]));
         }
         Ok(named)
+    }
+
+    /// Creates a routine with `create`, and by `automatic_sp_privileges` gives the account what it lacks on it.
+    pub fn creates_routine<T>(
+        &self,
+        (database, kind, name): (&str, ObjectKind, &str),
+        create: impl FnOnce(&MetaChanges<'_>) -> Result<Option<T>>,
+    ) -> Result<Option<T>> {
+        let has = self.rights.grants.on_routine(database, kind, name);
+        if self.rights.is_unlimited() || has & privilege::ALL_ROUTINE == privilege::ALL_ROUTINE {
+            return create(&[]);
+        }
+        self.server.accounts().creates_routine(&self.account, (database, kind, name), create)
     }
 
     pub fn account_exists(&self, definer: &Definer) -> bool {

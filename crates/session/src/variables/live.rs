@@ -54,6 +54,7 @@ live! {
     AutoIncrementIncrement "auto_increment_increment" ForSession(|s, v| s.auto_increment.0 = number(v).max(1)), "The step between automatic values of AUTO_INCREMENT columns.";
     AutoIncrementOffset "auto_increment_offset" ForSession(|s, v| s.auto_increment.1 = number(v).max(1)), "The first automatic value; those that follow are steps of auto_increment_increment away.";
     Autocommit "autocommit" ForTransactions(|s, v| s.autocommit = is_on(v)), "ON commits each statement by itself. Turning it on commits the open transaction.";
+    AutomaticSpPrivileges "automatic_sp_privileges" AsValue, "ON grants EXECUTE and ALTER ROUTINE to who creates a routine, and takes what was granted on it from everybody when it is dropped.";
     BindAddress "bind_address" AsValue, "Address to listen on.";
     BlockEncryptionMode "block_encryption_mode" ForRuns(|s, v| s.block_encryption = word(v).to_ascii_lowercase().into()), "The cipher of AES_ENCRYPT() and AES_DECRYPT().";
     CharacterSetClient "character_set_client" ForPlans(|s, v| s.client_charset = Charset::by_name(word(v)).filter(|c| needs_reading(c))), "The character set in which statements arrive.";

@@ -84,6 +84,9 @@ use table::Table;
 pub use temporary::SessionCatalog;
 pub use triggers::TriggerPlace;
 
+/// Keys and values of the metadata; without a value a key goes.
+pub type MetaChanges<'a> = [(&'a [u8], Option<&'a [u8]>)];
+
 /// How long a DDL statement waits for other users of its tables, and who may interrupt it.
 #[derive(Clone)]
 pub struct DdlContext {
@@ -342,14 +345,9 @@ impl Catalog {
     }
 
     /// Writes all or none, durably; `None` deletes.
-    pub fn meta_write(&self, changes: &[(&[u8], Option<&[u8]>)]) -> Result<()> {
+    pub fn meta_write(&self, changes: &MetaChanges<'_>) -> Result<()> {
         let mut txn = self.transaction();
-        for (key, value) in changes {
-            match value {
-                Some(value) => txn.meta_put(&keys::meta(key), value)?,
-                None => txn.meta_delete(&keys::meta(key))?,
-            }
-        }
+        put_meta(&mut txn, changes)?;
         kill_point("meta.written");
         txn.commit_wait()?;
         kill_point("meta.committed");
@@ -372,6 +370,13 @@ impl Catalog {
         }
         Ok(records)
     }
+}
+
+fn put_meta(txn: &mut Transaction, changes: &MetaChanges<'_>) -> Result<()> {
+    changes.iter().try_for_each(|(key, value)| match value {
+        Some(value) => txn.meta_put(&keys::meta(key), value),
+        None => txn.meta_delete(&keys::meta(key)),
+    })
 }
 
 impl Drop for Catalog {

@@ -11,7 +11,7 @@ use vaquita_types::Result;
 use vaquita_types::schema::{ObjectKind, StoredObject};
 
 use super::ddl::{Change, DdlStatement, now_us, table_exists};
-use super::{Catalog, DdlContext, damaged};
+use super::{Catalog, DdlContext, MetaChanges, damaged, put_meta};
 use crate::encoding::KeyRange;
 use crate::encoding::catalog::{keys, object};
 
@@ -60,7 +60,14 @@ impl Catalog {
 
     /// Stores a new object, or with `replace` one in the place of that which has its name. Version and times are given here. `None`:
     /// the name is taken, and nothing is changed. Error 1049 without the database; error 1050 for a view with the name of a table.
-    pub fn create_object(&self, new: StoredObject, replace: bool, context: &DdlContext) -> Result<Option<Arc<StoredObject>>> {
+    /// `meta` is written with it.
+    pub fn create_object(
+        &self,
+        new: StoredObject,
+        replace: bool,
+        meta: &MetaChanges<'_>,
+        context: &DdlContext,
+    ) -> Result<Option<Arc<StoredObject>>> {
         let mut change = DdlStatement::new(self, context).change();
         change.check_database(&new.database)?;
         let table = (new.database.as_str(), new.name.as_str());
@@ -72,6 +79,7 @@ impl Catalog {
             return Ok(None);
         }
         let now = now_us();
+        put_meta(&mut change.txn, meta)?;
         change.put_object(StoredObject { created_us: now, altered_us: now, ..new }).map(Some)
     }
 
@@ -90,13 +98,28 @@ impl Catalog {
         Ok(true)
     }
 
-    /// False: there is none.
-    pub fn drop_object(&self, database: &str, kind: ObjectKind, name: &str, context: &DdlContext) -> Result<bool> {
-        Ok(self.drop_objects(&[(database, name)], kind, context)?.is_empty())
+    /// False: there is none. `meta` is written with the drop.
+    pub fn drop_object(
+        &self,
+        (database, kind, name): (&str, ObjectKind, &str),
+        meta: &MetaChanges<'_>,
+        context: &DdlContext,
+    ) -> Result<bool> {
+        Ok(self.drop_with(&[(database, name)], kind, meta, context)?.is_empty())
     }
 
     /// Drops those of the named objects that exist, in one commit. The positions of the others.
     pub fn drop_objects(&self, names: &[(&str, &str)], kind: ObjectKind, context: &DdlContext) -> Result<Vec<usize>> {
+        self.drop_with(names, kind, &[], context)
+    }
+
+    fn drop_with(
+        &self,
+        names: &[(&str, &str)],
+        kind: ObjectKind,
+        meta: &MetaChanges<'_>,
+        context: &DdlContext,
+    ) -> Result<Vec<usize>> {
         let mut change = DdlStatement::new(self, context).change();
         let (mut missing, mut gone) = (Vec::new(), Vec::new());
         for (at, (database, name)) in names.iter().enumerate() {
@@ -112,6 +135,7 @@ impl Catalog {
         if gone.is_empty() {
             return Ok(missing);
         }
+        put_meta(&mut change.txn, meta)?;
         change.commit_with(|databases| {
             for (database, key) in gone {
                 if let Some(objects) = databases.get_mut(database).and_then(|d| d.objects.as_mut()) {

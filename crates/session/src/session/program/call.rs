@@ -253,7 +253,12 @@ impl Session {
             let definer = self.server.accounts().get(&object.definer.user, &object.definer.host);
             let definer = definer.ok_or_else(|| Error::new(&ER_NO_SUCH_USER, &[&object.definer.user, &object.definer.host]))?;
             let name = format!("{}@{}", definer.user, definer.host);
-            access = Some((self.access.wear(definer), self.env.set_account(name)));
+            let worn = self.access.wear(definer);
+            if let Err(denied) = self.access.may_execute(object) {
+                self.access.take_off(worn);
+                return Err(denied);
+            }
+            access = Some((worn, self.env.set_account(name)));
         }
         let plan = &self.env.settings.plan;
         let (sql_mode, connection_collation) = (plan.sql_mode, plan.connection_collation);

@@ -177,7 +177,9 @@ pub fn definer_of(view: &ServerView<'_>, object: &StoredObject) -> Result<Option
     }
     let definer = view.server.accounts().get(&object.definer.user, &object.definer.host);
     let definer = definer.ok_or_else(|| Error::new(&ER_NO_SUCH_USER, &[&object.definer.user, &object.definer.host]))?;
-    Ok(Some(view.access.of_account(definer)))
+    let definer = view.access.of_account(definer);
+    definer.may_execute(object)?;
+    Ok(Some(definer))
 }
 
 /// Those that the function was created under, over what is `now`.

@@ -77,7 +77,16 @@ impl Session {
         let kind = create.kind.as_str();
         let context = self.ddl_context();
         self.enter_ddl(None)?;
-        let made = self.server.catalog.create_object(Arc::unwrap_or_clone(object), false, &context);
+        let object = Arc::unwrap_or_clone(object);
+        let catalog = &self.server.catalog;
+        let made = match self.server.globals.is_on(Var::AutomaticSpPrivileges) {
+            false => catalog.create_object(object, false, &[], &context),
+            true => {
+                let (database, kind, name) = (object.database.clone(), object.kind, object.name.clone());
+                self.access
+                    .creates_routine((&database, kind, &name), |changes| catalog.create_object(object, false, changes, &context))
+            }
+        };
         self.locked.end_ddl();
         let made = made?;
         if made.is_none() {
@@ -138,7 +147,12 @@ impl Session {
         let database = self.database_of(name)?;
         let context = self.ddl_context();
         self.enter_ddl(None)?;
-        let dropped = self.server.catalog.drop_object(&database, object_kind(kind), &name.name, &context);
+        let key = (database.as_str(), object_kind(kind), name.name.as_str());
+        let catalog = &self.server.catalog;
+        let dropped = match self.server.globals.is_on(Var::AutomaticSpPrivileges) {
+            false => catalog.drop_object(key, &[], &context),
+            true => self.server.accounts().drops_routine(key, |changes| catalog.drop_object(key, changes, &context)),
+        };
         self.locked.end_ddl();
         if !dropped? {
             let missing = no_such_routine(kind, &database, name);
