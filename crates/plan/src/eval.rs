@@ -206,6 +206,11 @@ fn compare_values(op: CompareOp, left: &Expr, right: &Expr, rule: CompareAs, cx:
     if a.is_null() || b.is_null() {
         return Ok((op == CompareOp::NullSafeEq).then_some(a.is_null() && b.is_null()));
     }
+    if op == CompareOp::NullSafeEq
+        && [(left, &a), (right, &b)].iter().any(|(e, value)| compare::is_no_moment(e, value, rule, cx.env))
+    {
+        return Ok(Some(false));
+    }
     if rule == CompareAs::DateTime {
         for (operand, value, other) in [(left, &a, right), (right, &b, left)] {
             if is_constant(operand) {
@@ -223,7 +228,7 @@ fn compare_values(op: CompareOp, left: &Expr, right: &Expr, rule: CompareAs, cx:
 /// It has one value throughout the statement.
 fn is_constant(expr: &Expr) -> bool {
     match &expr.kind {
-        ExprKind::Literal(_) | ExprKind::Param(_) | ExprKind::UserVar(_) => true,
+        ExprKind::Literal(_) | ExprKind::UserVar(_) => true,
         ExprKind::Subquery(sub) => !sub.correlated,
         ExprKind::Cast(inner) => is_constant(inner),
         _ => false,

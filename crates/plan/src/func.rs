@@ -26,8 +26,10 @@ mod crypto;
 mod date;
 mod date_arith;
 mod date_format;
+mod digest;
 mod encode;
 mod json;
+mod json_schema;
 mod logic;
 mod names;
 mod net;
@@ -39,6 +41,7 @@ mod string;
 use crate::function::{FuncCall, FuncDef, FuncType};
 pub use arith::{DIVISION_DECIMALS, retype_quotient};
 pub use array_cast::{CAST_ARRAY, wanted_elements};
+pub use control::bits_as_number;
 pub use names::retype as retype_names;
 pub use names::retype_text;
 pub use search::like_collation;
@@ -53,6 +56,8 @@ static TABLE: LazyLock<HashMap<&'static str, &'static FuncDef>> = LazyLock::new(
         constant::FUNCTIONS,
         logic::FUNCTIONS,
         json::FUNCTIONS,
+        json_schema::FUNCTIONS,
+        digest::FUNCTIONS,
         control::FUNCTIONS,
         numeric::FUNCTIONS,
         string::FUNCTIONS,

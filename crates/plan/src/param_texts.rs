@@ -4,6 +4,7 @@
 //! and `5.4` the decimal, as the type of the whole text counts. For `WHERE d = ?` the text `abc` is NULL.
 //! Decimals are not converted: a text beside one stays a text. Literals never are: what compares them says what they are.
 
+use vaquita_types::charset::CollationId;
 use vaquita_types::decimal::Decimal;
 use vaquita_types::temporal::{
     DateFlags, DateTime, MICROS_PER_SECOND, ParsedDateTime, datetime_from_number, parse_datetime, parse_time,
@@ -25,6 +26,10 @@ pub enum ReadAs {
     Moment,
     /// What a part is taken of: a DATETIME if the text or number is one, or as it is.
     Whole,
+    /// What `<=>` compares with a date or time: a text that is none equals nothing, also not NULL.
+    SafeDate,
+    SafeDateTime,
+    SafeTime,
 }
 
 impl ReadAs {
@@ -40,8 +45,29 @@ impl ReadAs {
         })
     }
 
+    /// The same beside `<=>`.
+    pub(crate) fn null_safe(self) -> ReadAs {
+        match self {
+            ReadAs::Date => ReadAs::SafeDate,
+            ReadAs::DateTime => ReadAs::SafeDateTime,
+            ReadAs::Time => ReadAs::SafeTime,
+            other => other,
+        }
+    }
+
     /// The value that is taken for `value`, and what is to be said of that; none if it is taken as it is.
     pub fn read(self, value: &Value, settings: &PlanSettings) -> Option<(Value, Option<Error>)> {
+        let of = match self {
+            ReadAs::SafeDate => ReadAs::Date,
+            ReadAs::SafeDateTime => ReadAs::DateTime,
+            ReadAs::SafeTime => ReadAs::Time,
+            other => return other.read_value(value, settings),
+        };
+        let (read, complaint) = of.read_value(value, settings)?;
+        Some((if read.is_null() { value.clone() } else { read }, complaint))
+    }
+
+    fn read_value(self, value: &Value, settings: &PlanSettings) -> Option<(Value, Option<Error>)> {
         let text = match (value, self) {
             (Value::Bytes(text), ReadAs::Whole) => {
                 let parsed = parse_datetime(text, ANY).ok().filter(|parsed| !parsed.truncated)?;
@@ -54,7 +80,9 @@ impl ReadAs {
             _ => return None,
         };
         let wrong = |what: &str| {
-            let shown = shown(text, settings.connection_collation);
+            // What is no number is told as bytes.
+            let is_number = matches!(what, "INTEGER" | "DOUBLE");
+            let shown = shown(text, if is_number { CollationId::BINARY } else { settings.connection_collation });
             match what {
                 "datetime" => {
                     Error::with_message(&errno::ER_TRUNCATED_WRONG_VALUE, format!("Incorrect datetime value: '{shown}'"))
@@ -68,8 +96,10 @@ impl ReadAs {
                 let (number, used) = parse_f64(text);
                 (Value::Float(number), (used < text.len()).then_some("DOUBLE"))
             }
-            ReadAs::Time => time(text, settings),
-            ReadAs::Date | ReadAs::DateTime | ReadAs::Moment | ReadAs::Whole => date(self, text, settings),
+            ReadAs::Time | ReadAs::SafeTime => time(text, settings),
+            ReadAs::SafeDate | ReadAs::SafeDateTime | ReadAs::Date | ReadAs::DateTime | ReadAs::Moment | ReadAs::Whole => {
+                date(self, text, settings)
+            }
         };
         Some((value, complaint.map(wrong)))
     }

@@ -14,7 +14,7 @@ use vaquita_types::charset::CollationId;
 use vaquita_types::schema::{IndexDef, TableDef};
 use vaquita_types::{ColumnType, TypeKind, Value};
 
-use crate::expr::{Expr, ExprKind, SubqueryKind};
+use crate::expr::{CompareOp, Expr, ExprKind, SubqueryKind};
 use crate::node::{AccessPath, Assignment, InsertSource, KeyExpr, Limit, Node, Plan, QueryPlan, Scan};
 use crate::param_texts::ReadAs;
 use crate::typing::{is_string, parameter_chars};
@@ -38,6 +38,9 @@ pub fn texts_read_as(plan: &Plan, count: usize) -> Vec<Option<ReadAs>> {
     let mut all: Vec<_> = found.types.iter().zip(&found.assigned).map(read_as).collect();
     for (read_as, _) in all.iter_mut().zip(&found.moments).filter(|(_, moment)| **moment) {
         *read_as = Some(ReadAs::Moment);
+    }
+    for (read_as, _) in all.iter_mut().zip(&found.null_safe).filter(|(_, null_safe)| **null_safe) {
+        *read_as = read_as.map(ReadAs::null_safe);
     }
     for (read_as, _) in all.iter_mut().zip(&found.wholes).filter(|(_, whole)| **whole) {
         *read_as = Some(ReadAs::Whole);
@@ -81,7 +84,8 @@ pub fn type_at_place(ty: Option<&ColumnType>, collation: CollationId) -> ColumnT
     }
 }
 
-fn text_parameter(collation: CollationId) -> ColumnType {
+/// The type of a text that is sent.
+pub fn text_parameter(collation: CollationId) -> ColumnType {
     match collation {
         CollationId::BINARY => ColumnType::varbinary(65_535),
         _ => ColumnType::varchar(parameter_chars(collation), collation),
@@ -97,6 +101,7 @@ fn look(plan: &Plan, count: usize) -> Found {
         moments: vec![false; count],
         wholes: vec![false; count],
         texts: vec![false; count],
+        null_safe: vec![false; count],
     };
     match plan {
         Plan::Query(query) => found.query(query),
@@ -141,6 +146,8 @@ struct Found {
     wholes: Vec<bool>,
     /// They are compared with texts.
     texts: Vec<bool>,
+    /// `<=>` compares them.
+    null_safe: Vec<bool>,
 }
 
 impl Found {
@@ -262,7 +269,10 @@ impl Found {
                     self.note(expr, &expr.ty);
                 }
             }
-            ExprKind::Compare(_, a, b, _) => {
+            ExprKind::Compare(op, a, b, _) => {
+                if *op == CompareOp::NullSafeEq {
+                    [a, b].into_iter().filter_map(|operand| param_of(operand)).for_each(|n| mark(&mut self.null_safe, n));
+                }
                 self.note(a, &b.ty);
                 self.note(b, &a.ty);
                 self.beside(a, &b.ty);

@@ -81,7 +81,8 @@ pub fn precision(ty: &ColumnType) -> u32 {
         TypeKind::Time => 7 + u32::from(ty.decimals),
         TypeKind::DateTime | TypeKind::Timestamp => 14 + u32::from(ty.decimals),
         TypeKind::Year => 4,
-        TypeKind::Bit => ty.length.div_ceil(3).min(20),
+        // MySQL counts its bits.
+        TypeKind::Bit => ty.length,
         // So many digits has the greatest number of these bytes.
         TypeKind::VarBinary if is_hex_literal(ty) => (ty.length.min(8) * 8 * 30_103 / 100_000 + 1).min(20),
         // A display width, as of BOOLEAN, says nothing about the values.
@@ -108,6 +109,7 @@ pub fn scale(ty: &ColumnType) -> u8 {
 pub fn decimals_meta(ty: &ColumnType) -> u8 {
     match ty.kind {
         TypeKind::Float | TypeKind::Double => ty.decimals,
+        TypeKind::Null => 0,
         _ if is_unsigned_varbinary(ty) => 0,
         _ if number_class(ty) == NumberClass::Double => DECIMALS_NOT_FIXED,
         _ => scale(ty),
@@ -124,8 +126,8 @@ pub fn char_length(ty: &ColumnType) -> u32 {
         TypeKind::Time => 10 + fraction,
         TypeKind::DateTime | TypeKind::Timestamp => 19 + fraction,
         TypeKind::Year => 4,
-        TypeKind::Bit => ty.length.div_ceil(8),
-        TypeKind::Float | TypeKind::Double if ty.decimals < DECIMALS_NOT_FIXED && ty.length > 0 => ty.length,
+        TypeKind::Bit => ty.length,
+        TypeKind::Float if ty.decimals < DECIMALS_NOT_FIXED && ty.length > 0 => ty.length,
         TypeKind::Float => 12,
         TypeKind::Double => DOUBLE_CHARS,
         TypeKind::Enum => member_chars(ty).max().unwrap_or(0),
@@ -137,6 +139,12 @@ pub fn char_length(ty: &ColumnType) -> u32 {
         TypeKind::LongText | TypeKind::LongBlob => blob_chars(ty, u32::MAX),
         _ => ty.length,
     }
+}
+
+/// Most characters of a number, that of a DOUBLE with as many digits as it is declared to have.
+pub fn number_width(ty: &ColumnType) -> u32 {
+    let is_declared = ty.kind == TypeKind::Double && ty.decimals < DECIMALS_NOT_FIXED && ty.length > 0;
+    if is_declared { ty.length } else { char_length(ty) }
 }
 
 /// How long a value of this type is in a string under `collation`: in characters, or in bytes if that is binary.
@@ -161,9 +169,12 @@ fn member_chars(ty: &ColumnType) -> impl Iterator<Item = u32> {
     ty.members.iter().flat_map(|m| m.iter()).map(|m| String::from_utf8_lossy(m).chars().count() as u32)
 }
 
-/// BIGINT with room for `digits`.
+/// Digits of a DECIMAL, and that an integer is announced with.
+const PRECISION_MAX: u32 = 65;
+
+/// BIGINT with room for `digits`, more of which are announced than it holds.
 pub fn int_type(digits: u32, unsigned: bool) -> ColumnType {
-    let length = (digits + u32::from(!unsigned)).min(21);
+    let length = digits.min(PRECISION_MAX) + u32::from(!unsigned);
     ColumnType { length, unsigned, ..ColumnType::new(TypeKind::BigInt) }
 }
 
@@ -175,7 +186,7 @@ pub fn int_of_length(length: u32) -> ColumnType {
 /// DECIMAL of at most 65 digits; digits before the point give way last.
 pub fn decimal_type(precision: u32, scale: u8, unsigned: bool) -> ColumnType {
     let scale = scale.min(30);
-    ColumnType { unsigned, ..ColumnType::decimal(precision.clamp(1, 65).max(u32::from(scale)), scale) }
+    ColumnType { unsigned, ..ColumnType::decimal(precision.clamp(1, PRECISION_MAX).max(u32::from(scale)), scale) }
 }
 
 /// DOUBLE with `decimals` digits after the point, 31 for as many as needed.

@@ -7,6 +7,7 @@
 use std::cell::RefCell;
 
 use vaquita_parser::ast;
+use vaquita_plan::expr::{Expr, ExprKind};
 use vaquita_plan::node::{OutputColumn, Plan};
 use vaquita_storage::{Reads, SessionCatalog, Table, kill_point};
 use vaquita_types::charset::collation;
@@ -105,6 +106,31 @@ impl Ddl<'_> {
 const TEXT_BYTES_MAX: u32 = 65_535;
 const MEDIUM_TEXT_BYTES_MAX: u32 = 16_777_215;
 
+/// The column type for a column of a query's output.
+fn output_type(expr: &Expr) -> ColumnType {
+    let by_digits = match &expr.kind {
+        ExprKind::Call(def, _) => def.name != "IFNULL",
+        ExprKind::Subquery(_) => expr.ty.kind != TypeKind::BigInt,
+        _ => true,
+    };
+    let is_made = matches!(expr.kind, ExprKind::Call(..) | ExprKind::Case { .. });
+    if let ExprKind::Call(def, args) = &expr.kind
+        && def.name == "IFNULL"
+        && let Some(first) = args.first().filter(|_| args.iter().all(|arg| arg.ty.kind == TypeKind::Bit))
+    {
+        return ColumnType { length: expr.ty.length, unsigned: false, ..first.ty.clone() };
+    }
+    match expr.ty.kind {
+        // As numbers of so many digits as there are bits.
+        TypeKind::Bit if is_made => expression_type(&ColumnType { length: expr.ty.length, ..ColumnType::bigint_unsigned() }),
+        TypeKind::BigInt if !by_digits => ColumnType { length: 20, ..expr.ty.clone() },
+        TypeKind::BigInt if is_made && expr.ty.length == INT_DIGITS_MAX + 1 => {
+            expression_type(&ColumnType { kind: TypeKind::Int, ..expr.ty.clone() })
+        }
+        _ => expression_type(&expr.ty),
+    }
+}
+
 /// The column type for an expression's.
 pub(super) fn expression_type(ty: &ColumnType) -> ColumnType {
     let mut column = ty.clone();
@@ -149,7 +175,7 @@ pub(super) fn column_of(catalog: &SessionCatalog, output: &OutputColumn) -> Resu
     let mut column = ColumnDef {
         id: ColumnId(0),
         name: output.name.clone(),
-        ty: expression_type(&output.expr.ty),
+        ty: output_type(&output.expr),
         nullable,
         default: ColumnDefault::Value(Value::Null),
         on_update_now: false,

@@ -11,6 +11,7 @@ use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno};
 use super::Binder;
 use super::scope::Frame;
 use crate::expr::{Expr, ExprKind};
+use crate::func::bits_as_number;
 use crate::node::{Aggregate, AggregateKind, SortKey};
 use crate::typing::{self, NumberClass, number_class};
 use crate::{text, visit};
@@ -74,7 +75,9 @@ impl Binder<'_> {
         let frame = self.frame();
         frame.any_value_seen |= !frame.grouped;
         if !frame.grouped || !frame.aggregates_allowed || frame.inside_aggregate {
-            return self.scalar(arg);
+            let arg = self.scalar(arg)?;
+            let ty = bits_as_number(arg.ty.clone());
+            return Ok(typing::cast_to(arg, ty));
         }
         let arg = self.aggregate_arg(arg)?;
         let aggregate = self.new_aggregate(AggregateKind::AnyValue, text::without_hex(arg.ty.clone()), vec![arg]);
@@ -276,7 +279,9 @@ fn average_type(ty: &ColumnType, decimals: u8) -> ColumnType {
 /// MIN and MAX: ENUM and SET become strings.
 fn extreme_type(ty: ColumnType) -> ColumnType {
     match ty.kind {
-        TypeKind::Enum | TypeKind::Set => typing::string_type(u64::from(typing::char_length(&ty)), ty.collation),
+        TypeKind::Enum | TypeKind::Set => {
+            ColumnType { kind: TypeKind::Char, ..typing::string_type(u64::from(typing::char_length(&ty)), ty.collation) }
+        }
         // Only the literal itself counts as a number.
         _ => text::without_hex(ty),
     }

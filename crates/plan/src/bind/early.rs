@@ -18,6 +18,7 @@ use super::Binder;
 use super::literal::word;
 use super::scope::{ColumnValue, RelationColumn};
 use crate::expr::{CompareAs, CompareOp, Expr, ExprKind};
+use crate::node::OutputColumn;
 use crate::typing::{is_hex_literal, is_string};
 use crate::{eval, func, typing};
 
@@ -190,9 +191,26 @@ impl Binder<'_> {
             return Ok(());
         }
         let column = self.name_of_column(operand).unwrap_or_default();
+        self.note_for_time_of(operand, &column, constant, form)
+    }
+
+    /// `left` beside the column of a subquery, in IN or with ALL or ANY: a constant text is converted though there may be no row.
+    pub(super) fn note_beside_query(&mut self, left: &Expr, output: &OutputColumn) -> Result<()> {
+        let is_text = |e: &Expr| matches!(e.kind, ExprKind::Literal(Value::Bytes(_))) && is_string(&e.ty);
+        let is_date = |e: &Expr| matches!(e.ty.kind, TypeKind::Date | TypeKind::DateTime | TypeKind::Timestamp);
+        let name = output.origin.as_ref().map_or("", |origin| origin.org_name.as_str());
+        if is_date(&output.expr) && is_text(left) {
+            self.note_for_time_of(&output.expr, name, left, Form::Operator)?;
+        } else if is_date(left) && is_text(&output.expr) {
+            self.note_for_time_of(left, "<left expr>", &output.expr, Form::Operator)?;
+        }
+        Ok(())
+    }
+
+    fn note_for_time_of(&mut self, operand: &Expr, column: &str, constant: &Expr, form: Form) -> Result<()> {
         let (Some(def), true) = (func::lookup("CONSTANT FOR"), is_constant(constant)) else { return Ok(()) };
         let operand = Expr::literal(Value::Null, operand.ty.clone());
-        let call = typing::call(def, vec![constant.clone(), operand, word(&column), word(form.word())])?;
+        let call = typing::call(def, vec![constant.clone(), operand, word(column), word(form.word())])?;
         self.note_unless_silent(call, constant);
         Ok(())
     }

@@ -329,7 +329,13 @@ fn bits_as_numbers(alternatives: &mut [Expr]) {
     }
     for expr in alternatives.iter_mut().filter(|e| matches!(e.ty.kind, TypeKind::Bit | TypeKind::Year)) {
         let bits = std::mem::replace(expr, Expr::literal(vaquita_types::Value::Null, ColumnType::null()));
+        let bytes = (bits.ty.kind == TypeKind::Bit).then(|| ColumnType::varbinary(bits.ty.length));
         *expr = typing::cast_to(bits, ColumnType::bigint_unsigned());
+        // The digits are binary, as BIT is.
+        if let Some(bytes) = bytes {
+            let digits = std::mem::replace(expr, Expr::literal(vaquita_types::Value::Null, ColumnType::null()));
+            *expr = Expr { coercibility: 2, ..typing::cast_to(digits, bytes) };
+        }
     }
 }
 

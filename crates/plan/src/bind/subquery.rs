@@ -94,6 +94,9 @@ impl Binder<'_> {
             [one] => typing::years_of_literals(left, &mut one.expr),
             _ => left,
         };
+        if let [one] = query.output() {
+            self.note_beside_query(&left, one)?;
+        }
         let (left, compare) = self.match_columns(left, query.output(), "in")?;
         let nullable = left.nullable || query.output().iter().any(|o| o.expr.nullable);
         let kind = SubqueryKind::In { left, compare, negated };
@@ -118,9 +121,13 @@ impl Binder<'_> {
         let left = self.row_of(left)?;
         refuse_limit(query)?;
         let (query, correlated) = self.bound_subquery(query)?;
+        if let [one] = query.output() {
+            self.note_beside_query(&left, one)?;
+        }
         let (left, compare) = self.match_columns(left, query.output(), op.token())?;
+        let nullable = left.nullable || query.output().iter().any(|o| o.expr.nullable);
         let kind = SubqueryKind::Quantified { left: one_column(left)?, op, all, compare };
-        self.subquery_expr(kind, query, correlated, ColumnType::boolean(), true, typing::COERCIBILITY_NUMERIC)
+        self.subquery_expr(kind, query, correlated, ColumnType::boolean(), nullable, typing::COERCIBILITY_NUMERIC)
     }
 
     /// The rules by which the left operand's columns compare with the subquery's; error 1241.

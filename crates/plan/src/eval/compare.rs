@@ -11,7 +11,7 @@ use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno};
 use super::coerce::{self, DateNeed};
 use super::json::sql_to_json;
 use crate::env::{Env, Level};
-use crate::expr::{CompareAs, CompareOp};
+use crate::expr::{CompareAs, CompareOp, Expr, ExprKind};
 use crate::text;
 
 /// Whether `order` satisfies `op`.
@@ -87,6 +87,18 @@ pub fn compare(
 fn compare_text(a: &Value, a_ty: &ColumnType, b: &Value, b_ty: &ColumnType, collation: CollationId) -> Ordering {
     let (a, b): (Cow<'_, [u8]>, Cow<'_, [u8]>) = (coerce::text_of(a, a_ty), coerce::text_of(b, b_ty));
     text::compare(&a, &b, collation)
+}
+
+/// A parameter's text that is no date or time, though it is compared with one.
+pub fn is_no_moment(expr: &Expr, value: &Value, rule: CompareAs, env: &dyn Env) -> bool {
+    let (Value::Bytes(text), ExprKind::Param(_)) = (value, &expr.kind) else { return false };
+    match rule {
+        CompareAs::DateTime | CompareAs::Date => {
+            vaquita_types::temporal::parse_datetime(text, coerce::date_flags(DateNeed::Mode, env)).is_err()
+        }
+        CompareAs::Time => vaquita_types::temporal::parse_time(text).is_err(),
+        _ => false,
+    }
 }
 
 /// Error 1525 for a constant text that is no date, as comparing with it makes no sense.

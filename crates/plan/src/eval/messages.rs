@@ -49,6 +49,8 @@ pub fn shown(text: &[u8], collation: CollationId) -> String {
         }
         return out;
     }
+    // MySQL's message ends at a zero byte.
+    let text = text.split(|byte| *byte == 0).next().unwrap_or_default();
     if charset_name(collation).starts_with("utf8") {
         return printable(text);
     }

@@ -1,17 +1,22 @@
 //! What the families share: reading arguments and naming result types.
 
 use vaquita_types::charset::CollationId;
-use vaquita_types::{ColumnType, Result, Value};
+use vaquita_types::{ColumnType, Result, TypeKind, Value};
 
 use super::{FuncCall, FuncDef, FuncType};
 use crate::env::EvalCx;
-use crate::expr::Expr;
+use crate::expr::{Expr, ExprKind};
 use crate::typing::{
     COERCIBILITY_NUMERIC, Collated, aggregate_collations, as_string, convert_charset, is_string, string_type, text_of_binary,
 };
 
 /// More arguments than any call has.
 pub(super) const MANY: usize = usize::MAX;
+
+/// Most bytes of a string whose length MySQL computes (MAX_BLOB_WIDTH).
+pub(super) const SUM_BYTES_MAX: u64 = 1 << 24;
+/// The same of one that is ASCII in utf8mb4.
+pub(super) const SUM_CHARS_MAX: u64 = SUM_BYTES_MAX / 4;
 
 /// An entry of a family's table: folded if its arguments are constant.
 pub(super) const fn def(
@@ -45,6 +50,12 @@ impl FuncType {
         Ok(FuncType { ty: string_type(chars, collated.collation), nullable: true, coercibility: collated.coercibility })
     }
 
+    /// A string whose length is a sum or product.
+    pub(super) fn sum(chars: u64, collated: Collated) -> Result<FuncType> {
+        let char_bytes = u64::from(crate::text::bytes_per_char_max(collated.collation)).max(1);
+        FuncType::string(chars.min(SUM_BYTES_MAX / char_bytes), collated)
+    }
+
     /// A string of ASCII characters that no argument gave a collation. In MySQL it has the connection's;
     /// here it is weak like a number's text, so that it takes on that of a literal.
     pub(super) fn ascii(chars: u64) -> Result<FuncType> {
@@ -67,7 +78,14 @@ pub(super) fn any_nullable(args: &[Expr]) -> bool {
 /// As `common_text`; but whether the result is a text or binary, the first of the arguments decides. Others that are binary become
 /// texts when the call is evaluated, with error 3854 if they are none.
 pub(super) fn text_like_first(args: &mut [Expr], which: impl Fn(usize) -> bool, name: &str, strict: bool) -> Result<Collated> {
-    let first = args.first().filter(|first| is_string(&first.ty)).map(|first| first.ty.collation);
+    // NULL has the charset binary.
+    if args.first().is_some_and(|first| matches!(first.kind, ExprKind::Literal(Value::Null)) && first.ty.kind == TypeKind::Null) {
+        return Ok(Collated { collation: CollationId::BINARY, coercibility: 4, ascii: false });
+    }
+    let first = args.first().and_then(|first| match first.ty.kind {
+        TypeKind::Json => Some(CollationId::UTF8MB4_BIN),
+        _ => is_string(&first.ty).then_some(first.ty.collation),
+    });
     if let Some(collation) = first.filter(|collation| *collation != CollationId::BINARY) {
         for (_, arg) in args.iter_mut().enumerate().filter(|(i, _)| which(*i)) {
             if is_string(&arg.ty) && arg.ty.collation == CollationId::BINARY {
@@ -84,7 +102,7 @@ pub(super) fn common_text(args: &mut [Expr], which: impl Fn(usize) -> bool, name
     let picked: Vec<&Expr> = args.iter().enumerate().filter(|(i, _)| which(*i)).map(|(_, e)| e).collect();
     let collated = aggregate_collations(&picked, name, strict)?;
     for (i, arg) in args.iter_mut().enumerate() {
-        if which(i) && arg.ty.kind != vaquita_types::TypeKind::Null {
+        if which(i) && arg.ty.kind != TypeKind::Null {
             let taken = std::mem::replace(arg, Expr::literal(Value::Null, ColumnType::null()));
             let mut text = if taken.ty.is_bytes() {
                 convert_charset(taken, collated.collation)

@@ -17,7 +17,7 @@ use crate::eval::coerce::to_int;
 use crate::eval::print;
 use crate::expr::{Expr, ExprKind};
 use crate::typing::{
-    NumberClass, decimal_type, decimals_meta, double_type, function_class, int_type, number_class, precision, scale,
+    NumberClass, decimal_type, decimals_meta, double_type, function_class, int_type, number_class, number_width, precision, scale,
 };
 
 /// Digits that `/` adds to the scale of its dividend, unless `div_precision_increment` says otherwise.
@@ -61,9 +61,20 @@ fn resolve_add(args: &mut Vec<Expr>) -> Result<FuncType> {
     let ty = match class_of(args) {
         NumberClass::Int => int_type(digits, unsigned(a) || unsigned(b)),
         NumberClass::Decimal => decimal_type(digits, scale, unsigned(a) && unsigned(b)),
-        NumberClass::Double => double_type(decimals_meta(a).max(decimals_meta(b))),
+        NumberClass::Double => double_of(a, b),
     };
     FuncType::number(ty, any_nullable(args))
+}
+
+/// The DOUBLE that two operands make. NULL has no digits and takes the other's.
+fn double_of(a: &ColumnType, b: &ColumnType) -> ColumnType {
+    let decimals = decimals_meta(a).max(decimals_meta(b));
+    let double = double_type(decimals);
+    if decimals >= DECIMALS_NOT_FIXED || a.kind != TypeKind::Null && b.kind != TypeKind::Null {
+        return double;
+    }
+    let whole = |ty: &ColumnType| number_width(ty).saturating_sub(u32::from(decimals_meta(ty)));
+    ColumnType { length: whole(a).max(whole(b)) + u32::from(decimals), ..double }
 }
 
 fn resolve_mul(args: &mut Vec<Expr>) -> Result<FuncType> {
@@ -73,10 +84,10 @@ fn resolve_mul(args: &mut Vec<Expr>) -> Result<FuncType> {
         // As many digits are announced, though a BIGINT has no more than twenty.
         NumberClass::Int => {
             let unsigned = unsigned(a) || unsigned(b);
-            ColumnType { length: digits + u32::from(!unsigned), ..int_type(digits, unsigned) }
+            int_type(digits, unsigned)
         }
         NumberClass::Decimal => decimal_type(digits, (scale(a) + scale(b)).min(30), unsigned(a) && unsigned(b)),
-        NumberClass::Double => double_type(decimals_meta(a).max(decimals_meta(b))),
+        NumberClass::Double => double_of(a, b),
     };
     FuncType::number(ty, any_nullable(args))
 }
@@ -89,7 +100,13 @@ fn quotient_type(args: &[Expr], decimals: u8) -> Result<ColumnType> {
     let (a, b) = pair(args)?;
     Ok(match class_of(args) {
         NumberClass::Double => {
-            double_type((decimals_meta(a).max(decimals_meta(b)).saturating_add(decimals)).min(DECIMALS_NOT_FIXED))
+            let decimals = (decimals_meta(a).max(decimals_meta(b)).saturating_add(decimals)).min(DECIMALS_NOT_FIXED);
+            let double = double_type(decimals);
+            if decimals >= DECIMALS_NOT_FIXED || a.kind != TypeKind::Null && b.kind != TypeKind::Null {
+                return Ok(double);
+            }
+            let whole = number_width(a).saturating_sub(u32::from(decimals_meta(a)));
+            ColumnType { length: whole + u32::from(decimals), ..double }
         }
         _ => {
             let scale_out = (scale(a) + decimals).min(30);
@@ -116,7 +133,7 @@ fn resolve_int_div(args: &mut Vec<Expr>) -> Result<FuncType> {
         true if is_exact(a) || a.kind == TypeKind::Null => {
             ColumnType { length: (dividend + u32::from(scale(b)) + u32::from(!unsigned)).min(22), ..int_type(1, unsigned) }
         }
-        true => int_type(dividend, unsigned),
+        true => ColumnType { length: (dividend + u32::from(!unsigned)).min(21), ..int_type(1, unsigned) },
         false if a.kind == TypeKind::Null && b.decimals < DECIMALS_NOT_FIXED => int_type(u32::from(b.decimals), unsigned),
         false => ColumnType { length: 22, ..int_type(1, unsigned) },
     };
@@ -131,8 +148,12 @@ fn resolve_mod(args: &mut Vec<Expr>) -> Result<FuncType> {
             let digits = precision(a).max(precision(b));
             ColumnType { length: digits + 1, ..int_type(digits, unsigned(a)) }
         }
-        NumberClass::Decimal => decimal_type(precision(a).max(precision(b)), scale(a).max(scale(b)), unsigned(a)),
-        NumberClass::Double => double_type(decimals_meta(a).max(decimals_meta(b))),
+        // As of INT, there is a place for the sign.
+        NumberClass::Decimal => {
+            let digits = precision(a).max(precision(b)) + u32::from(unsigned(a));
+            decimal_type(digits, scale(a).max(scale(b)), unsigned(a))
+        }
+        NumberClass::Double => double_of(a, b),
     };
     FuncType::number(ty, true)
 }

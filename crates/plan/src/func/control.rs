@@ -8,7 +8,8 @@ use super::args::{MANY, any_nullable, def};
 use super::{FuncCall, FuncDef, FuncType};
 use crate::env::EvalCx;
 use crate::eval::{coerce, compare};
-use crate::expr::{CompareOp, Expr};
+use crate::expr::{CompareOp, Expr, ExprKind};
+use crate::settings::PlanSettings;
 use crate::text::without_hex;
 use crate::typing::{
     Merged, NumberClass, char_length, cut_behind_null, int_of_length, is_string, number_class, quiet_number, string_type, unify,
@@ -52,7 +53,17 @@ fn if_(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
 
 fn resolve_coalesce(args: &mut Vec<Expr>, name: &str) -> Result<FuncType> {
     let nullable = args.iter().all(|a| a.nullable);
-    typed(unify(args, name)?, nullable)
+    let mut merged = unify(args, name)?;
+    merged.ty = bits_as_number(merged.ty);
+    typed(merged, nullable)
+}
+
+/// What gives BIT values as they come gives their numbers.
+pub fn bits_as_number(ty: ColumnType) -> ColumnType {
+    match ty.kind {
+        TypeKind::Bit => ColumnType { length: ty.length, ..ColumnType::bigint_unsigned() },
+        _ => ty,
+    }
 }
 
 fn coalesce(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
@@ -106,7 +117,14 @@ fn resolve_extreme(args: &mut Vec<Expr>, name: &str) -> Result<FuncType> {
             let taken = std::mem::replace(arg, Expr::literal(Value::Null, ColumnType::null()));
             *arg = crate::typing::cast_to(taken, ty.clone());
         }
-        return typed(merged, true);
+        // A constant shows whether it is a date.
+        let may_be_null = |arg: &Expr| {
+            let mut arg = arg.clone();
+            crate::eval::constant_fold(&mut arg, const { &PlanSettings::DEFAULT });
+            !matches!(&arg.kind, ExprKind::Literal(value) if !value.is_null()) && arg.nullable
+        };
+        let nullable = args.iter().any(may_be_null);
+        return typed(merged, nullable);
     }
     let mut merged = unify(args, name)?;
     if merged.ty.is_integer() {
@@ -180,7 +198,9 @@ fn interval(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
 
 fn resolve_same(args: &mut Vec<Expr>) -> Result<FuncType> {
     match args.first() {
-        Some(a) => Ok(FuncType { ty: without_hex(a.ty.clone()), nullable: a.nullable, coercibility: a.coercibility }),
+        Some(a) => {
+            Ok(FuncType { ty: bits_as_number(without_hex(a.ty.clone())), nullable: a.nullable, coercibility: a.coercibility })
+        }
         None => Err(Error::internal("ANY_VALUE without argument")),
     }
 }

@@ -233,6 +233,13 @@ pub(super) fn fsp_of(ty: &ColumnType) -> u8 {
 
 /// For text the digits of a literal are known, else six are possible.
 pub(super) fn fsp_of_expr(expr: &Expr) -> u8 {
+    if is_string(&expr.ty) && !matches!(expr.kind, ExprKind::Literal(_)) {
+        let mut constant = expr.clone();
+        crate::eval::constant_fold(&mut constant, const { &PlanSettings::DEFAULT });
+        if matches!(constant.kind, ExprKind::Literal(Value::Bytes(_))) {
+            return fsp_of_expr(&constant);
+        }
+    }
     match &expr.kind {
         ExprKind::Literal(Value::Bytes(b)) if is_string(&expr.ty) => {
             let tail = b.iter().rposition(|c| *c == b'.').map_or(&[][..], |dot| &b[dot + 1..]);
@@ -274,6 +281,7 @@ pub(super) fn fsp_as(expr: &Expr, kind: TypeKind) -> u8 {
 fn fraction_of(args: &[Expr], i: usize, kind: TypeKind) -> FuncType {
     let fsp = args.get(i).map_or(0, |a| match a.ty.kind {
         TypeKind::Float | TypeKind::Double => a.ty.decimals.min(6),
+        TypeKind::Null => 0,
         _ if number_class(&a.ty) == NumberClass::Double => 6,
         _ => scale(&a.ty).min(6),
     });

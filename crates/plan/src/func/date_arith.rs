@@ -41,6 +41,7 @@ fn resolve_add(args: &mut Vec<Expr>, date: usize, amount: usize, unit: usize) ->
     };
     let unit_fsp = match unit {
         u if u.has_micros() => 6,
+        IntervalUnit::Second if amount.ty.kind == TypeKind::Null => 0,
         IntervalUnit::Second if number_class(&amount.ty) == NumberClass::Double => 6,
         IntervalUnit::Second => crate::typing::scale(&amount.ty).min(6),
         _ => 0,

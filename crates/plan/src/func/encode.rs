@@ -2,7 +2,7 @@
 //! WEIGHT_STRING, and what CHARSET, COLLATION and COERCIBILITY say of an expression.
 
 use vaquita_types::charset::{CollationId, collation};
-use vaquita_types::{Error, Result, TypeKind, Value, errno};
+use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno};
 
 use super::args::{MANY, any_nullable, common_text, def};
 use super::{FuncCall, FuncDef, FuncType};
@@ -12,7 +12,7 @@ use crate::eval::coerce;
 use crate::expr::Expr;
 use crate::locale;
 use crate::text;
-use crate::typing::{char_length, int_of_length, is_string, string_collation};
+use crate::typing::{NUMBER_COLLATION, char_length, int_of_length, is_string, string_collation, text_of_binary};
 
 pub(super) static FUNCTIONS: &[FuncDef] = &[
     def("ASCII", 1, 1, |a| FuncType::number(int_of_length(4), any_nullable(a)), ascii),
@@ -141,6 +141,7 @@ fn resolve_hex(args: &mut Vec<Expr>) -> Result<FuncType> {
         Some(a) if is_string(&a.ty) => chars(args, 0) * 2 * u64::from(text::bytes_per_char_max(a.ty.collation)),
         Some(a) if a.ty.is_temporal() => chars(args, 0) * 2,
         Some(a) if a.ty.kind == TypeKind::Json => u64::from(u32::MAX),
+        Some(a) if a.ty.kind == TypeKind::Null => 0,
         _ => 16,
     };
     FuncType::ascii(width)
@@ -213,7 +214,7 @@ const BASE64_LINE: usize = 76;
 fn resolve_base64(args: &mut Vec<Expr>) -> Result<FuncType> {
     let bytes = args.first().map_or(0, |a| chars(args, 0) * u64::from(text::bytes_per_char_max(string_collation(a).collation)));
     let plain = bytes.div_ceil(3) * 4;
-    FuncType::ascii(plain + plain.saturating_sub(1) / BASE64_LINE as u64)
+    FuncType::ascii((plain + plain.saturating_sub(1) / BASE64_LINE as u64).min(super::args::SUM_CHARS_MAX))
 }
 
 fn to_base64(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
@@ -262,9 +263,22 @@ fn from_base64(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
 }
 
 fn resolve_quote(args: &mut Vec<Expr>) -> Result<FuncType> {
-    let width = chars(args, 0) * 2 + 2;
+    // NULL is the word.
+    let width = (chars(args, 0) * 2 + 2).max(4);
+    if args.first().is_some_and(|arg| arg.ty.kind == TypeKind::Null) {
+        return FuncType::ascii(width);
+    }
+    // What it quotes is text: error 3854 if it is none.
+    if let Some(arg) = args.first_mut()
+        && is_string(&arg.ty)
+        && arg.ty.collation == CollationId::BINARY
+    {
+        let taken = std::mem::replace(arg, Expr::literal(Value::Null, ColumnType::null()));
+        *arg = text_of_binary(taken, NUMBER_COLLATION)?;
+        return FuncType::ascii(width.min(super::args::SUM_CHARS_MAX));
+    }
     let collated = common_text(args, |_| true, "quote", false)?;
-    FuncType::string(width, collated)
+    FuncType::sum(width, collated)
 }
 
 fn quote(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {

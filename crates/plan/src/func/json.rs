@@ -80,6 +80,7 @@ fn long_text(_: &mut Vec<Expr>) -> Result<FuncType> {
 /// A document may hold any text; a text does not become longer.
 fn resolve_unquote(args: &mut Vec<Expr>) -> Result<FuncType> {
     match args.first() {
+        Some(a) if a.ty.kind == TypeKind::Null => utf8(0),
         Some(a) if a.ty.is_bytes() => {
             let chars = u64::from(crate::typing::char_length(&a.ty));
             Ok(FuncType { ty: crate::typing::string_type(chars, CollationId::UTF8MB4_BIN), nullable: true, coercibility: 4 })

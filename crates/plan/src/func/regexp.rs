@@ -124,6 +124,17 @@ fn compile(pattern: &str, match_type: &str, id: CollationId) -> Result<Rc<Regex>
     })
 }
 
+/// Whether `pattern` is found in `text`, case counting; a pattern that is none is found everywhere.
+pub(super) fn found_in(text: &str, pattern: &str) -> Result<bool> {
+    if pattern.is_empty() {
+        return Ok(true);
+    }
+    match compile(pattern, "c", CollationId::UTF8MB4_BIN) {
+        Ok(regex) => regex.is_match(text).map_err(run_error),
+        Err(_) => Ok(true),
+    }
+}
+
 /// How many looks around, atomic groups and references there may be.
 fn parts(pattern: &str) -> usize {
     let begins = |three: &&[u8]| match three {

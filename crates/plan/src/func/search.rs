@@ -12,7 +12,7 @@ use crate::eval::arg;
 use crate::eval::{coerce, compare};
 use crate::expr::{CompareAs, Expr, ExprKind};
 use crate::text;
-use crate::typing::{NumberClass, convert_charset, int_of_length, is_string, number_class};
+use crate::typing::{NumberClass, convert_charset, int_of_length, is_string, number_class, text_of_binary};
 
 pub(super) static FUNCTIONS: &[FuncDef] = &[
     def("LIKE", 2, 3, resolve_like, like),
@@ -57,6 +57,11 @@ pub fn like_collation(text: &ColumnType, pattern: &ColumnType) -> CollationId {
 
 fn resolve_find(args: &mut Vec<Expr>, name: &str, haystack: usize) -> Result<FuncType> {
     let nullable = any_nullable(args);
+    // What is looked for in a text is text.
+    let text = args.get(haystack).filter(|a| is_string(&a.ty) && a.ty.collation != CollationId::BINARY).map(|a| a.ty.collation);
+    if let (Some(collation), Some(needle)) = (text, args.get_mut(1 - haystack)) {
+        binary_to_text(needle, collation)?;
+    }
     // The text's collation decides, whatever the other's is, even an explicit one.
     let kept = args.get(haystack).map(|a| a.ty.collation).filter(|kept| {
         let of_kept = |a: &Expr| is_string(&a.ty) && crate::text::same_charset(a.ty.collation, *kept);
@@ -68,6 +73,15 @@ fn resolve_find(args: &mut Vec<Expr>, name: &str, haystack: usize) -> Result<Fun
         common_text(args, |i| i < 2, name, true)?;
     }
     FuncType::number(int_of_length(11), nullable)
+}
+
+/// A binary string becomes a text, with error 3854 if it is none.
+fn binary_to_text(expr: &mut Expr, collation: CollationId) -> Result<()> {
+    if is_string(&expr.ty) && expr.ty.collation == CollationId::BINARY {
+        let binary = std::mem::replace(expr, Expr::literal(Value::Null, ColumnType::null()));
+        *expr = text_of_binary(binary, collation)?;
+    }
+    Ok(())
 }
 
 /// The position from 1, or 0.
@@ -125,6 +139,9 @@ fn resolve_field(args: &mut Vec<Expr>) -> Result<FuncType> {
         && let Some((needle, others)) = args.split_first_mut()
     {
         for other in others {
+            if needle.ty.collation != CollationId::BINARY {
+                binary_to_text(other, needle.ty.collation)?;
+            }
             let text = std::mem::replace(other, Expr::literal(Value::Null, ColumnType::null()));
             *other = convert_charset(text, needle.ty.collation);
         }

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use vaquita_types::charset::{CollationId, charset, collation};
-use vaquita_types::{ColumnType, Error, Result, Value, errno};
+use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno};
 
 use super::args::{MANY, any_nullable, common_text, def, text_like_first};
 use super::{FuncCall, FuncDef, FuncType};
@@ -14,7 +14,7 @@ use crate::env::{EvalCx, Level};
 use crate::eval::arg;
 use crate::expr::{Expr, ExprKind};
 use crate::text;
-use crate::typing::{char_length, int_of_length, length_among, string_collation};
+use crate::typing::{char_length, int_of_length, is_string, length_among, string_collation};
 
 pub(super) static FUNCTIONS: &[FuncDef] = &[
     def("LENGTH", 1, 1, int_11, length),
@@ -104,7 +104,7 @@ fn resolve_concat(args: &mut Vec<Expr>) -> Result<FuncType> {
     let types: Vec<ColumnType> = args.iter().map(|a| a.ty.clone()).collect();
     let collated = common_text(args, |_| true, "concat", false)?;
     let length = types.iter().map(|ty| u64::from(length_among(ty, collated.collation))).sum();
-    FuncType::string(length, collated)
+    FuncType::sum(length, collated)
 }
 
 fn resolve_concat_ws(args: &mut Vec<Expr>) -> Result<FuncType> {
@@ -113,7 +113,7 @@ fn resolve_concat_ws(args: &mut Vec<Expr>) -> Result<FuncType> {
     let length_of = |ty: &ColumnType| u64::from(length_among(ty, collated.collation));
     let separators = types.first().map_or(0, length_of) * (types.len() as u64).saturating_sub(2);
     let length = types.iter().skip(1).map(length_of).sum::<u64>() + separators;
-    FuncType::string(length, collated)
+    FuncType::sum(length, collated)
 }
 
 fn resolve_same(args: &mut Vec<Expr>, factor: u64, name: &str) -> Result<FuncType> {
@@ -147,6 +147,14 @@ fn resolve_substring(args: &mut Vec<Expr>) -> Result<FuncType> {
 
 fn resolve_pair(args: &mut Vec<Expr>, name: &str) -> Result<FuncType> {
     let chars = chars_of(args, 0);
+    // Bytes of a binary string are compared with those of a text.
+    if let [first, second, ..] = args.as_mut_slice()
+        && is_string(&first.ty)
+        && first.ty.collation == CollationId::BINARY
+        && is_string(&second.ty)
+    {
+        second.ty.collation = CollationId::BINARY;
+    }
     let collated = text_like_first(args, |i| i < 2, name, true)?;
     FuncType::string(chars, collated)
 }
@@ -167,10 +175,16 @@ fn resolve_repeat(args: &mut Vec<Expr>) -> Result<FuncType> {
     let count = positive_count(args.get(1), collation);
     let chars = count.map_or(UNKNOWN_CHARS, |n| if is_negative { n } else { chars_of(args, 0).saturating_mul(n) });
     let collated = common_text(args, |i| i == 0, "repeat", false)?;
-    FuncType::string(chars, collated)
+    if count.is_none() {
+        return FuncType::string(chars, collated);
+    }
+    FuncType::sum(chars, collated)
 }
 
 fn resolve_space(args: &mut Vec<Expr>) -> Result<FuncType> {
+    if args.first().is_some_and(|count| count.ty.kind == TypeKind::Null) {
+        return FuncType::ascii(0);
+    }
     FuncType::ascii(literal_count(args.first()).unwrap_or(UNKNOWN_CHARS))
 }
 
@@ -180,14 +194,14 @@ fn resolve_replace(args: &mut Vec<Expr>) -> Result<FuncType> {
     let length_of = |ty: Option<&ColumnType>| ty.map_or(0, |ty| u64::from(length_among(ty, collated.collation)));
     // MySQL takes away one of what each character may become.
     let length = length_of(text.as_ref()).saturating_mul(length_of(with.as_ref()).saturating_sub(1).max(1));
-    FuncType::string(length, collated)
+    FuncType::sum(length, collated)
 }
 
 fn resolve_insert(args: &mut Vec<Expr>) -> Result<FuncType> {
     let new = args.get(3).map(|a| a.ty.clone());
     let collated = text_like_first(args, |i| i == 0 || i == 3, "insert", false)?;
     let new = new.map_or(0, |ty| u64::from(length_among(&ty, collated.collation)));
-    FuncType::string(units_of(args, 0, collated.collation) + new, collated)
+    FuncType::sum(units_of(args, 0, collated.collation) + new, collated)
 }
 
 fn resolve_elt(args: &mut Vec<Expr>) -> Result<FuncType> {
@@ -209,7 +223,7 @@ fn resolve_export_set(args: &mut Vec<Expr>) -> Result<FuncType> {
     let collated = common_text(args, |i| (1..=3).contains(&i), "export_set", false)?;
     let length_of = |i: usize| types.get(i).map_or(0, |ty| u64::from(length_among(ty, collated.collation)));
     let separator = if args.len() > 3 { length_of(3) } else { 1 };
-    FuncType::string(length_of(1).max(length_of(2)) * 64 + separator * 63, collated)
+    FuncType::sum(length_of(1).max(length_of(2)) * 64 + separator * 63, collated)
 }
 
 fn concat(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {

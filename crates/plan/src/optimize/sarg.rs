@@ -93,6 +93,11 @@ impl Columns<'_> {
             return None;
         }
         let exact = key_order(&self.table.columns[column].ty, rule, right, op)?;
+        // A text for it may be no date, which equals not even NULL.
+        let ty = &self.table.columns[column].ty;
+        if op == CompareOp::NullSafeEq && ty.is_temporal() && matches!(right.kind, ExprKind::Param(_)) {
+            return None;
+        }
         let value = right.clone();
         let bound = match op {
             CompareOp::Eq => Bound::Equal(vec![KeyExpr { expr: value, null_safe: false }]),
@@ -176,6 +181,10 @@ impl Columns<'_> {
 fn key_order(ty: &ColumnType, rule: CompareAs, other: &Expr, op: CompareOp) -> Option<bool> {
     // The key of a BIT takes integers; a text or a literal of bits reads as another number there.
     if ty.kind == TypeKind::Bit && !other.ty.is_integer() {
+        return None;
+    }
+    // A year is before all of its days, which no key says.
+    if other.ty.kind == TypeKind::Year && ty.is_temporal() && ty.kind != TypeKind::Year {
         return None;
     }
     let equality = matches!(op, CompareOp::Eq | CompareOp::NullSafeEq);

@@ -47,6 +47,15 @@ pub fn with_collation(expr: Expr, collation: CollationId) -> Result<Expr> {
     {
         return Err(Error::new(&errno::ER_COLLATION_CHARSET_MISMATCH, &[&text::collation_name(collation), &"binary"]));
     }
+    let charset = match expr.ty.kind {
+        TypeKind::Bit => Some(CollationId::BINARY),
+        TypeKind::Json => Some(CollationId::UTF8MB4_BIN),
+        _ => None,
+    };
+    if let Some(charset) = charset.filter(|charset| !text::same_charset(*charset, collation)) {
+        let (name, charset) = (text::collation_name(collation), text::charset_name(charset));
+        return Err(Error::new(&errno::ER_COLLATION_CHARSET_MISMATCH, &[&name, &charset]));
+    }
     let mut expr = if is_string(&expr.ty) { expr } else { as_string(expr, collation) };
     if !text::same_charset(expr.ty.collation, collation) {
         let (name, charset) = (text::collation_name(collation), text::charset_name(expr.ty.collation));

@@ -14,7 +14,7 @@ use super::conversion::{BETWEEN_NUMBERS, FULL_YEAR, TEXT_OF_DATE, THIS_YEAR};
 use super::stored::stored;
 use super::{
     NumberClass, aggregate_collations, as_number, call, cast_to, convert_charset, is_hex_literal, is_string, mix_error,
-    number_class, scale,
+    number_class, scale, text_of_binary,
 };
 use crate::eval::coerce::hex_number;
 use crate::expr::{CompareAs, CompareOp, Expr, ExprKind};
@@ -207,6 +207,15 @@ fn readable(text: Expr, other: &Expr) -> Expr {
     text
 }
 
+/// Where a text decides the collation, as with COLLATE, a binary string is one too, with error 3854 if it is none.
+fn text_beside_text(operand: Expr, collation: CollationId) -> Result<Expr> {
+    let is_binary = is_string(&operand.ty) && operand.ty.is_bytes() && operand.ty.collation == CollationId::BINARY;
+    if is_binary && !matches!(operand.kind, ExprKind::Literal(_) | ExprKind::Param(_)) {
+        return text_of_binary(operand, collation);
+    }
+    Ok(operand)
+}
+
 /// As `compare`, but years have four digits: so IN takes them.
 fn compare_scalars(op: CompareOp, left: Expr, right: Expr) -> Result<Expr> {
     let right = readable(right, &left);
@@ -215,6 +224,10 @@ fn compare_scalars(op: CompareOp, left: Expr, right: Expr) -> Result<Expr> {
     let rule = compare_as(&left, &right, op.token())?;
     let (left, right) = match rule {
         CompareAs::Double | CompareAs::DoubleFixed(_) => (as_number(left)?, as_number(right)?),
+        CompareAs::Text(collation) if collation != CollationId::BINARY => {
+            let (left, right) = (text_beside_text(left, collation)?, text_beside_text(right, collation)?);
+            prepare_operands(left, right, rule)
+        }
         _ => prepare_operands(left, right, rule),
     };
     let nullable = op != CompareOp::NullSafeEq && (left.nullable || right.nullable);

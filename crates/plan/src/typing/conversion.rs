@@ -114,7 +114,7 @@ pub(super) fn check_binary(bytes: &[u8], collation: CollationId) -> Result<()> {
 pub(super) static QUIET_NUMBER: FuncDef = FuncDef {
     name: "QUIET NUMBER",
     args: (1, 1),
-    resolve: |_| number(ColumnType::double()),
+    resolve: |args| Ok(FuncType { nullable: args.iter().any(|arg| arg.nullable), ..number(ColumnType::double())? }),
     eval: |call, cx| Ok(Value::Float(coerce::parse_f64(&arg!(call.text(0, cx))).0)),
     foldable: true,
 };

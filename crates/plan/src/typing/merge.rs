@@ -9,7 +9,7 @@ use vaquita_types::datatype::DECIMALS_NOT_FIXED;
 use vaquita_types::{ColumnType, Result, TypeKind};
 
 use super::{
-    aggregate_collations, cast_to, char_length, convert_charset, decimal_type, is_hex_literal, is_string, length_among,
+    aggregate_collations, cast_to, convert_charset, decimal_type, is_hex_literal, is_string, length_among, number_width,
     precision, scale, string_type,
 };
 use crate::expr::{Expr, ExprKind};
@@ -127,7 +127,7 @@ pub fn aggregate_types(exprs: &[&Expr], operation: &str) -> Result<Merged> {
             ty.length = if ty.decimals >= DECIMALS_NOT_FIXED {
                 23
             } else {
-                let whole = |t: &ColumnType| char_length(t).saturating_sub(u32::from(t.decimals));
+                let whole = |t: &ColumnType| number_width(t).saturating_sub(u32::from(t.decimals));
                 types().map(whole).max().map_or(23, |whole| whole + u32::from(ty.decimals))
             };
         }
@@ -151,19 +151,23 @@ fn merge_decimal<'a>(types: impl Iterator<Item = &'a ColumnType> + Clone) -> Col
 fn merge_integers(kind: TypeKind, typed: &[&&Expr]) -> ColumnType {
     use TypeKind::*;
     let unsigned = typed.iter().all(|e| e.ty.unsigned || matches!(e.ty.kind, Year | Bit));
-    let mixed = !unsigned && typed.iter().any(|e| e.ty.unsigned);
+    let mixed = !unsigned && typed.iter().any(|e| e.ty.unsigned || e.ty.kind == Bit);
     let digits = typed.iter().map(|e| precision(&e.ty)).max().unwrap_or(1);
-    let widest_unsigned = mixed && typed.iter().any(|e| e.ty.unsigned && (e.ty.kind == kind || e.ty.kind == Bit));
+    let widest_unsigned = mixed && typed.iter().any(|e| e.ty.kind == Bit || e.ty.unsigned && e.ty.kind == kind);
     let kind = match (widest_unsigned, kind) {
         (false, k) => k,
         (_, TinyInt) => SmallInt,
         (_, SmallInt) => MediumInt,
         (_, MediumInt) => Int,
         (_, Int) => BigInt,
-        (_, BigInt) => return decimal_type(digits.max(20), 0, false),
+        (_, BigInt) => return decimal_type(digits, 0, false),
         (_, k) => k,
     };
-    let length = typed.iter().map(|e| e.ty.length).max().unwrap_or(digits);
+    // A display width, as of BOOLEAN, is none of the result.
+    let chars = |ty: &ColumnType| {
+        if matches!(ty.kind, Bit | BigInt) { ty.length } else { ty.length.max(precision(ty) + u32::from(!ty.unsigned)) }
+    };
+    let length = typed.iter().map(|e| chars(&e.ty)).max().unwrap_or(digits);
     ColumnType { length, unsigned, ..ColumnType::new(kind) }
 }
 

@@ -75,7 +75,9 @@ const STORABLE: DateFlags = DateFlags { no_zero_date: false, no_zero_in_date: tr
 
 fn date_number(ty: &ColumnType, number: &Decimal) -> Option<Expr> {
     let (whole, micros) = split(number)?;
-    if whole == 0 && micros != 0 {
+    // The zero date has no second more.
+    let is_zero = ty.kind != TypeKind::Timestamp && ty.decimals == 0 && micros < MICROS_PER_SECOND / 2;
+    if whole == 0 && micros != 0 && !is_zero {
         return None;
     }
     let (value, _) = datetime_from_number(whole, STORABLE).ok()?;

@@ -14,8 +14,9 @@ use vaquita_parser::{Statement as Ast, StatementKind};
 use vaquita_plan::bind::{Place, PlanContext, bind_scalar, plan_statement};
 use vaquita_plan::env::Level;
 use vaquita_plan::node::Plan;
+use vaquita_plan::param_texts::ReadAs;
 use vaquita_plan::params::{
-    free_parameters, parameter_types, parameters_beside_texts, texts_read_as, type_at_place, type_of_parameter,
+    free_parameters, parameter_types, parameters_beside_texts, text_parameter, texts_read_as, type_at_place, type_of_parameter,
 };
 use vaquita_plan::settings::PlanSettings;
 use vaquita_plan::uses::{UseList, Uses};
@@ -122,6 +123,7 @@ impl Session {
             types: types.into(),
             reads: Box::default(),
             beside_texts: Box::default(),
+            of_its_values: false,
             catalog_version,
             settings,
             variables,
@@ -144,11 +146,16 @@ impl Session {
         if parameters == 0 {
             return Ok(plan);
         }
-        let reads = texts_read_as(&plan.plan, parameters);
+        let mut reads = texts_read_as(&plan.plan, parameters);
+        let places = parameter_types(&plan.plan, parameters);
+        let kept_texts = self.texts_not_read(&reads, &places, values);
+        kept_texts.iter().for_each(|n| reads[*n] = None);
         if reads.iter().any(Option::is_some) {
             plan.reads = reads.into();
         }
-        self.read_parameters(&plan, values)?;
+        plan.of_its_values = !kept_texts.is_empty();
+        let complaints = self.read_parameters(&plan, values);
+        self.warn_of_parameters(&plan, complaints)?;
         let free = free_parameters(&plan.plan, parameters);
         let mut beside_texts = parameters_beside_texts(&plan.plan, parameters);
         beside_texts.iter_mut().zip(&free).for_each(|(beside, free)| *beside &= !free);
@@ -159,10 +166,9 @@ impl Session {
             let value = values.get(n).filter(|_| plan.beside_texts.get(n) == Some(&true))?;
             type_beside_text(value)
         };
-        if (0..parameters).all(|n| !free[n] && beside_text(n).is_none()) {
+        if (0..parameters).all(|n| !free[n] && beside_text(n).is_none()) && kept_texts.is_empty() {
             return Ok(plan);
         }
-        let places = parameter_types(&plan.plan, parameters);
         let collation = self.env.connection_collation();
         let type_of = |n: usize| {
             let last = before.and_then(|plan| plan.types.get(n)).filter(|ty| ty.kind != TypeKind::Null);
@@ -171,27 +177,52 @@ impl Session {
         };
         let types = free.iter().enumerate().map(|(n, free)| match free {
             true => type_of(n),
+            false if kept_texts.contains(&n) => text_parameter(collation),
             false => beside_text(n).unwrap_or_else(ColumnType::null),
         });
         let typed = self.fresh_plan(ast, &types.collect::<Vec<_>>())?;
-        Ok(CachedPlan { reads: plan.reads, beside_texts: plan.beside_texts, ..typed })
+        Ok(CachedPlan { reads: plan.reads, beside_texts: plan.beside_texts, of_its_values: plan.of_its_values, ..typed })
     }
 
-    /// Texts become what the plan reads them as. What is wrong with one is a warning, or an error of a strict change.
-    fn read_parameters(&self, plan: &CachedPlan, values: &mut Cow<'_, [Value]>) -> Result<()> {
+    /// Texts that stay texts, whatever their places ask for. If a number is sent where a text is expected, or a fraction for an integer, MySQL
+    /// prepares the statement again with the types of all values, so that no text is converted. One that is a value of the kind that its
+    /// place asks for is read all the same: the answer is the same, and an index finds it.
+    fn texts_not_read(&self, reads: &[Option<ReadAs>], places: &[Option<ColumnType>], values: &[Value]) -> Vec<usize> {
+        let fits = |(value, place): (&Value, &Option<ColumnType>)| fits_place(value, place.as_ref());
+        if values.iter().zip(places).all(fits) {
+            return Vec::new();
+        }
+        let settings = &self.env.settings.plan;
+        let is_wrong = |(value, read_as): (&Value, &Option<ReadAs>)| {
+            matches!(value, Value::Bytes(_))
+                && read_as.and_then(|read_as| read_as.read(value, settings)).is_some_and(|(_, c)| c.is_some())
+        };
+        let found = values.iter().zip(reads).enumerate().filter(|(_, pair)| is_wrong(*pair));
+        found.map(|(n, _)| n).collect()
+    }
+
+    /// Texts become what the plan reads them as; what is wrong with them.
+    fn read_parameters(&self, plan: &CachedPlan, values: &mut Cow<'_, [Value]>) -> Vec<Error> {
+        let mut complaints = Vec::new();
         for (n, read_as) in plan.reads.iter().enumerate() {
             let settings = &self.env.settings.plan;
             let read = read_as.zip(values.get(n)).and_then(|(read_as, value)| read_as.read(value, settings));
             let Some((value, complaint)) = read else { continue };
-            if let Some(error) = complaint {
-                if sql_mode::is_strict(settings.sql_mode) && fails_of_warnings(&plan.plan) {
-                    return Err(error);
-                }
-                self.env.push_warning(Level::Warning, error);
-            }
+            complaints.extend(complaint);
             if let Some(slot) = values.to_mut().get_mut(n) {
                 *slot = value;
             }
+        }
+        complaints
+    }
+
+    /// What is wrong with a text is a warning, or an error of a strict change.
+    fn warn_of_parameters(&self, plan: &CachedPlan, complaints: Vec<Error>) -> Result<()> {
+        for error in complaints {
+            if sql_mode::is_strict(self.env.settings.plan.sql_mode) && fails_of_warnings(&plan.plan) {
+                return Err(error);
+            }
+            self.env.push_warning(Level::Warning, error);
         }
         Ok(())
     }
@@ -219,15 +250,38 @@ impl Session {
         let mut values = Cow::Borrowed(values);
         let kept = prepared.plan.as_ref();
         if let Some(kept) = kept.filter(|kept| self.is_current(kept)) {
-            self.read_parameters(kept, &mut values)?;
-            if self.is_typed_for(kept, &values) {
+            let mut read = values.clone();
+            let complaints = self.read_parameters(kept, &mut read);
+            let fits = complaints.is_empty() || fits_places(kept, &values);
+            if fits && !kept.of_its_values && self.is_typed_for(kept, &read) {
+                self.warn_of_parameters(kept, complaints)?;
                 self.access.may_run(kept, &self.catalog)?;
-                return Ok((kept.clone(), values));
+                return Ok((kept.clone(), read));
             }
         }
         self.authorize(&prepared.ast)?;
         let plan = self.typed_plan(&prepared.ast, prepared.parameters, &mut values, kept.map(|kept| &**kept))?;
         Ok((Arc::new(plan), values))
+    }
+}
+
+/// The values are of the kinds that their places ask for, where these decide.
+fn fits_places(plan: &CachedPlan, values: &[Value]) -> bool {
+    let places = parameter_types(&plan.plan, values.len());
+    let is_typed = |n: usize| plan.types.get(n).is_some_and(|ty| ty.kind != TypeKind::Null);
+    values.iter().zip(&places).enumerate().all(|(n, (value, place))| is_typed(n) || fits_place(value, place.as_ref()))
+}
+
+/// A statement that was prepared for a value of type `place` runs with this one.
+fn fits_place(value: &Value, place: Option<&ColumnType>) -> bool {
+    let is_whole = matches!(value, Value::Int(_) | Value::UInt(_));
+    let is_number = is_whole || matches!(value, Value::Decimal(_) | Value::Float(_));
+    match place {
+        _ if !is_number => true,
+        Some(ty) if ty.kind == TypeKind::Decimal => !matches!(value, Value::Float(_)),
+        Some(ty) if matches!(ty.kind, TypeKind::Float | TypeKind::Double) => true,
+        Some(ty) if ty.is_integer() || matches!(ty.kind, TypeKind::Year | TypeKind::Bit) => is_whole,
+        _ => false,
     }
 }
 

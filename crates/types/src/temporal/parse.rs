@@ -407,7 +407,8 @@ impl ParsedTime {
 
 impl DateTime {
     /// The value with `fsp` fraction digits, rounded half up or cut; `nanos` (0–999) follow its
-    /// microseconds. `None` if rounding leaves year 9999.
+    /// microseconds. `None` if rounding leaves year 9999,
+    /// or makes a second more of a date with a zero part.
     pub fn to_fsp(self, fsp: u8, truncate: bool, nanos: u32) -> Option<DateTime> {
         let unit = POW10[6 - fsp.min(6) as usize];
         let rest = self.micros() % unit;
@@ -419,9 +420,8 @@ impl DateTime {
             return Some(DateTime(floor.0 + unit as u64));
         }
         if self.date().has_zero_part() {
-            // No calendar for such a date: only the time of day can be carried.
-            let us = floor.micros_of_day() + unit as i64;
-            return (us < super::MICROS_PER_DAY).then(|| DateTime::from_parts(self.date(), us));
+            // MySQL adds the second to a day of the calendar, and this is none.
+            return None;
         }
         floor.add_micros(unit as i64)
     }

@@ -387,7 +387,8 @@ fn describe_expression(definition: &mut ColumnDefinition<'_>, expr: &Expr, resul
             _ => definition.column_type,
         };
     }
-    if !is_text || collation_of_expression(expr, results).is_bin() {
+    let is_bits = expr.ty.kind == TypeKind::Bit;
+    if !is_text && !is_bits || is_text && collation_of_expression(expr, results).is_bin() {
         definition.flags |= flag::BINARY;
     }
     if expr.ty.kind == TypeKind::Year {

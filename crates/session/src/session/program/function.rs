@@ -410,6 +410,7 @@ impl Host for FunctionHost<'_> {
             plan,
             types: types.into(),
             reads: Box::default(),
+            of_its_values: false,
             beside_texts: Box::default(),
             catalog_version,
             settings: self.outside.plan.clone(),

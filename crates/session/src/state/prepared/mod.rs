@@ -65,6 +65,8 @@ pub struct CachedPlan {
     pub reads: Box<[Option<ReadAs>]>,
     /// Its parameters that are compared with texts; empty if there are none.
     pub beside_texts: Box<[bool]>,
+    /// Texts among the values stay texts: for others the plan is made again.
+    pub of_its_values: bool,
     pub catalog_version: u64,
     /// Of the session when it was made.
     pub settings: Arc<PlanSettings>,
