@@ -387,11 +387,21 @@ fn extreme_text(case: &Case<'_>) -> bool {
             .any(|word| case.sql.match_indices(word).any(|(at, _)| case.sql[..at].trim_end().ends_with(is_number)))
 }
 
+/// What stands before the parenthesis that ends a call.
+fn argument_at(text: &str) -> &str {
+    let mut depth = 0;
+    let end = text.find(|c: char| {
+        depth += i32::from(c == '(') - i32::from(c == ')');
+        depth < 0
+    });
+    &text[..end.unwrap_or(text.len())]
+}
+
 fn distinct_parameter(case: &Case<'_>) -> bool {
     // Its argument has a parameter and no column.
     let of_parameters = |call: &str| {
         case.sql.match_indices(call).any(|(at, _)| {
-            let argument = case.sql[at + call.len()..].split(" FROM ").next().unwrap_or_default();
+            let argument = argument_at(&case.sql[at + call.len()..]);
             argument.contains('?') && !argument.contains("a0.") && !argument.contains("a1.") && !argument.contains("a2.")
         })
     };
