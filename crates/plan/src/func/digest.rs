@@ -3,7 +3,7 @@
 use sha2::{Digest, Sha256};
 use vaquita_parser::{digest, parse_one, parse_prepared};
 use vaquita_types::charset::CollationId;
-use vaquita_types::{Error, Result, Value, errno};
+use vaquita_types::{Error, Result, Value, errno, memory};
 
 use super::args::volatile;
 use super::encode::hex_of;
@@ -46,6 +46,9 @@ pub(super) static FUNCTIONS: &[FuncDef] = &[
     ),
 ];
 
+/// What a statement of tokens of one byte becomes: its tree, and the pieces of its digest.
+const BYTES_PER_TEXT_BYTE: usize = 64;
+
 /// The statement in the argument without its literals; error 3676 if it is none.
 fn normalized(call: &FuncCall<'_>, cx: &EvalCx<'_>, function: &str) -> Result<Option<String>> {
     let Some(sql) = call.text(0, cx)? else { return Ok(None) };
@@ -54,6 +57,7 @@ fn normalized(call: &FuncCall<'_>, cx: &EvalCx<'_>, function: &str) -> Result<Op
         return Err(Error::new(&errno::ER_FUNCTION_DOES_NOT_SUPPORT_CHARACTER_SET, &[&function, &"binary"]));
     }
     let sql = if is_string(ty) { text::to_utf8(&sql, ty.collation) } else { String::from_utf8_lossy(&sql).into_owned() };
+    memory::ask(sql.len().saturating_mul(BYTES_PER_TEXT_BYTE))?;
     let options = PlanSettings { sql_mode: cx.env.sql_mode(), ..PlanSettings::DEFAULT }.parser_options();
     let wrong = |error| Error::new(&errno::ER_PARSE_ERROR_IN_DIGEST_FN, &[&Error::from(error).message()]);
     let (_, end) = parse_one(sql.as_bytes(), &options).map_err(wrong)?;

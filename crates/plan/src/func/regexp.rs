@@ -124,13 +124,14 @@ fn compile(pattern: &str, match_type: &str, id: CollationId) -> Result<Rc<Regex>
     })
 }
 
-/// Whether `pattern` is found in `text`, case counting; a pattern that is none is found everywhere.
+/// Whether `pattern` is found in `text`, case counting. A pattern that is none is found everywhere; one that is too big is an error.
 pub(super) fn found_in(text: &str, pattern: &str) -> Result<bool> {
     if pattern.is_empty() {
         return Ok(true);
     }
     match compile(pattern, "c", CollationId::UTF8MB4_BIN) {
         Ok(regex) => regex.is_match(text).map_err(run_error),
+        Err(error) if error.is(&errno::ER_REGEXP_PATTERN_TOO_BIG) => Err(error),
         Err(_) => Ok(true),
     }
 }
