@@ -42,6 +42,11 @@ pub const STEPS: &[&str] = &[
     "INSERT INTO kp.s VALUES (1, 2, 'hidden')",
     "ALTER TABLE kp.s ADD COLUMN n INT NOT NULL AUTO_INCREMENT UNIQUE FIRST",
     "CREATE TABLE kp.e (n INT AUTO_INCREMENT PRIMARY KEY) SELECT c FROM kp.s WHERE n < 20",
+    "CREATE TRIGGER kp.copies AFTER INSERT ON kp.e FOR EACH ROW INSERT INTO kp.s (id, b, c) VALUES (NEW.n, 1, NEW.c)",
+    "CREATE TRIGGER kp.names BEFORE INSERT ON kp.e FOR EACH ROW SET NEW.c = CONCAT(NEW.c, 't')",
+    "INSERT INTO kp.e (c) VALUES ('a'), ('b')",
+    "RENAME TABLE kp.e TO kp.f",
+    "DROP TRIGGER kp.copies",
     "ALTER TABLE kp.m PARTITION BY RANGE (id) (PARTITION p0 VALUES LESS THAN (200), PARTITION p1 VALUES LESS THAN (300), \
      PARTITION p2 VALUES LESS THAN (10000))",
     "UPDATE kp.m SET id = id + 5000 WHERE id < 150",
@@ -71,6 +76,11 @@ pub fn picture(client: &mut Client) -> Result<String, String> {
     let mut out = String::new();
     for row in rows(client, "SHOW CREATE DATABASE kp")? {
         out += &format!("{}\n", row.join(" "));
+    }
+    const TRIGGERS: &str = "SELECT TRIGGER_NAME, EVENT_OBJECT_TABLE, ACTION_ORDER, ACTION_STATEMENT FROM information_schema.TRIGGERS \
+                            WHERE TRIGGER_SCHEMA = 'kp' ORDER BY TRIGGER_NAME";
+    for trigger in rows(client, TRIGGERS)? {
+        out += &format!("{}\n", trigger.join(" "));
     }
     for table in rows(client, "SHOW TABLES FROM kp")?.concat() {
         let create = rows(client, &format!("SHOW CREATE TABLE kp.{table}"))?;

@@ -174,7 +174,8 @@ pub const CREATE_ROUTINE: &[&str] = &[
 
 pub const CREATE_TRIGGER: &[&str] = &[
     "CREATE {|DEFINER = {u} }TRIGGER {|IF NOT EXISTS }x {BEFORE|AFTER} {INSERT|UPDATE|DELETE} ON {{t}|{mine}|{new}} FOR EACH ROW {|FOLLOWS y |PRECEDES y }SET @v = {1|{s}}",
-    "CREATE TRIGGER {d}.x {BEFORE|AFTER} {INSERT|UPDATE} ON {t} FOR EACH ROW {SET {NEW.{c} = 1|@v = NEW.{c}}|BEGIN {insert}; CALL {d}.p(NEW.{c}); END}",
+    "CREATE TRIGGER {d}.x {BEFORE|AFTER} {INSERT|UPDATE} ON {t} FOR EACH ROW {SET @v = NEW.{c}|BEGIN {insert}; CALL {d}.p(NEW.{c}); END}",
+    "CREATE TRIGGER {d}.x BEFORE {INSERT|UPDATE} ON {t} FOR EACH ROW SET NEW.{c} = 1",
 ];
 
 pub const ALTER_ROUTINE: &[&str] = &[

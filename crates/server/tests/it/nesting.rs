@@ -189,7 +189,7 @@ fn operators_inside_themselves() {
 /// A limit's name, its value, and the statement that needs so many.
 type Limit = (&'static str, usize, fn(usize) -> String);
 
-const LIMITS: [Limit; 21] = [
+const LIMITS: [Limit; 22] = [
     ("IDENTIFIER_CHARS_MAX", IDENTIFIER_CHARS_MAX, |n| format!("CREATE TABLE `{}` (a INT)", "é".repeat(n))),
     ("TABLE_COLUMNS_MAX", TABLE_COLUMNS_MAX, |n| format!("CREATE TABLE many_columns ({})", list(n, |i| format!("c{i} TINYINT")))),
     ("TABLE_INDEXES_MAX", TABLE_INDEXES_MAX, |n| {
@@ -197,6 +197,10 @@ const LIMITS: [Limit; 21] = [
     }),
     ("INDEX_PARTS_MAX", INDEX_PARTS_MAX, |n| {
         format!("CREATE TABLE parts ({}, KEY ({}))", list(n, |i| format!("c{i} INT")), list(n, |i| format!("c{i}")))
+    }),
+    ("INDEX_ELEMENTS_MAX", INDEX_ELEMENTS_MAX, |n| {
+        let elements = list(n, |i| i.to_string());
+        format!("CREATE TABLE elements (j JSON, KEY ((CAST(j AS UNSIGNED ARRAY)))) SELECT '[{elements}]' AS j")
     }),
     ("INDEX_KEY_BYTES_MAX", INDEX_KEY_BYTES_MAX, |n| format!("CREATE TABLE long_key (a VARBINARY({n}), KEY (a))")),
     // Two bytes are the value's length.

@@ -85,6 +85,8 @@ pub const ALL: &[&str] = &[
     "ddl.ids-written",
     "ddl.committed",
     "ddl.visible",
+    "trigger.written",
+    "trigger.removed",
     "alter.listed",
     "alter.published",
     "alter.batch",
