@@ -15,7 +15,8 @@ pub struct Frame<'a> {
 
 impl<'a> Frame<'a> {
     pub fn new(statement: &'a Execution<'a>, outer: Option<&'a EvalCx<'a>>, width: usize) -> Frame<'a> {
-        Frame { statement, outer, slots: vec![Value::Null; width] }
+        // Written, not cloned: this is in the way of every statement.
+        Frame { statement, outer, slots: (0..width).map(|_| Value::Null).collect() }
     }
 
     pub fn cx(&self) -> EvalCx<'_> {
