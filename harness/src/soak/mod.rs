@@ -1,7 +1,7 @@
 //! `cargo harness soak`: hours of work on one server, which must be at the end as it was at the beginning.
 //!
-//! A round measures each isolation level for some seconds (transfers between accounts, reads, a queue that fills and empties), then does
-//! what has left traces before: locks on every row of a large table, a transaction that spills, changes of the schema, thousands of
+//! A round makes a number of transactions at each isolation level (transfers between accounts, reads, a queue that fills and empties), the
+//! same in all rounds, because memory follows the work that was done and not the time. Then it does what has left traces before: locks on every row of a large table, a transaction that spills, changes of the schema, thousands of
 //! sessions that keep something (a prepared statement, a temporary table, a variable, a lock) and go. After each round the process is
 //! looked at: resident memory, open files, threads. At the end the rounds of the first third, without the very first, are compared with
 //! those of the last: memory, files and threads must not have grown, no money may be lost. How many transactions a second each level made
@@ -25,8 +25,8 @@ use work::LEVELS;
 struct Plan {
     minutes: u64,
     clients: u64,
-    /// For which each level is measured, in a round.
-    measured: Duration,
+    /// Of each level, in a round.
+    transactions: u64,
     /// Between two rounds, with nothing to do.
     rest: Duration,
     sessions: usize,
@@ -39,7 +39,7 @@ pub fn main(args: &[String]) -> Result<(), String> {
     let plan = Plan {
         minutes: flags.number("--minutes", 180)?,
         clients: flags.number("--clients", 8)?.max(1),
-        measured: Duration::from_secs(flags.number("--seconds", 10)?.max(1)),
+        transactions: flags.number("--transactions", 20_000)?.max(1),
         rest: Duration::from_secs(flags.number("--rest", 0)?),
         sessions: flags.number("--sessions", 1_000)? as usize,
         seed: flags.number("--seed", now)?,
@@ -70,7 +70,7 @@ fn run(server: &Vaquita, plan: &Plan, plant: bool) -> Result<Vec<Round>, String>
         let mut speeds = Vec::new();
         for (at, level) in LEVELS.iter().enumerate() {
             let seed = plan.seed ^ ((rounds.len() * LEVELS.len() + at) as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-            speeds.push(work::measure(server, level, plan.clients, plan.measured, seed)?);
+            speeds.push(work::measure(server, level, plan.clients, plan.transactions, seed)?);
         }
         disturb::lock_all(&mut admin)?;
         disturb::spill(&mut admin)?;

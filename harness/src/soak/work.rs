@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use crate::client::{Answer, Client};
 use crate::random::Random;
@@ -47,15 +47,17 @@ pub fn verify(client: &mut Client) -> Result<(), String> {
     if sum == expected { Ok(()) } else { Err(format!("the accounts have {sum} together, not {expected}")) }
 }
 
-/// Runs `clients` at `level` for `time`.
-pub fn measure(server: &Vaquita, level: &str, clients: u64, time: Duration, seed: u64) -> Result<Speed, String> {
-    let (done, failure) = (AtomicU64::new(0), Mutex::new(None));
+/// Lets `clients` make `transactions` together at `level`.
+pub fn measure(server: &Vaquita, level: &str, clients: u64, transactions: u64, seed: u64) -> Result<Speed, String> {
+    let (taken, failure) = (AtomicU64::new(0), Mutex::new(None));
     let (begun, cpu_before) = (Instant::now(), cpu_ms(server.pid())?);
     thread::scope(|scope| {
         for client in 0..clients {
-            let (done, failure) = (&done, &failure);
+            let (taken, failure) = (&taken, &failure);
             scope.spawn(move || {
-                let worked = work(server, level, client, begun + time, Random::new(seed.wrapping_add(client)), done);
+                let worked = work(server, level, client, Random::new(seed.wrapping_add(client)), || {
+                    taken.fetch_add(1, Ordering::Relaxed) < transactions
+                });
                 if let Err(text) = worked {
                     failure.lock().unwrap_or_else(|e| e.into_inner()).get_or_insert(text);
                 }
@@ -65,19 +67,18 @@ pub fn measure(server: &Vaquita, level: &str, clients: u64, time: Duration, seed
     if let Some(text) = failure.into_inner().unwrap_or_else(|e| e.into_inner()) {
         return Err(format!("{level}: {text}"));
     }
-    let count = done.into_inner().max(1) as f64;
+    let count = transactions as f64;
     let cpu_us = (cpu_ms(server.pid())? - cpu_before) as f64 * 1_000.0;
     Ok(Speed { per_second: count / begun.elapsed().as_secs_f64(), cpu_us: cpu_us / count })
 }
 
-fn work(server: &Vaquita, level: &str, own: u64, until: Instant, mut random: Random, done: &AtomicU64) -> Result<(), String> {
+fn work(server: &Vaquita, level: &str, own: u64, mut random: Random, another: impl Fn() -> bool) -> Result<(), String> {
     let mut client = server.connect()?;
     execute(&mut client, "USE soak")?;
     execute(&mut client, &format!("SET SESSION TRANSACTION ISOLATION LEVEL {level}"))?;
-    while Instant::now() < until {
+    while another() {
         let statements = transaction(own, &mut random);
         while !attempt(&mut client, &statements)? {}
-        done.fetch_add(1, Ordering::Relaxed);
     }
     // What is in the queue would make the table grow from round to round.
     execute(&mut client, &format!("DELETE FROM queue WHERE client = {own}"))
