@@ -40,7 +40,8 @@ use vaquita_storage::{DdlContext, Isolation, SessionCatalog, Table, Transaction,
 use vaquita_types::charset::{CollationId, charset};
 use vaquita_types::errno::{
     ER_BAD_DB_ERROR, ER_BAD_TABLE_ERROR, ER_DB_CREATE_EXISTS, ER_DB_DROP_EXISTS, ER_NO_DB_ERROR, ER_NO_SUCH_DB, ER_NO_SUCH_TABLE,
-    ER_NONUNIQ_TABLE, ER_TABLE_DEF_CHANGED, ER_TABLE_EXISTS_ERROR, ER_WRONG_DB_NAME, ER_WRONG_OBJECT, ER_WRONG_TABLE_NAME,
+    ER_NO_SYSTEM_SCHEMA_ACCESS, ER_NONUNIQ_TABLE, ER_TABLE_DEF_CHANGED, ER_TABLE_EXISTS_ERROR, ER_WRONG_DB_NAME, ER_WRONG_OBJECT,
+    ER_WRONG_TABLE_NAME,
 };
 use vaquita_types::schema::{Definer, ObjectKind, TableRef};
 use vaquita_types::{ColumnType, Error, Result, Value};
@@ -51,6 +52,7 @@ use vaquita_plan::expr::Expr;
 use vaquita_plan::node::{OutputColumn, Plan};
 
 use crate::context::SessionEnv;
+use crate::system::is_system_database;
 use vaquita_plan::data_type::choose_collation;
 
 /// Times that a statement starts again because another one was faster.
@@ -90,6 +92,8 @@ pub struct Ddl<'a> {
     pub planner: &'a dyn Fn(&Ast, Option<&TableRef>) -> Result<Plan>,
     /// Whom an object belongs to that names this account, or none, and whether there is such an account.
     pub definer: &'a dyn Fn(Option<&ast::UserName>) -> Result<(Definer, bool)>,
+    /// Error 1227 where an account with SYSTEM_USER is the definer, and the session's has it not.
+    pub may_change_what_is_of: &'a dyn Fn(&Definer) -> Result<()>,
     /// There is such an account.
     pub has_account: &'a dyn Fn(&Definer) -> bool,
     /// Binds the query of the view of a database and name.
@@ -192,7 +196,12 @@ impl<'a> Ddl<'a> {
         let collation = self.database_collation(options, self.session.run_settings().server_collation)?;
         check_identifier(name)
             .map_err(|error| if error.is(&ER_WRONG_TABLE_NAME) { Error::new(&ER_WRONG_DB_NAME, &[&name]) } else { error })?;
-        match self.catalog.create_database(name, collation, &self.context) {
+        let created = match is_system_database(name) {
+            true if if_not_exists || name.eq_ignore_ascii_case("sys") => Err(Error::new(&ER_DB_CREATE_EXISTS, &[&name])),
+            true => Err(Error::new(&ER_NO_SYSTEM_SCHEMA_ACCESS, &[&name])),
+            false => self.catalog.create_database(name, collation, &self.context),
+        };
+        match created {
             Err(error) if error.is(&ER_DB_CREATE_EXISTS) && if_not_exists => {
                 self.session.warn(Level::Note, error);
                 Ok(1)
@@ -204,6 +213,9 @@ impl<'a> Ddl<'a> {
 
     fn alter_database(&self, name: Option<&str>, options: &[ast::DatabaseOption]) -> Result<u64> {
         let name = name.or(self.database).ok_or_else(|| Error::new(&ER_NO_DB_ERROR, &[]))?;
+        if is_system_database(name) {
+            return Err(Error::new(&ER_NO_SYSTEM_SCHEMA_ACCESS, &[&name]));
+        }
         let old = self.catalog.database(name)?.ok_or_else(|| Error::new(&ER_NO_SUCH_DB, &[&name]))?;
         let collation = self.database_collation(options, old.collation)?;
         self.catalog.alter_database(name, collation, &self.context)?;
@@ -227,6 +239,9 @@ impl<'a> Ddl<'a> {
     }
 
     fn drop_database(&self, if_exists: bool, name: &str) -> Result<u64> {
+        if is_system_database(name) {
+            return Err(Error::new(&ER_NO_SYSTEM_SCHEMA_ACCESS, &[&name]));
+        }
         match self.retrying(|| self.catalog.drop_database(name, &self.context)) {
             Err(error) if error.is(&ER_DB_DROP_EXISTS) && if_exists => {
                 self.session.warn(Level::Note, error);

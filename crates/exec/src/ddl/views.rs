@@ -37,14 +37,17 @@ impl Ddl<'_> {
         if create.query.into.is_some() {
             return Err(Error::new(&ER_VIEW_SELECT_CLAUSE, &[&"INTO"]));
         }
-        let (definer, is_known) = (self.definer)(create.definer.as_ref())?;
-        if self.catalog.database(database)?.is_none() {
-            return Err(Error::new(&ER_BAD_DB_ERROR, &[&database]));
-        }
         let is_table = self.catalog.permanent(database, name)?.is_some();
         let there = self.catalog.object(database, ObjectKind::View, name)?;
         if create.alter && there.is_none() && !is_table {
             return Err(Error::new(&ER_NO_SUCH_TABLE, &[&database, &name]));
+        }
+        // What ALTER VIEW does not say stays as it is.
+        let altered = there.as_deref().filter(|_| create.alter);
+        let kept = altered.map(|view| ast::UserName::Named { user: view.definer.user.clone(), host: view.definer.host.clone() });
+        let (definer, is_known) = (self.definer)(create.definer.as_ref().or(kept.as_ref()))?;
+        if self.catalog.database(database)?.is_none() {
+            return Err(Error::new(&ER_BAD_DB_ERROR, &[&database]));
         }
         if is_table && (create.alter || create.or_replace) {
             return Err(Error::new(&ER_WRONG_OBJECT, &[&database, &name, &"VIEW"]));
@@ -67,11 +70,17 @@ impl Ddl<'_> {
             self.session.warn(Level::Note, exists);
             return Ok(0);
         }
-        let is_updatable = defined.is_updatable && create.algorithm.as_deref() != Some("TEMPTABLE");
+        let security = match create.invoker {
+            Some(true) => SqlSecurity::Invoker,
+            Some(false) => SqlSecurity::Definer,
+            None => altered.map_or(SqlSecurity::Definer, |view| view.security),
+        };
+        let kept = || altered.and_then(|view| view.characteristic(View::ALGORITHM)).map(str::to_string);
+        let mut algorithm = create.algorithm.clone().filter(|algorithm| algorithm != "UNDEFINED").or_else(kept);
+        let is_updatable = defined.is_updatable && algorithm.as_deref() != Some("TEMPTABLE");
         if create.check_option.is_some() && !is_updatable {
             return Err(Error::new(&ER_VIEW_NONUPD_CHECK, &[&database, &name]));
         }
-        let mut algorithm = create.algorithm.clone().filter(|algorithm| algorithm != "UNDEFINED");
         if algorithm.as_deref() == Some("MERGE") && !defined.merges {
             self.session.warn(Level::Warning, Error::new(&ER_WARN_VIEW_MERGE, &[]));
             algorithm = None;
@@ -82,7 +91,7 @@ impl Ddl<'_> {
             database: database.to_string(),
             name: name.to_string(),
             version: 0,
-            security: if create.invoker { SqlSecurity::Invoker } else { SqlSecurity::Definer },
+            security,
             sql_mode: self.session.sql_mode(),
             client_collation: self.client_collation(),
             connection_collation: self.session.connection_collation(),
@@ -125,7 +134,8 @@ impl Ddl<'_> {
         let (mut views, mut tables, mut unknown) = (Vec::new(), Vec::new(), Vec::new());
         for name in names {
             let database = self.database_of(name)?;
-            if self.catalog.object(database, ObjectKind::View, &name.name)?.is_some() {
+            if let Some(view) = self.catalog.object(database, ObjectKind::View, &name.name)? {
+                (self.may_change_what_is_of)(&view.definer)?;
                 views.push((database, name.name.as_str()));
             } else if self.catalog.table(database, &name.name)?.is_some() {
                 tables.push(Error::new(&ER_WRONG_OBJECT, &[&database, &name.name, &"VIEW"]));

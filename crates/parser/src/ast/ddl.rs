@@ -405,7 +405,7 @@ pub struct CreateView {
     pub algorithm: Option<String>,
     pub definer: Option<UserName>,
     /// SQL SECURITY INVOKER.
-    pub invoker: bool,
+    pub invoker: Option<bool>,
     pub name: Name,
     pub columns: Vec<String>,
     pub query: Box<Query>,

@@ -26,7 +26,7 @@ impl Parser<'_> {
     fn view_or_program(&mut self, or_replace: bool, alter: bool) -> Result<Statement> {
         let mut algorithm = None;
         let mut definer = None;
-        let mut invoker = false;
+        let mut invoker = None;
         if self.eat(Kw::ALGORITHM) {
             self.expect_op(Op::Eq)?;
             let word = self.expect_any(&[Kw::UNDEFINED, Kw::MERGE, Kw::TEMPTABLE])?;
@@ -38,7 +38,7 @@ impl Parser<'_> {
         }
         if self.eat(Kw::SQL) {
             self.expect(Kw::SECURITY)?;
-            invoker = self.expect_any(&[Kw::DEFINER, Kw::INVOKER])? == Kw::INVOKER;
+            invoker = Some(self.expect_any(&[Kw::DEFINER, Kw::INVOKER])? == Kw::INVOKER);
         }
         let verb = if alter { "ALTER" } else { "CREATE" };
         match self.kind() {
@@ -47,7 +47,7 @@ impl Parser<'_> {
                 let kind = if kw == Kw::FUNCTION { ProgramKind::Function } else { ProgramKind::Procedure };
                 return self.create_routine(kind, definer);
             }
-            Tok::Kw(Kw::TRIGGER) if !alter && algorithm.is_none() && !or_replace && !invoker => {
+            Tok::Kw(Kw::TRIGGER) if !alter && algorithm.is_none() && !or_replace && invoker.is_none() => {
                 return self.create_trigger(definer);
             }
             Tok::Kw(Kw::TRIGGER) => return self.fail(),

@@ -59,7 +59,7 @@ impl Binder<'_> {
         };
         into.note_table(self, actions)?;
         if into.table.indexes.is_empty() {
-            return Err(Error::new(&errno::ER_DBACCESS_DENIED_ERROR, &[&"", &"", &into.table.database]));
+            return Err(Error::new(&errno::ER_NON_INSERTABLE_TABLE, &[&into.table.name, &"INSERT"]));
         }
         Ok(into)
     }

@@ -145,3 +145,21 @@ fn levels_of_privileges_are_mysqls() {
 fn privileges_of_one_routine_are_mysqls() {
     check("routine_grants.txt", "routine-grants");
 }
+
+/// Which of several patterns of a database counts, without and with active roles.
+#[test]
+fn patterns_of_databases_are_mysqls() {
+    check("patterns.txt", "patterns");
+}
+
+/// What an account with SYSTEM_USER defines.
+#[test]
+fn protected_definers_are_mysqls() {
+    check("protected_definers.txt", "protected-definers");
+}
+
+/// What nobody may change.
+#[test]
+fn system_schemas_are_mysqls() {
+    check("system_schemas.txt", "system-schemas");
+}

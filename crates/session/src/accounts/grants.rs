@@ -77,12 +77,16 @@ impl Grants {
         self.best(matching, database)
     }
 
-    /// What counts of the patterns that match: the one that is written as the database is, with active roles the first one in
-    /// the order of bytes, else the one whose first wildcard comes last.
+    /// What counts of the patterns that match. Without active roles: the one whose first wildcard comes last, of those with the same
+    /// place the one that is written as the database is. With active roles: the database's name, if it has no `_`, which is a wildcard
+    /// where it is not escaped; else the first pattern in the order of bytes.
     fn best<'g>(&self, matching: impl Iterator<Item = &'g DatabaseGrant>, database: &str) -> Bits {
         let first = matching.min_by_key(|g| {
             let is_other = g.pattern != database;
-            let order = if self.with_roles { (usize::from(is_other), 0) } else { (rank(&g.pattern).0, usize::from(is_other)) };
+            let order = match self.with_roles {
+                true => (usize::from(is_other || first_wildcard(&g.pattern).is_some()), false),
+                false => (rank(&g.pattern).0, is_other),
+            };
             (order, g.pattern.as_str())
         });
         first.map_or(0, |g| g.bits)
@@ -301,6 +305,9 @@ mod tests {
         let mut with_roles = grants;
         with_roles.add(&Grants::default());
         assert_eq!(with_roles.on_database("shop_a"), SELECT, "the first in the order of bytes");
-        assert_eq!(with_roles.on_database("shop_b"), CREATE, "written as the database is");
+        assert_eq!(with_roles.on_database("shop_b"), SELECT, "the same, for its name has a wildcard");
+        with_roles.database_mut("shop").bits = CREATE;
+        with_roles.database_mut("%").bits = INSERT;
+        assert_eq!(with_roles.on_database("shop"), CREATE, "a name without wildcards");
     }
 }

@@ -1,8 +1,8 @@
 //! What a statement needs, and whether its session may do it: MySQL's errors 1044, 1045, 1142, 1143, 1227.
 //!
 //! `Subject::check` is asked once per statement, before it is planned, and looks at what the syntax names: objects of DDL, accounts, variables.
-//! Tables and columns of expressions and queries are those that the binder resolves (`uses`). An account with everything on `*.*` passes after
-//! one comparison. Error texts name the account's host for databases (1044) and the client's host for tables (1142), as MySQL does.
+//! Tables and columns of expressions and queries are those that the binder resolves (`uses`). An account with everything on `*.*` is refused only
+//! what nobody may do: change the schemas that the server fills itself. Error texts name the account's host for databases (1044) and the client's host for tables (1142), as MySQL does.
 
 use vaquita_exec::ddl::foreign_keys::keeps_keys;
 use vaquita_parser::StatementKind;
@@ -47,9 +47,6 @@ impl Subject<'_> {
     /// Whether the session may run a statement, as far as its syntax says what it is about. What its expressions and queries
     /// use is the binder's to say: `binds` names them, `check_uses` decides.
     pub fn check(&self, ast: &Ast) -> Result<()> {
-        if self.access.is_unlimited() {
-            return Ok(());
-        }
         if self.access.expired && !self.sets_own_password(ast) {
             return Err(Error::new(&ER_MUST_CHANGE_PASSWORD, &[]));
         }
@@ -235,6 +232,7 @@ impl Subject<'_> {
         if self.access.grants.on_routine(database, kind, name) & need != 0 {
             return Ok(());
         }
+        self.system_schema_allows(database, need)?;
         let routine = format!("{database}.{name}");
         Err(Error::new(&ER_PROCACCESS_DENIED_ERROR, &[&command, &self.account.user, &self.account.host, &routine]))
     }
@@ -247,6 +245,7 @@ impl Subject<'_> {
     /// The same for a name that stands for a permanent table alone: what is created, and RENAME TABLE.
     fn permanent(&self, name: &Name, need: Bits) -> Result<()> {
         let database = name.db.as_deref().or(self.database).ok_or_else(|| Error::new(&ER_NO_DB_ERROR, &[]))?;
+        self.system_schema_allows(database, need)?;
         if reads_freely(database, &name.name) && need & !p::SELECT == 0 {
             return Ok(());
         }
@@ -279,7 +278,26 @@ impl Subject<'_> {
 
     fn on_database(&self, database: Option<&str>, need: Bits) -> Result<()> {
         let database = database.or(self.database).ok_or_else(|| Error::new(&ER_NO_DB_ERROR, &[]))?;
-        if self.access.grants.on_database(database) & need == need { Ok(()) } else { Err(self.database_denied(database)) }
+        self.system_schema_allows(database, need)?;
+        let drops = need & p::DROP != 0 && database.eq_ignore_ascii_case("performance_schema");
+        if !drops && self.access.grants.on_database(database) & need == need {
+            Ok(())
+        } else {
+            Err(self.database_denied(database))
+        }
+    }
+
+    /// Error 1044 for what may not be done in the schemas that the server fills itself, whatever is granted.
+    fn system_schema_allows(&self, database: &str, need: Bits) -> Result<()> {
+        let forbidden = match database {
+            _ if database.eq_ignore_ascii_case("information_schema") => !p::SELECT,
+            _ if database.eq_ignore_ascii_case("performance_schema") => p::NOT_IN_PERFORMANCE_SCHEMA,
+            _ => 0,
+        };
+        match need & forbidden {
+            0 => Ok(()),
+            _ => Err(self.database_denied(&database.to_ascii_lowercase())),
+        }
     }
 
     /// USE, and the database of a login.

@@ -45,10 +45,14 @@ impl Subject<'_> {
     fn information_schema_is_read_only(&self, table: &TableUse) -> Result<()> {
         // Whoever may do everything is told first that there is no such table.
         let asked = table.table.is_some() || !self.access.is_unlimited();
-        if asked && bits(table.actions) & !p::SELECT != 0 && table.database.eq_ignore_ascii_case("information_schema") {
-            return Err(self.database_denied("information_schema"));
+        let writes = bits(table.actions) & !p::SELECT != 0;
+        if !asked || !(writes || table.locks) || !table.database.eq_ignore_ascii_case("information_schema") {
+            return Ok(());
         }
-        Ok(())
+        Err(match writes {
+            true => self.database_denied("information_schema"),
+            false => self.denied("SELECT with locking clause", &table.name.to_ascii_uppercase()),
+        })
     }
 
     fn table_allows(&self, table: &TableUse) -> Result<()> {

@@ -164,6 +164,7 @@ impl Session {
         };
         f(&Ddl {
             definer: &definer,
+            may_change_what_is_of: &|definer| self.access.may_change_what_is_of(definer),
             has_account: &|definer| self.access.account_exists(definer),
             define_view: &define,
             catalog: &self.catalog,

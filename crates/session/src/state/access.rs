@@ -241,13 +241,21 @@ impl SessionAccess {
         if named != own && !may {
             return Err(Error::new(&ER_SPECIFIC_ACCESS_DENIED_ERROR, &[&"SUPER or SET_ANY_DEFINER"]));
         }
-        let accounts = self.server.accounts();
-        let is_system_user =
-            accounts.get(&named.user, &named.host).is_some_and(|account| accounts.access(&account, &[]).is_system_user());
-        if named != own && is_system_user && !self.rights.is_system_user() {
-            return Err(Error::new(&ER_SPECIFIC_ACCESS_DENIED_ERROR, &[&"SYSTEM_USER"]));
+        if named != own {
+            self.may_change_what_is_of(&named)?;
         }
         Ok(named)
+    }
+
+    /// What an account with SYSTEM_USER defines is made, altered and dropped only by one that has it too.
+    pub fn may_change_what_is_of(&self, definer: &Definer) -> Result<()> {
+        let accounts = self.server.accounts();
+        let account = accounts.get(&definer.user, &definer.host);
+        let is_system_user = account.is_some_and(|account| accounts.access(&account, &account.default_roles).is_system_user());
+        match is_system_user && !self.rights.is_system_user() {
+            true => Err(Error::new(&ER_SPECIFIC_ACCESS_DENIED_ERROR, &[&"SYSTEM_USER"])),
+            false => Ok(()),
+        }
     }
 
     /// Creates a routine with `create`, and by `automatic_sp_privileges` gives the account what it lacks on it.

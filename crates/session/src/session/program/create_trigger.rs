@@ -12,7 +12,7 @@ use vaquita_types::errno::{
     ER_WARN_TRG_ALREADY_EXISTS, ER_WRONG_OBJECT,
 };
 use vaquita_types::limits::IDENTIFIER_CHARS_MAX;
-use vaquita_types::schema::{ObjectKind, SqlSecurity, StoredObject, Trigger};
+use vaquita_types::schema::{ObjectKind, StoredObject, Trigger};
 use vaquita_types::{Error, Result};
 
 use super::super::Session;
@@ -61,30 +61,10 @@ impl Session {
         if let Some(there) = self.server.catalog.object(&database, ObjectKind::Trigger, name)? {
             return self.trigger_exists(create, &there);
         }
-        let plan = &self.env.settings.plan;
-        let client = plan.client_charset.map_or(plan.connection_collation, |charset| charset.default_collation);
-        let said = |key: &str, value: &str| (key.to_string(), value.to_string());
-        let object = StoredObject {
-            kind: ObjectKind::Trigger,
-            database: database.clone(),
-            name: name.clone(),
-            version: 0,
-            definer,
-            security: SqlSecurity::Definer,
-            sql_mode: plan.sql_mode,
-            client_collation: client,
-            connection_collation: plan.connection_collation,
-            database_collation: found.collation,
-            created_us: 0,
-            altered_us: 0,
-            comment: String::new(),
-            characteristics: vec![
-                said("table", table_name),
-                said("time", create.time.as_str()),
-                said("event", create.event.as_str()),
-            ],
-            text: create.body.clone(),
-        };
+        let mut object = self.new_program(ObjectKind::Trigger, &found, name, definer, &create.body);
+        for (key, value) in [("table", table_name.as_str()), ("time", create.time.as_str()), ("event", create.event.as_str())] {
+            object.set_characteristic(key, Some(value.to_string()));
+        }
         create.program.steps.iter().try_for_each(|step| known_variables(&step.instruction))?;
         let object = Arc::new(object);
         Routine::of_trigger(&object, create.clone(), &table.def)?;

@@ -12,7 +12,7 @@ use vaquita_types::errno::{
     ER_UNKNOWN_SYSTEM_VARIABLE,
 };
 use vaquita_types::limits::IDENTIFIER_CHARS_MAX;
-use vaquita_types::schema::{Definer, ObjectKind, SqlSecurity, StoredObject};
+use vaquita_types::schema::{DatabaseDef, Definer, ObjectKind, SqlSecurity, StoredObject};
 use vaquita_types::{Error, Result};
 
 use super::super::Session;
@@ -30,6 +30,36 @@ fn object_kind(kind: ProgramKind) -> ObjectKind {
 }
 
 impl Session {
+    /// A program with the settings that the session has now, which are kept with it.
+    pub(super) fn new_program(
+        &self,
+        kind: ObjectKind,
+        database: &DatabaseDef,
+        name: &str,
+        definer: Definer,
+        body: &str,
+    ) -> StoredObject {
+        let plan = &self.env.settings.plan;
+        let client = plan.client_charset.map_or(plan.connection_collation, |charset| charset.default_collation);
+        StoredObject {
+            kind,
+            database: database.name.clone(),
+            name: name.to_string(),
+            version: 0,
+            definer,
+            security: SqlSecurity::Definer,
+            sql_mode: plan.sql_mode,
+            client_collation: client,
+            connection_collation: plan.connection_collation,
+            database_collation: database.collation,
+            created_us: 0,
+            altered_us: 0,
+            comment: String::new(),
+            characteristics: Vec::new(),
+            text: body.to_string(),
+        }
+    }
+
     pub(in super::super) fn create_routine(&mut self, create: &CreateRoutine) -> Result<Done> {
         let database = self.database_of(&create.name)?;
         let name = &create.name.name;
@@ -42,25 +72,8 @@ impl Session {
         let found = self.server.catalog.database(&database)?;
         let found = found.ok_or_else(|| Error::new(&ER_BAD_DB_ERROR, &[&database]))?;
         let definer = self.definer(create.definer.as_ref())?;
-        let plan = &self.env.settings.plan;
-        let client = plan.client_charset.map_or(plan.connection_collation, |charset| charset.default_collation);
-        let mut object = StoredObject {
-            kind: object_kind(create.kind),
-            database: database.clone(),
-            name: name.clone(),
-            version: 0,
-            definer,
-            security: SqlSecurity::Definer,
-            sql_mode: plan.sql_mode,
-            client_collation: client,
-            connection_collation: plan.connection_collation,
-            database_collation: found.collation,
-            created_us: 0,
-            altered_us: 0,
-            comment: String::new(),
-            characteristics: vec![("parameters".into(), create.parameters_text.clone())],
-            text: create.body.clone(),
-        };
+        let mut object = self.new_program(object_kind(create.kind), &found, name, definer, &create.body);
+        object.set_characteristic("parameters", Some(create.parameters_text.clone()));
         if let Some(returns) = &create.returns {
             object.set_characteristic("returns", Some(returns.text.clone()));
         }
@@ -128,6 +141,7 @@ impl Session {
     pub(in super::super) fn alter_routine(&mut self, alter: &AlterRoutine) -> Result<Done> {
         let database = self.database_of(&alter.name)?;
         let key = (database.as_str(), object_kind(alter.kind), alter.name.name.as_str());
+        self.may_change_routine(key)?;
         let change = |object: &mut StoredObject| {
             characterize(object, &alter.characteristics);
             Ok(())
@@ -142,12 +156,18 @@ impl Session {
         }
     }
 
+    fn may_change_routine(&self, (database, kind, name): (&str, ObjectKind, &str)) -> Result<()> {
+        let object = self.server.catalog.object(database, kind, name)?;
+        object.map_or(Ok(()), |object| self.access.may_change_what_is_of(&object.definer))
+    }
+
     /// DROP PROCEDURE and FUNCTION.
     pub(in super::super) fn drop_routine(&mut self, kind: ProgramKind, if_exists: bool, name: &Name) -> Result<Done> {
         let database = self.database_of(name)?;
+        let key = (database.as_str(), object_kind(kind), name.name.as_str());
+        self.may_change_routine(key)?;
         let context = self.ddl_context();
         self.enter_ddl(None)?;
-        let key = (database.as_str(), object_kind(kind), name.name.as_str());
         let catalog = &self.server.catalog;
         let dropped = match self.server.globals.is_on(Var::AutomaticSpPrivileges) {
             false => catalog.drop_object(key, &[], &context),
