@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::{Server, interrupt, open, server, table_def};
+use common::{Server, context, interrupt, open, server, table_def};
 use proptest::prelude::*;
 use vaquita_storage::{
-    Buffers, CheckReport, DdlContext, Direction, Isolation, LockPolicy, Reads, ScanOptions, Table, Transaction, TxnOptions,
-    Written, check_table,
+    Buffers, CheckReport, Direction, Isolation, LockPolicy, Reads, ScanOptions, Table, Transaction, TxnOptions, Written,
+    check_table,
 };
 use vaquita_types::charset::CollationId;
 use vaquita_types::json::Json;
@@ -19,15 +19,6 @@ use vaquita_types::{ColumnType, Value};
 
 const POLICY: LockPolicy = LockPolicy::Wait(Duration::from_secs(5));
 const KEYS: i64 = 6;
-
-fn context() -> DdlContext {
-    DdlContext {
-        wait: Duration::from_secs(5),
-        interrupt: interrupt(),
-        progress: Default::default(),
-        foreign_keys: Default::default(),
-    }
-}
 
 /// `db.t` (id, u, k), of which u and k are arrays of numbers: u with a unique index, k with one that has id behind it.
 fn arrays() -> Server {

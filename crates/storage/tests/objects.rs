@@ -3,22 +3,12 @@
 mod common;
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use common::{Server, interrupt, server, table_def};
-use vaquita_storage::{Catalog, DdlContext};
+use common::{Server, context, server, table_def};
+use vaquita_storage::Catalog;
 use vaquita_types::charset::CollationId;
 use vaquita_types::errno;
 use vaquita_types::schema::{Definer, ObjectKind, SqlSecurity, StoredObject};
-
-fn context() -> DdlContext {
-    DdlContext {
-        wait: Duration::from_secs(5),
-        interrupt: interrupt(),
-        progress: Default::default(),
-        foreign_keys: Default::default(),
-    }
-}
 
 fn object(kind: ObjectKind, name: &str, text: &str) -> StoredObject {
     StoredObject {

@@ -6,25 +6,15 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{Server, interrupt, open, server, table_def};
+use common::{Server, context, interrupt, open, server, table_def};
 use vaquita_storage::{
-    Buffers, DdlContext, Direction, Isolation, LockPolicy, Reads, ScanOptions, Table, Transaction, TxnOptions, Written,
-    check_table,
+    Buffers, Direction, Isolation, LockPolicy, Reads, ScanOptions, Table, Transaction, TxnOptions, Written, check_table,
 };
 use vaquita_types::Value;
 use vaquita_types::charset::CollationId;
 use vaquita_types::schema::{PartitionDef, PartitionKey, PartitionMethod, PartitionValues, Partitioning, TableDef};
 
 const POLICY: LockPolicy = LockPolicy::Wait(Duration::from_secs(5));
-
-fn context() -> DdlContext {
-    DdlContext {
-        wait: Duration::from_secs(5),
-        interrupt: interrupt(),
-        progress: Default::default(),
-        foreign_keys: Default::default(),
-    }
-}
 
 fn empty(name: &str) -> PartitionDef {
     PartitionDef::new(name.into(), PartitionValues::None)

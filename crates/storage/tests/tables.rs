@@ -8,26 +8,17 @@ use std::ops::Bound;
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::{Server, column_def, index_def, interrupt, open, server, table_def};
+use common::{Server, column_def, context, index_def, interrupt, open, server, table_def};
 use proptest::prelude::*;
 use vaquita_storage::{
-    Buffers, CheckReport, DdlContext, Direction, Entry, Isolation, LockMode, LockPolicy, Reads, RowChange, ScanOptions, Table,
-    Transaction, TxnOptions, Version, Written, check_table,
+    Buffers, CheckReport, Direction, Entry, Isolation, LockMode, LockPolicy, Reads, RowChange, ScanOptions, Table, Transaction,
+    TxnOptions, Version, Written, check_table,
 };
 use vaquita_types::charset::CollationId;
 use vaquita_types::schema::{ColumnId, IndexId, TableDef};
 use vaquita_types::{Error, Result, Value};
 
 const POLICY: LockPolicy = LockPolicy::Wait(Duration::from_secs(5));
-
-fn context() -> DdlContext {
-    DdlContext {
-        wait: Duration::from_secs(5),
-        interrupt: interrupt(),
-        progress: Default::default(),
-        foreign_keys: Default::default(),
-    }
-}
 
 impl Server {
     fn begin(&self) -> Transaction {

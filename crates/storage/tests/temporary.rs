@@ -5,10 +5,10 @@ mod common;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use common::{Server, index_def, interrupt, open, server, table_def};
+use common::{Server, context, index_def, interrupt, open, server, table_def};
 use vaquita_storage::{
-    Buffers, DdlContext, Direction, Isolation, KeyRange, LockPolicy, Reads, RowChange, ScanOptions, SessionCatalog, Table,
-    Transaction, TxnOptions, Version, Written, check_table,
+    Buffers, Direction, Isolation, KeyRange, LockPolicy, Reads, RowChange, ScanOptions, SessionCatalog, Table, Transaction,
+    TxnOptions, Version, Written, check_table,
 };
 use vaquita_types::Value;
 use vaquita_types::charset::CollationId;
@@ -17,15 +17,6 @@ use vaquita_types::schema::TableDef;
 const POLICY: LockPolicy = LockPolicy::Wait(Duration::from_secs(5));
 /// Far more than the second for which dropped tables are collected.
 const RECLAIMED_WITHIN: Duration = Duration::from_secs(20);
-
-fn context() -> DdlContext {
-    DdlContext {
-        wait: Duration::from_secs(5),
-        interrupt: interrupt(),
-        progress: Default::default(),
-        foreign_keys: Default::default(),
-    }
-}
 
 fn begin(server: &Server, read_only: bool) -> Transaction {
     server.engine.begin(TxnOptions {

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use vaquita_types::limits::PROGRAM_STEPS_MAX;
 
+use crate::ask::{last_code, rows, run};
 use crate::client::{Answer, Client};
 use crate::server::Server;
 
@@ -17,26 +18,6 @@ const ER_STACK_OVERRUN_NEED_MORE: u16 = 1436;
 const ER_CANT_UPDATE_USED_TABLE_IN_SF_OR_TRG: u16 = 1442;
 const ER_NO_SUCH_USER: u16 = 1449;
 const ER_SP_RECURSION_LIMIT: u16 = 1456;
-
-/// The number of the last answer's error; 0 for none.
-fn code(client: &mut Client, sql: &str) -> u16 {
-    match client.query_last(sql) {
-        Answer::Err { code, .. } => code,
-        _ => 0,
-    }
-}
-
-fn run(client: &mut Client, statements: &[&str]) {
-    for sql in statements {
-        let answer = client.query_last(sql);
-        assert!(!matches!(answer, Answer::Err { .. }), "{}: {answer:?}", sql.get(..200).unwrap_or(sql));
-    }
-}
-
-/// The rows of a statement's first result.
-fn rows(client: &mut Client, sql: &str) -> Vec<Vec<String>> {
-    client.query_all(sql).swap_remove(0).rows()
-}
 
 #[test]
 fn procedures_are_there_after_a_restart() {
@@ -56,12 +37,12 @@ fn procedures_are_there_after_a_restart() {
     let mut client = server.connect();
     run(&mut client, &["USE d", "CALL p(5, @y)", "CALL p(6, @z)"]);
     assert_eq!(rows(&mut client, "SELECT @y, @z, COUNT(*), SUM(a) FROM t"), [["6", "7", "2", "11"]]);
-    assert_eq!(code(&mut client, "CALL gone()"), ER_SP_DOES_NOT_EXIST);
+    assert_eq!(last_code(&mut client, "CALL gone()"), ER_SP_DOES_NOT_EXIST);
     let shown = "SELECT routine_name, routine_comment, sql_mode FROM information_schema.routines WHERE routine_schema = 'd'";
     assert_eq!(rows(&mut client, shown), [["p", "kept", "ANSI_QUOTES"]]);
     run(&mut client, &["DROP PROCEDURE p"]);
     let server = Server::start_in(server.kill());
-    assert_eq!(code(&mut server.connect(), "CALL d.p(5, @y)"), ER_SP_DOES_NOT_EXIST);
+    assert_eq!(last_code(&mut server.connect(), "CALL d.p(5, @y)"), ER_SP_DOES_NOT_EXIST);
 }
 
 /// Bodies that do not end, whatever their handlers catch.
@@ -87,7 +68,7 @@ fn kill_query_ends_endless_programs() {
         let mut client = server.connect();
         let id = rows(&mut client, "SELECT CONNECTION_ID()")[0][0].clone();
         let running = std::thread::spawn(move || {
-            let ended = code(&mut client, "CALL d.p()");
+            let ended = last_code(&mut client, "CALL d.p()");
             (ended, rows(&mut client, "SELECT 1"))
         });
         let is_running = format!("SELECT COUNT(*) FROM information_schema.processlist WHERE id = {id} AND info LIKE 'CALL%'");
@@ -153,7 +134,7 @@ fn programs_run_as_their_definer_or_their_caller() {
     run(&mut root, &["DROP USER other", "REVOKE EXECUTE ON d.* FROM u"]);
     assert_eq!(answers("CALL d.definer()"), [[ER_PROCACCESS_DENIED_ERROR.to_string()]]);
     // It runs as its definer, who may not any more.
-    assert_eq!(code(&mut root, "CALL d.others()"), ER_NO_SUCH_USER);
+    assert_eq!(last_code(&mut root, "CALL d.others()"), ER_NO_SUCH_USER);
 }
 
 #[test]
@@ -164,10 +145,10 @@ fn programs_inside_one_another() {
                      IF n > 0 THEN CALL d.r(n - 1); ELSE SET @deep = 1; END IF; CLOSE c; END";
     let setup = ["CREATE DATABASE d", "USE d", &format!("CREATE PROCEDURE r(n INT) {recursive}")];
     run(&mut client, &setup);
-    assert_eq!(code(&mut client, "CALL r(1)"), ER_SP_RECURSION_LIMIT);
+    assert_eq!(last_code(&mut client, "CALL r(1)"), ER_SP_RECURSION_LIMIT);
     run(&mut client, &["SET max_sp_recursion_depth = 255", "CALL r(255)"]);
     assert_eq!(rows(&mut client, "SELECT @deep"), [["1"]]);
-    assert_eq!(code(&mut client, "CALL r(256)"), ER_SP_RECURSION_LIMIT);
+    assert_eq!(last_code(&mut client, "CALL r(256)"), ER_SP_RECURSION_LIMIT);
     // Each of five may be inside itself 255 times, all together not.
     for n in 0..5 {
         let next = (n + 1) % 5;
@@ -176,7 +157,7 @@ fn programs_inside_one_another() {
     }
     run(&mut client, &["SET @n = 0, @max = 1000", "CALL c0()"]);
     run(&mut client, &["SET @n = 0, @max = 5000"]);
-    assert_eq!(code(&mut client, "CALL c0()"), ER_STACK_OVERRUN_NEED_MORE);
+    assert_eq!(last_code(&mut client, "CALL c0()"), ER_STACK_OVERRUN_NEED_MORE);
     assert_eq!(rows(&mut client, "SELECT @n"), [["1000"]]);
 }
 
@@ -204,17 +185,17 @@ fn functions_run_inside_statements() {
         run(&mut root, &[&format!("CREATE FUNCTION f{n}() RETURNS INT NO SQL RETURN f{last}() + 1")]);
     }
     assert_eq!(rows(&mut root, "SELECT f999()"), [["1000"]]);
-    assert_eq!(code(&mut root, "SELECT f1000()"), ER_STACK_OVERRUN_NEED_MORE);
+    assert_eq!(last_code(&mut root, "SELECT f1000()"), ER_STACK_OVERRUN_NEED_MORE);
     let mut client = Client::connect(server.port, "u", "x").expect("u connects");
     assert_eq!(rows(&mut client, "SELECT d.counted(), d.who()"), [["2", "root"]]);
-    assert_eq!(code(&mut client, "SELECT d.mine()"), ER_TABLEACCESS_DENIED_ERROR);
+    assert_eq!(last_code(&mut client, "SELECT d.mine()"), ER_TABLEACCESS_DENIED_ERROR);
     assert_eq!(rows(&mut client, "SELECT SUBSTRING_INDEX(CURRENT_USER(), '@', 1)"), [["u"]]);
     run(&mut root, &["REVOKE EXECUTE ON d.* FROM u"]);
-    assert_eq!(code(&mut client, "SELECT d.counted()"), ER_PROCACCESS_DENIED_ERROR);
+    assert_eq!(last_code(&mut client, "SELECT d.counted()"), ER_PROCACCESS_DENIED_ERROR);
     for sql in ["SELECT d.endless(1)", "SET @x = d.endless(0)", "UPDATE d.t SET a = d.endless(a)"] {
         let mut client = server.connect();
         let id = rows(&mut client, "SELECT CONNECTION_ID()")[0][0].clone();
-        let running = std::thread::spawn(move || (code(&mut client, sql), rows(&mut client, "SELECT 1")));
+        let running = std::thread::spawn(move || (last_code(&mut client, sql), rows(&mut client, "SELECT 1")));
         let is_running = format!("SELECT COUNT(*) FROM information_schema.processlist WHERE id = {id} AND info LIKE '%endless%'");
         while rows(&mut root, &is_running)[0][0] == "0" {
             assert!(!running.is_finished(), "{sql}");
@@ -335,8 +316,8 @@ fn a_change_that_fails_in_a_function_is_undone() {
     let all = "SELECT GROUP_CONCAT(a ORDER BY a), @caught FROM t";
     assert_eq!(rows(&mut client, all), [["1,2,3,10", "2"]]);
     // A row that a statement changes cannot go with its parent meanwhile, nor a parent that it has found.
-    assert_eq!(code(&mut client, "UPDATE child SET a = removes(1) + 1"), ER_CANT_UPDATE_USED_TABLE_IN_SF_OR_TRG);
-    assert_eq!(code(&mut client, "INSERT INTO child SELECT removes(2)"), ER_CANT_UPDATE_USED_TABLE_IN_SF_OR_TRG);
+    assert_eq!(last_code(&mut client, "UPDATE child SET a = removes(1) + 1"), ER_CANT_UPDATE_USED_TABLE_IN_SF_OR_TRG);
+    assert_eq!(last_code(&mut client, "INSERT INTO child SELECT removes(2)"), ER_CANT_UPDATE_USED_TABLE_IN_SF_OR_TRG);
     run(&mut client, &["SELECT removes(1)"]);
     assert_eq!(rows(&mut client, "SELECT COUNT(*) FROM child"), [["0"]]);
 }
@@ -360,9 +341,9 @@ fn functions_change_data_as_somebody() {
     run(&mut root, &create);
     let mut caller = Client::connect(server.port, "caller", "x").expect("caller connects");
     assert_eq!(rows(&mut caller, "SELECT d.as_definer(), d.calls()"), [["1", "1"]]);
-    assert_eq!(code(&mut caller, "SELECT d.as_caller()"), ER_TABLEACCESS_DENIED_ERROR);
+    assert_eq!(last_code(&mut caller, "SELECT d.as_caller()"), ER_TABLEACCESS_DENIED_ERROR);
     run(&mut root, &["SET GLOBAL read_only = ON"]);
-    assert_eq!(code(&mut caller, "SELECT d.as_definer()"), ER_OPTION_PREVENTS_STATEMENT);
+    assert_eq!(last_code(&mut caller, "SELECT d.as_definer()"), ER_OPTION_PREVENTS_STATEMENT);
     run(&mut root, &["SET GLOBAL read_only = OFF", "GRANT INSERT ON d.t TO caller"]);
     run(&mut caller, &["SELECT d.as_caller()"]);
     assert_eq!(rows(&mut root, "SELECT a FROM d.t ORDER BY a"), [["1"], ["2"], ["3"]]);
@@ -388,7 +369,7 @@ fn statements_inside_one_another() {
         for (levels, expected) in [(20, 0), (1000, 0), (50_000, ER_STACK_OVERRUN_NEED_MORE)] {
             let open: String = (0..levels).map(|n| open.replace('l', &format!("l{n}"))).collect();
             let create = format!("CREATE PROCEDURE p() {open}SET @deep = {levels}{}", close.repeat(levels));
-            assert_eq!(code(&mut client, &create), expected, "{levels} {close}");
+            assert_eq!(last_code(&mut client, &create), expected, "{levels} {close}");
             if expected == 0 {
                 run(&mut client, &["CALL p()", "SHOW CREATE PROCEDURE p", "DROP PROCEDURE p"]);
                 assert_eq!(rows(&mut client, "SELECT @deep"), [[levels.to_string()]], "{close}");
@@ -404,7 +385,7 @@ fn programs_are_as_long_as_they_may_be() {
     run(&mut client, &["CREATE DATABASE d", "USE d"]);
     let steps = |n: usize| format!("CREATE PROCEDURE p() l: BEGIN {}END", "LEAVE l; ".repeat(n));
     run(&mut client, &[&steps(PROGRAM_STEPS_MAX), "CALL p()", "DROP PROCEDURE p"]);
-    assert_eq!(code(&mut client, &steps(PROGRAM_STEPS_MAX + 1)), ER_OUT_OF_RESOURCES);
+    assert_eq!(last_code(&mut client, &steps(PROGRAM_STEPS_MAX + 1)), ER_OUT_OF_RESOURCES);
     // Of many names none is compared with all others.
     let names: String = (0..200_000).map(|n| format!("DECLARE v{n} INT;")).collect();
     let sets: String = (0..200_000).map(|n| format!("SET v{n} = {n};")).collect();

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use crate::client::{Answer, Client};
+use crate::ask::{last_code, rows, run};
+use crate::client::Client;
 use crate::server::Server;
 
 const ER_BAD_FIELD_ERROR: u16 = 1054;
@@ -15,25 +16,6 @@ const ER_BINLOG_CREATE_ROUTINE_NEED_SUPER: u16 = 1419;
 const ER_STACK_OVERRUN_NEED_MORE: u16 = 1436;
 const ER_CANT_UPDATE_USED_TABLE_IN_SF_OR_TRG: u16 = 1442;
 const ER_NO_SUCH_USER: u16 = 1449;
-
-/// The number of the last answer's error; 0 for none.
-fn code(client: &mut Client, sql: &str) -> u16 {
-    match client.query_last(sql) {
-        Answer::Err { code, .. } => code,
-        _ => 0,
-    }
-}
-
-fn run(client: &mut Client, statements: &[&str]) {
-    for sql in statements {
-        let answer = client.query_last(sql);
-        assert!(!matches!(answer, Answer::Err { .. }), "{}: {answer:?}", sql.get(..200).unwrap_or(sql));
-    }
-}
-
-fn rows(client: &mut Client, sql: &str) -> Vec<Vec<String>> {
-    client.query_all(sql).swap_remove(0).rows()
-}
 
 #[test]
 fn triggers_are_there_after_a_restart() {
@@ -61,7 +43,7 @@ fn triggers_are_there_after_a_restart() {
     run(&mut client, &["USE d", "INSERT INTO u (a) VALUES (5), (6)"]);
     assert_eq!(rows(&mut client, "SELECT a, b FROM u"), [["5", "12"], ["6", "12"]]);
     assert_eq!(rows(&mut client, "SELECT COUNT(*), SUM(a) FROM log"), [["2", "11"]]);
-    assert_eq!(code(&mut client, "DROP TRIGGER gone"), ER_TRG_DOES_NOT_EXIST);
+    assert_eq!(last_code(&mut client, "DROP TRIGGER gone"), ER_TRG_DOES_NOT_EXIST);
     let shown = "SELECT trigger_name, action_order, event_object_table, sql_mode FROM information_schema.triggers ORDER BY 1";
     let expected = [["first", "1", "u", "ANSI_QUOTES"], ["logs", "1", "u", "ANSI_QUOTES"], ["second", "2", "u", "ANSI_QUOTES"]];
     assert_eq!(rows(&mut client, shown), expected);
@@ -92,38 +74,38 @@ fn triggers_have_the_rights_of_their_definers() {
     let mut writer = Client::connect(server.port, "writer", "x").expect("writer connects");
     let insert = "INSERT INTO d.t (a) VALUES (1)";
     // Step by step what the definer lacks; root lacks nothing, but the trigger is not root's.
-    assert_eq!(code(&mut writer, insert), ER_TABLEACCESS_DENIED_ERROR);
-    assert_eq!(code(&mut root, insert), ER_TABLEACCESS_DENIED_ERROR);
+    assert_eq!(last_code(&mut writer, insert), ER_TABLEACCESS_DENIED_ERROR);
+    assert_eq!(last_code(&mut root, insert), ER_TABLEACCESS_DENIED_ERROR);
     run(&mut root, &["GRANT TRIGGER ON d.t TO definer"]);
-    assert_eq!(code(&mut writer, insert), ER_COLUMNACCESS_DENIED_ERROR);
+    assert_eq!(last_code(&mut writer, insert), ER_COLUMNACCESS_DENIED_ERROR);
     run(&mut root, &["GRANT SELECT (a) ON d.t TO definer"]);
-    assert_eq!(code(&mut writer, insert), ER_COLUMNACCESS_DENIED_ERROR);
+    assert_eq!(last_code(&mut writer, insert), ER_COLUMNACCESS_DENIED_ERROR);
     run(&mut root, &["GRANT UPDATE (b) ON d.t TO definer"]);
-    assert_eq!(code(&mut writer, insert), ER_TABLEACCESS_DENIED_ERROR);
+    assert_eq!(last_code(&mut writer, insert), ER_TABLEACCESS_DENIED_ERROR);
     run(&mut root, &["GRANT INSERT ON d.log TO definer"]);
-    assert_eq!(code(&mut writer, insert), 0);
+    assert_eq!(last_code(&mut writer, insert), 0);
     assert_eq!(rows(&mut root, "SELECT * FROM log"), [["definer", "writer", "1"]]);
     run(&mut root, &["REVOKE TRIGGER ON d.t FROM definer"]);
-    assert_eq!(code(&mut writer, insert), ER_TABLEACCESS_DENIED_ERROR);
+    assert_eq!(last_code(&mut writer, insert), ER_TABLEACCESS_DENIED_ERROR);
     // Who may see, make and drop them.
     let mut definer = Client::connect(server.port, "definer", "x").expect("definer connects");
     let seen = "SELECT COUNT(*) FROM information_schema.triggers WHERE trigger_schema = 'd'";
     assert_eq!(rows(&mut definer, seen), [["0"]]);
-    assert_eq!(code(&mut definer, "SHOW CREATE TRIGGER d.logs"), ER_SPECIFIC_ACCESS_DENIED_ERROR);
-    assert_eq!(code(&mut definer, "DROP TRIGGER d.logs"), ER_TABLEACCESS_DENIED_ERROR);
+    assert_eq!(last_code(&mut definer, "SHOW CREATE TRIGGER d.logs"), ER_SPECIFIC_ACCESS_DENIED_ERROR);
+    assert_eq!(last_code(&mut definer, "DROP TRIGGER d.logs"), ER_TABLEACCESS_DENIED_ERROR);
     let own = "CREATE TRIGGER d.own AFTER DELETE ON d.t FOR EACH ROW SET @x = 1";
-    assert_eq!(code(&mut definer, own), ER_BINLOG_CREATE_ROUTINE_NEED_SUPER);
+    assert_eq!(last_code(&mut definer, own), ER_BINLOG_CREATE_ROUTINE_NEED_SUPER);
     run(&mut root, &["SET GLOBAL log_bin_trust_function_creators = ON"]);
-    assert_eq!(code(&mut definer, own), ER_TABLEACCESS_DENIED_ERROR);
+    assert_eq!(last_code(&mut definer, own), ER_TABLEACCESS_DENIED_ERROR);
     run(&mut root, &["GRANT TRIGGER ON d.t TO definer"]);
     assert_eq!(rows(&mut definer, seen), [["1"]]);
-    assert_eq!(code(&mut definer, own), 0);
+    assert_eq!(last_code(&mut definer, own), 0);
     let of_root = "CREATE DEFINER = root TRIGGER d.roots AFTER DELETE ON d.t FOR EACH ROW SET @x = 1";
-    assert_eq!(code(&mut definer, of_root), ER_SPECIFIC_ACCESS_DENIED_ERROR);
-    assert_eq!(code(&mut definer, "DROP TRIGGER d.own"), 0);
+    assert_eq!(last_code(&mut definer, of_root), ER_SPECIFIC_ACCESS_DENIED_ERROR);
+    assert_eq!(last_code(&mut definer, "DROP TRIGGER d.own"), 0);
     run(&mut root, &["DROP USER definer"]);
-    assert_eq!(code(&mut writer, insert), ER_NO_SUCH_USER);
-    assert_eq!(code(&mut root, insert), ER_NO_SUCH_USER);
+    assert_eq!(last_code(&mut writer, insert), ER_NO_SUCH_USER);
+    assert_eq!(last_code(&mut root, insert), ER_NO_SUCH_USER);
 }
 
 #[test]
@@ -148,10 +130,10 @@ fn triggers_inside_one_another() {
     }
     run(&mut client, &["INSERT INTO t2 VALUES (1), (2)"]);
     assert_eq!(rows(&mut client, "SELECT a FROM t6"), [["5"], ["6"]]);
-    assert_eq!(code(&mut client, "INSERT INTO t0 VALUES (1)"), ER_STACK_OVERRUN_NEED_MORE);
+    assert_eq!(last_code(&mut client, "INSERT INTO t0 VALUES (1)"), ER_STACK_OVERRUN_NEED_MORE);
     assert_eq!(rows(&mut client, "SELECT (SELECT COUNT(*) FROM t0), (SELECT COUNT(*) FROM t1)"), [["0", "0"]]);
     run(&mut client, &["CREATE TRIGGER back AFTER INSERT ON t6 FOR EACH ROW INSERT INTO t5 VALUES (1)"]);
-    assert_eq!(code(&mut client, "INSERT INTO t5 VALUES (1)"), ER_CANT_UPDATE_USED_TABLE_IN_SF_OR_TRG);
+    assert_eq!(last_code(&mut client, "INSERT INTO t5 VALUES (1)"), ER_CANT_UPDATE_USED_TABLE_IN_SF_OR_TRG);
 }
 
 #[test]
@@ -167,7 +149,8 @@ fn kill_ends_a_trigger() {
     run(&mut killer, &create);
     let mut client = server.connect();
     let id = rows(&mut client, "SELECT CONNECTION_ID()")[0][0].clone();
-    let running = std::thread::spawn(move || (code(&mut client, "INSERT INTO d.t VALUES (1)"), rows(&mut client, "SELECT 1")));
+    let running =
+        std::thread::spawn(move || (last_code(&mut client, "INSERT INTO d.t VALUES (1)"), rows(&mut client, "SELECT 1")));
     let is_running = format!("SELECT COUNT(*) FROM information_schema.processlist WHERE id = {id} AND info LIKE 'INSERT%'");
     while rows(&mut killer, &is_running)[0][0] == "0" {
         assert!(!running.is_finished());
@@ -242,7 +225,7 @@ fn triggers_come_and_go_under_writers() {
     assert_eq!(rows(&mut root, "SELECT COUNT(*), SUM(seen) FROM t"), [["1200", "1200"]]);
     assert_eq!(rows(&mut root, "SELECT COUNT(*) % 2 FROM log"), [["0"]]);
     run(&mut root, &["CREATE TRIGGER g AFTER INSERT ON t FOR EACH ROW SET @s = NEW.seen", "ALTER TABLE t DROP COLUMN seen"]);
-    assert_eq!(code(&mut root, "INSERT INTO t VALUES (1)"), ER_BAD_FIELD_ERROR);
+    assert_eq!(last_code(&mut root, "INSERT INTO t VALUES (1)"), ER_BAD_FIELD_ERROR);
 }
 
 /// What no statement skips: rows of files, of many values, of queries, and changes of all rows.

@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use vaquita_storage::layout::fresh_layout;
-use vaquita_storage::{Catalog, Engine, EngineHooks, EngineOptions, Interrupt, Store};
+use vaquita_storage::{Catalog, DdlContext, Engine, EngineHooks, EngineOptions, Interrupt, Store};
 use vaquita_types::charset::{Collation, CollationId};
 use vaquita_types::convert::{StoreContext, store};
 use vaquita_types::datatype::DECIMALS_NOT_FIXED;
@@ -274,6 +274,16 @@ pub fn open_with(dir: tempfile::TempDir, options: EngineOptions) -> Server {
     let catalog = Catalog::open(&engine).expect("catalog");
     let closed = Closed(Arc::downgrade(engine.store()));
     Server { catalog, engine, closed, dir }
+}
+
+/// DDL that waits five seconds for locks.
+pub fn context() -> DdlContext {
+    DdlContext {
+        wait: Duration::from_secs(5),
+        interrupt: interrupt(),
+        progress: Default::default(),
+        foreign_keys: Default::default(),
+    }
 }
 
 pub fn interrupt() -> Arc<Interrupt> {
