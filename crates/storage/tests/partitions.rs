@@ -12,7 +12,7 @@ use vaquita_storage::{
 };
 use vaquita_types::Value;
 use vaquita_types::charset::CollationId;
-use vaquita_types::schema::{PartitionDef, PartitionKey, PartitionMethod, PartitionValues, Partitioning, TableDef};
+use vaquita_types::schema::{PartitionDef, PartitionKey, PartitionMethod, PartitionValues, Partitioning, Subpartitioning, TableDef};
 
 const POLICY: LockPolicy = LockPolicy::Wait(Duration::from_secs(5));
 
@@ -31,6 +31,7 @@ fn divided() -> Server {
         listed: true,
         counted: false,
         partitions: ["p0", "p1", "p2"].map(empty).to_vec(),
+        subpartitions: None,
     }));
     server.catalog.create_table(def, &context()).expect("table");
     server
@@ -161,5 +162,46 @@ fn a_dropped_or_emptied_table_leaves_nothing() {
     assert_sound(&s, 2);
     s.catalog.drop_tables(&[("db", "t")], &context()).expect("drop");
     drop(table);
+    assert_reclaimed(&s);
+}
+
+/// Storage has the subpartitions; the partitions above them are in the record, without ids.
+#[test]
+fn subpartitions_are_partitions_to_storage_and_are_read_back() {
+    let s = server();
+    s.catalog.create_database("db", CollationId::default(), &context()).expect("database");
+    let mut def = table_def("t", "id int, v int null", &["primary id", "key v: v"]);
+    let bound = |n: i64| PartitionValues::LessThan(vec![Some(Value::Int(n))]);
+    let first = PartitionDef { comment: "first".into(), ..PartitionDef::new("p0".into(), bound(10)) };
+    let by = Partitioning {
+        method: PartitionMethod::Range,
+        key: PartitionKey::Expr("`id`".into()),
+        listed: true,
+        counted: false,
+        partitions: ["p0sp0", "p0sp1", "p1sp0", "p1sp1"].map(empty).to_vec(),
+        subpartitions: Some(Subpartitioning {
+            method: PartitionMethod::LinearHash,
+            key: PartitionKey::Expr("`id`".into()),
+            listed: false,
+            counted: true,
+            count: 2,
+            partitions: vec![first, PartitionDef::new("p1".into(), bound(20))],
+        }),
+    };
+    def.partitioning = Some(Arc::new(by.clone()));
+    s.catalog.create_table(def, &context()).expect("table");
+    insert(&s, 1, 0..5);
+    insert(&s, 3, 10..13);
+    let written = table(&s).def.partitioning.clone().expect("partitions");
+    let s = restart(s);
+    let read = table(&s).def.partitioning.clone().expect("partitions");
+    assert_eq!(read, written);
+    assert_eq!(read.subpartitions, by.subpartitions);
+    assert_eq!((read.numbers_named("P1"), read.numbers_named("p0sp1"), read.numbers_named("p2")), (Some(2..4), Some(1..2), None));
+    assert_eq!((ids(&s, 0), ids(&s, 1), ids(&s, 3)), (vec![], vec![0, 1, 2, 3, 4], vec![10, 11, 12]));
+    changed(&s, |partitions| partitions[1] = empty("p0sp1"));
+    assert_sound(&s, 3);
+    assert_reclaimed(&s);
+    s.catalog.drop_tables(&[("db", "t")], &context()).expect("drop");
     assert_reclaimed(&s);
 }

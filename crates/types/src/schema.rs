@@ -15,7 +15,7 @@ use crate::charset::CollationId;
 use crate::datatype::ColumnType;
 use crate::value::Value;
 pub use object::{Definer, ObjectKind, SqlSecurity, StoredObject};
-pub use partition::{PartitionDef, PartitionKey, PartitionMethod, PartitionValues, Partitioning};
+pub use partition::{PartitionDef, PartitionKey, PartitionMethod, PartitionValues, Partitioning, Subpartitioning};
 pub use trigger::{Trigger, TriggerEvent, TriggerTime};
 
 macro_rules! id {

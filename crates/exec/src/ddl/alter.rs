@@ -165,7 +165,7 @@ impl Ddl<'_> {
             match action {
                 AlterAction::PartitionBy(by) => {
                     new.partitioning = None;
-                    self.partition(by, new)?;
+                    self.partition(by, true, new)?;
                     return Ok(true);
                 }
                 AlterAction::Partition(_) if !old.is_partitioned() => {

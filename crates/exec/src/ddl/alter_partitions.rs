@@ -15,10 +15,11 @@ use std::sync::Arc;
 use vaquita_parser::ast::{AlterTable, MaintenanceKind, PartitionAction, PartitionNames};
 use vaquita_storage::{AlterContext, RowChange, Table};
 use vaquita_types::errno::*;
-use vaquita_types::schema::{PartitionDef, PartitionValues, TableDef, TableId};
+use vaquita_types::schema::{PartitionDef, PartitionValues, TableDef};
 use vaquita_types::{Error, Result, Value};
 
 use super::algorithm::Way;
+use super::branches::{Branch, branches, forget_ids, set_branches};
 use super::partition_values::{bound_types, is_before};
 use super::partitions::{check_keys, sliced};
 use super::{Ddl, Outcome};
@@ -26,9 +27,9 @@ use super::{Ddl, Outcome};
 /// What an action makes of the partitions.
 enum Change {
     /// Partitions come empty and go whole.
-    Whole(Vec<PartitionDef>),
+    Whole(Vec<Branch>),
     /// Rows of those that do not stay are copied.
-    Copy(Vec<PartitionDef>),
+    Copy(Vec<Branch>),
 }
 
 impl Ddl<'_> {
@@ -49,21 +50,15 @@ impl Ddl<'_> {
             return Err(Error::unsupported("ALGORITHM=INSTANT of an action on partitions"));
         }
         let mut new = (*old.def).clone();
-        match self.changed_partitions(action, &mut new, &old.def)? {
-            Change::Whole(partitions) => {
-                if let Some(by) = new.partitioning_mut() {
-                    by.partitions = partitions;
-                }
-                self.check_partitions(&new)?;
-                self.catalog.change_partitions(old, new, &self.context)?;
-            }
-            Change::Copy(partitions) => {
-                if let Some(by) = new.partitioning_mut() {
-                    by.partitions = partitions;
-                }
-                self.check_partitions(&new)?;
-                self.copy_to_partitions(old, new, way)?;
-            }
+        let change = self.changed_partitions(action, &mut new, &old.def)?;
+        let (Change::Whole(branches) | Change::Copy(branches)) = &change;
+        if let Some(by) = new.partitioning_mut() {
+            set_branches(by, branches.clone())?;
+        }
+        self.check_partitions(&new)?;
+        match change {
+            Change::Whole(_) => drop(self.catalog.change_partitions(old, new, &self.context)?),
+            Change::Copy(_) => drop(self.copy_to_partitions(old, new, way)?),
         }
         match action {
             PartitionAction::Truncate(_) => Ok(Outcome::affected(0)),
@@ -92,7 +87,7 @@ impl Ddl<'_> {
             false => None,
         };
         let generator = self.generator(def)?;
-        let reads_computed = function.as_ref().is_some_and(|f| f.columns().iter().any(|at| !def.columns[*at].is_in_row()));
+        let reads_computed = function.as_ref().is_some_and(|f| f.columns.iter().any(|at| !def.columns[*at].is_in_row()));
         Ok(Box::new(move |row: &[Value]| match &function {
             None => Ok(0),
             Some(function) if reads_computed => {
@@ -106,29 +101,30 @@ impl Ddl<'_> {
 
     fn changed_partitions(&self, action: &PartitionAction, new: &mut TableDef, old: &TableDef) -> Result<Change> {
         let Some(by) = old.partitioning.clone() else { return Err(Error::internal("a table without partitions")) };
-        let (method, count) = (by.method, by.partitions.len());
+        let mut branches = branches(&by);
+        let (method, count) = (by.method, branches.len());
         let is_sliced = method.is_hash() || method.is_key();
-        let all_new = |mut partitions: Vec<PartitionDef>| {
-            partitions.iter_mut().for_each(forget_ids);
-            Ok(Change::Copy(partitions))
+        let all_new = |mut branches: Vec<Branch>| {
+            branches.iter_mut().for_each(Branch::renew);
+            Ok(Change::Copy(branches))
         };
         match action {
             PartitionAction::Add(list) => {
-                let added = self.elements_of(list, &self.function(old)?, old)?;
-                let mut partitions = by.partitions.clone();
-                let ends = partitions.last().is_some_and(|last| is_open(&last.values));
+                let ends = by.first_level().last().is_some_and(|last| is_open(&last.values));
+                let added = self.elements_of(list, &self.function(old)?.first, old)?;
+                lists_subpartitions(new, &added, &ER_ADD_PARTITION_SUBPART_ERROR)?;
                 if ends && !by.has_columns() {
                     return Err(Error::new(&ER_PARTITION_MAXVALUE_ERROR, &[]));
                 }
-                partitions.extend(added);
+                branches.extend(added);
                 if !is_sliced {
-                    return Ok(Change::Whole(partitions));
+                    return Ok(Change::Whole(branches));
                 }
                 // What is named is printed name by name.
                 if let Some(by) = new.partitioning_mut() {
                     (by.listed, by.counted) = (true, false);
                 }
-                all_new(partitions)
+                all_new(branches)
             }
             PartitionAction::AddCount(_) if !is_sliced => {
                 Err(Error::new(&ER_PARTITIONS_MUST_BE_DEFINED_ERROR, &[&method.name()]))
@@ -141,8 +137,8 @@ impl Ddl<'_> {
                 if let Some(by) = new.partitioning_mut() {
                     by.counted = !by.listed;
                 }
-                let added = (count..count + *added as usize).map(sliced);
-                all_new(by.partitions.iter().cloned().chain(added).collect())
+                branches.extend((count..count + *added as usize).map(|n| Branch::of(sliced(n))));
+                all_new(branches)
             }
             PartitionAction::Coalesce(_) if !is_sliced => Err(Error::new(&ER_COALESCE_ONLY_ON_HASH_PARTITION, &[])),
             PartitionAction::Coalesce(0) => Err(Error::new(&ER_COALESCE_PARTITION_NO_PARTITION, &[])),
@@ -151,7 +147,8 @@ impl Ddl<'_> {
                 if let Some(by) = new.partitioning_mut() {
                     by.counted = !by.listed;
                 }
-                all_new(by.partitions.iter().take(count - *less as usize).cloned().collect())
+                branches.truncate(count - *less as usize);
+                all_new(branches)
             }
             PartitionAction::Drop(_) if is_sliced => Err(Error::new(&ER_ONLY_ON_RANGE_LIST_PARTITION, &[&"DROP"])),
             PartitionAction::Drop(names) => {
@@ -159,12 +156,14 @@ impl Ddl<'_> {
                     return Err(Error::new(&ER_DROP_LAST_PARTITION, &[]));
                 }
                 let dropped = numbers(old, names, || Error::new(&ER_DROP_PARTITION_NON_EXISTENT, &[&"DROP"]))?;
-                let kept = by.partitions.iter().enumerate().filter(|(n, _)| !dropped.contains(n));
-                Ok(Change::Whole(kept.map(|(_, p)| p.clone()).collect()))
+                let kept = branches.into_iter().enumerate().filter(|(n, _)| !dropped.contains(n));
+                Ok(Change::Whole(kept.map(|(_, branch)| branch).collect()))
             }
             PartitionAction::Truncate(names) => {
                 let emptied = self.chosen(old, names, |name| Error::new(&ER_UNKNOWN_PARTITION, &[&name, &old.name]))?;
-                Ok(Change::Whole(renewed(&by.partitions, &emptied)))
+                let mut emptied_by = (*by).clone();
+                emptied_by.partitions = renewed(&by.partitions, &emptied);
+                Ok(Change::Whole(super::branches::branches(&emptied_by)))
             }
             PartitionAction::Rebuild(names) => {
                 let unknown = || Error::new(&ER_DROP_PARTITION_NON_EXISTENT, &[&"REBUILD"]);
@@ -172,13 +171,14 @@ impl Ddl<'_> {
                     PartitionNames::All => (0..count).collect(),
                     PartitionNames::Named(names) => numbers(old, names, unknown)?,
                 };
-                Ok(Change::Copy(renewed(&by.partitions, &rebuilt)))
+                branches.iter_mut().enumerate().filter(|(n, _)| rebuilt.contains(n)).for_each(|(_, branch)| branch.renew());
+                Ok(Change::Copy(branches))
             }
             PartitionAction::Reorganize { names, .. } if names.is_empty() => match is_sliced {
-                true => Ok(Change::Whole(by.partitions.clone())),
+                true => Ok(Change::Whole(branches)),
                 false => Err(Error::new(&ER_REORG_NO_PARAM_ERROR, &[])),
             },
-            PartitionAction::Reorganize { names, into } => self.reorganized(names, into, old).map(Change::Copy),
+            PartitionAction::Reorganize { names, into } => self.reorganized(names, into, old, new).map(Change::Copy),
             PartitionAction::Discard(_) => Err(Error::unsupported("DISCARD PARTITION")),
             PartitionAction::Import(_) => Err(Error::unsupported("IMPORT PARTITION")),
             PartitionAction::Remove
@@ -190,11 +190,15 @@ impl Ddl<'_> {
         }
     }
 
+    /// The numbers of partitions and subpartitions.
     fn chosen(&self, def: &TableDef, names: &PartitionNames, unknown: impl Fn(&str) -> Error) -> Result<BTreeSet<usize>> {
-        match names {
-            PartitionNames::All => Ok((0..def.partitions().len()).collect()),
-            PartitionNames::Named(names) => names.iter().map(|name| number(def, name).ok_or_else(|| unknown(name))).collect(),
+        let PartitionNames::Named(names) = names else { return Ok((0..def.partitions().len()).collect()) };
+        let mut chosen = BTreeSet::new();
+        for name in names {
+            let named = def.partitioning.as_ref().and_then(|by| by.numbers_named(name));
+            chosen.extend(named.ok_or_else(|| unknown(name))?);
         }
+        Ok(chosen)
     }
 
     fn reorganized(
@@ -202,9 +206,11 @@ impl Ddl<'_> {
         names: &[String],
         into: &[vaquita_parser::ast::PartitionElement],
         old: &TableDef,
-    ) -> Result<Vec<PartitionDef>> {
+        new: &mut TableDef,
+    ) -> Result<Vec<Branch>> {
         let by = old.partitioning.as_ref().ok_or_else(|| Error::internal("a table without partitions"))?;
-        if names.len() > by.partitions.len() {
+        let mut before = branches(by);
+        if names.len() > before.len() {
             return Err(Error::new(&ER_REORG_PARTITION_NOT_EXIST, &[]));
         }
         if by.method.is_hash() || by.method.is_key() {
@@ -214,17 +220,18 @@ impl Ddl<'_> {
             };
         }
         let gone = numbers(old, names, || Error::new(&ER_DROP_PARTITION_NON_EXISTENT, &[&"REORGANIZE"]))?;
-        let (Some(first), Some(last)) = (gone.first().copied(), gone.last().copied()) else { return Ok(by.partitions.clone()) };
+        let (Some(first), Some(last)) = (gone.first().copied(), gone.last().copied()) else { return Ok(before) };
         let is_range = by.method == vaquita_types::schema::PartitionMethod::Range;
         if is_range && last - first + 1 != gone.len() {
             return Err(Error::new(&ER_CONSECUTIVE_REORG_PARTITIONS, &[]));
         }
-        let made = self.elements_of(into, &self.function(old)?, old)?;
+        let made = self.elements_of(into, &self.function(old)?.first, old)?;
+        lists_subpartitions(new, &made, &ER_PARTITION_WRONG_NO_SUBPART_ERROR)?;
         if is_range && !keeps_range(old, last, &made) {
             return Err(Error::new(&ER_REORG_OUTSIDE_RANGE, &[]));
         }
-        let kept = |range: std::ops::Range<usize>| range.filter(|n| !gone.contains(n)).map(|n| by.partitions[n].clone());
-        Ok(kept(0..first).chain(made).chain(kept(first..by.partitions.len())).collect())
+        let behind = before.split_off(first).into_iter().zip(first..).filter(|(_, n)| !gone.contains(n));
+        Ok(before.into_iter().chain(made).chain(behind.map(|(branch, _)| branch)).collect())
     }
 
     fn maintain_partitions(&self, kind: MaintenanceKind, names: &PartitionNames, table: &Arc<Table>) -> Result<Outcome> {
@@ -255,7 +262,7 @@ impl Ddl<'_> {
             return Ok(());
         }
         let before = self.function(old)?;
-        for column in before.columns().iter().filter_map(|at| old.columns.get(*at)) {
+        for column in before.columns.iter().filter_map(|at| old.columns.get(*at)) {
             let after = new.columns.iter().find(|after| after.id == column.id);
             let Some(after) = after.filter(|after| after.name == column.name) else {
                 return Err(Error::new(&ER_DEPENDENT_BY_PARTITION_FUNC, &[&column.name]));
@@ -303,9 +310,19 @@ fn numbers(def: &TableDef, names: &[String], unknown: impl Fn() -> Error) -> Res
     if found.len() == names.len() { Ok(found) } else { Err(unknown()) }
 }
 
-fn forget_ids(partition: &mut PartitionDef) {
-    partition.id = TableId(0);
-    partition.indexes.clear();
+/// Subpartitions that were written: as many as each partition has, else the error; from then on all are printed name by name.
+fn lists_subpartitions(new: &mut TableDef, written: &[Branch], wrong_number: &'static ErrorDef) -> Result<()> {
+    let Some(by) = new.partitioning_mut() else { return Ok(()) };
+    let mut written = written.iter().map(|branch| branch.subpartitions.len()).filter(|count| *count > 0).peekable();
+    if written.peek().is_none() {
+        return Ok(());
+    }
+    let Some(of) = &mut by.subpartitions else { return Err(Error::new(&ER_SUBPARTITION_ERROR, &[])) };
+    if written.any(|count| count != of.count) {
+        return Err(Error::new(wrong_number, &[]));
+    }
+    (of.listed, of.counted) = (true, false);
+    Ok(())
 }
 
 /// The partitions, of which some are to have new ids.
@@ -320,11 +337,13 @@ fn is_open(values: &PartitionValues) -> bool {
 }
 
 /// The new partitions end where the last of the old ones did, or behind it if that was the last of all.
-fn keeps_range(old: &TableDef, last: usize, made: &[PartitionDef]) -> bool {
+fn keeps_range(old: &TableDef, last: usize, made: &[Branch]) -> bool {
     let bound = |partition: Option<&PartitionDef>| match partition.map(|p| &p.values) {
         Some(PartitionValues::LessThan(bounds)) => bounds.clone(),
         _ => Vec::new(),
     };
-    let (before, after) = (bound(old.partitions().get(last)), bound(made.last()));
-    before == after || last + 1 == old.partitions().len() && is_before(&before, &after, &bound_types(old))
+    let before = old.partitioning.as_ref().map_or(&[][..], |by| by.first_level());
+    let is_last = last + 1 == before.len();
+    let (before, after) = (bound(before.get(last)), bound(made.last().map(|branch| &branch.partition)));
+    before == after || is_last && is_before(&before, &after, &bound_types(old))
 }

@@ -184,7 +184,8 @@ impl Ddl<'_> {
         }
         self.check_expressions(&def)?;
         if let Some(by) = &create.partitioning {
-            self.partition(by, &mut def)?;
+            let engine_given = create.options.iter().any(|option| matches!(option, ast::TableOption::Engine(_)));
+            self.partition(by, engine_given, &mut def)?;
         }
         Ok(Wanted { def, auto_increment: given.auto_increment })
     }

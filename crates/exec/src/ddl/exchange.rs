@@ -37,7 +37,10 @@ impl Ddl<'_> {
         if other.def.has_foreign_keys() {
             return Err(Error::new(&ER_PARTITION_EXCHANGE_FOREIGN_KEY, &[&with.name]));
         }
-        let number = by.position(partition);
+        if by.subpartitions.is_some() && by.position(partition).is_some() {
+            return Err(Error::new(&ER_PARTITION_INSTEAD_OF_SUBPARTITION, &[]));
+        }
+        let number = by.numbers_named(partition).map(|numbers| numbers.start);
         let number = number.ok_or_else(|| Error::new(&ER_UNKNOWN_PARTITION, &[&partition, &old.def.name]))?;
         let place = by.partitions.get(number).ok_or_else(|| Error::internal("a partition without a place"))?;
         self.check_alike(&old.def, place, &other.def)?;

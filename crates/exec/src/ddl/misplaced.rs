@@ -34,7 +34,8 @@ impl Misplaced {
 
     fn returned_error(&self, def: &TableDef) -> Message {
         let name = def.partitions().get(self.is_in).map_or("", |partition| &partition.name);
-        ("error", format!("Partition {name} returned error"))
+        let what = if def.partitioning.as_ref().is_some_and(|by| by.subpartitions.is_some()) { "Subpartition" } else { "Partition" };
+        ("error", format!("{what} {name} returned error"))
     }
 }
 
@@ -45,7 +46,7 @@ impl Ddl<'_> {
             return Ok(None);
         }
         let of_row = self.partition_of_rows(&table.def)?;
-        let columns = self.function(&table.def)?.columns().to_vec();
+        let columns = self.function(&table.def)?.columns;
         let generator = self.generator(&table.def)?;
         let mut found: Option<Misplaced> = None;
         self.catalog.each_row(table, &self.context, &mut |number, row| {

@@ -10,6 +10,7 @@ mod actions;
 mod algorithm;
 mod alter;
 mod alter_partitions;
+mod branches;
 pub(crate) mod checks;
 mod checksum;
 pub mod columns;

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use vaquita_parser::ast::{self, TableOption};
 use vaquita_plan::bind::{Place, PlanContext, bind_scalar};
 use vaquita_plan::expr::Expr;
-use vaquita_plan::partition::{PartitionFunction, compare};
+use vaquita_plan::partition::{PartitionLevel, compare};
 use vaquita_types::convert::{StoreContext, store};
 use vaquita_types::errno::*;
 use vaquita_types::limits::PARTITIONS_MAX;
@@ -13,6 +13,7 @@ use vaquita_types::schema::{ColumnDef, PartitionDef, PartitionMethod, PartitionV
 use vaquita_types::temporal::{Date, TimeZone};
 use vaquita_types::{ColumnType, Error, Result, Value};
 
+use super::branches::Branch;
 use super::checks::unknown_column;
 use super::partitions::no_native_partitioning;
 use super::{Ddl, check_identifier};
@@ -20,56 +21,44 @@ use crate::catalog::PlanCatalog;
 use crate::context::Constants;
 
 impl Ddl<'_> {
-    /// The partitions of a list, with their values.
+    /// The partitions of a list, with their values and subpartitions.
     pub(super) fn elements_of(
         &self,
         list: &[ast::PartitionElement],
-        function: &PartitionFunction,
+        level: &PartitionLevel,
         def: &TableDef,
-    ) -> Result<Vec<PartitionDef>> {
-        let mut partitions = Vec::with_capacity(list.len());
-        let engines = list.iter().filter(|p| p.options.iter().any(|o| matches!(o, TableOption::Engine(_)))).count();
+    ) -> Result<Vec<Branch>> {
+        let mut made = Vec::with_capacity(list.len());
         for element in list {
             self.session.check_interrupt()?;
-            check_identifier(&element.name).map_err(|_| Error::new(&ER_WRONG_PARTITION_NAME, &[]))?;
-            if !element.subpartitions.is_empty() {
-                return Err(Error::unsupported("SUBPARTITION"));
+            check_name(&element.name)?;
+            let mut partition = PartitionDef::new(element.name.clone(), self.values_of(element, level, def)?);
+            set_options(&mut partition, &element.options)?;
+            let mut subpartitions = Vec::with_capacity(element.subpartitions.len());
+            for element in &element.subpartitions {
+                check_name(&element.name)?;
+                let mut subpartition = partition.subpartition(element.name.clone());
+                set_options(&mut subpartition, &element.options)?;
+                subpartitions.push(subpartition);
             }
-            let mut partition = PartitionDef::new(element.name.clone(), self.values_of(element, function, def)?);
-            for option in &element.options {
-                match option {
-                    TableOption::Comment(text) => partition.comment = String::from_utf8_lossy(text).into_owned(),
-                    TableOption::MaxRows(rows) => partition.rows_max = Some(*rows).filter(|rows| *rows > 0),
-                    TableOption::MinRows(rows) => partition.rows_min = Some(*rows).filter(|rows| *rows > 0),
-                    TableOption::Engine(name) if name.eq_ignore_ascii_case("InnoDB") || name.eq_ignore_ascii_case("ROCKSDB") => {}
-                    TableOption::Engine(_) => return Err(no_native_partitioning()),
-                    TableOption::DataDirectory(_) => return Err(Error::unsupported("DATA DIRECTORY of a partition")),
-                    TableOption::IndexDirectory(_) => return Err(Error::unsupported("INDEX DIRECTORY of a partition")),
-                    TableOption::Tablespace(_) => return Err(Error::unsupported("TABLESPACE of a partition")),
-                    _ => return Err(Error::unsupported("an option of a partition")),
-                }
-            }
-            partitions.push(partition);
+            made.push(Branch { partition, subpartitions });
         }
-        if engines > 0 && engines < list.len() {
-            return Err(Error::new(&ER_MIX_HANDLER_ERROR, &[]));
-        }
-        Ok(partitions)
+        Ok(made)
     }
 
     fn values_of(
         &self,
         element: &ast::PartitionElement,
-        function: &PartitionFunction,
+        level: &PartitionLevel,
         def: &TableDef,
     ) -> Result<PartitionValues> {
-        let method = function.method;
+        let method = level.method;
         let only = |name: &str, values: &str| Err(Error::new(&ER_PARTITION_WRONG_VALUES_ERROR, &[&name, &values]));
         let required = |values: &str| {
             let text = Error::new(&ER_PARTITION_REQUIRES_VALUES_ERROR, &[&method.name(), &values]);
             Err(Error::with_message(&ER_PARSE_ERROR, text.message()))
         };
-        let width = if def.partitioning.as_ref().is_some_and(|by| by.has_columns()) { function.columns().len() } else { 1 };
+        let width = if def.partitioning.as_ref().is_some_and(|by| by.has_columns()) { level.columns().len() } else { 1 };
         match (&element.values, method) {
             (ast::PartitionValues::None, PartitionMethod::Range) => required("LESS THAN"),
             (ast::PartitionValues::None, PartitionMethod::List) => required("IN"),
@@ -78,7 +67,7 @@ impl Ddl<'_> {
                 if values.is_empty() {
                     return if width == 1 { Ok(PartitionValues::LessThan(vec![None])) } else { Err(inconsistent()) };
                 }
-                let row = self.row_of(values, width, element, function, def)?;
+                let row = self.row_of(values, width, element, level, def)?;
                 if row.iter().flatten().any(Value::is_null) {
                     return Err(Error::new(&ER_NULL_IN_VALUES_LESS_THAN, &[]));
                 }
@@ -93,7 +82,7 @@ impl Ddl<'_> {
                 let mut list = Vec::with_capacity(rows.len());
                 for row in rows {
                     self.session.check_interrupt()?;
-                    let row = self.row_of(row, width, element, function, def)?;
+                    let row = self.row_of(row, width, element, level, def)?;
                     let Some(row) = row.into_iter().collect::<Option<Vec<Value>>>() else {
                         return Err(Error::new(&ER_PARTITION_MAXVALUE_ERROR, &[]));
                     };
@@ -115,17 +104,17 @@ impl Ddl<'_> {
         values: &[ast::PartitionValue],
         width: usize,
         element: &ast::PartitionElement,
-        function: &PartitionFunction,
+        level: &PartitionLevel,
         def: &TableDef,
     ) -> Result<Vec<Option<Value>>> {
         let is_columns = def.partitioning.as_ref().is_some_and(|by| by.has_columns());
         if values.len() != width {
             return match is_columns {
                 true => Err(inconsistent()),
-                false => Err(Error::new(&ER_TOO_MANY_VALUES_ERROR, &[&function.method.name()])),
+                false => Err(Error::new(&ER_TOO_MANY_VALUES_ERROR, &[&level.method.name()])),
             };
         }
-        let columns = function.columns().iter().map(|at| def.columns.get(*at));
+        let columns = level.columns().iter().map(|at| def.columns.get(*at));
         values
             .iter()
             .zip(columns.chain(std::iter::repeat(None)))
@@ -133,7 +122,7 @@ impl Ddl<'_> {
                 let ast::PartitionValue::Expr(expr) = value else { return Ok(None) };
                 match column.filter(|_| is_columns) {
                     Some(column) => self.column_value(expr, column).map(Some),
-                    None => self.number_value(expr, element, function).map(Some),
+                    None => self.number_value(expr, element, level).map(Some),
                 }
             })
             .collect()
@@ -151,9 +140,9 @@ impl Ddl<'_> {
     }
 
     /// A value of a function: an integer of its domain, or NULL.
-    fn number_value(&self, expr: &ast::Expr, element: &ast::PartitionElement, function: &PartitionFunction) -> Result<Value> {
+    fn number_value(&self, expr: &ast::Expr, element: &ast::PartitionElement, level: &PartitionLevel) -> Result<Value> {
         let (bound, value) = self.constant(expr)?;
-        let unsigned = match &function.key {
+        let unsigned = match &level.key {
             vaquita_plan::partition::PartitionKey::Expr { expr, .. } => expr.ty.unsigned,
             _ => false,
         };
@@ -191,9 +180,15 @@ impl Ddl<'_> {
             return Err(Error::new(&ER_TOO_MANY_PARTITIONS_ERROR, &[]));
         }
         let mut names = HashSet::new();
-        for partition in &by.partitions {
-            if !names.insert(partition.name.to_lowercase()) {
-                return Err(Error::new(&ER_SAME_NAME_PARTITION, &[&partition.name]));
+        for (at, partition) in by.first_level().iter().enumerate() {
+            let below = match by.subpartitions {
+                Some(_) => by.partitions.get(by.numbers_of(at)).unwrap_or_default(),
+                None => &[],
+            };
+            for partition in std::iter::once(partition).chain(below) {
+                if !names.insert(partition.name.to_lowercase()) {
+                    return Err(Error::new(&ER_SAME_NAME_PARTITION, &[&partition.name]));
+                }
             }
         }
         let types = bound_types(def);
@@ -203,7 +198,7 @@ impl Ddl<'_> {
         };
         match by.method {
             PartitionMethod::Range => {
-                let bounds: Vec<&Vec<Option<Value>>> = by.partitions.iter().filter_map(|p| bounds_of(&p.values)).collect();
+                let bounds: Vec<&Vec<Option<Value>>> = by.first_level().iter().filter_map(|p| bounds_of(&p.values)).collect();
                 for pair in bounds.windows(2) {
                     if !by.has_columns() && pair[0].iter().all(Option::is_none) {
                         return Err(Error::new(&ER_PARTITION_MAXVALUE_ERROR, &[]));
@@ -215,7 +210,7 @@ impl Ddl<'_> {
                 Ok(())
             }
             PartitionMethod::List => {
-                let mut rows: Vec<&Vec<Value>> = by.partitions.iter().filter_map(|p| rows_of(&p.values)).flatten().collect();
+                let mut rows: Vec<&Vec<Value>> = by.first_level().iter().filter_map(|p| rows_of(&p.values)).flatten().collect();
                 rows.sort_by(|a, b| order(a, b));
                 match rows.windows(2).any(|pair| order(pair[0], pair[1]).is_eq()) {
                     true => Err(Error::new(&ER_MULTIPLE_DEF_CONST_IN_LIST_PART_ERROR, &[])),
@@ -225,6 +220,51 @@ impl Ddl<'_> {
             _ => Ok(()),
         }
     }
+}
+
+/// Error 1497: of all partitions and subpartitions, or of none, an engine is named. MySQL does not ask it of subpartitions that it names.
+pub(super) fn check_engines(by: &ast::Partitioning) -> Result<()> {
+    let names_engine =
+        |element: &ast::PartitionElement| element.options.iter().any(|option| matches!(option, TableOption::Engine(_)));
+    let is_listed = by.partitions.iter().any(|element| !element.subpartitions.is_empty());
+    if by.subpartition.is_some() && !is_listed {
+        return Ok(());
+    }
+    // A subpartition has the engine of its partition.
+    let each = |element: &ast::PartitionElement| match element.subpartitions.as_slice() {
+        [] => vec![names_engine(element)],
+        below => below.iter().map(|below| names_engine(below) || names_engine(element)).collect(),
+    };
+    let named: Vec<bool> = by.partitions.iter().flat_map(each).collect();
+    match named.contains(&true) && named.contains(&false) {
+        true => Err(Error::new(&ER_MIX_HANDLER_ERROR, &[])),
+        false => Ok(()),
+    }
+}
+
+/// Errors 1059 and 1567.
+fn check_name(name: &str) -> Result<()> {
+    check_identifier(name).map_err(|error| match error.is(&ER_TOO_LONG_IDENT) {
+        true => error,
+        false => Error::new(&ER_WRONG_PARTITION_NAME, &[]),
+    })
+}
+
+fn set_options(partition: &mut PartitionDef, options: &[TableOption]) -> Result<()> {
+    for option in options {
+        match option {
+            TableOption::Comment(text) => partition.comment = String::from_utf8_lossy(text).into_owned(),
+            TableOption::MaxRows(rows) => partition.rows_max = Some(*rows).filter(|rows| *rows > 0),
+            TableOption::MinRows(rows) => partition.rows_min = Some(*rows).filter(|rows| *rows > 0),
+            TableOption::Engine(name) if name.eq_ignore_ascii_case("InnoDB") || name.eq_ignore_ascii_case("ROCKSDB") => {}
+            TableOption::Engine(_) => return Err(no_native_partitioning()),
+            TableOption::DataDirectory(_) => return Err(Error::unsupported("DATA DIRECTORY of a partition")),
+            TableOption::IndexDirectory(_) => return Err(Error::unsupported("INDEX DIRECTORY of a partition")),
+            TableOption::Tablespace(_) => return Err(Error::unsupported("TABLESPACE of a partition")),
+            _ => return Err(Error::unsupported("an option of a partition")),
+        }
+    }
+    Ok(())
 }
 
 fn bounds_of(values: &PartitionValues) -> Option<&Vec<Option<Value>>> {

@@ -1,40 +1,44 @@
 //! PARTITION BY: what is written, checked and made the partitions of a definition.
 //!
 //! The partitioning function is kept as text, as MySQL prints it; the values of partitions are kept as values, those of COLUMNS in the
-//! types of their columns. What is not built (subpartitions, KEY by MySQL 5.1's hash, hashes of some collations) is error 1235.
+//! types of their columns. What is not built (KEY by MySQL 5.1's hash, hashes of some collations) is error 1235.
 
 use std::sync::Arc;
 
 use vaquita_parser::ast::{self, BinaryOp, UnaryOp};
 use vaquita_plan::bind::bind_partitions;
 use vaquita_plan::expr::{Expr, ExprKind};
-use vaquita_plan::partition::{PartitionFunction, can_hash};
+use vaquita_plan::partition::{PartitionFunction, PartitionLevel, can_hash};
 use vaquita_plan::visit;
 use vaquita_types::errno::*;
 use vaquita_types::limits::PARTITIONS_MAX;
 use vaquita_types::schema::{
-    ColumnDef, IndexDef, IndexKind, PartitionDef, PartitionKey, PartitionMethod, PartitionValues, Partitioning, TableDef,
+    ColumnDef, IndexDef, IndexKind, PartitionDef, PartitionKey, PartitionMethod, PartitionValues, Partitioning,
+    Subpartitioning, TableDef,
 };
 use vaquita_types::{ColumnType, Error, Result, TypeKind};
 
 use super::Ddl;
+use super::branches::{Branch, set_branches};
 use super::checks::unknown_column;
+use super::partition_values::check_engines;
 use crate::catalog::PlanCatalog;
 
+#[derive(Clone, Copy, PartialEq)]
+enum Level {
+    First,
+    Second,
+}
+
 impl Ddl<'_> {
-    /// Gives a complete definition its partitions, without ids.
-    pub(super) fn partition(&self, by: &ast::Partitioning, def: &mut TableDef) -> Result<()> {
+    /// Gives a complete definition its partitions, without ids. `engine_given`: the table has an engine already, or the statement says it.
+    pub(super) fn partition(&self, by: &ast::Partitioning, engine_given: bool, def: &mut TableDef) -> Result<()> {
         let engine = def.options.engine.as_str();
         if !engine.is_empty() && !engine.eq_ignore_ascii_case("InnoDB") && !engine.eq_ignore_ascii_case("ROCKSDB") {
             return Err(no_native_partitioning());
         }
-        if by.subpartition.is_some() {
-            return match by.by {
-                ast::PartitionBy::Range(_) | ast::PartitionBy::List(_) => Err(Error::unsupported("SUBPARTITION BY")),
-                _ => Err(Error::new(&ER_SUBPARTITION_ERROR, &[])),
-            };
-        }
-        let (method, key) = self.method_and_key(&by.by, def)?;
+        let subpartitions = self.subpartitioning(by, def)?;
+        let (method, key) = self.method_and_key(&by.by, def, Level::First)?;
         let count = match (by.count, by.partitions.len()) {
             (Some(count), listed) if listed > 0 && count != listed as u64 => {
                 return Err(Error::new(&ER_PARTITION_WRONG_NO_PART_ERROR, &[]));
@@ -43,7 +47,8 @@ impl Ddl<'_> {
             (None, 0) => 1,
             (None, listed) => listed as u64,
         };
-        if count > PARTITIONS_MAX as u64 {
+        let each = subpartitions.as_ref().map_or(1, |of| of.count as u64);
+        if count.saturating_mul(each) > PARTITIONS_MAX as u64 {
             return Err(Error::new(&ER_TOO_MANY_PARTITIONS_ERROR, &[]));
         }
         let listed = !by.partitions.is_empty();
@@ -51,16 +56,23 @@ impl Ddl<'_> {
         if !listed && !is_sliced {
             return Err(Error::new(&ER_PARTITIONS_MUST_BE_DEFINED_ERROR, &[&method.name()]));
         }
-        let partitioning = Partitioning { method, key, listed, counted: by.count.is_some() && !listed, partitions: Vec::new() };
-        def.partitioning = Some(Arc::new(partitioning));
+        let counted = by.count.is_some() && !listed;
+        def.partitioning =
+            Some(Arc::new(Partitioning { method, key, listed, counted, partitions: Vec::new(), subpartitions }));
         let function = self.function(def)?;
-        self.check_function(&function, def)?;
-        let partitions = match listed {
-            true => self.elements_of(&by.partitions, &function, def)?,
-            false => (0..count).map(|n| sliced(n as usize)).collect(),
+        check_level(&function.first, def, "PARTITION")?;
+        function.second.as_ref().map_or(Ok(()), |level| check_level(level, def, "SUBPARTITION"))?;
+        let made = match listed {
+            true => {
+                if !engine_given {
+                    check_engines(by)?;
+                }
+                self.elements_of(&by.partitions, &function.first, def)?
+            }
+            false => (0..count).map(|n| Branch::of(sliced(n as usize))).collect(),
         };
         if let Some(by) = def.partitioning_mut() {
-            by.partitions = partitions;
+            set_branches(by, made)?;
         }
         self.check_partitions(def)?;
         if def.has_foreign_keys() {
@@ -69,14 +81,34 @@ impl Ddl<'_> {
         check_keys(def, &function)
     }
 
-    fn method_and_key(&self, by: &ast::PartitionBy, def: &TableDef) -> Result<(PartitionMethod, PartitionKey)> {
+    /// SUBPARTITION BY, still without partitions. The parser has seen to it that all partitions name as many subpartitions.
+    fn subpartitioning(&self, by: &ast::Partitioning, def: &TableDef) -> Result<Option<Subpartitioning>> {
+        let is_range_or_list = matches!(by.by, ast::PartitionBy::Range(_) | ast::PartitionBy::List(_));
+        let named = by.partitions.first().map_or(0, |first| first.subpartitions.len());
+        let Some(of) = &by.subpartition else {
+            return if named == 0 { Ok(None) } else { Err(Error::new(&ER_SUBPARTITION_ERROR, &[])) };
+        };
+        if !is_range_or_list {
+            return Err(Error::new(&ER_SUBPARTITION_ERROR, &[]));
+        }
+        let count = of.count.unwrap_or(named.max(1) as u64);
+        if count > PARTITIONS_MAX as u64 {
+            return Err(Error::new(&ER_TOO_MANY_PARTITIONS_ERROR, &[]));
+        }
+        let (method, key) = self.method_and_key(&of.by, def, Level::Second)?;
+        let (listed, count) = (named > 0, count as usize);
+        let counted = of.count.is_some() && !listed;
+        Ok(Some(Subpartitioning { method, key, listed, counted, count, partitions: Vec::new() }))
+    }
+
+    fn method_and_key(&self, by: &ast::PartitionBy, def: &TableDef, level: Level) -> Result<(PartitionMethod, PartitionKey)> {
         let expr = |expr: &ast::Expr| -> Result<PartitionKey> {
             check_expr(expr)?;
             Ok(PartitionKey::Expr(self.expression_text(expr)))
         };
         let of = |by: &ast::PartitionedBy| match by {
             ast::PartitionedBy::Expr(function) => expr(function),
-            ast::PartitionedBy::Columns(names) => columns(names, def),
+            ast::PartitionedBy::Columns(names) => columns(names, def, level),
         };
         Ok(match by {
             ast::PartitionBy::Range(by) => (PartitionMethod::Range, of(by)?),
@@ -87,7 +119,7 @@ impl Ddl<'_> {
             ast::PartitionBy::Key { linear, columns: names, .. } => {
                 let method = if *linear { PartitionMethod::LinearKey } else { PartitionMethod::Key };
                 if !names.is_empty() {
-                    return Ok((method, columns(names, def)?));
+                    return Ok((method, columns(names, def, level)?));
                 }
                 if def.indexes.iter().any(|index| index.kind == IndexKind::Primary && !index.parts.is_empty()) {
                     return Ok((method, PartitionKey::PrimaryKey));
@@ -115,39 +147,39 @@ impl Ddl<'_> {
             None => error,
         })
     }
+}
 
-    /// Errors for columns and results that a function may not have.
-    fn check_function(&self, function: &PartitionFunction, def: &TableDef) -> Result<()> {
-        use vaquita_plan::partition::PartitionKey::{Columns, Expr as Function};
-        let columns: Vec<&ColumnDef> = function.columns().iter().filter_map(|at| def.columns.get(*at)).collect();
-        let not_allowed = |column: &ColumnDef| Err(Error::new(&ER_FIELD_TYPE_NOT_ALLOWED_AS_PARTITION_FIELD, &[&column.name]));
-        let is_blob = |column: &&ColumnDef| column.ty.is_blob() || matches!(column.ty.kind, TypeKind::Json | TypeKind::Geometry);
-        if columns.iter().any(is_blob) {
-            return Err(Error::new(&ER_BLOB_FIELD_IN_PART_FUNC_ERROR, &[]));
-        }
-        match &function.key {
-            Function { columns: read, .. } if read.is_empty() => Err(Error::new(&ER_WRONG_EXPR_IN_PARTITION_FUNC_ERROR, &[])),
-            Function { expr, .. } => {
-                if let ExprKind::Slot(slot) = expr.kind
-                    && let Some(column) = def.columns.get(slot)
-                    && !is_number(&column.ty)
-                {
-                    return not_allowed(column);
-                }
-                check_arguments(expr)?;
-                if is_number(&expr.ty) { Ok(()) } else { Err(Error::new(&ER_PARTITION_FUNC_NOT_ALLOWED_ERROR, &[&"PARTITION"])) }
+/// Errors for columns and results that a function may not have.
+fn check_level(function: &PartitionLevel, def: &TableDef, what: &str) -> Result<()> {
+    use vaquita_plan::partition::PartitionKey::{Columns, Expr as Function};
+    let columns: Vec<&ColumnDef> = function.columns().iter().filter_map(|at| def.columns.get(*at)).collect();
+    let not_allowed = |column: &ColumnDef| Err(Error::new(&ER_FIELD_TYPE_NOT_ALLOWED_AS_PARTITION_FIELD, &[&column.name]));
+    let is_blob = |column: &&ColumnDef| column.ty.is_blob() || matches!(column.ty.kind, TypeKind::Json | TypeKind::Geometry);
+    if columns.iter().any(is_blob) {
+        return Err(Error::new(&ER_BLOB_FIELD_IN_PART_FUNC_ERROR, &[]));
+    }
+    match &function.key {
+        Function { columns: read, .. } if read.is_empty() => Err(Error::new(&ER_WRONG_EXPR_IN_PARTITION_FUNC_ERROR, &[])),
+        Function { expr, .. } => {
+            if let ExprKind::Slot(slot) = expr.kind
+                && let Some(column) = def.columns.get(slot)
+                && !is_number(&column.ty)
+            {
+                return not_allowed(column);
             }
-            Columns(_) if function.method.is_key() => match columns.iter().find(|column| !can_hash(&column.ty)) {
-                Some(column) => {
-                    Err(Error::unsupported(format_args!("KEY partitioning by the type or collation of column {}", column.name)))
-                }
-                None => Ok(()),
-            },
-            Columns(_) => match columns.iter().find(|column| !may_have_bounds(column)) {
-                Some(column) => not_allowed(column),
-                None => Ok(()),
-            },
+            check_arguments(expr)?;
+            if is_number(&expr.ty) { Ok(()) } else { Err(Error::new(&ER_PARTITION_FUNC_NOT_ALLOWED_ERROR, &[&what])) }
         }
+        Columns(_) if function.method.is_key() => match columns.iter().find(|column| !can_hash(&column.ty)) {
+            Some(column) => {
+                Err(Error::unsupported(format_args!("KEY partitioning by the type or collation of column {}", column.name)))
+            }
+            None => Ok(()),
+        },
+        Columns(_) => match columns.iter().find(|column| !may_have_bounds(column)) {
+            Some(column) => not_allowed(column),
+            None => Ok(()),
+        },
     }
 }
 
@@ -161,20 +193,33 @@ pub(super) fn check_keys(def: &TableDef, function: &PartitionFunction) -> Result
             let id = def.columns.get(*at).map(|column| column.id);
             index.parts.iter().any(|part| Some(part.column) == id && part.prefix.is_none())
         };
-        if !function.columns().iter().all(holds) {
-            let kind = if index.kind == IndexKind::Primary { "PRIMARY KEY" } else { "UNIQUE INDEX" };
+        if !function.columns.iter().all(holds) {
+            let kind = if is_primary(def, index) { "PRIMARY KEY" } else { "UNIQUE INDEX" };
             return Err(Error::new(&ER_UNIQUE_KEY_NEED_ALL_FIELDS_IN_PF, &[&kind]));
         }
     }
     Ok(())
 }
 
-fn columns(names: &[String], def: &TableDef) -> Result<PartitionKey> {
+/// It is the primary key, or what MySQL takes for one: the first unique key without NULL, where there is no other.
+fn is_primary(def: &TableDef, index: &IndexDef) -> bool {
+    let has_primary = def.indexes.iter().any(|index| index.kind == IndexKind::Primary && !index.parts.is_empty());
+    let is_null = |id| def.columns.iter().any(|column| column.id == id && column.nullable);
+    let is_candidate =
+        |index: &&IndexDef| index.is_unique() && !index.parts.is_empty() && !index.parts.iter().any(|part| is_null(part.column));
+    match has_primary {
+        true => index.kind == IndexKind::Primary,
+        false => def.indexes.iter().find(is_candidate).is_some_and(|first| first.name == index.name),
+    }
+}
+
+fn columns(names: &[String], def: &TableDef, level: Level) -> Result<PartitionKey> {
     let mut ids = Vec::with_capacity(names.len());
     for name in names {
         let column = def.column_position(name).and_then(|at| def.columns.get(at));
         let Some(column) = column else { return Err(Error::new(&ER_FIELD_NOT_FOUND_PART_ERROR, &[])) };
-        if ids.contains(&column.id) {
+        // MySQL lets a column of subpartitions stand there twice.
+        if level == Level::First && ids.contains(&column.id) {
             return Err(Error::new(&ER_SAME_NAME_PARTITION_FIELD, &[&column.name]));
         }
         ids.push(column.id);

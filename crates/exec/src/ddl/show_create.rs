@@ -14,7 +14,7 @@
 
 use std::fmt::Write;
 
-use vaquita_parser::keyword::is_reserved_word;
+use vaquita_parser::keyword::is_quoted_word;
 use vaquita_types::charset::{Collation, CollationId, charset, collation};
 use vaquita_types::schema::{ColumnDef, ColumnDefault, ForeignKeyDef, IndexDef, IndexKind, ReferentialAction, TableDef};
 use vaquita_types::{ColumnType, TypeKind, Value, sql_mode};
@@ -53,7 +53,7 @@ impl Quoting {
 
 fn needs_quotes(name: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '$' || !c.is_ascii();
-    !name.chars().all(plain) || name.chars().all(|c| c.is_ascii_digit()) || is_reserved_word(name.as_bytes())
+    !name.chars().all(plain) || name.chars().all(|c| c.is_ascii_digit()) || is_quoted_word(name.as_bytes())
 }
 
 /// `auto_increment` is the next value of the counter.

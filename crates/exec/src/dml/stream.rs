@@ -76,7 +76,7 @@ fn moves_rows(scan: &Scan, table: &TableRef, assignments: &[Assignment]) -> bool
         let column = &table.columns[position];
         column.on_update_now || column.generated.is_some() || assignments.iter().any(|a| a.column == position)
     };
-    if scan.partitions.as_ref().is_some_and(|partitions| partitions.function.columns().iter().any(|at| is_set(*at))) {
+    if scan.partitions.as_ref().is_some_and(|partitions| partitions.function.columns.iter().any(|at| is_set(*at))) {
         return true;
     }
     parts.any(|part| {

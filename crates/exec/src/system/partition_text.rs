@@ -34,9 +34,9 @@ pub(crate) fn description(def: &TableDef, by: &Partitioning, partition: &Partiti
     }
 }
 
-/// PARTITION_EXPRESSION.
-pub(crate) fn expression(def: &TableDef, by: &Partitioning) -> Option<String> {
-    match &by.key {
+/// PARTITION_EXPRESSION and SUBPARTITION_EXPRESSION.
+pub(crate) fn expression(def: &TableDef, key: &PartitionKey) -> Option<String> {
+    match key {
         PartitionKey::Expr(text) => Some(text.clone()),
         PartitionKey::PrimaryKey => Some(String::new()),
         PartitionKey::Columns(ids) => {

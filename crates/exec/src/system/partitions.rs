@@ -1,4 +1,4 @@
-//! information_schema.PARTITIONS: a row for each partition, and one for each table without.
+//! information_schema.PARTITIONS: a row for each partition, or subpartition where there are any, and one for each table without.
 
 use vaquita_types::schema::{IndexId, TableDef};
 use vaquita_types::{Result, Value};
@@ -20,18 +20,30 @@ pub fn partitions(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
             rows.push(row_of(cx, def, None, def.id, &own)?);
             return Ok(());
         };
-        for (n, partition) in by.partitions.iter().enumerate() {
-            cx.statement.session.check_interrupt()?;
-            let method = if by.has_columns() { format!("{} COLUMNS", by.method.name()) } else { by.method.name().to_string() };
-            let shown = Shown {
-                name: &partition.name,
-                number: n as u64 + 1,
-                method,
-                expression: expression(def, by),
-                description: description(def, by, partition),
-                comment: &partition.comment,
-            };
-            rows.push(row_of(cx, def, Some(shown), partition.id, &partition.indexes)?);
+        let method = if by.has_columns() { format!("{} COLUMNS", by.method.name()) } else { by.method.name().to_string() };
+        let expression_of_first = expression(def, &by.key);
+        for (first, named) in by.first_level().iter().enumerate() {
+            let description = description(def, by, named);
+            for (n, number) in by.numbers_of(first).enumerate() {
+                cx.statement.session.check_interrupt()?;
+                let Some(partition) = by.partitions.get(number) else { continue };
+                let subpartition = by.subpartitions.as_ref().map(|by| ShownSubpartition {
+                    name: &partition.name,
+                    number: n as u64 + 1,
+                    method: by.method.name(),
+                    expression: expression(def, &by.key),
+                });
+                let shown = Shown {
+                    name: &named.name,
+                    number: first as u64 + 1,
+                    method: &method,
+                    expression: expression_of_first.as_deref(),
+                    description: description.as_deref(),
+                    comment: &partition.comment,
+                    subpartition,
+                };
+                rows.push(row_of(cx, def, Some(shown), partition.id, &partition.indexes)?);
+            }
         }
         Ok(())
     })?;
@@ -41,10 +53,18 @@ pub fn partitions(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
 struct Shown<'a> {
     name: &'a str,
     number: u64,
-    method: String,
-    expression: Option<String>,
-    description: Option<String>,
+    method: &'a str,
+    expression: Option<&'a str>,
+    description: Option<&'a str>,
     comment: &'a str,
+    subpartition: Option<ShownSubpartition<'a>>,
+}
+
+struct ShownSubpartition<'a> {
+    name: &'a str,
+    number: u64,
+    method: &'static str,
+    expression: Option<String>,
 }
 
 fn row_of(
@@ -63,20 +83,21 @@ fn row_of(
     let data_bytes = indexes.first().map_or(0, bytes);
     let text = |value: Option<&str>| value.map_or(NULL, Value::from);
     let shown = shown.as_ref();
+    let below = shown.and_then(|p| p.subpartition.as_ref());
     Ok(row![
         "def",
         def.database.as_str(),
         def.name.as_str(),
         text(shown.map(|p| p.name)),
-        NULL,
+        text(below.map(|p| p.name)),
         shown.map_or(NULL, |p| Value::UInt(p.number)),
-        NULL,
+        below.map_or(NULL, |p| Value::UInt(p.number)),
         shown.map_or(NULL, |_| Value::from("0")),
-        text(shown.map(|p| p.method.as_str())),
-        NULL,
-        text(shown.and_then(|p| p.expression.as_deref())),
-        NULL,
-        text(shown.and_then(|p| p.description.as_deref())),
+        text(shown.map(|p| p.method)),
+        text(below.map(|p| p.method)),
+        text(shown.and_then(|p| p.expression)),
+        text(below.and_then(|p| p.expression.as_deref())),
+        text(shown.and_then(|p| p.description)),
         row_count,
         data_bytes.checked_div(row_count).unwrap_or(0),
         data_bytes,

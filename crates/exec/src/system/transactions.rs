@@ -74,12 +74,18 @@ pub struct LockNames {
     indexes: HashMap<IndexId, NamedIndex>,
 }
 
+/// The partition that an index is of.
+struct NamedPartition {
+    number: usize,
+    name: String,
+    subpartition: Option<String>,
+}
+
 struct NamedIndex {
     table: TableId,
     /// In the table's list.
     position: usize,
-    /// Number and name of the partition that it is of.
-    partition: Option<(usize, String)>,
+    partition: Option<NamedPartition>,
     name: String,
 }
 
@@ -91,8 +97,12 @@ impl LockNames {
             let def = &table.def;
             names.tables.insert(def.id, (def.database.clone(), def.name.clone()));
             for (n, index) in def.indexes.iter().enumerate() {
-                let of_partition =
-                    |(number, p): (usize, &PartitionDef)| Some((*p.indexes.get(n)?, Some((number, p.name.clone()))));
+                let of_partition = |(number, p): (usize, &PartitionDef)| {
+                    let by = def.partitioning.as_ref()?;
+                    let subpartition = by.subpartitions.is_some().then(|| p.name.clone());
+                    let name = by.first_level_of(number)?.name.clone();
+                    Some((*p.indexes.get(n)?, Some(NamedPartition { number, name, subpartition })))
+                };
                 let of_partitions = def.partitions().iter().enumerate().filter_map(of_partition);
                 for (id, partition) in std::iter::once((index.id, None)).chain(of_partitions) {
                     let named = NamedIndex { table: def.id, position: n, partition, name: index.name.clone() };
@@ -124,9 +134,9 @@ impl LockNames {
     }
 
     /// The partition that a key or range is of.
-    fn partition(&self, target: &LockTarget) -> Option<&str> {
+    fn partition(&self, target: &LockTarget) -> Option<&NamedPartition> {
         let (LockTarget::Key(key) | LockTarget::Range(key, _)) = target else { return None };
-        self.index_of(key)?.partition.as_ref().map(|(_, name)| name.as_str())
+        self.index_of(key)?.partition.as_ref()
     }
 
     /// The columns and values of a key.
@@ -135,7 +145,7 @@ impl LockNames {
         let Some((database, name)) = self.tables.get(&index.table) else { return Ok(Vec::new()) };
         let Some(table) = cx.statement.catalog.table(database, name)? else { return Ok(Vec::new()) };
         let key = referenced_key(key).unwrap_or(key);
-        match index.partition.as_ref().map(|(number, _)| *number).filter(|number| *number < table.def.partitions().len()) {
+        match index.partition.as_ref().map(|p| p.number).filter(|number| *number < table.def.partitions().len()) {
             Some(number) => table.partition(number)?.key_columns(&self.txn, index.position, key),
             None => table.key_columns(&self.txn, index.position, key),
         }
@@ -212,6 +222,7 @@ pub fn data_locks(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
     let sessions = sessions(cx);
     let row = |lock: LockInfo| -> Result<Row> {
         let (database, table, index) = names.of(&lock.target);
+        let partition = names.partition(&lock.target);
         Ok(row![
             "INNODB",
             lock_id(lock.txn, &lock.target),
@@ -220,8 +231,8 @@ pub fn data_locks(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
             0u64,
             database,
             table,
-            names.partition(&lock.target),
-            NULL,
+            partition.map(|p| p.name.as_str()),
+            partition.and_then(|p| p.subpartition.as_deref()),
             index,
             0u64,
             if matches!(lock.target, LockTarget::Table(_)) { "TABLE" } else { "RECORD" },

@@ -21,6 +21,8 @@ impl Parser<'_> {
             // What is done to partitions stands alone.
             let partitions = matches!(self.peek(), Tok::Kw(Kw::PARTITION | Kw::PARTITIONING)) && !self.is(Kw::RENAME);
             if partitions && !alter.actions.is_empty() {
+                // These words begin other actions, too.
+                self.eat_any(&[Kw::ADD, Kw::DROP]);
                 return self.fail();
             }
             self.alter_item(&mut alter)?;

@@ -12,7 +12,7 @@ impl Parser<'_> {
     /// PARTITION BY ..
     pub(super) fn partitioning(&mut self) -> Result<Partitioning> {
         self.expect_all(&[Kw::PARTITION, Kw::BY])?;
-        let by = self.partition_by()?;
+        let by = self.partition_by(true)?;
         let count = self.part_count(Kw::PARTITIONS, "partitions")?;
         let mut subpartition = None;
         if self.eat(Kw::SUBPARTITION) {
@@ -20,12 +20,13 @@ impl Parser<'_> {
             if self.is_any(&[Kw::RANGE, Kw::LIST]) {
                 return self.fail();
             }
-            let by = self.partition_by()?;
+            let by = self.partition_by(false)?;
             subpartition = Some(SubpartitionBy { by, count: self.part_count(Kw::SUBPARTITIONS, "subpartitions")? });
         }
         let listed = self.is_op(Op::LParen) && self.peek() == Tok::Kw(Kw::PARTITION);
         let at = self.start();
-        let partitions = if listed { self.partition_elements()? } else { Vec::new() };
+        let each = subpartition.as_ref().and_then(|by| by.count);
+        let partitions = if listed { self.partition_elements(each)? } else { Vec::new() };
         self.check_partitions(&by, count, &partitions, at)?;
         Ok(Partitioning { by, count, subpartition, partitions })
     }
@@ -74,7 +75,8 @@ impl Parser<'_> {
         Ok(())
     }
 
-    fn partition_by(&mut self) -> Result<PartitionBy> {
+    /// Of partitions, or of subpartitions, whose KEY names columns.
+    fn partition_by(&mut self, whole: bool) -> Result<PartitionBy> {
         let linear = self.eat(Kw::LINEAR);
         Ok(match self.kind() {
             Tok::Kw(Kw::HASH) => {
@@ -92,7 +94,7 @@ impl Parser<'_> {
                     }
                 }
                 self.expect_op(Op::LParen)?;
-                let columns = if self.is_op(Op::RParen) { Vec::new() } else { self.comma_list(Self::ident)? };
+                let columns = if whole && self.is_op(Op::RParen) { Vec::new() } else { self.comma_list(Self::ident)? };
                 self.expect_op(Op::RParen)?;
                 PartitionBy::Key { linear, algorithm, columns }
             }
@@ -126,11 +128,41 @@ impl Parser<'_> {
         }
     }
 
-    fn partition_elements(&mut self) -> Result<Vec<PartitionElement>> {
+    /// `each`: SUBPARTITIONS n.
+    fn partition_elements(&mut self, mut each: Option<u64>) -> Result<Vec<PartitionElement>> {
+        let mut listed = None;
         self.paren_list(|p| {
             p.expect(Kw::PARTITION)?;
-            p.partition_element(true)
+            let mut element = p.partition_element(true)?;
+            element.subpartitions = p.subpartitions(&mut listed, &mut each)?;
+            Ok(element)
         })
+    }
+
+    /// The subpartitions of a partition. All partitions list as many as the first one, or none; MySQL's places of the error.
+    fn subpartitions(&mut self, listed: &mut Option<bool>, each: &mut Option<u64>) -> Result<Vec<PartitionElement>> {
+        let wrong = |p: &Self, at: usize| {
+            Err(ParseError::syntax_as(errno::ER_PARTITION_WRONG_NO_SUBPART_ERROR.format, p.src, at))
+        };
+        let lists = self.is_op(Op::LParen);
+        let begin = self.start();
+        match *listed.get_or_insert(lists) {
+            true if !lists => return wrong(self, self.prev_end),
+            false if lists => {
+                self.bump();
+                return wrong(self, self.start());
+            }
+            _ if !lists => return Ok(Vec::new()),
+            _ => {}
+        }
+        let list = self.paren_list(|p| {
+            p.expect(Kw::SUBPARTITION)?;
+            p.partition_element(false)
+        })?;
+        if *each.get_or_insert(list.len() as u64) != list.len() as u64 {
+            return wrong(self, begin);
+        }
+        Ok(list)
     }
 
     fn partition_element(&mut self, whole: bool) -> Result<PartitionElement> {
@@ -140,14 +172,7 @@ impl Parser<'_> {
         while let Some(option) = self.partition_option()? {
             options.push(option);
         }
-        let mut subpartitions = Vec::new();
-        if whole && self.is_op(Op::LParen) {
-            subpartitions = self.paren_list(|p| {
-                p.expect(Kw::SUBPARTITION)?;
-                p.partition_element(false)
-            })?;
-        }
-        Ok(PartitionElement { name, values, options, subpartitions })
+        Ok(PartitionElement { name, values, options, subpartitions: Vec::new() })
     }
 
     fn partition_option(&mut self) -> Result<Option<TableOption>> {
@@ -224,7 +249,7 @@ impl Parser<'_> {
         }
         let action = match kw {
             Kw::ADD if self.eat(Kw::PARTITIONS) => PartitionAction::AddCount(self.number()?),
-            Kw::ADD => PartitionAction::Add(self.partition_elements()?),
+            Kw::ADD => PartitionAction::Add(self.partition_elements(None)?),
             Kw::DROP => PartitionAction::Drop(self.comma_list(Self::ident)?),
             Kw::COALESCE => PartitionAction::Coalesce(self.number()?),
             Kw::TRUNCATE => PartitionAction::Truncate(self.partition_names()?),
@@ -266,7 +291,7 @@ impl Parser<'_> {
         }
         let names = self.comma_list(Self::ident)?;
         self.expect(Kw::INTO)?;
-        Ok(PartitionAction::Reorganize { names, into: self.partition_elements()? })
+        Ok(PartitionAction::Reorganize { names, into: self.partition_elements(None)? })
     }
 
     fn exchange(&mut self) -> Result<PartitionAction> {

@@ -119,7 +119,7 @@ impl Binder<'_> {
                 (other_table.id == table.id).then_some((*other, other_alias))
             });
             let partitions = &frame.relations[*relation].partitions;
-            let divides = partitions.as_ref().is_some_and(|p| p.function.columns().contains(&assignment.column));
+            let divides = partitions.as_ref().is_some_and(|p| p.function.columns.contains(&assignment.column));
             let moves = divides || table.clustered().parts.iter().any(|part| part.column == column);
             let Some((other, other_alias)) = other.filter(|_| moves) else {
                 continue;

@@ -14,7 +14,7 @@ pub(super) fn of_scan(relation: &Relation, conditions: &[&Expr]) -> Option<Arc<S
     let columns = Columns { table, slots: &slots };
     let mut partitions = partitions.clone();
     for term in conditions.iter().flat_map(|condition| columns.terms(condition)) {
-        if !partitions.function.columns().contains(&term.column) {
+        if !partitions.function.columns.contains(&term.column) {
             continue;
         }
         let bound = match term.bound {

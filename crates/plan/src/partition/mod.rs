@@ -5,6 +5,8 @@
 //!
 //! Example: `PARTITION BY RANGE (YEAR(d)) (PARTITION p0 VALUES LESS THAN (2020), PARTITION p1 VALUES LESS THAN MAXVALUE)` has the
 //! expression `YEAR(slot 0)` and the bounds `[2020, MAXVALUE]`; a row of 2021 is in partition 1.
+//!
+//! Where there are subpartitions, each level has a function, and the number of a row's partition is that of its subpartition among all.
 
 mod environment;
 mod hash;
@@ -19,24 +21,52 @@ use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno};
 use crate::env::EvalCx;
 use crate::expr::{Expr, ExprKind};
 pub use crate::tree::partition::{
-    Monotonic, PartitionBounds, PartitionFunction, PartitionKey, PartitionTerm, PartitionTermBound, ScanPartitions,
+    Monotonic, PartitionBounds, PartitionFunction, PartitionKey, PartitionLevel, PartitionTerm, PartitionTermBound,
+    ScanPartitions,
 };
 use environment::Fixed;
 pub use hash::can_hash;
 
 impl PartitionFunction {
-    /// The function of a table whose partitioning has this key.
-    pub fn new(table: &TableRef, key: PartitionKey) -> Result<PartitionFunction> {
+    /// The function of a table whose levels have these keys.
+    pub fn new(table: &TableRef, first: PartitionKey, second: Option<PartitionKey>) -> Result<PartitionFunction> {
         let by = table.partitioning.as_ref().ok_or_else(|| Error::internal("a table without partitions"))?;
-        let (method, count) = (by.method, by.partitions.len());
-        let mut function = PartitionFunction { table: table.clone(), method, key, bounds: PartitionBounds::None, count };
-        function.bounds = function.bounds_of(by)?;
-        Ok(function)
+        let level = |method, key, count| PartitionLevel { table: table.clone(), method, key, bounds: PartitionBounds::None, count };
+        let mut first = level(by.method, first, by.first_level().len());
+        first.bounds = first.bounds_of(by)?;
+        let second = match (&by.subpartitions, second) {
+            (Some(by), Some(key)) => Some(level(by.method, key, by.count)),
+            (None, None) => None,
+            _ => return Err(Error::internal("subpartitions without a function")),
+        };
+        let mut columns = first.columns().to_vec();
+        for column in second.iter().flat_map(PartitionLevel::columns) {
+            if !columns.contains(column) {
+                columns.push(*column);
+            }
+        }
+        Ok(PartitionFunction { first, second, columns })
     }
 
+    /// The number of the partition of a row as it is stored; error 1526 if there is none.
+    pub fn partition_of(&self, row: &[Value]) -> Result<usize> {
+        let first = self.first.partition_of(row)?;
+        match &self.second {
+            None => Ok(first),
+            Some(second) => Ok(first * second.count + second.partition_of(row)?),
+        }
+    }
+
+    /// How many partitions there are.
+    pub fn count(&self) -> usize {
+        self.first.count * self.second.as_ref().map_or(1, |second| second.count)
+    }
+}
+
+impl PartitionLevel {
     fn bounds_of(&self, by: &schema::Partitioning) -> Result<PartitionBounds> {
         let columns = by.has_columns();
-        let values = by.partitions.iter().map(|p| &p.values);
+        let values = by.first_level().iter().map(|p| &p.values);
         let first = |bounds: &[Option<Value>]| bounds.first().cloned().flatten().as_ref().and_then(integer);
         Ok(match by.method {
             PartitionMethod::Range if columns => PartitionBounds::RangeColumns(values.map(less_than).collect::<Result<_>>()?),
@@ -70,8 +100,8 @@ impl PartitionFunction {
         }
     }
 
-    /// The partition of a row as it is stored; error 1526 if there is none.
-    pub fn partition_of(&self, row: &[Value]) -> Result<usize> {
+    /// The partition of a row in this level.
+    fn partition_of(&self, row: &[Value]) -> Result<usize> {
         match &self.key {
             PartitionKey::Expr { expr, .. } => {
                 let value = self.evaluate(expr, row)?;

@@ -8,7 +8,7 @@
 use vaquita_types::schema::PartitionMethod;
 use vaquita_types::{Result, TypeKind, Value};
 
-use super::{Monotonic, PartitionBounds, PartitionFunction, PartitionKey, PartitionTermBound, ScanPartitions, compare, integer};
+use super::{Monotonic, PartitionBounds, PartitionKey, PartitionLevel, PartitionTermBound, ScanPartitions, compare, integer};
 use crate::bounds::{KeyValue, to_key_value};
 use crate::expr::{Expr, ExprKind};
 
@@ -28,7 +28,7 @@ impl ScanPartitions {
     pub fn read(&self, eval: Eval<'_>) -> Result<Vec<usize>> {
         let pruned = self.pruned(eval)?;
         Ok(match (&self.selected, pruned) {
-            (None, None) => (0..self.function.count).collect(),
+            (None, None) => (0..self.function.count()).collect(),
             (Some(selected), None) => selected.to_vec(),
             (None, Some(pruned)) => pruned,
             (Some(selected), Some(mut pruned)) => {
@@ -44,9 +44,16 @@ impl ScanPartitions {
             ExprKind::Literal(value) => Ok(Some(value.clone())),
             _ => Ok(None),
         };
-        let partitions = self.function.table.partitions();
+        let by = self.function.first.table.partitioning.as_ref()?;
         let read = self.read(constant).unwrap_or_default();
-        let names: Vec<&str> = read.iter().filter_map(|n| partitions.get(*n)).map(|p| p.name.as_str()).collect();
+        let name = |number: &usize| {
+            let name = &by.partitions.get(*number)?.name;
+            Some(match &by.subpartitions {
+                Some(_) => format!("{}_{name}", by.first_level_of(*number)?.name),
+                None => name.clone(),
+            })
+        };
+        let names: Vec<String> = read.iter().filter_map(name).collect();
         (!names.is_empty()).then(|| names.join(","))
     }
 
@@ -55,10 +62,22 @@ impl ScanPartitions {
         if self.terms.is_empty() {
             return Ok(None);
         }
-        let function = &*self.function;
+        let first = self.pruned_level(&self.function.first, eval)?;
+        let Some(level) = &self.function.second else { return Ok(first) };
+        let second = self.pruned_level(level, eval)?;
+        if first.is_none() && second.is_none() {
+            return Ok(None);
+        }
+        let first = first.unwrap_or_else(|| (0..self.function.first.count).collect());
+        let second = second.unwrap_or_else(|| (0..level.count).collect());
+        Ok(Some(first.iter().flat_map(|n| second.iter().map(move |m| n * level.count + m)).collect()))
+    }
+
+    /// Of one level; `None`: all of them.
+    fn pruned_level(&self, function: &PartitionLevel, eval: Eval<'_>) -> Result<Option<Vec<usize>>> {
         let mut equal: Vec<Option<Vec<Value>>> = Vec::with_capacity(function.columns().len());
         for column in function.columns() {
-            equal.push(self.values_of(*column, eval)?);
+            equal.push(self.values_of(function, *column, eval)?);
         }
         if equal.iter().flatten().any(Vec::is_empty) {
             return Ok(Some(Vec::new()));
@@ -68,12 +87,12 @@ impl ScanPartitions {
             let values: Vec<Vec<Value>> = equal.into_iter().flatten().collect();
             return Ok(function.of_values(&values));
         }
-        self.between(&equal, eval)
+        self.between(function, &equal, eval)
     }
 
     /// The values that a column can have; `None`: any.
-    fn values_of(&self, column: usize, eval: Eval<'_>) -> Result<Option<Vec<Value>>> {
-        let of = &self.function.table.columns[column];
+    fn values_of(&self, function: &PartitionLevel, column: usize, eval: Eval<'_>) -> Result<Option<Vec<Value>>> {
+        let of = &function.table.columns[column];
         // What it is compared with is in the session's zone.
         if of.ty.kind == TypeKind::Timestamp {
             return Ok(None);
@@ -98,8 +117,8 @@ impl ScanPartitions {
     }
 
     /// The tightest bounds of a column. `Err(())`: nothing can be between them.
-    fn ends(&self, column: usize, eval: Eval<'_>) -> Result<std::result::Result<(End, End), ()>> {
-        let ty = &self.function.table.columns[column].ty;
+    fn ends(&self, function: &PartitionLevel, column: usize, eval: Eval<'_>) -> Result<std::result::Result<(End, End), ()>> {
+        let ty = &function.table.columns[column].ty;
         let (mut low, mut high): (End, End) = (None, None);
         if ty.kind == TypeKind::Timestamp {
             return Ok(Ok((low, high)));
@@ -132,20 +151,24 @@ impl ScanPartitions {
     }
 
     /// By bounds of one column.
-    fn between(&self, equal: &[Option<Vec<Value>>], eval: Eval<'_>) -> Result<Option<Vec<usize>>> {
-        let function = &*self.function;
+    fn between(
+        &self,
+        function: &PartitionLevel,
+        equal: &[Option<Vec<Value>>],
+        eval: Eval<'_>,
+    ) -> Result<Option<Vec<usize>>> {
         match (&function.key, &function.bounds) {
             (PartitionKey::Columns(columns), PartitionBounds::RangeColumns(bounds)) => {
                 let fixed: Vec<Value> = equal.iter().map_while(|values| only(values.as_deref()?)).collect();
                 let Some(next) = columns.get(fixed.len()) else { return Ok(None) };
-                let Ok((low, high)) = self.ends(*next, eval)? else { return Ok(Some(Vec::new())) };
+                let Ok((low, high)) = self.ends(function, *next, eval)? else { return Ok(Some(Vec::new())) };
                 Ok(function.columns_between(bounds, &fixed, &low, &high))
             }
             (PartitionKey::Columns(columns), PartitionBounds::ListColumns(rows)) => {
                 let mut found = Vec::new();
                 let mut ends = Vec::with_capacity(columns.len());
                 for column in columns {
-                    let Ok(between) = self.ends(*column, eval)? else { return Ok(Some(found)) };
+                    let Ok(between) = self.ends(function, *column, eval)? else { return Ok(Some(found)) };
                     ends.push(between);
                 }
                 let fits = |row: &[Value]| {
@@ -160,12 +183,12 @@ impl ScanPartitions {
             }
             (PartitionKey::Expr { columns, monotonic: Some(monotonic), .. }, _) => {
                 let [column] = columns.as_slice() else { return Ok(None) };
-                let Ok((low, high)) = self.ends(*column, eval)? else { return Ok(Some(Vec::new())) };
+                let Ok((low, high)) = self.ends(function, *column, eval)? else { return Ok(Some(Vec::new())) };
                 function.numbers_between(*column, *monotonic, low, high)
             }
             (PartitionKey::Columns(columns), _) => {
                 let [column] = columns.as_slice() else { return Ok(None) };
-                let Ok((low, high)) = self.ends(*column, eval)? else { return Ok(Some(Vec::new())) };
+                let Ok((low, high)) = self.ends(function, *column, eval)? else { return Ok(Some(Vec::new())) };
                 Ok(function.walked(*column, low, high))
             }
             _ => Ok(None),
@@ -173,7 +196,7 @@ impl ScanPartitions {
     }
 }
 
-impl PartitionFunction {
+impl PartitionLevel {
     /// The partitions of all combinations of values; `None` if the function fails for one.
     fn of_values(&self, values: &[Vec<Value>]) -> Option<Vec<usize>> {
         let mut row = vec![Value::Null; self.table.columns.len()];

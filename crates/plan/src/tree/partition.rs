@@ -11,11 +11,21 @@ use super::node::{Inclusive, KeyExpr};
 /// From the values of a row to the number of its partition (`crate::partition`).
 #[derive(Clone, Debug)]
 pub struct PartitionFunction {
+    /// PARTITION BY.
+    pub first: PartitionLevel,
+    /// SUBPARTITION BY.
+    pub second: Option<PartitionLevel>,
+    /// Positions of the columns that decide, of both levels.
+    pub columns: Vec<usize>,
+}
+
+#[derive(Clone, Debug)]
+pub struct PartitionLevel {
     pub table: TableRef,
     pub method: PartitionMethod,
     pub key: PartitionKey,
     pub bounds: PartitionBounds,
-    /// Of partitions.
+    /// Of partitions; of subpartitions in each partition.
     pub count: usize,
 }
 

@@ -68,7 +68,20 @@ fn partitions_change_beside_writers_and_survive_a_kill() {
             "ALTER TABLE d.t COALESCE PARTITION 2",
             "ALTER TABLE d.t REMOVE PARTITIONING",
         ];
-        for change in changes.into_iter().chain([format!("ALTER TABLE d.t {range}").as_str()]) {
+        let below = range.replace("(id) (", "(id) SUBPARTITION BY KEY (id) SUBPARTITIONS 3 (");
+        let to_subpartitions = format!("ALTER TABLE d.t {below}");
+        let changes_below = [
+            "ALTER TABLE d.t TRUNCATE PARTITION bsp1, csp0",
+            "ALTER TABLE d.t REORGANIZE PARTITION a, b INTO (PARTITION a VALUES LESS THAN (10), PARTITION f VALUES LESS THAN (40))",
+            "ALTER TABLE d.t REORGANIZE PARTITION a, f INTO (PARTITION a VALUES LESS THAN (20) (SUBPARTITION x, SUBPARTITION y, \
+             SUBPARTITION z), PARTITION b VALUES LESS THAN (40) (SUBPARTITION b0, SUBPARTITION b1, SUBPARTITION b2))",
+            "ALTER TABLE d.t REBUILD PARTITION b",
+            "ALTER TABLE d.t DROP PARTITION c",
+            "ALTER TABLE d.t ADD PARTITION (PARTITION c VALUES LESS THAN MAXVALUE)",
+            "ALTER TABLE d.t DROP INDEX v, ADD INDEX v (v)",
+        ];
+        let back = format!("ALTER TABLE d.t {range}");
+        for change in changes.into_iter().chain([back.as_str(), to_subpartitions.as_str()]).chain(changes_below) {
             ok(&mut client, change);
         }
         stop.store(true, Ordering::Relaxed);
@@ -94,6 +107,47 @@ fn a_statement_reads_the_partition_that_it_touches() {
     ok(&mut client, "UPDATE d.m SET id = 78 WHERE id = 77");
     assert_eq!(one(&mut client, "SELECT SUM(v), COUNT(*) FROM d.m PARTITION (p1, p78)"), "60|3");
     ok(&mut client, "DROP TABLE d.m");
+}
+
+/// Both levels are pruned, by constants and by the rows of an outer table.
+#[test]
+fn subpartitions_are_pruned() {
+    let server = Server::start("subpartitions");
+    let mut client = server.connect();
+    ok(&mut client, "CREATE DATABASE d");
+    ok(
+        &mut client,
+        "CREATE TABLE d.m (a INT, b INT, v INT, KEY (v)) PARTITION BY RANGE (a) SUBPARTITION BY HASH (b) SUBPARTITIONS 3 \
+         (PARTITION p0 VALUES LESS THAN (10), PARTITION p1 VALUES LESS THAN (20), PARTITION pm VALUES LESS THAN MAXVALUE)",
+    );
+    ok(&mut client, "CREATE TABLE d.o (a INT, b INT)");
+    for a in [1, 11, 21] {
+        ok(&mut client, &format!("INSERT INTO d.m VALUES ({a}, 0, 1), ({a}, 1, 2), ({a}, 2, 3)"));
+    }
+    ok(&mut client, "INSERT INTO d.o VALUES (1, 1), (11, 2), (21, 0), (30, 1)");
+    let read = [
+        ("a = 1 AND b = 1", "p0_p0sp1", "1"),
+        ("b = 2", "p0_p0sp2,p1_p1sp2,pm_pmsp2", "3"),
+        ("a = 11", "p1_p1sp0,p1_p1sp1,p1_p1sp2", "3"),
+        ("a > 10 AND b IN (0, 4)", "p1_p1sp0,p1_p1sp1,pm_pmsp0,pm_pmsp1", "2"),
+        ("a < 10 AND b BETWEEN 1 AND 2", "p0_p0sp1,p0_p0sp2", "2"),
+        ("v = 1", "p0_p0sp0,p0_p0sp1,p0_p0sp2,p1_p1sp0,p1_p1sp1,p1_p1sp2,pm_pmsp0,pm_pmsp1,pm_pmsp2", "3"),
+    ];
+    for (condition, partitions, rows) in read {
+        let explained = client.query(&format!("EXPLAIN FORMAT=TRADITIONAL SELECT * FROM d.m WHERE {condition}"));
+        assert_eq!(explained.rows()[0][3], partitions, "{condition}");
+        assert_eq!(one(&mut client, &format!("SELECT COUNT(*) FROM d.m WHERE {condition}")), rows, "{condition}");
+    }
+    let joined = "SELECT GROUP_CONCAT(m.v ORDER BY m.v) FROM d.o STRAIGHT_JOIN d.m ON m.a = o.a AND m.b = o.b";
+    assert_eq!(one(&mut client, joined), "1,2,3");
+    // A read that looks at one subpartition does not notice that the others are new.
+    let mut other = server.connect();
+    ok(&mut other, "START TRANSACTION WITH CONSISTENT SNAPSHOT");
+    ok(&mut client, "ALTER TABLE d.m TRUNCATE PARTITION p0, p1sp0, p1sp1, pm");
+    ok(&mut other, "PREPARE s FROM 'SELECT v FROM d.m WHERE a = ? AND b = ?'");
+    ok(&mut other, "SET @a = 11, @b = 2, @c = 1");
+    assert_eq!(one(&mut other, "EXECUTE s USING @a, @b"), "3");
+    assert_eq!(code(&other.query("EXECUTE s USING @a, @c")), 1412);
 }
 
 /// Rows change places beside writers: none is lost, none comes twice, and a snapshot from before sees neither side.

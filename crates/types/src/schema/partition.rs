@@ -5,7 +5,11 @@
 //!
 //! Example: `PARTITION BY RANGE (a) (PARTITION p0 VALUES LESS THAN (10), PARTITION p1 VALUES LESS THAN MAXVALUE)` of a table with a
 //! PRIMARY KEY and an index has two partitions with two index ids each.
+//!
+//! Where there are subpartitions, these are the partitions that storage has, and the partitions above them are names and values only:
+//! `SUBPARTITION BY HASH (b) SUBPARTITIONS 2` behind that makes p0sp0, p0sp1, p1sp0 and p1sp1 the partitions 0 to 3.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::{ColumnId, IndexId, TableDef, TableId};
@@ -19,7 +23,24 @@ pub struct Partitioning {
     pub listed: bool,
     /// Their number was written, or is not what is assumed: `PARTITIONS n` is printed.
     pub counted: bool,
-    /// In the order of their numbers.
+    /// What rows are in, in the order of their numbers: the subpartitions, partition by partition, or the partitions if there are none.
+    pub partitions: Vec<PartitionDef>,
+    pub subpartitions: Option<Subpartitioning>,
+}
+
+/// SUBPARTITION BY: each partition has the same number of subpartitions.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Subpartitioning {
+    /// HASH or KEY.
+    pub method: PartitionMethod,
+    pub key: PartitionKey,
+    /// The subpartitions were named, and are printed one by one.
+    pub listed: bool,
+    /// `SUBPARTITIONS n` is printed.
+    pub counted: bool,
+    /// Of each partition.
+    pub count: usize,
+    /// The partitions, without ids: storage does not know them.
     pub partitions: Vec<PartitionDef>,
 }
 
@@ -62,6 +83,12 @@ impl PartitionDef {
     /// Without options; storage gives the ids.
     pub fn new(name: String, values: PartitionValues) -> PartitionDef {
         PartitionDef { name, values, comment: String::new(), rows_max: None, rows_min: None, id: TableId(0), indexes: Vec::new() }
+    }
+
+    /// A subpartition, with the options of this.
+    pub fn subpartition(&self, name: String) -> PartitionDef {
+        let (rows_max, rows_min) = (self.rows_max, self.rows_min);
+        PartitionDef { comment: self.comment.clone(), rows_max, rows_min, ..PartitionDef::new(name, PartitionValues::None) }
     }
 }
 
@@ -111,16 +138,47 @@ impl PartitionMethod {
 }
 
 impl Partitioning {
-    /// The number of a partition; names compare without case.
+    /// What PARTITION BY makes, which have values and may have subpartitions.
+    pub fn first_level(&self) -> &[PartitionDef] {
+        self.subpartitions.as_ref().map_or(&self.partitions, |by| &by.partitions)
+    }
+
+    /// How many of `partitions` one of the first level has.
+    pub fn per_first_level(&self) -> usize {
+        self.subpartitions.as_ref().map_or(1, |by| by.count)
+    }
+
+    /// The numbers that one of the first level has.
+    pub fn numbers_of(&self, first_level: usize) -> Range<usize> {
+        let each = self.per_first_level();
+        first_level * each..(first_level + 1) * each
+    }
+
+    /// The position of a partition of the first level; names compare without case.
     pub fn position(&self, name: &str) -> Option<usize> {
-        let same = |p: &PartitionDef| p.name.eq_ignore_ascii_case(name) || p.name.to_lowercase() == name.to_lowercase();
-        self.partitions.iter().position(same)
+        named(self.first_level(), name)
+    }
+
+    /// The numbers that a name means: those of a partition, or that of a subpartition.
+    pub fn numbers_named(&self, name: &str) -> Option<Range<usize>> {
+        let subpartition = || named(&self.partitions, name).map(|number| number..number + 1);
+        self.position(name).map(|at| self.numbers_of(at)).or_else(subpartition)
+    }
+
+    /// The partition of the first level that a number is of.
+    pub fn first_level_of(&self, number: usize) -> Option<&PartitionDef> {
+        self.first_level().get(number / self.per_first_level().max(1))
     }
 
     /// RANGE COLUMNS or LIST COLUMNS.
     pub fn has_columns(&self) -> bool {
         matches!(self.key, PartitionKey::Columns(_)) && !self.method.is_key()
     }
+}
+
+fn named(partitions: &[PartitionDef], name: &str) -> Option<usize> {
+    let same = |p: &PartitionDef| p.name.eq_ignore_ascii_case(name) || p.name.to_lowercase() == name.to_lowercase();
+    partitions.iter().position(same)
 }
 
 impl TableDef {
@@ -161,12 +219,16 @@ impl TableDef {
         own.into_iter().chain(self.partitions().iter().map(|p| p.id))
     }
 
-    /// The columns that KEY and COLUMNS name.
+    /// The columns that KEY and COLUMNS name in PARTITION BY.
     pub fn partition_columns(&self) -> Vec<ColumnId> {
-        match self.partitioning.as_ref().map(|by| &by.key) {
-            Some(PartitionKey::Columns(columns)) => columns.clone(),
-            Some(PartitionKey::PrimaryKey) => self.clustered().parts.iter().map(|part| part.column).collect(),
-            Some(PartitionKey::Expr(_)) | None => Vec::new(),
+        self.partitioning.as_ref().map_or_else(Vec::new, |by| self.columns_of_key(&by.key))
+    }
+
+    pub fn columns_of_key(&self, key: &PartitionKey) -> Vec<ColumnId> {
+        match key {
+            PartitionKey::Columns(columns) => columns.clone(),
+            PartitionKey::PrimaryKey => self.clustered().parts.iter().map(|part| part.column).collect(),
+            PartitionKey::Expr(_) => Vec::new(),
         }
     }
 

@@ -1,16 +1,40 @@
 //! The partitions of a table's record, behind its other fields.
+//!
+//! | field | bytes |
+//! |---|---|
+//! | method | 1, with `HAS_SUBPARTITIONS` set where the last field is there |
+//! | key, listed, counted, partitions | as `write` has them |
+//! | subpartitions | method, key, listed, counted, number, and the partitions that have them, without ids |
 
 use vaquita_types::Value;
 use vaquita_types::schema::{
-    ColumnId, IndexId, PartitionDef, PartitionKey, PartitionMethod, PartitionValues, Partitioning, TableId,
+    ColumnId, IndexId, PartitionDef, PartitionKey, PartitionMethod, PartitionValues, Partitioning, Subpartitioning, TableId,
 };
 
 use super::primitives::{Reader, Writer};
 use super::record::{read_value, write_value};
 
+const HAS_SUBPARTITIONS: u8 = 0x80;
+
 pub(super) fn write(w: &mut Writer, by: &Partitioning) {
-    w.byte(by.method as u8);
-    match &by.key {
+    let flag = if by.subpartitions.is_some() { HAS_SUBPARTITIONS } else { 0 };
+    w.byte(by.method as u8 | flag);
+    write_key(w, &by.key);
+    w.flag(by.listed);
+    w.flag(by.counted);
+    w.list(&by.partitions, write_partition);
+    if let Some(by) = &by.subpartitions {
+        w.byte(by.method as u8);
+        write_key(w, &by.key);
+        w.flag(by.listed);
+        w.flag(by.counted);
+        w.int(by.count as u64);
+        w.list(&by.partitions, write_partition);
+    }
+}
+
+fn write_key(w: &mut Writer, key: &PartitionKey) {
+    match key {
         PartitionKey::Expr(text) => {
             w.byte(0);
             w.string(text);
@@ -21,42 +45,66 @@ pub(super) fn write(w: &mut Writer, by: &Partitioning) {
         }
         PartitionKey::PrimaryKey => w.byte(2),
     }
-    w.flag(by.listed);
-    w.flag(by.counted);
-    w.list(&by.partitions, |w, p| {
-        w.string(&p.name);
-        match &p.values {
-            PartitionValues::None => w.byte(0),
-            PartitionValues::LessThan(bounds) => {
-                w.byte(1);
-                w.list(bounds, |w, bound| w.option(bound.as_ref(), write_value));
-            }
-            PartitionValues::In(rows) => {
-                w.byte(2);
-                w.list(rows, |w, row| w.list(row, write_value));
-            }
+}
+
+fn write_partition(w: &mut Writer, p: &PartitionDef) {
+    w.string(&p.name);
+    match &p.values {
+        PartitionValues::None => w.byte(0),
+        PartitionValues::LessThan(bounds) => {
+            w.byte(1);
+            w.list(bounds, |w, bound| w.option(bound.as_ref(), write_value));
         }
-        w.string(&p.comment);
-        w.option(p.rows_max, Writer::int);
-        w.option(p.rows_min, Writer::int);
-        w.int(p.id.0 as u64);
-        w.list(&p.indexes, |w, id| w.int(id.0 as u64));
-    });
+        PartitionValues::In(rows) => {
+            w.byte(2);
+            w.list(rows, |w, row| w.list(row, write_value));
+        }
+    }
+    w.string(&p.comment);
+    w.option(p.rows_max, Writer::int);
+    w.option(p.rows_min, Writer::int);
+    w.int(p.id.0 as u64);
+    w.list(&p.indexes, |w, id| w.int(id.0 as u64));
 }
 
 pub(super) fn read(r: &mut Reader<'_>) -> Option<Partitioning> {
-    let method = r.byte()?;
-    Some(Partitioning {
-        method: PartitionMethod::ALL.into_iter().find(|m| *m as u8 == method)?,
-        key: match r.byte()? {
-            0 => PartitionKey::Expr(r.string()?),
-            1 => PartitionKey::Columns(r.list(|r| Some(ColumnId(r.narrow()?)))?),
-            2 => PartitionKey::PrimaryKey,
-            _ => return None,
-        },
+    let first = r.byte()?;
+    let mut by = Partitioning {
+        method: method(first & !HAS_SUBPARTITIONS)?,
+        key: read_key(r)?,
         listed: r.flag()?,
         counted: r.flag()?,
         partitions: r.list(read_partition)?,
+        subpartitions: None,
+    };
+    if first & HAS_SUBPARTITIONS != 0 {
+        let subpartitions = Subpartitioning {
+            method: method(r.byte()?)?,
+            key: read_key(r)?,
+            listed: r.flag()?,
+            counted: r.flag()?,
+            count: usize::try_from(r.int()?).ok()?,
+            partitions: r.list(read_partition)?,
+        };
+        let all = subpartitions.count.checked_mul(subpartitions.partitions.len())?;
+        if all != by.partitions.len() {
+            return None;
+        }
+        by.subpartitions = Some(subpartitions);
+    }
+    Some(by)
+}
+
+fn method(byte: u8) -> Option<PartitionMethod> {
+    PartitionMethod::ALL.into_iter().find(|method| *method as u8 == byte)
+}
+
+fn read_key(r: &mut Reader<'_>) -> Option<PartitionKey> {
+    Some(match r.byte()? {
+        0 => PartitionKey::Expr(r.string()?),
+        1 => PartitionKey::Columns(r.list(|r| Some(ColumnId(r.narrow()?)))?),
+        2 => PartitionKey::PrimaryKey,
+        _ => return None,
     })
 }
 
