@@ -105,6 +105,11 @@ impl Kw {
     }
 }
 
+/// Whether MySQL 8.4 needs `word` quoted when it is an identifier.
+pub fn is_reserved_word(word: &[u8]) -> bool {
+    Kw::lookup(word).is_some_and(Kw::is_reserved)
+}
+
 /// Whether MySQL quotes `word` when it is an identifier, also where it quotes only what it must: reserved or not.
 pub fn is_quoted_word(word: &[u8]) -> bool {
     Kw::lookup(word).is_some_and(|kw| !kw.is_function_only())
@@ -121,6 +126,7 @@ mod tests {
             assert_eq!(Kw::lookup(word.to_ascii_lowercase().as_bytes()), Some(*kw));
         }
         assert_eq!(Kw::lookup(b"selects"), None);
+        assert!(is_reserved_word(b"Select") && !is_reserved_word(b"status"));
         assert!(is_quoted_word(b"Select") && is_quoted_word(b"status") && !is_quoted_word(b"count"));
     }
 }

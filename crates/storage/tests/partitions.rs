@@ -12,7 +12,9 @@ use vaquita_storage::{
 };
 use vaquita_types::Value;
 use vaquita_types::charset::CollationId;
-use vaquita_types::schema::{PartitionDef, PartitionKey, PartitionMethod, PartitionValues, Partitioning, Subpartitioning, TableDef};
+use vaquita_types::schema::{
+    PartitionDef, PartitionKey, PartitionMethod, PartitionValues, Partitioning, Subpartitioning, TableDef,
+};
 
 const POLICY: LockPolicy = LockPolicy::Wait(Duration::from_secs(5));
 

@@ -34,7 +34,8 @@ impl Misplaced {
 
     fn returned_error(&self, def: &TableDef) -> Message {
         let name = def.partitions().get(self.is_in).map_or("", |partition| &partition.name);
-        let what = if def.partitioning.as_ref().is_some_and(|by| by.subpartitions.is_some()) { "Subpartition" } else { "Partition" };
+        let what =
+            if def.partitioning.as_ref().is_some_and(|by| by.subpartitions.is_some()) { "Subpartition" } else { "Partition" };
         ("error", format!("{what} {name} returned error"))
     }
 }

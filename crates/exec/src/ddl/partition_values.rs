@@ -46,12 +46,7 @@ impl Ddl<'_> {
         Ok(made)
     }
 
-    fn values_of(
-        &self,
-        element: &ast::PartitionElement,
-        level: &PartitionLevel,
-        def: &TableDef,
-    ) -> Result<PartitionValues> {
+    fn values_of(&self, element: &ast::PartitionElement, level: &PartitionLevel, def: &TableDef) -> Result<PartitionValues> {
         let method = level.method;
         let only = |name: &str, values: &str| Err(Error::new(&ER_PARTITION_WRONG_VALUES_ERROR, &[&name, &values]));
         let required = |values: &str| {

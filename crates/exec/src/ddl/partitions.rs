@@ -13,8 +13,8 @@ use vaquita_plan::visit;
 use vaquita_types::errno::*;
 use vaquita_types::limits::PARTITIONS_MAX;
 use vaquita_types::schema::{
-    ColumnDef, IndexDef, IndexKind, PartitionDef, PartitionKey, PartitionMethod, PartitionValues, Partitioning,
-    Subpartitioning, TableDef,
+    ColumnDef, IndexDef, IndexKind, PartitionDef, PartitionKey, PartitionMethod, PartitionValues, Partitioning, Subpartitioning,
+    TableDef,
 };
 use vaquita_types::{ColumnType, Error, Result, TypeKind};
 
@@ -57,8 +57,7 @@ impl Ddl<'_> {
             return Err(Error::new(&ER_PARTITIONS_MUST_BE_DEFINED_ERROR, &[&method.name()]));
         }
         let counted = by.count.is_some() && !listed;
-        def.partitioning =
-            Some(Arc::new(Partitioning { method, key, listed, counted, partitions: Vec::new(), subpartitions }));
+        def.partitioning = Some(Arc::new(Partitioning { method, key, listed, counted, partitions: Vec::new(), subpartitions }));
         let function = self.function(def)?;
         check_level(&function.first, def, "PARTITION")?;
         function.second.as_ref().map_or(Ok(()), |level| check_level(level, def, "SUBPARTITION"))?;

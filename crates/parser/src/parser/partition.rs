@@ -141,9 +141,8 @@ impl Parser<'_> {
 
     /// The subpartitions of a partition. All partitions list as many as the first one, or none; MySQL's places of the error.
     fn subpartitions(&mut self, listed: &mut Option<bool>, each: &mut Option<u64>) -> Result<Vec<PartitionElement>> {
-        let wrong = |p: &Self, at: usize| {
-            Err(ParseError::syntax_as(errno::ER_PARTITION_WRONG_NO_SUBPART_ERROR.format, p.src, at))
-        };
+        let wrong =
+            |p: &Self, at: usize| Err(ParseError::syntax_as(errno::ER_PARTITION_WRONG_NO_SUBPART_ERROR.format, p.src, at));
         let lists = self.is_op(Op::LParen);
         let begin = self.start();
         match *listed.get_or_insert(lists) {

@@ -31,7 +31,8 @@ impl PartitionFunction {
     /// The function of a table whose levels have these keys.
     pub fn new(table: &TableRef, first: PartitionKey, second: Option<PartitionKey>) -> Result<PartitionFunction> {
         let by = table.partitioning.as_ref().ok_or_else(|| Error::internal("a table without partitions"))?;
-        let level = |method, key, count| PartitionLevel { table: table.clone(), method, key, bounds: PartitionBounds::None, count };
+        let level =
+            |method, key, count| PartitionLevel { table: table.clone(), method, key, bounds: PartitionBounds::None, count };
         let mut first = level(by.method, first, by.first_level().len());
         first.bounds = first.bounds_of(by)?;
         let second = match (&by.subpartitions, second) {

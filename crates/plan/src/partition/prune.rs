@@ -151,12 +151,7 @@ impl ScanPartitions {
     }
 
     /// By bounds of one column.
-    fn between(
-        &self,
-        function: &PartitionLevel,
-        equal: &[Option<Vec<Value>>],
-        eval: Eval<'_>,
-    ) -> Result<Option<Vec<usize>>> {
+    fn between(&self, function: &PartitionLevel, equal: &[Option<Vec<Value>>], eval: Eval<'_>) -> Result<Option<Vec<usize>>> {
         match (&function.key, &function.bounds) {
             (PartitionKey::Columns(columns), PartitionBounds::RangeColumns(bounds)) => {
                 let fixed: Vec<Value> = equal.iter().map_while(|values| only(values.as_deref()?)).collect();
