@@ -10,6 +10,9 @@ const CONTEXT: usize = 100;
 const ABOUT_THE_SERVER: [&str; 5] =
     ["-- MySQL dump ", "-- MariaDB dump ", "-- Host: ", "-- Server version\t", "-- Dump completed on "];
 
+/// What mysqldump of 9.7 says of a server of 8.4, between two empty comments, which are left out as well.
+const OF_AN_OLD_SERVER: &[u8] = b"-- WARNING: can't read the INFORMATION_SCHEMA.libraries table.";
+
 struct Lines {
     reader: BufReader<File>,
     line: Vec<u8>,
@@ -24,9 +27,14 @@ impl Lines {
 
     /// Reads the next line; it is empty at the end.
     fn next(&mut self) -> Result<(), String> {
-        self.line.clear();
-        self.number += 1;
-        self.reader.read_until(b'\n', &mut self.line).map(|_| ()).map_err(|e| e.to_string())
+        loop {
+            self.line.clear();
+            self.number += 1;
+            self.reader.read_until(b'\n', &mut self.line).map_err(|e| e.to_string())?;
+            if self.line != b"--\n" && !self.line.starts_with(OF_AN_OLD_SERVER) {
+                return Ok(());
+            }
+        }
     }
 }
 

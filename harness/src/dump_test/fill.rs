@@ -7,6 +7,7 @@ use super::values::Column;
 use crate::random::Random;
 
 const TABLES: &str = include_str!("tables.sql");
+const OBJECTS: &str = include_str!("objects.sql");
 /// Zero dates and id 0 are written as they are; the rest of the session is mysqldump's own.
 const SESSION: &str = "SET sql_mode = 'NO_AUTO_VALUE_ON_ZERO', time_zone = '+00:00', unique_checks = 0, autocommit = 0;\n";
 /// Below the least `max_allowed_packet` in use.
@@ -33,6 +34,13 @@ pub fn fill(programs: &Programs, mysql: &Server, database: &str, rows: u64, seed
         }
         Ok(())
     })
+}
+
+/// Makes `database` with one of every kind of stored object. An existing one is dropped.
+pub fn fill_objects(programs: &Programs, mysql: &Server, database: &str) -> Result<(), String> {
+    let anew =
+        format!("DROP DATABASE IF EXISTS `{database}`;\nCREATE DATABASE `{database}` CHARACTER SET utf8mb4;\nUSE `{database}`;");
+    programs.execute(mysql, &format!("{anew}\n{OBJECTS}"))
 }
 
 /// What the tables of `database` take on MySQL's disk.

@@ -6,9 +6,12 @@
 //! 3. `compare` finds the first difference, but for the lines that name server, host and time; then CHECKSUM TABLE is compared,
 //!    which is only told.
 //!
+//! A third database has one of every kind of stored object (`objects.sql`). It also goes back: MySQL loads the dump from
+//! Vaquita, and dumps what it dumps after its own.
+//!
 //! The large database goes through the default options, the small one through all variants. Programs are run as given, so
 //! `--mysqldump "chroot DIR mysqldump"` works. `--reuse` takes the databases that an earlier `--keep` left. A failure keeps
-//! the dumps. Views, triggers and routines are not in the tables; that their absence is dumped alike is in the test.
+//! the dumps.
 
 mod compare;
 mod fill;
@@ -52,6 +55,23 @@ const VARIANTS: [Variant; 9] = [
         options: &["--single-transaction", "--routines", "--triggers", "--events", "--hex-blob"],
     },
     Variant { name: "mariadb-databases", by_mariadb: true, large: false, options: &["--order-by-primary", "--databases"] },
+];
+
+/// Those that the database of stored objects goes through.
+const OBJECT_VARIANTS: [Variant; 3] = [
+    Variant { name: "objects", by_mariadb: false, large: false, options: &["--routines", "--triggers", "--events"] },
+    Variant {
+        name: "objects-skip-opt",
+        by_mariadb: false,
+        large: false,
+        options: &["--skip-opt", "--complete-insert", "--tz-utc=0", "--routines", "--triggers", "--events", "--create-options"],
+    },
+    Variant {
+        name: "objects-databases",
+        by_mariadb: false,
+        large: false,
+        options: &["--single-transaction", "--routines", "--triggers", "--events", "--databases"],
+    },
 ];
 
 struct Test {
@@ -98,7 +118,8 @@ pub fn main(args: &[String]) -> Result<(), String> {
         password: vaquita::PASSWORD.to_string(),
     };
     let test = Test { programs, mysql, vaquita, dir };
-    let failures = test.run(&databases, only.as_deref())?;
+    let mut failures = test.run(&databases, only.as_deref())?;
+    failures.extend(test.run_objects(&format!("{database}_objects"), only.as_deref(), keep)?);
     println!("bytes on disk of {database}: MySQL {}", fill::bytes_on_disk(&test.programs, &test.mysql, &database)?);
     process.stop()?;
     println!("bytes on disk of all that Vaquita has: {}", directory_bytes(&test.dir.join("data"))?);
@@ -140,20 +161,61 @@ impl Test {
         Ok(failures)
     }
 
+    /// Runs the variants of stored objects; returns the names of those that failed.
+    fn run_objects(&self, database: &str, only: Option<&[String]>, keep: bool) -> Result<Vec<String>, String> {
+        let mut failures = Vec::new();
+        self.make_definer()?;
+        for variant in &OBJECT_VARIANTS {
+            if only.is_some_and(|only| !only.iter().any(|name| name == variant.name)) {
+                continue;
+            }
+            fill::fill_objects(&self.programs, &self.mysql, database)?;
+            match self.there_and_back(variant, database) {
+                Ok(()) => println!("{}: the same, there and back", variant.name),
+                Err(text) => {
+                    println!("{}: FAILED: {text}", variant.name);
+                    failures.push(variant.name.to_string());
+                }
+            }
+        }
+        if !keep {
+            self.programs.execute(&self.mysql, &format!("DROP DATABASE IF EXISTS `{database}`"))?;
+        }
+        Ok(failures)
+    }
+
+    /// The account that made the objects on MySQL is on Vaquita as well: views without their definer cannot be dumped.
+    fn make_definer(&self) -> Result<(), String> {
+        let name = self.programs.query(&self.mysql, "SELECT CURRENT_USER()")?;
+        let (user, host) = name.trim().rsplit_once('@').ok_or_else(|| format!("no account: {name}"))?;
+        let account = format!("'{user}'@'{host}'");
+        self.programs.execute(&self.vaquita, &format!("CREATE USER IF NOT EXISTS {account}; GRANT ALL ON *.* TO {account}"))
+    }
+
+    /// Dumps from MySQL, through Vaquita and back. What MySQL dumps at last is what it dumps after it has loaded its own dump: it
+    /// writes some collations otherwise then.
+    fn there_and_back(&self, variant: &Variant, database: &str) -> Result<(), String> {
+        let name = |at: &str| self.dir.join(format!("{}-{database}-{at}.sql", variant.name));
+        let [first, second, own, back] = ["mysql", "vaquita", "own", "back"].map(name);
+        self.dump(variant, &self.mysql, database, &first)?;
+        self.load_anew(variant, &self.vaquita, database, &first)?;
+        self.dump(variant, &self.vaquita, database, &second)?;
+        compare::compare(&first, &second)?;
+        for (loaded, dumped) in [(&first, &own), (&second, &back)] {
+            self.load_anew(variant, &self.mysql, database, loaded)?;
+            self.dump(variant, &self.mysql, database, dumped)?;
+        }
+        compare::compare(&own, &back)?;
+        let removed = [first, second, own, back].iter().try_for_each(std::fs::remove_file);
+        removed.map_err(|e| e.to_string())
+    }
+
     /// Dumps, loads, dumps, compares; tells the times.
     fn round_trip(&self, variant: &Variant, database: &str) -> Result<String, String> {
         let [first, second] =
             ["mysql", "vaquita"].map(|server| self.dir.join(format!("{}-{database}-{server}.sql", variant.name)));
         let dumped = self.dump(variant, &self.mysql, database, &first)?;
-        self.programs.execute(&self.vaquita, &format!("DROP DATABASE IF EXISTS `{database}`"))?;
-        let mut loading_into = None;
-        if !variant.options.contains(&"--databases") {
-            self.programs.execute(&self.vaquita, &format!("CREATE DATABASE `{database}` CHARACTER SET utf8mb4"))?;
-            loading_into = Some(database);
-        }
-        let loaded = Instant::now();
-        self.programs.load(&self.vaquita, loading_into, &first)?;
-        let loaded = loaded.elapsed();
+        let loaded = self.load_anew(variant, &self.vaquita, database, &first)?;
         let dumped_again = self.dump(variant, &self.vaquita, database, &second)?;
         let bytes = compare::compare(&first, &second)?;
         let sums = self.compare_checksums(database).err().unwrap_or_default();
@@ -166,6 +228,19 @@ impl Test {
         );
         let removed = std::fs::remove_file(&first).and_then(|()| std::fs::remove_file(&second));
         removed.map_err(|e| e.to_string()).map(|()| text)
+    }
+
+    /// Loads a dump into a database that is dropped before; how long the loading took.
+    fn load_anew(&self, variant: &Variant, server: &Server, database: &str, file: &Path) -> Result<Duration, String> {
+        self.programs.execute(server, &format!("DROP DATABASE IF EXISTS `{database}`"))?;
+        let mut loading_into = None;
+        if !variant.options.contains(&"--databases") {
+            self.programs.execute(server, &format!("CREATE DATABASE `{database}` CHARACTER SET utf8mb4"))?;
+            loading_into = Some(database);
+        }
+        let start = Instant::now();
+        self.programs.load(server, loading_into, file)?;
+        Ok(start.elapsed())
     }
 
     /// CHECKSUM TABLE of all tables.
