@@ -14,7 +14,6 @@ use vaquita_types::schema::{PartitionDef, PartitionKey, PartitionValues, Partiti
 
 use super::show_create::Quoting;
 use crate::system::partition_text::description;
-use crate::system::text::quoted;
 
 /// What stands behind the options of a table.
 pub(super) fn partitions_text(def: &TableDef, by: &Partitioning, quoting: Quoting, out: &mut String) {
@@ -102,9 +101,24 @@ fn options(partition: &PartitionDef, engine: &str, out: &mut String) {
         }
     }
     if !partition.comment.is_empty() {
-        let _ = write!(out, " COMMENT = {}", quoted(&partition.comment));
+        let _ = write!(out, " COMMENT = {}", escaped(&partition.comment));
     }
     let _ = write!(out, " ENGINE = {engine}");
+}
+
+/// A comment in quotes: MySQL escapes it otherwise than other texts.
+fn escaped(text: &str) -> String {
+    let mut out = String::from("'");
+    for c in text.chars() {
+        match c {
+            '\\' => out.push_str("\\\\"),
+            '\'' => out.push_str("\\'"),
+            '\x1a' => out.push_str("\\Z"),
+            '\0' => out.push_str("\\0"),
+            c => out.push(c),
+        }
+    }
+    out + "'"
 }
 
 fn values_clause(def: &TableDef, by: &Partitioning, partition: &PartitionDef, out: &mut String) {
