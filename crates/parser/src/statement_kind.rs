@@ -242,6 +242,8 @@ kinds! {
     DropProcedure "DROP PROCEDURE" "Com_drop_procedure" PROGRAM;
     DropFunction "DROP FUNCTION" "Com_drop_function" PROGRAM;
     DropTrigger "DROP TRIGGER" "Com_drop_trigger" StatementFacts { under_lock_tables: UnderLockTables::OwnTables, ..PROGRAM };
+    CreateEvent "CREATE EVENT" "Com_create_event" StatementFacts { asks: Asks::WhenItRuns, prepares: Prepares::Both, ..PROGRAM };
+    AlterEvent "ALTER EVENT" "Com_alter_event" StatementFacts { asks: Asks::WhenItRuns, prepares: Prepares::Both, ..PROGRAM };
     DropEvent "DROP EVENT" "Com_drop_event" StatementFacts { prepares: Prepares::Both, ..PROGRAM };
 
     /// It commits what is open by itself: SET TRANSACTION is for what it begins.
@@ -416,6 +418,8 @@ impl StatementKind {
             Statement::CreateTrigger(_) => CreateTrigger,
             Statement::AlterRoutine(alter) if alter.kind == ProgramKind::Function => AlterFunction,
             Statement::AlterRoutine(_) => AlterProcedure,
+            Statement::CreateEvent(_) => CreateEvent,
+            Statement::AlterEvent(_) => AlterEvent,
             Statement::DropProgram { kind: ProgramKind::Procedure, .. } => DropProcedure,
             Statement::DropProgram { kind: ProgramKind::Function, .. } => DropFunction,
             Statement::DropProgram { kind: ProgramKind::Trigger, .. } => DropTrigger,

@@ -6,6 +6,7 @@
 pub mod check_data;
 mod descriptors;
 mod durable;
+mod events;
 pub mod fronts;
 #[cfg(test)]
 mod instructions;

@@ -108,6 +108,7 @@ static OPTIONS: &[ServeOption] = &[
     of("require-secure-transport", "VAQUITA_REQUIRE_SECURE_TRANSPORT", Var::RequireSecureTransport),
     of("local-infile", "VAQUITA_LOCAL_INFILE", Var::LocalInfile),
     of("secure-file-priv", "VAQUITA_SECURE_FILE_PRIV", Var::SecureFilePriv),
+    of("event-scheduler", "VAQUITA_EVENT_SCHEDULER", Var::EventScheduler),
 ];
 
 impl ServeOption {
@@ -144,6 +145,7 @@ impl ServeOption {
                 Ok(number) if (i128::from(*min)..=i128::from(*max)).contains(&number) => Ok(text.to_string()),
                 _ => Err(format!("it is a number from {min} to {max}")),
             },
+            Kind::Enum(_) => scheduler(text).map(str::to_string).ok_or_else(|| "it is ON, OFF or DISABLED".to_string()),
             _ => Ok(text.to_string()),
         }
     }
@@ -153,6 +155,7 @@ impl ServeOption {
         match (self.kind(), value) {
             (Kind::Bool, toml::Value::Boolean(on)) => Ok(on.to_string()),
             (Kind::Int { .. }, toml::Value::Integer(number)) => self.checked(&number.to_string()),
+            (Kind::Enum(_), toml::Value::String(text)) => self.checked(text),
             (Kind::Bool | Kind::Int { .. }, other) => Err(format!("invalid type: {}", other.type_str())),
             (_, toml::Value::String(text)) => Ok(text.clone()),
             (_, other) => Err(format!("invalid type: {}", other.type_str())),
@@ -164,6 +167,16 @@ fn switch(text: &str) -> Option<bool> {
     match text.to_ascii_lowercase().as_str() {
         "true" | "on" | "1" => Some(true),
         "false" | "off" | "0" => Some(false),
+        _ => None,
+    }
+}
+
+/// A value of `event_scheduler`: it alone is one of several words, and one of them is for a start only.
+fn scheduler(text: &str) -> Option<&'static str> {
+    match text.to_ascii_uppercase().as_str() {
+        "ON" | "1" => Some("ON"),
+        "OFF" | "0" => Some("OFF"),
+        "DISABLED" => Some("DISABLED"),
         _ => None,
     }
 }
@@ -211,6 +224,7 @@ pub struct ServeOptions {
     pub local_infile: bool,
     pub engine: EngineOptions,
     pub secure_file_priv: Option<String>,
+    pub event_scheduler: String,
 }
 
 impl ServeArguments {
@@ -251,6 +265,7 @@ impl ServeArguments {
             local_infile: is_on("local-infile", Var::LocalInfile),
             engine,
             secure_file_priv: own("secure-file-priv"),
+            event_scheduler: text("event-scheduler", Var::EventScheduler),
         })
     }
 }
@@ -284,6 +299,9 @@ mod tests {
         assert_eq!((text("port"), text("local-infile"), text("bind")), (Some("3307"), Some("true"), None));
         assert!(parse("port = 1\nprot = 2").err().unwrap().starts_with("line 2: unknown field `prot`"));
         assert!(parse("\nport = 70000").err().unwrap().starts_with("line 2: port: it is a number from 0 to 65535"));
+        let scheduler = |text: &str| parse(text).map(|given| given.0.get("event-scheduler").cloned());
+        assert_eq!(scheduler("event-scheduler = 'disabled'"), Ok(Some("DISABLED".to_string())));
+        assert_eq!(scheduler("event-scheduler = 'no'"), Err("line 1: event-scheduler: it is ON, OFF or DISABLED".to_string()));
         assert!(parse("port = '1'").err().unwrap().starts_with("line 1: port: invalid type"));
     }
 

@@ -24,7 +24,7 @@ use crate::fronts::mysql::front::{Front, Hooks, Origin};
 use crate::fronts::mysql::tls::Keys;
 use crate::options::{ServeArguments, ServeOptions};
 use crate::pool::Pool;
-use crate::{descriptors, durable};
+use crate::{descriptors, durable, events};
 use vaquita_session::accounts::{Accounts, root_account};
 use vaquita_session::server::{Server, VERSION};
 use vaquita_session::variables::{Fixed, Globals, Var};
@@ -91,6 +91,8 @@ pub fn run(arguments: ServeArguments) -> Result<(), Failure> {
     let _ = hooks.server.set(Arc::downgrade(&server));
     let unix = bind_unix(&path)?;
     let front = Front::new(server, pool, Some(keys), descriptors.connections_max);
+    let scheduled = front.server.clone();
+    std::thread::Builder::new().name("events".into()).spawn(move || events::run(&scheduled))?;
     listen(&front, tcp, admin, unix)?;
     kill_point("start.listening");
     tracing::info!("ready for connections on {}:{} and {}", options.bind, options.port, path.display());
@@ -114,6 +116,7 @@ fn variables(dir: &Path, socket: &Path, options: &ServeOptions, catalog: &Catalo
             ("connect_timeout", Value::UInt(options.connect_timeout_s)),
             ("local_infile", Value::bool(options.local_infile)),
             ("secure_file_priv", secure_file_priv(options)?),
+            ("event_scheduler", options.event_scheduler.as_str().into()),
             ("require_secure_transport", Value::bool(options.require_secure_transport)),
         ],
     })
@@ -265,11 +268,12 @@ fn shut_down(front: &Arc<Front>, socket: &Path) -> Result<(), Failure> {
     })?;
     let server = &front.server;
     front.stopping.store(true, Ordering::SeqCst);
+    server.events.stop();
     for client in server.clients().list() {
         client.kill(true);
     }
     let deadline = std::time::Instant::now() + Duration::from_millis(STATEMENTS_END_MS_MAX);
-    while server.clients().connected() > 0 && std::time::Instant::now() < deadline {
+    while !server.clients().is_empty() && std::time::Instant::now() < deadline {
         std::thread::sleep(Duration::from_millis(5));
     }
     kill_point("stop.statements-ended");

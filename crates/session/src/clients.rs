@@ -46,6 +46,8 @@ pub struct Client {
     hung_up_ms: AtomicU64,
     /// Milliseconds after `started` when the running SELECT has taken `max_execution_time`; 0: it may run on.
     deadline_ms: AtomicU64,
+    /// The server's own: an event, or who runs events.
+    in_background: bool,
 }
 
 /// A command goes on for so long after its client has closed the connection. What is short is done; what waits or computes an answer longer
@@ -89,7 +91,18 @@ impl Client {
             wait_timeout_s: AtomicU64::new(28_800),
             deadline_ms: AtomicU64::new(0),
             hung_up_ms: AtomicU64::new(0),
+            in_background: false,
         }
+    }
+
+    /// It runs no statement: what runs events.
+    pub fn is_daemon(&self) -> bool {
+        self.in_background && self.state.lock().command == "Daemon"
+    }
+
+    /// One that the server itself has. It is no connection and never idle too long.
+    pub fn in_background(id: u64, host: &str) -> Client {
+        Client { in_background: true, ..Client::new(id, host.to_string(), None) }
     }
 
     /// Nobody reads what it answers from here on, unless the peer has closed one direction only.
@@ -236,6 +249,9 @@ impl Client {
     }
 
     fn expired(&self, now: Instant, connect_timeout: Duration) -> bool {
+        if self.in_background {
+            return false;
+        }
         let idle =
             now.duration_since(self.started).saturating_sub(Duration::from_millis(self.touched_ms.load(Ordering::Relaxed)));
         if !self.authenticated.load(Ordering::Relaxed) {
@@ -248,8 +264,16 @@ impl Client {
 #[derive(Default)]
 struct Connected {
     by_id: BTreeMap<u64, Arc<Client>>,
+    /// How many of them are the server's own.
+    in_background: usize,
     /// What connections have counted that are gone.
     ended: Counts,
+}
+
+impl Connected {
+    fn count(&self) -> usize {
+        self.by_id.len() - self.in_background
+    }
 }
 
 #[derive(Default)]
@@ -266,13 +290,15 @@ pub struct Clients {
 impl Clients {
     pub fn add(&self, client: Arc<Client>) {
         let mut connected = self.connected.lock();
+        connected.in_background += usize::from(client.in_background);
         connected.by_id.insert(client.id, client);
-        self.most.fetch_max(connected.by_id.len() as u64, Ordering::Relaxed);
+        self.most.fetch_max(connected.count() as u64, Ordering::Relaxed);
     }
 
     pub fn remove(&self, id: u64) {
         let mut connected = self.connected.lock();
         if let Some(client) = connected.by_id.remove(&id) {
+            connected.in_background -= usize::from(client.in_background);
             connected.ended.add(&client.counters.all());
         }
     }
@@ -283,7 +309,12 @@ impl Clients {
     }
 
     pub fn connected(&self) -> usize {
-        self.connected.lock().by_id.len()
+        self.connected.lock().count()
+    }
+
+    /// Nothing runs any more, in the background either.
+    pub fn is_empty(&self) -> bool {
+        self.connected.lock().by_id.is_empty()
     }
 
     pub fn get(&self, id: u64) -> Option<Arc<Client>> {
@@ -294,7 +325,7 @@ impl Clients {
     pub fn count(&self, user: &str, host: &str) -> u64 {
         let of_account = |client: &&Arc<Client>| {
             let state = client.state.lock();
-            !client.must_close() && state.account.as_ref().is_some_and(|(u, h)| u == user && h == host)
+            !client.in_background && !client.must_close() && state.account.as_ref().is_some_and(|(u, h)| u == user && h == host)
         };
         self.connected.lock().by_id.values().filter(of_account).count() as u64
     }
@@ -315,7 +346,7 @@ impl Clients {
     pub fn flush_status(&self) {
         let connected = self.connected.lock();
         connected.by_id.values().for_each(|client| client.counters.flush());
-        self.most.store(connected.by_id.len() as u64, Ordering::Relaxed);
+        self.most.store(connected.count() as u64, Ordering::Relaxed);
     }
 
     /// A statement with a deadline starts (`true`) or has ended.

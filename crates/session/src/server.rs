@@ -12,6 +12,7 @@ use vaquita_types::Value;
 
 use crate::accounts::Accounts;
 use crate::clients::Clients;
+use crate::event_signal::EventSignal;
 use crate::known_programs::KnownPrograms;
 use crate::statements::StatementCount;
 use crate::table_locks::TableLocks;
@@ -32,6 +33,7 @@ pub struct Server {
     pub statements: StatementCount,
     pub user_locks: UserLocks,
     pub programs: KnownPrograms,
+    pub events: EventSignal,
     threads: Arc<dyn Threads>,
     clients: Clients,
     table_locks: TableLocks,
@@ -56,6 +58,7 @@ impl Server {
             statements: StatementCount::new(globals.clone()),
             user_locks: UserLocks::default(),
             programs: KnownPrograms::default(),
+            events: EventSignal::default(),
             globals,
             threads,
             clients: Clients::default(),

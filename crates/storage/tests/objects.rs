@@ -5,7 +5,7 @@ mod common;
 use std::sync::Arc;
 
 use common::{Server, context, server, table_def};
-use vaquita_storage::Catalog;
+use vaquita_storage::{Altered, Catalog};
 use vaquita_types::charset::CollationId;
 use vaquita_types::errno;
 use vaquita_types::schema::{Definer, ObjectKind, SqlSecurity, StoredObject};
@@ -86,13 +86,15 @@ fn a_change_gives_a_new_version() {
         object.comment = "changed".into();
         Ok(())
     };
-    assert!(catalog.alter_object(("db", ObjectKind::Procedure, "P"), comment, &context()).expect("alter"));
+    let altered = catalog.alter_object(("db", ObjectKind::Procedure, "P"), comment, &context()).expect("alter");
+    assert_eq!(altered, Altered::Done);
     let altered = catalog.object("db", ObjectKind::Procedure, "p").expect("found").expect("there");
     assert!(altered.version > old.version && catalog.version() > before && altered.altered_us >= altered.created_us);
     assert_eq!((&altered.comment[..], altered.created_us), ("changed", old.created_us));
     let replaced = catalog.create_object(object(ObjectKind::Procedure, "P", "new"), true, &[], &context()).expect("replace");
     assert_eq!(replaced.map(|object| (object.name.clone(), object.text.clone())), Some(("P".into(), "new".into())));
-    assert!(!catalog.alter_object(("db", ObjectKind::Function, "p"), comment, &context()).expect("alter"));
+    let altered = catalog.alter_object(("db", ObjectKind::Function, "p"), comment, &context()).expect("alter");
+    assert_eq!(altered, Altered::Missing);
     assert_eq!(names(&restart(server).catalog, ObjectKind::Procedure), ["P"]);
 }
 
@@ -116,6 +118,40 @@ fn objects_go_alone_and_with_their_database() {
     let server = restart(server);
     assert!(names(&server.catalog, ObjectKind::View).is_empty());
     assert_eq!(server.catalog.objects("db2", ObjectKind::View).expect("objects").len(), 1);
+}
+
+#[test]
+fn when_an_event_ran_goes_with_it() {
+    let server = with_database();
+    let catalog = &server.catalog;
+    catalog.create_database("other", CollationId::default(), &context()).expect("database");
+    create(catalog, ObjectKind::Event, "E");
+    create(catalog, ObjectKind::Event, "f");
+    let executed = |catalog: &Catalog, database: &str, name: &str| catalog.event_executed_s(database, name).expect("a record");
+    assert_eq!(executed(catalog, "db", "e"), None);
+    let version = catalog.version();
+    catalog.note_event_executed("db", "e", 5).expect("noted");
+    catalog.note_event_executed("db", "nosuch", 5).expect("nothing to note");
+    assert_eq!((executed(catalog, "db", "E"), catalog.version()), (Some(5), version));
+    let rename = |object: &mut StoredObject| {
+        (object.database, object.name) = ("other".into(), "G".into());
+        Ok(())
+    };
+    let altered = |name: &str| catalog.alter_object(("db", ObjectKind::Event, name), rename, &context()).expect("alter");
+    assert_eq!((altered("E"), altered("f"), altered("E")), (Altered::Done, Altered::Taken, Altered::Missing));
+    let places = |catalog: &Catalog| catalog.event_names().expect("names");
+    let both = [("db".to_string(), "f".to_string()), ("other".to_string(), "g".to_string())];
+    assert_eq!((executed(catalog, "other", "g"), executed(catalog, "db", "e"), places(catalog)), (Some(5), None, both.to_vec()));
+    let server = restart(server);
+    let catalog = &server.catalog;
+    assert_eq!((executed(catalog, "other", "g"), places(catalog)), (Some(5), both.to_vec()));
+    catalog.drop_database("other", &context()).expect("drop");
+    assert!(catalog.drop_object(("db", ObjectKind::Event, "F"), &[], &context()).expect("drop"));
+    assert!(places(catalog).is_empty());
+    catalog.create_database("other", CollationId::default(), &context()).expect("database");
+    let again = StoredObject { database: "other".into(), ..object(ObjectKind::Event, "g", "text") };
+    catalog.create_object(again, false, &[], &context()).expect("create").expect("new");
+    assert_eq!(executed(catalog, "other", "g"), None);
 }
 
 #[test]

@@ -45,6 +45,8 @@ pub const SYNTAX_HEIGHT_MAX: u32 = 5000;
 pub const BINDING_DEPTH_MAX: usize = 8000;
 /// Queries inside one another, those of common table expressions where they are named (MySQL's MAX_SELECT_NESTING; error 1473).
 pub const QUERY_NESTING_MAX: u32 = 63;
+/// Events that run at once, each on a thread of its own; others wait until one has ended.
+pub const EVENTS_AT_ONCE_MAX: usize = 32;
 /// Stored programs inside one another, whose own recursion `max_sp_recursion_depth` bounds (error 1436). Each takes some 10 KB of stack.
 pub const PROGRAM_DEPTH_MAX: usize = 1000;
 /// Steps of one stored program: some hundred bytes each beside their expressions.

@@ -47,6 +47,10 @@ pub const STEPS: &[&str] = &[
     "INSERT INTO kp.e (c) VALUES ('a'), ('b')",
     "RENAME TABLE kp.e TO kp.f",
     "DROP TRIGGER kp.copies",
+    "CREATE EVENT kp.later ON SCHEDULE EVERY 1 YEAR STARTS '2037-01-01' DO DELETE FROM kp.f",
+    "CREATE EVENT kp.once ON SCHEDULE AT '2037-01-01' DO DELETE FROM kp.f",
+    "ALTER EVENT kp.later ON SCHEDULE EVERY 2 YEAR STARTS '2037-01-01' RENAME TO kp.latest DISABLE",
+    "DROP EVENT kp.once",
     "ALTER TABLE kp.m PARTITION BY RANGE (id) (PARTITION p0 VALUES LESS THAN (200), PARTITION p1 VALUES LESS THAN (300), \
      PARTITION p2 VALUES LESS THAN (10000))",
     "UPDATE kp.m SET id = id + 5000 WHERE id < 150",
@@ -86,6 +90,11 @@ pub fn picture(client: &mut Client) -> Result<String, String> {
                             WHERE TRIGGER_SCHEMA = 'kp' ORDER BY TRIGGER_NAME";
     for trigger in rows(client, TRIGGERS)? {
         out += &format!("{}\n", trigger.join(" "));
+    }
+    const EVENTS: &str = "SELECT EVENT_NAME, STATUS, INTERVAL_VALUE, EVENT_DEFINITION FROM information_schema.EVENTS \
+                          WHERE EVENT_SCHEMA = 'kp' ORDER BY EVENT_NAME";
+    for event in rows(client, EVENTS)? {
+        out += &format!("{}\n", event.join(" "));
     }
     for table in rows(client, "SHOW TABLES FROM kp")?.concat() {
         let create = rows(client, &format!("SHOW CREATE TABLE kp.{table}"))?;

@@ -72,6 +72,8 @@ kinds! {
     CreateRoutine 6 Objects
     CreateTrigger 3 Objects
     AlterRoutine 2 Objects
+    CreateEvent 2 Objects
+    AlterEvent 2 Objects
     DropProgram 2 Objects
     StartTransaction 1 Session
     Commit 1 Session

@@ -44,6 +44,8 @@ pub fn templates(kind: Kind) -> &'static [&'static str] {
         Kind::CreateRoutine => objects::CREATE_ROUTINE,
         Kind::CreateTrigger => objects::CREATE_TRIGGER,
         Kind::AlterRoutine => objects::ALTER_ROUTINE,
+        Kind::CreateEvent => objects::CREATE_EVENT,
+        Kind::AlterEvent => objects::ALTER_EVENT,
         Kind::DropProgram => &["DROP {PROCEDURE|FUNCTION|TRIGGER|EVENT} {|IF EXISTS }{d}.p"],
         Kind::StartTransaction => server::START_TRANSACTION,
         Kind::Commit => &["COMMIT{| AND CHAIN| AND NO CHAIN| NO RELEASE}"],

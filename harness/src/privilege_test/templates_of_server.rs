@@ -91,7 +91,6 @@ pub const GET_DIAGNOSTICS: &[&str] = &[
 
 /// What MySQL has and this server does not carry out.
 pub const UNSUPPORTED: &[&str] = &[
-    "CREATE EVENT {new} ON SCHEDULE EVERY 1 YEAR DO SELECT 1",
     "{START|STOP} REPLICA",
     "PURGE BINARY LOGS TO 'x'",
     "INSTALL PLUGIN x SONAME 'nosuch.so'",

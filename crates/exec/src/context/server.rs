@@ -10,6 +10,7 @@ use vaquita_plan::uses::UseList;
 use vaquita_storage::{SessionCatalog, StageProgress};
 use vaquita_types::errno::ER_VIEW_INVALID;
 use vaquita_types::schema::{ColumnDef, StoredObject};
+use vaquita_types::temporal::TimeZone;
 use vaquita_types::{Error, Result};
 
 /// All that information_schema.COLUMNS may say of a column.
@@ -128,6 +129,16 @@ pub trait ServerInfo {
     fn session_locks(&self) -> Vec<SessionLockInfo> {
         Vec::new()
     }
+    /// The zone of that name, SYSTEM or another; of a name that means none SYSTEM.
+    fn time_zone(&self, _name: &str) -> TimeZone {
+        TimeZone::Utc
+    }
+
+    /// Whether the session has EVENT there.
+    fn sees_events(&self, _database: &str) -> bool {
+        false
+    }
+
     /// The connection that runs the statement.
     fn connection_id(&self) -> u64;
     /// The current database.

@@ -83,8 +83,9 @@ fn run_form(show: &Show, cx: &ShowContext<'_>) -> Result<ShowResult> {
             Listing::with_rows("TRIGGERS", rows).filtered(filter, 2, cx)
         }
         Show::Events { db, filter } => {
-            cx.database_unchecked(db.as_deref())?;
-            Listing::new("EVENTS").filtered(filter, 1, cx)
+            let database = cx.database_unchecked(db.as_deref())?;
+            let rows = system::events::listed(&database, &system::SystemContext::new(cx.statement))?;
+            Listing::with_rows("EVENTS", rows).filtered(filter, 1, cx)
         }
         Show::FunctionStatus(filter) | Show::ProcedureStatus(filter) => {
             let kind = if matches!(show, Show::FunctionStatus(_)) { ObjectKind::Function } else { ObjectKind::Procedure };

@@ -26,8 +26,11 @@ pub(super) fn run(show: &Show, cx: &ShowContext<'_>) -> Result<ShowResult> {
             Listing::with_rows("CREATE TRIGGER", vec![row])
         }
         Show::CreateEvent(name) => {
-            cx.database_unchecked(name.db.as_deref())?;
-            return Err(Error::new(&ER_EVENT_DOES_NOT_EXIST, &[&name.name]));
+            let database = cx.database_unchecked(name.db.as_deref())?;
+            let found = cx.statement.catalog.object(&database, ObjectKind::Event, &name.name)?;
+            let object = found.ok_or_else(|| Error::new(&ER_EVENT_DOES_NOT_EXIST, &[&name.name]))?;
+            let row = system::events::create_row(&object, &system::SystemContext::new(cx.statement))?;
+            Listing::with_rows("CREATE EVENT", vec![row])
         }
         Show::CreateProcedure(name) => create_routine(ObjectKind::Procedure, name, cx)?,
         Show::CreateFunction(name) => create_routine(ObjectKind::Function, name, cx)?,

@@ -11,6 +11,7 @@
 
 mod accounts;
 mod columns;
+pub mod events;
 mod fixed;
 mod instance;
 mod narrow;

@@ -13,8 +13,8 @@ use vaquita_types::schema::{ColumnDef, ColumnDefault, ColumnId, TableDef, TableI
 use vaquita_types::{ColumnType, Result, TypeKind, Value};
 
 use super::{
-    Row, SystemContext, accounts, columns, fixed, instance, partitions, references, routines, schema, transactions, triggers,
-    views,
+    Row, SystemContext, accounts, columns, events, fixed, instance, partitions, references, routines, schema, transactions,
+    triggers, views,
 };
 use vaquita_plan::data_type::column_type;
 
@@ -58,6 +58,7 @@ const MAKERS: &[(&str, MakeRows)] = &[
     ("information_schema.plugins", fixed::plugins),
     ("information_schema.processlist", instance::processlist),
     ("information_schema.referential_constraints", references::referential_constraints),
+    ("information_schema.events", events::events),
     ("information_schema.routines", routines::routines),
     ("information_schema.triggers", triggers::triggers),
     ("information_schema.schemata", schema::schemata),

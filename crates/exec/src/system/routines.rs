@@ -71,8 +71,7 @@ pub fn create_text(object: &StoredObject) -> String {
         text += "    SQL SECURITY INVOKER\n";
     }
     if !object.comment.is_empty() {
-        let comment = object.comment.replace('\\', "\\\\").replace('\'', "''").replace('\n', "\\n");
-        text += &format!("    COMMENT '{comment}'\n");
+        text += &format!("    COMMENT {}\n", text::quoted(&object.comment));
     }
     text + &object.text
 }

@@ -37,9 +37,9 @@ fn definition(object: &StoredObject, quote: &str) -> String {
     )
 }
 
-/// What SHOW CREATE prints.
-fn create_text(object: &StoredObject) -> String {
-    let quote = if object.sql_mode & sql_mode::ANSI_QUOTES != 0 { "\"" } else { "`" };
+/// What SHOW CREATE prints, with the quotes of the session.
+fn create_text(object: &StoredObject, mode: u64) -> String {
+    let quote = if mode & sql_mode::ANSI_QUOTES != 0 { "\"" } else { "`" };
     let quoted = |name: &str| format!("{quote}{}{quote}", name.replace(quote, &quote.repeat(2)));
     let definer = format!("CREATE DEFINER={}@{}", quoted(&object.definer.user), quoted(&object.definer.host));
     let rest = definition(object, quote);
@@ -145,7 +145,7 @@ pub fn create_row(object: &StoredObject, cx: &SystemContext<'_>) -> Row {
     row![
         object.name.as_str(),
         mode_text(object.sql_mode),
-        create_text(object),
+        create_text(object, cx.statement.session.sql_mode()),
         charset(object.client_collation).name,
         collation(object.connection_collation).name,
         collation(object.database_collation).name,

@@ -13,6 +13,7 @@ mod admin;
 mod cloning;
 mod ddl;
 mod dml;
+mod event;
 mod expr;
 mod literal_rows;
 mod partition;
@@ -24,6 +25,7 @@ pub use account::*;
 pub use admin::*;
 pub use ddl::*;
 pub use dml::*;
+pub use event::*;
 pub use expr::*;
 pub use literal_rows::*;
 pub use partition::*;
@@ -97,6 +99,8 @@ pub enum Statement {
     CreateTrigger(Box<CreateTrigger>),
     /// ALTER PROCEDURE and FUNCTION.
     AlterRoutine(Box<AlterRoutine>),
+    CreateEvent(Box<CreateEvent>),
+    AlterEvent(Box<AlterEvent>),
     /// DROP PROCEDURE, FUNCTION, TRIGGER, EVENT.
     DropProgram {
         kind: ProgramKind,

@@ -56,7 +56,7 @@ impl Parser<'_> {
         let characteristics = self.characteristics(true)?;
         let start = self.start();
         let program = self.program_body(builder)?;
-        let body = self.text_since(start);
+        let body = self.body_since(start);
         Ok(Statement::CreateRoutine(Box::new(CreateRoutine {
             kind,
             if_not_exists,

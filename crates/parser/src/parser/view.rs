@@ -51,7 +51,11 @@ impl Parser<'_> {
                 return self.create_trigger(definer);
             }
             Tok::Kw(Kw::TRIGGER) => return self.fail(),
-            Tok::Kw(kw @ (Kw::PROCEDURE | Kw::FUNCTION | Kw::EVENT)) => {
+            Tok::Kw(Kw::EVENT) if algorithm.is_some() || or_replace || invoker.is_some() => return self.fail(),
+            Tok::Kw(Kw::EVENT) => {
+                return if alter { self.alter_event(definer) } else { self.create_event(definer) };
+            }
+            Tok::Kw(kw @ (Kw::PROCEDURE | Kw::FUNCTION)) => {
                 return self.unsupported_program(&format!("{verb} {}", kw.as_str()));
             }
             Tok::Kw(Kw::AGGREGATE) => return self.unsupported_program("CREATE FUNCTION"),

@@ -9,7 +9,7 @@ use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno};
 use super::args::def;
 use super::date::{fsp_as, fsp_of_expr, temporal, unit_of};
 use super::{FuncCall, FuncDef, FuncType};
-use crate::env::{EvalCx, Level};
+use crate::env::{Env, EvalCx, Level};
 use crate::eval::coerce::{self, DateNeed};
 use crate::eval::{DateOrTime, arg, is_date_text, print};
 use crate::expr::{Expr, ExprKind};
@@ -77,21 +77,24 @@ fn overflow(cx: &EvalCx<'_>) -> Value {
 
 /// The amount in argument `i`; outer `None` is NULL, inner `None` an overflow.
 fn interval(call: &FuncCall<'_>, i: usize, unit: IntervalUnit, cx: &EvalCx<'_>) -> Result<Option<Option<Interval>>> {
-    let value = call.value(i, cx)?;
-    let ty = call.arg_type(i);
-    Ok(Some(match &*value {
+    interval_of(&*call.value(i, cx)?, call.arg_type(i), unit, cx.env)
+}
+
+/// A value as an amount of a unit; outer `None` is NULL, inner `None` an overflow.
+pub fn interval_of(value: &Value, ty: &ColumnType, unit: IntervalUnit, env: &dyn Env) -> Result<Option<Option<Interval>>> {
+    Ok(Some(match value {
         Value::Null => return Ok(None),
         Value::Int(n) if !unit.is_composite() => Interval::from_int(*n, unit),
         // Above BIGINT it wraps around, as in MySQL.
         Value::UInt(n) if !unit.is_composite() && !crate::typing::is_string(ty) => Interval::from_int(*n as i64, unit),
         Value::Bytes(b) if !unit.is_composite() && unit != IntervalUnit::Second => {
-            i64::try_from(coerce::parse_int(b, cx.env)).ok().and_then(|n| Interval::from_int(n, unit))
+            i64::try_from(coerce::parse_int(b, env)).ok().and_then(|n| Interval::from_int(n, unit))
         }
         // Floating point numbers are rounded to even, decimals away from zero.
         Value::Float(f) if !unit.is_composite() && unit != IntervalUnit::Second => {
             i64::try_from(coerce::float_to_int(*f)).ok().and_then(|n| Interval::from_int(n, unit))
         }
-        v if !unit.is_composite() => Interval::from_decimal(&coerce::to_decimal(v, ty, cx.env)?, unit),
+        v if !unit.is_composite() => Interval::from_decimal(&coerce::to_decimal(v, ty, env)?, unit),
         v => Interval::parse(&coerce::text_of(v, ty), unit),
     }))
 }

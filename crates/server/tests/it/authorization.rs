@@ -158,6 +158,12 @@ fn protected_definers_are_mysqls() {
     check("protected_definers.txt", "protected-definers");
 }
 
+/// Definers who could not log in.
+#[test]
+fn definers_need_no_login_as_in_mysql() {
+    check("definers.txt", "definers");
+}
+
 /// What nobody may change.
 #[test]
 fn system_schemas_are_mysqls() {

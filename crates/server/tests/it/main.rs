@@ -13,6 +13,7 @@ mod broken_log;
 mod client;
 mod clock;
 mod depth;
+mod events;
 mod foreign_keys;
 mod generated_columns;
 mod golden_accounts;

@@ -229,7 +229,7 @@ const LIMITS: [Limit; 22] = [
 ];
 
 /// Limits and the test that hits them; the last are of gigabytes.
-const HIT_ELSEWHERE: [(&str, &str); 22] = [
+const HIT_ELSEWHERE: [(&str, &str); 23] = [
     ("SYNTAX_NESTING_MAX", "it::depth"),
     ("SYNTAX_HEIGHT_MAX", "it::depth"),
     ("BINDING_DEPTH_MAX", "it::depth"),
@@ -247,6 +247,7 @@ const HIT_ELSEWHERE: [(&str, &str); 22] = [
     ("PROCESSLIST_INFO_CHARS_MAX", "what is longer is cut"),
     ("ALIAS_BYTES_MAX", "golden script output_names"),
     ("COLUMN_TEXT_BYTES_MAX", "golden script output_names"),
+    ("EVENTS_AT_ONCE_MAX", "it::events"),
     ("PROGRAM_DEPTH_MAX", "it::programs"),
     ("PROGRAM_STEPS_MAX", "it::programs"),
     ("FOREIGN_KEY_DEPTH_MAX", "golden script fk_cascades"),

@@ -224,6 +224,11 @@ impl Subject<'_> {
         self.routine_in((database, kind, &name.name), need, command)
     }
 
+    /// EVENT there: CREATE and ALTER EVENT ask for it behind their definer and their times.
+    pub fn may_have_events(&self, database: &str) -> Result<()> {
+        self.on_database(Some(database), p::EVENT)
+    }
+
     pub fn may_execute(&self, routine: (&str, ObjectKind, &str)) -> Result<()> {
         self.routine_in(routine, p::EXECUTE, "execute")
     }
@@ -419,7 +424,11 @@ impl Subject<'_> {
     fn show(&self, show: &Show) -> Result<()> {
         const REPLICATION: &str = "SUPER, REPLICATION CLIENT";
         match show {
-            Show::Events { db: Some(db), .. } if db.eq_ignore_ascii_case("information_schema") => Ok(()),
+            Show::Events { db: Some(db), .. }
+                if db.eq_ignore_ascii_case("information_schema") || db.eq_ignore_ascii_case("performance_schema") =>
+            {
+                Ok(())
+            }
             Show::Events { db, .. } => self.on_database(db.as_deref(), p::EVENT),
             Show::Tables { db, .. } | Show::TableStatus { db, .. } | Show::Triggers { db, .. } => {
                 match db.as_deref().or(self.database) {

@@ -9,13 +9,13 @@
 
 mod account_statements;
 mod admission;
+mod event;
 mod exchange;
 mod execute;
 mod explain;
 mod file;
 mod lock_tables;
 mod maintain;
-mod missing;
 mod named;
 mod other_statements;
 mod planning;

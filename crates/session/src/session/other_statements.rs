@@ -85,10 +85,12 @@ impl Session {
             Ast::CreateTrigger(create) => self.create_trigger(create),
             Ast::DropProgram { kind: ProgramKind::Trigger, if_exists, name } => self.drop_trigger(*if_exists, name),
             Ast::AlterRoutine(alter) => self.alter_routine(alter),
+            Ast::CreateEvent(create) => self.create_event(create),
+            Ast::AlterEvent(alter) => self.alter_event(alter),
+            Ast::DropProgram { kind: ProgramKind::Event, if_exists, name } => self.drop_event(*if_exists, name),
             Ast::DropProgram { kind: kind @ (ProgramKind::Procedure | ProgramKind::Function), if_exists, name } => {
                 self.drop_routine(*kind, *if_exists, name)
             }
-            Ast::DropProgram { kind, if_exists, name } => self.drop_program(*kind, *if_exists, name),
             other => self
                 .account_statement(other)
                 .or_else(|| self.maintain(other))

@@ -11,6 +11,7 @@ use vaquita_plan::uses::UseList;
 use vaquita_storage::SessionCatalog;
 use vaquita_types::Result;
 use vaquita_types::schema::{ColumnDef, StoredObject};
+use vaquita_types::temporal::TimeZone;
 
 use super::program::{Caller, InUse};
 use crate::accounts::{Subject, privilege, resolve};
@@ -20,6 +21,7 @@ use crate::state::access::SessionAccess;
 use crate::state::environment::Environment;
 use crate::state::locked_tables::LockedTables;
 use crate::table_locks::SessionLock;
+use crate::variables::zone;
 
 /// The server as one session sees it.
 pub struct ServerView<'a> {
@@ -54,6 +56,14 @@ impl ServerInfo for ServerView<'_> {
 
     fn session_locks(&self) -> Vec<SessionLockInfo> {
         session_locks(self.server)
+    }
+
+    fn time_zone(&self, name: &str) -> TimeZone {
+        zone(name)
+    }
+
+    fn sees_events(&self, database: &str) -> bool {
+        self.access.rights().grants.on_database(database) & privilege::EVENT != 0
     }
 
     fn connection_id(&self) -> u64 {

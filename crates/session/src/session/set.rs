@@ -5,15 +5,16 @@
 
 use vaquita_parser::ast::{self, AccessMode, SetItem, SetValue, VarScope};
 use vaquita_plan::bind::{PlanContext, bind_scalar};
-use vaquita_plan::env::Level;
+use vaquita_plan::env::{Env, Level};
 use vaquita_plan::params::type_of_parameter;
+use vaquita_plan::uses::UseList;
 use vaquita_plan::visit::calls_stored;
 use vaquita_storage::Isolation;
 use vaquita_types::charset::{Charset, Collation, CollationId};
 use vaquita_types::errno::{
     ER_CANT_CHANGE_TX_CHARACTERISTICS, ER_COLLATION_CHARSET_MISMATCH, ER_GLOBAL_VARIABLE, ER_INCORRECT_GLOBAL_LOCAL_VAR,
-    ER_LOCAL_VARIABLE, ER_UNKNOWN_CHARACTER_SET, ER_UNKNOWN_COLLATION, ER_UNKNOWN_SYSTEM_VARIABLE, ER_VARIABLE_IS_READONLY,
-    ER_WRONG_VALUE_FOR_VAR,
+    ER_LOCAL_VARIABLE, ER_OPTION_PREVENTS_STATEMENT, ER_UNKNOWN_CHARACTER_SET, ER_UNKNOWN_COLLATION, ER_UNKNOWN_SYSTEM_VARIABLE,
+    ER_VARIABLE_IS_READONLY, ER_WRONG_VALUE_FOR_VAR,
 };
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value};
 
@@ -22,7 +23,7 @@ use super::execute::Done;
 use crate::state::prepared::VariableTypes;
 use crate::state::user_variables::type_of_value;
 use crate::variables::settings::isolation_of;
-use crate::variables::{Change, Def, Effect, Scope, Var, check, registry};
+use crate::variables::{Change, Def, Effect, Scope, Var, check, events_are_disabled, registry};
 
 /// A checked assignment.
 enum Assignment {
@@ -107,6 +108,9 @@ impl Session {
                 checked.value
             }
         };
+        if global && def.var == Some(Var::EventScheduler) && events_are_disabled(&now) {
+            return Err(Error::new(&ER_OPTION_PREVENTS_STATEMENT, &[&"--event-scheduler=DISABLED or --skip-grant-tables"]));
+        }
         if global {
             let keep = match scope {
                 VarScope::Persist => Keep::Both,
@@ -187,6 +191,9 @@ impl Session {
                 }
                 if keep != Keep::Next {
                     self.server.globals.set(def, value, &self.server.engine)?;
+                    if def.var == Some(Var::EventScheduler) {
+                        self.server.events.changed();
+                    }
                 }
             }
             Assignment::Names(collation) => {
@@ -254,6 +261,16 @@ impl Session {
 
     /// The value of an expression that sees no table, and its type; subqueries run in the session's transaction.
     pub(super) fn evaluate(&mut self, expr: &ast::Expr) -> Result<(Value, ColumnType)> {
+        self.evaluate_as(expr, |_| Ok(()), |value, ty, _| Ok((value.clone(), ty.clone())))
+    }
+
+    /// What `read` makes of an expression's value; `admits` looks at what the expression uses.
+    pub(super) fn evaluate_as<T>(
+        &mut self,
+        expr: &ast::Expr,
+        admits: impl FnOnce(&UseList) -> Result<()>,
+        read: impl Fn(&Value, &ColumnType, &dyn Env) -> Result<T>,
+    ) -> Result<T> {
         let collation = self.env.connection_collation();
         let types: Vec<_> = self
             .prepared
@@ -263,18 +280,19 @@ impl Session {
             .collect();
         let (bound, uses) =
             self.bound(&VariableTypes::default(), |context| bind_scalar(expr, &PlanContext { param_types: &types, ..*context }));
+        admits(&uses)?;
         self.access.allows(&uses, Some(&self.catalog))?;
         let bound = bound?;
         let values = self.prepared.values().to_vec();
-        let value = self.run_expression((calls_stored(&bound), &uses), &values, |statement| {
-            bound.eval(&statement.cx(&[], None)).map(|value| value.into_owned())
-        })?;
-        let ty = match bound.ty.kind {
-            // The type of a `?` is that of its value.
-            TypeKind::Null => type_of_value(&value, self.env.connection_collation()),
-            _ => bound.ty,
-        };
-        Ok((value, ty))
+        self.run_expression((calls_stored(&bound), &uses), &values, |statement| {
+            let cx = statement.cx(&[], None);
+            let value = bound.eval(&cx)?;
+            match bound.ty.kind {
+                // The type of a `?` is that of its value.
+                TypeKind::Null => read(&value, &type_of_value(&value, collation), cx.env),
+                _ => read(&value, &bound.ty, cx.env),
+            }
+        })
     }
 }
 

@@ -33,8 +33,7 @@ pub fn values(view: &ServerView<'_>, scope: VariableScope) -> Vec<(String, Strin
 
 fn connections(view: &ServerView<'_>, values: &mut Vec<(&'static str, String)>) {
     let server = view.server;
-    let clients = server.clients().list();
-    let running = clients.iter().filter(|client| client.is_busy()).count();
+    let running = server.clients().list().iter().filter(|client| client.is_busy() && !client.is_daemon()).count();
     let uptime_s = server.started.elapsed().as_secs();
     let (tables_open, tables_opened) = server.catalog.open_tables();
     values.extend([
@@ -44,7 +43,7 @@ fn connections(view: &ServerView<'_>, values: &mut Vec<(&'static str, String)>) 
         ("Opened_tables", tables_opened.to_string()),
         ("Prepared_stmt_count", server.statements.open().to_string()),
         ("Threads_cached", "0".to_string()),
-        ("Threads_connected", clients.len().to_string()),
+        ("Threads_connected", server.clients().connected().to_string()),
         ("Threads_created", server.connections_total().to_string()),
         ("Threads_running", running.to_string()),
         ("Uptime", uptime_s.to_string()),

@@ -31,12 +31,15 @@ pub struct SessionAccess {
     rights: Access,
     /// How many statements the account may run; `None`: any number.
     limits: Option<Limits>,
+    /// The account is a definer's, whose password nobody gives: that it has expired means nothing.
+    is_definers: bool,
 }
 
 /// What a session has put off to run as another account.
 pub struct Worn {
     account: Arc<AccountRecord>,
     rights: Access,
+    is_definers: bool,
 }
 
 impl SessionAccess {
@@ -44,7 +47,7 @@ impl SessionAccess {
     pub fn new(server: &Arc<Server>, client: &Arc<Client>, account: Arc<AccountRecord>) -> SessionAccess {
         let limits = server.accounts().limits(&account);
         let (server, client) = (server.clone(), client.clone());
-        let mut access = SessionAccess { server, client, account, rights: Access::default(), limits };
+        let mut access = SessionAccess { server, client, account, rights: Access::default(), limits, is_definers: false };
         access.reset();
         access
     }
@@ -80,7 +83,15 @@ impl SessionAccess {
         // Of an account that was dropped its name remains.
         let (user, host) = (&self.account.user, &self.account.host);
         self.account = accounts.get(user, host).unwrap_or_else(|| Arc::new(AccountRecord::new(user, host)));
-        self.set_rights(accounts.access(&self.account, &self.rights.roles));
+        let mut rights = accounts.access(&self.account, &self.rights.roles);
+        rights.expired &= !self.is_definers;
+        self.set_rights(rights);
+    }
+
+    /// The session runs a program for its account, which has not logged in.
+    pub fn set_definers(&mut self) {
+        self.is_definers = true;
+        self.rights.expired = false;
     }
 
     fn set_rights(&mut self, rights: Access) {
@@ -90,14 +101,29 @@ impl SessionAccess {
 
     /// Takes on another account, with its default roles, for a routine of it.
     pub fn wear(&mut self, account: Arc<AccountRecord>) -> Worn {
-        let rights = self.server.accounts().access(&account, &account.default_roles);
-        Worn { account: std::mem::replace(&mut self.account, account), rights: std::mem::replace(&mut self.rights, rights) }
+        let rights = self.rights_of_definer(&account);
+        Worn {
+            account: std::mem::replace(&mut self.account, account),
+            rights: std::mem::replace(&mut self.rights, rights),
+            is_definers: std::mem::replace(&mut self.is_definers, true),
+        }
     }
 
     /// What another account may do, with its default roles, beside this one.
     pub fn of_account(&self, account: Arc<AccountRecord>) -> SessionAccess {
-        let rights = self.server.accounts().access(&account, &account.default_roles);
-        SessionAccess { server: self.server.clone(), client: self.client.clone(), account, rights, limits: None }
+        let rights = self.rights_of_definer(&account);
+        let (server, client) = (self.server.clone(), self.client.clone());
+        SessionAccess { server, client, account, rights, limits: None, is_definers: true }
+    }
+
+    fn rights_of_definer(&self, account: &AccountRecord) -> Access {
+        let mut rights = self.server.accounts().access(account, &account.default_roles);
+        rights.expired = false;
+        rights
+    }
+
+    pub fn may_have_events(&self, database: &str) -> Result<()> {
+        self.subject(None, None).may_have_events(database)
     }
 
     /// Error 1370 of a definer who may not run a routine that is his.
@@ -114,6 +140,7 @@ impl SessionAccess {
     /// Puts its own back, which is read again if accounts have changed meanwhile.
     pub fn take_off(&mut self, worn: Worn) {
         self.account = worn.account;
+        self.is_definers = worn.is_definers;
         self.set_rights(worn.rights);
     }
 

@@ -12,7 +12,7 @@ use vaquita_storage::{Catalog, Engine, FlushMode};
 use vaquita_types::{Result, Value};
 
 use super::live::LIVE;
-use super::{Change, Def, Fixed, Var, check, registry};
+use super::{Change, Def, Fixed, Var, check, events_are_disabled, registry};
 
 pub struct Globals {
     values: RwLock<Arc<Vec<Value>>>,
@@ -48,6 +48,9 @@ impl Globals {
         for (key, text) in catalog.meta_scan(PERSISTED.as_bytes())? {
             let name = String::from_utf8_lossy(key.strip_prefix(PERSISTED.as_bytes()).unwrap_or_default()).into_owned();
             let Some(def) = registry().find(&name).filter(|def| def.change != Change::ReadOnly) else { continue };
+            if def.var == Some(Var::EventScheduler) && events_are_disabled(&self.get(def)) {
+                continue;
+            }
             let given = stored_value(&String::from_utf8_lossy(&text));
             match check(def, &given, &def.default, 0) {
                 Ok(checked) => self.set(def, checked.value, engine)?,

@@ -75,6 +75,7 @@ live! {
     DefaultWeekFormat "default_week_format" ForRuns(|s, v| s.week_format = number(v) as u32), "The mode of WEEK() without a second argument.";
     DivPrecisionIncrement "div_precision_increment" ForPlans(|s, v| s.division_decimals = u8::try_from(number(v)).unwrap_or(u8::MAX)), "Decimals that / and AVG() have more than what they divide.";
     ErrorCount "error_count" AsValue, "Errors of the statement before.";
+    EventScheduler "event_scheduler" AsValue, "ON runs events when their time has come.";
     ExplainFormat "explain_format" ForSession(|s, v| s.explain_format = word(v).to_string()), "The format of EXPLAIN without FORMAT.";
     ForeignKeyChecks "foreign_key_checks" ForRuns(|s, v| s.foreign_key_checks = is_on(v)), "OFF changes rows without a look at foreign keys, creates keys without a look at the rows, and drops parents.";
     GlobalConnectionMemoryLimit "global_connection_memory_limit" AsValue, "Bytes that statements and sessions may take together in large pieces, and at most an eighth of the machine's memory; who would take more than a quarter of what is left gets error 1041.";
@@ -193,7 +194,6 @@ binlog_row_image\tB\tEnumeration\tD\t\t\t1\tFULL\tMINIMAL|NOBLOB|FULL
 binlog_row_metadata\tG\tEnumeration\tD\t\t\t1\tMINIMAL\tMINIMAL|FULL
 binlog_checksum\tG\tEnumeration\tD\t\t\t1\tCRC32\tNONE|CRC32
 binlog_error_action\tG\tEnumeration\tD\t\t\t1\tABORT_SERVER\tIGNORE_ERROR|ABORT_SERVER
-event_scheduler\tG\tEnumeration\tR\t\t\t1\tDISABLED\tOFF|ON|DISABLED
 local_infile\tG\tBoolean\tD\t\t\t1\tOFF\t
 max_connections\tG\tInteger\tD\t1\t100000\t1\t12000\t
 max_allowed_packet\tB\tInteger\tg\t1024\t1073741824\t1024\t67108864\t

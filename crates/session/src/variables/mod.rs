@@ -25,6 +25,7 @@ pub use given::check;
 pub use globals::{Globals, server_uuid};
 pub use live::{Fixed, Var, system_time_zone};
 use restricted::Restriction;
+pub use settings::{events_are_disabled, zone};
 use vaquita_types::charset::CollationId;
 use vaquita_types::{ColumnType, Value, sql_mode};
 

@@ -316,7 +316,12 @@ pub fn isolation_of(name: &str) -> Isolation {
     }
 }
 
-pub(super) fn zone(name: &str) -> TimeZone {
+/// Whether `event_scheduler` is DISABLED, as only a start can make it.
+pub fn events_are_disabled(value: &Value) -> bool {
+    matches!(value, Value::Bytes(word) if word.eq_ignore_ascii_case(b"DISABLED"))
+}
+
+pub fn zone(name: &str) -> TimeZone {
     static SYSTEM: std::sync::LazyLock<TimeZone> = std::sync::LazyLock::new(|| TimeZone::system(&super::system_time_zone()));
     TimeZone::parse(name, &SYSTEM).unwrap_or(TimeZone::Utc)
 }

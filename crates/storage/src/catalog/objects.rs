@@ -11,6 +11,7 @@ use vaquita_types::Result;
 use vaquita_types::schema::{ObjectKind, StoredObject};
 
 use super::ddl::{Change, DdlStatement, now_us, table_exists};
+use super::events::events_of;
 use super::{Catalog, DdlContext, MetaChanges, damaged, put_meta};
 use crate::encoding::KeyRange;
 use crate::encoding::catalog::{keys, object};
@@ -80,22 +81,36 @@ impl Catalog {
         }
         let now = now_us();
         put_meta(&mut change.txn, meta)?;
+        if new.kind == ObjectKind::Event {
+            change.begin_event(&new.database, &new.name)?;
+        }
         change.put_object(StoredObject { created_us: now, altered_us: now, ..new }).map(Some)
     }
 
-    /// Changes an object, whose kind and name stay. False: there is none.
+    /// Changes an object, whose kind stays; `alter` may give it another name and database.
     pub fn alter_object(
         &self,
         (database, kind, name): (&str, ObjectKind, &str),
         alter: impl FnOnce(&mut StoredObject) -> Result<()>,
         context: &DdlContext,
-    ) -> Result<bool> {
+    ) -> Result<Altered> {
         let mut change = DdlStatement::new(self, context).change();
-        let Some(mut object) = change.object(database, kind, name)? else { return Ok(false) };
+        let Some(mut object) = change.object(database, kind, name)? else { return Ok(Altered::Missing) };
         alter(&mut object)?;
+        let (old, new) = (kind.key_of(name), kind.key_of(&object.name));
+        if object.database != database || new != old {
+            change.check_database(&object.database)?;
+            if change.object(&object.database, kind, &object.name)?.is_some() {
+                return Ok(Altered::Taken);
+            }
+            change.remove_object((database, kind, name))?;
+            if kind == ObjectKind::Event {
+                change.move_event((database, name), (&object.database, &object.name))?;
+            }
+        }
         object.altered_us = now_us();
         change.put_object(object)?;
-        Ok(true)
+        Ok(Altered::Done)
     }
 
     /// False: there is none. `meta` is written with the drop.
@@ -130,6 +145,9 @@ impl Catalog {
                 continue;
             }
             change.txn.meta_delete(&key)?;
+            if kind == ObjectKind::Event {
+                change.end_event(database, &name)?;
+            }
             gone.push((*database, (kind, name)));
         }
         if gone.is_empty() {
@@ -147,6 +165,16 @@ impl Catalog {
     }
 }
 
+/// What became of ALTER of an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Altered {
+    Done,
+    /// There is none.
+    Missing,
+    /// Another object has the new name.
+    Taken,
+}
+
 impl Change<'_> {
     pub(super) fn object(&self, database: &str, kind: ObjectKind, name: &str) -> Result<Option<StoredObject>> {
         let Some(bytes) = self.txn.meta_get(&keys::object(database, kind, &kind.key_of(name)))? else { return Ok(None) };
@@ -162,7 +190,10 @@ impl Change<'_> {
 
     /// Removes all of a database.
     pub(super) fn drop_objects(&mut self, database: &str) -> Result<()> {
-        let records = self.txn.meta_scan(KeyRange::prefix(&keys::objects_of(database)))?;
-        records.iter().try_for_each(|(key, _)| self.txn.meta_delete(key))
+        for prefix in [keys::objects_of(database), keys::meta(&events_of(database))] {
+            let records = self.txn.meta_scan(KeyRange::prefix(&prefix))?;
+            records.iter().try_for_each(|(key, _)| self.txn.meta_delete(key))?;
+        }
+        Ok(())
     }
 }

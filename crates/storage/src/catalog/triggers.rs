@@ -115,7 +115,7 @@ impl Catalog {
             if Trigger::table_of(&now) != table {
                 continue;
             }
-            change.remove_object(&now)?;
+            change.remove_object((database, ObjectKind::Trigger, name))?;
             kill_point("trigger.removed");
             tables.iter().try_for_each(|table| change.renew(table))?;
             change.commit()?;
@@ -135,10 +135,11 @@ impl Change<'_> {
         Ok(object)
     }
 
-    fn remove_object(&mut self, object: &StoredObject) -> Result<()> {
-        let key = (object.kind, object.kind.key_of(&object.name));
-        self.txn.meta_delete(&keys::object(&object.database, key.0, &key.1))?;
-        self.objects.push((object.database.clone(), key, None));
+    /// Removes an object; the cache loses it after the commit.
+    pub(super) fn remove_object(&mut self, (database, kind, name): (&str, ObjectKind, &str)) -> Result<()> {
+        let key = (kind, kind.key_of(name));
+        self.txn.meta_delete(&keys::object(database, kind, &key.1))?;
+        self.objects.push((database.to_string(), key, None));
         Ok(())
     }
 
@@ -150,7 +151,8 @@ impl Change<'_> {
 
     /// The table goes, and its triggers with it (TRIG-2).
     pub(super) fn drop_triggers(&mut self, table: &TableDef) -> Result<()> {
-        table.triggers.iter().try_for_each(|trigger| self.remove_object(&trigger.object))
+        let names = table.triggers.iter().map(|trigger| (&trigger.object.database, &trigger.object.name));
+        names.into_iter().try_for_each(|(database, name)| self.remove_object((database, ObjectKind::Trigger, name)))
     }
 
     /// The table gets another name (TRIG-2). Error 1435 in another database.

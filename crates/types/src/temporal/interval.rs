@@ -213,6 +213,10 @@ impl Interval {
         Some(interval)
     }
 
+    pub fn months(self) -> i64 {
+        self.months
+    }
+
     /// The part in days and microseconds; months are not in it.
     pub fn micros_total(self) -> Option<i64> {
         self.days.checked_mul(MICROS_PER_DAY)?.checked_add(self.micros)

@@ -107,7 +107,7 @@ impl Parser<'_> {
         };
         let start = self.start();
         let program = self.program_body(Builder::of_trigger(time, event))?;
-        let body = self.text_since(start);
+        let body = self.body_since(start);
         Ok(Statement::CreateTrigger(Box::new(CreateTrigger {
             if_not_exists,
             definer,

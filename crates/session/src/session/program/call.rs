@@ -96,6 +96,11 @@ impl Session {
         ran
     }
 
+    /// Runs a program that nobody calls.
+    pub(in super::super) fn run_program(&mut self, program: &Arc<Routine>, exchange: &mut Exchange<'_>) -> Result<()> {
+        self.call(program, Vec::new(), exchange).map(drop)
+    }
+
     /// Error 1456 of a routine that is inside itself too often, 1436 of too many inside one another.
     fn admit_call(&self, routine: &Routine) -> Result<()> {
         let calls = &self.programs.calls;

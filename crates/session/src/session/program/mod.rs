@@ -45,6 +45,7 @@ use answer::{CursorRows, ProgramAnswer};
 use frame::{Frame, OpenCursor};
 pub use function::{Caller, InUse, Tables};
 use interpreter::{Host, Interpreter};
+pub(super) use routines::check_program_name;
 
 /// What a session knows of the programs that it runs.
 #[derive(Default)]

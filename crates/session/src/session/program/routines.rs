@@ -6,10 +6,11 @@ use vaquita_parser::ast::{
     AlterRoutine, Characteristics, CreateRoutine, Instruction, Name, ProgramKind, SetItem, Statement, UserName,
 };
 use vaquita_plan::env::Level;
+use vaquita_storage::Altered;
 use vaquita_types::errno::{
-    ER_BAD_DB_ERROR, ER_BINLOG_CREATE_ROUTINE_NEED_SUPER, ER_BINLOG_UNSAFE_ROUTINE, ER_NO_SUCH_USER, ER_SP_ALREADY_EXISTS,
-    ER_SP_DOES_NOT_EXIST, ER_SP_NORETURN, ER_SP_WRONG_NAME, ER_SPECIFIC_ACCESS_DENIED_ERROR, ER_TOO_LONG_IDENT,
-    ER_UNKNOWN_SYSTEM_VARIABLE,
+    ER_BAD_DB_ERROR, ER_BINLOG_CREATE_ROUTINE_NEED_SUPER, ER_BINLOG_UNSAFE_ROUTINE, ER_NO_DB_ERROR, ER_NO_SUCH_USER,
+    ER_SP_ALREADY_EXISTS, ER_SP_DOES_NOT_EXIST, ER_SP_NORETURN, ER_SP_WRONG_NAME, ER_SPECIFIC_ACCESS_DENIED_ERROR,
+    ER_TOO_LONG_IDENT, ER_UNKNOWN_SYSTEM_VARIABLE,
 };
 use vaquita_types::limits::IDENTIFIER_CHARS_MAX;
 use vaquita_types::schema::{DatabaseDef, Definer, ObjectKind, SqlSecurity, StoredObject};
@@ -31,7 +32,7 @@ fn object_kind(kind: ProgramKind) -> ObjectKind {
 
 impl Session {
     /// A program with the settings that the session has now, which are kept with it.
-    pub(super) fn new_program(
+    pub(in super::super) fn new_program(
         &self,
         kind: ObjectKind,
         database: &DatabaseDef,
@@ -63,14 +64,7 @@ impl Session {
     pub(in super::super) fn create_routine(&mut self, create: &CreateRoutine) -> Result<Done> {
         let database = self.database_of(&create.name)?;
         let name = &create.name.name;
-        if name.is_empty() || name.ends_with(' ') {
-            return Err(Error::new(&ER_SP_WRONG_NAME, &[name]));
-        }
-        if name.chars().count() > IDENTIFIER_CHARS_MAX {
-            return Err(Error::new(&ER_TOO_LONG_IDENT, &[name]));
-        }
-        let found = self.server.catalog.database(&database)?;
-        let found = found.ok_or_else(|| Error::new(&ER_BAD_DB_ERROR, &[&database]))?;
+        let found = self.place_of_program(&database, name)?;
         let definer = self.definer(create.definer.as_ref())?;
         let mut object = self.new_program(object_kind(create.kind), &found, name, definer, &create.body);
         object.set_characteristic("parameters", Some(create.parameters_text.clone()));
@@ -112,6 +106,18 @@ impl Session {
         Ok(Done::nothing())
     }
 
+    /// The database of a name; error 1046 without any.
+    pub(in super::super) fn database_of(&self, name: &Name) -> Result<String> {
+        name.db.clone().or_else(|| self.env.database()).ok_or_else(|| Error::new(&ER_NO_DB_ERROR, &[]))
+    }
+
+    /// The database of a new program, if it may have that name.
+    pub(in super::super) fn place_of_program(&self, database: &str, name: &str) -> Result<Arc<DatabaseDef>> {
+        check_program_name(name)?;
+        let found = self.server.catalog.database(database)?;
+        found.ok_or_else(|| Error::new(&ER_BAD_DB_ERROR, &[&database]))
+    }
+
     /// Error 1418 of a function that says nothing of what it reads, 1419 for who may not make one, unless `log_bin_trust_function_creators` is set.
     fn refuse_untrusted(&self, create: &CreateRoutine, object: &StoredObject) -> Result<()> {
         let reads_only = matches!(object.characteristic("data access"), Some("NO SQL" | "READS SQL DATA"));
@@ -127,7 +133,7 @@ impl Session {
     }
 
     /// Who is named, or the session's account.
-    pub(super) fn definer(&self, named: Option<&UserName>) -> Result<Definer> {
+    pub(in super::super) fn definer(&self, named: Option<&UserName>) -> Result<Definer> {
         let definer = self.access.definer(named)?;
         if !self.access.account_exists(&definer) {
             if !self.access.may_name_missing_definer() {
@@ -151,8 +157,8 @@ impl Session {
         let altered = self.server.catalog.alter_object(key, change, &context);
         self.locked.end_ddl();
         match altered? {
-            true => Ok(Done::nothing()),
-            false => Err(no_such_routine(alter.kind, &database, &alter.name)),
+            Altered::Done => Ok(Done::nothing()),
+            Altered::Missing | Altered::Taken => Err(no_such_routine(alter.kind, &database, &alter.name)),
         }
     }
 
@@ -212,4 +218,15 @@ fn characterize(object: &mut StoredObject, said: &Characteristics) {
     if let Some(access) = said.data_access {
         object.set_characteristic("data access", Some(access.as_str().into()));
     }
+}
+
+/// Errors 1458 and 1059 of names that no program has.
+pub(in super::super) fn check_program_name(name: &str) -> Result<()> {
+    if name.is_empty() || name.ends_with(' ') {
+        return Err(Error::new(&ER_SP_WRONG_NAME, &[&name]));
+    }
+    if name.chars().count() > IDENTIFIER_CHARS_MAX {
+        return Err(Error::new(&ER_TOO_LONG_IDENT, &[&name]));
+    }
+    Ok(())
 }
