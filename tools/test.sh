@@ -29,6 +29,7 @@ fuzz() { timeout $((seconds + 60)) cargo run --locked -q "$@"; }
 fuzz -p vaquita-wire --example fuzz_wire -- packet "$seconds"
 fuzz -p vaquita-wire --example fuzz_wire -- handshake "$seconds"
 fuzz -p vaquita-parser --example fuzz_sql -- "$seconds"
+fuzz -p vaquita-types --example fuzz_geometry -- "$seconds"
 features=()
 if [ -n "${CHECK_INVARIANTS:-}" ]; then features=(--features check-invariants); fi
 cargo build --locked -q -p vaquita-server "${features[@]}"

@@ -10,6 +10,7 @@ use vaquita_types::errno::{
     ER_INVALID_YEAR_COLUMN_LENGTH, ER_M_BIGGER_THAN_D, ER_TOO_BIG_DISPLAYWIDTH, ER_TOO_BIG_FIELDLENGTH, ER_TOO_BIG_PRECISION,
     ER_TOO_BIG_SCALE, ER_TOO_BIG_SET, ER_UNKNOWN_CHARACTER_SET, ER_UNKNOWN_COLLATION, ER_WRONG_FIELD_SPEC,
 };
+use vaquita_types::geometry::GeometryKind;
 use vaquita_types::limits::{
     DECIMAL_DIGITS_MAX, DECIMAL_SCALE_MAX, DISPLAY_WIDTH_MAX, ENUM_MEMBERS_MAX, FSP_MAX, ROW_BYTES_MAX, SET_MEMBERS_MAX,
 };
@@ -52,7 +53,8 @@ pub fn column_type(name: &str, ty: &DataType, collate: Option<&str>, default: Co
             column.decimals = fsp as u8;
         }
         TypeKind::Enum | TypeKind::Set => members(name, ty, collate, default, &mut column)?,
-        TypeKind::Json | TypeKind::Null | TypeKind::Geometry => {}
+        TypeKind::Geometry => column = ColumnType::geometry(geometry_kind(ty.name), None),
+        TypeKind::Json | TypeKind::Null => {}
         _ => string(name, ty, collate, default, &mut column)?,
     }
     Ok(column)
@@ -96,8 +98,28 @@ fn kind_of(ty: &DataType, default: CollationId) -> Result<TypeKind> {
         TypeName::Set => TypeKind::Set,
         TypeName::Json => TypeKind::Json,
         TypeName::Vector => return Err(Error::unsupported("VECTOR columns")),
-        _ => return Err(Error::unsupported("spatial columns")),
+        TypeName::Geometry
+        | TypeName::Point
+        | TypeName::LineString
+        | TypeName::Polygon
+        | TypeName::MultiPoint
+        | TypeName::MultiLineString
+        | TypeName::MultiPolygon
+        | TypeName::GeometryCollection => TypeKind::Geometry,
     })
+}
+
+fn geometry_kind(name: TypeName) -> GeometryKind {
+    match name {
+        TypeName::Point => GeometryKind::Point,
+        TypeName::LineString => GeometryKind::LineString,
+        TypeName::Polygon => GeometryKind::Polygon,
+        TypeName::MultiPoint => GeometryKind::MultiPoint,
+        TypeName::MultiLineString => GeometryKind::MultiLineString,
+        TypeName::MultiPolygon => GeometryKind::MultiPolygon,
+        TypeName::GeometryCollection => GeometryKind::Collection,
+        _ => GeometryKind::Geometry,
+    }
 }
 
 /// TEXT(n) picks the smallest type that holds n characters.

@@ -36,6 +36,7 @@ mod net;
 mod numeric;
 mod regexp;
 mod search;
+mod spatial;
 mod string;
 
 use crate::function::{FuncCall, FuncDef, FuncType};
@@ -46,6 +47,7 @@ pub use date_arith::interval_of;
 pub use names::retype as retype_names;
 pub use names::retype_text;
 pub use search::like_collation;
+pub use spatial::NOT_BUILT as SPATIAL_NOT_BUILT;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
@@ -73,7 +75,7 @@ static TABLE: LazyLock<HashMap<&'static str, &'static FuncDef>> = LazyLock::new(
         ask_session::FUNCTIONS,
         aes::FUNCTIONS,
     ];
-    families.iter().flat_map(|family| family.iter()).map(|def| (def.name, def)).collect()
+    families.iter().chain(&spatial::FAMILIES).flat_map(|family| family.iter()).map(|def| (def.name, def)).collect()
 });
 
 /// A built-in function by name in any case, or an operator by its token.

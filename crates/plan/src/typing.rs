@@ -11,6 +11,7 @@ mod cast;
 mod collate;
 mod compare;
 mod conversion;
+mod geometry;
 mod merge;
 mod stored;
 
@@ -28,6 +29,7 @@ pub use compare::{
 };
 pub(crate) use conversion::year_type;
 pub use conversion::{stored_number, text_of_binary, text_of_number};
+pub use geometry::refuse_geometries;
 pub use merge::{Merged, aggregate_types, merge_two, unify};
 
 pub use crate::expr::COERCIBILITY_NUMERIC;
@@ -63,7 +65,7 @@ pub fn number_class(ty: &ColumnType) -> NumberClass {
             }
         }
         _ if is_hex_literal(ty) => NumberClass::Int,
-        _ if ty.is_bytes() || matches!(ty.kind, TypeKind::Enum | TypeKind::Set | TypeKind::Geometry) => NumberClass::Double,
+        _ if ty.is_bytes() || matches!(ty.kind, TypeKind::Enum | TypeKind::Set) => NumberClass::Double,
         _ => NumberClass::Int,
     }
 }
@@ -133,6 +135,7 @@ pub fn char_length(ty: &ColumnType) -> u32 {
         TypeKind::Enum => member_chars(ty).max().unwrap_or(0),
         TypeKind::Set => member_chars(ty).sum::<u32>() + (member_chars(ty).count() as u32).saturating_sub(1),
         TypeKind::Json => u32::MAX / 4,
+        TypeKind::Geometry => u32::MAX,
         TypeKind::TinyText | TypeKind::TinyBlob => blob_chars(ty, 255),
         TypeKind::Text | TypeKind::Blob => blob_chars(ty, 65_535),
         TypeKind::MediumText | TypeKind::MediumBlob => blob_chars(ty, 16_777_215),
@@ -244,6 +247,7 @@ fn same_representation(from: &ColumnType, to: &ColumnType) -> bool {
     match to.kind {
         TypeKind::BigInt => from.is_integer() && from.unsigned == to.unsigned,
         TypeKind::Double => from.kind == TypeKind::Double && to.decimals >= DECIMALS_NOT_FIXED,
+        TypeKind::Geometry => from.is_geometry(),
         _ => false,
     }
 }

@@ -11,11 +11,13 @@
 //! | CHAR/VARCHAR/TEXT family | characters (TEXT family: bytes)       | 0                     |
 //! | BINARY/VARBINARY/BLOB    | bytes                                 | 0                     |
 //! | BIT(n)                   | n bits                                | 0                     |
+//! | spatial types            | the SRID attribute and 1, 0 without   | WKB's code, 0 for any |
 //! | TIME/DATETIME/TIMESTAMP  | unused                                | fractional digits 0–6 |
 
 use std::sync::Arc;
 
 use crate::charset::CollationId;
+use crate::geometry::GeometryKind;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
@@ -51,6 +53,7 @@ pub enum TypeKind {
     Enum = 27,
     Set = 28,
     Json = 29,
+    /// All spatial types; `ColumnType::geometry_kind` says which.
     Geometry = 30,
 }
 
@@ -121,6 +124,26 @@ impl ColumnType {
         ColumnType { decimals: fsp, ..ColumnType::new(kind) }
     }
 
+    /// A spatial type, whose values have this SRID if it is given.
+    pub fn geometry(kind: GeometryKind, srid: Option<u32>) -> ColumnType {
+        let length = srid.map_or(0, |srid| srid.saturating_add(1));
+        ColumnType { length, decimals: kind as u8, ..ColumnType::new(TypeKind::Geometry) }
+    }
+
+    /// Of a spatial type.
+    pub fn geometry_kind(&self) -> GeometryKind {
+        GeometryKind::from_code(u32::from(self.decimals)).unwrap_or(GeometryKind::Geometry)
+    }
+
+    /// The SRID attribute of a spatial column.
+    pub fn srid(&self) -> Option<u32> {
+        if self.kind == TypeKind::Geometry { self.length.checked_sub(1) } else { None }
+    }
+
+    pub fn is_geometry(&self) -> bool {
+        self.kind == TypeKind::Geometry
+    }
+
     pub fn is_integer(&self) -> bool {
         matches!(self.kind, TypeKind::TinyInt | TypeKind::SmallInt | TypeKind::MediumInt | TypeKind::Int | TypeKind::BigInt)
     }
@@ -135,12 +158,12 @@ impl ColumnType {
         matches!(self.kind, TypeKind::Date | TypeKind::Time | TypeKind::DateTime | TypeKind::Timestamp)
     }
 
-    /// Values of this type are `Value::Bytes` (character or binary strings).
+    /// Values of this type are `Value::Bytes` (character or binary strings, geometries).
     pub fn is_bytes(&self) -> bool {
-        (TypeKind::Char as u8..=TypeKind::LongBlob as u8).contains(&(self.kind as u8))
+        (TypeKind::Char as u8..=TypeKind::LongBlob as u8).contains(&(self.kind as u8)) || self.kind == TypeKind::Geometry
     }
 
-    /// TEXT and BLOB families and JSON: they have no default and need a prefix in an index.
+    /// TEXT and BLOB families, spatial types and JSON: they have no default and need a prefix in an index.
     pub fn is_blob(&self) -> bool {
         matches!(
             self.kind,

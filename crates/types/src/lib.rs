@@ -15,6 +15,7 @@ pub mod decimal;
 pub mod errno;
 pub mod error;
 pub mod format;
+pub mod geometry;
 pub mod json;
 pub mod limits;
 pub mod memory;

@@ -69,6 +69,8 @@ pub const JOIN_TABLES_MAX: usize = 61;
 pub const BLOCK_TABLES_MAX: usize = 120;
 /// Nesting of a JSON document (MySQL manual, "The JSON Data Type").
 pub const JSON_DEPTH_MAX: usize = 100;
+/// Geometry collections inside one another (error 1436; MySQL ends at some thousands, where its stack does).
+pub const GEOMETRY_DEPTH_MAX: usize = 1000;
 /// Bytes of one value that an expression makes, or max_allowed_packet if that is more: what a function makes of the longest
 /// values is no multiple of them. (MySQL has such a limit for some functions only.)
 pub const VALUE_BYTES_MAX: usize = 256 << 20;

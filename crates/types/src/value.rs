@@ -14,6 +14,7 @@
 //! | CHAR … LONGTEXT, BINARY … LONGBLOB| `Bytes`, in the charset of the type       |
 //! | DATE, DATETIME/TIMESTAMP, TIME    | `Date`, `DateTime`, `Time`                |
 //! | JSON                              | `Json`                                    |
+//! | spatial types                     | `Bytes`, in the form of `geometry`        |
 //!
 //! A TIMESTAMP is stored as UTC and is already in the session's time zone when it
 //! is a `Value`. A `Value` does not know its collation: comparing is the caller's.

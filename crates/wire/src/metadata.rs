@@ -40,7 +40,7 @@ pub fn column_definition(
         length: byte_length(column_type, char_bytes_max, has_charset),
         column_type: type_code(column_type.kind),
         flags: type_flags(column_type),
-        decimals: column_type.decimals,
+        decimals: if column_type.is_geometry() { 0 } else { column_type.decimals },
         ..ColumnDefinition::default()
     }
 }

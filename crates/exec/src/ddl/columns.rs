@@ -7,12 +7,13 @@ use vaquita_plan::settings::PlanSettings;
 use vaquita_types::charset::{Charset, CollationId};
 use vaquita_types::errno::{
     ER_BLOB_CANT_HAVE_DEFAULT, ER_DEPRECATED_UTF8_ALIAS, ER_INVALID_DEFAULT, ER_INVALID_ON_UPDATE, ER_PRIMARY_CANT_HAVE_NULL,
-    ER_TOO_LONG_FIELD_COMMENT, ER_WARN_DEPRECATED_SYNTAX, ER_WARN_DEPRECATED_SYNTAX_NO_REPLACEMENT,
-    ER_WARN_DEPRECATED_UTF8MB3_COLLATION, ER_WRONG_COLUMN_NAME, ER_WRONG_FIELD_SPEC, ER_WRONG_TABLE_NAME,
+    ER_SRS_NOT_FOUND, ER_TOO_LONG_FIELD_COMMENT, ER_WARN_DEPRECATED_SYNTAX, ER_WARN_DEPRECATED_SYNTAX_NO_REPLACEMENT,
+    ER_WARN_DEPRECATED_UTF8MB3_COLLATION, ER_WRONG_COLUMN_NAME, ER_WRONG_FIELD_SPEC, ER_WRONG_TABLE_NAME, ER_WRONG_USAGE,
 };
+use vaquita_types::geometry::srs;
 use vaquita_types::limits::COLUMN_COMMENT_CHARS_MAX;
 use vaquita_types::schema::{ColumnDef, ColumnDefault, ColumnId, Generated};
-use vaquita_types::{Error, Result, TypeKind, Value};
+use vaquita_types::{ColumnType, Error, Result, TypeKind, Value};
 
 use super::generated::{check_attributes, forget_defaults};
 use super::{Ddl, check_identifier};
@@ -101,7 +102,14 @@ impl Ddl<'_> {
                 let expr = self.expression_text(expr);
                 def.generated = Some(Generated { expr, stored: *stored, in_row: *stored, hidden: false, elements: None });
             }
-            ColumnAttribute::Srid(_) => return Err(Error::unsupported("SRID")),
+            ColumnAttribute::Srid(srid) => {
+                if !def.ty.is_geometry() {
+                    return Err(Error::new(&ER_WRONG_USAGE, &[&"SRID", &"non-geometry column"]));
+                }
+                let known = u32::try_from(*srid).ok().and_then(srs::find);
+                let srs = known.ok_or_else(|| Error::new(&ER_SRS_NOT_FOUND, &[srid]))?;
+                def.ty = ColumnType::geometry(def.ty.geometry_kind(), Some(srs.id));
+            }
             // Hints for other engines. CHECK and REFERENCES are the table's.
             ColumnAttribute::Collate(_)
             | ColumnAttribute::References(_)

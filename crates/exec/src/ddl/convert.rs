@@ -76,7 +76,7 @@ impl<'a> RowMap<'a> {
                 None if column.auto_increment && has_rows && counting_index(new).is_some() => {
                     return Err(Error::unsupported("ADD of an AUTO_INCREMENT column that is a later part of a key"));
                 }
-                None => added(ddl, new, position, has_rows && strict)?,
+                None => added(ddl, new, position, has_rows, strict)?,
             });
         }
         let known = |check: &CheckDef| {
@@ -213,6 +213,9 @@ impl<'a> RowMap<'a> {
         } else {
             Error::new(&ER_INVALID_USE_OF_NULL, &[])
         };
+        if after.ty.is_geometry() {
+            return Err(Error::new(&ER_INVALID_USE_OF_NULL, &[]));
+        }
         if self.strict {
             return Err(error);
         }
@@ -275,7 +278,7 @@ fn keeps_generated(before: Option<&ColumnDef>, after: &ColumnDef) -> bool {
 }
 
 /// A column that the rows do not have yet.
-fn added(ddl: &Ddl<'_>, new: &TableDef, position: usize, strict_with_rows: bool) -> Result<Source> {
+fn added(ddl: &Ddl<'_>, new: &TableDef, position: usize, has_rows: bool, strict: bool) -> Result<Source> {
     let column = new.columns.get(position).ok_or_else(|| Error::internal("a column without a place"))?;
     if column.auto_increment {
         return Ok(Source::AutoIncrement);
@@ -286,13 +289,17 @@ fn added(ddl: &Ddl<'_>, new: &TableDef, position: usize, strict_with_rows: bool)
         let context = PlanContext::new(&catalog, Place::Default(&column.name));
         return Ok(Source::Expr(bind_over_row(&parsed, &Arc::new(new.clone()), 0, &context)?));
     }
+    if has_rows && column.ty.is_geometry() && !column.nullable && column.generated.is_none() {
+        return Err(Error::new(&ER_INVALID_USE_OF_NULL, &[]));
+    }
     let zero = match column.ty.kind {
         TypeKind::Date => Some(("date", "0000-00-00")),
         TypeKind::DateTime | TypeKind::Timestamp => Some(("datetime", "0000-00-00 00:00:00")),
         _ => None,
     };
     if let Some((kind, text)) = zero
-        && strict_with_rows
+        && has_rows
+        && strict
         && matches!(column.default, ColumnDefault::None)
         && !column.nullable
         && ddl.session.sql_mode() & sql_mode::NO_ZERO_DATE != 0

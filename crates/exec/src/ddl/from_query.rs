@@ -158,6 +158,10 @@ pub(super) fn expression_type(ty: &ColumnType) -> ColumnType {
             (column.kind, column.length) = (TypeKind::LongBlob, u32::MAX);
         }
         TypeKind::Binary => column.kind = TypeKind::VarBinary,
+        // Of a user variable.
+        TypeKind::MediumText if collation(ty.collation).charset.is_binary() => {
+            (column.kind, column.length) = (TypeKind::LongBlob, u32::MAX);
+        }
         // Of what is announced as long, the length tells.
         TypeKind::LongText if ty.length <= TEXT_BYTES_MAX => (column.kind, column.length) = (TypeKind::Text, TEXT_BYTES_MAX),
         TypeKind::LongBlob if ty.length <= TEXT_BYTES_MAX => (column.kind, column.length) = (TypeKind::Blob, TEXT_BYTES_MAX),

@@ -5,9 +5,11 @@ use vaquita_plan::env::Level;
 use vaquita_types::charset::collation;
 use vaquita_types::errno::{
     ER_BLOB_KEY_WITHOUT_LENGTH, ER_DUP_FIELDNAME, ER_DUP_INDEX, ER_DUP_KEYNAME, ER_FUNCTIONAL_INDEX_PRIMARY_KEY,
-    ER_JSON_USED_AS_KEY, ER_KEY_COLUMN_DOES_NOT_EXITS, ER_KEY_PART_0, ER_MULTIPLE_PRI_KEY, ER_PK_INDEX_CANT_BE_INVISIBLE,
-    ER_PRIMARY_CANT_HAVE_NULL, ER_TOO_LONG_IDENT, ER_TOO_LONG_INDEX_COMMENT, ER_TOO_LONG_KEY, ER_TOO_MANY_KEY_PARTS,
-    ER_TOO_MANY_KEYS, ER_UNSUPPORTED_INDEX_ALGORITHM, ER_WRONG_NAME_FOR_INDEX, ER_WRONG_SUB_KEY,
+    ER_INDEX_TYPE_NOT_SUPPORTED_FOR_SPATIAL_INDEX, ER_JSON_USED_AS_KEY, ER_KEY_COLUMN_DOES_NOT_EXITS, ER_KEY_PART_0,
+    ER_MULTIPLE_PRI_KEY, ER_PK_INDEX_CANT_BE_INVISIBLE, ER_PRIMARY_CANT_HAVE_NULL, ER_SPATIAL_CANT_HAVE_NULL,
+    ER_SPATIAL_MUST_HAVE_GEOM_COL, ER_SPATIAL_UNIQUE_INDEX, ER_TOO_LONG_IDENT, ER_TOO_LONG_INDEX_COMMENT, ER_TOO_LONG_KEY,
+    ER_TOO_MANY_KEY_PARTS, ER_TOO_MANY_KEYS, ER_UNSUPPORTED_INDEX_ALGORITHM, ER_WRONG_NAME_FOR_INDEX, ER_WRONG_SUB_KEY,
+    ER_WRONG_USAGE,
 };
 use vaquita_types::limits::{
     IDENTIFIER_CHARS_MAX, INDEX_COMMENT_CHARS_MAX, INDEX_KEY_BYTES_MAX, INDEX_PARTS_MAX, TABLE_INDEXES_MAX,
@@ -26,12 +28,13 @@ pub fn add_index(
     indexes: &mut Vec<IndexDef>,
     session: &dyn SessionEnv,
 ) -> Result<()> {
+    refuse_spatial(index, columns)?;
     let kind = match index.kind {
         ast::IndexKind::Plain => IndexKind::Secondary,
         ast::IndexKind::Unique => IndexKind::Unique,
         ast::IndexKind::Primary => IndexKind::Primary,
         ast::IndexKind::FullText => IndexKind::FullText,
-        ast::IndexKind::Spatial => return Err(Error::unsupported("SPATIAL indexes")),
+        ast::IndexKind::Spatial => return Err(spatial_unsupported()),
     };
     if kind == IndexKind::Primary && indexes.iter().any(|i| i.kind == IndexKind::Primary) {
         return Err(Error::new(&ER_MULTIPLE_PRI_KEY, &[]));
@@ -100,6 +103,41 @@ pub fn warn_of_duplicates(indexes: &[IndexDef], first: usize, (database, table):
     }
 }
 
+fn spatial_unsupported() -> Error {
+    Error::unsupported("SPATIAL indexes")
+}
+
+/// An index on a geometry is a SPATIAL one, written so or not. What MySQL says of those that it refuses comes first.
+fn refuse_spatial(index: &ast::IndexDef, columns: &[ColumnDef]) -> Result<()> {
+    let written = index.kind == ast::IndexKind::Spatial;
+    let column = |part: &KeyPart| match part {
+        KeyPart::Column { name, .. } => columns.iter().find(|column| column.name.eq_ignore_ascii_case(name)),
+        _ => None,
+    };
+    let of_geometry = |part: &KeyPart| column(part).is_some_and(|column| column.ty.is_geometry());
+    if index.kind == ast::IndexKind::FullText || !written && !index.parts.iter().any(of_geometry) {
+        return Ok(());
+    }
+    let is_prefix = |part: &KeyPart| matches!(part, KeyPart::Column { length: Some(_), .. });
+    let is_descending = |part: &KeyPart| matches!(part, KeyPart::Column { desc: true, .. });
+    Err(match () {
+        () if index.parts.iter().any(is_descending) => {
+            Error::new(&ER_WRONG_USAGE, &[&"spatial/fulltext/hash index", &"explicit index order"])
+        }
+        () if index.parts.len() > 1 => Error::new(&ER_TOO_MANY_KEY_PARTS, &[&1]),
+        () if !index.parts.iter().all(of_geometry) && index.parts.iter().all(|part| column(part).is_some()) => {
+            Error::new(&ER_SPATIAL_MUST_HAVE_GEOM_COL, &[])
+        }
+        () if index.parts.iter().any(is_prefix) => Error::new(&ER_WRONG_SUB_KEY, &[]),
+        () if !written && index.kind != ast::IndexKind::Plain => Error::new(&ER_SPATIAL_UNIQUE_INDEX, &[]),
+        () if index.parts.iter().filter_map(column).any(|column| column.nullable) => Error::new(&ER_SPATIAL_CANT_HAVE_NULL, &[]),
+        () => match &index.options.using {
+            Some(using) => Error::new(&ER_INDEX_TYPE_NOT_SUPPORTED_FOR_SPATIAL_INDEX, &[&using.to_uppercase()]),
+            None => spatial_unsupported(),
+        },
+    })
+}
+
 /// Columns of the PRIMARY KEY are NOT NULL, also if they did not say so; error 1171 if they said NULL. Index
 /// parts and `null_given` are positions.
 pub fn require_not_null(indexes: &[IndexDef], columns: &mut [ColumnDef], null_given: &[usize]) -> Result<()> {
@@ -128,6 +166,9 @@ pub fn check_parts(index: &mut IndexDef, columns: &[ColumnDef]) -> Result<()> {
         let Some(column) = columns.get(usize::from(part.column.0)) else {
             return Err(Error::internal("an index part without its column"));
         };
+        if column.ty.is_geometry() {
+            return Err(spatial_unsupported());
+        }
         if column.key_type().kind == TypeKind::Json {
             return Err(Error::new(&ER_JSON_USED_AS_KEY, &[&column.name]));
         }

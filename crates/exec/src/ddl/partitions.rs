@@ -153,8 +153,10 @@ fn check_level(function: &PartitionLevel, def: &TableDef, what: &str) -> Result<
     use vaquita_plan::partition::PartitionKey::{Columns, Expr as Function};
     let columns: Vec<&ColumnDef> = function.columns().iter().filter_map(|at| def.columns.get(*at)).collect();
     let not_allowed = |column: &ColumnDef| Err(Error::new(&ER_FIELD_TYPE_NOT_ALLOWED_AS_PARTITION_FIELD, &[&column.name]));
-    let is_blob = |column: &&ColumnDef| column.ty.is_blob() || matches!(column.ty.kind, TypeKind::Json | TypeKind::Geometry);
-    if columns.iter().any(is_blob) {
+    if columns.iter().any(|column| column.ty.is_geometry()) {
+        return Err(Error::new(&ER_CHECK_NOT_IMPLEMENTED, &[&"GEOMETRY"]));
+    }
+    if columns.iter().any(|column| column.ty.is_blob()) {
         return Err(Error::new(&ER_BLOB_FIELD_IN_PART_FUNC_ERROR, &[]));
     }
     match &function.key {

@@ -114,8 +114,14 @@ fn column_text(def: &TableDef, column: &ColumnDef, quoting: Quoting) -> String {
         let kind = if generated.stored { "STORED" } else { "VIRTUAL" };
         let _ = write!(out, " GENERATED ALWAYS AS ({}) {kind}", generated.expr);
     }
+    if let (true, Some(srid)) = (column.nullable, ty.srid()) {
+        let _ = write!(out, " /*!80003 SRID {srid} */");
+    }
     if !column.nullable {
         out.push_str(" NOT NULL");
+        if let Some(srid) = ty.srid() {
+            let _ = write!(out, " /*!80003 SRID {srid} */");
+        }
     } else if ty.kind == TypeKind::Timestamp {
         out.push_str(" NULL");
     }
@@ -161,7 +167,7 @@ fn collation_text(def: &TableDef, column: &ColumnDef, out: &mut String) {
 fn default_text(column: &ColumnDef, out: &mut String) {
     let ty = &column.ty;
     // TEXT and BLOB have no NULL default to speak of; JSON and spatial types do.
-    let is_silent = ty.is_blob() && ty.is_bytes();
+    let is_silent = ty.is_blob() && ty.is_bytes() && !ty.is_geometry();
     match &column.default {
         _ if column.generated.is_some() || column.auto_increment => {}
         ColumnDefault::None => {}

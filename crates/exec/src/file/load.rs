@@ -181,6 +181,9 @@ impl Load<'_> {
         let value = if def.nullable || def.auto_increment {
             Value::Null
         } else {
+            if def.ty.is_geometry() {
+                return Err(Error::new(&ER_WARN_NULL_TO_NOTNULL, &[&def.name, &self.insert.records]));
+            }
             if def.ty.kind != TypeKind::Timestamp {
                 let error = Error::new(&ER_WARN_NULL_TO_NOTNULL, &[&def.name, &self.insert.records]);
                 self.insert.change.values.warn_or_fail(error)?;
@@ -194,6 +197,9 @@ impl Load<'_> {
     /// The row has ended before this column.
     fn missing(&mut self, column: usize) -> Result<()> {
         let Some(def) = self.table.def.columns.get(column) else { return Ok(()) };
+        if def.ty.is_geometry() && !def.nullable {
+            return Err(Error::new(&ER_WARN_NULL_TO_NOTNULL, &[&def.name, &self.insert.records]));
+        }
         self.insert.change.values.warn_or_fail(Error::new(&ER_WARN_TOO_FEW_RECORDS, &[&self.insert.records]))?;
         let is_null = def.nullable && matches!(def.default, ColumnDefault::None | ColumnDefault::Value(Value::Null));
         let value = if is_null { Value::Null } else { self.insert.change.values.without_value(column) };
@@ -223,6 +229,7 @@ pub(super) fn width(ty: &ColumnType) -> usize {
         TypeKind::DateTime | TypeKind::Timestamp => 19 + fraction,
         TypeKind::Enum => labels().max().unwrap_or(0) * bytes_of_char,
         TypeKind::Set => (labels().sum::<usize>() + labels().count().saturating_sub(1)) * bytes_of_char,
+        TypeKind::Geometry => u32::MAX as usize,
         _ if ty.is_text() => (ty.length as usize).saturating_mul(bytes_of_char),
         _ => ty.length as usize,
     }

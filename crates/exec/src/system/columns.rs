@@ -4,6 +4,7 @@ use std::cell::LazyCell;
 
 use vaquita_types::charset;
 use vaquita_types::datatype::DECIMALS_NOT_FIXED;
+use vaquita_types::geometry::srs;
 use vaquita_types::schema::{ColumnDef, TableDef};
 use vaquita_types::{ColumnType, Result, TypeKind};
 
@@ -35,6 +36,37 @@ pub fn columns(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
+/// information_schema.ST_GEOMETRY_COLUMNS.
+pub fn geometry_columns(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    let mut push = |def: &TableDef| {
+        let spatial = def.columns.iter().filter(|column| column.ty.is_geometry() && !column.is_hidden());
+        for column in spatial.filter(|column| cx.column_privileges(def, &column.name).is_some()) {
+            let srid = column.ty.srid();
+            rows.push(row![
+                "def",
+                def.database.as_str(),
+                def.name.as_str(),
+                column.name.as_str(),
+                srid.and_then(srs::find).map(|srs| srs.name),
+                srid.map(u64::from),
+                text::type_name(&column.ty),
+            ]);
+        }
+    };
+    cx.for_each_table(|table| {
+        push(&table.def);
+        Ok(())
+    })?;
+    for view in cx.views()? {
+        cx.statement.interrupt.check()?;
+        if let Some(def) = views::definition(cx, &view) {
+            push(&def);
+        }
+    }
+    Ok(rows)
+}
+
 fn column_row(def: &TableDef, column: &ColumnDef, position: usize, privileges: &str, cx: &SystemContext<'_>) -> Row {
     let generation = column.generated.as_ref().map_or(String::new(), |g| text::escaped(&g.expr));
     let mut row = described(def, column, position, cx);
@@ -47,7 +79,7 @@ fn column_row(def: &TableDef, column: &ColumnDef, position: usize, privileges: &
         privileges,
         column.comment.as_str(),
         generation,
-        NULL,
+        column.ty.srid().map(u64::from),
     ]);
     if cx.reads(DEFAULT) {
         row[DEFAULT] = super::row::cell(text::default_text(column));
@@ -73,7 +105,7 @@ fn described(def: &TableDef, column: &ColumnDef, position: usize, cx: &SystemCon
         position as u64 + 1,
         NULL,
         yes_no(column.nullable),
-        text::type_name(ty.kind),
+        text::type_name(ty),
         lengths.0,
         lengths.1,
         precision,
@@ -91,7 +123,7 @@ pub fn described_type(ty: &ColumnType) -> Row {
     // Unlike a column's.
     let scale = if precision.is_some() { scale.or(Some(0)) } else { scale };
     row![
-        text::type_name(ty.kind),
+        text::type_name(ty),
         lengths.0,
         lengths.1,
         precision,

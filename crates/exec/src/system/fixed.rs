@@ -2,7 +2,9 @@
 
 use vaquita_parser::keyword::Kw;
 use vaquita_types::Result;
+use vaquita_types::Value;
 use vaquita_types::charset::{Charset, Collation, collation};
+use vaquita_types::geometry::{srs, units};
 
 use super::row::{NULL, row};
 use super::{Row, SystemContext};
@@ -23,6 +25,18 @@ pub fn collations(_: &SystemContext<'_>) -> Result<Vec<Row>> {
 
 pub fn collation_applicability(_: &SystemContext<'_>) -> Result<Vec<Row>> {
     Ok(by_name().into_iter().map(|c| row![c.name, c.charset.name]).collect())
+}
+
+pub fn spatial_reference_systems(_: &SystemContext<'_>) -> Result<Vec<Row>> {
+    let row = |srs: &srs::Srs| {
+        let number = u64::from(srs.id);
+        row![srs.name, number, srs.organization, srs.organization.map(|_| number), srs.definition, srs.description]
+    };
+    Ok(srs::ALL.iter().map(row).collect())
+}
+
+pub fn units_of_measure(_: &SystemContext<'_>) -> Result<Vec<Row>> {
+    Ok(units::ALL.iter().map(|(name, metres)| row![*name, "LINEAR", Value::Float(*metres), ""]).collect())
 }
 
 fn by_name() -> Vec<&'static Collation> {

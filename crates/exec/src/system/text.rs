@@ -9,8 +9,8 @@ use vaquita_types::schema::{ColumnDef, ColumnDefault, IndexDef, IndexKind, Table
 use vaquita_types::{ColumnType, TypeKind, Value};
 
 /// DATA_TYPE: the bare name.
-pub fn type_name(kind: TypeKind) -> &'static str {
-    match kind {
+pub fn type_name(ty: &ColumnType) -> &'static str {
+    match ty.kind {
         TypeKind::Null => "null",
         TypeKind::TinyInt => "tinyint",
         TypeKind::SmallInt => "smallint",
@@ -41,13 +41,13 @@ pub fn type_name(kind: TypeKind) -> &'static str {
         TypeKind::Enum => "enum",
         TypeKind::Set => "set",
         TypeKind::Json => "json",
-        TypeKind::Geometry => "geometry",
+        TypeKind::Geometry => ty.geometry_kind().name(),
     }
 }
 
 /// COLUMN_TYPE: the declared type, such as `decimal(10,2) unsigned zerofill`.
 pub fn type_text(ty: &ColumnType) -> String {
-    let mut text = type_name(ty.kind).to_string();
+    let mut text = type_name(ty).to_string();
     let _ = match ty.kind {
         TypeKind::TinyInt if ty.zerofill || !ty.unsigned && ty.length == 1 => write!(text, "({})", ty.length),
         kind if ty.is_integer() && kind != TypeKind::TinyInt && ty.zerofill => write!(text, "({})", ty.length),

@@ -10,6 +10,7 @@ use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno};
 
 use super::Binder;
 use super::scope::Frame;
+use super::window::aggregate_name;
 use crate::expr::{Expr, ExprKind};
 use crate::func::bits_as_number;
 use crate::node::{Aggregate, AggregateKind, SortKey};
@@ -105,6 +106,9 @@ impl Binder<'_> {
     ) -> Result<Aggregate> {
         use ast::AggregateFunc as F;
         let mut args = args;
+        if !matches!(call.func, F::Count | F::GroupConcat | F::BitAnd | F::BitOr | F::BitXor | F::StCollect) {
+            typing::refuse_geometries(aggregate_name(call.func), &args.iter().collect::<Vec<_>>())?;
+        }
         if call.distinct && matches!(call.func, F::Sum | F::Avg) {
             args = args.into_iter().map(typing::stored_number).collect::<Result<_>>()?;
         }
@@ -135,7 +139,7 @@ impl Binder<'_> {
             F::GroupConcat => return self.group_concat(call, args, order_by),
             F::JsonArrayAgg => (AggregateKind::JsonArrayAgg, ColumnType::new(TypeKind::Json)),
             F::JsonObjectAgg => (AggregateKind::JsonObjectAgg, ColumnType::new(TypeKind::Json)),
-            F::StCollect => return Err(Error::unsupported("ST_COLLECT")),
+            F::StCollect => (AggregateKind::StCollect, ColumnType::new(TypeKind::Geometry)),
         };
         let mut aggregate = self.new_aggregate(kind, ty, args);
         aggregate.distinct = call.distinct;

@@ -91,9 +91,15 @@ impl Binder<'_> {
             }
             _ => {}
         }
-        if crate::func::lookup(&call.name).is_some() {
+        if let Some(def) = crate::func::lookup(&call.name) {
+            if def.name.starts_with("ST_") && !(def.args.0..=def.args.1).contains(&call.args.len()) {
+                return Err(Error::new(&errno::ER_WRONG_PARAMCOUNT_TO_NATIVE_FCT, &[&call.written]));
+            }
             let args = self.scalars(&call.args)?;
             return self.call(&call.name, args);
+        }
+        if crate::func::SPATIAL_NOT_BUILT.contains(&call.name.to_ascii_uppercase().as_str()) {
+            return Err(Error::unsupported(call.name.to_ascii_uppercase()));
         }
         self.stored_call(None, call)
     }

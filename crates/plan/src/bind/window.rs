@@ -225,7 +225,6 @@ fn refuse(present: bool, what: &str) -> Result<()> {
 
 /// The name as errors print it.
 fn name_of(func: &ast::WindowFunc) -> &'static str {
-    use ast::AggregateFunc as F;
     use ast::WindowFunc as W;
     match func {
         W::RowNumber => "row_number",
@@ -239,23 +238,29 @@ fn name_of(func: &ast::WindowFunc) -> &'static str {
         W::FirstValue { .. } => "first_value",
         W::LastValue { .. } => "last_value",
         W::NthValue { .. } => "nth_value",
-        W::Aggregate(call) => match call.func {
-            F::Count => "count",
-            F::Sum => "sum",
-            F::Avg => "avg",
-            F::Min => "min",
-            F::Max => "max",
-            F::BitAnd => "bit_and",
-            F::BitOr => "bit_or",
-            F::BitXor => "bit_xor",
-            F::GroupConcat => "group_concat",
-            F::JsonArrayAgg => "json_arrayagg",
-            F::JsonObjectAgg => "json_objectagg",
-            F::StdPop => "std",
-            F::StdSamp => "stddev_samp",
-            F::VarPop => "variance",
-            F::VarSamp => "var_samp",
-            F::StCollect => "st_collect",
-        },
+        W::Aggregate(call) => aggregate_name(call.func),
+    }
+}
+
+/// The name of an aggregate function as errors print it.
+pub(super) fn aggregate_name(func: ast::AggregateFunc) -> &'static str {
+    use ast::AggregateFunc as F;
+    match func {
+        F::Count => "count",
+        F::Sum => "sum",
+        F::Avg => "avg",
+        F::Min => "min",
+        F::Max => "max",
+        F::BitAnd => "bit_and",
+        F::BitOr => "bit_or",
+        F::BitXor => "bit_xor",
+        F::GroupConcat => "group_concat",
+        F::JsonArrayAgg => "json_arrayagg",
+        F::JsonObjectAgg => "json_objectagg",
+        F::StdPop => "std",
+        F::StdSamp => "stddev_samp",
+        F::VarPop => "variance",
+        F::VarSamp => "var_samp",
+        F::StCollect => "st_collect",
     }
 }

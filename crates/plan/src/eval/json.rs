@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use vaquita_types::charset::CollationId;
+use vaquita_types::convert;
 use vaquita_types::json::{Json, JsonError};
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno};
 
@@ -30,6 +31,8 @@ pub fn sql_to_json(value: &Value, ty: &ColumnType, env: &dyn Env) -> Result<Json
         Value::Date(d) => Json::Date(*d),
         Value::DateTime(d) => Json::DateTime(*d, ty.kind == TypeKind::Timestamp),
         Value::Time(t) => Json::Time(*t),
+        // A geometry is a GeoJSON object.
+        Value::Bytes(_) if ty.is_geometry() => convert::to_json(value, ty),
         Value::Bytes(b) if ty.collation == CollationId::BINARY => {
             let kind = if ty.is_bytes() { ty.kind } else { TypeKind::VarBinary };
             Json::opaque(kind, b.to_vec())
@@ -73,6 +76,7 @@ pub fn document(value: &Value, ty: &ColumnType, i: usize, function: &str) -> Res
     match value {
         Value::Null => Ok(None),
         Value::Json(j) => Ok(Some(j.clone())),
+        Value::Bytes(_) if ty.is_geometry() => Err(Error::new(&errno::ER_INVALID_TYPE_FOR_JSON, &[&(i + 1), &function])),
         Value::Bytes(_) if ty.collation == CollationId::BINARY => Err(Error::new(&errno::ER_INVALID_JSON_CHARSET, &[&"binary"])),
         Value::Bytes(b) => parse(b, ty, i + 1, function).map(Some),
         v if is_string(ty) => parse(&coerce::text_of(v, ty), ty, i + 1, function).map(Some),

@@ -29,6 +29,11 @@ pub fn print_call(name: &str, args: &[Expr], cx: &EvalCx<'_>) -> String {
     out
 }
 
+/// An expression without the names of its columns.
+pub fn print_expr(expr: &Expr) -> String {
+    print_named(expr, &HashMap::new())
+}
+
 /// The error of a plan's run with the names of the columns that `root` fills.
 pub fn name_columns(error: Error, root: &Node) -> Error {
     if !error.is(&errno::ER_DATA_OUT_OF_RANGE) || !error.message().contains(START) {
@@ -130,6 +135,7 @@ fn aggregate_name(kind: AggregateKind) -> String {
         AggregateKind::BitAnd => "bit_and".to_string(),
         AggregateKind::BitOr => "bit_or".to_string(),
         AggregateKind::BitXor => "bit_xor".to_string(),
+        AggregateKind::StCollect => "st_collect".to_string(),
         other => format!("{other:?}").to_lowercase(),
     }
 }

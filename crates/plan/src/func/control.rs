@@ -81,6 +81,7 @@ fn resolve_nullif(args: &mut Vec<Expr>) -> Result<FuncType> {
     let (Some(b), Some(a)) = (args.pop(), args.first().cloned()) else { return Err(Error::internal("NULLIF without arguments")) };
     let ty = match a.ty.kind {
         TypeKind::Enum | TypeKind::Set => string_type(u64::from(char_length(&a.ty)), a.ty.collation),
+        TypeKind::Geometry => ColumnType::new(TypeKind::Geometry),
         _ => a.ty.clone(),
     };
     let coercibility = a.coercibility;

@@ -336,6 +336,7 @@ pub enum AggregateKind {
     VarPop,
     VarSamp,
     JsonArrayAgg,
+    StCollect,
     JsonObjectAgg,
     AnyValue,
     /// GROUPING(key): the argument is the key's position.

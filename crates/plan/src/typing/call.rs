@@ -51,6 +51,7 @@ pub fn call(def: &'static FuncDef, mut args: Vec<Expr>) -> Result<Expr> {
             return Err(Error::new(&errno::ER_OPERAND_COLUMNS, &[&1]));
         }
     }
+    super::geometry::check_call(def.name, &args)?;
     if NUMERIC.contains(&def.name) {
         args = args.into_iter().map(as_number).collect::<Result<_>>()?;
     }

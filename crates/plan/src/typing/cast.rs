@@ -10,6 +10,12 @@ use crate::text;
 
 /// `CAST(expr AS target)`; `connection` is the session's collation, that of CAST AS CHAR.
 pub fn explicit_cast(expr: Expr, target: &CastType, connection: CollationId) -> Result<Expr> {
+    match target {
+        CastType::Signed => super::refuse_geometries("cast_as_signed", &[&expr])?,
+        CastType::Unsigned => super::refuse_geometries("cast_as_unsigned", &[&expr])?,
+        CastType::Year => super::refuse_geometries("cast_as_year", &[&expr])?,
+        _ => {}
+    }
     let ty = cast_type(&expr, target, connection)?;
     let expr = match target {
         CastType::Decimal { .. } | CastType::Double | CastType::Real | CastType::Float(_) => super::as_number(expr)?,

@@ -218,6 +218,7 @@ fn text_beside_text(operand: Expr, collation: CollationId) -> Result<Expr> {
 
 /// As `compare`, but years have four digits: so IN takes them.
 fn compare_scalars(op: CompareOp, left: Expr, right: Expr) -> Result<Expr> {
+    super::geometry::check_comparison(op, &left, &right)?;
     let right = readable(right, &left);
     let left = readable(left, &right);
     let (left, right) = adapt_constants(left, right);
@@ -286,6 +287,7 @@ fn boolean(kind: ExprKind, nullable: bool) -> Expr {
 
 /// `value [NOT] BETWEEN low AND high`: two comparisons by one rule, as MySQL types it.
 pub fn between(value: Expr, low: Expr, high: Expr, negated: bool) -> Result<Expr> {
+    super::refuse_geometries("between", &[&value, &low, &high])?;
     let number = [&value, &low, &high].iter().any(|e| is_plain_number(&e.ty));
     let [value, low, high] = [value, low, high].map(|e| without_json(e, number));
     let strings = [&value, &low, &high].iter().all(|e| is_string(&e.ty) || e.ty.kind == TypeKind::Null);

@@ -6,6 +6,7 @@
 
 use vaquita_types::charset::CollationId;
 use vaquita_types::datatype::DECIMALS_NOT_FIXED;
+use vaquita_types::geometry::GeometryKind;
 use vaquita_types::{ColumnType, Result, TypeKind};
 
 use super::{
@@ -113,6 +114,9 @@ pub fn aggregate_types(exprs: &[&Expr], operation: &str) -> Result<Merged> {
     if typed.len() == 1 && matches!(kind, TypeKind::Enum | TypeKind::Set) {
         kind = TypeKind::VarChar;
     }
+    if kind == TypeKind::Geometry {
+        return Ok(Merged { ty: merge_geometries(exprs, operation), nullable, coercibility: 2 });
+    }
     if is_string(&ColumnType::new(kind)) {
         return merge_to_string(exprs, kind, nullable, operation);
     }
@@ -131,7 +135,7 @@ pub fn aggregate_types(exprs: &[&Expr], operation: &str) -> Result<Merged> {
                 types().map(whole).max().map_or(23, |whole| whole + u32::from(ty.decimals))
             };
         }
-        TypeKind::Json | TypeKind::Geometry | TypeKind::Date | TypeKind::Null => {}
+        TypeKind::Json | TypeKind::Date | TypeKind::Null => {}
         TypeKind::Time | TypeKind::DateTime | TypeKind::Timestamp => {
             ty.decimals = types().map(|t| if t.is_temporal() { t.decimals } else { 0 }).max().unwrap_or(0)
         }
@@ -139,6 +143,19 @@ pub fn aggregate_types(exprs: &[&Expr], operation: &str) -> Result<Merged> {
     }
     let coercibility = if kind == TypeKind::Json { 2 } else { super::COERCIBILITY_NUMERIC };
     Ok(Merged { ty, nullable, coercibility })
+}
+
+/// Only the parts of a UNION that are all of one spatial type keep it.
+fn merge_geometries(exprs: &[&Expr], operation: &str) -> ColumnType {
+    let kinds = || exprs.iter().map(|expr| if expr.ty.is_geometry() { expr.ty.geometry_kind() } else { GeometryKind::Geometry });
+    let first = kinds().next().unwrap_or(GeometryKind::Geometry);
+    let is_kept = is_of_set(operation) && kinds().all(|kind| kind == first);
+    ColumnType::geometry(if is_kept { first } else { GeometryKind::Geometry }, None)
+}
+
+/// The expressions are a column of the parts of a query.
+fn is_of_set(operation: &str) -> bool {
+    matches!(operation, "UNION" | "INTERSECT" | "EXCEPT" | "VALUES")
 }
 
 fn merge_decimal<'a>(types: impl Iterator<Item = &'a ColumnType> + Clone) -> ColumnType {
@@ -226,7 +243,7 @@ fn text_of(kind: TypeKind) -> TypeKind {
 /// Casts each of `exprs` to their common type.
 pub fn unify(exprs: &mut [Expr], operation: &str) -> Result<Merged> {
     let merged = aggregate_types(&exprs.iter().collect::<Vec<_>>(), operation)?;
-    let in_table = matches!(operation, "UNION" | "INTERSECT" | "EXCEPT" | "VALUES");
+    let in_table = is_of_set(operation);
     // Only the column of a table fills up what is shorter.
     let ty = match merged.ty.kind {
         TypeKind::Binary if !in_table => ColumnType { kind: TypeKind::VarBinary, ..merged.ty.clone() },

@@ -94,6 +94,10 @@ fn reads_as(old: &ColumnType, new: &ColumnType) -> bool {
             _ => false,
         },
         (Year, Year) | (Json, Json) => true,
+        (Geometry, Geometry) => {
+            new.geometry_kind().holds(old.geometry_kind()) && (new.srid().is_none() || new.srid() == old.srid())
+        }
+        (Geometry, _) | (_, Geometry) => false,
         (_, Char | Binary) => old.kind == Char && new.kind == Char && old.collation == new.collation && old.length <= new.length,
         _ if old.is_bytes() && new.is_bytes() && old.kind != Binary => old.collation == new.collation && length_fits(old, new),
         _ => false,

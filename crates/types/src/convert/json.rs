@@ -5,6 +5,7 @@
 
 use crate::charset::{CollationId, charset};
 use crate::datatype::{ColumnType, TypeKind};
+use crate::geometry::{GeoJsonOptions, Geometry};
 use crate::json::Json;
 use crate::value::Value;
 
@@ -24,6 +25,7 @@ pub fn to_json(value: &Value, ty: &ColumnType) -> Json {
         Value::Float(f) => Json::Double(*f),
         Value::Decimal(d) if ty.kind == TypeKind::Decimal => Json::decimal(d.rescale(ty.decimals).unwrap_or_else(|| d.clone())),
         Value::Decimal(d) => Json::decimal(d.clone()),
+        Value::Bytes(b) if ty.is_geometry() => geometry(b).unwrap_or_else(|| Json::opaque(ty.kind, b.to_vec())),
         Value::Bytes(b) if ty.collation == CollationId::BINARY => {
             let kind = if ty.is_bytes() && ty.kind as u8 >= TypeKind::Binary as u8 { ty.kind } else { TypeKind::VarBinary };
             Json::opaque(kind, b.to_vec())
@@ -34,6 +36,12 @@ pub fn to_json(value: &Value, ty: &ColumnType) -> Json {
         Value::Time(t) => Json::Time(*t),
         Value::Json(j) => j.clone(),
     }
+}
+
+/// A geometry is GeoJSON with the long name of its reference system.
+pub fn geometry(bytes: &[u8]) -> Option<Json> {
+    let options = GeoJsonOptions { long_crs: true, ..GeoJsonOptions::default() };
+    Geometry::decode(bytes).ok().map(|geometry| geometry.to_geojson(&options))
 }
 
 fn string(bytes: &[u8], collation: CollationId) -> Json {

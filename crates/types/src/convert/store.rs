@@ -12,6 +12,7 @@ use crate::datatype::{ColumnType, DECIMALS_NOT_FIXED, TypeKind};
 use crate::decimal::Decimal;
 use crate::errno;
 use crate::error::Error;
+use crate::geometry::Geometry;
 use crate::json::Json;
 use crate::sql_mode;
 use crate::temporal::{Date, DateFlags, TimeZone};
@@ -70,6 +71,10 @@ pub enum ProblemKind {
     JsonTooDeep,
     /// 3156: "Invalid JSON value for CAST to INTEGER".
     JsonCast(&'static str),
+    /// 1416.
+    NoGeometry,
+    /// 3643.
+    OtherSrid { value: u32, column: u32 },
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -97,7 +102,8 @@ impl StoreProblem {
 
     /// An error in every mode: nothing can be stored.
     pub fn always_fails(&self) -> bool {
-        matches!(self.kind, ProblemKind::JsonSyntax { .. } | ProblemKind::JsonCharset(_) | ProblemKind::JsonTooDeep)
+        use ProblemKind::*;
+        matches!(self.kind, JsonSyntax { .. } | JsonCharset(_) | JsonTooDeep | NoGeometry | OtherSrid { .. })
     }
 
     /// MySQL's error or warning; `row` counts from 1. `strict` chooses between the two texts that
@@ -132,6 +138,10 @@ impl StoreProblem {
             }
             ProblemKind::JsonCharset(name) => Error::new(&errno::ER_INVALID_JSON_CHARSET, &[name]),
             ProblemKind::JsonTooDeep => Error::new(&errno::ER_JSON_DOCUMENT_TOO_DEEP, &[]),
+            ProblemKind::NoGeometry => Error::new(&errno::ER_CANT_CREATE_GEOMETRY_OBJECT, &[]),
+            ProblemKind::OtherSrid { value, column: srid } => {
+                Error::new(&errno::ER_WRONG_SRID_FOR_COLUMN, &[&column, value, srid])
+            }
             ProblemKind::JsonCast(target) => Error::new(&errno::ER_INVALID_JSON_VALUE_FOR_CAST, &[target, &"", &column, &row]),
         }
     }
@@ -164,8 +174,23 @@ pub fn store(value: Value, from: &ColumnType, to: &ColumnType, ctx: &StoreContex
         TypeKind::Set => super::store_text::store_set(value, from, to),
         TypeKind::Json => super::store_text::store_json(value, from),
         TypeKind::Null => Ok(Value::Null),
-        TypeKind::Geometry => Ok(value),
+        TypeKind::Geometry => store_geometry(value, to),
         _ => super::store_text::store_string(value, from, to),
+    }
+}
+
+/// Bytes of the internal form; those of another type, or with another SRID than the column's, are refused.
+fn store_geometry(value: Value, to: &ColumnType) -> Stored {
+    let Value::Bytes(bytes) = &value else { return StoreProblem::of(ProblemKind::NoGeometry, Value::Null) };
+    let Some((srid, _)) = Geometry::header(bytes) else {
+        return StoreProblem::of(ProblemKind::NoGeometry, Value::Null);
+    };
+    if let Some(column) = to.srid().filter(|column| *column != srid) {
+        return StoreProblem::of(ProblemKind::OtherSrid { value: srid, column }, Value::Null);
+    }
+    match Geometry::decode(bytes) {
+        Ok(geometry) if to.geometry_kind().holds(geometry.kind()) => Ok(value),
+        _ => StoreProblem::of(ProblemKind::NoGeometry, Value::Null),
     }
 }
 

@@ -10,9 +10,9 @@ use vaquita_plan::typing;
 use vaquita_types::charset::CollationId;
 use vaquita_types::convert::{self, StoreContext, StoreProblem};
 use vaquita_types::errno::{
-    ER_BAD_NULL_ERROR, ER_CHECK_CONSTRAINT_VIOLATED, ER_DATA_TOO_LONG, ER_FUNCTIONAL_INDEX_DATA_IS_TOO_LONG,
-    ER_NO_DEFAULT_FOR_FIELD, ER_NO_DEFAULT_FOR_VIEW_FIELD, ER_WARN_DATA_OUT_OF_RANGE, ER_WARN_DATA_OUT_OF_RANGE_FUNCTIONAL_INDEX,
-    ER_WARN_DATA_TRUNCATED_FUNCTIONAL_INDEX, WARN_DATA_TRUNCATED,
+    ER_BAD_NULL_ERROR, ER_BAD_NULL_ERROR_NOT_IGNORED, ER_CHECK_CONSTRAINT_VIOLATED, ER_DATA_TOO_LONG,
+    ER_FUNCTIONAL_INDEX_DATA_IS_TOO_LONG, ER_NO_DEFAULT_FOR_FIELD, ER_NO_DEFAULT_FOR_VIEW_FIELD, ER_WARN_DATA_OUT_OF_RANGE,
+    ER_WARN_DATA_OUT_OF_RANGE_FUNCTIONAL_INDEX, ER_WARN_DATA_TRUNCATED_FUNCTIONAL_INDEX, WARN_DATA_TRUNCATED,
 };
 use vaquita_types::schema::{ColumnDef, ColumnDefault, IndexDef, TableDef};
 use vaquita_types::temporal::{DateTime, TimeZone};
@@ -153,6 +153,10 @@ impl<'a> RowBuilder<'a> {
         if column.nullable || !value.is_null() {
             return Ok(value);
         }
+        // A geometry has no zero.
+        if column.ty.is_geometry() {
+            return Err(Error::new(&ER_BAD_NULL_ERROR_NOT_IGNORED, &[&column.name]));
+        }
         let error = Error::new(&ER_BAD_NULL_ERROR, &[&column.name]);
         if !self.ignore && (self.strict || !several_rows) {
             return Err(error);
@@ -190,7 +194,7 @@ impl<'a> RowBuilder<'a> {
                 if column.ty.kind == TypeKind::Enum {
                     return Ok(Some(Value::UInt(1)));
                 }
-                if self.strict {
+                if self.strict || column.ty.is_geometry() {
                     return Err(error);
                 }
                 // A column that is not listed lacks in all rows: one warning says so.

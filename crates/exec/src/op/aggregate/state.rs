@@ -14,9 +14,10 @@ use vaquita_plan::text;
 use vaquita_plan::typing::{NumberClass, number_class};
 use vaquita_types::decimal::Decimal;
 use vaquita_types::errno::{
-    ER_INVALID_BITWISE_AGGREGATE_OPERANDS_SIZE, ER_INVALID_BITWISE_OPERANDS_SIZE, ER_JSON_DOCUMENT_NULL_KEY,
-    ER_JSON_DOCUMENT_TOO_DEEP,
+    ER_GIS_DIFFERENT_SRIDS_AGGREGATION, ER_GIS_INVALID_DATA, ER_INVALID_BITWISE_AGGREGATE_OPERANDS_SIZE,
+    ER_INVALID_BITWISE_OPERANDS_SIZE, ER_JSON_DOCUMENT_NULL_KEY, ER_JSON_DOCUMENT_TOO_DEEP, ER_SRS_NOT_FOUND,
 };
+use vaquita_types::geometry::{Geometry, Shape, srs};
 use vaquita_types::json::{JSON_DEPTH_MAX, Json, JsonObject};
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value};
 
@@ -53,6 +54,8 @@ pub enum State {
     Concat(Box<Concat>),
     Array(Vec<Json>),
     Object(Vec<(Box<str>, Json)>),
+    /// The SRID of the first geometry, and all of them.
+    Geometries(Option<u32>, Vec<Shape>),
 }
 
 /// Bytes that a JSON value in a growing result is counted with, beside its text.
@@ -110,6 +113,7 @@ impl State {
             K::GroupConcat => State::Concat(Box::default()),
             K::JsonArrayAgg => State::Array(Vec::new()),
             K::JsonObjectAgg => State::Object(Vec::new()),
+            K::StCollect => State::Geometries(None, Vec::new()),
         }
     }
 
@@ -174,6 +178,7 @@ impl State {
                 items.push(inner_document(sql_to_json(value, from, env)?)?);
                 return Ok(JSON_BYTES + heap_bytes(value));
             }
+            State::Geometries(srid, shapes) => return collect(srid, shapes, value),
             State::Concat(_) | State::Object(_) => return Err(Error::internal("an aggregate of several arguments")),
         }
         Ok(0)
@@ -269,8 +274,43 @@ impl State {
             State::Array(items) => Value::Json(Json::array(items.clone())),
             State::Object(members) if members.is_empty() => Value::Null,
             State::Object(members) => Value::Json(Json::object(JsonObject::from_members(members.clone()))),
+            State::Geometries(None, _) => Value::Null,
+            State::Geometries(Some(srid), shapes) => Value::from(Geometry::new(*srid, collected(shapes)).encode()),
         }
     }
+}
+
+/// ST_Collect takes in a geometry (errors 3037, 3548, and 4034 for another SRID); returns the bytes that are kept of it.
+fn collect(srid: &mut Option<u32>, shapes: &mut Vec<Shape>, value: &Value) -> Result<usize> {
+    let function = "st_collect";
+    let decoded = match value {
+        Value::Bytes(bytes) => Geometry::decode(bytes).ok(),
+        _ => None,
+    };
+    let geometry = decoded.ok_or_else(|| Error::new(&ER_GIS_INVALID_DATA, &[&function]))?;
+    if srs::find(geometry.srid).is_none() {
+        return Err(Error::new(&ER_SRS_NOT_FOUND, &[&geometry.srid]));
+    }
+    let first = *srid.get_or_insert(geometry.srid);
+    if first != geometry.srid {
+        return Err(Error::new(&ER_GIS_DIFFERENT_SRIDS_AGGREGATION, &[&function, &first, &geometry.srid]));
+    }
+    shapes.push(geometry.shape);
+    // Short lists take more than their bytes.
+    Ok(size_of::<Shape>() + heap_bytes(value) * 2)
+}
+
+/// Points, lines and polygons alone become the multiple type.
+fn collected(shapes: &[Shape]) -> Shape {
+    fn all<T>(shapes: &[Shape], part: impl Fn(&Shape) -> Option<T>) -> Option<Vec<T>> {
+        shapes.iter().map(part).collect()
+    }
+    let points = all(shapes, |shape| if let Shape::Point(p) = shape { Some(*p) } else { None });
+    let lines = || all(shapes, |shape| if let Shape::LineString(line) = shape { Some(line.clone()) } else { None });
+    let polygons = || all(shapes, |shape| if let Shape::Polygon(rings) = shape { Some(rings.clone()) } else { None });
+    let multiple = points.map(Shape::MultiPoint);
+    let multiple = multiple.or_else(|| lines().map(Shape::MultiLineString)).or_else(|| polygons().map(Shape::MultiPolygon));
+    multiple.unwrap_or_else(|| Shape::Collection(shapes.to_vec()))
 }
 
 /// A document that becomes part of another; error 3157 if that is then nested too deeply.

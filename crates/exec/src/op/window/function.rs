@@ -57,6 +57,7 @@ impl Kind {
             "VARIANCE" | "VAR_POP" => Kind::Aggregate(A::VarPop),
             "VAR_SAMP" => Kind::Aggregate(A::VarSamp),
             "JSON_ARRAYAGG" => Kind::Aggregate(A::JsonArrayAgg),
+            "ST_COLLECT" => Kind::Aggregate(A::StCollect),
             "JSON_OBJECTAGG" => Kind::Aggregate(A::JsonObjectAgg),
             other => return Err(Error::unsupported(format_args!("{other} as a window function"))),
         })

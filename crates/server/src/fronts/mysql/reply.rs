@@ -371,6 +371,22 @@ pub fn definition(column: &OutputColumn, charset: u16) -> ColumnDefinition<'_> {
 /// Bytes of the longest character of JSON's texts.
 const UTF8MB4_BYTES_MAX: u32 = 4;
 
+/// Bytes of a geometry that a function of all types picks, as MySQL announces it.
+const PICKED_GEOMETRY_BYTES: u32 = 1 << 24;
+
+/// Spatial functions announce no number of decimals; COALESCE and its like announce a length.
+fn describe_geometry(definition: &mut ColumnDefinition<'_>, expr: &Expr) {
+    let is_spatial = match &expr.kind {
+        ExprKind::Call(def, _) => !matches!(def.name, "COALESCE" | "IFNULL" | "IF" | "NULLIF" | "ANY_VALUE" | "ELT"),
+        _ => false,
+    };
+    if is_spatial {
+        definition.decimals = 0;
+    } else {
+        definition.length = PICKED_GEOMETRY_BYTES;
+    }
+}
+
 /// What an expression has beside its type, and what only columns have.
 fn describe_expression(definition: &mut ColumnDefinition<'_>, expr: &Expr, results: Option<ResultCharset>) {
     let is_json = expr.ty.kind == TypeKind::Json;
@@ -378,6 +394,9 @@ fn describe_expression(definition: &mut ColumnDefinition<'_>, expr: &Expr, resul
     let is_hex = matches!(expr.kind, ExprKind::Literal(_)) && is_hex_literal(&expr.ty);
     if is_text && !is_hex {
         definition.decimals = NOT_FIXED_DECIMALS;
+    }
+    if expr.ty.is_geometry() {
+        describe_geometry(definition, expr);
     }
     if expr.ty.is_blob() {
         definition.flags &= !flag::BLOB;
