@@ -14,10 +14,12 @@
 //! | spatial types            | the SRID attribute and 1, 0 without   | WKB's code, 0 for any |
 //! | TIME/DATETIME/TIMESTAMP  | unused                                | fractional digits 0–6 |
 
+mod geometry_kind;
+
 use std::sync::Arc;
 
 use crate::charset::CollationId;
-use crate::geometry::GeometryKind;
+pub use geometry_kind::GeometryKind;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]

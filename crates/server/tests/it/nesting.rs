@@ -237,6 +237,7 @@ const HIT_ELSEWHERE: [(&str, &str); 23] = [
     ("CTE_EXPANSIONS_MAX", "it::depth"),
     ("COPIED_NODES_MAX", "it::depth"),
     ("JSON_DEPTH_MAX", "it::depth"),
+    ("GEOMETRY_DEPTH_MAX", "types::geometry"),
     ("USER_VARIABLES_BYTES_MAX", "it::memory"),
     ("VALUE_BYTES_MAX", "it::memory"),
     ("LONG_DATA_BYTES_MAX", "wire::params"),

@@ -6,7 +6,6 @@
 //!
 //! | module    | holds                                                        |
 //! |-----------|--------------------------------------------------------------|
-//! | `kind`    | the seven types and their names                              |
 //! | `wkb`     | well-known binary, and the internal form                     |
 //! | `wkt`     | well-known text                                              |
 //! | `geojson` | GeoJSON documents                                            |
@@ -18,7 +17,6 @@
 
 mod geohash;
 mod geojson;
-mod kind;
 pub mod srs;
 pub mod units;
 mod wkb;
@@ -29,9 +27,9 @@ mod tests;
 
 pub use geohash::{GeohashError, decode as decode_geohash, encode as encode_geohash};
 pub use geojson::{GeoJsonError, GeoJsonOptions, HigherDimensions, read as read_geojson};
-pub use kind::GeometryKind;
 pub use wkt::read as read_wkt;
 
+pub use crate::datatype::GeometryKind;
 use crate::limits::GEOMETRY_DEPTH_MAX;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
