@@ -90,11 +90,11 @@ impl Rectangle {
 fn relation(call: &FuncCall<'_>, cx: &EvalCx<'_>, function: &str, holds: impl Fn(Rectangle, Rectangle) -> bool) -> Result<Value> {
     let (a, srs) = arg!(with_srs(call, 0, cx, function));
     let (b, other) = arg!(with_srs(call, 1, cx, function));
+    check_parameter(&a.shape, srs, function)?;
+    check_parameter(&b.shape, other, function)?;
     if a.srid != b.srid {
         return Err(Error::new(&errno::ER_GIS_DIFFERENT_SRIDS, &[&function, &a.srid, &b.srid]));
     }
-    check_parameter(&a.shape, srs, function)?;
-    check_parameter(&b.shape, other, function)?;
     if srs.is_geographic() {
         return Err(super::geographic_unsupported(function));
     }

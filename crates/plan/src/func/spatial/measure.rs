@@ -81,7 +81,7 @@ fn in_unit(length: f64, call: &FuncCall<'_>, i: usize, srs: &Srs, cx: &EvalCx<'_
         return Err(Error::new(&errno::ER_GEOMETRY_IN_UNKNOWN_LENGTH_UNIT, &[&function, &unit]));
     }
     let metres = units::metres_of(&unit).ok_or_else(|| Error::new(&errno::ER_UNIT_NOT_FOUND, &[&unit]))?;
-    Ok(Some(length / metres))
+    Ok(Some(length * (1.0 / metres)))
 }
 
 fn length(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
@@ -115,14 +115,22 @@ fn distance_between(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     Ok(Value::Float(arg!(in_unit(distance, call, 2, srs, cx, function))))
 }
 
-/// Metres: MySQL's mean radius of the earth.
+/// Metres: the radius of the earth that MySQL takes in the plane.
 const EARTH_RADIUS: f64 = 6_370_986.0;
+/// Metres: the mean radius of WGS 84's ellipsoid.
+const WGS84_RADIUS: f64 = (2.0 * 6_378_137.0 + 6_356_752.314_245_179) / 3.0;
+/// A degree in radians, as the definitions of reference systems have it: less than π/180 in the last digits.
+const DEFINED_DEGREE: f64 = 0.017453292519943278;
 
 fn distance_sphere(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     let function = "st_distance_sphere";
-    let (a, srs) = arg!(with_srs(call, 0, cx, function));
-    let (b, _) = arg!(with_srs(call, 1, cx, function));
-    let radius = if call.len() > 2 { arg!(call.f64(2, cx)) } else { EARTH_RADIUS };
+    let (a, srs) = arg!(measured(call, 0, cx, function));
+    let (b, _) = arg!(measured(call, 1, cx, function));
+    let radius = match call.len() {
+        2 if srs.is_geographic() => WGS84_RADIUS,
+        2 => EARTH_RADIUS,
+        _ => arg!(call.f64(2, cx)),
+    };
     check_same_srid(&a, &b, function)?;
     let kinds = format!("{}, {}", a.kind().upper_name(), b.kind().upper_name());
     let is_of_points = |geometry: &Geometry| matches!(geometry.kind(), GeometryKind::Point | GeometryKind::MultiPoint);
@@ -146,21 +154,25 @@ fn distance_sphere(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
         shape.for_each_point(&mut |p| points.push(p));
         points
     };
+    let radians = match srs.is_geographic() {
+        true => |degrees: f64| degrees * DEFINED_DEGREE,
+        false => |degrees: f64| degrees * std::f64::consts::PI / 180.0,
+    };
     let (from, to) = (points(&a.shape), points(&b.shape));
     let mut least = f64::INFINITY;
     for p in &from {
         cx.env.check_interrupt()?;
         for q in &to {
-            least = least.min(haversine(*p, *q));
+            least = least.min(haversine(*p, *q, radians));
         }
     }
     in_range(least * radius, "Distance", function)
 }
 
 /// The angle between two places, in radians.
-fn haversine(a: Point, b: Point) -> f64 {
-    let (latitude_a, latitude_b) = (a.y.to_radians(), b.y.to_radians());
-    let (longitude_a, longitude_b) = (a.x.to_radians(), b.x.to_radians());
+fn haversine(a: Point, b: Point, radians: fn(f64) -> f64) -> f64 {
+    let (latitude_a, latitude_b) = (radians(a.y), radians(b.y));
+    let (longitude_a, longitude_b) = (radians(a.x), radians(b.x));
     let hav = |angle: f64| (angle / 2.0).sin().powi(2);
     let hav = hav(latitude_b - latitude_a) + latitude_a.cos() * latitude_b.cos() * hav(longitude_b - longitude_a);
     2.0 * hav.sqrt().asin()
@@ -182,5 +194,6 @@ fn make_envelope(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
         return Err(invalid(function));
     }
     let (low, high) = (Point::new(p.x.min(q.x), p.y.min(q.y)), Point::new(p.x.max(q.x), p.y.max(q.y)));
-    value(&Geometry::new(a.srid, super::parts::rectangle(low, high)), cx)
+    // MySQL forgets the SRID.
+    value(&Geometry::new(0, super::parts::rectangle(low, high)), cx)
 }
