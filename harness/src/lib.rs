@@ -65,7 +65,7 @@ usage: cargo harness COMMAND
                        runs transactions on its own Vaquita or on the server named, and checks the history
   dump-test [--host H] [--port P] [--user U] [--password PW] [--rows N] [--seed S] [--database NAME] [--mysqldump COMMAND]
         [--client COMMAND] [--mariadb-dump COMMAND] [--only VARIANT,..] [--reuse] [--keep]
-                       fills 20 tables on a MySQL, dumps, loads into Vaquita, dumps again: the dumps must be the same
+                       fills 21 tables on a MySQL, dumps, loads into Vaquita, dumps again: the dumps must be the same
   diff-test --mysql HOST:PORT:USER:PASSWORD [--vaquita HOST:PORT:USER:PASSWORD] [--seed S] [--statements N]
             [--show N] [--no-metadata]
                        random statements on both servers, which must answer alike; --show N prints N failures of each kind

@@ -1,4 +1,4 @@
--- The 20 tables of `cargo harness dump-test`: every type and feature that a dump must carry over.
+-- The 21 tables of `cargo harness dump-test`: every type and feature that a dump must carry over.
 -- The values come from the columns' types (values.rs); columns of one-column keys get distinct values.
 
 CREATE TABLE integers_signed (
@@ -217,6 +217,16 @@ CREATE TABLE documents (
   d json DEFAULT (json_object('a', json_array(1, NULL, 'x'))),
   PRIMARY KEY (id),
   CONSTRAINT doc_is_json CHECK (json_valid(doc))
+);
+CREATE TABLE geometries (
+  id int NOT NULL,
+  g geometry DEFAULT NULL,
+  p point NOT NULL SRID 4326,
+  l linestring NOT NULL,
+  y polygon SRID 0 COMMENT 'plane',
+  mp multipoint, ml multilinestring, my multipolygon SRID 3857,
+  c geometrycollection DEFAULT (geometrycollection(point(1, 2))),
+  PRIMARY KEY (id)
 );
 CREATE TABLE `it's a "quoted" ``name`` ñ 表` (
   `a``b` int NOT NULL AUTO_INCREMENT COMMENT 'it''s "the" key\nof two lines \\',

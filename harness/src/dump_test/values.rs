@@ -57,6 +57,7 @@ pub struct Column {
     unsigned: bool,
     /// Characters of a string, digits of a number, bits.
     length: u64,
+    /// Digits behind the point; of a geometry its SRID.
     scale: usize,
     charset: String,
     members: u32,
@@ -88,7 +89,7 @@ impl Column {
 
     /// What `new` reads, of information_schema.COLUMNS.
     pub const FIELDS: &'static str = "COLUMN_NAME, DATA_TYPE, COLUMN_TYPE, IFNULL(CHARACTER_SET_NAME, 'binary'), \
-        COALESCE(CHARACTER_MAXIMUM_LENGTH, NUMERIC_PRECISION, 0), COALESCE(NUMERIC_SCALE, DATETIME_PRECISION, 0), \
+        COALESCE(CHARACTER_MAXIMUM_LENGTH, NUMERIC_PRECISION, 0), COALESCE(NUMERIC_SCALE, DATETIME_PRECISION, SRS_ID, 0), \
         IS_NULLABLE, COLUMN_KEY, EXTRA, COLUMN_DEFAULT IS NOT NULL";
 
     /// Appends the literal of this column in row `row`.
@@ -149,6 +150,11 @@ impl Column {
                 let mut text = String::new();
                 put_json(&mut text, random, 3);
                 put(out, format_args!("CONVERT({} USING utf8mb4)", hex(text.as_bytes())));
+            }
+            "geometry" | "point" | "linestring" | "polygon" | "multipoint" | "multilinestring" | "multipolygon"
+            | "geomcollection" => {
+                let text = wkt(&self.data_type, random);
+                put(out, format_args!("ST_GeomFromText('{text}', {})", self.scale));
             }
             "binary" | "varbinary" | "tinyblob" | "blob" | "mediumblob" | "longblob" => {
                 let length = self.random_length(random);
@@ -289,6 +295,25 @@ impl Column {
         } else {
             put_hex(out, text.as_bytes());
         }
+    }
+}
+
+/// Text of a geometry; coordinates are such that they are in range in any reference system.
+fn wkt(data_type: &str, random: &mut Random) -> String {
+    let mut point = || {
+        let mut coordinate = || (random.below(160_001) as f64 - 80_000.0) / 1000.0;
+        format!("{} {}", coordinate(), coordinate())
+    };
+    let (a, b, c) = (point(), point(), point());
+    match data_type {
+        "geometry" | "point" => format!("POINT({a})"),
+        "linestring" => format!("LINESTRING({a}, {b}, {c})"),
+        "polygon" => format!("POLYGON(({a}, {b}, {c}, {a}))"),
+        "multipoint" => format!("MULTIPOINT({a}, {b})"),
+        "multilinestring" => format!("MULTILINESTRING(({a}, {b}), ({b}, {c}))"),
+        "multipolygon" => format!("MULTIPOLYGON((({a}, {b}, {c}, {a})))"),
+        _ if random.one_in(4) => "GEOMETRYCOLLECTION()".to_string(),
+        _ => format!("GEOMETRYCOLLECTION(POINT({a}), LINESTRING({b}, {c}))"),
     }
 }
 

@@ -18,6 +18,10 @@ fn printed_name(name: &str) -> &str {
         "substring" | "mid" => "substr",
         "day" => "dayofmonth",
         "session_user" | "system_user" => "user",
+        "geometrycollection" => "geomcollection",
+        "st_asbinary" => "st_aswkb",
+        "st_aswkt" => "st_astext",
+        "st_numinteriorring" => "st_numinteriorrings",
         name => name,
     }
 }
