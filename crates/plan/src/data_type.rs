@@ -7,8 +7,8 @@ use vaquita_types::charset::{Charset, Collation, CollationId, charset, collation
 use vaquita_types::datatype::DECIMALS_NOT_FIXED;
 use vaquita_types::errno::{
     ER_COLLATION_CHARSET_MISMATCH, ER_DUPLICATED_VALUE_IN_TYPE, ER_ILLEGAL_VALUE_FOR_TYPE, ER_INVALID_FIELD_SIZE,
-    ER_INVALID_YEAR_COLUMN_LENGTH, ER_M_BIGGER_THAN_D, ER_TOO_BIG_DISPLAYWIDTH, ER_TOO_BIG_FIELDLENGTH, ER_TOO_BIG_PRECISION,
-    ER_TOO_BIG_SCALE, ER_TOO_BIG_SET, ER_UNKNOWN_CHARACTER_SET, ER_UNKNOWN_COLLATION, ER_WRONG_FIELD_SPEC,
+    ER_M_BIGGER_THAN_D, ER_TOO_BIG_DISPLAYWIDTH, ER_TOO_BIG_FIELDLENGTH, ER_TOO_BIG_PRECISION, ER_TOO_BIG_SCALE, ER_TOO_BIG_SET,
+    ER_UNKNOWN_CHARACTER_SET, ER_UNKNOWN_COLLATION, ER_WRONG_FIELD_SPEC,
 };
 use vaquita_types::geometry::GeometryKind;
 use vaquita_types::limits::{
@@ -38,9 +38,6 @@ pub fn column_type(name: &str, ty: &DataType, collate: Option<&str>, default: Co
             }
         }
         TypeKind::Year => {
-            if ty.length.is_some_and(|n| n != 4) {
-                return Err(Error::new(&ER_INVALID_YEAR_COLUMN_LENGTH, &[]));
-            }
             column.length = 4;
             column.unsigned = true;
             column.zerofill = true;

@@ -162,7 +162,6 @@ impl<'a> Edit<'a> {
     fn options(&mut self, list: &[ast::TableOption]) -> Result<()> {
         let given = options::apply(list, &mut self.def.options, &self.def.name)?;
         self.def.collation = given.collation(self.def.collation)?;
-        self.ddl.warn_of_charset(given.charset.as_deref(), given.collate.as_deref());
         self.auto_increment = given.auto_increment.or(self.auto_increment);
         Ok(())
     }

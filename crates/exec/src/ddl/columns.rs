@@ -4,11 +4,11 @@ use vaquita_parser::ast::{self, ColumnAttribute, DefaultValue};
 use vaquita_plan::bind::{Place, PlanContext, bind_scalar};
 use vaquita_plan::env::Level;
 use vaquita_plan::settings::PlanSettings;
-use vaquita_types::charset::{Charset, CollationId};
+use vaquita_types::charset::CollationId;
 use vaquita_types::errno::{
-    ER_BLOB_CANT_HAVE_DEFAULT, ER_DEPRECATED_UTF8_ALIAS, ER_INVALID_DEFAULT, ER_INVALID_ON_UPDATE, ER_PRIMARY_CANT_HAVE_NULL,
-    ER_SRS_NOT_FOUND, ER_TOO_LONG_FIELD_COMMENT, ER_WARN_DEPRECATED_SYNTAX, ER_WARN_DEPRECATED_SYNTAX_NO_REPLACEMENT,
-    ER_WARN_DEPRECATED_UTF8MB3_COLLATION, ER_WRONG_COLUMN_NAME, ER_WRONG_FIELD_SPEC, ER_WRONG_TABLE_NAME, ER_WRONG_USAGE,
+    ER_BLOB_CANT_HAVE_DEFAULT, ER_INVALID_DEFAULT, ER_INVALID_ON_UPDATE, ER_PRIMARY_CANT_HAVE_NULL, ER_SRS_NOT_FOUND,
+    ER_TOO_LONG_FIELD_COMMENT, ER_WARN_DEPRECATED_SYNTAX, ER_WARN_DEPRECATED_SYNTAX_NO_REPLACEMENT, ER_WRONG_COLUMN_NAME,
+    ER_WRONG_FIELD_SPEC, ER_WRONG_TABLE_NAME, ER_WRONG_USAGE,
 };
 use vaquita_types::geometry::srs;
 use vaquita_types::limits::COLUMN_COMMENT_CHARS_MAX;
@@ -40,7 +40,7 @@ impl Ddl<'_> {
             _ => None,
         });
         let ty = column_type(&column.name, &column.ty, collate, table_collation)?;
-        self.warn_of_type(&column.ty, collate);
+        self.warn_of_type(&column.ty);
         let mut new = NewColumn {
             def: ColumnDef {
                 id: ColumnId(0),
@@ -200,7 +200,7 @@ impl Ddl<'_> {
 
 impl Ddl<'_> {
     /// What MySQL calls deprecated in a type.
-    fn warn_of_type(&self, ty: &ast::DataType, collate: Option<&str>) {
+    fn warn_of_type(&self, ty: &ast::DataType) {
         use ast::TypeName::{BigInt, Decimal, Double, Float, Int, MediumInt, SmallInt, TinyInt};
         let warn =
             |text: &str| self.session.warn(Level::Warning, Error::with_message(&ER_WARN_DEPRECATED_SYNTAX_NO_REPLACEMENT, text));
@@ -217,23 +217,6 @@ impl Ddl<'_> {
         }
         if ty.unsigned && matches!(ty.name, Float | Double | Decimal) {
             warn(UNSIGNED_TEXT);
-        }
-        if ty.binary {
-            instead("BINARY as attribute of a type", "a CHARACTER SET clause with _bin collation");
-        }
-        self.warn_of_charset(ty.charset.as_deref(), collate);
-    }
-
-    /// utf8mb3 and its collations.
-    pub(super) fn warn_of_charset(&self, charset: Option<&str>, collate: Option<&str>) {
-        let warn = |error| self.session.warn(Level::Warning, error);
-        if let Some(name) = charset.filter(|name| Charset::is_deprecated(name)) {
-            warn(Error::new(&ER_WARN_DEPRECATED_SYNTAX, &[&name.to_ascii_lowercase(), &"utf8mb4"]));
-        } else if charset.is_some_and(|c| c.eq_ignore_ascii_case("utf8")) {
-            warn(Error::new(&ER_DEPRECATED_UTF8_ALIAS, &[]));
-        }
-        if let Some(name) = collate.filter(|name| name.to_ascii_lowercase().starts_with("utf8mb3_")) {
-            warn(Error::new(&ER_WARN_DEPRECATED_UTF8MB3_COLLATION, &[&name]));
         }
     }
 }

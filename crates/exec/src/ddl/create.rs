@@ -4,12 +4,14 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use vaquita_parser::ast::{self, ColumnAttribute, TableElement, TableOption};
+use vaquita_plan::bind::is_dictionary_view;
 use vaquita_plan::env::Level;
 use vaquita_storage::{FirstRows, Table, kill_point};
 use vaquita_types::charset::{CollationId, charset};
 use vaquita_types::errno::{
     ER_BAD_DB_ERROR, ER_DUP_FIELDNAME, ER_FOREIGN_KEY_WITH_ATOMIC_CREATE_SELECT, ER_NONUNIQ_TABLE, ER_PARTITION_NO_TEMPORARY,
-    ER_TABLE_EXISTS_ERROR, ER_TABLE_MUST_HAVE_A_VISIBLE_COLUMN, ER_TOO_BIG_ROWSIZE, ER_TOO_MANY_FIELDS, ER_WRONG_AUTO_KEY,
+    ER_RESERVED_TABLESPACE_NAME, ER_TABLE_EXISTS_ERROR, ER_TABLE_MUST_HAVE_A_VISIBLE_COLUMN, ER_TOO_BIG_ROWSIZE,
+    ER_TOO_MANY_FIELDS, ER_WRONG_AUTO_KEY, ER_WRONG_OBJECT, ER_WRONG_PERFSCHEMA_USAGE,
 };
 use vaquita_types::limits::{ROW_BYTES_MAX, TABLE_COLUMNS_MAX};
 use vaquita_types::schema::{ColumnDef, ColumnId, IndexDef, IndexId, ObjectKind, TableDef, TableId, TableOptions};
@@ -62,6 +64,9 @@ impl Ddl<'_> {
         {
             return Err(Error::new(&ER_NONUNIQ_TABLE, &[&create.name.name]));
         }
+        if let Some(like) = &create.like {
+            self.refuse_dictionary_view(like)?;
+        }
         if create.temporary {
             refuse_in_create(create)?;
         }
@@ -86,7 +91,7 @@ impl Ddl<'_> {
         let names: Vec<String> = selected.columns.iter().map(|c| c.name.clone()).collect();
         let wanted = match &create.like {
             Some(like) => {
-                let def = self.like(database, &create.name.name, like)?;
+                let def = self.like(database, &create.name.name, like, create.temporary)?;
                 if create.temporary && def.partitioning.is_some() {
                     return Err(Error::new(&ER_PARTITION_NO_TEMPORARY, &[]));
                 }
@@ -111,7 +116,24 @@ impl Ddl<'_> {
         Ok(Some((table, names)))
     }
 
-    fn like(&self, database: &str, name: &str, like: &ast::Name) -> Result<TableDef> {
+    /// Errors 1109 and 1347.
+    fn refuse_dictionary_view(&self, like: &ast::Name) -> Result<()> {
+        match self.system_table(self.database_of(like)?, &like.name)? {
+            Some(table) if is_dictionary_view(&table.database, &table.name) => {
+                Err(Error::new(&ER_WRONG_OBJECT, &[&table.database, &table.name, &"BASE TABLE"]))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn like(&self, database: &str, name: &str, like: &ast::Name, temporary: bool) -> Result<TableDef> {
+        if let Some(table) = self.system_table(self.database_of(like)?, &like.name)? {
+            return Err(match table.database.as_str() {
+                "performance_schema" if !temporary => Error::new(&ER_WRONG_PERFSCHEMA_USAGE, &[]),
+                "mysql" => Error::new(&ER_RESERVED_TABLESPACE_NAME, &[&name, &"mysql"]),
+                _ => Error::unsupported("CREATE TABLE LIKE a system table"),
+            });
+        }
         let source = self.table(like)?;
         let mut def = (*source.def).clone();
         def.database = database.to_string();
@@ -143,7 +165,6 @@ impl Ddl<'_> {
         let mut table_options = TableOptions { engine: self.default_engine(create.temporary)?, ..TableOptions::default() };
         let given = options::apply(&create.options, &mut table_options, &create.name.name)?;
         let collation = given.collation(parent)?;
-        self.warn_of_charset(given.charset.as_deref(), given.collate.as_deref());
         let mut elements = self.elements(create, collation)?;
         merge_selected(&mut elements.columns, selected.columns)?;
         elements.collations_given.extend(selected.collations_given);

@@ -6,12 +6,13 @@
 use std::sync::Arc;
 
 use vaquita_parser::ast::{MaintenanceKind, Name, TableMaintenance};
+use vaquita_plan::bind::is_dictionary_view;
 use vaquita_plan::env::Level;
 use vaquita_plan::expr::Expr;
 use vaquita_plan::node::OutputColumn;
 use vaquita_storage::{Direction, Keep, LockMode, LockPolicy, Reads, ScanOptions, Table, Version, check_table};
 use vaquita_types::errno::{ER_NO_SUCH_TABLE, ER_NO_SUCH_USER, ER_WRONG_OBJECT};
-use vaquita_types::schema::StoredObject;
+use vaquita_types::schema::{StoredObject, TableDef};
 use vaquita_types::{ColumnType, Error, Result, Value};
 
 use super::checksum::row_crc;
@@ -20,6 +21,9 @@ use super::{Ddl, Outcome, ResultRows, text_column};
 
 /// How often a scan looks whether it was killed.
 const INTERRUPT_EVERY: u64 = 4096;
+
+/// What InnoDB says of OPTIMIZE.
+const RECREATES: &str = "Table does not support optimize, doing recreate + analyze instead";
 
 /// Msg_type and Msg_text.
 pub(super) type Message = (&'static str, String);
@@ -38,6 +42,15 @@ impl Ddl<'_> {
         let mut rows = Vec::new();
         for name in &statement.tables {
             let database = self.database_of(name)?;
+            if let Some(table) = self.system_table(database, &name.name)? {
+                push_rows(
+                    &format!("{}.{}", table.database, table.name),
+                    statement.kind,
+                    of_system_table(statement.kind, &table),
+                    &mut rows,
+                );
+                continue;
+            }
             let full = format!("{database}.{}", name.name);
             let messages = match self.catalog.table(database, &name.name)? {
                 Some(table) => self.messages(statement.kind, &table, extended, None)?,
@@ -99,7 +112,7 @@ impl Ddl<'_> {
                     self.catalog.store().compact_data_range(&range.lower, &range.upper)?;
                 }
                 self.catalog.analyze_table(table, &self.context)?;
-                vec![("note", "Table does not support optimize, doing recreate + analyze instead".to_string()), ok()]
+                vec![("note", RECREATES.to_string()), ok()]
             }
             MaintenanceKind::Repair if table.def.is_partitioned() => self.repair(table, among)?,
             MaintenanceKind::Repair | MaintenanceKind::Checksum => {
@@ -112,6 +125,14 @@ impl Ddl<'_> {
         let mut rows = Vec::new();
         for name in tables {
             let database = self.database_of(name)?;
+            if let Some(table) = self.system_table(database, &name.name)? {
+                if !is_dictionary_view(&table.database, &table.name) {
+                    return Err(Error::unsupported("CHECKSUM TABLE of system tables"));
+                }
+                self.session.warn(Level::Error, Error::new(&ER_WRONG_OBJECT, &[&table.database, &table.name, &"BASE TABLE"]));
+                rows.push(vec![Value::from(format!("{}.{}", table.database, table.name)), Value::Null]);
+                continue;
+            }
             let sum = match self.catalog.table(database, &name.name)? {
                 Some(_) if quick => Value::Null,
                 Some(table) => Value::Int(self.checksum(&table)? as i64),
@@ -155,15 +176,18 @@ impl Ddl<'_> {
     }
 }
 
-fn push_rows(full: &str, kind: MaintenanceKind, messages: impl IntoIterator<Item = Message>, rows: &mut Vec<Vec<Value>>) {
-    let op = match kind {
+fn word(kind: MaintenanceKind) -> &'static str {
+    match kind {
         MaintenanceKind::Analyze => "analyze",
         MaintenanceKind::Check => "check",
         MaintenanceKind::Optimize => "optimize",
         MaintenanceKind::Repair | MaintenanceKind::Checksum => "repair",
-    };
+    }
+}
+
+fn push_rows(full: &str, statement: MaintenanceKind, messages: impl IntoIterator<Item = Message>, rows: &mut Vec<Vec<Value>>) {
     for (kind, text) in messages {
-        rows.push(vec![Value::from(full), Value::from(op), Value::from(kind), Value::from(text)]);
+        rows.push(vec![Value::from(full), Value::from(word(statement)), Value::from(kind), Value::from(text)]);
     }
 }
 
@@ -182,6 +206,17 @@ pub(super) fn outcome(full: &str, kind: MaintenanceKind, messages: impl IntoIter
     let mut rows = Vec::new();
     push_rows(full, kind, messages, &mut rows);
     answer(rows)
+}
+
+/// Nothing of them is stored.
+fn of_system_table(kind: MaintenanceKind, table: &TableDef) -> Vec<Message> {
+    let ok = ("status", "OK".to_string());
+    let is_stored = table.database == "mysql" || is_dictionary_view(&table.database, &table.name);
+    match kind {
+        MaintenanceKind::Check | MaintenanceKind::Analyze if is_stored => vec![ok],
+        MaintenanceKind::Optimize if is_stored => vec![("note", RECREATES.to_string()), ok],
+        _ => vec![("note", format!("The storage engine for the table doesn't support {}", word(kind)))],
+    }
 }
 
 fn missing(database: &str, name: &Name) -> Vec<Message> {

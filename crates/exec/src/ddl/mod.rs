@@ -41,8 +41,8 @@ use vaquita_storage::{DdlContext, Isolation, SessionCatalog, Table, Transaction,
 use vaquita_types::charset::{CollationId, charset};
 use vaquita_types::errno::{
     ER_BAD_DB_ERROR, ER_BAD_TABLE_ERROR, ER_DB_CREATE_EXISTS, ER_DB_DROP_EXISTS, ER_NO_DB_ERROR, ER_NO_SUCH_DB, ER_NO_SUCH_TABLE,
-    ER_NO_SYSTEM_SCHEMA_ACCESS, ER_NONUNIQ_TABLE, ER_TABLE_DEF_CHANGED, ER_TABLE_EXISTS_ERROR, ER_WRONG_DB_NAME, ER_WRONG_OBJECT,
-    ER_WRONG_TABLE_NAME,
+    ER_NO_SYSTEM_SCHEMA_ACCESS, ER_NONUNIQ_TABLE, ER_TABLE_DEF_CHANGED, ER_TABLE_EXISTS_ERROR, ER_UNKNOWN_TABLE,
+    ER_WRONG_DB_NAME, ER_WRONG_OBJECT, ER_WRONG_TABLE_NAME,
 };
 use vaquita_types::schema::{Definer, ObjectKind, TableRef};
 use vaquita_types::{ColumnType, Error, Result, Value};
@@ -172,6 +172,16 @@ impl<'a> Ddl<'a> {
         })
     }
 
+    /// The system table of a name; error 1109 if information_schema has none.
+    fn system_table(&self, database: &str, name: &str) -> Result<Option<TableRef>> {
+        let found = crate::system::table(database, name);
+        match database.eq_ignore_ascii_case("information_schema") {
+            true if found.is_none() => Err(Error::new(&ER_UNKNOWN_TABLE, &[&name.to_ascii_uppercase(), &"information_schema"])),
+            true => Ok(found),
+            false => Ok(found.filter(|table| table.name == name && table.database == database)),
+        }
+    }
+
     /// A transaction of its own, for what goes with a statement.
     fn transaction(&self) -> Transaction {
         self.catalog.store().begin(TxnOptions {
@@ -235,7 +245,6 @@ impl<'a> Ddl<'a> {
                 ast::DatabaseOption::ReadOnly(Some(true)) => return Err(Error::unsupported("READ ONLY databases")),
             }
         }
-        self.warn_of_charset(charset, collate);
         choose_collation(charset, collate, default)
     }
 

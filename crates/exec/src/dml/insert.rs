@@ -53,6 +53,7 @@ pub fn run(plan: &InsertPlan, statement: &Execution<'_>) -> Result<Changed> {
         InsertSource::Query(_) => true,
     };
     let mut insert = Insert::new(plan, statement, &table, several_rows)?;
+    insert.change.values.warns_of_null_once = true;
     match &plan.source {
         InsertSource::Values(rows) => insert.change.expect_numbers(rows.len()),
         InsertSource::Literals(values) => insert.change.expect_numbers(values.rows.len()),
@@ -340,7 +341,9 @@ impl<'a> Insert<'a> {
             self.change.values.compute(&mut self.frame.slots[..columns])?;
         }
         let slots: Vec<usize> = (0..columns).collect();
-        let found = Found { key, stored: Some(old), is_joined: false, several_rows: self.several_rows };
+        // As MySQL: behind a query NULL is an error as it is for one row.
+        let several_rows = self.several_rows && !matches!(self.plan.source, InsertSource::Query(_));
+        let found = Found { key, stored: Some(old), is_joined: false, several_rows };
         match self.change.evaluate(&self.plan.on_duplicate, &slots, &mut self.frame, found)? {
             Evaluated::Same => {
                 self.changed.found += 1;

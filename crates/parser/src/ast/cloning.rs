@@ -88,7 +88,7 @@ impl Expr {
             E::TimestampDiff { unit, from, to } => E::TimestampDiff { unit: *unit, from: from.clone(), to: to.clone() },
             E::GetFormat { kind, format } => E::GetFormat { kind: kind.clone(), format: format.clone() },
             E::Char { args, charset } => E::Char { args: args.clone(), charset: charset.clone() },
-            E::WeightString { expr, pad } => E::WeightString { expr: expr.clone(), pad: *pad },
+            E::WeightString { expr, form } => E::WeightString { expr: expr.clone(), form: *form },
             E::MatchAgainst { columns, against, mode } => {
                 E::MatchAgainst { columns: columns.clone(), against: against.clone(), mode: *mode }
             }

@@ -144,8 +144,7 @@ pub enum Expr {
     },
     WeightString {
         expr: Box<Expr>,
-        /// `AS BINARY(n)` is `(true, n)`, `AS CHAR(n)` is `(false, n)`.
-        pad: Option<(bool, u64)>,
+        form: WeightForm,
     },
     MatchAgainst {
         columns: Vec<ColumnRef>,
@@ -196,6 +195,23 @@ pub enum Literal {
     Date(Vec<u8>),
     Time(Vec<u8>),
     Timestamp(Vec<u8>),
+}
+
+/// What WEIGHT_STRING does to the text first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WeightForm {
+    Whole,
+    /// `AS CHAR(n)`
+    Chars(u64),
+    /// `AS BINARY(n)`
+    Binary(u64),
+    /// `WEIGHT_STRING(text, length, chars, flags)`, which only MySQL's own tests use.
+    Raw {
+        /// Bytes of the result; 0 for as many as there are.
+        length: u64,
+        chars: u64,
+        flags: u64,
+    },
 }
 
 /// `'..'`, `_charset'..'`, `N'..'`: escapes undone, adjacent literals joined.
@@ -290,6 +306,8 @@ pub enum CastType {
     Char {
         length: Option<u64>,
         charset: Option<String>,
+        /// With the `_bin` collation of its charset.
+        binary: bool,
     },
     Binary(Option<u64>),
     Decimal {

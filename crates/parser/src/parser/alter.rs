@@ -142,7 +142,9 @@ impl Parser<'_> {
             return self.fail();
         }
         let charset = if self.eat(Kw::DEFAULT) { None } else { Some(self.charset_name()?) };
+        charset.iter().for_each(|name| self.deprecate_charset(name));
         let collate = if self.eat(Kw::COLLATE) { Some(self.collation_name()?) } else { None };
+        collate.iter().for_each(|name| self.deprecate_collation(name));
         Ok(AlterAction::ConvertCharset { charset, collate })
     }
 

@@ -27,7 +27,7 @@ impl Parser<'_> {
                 values: Vec::new(),
             }
         } else {
-            self.data_type()?
+            self.data_type(&name)?
         };
         // AS comes before all other attributes.
         while self.is(Kw::COLLATE) || self.is(Kw::GENERATED) || self.is(Kw::AS) {
@@ -128,7 +128,11 @@ impl Parser<'_> {
                 ColumnAttribute::SerialDefaultValue
             }
             Kw::COMMENT => ColumnAttribute::Comment(self.string()?),
-            Kw::COLLATE => ColumnAttribute::Collate(self.collation_name()?),
+            Kw::COLLATE => {
+                let name = self.collation_name()?;
+                self.deprecate_collation(&name);
+                ColumnAttribute::Collate(name)
+            }
             Kw::COLUMN_FORMAT => ColumnAttribute::ColumnFormat(self.upper_word()?),
             Kw::STORAGE => ColumnAttribute::Storage(self.upper_word()?),
             Kw::ENGINE_ATTRIBUTE => {

@@ -67,8 +67,17 @@ impl Parser<'_> {
             return self.fail();
         }
         let into_allowed = std::mem::replace(&mut self.into_allowed, false);
-        insert.source = InsertSource::Query(Box::new(self.query()?));
+        let query = self.query()?;
         self.into_allowed = into_allowed;
+        // `VALUES ROW(…), …` with nothing around it is to an INSERT what `VALUES (…), …` is.
+        insert.source = match query {
+            Query { with: None, body: QueryBody::Values(rows), order_by, limit: None, into: None, locks }
+                if order_by.is_empty() && locks.is_empty() =>
+            {
+                InsertSource::Values(rows)
+            }
+            query => InsertSource::Query(Box::new(query)),
+        };
         Ok(())
     }
 

@@ -7,6 +7,8 @@
 //! `a = b IS NULL` is `(a = b) IS NULL`; `a IN (1) IN (2)` is an error; `NOT a = b` is
 //! `NOT (a = b)`; all as in MySQL.
 
+use vaquita_types::errno;
+
 use super::{Parser, Result, balanced};
 use crate::ast::*;
 use crate::keyword::Kw;
@@ -574,10 +576,19 @@ impl Parser<'_> {
             if let Some(variable) = self.row_column(&first, &second)? {
                 return self.json_path(Expr::Param(variable));
             }
+            self.named_by_table(&first);
             return self.json_path(Expr::Column(ColumnRef { db: None, table: Some(first), name: second }));
         }
         let name = self.ident()?;
+        self.named_by_table(&second);
         self.json_path(Expr::Column(ColumnRef { db: Some(first), table: Some(second), name }))
+    }
+
+    /// Error 1250 for a column with its table where columns are of no table.
+    fn named_by_table(&mut self, table: &str) {
+        if self.orders_whole {
+            self.refuse(&errno::ER_TABLENAME_NOT_ALLOWED_HERE, &[&table, &"global ORDER clause"]);
+        }
     }
 
     fn call(&mut self, db: Option<String>, name: String) -> Result<Expr> {

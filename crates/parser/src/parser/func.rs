@@ -456,16 +456,37 @@ impl Parser<'_> {
         self.bump();
         self.bump();
         let expr = self.boxed_expr()?;
-        let mut pad = None;
+        let mut form = WeightForm::Whole;
         if self.eat(Kw::AS) {
             let binary = self.expect_any(&[Kw::CHAR, Kw::BINARY])? == Kw::BINARY;
-            match self.opt_paren_number()? {
-                Some(n) => pad = Some((binary, n)),
+            form = match self.opt_paren_number()? {
+                Some(n) if binary => WeightForm::Binary(n),
+                Some(n) => WeightForm::Chars(n),
                 None => return self.fail(),
-            }
+            };
+        } else if self.eat_op(Op::Comma) {
+            let length = self.plain_number()?;
+            self.expect_op(Op::Comma)?;
+            let chars = self.plain_number()?;
+            self.expect_op(Op::Comma)?;
+            form = WeightForm::Raw { length, chars, flags: self.plain_number()? };
         }
         self.expect_op(Op::RParen)?;
-        Ok(Expr::WeightString { expr, pad })
+        Ok(Expr::WeightString { expr, form })
+    }
+
+    /// A number without a sign in any notation, of which the whole part counts.
+    fn plain_number(&mut self) -> Result<u64> {
+        if !matches!(self.kind(), Tok::Int | Tok::Decimal | Tok::Float | Tok::Hex) {
+            return self.fail();
+        }
+        let whole = |text: &str| text.parse::<f64>().map_or(0, |n| n as u64);
+        match self.opt_literal()? {
+            Some(Literal::Int(n)) => Ok(n),
+            Some(Literal::Decimal(text) | Literal::Float(text)) => Ok(whole(&text)),
+            Some(Literal::Hex { bytes, .. }) => Ok(bytes.iter().fold(0, |n, b| n << 8 | u64::from(*b))),
+            _ => self.fail(),
+        }
     }
 
     #[inline(never)]

@@ -42,8 +42,10 @@ mod window;
 
 pub use program::refuse_in_function;
 use std::collections::BTreeMap;
+use std::fmt::Display;
 
 use vaquita_types::charset::Charset;
+use vaquita_types::errno::ErrorDef;
 use vaquita_types::limits::{QUERY_NESTING_MAX, SYNTAX_HEIGHT_MAX, SYNTAX_NESTING_MAX};
 use vaquita_types::{Error, errno, stack};
 
@@ -137,6 +139,10 @@ pub(crate) struct Parser<'a> {
     program: Option<Box<program::Builder>>,
     /// Warnings of what was met: deprecated syntax, names that are cut.
     warnings: Vec<Error>,
+    /// In the ORDER BY behind a set operation or a query that has its own, whose columns are of no table.
+    orders_whole: bool,
+    /// An error that comes behind those of syntax.
+    refused: Option<Box<ParseError>>,
 }
 
 impl<'a> Parser<'a> {
@@ -162,6 +168,15 @@ impl<'a> Parser<'a> {
             in_duplicate_update: false,
             program: None,
             warnings: Vec::new(),
+            orders_whole: false,
+            refused: None,
+        }
+    }
+
+    /// Ends the statement in this error if it has no error of syntax.
+    fn refuse(&mut self, def: &'static ErrorDef, args: &[&dyn Display]) {
+        if self.refused.is_none() {
+            self.refused = Some(Box::new(ParseError::other(def, Error::new(def, args).message().to_string())));
         }
     }
 
@@ -184,6 +199,17 @@ impl<'a> Parser<'a> {
         }
     }
 
+    /// The same of a collation.
+    fn deprecate_collation(&mut self, name: &str) {
+        let charset = name.split('_').next().unwrap_or_default();
+        if charset.eq_ignore_ascii_case("utf8mb3") {
+            self.warnings.push(Error::new(&errno::ER_WARN_DEPRECATED_UTF8MB3_COLLATION, &[&name]));
+        } else if Charset::is_deprecated(charset) {
+            let charset = charset.to_ascii_lowercase();
+            self.warnings.push(Error::new(&errno::ER_WARN_DEPRECATED_COLLATION, &[&name, &charset, &"utf8mb4"]));
+        }
+    }
+
     /// NCHAR and its like, which mean utf8mb3.
     fn deprecate_national(&mut self) {
         self.warnings.push(Error::new(&errno::ER_DEPRECATED_NATIONAL, &[]));
@@ -196,10 +222,13 @@ impl<'a> Parser<'a> {
             return Err(ParseError::other(def, def.format.to_string()));
         }
         let statement = self.statement()?;
-        if self.tok.tok == Tok::Eof || self.is_op(Op::Semicolon) {
-            return Ok(statement);
+        if self.tok.tok != Tok::Eof && !self.is_op(Op::Semicolon) {
+            return self.fail();
         }
-        self.fail()
+        match self.refused.take() {
+            Some(error) => Err(*error),
+            None => Ok(statement),
+        }
     }
 
     /// The `?` at the present token.

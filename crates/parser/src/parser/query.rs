@@ -36,16 +36,21 @@ impl Parser<'_> {
     pub(super) fn query_after_with(&mut self, with: Option<With>) -> Result<Query> {
         let outer_into = self.into.take();
         let outer_parens = std::mem::take(&mut self.table_parens);
+        let outer_order = std::mem::take(&mut self.orders_whole);
         let body = self.query_body()?;
         let mut query = self.query_clauses(with, body)?;
         self.table_parens = outer_parens;
+        self.orders_whole = outer_order;
         query.into = std::mem::replace(&mut self.into, outer_into);
         Ok(query)
     }
 
     /// ORDER BY, LIMIT, INTO and locks behind `body`.
     fn query_clauses(&mut self, with: Option<With>, body: QueryBody) -> Result<Query> {
+        let whole = matches!(body, QueryBody::SetOp { .. } | QueryBody::Nested(_));
+        let outer_order = std::mem::replace(&mut self.orders_whole, whole);
         let order_by = if self.is(Kw::ORDER) { self.order_by()? } else { Vec::new() };
+        self.orders_whole = outer_order;
         let limit = self.limit()?;
         self.opt_into()?;
         let locks = self.locks()?;

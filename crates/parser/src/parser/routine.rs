@@ -71,8 +71,18 @@ impl Parser<'_> {
         })))
     }
 
+    /// Error 1357: no program may drop or alter a procedure or a function.
+    pub(super) fn refuse_inside(&self, kind: ProgramKind) -> Result<()> {
+        if self.program.is_none() || !matches!(kind, ProgramKind::Procedure | ProgramKind::Function) {
+            return Ok(());
+        }
+        let def = &errno::ER_SP_NO_DROP_SP;
+        Err(ParseError::other(def, vaquita_types::Error::new(def, &[&kind.as_str()]).message().to_string()))
+    }
+
     /// Behind ALTER.
     pub(super) fn alter_routine(&mut self, kind: ProgramKind) -> Result<Statement> {
+        self.refuse_inside(kind)?;
         self.bump();
         let name = self.name()?;
         let characteristics = self.characteristics(false)?;

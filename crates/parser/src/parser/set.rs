@@ -124,7 +124,9 @@ impl Parser<'_> {
         let charset = Some(name);
         let mut collate = None;
         if self.eat(Kw::COLLATE) && !self.eat(Kw::DEFAULT) {
-            collate = Some(self.collation_name()?);
+            let name = self.collation_name()?;
+            self.deprecate_collation(&name);
+            collate = Some(name);
         }
         Ok(SetItem::Names { charset, collate })
     }

@@ -216,6 +216,7 @@ impl Parser<'_> {
     }
 
     fn drop_program(&mut self, kind: ProgramKind) -> Result<Statement> {
+        self.refuse_inside(kind)?;
         let if_exists = self.if_exists()?;
         Ok(Statement::DropProgram { kind, if_exists, name: self.name()? })
     }

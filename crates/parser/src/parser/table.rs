@@ -137,13 +137,17 @@ impl Parser<'_> {
     fn charset_option(&mut self) -> Result<TableOption> {
         if self.eat(Kw::COLLATE) {
             self.opt_equal();
-            return Ok(TableOption::Collate(self.collation_name()?));
+            let name = self.collation_name()?;
+            self.deprecate_collation(&name);
+            return Ok(TableOption::Collate(name));
         }
         if !self.eat_character_set() {
             return self.fail();
         }
         self.opt_equal();
-        Ok(TableOption::Charset(self.charset_name()?))
+        let name = self.charset_name()?;
+        self.deprecate_charset(&name);
+        Ok(TableOption::Charset(name))
     }
 
     fn number_option(&mut self, kw: Kw) -> Result<Option<TableOption>> {

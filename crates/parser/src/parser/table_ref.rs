@@ -242,7 +242,7 @@ impl Parser<'_> {
             self.expect(Kw::ORDINALITY)?;
             return Ok(JsonTableColumn::Ordinality(name));
         }
-        let ty = self.data_type()?;
+        let ty = self.data_type(&name)?;
         let collation = if self.eat(Kw::COLLATE) { Some(self.collation_name()?) } else { None };
         let exists = self.eat(Kw::EXISTS);
         self.expect(Kw::PATH)?;

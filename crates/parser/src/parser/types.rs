@@ -1,9 +1,15 @@
 //! Types: of columns, and of CAST. Also the names of character sets and collations.
 
+use vaquita_types::errno;
+
 use super::{Parser, Result};
 use crate::ast::{CastType, DataType, TypeName};
+use crate::error::ParseError;
 use crate::keyword::Kw;
 use crate::lexer::{Op, Tok};
+
+/// As MySQL: precisions of seconds and pairs of lengths take no longer numbers.
+const SHORT_MAX: u64 = i32::MAX as u64;
 
 impl Parser<'_> {
     /// A character set: a name, a string, or the word BINARY.
@@ -35,18 +41,24 @@ impl Parser<'_> {
             Kw::BINARY => CastType::Binary(self.opt_paren_number()?),
             Kw::CHAR | Kw::CHARACTER => {
                 let length = self.opt_paren_number()?;
-                CastType::Char { length, charset: self.cast_charset()? }
+                let before = self.binary_attribute();
+                let charset = self.charset_attribute()?;
+                let binary = before || self.binary_attribute();
+                match charset {
+                    Some(name) if name.eq_ignore_ascii_case("binary") => CastType::Binary(length),
+                    charset => CastType::Char { length, charset, binary },
+                }
             }
             Kw::NCHAR => {
                 self.deprecate_national();
                 let length = self.opt_paren_number()?;
-                CastType::Char { length, charset: Some("utf8mb3".to_string()) }
+                CastType::Char { length, charset: Some("utf8mb3".to_string()), binary: false }
             }
             Kw::NATIONAL => {
                 self.expect_any(&[Kw::CHAR, Kw::CHARACTER])?;
                 self.deprecate_national();
                 let length = self.opt_paren_number()?;
-                CastType::Char { length, charset: Some("utf8mb3".to_string()) }
+                CastType::Char { length, charset: Some("utf8mb3".to_string()), binary: false }
             }
             Kw::DATE => CastType::Date,
             Kw::YEAR => CastType::Year,
@@ -84,22 +96,7 @@ impl Parser<'_> {
     /// Error 1064 at the keyword just eaten.
     fn fail_at<T>(&self, kw: Kw) -> Result<T> {
         let at = self.prev_end.saturating_sub(kw.as_str().len());
-        Err(crate::error::ParseError::syntax(self.src, at))
-    }
-
-    fn cast_charset(&mut self) -> Result<Option<String>> {
-        if self.eat_character_set() {
-            let name = self.charset_name()?;
-            self.deprecate_charset(&name);
-            self.eat(Kw::BINARY);
-            return Ok(Some(name));
-        }
-        Ok(match self.eat_any(&[Kw::ASCII, Kw::UNICODE, Kw::BYTE]) {
-            Some(Kw::ASCII) => Some("latin1".to_string()),
-            Some(Kw::UNICODE) => Some("ucs2".to_string()),
-            Some(_) => Some("binary".to_string()),
-            None => None,
-        })
+        Err(ParseError::syntax(self.src, at))
     }
 
     /// `(p)` or `(p, s)`
@@ -108,7 +105,11 @@ impl Parser<'_> {
             return Ok((None, None));
         }
         let precision = self.paren_integer()?;
-        let scale = if self.eat_op(Op::Comma) { Some(self.paren_integer()?) } else { None };
+        // Only what stands alone may be long.
+        if self.is_op(Op::Comma) && precision > SHORT_MAX {
+            return self.fail();
+        }
+        let scale = if self.eat_op(Op::Comma) { Some(self.short_integer()?) } else { None };
         self.expect_op(Op::RParen)?;
         Ok((Some(precision), scale))
     }
@@ -117,8 +118,26 @@ impl Parser<'_> {
         if self.tok.tok == Tok::Int { self.number() } else { self.fail() }
     }
 
-    /// The type of a column. SERIAL is the caller's.
-    pub(super) fn data_type(&mut self) -> Result<DataType> {
+    fn short_integer(&mut self) -> Result<u64> {
+        let start = self.start();
+        match self.paren_integer()? {
+            n if n <= SHORT_MAX => Ok(n),
+            _ => Err(ParseError::syntax(self.src, start)),
+        }
+    }
+
+    /// The type of a column, whose name errors say. SERIAL is the caller's.
+    pub(super) fn data_type(&mut self, column: &str) -> Result<DataType> {
+        let ty = self.any_type()?;
+        match ty.length {
+            Some(n) if ty.name == TypeName::Year && n != 4 => self.refuse(&errno::ER_INVALID_YEAR_COLUMN_LENGTH, &[]),
+            Some(n) if n > u64::from(u32::MAX) => self.refuse(&errno::ER_TOO_BIG_DISPLAYWIDTH, &[&column, &u32::MAX]),
+            _ => {}
+        }
+        Ok(ty)
+    }
+
+    fn any_type(&mut self) -> Result<DataType> {
         let Tok::Kw(kw) = self.tok.tok else { return self.fail() };
         let mut ty = DataType {
             name: TypeName::Int,
@@ -178,7 +197,7 @@ impl Parser<'_> {
                     (ty.length, ty.scale) = self.opt_precision()?;
                     if ty.scale.is_none() {
                         // DOUBLE(p) does not exist.
-                        return Err(crate::error::ParseError::syntax(self.src, self.prev_end.saturating_sub(1)));
+                        return Err(ParseError::syntax(self.src, self.prev_end.saturating_sub(1)));
                     }
                 }
             }
@@ -205,10 +224,12 @@ impl Parser<'_> {
             _ => return Ok(false),
         };
         self.bump();
-        if kw != Kw::DATE {
-            ty.length = self.opt_paren_number()?;
+        if kw != Kw::DATE && kw != Kw::YEAR && self.eat_op(Op::LParen) {
+            ty.length = Some(self.short_integer()?);
+            self.expect_op(Op::RParen)?;
         }
         if kw == Kw::YEAR {
+            ty.length = self.opt_paren_number()?;
             while let Some(option) = self.eat_any(&[Kw::UNSIGNED, Kw::SIGNED, Kw::ZEROFILL]) {
                 ty.unsigned |= option != Kw::SIGNED;
             }
@@ -294,8 +315,9 @@ impl Parser<'_> {
         ty.name = if varying { TypeName::VarChar } else { TypeName::Char };
         ty.length = if varying { Some(self.length()?) } else { self.opt_paren_number()? };
         if national {
+            self.deprecate_national();
             ty.charset = Some("utf8mb3".to_string());
-            ty.binary = self.eat(Kw::BINARY);
+            ty.binary = self.binary_attribute();
             return Ok(());
         }
         self.type_charset(ty)
@@ -326,19 +348,38 @@ impl Parser<'_> {
 
     /// `[CHARACTER SET x] [BINARY]` and the one-word forms, in either order.
     fn type_charset(&mut self, ty: &mut DataType) -> Result<()> {
-        ty.binary = self.eat(Kw::BINARY);
-        if self.eat_character_set() {
-            ty.charset = Some(self.charset_name()?);
-        } else if let Some(kw) = self.eat_any(&[Kw::ASCII, Kw::UNICODE, Kw::BYTE]) {
-            let charset = match kw {
-                Kw::ASCII => "latin1",
-                Kw::UNICODE => "ucs2",
-                _ => "binary",
-            };
-            ty.charset = Some(charset.to_string());
-        }
-        ty.binary |= self.eat(Kw::BINARY);
+        ty.binary = self.binary_attribute();
+        ty.charset = self.charset_attribute()?;
+        ty.binary |= !ty.binary && self.binary_attribute();
         Ok(())
+    }
+
+    /// BINARY behind a type of texts: its charset's `_bin` collation.
+    fn binary_attribute(&mut self) -> bool {
+        let given = self.eat(Kw::BINARY);
+        if given {
+            self.deprecate("BINARY as attribute of a type", "a CHARACTER SET clause with _bin collation");
+        }
+        given
+    }
+
+    /// CHARACTER SET x and its short forms.
+    fn charset_attribute(&mut self) -> Result<Option<String>> {
+        if self.eat_character_set() {
+            let name = self.charset_name()?;
+            self.deprecate_charset(&name);
+            return Ok(Some(name));
+        }
+        let Some(kw) = self.eat_any(&[Kw::ASCII, Kw::UNICODE, Kw::BYTE]) else { return Ok(None) };
+        if kw != Kw::BYTE {
+            self.deprecate(kw.as_str(), "CHARACTER SET charset_name");
+        }
+        let charset = match kw {
+            Kw::ASCII => "latin1",
+            Kw::UNICODE => "ucs2",
+            _ => "binary",
+        };
+        Ok(Some(charset.to_string()))
     }
 
     fn spatial_type(&mut self, kw: Kw, ty: &mut DataType) -> bool {

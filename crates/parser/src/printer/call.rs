@@ -126,13 +126,15 @@ impl Printer<'_> {
                 }
                 self.put(")");
             }
-            Expr::WeightString { expr, pad } => {
+            Expr::WeightString { expr, form } => {
                 self.put("weight_string(");
                 self.expr(expr);
-                if let Some((binary, n)) = pad {
-                    let word = if *binary { "binary" } else { "char" };
-                    let _ = write!(self.out, " as {word}({n})");
-                }
+                let _ = match form {
+                    WeightForm::Whole => Ok(()),
+                    WeightForm::Chars(n) => write!(self.out, " as char({n})"),
+                    WeightForm::Binary(n) => write!(self.out, " as binary({n})"),
+                    WeightForm::Raw { length, chars, flags } => write!(self.out, ",{length},{chars},{flags}"),
+                };
                 self.put(")");
             }
             Expr::MatchAgainst { columns, against, mode } => self.full_text(columns, against, *mode),
@@ -226,8 +228,8 @@ impl Printer<'_> {
     /// Of the elements of a multi-valued index, which MySQL prints in its own way.
     fn element_type(&mut self, ty: &CastType) {
         match ty {
-            CastType::Char { length: Some(n), charset: None } => self.put(&format!("char({n})")),
-            CastType::Char { length: None, charset: None } => self.put("char"),
+            CastType::Char { length: Some(n), charset: None, .. } => self.put(&format!("char({n})")),
+            CastType::Char { length: None, charset: None, .. } => self.put("char"),
             CastType::Binary(Some(n)) => self.put(&format!("binary({n})")),
             CastType::Binary(None) => self.put("binary"),
             CastType::Decimal { precision, scale } => {
@@ -242,7 +244,8 @@ impl Printer<'_> {
         let text = match ty {
             CastType::Signed => "signed".to_string(),
             CastType::Unsigned => "unsigned".to_string(),
-            CastType::Char { length: n, charset } => {
+            // As MySQL, without BINARY.
+            CastType::Char { length: n, charset, .. } => {
                 let charset = charset.as_deref().or(self.style.cast_charset);
                 let charset = charset.map_or(String::new(), |c| format!(" charset {c}"));
                 format!("char{}{charset}", length(n))
@@ -270,7 +273,7 @@ impl Printer<'_> {
         self.string(&call.path, self.style.charset);
         self.put(" returning ");
         match &call.returning {
-            Some(CastType::Char { length, charset: None }) => {
+            Some(CastType::Char { length, charset: None, .. }) => {
                 let _ = write!(self.out, "char({})", length.unwrap_or(512));
             }
             Some(ty) => self.cast_type(ty),

@@ -20,21 +20,45 @@ use crate::{text, visit};
 /// Bytes of GROUP_CONCAT's result in its metadata: `group_concat_max_len`'s default.
 const GROUP_CONCAT_LENGTH: u32 = 1024;
 
+/// An aggregate whose arguments are being bound.
+pub(super) struct OpenAggregate {
+    /// The block that it stands in.
+    frame: usize,
+    /// The innermost block, from there outwards, that columns of the arguments belong to. What is named as an output column of an
+    /// enclosing block, and the columns of aggregates inside of the arguments, do not count.
+    columns: Option<usize>,
+    /// The innermost block, from there outwards, that computes an aggregate inside of the arguments.
+    innermost_inside: Option<usize>,
+}
+
 impl Binder<'_> {
     pub(super) fn aggregate_call(&mut self, call: &ast::AggregateCall) -> Result<Expr> {
-        if !self.frames.iter().any(|f| f.aggregates_allowed && !f.inside_aggregate) {
-            return Err(Error::new(&errno::ER_INVALID_GROUP_FUNC_USE, &[]));
+        if !self.frames.iter().any(|f| f.aggregates_allowed) {
+            return Err(invalid_use());
         }
-        let args = call.args.iter().map(|a| self.aggregate_arg(a)).collect::<Result<Vec<_>>>()?;
-        let target = self.aggregating_frame(&args)?;
-        if target + 1 == self.frames.len() {
-            let aggregate = self.typed_aggregate(call, args)?;
+        let current = self.frames.len() - 1;
+        self.open_aggregates.push(OpenAggregate { frame: current, columns: None, innermost_inside: None });
+        let bound = self.aggregate_operands(call);
+        let open = self.open_aggregates.pop();
+        let (mut args, mut order_by) = bound?;
+        let (columns, inside) = open.map_or((None, None), |open| (open.columns, open.innermost_inside));
+        let stays = args.iter().chain(order_by.iter().map(|key| &key.expr)).any(|expr| self.stays_here(expr));
+        let target = self.aggregating_frame(columns.max(stays.then_some(current)))?;
+        // The rows that an aggregate is computed of hold results of enclosing blocks only.
+        if inside.is_some_and(|inside| inside >= target) {
+            return Err(invalid_use());
+        }
+        if let Some(around) = self.open_aggregates.last_mut() {
+            let counted = (target <= around.frame).then_some(target);
+            around.innermost_inside = around.innermost_inside.max(inside).max(counted);
+        }
+        if target == current {
+            let aggregate = self.typed_aggregate_ordered(call, args, order_by)?;
             return Ok(self.add_aggregate(aggregate));
         }
-        let out = self.frames.len() - 1 - target;
-        let mut order_by = self.concat_order(call, &args)?;
-        for key in &mut order_by {
-            self.plan_subqueries(self.frames.len() - 1, &mut key.expr)?;
+        let out = current - target;
+        for expr in args.iter_mut().chain(order_by.iter_mut().map(|key| &mut key.expr)) {
+            self.plan_subqueries(current, expr)?;
         }
         // The enclosing block computes it: its arguments are seen from there.
         let inner = self.frames.split_off(target + 1);
@@ -49,23 +73,49 @@ impl Binder<'_> {
         Ok(self.from_frame(target, made?))
     }
 
-    /// The block that computes an aggregate: the innermost one that its arguments' columns belong to, if it may aggregate at
-    /// this place, else the next one inside of it that may. Without columns it is the block that it stands in.
-    fn aggregating_frame(&mut self, args: &[Expr]) -> Result<usize> {
+    fn aggregate_operands(&mut self, call: &ast::AggregateCall) -> Result<(Vec<Expr>, Vec<SortKey>)> {
+        let args = call.args.iter().map(|a| self.aggregate_arg(a)).collect::<Result<Vec<_>>>()?;
+        let order_by = self.concat_order(call, &args)?;
+        Ok((args, order_by))
+    }
+
+    /// The block that computes an aggregate. If one of its columns is of the block that it stands in, or it has no columns and may
+    /// stand here, it is this one. Else it is the one that its innermost column belongs to, if that may aggregate at this place,
+    /// else the next one around this that may.
+    fn aggregating_frame(&self, columns: Option<usize>) -> Result<usize> {
         let current = self.frames.len() - 1;
-        let innermost = args.iter().filter_map(visit::innermost_depth).min().unwrap_or(0);
-        let may = |f: &super::Frame| f.aggregates_allowed && !f.inside_aggregate;
-        let columns = current.saturating_sub(innermost);
-        // An aggregate of the outer block inside of another one's argument.
-        if columns < current && self.frames[columns].aggregates_allowed && self.frames[columns].inside_aggregate {
-            return Err(Error::new(&errno::ER_INVALID_GROUP_FUNC_USE, &[]));
+        let may = |at: &usize| self.frames[*at].aggregates_allowed;
+        if columns == Some(current) || columns.is_none() && may(&current) {
+            return may(&current).then_some(current).ok_or_else(invalid_use);
         }
-        if may(&self.frames[columns]) {
+        if let Some(columns) = columns.filter(may) {
             return Ok(columns);
         }
-        let between = (columns..current).rev().find(|at| may(&self.frames[*at]));
-        let own = may(&self.frames[current]).then_some(current);
-        between.or(own).ok_or_else(|| Error::new(&errno::ER_INVALID_GROUP_FUNC_USE, &[]))
+        let outside = columns.map_or(0, |columns| columns + 1);
+        let around = (outside..current).rev().find(may);
+        around.or_else(|| may(&current).then_some(current)).ok_or_else(invalid_use)
+    }
+
+    /// Tells the aggregate around a name what block its column belongs to.
+    pub(super) fn note_aggregated_column(&mut self, frame: usize) {
+        if let Some(open) = self.open_aggregates.last_mut()
+            && frame <= open.frame
+        {
+            open.columns = open.columns.max(Some(frame));
+        }
+    }
+
+    /// The expression has a meaning in this block only: it reads columns of it, or holds a query that reads enclosing blocks.
+    fn stays_here(&self, expr: &Expr) -> bool {
+        match &expr.kind {
+            ExprKind::Slot(slot) => self.owner(*slot).is_some(),
+            ExprKind::Subquery(sub) if sub.correlated => true,
+            _ => {
+                let mut stays = false;
+                visit::children(expr, &mut |child| stays |= self.stays_here(child));
+                stays
+            }
+        }
     }
 
     /// ANY_VALUE: in a grouped block one row's value, else the value itself.
@@ -80,9 +130,32 @@ impl Binder<'_> {
             let ty = bits_as_number(arg.ty.clone());
             return Ok(typing::cast_to(arg, ty));
         }
-        let arg = self.aggregate_arg(arg)?;
+        let mut arg = self.aggregate_arg(arg)?;
+        if self.has_results(&arg) {
+            self.pick_columns(&mut arg);
+            return Ok(arg);
+        }
         let aggregate = self.new_aggregate(AggregateKind::AnyValue, text::without_hex(arg.ty.clone()), vec![arg]);
         Ok(self.add_aggregate(aggregate))
+    }
+
+    /// `expr` reads an aggregate of this block.
+    fn has_results(&mut self, expr: &Expr) -> bool {
+        let slots = visit::slots(expr);
+        self.frame().aggregates.iter().any(|a| a.kind != AggregateKind::Grouping && slots.contains(&a.slot))
+    }
+
+    /// Beside results of aggregates each column is that of one row of the group.
+    fn pick_columns(&mut self, expr: &mut Expr) {
+        match expr.kind {
+            ExprKind::Slot(slot) if self.owner(slot).is_some() => {
+                let column = expr.clone();
+                let aggregate = self.new_aggregate(AggregateKind::AnyValue, column.ty.clone(), vec![column]);
+                *expr = self.add_aggregate(aggregate);
+            }
+            ExprKind::Slot(_) => {}
+            _ => visit::children_mut(expr, &mut |child| self.pick_columns(child)),
+        }
     }
 
     /// One argument of GROUPING(): `place_groupings` finds its key later, when GROUP BY is bound.
@@ -240,6 +313,10 @@ impl Binder<'_> {
         };
         Expr { coercibility, ..Expr::slot(slot, ty, nullable) }
     }
+}
+
+fn invalid_use() -> Error {
+    Error::new(&errno::ER_INVALID_GROUP_FUNC_USE, &[])
 }
 
 /// Bytes of the longest binary string that is aggregated bit by bit.

@@ -129,7 +129,8 @@ impl Binder<'_> {
             E::Window(call) => self.window_call(call),
             E::Values(column) => self.values_of(column),
             E::DefaultOf(column) => self.default_of(column),
-            E::Default => Err(Error::new(&errno::ER_PARSE_ERROR, &[&"syntax error", &"DEFAULT", &1])),
+            // It stands nowhere else than in VALUES, SET and the rows of INSERT.
+            E::Default => Err(Error::new(&errno::ER_TABLE_VALUE_CONSTRUCTOR_CANNOT_HAVE_DEFAULT, &[])),
             other => self.special_call(other),
         }
     }

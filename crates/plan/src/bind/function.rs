@@ -60,11 +60,19 @@ impl Binder<'_> {
                     }
                 }
             }
-            E::WeightString { expr, pad } => {
+            E::WeightString { expr, form } => {
                 let mut args = vec![self.scalar(expr)?];
-                if let Some((binary, length)) = pad {
-                    args.push(word(if *binary { "BINARY" } else { "CHAR" }));
-                    args.push(self.literal(&ast::Literal::Int(*length))?);
+                match form {
+                    ast::WeightForm::Whole => {}
+                    ast::WeightForm::Chars(n) => args.extend([Expr::int(0), self.count(*n)?, Expr::int(0)]),
+                    ast::WeightForm::Binary(n) => {
+                        let bytes = ast::CastType::Binary(Some(*n));
+                        let arg = args.remove(0);
+                        args.push(typing::explicit_cast(arg, &bytes, self.cx.settings.connection_collation)?);
+                    }
+                    ast::WeightForm::Raw { length, chars, flags } => {
+                        args.extend([self.count(*length)?, self.count(*chars)?, self.count(*flags)?]);
+                    }
                 }
                 self.call("WEIGHT_STRING", args)
             }
@@ -104,6 +112,10 @@ impl Binder<'_> {
         self.stored_call(None, call)
     }
 
+    fn count(&mut self, n: u64) -> Result<Expr> {
+        self.literal(&ast::Literal::Int(n))
+    }
+
     /// JSON_VALUE: the default type is VARCHAR(512).
     fn json_value(&mut self, call: &ast::JsonValue) -> Result<Expr> {
         if call.on_empty.is_some() || call.on_error.is_some() {
@@ -114,8 +126,11 @@ impl Binder<'_> {
             bytes: call.path.clone(),
             charset: Some("utf8mb4".to_string()),
         }))?;
-        let target =
-            call.returning.clone().unwrap_or(ast::CastType::Char { length: Some(512), charset: Some("utf8mb4".to_string()) });
+        let target = call.returning.clone().unwrap_or(ast::CastType::Char {
+            length: Some(512),
+            charset: Some("utf8mb4".to_string()),
+            binary: false,
+        });
         let value =
             self.call(if matches!(target, ast::CastType::Json) { "JSON_EXTRACT" } else { "JSON_VALUE" }, vec![doc, path])?;
         typing::explicit_cast(value, &target, self.cx.settings.connection_collation)

@@ -12,6 +12,7 @@ mod aggregate;
 mod columns;
 mod cte;
 mod delete;
+mod dictionary;
 mod early;
 mod expr;
 mod from;
@@ -51,6 +52,7 @@ use crate::settings::PlanSettings;
 use crate::uses::{Actions, TableUse};
 use crate::visit;
 
+pub use dictionary::is_dictionary_view;
 pub use generated::bind_generated;
 pub use load::plan_load;
 pub use partition::{bind_partitions, select_partitions};
@@ -250,6 +252,8 @@ pub(crate) struct Binder<'a> {
     reading_derived: bool,
     /// Binding the values of an INSERT.
     inserting_values: bool,
+    /// Aggregates inside one another.
+    open_aggregates: Vec<aggregate::OpenAggregate>,
     /// What MATCH searches for.
     searches: Vec<FullTextMatch>,
     /// What is evaluated before the first row.
@@ -260,6 +264,8 @@ pub(crate) struct Binder<'a> {
     optional_sides: usize,
     /// The select list of an EXISTS, whose stars mean nothing.
     bare_stars: Option<*const ast::SelectItem>,
+    /// The first SELECT of the statement, whose options are the statement's.
+    first_select: Option<*const ast::Select>,
     /// The view that is defined was met in its own definition.
     met_itself: bool,
     /// EARLY-2, with the block that each is of; they come behind the others.
@@ -279,6 +285,8 @@ impl<'a> Binder<'a> {
             next_id: 0,
             targets: Vec::new(),
             searches: Vec::new(),
+            open_aggregates: Vec::new(),
+            first_select: None,
             operation: "",
             changing: false,
             checking: false,

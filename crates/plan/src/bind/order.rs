@@ -70,7 +70,9 @@ impl Binder<'_> {
         let named = scope.aliases.iter().filter(|(name, _)| same_name(name, &column.name)).map(|(_, e)| e);
         let Some(mut expr) = self.output_in_frame(frame, column, named)? else { return Ok(None) };
         let slots = visit::slots(&expr);
-        if self.frames[frame].aggregates.iter().any(|a| slots.contains(&a.slot)) {
+        // As MySQL: HAVING of the query itself may name it.
+        let is_having = self.frames.last().is_some_and(|frame| frame.clause == Clause::Having);
+        if !is_having && self.frames[frame].aggregates.iter().any(|a| slots.contains(&a.slot)) {
             return Err(refused("reference to group function"));
         }
         if self.frames[frame].windows.iter().any(|w| slots.contains(&w.slot)) {

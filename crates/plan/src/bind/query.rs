@@ -1,11 +1,12 @@
 //! Queries: WITH, set operations, VALUES, TABLE, and the ORDER BY and LIMIT around them.
 
 use vaquita_parser as ast;
+use vaquita_types::errno::ErrorDef;
 use vaquita_types::{ColumnType, Error, Result, TypeKind, errno};
 
 use super::scope::{RelationColumn, Scope, VisibleColumn};
 use super::{Binder, Clause, Frame, Relation, Source};
-use crate::expr::Expr;
+use crate::expr::{Expr, Slot};
 use crate::logical::{Logical, LogicalBlock, Query, Read};
 use crate::node::{ColumnOrigin, Limit, Node, OutputColumn, QueryPlan, SetOpKind, SortKey};
 use crate::rewrite::rewrite_query;
@@ -56,6 +57,9 @@ impl Binder<'_> {
     }
 
     fn query_in_frame(&mut self, query: &ast::Query) -> Result<LogicalBlock> {
+        if self.first_select.is_none() {
+            self.first_select = first_select(&query.body);
+        }
         if let Some(with) = &query.with {
             self.push_with(with)?;
         }
@@ -233,7 +237,9 @@ impl Binder<'_> {
 
     /// ORDER BY and LIMIT behind a set operation or VALUES.
     fn order_and_limit(&mut self, rows: Logical, output: Vec<OutputColumn>, query: &ast::Query) -> Result<LogicalBlock> {
-        let keys = self.order_over_output(&output, &query.order_by)?;
+        let of_rows = matches!(query.body, ast::QueryBody::Values(_));
+        let refused = (!of_rows).then_some(&errno::ER_AGGREGATE_ORDER_FOR_UNION);
+        let keys = self.order_over_output(&output, &query.order_by, refused)?;
         let limit = self.limit(query.limit.as_ref())?;
         // SQL_CALC_FOUND_ROWS of the first query block is about the LIMIT behind the whole.
         let calc_found_rows = calculates_found_rows(&query.body);
@@ -254,14 +260,19 @@ impl Binder<'_> {
                 origin: column.origin.clone(),
             });
         }
-        let keys = self.order_over_output(&output, &query.order_by)?;
+        let keys = self.order_over_output(&output, &query.order_by, Some(&errno::ER_AGGREGATE_ORDER_NON_AGG_QUERY))?;
         let correlated = self.frame().outermost != usize::MAX;
         let root = Logical::Nested { query: Box::new(inner), slots, correlated };
         Ok(block_of(root.sorted(keys, limit), output))
     }
 
-    /// ORDER BY over columns that have names but no tables.
-    fn order_over_output(&mut self, output: &[OutputColumn], order_by: &[ast::OrderItem]) -> Result<Vec<SortKey>> {
+    /// ORDER BY over columns that have names but no tables. `refused`: the error for an item that aggregates.
+    fn order_over_output(
+        &mut self,
+        output: &[OutputColumn],
+        order_by: &[ast::OrderItem],
+        refused: Option<&'static ErrorDef>,
+    ) -> Result<Vec<SortKey>> {
         if order_by.is_empty() {
             return Ok(Vec::new());
         }
@@ -274,18 +285,22 @@ impl Binder<'_> {
                 origin: None,
             })
             .collect();
-        for item in order_by {
-            if let ast::Expr::Column(ast::ColumnRef { table: Some(table), .. }) = &item.expr {
-                return Err(Error::new(&errno::ER_TABLENAME_NOT_ALLOWED_HERE, &[table, &"global ORDER clause"]));
-            }
-        }
         let relation = self.add_relation(Relation::new("", None, Source::Merged, columns));
         let frame = self.frames.len() - 1;
         let columns = (0..output.len()).map(|column| VisibleColumn { relation, column }).collect();
         self.scopes.push(Scope { frame, relations: Vec::new(), columns, ..Scope::default() });
+        (self.frame().aggregates_allowed, self.frame().windows_allowed) = (refused.is_some(), refused.is_some());
         let keys = self.order_keys(order_by, output);
+        (self.frame().aggregates_allowed, self.frame().windows_allowed) = (false, false);
         self.scopes.pop();
-        keys
+        let keys = keys?;
+        let frame = self.frame();
+        let made: Vec<Slot> = frame.aggregates.iter().map(|a| a.slot).chain(frame.windows.iter().map(|w| w.slot)).collect();
+        let aggregates = |key: &SortKey| visit::slots(&key.expr).iter().any(|slot| made.contains(slot));
+        match (refused, keys.iter().position(aggregates)) {
+            (Some(def), Some(at)) => Err(Error::new(def, &[&(at + 1)])),
+            _ => Ok(keys),
+        }
     }
 
     pub fn limit(&mut self, limit: Option<&ast::Limit>) -> Result<Option<Limit>> {
@@ -304,6 +319,17 @@ impl Binder<'_> {
         let offset = limit.offset.as_ref().map(|e| self.scalar(e).map(typed)).transpose()?;
         let count = typed(self.scalar(&limit.count)?);
         Ok(Some(Limit { offset, count: Some(count) }))
+    }
+}
+
+fn first_select(mut body: &ast::QueryBody) -> Option<*const ast::Select> {
+    loop {
+        body = match body {
+            ast::QueryBody::Select(select) => return Some(&raw const **select),
+            ast::QueryBody::SetOp { left, .. } => left,
+            ast::QueryBody::Nested(query) => &query.body,
+            ast::QueryBody::Values(_) | ast::QueryBody::Table(_) => return None,
+        };
     }
 }
 

@@ -85,6 +85,8 @@ pub struct Frame {
     pub any_value_seen: bool,
     /// In the argument of an aggregate.
     pub inside_aggregate: bool,
+    /// In the left operand of IN, ALL or ANY with a query.
+    pub beside_subquery: bool,
 }
 
 impl Default for Frame {
@@ -107,6 +109,7 @@ impl Default for Frame {
             inside_order: false,
             any_value_seen: false,
             inside_aggregate: false,
+            beside_subquery: false,
         }
     }
 }
@@ -157,11 +160,9 @@ impl Binder<'_> {
         if let Some(found) = self.find_below(self.scopes.len(), column)? {
             return Ok(found);
         }
-        self.note_unknown(&column.name, SELECT);
+        self.note_unknown(column, SELECT);
         match &column.table {
-            Some(table) if self.frames.last().is_some_and(|f| f.clause == Clause::TableFunction) && !self.sees_table(table) => {
-                Err(Error::new(&errno::ER_UNKNOWN_TABLE, &[table, &self.clause_name()]))
-            }
+            Some(table) if self.names_no_table(table) => Err(Error::new(&errno::ER_UNKNOWN_TABLE, &[table, &self.clause_name()])),
             _ => Err(Error::new(&errno::ER_BAD_FIELD_ERROR, &[&written(column), &self.clause_name()])),
         }
     }
@@ -192,12 +193,19 @@ impl Binder<'_> {
         Ok(None)
     }
 
-    /// As MySQL: who may not read a table whole is not told which columns it has not.
-    pub(super) fn note_unknown(&self, column: &str, actions: Actions) {
+    /// As MySQL: who may not read a table whole is not told which columns it has not. HAVING and the name of another table do not look
+    /// at the table.
+    pub(super) fn note_unknown(&self, column: &ast::ColumnRef, actions: Actions) {
+        if self.frames.last().is_some_and(|f| f.clause == Clause::Having) {
+            return;
+        }
         let first = |s: &Scope| (s.frame, s.relations.first().copied());
         let scopes = self.scopes.iter().rev().filter(|s| !s.hidden);
-        if let Some((frame, Some(relation))) = scopes.map(first).find(|(_, relation)| relation.is_some()) {
-            self.note_table_use(frame, relation, |entry| entry.unknown_column = Some((column.to_string(), actions)));
+        if let Some((frame, Some(at))) = scopes.map(first).find(|(_, relation)| relation.is_some()) {
+            let relation = &self.frames[frame].relations[at];
+            if column.table.as_ref().is_none_or(|table| relation.is_called(column.db.as_deref(), table)) {
+                self.note_table_use(frame, at, |entry| entry.unknown_column = Some((column.name.clone(), actions)));
+            }
         }
     }
 
@@ -223,6 +231,18 @@ impl Binder<'_> {
         }
     }
 
+    /// As MySQL: the table is what is unknown where none can be named at all, and in the document of JSON_TABLE.
+    fn names_no_table(&self, table: &str) -> bool {
+        match self.frames.last().map(|f| f.clause) {
+            Some(Clause::TableFunction) => !self.sees_table(table),
+            Some(Clause::Having) => false,
+            _ => {
+                let mut seen = self.scopes.iter().filter(|scope| !scope.hidden);
+                seen.next().is_none_or(|scope| scope.relations.is_empty()) && seen.next().is_none()
+            }
+        }
+    }
+
     /// A table of this name can be named here.
     fn sees_table(&self, alias: &str) -> bool {
         let has = |scope: &Scope| {
@@ -233,7 +253,10 @@ impl Binder<'_> {
     }
 
     pub fn clause_name(&self) -> &'static str {
-        self.frames.last().map_or("field list", |f| f.clause.name())
+        match self.frames.last() {
+            Some(frame) if frame.beside_subquery => "IN/ALL/ANY subquery",
+            frame => frame.map_or("field list", |f| f.clause.name()),
+        }
     }
 
     /// As `resolve_here`, for a column that is written, or may turn out not to be what the name means: `note_reading` if it is read.
@@ -283,6 +306,7 @@ impl Binder<'_> {
     fn use_column(&mut self, at: usize, found: VisibleColumn) -> Result<Expr> {
         let frame = self.scopes[at].frame;
         self.found_column = Some((frame, found));
+        self.note_aggregated_column(frame);
         let expr = self.column_of(frame, found.relation, found.column);
         Ok(self.from_frame(frame, expr))
     }

@@ -7,6 +7,7 @@
 use vaquita_parser as ast;
 use vaquita_types::{Error, Result, Value, errno};
 
+use super::dictionary::is_dictionary_view;
 use super::scope::Scope;
 use super::{Binder, Clause, Source};
 use crate::expr::{Expr, ExprKind, Slot};
@@ -46,6 +47,7 @@ impl Binder<'_> {
     }
 
     fn bind_block(&mut self, select: &ast::Select, query: &ast::Query) -> Result<Block> {
+        self.refuse_options(select)?;
         let frame = self.frames.len() - 1;
         let part = self.from(&select.from, SELECT)?;
         let (tree, relations, columns) = match part {
@@ -107,6 +109,20 @@ impl Binder<'_> {
             straight: select.options.straight_join,
             calc_found_rows: select.options.calc_found_rows,
         })
+    }
+
+    /// Error 1234 for what only the first SELECT of a statement may say.
+    fn refuse_options(&self, select: &ast::Select) -> Result<()> {
+        if self.first_select.is_none_or(|first| std::ptr::eq(first, select)) {
+            return Ok(());
+        }
+        let ast::SelectOptions { high_priority, buffer_result, calc_found_rows, .. } = &select.options;
+        let options =
+            [(high_priority, "HIGH_PRIORITY"), (buffer_result, "SQL_BUFFER_RESULT"), (calc_found_rows, "SQL_CALC_FOUND_ROWS")];
+        match options.into_iter().find(|(given, _)| **given) {
+            Some((_, name)) => Err(Error::new(&errno::ER_CANT_USE_OPTION_HERE, &[&name])),
+            None => Ok(()),
+        }
     }
 
     /// Error 3029 for ORDER BY an aggregate in a block that has no other.
@@ -182,6 +198,12 @@ impl Binder<'_> {
             for relation in locked {
                 let relation_of = &mut self.frame().relations[relation];
                 relation_of.lock = Some(lock);
+                if let Source::Base(table) = &relation_of.source
+                    && !changes
+                    && is_dictionary_view(&table.database, &table.name)
+                {
+                    return Err(Error::new(&errno::ER_IS_QUERY_INVALID_CLAUSE, &[&"LOCK IN SHARE MODE"]));
+                }
                 if changes && let Source::Base(table) = &relation_of.source {
                     let table = table.clone();
                     self.for_update.push(table);

@@ -14,7 +14,7 @@ use super::query::select_from;
 use super::update::table_key;
 use super::{Binder, Target};
 use crate::expr::{BoundSubquery, CompareOp, Expr, ExprKind, Subquery, SubqueryKind, SubqueryState};
-use crate::logical::{Inner, Query, outside_reads};
+use crate::logical::{Inner, Logical, Query, outside_reads};
 use crate::node::OutputColumn;
 use crate::typing;
 
@@ -49,7 +49,8 @@ impl Binder<'_> {
     ) -> Result<Expr> {
         let id = self.new_id();
         let reads = if correlated { outside_reads(&mut query)? } else { Vec::new() };
-        let bound = BoundSubquery { output: query.output().to_vec(), reads };
+        let bound =
+            BoundSubquery { output: query.output().to_vec(), of_no_table: matches!(query.block.root, Logical::One), reads };
         self.frame().subqueries.push((id, Inner::new(query)));
         let subquery = Subquery { kind, query: SubqueryState::Bound(Arc::new(bound)), depth: 0, correlated, id };
         Ok(Expr { kind: ExprKind::Subquery(Box::new(subquery)), ty, nullable, coercibility })
@@ -86,8 +87,7 @@ impl Binder<'_> {
     }
 
     pub(super) fn in_subquery(&mut self, expr: &ast::Expr, query: &ast::Query, negated: bool) -> Result<Expr> {
-        let left = self.expr(expr)?;
-        let left = self.row_of(left)?;
+        let left = self.left_operand(expr, query)?;
         refuse_limit(query)?;
         let (mut query, correlated) = self.bound_subquery(query)?;
         let left = match query.output_mut().as_mut_slice() {
@@ -101,6 +101,20 @@ impl Binder<'_> {
         let nullable = left.nullable || query.output().iter().any(|o| o.expr.nullable);
         let kind = SubqueryKind::In { left, compare, negated };
         self.subquery_expr(kind, query, correlated, ColumnType::boolean(), nullable, typing::COERCIBILITY_NUMERIC)
+    }
+
+    fn left_operand(&mut self, expr: &ast::Expr, query: &ast::Query) -> Result<Expr> {
+        let before = std::mem::replace(&mut self.frame().beside_subquery, true);
+        let bound = self.expr(expr);
+        self.frame().beside_subquery = before;
+        if bound.is_err()
+            && let Err(error) = self.bound_subquery(query)
+            && error.is(&errno::ER_NO_SUCH_TABLE)
+        {
+            // Missing tables and privileges for tables come before any other error.
+            return Err(error);
+        }
+        self.row_of(bound?)
     }
 
     pub(super) fn quantified(
@@ -117,8 +131,7 @@ impl Binder<'_> {
             (CompareOp::Ne, true) => return self.in_subquery(left, query, true),
             _ => {}
         }
-        let left = self.expr(left)?;
-        let left = self.row_of(left)?;
+        let left = self.left_operand(left, query)?;
         refuse_limit(query)?;
         let (query, correlated) = self.bound_subquery(query)?;
         if let [one] = query.output() {

@@ -152,7 +152,9 @@ impl Binder<'_> {
             return Err(Error::new(&errno::ER_NON_UPDATABLE_TABLE, &[named, &"UPDATE"]));
         }
         let (Some(slot), Some(relation)) = (slot, relation) else {
-            self.note_unknown(&column.name, UPDATE);
+            if column.table.is_none() {
+                self.note_unknown(column, UPDATE);
+            }
             return Err(Error::new(&errno::ER_BAD_FIELD_ERROR, &[&written(column), &"field list"]));
         };
         let frame = self.frames.len() - 1;

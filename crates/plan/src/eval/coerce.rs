@@ -139,7 +139,7 @@ pub fn to_f64(value: &Value, ty: &ColumnType, env: &dyn Env) -> Result<f64> {
         Value::UInt(u) => *u as f64,
         Value::Float(f) => *f,
         Value::Decimal(d) => d.to_f64(),
-        Value::Bytes(b) if is_hex_literal(ty) => hex_number(b) as f64,
+        Value::Bytes(b) if is_hex_literal(ty) => hex_value(b, env) as f64,
         Value::Bytes(b) => {
             if let Some((text, ty)) = readable(value, ty) {
                 return to_f64(&text, &ty, env);
@@ -197,9 +197,20 @@ fn warn_json(env: &dyn Env, target: &str) {
     env.warn(Level::Warning, Error::with_message(&errno::ER_INVALID_JSON_VALUE_FOR_CAST, text));
 }
 
-/// The big-endian number that `x'…'` stands for: its last eight bytes.
-pub fn hex_number(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0u64, |n, b| n << 8 | u64::from(*b))
+/// The big-endian number that `x'…'` stands for, if it has no more than eight bytes behind zeros.
+pub fn hex_number(bytes: &[u8]) -> Option<u64> {
+    let zeros = bytes.iter().take_while(|b| **b == 0).count();
+    let rest = &bytes[zeros..];
+    (rest.len() <= size_of::<u64>()).then(|| rest.iter().fold(0u64, |n, b| n << 8 | u64::from(*b)))
+}
+
+/// The same; a longer one is 0, with warning 1292.
+pub fn hex_value(bytes: &[u8], env: &dyn Env) -> u64 {
+    hex_number(bytes).unwrap_or_else(|| {
+        let digits: String = bytes.iter().map(|b| format!("{b:02x}")).collect();
+        warn_truncated(env, "BINARY", format!("x'{digits}'").as_bytes());
+        0
+    })
 }
 
 /// A date or time as a number: 20240131, 20240131235959.5, -8385959.
@@ -229,7 +240,7 @@ pub fn to_int(value: &Value, ty: &ColumnType, env: &dyn Env) -> Result<i128> {
         Value::UInt(u) => i128::from(*u),
         Value::Float(f) => float_to_int(*f),
         Value::Decimal(d) => decimal_to_int(d),
-        Value::Bytes(b) if is_hex_literal(ty) => i128::from(hex_number(b)),
+        Value::Bytes(b) if is_hex_literal(ty) => i128::from(hex_value(b, env)),
         Value::Bytes(b) => {
             if let Some((text, ty)) = readable(value, ty) {
                 return to_int(&text, &ty, env);
@@ -339,7 +350,7 @@ pub fn to_decimal(value: &Value, ty: &ColumnType, env: &dyn Env) -> Result<Decim
         Value::UInt(u) => Decimal::from(*u),
         Value::Float(f) => Decimal::from_f64(*f).0,
         Value::Decimal(d) => d.clone(),
-        Value::Bytes(b) if is_hex_literal(ty) => Decimal::from(hex_number(b)),
+        Value::Bytes(b) if is_hex_literal(ty) => Decimal::from(hex_value(b, env)),
         Value::Bytes(b) => {
             if let Some((text, ty)) = readable(value, ty) {
                 return to_decimal(&text, &ty, env);

@@ -448,8 +448,10 @@ fn from_days(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     Ok(Value::Null)
 }
 
-/// Seconds, with a fraction, in microseconds; `None` if they do not fit.
-fn micros_of(seconds: &Decimal) -> Option<i64> {
+/// Seconds, with a fraction, in microseconds, rounded or cut under TIME_TRUNCATE_FRACTIONAL; `None` if they do not fit.
+fn micros_of(seconds: &Decimal, cx: &EvalCx<'_>) -> Option<i64> {
+    let cut = cx.env.sql_mode() & sql_mode::TIME_TRUNCATE_FRACTIONAL != 0;
+    let seconds = if cut { seconds.truncate(6) } else { seconds.clone() };
     let (us, clamped) = seconds.mul(&Decimal::from(MICROS_PER_SECOND))?.to_i64();
     (!clamped).then_some(us)
 }
@@ -461,7 +463,7 @@ fn sec_to_time(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     }
     let seconds = coerce::to_decimal(&value, ty, cx.env)?;
     let clamped = if seconds.is_negative() { Time::MIN } else { Time::MAX };
-    match micros_of(&seconds).and_then(Time::from_micros) {
+    match micros_of(&seconds, cx).and_then(Time::from_micros) {
         Some(t) if t <= Time::MAX && t >= Time::MIN => Ok(Value::Time(t.to_fsp(call.ty.decimals, false, 0))),
         _ => {
             coerce::warn_truncated(cx.env, "time", &coerce::text_of(&value, ty));
@@ -490,14 +492,20 @@ fn make_time(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     if !(0..60).contains(&minute) || second.is_negative() || second >= Decimal::from(60i64) {
         return Ok(Value::Null);
     }
-    let us = micros_of(&second).unwrap_or(0) + minute as i64 * 60 * MICROS_PER_SECOND;
+    let us = micros_of(&second, cx).unwrap_or(0) + minute as i64 * 60 * MICROS_PER_SECOND;
     let hours = hour.unsigned_abs().min(10_000) as i64;
     let total = hours * 3600 * MICROS_PER_SECOND + us;
     let total = if hour < 0 { -total } else { total };
     if total.unsigned_abs() > Time::MAX.micros_total().unsigned_abs() {
         let mut shown = Vec::new();
-        vaquita_types::format::write_i64(&mut shown, hour.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64);
-        let text = format!("{}:{minute:02}:{:02}", String::from_utf8_lossy(&shown), second.truncate(0));
+        vaquita_types::format::write_i64(&mut shown, hour.unsigned_abs().min(i64::MAX as u128) as i64);
+        let zero = if second < Decimal::from(10i64) { "0" } else { "" };
+        // As MySQL: nine digits of what is no exact number, and no sign.
+        let second = match number_class(call.arg_type(2)) {
+            NumberClass::Double => second.rescale(9).unwrap_or(second),
+            _ => second,
+        };
+        let text = format!("{}:{minute:02}:{zero}{second}", String::from_utf8_lossy(&shown));
         coerce::warn_truncated(cx.env, "time", text.as_bytes());
     }
     Ok(Value::Time(Time::clamped(total).to_fsp(call.ty.decimals, false, 0)))
@@ -572,7 +580,7 @@ fn resolve_from_unixtime(args: &mut Vec<Expr>) -> Result<FuncType> {
 
 fn from_unixtime(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     let seconds = arg!(call.decimal(0, cx));
-    let Some(us) = micros_of(&seconds).filter(|us| (0..=UNIX_MICROS_MAX).contains(us)) else { return Ok(Value::Null) };
+    let Some(us) = micros_of(&seconds, cx).filter(|us| (0..=UNIX_MICROS_MAX).contains(us)) else { return Ok(Value::Null) };
     let Some(local) = DateTime::from_unix_micros(us).and_then(|utc| cx.env.time_zone().from_utc(utc)) else {
         return Ok(Value::Null);
     };

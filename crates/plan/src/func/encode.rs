@@ -30,7 +30,7 @@ pub(super) static FUNCTIONS: &[FuncDef] = &[
     def("QUOTE", 1, 1, resolve_quote, quote),
     def("FORMAT", 2, 3, resolve_format, format),
     def("SOUNDEX", 1, 1, resolve_soundex, soundex),
-    def("WEIGHT_STRING", 1, 3, |a| FuncType::binary(chars(a, 0) * 8), weight_string),
+    def("WEIGHT_STRING", 1, 4, |a| FuncType::binary(chars(a, 0) * 8), weight_string),
     def("CHARSET", 1, 1, |_| FuncType::ascii(64), |c, _| Ok(Value::from(text::charset_name(collation_of(c))))),
     def("COLLATION", 1, 1, |_| FuncType::ascii(64), |c, _| Ok(Value::from(text::collation_name(collation_of(c))))),
     def("COERCIBILITY", 1, 1, |_| FuncType::number(int_of_length(10), false), coercibility),
@@ -108,13 +108,16 @@ fn radix(call: &FuncCall<'_>, cx: &EvalCx<'_>, base: u64) -> Result<Value> {
     if text.is_empty() {
         return Ok(Value::Null);
     }
+    if let Some(n) = hex_literal(call, &text, cx) {
+        return Ok(Value::from(to_radix(n as u64, base)));
+    }
     let (n, negative) = parse_radix(&text, 10);
     Ok(Value::from(to_radix(if negative { n.wrapping_neg() } else { n }, base)))
 }
 
 /// The number that the first argument is, if it is a hexadecimal literal.
-fn hex_literal(call: &FuncCall<'_>, bytes: &[u8]) -> Option<i128> {
-    crate::typing::is_hex_literal(call.arg_type(0)).then(|| i128::from(coerce::hex_number(bytes)))
+fn hex_literal(call: &FuncCall<'_>, bytes: &[u8], cx: &EvalCx<'_>) -> Option<i128> {
+    crate::typing::is_hex_literal(call.arg_type(0)).then(|| i128::from(coerce::hex_value(bytes, cx.env)))
 }
 
 fn conv(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
@@ -122,7 +125,7 @@ fn conv(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     if !(2..=36).contains(&from.abs()) || !(2..=36).contains(&to.abs()) || text.is_empty() {
         return Ok(Value::Null);
     }
-    let (n, negative) = match bits(call, cx)?.or_else(|| hex_literal(call, &text)) {
+    let (n, negative) = match bits(call, cx)?.or_else(|| hex_literal(call, &text, cx)) {
         Some(n) => (n as u64, false),
         None => parse_radix(&text, from.unsigned_abs() as u32),
     };
@@ -374,24 +377,71 @@ fn soundex(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     Ok(Value::from(text::from_utf8(&out, call.ty.collation)))
 }
 
+/// Asks WEIGHT_STRING for spaces up to the end of the result.
+const WEIGHTS_FILL: i128 = 0x80;
+
+/// WEIGHT_STRING(x[, length, chars, flags]): what x is compared by. `chars` is how many characters count, `length` how many bytes the
+/// result has; 0 stands for all.
 fn weight_string(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     let Some(first) = call.args.first() else { return Ok(Value::Null) };
-    if !is_string(&first.ty) {
-        return Ok(Value::Null);
+    let (bytes, id) = match first.ty.kind {
+        TypeKind::Json => (arg!(call.text(0, cx)), CollationId::UTF8MB4_BIN),
+        _ if first.ty.is_bytes() => (arg!(call.text(0, cx)), first.ty.collation),
+        _ => return Ok(number_weights(call, cx)?.map_or(Value::Null, |n| Value::from(n.to_be_bytes().to_vec()))),
+    };
+    let size = |n: i128| usize::try_from(n.clamp(0, 1 << 24)).unwrap_or(0);
+    let (mut length, mut chars, mut fill) = (0, 0, false);
+    if call.len() > 3 {
+        (length, chars) = (size(arg!(call.int(1, cx))), size(arg!(call.int(2, cx))));
+        fill = arg!(call.int(3, cx)) & WEIGHTS_FILL != 0;
     }
-    let mut bytes = arg!(call.text(0, cx)).into_owned();
-    let id = first.ty.collation;
-    if call.len() > 2 {
-        let (kind, n) = (arg!(call.text(1, cx)), arg!(call.int(2, cx)).clamp(0, 1 << 24) as usize);
-        if kind.eq_ignore_ascii_case(b"BINARY") {
-            bytes.resize(n, 0);
-            return Ok(Value::from(bytes));
-        }
-        bytes.truncate(text::byte_offset(&bytes, n, id));
-        let missing = n - text::char_count(&bytes, id).min(n);
-        if collation(id).pad_space {
+    let mut bytes = bytes.into_owned();
+    let (collation, counted) = (collation(id), if chars == 0 { length } else { chars });
+    if counted > 0 {
+        bytes.truncate(text::byte_offset(&bytes, counted, id));
+        let missing = counted - text::char_count(&bytes, id).min(counted);
+        if collation.pad_space {
             bytes.extend(std::iter::repeat_n(b' ', missing));
         }
     }
-    Ok(Value::from(collation(id).weight_string(&bytes)))
+    let mut weights = collation.weight_string(&bytes);
+    if length > 0 {
+        weights.truncate(length);
+        let padding = if collation.pad_space { collation.weight_string(b" ") } else { vec![0] };
+        if fill && !padding.is_empty() {
+            let missing = length - weights.len();
+            weights.extend(padding.iter().cycle().take(missing));
+        }
+    }
+    Ok(Value::from(weights))
 }
+
+/// What an integer, a date or a time is compared by, as one number that sorts without a sign; none for NULL and for types that have no
+/// such.
+fn number_weights(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Option<u64>> {
+    const SIGN: u64 = 1 << 63;
+    let ty = call.arg_type(0);
+    let unsigned = ty.unsigned || matches!(ty.kind, TypeKind::Bit | TypeKind::Year);
+    let is_integer = ty.is_integer() || matches!(ty.kind, TypeKind::Bit | TypeKind::Year | TypeKind::Enum | TypeKind::Set);
+    if is_integer {
+        let number = call.int(0, cx)?.map(|n| n as u64);
+        return Ok(number.map(|n| if unsigned { n } else { n ^ SIGN }));
+    }
+    let day = |d: vaquita_types::temporal::Date| (u64::from(d.year()) * 13 + u64::from(d.month())) << 5 | u64::from(d.day());
+    let hms = |h: u64, m: u64, s: u64, micros: u32| (h << 12 | m << 6 | s) << 24 | u64::from(micros);
+    Ok(match *call.value(0, cx)? {
+        Value::Date(d) => Some(SIGN | u64::from(d.packed())),
+        Value::DateTime(d) => {
+            let time = hms(d.hour().into(), d.minute().into(), d.second().into(), d.micros());
+            Some(SIGN | day(d.date()) << 41 | time)
+        }
+        Value::Time(t) => {
+            let time = hms(t.hour().into(), t.minute().into(), t.second().into(), t.micros());
+            Some(SIGN | if t.is_negative() { (TIME_ZERO - 1) - time } else { TIME_ZERO + time })
+        }
+        _ => None,
+    })
+}
+
+/// Where times begin that are not negative.
+const TIME_ZERO: u64 = 0x80_0000 << 24;

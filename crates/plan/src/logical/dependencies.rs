@@ -16,7 +16,7 @@ use vaquita_types::stack;
 
 use super::relation::{Relation, Source};
 use super::{Logical, Query, Read};
-use crate::expr::{CompareOp, Expr, ExprKind, Slot};
+use crate::expr::{CompareOp, Expr, ExprKind, Slot, SubqueryKind, SubqueryState};
 use crate::func;
 use crate::node::{OutputColumn, WindowFunction};
 use crate::visit;
@@ -95,7 +95,7 @@ impl<'q> Closure<'q> {
         tree: Option<&'q Logical>,
         filter: &'q [Expr],
     ) -> Closure<'q> {
-        let equalities = filter.iter().filter_map(equality).collect();
+        let equalities = equalities(filter);
         let mut closure = Closure { relations, equalities, ..Closure::default() };
         if let Some(tree) = tree {
             closure.add_joins(tree, owners);
@@ -112,7 +112,7 @@ impl<'q> Closure<'q> {
         loop {
             node = match node {
                 Logical::Having { input, predicate } => {
-                    closure.equalities.extend(predicate.iter().filter_map(equality));
+                    closure.equalities.extend(equalities(predicate));
                     input
                 }
                 Logical::Aggregate { input, keys, aggregates, rollup: false } => {
@@ -138,7 +138,7 @@ impl<'q> Closure<'q> {
     fn add_joins(&mut self, tree: &'q Logical, owners: &[Option<usize>]) {
         let mut conditions = Vec::new();
         tree.inner_conditions(&mut conditions);
-        self.equalities.extend(conditions.into_iter().filter_map(equality));
+        self.equalities.extend(equalities(conditions));
         let mut joins = Vec::new();
         tree.outer_joins(&mut joins);
         for (tree, conditions) in joins {
@@ -155,9 +155,9 @@ impl<'q> Closure<'q> {
             let read = conditions.iter().flat_map(visit::slots).filter(|slot| !optional.contains(slot)).collect();
             self.outer_joins.push(OuterJoin {
                 optional,
-                conditions: conditions.iter().filter_map(equality).collect(),
+                conditions: equalities(conditions),
                 read,
-                inside: inside.into_iter().filter(between).filter_map(equality).collect(),
+                inside: equalities(inside.into_iter().filter(between)),
             });
         }
     }
@@ -340,13 +340,38 @@ impl<'q> Closure<'q> {
     }
 }
 
-/// What a condition says about the values of a row. Equal is equal to MySQL here, also between types and collations that do not tell all
+/// What conditions say about the values of a row. Equal is equal to MySQL here, also between types and collations that do not tell all
 /// values apart.
-fn equality(condition: &Expr) -> Option<Equality<'_>> {
-    match &condition.kind {
-        ExprKind::Compare(CompareOp::Eq, a, b, _) => Some(Equality::new(Sides::Exprs(a, b))),
-        _ => None,
+fn equalities<'q>(conditions: impl IntoIterator<Item = &'q Expr>) -> Vec<Equality<'q>> {
+    let mut found = Vec::new();
+    conditions.into_iter().for_each(|condition| add_equalities(condition, false, &mut found));
+    found
+}
+
+fn add_equalities<'q>(condition: &'q Expr, negated: bool, found: &mut Vec<Equality<'q>>) {
+    match (&condition.kind, negated) {
+        (ExprKind::Compare(CompareOp::Eq, a, b, _), false) | (ExprKind::Compare(CompareOp::Ne, a, b, _), true) => {
+            found.push(Equality::new(Sides::Exprs(constant_of(a).unwrap_or(a), constant_of(b).unwrap_or(b))));
+        }
+        (ExprKind::Not(inner), _) => add_equalities(inner, !negated, found),
+        (ExprKind::And(terms), false) | (ExprKind::Or(terms), true) => {
+            terms.iter().for_each(|term| add_equalities(term, negated, found));
+        }
+        (ExprKind::Subquery(sub), false) => {
+            if let (SubqueryKind::In { left, negated: false, .. }, Some(constant)) = (&sub.kind, constant_of(condition)) {
+                found.push(Equality::new(Sides::Exprs(left, constant)));
+            }
+        }
+        _ => {}
     }
+}
+
+/// The constant that a query without tables selects.
+fn constant_of(expr: &Expr) -> Option<&Expr> {
+    let ExprKind::Subquery(sub) = &expr.kind else { return None };
+    let SubqueryState::Bound(bound) = &sub.query else { return None };
+    let [one] = bound.output.as_slice() else { return None };
+    (bound.of_no_table && bound.reads.is_empty() && visit::slots(&one.expr).is_empty()).then_some(&one.expr)
 }
 
 /// It has one value wherever its columns have.

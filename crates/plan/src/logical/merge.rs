@@ -137,7 +137,7 @@ impl Mover {
             _ => (depth, slot),
         };
         let reads = bound.reads.iter().map(read).collect();
-        let moved = Arc::new(BoundSubquery { output: bound.output.clone(), reads });
+        let moved = Arc::new(BoundSubquery { output: bound.output.clone(), of_no_table: bound.of_no_table, reads });
         self.subqueries.push((Arc::clone(bound), Arc::clone(&moved)));
         moved
     }

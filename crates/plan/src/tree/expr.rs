@@ -147,6 +147,8 @@ pub enum SubqueryState {
 #[derive(Debug)]
 pub struct BoundSubquery {
     pub output: Vec<OutputColumn>,
+    /// `(SELECT expression)`: one row, of no table.
+    pub of_no_table: bool,
     /// The slots of enclosing frames that it reads, and how many levels further out than it they are: 1 is the block it belongs to.
     pub reads: Vec<(usize, Slot)>,
 }

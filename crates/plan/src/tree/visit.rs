@@ -309,26 +309,6 @@ fn unshift(expr: &mut Expr, by: usize) {
     }
 }
 
-/// How many levels further out the innermost column of `expr` belongs; none for an expression without columns. One with a
-/// subquery counts as belonging here.
-pub fn innermost_depth(expr: &Expr) -> Option<usize> {
-    match &expr.kind {
-        ExprKind::Slot(_) | ExprKind::Subquery(_) => Some(0),
-        ExprKind::Outer { depth, .. } => Some(*depth),
-        _ => {
-            let mut innermost = None;
-            children(expr, &mut |child| {
-                let depth = innermost_depth(child);
-                innermost = match (innermost, depth) {
-                    (Some(a), Some(b)) => Some(usize::min(a, b)),
-                    (a, b) => a.or(b),
-                };
-            });
-            innermost
-        }
-    }
-}
-
 /// Puts other slots of this frame in the place of all slots; false if one has none.
 pub fn map_slots(expr: &mut Expr, to: &dyn Fn(Slot) -> Option<Slot>) -> bool {
     let mut all = true;

@@ -38,20 +38,33 @@ pub fn explicit_cast(expr: Expr, target: &CastType, connection: CollationId) -> 
     Ok(Expr { kind: ExprKind::Cast(Box::new(expr)), ty, nullable, coercibility })
 }
 
+/// Errors 1439 and 1690 of lengths in bytes that have no room in 32 bits.
+fn check_length(length: Option<u64>, char_bytes: u64) -> Result<()> {
+    let bytes_max = u64::from(u32::MAX);
+    match length {
+        Some(n) if n > bytes_max => Err(Error::new(&errno::ER_TOO_BIG_DISPLAYWIDTH, &[&"cast as char", &bytes_max])),
+        Some(n) if n * char_bytes > bytes_max => Err(Error::new(&errno::ER_DATA_OUT_OF_RANGE, &[&"char(n)", &"cast_as_char"])),
+        _ => Ok(()),
+    }
+}
+
 fn cast_type(expr: &Expr, target: &CastType, connection: CollationId) -> Result<ColumnType> {
     Ok(match target {
         CastType::Signed => ColumnType::bigint(),
         CastType::Unsigned => ColumnType::bigint_unsigned(),
-        CastType::Char { length, charset } => {
+        CastType::Char { length, charset, binary } => {
             let collation = match charset {
                 Some(name) => {
                     text::default_collation(name).ok_or_else(|| Error::new(&errno::ER_UNKNOWN_CHARACTER_SET, &[name]))?
                 }
                 None => connection,
             };
+            let collation = if *binary { text::binary_collation_of(collation) } else { collation };
+            check_length(*length, u64::from(text::bytes_per_char_max(collation)))?;
             string_type(length.unwrap_or(u64::from(char_length(&expr.ty))), collation)
         }
         CastType::Binary(length) => {
+            check_length(*length, 1)?;
             let bytes = u64::from(char_length(&expr.ty)) * u64::from(text::bytes_per_char_max(expr.ty.collation));
             match length {
                 // Shorter values are filled up with zero bytes, as in a BINARY(n) column.

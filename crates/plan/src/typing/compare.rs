@@ -18,6 +18,7 @@ use super::{
 };
 use crate::eval::coerce::hex_number;
 use crate::expr::{CompareAs, CompareOp, Expr, ExprKind};
+use crate::visit;
 
 impl CompareOp {
     /// The token, as errors name it.
@@ -312,6 +313,10 @@ pub fn between(value: Expr, low: Expr, high: Expr, negated: bool) -> Result<Expr
         }
         Ok::<_, Error>(made)
     };
+    // As MySQL: what lies between a constant and itself is equal to it.
+    if !negated && matches!(low.kind, ExprKind::Literal(_)) && visit::same(&low, &high) {
+        return side(CompareOp::Eq, low);
+    }
     let (first, second) = (side(below, low)?, side(above, high)?);
     let nullable = first.nullable || second.nullable;
     let parts = vec![first, second];
@@ -612,7 +617,7 @@ fn adapt_literal(operand: &Expr, literal: &Expr) -> Option<Expr> {
     match (&operand.ty, value) {
         // A hexadecimal literal beside a number is one, for an index too.
         (ty, Value::Bytes(bytes)) if is_hex_literal(&literal.ty) && is_plain_number(ty) => {
-            Some(Expr::literal(Value::UInt(hex_number(bytes)), ColumnType::bigint_unsigned()))
+            hex_number(bytes).map(|number| Expr::literal(Value::UInt(number), ColumnType::bigint_unsigned()))
         }
         (ty, _) if ty.is_temporal() => stored(operand, literal),
         (ty, Value::Bytes(text)) if is_column && ty.is_integer() && !is_hex_literal(&literal.ty) => {

@@ -1,6 +1,6 @@
 //! Step 1 of a change, and the constraints: from evaluated values to the values that a row stores.
 
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
 
 use vaquita_plan::env::Level;
 use vaquita_plan::eval::coerce;
@@ -8,7 +8,7 @@ use vaquita_plan::expr::Expr;
 use vaquita_plan::node::ViewOrigin;
 use vaquita_plan::typing;
 use vaquita_types::charset::CollationId;
-use vaquita_types::convert::{self, StoreContext, StoreProblem};
+use vaquita_types::convert::{self, ProblemKind, StoreContext, StoreProblem};
 use vaquita_types::errno::{
     ER_BAD_NULL_ERROR, ER_BAD_NULL_ERROR_NOT_IGNORED, ER_CHECK_CONSTRAINT_VIOLATED, ER_DATA_TOO_LONG,
     ER_FUNCTIONAL_INDEX_DATA_IS_TOO_LONG, ER_NO_DEFAULT_FOR_FIELD, ER_NO_DEFAULT_FOR_VIEW_FIELD, ER_WARN_DATA_OUT_OF_RANGE,
@@ -47,6 +47,10 @@ pub struct RowBuilder<'a> {
     checks: OnceCell<Vec<(String, Expr)>>,
     /// Generated columns in their order, likewise.
     generated: OnceCell<Vec<(usize, Expr)>>,
+    /// As MySQL: an INSERT of several rows says once of a column that it cannot be NULL.
+    pub warns_of_null_once: bool,
+    /// Positions of the columns that it was said of.
+    null_warned: RefCell<Vec<usize>>,
     /// Counts from 1, for messages.
     pub row: u64,
     /// The view that is inserted into.
@@ -72,6 +76,8 @@ impl<'a> RowBuilder<'a> {
             ignore,
             checks: OnceCell::new(),
             generated: OnceCell::new(),
+            warns_of_null_once: false,
+            null_warned: RefCell::new(Vec::new()),
             row: 1,
             view: None,
         }
@@ -104,8 +110,7 @@ impl<'a> RowBuilder<'a> {
         // A hexadecimal literal is a number where a number is stored.
         let stored = match value {
             Value::Bytes(bytes) if typing::is_hex_literal(from) && is_number(&column.ty) => {
-                let number = Value::UInt(coerce::hex_number(&bytes));
-                convert::store(number, &ColumnType::bigint_unsigned(), &column.ty, &self.store)
+                store_hex(&bytes, &column.ty, &self.store)
             }
             value => convert::store(value, from, &column.ty, &self.store),
         };
@@ -161,7 +166,15 @@ impl<'a> RowBuilder<'a> {
         if !self.ignore && (self.strict || !several_rows) {
             return Err(error);
         }
-        self.statement.session.warn(Level::Warning, error);
+        let mut warned = self.null_warned.borrow_mut();
+        let once = self.warns_of_null_once && several_rows;
+        let is_known = once && warned.contains(&position);
+        if !is_known {
+            self.statement.session.warn(Level::Warning, error);
+        }
+        if once && !is_known {
+            warned.push(position);
+        }
         // Not the first label, which a column gets that is not given.
         Ok(if column.ty.kind == TypeKind::Enum { Value::UInt(0) } else { implicit_default(column) })
     }
@@ -405,6 +418,23 @@ fn is_number(ty: &ColumnType) -> bool {
     ty.is_integer() || matches!(ty.kind, TypeKind::Decimal | TypeKind::Float | TypeKind::Double)
 }
 
+/// A hexadecimal literal as the number that it is. One of more than eight bytes, whatever they are, is the greatest BIGINT, and out of
+/// range.
+fn store_hex(bytes: &[u8], ty: &ColumnType, context: &StoreContext<'_>) -> std::result::Result<Value, Box<StoreProblem>> {
+    match coerce::hex_number(bytes).filter(|_| bytes.len() <= size_of::<u64>()) {
+        Some(number) => convert::store(Value::UInt(number), &ColumnType::bigint_unsigned(), ty, context),
+        None => {
+            let greatest = if ty.unsigned { Value::UInt(u64::MAX) } else { Value::Int(i64::MAX) };
+            let adjusted =
+                match convert::store(greatest, &ColumnType { unsigned: ty.unsigned, ..ColumnType::bigint() }, ty, context) {
+                    Ok(stored) => stored,
+                    Err(problem) => problem.adjusted,
+                };
+            Err(Box::new(StoreProblem { kind: ProblemKind::OutOfRange, adjusted }))
+        }
+    }
+}
+
 /// `value` as a variable of a stored program holds it: as a column of its type would.
 pub fn store_in_variable(
     value: Value,
@@ -422,11 +452,12 @@ pub fn store_in_variable(
         true => local_now(zone, session.statement_time_us()).date(),
         false => DateTime::ZERO.date(),
     };
-    let value = match value {
-        Value::Bytes(bytes) if typing::is_hex_literal(from) && is_number(ty) => Value::UInt(coerce::hex_number(&bytes)),
-        value => value,
+    let context = StoreContext { sql_mode: mode, time_zone: zone, today };
+    let stored = match value {
+        Value::Bytes(bytes) if typing::is_hex_literal(from) && is_number(ty) => store_hex(&bytes, ty, &context),
+        value => convert::store(value, from, ty, &context),
     };
-    let problem = match convert::store(value, from, ty, &StoreContext { sql_mode: mode, time_zone: zone, today }) {
+    let problem = match stored {
         Ok(stored) => return Ok(stored),
         Err(problem) => problem,
     };

@@ -149,10 +149,9 @@ impl Call<'_> {
     }
 
     fn ntile(&self, i: usize, row: u32, count: usize, env: &dyn Env) -> Result<Value> {
-        let Some(buckets) = self.count_arg(row, 0, env)? else { return Ok(Value::Null) };
-        if buckets <= 0 {
+        let Some(buckets) = self.count_arg(row, 0, env)?.filter(|buckets| *buckets > 0) else {
             return Err(Error::new(&ER_WRONG_ARGUMENTS, &[&"ntile"]));
-        }
+        };
         let (i, count) = (i as i128, count as i128);
         let (size, larger) = (count / buckets, count % buckets);
         // The first `larger` buckets have one row more.
@@ -181,6 +180,7 @@ impl Call<'_> {
             Kind::FirstValue => start,
             Kind::LastValue => end.saturating_sub(1),
             _ => match self.count_arg(partition.rows[i], 1, env)? {
+                None => return Ok(Value::Null),
                 Some(n) if n > 0 => start.saturating_add(usize::try_from(n - 1).unwrap_or(usize::MAX)),
                 _ => return Err(Error::new(&ER_WRONG_ARGUMENTS, &[&"nth_value"])),
             },

@@ -43,7 +43,7 @@ impl Parser<'_> {
     /// A type with its collation.
     pub(in super::super) fn variable_type(&mut self) -> Result<VariableType> {
         let start = self.start();
-        let ty = self.data_type()?;
+        let ty = self.data_type("")?;
         let collate = if self.eat(Kw::COLLATE) { Some(self.collation_name()?) } else { None };
         Ok(VariableType { ty, collate, text: self.text_since(start) })
     }
