@@ -1,7 +1,7 @@
 //! PARTITION BY: what is written, checked and made the partitions of a definition.
 //!
 //! The partitioning function is kept as text, as MySQL prints it; the values of partitions are kept as values, those of COLUMNS in the
-//! types of their columns. What is not built (KEY by MySQL 5.1's hash, hashes of some collations) is error 1235.
+//! types of their columns. What is not built (KEY by some collations) is error 1235.
 
 use std::sync::Arc;
 
@@ -114,23 +114,30 @@ impl Ddl<'_> {
             ast::PartitionBy::List(by) => (PartitionMethod::List, of(by)?),
             ast::PartitionBy::Hash { linear: false, expr: function } => (PartitionMethod::Hash, expr(function)?),
             ast::PartitionBy::Hash { linear: true, expr: function } => (PartitionMethod::LinearHash, expr(function)?),
-            ast::PartitionBy::Key { algorithm: Some(1), .. } => return Err(Error::unsupported("KEY ALGORITHM = 1")),
-            ast::PartitionBy::Key { linear, columns: names, .. } => {
-                let method = if *linear { PartitionMethod::LinearKey } else { PartitionMethod::Key };
-                if !names.is_empty() {
-                    return Ok((method, columns(names, def, level)?));
-                }
-                if def.indexes.iter().any(|index| index.kind == IndexKind::Primary && !index.parts.is_empty()) {
-                    return Ok((method, PartitionKey::PrimaryKey));
-                }
-                // MySQL takes a unique key of columns that are NOT NULL in its place.
-                let is_unique = |index: &vaquita_types::schema::IndexDef| index.kind == IndexKind::Unique;
-                return match def.indexes.iter().any(is_unique) {
-                    true => Err(Error::unsupported("KEY () of a table without a primary key")),
-                    false => Err(Error::new(&ER_FIELD_NOT_FOUND_PART_ERROR, &[])),
+            ast::PartitionBy::Key { linear, columns: names, algorithm } => {
+                let method = match (*linear, *algorithm == Some(1)) {
+                    (false, false) => PartitionMethod::Key,
+                    (true, false) => PartitionMethod::LinearKey,
+                    (false, true) => PartitionMethod::OldKey,
+                    (true, true) => PartitionMethod::OldLinearKey,
                 };
+                match names.as_slice() {
+                    [] if def.key_of_rows().is_none() => return Err(Error::new(&ER_FIELD_NOT_FOUND_PART_ERROR, &[])),
+                    [] => (method, PartitionKey::PrimaryKey),
+                    names => (method, columns(names, def, level)?),
+                }
             }
         })
+    }
+
+    /// That of a definition whose values are those of another function.
+    pub(super) fn function_without_values(&self, def: &TableDef) -> Result<PartitionFunction> {
+        let mut def = def.clone();
+        if let Some(by) = def.partitioning_mut() {
+            by.partitions.clear();
+            by.subpartitions.iter_mut().for_each(|by| by.partitions.clear());
+        }
+        self.function(&def)
     }
 
     /// The partitioning function of a definition.
@@ -149,7 +156,7 @@ impl Ddl<'_> {
 }
 
 /// Errors for columns and results that a function may not have.
-fn check_level(function: &PartitionLevel, def: &TableDef, what: &str) -> Result<()> {
+pub(super) fn check_level(function: &PartitionLevel, def: &TableDef, what: &str) -> Result<()> {
     use vaquita_plan::partition::PartitionKey::{Columns, Expr as Function};
     let columns: Vec<&ColumnDef> = function.columns().iter().filter_map(|at| def.columns.get(*at)).collect();
     let not_allowed = |column: &ColumnDef| Err(Error::new(&ER_FIELD_TYPE_NOT_ALLOWED_AS_PARTITION_FIELD, &[&column.name]));
@@ -195,23 +202,12 @@ pub(super) fn check_keys(def: &TableDef, function: &PartitionFunction) -> Result
             index.parts.iter().any(|part| Some(part.column) == id && part.prefix.is_none())
         };
         if !function.columns.iter().all(holds) {
-            let kind = if is_primary(def, index) { "PRIMARY KEY" } else { "UNIQUE INDEX" };
+            let is_primary = def.key_of_rows().is_some_and(|key| key.name == index.name && key.kind == index.kind);
+            let kind = if is_primary { "PRIMARY KEY" } else { "UNIQUE INDEX" };
             return Err(Error::new(&ER_UNIQUE_KEY_NEED_ALL_FIELDS_IN_PF, &[&kind]));
         }
     }
     Ok(())
-}
-
-/// It is the primary key, or what MySQL takes for one: the first unique key without NULL, where there is no other.
-fn is_primary(def: &TableDef, index: &IndexDef) -> bool {
-    let has_primary = def.indexes.iter().any(|index| index.kind == IndexKind::Primary && !index.parts.is_empty());
-    let is_null = |id| def.columns.iter().any(|column| column.id == id && column.nullable);
-    let is_candidate =
-        |index: &&IndexDef| index.is_unique() && !index.parts.is_empty() && !index.parts.iter().any(|part| is_null(part.column));
-    match has_primary {
-        true => index.kind == IndexKind::Primary,
-        false => def.indexes.iter().find(is_candidate).is_some_and(|first| first.name == index.name),
-    }
 }
 
 fn columns(names: &[String], def: &TableDef, level: Level) -> Result<PartitionKey> {

@@ -10,7 +10,7 @@
 
 use std::fmt::Write;
 
-use vaquita_types::schema::{PartitionDef, PartitionKey, PartitionValues, Partitioning, TableDef};
+use vaquita_types::schema::{PartitionDef, PartitionKey, PartitionMethod, PartitionValues, Partitioning, TableDef};
 
 use super::show_create::Quoting;
 use crate::system::partition_text::description;
@@ -29,12 +29,16 @@ pub(super) fn partitions_text(def: &TableDef, by: &Partitioning, quoting: Quotin
     };
     let method = by.method.name();
     let (version, columns) = if by.has_columns() { (50500, " COLUMNS") } else { (50100, "") };
-    let _ = write!(out, "\n/*!{version} PARTITION BY {method} {columns}{}", key_text(&by.key));
+    let algorithm = |method: PartitionMethod| match method.is_of_mysql_5_1() {
+        true => format!("*/ /*!50611 ALGORITHM = 1 */ /*!{version} "),
+        false => String::new(),
+    };
+    let _ = write!(out, "\n/*!{version} PARTITION BY {method} {columns}{}{}", algorithm(by.method), key_text(&by.key));
     if by.counted {
         let _ = write!(out, "\nPARTITIONS {}", by.partitions.len());
     }
     if let Some(by) = &by.subpartitions {
-        let _ = write!(out, "\nSUBPARTITION BY {} {}", by.method.name(), key_text(&by.key));
+        let _ = write!(out, "\nSUBPARTITION BY {} {}{}", by.method.name(), algorithm(by.method), key_text(&by.key));
         if by.counted {
             let _ = write!(out, "\nSUBPARTITIONS {}", by.count);
         }

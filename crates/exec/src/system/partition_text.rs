@@ -38,7 +38,7 @@ pub(crate) fn description(def: &TableDef, by: &Partitioning, partition: &Partiti
 pub(crate) fn expression(def: &TableDef, key: &PartitionKey) -> Option<String> {
     match key {
         PartitionKey::Expr(text) => Some(text.clone()),
-        PartitionKey::PrimaryKey => Some(String::new()),
+        PartitionKey::PrimaryKey => None,
         PartitionKey::Columns(ids) => {
             let names = ids.iter().filter_map(|id| def.columns.get(def.position_of(*id)?));
             Some(names.map(|column| format!("`{}`", column.name.replace('`', "``"))).collect::<Vec<_>>().join(","))

@@ -1,4 +1,4 @@
-//! MySQL's hash of KEY partitioning (ALGORITHM = 2): over the columns' values as its records hold them, texts as their collation hashes them,
+//! MySQL's hash of KEY partitioning: over the columns' values as its records hold them, texts as their collation hashes them,
 //! numbers and dates as latin1_swedish_ci does.
 //!
 //! | value | bytes |
@@ -7,12 +7,15 @@
 //! | DATE; YEAR | 3 bytes little-endian; 1 byte from 1900 |
 //! | DECIMAL, DATETIME, TIMESTAMP, TIME | big-endian, ordered by memcmp |
 //! | CHAR, VARCHAR | weights, without trailing spaces where the collation pads; else CHAR is filled up with spaces to its longest |
+//! | BIT | 8, big-endian |
 //! | NULL | none: `n1 ^= n1 << 1 | 1` |
+//!
+//! ALGORITHM = 1 takes the bytes of numbers and dates as they are, and those of ENUM and SET for texts.
 //!
 //! What is equal has one hash, so that one partition tells whether a key is taken. MySQL's differ for two: it fills CHAR up by bytes, and finds
 //! `'E'` elsewhere than `'é'`; it takes `-0.0` for another number. Here each weight counts as a byte, as for ASCII texts in both.
 
-use vaquita_types::charset::{CollationId, charset, collation};
+use vaquita_types::charset::{CollationId, HashedBy, charset, collation};
 use vaquita_types::temporal::{DateTime, Time};
 use vaquita_types::{ColumnType, TypeKind, Value};
 
@@ -20,38 +23,19 @@ use vaquita_types::{ColumnType, TypeKind, Value};
 pub fn can_hash(ty: &ColumnType) -> bool {
     match ty.kind {
         TypeKind::Char | TypeKind::VarChar => text_hash(ty.collation).is_some(),
-        kind => !ty.is_blob() && !matches!(kind, TypeKind::Json | TypeKind::Geometry | TypeKind::Bit | TypeKind::Null),
+        kind => !ty.is_blob() && !matches!(kind, TypeKind::Json | TypeKind::Geometry | TypeKind::Null),
     }
 }
 
-/// How the collation hashes.
-#[derive(Clone, Copy)]
-enum TextHash {
-    Bytes,
-    /// Bytes without trailing spaces.
-    Padded,
-    /// The weight of each byte, without trailing spaces.
-    Simple,
-    /// Weights of 16 bits, the low byte first, without trailing spaces.
-    General,
-    /// Weights of 16 bits, FNV.
-    Weights,
-}
-
-fn text_hash(id: CollationId) -> Option<TextHash> {
+fn text_hash(id: CollationId) -> Option<HashedBy> {
     let rule = collation(id);
-    Some(match rule.name {
-        "binary" => TextHash::Bytes,
-        "utf8mb4_bin" | "utf8mb4_0900_bin" | "latin1_bin" | "ascii_bin" | "utf8mb3_bin" => TextHash::Padded,
-        "latin1_swedish_ci" | "latin1_general_ci" | "ascii_general_ci" => TextHash::Simple,
-        "utf8mb4_general_ci" | "utf8mb3_general_ci" => TextHash::General,
-        "utf8mb4_0900_ai_ci" => TextHash::Weights,
-        _ => return None,
-    })
+    // It is the only one without padding whose trailing spaces do not count.
+    if rule.name == "utf8mb4_0900_bin" { Some(HashedBy::PaddedBytes) } else { rule.hashed_by() }
 }
 
-pub(super) fn key_hash<'v>(values: impl Iterator<Item = (&'v Value, &'v ColumnType)>) -> u32 {
-    let mut hash = Hash { n1: 1, n2: 4 };
+/// `old`: ALGORITHM = 1, that of MySQL 5.1.
+pub(super) fn key_hash<'v>(values: impl Iterator<Item = (&'v Value, &'v ColumnType)>, old: bool) -> u32 {
+    let mut hash = Hash { n1: 1, n2: 4, old };
     let mut bytes = Vec::new();
     for (value, ty) in values {
         if value.is_null() {
@@ -67,6 +51,7 @@ pub(super) fn key_hash<'v>(values: impl Iterator<Item = (&'v Value, &'v ColumnTy
 struct Hash {
     n1: u64,
     n2: u64,
+    old: bool,
 }
 
 impl Hash {
@@ -81,10 +66,13 @@ impl Hash {
             TypeKind::DateTime
             | TypeKind::Timestamp
             | TypeKind::Time
-            | TypeKind::Enum
-            | TypeKind::Set
+            | TypeKind::Bit
             | TypeKind::Binary
             | TypeKind::VarBinary => self.add_bytes(bytes),
+            // MySQL 5.1 had it the other way round.
+            TypeKind::Enum | TypeKind::Set if !self.old => self.add_bytes(bytes),
+            TypeKind::Enum | TypeKind::Set => self.add_text(bytes, CollationId::LATIN1_SWEDISH_CI, 0),
+            _ if self.old => self.add_bytes(bytes),
             // MySQL hashes numbers and dates as if they were texts of latin1_swedish_ci.
             _ => self.add_text(bytes, CollationId::LATIN1_SWEDISH_CI, 0),
         }
@@ -101,25 +89,30 @@ impl Hash {
     /// `filled`: how many weights there are with the spaces behind it, where those count.
     fn add_text(&mut self, text: &[u8], id: CollationId, filled: usize) {
         match text_hash(id) {
-            Some(TextHash::Weights) => {
+            Some(HashedBy::Uca) => {
                 let mut h = self.n1 ^ 14_695_981_039_346_656_037;
-                let (weights, space) = (collation(id).weight_string(text), collation(id).weight_string(b" "));
-                let spaces = filled.saturating_sub(weights.len() / 2);
-                for weight in weights.chunks_exact(2).chain(std::iter::repeat_n(space.as_slice(), spaces)) {
+                let mut weights = collation(id).weight_string(text);
+                let ends_level = |weight: &[u8]| weight == [0, 0];
+                let length = weights.chunks_exact(2).position(ends_level).unwrap_or(weights.len() / 2);
+                if filled > length {
+                    let spaces = std::iter::repeat_n(b' ', filled - length);
+                    weights = collation(id).weight_string(&text.iter().copied().chain(spaces).collect::<Vec<u8>>());
+                }
+                for weight in weights.chunks_exact(2) {
                     let [high, low] = weight else { continue };
                     h ^= u64::from(u16::from_be_bytes([*high, *low]));
                     h = h.wrapping_mul(1_099_511_628_211);
                 }
                 self.n1 = h;
             }
-            Some(TextHash::Padded) => self.add_bytes(unpadded(text)),
-            Some(TextHash::Simple) => self.add_bytes(&collation(id).weight_string(unpadded(text))),
-            Some(TextHash::General) => {
+            Some(HashedBy::PaddedBytes) => self.add_bytes(unpadded(text)),
+            Some(HashedBy::ByteWeights | HashedBy::PaddedUca) => self.add_bytes(&collation(id).weight_string(unpadded(text))),
+            Some(HashedBy::GeneralWeights) => {
                 for weight in collation(id).weight_string(unpadded(text)).chunks_exact(2) {
                     self.add_bytes(&[weight[1], weight[0]]);
                 }
             }
-            Some(TextHash::Bytes) | None => self.add_bytes(text),
+            Some(HashedBy::Bytes) | None => self.add_bytes(text),
         }
     }
 }
@@ -147,6 +140,7 @@ fn record_bytes(value: &Value, ty: &ColumnType, out: &mut Vec<u8>) {
         (K::BigInt, _) => little(8, out),
         (K::Enum, _) => little(if members > 255 { 2 } else { 1 }, out),
         (K::Set, _) => little(if members > 32 { 8 } else { members.div_ceil(8).max(1) }, out),
+        (K::Bit, _) => out.extend_from_slice(&number.to_be_bytes()),
         (K::Year, _) => out.push(number.saturating_sub(1900) as u8),
         // The sum has no negative zero.
         (K::Float, Value::Float(f)) => out.extend_from_slice(&(*f as f32 + 0.0).to_le_bytes()),

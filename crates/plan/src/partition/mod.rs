@@ -112,7 +112,8 @@ impl PartitionLevel {
                 })
             }
             PartitionKey::Columns(columns) if self.method.is_key() => {
-                let hash = hash::key_hash(columns.iter().map(|at| (&row[*at], &self.table.columns[*at].ty)));
+                let values = columns.iter().map(|at| (&row[*at], &self.table.columns[*at].ty));
+                let hash = hash::key_hash(values, self.method.is_of_mysql_5_1());
                 Ok(self.slice_of(u64::from(hash) as i64))
             }
             PartitionKey::Columns(columns) => {

@@ -38,6 +38,21 @@ pub(super) enum Order {
     Unsupported,
 }
 
+/// See `Collation::hashed_by`. All but `Bytes` and `Uca` leave out trailing spaces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HashedBy {
+    Bytes,
+    PaddedBytes,
+    /// The weight of each byte.
+    ByteWeights,
+    /// Weights of 16 bits, the low byte first.
+    GeneralWeights,
+    /// Weights of 16 bits, the high byte first.
+    PaddedUca,
+    /// Weights of 16 bits of all levels, FNV.
+    Uca,
+}
+
 pub struct Collation {
     pub id: CollationId,
     pub name: &'static str,
@@ -58,6 +73,21 @@ impl Collation {
     /// Comparing works. If not, DDL and COLLATE answer with error 1235.
     pub fn is_supported(&self) -> bool {
         !matches!(self.order, Order::Unsupported) && self.charset.is_supported()
+    }
+
+    /// What MySQL hashes a text by, where that is known.
+    pub fn hashed_by(&self) -> Option<HashedBy> {
+        let is_wide = matches!(self.charset.encoding, Encoding::Ucs2 | Encoding::Utf16Be | Encoding::Utf16Le | Encoding::Utf32);
+        match self.order {
+            _ if is_wide => None,
+            Order::Bytes => Some(HashedBy::Bytes),
+            Order::CodePoints => Some(HashedBy::PaddedBytes),
+            Order::Table(_) => Some(HashedBy::ByteWeights),
+            Order::General(_) => Some(HashedBy::GeneralWeights),
+            Order::Uca(..) if self.pad_space => Some(HashedBy::PaddedUca),
+            Order::Uca(..) => Some(HashedBy::Uca),
+            Order::EastAsian(_) | Order::Special(_) | Order::Unsupported => None,
+        }
     }
 
     /// A `_bin` collation or `binary`.

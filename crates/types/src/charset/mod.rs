@@ -41,7 +41,7 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 pub use codec::{Char, Chars, Converted};
-pub use collation::Collation;
+pub use collation::{Collation, HashedBy};
 pub use id::CollationId;
 pub use like::{LIKE_ESCAPE, LikePattern};
 pub use words::{STOP_WORDS, WORD_CHARS_MAX, WORD_CHARS_MIN, Word, Words};

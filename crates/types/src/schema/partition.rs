@@ -12,7 +12,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::{ColumnId, IndexId, TableDef, TableId};
+use super::{ColumnId, IndexDef, IndexId, IndexKind, IndexPart, TableDef, TableId};
 use crate::value::Value;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -54,6 +54,9 @@ pub enum PartitionMethod {
     LinearHash = 3,
     Key = 4,
     LinearKey = 5,
+    /// KEY ALGORITHM = 1.
+    OldKey = 6,
+    OldLinearKey = 7,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -62,7 +65,7 @@ pub enum PartitionKey {
     Expr(String),
     /// COLUMNS (…) and KEY (…).
     Columns(Vec<ColumnId>),
-    /// KEY (): the primary key.
+    /// KEY (): the primary key, or the unique key that stands in for it.
     PrimaryKey,
 }
 
@@ -103,13 +106,15 @@ pub enum PartitionValues {
 }
 
 impl PartitionMethod {
-    pub const ALL: [PartitionMethod; 6] = [
+    pub const ALL: [PartitionMethod; 8] = [
         PartitionMethod::Range,
         PartitionMethod::List,
         PartitionMethod::Hash,
         PartitionMethod::LinearHash,
         PartitionMethod::Key,
         PartitionMethod::LinearKey,
+        PartitionMethod::OldKey,
+        PartitionMethod::OldLinearKey,
     ];
 
     /// As SQL writes it, without COLUMNS.
@@ -119,8 +124,8 @@ impl PartitionMethod {
             PartitionMethod::List => "LIST",
             PartitionMethod::Hash => "HASH",
             PartitionMethod::LinearHash => "LINEAR HASH",
-            PartitionMethod::Key => "KEY",
-            PartitionMethod::LinearKey => "LINEAR KEY",
+            PartitionMethod::Key | PartitionMethod::OldKey => "KEY",
+            PartitionMethod::LinearKey | PartitionMethod::OldLinearKey => "LINEAR KEY",
         }
     }
 
@@ -129,11 +134,16 @@ impl PartitionMethod {
     }
 
     pub fn is_key(self) -> bool {
-        matches!(self, PartitionMethod::Key | PartitionMethod::LinearKey)
+        matches!(self, PartitionMethod::Key | PartitionMethod::LinearKey) || self.is_of_mysql_5_1()
     }
 
     pub fn is_linear(self) -> bool {
-        matches!(self, PartitionMethod::LinearHash | PartitionMethod::LinearKey)
+        matches!(self, PartitionMethod::LinearHash | PartitionMethod::LinearKey | PartitionMethod::OldLinearKey)
+    }
+
+    /// KEY ALGORITHM = 1, which hashes as MySQL 5.1 did.
+    pub fn is_of_mysql_5_1(self) -> bool {
+        matches!(self, PartitionMethod::OldKey | PartitionMethod::OldLinearKey)
     }
 }
 
@@ -224,10 +234,22 @@ impl TableDef {
         self.partitioning.as_ref().map_or_else(Vec::new, |by| self.columns_of_key(&by.key))
     }
 
+    /// The primary key, or what MySQL takes for one: the first unique key without NULL.
+    pub fn key_of_rows(&self) -> Option<&IndexDef> {
+        let not_null = |part: &IndexPart| {
+            part.prefix.is_none() && self.columns.iter().any(|column| column.id == part.column && !column.nullable)
+        };
+        let is_primary = |index: &&IndexDef| index.kind == IndexKind::Primary && !index.parts.is_empty();
+        let is_candidate = |index: &&IndexDef| index.kind == IndexKind::Unique && index.parts.iter().all(not_null);
+        self.indexes.iter().find(is_primary).or_else(|| self.indexes.iter().find(is_candidate))
+    }
+
     pub fn columns_of_key(&self, key: &PartitionKey) -> Vec<ColumnId> {
         match key {
             PartitionKey::Columns(columns) => columns.clone(),
-            PartitionKey::PrimaryKey => self.clustered().parts.iter().map(|part| part.column).collect(),
+            PartitionKey::PrimaryKey => {
+                self.key_of_rows().map_or_else(Vec::new, |index| index.parts.iter().map(|part| part.column).collect())
+            }
             PartitionKey::Expr(_) => Vec::new(),
         }
     }
