@@ -124,3 +124,60 @@ fn read_partition(r: &mut Reader<'_>) -> Option<PartitionDef> {
         indexes: r.list(|r| Some(IndexId(r.narrow()?)))?,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bytes_of(by: &Partitioning) -> Vec<u8> {
+        let mut w = Writer::default();
+        write(&mut w, by);
+        w.bytes
+    }
+
+    fn read_all(bytes: &[u8]) -> Option<Partitioning> {
+        let mut r = Reader { rest: bytes };
+        let by = read(&mut r)?;
+        r.rest.is_empty().then_some(by)
+    }
+
+    /// HASH (`id`) with one partition.
+    fn hashed() -> Partitioning {
+        let mut partition = PartitionDef::new("p0".into(), PartitionValues::None);
+        (partition.comment, partition.rows_max) = ("c".into(), Some(7));
+        (partition.id, partition.indexes) = (TableId(5), vec![IndexId(6), IndexId(300)]);
+        Partitioning {
+            method: PartitionMethod::Hash,
+            key: PartitionKey::Expr("`id`".into()),
+            listed: true,
+            counted: false,
+            partitions: vec![partition],
+            subpartitions: None,
+        }
+    }
+
+    #[test]
+    fn records_from_before_subpartitions_are_as_they_were() {
+        let bytes = b"\x02\x00\x04`id`\x01\x00\x01\x02p0\x00\x01c\x01\x07\x00\x05\x02\x06\xac\x02";
+        assert_eq!(bytes_of(&hashed()), bytes);
+        assert_eq!(read_all(bytes), Some(hashed()));
+    }
+
+    #[test]
+    fn subpartitions_are_read_back_and_their_number_is_checked() {
+        let mut by = hashed();
+        by.method = PartitionMethod::Range;
+        let subpartitions = Subpartitioning {
+            method: PartitionMethod::OldLinearKey,
+            key: PartitionKey::Columns(vec![ColumnId(2)]),
+            listed: false,
+            counted: true,
+            count: 1,
+            partitions: vec![PartitionDef::new("p0".into(), PartitionValues::LessThan(vec![None]))],
+        };
+        by.subpartitions = Some(subpartitions);
+        assert_eq!(read_all(&bytes_of(&by)), Some(by.clone()));
+        by.subpartitions.iter_mut().for_each(|of| of.count = 2);
+        assert_eq!(read_all(&bytes_of(&by)), None);
+    }
+}
