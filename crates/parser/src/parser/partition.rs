@@ -257,7 +257,11 @@ impl Parser<'_> {
             Kw::ANALYZE => PartitionAction::Analyze(self.partition_names()?),
             Kw::CHECK => {
                 let names = self.partition_names()?;
-                while self.eat_any(&[Kw::QUICK, Kw::FAST, Kw::MEDIUM, Kw::EXTENDED, Kw::CHANGED]).is_some() {}
+                while let Some(option) = self.eat_any(&[Kw::FOR, Kw::QUICK, Kw::FAST, Kw::MEDIUM, Kw::EXTENDED, Kw::CHANGED]) {
+                    if option == Kw::FOR {
+                        self.expect(Kw::UPGRADE)?;
+                    }
+                }
                 PartitionAction::Check(names)
             }
             Kw::REPAIR => {

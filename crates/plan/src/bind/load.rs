@@ -64,9 +64,6 @@ impl Binder<'_> {
             row_alias: None,
             on_duplicate: Vec::new(),
         };
-        if !load.partitions.is_empty() {
-            return Err(Error::new(&errno::ER_PARTITION_CLAUSE_ON_NONPARTITIONED, &[]));
-        }
         let Plan::Insert(mut insert) = self.insert_into(&insert, &into, given)? else {
             return Err(Error::internal("LOAD DATA inserts"));
         };

@@ -136,6 +136,32 @@ fn a_failed_load_reads_the_client_out() {
     assert_eq!(client.query("SELECT COUNT(*), MAX(a) FROM t").rows(), [["199999", "199998"]]);
 }
 
+/// PARTITION (p0) takes the rows that belong there: others are warnings of LOCAL, as of IGNORE, and an error else.
+#[test]
+fn a_load_into_partitions() {
+    let files = Files::new("partitions");
+    let server = Server::start_with("load-partitions", &["--local-infile", "--secure-file-priv", &files.path("")]);
+    let mut client = server.connect();
+    client.query("CREATE DATABASE d");
+    client.query("USE d");
+    client.query(
+        "CREATE TABLE t (a INT PRIMARY KEY) PARTITION BY LIST (a) (PARTITION p0 VALUES IN (1), PARTITION p1 VALUES IN (2))",
+    );
+    client.local_file = b"1\n2\n".to_vec();
+    let Answer::Ok { affected, warnings, .. } = client.query("LOAD DATA LOCAL INFILE 'f' INTO TABLE t PARTITION (p0)") else {
+        panic!("loaded")
+    };
+    assert_eq!((affected, warnings), (1, 1));
+    assert_eq!(client.query("SHOW WARNINGS").rows()[0][1], "1748");
+    std::fs::write(files.path("rows"), "1\n2\n").expect("write");
+    let load = |partitions: &str| format!("LOAD DATA INFILE '{}' REPLACE INTO TABLE t {partitions}", files.path("rows"));
+    assert_eq!(code(&client.query(&load("PARTITION (p1)"))), 1748);
+    assert_eq!(code(&client.query(&load("PARTITION (p2)"))), 1735);
+    assert_eq!(client.query("SELECT a FROM t").rows(), [["1"]]);
+    client.query(&load("PARTITION (p1, p0)"));
+    assert_eq!(client.query("SELECT a FROM t ORDER BY a").rows(), [["1"], ["2"]]);
+}
+
 /// A client that leaves in the middle of its file, and one that sends the file and the next commands at once.
 #[test]
 fn clients_that_hurry() {
