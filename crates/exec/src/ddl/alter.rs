@@ -79,9 +79,7 @@ impl Ddl<'_> {
         if old.def.has_foreign_keys() {
             self.check_needed(&old.def, &new)?;
         }
-        if !repartitions {
-            self.check_partitioned(&old.def, &new)?;
-        }
+        let redivides = !repartitions && self.check_partitioned(&old.def, &mut new)?;
         let is_added = |key: &&ForeignKeyDef| !old.def.foreign_keys.contains(key);
         let added: Vec<ForeignKeyDef> = new.foreign_keys.iter().filter(is_added).cloned().collect();
         if !alter.actions.iter().all(is_simple) {
@@ -102,7 +100,7 @@ impl Ddl<'_> {
         let rewrites = old.def.layouts.len() > 1 && alter.actions.iter().any(|action| matches!(action, AlterAction::Force));
         let keep = !map.makes_values() && !map.validates() && (instant || !map.converts()) && !rewrites;
         if temporary_rows.is_none() {
-            way.check(alter, &old.def, &new, instant && keep && !repartitions)?;
+            way.check(alter, &old.def, &new, instant && keep && !repartitions && !redivides)?;
             way.check_foreign_keys(
                 !added.is_empty(),
                 old.def.foreign_keys != new.foreign_keys,
@@ -154,7 +152,7 @@ impl Ddl<'_> {
         if simple {
             return Ok(Outcome::affected(0));
         }
-        let says = checked || repartitions || says_copied(&old.def, &table.def, alter);
+        let says = checked || repartitions || redivides || says_copied(&old.def, &table.def, alter);
         let records = if says { rows.max(copied) } else { 0 };
         Ok(Outcome::records(records, self.session.warning_count()))
     }

@@ -13,15 +13,16 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use vaquita_parser::ast::{AlterTable, MaintenanceKind, PartitionAction, PartitionNames};
+use vaquita_plan::partition::{PartitionFunction, PartitionLevel};
 use vaquita_storage::{AlterContext, RowChange, Table};
 use vaquita_types::errno::*;
-use vaquita_types::schema::{PartitionDef, PartitionValues, TableDef};
-use vaquita_types::{Error, Result, Value};
+use vaquita_types::schema::{ColumnDef, PartitionDef, PartitionKey, PartitionValues, TableDef};
+use vaquita_types::{ColumnType, Error, Result, TypeKind, Value};
 
 use super::algorithm::Way;
 use super::branches::{Branch, branches, forget_ids, set_branches};
-use super::partition_values::{bound_types, is_before};
-use super::partitions::{check_keys, sliced};
+use super::partition_values::{bound_types, check_names, is_before};
+use super::partitions::{check_keys, check_level, sliced};
 use super::{Ddl, Outcome};
 
 /// What an action makes of the partitions.
@@ -178,6 +179,7 @@ impl Ddl<'_> {
                 true => Ok(Change::Whole(branches)),
                 false => Err(Error::new(&ER_REORG_NO_PARAM_ERROR, &[])),
             },
+            PartitionAction::Reorganize { names, into } if is_sliced => self.renamed(names, into, old, new).map(Change::Whole),
             PartitionAction::Reorganize { names, into } => self.reorganized(names, into, old, new).map(Change::Copy),
             PartitionAction::Discard(_) => Err(Error::unsupported("DISCARD PARTITION")),
             PartitionAction::Import(_) => Err(Error::unsupported("IMPORT PARTITION")),
@@ -201,6 +203,40 @@ impl Ddl<'_> {
         Ok(chosen)
     }
 
+    /// Partitions of HASH and KEY get other names and options, and keep their rows.
+    fn renamed(
+        &self,
+        names: &[String],
+        into: &[vaquita_parser::ast::PartitionElement],
+        old: &TableDef,
+        new: &mut TableDef,
+    ) -> Result<Vec<Branch>> {
+        let by = old.partitioning.as_ref().ok_or_else(|| Error::internal("a table without partitions"))?;
+        if names.len() > by.partitions.len() {
+            return Err(Error::new(&ER_REORG_PARTITION_NOT_EXIST, &[]));
+        }
+        if names.len() != into.len() {
+            return Err(Error::new(&ER_REORG_HASH_ONLY_ON_SAME_NO, &[]));
+        }
+        let which = numbers(old, names, || Error::new(&ER_DROP_PARTITION_NON_EXISTENT, &[&"REORGANIZE"]))?;
+        let is_consecutive = which.iter().zip(which.iter().skip(1)).all(|(a, b)| a + 1 == *b);
+        if !is_consecutive {
+            return Err(Error::new(&ER_CONSECUTIVE_REORG_PARTITIONS, &[]));
+        }
+        let made = self.elements_of(into, &self.function(old)?.first, old)?;
+        lists_subpartitions(new, &made, &ER_PARTITION_WRONG_NO_SUBPART_ERROR)?;
+        if let Some(by) = new.partitioning_mut() {
+            (by.listed, by.counted) = (true, false);
+        }
+        let mut branches = branches(by);
+        for (number, made) in which.into_iter().zip(made) {
+            let Some(branch) = branches.get_mut(number) else { continue };
+            let PartitionDef { id, indexes, .. } = std::mem::replace(&mut branch.partition, made.partition);
+            (branch.partition.id, branch.partition.indexes) = (id, indexes);
+        }
+        Ok(branches)
+    }
+
     fn reorganized(
         &self,
         names: &[String],
@@ -213,12 +249,6 @@ impl Ddl<'_> {
         if names.len() > before.len() {
             return Err(Error::new(&ER_REORG_PARTITION_NOT_EXIST, &[]));
         }
-        if by.method.is_hash() || by.method.is_key() {
-            return match names.len() == into.len() {
-                true => Err(Error::unsupported("REORGANIZE PARTITION of HASH and KEY")),
-                false => Err(Error::new(&ER_REORG_HASH_ONLY_ON_SAME_NO, &[])),
-            };
-        }
         let gone = numbers(old, names, || Error::new(&ER_DROP_PARTITION_NON_EXISTENT, &[&"REORGANIZE"]))?;
         let (Some(first), Some(last)) = (gone.first().copied(), gone.last().copied()) else { return Ok(before) };
         let is_range = by.method == vaquita_types::schema::PartitionMethod::Range;
@@ -227,11 +257,11 @@ impl Ddl<'_> {
         }
         let made = self.elements_of(into, &self.function(old)?.first, old)?;
         lists_subpartitions(new, &made, &ER_PARTITION_WRONG_NO_SUBPART_ERROR)?;
-        if is_range && !keeps_range(old, last, &made) {
-            return Err(Error::new(&ER_REORG_OUTSIDE_RANGE, &[]));
-        }
+        let keeps_range = !is_range || keeps_range(old, last, &made);
         let behind = before.split_off(first).into_iter().zip(first..).filter(|(_, n)| !gone.contains(n));
-        Ok(before.into_iter().chain(made).chain(behind.map(|(branch, _)| branch)).collect())
+        let after: Vec<Branch> = before.into_iter().chain(made).chain(behind.map(|(branch, _)| branch)).collect();
+        check_names(after.iter().flat_map(|branch| std::iter::once(&branch.partition).chain(&branch.subpartitions)))?;
+        if keeps_range { Ok(after) } else { Err(Error::new(&ER_REORG_OUTSIDE_RANGE, &[])) }
     }
 
     fn maintain_partitions(&self, kind: MaintenanceKind, names: &PartitionNames, table: &Arc<Table>) -> Result<Outcome> {
@@ -256,26 +286,33 @@ impl Ddl<'_> {
         Ok(super::maintenance::outcome(&full, kind, messages))
     }
 
-    /// What an ALTER may not do to a partitioned table, beside copying its rows.
-    pub(super) fn check_partitioned(&self, old: &TableDef, new: &TableDef) -> Result<()> {
-        if new.partitioning.is_none() {
-            return Ok(());
-        }
+    /// What an ALTER may not do to a partitioned table. True: the columns that divide it change, so all rows are divided anew.
+    pub(super) fn check_partitioned(&self, old: &TableDef, new: &mut TableDef) -> Result<bool> {
+        let Some(by) = new.partitioning.clone() else { return Ok(false) };
         let before = self.function(old)?;
+        let keys = [Some(&by.key), by.subpartitions.as_ref().map(|by| &by.key)];
+        let follows_key = |column: &ColumnDef| {
+            let named = |key: &PartitionKey| match key {
+                PartitionKey::PrimaryKey => false,
+                PartitionKey::Columns(ids) => ids.contains(&column.id),
+                PartitionKey::Expr(_) => true,
+            };
+            !keys.iter().flatten().any(|key| named(key))
+        };
+        let mut changes = keys.iter().flatten().any(|key| old.columns_of_key(key) != new.columns_of_key(key));
         for column in before.columns.iter().filter_map(|at| old.columns.get(*at)) {
             let after = new.columns.iter().find(|after| after.id == column.id);
             let Some(after) = after.filter(|after| after.name == column.name) else {
+                // KEY () follows its key.
+                if follows_key(column) {
+                    continue;
+                }
                 return Err(Error::new(&ER_DEPENDENT_BY_PARTITION_FUNC, &[&column.name]));
             };
-            if after.generated != column.generated {
-                return Err(Error::unsupported("another expression of a generated column that divides a table"));
-            }
-            if after.ty.kind != column.ty.kind
-                || after.ty.collation != column.ty.collation
-                || after.ty.unsigned != column.ty.unsigned
-            {
-                return Err(Error::unsupported("another type of a column that divides a table"));
-            }
+            changes |= after.generated != column.generated || !divides_alike(&column.ty, &after.ty);
+        }
+        if keys.iter().flatten().any(|key| **key == PartitionKey::PrimaryKey) && new.key_of_rows().is_none() {
+            return Err(Error::new(&ER_FIELD_NOT_FOUND_PART_ERROR, &[]));
         }
         if new.has_foreign_keys() {
             return Err(Error::new(&ER_FOREIGN_KEY_ON_PARTITIONED, &[]));
@@ -283,8 +320,68 @@ impl Ddl<'_> {
         if new.options.engine != old.options.engine && !new.options.engine.eq_ignore_ascii_case("InnoDB") {
             return Err(Error::new(&ER_CHECK_NOT_IMPLEMENTED, &[&"native partitioning"]));
         }
-        check_keys(new, &self.function(new)?)
+        if changes {
+            self.divide_anew(&before, old, new)?;
+        }
+        check_keys(new, &self.function(new)?)?;
+        Ok(changes)
     }
+
+    /// The values of partitions in the types that columns have now, and no partition keeps its rows.
+    fn divide_anew(&self, before: &PartitionFunction, old: &TableDef, new: &mut TableDef) -> Result<()> {
+        let function = self.function_without_values(new)?;
+        check_level(&function.first, new, "PARTITION")?;
+        function.second.as_ref().map_or(Ok(()), |level| check_level(level, new, "SUBPARTITION"))?;
+        let types = |def: &TableDef| -> Vec<ColumnType> {
+            def.partition_columns().iter().filter_map(|id| Some(def.columns.get(def.position_of(*id)?)?.ty.clone())).collect()
+        };
+        let (from, to) = (types(old), types(new));
+        let has_columns = old.partitioning.as_ref().is_some_and(|by| by.has_columns());
+        let retyped = |value: &mut Value, at: usize| match (from.get(at), to.get(at)) {
+            (Some(from), Some(to)) if has_columns => self.retype_column_value(value, from, to),
+            _ => retype_number(value, is_unsigned(&before.first), is_unsigned(&function.first)),
+        };
+        if let Some(by) = new.partitioning_mut() {
+            let first = by.subpartitions.as_mut().map_or(&mut by.partitions, |by| &mut by.partitions);
+            for partition in first {
+                match &mut partition.values {
+                    PartitionValues::None => {}
+                    PartitionValues::LessThan(bounds) => {
+                        let values = bounds.iter_mut().enumerate();
+                        values.filter_map(|(at, bound)| Some((at, bound.as_mut()?))).try_for_each(|(at, v)| retyped(v, at))?;
+                    }
+                    PartitionValues::In(rows) => {
+                        let values = rows.iter_mut().flat_map(|row| row.iter_mut().enumerate());
+                        values.map(|(at, v)| (v, at)).try_for_each(|(v, at)| retyped(v, at))?;
+                    }
+                }
+            }
+            by.partitions.iter_mut().for_each(forget_ids);
+        }
+        self.check_partitions(new)
+    }
+}
+
+/// Rows are where they were: the types are the same, or the new one is longer where the length says nothing.
+fn divides_alike(before: &ColumnType, after: &ColumnType) -> bool {
+    let is_varying = matches!(after.kind, TypeKind::VarChar | TypeKind::VarBinary);
+    let grows = is_varying && after.length >= before.length;
+    before == after || grows && *before == ColumnType { length: before.length, ..after.clone() }
+}
+
+fn is_unsigned(level: &PartitionLevel) -> bool {
+    matches!(&level.key, vaquita_plan::partition::PartitionKey::Expr { expr, .. } if expr.ty.unsigned)
+}
+
+/// A value of a function whose result may be unsigned now, or may not; error 1563.
+fn retype_number(value: &mut Value, from_unsigned: bool, to_unsigned: bool) -> Result<()> {
+    let out_of_domain = || Error::new(&ER_PARTITION_CONST_DOMAIN_ERROR, &[]);
+    *value = match (from_unsigned != to_unsigned, &*value) {
+        (true, Value::Int(n)) if to_unsigned => Value::UInt(u64::try_from(*n).map_err(|_| out_of_domain())?),
+        (true, Value::UInt(n)) if !to_unsigned => Value::Int(i64::try_from(*n).map_err(|_| out_of_domain())?),
+        _ => return Ok(()),
+    };
+    Ok(())
 }
 
 /// What MySQL says when it has rebuilt a table to optimize a partition.

@@ -168,24 +168,33 @@ impl Ddl<'_> {
         store(value, &bound.ty, &column.ty, &context).map_err(|_| wrong())
     }
 
+    /// A value of a column that has another type now, as if it were written again; error 1654.
+    pub(super) fn retype_column_value(&self, value: &mut Value, from: &ColumnType, to: &ColumnType) -> Result<()> {
+        let wrong = || Error::new(&ER_WRONG_TYPE_COLUMN_VALUE_ERROR, &[]);
+        if value.is_null() || from == to {
+            return Ok(());
+        }
+        if from.is_integer() != to.is_integer() {
+            return Err(wrong());
+        }
+        let context = StoreContext { sql_mode: self.session.sql_mode(), time_zone: &TimeZone::Utc, today: Date::ZERO };
+        let old = std::mem::replace(value, Value::Null);
+        *value = store(old, from, to, &context).map_err(|_| wrong())?;
+        Ok(())
+    }
+
     /// Names, and the order of values.
     pub(super) fn check_partitions(&self, def: &TableDef) -> Result<()> {
         let Some(by) = &def.partitioning else { return Ok(()) };
         if by.partitions.len() > PARTITIONS_MAX {
             return Err(Error::new(&ER_TOO_MANY_PARTITIONS_ERROR, &[]));
         }
-        let mut names = HashSet::new();
-        for (at, partition) in by.first_level().iter().enumerate() {
-            let below = match by.subpartitions {
-                Some(_) => by.partitions.get(by.numbers_of(at)).unwrap_or_default(),
-                None => &[],
-            };
-            for partition in std::iter::once(partition).chain(below) {
-                if !names.insert(partition.name.to_lowercase()) {
-                    return Err(Error::new(&ER_SAME_NAME_PARTITION, &[&partition.name]));
-                }
-            }
-        }
+        let below = |at: usize| match by.subpartitions {
+            Some(_) => by.partitions.get(by.numbers_of(at)).unwrap_or_default(),
+            None => &[],
+        };
+        let of_branch = |(at, first)| std::iter::once(first).chain(below(at));
+        check_names(by.first_level().iter().enumerate().flat_map(of_branch))?;
         let types = bound_types(def);
         let order = |a: &[Value], b: &[Value]| {
             let orders = a.iter().zip(b).zip(&types).map(|((a, b), ty)| compare(a, b, ty));
@@ -235,6 +244,17 @@ pub(super) fn check_engines(by: &ast::Partitioning) -> Result<()> {
         true => Err(Error::new(&ER_MIX_HANDLER_ERROR, &[])),
         false => Ok(()),
     }
+}
+
+/// Error 1517.
+pub(super) fn check_names<'d>(partitions: impl Iterator<Item = &'d PartitionDef>) -> Result<()> {
+    let mut names = HashSet::new();
+    for partition in partitions {
+        if !names.insert(partition.name.to_lowercase()) {
+            return Err(Error::new(&ER_SAME_NAME_PARTITION, &[&partition.name]));
+        }
+    }
+    Ok(())
 }
 
 /// Errors 1059 and 1567.
