@@ -62,7 +62,9 @@ impl Operator for PartitionedScan<'_> {
         if self.table.is_none() {
             self.table = Some(open_scanned(self.scan, frame.statement)?);
         }
-        self.left = self.partitions.read(&mut |expr| Ok(Some(expr.eval(&frame.cx())?.into_owned())))?;
+        self.left = self
+            .partitions
+            .read(frame.statement.session.time_zone(), &mut |expr| Ok(Some(expr.eval(&frame.cx())?.into_owned())))?;
         self.left.reverse();
         Ok(())
     }

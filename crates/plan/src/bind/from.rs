@@ -273,6 +273,8 @@ impl Binder<'_> {
                 function: Arc::new(bind_partitions(table, self.cx.catalog)?),
                 selected: None,
                 terms: Vec::new(),
+                alternatives: Vec::new(),
+                zone: self.cx.settings.time_zone.clone(),
             }),
             None => None,
         };

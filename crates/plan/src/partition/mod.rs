@@ -233,11 +233,16 @@ fn damaged() -> Error {
 pub(crate) fn monotonic(expr: &Expr, table: &TableRef) -> Option<Monotonic> {
     match &expr.kind {
         ExprKind::Slot(_) => Some(Monotonic::Same),
-        ExprKind::Call(def, args) if matches!(def.name, "YEAR" | "TO_DAYS" | "TO_SECONDS") => {
+        ExprKind::Call(def, args) => {
             let [arg] = args.as_slice() else { return None };
             let ExprKind::Slot(slot) = arg.kind else { return None };
-            let kind = table.columns.get(slot)?.ty.kind;
-            matches!(kind, TypeKind::Date | TypeKind::DateTime).then_some(Monotonic::Grows)
+            match (def.name, table.columns.get(slot)?.ty.kind) {
+                ("YEAR", TypeKind::Date | TypeKind::DateTime) => Some(Monotonic::Years),
+                ("TO_DAYS", TypeKind::Date | TypeKind::DateTime) => Some(Monotonic::Days),
+                ("TO_SECONDS", TypeKind::Date | TypeKind::DateTime) => Some(Monotonic::Seconds),
+                ("UNIX_TIMESTAMP", TypeKind::Timestamp) => Some(Monotonic::UnixSeconds),
+                _ => None,
+            }
         }
         _ => None,
     }

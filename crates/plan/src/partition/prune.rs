@@ -6,9 +6,12 @@
 //! Example: with `RANGE (YEAR(d))` and the bounds 2020, 2021, MAXVALUE, `d >= '2020-05-01'` leaves out partition 0.
 
 use vaquita_types::schema::PartitionMethod;
-use vaquita_types::{Result, TypeKind, Value};
+use vaquita_types::temporal::{Time, TimeZone};
+use vaquita_types::{ColumnType, Result, TypeKind, Value};
 
-use super::{Monotonic, PartitionBounds, PartitionKey, PartitionLevel, PartitionTermBound, ScanPartitions, compare, integer};
+use super::{
+    Monotonic, PartitionBounds, PartitionKey, PartitionLevel, PartitionTerm, PartitionTermBound, ScanPartitions, compare, integer,
+};
 use crate::bounds::{KeyValue, to_key_value};
 use crate::expr::{Expr, ExprKind};
 
@@ -20,13 +23,21 @@ const STEPS_MAX: i128 = 32;
 /// What an expression's value is, if that is known now.
 type Eval<'e> = &'e mut dyn FnMut(&Expr) -> Result<Option<Value>>;
 
-/// A bound in the column's own type, and whether it is in.
+/// What conditions are known by now.
+struct Known<'e> {
+    zone: &'e TimeZone,
+    eval: Eval<'e>,
+    /// All of them are true.
+    terms: Vec<&'e PartitionTerm>,
+}
+
+/// A bound in the column's own type, TIMESTAMPs in UTC, and whether it is in.
 type End = Option<(Value, bool)>;
 
 impl ScanPartitions {
-    /// The partitions to be read, ascending.
-    pub fn read(&self, eval: Eval<'_>) -> Result<Vec<usize>> {
-        let pruned = self.pruned(eval)?;
+    /// The partitions to be read, ascending. `zone`: the session's.
+    pub fn read(&self, zone: &TimeZone, eval: Eval<'_>) -> Result<Vec<usize>> {
+        let pruned = self.pruned(&mut Known { zone, eval, terms: Vec::new() })?;
         Ok(match (&self.selected, pruned) {
             (None, None) => (0..self.function.count()).collect(),
             (Some(selected), None) => selected.to_vec(),
@@ -45,7 +56,7 @@ impl ScanPartitions {
             _ => Ok(None),
         };
         let by = self.function.first.table.partitioning.as_ref()?;
-        let read = self.read(constant).unwrap_or_default();
+        let read = self.read(&self.zone, constant).unwrap_or_default();
         let name = |number: &usize| {
             let name = &by.partitions.get(*number)?.name;
             Some(match &by.subpartitions {
@@ -58,13 +69,42 @@ impl ScanPartitions {
     }
 
     /// `None`: all of them.
-    fn pruned(&self, eval: Eval<'_>) -> Result<Option<Vec<usize>>> {
-        if self.terms.is_empty() {
+    fn pruned<'e>(&'e self, known: &mut Known<'e>) -> Result<Option<Vec<usize>>> {
+        known.terms = self.terms.iter().collect();
+        let mut pruned = self.pruned_by_terms(known)?;
+        for branches in &self.alternatives {
+            let mut either = Some(Vec::new());
+            for terms in branches {
+                known.terms.truncate(self.terms.len());
+                known.terms.extend(terms);
+                let of_branch = self.pruned_by_terms(known)?;
+                either = either.zip(of_branch).map(|(mut either, of_branch)| {
+                    either.extend(of_branch);
+                    either
+                });
+                if either.is_none() {
+                    break;
+                }
+            }
+            let Some(either) = either.map(ascending) else { continue };
+            pruned = Some(match pruned {
+                None => either,
+                Some(mut pruned) => {
+                    pruned.retain(|n| either.binary_search(n).is_ok());
+                    pruned
+                }
+            });
+        }
+        Ok(pruned)
+    }
+
+    fn pruned_by_terms(&self, known: &mut Known<'_>) -> Result<Option<Vec<usize>>> {
+        if known.terms.is_empty() {
             return Ok(None);
         }
-        let first = self.pruned_level(&self.function.first, eval)?;
+        let first = self.pruned_level(&self.function.first, known)?;
         let Some(level) = &self.function.second else { return Ok(first) };
-        let second = self.pruned_level(level, eval)?;
+        let second = self.pruned_level(level, known)?;
         if first.is_none() && second.is_none() {
             return Ok(None);
         }
@@ -74,10 +114,10 @@ impl ScanPartitions {
     }
 
     /// Of one level; `None`: all of them.
-    fn pruned_level(&self, function: &PartitionLevel, eval: Eval<'_>) -> Result<Option<Vec<usize>>> {
+    fn pruned_level(&self, function: &PartitionLevel, known: &mut Known<'_>) -> Result<Option<Vec<usize>>> {
         let mut equal: Vec<Option<Vec<Value>>> = Vec::with_capacity(function.columns().len());
         for column in function.columns() {
-            equal.push(self.values_of(function, *column, eval)?);
+            equal.push(self.values_of(function, *column, known)?);
         }
         if equal.iter().flatten().any(Vec::is_empty) {
             return Ok(Some(Vec::new()));
@@ -87,23 +127,25 @@ impl ScanPartitions {
             let values: Vec<Vec<Value>> = equal.into_iter().flatten().collect();
             return Ok(function.of_values(&values));
         }
-        self.between(function, &equal, eval)
+        self.between(function, &equal, known)
     }
 
     /// The values that a column can have; `None`: any.
-    fn values_of(&self, function: &PartitionLevel, column: usize, eval: Eval<'_>) -> Result<Option<Vec<Value>>> {
+    fn values_of(&self, function: &PartitionLevel, column: usize, known: &mut Known<'_>) -> Result<Option<Vec<Value>>> {
         let of = &function.table.columns[column];
-        // What it is compared with is in the session's zone.
-        if of.ty.kind == TypeKind::Timestamp {
-            return Ok(None);
-        }
         let mut fewest: Option<Vec<Value>> = None;
-        'terms: for term in self.terms.iter().filter(|term| term.column == column) {
+        'terms: for term in known.terms.iter().filter(|term| term.column == column) {
             let PartitionTermBound::Equal(keys) = &term.bound else { continue };
             let mut values = Vec::with_capacity(keys.len());
             for key in keys {
-                let Some(value) = eval(&key.expr)? else { continue 'terms };
+                let Some(value) = (known.eval)(&key.expr)? else { continue 'terms };
                 match to_key_value(&value, &of.ty) {
+                    KeyValue::Exact(Value::DateTime(local)) if of.ty.kind == TypeKind::Timestamp => {
+                        // A time that the zone has twice, or not at all, says nothing.
+                        let utc = known.zone.timestamp_to_utc(local).filter(|utc| !utc.repeated && !utc.in_gap);
+                        let Some(utc) = utc else { continue 'terms };
+                        values.push(Value::DateTime(utc.value));
+                    }
                     KeyValue::Exact(value) => values.push(value),
                     KeyValue::Null if key.null_safe && of.nullable => values.push(Value::Null),
                     _ => {}
@@ -117,20 +159,22 @@ impl ScanPartitions {
     }
 
     /// The tightest bounds of a column. `Err(())`: nothing can be between them.
-    fn ends(&self, function: &PartitionLevel, column: usize, eval: Eval<'_>) -> Result<std::result::Result<(End, End), ()>> {
+    fn ends(
+        &self,
+        function: &PartitionLevel,
+        column: usize,
+        known: &mut Known<'_>,
+    ) -> Result<std::result::Result<(End, End), ()>> {
         let ty = &function.table.columns[column].ty;
         let (mut low, mut high): (End, End) = (None, None);
-        if ty.kind == TypeKind::Timestamp {
-            return Ok(Ok((low, high)));
-        }
-        for term in self.terms.iter().filter(|term| term.column == column) {
+        for term in known.terms.iter().filter(|term| term.column == column) {
             let (expr, inclusive, is_low) = match &term.bound {
                 PartitionTermBound::Low(expr, inclusive) => (expr, *inclusive, true),
                 PartitionTermBound::High(expr, inclusive) => (expr, *inclusive, false),
                 PartitionTermBound::Equal(_) => continue,
             };
-            let Some(value) = eval(expr)? else { continue };
-            let end = match to_key_value(&value, ty) {
+            let Some(value) = (known.eval)(expr)? else { continue };
+            let mut end = match to_key_value(&value, ty) {
                 KeyValue::Exact(value) => (value, inclusive),
                 KeyValue::Gap { below, above } => match if is_low { above } else { below } {
                     Some(value) => (value, true),
@@ -138,6 +182,12 @@ impl ScanPartitions {
                 },
                 KeyValue::Null | KeyValue::Never => return Ok(Err(())),
             };
+            if let (Value::DateTime(local), TypeKind::Timestamp) = (&end.0, ty.kind) {
+                // Later times may have the same local time.
+                let utc = known.zone.timestamp_to_utc(*local).filter(|utc| is_low || !utc.repeated);
+                let Some(utc) = utc else { continue };
+                end = (Value::DateTime(utc.value), end.1 || utc.in_gap || utc.repeated);
+            }
             let place = if is_low { &mut low } else { &mut high };
             let tighter = |before: &(Value, bool)| {
                 let order = compare(&end.0, &before.0, ty);
@@ -151,19 +201,24 @@ impl ScanPartitions {
     }
 
     /// By bounds of one column.
-    fn between(&self, function: &PartitionLevel, equal: &[Option<Vec<Value>>], eval: Eval<'_>) -> Result<Option<Vec<usize>>> {
+    fn between(
+        &self,
+        function: &PartitionLevel,
+        equal: &[Option<Vec<Value>>],
+        known: &mut Known<'_>,
+    ) -> Result<Option<Vec<usize>>> {
         match (&function.key, &function.bounds) {
             (PartitionKey::Columns(columns), PartitionBounds::RangeColumns(bounds)) => {
                 let fixed: Vec<Value> = equal.iter().map_while(|values| only(values.as_deref()?)).collect();
                 let Some(next) = columns.get(fixed.len()) else { return Ok(None) };
-                let Ok((low, high)) = self.ends(function, *next, eval)? else { return Ok(Some(Vec::new())) };
+                let Ok((low, high)) = self.ends(function, *next, known)? else { return Ok(Some(Vec::new())) };
                 Ok(function.columns_between(bounds, &fixed, &low, &high))
             }
             (PartitionKey::Columns(columns), PartitionBounds::ListColumns(rows)) => {
                 let mut found = Vec::new();
                 let mut ends = Vec::with_capacity(columns.len());
                 for column in columns {
-                    let Ok(between) = self.ends(function, *column, eval)? else { return Ok(Some(found)) };
+                    let Ok(between) = self.ends(function, *column, known)? else { return Ok(Some(found)) };
                     ends.push(between);
                 }
                 let fits = |row: &[Value]| {
@@ -178,12 +233,12 @@ impl ScanPartitions {
             }
             (PartitionKey::Expr { columns, monotonic: Some(monotonic), .. }, _) => {
                 let [column] = columns.as_slice() else { return Ok(None) };
-                let Ok((low, high)) = self.ends(function, *column, eval)? else { return Ok(Some(Vec::new())) };
+                let Ok((low, high)) = self.ends(function, *column, known)? else { return Ok(Some(Vec::new())) };
                 function.numbers_between(*column, *monotonic, low, high)
             }
             (PartitionKey::Columns(columns), _) => {
                 let [column] = columns.as_slice() else { return Ok(None) };
-                let Ok((low, high)) = self.ends(function, *column, eval)? else { return Ok(Some(Vec::new())) };
+                let Ok((low, high)) = self.ends(function, *column, known)? else { return Ok(Some(Vec::new())) };
                 Ok(function.walked(*column, low, high))
             }
             _ => Ok(None),
@@ -220,28 +275,26 @@ impl PartitionLevel {
         }
         let from =
             |last: &End| -> Vec<Value> { fixed.iter().cloned().chain(last.as_ref().map(|(value, _)| value.clone())).collect() };
+        let is_above = low.as_ref().is_some_and(|(_, inclusive)| !inclusive);
         let (low, high_values) = (from(low), from(high));
         // The first partition whose bound is not at or below every row that begins so.
-        let first = bounds.partition_point(|bound| !self.begins_below(&low, bound));
+        let first = bounds.partition_point(|bound| {
+            let order = self.order_to(&low, bound);
+            let some_below = order.is_lt() || order.is_eq() && !is_above && low.len() < self.columns().len();
+            !some_below
+        });
         let is_in = high.as_ref().is_none_or(|(_, inclusive)| *inclusive);
-        let is_last = high_values.len() == self.columns().len();
         let last = if high_values.is_empty() {
             bounds.len()
         } else {
             bounds.partition_point(|bound| {
                 let order = self.order_to(&high_values, bound);
-                // All rows that begin so are below the bound.
-                let all_below = order.is_lt() || order.is_eq() && !is_in && is_last;
+                let ends_with_max = || matches!(bound.get(high_values.len()), Some(None));
+                let all_below = order.is_lt() || order.is_eq() && (!is_in || ends_with_max());
                 !all_below
             })
         };
         Some((first..bounds.len().min(last + 1)).collect())
-    }
-
-    /// Some row that begins with these values is below the bound.
-    fn begins_below(&self, values: &[Value], bound: &[Option<Value>]) -> bool {
-        let order = self.order_to(values, bound);
-        order.is_lt() || order.is_eq() && values.len() < self.columns().len()
     }
 
     /// The order of the beginning of a row and that of a bound.
@@ -266,16 +319,17 @@ impl PartitionLevel {
         }
         let PartitionKey::Expr { expr, .. } = &self.key else { return Ok(None) };
         let mut row = vec![Value::Null; self.table.columns.len()];
+        let ty = &self.table.columns[column].ty;
         let mut number = |end: &End, step: i128| -> Result<Option<Option<i128>>> {
             let Some((value, inclusive)) = end else { return Ok(Some(None)) };
             row[column] = value.clone();
             // A date that the function gives NULL for says nothing.
             let Some(n) = self.evaluate(expr, &row)? else { return Ok(None) };
-            Ok(Some(Some(if monotonic == Monotonic::Same && !inclusive { n + step } else { n })))
+            Ok(Some(Some(if !inclusive && leaves_number(monotonic, value, ty, step > 0) { n + step } else { n })))
         };
         let (Some(low), Some(high)) = (number(&low, 1)?, number(&high, -1)?) else { return Ok(None) };
         // Dates of which the function gives NULL are in the first partition of RANGE.
-        let nulls = monotonic == Monotonic::Grows;
+        let nulls = matches!(monotonic, Monotonic::Years | Monotonic::Days | Monotonic::Seconds);
         let inside = |n: i128| low.is_none_or(|low| low <= n) && high.is_none_or(|high| n <= high);
         Ok(match &self.bounds {
             PartitionBounds::Range(bounds) => {
@@ -311,6 +365,22 @@ impl PartitionLevel {
         let value = |n: i128| if ty.unsigned { Value::UInt(n as u64) } else { Value::Int(n as i64) };
         let values: Vec<Value> = (low..=high).map(value).collect();
         if values.is_empty() { Some(Vec::new()) } else { self.of_values(&[values]) }
+    }
+}
+
+/// No value above (or below) this one has the same number.
+fn leaves_number(monotonic: Monotonic, value: &Value, ty: &ColumnType, above: bool) -> bool {
+    match (monotonic, value) {
+        (Monotonic::Same, _) | (Monotonic::Days | Monotonic::Seconds, Value::Date(_)) => true,
+        (Monotonic::Days, Value::DateTime(at)) => !above && at.time() == Time::ZERO,
+        (Monotonic::Seconds | Monotonic::UnixSeconds, Value::DateTime(at)) => {
+            if above {
+                ty.decimals == 0
+            } else {
+                at.micros() == 0
+            }
+        }
+        _ => false,
     }
 }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use vaquita_types::Value;
 use vaquita_types::schema::{PartitionMethod, TableRef};
+use vaquita_types::temporal::TimeZone;
 
 use super::expr::Expr;
 use super::node::{Inclusive, KeyExpr};
@@ -47,8 +48,14 @@ pub enum PartitionKey {
 pub enum Monotonic {
     /// It is the column.
     Same,
-    /// A greater value never has a smaller result.
-    Grows,
+    /// YEAR: a greater value never has a smaller result.
+    Years,
+    /// TO_DAYS: so do these, and the values of one result are those of a day or a second.
+    Days,
+    /// TO_SECONDS.
+    Seconds,
+    /// UNIX_TIMESTAMP, of a TIMESTAMP as it is stored.
+    UnixSeconds,
 }
 
 #[derive(Clone, Debug)]
@@ -72,6 +79,10 @@ pub struct ScanPartitions {
     pub selected: Option<Arc<[usize]>>,
     /// What is known of columns of the partitioning function: all of it is true of every row.
     pub terms: Vec<PartitionTerm>,
+    /// Each is true of every row: what is known in all of its branches.
+    pub alternatives: Vec<Vec<Vec<PartitionTerm>>>,
+    /// The zone of the session that planned, for EXPLAIN and costs.
+    pub zone: TimeZone,
 }
 
 /// A condition on a column, by its position.

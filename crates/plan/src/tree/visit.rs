@@ -10,7 +10,7 @@ use std::sync::Arc;
 use vaquita_types::schema::TableId;
 use vaquita_types::{Value, stack};
 
-use super::expr::{Expr, ExprKind, Slot, Subquery, SubqueryKind, SubqueryState};
+use super::expr::{CompareAs, Expr, ExprKind, Slot, Subquery, SubqueryKind, SubqueryState};
 use super::node::{AccessPath, Aggregate, Limit, Node, QueryPlan, Range, SortKey, WindowFunction};
 
 /// Calls `f` on each direct operand (not into a subquery's plan).
@@ -322,7 +322,7 @@ pub fn map_slots(expr: &mut Expr, to: &dyn Fn(Slot) -> Option<Slot>) -> bool {
     all
 }
 
-/// The terms of a conjunction; NOT over OR and double NOT are resolved.
+/// The terms of a conjunction; NOT over OR, over comparisons and double NOT are resolved.
 pub fn conjuncts(expr: Expr) -> Vec<Expr> {
     stack::deeper(|| terms(expr))
 }
@@ -332,6 +332,10 @@ fn terms(expr: Expr) -> Vec<Expr> {
         ExprKind::And(parts) => parts.into_iter().flat_map(conjuncts).collect(),
         ExprKind::Not(inner) => match inner.kind {
             ExprKind::Or(parts) => parts.into_iter().flat_map(|p| conjuncts(p.negated())).collect(),
+            ExprKind::Compare(op, left, right, rule) if rule != CompareAs::Row && op.negated().is_some() => {
+                let op = op.negated().unwrap_or(op);
+                vec![Expr { kind: ExprKind::Compare(op, left, right, rule), ..*inner }]
+            }
             _ => vec![Expr { kind: ExprKind::Not(inner), ..expr }],
         },
         _ => vec![expr],

@@ -34,6 +34,19 @@ impl CompareOp {
         }
     }
 
+    /// The operator that is true where this one is false, and NULL where it is NULL.
+    pub fn negated(self) -> Option<CompareOp> {
+        match self {
+            CompareOp::Eq => Some(CompareOp::Ne),
+            CompareOp::Ne => Some(CompareOp::Eq),
+            CompareOp::Lt => Some(CompareOp::Ge),
+            CompareOp::Le => Some(CompareOp::Gt),
+            CompareOp::Gt => Some(CompareOp::Le),
+            CompareOp::Ge => Some(CompareOp::Lt),
+            CompareOp::NullSafeEq => None,
+        }
+    }
+
     /// The operator with its operands exchanged: `a < b` is `b > a`.
     pub fn mirrored(self) -> CompareOp {
         match self {
