@@ -17,8 +17,9 @@ use crate::expr::{Expr, ExprKind};
 
 /// Combinations of values that are looked up; more of them mean all partitions.
 const VALUES_MAX: usize = 4096;
-/// Values between two bounds that HASH and KEY are asked for.
+/// Values between two bounds that HASH and KEY are always asked for; more of them are where there are this many partitions for each.
 const STEPS_MAX: i128 = 32;
+const PARTITIONS_PER_STEP: i128 = 4;
 
 /// What an expression's value is, if that is known now.
 type Eval<'e> = &'e mut dyn FnMut(&Expr) -> Result<Option<Value>>;
@@ -359,7 +360,7 @@ impl PartitionLevel {
             end.and_then(|(value, inclusive)| integer(&value).map(|n| if inclusive { n } else { n + step }))
         };
         let (low, high) = (end(low, 1)?, end(high, -1)?);
-        if high - low >= STEPS_MAX {
+        if high - low >= STEPS_MAX.max(self.count as i128 / PARTITIONS_PER_STEP) {
             return None;
         }
         let value = |n: i128| if ty.unsigned { Value::UInt(n as u64) } else { Value::Int(n as i64) };

@@ -257,10 +257,8 @@ impl Catalog {
         kill_point("ddl.locked");
         let mut change = statement.change();
         change.number_partitions(&mut new)?;
-        for partition in old.def.partitions() {
-            if new.partitions().iter().any(|kept| kept.id == partition.id) {
-                continue;
-            }
+        let kept: HashSet<TableId> = new.partitions().iter().map(|p| p.id).collect();
+        for partition in old.def.partitions().iter().filter(|p| !kept.contains(&p.id)) {
             change.txn.drop_counters(partition.id);
             partition.indexes.iter().try_for_each(|id| change.drop_index(*id))?;
         }
