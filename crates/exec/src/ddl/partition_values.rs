@@ -257,12 +257,9 @@ pub(super) fn check_names<'d>(partitions: impl Iterator<Item = &'d PartitionDef>
     Ok(())
 }
 
-/// Errors 1059 and 1567.
+/// Error 1567. The parser has measured the name.
 fn check_name(name: &str) -> Result<()> {
-    check_identifier(name).map_err(|error| match error.is(&ER_TOO_LONG_IDENT) {
-        true => error,
-        false => Error::new(&ER_WRONG_PARTITION_NAME, &[]),
-    })
+    check_identifier(name).map_err(|_| Error::new(&ER_WRONG_PARTITION_NAME, &[]))
 }
 
 fn set_options(partition: &mut PartitionDef, options: &[TableOption]) -> Result<()> {

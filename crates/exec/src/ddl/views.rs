@@ -131,11 +131,11 @@ impl Ddl<'_> {
     }
 
     pub(super) fn drop_views(&self, if_exists: bool, names: &[Name]) -> Result<u64> {
-        let (mut views, mut tables, mut unknown) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut views, mut definers, mut tables, mut unknown) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for name in names {
             let database = self.database_of(name)?;
             if let Some(view) = self.catalog.object(database, ObjectKind::View, &name.name)? {
-                (self.may_change_what_is_of)(&view.definer)?;
+                definers.push(view.definer.clone());
                 views.push((database, name.name.as_str()));
             } else if self.catalog.table(database, &name.name)?.is_some() {
                 tables.push(Error::new(&ER_WRONG_OBJECT, &[&database, &name.name, &"VIEW"]));
@@ -154,6 +154,7 @@ impl Ddl<'_> {
             let unknown = unknown.iter().map(|name| Error::new(&ER_BAD_TABLE_ERROR, &[name]));
             tables.into_iter().chain(unknown).for_each(|note| self.session.warn(Level::Note, note));
         }
+        definers.iter().try_for_each(self.may_change_what_is_of)?;
         self.catalog.drop_objects(&views, ObjectKind::View, &self.context)?;
         Ok(0)
     }

@@ -1,6 +1,7 @@
 //! PARTITION BY, and ALTER TABLE .. PARTITION.
 
 use vaquita_types::errno;
+use vaquita_types::limits::IDENTIFIER_CHARS_MAX;
 
 use super::{Parser, Result};
 use crate::ast::*;
@@ -166,6 +167,11 @@ impl Parser<'_> {
 
     fn partition_element(&mut self, whole: bool) -> Result<PartitionElement> {
         let name = self.ident_or_text()?;
+        // MySQL measures these names where it reads them, before it asks for privileges.
+        if name.chars().count() > IDENTIFIER_CHARS_MAX {
+            let message = vaquita_types::Error::new(&errno::ER_TOO_LONG_IDENT, &[&name]).message().to_string();
+            return Err(ParseError::other(&errno::ER_TOO_LONG_IDENT, message));
+        }
         let values = if whole { self.partition_values()? } else { PartitionValues::None };
         let mut options = Vec::new();
         while let Some(option) = self.partition_option()? {

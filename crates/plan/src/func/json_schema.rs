@@ -9,7 +9,7 @@
 use std::cell::Cell;
 use std::cmp::Ordering;
 
-use vaquita_types::json::{JSON_DEPTH_MAX, Json, JsonObject};
+use vaquita_types::json::{Json, JsonObject};
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno};
 
 use super::args::def;
@@ -19,6 +19,9 @@ use crate::env::{Env, EvalCx};
 use crate::eval::arg;
 use crate::eval::json::document;
 use crate::typing::int_of_length;
+
+/// A value is checked behind no more references to references, so that schemas that refer to themselves end.
+const REFERENCES_MAX: usize = 400;
 
 pub(super) static FUNCTIONS: &[FuncDef] = &[
     def(
@@ -122,7 +125,7 @@ impl<'a> Schema<'a> {
         self.value(self.root, &Place::Root, json, &Place::Root, 0)
     }
 
-    /// `json` at `at` against `schema` at `place`. References to references end where a document's depth does.
+    /// `json` at `at` against `schema` at `place`, behind `depth` references.
     fn value(&self, schema: &Json, place: &Place<'_>, json: &Json, at: &Place<'_>, depth: usize) -> Checked {
         self.asked.set(self.asked.get() + 1);
         if self.asked.get().is_multiple_of(INTERRUPT_EVERY) {
@@ -130,7 +133,10 @@ impl<'a> Schema<'a> {
         }
         let Json::Object(keywords) = schema else { return Ok(None) };
         if let Some(Json::String(reference)) = keywords.get("$ref") {
-            let target = self.at_pointer(reference).filter(|_| depth < JSON_DEPTH_MAX);
+            if depth >= REFERENCES_MAX {
+                return Err(Error::new(&errno::ER_JSON_DOCUMENT_TOO_DEEP, &[]));
+            }
+            let target = self.at_pointer(reference);
             return target.map_or(Ok(None), |target| self.value(target, place, json, at, depth + 1));
         }
         let fails = |keyword| Ok(Some(Failure { document: at.pointer(), schema: place.pointer(), keyword }));

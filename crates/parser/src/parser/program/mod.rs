@@ -501,6 +501,11 @@ impl Parser<'_> {
         }
         let instruction = match self.set_item(scope, first)? {
             SetItem::UserVar { name, value } => Instruction::SetUserVar { name, value },
+            SetItem::SysVar { component: None, name, .. }
+                if name.eq_ignore_ascii_case("autocommit") && self.builder()?.host().is_some() =>
+            {
+                return error(&errno::ER_SP_CANT_SET_AUTOCOMMIT, &[]);
+            }
             other => Instruction::Run(Box::new(Statement::Set(vec![other]))),
         };
         self.emit(instruction)?;
