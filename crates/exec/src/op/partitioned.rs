@@ -1,7 +1,9 @@
-//! Reads the partitions of a table, one after the other, each with a scan of its own.
+//! Reads the partitions of a table, each with a scan of its own: one after the other, or all at the same time in an order (`merged`).
 //!
 //! Which ones is said by the conditions as they are when the scan opens: by constants, parameters, and the rows of outer tables. Example:
 //! as the inner side of a join on the partitioning column it reads one partition for each outer row, and no other is looked at.
+
+mod merged;
 
 use std::sync::Arc;
 
@@ -12,8 +14,47 @@ use vaquita_types::Result;
 
 use super::scan::{TableScan, open_scanned};
 use super::{Frame, Operator};
+use merged::MergedScan;
 
-pub struct PartitionedScan<'p> {
+pub enum PartitionedScan<'p> {
+    InTurn(ScanInTurn<'p>),
+    Merged(MergedScan<'p>),
+}
+
+impl<'p> PartitionedScan<'p> {
+    pub fn new(scan: &'p Scan, partitions: &'p ScanPartitions) -> PartitionedScan<'p> {
+        match partitions.merged_by.is_empty() {
+            true => PartitionedScan::InTurn(ScanInTurn::new(scan, partitions)),
+            false => PartitionedScan::Merged(MergedScan::new(scan, partitions)),
+        }
+    }
+}
+
+impl Operator for PartitionedScan<'_> {
+    fn open(&mut self, frame: &mut Frame<'_>) -> Result<()> {
+        match self {
+            PartitionedScan::InTurn(scan) => scan.open(frame),
+            PartitionedScan::Merged(scan) => scan.open(frame),
+        }
+    }
+
+    fn next(&mut self, frame: &mut Frame<'_>) -> Result<bool> {
+        match self {
+            PartitionedScan::InTurn(scan) => scan.next(frame),
+            PartitionedScan::Merged(scan) => scan.next(frame),
+        }
+    }
+
+    fn count_rest(&mut self, frame: &mut Frame<'_>) -> Result<Option<u64>> {
+        match self {
+            PartitionedScan::InTurn(scan) => scan.count_rest(frame),
+            PartitionedScan::Merged(scan) => scan.count_rest(frame),
+        }
+    }
+}
+
+/// One partition after the other.
+pub struct ScanInTurn<'p> {
     scan: &'p Scan,
     partitions: &'p ScanPartitions,
     table: Option<Arc<Table>>,
@@ -28,9 +69,9 @@ pub struct PartitionedScan<'p> {
 /// Scans that are kept.
 const KEPT_MAX: usize = 16;
 
-impl<'p> PartitionedScan<'p> {
-    pub fn new(scan: &'p Scan, partitions: &'p ScanPartitions) -> PartitionedScan<'p> {
-        PartitionedScan { scan, partitions, table: None, left: Vec::new(), current: None, kept: Vec::new() }
+impl<'p> ScanInTurn<'p> {
+    fn new(scan: &'p Scan, partitions: &'p ScanPartitions) -> ScanInTurn<'p> {
+        ScanInTurn { scan, partitions, table: None, left: Vec::new(), current: None, kept: Vec::new() }
     }
 
     fn leave(&mut self) {
@@ -56,7 +97,7 @@ impl<'p> PartitionedScan<'p> {
     }
 }
 
-impl Operator for PartitionedScan<'_> {
+impl Operator for ScanInTurn<'_> {
     fn open(&mut self, frame: &mut Frame<'_>) -> Result<()> {
         self.leave();
         if self.table.is_none() {

@@ -274,6 +274,7 @@ impl Binder<'_> {
                 selected: None,
                 terms: Vec::new(),
                 alternatives: Vec::new(),
+                merged_by: Vec::new(),
                 zone: self.cx.settings.time_zone.clone(),
             }),
             None => None,

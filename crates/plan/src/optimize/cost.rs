@@ -76,6 +76,15 @@ pub fn selectivity(condition: &Expr) -> f64 {
     }
 }
 
+/// Of reading so many partitions at the same time, and rows in the order of all of them.
+pub fn merge_cost(partitions: usize, rows: f64) -> f64 {
+    if partitions < 2 {
+        return 0.0;
+    }
+    let partitions = partitions as f64;
+    partitions * (SEEK + FETCH) + rows * SORT * partitions.log2()
+}
+
 pub fn sort_cost(rows: f64) -> f64 {
     rows * SORT * rows.max(2.0).log2()
 }

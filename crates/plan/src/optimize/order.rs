@@ -4,6 +4,8 @@
 //! order is built: a table with a usable index is looked up for each row (nested loop), one without is hashed on its equalities,
 //! or, if it has more rows than what it is joined with, those are hashed and it is read through.
 
+use std::sync::Arc;
+
 use vaquita_types::limits::{BLOCK_TABLES_MAX, JOIN_TABLES_MAX};
 use vaquita_types::{Error, Result, errno};
 
@@ -256,8 +258,9 @@ impl Planner<'_, '_> {
             };
         };
         let slots: Vec<Option<Slot>> = (0..rel.columns.len()).map(|c| rel.slot(c)).collect();
-        // Rows come partition by partition.
-        let want = if rel.partitions.is_some() { &NO_WANT } else { want };
+        let partitions = partitions::of_scan(rel, conditions);
+        let may_have = partitions.as_ref().is_none_or(|partitions| partitions::may_merge(want, partitions));
+        let want = if may_have { want } else { &NO_WANT };
         path::best(&TableInput {
             table,
             statistics,
@@ -267,6 +270,7 @@ impl Planner<'_, '_> {
             want,
             key_slot: rel.key_slot,
             locks: rel.lock.is_some() || rel.key_slot.is_some(),
+            partitions: partitions.map_or(1, |partitions| partitions.known().len()),
         })
     }
 
@@ -422,7 +426,11 @@ impl Planner<'_, '_> {
     fn table(&mut self, relation: usize, conditions: Vec<Expr>, want: &Want) -> Result<(Node, Candidate)> {
         let refs: Vec<&Expr> = conditions.iter().collect();
         let candidate = self.candidate(relation, &refs, want);
-        let partitions = partitions::of_scan(&self.tables.relations[relation], &refs);
+        let mut partitions = partitions::of_scan(&self.tables.relations[relation], &refs);
+        if let Some(partitions) = &mut partitions {
+            let is_own = |slot| self.tables.owner(slot) == Some(relation);
+            partitions.merged_by = partitions::merged_by(want, &candidate, is_own);
+        }
         let mut filter: Vec<Expr> =
             conditions.into_iter().enumerate().filter(|(n, _)| !candidate.consumed.contains(n)).map(|(_, c)| c).collect();
         filter.sort_by_key(|e| visit::any(e, &|e| matches!(e.kind, ExprKind::Subquery(_))));
@@ -444,7 +452,7 @@ impl Planner<'_, '_> {
             lock: rel.lock,
             key_slot: rel.key_slot,
             rows_estimate: candidate.rows_read.max(1.0) as u64,
-            partitions,
+            partitions: partitions.map(Arc::new),
         };
         Ok((Node::Scan(Box::new(scan)), candidate))
     }

@@ -1,18 +1,21 @@
 //! What a scan of a partitioned table can know of the columns that say which partition a row is in.
 
-use std::sync::Arc;
-
+use super::Want;
+use super::path::Candidate;
 use super::sarg::{Bound, Columns};
 use crate::expr::{Expr, ExprKind, Slot};
 use crate::logical::{Relation, Source};
+use crate::node::SortKey;
 use crate::tree::partition::{PartitionTerm, PartitionTermBound, ScanPartitions};
 use crate::visit;
 
+/// Partitions that are read at the same time: each has a cursor.
+const MERGED_PARTITIONS_MAX: usize = 1024;
 /// Branches of an OR that are looked at each time a scan opens.
 const ALTERNATIVES_MAX: usize = 64;
 
 /// The partitions of a relation under conditions that are all true of the rows that are wanted.
-pub(super) fn of_scan(relation: &Relation, conditions: &[&Expr]) -> Option<Arc<ScanPartitions>> {
+pub(super) fn of_scan(relation: &Relation, conditions: &[&Expr]) -> Option<ScanPartitions> {
     let (Some(partitions), Source::Base(table)) = (&relation.partitions, &relation.source) else { return None };
     let slots: Vec<Option<Slot>> = (0..relation.columns.len()).map(|c| relation.slot(c)).collect();
     let columns = Columns { table, slots: &slots };
@@ -31,7 +34,7 @@ pub(super) fn of_scan(relation: &Relation, conditions: &[&Expr]) -> Option<Arc<S
             partitions.alternatives.push(alternatives);
         }
     }
-    Some(Arc::new(partitions))
+    Some(partitions)
 }
 
 fn terms_of(condition: &Expr, columns: &Columns<'_>, partitions: &ScanPartitions) -> Vec<PartitionTerm> {
@@ -44,4 +47,24 @@ fn terms_of(condition: &Expr, columns: &Columns<'_>, partitions: &ScanPartitions
         Bound::NotNull => None,
     };
     terms.filter_map(|term| Some(PartitionTerm { column: term.column, bound: bound(term.bound)? })).collect()
+}
+
+/// The wanted order can be had of partitions that are read at the same time. How they are merged does not depend on how many they are, since
+/// a plan is kept for other values.
+pub(super) fn may_merge(want: &Want, partitions: &ScanPartitions) -> bool {
+    !want.grouping && partitions.count_max() <= MERGED_PARTITIONS_MAX
+}
+
+/// The order in which partitions are merged for a path that gives their rows in the wanted order, or an extreme of them first.
+pub(super) fn merged_by(want: &Want, candidate: &Candidate, is_own: impl Fn(Slot) -> bool) -> Vec<SortKey> {
+    let key = |(expr, descending): &(Expr, bool)| SortKey { expr: expr.clone(), descending: *descending };
+    match (&want.extreme, candidate.extreme, candidate.ordered) {
+        (Some(extreme), true, _) => vec![key(extreme)],
+        // What is behind a unique key may be of other tables, and decides nothing.
+        (_, _, true) => {
+            let own = |(expr, _): &&(Expr, bool)| visit::slots(expr).into_iter().all(&is_own);
+            want.order.iter().take_while(own).map(key).collect()
+        }
+        _ => Vec::new(),
+    }
 }

@@ -32,6 +32,8 @@ pub struct TableInput<'a> {
     pub key_slot: Option<Slot>,
     /// Locking reads and changes need the row itself.
     pub locks: bool,
+    /// How many partitions are read, as far as that is known.
+    pub partitions: usize,
 }
 
 impl TableInput<'_> {
@@ -160,7 +162,7 @@ fn full_scan(input: &TableInput<'_>, reverse: bool) -> Candidate {
     candidate.extreme = extreme_of(input, clustered, &[], 0).is_some_and(|(r, needs_not_null)| r == reverse && !needs_not_null)
         && input.conditions.is_empty();
     if candidate.extreme {
-        candidate.cost = cost::SEEK + cost::NEXT;
+        candidate.cost = (cost::SEEK + cost::NEXT) * input.partitions as f64;
     }
     candidate
 }
@@ -183,6 +185,9 @@ fn finish(
             (true, Some(limit)) => total *= (limit as f64 / rows_out).min(1.0),
             (true, None) => {}
             (false, _) => total += cost::sort_cost(rows_out),
+        }
+        if ordered {
+            total += cost::merge_cost(input.partitions, rows_out.min(input.want.limit.map_or(f64::MAX, |limit| limit as f64)));
         }
     }
     let ordered = ordered && !input.want.order.is_empty();
@@ -356,7 +361,7 @@ fn range_candidate(input: &TableInput<'_>, at: usize, index: &IndexDef, prefix: 
     let mut candidate = finish(input, path, rows, price, prefix.consumed.clone(), order.is_some());
     if extreme.is_some() && candidate.consumed.len() == input.conditions.len() {
         candidate.extreme = true;
-        candidate.cost = cost::SEEK + cost::FETCH;
+        candidate.cost = (cost::SEEK + cost::FETCH) * input.partitions as f64;
     }
     Some(candidate)
 }

@@ -50,14 +50,23 @@ impl ScanPartitions {
         })
     }
 
-    /// The names of those that it reads as far as constants say, for EXPLAIN.
-    pub fn names(&self) -> Option<String> {
+    /// Those that it reads as far as constants say.
+    pub fn known(&self) -> Vec<usize> {
         let constant = &mut |expr: &Expr| match &expr.kind {
             ExprKind::Literal(value) => Ok(Some(value.clone())),
             _ => Ok(None),
         };
+        self.read(&self.zone, constant).unwrap_or_default()
+    }
+
+    /// How many it can read, whatever its conditions are.
+    pub fn count_max(&self) -> usize {
+        self.selected.as_ref().map_or_else(|| self.function.count(), |selected| selected.len())
+    }
+
+    /// The names of those that it reads as far as constants say, for EXPLAIN.
+    pub fn names(&self) -> Option<String> {
         let by = self.function.first.table.partitioning.as_ref()?;
-        let read = self.read(&self.zone, constant).unwrap_or_default();
         let name = |number: &usize| {
             let name = &by.partitions.get(*number)?.name;
             Some(match &by.subpartitions {
@@ -65,7 +74,7 @@ impl ScanPartitions {
                 None => name.clone(),
             })
         };
-        let names: Vec<String> = read.iter().filter_map(name).collect();
+        let names: Vec<String> = self.known().iter().filter_map(name).collect();
         (!names.is_empty()).then(|| names.join(","))
     }
 

@@ -7,7 +7,7 @@ use vaquita_types::schema::{PartitionMethod, TableRef};
 use vaquita_types::temporal::TimeZone;
 
 use super::expr::Expr;
-use super::node::{Inclusive, KeyExpr};
+use super::node::{Inclusive, KeyExpr, SortKey};
 
 /// From the values of a row to the number of its partition (`crate::partition`).
 #[derive(Clone, Debug)]
@@ -81,6 +81,8 @@ pub struct ScanPartitions {
     pub terms: Vec<PartitionTerm>,
     /// Each is true of every row: what is known in all of its branches.
     pub alternatives: Vec<Vec<Vec<PartitionTerm>>>,
+    /// The order of each partition's rows in which those of all are given; empty: one partition after the other.
+    pub merged_by: Vec<SortKey>,
     /// The zone of the session that planned, for EXPLAIN and costs.
     pub zone: TimeZone,
 }

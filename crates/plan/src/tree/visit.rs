@@ -221,6 +221,9 @@ pub fn for_each_expr<'n>(node: &'n Node, f: &mut dyn FnMut(&'n Expr)) {
                 AccessPath::Point { key, .. } => key.iter().for_each(&mut *f),
                 AccessPath::Range { ranges, .. } => ranges.iter().for_each(|r| range_exprs(r, f)),
             }
+            if let Some(partitions) = &scan.partitions {
+                key_exprs(&partitions.merged_by, f);
+            }
             scan.filter.iter().for_each(f);
         }
         Node::Derived { filter, .. } | Node::CteRows { filter, .. } => filter.iter().for_each(f),

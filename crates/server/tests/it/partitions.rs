@@ -150,6 +150,26 @@ fn subpartitions_are_pruned() {
     assert_eq!(code(&other.query("EXECUTE s USING @a, @c")), 1412);
 }
 
+/// A LIMIT in the order of an index reads, and so locks, the first row of each partition and those that it gives.
+#[test]
+fn the_first_rows_of_partitions_are_merged() {
+    let server = Server::start("partitions-merged");
+    let mut client = server.connect();
+    ok(&mut client, "CREATE DATABASE d");
+    ok(&mut client, "CREATE TABLE d.m (id INT PRIMARY KEY, v INT) PARTITION BY HASH (id) PARTITIONS 10");
+    let rows = "WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 999) SELECT i, i FROM n";
+    ok(&mut client, &format!("INSERT INTO d.m {rows}"));
+    let locked = "SELECT COUNT(*) FROM performance_schema.data_locks WHERE PARTITION_NAME IS NOT NULL";
+    for (order, first) in [("id", "0|1|2|3|4"), ("id DESC", "999|998|997|996|995")] {
+        ok(&mut client, "START TRANSACTION");
+        let given = client.query(&format!("SELECT id FROM d.m ORDER BY {order} LIMIT 5 FOR UPDATE")).rows();
+        let given: Vec<String> = given.into_iter().flatten().collect();
+        assert_eq!(given.join("|"), first);
+        assert_eq!(one(&mut client, locked), "14", "{order}");
+        ok(&mut client, "ROLLBACK");
+    }
+}
+
 /// Rows change places beside writers: none is lost, none comes twice, and a snapshot from before sees neither side.
 #[test]
 fn partitions_are_exchanged_beside_writers_and_survive_a_kill() {
