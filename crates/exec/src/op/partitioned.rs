@@ -17,15 +17,15 @@ use super::{Frame, Operator};
 use merged::MergedScan;
 
 pub enum PartitionedScan<'p> {
-    InTurn(ScanInTurn<'p>),
-    Merged(MergedScan<'p>),
+    InTurn(Box<ScanInTurn<'p>>),
+    Merged(Box<MergedScan<'p>>),
 }
 
 impl<'p> PartitionedScan<'p> {
     pub fn new(scan: &'p Scan, partitions: &'p ScanPartitions) -> PartitionedScan<'p> {
         match partitions.merged_by.is_empty() {
-            true => PartitionedScan::InTurn(ScanInTurn::new(scan, partitions)),
-            false => PartitionedScan::Merged(MergedScan::new(scan, partitions)),
+            true => PartitionedScan::InTurn(Box::new(ScanInTurn::new(scan, partitions))),
+            false => PartitionedScan::Merged(Box::new(MergedScan::new(scan, partitions))),
         }
     }
 }
