@@ -42,6 +42,7 @@ mod string;
 use crate::function::{FuncCall, FuncDef, FuncType};
 pub use arith::{DIVISION_DECIMALS, retype_quotient};
 pub use array_cast::{CAST_ARRAY, wanted_elements};
+pub use constant::json_warning;
 pub use control::bits_as_number;
 pub use date_arith::interval_of;
 pub use names::retype as retype_names;

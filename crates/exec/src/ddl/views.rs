@@ -53,7 +53,8 @@ impl Ddl<'_> {
             return Err(Error::new(&ER_WRONG_OBJECT, &[&database, &name, &"VIEW"]));
         }
         let query = normalized(&create.query);
-        let defined = (self.define_view)((database, name), &query)?;
+        let mut defined = (self.define_view)((database, name), &query)?;
+        std::mem::take(&mut defined.warnings).into_iter().for_each(|warning| self.session.warn(Level::Warning, warning));
         let names: Vec<&str> = match create.columns.is_empty() {
             true => defined.output.iter().map(|column| column.name.as_str()).collect(),
             false => create.columns.iter().map(String::as_str).collect(),

@@ -6,19 +6,21 @@
 //! * EARLY-1: a constant part of a condition (`WHERE 'abc'`, `ON x AND '1a'`);
 //! * EARLY-2: a constant that a condition compares with a column of numbers (`WHERE i = '5x'`), for BIGINT anywhere;
 //! * EARLY-3: a constant that anything compares with a date or time (`func::constant`);
-//! * EARLY-4: JSON as a condition, which warns whatever it holds.
+//! * EARLY-4: JSON as a condition, which warns whatever it holds: of a prepared statement when it is prepared.
 //!
 //! Parameters are none of them: a statement that is executed again and again must not pay for it.
 
+use std::sync::Arc;
+
 use vaquita_types::decimal::Decimal;
 use vaquita_types::temporal::DateTime;
-use vaquita_types::{ColumnType, Result, TypeKind, Value};
+use vaquita_types::{ColumnType, Error, Result, TypeKind, Value};
 
 use super::Binder;
 use super::literal::word;
 use super::scope::{ColumnValue, RelationColumn};
 use crate::expr::{CompareAs, CompareOp, Expr, ExprKind};
-use crate::node::OutputColumn;
+use crate::node::{OutputColumn, Plan};
 use crate::typing::{is_hex_literal, is_string};
 use crate::{eval, func, typing};
 
@@ -64,6 +66,12 @@ impl Binder<'_> {
             ExprKind::InList(value, list, rule) => list.iter_mut().for_each(|item| self.note_beside_number(value, item, *rule)),
             _ => {}
         }
+    }
+
+    /// As MySQL: the text of a view warned when the view was made. `before`: how much was noted before its query was bound.
+    pub(super) fn forget_json_of_view(&mut self, before: usize) {
+        let of_view = self.early.split_off(before);
+        self.early.extend(of_view.into_iter().filter(|expr| func::json_warning(expr).is_none()));
     }
 
     /// All that was noted.
@@ -265,6 +273,28 @@ impl Binder<'_> {
         }
         Ok(truth_parameter(super::expr::as_condition(expr)?))
     }
+}
+
+/// Takes the warnings of JSON out of a plan.
+pub fn take_json_warnings(plan: &mut Plan) -> Vec<Error> {
+    let early = match plan {
+        Plan::Query(query) => match Arc::get_mut(query) {
+            Some(query) => &mut query.early,
+            None => return Vec::new(),
+        },
+        Plan::Insert(insert) => &mut insert.early,
+        Plan::Update(update) => &mut update.early,
+        Plan::Delete(delete) => &mut delete.early,
+    };
+    let mut warnings = Vec::new();
+    early.retain(|expr| match func::json_warning(expr) {
+        Some(warning) => {
+            warnings.push(warning);
+            false
+        }
+        None => true,
+    });
+    warnings
 }
 
 /// A parameter that is a condition is an integer, if nothing else is known of it.

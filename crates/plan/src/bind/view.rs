@@ -23,6 +23,7 @@ use super::update::table_key;
 use super::{Binder, Place, PlanContext, Relation, Source};
 use crate::catalog::View;
 use crate::expr::{Expr, ExprKind};
+use crate::func::json_warning;
 use crate::logical::{Logical, Query, UsedView};
 use crate::node::OutputColumn;
 use crate::uses::{ViewRights, Whose};
@@ -38,6 +39,8 @@ pub struct DefinedView {
     pub is_updatable: bool,
     /// The tables and views that its text names.
     pub tables: Vec<(String, String)>,
+    /// Of JSON as a condition.
+    pub warnings: Vec<Error>,
 }
 
 /// Binds the query of a view.
@@ -53,12 +56,14 @@ pub fn define_view(
     let bound = binder.query(query)?;
     let merges = is_mergeable(&bound, false, false);
     let is_updatable = is_called_updatable(&bound);
+    let warnings = binder.take_early().iter().filter_map(json_warning).collect();
     Ok(DefinedView {
         text: print_view(query, style, &log),
         output: bound.output().to_vec(),
         merges,
         is_updatable,
         tables: log.named.into_inner(),
+        warnings,
     })
 }
 
@@ -193,7 +198,9 @@ impl Binder<'_> {
         }
         let target_before = self.target_in_view.take();
         self.order_of_view.clear();
+        let noted_before = self.early.len();
         let mut query = if self.views.is_empty() { self.outermost_view(&view)? } else { self.view_query(&view)? };
+        self.forget_json_of_view(noted_before);
         let names = view.columns();
         let columns = query
             .output()

@@ -14,6 +14,7 @@ use super::args::volatile;
 use super::{FuncCall, FuncDef, FuncType};
 use crate::env::{EvalCx, Level};
 use crate::eval::coerce::{self, DateNeed};
+use crate::expr::{Expr, ExprKind};
 
 pub(super) static FUNCTIONS: &[FuncDef] = &[
     volatile("CONSTANT FOR", 4, 4, |_| FuncType::number(ColumnType::null(), true), constant_for),
@@ -33,14 +34,31 @@ enum Loss {
 }
 
 fn json_between(_: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
-    let what = "comparison of JSON in the BETWEEN operator";
-    cx.env.warn(Level::Warning, Error::new(&errno::ER_NOT_SUPPORTED_YET, &[&what]));
+    cx.env.warn(Level::Warning, is_between());
     Ok(Value::Null)
 }
 
 fn json_condition(_: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
-    cx.env.warn(Level::Warning, Error::new(&errno::ER_IMPLICIT_COMPARISON_FOR_JSON, &[]));
+    cx.env.warn(Level::Warning, is_condition());
     Ok(Value::Null)
+}
+
+fn is_between() -> Error {
+    Error::new(&errno::ER_NOT_SUPPORTED_YET, &[&"comparison of JSON in the BETWEEN operator"])
+}
+
+fn is_condition() -> Error {
+    Error::new(&errno::ER_IMPLICIT_COMPARISON_FOR_JSON, &[])
+}
+
+/// The warning of a call that warns of JSON, which is about the statement and not about values.
+pub fn json_warning(expr: &Expr) -> Option<Error> {
+    let ExprKind::Call(def, _) = &expr.kind else { return None };
+    match def.name {
+        "JSON CONDITION" => Some(is_condition()),
+        "JSON BETWEEN" => Some(is_between()),
+        _ => None,
+    }
 }
 
 fn constant_for(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {

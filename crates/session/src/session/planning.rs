@@ -11,7 +11,7 @@ use vaquita_exec::catalog::PlanCatalog;
 use vaquita_parser::ast::{Expr, Hint, Limit, Literal, Query, QueryBody};
 use vaquita_parser::statement_kind::{Asks, Binds};
 use vaquita_parser::{Statement as Ast, StatementKind};
-use vaquita_plan::bind::{Place, PlanContext, bind_scalar, plan_statement};
+use vaquita_plan::bind::{Place, PlanContext, bind_scalar, plan_statement, take_json_warnings};
 use vaquita_plan::env::Level;
 use vaquita_plan::node::Plan;
 use vaquita_plan::param_texts::ReadAs;
@@ -147,6 +147,11 @@ impl Session {
         before: Option<&CachedPlan>,
     ) -> Result<CachedPlan> {
         let mut plan = self.fresh_plan(ast, &[])?;
+        let warnings = take_json_warnings(&mut plan.plan);
+        if before.is_none() {
+            // As MySQL: when it is prepared, and not when it runs.
+            warnings.into_iter().for_each(|warning| self.env.push_warning(Level::Warning, warning));
+        }
         if parameters == 0 {
             return Ok(plan);
         }
@@ -184,7 +189,8 @@ impl Session {
             false if kept_texts.contains(&n) => text_parameter(collation),
             false => beside_text(n).unwrap_or_else(ColumnType::null),
         });
-        let typed = self.fresh_plan(ast, &types.collect::<Vec<_>>())?;
+        let mut typed = self.fresh_plan(ast, &types.collect::<Vec<_>>())?;
+        take_json_warnings(&mut typed.plan);
         Ok(CachedPlan { reads: plan.reads, beside_texts: plan.beside_texts, of_its_values: plan.of_its_values, ..typed })
     }
 
