@@ -17,6 +17,27 @@ pub trait RowSink {
     fn end_row(&mut self) -> Result<()>;
 }
 
+/// Forgets the rows.
+pub struct Discard;
+
+impl RowSink for Discard {
+    fn columns(&mut self, _: &[OutputColumn]) -> Result<()> {
+        Ok(())
+    }
+
+    fn begin_row(&mut self) {}
+
+    fn value(&mut self, _: &Value, _: &ColumnType) {}
+
+    fn stored(&mut self, _: ValueRef<'_>, _: &ColumnType) -> Result<()> {
+        Ok(())
+    }
+
+    fn end_row(&mut self) -> Result<()> {
+        Ok(())
+    }
+}
+
 /// Keeps the rows in memory.
 #[derive(Default)]
 pub struct Collect {

@@ -8,7 +8,7 @@ mod tree;
 
 use std::fmt::Write;
 
-pub use tree::tree;
+pub use tree::{tree, tree_with};
 
 use crate::expr::{Expr, ExprKind};
 use crate::node::{AccessPath, InsertSource, Node, Plan, QueryPlan, Scan};

@@ -104,7 +104,8 @@ impl Generator<'_> {
 pub fn pattern(database: &str, which: u64) -> String {
     let escaped = database.replace('_', "\\_");
     match which {
-        0 => format!("{escaped}%"),
+        // MySQL takes any of several patterns whose first wildcards are at the same place: here they are at different ones.
+        0 => database[..database.len() - 2].replace('_', "\\_") + "%",
         1 => database[..database.len() - 1].to_string() + "_",
         2 => format!("{escaped}\\_%"),
         _ => format!("{escaped}\\_b"),

@@ -34,13 +34,16 @@ pub struct Round<'a> {
     user: String,
     grants: Vec<Grant>,
     sessions: Vec<Client>,
+    /// They may have temporary tables.
+    temporary: bool,
     victims: Vec<Victim>,
 }
 
 impl<'a> Round<'a> {
     pub fn begin(test: &'a mut Test, random: &'a mut Random, grants: Vec<Grant>) -> Result<Round<'a>, String> {
         let user = format!("{}_u", test.database);
-        let mut round = Round { test, random, user, grants, sessions: Vec::new(), victims: Vec::new() };
+        let sessions = Vec::new();
+        let mut round = Round { test, random, user, grants, sessions, temporary: false, victims: Vec::new() };
         round.create_accounts()?;
         Ok(round)
     }
@@ -76,16 +79,22 @@ impl<'a> Round<'a> {
     fn log_in(&mut self) -> Result<(), String> {
         // Locks of the last sessions would be in the way.
         self.sessions.clear();
+        self.temporary = false;
         self.sessions = self.test.sides.iter().map(|side| side.connect(&self.user, "")).collect::<Result<_, _>>()?;
         self.enter()
     }
 
-    /// Makes the database of the tables the current one if that is allowed, else the account's own.
+    /// Makes the database of the tables the current one if that is allowed, else the account's own; always the same one on both servers.
     fn enter(&mut self) -> Result<(), String> {
         let database = self.test.database.clone();
-        for session in &mut self.sessions {
-            for name in [format!("{database}_own"), database.clone()] {
-                session.try_query(&format!("USE {name}")).map_err(|e| format!("USE {name}: {e}"))?;
+        for name in [database.clone(), format!("{database}_own"), "information_schema".to_string()] {
+            let mut entered = Vec::new();
+            for session in &mut self.sessions {
+                let answer = session.try_query(&format!("USE {name}")).map_err(|e| format!("USE {name}: {e}"))?;
+                entered.push(!matches!(answer, Answer::Err { .. }));
+            }
+            if entered.iter().all(|entered| *entered) {
+                return Ok(());
             }
         }
         Ok(())
@@ -131,6 +140,11 @@ impl<'a> Round<'a> {
         {
             return Err(format!("{} is what a template of {} makes: {sql}", Kind::of(&statement).name(), kind.name()));
         }
+        // The expressions of SHOW do not see temporary tables in MySQL, which asks for the privileges of others of their names.
+        if kind == Kind::Show && self.temporary {
+            self.log_in()?;
+        }
+        self.temporary |= sql.contains("TEMPORARY");
         let in_transaction = matches!(
             kind,
             Kind::Query | Kind::Insert | Kind::Update | Kind::Delete | Kind::LoadData | Kind::Explain | Kind::Do | Kind::Execute

@@ -9,6 +9,7 @@
 mod column_value;
 mod frame;
 mod links;
+mod measures;
 mod part;
 mod program;
 mod ranks;
@@ -39,6 +40,8 @@ pub use column_value::{already_stored, local_now, stores_days, value_of_column};
 pub use frame::Frame;
 use links::ForeignKeys;
 pub(crate) use links::{Links, Parent, ToChild, columns_at};
+pub(crate) use measures::Counter;
+pub use measures::Measures;
 pub use part::Part;
 pub use program::{Assignment, Functions, KeptTriggers, NewRow, NoFunctions, TriggeredRow};
 pub use ranks::Ranks;
@@ -95,6 +98,8 @@ pub struct Execution<'a> {
     pub lock_wait_ms_max: u64,
     /// How long it waits for DDL on its tables.
     pub table_lock_wait: Duration,
+    /// What EXPLAIN ANALYZE wants to know.
+    pub measures: Option<&'a Measures>,
     pub(crate) memory_bytes: Cell<usize>,
     /// What the server counts of it.
     reserve: Reserve,
@@ -163,6 +168,7 @@ impl<'a> Execution<'a> {
             memory_bytes_max: store.options().statement_bytes_max,
             lock_wait_ms_max: 50_000,
             table_lock_wait: Duration::from_secs(50),
+            measures: None,
             memory_bytes: Cell::new(0),
             reserve: Reserve::default(),
             own_writes_hidden: Cell::new(false),

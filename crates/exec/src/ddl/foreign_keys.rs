@@ -86,7 +86,9 @@ pub(super) fn missing_indexes(
     let mut missing: Vec<ast::IndexDef> = Vec::new();
     for (n, (ids, key)) in wanted.iter().enumerate() {
         // An index that was generated for another key is replaced by one of this key's name.
-        let served = indexes.iter().any(|index| index.is_led_by(ids) && (!index.generated || index.parts.len() > ids.len()));
+        let served = indexes.iter().any(|index| {
+            ascends(index, ids.len()) && index.is_led_by(ids) && (!index.generated || index.parts.len() > ids.len())
+        });
         let other = |(m, (other, _)): (usize, &(Vec<ColumnId>, &ast::ForeignKey))| {
             m != n && covers(other, ids) && (other.len() > ids.len() || m > n)
         };
@@ -104,6 +106,11 @@ pub(super) fn missing_indexes(
     Ok(missing)
 }
 
+/// An index that descends serves a key, but MySQL generates one beside it, and keeps it.
+fn ascends(index: &IndexDef, parts: usize) -> bool {
+    index.parts.iter().take(parts).all(|part| !part.descending)
+}
+
 /// Generated indexes that others make useless go: those that are there, or those that will be for columns of these names. Parts are positions.
 pub(super) fn drop_useless(indexes: &mut Vec<IndexDef>, missing: &[ast::IndexDef], columns: &[ColumnDef]) {
     let position = |part: &KeyPart| match part {
@@ -114,7 +121,10 @@ pub(super) fn drop_useless(indexes: &mut Vec<IndexDef>, missing: &[ast::IndexDef
     let useless = |n: usize, index: &IndexDef| {
         let columns: Vec<ColumnId> = index.parts.iter().map(|part| part.column).collect();
         let better = |(m, other): (usize, &IndexDef)| {
-            m != n && other.is_led_by(&columns) && (!other.generated || other.parts.len() > columns.len() || m > n)
+            m != n
+                && ascends(other, columns.len())
+                && other.is_led_by(&columns)
+                && (!other.generated || other.parts.len() > columns.len() || m > n)
         };
         let own: Vec<Option<usize>> = columns.iter().map(|id| Some(usize::from(id.0))).collect();
         index.generated && (indexes.iter().enumerate().any(better) || will_lead.iter().any(|columns| columns.starts_with(&own)))

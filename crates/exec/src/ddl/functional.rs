@@ -100,14 +100,18 @@ impl Ddl<'_> {
     fn bind_functional(&self, text: &str, index: &str, def: &TableDef) -> Result<Expr> {
         let catalog = crate::catalog::PlanCatalog::new(self.catalog);
         let context = PlanContext::new(&catalog, Place::Functional(index));
-        let bound = bind::bind_functional(&parse_stored(text)?, &Arc::new(def.clone()), index, &context);
+        let parsed = parse_stored(text)?;
+        let bound = bind::bind_functional(&parsed, &Arc::new(def.clone()), index, &context);
         let bound = bound.map_err(|error| match unknown_column(&error) {
             Some(name) => Error::new(&ER_BAD_FIELD_ERROR, &[&name, &"functional index"]),
             None => error,
         })?;
         match bound.kind {
             ExprKind::Row(_) => return Err(Error::new(&ER_FUNCTIONAL_INDEX_ROW_VALUE_IS_NOT_ALLOWED, &[&index])),
-            ExprKind::Slot(_) => return Err(Error::new(&ER_FUNCTIONAL_INDEX_ON_FIELD, &[])),
+            // With COLLATE it is still the column's slot.
+            ExprKind::Slot(_) if !matches!(parsed, ast::Expr::Collate { .. }) => {
+                return Err(Error::new(&ER_FUNCTIONAL_INDEX_ON_FIELD, &[]));
+            }
             _ => {}
         }
         if visit::slots(&bound).iter().any(|read| def.columns.get(*read).is_some_and(|column| column.auto_increment)) {

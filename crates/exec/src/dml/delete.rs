@@ -95,7 +95,7 @@ impl<'a> Rows<'a> {
 fn for_each(plan: &DeletePlan, statement: &Execution<'_>, mut f: impl FnMut(usize, &[u8]) -> Result<()>) -> Result<()> {
     let mut seen: Vec<HashSet<Box<[u8]>>> = plan.targets.iter().map(|_| HashSet::new()).collect();
     let mut frame = Frame::new(statement, None, plan.frame_width);
-    let mut source = op::build(&plan.source);
+    let mut source = op::Builder::of(statement).build(&plan.source);
     source.open(&mut frame)?;
     let joined = super::is_join(&plan.source);
     while source.next(&mut frame)? {

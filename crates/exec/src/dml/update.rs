@@ -101,7 +101,7 @@ fn for_each<'a>(
 ) -> Result<()> {
     let mut seen: Vec<HashSet<Box<[u8]>>> = plan.targets.iter().map(|_| HashSet::new()).collect();
     let mut frame = Frame::new(statement, None, plan.frame_width);
-    let mut source = op::build(&plan.source);
+    let mut source = op::Builder::of(statement).build(&plan.source);
     source.open(&mut frame)?;
     let mut row = 0;
     let joined = super::is_join(&plan.source);

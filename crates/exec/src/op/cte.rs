@@ -18,7 +18,7 @@ use super::key_table::KeyTable;
 use super::limit::bounds;
 use super::set_op::encode_row;
 use super::sub_plan::SubPlan;
-use super::{Frame, Operator, Pulse};
+use super::{Builder, Frame, Operator, Pulse};
 use crate::context::Rows;
 
 /// What a round takes beside its rows: `Rows`, its reference counts, and room for some values of 24 bytes.
@@ -120,7 +120,7 @@ impl<'p> RecursiveCte<'p> {
     ) -> Result<()> {
         let statement = frame.statement;
         let cx = frame.cx();
-        let mut source = SubPlan::new(plan);
+        let mut source = SubPlan::new(plan, Builder::of(statement));
         let (mut row, mut key) = (Vec::new(), Vec::new());
         source.open(statement, Some(&cx))?;
         while *left > 0 && source.next(statement, Some(&cx), &mut row)? {

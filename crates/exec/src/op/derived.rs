@@ -10,7 +10,7 @@ use vaquita_plan::node::QueryPlan;
 use vaquita_types::Result;
 
 use super::sub_plan::SubPlan;
-use super::{Frame, Operator, Pulse, give};
+use super::{Builder, Frame, Operator, Pulse, give};
 use crate::context::Rows;
 
 pub struct Derived<'p> {
@@ -26,9 +26,15 @@ pub struct Derived<'p> {
 }
 
 impl<'p> Derived<'p> {
-    pub fn new(plan: &'p Arc<QueryPlan>, slots: &'p [Slot], filter: &'p [Expr], keeps: bool) -> Derived<'p> {
+    pub fn new(
+        plan: &'p Arc<QueryPlan>,
+        slots: &'p [Slot],
+        filter: &'p [Expr],
+        keeps: bool,
+        builder: Builder<'_>,
+    ) -> Derived<'p> {
         Derived {
-            source: SubPlan::new(plan),
+            source: SubPlan::new(plan, builder),
             slots,
             filter,
             keeps,
@@ -59,7 +65,7 @@ impl Operator for Derived<'_> {
         if !self.keeps {
             // What its operators have kept is of another outer row.
             if std::mem::replace(&mut self.opened, true) {
-                self.source = SubPlan::new(self.source.plan);
+                self.source = SubPlan::new(self.source.plan, Builder::of(frame.statement));
             }
             return self.source.open(frame.statement, Some(&frame.cx()));
         }

@@ -8,7 +8,7 @@ use super::key;
 use super::key_table::KeyTable;
 use super::overflow::Overflow;
 use super::slots::filled_slots;
-use super::{Frame, Operator, build, build_again};
+use super::{Builder, Frame, Operator};
 
 /// Bytes of a row's number at the end of its key.
 const NUMBER_BYTES: usize = 8;
@@ -26,8 +26,8 @@ pub struct Distinct<'p> {
 }
 
 impl<'p> Distinct<'p> {
-    pub fn new(node: &'p Node, keys: &'p [Expr], again: bool) -> Distinct<'p> {
-        let input = if again { build_again(node) } else { build(node) };
+    pub fn new(node: &'p Node, keys: &'p [Expr], builder: Builder<'_>) -> Distinct<'p> {
+        let input = builder.build(node);
         Distinct { node, input, keys, seen: KeyTable::new(), overflow: None, number: 0, ended: false, key: Vec::new() }
     }
 

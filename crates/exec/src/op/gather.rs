@@ -14,7 +14,7 @@ use vaquita_types::Result;
 
 use super::parallel::{self, Division};
 use super::slots::{filled_slots, refills};
-use super::{Frame, Operator, build, limit};
+use super::{Builder, Frame, Operator, limit};
 use crate::context::Rows;
 
 /// Rows that are read here before anything else, at most.
@@ -71,12 +71,12 @@ pub fn applies(node: &Node) -> bool {
 
 impl<'p> Gather<'p> {
     /// `limit` is what the rows are for.
-    pub fn new(node: &'p Node, limit: Option<&'p Limit>) -> Gather<'p> {
+    pub fn new(node: &'p Node, limit: Option<&'p Limit>, builder: Builder<'_>) -> Gather<'p> {
         Gather {
             node,
             limit,
             wanted: u64::MAX,
-            input: build(node),
+            input: builder.build(node),
             saved: filled_slots(node),
             reading: Reading::Alone,
             division: None,
@@ -110,7 +110,7 @@ impl<'p> Gather<'p> {
             found.iter().map(|rows| rows.load(Ordering::Relaxed)).sum::<u64>() >= wanted
         };
         let work = |frame: &mut Frame<'_>| {
-            let mut input = build(node);
+            let mut input = Builder::of(frame.statement).build(node);
             let mut parts: Vec<(usize, Rows)> = Vec::new();
             let bytes_max = frame.statement.memory_bytes_max.min(ROUND_BYTES_MAX);
             input.open(frame)?;

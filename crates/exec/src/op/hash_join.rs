@@ -10,7 +10,7 @@ use vaquita_types::{Result, Value};
 use super::key;
 use super::key_table::KeyTable;
 use super::slots::{is_independent, key_slots, refills};
-use super::{Frame, Operator, Pulse, build, build_again};
+use super::{Builder, Frame, Operator, Pulse};
 use crate::context::Rows;
 
 /// The end of a chain.
@@ -52,7 +52,7 @@ pub struct Sides<'p> {
 }
 
 impl<'p> HashJoin<'p> {
-    pub fn new(kind: JoinKind, sides: Sides<'p>, compare: &'p [CompareAs], on: &'p [Expr], again: bool) -> HashJoin<'p> {
+    pub fn new(kind: JoinKind, sides: Sides<'p>, compare: &'p [CompareAs], on: &'p [Expr], builder: Builder<'_>) -> HashJoin<'p> {
         let mut build_slots = sides.build_slots.to_vec();
         key_slots(sides.build, &mut build_slots);
         // Nothing above reads the build side of a semijoin.
@@ -62,8 +62,8 @@ impl<'p> HashJoin<'p> {
         let keeps_table = is_independent(sides.build);
         HashJoin {
             kind,
-            probe: if again { build_again(sides.probe) } else { build(sides.probe) },
-            build: if again && !keeps_table { build_again(sides.build) } else { build(sides.build) },
+            probe: builder.build(sides.probe),
+            build: if keeps_table { builder.once() } else { builder }.build(sides.build),
             probe_keys: sides.probe_keys,
             build_keys: sides.build_keys,
             compare,

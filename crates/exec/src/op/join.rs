@@ -6,7 +6,7 @@ use vaquita_storage::KeyRange;
 use vaquita_types::{Result, Value};
 
 use super::slots::key_slots;
-use super::{Frame, Operator, Pulse, build, build_again};
+use super::{Builder, Frame, Operator, Pulse};
 
 pub struct NestedLoop<'p> {
     kind: JoinKind,
@@ -28,15 +28,15 @@ impl<'p> NestedLoop<'p> {
         inner: &'p Node,
         on: &'p [Expr],
         inner_slots: &[Slot],
-        again: bool,
+        builder: Builder<'_>,
     ) -> NestedLoop<'p> {
-        let outer = if again { build_again(outer) } else { build(outer) };
+        let outer = builder.build(outer);
         let mut inner_slots = inner_slots.to_vec();
         key_slots(inner, &mut inner_slots);
         NestedLoop {
             kind,
             outer,
-            inner: build_again(inner),
+            inner: builder.again().build(inner),
             on,
             inner_slots,
             inside: false,

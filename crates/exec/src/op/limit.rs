@@ -6,7 +6,7 @@ use vaquita_plan::node::{self, Node};
 use vaquita_types::errno::ER_WRONG_ARGUMENTS;
 use vaquita_types::{Error, Result, Value};
 
-use super::{Frame, Operator, build, build_again};
+use super::{Builder, Frame, Operator};
 
 /// The numbers of rows to leave out and to give.
 pub fn bounds(limit: &node::Limit, frame: &Frame<'_>) -> Result<(u64, u64)> {
@@ -33,8 +33,8 @@ pub struct Limit<'p> {
 }
 
 impl<'p> Limit<'p> {
-    pub fn new(input: &'p Node, limit: &'p node::Limit, again: bool) -> Limit<'p> {
-        Limit::over(if again { build_again(input) } else { build(input) }, limit)
+    pub fn new(input: &'p Node, limit: &'p node::Limit, builder: Builder<'_>) -> Limit<'p> {
+        Limit::over(builder.build(input), limit)
     }
 
     pub fn over(input: Box<dyn Operator + 'p>, limit: &'p node::Limit) -> Limit<'p> {

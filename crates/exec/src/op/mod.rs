@@ -16,6 +16,8 @@
 //! | JsonTable | `json_table` | the document |
 //! | RecursiveCte, CteRows | `cte` | all rows |
 //!
+//! For EXPLAIN ANALYZE each is inside one that counts and times it (`measured`).
+//!
 //! Kept rows are `context::Rows`, compared as the bytes that `key` makes of them, found in a `key_table`. Sort, Distinct and Aggregate
 //! go on with rows on disk when memory ends (`overflow`); the others end with error 1041.
 
@@ -30,6 +32,7 @@ mod json_table;
 mod key;
 mod key_table;
 mod limit;
+mod measured;
 mod overflow;
 mod parallel;
 mod partitioned;
@@ -53,7 +56,7 @@ pub use limit::bounds as limit_bounds;
 pub use scan::{TableScan, scan_ranges};
 pub use sub_plan::SubPlan;
 
-use crate::context::Frame;
+use crate::context::{Execution, Frame, Measures};
 
 pub trait Operator {
     fn open(&mut self, frame: &mut Frame<'_>) -> Result<()>;
@@ -89,28 +92,58 @@ pub trait Operator {
     }
 }
 
-/// The operator of a plan's root, from which rows are taken one after the other as long as anybody wants them.
-pub fn build_root(node: &Node) -> Box<dyn Operator + '_> {
-    match node {
-        Node::Limit { input, limit } if gather::applies(input) => {
-            Box::new(limit::Limit::over(Box::new(gather::Gather::new(input, Some(limit))), limit))
+/// Makes the operators of nodes.
+#[derive(Clone, Copy)]
+pub struct Builder<'m> {
+    /// What is made is opened for each row of another operator.
+    again: bool,
+    measures: Option<&'m Measures>,
+}
+
+impl<'m> Builder<'m> {
+    /// For operators that this statement opens once.
+    pub fn of(statement: &Execution<'m>) -> Builder<'m> {
+        Builder { again: false, measures: statement.measures }
+    }
+
+    fn again(self) -> Builder<'m> {
+        Builder { again: true, ..self }
+    }
+
+    fn once(self) -> Builder<'m> {
+        Builder { again: false, ..self }
+    }
+
+    fn is_again(self) -> bool {
+        self.again
+    }
+
+    /// The operator of a plan's root, from which rows are taken one after the other as long as anybody wants them.
+    pub fn root(self, node: &Node) -> Box<dyn Operator + '_> {
+        match node {
+            Node::Limit { input, limit } if gather::applies(input) => {
+                let input = Box::new(gather::Gather::new(input, Some(limit), self));
+                self.measured(node, Box::new(limit::Limit::over(input, limit)))
+            }
+            _ if gather::applies(node) => Box::new(gather::Gather::new(node, None, self)),
+            _ => self.build(node),
         }
-        _ if gather::applies(node) => Box::new(gather::Gather::new(node, None)),
-        _ => build(node),
+    }
+
+    pub fn build(self, node: &Node) -> Box<dyn Operator + '_> {
+        self.measured(node, operator(node, self))
+    }
+
+    /// EXPLAIN ANALYZE counts and times what an operator gives.
+    fn measured<'p>(self, node: &'p Node, operator: Box<dyn Operator + 'p>) -> Box<dyn Operator + 'p> {
+        match self.measures {
+            None => operator,
+            Some(measures) => Box::new(measured::Measured::new(operator, measures.of(node))),
+        }
     }
 }
 
-/// The operator of a node that is opened once.
-pub fn build(node: &Node) -> Box<dyn Operator + '_> {
-    build_node(node, false)
-}
-
-/// The operator of a node that is opened for each row of another.
-fn build_again(node: &Node) -> Box<dyn Operator + '_> {
-    build_node(node, true)
-}
-
-fn build_node(node: &Node, again: bool) -> Box<dyn Operator + '_> {
+fn operator<'p>(node: &'p Node, builder: Builder<'_>) -> Box<dyn Operator + 'p> {
     match node {
         Node::One => Box::new(One { given: false }),
         Node::Empty => Box::new(Empty),
@@ -120,31 +153,31 @@ fn build_node(node: &Node, again: bool) -> Box<dyn Operator + '_> {
             Some(partitions) => Box::new(partitioned::PartitionedScan::new(scan, partitions)),
         },
         Node::Derived { plan, slots, filter, correlated } => {
-            Box::new(derived::Derived::new(plan, slots, filter, again && !*correlated))
+            Box::new(derived::Derived::new(plan, slots, filter, builder.again && !*correlated, builder))
         }
-        Node::Filter { input, predicate } => Box::new(Filter { input: build_node(input, again), predicate }),
+        Node::Filter { input, predicate } => Box::new(Filter { input: builder.build(input), predicate }),
         Node::NestedLoop { kind, outer, inner, on, inner_slots } => {
-            Box::new(join::NestedLoop::new(*kind, outer, inner, on, inner_slots, again))
+            Box::new(join::NestedLoop::new(*kind, outer, inner, on, inner_slots, builder))
         }
         Node::HashJoin { kind, probe, build, probe_keys, build_keys, compare, on, build_slots } => {
             let sides = hash_join::Sides { probe, build, probe_keys, build_keys, build_slots };
-            Box::new(hash_join::HashJoin::new(*kind, sides, compare, on, again))
+            Box::new(hash_join::HashJoin::new(*kind, sides, compare, on, builder))
         }
         Node::Sort { input, keys, limit, saved } => match &**input {
             Node::Distinct { input, keys: distinct } if limit.is_none() && sort_distinct::applies(keys, distinct) => {
-                Box::new(sort_distinct::SortDistinct::new(input, distinct, saved, again))
+                Box::new(sort_distinct::SortDistinct::new(input, distinct, saved, builder))
             }
-            _ => Box::new(sort::Sort::new(input, keys, limit.as_ref(), saved, again)),
+            _ => Box::new(sort::Sort::new(input, keys, limit.as_ref(), saved, builder)),
         },
-        Node::Limit { input, limit } => Box::new(limit::Limit::new(input, limit, again)),
+        Node::Limit { input, limit } => Box::new(limit::Limit::new(input, limit, builder)),
         Node::Aggregate { input, keys, aggregates, saved, sorted_input, rollup } => {
-            aggregate::build_aggregate(input, keys, aggregates, saved, (*sorted_input, *rollup), again)
+            aggregate::build_aggregate(input, keys, aggregates, saved, (*sorted_input, *rollup), builder)
         }
-        Node::Distinct { input, keys } => Box::new(distinct::Distinct::new(input, keys, again)),
-        Node::SetOp { op, all, inputs, slots, types } => Box::new(set_op::SetOp::new(*op, *all, inputs, slots, types)),
+        Node::Distinct { input, keys } => Box::new(distinct::Distinct::new(input, keys, builder)),
+        Node::SetOp { op, all, inputs, slots, types } => Box::new(set_op::SetOp::new((*op, *all), inputs, slots, types, builder)),
         Node::JsonTable { document, table } => Box::new(json_table::JsonTable::new(document, table)),
         Node::Values { rows, slots } => Box::new(values::Values::new(rows, slots)),
-        Node::Window { input, windows, saved } => Box::new(window::Window::new(input, windows, saved, again)),
+        Node::Window { input, windows, saved } => Box::new(window::Window::new(input, windows, saved, builder)),
         Node::RowCount { table, slot } => Box::new(values::RowCount::new(table, *slot)),
         Node::RecursiveCte { id, seed, recursive, distinct, slots, types, filter, limit } => {
             let members = cte::Members { seed, recursive, distinct: *distinct, limit: limit.as_ref() };

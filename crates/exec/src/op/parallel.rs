@@ -26,7 +26,7 @@ use vaquita_types::temporal::TimeZone;
 use vaquita_types::{Error, Result, Value};
 
 use super::scan::scan_ranges;
-use crate::context::{Execution, Frame, Part, SessionEnv};
+use crate::context::{Execution, Frame, Measures, Part, SessionEnv};
 
 /// Morsels for each thread.
 const MORSELS: u64 = 16;
@@ -96,6 +96,7 @@ pub fn run_morsels<T: Send>(
             catalog: Arc::clone(statement.catalog),
             params: statement.params,
             interrupt: statement.interrupt,
+            measures: statement.measures,
             memory_bytes_max: statement.memory_bytes_max.saturating_sub(statement.memory_bytes.get()) / (helpers.count() + 1),
         },
         view: &view,
@@ -175,6 +176,7 @@ struct Lent<'a> {
     catalog: Arc<Catalog>,
     params: &'a [Value],
     interrupt: &'a vaquita_storage::Interrupt,
+    measures: Option<&'a Measures>,
     memory_bytes_max: usize,
 }
 
@@ -188,6 +190,7 @@ impl Shared<'_> {
         let mut statement = Execution::new(lent.store, &catalog, &txn, lent.params, self.session, lent.interrupt);
         statement.memory_bytes_max = lent.memory_bytes_max;
         statement.part = Some(&part);
+        statement.measures = lent.measures;
         let result = work(&mut Frame::new(&statement, None, self.width));
         if result.is_err() || self.session.refused.load(Ordering::Relaxed) {
             self.morsels.stop();

@@ -14,7 +14,7 @@ use vaquita_types::{ColumnType, Result, Value};
 use super::key;
 use super::key_table::KeyTable;
 use super::sub_plan::SubPlan;
-use super::{Frame, Operator, Pulse, give};
+use super::{Builder, Frame, Operator, Pulse, give};
 
 pub struct SetOp<'p> {
     op: SetOpKind,
@@ -42,11 +42,17 @@ pub fn encode_row(row: &[Value], types: &[ColumnType], env: &dyn Env, out: &mut 
 }
 
 impl<'p> SetOp<'p> {
-    pub fn new(op: SetOpKind, all: bool, inputs: &'p [Arc<QueryPlan>], slots: &'p [Slot], types: &'p [ColumnType]) -> SetOp<'p> {
+    pub fn new(
+        (op, all): (SetOpKind, bool),
+        inputs: &'p [Arc<QueryPlan>],
+        slots: &'p [Slot],
+        types: &'p [ColumnType],
+        builder: Builder<'_>,
+    ) -> SetOp<'p> {
         SetOp {
             op,
             all,
-            inputs: inputs.iter().map(|plan| SubPlan::new(plan)).collect(),
+            inputs: inputs.iter().map(|plan| SubPlan::new(plan, builder)).collect(),
             slots,
             types,
             at: 0,

@@ -16,7 +16,7 @@ use vaquita_types::{Result, Value};
 
 use super::overflow::Overflow;
 use super::slots::refills;
-use super::{Frame, Operator, Pulse, build, build_again, key, limit};
+use super::{Builder, Frame, Operator, Pulse, key, limit};
 use crate::context::Execution;
 use crate::context::Rows;
 use crate::op::parallel;
@@ -44,15 +44,21 @@ pub struct Sort<'p> {
 }
 
 impl<'p> Sort<'p> {
-    pub fn new(node: &'p Node, keys: &'p [SortKey], limit: Option<&'p node::Limit>, saved: &'p [Slot], again: bool) -> Sort<'p> {
-        let input = if again { build_again(node) } else { build(node) };
+    pub fn new(
+        node: &'p Node,
+        keys: &'p [SortKey],
+        limit: Option<&'p node::Limit>,
+        saved: &'p [Slot],
+        builder: Builder<'_>,
+    ) -> Sort<'p> {
+        let input = builder.build(node);
         Sort {
             node,
             input,
             keys,
             limit,
             saved,
-            again,
+            again: builder.is_again(),
             runs: Vec::new(),
             order: Vec::new(),
             at: 0,
@@ -69,7 +75,7 @@ impl<'p> Sort<'p> {
         }
         let (node, keys, saved) = (self.node, self.keys, self.saved);
         let part = |frame: &mut Frame<'_>| {
-            let mut input = build(node);
+            let mut input = Builder::of(frame.statement).build(node);
             input.open(frame)?;
             Run::of(&mut *input, Filler::new(node, keys, saved), wanted, frame)
         };

@@ -11,7 +11,7 @@ use vaquita_types::Result;
 use super::key_table::KeyTable;
 use super::overflow::Overflow;
 use super::slots::refills;
-use super::{Frame, Operator, Pulse, build, build_again, key, sort};
+use super::{Builder, Frame, Operator, Pulse, key, sort};
 use crate::context::Rows;
 
 pub struct SortDistinct<'p> {
@@ -35,9 +35,9 @@ pub fn applies(order: &[SortKey], distinct: &[Expr]) -> bool {
 }
 
 impl<'p> SortDistinct<'p> {
-    pub fn new(input: &'p Node, keys: &'p [Expr], saved: &'p [Slot], again: bool) -> SortDistinct<'p> {
+    pub fn new(input: &'p Node, keys: &'p [Expr], saved: &'p [Slot], builder: Builder<'_>) -> SortDistinct<'p> {
         SortDistinct {
-            input: if again { build_again(input) } else { build(input) },
+            input: builder.build(input),
             keys,
             saved,
             takes_slots: refills(input),

@@ -10,7 +10,7 @@ use vaquita_plan::node::QueryPlan;
 use vaquita_types::{Result, Value, stack};
 
 use super::slots::refills;
-use super::{Frame, Operator, build};
+use super::{Builder, Frame, Operator};
 use crate::context::Execution;
 
 pub struct SubPlan<'p> {
@@ -22,11 +22,11 @@ pub struct SubPlan<'p> {
 }
 
 impl<'p> SubPlan<'p> {
-    pub fn new(plan: &'p QueryPlan) -> SubPlan<'p> {
-        stack::deeper(|| SubPlan::build(plan))
+    pub fn new(plan: &'p QueryPlan, builder: Builder<'_>) -> SubPlan<'p> {
+        stack::deeper(|| SubPlan::build(plan, builder.once()))
     }
 
-    fn build(plan: &'p QueryPlan) -> SubPlan<'p> {
+    fn build(plan: &'p QueryPlan, builder: Builder<'_>) -> SubPlan<'p> {
         let mut used = vec![0usize; plan.frame_width];
         let plain = plan.output.iter().all(|o| match &o.expr.kind {
             ExprKind::Slot(slot) => {
@@ -44,7 +44,7 @@ impl<'p> SubPlan<'p> {
             .iter()
             .map(|o| movable && matches!(o.expr.kind, ExprKind::Slot(slot) if used.get(slot) == Some(&1)))
             .collect();
-        SubPlan { plan, root: build(&plan.root), slots: vec![Value::Null; plan.frame_width], takes }
+        SubPlan { plan, root: builder.build(&plan.root), slots: vec![Value::Null; plan.frame_width], takes }
     }
 
     pub fn open(&mut self, statement: &Execution<'_>, outer: Option<&EvalCx<'_>>) -> Result<()> {

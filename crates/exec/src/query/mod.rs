@@ -17,8 +17,8 @@ use vaquita_types::temporal::TimeZone;
 use vaquita_types::{Error, Result, TypeKind, Value};
 
 use crate::context::{Execution, Frame, heap_bytes};
-use crate::op::{self, Operator, SubPlan, TableScan};
-use crate::sink::RowSink;
+use crate::op::{self, Builder, Operator, SubPlan, TableScan};
+use crate::sink::{Discard, RowSink};
 
 /// Rows between two looks at the interrupt.
 const INTERRUPT_ROWS: u64 = 1 << 10;
@@ -34,13 +34,15 @@ fn send_rows(plan: &QueryPlan, statement: &Execution<'_>, outer: Option<&EvalCx<
     let _memory = Memory::of(statement);
     sink.columns(&plan.output)?;
     let mut frame = Frame::new(statement, outer, plan.frame_width);
-    if let Some((scan, positions)) = stored_columns(plan, statement) {
+    if statement.measures.is_none()
+        && let Some((scan, positions)) = stored_columns(plan, statement)
+    {
         return run_stored(plan, scan, &positions, &mut frame, sink);
     }
     let unlimited = if plan.calc_found_rows { without_limit(&plan.root) } else { None };
     let (mut root, (skip, most)) = match &unlimited {
-        Some((node, limit)) => (op::build(node), op::limit_bounds(limit, &frame)?),
-        None => (op::build_root(&plan.root), (0, u64::MAX)),
+        Some((node, limit)) => (Builder::of(statement).build(node), op::limit_bounds(limit, &frame)?),
+        None => (Builder::of(statement).root(&plan.root), (0, u64::MAX)),
     };
     root.open(&mut frame)?;
     let mut rows = 0u64;
@@ -64,6 +66,25 @@ fn send_rows(plan: &QueryPlan, statement: &Execution<'_>, outer: Option<&EvalCx<
         }
     }
     Ok(rows + root.skipped())
+}
+
+/// EXPLAIN ANALYZE: runs a plan for `statement.measures` and gives its rows to nobody. Of UPDATE and DELETE it finds the rows, and changes
+/// none; INSERT is not run.
+pub fn measure(plan: &Plan, statement: &Execution<'_>) -> Result<()> {
+    let (source, frame_width) = match plan {
+        Plan::Query(query) => return run(query, statement, None, &mut Discard).map(drop),
+        Plan::Insert(_) => return Ok(()),
+        Plan::Update(update) => (&update.source, update.frame_width),
+        Plan::Delete(delete) => (&delete.source, delete.frame_width),
+    };
+    let _memory = Memory::of(statement);
+    let mut frame = Frame::new(statement, None, frame_width);
+    let mut source = Builder::of(statement).build(source);
+    source.open(&mut frame)?;
+    while source.next(&mut frame)? {
+        statement.interrupt.check_in_turn()?;
+    }
+    Ok(())
 }
 
 /// What a plan evaluates before its first row (`vaquita_plan::bind`, EARLY-1 to EARLY-4).
@@ -155,7 +176,7 @@ pub fn for_each(
     mut f: impl FnMut(&mut Vec<Value>) -> Result<()>,
 ) -> Result<()> {
     let _memory = Memory::of(statement);
-    let mut source = SubPlan::new(plan);
+    let mut source = SubPlan::new(plan, Builder::of(statement));
     source.open(statement, outer)?;
     let mut row = Vec::with_capacity(plan.output.len());
     let mut rows = 0u64;
@@ -183,7 +204,7 @@ pub fn collect_some(
     rows_max: usize,
 ) -> Result<Vec<Vec<Value>>> {
     let _memory = Memory::of(statement);
-    let mut source = SubPlan::new(plan);
+    let mut source = SubPlan::new(plan, Builder::of(statement));
     source.open(statement, outer)?;
     let mut rows = Vec::new();
     let mut row = Vec::with_capacity(plan.output.len());

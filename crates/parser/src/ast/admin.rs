@@ -126,7 +126,7 @@ pub struct SetPassword {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Explain {
     pub analyze: bool,
-    /// FORMAT=, in upper case: TRADITIONAL, JSON, TREE.
+    /// FORMAT= as written: TRADITIONAL, JSON, TREE.
     pub format: Option<String>,
     /// INTO @var.
     pub into: Option<String>,

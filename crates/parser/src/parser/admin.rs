@@ -21,7 +21,7 @@ impl Parser<'_> {
         if self.is(Kw::FORMAT) && self.peek() == Tok::Op(Op::Eq) {
             self.bump();
             self.bump();
-            explain.format = Some(self.ident_or_text()?.to_ascii_uppercase());
+            explain.format = Some(self.ident_or_text()?);
         }
         if self.eat(Kw::INTO) {
             explain.into = Some(self.at_name()?);

@@ -102,13 +102,19 @@ impl Binder<'_> {
                 {
                     continue;
                 }
+                let is_another = match &expr.kind {
+                    // A column by another collation than its own.
+                    ExprKind::Slot(base) => table.columns.get(*base).is_some_and(|base| base.ty.collation != expr.ty.collation),
+                    ExprKind::Literal(_) => false,
+                    _ => true,
+                };
                 let mut expr = match (&expr.kind, &elements) {
                     (ExprKind::Call(_, args), Some(_)) => args.first().cloned().unwrap_or_else(|| expr.clone()),
                     _ => expr.clone(),
                 };
                 // If nothing reads what it is generated of, nothing is the expression.
                 let is_read = visit::map_slots(&mut expr, &|base| relation.slot(base));
-                if is_read && (elements.is_some() || !matches!(expr.kind, ExprKind::Slot(_) | ExprKind::Literal(_))) {
+                if is_read && (elements.is_some() || is_another) {
                     plain_texts(&mut expr);
                     indexed.push(Indexed { relation: n, column: *position, expr, elements });
                 }
@@ -136,7 +142,7 @@ impl Binder<'_> {
     }
 
     fn name_operand(&mut self, frame: usize, operand: &mut Expr, indexed: &[Indexed]) {
-        if operand.is_leaf() {
+        if operand.is_leaf() && !matches!(operand.kind, ExprKind::Slot(_)) {
             return;
         }
         let mut plain = operand.clone();

@@ -9,7 +9,12 @@ use crate::node::{AccessPath, InsertSource, JoinKind, Limit, Node, Plan, QueryPl
 use crate::visit;
 
 pub fn tree(plan: &Plan) -> String {
-    let mut printer = Printer { out: String::new(), names: Names::default() };
+    tree_with(plan, &|_| String::new())
+}
+
+/// The tree with what `note` tells of a node behind the line that shows the node's rows.
+pub fn tree_with(plan: &Plan, note: &dyn Fn(&Node) -> String) -> String {
+    let mut printer = Printer { out: String::new(), names: Names::default(), note };
     match plan {
         Plan::Query(query) => printer.plan(query, 0),
         Plan::Insert(insert) => {
@@ -35,12 +40,13 @@ pub fn tree(plan: &Plan) -> String {
     printer.out
 }
 
-struct Printer {
+struct Printer<'n> {
     out: String,
     names: Names,
+    note: &'n dyn Fn(&Node) -> String,
 }
 
-impl Printer {
+impl Printer<'_> {
     fn line(&mut self, level: usize, text: &str) {
         let _ = writeln!(self.out, "{:indent$}-> {text}", "", indent = level * 4);
     }
@@ -80,12 +86,13 @@ impl Printer {
             _ => &[],
         };
         let mut level = level;
+        let mut note = (self.note)(node);
         if !filter.is_empty() {
             let condition = self.names.conjunction(filter);
-            self.line(level, &format!("Filter: {condition}"));
+            self.line(level, &format!("Filter: {condition}{}", std::mem::take(&mut note)));
             level += 1;
         }
-        self.line(level, &text);
+        self.line(level, &format!("{text}{note}"));
         let mut below: Vec<&Node> = Vec::new();
         visit::inputs(node, &mut |input| below.push(input));
         for input in below {

@@ -14,6 +14,7 @@ mod client;
 mod clock;
 mod depth;
 mod events;
+mod explain_analyze;
 mod foreign_keys;
 mod generated_columns;
 mod golden_accounts;

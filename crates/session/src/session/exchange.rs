@@ -14,6 +14,8 @@ pub(super) struct Exchange<'a> {
     /// The rows of the query are kept in `cursor`, for the client to fetch.
     pub keeps_rows: bool,
     pub cursor: Option<Box<Cursor>>,
+    /// EXPLAIN ANALYZE: the answer is what the plan did.
+    pub analyzes: bool,
     /// A step of a stored program: its commit is waited for.
     pub in_program: bool,
     /// The answer was an error: a text of several statements ends here.
@@ -22,7 +24,17 @@ pub(super) struct Exchange<'a> {
 
 impl<'a> Exchange<'a> {
     pub fn new(answer: &'a mut dyn Answer, park: MakeWaiter<'a>) -> Exchange<'a> {
-        Exchange { answer, park, rest: &[], binary: false, keeps_rows: false, cursor: None, in_program: false, failed: false }
+        Exchange {
+            answer,
+            park,
+            rest: &[],
+            binary: false,
+            keeps_rows: false,
+            cursor: None,
+            analyzes: false,
+            in_program: false,
+            failed: false,
+        }
     }
 
     pub fn more(&self) -> bool {

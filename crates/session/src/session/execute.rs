@@ -213,6 +213,9 @@ impl Session {
 
     /// One try.
     fn run_once(&mut self, planned: &Planned<'_>, exchange: &mut Exchange<'_>) -> Result<Done> {
+        if exchange.analyzes {
+            return self.measure_once(planned, exchange);
+        }
         let Planned { plan, params, .. } = *planned;
         let form = self.result_form(exchange);
         let in_use = InUse { tables: Tables::Of(plan), outer: None };

@@ -1,51 +1,143 @@
 //! EXPLAIN: plans a statement and sends the plan as a result set.
 //!
 //! FORMAT=TRADITIONAL gives MySQL's table of one row per table read, TREE and JSON one text. The format is
-//! `explain_format` unless the statement says it. EXPLAIN ANALYZE, FOR CONNECTION and INTO are refused.
+//! `explain_format` unless the statement says it. EXPLAIN ANALYZE runs the plan and gives a tree that tells of each operator
+//! what it did; of UPDATE and DELETE it finds the rows and changes none. FOR CONNECTION is refused.
 
+use std::borrow::Cow;
+
+use vaquita_exec::context::{Measures, SessionEnv};
+use vaquita_exec::query;
 use vaquita_parser::StatementKind;
-use vaquita_parser::ast::{Explain, ExplainTarget};
+use vaquita_parser::ast::{Explain, ExplainTarget, Statement};
 use vaquita_plan::explain::{self, ExplainRow};
 use vaquita_plan::expr::Expr;
-use vaquita_plan::node::OutputColumn;
+use vaquita_plan::node::{Node, OutputColumn, Plan};
 use vaquita_types::charset::CollationId;
-use vaquita_types::errno::ER_UNKNOWN_EXPLAIN_FORMAT;
+use vaquita_types::errno::{
+    ER_EXPLAIN_INTO_FORMAT_NOT_SUPPORTED, ER_EXPLAIN_INTO_IMPLICIT_FORMAT_NOT_SUPPORTED, ER_UNKNOWN_EXPLAIN_FORMAT,
+};
 use vaquita_types::{ColumnType, Error, Result, Value};
 
 use super::Session;
 use super::exchange::Exchange;
-use super::execute::Done;
+use super::execute::{Done, Planned};
+use super::program::{InUse, Tables};
+use super::server_view::ServerView;
+use crate::answer::Flow;
+use crate::state::prepared::CachedPlan;
+
+/// MySQL refuses its own columns so.
+const TRADITIONAL: [&str; 2] = ["TRADITIONAL", "TRADITIONAL_STRICT"];
 
 impl Session {
-    pub(super) fn explain(&mut self, statement: &Explain, exchange: &mut Exchange<'_>) -> Result<Done> {
-        if statement.analyze {
-            return Err(Error::unsupported("EXPLAIN ANALYZE"));
+    pub(super) fn explain(&mut self, statement: &Explain, exchange: &mut Exchange<'_>) -> Flow {
+        if let Err(error) = self.check_form(statement) {
+            return self.fail(&error, exchange);
         }
-        if statement.into.is_some() || statement.schema.is_some() {
-            return Err(Error::unsupported("EXPLAIN INTO and FOR SCHEMA"));
+        let Some(schema) = &statement.schema else { return self.explain_here(statement, exchange) };
+        if let Err(error) = self.find_database(schema) {
+            return self.fail(&error, exchange);
         }
-        let ExplainTarget::Statement { statement: target, .. } = &statement.target else {
-            return Err(Error::unsupported("EXPLAIN FOR CONNECTION"));
+        self.in_database(Some(schema), |session| session.explain_here(statement, exchange))
+    }
+
+    /// What can be said before the statement is planned.
+    fn check_form(&self, statement: &Explain) -> Result<()> {
+        let format = self.explain_format(statement);
+        if !TRADITIONAL.contains(&&*format) && !["TREE", "JSON"].contains(&&*format) {
+            let written = statement.format.as_ref().unwrap_or(&format);
+            return Err(Error::new(&ER_UNKNOWN_EXPLAIN_FORMAT, &[written]));
+        }
+        if statement.into.is_some() {
+            match &statement.format {
+                None => return Err(Error::new(&ER_EXPLAIN_INTO_IMPLICIT_FORMAT_NOT_SUPPORTED, &[])),
+                Some(_) if format != "JSON" => return Err(Error::new(&ER_EXPLAIN_INTO_FORMAT_NOT_SUPPORTED, &[&format])),
+                Some(_) => {}
+            }
+        }
+        if matches!(statement.target, ExplainTarget::Connection(_)) {
+            let analyze = if statement.analyze { "EXPLAIN ANALYZE FOR CONNECTION" } else { "EXPLAIN FOR CONNECTION" };
+            return Err(Error::unsupported(analyze));
+        }
+        if statement.analyze && statement.format.is_some() && format != "TREE" {
+            return Err(Error::unsupported(format_args!("EXPLAIN ANALYZE with {format} format")));
+        }
+        Ok(())
+    }
+
+    fn explain_here(&mut self, statement: &Explain, exchange: &mut Exchange<'_>) -> Flow {
+        let Some(target) = planned_target(statement) else {
+            return self.fail(&Error::unsupported("EXPLAIN of this statement"), exchange);
         };
-        if !StatementKind::of(target).is_planned() {
-            return Err(Error::unsupported("EXPLAIN of this statement"));
+        let mut values: Cow<'_, [Value]> = Cow::Owned(self.prepared.values().to_vec());
+        let cached = match self.typed_plan(target, values.len(), &mut values, None) {
+            Ok(cached) => cached,
+            Err(error) => return self.fail(&error, exchange),
+        };
+        if statement.analyze {
+            let analyzes = std::mem::replace(&mut exchange.analyzes, true);
+            let flow =
+                self.run_plan(Planned { plan: &cached.plan, ast: Some(target), types: &cached.types, params: &values }, exchange);
+            exchange.analyzes = analyzes;
+            return flow;
         }
-        let plan = self.plan(target, &[])?;
-        self.admit_at_once(&plan)?;
-        let (columns, rows) = match self.explain_format(statement).as_str() {
-            "TREE" => (vec![text("EXPLAIN")], vec![vec![Value::from(explain::tree(&plan))]]),
-            "JSON" => (vec![text("EXPLAIN")], vec![vec![Value::from(explain::json(&plan))]]),
-            "TRADITIONAL" | "TRADITIONAL_STRICT" => (table_columns(), explain::rows(&plan).into_iter().map(table_row).collect()),
-            other => return Err(Error::new(&ER_UNKNOWN_EXPLAIN_FORMAT, &[&other])),
+        let done = self.explain_plan(&cached, statement, exchange);
+        self.conclude(done, exchange)
+    }
+
+    fn explain_plan(&mut self, cached: &CachedPlan, statement: &Explain, exchange: &mut Exchange<'_>) -> Result<Done> {
+        let plan = &cached.plan;
+        self.admit_at_once(plan)?;
+        let format = self.explain_format(statement);
+        if let Some(variable) = &statement.into {
+            self.env.set_user_var(variable, Value::from(explain::json(plan)))?;
+            return Ok(Done::nothing());
+        }
+        let (columns, rows) = match format.as_str() {
+            "TREE" => (vec![text("EXPLAIN")], vec![vec![Value::from(explain::tree(plan))]]),
+            "JSON" => (vec![text("EXPLAIN")], vec![vec![Value::from(explain::json(plan))]]),
+            _ => (table_columns(), explain::rows(plan).into_iter().map(table_row).collect()),
         };
         self.put_rows(&columns, &rows, exchange)
     }
 
-    fn explain_format(&self, statement: &Explain) -> String {
-        if let Some(format) = &statement.format {
-            return format.to_ascii_uppercase();
+    /// One try of EXPLAIN ANALYZE.
+    pub(super) fn measure_once(&mut self, planned: &Planned<'_>, exchange: &mut Exchange<'_>) -> Result<Done> {
+        let Planned { plan, params, .. } = *planned;
+        let measures = Measures::default();
+        {
+            let in_use = InUse { tables: Tables::Of(plan), outer: None };
+            let server = ServerView { in_use: Some(&in_use), ..self.server_view() };
+            let mut statement = self.executing(params, &server);
+            statement.measures = Some(&measures);
+            query::measure(plan, &statement)?;
         }
-        self.env.settings.explain_format.clone()
+        let is_run = !matches!(plan, Plan::Insert(_));
+        let note = |node: &Node| match node {
+            Node::Scan(scan) if is_run => format!(" (rows={}){}", scan.rows_estimate, measures.text(node)),
+            _ => measures.text(node),
+        };
+        let tree = explain::tree_with(plan, &note);
+        self.put_rows(&[text("EXPLAIN")], &[vec![Value::from(tree)]], exchange)
+    }
+
+    /// In upper case.
+    fn explain_format(&self, statement: &Explain) -> String {
+        match &statement.format {
+            Some(format) => format.to_ascii_uppercase(),
+            // EXPLAIN ANALYZE has one of its own.
+            None if statement.analyze => "TREE".to_string(),
+            None => self.env.settings.explain_format.clone(),
+        }
+    }
+}
+
+/// The statement that is explained, if it has a plan.
+pub(super) fn planned_target(statement: &Explain) -> Option<&Statement> {
+    match &statement.target {
+        ExplainTarget::Statement { statement: target, .. } if StatementKind::of(target).is_planned() => Some(target),
+        _ => None,
     }
 }
 

@@ -35,6 +35,7 @@ use std::sync::Arc;
 use vaquita_plan::env::Level;
 use vaquita_storage::SessionCatalog;
 use vaquita_types::errno::ER_BAD_DB_ERROR;
+use vaquita_types::schema::DatabaseDef;
 use vaquita_types::{Error, Result, sql_mode};
 
 use crate::accounts::AccountRecord;
@@ -149,14 +150,20 @@ impl Session {
     }
 
     pub fn use_database(&mut self, name: &str) -> Result<()> {
+        let database = self.find_database(name)?;
+        self.client.set_database(Some(name));
+        self.env.set_database(Some(name), database.map(|d| d.collation));
+        Ok(())
+    }
+
+    /// A database that the session may use; `None` for one of the server's own.
+    fn find_database(&mut self, name: &str) -> Result<Option<Arc<DatabaseDef>>> {
         self.access.may_use(name)?;
         let database = self.server.catalog.database(name)?;
         if database.is_none() && !vaquita_exec::system::is_system_database(name) {
             return Err(Error::new(&ER_BAD_DB_ERROR, &[&name]));
         }
-        self.client.set_database(Some(name));
-        self.env.set_database(Some(name), database.map(|d| d.collation));
-        Ok(())
+        Ok(database)
     }
 
     /// The status that answers tell.

@@ -77,7 +77,7 @@ impl Session {
                 return self.create_temporary_from(create, exchange);
             }
             Ast::Show(_) | Ast::Describe { .. } => self.show(ast, exchange),
-            Ast::Explain(explain) => self.explain(explain, exchange),
+            Ast::Explain(explain) => return self.explain(explain, exchange),
             Ast::Call { name, args } => return self.call_statement(name, args, exchange),
             Ast::Signal(signal) => self.signal(signal, exchange).map(|()| Done::nothing()),
             Ast::GetDiagnostics(get) => return self.get_diagnostics(get, exchange),

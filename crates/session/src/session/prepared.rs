@@ -16,6 +16,7 @@ use vaquita_types::{ColumnType, Error, Result, Value};
 use super::Session;
 use super::exchange::Exchange;
 use super::execute::Planned;
+use super::explain::planned_target;
 use super::query::shown_text;
 use crate::answer::{Answer, Completed, Flow, MakeWaiter, Status};
 use crate::counters::Counter;
@@ -67,6 +68,12 @@ impl Session {
         }
         if let Ast::CreateView(view) = &ast {
             self.with_ddl(|ddl| ddl.check_view(view))?;
+        }
+        // What it explains is looked at now, as in MySQL, and planned when it runs.
+        if let Ast::Explain(explain) = &ast
+            && let Some(target) = planned_target(explain)
+        {
+            self.typed_plan(target, parameters, &mut Cow::Borrowed(&[]), None)?;
         }
         let plan = if kind.is_planned() {
             Some(Arc::new(self.typed_plan(&ast, parameters, &mut Cow::Borrowed(&[]), None)?))

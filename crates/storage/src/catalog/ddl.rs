@@ -18,7 +18,7 @@ use vaquita_types::schema::{
 use vaquita_types::{Error, Result, errno};
 
 use super::ddl_lock::DdlGuard;
-use super::foreign_keys::KeyRules;
+use super::foreign_keys::{KeyRules, References};
 use super::objects::ObjectKey;
 use super::partitions::forget_ids;
 use super::progress::Stage;
@@ -65,8 +65,8 @@ pub(super) struct Change<'c> {
     stale: Vec<Arc<Table>>,
     /// Parents and children of the tables, locked with them.
     pub(super) related: Vec<Arc<Table>>,
-    /// Names whose `referenced_by` may have changed.
-    pub(super) parents: Vec<QualifiedName>,
+    /// References that were removed and written, by parent: their `referenced_by` may have changed.
+    pub(super) references: BTreeMap<QualifiedName, References>,
     /// What the cache shall hold of stored objects after the commit, by database.
     pub(super) objects: Vec<(String, ObjectKey, Option<Arc<StoredObject>>)>,
     dropped: bool,
@@ -133,7 +133,7 @@ impl<'c> DdlStatement<'c> {
             tables: BTreeMap::new(),
             stale: Vec::new(),
             related: Vec::new(),
-            parents: Vec::new(),
+            references: BTreeMap::new(),
             objects: Vec::new(),
             dropped: false,
             _guard: self.guard,

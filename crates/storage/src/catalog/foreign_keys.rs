@@ -10,10 +10,11 @@
 //! * FKEY-3: a key whose parent exists finds its columns there, comparable with its own, and an index led by them on both sides.
 //! * FKEY-4: names of foreign keys are unique in a database, without case.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use vaquita_types::datatype::{ColumnType, TypeKind};
-use vaquita_types::schema::{ColumnDef, ColumnId, ForeignKeyDef, QualifiedName, TableDef};
+use vaquita_types::schema::{ColumnDef, ColumnId, ForeignKeyDef, QualifiedName, TableDef, TableId};
 use vaquita_types::{Error, Result, errno};
 
 use super::ddl::Change;
@@ -36,6 +37,13 @@ impl Default for KeyRules {
     fn default() -> KeyRules {
         KeyRules { checks: true, unique_parents: true }
     }
+}
+
+/// The children whose references to one parent a statement has removed, and those whose it has written.
+#[derive(Default)]
+pub(super) struct References {
+    removed: BTreeSet<(QualifiedName, TableId)>,
+    written: BTreeSet<(QualifiedName, TableId)>,
 }
 
 /// The children of a name, the oldest table first, as MySQL looks at them.
@@ -201,7 +209,7 @@ impl Change<'_> {
             }
             self.txn.meta_put(&name, def.name.as_bytes())?;
             self.txn.meta_put(&keys::reference(&key.parent, &child), &def.id.0.to_be_bytes())?;
-            self.parents.push(key.parent.clone());
+            self.references.entry(key.parent.clone()).or_default().written.insert((child.clone(), def.id));
         }
         Ok(())
     }
@@ -212,25 +220,24 @@ impl Change<'_> {
         for key in &def.foreign_keys {
             self.txn.meta_delete(&keys::foreign_key_name(&def.database, &key.name))?;
             self.txn.meta_delete(&keys::reference(&key.parent, &child))?;
-            self.parents.push(key.parent.clone());
+            self.references.entry(key.parent.clone()).or_default().removed.insert((child.clone(), def.id));
         }
         Ok(())
     }
 
     /// New handles of the parents whose children have changed (FKEY-2). Error 1412: a parent has come that is not locked.
     pub(super) fn renew_parents(&mut self) -> Result<()> {
-        let mut parents = std::mem::take(&mut self.parents);
-        parents.sort();
-        parents.dedup();
-        for name in parents {
+        for (name, references) in std::mem::take(&mut self.references) {
             let (current, is_new) = match self.tables.get(&(name.database.clone(), name.name.clone())) {
                 Some(Some(table)) => (Arc::clone(table), true),
                 Some(None) => continue,
                 None if !self.exists((&name.database, &name.name))? => continue,
-                None => {
-                    let locked = self.related.iter().find(|table| table.def.qualified_name() == name).cloned();
-                    (locked.ok_or_else(|| Error::new(&errno::ER_TABLE_DEF_CHANGED, &[]))?, false)
-                }
+                None => match self.related.iter().find(|table| table.def.qualified_name() == name) {
+                    Some(locked) => (Arc::clone(locked), false),
+                    // A child that follows the name of another parent keeps this one.
+                    None if references.removed == references.written => continue,
+                    None => return Err(Error::new(&errno::ER_TABLE_DEF_CHANGED, &[])),
+                },
             };
             if referrers(&self.txn, &name)? == current.def.referenced_by {
                 continue;

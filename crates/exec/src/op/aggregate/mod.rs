@@ -23,7 +23,7 @@ use merge::Partial;
 use super::key::{self, AFTER_ALL};
 use super::key_table::KeyTable;
 use super::overflow::Overflow;
-use super::{Frame, Operator, Pulse, build, build_again};
+use super::{Builder, Frame, Operator, Pulse};
 use crate::op::parallel;
 
 pub struct HashAggregate<'p> {
@@ -49,12 +49,12 @@ pub fn build_aggregate<'p>(
     aggregates: &'p [Aggregate],
     saved: &'p [Slot],
     sorted_rollup: (bool, bool),
-    again: bool,
+    builder: Builder<'_>,
 ) -> Box<dyn Operator + 'p> {
     let (sorted, rollup) = sorted_rollup;
     let spec = Spec { keys, aggregates, saved };
     let node = input;
-    let input = if again { build_again(input) } else { build(input) };
+    let input = builder.build(input);
     if sorted && !keys.is_empty() && !rollup {
         return Box::new(StreamAggregate {
             input,
@@ -67,7 +67,7 @@ pub fn build_aggregate<'p>(
             pulse: Pulse::default(),
         });
     }
-    let in_parts = !again && !rollup && merge::applies(spec);
+    let in_parts = !builder.is_again() && !rollup && merge::applies(spec);
     Box::new(HashAggregate { rollup, in_parts, ..HashAggregate::new(spec, node, input) })
 }
 
@@ -92,7 +92,7 @@ impl<'p> HashAggregate<'p> {
     fn fill_in_parts(&mut self, frame: &mut Frame<'_>) -> Result<bool> {
         let (spec, node) = (self.groups.spec, self.node);
         let partial = |frame: &mut Frame<'_>| {
-            let mut part = HashAggregate::new(spec, node, build(node));
+            let mut part = HashAggregate::new(spec, node, Builder::of(frame.statement).build(node));
             part.groups.open(frame.statement);
             part.input.open(frame)?;
             part.fill(frame)?;

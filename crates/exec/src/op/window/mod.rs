@@ -17,7 +17,7 @@ use self::frame::FrameOf;
 use self::function::{Kind, Partition};
 use super::slots::refills;
 use super::sort::Keys;
-use super::{Frame, Operator, Pulse, build, build_again, key};
+use super::{Builder, Frame, Operator, Pulse, key};
 use crate::context::Rows;
 
 /// PARTITION BY and ORDER BY that some functions share.
@@ -49,7 +49,7 @@ pub struct Window<'p> {
 }
 
 impl<'p> Window<'p> {
-    pub fn new(input: &'p Node, windows: &'p [WindowFunction], saved: &'p [Slot], again: bool) -> Window<'p> {
+    pub fn new(input: &'p Node, windows: &'p [WindowFunction], saved: &'p [Slot], builder: Builder<'_>) -> Window<'p> {
         let mut specs: Vec<Spec> = Vec::new();
         let mut spec_of = Vec::with_capacity(windows.len());
         for (n, window) in windows.iter().enumerate() {
@@ -60,7 +60,7 @@ impl<'p> Window<'p> {
             }
         }
         Window {
-            input: if again { build_again(input) } else { build(input) },
+            input: builder.build(input),
             windows,
             saved,
             takes_slots: refills(input),
