@@ -19,7 +19,8 @@ fn number(expr: &Option<Expr>, absent: u64, frame: &Frame<'_>) -> Result<u64> {
     let wrong = || Error::new(&ER_WRONG_ARGUMENTS, &[&"LIMIT"]);
     match &value {
         Value::UInt(n) => Ok(*n),
-        Value::Null => Err(wrong()),
+        // As MySQL: of a parameter or a variable.
+        Value::Null => Ok(0),
         other => u64::try_from(coerce::to_int(other, &expr.ty, frame.statement)?).map_err(|_| wrong()),
     }
 }
