@@ -77,17 +77,24 @@ impl<'a> Round<'a> {
     }
 
     fn log_in(&mut self) -> Result<(), String> {
+        self.connect()?;
+        self.enter()
+    }
+
+    /// New sessions, without a database.
+    fn connect(&mut self) -> Result<(), String> {
         // Locks of the last sessions would be in the way.
         self.sessions.clear();
         self.temporary = false;
         self.sessions = self.test.sides.iter().map(|side| side.connect(&self.user, "")).collect::<Result<_, _>>()?;
-        self.enter()
+        Ok(())
     }
 
     /// Makes the database of the tables the current one if that is allowed, else the account's own; always the same one on both servers.
     fn enter(&mut self) -> Result<(), String> {
         let database = self.test.database.clone();
-        for name in [database.clone(), format!("{database}_own"), "information_schema".to_string()] {
+        let mut entered_one = false;
+        for name in [database.clone(), format!("{database}_own")] {
             let mut entered = Vec::new();
             for session in &mut self.sessions {
                 let answer = session.try_query(&format!("USE {name}")).map_err(|e| format!("USE {name}: {e}"))?;
@@ -96,8 +103,9 @@ impl<'a> Round<'a> {
             if entered.iter().all(|entered| *entered) {
                 return Ok(());
             }
+            entered_one |= entered.contains(&true);
         }
-        Ok(())
+        if entered_one { self.connect() } else { Ok(()) }
     }
 
     /// Takes a privilege or gives one that sessions have at the latest by `latest`, and has them see it.

@@ -424,12 +424,16 @@ impl Subject<'_> {
     fn show(&self, show: &Show) -> Result<()> {
         const REPLICATION: &str = "SUPER, REPLICATION CLIENT";
         match show {
-            Show::Events { db: Some(db), .. }
-                if db.eq_ignore_ascii_case("information_schema") || db.eq_ignore_ascii_case("performance_schema") =>
-            {
-                Ok(())
+            Show::Events { db, .. } => {
+                let database = db.as_deref().or(self.database).ok_or_else(|| Error::new(&ER_NO_DB_ERROR, &[]))?;
+                let holds = self.access.grants.on_database(database) & p::EVENT != 0;
+                let system = ["information_schema", "performance_schema"];
+                match system.iter().any(|system| database.eq_ignore_ascii_case(system)) {
+                    true => self.may_use(database),
+                    false if holds => Ok(()),
+                    false => Err(self.database_denied(database)),
+                }
             }
-            Show::Events { db, .. } => self.on_database(db.as_deref(), p::EVENT),
             Show::Tables { db, .. } | Show::TableStatus { db, .. } | Show::Triggers { db, .. } => {
                 match db.as_deref().or(self.database) {
                     Some(database) => self.may_use(database),
