@@ -302,6 +302,7 @@ impl Lister {
                     .max()
                     .unwrap_or(0);
                 match only {
+                    _ if scan.reads_cells() => row.access = Some("range".to_string()),
                     Some(r) if parts == 0 && r.equal.is_empty() => row.access = Some("index".to_string()),
                     Some(r) if parts == r.equal.len() => {
                         row.access = Some("ref".to_string());
@@ -319,7 +320,7 @@ impl Lister {
                 }
                 if *covering {
                     add_extra(&mut row, "Using index");
-                } else if row.access.as_deref() == Some("range") {
+                } else if row.access.as_deref() == Some("range") && !scan.reads_cells() {
                     add_extra(&mut row, "Using index condition");
                 }
                 return row;

@@ -230,6 +230,8 @@ pub enum IndexKind {
     Secondary = 2,
     /// An entry for each word of a row. It has no order, so that nothing but MATCH … AGAINST reads it.
     FullText = 3,
+    /// Entries for the cells that cover a geometry. It has no order that a statement could use: it finds what meets a window.
+    Spatial = 4,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -245,7 +247,7 @@ pub struct IndexDef {
     pub using: Option<String>,
     /// Made for a foreign key that had no index. It goes when another one comes that serves.
     pub generated: bool,
-    /// One part has an entry for each element of an array: a row may have many entries, or none.
+    /// One part has an entry for each element of an array: a row may have many entries, or none. So has that of a SPATIAL index for each cell.
     pub multi_valued: bool,
 }
 
@@ -350,6 +352,10 @@ impl IndexDef {
 
     pub fn is_full_text(&self) -> bool {
         self.kind == IndexKind::FullText
+    }
+
+    pub fn is_spatial(&self) -> bool {
+        self.kind == IndexKind::Spatial
     }
 
     /// The first parts are whole columns, and these.

@@ -21,7 +21,7 @@ use super::checks::last_generated_check;
 use super::create::{attribute_indexes, check_auto_increment, check_row_size, collation_given};
 use super::indexes::{add_index, check_parts, require_not_null, sort_indexes, warn_of_duplicates};
 use super::primary_key::check_rename;
-use super::{Ddl, check_identifier, foreign_keys, full_text, generated, options};
+use super::{Ddl, check_identifier, foreign_keys, full_text, generated, options, spatial};
 use vaquita_plan::data_type::choose_collation;
 
 pub(super) struct Edit<'a> {
@@ -370,6 +370,7 @@ impl<'a> Edit<'a> {
         };
         let mut indexes = std::mem::take(&mut self.def.indexes);
         for index in &mut indexes {
+            spatial::check_srid(index, self.old, &self.def)?;
             for part in &mut index.parts {
                 part.column = ColumnId(self.def.position_of(part.column).unwrap_or(usize::from(u16::MAX)) as u16);
             }

@@ -5,11 +5,9 @@ use vaquita_plan::env::Level;
 use vaquita_types::charset::collation;
 use vaquita_types::errno::{
     ER_BLOB_KEY_WITHOUT_LENGTH, ER_DUP_FIELDNAME, ER_DUP_INDEX, ER_DUP_KEYNAME, ER_FUNCTIONAL_INDEX_PRIMARY_KEY,
-    ER_INDEX_TYPE_NOT_SUPPORTED_FOR_SPATIAL_INDEX, ER_JSON_USED_AS_KEY, ER_KEY_COLUMN_DOES_NOT_EXITS, ER_KEY_PART_0,
-    ER_MULTIPLE_PRI_KEY, ER_PK_INDEX_CANT_BE_INVISIBLE, ER_PRIMARY_CANT_HAVE_NULL, ER_SPATIAL_CANT_HAVE_NULL,
-    ER_SPATIAL_MUST_HAVE_GEOM_COL, ER_SPATIAL_UNIQUE_INDEX, ER_TOO_LONG_IDENT, ER_TOO_LONG_INDEX_COMMENT, ER_TOO_LONG_KEY,
-    ER_TOO_MANY_KEY_PARTS, ER_TOO_MANY_KEYS, ER_UNSUPPORTED_INDEX_ALGORITHM, ER_WRONG_NAME_FOR_INDEX, ER_WRONG_SUB_KEY,
-    ER_WRONG_USAGE,
+    ER_JSON_USED_AS_KEY, ER_KEY_COLUMN_DOES_NOT_EXITS, ER_KEY_PART_0, ER_MULTIPLE_PRI_KEY, ER_PK_INDEX_CANT_BE_INVISIBLE,
+    ER_PRIMARY_CANT_HAVE_NULL, ER_TOO_LONG_IDENT, ER_TOO_LONG_INDEX_COMMENT, ER_TOO_LONG_KEY, ER_TOO_MANY_KEY_PARTS,
+    ER_TOO_MANY_KEYS, ER_UNSUPPORTED_INDEX_ALGORITHM, ER_WRONG_NAME_FOR_INDEX, ER_WRONG_SUB_KEY,
 };
 use vaquita_types::limits::{
     IDENTIFIER_CHARS_MAX, INDEX_COMMENT_CHARS_MAX, INDEX_KEY_BYTES_MAX, INDEX_PARTS_MAX, TABLE_INDEXES_MAX,
@@ -17,8 +15,8 @@ use vaquita_types::limits::{
 use vaquita_types::schema::{ColumnDef, ColumnDefault, IndexDef, IndexId, IndexKind, IndexPart};
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value};
 
-use super::full_text;
 use super::functional::{UNNAMED, is_hidden_name};
+use super::{full_text, spatial};
 use crate::context::SessionEnv;
 
 /// Adds the index to `indexes`; `sort_indexes` puts them in order when all are there.
@@ -28,13 +26,14 @@ pub fn add_index(
     indexes: &mut Vec<IndexDef>,
     session: &dyn SessionEnv,
 ) -> Result<()> {
-    refuse_spatial(index, columns)?;
+    let is_spatial = spatial::is_spatial(index, columns)?;
     let kind = match index.kind {
+        _ if is_spatial => IndexKind::Spatial,
         ast::IndexKind::Plain => IndexKind::Secondary,
         ast::IndexKind::Unique => IndexKind::Unique,
         ast::IndexKind::Primary => IndexKind::Primary,
         ast::IndexKind::FullText => IndexKind::FullText,
-        ast::IndexKind::Spatial => return Err(spatial_unsupported()),
+        ast::IndexKind::Spatial => IndexKind::Spatial,
     };
     if kind == IndexKind::Primary && indexes.iter().any(|i| i.kind == IndexKind::Primary) {
         return Err(Error::new(&ER_MULTIPLE_PRI_KEY, &[]));
@@ -42,7 +41,11 @@ pub fn add_index(
     if indexes.len() >= TABLE_INDEXES_MAX {
         return Err(Error::new(&ER_TOO_MANY_KEYS, &[&TABLE_INDEXES_MAX]));
     }
-    let parts = if kind == IndexKind::FullText { full_text::parts(index, columns)? } else { parts(index, columns)? };
+    let parts = match kind {
+        IndexKind::FullText => full_text::parts(index, columns)?,
+        IndexKind::Spatial => spatial::parts(index, columns, session)?,
+        _ => parts(index, columns)?,
+    };
     let constraint = index.constraint.clone().flatten();
     let name = match index.name.clone().or(constraint) {
         _ if kind == IndexKind::Primary => "PRIMARY".to_string(),
@@ -63,14 +66,15 @@ pub fn add_index(
     if invisible && kind == IndexKind::Primary {
         return Err(Error::new(&ER_PK_INDEX_CANT_BE_INVISIBLE, &[]));
     }
-    let mut using = index.options.using.as_ref().map(|u| u.to_uppercase());
+    // That of a SPATIAL index can only be RTREE, and is not kept.
+    let mut using = index.options.using.as_ref().filter(|_| !is_spatial).map(|u| u.to_uppercase());
     if using.as_deref() == Some("HASH") {
         session.warn(Level::Note, Error::new(&ER_UNSUPPORTED_INDEX_ALGORITHM, &[&"HASH"]));
         using = None;
     }
     let is_array = |part: &IndexPart| columns.get(usize::from(part.column.0)).is_some_and(|c| c.element_type().is_some());
     let multi_valued = match parts.iter().filter(|part| is_array(part)).count() {
-        0 => false,
+        0 => is_spatial,
         1 if kind == IndexKind::Primary => return Err(Error::new(&ER_FUNCTIONAL_INDEX_PRIMARY_KEY, &[])),
         1 => true,
         _ => return Err(Error::unsupported("more than one multi-valued key part per index")),
@@ -88,7 +92,7 @@ pub fn sort_indexes(indexes: &mut [IndexDef], columns: &[ColumnDef]) {
             let nullable = i.parts.iter().any(|p| columns.get(usize::from(p.column.0)).is_some_and(|c| c.nullable));
             (1, nullable, i.parts.iter().any(|p| p.prefix.is_some()))
         }
-        IndexKind::Secondary => (2, false, false),
+        IndexKind::Secondary | IndexKind::Spatial => (2, false, false),
         IndexKind::FullText => (3, false, false),
     };
     indexes.sort_by_key(rank);
@@ -101,41 +105,6 @@ pub fn warn_of_duplicates(indexes: &[IndexDef], first: usize, (database, table):
             session.warn(Level::Warning, Error::new(&ER_DUP_INDEX, &[&index.name, &database, &table]));
         }
     }
-}
-
-fn spatial_unsupported() -> Error {
-    Error::unsupported("SPATIAL indexes")
-}
-
-/// An index on a geometry is a SPATIAL one, written so or not. What MySQL says of those that it refuses comes first.
-fn refuse_spatial(index: &ast::IndexDef, columns: &[ColumnDef]) -> Result<()> {
-    let written = index.kind == ast::IndexKind::Spatial;
-    let column = |part: &KeyPart| match part {
-        KeyPart::Column { name, .. } => columns.iter().find(|column| column.name.eq_ignore_ascii_case(name)),
-        _ => None,
-    };
-    let of_geometry = |part: &KeyPart| column(part).is_some_and(|column| column.ty.is_geometry());
-    if index.kind == ast::IndexKind::FullText || !written && !index.parts.iter().any(of_geometry) {
-        return Ok(());
-    }
-    let is_prefix = |part: &KeyPart| matches!(part, KeyPart::Column { length: Some(_), .. });
-    let is_descending = |part: &KeyPart| matches!(part, KeyPart::Column { desc: true, .. });
-    Err(match () {
-        () if index.parts.iter().any(is_descending) => {
-            Error::new(&ER_WRONG_USAGE, &[&"spatial/fulltext/hash index", &"explicit index order"])
-        }
-        () if index.parts.len() > 1 => Error::new(&ER_TOO_MANY_KEY_PARTS, &[&1]),
-        () if !index.parts.iter().all(of_geometry) && index.parts.iter().all(|part| column(part).is_some()) => {
-            Error::new(&ER_SPATIAL_MUST_HAVE_GEOM_COL, &[])
-        }
-        () if index.parts.iter().any(is_prefix) => Error::new(&ER_WRONG_SUB_KEY, &[]),
-        () if !written && index.kind != ast::IndexKind::Plain => Error::new(&ER_SPATIAL_UNIQUE_INDEX, &[]),
-        () if index.parts.iter().filter_map(column).any(|column| column.nullable) => Error::new(&ER_SPATIAL_CANT_HAVE_NULL, &[]),
-        () => match &index.options.using {
-            Some(using) => Error::new(&ER_INDEX_TYPE_NOT_SUPPORTED_FOR_SPATIAL_INDEX, &[&using.to_uppercase()]),
-            None => spatial_unsupported(),
-        },
-    })
 }
 
 /// Columns of the PRIMARY KEY are NOT NULL, also if they did not say so; error 1171 if they said NULL. Index
@@ -161,13 +130,16 @@ pub fn check_parts(index: &mut IndexDef, columns: &[ColumnDef]) -> Result<()> {
     if index.is_full_text() {
         return full_text::check_parts(index, columns);
     }
+    if index.is_spatial() {
+        return spatial::check_parts(index, columns);
+    }
     let mut bytes = 0;
     for part in &mut index.parts {
         let Some(column) = columns.get(usize::from(part.column.0)) else {
             return Err(Error::internal("an index part without its column"));
         };
         if column.ty.is_geometry() {
-            return Err(spatial_unsupported());
+            return Err(Error::unsupported("an index on a column that becomes a geometry"));
         }
         if column.key_type().kind == TypeKind::Json {
             return Err(Error::new(&ER_JSON_USED_AS_KEY, &[&column.name]));

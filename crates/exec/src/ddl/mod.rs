@@ -31,6 +31,7 @@ mod partitions;
 mod primary_key;
 pub mod show_create;
 mod show_partitions;
+mod spatial;
 mod temporary;
 pub mod views;
 

@@ -196,6 +196,7 @@ fn index_text(def: &TableDef, index: &IndexDef, quoting: Quoting) -> String {
         IndexKind::Unique => format!("UNIQUE KEY {} (", quoting.name(&index.name)),
         IndexKind::Secondary => format!("KEY {} (", quoting.name(&index.name)),
         IndexKind::FullText => format!("FULLTEXT KEY {} (", quoting.name(&index.name)),
+        IndexKind::Spatial => format!("SPATIAL KEY {} (", quoting.name(&index.name)),
     };
     for (n, part) in index.parts.iter().enumerate() {
         if n > 0 {

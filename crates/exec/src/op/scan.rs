@@ -172,7 +172,7 @@ impl Operator for TableScan<'_> {
                 if let Some(mut met) = self.met.take() {
                     met.clear(statement);
                 }
-                self.met = (self.scan.reads_elements() && self.ranges.len() > 1).then(KeyTable::new);
+                self.met = self.scan.repeats_rows(self.ranges.len()).then(KeyTable::new);
             }
         }
         if self.lock.is_some() {

@@ -238,6 +238,8 @@ impl IndexPartRow<'_> {
     }
 }
 
+const RECTANGLE_BYTES: i64 = 32;
+
 fn push_index(table: &Table, index: &IndexDef, row_count: u64, rows: &mut Vec<Row>) {
     let def = &table.def;
     let statistics = table.statistics();
@@ -255,9 +257,14 @@ fn push_index(table: &Table, index: &IndexDef, row_count: u64, rows: &mut Vec<Ro
             column: if column.is_hidden() { None } else { Some(&column.name) },
             expression: column.generated.as_ref().filter(|generated| generated.hidden).map(|g| super::text::escaped(&g.expr)),
         };
-        let prefix = part.prefix.map_or(NULL, |chars| Value::Int(i64::from(chars)));
+        let prefix = match part.prefix {
+            // Of a rectangle, as InnoDB stores it.
+            None if index.is_spatial() => Value::Int(RECTANGLE_BYTES),
+            prefix => prefix.map_or(NULL, |chars| Value::Int(i64::from(chars))),
+        };
         let (order, method) = match part.descending {
             _ if index.is_full_text() => (NULL, "FULLTEXT"),
+            _ if index.is_spatial() => (Value::from("A"), "SPATIAL"),
             true => (Value::from("D"), "BTREE"),
             false => (Value::from("A"), "BTREE"),
         };

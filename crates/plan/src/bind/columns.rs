@@ -224,7 +224,9 @@ fn base_origin(table: &TableDef, alias: &str, position: usize) -> ColumnOrigin {
         unique_key,
         multiple_key: !primary_key
             && !unique_key
-            && [IndexKind::Secondary, IndexKind::Unique, IndexKind::FullText].iter().any(|kind| in_index(*kind, true)),
+            && [IndexKind::Secondary, IndexKind::Unique, IndexKind::FullText, IndexKind::Spatial]
+                .iter()
+                .any(|kind| in_index(*kind, true)),
         auto_increment: column.auto_increment,
         no_default: column.default == ColumnDefault::None && !column.nullable && !column.auto_increment,
         on_update_now: column.on_update_now,

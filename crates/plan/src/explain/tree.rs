@@ -209,6 +209,11 @@ impl Printer<'_> {
                     .collect();
                 format!("Single-row index lookup on {alias} using {} ({})", index.name, parts.join(", "))
             }
+            AccessPath::Range { index, .. } if scan.reads_cells() => {
+                let def = &scan.table.indexes[*index];
+                let column = def.parts.first().map_or(Cow::Borrowed(""), |part| column(scan, part.column));
+                format!("Index range scan on {alias} using {} over ({column} unprintable_geometry_value)", def.name)
+            }
             AccessPath::Range { index, ranges, reverse, covering } => {
                 let def = &scan.table.indexes[*index];
                 let covering = if *covering { "Covering index" } else { "Index" };

@@ -31,6 +31,9 @@ pub const DERIVED_ROWS: f64 = 200.0;
 /// The share of a table's rows that a full-text search is taken to find.
 pub const FOUND_BY_WORDS: f64 = 0.01;
 
+/// The share of a table's rows that is taken to meet a window.
+pub const MEETS_WINDOW: f64 = 0.01;
+
 pub fn table_rows(statistics: &TableStatistics) -> f64 {
     (statistics.rows as f64).max(ROWS_MIN)
 }

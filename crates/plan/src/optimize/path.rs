@@ -7,6 +7,7 @@
 use vaquita_parser::{IndexHint, IndexHintKind};
 use vaquita_types::TypeKind;
 use vaquita_types::charset::collation;
+use vaquita_types::geometry::srs;
 use vaquita_types::schema::{IndexDef, IndexKind, TableDef};
 
 use super::sarg::{Bound, Columns, Term};
@@ -105,6 +106,7 @@ pub fn best(input: &TableInput<'_>) -> Candidate {
     }
     for condition in input.conditions {
         full_text(input, condition).into_iter().for_each(&mut consider);
+        windows(input, condition, &columns).into_iter().for_each(&mut consider);
     }
     best
 }
@@ -120,6 +122,50 @@ fn full_text(input: &TableInput<'_>, condition: &Expr) -> Option<Candidate> {
     let rows = (cost::table_rows(input.statistics) * cost::FOUND_BY_WORDS).max(1.0);
     let path = AccessPath::FullText { search: Box::new(condition.clone()) };
     is_own.then(|| finish(input, path, rows, cost::SEEK + rows * cost::FETCH, Vec::new(), ordered))
+}
+
+/// By the SPATIAL indexes of a column that a condition compares with a geometry known before.
+fn windows(input: &TableInput<'_>, condition: &Expr, columns: &Columns<'_>) -> Vec<Candidate> {
+    let ExprKind::Call(def, args) = &condition.kind else { return Vec::new() };
+    let Some((column, geometry)) = spatial_operands(def.name, args, columns) else { return Vec::new() };
+    let Some(of) = input.table.columns.get(column) else { return Vec::new() };
+    // In a geographic reference system the rectangle of a geometry is not that of its points.
+    if !of.ty.srid().and_then(srs::find).is_some_and(|srs| !srs.is_geographic()) {
+        return Vec::new();
+    }
+    let usable = |index: &IndexDef| {
+        index.is_spatial()
+            && !index.invisible
+            && index.parts.first().is_some_and(|part| part.column == of.id)
+            && allowed(index, input.hints)
+    };
+    let candidate = |at: usize| {
+        let equal = vec![KeyExpr { expr: geometry.clone(), null_safe: false }];
+        let ranges = vec![Range { equal, not_null: false, low: None, high: None }];
+        let rows = (cost::table_rows(input.statistics) * cost::MEETS_WINDOW).max(1.0);
+        let price = cost::SEEK * WINDOW_SEEKS + rows * (cost::NEXT + cost::FETCH);
+        let path = AccessPath::Range { index: at, ranges, reverse: false, covering: false };
+        finish(input, path, rows, price, Vec::new(), false)
+    };
+    let indexes = input.table.indexes.iter().enumerate();
+    indexes.filter(|(_, index)| usable(index)).map(|(at, _)| candidate(at)).collect()
+}
+
+/// Ranges that a window is read by, about.
+const WINDOW_SEEKS: f64 = 16.0;
+
+/// Relations that hold only for geometries whose rectangles meet.
+const MEETING: [&str; 8] =
+    ["MBRCONTAINS", "MBRWITHIN", "MBRCOVERS", "MBRCOVEREDBY", "MBREQUALS", "MBRINTERSECTS", "MBRTOUCHES", "MBROVERLAPS"];
+
+/// The column and the geometry of such a relation.
+fn spatial_operands<'e>(function: &str, args: &'e [Expr], columns: &Columns<'_>) -> Option<(usize, &'e Expr)> {
+    let [left, right] = args else { return None };
+    let (column, geometry) = match columns.position(left) {
+        Some(column) => (column, right),
+        None => (columns.position(right)?, left),
+    };
+    (MEETING.contains(&function) && columns.is_outside(geometry)).then_some((column, geometry))
 }
 
 /// USE and FORCE name the only indexes to consider, IGNORE those not to.

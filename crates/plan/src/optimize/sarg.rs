@@ -40,7 +40,7 @@ pub struct Columns<'a> {
 }
 
 impl Columns<'_> {
-    fn position(&self, expr: &Expr) -> Option<usize> {
+    pub fn position(&self, expr: &Expr) -> Option<usize> {
         match expr.kind {
             ExprKind::Slot(slot) => self.slots.iter().position(|s| *s == Some(slot)),
             _ => None,
@@ -48,7 +48,7 @@ impl Columns<'_> {
     }
 
     /// Nothing in `expr` comes from this table's row, and it may be computed once per lookup.
-    fn is_outside(&self, expr: &Expr) -> bool {
+    pub fn is_outside(&self, expr: &Expr) -> bool {
         let own = visit::slots(expr).iter().any(|s| self.slots.contains(&Some(*s)));
         !own && !visit::any(expr, &|e| match &e.kind {
             ExprKind::Call(def, _) => def.is_stored() || matches!(def.name, "RAND" | "UUID" | "UUID_SHORT" | "SLEEP"),

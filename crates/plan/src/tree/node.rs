@@ -11,7 +11,7 @@
 use std::sync::Arc;
 
 use vaquita_parser::{IntoTarget, SelectInto};
-use vaquita_types::schema::TableRef;
+use vaquita_types::schema::{IndexDef, TableRef};
 use vaquita_types::{ColumnType, Value};
 
 use super::expr::{CompareAs, Expr, Slot};
@@ -235,10 +235,24 @@ impl Scan {
         matches!(self.path, AccessPath::Full { reverse: true } | AccessPath::Range { reverse: true, .. })
     }
 
-    /// By a multi-valued index, whose ranges may have several entries of a row.
+    /// By a multi-valued or SPATIAL index, whose ranges may have several entries of a row.
     pub fn reads_elements(&self) -> bool {
         match &self.path {
             AccessPath::Range { index, .. } => self.table.indexes.get(*index).is_some_and(|index| index.multi_valued),
+            _ => false,
+        }
+    }
+
+    /// So many ranges of keys may lead to a row more than once. A range of a multi-valued index has one element; one of a SPATIAL index
+    /// may have several cells.
+    pub fn repeats_rows(&self, ranges: usize) -> bool {
+        self.reads_elements() && (ranges > 1 || self.reads_cells())
+    }
+
+    /// By a SPATIAL index: its ranges are windows.
+    pub fn reads_cells(&self) -> bool {
+        match &self.path {
+            AccessPath::Range { index, .. } => self.table.indexes.get(*index).is_some_and(IndexDef::is_spatial),
             _ => false,
         }
     }
@@ -250,7 +264,7 @@ pub enum AccessPath {
     Full { reverse: bool },
     /// At most one row: every part of a PRIMARY or UNIQUE index (position in `table.indexes`), no NULL.
     Point { index: usize, key: Vec<Expr> },
-    /// Ranges of one index in index order; `covering`: all columns come from the index entry. The
+    /// Ranges of one index in index order (of a SPATIAL one: what meets the geometry in `equal`); `covering`: all columns come from the index entry. The
     /// ranges may overlap and come in any order (`IN (2, 1, 2)`): the reader sorts and merges them.
     Range { index: usize, ranges: Vec<Range>, reverse: bool, covering: bool },
     /// The rows that a search finds, those of highest rank first; `search` is the `ExprKind::Match`.

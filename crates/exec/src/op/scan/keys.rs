@@ -6,6 +6,7 @@ use vaquita_plan::bounds::{KeyValue, to_key_value};
 use vaquita_plan::expr::Expr;
 use vaquita_plan::node::{AccessPath, KeyExpr, Range, Scan};
 use vaquita_storage::{IndexCodec, KeyRange, Table};
+use vaquita_types::geometry::Geometry;
 use vaquita_types::temporal::TimeZone;
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value};
 
@@ -18,6 +19,10 @@ pub fn scan_ranges(scan: &Scan, table: &Table, frame: &Frame<'_>, out: &mut Vec<
         AccessPath::Range { index, ranges, reverse, .. } => {
             let codec = index_codec(table, *index)?;
             for range in ranges {
+                if codec.is_spatial() {
+                    window_ranges(codec, table, range, frame, out)?;
+                    continue;
+                }
                 out.extend(key_range(codec, table, range, frame)?);
             }
             sort_ranges(out, *reverse);
@@ -31,6 +36,30 @@ pub fn scan_ranges(scan: &Scan, table: &Table, frame: &Frame<'_>, out: &mut Vec<
 
 pub(super) fn index_codec(table: &Table, index: usize) -> Result<&IndexCodec> {
     table.codec.indexes().get(index).ok_or_else(|| Error::internal("index out of range"))
+}
+
+/// What meets the geometry of a plan's range. One of which conditions may say something else of rows beyond it, as an error, leads to all
+/// of them.
+fn window_ranges(codec: &IndexCodec, table: &Table, range: &Range, frame: &Frame<'_>, out: &mut Vec<KeyRange>) -> Result<()> {
+    let (Some(KeyExpr { expr, .. }), Some(part)) = (range.equal.first(), codec.parts().first()) else {
+        return Err(Error::internal("a window without its geometry"));
+    };
+    let column = &table.def.columns[part.position];
+    let window = match &*expr.eval(&frame.cx())? {
+        Value::Null => return Ok(()),
+        Value::Bytes(bytes) => Geometry::decode(bytes).ok(),
+        _ => None,
+    };
+    let window = window.filter(|geometry| Some(geometry.srid) == column.ty.srid());
+    let bounds = window.and_then(|geometry| match geometry.shape.find_point(|p| !p.is_finite()) {
+        Some(_) => None,
+        None => geometry.shape.bounds(),
+    });
+    match bounds {
+        Some(bounds) => out.extend(codec.window_ranges(bounds)),
+        None => out.push(codec.all()),
+    }
+    Ok(())
 }
 
 /// The key bytes of a plan's range; `None` if nothing can be in it.

@@ -300,7 +300,7 @@ fn write_index(w: &mut Writer, i: &IndexDef) {
 }
 
 fn read_index(r: &mut Reader<'_>, has_generated: bool) -> Option<IndexDef> {
-    Some(IndexDef {
+    let mut index = IndexDef {
         id: IndexId(r.narrow()?),
         name: r.string()?,
         kind: match r.byte()? {
@@ -308,6 +308,7 @@ fn read_index(r: &mut Reader<'_>, has_generated: bool) -> Option<IndexDef> {
             1 => IndexKind::Unique,
             2 => IndexKind::Secondary,
             3 => IndexKind::FullText,
+            4 => IndexKind::Spatial,
             _ => return None,
         },
         parts: r.list(|r| {
@@ -318,7 +319,9 @@ fn read_index(r: &mut Reader<'_>, has_generated: bool) -> Option<IndexDef> {
         using: r.option(Reader::string)?,
         generated: has_generated && r.flag()?,
         multi_valued: false,
-    })
+    };
+    index.multi_valued = index.kind == IndexKind::Spatial;
+    Some(index)
 }
 
 fn write_layout(w: &mut Writer, l: &Layout) {
@@ -469,6 +472,7 @@ mod tests {
                 index(2, IndexKind::Unique),
                 index(3, IndexKind::Secondary),
                 index(4, IndexKind::FullText),
+                IndexDef { multi_valued: true, ..index(5, IndexKind::Spatial) },
             ],
             hidden_rowid: false,
             layouts: vec![Layout { version: LayoutVersion(3), columns: layout_columns }],

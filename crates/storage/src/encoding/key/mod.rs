@@ -18,7 +18,7 @@
 //! contain (or the row id), so that the row is found and entries are unique; its value is empty.
 //! Where a UNIQUE index holds no NULL, its own parts are the key and the rest is the value, so
 //! that uniqueness and reads by a unique key take one point read. Entries are therefore read as
-//! key and value together. A FULLTEXT index has an entry for each word of a row (`full_text`).
+//! key and value together. A FULLTEXT index has an entry for each word of a row (`full_text`), a SPATIAL one for each cell (`spatial`).
 //! Example: `KEY (b)` of a row (a INT PRIMARY KEY, b INT) = (7, NULL), index id 5, is
 //! `00000005 00 80000007`; `UNIQUE (b)` of (7, 8) is `00000005 01 80000008` with value `80000007`.
 //!
@@ -36,6 +36,7 @@ mod escape;
 mod full_text;
 mod multi_valued;
 mod part;
+mod spatial;
 
 use std::ops::Bound;
 
@@ -98,7 +99,7 @@ pub struct IndexCodec {
     clustered_id: IndexId,
     /// Of a FULLTEXT index, whose first part is a word.
     full_text: Option<Box<FullText>>,
-    /// Of a multi-valued index.
+    /// Of a multi-valued or SPATIAL index.
     elements: Option<Box<Elements>>,
     /// `db.table: index`, for errors about damaged keys.
     name: String,
@@ -146,7 +147,7 @@ impl IndexCodec {
             clustered,
             clustered_id: def.indexes.first().ok_or_else(damaged)?.id,
             full_text,
-            elements: Elements::new(def, index).map(Box::new),
+            elements: Elements::of_cells(def, index).or_else(|| Elements::new(def, index)).map(Box::new),
             name: format!("{}.{}: {}", def.database, def.name, index_def.name),
         })
     }
@@ -160,6 +161,9 @@ impl IndexCodec {
             .map(|part| {
                 let position = def.position_of(part.column).ok_or_else(damaged)?;
                 let column = def.columns.get(position).ok_or_else(damaged)?;
+                if index.kind == IndexKind::Spatial {
+                    return Ok(spatial::part(position));
+                }
                 // MySQL makes every column of a PRIMARY KEY NOT NULL.
                 let nullable = column.nullable && index.kind != IndexKind::Primary;
                 Part::new(position, column.key_type(), nullable, part.prefix, part.descending)

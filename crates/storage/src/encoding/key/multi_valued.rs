@@ -5,6 +5,8 @@
 //! array has none. Example: `KEY ((CAST(j AS UNSIGNED ARRAY)))`, index id 5, of the row 7 with `[3, 1, 3]` has the entries
 //! `00000005 01 <1> 80000007` and `00000005 01 <3> 80000007`.
 //!
+//! SPATIAL indexes have entries of this kind for each cell of a row (`spatial`).
+//!
 //! Entries are locked and, in a unique index, claimed, as those of other indexes are.
 
 use vaquita_types::json::Json;
@@ -12,13 +14,14 @@ use vaquita_types::limits::INDEX_ELEMENTS_MAX;
 use vaquita_types::schema::TableDef;
 use vaquita_types::{ColumnType, Error, Result, Value, errno, memory};
 
-use super::IndexCodec;
+use super::{IndexCodec, spatial};
 
 /// The part of a multi-valued index that holds elements.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Elements {
     position: usize,
-    ty: ColumnType,
+    /// The type of an array's elements; `None` of a SPATIAL index.
+    ty: Option<ColumnType>,
     index: String,
 }
 
@@ -39,29 +42,35 @@ impl Elements {
         index.parts.iter().find_map(|part| {
             let position = def.position_of(part.column)?;
             let ty = def.columns.get(position)?.element_type()?.clone();
-            Some(Elements { position, ty, index: index.name.clone() })
+            Some(Elements { position, ty: Some(ty), index: index.name.clone() })
         })
+    }
+
+    /// The cells of the geometry at a position.
+    pub(super) fn cells_at(position: usize, index: String) -> Elements {
+        Elements { position, ty: None, index }
     }
 
     /// The elements of a row's array as values of the part. Error 3905 for too many.
     fn of(&self, row: &[Value]) -> Result<Vec<Value>> {
-        match row.get(self.position) {
-            Some(Value::Json(Json::Array(items))) => {
+        match (row.get(self.position), &self.ty) {
+            (Some(geometry), None) => spatial::cells(geometry),
+            (Some(Value::Json(Json::Array(items))), Some(ty)) => {
                 if items.len() > INDEX_ELEMENTS_MAX {
                     let above = items.len() - INDEX_ELEMENTS_MAX;
                     return Err(Error::new(&errno::ER_EXCEEDED_MV_KEYS_NUM, &[&self.index, &above]));
                 }
-                items.iter().map(|item| self.value(item)).collect()
+                items.iter().map(|item| self.value(item, ty)).collect()
             }
-            Some(Value::Null) => Ok(vec![Value::Null]),
+            (Some(Value::Null), Some(_)) => Ok(vec![Value::Null]),
             _ => Err(Error::internal(format_args!("{}: no array to index", self.index))),
         }
     }
 
-    fn value(&self, item: &Json) -> Result<Value> {
+    fn value(&self, item: &Json, ty: &ColumnType) -> Result<Value> {
         Ok(match item {
-            Json::Int(i) if self.ty.unsigned => Value::UInt(u64::try_from(*i).unwrap_or(0)),
-            Json::UInt(u) if !self.ty.unsigned => Value::Int(i64::try_from(*u).unwrap_or(i64::MAX)),
+            Json::Int(i) if ty.unsigned => Value::UInt(u64::try_from(*i).unwrap_or(0)),
+            Json::UInt(u) if !ty.unsigned => Value::Int(i64::try_from(*u).unwrap_or(i64::MAX)),
             Json::Int(i) => Value::Int(*i),
             Json::UInt(u) => Value::UInt(*u),
             Json::Decimal(d) => Value::Decimal((**d).clone()),
@@ -78,11 +87,12 @@ impl Elements {
 }
 
 impl IndexCodec {
+    /// A row has several entries that stand for it: elements of an array, or cells.
     pub fn is_multi_valued(&self) -> bool {
         self.elements.is_some()
     }
 
-    /// All entries of a row in a multi-valued index, by key.
+    /// All entries of a row in a multi-valued or SPATIAL index, by key.
     pub fn element_entries(&self, row: &[Value], row_id: u64) -> Result<Vec<ElementEntry>> {
         let Some(elements) = self.elements.as_deref() else { return Err(self.damaged(&[])) };
         let values = elements.of(row)?;

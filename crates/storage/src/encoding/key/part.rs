@@ -64,7 +64,7 @@ impl Part {
         Ok(Part { position, form, nullable, descending, prefix, collation: ty.collation, restorable })
     }
 
-    /// A word of a FULLTEXT index.
+    /// A word of a FULLTEXT index, or a cell of a SPATIAL one.
     pub(super) fn word(position: usize, form: PartForm, collation: CollationId) -> Part {
         Part { position, form, nullable: false, descending: false, prefix: None, collation, restorable: false }
     }

@@ -1,0 +1,292 @@
+//! The entries of SPATIAL indexes: up to four cells for each row, which cover its minimum bounding rectangle.
+//!
+//! The plane is halved along x, then along y, and so on: 64 times down to cells of one *place*, which is a coordinate's sign, exponent and
+//! first 20 bits of its fraction. A cell is the bits that say which halves it is in; cells of a multiple of four bits are used. An entry is
+//! as that of another index over a row with the cell in the geometry's place:
+//!
+//! | OFFSET | SIZE | DESCRIPTION                                       |
+//! |--------|------|---------------------------------------------------|
+//! | 0      | 8    | the cell's bits, big endian, with zeros behind    |
+//! | 8      | 1    | how many they are, 0 to 64                        |
+//!
+//! So the cells in a cell are next to each other, and behind it. A point has one cell of 64 bits. The rectangle of a line or an area is halved
+//! where it lies across the middle of a cell that is much larger than it. What is empty is in the cell of no bits.
+//!
+//! Who looks for what meets a window halves that in the same way. Between the least and the greatest place of each piece are all cells in it;
+//! those that it is in have the first bits of its least place (`window_ranges`). Rows have to be checked again, for cells are larger than
+//! rectangles, and rectangles than geometries.
+
+use vaquita_types::geometry::{Geometry, Point};
+use vaquita_types::schema::{IndexKind, TableDef};
+use vaquita_types::{Error, Result, Value};
+
+use super::multi_valued::Elements;
+use super::part::{Part, PartForm};
+use super::{IndexCodec, successor};
+use crate::encoding::range::KeyRange;
+
+pub(super) const CELL_BYTES: u16 = 9;
+const PLACE_BITS: u32 = 64;
+/// Levels of cells are multiples of it: a window lies in few cells that have to be looked for one by one.
+const LEVEL_STEP: u32 = 4;
+/// Entries of a row.
+const ROW_CELLS_MAX: usize = 4;
+/// A row's rectangle is halved if its cell has so many bits fewer than its size would allow.
+const ROW_SLACK_BITS: u32 = 4;
+/// Pieces of a window.
+const WINDOW_PIECES_MAX: usize = 16;
+
+/// The place of a coordinate: the order of places is that of coordinates.
+fn place(coordinate: f64) -> u32 {
+    // Without a sign of zero.
+    let bits = (coordinate + 0.0).to_bits();
+    let ordered = if bits >> 63 == 1 { !bits } else { bits | 1 << 63 };
+    (ordered >> 32) as u32
+}
+
+/// The bits of a number at every second place.
+fn spread(n: u32) -> u64 {
+    let mut n = u64::from(n);
+    for (shift, mask) in [
+        (16, 0x0000_FFFF_0000_FFFF),
+        (8, 0x00FF_00FF_00FF_00FF),
+        (4, 0x0F0F_0F0F_0F0F_0F0F),
+        (2, 0x3333_3333_3333_3333),
+        (1, 0x5555_5555_5555_5555),
+    ] {
+        n = (n | n << shift) & mask;
+    }
+    n
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Cell {
+    bits: u64,
+    level: u32,
+}
+
+impl Cell {
+    /// The cell of so many bits in which a place is.
+    fn around(place: u64, level: u32) -> Cell {
+        let bits = if level == 0 { 0 } else { place & u64::MAX << (PLACE_BITS - level) };
+        Cell { bits, level }
+    }
+
+    fn bytes(self) -> [u8; CELL_BYTES as usize] {
+        let mut bytes = [0; CELL_BYTES as usize];
+        bytes[..8].copy_from_slice(&self.bits.to_be_bytes());
+        bytes[8] = self.level as u8;
+        bytes
+    }
+}
+
+/// Places from `low` to `high`, ends included.
+#[derive(Clone, Copy, Debug)]
+struct Rectangle {
+    x: (u32, u32),
+    y: (u32, u32),
+}
+
+impl Rectangle {
+    fn new((low, high): (Point, Point)) -> Rectangle {
+        Rectangle { x: (place(low.x), place(high.x)), y: (place(low.y), place(high.y)) }
+    }
+
+    /// The first of its places in the order of cells.
+    fn first(self) -> u64 {
+        spread(self.x.0) << 1 | spread(self.y.0)
+    }
+
+    fn last(self) -> u64 {
+        spread(self.x.1) << 1 | spread(self.y.1)
+    }
+
+    /// The bits that all of its places begin with.
+    fn common_bits(self) -> u32 {
+        (self.first() ^ self.last()).leading_zeros()
+    }
+
+    fn cell(self) -> Cell {
+        Cell::around(self.first(), self.common_bits() / LEVEL_STEP * LEVEL_STEP)
+    }
+
+    /// Both sides of the middle of its cell; `None` for one place.
+    fn halves(self) -> Option<[Rectangle; 2]> {
+        let differing = (PLACE_BITS - 1).checked_sub(self.common_bits())?;
+        let split = |(low, high): (u32, u32)| {
+            let middle = high >> (differing / 2) << (differing / 2);
+            ((low, middle - 1), (middle, high))
+        };
+        Some(if differing % 2 == 1 {
+            let (left, right) = split(self.x);
+            [Rectangle { x: left, ..self }, Rectangle { x: right, ..self }]
+        } else {
+            let (below, above) = split(self.y);
+            [Rectangle { y: below, ..self }, Rectangle { y: above, ..self }]
+        })
+    }
+
+    /// Bits that its cell has less than one of its size would.
+    fn slack_bits(self) -> u32 {
+        let extent = (self.x.1 - self.x.0).max(self.y.1 - self.y.0);
+        (extent.leading_zeros() * 2).saturating_sub(self.common_bits())
+    }
+
+    /// Places between the first and the last that are not in it.
+    fn strange_places(self) -> u128 {
+        let side = |(low, high): (u32, u32)| u128::from(high - low) + 1;
+        (u128::from(self.last() - self.first()) + 1).saturating_sub(side(self.x) * side(self.y))
+    }
+}
+
+/// Halves the piece of which `badness` is greatest, until there are `pieces_max` or it is zero for all.
+fn divide<B: Ord + Default>(whole: Rectangle, pieces_max: usize, badness: impl Fn(Rectangle) -> B) -> Vec<Rectangle> {
+    let mut pieces = vec![whole];
+    while pieces.len() < pieces_max {
+        let worst = (0..pieces.len()).max_by_key(|n| badness(pieces[*n]));
+        let Some(worst) = worst.filter(|n| badness(pieces[*n]) > B::default()) else { break };
+        let Some([low, high]) = pieces[worst].halves() else { break };
+        pieces[worst] = low;
+        pieces.push(high);
+    }
+    pieces
+}
+
+/// The cells of a geometry in its internal form.
+pub(super) fn cells(value: &Value) -> Result<Vec<Value>> {
+    let damaged = || Error::internal("no geometry to index");
+    let Value::Bytes(bytes) = value else { return Err(damaged()) };
+    let geometry = Geometry::decode(bytes).map_err(|_| damaged())?;
+    let cells = match geometry.shape.bounds() {
+        None => vec![Cell { bits: 0, level: 0 }],
+        Some(bounds) => {
+            let pieces = divide(Rectangle::new(bounds), ROW_CELLS_MAX, |piece| piece.slack_bits().saturating_sub(ROW_SLACK_BITS));
+            pieces.into_iter().map(Rectangle::cell).collect()
+        }
+    };
+    Ok(cells.into_iter().map(|cell| Value::bytes(&cell.bytes())).collect())
+}
+
+/// The part that holds a cell.
+pub(super) fn part(position: usize) -> Part {
+    Part::word(position, PartForm::FixedBytes(CELL_BYTES), vaquita_types::charset::CollationId::BINARY)
+}
+
+impl Elements {
+    /// Those of a SPATIAL index.
+    pub(super) fn of_cells(def: &TableDef, index: usize) -> Option<Elements> {
+        let index = def.indexes.get(index).filter(|index| index.kind == IndexKind::Spatial)?;
+        let position = def.position_of(index.parts.first()?.column)?;
+        Some(Elements::cells_at(position, index.name.clone()))
+    }
+}
+
+impl IndexCodec {
+    pub fn is_spatial(&self) -> bool {
+        self.kind == IndexKind::Spatial
+    }
+
+    /// The entries of all rows whose rectangles meet a window, and of some others.
+    pub fn window_ranges(&self, window: (Point, Point)) -> Vec<KeyRange> {
+        let key = |cell: Cell| {
+            let mut key = Vec::new();
+            self.start(&mut key);
+            key.extend_from_slice(&cell.bytes());
+            key
+        };
+        let behind = |mut key: Vec<u8>| {
+            successor(&mut key);
+            key
+        };
+        let mut around = Vec::new();
+        let mut ranges = Vec::new();
+        for piece in divide(Rectangle::new(window), WINDOW_PIECES_MAX, Rectangle::strange_places) {
+            let (first, last) = (Cell { bits: piece.first(), level: 0 }, Cell { bits: piece.last(), level: PLACE_BITS });
+            around.extend((0..PLACE_BITS).step_by(LEVEL_STEP as usize).map(|level| Cell::around(piece.first(), level)));
+            ranges.push(KeyRange { lower: key(first), upper: behind(key(last)) });
+        }
+        around.sort_unstable();
+        around.dedup();
+        ranges.extend(around.into_iter().map(|cell| KeyRange { lower: key(cell), upper: behind(key(cell)) }));
+        ranges
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn rectangle(a: (f64, f64), b: (f64, f64)) -> (Point, Point) {
+        (Point::new(a.0.min(b.0), a.1.min(b.1)), Point::new(a.0.max(b.0), a.1.max(b.1)))
+    }
+
+    fn meet(a: (Point, Point), b: (Point, Point)) -> bool {
+        a.0.x <= b.1.x && b.0.x <= a.1.x && a.0.y <= b.1.y && b.0.y <= a.1.y
+    }
+
+    /// The ranges of a window have a cell of a rectangle.
+    fn finds(window: (Point, Point), rectangle: (Point, Point)) -> bool {
+        let pieces = divide(Rectangle::new(window), WINDOW_PIECES_MAX, Rectangle::strange_places);
+        let cells = divide(Rectangle::new(rectangle), ROW_CELLS_MAX, |p| p.slack_bits().saturating_sub(ROW_SLACK_BITS));
+        cells.into_iter().map(Rectangle::cell).any(|cell| {
+            pieces.iter().any(|piece| {
+                (piece.first()..=piece.last()).contains(&cell.bits) || Cell::around(piece.first(), cell.level) == cell
+            })
+        })
+    }
+
+    fn coordinate() -> impl Strategy<Value = f64> {
+        prop_oneof![
+            -10f64..10.0,
+            Just(0.0),
+            Just(-0.0),
+            (-8i32..8).prop_map(f64::from),
+            -1e9f64..1e9,
+            Just(f64::MAX),
+            Just(f64::NEG_INFINITY),
+        ]
+    }
+
+    fn corner() -> impl Strategy<Value = (f64, f64)> {
+        (coordinate(), coordinate())
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 4096, ..ProptestConfig::default() })]
+
+        #[test]
+        fn a_window_finds_what_meets_it(a in corner(), b in corner(), c in corner(), size in corner()) {
+            let window = rectangle(a, b);
+            for other in [rectangle(c, size), rectangle(c, (c.0 + size.0 / 1e3, c.1 + size.1 / 1e3)), rectangle(c, c)] {
+                prop_assert!(!meet(window, other) || finds(window, other), "{window:?} {other:?}");
+                prop_assert!(!meet(window, other) || finds(other, window), "{other:?} {window:?}");
+            }
+        }
+
+        #[test]
+        fn places_have_the_order_of_coordinates(a in coordinate(), b in coordinate()) {
+            prop_assert!(a > b || place(a) <= place(b));
+        }
+    }
+
+    #[test]
+    fn a_small_window_finds_little() {
+        let window = rectangle((2.0, 48.0), (2.5, 49.0));
+        let far =
+            [rectangle((2.6, 48.5), (2.6, 48.5)), rectangle((-2.1, 48.0), (-2.0, 48.1)), rectangle((100.0, -7.0), (101.0, 3.0))];
+        assert_eq!(far.map(|far| finds(window, far)), [false; 3]);
+    }
+
+    #[test]
+    fn an_area_across_the_middle_of_the_plane_has_small_cells() {
+        let area = Rectangle::new(rectangle((15.99, 15.99), (16.01, 16.01)));
+        let cells: Vec<u32> = divide(area, ROW_CELLS_MAX, |p| p.slack_bits().saturating_sub(ROW_SLACK_BITS))
+            .into_iter()
+            .map(|piece| piece.cell().level)
+            .collect();
+        assert_eq!(cells.len(), 4);
+        assert!(cells.iter().all(|level| *level >= 36), "{cells:?}");
+    }
+}
