@@ -191,8 +191,11 @@ pub(super) fn check_level(function: &PartitionLevel, def: &TableDef, what: &str)
     }
 }
 
-/// Error 1214 for a FULLTEXT index, and 1503: a unique key says which partition a row is in, so that one partition tells whether it is taken.
+/// Error 1178 for a spatial column, 1214 for a FULLTEXT index, and 1503: a unique key says which partition a row is in, so that one partition tells whether it is taken.
 pub(super) fn check_keys(def: &TableDef, function: &PartitionFunction) -> Result<()> {
+    if def.columns.iter().any(|column| column.ty.is_geometry()) {
+        return Err(Error::new(&ER_CHECK_NOT_IMPLEMENTED, &[&"GEOMETRY"]));
+    }
     if def.indexes.iter().any(IndexDef::is_full_text) {
         return Err(Error::new(&ER_TABLE_CANT_HANDLE_FT, &[]));
     }

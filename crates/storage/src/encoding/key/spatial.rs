@@ -12,8 +12,8 @@
 //! So the cells in a cell are next to each other, and behind it. A point has one cell of 64 bits. The rectangle of a line or an area is halved
 //! where it lies across the middle of a cell that is much larger than it. What is empty is in the cell of no bits.
 //!
-//! Who looks for what meets a window halves that in the same way. Between the least and the greatest place of each piece are all cells in it;
-//! those that it is in have the first bits of its least place (`window_ranges`). Rows have to be checked again, for cells are larger than
+//! Who looks for what meets a window halves that in the same way. Between the first and the last place of each piece are all cells in it;
+//! the larger ones that it is in have the first bits of its first place (`Cover`). Rows have to be checked again, for cells are larger than
 //! rectangles, and rectangles than geometries.
 
 use vaquita_types::geometry::{Geometry, Point};
@@ -152,6 +152,40 @@ fn divide<B: Ord + Default>(whole: Rectangle, pieces_max: usize, badness: impl F
     pieces
 }
 
+/// A piece begins at the cell around its first place that has so many bits more than the piece: that adds a sixteenth to it at most, and saves
+/// to look for the smaller cells around that place.
+const BEGIN_BITS: u32 = 5;
+
+/// Which cells meet a window, and some others.
+struct Cover {
+    /// All cells from the first place to the last.
+    places: Vec<(u64, u64)>,
+    /// Those around them.
+    cells: Vec<Cell>,
+}
+
+impl Cover {
+    fn new(window: (Point, Point)) -> Cover {
+        let mut cover = Cover { places: Vec::new(), cells: Vec::new() };
+        for piece in divide(Rectangle::new(window), WINDOW_PIECES_MAX, Rectangle::strange_places) {
+            let (first, last) = (piece.first(), piece.last());
+            let level = ((last - first).leading_zeros() + BEGIN_BITS).min(PLACE_BITS).next_multiple_of(LEVEL_STEP);
+            cover.places.push((Cell::around(first, level).bits, last));
+            cover.cells.extend((0..level).step_by(LEVEL_STEP as usize).map(|level| Cell::around(first, level)));
+        }
+        cover.cells.sort_unstable();
+        cover.cells.dedup();
+        cover.cells.retain(|cell| !cover.places.iter().any(|(first, last)| (first..=last).contains(&&cell.bits)));
+        cover
+    }
+}
+
+/// The cells of a rectangle.
+fn cells_of(bounds: (Point, Point)) -> impl Iterator<Item = Cell> {
+    let badness = |piece: Rectangle| piece.slack_bits().saturating_sub(ROW_SLACK_BITS);
+    divide(Rectangle::new(bounds), ROW_CELLS_MAX, badness).into_iter().map(Rectangle::cell)
+}
+
 /// The cells of a geometry in its internal form.
 pub(super) fn cells(value: &Value) -> Result<Vec<Value>> {
     let damaged = || Error::internal("no geometry to index");
@@ -159,10 +193,7 @@ pub(super) fn cells(value: &Value) -> Result<Vec<Value>> {
     let geometry = Geometry::decode(bytes).map_err(|_| damaged())?;
     let cells = match geometry.shape.bounds() {
         None => vec![Cell { bits: 0, level: 0 }],
-        Some(bounds) => {
-            let pieces = divide(Rectangle::new(bounds), ROW_CELLS_MAX, |piece| piece.slack_bits().saturating_sub(ROW_SLACK_BITS));
-            pieces.into_iter().map(Rectangle::cell).collect()
-        }
+        Some(bounds) => cells_of(bounds).collect(),
     };
     Ok(cells.into_iter().map(|cell| Value::bytes(&cell.bytes())).collect())
 }
@@ -198,17 +229,13 @@ impl IndexCodec {
             successor(&mut key);
             key
         };
-        let mut around = Vec::new();
-        let mut ranges = Vec::new();
-        for piece in divide(Rectangle::new(window), WINDOW_PIECES_MAX, Rectangle::strange_places) {
-            let (first, last) = (Cell { bits: piece.first(), level: 0 }, Cell { bits: piece.last(), level: PLACE_BITS });
-            around.extend((0..PLACE_BITS).step_by(LEVEL_STEP as usize).map(|level| Cell::around(piece.first(), level)));
-            ranges.push(KeyRange { lower: key(first), upper: behind(key(last)) });
-        }
-        around.sort_unstable();
-        around.dedup();
-        ranges.extend(around.into_iter().map(|cell| KeyRange { lower: key(cell), upper: behind(key(cell)) }));
-        ranges
+        let cover = Cover::new(window);
+        let places = cover.places.into_iter().map(|(first, last)| KeyRange {
+            lower: key(Cell { bits: first, level: 0 }),
+            upper: behind(key(Cell { bits: last, level: PLACE_BITS })),
+        });
+        let cells = cover.cells.into_iter().map(|cell| KeyRange { lower: key(cell), upper: behind(key(cell)) });
+        places.chain(cells).collect()
     }
 }
 
@@ -228,12 +255,9 @@ mod tests {
 
     /// The ranges of a window have a cell of a rectangle.
     fn finds(window: (Point, Point), rectangle: (Point, Point)) -> bool {
-        let pieces = divide(Rectangle::new(window), WINDOW_PIECES_MAX, Rectangle::strange_places);
-        let cells = divide(Rectangle::new(rectangle), ROW_CELLS_MAX, |p| p.slack_bits().saturating_sub(ROW_SLACK_BITS));
-        cells.into_iter().map(Rectangle::cell).any(|cell| {
-            pieces.iter().any(|piece| {
-                (piece.first()..=piece.last()).contains(&cell.bits) || Cell::around(piece.first(), cell.level) == cell
-            })
+        let cover = Cover::new(window);
+        cells_of(rectangle).any(|cell| {
+            cover.cells.contains(&cell) || cover.places.iter().any(|(first, last)| (first..=last).contains(&&cell.bits))
         })
     }
 
@@ -272,20 +296,17 @@ mod tests {
     }
 
     #[test]
-    fn a_small_window_finds_little() {
-        let window = rectangle((2.0, 48.0), (2.5, 49.0));
-        let far =
-            [rectangle((2.6, 48.5), (2.6, 48.5)), rectangle((-2.1, 48.0), (-2.0, 48.1)), rectangle((100.0, -7.0), (101.0, 3.0))];
-        assert_eq!(far.map(|far| finds(window, far)), [false; 3]);
+    fn a_window_finds_little_beside_it() {
+        let window = rectangle((2.1, 48.1), (2.5, 49.3));
+        let beside = (0..100).flat_map(|x| (0..100).map(move |y| (f64::from(x) / 10.0, 44.0 + f64::from(y) / 10.0)));
+        let found: Vec<_> = beside.filter(|at| finds(window, rectangle(*at, *at))).collect();
+        // 5 by 13 of them are in it.
+        assert!((65..=110).contains(&found.len()), "{}", found.len());
     }
 
     #[test]
     fn an_area_across_the_middle_of_the_plane_has_small_cells() {
-        let area = Rectangle::new(rectangle((15.99, 15.99), (16.01, 16.01)));
-        let cells: Vec<u32> = divide(area, ROW_CELLS_MAX, |p| p.slack_bits().saturating_sub(ROW_SLACK_BITS))
-            .into_iter()
-            .map(|piece| piece.cell().level)
-            .collect();
+        let cells: Vec<u32> = cells_of(rectangle((15.99, 15.99), (16.01, 16.01))).map(|cell| cell.level).collect();
         assert_eq!(cells.len(), 4);
         assert!(cells.iter().all(|level| *level >= 36), "{cells:?}");
     }
