@@ -226,7 +226,9 @@ CREATE TABLE geometries (
   y polygon SRID 0 COMMENT 'plane',
   mp multipoint, ml multilinestring, my multipolygon SRID 3857,
   c geometrycollection DEFAULT (geometrycollection(point(1, 2))),
-  PRIMARY KEY (id)
+  PRIMARY KEY (id),
+  SPATIAL KEY p (p),
+  SPATIAL KEY l (l) COMMENT 'without SRID'
 );
 CREATE TABLE `it's a "quoted" ``name`` ñ 表` (
   `a``b` int NOT NULL AUTO_INCREMENT COMMENT 'it''s "the" key\nof two lines \\',
