@@ -130,7 +130,7 @@ fn windows(input: &TableInput<'_>, condition: &Expr, columns: &Columns<'_>) -> V
     let Some((column, geometry)) = spatial_operands(def.name, args, columns) else { return Vec::new() };
     let Some(of) = input.table.columns.get(column) else { return Vec::new() };
     // In a geographic reference system the rectangle of a geometry is not that of its points.
-    if !of.ty.srid().and_then(srs::find).is_some_and(|srs| !srs.is_geographic()) {
+    if of.ty.srid().and_then(srs::find).is_none_or(|srs| srs.is_geographic()) {
         return Vec::new();
     }
     let usable = |index: &IndexDef| {

@@ -213,7 +213,7 @@ fn srid_argument(call: &FuncCall<'_>, i: usize, cx: &EvalCx<'_>, function: &str)
     let Some(number) = call.int(i, cx)? else { return Ok(None) };
     match u32::try_from(number) {
         Ok(srid) => Ok(Some(srid)),
-        Err(_) => Err(Error::new(&errno::ER_DATA_OUT_OF_RANGE, &[&"SRID", &format!("{function}")])),
+        Err(_) => Err(Error::new(&errno::ER_DATA_OUT_OF_RANGE, &[&"SRID", &function])),
     }
 }
 

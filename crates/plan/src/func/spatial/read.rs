@@ -121,10 +121,7 @@ const FROM_GEOJSON: &str = "st_geomfromgeojson";
 fn from_geojson(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     let json = match &*call.value(0, cx)? {
         Value::Null => return Ok(Value::Null),
-        text @ Value::Bytes(_) if !call.arg_type(0).is_text() => {
-            let _ = text;
-            return Err(wrong_type("geojson", FROM_GEOJSON));
-        }
+        Value::Bytes(_) if !call.arg_type(0).is_text() => return Err(wrong_type("geojson", FROM_GEOJSON)),
         given @ (Value::Bytes(_) | Value::Json(_)) => document(given, call.arg_type(0), 0, FROM_GEOJSON)?.unwrap_or(Json::Null),
         _ => return Err(wrong_type("geojson", FROM_GEOJSON)),
     };

@@ -86,7 +86,7 @@ const LONG_CRS: i128 = 4;
 fn as_geojson(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     let function = "st_asgeojson";
     let ty = call.arg_type(0);
-    if !matches!(ty.kind, TypeKind::Null) && !(ty.is_bytes() && !ty.is_text()) {
+    if !matches!(ty.kind, TypeKind::Null) && (!ty.is_bytes() || ty.is_text()) {
         return Err(wrong_type("geometry", function));
     }
     let incorrect = |what: &str, value: i128| Error::new(&errno::ER_WRONG_VALUE_FOR_TYPE, &[&what, &value, &function]);

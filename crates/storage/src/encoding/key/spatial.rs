@@ -195,7 +195,7 @@ pub(super) fn cells(value: &Value) -> Result<Vec<Value>> {
         None => vec![Cell { bits: 0, level: 0 }],
         Some(bounds) => cells_of(bounds).collect(),
     };
-    Ok(cells.into_iter().map(|cell| Value::bytes(&cell.bytes())).collect())
+    Ok(cells.into_iter().map(|cell| Value::bytes(cell.bytes())).collect())
 }
 
 /// The part that holds a cell.
