@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use session::Session;
 use vaquita_exec::catalog::PlanCatalog;
-use vaquita_exec::context::Execution;
+use vaquita_exec::context::{Execution, NoFunctions, NoServer};
 use vaquita_exec::ddl::Ddl;
 use vaquita_parser::{Statement as Ast, parse_one};
 use vaquita_plan::bind::{Place, PlanContext, plan_statement};
@@ -122,6 +122,9 @@ impl Server {
             database: Some("test"),
             planner: &planner,
             params: &[],
+            server: &NoServer,
+            functions: &NoFunctions,
+            lock_wait_ms_max: 1000,
             context,
         };
         ddl.run(ast).map(|done| done.map(|_| ())).transpose()

@@ -45,16 +45,26 @@ pub struct View {
 
 impl View {
     /// What a view's record keeps beside the fields of all objects: MERGE or TEMPTABLE, LOCAL or CASCADED, the names of its columns with
-    /// zero bytes between, YES or NO, and the names of its tables in the same way.
+    /// zero bytes between, YES or NO, and the names of its tables and stored functions in the same way.
     pub const ALGORITHM: &str = "algorithm";
     pub const CHECK_OPTION: &str = "check option";
     pub const COLUMNS: &str = "columns";
     pub const IS_UPDATABLE: &str = "is updatable";
     pub const TABLES: &str = "tables";
+    pub const FUNCTIONS: &str = "functions";
 
     /// Databases and names of the tables and views that it names.
     pub fn tables(object: &StoredObject) -> Vec<(String, String)> {
-        let names: Vec<&str> = object.characteristic(View::TABLES).map(|names| names.split('\0').collect()).unwrap_or_default();
+        View::named(object, View::TABLES)
+    }
+
+    /// Those of the stored functions.
+    pub fn functions(object: &StoredObject) -> Vec<(String, String)> {
+        View::named(object, View::FUNCTIONS)
+    }
+
+    fn named(object: &StoredObject, of: &str) -> Vec<(String, String)> {
+        let names: Vec<&str> = object.characteristic(of).map(|names| names.split('\0').collect()).unwrap_or_default();
         names.chunks_exact(2).map(|pair| (pair[0].to_string(), pair[1].to_string())).collect()
     }
 

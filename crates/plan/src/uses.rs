@@ -59,12 +59,20 @@ pub struct TableUse {
     pub unknown_column: Option<(String, Actions)>,
 }
 
+/// A stored function that a statement calls.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FunctionUse {
+    pub database: String,
+    pub name: String,
+    pub whose: Whose,
+}
+
 /// The uses of a statement, in the order in which its tables were met.
 #[derive(Debug, Default)]
 pub struct Uses {
     tables: RefCell<Vec<TableUse>>,
     writes_file: Cell<bool>,
-    functions: RefCell<Vec<(String, String)>>,
+    functions: RefCell<Vec<FunctionUse>>,
     whose: RefCell<Whose>,
 }
 
@@ -74,8 +82,8 @@ pub struct UseList {
     pub tables: Vec<TableUse>,
     /// INTO OUTFILE and DUMPFILE.
     pub writes_file: bool,
-    /// Databases and names of stored functions, each once.
-    pub functions: Vec<(String, String)>,
+    /// Each once.
+    pub functions: Vec<FunctionUse>,
 }
 
 impl Uses {
@@ -104,9 +112,10 @@ impl Uses {
     }
 
     pub(crate) fn note_function(&self, database: &str, name: &str) {
+        let used = FunctionUse { database: database.to_string(), name: name.to_string(), whose: self.whose() };
         let mut functions = self.functions.borrow_mut();
-        if !functions.iter().any(|(known, function)| known == database && function == name) {
-            functions.push((database.to_string(), name.to_string()));
+        if !functions.contains(&used) {
+            functions.push(used);
         }
     }
 
@@ -170,7 +179,12 @@ impl Uses {
 impl UseList {
     /// Some of it counts for others than the session.
     pub fn has_definers(&self) -> bool {
-        self.tables.iter().any(|table| matches!(table.whose, Whose::View(_)))
+        self.whose().any(|whose| matches!(whose, Whose::View(_)))
+    }
+
+    /// For whom its entries count.
+    pub fn whose(&self) -> impl Iterator<Item = &Whose> {
+        self.tables.iter().map(|table| &table.whose).chain(self.functions.iter().map(|function| &function.whose))
     }
 }
 

@@ -65,8 +65,10 @@ impl Ddl<'_> {
         let plan = self.plan_fill(table, create, query, names)?;
         let txn = RefCell::new(self.transaction());
         txn.borrow_mut().begin_statement(Reads::Many);
-        let statement =
+        let mut statement =
             Execution::new(self.catalog.store(), self.catalog, &txn, self.params, self.session, &self.context.interrupt);
+        (statement.server, statement.functions) = (self.server, self.functions);
+        (statement.lock_wait_ms_max, statement.table_lock_wait) = (self.lock_wait_ms_max, self.context.wait);
         let changed = dml::run(&plan, &statement)?;
         drop(statement);
         let mut txn = txn.into_inner();
@@ -113,6 +115,9 @@ fn output_type(expr: &Expr) -> ColumnType {
         ExprKind::Subquery(_) => expr.ty.kind != TypeKind::BigInt,
         _ => true,
     };
+    if matches!(&expr.kind, ExprKind::Call(def, _) if def.is_stored()) {
+        return stored_type(&expr.ty);
+    }
     let is_made = matches!(expr.kind, ExprKind::Call(..) | ExprKind::Case { .. });
     if let ExprKind::Call(def, args) = &expr.kind
         && def.name == "IFNULL"
@@ -128,6 +133,29 @@ fn output_type(expr: &Expr) -> ColumnType {
             expression_type(&ColumnType { kind: TypeKind::Int, ..expr.ty.clone() })
         }
         _ => expression_type(&expr.ty),
+    }
+}
+
+/// The column type for the declared one of a stored function: the same, but for strings.
+fn stored_type(ty: &ColumnType) -> ColumnType {
+    let (kind, length) = match ty.kind {
+        TypeKind::Char => (TypeKind::VarChar, ty.length),
+        TypeKind::Enum | TypeKind::Set => (TypeKind::VarChar, chars_of_members(ty)),
+        TypeKind::Binary => (TypeKind::VarBinary, ty.length),
+        TypeKind::TinyText | TypeKind::Text | TypeKind::MediumText => (TypeKind::LongText, u32::MAX),
+        TypeKind::TinyBlob | TypeKind::Blob | TypeKind::MediumBlob => (TypeKind::LongBlob, u32::MAX),
+        kind => (kind, ty.length),
+    };
+    ColumnType { kind, length, members: None, ..ty.clone() }
+}
+
+/// Characters of the longest value of ENUM or SET.
+fn chars_of_members(ty: &ColumnType) -> u32 {
+    let charset = collation(ty.collation).charset;
+    let lengths = || ty.members.iter().flat_map(|members| members.iter()).map(|label| charset.char_count(label) as u32);
+    match ty.kind {
+        TypeKind::Set => lengths().map(|chars| chars + 1).sum::<u32>().saturating_sub(1),
+        _ => lengths().max().unwrap_or(0),
     }
 }
 

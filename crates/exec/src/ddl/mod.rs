@@ -53,7 +53,7 @@ use vaquita_plan::env::Level;
 use vaquita_plan::expr::Expr;
 use vaquita_plan::node::{OutputColumn, Plan};
 
-use crate::context::SessionEnv;
+use crate::context::{Functions, ServerInfo, SessionEnv};
 use crate::system::is_system_database;
 use vaquita_plan::data_type::choose_collation;
 
@@ -102,6 +102,10 @@ pub struct Ddl<'a> {
     pub define_view: &'a dyn Fn((&str, &str), &ast::Query) -> Result<DefinedView>,
     /// The values of `?`.
     pub params: &'a [Value],
+    /// For the query of CREATE TABLE … SELECT.
+    pub server: &'a dyn ServerInfo,
+    pub functions: &'a dyn Functions,
+    pub lock_wait_ms_max: u64,
     pub context: DdlContext,
 }
 

@@ -86,7 +86,10 @@ impl Ddl<'_> {
             self.session.warn(Level::Warning, Error::new(&ER_WARN_VIEW_MERGE, &[]));
             algorithm = None;
         }
-        let tables: Vec<String> = defined.tables.into_iter().flat_map(|(database, name)| [database, name]).collect();
+        let named = |names: Vec<(String, String)>| {
+            let parts: Vec<String> = names.into_iter().flat_map(|(database, name)| [database, name]).collect();
+            (!parts.is_empty()).then(|| parts.join("\0"))
+        };
         let mut object = StoredObject {
             kind: ObjectKind::View,
             database: database.to_string(),
@@ -109,7 +112,8 @@ impl Ddl<'_> {
         let check = create.check_option.map(|check| if check == CheckOption::Local { "LOCAL" } else { "CASCADED" });
         object.set_characteristic(View::CHECK_OPTION, check.map(str::to_string));
         object.set_characteristic(View::IS_UPDATABLE, is_updatable.then(|| "YES".to_string()));
-        object.set_characteristic(View::TABLES, (!tables.is_empty()).then(|| tables.join("\0")));
+        object.set_characteristic(View::TABLES, named(defined.tables));
+        object.set_characteristic(View::FUNCTIONS, named(defined.functions));
         if !is_known {
             let unknown = Error::new(&ER_NO_SUCH_USER, &[&object.definer.user, &object.definer.host]);
             self.session.warn(Level::Note, unknown);

@@ -72,6 +72,7 @@ const MAKERS: &[(&str, MakeRows)] = &[
     ("information_schema.table_privileges", accounts::table_privileges),
     ("information_schema.user_privileges", accounts::user_privileges),
     ("information_schema.views", views::views),
+    ("information_schema.view_routine_usage", views::view_routine_usage),
     ("information_schema.view_table_usage", views::view_table_usage),
     ("mysql.columns_priv", accounts::columns_priv),
     ("mysql.password_history", accounts::password_history),

@@ -41,6 +41,17 @@ pub fn view_table_usage(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
+/// VIEW_ROUTINE_USAGE.
+pub fn view_routine_usage(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    for view in cx.views()? {
+        for (database, function) in View::functions(&view) {
+            rows.push(row!["def", view.database.as_str(), view.name.as_str(), "def", database, function]);
+        }
+    }
+    Ok(rows)
+}
+
 /// Of TABLES.
 pub(super) fn table_rows(cx: &SystemContext<'_>) -> Result<Vec<Row>> {
     let mut rows = Vec::new();

@@ -360,9 +360,11 @@ pub enum TrimSide {
 /// `[db.]name(args)`; `name` is in lower case, `written` is as the statement has it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FuncCall {
-    pub db: Option<String>,
+    pub db: Option<Box<str>>,
     pub name: String,
     pub written: String,
+    /// The name is in quotes. Only a view's text says by them that a function is a stored one.
+    pub quoted: bool,
     pub args: Vec<Expr>,
 }
 
@@ -519,7 +521,7 @@ impl Expr {
     /// The function `name`, which must be in lower case.
     pub fn func(name: impl Into<String>, args: Vec<Expr>) -> Expr {
         let name = name.into();
-        Expr::Func(FuncCall { db: None, written: name.clone(), name, args })
+        Expr::Func(FuncCall { db: None, written: name.clone(), quoted: false, name, args })
     }
 }
 

@@ -558,9 +558,10 @@ impl Parser<'_> {
     #[inline(never)]
     fn column_or_call(&mut self) -> Result<Expr> {
         let keyword = matches!(self.tok.tok, Tok::Kw(_));
+        let quoted = self.tok.tok == Tok::QuotedIdent;
         let first = self.ident()?;
         if self.is_op(Op::LParen) && !keyword {
-            return self.call(None, first);
+            return self.call(None, first, quoted);
         }
         if !self.eat_op(Op::Dot) {
             if let Some(variable) = self.variable_named(&first) {
@@ -570,7 +571,7 @@ impl Parser<'_> {
         }
         let second = self.ident()?;
         if self.is_op(Op::LParen) {
-            return self.call(Some(first), second);
+            return self.call(Some(first), second, false);
         }
         if !self.eat_op(Op::Dot) {
             if let Some(variable) = self.row_column(&first, &second)? {
@@ -591,7 +592,7 @@ impl Parser<'_> {
         }
     }
 
-    fn call(&mut self, db: Option<String>, name: String) -> Result<Expr> {
+    fn call(&mut self, db: Option<String>, name: String, quoted: bool) -> Result<Expr> {
         self.expect_op(Op::LParen)?;
         let mut args = Vec::new();
         if !self.is_op(Op::RParen) {
@@ -609,7 +610,8 @@ impl Parser<'_> {
         if let Some(builder) = &mut self.program {
             builder.program.calls.push(if db.is_some() { String::new() } else { name.to_ascii_lowercase() });
         }
-        Ok(Expr::Func(FuncCall { db, name: name.to_ascii_lowercase(), written: name, args }))
+        let db = db.map(String::into_boxed_str);
+        Ok(Expr::Func(FuncCall { db, name: name.to_ascii_lowercase(), written: name, quoted, args }))
     }
 
     /// `column -> 'path'`, `column ->> 'path'`

@@ -169,20 +169,25 @@ impl Printer<'_> {
 
     fn func(&mut self, call: &FuncCall) {
         let args = call.args.as_slice();
-        if call.db.is_none() && self.rewritten(&call.name, args) {
+        let is_stored = self.view.as_ref().is_some_and(|view| match view.names {
+            Some(names) => names.is_stored(call),
+            None => call.quoted,
+        });
+        if call.db.is_none() && !is_stored && self.rewritten(&call.name, args) {
             return;
         }
         if let Some(db) = &call.db {
             self.ident(db);
             self.put(".");
-            self.ident(&call.name);
-        } else {
-            self.put(printed_name(&call.name));
+        }
+        match is_stored || call.db.is_some() {
+            true => self.ident(&call.written),
+            false => self.put(printed_name(&call.name)),
         }
         self.put("(");
         self.list(args);
         // Arguments that MySQL adds.
-        if matches!((call.name.as_str(), args.len()), ("round" | "week", 1)) {
+        if call.db.is_none() && !is_stored && matches!((call.name.as_str(), args.len()), ("round" | "week", 1)) {
             self.put(",0");
         }
         self.put(")");

@@ -1,15 +1,21 @@
-//! Calls of stored functions. A bound call is one of `STORED`, whose first two arguments are the function's database and name.
+//! Calls of stored functions. A bound call is one of `STORED`, whose first arguments are the function's database and name, and user and host
+//! of the definer of the view that it is in; NULL where it is called for the session.
 
 use vaquita_parser as ast;
+use vaquita_types::schema::Definer;
 use vaquita_types::{ColumnType, Error, Result, Value, errno};
 
 use super::{Binder, Place};
 use crate::env::{EvalCx, StoredCall};
 use crate::expr::{Expr, ExprKind};
 use crate::function::{FuncCall, FuncDef, FuncType};
+use crate::uses::Whose;
 
 /// Never the same twice, as far as plans know: a body may read and change what it likes.
-pub static STORED: FuncDef = FuncDef { name: FuncDef::STORED, args: (2, usize::MAX), resolve, eval, foldable: false };
+pub static STORED: FuncDef = FuncDef { name: FuncDef::STORED, args: (NAMES, usize::MAX), resolve, eval, foldable: false };
+
+/// Arguments that the function does not get.
+const NAMES: usize = 4;
 
 /// As a column's: the value is one of a declared type.
 const COERCIBILITY: u8 = 2;
@@ -19,16 +25,11 @@ fn resolve(_: &mut Vec<Expr>) -> Result<FuncType> {
 }
 
 fn eval(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
-    let Some((database, name, args)) = parts(call.args) else { return Err(Error::internal("a call without a name")) };
+    let [database, name, user, host, args @ ..] = call.args else { return Err(Error::internal("a call without a name")) };
+    let (Some(database), Some(name)) = (text(database), text(name)) else { return Err(Error::internal("a call without a name")) };
     let args = args.iter().map(|arg| Ok((arg.eval(cx)?.into_owned(), &arg.ty))).collect::<Result<Vec<_>>>()?;
-    cx.env.stored_function(&StoredCall { database, name, args, ty: call.ty })
-}
-
-/// Database, name and arguments of a call.
-pub fn parts(args: &[Expr]) -> Option<(&str, &str, &[Expr])> {
-    let (database, rest) = args.split_first()?;
-    let (name, rest) = rest.split_first()?;
-    Some((text(database)?, text(name)?, rest))
+    let invoker = text(user).zip(text(host));
+    cx.env.stored_function(&StoredCall { database, name, invoker, args, ty: call.ty })
 }
 
 fn text(expr: &Expr) -> Option<&str> {
@@ -49,7 +50,7 @@ impl Binder<'_> {
             Place::Generated(of) => return disallowed(&errno::ER_GENERATED_COLUMN_NAMED_FUNCTION_IS_NOT_ALLOWED, of),
             Place::Functional(_) | Place::Partition => self.uses()?,
         };
-        let Some(database) = database.or(self.cx.settings.current_database.as_deref()) else {
+        let Some(database) = database.or(self.database_of_calls()) else {
             return Err(Error::new(&errno::ER_NO_DB_ERROR, &[]));
         };
         // Nobody learns of functions that they may not call.
@@ -59,9 +60,7 @@ impl Binder<'_> {
         };
         // Its caller may have to run again, as a statement that changes rows.
         self.locking |= function.changes;
-        if self.cx.names.is_some() {
-            return Err(Error::unsupported("a stored function in a view"));
-        }
+        self.log_call(call, &function.database, &function.name);
         if call.args.len() != function.parameters {
             let name = format!("{}.{}", function.database, function.name);
             let (wanted, given) = (function.parameters, call.args.len());
@@ -71,7 +70,14 @@ impl Binder<'_> {
             let ty = ColumnType::varchar(text.chars().count() as u32, Default::default());
             Expr::literal(Value::from(text), ty)
         };
+        let definer = match self.whose() {
+            Whose::View(rights) => rights.definer.clone(),
+            Whose::Session => None,
+        };
+        let of_definer =
+            |part: fn(&Definer) -> &str| definer.as_ref().map_or_else(super::expr::null, |definer| named(part(definer)));
         let mut args = vec![named(&function.database), named(&function.name)];
+        args.extend([of_definer(|definer| &definer.user), of_definer(|definer| &definer.host)]);
         args.extend(self.scalars(&call.args)?);
         Ok(Expr { kind: ExprKind::Call(&STORED, args), ty: function.returns, nullable: true, coercibility: COERCIBILITY })
     }

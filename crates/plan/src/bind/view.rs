@@ -7,7 +7,7 @@
 //! these meanings. `CREATE VIEW v AS SELECT * FROM t` is kept as ``select `d`.`t`.`a` AS `a` from `d`.`t` ``.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -41,6 +41,8 @@ pub struct DefinedView {
     pub tables: Vec<(String, String)>,
     /// Of JSON as a condition.
     pub warnings: Vec<Error>,
+    /// The stored functions.
+    pub functions: Vec<(String, String)>,
 }
 
 /// Binds the query of a view.
@@ -64,6 +66,7 @@ pub fn define_view(
         is_updatable,
         tables: log.named.into_inner(),
         warnings,
+        functions: log.called.into_inner(),
     })
 }
 
@@ -89,7 +92,9 @@ pub struct NameLog {
     stars: RefCell<HashMap<*const ast::SelectItem, Vec<(String, String)>>>,
     databases: RefCell<HashMap<*const ast::TableFactor, String>>,
     joins: RefCell<HashMap<*const ast::JoinOn, Vec<(String, String)>>>,
+    calls: RefCell<HashSet<*const ast::FuncCall>>,
     named: RefCell<Vec<(String, String)>>,
+    called: RefCell<Vec<(String, String)>>,
 }
 
 impl NameLog {
@@ -122,6 +127,10 @@ impl Names for NameLog {
 
     fn joined(&self, join: &ast::Join) -> Option<Vec<(String, String)>> {
         self.joins.borrow().get(&std::ptr::from_ref(&join.on)).cloned()
+    }
+
+    fn is_stored(&self, call: &ast::FuncCall) -> bool {
+        self.calls.borrow().contains(&std::ptr::from_ref(call))
     }
 }
 
@@ -183,6 +192,22 @@ impl Binder<'_> {
         let frame = self.frames.len() - 1;
         let texts = pairs.iter().filter_map(|(a, b)| Some((self.text_of(frame, *a)?, self.text_of(frame, *b)?)));
         log.joins.borrow_mut().insert(on, texts.collect());
+    }
+
+    pub(super) fn log_call(&self, call: &ast::FuncCall, database: &str, name: &str) {
+        let Some(log) = self.log() else { return };
+        log.calls.borrow_mut().insert(call);
+        let called = (database.to_string(), name.to_string());
+        let mut all = log.called.borrow_mut();
+        if !all.contains(&called) {
+            all.push(called);
+        }
+    }
+
+    /// The database of functions that are called without one: a view's own in a view.
+    pub(super) fn database_of_calls(&self) -> Option<&str> {
+        let here = self.cx.settings.current_database.as_deref();
+        self.views.last().map_or(here, |(database, _)| Some(database))
     }
 
     /// A view in FROM.

@@ -72,6 +72,8 @@ pub trait Env {
 pub struct StoredCall<'a> {
     pub database: &'a str,
     pub name: &'a str,
+    /// User and host of the account for which it is called, if it is not the one whose statement runs.
+    pub invoker: Option<(&'a str, &'a str)>,
     pub args: Vec<(Value, &'a ColumnType)>,
     /// What the plan takes its value for.
     pub ty: &'a ColumnType,

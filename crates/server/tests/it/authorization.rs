@@ -169,3 +169,9 @@ fn definers_need_no_login_as_in_mysql() {
 fn system_schemas_are_mysqls() {
     check("system_schemas.txt", "system-schemas");
 }
+
+/// EXECUTE on what a view calls: its definer or who reads it.
+#[test]
+fn functions_of_views_are_authorized_as_in_mysql() {
+    check("functions_of_views.txt", "functions-of-views");
+}

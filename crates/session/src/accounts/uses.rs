@@ -24,12 +24,19 @@ impl Subject<'_> {
         if uses.writes_file && !self.access.is_unlimited() {
             self.global(p::FILE, &[], "FILE")?;
         }
-        self.check_tables(uses, &Whose::Session)?;
-        uses.functions.iter().try_for_each(|(database, name)| self.may_execute((database, ObjectKind::Function, name)))
+        self.check_uses_of(uses, &Whose::Session)
     }
 
     /// What counts for `whose`, which is this account.
-    pub fn check_tables(&self, uses: &UseList, whose: &Whose) -> Result<()> {
+    pub fn check_uses_of(&self, uses: &UseList, whose: &Whose) -> Result<()> {
+        self.check_tables(uses, whose)?;
+        let functions = uses.functions.iter().filter(|function| function.whose == *whose);
+        functions
+            .map(|function| (function.database.as_str(), ObjectKind::Function, function.name.as_str()))
+            .try_for_each(|function| self.may_execute(function))
+    }
+
+    fn check_tables(&self, uses: &UseList, whose: &Whose) -> Result<()> {
         let of = || uses.tables.iter().filter(|table| table.whose == *whose);
         of().try_for_each(|table| self.information_schema_is_read_only(table))?;
         if self.access.is_unlimited() {

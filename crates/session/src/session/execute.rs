@@ -56,6 +56,8 @@ pub(super) struct Planned<'a> {
     /// The types of the parameters; of one that is NULL, the type that its place in the statement tells.
     pub types: &'a [ColumnType],
     pub params: &'a [Value],
+    /// The table that is made of its rows.
+    pub creates: Option<&'a str>,
 }
 
 /// DDL statements that may come between the planning of a statement and its start before it fails.
@@ -218,7 +220,8 @@ impl Session {
         }
         let Planned { plan, params, .. } = *planned;
         let form = self.result_form(exchange);
-        let in_use = InUse { tables: Tables::Of(plan), outer: None };
+        let tables = planned.creates.map_or(Tables::Of(plan), Tables::Beside);
+        let in_use = InUse { tables, outer: None };
         let server = ServerView { in_use: Some(&in_use), ..self.server_view() };
         let statement = self.executing(params, &server);
         let query = match plan {

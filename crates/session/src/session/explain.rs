@@ -77,8 +77,8 @@ impl Session {
         };
         if statement.analyze {
             let analyzes = std::mem::replace(&mut exchange.analyzes, true);
-            let flow =
-                self.run_plan(Planned { plan: &cached.plan, ast: Some(target), types: &cached.types, params: &values }, exchange);
+            let planned = Planned { plan: &cached.plan, ast: Some(target), types: &cached.types, params: &values, creates: None };
+            let flow = self.run_plan(planned, exchange);
             exchange.analyzes = analyzes;
             return flow;
         }

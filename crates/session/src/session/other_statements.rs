@@ -15,6 +15,8 @@ use vaquita_types::{Error, Result, Value};
 use super::Session;
 use super::exchange::Exchange;
 use super::execute::Done;
+use super::program::{InUse, Tables};
+use super::server_view::ServerView;
 use crate::answer::Flow;
 use crate::state::prepared::VariableTypes;
 use crate::state::user_variables::type_of_value;
@@ -121,7 +123,8 @@ impl Session {
         }
         let database = self.env.database();
         let changes_before = self.catalog.temporary_changes();
-        let outcome = self.with_ddl(|ddl| ddl.run(ast));
+        let creates = if let Ast::CreateTable(create) = ast { &create.name.name } else { "" };
+        let outcome = self.with_ddl(creates, |ddl| ddl.run(ast));
         self.client.progress.finish();
         if shared {
             self.locked.end_ddl();
@@ -144,8 +147,10 @@ impl Session {
         Some(done)
     }
 
-    /// Runs `f` with what DDL needs of this session.
-    pub(super) fn with_ddl<T>(&self, f: impl FnOnce(&Ddl<'_>) -> T) -> T {
+    /// Runs `f` with what DDL needs of this session. `creates` is a table that is made of a query.
+    pub(super) fn with_ddl<T>(&self, creates: &str, f: impl FnOnce(&Ddl<'_>) -> T) -> T {
+        let in_use = InUse { tables: Tables::Beside(creates), outer: None };
+        let server = ServerView { in_use: Some(&in_use), ..self.server_view() };
         let database = self.env.database();
         let collation = self.env.connection_collation();
         let param_types: Vec<_> = self.prepared.values().iter().map(|value| type_of_value(value, collation)).collect();
@@ -174,6 +179,9 @@ impl Session {
             database: database.as_deref(),
             planner: &planner,
             params: self.prepared.values(),
+            server: &server,
+            functions: &server,
+            lock_wait_ms_max: self.env.settings.lock_wait.as_millis() as u64,
             context: self.ddl_context(),
         })
     }

@@ -67,7 +67,7 @@ impl Session {
             self.routine_named(name)?;
         }
         if let Ast::CreateView(view) = &ast {
-            self.with_ddl(|ddl| ddl.check_view(view))?;
+            self.with_ddl("", |ddl| ddl.check_view(view))?;
         }
         // What it explains is looked at now, as in MySQL, and planned when it runs.
         if let Ast::Explain(explain) = &ast
@@ -165,7 +165,8 @@ impl Session {
         if !prepared.plan.as_ref().is_some_and(|kept| Arc::ptr_eq(kept, &cached)) {
             prepared.plan = Some(cached.clone());
         }
-        let planned = Planned { plan: &cached.plan, ast: Some(&prepared.ast), types: &cached.types, params: &values };
+        let planned =
+            Planned { plan: &cached.plan, ast: Some(&prepared.ast), types: &cached.types, params: &values, creates: None };
         if !cursor {
             return self.run_plan(planned, exchange);
         }

@@ -87,7 +87,8 @@ impl Session {
             self.client.counters.statement(StatementKind::of(&ast));
             match self.access.may_run(&plan, &self.catalog) {
                 Ok(()) => {
-                    let planned = Planned { plan: &plan.plan, ast: Some(&ast), types: &plan.types, params: texts.values() };
+                    let planned =
+                        Planned { plan: &plan.plan, ast: Some(&ast), types: &plan.types, params: texts.values(), creates: None };
                     self.run_plan(planned, exchange)
                 }
                 Err(error) => self.fail(&error, exchange),
@@ -106,7 +107,7 @@ impl Session {
             return self.other_statement(ast, exchange);
         }
         match self.plan(ast, &[]) {
-            Ok(plan) => self.run_plan(Planned { plan: &plan, ast: Some(ast), types: &[], params: &[] }, exchange),
+            Ok(plan) => self.run_plan(Planned { plan: &plan, ast: Some(ast), types: &[], params: &[], creates: None }, exchange),
             Err(error) => self.fail(&error, exchange),
         }
     }

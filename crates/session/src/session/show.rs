@@ -121,11 +121,11 @@ impl Session {
         let context = ShowContext { statement: &statement, plan: &plan, database: database.as_deref() };
         match ast {
             Ast::Show(Show::CreateTable(name)) => {
-                let result = self.with_ddl(|ddl| ddl.show_create_table(name))?;
+                let result = self.with_ddl("", |ddl| ddl.show_create_table(name))?;
                 Ok(ShowResult { columns: result.columns, rows: result.rows })
             }
             Ast::Show(Show::CreateView(name)) => {
-                let result = self.with_ddl(|ddl| ddl.show_create_view(name))?;
+                let result = self.with_ddl("", |ddl| ddl.show_create_view(name))?;
                 Ok(ShowResult { columns: result.columns, rows: result.rows })
             }
             Ast::Show(form @ Show::CreateUser(_)) => {

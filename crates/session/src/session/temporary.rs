@@ -22,7 +22,7 @@ impl Session {
     /// CREATE TEMPORARY TABLE … SELECT.
     pub(super) fn create_temporary_from(&mut self, create: &CreateTable, exchange: &mut Exchange<'_>) -> Flow {
         let made = match &create.select {
-            Some(query) => self.with_ddl(|ddl| ddl.create_temporary_from(create, query)),
+            Some(query) => self.with_ddl(&create.name.name, |ddl| ddl.create_temporary_from(create, query)),
             None => Err(Error::internal("no query")),
         };
         let plan = match made {
@@ -35,7 +35,7 @@ impl Session {
             return self.succeed(&Done::nothing(), exchange);
         };
         let params = self.prepared.take_values();
-        let planned = Planned { plan: &plan, ast: None, types: &[], params: &params };
+        let planned = Planned { plan: &plan, ast: None, types: &[], params: &params, creates: Some(&create.name.name) };
         let flow = self.run_plan(planned, exchange);
         if !exchange.failed {
             self.note_created();

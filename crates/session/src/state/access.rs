@@ -184,12 +184,12 @@ impl SessionAccess {
     pub fn allows(&self, uses: &UseList, catalog: Option<&SessionCatalog>) -> Result<()> {
         self.subject(None, catalog).check_uses(uses)?;
         let mut asked: Vec<&Whose> = Vec::new();
-        for table in &uses.tables {
-            if let Whose::View(rights) = &table.whose
-                && !asked.contains(&&table.whose)
+        for whose in uses.whose() {
+            if let Whose::View(rights) = whose
+                && !asked.contains(&whose)
             {
-                self.view_allows(uses, &table.whose, rights, catalog)?;
-                asked.push(&table.whose);
+                self.view_allows(uses, whose, rights, catalog)?;
+                asked.push(whose);
             }
         }
         Ok(())
@@ -199,7 +199,7 @@ impl SessionAccess {
     #[cold]
     fn view_allows(&self, uses: &UseList, whose: &Whose, rights: &ViewRights, catalog: Option<&SessionCatalog>) -> Result<()> {
         let checked = match &rights.definer {
-            None => self.subject(None, catalog).check_tables(uses, whose),
+            None => self.subject(None, catalog).check_uses_of(uses, whose),
             Some(definer) => {
                 let accounts = self.server.accounts();
                 let Some(account) = accounts.get(&definer.user, &definer.host) else {
@@ -207,7 +207,7 @@ impl SessionAccess {
                 };
                 let access = accounts.access(&account, &account.default_roles);
                 let subject = Subject { account: &account, access: &access, ..self.subject(None, catalog) };
-                subject.check_tables(uses, whose)
+                subject.check_uses_of(uses, whose)
             }
         };
         checked.map_err(|_| Error::new(&ER_VIEW_INVALID, &[&rights.database, &rights.name]))

@@ -22,9 +22,10 @@ use vaquita_plan::settings::PlanSettings;
 use vaquita_plan::uses::UseList;
 use vaquita_storage::{Interrupt, SessionCatalog};
 use vaquita_types::errno::{
-    ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, ER_CANT_UPDATE_USED_TABLE_IN_SF_OR_TRG, ER_NO_DB_ERROR, ER_NO_SUCH_USER,
-    ER_QUERY_INTERRUPTED, ER_SP_CURSOR_ALREADY_OPEN, ER_SP_DOES_NOT_EXIST, ER_SP_NO_RECURSION, ER_SP_NORETURNEND,
-    ER_SP_RECURSION_LIMIT, ER_STACK_OVERRUN_NEED_MORE, ER_UPDATE_WITHOUT_KEY_IN_SAFE_MODE,
+    ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, ER_CANT_UPDATE_TABLE_IN_CREATE_TABLE_SELECT,
+    ER_CANT_UPDATE_USED_TABLE_IN_SF_OR_TRG, ER_NO_DB_ERROR, ER_NO_SUCH_USER, ER_QUERY_INTERRUPTED, ER_SP_CURSOR_ALREADY_OPEN,
+    ER_SP_DOES_NOT_EXIST, ER_SP_NO_RECURSION, ER_SP_NORETURNEND, ER_SP_RECURSION_LIMIT, ER_STACK_OVERRUN_NEED_MORE,
+    ER_UPDATE_WITHOUT_KEY_IN_SAFE_MODE,
 };
 use vaquita_types::error::Next;
 use vaquita_types::limits::PROGRAM_DEPTH_MAX;
@@ -68,6 +69,8 @@ pub enum Tables<'a> {
     Of(&'a Plan),
     /// Of an expression.
     Used(&'a UseList),
+    /// Those of the query of which the named table is made: no table at all may be changed.
+    Beside(&'a str),
 }
 
 impl InUse<'_> {
@@ -75,8 +78,17 @@ impl InUse<'_> {
         let here = match self.tables {
             Tables::Of(plan) => plan.tables().iter().any(|used| used.id == table.id),
             Tables::Used(uses) => uses.tables.iter().filter_map(|used| used.table.as_ref()).any(|used| used.id == table.id),
+            Tables::Beside(_) => false,
         };
         here || self.outer.is_some_and(|outer| outer.has(table))
+    }
+
+    /// The table that the statement makes of a query.
+    fn creates(&self) -> Option<&str> {
+        match (self.tables, self.outer) {
+            (Tables::Beside(name), _) => Some(name),
+            (_, outer) => outer.and_then(|outer| outer.creates()),
+        }
     }
 }
 
@@ -94,7 +106,10 @@ impl Functions for ServerView<'_> {
         if Caller::count(self.caller, &routine) > 0 {
             return Err(Error::new(&ER_SP_NO_RECURSION, &[]));
         }
-        run(self, &routine, statement, |host, frame| {
+        let as_invoker = routine.object.security == SqlSecurity::Invoker;
+        let invoker = call.invoker.filter(|_| as_invoker).map(|invoker| self.invoker(invoker)).transpose()?;
+        let caller = ServerView { access: invoker.as_ref().unwrap_or(self.access), ..*self };
+        run(&caller, &routine, statement, |host, frame| {
             for (n, (value, from)) in call.args.iter().enumerate() {
                 let name = &routine.ast.program.variables[n].name;
                 let value = store_in_variable(value.clone(), from, name, &routine.types[n], statement.session)?;
@@ -140,6 +155,14 @@ impl Caller<'_> {
             running = caller.outer;
         }
         count
+    }
+}
+
+impl ServerView<'_> {
+    /// The definer of a view, for which it calls functions.
+    fn invoker(&self, (user, host): (&str, &str)) -> Result<SessionAccess> {
+        let account = self.server.accounts().get(user, host);
+        Ok(self.access.of_account(account.ok_or_else(|| Error::new(&ER_NO_SUCH_USER, &[&user, &host]))?))
     }
 }
 
@@ -266,8 +289,11 @@ impl FunctionHost<'_> {
         admit_inner_plan(view.locked, plan, view.env.settings.metadata_lock_wait)
     }
 
-    /// Error 1442 for a table in use around it, also for one that only a foreign key would change.
+    /// Error 1746 inside CREATE TABLE … SELECT, 1442 for a table in use around it, also for one that only a foreign key would change.
     fn refuse_in_use(&self, in_use: &InUse<'_>, targets: Vec<TableRef>) -> Result<()> {
+        if let (Some(created), Some(target)) = (in_use.creates(), targets.first()) {
+            return Err(Error::new(&ER_CANT_UPDATE_TABLE_IN_CREATE_TABLE_SELECT, &[&target.name, &created]));
+        }
         let mut changed = targets;
         let mut at = 0;
         while let Some(table) = changed.get(at).cloned() {

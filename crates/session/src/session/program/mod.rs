@@ -178,7 +178,8 @@ impl Host for SessionHost<'_, '_, '_> {
             let mut inner = Exchange { binary, in_program: true, ..Exchange::new(&mut answer, self.exchange.park) };
             match &plan {
                 Some(plan) => {
-                    let planned = Planned { plan: &plan.plan, ast: Some(ast), types: &frame.types, params: &frame.values };
+                    let planned =
+                        Planned { plan: &plan.plan, ast: Some(ast), types: &frame.types, params: &frame.values, creates: None };
                     session.run_plan(planned, &mut inner)
                 }
                 None => {
@@ -216,7 +217,7 @@ impl Host for SessionHost<'_, '_, '_> {
         let mut answer = CursorRows::new();
         {
             let mut inner = Exchange { in_program: true, ..Exchange::new(&mut answer, self.exchange.park) };
-            let planned = Planned { plan: &plan.plan, ast: Some(ast), types: &frame.types, params: &frame.values };
+            let planned = Planned { plan: &plan.plan, ast: Some(ast), types: &frame.types, params: &frame.values, creates: None };
             self.session.run_plan(planned, &mut inner);
         }
         if let Some(error) = answer.error.take() {
