@@ -197,7 +197,10 @@ fn kind(target: &Path, data: &Path) -> String {
 
 fn sessions_of(client: &mut Client) -> Result<Vec<Vec<String>>, String> {
     match client.try_query("SHOW PROCESSLIST") {
-        Ok(answer @ Answer::Rows { .. }) => Ok(answer.rows()),
+        // The event scheduler is no session.
+        Ok(answer @ Answer::Rows { .. }) => {
+            Ok(answer.rows().into_iter().filter(|row| row.get(4).is_none_or(|command| command != "Daemon")).collect())
+        }
         other => Err(format!("SHOW PROCESSLIST: {other:?}")),
     }
 }

@@ -113,7 +113,8 @@ fn kill(server: &Server, seed: u64, stop: &AtomicBool) {
     let mut random = Random(seed);
     let mut client = server.connect();
     while !stop.load(Ordering::Relaxed) {
-        let victims = client.query("SELECT id FROM information_schema.processlist WHERE id <> CONNECTION_ID()").rows();
+        let others = "SELECT id FROM information_schema.processlist WHERE id <> CONNECTION_ID() AND command <> 'Daemon'";
+        let victims = client.query(others).rows();
         if !victims.is_empty() {
             let victim = &victims[random.below(victims.len() as u64) as usize][0];
             let what = if random.below(2) == 0 { "QUERY" } else { "CONNECTION" };
