@@ -92,7 +92,8 @@ impl<'a> Generator<'a> {
 
     /// A statement; with `?` among its numbers if it is `prepared`.
     pub fn statement(&mut self, kind: Kind, prepared: bool) -> String {
-        (self.kind, self.with_parameters) = (kind, prepared);
+        // Events take no parameters.
+        (self.kind, self.with_parameters) = (kind, prepared && !matches!(kind, Kind::CreateEvent | Kind::AlterEvent));
         self.scope.clear();
         self.ctes.clear();
         let template = self.pick(templates::templates(kind));

@@ -62,9 +62,9 @@ impl Subject<'_> {
             Ast::LoadData(load) => self.load(load),
             Ast::CreateTable(create) => self.create_table(create),
             Ast::AlterTable(alter) => self.alter_table(alter),
-            Ast::DropTable { names, .. } | Ast::DropView { names, .. } => {
-                names.iter().try_for_each(|name| self.object(name, p::DROP))
-            }
+            Ast::DropTable { names, .. } => names.iter().try_for_each(|name| self.object(name, p::DROP)),
+            // A temporary table of that name is no view.
+            Ast::DropView { names, .. } => names.iter().try_for_each(|name| self.permanent(name, p::DROP)),
             Ast::RenameTable(pairs) => pairs.iter().try_for_each(|(from, to)| {
                 self.permanent(from, p::DROP | p::ALTER)?;
                 self.permanent(to, p::CREATE | p::INSERT)
