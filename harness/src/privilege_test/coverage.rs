@@ -21,7 +21,7 @@ fn every_production_is_made() {
     let mut made = BTreeSet::new();
     let mut wrong = Vec::new();
     for kind in Kind::ALL {
-        for n in 0..150 * kind.weight() {
+        for n in 0..400 * kind.weight() {
             let sql = Generator::new(&mut random, "priv14").statement(*kind, n % 2 == 0).replace("@@VICTIM@@", "7");
             match parse_prepared(sql.as_bytes(), &ParserOptions::default()) {
                 Ok((statement, _)) => {
