@@ -3,6 +3,9 @@
 //! `cargo run -p vaquita-parser --example fuzz_sql -- <seconds> [seed]`. A finding is a panic, a statement that claims to
 //! have read more than there was, or one that does not end; the seed and the input are printed and repeat it.
 
+#[path = "../../types/examples/mutation/mod.rs"]
+mod mutation;
+
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -10,58 +13,20 @@ use std::time::{Duration, Instant};
 use vaquita_parser::ast::{Instruction, Program, Statement};
 use vaquita_parser::{ParserOptions, digest, is_blank, parse_one, parse_prepared};
 
-const INPUT_BYTES_MAX: usize = 4096;
+use mutation::{Random, mutate};
+
 /// Far above what 4 KiB need: what takes longer grows exponentially or never ends. In ticks of CPU time, 100 to a
 /// second: wall-clock time passes also while the machine does something else.
 const INPUT_TICKS_MAX: u64 = 500;
 
-/// splitmix64 (G. Steele et al., "Fast Splittable Pseudorandom Number Generators").
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) % bound.max(1) as u64) as usize
-    }
-}
+/// Bytes that mean something to the lexer.
+const EDGES: &[u8] = b"'\"`()@;?*/-#\\\0\xff\xc3,.0xe+ ";
 
 /// The statements of the golden files.
 fn corpus() -> Vec<Vec<u8>> {
     let files = [include_str!("../tests/golden/syntax.txt"), include_str!("../tests/golden/expressions.txt")];
     let lines = files.iter().flat_map(|text| text.lines());
     lines.filter(|l| !l.starts_with(['#', '=', '!']) && !l.is_empty()).map(|l| l.as_bytes().to_vec()).collect()
-}
-
-fn mutate(random: &mut Random, corpus: &[Vec<u8>]) -> Vec<u8> {
-    const EDGES: &[u8] = b"'\"`()@;?*/-#\\\0\xff\xc3,.0xe+ ";
-    let mut data = corpus[random.below(corpus.len())].clone();
-    for _ in 0..random.below(8) {
-        let at = random.below(data.len() + 1);
-        match random.below(6) {
-            0 => data.truncate(at),
-            1 => data.insert(at, EDGES[random.below(EDGES.len())]),
-            2 if at < data.len() => data[at] = random.below(256) as u8,
-            3 if at < data.len() => {
-                let end = (at + random.below(12)).min(data.len());
-                data.drain(at..end);
-            }
-            4 => {
-                let again = data[..at].to_vec();
-                data.splice(at..at, again);
-            }
-            _ => {
-                let other = &corpus[random.below(corpus.len())];
-                let from = random.below(other.len());
-                let piece = other[from..].to_vec();
-                data.splice(at..at, piece);
-            }
-        }
-        data.truncate(INPUT_BYTES_MAX);
-    }
-    data
 }
 
 fn run(sql: &[u8], options: &ParserOptions) {
@@ -141,7 +106,7 @@ fn main() {
     let mut inputs = 0u64;
     while Instant::now() < end {
         for _ in 0..1000 {
-            let sql = mutate(&mut random, &corpus);
+            let sql = mutate(&mut random, &corpus, EDGES);
             let options = ParserOptions {
                 ansi_quotes: random.below(4) == 0,
                 pipes_as_concat: random.below(4) == 0,

@@ -3,15 +3,11 @@
 mod common;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
 
-use common::{Server, context, interrupt, open, server, table_def};
+use common::{Server, begin, context, interrupt, open, server, table, table_def};
 use proptest::prelude::*;
-use vaquita_storage::{
-    Buffers, CheckReport, Direction, Isolation, LockPolicy, Reads, ScanOptions, Table, Transaction, TxnOptions, Written,
-    check_table,
-};
+use vaquita_storage::{Buffers, CheckReport, Direction, LockPolicy, Reads, ScanOptions, Written, check_table};
 use vaquita_types::charset::CollationId;
 use vaquita_types::json::Json;
 use vaquita_types::schema::Generated;
@@ -39,16 +35,6 @@ fn arrays() -> Server {
     }
     server.catalog.create_table(def, &context()).expect("table");
     server
-}
-
-fn table(server: &Server) -> Arc<Table> {
-    server.catalog.table("db", "t").expect("catalog").expect("table")
-}
-
-fn begin(server: &Server) -> Transaction {
-    let isolation = Isolation::RepeatableRead;
-    let (autocommit, read_only, snapshot_isolation) = (false, false, true);
-    server.engine.begin(TxnOptions { isolation, autocommit, read_only, snapshot_isolation, interrupt: interrupt() })
 }
 
 type Items = Option<Vec<i64>>;

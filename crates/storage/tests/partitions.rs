@@ -6,10 +6,8 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{Server, context, interrupt, open, server, table_def};
-use vaquita_storage::{
-    Buffers, Direction, Isolation, LockPolicy, Reads, ScanOptions, Table, Transaction, TxnOptions, Written, check_table,
-};
+use common::{Server, begin, context, interrupt, open, server, table, table_def};
+use vaquita_storage::{Buffers, Direction, LockPolicy, Reads, ScanOptions, Written, check_table};
 use vaquita_types::Value;
 use vaquita_types::charset::CollationId;
 use vaquita_types::schema::{
@@ -37,20 +35,6 @@ fn divided() -> Server {
     }));
     server.catalog.create_table(def, &context()).expect("table");
     server
-}
-
-fn table(server: &Server) -> Arc<Table> {
-    server.catalog.table("db", "t").expect("catalog").expect("table")
-}
-
-fn begin(server: &Server) -> Transaction {
-    server.engine.begin(TxnOptions {
-        isolation: Isolation::RepeatableRead,
-        autocommit: false,
-        read_only: false,
-        snapshot_isolation: true,
-        interrupt: interrupt(),
-    })
 }
 
 fn insert(server: &Server, partition: usize, ids: std::ops::Range<i64>) {

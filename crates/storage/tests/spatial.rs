@@ -3,15 +3,11 @@
 mod common;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 use std::time::Duration;
 
-use common::{Server, context, interrupt, open, server, table_def};
+use common::{Server, begin, context, interrupt, open, server, table, table_def};
 use proptest::prelude::*;
-use vaquita_storage::{
-    Buffers, CheckReport, Direction, Entry, Isolation, LockPolicy, Reads, ScanOptions, Table, Transaction, TxnOptions, Written,
-    check_table,
-};
+use vaquita_storage::{Buffers, CheckReport, Direction, Entry, LockPolicy, Reads, ScanOptions, Written, check_table};
 use vaquita_types::charset::CollationId;
 use vaquita_types::geometry::{Geometry, GeometryKind, Point, Shape};
 use vaquita_types::schema::IndexKind;
@@ -36,16 +32,6 @@ fn places() -> Server {
     def.indexes.push(index);
     server.catalog.create_table(def, &context()).expect("table");
     server
-}
-
-fn table(server: &Server) -> Arc<Table> {
-    server.catalog.table("db", "t").expect("catalog").expect("table")
-}
-
-fn begin(server: &Server) -> Transaction {
-    let isolation = Isolation::RepeatableRead;
-    let (autocommit, read_only, snapshot_isolation) = (false, false, true);
-    server.engine.begin(TxnOptions { isolation, autocommit, read_only, snapshot_isolation, interrupt: interrupt() })
 }
 
 /// Corners of a rectangle; `None`: an empty collection.

@@ -3,13 +3,15 @@
 //! `cargo run -p vaquita-types --example fuzz_geometry -- <seconds> [seed]`. A finding is a panic, or a geometry that is not read back as
 //! it was written; the seed and the input are printed and repeat it.
 
+mod mutation;
+
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
 use vaquita_types::geometry::{GeoJsonOptions, Geometry, HigherDimensions, Shape, decode_geohash, read_geojson, read_wkt};
 use vaquita_types::json::Json;
 
-const INPUT_BYTES_MAX: usize = 4096;
+use mutation::{Random, mutate};
 
 const TEXTS: [&str; 10] = [
     "POINT(1 2)",
@@ -24,52 +26,14 @@ const TEXTS: [&str; 10] = [
     "{\"crs\":{\"type\":\"name\",\"properties\":{\"name\":\"EPSG:4326\"}},\"type\":\"Point\",\"coordinates\":[1,2,3]}",
 ];
 
-/// splitmix64 (G. Steele et al., "Fast Splittable Pseudorandom Number Generators").
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) % bound.max(1) as u64) as usize
-    }
-}
+/// Bytes that mean something to the readers.
+const EDGES: &[u8] = b"(),-+.eE \"{}[]:\0\x01\x07\xff\x7f";
 
 /// The texts, and their geometries in the internal form.
 fn corpus() -> Vec<Vec<u8>> {
     let texts = TEXTS.iter().map(|text| text.as_bytes().to_vec());
     let binary = TEXTS.iter().filter_map(|text| read_wkt(text.as_bytes()).ok()).map(|shape| Geometry::new(4326, shape).encode());
     texts.chain(binary).collect()
-}
-
-fn mutate(random: &mut Random, corpus: &[Vec<u8>]) -> Vec<u8> {
-    const EDGES: &[u8] = b"(),-+.eE \"{}[]:\0\x01\x07\xff\x7f";
-    let mut data = corpus[random.below(corpus.len())].clone();
-    for _ in 0..random.below(8) {
-        let at = random.below(data.len() + 1);
-        match random.below(6) {
-            0 => data.truncate(at),
-            1 => data.insert(at, EDGES[random.below(EDGES.len())]),
-            2 if at < data.len() => data[at] = random.below(256) as u8,
-            3 if at < data.len() => {
-                let end = (at + random.below(12)).min(data.len());
-                data.drain(at..end);
-            }
-            4 => {
-                let again = data[..at].to_vec();
-                data.splice(at..at, again);
-            }
-            _ => {
-                let other = &corpus[random.below(corpus.len())];
-                let piece = other[random.below(other.len())..].to_vec();
-                data.splice(at..at, piece);
-            }
-        }
-    }
-    data.truncate(INPUT_BYTES_MAX);
-    data
 }
 
 /// What is read is written, and read back; NaN is not equal to itself, so bytes are compared.
@@ -108,7 +72,7 @@ fn main() {
     let end = Instant::now() + Duration::from_secs(seconds);
     let mut count = 0u64;
     while Instant::now() < end {
-        let data = mutate(&mut random, &corpus);
+        let data = mutate(&mut random, &corpus, EDGES);
         if catch_unwind(AssertUnwindSafe(|| run(&data))).is_err() {
             eprintln!("finding: seed {seed}, input {data:?}");
             std::process::exit(1);

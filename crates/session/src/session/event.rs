@@ -3,15 +3,14 @@
 use std::sync::Arc;
 
 use vaquita_exec::context::SessionEnv;
-use vaquita_exec::sink::RowSink;
+use vaquita_exec::sink::{Discard, RowSink};
 use vaquita_exec::system::events::{self, Times};
 use vaquita_parser::ast::{AlterEvent, CreateEvent, EventClauses, EventSchedule, EventStatus, Expr, Name, Program, ProgramKind};
 use vaquita_plan::env::{Env, Level};
 use vaquita_plan::eval::coerce::{self, DateNeed};
 use vaquita_plan::func::interval_of;
-use vaquita_plan::node::OutputColumn;
 use vaquita_plan::uses::UseList;
-use vaquita_storage::{Altered, Interrupt, ValueRef};
+use vaquita_storage::{Altered, Interrupt};
 use vaquita_types::convert::to_text;
 use vaquita_types::errno::{
     ER_EVENT_ALREADY_EXISTS, ER_EVENT_CANNOT_ALTER_IN_THE_PAST, ER_EVENT_CANNOT_CREATE_IN_THE_PAST, ER_EVENT_DOES_NOT_EXIST,
@@ -264,7 +263,7 @@ impl Session {
             let zone = events::zone_name(object).to_string();
             session.env.settings.set(registry().of(Var::TimeZone), zone.into());
             session.env.begin_statement();
-            let mut nowhere = Nowhere;
+            let mut nowhere = Nowhere { rows: Discard };
             let mut park = || -> vaquita_storage::CommitWaiter { Box::new(|_| {}) };
             let mut exchange = Exchange { in_program: true, ..Exchange::new(&mut nowhere, &mut park) };
             outcome = programs::routine(&session.server.programs, object)
@@ -275,25 +274,9 @@ impl Session {
     }
 }
 
-/// Where the rows of an event's body go.
-struct Nowhere;
-
-impl RowSink for Nowhere {
-    fn columns(&mut self, _: &[OutputColumn]) -> Result<()> {
-        Ok(())
-    }
-
-    fn begin_row(&mut self) {}
-
-    fn value(&mut self, _: &Value, _: &ColumnType) {}
-
-    fn stored(&mut self, _: ValueRef<'_>, _: &ColumnType) -> Result<()> {
-        Ok(())
-    }
-
-    fn end_row(&mut self) -> Result<()> {
-        Ok(())
-    }
+/// Who hears the answers of an event's body.
+struct Nowhere {
+    rows: Discard,
 }
 
 impl Answer for Nowhere {
@@ -304,7 +287,7 @@ impl Answer for Nowhere {
     }
 
     fn rows(&mut self, _: ResultForm) -> &mut dyn RowSink {
-        self
+        &mut self.rows
     }
 
     fn take_cursor(&mut self) -> Option<Box<Cursor>> {

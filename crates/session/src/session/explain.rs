@@ -75,6 +75,9 @@ impl Session {
             Ok(cached) => cached,
             Err(error) => return self.fail(&error, exchange),
         };
+        if let Err(error) = self.admit_at_once(&cached.plan) {
+            return self.fail(&error, exchange);
+        }
         if statement.analyze {
             let analyzes = std::mem::replace(&mut exchange.analyzes, true);
             let planned = Planned { plan: &cached.plan, ast: Some(target), types: &cached.types, params: &values, creates: None };
@@ -88,7 +91,6 @@ impl Session {
 
     fn explain_plan(&mut self, cached: &CachedPlan, statement: &Explain, exchange: &mut Exchange<'_>) -> Result<Done> {
         let plan = &cached.plan;
-        self.admit_at_once(plan)?;
         let format = self.explain_format(statement);
         if let Some(variable) = &statement.into {
             self.env.set_user_var(variable, Value::from(explain::json(plan)))?;

@@ -5,7 +5,9 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use vaquita_storage::layout::fresh_layout;
-use vaquita_storage::{Catalog, DdlContext, Engine, EngineHooks, EngineOptions, Interrupt, Store};
+use vaquita_storage::{
+    Catalog, DdlContext, Engine, EngineHooks, EngineOptions, Interrupt, Isolation, Store, Table, Transaction, TxnOptions,
+};
 use vaquita_types::charset::{Collation, CollationId};
 use vaquita_types::convert::{StoreContext, store};
 use vaquita_types::datatype::DECIMALS_NOT_FIXED;
@@ -288,4 +290,16 @@ pub fn context() -> DdlContext {
 
 pub fn interrupt() -> Arc<Interrupt> {
     Arc::new(Interrupt::new(1))
+}
+
+/// The table `db.t`.
+pub fn table(server: &Server) -> Arc<Table> {
+    server.catalog.table("db", "t").expect("catalog").expect("table")
+}
+
+/// A transaction of several statements at REPEATABLE READ.
+pub fn begin(server: &Server) -> Transaction {
+    let isolation = Isolation::RepeatableRead;
+    let (autocommit, read_only, snapshot_isolation) = (false, false, true);
+    server.engine.begin(TxnOptions { isolation, autocommit, read_only, snapshot_isolation, interrupt: interrupt() })
 }
