@@ -13,7 +13,7 @@ use vaquita_types::errno::{
 use vaquita_types::geometry::srs;
 use vaquita_types::limits::COLUMN_COMMENT_CHARS_MAX;
 use vaquita_types::schema::{ColumnDef, ColumnDefault, ColumnId, Generated};
-use vaquita_types::{ColumnType, Error, Result, TypeKind, Value};
+use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, sql_mode};
 
 use super::generated::{check_attributes, forget_defaults};
 use super::{Ddl, check_identifier};
@@ -71,7 +71,11 @@ impl Ddl<'_> {
         match attribute {
             ColumnAttribute::NotNull => (def.nullable, new.null_given) = (false, true),
             ColumnAttribute::Null => (def.nullable, new.null_given) = (true, true),
-            ColumnAttribute::Default(default) => self.default(default, def)?,
+            ColumnAttribute::Default(default) => {
+                if !self.drops_empty_default(default, def) {
+                    self.default(default, def)?;
+                }
+            }
             ColumnAttribute::OnUpdateNow(fsp) => {
                 if !has_now(def.ty.kind) || fsp.unwrap_or(0) != u64::from(def.ty.decimals) {
                     return Err(Error::new(&ER_INVALID_ON_UPDATE, &[&def.name]));
@@ -121,6 +125,21 @@ impl Ddl<'_> {
             | ColumnAttribute::NotSecondary => {}
         }
         Ok(())
+    }
+
+    /// Outside of strict mode `DEFAULT ''` of a TEXT or BLOB column means nothing, and a warning says so.
+    fn drops_empty_default(&self, default: &DefaultValue, def: &ColumnDef) -> bool {
+        let empty = match default {
+            DefaultValue::Literal(ast::Literal::String(text)) => text.bytes.is_empty(),
+            DefaultValue::Literal(ast::Literal::Hex { bytes, .. } | ast::Literal::Bit { bytes, .. }) => bytes.is_empty(),
+            _ => false,
+        };
+        let opaque = matches!(def.ty.kind, TypeKind::Json | TypeKind::Geometry);
+        let drops = empty && def.ty.is_blob() && !opaque && !sql_mode::is_strict(self.session.sql_mode());
+        if drops {
+            self.session.warn(Level::Warning, Error::new(&ER_BLOB_CANT_HAVE_DEFAULT, &[&def.name]));
+        }
+        drops
     }
 
     /// The DEFAULT clause, converted to the column's type.

@@ -239,13 +239,7 @@ impl Binder<'_> {
         }
         let selected = select_partitions(&table, &factor.partitions)?;
         self.refuse_reading_target(&table, factor)?;
-        for hint in &factor.index_hints {
-            for name in &hint.indexes {
-                if table.index_named(name).is_none_or(|i| i.name == "PRIMARY" && table.hidden_rowid) {
-                    return Err(Error::new(&errno::ER_KEY_DOES_NOT_EXITS, &[name, &alias]));
-                }
-            }
-        }
+        check_index_hints(&table, &factor.index_hints, alias)?;
         let relation = self.base_relation(&table, alias)?;
         self.frame().relations[relation].index_hints = factor.index_hints.clone();
         if let Some(partitions) = &mut self.frame().relations[relation].partitions {
@@ -436,6 +430,20 @@ pub(super) fn is_mergeable(query: &Query) -> bool {
         && !block.calc_found_rows
         && query.output().iter().all(is_column)
         && query.relations.iter().all(|relation| relation.lock.is_none())
+}
+
+/// The indexes that hints name are the table's, and USE is not beside FORCE, whatever they are for.
+fn check_index_hints(table: &TableRef, hints: &[ast::IndexHint], alias: &str) -> Result<()> {
+    for name in hints.iter().flat_map(|hint| &hint.indexes) {
+        if table.index_named(name).is_none_or(|i| i.name == "PRIMARY" && table.hidden_rowid) {
+            return Err(Error::new(&errno::ER_KEY_DOES_NOT_EXITS, &[name, &alias]));
+        }
+    }
+    let has = |kind| hints.iter().any(|hint| hint.kind == kind);
+    if has(ast::IndexHintKind::Use) && has(ast::IndexHintKind::Force) {
+        return Err(Error::new(&errno::ER_WRONG_USAGE, &[&"USE INDEX", &"FORCE INDEX"]));
+    }
+    Ok(())
 }
 
 fn is_inner_join(node: &Logical) -> bool {

@@ -4,6 +4,7 @@
 //! assignments are in their written order and each sees what those before it set, as in MySQL.
 
 use vaquita_parser as ast;
+use vaquita_types::schema::TableDef;
 use vaquita_types::{Error, Result, errno};
 
 use super::scope::{Scope, written};
@@ -28,7 +29,8 @@ impl Binder<'_> {
         let tree = self.dml_from(&update.tables, if one { UPDATE } else { SELECT_OR_UPDATE })?;
         let several = several(tree.as_ref());
         check_ordered(several, "UPDATE", &update.order_by, update.limit.as_ref())?;
-        let targets = self.update_targets(update)?;
+        let mut targets = self.update_targets(update)?;
+        targets.retain(|target| !self.is_setup(target.relation));
         self.mark_targets(&targets);
         let mut assignments: Vec<(usize, Assignment)> = Vec::with_capacity(update.assignments.len());
         for assignment in &update.assignments {
@@ -40,6 +42,7 @@ impl Binder<'_> {
             let value = self.assigned(&assignment.value, &table, relation, column)?;
             assignments.push((relation, Assignment { column, value }));
         }
+        assignments.retain(|(relation, _)| !self.is_setup(*relation));
         self.refuse_moving_twice(&assignments, &targets)?;
         let filter = match &update.filter {
             Some(filter) => self.in_clause(Clause::Where, |b| b.where_clause(filter))?,
@@ -75,6 +78,11 @@ impl Binder<'_> {
         let Some(part) = bound? else { return Err(Error::internal("no table to change")) };
         self.scopes.push(Scope { frame, relations: part.relations, columns: part.columns, ..Scope::default() });
         Ok(Some(part.tree))
+    }
+
+    fn is_setup(&self, relation: usize) -> bool {
+        let relation = self.frames.last().and_then(|frame| frame.relations.get(relation));
+        relation.is_some_and(|relation| matches!(&relation.source, Source::Base(table) if is_setup(table)))
     }
 
     /// The relations that SET names, in the order of FROM. Error 1393: one view has several of them.
@@ -164,7 +172,7 @@ impl Binder<'_> {
             self.note_column(frame, relation, position, UPDATE);
         }
         match (&rel.source, position) {
-            (Source::Base(table), Some(position)) if !table.indexes.is_empty() => {
+            (Source::Base(table), Some(position)) if !table.indexes.is_empty() || is_setup(table) => {
                 Ok((Changing { relation, view: None }, position))
             }
             _ => Err(Error::new(&errno::ER_NON_UPDATABLE_TABLE, &[&rel.alias, &"UPDATE"])),
@@ -239,6 +247,11 @@ impl Binder<'_> {
         let root = tree.unwrap_or(Logical::One).filtered(filter).sorted(keys, limit);
         self.plan_block(LogicalBlock { root, read: Read::Slots(slots), straight: false, calc_found_rows: false })
     }
+}
+
+/// What sets up the performance schema: it may be changed, and has no rows here.
+fn is_setup(table: &TableDef) -> bool {
+    table.database == "performance_schema" && table.name.starts_with("setup_")
 }
 
 /// There is more than one table.

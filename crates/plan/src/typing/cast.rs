@@ -61,10 +61,16 @@ fn cast_type(expr: &Expr, target: &CastType, connection: CollationId) -> Result<
             };
             let collation = if *binary { text::binary_collation_of(collation) } else { collation };
             check_length(*length, u64::from(text::bytes_per_char_max(collation)))?;
+            if length.is_none() && matches!(expr.kind, ExprKind::Param(_)) {
+                return Ok(any_text(collation));
+            }
             string_type(length.unwrap_or(u64::from(char_length(&expr.ty))), collation)
         }
         CastType::Binary(length) => {
             check_length(*length, 1)?;
+            if length.is_none() && matches!(expr.kind, ExprKind::Param(_)) {
+                return Ok(any_text(CollationId::BINARY));
+            }
             let bytes = u64::from(char_length(&expr.ty)) * u64::from(text::bytes_per_char_max(expr.ty.collation));
             match length {
                 // Shorter values are filled up with zero bytes, as in a BINARY(n) column.
@@ -96,6 +102,12 @@ fn cast_type(expr: &Expr, target: &CastType, connection: CollationId) -> Result<
         CastType::Json => ColumnType { collation: CollationId::BINARY, ..ColumnType::new(TypeKind::Json) },
         CastType::Spatial(name) => return Err(Error::unsupported(format_args!("CAST AS {name}"))),
     })
+}
+
+/// What a parameter is cast to where no length is asked for: nothing is cut, whatever is sent.
+fn any_text(collation: CollationId) -> ColumnType {
+    let kind = if collation == CollationId::BINARY { TypeKind::Blob } else { TypeKind::Text };
+    ColumnType { length: 65_535, collation, ..ColumnType::new(kind) }
 }
 
 fn temporal(kind: TypeKind, fsp: Option<u64>) -> Result<ColumnType> {
