@@ -1,13 +1,15 @@
-//! A fuzzer of the readers of geometries for stable Rust: the internal form, WKB, well-known text, GeoJSON and geohashes.
+//! A fuzzer of geometries for stable Rust: of the readers of the internal form, WKB, well-known text, GeoJSON and geohashes, and of the
+//! relations and overlays of what was read with what was read before.
 //!
-//! `cargo run -p vaquita-types --example fuzz_geometry -- <seconds> [seed]`. A finding is a panic, or a geometry that is not read back as
-//! it was written; the seed and the input are printed and repeat it.
+//! `cargo run -p vaquita-types --example fuzz_geometry -- <seconds> [seed]`. A finding is a panic, a geometry that is not read back as
+//! it was written, or a relation that is another one the other way round; the seed and the input are printed and repeat it.
 
 mod mutation;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
+use vaquita_types::geometry::topology::{Location, Overlay, Work, geographic, is_simple, is_valid, overlay, relate};
 use vaquita_types::geometry::{GeoJsonOptions, Geometry, HigherDimensions, Shape, decode_geohash, read_geojson, read_wkt};
 use vaquita_types::json::Json;
 
@@ -48,10 +50,40 @@ fn check(geometry: &Geometry) {
     let _ = geometry.to_geojson(&GeoJsonOptions { digits_max: Some(3), bounding_box: true, short_crs: true, long_crs: false });
 }
 
-fn run(data: &[u8]) {
+/// What may come without an error is only that a computation ends.
+fn check_pair(a: &Shape, b: &Shape) {
+    if [a, b].iter().any(|shape| shape.find_point(|p| !p.is_finite()).is_some()) {
+        return;
+    }
+    let mut go_on = || Ok(());
+    let mut work = Work::new(&mut go_on);
+    let there = relate(a, b, 0.0, &mut work).expect("nothing stops it");
+    let back = relate(b, a, 0.0, &mut work).expect("nothing stops it");
+    let places = [Location::Interior, Location::Boundary, Location::Exterior];
+    for (x, y) in places.into_iter().flat_map(|x| places.map(|y| (x, y))) {
+        assert_eq!(there.dimension(x, y), back.dimension(y, x));
+    }
+    for what in [Overlay::Intersection, Overlay::Union, Overlay::Difference, Overlay::SymmetricDifference] {
+        let _ = overlay(a, b, what, &mut work).expect("nothing stops it");
+    }
+    let _ = is_valid(a, 0.0, &mut work).expect("nothing stops it");
+    let _ = is_simple(a, 0.0, &mut work).expect("nothing stops it");
+    if let Some([a, b]) = geographic::project(a, b)
+        && [&a, &b].iter().all(|shape| shape.find_point(|p| !p.is_finite()).is_none())
+    {
+        relate(&a, &b, geographic::TOLERANCE, &mut work).expect("nothing stops it");
+    }
+}
+
+fn run(data: &[u8], before: &mut Shape) {
     let shapes = [read_wkt(data).ok(), Shape::from_any_wkb(data).ok()];
-    shapes.into_iter().flatten().for_each(|shape| check(&Geometry::new(0, shape)));
+    for shape in shapes.into_iter().flatten() {
+        check_pair(&shape, before);
+        check(&Geometry::new(0, shape.clone()));
+        *before = shape;
+    }
     if let Ok(geometry) = Geometry::decode(data) {
+        check_pair(&geometry.shape, before);
         check(&geometry);
     }
     if let Ok(json) = Json::parse(data)
@@ -70,11 +102,11 @@ fn main() {
     let corpus = corpus();
     let mut random = Random(seed);
     let end = Instant::now() + Duration::from_secs(seconds);
-    let mut count = 0u64;
+    let (mut count, mut before) = (0u64, Shape::Collection(Vec::new()));
     while Instant::now() < end {
         let data = mutate(&mut random, &corpus, EDGES);
-        if catch_unwind(AssertUnwindSafe(|| run(&data))).is_err() {
-            eprintln!("finding: seed {seed}, input {data:?}");
+        if catch_unwind(AssertUnwindSafe(|| run(&data, &mut before))).is_err() {
+            eprintln!("finding: seed {seed}, input {data:?} after {before:?}");
             std::process::exit(1);
         }
         count += 1;

@@ -10,14 +10,16 @@
 //! | `wkt`     | well-known text                                              |
 //! | `geojson` | GeoJSON documents                                            |
 //! | `geohash` | geohashes                                                    |
+//! | `geodesic`| distances and areas on the ellipsoid                         |
 //! | `srs`     | the spatial reference systems that are known                 |
 //! | `units`   | units of length                                              |
-//!
-//! Nothing here measures or relates geometries.
+//! | `topology`| where geometries are to one another                          |
 
+pub mod geodesic;
 mod geohash;
 mod geojson;
 pub mod srs;
+pub mod topology;
 pub mod units;
 mod wkb;
 mod wkt;
