@@ -48,7 +48,6 @@ pub use date_arith::interval_of;
 pub use names::retype as retype_names;
 pub use names::retype_text;
 pub use search::like_collation;
-pub use spatial::NOT_BUILT as SPATIAL_NOT_BUILT;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 

@@ -106,9 +106,6 @@ impl Binder<'_> {
             let args = self.scalars(&call.args)?;
             return self.call(&call.name, args);
         }
-        if crate::func::SPATIAL_NOT_BUILT.contains(&call.name.to_ascii_uppercase().as_str()) {
-            return Err(Error::unsupported(call.name.to_ascii_uppercase()));
-        }
         self.stored_call(None, call)
     }
 

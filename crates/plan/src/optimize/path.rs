@@ -155,8 +155,23 @@ fn windows(input: &TableInput<'_>, condition: &Expr, columns: &Columns<'_>) -> V
 const WINDOW_SEEKS: f64 = 16.0;
 
 /// Relations that hold only for geometries whose rectangles meet.
-const MEETING: [&str; 8] =
-    ["MBRCONTAINS", "MBRWITHIN", "MBRCOVERS", "MBRCOVEREDBY", "MBREQUALS", "MBRINTERSECTS", "MBRTOUCHES", "MBROVERLAPS"];
+const MEETING: [&str; 15] = [
+    "MBRCONTAINS",
+    "MBRWITHIN",
+    "MBRCOVERS",
+    "MBRCOVEREDBY",
+    "MBREQUALS",
+    "MBRINTERSECTS",
+    "MBRTOUCHES",
+    "MBROVERLAPS",
+    "ST_CONTAINS",
+    "ST_WITHIN",
+    "ST_EQUALS",
+    "ST_INTERSECTS",
+    "ST_TOUCHES",
+    "ST_CROSSES",
+    "ST_OVERLAPS",
+];
 
 /// The column and the geometry of such a relation.
 fn spatial_operands<'e>(function: &str, args: &'e [Expr], columns: &Columns<'_>) -> Option<(usize, &'e Expr)> {

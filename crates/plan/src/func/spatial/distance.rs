@@ -1,8 +1,9 @@
 //! The least distance of two geometries in the plane: zero if one is in the other or they cross, else that of two of their segments or
-//! points. Each is compared with each.
+//! points. Each is compared with each. On the ellipsoid the same by geodesics.
 
-use vaquita_types::Result;
-use vaquita_types::geometry::{Point, Ring, Shape};
+use vaquita_types::geometry::topology::{Work, geographic, relate};
+use vaquita_types::geometry::{Point, Ring, Shape, geodesic};
+use vaquita_types::{Error, Result};
 
 pub(super) fn point_distance(a: Point, b: Point) -> f64 {
     let (dx, dy) = (a.x - b.x, a.y - b.y);
@@ -69,6 +70,48 @@ pub(super) fn distance(a: &Shape, b: &Shape, go_on: &mut dyn FnMut() -> Result<(
     Ok(Some(least))
 }
 
+/// Metres between geometries of a geographic reference system; `None` if one of them is empty.
+pub(super) fn geodesic_distance(
+    a: &Shape,
+    b: &Shape,
+    function: &str,
+    go_on: &mut dyn FnMut() -> Result<()>,
+) -> Result<Option<f64>> {
+    vaquita_types::memory::ask((a.wkb_bytes() + b.wkb_bytes()) * 2)?;
+    let (of_a, of_b) = (Pieces::of(a), Pieces::of(b));
+    if of_a.segments.is_empty() || of_b.segments.is_empty() {
+        return Ok(None);
+    }
+    if (a.dimension(), b.dimension()) != (Some(0), Some(0)) && !geographic::are_apart(a, b) {
+        let too_far = || Error::unsupported(format_args!("{function} of what is on both halves of the earth"));
+        let [a, b] = geographic::project(a, b).ok_or_else(too_far)?;
+        if relate(&a, &b, geographic::TOLERANCE, &mut Work::new(go_on))?.intersects() {
+            return Ok(Some(0.0));
+        }
+    }
+    let mut least = f64::INFINITY;
+    for s in &of_a.segments {
+        for t in &of_b.segments {
+            go_on()?;
+            least = least.min(geodesic_segment_distance(*s, *t));
+        }
+    }
+    Ok(Some(least))
+}
+
+/// Of segments that have nothing in common.
+fn geodesic_segment_distance((a, b): Segment, (c, d): Segment) -> f64 {
+    match (a == b, c == d) {
+        (true, true) => geodesic::metres_between(a, c),
+        (true, false) => geodesic::metres_to_segment(a, c, d),
+        (false, true) => geodesic::metres_to_segment(c, a, b),
+        (false, false) => {
+            let ends = [(a, (c, d)), (b, (c, d)), (c, (a, b)), (d, (a, b))];
+            ends.map(|(p, (from, to))| geodesic::metres_to_segment(p, from, to)).into_iter().fold(f64::INFINITY, f64::min)
+        }
+    }
+}
+
 /// A segment of `inner` begins inside of one of the polygons. What crosses an edge is found by its distance.
 fn is_inside(inner: &Pieces<'_>, outer: &Pieces<'_>, go_on: &mut dyn FnMut() -> Result<()>) -> Result<bool> {
     for rings in &outer.polygons {
@@ -104,7 +147,7 @@ fn segment_distance(s: Segment, t: Segment) -> f64 {
 }
 
 /// From a point to the nearest of a segment.
-fn distance_to(p: Point, (a, b): Segment) -> f64 {
+pub(super) fn distance_to(p: Point, (a, b): Segment) -> f64 {
     let (vx, vy) = (b.x - a.x, b.y - a.y);
     let along = (p.x - a.x) * vx + (p.y - a.y) * vy;
     if along <= 0.0 {

@@ -9,9 +9,9 @@
 //! ```
 
 use vaquita_types::geometry::Point;
-use vaquita_types::{Error, Result, Value, errno};
+use vaquita_types::{Result, Value};
 
-use super::{EvalCx, FuncCall, FuncDef, arg, boolean, check_parameter, invalid, with_srs};
+use super::{EvalCx, FuncCall, FuncDef, arg, boolean, check_parameter, check_same_srid, invalid, operand};
 use crate::func::args::def;
 
 pub(super) static FUNCTIONS: &[FuncDef] = &[
@@ -88,13 +88,11 @@ impl Rectangle {
 }
 
 fn relation(call: &FuncCall<'_>, cx: &EvalCx<'_>, function: &str, holds: impl Fn(Rectangle, Rectangle) -> bool) -> Result<Value> {
-    let (a, srs) = arg!(with_srs(call, 0, cx, function));
-    let (b, other) = arg!(with_srs(call, 1, cx, function));
+    let (a, srs) = arg!(operand(call, 0, cx, function));
+    let (b, other) = arg!(operand(call, 1, cx, function));
     check_parameter(&a.shape, srs, function)?;
     check_parameter(&b.shape, other, function)?;
-    if a.srid != b.srid {
-        return Err(Error::new(&errno::ER_GIS_DIFFERENT_SRIDS, &[&function, &a.srid, &b.srid]));
-    }
+    check_same_srid(&a, &b, function)?;
     if srs.is_geographic() {
         return Err(super::geographic_unsupported(function));
     }

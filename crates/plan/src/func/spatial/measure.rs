@@ -1,14 +1,14 @@
-//! Measures in the plane: ST_Area, ST_Length, ST_Distance; ST_Distance_Sphere on a sphere; ST_MakeEnvelope.
+//! Measures: ST_Area, ST_Length, ST_Distance in the plane and by geodesics; ST_Distance_Sphere on a sphere; ST_MakeEnvelope.
 //!
-//! Sums and roots are taken in the order in which Boost.Geometry takes them, so that the last digits are MySQL's.
+//! In the plane sums and roots are taken in the order in which Boost.Geometry takes them, so that the last digits are MySQL's.
 
 use vaquita_types::geometry::srs::Srs;
-use vaquita_types::geometry::{Geometry, GeometryKind, Point, Ring, Shape, units};
+use vaquita_types::geometry::{Geometry, GeometryKind, Point, Ring, Shape, geodesic, units};
 use vaquita_types::{ColumnType, Error, Result, Value, errno};
 
-use super::distance::{distance, point_distance};
+use super::distance::{distance, geodesic_distance, point_distance};
 use super::{
-    EvalCx, FuncCall, FuncDef, FuncType, arg, check_parameter, double, geographic_unsupported, geometry_type, invalid,
+    EvalCx, FuncCall, FuncDef, FuncType, arg, check_parameter, check_same_srid, double, geometry_type, invalid, operand,
     unexpected, value, with_srs,
 };
 use crate::func::args::{any_nullable, def};
@@ -22,18 +22,15 @@ pub(super) static FUNCTIONS: &[FuncDef] = &[
 ];
 
 /// Argument `i`, with coordinates that its reference system has.
-fn measured(call: &FuncCall<'_>, i: usize, cx: &EvalCx<'_>, function: &str) -> Result<Option<(Geometry, &'static Srs)>> {
-    let Some((geometry, srs)) = with_srs(call, i, cx, function)? else { return Ok(None) };
+pub(super) fn measured(
+    call: &FuncCall<'_>,
+    i: usize,
+    cx: &EvalCx<'_>,
+    function: &str,
+) -> Result<Option<(Geometry, &'static Srs)>> {
+    let Some((geometry, srs)) = operand(call, i, cx, function)? else { return Ok(None) };
     check_parameter(&geometry.shape, srs, function)?;
     Ok(Some((geometry, srs)))
-}
-
-/// Error 3033.
-fn check_same_srid(a: &Geometry, b: &Geometry, function: &str) -> Result<()> {
-    if a.srid == b.srid {
-        return Ok(());
-    }
-    Err(Error::new(&errno::ER_GIS_DIFFERENT_SRIDS, &[&function, &a.srid, &b.srid]))
 }
 
 /// A result beyond DOUBLE; error 1690.
@@ -47,31 +44,41 @@ fn in_range(number: f64, what: &str, function: &str) -> Result<Value> {
 fn area(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     let function = "st_area";
     let (geometry, srs) = arg!(with_srs(call, 0, cx, function));
-    let area = match &geometry.shape {
-        Shape::Polygon(rings) => polygon_area(rings),
-        Shape::MultiPolygon(polygons) => polygons.iter().map(polygon_area).sum(),
+    let polygons = match &geometry.shape {
+        Shape::Polygon(rings) => std::slice::from_ref(rings),
+        Shape::MultiPolygon(polygons) => polygons.as_slice(),
         _ => return Err(unexpected("POLYGON/MULTIPOLYGON", geometry.kind(), function)),
     };
     check_parameter(&geometry.shape, srs, function)?;
-    if srs.is_geographic() {
-        return Err(geographic_unsupported(function));
+    let of_ring = if srs.is_geographic() { geodesic::ring_area } else { ring_area };
+    let mut area = 0.0;
+    for rings in polygons {
+        cx.env.check_interrupt()?;
+        area += polygon_area(rings, of_ring);
     }
     in_range(area, "Result", function)
 }
 
 /// The exterior ring without the others, whatever way they go.
-fn polygon_area(rings: &Vec<Ring>) -> f64 {
-    let mut areas = rings.iter().map(|ring| ring_area(ring).abs());
+fn polygon_area(rings: &[Ring], of_ring: fn(&[Point]) -> f64) -> f64 {
+    let mut areas = rings.iter().map(|ring| of_ring(ring).abs());
     let exterior = areas.next().unwrap_or(0.0);
     exterior - areas.sum::<f64>()
 }
 
-fn ring_area(ring: &Ring) -> f64 {
+fn ring_area(ring: &[Point]) -> f64 {
     ring.windows(2).map(|pair| (pair[0].x + pair[1].x) * (pair[0].y - pair[1].y)).sum::<f64>() / 2.0
 }
 
 /// A length in the unit of the reference system, in that of argument `i` if it is given; `None` if that is NULL.
-fn in_unit(length: f64, call: &FuncCall<'_>, i: usize, srs: &Srs, cx: &EvalCx<'_>, function: &str) -> Result<Option<f64>> {
+pub(super) fn in_unit(
+    length: f64,
+    call: &FuncCall<'_>,
+    i: usize,
+    srs: &Srs,
+    cx: &EvalCx<'_>,
+    function: &str,
+) -> Result<Option<f64>> {
     if call.len() <= i {
         return Ok(Some(length));
     }
@@ -86,16 +93,15 @@ fn in_unit(length: f64, call: &FuncCall<'_>, i: usize, srs: &Srs, cx: &EvalCx<'_
 
 fn length(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     let function = "st_length";
-    let (geometry, srs) = arg!(measured(call, 0, cx, function));
-    let of_line = |line: &Vec<Point>| line.windows(2).map(|pair| point_distance(pair[0], pair[1])).sum::<f64>();
+    let (geometry, srs) = arg!(with_srs(call, 0, cx, function));
+    check_parameter(&geometry.shape, srs, function)?;
+    let distance = if srs.is_geographic() { geodesic::metres_between } else { point_distance };
+    let of_line = |line: &Vec<Point>| line.windows(2).map(|pair| distance(pair[0], pair[1])).sum::<f64>();
     let length = match &geometry.shape {
         Shape::LineString(line) => of_line(line),
         Shape::MultiLineString(lines) => lines.iter().map(of_line).sum(),
         _ => return Ok(Value::Null),
     };
-    if srs.is_geographic() {
-        return Err(geographic_unsupported(function));
-    }
     let length = arg!(in_unit(length, call, 1, srs, cx, function));
     in_range(length, "Length", function)
 }
@@ -105,10 +111,11 @@ fn distance_between(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     let (a, srs) = arg!(measured(call, 0, cx, function));
     let (b, _) = arg!(measured(call, 1, cx, function));
     check_same_srid(&a, &b, function)?;
-    if srs.is_geographic() {
-        return Err(geographic_unsupported(function));
-    }
-    let distance = arg!(distance(&a.shape, &b.shape, &mut || cx.env.check_interrupt()));
+    let mut go_on = || cx.env.check_interrupt();
+    let distance = match srs.is_geographic() {
+        true => arg!(geodesic_distance(&a.shape, &b.shape, function, &mut go_on)),
+        false => arg!(distance(&a.shape, &b.shape, &mut go_on)),
+    };
     if !distance.is_finite() {
         return Err(invalid(function));
     }
@@ -180,8 +187,8 @@ fn haversine(a: Point, b: Point, radians: fn(f64) -> f64) -> f64 {
 
 fn make_envelope(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     let function = "st_makeenvelope";
-    let (a, srs) = arg!(with_srs(call, 0, cx, function));
-    let (b, _) = arg!(with_srs(call, 1, cx, function));
+    let (a, srs) = arg!(operand(call, 0, cx, function));
+    let (b, _) = arg!(operand(call, 1, cx, function));
     let (Shape::Point(p), Shape::Point(q)) = (&a.shape, &b.shape) else {
         return Err(Error::new(&errno::ER_WRONG_ARGUMENTS, &[&function]));
     };

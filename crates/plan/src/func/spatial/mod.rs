@@ -6,18 +6,30 @@
 //! | `write`    | ST_AsText, ST_AsBinary, ST_AsGeoJSON, ST_GeoHash                   |
 //! | `parts`    | what a geometry is made of: coordinates, points, rings, elements   |
 //! | `mbr`      | MBRContains and its like                                           |
+//! | `relation` | ST_Contains and its like                                           |
 //! | `measure`  | ST_Area, ST_Length, ST_Distance; `distance` for it                 |
+//! | `line`     | places along a line, ST_HausdorffDistance, ST_FrechetDistance      |
+//! | `derive`   | ST_ConvexHull, ST_Simplify, ST_Centroid                            |
+//! | `validity` | ST_IsValid, ST_IsSimple, ST_Validate                               |
+//! | `overlay`  | ST_Intersection and its like, ST_Transform                         |
+//! | `buffer`   | ST_Buffer                                                          |
 //! | `options`  | `axis-order`                                                       |
 //!
 //! An argument that is no geometry is error 3037, with the function's name as MySQL writes it. Most functions look up the reference
 //! system (3548); those that read coordinates refuse what is out of range in a geographic one (3731, 3732).
 
+mod buffer;
+mod derive;
 mod distance;
+mod line;
 mod mbr;
 mod measure;
 mod options;
+mod overlay;
 mod parts;
 mod read;
+mod relation;
+mod validity;
 mod write;
 
 use vaquita_types::geometry::srs::{self, Srs};
@@ -30,37 +42,18 @@ use crate::eval::arg;
 use crate::expr::Expr;
 
 /// The families of this folder.
-pub(super) const FAMILIES: [&[FuncDef]; 5] =
-    [read::FUNCTIONS, write::FUNCTIONS, parts::FUNCTIONS, mbr::FUNCTIONS, measure::FUNCTIONS];
-
-/// Functions of MySQL that are error 1235.
-pub const NOT_BUILT: [&str; 26] = [
-    "ST_BUFFER",
-    "ST_BUFFER_STRATEGY",
-    "ST_CENTROID",
-    "ST_CONTAINS",
-    "ST_CONVEXHULL",
-    "ST_CROSSES",
-    "ST_DIFFERENCE",
-    "ST_DISJOINT",
-    "ST_EQUALS",
-    "ST_FRECHETDISTANCE",
-    "ST_HAUSDORFFDISTANCE",
-    "ST_INTERSECTION",
-    "ST_INTERSECTS",
-    "ST_ISSIMPLE",
-    "ST_ISVALID",
-    "ST_LINEINTERPOLATEPOINT",
-    "ST_LINEINTERPOLATEPOINTS",
-    "ST_OVERLAPS",
-    "ST_POINTATDISTANCE",
-    "ST_SIMPLIFY",
-    "ST_SYMDIFFERENCE",
-    "ST_TOUCHES",
-    "ST_TRANSFORM",
-    "ST_UNION",
-    "ST_VALIDATE",
-    "ST_WITHIN",
+pub(super) const FAMILIES: [&[FuncDef]; 11] = [
+    read::FUNCTIONS,
+    write::FUNCTIONS,
+    parts::FUNCTIONS,
+    mbr::FUNCTIONS,
+    relation::FUNCTIONS,
+    measure::FUNCTIONS,
+    line::FUNCTIONS,
+    derive::FUNCTIONS,
+    validity::FUNCTIONS,
+    overlay::FUNCTIONS,
+    buffer::FUNCTIONS,
 ];
 
 fn geometry_type(kind: GeometryKind) -> Result<FuncType> {
@@ -123,6 +116,36 @@ fn with_srs(call: &FuncCall<'_>, i: usize, cx: &EvalCx<'_>, function: &str) -> R
     let Some(geometry) = geometry(call, i, cx, function)? else { return Ok(None) };
     let srs = srs_of(geometry.srid)?;
     Ok(Some((geometry, srs)))
+}
+
+/// Error 3033.
+fn check_same_srid(a: &Geometry, b: &Geometry, function: &str) -> Result<()> {
+    if a.srid == b.srid {
+        return Ok(());
+    }
+    Err(Error::new(&errno::ER_GIS_DIFFERENT_SRIDS, &[&function, &a.srid, &b.srid]))
+}
+
+/// Error 3037 for coordinates that are no numbers or beyond them.
+fn check_finite(geometry: &Geometry, function: &str) -> Result<()> {
+    match geometry.shape.find_point(|p| !p.is_finite()) {
+        Some(_) => Err(invalid(function)),
+        None => Ok(()),
+    }
+}
+
+/// As `with_srs`, of a function that is NULL if any argument is, even if this one is no geometry.
+fn operand(call: &FuncCall<'_>, i: usize, cx: &EvalCx<'_>, function: &str) -> Result<Option<(Geometry, &'static Srs)>> {
+    let error = match with_srs(call, i, cx, function) {
+        Err(error) => error,
+        found => return found,
+    };
+    for other in i + 1..call.len() {
+        if matches!(*call.value(other, cx)?, Value::Null) {
+            return Ok(None);
+        }
+    }
+    Err(error)
 }
 
 /// Error 1235 for what is only done in the plane.
