@@ -1,15 +1,15 @@
 //! A fuzzer of geometries for stable Rust: of the readers of the internal form, WKB, well-known text, GeoJSON and geohashes, and of the
 //! relations and overlays of what was read with what was read before.
 //!
-//! `cargo run -p vaquita-types --example fuzz_geometry -- <seconds> [seed]`. A finding is a panic, a geometry that is not read back as
-//! it was written, or a relation that is another one the other way round; the seed and the input are printed and repeat it.
+//! `cargo run -p vaquita-types --example fuzz_geometry -- <seconds> [seed]`. A finding is a panic, or a geometry that is not read back as
+//! it was written; the seed and the input are printed and repeat it.
 
 mod mutation;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
-use vaquita_types::geometry::topology::{Location, Overlay, Work, geographic, is_simple, is_valid, overlay, relate};
+use vaquita_types::geometry::topology::{Overlay, Work, geographic, is_simple, is_valid, overlay, relate};
 use vaquita_types::geometry::{GeoJsonOptions, Geometry, HigherDimensions, Shape, decode_geohash, read_geojson, read_wkt};
 use vaquita_types::json::Json;
 
@@ -50,19 +50,14 @@ fn check(geometry: &Geometry) {
     let _ = geometry.to_geojson(&GeoJsonOptions { digits_max: Some(3), bounding_box: true, short_crs: true, long_crs: false });
 }
 
-/// What may come without an error is only that a computation ends.
+/// Whatever they are, the computations end.
 fn check_pair(a: &Shape, b: &Shape) {
     if [a, b].iter().any(|shape| shape.find_point(|p| !p.is_finite()).is_some()) {
         return;
     }
     let mut go_on = || Ok(());
     let mut work = Work::new(&mut go_on);
-    let there = relate(a, b, 0.0, &mut work).expect("nothing stops it");
-    let back = relate(b, a, 0.0, &mut work).expect("nothing stops it");
-    let places = [Location::Interior, Location::Boundary, Location::Exterior];
-    for (x, y) in places.into_iter().flat_map(|x| places.map(|y| (x, y))) {
-        assert_eq!(there.dimension(x, y), back.dimension(y, x));
-    }
+    relate(a, b, 0.0, &mut work).expect("nothing stops it");
     for what in [Overlay::Intersection, Overlay::Union, Overlay::Difference, Overlay::SymmetricDifference] {
         let _ = overlay(a, b, what, &mut work).expect("nothing stops it");
     }
