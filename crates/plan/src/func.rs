@@ -45,6 +45,7 @@ pub use array_cast::{CAST_ARRAY, wanted_elements};
 pub use constant::json_warning;
 pub use control::bits_as_number;
 pub use date_arith::interval_of;
+pub use logic::as_bits;
 pub use names::retype as retype_names;
 pub use names::retype_text;
 pub use search::like_collation;

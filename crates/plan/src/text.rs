@@ -146,6 +146,11 @@ pub fn without_hex(ty: ColumnType) -> ColumnType {
     if is_hex_literal(&ty) { ColumnType { unsigned: false, ..ty } } else { ty }
 }
 
+/// The type of what an expression makes of a value of type `ty`: only columns show the year 0 as 0000.
+pub fn of_expression(ty: ColumnType) -> ColumnType {
+    if ty.kind == TypeKind::Year { ColumnType { zerofill: false, ..ty } } else { ty }
+}
+
 /// VARBINARY with the flag UNSIGNED in its metadata, which is no hexadecimal literal.
 pub fn unsigned_varbinary(bytes_max: u32) -> ColumnType {
     ColumnType { unsigned: true, decimals: DECIMALS_NOT_FIXED, ..ColumnType::varbinary(bytes_max) }

@@ -20,12 +20,12 @@ use vaquita_types::datatype::DECIMALS_NOT_FIXED;
 use vaquita_types::{ColumnType, TypeKind, Value};
 
 pub use build::{as_string, case, convert_using, cut_behind_null, with_collation};
-pub use call::{as_number, call, quiet_number};
+pub use call::{as_decimal, as_moment, as_number, call, quiet_number};
 pub use cast::explicit_cast;
 pub use collate::{Collated, aggregate_collations, convert_charset, mix_error, parameter_chars, string_collation};
 pub use compare::{
-    adapt_constants, between, case_compare, compare, compare_as, compare_columns, compare_list, make_row_compare,
-    years_of_literals,
+    adapt_constants, between, case_compare, compare, compare_as, compare_columns, compare_list, is_plain_number,
+    make_row_compare, years_of_literals,
 };
 pub(crate) use conversion::year_type;
 pub use conversion::{stored_number, text_of_binary, text_of_number};

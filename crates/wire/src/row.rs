@@ -124,7 +124,7 @@ fn has_labels(kind: TypeKind) -> bool {
 
 fn write_kind_of_uint(out: &mut Vec<u8>, n: u64, column_type: &ColumnType) {
     match column_type.kind {
-        TypeKind::Year => format::write_year(out, n),
+        TypeKind::Year if column_type.zerofill => format::write_year(out, n),
         TypeKind::Bit => {
             let bytes = n.to_be_bytes();
             let len = (column_type.length as usize).div_ceil(8).clamp(1, 8);

@@ -105,6 +105,18 @@ const RULES: &[Rule] = &[
         reason: "a strict change ends at the first bad value, and the order of the joins decides which row is first",
         applies: first_bad_row,
     },
+    Rule {
+        reason: "a message of a CAST that is out of range names it 'cast', in MySQL as the column of the result that it is",
+        applies: name_of_a_cast,
+    },
+    Rule {
+        reason: "a message of JSON that is no number or date calls its origin json, in MySQL as the column or function that gives it",
+        applies: origin_of_json,
+    },
+    Rule {
+        reason: "whether a constant beside the column of a subquery of IN, ALL or ANY warns depends on how the plan finds it there",
+        applies: constant_beside_a_subquery,
+    },
     Rule { reason: "b'101' has the flag UNSIGNED here, as x'05' has in both", applies: bit_literal },
     Rule {
         reason: "UPDATE of several tables computes DEFAULT (expr) over the row, MySQL over its temporary table",
@@ -497,6 +509,63 @@ fn first_bad_row(case: &Case<'_>) -> bool {
         && case.joins()
         && of_a_row(case.mysql)
         && of_a_row(case.vaquita)
+}
+
+/// Both warn of a CAST, or both refuse it.
+fn name_of_a_cast(case: &Case<'_>) -> bool {
+    const MESSAGE: &str = "Out of range value for column '";
+    const OURS: &str = "Out of range value for column 'cast' at row";
+    match case.finding.difference {
+        Difference::ErrorText(1264) => {
+            error_text(case.mysql).is_some_and(|text| text.starts_with(MESSAGE))
+                && error_text(case.vaquita).is_some_and(|text| text.starts_with(OURS))
+        }
+        Difference::Warnings => {
+            let is_theirs = |line: &String| {
+                let name = line.split_once(MESSAGE).map(|(_, rest)| rest.to_ascii_uppercase());
+                name.is_some_and(|name| name.starts_with("(NULL)'") || name.starts_with("CAST("))
+            };
+            let line = if case.finding.mysql.is_empty() { &case.finding.vaquita } else { &case.finding.mysql };
+            (line.contains(OURS) || is_theirs(line))
+                && case.vaquita.warnings.iter().any(|line| line.contains(OURS))
+                && case.mysql.warnings.iter().any(is_theirs)
+        }
+        _ => false,
+    }
+}
+
+/// Both warn that JSON is none of a kind, or refuse it.
+fn origin_of_json(case: &Case<'_>) -> bool {
+    let kind = |text: &str| {
+        let (before, _) = text.split_once(" from column ")?;
+        before.contains("Invalid JSON value for CAST to ").then(|| before.to_string())
+    };
+    match case.finding.difference {
+        Difference::ErrorText(3156) => error_text(case.mysql).and_then(kind) == error_text(case.vaquita).and_then(kind),
+        Difference::Warnings => {
+            let line = if case.finding.mysql.is_empty() { &case.finding.vaquita } else { &case.finding.mysql };
+            let wanted = kind(line);
+            let has = |full: &Full| full.warnings.iter().any(|line| kind(line) == wanted);
+            wanted.is_some() && has(case.mysql) && has(case.vaquita)
+        }
+        _ => false,
+    }
+}
+
+/// A number that a text of the statement is said not to be, which stands left of IN, ALL or ANY or is what the subquery there selects.
+fn constant_beside_a_subquery(case: &Case<'_>) -> bool {
+    const SUBQUERIES: [&str; 4] = [" IN (SELECT ", " NOT IN (SELECT ", " > ALL (SELECT ", " = ANY (SELECT "];
+    let line = if case.finding.mysql.is_empty() { &case.finding.vaquita } else { &case.finding.mysql };
+    let is_number =
+        ["DOUBLE", "INTEGER", "DECIMAL"].iter().any(|kind| line.contains(&format!("Truncated incorrect {kind} value: '")));
+    let Some(value) = quoted(line) else { return false };
+    let literal = format!("'{value}'");
+    let stands_beside = |word: &&str| {
+        case.sql
+            .match_indices(*word)
+            .any(|(at, _)| case.sql[..at].ends_with(&literal) || case.sql[at + word.len()..].starts_with(&literal))
+    };
+    case.finding.difference == Difference::Warnings && is_number && SUBQUERIES.iter().any(stands_beside)
 }
 
 fn bit_literal(case: &Case<'_>) -> bool {

@@ -198,6 +198,7 @@ pub(super) fn expression_type(ty: &ColumnType) -> ColumnType {
     }
     // What a hexadecimal literal and BIT say of themselves as numbers.
     column.unsigned &= !column.is_bytes() && column.kind != TypeKind::Bit;
+    column.zerofill |= column.kind == TypeKind::Year;
     column
 }
 

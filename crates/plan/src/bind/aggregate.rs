@@ -12,7 +12,7 @@ use super::Binder;
 use super::scope::Frame;
 use super::window::aggregate_name;
 use crate::expr::{Expr, ExprKind};
-use crate::func::bits_as_number;
+use crate::func::{as_bits, bits_as_number};
 use crate::node::{Aggregate, AggregateKind, SortKey};
 use crate::typing::{self, NumberClass, number_class};
 use crate::{text, visit};
@@ -127,7 +127,7 @@ impl Binder<'_> {
         frame.any_value_seen |= !frame.grouped;
         if !frame.grouped || !frame.aggregates_allowed || frame.inside_aggregate {
             let arg = self.scalar(arg)?;
-            let ty = bits_as_number(arg.ty.clone());
+            let ty = text::of_expression(bits_as_number(arg.ty.clone()));
             return Ok(typing::cast_to(arg, ty));
         }
         let mut arg = self.aggregate_arg(arg)?;
@@ -135,7 +135,8 @@ impl Binder<'_> {
             self.pick_columns(&mut arg);
             return Ok(arg);
         }
-        let aggregate = self.new_aggregate(AggregateKind::AnyValue, text::without_hex(arg.ty.clone()), vec![arg]);
+        let ty = text::of_expression(text::without_hex(arg.ty.clone()));
+        let aggregate = self.new_aggregate(AggregateKind::AnyValue, ty, vec![arg]);
         Ok(self.add_aggregate(aggregate))
     }
 
@@ -187,6 +188,9 @@ impl Binder<'_> {
         }
         if let F::Sum | F::Avg | F::StdPop | F::StdSamp | F::VarPop | F::VarSamp | F::BitAnd | F::BitOr | F::BitXor = call.func {
             args = args.into_iter().map(typing::as_number).collect::<Result<_>>()?;
+        }
+        if let F::BitAnd | F::BitOr | F::BitXor = call.func {
+            as_bits(&mut args);
         }
         let Some(first) = args.first() else {
             return Ok(self.new_aggregate(AggregateKind::CountStar, ColumnType::bigint(), Vec::new()));
@@ -364,6 +368,6 @@ fn extreme_type(ty: ColumnType) -> ColumnType {
             ColumnType { kind: TypeKind::Char, ..typing::string_type(u64::from(typing::char_length(&ty)), ty.collation) }
         }
         // Only the literal itself counts as a number.
-        _ => text::without_hex(ty),
+        _ => text::of_expression(text::without_hex(ty)),
     }
 }

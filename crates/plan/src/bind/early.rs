@@ -4,7 +4,8 @@
 //! (`eval::fold`), which are evaluated only for rows; so they are noted and evaluated once before:
 //!
 //! * EARLY-1: a constant part of a condition (`WHERE 'abc'`, `ON x AND '1a'`);
-//! * EARLY-2: a constant that a condition compares with a column of numbers (`WHERE i = '5x'`), for BIGINT anywhere;
+//! * EARLY-2: a constant that a condition compares with a column of numbers (`WHERE i = '5x'`, `WHERE (i = '5x') IS TRUE`), not in ON of
+//!   an outer join, for BIGINT anywhere;
 //! * EARLY-3: a constant that anything compares with a date or time (`func::constant`);
 //! * EARLY-4: JSON as a condition, which warns whatever it holds: of a prepared statement when it is prepared.
 //!
@@ -13,16 +14,16 @@
 use std::sync::Arc;
 
 use vaquita_types::decimal::Decimal;
-use vaquita_types::temporal::DateTime;
+use vaquita_types::temporal::{DateFlags, DateTime, parse_datetime};
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value};
 
 use super::Binder;
 use super::literal::word;
-use super::scope::{ColumnValue, RelationColumn};
+use super::scope::{Clause, ColumnValue, RelationColumn};
 use crate::expr::{CompareAs, CompareOp, Expr, ExprKind};
 use crate::node::{OutputColumn, Plan};
-use crate::typing::{is_hex_literal, is_string};
-use crate::{eval, func, typing};
+use crate::typing::{NumberClass, is_hex_literal, is_string};
+use crate::{eval, func, typing, visit};
 
 /// How a date or time is compared with constants.
 #[derive(Clone, Copy, PartialEq)]
@@ -43,29 +44,61 @@ impl Form {
 }
 
 impl Binder<'_> {
-    /// A condition of WHERE, ON or HAVING, its constants folded.
+    /// A condition of WHERE or HAVING, or of ON of an inner join, its constants folded.
     pub(super) fn note_condition(&mut self, condition: &mut Expr) {
+        if self.note_parts(condition, true) == Some(false) && self.frame().clause == Clause::Where {
+            // Where WHERE is never true, the constants in none of the block's conditions are converted for columns of numbers.
+            self.frame().decided = true;
+            let block = self.frames.len();
+            self.early_of_numbers.retain(|(of, _)| *of < block);
+        }
+    }
+
+    /// Whether it is true, where constants decide that. `of_numbers`: with the constants beside numbers.
+    fn note_parts(&mut self, condition: &mut Expr, of_numbers: bool) -> Option<bool> {
         if !self.cx.fold {
-            return;
+            return None;
         }
         typing::cut_behind_null(condition);
         let constant = is_constant(condition);
         match &mut condition.kind {
-            _ if constant => self.note_unless_silent(condition.clone().negated(), condition),
-            ExprKind::And(parts) | ExprKind::Or(parts) => parts.iter_mut().for_each(|part| self.note_condition(part)),
-            ExprKind::Not(inner) => self.note_condition(inner),
-            ExprKind::Compare(_, left, right, rule) => {
-                self.note_beside_number(left, right, *rule);
-                self.note_beside_number(right, left, *rule);
+            _ if constant => {
+                self.note_unless_silent(condition.clone().negated(), condition);
+                return eval::truth_of_constant(condition, self.cx.settings);
             }
+            ExprKind::And(parts) => return self.note_until(parts, false, of_numbers),
+            ExprKind::Or(parts) => return self.note_until(parts, true, of_numbers),
+            ExprKind::Not(inner) => {
+                self.note_parts(inner, of_numbers);
+            }
+            _ if !of_numbers => {}
             ExprKind::Call(def, args) if def.name == "BETWEEN" => {
                 if let [value, bounds @ ..] = &mut args[..] {
                     bounds.iter_mut().for_each(|bound| self.note_beside_number(value, bound, CompareAs::Double));
                 }
             }
-            ExprKind::InList(value, list, rule) => list.iter_mut().for_each(|item| self.note_beside_number(value, item, *rule)),
-            _ => {}
+            _ => self.note_comparisons(condition),
         }
+        None
+    }
+
+    /// Parts of AND or OR up to the constant that decides it, beside which no other is compared with a number.
+    fn note_until(&mut self, parts: &mut [Expr], deciding: bool, of_numbers: bool) -> Option<bool> {
+        let before = self.early_of_numbers.len();
+        let decided = parts.iter_mut().any(|part| self.note_parts(part, of_numbers) == Some(deciding));
+        if decided {
+            self.early_of_numbers.truncate(before);
+        }
+        decided.then_some(deciding)
+    }
+
+    /// The comparisons in a part of a condition, however deep: `(i = '5x') IS TRUE`.
+    fn note_comparisons(&mut self, expr: &mut Expr) {
+        if let ExprKind::Compare(_, left, right, rule) = &mut expr.kind {
+            self.note_beside_number(left, right, *rule);
+            self.note_beside_number(right, left, *rule);
+        }
+        visit::children_mut(expr, &mut |child| self.note_comparisons(child));
     }
 
     /// As MySQL: the text of a view warned when the view was made. `before`: how much was noted before its query was bound.
@@ -82,19 +115,11 @@ impl Binder<'_> {
         early
     }
 
-    /// Where a condition of WHERE is never true, the constants in none of the block's conditions are converted for columns of numbers.
-    pub(super) fn forget_numbers(&mut self, condition: &Expr) {
-        if is_never_true(condition) {
-            let block = self.frames.len();
-            self.early_of_numbers.retain(|(of, _)| *of < block);
-        }
-    }
-
-    /// As `note_condition`, of ON: if it is never true, its own constants are not converted.
-    pub(super) fn note_on(&mut self, condition: &mut Expr) {
+    /// As `note_condition`, of ON: if it is never true, its own constants are not converted. Those of an outer join are when a row of the
+    /// inner table is read.
+    pub(super) fn note_on(&mut self, condition: &mut Expr, outer: bool) {
         let before = self.early_of_numbers.len();
-        self.note_condition(condition);
-        if is_never_true(condition) {
+        if self.note_parts(condition, !outer) == Some(false) {
             self.early_of_numbers.truncate(before);
         }
     }
@@ -158,19 +183,28 @@ impl Binder<'_> {
         }
         let is_text =
             |e: &Expr| matches!(e.kind, ExprKind::Literal(Value::Bytes(_))) && e.ty.is_bytes() && !is_hex_literal(&e.ty);
-        if value.ty.is_integer()
-            && value.ty.kind != TypeKind::Year
-            && !is_column(value)
-            && self.cx.fold
-            && list.iter().all(is_text)
-        {
-            list.iter_mut().for_each(|item| self.note_integer(item));
+        if typing::is_plain_number(&value.ty) && value.ty.kind != TypeKind::Year {
+            let of_column = is_column(value) || matches!(value.kind, ExprKind::Subquery(_));
+            if value.ty.is_integer() && !of_column && self.cx.fold && list.iter().all(is_text) {
+                list.iter_mut().for_each(|item| self.note_integer(item));
+            } else if list.iter().all(|e| is_text(e) || is_constant(e) && compares_as_double(value, e)) {
+                list.iter_mut().filter(|item| is_text(item)).for_each(|item| self.note_double(item));
+            }
             return Ok(());
         }
         let is_null = |e: &Expr| e.ty.kind == TypeKind::Null;
         let (texts, numbers) = (list.iter().any(|e| is_string(&e.ty)), list.iter().any(|e| !is_string(&e.ty) && !is_null(e)));
         let of_one_kind = texts != numbers && list.iter().all(is_constant);
-        if !is_column(value) || !value.ty.is_temporal() || !of_one_kind || numbers && value.ty.kind == TypeKind::Date {
+        if !is_column(value) || !value.ty.is_temporal() {
+            return Ok(());
+        }
+        if !of_one_kind {
+            // What is a date among others is read as one all the same.
+            let is_date = |e: &&mut Expr| matches!(&e.kind, ExprKind::Literal(Value::Bytes(text)) if is_date_text(text));
+            let dates = list.iter_mut().filter(is_date).filter(|_| value.ty.kind != TypeKind::Time);
+            return dates.into_iter().try_for_each(|item| self.note_for_time(value, item, Form::List));
+        }
+        if numbers && value.ty.kind == TypeKind::Date {
             return Ok(());
         }
         for item in list {
@@ -191,6 +225,18 @@ impl Binder<'_> {
         if let ExprKind::Literal(Value::Bytes(bytes)) = &text.kind {
             let value = i64::try_from(eval::coerce::int_of_text(bytes).0).unwrap_or(i64::MAX);
             *text = Expr::literal(Value::Int(value), ColumnType::bigint());
+        }
+    }
+
+    /// A text among constants that a number is looked for in: all of them become floating point numbers, once.
+    fn note_double(&mut self, text: &mut Expr) {
+        let ExprKind::Literal(Value::Bytes(bytes)) = &text.kind else { return };
+        let number = eval::coerce::parse_f64(bytes).0;
+        let converted = typing::cast_to(text.clone(), ColumnType::double());
+        let before = self.early.len();
+        self.note_unless_silent(converted, text);
+        if self.early.len() > before {
+            *text = Expr::literal(Value::Float(number), ColumnType::double());
         }
     }
 
@@ -305,19 +351,13 @@ pub(super) fn truth_parameter(mut expr: Expr) -> Expr {
     expr
 }
 
-/// A constant that is not true, or AND with one.
-fn is_never_true(condition: &Expr) -> bool {
-    match &condition.kind {
-        ExprKind::Literal(value) => match value {
-            Value::Null | Value::Int(0) | Value::UInt(0) => true,
-            Value::Float(f) => *f == 0.0,
-            Value::Decimal(d) => d.is_zero(),
-            Value::Bytes(text) => !is_hex_literal(&condition.ty) && eval::coerce::parse_f64(text).0 == 0.0,
-            _ => false,
-        },
-        ExprKind::And(parts) => parts.iter().any(is_never_true),
-        _ => false,
-    }
+fn is_date_text(text: &[u8]) -> bool {
+    parse_datetime(text, DateFlags::default()).is_ok_and(|parsed| !parsed.truncated)
+}
+
+fn compares_as_double(value: &Expr, item: &Expr) -> bool {
+    let is_double = |e: &Expr| typing::number_class(&e.ty) == NumberClass::Double;
+    item.ty.kind == TypeKind::Null || typing::is_plain_number(&item.ty) && (is_double(value) || is_double(item))
 }
 
 fn is_column(expr: &Expr) -> bool {
@@ -343,6 +383,11 @@ pub(super) fn is_constant(expr: &Expr) -> bool {
         ExprKind::Compare(_, left, right, _) => is_constant(left) && is_constant(right),
         ExprKind::InList(value, list, _) => is_constant(value) && all(list),
         ExprKind::Call(def, args) => def.foldable && all(args),
+        ExprKind::Case { operand, whens, otherwise } => {
+            operand.as_ref().is_none_or(|operand| is_constant(&operand.0))
+                && whens.iter().all(|(when, then)| is_constant(when) && is_constant(then))
+                && otherwise.as_ref().is_none_or(|otherwise| is_constant(otherwise))
+        }
         _ => false,
     }
 }

@@ -138,7 +138,7 @@ impl Binder<'_> {
                 self.scopes.pop();
                 let mut bound = self.as_condition(bound?)?;
                 self.fold(&mut bound);
-                self.note_on(&mut bound);
+                self.note_on(&mut bound, kind == JoinKind::Left);
                 visit::conjuncts(bound)
             }
             ast::JoinOn::Using(names) => {

@@ -69,6 +69,8 @@ pub struct Frame {
     pub windows: Vec<WindowFunction>,
     pub subqueries: Subqueries,
     pub clause: Clause,
+    /// WHERE is never true by a constant, so that nobody looks at other conditions.
+    pub decided: bool,
     pub aggregates_allowed: bool,
     pub windows_allowed: bool,
     /// The index of the outermost frame that this one or one inside it refers to.
@@ -100,6 +102,7 @@ impl Default for Frame {
             windows: Vec::new(),
             subqueries: Vec::new(),
             clause: Clause::FieldList,
+            decided: false,
             aggregates_allowed: false,
             windows_allowed: false,
             outermost: usize::MAX,

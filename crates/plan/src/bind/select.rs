@@ -149,9 +149,8 @@ impl Binder<'_> {
             bound = self.as_condition(bound)?;
         }
         self.fold(&mut bound);
-        self.note_condition(&mut bound);
-        if self.frame().clause == Clause::Where {
-            self.forget_numbers(&bound);
+        if !self.frame().decided {
+            self.note_condition(&mut bound);
         }
         let parts = visit::conjuncts(bound).into_iter().filter(|e| !is_true(e));
         match self.frame().clause {

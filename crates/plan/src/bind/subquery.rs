@@ -16,7 +16,7 @@ use super::{Binder, Target};
 use crate::expr::{BoundSubquery, CompareOp, Expr, ExprKind, Subquery, SubqueryKind, SubqueryState};
 use crate::logical::{Inner, Logical, Query, outside_reads};
 use crate::node::OutputColumn;
-use crate::typing;
+use crate::{text, typing};
 
 impl Binder<'_> {
     /// The conjuncts of WHERE.
@@ -59,7 +59,7 @@ impl Binder<'_> {
     pub(super) fn scalar_subquery(&mut self, query: &ast::Query) -> Result<Expr> {
         let (query, correlated) = self.bound_subquery(query)?;
         let (ty, coercibility) = match query.output() {
-            [one] => (one.expr.ty.clone(), one.expr.coercibility),
+            [one] => (text::of_expression(one.expr.ty.clone()), one.expr.coercibility),
             _ => (ColumnType::null(), 4),
         };
         self.subquery_expr(SubqueryKind::Scalar, query, correlated, ty, true, coercibility)

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use vaquita_types::decimal::Decimal;
-use vaquita_types::temporal::{Date, DateTime, Time, datetime_from_number, parse_datetime};
+use vaquita_types::temporal::{Date, DateTime, Time, datetime_from_number, parse_datetime, parse_time};
 use vaquita_types::{ColumnType, Result, Value};
 
 use super::coerce::{self, DateNeed};
@@ -99,6 +99,15 @@ impl FuncCall<'_> {
 
     /// Texts with a date part are dates.
     pub(crate) fn date_or_time(&self, i: usize, cx: &EvalCx<'_>) -> Result<Option<DateOrTime>> {
+        self.read_date_or_time(i, "time", cx)
+    }
+
+    /// The same; a text that is neither is called no datetime.
+    pub(crate) fn moment(&self, i: usize, cx: &EvalCx<'_>) -> Result<Option<DateOrTime>> {
+        self.read_date_or_time(i, "datetime", cx)
+    }
+
+    fn read_date_or_time(&self, i: usize, wanted: &str, cx: &EvalCx<'_>) -> Result<Option<DateOrTime>> {
         let (mut value, mut ty) = (self.value(i, cx)?, Cow::Borrowed(self.arg_type(i)));
         if let Some((text, of)) = coerce::readable(&value, &ty) {
             (value, ty) = (Cow::Owned(text), Cow::Owned(of));
@@ -124,6 +133,12 @@ impl FuncCall<'_> {
                 _ => coerce::to_datetime(&value, ty, DateNeed::Fuzzy, cx.env)?.map(DateOrTime::DateTime),
             }
         } else {
+            if let (Value::Bytes(text), "datetime") = (&*value, wanted)
+                && parse_time(text).is_err()
+            {
+                coerce::warn_incorrect(cx.env, wanted, text);
+                return Ok(None);
+            }
             coerce::to_time(&value, ty, cx.env)?.map(DateOrTime::Time)
         })
     }

@@ -66,7 +66,7 @@ fn write_uint(out: &mut Vec<u8>, n: u64, ty: &ColumnType) {
     match ty.kind {
         TypeKind::Enum => out.extend_from_slice(enum_label(n, ty)),
         TypeKind::Set => write_set(out, n, ty),
-        TypeKind::Year => format::write_year(out, n),
+        TypeKind::Year if ty.zerofill => format::write_year(out, n),
         TypeKind::Bit => {
             let bytes = (ty.length as usize).div_ceil(8).clamp(1, 8);
             out.extend_from_slice(&n.to_be_bytes()[8 - bytes..]);
@@ -591,7 +591,8 @@ pub fn to_time(value: &Value, ty: &ColumnType, env: &dyn Env) -> Result<Option<T
         Value::UInt(u) if i64::try_from(*u).is_err() => return to_time(&Value::Int(*u as i64), ty, env),
         Value::Json(Json::Time(t)) => Some(*t),
         Value::Json(Json::DateTime(d, _)) => Some(d.time()),
-        Value::Json(Json::String(s)) => time_from_text(s.as_bytes(), env),
+        // A text in a document is a time only if it looks like one.
+        Value::Json(Json::String(s)) if is_whole_time(s.as_bytes()) => time_from_text(s.as_bytes(), env),
         Value::Json(_) => {
             warn_json(env, "TIME");
             None
@@ -615,6 +616,10 @@ pub fn to_time(value: &Value, ty: &ColumnType, env: &dyn Env) -> Result<Option<T
             }
         }
     })
+}
+
+fn is_whole_time(text: &[u8]) -> bool {
+    text.contains(&b':') && parse_time(text).is_ok_and(|time| !time.truncated)
 }
 
 pub fn time_from_text(text: &[u8], env: &dyn Env) -> Option<Time> {

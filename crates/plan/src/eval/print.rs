@@ -343,6 +343,10 @@ fn write_call(name: &str, args: &[Expr], columns: &Columns<'_>, out: &mut String
             write(b, columns, out);
             out.push(')');
         }),
+        // Conversions that typing put in.
+        ("DECIMAL OF TEXT" | "MOMENT OF TEXT" | "NUMBER OF DATE" | "QUIET INTEGER" | "QUIET NUMBER" | "STORED NUMBER", [a]) => {
+            write(a, columns, out)
+        }
         ("NEG", [a]) => {
             out.push_str("-(");
             write(a, columns, out);

@@ -71,6 +71,15 @@ impl FuncType {
     }
 }
 
+/// Makes each argument what `read` makes of it: `as_number`, `as_decimal`.
+pub(super) fn each_read(args: &mut [Expr], read: fn(Expr) -> Result<Expr>) -> Result<()> {
+    for arg in args {
+        let taken = std::mem::replace(arg, Expr::literal(Value::Null, ColumnType::null()));
+        *arg = read(taken)?;
+    }
+    Ok(())
+}
+
 pub(super) fn any_nullable(args: &[Expr]) -> bool {
     args.iter().any(|a| a.nullable)
 }

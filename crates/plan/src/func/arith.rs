@@ -8,7 +8,7 @@ use vaquita_types::datatype::DECIMALS_NOT_FIXED;
 use vaquita_types::decimal::Decimal;
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno, sql_mode};
 
-use super::args::{any_nullable, def};
+use super::args::{any_nullable, def, each_read};
 use super::{FuncCall, FuncDef, FuncType};
 use crate::env::{Env, EvalCx, Level};
 use crate::eval::arg;
@@ -17,7 +17,8 @@ use crate::eval::coerce::to_int;
 use crate::eval::print;
 use crate::expr::{Expr, ExprKind};
 use crate::typing::{
-    NumberClass, decimal_type, decimals_meta, double_type, function_class, int_type, number_class, number_width, precision, scale,
+    NumberClass, as_decimal, decimal_type, decimals_meta, double_type, function_class, int_type, number_class, number_width,
+    precision, scale,
 };
 
 /// Digits that `/` adds to the scale of its dividend, unless `div_precision_increment` says otherwise.
@@ -125,6 +126,7 @@ pub fn retype_quotient(expr: &mut Expr, decimals: u8) -> Result<()> {
 }
 
 fn resolve_int_div(args: &mut Vec<Expr>) -> Result<FuncType> {
+    each_read(args, as_decimal)?;
     let (a, b) = pair(args)?;
     let unsigned = unsigned(a) || unsigned(b);
     let is_exact = |ty: &ColumnType| number_class(ty) != NumberClass::Double && ty.kind != TypeKind::Null;

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno};
 
-use super::args::{MANY, any_nullable, def};
+use super::args::{MANY, any_nullable, def, each_read};
 use super::{FuncCall, FuncDef, FuncType};
 use crate::env::EvalCx;
 use crate::eval::{coerce, compare};
@@ -12,7 +12,8 @@ use crate::expr::{CompareOp, Expr, ExprKind};
 use crate::settings::PlanSettings;
 use crate::text::without_hex;
 use crate::typing::{
-    Merged, NumberClass, char_length, cut_behind_null, int_of_length, is_string, number_class, quiet_number, string_type, unify,
+    Merged, NumberClass, as_number, char_length, cut_behind_null, int_of_length, is_string, number_class, quiet_number,
+    string_type, unify,
 };
 
 pub(super) static FUNCTIONS: &[FuncDef] = &[
@@ -23,7 +24,7 @@ pub(super) static FUNCTIONS: &[FuncDef] = &[
     def("ISNULL", 1, 1, |_| FuncType::number(ColumnType::boolean(), false), |c, cx| Ok(Value::bool(c.value(0, cx)?.is_null()))),
     def("GREATEST", 2, MANY, |a| resolve_extreme(a, "greatest"), |c, cx| extreme(c, cx, Ordering::Greater)),
     def("LEAST", 2, MANY, |a| resolve_extreme(a, "least"), |c, cx| extreme(c, cx, Ordering::Less)),
-    def("INTERVAL", 2, MANY, |_| FuncType::number(int_of_length(2), false), interval),
+    def("INTERVAL", 2, MANY, resolve_interval, interval),
     def("ANY_VALUE", 1, 1, resolve_same, |c, cx| Ok(c.value(0, cx)?.into_owned())),
     def("NAME_CONST", 2, 2, resolve_name_const, |c, cx| Ok(c.value(1, cx)?.into_owned())),
 ];
@@ -173,6 +174,11 @@ fn extreme(call: &FuncCall<'_>, cx: &EvalCx<'_>, wanted: Ordering) -> Result<Val
         (Some(value), _) => value,
         (None, _) => Value::Null,
     })
+}
+
+fn resolve_interval(args: &mut Vec<Expr>) -> Result<FuncType> {
+    each_read(args, as_number)?;
+    FuncType::number(int_of_length(2), false)
 }
 
 /// INTERVAL(n, n1, n2, …): how many of the ascending numbers are at most n; -1 for NULL.

@@ -9,7 +9,7 @@ use vaquita_types::temporal::{
 };
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno, sql_mode};
 
-use super::args::{any_nullable, def, volatile};
+use super::args::{any_nullable, def, each_read, volatile};
 use super::names;
 use super::{FuncCall, FuncDef, FuncType};
 use crate::env::{EvalCx, Level};
@@ -17,7 +17,7 @@ use crate::eval::coerce::{self, DateNeed};
 use crate::eval::{arg, print};
 use crate::expr::{Expr, ExprKind};
 use crate::settings::PlanSettings;
-use crate::typing::{NumberClass, decimal_type, int_of_length, is_string, number_class, scale, year_type};
+use crate::typing::{NumberClass, as_decimal, decimal_type, int_of_length, is_string, number_class, scale, year_type};
 
 pub(super) static FUNCTIONS: &[FuncDef] = &[
     volatile(
@@ -188,9 +188,9 @@ pub(super) static FUNCTIONS: &[FuncDef] = &[
         |_| FuncType::number(int_of_length(10), true),
         |c, cx| Ok(Value::Int(arg!(c.time(0, cx)).micros_total() / MICROS_PER_SECOND)),
     ),
-    def("SEC_TO_TIME", 1, 1, |a| Ok(fraction_of(a, 0, TypeKind::Time)), sec_to_time),
+    def("SEC_TO_TIME", 1, 1, |a| fraction_of(a, 0, TypeKind::Time), sec_to_time),
     def("MAKEDATE", 2, 2, |_| FuncType::number(ColumnType::new(TypeKind::Date), true), make_date),
-    def("MAKETIME", 3, 3, |a| Ok(fraction_of(a, 2, TypeKind::Time)), make_time),
+    def("MAKETIME", 3, 3, |a| fraction_of(a, 2, TypeKind::Time), make_time),
     def("LAST_DAY", 1, 1, |_| FuncType::number(ColumnType::new(TypeKind::Date), true), last_day),
     def("PERIOD_ADD", 2, 2, |a| FuncType::number(int_of_length(21), any_nullable(a)), period_add),
     def("PERIOD_DIFF", 2, 2, |a| FuncType::number(int_of_length(21), any_nullable(a)), period_diff),
@@ -278,14 +278,16 @@ pub(super) fn fsp_as(expr: &Expr, kind: TypeKind) -> u8 {
 }
 
 /// A type with the fraction digits that argument `i` has as a number of seconds; six for text.
-fn fraction_of(args: &[Expr], i: usize, kind: TypeKind) -> FuncType {
+/// A date or time made of the seconds in argument `i`, which are read as a DECIMAL.
+fn fraction_of(args: &mut [Expr], i: usize, kind: TypeKind) -> Result<FuncType> {
+    each_read(args.get_mut(i..=i).unwrap_or_default(), as_decimal)?;
     let fsp = args.get(i).map_or(0, |a| match a.ty.kind {
         TypeKind::Float | TypeKind::Double => a.ty.decimals.min(6),
         TypeKind::Null => 0,
         _ if number_class(&a.ty) == NumberClass::Double => 6,
         _ => scale(&a.ty).min(6),
     });
-    FuncType { ty: ColumnType::temporal(kind, fsp), nullable: true, coercibility: 5 }
+    Ok(FuncType { ty: ColumnType::temporal(kind, fsp), nullable: true, coercibility: 5 })
 }
 
 fn fuzzy(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Option<Date>> {
@@ -466,7 +468,7 @@ fn sec_to_time(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     match micros_of(&seconds, cx).and_then(Time::from_micros) {
         Some(t) if t <= Time::MAX && t >= Time::MIN => Ok(Value::Time(t.to_fsp(call.ty.decimals, false, 0))),
         _ => {
-            coerce::warn_truncated(cx.env, "time", &coerce::text_of(&value, ty));
+            coerce::warn_truncated(cx.env, "time", seconds.to_string().as_bytes());
             Ok(Value::Time(clamped))
         }
     }
@@ -513,7 +515,12 @@ fn make_time(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
 
 fn last_day(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     let date = arg!(call.date(0, DateNeed::Fuzzy, cx));
-    Ok(date.last_day().map_or(Value::Null, Value::Date))
+    // A number such as 5 is a day of 2000 without a month.
+    let Some(last) = date.last_day() else {
+        coerce::warn_truncated(cx.env, "date", &coerce::text_of(&Value::Date(date), call.ty));
+        return Ok(Value::Null);
+    };
+    Ok(Value::Date(last))
 }
 
 /// YYMM or YYYYMM in months.
@@ -572,10 +579,11 @@ fn unix_timestamp(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
 
 fn resolve_from_unixtime(args: &mut Vec<Expr>) -> Result<FuncType> {
     if args.len() > 1 {
+        each_read(args.get_mut(..1).unwrap_or_default(), as_decimal)?;
         let chars = super::date_format::format_width(args.get(1));
         return FuncType::ascii(chars);
     }
-    Ok(fraction_of(args, 0, TypeKind::DateTime))
+    fraction_of(args, 0, TypeKind::DateTime)
 }
 
 fn from_unixtime(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {

@@ -6,14 +6,14 @@
 use vaquita_types::temporal::{Interval, IntervalUnit, MICROS_PER_DAY, Time};
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno};
 
-use super::args::def;
+use super::args::{def, each_read};
 use super::date::{fsp_as, fsp_of_expr, temporal, unit_of};
 use super::{FuncCall, FuncDef, FuncType};
 use crate::env::{Env, EvalCx, Level};
 use crate::eval::coerce::{self, DateNeed};
 use crate::eval::{DateOrTime, arg, is_date_text, print};
 use crate::expr::{Expr, ExprKind};
-use crate::typing::{NumberClass, int_of_length, number_class};
+use crate::typing::{NumberClass, as_decimal, cast_to, int_of_length, number_class};
 
 pub(super) static FUNCTIONS: &[FuncDef] = &[
     def("DATE_ADD", 3, 3, |a| resolve_add(a, 0, 1, 2), |c, cx| date_add(c, cx, 0, 1, 2, false)),
@@ -36,6 +36,9 @@ fn resolve_days(args: &mut Vec<Expr>) -> Result<FuncType> {
 
 fn resolve_add(args: &mut Vec<Expr>, date: usize, amount: usize, unit: usize) -> Result<FuncType> {
     let unit = unit_of(args, unit)?;
+    if unit == IntervalUnit::Second {
+        each_read(args.get_mut(amount..=amount).unwrap_or_default(), as_decimal)?;
+    }
     let (Some(date), Some(amount)) = (args.get(date), args.get(amount)) else {
         return Err(Error::internal("DATE_ADD without arguments"));
     };
@@ -87,8 +90,8 @@ pub fn interval_of(value: &Value, ty: &ColumnType, unit: IntervalUnit, env: &dyn
         Value::Int(n) if !unit.is_composite() => Interval::from_int(*n, unit),
         // Above BIGINT it wraps around, as in MySQL.
         Value::UInt(n) if !unit.is_composite() && !crate::typing::is_string(ty) => Interval::from_int(*n as i64, unit),
-        Value::Bytes(b) if !unit.is_composite() && unit != IntervalUnit::Second => {
-            i64::try_from(coerce::parse_int(b, env)).ok().and_then(|n| Interval::from_int(n, unit))
+        Value::Bytes(_) if !unit.is_composite() && unit != IntervalUnit::Second => {
+            i64::try_from(coerce::to_int(value, ty, env)?).ok().and_then(|n| Interval::from_int(n, unit))
         }
         // Floating point numbers are rounded to even, decimals away from zero.
         Value::Float(f) if !unit.is_composite() && unit != IntervalUnit::Second => {
@@ -155,6 +158,15 @@ fn date_diff(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
 }
 
 fn resolve_add_time(args: &mut Vec<Expr>) -> Result<FuncType> {
+    // A parameter is a time, unless a date is sent for it.
+    if let Some(base) = args.first_mut()
+        && matches!(base.kind, ExprKind::Param(_))
+        && !base.is_variable()
+        && !base.ty.is_temporal()
+    {
+        let taken = std::mem::replace(base, Expr::literal(Value::Null, ColumnType::null()));
+        *base = cast_to(taken, ColumnType::temporal(TypeKind::Time, 6));
+    }
     let fsp = args.iter().map(fsp_of_expr).max().unwrap_or(0);
     let ty = match args.first().map(|a| a.ty.kind) {
         Some(TypeKind::Time) => ColumnType::temporal(TypeKind::Time, fsp),
@@ -167,7 +179,7 @@ fn resolve_add_time(args: &mut Vec<Expr>) -> Result<FuncType> {
 fn add_time(call: &FuncCall<'_>, cx: &EvalCx<'_>, subtract: bool) -> Result<Value> {
     let base = match call.ty.kind {
         TypeKind::DateTime => DateOrTime::DateTime(arg!(call.datetime(0, DateNeed::Fuzzy, cx))),
-        _ => match arg!(call.date_or_time(0, cx)) {
+        _ => match arg!(call.moment(0, cx)) {
             // The zero date is none, whatever sql_mode says.
             DateOrTime::DateTime(at) if at.is_zero() => {
                 coerce::warn_truncated(cx.env, "date", &arg!(call.text(0, cx)));
@@ -243,7 +255,7 @@ fn resolve_time_diff(args: &mut Vec<Expr>) -> Result<FuncType> {
 }
 
 fn time_diff(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
-    let (a, b) = (arg!(call.date_or_time(0, cx)), arg!(call.date_or_time(1, cx)));
+    let (a, b) = (arg!(call.moment(0, cx)), arg!(call.moment(1, cx)));
     let us = match (a, b) {
         (DateOrTime::DateTime(a), DateOrTime::DateTime(b)) => a.micros_linear() - b.micros_linear(),
         (DateOrTime::Time(a), DateOrTime::Time(b)) => a.micros_total() - b.micros_total(),

@@ -4,7 +4,7 @@
 use vaquita_types::charset::{CollationId, collation};
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno};
 
-use super::args::{MANY, any_nullable, common_text, def};
+use super::args::{MANY, any_nullable, common_text, def, each_read};
 use super::{FuncCall, FuncDef, FuncType};
 use crate::env::{EvalCx, Level};
 use crate::eval::arg;
@@ -12,7 +12,7 @@ use crate::eval::coerce;
 use crate::expr::Expr;
 use crate::locale;
 use crate::text;
-use crate::typing::{NUMBER_COLLATION, char_length, int_of_length, is_string, string_collation, text_of_binary};
+use crate::typing::{NUMBER_COLLATION, as_number, char_length, int_of_length, is_string, string_collation, text_of_binary};
 
 pub(super) static FUNCTIONS: &[FuncDef] = &[
     def("ASCII", 1, 1, |a| FuncType::number(int_of_length(4), any_nullable(a)), ascii),
@@ -80,6 +80,17 @@ fn to_radix(mut n: u64, base: u64) -> String {
 }
 
 /// The number at the start of a text in `base`, with its sign; clamped to 64 bits.
+/// The number that a text begins with, and whether it is negative; one that is none, or too large, is told.
+fn read_radix(text: &[u8], base: u32, cx: &EvalCx<'_>) -> (u64, bool) {
+    let digits = text.trim_ascii_start();
+    let digits = digits.strip_prefix(b"-").or(digits.strip_prefix(b"+")).unwrap_or(digits);
+    let is_number = digits.first().is_some_and(|b| char::from(*b).is_digit(base));
+    if !is_number {
+        coerce::warn_truncated(cx.env, "DECIMAL", text);
+    }
+    parse_radix(text, base)
+}
+
 fn parse_radix(text: &[u8], base: u32) -> (u64, bool) {
     let text = text.trim_ascii_start();
     let negative = text.first() == Some(&b'-');
@@ -111,7 +122,7 @@ fn radix(call: &FuncCall<'_>, cx: &EvalCx<'_>, base: u64) -> Result<Value> {
     if let Some(n) = hex_literal(call, &text, cx) {
         return Ok(Value::from(to_radix(n as u64, base)));
     }
-    let (n, negative) = parse_radix(&text, 10);
+    let (n, negative) = read_radix(&text, 10, cx);
     Ok(Value::from(to_radix(if negative { n.wrapping_neg() } else { n }, base)))
 }
 
@@ -127,7 +138,7 @@ fn conv(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     }
     let (n, negative) = match bits(call, cx)?.or_else(|| hex_literal(call, &text, cx)) {
         Some(n) => (n as u64, false),
-        None => parse_radix(&text, from.unsigned_abs() as u32),
+        None => read_radix(&text, from.unsigned_abs() as u32, cx),
     };
     let n = if from < 0 && !negative { n.min(i64::MAX as u64) } else { n };
     let n = if negative { if from < 0 { n.min(1 << 63) } else { n }.wrapping_neg() } else { n };
@@ -302,6 +313,7 @@ fn quote(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
 
 fn resolve_format(args: &mut Vec<Expr>) -> Result<FuncType> {
     let width = chars(args, 0);
+    each_read(args.get_mut(..1).unwrap_or_default(), as_number)?;
     FuncType::ascii(width + width / 3 + 32)
 }
 

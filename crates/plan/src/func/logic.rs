@@ -4,15 +4,15 @@
 //! they work on the bytes and give a binary string.
 
 use vaquita_types::charset::CollationId;
-use vaquita_types::{ColumnType, Error, Result, Value, errno};
+use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno};
 
 use super::args::{any_nullable, def};
 use super::{FuncCall, FuncDef, FuncType};
 use crate::env::EvalCx;
 use crate::eval::arg;
 use crate::eval::truth;
-use crate::expr::Expr;
-use crate::typing::{is_hex_literal, string_type};
+use crate::expr::{Expr, ExprKind};
+use crate::typing::{int_of_length, is_hex_literal, is_string, string_type};
 
 pub(super) static FUNCTIONS: &[FuncDef] = &[
     def("&", 2, 2, resolve_bits, |c, cx| bits(c, cx, "&", |a, b| a & b)),
@@ -21,7 +21,7 @@ pub(super) static FUNCTIONS: &[FuncDef] = &[
     def("~", 1, 1, resolve_shift, not),
     def("<<", 2, 2, resolve_shift, |c, cx| shift(c, cx, true)),
     def(">>", 2, 2, resolve_shift, |c, cx| shift(c, cx, false)),
-    def("BIT_COUNT", 1, 1, |a| FuncType::number(crate::typing::int_of_length(21), any_nullable(a)), bit_count),
+    def("BIT_COUNT", 1, 1, resolve_bit_count, bit_count),
     def("XOR", 2, 2, |a| FuncType::number(ColumnType::boolean(), any_nullable(a)), xor),
     def("IS TRUE", 1, 1, |_| FuncType::number(ColumnType::boolean(), false), |c, cx| is_truth(c, cx, true)),
     def("IS FALSE", 1, 1, |_| FuncType::number(ColumnType::boolean(), false), |c, cx| is_truth(c, cx, false)),
@@ -31,12 +31,27 @@ fn is_binary_string(expr: &Expr) -> bool {
     expr.ty.is_bytes() && expr.ty.collation == CollationId::BINARY
 }
 
+/// Announced for a binary string that is sent for a parameter.
+const PARAMETER_BYTES_MAX: u32 = 65_535;
+
+/// A text that is sent for a parameter is a binary string, unless a number or a text stands beside it.
+pub fn as_bits(args: &mut [Expr]) {
+    let is_sent = |arg: &Expr| {
+        let fits = is_string(&arg.ty) || arg.ty.kind == TypeKind::Null;
+        fits && matches!(arg.kind, ExprKind::Param(_)) && !arg.is_variable()
+    };
+    if args.iter().all(|arg| is_sent(arg) || is_binary_string(arg)) {
+        args.iter_mut().filter(|arg| is_sent(arg)).for_each(|arg| arg.ty = ColumnType::varbinary(PARAMETER_BYTES_MAX));
+    }
+}
+
 /// Two binary strings, not both hexadecimal literals.
 fn bytewise(args: &[Expr]) -> bool {
     args.iter().all(is_binary_string) && !args.iter().all(|a| is_hex_literal(&a.ty))
 }
 
 fn resolve_bits(args: &mut Vec<Expr>) -> Result<FuncType> {
+    as_bits(args);
     let nullable = any_nullable(args);
     if bytewise(args) {
         let bytes = args.iter().map(|a| a.ty.length).max().unwrap_or(0);
@@ -47,12 +62,18 @@ fn resolve_bits(args: &mut Vec<Expr>) -> Result<FuncType> {
 
 fn resolve_shift(args: &mut Vec<Expr>) -> Result<FuncType> {
     let nullable = any_nullable(args);
+    as_bits(args.get_mut(..1).unwrap_or_default());
     match args.first() {
         Some(a) if is_binary_string(a) && !is_hex_literal(&a.ty) => {
             Ok(FuncType { ty: string_type(u64::from(a.ty.length), CollationId::BINARY), nullable, coercibility: 4 })
         }
         _ => FuncType::number(ColumnType::bigint_unsigned(), nullable),
     }
+}
+
+fn resolve_bit_count(args: &mut Vec<Expr>) -> Result<FuncType> {
+    as_bits(args);
+    FuncType::number(int_of_length(21), any_nullable(args))
 }
 
 fn bits(call: &FuncCall<'_>, cx: &EvalCx<'_>, name: &str, op: fn(u64, u64) -> u64) -> Result<Value> {

@@ -8,7 +8,7 @@ use vaquita_types::datatype::DECIMALS_NOT_FIXED;
 use vaquita_types::decimal::Decimal;
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno};
 
-use super::args::{any_nullable, def, volatile};
+use super::args::{any_nullable, def, each_read, volatile};
 use super::arith::{int_in_range, out_of_range};
 use super::{FuncCall, FuncDef, FuncType};
 use crate::env::SeededRandom;
@@ -16,7 +16,7 @@ use crate::env::{EvalCx, Level};
 use crate::eval::arg;
 use crate::expr::{Expr, ExprKind};
 use crate::typing::{
-    NumberClass, decimal_type, decimals_meta, double_type, function_class, int_of_length, int_type, precision, scale,
+    NumberClass, as_number, decimal_type, decimals_meta, double_type, function_class, int_of_length, int_type, precision, scale,
 };
 
 pub(super) static FUNCTIONS: &[FuncDef] = &[
@@ -67,10 +67,12 @@ fn class(args: &[Expr]) -> NumberClass {
 }
 
 fn angle(args: &mut Vec<Expr>) -> Result<FuncType> {
+    each_read(args, as_number)?;
     FuncType::number(double_type(DECIMALS_NOT_FIXED), any_nullable(args))
 }
 
-fn double(_: &mut Vec<Expr>) -> Result<FuncType> {
+fn double(args: &mut Vec<Expr>) -> Result<FuncType> {
+    each_read(args, as_number)?;
     FuncType::number(double_type(DECIMALS_NOT_FIXED), true)
 }
 

@@ -5,14 +5,14 @@ use std::borrow::Cow;
 use vaquita_types::charset::{CollationId, collation};
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno, sql_mode};
 
-use super::args::{MANY, any_nullable, common_text, def};
+use super::args::{MANY, any_nullable, common_text, def, each_read};
 use super::{FuncCall, FuncDef, FuncType};
 use crate::env::EvalCx;
 use crate::eval::arg;
 use crate::eval::{coerce, compare};
 use crate::expr::{CompareAs, Expr, ExprKind};
 use crate::text;
-use crate::typing::{NumberClass, convert_charset, int_of_length, is_string, number_class, text_of_binary};
+use crate::typing::{NumberClass, as_number, convert_charset, int_of_length, is_string, number_class, text_of_binary};
 
 pub(super) static FUNCTIONS: &[FuncDef] = &[
     def("LIKE", 2, 3, resolve_like, like),
@@ -145,6 +145,8 @@ fn resolve_field(args: &mut Vec<Expr>) -> Result<FuncType> {
             let text = std::mem::replace(other, Expr::literal(Value::Null, ColumnType::null()));
             *other = convert_charset(text, needle.ty.collation);
         }
+    } else {
+        each_read(args, as_number)?;
     }
     FuncType::number(int_of_length(11), false)
 }

@@ -1,20 +1,86 @@
 //! Typed calls of functions.
 
-use vaquita_types::{Error, Result, TypeKind, errno};
+use vaquita_types::charset::CollationId;
+use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno, stack};
 
-use super::conversion::{NUMBER_OF_DATE, QUIET_NUMBER};
-use super::is_hex_literal;
+use super::conversion::{DECIMAL_OF_TEXT, MOMENT_OF_TEXT, NUMBER_OF_DATE, QUIET_INTEGER, QUIET_NUMBER};
+use super::{COERCIBILITY_NUMERIC, cast_to, is_hex_literal, is_plain_number};
 use crate::expr::{Expr, ExprKind, SubqueryKind};
 use crate::function::{FuncDef, FuncType};
 
 /// Functions and operators that read their arguments as numbers.
-const NUMERIC: [&str; 22] = [
-    "+", "-", "*", "/", "DIV", "%", "MOD", "NEG", "|", "&", "^", "~", "<<", ">>", "ABS", "ROUND", "TRUNCATE", "CEIL", "CEILING",
-    "FLOOR", "SIGN", "SQRT",
-];
+const NUMERIC: [&str; 14] =
+    ["+", "-", "*", "/", "%", "MOD", "NEG", "ABS", "ROUND", "TRUNCATE", "CEIL", "CEILING", "FLOOR", "SIGN"];
+
+/// The arguments that a function or operator reads as integers.
+fn integers_of(name: &str) -> &'static [usize] {
+    match name {
+        "~" | "BIT_COUNT" | "ELT" | "FROM_DAYS" | "MAKE_SET" | "SPACE" => &[0],
+        "LEFT" | "LPAD" | "REPEAT" | "RIGHT" | "RPAD" => &[1],
+        "|" | "&" | "^" | "<<" | ">>" | "MAKEDATE" | "MAKETIME" => &[0, 1],
+        "MID" | "SUBSTR" | "SUBSTRING" => &[1, 2],
+        "EXPORT_SET" => &[0, 4],
+        _ => &[],
+    }
+}
+
+/// The arguments that a function reads as dates or times.
+fn moments_of(name: &str) -> &'static [usize] {
+    match name {
+        "CONVERT_TZ" | "DATE" | "DATE_FORMAT" | "DAY" | "DAYNAME" | "DAYOFMONTH" | "DAYOFWEEK" | "DAYOFYEAR" | "HOUR"
+        | "LAST_DAY" | "MICROSECOND" | "MINUTE" | "MONTH" | "MONTHNAME" | "QUARTER" | "SECOND" | "TIME" | "TIMESTAMP"
+        | "TIME_FORMAT" | "TIME_TO_SEC" | "TO_DAYS" | "TO_SECONDS" | "UNIX_TIMESTAMP" | "WEEK" | "WEEKDAY" | "WEEKOFYEAR"
+        | "YEAR" | "YEARWEEK" => &[0],
+        "EXTRACT" => &[1],
+        "DATEDIFF" => &[0, 1],
+        "TIMESTAMPDIFF" => &[1, 2],
+        _ => &[],
+    }
+}
 
 /// `expr` where a number is wanted: a date or time that a function gives as text is a number as those of temporal types are.
 pub fn as_number(expr: Expr) -> Result<Expr> {
+    match expr.ty.is_bytes() {
+        true if is_text_of_date(&expr) => call(&NUMBER_OF_DATE, vec![expr]),
+        true if passes_on(&expr) => each_passed_on(expr, as_number),
+        _ => quiet_number(expr),
+    }
+}
+
+/// `expr` where a DECIMAL is wanted: as `as_number`, but of other texts than literals only what is no number at all is worth a warning.
+pub fn as_decimal(expr: Expr) -> Result<Expr> {
+    let is_given = matches!(expr.kind, ExprKind::Literal(_) | ExprKind::Param(_));
+    match expr.ty.is_bytes() && !is_given {
+        true if is_text_of_date(&expr) => call(&NUMBER_OF_DATE, vec![expr]),
+        true if passes_on(&expr) => each_passed_on(expr, as_decimal),
+        true => call(&DECIMAL_OF_TEXT, vec![expr]),
+        false => Ok(expr),
+    }
+}
+
+/// `expr` where an integer is wanted. Binary strings may be wanted for their bits.
+fn as_integer(expr: Expr) -> Result<Expr> {
+    match expr.ty.is_bytes() && expr.ty.collation != CollationId::BINARY {
+        true if is_text_of_date(&expr) => call(&MOMENT_OF_TEXT, vec![expr]),
+        true if passes_on(&expr) => each_passed_on(expr, as_integer),
+        true if is_quiet(&expr) => call(&QUIET_INTEGER, vec![expr]),
+        _ => Ok(expr),
+    }
+}
+
+/// `expr` where a date or time is wanted.
+pub fn as_moment(expr: Expr) -> Result<Expr> {
+    match expr.ty.is_bytes() {
+        true if is_text_of_date(&expr) => call(&MOMENT_OF_TEXT, vec![expr]),
+        true if passes_on(&expr) => each_passed_on(expr, |operand| match operand.ty.kind {
+            TypeKind::Year => Ok(cast_to(operand, ColumnType::temporal(TypeKind::DateTime, 0))),
+            _ => as_moment(operand),
+        }),
+        _ => Ok(expr),
+    }
+}
+
+fn is_text_of_date(expr: &Expr) -> bool {
     let gives_dates = |def: &FuncDef| {
         matches!(def.name, "DATE_ADD" | "DATE_SUB" | "TIMESTAMPADD" | "ADDDATE" | "SUBDATE" | "ADDTIME" | "SUBTIME")
     };
@@ -23,22 +89,67 @@ pub fn as_number(expr: Expr) -> Result<Expr> {
         matches!(def.name, "GREATEST" | "LEAST")
             && args.iter().any(|arg| matches!(arg.ty.kind, TypeKind::Date | TypeKind::DateTime | TypeKind::Timestamp))
     };
+    matches!(&expr.kind, ExprKind::Call(def, args) if gives_dates(def) || picks_date(def, args))
+}
+
+/// As a number it is that of the operand that it picks, whatever type it has itself.
+fn passes_on(expr: &Expr) -> bool {
     match &expr.kind {
-        ExprKind::Call(def, args) if expr.ty.is_bytes() && (gives_dates(def) || picks_date(def, args)) => {
-            call(&NUMBER_OF_DATE, vec![expr])
+        ExprKind::Call(def, _) => matches!(def.name, "IF" | "NULLIF"),
+        ExprKind::Case { .. } => true,
+        _ => false,
+    }
+}
+
+/// `expr`, of which `read` makes each operand that it may pick a number.
+fn each_passed_on(mut expr: Expr, read: fn(Expr) -> Result<Expr>) -> Result<Expr> {
+    let operands: Vec<&mut Expr> = match &mut expr.kind {
+        ExprKind::Call(def, args) if def.name == "NULLIF" => args.iter_mut().take(1).collect(),
+        ExprKind::Call(_, args) => args.iter_mut().skip(1).collect(),
+        ExprKind::Case { whens, otherwise, .. } => {
+            whens.iter_mut().map(|(_, then)| then).chain(otherwise.as_deref_mut()).collect()
         }
-        _ => quiet_number(expr),
+        _ => Vec::new(),
+    };
+    for operand in operands {
+        let taken = std::mem::replace(operand, Expr::literal(Value::Null, ColumnType::null()));
+        *operand = stack::deeper(|| read(before_merging(taken)))?;
+    }
+    Ok(expr)
+}
+
+/// The number, date or time that became a text beside texts.
+fn before_merging(expr: Expr) -> Expr {
+    let is_no_text = |ty: &ColumnType| ty.is_temporal() || is_plain_number(ty);
+    match expr.kind {
+        ExprKind::Cast(inner) if is_no_text(&inner.ty) && expr.coercibility == COERCIBILITY_NUMERIC => *inner,
+        kind => Expr { kind, ..expr },
     }
 }
 
 /// A text that a function picks or a subquery gives is read as a number without a warning, as in MySQL, where it is asked for one.
 pub fn quiet_number(expr: Expr) -> Result<Expr> {
+    if is_quiet(&expr) { call(&QUIET_NUMBER, vec![expr]) } else { Ok(expr) }
+}
+
+fn is_quiet(expr: &Expr) -> bool {
     let picks = match &expr.kind {
         ExprKind::Call(def, _) => matches!(def.name, "GREATEST" | "LEAST" | "IFNULL" | "COALESCE" | "ANY_VALUE"),
         ExprKind::Subquery(subquery) => matches!(subquery.kind, SubqueryKind::Scalar | SubqueryKind::Column(_)),
         _ => false,
     };
-    if picks && expr.ty.is_bytes() && !is_hex_literal(&expr.ty) { call(&QUIET_NUMBER, vec![expr]) } else { Ok(expr) }
+    picks && expr.ty.is_bytes() && !is_hex_literal(&expr.ty)
+}
+
+/// The arguments at `which`, read as what `read` makes of them.
+fn read_at(args: &mut [Expr], which: &[usize], read: fn(Expr) -> Result<Expr>) -> Result<()> {
+    for at in which {
+        if let Some(arg) = args.get_mut(*at) {
+            let taken = std::mem::replace(arg, Expr::literal(Value::Null, ColumnType::null()));
+            *arg = read(taken)?;
+        }
+    }
+    Ok(())
 }
 
 /// A typed call: checks the number of arguments, types the call and builds it.
@@ -55,6 +166,8 @@ pub fn call(def: &'static FuncDef, mut args: Vec<Expr>) -> Result<Expr> {
     if NUMERIC.contains(&def.name) {
         args = args.into_iter().map(as_number).collect::<Result<_>>()?;
     }
+    read_at(&mut args, integers_of(def.name), as_integer)?;
+    read_at(&mut args, moments_of(def.name), as_moment)?;
     let FuncType { ty, nullable, coercibility } = (def.resolve)(&mut args)?;
     Ok(Expr { kind: ExprKind::Call(def, args), ty, nullable, coercibility })
 }

@@ -18,7 +18,9 @@ pub fn explicit_cast(expr: Expr, target: &CastType, connection: CollationId) -> 
     }
     let ty = cast_type(&expr, target, connection)?;
     let expr = match target {
-        CastType::Decimal { .. } | CastType::Double | CastType::Real | CastType::Float(_) => super::as_number(expr)?,
+        CastType::Decimal { .. } => super::as_decimal(expr)?,
+        CastType::Date | CastType::Time(_) | CastType::DateTime(_) => super::as_moment(expr)?,
+        CastType::Double | CastType::Real | CastType::Float(_) => super::as_number(expr)?,
         _ => expr,
     };
     // Only a length that was asked for cuts the text of an integer: one of a display width, as of TINYINT(1), does not.

@@ -364,7 +364,8 @@ fn is_column(expr: &Expr) -> bool {
     matches!(expr.kind, ExprKind::Slot(_) | ExprKind::Outer { .. })
 }
 
-fn is_plain_number(ty: &ColumnType) -> bool {
+/// A number, and no date or time that counts as one.
+pub fn is_plain_number(ty: &ColumnType) -> bool {
     !is_string(ty) && !ty.is_temporal() && !matches!(ty.kind, TypeKind::Null | TypeKind::Json)
 }
 
@@ -404,6 +405,15 @@ pub fn compare_list(value: Expr, mut list: Vec<Expr>) -> Result<Expr> {
         let value = Box::new(convert_charset(value, collation));
         return Ok(boolean(ExprKind::InList(value, list, CompareAs::Text(collation)), nullable));
     }
+    // A time among texts and days is one of today.
+    if value.ty.kind == TypeKind::Time
+        && list.iter().any(|e| is_date(&e.ty))
+        && list.iter().any(|e| matches!(e.kind, ExprKind::Literal(Value::Bytes(_))) && is_string(&e.ty))
+        && list.iter().all(|e| is_date(&e.ty) || is_string(&e.ty) || e.ty.kind == TypeKind::Time)
+    {
+        let nullable = value.nullable || list.iter().any(|e| e.nullable);
+        return Ok(boolean(ExprKind::InList(Box::new(value), list, CompareAs::DateTime), nullable));
+    }
     if let Some(rule) = mixed_list_rule(&value, &list) {
         let nullable = value.nullable || list.iter().any(|e| e.nullable);
         let (value, list) = match rule {
@@ -442,14 +452,15 @@ pub fn compare_list(value: Expr, mut list: Vec<Expr>) -> Result<Expr> {
         return Ok(disjunction(tests));
     };
     let nullable = value.nullable || adapted.iter().any(|e| e.nullable);
-    let mut operand = value;
+    let mut operand = if let CompareAs::Double = rule { as_number(value)? } else { value };
     let adapted = adapted
         .into_iter()
         .map(|item| match rule {
-            CompareAs::Text(collation) => convert_charset(item, collation),
-            _ => item,
+            CompareAs::Text(collation) => Ok(convert_charset(item, collation)),
+            CompareAs::Double => as_number(item),
+            _ => Ok(item),
         })
-        .collect();
+        .collect::<Result<_>>()?;
     if let CompareAs::Text(collation) = rule {
         operand = convert_charset(operand, collation);
     }
@@ -538,6 +549,10 @@ pub fn case_compare(operand: &mut Expr, whens: &mut [&mut Expr]) -> Result<Vec<C
             (Some(_), TypeKind::Json, kind) if kind != TypeKind::Null => CompareAs::Double,
             _ => exactly(compare_as(operand, when, "case")?),
         });
+    }
+    for (when, _) in whens.iter_mut().zip(&rules).filter(|(_, rule)| **rule == CompareAs::Double) {
+        let taken = std::mem::replace(&mut **when, Expr::literal(Value::Null, ColumnType::null()));
+        **when = as_number(taken)?;
     }
     if let Some(collation) = collation {
         replace(operand, |e| convert_charset(e, collation));

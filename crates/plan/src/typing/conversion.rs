@@ -8,7 +8,7 @@ use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno};
 use super::{COERCIBILITY_NUMERIC, char_length, is_hex_literal, is_string, string_type};
 use crate::env::{EvalCx, Level};
 use crate::eval::{DateOrTime, arg, coerce, is_date_text};
-use crate::expr::Expr;
+use crate::expr::{Expr, ExprKind};
 use crate::function::{FuncCall, FuncDef, FuncType};
 
 /// What a YEAR column takes a constant for.
@@ -119,6 +119,26 @@ pub(super) static QUIET_NUMBER: FuncDef = FuncDef {
     foldable: true,
 };
 
+/// A text that is no literal as a DECIMAL: one without a number is warning 1366. Columns are named besides, if there is more to them.
+pub(super) static DECIMAL_OF_TEXT: FuncDef =
+    FuncDef { name: "DECIMAL OF TEXT", args: (1, 1), resolve: |args| resolve_same(args), eval: decimal_of_text, foldable: true };
+
+/// An integer that is read from a text without a warning.
+pub(super) static QUIET_INTEGER: FuncDef = FuncDef {
+    name: "QUIET INTEGER",
+    args: (1, 1),
+    resolve: |args| resolve_same(args),
+    eval: |call, cx| {
+        let n = coerce::int_of_text(&arg!(call.text(0, cx))).0;
+        Ok(i64::try_from(n).map_or(Value::UInt(n as u64), Value::Int))
+    },
+    foldable: true,
+};
+
+/// A date or time in a text, as what it is.
+pub(super) static MOMENT_OF_TEXT: FuncDef =
+    FuncDef { name: "MOMENT OF TEXT", args: (1, 1), resolve: |args| resolve_same(args), eval: moment_of_text, foldable: true };
+
 /// BETWEEN of numbers some of which are texts: MySQL reads both bounds, whatever the first one says.
 pub(super) static BETWEEN_NUMBERS: FuncDef = FuncDef {
     name: "BETWEEN",
@@ -201,11 +221,36 @@ pub fn year_type() -> ColumnType {
     ColumnType { length: 4, unsigned: true, ..ColumnType::new(TypeKind::Year) }
 }
 
-fn number_of_date(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
-    let number = match arg!(call.date_or_time(0, cx)) {
+fn decimal_of_text(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
+    let (value, ty) = (call.value(0, cx)?, call.arg_type(0));
+    let Value::Bytes(text) = &*value else { return Ok(value.into_owned()) };
+    let readable = coerce::readable(&value, ty);
+    let parsed = match &readable {
+        Some((Value::Bytes(text), _)) => Decimal::parse(text),
+        _ => Decimal::parse(text),
+    };
+    if parsed.used == 0 {
+        let message = "Incorrect DECIMAL value: '0' for column '' at row -1".to_string();
+        cx.env.warn(Level::Warning, Error::with_message(&errno::ER_TRUNCATED_WRONG_VALUE_FOR_FIELD, message));
+    }
+    let is_column = call.args.first().is_some_and(|arg| matches!(arg.kind, ExprKind::Slot(_) | ExprKind::Outer { .. }));
+    if is_column || parsed.overflow {
+        return coerce::to_decimal(&value, ty, cx.env).map(Value::Decimal);
+    }
+    Ok(Value::Decimal(parsed.value))
+}
+
+fn moment_of_text(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
+    Ok(match arg!(call.date_or_time(0, cx)) {
         DateOrTime::DateTime(at) if is_date_text(&*call.value(0, cx)?, call.arg_type(0)) => Value::Date(at.date()),
         DateOrTime::DateTime(at) => Value::DateTime(at),
         DateOrTime::Time(time) => Value::Time(time),
-    };
-    Ok(Value::Float(coerce::temporal_number(&number).to_f64()))
+    })
+}
+
+fn number_of_date(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
+    Ok(match moment_of_text(call, cx)? {
+        Value::Null => Value::Null,
+        moment => Value::Float(coerce::temporal_number(&moment).to_f64()),
+    })
 }

@@ -242,8 +242,11 @@ fn text_of(kind: TypeKind) -> TypeKind {
 
 /// Casts each of `exprs` to their common type.
 pub fn unify(exprs: &mut [Expr], operation: &str) -> Result<Merged> {
-    let merged = aggregate_types(&exprs.iter().collect::<Vec<_>>(), operation)?;
+    let mut merged = aggregate_types(&exprs.iter().collect::<Vec<_>>(), operation)?;
     let in_table = is_of_set(operation);
+    if merged.ty.kind == TypeKind::Year {
+        merged.ty.zerofill = in_table;
+    }
     // Only the column of a table fills up what is shorter.
     let ty = match merged.ty.kind {
         TypeKind::Binary if !in_table => ColumnType { kind: TypeKind::VarBinary, ..merged.ty.clone() },
