@@ -204,6 +204,10 @@ fn compare_values(op: CompareOp, left: &Expr, right: &Expr, rule: CompareAs, cx:
         return Ok(Some(compare::holds(op, a.cmp(b))));
     }
     if a.is_null() || b.is_null() {
+        if let (Value::Bytes(_), CompareAs::Double | CompareAs::DoubleFixed(_) | CompareAs::Decimal) = (&*a, rule) {
+            // MySQL reads the left side first, with its warning.
+            coerce::to_f64(&a, &left.ty, cx.env)?;
+        }
         return Ok((op == CompareOp::NullSafeEq).then_some(a.is_null() && b.is_null()));
     }
     if op == CompareOp::NullSafeEq

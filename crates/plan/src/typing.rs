@@ -20,7 +20,7 @@ use vaquita_types::datatype::DECIMALS_NOT_FIXED;
 use vaquita_types::{ColumnType, TypeKind, Value};
 
 pub use build::{as_string, case, convert_using, cut_behind_null, with_collation};
-pub use call::{as_decimal, as_moment, as_number, call, quiet_number};
+pub use call::{as_decimal, as_integer, as_moment, as_number, call, quiet_number};
 pub use cast::explicit_cast;
 pub use collate::{Collated, aggregate_collations, convert_charset, mix_error, parameter_chars, string_collation};
 pub use compare::{

@@ -114,6 +114,14 @@ const RULES: &[Rule] = &[
         applies: origin_of_json,
     },
     Rule {
+        reason: "a text for a parameter is read before the statement runs, in MySQL when the plan reaches it",
+        applies: parameter_that_nobody_reads,
+    },
+    Rule {
+        reason: "a message of an expression that is out of range shows the values of its columns and constants, in MySQL their names",
+        applies: expression_out_of_range,
+    },
+    Rule {
         reason: "whether a constant beside the column of a subquery of IN, ALL or ANY warns depends on how the plan finds it there",
         applies: constant_beside_a_subquery,
     },
@@ -534,6 +542,30 @@ fn name_of_a_cast(case: &Case<'_>) -> bool {
     }
 }
 
+/// Only Vaquita says anything of a value that is sent.
+fn parameter_that_nobody_reads(case: &Case<'_>) -> bool {
+    let Some(value) = quoted(&case.finding.vaquita) else { return false };
+    let sent = format!("'{value}'");
+    case.finding.difference == Difference::Warnings
+        && case.finding.vaquita.starts_with("Warning\t1292\t")
+        && case.params.contains(&sent)
+        && !case.mysql.warnings.iter().any(|line| line.contains(&sent))
+}
+
+/// Both warn of or refuse a date that is out of range.
+fn expression_out_of_range(case: &Case<'_>) -> bool {
+    let kind = |text: &str| text.split_once(" value is out of range in '").map(|(kind, _)| kind.to_string());
+    match case.finding.difference {
+        Difference::ErrorText(6527) => error_text(case.mysql).and_then(kind) == error_text(case.vaquita).and_then(kind),
+        Difference::Warnings => {
+            let line = if case.finding.mysql.is_empty() { &case.finding.vaquita } else { &case.finding.mysql };
+            let has = |full: &Full| full.warnings.iter().any(|other| other.contains("\t6527\t") && kind(other) == kind(line));
+            line.contains("\t6527\t") && has(case.mysql) && has(case.vaquita)
+        }
+        _ => false,
+    }
+}
+
 /// Both warn that JSON is none of a kind, or refuse it.
 fn origin_of_json(case: &Case<'_>) -> bool {
     let kind = |text: &str| {
@@ -580,10 +612,14 @@ fn latin1_in_a_message(case: &Case<'_>) -> bool {
     let beside = |lines: &std::collections::BTreeSet<String>, wanted: fn(&str) -> bool| lines.iter().any(|line| wanted(line));
     let lost = |line: &str| line.contains("value: '?") || line.contains("value: '") && line.matches('\'').count() == 1;
     let kept = |line: &str| quoted(line).is_some_and(|value| !value.is_ascii());
+    // A message that is no UTF-8 is shown in hexadecimal digits.
+    let is_bytes = |line: &str| line.split('\t').nth(2).is_some_and(|text| text.starts_with("0x"));
     let line = if case.finding.mysql.is_empty() { &case.finding.vaquita } else { &case.finding.mysql };
     case.finding.difference == Difference::Warnings
         && latin1
-        && (lost(line) && beside(&case.vaquita.warnings, |l| !l.is_ascii())
+        && (is_bytes(line)
+            || kept(line) && beside(&case.mysql.warnings, |l| l.split('\t').nth(2).is_some_and(|text| text.starts_with("0x")))
+            || lost(line) && beside(&case.vaquita.warnings, |l| !l.is_ascii())
             || kept(line) && beside(&case.mysql.warnings, |l| l.contains("value: '")))
 }
 
@@ -606,4 +642,53 @@ fn value_of_a_joined_row(case: &Case<'_>) -> bool {
         && case.joins()
         && !written
         && !is_met
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::client::Answer;
+
+    fn full(warning: &str) -> Full {
+        let warnings = if warning.is_empty() { BTreeSet::new() } else { BTreeSet::from([warning.to_string()]) };
+        let answer = Answer::Rows { columns: Vec::new(), rows: Vec::new() };
+        Full { answer, insert_id: 0, metadata: Vec::new(), warnings, counts: Vec::new(), tables: Vec::new() }
+    }
+
+    /// Whether a rule knows the warnings of both servers to be as they should be.
+    fn is_explained(sql: &str, mysql: &str, vaquita: &str) -> bool {
+        let sent = Sent { sql: sql.to_string(), params: Some(vec!["'5x'".to_string()]), counts: false };
+        let answers = (&full(mysql), &full(vaquita));
+        let findings = super::super::answer::findings(answers.0, answers.1, false, false);
+        !findings.is_empty() && findings.iter().all(|finding| rule(finding, &sent, &[], answers).is_some())
+    }
+
+    #[test]
+    fn planted_warnings_are_no_decided_ones() {
+        let cast = "Warning\t1264\tOut of range value for column 'cast' at row #";
+        let sum = "Warning\t6527\tDATE value is out of range in 'from_days(1)'";
+        let json =
+            |kind: &str, of: &str| format!("Warning\t3156\tInvalid JSON value for CAST to {kind} from column {of} at row #");
+        let wrong = |kind: &str, value: &str| format!("Warning\t1292\tTruncated incorrect {kind} value: '{value}'");
+        let cases = [
+            ("SELECT 1", "Warning\t1264\tOut of range value for column '(null)' at row #", cast, true),
+            ("SELECT 1", "Warning\t1264\tOut of range value for column 'c1' at row #", cast, false),
+            ("SELECT 1", "", cast, false),
+            ("SELECT 1", &json("DOUBLE", "c1"), &json("DOUBLE", "json"), true),
+            ("SELECT 1", &json("DOUBLE", "c1"), &json("INTEGER", "json"), false),
+            ("SELECT 1", "Warning\t6527\tDATE value is out of range in 'from_days(`c1`)'", sum, true),
+            ("SELECT 1", "", sum, false),
+            ("SELECT ?", "", &wrong("INTEGER", "5x"), true),
+            ("SELECT ?", &wrong("DOUBLE", "5x"), &wrong("INTEGER", "5x"), false),
+            ("SELECT ?", &wrong("INTEGER", "5x"), "", false),
+            ("SELECT ?", "", &wrong("INTEGER", "6x"), false),
+            ("SELECT ('6x' IN (SELECT 1))", "", &wrong("DOUBLE", "6x"), true),
+            ("SELECT ('6x' IN (SELECT 1)), '7x' + 0", "", &wrong("DOUBLE", "7x"), false),
+        ];
+        for (sql, mysql, vaquita, expected) in cases {
+            assert_eq!(is_explained(sql, mysql, vaquita), expected, "{sql}: {mysql} and {vaquita}");
+        }
+    }
 }

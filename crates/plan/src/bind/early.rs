@@ -47,10 +47,7 @@ impl Binder<'_> {
     /// A condition of WHERE or HAVING, or of ON of an inner join, its constants folded.
     pub(super) fn note_condition(&mut self, condition: &mut Expr) {
         if self.note_parts(condition, true) == Some(false) && self.frame().clause == Clause::Where {
-            // Where WHERE is never true, the constants in none of the block's conditions are converted for columns of numbers.
-            self.frame().decided = true;
-            let block = self.frames.len();
-            self.early_of_numbers.retain(|(of, _)| *of < block);
+            self.decide();
         }
     }
 
@@ -64,7 +61,7 @@ impl Binder<'_> {
         match &mut condition.kind {
             _ if constant => {
                 self.note_unless_silent(condition.clone().negated(), condition);
-                return eval::truth_of_constant(condition, self.cx.settings);
+                return eval::truth_of_constant(condition, self.cx.settings).map(|truth| truth == Some(true));
             }
             ExprKind::And(parts) => return self.note_until(parts, false, of_numbers),
             ExprKind::Or(parts) => return self.note_until(parts, true, of_numbers),
@@ -83,13 +80,16 @@ impl Binder<'_> {
     }
 
     /// Parts of AND or OR up to the constant that decides it, beside which no other is compared with a number.
-    fn note_until(&mut self, parts: &mut [Expr], deciding: bool, of_numbers: bool) -> Option<bool> {
+    fn note_until(&mut self, parts: &mut Vec<Expr>, deciding: bool, of_numbers: bool) -> Option<bool> {
         let before = self.early_of_numbers.len();
-        let decided = parts.iter_mut().any(|part| self.note_parts(part, of_numbers) == Some(deciding));
-        if decided {
-            self.early_of_numbers.truncate(before);
+        let at = parts.iter_mut().position(|part| self.note_parts(part, of_numbers) == Some(deciding))?;
+        self.early_of_numbers.truncate(before);
+        // Rows need not look at the others, unless NULL leaves it to them whether all is false.
+        if is_constant(&parts[at]) && eval::truth_of_constant(&parts[at], self.cx.settings) == Some(Some(deciding)) {
+            parts.swap(0, at);
+            parts.truncate(1);
         }
-        decided.then_some(deciding)
+        Some(deciding)
     }
 
     /// The comparisons in a part of a condition, however deep: `(i = '5x') IS TRUE`.
@@ -119,9 +119,18 @@ impl Binder<'_> {
     /// inner table is read.
     pub(super) fn note_on(&mut self, condition: &mut Expr, outer: bool) {
         let before = self.early_of_numbers.len();
-        if self.note_parts(condition, !outer) == Some(false) {
-            self.early_of_numbers.truncate(before);
+        match self.note_parts(condition, !outer) {
+            Some(false) if outer => self.early_of_numbers.truncate(before),
+            Some(false) => self.decide(),
+            _ => {}
         }
+    }
+
+    /// The block has no rows, as constants say: none in its conditions is converted for columns of numbers.
+    fn decide(&mut self) {
+        self.frame().decided = true;
+        let block = self.frames.len();
+        self.early_of_numbers.retain(|(of, _)| *of < block);
     }
 
     fn note_beside_number(&mut self, operand: &Expr, constant: &mut Expr, rule: CompareAs) {
@@ -185,10 +194,11 @@ impl Binder<'_> {
             |e: &Expr| matches!(e.kind, ExprKind::Literal(Value::Bytes(_))) && e.ty.is_bytes() && !is_hex_literal(&e.ty);
         if typing::is_plain_number(&value.ty) && value.ty.kind != TypeKind::Year {
             let of_column = is_column(value) || matches!(value.kind, ExprKind::Subquery(_));
-            if value.ty.is_integer() && !of_column && self.cx.fold && list.iter().all(is_text) {
-                list.iter_mut().for_each(|item| self.note_integer(item));
-            } else if list.iter().all(|e| is_text(e) || is_constant(e) && compares_as_double(value, e)) {
-                list.iter_mut().filter(|item| is_text(item)).for_each(|item| self.note_double(item));
+            let together = list.iter().all(|e| is_text(e) || is_constant(e) && compares_as_double(value, e));
+            let texts = list.iter_mut().filter(|item| together && is_text(item));
+            match value.ty.is_integer() && !of_column && self.cx.fold {
+                true => texts.for_each(|item| self.note_integer(item)),
+                false => texts.for_each(|item| self.note_double(item)),
             }
             return Ok(());
         }

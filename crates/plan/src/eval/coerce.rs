@@ -473,7 +473,9 @@ fn read_datetime(value: &Value, ty: &ColumnType, need: DateNeed, wanted: Wanted,
         Value::Json(Json::Date(d)) => checked(d.to_datetime()),
         Value::Json(Json::DateTime(d, _)) => checked(*d),
         Value::Json(Json::Time(t)) => t.on(now(env).date()),
-        Value::Json(Json::String(s)) => read_text(s.as_bytes(), CollationId::UTF8MB4_BIN, flags, wanted, env),
+        Value::Json(Json::String(s)) if parse_datetime(s.as_bytes(), flags).is_ok_and(|parsed| !parsed.truncated) => {
+            read_text(s.as_bytes(), CollationId::UTF8MB4_BIN, flags, wanted, env)
+        }
         Value::Json(_) => {
             warn_json(env, if wanted == Wanted::Date { "DATE" } else { "DATETIME/TIMESTAMP" });
             None
@@ -582,17 +584,19 @@ pub fn to_time(value: &Value, ty: &ColumnType, env: &dyn Env) -> Result<Option<T
         Value::Date(_) => Some(Time::ZERO),
         Value::Bytes(b) => match readable(value, ty) {
             Some((text, ty)) => return to_time(&text, &ty, env),
-            None => time_from_text(b, env),
+            None => time_from_text(b, ty.collation, env),
         },
         Value::UInt(_) if matches!(ty.kind, TypeKind::Enum | TypeKind::Set | TypeKind::Bit) => {
-            time_from_text(&text_of(value, ty), env)
+            time_from_text(&text_of(value, ty), ty.collation, env)
         }
         Value::UInt(_) | Value::Int(_) if ty.kind == TypeKind::Year => Some(Time::ZERO),
         Value::UInt(u) if i64::try_from(*u).is_err() => return to_time(&Value::Int(*u as i64), ty, env),
         Value::Json(Json::Time(t)) => Some(*t),
         Value::Json(Json::DateTime(d, _)) => Some(d.time()),
         // A text in a document is a time only if it looks like one.
-        Value::Json(Json::String(s)) if is_whole_time(s.as_bytes()) => time_from_text(s.as_bytes(), env),
+        Value::Json(Json::String(s)) if is_whole_time(s.as_bytes()) => {
+            time_from_text(s.as_bytes(), CollationId::UTF8MB4_BIN, env)
+        }
         Value::Json(_) => {
             warn_json(env, "TIME");
             None
@@ -622,17 +626,21 @@ fn is_whole_time(text: &[u8]) -> bool {
     text.contains(&b':') && parse_time(text).is_ok_and(|time| !time.truncated)
 }
 
-pub fn time_from_text(text: &[u8], env: &dyn Env) -> Option<Time> {
+fn time_from_text(text: &[u8], collation: CollationId, env: &dyn Env) -> Option<Time> {
+    let warn = || {
+        let shown = shown(text, collation);
+        env.warn(Level::Warning, Error::new(&errno::ER_TRUNCATED_WRONG_VALUE, &[&"time", &shown]));
+    };
     match parse_time(text) {
         Ok(parsed) => {
             if parsed.truncated || parsed.out_of_range {
-                warn_truncated(env, "time", text);
+                warn();
             }
             let truncate = env.sql_mode() & sql_mode::TIME_TRUNCATE_FRACTIONAL != 0;
             Some(parsed.to_fsp(6, truncate))
         }
         Err(_) => {
-            warn_truncated(env, "time", text);
+            warn();
             None
         }
     }

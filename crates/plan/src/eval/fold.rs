@@ -66,11 +66,11 @@ pub fn is_silent(expr: &Expr, settings: &PlanSettings) -> bool {
     eval(expr, &cx).is_ok() && !env.unfit.get()
 }
 
-/// Whether a constant is true, whatever warnings come of it; none if it cannot be computed.
-pub fn truth_of_constant(expr: &Expr, settings: &PlanSettings) -> Option<bool> {
+/// MySQL's truth of a constant, whatever warnings come of it; none if it cannot be computed.
+pub fn truth_of_constant(expr: &Expr, settings: &PlanSettings) -> Option<Option<bool>> {
     let env = FoldEnv { settings, unfit: Cell::new(false) };
     let cx = EvalCx { frame: &[], outer: None, params: &[], env: &env };
-    expr.eval_bool(&cx).ok().map(|truth| truth == Some(true))
+    expr.eval_bool(&cx).ok()
 }
 
 /// All operands are literals and the operation itself is a pure function.

@@ -10,7 +10,7 @@ use crate::env::EvalCx;
 use crate::eval::{coerce, compare};
 use crate::expr::{CompareOp, Expr, ExprKind};
 use crate::settings::PlanSettings;
-use crate::text::without_hex;
+use crate::text::{of_expression, without_hex};
 use crate::typing::{
     Merged, NumberClass, as_number, char_length, cut_behind_null, int_of_length, is_string, number_class, quiet_number,
     string_type, unify,
@@ -93,7 +93,7 @@ fn resolve_nullif(args: &mut Vec<Expr>) -> Result<FuncType> {
         let taken = std::mem::replace(first, Expr::literal(Value::Null, ColumnType::null()));
         *first = crate::typing::cast_to(taken, ty.clone());
     }
-    Ok(FuncType { ty, nullable: true, coercibility })
+    Ok(FuncType { ty: of_expression(ty), nullable: true, coercibility })
 }
 
 fn nullif(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {

@@ -269,7 +269,13 @@ pub(super) fn fsp_as(expr: &Expr, kind: TypeKind) -> u8 {
     }
     let mut constant = expr.clone();
     crate::eval::constant_fold(&mut constant, const { &PlanSettings::DEFAULT });
-    let ExprKind::Literal(Value::Bytes(text)) = &constant.kind else { return 6 };
+    let text = match &constant.kind {
+        ExprKind::Literal(Value::Bytes(text)) => text,
+        ExprKind::Literal(Value::Date(_)) => return 0,
+        ExprKind::Literal(Value::DateTime(at)) if at.micros() == 0 => return 0,
+        ExprKind::Literal(Value::Time(time)) if time.micros() == 0 => return 0,
+        _ => return 6,
+    };
     let digits = match kind {
         TypeKind::Time => parse_time(text).ok().map(|parsed| parsed.fraction_digits),
         _ => parse_datetime(text, Default::default()).ok().map(|parsed| parsed.fraction_digits),
@@ -277,8 +283,7 @@ pub(super) fn fsp_as(expr: &Expr, kind: TypeKind) -> u8 {
     digits.map_or(6, |digits| digits.min(6))
 }
 
-/// A type with the fraction digits that argument `i` has as a number of seconds; six for text.
-/// A date or time made of the seconds in argument `i`, which are read as a DECIMAL.
+/// A type with the fraction digits of argument `i`, a number of seconds that is read as a DECIMAL; six for text.
 fn fraction_of(args: &mut [Expr], i: usize, kind: TypeKind) -> Result<FuncType> {
     each_read(args.get_mut(i..=i).unwrap_or_default(), as_decimal)?;
     let fsp = args.get(i).map_or(0, |a| match a.ty.kind {

@@ -13,7 +13,7 @@ use crate::env::{Env, EvalCx, Level};
 use crate::eval::coerce::{self, DateNeed};
 use crate::eval::{DateOrTime, arg, is_date_text, print};
 use crate::expr::{Expr, ExprKind};
-use crate::typing::{NumberClass, as_decimal, cast_to, int_of_length, number_class};
+use crate::typing::{NumberClass, as_decimal, as_integer, cast_to, int_of_length, number_class};
 
 pub(super) static FUNCTIONS: &[FuncDef] = &[
     def("DATE_ADD", 3, 3, |a| resolve_add(a, 0, 1, 2), |c, cx| date_add(c, cx, 0, 1, 2, false)),
@@ -36,8 +36,9 @@ fn resolve_days(args: &mut Vec<Expr>) -> Result<FuncType> {
 
 fn resolve_add(args: &mut Vec<Expr>, date: usize, amount: usize, unit: usize) -> Result<FuncType> {
     let unit = unit_of(args, unit)?;
-    if unit == IntervalUnit::Second {
-        each_read(args.get_mut(amount..=amount).unwrap_or_default(), as_decimal)?;
+    let read = if unit == IntervalUnit::Second { as_decimal } else { as_integer };
+    if !unit.is_composite() {
+        each_read(args.get_mut(amount..=amount).unwrap_or_default(), read)?;
     }
     let (Some(date), Some(amount)) = (args.get(date), args.get(amount)) else {
         return Err(Error::internal("DATE_ADD without arguments"));

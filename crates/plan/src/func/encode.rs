@@ -12,7 +12,9 @@ use crate::eval::coerce;
 use crate::expr::Expr;
 use crate::locale;
 use crate::text;
-use crate::typing::{NUMBER_COLLATION, as_number, char_length, int_of_length, is_string, string_collation, text_of_binary};
+use crate::typing::{
+    NUMBER_COLLATION, as_integer, as_number, char_length, int_of_length, is_string, string_collation, text_of_binary,
+};
 
 pub(super) static FUNCTIONS: &[FuncDef] = &[
     def("ASCII", 1, 1, |a| FuncType::number(int_of_length(4), any_nullable(a)), ascii),
@@ -24,7 +26,7 @@ pub(super) static FUNCTIONS: &[FuncDef] = &[
     def("CONV", 3, 3, |_| FuncType::ascii(65), conv),
     // CHAR(… USING charset) of a charset whose characters have several bytes, which is the first argument.
     def("CHAR OF UNITS", 2, MANY, |a| FuncType::binary(a.len() as u64 * 4), char_of_units),
-    def("CHAR", 1, MANY, |a| FuncType::binary(a.len() as u64 * 4), char_),
+    def("CHAR", 1, MANY, resolve_char, char_),
     def("TO_BASE64", 1, 1, resolve_base64, to_base64),
     def("FROM_BASE64", 1, 1, |a| FuncType::binary(bytes(a, 0) / 4 * 3), from_base64),
     def("QUOTE", 1, 1, resolve_quote, quote),
@@ -309,6 +311,11 @@ fn quote(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     }
     out.push(b'\'');
     Ok(if super::string::too_long(out.len(), "quote", cx)? { Value::Null } else { Value::from(out) })
+}
+
+fn resolve_char(args: &mut Vec<Expr>) -> Result<FuncType> {
+    each_read(args, as_integer)?;
+    FuncType::binary(args.len() as u64 * 4)
 }
 
 fn resolve_format(args: &mut Vec<Expr>) -> Result<FuncType> {

@@ -145,10 +145,14 @@ fn resolve_field(args: &mut Vec<Expr>) -> Result<FuncType> {
             let text = std::mem::replace(other, Expr::literal(Value::Null, ColumnType::null()));
             *other = convert_charset(text, needle.ty.collation);
         }
-    } else {
+    } else if !args.iter().all(|arg| is_textual(&arg.ty) || arg.ty.kind == TypeKind::Null) {
         each_read(args, as_number)?;
     }
     FuncType::number(int_of_length(11), false)
+}
+
+fn is_textual(ty: &ColumnType) -> bool {
+    is_string(ty) || ty.is_temporal() || ty.kind == TypeKind::Json
 }
 
 fn field(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
@@ -157,7 +161,8 @@ fn field(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
         return Ok(Value::Int(0));
     }
     let types = || call.args.iter().map(|a| &a.ty).filter(|t| t.kind != TypeKind::Null);
-    let rule = if types().all(is_string) {
+    // As elsewhere, dates and documents are texts beside texts.
+    let rule = if types().all(is_textual) {
         CompareAs::Text(call.arg_type(0).collation)
     } else {
         match types().map(number_class).max() {

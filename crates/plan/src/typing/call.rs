@@ -5,7 +5,7 @@ use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno, stack};
 
 use super::conversion::{DECIMAL_OF_TEXT, MOMENT_OF_TEXT, NUMBER_OF_DATE, QUIET_INTEGER, QUIET_NUMBER};
 use super::{COERCIBILITY_NUMERIC, cast_to, is_hex_literal, is_plain_number};
-use crate::expr::{Expr, ExprKind, SubqueryKind};
+use crate::expr::{Expr, ExprKind, SubqueryKind, SubqueryState};
 use crate::function::{FuncDef, FuncType};
 
 /// Functions and operators that read their arguments as numbers.
@@ -49,7 +49,7 @@ pub fn as_number(expr: Expr) -> Result<Expr> {
 
 /// `expr` where a DECIMAL is wanted: as `as_number`, but of other texts than literals only what is no number at all is worth a warning.
 pub fn as_decimal(expr: Expr) -> Result<Expr> {
-    let is_given = matches!(expr.kind, ExprKind::Literal(_) | ExprKind::Param(_));
+    let is_given = matches!(expr.kind, ExprKind::Literal(_) | ExprKind::Param(_)) || is_of_no_table(&expr);
     match expr.ty.is_bytes() && !is_given {
         true if is_text_of_date(&expr) => call(&NUMBER_OF_DATE, vec![expr]),
         true if passes_on(&expr) => each_passed_on(expr, as_decimal),
@@ -59,7 +59,7 @@ pub fn as_decimal(expr: Expr) -> Result<Expr> {
 }
 
 /// `expr` where an integer is wanted. Binary strings may be wanted for their bits.
-fn as_integer(expr: Expr) -> Result<Expr> {
+pub fn as_integer(expr: Expr) -> Result<Expr> {
     match expr.ty.is_bytes() && expr.ty.collation != CollationId::BINARY {
         true if is_text_of_date(&expr) => call(&MOMENT_OF_TEXT, vec![expr]),
         true if passes_on(&expr) => each_passed_on(expr, as_integer),
@@ -71,7 +71,7 @@ fn as_integer(expr: Expr) -> Result<Expr> {
 /// `expr` where a date or time is wanted.
 pub fn as_moment(expr: Expr) -> Result<Expr> {
     match expr.ty.is_bytes() {
-        true if is_text_of_date(&expr) => call(&MOMENT_OF_TEXT, vec![expr]),
+        true if gives_date(&expr) => call(&MOMENT_OF_TEXT, vec![expr]),
         true if passes_on(&expr) => each_passed_on(expr, |operand| match operand.ty.kind {
             TypeKind::Year => Ok(cast_to(operand, ColumnType::temporal(TypeKind::DateTime, 0))),
             _ => as_moment(operand),
@@ -81,15 +81,17 @@ pub fn as_moment(expr: Expr) -> Result<Expr> {
 }
 
 fn is_text_of_date(expr: &Expr) -> bool {
-    let gives_dates = |def: &FuncDef| {
-        matches!(def.name, "DATE_ADD" | "DATE_SUB" | "TIMESTAMPADD" | "ADDDATE" | "SUBDATE" | "ADDTIME" | "SUBTIME")
-    };
     // The greater or lesser of a time and a text is a text of the time that it is.
     let picks_date = |def: &FuncDef, args: &[Expr]| {
         matches!(def.name, "GREATEST" | "LEAST")
             && args.iter().any(|arg| matches!(arg.ty.kind, TypeKind::Date | TypeKind::DateTime | TypeKind::Timestamp))
     };
-    matches!(&expr.kind, ExprKind::Call(def, args) if gives_dates(def) || picks_date(def, args))
+    gives_date(expr) || matches!(&expr.kind, ExprKind::Call(def, args) if picks_date(def, args))
+}
+
+fn gives_date(expr: &Expr) -> bool {
+    const ADDING: [&str; 7] = ["DATE_ADD", "DATE_SUB", "TIMESTAMPADD", "ADDDATE", "SUBDATE", "ADDTIME", "SUBTIME"];
+    matches!(&expr.kind, ExprKind::Call(def, _) if ADDING.contains(&def.name))
 }
 
 /// As a number it is that of the operand that it picks, whatever type it has itself.
@@ -138,7 +140,12 @@ fn is_quiet(expr: &Expr) -> bool {
         ExprKind::Subquery(subquery) => matches!(subquery.kind, SubqueryKind::Scalar | SubqueryKind::Column(_)),
         _ => false,
     };
-    picks && expr.ty.is_bytes() && !is_hex_literal(&expr.ty)
+    picks && expr.ty.is_bytes() && !is_hex_literal(&expr.ty) && !is_of_no_table(expr)
+}
+
+/// `(SELECT 'text')` is as good as its text.
+fn is_of_no_table(expr: &Expr) -> bool {
+    matches!(&expr.kind, ExprKind::Subquery(sub) if matches!(&sub.query, SubqueryState::Bound(bound) if bound.of_no_table))
 }
 
 /// The arguments at `which`, read as what `read` makes of them.

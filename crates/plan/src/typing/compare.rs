@@ -456,11 +456,10 @@ pub fn compare_list(value: Expr, mut list: Vec<Expr>) -> Result<Expr> {
     let adapted = adapted
         .into_iter()
         .map(|item| match rule {
-            CompareAs::Text(collation) => Ok(convert_charset(item, collation)),
-            CompareAs::Double => as_number(item),
-            _ => Ok(item),
+            CompareAs::Text(collation) => convert_charset(item, collation),
+            _ => item,
         })
-        .collect::<Result<_>>()?;
+        .collect();
     if let CompareAs::Text(collation) = rule {
         operand = convert_charset(operand, collation);
     }
@@ -549,6 +548,10 @@ pub fn case_compare(operand: &mut Expr, whens: &mut [&mut Expr]) -> Result<Vec<C
             (Some(_), TypeKind::Json, kind) if kind != TypeKind::Null => CompareAs::Double,
             _ => exactly(compare_as(operand, when, "case")?),
         });
+    }
+    if !rules.is_empty() && rules.iter().all(|rule| *rule == CompareAs::Double) {
+        let taken = std::mem::replace(operand, Expr::literal(Value::Null, ColumnType::null()));
+        *operand = as_number(taken)?;
     }
     for (when, _) in whens.iter_mut().zip(&rules).filter(|(_, rule)| **rule == CompareAs::Double) {
         let taken = std::mem::replace(&mut **when, Expr::literal(Value::Null, ColumnType::null()));

@@ -415,7 +415,7 @@ impl<'a> RowBuilder<'a> {
 }
 
 fn is_number(ty: &ColumnType) -> bool {
-    ty.is_integer() || matches!(ty.kind, TypeKind::Decimal | TypeKind::Float | TypeKind::Double)
+    ty.is_integer() || matches!(ty.kind, TypeKind::Decimal | TypeKind::Float | TypeKind::Double | TypeKind::Year)
 }
 
 /// A hexadecimal literal as the number that it is. One of more than eight bytes, whatever they are, is the greatest BIGINT, and out of
