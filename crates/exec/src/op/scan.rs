@@ -64,6 +64,10 @@ pub struct TableScan<'p> {
     fetched: Vec<(Vec<u8>, Vec<u8>)>,
     /// How many to read together next.
     batch_rows: usize,
+    /// Its only range, whose rows are read one by one.
+    given: Option<KeyRange>,
+    /// The key of the entry that led to the row, if these are.
+    place: Vec<u8>,
     /// The rows that entries have led to, where several may lead to one.
     met: Option<KeyTable>,
     filter: Option<RowFilter<'p>>,
@@ -109,6 +113,8 @@ impl<'p> TableScan<'p> {
             newcomers: None,
             fetched: Vec::new(),
             batch_rows: BATCH_ROWS_MIN,
+            given: None,
+            place: Vec::new(),
             met: None,
             filter: None,
             matches_by_key: false,
@@ -118,6 +124,16 @@ impl<'p> TableScan<'p> {
             keep: Keep::All,
             pace: None,
         }
+    }
+
+    /// For who asks where it stands (`place`).
+    pub fn singly(scan: &'p Scan, range: KeyRange) -> TableScan<'p> {
+        TableScan { given: Some(range), ..TableScan::new(scan) }
+    }
+
+    /// The key of the row in the index that is read.
+    pub fn place(&self) -> &[u8] {
+        if self.place.is_empty() { self.row().0 } else { &self.place }
     }
 
     pub fn of_partition(scan: &'p Scan, partition: Arc<Table>) -> TableScan<'p> {
@@ -167,7 +183,10 @@ impl Operator for TableScan<'_> {
             AccessPath::FullText { search } => self.open_ranked(&table, search, frame)?,
             _ if statement.part.is_some_and(|part| part.divides(self.scan)) => {}
             _ => {
-                scan_ranges(self.scan, &table, frame, &mut self.ranges)?;
+                match &self.given {
+                    Some(range) => self.ranges.push(range.clone()),
+                    None => scan_ranges(self.scan, &table, frame, &mut self.ranges)?,
+                }
                 self.ranges.reverse();
                 if let Some(mut met) = self.met.take() {
                     met.clear(statement);
@@ -450,7 +469,7 @@ impl TableScan<'_> {
     ) -> Result<bool> {
         while self.fetched.is_empty() {
             // A newcomer behind what the statement wants is none.
-            let batch_rows = if self.meets_newcomers { 1 } else { self.batch_rows };
+            let batch_rows = if self.meets_newcomers || self.given.is_some() { 1 } else { self.batch_rows };
             let mut keys: Vec<Vec<u8>> = Vec::with_capacity(batch_rows);
             while keys.len() < batch_rows {
                 // The rows of a batch are of one morsel.
@@ -468,6 +487,10 @@ impl TableScan<'_> {
                         codec.clustered_key(Entry { key, value }, &mut row_key)?;
                         if is_new(&mut self.met, &row_key, frame)? {
                             keys.push(row_key);
+                        }
+                        if self.given.is_some() {
+                            self.place.clear();
+                            self.place.extend_from_slice(key);
                         }
                         reached = self.meets_newcomers.then(|| key.to_vec());
                     }

@@ -69,11 +69,11 @@ fn send_rows(plan: &QueryPlan, statement: &Execution<'_>, outer: Option<&EvalCx<
 }
 
 /// EXPLAIN ANALYZE: runs a plan for `statement.measures` and gives its rows to nobody. Of UPDATE and DELETE it finds the rows, and changes
-/// none; INSERT is not run.
-pub fn measure(plan: &Plan, statement: &Execution<'_>) -> Result<()> {
+/// none; INSERT is not run. For a query it returns what FOUND_ROWS() tells.
+pub fn measure(plan: &Plan, statement: &Execution<'_>) -> Result<Option<u64>> {
     let (source, frame_width) = match plan {
-        Plan::Query(query) => return run(query, statement, None, &mut Discard).map(drop),
-        Plan::Insert(_) => return Ok(()),
+        Plan::Query(query) => return run(query, statement, None, &mut Discard).map(Some),
+        Plan::Insert(_) => return Ok(None),
         Plan::Update(update) => (&update.source, update.frame_width),
         Plan::Delete(delete) => (&delete.source, delete.frame_width),
     };
@@ -84,7 +84,7 @@ pub fn measure(plan: &Plan, statement: &Execution<'_>) -> Result<()> {
     while source.next(&mut frame)? {
         statement.interrupt.check_in_turn()?;
     }
-    Ok(())
+    Ok(None)
 }
 
 /// What a plan evaluates before its first row (`vaquita_plan::bind`, EARLY-1 to EARLY-4).

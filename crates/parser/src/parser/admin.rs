@@ -96,7 +96,9 @@ impl Parser<'_> {
     pub(super) fn handler(&mut self) -> Result<Statement> {
         self.bump();
         let table = self.name()?;
-        let kw = self.expect_any(&[Kw::OPEN, Kw::CLOSE, Kw::READ])?;
+        // What is open has an alias, and no database.
+        let known: &[Kw] = if table.db.is_some() { &[Kw::OPEN] } else { &[Kw::OPEN, Kw::CLOSE, Kw::READ] };
+        let kw = self.expect_any(known)?;
         Ok(Statement::Handler(match kw {
             Kw::OPEN => Handler::Open { table, alias: self.opt_alias()? },
             Kw::CLOSE => Handler::Close { table },
@@ -106,8 +108,10 @@ impl Parser<'_> {
 
     fn handler_read(&mut self, table: Name) -> Result<Handler> {
         const STEPS: [Kw; 4] = [Kw::FIRST, Kw::NEXT, Kw::PREV, Kw::LAST];
-        let index = if self.is_any(&STEPS) { None } else { Some(self.ident()?) };
-        let how = if let Some(op) = self.comparison().filter(|_| index.is_some()) {
+        let index = if self.is_any(&[Kw::FIRST, Kw::NEXT]) { None } else { Some(self.ident()?) };
+        let how = if let Some(op) =
+            self.comparison().filter(|op| index.is_some() && !matches!(op, BinaryOp::Ne | BinaryOp::NullSafeEq))
+        {
             self.bump();
             HandlerRead::Key { op, values: self.paren_list(Self::expr_or_default)? }
         } else {

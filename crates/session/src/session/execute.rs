@@ -107,6 +107,7 @@ impl Session {
             self.client.set_deadline(0);
             self.server.clients().note_deadline(false);
         }
+        let ran = self.settle().and(ran);
         match ran {
             Ok(done) => self.finish_statement(done, exchange),
             Err(error) => {
@@ -158,10 +159,11 @@ impl Session {
         };
         if calls {
             self.env.end_try();
-            if let Err(error) = &done {
-                self.fail_statement(error);
-                return done;
-            }
+        }
+        let done = self.settle().and(done);
+        if let (true, Err(error)) = (calls, &done) {
+            self.fail_statement(error);
+            return done;
         }
         self.transaction.storage().end_statement();
         if calls && !self.transaction.is_open() && !self.transaction.is_read_only() {

@@ -108,20 +108,24 @@ impl Session {
     pub(super) fn measure_once(&mut self, planned: &Planned<'_>, exchange: &mut Exchange<'_>) -> Result<Done> {
         let Planned { plan, params, .. } = *planned;
         let measures = Measures::default();
-        {
+        let found = {
             let in_use = InUse { tables: Tables::Of(plan), outer: None };
             let server = ServerView { in_use: Some(&in_use), ..self.server_view() };
             let mut statement = self.executing(params, &server);
             statement.measures = Some(&measures);
-            query::measure(plan, &statement)?;
-        }
+            query::measure(plan, &statement)?
+        };
         let is_run = !matches!(plan, Plan::Insert(_));
         let note = |node: &Node| match node {
             Node::Scan(scan) if is_run => format!(" (rows={}){}", scan.rows_estimate, measures.text(node)),
             _ => measures.text(node),
         };
         let tree = explain::tree_with(plan, &note);
-        self.put_rows(&[text("EXPLAIN")], &[vec![Value::from(tree)]], exchange)
+        let done = self.put_rows(&[text("EXPLAIN")], &[vec![Value::from(tree)]], exchange)?;
+        if let Some(found) = found {
+            self.env.diagnostics.set_found_rows(found);
+        }
+        Ok(done)
     }
 
     /// In upper case.

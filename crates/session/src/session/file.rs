@@ -60,7 +60,8 @@ impl Session {
         self.client.note_change();
         self.transaction.begin_if_needed(&self.env.settings);
         self.track_plan(&Plan::Insert(ready.plan.insert.clone()));
-        match self.run_load(&load.path, ready, exchange.answer) {
+        let loaded = self.run_load(&load.path, ready, exchange.answer);
+        match self.settle().and(loaded) {
             Ok(changed) => {
                 // MySQL's answer to LOAD DATA has no insert id.
                 if changed.generated_id != 0 {

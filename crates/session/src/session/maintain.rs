@@ -26,6 +26,11 @@ impl Session {
         if matches!(flush.what, FlushWhat::Tables { .. }) {
             self.client.counters.add(Counter::FlushTables, 1);
         }
+        if let FlushWhat::Tables { tables, .. } = &flush.what {
+            let named = tables.iter().map(|table| Ok((self.database_of(table)?, table.name.clone())));
+            let named = named.collect::<Result<Vec<_>>>()?;
+            self.handlers.rewind(&named);
+        }
         match &flush.what {
             FlushWhat::Tables { with_read_lock: true, tables, .. } if tables.is_empty() => {
                 self.locked.lock_all_for_reading(self.env.settings.metadata_lock_wait).map(|()| Done::nothing())

@@ -14,6 +14,7 @@ mod exchange;
 mod execute;
 mod explain;
 mod file;
+mod handler;
 mod lock_tables;
 mod maintain;
 mod named;
@@ -45,6 +46,7 @@ use crate::counters::Counter;
 use crate::server::Server;
 use crate::state::access::SessionAccess;
 use crate::state::environment::{Environment, Tls};
+use crate::state::handlers::Handlers;
 use crate::state::locked_tables::LockedTables;
 use crate::state::prepared::PreparedStatements;
 use crate::state::tracker::Change;
@@ -61,6 +63,7 @@ pub struct Session {
     /// With the session's temporary tables; dropped after the transaction that may have written them.
     catalog: SessionCatalog,
     locked: LockedTables,
+    handlers: Handlers,
     prepared: PreparedStatements,
     /// KILL CONNECTION_ID(): the statement is answered before the connection closes.
     killed_itself: bool,
@@ -103,6 +106,7 @@ impl Session {
             access: SessionAccess::new(&server, &client, account),
             catalog: SessionCatalog::new(server.catalog.clone()),
             locked: LockedTables::new(&server, &client),
+            handlers: Handlers::default(),
             prepared: PreparedStatements::default(),
             server,
             client,
@@ -275,6 +279,7 @@ impl Session {
         self.locked.release();
         self.locked.unlock_for_backup();
         self.server.user_locks.release_all(self.client.id);
+        self.handlers = Handlers::default();
         self.prepared.close_all();
     }
 

@@ -1,6 +1,5 @@
 //! Statements that are no plans: transactions, SET, SHOW, DDL, KILL ….
 
-use vaquita_exec::context::SessionEnv;
 use vaquita_exec::ddl::{Ddl, Outcome};
 use vaquita_parser::ast::{self, AccessMode, ProgramKind, SetItem};
 use vaquita_parser::printer::Style;
@@ -10,7 +9,7 @@ use vaquita_plan::bind::{PlanContext, define_view, plan_statement};
 use vaquita_storage::{DdlContext, KeyRules};
 use vaquita_types::errno::{ER_KILL_DENIED_ERROR, ER_NO_SUCH_THREAD, ER_QUERY_INTERRUPTED};
 use vaquita_types::schema::TableRef;
-use vaquita_types::{Error, Result, Value};
+use vaquita_types::{ColumnType, Error, Result, Value};
 
 use super::Session;
 use super::exchange::Exchange;
@@ -18,9 +17,12 @@ use super::execute::Done;
 use super::program::{InUse, Tables};
 use super::server_view::ServerView;
 use crate::answer::Flow;
+use crate::clients::Client;
+use crate::server::Server;
+use crate::state::access::SessionAccess;
 use crate::state::prepared::VariableTypes;
 use crate::state::user_variables::type_of_value;
-use crate::variables::settings::Completion;
+use crate::variables::settings::{Completion, Settings};
 
 impl Session {
     pub(super) fn other_statement(&mut self, ast: &Ast, exchange: &mut Exchange<'_>) -> Flow {
@@ -74,6 +76,7 @@ impl Session {
             Ast::Prepare { name, source } => self.prepare_named(name, source),
             Ast::Execute { name, using } => return self.execute_named(name, using, exchange),
             Ast::Deallocate(name) => self.deallocate(name),
+            Ast::Handler(handler) => return self.handler(handler, exchange),
             Ast::LoadData(load) => return self.load_data(load, exchange),
             Ast::CreateTable(create) if create.temporary && create.select.is_some() => {
                 return self.create_temporary_from(create, exchange);
@@ -99,6 +102,7 @@ impl Session {
                 .or_else(|| self.ddl(other, exchange))
                 .unwrap_or_else(|| Err(Error::unsupported(name_of(other)))),
         };
+        let done = self.close_handlers(ast).and(done);
         self.conclude(done, exchange)
     }
 
@@ -125,6 +129,9 @@ impl Session {
         let changes_before = self.catalog.temporary_changes();
         let creates = if let Ast::CreateTable(create) = ast { &create.name.name } else { "" };
         let outcome = self.with_ddl(creates, |ddl| ddl.run(ast));
+        if let Err(error) = self.settle() {
+            return Some(Err(error));
+        }
         self.client.progress.finish();
         if shared {
             self.locked.end_ddl();
@@ -187,13 +194,7 @@ impl Session {
     }
 
     pub(super) fn ddl_context(&self) -> DdlContext {
-        let settings = self.env.run_settings();
-        DdlContext {
-            wait: self.env.settings.metadata_lock_wait,
-            interrupt: self.client.interrupt.clone(),
-            progress: self.client.progress.clone(),
-            foreign_keys: KeyRules { checks: settings.foreign_key_checks, unique_parents: settings.unique_parents },
-        }
+        ddl_context(&self.client, &self.env.settings)
     }
 
     fn evaluate_all(&mut self, exprs: &[ast::Expr]) -> Result<Done> {
@@ -209,11 +210,7 @@ impl Session {
             return Err(Error::unsupported("Usage of subqueries or stored function calls as part of this statement"));
         }
         let (value, ty) = self.evaluate(id)?;
-        let id = match value {
-            // As MySQL reads it.
-            Value::Int(id) if id < 0 => u64::from(id as u32),
-            value => vaquita_types::convert::to_u64(&value, &ty).value,
-        };
+        let id = id_to_kill(value, &ty);
         self.kill(id, query_only)?;
         if id == self.client.id {
             self.killed_itself = true;
@@ -223,12 +220,34 @@ impl Session {
     }
 
     pub fn kill(&mut self, id: u64, query_only: bool) -> Result<()> {
-        let target = self.server.clients().get(id).ok_or_else(|| Error::new(&ER_NO_SUCH_THREAD, &[&id]))?;
-        if !self.access.may_kill(&target) {
-            return Err(Error::new(&ER_KILL_DENIED_ERROR, &[&id]));
-        }
-        target.kill(!query_only);
-        Ok(())
+        kill(&self.server, &self.access, id, query_only)
+    }
+}
+
+/// What KILL is given, as MySQL reads it.
+pub(super) fn id_to_kill(value: Value, ty: &ColumnType) -> u64 {
+    match value {
+        Value::Int(id) if id < 0 => u64::from(id as u32),
+        value => vaquita_types::convert::to_u64(&value, ty).value,
+    }
+}
+
+pub(super) fn kill(server: &Server, access: &SessionAccess, id: u64, query_only: bool) -> Result<()> {
+    let target = server.clients().get(id).ok_or_else(|| Error::new(&ER_NO_SUCH_THREAD, &[&id]))?;
+    if !access.may_kill(&target) {
+        return Err(Error::new(&ER_KILL_DENIED_ERROR, &[&id]));
+    }
+    target.kill(!query_only);
+    Ok(())
+}
+
+pub(super) fn ddl_context(client: &Client, settings: &Settings) -> DdlContext {
+    let foreign_keys = KeyRules { checks: settings.run.foreign_key_checks, unique_parents: settings.run.unique_parents };
+    DdlContext {
+        wait: settings.metadata_lock_wait,
+        interrupt: client.interrupt.clone(),
+        progress: client.progress.clone(),
+        foreign_keys,
     }
 }
 

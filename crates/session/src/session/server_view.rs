@@ -1,25 +1,26 @@
 //! What the executor's system tables and SHOW read from the server: `system::ServerInfo` for a session.
 
 use std::borrow::Cow;
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use vaquita_exec::context::{AccountInfo, ProcessInfo, ServerInfo, SessionLockInfo, VariableScope, WarningInfo};
 use vaquita_exec::ddl::views::columns_of_view;
 use vaquita_parser::ast::UserName;
-use vaquita_plan::settings::PlanSettings;
 use vaquita_plan::uses::UseList;
 use vaquita_storage::SessionCatalog;
 use vaquita_types::Result;
 use vaquita_types::schema::{ColumnDef, StoredObject};
 use vaquita_types::temporal::TimeZone;
 
-use super::program::{Caller, InUse};
+use super::program::{Caller, FunctionSettings, InUse};
 use crate::accounts::{Subject, privilege, resolve};
 use crate::clients::Client;
 use crate::server::{Server, VERSION};
 use crate::state::access::SessionAccess;
 use crate::state::environment::Environment;
 use crate::state::locked_tables::LockedTables;
+use crate::state::transaction::InnerSavepoints;
 use crate::table_locks::SessionLock;
 use crate::variables::zone;
 
@@ -30,9 +31,10 @@ pub struct ServerView<'a> {
     pub env: &'a Environment,
     pub access: &'a SessionAccess,
     pub locked: &'a LockedTables,
-    /// The functions that run, and the settings of the innermost.
+    /// The functions that run, the settings of the innermost, and the savepoints of the innermost that is no procedure.
     pub caller: Option<&'a Caller<'a>>,
-    pub plan: Option<&'a Arc<PlanSettings>>,
+    pub over: Option<&'a FunctionSettings>,
+    pub savepoints: Option<&'a RefCell<InnerSavepoints>>,
     /// The tables of the statement, and of those around its functions.
     pub in_use: Option<&'a InUse<'a>>,
 }
@@ -135,10 +137,6 @@ impl ServerInfo for ServerView<'_> {
 }
 
 impl ServerView<'_> {
-    pub fn settings(&self) -> &Arc<PlanSettings> {
-        self.plan.unwrap_or(&self.env.settings.plan)
-    }
-
     fn subject(&self) -> Subject<'_> {
         self.access.subject(None, None)
     }

@@ -20,19 +20,30 @@ use vaquita_types::{ColumnType, Error, Result, TypeKind, Value};
 
 use super::Session;
 use super::execute::Done;
+use crate::server::Server;
+use crate::state::access::SessionAccess;
+use crate::state::environment::Environment;
 use crate::state::prepared::VariableTypes;
 use crate::state::user_variables::type_of_value;
-use crate::variables::settings::isolation_of;
+use crate::variables::settings::{Settings, isolation_of};
 use crate::variables::{Change, Def, Effect, Scope, Var, check, events_are_disabled, registry};
 
 /// A checked assignment.
-enum Assignment {
+pub(super) enum Assignment {
     User { name: String, value: Value, ty: ColumnType },
     Session { def: &'static Def, value: Value },
-    Global { def: &'static Def, value: Value, keep: Keep, default: bool },
+    Global(Globally),
     Names(&'static Collation),
     Charset(&'static Charset),
     NextTransaction { isolation: Option<Isolation>, read_only: Option<bool> },
+}
+
+/// A checked assignment of a global value.
+pub(super) struct Globally {
+    def: &'static Def,
+    value: Value,
+    keep: Keep,
+    default: bool,
 }
 
 /// Where a global value goes.
@@ -64,118 +75,34 @@ impl Session {
                 out.push(Assignment::User { name: name.clone(), value, ty });
             }
             SetItem::SysVar { scope, component, name, value } => {
-                out.push(self.check_variable(*scope, component.as_deref(), name, value)?)
+                let def = settable(*scope, component.as_deref(), name)?;
+                let given = match value {
+                    SetValue::Default => None,
+                    SetValue::Expr(expr) => Some(match bare_word(expr) {
+                        Some(word) => word,
+                        None => self.evaluate(expr)?.0,
+                    }),
+                };
+                out.push(self.set_rules().check(def, *scope, given)?);
             }
             SetItem::Names { charset, collate } => out.push(Assignment::Names(names(charset.as_deref(), collate.as_deref())?)),
             SetItem::Charset(name) => out.push(Assignment::Charset(client_charset(name.as_deref())?)),
             SetItem::Transaction { scope, isolation, access_mode } => {
-                self.check_transaction(*scope, *isolation, *access_mode, out)?
+                out.extend(self.set_rules().check_transaction(*scope, *isolation, *access_mode)?)
             }
             SetItem::Password(_) => return Err(Error::unsupported("SET PASSWORD together with other assignments")),
         }
         Ok(())
     }
 
-    fn check_variable(&mut self, scope: VarScope, component: Option<&str>, name: &str, value: &SetValue) -> Result<Assignment> {
-        let unknown = |name: &str| Error::new(&ER_UNKNOWN_SYSTEM_VARIABLE, &[&name]);
-        if let Some(component) = component {
-            return Err(unknown(&format!("{component}.{name}")));
+    fn set_rules(&self) -> SetRules<'_> {
+        SetRules {
+            server: &self.server,
+            env: &self.env,
+            settings: &self.env.settings,
+            access: &self.access,
+            in_transaction: self.transaction.is_open(),
         }
-        let def = registry().find(name).ok_or_else(|| unknown(name))?;
-        let global = !matches!(scope, VarScope::Default | VarScope::Session);
-        check_scope(def, scope, global)?;
-        let default = matches!(value, SetValue::Default);
-        let now = if global || def.scope == Scope::Global { self.server.globals.get(def) } else { self.env.settings.get(def) };
-        let value = match value {
-            SetValue::Default if global => def.default.clone(),
-            SetValue::Default if def.scope == Scope::Session => def.default.clone(),
-            SetValue::Default => self.server.globals.get(def),
-            SetValue::Expr(expr) => {
-                let given = match bare_word(expr) {
-                    Some(word) => word,
-                    None => self.evaluate(expr)?.0,
-                };
-                let checked = check(def, &given, &now, self.env.settings.plan.sql_mode)?;
-                if def.effect == Effect::Refused && checked.value != def.default {
-                    return Err(Error::unsupported(format_args!("{} = {}", def.name, def.show(&checked.value))));
-                }
-                if let Some(warning) = checked.warning {
-                    self.env.push_warning(Level::Warning, warning);
-                }
-                if def.var == Some(Var::SessionTrackSystemVariables) {
-                    self.warn_of_unknown_variables(&checked.value);
-                }
-                checked.value
-            }
-        };
-        if global && def.var == Some(Var::EventScheduler) && events_are_disabled(&now) {
-            return Err(Error::new(&ER_OPTION_PREVENTS_STATEMENT, &[&"--event-scheduler=DISABLED or --skip-grant-tables"]));
-        }
-        if global {
-            let keep = match scope {
-                VarScope::Persist => Keep::Both,
-                VarScope::PersistOnly => Keep::Next,
-                _ => Keep::Running,
-            };
-            return Ok(Assignment::Global { def, value, keep, default });
-        }
-        self.access.may_set(def, default, value != now)?;
-        match def.var.map(Var::canonical) {
-            // Without SESSION these are for the next transaction alone.
-            Some(Var::TransactionIsolation) if scope == VarScope::Default => self.next_transaction(Some(isolation(&value)), None),
-            Some(Var::TransactionReadOnly) if scope == VarScope::Default => {
-                self.next_transaction(None, Some(value != Value::Int(0)))
-            }
-            _ => Ok(Assignment::Session { def, value }),
-        }
-    }
-
-    /// `session_track_system_variables` may name what is none.
-    fn warn_of_unknown_variables(&self, list: &Value) {
-        let Value::Bytes(list) = list else { return };
-        let list = String::from_utf8_lossy(list);
-        for name in list.split(',').map(str::trim).filter(|name| !name.is_empty() && *name != "*") {
-            if registry().find(name).is_none() {
-                let text = format!("{name} is not a valid system variable and will be ignored.");
-                self.env.push_warning(Level::Warning, Error::with_message(&ER_WRONG_VALUE_FOR_VAR, text));
-            }
-        }
-    }
-
-    fn next_transaction(&self, isolation: Option<Isolation>, read_only: Option<bool>) -> Result<Assignment> {
-        if self.transaction.is_open() {
-            return Err(Error::new(&ER_CANT_CHANGE_TX_CHARACTERISTICS, &[]));
-        }
-        Ok(Assignment::NextTransaction { isolation, read_only })
-    }
-
-    fn check_transaction(
-        &self,
-        scope: VarScope,
-        isolation: Option<ast::Isolation>,
-        access_mode: Option<AccessMode>,
-        out: &mut Vec<Assignment>,
-    ) -> Result<()> {
-        let read_only = access_mode.map(|mode| mode == AccessMode::ReadOnly);
-        if scope == VarScope::Default {
-            let isolation = isolation.map(|level| isolation_of(isolation_name(level)));
-            out.push(self.next_transaction(isolation, read_only)?);
-            return Ok(());
-        }
-        let mut push = |var: Var, value: Value| {
-            let def = registry().of(var);
-            out.push(match scope {
-                VarScope::Session => Assignment::Session { def, value },
-                _ => Assignment::Global { def, value, keep: Keep::Running, default: false },
-            });
-        };
-        if let Some(level) = isolation {
-            push(Var::TransactionIsolation, isolation_name(level).into());
-        }
-        if let Some(read_only) = read_only {
-            push(Var::TransactionReadOnly, Value::bool(read_only));
-        }
-        Ok(())
     }
 
     fn assign(&mut self, assignment: Assignment) -> Result<()> {
@@ -185,17 +112,7 @@ impl Session {
                 self.env.tracker.state_changed(&self.env.settings.track);
             }
             Assignment::Session { def, value } => self.assign_session(def, value)?,
-            Assignment::Global { def, value, keep, default } => {
-                if keep != Keep::Running {
-                    self.server.globals.persist(def, if default { None } else { Some(&value) }, &self.server.catalog)?;
-                }
-                if keep != Keep::Next {
-                    self.server.globals.set(def, value, &self.server.engine)?;
-                    if def.var == Some(Var::EventScheduler) {
-                        self.server.events.changed();
-                    }
-                }
-            }
+            Assignment::Global(global) => global.assign(&self.server)?,
             Assignment::Names(collation) => {
                 self.env.settings.set_names(collation);
                 self.charsets_changed();
@@ -224,22 +141,26 @@ impl Session {
         self.env.tracker.variable_changed(&self.env.settings.track, def.name, &def.show(&value));
     }
 
+    /// What functions of the statement that is over have set.
+    pub(super) fn settle(&mut self) -> Result<()> {
+        let Some(done) = self.env.deferred.take() else { return Ok(()) };
+        self.transaction.note_not_rolled_back(&self.env.settings, |known| {
+            known.created |= done.created;
+            known.dropped |= done.dropped;
+        });
+        if done.created || done.dropped {
+            self.env.tracker.state_changed(&self.env.settings.track);
+        }
+        done.settings.into_iter().try_for_each(|(def, value)| self.assign_session(def, value))
+    }
+
     fn assign_session(&mut self, def: &'static Def, value: Value) -> Result<()> {
+        if self.env.set_id(def, &value) {
+            return Ok(());
+        }
         match def.var {
             Some(Var::Autocommit) if value != Value::Int(0) && !self.env.settings.autocommit && self.transaction.is_open() => {
                 self.commit_implicitly()?
-            }
-            Some(Var::LastInsertId | Var::Identity) => {
-                if let Value::UInt(id) = value {
-                    self.env.ids.set_last(id);
-                }
-                return Ok(());
-            }
-            Some(Var::InsertId) => {
-                if let Value::UInt(id) = value {
-                    self.env.ids.give_next(id);
-                }
-                return Ok(());
             }
             Some(Var::WaitTimeout) => {
                 if let Value::UInt(seconds) = value {
@@ -296,6 +217,136 @@ impl Session {
     }
 }
 
+/// What the assignments of a SET are checked by.
+pub(super) struct SetRules<'a> {
+    pub server: &'a Server,
+    pub env: &'a Environment,
+    /// The session's, or those of a function that sets them.
+    pub settings: &'a Settings,
+    pub access: &'a SessionAccess,
+    pub in_transaction: bool,
+}
+
+impl SetRules<'_> {
+    /// `given` is what the right side gave; `None` for DEFAULT.
+    pub fn check(&self, def: &'static Def, scope: VarScope, given: Option<Value>) -> Result<Assignment> {
+        let global = is_global(scope);
+        let default = given.is_none();
+        let now = if global || def.scope == Scope::Global { self.server.globals.get(def) } else { self.settings.get(def) };
+        let value = match given {
+            None if global => def.default.clone(),
+            None if def.scope == Scope::Session => def.default.clone(),
+            None => self.server.globals.get(def),
+            Some(given) => {
+                let checked = check(def, &given, &now, self.settings.plan.sql_mode)?;
+                if def.effect == Effect::Refused && checked.value != def.default {
+                    return Err(Error::unsupported(format_args!("{} = {}", def.name, def.show(&checked.value))));
+                }
+                if let Some(warning) = checked.warning {
+                    self.env.push_warning(Level::Warning, warning);
+                }
+                if def.var == Some(Var::SessionTrackSystemVariables) {
+                    self.warn_of_unknown_variables(&checked.value);
+                }
+                checked.value
+            }
+        };
+        if global && def.var == Some(Var::EventScheduler) && events_are_disabled(&now) {
+            return Err(Error::new(&ER_OPTION_PREVENTS_STATEMENT, &[&"--event-scheduler=DISABLED or --skip-grant-tables"]));
+        }
+        if global {
+            let keep = match scope {
+                VarScope::Persist => Keep::Both,
+                VarScope::PersistOnly => Keep::Next,
+                _ => Keep::Running,
+            };
+            return Ok(Assignment::Global(Globally { def, value, keep, default }));
+        }
+        self.access.may_set(def, default, value != now)?;
+        match def.var.map(Var::canonical) {
+            // Without SESSION these are for the next transaction alone.
+            Some(Var::TransactionIsolation) if scope == VarScope::Default => self.next_transaction(Some(isolation(&value)), None),
+            Some(Var::TransactionReadOnly) if scope == VarScope::Default => {
+                self.next_transaction(None, Some(value != Value::Int(0)))
+            }
+            _ => Ok(Assignment::Session { def, value }),
+        }
+    }
+
+    /// `session_track_system_variables` may name what is none.
+    fn warn_of_unknown_variables(&self, list: &Value) {
+        let Value::Bytes(list) = list else { return };
+        let list = String::from_utf8_lossy(list);
+        for name in list.split(',').map(str::trim).filter(|name| !name.is_empty() && *name != "*") {
+            if registry().find(name).is_none() {
+                let text = format!("{name} is not a valid system variable and will be ignored.");
+                self.env.push_warning(Level::Warning, Error::with_message(&ER_WRONG_VALUE_FOR_VAR, text));
+            }
+        }
+    }
+
+    fn next_transaction(&self, isolation: Option<Isolation>, read_only: Option<bool>) -> Result<Assignment> {
+        if self.in_transaction {
+            return Err(Error::new(&ER_CANT_CHANGE_TX_CHARACTERISTICS, &[]));
+        }
+        Ok(Assignment::NextTransaction { isolation, read_only })
+    }
+
+    pub fn check_transaction(
+        &self,
+        scope: VarScope,
+        isolation: Option<ast::Isolation>,
+        access_mode: Option<AccessMode>,
+    ) -> Result<Vec<Assignment>> {
+        let read_only = access_mode.map(|mode| mode == AccessMode::ReadOnly);
+        if scope == VarScope::Default {
+            let isolation = isolation.map(|level| isolation_of(isolation_name(level)));
+            return Ok(vec![self.next_transaction(isolation, read_only)?]);
+        }
+        let level = isolation.map(|level| (Var::TransactionIsolation, isolation_name(level).into()));
+        let mode = read_only.map(|read_only| (Var::TransactionReadOnly, Value::bool(read_only)));
+        let assign = |(var, value): (Var, Value)| {
+            let def = registry().of(var);
+            match scope {
+                VarScope::Session => Assignment::Session { def, value },
+                _ => Assignment::Global(Globally { def, value, keep: Keep::Running, default: false }),
+            }
+        };
+        Ok(level.into_iter().chain(mode).map(assign).collect())
+    }
+}
+
+impl Globally {
+    pub fn assign(self, server: &Server) -> Result<()> {
+        let Globally { def, value, keep, default } = self;
+        if keep != Keep::Running {
+            server.globals.persist(def, if default { None } else { Some(&value) }, &server.catalog)?;
+        }
+        if keep != Keep::Next {
+            server.globals.set(def, value, &server.engine)?;
+            if def.var == Some(Var::EventScheduler) {
+                server.events.changed();
+            }
+        }
+        Ok(())
+    }
+}
+
+fn is_global(scope: VarScope) -> bool {
+    !matches!(scope, VarScope::Default | VarScope::Session)
+}
+
+/// The variable of a name, which SET may change in the scope.
+pub(super) fn settable(scope: VarScope, component: Option<&str>, name: &str) -> Result<&'static Def> {
+    let unknown = |name: &str| Error::new(&ER_UNKNOWN_SYSTEM_VARIABLE, &[&name]);
+    if let Some(component) = component {
+        return Err(unknown(&format!("{component}.{name}")));
+    }
+    let def = registry().find(name).ok_or_else(|| unknown(name))?;
+    check_scope(def, scope, is_global(scope))?;
+    Ok(def)
+}
+
 fn check_scope(def: &Def, scope: VarScope, global: bool) -> Result<()> {
     if def.change == Change::ReadOnly && scope != VarScope::PersistOnly {
         return Err(Error::new(&ER_INCORRECT_GLOBAL_LOCAL_VAR, &[&def.name, &"read only"]));
@@ -311,7 +362,7 @@ fn check_scope(def: &Def, scope: VarScope, global: bool) -> Result<()> {
 }
 
 /// `SET x = word`: the word is the value.
-fn bare_word(expr: &ast::Expr) -> Option<Value> {
+pub(super) fn bare_word(expr: &ast::Expr) -> Option<Value> {
     match expr {
         ast::Expr::Column(column) if column.db.is_none() && column.table.is_none() => Some(Value::from(column.name.as_str())),
         _ => None,
@@ -335,7 +386,7 @@ fn isolation_name(level: ast::Isolation) -> &'static str {
 }
 
 /// The collation of SET NAMES.
-fn names(charset: Option<&str>, collate: Option<&str>) -> Result<&'static Collation> {
+pub(super) fn names(charset: Option<&str>, collate: Option<&str>) -> Result<&'static Collation> {
     let charset = client_charset(charset)?;
     let Some(name) = collate else { return Ok(vaquita_types::charset::collation(charset.default_collation)) };
     let collation =
@@ -347,7 +398,7 @@ fn names(charset: Option<&str>, collate: Option<&str>) -> Result<&'static Collat
 }
 
 /// A charset that statements can be sent in; `None` is DEFAULT.
-fn client_charset(name: Option<&str>) -> Result<&'static Charset> {
+pub(super) fn client_charset(name: Option<&str>) -> Result<&'static Charset> {
     let Some(name) = name else { return Ok(vaquita_types::charset::charset(CollationId::default())) };
     let charset =
         Charset::by_name(name).filter(|c| c.is_supported()).ok_or_else(|| Error::new(&ER_UNKNOWN_CHARACTER_SET, &[&name]))?;

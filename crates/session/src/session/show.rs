@@ -31,7 +31,8 @@ impl Session {
             access: &self.access,
             locked: &self.locked,
             caller: None,
-            plan: None,
+            over: None,
+            savepoints: None,
             in_use: None,
         }
     }

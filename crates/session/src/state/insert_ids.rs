@@ -42,14 +42,24 @@ impl InsertIds {
         self.last_given.get().then(|| self.last.get())
     }
 
-    /// A function is called: what it does to LAST_INSERT_ID() goes with it.
-    pub fn begin_call(&self) -> (u64, bool) {
-        (self.last.get(), self.last_given.get())
+    /// A function is called: what it does to LAST_INSERT_ID() goes with it, and what was given for its statement is not for it.
+    pub fn begin_call(&self) -> InsertIds {
+        InsertIds {
+            last: self.last.clone(),
+            last_given: self.last_given.clone(),
+            next: Cell::new(self.next.take()),
+            next_taken: Cell::new(self.next_taken.take()),
+        }
     }
 
-    pub fn end_call(&self, (last, given): (u64, bool)) {
-        self.last.set(last);
-        self.last_given.set(given);
+    pub fn end_call(&self, before: InsertIds) {
+        self.last.set(before.last.get());
+        self.last_given.set(before.last_given.get());
+        // What the function has given for the next statement stays.
+        if self.next.get().is_none() || self.next_taken.get() {
+            self.next.set(before.next.get());
+            self.next_taken.set(before.next_taken.get());
+        }
     }
 
     /// SET insert_id.

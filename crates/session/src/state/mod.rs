@@ -8,10 +8,14 @@
 //! | `prepared` | prepared statements of both protocols, plans of texts, cursors | PREPARE, COM_STMT_*, each text |
 //! | `locked_tables` | what LOCK TABLES and its kin hold | these |
 //! | `environment` | what expressions see: settings, warnings, ids, user variables, changes to tell | SET, each statement |
+//! | `handlers` | what HANDLER has opened, and where it stands | HANDLER, FLUSH TABLES, DDL |
+//! | `deferred` | what functions of the running statement have done to the session | SET and temporary tables in functions, each statement's end |
 
 pub mod access;
+pub mod deferred;
 pub mod diagnostics;
 pub mod environment;
+pub mod handlers;
 pub mod insert_ids;
 pub mod locked_tables;
 pub mod prepared;

@@ -13,12 +13,13 @@ use vaquita_plan::locale;
 use vaquita_plan::settings::{PlanSettings, RunSettings};
 use vaquita_storage::Isolation;
 use vaquita_types::Value;
-use vaquita_types::charset::{Charset, Collation, CollationId};
+use vaquita_types::charset::{Charset, Collation, CollationId, collation};
 use vaquita_types::temporal::TimeZone;
 
 use super::live::{Kept, LIVE};
-use super::{Def, Var, registry};
+use super::{Def, Var, registry, sql_mode_value};
 
+#[derive(Clone)]
 pub struct Settings {
     at_login: Arc<Vec<Value>>,
     own: HashMap<usize, Value>,
@@ -131,7 +132,7 @@ impl Settings {
             settings.note(row.var, &value);
         }
         let handshake = Collation::by_id(CollationId(charset)).filter(|c| c.is_supported() && c.charset.may_be_client());
-        let collation = handshake.unwrap_or_else(|| vaquita_types::charset::collation(CollationId::default()));
+        let collation = handshake.unwrap_or_else(|| collation(CollationId::default()));
         settings.set_names(collation);
         settings
     }
@@ -156,10 +157,7 @@ impl Settings {
         match var {
             Var::CharacterSetConnection => {
                 let charset = text(&value).and_then(Charset::by_name);
-                self.keep(
-                    Var::CollationConnection,
-                    charset.map_or(Value::Null, |c| vaquita_types::charset::collation(c.default_collation).name.into()),
-                );
+                self.keep(Var::CollationConnection, charset.map_or(Value::Null, |c| collation(c.default_collation).name.into()));
             }
             Var::CollationConnection => {
                 let collation = text(&value).and_then(Collation::by_name);
@@ -167,10 +165,7 @@ impl Settings {
             }
             Var::CharacterSetServer => {
                 let charset = text(&value).and_then(Charset::by_name);
-                self.keep(
-                    Var::CollationServer,
-                    charset.map_or(Value::Null, |c| vaquita_types::charset::collation(c.default_collation).name.into()),
-                );
+                self.keep(Var::CollationServer, charset.map_or(Value::Null, |c| collation(c.default_collation).name.into()));
             }
             Var::CollationServer => {
                 let collation = text(&value).and_then(Collation::by_name);
@@ -219,8 +214,8 @@ impl Settings {
     }
 
     /// The current database's.
-    pub fn set_database_collation(&mut self, collation: CollationId) {
-        let collation = vaquita_types::charset::collation(collation);
+    pub fn set_database_collation(&mut self, id: CollationId) {
+        let collation = collation(id);
         self.keep(Var::CharacterSetDatabase, collation.charset.name.into());
         self.keep(Var::CollationDatabase, collation.name.into());
     }
@@ -228,6 +223,24 @@ impl Settings {
     /// The current database, as names without one mean it.
     pub fn set_database(&mut self, name: Option<&str>) {
         self.plan().current_database = name.map(str::to_string);
+    }
+
+    /// The same session's with others for planning, which differ in what a routine has of its own.
+    pub fn under(&self, plan: &Arc<PlanSettings>) -> Settings {
+        let mut settings = self.clone();
+        settings.read_under(plan.sql_mode, plan.connection_collation);
+        settings.plan = plan.clone();
+        settings
+    }
+
+    /// As a routine was created.
+    pub fn read_under(&mut self, sql_mode: u64, connection_collation: CollationId) {
+        if self.plan.sql_mode != sql_mode {
+            self.set(registry().of(Var::SqlMode), sql_mode_value(sql_mode));
+        }
+        if self.plan.connection_collation != connection_collation {
+            self.set(registry().of(Var::CollationConnection), collation(connection_collation).name.into());
+        }
     }
 
     /// To change them: plans keep theirs.

@@ -241,6 +241,10 @@ impl SessionCatalog {
         self.shared.table(&def.database, &def.name)
     }
 
+    pub fn has_temporary(&self) -> bool {
+        !self.tables.borrow().is_empty()
+    }
+
     fn put(&self, def: TableDef, statistics: Option<Arc<TableStatistics>>) -> Result<Arc<Table>> {
         let version = self.changed();
         let table = Arc::new(Table::with_statistics(Arc::new(TableDef { schema_version: version, ..def }), statistics)?);

@@ -260,11 +260,9 @@ impl WriteSet {
         Part { mark: self.savepoint(), marks }
     }
 
-    /// The part has succeeded: its mark goes, of which a statement of many parts would have as many, and a spill a run for each.
+    /// The part has succeeded: its marks go, of which a statement of many parts would have as many, and a spill a run for each.
     pub fn end_part(&mut self, part: Part) {
-        if self.savepoints.len() == part.marks + 1 {
-            self.savepoints.pop();
-        }
+        self.savepoints.truncate(part.marks);
     }
 
     pub fn rollback_to(&mut self, mark: Mark) {

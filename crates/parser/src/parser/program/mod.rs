@@ -501,12 +501,11 @@ impl Parser<'_> {
         }
         let instruction = match self.set_item(scope, first)? {
             SetItem::UserVar { name, value } => Instruction::SetUserVar { name, value },
-            SetItem::SysVar { component: None, name, .. }
-                if name.eq_ignore_ascii_case("autocommit") && self.builder()?.host().is_some() =>
-            {
-                return error(&errno::ER_SP_CANT_SET_AUTOCOMMIT, &[]);
+            other => {
+                let statement = Statement::Set(vec![other]);
+                refuse_in_program(&statement, self.builder()?.host())?;
+                Instruction::Run(Box::new(statement))
             }
-            other => Instruction::Run(Box::new(Statement::Set(vec![other]))),
         };
         self.emit(instruction)?;
         Ok(())
@@ -517,9 +516,17 @@ impl Parser<'_> {
 fn refuse_in_program(statement: &Statement, host: Option<&str>) -> Result<()> {
     let what = match statement {
         Statement::Use(_) => "USE",
-        Statement::LockTables(_) | Statement::UnlockTables => "LOCK",
+        Statement::LockTables(_) => "LOCK",
+        Statement::UnlockTables => "UNLOCK",
         Statement::LoadData(_) => "LOAD DATA",
+        Statement::Handler(_) => "HANDLER",
+        Statement::Help(_) => "HELP",
+        Statement::TableMaintenance(TableMaintenance { kind: MaintenanceKind::Check, .. }) => "CHECK",
         Statement::CreateView(view) if view.alter => "ALTER VIEW",
+        Statement::Explain(explain) if matches!(explain.target, ExplainTarget::Connection(_)) => {
+            let what = vaquita_types::Error::unsupported("non-standalone EXPLAIN FOR CONNECTION");
+            return Err(ParseError::other(&errno::ER_NOT_SUPPORTED_YET, what.message().to_string()));
+        }
         _ => return host.map_or(Ok(()), |host| refuse_in_function(statement, host)),
     };
     error(&errno::ER_SP_BADSTATEMENT, &[&what])
@@ -533,21 +540,38 @@ pub fn refuse_in_function(statement: &Statement, host: &str) -> Result<()> {
             error(&errno::ER_STMT_NOT_ALLOWED_IN_SF_OR_TRG, &[&"Dynamic SQL"])
         }
         Statement::Flush(_) => error(&errno::ER_STMT_NOT_ALLOWED_IN_SF_OR_TRG, &[&"FLUSH"]),
-        Statement::Query(query) if query.into.is_none() => error(&errno::ER_SP_NO_RETSET, &[&host]),
-        Statement::Show(_) | Statement::Describe { .. } | Statement::Explain(_) => error(&errno::ER_SP_NO_RETSET, &[&host]),
-        Statement::Query(_) | Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) => Ok(()),
-        Statement::Do(_) | Statement::Call { .. } | Statement::Signal(_) | Statement::GetDiagnostics(_) => Ok(()),
-        _ if kind.facts().commits
-            || matches!(statement, Statement::StartTransaction { .. } | Statement::Commit(_) | Statement::Rollback(_)) =>
-        {
+        Statement::Reset(_) => error(&errno::ER_STMT_NOT_ALLOWED_IN_SF_OR_TRG, &[&"RESET"]),
+        Statement::Set(items) if items.iter().any(is_autocommit) => error(&errno::ER_SP_CANT_SET_AUTOCOMMIT, &[]),
+        Statement::Query(query) if query.into.is_some() => Ok(()),
+        // MySQL lets some of them through and sends what no client expects.
+        _ if gives_rows(statement) => error(&errno::ER_SP_NO_RETSET, &[&host]),
+        Statement::StartTransaction { .. } | Statement::Commit(_) | Statement::Rollback(_) => {
             error(&errno::ER_COMMIT_NOT_ALLOWED_IN_SF_OR_TRG, &[])
         }
-        _ => {
-            let what = match host {
-                "trigger" => format!("{} in a trigger", kind.facts().name),
-                _ => format!("{} in a stored function", kind.facts().name),
-            };
-            Err(ParseError::other(&errno::ER_NOT_SUPPORTED_YET, vaquita_types::Error::unsupported(what).message().to_string()))
-        }
+        // MySQL says so when they run.
+        _ if kind == StatementKind::SetDefaultRole => Ok(()),
+        _ if kind.facts().commits => error(&errno::ER_COMMIT_NOT_ALLOWED_IN_SF_OR_TRG, &[]),
+        _ => Ok(()),
     }
+}
+
+/// MySQL takes SET PASSWORD for it, too.
+fn is_autocommit(item: &SetItem) -> bool {
+    match item {
+        SetItem::SysVar { component: None, name, .. } => name.eq_ignore_ascii_case("autocommit"),
+        SetItem::Password(_) => true,
+        _ => false,
+    }
+}
+
+fn gives_rows(statement: &Statement) -> bool {
+    matches!(
+        statement,
+        Statement::Query(_)
+            | Statement::Show(_)
+            | Statement::Describe { .. }
+            | Statement::Explain(_)
+            | Statement::TableMaintenance(_)
+            | Statement::Xa(Xa::Recover { .. })
+    )
 }

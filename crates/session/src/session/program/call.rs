@@ -5,7 +5,7 @@ use std::sync::Arc;
 use vaquita_parser::ast::{Expr, IntoTarget, Name, ParameterMode};
 use vaquita_plan::expr::Expr as BoundTree;
 use vaquita_plan::node::{ColumnOrigin, OutputColumn};
-use vaquita_types::charset::{CollationId, collation};
+use vaquita_types::charset::CollationId;
 use vaquita_types::errno::{
     ER_NO_SUCH_USER, ER_SP_BADSELECT, ER_SP_DOES_NOT_EXIST, ER_SP_NOT_VAR_ARG, ER_SP_RECURSION_LIMIT, ER_SP_WRONG_NO_OF_ARGS,
     ER_STACK_OVERRUN_NEED_MORE,
@@ -22,7 +22,7 @@ use super::interpreter::{Host, Interpreter};
 use crate::answer::{Completed, Flow, Status};
 use crate::programs::{self, Routine};
 use crate::state::access::Worn;
-use crate::variables::{Var, registry, sql_mode_value};
+use crate::variables::Var;
 
 /// An argument of CALL.
 pub(super) enum Argument {
@@ -272,23 +272,13 @@ impl Session {
         if !is_there {
             self.env.settings.set_database(Some(&object.database));
         }
-        self.read_under(object.sql_mode, object.connection_collation);
+        self.env.settings.read_under(object.sql_mode, object.connection_collation);
         Ok(Own { database, sql_mode, connection_collation, access })
-    }
-
-    fn read_under(&mut self, sql_mode: u64, connection_collation: CollationId) {
-        let settings = &mut self.env.settings;
-        if settings.plan.sql_mode != sql_mode {
-            settings.set(registry().of(Var::SqlMode), sql_mode_value(sql_mode));
-        }
-        if settings.plan.connection_collation != connection_collation {
-            settings.set(registry().of(Var::CollationConnection), collation(connection_collation).name.into());
-        }
     }
 
     /// What the routine itself has changed of these goes with it, too.
     fn leave(&mut self, own: Own) {
-        self.read_under(own.sql_mode, own.connection_collation);
+        self.env.settings.read_under(own.sql_mode, own.connection_collation);
         if let Some(database) = own.database {
             self.env.settings.set_database(database.as_deref());
         }

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use vaquita_exec::context::{Execution, Functions, KeptTriggers, SessionEnv, TriggeredRow};
 use vaquita_exec::store_in_variable;
-use vaquita_parser::ast::Expr;
+use vaquita_parser::ast::{Expr, Name, SelectInto};
 use vaquita_parser::{Statement as Ast, StatementKind};
 use vaquita_plan::bind::{PlanContext, plan_statement};
 use vaquita_plan::env::StoredCall;
@@ -40,7 +40,7 @@ use super::answer::CursorRows;
 use super::call::{arguments, take_arguments};
 use super::conditions;
 use super::frame::{Frame, OpenCursor};
-use super::function_env::FunctionEnv;
+use super::function_env::{FunctionEnv, FunctionSettings};
 use super::interpreter::{Host, Interpreter};
 use crate::programs::{self, Routine};
 use crate::state::access::SessionAccess;
@@ -74,7 +74,7 @@ pub enum Tables<'a> {
 }
 
 impl InUse<'_> {
-    fn has(&self, table: &TableRef) -> bool {
+    pub(super) fn has(&self, table: &TableRef) -> bool {
         let here = match self.tables {
             Tables::Of(plan) => plan.tables().iter().any(|used| used.id == table.id),
             Tables::Used(uses) => uses.tables.iter().filter_map(|used| used.table.as_ref()).any(|used| used.id == table.id),
@@ -109,7 +109,7 @@ impl Functions for ServerView<'_> {
         let as_invoker = routine.object.security == SqlSecurity::Invoker;
         let invoker = call.invoker.filter(|_| as_invoker).map(|invoker| self.invoker(invoker)).transpose()?;
         let caller = ServerView { access: invoker.as_ref().unwrap_or(self.access), ..*self };
-        run(&caller, &routine, statement, |host, frame| {
+        let (returned, _) = run(&caller, &routine, statement, |host, frame| {
             for (n, (value, from)) in call.args.iter().enumerate() {
                 let name = &routine.ast.program.variables[n].name;
                 let value = store_in_variable(value.clone(), from, name, &routine.types[n], statement.session)?;
@@ -119,14 +119,15 @@ impl Functions for ServerView<'_> {
             let (kept, ids) = (env.diagnostics.begin_call(), env.ids.begin_call());
             let returned = host.run_steps(frame).and_then(|returned| {
                 let (value, from) = returned.ok_or_else(|| Error::new(&ER_SP_NORETURNEND, &[&routine.object.name]))?;
-                store_in_variable(value, &from, &routine.object.name, &routine.returns, host.outside)
+                store_in_variable(value, &from, &routine.object.name, &routine.returns, &host.outside)
             });
             env.diagnostics.end_call(kept, returned.is_ok(), env.settings.warnings_max);
             env.ids.end_call(ids);
             // It may have taken away what the statement has found.
             statement.forget_found_keys();
             returned
-        })
+        })?;
+        returned
     }
 
     fn fire(&self, row: &mut TriggeredRow<'_>, kept: &mut KeptTriggers, statement: &Execution<'_>) -> Result<()> {
@@ -166,13 +167,13 @@ impl ServerView<'_> {
     }
 }
 
-/// Runs a routine inside of `statement`, as its definer and under its settings.
+/// Runs a routine inside of `statement`, as its definer and under its settings; the settings are given back as they are in the end.
 fn run<T>(
     view: &ServerView<'_>,
     routine: &Arc<Routine>,
     statement: &Execution<'_>,
     f: impl FnOnce(&mut FunctionHost<'_>, &mut Frame) -> Result<T>,
-) -> Result<T> {
+) -> Result<(Result<T>, FunctionSettings)> {
     let depth = view.caller.map_or(0, |caller| caller.depth) + 1;
     if depth > PROGRAM_DEPTH_MAX {
         return Err(Error::new(&ER_STACK_OVERRUN_NEED_MORE, &[&depth, &PROGRAM_DEPTH_MAX, &1]));
@@ -182,13 +183,20 @@ fn run<T>(
     let access = worn.as_ref().unwrap_or(view.access);
     let outside = FunctionEnv {
         session: view.env,
-        plan: settings_of(&routine.object, view.settings()),
+        settings: FunctionSettings::of(&routine.object, view),
         account: format!("{}@{}", access.account().user, access.account().host),
         selected: RefCell::default(),
     };
-    let mut frame = Frame::new(routine.clone(), &outside.plan)?;
-    let inner = ServerView { access, caller: Some(&caller), plan: Some(&outside.plan), ..*view };
-    stack::deeper(|| f(&mut FunctionHost { view: inner, statement, outside: &outside }, &mut frame))
+    let mut frame = Frame::new(routine.clone(), &outside.settings.plan)?;
+    let own = RefCell::default();
+    // A procedure has those of the function that calls it.
+    let savepoints = view.savepoints.filter(|_| routine.object.kind == ObjectKind::Procedure).unwrap_or(&own);
+    let inner = ServerView { access, caller: Some(&caller), savepoints: Some(savepoints), ..*view };
+    let mut host = FunctionHost { view: inner, statement, outside };
+    let ran = stack::deeper(|| f(&mut host, &mut frame));
+    let settings = host.outside.settings;
+    own.into_inner().end(&mut statement.txn.borrow_mut());
+    Ok((ran, settings))
 }
 
 /// The account that a function runs as, if it is another.
@@ -205,33 +213,23 @@ pub fn definer_of(view: &ServerView<'_>, object: &StoredObject) -> Result<Option
     Ok(Some(definer))
 }
 
-/// Those that the function was created under, over what is `now`.
-pub fn settings_of(object: &StoredObject, now: &Arc<PlanSettings>) -> Arc<PlanSettings> {
-    let same = now.sql_mode == object.sql_mode
-        && now.connection_collation == object.connection_collation
-        && now.current_database.as_deref() == Some(&object.database);
-    if same {
-        return now.clone();
-    }
-    let mut settings = PlanSettings::clone(now);
-    settings.sql_mode = object.sql_mode;
-    settings.connection_collation = object.connection_collation;
-    settings.current_database = Some(object.database.clone());
-    Arc::new(settings)
-}
-
 /// A function that runs inside `statement`.
 pub struct FunctionHost<'a> {
     pub view: ServerView<'a>,
     pub statement: &'a Execution<'a>,
-    pub outside: &'a FunctionEnv<'a>,
+    pub outside: FunctionEnv<'a>,
 }
 
 impl FunctionHost<'_> {
+    /// The server for what runs inside of it.
+    pub(super) fn inner_view<'b>(&'b self, in_use: &'b InUse<'b>) -> ServerView<'b> {
+        ServerView { in_use: Some(in_use), over: Some(&self.outside.settings), ..self.view }
+    }
+
     /// What runs inside of it.
-    fn inner<'b>(&'b self, view: &'b ServerView<'b>, params: &'b [Value]) -> Execution<'b> {
+    pub(super) fn inner<'b>(&'b self, view: &'b ServerView<'b>, params: &'b [Value]) -> Execution<'b> {
         let outer = self.statement;
-        let mut inner = Execution::new(outer.store, outer.catalog, outer.txn, params, self.outside, outer.interrupt);
+        let mut inner = Execution::new(outer.store, outer.catalog, outer.txn, params, &self.outside, outer.interrupt);
         inner.server = view;
         inner.functions = view;
         inner.lock_wait_ms_max = outer.lock_wait_ms_max;
@@ -250,20 +248,7 @@ impl FunctionHost<'_> {
         let mut replans = 0;
         loop {
             self.admit(&plan.plan)?;
-            let changes = vaquita_exec::query::changes(&plan.plan);
-            let part = changes.then(|| self.statement.txn.borrow_mut().begin_part());
-            let ran = {
-                let in_use = InUse { tables: Tables::Of(&plan.plan), outer: self.view.in_use };
-                let view = ServerView { in_use: Some(&in_use), ..self.view };
-                f(&plan.plan, &self.inner(&view, &frame.values))
-            };
-            let mut txn = self.statement.txn.borrow_mut();
-            match (&ran, part) {
-                (Ok(_), Some(part)) => txn.end_part(part),
-                (Err(_), Some(part)) => txn.rollback_part(part),
-                (_, None) => {}
-            }
-            drop(txn);
+            let ran = self.run_part(frame, Tables::Of(&plan.plan), &plan.plan, &mut f);
             let Err(error) = ran else { return ran };
             if error.next() != Next::Replan || replans >= REPLANS_MAX {
                 return Err(error);
@@ -271,6 +256,41 @@ impl FunctionHost<'_> {
             replans += 1;
             plan = Arc::new(self.fresh_plan(ast, &frame.types)?);
         }
+    }
+
+    /// Runs a plan that may run. One that fails undoes what it has changed.
+    pub(super) fn run_part<T>(
+        &self,
+        frame: &Frame,
+        tables: Tables<'_>,
+        plan: &Plan,
+        mut f: impl FnMut(&Plan, &Execution<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let changes = vaquita_exec::query::changes(plan);
+        let part = changes.then(|| self.statement.txn.borrow_mut().begin_part());
+        let ran = {
+            let in_use = InUse { tables, outer: self.view.in_use };
+            let view = self.inner_view(&in_use);
+            f(plan, &self.inner(&view, &frame.values))
+        };
+        let mut txn = self.statement.txn.borrow_mut();
+        match (&ran, part) {
+            (Ok(_), Some(part)) => txn.end_part(part),
+            (Err(_), Some(part)) => txn.rollback_part(part),
+            (_, None) => {}
+        }
+        ran
+    }
+
+    /// Error 1142 and its kin if its account may not run the statement, as far as the syntax tells.
+    pub(super) fn authorize(&self, ast: &Ast) -> Result<()> {
+        let here = self.outside.settings.plan.current_database.as_deref();
+        self.view.access.subject(here, Some(self.statement.catalog)).check(ast)
+    }
+
+    pub(super) fn database_of<'n>(&'n self, name: &'n Name) -> Result<&'n str> {
+        let here = self.outside.settings.plan.current_database.as_deref();
+        name.db.as_deref().or(here).ok_or_else(|| Error::new(&ER_NO_DB_ERROR, &[]))
     }
 
     /// What a client's statement is asked, and that it changes no table that is in use around it.
@@ -284,6 +304,7 @@ impl FunctionHost<'_> {
             }
         }
         if let (Some(in_use), false) = (view.in_use, matches!(plan, Plan::Query(_))) {
+            self.refuse_reopened(&targets)?;
             self.refuse_in_use(in_use, targets)?;
         }
         admit_inner_plan(view.locked, plan, view.env.settings.metadata_lock_wait)
@@ -324,15 +345,14 @@ impl FunctionHost<'_> {
     /// CALL in the body: the procedure is held to what a function may do.
     fn call_procedure(&mut self, frame: &mut Frame, at: usize, ast: &Ast) -> Result<()> {
         let Ast::Call { name, args } = ast else { return Err(Error::internal("a call of nothing")) };
-        let here = self.outside.plan.current_database.as_deref();
-        self.view.access.subject(here, Some(self.statement.catalog)).check(ast)?;
-        let database = name.db.as_deref().or(here).ok_or_else(|| Error::new(&ER_NO_DB_ERROR, &[]))?;
+        self.authorize(ast)?;
+        let database = self.database_of(name)?;
         let object = self.statement.catalog.object(database, ObjectKind::Procedure, &name.name)?;
         let missing = || Error::new(&ER_SP_DOES_NOT_EXIST, &[&"PROCEDURE", &format!("{database}.{}", name.name)]);
         let routine = programs::routine(&self.view.server.programs, &object.ok_or_else(missing)?)?;
         let first = frame.routine.expressions[at];
         let arguments = arguments(self, &routine, args, Some((frame, first)))?;
-        let depth_max = match self.view.env.settings.of(Var::MaxSpRecursionDepth) {
+        let depth_max = match self.outside.settings.all(self.view.env).of(Var::MaxSpRecursionDepth) {
             Value::Int(n) => n as u64,
             Value::UInt(n) => n,
             _ => 0,
@@ -340,13 +360,15 @@ impl FunctionHost<'_> {
         if Caller::count(self.view.caller, &routine) > depth_max {
             return Err(Error::new(&ER_SP_RECURSION_LIMIT, &[&depth_max, &routine.object.name]));
         }
-        let given = run(&self.view, &routine, self.statement, |host, frame| {
+        let view = ServerView { over: Some(&self.outside.settings), ..self.view };
+        let (given, settings) = run(&view, &routine, self.statement, |host, frame| {
             let outs = take_arguments(host, frame, arguments)?;
             host.run_steps(frame)?;
             let given = outs.into_iter().map(|(n, target)| (target, frame.values[n].clone(), frame.types[n].clone()));
             Ok(given.collect::<Vec<_>>())
         })?;
-        given.into_iter().try_for_each(|(target, value, ty)| self.put(frame, &target, value, &ty))
+        self.outside.settings.take_from(&settings, self.view.env);
+        given?.into_iter().try_for_each(|(target, value, ty)| self.put(frame, &target, value, &ty))
     }
 
     fn run_change(&mut self, frame: &mut Frame, statement: (usize, &Ast)) -> Result<()> {
@@ -377,11 +399,11 @@ impl Host for FunctionHost<'_> {
     }
 
     fn outside(&self) -> &dyn SessionEnv {
-        self.outside
+        &self.outside
     }
 
     fn settings(&self) -> &Arc<PlanSettings> {
-        &self.outside.plan
+        &self.outside.settings.plan
     }
 
     fn catalog(&self) -> &SessionCatalog {
@@ -409,7 +431,8 @@ impl Host for FunctionHost<'_> {
     }
 
     /// NOW() stays that of the statement.
-    fn begin_step(&self) -> u64 {
+    fn begin_step(&mut self) -> u64 {
+        self.outside.settings.catch_up(self.view.env);
         self.view.env.diagnostics.begin_step()
     }
 
@@ -419,7 +442,7 @@ impl Host for FunctionHost<'_> {
 
     fn bound<R>(&self, variables: &VariableTypes, bind: impl FnOnce(&PlanContext<'_>) -> Result<R>) -> (Result<R>, UseList) {
         let catalog = vaquita_exec::catalog::PlanCatalog::within(self.statement.catalog, self.statement.txn);
-        bind_in(&catalog, (&self.outside.plan, true), self.view.env, self.statement.interrupt, variables, bind)
+        bind_in(&catalog, (&self.outside.settings.plan, true), self.view.env, self.statement.interrupt, variables, bind)
     }
 
     fn fresh_plan(&self, ast: &Ast, types: &[ColumnType]) -> Result<CachedPlan> {
@@ -429,7 +452,7 @@ impl Host for FunctionHost<'_> {
         let (plan, uses) = self.bound(&variables, |context| plan_statement(ast, &PlanContext { param_types: types, ..*context }));
         self.allows(&uses)?;
         let plan = plan?;
-        if self.outside.plan.safe_updates && plan.changes_without_key() {
+        if self.outside.settings.plan.safe_updates && plan.changes_without_key() {
             return Err(Error::new(&ER_UPDATE_WITHOUT_KEY_IN_SAFE_MODE, &[&""]));
         }
         Ok(CachedPlan {
@@ -439,7 +462,7 @@ impl Host for FunctionHost<'_> {
             of_its_values: false,
             beside_texts: Box::default(),
             catalog_version,
-            settings: self.outside.plan.clone(),
+            settings: self.outside.settings.plan.clone(),
             variables: variables.into_list(),
             has_definers: uses.has_definers(),
             uses,
@@ -449,7 +472,7 @@ impl Host for FunctionHost<'_> {
 
     fn evaluate_in_statement(&mut self, expr: &BoundTree, uses: &UseList, values: &[Value]) -> Result<Value> {
         let in_use = InUse { tables: Tables::Used(uses), outer: self.view.in_use };
-        let view = ServerView { in_use: Some(&in_use), ..self.view };
+        let view = self.inner_view(&in_use);
         let statement = self.inner(&view, values);
         expr.eval(&statement.cx(&[], None)).map(|value| value.into_owned())
     }
@@ -474,8 +497,12 @@ impl Host for FunctionHost<'_> {
             _ => {}
         }
         self.view.env.diagnostics.clear();
+        self.view.env.ids.begin_statement();
         match ast {
             Ast::Do(exprs) => exprs.iter().try_for_each(|expr| self.evaluate_with(expr, Some(frame)).map(drop)),
+            Ast::Query(query) if matches!(query.into, Some(SelectInto::Outfile { .. } | SelectInto::Dumpfile(_))) => {
+                Err(Error::unsupported("SELECT INTO a file in a stored function"))
+            }
             Ast::Query(_) => {
                 let ran = self.run_query(frame, (at, ast), vaquita_exec::query::run_into);
                 let selected = self.outside.selected.take();
@@ -485,7 +512,7 @@ impl Host for FunctionHost<'_> {
                 ran.map(drop)
             }
             Ast::Insert(_) | Ast::Update(_) | Ast::Delete(_) => self.run_change(frame, (at, ast)),
-            other => Err(Error::unsupported(format_args!("{} in a stored function", StatementKind::of(other).facts().name))),
+            other => self.run_other(frame, other),
         }
     }
 

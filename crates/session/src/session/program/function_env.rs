@@ -1,4 +1,7 @@
 //! What a function sees of the session: everything but its settings and account, which are the function's own.
+//!
+//! What it sets of its session's variables is put into a copy of the settings, made when the first is set, and most of it into
+//! `state::deferred` for the session and the functions around it.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -8,16 +11,102 @@ use vaquita_exec::context::SessionEnv;
 use vaquita_plan::env::{AskSession, Level, VarScope};
 use vaquita_plan::settings::{PlanSettings, RunSettings};
 use vaquita_types::charset::CollationId;
+use vaquita_types::schema::StoredObject;
 use vaquita_types::temporal::TimeZone;
 use vaquita_types::{ColumnType, Error, Result, Value};
 
+use super::super::server_view::ServerView;
 use crate::state::environment::Environment;
-use crate::variables::{Var, registry, sql_mode_value};
+use crate::variables::settings::Settings;
+use crate::variables::{Def, Stays, Var, registry, sql_mode_value};
+
+/// The settings of a function.
+#[derive(Clone)]
+pub struct FunctionSettings {
+    pub plan: Arc<PlanSettings>,
+    /// All of them, if any other differs from the session's.
+    own: Option<Arc<Settings>>,
+    /// How many of the variables that functions of the statement have set are in it.
+    seen: u64,
+}
+
+impl FunctionSettings {
+    /// Those that the routine was created under, over those around it.
+    pub fn of(object: &StoredObject, view: &ServerView<'_>) -> FunctionSettings {
+        let mut settings = match view.over {
+            Some(outer) => outer.clone(),
+            None => FunctionSettings { plan: view.env.settings.plan.clone(), own: None, seen: 0 },
+        };
+        settings.catch_up(view.env);
+        let plan = &settings.plan;
+        let same = plan.sql_mode == object.sql_mode
+            && plan.connection_collation == object.connection_collation
+            && plan.current_database.as_deref() == Some(&object.database);
+        if !same {
+            let mut plan = PlanSettings::clone(plan);
+            plan.sql_mode = object.sql_mode;
+            plan.connection_collation = object.connection_collation;
+            plan.current_database = Some(object.database.clone());
+            settings.plan = Arc::new(plan);
+            settings.own = settings.own.map(|own| Arc::new(own.under(&settings.plan)));
+        }
+        settings
+    }
+
+    /// What functions have set that it called.
+    pub fn catch_up(&mut self, env: &Environment) {
+        if self.seen == env.deferred.count() {
+            return;
+        }
+        for (def, value) in env.deferred.since(self.seen) {
+            self.keep(def, value, env);
+        }
+        self.seen = env.deferred.count();
+    }
+
+    /// Whether functions have set more.
+    pub fn is_behind(&self, env: &Environment) -> bool {
+        self.seen != env.deferred.count()
+    }
+
+    pub fn set(&mut self, def: &'static Def, value: Value, env: &Environment) {
+        if def.stays() == Stays::InSession {
+            env.deferred.set(def, value.clone());
+        }
+        self.keep(def, value, env);
+    }
+
+    /// What the session has, or the function has set.
+    pub fn all<'s>(&'s self, env: &'s Environment) -> &'s Settings {
+        self.own.as_deref().unwrap_or(&env.settings)
+    }
+
+    fn keep(&mut self, def: &Def, value: Value, env: &Environment) {
+        let own = self.own.get_or_insert_with(|| Arc::new(env.settings.under(&self.plan)));
+        let own = Arc::make_mut(own);
+        own.set(def, value);
+        self.plan = own.plan.clone();
+    }
+
+    /// A procedure has ended that the function has called: takes over what it has set until the function ends.
+    pub fn take_from(&mut self, procedure: &FunctionSettings, env: &Environment) {
+        self.catch_up(env);
+        if procedure.own.is_none() {
+            return;
+        }
+        for def in registry().defs.iter().filter(|def| def.stays() == Stays::InFunction) {
+            let value = procedure.all(env).get(def);
+            if value != self.all(env).get(def) {
+                self.keep(def, value, env);
+            }
+        }
+    }
+}
 
 /// The session with a function's settings and account over it.
 pub struct FunctionEnv<'a> {
     pub session: &'a Environment,
-    pub plan: Arc<PlanSettings>,
+    pub settings: FunctionSettings,
     pub account: String,
     /// What SELECT … INTO has for variables of the function.
     pub selected: RefCell<Vec<(usize, Value, ColumnType)>>,
@@ -33,23 +122,26 @@ impl SessionEnv for FunctionEnv<'_> {
     }
 
     fn time_zone(&self) -> &TimeZone {
-        &self.plan.time_zone
+        &self.settings.plan.time_zone
     }
 
     fn sql_mode(&self) -> u64 {
-        self.plan.sql_mode
+        self.settings.plan.sql_mode
     }
 
     fn run_settings(&self) -> &RunSettings {
-        self.session.run_settings()
+        &self.settings.all(self.session).run
     }
 
     fn connection_collation(&self) -> CollationId {
-        self.plan.connection_collation
+        self.settings.plan.connection_collation
     }
 
     fn warn(&self, level: Level, error: Error) {
-        self.session.warn(level, error);
+        let settings = self.settings.all(self.session);
+        if level != Level::Note || settings.notes {
+            self.session.diagnostics.push(level, error, settings.warnings_max);
+        }
     }
 
     fn user_var(&self, name: &str) -> Value {
@@ -65,9 +157,10 @@ impl SessionEnv for FunctionEnv<'_> {
     }
 
     fn sys_var(&self, scope: VarScope, name: &str) -> Result<Value> {
-        let is_mode = registry().find(name).is_some_and(|def| def.var == Some(Var::SqlMode));
-        match scope {
-            VarScope::Any | VarScope::Session if is_mode => Ok(sql_mode_value(self.plan.sql_mode)),
+        let def = registry().find(name).filter(|_| scope != VarScope::Global);
+        match (def, &self.settings.own) {
+            (Some(def), _) if def.var == Some(Var::SqlMode) => Ok(sql_mode_value(self.settings.plan.sql_mode)),
+            (Some(def), Some(own)) if def.stays() != Stays::InSession => Ok(own.get(def)),
             _ => self.session.sys_var(scope, name),
         }
     }
@@ -93,13 +186,17 @@ impl SessionEnv for FunctionEnv<'_> {
     }
 
     fn auto_increment(&self) -> (u64, u64) {
-        self.session.auto_increment()
+        self.settings.all(self.session).auto_increment
+    }
+
+    fn take_insert_id(&self) -> Option<u64> {
+        self.session.take_insert_id()
     }
 }
 
 impl AskSession for FunctionEnv<'_> {
     fn database(&self) -> Option<String> {
-        self.plan.current_database.clone()
+        self.settings.plan.current_database.clone()
     }
 
     fn user(&self) -> &str {

@@ -44,7 +44,7 @@ pub trait Host {
     fn may_run(&mut self, plan: &CachedPlan) -> Result<()>;
     fn interrupt(&self) -> &Interrupt;
     /// A step begins; how many conditions have been pushed so far.
-    fn begin_step(&self) -> u64;
+    fn begin_step(&mut self) -> u64;
     /// The session ends: no further step.
     fn closes(&self) -> bool;
     fn bound<R>(&self, variables: &VariableTypes, bind: impl FnOnce(&PlanContext<'_>) -> Result<R>) -> (Result<R>, UseList);

@@ -15,6 +15,7 @@ mod create_trigger;
 mod frame;
 mod function;
 mod function_env;
+mod function_statements;
 mod interpreter;
 mod routines;
 mod triggers;
@@ -44,6 +45,7 @@ use crate::state::prepared::{CachedPlan, VariableTypes};
 use answer::{CursorRows, ProgramAnswer};
 use frame::{Frame, OpenCursor};
 pub use function::{Caller, InUse, Tables};
+pub use function_env::FunctionSettings;
 use interpreter::{Host, Interpreter};
 pub(super) use routines::check_program_name;
 
@@ -103,7 +105,7 @@ impl Host for SessionHost<'_, '_, '_> {
         &self.session.client.interrupt
     }
 
-    fn begin_step(&self) -> u64 {
+    fn begin_step(&mut self) -> u64 {
         self.session.env.begin_step()
     }
 

@@ -8,7 +8,6 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use vaquita_exec::context::{Execution, KeptTriggers, NewRow, TriggeredRow};
-use vaquita_plan::settings::PlanSettings;
 use vaquita_plan::uses::{Actions, NOTHING, SELECT, TableUse, UPDATE, UseList, Whose};
 use vaquita_types::errno::ER_STACK_OVERRUN_NEED_MORE;
 use vaquita_types::limits::PROGRAM_DEPTH_MAX;
@@ -17,8 +16,8 @@ use vaquita_types::{Error, Result, stack};
 
 use super::super::server_view::ServerView;
 use super::frame::Frame;
-use super::function::{Caller, FunctionHost, definer_of, settings_of};
-use super::function_env::FunctionEnv;
+use super::function::{Caller, FunctionHost, definer_of};
+use super::function_env::{FunctionEnv, FunctionSettings};
 use super::interpreter::Interpreter;
 use crate::programs::{self, Routine};
 use crate::state::access::SessionAccess;
@@ -34,7 +33,7 @@ struct OpenTrigger {
     /// The definer's, if it is another account than the one around it.
     access: Option<SessionAccess>,
     account: String,
-    plan: Arc<PlanSettings>,
+    settings: FunctionSettings,
     frame: Option<Frame>,
 }
 
@@ -103,7 +102,7 @@ impl OpenTrigger {
             }
         }
         let account = format!("{}@{}", definer.account().user, definer.account().host);
-        Ok(OpenTrigger { account, plan: settings_of(object, view.settings()), routine, access, frame: None })
+        Ok(OpenTrigger { account, settings: FunctionSettings::of(object, view), routine, access, frame: None })
     }
 
     fn run(&mut self, view: &ServerView<'_>, row: &mut TriggeredRow<'_>, statement: &Execution<'_>) -> Result<()> {
@@ -111,9 +110,12 @@ impl OpenTrigger {
         if depth > PROGRAM_DEPTH_MAX {
             return Err(Error::new(&ER_STACK_OVERRUN_NEED_MORE, &[&depth, &PROGRAM_DEPTH_MAX, &1]));
         }
+        if self.settings.is_behind(view.env) {
+            self.settings = FunctionSettings::of(&self.routine.object, view);
+        }
         let mut frame = match self.frame.take() {
             Some(frame) => frame.again()?,
-            None => Frame::new(self.routine.clone(), &self.plan)?,
+            None => Frame::new(self.routine.clone(), &self.settings.plan)?,
         };
         for column in &self.routine.row {
             let values = if column.is_new { row.new.values() } else { row.old };
@@ -123,13 +125,16 @@ impl OpenTrigger {
         let caller = Caller { routine: &self.routine, outer: view.caller, depth };
         let outside = FunctionEnv {
             session: view.env,
-            plan: self.plan.clone(),
+            settings: self.settings.clone(),
             account: self.account.clone(),
             selected: RefCell::default(),
         };
         let access = self.access.as_ref().unwrap_or(view.access);
-        let inner = ServerView { access, caller: Some(&caller), plan: Some(&outside.plan), ..*view };
-        stack::deeper(|| FunctionHost { view: inner, statement, outside: &outside }.run_steps(&mut frame))?;
+        let savepoints = RefCell::default();
+        let inner = ServerView { access, caller: Some(&caller), savepoints: Some(&savepoints), ..*view };
+        let ran = stack::deeper(|| FunctionHost { view: inner, statement, outside }.run_steps(&mut frame));
+        savepoints.into_inner().end(&mut statement.txn.borrow_mut());
+        ran?;
         if let NewRow::Open(new) = &mut row.new {
             for column in self.routine.row.iter().filter(|column| column.is_new) {
                 if let Some(place) = new.get_mut(column.position) {

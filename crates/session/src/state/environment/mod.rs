@@ -7,6 +7,7 @@
 //! ids              LAST_INSERT_ID(), SET insert_id
 //! user_variables   @a
 //! tracker          what the client wants to be told of changes of the above
+//! deferred         what functions have done to all this, while their statement runs
 //! ```
 
 mod functions;
@@ -23,6 +24,7 @@ use vaquita_types::errno::{ER_INCORRECT_GLOBAL_LOCAL_VAR, ER_UNKNOWN_SYSTEM_VARI
 use vaquita_types::temporal::TimeZone;
 use vaquita_types::{ColumnType, Error, Result, Value};
 
+use super::deferred::Deferred;
 use super::diagnostics::Diagnostics;
 use super::insert_ids::InsertIds;
 use super::tracker::Tracker;
@@ -39,6 +41,7 @@ pub struct Environment {
     pub ids: InsertIds,
     pub user_variables: UserVariables,
     pub tracker: Tracker,
+    pub deferred: Deferred,
     /// Microseconds since 1970 when the running statement began, or `SET timestamp`.
     statement_time_us: Cell<i64>,
     server: Arc<Server>,
@@ -68,6 +71,7 @@ impl Environment {
             ids: InsertIds::default(),
             user_variables: UserVariables::default(),
             tracker: Tracker::default(),
+            deferred: Deferred::default(),
             statement_time_us: Cell::new(now_us()),
             server: server.clone(),
             client: client.clone(),
@@ -103,6 +107,21 @@ impl Environment {
         self.selected.take()
     }
 
+    /// SET last_insert_id or insert_id. False: the variable is another.
+    pub fn set_id(&self, def: &Def, value: &Value) -> bool {
+        match (def.var, value) {
+            (Some(Var::LastInsertId | Var::Identity), Value::UInt(id)) => self.ids.set_last(*id),
+            (Some(Var::InsertId), Value::UInt(id)) => self.ids.give_next(*id),
+            (var, _) => return matches!(var, Some(Var::LastInsertId | Var::Identity | Var::InsertId)),
+        }
+        true
+    }
+
+    /// SET timestamp of a function, in microseconds; `None` is the clock's.
+    pub fn set_statement_time(&self, us: Option<i64>) {
+        self.statement_time_us.set(us.unwrap_or_else(now_us));
+    }
+
     /// What CURRENT_USER() is; what it was.
     pub fn set_account(&mut self, name: String) -> String {
         std::mem::replace(&mut self.account, name)
@@ -122,6 +141,7 @@ impl Environment {
     /// It is about to run again: what it has left in the session goes.
     pub fn take_back(&self) {
         self.selected.borrow_mut().clear();
+        self.deferred.take_back();
         if self.user_variables.take_back() {
             self.diagnostics.take_back();
         }
@@ -170,6 +190,9 @@ impl Environment {
             (VarScope::Global, Scope::Session) => return wrong("SESSION"),
             (VarScope::Global, _) | (VarScope::Any, Scope::Global) => return Ok(self.server.globals.get(def)),
             _ => {}
+        }
+        if let Some(value) = self.deferred.get(def) {
+            return Ok(value);
         }
         Ok(match def.var {
             Some(Var::LastInsertId | Var::Identity) => Value::UInt(self.ids.last()),

@@ -16,13 +16,14 @@ mod savepoints;
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use vaquita_storage::{CommitStart, CommitWaiter, Engine, Interrupt, Isolation, Mark, Transaction, TxnOptions};
-use vaquita_types::errno::{ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, ER_LOCK_DEADLOCK, ER_SP_DOES_NOT_EXIST};
+use vaquita_storage::{CommitStart, CommitWaiter, Engine, Interrupt, Isolation, Transaction, TxnOptions};
+use vaquita_types::errno::{ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, ER_LOCK_DEADLOCK};
 use vaquita_types::error::Next;
 use vaquita_types::{Error, Result};
 
 use branch::Branch;
 pub use branch::BranchState;
+pub use savepoints::InnerSavepoints;
 use savepoints::Savepoints;
 
 use crate::variables::settings::Settings;
@@ -191,7 +192,7 @@ impl SessionTransaction {
     }
 
     pub fn rollback_to(&mut self, name: &str) -> Result<()> {
-        match self.find_savepoint(name)? {
+        match self.savepoints.find(name)? {
             Some(mark) => self.storage().rollback_to(&mark),
             // As MySQL: what began behind the savepoint ends, with its locks and its snapshot.
             None => self.storage().rollback(),
@@ -201,13 +202,9 @@ impl SessionTransaction {
     }
 
     pub fn release_savepoint(&mut self, name: &str) -> Result<()> {
-        self.find_savepoint(name)?;
+        self.savepoints.find(name)?;
         self.savepoints.release(name);
         Ok(())
-    }
-
-    fn find_savepoint(&self, name: &str) -> Result<Option<Mark>> {
-        self.savepoints.find(name).ok_or_else(|| Error::new(&ER_SP_DOES_NOT_EXIST, &[&"SAVEPOINT", &name]))
     }
 
     pub fn not_rolled_back(&self) -> NotRolledBack {

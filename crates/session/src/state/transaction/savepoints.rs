@@ -1,12 +1,14 @@
 //! The savepoints of a transaction by name, in the order in which they were set.
 //!
 //! A name that is set again moves to the end. Many of them count as memory of the server (`types::memory`). Each operation takes the same time however many there are, but for what it removes.
+//! A function or a trigger has savepoints of its own (`InnerSavepoints`), and sees no others.
 
 use std::collections::{BTreeMap, HashMap};
 
-use vaquita_storage::Mark;
-use vaquita_types::Result;
+use vaquita_storage::{Mark, Part, Transaction};
+use vaquita_types::errno::ER_SP_DOES_NOT_EXIST;
 use vaquita_types::memory::Reserve;
+use vaquita_types::{Error, Result};
 
 /// What a savepoint takes beside its name, which is there twice: entries of two maps.
 const SAVEPOINT_BYTES: usize = 256;
@@ -47,9 +49,11 @@ impl Savepoints {
         Ok(())
     }
 
-    pub fn find(&self, name: &str) -> Option<Option<Mark>> {
-        let at = self.by_name.get(&name.to_ascii_lowercase())?;
-        self.by_time.get(at).map(|(_, mark)| *mark)
+    /// Error 1305 if there is none of the name.
+    pub fn find(&self, name: &str) -> Result<Option<Mark>> {
+        let at = self.by_name.get(&name.to_ascii_lowercase());
+        let found = at.and_then(|at| self.by_time.get(at)).map(|(_, mark)| *mark);
+        found.ok_or_else(|| Error::new(&ER_SP_DOES_NOT_EXIST, &[&"SAVEPOINT", &name]))
     }
 
     /// Forgets those set after `name`.
@@ -74,6 +78,42 @@ impl Savepoints {
     }
 }
 
+/// The savepoints of a function or trigger that runs. They are of its statement's transaction, also where that ends with the statement.
+#[derive(Default)]
+pub struct InnerSavepoints {
+    names: Savepoints,
+    /// What it has done since the first.
+    part: Option<Part>,
+}
+
+impl InnerSavepoints {
+    pub fn set(&mut self, name: &str, txn: &mut Transaction) -> Result<()> {
+        self.part.get_or_insert_with(|| txn.begin_part());
+        self.names.set(name, Some(txn.savepoint()))
+    }
+
+    pub fn rollback_to(&mut self, name: &str, txn: &mut Transaction) -> Result<()> {
+        if let Some(mark) = self.names.find(name)? {
+            txn.rollback_to(&mark);
+        }
+        self.names.end_after(name);
+        Ok(())
+    }
+
+    pub fn release(&mut self, name: &str) -> Result<()> {
+        self.names.find(name)?;
+        self.names.release(name);
+        Ok(())
+    }
+
+    /// The function has ended.
+    pub fn end(self, txn: &mut Transaction) {
+        if let Some(part) = self.part {
+            txn.end_part(part);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -88,15 +128,15 @@ mod tests {
     fn later_ones_end_with_an_earlier_one() {
         let mut set = set_of(&["a", "b", "C", "d"]);
         set.end_after("c");
-        assert!(set.find("c").is_some() && set.find("d").is_none());
+        assert!(set.find("c").is_ok() && set.find("d").is_err());
         set.release("B");
-        assert!(set.find("a").is_some() && set.find("b").is_none() && set.find("c").is_none());
+        assert!(set.find("a").is_ok() && set.find("b").is_err() && set.find("c").is_err());
     }
 
     #[test]
     fn a_name_set_again_is_the_last() {
         let mut set = set_of(&["a", "b", "A"]);
         set.end_after("b");
-        assert!(set.find("a").is_none() && set.find("b").is_some());
+        assert!(set.find("a").is_err() && set.find("b").is_ok());
     }
 }
