@@ -138,6 +138,12 @@ impl<'a> Generator<'a> {
                 written
             }
             "t2" => self.any_table().0,
+            // As HANDLER names what it opened: without a database.
+            "opened" => {
+                let (_, relation) = self.any_table();
+                self.scope = vec![relation];
+                self.scope[0].0.clone()
+            }
             "mine" => {
                 let (table, _) = self.table();
                 format!("{}.{table}", self.database)

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `{a\|b\|}` | one of these, which may have holes |
 //! | `{t}` | a table, whose columns `{c}` and `{e}` then mean; `{t2}` another table |
+//! | `{opened}` | the name of a table without its database, as HANDLER names what it opened |
 //! | `{c}` `{e}` `{s}` | a column, an expression, a subquery of one value |
 //! | `{q}` `{q1}` | a query, one of one column |
 //! | `{d}` `{new}` `{newdb}` | a database, the name of a table that does not exist yet, the same for a database |
@@ -174,9 +175,9 @@ const LOAD_DATA: &[&str] = &[
 
 const HANDLER: &[&str] = &[
     "HANDLER {t} OPEN{| AS h}",
-    "HANDLER {t} READ {FIRST|NEXT}{| WHERE {e}}{| LIMIT 1}",
+    "HANDLER {opened} READ {FIRST|NEXT}{| WHERE {e}}{| LIMIT 1}",
     "HANDLER h READ i {FIRST|NEXT|PREV|LAST|= (1)|>= ({s})}",
-    "HANDLER {t} CLOSE",
+    "HANDLER {opened} CLOSE",
 ];
 
 const EXPLAIN: &[&str] = &[

@@ -86,8 +86,9 @@ fn parse_type(sql: &str) -> ColumnType {
         "JSON" => (TypeKind::Json, 0),
         other => panic!("type {other}"),
     };
-    let mut column_type =
-        ColumnType { unsigned, zerofill: sql.contains("ZEROFILL"), length: first.unwrap_or(length), ..ColumnType::new(kind) };
+    // A YEAR column shows the year 0 as 0000, an expression as 0.
+    let zerofill = sql.contains("ZEROFILL") || kind == TypeKind::Year;
+    let mut column_type = ColumnType { unsigned, zerofill, length: first.unwrap_or(length), ..ColumnType::new(kind) };
     if column_type.is_temporal() {
         column_type.decimals = first.unwrap_or(0) as u8;
     } else if kind == TypeKind::Decimal || numbers.len() == 2 {

@@ -1,3 +1,6 @@
+//! Relations, overlays and validity on shapes whose answers the literature gives, and on random shapes, whose answers must agree
+//! with each other. What MySQL answers is in the golden scripts of the server.
+
 use proptest::prelude::*;
 
 use super::Location::{Boundary, Exterior, Interior};
