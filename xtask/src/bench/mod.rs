@@ -12,6 +12,7 @@
 mod cgroup;
 mod chart;
 mod connections;
+mod features;
 mod files;
 mod insert;
 mod latency;
@@ -40,7 +41,7 @@ struct Bench {
 }
 
 /// In the order of `all`.
-const BENCHES: [Bench; 12] = [
+const BENCHES: [Bench; 13] = [
     Bench { name: "sysbench", run: sysbench::main },
     Bench { name: "memory-limited", run: memory_limited::main },
     Bench { name: "tpcc", run: tpcc::main },
@@ -53,6 +54,7 @@ const BENCHES: [Bench; 12] = [
     Bench { name: "restart", run: restart::main },
     Bench { name: "memory", run: memory::main },
     Bench { name: "latency", run: latency::main },
+    Bench { name: "features", run: features::main },
 ];
 
 pub fn main(args: &[String]) -> Result<(), String> {

@@ -35,11 +35,13 @@ impl Conn {
         self.client.set_timeout(timeout).map_err(|e| e.to_string())
     }
 
+    /// The first answer; a CALL has more, of which only an error counts.
     pub fn run(&mut self, sql: &str) -> Result<Answer, String> {
         let short: String = sql.chars().take(100).collect();
-        match self.client.try_query(sql).map_err(|e| format!("{short}: {e}"))? {
-            Answer::Err { code, text, .. } => Err(format!("{short}: {code} {text}")),
-            answer => Ok(answer),
+        let mut answers = self.client.try_query_all(sql).map_err(|e| format!("{short}: {e}"))?;
+        match answers.iter().find(|answer| matches!(answer, Answer::Err { .. })) {
+            Some(Answer::Err { code, text, .. }) => Err(format!("{short}: {code} {text}")),
+            _ => Ok(answers.swap_remove(0)),
         }
     }
 

@@ -245,11 +245,16 @@ impl Client {
 
     #[allow(dead_code)]
     pub fn query_all(&mut self, sql: &str) -> Vec<Answer> {
-        let mut answers = vec![self.query(sql)];
+        self.try_query_all(sql).unwrap_or_else(|e| panic!("{sql}: {e}"))
+    }
+
+    #[allow(dead_code)]
+    pub fn try_query_all(&mut self, sql: &str) -> Result<Vec<Answer>> {
+        let mut answers = vec![self.try_query(sql)?];
         while self.more {
-            answers.push(self.answer().unwrap_or_else(|e| panic!("{sql}: {e}")));
+            answers.push(self.answer()?);
         }
-        answers
+        Ok(answers)
     }
 
     /// COM_STMT_PREPARE; the inner error is the server's.

@@ -132,17 +132,26 @@ impl Rectangle {
         (extent.leading_zeros() * 2).saturating_sub(self.common_bits())
     }
 
+    fn places(self) -> u128 {
+        let side = |(low, high): (u32, u32)| u128::from(high - low) + 1;
+        side(self.x) * side(self.y)
+    }
+
     /// Places between the first and the last that are not in it.
     fn strange_places(self) -> u128 {
-        let side = |(low, high): (u32, u32)| u128::from(high - low) + 1;
-        (u128::from(self.last() - self.first()) + 1).saturating_sub(side(self.x) * side(self.y))
+        (u128::from(self.last() - self.first()) + 1).saturating_sub(self.places())
     }
 }
 
-/// Halves the piece of which `badness` is greatest, until there are `pieces_max` or it is zero for all.
-fn divide<B: Ord + Default>(whole: Rectangle, pieces_max: usize, badness: impl Fn(Rectangle) -> B) -> Vec<Rectangle> {
+/// Halves the piece of which `badness` is greatest, until there are `pieces_max`, it is zero for all, or `enough` says so.
+fn divide<B: Ord + Default>(
+    whole: Rectangle,
+    pieces_max: usize,
+    badness: impl Fn(Rectangle) -> B,
+    enough: impl Fn(&[Rectangle]) -> bool,
+) -> Vec<Rectangle> {
     let mut pieces = vec![whole];
-    while pieces.len() < pieces_max {
+    while pieces.len() < pieces_max && !enough(&pieces) {
         let worst = (0..pieces.len()).max_by_key(|n| badness(pieces[*n]));
         let Some(worst) = worst.filter(|n| badness(pieces[*n]) > B::default()) else { break };
         let Some([low, high]) = pieces[worst].halves() else { break };
@@ -167,7 +176,10 @@ struct Cover {
 impl Cover {
     fn new(window: (Point, Point)) -> Cover {
         let mut cover = Cover { places: Vec::new(), cells: Vec::new() };
-        for piece in divide(Rectangle::new(window), WINDOW_PIECES_MAX, Rectangle::strange_places) {
+        let window = Rectangle::new(window);
+        // Another piece costs as much as some rows that are read in vain.
+        let enough = |pieces: &[Rectangle]| pieces.iter().map(|piece| piece.strange_places()).sum::<u128>() <= window.places();
+        for piece in divide(window, WINDOW_PIECES_MAX, Rectangle::strange_places, enough) {
             let (first, last) = (piece.first(), piece.last());
             let level = ((last - first).leading_zeros() + BEGIN_BITS).min(PLACE_BITS).next_multiple_of(LEVEL_STEP);
             cover.places.push((Cell::around(first, level).bits, last));
@@ -183,7 +195,7 @@ impl Cover {
 /// The cells of a rectangle.
 fn cells_of(bounds: (Point, Point)) -> impl Iterator<Item = Cell> {
     let badness = |piece: Rectangle| piece.slack_bits().saturating_sub(ROW_SLACK_BITS);
-    divide(Rectangle::new(bounds), ROW_CELLS_MAX, badness).into_iter().map(Rectangle::cell)
+    divide(Rectangle::new(bounds), ROW_CELLS_MAX, badness, |_| false).into_iter().map(Rectangle::cell)
 }
 
 /// The cells of a geometry in its internal form.
