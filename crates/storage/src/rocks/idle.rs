@@ -14,11 +14,14 @@ impl IdleIters {
     /// An iterator that an earlier scan left, moved to now.
     pub fn take(&self) -> Option<Iter> {
         let mut iter = self.0.lock().pop()?;
-        iter.refresh().ok()?;
-        Some(iter)
+        iter.refresh().then_some(iter)
     }
 
+    /// One that got a snapshot of its own is given up.
     pub fn keep(&self, iter: Iter) {
+        if iter.snapshot().is_some() {
+            return;
+        }
         let mut idle = self.0.lock();
         if idle.len() < IDLE_ITERS_MAX {
             idle.push(iter);

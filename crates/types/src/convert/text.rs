@@ -53,7 +53,8 @@ fn fsp_of(ty: &ColumnType, micros: u32) -> u8 {
 fn write_unsigned(n: u64, ty: &ColumnType, out: &mut Vec<u8>) {
     let labels = ty.members.as_deref().unwrap_or(&[]);
     match ty.kind {
-        TypeKind::Year => write_year(out, n),
+        // Columns show the year 0 as 0000, expressions as 0.
+        TypeKind::Year if ty.zerofill => write_year(out, n),
         TypeKind::Bit => {
             let len = (ty.length as usize).div_ceil(8).clamp(1, 8);
             out.extend_from_slice(&n.to_be_bytes()[8 - len..]);

@@ -121,7 +121,8 @@ pub fn column_type(text: &str) -> ColumnType {
         "json" => TypeKind::Json,
         other => panic!("unknown type {other}"),
     };
-    let mut ty = ColumnType { unsigned: rest.contains("unsigned"), ..ColumnType::new(kind) };
+    let zerofill = kind == TypeKind::Year;
+    let mut ty = ColumnType { unsigned: rest.contains("unsigned"), zerofill, ..ColumnType::new(kind) };
     let numbers: Vec<u32> = inner.unwrap_or("").split(',').filter_map(|n| n.parse().ok()).collect();
     ty.length = numbers.first().copied().unwrap_or(0);
     match kind {

@@ -190,11 +190,19 @@ impl Db {
         // 0, and then nothing that compares sequence numbers (`Recent`, shared snapshots) would notice that the data changed.
         let _number = Snapshot::new(self);
         let _alone = self.writes.write();
+        // ROCKS-6, for whoever begins to read while the files become part of the data.
+        self.ingestions.fetch_add(1, Ordering::AcqRel);
+        let done = self.flush_and_ingest(&pointers);
+        self.ingestions.fetch_add(1, Ordering::AcqRel);
+        done
+    }
+
+    fn flush_and_ingest(&self, names: &[*const c_char]) -> Result<()> {
         let mut tries = 1;
         loop {
             self.flush_memtables()?;
             kill_point("ingest.flushed");
-            match self.try_ingest(&pointers) {
+            match self.try_ingest(names) {
                 // Nothing was done: it met a flush that had begun before.
                 Err(e) if e.is_try_again() && tries < TRIES_MAX => tries += 1,
                 done => return done,

@@ -15,6 +15,10 @@
 //!   files by `SetLastSequence` first and `InstallSuperVersion` after that (`DBImpl::CommitFileIngestionHandle`), and a get or an
 //!   iterator without a snapshot does not wait for its mutex. So what was read is of `settled_sequence()` or later, and of
 //!   `latest_sequence()` or earlier, both asked before; only a `Snapshot`, which takes the mutex, is exactly of its number.
+//! * ROCKS-6: what one iterator or one `multi_get` shows is the state after some commit. RocksDB takes the memtables and files of an
+//!   iterator without a snapshot first, and the last number after that. Between the two files can be ingested and a batch be written to
+//!   the memtable that it has already: it would show the batch, and not the files before it. So such a read is made anew, with a snapshot,
+//!   if files were ingested meanwhile (`ingestions`).
 
 mod ingest;
 #[cfg(test)]
@@ -26,7 +30,7 @@ use std::ffi::{CStr, CString, c_char, c_int, c_uchar};
 use std::path::Path;
 use std::ptr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 
 use librocksdb_sys as ffi;
 use parking_lot::{Mutex, RwLock};
@@ -120,6 +124,8 @@ pub struct Db {
     writes: RwLock<()>,
     numbers: Mutex<()>,
     settled: AtomicU64,
+    /// Ingestions that have begun and that have ended: odd while one goes on (ROCKS-6).
+    ingestions: AtomicU64,
     newest_log: Mutex<NewestLog>,
     /// A memtable was sealed, and perhaps a log begun, since the newest log was noted.
     log_begun: Arc<AtomicBool>,
@@ -171,6 +177,7 @@ impl Db {
                 writes: RwLock::new(()),
                 numbers: Mutex::new(()),
                 settled: AtomicU64::new(ffi::rocksdb_get_latest_sequence_number(db)),
+                ingestions: AtomicU64::new(0),
                 newest_log: Mutex::new(newest_log),
                 log_begun,
                 noted: AtomicU64::new(0),
@@ -230,8 +237,17 @@ impl Db {
     }
 
     /// The values of many data keys, read together.
-    pub fn multi_get(&self, keys: &[&[u8]], at: Option<&Snapshot>) -> Result<Vec<Option<Vec<u8>>>> {
-        let options = at.map_or(self.read_latest, |s| s.read_options);
+    pub fn multi_get(self: &Arc<Db>, keys: &[&[u8]], at: Option<&Snapshot>) -> Result<Vec<Option<Vec<u8>>>> {
+        match at {
+            Some(at) => self.multi_get_by(keys, at.read_options),
+            None => {
+                let latest = self.undisturbed(|| self.multi_get_by(keys, self.read_latest));
+                latest.unwrap_or_else(|| self.multi_get_by(keys, Snapshot::new(self).read_options))
+            }
+        }
+    }
+
+    fn multi_get_by(&self, keys: &[&[u8]], options: *mut ffi::rocksdb_readoptions_t) -> Result<Vec<Option<Vec<u8>>>> {
         let pointers: Vec<*const c_char> = keys.iter().map(|k| k.as_ptr().cast()).collect();
         let lengths: Vec<usize> = keys.iter().map(|k| k.len()).collect();
         let mut values: Vec<*mut ffi::rocksdb_pinnableslice_t> = vec![ptr::null_mut(); keys.len()];
@@ -283,6 +299,18 @@ impl Db {
     /// A sequence number up to which everything is seen by what is read from now on, also without a snapshot (ROCKS-5).
     pub fn settled_sequence(&self) -> u64 {
         self.settled.load(Ordering::Acquire)
+    }
+
+    /// Begins a read without a snapshot; `None` if files were ingested meanwhile (ROCKS-6).
+    fn undisturbed<T>(&self, begin: impl FnOnce() -> T) -> Option<T> {
+        let before = self.ingestions.load(Ordering::Acquire);
+        if !before.is_multiple_of(2) {
+            return None;
+        }
+        let begun = begin();
+        // What `begin` has loaded was loaded before this is.
+        fence(Ordering::Acquire);
+        (self.ingestions.load(Ordering::Acquire) == before).then_some(begun)
     }
 
     /// Runs what takes sequence numbers (ROCKS-4). The last number that is taken after it.
@@ -582,7 +610,16 @@ pub struct Iter {
 unsafe impl Send for Iter {}
 
 impl Iter {
+    /// Of what the snapshot sees, or of what is committed now, for which it may get a snapshot of its own (ROCKS-6).
     pub fn new(db: &Arc<Db>, family: Family, at: Option<&Arc<Snapshot>>, options: IterOptions) -> Iter {
+        if at.is_some() {
+            return Iter::begin(db, family, at, options);
+        }
+        let latest = db.undisturbed(|| Iter::begin(db, family, None, options));
+        latest.unwrap_or_else(|| Iter::begin(db, family, Some(&Arc::new(Snapshot::new(db))), options))
+    }
+
+    fn begin(db: &Arc<Db>, family: Family, at: Option<&Arc<Snapshot>>, options: IterOptions) -> Iter {
         // SAFETY: bounds are given before the first use and point into this struct's vectors,
         // whose heap buffers do not move with the struct.
         unsafe {
@@ -617,11 +654,14 @@ impl Iter {
         self.options
     }
 
-    /// Moves an iterator without a snapshot to what is committed now.
-    pub fn refresh(&mut self) -> Result<()> {
+    /// Moves an iterator without a snapshot to what is committed now. False: that failed, or files were ingested meanwhile (ROCKS-6), and
+    /// another iterator is needed.
+    pub fn refresh(&mut self) -> bool {
         self.entry = None;
+        let db = Arc::clone(&self.db);
         // SAFETY: `iter` is live.
-        checked(|err| unsafe { ffi::rocksdb_iter_refresh(self.iter, err) })
+        let refreshed = db.undisturbed(|| checked(|err| unsafe { ffi::rocksdb_iter_refresh(self.iter, err) }));
+        matches!(refreshed, Some(Ok(())))
     }
 
     /// Limits the iterator to `[lower, upper)`; a seek must follow. RocksDB reads the bounds
