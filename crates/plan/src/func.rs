@@ -30,6 +30,7 @@ mod digest;
 mod encode;
 mod json;
 mod json_schema;
+pub(crate) mod json_value;
 mod logic;
 mod names;
 mod net;
@@ -61,6 +62,7 @@ static TABLE: LazyLock<HashMap<&'static str, &'static FuncDef>> = LazyLock::new(
         logic::FUNCTIONS,
         json::FUNCTIONS,
         json_schema::FUNCTIONS,
+        json_value::FUNCTIONS,
         digest::FUNCTIONS,
         control::FUNCTIONS,
         numeric::FUNCTIONS,
@@ -92,7 +94,7 @@ pub fn all() -> Vec<&'static FuncDef> {
 }
 
 /// Functions whose text is NULL, outside of strict mode, only if an argument is.
-pub const NULL_IF_ARGUMENTS_ARE: [&str; 32] = [
+pub const NULL_IF_ARGUMENTS_ARE: [&str; 33] = [
     "CHAR",
     "CONCAT",
     "CONCAT_WS",
@@ -125,4 +127,5 @@ pub const NULL_IF_ARGUMENTS_ARE: [&str; 32] = [
     "COMPRESS",
     "AES_ENCRYPT",
     "FORMAT_BYTES",
+    "UUID",
 ];

@@ -110,6 +110,18 @@ impl TableLocks {
         )
     }
 
+    /// A table that the session has locked for writing has another name, or is gone.
+    pub fn rename(&self, session: u64, from: &TableName, to: Option<&TableName>) {
+        let mut state = self.state.lock();
+        if state.writers.get(from) == Some(&session) {
+            state.writers.remove(from);
+            if let Some(to) = to {
+                state.writers.insert(to.clone(), session);
+            }
+        }
+        self.changed.notify_all();
+    }
+
     /// FLUSH TABLES WITH READ LOCK: no writer from here on.
     pub fn lock_all_for_reading(&self, session: u64, patience: &Patience<'_>) -> Result<()> {
         self.wait_until(

@@ -1,5 +1,5 @@
-//! mysqltest's commands on files, which scripts use beside LOAD DATA and INTO OUTFILE. Only files below the script's own directory are
-//! touched.
+//! mysqltest's commands on files, which scripts use beside LOAD DATA and INTO OUTFILE. Only files below the script's own directory and
+//! the server's data directory are touched.
 
 use std::fs;
 use std::path::{Component, Path};
@@ -11,11 +11,12 @@ pub fn is_command(word: &str) -> bool {
 }
 
 /// Whether it succeeds shows in what the servers make of the files.
-pub fn run(word: &str, text: &str, vardir: &Path) {
+pub fn run(word: &str, text: &str, dirs: &[&Path]) {
+    let is_ours = |path: &Path| dirs.iter().any(|dir| is_inside(path, dir));
     let (head, lines) = text.split_once('\n').unwrap_or((text, ""));
     let mut paths = head.split_whitespace().map(unquoted).map(Path::new);
-    let Some(first) = paths.next().filter(|path| is_inside(path, vardir)) else { return };
-    let second = paths.next().filter(|path| is_inside(path, vardir));
+    let Some(first) = paths.next().filter(|path| is_ours(path)) else { return };
+    let second = paths.next().filter(|path| is_ours(path));
     let _ = match (word, second) {
         ("write_file", _) => fs::write(first, bytes(lines)),
         ("append_file", _) => {
@@ -39,7 +40,10 @@ fn bytes(lines: &str) -> Vec<u8> {
 }
 
 fn is_inside(path: &Path, dir: &Path) -> bool {
-    path.starts_with(dir) && path != dir && !path.components().any(|part| part == Component::ParentDir)
+    !dir.as_os_str().is_empty()
+        && path.starts_with(dir)
+        && path != dir
+        && !path.components().any(|part| part == Component::ParentDir)
 }
 
 /// The suite's data files where both servers find them.

@@ -3,8 +3,11 @@
 //!
 //! The suite is fetched by whoever runs this (Debian's `mysql-testsuite` has it); `DIR` is the folder that holds `t`, `include` and
 //! `std_data`. The results that the suite holds are not read: MySQL is asked instead, so that both servers have the same settings.
-//! The MySQL must be one that nobody else uses: scripts drop accounts and set global variables. `--vardir` is a folder that both servers
+//! The MySQL must be one that nobody else uses: scripts drop accounts and set global variables. The user should be root@localhost, as
+//! on Vaquita, so that definers are alike. `--vardir` is a folder that both servers
 //! can read and write under this path; the files that scripts name are there.
+//!
+//! `--against HOST:PORT:USER:PASSWORD` takes another server in Vaquita's place: a second MySQL shows what of a script cannot be compared.
 //!
 //! Each script begins with an empty database `test`. What it left is removed: databases, accounts, sessions, prepared XA transactions,
 //! changed global variables. EXPLAIN is sent and not judged. A difference *follows* if its statement names something that an earlier
@@ -42,7 +45,8 @@ struct Before {
 }
 
 struct Servers {
-    vaquita: Vaquita,
+    /// None if another server stands in its place.
+    vaquita: Option<Vaquita>,
     sides: [Side; 2],
     /// Open all the time, as a script may change who can log in.
     administrators: [Client; 2],
@@ -59,6 +63,7 @@ pub fn main(args: &[String]) -> Result<(), String> {
     let vardir = flags.text("--vardir")?;
     let report = flags.text("--report")?;
     let seconds = flags.number("--seconds", 60)?;
+    let against = flags.text("--against")?;
     flags.finish()?;
     let dir = paths::target_dir().join(format!("mtr/{}", std::process::id()));
     std::fs::create_dir_all(&dir).map_err(|e| format!("{}: {e}", dir.display()))?;
@@ -70,7 +75,7 @@ pub fn main(args: &[String]) -> Result<(), String> {
     }
     let report_path = report.map_or_else(|| dir.join("differences.txt"), PathBuf::from);
     let mut report = File::create(&report_path).map_err(|e| format!("{}: {e}", report_path.display()))?;
-    let mut servers = Servers::start(&mysql, dir)?;
+    let mut servers = Servers::start(&mysql, against.as_deref(), dir)?;
     let (mut all, mut equal, mut run_count, mut skipped) = (Count::default(), 0, 0, 0);
     for test in find_tests(&suite, only)? {
         let path = suite.join("t").join(format!("{test}.test"));
@@ -118,7 +123,7 @@ pub fn main(args: &[String]) -> Result<(), String> {
         share(all.differ - all.follow),
         report_path.display()
     );
-    servers.vaquita.stop()
+    servers.vaquita.map_or(Ok(()), Vaquita::stop)
 }
 
 /// Names of scripts: those given, or all of the suite that are not disabled.
@@ -139,10 +144,16 @@ fn find_tests(suite: &Path, only: Option<Vec<String>>) -> Result<Vec<String>, St
 }
 
 impl Servers {
-    fn start(mysql: &str, dir: PathBuf) -> Result<Servers, String> {
-        let vaquita = Servers::start_vaquita(&dir, 0)?;
-        let sides = [Side::new(mysql, STATEMENT_MAX)?, Servers::side_of(&vaquita)?];
+    fn start(mysql: &str, against: Option<&str>, dir: PathBuf) -> Result<Servers, String> {
+        let vaquita = if against.is_none() { Some(Servers::start_vaquita(&dir, 0)?) } else { None };
+        let other = match (against, &vaquita) {
+            (Some(address), _) => Side::new(address, STATEMENT_MAX)?,
+            (None, Some(vaquita)) => Servers::side_of(vaquita)?,
+            (None, None) => return Err("there is no server to compare with".into()),
+        };
+        let sides = [Side::new(mysql, STATEMENT_MAX)?, other];
         let mut administrators = [sides[0].administrator()?, sides[1].administrator()?];
+        administrators.iter_mut().try_for_each(settle)?;
         let [mysql, ours] = &mut administrators;
         let before = [Before::of(mysql)?, Before::of(ours)?];
         Ok(Servers { vaquita, sides, administrators, before, dir, started: 0 })
@@ -180,18 +191,31 @@ impl Servers {
     /// Removes what the script left. A Vaquita that is gone, or cannot be cleaned, is started anew.
     fn clean(&mut self) -> Result<(), String> {
         self.sides.iter_mut().for_each(Side::end);
+        for (side, admin) in self.sides.iter().zip(&mut self.administrators) {
+            // A server that is gone is seen below.
+            let _ = side.restore_administrator(admin);
+        }
         let [mysql, vaquita] = &mut self.administrators;
         self.before[0].restore(mysql)?;
-        let ended = self.vaquita.has_ended();
+        let ended = self.vaquita.as_mut().is_some_and(Vaquita::has_ended);
         let cleaned = if ended { Err("the server has ended".to_string()) } else { self.before[1].restore(vaquita) };
         let Err(why) = cleaned else { return Ok(()) };
+        if self.vaquita.is_none() {
+            return Err(why);
+        }
         println!("Vaquita is started anew: {why}");
         self.started += 1;
-        self.vaquita = Servers::start_vaquita(&self.dir, self.started)?;
-        self.sides[1] = Servers::side_of(&self.vaquita)?;
+        let vaquita = Servers::start_vaquita(&self.dir, self.started)?;
+        self.sides[1] = Servers::side_of(&vaquita)?;
+        self.vaquita = Some(vaquita);
         self.administrators[1] = self.sides[1].administrator()?;
-        Ok(())
+        settle(&mut self.administrators[1])
     }
+}
+
+/// Without a binary log, which the suite's MySQL does not write, functions need not say what they do (error 1418).
+fn settle(admin: &mut Client) -> Result<(), String> {
+    ignore(admin, "SET GLOBAL log_bin_trust_function_creators = 1")
 }
 
 impl Before {
@@ -226,7 +250,7 @@ impl Before {
             let name = row.join("");
             if !SYSTEM_DATABASES.contains(&name.as_str()) {
                 ignore(admin, "SET foreign_key_checks = 0")?;
-                ignore(admin, &format!("DROP DATABASE `{}`", name.replace('`', "``")))?;
+                drop_database(admin, &name)?;
             }
         }
         for account in accounts(admin)? {
@@ -236,6 +260,22 @@ impl Before {
         }
         Ok(())
     }
+}
+
+/// A directory in which a script left files of its own stays; its tables go.
+fn drop_database(admin: &mut Client, name: &str) -> Result<(), String> {
+    let quoted = |name: &str| format!("`{}`", name.replace('`', "``"));
+    let sql = format!("DROP DATABASE {}", quoted(name));
+    if query(admin, &sql).map_err(|e| format!("{sql}: {e}"))?.error().is_none() {
+        return Ok(());
+    }
+    for row in rows(admin, &format!("SHOW FULL TABLES FROM {}", quoted(name)))? {
+        if let [table, kind] = &row[..] {
+            let what = if kind == "VIEW" { "VIEW" } else { "TABLE" };
+            ignore(admin, &format!("DROP {what} {}.{}", quoted(name), quoted(table)))?;
+        }
+    }
+    Ok(())
 }
 
 fn accounts(admin: &mut Client) -> Result<Vec<String>, String> {

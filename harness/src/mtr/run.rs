@@ -17,6 +17,19 @@ const SOURCES_DEEP_MAX: usize = 16;
 const SLEEP_MAX: Duration = Duration::from_millis(500);
 /// For a condition of `wait_condition.inc`; who does not meet it by then does not.
 const CONDITION_MAX: Duration = Duration::from_secs(10);
+/// Scripts that stop or start the server.
+const RESTARTS: &[&str] = &[
+    "restart_mysqld.inc",
+    "restart_mysqld_no_echo.inc",
+    "shutdown_mysqld.inc",
+    "start_mysqld.inc",
+    "stop_mysqld.inc",
+    "kill_mysqld.inc",
+    "kill_and_restart_mysqld.inc",
+    "wait_until_connected_again.inc",
+];
+/// The client library's error of a connection that is gone.
+const CONNECTION_LOST: u16 = 2013;
 
 #[derive(Default)]
 pub struct Count {
@@ -131,7 +144,7 @@ impl<'a> Run<'a> {
             "inc" | "dec" => self.step(text, if command.word == "inc" { 1 } else { -1 }),
             "expr" => self.compute(text),
             "source" => self.source(text)?,
-            "connect" => self.connect(text),
+            "connect" if !text.is_empty() => self.connect(text),
             "connection" => self.each(text, |side, name| side.go_to(name.trim())),
             "disconnect" | "dirty_close" => self.each(text, |side, name| side.disconnect(name.trim())),
             "sleep" | "real_sleep" => self.sleep(text),
@@ -153,14 +166,18 @@ impl<'a> Run<'a> {
             "skip" => return Err(End::Skip(text.into())),
             "die" => return Err(End::Early(format!("die {}", self.expand(text)[0]))),
             "exit" => return Err(End::Early("exit".into())),
-            "shutdown_server" | "send_shutdown" => return Err(End::Early("the server is restarted".into())),
+            "shutdown_server" | "send_shutdown" => self.restart(),
+            "connect" => self.each("", |side, _| drop(side.reconnect())),
+            "reset_connection" => self.each("", |side, _| drop(side.reset())),
+            "change_user" => self.change_user(text),
             word if files::is_command(word) => {
                 let texts = self.expand(text);
-                for (text, vardir) in texts.iter().zip(&self.vardirs) {
-                    files::run(word, text, vardir);
+                for (at, text) in texts.iter().enumerate() {
+                    let data = self.sides[at].data_dir.clone();
+                    files::run(word, text, &[&self.vardirs[at], &data]);
                 }
             }
-            "exec" | "execw" | "exec_in_background" | "perl" | "change_user" | "reset_connection" | "query_attributes" => {
+            "exec" | "execw" | "exec_in_background" | "perl" | "query_attributes" => {
                 self.left_out.insert(command.word.clone());
             }
             // About what mysqltest prints.
@@ -256,10 +273,16 @@ impl<'a> Run<'a> {
 
     fn source(&mut self, text: &str) -> Flow {
         let name = self.sides[0].expand(text);
-        let name = name.trim();
-        if name.ends_with("include/wait_condition.inc") || name.ends_with("include/wait_condition_or_abort.inc") {
-            self.wait_for_condition();
-            return Ok(());
+        // A comment may stand behind it.
+        let name = name.split_whitespace().next().unwrap_or_default();
+        match name.trim_start_matches("include/") {
+            "wait_condition.inc" | "wait_condition_or_abort.inc" => return self.wait_for_condition(),
+            "wait_until_disconnected.inc" => return self.wait_until_disconnected(),
+            word if RESTARTS.contains(&word) => {
+                self.restart();
+                return Ok(());
+            }
+            _ => {}
         }
         if self.depth == SOURCES_DEEP_MAX {
             return Err(End::Early(format!("{name}: files inside one another")));
@@ -273,7 +296,30 @@ impl<'a> Run<'a> {
         done
     }
 
-    fn wait_for_condition(&mut self) {
+    /// Servers are not restarted, neither of them: that the connections are new is what of it can be compared.
+    fn restart(&mut self) {
+        self.left_out.insert("restart".into());
+        self.each("", |side, _| drop(side.start_over()));
+    }
+
+    fn wait_until_disconnected(&mut self) -> Flow {
+        let begun = Instant::now();
+        while begun.elapsed() < CONDITION_MAX && self.sides.iter_mut().any(Side::is_connected) {
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        Ok(())
+    }
+
+    /// `user, password, database`: a new connection in the place of the old one.
+    fn change_user(&mut self, text: &str) {
+        self.each(text, |side, text| {
+            let parts: Vec<&str> = text.split(',').map(unquoted).collect();
+            let part = |at: usize| parts.get(at).copied().unwrap_or_default();
+            drop(side.connect_as_current(part(0), part(1), part(2)));
+        });
+    }
+
+    fn wait_for_condition(&mut self) -> Flow {
         for side in self.sides.iter_mut() {
             let query = side.variables.get("wait_condition").cloned().unwrap_or_default();
             let begun = Instant::now();
@@ -284,6 +330,7 @@ impl<'a> Run<'a> {
             }
             side.variables.insert("success".into(), u8::from(met).to_string());
         }
+        Ok(())
     }
 
     /// `(name, host, user, password, database, …)`
@@ -322,7 +369,8 @@ impl<'a> Run<'a> {
             return Ok(());
         }
         if ["shutdown", "restart"].iter().any(|word| sql.eq_ignore_ascii_case(word)) {
-            return Err(End::Early("the server is restarted".into()));
+            self.restart();
+            return Ok(());
         }
         let both = if variables { self.expand(sql) } else { [sql.into(), sql.into()] };
         let shown = both[0].clone();
@@ -334,6 +382,12 @@ impl<'a> Run<'a> {
     fn reap(&mut self, sql: &str) -> Flow {
         let asked = std::mem::take(&mut self.asked);
         let outcomes = [self.sides[0].receive(), self.sides[1].receive()];
+        for (side, outcome) in self.sides.iter_mut().zip(&outcomes) {
+            side.ended_with(match outcome {
+                Outcome::Reply(reply) => reply.error().map_or(0, |(code, _)| code),
+                Outcome::Lost(_) => CONNECTION_LOST,
+            });
+        }
         let judged = !compare::is_of_plans(sql);
         self.count.statements += u64::from(judged);
         let (mysql, vaquita) = match outcomes {

@@ -1,6 +1,7 @@
 //! One of the two servers, as a script sees it: its connections by name, and the script's variables, whose values come from answers.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use super::reply::{self, Reply, chars_of};
@@ -8,6 +9,7 @@ use crate::client::Client;
 
 pub const DEFAULT: &str = "default";
 const DATABASE: &str = "test";
+const COM_RESET_CONNECTION: u8 = 0x1f;
 
 pub struct Side {
     pub host: String,
@@ -15,6 +17,8 @@ pub struct Side {
     user: String,
     password: String,
     pub variables: HashMap<String, String>,
+    /// `@@datadir`, once a script has begun.
+    pub data_dir: PathBuf,
     connections: HashMap<String, Client>,
     current: String,
     timeout: Duration,
@@ -39,6 +43,7 @@ impl Side {
             user: user.into(),
             password: password.into(),
             variables: HashMap::new(),
+            data_dir: PathBuf::new(),
             connections: HashMap::new(),
             current: DEFAULT.into(),
             timeout,
@@ -53,6 +58,12 @@ impl Side {
         Ok(client)
     }
 
+    /// A script may have changed its password.
+    pub fn restore_administrator(&self, admin: &mut Client) -> Result<(), String> {
+        let sql = format!("ALTER USER USER() IDENTIFIED BY '{}'", self.password.replace('\'', "''"));
+        reply::query(admin, &sql).map(drop).map_err(|e| e.to_string())
+    }
+
     /// Begins a script: no variables but `variables`, one connection.
     pub fn begin(&mut self, variables: HashMap<String, String>) -> Result<(), String> {
         self.connections.clear();
@@ -62,6 +73,7 @@ impl Side {
         reply::query(&mut client, "USE test").map_err(|e| e.to_string())?;
         self.connections.insert(DEFAULT.into(), client);
         self.go_to(DEFAULT);
+        self.data_dir = self.value("SELECT @@datadir").into();
         for switch in ["WARNINGS", "RESULT_LOG", "QUERY_LOG", "ABORT_ON_ERROR"] {
             self.variables.insert(format!("ENABLE_{switch}"), "1".into());
         }
@@ -72,6 +84,39 @@ impl Side {
     pub fn go_to(&mut self, connection: &str) {
         self.current = connection.into();
         self.variables.insert("CURRENT_CONNECTION".into(), connection.into());
+    }
+
+    /// As after a restart of the server: no connection but a new one of the current name.
+    pub fn start_over(&mut self) -> Result<(), String> {
+        self.connections.clear();
+        self.reconnect()
+    }
+
+    pub fn reconnect(&mut self) -> Result<(), String> {
+        self.connect_as_current("", "", "")
+    }
+
+    pub fn connect_as_current(&mut self, user: &str, password: &str, database: &str) -> Result<(), String> {
+        let name = self.current.clone();
+        self.connect(&name, user, password, database)
+    }
+
+    /// COM_RESET_CONNECTION.
+    pub fn reset(&mut self) -> Outcome {
+        let sent = self.connections.get_mut(&self.current).ok_or("no such connection".to_string());
+        match sent.and_then(|client| client.command(&[COM_RESET_CONNECTION]).map_err(|e| e.to_string())) {
+            Ok(()) => self.receive(),
+            Err(text) => Outcome::Lost(text),
+        }
+    }
+
+    /// `$mysql_errno` as mysqltest sets it behind each statement.
+    pub fn ended_with(&mut self, code: u16) {
+        self.variables.insert("mysql_errno".into(), code.to_string());
+    }
+
+    pub fn is_connected(&mut self) -> bool {
+        matches!(self.query("SELECT 1"), Outcome::Reply(reply) if reply.error().is_none())
     }
 
     /// Leaves the script's connections.

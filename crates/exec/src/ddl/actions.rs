@@ -21,7 +21,7 @@ use super::checks::last_generated_check;
 use super::create::{attribute_indexes, check_auto_increment, check_row_size, collation_given};
 use super::indexes::{add_index, check_parts, require_not_null, sort_indexes, warn_of_duplicates};
 use super::primary_key::check_rename;
-use super::{Ddl, check_identifier, foreign_keys, full_text, generated, options, spatial};
+use super::{Ddl, check_identifier, foreign_keys, full_text, generated, indexes, options, spatial};
 use vaquita_plan::data_type::choose_collation;
 
 pub(super) struct Edit<'a> {
@@ -141,10 +141,7 @@ impl<'a> Edit<'a> {
     }
 
     fn drop_index(&mut self, name: &str) -> Result<()> {
-        let found = self.def.indexes.iter().position(|i| !i.parts.is_empty() && i.name.eq_ignore_ascii_case(name));
-        let at = found.ok_or_else(|| Error::new(&ER_CANT_DROP_FIELD_OR_KEY, &[&name]))?;
-        self.def.indexes.remove(at);
-        Ok(())
+        indexes::drop_index(name, self.old, &mut self.def)
     }
 
     fn drop_check(&mut self, name: &str) -> bool {
@@ -160,7 +157,7 @@ impl<'a> Edit<'a> {
     }
 
     fn options(&mut self, list: &[ast::TableOption]) -> Result<()> {
-        let given = options::apply(list, &mut self.def.options, &self.def.name)?;
+        let given = options::apply(list, &mut self.def.options, (&self.def.name, false), self.ddl.session)?;
         self.def.collation = given.collation(self.def.collation)?;
         self.auto_increment = given.auto_increment.or(self.auto_increment);
         Ok(())
@@ -377,7 +374,7 @@ impl<'a> Edit<'a> {
             check_parts(index, &self.def.columns)?;
         }
         for index in &self.new_indexes {
-            add_index(index, &self.def.columns, &mut indexes, self.ddl.session)?;
+            add_index(index, &self.def.columns, &mut indexes, &self.def.options.engine, self.ddl.session)?;
         }
         let kept = indexes.len() - self.new_indexes.len();
         if foreign_keys::keeps_keys(&self.old.options.engine) != foreign_keys::keeps_keys(&self.def.options.engine)
@@ -390,7 +387,7 @@ impl<'a> Edit<'a> {
         foreign_keys::drop_useless(&mut indexes, &missing, &self.def.columns);
         let kept = kept.saturating_sub(before - indexes.len());
         for index in missing {
-            add_index(&index, &self.def.columns, &mut indexes, self.ddl.session)?;
+            add_index(&index, &self.def.columns, &mut indexes, &self.def.options.engine, self.ddl.session)?;
             if let Some(index) = indexes.last_mut() {
                 index.generated = true;
             }

@@ -15,8 +15,10 @@ use vaquita_plan::env::Level;
 use vaquita_storage::layout::instant_change;
 use vaquita_storage::{AlterContext, Direction, Entry, RowChange, ScanOptions, Table, Validation, Version};
 use vaquita_types::charset::charset;
-use vaquita_types::errno::{ER_ILLEGAL_HA, ER_PARTITION_MGMT_ON_NONPARTITIONED};
-use vaquita_types::schema::{ColumnDef, ColumnDefault, ForeignKeyDef, TableDef};
+use vaquita_types::errno::{
+    ER_BAD_DB_ERROR, ER_ILLEGAL_HA, ER_NO_SUCH_TABLE, ER_PARTITION_MGMT_ON_NONPARTITIONED, ER_UNKNOWN_ERROR,
+};
+use vaquita_types::schema::{ColumnDef, ColumnDefault, ForeignKeyDef, IndexDef, IndexKind, IndexPart, TableDef};
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value};
 
 use super::actions::Edit;
@@ -59,7 +61,7 @@ impl Ddl<'_> {
             return self.retrying(|| self.exchange_partition(&alter.name, partition, table, *validation));
         }
         self.retrying(|| {
-            let old = self.table(&alter.name)?;
+            let old = self.table(&alter.name).map_err(|error| self.without_database(&alter.name, error))?;
             refuse_in_alter(alter, way.algorithm, &old)?;
             if let [AlterAction::Partition(action)] = alter.actions.as_slice()
                 && *action != PartitionAction::Remove
@@ -68,6 +70,15 @@ impl Ddl<'_> {
             }
             self.alter_once(alter, way, &old)
         })
+    }
+
+    /// That the table is missing, or its database.
+    fn without_database(&self, name: &ast::Name, error: Error) -> Error {
+        let Ok(database) = self.database_of(name) else { return error };
+        match self.catalog.database(database) {
+            Ok(None) if error.is(&ER_NO_SUCH_TABLE) => Error::new(&ER_BAD_DB_ERROR, &[&database]),
+            _ => error,
+        }
     }
 
     fn alter_once(&self, alter: &AlterTable, way: Way, old: &Arc<Table>) -> Result<Outcome> {
@@ -143,7 +154,16 @@ impl Ddl<'_> {
             }
         };
         let simple = alter.actions.iter().all(is_simple);
-        if simple && alter.actions.iter().any(|a| matches!(a, AlterAction::EnableKeys | AlterAction::DisableKeys)) {
+        if alter.actions.iter().any(|a| matches!(a, AlterAction::OrderBy(_)))
+            && table.def.options.engine.eq_ignore_ascii_case("InnoDB")
+            && has_clustered_key(&table.def)
+        {
+            let text = format!("ORDER BY ignored as there is a user-defined clustered index in the table '{}'", table.def.name);
+            self.session.warn(Level::Warning, Error::with_message(&ER_UNKNOWN_ERROR, text));
+        }
+        let of_my_isam = table.def.options.engine.eq_ignore_ascii_case("MyISAM");
+        let keys = |a: &AlterAction| matches!(a, AlterAction::EnableKeys | AlterAction::DisableKeys);
+        if simple && !of_my_isam && alter.actions.iter().any(keys) {
             self.session.warn(Level::Note, Error::new(&ER_ILLEGAL_HA, &[&table.def.name]));
         }
         if let Some(rows) = temporary_rows {
@@ -210,6 +230,13 @@ impl Ddl<'_> {
 /// Actions after which MySQL does not say how many records there were.
 fn is_simple(action: &AlterAction) -> bool {
     matches!(action, AlterAction::RenameTo(_) | AlterAction::EnableKeys | AlterAction::DisableKeys)
+}
+
+/// A primary key, or a unique key of columns that are not NULL, which stands for one.
+fn has_clustered_key(table: &TableDef) -> bool {
+    let nullable = |part: &IndexPart| table.columns.iter().any(|column| column.id == part.column && column.nullable);
+    let stands = |index: &IndexDef| index.kind == IndexKind::Unique && !index.parts.iter().any(nullable);
+    table.primary_key().is_some() || table.indexes.iter().any(stands)
 }
 
 /// Whether MySQL would have copied the table and so count its rows, which clients and their tests look at; what

@@ -6,9 +6,9 @@ use vaquita_plan::env::Level;
 use vaquita_plan::settings::PlanSettings;
 use vaquita_types::charset::CollationId;
 use vaquita_types::errno::{
-    ER_BLOB_CANT_HAVE_DEFAULT, ER_INVALID_DEFAULT, ER_INVALID_ON_UPDATE, ER_PRIMARY_CANT_HAVE_NULL, ER_SRS_NOT_FOUND,
-    ER_TOO_LONG_FIELD_COMMENT, ER_WARN_DEPRECATED_SYNTAX, ER_WARN_DEPRECATED_SYNTAX_NO_REPLACEMENT, ER_WRONG_COLUMN_NAME,
-    ER_WRONG_FIELD_SPEC, ER_WRONG_TABLE_NAME, ER_WRONG_USAGE,
+    ER_AUTO_CONVERT, ER_BLOB_CANT_HAVE_DEFAULT, ER_INVALID_DEFAULT, ER_INVALID_ON_UPDATE, ER_PRIMARY_CANT_HAVE_NULL,
+    ER_SRS_NOT_FOUND, ER_TOO_BIG_FIELDLENGTH, ER_TOO_LONG_FIELD_COMMENT, ER_WARN_DEPRECATED_SYNTAX,
+    ER_WARN_DEPRECATED_SYNTAX_NO_REPLACEMENT, ER_WRONG_COLUMN_NAME, ER_WRONG_FIELD_SPEC, ER_WRONG_TABLE_NAME, ER_WRONG_USAGE,
 };
 use vaquita_types::geometry::srs;
 use vaquita_types::limits::COLUMN_COMMENT_CHARS_MAX;
@@ -16,7 +16,7 @@ use vaquita_types::schema::{ColumnDef, ColumnDefault, ColumnId, Generated};
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, sql_mode};
 
 use super::generated::{check_attributes, forget_defaults};
-use super::{Ddl, check_identifier};
+use super::{Ddl, check_identifier, options};
 use crate::context::Constants;
 use crate::dml::implicit_default;
 use vaquita_plan::data_type::column_type;
@@ -31,6 +31,28 @@ pub struct NewColumn {
 }
 
 impl Ddl<'_> {
+    /// Outside of strict mode, a VARCHAR or VARBINARY that is too long and has no default is a TEXT or BLOB, with note 1246.
+    fn long_text(&self, column: &ast::ColumnDef, collate: Option<&str>, table: CollationId) -> Result<Option<ColumnType>> {
+        let (text, name, long) = match column.ty.name {
+            ast::TypeName::VarChar => (ast::TypeName::Text, "VARCHAR", "TEXT"),
+            ast::TypeName::VarBinary => (ast::TypeName::Blob, "VARBINARY", "BLOB"),
+            _ => return Ok(None),
+        };
+        let has_default = column.attributes.iter().any(|a| matches!(a, ColumnAttribute::Default(_)));
+        if has_default || sql_mode::is_strict(self.session.sql_mode()) {
+            return Ok(None);
+        }
+        let as_text = ast::DataType { name: text, ..column.ty.clone() };
+        match column_type(&column.name, &column.ty, collate, table) {
+            Err(error) if error.is(&ER_TOO_BIG_FIELDLENGTH) => {
+                let ty = column_type(&column.name, &as_text, collate, table)?;
+                self.session.warn(Level::Note, Error::new(&ER_AUTO_CONVERT, &[&column.name, &name, &long]));
+                Ok(Some(ty))
+            }
+            _ => Ok(None),
+        }
+    }
+
     pub fn column(&self, column: &ast::ColumnDef, table_collation: CollationId) -> Result<NewColumn> {
         check_identifier(&column.name)
             .map_err(|e| if e.is(&ER_WRONG_TABLE_NAME) { Error::new(&ER_WRONG_COLUMN_NAME, &[&column.name]) } else { e })?;
@@ -39,7 +61,10 @@ impl Ddl<'_> {
             ColumnAttribute::Collate(name) => Some(name.as_str()),
             _ => None,
         });
-        let ty = column_type(&column.name, &column.ty, collate, table_collation)?;
+        let ty = match self.long_text(column, collate, table_collation)? {
+            Some(ty) => ty,
+            None => column_type(&column.name, &column.ty, collate, table_collation)?,
+        };
         self.warn_of_type(&column.ty);
         let mut new = NewColumn {
             def: ColumnDef {
@@ -95,10 +120,8 @@ impl Ddl<'_> {
             ColumnAttribute::PrimaryKey => new.primary = true,
             ColumnAttribute::UniqueKey => new.unique = true,
             ColumnAttribute::Comment(text) => {
-                def.comment = String::from_utf8_lossy(text).into_owned();
-                if def.comment.chars().count() > COLUMN_COMMENT_CHARS_MAX {
-                    return Err(Error::new(&ER_TOO_LONG_FIELD_COMMENT, &[&def.name, &COLUMN_COMMENT_CHARS_MAX]));
-                }
+                let too_long = Error::new(&ER_TOO_LONG_FIELD_COMMENT, &[&def.name, &COLUMN_COMMENT_CHARS_MAX]);
+                def.comment = options::comment(text, COLUMN_COMMENT_CHARS_MAX, too_long, self.session)?;
             }
             ColumnAttribute::Visible => def.invisible = false,
             ColumnAttribute::Invisible => def.invisible = true,

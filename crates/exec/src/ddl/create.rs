@@ -163,7 +163,7 @@ impl Ddl<'_> {
 
     fn definition(&self, database: &str, create: &ast::CreateTable, parent: CollationId, selected: Selected) -> Result<Wanted> {
         let mut table_options = TableOptions { engine: self.default_engine(create.temporary)?, ..TableOptions::default() };
-        let given = options::apply(&create.options, &mut table_options, &create.name.name)?;
+        let given = options::apply(&create.options, &mut table_options, (&create.name.name, true), self.session)?;
         let collation = given.collation(parent)?;
         let mut elements = self.elements(create, collation)?;
         merge_selected(&mut elements.columns, selected.columns)?;
@@ -292,10 +292,10 @@ impl Ddl<'_> {
         check_row_size(columns)?;
         let mut indexes = Vec::new();
         for index in &elements.indexes {
-            add_index(index, columns, &mut indexes, self.session)?;
+            add_index(index, columns, &mut indexes, engine, self.session)?;
         }
         for index in foreign_keys::missing_indexes(keys, columns, &indexes)? {
-            add_index(&index, columns, &mut indexes, self.session)?;
+            add_index(&index, columns, &mut indexes, engine, self.session)?;
             if let Some(index) = indexes.last_mut() {
                 index.generated = true;
             }

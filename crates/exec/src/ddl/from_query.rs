@@ -14,7 +14,7 @@ use vaquita_types::charset::collation;
 use vaquita_types::errno::ER_WRONG_COLUMN_NAME;
 use vaquita_types::limits::ROW_BYTES_MAX;
 use vaquita_types::schema::{ColumnDef, ColumnDefault, ColumnId};
-use vaquita_types::{ColumnType, Error, Result, TypeKind, Value};
+use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, sql_mode};
 
 use super::{Ddl, Outcome, check_identifier};
 use crate::context::Execution;
@@ -46,7 +46,7 @@ impl Ddl<'_> {
 
     fn selected_column(&self, output: &OutputColumn, selected: &mut Selected) -> Result<()> {
         check_identifier(&output.name).map_err(|_| Error::new(&ER_WRONG_COLUMN_NAME, &[&output.name]))?;
-        let (column, collation_given) = column_of(self.catalog, output)?;
+        let (column, collation_given) = column_of(self.catalog, output, sql_mode::is_strict(self.session.sql_mode()))?;
         if collation_given {
             selected.collations_given.push(column.name.clone());
         }
@@ -203,7 +203,7 @@ pub(super) fn expression_type(ty: &ColumnType) -> ColumnType {
 }
 
 /// The column that a column of a query's output makes, and whether its collation was written where it comes from.
-pub(super) fn column_of(catalog: &SessionCatalog, output: &OutputColumn) -> Result<(ColumnDef, bool)> {
+pub(super) fn column_of(catalog: &SessionCatalog, output: &OutputColumn, strict: bool) -> Result<(ColumnDef, bool)> {
     let nullable = output.expr.nullable;
     let mut column = ColumnDef {
         id: ColumnId(0),
@@ -219,7 +219,9 @@ pub(super) fn column_of(catalog: &SessionCatalog, output: &OutputColumn) -> Resu
         generated: None,
     };
     if !nullable {
-        let has_none = column.ty.is_blob() || column.ty.is_temporal();
+        // The zero date is a default where it may be stored.
+        let is_date = matches!(column.ty.kind, TypeKind::Date | TypeKind::DateTime | TypeKind::Timestamp);
+        let has_none = column.ty.is_blob() || is_date && strict;
         column.default = if has_none { ColumnDefault::None } else { ColumnDefault::Value(implicit_default(&column)) };
     }
     let table = match &output.origin {

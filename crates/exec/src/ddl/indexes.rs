@@ -4,19 +4,20 @@ use vaquita_parser::ast::{self, KeyPart};
 use vaquita_plan::env::Level;
 use vaquita_types::charset::collation;
 use vaquita_types::errno::{
-    ER_BLOB_KEY_WITHOUT_LENGTH, ER_DUP_FIELDNAME, ER_DUP_INDEX, ER_DUP_KEYNAME, ER_FUNCTIONAL_INDEX_PRIMARY_KEY,
-    ER_JSON_USED_AS_KEY, ER_KEY_COLUMN_DOES_NOT_EXITS, ER_KEY_PART_0, ER_MULTIPLE_PRI_KEY, ER_PK_INDEX_CANT_BE_INVISIBLE,
-    ER_PRIMARY_CANT_HAVE_NULL, ER_TOO_LONG_IDENT, ER_TOO_LONG_INDEX_COMMENT, ER_TOO_LONG_KEY, ER_TOO_MANY_KEY_PARTS,
-    ER_TOO_MANY_KEYS, ER_UNSUPPORTED_INDEX_ALGORITHM, ER_WRONG_NAME_FOR_INDEX, ER_WRONG_SUB_KEY,
+    ER_BLOB_KEY_WITHOUT_LENGTH, ER_CANT_DROP_FIELD_OR_KEY, ER_DUP_FIELDNAME, ER_DUP_INDEX, ER_DUP_KEYNAME,
+    ER_FUNCTIONAL_INDEX_PRIMARY_KEY, ER_JSON_USED_AS_KEY, ER_KEY_COLUMN_DOES_NOT_EXITS, ER_KEY_PART_0, ER_MULTIPLE_PRI_KEY,
+    ER_PK_INDEX_CANT_BE_INVISIBLE, ER_PRIMARY_CANT_HAVE_NULL, ER_TOO_LONG_IDENT, ER_TOO_LONG_INDEX_COMMENT, ER_TOO_LONG_KEY,
+    ER_TOO_MANY_KEY_PARTS, ER_TOO_MANY_KEYS, ER_UNSUPPORTED_INDEX_ALGORITHM, ER_WRONG_KEY_COLUMN, ER_WRONG_NAME_FOR_INDEX,
+    ER_WRONG_SUB_KEY,
 };
 use vaquita_types::limits::{
     IDENTIFIER_CHARS_MAX, INDEX_COMMENT_CHARS_MAX, INDEX_KEY_BYTES_MAX, INDEX_PARTS_MAX, TABLE_INDEXES_MAX,
 };
-use vaquita_types::schema::{ColumnDef, ColumnDefault, IndexDef, IndexId, IndexKind, IndexPart};
+use vaquita_types::schema::{ColumnDef, ColumnDefault, IndexDef, IndexId, IndexKind, IndexPart, TableDef};
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value};
 
 use super::functional::{UNNAMED, is_hidden_name};
-use super::{full_text, spatial};
+use super::{full_text, options, spatial};
 use crate::context::SessionEnv;
 
 /// Adds the index to `indexes`; `sort_indexes` puts them in order when all are there.
@@ -24,6 +25,7 @@ pub fn add_index(
     index: &ast::IndexDef,
     columns: &[ColumnDef],
     indexes: &mut Vec<IndexDef>,
+    engine: &str,
     session: &dyn SessionEnv,
 ) -> Result<()> {
     let is_spatial = spatial::is_spatial(index, columns)?;
@@ -50,7 +52,7 @@ pub fn add_index(
     let name = match index.name.clone().or(constraint) {
         _ if kind == IndexKind::Primary => "PRIMARY".to_string(),
         Some(name) if name.eq_ignore_ascii_case("PRIMARY") => return Err(Error::new(&ER_WRONG_NAME_FOR_INDEX, &[&name])),
-        Some(name) if name.ends_with(' ') => return Err(Error::new(&ER_WRONG_NAME_FOR_INDEX, &[&name])),
+        Some(name) if name.is_empty() || name.ends_with(' ') => return Err(Error::new(&ER_WRONG_NAME_FOR_INDEX, &[&name])),
         Some(name) if name.chars().count() > IDENTIFIER_CHARS_MAX => return Err(Error::new(&ER_TOO_LONG_IDENT, &[&name])),
         Some(name) => name,
         None => generated_name(index, indexes, columns)?,
@@ -58,17 +60,16 @@ pub fn add_index(
     if indexes.iter().any(|i| i.name.eq_ignore_ascii_case(&name)) {
         return Err(Error::new(&ER_DUP_KEYNAME, &[&name]));
     }
-    let comment = index.options.comment.as_deref().map(|c| String::from_utf8_lossy(c).into_owned()).unwrap_or_default();
-    if comment.chars().count() > INDEX_COMMENT_CHARS_MAX {
-        return Err(Error::new(&ER_TOO_LONG_INDEX_COMMENT, &[&name, &INDEX_COMMENT_CHARS_MAX]));
-    }
+    let too_long = Error::new(&ER_TOO_LONG_INDEX_COMMENT, &[&name, &INDEX_COMMENT_CHARS_MAX]);
+    let comment = index.options.comment.as_deref().unwrap_or_default();
+    let comment = options::comment(comment, INDEX_COMMENT_CHARS_MAX, too_long, session)?;
     let invisible = index.options.visible == Some(false);
     if invisible && kind == IndexKind::Primary {
         return Err(Error::new(&ER_PK_INDEX_CANT_BE_INVISIBLE, &[]));
     }
     // That of a SPATIAL index can only be RTREE, and is not kept.
     let mut using = index.options.using.as_ref().filter(|_| !is_spatial).map(|u| u.to_uppercase());
-    if using.as_deref() == Some("HASH") {
+    if using.as_deref() == Some("HASH") && !engine.eq_ignore_ascii_case("MEMORY") {
         session.warn(Level::Note, Error::new(&ER_UNSUPPORTED_INDEX_ALGORITHM, &[&"HASH"]));
         using = None;
     }
@@ -101,7 +102,9 @@ pub fn sort_indexes(indexes: &mut [IndexDef], columns: &[ColumnDef]) {
 /// Warning 1831 for each index, from the `first` on, that another one makes useless.
 pub fn warn_of_duplicates(indexes: &[IndexDef], first: usize, (database, table): (&str, &str), session: &dyn SessionEnv) {
     for (n, index) in indexes.iter().enumerate().skip(first) {
-        if indexes.iter().take(n).any(|other| other.kind == index.kind && other.parts == index.parts) {
+        let hashed = |index: &IndexDef| index.using.as_deref() == Some("HASH");
+        let same = |other: &IndexDef| other.kind == index.kind && other.parts == index.parts && hashed(other) == hashed(index);
+        if indexes.iter().take(n).any(same) {
             session.warn(Level::Warning, Error::new(&ER_DUP_INDEX, &[&index.name, &database, &table]));
         }
     }
@@ -175,6 +178,9 @@ fn parts(index: &ast::IndexDef, columns: &[ColumnDef]) -> Result<Vec<IndexPart>>
         if parts.iter().any(|p| usize::from(p.column.0) == at) {
             return Err(Error::new(&ER_DUP_FIELDNAME, &[name]));
         }
+        if column.key_type().is_bytes() && !column.key_type().is_blob() && column.key_type().length == 0 {
+            return Err(Error::new(&ER_WRONG_KEY_COLUMN, &[name]));
+        }
         let prefix = prefix(column, *length)?;
         bytes += key_bytes(column.key_type(), prefix);
         parts.push(IndexPart { column: vaquita_types::schema::ColumnId(at as u16), prefix, descending: *desc });
@@ -183,6 +189,20 @@ fn parts(index: &ast::IndexDef, columns: &[ColumnDef]) -> Result<Vec<IndexPart>>
         return Err(Error::new(&ER_TOO_LONG_KEY, &[&INDEX_KEY_BYTES_MAX]));
     }
     Ok(parts)
+}
+
+/// Takes an index out of a table's new definition. One that went with its columns is no longer there.
+pub fn drop_index(name: &str, old: &TableDef, new: &mut TableDef) -> Result<()> {
+    let is_it = |index: &IndexDef| !index.parts.is_empty() && index.name.eq_ignore_ascii_case(name);
+    if let Some(at) = new.indexes.iter().position(is_it) {
+        new.indexes.remove(at);
+        return Ok(());
+    }
+    let is_gone = |part: &IndexPart| new.columns.iter().all(|column| column.id != part.column);
+    match old.indexes.iter().find(|index| is_it(index)) {
+        Some(index) if index.parts.iter().all(is_gone) => Ok(()),
+        _ => Err(Error::new(&ER_CANT_DROP_FIELD_OR_KEY, &[&name])),
+    }
 }
 
 /// The prefix length to store; a prefix of the whole column is none.

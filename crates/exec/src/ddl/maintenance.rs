@@ -112,7 +112,11 @@ impl Ddl<'_> {
                     self.catalog.store().compact_data_range(&range.lower, &range.upper)?;
                 }
                 self.catalog.analyze_table(table, &self.context)?;
-                vec![("note", RECREATES.to_string()), ok()]
+                // MyISAM's tables are what their definition says.
+                match table.def.options.engine.eq_ignore_ascii_case("MyISAM") {
+                    true => vec![ok()],
+                    false => vec![("note", RECREATES.to_string()), ok()],
+                }
             }
             MaintenanceKind::Repair if table.def.is_partitioned() => self.repair(table, among)?,
             MaintenanceKind::Repair | MaintenanceKind::Checksum => {

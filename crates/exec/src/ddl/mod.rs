@@ -271,6 +271,9 @@ impl<'a> Ddl<'a> {
         let (mut of_session, mut permanent, mut missing) = (Vec::new(), Vec::new(), Vec::new());
         for name in names {
             let full = (self.database_of(name)?, name.name.as_str());
+            if full.1.is_empty() {
+                return Err(Error::new(&ER_WRONG_TABLE_NAME, &[&full.1]));
+            }
             if of_session.contains(&full) || permanent.contains(&full) {
                 return Err(Error::new(&ER_NONUNIQ_TABLE, &[&name.name]));
             }

@@ -2,16 +2,22 @@
 
 use vaquita_parser::ast::TableOption;
 use vaquita_types::charset::CollationId;
-use vaquita_types::errno::{ER_TOO_LONG_TABLE_COMMENT, ER_UNKNOWN_STORAGE_ENGINE};
+use vaquita_types::errno::{ER_TOO_LONG_TABLE_COMMENT, ER_UNKNOWN_STORAGE_ENGINE, ER_WARN_USING_OTHER_HANDLER};
 use vaquita_types::limits::TABLE_COMMENT_CHARS_MAX;
 use vaquita_types::schema::TableOptions;
-use vaquita_types::{Error, Result};
+use vaquita_types::{Error, Result, sql_mode};
 
+use crate::context::SessionEnv;
 use vaquita_plan::data_type::choose_collation;
+use vaquita_plan::env::Level;
 
 /// Engines that CREATE TABLE accepts, as SHOW CREATE TABLE prints them; all are stored alike.
 pub const ENGINES: &[&str] =
     &["InnoDB", "ROCKSDB", "MyISAM", "MEMORY", "CSV", "ARCHIVE", "BLACKHOLE", "MRG_MYISAM", "FEDERATED", "Aria", "NDBCLUSTER"];
+
+/// Names of engines that MySQL has twice.
+const OTHER_NAMES: &[(&str, &str)] =
+    &[("HEAP", "MEMORY"), ("INNOBASE", "InnoDB"), ("MERGE", "MRG_MYISAM"), ("NDB", "NDBCLUSTER")];
 
 /// What the options of a CREATE or ALTER TABLE say.
 #[derive(Default)]
@@ -27,19 +33,33 @@ impl GivenOptions {
     }
 }
 
-pub fn apply(options: &[TableOption], table: &mut TableOptions, name: &str) -> Result<GivenOptions> {
+/// `creates`: of a new table, whose engine is told where another one takes its place.
+pub fn apply(
+    options: &[TableOption],
+    table: &mut TableOptions,
+    (name, creates): (&str, bool),
+    session: &dyn SessionEnv,
+) -> Result<GivenOptions> {
     let mut given = GivenOptions::default();
     for option in options {
         match option {
-            TableOption::Engine(engine) => table.engine = known_engine(engine)?,
+            TableOption::Engine(engine) => match known_engine(engine) {
+                Ok(engine) => table.engine = engine,
+                Err(error) if may_be_another(&error, session) => {
+                    session.warn(Level::Warning, error);
+                    if creates {
+                        let other = Error::new(&ER_WARN_USING_OTHER_HANDLER, &[&table.engine, &name]);
+                        session.warn(Level::Warning, other);
+                    }
+                }
+                Err(error) => return Err(error),
+            },
             TableOption::AutoIncrement(next) => given.auto_increment = Some(*next),
             TableOption::Charset(charset) => given.charset = Some(charset.clone()),
             TableOption::Collate(collate) => given.collate = Some(collate.clone()),
             TableOption::Comment(text) => {
-                table.comment = String::from_utf8_lossy(text).into_owned();
-                if table.comment.chars().count() > TABLE_COMMENT_CHARS_MAX {
-                    return Err(Error::new(&ER_TOO_LONG_TABLE_COMMENT, &[&name, &TABLE_COMMENT_CHARS_MAX]));
-                }
+                let too_long = Error::new(&ER_TOO_LONG_TABLE_COMMENT, &[&name, &TABLE_COMMENT_CHARS_MAX]);
+                table.comment = comment(text, TABLE_COMMENT_CHARS_MAX, too_long, session)?;
             }
             TableOption::RowFormat(format) => {
                 table.row_format = (!format.eq_ignore_ascii_case("DEFAULT")).then(|| format.to_uppercase());
@@ -53,13 +73,31 @@ pub fn apply(options: &[TableOption], table: &mut TableOptions, name: &str) -> R
     Ok(given)
 }
 
+/// Without NO_ENGINE_SUBSTITUTION, the default engine stands for one that is not known.
+fn may_be_another(error: &Error, session: &dyn SessionEnv) -> bool {
+    error.is(&ER_UNKNOWN_STORAGE_ENGINE) && session.sql_mode() & sql_mode::NO_ENGINE_SUBSTITUTION == 0
+}
+
+/// A comment. One that is too long is an error, outside of strict mode it is cut with a warning.
+pub fn comment(text: &[u8], chars_max: usize, too_long: Error, session: &dyn SessionEnv) -> Result<String> {
+    let text = String::from_utf8_lossy(text);
+    if text.chars().count() <= chars_max {
+        return Ok(text.into_owned());
+    }
+    if sql_mode::is_strict(session.sql_mode()) {
+        return Err(too_long);
+    }
+    session.warn(Level::Warning, too_long);
+    Ok(text.chars().take(chars_max).collect())
+}
+
 /// Error 1286 for a name that is no engine's. All engines keep rows alike, so one that keeps none is refused.
 pub fn known_engine(name: &str) -> Result<String> {
     if name.eq_ignore_ascii_case("BLACKHOLE") {
         return Err(Error::unsupported("ENGINE=BLACKHOLE"));
     }
-    let name = if name.eq_ignore_ascii_case("HEAP") { "MEMORY" } else { name };
-    let found = ENGINES.iter().find(|e| e.eq_ignore_ascii_case(name));
+    let other = OTHER_NAMES.iter().find(|(other, _)| other.eq_ignore_ascii_case(name)).map_or(name, |(_, name)| name);
+    let found = ENGINES.iter().find(|e| e.eq_ignore_ascii_case(other));
     found.map(|e| e.to_string()).ok_or_else(|| Error::new(&ER_UNKNOWN_STORAGE_ENGINE, &[&name]))
 }
 

@@ -10,7 +10,6 @@ use vaquita_parser::printer::{Style, print_complete_view, quote_ident};
 use vaquita_plan::bind::{Place, PlanContext, invalid_view, view_columns};
 use vaquita_plan::catalog::View;
 use vaquita_plan::env::{Level, VarScope};
-use vaquita_plan::node::OutputColumn;
 use vaquita_plan::uses::Uses;
 use vaquita_storage::SessionCatalog;
 use vaquita_types::charset::{Charset, CollationId, charset, collation};
@@ -19,13 +18,12 @@ use vaquita_types::errno::{
     ER_BAD_DB_ERROR, ER_BAD_TABLE_ERROR, ER_DUP_FIELDNAME, ER_NO_SUCH_TABLE, ER_NO_SUCH_USER, ER_TABLE_EXISTS_ERROR,
     ER_VIEW_NONUPD_CHECK, ER_VIEW_SELECT_CLAUSE, ER_VIEW_WRONG_LIST, ER_WARN_VIEW_MERGE, ER_WRONG_COLUMN_NAME, ER_WRONG_OBJECT,
 };
-use vaquita_types::schema::{ColumnDef, ColumnDefault, ObjectKind, SqlSecurity, StoredObject};
+use vaquita_types::schema::{ColumnDef, ObjectKind, SqlSecurity, StoredObject};
 use vaquita_types::{ColumnType, Error, Result, Value};
 
 use super::from_query::column_of;
 use super::{Ddl, ResultRows, check_identifier, text_column};
 use crate::catalog::PlanCatalog;
-use crate::dml::implicit_default;
 
 /// The longest name of a character set, in the columns of SHOW CREATE VIEW.
 const CHARSET_CHARS_MAX: u32 = 64;
@@ -244,14 +242,7 @@ pub fn columns_of_view(catalog: &SessionCatalog, object: &Arc<StoredObject>) -> 
     let context = PlanContext::new(&planner, Place::Statement(&uses));
     let output =
         view_columns(&view, &context).map_err(|error| if error.is(&ER_NO_SUCH_TABLE) { invalid_view(&view) } else { error })?;
-    let column = |output: &OutputColumn| {
-        let mut column = column_of(catalog, output)?.0;
-        if !column.nullable && column.ty.is_temporal() && output.origin.is_none() {
-            column.default = ColumnDefault::Value(implicit_default(&column));
-        }
-        Ok(column)
-    };
-    output.iter().map(column).collect()
+    output.iter().map(|output| Ok(column_of(catalog, output, false)?.0)).collect()
 }
 
 /// Error 1060 for equal names, 1166 for one that no column may have.

@@ -3,7 +3,7 @@
 use vaquita_parser as ast;
 use vaquita_plan::env::Level;
 use vaquita_types::errno::{ER_WRONG_FIELD_TERMINATORS, WARN_NON_ASCII_SEPARATOR_NOT_IMPLEMENTED};
-use vaquita_types::{Error, Result};
+use vaquita_types::{Error, Result, sql_mode};
 
 use crate::context::SessionEnv;
 
@@ -40,7 +40,8 @@ impl FileFormat {
             Some([byte]) => Ok(Some(*byte)),
             Some(_) => Err(Error::new(&ER_WRONG_FIELD_TERMINATORS, &[])),
         };
-        let escape = single(&clauses.fields_escaped, Some(b'\\'))?;
+        let plain = session.sql_mode() & sql_mode::NO_BACKSLASH_ESCAPES != 0;
+        let escape = single(&clauses.fields_escaped, (!plain).then_some(b'\\'))?;
         let enclosed = single(&clauses.fields_enclosed, None)?;
         if given.iter().any(|text| text.as_ref().is_some_and(|bytes| !bytes.is_ascii())) {
             session.warn(Level::Warning, Error::new(&WARN_NON_ASCII_SEPARATOR_NOT_IMPLEMENTED, &[]));

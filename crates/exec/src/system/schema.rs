@@ -265,6 +265,8 @@ fn push_index(table: &Table, index: &IndexDef, row_count: u64, rows: &mut Vec<Ro
         let (order, method) = match part.descending {
             _ if index.is_full_text() => (NULL, "FULLTEXT"),
             _ if index.is_spatial() => (Value::from("A"), "SPATIAL"),
+            // As MySQL's MEMORY has it; rows of all engines are found alike.
+            _ if def.options.engine == "MEMORY" && index.using.as_deref() != Some("BTREE") => (NULL, "HASH"),
             true => (Value::from("D"), "BTREE"),
             false => (Value::from("A"), "BTREE"),
         };

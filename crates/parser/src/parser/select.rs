@@ -4,6 +4,7 @@ use super::{Parser, Result};
 use crate::ast::*;
 use crate::keyword::Kw;
 use crate::lexer::{Op, Tok};
+use vaquita_types::charset::{Charset, CollationId, charset};
 use vaquita_types::errno::{ER_NAME_BECOMES_EMPTY, ER_REMOVED_SPACES};
 use vaquita_types::limits::{ALIAS_BYTES_MAX, COLUMN_TEXT_BYTES_MAX};
 
@@ -114,12 +115,12 @@ impl Parser<'_> {
             match &expr {
                 Expr::Column(column) => column.name.clone(),
                 Expr::Literal(Literal::Null) => "NULL".to_string(),
-                Expr::Literal(Literal::String(_)) => self.string_name(start),
+                Expr::Literal(Literal::String(text)) => self.string_name(start, text.charset.as_deref()),
                 Expr::Literal(Literal::Int(_) | Literal::Decimal(_) | Literal::Float(_)) => {
-                    let text = String::from_utf8_lossy(self.slice(start, end));
+                    let text = as_name(self.slice(start, end));
                     text.trim_matches(|c: char| "+() \t\r\n".contains(c)).to_string()
                 }
-                _ => String::from_utf8_lossy(self.slice(start, end)).into_owned(),
+                _ => as_name(self.slice(start, end)),
             }
         };
         let source_text = cut(source_text, COLUMN_TEXT_BYTES_MAX);
@@ -137,14 +138,19 @@ impl Parser<'_> {
         cut(kept.to_string(), ALIAS_BYTES_MAX)
     }
 
-    /// The name of a column that is a string literal: the text of its first piece.
-    fn string_name(&self, start: usize) -> String {
+    /// The name of a column that is a string literal: the text of its first piece, in the charset of its introducer.
+    fn string_name(&self, start: usize, introducer: Option<&str>) -> String {
         let mut p = Parser::new(self.slice(start, self.prev_end), self.opts);
         while !matches!(p.tok.tok, Tok::Str | Tok::NatStr | Tok::Eof) {
             p.bump();
         }
         let bytes = p.string_piece();
-        without_leading_blanks(&String::from_utf8_lossy(&bytes)).to_string()
+        let from = introducer.and_then(Charset::by_name).filter(|charset| charset.name != "binary");
+        let name = match from {
+            Some(from) => as_name(&from.convert(charset(CollationId::UTF8MB4_BIN), &bytes).bytes),
+            None => as_name(&bytes),
+        };
+        without_leading_blanks(&name).to_string()
     }
 
     /// `t.*` and `db.t.*`
@@ -194,6 +200,17 @@ fn without_leading_blanks(name: &str) -> &str {
 fn cut(mut name: String, bytes_max: usize) -> String {
     if name.len() > bytes_max {
         name.truncate(name.floor_char_boundary(bytes_max));
+    }
+    name
+}
+
+/// The text of an expression as the name of its column. Names are of the first plane of Unicode: a question mark stands for each other
+/// character and for each byte that is of none.
+fn as_name(bytes: &[u8]) -> String {
+    let mut name = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        name.extend(chunk.valid().chars().map(|c| if u32::from(c) > 0xffff { '?' } else { c }));
+        name.extend(chunk.invalid().iter().map(|_| '?'));
     }
     name
 }

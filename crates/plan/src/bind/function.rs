@@ -109,28 +109,8 @@ impl Binder<'_> {
         self.stored_call(None, call)
     }
 
-    fn count(&mut self, n: u64) -> Result<Expr> {
+    pub(super) fn count(&mut self, n: u64) -> Result<Expr> {
         self.literal(&ast::Literal::Int(n))
-    }
-
-    /// JSON_VALUE: the default type is VARCHAR(512).
-    fn json_value(&mut self, call: &ast::JsonValue) -> Result<Expr> {
-        if call.on_empty.is_some() || call.on_error.is_some() {
-            return Err(Error::unsupported("JSON_VALUE with ON EMPTY or ON ERROR"));
-        }
-        let doc = self.scalar(&call.doc)?;
-        let path = self.literal(&ast::Literal::String(ast::StringLiteral {
-            bytes: call.path.clone(),
-            charset: Some("utf8mb4".to_string()),
-        }))?;
-        let target = call.returning.clone().unwrap_or(ast::CastType::Char {
-            length: Some(512),
-            charset: Some("utf8mb4".to_string()),
-            binary: false,
-        });
-        let value =
-            self.call(if matches!(target, ast::CastType::Json) { "JSON_EXTRACT" } else { "JSON_VALUE" }, vec![doc, path])?;
-        typing::explicit_cast(value, &target, self.cx.settings.connection_collation)
     }
 
     /// `VALUES(col)` in ON DUPLICATE KEY UPDATE: the new row's column; elsewhere NULL, as in MySQL.

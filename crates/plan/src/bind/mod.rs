@@ -22,6 +22,7 @@ mod generated;
 mod group;
 mod insert;
 mod json_table;
+mod json_value;
 mod literal;
 mod load;
 mod order;

@@ -9,7 +9,7 @@ use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno};
 
 use super::args::{MANY, any_nullable, def};
 use super::{FuncCall, FuncDef, FuncType};
-use crate::env::{EvalCx, Level};
+use crate::env::EvalCx;
 use crate::eval::arg;
 use crate::eval::coerce;
 use crate::eval::json::{document, sql_to_json};
@@ -23,7 +23,6 @@ pub(super) static FUNCTIONS: &[FuncDef] = &[
     def("JSON_EXTRACT", 2, MANY, json_null, extract),
     def("JSON_UNQUOTE", 1, 1, resolve_unquote, unquote_value),
     def("JSON_QUOTE", 1, 1, resolve_quote, quote_value),
-    def("JSON_VALUE", 2, 2, resolve_value, value),
     def("JSON_CONTAINS", 2, 3, boolean, contains),
     def("JSON_CONTAINS_PATH", 3, MANY, boolean, contains_path),
     def("JSON_OVERLAPS", 2, 2, |a| FuncType::number(ColumnType::boolean(), any_nullable(a)), overlaps),
@@ -92,10 +91,6 @@ fn resolve_unquote(args: &mut Vec<Expr>) -> Result<FuncType> {
 fn resolve_quote(args: &mut Vec<Expr>) -> Result<FuncType> {
     let chars = args.first().map_or(0, |a| u64::from(crate::typing::char_length(&a.ty)));
     utf8(chars * 6 + 2)
-}
-
-fn resolve_value(_: &mut Vec<Expr>) -> Result<FuncType> {
-    Ok(FuncType { ty: ColumnType::varchar(512, CollationId::UTF8MB4_0900_AI_CI), nullable: true, coercibility: 5 })
 }
 
 fn resolve_object(args: &mut Vec<Expr>) -> Result<FuncType> {
@@ -203,29 +198,6 @@ fn utf8_of(bytes: &[u8], ty: &ColumnType) -> String {
         return text::to_utf8(bytes, ty.collation);
     }
     String::from_utf8_lossy(bytes).into_owned()
-}
-
-/// JSON_VALUE without clauses: the one value found as text; NULL if there is none, more, or no JSON.
-fn value(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
-    let path = arg!(path(call, 1, cx, true));
-    let json = match doc(call, 0, cx, "json_value") {
-        Ok(Some(json)) => json,
-        Ok(None) => return Ok(Value::Null),
-        Err(e) if e.is(&errno::ER_INVALID_JSON_TEXT_IN_PARAM) => {
-            cx.env.warn(Level::Warning, e);
-            return Ok(Value::Null);
-        }
-        Err(e) => return Err(e),
-    };
-    match json.seek(&path)[..] {
-        [Json::Null] => Ok(Value::Null),
-        [found] => {
-            let mut out = Vec::new();
-            found.write_unquoted(&mut out);
-            Ok(Value::from(out))
-        }
-        _ => Ok(Value::Null),
-    }
 }
 
 fn contains(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {

@@ -8,7 +8,7 @@ use vaquita_types::charset::{CollationId, charset};
 use crate::env::Env;
 use crate::expr::{Expr, ExprKind};
 use crate::locale::{Locale, english};
-use crate::typing::{COERCIBILITY_NUMERIC, NUMBER_COLLATION, is_string};
+use crate::typing::{COERCIBILITY_NUMERIC, NUMBER_COLLATION, is_string, string_type};
 
 /// The session's.
 pub(super) fn of_session(env: &dyn Env) -> &'static Locale {
@@ -37,7 +37,13 @@ pub fn retype_text(call: &mut Expr, connection: CollationId) {
     if !is_string(&call.ty) || !of_none || !charset(connection).is_ascii_compatible() {
         return;
     }
-    call.ty.collation = if OF_THE_SERVER.contains(&def.name) { CollationId::UTF8MB3_GENERAL_CI } else { connection };
+    if OF_THE_SERVER.contains(&def.name) {
+        call.ty.collation = CollationId::UTF8MB3_GENERAL_CI;
+    } else if connection == CollationId::BINARY {
+        call.ty = string_type(u64::from(call.ty.length), connection);
+    } else {
+        call.ty.collation = connection;
+    }
     call.coercibility = COERCIBLE;
 }
 

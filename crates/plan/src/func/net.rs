@@ -68,7 +68,15 @@ fn parse_v4(text: &[u8]) -> Option<Ipv4Addr> {
 }
 
 fn parse_v6(text: &[u8]) -> Option<Ipv6Addr> {
-    std::str::from_utf8(text).ok()?.parse().ok()
+    let text = std::str::from_utf8(text).ok()?;
+    // An address of version 4 at the end may have leading zeros, too.
+    match text.rsplit_once(':').filter(|(_, last)| last.contains('.')) {
+        Some((head, last)) => {
+            let [a, b, c, d] = parse_v4(last.as_bytes())?.octets();
+            format!("{head}:{a:02x}{b:02x}:{c:02x}{d:02x}").parse().ok()
+        }
+        None => text.parse().ok(),
+    }
 }
 
 fn incorrect(name: &str, text: &[u8]) -> Error {

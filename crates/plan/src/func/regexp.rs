@@ -113,7 +113,7 @@ fn compile(pattern: &str, match_type: &str, id: CollationId) -> Result<Rc<Regex>
             return Ok(found.clone());
         }
         let prefix = if flags.is_empty() { String::new() } else { format!("(?{flags})") };
-        let regex = Regex::new(&format!("{prefix}{pattern}")).map_err(|e| syntax_error(&e, pattern))?;
+        let regex = Regex::new(&format!("{prefix}{}", of_unicode(pattern))).map_err(|e| syntax_error(&e, pattern))?;
         let bytes: usize = kept.keys().map(|(pattern, _)| pattern.len()).sum();
         if kept.len() >= KEPT_MAX || bytes + pattern.len() > KEPT_BYTES_MAX || parts > 0 {
             kept.clear();
@@ -134,6 +134,29 @@ pub(super) fn found_in(text: &str, pattern: &str) -> Result<bool> {
         Err(error) if error.is(&errno::ER_REGEXP_PATTERN_TOO_BIG) => Err(error),
         Err(_) => Ok(true),
     }
+}
+
+/// Named classes hold characters of all scripts, as ICU's do.
+fn of_unicode(pattern: &str) -> Cow<'_, str> {
+    const CLASSES: &[(&str, &str)] = &[
+        ("[:alpha:]", r"\p{Alphabetic}"),
+        ("[:alnum:]", r"\p{Alphabetic}\p{Nd}"),
+        ("[:digit:]", r"\p{Nd}"),
+        ("[:lower:]", r"\p{Lowercase}"),
+        ("[:upper:]", r"\p{Uppercase}"),
+        ("[:punct:]", r"\p{P}"),
+        ("[:space:]", r"\s"),
+        ("[:^alpha:]", r"\P{Alphabetic}"),
+        ("[:^digit:]", r"\P{Nd}"),
+        ("[:^lower:]", r"\P{Lowercase}"),
+        ("[:^upper:]", r"\P{Uppercase}"),
+        ("[:^punct:]", r"\P{P}"),
+        ("[:^space:]", r"\S"),
+    ];
+    if !pattern.contains("[:") {
+        return Cow::Borrowed(pattern);
+    }
+    Cow::Owned(CLASSES.iter().fold(pattern.to_string(), |text, (name, class)| text.replace(name, class)))
 }
 
 /// How many looks around, atomic groups and references there may be.
@@ -197,7 +220,7 @@ fn prepare<'s>(call: &'s FuncCall<'_>, cx: &EvalCx<'s>, match_type: usize) -> Re
     // A wrong pattern is an error even if there is nothing to match it with.
     let Some(subject) = call.text(0, cx)? else { return Ok(None) };
     let subject = match subject {
-        Cow::Borrowed(b) if text::is_unicode(id) => match std::str::from_utf8(b) {
+        Cow::Borrowed(b) if text::charset_name(id).starts_with("utf8") => match std::str::from_utf8(b) {
             Ok(s) => Cow::Borrowed(s),
             Err(_) => Cow::Owned(text::to_utf8(b, id)),
         },

@@ -128,7 +128,8 @@ fn find_in_set(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     if list.is_empty() || needle.contains(&b',') {
         return Ok(Value::Int(0));
     }
-    let c = collation(call.arg_type(0).collation);
+    let binary = call.arg_type(1).collation == CollationId::BINARY;
+    let c = collation(if binary { CollationId::BINARY } else { call.arg_type(0).collation });
     let at = list.split(|b| *b == b',').position(|item| c.equal(item, &needle));
     Ok(Value::Int(at.map_or(0, |at| at as i64 + 1)))
 }

@@ -47,22 +47,19 @@ impl Session {
         if self.server.globals.is_on(Var::ReadOnly) && locks_shared_tables(plan) {
             self.refuse_by_read_only()?;
         }
-        if let Plan::Query(query) = plan
-            && query.for_update.iter().any(|table| !table.options.temporary)
-        {
+        if locks_shared_tables(plan) {
             self.transaction.refuse_in_read_only(&self.env.settings)?;
         }
         self.transaction.refuse_unless_active()?;
         self.admit_plan(plan)
     }
 
-    /// The same for EXPLAIN and LOAD DATA, where nothing is written that would be refused later, or the file comes first.
+    /// The same for EXPLAIN and LOAD DATA.
     pub(super) fn admit_at_once(&self, plan: &Plan) -> Result<()> {
         if plan.tables().is_empty() {
             return Ok(());
         }
-        self.admit_tables(plan)?;
-        if locks_shared_tables(plan) { self.transaction.refuse_in_read_only(&self.env.settings) } else { Ok(()) }
+        self.admit_tables(plan)
     }
 
     pub(super) fn refuse_by_read_only(&self) -> Result<()> {

@@ -59,7 +59,7 @@ impl Session {
             self.transaction.refuse_in_read_only(&self.env.settings)?;
             self.locked.refuse_under_own_read_lock()?;
         }
-        self.locked.lock(wanted, self.env.settings.metadata_lock_wait)?;
+        self.locked.lock(wanted, temporary.len(), self.env.settings.metadata_lock_wait)?;
         let drained = self.drain();
         if drained.is_err() {
             self.unlock_tables()?;
@@ -167,6 +167,33 @@ impl Session {
             return Err(Error::new(&ER_TABLE_NOT_LOCKED, &[&create.name.name]));
         }
         self.locked.begin_ddl(self.env.settings.metadata_lock_wait)
+    }
+
+    /// Behind DDL under LOCK TABLES: renamed tables stay locked, those that are gone are not.
+    pub(super) fn follow_locked_tables(&mut self, ast: &Ast) -> Result<()> {
+        if !self.locked.is_under() {
+            return Ok(());
+        }
+        let renamed: Vec<(&Name, Option<&Name>)> = match ast {
+            Ast::DropTable { names, .. } => names.iter().map(|name| (name, None)).collect(),
+            Ast::RenameTable(pairs) => pairs.iter().map(|(from, to)| (from, Some(to))).collect(),
+            Ast::AlterTable(alter) => {
+                let new = alter.actions.iter().filter_map(|action| match action {
+                    AlterAction::RenameTo(to) => Some((&alter.name, Some(to))),
+                    _ => None,
+                });
+                new.collect()
+            }
+            _ => return Ok(()),
+        };
+        for (from, to) in renamed {
+            let from = self.qualified(from)?;
+            if self.server.catalog.table(&from.0, &from.1)?.is_none() {
+                let to = to.map(|to| self.qualified(to)).transpose()?;
+                self.locked.rename(&from, to);
+            }
+        }
+        Ok(())
     }
 
     fn qualified(&self, name: &Name) -> Result<TableName> {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use vaquita_parser::ast::PrepareSource;
 use vaquita_parser::statement_kind::Prepares;
 use vaquita_parser::{Statement as Ast, StatementKind};
-use vaquita_types::charset::charset;
+use vaquita_types::charset::{CollationId, charset};
 use vaquita_types::errno::{ER_UNKNOWN_STMT_HANDLER, ER_WRONG_ARGUMENTS};
 use vaquita_types::{Error, Result, Value};
 
@@ -34,7 +34,7 @@ impl Session {
         self.prepared.close_named(name);
         let text = match source {
             PrepareSource::Text(text) => text.clone(),
-            PrepareSource::UserVar(variable) => user_variable_text(&self.env.user_variables.get(variable)),
+            PrepareSource::UserVar(variable) => self.text_of(variable),
         };
         let (prepared, _) = self.prepared_from(&text, Prepares::ProtocolOnly)?;
         self.env.tracker.state_changed(&self.env.settings.track);
@@ -72,6 +72,20 @@ impl Session {
         });
         self.programs.variables = outer;
         flow
+    }
+
+    /// The statement that a variable holds. A text of another charset is brought to the client's if its characters are not bytes of
+    /// ASCII, so that it can be read at all.
+    fn text_of(&self, variable: &str) -> Vec<u8> {
+        let variables = &self.env.user_variables;
+        let text = user_variable_text(&variables.get(variable));
+        match variables.type_of(variable) {
+            Some(ty) if !charset(ty.collation).is_ascii_compatible() => {
+                let client = self.env.settings.plan.client_charset.unwrap_or(charset(CollationId::UTF8MB4_BIN));
+                charset(ty.collation).convert(client, &text).bytes.into_owned()
+            }
+            _ => text,
+        }
     }
 
     /// The value of a variable; a text in the connection's charset, as parameters are.

@@ -135,6 +135,9 @@ impl Session {
         self.client.progress.finish();
         if shared {
             self.locked.end_ddl();
+            if let Err(error) = self.follow_locked_tables(ast) {
+                return Some(Err(error));
+            }
         }
         let outcome = outcome?;
         let done = outcome.and_then(|outcome| match outcome {

@@ -171,7 +171,7 @@ impl Session {
         }
         self.env.settings.set(def, value);
         if def.var.is_some_and(Var::changes_transactions) {
-            self.transaction.settings_changed();
+            self.transaction.settings_changed(def.var);
         }
         if def.var == Some(Var::SessionTrackTransactionInfo) {
             self.env.tracker.transaction_info_set(&self.env.settings.track, self.transaction.is_open());

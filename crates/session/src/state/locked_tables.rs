@@ -10,7 +10,7 @@ use vaquita_types::{Error, Result};
 
 use crate::clients::Client;
 use crate::server::Server;
-use crate::table_locks::{Patience, TableLocks, Wanted};
+use crate::table_locks::{Patience, TableLocks, TableName, Wanted};
 
 pub struct LockedTables {
     server: Arc<Server>,
@@ -18,13 +18,22 @@ pub struct LockedTables {
     /// LOCK TABLES was given, perhaps of nothing but temporary tables, which need no lock.
     is_under: bool,
     tables: Vec<Wanted>,
+    /// Temporary tables that LOCK TABLES named.
+    temporary: usize,
     /// Successful calls that `TableLocks::unlock` gives back.
     holds: usize,
 }
 
 impl LockedTables {
     pub fn new(server: &Arc<Server>, client: &Arc<Client>) -> LockedTables {
-        LockedTables { server: server.clone(), client: client.clone(), is_under: false, tables: Vec::new(), holds: 0 }
+        LockedTables {
+            server: server.clone(),
+            client: client.clone(),
+            is_under: false,
+            tables: Vec::new(),
+            temporary: 0,
+            holds: 0,
+        }
     }
 
     fn all(&self) -> &TableLocks {
@@ -47,11 +56,12 @@ impl LockedTables {
         &self.tables
     }
 
-    /// LOCK TABLES.
-    pub fn lock(&mut self, wanted: Vec<Wanted>, wait: Duration) -> Result<()> {
+    /// LOCK TABLES of these and so many temporary tables.
+    pub fn lock(&mut self, wanted: Vec<Wanted>, temporary: usize, wait: Duration) -> Result<()> {
         self.patiently(wait, |locks, id, patience| locks.lock(id, &wanted, patience))?;
         self.holds += 1;
         self.tables = wanted;
+        self.temporary = temporary;
         self.is_under = true;
         Ok(())
     }
@@ -68,6 +78,19 @@ impl LockedTables {
         if self.holds > 0 {
             self.all().unlock(self.client.id, self.holds);
             (self.is_under, self.tables, self.holds) = (false, Vec::new(), 0);
+        }
+    }
+
+    /// A locked table has another name, or is gone. LOCK TABLES ends with the last of its tables.
+    pub fn rename(&mut self, from: &TableName, to: Option<TableName>) {
+        let Some(at) = self.tables.iter().position(|lock| lock.table == *from) else { return };
+        self.all().rename(self.client.id, from, to.as_ref());
+        match to {
+            Some(to) => self.tables[at].table = to,
+            None => drop(self.tables.remove(at)),
+        }
+        if self.tables.is_empty() && self.temporary == 0 {
+            self.release();
         }
     }
 

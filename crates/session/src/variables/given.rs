@@ -3,12 +3,14 @@
 //! MySQL's rules: a wrong type is error 1232, a value that is none of the variable's is 1231, an integer beyond the range is
 //! clamped with warning 1292 (under STRICT_ALL_TABLES: error 1231). NULL is a value of few variables.
 
+use vaquita_exec::ddl::options::known_engine;
 use vaquita_plan::locale;
 use vaquita_types::charset::{Charset, Collation, CollationId};
 use vaquita_types::errno::{
-    ER_SQL_MODE_MERGED, ER_TRUNCATED_WRONG_VALUE, ER_UNKNOWN_CHARACTER_SET, ER_UNKNOWN_COLLATION, ER_UNKNOWN_LOCALE,
-    ER_UNKNOWN_TIME_ZONE, ER_WARN_DEPRECATED_SQLMODE, ER_WARN_DEPRECATED_SYNTAX, ER_WARN_DEPRECATED_SYNTAX_NO_REPLACEMENT,
-    ER_WARN_DEPRECATED_UTF8MB3_COLLATION, ER_WARN_DEPRECATED_WITH_NOTE, ER_WRONG_TYPE_FOR_VAR, ER_WRONG_VALUE_FOR_VAR,
+    ER_GTID_MODE_CAN_ONLY_CHANGE_ONE_STEP_AT_A_TIME, ER_SQL_MODE_MERGED, ER_TRUNCATED_WRONG_VALUE, ER_UNKNOWN_CHARACTER_SET,
+    ER_UNKNOWN_COLLATION, ER_UNKNOWN_LOCALE, ER_UNKNOWN_TIME_ZONE, ER_WARN_DEPRECATED_SQLMODE, ER_WARN_DEPRECATED_SYNTAX,
+    ER_WARN_DEPRECATED_SYNTAX_NO_REPLACEMENT, ER_WARN_DEPRECATED_UTF8MB3_COLLATION, ER_WARN_DEPRECATED_WITH_NOTE,
+    ER_WRONG_TYPE_FOR_VAR, ER_WRONG_VALUE_FOR_VAR,
 };
 use vaquita_types::temporal::TimeZone;
 use vaquita_types::{Error, Result, Value, sql_mode};
@@ -35,17 +37,32 @@ pub fn check(def: &Def, given: &Value, now: &Value, mode: u64) -> Result<Checked
         (_, Some(var)) if is_charset(var) => check_charset(def, var, given),
         (_, Some(Var::CollationConnection | Var::CollationDatabase | Var::CollationServer)) => {
             let collation = collation_of(given, def)?;
+            if def.var == Some(Var::CollationDatabase) {
+                return Ok(Checked { value: collation.name.into(), warning: Some(deprecated_update(def)) });
+            }
             let deprecated = collation.charset.name == "utf8mb3";
             let warning = deprecated.then(|| Error::new(&ER_WARN_DEPRECATED_UTF8MB3_COLLATION, &[&collation.name]));
             Ok(Checked { value: collation.name.into(), warning })
         }
         (_, Some(Var::TimeZone)) => check_time_zone(def, given),
         (_, Some(Var::LcTimeNames)) => check_locale(def, given),
+        (_, None) if def.name == "lc_messages" => check_locale(def, given),
+        (_, Some(Var::DefaultStorageEngine | Var::DefaultTmpStorageEngine)) => match given {
+            Value::Bytes(name) => Ok(Value::from(known_engine(&String::from_utf8_lossy(name))?).into()),
+            Value::Null => Err(wrong_value(def, given)),
+            _ => Err(wrong_type(def)),
+        },
         (Kind::Bool, Some(Var::RestrictFkOnNonStandardKey)) => check_restriction(def, given),
         (Kind::Bool, _) => check_bool(def, given),
         (Kind::Int { min, max, block }, _) => check_int(def, given, (*min, *max, *block), mode),
         (Kind::Number { min, max }, _) => check_number(def, given, (*min, *max), mode),
-        (Kind::Enum(members), _) => check_enum(def, members, given),
+        (Kind::Enum(members), _) => {
+            let checked = check_enum(def, members, given)?;
+            if def.name == "gtid_mode" {
+                check_step(members, now, &checked.value)?;
+            }
+            Ok(checked)
+        }
         (Kind::Set(members), _) => check_set(def, members, given),
         (Kind::Flags(members), _) => check_flags(def, members, given, now),
         (Kind::SqlMode, _) => check_sql_mode(def, given),
@@ -67,6 +84,17 @@ fn check_restriction(def: &Def, given: &Value) -> Result<Checked> {
         false => Error::new(&ER_WARN_DEPRECATED_WITH_NOTE, &[&def.name, &NOTE]),
     };
     Ok(Checked { value, warning: Some(warning) })
+}
+
+/// `gtid_mode` goes from each value to its neighbours only, as all servers of a topology must follow. Without a binary log it has no
+/// effect.
+fn check_step(members: &[&str], now: &Value, new: &Value) -> Result<()> {
+    let place =
+        |value: &Value| members.iter().position(|member| text(value).is_some_and(|name| name.eq_ignore_ascii_case(member)));
+    match (place(now), place(new)) {
+        (Some(now), Some(new)) if now.abs_diff(new) > 1 => Err(Error::new(&ER_GTID_MODE_CAN_ONLY_CHANGE_ONE_STEP_AT_A_TIME, &[])),
+        _ => Ok(()),
+    }
 }
 
 /// A locale by name or number.
@@ -321,9 +349,18 @@ fn check_charset(def: &Def, var: Var, given: &Value) -> Result<Checked> {
     if var == Var::CharacterSetClient && !charset.may_be_client() {
         return Err(wrong_value(def, &charset.name.into()));
     }
-    let warning =
-        Charset::is_deprecated(charset.name).then(|| Error::new(&ER_WARN_DEPRECATED_SYNTAX, &[&charset.name, &"utf8mb4"]));
+    let warning = if var == Var::CharacterSetDatabase {
+        Some(deprecated_update(def))
+    } else {
+        Charset::is_deprecated(charset.name).then(|| Error::new(&ER_WARN_DEPRECATED_SYNTAX, &[&charset.name, &"utf8mb4"]))
+    };
     Ok(Checked { value: charset.name.into(), warning })
+}
+
+/// Variables that clients will no longer change one day.
+fn deprecated_update(def: &Def) -> Error {
+    let text = format!("Updating '{}' is deprecated. It will be made read-only in a future release.", def.name);
+    Error::with_message(&ER_WARN_DEPRECATED_SYNTAX_NO_REPLACEMENT, text)
 }
 
 /// A charset by its name or the number of a collation.
@@ -333,7 +370,10 @@ fn charset_of(given: &Value, def: &Def) -> Result<&'static Charset> {
             let name = text(given).unwrap_or_default();
             Charset::by_name(name).filter(|c| c.is_supported()).ok_or_else(|| Error::new(&ER_UNKNOWN_CHARACTER_SET, &[&name]))
         }
-        (_, Some(_)) => Ok(collation_of(given, def)?.charset),
+        (_, Some(number)) => {
+            let unknown = |_| Error::new(&ER_UNKNOWN_CHARACTER_SET, &[&number]);
+            Ok(collation_of(given, def).map_err(unknown)?.charset)
+        }
         (Value::Null, _) => Err(wrong_value(def, given)),
         _ => Err(wrong_type(def)),
     }

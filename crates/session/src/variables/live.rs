@@ -187,8 +187,9 @@ log_bin_basename\tG\tString\tR\t\t\t1\t\t
 log_bin_index\tG\tString\tR\t\t\t1\t\t
 log_replica_updates\tG\tBoolean\tR\t\t\t1\tOFF\t
 log_slave_updates\tG\tBoolean\tR\t\t\t1\tOFF\t
-gtid_mode\tG\tEnumeration\tR\t\t\t1\tOFF\tOFF|OFF_PERMISSIVE|ON_PERMISSIVE|ON
-enforce_gtid_consistency\tG\tEnumeration\tR\t\t\t1\tOFF\tOFF|ON|WARN
+gtid_mode\tG\tEnumeration\tD\t\t\t1\tOFF\tOFF|OFF_PERMISSIVE|ON_PERMISSIVE|ON
+gtid_executed\tG\tString\tR\t\t\t1\t\t
+enforce_gtid_consistency\tG\tEnumeration\tD\t\t\t1\tON\tOFF|ON|WARN
 binlog_format\tB\tEnumeration\tD\t\t\t1\tROW\tMIXED|STATEMENT|ROW
 binlog_row_image\tB\tEnumeration\tD\t\t\t1\tFULL\tMINIMAL|NOBLOB|FULL
 binlog_row_metadata\tG\tEnumeration\tD\t\t\t1\tMINIMAL\tMINIMAL|FULL

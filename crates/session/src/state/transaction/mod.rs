@@ -26,6 +26,7 @@ pub use branch::BranchState;
 pub use savepoints::InnerSavepoints;
 use savepoints::Savepoints;
 
+use crate::variables::Var;
 use crate::variables::settings::Settings;
 
 pub struct SessionTransaction {
@@ -132,8 +133,13 @@ impl SessionTransaction {
         self.stale = true;
     }
 
-    /// A setting that transactions begin with has changed.
-    pub fn settings_changed(&mut self) {
+    /// A setting that transactions begin with has changed: it replaces what SET TRANSACTION said of it for the next one.
+    pub fn settings_changed(&mut self, var: Option<Var>) {
+        match var {
+            Some(Var::TransactionIsolation) => self.next.isolation = None,
+            Some(Var::TransactionReadOnly) => self.next.read_only = None,
+            _ => {}
+        }
         self.stale = true;
     }
 
