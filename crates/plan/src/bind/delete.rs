@@ -11,6 +11,7 @@ use crate::uses::{DELETE, SELECT};
 
 impl Binder<'_> {
     pub(super) fn delete(&mut self, delete: &ast::Delete) -> Result<Plan> {
+        check_targets(delete, self.cx.settings.current_database.as_deref())?;
         self.push_frame();
         if let Some(with) = &delete.with {
             self.push_with(with)?;
@@ -50,12 +51,15 @@ impl Binder<'_> {
         if delete.targets.is_empty() {
             targets = relations;
         } else {
+            let current = self.cx.settings.current_database.as_deref();
+            let named = named_tables(&delete.from, current);
             for name in &delete.targets {
-                let current = self.cx.settings.current_database.as_deref();
                 let frame = self.frame();
                 let found = relations.iter().copied().find(|r| {
                     let rel = &frame.relations[*r];
-                    rel.alias == name.name && name.db.as_deref().is_none_or(|db| rel.database.as_deref().or(current) == Some(db))
+                    let database = rel.database.as_deref().or(current);
+                    let has_alias = !named.contains(&(Some(database), rel.alias.as_str()));
+                    rel.alias == name.name && is_target(name, if has_alias { None } else { Some(database) }, current)
                 });
                 let Some(relation) = found else {
                     return Err(Error::new(&errno::ER_UNKNOWN_TABLE, &[&name.name, &"MULTI DELETE"]));
@@ -80,4 +84,51 @@ impl Binder<'_> {
         }
         Ok(changing)
     }
+}
+
+/// A table as FROM names it: its database unless it has an alias, and the name or alias.
+type Named<'a> = (Option<Option<&'a str>>, &'a str);
+
+/// What is wrong with the names alone: errors 1046, 1066 and 1109.
+fn check_targets(delete: &ast::Delete, current: Option<&str>) -> Result<()> {
+    if current.is_none() && delete.targets.iter().any(|target| target.db.is_none()) {
+        return Err(Error::new(&errno::ER_NO_DB_ERROR, &[]));
+    }
+    let named = named_tables(&delete.from, current);
+    for (n, target) in delete.targets.iter().enumerate() {
+        if !named.iter().any(|(database, name)| *name == target.name && is_target(target, *database, current)) {
+            return Err(Error::new(&errno::ER_UNKNOWN_TABLE, &[&target.name, &"MULTI DELETE"]));
+        }
+        if delete.targets.iter().take(n).any(|other| other == target) {
+            return Err(Error::new(&errno::ER_NONUNIQ_TABLE, &[&target.name]));
+        }
+    }
+    Ok(())
+}
+
+/// An alias has no database; a table's own name is of the current one where none is written.
+fn is_target(target: &ast::Name, database: Option<Option<&str>>, current: Option<&str>) -> bool {
+    match database {
+        None => target.db.is_none(),
+        Some(database) => target.db.as_deref().or(current) == database,
+    }
+}
+
+fn named_tables<'a>(from: &'a [ast::TableRef], current: Option<&'a str>) -> Vec<Named<'a>> {
+    let mut named = Vec::new();
+    let mut waiting: Vec<&ast::TableRef> = from.iter().collect();
+    while let Some(table) = waiting.pop() {
+        match table {
+            ast::TableRef::Table(factor) => named.push(match &factor.alias {
+                Some(alias) => (None, alias.as_str()),
+                None => (Some(factor.name.db.as_deref().or(current)), factor.name.name.as_str()),
+            }),
+            ast::TableRef::Derived { alias: Some(alias), .. } => named.push((None, alias.as_str())),
+            ast::TableRef::Join(join) => waiting.extend([&join.left, &join.right]),
+            ast::TableRef::List(tables) => waiting.extend(tables),
+            ast::TableRef::JsonTable(table) => named.extend(table.alias.as_deref().map(|alias| (None, alias))),
+            ast::TableRef::Derived { .. } => {}
+        }
+    }
+    named
 }

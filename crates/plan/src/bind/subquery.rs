@@ -56,13 +56,14 @@ impl Binder<'_> {
         Ok(Expr { kind: ExprKind::Subquery(Box::new(subquery)), ty, nullable, coercibility })
     }
 
-    pub(super) fn scalar_subquery(&mut self, query: &ast::Query) -> Result<Expr> {
-        let (query, correlated) = self.bound_subquery(query)?;
+    pub(super) fn scalar_subquery(&mut self, written: &ast::Query) -> Result<Expr> {
+        let (query, correlated) = self.bound_subquery(written)?;
+        let nullable = !gives_one_row(written) || query.output().iter().any(|column| column.expr.nullable);
         let (ty, coercibility) = match query.output() {
             [one] => (text::of_expression(one.expr.ty.clone()), one.expr.coercibility),
             _ => (ColumnType::null(), 4),
         };
-        self.subquery_expr(SubqueryKind::Scalar, query, correlated, ty, true, coercibility)
+        self.subquery_expr(SubqueryKind::Scalar, query, correlated, ty, nullable, coercibility)
     }
 
     pub(super) fn exists(&mut self, query: &ast::Query, negated: bool) -> Result<Expr> {
@@ -279,4 +280,11 @@ fn and_terms(expr: &ast::Expr) -> Vec<&ast::Expr> {
         .into_iter()
         .flat_map(|t| if matches!(t, ast::Expr::Binary { op: ast::BinaryOp::And, .. }) { and_terms(t) } else { vec![t] })
         .collect()
+}
+
+/// `SELECT 1`: a row, whatever there is.
+fn gives_one_row(query: &ast::Query) -> bool {
+    let ast::QueryBody::Select(select) = &query.body else { return false };
+    let filters = select.filter.is_some() || select.having.is_some() || query.limit.is_some() || !select.group_by.is_empty();
+    !select.has_from && select.from.is_empty() && !filters
 }

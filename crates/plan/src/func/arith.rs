@@ -239,8 +239,9 @@ fn binary(
                 (a, b) => arg!(both(operand(a, call, 0, cx), operand(b, call, 1, cx))),
             };
             let n = int(a, b).ok_or_else(range_error)?;
-            if name == "-" && n < 0 && call.ty.unsigned && cx.env.sql_mode() & sql_mode::NO_UNSIGNED_SUBTRACTION != 0 {
-                return i64::try_from(n).map(Value::Int).map_err(|_| range_error());
+            if name == "-" && call.ty.unsigned && cx.env.sql_mode() & sql_mode::NO_UNSIGNED_SUBTRACTION != 0 {
+                let signed = ColumnType { unsigned: false, ..call.ty.clone() };
+                return i64::try_from(n).map(Value::Int).map_err(|_| out_of_range(&signed, name, call.args, cx));
             }
             int_in_range(n, call.ty).ok_or_else(range_error)
         }
