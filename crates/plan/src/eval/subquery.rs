@@ -7,7 +7,6 @@ use vaquita_types::{ColumnType, Error, Result, Value, convert, errno};
 use super::{compare, eval as eval_expr, truth};
 use crate::env::EvalCx;
 use crate::expr::{CompareAs, CompareOp, Expr, ExprKind, Subquery, SubqueryKind};
-use crate::typing::is_string;
 
 pub(super) fn eval(sub: &Subquery, cx: &EvalCx<'_>) -> Result<Value> {
     let rows = cx.env.subquery(sub, block_of(sub, cx)?)?;
@@ -81,7 +80,7 @@ fn compare_row(
             (true, true) if op == CompareOp::NullSafeEq => Some(std::cmp::Ordering::Equal),
             (true, _) | (_, true) if op == CompareOp::NullSafeEq => return Ok(Some(false)),
             (true, _) | (_, true) => None,
-            _ if *rule == CompareAs::Double && elements.len() > 1 && is_string(&column.expr.ty) => {
+            _ if *rule == CompareAs::Double && elements.len() > 1 && column.expr.ty.is_bytes() => {
                 // MySQL keeps such a row aside, and reads a text in it as a number without a warning.
                 let number = Value::Float(convert::to_f64(other, &column.expr.ty).value);
                 compare::compare(&value, &element.ty, &number, &ColumnType::double(), *rule, cx.env)?
