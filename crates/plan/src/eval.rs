@@ -208,6 +208,9 @@ fn compare_values(op: CompareOp, left: &Expr, right: &Expr, rule: CompareAs, cx:
             // MySQL reads the left side first, with its warning.
             coerce::to_f64(&a, &left.ty, cx.env)?;
         }
+        if let (Value::Bytes(_), CompareAs::DateTime | CompareAs::Date, false) = (&*a, rule, is_constant(left)) {
+            compare::as_datetime(&a, &left.ty, &right.ty, cx.env)?;
+        }
         return Ok((op == CompareOp::NullSafeEq).then_some(a.is_null() && b.is_null()));
     }
     if op == CompareOp::NullSafeEq
@@ -260,6 +263,8 @@ fn in_list(value: &Expr, list: &[Expr], rule: CompareAs, cx: &EvalCx<'_>) -> Res
         match equal {
             Some(true) => return Ok(Some(true)),
             Some(false) => {}
+            // A number that is no time is equal to none.
+            None if rule == CompareAs::Time && !candidate.is_null() => {}
             None => unknown = true,
         }
     }

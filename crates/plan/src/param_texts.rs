@@ -26,6 +26,8 @@ pub enum ReadAs {
     Moment,
     /// What a part is taken of: a DATETIME if the text or number is one, or as it is.
     Whole,
+    /// What a function of dates reads: the same, also where something follows the date.
+    WholeDate,
     /// What `<=>` compares with a date or time: a text that is none equals nothing, also not NULL.
     SafeDate,
     SafeDateTime,
@@ -69,12 +71,14 @@ impl ReadAs {
 
     fn read_value(self, value: &Value, settings: &PlanSettings) -> Option<(Value, Option<Error>)> {
         let text = match (value, self) {
-            (Value::Bytes(text), ReadAs::Whole) => {
-                let parsed = parse_datetime(text, ANY).ok().filter(|parsed| !parsed.truncated)?;
-                return Some((Value::DateTime(at(&parsed, settings)?), None));
+            (Value::Bytes(text), ReadAs::Whole | ReadAs::WholeDate) => {
+                let parsed = parse_datetime(text, ANY).ok().filter(|parsed| !parsed.truncated || self == ReadAs::WholeDate)?;
+                let shown = shown(text, settings.connection_collation);
+                let complaint = parsed.truncated.then(|| Error::new(&errno::ER_TRUNCATED_WRONG_VALUE, &[&"date", &shown]));
+                return Some((Value::DateTime(at(&parsed, settings)?), complaint));
             }
             (Value::Bytes(text), _) => text,
-            (Value::Int(_) | Value::UInt(_) | Value::Decimal(_), ReadAs::Moment | ReadAs::Whole) => {
+            (Value::Int(_) | Value::UInt(_) | Value::Decimal(_), ReadAs::Moment | ReadAs::Whole | ReadAs::WholeDate) => {
                 return Some((moment_of_number(value), None));
             }
             _ => return None,
@@ -97,9 +101,13 @@ impl ReadAs {
                 (Value::Float(number), (used < text.len()).then_some("DOUBLE"))
             }
             ReadAs::Time | ReadAs::SafeTime => time(text, settings),
-            ReadAs::SafeDate | ReadAs::SafeDateTime | ReadAs::Date | ReadAs::DateTime | ReadAs::Moment | ReadAs::Whole => {
-                date(self, text, settings)
-            }
+            ReadAs::SafeDate
+            | ReadAs::SafeDateTime
+            | ReadAs::Date
+            | ReadAs::DateTime
+            | ReadAs::Moment
+            | ReadAs::Whole
+            | ReadAs::WholeDate => date(self, text, settings),
         };
         Some((value, complaint.map(wrong)))
     }

@@ -17,7 +17,7 @@ use vaquita_types::{ColumnType, TypeKind, Value};
 use crate::expr::{CompareOp, Expr, ExprKind, SubqueryKind};
 use crate::node::{AccessPath, Assignment, InsertSource, KeyExpr, Limit, Node, Plan, QueryPlan, Scan};
 use crate::param_texts::ReadAs;
-use crate::typing::{is_string, parameter_chars};
+use crate::typing::{integers_of, is_string, moments_of, parameter_chars};
 use crate::visit;
 
 /// The type that each of `count` parameters takes; none where nothing is known.
@@ -44,6 +44,9 @@ pub fn texts_read_as(plan: &Plan, count: usize) -> Vec<Option<ReadAs>> {
     }
     for (read_as, _) in all.iter_mut().zip(&found.wholes).filter(|(_, whole)| **whole) {
         *read_as = Some(ReadAs::Whole);
+    }
+    for (read_as, _) in all.iter_mut().zip(&found.dates).filter(|(_, date)| **date) {
+        *read_as = Some(ReadAs::WholeDate);
     }
     all
 }
@@ -100,6 +103,7 @@ fn look(plan: &Plan, count: usize) -> Found {
         assigned: vec![false; count],
         moments: vec![false; count],
         wholes: vec![false; count],
+        dates: vec![false; count],
         texts: vec![false; count],
         null_safe: vec![false; count],
     };
@@ -144,6 +148,8 @@ struct Found {
     moments: Vec<bool>,
     /// A part of the date or time is taken of them.
     wholes: Vec<bool>,
+    /// A function of dates reads them.
+    dates: Vec<bool>,
     /// They are compared with texts.
     texts: Vec<bool>,
     /// `<=>` compares them.
@@ -190,7 +196,22 @@ impl Found {
         self.note(value, &column.ty);
         match param_of(value) {
             Some(n) => mark(&mut self.assigned, n),
-            None => self.expr(value),
+            None => {
+                self.picked(value, &column.ty);
+                self.expr(value);
+            }
+        }
+    }
+
+    /// Parameters that CASE or IF may pick for a column, if they pick nothing else.
+    fn picked(&mut self, value: &Expr, ty: &ColumnType) {
+        let picks: Vec<&Expr> = match &value.kind {
+            ExprKind::Case { whens, otherwise, .. } => whens.iter().map(|(_, then)| then).chain(otherwise.as_deref()).collect(),
+            ExprKind::Call(def, args) if def.name == "IF" => args.iter().skip(1).collect(),
+            _ => return,
+        };
+        if picks.iter().all(|pick| is_param(pick) || matches!(pick.kind, ExprKind::Literal(Value::Null))) {
+            picks.into_iter().for_each(|pick| self.note(pick, ty));
         }
     }
 
@@ -259,6 +280,14 @@ impl Found {
         }
     }
 
+    /// A function of dates reads `expr`.
+    fn date(&mut self, expr: &Expr) {
+        if let Some(n) = param_of(expr) {
+            self.note(expr, &ColumnType::temporal(TypeKind::DateTime, 6));
+            mark(&mut self.dates, n);
+        }
+    }
+
     /// What the operands of `expr` say of one another.
     fn expr(&mut self, expr: &Expr) {
         match &expr.kind {
@@ -287,6 +316,10 @@ impl Found {
                 for item in list {
                     self.note(item, &value.ty);
                     self.beside(item, &value.ty);
+                    // A text that is no day or time is the equal of none.
+                    if let (TypeKind::Date | TypeKind::Time, Some(n)) = (value.ty.kind, param_of(item)) {
+                        mark(&mut self.null_safe, n);
+                    }
                 }
                 return;
             }
@@ -324,6 +357,25 @@ impl Found {
                     mark(&mut self.wholes, n);
                 }
             }
+            ExprKind::Call(def, args) if def.name == "TIMEDIFF" => {
+                let is_date = |arg: &Expr| matches!(arg.ty.kind, TypeKind::Date | TypeKind::DateTime | TypeKind::Timestamp);
+                if args.iter().any(is_date) {
+                    args.iter().for_each(|arg| self.date(arg));
+                } else if args.iter().any(|arg| arg.ty.kind == TypeKind::Time) {
+                    args.iter().for_each(|arg| self.note(arg, &ColumnType::temporal(TypeKind::Time, 6)));
+                }
+            }
+            ExprKind::Call(def, args) => {
+                // Operators on bits take the bits of binary strings.
+                if def.name.starts_with(|c: char| c.is_ascii_alphabetic()) && def.name != "BIT_COUNT" {
+                    integers_of(def.name)
+                        .iter()
+                        .filter_map(|at| args.get(*at))
+                        .for_each(|arg| self.note(arg, &ColumnType::bigint()));
+                }
+                let of_time = def.name == "TIME_TO_SEC";
+                moments_of(def.name).iter().filter(|_| !of_time).filter_map(|at| args.get(*at)).for_each(|arg| self.date(arg));
+            }
             ExprKind::Match(search) => self.note(&search.against, &search.against.ty),
             ExprKind::Subquery(sub) => {
                 if let SubqueryKind::In { left, .. } | SubqueryKind::Quantified { left, .. } = &sub.kind
@@ -346,9 +398,8 @@ impl Found {
 /// Functions that add an interval to a date.
 const INTERVALS_ADDED: [&str; 5] = ["DATE_ADD", "DATE_SUB", "TIMESTAMPADD", "ADDDATE", "SUBDATE"];
 
-/// Functions of a part of a date and time.
-const PARTS: [&str; 11] =
-    ["DATE", "DAY", "DAYOFMONTH", "EXTRACT", "HOUR", "MICROSECOND", "MINUTE", "MONTH", "SECOND", "TIME", "YEAR"];
+/// Functions of a part of a time, or of a time and a date.
+const PARTS: [&str; 6] = ["EXTRACT", "HOUR", "MICROSECOND", "MINUTE", "SECOND", "TIME"];
 
 fn mark(flags: &mut [bool], n: usize) {
     if let Some(flag) = flags.get_mut(n) {

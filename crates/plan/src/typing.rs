@@ -5,6 +5,7 @@
 //! of numbers a type calculates, how many digits and characters it may have, and `cast_to`.
 //! Nothing here evaluates anything but the constants that MySQL too converts while planning.
 
+mod between;
 mod build;
 mod call;
 mod cast;
@@ -19,13 +20,17 @@ use vaquita_types::charset::CollationId;
 use vaquita_types::datatype::DECIMALS_NOT_FIXED;
 use vaquita_types::{ColumnType, TypeKind, Value};
 
+pub use between::between;
 pub use build::{as_string, case, convert_using, cut_behind_null, with_collation};
 pub use call::{as_decimal, as_integer, as_moment, as_number, call, quiet_number};
+pub(crate) use call::{integers_of, moments_of, passes_on};
 pub use cast::explicit_cast;
-pub use collate::{Collated, aggregate_collations, convert_charset, mix_error, parameter_chars, string_collation};
+pub use collate::{
+    Collated, aggregate_collations, check_constant, convert_charset, mix_error, parameter_chars, string_collation,
+};
 pub use compare::{
-    adapt_constants, between, case_compare, compare, compare_as, compare_columns, compare_list, is_plain_number,
-    make_row_compare, years_of_literals,
+    adapt_constants, case_compare, compare, compare_as, compare_columns, compare_list, is_plain_number, make_row_compare,
+    years_of_literals,
 };
 pub(crate) use conversion::year_type;
 pub use conversion::{stored_number, text_of_binary, text_of_number};
@@ -134,6 +139,8 @@ pub fn char_length(ty: &ColumnType) -> u32 {
         TypeKind::Double => DOUBLE_CHARS,
         TypeKind::Enum => member_chars(ty).max().unwrap_or(0),
         TypeKind::Set => member_chars(ty).sum::<u32>() + (member_chars(ty).count() as u32).saturating_sub(1),
+        // BOOLEAN is no narrower than its numbers.
+        TypeKind::TinyInt => ty.length.max(3 + u32::from(!ty.unsigned)),
         TypeKind::Json => u32::MAX / 4,
         TypeKind::Geometry => u32::MAX,
         TypeKind::TinyText | TypeKind::TinyBlob => blob_chars(ty, 255),
@@ -152,6 +159,11 @@ pub fn number_width(ty: &ColumnType) -> u32 {
 
 /// How long a value of this type is in a string under `collation`: in characters, or in bytes if that is binary.
 pub fn length_among(ty: &ColumnType, collation: CollationId) -> u32 {
+    // Only in bytes a floating point number is as long as it is declared or written.
+    let is_declared = ty.kind == TypeKind::Double && (1..DOUBLE_CHARS).contains(&ty.length);
+    if is_declared && collation == CollationId::BINARY {
+        return ty.length;
+    }
     let chars = char_length(ty);
     let is_text = is_string(ty) && ty.collation != CollationId::BINARY;
     if collation == CollationId::BINARY && is_text {

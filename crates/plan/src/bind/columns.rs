@@ -203,10 +203,10 @@ fn base_origin(table: &TableDef, alias: &str, position: usize) -> ColumnOrigin {
             .iter()
             .any(|i| i.kind == kind && i.parts.iter().enumerate().any(|(n, p)| p.column == column.id && (!first_only || n == 0)))
     };
-    // Without a PRIMARY KEY the first UNIQUE one over columns that are NOT NULL is told as one.
+    // Without a PRIMARY KEY the first UNIQUE one over whole columns that are NOT NULL is told as one.
     let is_required = |i: &&IndexDef| {
         let nullable = |id| table.columns.iter().any(|column| column.id == id && column.nullable);
-        i.kind == IndexKind::Unique && !i.parts.iter().any(|part| nullable(part.column))
+        i.kind == IndexKind::Unique && !i.parts.iter().any(|part| nullable(part.column) || part.prefix.is_some())
     };
     let stands_in = table.indexes.iter().find(is_required).filter(|_| table.hidden_rowid);
     let primary_key = match stands_in {

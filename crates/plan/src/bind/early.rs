@@ -20,7 +20,7 @@ use vaquita_types::{ColumnType, Error, Result, TypeKind, Value};
 use super::Binder;
 use super::literal::word;
 use super::scope::{Clause, ColumnValue, RelationColumn};
-use crate::expr::{CompareAs, CompareOp, Expr, ExprKind};
+use crate::expr::{CompareAs, CompareOp, Expr, ExprKind, SubqueryKind};
 use crate::node::{OutputColumn, Plan};
 use crate::typing::{NumberClass, is_hex_literal, is_string};
 use crate::{eval, func, typing, visit};
@@ -193,7 +193,8 @@ impl Binder<'_> {
         let is_text =
             |e: &Expr| matches!(e.kind, ExprKind::Literal(Value::Bytes(_))) && e.ty.is_bytes() && !is_hex_literal(&e.ty);
         if typing::is_plain_number(&value.ty) && value.ty.kind != TypeKind::Year {
-            let of_column = is_column(value) || matches!(value.kind, ExprKind::Subquery(_));
+            let gives_value = |kind: &SubqueryKind| matches!(kind, SubqueryKind::Scalar | SubqueryKind::Column(_));
+            let of_column = is_column(value) || matches!(&value.kind, ExprKind::Subquery(query) if gives_value(&query.kind));
             let together = list.iter().all(|e| is_text(e) || is_constant(e) && compares_as_double(value, e));
             let texts = list.iter_mut().filter(|item| together && is_text(item));
             match value.ty.is_integer() && !of_column && self.cx.fold {

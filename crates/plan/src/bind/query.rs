@@ -11,7 +11,7 @@ use crate::logical::{Logical, LogicalBlock, Query, Read};
 use crate::node::{ColumnOrigin, Limit, Node, OutputColumn, QueryPlan, SetOpKind, SortKey};
 use crate::rewrite::rewrite_query;
 use crate::typing;
-use crate::{optimize, visit};
+use crate::{optimize, text, visit};
 
 /// A tree and its output.
 type Rows = (Logical, Vec<OutputColumn>);
@@ -153,7 +153,8 @@ impl Binder<'_> {
             bits_as_numbers(&mut alternatives);
             let floats: Vec<Option<Expr>> =
                 alternatives.iter().map(|e| (e.ty.kind == TypeKind::Float).then(|| e.clone())).collect();
-            let merged = typing::unify(&mut alternatives, name)?;
+            let mut merged = typing::unify(&mut alternatives, name)?;
+            self.give_collation(&mut merged, &mut alternatives);
             if merged.ty.is_bytes() && !merged.ty.is_blob() {
                 for (stored, float) in alternatives.iter_mut().zip(floats) {
                     if let Some(float) = float {
@@ -174,6 +175,16 @@ impl Binder<'_> {
             output.push(OutputColumn { expr, name, origin });
         }
         Ok((Logical::SetOp { op, all, inputs, slots, types }, output))
+    }
+
+    /// Dates and numbers of different kinds become texts in the connection's collation.
+    fn give_collation(&self, merged: &mut typing::Merged, columns: &mut [Expr]) {
+        let collation = self.cx.settings.connection_collation;
+        let of_none = merged.coercibility == typing::COERCIBILITY_NUMERIC && typing::is_string(&merged.ty);
+        if of_none && text::same_charset(merged.ty.collation, collation) {
+            merged.ty.collation = collation;
+            columns.iter_mut().filter(|column| typing::is_string(&column.ty)).for_each(|column| column.ty.collation = collation);
+        }
     }
 
     /// Rewrites and plans a query that is bound.

@@ -8,6 +8,7 @@ use vaquita_types::{ColumnType, Result, Value};
 
 use super::coerce::{self, DateNeed};
 use crate::env::EvalCx;
+use crate::expr::ExprKind;
 use crate::function::FuncCall;
 
 /// A value as either a date with time or a time.
@@ -82,13 +83,29 @@ impl FuncCall<'_> {
         coerce::to_decimal(&value, self.arg_type(i), cx.env).map(Some)
     }
 
+    fn is_parameter(&self, i: usize) -> bool {
+        self.args.get(i).is_some_and(|arg| matches!(arg.kind, ExprKind::Param(_)) && !arg.is_variable())
+    }
+
     pub(crate) fn datetime(&self, i: usize, need: DateNeed, cx: &EvalCx<'_>) -> Result<Option<DateTime>> {
         let value = self.value(i, cx)?;
+        // What is sent was checked when it came, and may be the zero date.
+        if let (Value::DateTime(at), true) = (&*value, self.is_parameter(i)) {
+            return Ok(Some(*at));
+        }
         coerce::to_datetime(&value, self.arg_type(i), need, cx.env)
     }
 
     pub(crate) fn date(&self, i: usize, need: DateNeed, cx: &EvalCx<'_>) -> Result<Option<Date>> {
         let value = self.value(i, cx)?;
+        // The zero date is sent whatever sql_mode says, but may be no day.
+        if let (Value::DateTime(at), DateNeed::Mode, true) = (&*value, need, self.is_parameter(i))
+            && at.is_zero()
+            && coerce::date_flags(need, cx.env).no_zero_date
+        {
+            coerce::warn_truncated(cx.env, "date", b"0000-00-00");
+            return Ok(None);
+        }
         coerce::to_date(&value, self.arg_type(i), need, cx.env)
     }
 

@@ -1,13 +1,14 @@
 //! What the families share: reading arguments and naming result types.
 
 use vaquita_types::charset::CollationId;
-use vaquita_types::{ColumnType, Result, TypeKind, Value};
+use vaquita_types::{ColumnType, Error, Result, TypeKind, Value};
 
 use super::{FuncCall, FuncDef, FuncType};
 use crate::env::EvalCx;
 use crate::expr::{Expr, ExprKind};
 use crate::typing::{
-    COERCIBILITY_NUMERIC, Collated, aggregate_collations, as_string, convert_charset, is_string, string_type, text_of_binary,
+    COERCIBILITY_NUMERIC, Collated, aggregate_collations, as_string, check_constant, convert_charset, is_string,
+    string_collation, string_type, text_of_binary,
 };
 
 /// More arguments than any call has.
@@ -84,32 +85,45 @@ pub(super) fn any_nullable(args: &[Expr]) -> bool {
     args.iter().any(|a| a.nullable)
 }
 
-/// As `common_text`; but whether the result is a text or binary, the first of the arguments decides. Others that are binary become
-/// texts when the call is evaluated, with error 3854 if they are none.
-pub(super) fn text_like_first(args: &mut [Expr], which: impl Fn(usize) -> bool, name: &str, strict: bool) -> Result<Collated> {
+/// As `common_text`, for functions that change their first argument: its collation is the result's, whatever those of the others are.
+/// Others that are binary become texts when the call is evaluated, with error 3854 if they are none.
+pub(super) fn text_like_first(args: &mut [Expr], which: impl Fn(usize) -> bool) -> Result<Collated> {
+    let Some(first) = args.first() else { return Err(Error::internal("a text of nothing")) };
     // NULL has the charset binary.
-    if args.first().is_some_and(|first| matches!(first.kind, ExprKind::Literal(Value::Null)) && first.ty.kind == TypeKind::Null) {
+    if matches!(first.kind, ExprKind::Literal(Value::Null)) && first.ty.kind == TypeKind::Null {
         return Ok(Collated { collation: CollationId::BINARY, coercibility: 4, ascii: false });
     }
-    let first = args.first().and_then(|first| match first.ty.kind {
-        TypeKind::Json => Some(CollationId::UTF8MB4_BIN),
-        _ => is_string(&first.ty).then_some(first.ty.collation),
-    });
-    if let Some(collation) = first.filter(|collation| *collation != CollationId::BINARY) {
-        for (_, arg) in args.iter_mut().enumerate().filter(|(i, _)| which(*i)) {
-            if is_string(&arg.ty) && arg.ty.collation == CollationId::BINARY {
-                let taken = std::mem::replace(arg, Expr::literal(Value::Null, ColumnType::null()));
-                *arg = text_of_binary(taken, collation)?;
-            }
+    // Of a parameter nothing is known yet.
+    if first.ty.kind == TypeKind::Null {
+        return common_text(args, which, "concat", false);
+    }
+    let collated = string_collation(first);
+    for (_, arg) in args.iter_mut().enumerate().filter(|(i, _)| which(*i)) {
+        if !is_string(&arg.ty) || arg.ty.collation == collated.collation {
+            continue;
+        }
+        if collated.collation == CollationId::BINARY {
+            arg.ty.collation = CollationId::BINARY;
+        } else if arg.ty.collation == CollationId::BINARY {
+            let taken = std::mem::replace(arg, Expr::literal(Value::Null, ColumnType::null()));
+            *arg = text_of_binary(taken, collated.collation)?;
+        } else {
+            check_constant(arg, collated.collation)?;
         }
     }
-    common_text(args, which, name, strict)
+    bring(args, which, collated);
+    Ok(collated)
 }
 
 /// Brings the arguments at `which` to one charset, as text, and says which collation they have.
 pub(super) fn common_text(args: &mut [Expr], which: impl Fn(usize) -> bool, name: &str, strict: bool) -> Result<Collated> {
     let picked: Vec<&Expr> = args.iter().enumerate().filter(|(i, _)| which(*i)).map(|(_, e)| e).collect();
     let collated = aggregate_collations(&picked, name, strict)?;
+    bring(args, which, collated);
+    Ok(collated)
+}
+
+fn bring(args: &mut [Expr], which: impl Fn(usize) -> bool, collated: Collated) {
     for (i, arg) in args.iter_mut().enumerate() {
         if which(i) && arg.ty.kind != TypeKind::Null {
             let taken = std::mem::replace(arg, Expr::literal(Value::Null, ColumnType::null()));
@@ -126,5 +140,4 @@ pub(super) fn common_text(args: &mut [Expr], which: impl Fn(usize) -> bool, name
             *arg = text;
         }
     }
-    Ok(collated)
 }

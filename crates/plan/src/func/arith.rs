@@ -67,11 +67,11 @@ fn resolve_add(args: &mut Vec<Expr>) -> Result<FuncType> {
     FuncType::number(ty, any_nullable(args))
 }
 
-/// The DOUBLE that two operands make. NULL has no digits and takes the other's.
+/// The DOUBLE that two operands make, as wide as the wider of them.
 fn double_of(a: &ColumnType, b: &ColumnType) -> ColumnType {
     let decimals = decimals_meta(a).max(decimals_meta(b));
     let double = double_type(decimals);
-    if decimals >= DECIMALS_NOT_FIXED || a.kind != TypeKind::Null && b.kind != TypeKind::Null {
+    if decimals >= DECIMALS_NOT_FIXED {
         return double;
     }
     let whole = |ty: &ColumnType| number_width(ty).saturating_sub(u32::from(decimals_meta(ty)));
@@ -103,11 +103,11 @@ fn quotient_type(args: &[Expr], decimals: u8) -> Result<ColumnType> {
         NumberClass::Double => {
             let decimals = (decimals_meta(a).max(decimals_meta(b)).saturating_add(decimals)).min(DECIMALS_NOT_FIXED);
             let double = double_type(decimals);
-            if decimals >= DECIMALS_NOT_FIXED || a.kind != TypeKind::Null && b.kind != TypeKind::Null {
+            if decimals >= DECIMALS_NOT_FIXED {
                 return Ok(double);
             }
             let whole = number_width(a).saturating_sub(u32::from(decimals_meta(a)));
-            ColumnType { length: whole + u32::from(decimals), ..double }
+            ColumnType { length: double.length.min(whole + u32::from(decimals)), ..double }
         }
         _ => {
             let scale_out = (scale(a) + decimals).min(30);
@@ -155,7 +155,7 @@ fn resolve_mod(args: &mut Vec<Expr>) -> Result<FuncType> {
             let digits = precision(a).max(precision(b)) + u32::from(unsigned(a));
             decimal_type(digits, scale(a).max(scale(b)), unsigned(a))
         }
-        NumberClass::Double => double_of(a, b),
+        NumberClass::Double => ColumnType { unsigned: unsigned(a), ..double_of(a, b) },
     };
     FuncType::number(ty, true)
 }

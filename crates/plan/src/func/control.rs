@@ -2,18 +2,20 @@
 
 use std::cmp::Ordering;
 
+use vaquita_types::temporal::{DateFlags, DateTime, parse_datetime};
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno};
 
 use super::args::{MANY, any_nullable, def, each_read};
 use super::{FuncCall, FuncDef, FuncType};
 use crate::env::EvalCx;
-use crate::eval::{coerce, compare};
+use crate::eval::coerce::{self, DateNeed};
+use crate::eval::compare;
 use crate::expr::{CompareOp, Expr, ExprKind};
 use crate::settings::PlanSettings;
 use crate::text::{of_expression, without_hex};
 use crate::typing::{
-    Merged, NumberClass, as_number, char_length, cut_behind_null, int_of_length, is_string, number_class, quiet_number,
-    string_type, unify,
+    Merged, NumberClass, as_moment, as_number, char_length, cut_behind_null, int_of_length, is_plain_number, is_string,
+    number_class, quiet_number, string_type, unify,
 };
 
 pub(super) static FUNCTIONS: &[FuncDef] = &[
@@ -117,7 +119,11 @@ fn resolve_extreme(args: &mut Vec<Expr>, name: &str) -> Result<FuncType> {
         let ty = date_type(args);
         for arg in args.iter_mut() {
             let taken = std::mem::replace(arg, Expr::literal(Value::Null, ColumnType::null()));
-            *arg = crate::typing::cast_to(taken, ty.clone());
+            *arg = match is_plain_number(&taken.ty) && taken.ty.kind != TypeKind::Year {
+                true => crate::typing::call(&DATE_OF_NUMBER, vec![taken, Expr::literal(Value::Null, ty.clone())])?,
+                false if is_zero_date(&taken) => Expr::literal(Value::DateTime(DateTime::ZERO), ty.clone()),
+                false => crate::typing::cast_to(as_moment(taken)?, ty.clone()),
+            };
         }
         // A constant shows whether it is a date.
         let may_be_null = |arg: &Expr| {
@@ -128,11 +134,41 @@ fn resolve_extreme(args: &mut Vec<Expr>, name: &str) -> Result<FuncType> {
         let nullable = args.iter().any(may_be_null);
         return typed(merged, nullable);
     }
-    let mut merged = unify(args, name)?;
-    if merged.ty.is_integer() {
-        merged.ty.kind = TypeKind::BigInt;
-    }
+    let merged = unify(args, name)?;
     typed(merged, nullable)
+}
+
+/// A number beside dates as the date that it is, also one with a month or day of zero. What is none is left out.
+static DATE_OF_NUMBER: FuncDef = FuncDef {
+    name: "DATE OF NUMBER",
+    args: (2, 2),
+    resolve: |args| match &args[..] {
+        [number, date] => FuncType::number(date.ty.clone(), number.nullable),
+        _ => Err(Error::internal("a date of no number")),
+    },
+    eval: |call, cx| {
+        Ok(match call.ty.kind {
+            TypeKind::Date => call.date(0, DateNeed::Fuzzy, cx)?.map_or(Value::Null, Value::Date),
+            _ => call.datetime(0, DateNeed::Fuzzy, cx)?.map_or(Value::Null, Value::DateTime),
+        })
+    },
+    foldable: true,
+};
+
+/// A text of the zero date, which is one whatever sql_mode says.
+fn is_zero_date(expr: &Expr) -> bool {
+    let ExprKind::Literal(Value::Bytes(text)) = &expr.kind else { return false };
+    parse_datetime(text, DateFlags::default()).is_ok_and(|parsed| parsed.value.is_zero() && !parsed.truncated)
+}
+
+fn is_left_out(arg: Option<&Expr>, cx: &EvalCx<'_>) -> Result<bool> {
+    match arg.map(|arg| &arg.kind) {
+        Some(ExprKind::Call(def, args)) if def.name == DATE_OF_NUMBER.name => match args.first() {
+            Some(number) => Ok(!number.eval(cx)?.is_null()),
+            None => Ok(false),
+        },
+        _ => Ok(false),
+    }
 }
 
 fn is_date(ty: &ColumnType) -> bool {
@@ -153,11 +189,18 @@ fn extreme(call: &FuncCall<'_>, cx: &EvalCx<'_>, wanted: Ordering) -> Result<Val
     for i in 0..call.len() {
         let value = call.value(i, cx)?;
         if value.is_null() {
+            if is_left_out(call.args.get(i), cx)? {
+                continue;
+            }
             return Ok(Value::Null);
         }
         let better = match &best {
             None => true,
-            Some(best) => compare::order_of(&value, best, call.ty) == wanted,
+            // Of equal texts the last is the greatest, the first the least.
+            Some(best) => {
+                let order = compare::order_of(&value, best, call.ty);
+                order == wanted || order.is_eq() && wanted.is_gt()
+            }
         };
         if better {
             best = Some(value.into_owned());

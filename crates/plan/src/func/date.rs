@@ -17,7 +17,7 @@ use crate::eval::coerce::{self, DateNeed};
 use crate::eval::{arg, print};
 use crate::expr::{Expr, ExprKind};
 use crate::settings::PlanSettings;
-use crate::typing::{NumberClass, as_decimal, decimal_type, int_of_length, is_string, number_class, scale, year_type};
+use crate::typing::{NumberClass, as_decimal, decimal_type, int_of_length, is_string, number_class, passes_on, scale, year_type};
 
 pub(super) static FUNCTIONS: &[FuncDef] = &[
     volatile(
@@ -555,11 +555,16 @@ fn period_diff(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
 }
 
 fn resolve_unix_timestamp(args: &mut Vec<Expr>) -> Result<FuncType> {
-    let fsp = args.first().map_or(0, fsp_of_expr);
+    let fsp = args.first().map_or(0, |arg| fsp_as(arg, TypeKind::DateTime));
+    let nullable = any_nullable(args) || args.first().is_some_and(picks_text);
     if fsp == 0 {
-        return FuncType::number(int_of_length(21), any_nullable(args));
+        return FuncType::number(int_of_length(21), nullable);
     }
-    FuncType::number(decimal_type(11 + u32::from(fsp), fsp, false), any_nullable(args))
+    FuncType::number(decimal_type(11 + u32::from(fsp), fsp, false), nullable)
+}
+
+fn picks_text(expr: &Expr) -> bool {
+    expr.ty.is_bytes() && passes_on(expr)
 }
 
 fn unix_timestamp(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
@@ -570,9 +575,12 @@ fn unix_timestamp(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     if value.is_null() {
         return Ok(Value::Null);
     }
-    let us = match coerce::to_datetime(&value, call.arg_type(0), DateNeed::Whole, cx.env)? {
-        Some(local) => cx.env.time_zone().to_utc(local).map_or(0, |utc| utc.value.unix_micros()),
-        None => 0,
+    let is_whole = |at: &DateTime| at.date().month() > 0 && at.date().day() > 0;
+    let us = match coerce::to_datetime(&value, call.arg_type(0), DateNeed::Fuzzy, cx.env)? {
+        Some(local) if is_whole(&local) => cx.env.time_zone().to_utc(local).map_or(0, |utc| utc.value.unix_micros()),
+        // As MySQL: what is no date is NULL only where IF and its like pick it.
+        None if call.args.first().is_some_and(picks_text) => return Ok(Value::Null),
+        _ => 0,
     };
     let us = if (0..=UNIX_MICROS_MAX).contains(&us) { us } else { 0 };
     if call.ty.kind == TypeKind::Decimal {

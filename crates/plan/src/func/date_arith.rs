@@ -239,11 +239,15 @@ fn warn_out_of_range(call: &FuncCall<'_>, subtract: bool, cx: &EvalCx<'_>) {
 }
 
 /// The time, or ±838:59:59 with warning 1292.
-fn clamp(us: i64, cx: &EvalCx<'_>) -> Time {
+fn clamp(us: i64, decimals: u8, cx: &EvalCx<'_>) -> Time {
     if is_out_of_range(us) {
         let seconds = us.unsigned_abs() / 1_000_000;
         let sign = if us < 0 { "-" } else { "" };
-        let shown = format!("{sign}{}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60);
+        let mut shown = format!("{sign}{}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60);
+        if decimals > 0 {
+            let micros = format!("{:06}", us.unsigned_abs() % 1_000_000);
+            shown = format!("{shown}.{}", micros.get(..usize::from(decimals)).unwrap_or(&micros));
+        }
         coerce::warn_truncated(cx.env, "time", shown.as_bytes());
         return if us < 0 { Time::MIN } else { Time::MAX };
     }
@@ -251,7 +255,10 @@ fn clamp(us: i64, cx: &EvalCx<'_>) -> Time {
 }
 
 fn resolve_time_diff(args: &mut Vec<Expr>) -> Result<FuncType> {
-    let fsp = args.iter().map(fsp_of_expr).max().unwrap_or(0);
+    // A parameter beside a DATE is one.
+    let beside_date = args.iter().any(|arg| arg.ty.kind == TypeKind::Date);
+    let is_date = |arg: &Expr| beside_date && matches!(arg.kind, ExprKind::Param(_)) && !arg.is_variable();
+    let fsp = args.iter().map(|arg| if is_date(arg) { 0 } else { fsp_of_expr(arg) }).max().unwrap_or(0);
     FuncType::number(ColumnType::temporal(TypeKind::Time, fsp), true)
 }
 
@@ -263,7 +270,7 @@ fn time_diff(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
         // A date and a time have no difference.
         _ => return Ok(Value::Null),
     };
-    Ok(Value::Time(clamp(us, cx)))
+    Ok(Value::Time(clamp(us, call.ty.decimals, cx)))
 }
 
 fn resolve_timestamp(args: &mut Vec<Expr>) -> Result<FuncType> {

@@ -212,7 +212,10 @@ fn str_to_date(call: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
     let value = read.and_then(|(read, rest)| Some((assemble(&read, call.ty.kind, cx)?, rest)));
     let Some((value, rest)) = value else {
         let what = if call.ty.kind == TypeKind::Time { "time" } else { "datetime" };
-        let error = Error::new(&errno::ER_WRONG_VALUE_FOR_TYPE, &[&what, &coerce::printable(&text), &"str_to_date"]);
+        let error = Error::new(
+            &errno::ER_WRONG_VALUE_FOR_TYPE,
+            &[&what, &coerce::printable(text.split(|byte| *byte == 0).next().unwrap_or_default()), &"str_to_date"],
+        );
         cx.env.warn(Level::Warning, error);
         return Ok(Value::Null);
     };

@@ -12,7 +12,9 @@ use crate::eval::arg;
 use crate::eval::{coerce, compare};
 use crate::expr::{CompareAs, Expr, ExprKind};
 use crate::text;
-use crate::typing::{NumberClass, as_number, convert_charset, int_of_length, is_string, number_class, text_of_binary};
+use crate::typing::{
+    NumberClass, as_number, check_constant, convert_charset, int_of_length, is_string, number_class, text_of_binary,
+};
 
 pub(super) static FUNCTIONS: &[FuncDef] = &[
     def("LIKE", 2, 3, resolve_like, like),
@@ -143,6 +145,7 @@ fn resolve_field(args: &mut Vec<Expr>) -> Result<FuncType> {
             if needle.ty.collation != CollationId::BINARY {
                 binary_to_text(other, needle.ty.collation)?;
             }
+            check_constant(other, needle.ty.collation)?;
             let text = std::mem::replace(other, Expr::literal(Value::Null, ColumnType::null()));
             *other = convert_charset(text, needle.ty.collation);
         }

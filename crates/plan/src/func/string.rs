@@ -29,17 +29,17 @@ pub(super) static FUNCTIONS: &[FuncDef] = &[
     def("SUBSTRING", 2, 3, resolve_substring, substring),
     def("SUBSTR", 2, 3, resolve_substring, substring),
     def("MID", 3, 3, resolve_substring, substring),
-    def("SUBSTRING_INDEX", 3, 3, |a| resolve_pair(a, "substring_index"), substring_index),
+    def("SUBSTRING_INDEX", 3, 3, resolve_pair, substring_index),
     def("LOWER", 1, 1, |a| resolve_same(a, 1, "lower"), |c, cx| map_case(c, cx, false)),
     def("LCASE", 1, 1, |a| resolve_same(a, 1, "lcase"), |c, cx| map_case(c, cx, false)),
     def("UPPER", 1, 1, |a| resolve_same(a, 1, "upper"), |c, cx| map_case(c, cx, true)),
     def("UCASE", 1, 1, |a| resolve_same(a, 1, "ucase"), |c, cx| map_case(c, cx, true)),
     def("REVERSE", 1, 1, |a| resolve_same(a, 1, "reverse"), reverse),
-    def("TRIM", 1, 2, |a| resolve_pair(a, "trim"), |c, cx| trim(c, cx, true, true)),
-    def("LTRIM", 1, 2, |a| resolve_pair(a, "ltrim"), |c, cx| trim(c, cx, true, false)),
-    def("RTRIM", 1, 2, |a| resolve_pair(a, "rtrim"), |c, cx| trim(c, cx, false, true)),
-    def("LPAD", 2, 3, |a| resolve_pad(a, "lpad"), |c, cx| pad(c, cx, true)),
-    def("RPAD", 2, 3, |a| resolve_pad(a, "rpad"), |c, cx| pad(c, cx, false)),
+    def("TRIM", 1, 2, resolve_pair, |c, cx| trim(c, cx, true, true)),
+    def("LTRIM", 1, 2, resolve_pair, |c, cx| trim(c, cx, true, false)),
+    def("RTRIM", 1, 2, resolve_pair, |c, cx| trim(c, cx, false, true)),
+    def("LPAD", 2, 3, resolve_pad, |c, cx| pad(c, cx, true)),
+    def("RPAD", 2, 3, resolve_pad, |c, cx| pad(c, cx, false)),
     def("REPEAT", 2, 2, resolve_repeat, repeat),
     def("SPACE", 1, 1, resolve_space, space),
     def("REPLACE", 3, 3, resolve_replace, replace),
@@ -72,6 +72,10 @@ fn literal_count(arg: Option<&Expr>) -> Option<u64> {
         Some(ExprKind::Literal(Value::Bytes(b))) => Some(crate::eval::coerce::parse_f64(b).0.max(0.0) as u64),
         _ => None,
     }
+}
+
+fn is_null(arg: Option<&Expr>) -> bool {
+    matches!(arg.map(|arg| &arg.kind), Some(ExprKind::Literal(Value::Null)))
 }
 
 /// Characters of a result whose length no literal tells: max_allowed_packet's default in utf8mb4.
@@ -138,14 +142,14 @@ fn resolve_substring(args: &mut Vec<Expr>) -> Result<FuncType> {
     } else if let Some(start) = literal_count(args.get(1)) {
         chars = if start == 0 { 0 } else { chars.saturating_sub(start - 1) };
     }
-    if let Some(limit) = literal_count(args.get(2)) {
+    if let Some(limit) = literal_count(args.get(2)).filter(|_| !is_null(args.get(1))) {
         chars = chars.min(limit);
     }
     let collated = common_text(args, |i| i == 0, "substr", false)?;
     FuncType::string(chars, collated)
 }
 
-fn resolve_pair(args: &mut Vec<Expr>, name: &str) -> Result<FuncType> {
+fn resolve_pair(args: &mut Vec<Expr>) -> Result<FuncType> {
     let chars = chars_of(args, 0);
     // Bytes of a binary string are compared with those of a text.
     if let [first, second, ..] = args.as_mut_slice()
@@ -155,21 +159,24 @@ fn resolve_pair(args: &mut Vec<Expr>, name: &str) -> Result<FuncType> {
     {
         second.ty.collation = CollationId::BINARY;
     }
-    let collated = text_like_first(args, |i| i < 2, name, true)?;
+    let collated = text_like_first(args, |i| i < 2)?;
     FuncType::string(chars, collated)
 }
 
-fn resolve_pad(args: &mut Vec<Expr>, name: &str) -> Result<FuncType> {
+fn resolve_pad(args: &mut Vec<Expr>) -> Result<FuncType> {
     let collation = args.first().map_or(CollationId::BINARY, |a| string_collation(a).collation);
     let chars = positive_count(args.get(1), collation).unwrap_or(UNKNOWN_CHARS);
     if args.len() == 2 {
         args.push(Expr { coercibility: 4, ..Expr::literal(Value::from(" "), ColumnType::varchar(1, collation)) });
     }
-    let collated = text_like_first(args, |i| i != 1, name, false)?;
+    let collated = text_like_first(args, |i| i != 1)?;
     FuncType::string(chars, collated)
 }
 
 fn resolve_repeat(args: &mut Vec<Expr>) -> Result<FuncType> {
+    if is_null(args.first()) && !is_null(args.get(1)) {
+        return FuncType::binary(0);
+    }
     let is_negative = matches!(args.get(1).map(|a| &a.kind), Some(ExprKind::Literal(Value::Int(n))) if *n < 0);
     let collation = args.first().map_or(CollationId::BINARY, |a| string_collation(a).collation);
     let count = positive_count(args.get(1), collation);
@@ -190,7 +197,7 @@ fn resolve_space(args: &mut Vec<Expr>) -> Result<FuncType> {
 
 fn resolve_replace(args: &mut Vec<Expr>) -> Result<FuncType> {
     let (text, with) = (args.first().map(|a| a.ty.clone()), args.get(2).map(|a| a.ty.clone()));
-    let collated = text_like_first(args, |_| true, "replace", true)?;
+    let collated = text_like_first(args, |_| true)?;
     let length_of = |ty: Option<&ColumnType>| ty.map_or(0, |ty| u64::from(length_among(ty, collated.collation)));
     // MySQL takes away one of what each character may become.
     let length = length_of(text.as_ref()).saturating_mul(length_of(with.as_ref()).saturating_sub(1).max(1));
@@ -199,7 +206,7 @@ fn resolve_replace(args: &mut Vec<Expr>) -> Result<FuncType> {
 
 fn resolve_insert(args: &mut Vec<Expr>) -> Result<FuncType> {
     let new = args.get(3).map(|a| a.ty.clone());
-    let collated = text_like_first(args, |i| i == 0 || i == 3, "insert", false)?;
+    let collated = text_like_first(args, |i| i == 0 || i == 3)?;
     let new = new.map_or(0, |ty| u64::from(length_among(&ty, collated.collation)));
     FuncType::sum(units_of(args, 0, collated.collation) + new, collated)
 }

@@ -13,7 +13,7 @@ const NUMERIC: [&str; 14] =
     ["+", "-", "*", "/", "%", "MOD", "NEG", "ABS", "ROUND", "TRUNCATE", "CEIL", "CEILING", "FLOOR", "SIGN"];
 
 /// The arguments that a function or operator reads as integers.
-fn integers_of(name: &str) -> &'static [usize] {
+pub(crate) fn integers_of(name: &str) -> &'static [usize] {
     match name {
         "~" | "BIT_COUNT" | "ELT" | "FROM_DAYS" | "MAKE_SET" | "SPACE" => &[0],
         "LEFT" | "LPAD" | "REPEAT" | "RIGHT" | "RPAD" => &[1],
@@ -25,7 +25,7 @@ fn integers_of(name: &str) -> &'static [usize] {
 }
 
 /// The arguments that a function reads as dates or times.
-fn moments_of(name: &str) -> &'static [usize] {
+pub(crate) fn moments_of(name: &str) -> &'static [usize] {
     match name {
         "CONVERT_TZ" | "DATE" | "DATE_FORMAT" | "DAY" | "DAYNAME" | "DAYOFMONTH" | "DAYOFWEEK" | "DAYOFYEAR" | "HOUR"
         | "LAST_DAY" | "MICROSECOND" | "MINUTE" | "MONTH" | "MONTHNAME" | "QUARTER" | "SECOND" | "TIME" | "TIMESTAMP"
@@ -95,7 +95,7 @@ fn gives_date(expr: &Expr) -> bool {
 }
 
 /// As a number it is that of the operand that it picks, whatever type it has itself.
-fn passes_on(expr: &Expr) -> bool {
+pub(crate) fn passes_on(expr: &Expr) -> bool {
     match &expr.kind {
         ExprKind::Call(def, _) => matches!(def.name, "IF" | "NULLIF"),
         ExprKind::Case { .. } => true,

@@ -15,6 +15,7 @@ use vaquita_types::{ColumnType, Error, Result, TypeKind, Value};
 
 use super::{COERCIBILITY_NUMERIC, NUMBER_COLLATION, is_string};
 use crate::expr::{Expr, ExprKind};
+use crate::settings::PlanSettings;
 use crate::text;
 
 /// Coercibility "no collation": two columns of different collations were mixed.
@@ -53,20 +54,70 @@ pub fn aggregate_collations(exprs: &[&Expr], operation: &str, strict: bool) -> R
         return Ok(Collated { collation: NUMBER_COLLATION, coercibility: 4, ascii: true });
     };
     let mut result = string_collation(first);
-    let mut unknown_none = false;
+    let mut in_conflict = false;
     for expr in exprs_left {
         let other = string_collation(expr);
+        let before = result;
         result = match combine(result, other) {
             Some(c) => c,
             None => return Err(mix_error(exprs, operation)),
         };
-        unknown_none |= result.coercibility == NONE;
+        // A text that has none of its own is compared by bytes with a weaker one.
+        in_conflict |= result.coercibility == NONE && before.coercibility == other.coercibility;
     }
-    if strict && unknown_none && result.coercibility >= NONE && result.coercibility == NONE {
+    if strict && in_conflict && result.coercibility == NONE {
         return Err(mix_error(exprs, operation));
     }
+    exprs.iter().try_for_each(|expr| check_constant(expr, result.collation))?;
     Ok(result)
 }
+
+/// Error 3854 for a constant text that has characters which the charset of `collation` has not.
+pub fn check_constant(expr: &Expr, collation: CollationId) -> Result<()> {
+    let own = expr.ty.collation;
+    let converts = is_string(&expr.ty)
+        && expr.ty.is_bytes()
+        && own != CollationId::BINARY
+        && collation != CollationId::BINARY
+        && !text::same_charset(own, collation)
+        && !text::holds_unicode(collation);
+    if !converts || !is_foldable(expr) {
+        return Ok(());
+    }
+    let mut constant = expr.clone();
+    crate::eval::constant_fold(&mut constant, const { &PlanSettings::DEFAULT });
+    let ExprKind::Literal(Value::Bytes(bytes)) = &constant.kind else { return Ok(()) };
+    if charset(own).convert(charset(collation), bytes).replaced == 0 {
+        return Ok(());
+    }
+    Err(Error::new(&errno::ER_CANNOT_CONVERT_STRING, &[&first_bytes(bytes), &charset(own).name, &charset(collation).name]))
+}
+
+fn is_foldable(expr: &Expr) -> bool {
+    match &expr.kind {
+        ExprKind::Literal(_) => true,
+        ExprKind::Cast(inner) => is_foldable(inner),
+        ExprKind::Call(def, args) => def.foldable && args.iter().all(is_foldable),
+        _ => false,
+    }
+}
+
+/// Bytes as error 3854 shows them: the first six, with `...` for more.
+pub(super) fn first_bytes(bytes: &[u8]) -> String {
+    let mut shown = String::new();
+    for byte in bytes.iter().take(SHOWN_BYTES_MAX) {
+        match byte {
+            b' '..=b'~' => shown.push(char::from(*byte)),
+            _ => shown.push_str(&format!("\\x{byte:02X}")),
+        }
+    }
+    if bytes.len() > SHOWN_BYTES_MAX {
+        shown.push_str("...");
+    }
+    shown
+}
+
+const SHOWN_BYTES_MAX: usize = 6;
 
 /// MySQL's rule for two; `None` if there is no common charset or two COLLATE clauses differ.
 fn combine(a: Collated, b: Collated) -> Option<Collated> {
@@ -121,7 +172,10 @@ fn is_superset(left: Collated, right: Collated) -> bool {
 pub fn mix_error(exprs: &[&Expr], operation: &str) -> Error {
     let show = |e: &Expr| {
         let c = string_collation(e);
-        (text::collation_name(c.collation).to_string(), coercibility_name(c.coercibility))
+        // Numbers and dates are written in latin1.
+        let of_number = !is_string(&e.ty) && c.coercibility == COERCIBILITY_NUMERIC;
+        let name = if of_number { "latin1_swedish_ci" } else { text::collation_name(c.collation) };
+        (name.to_string(), coercibility_name(c.coercibility))
     };
     let op = if operation == " IN " { operation.to_string() } else { operation.to_ascii_lowercase() };
     match exprs {

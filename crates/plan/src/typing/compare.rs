@@ -10,15 +10,14 @@ use vaquita_types::datatype::DECIMALS_NOT_FIXED;
 use vaquita_types::decimal::Decimal;
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno, stack};
 
-use super::conversion::{BETWEEN_NUMBERS, FULL_YEAR, TEXT_OF_DATE, THIS_YEAR};
+use super::conversion::{FULL_YEAR, TEXT_OF_DATE, THIS_YEAR};
 use super::stored::stored;
 use super::{
-    NumberClass, aggregate_collations, as_number, call, cast_to, convert_charset, is_hex_literal, is_string, mix_error,
-    number_class, scale, text_of_binary,
+    NumberClass, aggregate_collations, as_number, call, cast_to, convert_charset, is_hex_literal, is_string, number_class, scale,
+    text_of_binary,
 };
 use crate::eval::coerce::hex_number;
 use crate::expr::{CompareAs, CompareOp, Expr, ExprKind};
-use crate::visit;
 
 impl CompareOp {
     /// The token, as errors name it.
@@ -118,7 +117,7 @@ fn same_type_rule(ty: &ColumnType) -> CompareAs {
     }
 }
 
-fn is_date(ty: &ColumnType) -> bool {
+pub(super) fn is_date(ty: &ColumnType) -> bool {
     matches!(ty.kind, TypeKind::Date | TypeKind::DateTime | TypeKind::Timestamp)
 }
 
@@ -231,11 +230,16 @@ fn text_beside_text(operand: Expr, collation: CollationId) -> Result<Expr> {
 }
 
 /// As `compare`, but years have four digits: so IN takes them.
-fn compare_scalars(op: CompareOp, left: Expr, right: Expr) -> Result<Expr> {
+pub(super) fn compare_scalars(op: CompareOp, left: Expr, right: Expr) -> Result<Expr> {
     super::geometry::check_comparison(op, &left, &right)?;
     let right = readable(right, &left);
     let left = readable(left, &right);
     let (left, right) = adapt_constants(left, right);
+    compare_adapted(op, left, right)
+}
+
+/// As `compare_scalars`, of operands that stay what they are.
+pub(super) fn compare_adapted(op: CompareOp, left: Expr, right: Expr) -> Result<Expr> {
     let rule = compare_as(&left, &right, op.token())?;
     let (left, right) = match rule {
         CompareAs::Double | CompareAs::DoubleFixed(_) => (as_number(left)?, as_number(right)?),
@@ -295,72 +299,11 @@ fn row_order(op: CompareOp, mut pairs: Vec<(Expr, Expr)>) -> Result<Expr> {
 }
 
 /// A predicate: BIGINT(1).
-fn boolean(kind: ExprKind, nullable: bool) -> Expr {
+pub(super) fn boolean(kind: ExprKind, nullable: bool) -> Expr {
     Expr { kind, ty: ColumnType::boolean(), nullable, coercibility: super::COERCIBILITY_NUMERIC }
 }
 
-/// `value [NOT] BETWEEN low AND high`: two comparisons by one rule, as MySQL types it.
-pub fn between(value: Expr, low: Expr, high: Expr, negated: bool) -> Result<Expr> {
-    super::refuse_geometries("between", &[&value, &low, &high])?;
-    let number = [&value, &low, &high].iter().any(|e| is_plain_number(&e.ty));
-    let [value, low, high] = [value, low, high].map(|e| without_json(e, number));
-    let strings = [&value, &low, &high].iter().all(|e| is_string(&e.ty) || e.ty.kind == TypeKind::Null);
-    if strings && aggregate_collations(&[&value, &low, &high], "between", true).is_err() {
-        return Err(mix_error(&[&value, &low, &high], "between"));
-    }
-    let (below, above) = if negated { (CompareOp::Lt, CompareOp::Gt) } else { (CompareOp::Ge, CompareOp::Le) };
-    if is_of_numbers_and_texts(&value, &low, &high) || is_of_all_kinds(&value, &low, &high) {
-        let numbers = [value, low, high].into_iter().map(as_number).collect::<Result<_>>()?;
-        let between = super::call(&BETWEEN_NUMBERS, numbers)?;
-        return Ok(if negated { between.negated() } else { between });
-    }
-    let numbers = is_string(&value.ty) && (is_plain_number(&low.ty) || is_plain_number(&high.ty));
-    let side = |op: CompareOp, bound: Expr| {
-        let (value, bound) = full_years(value.clone(), bound)?;
-        let bound = unchecked_date(&value, bound)?;
-        let value = unchecked_date(&bound, value)?;
-        let mut made = compare_scalars(op, value, bound)?;
-        // All three are compared as numbers if one of them is a number.
-        if numbers && let ExprKind::Compare(_, _, _, rule @ CompareAs::Text(_)) = &mut made.kind {
-            *rule = CompareAs::Double;
-        }
-        Ok::<_, Error>(made)
-    };
-    // As MySQL: what lies between a constant and itself is equal to it.
-    if !negated && matches!(low.kind, ExprKind::Literal(_)) && visit::same(&low, &high) {
-        return side(CompareOp::Eq, low);
-    }
-    let (first, second) = (side(below, low)?, side(above, high)?);
-    let nullable = first.nullable || second.nullable;
-    let parts = vec![first, second];
-    Ok(boolean(if negated { ExprKind::Or(parts) } else { ExprKind::And(parts) }, nullable))
-}
-
-/// A number between texts, which are read as numbers one and the other, with a warning each.
-fn is_of_numbers_and_texts(value: &Expr, low: &Expr, high: &Expr) -> bool {
-    let is_text = |e: &Expr| e.ty.is_bytes() && !is_hex_literal(&e.ty);
-    let is_number = |e: &Expr| is_plain_number(&e.ty) && e.ty.kind != TypeKind::Year;
-    let beside_text = |bound: &Expr| {
-        // What an index can look for stays a comparison.
-        is_text(bound) && (!is_column(value) || adapt_literal(value, bound).is_none())
-    };
-    is_number(value)
-        && (is_text(low) || is_number(low))
-        && (is_text(high) || is_number(high))
-        && (beside_text(low) || beside_text(high))
-}
-
-/// A date or time, a number and a text: all are numbers, unless a constant becomes what the temporal column holds.
-fn is_of_all_kinds(value: &Expr, low: &Expr, high: &Expr) -> bool {
-    let all = [value, low, high];
-    let converts = value.ty.is_temporal() && is_column(value) && (is_row_independent(low) || is_row_independent(high));
-    all.iter().any(|e| e.ty.is_temporal())
-        && all.iter().any(|e| is_plain_number(&e.ty) && e.ty.kind != TypeKind::Year)
-        && all.iter().any(|e| e.ty.is_bytes() && !is_hex_literal(&e.ty))
-        && !converts
-}
-
-fn is_column(expr: &Expr) -> bool {
+pub(super) fn is_column(expr: &Expr) -> bool {
     matches!(expr.kind, ExprKind::Slot(_) | ExprKind::Outer { .. })
 }
 
@@ -369,18 +312,8 @@ pub fn is_plain_number(ty: &ColumnType) -> bool {
     !is_string(ty) && !ty.is_temporal() && !matches!(ty.kind, TypeKind::Null | TypeKind::Json)
 }
 
-/// BETWEEN compares JSON as a text, or as a number if one of its operands is one.
-fn without_json(expr: Expr, number: bool) -> Expr {
-    if expr.ty.kind != TypeKind::Json {
-        return expr;
-    }
-    let text = ColumnType { length: u32::MAX, collation: CollationId::UTF8MB4_BIN, ..ColumnType::new(TypeKind::LongText) };
-    let coercibility = expr.coercibility;
-    Expr { coercibility, ..cast_to(expr, if number { ColumnType::double() } else { text }) }
-}
-
 /// A constant text that BETWEEN and IN compare with a date: one that is none is the zero date there, not error 1525.
-fn unchecked_date(value: &Expr, text: Expr) -> Result<Expr> {
+pub(super) fn unchecked_date(value: &Expr, text: Expr) -> Result<Expr> {
     let is_text = is_row_independent(&text) && is_string(&text.ty);
     if is_text && is_date(&value.ty) && stored(value, &text).is_none() { call(&TEXT_OF_DATE, vec![text]) } else { Ok(text) }
 }
@@ -404,6 +337,10 @@ pub fn compare_list(value: Expr, mut list: Vec<Expr>) -> Result<Expr> {
         let list = list.into_iter().map(|item| convert_charset(item, collation)).collect();
         let value = Box::new(convert_charset(value, collation));
         return Ok(boolean(ExprKind::InList(value, list, CompareAs::Text(collation)), nullable));
+    }
+    // Numbers among texts have no collation, but the texts have one together.
+    if is_string(&value.ty) && list.iter().any(|item| is_string(&item.ty)) {
+        aggregate_collations(&std::iter::once(&value).chain(&list).collect::<Vec<_>>(), " IN ", true)?;
     }
     // A time among texts and days is one of today.
     if value.ty.kind == TypeKind::Time
@@ -579,7 +516,7 @@ fn prepare_operands(left: Expr, right: Expr, rule: CompareAs) -> (Expr, Expr) {
 }
 
 /// A constant that a YEAR column is compared with becomes the year that the column would store: 99 is 1999.
-fn full_years(left: Expr, right: Expr) -> Result<(Expr, Expr)> {
+pub(super) fn full_years(left: Expr, right: Expr) -> Result<(Expr, Expr)> {
     let is_year = |e: &Expr| e.ty.kind == TypeKind::Year && matches!(e.kind, ExprKind::Slot(_) | ExprKind::Outer { .. });
     let full_year = |e: Expr| match &e.kind {
         // A time of day is stored as one of today.
@@ -623,7 +560,7 @@ pub fn years_of_literals(left: Expr, right: &mut Expr) -> Expr {
 }
 
 /// Numbers and texts that are the same for every row.
-fn is_row_independent(expr: &Expr) -> bool {
+pub(super) fn is_row_independent(expr: &Expr) -> bool {
     match &expr.kind {
         ExprKind::Literal(value) => !value.is_null(),
         ExprKind::Param(_) | ExprKind::UserVar(_) => true,
@@ -642,7 +579,7 @@ pub fn adapt_constants(left: Expr, right: Expr) -> (Expr, Expr) {
     (adapted.unwrap_or(left), right)
 }
 
-fn adapt_literal(operand: &Expr, literal: &Expr) -> Option<Expr> {
+pub(super) fn adapt_literal(operand: &Expr, literal: &Expr) -> Option<Expr> {
     let ExprKind::Literal(value) = &literal.kind else { return None };
     let is_column = matches!(operand.kind, ExprKind::Slot(_) | ExprKind::Outer { .. });
     match (&operand.ty, value) {

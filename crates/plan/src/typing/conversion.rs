@@ -5,6 +5,7 @@ use vaquita_types::decimal::Decimal;
 use vaquita_types::format::write_double_within;
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, errno};
 
+use super::collate::first_bytes;
 use super::{COERCIBILITY_NUMERIC, char_length, is_hex_literal, is_string, string_type};
 use crate::env::{EvalCx, Level};
 use crate::eval::{DateOrTime, arg, coerce, is_date_text};
@@ -103,11 +104,7 @@ pub(super) fn check_binary(bytes: &[u8], collation: CollationId) -> Result<()> {
     if charset.is_binary() || charset.validate(&charset.whole_units(bytes)).is_ok() {
         return Ok(());
     }
-    let shown = bytes.iter().fold(String::new(), |text, byte| match byte {
-        b' '..=b'~' => text + char::from(*byte).encode_utf8(&mut [0; 4]),
-        _ => format!("{text}\\x{byte:02X}"),
-    });
-    Err(Error::new(&errno::ER_CANNOT_CONVERT_STRING, &[&shown, &"binary", &charset.name]))
+    Err(Error::new(&errno::ER_CANNOT_CONVERT_STRING, &[&first_bytes(bytes), &"binary", &charset.name]))
 }
 
 /// A number that is read from a text without a warning.

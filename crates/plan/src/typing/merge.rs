@@ -7,7 +7,7 @@
 use vaquita_types::charset::CollationId;
 use vaquita_types::datatype::DECIMALS_NOT_FIXED;
 use vaquita_types::geometry::GeometryKind;
-use vaquita_types::{ColumnType, Result, TypeKind};
+use vaquita_types::{ColumnType, Error, Result, TypeKind, errno};
 
 use super::{
     aggregate_collations, cast_to, convert_charset, decimal_type, is_hex_literal, is_string, length_among, number_width,
@@ -188,8 +188,18 @@ fn merge_integers(kind: TypeKind, typed: &[&&Expr]) -> ColumnType {
     ColumnType { length, unsigned, ..ColumnType::new(kind) }
 }
 
+/// A column of a set operation has one collation, or there is error 1271, which MySQL tells of UNION whatever the operation is.
+fn mix_of_set(error: Error) -> Error {
+    use errno::{ER_CANT_AGGREGATE_2COLLATIONS, ER_CANT_AGGREGATE_3COLLATIONS, ER_CANT_AGGREGATE_NCOLLATIONS};
+    let is_mix = error.is(&ER_CANT_AGGREGATE_2COLLATIONS) || error.is(&ER_CANT_AGGREGATE_3COLLATIONS);
+    if is_mix { Error::new(&ER_CANT_AGGREGATE_NCOLLATIONS, &[&"UNION"]) } else { error }
+}
+
 fn merge_to_string(exprs: &[&Expr], kind: TypeKind, nullable: bool, operation: &str) -> Result<Merged> {
-    let collated = aggregate_collations(exprs, operation, false)?;
+    let collated = match matches!(operation, "UNION" | "INTERSECT" | "EXCEPT") {
+        true => aggregate_collations(exprs, operation, true).map_err(mix_of_set)?,
+        false => aggregate_collations(exprs, operation, false)?,
+    };
     let chars = exprs.iter().map(|e| length_among(&e.ty, collated.collation)).max().unwrap_or(0);
     let binary = collated.collation == CollationId::BINARY;
     let ty = match kind {
@@ -206,7 +216,7 @@ fn merge_to_string(exprs: &[&Expr], kind: TypeKind, nullable: bool, operation: &
             }
             ty
         }
-        _ if kind == TypeKind::LongText => ColumnType {
+        _ if kind == TypeKind::LongText && exprs.iter().any(|e| super::char_length(&e.ty) >= u32::MAX / 4) => ColumnType {
             length: u32::MAX,
             collation: collated.collation,
             ..ColumnType::new(if binary { blob_of(kind) } else { kind })
@@ -283,7 +293,9 @@ pub fn to_merged(expr: Expr, ty: &ColumnType) -> Expr {
     }
     // A number may be longer than it is declared.
     if matches!(expr.ty.kind, TypeKind::Float | TypeKind::Double) && is_string(ty) && !ty.is_blob() {
-        return cast_to(expr, ColumnType { length: ty.length.max(super::DOUBLE_CHARS), ..ty.clone() });
+        let kind = if ty.kind == TypeKind::Binary { TypeKind::VarBinary } else { ty.kind };
+        let text = cast_to(expr, ColumnType { kind, length: ty.length.max(super::DOUBLE_CHARS), ..ty.clone() });
+        return if ty.kind == TypeKind::Binary { cast_to(text, ty.clone()) } else { text };
     }
     cast_to(expr, ty.clone())
 }

@@ -389,6 +389,8 @@ fn store_bit(value: Value, from: &ColumnType, to: &ColumnType) -> Stored {
         }
         Value::UInt(u) => *u,
         Value::Int(i) => *i as u64,
+        // Only decimals are rounded.
+        Value::Float(f) => *f as i64 as u64,
         Value::Decimal(d) if d.is_negative() => return StoreProblem::of(ProblemKind::OutOfRange, Value::UInt(0)),
         other => super::to_i64(other, from).value as u64,
     };

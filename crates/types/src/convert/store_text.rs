@@ -16,8 +16,8 @@ fn text_of(value: Value, from: &ColumnType) -> (Box<[u8]>, CollationId) {
     match value {
         Value::Bytes(bytes) => (bytes, from.collation),
         Value::UInt(_) if matches!(from.kind, TypeKind::Enum | TypeKind::Set) => (to_text(&value, from).into(), from.collation),
-        // BIT prints as raw bytes, all other values as ASCII or, JSON, UTF-8.
-        Value::UInt(_) if from.kind == TypeKind::Bit => (to_text(&value, from).into(), CollationId::BINARY),
+        // A text column takes the number of a BIT, not its bytes.
+        Value::UInt(bits) if from.kind == TypeKind::Bit => (bits.to_string().into_bytes().into(), CollationId::UTF8MB4_BIN),
         other => (to_text(&other, from).into(), CollationId::UTF8MB4_BIN),
     }
 }
