@@ -173,7 +173,7 @@ fn binary_row(packet: &[u8], kinds: &[(u8, bool)]) -> Option<Row> {
     kinds.iter().enumerate().map(value).collect()
 }
 
-/// A value of the binary protocol as text; dates and times as the numbers that are sent.
+/// A value of the binary protocol as text; times as the numbers that are sent.
 fn binary_value(bytes: &mut Bytes<'_>, kind: u8, unsigned: bool) -> Option<Vec<u8>> {
     let text = match kind {
         1 if unsigned => bytes.u8().ok()?.to_string(),
@@ -190,7 +190,13 @@ fn binary_value(bytes: &mut Bytes<'_>, kind: u8, unsigned: bool) -> Option<Vec<u
             let length = usize::from(bytes.u8().ok()?);
             let sent = bytes.rest().get(..length)?.to_vec();
             bytes.skip(length).ok()?;
-            format!("{sent:?}")
+            // A day alone is written as a text would be, as one server may send that.
+            match (kind, &sent[..]) {
+                (10, [low, high, month, day]) => {
+                    format!("{:04}-{month:02}-{day:02}", u16::from_le_bytes([*low, *high]))
+                }
+                _ => format!("{sent:?}"),
+            }
         }
         _ => return Some(bytes.lenenc_bytes().ok()?.to_vec()),
     };
