@@ -45,6 +45,7 @@ fn index(id: u32, name: &str, kind: IndexKind, column: u16) -> IndexDef {
         using: None,
         generated: false,
         multi_valued: false,
+        parser: Default::default(),
     }
 }
 

@@ -11,7 +11,7 @@ mod trigger;
 
 use std::sync::Arc;
 
-use crate::charset::CollationId;
+use crate::charset::{CollationId, TextParser};
 use crate::datatype::ColumnType;
 use crate::value::Value;
 pub use object::{Definer, ObjectKind, SqlSecurity, StoredObject};
@@ -249,6 +249,8 @@ pub struct IndexDef {
     pub generated: bool,
     /// One part has an entry for each element of an array: a row may have many entries, or none. So has that of a SPATIAL index for each cell.
     pub multi_valued: bool,
+    /// Of a FULLTEXT index.
+    pub parser: TextParser,
 }
 
 #[derive(Clone, Debug, PartialEq)]

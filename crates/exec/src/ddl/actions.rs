@@ -460,6 +460,7 @@ fn hidden_index() -> IndexDef {
         using: None,
         generated: false,
         multi_valued: false,
+        parser: Default::default(),
     }
 }
 

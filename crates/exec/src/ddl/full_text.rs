@@ -4,7 +4,7 @@
 //! forgotten: words come from the whole text.
 
 use vaquita_parser::ast::{self, KeyPart};
-use vaquita_types::charset::{CollationId, collation};
+use vaquita_types::charset::{CollationId, TextParser, collation};
 use vaquita_types::errno::{
     ER_BAD_FT_COLUMN, ER_DUP_FIELDNAME, ER_FUNCTION_NOT_DEFINED, ER_INNODB_FT_WRONG_DOCID_COLUMN, ER_INNODB_FT_WRONG_DOCID_INDEX,
     ER_JSON_USED_AS_KEY, ER_KEY_COLUMN_DOES_NOT_EXITS, ER_KEY_PART_0, ER_TOO_MANY_KEY_PARTS,
@@ -20,12 +20,7 @@ const ROW_NUMBER_INDEX: &str = "FTS_DOC_ID_INDEX";
 
 /// Index parts name columns by position, as those of other indexes do there.
 pub fn parts(index: &ast::IndexDef, columns: &[ColumnDef]) -> Result<Vec<IndexPart>> {
-    if let Some(parser) = &index.options.parser {
-        return Err(match parser.eq_ignore_ascii_case("ngram") {
-            true => Error::unsupported("FULLTEXT indexes WITH PARSER ngram"),
-            false => Error::new(&ER_FUNCTION_NOT_DEFINED, &[parser]),
-        });
-    }
+    parser(index)?;
     if index.parts.len() > INDEX_PARTS_MAX {
         return Err(Error::new(&ER_TOO_MANY_KEY_PARTS, &[&INDEX_PARTS_MAX]));
     }
@@ -46,6 +41,15 @@ pub fn parts(index: &ast::IndexDef, columns: &[ColumnDef]) -> Result<Vec<IndexPa
         parts.push(IndexPart { column: ColumnId(at as u16), prefix: None, descending: false });
     }
     Ok(parts)
+}
+
+/// That of WITH PARSER; error 1128 for one that is not known.
+pub fn parser(index: &ast::IndexDef) -> Result<TextParser> {
+    match &index.options.parser {
+        None => Ok(TextParser::Words),
+        Some(parser) if parser.eq_ignore_ascii_case("ngram") => Ok(TextParser::Ngram),
+        Some(parser) => Err(Error::new(&ER_FUNCTION_NOT_DEFINED, &[parser])),
+    }
 }
 
 /// A kept index over columns that may have changed. Its parts are positions.

@@ -80,7 +80,9 @@ pub fn add_index(
         1 => true,
         _ => return Err(Error::unsupported("more than one multi-valued key part per index")),
     };
-    indexes.push(IndexDef { id: IndexId(0), name, kind, parts, comment, invisible, using, generated: false, multi_valued });
+    let parser = full_text::parser(index)?;
+    let id = IndexId(0);
+    indexes.push(IndexDef { id, name, kind, parts, comment, invisible, using, generated: false, multi_valued, parser });
     Ok(())
 }
 

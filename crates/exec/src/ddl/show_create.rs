@@ -15,7 +15,7 @@
 use std::fmt::Write;
 
 use vaquita_parser::keyword::is_quoted_word;
-use vaquita_types::charset::{Collation, CollationId, charset, collation};
+use vaquita_types::charset::{Collation, CollationId, TextParser, charset, collation};
 use vaquita_types::schema::{ColumnDef, ColumnDefault, ForeignKeyDef, IndexDef, IndexKind, ReferentialAction, TableDef};
 use vaquita_types::{ColumnType, TypeKind, Value, sql_mode};
 
@@ -225,6 +225,9 @@ fn index_text(def: &TableDef, index: &IndexDef, quoting: Quoting) -> String {
     }
     if index.invisible {
         out.push_str(" /*!80000 INVISIBLE */");
+    }
+    if index.parser == TextParser::Ngram {
+        out.push_str(" /*!50100 WITH PARSER `ngram` */ ");
     }
     out
 }

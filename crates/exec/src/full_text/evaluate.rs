@@ -9,7 +9,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use vaquita_types::charset::{Collation, Word};
+use vaquita_types::charset::{Collation, TextParser, Tokens, Word};
 use vaquita_types::errno::ErrorDef;
 use vaquita_types::{Error, Result};
 
@@ -67,6 +67,7 @@ struct Frequency {
 struct Evaluation<'a> {
     source: &'a dyn Source,
     collation: &'static Collation,
+    parser: TextParser,
     /// Accounts for bytes that are kept.
     keep: &'a dyn Fn(usize) -> Result<()>,
     words: Vec<Frequency>,
@@ -78,10 +79,10 @@ pub fn evaluate(
     query: &List<'_>,
     expands: bool,
     source: &dyn Source,
-    collation: &'static Collation,
+    (collation, parser): (&'static Collation, TextParser),
     keep: &dyn Fn(usize) -> Result<()>,
 ) -> Result<Vec<(Box<[u8]>, f32)>> {
-    let mut evaluation = Evaluation { source, collation, keep, words: Vec::new(), numbers: HashMap::new() };
+    let mut evaluation = Evaluation { source, collation, parser, keep, words: Vec::new(), numbers: HashMap::new() };
     let mut rows = evaluation.list(query)?;
     if expands && !rows.is_empty() {
         evaluation.expand(&mut rows)?;
@@ -209,8 +210,9 @@ impl Evaluation<'_> {
     }
 
     fn phrase(&mut self, text: &[u8], distance: Option<u64>, operator: Operator, has_must: bool, rows: &mut Rows) -> Result<()> {
-        let words: Vec<Word<'_>> = self.collation.charset.words(text).take(PHRASE_WORDS_MAX * 8).collect();
-        let significant = || words.iter().filter(|word| word.is_significant());
+        let words: Vec<Word<'_>> = self.tokens(text).take(PHRASE_WORDS_MAX * 8).collect();
+        let parser = self.parser;
+        let significant = || words.iter().filter(|word| parser.keeps(word));
         if significant().count() > PHRASE_WORDS_MAX {
             return Err(Error::new(&TOO_MANY_WORDS, &[]));
         }
@@ -225,7 +227,7 @@ impl Evaluation<'_> {
             });
         }
         // Words before the first that an index has are passed over.
-        let first = words.iter().position(Word::is_significant).unwrap_or(words.len());
+        let first = words.iter().position(|word| self.parser.keeps(word)).unwrap_or(words.len());
         let words: Vec<_> = words.iter().skip(first).collect();
         numbers.sort_unstable();
         numbers.dedup();
@@ -243,6 +245,10 @@ impl Evaluation<'_> {
         self.join(found, operator, has_must, rows)
     }
 
+    fn tokens<'t>(&self, text: &'t [u8]) -> Tokens<'t> {
+        self.parser.tokens(self.collation.charset, text)
+    }
+
     fn is_same(&self, a: &Word<'_>, b: &Word<'_>) -> bool {
         self.collation.equal(&self.collation.folded_word(a.bytes), &self.collation.folded_word(b.bytes))
     }
@@ -250,7 +256,7 @@ impl Evaluation<'_> {
     /// The words stand one after the other in one of the columns.
     fn has_phrase(&self, row: Row, phrase: &[&Word<'_>]) -> Result<bool> {
         for text in self.source.texts(row)? {
-            let words: Vec<Word<'_>> = self.collation.charset.words(&text).collect();
+            let words: Vec<Word<'_>> = self.tokens(&text).collect();
             let begins = |place: &[Word<'_>]| place.iter().zip(phrase).all(|(word, other)| self.is_same(word, other));
             if words.windows(phrase.len()).any(begins) {
                 return Ok(true);
@@ -263,13 +269,13 @@ impl Evaluation<'_> {
     fn is_near(&self, row: Row, phrase: &[&Word<'_>], distance: u64) -> Result<bool> {
         let texts = self.source.texts(row)?;
         let mut wanted: Vec<&Word<'_>> = Vec::new();
-        for word in phrase.iter().filter(|word| word.is_significant()) {
+        for word in phrase.iter().filter(|word| self.parser.keeps(word)) {
             if !wanted.iter().any(|other| self.is_same(word, other)) {
                 wanted.push(word);
             }
         }
         let mut last: Vec<Option<u64>> = vec![None; wanted.len()];
-        for (at, word) in texts.iter().flat_map(|text| self.collation.charset.words(text)).enumerate() {
+        for (at, word) in texts.iter().flat_map(|text| self.tokens(text)).enumerate() {
             let Some(which) = wanted.iter().position(|other| self.is_same(&word, other)) else { continue };
             if let Some(last) = last.get_mut(which) {
                 *last = Some(at as u64);
@@ -288,7 +294,7 @@ impl Evaluation<'_> {
         let mut more: BTreeMap<Vec<u8>, Vec<u8>> = BTreeMap::new();
         for row in rows.keys() {
             for text in self.source.texts(*row)? {
-                for word in self.collation.charset.words(&text).filter(Word::is_significant) {
+                for word in self.tokens(&text).filter(|word| self.parser.keeps(word)) {
                     let word = self.collation.folded_word(word.bytes);
                     let key = self.source.word_key(&word)?;
                     if !self.numbers.contains_key(&key) && !more.contains_key(&key) {

@@ -77,10 +77,12 @@ fn find(
     let full_text = codec.and_then(|codec| codec.full_text()).ok_or_else(|| Error::internal("a search without its index"))?;
     let collation = collation(full_text.collation);
     let query = match search.mode {
-        MatchMode::Boolean => parse_boolean(collation.charset, text)?,
-        MatchMode::NaturalLanguage | MatchMode::NaturalLanguageWithExpansion => parse_natural(collation.charset, text),
+        MatchMode::Boolean => parse_boolean(collation.charset, full_text.parser, text)?,
+        MatchMode::NaturalLanguage | MatchMode::NaturalLanguageWithExpansion => {
+            parse_natural(collation.charset, full_text.parser, text)
+        }
     };
     let expands = search.mode == MatchMode::NaturalLanguageWithExpansion;
     let keep = |bytes| statement.keep_bytes(bytes);
-    evaluate(&query, expands, source, collation, &keep)
+    evaluate(&query, expands, source, (collation, full_text.parser), &keep)
 }

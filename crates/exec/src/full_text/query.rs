@@ -13,7 +13,7 @@
 //! It is read in one pass with a stack of its own, not deeper than `NESTING_MAX`. What MySQL's parser says of a text that is wrong
 //! depends on the state that it is in; the same is said here.
 
-use vaquita_types::charset::{Charset, WORD_CHARS_MAX, WORD_CHARS_MIN};
+use vaquita_types::charset::{Charset, NGRAM_CHARS, TextParser, WORD_CHARS_MAX, WORD_CHARS_MIN, Word};
 use vaquita_types::errno::{ER_PARSE_ERROR, ErrorDef};
 use vaquita_types::{Error, Result};
 
@@ -62,13 +62,19 @@ pub enum Node<'q> {
 pub type List<'q> = Vec<(Operator, Node<'q>)>;
 
 /// Any text is right.
-pub fn parse_natural<'q>(charset: &Charset, text: &'q [u8]) -> List<'q> {
+pub fn parse_natural<'q>(charset: &'static Charset, parser: TextParser, text: &'q [u8]) -> List<'q> {
     let mut list = Vec::new();
     let mut lexer = Lexer { charset, rest: text };
     while let Some(token) = lexer.next_plain() {
         match token {
             Token::Text(text) => list.push((Operator::Optional, Node::Phrase { text, distance: None })),
-            Token::Term(text) | Token::Number(text) => push_words(charset, text, Operator::Optional, &mut list),
+            Token::Term(text) | Token::Number(text) => match parser {
+                TextParser::Words => push_words(charset, text, Operator::Optional, &mut list),
+                TextParser::Ngram => {
+                    let word = |token: Word<'q>| Node::Word { text: token.bytes, is_prefix: false };
+                    list.extend(parser.tokens(charset, text).map(|token| (Operator::Optional, word(token))));
+                }
+            },
             Token::Sign(_) => {}
         }
     }
@@ -76,10 +82,10 @@ pub fn parse_natural<'q>(charset: &Charset, text: &'q [u8]) -> List<'q> {
 }
 
 /// Error 1064 as MySQL gives it for a text that is no query.
-pub fn parse_boolean<'q>(charset: &Charset, text: &'q [u8]) -> Result<List<'q>> {
+pub fn parse_boolean<'q>(charset: &Charset, text_parser: TextParser, text: &'q [u8]) -> Result<List<'q>> {
     let mut lexer = Lexer { charset, rest: text };
     let (expects, last) = (Expects::Any, Last::Other);
-    let mut parser = Parser { charset, open: Vec::new(), list: Vec::new(), deepest: 0, prefix: None, expects, last };
+    let mut parser = Parser { charset, text_parser, open: Vec::new(), list: Vec::new(), deepest: 0, prefix: None, expects, last };
     while let Some(token) = lexer.next() {
         parser.take(token)?;
     }
@@ -166,6 +172,14 @@ fn push_words<'q>(charset: &Charset, term: &'q [u8], operator: Operator, list: &
     }
 }
 
+/// The words of a term for an index of shorter pieces: what is longer than these is a phrase of them.
+fn push_ngrams<'q>(charset: &Charset, term: &'q [u8], operator: Operator, list: &mut List<'q>) {
+    list.extend(charset.words(term).map(|word| match word.chars > NGRAM_CHARS {
+        true => (operator, Node::Phrase { text: word.bytes, distance: None }),
+        false => (operator, Node::Word { text: word.bytes, is_prefix: false }),
+    }));
+}
+
 /// What must come, as far as MySQL's parser says it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Expects {
@@ -187,6 +201,7 @@ enum Last {
 
 struct Parser<'q, 'c> {
     charset: &'c Charset,
+    text_parser: TextParser,
     /// Lists around the one that is read, and the operators before their parentheses.
     open: Vec<(Operator, List<'q>)>,
     list: List<'q>,
@@ -213,7 +228,10 @@ impl<'q> Parser<'q, '_> {
                 let operator = self.take_prefix();
                 self.last = Last::Term(self.list.len());
                 self.expects = Expects::Any;
-                push_words(self.charset, text, operator, &mut self.list);
+                match self.text_parser {
+                    TextParser::Words => push_words(self.charset, text, operator, &mut self.list),
+                    TextParser::Ngram => push_ngrams(self.charset, text, operator, &mut self.list),
+                }
             }
             (_, Token::Sign(b'*')) => match last {
                 Last::Term(before) => {

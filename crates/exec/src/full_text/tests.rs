@@ -1,7 +1,7 @@
 //! The queries of boolean mode: what is read of them, what is refused, and that no text is too much.
 
 use vaquita_types::Result;
-use vaquita_types::charset::{Charset, Collation, CollationId, Word, collation};
+use vaquita_types::charset::{Charset, Collation, CollationId, TextParser, Word, collation};
 
 use super::evaluate::evaluate;
 use super::query::{List, Node, Operator, parse_boolean, parse_natural};
@@ -33,7 +33,7 @@ fn shown(list: &List<'_>) -> String {
 }
 
 fn boolean(text: &str) -> String {
-    parse_boolean(utf8(), text.as_bytes()).map_or_else(|e| e.message().to_string(), |list| shown(&list))
+    parse_boolean(utf8(), TextParser::Words, text.as_bytes()).map_or_else(|e| e.message().to_string(), |list| shown(&list))
 }
 
 #[test]
@@ -116,15 +116,15 @@ fn any_text_is_read_or_refused() {
     };
     for _ in 0..20_000 {
         let text: String = (0..next() % 24).map(|_| pieces[next() % pieces.len()]).collect();
-        match parse_boolean(utf8(), text.as_bytes()) {
+        match parse_boolean(utf8(), TextParser::Words, text.as_bytes()) {
             // What was read is written so that it is read again.
             Ok(list) => assert_eq!(boolean(&shown(&list)), shown(&list), "SEED={seed} {text:?}"),
             Err(e) => assert_eq!(e.code(), 1064, "SEED={seed} {text:?}"),
         }
-        parse_natural(utf8(), text.as_bytes());
+        parse_natural(utf8(), TextParser::Words, text.as_bytes());
         let bytes: Vec<u8> = (0..next() % 24).map(|_| next() as u8).collect();
         for charset in ["utf8mb4", "latin1", "gbk", "sjis"] {
-            let _ = parse_boolean(Charset::by_name(charset).unwrap(), &bytes);
+            let _ = parse_boolean(Charset::by_name(charset).unwrap(), TextParser::Words, &bytes);
         }
     }
 }
@@ -242,8 +242,8 @@ fn rows_are_found_as_if_each_was_looked_at() {
             }
         }
         query += &")".repeat(open);
-        let Ok(list) = parse_boolean(utf8(), query.as_bytes()) else { continue };
-        let found = evaluate(&list, false, &texts, texts.collation, &|_| Ok(())).unwrap();
+        let Ok(list) = parse_boolean(utf8(), TextParser::Words, query.as_bytes()) else { continue };
+        let found = evaluate(&list, false, &texts, (texts.collation, TextParser::Words), &|_| Ok(())).unwrap();
         let found: Vec<Row> = found.iter().map(|(key, _)| Row::from_be_bytes(key[..].try_into().unwrap())).collect();
         let wanted: Vec<Row> = (0..texts.texts.len()).filter(|row| is_found(&list, &texts, *row)).map(|row| row as Row).collect();
         assert_eq!(found, wanted, "SEED={seed} {query} in {:?}", texts.texts);

@@ -169,5 +169,6 @@ fn index(name: &str, kind: IndexKind, parts: Vec<(ColumnId, Option<u32>, bool)>)
         using: None,
         generated: false,
         multi_valued: false,
+        parser: Default::default(),
     }
 }

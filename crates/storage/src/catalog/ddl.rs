@@ -300,6 +300,7 @@ pub(super) fn order_indexes(def: &mut TableDef) {
             using: None,
             generated: false,
             multi_valued: false,
+            parser: Default::default(),
         };
         def.indexes.insert(0, hidden.unwrap_or_else(new));
         def.hidden_rowid = true;

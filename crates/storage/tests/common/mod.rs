@@ -202,6 +202,7 @@ pub fn index_def(def: &TableDef, id: u32, text: &str) -> IndexDef {
         using: None,
         generated: false,
         multi_valued: false,
+        parser: Default::default(),
     }
 }
 

@@ -44,7 +44,7 @@ pub use codec::{Char, Chars, Converted};
 pub use collation::{Collation, HashedBy};
 pub use id::CollationId;
 pub use like::{LIKE_ESCAPE, LikePattern};
-pub use words::{STOP_WORDS, WORD_CHARS_MAX, WORD_CHARS_MIN, Word, Words};
+pub use words::{NGRAM_CHARS, STOP_WORDS, TextParser, Tokens, WORD_CHARS_MAX, WORD_CHARS_MIN, Word, Words};
 
 use case::CaseMap;
 use codec::Encoding;

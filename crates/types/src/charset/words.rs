@@ -5,6 +5,8 @@
 //! count of 8-bit charsets, for each its name and a bit for each of its 256 characters. Example: `it's a well-known x_1` has
 //! the words `it`, `s`, `a`, `well`, `known` and `x_1`.
 //!
+//! An index WITH PARSER ngram has instead all runs of `NGRAM_CHARS` characters of each word (`TextParser`): of `well`, `we`, `el` and `ll`.
+//!
 //! Words that are too short, too long or on the list of stop words (`is_significant`) are not in an index; phrases have them.
 
 use std::borrow::Cow;
@@ -18,6 +20,9 @@ use super::{Charset, Collation};
 /// Characters of the shortest and of the longest word in an index (`innodb_ft_min_token_size`, `innodb_ft_max_token_size`).
 pub const WORD_CHARS_MIN: usize = 3;
 pub const WORD_CHARS_MAX: usize = 84;
+
+/// Characters of what the parser ngram makes of words (`ngram_token_size`).
+pub const NGRAM_CHARS: usize = 2;
 
 /// information_schema.INNODB_FT_DEFAULT_STOPWORD.
 pub static STOP_WORDS: [&str; 36] = [
@@ -88,6 +93,75 @@ impl Word<'_> {
 }
 
 const STOP_WORD_BYTES_MAX: usize = 5;
+
+/// What a FULLTEXT index has of a text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TextParser {
+    #[default]
+    Words,
+    /// `WITH PARSER ngram`.
+    Ngram,
+}
+
+impl TextParser {
+    pub fn tokens<'a>(self, charset: &'static Charset, text: &'a [u8]) -> Tokens<'a> {
+        Tokens { words: charset.words(text), ngrams: (self == TextParser::Ngram).then_some(Ngrams { charset, rest: &[], at: 0 }) }
+    }
+
+    /// It is in an index, if its text is. What the parser ngram makes must have no stop word inside.
+    pub fn keeps(self, token: &Word<'_>) -> bool {
+        match self {
+            TextParser::Words => token.is_significant(),
+            TextParser::Ngram => {
+                let has = |stop: &&str| token.bytes.windows(stop.len()).any(|part| part.eq_ignore_ascii_case(stop.as_bytes()));
+                !STOP_WORDS.iter().any(has)
+            }
+        }
+    }
+}
+
+/// The words of a text, or their runs of `NGRAM_CHARS` characters.
+pub struct Tokens<'a> {
+    words: Words<'a>,
+    ngrams: Option<Ngrams<'a>>,
+}
+
+struct Ngrams<'a> {
+    charset: &'static Charset,
+    /// What is left of a word, and where it stands in the text.
+    rest: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Iterator for Tokens<'a> {
+    type Item = Word<'a>;
+
+    fn next(&mut self) -> Option<Word<'a>> {
+        let Some(ngrams) = &mut self.ngrams else { return self.words.next() };
+        loop {
+            if let Some(token) = ngrams.next() {
+                return Some(token);
+            }
+            let word = self.words.next()?;
+            (ngrams.rest, ngrams.at) = (word.bytes, word.at);
+        }
+    }
+}
+
+impl<'a> Ngrams<'a> {
+    fn next(&mut self) -> Option<Word<'a>> {
+        let (mut len, mut first, mut chars) = (0, 0, 0);
+        for c in self.charset.chars(self.rest).take(NGRAM_CHARS) {
+            len += c.bytes.len();
+            first = if chars == 0 { len } else { first };
+            chars += 1;
+        }
+        let (at, bytes) = (self.at, self.rest.get(..len).filter(|_| chars == NGRAM_CHARS)?);
+        self.rest = self.rest.get(first..)?;
+        self.at += first;
+        Some(Word { bytes, chars, at })
+    }
+}
 
 pub struct Words<'a> {
     class: Class,

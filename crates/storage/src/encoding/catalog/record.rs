@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use vaquita_types::Value;
-use vaquita_types::charset::CollationId;
+use vaquita_types::charset::{CollationId, TextParser};
 use vaquita_types::datatype::{ColumnType, TypeKind};
 use vaquita_types::decimal::Decimal;
 use vaquita_types::json::Json;
@@ -284,10 +284,13 @@ fn type_kind(tag: u8) -> Option<TypeKind> {
     KINDS.get(tag as usize).copied()
 }
 
+/// Beside the numbers of `IndexKind`: FULLTEXT WITH PARSER ngram.
+const FULL_TEXT_NGRAM: u8 = 5;
+
 fn write_index(w: &mut Writer, i: &IndexDef) {
     w.int(i.id.0 as u64);
     w.string(&i.name);
-    w.byte(i.kind as u8);
+    w.byte(if i.parser == TextParser::Ngram { FULL_TEXT_NGRAM } else { i.kind as u8 });
     w.list(&i.parts, |w, p| {
         w.int(p.column.0 as u64);
         w.option(p.prefix, |w, n| w.int(n as u64));
@@ -300,15 +303,17 @@ fn write_index(w: &mut Writer, i: &IndexDef) {
 }
 
 fn read_index(r: &mut Reader<'_>, has_generated: bool) -> Option<IndexDef> {
+    let (id, name, kind) = (IndexId(r.narrow()?), r.string()?, r.byte()?);
     let mut index = IndexDef {
-        id: IndexId(r.narrow()?),
-        name: r.string()?,
-        kind: match r.byte()? {
+        id,
+        name,
+        kind: match kind {
             0 => IndexKind::Primary,
             1 => IndexKind::Unique,
             2 => IndexKind::Secondary,
             3 => IndexKind::FullText,
             4 => IndexKind::Spatial,
+            FULL_TEXT_NGRAM => IndexKind::FullText,
             _ => return None,
         },
         parts: r.list(|r| {
@@ -319,6 +324,7 @@ fn read_index(r: &mut Reader<'_>, has_generated: bool) -> Option<IndexDef> {
         using: r.option(Reader::string)?,
         generated: has_generated && r.flag()?,
         multi_valued: false,
+        parser: if kind == FULL_TEXT_NGRAM { TextParser::Ngram } else { TextParser::Words },
     };
     index.multi_valued = index.kind == IndexKind::Spatial;
     Some(index)
@@ -460,6 +466,7 @@ mod tests {
             using: (id == 3).then(|| "HASH".into()),
             generated: id == 3,
             multi_valued: false,
+            parser: Default::default(),
         };
         let layout_columns = columns.iter().map(|c| LayoutColumn { id: c.id, ty: c.ty.clone(), nullable: c.nullable }).collect();
         TableDef {
@@ -473,6 +480,7 @@ mod tests {
                 index(3, IndexKind::Secondary),
                 index(4, IndexKind::FullText),
                 IndexDef { multi_valued: true, ..index(5, IndexKind::Spatial) },
+                IndexDef { parser: TextParser::Ngram, ..index(6, IndexKind::FullText) },
             ],
             hidden_rowid: false,
             layouts: vec![Layout { version: LayoutVersion(3), columns: layout_columns }],

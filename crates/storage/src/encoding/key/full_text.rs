@@ -7,7 +7,7 @@
 //! Words that are equal under the collation are one. Example: `FULLTEXT (a)`, index id 5, of (7, 'a dog, a DOG') has the entry
 //! `00000005 <dog> 80000007` with the value `02`. A row has no entry for words that are no `Word::is_significant`.
 
-use vaquita_types::charset::{CollationId, charset, collation};
+use vaquita_types::charset::{CollationId, TextParser, charset, collation};
 use vaquita_types::schema::{IndexKind, TableDef};
 use vaquita_types::{Error, Result, Value, memory};
 
@@ -27,6 +27,7 @@ pub struct FullText {
     /// Positions of the columns.
     columns: Vec<usize>,
     pub collation: CollationId,
+    pub parser: TextParser,
     /// Values have the word, because keys do not begin as those of longer words.
     keeps_word: bool,
 }
@@ -42,13 +43,14 @@ pub struct WordList {
 impl FullText {
     pub(super) fn new(def: &TableDef, index: usize) -> Result<Option<FullText>> {
         let Some(index) = def.indexes.get(index).filter(|index| index.kind == IndexKind::FullText) else { return Ok(None) };
+        let parser = index.parser;
         let damaged = || Error::internal(format_args!("definition of table {}.{} is inconsistent", def.database, def.name));
         let columns =
             index.parts.iter().map(|part| def.position_of(part.column)).collect::<Option<Vec<_>>>().ok_or_else(damaged)?;
         let first = columns.first().and_then(|at| def.columns.get(*at)).ok_or_else(damaged)?;
         let collation_id = first.ty.collation;
         let keeps_word = !collation(collation_id).has_one_level();
-        Ok(Some(FullText { columns, collation: collation_id, keeps_word }))
+        Ok(Some(FullText { columns, collation: collation_id, parser, keeps_word }))
     }
 
     /// The part that holds the word.
@@ -75,11 +77,13 @@ impl FullText {
                 _ => None,
             })
         };
-        // A word of three letters takes as many bytes, some more for its end, and its place.
+        // A word of three letters takes as many bytes, some more for its end, and its place. Each letter may begin a token of the parser
+        // ngram.
         let bytes: usize = texts().map(|text| text.len()).sum();
-        memory::ask(bytes.saturating_mul(4))?;
+        let times = if self.parser == TextParser::Ngram { 32 } else { 4 };
+        memory::ask(bytes.saturating_mul(times))?;
         for text in texts() {
-            for word in charset.words(text).filter(|word| word.is_significant()) {
+            for word in self.parser.tokens(charset, text).filter(|word| self.parser.keeps(word)) {
                 let word = collation.folded_word(word.bytes);
                 let start = list.bytes.len();
                 part.encode(&Value::bytes(&word), &mut list.bytes)?;
