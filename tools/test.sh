@@ -30,6 +30,7 @@ fuzz -p vaquita-wire --example fuzz_wire -- packet "$seconds"
 fuzz -p vaquita-wire --example fuzz_wire -- handshake "$seconds"
 fuzz -p vaquita-parser --example fuzz_sql -- "$seconds"
 fuzz -p vaquita-types --example fuzz_geometry -- "$seconds"
+fuzz -p vaquita-types --example fuzz_xml -- "$seconds"
 features=()
 if [ -n "${CHECK_INVARIANTS:-}" ]; then features=(--features check-invariants); fi
 cargo build --locked -q -p vaquita-server "${features[@]}"

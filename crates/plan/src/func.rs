@@ -33,12 +33,16 @@ mod json_schema;
 pub(crate) mod json_value;
 mod logic;
 mod names;
+mod native;
 mod net;
 mod numeric;
 mod regexp;
+mod replication;
+mod roles;
 mod search;
 mod spatial;
 mod string;
+mod xml;
 
 use crate::function::{FuncCall, FuncDef, FuncType};
 pub use arith::{DIVISION_DECIMALS, retype_quotient};
@@ -49,6 +53,7 @@ pub use date_arith::interval_of;
 pub use logic::as_bits;
 pub use names::retype as retype_names;
 pub use names::retype_text;
+pub use native::is_of_dictionary;
 pub use search::like_collation;
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -77,6 +82,9 @@ static TABLE: LazyLock<HashMap<&'static str, &'static FuncDef>> = LazyLock::new(
         net::FUNCTIONS,
         ask_session::FUNCTIONS,
         aes::FUNCTIONS,
+        xml::FUNCTIONS,
+        roles::FUNCTIONS,
+        replication::FUNCTIONS,
     ];
     families.iter().chain(&spatial::FAMILIES).flat_map(|family| family.iter()).map(|def| (def.name, def)).collect()
 });

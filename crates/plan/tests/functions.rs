@@ -9,7 +9,7 @@ use std::time::Duration;
 use vaquita_parser::{ParserOptions, parse_expr};
 use vaquita_plan::bind::{Place, PlanContext, bind_scalar};
 use vaquita_plan::catalog::{Catalog, TableStatistics};
-use vaquita_plan::env::{AskSession, Env, EvalCx, Level, SubqueryRows, VarScope};
+use vaquita_plan::env::{AskSession, Env, EvalCx, Level, RoleGrants, SubqueryRows, VarScope};
 use vaquita_plan::eval::coerce::text_of;
 use vaquita_plan::expr::{Expr, Subquery};
 use vaquita_plan::settings::{PlanSettings, RunSettings};
@@ -84,6 +84,12 @@ impl AskSession for Session {
     fn account(&self) -> &str {
         "ann@%"
     }
+    fn roles(&self) -> Vec<(String, String)> {
+        vec![("reader".to_string(), "%".to_string())]
+    }
+    fn role_grants(&self) -> Option<Vec<RoleGrants>> {
+        None
+    }
     fn server_version(&self) -> &str {
         "8.4.0"
     }
@@ -157,7 +163,7 @@ fn functions_ask_the_session() {
         ("SESSION_USER()", "ann@10.0.0.1"),
         ("SYSTEM_USER()", "ann@10.0.0.1"),
         ("CURRENT_USER()", "ann@%"),
-        ("CURRENT_ROLE()", "NONE"),
+        ("CURRENT_ROLE()", "`reader`@`%`"),
         ("VERSION()", "8.4.0"),
         ("CONNECTION_ID()", "7"),
         ("ROW_COUNT()", "-1"),

@@ -39,6 +39,8 @@ pub struct Client {
     /// It has SYSTEM_USER: only those who have it too may end it.
     system_user: AtomicBool,
     closing: AtomicBool,
+    /// It has not logged in, and nothing came for `connect_timeout`: it closes unless something has come meanwhile.
+    overdue: AtomicBool,
     /// Closing because it was silent for `wait_timeout`.
     timed_out: AtomicBool,
     wait_timeout_s: AtomicU64,
@@ -65,6 +67,15 @@ pub struct ClientState {
     pub info: Option<Arc<str>>,
     pub state: &'static str,
     pub since: Option<Instant>,
+    pub roles: Arc<ActiveRoles>,
+}
+
+/// The roles of a session, or of whom it runs a routine for.
+#[derive(Default)]
+pub struct ActiveRoles {
+    pub names: Vec<(String, String)>,
+    /// It may see which roles others have.
+    pub sees_all: bool,
 }
 
 impl Client {
@@ -87,6 +98,7 @@ impl Client {
             used_password: AtomicBool::new(false),
             system_user: AtomicBool::new(false),
             closing: AtomicBool::new(false),
+            overdue: AtomicBool::new(false),
             timed_out: AtomicBool::new(false),
             wait_timeout_s: AtomicU64::new(28_800),
             deadline_ms: AtomicU64::new(0),
@@ -181,6 +193,14 @@ impl Client {
         self.system_user.store(is, Ordering::Relaxed);
     }
 
+    pub fn set_roles(&self, roles: Arc<ActiveRoles>) {
+        self.state.lock().roles = roles;
+    }
+
+    pub fn roles(&self) -> Arc<ActiveRoles> {
+        self.state.lock().roles.clone()
+    }
+
     pub fn set_state(&self, text: &'static str) {
         self.state.lock().state = text;
     }
@@ -221,6 +241,18 @@ impl Client {
         self.timed_out.load(Ordering::Relaxed)
     }
 
+    /// Of a client that has not logged in: the server waits for it from now on.
+    pub fn waits_for_login(&self) {
+        if !self.authenticated.load(Ordering::Relaxed) {
+            self.touch(Instant::now());
+            self.overdue.store(false, Ordering::Relaxed);
+        }
+    }
+
+    pub fn is_overdue(&self) -> bool {
+        self.overdue.load(Ordering::Relaxed) && !self.authenticated.load(Ordering::Relaxed)
+    }
+
     pub fn must_close(&self) -> bool {
         self.closing.load(Ordering::Relaxed)
     }
@@ -248,6 +280,7 @@ impl Client {
         }
     }
 
+    /// `connect_timeout` is for each wait for a client that logs in, so that it does not count against the client when the server is late.
     fn expired(&self, now: Instant, connect_timeout: Duration) -> bool {
         if self.in_background {
             return false;
@@ -255,7 +288,7 @@ impl Client {
         let idle =
             now.duration_since(self.started).saturating_sub(Duration::from_millis(self.touched_ms.load(Ordering::Relaxed)));
         if !self.authenticated.load(Ordering::Relaxed) {
-            return now.duration_since(self.started) > connect_timeout;
+            return idle > connect_timeout;
         }
         !self.busy.load(Ordering::Relaxed) && idle.as_secs() >= self.wait_timeout_s.load(Ordering::Relaxed)
     }
@@ -391,11 +424,16 @@ impl Clients {
     pub fn expire(&self, connect_timeout: Duration) {
         let now = Instant::now();
         for client in self.list() {
-            if client.expired(now, connect_timeout) {
-                client.timed_out.store(client.authenticated.load(Ordering::Relaxed), Ordering::Relaxed);
-                client.closing.store(true, Ordering::SeqCst);
-                client.poke();
+            if !client.expired(now, connect_timeout) {
+                continue;
             }
+            if client.authenticated.load(Ordering::Relaxed) {
+                client.timed_out.store(true, Ordering::Relaxed);
+                client.closing.store(true, Ordering::SeqCst);
+            } else {
+                client.overdue.store(true, Ordering::Relaxed);
+            }
+            client.poke();
         }
     }
 }

@@ -89,6 +89,15 @@ pub const REGEXP_BYTES_MAX: usize = 64 << 10;
 /// Looks around, atomic groups and references in a regular expression (error 3700): what stands between them is compiled apart, to at most
 /// 10 MB each.
 pub const REGEXP_PARTS_MAX: usize = 32;
+/// Elements and attributes inside one another in a document of EXTRACTVALUE (warning 1525, as in MySQL).
+pub const XML_LEVELS_MAX: usize = 254;
+/// Nodes of such a document, of 28 bytes each (error 1041; MySQL has no limit).
+pub const XML_NODES_MAX: usize = 4 << 20;
+/// Nodes that a step of an XPath finds, of 12 bytes each; one node is found many times (error 1041; MySQL has no limit).
+pub const XML_FOUND_MAX: usize = 4 << 20;
+/// Parentheses, predicates, arguments and signs of an XPath inside one another (error 1436; MySQL ends at some thousands, where its stack
+/// does).
+pub const XPATH_DEPTH_MAX: usize = 1000;
 /// Bytes that RANDOM_BYTES gives (MySQL manual, "Encryption and Compression Functions").
 pub const RANDOM_BYTES_MAX: usize = 1024;
 /// Display width of a number, in characters (error 1439).

@@ -100,11 +100,14 @@ impl Binder<'_> {
             _ => {}
         }
         if let Some(def) = crate::func::lookup(&call.name) {
-            if def.name.starts_with("ST_") && !(def.args.0..=def.args.1).contains(&call.args.len()) {
+            if !(def.args.0..=def.args.1).contains(&call.args.len()) {
                 return Err(Error::new(&errno::ER_WRONG_PARAMCOUNT_TO_NATIVE_FCT, &[&call.written]));
             }
             let args = self.scalars(&call.args)?;
             return self.call(&call.name, args);
+        }
+        if crate::func::is_of_dictionary(&call.name) {
+            return Err(Error::new(&errno::ER_NO_ACCESS_TO_NATIVE_FCT, &[&call.written]));
         }
         self.stored_call(None, call)
     }

@@ -115,6 +115,14 @@ pub(super) fn text_like_first(args: &mut [Expr], which: impl Fn(usize) -> bool) 
     Ok(collated)
 }
 
+/// An argument as Unicode.
+pub(super) fn as_utf8(call: &FuncCall<'_>, i: usize, cx: &EvalCx<'_>) -> Result<Option<String>> {
+    let Some(text) = call.text(i, cx)? else { return Ok(None) };
+    let ty = call.arg_type(i);
+    let is_text = is_string(ty) && ty.collation != CollationId::BINARY;
+    Ok(Some(if is_text { crate::text::to_utf8(&text, ty.collation) } else { String::from_utf8_lossy(&text).into_owned() }))
+}
+
 /// Brings the arguments at `which` to one charset, as text, and says which collation they have.
 pub(super) fn common_text(args: &mut [Expr], which: impl Fn(usize) -> bool, name: &str, strict: bool) -> Result<Collated> {
     let picked: Vec<&Expr> = args.iter().enumerate().filter(|(i, _)| which(*i)).map(|(_, e)| e).collect();

@@ -23,8 +23,8 @@ pub(super) static FUNCTIONS: &[FuncDef] = &[
     volatile("SESSION_USER", 0, 0, |_| system(288, true), |_, cx| Ok(cx.env.session()?.user().into())),
     volatile("SYSTEM_USER", 0, 0, |_| system(288, true), |_, cx| Ok(cx.env.session()?.user().into())),
     volatile("CURRENT_USER", 0, 0, |_| system(288, true), |_, cx| Ok(cx.env.session()?.account().into())),
-    volatile("CURRENT_ROLE", 0, 0, |_| system(1 << 14, false), |_, _| Ok("NONE".into())),
     volatile("VERSION", 0, 0, |_| system(16, false), |_, cx| Ok(cx.env.session()?.server_version().into())),
+    volatile("VERSION_WITH_UPDATE", 0, 0, |_| system(18, false), version_with_update),
     volatile("ICU_VERSION", 0, 0, |_| system(5, false), |_, _| Ok("77.1".into())),
     volatile("CONNECTION_ID", 0, 0, |_| unsigned(21, false), |_, cx| Ok(Value::UInt(cx.env.session()?.connection_id()))),
     volatile("LAST_INSERT_ID", 0, 1, |_| unsigned(21, false), last_insert_id),
@@ -75,6 +75,15 @@ pub(super) static FUNCTIONS: &[FuncDef] = &[
 fn system(chars: u32, nullable: bool) -> Result<FuncType> {
     let ty = ColumnType::varchar(chars, vaquita_types::charset::CollationId::UTF8MB3_GENERAL_CI);
     Ok(FuncType { ty, nullable, coercibility: 3 })
+}
+
+/// The number of the update stands behind the version's numbers; it is 0.
+fn version_with_update(_: &FuncCall<'_>, cx: &EvalCx<'_>) -> Result<Value> {
+    let version = cx.env.session()?.server_version();
+    Ok(match version.split_once('-') {
+        Some((numbers, rest)) => Value::from(format!("{numbers}.0-{rest}")),
+        None => Value::from(format!("{version}.0")),
+    })
 }
 
 fn unsigned(length: u32, nullable: bool) -> Result<FuncType> {

@@ -248,6 +248,11 @@ fn parse_gtids(text: &[u8]) -> Option<std::collections::BTreeMap<String, Vec<(u6
     Some(sets)
 }
 
+/// `None` for a text that is no set of GTIDs.
+pub(super) fn is_empty_gtid_set(text: &[u8]) -> Option<bool> {
+    parse_gtids(text).map(|sets| sets.values().all(Vec::is_empty))
+}
+
 type Gtids = std::collections::BTreeMap<String, Vec<(u64, u64)>>;
 
 fn subtract(a: &Gtids, b: &Gtids) -> Gtids {

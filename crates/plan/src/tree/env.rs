@@ -88,6 +88,10 @@ pub trait AskSession {
     /// `user@host` of the account that it uses.
     fn account(&self) -> &str;
     fn server_version(&self) -> &str;
+    /// User and host of the roles that are active.
+    fn roles(&self) -> Vec<(String, String)>;
+    /// All accounts with the roles that are granted to them; `None` if the session may not see them.
+    fn role_grants(&self) -> Option<Vec<RoleGrants>>;
     fn connection_id(&self) -> u64;
     /// The number that performance_schema gives the thread of a connection; `None` if nobody has that connection.
     fn thread_id(&self, connection_id: u64) -> Option<u64>;
@@ -109,6 +113,14 @@ pub trait AskSession {
     fn unlock_all(&self) -> u64;
     /// The connection that has the lock.
     fn lock_owner(&self, name: &str) -> Option<u64>;
+}
+
+/// The roles that are granted to an account.
+pub struct RoleGrants {
+    pub user: String,
+    pub host: String,
+    /// User, host, and whether it may pass the role on.
+    pub roles: Vec<(String, String, bool)>,
 }
 
 /// The rows of a subquery, one `Value` per output column.

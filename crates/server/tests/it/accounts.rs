@@ -1,6 +1,6 @@
 //! Accounts: privileges as MySQL answers, passwords and hosts over restarts, limits of connections.
 
-use std::io::Read;
+use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -304,6 +304,29 @@ fn the_admin_address_is_open_when_there_are_too_many_connections() {
     drop(silent);
 }
 
+/// A client that logs in may be silent for so long each time, not in all.
+#[test]
+fn connect_timeout_is_for_each_wait() {
+    let server = Server::start_with("connect-timeout", &["--connect-timeout", "3"]);
+    let connect = || {
+        let mut socket = TcpStream::connect(("127.0.0.1", server.port)).expect("connect");
+        socket.set_read_timeout(Some(Duration::from_secs(20))).expect("a time-out");
+        let mut greeting = [0; 256];
+        assert!(socket.read(&mut greeting).expect("a greeting") > 0);
+        socket
+    };
+    let (mut silent, mut slow) = (connect(), connect());
+    // A packet of three bytes, which is no answer to a greeting, and takes longer than three seconds.
+    for bytes in [&[3, 0, 0][..], &[1, 0], &[0, 0]] {
+        std::thread::sleep(Duration::from_millis(1_600));
+        slow.write_all(bytes).expect("open");
+    }
+    let mut answer = Vec::new();
+    slow.read_to_end(&mut answer).expect("an error");
+    assert_eq!(answer.get(5..7), Some(&1043_u16.to_le_bytes()[..]), "{answer:?}");
+    assert_eq!(silent.read(&mut [0; 16]).expect("closed"), 0);
+}
+
 #[test]
 fn silence_ends_a_session_with_4031() {
     let server = Server::start("silence");
@@ -379,4 +402,34 @@ fn restricted_session_variables_are_mysqls() {
     let expected: Vec<&str> = text.lines().filter(known).collect();
     assert!(expected.len() > 60, "{}", expected.len());
     assert_eq!(got, expected);
+}
+
+/// IDENTIFIED BY RANDOM PASSWORD and SET PASSWORD TO RANDOM tell what they have made, and it lets the account in.
+#[test]
+fn random_passwords_let_their_accounts_in() {
+    let server = Server::start("random-passwords");
+    let mut root = server.connect();
+    let made = |root: &mut Client, sql: &str, users: &[&str], chars: usize| {
+        let rows = root.query(sql).rows();
+        assert_eq!(rows.iter().map(|row| row[0].as_str()).collect::<Vec<_>>(), users, "{sql}");
+        for row in rows {
+            assert_eq!((row[1].as_str(), row[2].len(), row[3].as_str()), ("%", chars, "1"), "{sql}");
+            assert_eq!(Client::connect(server.port, &row[0], &row[2]).map(drop).map_err(|e| e.to_string()), Ok(()), "{sql}");
+        }
+    };
+    let by = "IDENTIFIED BY RANDOM PASSWORD";
+    made(
+        &mut root,
+        &format!("CREATE USER a {by}, b IDENTIFIED BY 'x', c IDENTIFIED WITH caching_sha2_password BY RANDOM PASSWORD"),
+        &["a", "c"],
+        20,
+    );
+    made(&mut root, &format!("CREATE USER IF NOT EXISTS a {by}, d {by}"), &["d"], 20);
+    root.query("SET generated_random_password_length = 30");
+    made(&mut root, &format!("ALTER USER a {by}, b {by}"), &["a", "b"], 30);
+    made(&mut root, "SET PASSWORD FOR a TO RANDOM", &["a"], 30);
+    root.query(&format!("PREPARE s FROM 'ALTER USER a {by}'"));
+    made(&mut root, "EXECUTE s", &["a"], 30);
+    let Answer::Err { code, .. } = root.query(&format!("ALTER USER a {by} REPLACE 'x'")) else { panic!("an error expected") };
+    assert_eq!(code, 3893);
 }

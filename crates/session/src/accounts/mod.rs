@@ -14,6 +14,7 @@ pub mod grants;
 mod history;
 pub mod host;
 pub mod privilege;
+mod random;
 mod record;
 mod routines;
 mod rules;
@@ -32,6 +33,7 @@ use parking_lot::{Mutex, RwLock};
 use vaquita_exec::context::{AccountInfo, DatabaseGrantInfo, RoutineGrantInfo, TableGrantInfo};
 use vaquita_parser::ast::UserName;
 use vaquita_password::{FastDigest, Plugin};
+use vaquita_plan::env::RoleGrants;
 use vaquita_storage::{Catalog, MetaChanges};
 use vaquita_types::errno::{ER_NONEXISTING_GRANT, ER_ROLE_NOT_GRANTED};
 use vaquita_types::schema::ObjectKind;
@@ -41,6 +43,7 @@ pub use grant::change_grants;
 use grants::{Grants, RoleGrant, quote};
 pub use history::ReusePolicy;
 use history::UsedPassword;
+pub use random::RandomPasswords;
 pub use rules::Actor;
 pub use subject::Subject;
 pub use usage::Limits;
@@ -399,6 +402,13 @@ impl Accounts {
             }
         }
         Ok((format!("{}@{}", account.user, account.host), lines))
+    }
+
+    /// The roles of all accounts.
+    pub fn role_grants(&self) -> Vec<RoleGrants> {
+        let roles = |record: &AccountRecord| record.roles.iter().map(|r| (r.user.clone(), r.host.clone(), r.admin)).collect();
+        let records = self.records.read();
+        records.iter().map(|r| RoleGrants { user: r.user.clone(), host: r.host.clone(), roles: roles(r) }).collect()
     }
 
     /// The rows of mysql.user, sorted as its primary key.

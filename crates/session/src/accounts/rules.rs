@@ -30,7 +30,7 @@ use vaquita_types::{Error, Result};
 
 use super::grant::{Target, Wanted};
 use super::privilege::{self as p, Bits};
-use super::{Access, AccountRecord, ReusePolicy, resolve};
+use super::{Access, AccountRecord, RandomPasswords, ReusePolicy, resolve};
 
 /// Who runs a statement about accounts.
 pub struct Actor<'a> {
@@ -43,6 +43,7 @@ pub struct Actor<'a> {
     pub used_password: bool,
     /// The server's, for accounts that have none of their own.
     pub reuse: ReusePolicy,
+    pub random: RandomPasswords,
 }
 
 const SYSTEM_USER: &str = "SYSTEM_USER";

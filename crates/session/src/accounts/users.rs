@@ -44,7 +44,7 @@ pub fn change_users(accounts: &Accounts, ast: &Ast, by: &Actor<'_>) -> Option<Re
                 }
                 let mut account = AccountRecord::new(&user, &host);
                 let reuse = by.reuse.of(&account, &create.options);
-                authenticate(&mut account, spec, reuse)?;
+                authenticate(&mut account, spec, reuse, by)?;
                 apply(&mut account, &create.options)?;
                 set_default_roles(records, &mut account, &RoleSet::List(create.default_roles.clone()), current, true)?;
                 records.push(Arc::new(account));
@@ -88,7 +88,6 @@ pub fn change_users(accounts: &Accounts, ast: &Ast, by: &Actor<'_>) -> Option<Re
 
 impl Accounts {
     pub fn set_password(&self, set: &SetPassword, by: &Actor<'_>) -> Result<()> {
-        let Some(password) = &set.password else { return Err(Error::unsupported("SET PASSWORD TO RANDOM")) };
         if set.retain_current {
             return Err(Error::unsupported("RETAIN CURRENT PASSWORD"));
         }
@@ -99,7 +98,13 @@ impl Accounts {
             let found = find(records, &user, &host).ok_or_else(|| Error::new(&ER_PASSWORD_NO_MATCH, &[]))?;
             let mut account = AccountRecord::clone(&found);
             let reuse = by.reuse.of(&account, &UserOptions::default());
-            new_password(&mut account, password, reuse)?;
+            match &set.password {
+                Some(password) => new_password(&mut account, password, reuse)?,
+                None => {
+                    let password = by.random.make(&user, &host)?;
+                    new_password(&mut account, password.as_bytes(), reuse)?;
+                }
+            }
             prove(&found, set.replace.as_deref(), by)?;
             replace(records, account);
             Ok(())
@@ -183,7 +188,7 @@ fn alter_users(records: &mut Records, alter: &AlterUser, by: &Actor<'_>, notes: 
         };
         let mut account = AccountRecord::clone(&found);
         let reuse = by.reuse.of(&account, &alter.options);
-        authenticate(&mut account, spec, reuse)?;
+        authenticate(&mut account, spec, reuse, by)?;
         if spec.auth.is_some() {
             prove(&found, spec.replace.as_deref(), by)?;
         }
@@ -234,7 +239,7 @@ fn store_password(account: &mut AccountRecord, stored: Vec<u8>, reuse: ReusePoli
     reuse.note(account);
 }
 
-fn authenticate(account: &mut AccountRecord, spec: &UserSpec, reuse: ReusePolicy) -> Result<()> {
+fn authenticate(account: &mut AccountRecord, spec: &UserSpec, reuse: ReusePolicy, by: &Actor<'_>) -> Result<()> {
     if spec.more_factors {
         return Err(Error::unsupported("more than one authentication factor"));
     }
@@ -256,7 +261,10 @@ fn authenticate(account: &mut AccountRecord, spec: &UserSpec, reuse: ReusePolicy
             account.password_changed_s = now_s();
         }
         AuthSecret::Password(password) => new_password(account, password, reuse)?,
-        AuthSecret::Random => return Err(Error::unsupported("RANDOM PASSWORD")),
+        AuthSecret::Random => {
+            let password = by.random.make(&account.user, &account.host)?;
+            new_password(account, password.as_bytes(), reuse)?;
+        }
         AuthSecret::Hash(hash) => {
             let well_formed = hash.is_empty()
                 || match account.plugin {

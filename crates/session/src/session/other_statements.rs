@@ -68,7 +68,7 @@ impl Session {
             }
             Ast::Use(name) => self.use_database(name).map(|()| Done::nothing()),
             Ast::Set(items) if matches!(items[..], [SetItem::Password(_)]) => {
-                self.set_password(items).unwrap_or_else(|| Err(Error::internal("no SET PASSWORD")))
+                self.set_password(items, exchange).unwrap_or_else(|| Err(Error::internal("no SET PASSWORD")))
             }
             Ast::Set(items) => self.set(items),
             Ast::Do(exprs) => self.evaluate_all(exprs),
@@ -97,7 +97,7 @@ impl Session {
                 self.drop_routine(*kind, *if_exists, name)
             }
             other => self
-                .account_statement(other)
+                .account_statement(other, exchange)
                 .or_else(|| self.maintain(other))
                 .or_else(|| self.ddl(other, exchange))
                 .unwrap_or_else(|| Err(Error::unsupported(name_of(other)))),

@@ -19,8 +19,8 @@ use vaquita_types::schema::{Definer, ObjectKind, StoredObject};
 use vaquita_types::{Error, Result};
 
 use super::prepared::CachedPlan;
-use crate::accounts::{Access, AccountRecord, Actor, Limits, ReusePolicy, Subject, privilege, resolve};
-use crate::clients::Client;
+use crate::accounts::{Access, AccountRecord, Actor, Limits, RandomPasswords, ReusePolicy, Subject, privilege, resolve};
+use crate::clients::{ActiveRoles, Client};
 use crate::server::Server;
 use crate::variables::{Def, Var};
 
@@ -29,6 +29,7 @@ pub struct SessionAccess {
     client: Arc<Client>,
     account: Arc<AccountRecord>,
     rights: Access,
+    active: Arc<ActiveRoles>,
     /// How many statements the account may run; `None`: any number.
     limits: Option<Limits>,
     /// The account is a definer's, whose password nobody gives: that it has expired means nothing.
@@ -47,7 +48,8 @@ impl SessionAccess {
     pub fn new(server: &Arc<Server>, client: &Arc<Client>, account: Arc<AccountRecord>) -> SessionAccess {
         let limits = server.accounts().limits(&account);
         let (server, client) = (server.clone(), client.clone());
-        let mut access = SessionAccess { server, client, account, rights: Access::default(), limits, is_definers: false };
+        let (rights, active) = (Access::default(), Arc::default());
+        let mut access = SessionAccess { server, client, account, rights, active, limits, is_definers: false };
         access.reset();
         access
     }
@@ -97,23 +99,37 @@ impl SessionAccess {
     fn set_rights(&mut self, rights: Access) {
         self.client.set_system_user(rights.is_system_user());
         self.rights = rights;
+        self.tell_roles();
+    }
+
+    /// Functions ask the client for the roles.
+    fn tell_roles(&mut self) {
+        self.active = active_roles(&self.rights);
+        self.client.set_roles(self.active.clone());
+    }
+
+    pub fn active_roles(&self) -> Arc<ActiveRoles> {
+        self.active.clone()
     }
 
     /// Takes on another account, with its default roles, for a routine of it.
     pub fn wear(&mut self, account: Arc<AccountRecord>) -> Worn {
         let rights = self.rights_of_definer(&account);
-        Worn {
+        let worn = Worn {
             account: std::mem::replace(&mut self.account, account),
             rights: std::mem::replace(&mut self.rights, rights),
             is_definers: std::mem::replace(&mut self.is_definers, true),
-        }
+        };
+        self.tell_roles();
+        worn
     }
 
     /// What another account may do, with its default roles, beside this one.
     pub fn of_account(&self, account: Arc<AccountRecord>) -> SessionAccess {
         let rights = self.rights_of_definer(&account);
         let (server, client) = (self.server.clone(), self.client.clone());
-        SessionAccess { server, client, account, rights, limits: None, is_definers: true }
+        let active = active_roles(&rights);
+        SessionAccess { server, client, account, rights, active, limits: None, is_definers: true }
     }
 
     fn rights_of_definer(&self, account: &AccountRecord) -> Access {
@@ -165,14 +181,15 @@ impl SessionAccess {
         }
     }
 
-    /// Who changes accounts.
-    pub fn actor<'a>(&'a self, database: Option<&'a str>) -> Actor<'a> {
+    /// Who changes accounts. Passwords that are made for them have so many characters.
+    pub fn actor<'a>(&'a self, database: Option<&'a str>, password_chars: usize) -> Actor<'a> {
         Actor {
             account: &self.account,
             access: &self.rights,
             client_host: &self.client.host,
             database,
             used_password: self.client.used_password(),
+            random: RandomPasswords::new(password_chars),
             reuse: ReusePolicy {
                 passwords: self.server.globals.number(Var::PasswordHistory),
                 days: self.server.globals.number(Var::PasswordReuseInterval),
@@ -345,4 +362,9 @@ impl SessionAccess {
         self.set_rights(self.server.accounts().access(&self.account, &roles));
         Ok(())
     }
+}
+
+fn active_roles(rights: &Access) -> Arc<ActiveRoles> {
+    let sees_all = rights.grants.global & privilege::SUPER != 0 || rights.grants.dynamic.contains_key("ROLE_ADMIN");
+    Arc::new(ActiveRoles { names: rights.roles.clone(), sees_all })
 }

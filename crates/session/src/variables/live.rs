@@ -67,7 +67,7 @@ live! {
     CollationDatabase "collation_database" AsValue, "The collation of the current database.";
     CollationServer "collation_server" ForRuns(|s, v| s.server_collation = Collation::by_name(word(v)).map_or(s.server_collation, |c| c.id)), "The collation of databases that are created without one.";
     CompletionType "completion_type" ForSession(|s, v| s.completion = Completion::of(word(v))), "What COMMIT and ROLLBACK do when neither CHAIN nor RELEASE is written.";
-    ConnectTimeout "connect_timeout" AsValue, "Seconds within which a client must have logged in.";
+    ConnectTimeout "connect_timeout" AsValue, "Seconds that the server waits for each answer of a client that logs in.";
     CteMaxRecursionDepth "cte_max_recursion_depth" ForRuns(|s, v| s.cte_rounds_max = number(v)), "Rounds after which a recursive common table expression fails with error 3636.";
     Datadir "datadir" AsValue, "Where the data lives; created if it does not exist.";
     DefaultStorageEngine "default_storage_engine" ForRuns(|s, v| s.engine = word(v).to_string().into()), "The engine that CREATE TABLE without ENGINE notes in the table's definition.";
@@ -78,6 +78,7 @@ live! {
     EventScheduler "event_scheduler" AsValue, "ON runs events when their time has come.";
     ExplainFormat "explain_format" ForSession(|s, v| s.explain_format = word(v).to_string()), "The format of EXPLAIN without FORMAT.";
     ForeignKeyChecks "foreign_key_checks" ForRuns(|s, v| s.foreign_key_checks = is_on(v)), "OFF changes rows without a look at foreign keys, creates keys without a look at the rows, and drops parents.";
+    GeneratedRandomPasswordLength "generated_random_password_length" AsValue, "Characters of the passwords that IDENTIFIED BY RANDOM PASSWORD makes.";
     GlobalConnectionMemoryLimit "global_connection_memory_limit" AsValue, "Bytes that statements and sessions may take together in large pieces, and at most an eighth of the machine's memory; who would take more than a quarter of what is left gets error 1041.";
     GroupConcatMaxLen "group_concat_max_len" ForRuns(|s, v| s.group_concat_bytes_max = size(v)), "Bytes at which a result of GROUP_CONCAT() is cut, with a warning.";
     Identity "identity" AsValue, "The same as last_insert_id.";

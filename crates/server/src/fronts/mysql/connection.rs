@@ -359,10 +359,12 @@ impl Connection {
             match body.transport.receive(&mut worker.read_buffer) {
                 Ok(Received::Bytes(n)) => {
                     self.client.counters.add(Counter::BytesReceived, n as u64);
+                    self.client.waits_for_login();
                     let full = n == worker.read_buffer.len();
                     let buffer = std::mem::take(&mut worker.read_buffer);
                     let step = self.process(body, &buffer[..n], &mut worker.write_buffer);
                     worker.read_buffer = buffer;
+                    self.client.waits_for_login();
                     if matches!(step, Step::NeedInput)
                         && let Err(error) = body.ask_for_packet()
                     {
@@ -380,6 +382,7 @@ impl Connection {
                         other => return other,
                     }
                 }
+                Ok(Received::Later) if self.client.is_overdue() => return Step::Close,
                 Ok(Received::Later) => return Step::NeedInput,
                 Ok(Received::Closed) | Err(_) => return Step::Close,
             }

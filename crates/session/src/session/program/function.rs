@@ -185,6 +185,7 @@ fn run<T>(
         session: view.env,
         settings: FunctionSettings::of(&routine.object, view),
         account: format!("{}@{}", access.account().user, access.account().host),
+        roles: access.active_roles(),
         selected: RefCell::default(),
     };
     let mut frame = Frame::new(routine.clone(), &outside.settings.plan)?;

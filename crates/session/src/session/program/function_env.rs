@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use vaquita_exec::context::SessionEnv;
-use vaquita_plan::env::{AskSession, Level, VarScope};
+use vaquita_plan::env::{AskSession, Level, RoleGrants, VarScope};
 use vaquita_plan::settings::{PlanSettings, RunSettings};
 use vaquita_types::charset::CollationId;
 use vaquita_types::schema::StoredObject;
@@ -16,6 +16,7 @@ use vaquita_types::temporal::TimeZone;
 use vaquita_types::{ColumnType, Error, Result, Value};
 
 use super::super::server_view::ServerView;
+use crate::clients::ActiveRoles;
 use crate::state::environment::Environment;
 use crate::variables::settings::Settings;
 use crate::variables::{Def, Stays, Var, registry, sql_mode_value};
@@ -108,6 +109,7 @@ pub struct FunctionEnv<'a> {
     pub session: &'a Environment,
     pub settings: FunctionSettings,
     pub account: String,
+    pub roles: Arc<ActiveRoles>,
     /// What SELECT … INTO has for variables of the function.
     pub selected: RefCell<Vec<(usize, Value, ColumnType)>>,
 }
@@ -209,6 +211,14 @@ impl AskSession for FunctionEnv<'_> {
 
     fn server_version(&self) -> &str {
         self.session.server_version()
+    }
+
+    fn roles(&self) -> Vec<(String, String)> {
+        self.roles.names.clone()
+    }
+
+    fn role_grants(&self) -> Option<Vec<RoleGrants>> {
+        self.roles.sees_all.then(|| self.session.all_role_grants())
     }
 
     fn connection_id(&self) -> u64 {

@@ -19,6 +19,7 @@ use super::frame::Frame;
 use super::function::{Caller, FunctionHost, definer_of};
 use super::function_env::{FunctionEnv, FunctionSettings};
 use super::interpreter::Interpreter;
+use crate::clients::ActiveRoles;
 use crate::programs::{self, Routine};
 use crate::state::access::SessionAccess;
 
@@ -33,6 +34,7 @@ struct OpenTrigger {
     /// The definer's, if it is another account than the one around it.
     access: Option<SessionAccess>,
     account: String,
+    roles: Arc<ActiveRoles>,
     settings: FunctionSettings,
     frame: Option<Frame>,
 }
@@ -102,7 +104,8 @@ impl OpenTrigger {
             }
         }
         let account = format!("{}@{}", definer.account().user, definer.account().host);
-        Ok(OpenTrigger { account, settings: FunctionSettings::of(object, view), routine, access, frame: None })
+        let roles = definer.active_roles();
+        Ok(OpenTrigger { account, roles, settings: FunctionSettings::of(object, view), routine, access, frame: None })
     }
 
     fn run(&mut self, view: &ServerView<'_>, row: &mut TriggeredRow<'_>, statement: &Execution<'_>) -> Result<()> {
@@ -127,6 +130,7 @@ impl OpenTrigger {
             session: view.env,
             settings: self.settings.clone(),
             account: self.account.clone(),
+            roles: self.roles.clone(),
             selected: RefCell::default(),
         };
         let access = self.access.as_ref().unwrap_or(view.access);

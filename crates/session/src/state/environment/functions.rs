@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use vaquita_exec::context::thread_id;
-use vaquita_plan::env::AskSession;
+use vaquita_plan::env::{AskSession, RoleGrants};
 use vaquita_types::errno::ER_WRONG_ARGUMENTS;
 use vaquita_types::{Error, Result};
 
@@ -28,6 +28,14 @@ impl AskSession for Environment {
 
     fn server_version(&self) -> &str {
         crate::server::VERSION
+    }
+
+    fn roles(&self) -> Vec<(String, String)> {
+        self.client.roles().names.clone()
+    }
+
+    fn role_grants(&self) -> Option<Vec<RoleGrants>> {
+        self.client.roles().sees_all.then(|| self.server.accounts().role_grants())
     }
 
     fn connection_id(&self) -> u64 {

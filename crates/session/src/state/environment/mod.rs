@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use vaquita_exec::context::SessionEnv;
-use vaquita_plan::env::{AskSession, Level, VarScope};
+use vaquita_plan::env::{AskSession, Level, RoleGrants, VarScope};
 use vaquita_plan::settings::RunSettings;
 use vaquita_types::charset::CollationId;
 use vaquita_types::errno::{ER_INCORRECT_GLOBAL_LOCAL_VAR, ER_UNKNOWN_SYSTEM_VARIABLE};
@@ -120,6 +120,11 @@ impl Environment {
     /// SET timestamp of a function, in microseconds; `None` is the clock's.
     pub fn set_statement_time(&self, us: Option<i64>) {
         self.statement_time_us.set(us.unwrap_or_else(now_us));
+    }
+
+    /// The roles of all accounts, for whoever may see them.
+    pub fn all_role_grants(&self) -> Vec<RoleGrants> {
+        self.server.accounts().role_grants()
     }
 
     /// What CURRENT_USER() is; what it was.
