@@ -1,4 +1,4 @@
-//! LOAD DATA: the rows of a file, inserted one after the other.
+//! LOAD DATA and LOAD XML: the rows of a file, inserted one after the other.
 //!
 //! 1. Fields fill columns and user variables; NULL in a NOT NULL column and a missing field become the type's zero with
 //!    warning 1263 or 1261.
@@ -16,6 +16,7 @@ use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, sql_mode};
 
 use super::FileFormat;
 use super::reader::{Field, FileSource, Reader};
+use super::xml::XmlRows;
 use crate::context::Execution;
 use crate::dml::Changed;
 use crate::dml::insert::Insert;
@@ -44,26 +45,12 @@ pub fn load(
         statement.raise_warnings();
     }
     let table = statement.open_table(&plan.insert.table, LockMode::IX)?;
-    let mut reader = Reader::new(source, format);
     let mut insert = Insert::new(&plan.insert, statement, &table, true)?;
     insert.defaults_quietly = true;
     let mut load = Load { plan, statement, table: &table, insert, text: ColumnType::varchar(0, text) };
-    let mut more = true;
-    for _ in 0..plan.ignore_lines {
-        if !more {
-            break;
-        }
-        more = reader.next_line()?.more;
-    }
-    while more && load.row(&mut reader, format.is_fixed_size())? {
-        let end = reader.next_line()?;
-        if end.cut {
-            load.insert.change.values.warn_or_fail(Error::new(&ER_WARN_TOO_MANY_RECORDS, &[&load.insert.records]))?;
-        }
-        more = end.more;
-        if load.insert.records.is_multiple_of(INTERRUPT_ROWS) {
-            statement.interrupt.check_in_turn()?;
-        }
+    match &plan.xml_rows {
+        Some(rows) => load.xml(XmlRows::new(source, rows, &|| statement.interrupt.check_in_turn()))?,
+        None => load.lines(Reader::new(source, format), format.is_fixed_size())?,
     }
     let Insert { records, refused, out_of_view, deleted, mut changed, .. } = load.insert;
     let records = records - refused - out_of_view;
@@ -75,11 +62,59 @@ pub fn load(
 }
 
 impl Load<'_> {
-    /// Inserts the next row; false if there is none.
-    fn row(&mut self, reader: &mut Reader<'_>, fixed_size: bool) -> Result<bool> {
-        let found = if fixed_size { self.fixed_fields(reader)? } else { self.fields(reader)? };
-        if !found {
-            return Ok(false);
+    fn lines(&mut self, mut reader: Reader<'_>, fixed_size: bool) -> Result<()> {
+        let mut more = true;
+        for _ in 0..self.plan.ignore_lines {
+            if !more {
+                break;
+            }
+            more = reader.next_line()?.more;
+        }
+        while more {
+            let found = if fixed_size { self.fixed_fields(&mut reader)? } else { self.fields(&mut reader)? };
+            if !found {
+                break;
+            }
+            self.write_row()?;
+            let end = reader.next_line()?;
+            if end.cut {
+                self.insert.change.values.warn_or_fail(Error::new(&ER_WARN_TOO_MANY_RECORDS, &[&self.insert.records]))?;
+            }
+            more = end.more;
+        }
+        Ok(())
+    }
+
+    fn xml(&mut self, mut rows: XmlRows<'_>) -> Result<()> {
+        let mut passed = 0;
+        while rows.next_row()? {
+            if passed < self.plan.ignore_lines {
+                passed += 1;
+                self.statement.interrupt.check_in_turn()?;
+                continue;
+            }
+            self.insert.start_row()?;
+            let plan = self.plan;
+            for (target, name) in plan.targets.iter().zip(&plan.names) {
+                let field = rows.field(name.as_bytes()).map(Value::bytes);
+                match (target, field) {
+                    (LoadTarget::Generated(_), _) => {}
+                    (LoadTarget::UserVar(name), field) => {
+                        self.statement.session.set_user_var(name, field.map_or(Value::Null, |value| self.variable(value)))?
+                    }
+                    (LoadTarget::Column(column), Some(value)) => self.insert.set(*column, value, &self.text)?,
+                    (LoadTarget::Column(column), None) => self.null(*column)?,
+                }
+            }
+            self.write_row()?;
+        }
+        Ok(())
+    }
+
+    /// Evaluates SET and inserts the row.
+    fn write_row(&mut self) -> Result<()> {
+        if self.insert.records.is_multiple_of(INTERRUPT_ROWS) {
+            self.statement.interrupt.check_in_turn()?;
         }
         for assignment in &self.plan.set {
             match &assignment.value {
@@ -91,10 +126,7 @@ impl Load<'_> {
             }
         }
         self.insert.write_row()?;
-        match self.statement.take_raised() {
-            Some(raised) => Err(raised),
-            None => Ok(true),
-        }
+        self.statement.take_raised().map_or(Ok(()), Err)
     }
 
     fn fields(&mut self, reader: &mut Reader<'_>) -> Result<bool> {

@@ -8,6 +8,7 @@ mod format;
 mod load;
 mod reader;
 mod writer;
+mod xml;
 
 pub use format::FileFormat;
 pub use load::load;

@@ -1,4 +1,4 @@
-//! LOAD DATA.
+//! LOAD DATA and LOAD XML.
 //!
 //! A row of the file is inserted as a row of VALUES would be: the frame is an INSERT's, and `LoadPlan::insert` says
 //! what becomes of the row. Fields fill columns and user variables first, SET is evaluated over the new row.
@@ -75,7 +75,12 @@ impl Binder<'_> {
         self.scopes.pop();
         insert.frame_width = insert.frame_width.max(self.frame().width);
         insert.tables.append(&mut self.tables);
-        Ok(LoadPlan { insert, targets, set, ignore_lines: load.ignore_lines })
+        let names = match load.columns.as_slice() {
+            [] => table_names(&targets, &table),
+            written => written.iter().map(written_name).collect(),
+        };
+        let xml_rows = load.xml.then(|| load.rows_identified_by.clone().unwrap_or_else(|| b"<row>".to_vec()));
+        Ok(LoadPlan { insert, targets, names, xml_rows, set, ignore_lines: load.ignore_lines })
     }
 
     fn load_targets(&mut self, written: &[ast::LoadTarget], into: &Inserted) -> Result<Vec<LoadTarget>> {
@@ -89,6 +94,22 @@ impl Binder<'_> {
         };
         written.iter().map(target).collect()
     }
+}
+
+fn written_name(target: &ast::LoadTarget) -> String {
+    match target {
+        ast::LoadTarget::Column(column) => column.name.clone(),
+        ast::LoadTarget::UserVar(name) => name.clone(),
+    }
+}
+
+fn table_names(targets: &[LoadTarget], table: &TableRef) -> Vec<String> {
+    let name = |column: usize| table.columns.get(column).map_or_else(String::new, |column| column.name.clone());
+    let of = |target: &LoadTarget| match target {
+        LoadTarget::Column(column) | LoadTarget::Generated(column) => name(*column),
+        LoadTarget::UserVar(name) => name.clone(),
+    };
+    targets.iter().map(of).collect()
 }
 
 fn load_column(column: usize, table: &TableRef) -> LoadTarget {

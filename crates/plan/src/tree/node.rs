@@ -429,6 +429,10 @@ pub struct LoadPlan {
     pub insert: Box<InsertPlan>,
     /// What the fields of a row fill, in their order.
     pub targets: Vec<LoadTarget>,
+    /// As they are written: the fields of LOAD XML have these names.
+    pub names: Vec<String>,
+    /// LOAD XML: what its rows are called, `<row>`.
+    pub xml_rows: Option<Vec<u8>>,
     /// SET, over the new row's slots.
     pub set: Vec<Assignment>,
     pub ignore_lines: u64,

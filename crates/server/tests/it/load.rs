@@ -213,3 +213,32 @@ fn statistics() {
     }
     assert!(text.contains("  Queries per second avg: "), "{text}");
 }
+
+/// Rows, and what SHOW WARNINGS says, of the statements of `golden/load_xml`. MySQL's answers are recorded by
+/// `tools/record-load-xml.sh`.
+#[test]
+fn rows_of_xml_are_mysqls() {
+    let dir = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden/load_xml");
+    let read = |name: &str| std::fs::read_to_string(dir.join(name)).expect("a file");
+    let server = Server::start_with("load-xml", &["--local-infile"]);
+    let mut client = server.connect();
+    for sql in read("tables.sql").lines() {
+        client.query(sql);
+    }
+    let mut answers = String::new();
+    for sql in read("statements.sql").lines() {
+        client.local_file = read("rows.xml").into_bytes();
+        client.query(sql);
+        answers.push_str(&format!("> {sql}\n"));
+        let mut show = |sql: &str| {
+            for row in client.query(sql).rows() {
+                answers.push_str(&format!("{}\n", row.join("\t")));
+            }
+        };
+        show("show warnings");
+        show("select id, name, base, deep from t");
+        show("select id, name, '', '' from n");
+        client.query("delete from t");
+    }
+    assert_eq!(answers, read("answers.txt"));
+}

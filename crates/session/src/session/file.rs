@@ -79,14 +79,12 @@ impl Session {
 
     /// Everything that can be wrong before the file is read.
     fn prepare_load(&self, load: &LoadData) -> Result<Ready> {
-        if load.xml {
-            return Err(Error::unsupported("LOAD XML"));
-        }
         if load.local && (!self.server.globals.is_on(Var::LocalInfile) || !self.options.local_files) {
             return Err(Error::new(&ER_CLIENT_LOCAL_FILES_DISABLED, &[]));
         }
         let format = FileFormat::new(&load.format, &self.env)?;
-        let plan = self.with_plan_context(|context| vaquita_plan::bind::plan_load(load, !format.is_fixed_size(), context))?;
+        let plan =
+            self.with_plan_context(|context| vaquita_plan::bind::plan_load(load, load.xml || !format.is_fixed_size(), context))?;
         self.admit_at_once(&Plan::Insert(plan.insert.clone()))?;
         let name = match &load.charset {
             Some(name) => name.clone(),
