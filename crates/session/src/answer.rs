@@ -108,7 +108,8 @@ pub trait Answer {
 
     fn ok(&mut self, ok: &Completed<'_>);
 
-    fn error(&mut self, error: &Error);
+    /// The message goes out in the charset of a collation of `character_set_results`; 0 stands for UTF-8.
+    fn error(&mut self, error: &Error, collation: u16);
 
     /// Asks the client for a file of its own (LOAD DATA LOCAL), which `file_bytes` then gives.
     fn ask_for_file(&mut self, name: &[u8]) -> Result<()>;

@@ -15,7 +15,7 @@ const EOF_HEADER: u8 = 0xfe;
 const ERR_HEADER: u8 = 0xff;
 const LOCAL_INFILE_HEADER: u8 = 0xfb;
 /// MYSQL_ERRMSG_SIZE: texts longer than this are cut.
-const ERROR_TEXT_BYTES_MAX: usize = 512;
+pub const ERROR_TEXT_BYTES_MAX: usize = 512;
 
 /// Contents of an OK packet.
 #[derive(Clone, Copy, Debug, Default)]
@@ -83,6 +83,11 @@ pub fn put_eof(out: &mut Vec<u8>, status: u16, warnings: u16) {
 /// An error packet ("ERR_Packet"). `sqlstate` has five characters. Before the handshake response is
 /// read, MySQL sends errors without SQLSTATE: see `put_err_without_sqlstate`.
 pub fn put_err(out: &mut Vec<u8>, errno: u16, sqlstate: &str, text: &str) {
+    put_err_bytes(out, errno, sqlstate, cut_text(text));
+}
+
+/// The text is in the client's charset and shorter than `ERROR_TEXT_BYTES_MAX`.
+pub fn put_err_bytes(out: &mut Vec<u8>, errno: u16, sqlstate: &str, text: &[u8]) {
     out.push(ERR_HEADER);
     put_u16(out, errno);
     out.push(b'#');
@@ -91,7 +96,7 @@ pub fn put_err(out: &mut Vec<u8>, errno: u16, sqlstate: &str, text: &str) {
         state = given;
     }
     out.extend_from_slice(&state);
-    out.extend_from_slice(cut_text(text));
+    out.extend_from_slice(text);
 }
 
 /// The error in place of the initial handshake ("Host is blocked", "Too many connections").

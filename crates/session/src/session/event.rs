@@ -306,7 +306,7 @@ impl Answer for Nowhere {
 
     fn ok(&mut self, _: &Completed<'_>) {}
 
-    fn error(&mut self, _: &Error) {}
+    fn error(&mut self, _: &Error, _: u16) {}
 
     fn ask_for_file(&mut self, _: &[u8]) -> Result<()> {
         Err(Error::internal("an event asks for a file"))

@@ -242,7 +242,7 @@ impl Session {
         let error = &vaquita_plan::eval::print::unmarked(error.clone());
         self.env.push_warning(Level::Error, error.clone());
         self.env.diagnostics.set_row_count(-1);
-        answer.error(error);
+        answer.error(error, self.env.settings.results_collation);
     }
 
     /// What the client wants to be told and has not been.

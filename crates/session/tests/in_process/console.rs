@@ -112,7 +112,7 @@ impl Answer for Printed {
         self.text.push_str(&print_ok(ok.affected, ok.warnings, ok.info));
     }
 
-    fn error(&mut self, error: &Error) {
+    fn error(&mut self, error: &Error, _: u16) {
         self.text.push_str(&print_error(error.code(), error.sqlstate(), error.message()));
     }
 

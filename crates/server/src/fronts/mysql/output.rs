@@ -8,10 +8,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use vaquita_storage::Interrupt;
+use vaquita_types::charset::{Charset, Collation, CollationId};
 use vaquita_types::errno::{ER_NET_ERROR_ON_WRITE, ER_NET_READ_ERROR, ER_NET_READ_INTERRUPTED};
 use vaquita_types::{Error, Result};
 use vaquita_wire::packet::{Mark, PacketReader, PacketWriter};
-use vaquita_wire::result::put_err;
+use vaquita_wire::result::{ERROR_TEXT_BYTES_MAX, put_err, put_err_bytes};
 
 use super::front::Front;
 use super::reply::Rows;
@@ -141,4 +142,34 @@ impl Output<'_> {
     pub fn put_error(&mut self, error: &Error) {
         self.writer.packet(|out| put_err(out, error.code(), error.sqlstate(), error.message()));
     }
+
+    /// With its message in the charset of a collation; 0 stands for UTF-8.
+    pub fn put_error_in(&mut self, error: &Error, collation: u16) {
+        match Collation::by_id(CollationId(collation)).map(|collation| collation.charset) {
+            Some(charset) if !charset.is_binary() && !charset.name.starts_with("utf8") => {
+                let text = message_in(charset, error.message());
+                self.writer.packet(|out| put_err_bytes(out, error.code(), error.sqlstate(), &text));
+            }
+            _ => self.put_error(error),
+        }
+    }
+}
+
+/// A message in a charset, as much of it as goes into a packet. As MySQL does, a character that the charset lacks is its number: `\00E9`.
+fn message_in(charset: &Charset, message: &str) -> Vec<u8> {
+    let mut out = Vec::new();
+    for c in message.chars() {
+        let begin = out.len();
+        if !charset.encode(u32::from(c), &mut out) {
+            let number = if u32::from(c) <= 0xFFFF { format!("\\{:04X}", u32::from(c)) } else { "?".to_string() };
+            number.chars().for_each(|digit| {
+                charset.encode(u32::from(digit), &mut out);
+            });
+        }
+        if out.len() >= ERROR_TEXT_BYTES_MAX {
+            out.truncate(begin);
+            break;
+        }
+    }
+    out
 }

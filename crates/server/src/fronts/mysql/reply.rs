@@ -224,8 +224,8 @@ impl Answer for Output<'_> {
         self.put_end(ok, put_ok);
     }
 
-    fn error(&mut self, error: &Error) {
-        self.put_error(error);
+    fn error(&mut self, error: &Error, collation: u16) {
+        self.put_error_in(error, collation);
     }
 
     fn ask_for_file(&mut self, name: &[u8]) -> Result<()> {

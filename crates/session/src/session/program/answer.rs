@@ -60,7 +60,7 @@ impl Answer for ProgramAnswer<'_> {
 
     fn ok(&mut self, _: &Completed<'_>) {}
 
-    fn error(&mut self, error: &Error) {
+    fn error(&mut self, error: &Error, _: u16) {
         self.error = Some(error.clone());
     }
 
@@ -156,7 +156,7 @@ impl Answer for CursorRows {
 
     fn ok(&mut self, _: &Completed<'_>) {}
 
-    fn error(&mut self, error: &Error) {
+    fn error(&mut self, error: &Error, _: u16) {
         self.error = Some(error.clone());
     }
 
