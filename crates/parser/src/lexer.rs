@@ -230,10 +230,25 @@ impl<'a> Lexer<'a> {
 
     /// Skips space and comments. Returns a token for a hint or an unclosed comment.
     fn skip_blank(&mut self, hint_ok: bool) -> Option<Token> {
+        self.skip_blank_telling(hint_ok, |_, _| {})
+    }
+
+    /// The next token, and where comments that hold a version begin and end before it: `/*!80400`, their `*/`, and all of one that does not count.
+    pub fn next_token_telling(&mut self, tell: impl FnMut(usize, usize)) -> Token {
+        match self.skip_blank_telling(self.hint_ok, tell) {
+            Some(special) => special,
+            None => self.next_token(),
+        }
+    }
+
+    fn skip_blank_telling(&mut self, mut hint_ok: bool, mut tell: impl FnMut(usize, usize)) -> Option<Token> {
         loop {
             let start = self.pos;
             match self.byte(start) {
-                b if is_space(b) => self.pos += 1,
+                b if is_space(b) => {
+                    self.pos += 1;
+                    continue;
+                }
                 b'#' => self.skip_line(),
                 b'-' if self.byte(start + 1) == b'-' && self.dash_comment(start + 2) => {
                     self.skip_line();
@@ -241,6 +256,7 @@ impl<'a> Lexer<'a> {
                 b'*' if self.in_version_comment && self.byte(start + 1) == b'/' => {
                     self.in_version_comment = false;
                     self.pos += 2;
+                    tell(start, self.pos);
                 }
                 b'/' if self.byte(start + 1) == b'*' => match self.byte(start + 2) {
                     b'+' if hint_ok => return Some(self.hint(start)),
@@ -248,6 +264,7 @@ impl<'a> Lexer<'a> {
                         if !self.version_comment(start) {
                             return Some(self.bad_to_end(start));
                         }
+                        tell(start, self.pos);
                     }
                     _ => {
                         self.pos += 2;
@@ -258,6 +275,8 @@ impl<'a> Lexer<'a> {
                 },
                 _ => return None,
             }
+            // A hint stands right behind its keyword.
+            hint_ok = false;
         }
     }
 

@@ -19,7 +19,7 @@ use std::borrow::Cow;
 
 use vaquita_types::json::{JSON_DEPTH_MAX, Json};
 use vaquita_types::limits::VALUE_BYTES_MAX;
-use vaquita_types::{Error, Result, Value, stack};
+use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, stack};
 
 use crate::env::{Env, EvalCx};
 use crate::expr::{CompareAs, CompareOp, Expr, ExprKind};
@@ -114,7 +114,7 @@ fn eval_operation<'a>(expr: &'a Expr, cx: &EvalCx<'a>) -> Result<Cow<'a, Value>>
         ExprKind::UserVar(name) => Ok(Cow::Owned(cx.env.user_var(name))),
         ExprKind::AssignVar(name, inner) => {
             let value = eval(inner, cx)?.into_owned();
-            cx.env.set_user_var(name, value.clone())?;
+            cx.env.set_user_var(name, value_of_variable(&value, &inner.ty))?;
             Ok(Cow::Owned(value))
         }
         ExprKind::SysVar(scope, name) => cx.env.sys_var(*scope, name).map(Cow::Owned),
@@ -309,5 +309,13 @@ fn case<'a>(
     match otherwise {
         Some(expr) => eval(expr, cx),
         None => Ok(Cow::Owned(Value::Null)),
+    }
+}
+
+/// What a user variable takes of a value: labels of ENUM and SET, not their numbers.
+pub fn value_of_variable(value: &Value, ty: &ColumnType) -> Value {
+    match ty.kind {
+        TypeKind::Enum | TypeKind::Set if !value.is_null() => vaquita_types::convert::to_text(value, ty).into(),
+        _ => value.clone(),
     }
 }

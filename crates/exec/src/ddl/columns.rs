@@ -200,14 +200,21 @@ impl Ddl<'_> {
             return Err(Error::new(&ER_BLOB_CANT_HAVE_DEFAULT, &[&def.name]));
         }
         let zone = self.session.time_zone();
-        let store = vaquita_types::convert::StoreContext {
-            sql_mode: self.session.sql_mode(),
-            time_zone: zone,
-            today: vaquita_types::temporal::Date::ZERO,
+        let mode = self.session.sql_mode();
+        let store = |sql_mode, value| {
+            let today = vaquita_types::temporal::Date::ZERO;
+            let context = vaquita_types::convert::StoreContext { sql_mode, time_zone: zone, today };
+            vaquita_types::convert::store(value, &bound.ty, &def.ty, &context)
         };
-        match vaquita_types::convert::store(value, &bound.ty, &def.ty, &store) {
+        // Outside of strict mode NO_ZERO_DATE and NO_ZERO_IN_DATE only warn.
+        let lenient = |value| !sql_mode::is_strict(mode) && store(mode & !ZERO_DATE_MODES, value).is_ok();
+        match store(mode, value.clone()) {
             Ok(value) => def.default = ColumnDefault::Value(value),
             Err(problem) if problem.is_note(false) => def.default = ColumnDefault::Value(problem.adjusted),
+            Err(problem) if def.ty.is_temporal() && lenient(value) => {
+                self.session.warn(Level::Warning, problem.report("", &def.name, 1, false));
+                def.default = ColumnDefault::Value(problem.adjusted);
+            }
             Err(_) => return Err(invalid(&def.name)),
         }
         Ok(())
@@ -257,11 +264,14 @@ impl Ddl<'_> {
             ast::TypeName::Year if ty.length.is_some() => instead("YEAR(4)", "YEAR"),
             _ => {}
         }
-        if ty.unsigned && matches!(ty.name, Float | Double | Decimal) {
+        if ty.unsigned_given && matches!(ty.name, Float | Double | Decimal) {
             warn(UNSIGNED_TEXT);
         }
     }
 }
+
+/// Modes that take no date with zeros.
+const ZERO_DATE_MODES: u64 = sql_mode::NO_ZERO_DATE | sql_mode::NO_ZERO_IN_DATE;
 
 const ZEROFILL_TEXT: &str = "The ZEROFILL attribute is deprecated and will be removed in a future release. \
     Use the LPAD function to zero-pad numbers, or store the formatted numbers in a CHAR column.";

@@ -12,7 +12,6 @@ use vaquita_plan::node::{OutputColumn, Plan};
 use vaquita_storage::{Reads, SessionCatalog, Table, kill_point};
 use vaquita_types::charset::collation;
 use vaquita_types::errno::ER_WRONG_COLUMN_NAME;
-use vaquita_types::limits::ROW_BYTES_MAX;
 use vaquita_types::schema::{ColumnDef, ColumnDefault, ColumnId};
 use vaquita_types::{ColumnType, Error, Result, TypeKind, Value, sql_mode};
 
@@ -105,6 +104,8 @@ impl Ddl<'_> {
 }
 
 /// Bytes of TEXT and BLOB, and of MEDIUMTEXT and MEDIUMBLOB.
+/// Longer strings that are no column's are TEXT and BLOB.
+pub(super) const EXPRESSION_CHARS_MAX: u32 = 512;
 const TEXT_BYTES_MAX: u32 = 65_535;
 const MEDIUM_TEXT_BYTES_MAX: u32 = 16_777_215;
 
@@ -126,6 +127,11 @@ fn output_type(expr: &Expr) -> ColumnType {
         return ColumnType { length: expr.ty.length, unsigned: false, ..first.ty.clone() };
     }
     match expr.ty.kind {
+        TypeKind::MediumText
+            if matches!(expr.kind, ExprKind::UserVar(_)) && !collation(expr.ty.collation).charset.is_binary() =>
+        {
+            expression_type(&ColumnType { kind: TypeKind::LongText, length: u32::MAX, ..expr.ty.clone() })
+        }
         // As numbers of so many digits as there are bits.
         TypeKind::Bit if is_made => expression_type(&ColumnType { length: expr.ty.length, ..ColumnType::bigint_unsigned() }),
         TypeKind::BigInt if !by_digits => ColumnType { length: 20, ..expr.ty.clone() },
@@ -177,13 +183,16 @@ pub(super) fn expression_type(ty: &ColumnType) -> ColumnType {
         TypeKind::Char | TypeKind::VarChar => {
             let bytes = u64::from(ty.length) * u64::from(collation(ty.collation).charset.mbmaxlen);
             (column.kind, column.length) = match bytes {
-                0..=65_535 => (TypeKind::VarChar, ty.length),
-                65_536..=16_777_215 => (TypeKind::MediumText, 16_777_215),
+                _ if ty.length <= EXPRESSION_CHARS_MAX => (TypeKind::VarChar, ty.length),
+                0..=65_535 => (TypeKind::Text, TEXT_BYTES_MAX),
                 _ => (TypeKind::LongText, u32::MAX),
             };
         }
-        TypeKind::Binary | TypeKind::VarBinary if ty.length as usize > ROW_BYTES_MAX => {
+        TypeKind::Binary | TypeKind::VarBinary if ty.length > TEXT_BYTES_MAX => {
             (column.kind, column.length) = (TypeKind::LongBlob, u32::MAX);
+        }
+        TypeKind::Binary | TypeKind::VarBinary if ty.length > EXPRESSION_CHARS_MAX => {
+            (column.kind, column.length) = (TypeKind::Blob, TEXT_BYTES_MAX);
         }
         TypeKind::Binary => column.kind = TypeKind::VarBinary,
         // Of a user variable.

@@ -22,7 +22,7 @@ use vaquita_types::{ColumnType, Error, Result, TypeKind, Value};
 
 use super::Ddl;
 use super::checks::unknown_column;
-use super::from_query::expression_type;
+use super::from_query::{EXPRESSION_CHARS_MAX, expression_type};
 use super::generated::names;
 use crate::dml::stored_exprs::parse_stored;
 
@@ -30,8 +30,6 @@ use crate::dml::stored_exprs::parse_stored;
 const HIDDEN: char = '\0';
 /// What an index over an expression is called that has no name.
 pub(super) const UNNAMED: &str = "functional_index";
-/// Longer texts are TEXT to MySQL.
-const TEXT_CHARS_MAX: u32 = 512;
 
 /// Whether a part's name is that of a hidden column.
 pub(super) fn is_hidden_name(name: &str) -> bool {
@@ -129,7 +127,9 @@ fn column_type(expr: &Expr) -> Result<ColumnType> {
     }
     match ty.kind {
         TypeKind::Json | TypeKind::Geometry => Err(Error::new(&ER_FUNCTIONAL_INDEX_ON_JSON_OR_GEOMETRY_FUNCTION, &[])),
-        _ if ty.is_blob() || ty.is_bytes() && ty.length > TEXT_CHARS_MAX => Err(Error::new(&ER_FUNCTIONAL_INDEX_ON_LOB, &[])),
+        _ if ty.is_blob() || ty.is_bytes() && ty.length > EXPRESSION_CHARS_MAX => {
+            Err(Error::new(&ER_FUNCTIONAL_INDEX_ON_LOB, &[]))
+        }
         _ => Ok(ty),
     }
 }

@@ -87,16 +87,16 @@ pub fn add_index(
 }
 
 /// MySQL lists the PRIMARY KEY first, then unique keys without NULL, then unique keys, then the others; among
-/// unique keys those without prefixes first. Index parts are positions here.
+/// unique keys those without prefixes first, and behind their like those over virtual columns. Index parts are positions here.
 pub fn sort_indexes(indexes: &mut [IndexDef], columns: &[ColumnDef]) {
+    let any =
+        |i: &IndexDef, is: fn(&ColumnDef) -> bool| i.parts.iter().any(|p| columns.get(usize::from(p.column.0)).is_some_and(is));
+    let over_virtual = |i: &IndexDef| any(i, |c| c.generated.as_ref().is_some_and(|generated| !generated.stored));
     let rank = |i: &IndexDef| match i.kind {
-        IndexKind::Primary => (0, false, false),
-        IndexKind::Unique => {
-            let nullable = i.parts.iter().any(|p| columns.get(usize::from(p.column.0)).is_some_and(|c| c.nullable));
-            (1, nullable, i.parts.iter().any(|p| p.prefix.is_some()))
-        }
-        IndexKind::Secondary | IndexKind::Spatial => (2, false, false),
-        IndexKind::FullText => (3, false, false),
+        IndexKind::Primary => (0, false, false, false),
+        IndexKind::Unique => (1, any(i, |c| c.nullable), i.parts.iter().any(|p| p.prefix.is_some()), over_virtual(i)),
+        IndexKind::Secondary | IndexKind::Spatial => (2, false, false, over_virtual(i)),
+        IndexKind::FullText => (3, false, false, false),
     };
     indexes.sort_by_key(rank);
 }

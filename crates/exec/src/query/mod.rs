@@ -7,7 +7,7 @@ use std::cell::Cell;
 
 use vaquita_parser::IntoTarget;
 use vaquita_plan::env::{EvalCx, Level};
-use vaquita_plan::eval::print;
+use vaquita_plan::eval::{print, value_of_variable};
 use vaquita_plan::expr::{Expr, ExprKind};
 use vaquita_plan::node::{AccessPath, Limit, Node, OutputColumn, Plan, QueryPlan, Scan};
 use vaquita_plan::visit::{calls_stored, for_each_expr, has_subquery};
@@ -158,7 +158,7 @@ pub fn run_into(plan: &QueryPlan, statement: &Execution<'_>) -> Result<u64> {
     };
     for ((target, value), column) in plan.into.iter().zip(row).zip(&plan.output) {
         match target {
-            IntoTarget::UserVar(name) => statement.session.set_user_var(name, value.clone())?,
+            IntoTarget::UserVar(name) => statement.session.set_user_var(name, value_of_variable(value, &column.expr.ty))?,
             IntoTarget::Variable(variable) => statement.session.set_program_variable(*variable, value.clone(), &column.expr.ty),
         }
     }

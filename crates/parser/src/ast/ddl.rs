@@ -24,7 +24,10 @@ pub struct DataType {
     pub length: Option<u64>,
     /// The second number in parentheses.
     pub scale: Option<u64>,
+    /// UNSIGNED, or ZEROFILL, which implies it.
     pub unsigned: bool,
+    /// UNSIGNED is written.
+    pub unsigned_given: bool,
     pub zerofill: bool,
     /// CHARACTER SET; also `ascii` (latin1), UNICODE (ucs2), BYTE (binary), NATIONAL (utf8mb3).
     pub charset: Option<String>,

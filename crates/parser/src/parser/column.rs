@@ -21,6 +21,7 @@ impl Parser<'_> {
                 length: None,
                 scale: None,
                 unsigned: true,
+                unsigned_given: false,
                 zerofill: false,
                 charset: None,
                 binary: false,

@@ -39,8 +39,10 @@ mod types;
 mod user;
 mod view;
 mod window;
+mod written;
 
 pub use program::refuse_in_function;
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fmt::Display;
 
@@ -143,6 +145,7 @@ pub(crate) struct Parser<'a> {
     orders_whole: bool,
     /// An error that comes behind those of syntax.
     refused: Option<Box<ParseError>>,
+    marks: RefCell<written::Marks<'a>>,
 }
 
 impl<'a> Parser<'a> {
@@ -170,6 +173,7 @@ impl<'a> Parser<'a> {
             warnings: Vec::new(),
             orders_whole: false,
             refused: None,
+            marks: RefCell::new(written::Marks::new(Lexer::new(src, opts))),
         }
     }
 
@@ -385,28 +389,6 @@ impl<'a> Parser<'a> {
         self.src.get(start..end).unwrap_or(&[])
     }
 
-    /// The statement's text from `start` to the end of the last token.
-    fn text_since(&self, start: usize) -> String {
-        String::from_utf8_lossy(self.slice(start, self.prev_end)).into_owned()
-    }
-
-    /// The text of a program's body, to the present token. Comments behind its last token belong to it, as in MySQL, unless it is a block: those
-    /// MySQL knows to be over without a look at what follows.
-    fn body_since(&self, start: usize) -> String {
-        const BLOCKS: [&str; 6] = ["BEGIN", "IF", "CASE", "LOOP", "WHILE", "REPEAT"];
-        let mut end = self.prev_end;
-        let text = self.slice(start, end);
-        let (word, rest) = text.split_at(text.iter().take_while(|byte| byte.is_ascii_alphabetic()).count());
-        let labelled = rest.trim_ascii_start().starts_with(b":");
-        if labelled || BLOCKS.iter().any(|block| word.eq_ignore_ascii_case(block.as_bytes())) {
-            return String::from_utf8_lossy(text).into_owned();
-        }
-        while let Some(length) = comment_length(self.slice(end, self.start())) {
-            end += length;
-        }
-        String::from_utf8_lossy(self.slice(start, end).trim_ascii_end()).into_owned()
-    }
-
     /// Where the present token starts.
     fn start(&self) -> usize {
         self.tok.at as usize
@@ -580,17 +562,4 @@ fn utf8(bytes: Vec<u8>) -> Result<String> {
         let message = format!("Invalid utf8mb4 character string: '{hex}'");
         ParseError::other(&errno::ER_INVALID_CHARACTER_STRING, message)
     })
-}
-
-/// The bytes of space and of the comment that `text` begins with; one that holds a version is none.
-fn comment_length(text: &[u8]) -> Option<usize> {
-    let space = text.len() - text.trim_ascii_start().len();
-    let comment = text.get(space..)?;
-    let length = match comment {
-        [b'/', b'*', b'!' | b'+', ..] => return None,
-        [b'/', b'*', rest @ ..] => 4 + rest.windows(2).position(|two| two == b"*/")?,
-        [b'#', ..] | [b'-', b'-', ..] => comment.iter().position(|byte| *byte == b'\n').unwrap_or(comment.len()),
-        _ => return None,
-    };
-    Some(space + length)
 }

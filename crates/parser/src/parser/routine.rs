@@ -29,7 +29,7 @@ impl Parser<'_> {
         }
         let mut builder = Builder::new(is_function);
         self.expect_op(Op::LParen)?;
-        let start = self.start();
+        let start = self.prev_end;
         if !self.is_op(Op::RParen) {
             self.comma_list(|p| {
                 let mode = match if is_function { None } else { p.eat_any(&[Kw::IN, Kw::OUT, Kw::INOUT]) } {
@@ -42,8 +42,7 @@ impl Parser<'_> {
                 builder.declare(Variable { name, mode: Some(mode), ty }, true)
             })?;
         }
-        let parameters_text =
-            if self.is_op(Op::RParen) && self.start() == start { String::new() } else { self.text_since(start) };
+        let parameters_text = String::from_utf8_lossy(&self.written(start, self.start())).into_owned();
         self.expect_op(Op::RParen)?;
         let parameters = builder.program.variables.len();
         let returns = match is_function {

@@ -117,10 +117,10 @@ impl Parser<'_> {
                 Expr::Literal(Literal::Null) => "NULL".to_string(),
                 Expr::Literal(Literal::String(text)) => self.string_name(start, text.charset.as_deref()),
                 Expr::Literal(Literal::Int(_) | Literal::Decimal(_) | Literal::Float(_)) => {
-                    let text = as_name(self.slice(start, end));
+                    let text = as_name(&self.written(start, end));
                     text.trim_matches(|c: char| "+() \t\r\n".contains(c)).to_string()
                 }
-                _ => as_name(self.slice(start, end)),
+                _ => as_name(&self.written(start, end)),
             }
         };
         let source_text = cut(source_text, COLUMN_TEXT_BYTES_MAX);

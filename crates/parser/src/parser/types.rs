@@ -144,6 +144,7 @@ impl Parser<'_> {
             length: None,
             scale: None,
             unsigned: false,
+            unsigned_given: false,
             zerofill: false,
             charset: None,
             binary: false,
@@ -205,6 +206,7 @@ impl Parser<'_> {
         }
         while let Some(option) = self.eat_any(&[Kw::UNSIGNED, Kw::SIGNED, Kw::ZEROFILL]) {
             ty.unsigned |= option != Kw::SIGNED;
+            ty.unsigned_given |= option == Kw::UNSIGNED;
             ty.zerofill |= option == Kw::ZEROFILL;
         }
         if ty.name == TypeName::Float && ty.scale.is_none() && ty.length.is_some_and(|p| p > 24) {

@@ -227,6 +227,8 @@ fn base_origin(table: &TableDef, alias: &str, position: usize) -> ColumnOrigin {
             && [IndexKind::Secondary, IndexKind::Unique, IndexKind::FullText, IndexKind::Spatial]
                 .iter()
                 .any(|kind| in_index(*kind, true)),
+        part_key: primary_key
+            || table.indexes.iter().any(|i| i.kind != IndexKind::Primary && i.parts.iter().any(|p| p.column == column.id)),
         auto_increment: column.auto_increment,
         no_default: column.default == ColumnDefault::None && !column.nullable && !column.auto_increment,
         on_update_now: column.on_update_now,

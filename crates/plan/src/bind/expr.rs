@@ -162,7 +162,10 @@ impl Binder<'_> {
     fn assign_var(&mut self, name: &str, value: &ast::Expr) -> Result<Expr> {
         self.variables_allowed()?;
         let value = self.scalar(value)?;
-        let (ty, nullable, coercibility) = (value.ty.clone(), value.nullable, value.coercibility);
+        let (mut ty, nullable, coercibility) = (value.ty.clone(), value.nullable, value.coercibility);
+        if ty.kind == TypeKind::Bit {
+            ty = ColumnType { length: ty.length, ..ColumnType::bigint_unsigned() };
+        }
         Ok(Expr { kind: ExprKind::AssignVar(name.to_string(), Box::new(value)), ty, nullable, coercibility })
     }
 

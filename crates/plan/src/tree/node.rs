@@ -63,6 +63,8 @@ pub struct ColumnOrigin {
     pub primary_key: bool,
     pub unique_key: bool,
     pub multiple_key: bool,
+    /// In an index, at any place.
+    pub part_key: bool,
     pub auto_increment: bool,
     pub no_default: bool,
     pub on_update_now: bool,

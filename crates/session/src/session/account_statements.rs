@@ -1,7 +1,7 @@
 //! The statements about accounts: CREATE USER, GRANT, SET ROLE …. What the session itself may do is `state::access`'.
 
 use vaquita_exec::ddl::ResultRows;
-use vaquita_parser::ast::{SetItem, Show};
+use vaquita_parser::ast::{PasswordExpire, SetItem, Show};
 use vaquita_parser::statement_kind::Class;
 use vaquita_parser::{Statement as Ast, StatementKind};
 use vaquita_types::{Result, Value};
@@ -47,7 +47,14 @@ impl Session {
         let changed = change_users(accounts, ast, &by).or_else(|| change_grants(accounts, &self.server.catalog, ast, &by));
         let made = by.random.rows(self.env.connection_collation());
         self.locked.end_ddl();
-        for (level, note) in changed.unwrap_or_else(|| Ok(Vec::new()))? {
+        let changed = changed.unwrap_or_else(|| Ok(Vec::new()))?;
+        if let Ast::AlterUser(alter) = ast
+            && matches!(alter.options.password_expire, Some(PasswordExpire::Now))
+            && alter.users.iter().any(|user| self.access.is_own(&user.name))
+        {
+            self.access.expire();
+        }
+        for (level, note) in changed {
             self.env.push_warning(level, note);
         }
         self.put_passwords(made, exchange)

@@ -86,8 +86,19 @@ impl SessionAccess {
         let (user, host) = (&self.account.user, &self.account.host);
         self.account = accounts.get(user, host).unwrap_or_else(|| Arc::new(AccountRecord::new(user, host)));
         let mut rights = accounts.access(&self.account, &self.rights.roles);
-        rights.expired &= !self.is_definers;
+        // That a password has expired counts for those who log in with it.
+        rights.expired &= self.rights.expired;
         self.set_rights(rights);
+    }
+
+    /// Whether this is the name of the session's account.
+    pub fn is_own(&self, name: &UserName) -> bool {
+        resolve(name, &self.account) == (self.account.user.clone(), self.account.host.clone())
+    }
+
+    /// The session has made its own password expire.
+    pub fn expire(&mut self) {
+        self.rights.expired = !self.is_definers;
     }
 
     /// The session runs a program for its account, which has not logged in.

@@ -16,6 +16,8 @@ pub struct Diagnostics {
     /// Of the statement before, for SHOW WARNINGS.
     previous: RefCell<Vec<(Level, Error)>>,
     previous_lost: Cell<usize>,
+    /// As many of the running statement's are those of the statement before, which it asks for.
+    asked_for: Cell<usize>,
     /// Warnings, and lost ones, when the try of a statement began that may run again.
     try_began: Cell<(usize, usize)>,
     found_rows: Cell<u64>,
@@ -39,6 +41,7 @@ impl Diagnostics {
     #[inline]
     pub fn begin_statement(&self) {
         self.fresh.set(false);
+        self.asked_for.set(0);
         self.previous_lost.set(self.lost.take());
         let mut warnings = self.warnings.borrow_mut();
         let mut previous = self.previous.borrow_mut();
@@ -52,6 +55,7 @@ impl Diagnostics {
     pub fn keep_previous(&self) {
         self.warnings.swap(&self.previous);
         self.lost.swap(&self.previous_lost);
+        self.asked_for.set(self.count());
     }
 
     /// Keeps a warning if there are fewer than `kept_max`, and counts it.
@@ -173,10 +177,10 @@ impl Diagnostics {
         self.warnings.borrow().len() + self.lost.get()
     }
 
-    /// The same as packets have it.
+    /// As packets have it: without those that it asks for.
     #[inline]
     pub fn count_u16(&self) -> u16 {
-        self.count().min(usize::from(u16::MAX)) as u16
+        self.count().saturating_sub(self.asked_for.get()).min(usize::from(u16::MAX)) as u16
     }
 
     /// `@@warning_count`.

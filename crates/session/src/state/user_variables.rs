@@ -104,7 +104,9 @@ fn kept(value: Value, ty: &ColumnType) -> (Value, ColumnType) {
         if ty.is_temporal() || ty.is_numeric() || ty.kind == TypeKind::Json { CollationId::default() } else { ty.collation };
     match value {
         Value::Int(_) => (value, ColumnType::bigint()),
-        Value::UInt(_) if ty.is_integer() || ty.kind == TypeKind::Year => (value, ColumnType::bigint_unsigned()),
+        Value::UInt(_) if ty.is_integer() || matches!(ty.kind, TypeKind::Year | TypeKind::Bit) => {
+            (value, ColumnType::bigint_unsigned())
+        }
         Value::Float(_) => (value, ColumnType::double()),
         Value::Decimal(ref d) => {
             let ty = ColumnType::decimal(d.precision(), d.scale());
@@ -117,8 +119,8 @@ fn kept(value: Value, ty: &ColumnType) -> (Value, ColumnType) {
 }
 
 fn type_of_null(ty: &ColumnType, collation: CollationId) -> ColumnType {
-    match ty.is_integer() {
-        true if ty.unsigned => ColumnType::bigint_unsigned(),
+    match ty.is_integer() || ty.kind == TypeKind::Bit {
+        true if ty.unsigned || ty.kind == TypeKind::Bit => ColumnType::bigint_unsigned(),
         true => ColumnType::bigint(),
         false => text_type(collation),
     }

@@ -451,7 +451,7 @@ fn key_flags(origin: &ColumnOrigin) -> u16 {
         (origin.primary_key, flag::PRI_KEY),
         (origin.unique_key, flag::UNIQUE_KEY),
         (origin.multiple_key, flag::MULTIPLE_KEY),
-        (origin.primary_key || origin.unique_key || origin.multiple_key, flag::PART_KEY),
+        (origin.part_key, flag::PART_KEY),
         (origin.auto_increment, flag::AUTO_INCREMENT),
         (origin.no_default, flag::NO_DEFAULT_VALUE),
         (origin.on_update_now, flag::ON_UPDATE_NOW),

@@ -151,6 +151,7 @@ impl Session {
                         primary_key: false,
                         unique_key: false,
                         multiple_key: false,
+                        part_key: false,
                         auto_increment: false,
                         no_default: false,
                         on_update_now: false,
